@@ -1,0 +1,223 @@
+# Loopwright's build. `make` builds, `make test` tests, `make help` lists the rest.
+#
+# There are no lists of files here: a new .c file in src/FOLDER/ or cli/, a new tests/unit/test_*.c,
+# tests/fuzz/fuzz_*.c or bench/*.c is picked up by its place and name. Everything that is made lies
+# under $(BUILD), so that builds with other compilers or flags live side by side:
+#
+#     make BUILD=build-clang CC=clang
+#     make BUILD=build-debug CFLAGS='-O0 -g'
+#     make WERROR=                               (a compiler that warns about more than ours do)
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+BUILD ?= build
+CFLAGS ?= -O2 -g
+WERROR ?= -Werror
+SANITIZE ?=
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTDIR ?=
+
+# Fuzzing: seconds per libFuzzer target, and the divisor of the counts of randomised tests.
+FUZZ_SECONDS ?= 60
+LW_FUZZ_SCALE ?= 1
+export LW_FUZZ_SCALE
+
+# Foreign libraries enter with the one folder that uses them.
+PACKAGES := $(if $(wildcard src/poly/*.c),isl) $(if $(wildcard src/search/*.c),sqlite3)
+PACKAGE_CFLAGS := $(if $(strip $(PACKAGES)),$(shell pkg-config --cflags $(PACKAGES)))
+LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES))) -lm -ldl -lpthread
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(WERROR)
+FLAGS := -std=gnu11 $(WARNINGS) -ffp-contract=off -fPIC -fvisibility=hidden -pthread \
+         -DLW_BUILD_VERSION='"$(VERSION)"' $(CFLAGS) $(SANITIZE)
+LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
+# `make V=1` shows whole commands instead of what is made.
+Q := $(if $(V),,@)
+made = $(if $(V),,@echo '  $(1) $@')
+
+SEE_ALL := -Isrc -Iinclude $(PACKAGE_CFLAGS)
+SEE_API := -Iinclude
+
+# ---- What there is ---------------------------------------------------------------------------
+
+SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
+CLI := $(sort $(wildcard cli/*.c))
+UNIT := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_HELP := $(sort $(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
+FUZZ := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH := $(sort $(wildcard bench/*.c))
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+LIB_A := $(BUILD)/libloopwright.a
+LIB_SO := $(BUILD)/libloopwright.so
+COMMAND := $(if $(CLI),$(BUILD)/loopwright)
+UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
+REPLAY_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/replay/%)
+FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+BENCH_BIN := $(BENCH:bench/%.c=$(BUILD)/bench/%)
+
+all: $(LIB_A) $(LIB_SO) $(COMMAND)
+
+tests: all $(UNIT_BIN) $(REPLAY_BIN)
+benches: all $(BENCH_BIN)
+
+# ---- How it is made --------------------------------------------------------------------------
+
+# Two stamps: objects are remade when compiler or flags change, the library when a source comes or
+# goes. Each is rewritten only when its text differs.
+stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
+        echo '$(subst ','\'',$(1))' > $@
+$(BUILD)/flags: FORCE
+	$(call stamp,$(filter-out ccache,$(CC)) $(FLAGS))
+$(BUILD)/sources: FORCE
+	$(call stamp,$(SRC))
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call made,cc  )
+	$(Q)$(CC) $(FLAGS) $(if $(filter cli/%,$<),$(SEE_API),$(SEE_ALL)) -MMD -MP -c $< -o $@
+
+$(LIB_A): $(call obj,$(SRC)) $(BUILD)/sources
+	@rm -f $@
+	$(call made,ar  )
+	$(Q)$(AR) rcs $@ $(call obj,$(SRC))
+
+$(LIB_SO): $(call obj,$(SRC)) $(BUILD)/sources src/api/exports.map
+	$(call made,link)
+	$(Q)$(LINK) -shared -Wl,-soname,libloopwright.so.$(SOVERSION) $(if $(SANITIZE),,-Wl,-z,defs) \
+	    -Wl,--version-script=src/api/exports.map $(call obj,$(SRC)) $(LIBS) -o $@
+	@ln -sf libloopwright.so $@.$(SOVERSION)
+
+$(BUILD)/loopwright: $(call obj,$(CLI)) $(LIB_A)
+	$(call made,link)
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(LIB_A)
+	@mkdir -p $(@D)
+	$(call made,link)
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIB_A)
+	@mkdir -p $(@D)
+	$(call made,link)
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
+	@mkdir -p $(@D)
+	$(call made,link)
+	$(Q)$(LINK) -fsanitize=fuzzer $^ $(LIBS) -o $@
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_A)
+	@mkdir -p $(@D)
+	$(call made,link)
+	$(Q)$(LINK) $^ $(LIBS) -o $@
+
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(FUZZ) \
+    $(wildcard tests/fuzz/replay.c) $(BENCH)))
+
+# ---- Using it --------------------------------------------------------------------------------
+
+setup:
+	@tools/setup
+
+demo: setup
+	+@$(MAKE) all
+	@BUILD=$(BUILD) examples/demo
+
+test: setup
+	+@$(MAKE) tests
+	@tests/run --build $(BUILD)
+
+# What a person runs before every commit: everything quick, randomised tests at a fraction.
+quick: LW_FUZZ_SCALE = 20
+quick: tests
+	@tests/run --build $(BUILD) unit text error layers
+
+unit: tests
+	@tests/run --build $(BUILD) unit
+
+bless: tests
+	@tests/run --build $(BUILD) --bless text error
+
+# The whole suite under AddressSanitizer and UBSan, randomised tests at a tenth.
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+sanitize:
+	+@$(MAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
+	@LW_FUZZ_SCALE=10 tests/run --build build-asan
+
+check-layers:
+	@tools/check-layers
+
+# Every C file of the project; generated ones lie under $(BUILD).
+C_FILES = $(wildcard include/*.h $(foreach d,src cli tests bench plugins tools examples,\
+          $(d)/*.[ch] $(d)/*/*.[ch] $(d)/*/*/*.[ch]))
+format:
+	@clang-format -i $(C_FILES)
+check-format:
+	@clang-format --dry-run --Werror $(C_FILES)
+
+fuzz:
+	+@$(MAKE) BUILD=build-fuzz CC=clang \
+	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzzers
+	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
+fuzz-long:
+	+@$(MAKE) fuzz FUZZ_SECONDS=1800
+fuzzers: $(FUZZ_BIN)
+
+bench-front: $(BUILD)/bench/front
+	@$<
+
+# ---- Installing it ---------------------------------------------------------------------------
+
+INTO = $(DESTDIR)$(PREFIX)
+LIB_INTO = $(DESTDIR)$(LIBDIR)
+fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
+       -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@PACKAGES@|$(strip $(PACKAGES))|g'
+
+install: all
+	install -d $(INTO)/bin $(INTO)/include $(LIB_INTO)/pkgconfig $(LIB_INTO)/cmake/loopwright
+	install -m 755 $(COMMAND) $(INTO)/bin/
+	install -m 644 include/loopwright.h $(INTO)/include/
+	install -m 644 $(LIB_A) $(LIB_INTO)/
+	install -m 755 $(LIB_SO) $(LIB_INTO)/libloopwright.so.$(VERSION)
+	ln -sf libloopwright.so.$(VERSION) $(LIB_INTO)/libloopwright.so.$(SOVERSION)
+	ln -sf libloopwright.so.$(SOVERSION) $(LIB_INTO)/libloopwright.so
+	$(fill) tools/loopwright.pc.in > $(LIB_INTO)/pkgconfig/loopwright.pc
+	$(fill) tools/loopwright-config.cmake.in > \
+	    $(LIB_INTO)/cmake/loopwright/loopwright-config.cmake
+	$(fill) tools/loopwright-config-version.cmake.in > \
+	    $(LIB_INTO)/cmake/loopwright/loopwright-config-version.cmake
+
+uninstall:
+	rm -f $(INTO)/bin/loopwright $(INTO)/include/loopwright.h $(LIB_INTO)/libloopwright.a \
+	    $(LIB_INTO)/libloopwright.so* $(LIB_INTO)/pkgconfig/loopwright.pc
+	rm -rf $(LIB_INTO)/cmake/loopwright
+
+clean:
+	rm -rf $(BUILD) build-asan build-clang build-fuzz
+
+help:
+	@sed -n 's/^	//; /^# >/s/^# > //p' $(firstword $(MAKEFILE_LIST))
+
+# > make                build the libraries and the command into build/
+# > make demo           install what is missing, build, and show Loopwright at work
+# > make test           install what is missing, build, and run every test
+# > make quick          build and run the quick tests (under a minute)
+# > make unit           build and run the unit tests
+# > make sanitize       the whole suite under AddressSanitizer and UBSan
+# > make bless          rewrite the expectations of tests/text and tests/error
+# > make check-layers   who includes whom, against src/LAYERS
+# > make format         run clang-format on everything; check-format only looks
+# > make fuzz           60 seconds of libFuzzer per target; fuzz-long: half an hour each
+# > make bench-front    time the front-end
+# > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
+# > make clean          remove what was built
+
+.PHONY: all tests benches setup demo test quick unit bless sanitize check-layers format \
+        check-format fuzz fuzz-long fuzzers bench-front install uninstall clean help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
