@@ -1,0 +1,129 @@
+#include "base/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 16, FIRST_CHUNK = 16 * 1024, MAX_CHUNK = 1024 * 1024 };
+
+struct ArenaChunk {
+    ArenaChunk *older;
+    size_t size; // whole chunk, this header included
+};
+
+struct ArenaTry {
+    jmp_buf unwind;
+    ArenaTry *outer;
+};
+
+static void *libc_alloc(void *user, size_t size) {
+    (void)user;
+    return malloc(size);
+}
+
+static void libc_free(void *user, void *ptr, size_t size) {
+    (void)user, (void)size;
+    free(ptr);
+}
+
+const Allocator allocator_libc = {libc_alloc, libc_free, NULL};
+
+void arena_init(Arena *a, const Allocator *allocator) {
+    *a = (Arena){.allocator = allocator};
+}
+
+static void pop_chunk(Arena *a) {
+    ArenaChunk *c = a->newest;
+    a->newest = c->older;
+    a->reserved -= c->size;
+    a->allocator->free(a->allocator->user, c, c->size);
+}
+
+void arena_free(Arena *a) {
+    while (a->newest) pop_chunk(a);
+    a->next = a->end = NULL;
+}
+
+bool arena_try(Arena *a, void (*fn)(void *arg), void *arg) {
+    ArenaTry try = {.outer = a->try};
+    if (setjmp(try.unwind)) {
+        a->try = a->try->outer;
+        return false;
+    }
+    a->try = &try;
+    fn(arg);
+    a->try = try.outer;
+    return true;
+}
+
+_Noreturn void arena_out_of_memory(Arena *a) {
+    if (!a->try) abort(); // an arena used outside arena_try: a bug of ours, never of the input
+    longjmp(a->try->unwind, 1);
+}
+
+// Chunks double up to a megabyte; a larger request gets a chunk of its own size.
+static void grow(Arena *a, size_t size) {
+    size_t want = a->newest ? a->newest->size * 2 : FIRST_CHUNK;
+    if (want > MAX_CHUNK) want = MAX_CHUNK;
+    size_t header = (sizeof(ArenaChunk) + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (size > SIZE_MAX - header - ALIGN) arena_out_of_memory(a);
+    if (want < size + header) want = size + header;
+    ArenaChunk *c = a->allocator->alloc(a->allocator->user, want);
+    if (!c) arena_out_of_memory(a);
+    *c = (ArenaChunk){a->newest, want};
+    a->newest = c;
+    a->reserved += want;
+    a->next = (char *)c + header;
+    a->end = (char *)c + want;
+}
+
+void *arena_alloc(Arena *a, size_t size) {
+    if (size > SIZE_MAX - ALIGN) arena_out_of_memory(a);
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if ((size_t)(a->end - a->next) < size || !a->next) grow(a, size);
+    void *p = a->next;
+    a->next += size;
+    return memset(p, 0, size);
+}
+
+void *arena_array(Arena *a, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) arena_out_of_memory(a);
+    return arena_alloc(a, bytes);
+}
+
+void *arena_copy(Arena *a, const void *from, size_t size) {
+    void *to = arena_alloc(a, size);
+    if (size) memcpy(to, from, size);
+    return to;
+}
+
+char *arena_strndup(Arena *a, const char *s, size_t len) {
+    char *to = arena_alloc(a, len + 1);
+    if (len) memcpy(to, s, len);
+    return to;
+}
+
+char *arena_printf(Arena *a, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    char *s = arena_alloc(a, (size_t)(len < 0 ? 0 : len) + 1);
+    if (len > 0) vsnprintf(s, (size_t)len + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return s;
+}
+
+ArenaMark arena_mark(const Arena *a) {
+    return (ArenaMark){a->newest, a->next};
+}
+
+void arena_release(Arena *a, ArenaMark mark) {
+    while (a->newest != mark.chunk) pop_chunk(a);
+    a->next = mark.next;
+    a->end = a->newest ? (char *)a->newest + a->newest->size : NULL;
+}

@@ -1,0 +1,41 @@
+#include "base/map.h"
+
+#include <string.h>
+
+uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
+    const char *at = p;
+    h = hash_mix(h, n);
+    for (; n >= 8; n -= 8, at += 8) {
+        uint64_t x;
+        memcpy(&x, at, 8);
+        h = hash_mix(h, x);
+    }
+    uint64_t rest = 0;
+    if (n) memcpy(&rest, at, n);
+    return hash_mix(h, rest);
+}
+
+static void place(Set *s, uint64_t hash, void *item) {
+    uint64_t mask = (uint64_t)s->cap - 1, i = hash & mask;
+    while (s->at[i]) i = (i + 1) & mask;
+    s->at[i] = item;
+    s->hash[i] = hash;
+}
+
+static void rehash(Arena *arena, Set *s) {
+    Set old = *s;
+    s->cap = old.cap ? old.cap * 2 : 32;
+    s->at = arena_new_n(arena, void *, s->cap);
+    s->hash = arena_new_n(arena, uint64_t, s->cap);
+    for (int i = 0; i < old.cap; i++)
+        if (old.at[i]) place(s, old.hash[i], old.at[i]);
+}
+
+void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *same) {
+    if (2 * (s->n + 1) > s->cap) rehash(arena, s);
+    uint64_t mask = (uint64_t)s->cap - 1, i = hash & mask;
+    for (; s->at[i]; i = (i + 1) & mask)
+        if (s->hash[i] == hash && same(key, s->at[i])) return &s->at[i];
+    s->hash[i] = hash;
+    return &s->at[i];
+}

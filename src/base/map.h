@@ -1,0 +1,30 @@
+// Hash sets of pointers in an arena, open addressing. The caller hashes and compares, so one structure
+// serves interning of strings, hash-consing of expressions and look-up by name:
+//
+//     void **slot = set_find(arena, &set, hash, key, same);   // *slot is NULL when absent
+//     if (!*slot) *slot = make(...), set.n++;
+//
+// A slot pointer is valid until the next set_find.
+#ifndef LW_BASE_MAP_H
+#define LW_BASE_MAP_H
+
+#include "base/arena.h"
+
+typedef struct Set {
+    void **at;
+    uint64_t *hash;
+    int n, cap; // cap is a power of two, or 0
+} Set;
+
+typedef bool SetSame(const void *key, const void *item);
+
+void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *same);
+
+// A well-mixing 64-bit hash, fed piece by piece.
+static inline uint64_t hash_mix(uint64_t h, uint64_t x) {
+    h = (h ^ x) * 0x9e3779b97f4a7c15ull;
+    return h ^ (h >> 29);
+}
+uint64_t hash_bytes(uint64_t h, const void *p, size_t n);
+
+#endif

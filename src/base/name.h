@@ -1,0 +1,17 @@
+// Interned strings: one pointer per spelling within a compilation, so names compare with ==.
+#ifndef LW_BASE_NAME_H
+#define LW_BASE_NAME_H
+
+#include "base/map.h"
+
+typedef const char *Name;
+
+typedef struct Names {
+    Arena *arena;
+    Set set;
+} Names;
+
+Name name_intern(Names *names, const char *s, size_t len);
+Name name_of(Names *names, const char *s); // NUL-terminated
+
+#endif

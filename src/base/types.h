@@ -1,0 +1,80 @@
+// The scalar types, their values, and the one promotion table.
+//
+// f16 and bf16 are storage types: arithmetic on them happens in f32 and rounds when a value is stored or
+// cast explicitly (type_compute). A bool is stored as one byte, 0 or 1.
+#ifndef LW_BASE_TYPES_H
+#define LW_BASE_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum Type {
+    TYPE_NONE, // not known yet
+#define TYPE(id, ...) TYPE_##id,
+#include "base/types.def"
+#undef TYPE
+    TYPE_COUNT
+} Type;
+
+typedef enum TypeClass { CLASS_NONE, CLASS_BOOL, CLASS_INT, CLASS_UINT, CLASS_FLOAT } TypeClass;
+
+typedef struct TypeInfo {
+    const char *name;   // sized name: "f32"
+    const char *stripe; // its name in Stripe text: "fp32"
+    const char *ctype;  // its storage type in C
+    TypeClass class;
+    int bits, bytes;
+} TypeInfo;
+
+extern const TypeInfo type_info[TYPE_COUNT];
+
+static inline bool type_is_float(Type t) {
+    return type_info[t].class == CLASS_FLOAT;
+}
+static inline bool type_is_integer(Type t) { // signed or unsigned, not bool
+    return type_info[t].class == CLASS_INT || type_info[t].class == CLASS_UINT;
+}
+
+// The type in which arithmetic on t happens: f32 for f16 and bf16, t itself otherwise.
+static inline Type type_compute(Type t) {
+    return t == TYPE_F16 || t == TYPE_BF16 ? TYPE_F32 : t;
+}
+
+// The type in which a + or * reduction over data of type t accumulates: f32 for f16 and bf16, i32 for
+// bool and integers narrower than 32 bits, t itself otherwise.
+Type type_accumulator(Type t);
+
+// The common type of two operands:
+//   equal types stay; bool gives way to anything;
+//   a float wins over any integer; of two floats the wider wins, f16 with bf16 gives f32;
+//   of two integers of the same sign the wider wins; of mixed sign, the signed type that holds both
+//   (i64 when none does).
+Type type_promote(Type a, Type b);
+
+// Sized names only ("f32", "u8", "bool"); TYPE_NONE when unknown. Languages add their own aliases.
+Type type_by_name(const char *name, int len);
+
+// One scalar. Integers (and bool) are kept sign- or zero-extended in `i`, every float in `f`
+// (f32 and narrower hold a double that is exactly representable in f32).
+typedef union Value {
+    double f;
+    int64_t i;
+} Value;
+
+// Rounds or wraps a value that is already of t's class to what t can hold. For f16/bf16 this rounds to
+// storage precision, to nearest even.
+Value type_round(Type t, Value v);
+// Conversion between any two types: float to integer saturates, NaN gives 0; integers wrap; to bool: v != 0.
+Value type_convert(Type to, Type from, Value v);
+// Memory access; `p` need not be aligned.
+Value type_load(Type t, const void *p);
+void type_store(Type t, void *p, Value v); // rounds
+// Identity of the reduction: used by op=! and by padding. `op` is '+', '*', '<' (min) or '>' (max).
+Value type_identity(Type t, char op);
+
+uint16_t f16_from_f32(float f);
+float f16_to_f32(uint16_t h);
+uint16_t bf16_from_f32(float f);
+float bf16_to_f32(uint16_t h);
+
+#endif
