@@ -1,5 +1,7 @@
 #include "base/arena.h"
 
+#include "base/bug.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,7 +61,7 @@ bool arena_try(Arena *a, void (*fn)(void *arg), void *arg) {
 }
 
 _Noreturn void arena_out_of_memory(Arena *a) {
-    if (!a->try) abort(); // an arena used outside arena_try: a bug of ours, never of the input
+    if (!a->try) bug("arena used outside arena_try ran out of memory");
     longjmp(a->try->unwind, 1);
 }
 

@@ -1,0 +1,106 @@
+// Scalar expressions: what one instance of a statement computes.
+//
+// Nodes are immutable and hash-consed in an Exprs pool together with Affines: equal means ==. Every node has
+// its type; arithmetic happens in type_compute(type), and a value of type f16 or bf16 rounds to storage only by
+// a CAST or a store. Operands of ARITH and COMPARE have one common type: conversions are explicit CAST nodes,
+// inserted by whoever builds the expression (expr_cast gives the operand back when nothing is to be done).
+//
+//   EXPR_CONST   a literal                         EXPR_INDEX   the value of an Affine (type i64 or a cast of it)
+//   EXPR_READ    an element of a tensor            EXPR_OP      an operation of expr.def
+//
+// SELECT(c, a, b) evaluates only the branch it selects: reads under it are performed, and checked, only there.
+// AND and OR evaluate their right operand only when needed. DIV and MOD of integers are floor; x/0 = x%0 = 0.
+// MOD of floats is floor as well (sign of the divisor); FMOD is C's. Shifts take the count modulo the width.
+// MIN and MAX propagate NaN and order -0 < +0. RELU(x) is MAX(x, 0). `+=` of a MUL rounds once (fused), see program.h.
+#ifndef LW_PROGRAM_EXPR_H
+#define LW_PROGRAM_EXPR_H
+
+#include "base/types.h"
+#include "program/affine.h"
+
+typedef enum ExprOp {
+#define OP(id, ...) OP_##id,
+#include "program/expr.def"
+#undef OP
+    OP_COUNT
+} ExprOp;
+
+typedef enum OpClass { OP_ARITH, OP_COMPARE, OP_LOGIC, OP_MATH, OP_OTHER } OpClass;
+
+typedef struct OpInfo {
+    const char *name;
+    int arity;
+    OpClass class;
+} OpInfo;
+
+extern const OpInfo op_info[OP_COUNT];
+
+// One element of a tensor (in a Program) or of a buffer (in a Tree): number and one subscript per dimension.
+struct Access {
+    int tensor;
+    int rank;
+    const Affine *sub[];
+};
+
+typedef enum ExprKind { EXPR_CONST, EXPR_INDEX, EXPR_READ, EXPR_OP } ExprKind;
+
+typedef struct Expr Expr;
+struct Expr {
+    ExprKind kind;
+    Type type;
+    ExprOp op; // EXPR_OP
+    int n;     // operands
+    union {
+        Value value;          // EXPR_CONST
+        const Affine *index;  // EXPR_INDEX
+        const Access *access; // EXPR_READ
+    };
+    const Expr *arg[];
+};
+
+// The pool: everything in it lives as long as its arena.
+struct Exprs {
+    Arena *arena;
+    Set affines, atoms, accesses, exprs;
+    int natoms;
+    bool overflow; // some affine constructor overflowed since this was last cleared
+};
+
+void exprs_init(Exprs *x, Arena *arena);
+
+const Access *access_make(Exprs *x, int tensor, int rank, const Affine *const *sub);
+const Expr *expr_const(Exprs *x, Type type, Value value);
+const Expr *expr_int(Exprs *x, Type type, int64_t i);     // converts to type
+const Expr *expr_float(Exprs *x, Type type, double f);    // converts to type
+const Expr *expr_index(Exprs *x, Type type, const Affine *index);
+const Expr *expr_read(Exprs *x, Type type, const Access *access);
+const Expr *expr_op(Exprs *x, ExprOp op, Type type, int n, const Expr *const *arg);
+const Expr *expr_unary(Exprs *x, ExprOp op, const Expr *a);                 // type of a
+const Expr *expr_binary(Exprs *x, ExprOp op, const Expr *a, const Expr *b); // type of a, or bool
+const Expr *expr_select(Exprs *x, const Expr *c, const Expr *a, const Expr *b);
+const Expr *expr_cast(Exprs *x, Type to, const Expr *a);
+
+// Rebuilds with iterators and parameters substituted (see affine_substitute) and, when `tensors` is not
+// NULL, every access passed through it: `tensors(user, x, access)` gives the new access, after its own
+// subscripts were substituted.
+typedef const Access *AccessMap(void *user, Exprs *x, const Access *access);
+const Expr *expr_substitute(Exprs *x, const Expr *e, const Affine *const *iters,
+                            const Affine *const *params, AccessMap *map, void *user);
+const Access *access_substitute(Exprs *x, const Access *a, const Affine *const *iters,
+                                const Affine *const *params, AccessMap *map, void *user);
+
+// Calls fn on every access of the expression, those inside subscripts included (inner ones first).
+// `guarded` is true for a read that some instance may not perform (a SELECT branch, right of AND/OR).
+typedef void AccessVisit(void *user, const Access *access, bool guarded);
+void expr_visit_accesses(const Expr *e, AccessVisit *fn, void *user);
+void affine_visit_accesses(const Affine *a, AccessVisit *fn, void *user);
+
+// Infix text with as few parentheses as the precedences of docs/language.md allow: "A[i, k]*x[k] + 1.0".
+void expr_print(Text *out, const Expr *e, const PrintNames *names);
+void access_print(Text *out, const Access *a, const PrintNames *names);
+
+// One operation on values already of the operand type; `type` is the operands' type. Defines the arithmetic:
+// the interpreters and constant folding call this and nothing else.
+Value op_eval(ExprOp op, Type type, const Value *arg);
+
+#endif

@@ -1,0 +1,169 @@
+// A Program: what to compute. Tensors, iterators and statements; no order of iterations, no loops.
+//
+// Statements run one after the other. A statement
+//
+//     T[f(i)] op= value(i)      for all i in its domain
+//
+// has a domain (a box, one half-open range per iterator, less the points where some constraint is negative), one
+// write, an operator, and an expression over reads. All reads happen before any write of the statement, so
+// the order of its instances never matters, except that a floating-point reduction may be reassociated.
+//
+// The operator and `init`:
+//     =            each element is written by at most one instance
+//     += *= min= max=   the value is combined into the element;  += of an OP_MUL is fused (one rounding)
+//     init (op=!)  every element that the box (not the constraints) can reach starts from the identity
+// A reduction accumulates in the type of its tensor: front-ends give f16 results an f32 temporary.
+//
+// Sizes are Affines over parameters until program_bind() puts in numbers. Of a bound Program every PARAM is
+// gone, every extent and range is a constant, every declared precondition was checked.
+//
+// Storage: a tensor holds elements origin[d] <= index < origin[d] + size[d]; subscripts are in the iterators'
+// own coordinates, so element (x, y) stands at (x - origin[0])·stride + ... Inputs and most results have origin 0.
+//
+// Built by front-ends (src/lang), by program text (text.c) or by hand with program_* below; everything lives
+// in the Program's arena. Immutable once built: program_bind and rewrites make new Programs.
+#ifndef LW_PROGRAM_PROGRAM_H
+#define LW_PROGRAM_PROGRAM_H
+
+#include "base/diag.h"
+#include "program/expr.h"
+
+enum { // declared limits; exceeding one is a diagnostic
+    PROGRAM_MAX_RANK = 16,
+    PROGRAM_MAX_ITERS = 32, // of one statement
+    PROGRAM_MAX_STMTS = 4096,
+    PROGRAM_MAX_TENSORS = 4096,
+    PROGRAM_MAX_PARAMS = 256,
+};
+
+typedef enum ParamKind {
+    PARAM_SIZE,   // a dimension's name; at least 0
+    PARAM_SCALAR, // an integer scalar argument; any value; specialised at compile time
+} ParamKind;
+
+typedef struct Param {
+    Name name;
+    ParamKind kind;
+    Type type; // of a scalar argument, as declared (values of it are range-checked); i64 for sizes
+    Range range;
+} Param;
+
+typedef enum Role {
+    ROLE_INPUT,  // read only
+    ROLE_OUTPUT, // written before it is read
+    ROLE_INOUT,  // its old content matters
+    ROLE_TEMP,   // exists only inside
+} Role;
+
+typedef struct Tensor {
+    Name name;
+    Type type;
+    Role role;
+    int rank;
+    const Affine **size;   // per dimension
+    const Affine **origin; // per dimension; 0 for inputs
+    Range range;           // where it was declared or first defined
+} Tensor;
+
+typedef struct Iter {
+    Name name;
+    const Affine *lo, *hi; // half-open
+    bool reduction;        // does not determine the element that is written
+    Range range;
+} Iter;
+
+typedef enum Reduce { REDUCE_ASSIGN, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } Reduce;
+
+typedef struct Stmt {
+    const Access *write; // subscripts may contain READ atoms (scatter) unless op is ASSIGN
+    Reduce op;
+    bool init;
+    bool post;   // a post-operation: skipped under the run-time flag "skip post-operations"
+    bool unchecked; // gathers of this statement are not checked at run time
+    int niters;
+    Iter *iter;
+    int nconstraints;
+    const Affine **constraint; // each >= 0; instances where one fails do not exist
+    const Expr *value;         // of the tensor's type
+    Name label;                // unique in the Program; the tensor's name, with .1, .2 ... when it is defined again
+    Name hint;                 // text of a `<=>` clause, or NULL
+    Range range;
+} Stmt;
+
+// A condition on parameters that must hold when they are bound: what >= 0.
+typedef struct Require {
+    const Affine *what;
+    const char *why; // "subscript 'h + kh' of 'I' stays below H": shown when it fails
+    Range range;
+} Require;
+
+typedef struct Program {
+    Arena *arena;
+    Exprs *exprs; // the pool all Affines and Exprs of this Program are in
+    Names *names;
+    Name name;
+    const Source *source; // what ranges point into; may be NULL
+    VEC(Param) params;
+    VEC(Tensor) tensors; // arguments first: inputs in signature order, then outputs, then temporaries
+    VEC(Stmt) stmts;
+    VEC(Require) requires;
+    int ninputs, noutputs; // tensors[0..ninputs) and tensors[ninputs..ninputs+noutputs); INOUT counts as output
+    bool bound;
+} Program;
+
+// --- Building ---------------------------------------------------------------------------------------------
+Program *program_new(Arena *arena, Names *names, const char *name, size_t len);
+int program_param(Program *p, Name name, ParamKind kind); // find or add; number
+int program_tensor(Program *p, Name name, Type type, Role role, int rank, const Affine *const *size);
+Stmt *program_stmt(Program *p, Range range); // appended, zeroed
+int program_find_tensor(const Program *p, Name name); // -1
+int program_find_param(const Program *p, Name name);  // -1
+// What every front-end calls last: labels, `reduction` flags, roles from use (read before written: in-out),
+// and the structural checks below. Reports and returns false when the Program is ill-formed.
+bool program_finish(Program *p, DiagList *diags);
+
+// --- Binding ----------------------------------------------------------------------------------------------
+// values[i] is parameter i. Reports (ranges empty or contradictory, preconditions violated, sizes that
+// overflow, subscripts outside their tensor with the offending instance) and returns NULL on failure.
+Program *program_bind(Arena *arena, const Program *p, const int64_t *values, DiagList *diags);
+
+// Of a bound Program: extents as numbers.
+int64_t tensor_size(const Tensor *t, int d);
+int64_t tensor_origin(const Tensor *t, int d);
+int64_t tensor_elements(const Tensor *t);
+static inline int64_t iter_lo(const Iter *i) {
+    return i->lo->constant;
+}
+static inline int64_t iter_hi(const Iter *i) {
+    return i->hi->constant;
+}
+
+// --- Text form (.lwp), text.c -----------------------------------------------------------------------------
+// print(parse(t)) == t for every t that print produced. See docs/program-text.md.
+void program_print(Text *out, const Program *p);
+Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
+
+// --- Meaning, interp.c ------------------------------------------------------------------------------------
+// A strided view of user memory, in elements. NULL data is allowed when there are no elements.
+typedef struct View {
+    void *data;
+    Type type;
+    int rank;
+    const int64_t *size;
+    const int64_t *stride; // in elements, may be 0 or negative for inputs
+} View;
+
+typedef struct InterpFlags {
+    bool accumulate; // `init` statements add to what is there instead of starting from the identity
+    bool skip_post;
+    bool trap_uninitialised; // reads of elements that nothing wrote are errors
+} InterpFlags;
+
+// Runs a bound Program. views[t] for every argument tensor t < ninputs + noutputs; temporaries are allocated
+// in `scratch`. Reports gathers out of range (naming element and index) and the traps asked for.
+bool program_interpret(Arena *scratch, const Program *p, const View *views, InterpFlags flags,
+                       DiagList *diags);
+
+extern const char *const reduce_name[]; // "=", "+=", "*=", "min=", "max="
+
+#endif
