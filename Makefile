@@ -27,8 +27,8 @@ export LW_FUZZ_SCALE
 
 # Foreign libraries enter with the one folder that uses them.
 PACKAGES := $(if $(wildcard src/poly/*.c),isl) $(if $(wildcard src/search/*.c),sqlite3)
-PACKAGE_CFLAGS := $(if $(strip $(PACKAGES)),$(shell pkg-config --cflags $(PACKAGES)))
-LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES))) -lm -ldl -lpthread
+PACKAGE_CFLAGS := $(if $(strip $(PACKAGES)),$(shell pkg-config --cflags $(PACKAGES) 2>/dev/null))
+LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES) 2>/dev/null)) -lm -ldl -lpthread
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(WERROR)
 FLAGS := -std=gnu11 $(WARNINGS) -ffp-contract=off -fPIC -fvisibility=hidden -pthread \
@@ -67,6 +67,10 @@ benches: all $(BENCH_BIN)
 
 # ---- How it is made --------------------------------------------------------------------------
 
+# A test, fuzz target or benchmark that needs a library of its own says so in a line of its source:
+# `// link: -lZydis`.
+link_line = $(shell sed -n 's|^// link: ||p' $(1))
+
 # Two stamps: objects are remade when compiler or flags change, the library when a source comes or
 # goes. Each is rewritten only when its text differs.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
@@ -99,36 +103,35 @@ $(BUILD)/loopwright: $(call obj,$(CLI)) $(LIB_A)
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
-	$(Q)$(LINK) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(call link_line,tests/unit/$*.c) $(LIBS) -o $@
 
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
-	$(Q)$(LINK) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(call link_line,tests/fuzz/$*.c) $(LIBS) -o $@
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
-	$(Q)$(LINK) -fsanitize=fuzzer $^ $(LIBS) -o $@
+	$(Q)$(LINK) -fsanitize=fuzzer $^ $(call link_line,tests/fuzz/$*.c) $(LIBS) -o $@
 
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
-	$(Q)$(LINK) $^ $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(call link_line,bench/$*.c) $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(FUZZ) \
     $(wildcard tests/fuzz/replay.c) $(BENCH)))
 
 # ---- Using it --------------------------------------------------------------------------------
 
-setup:
-	@tools/setup
-
-demo: setup
+demo:
+	@tools/setup build
 	+@$(MAKE) all
 	@BUILD=$(BUILD) examples/demo
 
-test: setup
+test:
+	@tools/setup test
 	+@$(MAKE) tests
 	@tests/run --build $(BUILD)
 
@@ -161,6 +164,7 @@ check-format:
 	@clang-format --dry-run --Werror $(C_FILES)
 
 fuzz:
+	@tools/setup ci
 	+@$(MAKE) BUILD=build-fuzz CC=clang \
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
@@ -176,7 +180,9 @@ bench-front: $(BUILD)/bench/front
 INTO = $(DESTDIR)$(PREFIX)
 LIB_INTO = $(DESTDIR)$(LIBDIR)
 fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
-       -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@PACKAGES@|$(strip $(PACKAGES))|g'
+       -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@PACKAGES@|$(strip $(PACKAGES))|g' \
+       -e 's|@PRIVATE_LIBS@|$(subst $(space),;,$(strip $(LIBS)))|g'
+space := $() $()
 
 install: all
 	install -d $(INTO)/bin $(INTO)/include $(LIB_INTO)/pkgconfig $(LIB_INTO)/cmake/loopwright
@@ -217,7 +223,7 @@ help:
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
-.PHONY: all tests benches setup demo test quick unit bless sanitize check-layers format \
+.PHONY: all tests benches demo test quick unit bless sanitize check-layers format \
         check-format fuzz fuzz-long fuzzers bench-front install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

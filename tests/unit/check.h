@@ -116,6 +116,7 @@ static inline bool check_selected(const char *name, int argc, char **argv) {
     return argc < 2;
 }
 
+#ifndef CHECK_NO_MAIN
 int main(int argc, char **argv) {
     int passed = 0, failed = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -130,5 +131,6 @@ int main(int argc, char **argv) {
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
+#endif
 
 #endif
