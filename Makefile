@@ -28,12 +28,14 @@ export LW_FUZZ_SCALE
 # Foreign libraries enter with the one folder that uses them.
 PACKAGES := $(if $(wildcard src/poly/*.c),isl) $(if $(wildcard src/search/*.c),sqlite3)
 PACKAGE_CFLAGS := $(if $(strip $(PACKAGES)),$(shell pkg-config --cflags $(PACKAGES) 2>/dev/null))
-LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES) 2>/dev/null)) -lm -ldl -lpthread
+LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES) 2>/dev/null)) \
+        -lm -ldl -lpthread
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(WERROR)
 FLAGS := -std=gnu11 $(WARNINGS) -ffp-contract=off -fPIC -fvisibility=hidden -pthread \
          -DLW_BUILD_VERSION='"$(VERSION)"' $(CFLAGS) $(SANITIZE)
 LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
+
 # `make V=1` shows whole commands instead of what is made.
 Q := $(if $(V),,@)
 made = $(if $(V),,@echo '  $(1) $@')
@@ -161,7 +163,10 @@ C_FILES = $(wildcard include/*.h $(foreach d,src cli tests bench plugins tools e
 format:
 	@clang-format -i $(C_FILES)
 check-format:
-	@clang-format --dry-run --Werror $(C_FILES)
+	@bad=0; for f in $(C_FILES); do \
+	    clang-format $$f | cmp -s - $$f || { echo "$$f: not formatted"; bad=1; }; \
+	    ! LC_ALL=C.UTF-8 grep -HnE '^.{101}' $$f || bad=1; \
+	done; exit $$bad
 
 fuzz:
 	@tools/setup ci
