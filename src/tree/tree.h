@@ -1,0 +1,214 @@
+// A Tree: one implementation of a Program, fully decided. Nested blocks, statement leaves, buffers.
+//
+//   block   a list of indices, each running 0 <= i < extent, for all of which its children run in order
+//   leaf    one statement instance per point of the enclosing indices: buffer[subs] op= value
+//   special a named operation on buffers with a defining expansion (copy, zero, gather, ...)
+//   buffer  memory: an argument of the Program, or an allocation that belongs to a block
+//
+// All Affines in a Tree are over the Tree's own indices: ATOM_ITER number = Index.id, unique in the Tree, so an expression
+// means the same wherever it stands below its index. Subscripts are absolute coordinates of the buffer (0 <= sub <
+// size). Views (Stripe's refinements) only say what part of a buffer a block touches: they are derived when the text
+// is printed, and kept where somebody wrote them (with their names, tags and places).
+//
+// A non-dividing split is a block with a constraint: m = 64*mo + mi, with M-1 - 64*mo - mi >= 0. Children run only
+// where all constraints of the enclosing blocks hold. A guard is a block without indices.
+//
+// Reductions. The update leaf is `C op= value`. Its initialisation is a leaf of its own (LEAF_INIT, C = identity)
+// with its own loops, placed in front of the last run of consecutive reduction loops and guarded by "first" of the
+// reduction loops further out (-k >= 0 for each); post-operations stand behind that run, guarded by "last".
+//
+// Kinds. any, parallel, vector, grid and thread blocks are bound by Stripe's Definition 2: no element is assigned by two
+// iterations, none reads what another writes; reductions (op != ASSIGN) into one element are allowed and privatised by
+// the back-end. serial and unroll run in index order, first index outermost.
+//
+// Nodes are immutable, in an arena, shared between Trees: a transformation copies the path it changes.
+#ifndef LW_TREE_TREE_H
+#define LW_TREE_TREE_H
+
+#include "program/program.h"
+
+enum {
+    TREE_MAX_DEPTH = 64,    // nested indices on any path
+    TREE_MAX_INDICES = 1024, // in the whole Tree
+};
+
+typedef enum Kind {
+    KIND_SERIAL,
+    KIND_ANY, // unordered
+    KIND_PARALLEL,
+    KIND_UNROLL,
+    KIND_VECTOR,
+    KIND_GRID_X,
+    KIND_GRID_Y,
+    KIND_GRID_Z,
+    KIND_THREAD_X,
+    KIND_THREAD_Y,
+    KIND_THREAD_Z,
+    KIND_COUNT
+} Kind;
+extern const char *const kind_name[KIND_COUNT];
+
+// A tag: #name or #name=value.
+typedef struct Tag {
+    Name name;
+    Name value; // NULL: none; else its text
+} Tag;
+
+typedef struct Tags {
+    int n;
+    const Tag *at;
+} Tags;
+
+typedef struct Index {
+    Name name;
+    int id; // the ATOM_ITER number
+    int64_t extent;
+    const Affine *passed; // not NULL: the index equals this function of enclosing indices (extent is 1)
+    Tags tags;
+} Index;
+
+// Where something lives or runs: "DRAM", "SRAM[bank]/PROC[i]". Empty: not said.
+typedef struct Unit {
+    Name name;
+    int n;
+    const Affine **at; // unit numbers
+} Unit;
+typedef struct Place {
+    int n;
+    const Unit *unit;
+} Place;
+
+typedef enum BufferHome {
+    HOME_ARGUMENT, // the caller's memory: tensor number `tensor` of the Program
+    HOME_AUTO,     // allocation; the back-end picks registers, stack or scratch
+    HOME_STACK,
+    HOME_SCRATCH,
+} BufferHome;
+
+// Memory. Element (x0, x1, ...) stands at Σ x·stride. An allocation is live during one iteration of the block that
+// lists it in `allocs`, uninitialised at its start.
+typedef struct Buffer {
+    Name name;
+    Type type;
+    BufferHome home;
+    int tensor; // the Program's tensor that it holds (a part of), or -1
+    int rank;
+    const int64_t *size, *stride; // elements; strides of arguments are those that the code is specialised to
+    int align;                    // bytes; 0: the element's
+    Place place;
+    int bank_dim; // dimension spread over banks, or -1
+    Tags tags;
+} Buffer;
+
+typedef enum NodeKind { NODE_BLOCK, NODE_LEAF, NODE_SPECIAL } NodeKind;
+
+typedef struct Node {
+    NodeKind kind;
+    Tags tags;
+    int ndeps; // statement dependence list as written; -1: not given
+    const int *deps;
+} Node;
+
+typedef enum ViewDir { VIEW_NONE, VIEW_IN, VIEW_OUT, VIEW_INOUT } ViewDir;
+
+// What a block may touch of a buffer. Absolute: the view starts at `offset` (a function of the indices of this block
+// and of enclosing ones) and has `size` elements per dimension.
+typedef struct BlockView {
+    ViewDir dir;
+    int buffer;
+    Name into; // its name inside the block
+    const Affine **offset;
+    const int64_t *size;
+    const int64_t *stride; // NULL: the buffer's
+    Reduce agg;
+    bool has_agg;
+    Place place;
+    Tags tags;
+} BlockView;
+
+typedef struct Block {
+    Node node;
+    Kind kind;
+    Name name;   // comment after "//" in Stripe text, or NULL
+    int nindex;
+    const Index *index;
+    int nconstraints;
+    const Affine *const *constraint; // each >= 0
+    int nallocs;
+    const int *alloc; // buffers that live here
+    int nviews;       // 0 with views == NULL: to be derived
+    const BlockView *view;
+    int nchildren;
+    const Node *const *child;
+    Place place;
+    int unroll_limit;    // 0: the machine's default
+    int64_t grain;       // parallel: least number of iterations per task; 0: automatic
+} Block;
+
+typedef enum LeafRole { LEAF_UPDATE, LEAF_INIT, LEAF_POST } LeafRole;
+
+typedef struct Leaf {
+    Node node;
+    LeafRole role;
+    Reduce op;
+    const Access *write; // tensor = buffer number
+    const Expr *value;   // reads: tensor = buffer number
+    int stmt;            // the Program's statement it comes from, or -1 (copies, hand-written Trees)
+    const Affine *const *iter; // that statement's iterators (raw values), or NULL; INIT: NULL where reduced
+    bool unchecked;            // gathers and scatters need no index check
+    bool nontemporal;          // stores bypass the cache
+    int accumulators;          // independent partial results; 0: automatic
+} Leaf;
+
+// Specials execute by their defining expansion; see special.c for the list.
+typedef struct Special {
+    Node node;
+    Name op; // "copy", "zero", "gather", ...
+    int nouts, nins;
+    const int *out, *in; // buffers (or positions in the enclosing block's views while parsing)
+    int nparams;
+    const Tag *param;
+} Special;
+
+// A prefetch request that goes with a block: fetch what `buffer` needs `distance` iterations ahead into `level`.
+typedef struct Prefetch {
+    const Block *at;
+    int buffer, level;
+    int64_t distance;
+} Prefetch;
+
+typedef struct Tree {
+    Arena *arena;
+    Exprs *exprs;
+    Names *names;
+    const Program *program; // bound; NULL for a hand-written Tree
+    VEC(Buffer) buffers;    // arguments first, numbered as the Program's tensors 0..nargs
+    int nargs;
+    int nindices;       // ids in use are below this
+    const Block *root;  // no indices
+    VEC(Prefetch) prefetches;
+} Tree;
+
+// --- Building ---------------------------------------------------------------------------------------------
+// Parts are copied into the arena; arrays may be on the caller's stack.
+Tree *tree_new(Arena *arena, Exprs *exprs, Names *names);
+int tree_buffer(Tree *t, const Buffer *b);                       // number
+Index tree_index(Tree *t, Name name, int64_t extent);            // fresh id
+const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren);
+const Block *tree_loop(Tree *t, Kind kind, Index index, const Node *const *children, int nchildren);
+const Block *tree_guard(Tree *t, const Affine *const *constraints, int n, const Node *child);
+const Leaf *tree_leaf(Tree *t, const Leaf *like);
+
+static inline const Block *as_block(const Node *n) {
+    return n->kind == NODE_BLOCK ? (const Block *)n : 0;
+}
+static inline const Leaf *as_leaf(const Node *n) {
+    return n->kind == NODE_LEAF ? (const Leaf *)n : 0;
+}
+
+// --- Walking ----------------------------------------------------------------------------------------------
+// The one way to walk: pre-order, `depth` = number of enclosing blocks. Return false to skip the children.
+typedef bool TreeVisit(void *user, const Node *node, int depth, const Block *parent);
+void tree_walk(const Tree *t, TreeVisit *fn, void *user);
+
+#endif
