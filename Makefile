@@ -125,16 +125,19 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_A)
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(FUZZ) \
     $(wildcard tests/fuzz/replay.c) $(BENCH)))
 
+# A make inside make builds in parallel even when the outer one was not asked to.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # ---- Using it --------------------------------------------------------------------------------
 
 demo:
 	@tools/setup build
-	+@$(MAKE) all
+	+@$(SUBMAKE) all
 	@BUILD=$(BUILD) examples/demo
 
 test:
 	@tools/setup test
-	+@$(MAKE) tests
+	+@$(SUBMAKE) tests
 	@tests/run --build $(BUILD)
 
 # What a person runs before every commit: everything quick, randomised tests at a fraction.
@@ -151,7 +154,7 @@ bless: tests
 # The whole suite under AddressSanitizer and UBSan, randomised tests at a tenth.
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 sanitize:
-	+@$(MAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
+	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
 	@LW_FUZZ_SCALE=10 tests/run --build build-asan
 
 check-layers:
@@ -170,11 +173,11 @@ check-format:
 
 fuzz:
 	@tools/setup ci
-	+@$(MAKE) BUILD=build-fuzz CC=clang \
+	+@$(SUBMAKE) BUILD=build-fuzz CC=clang \
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
 fuzz-long:
-	+@$(MAKE) fuzz FUZZ_SECONDS=1800
+	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 fuzzers: $(FUZZ_BIN)
 
 bench-front: $(BUILD)/bench/front
