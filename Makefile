@@ -155,7 +155,7 @@ bless: tests
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
-	@LW_FUZZ_SCALE=10 tests/run --build build-asan
+	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
 check-layers:
 	@tools/check-layers
