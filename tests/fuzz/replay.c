@@ -17,7 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-enum { ROUNDS = 2000, MAX_SEEDS = 1024, MAX_INPUT = 1 << 20 };
+enum { ROUNDS = 2000, SEED_LIMIT = 1024, LARGEST_INPUT = 1 << 20 };
 
 typedef struct {
     char *path;
@@ -25,7 +25,7 @@ typedef struct {
     size_t size;
 } Seed;
 
-static Seed seeds[MAX_SEEDS];
+static Seed seeds[SEED_LIMIT];
 static size_t seed_count;
 
 // What is running now, for the report of a crash.
@@ -52,14 +52,14 @@ static void on_signal(int number) {
 
 static void add_file(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (!file || seed_count == MAX_SEEDS) {
+    if (!file || seed_count == SEED_LIMIT) {
         fprintf(stderr, "replay: cannot take %s\n", path);
         exit(1);
     }
     Seed *seed = &seeds[seed_count++];
     seed->path = strdup(path);
-    seed->data = malloc(MAX_INPUT);
-    seed->size = fread(seed->data, 1, MAX_INPUT, file);
+    seed->data = malloc(LARGEST_INPUT);
+    seed->size = fread(seed->data, 1, LARGEST_INPUT, file);
     fclose(file);
 }
 
@@ -88,7 +88,7 @@ static size_t below(uint64_t *random, size_t limit) {
 // Replaces `removed` bytes at `at` by `added` bytes of `with`; the new size.
 static size_t splice(uint8_t *data, size_t size, size_t at, size_t removed, const uint8_t *with,
                      size_t added) {
-    if (at + removed > size || size - removed + added > MAX_INPUT) return size;
+    if (at + removed > size || size - removed + added > LARGEST_INPUT) return size;
     memmove(data + at + added, data + at + removed, size - at - removed);
     memcpy(data + at, with, added);
     return size - removed + added;
@@ -161,13 +161,13 @@ static void run_round(const Seed *seed, int64_t round, uint8_t *buffer) {
 }
 
 int main(int argc, char **argv) {
-    static uint8_t buffer[MAX_INPUT];
+    static uint8_t buffer[LARGEST_INPUT];
     const char *only = getenv("LW_REPLAY_ROUND");
+    // A sanitizer reports the first three itself, then calls back.
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    if (__sanitizer_set_death_callback)
-        __sanitizer_set_death_callback(report_crash);
-    else
-        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], on_signal);
+    size_t first = __sanitizer_set_death_callback ? 3 : 0;
+    if (first) __sanitizer_set_death_callback(report_crash);
+    for (size_t i = first; i < sizeof signals / sizeof *signals; i++) signal(signals[i], on_signal);
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; i++) add_path(argv[i]);
     for (size_t i = 0; i < seed_count; i++) {
