@@ -32,9 +32,7 @@ static void libc_free(void *user, void *ptr, size_t size) {
 
 const Allocator allocator_libc = {libc_alloc, libc_free, NULL};
 
-void arena_init(Arena *a, const Allocator *allocator) {
-    *a = (Arena){.allocator = allocator};
-}
+void arena_init(Arena *a, const Allocator *allocator) { *a = (Arena){.allocator = allocator}; }
 
 static void pop_chunk(Arena *a) {
     ArenaChunk *c = a->newest;
@@ -120,9 +118,7 @@ char *arena_printf(Arena *a, const char *format, ...) {
     return s;
 }
 
-ArenaMark arena_mark(const Arena *a) {
-    return (ArenaMark){a->newest, a->next};
-}
+ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->newest, a->next}; }
 
 void arena_release(Arena *a, ArenaMark mark) {
     while (a->newest != mark.chunk) pop_chunk(a);

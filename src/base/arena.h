@@ -1,9 +1,10 @@
-// Arenas: one per lifetime (a compilation, a step, a search candidate). Memory comes in chunks from an
-// Allocator and goes back all at once, so nothing inside the compiler ever frees.
+// Arenas: one per lifetime (a compilation, a step, a search candidate). Memory comes in chunks from
+// an Allocator and goes back all at once, so nothing inside the compiler ever frees.
 //
-// Running out of memory never returns NULL. It unwinds to the innermost arena_try() of that arena, which
-// the API boundary installs; whatever was allocated stays in the arena and is freed with it. Code between
-// arena_try() and an allocation must therefore hold nothing that only it could release.
+// Running out of memory never returns NULL. It unwinds to the innermost arena_try() of that arena,
+// which the API boundary installs; whatever was allocated stays in the arena and is freed with it.
+// Code between arena_try() and an allocation must therefore hold nothing that only it could
+// release.
 #ifndef LW_BASE_ARENA_H
 #define LW_BASE_ARENA_H
 
@@ -27,7 +28,7 @@ typedef struct Arena {
     char *next, *end;   // the free part of the newest chunk
     ArenaChunk *newest; // chunks, newest first
     const Allocator *allocator;
-    ArenaTry *try; // where running out of memory unwinds to
+    ArenaTry *try;   // where running out of memory unwinds to
     size_t reserved; // bytes taken from the allocator
 } Arena;
 
@@ -58,7 +59,7 @@ char *arena_printf(Arena *a, const char *format, ...) __attribute__((format(prin
 ArenaMark arena_mark(const Arena *a);
 void arena_release(Arena *a, ArenaMark mark);
 
-#define arena_new(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define arena_new(a, T)      ((T *)arena_alloc((a), sizeof(T)))
 #define arena_new_n(a, T, n) ((T *)arena_array((a), (size_t)(n), sizeof(T)))
 
 #endif

@@ -1,5 +1,5 @@
-// Checked 64-bit arithmetic for sizes, strides and offsets. Each function returns false on overflow and
-// leaves *out unspecified. Division and remainder are floor, as everywhere in Loopwright.
+// Checked 64-bit arithmetic for sizes, strides and offsets. Each function returns false on overflow
+// and leaves *out unspecified. Division and remainder are floor, as everywhere in Loopwright.
 #ifndef LW_BASE_CHECKED_H
 #define LW_BASE_CHECKED_H
 
@@ -36,11 +36,7 @@ static inline int64_t floor_mod(int64_t a, int64_t b) {
 static inline int64_t ceil_div(int64_t a, int64_t b) { // b > 0
     return floor_div(a, b) + (floor_mod(a, b) != 0);
 }
-static inline int64_t min_i64(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static inline int64_t max_i64(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
+static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 #endif

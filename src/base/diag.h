@@ -1,15 +1,15 @@
 // Diagnostics: what is wrong with the user's input, where, and the way out.
 //
-// Every text stands in one table, diag.def; each row has a test. A diagnostic carries a byte range of a
-// Source; printing gives
+// Every text stands in one table, diag.def; each row has a test. A diagnostic carries a byte range
+// of a Source; printing gives
 //
 //     mv.tc:3:12: error: undefined tensor 'B'
 //       C(i) +=! A(i,k) * B(k)
 //                         ^~~~
 //     note: declare it as a parameter, or define it by an earlier statement
 //
-// A DiagList keeps at most DIAG_MAX of them; what comes later only counts. It lives in an arena and is
-// handed to every function that can find fault with its input.
+// A DiagList keeps at most DIAG_MAX of them; what comes later only counts. It lives in an arena and
+// is handed to every function that can find fault with its input.
 #ifndef LW_BASE_DIAG_H
 #define LW_BASE_DIAG_H
 
@@ -61,7 +61,8 @@ typedef struct DiagList {
     int errors, warnings, dropped;
 } DiagList;
 
-// Reports the table's text, filled in like printf. Returns the diagnostic so that notes can be added.
+// Reports the table's text, filled in like printf. Returns the diagnostic so that notes can be
+// added.
 Diag *diag_report(DiagList *list, Range range, DiagId id, ...);
 // Adds a note; `id` is a row of severity NOTE. Range {0,0}: no place.
 void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...);

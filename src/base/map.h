@@ -1,5 +1,5 @@
-// Hash sets of pointers in an arena, open addressing. The caller hashes and compares, so one structure
-// serves interning of strings, hash-consing of expressions and look-up by name:
+// Hash sets of pointers in an arena, open addressing. The caller hashes and compares, so one
+// structure serves interning of strings, hash-consing of expressions and look-up by name:
 //
 //     void **slot = set_find(arena, &set, hash, key, same);   // *slot is NULL when absent
 //     if (!*slot) *slot = make(...), set.n++;

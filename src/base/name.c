@@ -23,6 +23,4 @@ Name name_intern(Names *names, const char *s, size_t len) {
     return *slot;
 }
 
-Name name_of(Names *names, const char *s) {
-    return name_intern(names, s, strlen(s));
-}
+Name name_of(Names *names, const char *s) { return name_intern(names, s, strlen(s)); }

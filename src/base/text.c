@@ -25,13 +25,9 @@ void text_add_n(Text *t, const char *s, size_t n) {
     t->len += n;
 }
 
-void text_add(Text *t, const char *s) {
-    text_add_n(t, s, strlen(s));
-}
+void text_add(Text *t, const char *s) { text_add_n(t, s, strlen(s)); }
 
-void text_char(Text *t, char c) {
-    text_add_n(t, &c, 1);
-}
+void text_char(Text *t, char c) { text_add_n(t, &c, 1); }
 
 void text_fill(Text *t, char c, int count) {
     if (count <= 0) return;
@@ -41,9 +37,7 @@ void text_fill(Text *t, char c, int count) {
     t->len += (size_t)count;
 }
 
-void text_int(Text *t, int64_t i) {
-    text_printf(t, "%lld", (long long)i);
-}
+void text_int(Text *t, int64_t i) { text_printf(t, "%lld", (long long)i); }
 
 void text_printf(Text *t, const char *format, ...) {
     va_list args, again;
@@ -51,7 +45,8 @@ void text_printf(Text *t, const char *format, ...) {
     va_copy(again, args);
     size_t space = t->cap - t->len;
     int len = vsnprintf(space ? t->s + t->len : NULL, space, format, args);
-    if (len > 0 && (size_t)len >= space) vsnprintf(room(t, (size_t)len), (size_t)len + 1, format, again);
+    if (len > 0 && (size_t)len >= space)
+        vsnprintf(room(t, (size_t)len), (size_t)len + 1, format, again);
     if (len > 0) t->len += (size_t)len;
     va_end(again);
     va_end(args);
@@ -76,6 +71,4 @@ void text_float(Text *t, double f, bool single) {
     if (!strpbrk(buf, ".en")) text_add(t, ".0");
 }
 
-const char *text_str(const Text *t) {
-    return t->s ? t->s : "";
-}
+const char *text_str(const Text *t) { return t->s ? t->s : ""; }

@@ -1,4 +1,5 @@
-// Text being built: a growing string in an arena. Every printer in Loopwright writes into one of these.
+// Text being built: a growing string in an arena. Every printer in Loopwright writes into one of
+// these.
 #ifndef LW_BASE_TEXT_H
 #define LW_BASE_TEXT_H
 
@@ -16,8 +17,8 @@ void text_char(Text *t, char c);
 void text_fill(Text *t, char c, int count);
 void text_int(Text *t, int64_t i);
 void text_printf(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The shortest decimal that reads back to the same value; always with '.', 'e', "inf" or "nan", so that it
-// reads as a float. `single` for values that are f32 or narrower.
+// The shortest decimal that reads back to the same value; always with '.', 'e', "inf" or "nan", so
+// that it reads as a float. `single` for values that are f32 or narrower.
 void text_float(Text *t, double f, bool single);
 const char *text_str(const Text *t);
 

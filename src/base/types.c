@@ -82,9 +82,7 @@ uint16_t bf16_from_f32(float f) {
     return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
-float bf16_to_f32(uint16_t h) {
-    return float_of((uint32_t)h << 16);
-}
+float bf16_to_f32(uint16_t h) { return float_of((uint32_t)h << 16); }
 
 static int64_t wrap(Type t, int64_t i) {
     switch (t) {
@@ -109,7 +107,8 @@ Value type_round(Type t, Value v) {
     }
 }
 
-// Saturates; the bounds are exact in double except for the 64-bit maxima, which round up to 2^63 and 2^64.
+// Saturates; the bounds are exact in double except for the 64-bit maxima, which round up to 2^63
+// and 2^64.
 static int64_t int_from_float(Type t, double f) {
     if (isnan(f)) return 0;
     int bits = type_info[t].bits;

@@ -1,7 +1,7 @@
 // The scalar types, their values, and the one promotion table.
 //
-// f16 and bf16 are storage types: arithmetic on them happens in f32 and rounds when a value is stored or
-// cast explicitly (type_compute). A bool is stored as one byte, 0 or 1.
+// f16 and bf16 are storage types: arithmetic on them happens in f32 and rounds when a value is
+// stored or cast explicitly (type_compute). A bool is stored as one byte, 0 or 1.
 #ifndef LW_BASE_TYPES_H
 #define LW_BASE_TYPES_H
 
@@ -28,20 +28,16 @@ typedef struct TypeInfo {
 
 extern const TypeInfo type_info[TYPE_COUNT];
 
-static inline bool type_is_float(Type t) {
-    return type_info[t].class == CLASS_FLOAT;
-}
+static inline bool type_is_float(Type t) { return type_info[t].class == CLASS_FLOAT; }
 static inline bool type_is_integer(Type t) { // signed or unsigned, not bool
     return type_info[t].class == CLASS_INT || type_info[t].class == CLASS_UINT;
 }
 
 // The type in which arithmetic on t happens: f32 for f16 and bf16, t itself otherwise.
-static inline Type type_compute(Type t) {
-    return t == TYPE_F16 || t == TYPE_BF16 ? TYPE_F32 : t;
-}
+static inline Type type_compute(Type t) { return t == TYPE_F16 || t == TYPE_BF16 ? TYPE_F32 : t; }
 
-// The type in which a + or * reduction over data of type t accumulates: f32 for f16 and bf16, i32 for
-// bool and integers narrower than 32 bits, t itself otherwise.
+// The type in which a + or * reduction over data of type t accumulates: f32 for f16 and bf16, i32
+// for bool and integers narrower than 32 bits, t itself otherwise.
 Type type_accumulator(Type t);
 
 // The common type of two operands:
@@ -61,10 +57,11 @@ typedef union Value {
     int64_t i;
 } Value;
 
-// Rounds or wraps a value that is already of t's class to what t can hold. For f16/bf16 this rounds to
-// storage precision, to nearest even.
+// Rounds or wraps a value that is already of t's class to what t can hold. For f16/bf16 this rounds
+// to storage precision, to nearest even.
 Value type_round(Type t, Value v);
-// Conversion between any two types: float to integer saturates, NaN gives 0; integers wrap; to bool: v != 0.
+// Conversion between any two types: float to integer saturates, NaN gives 0; integers wrap; to
+// bool: v != 0.
 Value type_convert(Type to, Type from, Value v);
 // Memory access; `p` need not be aligned.
 Value type_load(Type t, const void *p);

@@ -16,8 +16,8 @@
                                  : (void)((v)->at = vec_grow((arena), (v)->at, (v)->n, &(v)->cap,  \
                                                              (more), sizeof *(v)->at)))
 #define vec_push(arena, v, x) (vec_reserve((arena), (v), 1), (v)->at[(v)->n++] = (x))
-#define vec_last(v) ((v)->at[(v)->n - 1])
-#define vec_pop(v) ((v)->at[--(v)->n])
+#define vec_last(v)           ((v)->at[(v)->n - 1])
+#define vec_pop(v)            ((v)->at[--(v)->n])
 
 void *vec_grow(Arena *arena, void *old, int n, int *cap, int more, size_t size);
 
