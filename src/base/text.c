@@ -52,6 +52,18 @@ void text_printf(Text *t, const char *format, ...) {
     va_end(args);
 }
 
+// Adds a number, with '.' for whatever the locale of the process puts between the digits.
+static void add_point(Text *t, const char *s) {
+    while (*s) {
+        size_t plain = strspn(s, "0123456789+-e");
+        text_add_n(t, s, plain);
+        s += plain;
+        size_t point = strcspn(s, "0123456789+-e");
+        if (point) text_char(t, '.');
+        s += point;
+    }
+}
+
 void text_float(Text *t, double f, bool single) {
     if (isnan(f)) {
         text_add(t, "nan");
@@ -61,14 +73,17 @@ void text_float(Text *t, double f, bool single) {
         text_add(t, f < 0 ? "-inf" : "inf");
         return;
     }
-    char buf[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(buf, sizeof buf, "%.*g", digits, f);
-        double back = single ? (double)strtof(buf, NULL) : strtod(buf, NULL);
-        if (back == f) break;
-    }
-    text_add(t, buf);
-    if (!strpbrk(buf, ".en")) text_add(t, ".0");
+    char buf[48];
+    int digits = 0;
+    double back;
+    do {
+        snprintf(buf, sizeof buf, "%.*e", digits, f);
+        back = single ? (double)strtof(buf, NULL) : strtod(buf, NULL);
+    } while (back != f && ++digits < 17);
+    int exponent = atoi(strchr(buf, 'e') + 1), decimals = digits - exponent;
+    if (exponent >= -5 && exponent < (single ? 7 : 15)) // integers below that are exact
+        snprintf(buf, sizeof buf, "%.*f", decimals > 1 ? decimals : 1, f);
+    add_point(t, buf);
 }
 
 const char *text_str(const Text *t) { return t->s ? t->s : ""; }
