@@ -215,7 +215,7 @@ clean:
 	rm -rf $(BUILD) build-asan build-clang build-fuzz
 
 help:
-	@sed -n 's/^	//; /^# >/s/^# > //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^# > //p' Makefile
 
 # > make                build the libraries and the command into build/
 # > make demo           install what is missing, build, and show Loopwright at work
