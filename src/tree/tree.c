@@ -1,0 +1,79 @@
+// Trees: constructors and the walk. Everything is copied into the Tree's arena and never changed again.
+#include "tree/tree.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+
+const char *const kind_name[KIND_COUNT] = {
+    [KIND_SERIAL] = "serial",     [KIND_ANY] = "any",           [KIND_PARALLEL] = "parallel",
+    [KIND_UNROLL] = "unroll",     [KIND_VECTOR] = "vector",     [KIND_GRID_X] = "grid.x",
+    [KIND_GRID_Y] = "grid.y",     [KIND_GRID_Z] = "grid.z",     [KIND_THREAD_X] = "thread.x",
+    [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z",
+};
+
+Tree *tree_new(Arena *arena, Exprs *exprs, Names *names) {
+    Tree *t = arena_new(arena, Tree);
+    t->arena = arena;
+    t->exprs = exprs;
+    t->names = names;
+    return t;
+}
+
+// NULL stays NULL, so that "not given" survives the copy.
+static const void *copied(Arena *arena, const void *from, int n, size_t size) {
+    return from && n > 0 ? arena_copy(arena, from, (size_t)n * size) : NULL;
+}
+
+int tree_buffer(Tree *t, const Buffer *b) {
+    Buffer c = *b;
+    c.size = copied(t->arena, b->size, b->rank, sizeof *b->size);
+    c.stride = copied(t->arena, b->stride, b->rank, sizeof *b->stride);
+    vec_push(t->arena, &t->buffers, c);
+    return t->buffers.n - 1;
+}
+
+Index tree_index(Tree *t, Name name, int64_t extent) {
+    require(t->nindices < TREE_MAX_INDICES);
+    return (Index){.name = name, .id = t->nindices++, .extent = extent};
+}
+
+const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren) {
+    Block *b = arena_copy(t->arena, like, sizeof *like);
+    b->node.kind = NODE_BLOCK;
+    b->index = copied(t->arena, like->index, like->nindex, sizeof *like->index);
+    b->constraint =
+        copied(t->arena, like->constraint, like->nconstraints, sizeof *like->constraint);
+    b->alloc = copied(t->arena, like->alloc, like->nallocs, sizeof *like->alloc);
+    b->view = copied(t->arena, like->view, like->nviews, sizeof *like->view);
+    b->child = copied(t->arena, children, nchildren, sizeof *children);
+    b->nchildren = nchildren;
+    return b;
+}
+
+const Block *tree_loop(Tree *t, Kind kind, Index index, const Node *const *children,
+                       int nchildren) {
+    Block b = {.node.ndeps = -1, .kind = kind, .nindex = 1, .index = &index};
+    return tree_block(t, &b, children, nchildren);
+}
+
+const Block *tree_guard(Tree *t, const Affine *const *constraints, int n, const Node *child) {
+    Block b = {.node.ndeps = -1, .nconstraints = n, .constraint = constraints};
+    return tree_block(t, &b, &child, 1);
+}
+
+const Leaf *tree_leaf(Tree *t, const Leaf *like) {
+    Leaf *l = arena_copy(t->arena, like, sizeof *like);
+    l->node.kind = NODE_LEAF;
+    return l;
+}
+
+static void walk(const Node *node, int depth, const Block *parent, TreeVisit *fn, void *user) {
+    if (!fn(user, node, depth, parent)) return;
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nchildren; i++) walk(b->child[i], depth + 1, b, fn, user);
+}
+
+void tree_walk(const Tree *t, TreeVisit *fn, void *user) {
+    if (t->root) walk(&t->root->node, 0, NULL, fn, user);
+}
