@@ -1,14 +1,20 @@
 // Affine arithmetic, the one there is.
 //
-// An Affine is  constant + Σ coefficient · atom.  Atoms are iterators, parameters, and everything that is not
-// linear, each an opaque unit: floor division and modulo, minimum and maximum, a product of two affines, an
-// integer read from a tensor (gather). So a quasi-affine subscript, a symbolic size such as
-// (H - KH)/s + 1, and a gather are all the same type, and "is this affine?" asks which atoms occur.
+// An Affine is  constant + Σ coefficient · atom.  Atoms are iterators, parameters, and everything
+// that is not linear, each an opaque unit: floor division and modulo, minimum and maximum, a
+// product of two affines, an integer read from a tensor (gather). So a quasi-affine subscript, a
+// symbolic size such as (H - KH)/s + 1, and a gather are all the same type, and "is this affine?"
+// asks which atoms occur.
 //
-// Affines are immutable and hash-consed in their Exprs pool: equal means ==. Terms are sorted by atom id,
-// coefficients are never 0. Constructors simplify: constants fold, x/1, x%1, (k·x)/k, min(x,x), products by
-// constants. Overflow of a coefficient or constant is not undefined: the pool's `overflow` flag is set and the
-// result is 0; whoever builds expressions from user input checks the flag and reports.
+// Affines are immutable and hash-consed in their Exprs pool: equal means ==. Terms are sorted by
+// atom_compare, which looks at structure only, so a sum has one spelling whatever order its parts
+// were made in; coefficients are never 0. Constructors simplify: constants fold, products
+// distribute over sums, (k·x + r)/k = x + r/k, (k·x + r)%k = r%k, min(x, x + 1) = x.
+//
+// Overflow of a coefficient or constant is not undefined: the pool's `overflow` flag is set and the
+// result is 0. The same holds for nodes that grow beyond the limits below (`too_large`), so
+// recursion over nodes is safe and work on them is bounded. Whoever builds expressions from user
+// input checks the flags and reports.
 #ifndef LW_PROGRAM_AFFINE_H
 #define LW_PROGRAM_AFFINE_H
 
@@ -20,6 +26,12 @@ typedef struct Atom Atom;
 typedef struct Access Access;
 typedef struct Exprs Exprs;
 
+enum {
+    AFFINE_MAX_TERMS = 64,
+    EXPRS_MAX_DEPTH = 1000,   // of nodes within nodes
+    EXPRS_MAX_WEIGHT = 50000, // nodes of an expression when written out as a tree
+};
+
 typedef enum AtomKind {
     ATOM_ITER,  // iterator number `index` (of the statement, or of the Tree)
     ATOM_PARAM, // parameter number `index` of the Program
@@ -27,14 +39,17 @@ typedef enum AtomKind {
     ATOM_MOD,   // a - b * floor(a / b)
     ATOM_MIN,   // min(a, b)
     ATOM_MAX,   // max(a, b)
-    ATOM_PROD,  // a * b, neither constant
     ATOM_READ,  // the integer that `read` reads
+    ATOM_PROD,  // a * b, neither constant; single atoms unless the expanded product had too many
+                // terms
 } AtomKind;
 
 struct Atom {
     AtomKind kind;
-    int id;    // order of creation in the pool; the sort key of terms
+    int id;    // order of creation in the pool
     int index; // ITER and PARAM
+    int depth, weight;
+    bool has_iter, has_param, has_read;
     const Affine *a, *b;
     const Access *read;
 };
@@ -47,6 +62,7 @@ typedef struct Term {
 struct Affine {
     int64_t constant;
     int n; // number of terms
+    int depth, weight;
     bool has_iter, has_param, has_read; // whether such an atom occurs anywhere inside
     bool linear;                        // all atoms are ITER (no PARAM, DIV, MOD, ...)
     Term term[];
@@ -69,12 +85,11 @@ const Affine *affine_max(Exprs *x, const Affine *a, const Affine *b);
 // k + Σ coef·atom from parts in any order; equal atoms are added up.
 const Affine *affine_make(Exprs *x, int64_t constant, const Term *terms, int n);
 
-static inline bool affine_is_const(const Affine *a) {
-    return a->n == 0;
-}
-static inline bool affine_is(const Affine *a, int64_t k) {
-    return a->n == 0 && a->constant == k;
-}
+static inline bool affine_is_const(const Affine *a) { return a->n == 0; }
+static inline bool affine_is(const Affine *a, int64_t k) { return a->n == 0 && a->constant == k; }
+// Total orders by structure; 0 means the same.
+int atom_compare(const Atom *a, const Atom *b);
+int affine_compare(const Affine *a, const Affine *b);
 // The coefficient of iterator `index` at the top level (0 if it does not occur there).
 int64_t affine_coef(const Affine *a, int index);
 // Does iterator `index` occur anywhere, inside atoms included?
@@ -82,23 +97,30 @@ bool affine_uses_iter(const Affine *a, int index);
 // If `a` is exactly one iterator (coefficient 1, constant 0): its number, else -1.
 int affine_as_iter(const Affine *a);
 
-// Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by params[index], and
-// rebuilds (and so simplifies) what contains them. Reads inside are substituted too, through access_substitute.
+// Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by
+// params[index], and rebuilds (and so simplifies) what contains them. Reads inside are substituted
+// too, through access_substitute.
 const Affine *affine_substitute(Exprs *x, const Affine *a, const Affine *const *iters,
                                 const Affine *const *params);
 
-// Value at a point. `iters` and `params` give the atoms' values (NULL when none occur); READ atoms call
-// `read` (NULL: a bug). False on overflow.
+// The same, and every access inside passed through `map`; see access_substitute.
+typedef const Access *AccessMap(void *user, Exprs *x, const Access *access);
+const Affine *affine_substitute_map(Exprs *x, const Affine *a, const Affine *const *iters,
+                                    const Affine *const *params, AccessMap *map, void *user);
+
+// Value at a point. `iters` and `params` give the atoms' values (NULL when none occur); READ atoms
+// call `read` (NULL: a bug). False on overflow.
 typedef bool AffineRead(void *user, const Access *access, int64_t *out);
 bool affine_eval(const Affine *a, const int64_t *iters, const int64_t *params, AffineRead *read,
                  void *user, int64_t *out);
 
-// Bounds over a box: lo[i] <= iterator i <= hi[i] (inclusive). Exact for linear ones; safe for the rest.
-// False when unbounded (a READ or PARAM occurs) or on overflow.
+// Bounds over a box: lo[i] <= iterator i <= hi[i] (inclusive). Exact for linear ones; safe for the
+// rest. False when unbounded (a READ or PARAM occurs) or on overflow.
 bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_t *min,
                    int64_t *max);
 
-// "2*i + k - 1". Iterators print as iter_names[index] ("i0", "i1" ... when NULL), parameters likewise
+// "2*i + k - 1". Iterators print as iter_names[index] ("i0", "i1" ... when NULL), parameters
+// likewise
 // ("p0"), reads through access_print.
 typedef struct PrintNames {
     const Name *iters, *params, *tensors;

@@ -4,24 +4,28 @@
 //
 //     T[f(i)] op= value(i)      for all i in its domain
 //
-// has a domain (a box, one half-open range per iterator, less the points where some constraint is negative), one
-// write, an operator, and an expression over reads. All reads happen before any write of the statement, so
-// the order of its instances never matters, except that a floating-point reduction may be reassociated.
+// has a domain (a box, one half-open range per iterator, less the points where some constraint is
+// negative), one write, an operator, and an expression over reads. All reads happen before any
+// write of the statement, so the order of its instances never matters, except that a floating-point
+// reduction may be reassociated.
 //
 // The operator and `init`:
 //     =            each element is written by at most one instance
-//     += *= min= max=   the value is combined into the element;  += of an OP_MUL is fused (one rounding)
-//     init (op=!)  every element that the box (not the constraints) can reach starts from the identity
+//     += *= min= max=   the value is combined into the element;  += of an OP_MUL is fused (one
+//     rounding) init (op=!)  every element that the box (not the constraints) can reach starts from
+//     the identity
 // A reduction accumulates in the type of its tensor: front-ends give f16 results an f32 temporary.
 //
-// Sizes are Affines over parameters until program_bind() puts in numbers. Of a bound Program every PARAM is
-// gone, every extent and range is a constant, every declared precondition was checked.
+// Sizes are Affines over parameters until program_bind() puts in numbers. Of a bound Program every
+// PARAM is gone, every extent and range is a constant, every declared precondition was checked.
 //
-// Storage: a tensor holds elements origin[d] <= index < origin[d] + size[d]; subscripts are in the iterators'
-// own coordinates, so element (x, y) stands at (x - origin[0])·stride + ... Inputs and most results have origin 0.
+// Storage: a tensor holds elements origin[d] <= index < origin[d] + size[d]; subscripts are in the
+// iterators' own coordinates, so element (x, y) stands at (x - origin[0])·stride + ... Inputs and
+// most results have origin 0.
 //
-// Built by front-ends (src/lang), by program text (text.c) or by hand with program_* below; everything lives
-// in the Program's arena. Immutable once built: program_bind and rewrites make new Programs.
+// Built by front-ends (src/lang), by program text (text.c) or by hand with program_* below;
+// everything lives in the Program's arena. Immutable once built: program_bind and rewrites make new
+// Programs.
 #ifndef LW_PROGRAM_PROGRAM_H
 #define LW_PROGRAM_PROGRAM_H
 
@@ -78,15 +82,16 @@ typedef struct Stmt {
     const Access *write; // subscripts may contain READ atoms (scatter) unless op is ASSIGN
     Reduce op;
     bool init;
-    bool post;   // a post-operation: skipped under the run-time flag "skip post-operations"
+    bool post;      // a post-operation: skipped under the run-time flag "skip post-operations"
     bool unchecked; // gathers of this statement are not checked at run time
     int niters;
     Iter *iter;
     int nconstraints;
     const Affine **constraint; // each >= 0; instances where one fails do not exist
     const Expr *value;         // of the tensor's type
-    Name label;                // unique in the Program; the tensor's name, with .1, .2 ... when it is defined again
-    Name hint;                 // text of a `<=>` clause, or NULL
+    Name
+        label; // unique in the Program; the tensor's name, with .1, .2 ... when it is defined again
+    Name hint; // text of a `<=>` clause, or NULL
     Range range;
 } Stmt;
 
@@ -104,47 +109,52 @@ typedef struct Program {
     Name name;
     const Source *source; // what ranges point into; may be NULL
     VEC(Param) params;
-    VEC(Tensor) tensors; // arguments first: inputs in signature order, then outputs, then temporaries
+    VEC(Tensor)
+    tensors; // arguments first: inputs in signature order, then outputs, then temporaries
     VEC(Stmt) stmts;
     VEC(Require) requires;
-    int ninputs, noutputs; // tensors[0..ninputs) and tensors[ninputs..ninputs+noutputs); INOUT counts as output
+    int ninputs, noutputs; // tensors[0..ninputs) and tensors[ninputs..ninputs+noutputs); INOUT
+                           // counts as output
     bool bound;
 } Program;
 
-// --- Building ---------------------------------------------------------------------------------------------
+// --- Building
+// ---------------------------------------------------------------------------------------------
 Program *program_new(Arena *arena, Names *names, const char *name, size_t len);
 int program_param(Program *p, Name name, ParamKind kind); // find or add; number
-int program_tensor(Program *p, Name name, Type type, Role role, int rank, const Affine *const *size);
-Stmt *program_stmt(Program *p, Range range); // appended, zeroed
+int program_tensor(Program *p, Name name, Type type, Role role, int rank,
+                   const Affine *const *size);
+Stmt *program_stmt(Program *p, Range range);          // appended, zeroed
 int program_find_tensor(const Program *p, Name name); // -1
 int program_find_param(const Program *p, Name name);  // -1
-// What every front-end calls last: labels, `reduction` flags, roles from use (read before written: in-out),
-// and the structural checks below. Reports and returns false when the Program is ill-formed.
+// What every front-end calls last: labels, `reduction` flags, roles from use (read before written:
+// in-out), and the structural checks below. Reports and returns false when the Program is
+// ill-formed.
 bool program_finish(Program *p, DiagList *diags);
 
-// --- Binding ----------------------------------------------------------------------------------------------
-// values[i] is parameter i. Reports (ranges empty or contradictory, preconditions violated, sizes that
-// overflow, subscripts outside their tensor with the offending instance) and returns NULL on failure.
+// --- Binding
+// ----------------------------------------------------------------------------------------------
+// values[i] is parameter i. Reports (ranges empty or contradictory, preconditions violated, sizes
+// that overflow, subscripts outside their tensor with the offending instance) and returns NULL on
+// failure.
 Program *program_bind(Arena *arena, const Program *p, const int64_t *values, DiagList *diags);
 
 // Of a bound Program: extents as numbers.
 int64_t tensor_size(const Tensor *t, int d);
 int64_t tensor_origin(const Tensor *t, int d);
 int64_t tensor_elements(const Tensor *t);
-static inline int64_t iter_lo(const Iter *i) {
-    return i->lo->constant;
-}
-static inline int64_t iter_hi(const Iter *i) {
-    return i->hi->constant;
-}
+static inline int64_t iter_lo(const Iter *i) { return i->lo->constant; }
+static inline int64_t iter_hi(const Iter *i) { return i->hi->constant; }
 
-// --- Text form (.lwp), text.c -----------------------------------------------------------------------------
-// print(parse(t)) == t for every t that print produced. See docs/program-text.md.
+// --- Text form (.lwp), text.c
+// ----------------------------------------------------------------------------- print(parse(t)) ==
+// t for every t that print produced. See docs/program-text.md.
 void program_print(Text *out, const Program *p);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
 
-// --- Meaning, interp.c ------------------------------------------------------------------------------------
-// A strided view of user memory, in elements. NULL data is allowed when there are no elements.
+// --- Meaning, interp.c
+// ------------------------------------------------------------------------------------ A strided
+// view of user memory, in elements. NULL data is allowed when there are no elements.
 typedef struct View {
     void *data;
     Type type;
@@ -159,8 +169,9 @@ typedef struct InterpFlags {
     bool trap_uninitialised; // reads of elements that nothing wrote are errors
 } InterpFlags;
 
-// Runs a bound Program. views[t] for every argument tensor t < ninputs + noutputs; temporaries are allocated
-// in `scratch`. Reports gathers out of range (naming element and index) and the traps asked for.
+// Runs a bound Program. views[t] for every argument tensor t < ninputs + noutputs; temporaries are
+// allocated in `scratch`. Reports gathers out of range (naming element and index) and the traps
+// asked for.
 bool program_interpret(Arena *scratch, const Program *p, const View *views, InterpFlags flags,
                        DiagList *diags);
 

@@ -1,0 +1,268 @@
+// Building Programs, and what every front-end calls last: labels, reduction flags, roles,
+// structural checks.
+#include "program/program.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+#include <string.h>
+
+const char *const reduce_name[] = {"=", "+=", "*=", "min=", "max="};
+
+// --- Building
+// ---------------------------------------------------------------------------------------------
+
+Program *program_new(Arena *arena, Names *names, const char *name, size_t len) {
+    Program *p = arena_new(arena, Program);
+    p->arena = arena;
+    p->names = names;
+    p->name = name_intern(names, name, len);
+    p->exprs = arena_new(arena, Exprs);
+    exprs_init(p->exprs, arena);
+    return p;
+}
+
+int program_find_param(const Program *p, Name name) {
+    for (int i = 0; i < p->params.n; i++)
+        if (p->params.at[i].name == name) return i;
+    return -1;
+}
+
+int program_find_tensor(const Program *p, Name name) {
+    for (int i = 0; i < p->tensors.n; i++)
+        if (p->tensors.at[i].name == name) return i;
+    return -1;
+}
+
+int program_param(Program *p, Name name, ParamKind kind) {
+    int found = program_find_param(p, name);
+    if (found >= 0) return found;
+    vec_push(p->arena, &p->params, ((Param){.name = name, .kind = kind, .type = TYPE_I64}));
+    return p->params.n - 1;
+}
+
+int program_tensor(Program *p, Name name, Type type, Role role, int rank,
+                   const Affine *const *size) {
+    Tensor t = {.name = name, .type = type, .role = role, .rank = rank};
+    t.size = arena_new_n(p->arena, const Affine *, rank);
+    t.origin = arena_new_n(p->arena, const Affine *, rank);
+    for (int d = 0; d < rank && size; d++) {
+        t.size[d] = size[d];
+        t.origin[d] = affine_const(p->exprs, 0);
+    }
+    vec_push(p->arena, &p->tensors, t);
+    return p->tensors.n - 1;
+}
+
+Stmt *program_stmt(Program *p, Range range) {
+    vec_push(p->arena, &p->stmts, ((Stmt){.range = range}));
+    return &vec_last(&p->stmts);
+}
+
+int64_t tensor_size(const Tensor *t, int d) { return t->size[d]->constant; }
+
+int64_t tensor_origin(const Tensor *t, int d) { return t->origin[d]->constant; }
+
+int64_t tensor_elements(const Tensor *t) {
+    int64_t n = 1;
+    for (int d = 0; d < t->rank; d++) n *= tensor_size(t, d); // program_bind checked the product
+    return n;
+}
+
+// --- Order of tensors
+// -------------------------------------------------------------------------------------
+
+static int group(Role role) { return role == ROLE_INPUT ? 0 : role == ROLE_TEMP ? 2 : 1; }
+
+static const Access *renumber(void *user, Exprs *x, const Access *a) {
+    const int *number = user;
+    return access_make(x, number[a->tensor], a->rank, a->sub);
+}
+
+// Arguments first: inputs, outputs, temporaries, each in the order they were added.
+static void order_tensors(Program *p) {
+    bool ordered = true;
+    for (int i = 1; i < p->tensors.n; i++)
+        ordered &= group(p->tensors.at[i - 1].role) <= group(p->tensors.at[i].role);
+    if (ordered) return;
+    int n = p->tensors.n, k = 0;
+    int *number = arena_new_n(p->arena, int, n);
+    Tensor *sorted = arena_new_n(p->arena, Tensor, n);
+    for (int g = 0; g < 3; g++)
+        for (int i = 0; i < n; i++)
+            if (group(p->tensors.at[i].role) == g) number[i] = k, sorted[k++] = p->tensors.at[i];
+    memcpy(p->tensors.at, sorted, (size_t)n * sizeof *sorted);
+    for (int s = 0; s < p->stmts.n; s++) {
+        Stmt *st = &p->stmts.at[s];
+        st->write = access_substitute(p->exprs, st->write, NULL, NULL, renumber, number);
+        st->value = expr_substitute(p->exprs, st->value, NULL, NULL, renumber, number);
+        for (int c = 0; c < st->nconstraints; c++)
+            st->constraint[c] =
+                affine_substitute_map(p->exprs, st->constraint[c], NULL, NULL, renumber, number);
+    }
+}
+
+static void count_arguments(Program *p) {
+    p->ninputs = p->noutputs = 0;
+    for (int i = 0; i < p->tensors.n; i++) {
+        int g = group(p->tensors.at[i].role);
+        p->ninputs += g == 0;
+        p->noutputs += g == 1;
+    }
+}
+
+// --- Labels and flags
+// -------------------------------------------------------------------------------------
+
+static bool label_taken(const Program *p, Name label) {
+    for (int s = 0; s < p->stmts.n; s++)
+        if (p->stmts.at[s].label == label) return true;
+    return false;
+}
+
+// The tensor's name for its first definition, then name.1, name.2, ... Labels that are there
+// already stay.
+static void label_stmts(Program *p) {
+    int *defined = arena_new_n(p->arena, int, p->tensors.n);
+    for (int s = 0; s < p->stmts.n; s++) {
+        Stmt *st = &p->stmts.at[s];
+        int *k = &defined[st->write->tensor];
+        Name label = p->tensors.at[st->write->tensor].name, base = label;
+        if (*k) label = name_of(p->names, arena_printf(p->arena, "%s.%d", base, *k));
+        while (!st->label && label_taken(p, label))
+            label = name_of(p->names, arena_printf(p->arena, "%s.%d", base, ++*k));
+        if (!st->label) st->label = label;
+        ++*k;
+    }
+}
+
+static void flag_reductions(Stmt *st) {
+    for (int i = 0; i < st->niters; i++) {
+        bool used = false;
+        for (int d = 0; d < st->write->rank; d++) used |= affine_uses_iter(st->write->sub[d], i);
+        st->iter[i].reduction = !used;
+    }
+}
+
+// --- Roles
+// ------------------------------------------------------------------------------------------------
+
+typedef struct Use {
+    Program *p;
+    DiagList *diags;
+    bool *written; // per tensor
+    Range range;   // of the statement looked at
+} Use;
+
+static void use_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Use *u = user;
+    Tensor *t = &u->p->tensors.at[a->tensor];
+    if (u->written[a->tensor]) return;
+    if (t->role == ROLE_OUTPUT) t->role = ROLE_INOUT;
+    if (t->role != ROLE_TEMP) return;
+    Diag *d = diag_report(u->diags, u->range, DIAG_PROGRAM_TEMP_UNDEFINED, t->name);
+    diag_note(u->diags, d, (Range){0, 0}, DIAG_PROGRAM_TEMP_UNDEFINED_NOTE, t->name);
+    u->written[a->tensor] = true; // once is enough
+}
+
+static void use_stmt(Use *u, const Stmt *st) {
+    u->range = st->range;
+    expr_visit_accesses(st->value, use_read, u);
+    for (int d = 0; d < st->write->rank; d++) affine_visit_accesses(st->write->sub[d], use_read, u);
+    for (int c = 0; c < st->nconstraints; c++)
+        affine_visit_accesses(st->constraint[c], use_read, u);
+    if (st->op != REDUCE_ASSIGN && !st->init) use_read(u, st->write, false);
+    const Tensor *t = &u->p->tensors.at[st->write->tensor];
+    if (t->role == ROLE_INPUT)
+        diag_report(u->diags, st->range, DIAG_PROGRAM_INPUT_WRITTEN, t->name);
+    u->written[st->write->tensor] = true;
+}
+
+// Outputs that are read before they are written become in-out.
+static void find_roles(Program *p, DiagList *diags) {
+    Use u = {.p = p, .diags = diags, .written = arena_new_n(p->arena, bool, p->tensors.n)};
+    for (int s = 0; s < p->stmts.n; s++) use_stmt(&u, &p->stmts.at[s]);
+    for (int i = 0; i < p->tensors.n; i++) {
+        const Tensor *t = &p->tensors.at[i];
+        if (t->role == ROLE_OUTPUT && !u.written[i])
+            diag_report(diags, t->range, DIAG_PROGRAM_OUTPUT_UNDEFINED, t->name);
+    }
+}
+
+// --- Checks
+// -----------------------------------------------------------------------------------------------
+
+static bool within(DiagList *diags, Range range, const char *what, int n, int limit) {
+    if (n <= limit) return true;
+    diag_report(diags, range, DIAG_PROGRAM_LIMIT, n, what, limit);
+    return false;
+}
+
+static bool check_limits(const Program *p, DiagList *diags) {
+    Range none = {0, 0};
+    bool ok = within(diags, none, "statements", p->stmts.n, PROGRAM_MAX_STMTS);
+    ok &= within(diags, none, "tensors", p->tensors.n, PROGRAM_MAX_TENSORS);
+    ok &= within(diags, none, "parameters", p->params.n, PROGRAM_MAX_PARAMS);
+    for (int i = 0; i < p->tensors.n; i++) {
+        const Tensor *t = &p->tensors.at[i];
+        ok &= within(diags, t->range, "dimensions", t->rank, PROGRAM_MAX_RANK);
+    }
+    for (int s = 0; s < p->stmts.n; s++) {
+        const Stmt *st = &p->stmts.at[s];
+        ok &= within(diags, st->range, "iterators", st->niters, PROGRAM_MAX_ITERS);
+    }
+    if (p->exprs->overflow) diag_report(diags, none, DIAG_PROGRAM_OVERFLOW);
+    if (p->exprs->too_large) diag_report(diags, none, DIAG_PROGRAM_TOO_LARGE);
+    return ok && !p->exprs->overflow && !p->exprs->too_large;
+}
+
+// `=` writes each element once: an iterator that the left side does not use would write it again.
+static void check_assign(const Program *p, const Stmt *st, DiagList *diags) {
+    if (st->op != REDUCE_ASSIGN) return;
+    Name tensor = p->tensors.at[st->write->tensor].name;
+    if (st->write->has_read) {
+        Diag *d = diag_report(diags, st->range, DIAG_PROGRAM_ASSIGN_SCATTER, tensor);
+        diag_note(diags, d, (Range){0, 0}, DIAG_PROGRAM_ASSIGN_SCATTER_NOTE);
+    }
+    for (int i = 0; i < st->niters; i++) {
+        const Iter *it = &st->iter[i];
+        bool once = it->lo && it->hi && affine_is(affine_sub(p->exprs, it->hi, it->lo), 1);
+        if (!it->reduction || once) continue;
+        Range range = it->range.to ? it->range : st->range;
+        Diag *d = diag_report(diags, range, DIAG_PROGRAM_ASSIGN_REDUCES, tensor, it->name);
+        diag_note(diags, d, (Range){0, 0}, DIAG_PROGRAM_ASSIGN_REDUCES_NOTE, it->name);
+    }
+}
+
+static void check_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    const Program *p = user;
+    require(a->tensor >= 0 && a->tensor < p->tensors.n);
+    require(a->rank == p->tensors.at[a->tensor].rank);
+}
+
+// What front-ends guarantee.
+static void require_sound(Program *p) {
+    for (int s = 0; s < p->stmts.n; s++) {
+        const Stmt *st = &p->stmts.at[s];
+        check_access(p, st->write, false);
+        require(st->value->type == p->tensors.at[st->write->tensor].type);
+        expr_visit_accesses(st->value, check_access, p);
+        for (int d = 0; d < st->write->rank; d++)
+            affine_visit_accesses(st->write->sub[d], check_access, p);
+    }
+}
+
+bool program_finish(Program *p, DiagList *diags) {
+    int before = diags->errors;
+    if (!check_limits(p, diags)) return false;
+    require_sound(p);
+    order_tensors(p);
+    count_arguments(p);
+    label_stmts(p);
+    for (int s = 0; s < p->stmts.n; s++) flag_reductions(&p->stmts.at[s]);
+    find_roles(p, diags);
+    for (int s = 0; s < p->stmts.n; s++) check_assign(p, &p->stmts.at[s], diags);
+    return diags->errors == before;
+}
