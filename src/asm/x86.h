@@ -1,0 +1,233 @@
+#ifndef LW_ASM_X86_H
+#define LW_ASM_X86_H
+/* x86-64: operands and instructions. asm.h has the buffer and the labels.
+ *
+ * An instruction is X86_ and its mnemonic as the text has it: X86_mov, X86_vfmadd231ps, X86_jnz,
+ * X86_lock_xadd (text `lock xadd`). x86.def has them all; je, ja, setae ... are further names below.
+ * Operands are X86Arg values in the order of Intel's text, destination first:
+ *
+ *     x86_2(a, X86_mov,  x86_r64(X86_RAX), x86_mem(X86_RDI, 8));
+ *     x86_3(a, X86_vfmadd231ps, x86_zmm(3), x86_zmm(30), x86_bcast(x86_mem(X86_RSI, 64)));
+ *     x86_2(a, X86_vmovups, x86_masked(x86_zmm(0), 1, true), x86_mem(X86_RDX, 0));
+ *     x86_1(a, X86_jnz,  x86_to(&loop));
+ *
+ * What decorates the instruction as a whole sits on the first operand: opmask, zeroing, rounding.
+ * The encoder takes the first form in the table that fits: the short one (VEX before EVEX, 8-bit
+ * displacements and immediates where they do), as GNU as would. */
+
+#include "asm/asm.h"
+
+typedef enum X86Op {
+#define OP(NAME, ...) X86_##NAME,
+#include "asm/x86.def"
+    X86_OP_COUNT
+} X86Op;
+
+// Other usual names of conditions.
+#define X86_CONDITION_NAMES(P)                                                                  \
+    X86_##P##e = X86_##P##z, X86_##P##ne = X86_##P##nz, X86_##P##ae = X86_##P##nb,                 \
+    X86_##P##a = X86_##P##nbe, X86_##P##ge = X86_##P##nl, X86_##P##g = X86_##P##nle,               \
+    X86_##P##c = X86_##P##b, X86_##P##nc = X86_##P##nb
+enum {
+    X86_CONDITION_NAMES(j),
+    X86_CONDITION_NAMES(set),
+    X86_CONDITION_NAMES(cmov),
+};
+
+// What an instruction needs. Asm.features is a set of these; a form outside it is never chosen.
+typedef enum X86Feature {
+    X86_HAS_POPCNT = 1 << 0,
+    X86_HAS_LZCNT = 1 << 1,
+    X86_HAS_BMI1 = 1 << 2,
+    X86_HAS_BMI2 = 1 << 3,
+    X86_HAS_PREFETCHW = 1 << 4,
+    X86_HAS_AVX = 1 << 5,
+    X86_HAS_AVX2 = 1 << 6,
+    X86_HAS_FMA = 1 << 7,
+    X86_HAS_F16C = 1 << 8,
+    X86_HAS_AVXVNNI = 1 << 9,
+    X86_HAS_AVX512F = 1 << 10,
+    X86_HAS_AVX512VL = 1 << 11,
+    X86_HAS_AVX512BW = 1 << 12,
+    X86_HAS_AVX512DQ = 1 << 13,
+    X86_HAS_AVX512CD = 1 << 14,
+    X86_HAS_AVX512VNNI = 1 << 15,
+    X86_HAS_AVX512BF16 = 1 << 16,
+    X86_HAS_AVX512FP16 = 1 << 17,
+    X86_HAS_AVX512VBMI = 1 << 18,
+    X86_HAS_AVX512VBMI2 = 1 << 19,
+    X86_HAS_AVX512BITALG = 1 << 20,
+    X86_HAS_AVX512POPCNT = 1 << 21,
+    X86_HAS_AVX512IFMA = 1 << 22,
+    X86_HAS_AMX = 1 << 23,
+} X86Feature;
+
+// ---- Operands ---------------------------------------------------------------------------------
+
+/* Kinds are single bits, so that "does this form take these four operands" is one AND. */
+typedef enum X86Kind {
+    X86_G8 = 1 << 0, // al..r15b; never ah, ch, dh, bh
+    X86_G16 = 1 << 1,
+    X86_G32 = 1 << 2,
+    X86_G64 = 1 << 3,
+    X86_X = 1 << 4, // xmm0..xmm31
+    X86_Y = 1 << 5,
+    X86_Z = 1 << 6,
+    X86_K = 1 << 7,   // k0..k7 as an operand
+    X86_M = 1 << 8,   // memory
+    X86_MX = 1 << 9,  // memory indexed by a vector: gather and scatter
+    X86_MY = 1 << 10, //
+    X86_MZ = 1 << 11, //
+    X86_I = 1 << 12,  // immediate
+    X86_L = 1 << 13,  // label to jump to
+    X86_T = 1 << 14,  // tmm0..tmm7
+    X86_NONE = 1 << 15,
+} X86Kind;
+
+// General registers by number.
+enum {
+    X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI, // clang-format off
+    X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15, // clang-format on
+    X86_NOREG = 0x40, // no base, no index
+    X86_RIP = 0x41,   // base: the end of this instruction
+    X86_AT = 0x42,    // base: a label
+};
+
+typedef enum X86Round { // of AVX-512 operations on registers
+    X86_CURRENT,        // MXCSR decides
+    X86_NEAREST,        // {rn-sae}
+    X86_DOWN,
+    X86_UP,
+    X86_TO_ZERO,
+    X86_SAE, // exceptions suppressed only
+} X86Round;
+
+typedef struct X86Arg {
+    uint16_t kind;     // one X86Kind
+    uint8_t reg;       // register, or base of a memory operand
+    uint8_t index;     // memory: index register or X86_NOREG
+    uint8_t scale : 4; // memory: log2 of the index's factor
+    uint8_t round : 4; // X86Round
+    uint8_t mask : 4;  // opmask 1..7, 0 none
+    uint8_t zero : 1;  // lanes without mask become 0 instead of keeping their value
+    uint8_t bcast : 1; // memory: one element for all lanes
+    uint8_t size;      // memory: bytes, where the other operands do not tell; 0 otherwise
+    union {
+        int64_t value; // immediate, or displacement (32 bits, signed)
+        AsmLabel *label;
+    };
+} X86Arg;
+
+static inline X86Arg x86_reg(X86Kind kind, unsigned n) {
+    return (X86Arg){.kind = (uint16_t)kind, .reg = (uint8_t)n, .index = X86_NOREG};
+}
+static inline X86Arg x86_r8(unsigned n) { return x86_reg(X86_G8, n); }
+static inline X86Arg x86_r16(unsigned n) { return x86_reg(X86_G16, n); }
+static inline X86Arg x86_r32(unsigned n) { return x86_reg(X86_G32, n); }
+static inline X86Arg x86_r64(unsigned n) { return x86_reg(X86_G64, n); }
+static inline X86Arg x86_xmm(unsigned n) { return x86_reg(X86_X, n); }
+static inline X86Arg x86_ymm(unsigned n) { return x86_reg(X86_Y, n); }
+static inline X86Arg x86_zmm(unsigned n) { return x86_reg(X86_Z, n); }
+static inline X86Arg x86_k(unsigned n) { return x86_reg(X86_K, n); }
+static inline X86Arg x86_tmm(unsigned n) { return x86_reg(X86_T, n); }
+
+// A vector register of 16, 32 or 64 bytes.
+static inline X86Arg x86_vec(unsigned bytes, unsigned n) {
+    return x86_reg(bytes == 16 ? X86_X : bytes == 32 ? X86_Y : X86_Z, n);
+}
+
+static inline X86Arg x86_imm(int64_t value) {
+    return (X86Arg){.kind = X86_I, .index = X86_NOREG, .value = value};
+}
+
+// The target of a jump or call.
+static inline X86Arg x86_to(AsmLabel *label) {
+    return (X86Arg){.kind = X86_L, .index = X86_NOREG, .label = label};
+}
+
+// [base + index * 2^scale + disp]; base and index may be X86_NOREG.
+static inline X86Arg x86_mem_index(unsigned base, unsigned index, unsigned scale, int64_t disp) {
+    if (base == X86_NOREG && scale == 0) base = index, index = X86_NOREG; // shorter
+    return (X86Arg){.kind = X86_M,
+                    .reg = (uint8_t)base,
+                    .index = (uint8_t)index,
+                    .scale = scale & 15,
+                    .value = disp};
+}
+
+// [base + disp]
+static inline X86Arg x86_mem(unsigned base, int64_t disp) {
+    return x86_mem_index(base, X86_NOREG, 0, disp);
+}
+
+// [base + vector * 2^scale + disp], for gather and scatter.
+static inline X86Arg x86_mem_vector(unsigned base, X86Arg vector, unsigned scale, int64_t disp) {
+    X86Arg m = x86_mem_index(base, X86_NOREG, scale, disp);
+    m.kind = (uint16_t)(vector.kind << 5); // X to MX, and so on
+    m.index = vector.reg;
+    return m;
+}
+
+// The memory at a label: constants.
+static inline X86Arg x86_mem_label(AsmLabel *label) {
+    return (X86Arg){.kind = X86_M, .reg = X86_AT, .index = X86_NOREG, .label = label};
+}
+
+// Memory of so many bytes, for `inc [rax]` and the like. With x86_bcast: bytes after broadcasting.
+static inline X86Arg x86_sized(X86Arg m, unsigned bytes) {
+    m.size = (uint8_t)bytes;
+    return m;
+}
+
+// One element of memory for all lanes: {1toN}.
+static inline X86Arg x86_bcast(X86Arg m) {
+    m.bcast = 1;
+    return m;
+}
+
+// First operand: {k} or {k}{z}.
+static inline X86Arg x86_masked(X86Arg first, unsigned k, bool zero) {
+    first.mask = k & 15;
+    first.zero = zero;
+    return first;
+}
+
+// First operand: {rn-sae} and so on.
+static inline X86Arg x86_rounded(X86Arg first, X86Round round) {
+    first.round = round & 15;
+    return first;
+}
+
+// ---- Instructions -----------------------------------------------------------------------------
+
+// Emits `op` with n (at most 4) operands, or sets a->error.
+void x86_emit(Asm *a, X86Op op, const X86Arg *args, unsigned n);
+
+static inline void x86_0(Asm *a, X86Op op) { x86_emit(a, op, NULL, 0); }
+static inline void x86_1(Asm *a, X86Op op, X86Arg x) { x86_emit(a, op, &x, 1); }
+static inline void x86_2(Asm *a, X86Op op, X86Arg x, X86Arg y) {
+    x86_emit(a, op, (X86Arg[]){x, y}, 2);
+}
+static inline void x86_3(Asm *a, X86Op op, X86Arg x, X86Arg y, X86Arg z) {
+    x86_emit(a, op, (X86Arg[]){x, y, z}, 3);
+}
+static inline void x86_4(Asm *a, X86Op op, X86Arg x, X86Arg y, X86Arg z, X86Arg w) {
+    x86_emit(a, op, (X86Arg[]){x, y, z, w}, 4);
+}
+
+// The constant in a 64-bit register, by the shortest mov. Flags are kept.
+void x86_set(Asm *a, unsigned gpr, int64_t value);
+
+// Pads code with long nops to a multiple of a power of two.
+void x86_align(Asm *a, size_t alignment);
+
+// ---- Text and questions -----------------------------------------------------------------------
+
+/* The instruction as Intel text, as Zydis prints it and GNU as reads it, in text[0..size), always
+ * terminated. `features` as in the Asm that it is for. Returns the full length, or 0 when no form
+ * takes the operands. */
+size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args, unsigned n);
+
+const char *x86_name(X86Op op); // the mnemonic
+
+#endif

@@ -1,0 +1,385 @@
+// Every form of every x86 instruction, over registers, addressing modes, displacement edges, masks,
+// broadcasts and roundings, compared with two independent programs:
+//
+//     operands ── x86_emit ──▶ our bytes ──── Zydis ───▶ text     must equal our text
+//         └────── x86_print ─▶ our text  ──── GNU as ──▶ bytes    must equal our bytes
+//
+// Forms are visited in turn and their operands drawn from lists of edges by a generator that a seed
+// starts. LW_ASM_COUNT and LW_ASM_SEED choose the number of instructions and the seed:
+//
+//     LW_ASM_COUNT=5000000 LW_ASM_SEED=7 build/unit/test_asm_sweep
+//
+// Every form must have been chosen by the encoder at least once, so a form that another one hides
+// fails the test. Jumps to labels are in test_asm.c.
+
+#include "check.h"
+#include "asm/x86_form.h"
+
+#include <Zydis/Zydis.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { BATCH = 25000, TEXT = 160, NOISE = 15 };
+
+typedef struct Case {
+    X86Op op;
+    X86Arg arg[4];
+    unsigned n;
+    uint32_t features;
+    uint32_t offset; // of its bytes in the batch
+    uint8_t length;
+    char text[TEXT];
+} Case;
+
+// ---- Drawing operands -------------------------------------------------------------------------
+
+static uint64_t random_state;
+
+static uint64_t draw(void) { return check_random(&random_state); }
+static unsigned below(unsigned n) { return (unsigned)((draw() >> 32) * n >> 32); }
+static bool chance(unsigned percent) { return below(100) < percent; }
+#define PICK(...) (((const int64_t[]){__VA_ARGS__})[below(sizeof((int64_t[]){__VA_ARGS__}) / 8)])
+
+static unsigned draw_kind(unsigned kinds) {
+    unsigned n = below((unsigned)__builtin_popcount(kinds));
+    while (n--) kinds &= kinds - 1;
+    return kinds & -kinds;
+}
+
+static unsigned draw_vector(const X86Form *f) {
+    if (f->space == X86_EVEX && chance(60)) return (unsigned)PICK(16, 17, 23, 24, 30, 31, 15, 8);
+    return below(16);
+}
+
+// Displacements around the limits of 8 bits, plain and scaled, and of 32 bits.
+static int64_t draw_displacement(const X86Form *f, bool bcast) {
+    int64_t n = bcast ? x86_element(f) : f->size ? f->size : 1;
+    if (f->flags & X86_F_ELEMENT) n = x86_element(f) ? x86_element(f) : 1;
+    switch (below(4)) {
+    case 0: return PICK(0, 1, -1, 2, 4, 8, 16, 32, 64, 127, 128, -128, -129, 255, 256);
+    case 1:
+        return PICK(n, -n, n * 127, n * 128, n * -128, n * -129, n * 127 + 1, n * 127 - 1, n * 126, n + 1,
+                    n / 2, n * -128 - 1, n * -128 + 1);
+    case 2: return PICK(INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1, 0x1000, -0x1000, 0);
+    default: return (int32_t)draw() >> below(31);
+    }
+}
+
+static X86Arg draw_memory(const X86Form *f, unsigned kind) {
+    static const uint8_t bases[] = {X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI,
+                                    X86_RDI, X86_R8,  X86_R9,  X86_R10, X86_R11, X86_R12, X86_R13,
+                                    X86_R14, X86_R15, X86_RSP, X86_RBP, X86_R12, X86_R13, X86_NOREG,
+                                    X86_RIP};
+    bool bcast = f->allow & X86_USES_BCAST && chance(35);
+    unsigned base = bases[below(kind == X86_M ? sizeof bases : sizeof bases - 1)];
+    unsigned index = kind == X86_M ? below(16) : draw_vector(f);
+    if (kind == X86_M && (index == X86_RSP || base == X86_RIP || chance(40))) index = X86_NOREG;
+    int64_t disp = draw_displacement(f, bcast);
+    X86Arg m = kind == X86_M ? x86_mem_index(base, index, index == X86_NOREG ? 0 : below(4), disp)
+                             : x86_mem_vector(base, x86_reg((X86Kind)(kind >> 5), index), below(4), disp);
+    if (f->flags & X86_F_SIZED || chance(50)) m = x86_sized(m, f->size);
+    return bcast ? x86_bcast(m) : m;
+}
+
+static X86Arg draw_immediate(const X86Form *f) {
+    int64_t any = (int64_t)draw() >> below(64);
+    switch ((X86Imm)f->imm) {
+    case X86_IMM_I8: return x86_imm(chance(50) ? (int8_t)any : PICK(0, 1, -1, 127, -128));
+    case X86_IMM_B8: return x86_imm(chance(50) ? (uint8_t)any : PICK(0, 1, -1, 127, -128, 128, 255));
+    case X86_IMM_U8: return x86_imm(chance(50) ? (uint8_t)any : PICK(0, 1, 2, 7, 31, 127, 128, 255));
+    case X86_IMM_I16: return x86_imm(chance(50) ? (int16_t)any : PICK(128, -129, 0x7fff, -0x8000));
+    case X86_IMM_I32: return x86_imm(chance(50) ? (int32_t)any : PICK(128, -129, INT32_MAX, INT32_MIN));
+    case X86_IMM_D32: return x86_imm(chance(50) ? (uint32_t)any : PICK(0, -1, UINT32_MAX, INT32_MIN));
+    case X86_IMM_I64:
+        return x86_imm(chance(50) ? any : PICK(INT64_MAX, INT64_MIN, UINT32_MAX, 0x80000000));
+    default: return x86_imm(1);
+    }
+}
+
+static X86Arg draw_operand(const X86Form *f, unsigned slot) {
+    unsigned kind = draw_kind(f->accept >> 16 * slot & 0xffff);
+    if (kind >= X86_M && kind <= X86_MZ) return draw_memory(f, kind);
+    if (kind == X86_I) return draw_immediate(f);
+    if (kind >= X86_X && kind <= X86_Z) return x86_reg((X86Kind)kind, draw_vector(f));
+    if (kind == X86_K || kind == X86_T) return x86_reg((X86Kind)kind, below(8));
+    if (f->flags & X86_F_AX && slot == 0) return x86_reg((X86Kind)kind, X86_RAX);
+    if (f->flags & X86_F_CL && slot == 1) return x86_reg((X86Kind)kind, X86_RCX);
+    return x86_reg((X86Kind)kind, below(16));
+}
+
+static void draw_decorations(const X86Form *f, Case *c) {
+    bool memory = false;
+    for (unsigned i = 0; i < c->n; i++) memory |= c->arg[i].kind >= X86_M && c->arg[i].kind <= X86_MZ;
+    bool must = f->flags & X86_F_MUST_MASK;
+    if (must || (f->allow & X86_USES_MASK && chance(50)))
+        c->arg[0] = x86_masked(c->arg[0], 1 + below(7),
+                               f->allow & X86_USES_ZERO && c->arg[0].kind & (X86_X | X86_Y | X86_Z) &&
+                                   chance(50));
+    if (memory) return;
+    if (f->allow & X86_USES_ROUND && chance(40))
+        c->arg[0] = x86_rounded(c->arg[0], (X86Round)(X86_NEAREST + below(4)));
+    if (f->allow & X86_USES_SAE && chance(40)) c->arg[0] = x86_rounded(c->arg[0], X86_SAE);
+}
+
+static Case draw_case(X86Op op, const X86Form *f) {
+    Case c = {.op = op, .features = UINT32_MAX};
+    if (f->flags & X86_F_VEX_TEXT) c.features &= ~(uint32_t)X86_HAS_AVX512VNNI;
+    while (c.n < 4 && !(f->accept >> 16 * c.n & X86_NONE)) {
+        c.arg[c.n] = draw_operand(f, c.n);
+        c.n++;
+    }
+    if (c.n) draw_decorations(f, &c);
+    return c;
+}
+
+// Gathers want different registers: draw until they are.
+static bool coincides(const X86Form *f, const Case *c) {
+    if (!(f->flags & X86_F_DISTINCT)) return false;
+    unsigned a = c->arg[0].reg, b = c->arg[1].index, m = c->arg[2].reg;
+    return a == b || (f->space == X86_VEX && (a == m || b == m));
+}
+
+// ---- GNU as -----------------------------------------------------------------------------------
+
+static void write_all(int fd, const char *data, size_t n) {
+    while (n) {
+        ssize_t k = write(fd, data, n);
+        if (k <= 0) abort();
+        data += k, n -= (size_t)k;
+    }
+}
+
+static uint8_t *read_all(const char *path, size_t *n) {
+    int fd = open(path, O_RDONLY);
+    if (fd < 0) return NULL;
+    off_t size = lseek(fd, 0, SEEK_END);
+    uint8_t *data = malloc((size_t)size + 1);
+    *n = (size_t)pread(fd, data, (size_t)size, 0);
+    close(fd);
+    return data;
+}
+
+// Moves section .text of an object file to the front of it.
+static size_t text_section(uint8_t *object) {
+    const Elf64_Ehdr *h = (const void *)object;
+    const Elf64_Shdr *s = (const void *)(object + h->e_shoff);
+    const char *names = (const char *)object + s[h->e_shstrndx].sh_offset;
+    for (unsigned i = 0; i < h->e_shnum; i++)
+        if (!strcmp(names + s[i].sh_name, ".text")) {
+            size_t size = s[i].sh_size;
+            memmove(object, object + s[i].sh_offset, size);
+            return size;
+        }
+    return 0;
+}
+
+// The bytes that as makes of the text, or NULL.
+static uint8_t *assemble(const char *text, size_t length, size_t *size) {
+    char source[] = "/tmp/lw-asm-XXXXXX", object[sizeof source + 2];
+    int fd = mkstemp(source);
+    write_all(fd, text, length);
+    close(fd);
+    snprintf(object, sizeof object, "%s.o", source);
+    char *argv[] = {"as", "-o", object, source, NULL};
+    pid_t pid;
+    int status = -1;
+    if (posix_spawnp(&pid, "as", NULL, NULL, argv, environ) == 0) waitpid(pid, &status, 0);
+    uint8_t *bytes = status == 0 ? read_all(object, size) : NULL;
+    if (bytes) *size = text_section(bytes);
+    if (bytes) unlink(source);
+    unlink(object);
+    return bytes;
+}
+
+// ---- Zydis ------------------------------------------------------------------------------------
+
+typedef struct Decoder {
+    ZydisDecoder decoder;
+    ZydisFormatter formatter;
+} Decoder;
+
+static void decoder_init(Decoder *d) {
+    ZydisDecoderInit(&d->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisFormatter *f = &d->formatter;
+    ZydisFormatterInit(f, ZYDIS_FORMATTER_STYLE_INTEL);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_IMM_SIGNEDNESS, ZYDIS_SIGNEDNESS_AUTO);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_RELATIVE, ZYDIS_PADDING_DISABLED);
+}
+
+// Length of the instruction at p, 0 if it is none; its text in `text`.
+static unsigned decode(Decoder *d, const uint8_t *p, size_t n, char text[TEXT]) {
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    if (ZYAN_FAILED(ZydisDecoderDecodeFull(&d->decoder, p, n, &in, operands))) return 0;
+    ZydisFormatterFormatInstruction(&d->formatter, &in, operands, in.operand_count_visible, text, TEXT,
+                                    ZYDIS_RUNTIME_ADDRESS_NONE, NULL);
+    return in.length;
+}
+
+// ---- Accepted differences ---------------------------------------------------------------------
+
+/* Texts that must be written differently for one of the two programs, and why. An entry that never
+ * applies fails the test. */
+typedef struct Difference {
+    const char *why;
+    const char *ours, *theirs; // part of the text
+    unsigned long applied;
+} Difference;
+
+static Difference zydis_difference = {
+    "as must be told to take AVX-VNNI, which has the names of AVX512-VNNI; Zydis prints them alike",
+    "{vex} ", "", 0};
+static Difference as_difference = {
+    "as reads {k1} and {1to8} after an absolute address only when a segment is named",
+    " ptr [0x", " ptr ds:[0x", 0};
+
+static void rewrite(Difference *d, const char *text, char out[TEXT]) {
+    const char *at = strstr(text, d->ours);
+    if (!at) {
+        strcpy(out, text);
+        return;
+    }
+    snprintf(out, TEXT, "%.*s%s%s", (int)(at - text), text, d->theirs, at + strlen(d->ours));
+    d->applied++;
+}
+
+// ---- The comparison ---------------------------------------------------------------------------
+
+typedef struct Sweep {
+    Case *cases;
+    unsigned count; // in this batch
+    uint8_t *code;  // of this batch
+    Asm a;
+    Decoder decoder;
+    unsigned *chosen; // per form
+    unsigned long compared, text_errors, byte_errors, refused;
+} Sweep;
+
+static void print_bytes(const char *what, const uint8_t *p, unsigned n) {
+    printf("    %-6s", what);
+    for (unsigned i = 0; i < n; i++) printf(" %02x", p[i]);
+    printf("\n");
+}
+
+static void compare_text(Sweep *s, const Case *c) {
+    char theirs[TEXT] = "not an instruction";
+    unsigned length = decode(&s->decoder, s->code + c->offset, 15, theirs);
+    char ours[TEXT];
+    rewrite(&zydis_difference, c->text, ours);
+    if (length == c->length && !strcmp(ours, theirs)) return;
+    if (s->text_errors++ >= NOISE) return;
+    printf("  ours   %s\n  Zydis  %s\n", c->text, theirs);
+    print_bytes("bytes", s->code + c->offset, c->length);
+}
+
+static void compare_bytes(Sweep *s, const uint8_t *theirs, size_t size) {
+    size_t at = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        const Case *c = &s->cases[i];
+        const uint8_t *ours = s->code + c->offset;
+        if (at + c->length <= size && !memcmp(theirs + at, ours, c->length)) {
+            at += c->length;
+            continue;
+        }
+        char text[TEXT];
+        unsigned length = at < size ? decode(&s->decoder, theirs + at, size - at, text) : 0;
+        if (s->byte_errors++ < NOISE) {
+            printf("  %s\n", c->text);
+            print_bytes("ours", ours, c->length);
+            print_bytes("as", theirs + at, length);
+        }
+        at += length;
+    }
+    CHECK(at == size);
+}
+
+static void flush(Sweep *s) {
+    char *text = malloc((size_t)s->count * (TEXT + 1) + 100);
+    size_t length = (size_t)sprintf(text, ".intel_syntax noprefix\n");
+    for (unsigned i = 0; i < s->count; i++) {
+        compare_text(s, &s->cases[i]);
+        rewrite(&as_difference, s->cases[i].text, text + length);
+        length += strlen(text + length);
+        text[length++] = '\n';
+    }
+    size_t size = 0;
+    uint8_t *theirs = assemble(text, length, &size);
+    if (CHECK(theirs != NULL)) compare_bytes(s, theirs, size);
+    free(theirs);
+    free(text);
+    s->compared += s->count;
+    s->count = 0;
+    s->a.at = s->a.start;
+}
+
+static void add(Sweep *s, Case c) {
+    const X86Form *f = (s->a.features = c.features, x86_find(&s->a, c.op, c.arg, c.n));
+    c.offset = (uint32_t)asm_size(&s->a);
+    x86_emit(&s->a, c.op, c.arg, c.n);
+    if (s->a.error != ASM_OK) {
+        if (s->refused++ < NOISE) printf("  refused: %s, %u operands\n", x86_name(c.op), c.n);
+        s->a.error = ASM_OK;
+        return;
+    }
+    s->chosen[f - x86_forms]++;
+    c.length = (uint8_t)(asm_size(&s->a) - c.offset);
+    size_t n = x86_print(c.text, TEXT, c.features, c.op, c.arg, c.n);
+    CHECK(n > 0 && n < TEXT);
+    s->cases[s->count++] = c;
+    if (s->count == BATCH) flush(s);
+}
+
+static bool is_jump(const X86Form *f) { return f->accept & X86_L; }
+
+static void sweep(Sweep *s, unsigned long count) {
+    while (s->compared + s->count < count)
+        for (unsigned op = 0; op < X86_OP_COUNT; op++)
+            for (unsigned i = x86_first[op]; i < x86_first[op + 1]; i++) {
+                const X86Form *f = &x86_forms[i];
+                if (is_jump(f)) continue;
+                Case c = draw_case((X86Op)op, f);
+                while (coincides(f, &c)) c = draw_case((X86Op)op, f);
+                add(s, c);
+            }
+    flush(s);
+}
+
+static unsigned long number(const char *name, unsigned long otherwise) {
+    const char *value = getenv(name);
+    return value ? strtoul(value, NULL, 0) : otherwise;
+}
+
+TEST(every_form_agrees_with_gas_and_zydis) {
+    unsigned forms = x86_first[X86_OP_COUNT];
+    random_state = number("LW_ASM_SEED", 1);
+    Sweep s = {.cases = malloc(BATCH * sizeof(Case)),
+               .code = calloc(BATCH + 2, 16),
+               .chosen = calloc(forms, sizeof(unsigned))};
+    asm_init(&s.a, s.code, BATCH * 16);
+    decoder_init(&s.decoder);
+    unsigned long least = 10ul * forms, count = number("LW_ASM_COUNT", (unsigned long)check_rounds(250000));
+    sweep(&s, count > least ? count : least);
+    printf("  %lu instructions of %u forms compared\n", s.compared, forms);
+    CHECK_INT_EQ((long)s.text_errors, 0);
+    CHECK_INT_EQ((long)s.byte_errors, 0);
+    CHECK_INT_EQ((long)s.refused, 0);
+    for (unsigned op = 0; op < X86_OP_COUNT; op++)
+        for (unsigned i = x86_first[op]; i < x86_first[op + 1]; i++)
+            if (!is_jump(&x86_forms[i]) && !CHECK(s.chosen[i] > 0))
+                printf("  never chosen: form %u of %s\n", i - x86_first[op], x86_name((X86Op)op));
+    CHECK(zydis_difference.applied > 0);
+    CHECK(as_difference.applied > 0);
+    free(s.chosen);
+    free(s.code);
+    free(s.cases);
+}
