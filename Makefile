@@ -24,6 +24,9 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 LW_FUZZ_SCALE ?= 1
 export LW_FUZZ_SCALE
+# Instructions that fuzz-long compares with as and Zydis, and the seed that draws their operands.
+ASM_COUNT ?= 5000000
+ASM_SEED ?= 1
 
 # Foreign libraries enter with the one folder that uses them.
 PACKAGES := $(if $(wildcard src/poly/*.c),isl) $(if $(wildcard src/search/*.c),sqlite3)
@@ -176,7 +179,8 @@ fuzz:
 	+@$(SUBMAKE) BUILD=build-fuzz CC=clang \
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
-fuzz-long:
+fuzz-long: $(BUILD)/unit/test_asm_sweep
+	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 fuzzers: $(FUZZ_BIN)
 

@@ -8,8 +8,8 @@
  *     x86_2(a, X86_mov, x86_eax, imm)      the caller: an instruction and typed operands
  *       └─ x86_emit          x86.c         finds the first form whose pattern takes the operands
  *            ├─ x86_forms[]  x86.def       one row per form: operands, prefix, map, opcode, flags
- *            └─ bytes        x86.c         legacy, VEX or EVEX prefix, ModRM, displacement, immediate
- *     x86_print              x86_print.c   the same form and operands as Intel text
+ *            └─ bytes        x86.c         legacy, VEX or EVEX prefix, ModRM, displacement,
+ * immediate x86_print              x86_print.c   the same form and operands as Intel text
  *
  * Rules of the folder:
  * - Nothing allocates. Bytes go into memory that the caller supplies; `grow` may supply more.
@@ -83,13 +83,16 @@ void asm_fail(Asm *a, AsmError e); // records the first error
 AsmLabel asm_label(Asm *a);
 void asm_bind(Asm *a, AsmLabel *label); // here, once
 
-/* Makes sure that `need` bytes fit; false, with the error set, if they do not or one was set before. */
+/* Makes sure that `need` bytes fit; false, with the error set, if they do not or one was set
+ * before. */
 bool asm_room(Asm *a, size_t need);
 
-void asm_bytes(Asm *a, const void *data, size_t n);      // data, for constant pools
-void asm_fill(Asm *a, size_t alignment, uint8_t filler); // pads data to a multiple of a power of two
+void asm_bytes(Asm *a, const void *data, size_t n); // data, for constant pools
+void asm_fill(Asm *a, size_t alignment,
+              uint8_t filler); // pads data to a multiple of a power of two
 
-/* For encoders: a 32-bit field at offset `field`, holding label - (field + 4 + after) once known. */
+/* For encoders: a 32-bit field at offset `field`, holding label - (field + 4 + after) once known.
+ */
 void asm_refer(Asm *a, AsmLabel *label, size_t field, unsigned after);
 
 #endif

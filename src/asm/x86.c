@@ -135,7 +135,8 @@ const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg *args, unsigned n) 
     Ask q = ask(args, n);
     const X86Form *end = &x86_forms[x86_first[op + 1]];
     for (const X86Form *f = &x86_forms[x86_first[op]]; f < end; f++) {
-        uint64_t left = (q.kinds & ~f->accept) | (q.uses & ~(uint32_t)f->allow) | (f->need & ~a->features);
+        uint64_t left =
+            (q.kinds & ~f->accept) | (q.uses & ~(uint32_t)f->allow) | (f->need & ~a->features);
         if (left == 0 && fits(a, f, args, q.mem)) return f;
     }
     return NULL;
@@ -151,10 +152,10 @@ typedef struct Bytes {
 
 // The parts of an instruction that prefix and ModRM share.
 typedef struct Parts {
-    unsigned reg;      // for ModRM.reg, 5 bits
-    unsigned v;        // for vvvv, 5 bits
-    const X86Arg *rm;  // register or memory, or NULL
-    unsigned r, x, b;  // bit 3 of reg, of the index, of rm or base
+    unsigned reg;     // for ModRM.reg, 5 bits
+    unsigned v;       // for vvvv, 5 bits
+    const X86Arg *rm; // register or memory, or NULL
+    unsigned r, x, b; // bit 3 of reg, of the index, of rm or base
 } Parts;
 
 static Parts parts(const X86Form *f, const X86Arg *args) {
@@ -237,7 +238,8 @@ static void put_memory(Bytes *o, const X86Form *f, const X86Arg *m, unsigned reg
         return;
     }
     unsigned base = m->reg & 7, index = m->index == X86_NOREG ? 4 : m->index & 7;
-    bool sib = m->index != X86_NOREG || m->reg == X86_NOREG || base == X86_RSP || f->flags & X86_F_SIB;
+    bool sib =
+        m->index != X86_NOREG || m->reg == X86_NOREG || base == X86_RSP || f->flags & X86_F_SIB;
     int unit = disp_unit(f, m);
     int32_t disp = (int32_t)m->value, packed = disp >> __builtin_ctz((unsigned)unit);
     unsigned mod = 2, size = 4; // of the displacement
@@ -265,8 +267,8 @@ static void put_modrm(Bytes *o, const X86Form *f, const Parts *p) {
 
 static void put_immediate(Bytes *o, const X86Form *f, const X86Arg *x) {
     static const uint8_t size[] = {
-        [X86_IMM_I8] = 1,  [X86_IMM_B8] = 1,  [X86_IMM_U8] = 1,    [X86_IMM_I16] = 2,
-        [X86_IMM_I32] = 4, [X86_IMM_D32] = 4, [X86_IMM_I64] = 8,   [X86_IMM_ONE] = 0,
+        [X86_IMM_I8] = 1,  [X86_IMM_B8] = 1,   [X86_IMM_U8] = 1,    [X86_IMM_I16] = 2,
+        [X86_IMM_I32] = 4, [X86_IMM_D32] = 4,  [X86_IMM_I64] = 8,   [X86_IMM_ONE] = 0,
         [X86_IMM_IS4] = 1, [X86_IMM_REL8] = 1, [X86_IMM_REL32] = 4,
     };
     if (x->kind == X86_L) o->label = x->label, o->field = o->at;
@@ -286,8 +288,10 @@ static void encode(Bytes *o, const X86Form *f, const X86Arg *args) {
     if (f->i != X86_SLOT_NONE) put_immediate(o, f, &args[f->i]);
 }
 
-// Writes the distance to the label, or lets the field wait for it; the instruction has `size` bytes.
-static void connect(Asm *a, const X86Form *f, AsmLabel *label, size_t start, size_t field, size_t size) {
+// Writes the distance to the label, or lets the field wait for it; the instruction has `size`
+// bytes.
+static void connect(Asm *a, const X86Form *f, AsmLabel *label, size_t start, size_t field,
+                    size_t size) {
     if (f->imm == X86_IMM_REL8)
         a->start[start + field] = (uint8_t)(label->pos - (int64_t)(start + size));
     else

@@ -3,8 +3,8 @@
 /* x86-64: operands and instructions. asm.h has the buffer and the labels.
  *
  * An instruction is X86_ and its mnemonic as the text has it: X86_mov, X86_vfmadd231ps, X86_jnz,
- * X86_lock_xadd (text `lock xadd`). x86.def has them all; je, ja, setae ... are further names below.
- * Operands are X86Arg values in the order of Intel's text, destination first:
+ * X86_lock_xadd (text `lock xadd`). x86.def has them all; je, ja, setae ... are further names
+ * below. Operands are X86Arg values in the order of Intel's text, destination first:
  *
  *     x86_2(a, X86_mov,  x86_r64(X86_RAX), x86_mem(X86_RDI, 8));
  *     x86_3(a, X86_vfmadd231ps, x86_zmm(3), x86_zmm(30), x86_bcast(x86_mem(X86_RSI, 64)));
@@ -24,7 +24,7 @@ typedef enum X86Op {
 } X86Op;
 
 // Other usual names of conditions.
-#define X86_CONDITION_NAMES(P)                                                                  \
+#define X86_CONDITION_NAMES(P)                                                                     \
     X86_##P##e = X86_##P##z, X86_##P##ne = X86_##P##nz, X86_##P##ae = X86_##P##nb,                 \
     X86_##P##a = X86_##P##nbe, X86_##P##ge = X86_##P##nl, X86_##P##g = X86_##P##nle,               \
     X86_##P##c = X86_##P##b, X86_##P##nc = X86_##P##nb
@@ -86,8 +86,15 @@ typedef enum X86Kind {
 
 // General registers by number.
 enum {
-    X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI, // clang-format off
-    X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15, // clang-format on
+    X86_RAX,
+    X86_RCX,
+    X86_RDX,
+    X86_RBX,
+    X86_RSP,
+    X86_RBP,
+    X86_RSI,
+    X86_RDI, // clang-format off
+    X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,          // clang-format on
     X86_NOREG = 0x40, // no base, no index
     X86_RIP = 0x41,   // base: the end of this instruction
     X86_AT = 0x42,    // base: a label
@@ -226,7 +233,8 @@ void x86_align(Asm *a, size_t alignment);
 /* The instruction as Intel text, as Zydis prints it and GNU as reads it, in text[0..size), always
  * terminated. `features` as in the Asm that it is for. Returns the full length, or 0 when no form
  * takes the operands. */
-size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args, unsigned n);
+size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args,
+                 unsigned n);
 
 const char *x86_name(X86Op op); // the mnemonic
 

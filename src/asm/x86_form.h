@@ -2,8 +2,8 @@
 #define LW_ASM_X86_FORM_H
 /* The table of x86.def in memory. For asm/ and its tests only.
  *
- * A form is one way to encode one instruction at one vector length. Everything that selects a form is
- * a set, so that a form fits when nothing is left over:
+ * A form is one way to encode one instruction at one vector length. Everything that selects a form
+ * is a set, so that a form fits when nothing is left over:
  *
  *     kinds of the four operands   & ~accept    16 bits each, X86Kind
  *     decorations in use           & ~allow     X86_USES_*
@@ -15,7 +15,7 @@
 
 #include "asm/x86.h"
 
-enum { // decorations
+enum {                      // decorations
     X86_USES_HIGH = 1 << 0, // vector register 16..31
     X86_USES_MASK = 1 << 1,
     X86_USES_ZERO = 1 << 2,
@@ -43,25 +43,25 @@ typedef enum X86Imm {
     X86_IMM_REL32,
 } X86Imm;
 
-enum {                          // X86Form.flags
-    X86_F_SIZED = 1 << 0,       // the memory operand must say its size
-    X86_F_AX = 1 << 1,          // first operand is al, ax, eax or rax
-    X86_F_CL = 1 << 2,          // second operand is cl
-    X86_F_SWAP = 1 << 3,        // leave reg <- reg8..15 to the store form, whose prefix is shorter
-    X86_F_MUST_MASK = 1 << 4,   // gather and scatter: k1..k7, never zeroing
-    X86_F_DISTINCT = 1 << 5,    // gather: destination, index and mask are different registers
-    X86_F_LOCK = 1 << 6,        // lock prefix
-    X86_F_ELEMENT = 1 << 7,     // displacement scales by the element though memory is a vector
-    X86_F_PLUS_REG = 1 << 8,    // register in the low bits of the opcode
-    X86_F_BCAST16 = 1 << 9,     // elements of broadcasts
-    X86_F_BCAST32 = 1 << 10,    //
-    X86_F_BCAST64 = 1 << 11,    //
-    X86_F_NO_MASK = 1 << 12,    // EVEX without opmask
-    X86_F_ROUND = 1 << 13,      // rounding control, for scalars and whole registers
-    X86_F_SAE = 1 << 14,        //
-    X86_F_VEX_TEXT = 1 << 15,   // as would choose EVEX; the text needs {vex}
-    X86_F_FIXED = 1 << 16,      // digit is the whole ModRM byte
-    X86_F_SIB = 1 << 17,        // memory with a SIB byte always: tiles
+enum {                        // X86Form.flags
+    X86_F_SIZED = 1 << 0,     // the memory operand must say its size
+    X86_F_AX = 1 << 1,        // first operand is al, ax, eax or rax
+    X86_F_CL = 1 << 2,        // second operand is cl
+    X86_F_SWAP = 1 << 3,      // leave reg <- reg8..15 to the store form, whose prefix is shorter
+    X86_F_MUST_MASK = 1 << 4, // gather and scatter: k1..k7, never zeroing
+    X86_F_DISTINCT = 1 << 5,  // gather: destination, index and mask are different registers
+    X86_F_LOCK = 1 << 6,      // lock prefix
+    X86_F_ELEMENT = 1 << 7,   // displacement scales by the element though memory is a vector
+    X86_F_PLUS_REG = 1 << 8,  // register in the low bits of the opcode
+    X86_F_BCAST16 = 1 << 9,   // elements of broadcasts
+    X86_F_BCAST32 = 1 << 10,  //
+    X86_F_BCAST64 = 1 << 11,  //
+    X86_F_NO_MASK = 1 << 12,  // EVEX without opmask
+    X86_F_ROUND = 1 << 13,    // rounding control, for scalars and whole registers
+    X86_F_SAE = 1 << 14,      //
+    X86_F_VEX_TEXT = 1 << 15, // as would choose EVEX; the text needs {vex}
+    X86_F_FIXED = 1 << 16,    // digit is the whole ModRM byte
+    X86_F_SIB = 1 << 17,      // memory with a SIB byte always: tiles
 };
 
 enum { X86_SLOT_NONE = 7 };
@@ -84,14 +84,18 @@ typedef struct X86Form {
 } X86Form;
 
 extern const X86Form x86_forms[];
-extern const uint16_t x86_first[X86_OP_COUNT + 1]; // forms of op: x86_first[op] .. x86_first[op + 1]
+extern const uint16_t
+    x86_first[X86_OP_COUNT + 1]; // forms of op: x86_first[op] .. x86_first[op + 1]
 
 /* The form x86_emit would take, or NULL. `a` gives features and, for jumps, the place. */
 const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg *args, unsigned n);
 
 // Bytes of one element of a broadcast, 0 without.
 static inline unsigned x86_element(const X86Form *f) {
-    return f->flags & X86_F_BCAST16 ? 2 : f->flags & X86_F_BCAST32 ? 4 : f->flags & X86_F_BCAST64 ? 8 : 0;
+    return f->flags & X86_F_BCAST16   ? 2
+           : f->flags & X86_F_BCAST32 ? 4
+           : f->flags & X86_F_BCAST64 ? 8
+                                      : 0;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* Instructions as text: Intel syntax as Zydis formats it (sizes always shown, hexadecimal, lower
- * case), which GNU as reads back under `.intel_syntax noprefix`. The form that the encoder would take
- * tells the size of memory operands. */
+ * case), which GNU as reads back under `.intel_syntax noprefix`. The form that the encoder would
+ * take tells the size of memory operands. */
 
 #include "asm/x86_form.h"
 
@@ -153,7 +153,8 @@ static void out_mnemonic(Out *o, const X86Form *f, X86Op op) {
 
 // Rounding stands after the last operand that is not an immediate.
 static void out_operands(Out *o, const X86Form *f, const X86Arg *args, unsigned n) {
-    static const char *const round[] = {"", " {rn-sae}", " {rd-sae}", " {ru-sae}", " {rz-sae}", " {sae}"};
+    static const char *const round[] = {"",          " {rn-sae}", " {rd-sae}",
+                                        " {ru-sae}", " {rz-sae}", " {sae}"};
     for (unsigned i = 0; i < n; i++) {
         out(o, i ? ", " : " ");
         out_operand(o, f, &args[i]);
@@ -162,7 +163,8 @@ static void out_operands(Out *o, const X86Form *f, const X86Arg *args, unsigned 
     }
 }
 
-size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args, unsigned n) {
+size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args,
+                 unsigned n) {
     Asm anywhere = {.features = features};
     Out o = {.at = text, .end = size ? text + size - 1 : text};
     const X86Form *f = x86_find(&anywhere, op, args, n);

@@ -9,8 +9,8 @@
  *      │   └ feature; AVX512VL is added to EVEX forms below 512 bits
  *      └ LEG, VEX, EVEX
  *
- * An operand token gives, for a length l, the kinds it takes, the bytes of memory it reads or writes,
- * and what its immediate must be, in one number. */
+ * An operand token gives, for a length l, the kinds it takes, the bytes of memory it reads or
+ * writes, and what its immediate must be, in one number. */
 
 #include "asm/x86_form.h"
 
@@ -109,36 +109,36 @@
 #define MAP_M6   6
 
 // Features by vector length.
-#define VL(l)         ((l) < 2 ? X86_HAS_AVX512VL : 0)
-#define N_BASE(l)     0
-#define N_POPCNT(l)   X86_HAS_POPCNT
-#define N_LZCNT(l)    X86_HAS_LZCNT
-#define N_BMI1(l)     X86_HAS_BMI1
-#define N_BMI2(l)     X86_HAS_BMI2
-#define N_PRFW(l)     X86_HAS_PREFETCHW
-#define N_AVX(l)      X86_HAS_AVX
-#define N_AVX2(l)     X86_HAS_AVX2
-#define N_AVX12(l)    ((l) ? X86_HAS_AVX2 : X86_HAS_AVX)
-#define N_FMA(l)      X86_HAS_FMA
-#define N_F16C(l)     X86_HAS_F16C
-#define N_AVXVNNI(l)  X86_HAS_AVXVNNI
-#define N_F(l)        (X86_HAS_AVX512F | VL(l))
-#define N_BW(l)       (X86_HAS_AVX512BW | VL(l))
-#define N_DQ(l)       (X86_HAS_AVX512DQ | VL(l))
-#define N_CD(l)       (X86_HAS_AVX512CD | VL(l))
-#define N_VNNI(l)     (X86_HAS_AVX512VNNI | VL(l))
-#define N_BF16(l)     (X86_HAS_AVX512BF16 | VL(l))
-#define N_FP16(l)     (X86_HAS_AVX512FP16 | VL(l))
-#define N_VBMI(l)     (X86_HAS_AVX512VBMI | VL(l))
-#define N_VBMI2(l)    (X86_HAS_AVX512VBMI2 | VL(l))
-#define N_BITALG(l)   (X86_HAS_AVX512BITALG | VL(l))
-#define N_VPOPCNT(l)  (X86_HAS_AVX512POPCNT | VL(l))
-#define N_IFMA(l)     (X86_HAS_AVX512IFMA | VL(l))
-#define N_F_S(l)      X86_HAS_AVX512F // scalars need no VL
-#define N_BW_S(l)     X86_HAS_AVX512BW
-#define N_DQ_S(l)     X86_HAS_AVX512DQ
-#define N_FP16_S(l)   X86_HAS_AVX512FP16
-#define N_AMX(l)      X86_HAS_AMX
+#define VL(l)        ((l) < 2 ? X86_HAS_AVX512VL : 0)
+#define N_BASE(l)    0
+#define N_POPCNT(l)  X86_HAS_POPCNT
+#define N_LZCNT(l)   X86_HAS_LZCNT
+#define N_BMI1(l)    X86_HAS_BMI1
+#define N_BMI2(l)    X86_HAS_BMI2
+#define N_PRFW(l)    X86_HAS_PREFETCHW
+#define N_AVX(l)     X86_HAS_AVX
+#define N_AVX2(l)    X86_HAS_AVX2
+#define N_AVX12(l)   ((l) ? X86_HAS_AVX2 : X86_HAS_AVX)
+#define N_FMA(l)     X86_HAS_FMA
+#define N_F16C(l)    X86_HAS_F16C
+#define N_AVXVNNI(l) X86_HAS_AVXVNNI
+#define N_F(l)       (X86_HAS_AVX512F | VL(l))
+#define N_BW(l)      (X86_HAS_AVX512BW | VL(l))
+#define N_DQ(l)      (X86_HAS_AVX512DQ | VL(l))
+#define N_CD(l)      (X86_HAS_AVX512CD | VL(l))
+#define N_VNNI(l)    (X86_HAS_AVX512VNNI | VL(l))
+#define N_BF16(l)    (X86_HAS_AVX512BF16 | VL(l))
+#define N_FP16(l)    (X86_HAS_AVX512FP16 | VL(l))
+#define N_VBMI(l)    (X86_HAS_AVX512VBMI | VL(l))
+#define N_VBMI2(l)   (X86_HAS_AVX512VBMI2 | VL(l))
+#define N_BITALG(l)  (X86_HAS_AVX512BITALG | VL(l))
+#define N_VPOPCNT(l) (X86_HAS_AVX512POPCNT | VL(l))
+#define N_IFMA(l)    (X86_HAS_AVX512IFMA | VL(l))
+#define N_F_S(l)     X86_HAS_AVX512F // scalars need no VL
+#define N_BW_S(l)    X86_HAS_AVX512BW
+#define N_DQ_S(l)    X86_HAS_AVX512DQ
+#define N_FP16_S(l)  X86_HAS_AVX512FP16
+#define N_AMX(l)     X86_HAS_AMX
 
 #define SIZED     X86_F_SIZED
 #define AX        X86_F_AX
@@ -159,8 +159,8 @@
 #define FIXED     X86_F_FIXED
 #define SIB       X86_F_SIB
 
-/* What a form allows: only EVEX has decorations; rounding takes the place of the length field, so it
- * needs a scalar or a whole register. */
+/* What a form allows: only EVEX has decorations; rounding takes the place of the length field, so
+ * it needs a scalar or a whole register. */
 #define ROUNDS(l, lig, fl)                                                                         \
     (((l) == 2 || (lig)) ? ((fl)&ER ? X86_USES_ROUND : 0) | ((fl)&SAE ? X86_USES_SAE : 0) : 0)
 #define BROADCASTS(fl) (((fl) & (B16 | B32 | B64)) && !((fl)&ELEMENT) ? X86_USES_BCAST : 0)
@@ -171,13 +171,13 @@
 #define ALLOW_EVEX(l, lig, fl)                                                                     \
     (uint8_t)(X86_USES_HIGH | ROUNDS(l, lig, fl) | BROADCASTS(fl) | MASKS(fl))
 
-#define KINDS(t)       ((uint64_t)(t)&0xffff)
-#define ACCEPT(a,b,c,d) (KINDS(a) | KINDS(b) << 16 | KINDS(c) << 32 | KINDS(d) << 48)
+#define KINDS(t)           ((uint64_t)(t)&0xffff)
+#define ACCEPT(a, b, c, d) (KINDS(a) | KINDS(b) << 16 | KINDS(c) << 32 | KINDS(d) << 48)
 
 #define FORM(sp, l, lig, nd, lay, a, b, c, d, pp, mp, w, opc, dig, fl)                             \
     {                                                                                              \
-        ACCEPT(T_##a(l), T_##b(l), T_##c(l), T_##d(l)), N_##nd(l), fl,                 \
-            ALLOW_##sp(l, lig, fl), 0x##opc, X86_##sp, P_##pp, MAP_##mp, w, l, E_##lay, dig,       \
+        ACCEPT(T_##a(l), T_##b(l), T_##c(l), T_##d(l)), N_##nd(l), fl, ALLOW_##sp(l, lig, fl),     \
+            0x##opc, X86_##sp, P_##pp, MAP_##mp, w, l, E_##lay, dig,                               \
             (T_##a(l) | T_##b(l) | T_##c(l) | T_##d(l)) >> 24,                                     \
             (T_##a(l) | T_##b(l) | T_##c(l) | T_##d(l)) >> 16 & 0xff                               \
     }
@@ -191,13 +191,14 @@
 #define LEGD(nd, lay, a, b, c, pp, mp, w, opc, dig, fl)                                            \
     FORM(LEGACY, 0, 0, nd, lay, a, b, c, _, pp, mp, w, opc, dig, fl)
 
-#define EACH_L0(sp, ...)   FORM(sp, 0, 0, __VA_ARGS__)
-#define EACH_L1(sp, ...)   FORM(sp, 1, 0, __VA_ARGS__)
-#define EACH_L2(sp, ...)   FORM(sp, 2, 0, __VA_ARGS__)
-#define EACH_LIG(sp, ...)  FORM(sp, 0, 1, __VA_ARGS__)
-#define EACH_L01(sp, ...)  EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__)
-#define EACH_L12(sp, ...)  EACH_L1(sp, __VA_ARGS__), EACH_L2(sp, __VA_ARGS__)
-#define EACH_L012(sp, ...) EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__), EACH_L2(sp, __VA_ARGS__)
+#define EACH_L0(sp, ...)  FORM(sp, 0, 0, __VA_ARGS__)
+#define EACH_L1(sp, ...)  FORM(sp, 1, 0, __VA_ARGS__)
+#define EACH_L2(sp, ...)  FORM(sp, 2, 0, __VA_ARGS__)
+#define EACH_LIG(sp, ...) FORM(sp, 0, 1, __VA_ARGS__)
+#define EACH_L01(sp, ...) EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__)
+#define EACH_L12(sp, ...) EACH_L1(sp, __VA_ARGS__), EACH_L2(sp, __VA_ARGS__)
+#define EACH_L012(sp, ...)                                                                         \
+    EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__), EACH_L2(sp, __VA_ARGS__)
 
 #define VEX(nd, ls, lay, a, b, c, d, pp, mp, w, opc, fl)                                           \
     EACH_##ls(VEX, nd, lay, a, b, c, d, pp, mp, w, opc, 0, fl)
@@ -217,7 +218,8 @@ const X86Form x86_forms[] = {
  * over its forms. */
 enum {
 #define OP(NAME, ...)                                                                              \
-    first_##NAME, last_##NAME = first_##NAME + sizeof((X86Form[]){__VA_ARGS__}) / sizeof(X86Form) - 1,
+    first_##NAME,                                                                                  \
+        last_##NAME = first_##NAME + sizeof((X86Form[]){__VA_ARGS__}) / sizeof(X86Form) - 1,
 #include "asm/x86.def"
     form_count
 };

@@ -12,6 +12,8 @@
 // Every form must have been chosen by the encoder at least once, so a form that another one hides
 // fails the test. Jumps to labels are in test_asm.c.
 
+// link: -lZydis
+
 #include "check.h"
 #include "asm/x86_form.h"
 
@@ -63,25 +65,26 @@ static int64_t draw_displacement(const X86Form *f, bool bcast) {
     switch (below(4)) {
     case 0: return PICK(0, 1, -1, 2, 4, 8, 16, 32, 64, 127, 128, -128, -129, 255, 256);
     case 1:
-        return PICK(n, -n, n * 127, n * 128, n * -128, n * -129, n * 127 + 1, n * 127 - 1, n * 126, n + 1,
-                    n / 2, n * -128 - 1, n * -128 + 1);
+        return PICK(n, -n, n * 127, n * 128, n * -128, n * -129, n * 127 + 1, n * 127 - 1, n * 126,
+                    n + 1, n / 2, n * -128 - 1, n * -128 + 1);
     case 2: return PICK(INT32_MAX, INT32_MIN, INT32_MAX - 1, INT32_MIN + 1, 0x1000, -0x1000, 0);
     default: return (int32_t)draw() >> below(31);
     }
 }
 
 static X86Arg draw_memory(const X86Form *f, unsigned kind) {
-    static const uint8_t bases[] = {X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI,
-                                    X86_RDI, X86_R8,  X86_R9,  X86_R10, X86_R11, X86_R12, X86_R13,
-                                    X86_R14, X86_R15, X86_RSP, X86_RBP, X86_R12, X86_R13, X86_NOREG,
-                                    X86_RIP};
+    static const uint8_t bases[] = {X86_RAX, X86_RCX, X86_RDX,   X86_RBX, X86_RSP, X86_RBP,
+                                    X86_RSI, X86_RDI, X86_R8,    X86_R9,  X86_R10, X86_R11,
+                                    X86_R12, X86_R13, X86_R14,   X86_R15, X86_RSP, X86_RBP,
+                                    X86_R12, X86_R13, X86_NOREG, X86_RIP};
     bool bcast = f->allow & X86_USES_BCAST && chance(35);
     unsigned base = bases[below(kind == X86_M ? sizeof bases : sizeof bases - 1)];
     unsigned index = kind == X86_M ? below(16) : draw_vector(f);
     if (kind == X86_M && (index == X86_RSP || base == X86_RIP || chance(40))) index = X86_NOREG;
     int64_t disp = draw_displacement(f, bcast);
-    X86Arg m = kind == X86_M ? x86_mem_index(base, index, index == X86_NOREG ? 0 : below(4), disp)
-                             : x86_mem_vector(base, x86_reg((X86Kind)(kind >> 5), index), below(4), disp);
+    X86Arg m = kind == X86_M
+                   ? x86_mem_index(base, index, index == X86_NOREG ? 0 : below(4), disp)
+                   : x86_mem_vector(base, x86_reg((X86Kind)(kind >> 5), index), below(4), disp);
     if (f->flags & X86_F_SIZED || chance(50)) m = x86_sized(m, f->size);
     return bcast ? x86_bcast(m) : m;
 }
@@ -90,11 +93,15 @@ static X86Arg draw_immediate(const X86Form *f) {
     int64_t any = (int64_t)draw() >> below(64);
     switch ((X86Imm)f->imm) {
     case X86_IMM_I8: return x86_imm(chance(50) ? (int8_t)any : PICK(0, 1, -1, 127, -128));
-    case X86_IMM_B8: return x86_imm(chance(50) ? (uint8_t)any : PICK(0, 1, -1, 127, -128, 128, 255));
-    case X86_IMM_U8: return x86_imm(chance(50) ? (uint8_t)any : PICK(0, 1, 2, 7, 31, 127, 128, 255));
+    case X86_IMM_B8:
+        return x86_imm(chance(50) ? (uint8_t)any : PICK(0, 1, -1, 127, -128, 128, 255));
+    case X86_IMM_U8:
+        return x86_imm(chance(50) ? (uint8_t)any : PICK(0, 1, 2, 7, 31, 127, 128, 255));
     case X86_IMM_I16: return x86_imm(chance(50) ? (int16_t)any : PICK(128, -129, 0x7fff, -0x8000));
-    case X86_IMM_I32: return x86_imm(chance(50) ? (int32_t)any : PICK(128, -129, INT32_MAX, INT32_MIN));
-    case X86_IMM_D32: return x86_imm(chance(50) ? (uint32_t)any : PICK(0, -1, UINT32_MAX, INT32_MIN));
+    case X86_IMM_I32:
+        return x86_imm(chance(50) ? (int32_t)any : PICK(128, -129, INT32_MAX, INT32_MIN));
+    case X86_IMM_D32:
+        return x86_imm(chance(50) ? (uint32_t)any : PICK(0, -1, UINT32_MAX, INT32_MIN));
     case X86_IMM_I64:
         return x86_imm(chance(50) ? any : PICK(INT64_MAX, INT64_MIN, UINT32_MAX, 0x80000000));
     default: return x86_imm(1);
@@ -114,12 +121,13 @@ static X86Arg draw_operand(const X86Form *f, unsigned slot) {
 
 static void draw_decorations(const X86Form *f, Case *c) {
     bool memory = false;
-    for (unsigned i = 0; i < c->n; i++) memory |= c->arg[i].kind >= X86_M && c->arg[i].kind <= X86_MZ;
+    for (unsigned i = 0; i < c->n; i++)
+        memory |= c->arg[i].kind >= X86_M && c->arg[i].kind <= X86_MZ;
     bool must = f->flags & X86_F_MUST_MASK;
     if (must || (f->allow & X86_USES_MASK && chance(50)))
         c->arg[0] = x86_masked(c->arg[0], 1 + below(7),
-                               f->allow & X86_USES_ZERO && c->arg[0].kind & (X86_X | X86_Y | X86_Z) &&
-                                   chance(50));
+                               f->allow & X86_USES_ZERO &&
+                                   c->arg[0].kind & (X86_X | X86_Y | X86_Z) && chance(50));
     if (memory) return;
     if (f->allow & X86_USES_ROUND && chance(40))
         c->arg[0] = x86_rounded(c->arg[0], (X86Round)(X86_NEAREST + below(4)));
@@ -212,8 +220,10 @@ static void decoder_init(Decoder *d) {
     ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_IMM_SIGNEDNESS, ZYDIS_SIGNEDNESS_AUTO);
     ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED);
     ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED);
-    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, ZYDIS_PADDING_DISABLED);
-    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_RELATIVE, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+                              ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_RELATIVE,
+                              ZYDIS_PADDING_DISABLED);
 }
 
 // Length of the instruction at p, 0 if it is none; its text in `text`.
@@ -221,8 +231,8 @@ static unsigned decode(Decoder *d, const uint8_t *p, size_t n, char text[TEXT]) 
     ZydisDecodedInstruction in;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     if (ZYAN_FAILED(ZydisDecoderDecodeFull(&d->decoder, p, n, &in, operands))) return 0;
-    ZydisFormatterFormatInstruction(&d->formatter, &in, operands, in.operand_count_visible, text, TEXT,
-                                    ZYDIS_RUNTIME_ADDRESS_NONE, NULL);
+    ZydisFormatterFormatInstruction(&d->formatter, &in, operands, in.operand_count_visible, text,
+                                    TEXT, ZYDIS_RUNTIME_ADDRESS_NONE, NULL);
     return in.length;
 }
 
@@ -240,8 +250,8 @@ static Difference zydis_difference = {
     "as must be told to take AVX-VNNI, which has the names of AVX512-VNNI; Zydis prints them alike",
     "{vex} ", "", 0};
 static Difference as_difference = {
-    "as reads {k1} and {1to8} after an absolute address only when a segment is named",
-    " ptr [0x", " ptr ds:[0x", 0};
+    "as reads {k1} and {1to8} after an absolute address only when a segment is named", " ptr [0x",
+    " ptr ds:[0x", 0};
 
 static void rewrite(Difference *d, const char *text, char out[TEXT]) {
     const char *at = strstr(text, d->ours);
@@ -367,7 +377,8 @@ TEST(every_form_agrees_with_gas_and_zydis) {
                .chosen = calloc(forms, sizeof(unsigned))};
     asm_init(&s.a, s.code, BATCH * 16);
     decoder_init(&s.decoder);
-    unsigned long least = 10ul * forms, count = number("LW_ASM_COUNT", (unsigned long)check_rounds(250000));
+    unsigned long least = 10ul * forms,
+                  count = number("LW_ASM_COUNT", (unsigned long)check_rounds(250000));
     sweep(&s, count > least ? count : least);
     printf("  %lu instructions of %u forms compared\n", s.compared, forms);
     CHECK_INT_EQ((long)s.text_errors, 0);
