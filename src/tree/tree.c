@@ -1,4 +1,5 @@
-// Trees: constructors and the walk. Everything is copied into the Tree's arena and never changed again.
+// Trees: constructors and the walk. Everything is copied into the Tree's arena and never changed
+// again.
 #include "tree/tree.h"
 
 #include <string.h>

@@ -1,34 +1,39 @@
 // A Tree: one implementation of a Program, fully decided. Nested blocks, statement leaves, buffers.
 //
-//   block   a list of indices, each running 0 <= i < extent, for all of which its children run in order
-//   leaf    one statement instance per point of the enclosing indices: buffer[subs] op= value
+//   block   a list of indices, each running 0 <= i < extent, for all of which its children run in
+//   order leaf    one statement instance per point of the enclosing indices: buffer[subs] op= value
 //   special a named operation on buffers with a defining expansion (copy, zero, gather, ...)
 //   buffer  memory: an argument of the Program, or an allocation that belongs to a block
 //
-// All Affines in a Tree are over the Tree's own indices: ATOM_ITER number = Index.id, unique in the Tree, so an expression
-// means the same wherever it stands below its index. Subscripts are absolute coordinates of the buffer (0 <= sub <
-// size). Views (Stripe's refinements) only say what part of a buffer a block touches: they are derived when the text
-// is printed, and kept where somebody wrote them (with their names, tags and places).
+// All Affines in a Tree are over the Tree's own indices: ATOM_ITER number = Index.id, unique in the
+// Tree, so an expression means the same wherever it stands below its index. Subscripts are absolute
+// coordinates of the buffer (0 <= sub < size). Views (Stripe's refinements) only say what part of a
+// buffer a block touches: they are derived when the text is printed, and kept where somebody wrote
+// them (with their names, tags and places).
 //
-// A non-dividing split is a block with a constraint: m = 64*mo + mi, with M-1 - 64*mo - mi >= 0. Children run only
-// where all constraints of the enclosing blocks hold. A guard is a block without indices.
+// A non-dividing split is a block with a constraint: m = 64*mo + mi, with M-1 - 64*mo - mi >= 0.
+// Children run only where all constraints of the enclosing blocks hold. A guard is a block without
+// indices.
 //
-// Reductions. The update leaf is `C op= value`. Its initialisation is a leaf of its own (LEAF_INIT, C = identity)
-// with its own loops, placed in front of the last run of consecutive reduction loops and guarded by "first" of the
-// reduction loops further out (-k >= 0 for each); post-operations stand behind that run, guarded by "last".
+// Reductions. The update leaf is `C op= value`. Its initialisation is a leaf of its own (LEAF_INIT,
+// C = identity) with its own loops, placed in front of the last run of consecutive reduction loops
+// and guarded by "first" of the reduction loops further out (-k >= 0 for each); post-operations
+// stand behind that run, guarded by "last".
 //
-// Kinds. any, parallel, vector, grid and thread blocks are bound by Stripe's Definition 2: no element is assigned by two
-// iterations, none reads what another writes; reductions (op != ASSIGN) into one element are allowed and privatised by
-// the back-end. serial and unroll run in index order, first index outermost.
+// Kinds. any, parallel, vector, grid and thread blocks are bound by Stripe's Definition 2: no
+// element is assigned by two iterations, none reads what another writes; reductions (op != ASSIGN)
+// into one element are allowed and privatised by the back-end. serial and unroll run in index
+// order, first index outermost.
 //
-// Nodes are immutable, in an arena, shared between Trees: a transformation copies the path it changes.
+// Nodes are immutable, in an arena, shared between Trees: a transformation copies the path it
+// changes.
 #ifndef LW_TREE_TREE_H
 #define LW_TREE_TREE_H
 
 #include "program/program.h"
 
 enum {
-    TREE_MAX_DEPTH = 64,    // nested indices on any path
+    TREE_MAX_DEPTH = 64,     // nested indices on any path
     TREE_MAX_INDICES = 1024, // in the whole Tree
 };
 
@@ -63,7 +68,8 @@ typedef struct Index {
     Name name;
     int id; // the ATOM_ITER number
     int64_t extent;
-    const Affine *passed; // not NULL: the index equals this function of enclosing indices (extent is 1)
+    const Affine
+        *passed; // not NULL: the index equals this function of enclosing indices (extent is 1)
     Tags tags;
 } Index;
 
@@ -85,16 +91,17 @@ typedef enum BufferHome {
     HOME_SCRATCH,
 } BufferHome;
 
-// Memory. Element (x0, x1, ...) stands at Σ x·stride. An allocation is live during one iteration of the block that
-// lists it in `allocs`, uninitialised at its start.
+// Memory. Element (x0, x1, ...) stands at Σ x·stride. An allocation is live during one iteration of
+// the block that lists it in `allocs`, uninitialised at its start.
 typedef struct Buffer {
     Name name;
     Type type;
     BufferHome home;
     int tensor; // the Program's tensor that it holds (a part of), or -1
     int rank;
-    const int64_t *size, *stride; // elements; strides of arguments are those that the code is specialised to
-    int align;                    // bytes; 0: the element's
+    const int64_t *size,
+        *stride; // elements; strides of arguments are those that the code is specialised to
+    int align;   // bytes; 0: the element's
     Place place;
     int bank_dim; // dimension spread over banks, or -1
     Tags tags;
@@ -111,8 +118,8 @@ typedef struct Node {
 
 typedef enum ViewDir { VIEW_NONE, VIEW_IN, VIEW_OUT, VIEW_INOUT } ViewDir;
 
-// What a block may touch of a buffer. Absolute: the view starts at `offset` (a function of the indices of this block
-// and of enclosing ones) and has `size` elements per dimension.
+// What a block may touch of a buffer. Absolute: the view starts at `offset` (a function of the
+// indices of this block and of enclosing ones) and has `size` elements per dimension.
 typedef struct BlockView {
     ViewDir dir;
     int buffer;
@@ -129,7 +136,7 @@ typedef struct BlockView {
 typedef struct Block {
     Node node;
     Kind kind;
-    Name name;   // comment after "//" in Stripe text, or NULL
+    Name name; // comment after "//" in Stripe text, or NULL
     int nindex;
     const Index *index;
     int nconstraints;
@@ -141,8 +148,8 @@ typedef struct Block {
     int nchildren;
     const Node *const *child;
     Place place;
-    int unroll_limit;    // 0: the machine's default
-    int64_t grain;       // parallel: least number of iterations per task; 0: automatic
+    int unroll_limit; // 0: the machine's default
+    int64_t grain;    // parallel: least number of iterations per task; 0: automatic
 } Block;
 
 typedef enum LeafRole { LEAF_UPDATE, LEAF_INIT, LEAF_POST } LeafRole;
@@ -153,11 +160,12 @@ typedef struct Leaf {
     Reduce op;
     const Access *write; // tensor = buffer number
     const Expr *value;   // reads: tensor = buffer number
-    int stmt;            // the Program's statement it comes from, or -1 (copies, hand-written Trees)
-    const Affine *const *iter; // that statement's iterators (raw values), or NULL; INIT: NULL where reduced
-    bool unchecked;            // gathers and scatters need no index check
-    bool nontemporal;          // stores bypass the cache
-    int accumulators;          // independent partial results; 0: automatic
+    int stmt; // the Program's statement it comes from, or -1 (copies, hand-written Trees)
+    const Affine *const
+        *iter;        // that statement's iterators (raw values), or NULL; INIT: NULL where reduced
+    bool unchecked;   // gathers and scatters need no index check
+    bool nontemporal; // stores bypass the cache
+    int accumulators; // independent partial results; 0: automatic
 } Leaf;
 
 // Specials execute by their defining expansion; see special.c for the list.
@@ -170,7 +178,8 @@ typedef struct Special {
     const Tag *param;
 } Special;
 
-// A prefetch request that goes with a block: fetch what `buffer` needs `distance` iterations ahead into `level`.
+// A prefetch request that goes with a block: fetch what `buffer` needs `distance` iterations ahead
+// into `level`.
 typedef struct Prefetch {
     const Block *at;
     int buffer, level;
@@ -184,16 +193,16 @@ typedef struct Tree {
     const Program *program; // bound; NULL for a hand-written Tree
     VEC(Buffer) buffers;    // arguments first, numbered as the Program's tensors 0..nargs
     int nargs;
-    int nindices;       // ids in use are below this
-    const Block *root;  // no indices
+    int nindices;      // ids in use are below this
+    const Block *root; // no indices
     VEC(Prefetch) prefetches;
 } Tree;
 
-// --- Building ---------------------------------------------------------------------------------------------
+// --- Building ----------------------------------------------------------------------------------
 // Parts are copied into the arena; arrays may be on the caller's stack.
 Tree *tree_new(Arena *arena, Exprs *exprs, Names *names);
-int tree_buffer(Tree *t, const Buffer *b);                       // number
-Index tree_index(Tree *t, Name name, int64_t extent);            // fresh id
+int tree_buffer(Tree *t, const Buffer *b);            // number
+Index tree_index(Tree *t, Name name, int64_t extent); // fresh id
 const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren);
 const Block *tree_loop(Tree *t, Kind kind, Index index, const Node *const *children, int nchildren);
 const Block *tree_guard(Tree *t, const Affine *const *constraints, int n, const Node *child);
@@ -206,9 +215,22 @@ static inline const Leaf *as_leaf(const Node *n) {
     return n->kind == NODE_LEAF ? (const Leaf *)n : 0;
 }
 
-// --- Walking ----------------------------------------------------------------------------------------------
-// The one way to walk: pre-order, `depth` = number of enclosing blocks. Return false to skip the children.
+// --- Walking -----------------------------------------------------------------------------------
+// The one way to walk: pre-order, `depth` = number of enclosing blocks. Return false to skip the
+// children.
 typedef bool TreeVisit(void *user, const Node *node, int depth, const Block *parent);
 void tree_walk(const Tree *t, TreeVisit *fn, void *user);
+
+// --- Reading, show.c ---------------------------------------------------------------------------
+// One line per loop, allocation and leaf; with `cost`, what each block touches, moves and computes.
+void tree_show(Text *out, const Tree *t, bool cost);
+
+// --- Meaning, interp.c -------------------------------------------------------------------------
+// Runs a Tree, each block in index order. views[b] for every argument buffer b < nargs, in the
+// caller's strides. Every access is checked against its buffer; a gather out of range is reported
+// like program_interpret does, anything else outside is our bug. Honours `accumulate`
+// (initialisations of arguments are left out) and `skip_post`.
+bool tree_interpret(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
+                    DiagList *diags);
 
 #endif

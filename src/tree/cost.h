@@ -1,0 +1,27 @@
+// The one model of what a Tree costs: bytes touched, bytes moved, operations. Every later part uses
+// this one.
+#ifndef LW_TREE_COST_H
+#define LW_TREE_COST_H
+
+#include "tree/tree.h"
+
+// Of one whole execution of a block (all its iterations), averaged over the enclosing ones where
+// tails make them differ.
+typedef struct BlockCost {
+    const Node *node;
+    int64_t footprint;  // bytes of distinct elements, summed over buffers; boxes of affine ranges
+    int64_t traffic;    // bytes loaded and stored by leaves, nothing kept
+    int64_t flops;      // operations of leaves; a fused multiply-add counts two
+    int64_t iterations; // leaf executions
+    const int64_t *buffer; // footprint per buffer
+} BlockCost;
+
+typedef struct TreeCost {
+    int n;
+    const BlockCost *at; // in the order of tree_walk
+} TreeCost;
+
+const TreeCost *tree_cost(Arena *arena, const Tree *t);
+const BlockCost *cost_of(const TreeCost *c, const Node *node); // NULL: none
+
+#endif

@@ -1,0 +1,244 @@
+// Schedule + bound Program -> Tree: the driver, and the immutable nodes out of what nest.c and
+// storage.c decided.
+//
+//     statements ── plan.c ──▶ loops ── nest.c ──▶ Items ── storage.c ──▶ buffers ── here ──▶ Tree
+//
+// Integer ids and one arena; no names are compared once classes are known. Guards move outwards
+// while they are alone in their block and do not depend on its index.
+#include "tree/lower.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+// --- What is known of each statement -----------------------------------------------------------
+
+typedef struct Reads {
+    Arena *arena;
+    VEC(const Access *) at;
+} Reads;
+
+static void add_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Reads *reads = user;
+    for (int i = 0; i < reads->at.n; i++)
+        if (reads->at.at[i] == a) return;
+    vec_push(reads->arena, &reads->at, a);
+}
+
+static void collect_reads(Lower *l, StmtInfo *info) {
+    Reads reads = {.arena = l->arena};
+    expr_visit_accesses(info->s->value, add_read, &reads);
+    for (int d = 0; d < info->s->write->rank; d++)
+        affine_visit_accesses(info->s->write->sub[d], add_read, &reads);
+    for (int c = 0; c < info->s->nconstraints; c++)
+        affine_visit_accesses(info->s->constraint[c], add_read, &reads);
+    info->nreads = reads.at.n;
+    info->read = reads.at.at;
+}
+
+// Solves for iterators one by one: a subscript with one unknown left determines it.
+static bool is_injective(const Stmt *s) {
+    bool known[PROGRAM_MAX_ITERS];
+    for (int i = 0; i < s->niters; i++)
+        known[i] = s->iter[i].reduction || iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) <= 1;
+    for (bool more = true; more;) {
+        more = false;
+        for (int d = 0; d < s->write->rank; d++) {
+            const Affine *sub = s->write->sub[d];
+            int unknown = 0, which = -1;
+            for (int k = 0; sub->linear && k < sub->n; k++)
+                if (!known[sub->term[k].atom->index]) unknown++, which = sub->term[k].atom->index;
+            if (unknown == 1) known[which] = more = true;
+        }
+    }
+    for (int i = 0; i < s->niters; i++)
+        if (!known[i]) return false;
+    return true;
+}
+
+static void know_statements(Lower *l) {
+    const Program *p = l->p;
+    l->info = arena_new_n(l->arena, StmtInfo, p->stmts.n);
+    for (int i = 0; i < p->stmts.n; i++) {
+        StmtInfo *info = &l->info[i];
+        const Stmt *s = info->s = &p->stmts.at[i];
+        info->sched = l->schedule ? schedule_find(l->schedule, s->label) : NULL;
+        info->class = arena_new_n(l->arena, int, s->niters);
+        info->injective = is_injective(s);
+        info->after = -1;
+        for (int k = 0; k < s->niters; k++)
+            info->empty_reduction |=
+                s->iter[k].reduction && iter_hi(&s->iter[k]) <= iter_lo(&s->iter[k]);
+        collect_reads(l, info);
+    }
+}
+
+static void check_labels(Lower *l) {
+    for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
+        const SchedStmt *sched = l->schedule->stmt[i];
+        bool found = false;
+        for (int k = 0; k < l->p->stmts.n && !found; k++) found = l->info[k].sched == sched;
+        if (found) continue;
+        diag_report(l->diags, sched->range, DIAG_SCHEDULE_UNKNOWN_LABEL, sched->label);
+        l->failed = true;
+    }
+}
+
+static void know_tensors(Lower *l) {
+    int n = l->p->tensors.n;
+    l->last_record = arena_new_n(l->arena, int, n);
+    l->store_of = arena_new_n(l->arena, int, n);
+    for (int t = 0; t < n; t++) l->last_record[t] = l->store_of[t] = -1;
+    for (int i = 0; i < l->p->stmts.n; i++) {
+        int t = l->p->stmts.at[i].write->tensor;
+        const StmtInfo *info = &l->info[i];
+        if (t >= l->p->ninputs + l->p->noutputs && l->store_of[t] < 0)
+            l->store_of[t] = storage_new(l, t, info->sched ? &info->sched->storage : NULL, info);
+    }
+}
+
+// --- Nodes -------------------------------------------------------------------------------------
+
+typedef struct Emit {
+    Lower *l;
+    const Inst *inst;
+} Emit;
+
+static const Access *map_access(void *user, Exprs *x, const Access *a) {
+    (void)x;
+    Emit *e = user;
+    return storage_access(e->l, e->inst, a);
+}
+
+static const Expr *identity(Lower *l, const Stmt *s) {
+    static const char op[] = {'=', '+', '*', '<', '>'};
+    Type type = l->p->tensors.at[s->write->tensor].type;
+    return expr_const(l->x, type, type_identity(type, op[s->op]));
+}
+
+static const Node *emit_leaf(Lower *l, const Item *item) {
+    const Stmt *s = item->inst->info->s;
+    const SchedStmt *sched = item->inst->info->sched;
+    Emit e = {l, item->inst};
+    bool init = item->role == LEAF_INIT;
+    Leaf leaf = {
+        .node.ndeps = -1,
+        .role = item->role,
+        .op = init ? REDUCE_ASSIGN : s->op,
+        .write = access_substitute(l->x, s->write, item->iter, NULL, map_access, &e),
+        .value = init ? identity(l, s)
+                      : expr_substitute(l->x, s->value, item->iter, NULL, map_access, &e),
+        .stmt = item->inst->stmt,
+        .iter = item->iter,
+        .unchecked = s->unchecked,
+        .nontemporal = sched && sched->nontemporal,
+        .accumulators = sched ? sched->accumulators : 0,
+    };
+    return &tree_leaf(l->tree, &leaf)->node;
+}
+
+static bool uses(const Block *loop, const Affine *a) {
+    for (int i = 0; i < loop->nindex; i++)
+        if (affine_uses_iter(a, loop->index[i].id)) return true;
+    return false;
+}
+
+// for i { if c { X } }  ->  if c { for i { X } },  for the constraints c that do not depend on i.
+static const Node *hoist_guard(Lower *l, const Block *loop) {
+    const Block *guard = loop->nchildren == 1 ? as_block(loop->child[0]) : NULL;
+    if (!guard || guard->nindex || guard->nallocs || !guard->nconstraints) return &loop->node;
+    const Affine **out = arena_new_n(l->arena, const Affine *, guard->nconstraints);
+    const Affine **in = arena_new_n(l->arena, const Affine *, guard->nconstraints);
+    int nout = 0, nin = 0;
+    for (int i = 0; i < guard->nconstraints; i++) {
+        if (uses(loop, guard->constraint[i]))
+            in[nin++] = guard->constraint[i];
+        else
+            out[nout++] = guard->constraint[i];
+    }
+    if (nout == 0) return &loop->node;
+    const Block *kept = NULL;
+    if (nin) {
+        Block rest = *guard;
+        rest.constraint = in;
+        rest.nconstraints = nin;
+        kept = tree_block(l->tree, &rest, guard->child, guard->nchildren);
+    }
+    const Node *only = kept ? &kept->node : NULL;
+    loop = kept ? tree_block(l->tree, loop, &only, 1)
+                : tree_block(l->tree, loop, guard->child, guard->nchildren);
+    Block outer = {.node.ndeps = -1, .constraint = out, .nconstraints = nout};
+    const Node *child = &loop->node;
+    return &tree_block(l->tree, &outer, &child, 1)->node;
+}
+
+static const Node *emit(Lower *l, Item *item);
+
+static int emit_children(Lower *l, const Item *item, const Node **out) {
+    int n = 0;
+    for (int i = 0; i < item->child.n; i++) {
+        const Node *node = emit(l, item->child.at[i]);
+        const Block *b = as_block(node);
+        if (b && !b->nindex && !b->nconstraints && !b->nallocs && b->nchildren == 1)
+            node = b->child[0]; // a guard with nothing to check
+        out[n++] = node;
+    }
+    return n;
+}
+
+// The statement's own constraints, now that its iterators have values.
+static void add_constraints(Lower *l, Item *guard) {
+    if (guard->child.n != 1 || guard->child.at[0]->what != ITEM_LEAF) return;
+    const Item *leaf = guard->child.at[0];
+    if (leaf->role == LEAF_INIT) return;
+    Emit e = {l, leaf->inst};
+    const Stmt *s = leaf->inst->info->s;
+    for (int c = 0; c < s->nconstraints; c++) {
+        const Affine *a =
+            affine_substitute_map(l->x, s->constraint[c], leaf->iter, NULL, map_access, &e);
+        int64_t min, max;
+        if (affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0) continue;
+        vec_push(l->arena, &guard->constraint, a);
+    }
+}
+
+static const Node *emit(Lower *l, Item *item) {
+    if (item->what == ITEM_LEAF) return emit_leaf(l, item);
+    if (item->what == ITEM_GUARD) add_constraints(l, item);
+    const Node **child = arena_new_n(l->arena, const Node *, item->child.n);
+    int n = emit_children(l, item, child);
+    Block b = {.node.ndeps = -1,
+               .kind = item->like.kind,
+               .nindex = item->what == ITEM_LOOP,
+               .index = &item->index,
+               .nconstraints = item->constraint.n,
+               .constraint = item->constraint.at,
+               .nallocs = item->alloc.n,
+               .alloc = item->alloc.at,
+               .unroll_limit = item->unroll_limit,
+               .grain = item->grain};
+    const Block *made = item->made = tree_block(l->tree, &b, child, n);
+    return item->what == ITEM_LOOP ? hoist_guard(l, made) : &made->node;
+}
+
+Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags) {
+    require(p->bound);
+    Lower l = {.tree = tree_new(arena, p->exprs, p->names),
+               .arena = arena,
+               .x = p->exprs,
+               .p = p,
+               .schedule = s,
+               .diags = diags};
+    l.tree->program = p;
+    know_statements(&l);
+    check_labels(&l);
+    know_tensors(&l);
+    if (!l.failed) plan_classes(&l);
+    if (!l.failed) nest_statements(&l);
+    if (!l.failed) storage_assign(&l);
+    if (l.failed) return NULL;
+    l.tree->root = as_block(emit(&l, l.root));
+    return l.tree;
+}

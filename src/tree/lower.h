@@ -1,0 +1,167 @@
+// Inside the lowering (private to src/tree): a statement's plan, the loops in the making, their
+// storage.
+//
+//   rewrite.c  Schedule parts that change statements: inline, copies, partial results, snapshots
+//   plan.c     one statement: its order of loops with extents, coefficients and tail constraints
+//   nest.c     all statements: which loops they share, where initialisations and post-operations
+//   stand storage.c  temporaries: the block each lives in, and how much of it must exist there
+//   lower.c    the driver, and the immutable Tree out of all that
+#ifndef LW_TREE_LOWER_H
+#define LW_TREE_LOWER_H
+
+#include "tree/schedule.h"
+
+typedef struct Item Item;
+typedef struct Inst Inst;
+
+// A loop of a plan. It divides `cur` values, `unit` apart, and adds coef·index to its iterator.
+typedef struct PlanLoop {
+    int iter;  // of the statement
+    int level; // how many loops of that iterator stand further out
+    int class; // iterators of other statements that mean the same have the same class
+    int64_t extent, coef, cur, unit;
+    Kind kind;
+    bool reduction;
+    bool ragged;   // extent does not divide `cur`: a constraint is needed
+    bool complete; // the iterator has its value here: its constraints stand at this loop
+} PlanLoop;
+
+typedef struct Plan {
+    int n;
+    PlanLoop *loop;
+    int init_at; // where initialisation and post-operations stand: in front of / behind this loop
+    int first_reduction; // n: none
+    int stage;           // loops from here on are closed behind the statement
+} Plan;
+
+// What is known of a statement before any loop exists.
+typedef struct StmtInfo {
+    const Stmt *s;
+    const SchedStmt *sched; // NULL: naive
+    int nreads;
+    const Access *const *read; // every access but the write, those inside subscripts included
+    int *class;                // per iterator
+    bool injective;       // distinct points (of the not reduced iterators) write distinct elements
+    bool empty_reduction; // some reduced iterator has no values: only the initialisation is left
+    bool deferred;        // computed where its reader asks (`at`), or behind another (`after`)
+    bool done;
+    int after; // the post-operation that stands behind this statement, or -1
+} StmtInfo;
+
+// A tensor as its readers in one instance see it.
+typedef struct TensorStore {
+    int tensor, store;
+} TensorStore;
+
+// A statement being placed: once, or once per reader when it is computed `at` a loop.
+struct Inst {
+    int stmt;
+    const StmtInfo *info;
+    const Affine **base; // per iterator: its first value, a constant or the start of a window
+    int64_t *extent;     // how many values from there
+    bool *window;        // the domain must be checked
+    Plan plan;
+    Item **loop;             // per loop of the plan
+    int floor;               // loops of the reader that enclose it and are not its own
+    VEC(TensorStore) stores; // tensors that are not at their usual place
+};
+
+// A loop, a guard (no index) or a leaf in the making.
+struct Item {
+    enum { ITEM_LOOP, ITEM_GUARD, ITEM_LEAF } what;
+    Item *parent;
+    int depth; // enclosing items
+    VEC(Item *) child;
+    VEC(const Affine *) constraint;
+    VEC(int) alloc;
+    // a loop
+    Index index;
+    PlanLoop like; // what another statement's loop must equal to be shared
+    int first;     // number of the first leaf below
+    int64_t grain;
+    int unroll_limit;
+    const Block *made; // for prefetches
+    // a leaf
+    Inst *inst;
+    LeafRole role;
+    const Affine **iter; // NULL entry: reduced away
+};
+
+// What a subscript contributes, seen from the block that allocates.
+typedef struct Part {
+    const Affine *outer; // indices at or above the block
+    int64_t min, max;    // of the rest
+    bool whole;          // cannot be divided: keep the dimension as it is
+} Part;
+
+// A dimension of a buffer: x / block of what is left of tensor dimension `dim`.
+typedef struct StoreDim {
+    int dim;
+    int64_t block, left; // left: size of what is divided
+} StoreDim;
+
+// A part of a tensor in memory.
+typedef struct Store {
+    int tensor;
+    Item *at;   // allocated in this block
+    Part *part; // per dimension
+    const Affine **base;
+    int64_t *size;
+    int ndims; // of the layout; 0: row-major
+    const StoreDim *dim;
+    int buffer;
+    const Storage *storage; // NULL: nothing said
+    const StmtInfo *named;  // whose iterators name the dimensions in a layout
+} Store;
+
+// An access that later statements must not overtake.
+typedef struct Record {
+    const Access *access;
+    const Inst *inst;
+    bool write;
+    int leaf; // its number
+    int next; // of the same tensor; -1: none
+} Record;
+
+typedef struct Lower {
+    Tree *tree;
+    Arena *arena;
+    Exprs *x;
+    const Program *p;
+    const Schedule *schedule;
+    DiagList *diags;
+    bool failed;
+    StmtInfo *info;
+    int nclasses;
+    Item *root;
+    VEC(Item *) open; // loops that the next statement may share, outermost first
+    VEC(Item *) leaf; // in order of creation
+    VEC(Record) record;
+    int *last_record; // per tensor; -1: none
+    VEC(Store) store;
+    int *store_of; // per tensor; -1: none
+    VEC(Item *) item_of_index;
+    VEC(int64_t) lo, hi; // per index, for affine_bounds
+} Lower;
+
+// plan.c
+bool plan_make(Lower *l, const Inst *inst, Plan *plan);
+void plan_classes(Lower *l);
+// Adds to `out` the constraints that stand at loop number `at`: tails of splits, borders of a
+// window. idx[i] is the index of loop i.
+void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out);
+// The value of an iterator, from the indices of its loops.
+const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx);
+// The index that loop `at` has in its iterator's last iteration.
+int64_t plan_last(const Plan *plan, int at);
+
+// nest.c
+void nest_statements(Lower *l);
+
+// storage.c
+int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named);
+void storage_assign(Lower *l);
+const Access *storage_access(Lower *l, const Inst *inst,
+                             const Access *a); // subscripts already substituted
+
+#endif

@@ -1,0 +1,114 @@
+// A Schedule: how to run a Program. Per statement an order of (possibly split) loops with marks,
+// and what belongs to the tensor that it defines: where it is computed, how it lies in memory.
+//
+//     C: m/192:p n/512 k/256 m/6 n/16 k m n:v     order: outermost first; m/192 runs in steps of
+//     192
+//         copy A at k/256 layout (m/6 k m)        a packed copy of what one iteration of k/256
+//         reads accumulators 4
+//     T: y x | c                                  loops behind the bar are not shared with later
+//     statements
+//         at y/8                                  recompute, inside its reader's loop y/8, the
+//         window it reads
+//     O: m n:v
+//         after C                                 post-operation: where C's sum is complete
+//
+// Any order of any splits is right (lower.c). A level that is missing is added innermost, a
+// statement that is missing runs its iterators as declared, so the empty Schedule is the naive one.
+// The text form (.lws) is documented in docs/schedules.md; print(parse(t)) == t for every t that
+// print produced.
+//
+// Schedules are values: the actions below return a new one and share what did not change, so undo
+// is keeping the old pointer. Sections and loops are addressed by label and position.
+#ifndef LW_TREE_SCHEDULE_H
+#define LW_TREE_SCHEDULE_H
+
+#include "tree/tree.h"
+
+// One loop of an order: `m/64`, `m%4` (interleaved), `m` (step 1), with its mark.
+typedef struct SchedLoop {
+    Name iter;
+    int64_t step;     // extent of what is left inside; 1: the last level
+    bool interleaved; // inside are elements `ceil(extent/step)` apart, not neighbours
+    Kind kind;
+    Range range;
+} SchedLoop;
+
+// A loop of some reader, named from outside: its iterator and step (the outermost one that fits).
+typedef struct LoopRef {
+    Name iter; // NULL: none
+    int64_t step;
+    bool interleaved;
+    Range range;
+} LoopRef;
+
+// A memory layout: dimensions from the slowest to the fastest, `m/16` being the number of the block
+// of 16. A dimension goes by its number or by the iterator that subscripts it.
+typedef struct LayoutDim {
+    Name dim;
+    int64_t block; // 1: the dimension itself, or what is left of it inside the blocks
+    Range range;
+} LayoutDim;
+
+typedef struct Storage {
+    int ndims; // 0: row-major
+    const LayoutDim *dim;
+    BufferHome home; // HOME_AUTO: not said
+    int align;       // bytes; 0: not said
+} Storage;
+
+typedef struct SchedCopy {
+    Name tensor; // read by the statement
+    LoopRef at;  // none: before everything
+    Storage storage;
+    Range range;
+} SchedCopy;
+
+typedef struct SchedPrefetch {
+    Name tensor;
+    LoopRef at;
+    int64_t distance; // iterations of that loop
+    int level;        // of cache, 1 the innermost
+    Range range;
+} SchedPrefetch;
+
+typedef struct SchedStmt {
+    Name label; // of the statement
+    Range range;
+    int nloops;
+    const SchedLoop *loop;
+    int stage;         // loops from here on are closed behind the statement; -1: none
+    LoopRef at;        // compute the tensor inside this loop of each reader
+    bool inlined;      // put its definition in the place of each read
+    Name after;        // post-operation of the statement with this label
+    LoopRef privatise; // partial results, one per iteration of this loop, combined at the end
+    Storage storage;   // of the tensor, if temporary
+    int ncopies;
+    const SchedCopy *copy;
+    int nprefetches;
+    const SchedPrefetch *prefetch;
+    bool nontemporal;
+    int accumulators, unroll_limit; // 0: automatic
+    int64_t grain;                  // 0: automatic
+    int priority;                   // among independent statements the higher one comes first
+} SchedStmt;
+
+typedef struct Schedule {
+    Arena *arena;
+    Names *names;
+    const Source *source; // what ranges point into; may be NULL
+    int nstmts;
+    const SchedStmt *const *stmt; // unique labels
+} Schedule;
+
+// --- Text (schedule.c) -------------------------------------------------------------------------
+void schedule_print(Text *out, const Schedule *s);
+Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
+
+// --- Lowering (lower.c) ------------------------------------------------------------------------
+// The Tree of a bound Program under a Schedule (NULL: the naive one). Reports what is meaningless
+// (an unknown label or iterator, a vector loop that is not innermost, ...) and returns NULL.
+Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags);
+
+const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL
+
+#endif

@@ -1,0 +1,148 @@
+// The compact view of a Tree: one line per loop, guard, allocation and leaf.
+//
+//     for m in 2 parallel
+//       T f32[64] 256 B
+//       for m1 in 64 where 99 - 64*m - m1 >= 0
+//         T[m1] = A[64*m + m1]*2.0
+//
+// An index whose name is taken further out gets a number. With costs, the right margin tells what
+// one whole execution of the block touches, moves and computes (cost.c).
+#include "tree/cost.h"
+#include "tree/tree.h"
+
+#include "base/bug.h"
+
+typedef struct Show {
+    Text *out;
+    const Tree *t;
+    Arena *arena;
+    const Name *buffers;
+    Name *iters; // per index id
+    int path[TREE_MAX_DEPTH], npath;
+    const TreeCost *cost;
+} Show;
+
+static bool taken(const Show *s, const char *name) {
+    Name n = name_of(s->t->names, name);
+    for (int i = 0; i < s->npath; i++)
+        if (s->iters[s->path[i]] == n) return true;
+    return false;
+}
+
+static Name unique_name(Show *s, Name name) {
+    const char *n = name ? name : "i";
+    for (int k = 1; taken(s, n); k++) n = arena_printf(s->arena, "%s%d", name ? name : "i", k);
+    return name_of(s->t->names, n);
+}
+
+static PrintNames names_of(const Show *s) {
+    return (PrintNames){.iters = s->iters, .tensors = s->buffers};
+}
+
+static void print_dims(Text *out, const Buffer *b) {
+    text_add(out, type_info[b->type].name);
+    text_char(out, '[');
+    for (int d = 0; d < b->rank; d++) {
+        if (d) text_add(out, ", ");
+        text_int(out, b->size[d]);
+    }
+    text_char(out, ']');
+}
+
+static int64_t buffer_bytes(const Buffer *b) {
+    int64_t n = type_info[b->type].bytes;
+    for (int d = 0; d < b->rank; d++) n *= b->size[d];
+    return n;
+}
+
+static void show_alloc(Show *s, const Buffer *b, int depth) {
+    static const char *const home[] = {"", "", " stack", " scratch"};
+    text_fill(s->out, ' ', 2 * depth);
+    text_printf(s->out, "%s ", b->name);
+    print_dims(s->out, b);
+    text_printf(s->out, " %lld B%s", (long long)buffer_bytes(b), home[b->home]);
+    if (b->align) text_printf(s->out, " align %d", b->align);
+    text_char(s->out, '\n');
+}
+
+static void show_constraints(Show *s, const Block *b, const char *word) {
+    PrintNames names = names_of(s);
+    for (int i = 0; i < b->nconstraints; i++) {
+        text_add(s->out, i ? " and " : word);
+        affine_print(s->out, b->constraint[i], &names);
+        text_add(s->out, " >= 0");
+    }
+}
+
+static void show_cost(Show *s, const Node *node) {
+    const BlockCost *c = s->cost ? cost_of(s->cost, node) : NULL;
+    if (!c) return;
+    text_printf(s->out, "   # touches %lld B, moves %lld B, %lld flops", (long long)c->footprint,
+                (long long)c->traffic, (long long)c->flops);
+}
+
+static void show_head(Show *s, const Block *b) {
+    for (int i = 0; i < b->nindex; i++) {
+        const Index *x = &b->index[i];
+        Name name = unique_name(s, x->name);
+        s->iters[x->id] = name;
+        s->path[s->npath++] = x->id;
+        text_printf(s->out, "%s%s ", i ? ", " : "for ", name);
+        PrintNames names = names_of(s);
+        if (x->passed) {
+            text_add(s->out, "= ");
+            affine_print(s->out, x->passed, &names);
+        } else
+            text_printf(s->out, "in %lld", (long long)x->extent);
+    }
+    if (b->kind != KIND_SERIAL) text_printf(s->out, " %s", kind_name[b->kind]);
+    show_constraints(s, b, b->nindex ? " where " : "if ");
+}
+
+static void show_leaf(Show *s, const Leaf *leaf) {
+    PrintNames names = names_of(s);
+    access_print(s->out, leaf->write, &names);
+    text_printf(s->out, " %s ", reduce_name[leaf->op]);
+    expr_print(s->out, leaf->value, &names);
+}
+
+static void show_special(Show *s, const Special *sp) {
+    text_printf(s->out, "%s(", sp->op);
+    for (int i = 0; i < sp->nouts; i++)
+        text_printf(s->out, "%s%s", i ? ", " : "", s->buffers[sp->out[i]]);
+    for (int i = 0; i < sp->nins; i++) text_printf(s->out, ", %s", s->buffers[sp->in[i]]);
+    text_char(s->out, ')');
+}
+
+static void show_node(Show *s, const Node *node, int depth) {
+    const Block *b = as_block(node);
+    int npath = s->npath;
+    bool plain = b && !b->nindex && !b->nconstraints; // the root, or a mere grouping
+    if (!plain || depth) {
+        text_fill(s->out, ' ', 2 * depth);
+        if (plain)
+            text_add(s->out, "block");
+        else if (b)
+            show_head(s, b);
+        else if (node->kind == NODE_LEAF)
+            show_leaf(s, (const Leaf *)node);
+        else
+            show_special(s, (const Special *)node);
+        show_cost(s, node);
+        text_char(s->out, '\n');
+        depth++;
+    }
+    for (int i = 0; b && i < b->nallocs; i++) show_alloc(s, &s->t->buffers.at[b->alloc[i]], depth);
+    for (int i = 0; b && i < b->nchildren; i++) show_node(s, b->child[i], depth);
+    s->npath = npath;
+}
+
+void tree_show(Text *out, const Tree *t, bool cost) {
+    Arena *arena = out->arena;
+    Name *buffers = arena_new_n(arena, Name, t->buffers.n);
+    for (int i = 0; i < t->buffers.n; i++) buffers[i] = t->buffers.at[i].name;
+    Show s = {.out = out, .t = t, .arena = arena, .buffers = buffers};
+    s.iters = arena_new_n(arena, Name, t->nindices);
+    s.cost = cost ? tree_cost(arena, t) : NULL;
+    show_node(&s, &t->root->node, 0);
+}
