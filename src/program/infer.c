@@ -1,0 +1,486 @@
+// Range inference: the order of work. See infer.h for the rule and infer_impl.h for the other
+// files.
+//
+// All definitions of a tensor are dealt with together, after the tensors they read (a queue of
+// tensors whose reads are all known). Each statement runs its own rounds; then the ranges found for
+// one position of the written tensor intersect, and a definition that says nothing about a position
+// takes what the others say. Once the tensor's own range is known, reads of itself may bound what
+// is still open (T(i,j) += T(i,k)).
+//
+// Tensors that read each other in a circle (T, then U from T, then T again from U) are broken up in
+// program order: a tensor's range is fixed by the definitions that need nothing unknown, and later
+// ones have to fit.
+#include "program/infer_impl.h"
+
+#include "base/bug.h"
+
+// --- Setting up --------------------------------------------------------------------------------
+
+static Cons make_cons(Infer *in, const Work *w, const InferRead *r, const Access *access, int d) {
+    return (Cons){
+        .w = w,
+        .read = r,
+        .access = access,
+        .dim = d,
+        .mode = r ? r->mode : READ_PLAIN,
+        .sub = access->sub[d],
+        .lo = tensor_lo(in, access->tensor, d),
+        .hi = tensor_hi(in, access->tensor, d),
+        .iters = affine_iter_mask(access->sub[d]),
+    };
+}
+
+// Constraints of the reads of tensors whose range is known by now; those of the written tensor
+// itself with `self`.
+static void add_cons(Infer *in, Work *w, bool self) {
+    for (int r = 0; r < w->info->nreads; r++) {
+        const InferRead *read = &w->info->reads[r];
+        int t = read->access->tensor;
+        if (w->included[r] || (!self && t == w->stmt->write->tensor)) continue;
+        w->tainted |= in->shape[t].failed;
+        if (!in->shape[t].ranged) continue;
+        w->included[r] = true;
+        for (int d = 0; d < read->access->rank; d++) {
+            if (read->mode == READ_PADDED && affine_as_iter(read->access->sub[d]) < 0) continue;
+            w->cons[w->ncons++] = make_cons(in, w, read, read->access, d);
+        }
+    }
+}
+
+static bool declared(const Infer *in, int t) {
+    const Tensor *tensor = &in->p->tensors.at[t];
+    for (int d = 0; d < tensor->rank; d++)
+        if (!tensor->size || !tensor->size[d]) return false;
+    return true;
+}
+
+// The range of the written tensor is known already: a bare iterator without range takes it, the
+// rest has to fit.
+static void give_written(Infer *in, Work *w) {
+    const Access *write = w->stmt->write;
+    for (int d = 0; d < write->rank; d++) {
+        int v = affine_as_iter(write->sub[d]);
+        if (v < 0 || !(w->unknown >> v & 1)) {
+            w->cons[w->ncons++] = make_cons(in, w, NULL, write, d);
+            continue;
+        }
+        w->var[v].lo = tensor_lo(in, write->tensor, d);
+        w->var[v].hi = tensor_hi(in, write->tensor, d);
+        w->var[v].state = VAR_GIVEN;
+        w->unknown &= ~(UINT32_C(1) << v);
+    }
+}
+
+static void set_up(Infer *in, Work *w) {
+    Stmt *s = w->stmt;
+    int max = s->write->rank;
+    for (int r = 0; r < w->info->nreads; r++) max += w->info->reads[r].access->rank;
+    w->cons = arena_new_n(in->arena, Cons, max);
+    w->var = arena_new_n(in->arena, Var, s->niters);
+    w->included = arena_new_n(in->arena, bool, w->info->nreads);
+    w->set_up = true;
+    for (int i = 0; i < s->niters; i++) {
+        if (s->iter[i].hi)
+            w->var[i] = (Var){.state = VAR_GIVEN, .lo = s->iter[i].lo, .hi = s->iter[i].hi};
+        else
+            w->unknown |= UINT32_C(1) << i;
+    }
+    w->tainted |= !infer_check_where(in, w);
+    if (in->shape[s->write->tensor].ranged) give_written(in, w);
+    add_cons(in, w, false);
+}
+
+// --- Rounds ------------------------------------------------------------------------------------
+
+static void start_bounds(Infer *in, Work *w) {
+    for (int v = 0; v < w->stmt->niters; v++) {
+        if (!(w->unknown >> v & 1)) continue;
+        w->var[v].lower.n = w->var[v].upper.n = 0;
+        vec_push(in->arena, &w->var[v].lower, ((Bound){affine_const(in->x, 0), NULL}));
+    }
+}
+
+// One round: the iterators that are alone in some constraint. What was found in this round serves
+// the next one only, so the order of constraints does not matter.
+static uint32_t one_round(Infer *in, Work *w) {
+    uint32_t solved = 0;
+    start_bounds(in, w);
+    for (int c = 0; c < w->ncons; c++) {
+        uint32_t open = w->cons[c].iters & w->unknown;
+        if (open == 0 || (open & (open - 1))) continue;
+        int v = __builtin_ctz(open);
+        infer_solve(in, w, &w->cons[c], v, &w->cons[c].low_done, &w->cons[c].high_done);
+        if (w->var[v].upper.n > 0) solved |= open;
+    }
+    for (int c = 0; c < w->ncons; c++) {
+        uint32_t open = w->cons[c].iters & w->unknown;
+        if (open & ~solved) w->cons[c].low_done = w->cons[c].high_done = false;
+    }
+    for (int v = 0; v < w->stmt->niters; v++)
+        if (solved >> v & 1) infer_settle(in, w, &w->var[v]);
+    w->unknown &= ~solved;
+    return solved;
+}
+
+static void rounds(Infer *in, Work *w) {
+    while (w->unknown && one_round(in, w)) continue;
+}
+
+// --- The definitions of one tensor -------------------------------------------------------------
+
+#define EACH_DEFINITION(in, t, w)                                                                  \
+    for (Work *w = (in)->shape[t].first < 0 ? NULL : &(in)->work[(in)->shape[t].first]; w;         \
+         w = w->next < 0 ? NULL : &(in)->work[w->next])
+
+// The least and the greatest of two ends, without a min() or max() that can be avoided.
+static const Affine *hull_lo(Infer *in, const Affine *a, const Affine *b) {
+    if (!a || infer_proves_le(in, NULL, b, a)) return b;
+    return infer_proves_le(in, NULL, a, b) ? a : affine_min(in->x, a, b);
+}
+
+static const Affine *hull_hi(Infer *in, const Affine *a, const Affine *b) {
+    if (!a || infer_proves_le(in, NULL, a, b)) return b;
+    return infer_proves_le(in, NULL, b, a) ? a : affine_max(in->x, a, b);
+}
+
+static void add_bounds(Infer *in, Bounds *to, const Bounds *from) {
+    for (int i = 0; i < from->n; i++) {
+        bool there = false;
+        for (int j = 0; j < to->n; j++) there |= to->at[j].at == from->at[i].at;
+        if (!there) vec_push(in->arena, to, from->at[i]);
+    }
+}
+
+static Bounds copy_bounds(Infer *in, const Bounds *from) {
+    Bounds to = {0};
+    add_bounds(in, &to, from);
+    return to;
+}
+
+// The intersection of what was inferred for position d of t; no bounds when nothing was.
+static Var position(Infer *in, int t, int d) {
+    Var all = {.state = VAR_UNKNOWN};
+    int found = 0;
+    EACH_DEFINITION(in, t, w) {
+        int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
+        if (v < 0 || w->var[v].state != VAR_INFERRED) continue;
+        if (found++ == 0) {
+            all = w->var[v];
+            continue;
+        }
+        if (found == 2)
+            all = (Var){.lower = copy_bounds(in, &all.lower), .upper = copy_bounds(in, &all.upper)};
+        add_bounds(in, &all.lower, &w->var[v].lower);
+        add_bounds(in, &all.upper, &w->var[v].upper);
+    }
+    if (found > 1) infer_settle(in, NULL, &all);
+    return all;
+}
+
+// The hull of the explicit ranges at position d of t.
+static bool explicit_hull(Infer *in, int t, int d, const Affine **lo, const Affine **hi) {
+    *lo = *hi = NULL;
+    EACH_DEFINITION(in, t, w) {
+        int v = affine_as_iter(w->stmt->write->sub[d]);
+        if (v < 0 || !w->stmt->iter[v].hi) continue;
+        *lo = hull_lo(in, *lo, w->stmt->iter[v].lo);
+        *hi = hull_hi(in, *hi, w->stmt->iter[v].hi);
+    }
+    return *lo;
+}
+
+// Definitions that are stuck take, for a position they say nothing about, what the others say.
+static bool adopt(Infer *in, int t) {
+    bool progress = false;
+    for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
+        Var all = position(in, t, d);
+        if (all.state == VAR_UNKNOWN) {
+            const Affine *lo, *hi;
+            if (!explicit_hull(in, t, d, &lo, &hi)) continue;
+            vec_push(in->arena, &all.lower, ((Bound){lo, NULL}));
+            vec_push(in->arena, &all.upper, ((Bound){hi, NULL}));
+            infer_settle(in, NULL, &all);
+        }
+        EACH_DEFINITION(in, t, w) {
+            int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
+            if (v < 0 || !(w->unknown >> v & 1)) continue;
+            w->var[v] = all;
+            w->unknown &= ~(UINT32_C(1) << v);
+            progress = true;
+        }
+    }
+    return progress;
+}
+
+static bool written_is_known(Infer *in, int t) {
+    EACH_DEFINITION(in, t, w) {
+        if (!w->set_up) continue;
+        for (int d = 0; d < w->stmt->write->rank; d++)
+            if (affine_iter_mask(w->stmt->write->sub[d]) & w->unknown) return false;
+    }
+    return true;
+}
+
+// Intersects the inferred ranges at every position.
+static void intersect(Infer *in, int t) {
+    if (in->shape[t].first == in->shape[t].last) return;
+    for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
+        Var all = position(in, t, d);
+        EACH_DEFINITION(in, t, w) {
+            int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
+            if (v >= 0 && w->var[v].state == VAR_INFERRED) w->var[v] = all;
+        }
+    }
+}
+
+// Where w writes in dimension d.
+static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, const Affine **hi) {
+    const Affine *sub = w->stmt->write->sub[d];
+    int v = affine_as_iter(sub);
+    bool exact;
+    if (!w->set_up) { // a late one: counts with its explicit range only
+        if (v < 0 || !w->stmt->iter[v].hi) return *lo = *hi = NULL, true;
+        *lo = w->stmt->iter[v].lo;
+        *hi = w->stmt->iter[v].hi;
+        return true;
+    }
+    if (v >= 0) {
+        *lo = w->var[v].lo;
+        *hi = w->var[v].hi;
+        return true;
+    }
+    *lo = infer_bound(in, w, sub, false, &exact);
+    *hi = infer_bound(in, w, sub, true, &exact);
+    if (!*lo || !*hi) return false;
+    *hi = affine_add_const(in->x, *hi, 1);
+    return true;
+}
+
+static bool has_choice(const Affine *a) {
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom->kind == ATOM_MIN || a->term[i].atom->kind == ATOM_MAX) return true;
+    return false;
+}
+
+// hi - lo, as min(11, N) rather than 11 - max(0, 11 - N).
+static const Affine *extent(Infer *in, const Affine *lo, const Affine *hi) {
+    Exprs *x = in->x;
+    const Atom *t = lo->n == 1 && lo->term[0].coef == 1 ? lo->term[0].atom : NULL;
+    if (!t || t->kind != ATOM_MAX || has_choice(hi)) return affine_sub(x, hi, lo);
+    const Affine *end = affine_add_const(x, hi, -lo->constant);
+    return affine_min(x, affine_sub(x, end, t->a), affine_sub(x, end, t->b));
+}
+
+static bool range_dimension(Infer *in, int t, int d) {
+    Tensor *tensor = &in->p->tensors.at[t];
+    const Affine *from = NULL, *to = NULL;
+    bool clamped = true;
+    EACH_DEFINITION(in, t, w) {
+        const Affine *lo, *hi;
+        if (!written_range(in, w, d, &lo, &hi)) return infer_report_size(in, w, d), false;
+        if (!lo) continue;
+        from = hull_lo(in, from, lo);
+        to = hull_hi(in, to, hi);
+        int v = affine_as_iter(w->stmt->write->sub[d]);
+        bool inferred = v >= 0 && w->set_up && w->var[v].state == VAR_INFERRED;
+        clamped &= inferred || (affine_is_const(lo) && lo->constant >= 0);
+    }
+    if (!from) bug("dimension %d of a tensor is written nowhere", d);
+    tensor->origin[d] = from;
+    tensor->size[d] = extent(in, from, to);
+    in->shape[t].clamped[d] = clamped;
+    return true;
+}
+
+// Fixes size and origin of t, the hull of what its definitions write.
+static bool range_tensor(Infer *in, int t) {
+    Tensor *tensor = &in->p->tensors.at[t];
+    intersect(in, t);
+    if (!in->shape[t].ranged) {
+        if (!tensor->size) tensor->size = arena_new_n(in->arena, const Affine *, tensor->rank);
+        if (!tensor->origin) tensor->origin = arena_new_n(in->arena, const Affine *, tensor->rank);
+        in->shape[t].clamped = arena_new_n(in->arena, bool, tensor->rank);
+        for (int d = 0; d < tensor->rank; d++)
+            if (!range_dimension(in, t, d)) return false;
+    }
+    return in->shape[t].ranged = true;
+}
+
+// Rounds for all definitions, helping each other, until nothing moves.
+static void solve_together(Infer *in, int t) {
+    bool self = false;
+    for (;;) {
+        uint32_t open = 0;
+        EACH_DEFINITION(in, t, w) {
+            if (!w->set_up) continue;
+            rounds(in, w);
+            open |= w->unknown;
+        }
+        if (!open) return;
+        if (adopt(in, t)) continue;
+        if (self || !written_is_known(in, t) || !range_tensor(in, t)) return;
+        self = true;
+        EACH_DEFINITION(in, t, w) if (w->set_up) add_cons(in, w, true);
+    }
+}
+
+static bool complete(Infer *in, Work *w) {
+    if (!w->unknown) return true;
+    if (!w->tainted) infer_report_unknown(in, w);
+    in->failed = true;
+    return false;
+}
+
+// Everything that w reads is known, or is what it writes.
+static bool is_ready(const Infer *in, const Work *w) {
+    for (int r = 0; r < w->info->nreads; r++) {
+        int t = w->info->reads[r].access->tensor;
+        if (t != w->stmt->write->tensor && !in->shape[t].ranged && !in->shape[t].failed)
+            return false;
+    }
+    return true;
+}
+
+static void solve_tensor(Infer *in, int t, bool in_circle) {
+    Shape *shape = &in->shape[t];
+    bool first = true, ok = true;
+    EACH_DEFINITION(in, t, w) {
+        if (!in_circle || first || is_ready(in, w))
+            set_up(in, w);
+        else
+            w->late = true;
+        first = false;
+    }
+    solve_together(in, t);
+    EACH_DEFINITION(in, t, w) {
+        if (w->set_up) ok &= complete(in, w);
+        if (w->tainted) ok = false;
+    }
+    shape->done = true;
+    shape->failed = !ok || !range_tensor(in, t);
+    in->failed |= shape->failed;
+}
+
+// --- The Program -------------------------------------------------------------------------------
+
+static void init_facts(Infer *in) {
+    Program *p = in->p;
+    in->param_lo = arena_new_n(in->arena, int64_t, p->params.n);
+    in->param_one = arena_new_n(in->arena, int, p->params.n);
+    for (int i = 0; i < p->params.n; i++)
+        in->param_lo[i] = p->params.at[i].kind == PARAM_SIZE ? 0 : INT64_MIN;
+}
+
+static void find_definitions(Infer *in, const InferStmt *info) {
+    Program *p = in->p;
+    in->work = arena_new_n(in->arena, Work, p->stmts.n);
+    in->shape = arena_new_n(in->arena, Shape, p->tensors.n);
+    for (int t = 0; t < p->tensors.n; t++) {
+        in->shape[t].first = in->shape[t].last = -1;
+        in->shape[t].ranged = in->shape[t].declared = declared(in, t);
+    }
+    for (int s = 0; s < p->stmts.n; s++) {
+        Stmt *stmt = &p->stmts.at[s];
+        in->work[s] = (Work){.stmt = stmt, .info = &info[s], .next = -1};
+        Shape *shape = &in->shape[stmt->write->tensor];
+        if (shape->first < 0)
+            shape->first = s;
+        else
+            in->work[shape->last].next = s;
+        shape->last = s;
+    }
+    for (int t = 0; t < p->tensors.n; t++) {
+        const Tensor *tensor = &p->tensors.at[t];
+        if (in->shape[t].ranged || in->shape[t].first >= 0) continue;
+        diag_report(in->diags, tensor->range, DIAG_INFER_UNDEFINED, tensor->name);
+        in->shape[t].failed = true;
+    }
+}
+
+// Who waits for whom. Inputs and declared tensors keep nobody waiting.
+static void find_readers(Infer *in) {
+    for (int s = 0; s < in->p->stmts.n; s++) {
+        const Work *w = &in->work[s];
+        int to = w->stmt->write->tensor;
+        for (int r = 0; r < w->info->nreads; r++) {
+            int from = w->info->reads[r].access->tensor;
+            Shape *shape = &in->shape[from];
+            if (from == to || shape->ranged || shape->first < 0) continue;
+            Edge *e = arena_new(in->arena, Edge);
+            *e = (Edge){to, shape->readers};
+            shape->readers = e;
+            in->shape[to].pending++;
+        }
+    }
+}
+
+static void solve_all(Infer *in) {
+    Program *p = in->p;
+    VEC(int) ready = {0};
+    int next_stmt = 0;
+    for (int s = 0; s < p->stmts.n; s++) {
+        int t = p->stmts.at[s].write->tensor;
+        if (in->shape[t].first == s && in->shape[t].pending == 0) vec_push(in->arena, &ready, t);
+    }
+    for (int at = 0;; at++) {
+        bool in_circle = at == ready.n;
+        while (in_circle && next_stmt < p->stmts.n &&
+               in->shape[p->stmts.at[next_stmt].write->tensor].done)
+            next_stmt++;
+        if (in_circle && next_stmt == p->stmts.n) break;
+        if (in_circle) vec_push(in->arena, &ready, p->stmts.at[next_stmt].write->tensor);
+        int t = ready.at[at];
+        if (in->shape[t].done) continue;
+        solve_tensor(in, t, in_circle);
+        for (Edge *e = in->shape[t].readers; e; e = e->next)
+            if (--in->shape[e->tensor].pending == 0 && !in->shape[e->tensor].done)
+                vec_push(in->arena, &ready, e->tensor);
+    }
+    for (int s = 0; s < p->stmts.n; s++) {
+        Work *w = &in->work[s];
+        if (!w->late || in->shape[w->stmt->write->tensor].failed) continue;
+        set_up(in, w);
+        add_cons(in, w, true);
+        rounds(in, w);
+        complete(in, w);
+    }
+}
+
+static void write_ranges(Work *w) {
+    for (int i = 0; i < w->stmt->niters; i++) {
+        w->stmt->iter[i].lo = w->var[i].lo;
+        w->stmt->iter[i].hi = w->var[i].hi;
+    }
+}
+
+// Tensors that came with a size may have come without an origin.
+static void fill_origins(Infer *in) {
+    for (int t = 0; t < in->p->tensors.n; t++) {
+        Tensor *tensor = &in->p->tensors.at[t];
+        if (!tensor->origin) tensor->origin = arena_new_n(in->arena, const Affine *, tensor->rank);
+        for (int d = 0; d < tensor->rank; d++)
+            if (!tensor->origin[d]) tensor->origin[d] = affine_const(in->x, 0);
+    }
+}
+
+bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
+    Infer in = {.p = p, .x = p->exprs, .arena = p->arena, .diags = diags};
+    int before = diags->errors;
+    p->exprs->overflow = p->exprs->too_large = false;
+    init_facts(&in);
+    find_definitions(&in, stmts);
+    find_readers(&in);
+    solve_all(&in);
+    for (int s = 0; s < p->stmts.n; s++) {
+        Work *w = &in.work[s];
+        if (!w->set_up || w->unknown || w->tainted) continue;
+        write_ranges(w);
+        add_cons(&in, w, true);
+        infer_check_ranges(&in, w);
+        infer_check_accesses(&in, w);
+    }
+    fill_origins(&in);
+    if (p->exprs->overflow || p->exprs->too_large)
+        diag_report(diags, p->stmts.at[0].range, DIAG_INFER_OVERFLOW);
+    return !in.failed && diags->errors == before;
+}

@@ -1,0 +1,131 @@
+// What the files of range inference share; see infer.h for what it does and infer.c for the order
+// of work.
+//
+//   infer.c         which statements together, rounds, ranges of tensors
+//   infer_solve.c   one inequality solved for one iterator; least and greatest values over known
+//   ranges infer_prove.c   is this Affine never negative? infer_report.c  what is left over:
+//   Requires, errors, and their texts
+#ifndef LW_PROGRAM_INFER_IMPL_H
+#define LW_PROGRAM_INFER_IMPL_H
+
+#include "program/infer.h"
+
+// One dimension of one access:  lo <= sub < hi.
+typedef struct Work Work;
+typedef struct Cons {
+    const Work *w;
+    const InferRead *read; // NULL: the written element
+    const Access *access;
+    int dim;
+    ReadMode mode;
+    const Affine *sub, *lo, *hi;
+    uint32_t iters;           // that occur in sub, outside of reads
+    bool low_done, high_done; // follows from the range of the iterator it was solved for
+    bool reported;
+} Cons;
+
+// at <= iterator, or iterator < at.
+typedef struct Bound {
+    const Affine *at;
+    Cons *from; // NULL: the clamp at 0, a `where`, the declared size
+} Bound;
+
+typedef VEC(Bound) Bounds;
+
+typedef enum VarState {
+    VAR_UNKNOWN,
+    VAR_GIVEN,    // by a `where`, or by the declared size of the written tensor
+    VAR_INFERRED, // the largest lower and the smallest upper bound
+} VarState;
+
+typedef struct Var {
+    VarState state;
+    const Affine *lo, *hi; // when known
+    Bounds lower, upper;   // of an inferred one, dominated bounds left out
+} Var;
+
+// One statement at work.
+struct Work {
+    Stmt *stmt;
+    const InferStmt *info;
+    Var *var;
+    Cons *cons;
+    int ncons;
+    bool *included;   // per read: its constraints are among them
+    uint32_t unknown; // iterators
+    bool set_up,
+        late;     // late: defined again inside a cycle of tensors; takes the range found before
+    bool tainted; // depends on something that failed, so its own failure is not news
+    int next;     // next definition of the same tensor, -1
+};
+
+// What is known of a tensor.
+typedef struct Shape {
+    bool ranged;       // sizes and origins are known
+    bool declared;     // they were from the start
+    bool done, failed; // its definitions were dealt with
+    bool *clamped;     // per dimension: origin is never negative
+    int first, last;   // definitions, -1
+    int pending;       // reads, by its definitions, of tensors that are not dealt with
+    struct Edge *readers;
+} Shape;
+
+typedef struct Edge {
+    int tensor;
+    struct Edge *next;
+} Edge;
+
+typedef struct Infer {
+    Program *p;
+    Exprs *x;
+    Arena *arena;
+    DiagList *diags;
+    Work *work;   // per statement
+    Shape *shape; // per tensor
+    bool failed;
+
+    // Facts for the prover. `known` holds always; `assumed` when `assuming` has an instance at all.
+    VEC(const Affine *) known, assumed;
+    const Work *assuming;
+    int64_t *param_lo; // per parameter, INT64_MIN: none
+    int *param_one;    // per parameter: at least 1 where its entry is `stamp`
+    int stamp;
+
+    Set required;           // Requires by their Affine
+    Name *tensors, *params; // for printing, made on demand
+} Infer;
+
+// --- infer_prove.c
+// ---------------------------------------------------------------------------------------- Is a >=
+// 0 whenever parameters are what their kind says and, with `w`, that statement has an instance?
+// False means "not proved".
+bool infer_proves(Infer *in, const Work *w, const Affine *a);
+bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b); // a <= b
+void infer_assume(Infer *in, const Work *w); // makes `assumed` what holds where w has an instance
+
+// --- infer_solve.c -----------------------------------------------------------------------------
+uint32_t affine_iter_mask(const Affine *a); // outside of reads
+
+// The least (greatest, with `upper`) value of a over the ranges of w's iterators, or something
+// beyond it; NULL when there is none. *exact is cleared when it may not be attained.
+const Affine *infer_bound(Infer *in, const Work *w, const Affine *a, bool upper, bool *exact);
+
+// Solves c for the iterator v, the only unknown one in it, and collects the bounds in v's lists.
+// Tells for either side whether it follows from them.
+void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high);
+// Leaves out bounds that others imply (for all sizes, or with `w` where it has an instance) and
+// computes lo and hi.
+void infer_settle(Infer *in, const Work *w, Var *var);
+
+// --- infer_report.c ----------------------------------------------------------------------------
+const Affine *tensor_lo(Infer *in, int tensor, int d);
+const Affine *tensor_hi(Infer *in, int tensor, int d);
+
+void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Cons *c);
+void infer_check_ranges(Infer *in, Work *w);         // none is empty
+void infer_check_accesses(Infer *in, Work *w);       // what was not solved for
+void infer_report_unknown(Infer *in, const Work *w); // iterators without range
+void infer_report_size(Infer *in, const Work *w, int d);
+bool infer_check_where(Infer *in, const Work *w); // explicit ranges are boxes and not empty
+
+#endif

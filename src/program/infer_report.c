@@ -1,0 +1,346 @@
+// What inference has to say: conditions left over (Requires), ranges that are empty, subscripts
+// that leave their tensor, iterators that nothing bounds.
+//
+// A condition  what >= 0  is dropped when it is proved, an error at once when its contrary is, and
+// a Require otherwise, taken apart into its simplest pieces: a minimum on the safe side becomes two
+// conditions, floor(a/b) >= 0 becomes a >= 0, common factors go.
+#include "program/infer_impl.h"
+
+#include "base/checked.h"
+
+// --- Texts -------------------------------------------------------------------------------------
+
+static Name *tensor_names(Infer *in) {
+    if (in->tensors) return in->tensors;
+    in->tensors = arena_new_n(in->arena, Name, in->p->tensors.n);
+    for (int t = 0; t < in->p->tensors.n; t++) in->tensors[t] = in->p->tensors.at[t].name;
+    return in->tensors;
+}
+
+static Name *param_names(Infer *in) {
+    if (in->params) return in->params;
+    in->params = arena_new_n(in->arena, Name, in->p->params.n);
+    for (int i = 0; i < in->p->params.n; i++) in->params[i] = in->p->params.at[i].name;
+    return in->params;
+}
+
+static const char *show(Infer *in, const Work *w, const Affine *a) {
+    Name iters[PROGRAM_MAX_ITERS];
+    for (int i = 0; i < w->stmt->niters; i++) iters[i] = w->stmt->iter[i].name;
+    Text text = {.arena = in->arena};
+    affine_print(&text, a, &(PrintNames){iters, param_names(in), tensor_names(in)});
+    return text_str(&text);
+}
+
+static Name tensor_name(Infer *in, int t) { return in->p->tensors.at[t].name; }
+
+static Range cons_range(const Cons *c) {
+    if (!c->read) return c->w->stmt->range;
+    return c->read->subs ? c->read->subs[c->dim] : c->read->range;
+}
+
+const Affine *tensor_lo(Infer *in, int t, int d) {
+    const Tensor *tensor = &in->p->tensors.at[t];
+    return tensor->origin && tensor->origin[d] ? tensor->origin[d] : affine_const(in->x, 0);
+}
+
+const Affine *tensor_hi(Infer *in, int t, int d) {
+    return affine_add(in->x, tensor_lo(in, t, d), in->p->tensors.at[t].size[d]);
+}
+
+// --- Requires ----------------------------------------------------------------------------------
+
+static bool same_pointer(const void *key, const void *item) { return key == item; }
+
+// Divides by the common factor of the terms; the constant rounds down, as  2N - 3 >= 0  is  N - 2
+// >= 0.
+static const Affine *reduce(Infer *in, const Affine *a) {
+    int64_t g = 0;
+    for (int i = 0; i < a->n; i++)
+        for (int64_t b = a->term[i].coef; b;) {
+            int64_t r = g % b;
+            g = b;
+            b = r;
+        }
+    if (g < 0) g = -g;
+    return g > 1 ? affine_div(in->x, a, affine_const(in->x, g)) : a;
+}
+
+// k*floor(x/b) + c >= 0 as a condition on x; NULL when `a` is nothing of that form.
+static const Affine *without_div(Infer *in, const Affine *a) {
+    Exprs *x = in->x;
+    if (a->n != 1 || a->term[0].atom->kind != ATOM_DIV || a->term[0].coef == INT64_MIN) return NULL;
+    const Atom *t = a->term[0].atom;
+    int64_t k = a->term[0].coef;
+    if (k > 0) { // floor(x/b) >= m
+        const Affine *m = affine_const(x, -floor_div(a->constant, k));
+        return affine_sub(x, t->a, affine_mul(x, t->b, m));
+    }
+    const Affine *m = affine_const(x, floor_div(a->constant, -k)); // floor(x/b) <= m
+    const Affine *last = affine_add_const(x, affine_add(x, affine_mul(x, t->b, m), t->b), -1);
+    return affine_sub(x, last, t->a);
+}
+
+static const Affine *replace(Infer *in, const Affine *a, int at, const Affine *by) {
+    Exprs *x = in->x;
+    const Affine *rest = affine_sub(x, a, affine_make(x, 0, &a->term[at], 1));
+    return affine_add(x, rest, affine_scale(x, by, a->term[at].coef));
+}
+
+static void add_require(Infer *in, const Work *w, const Affine *what, const char *why, Range range,
+                        int depth) {
+    for (int i = 0; i < what->n && depth > 0; i++) {
+        const Atom *t = what->term[i].atom;
+        bool both = (t->kind == ATOM_MIN && what->term[i].coef > 0) ||
+                    (t->kind == ATOM_MAX && what->term[i].coef < 0);
+        if (!both) continue;
+        add_require(in, w, replace(in, what, i, t->a), why, range, depth - 1);
+        add_require(in, w, replace(in, what, i, t->b), why, range, depth - 1);
+        return;
+    }
+    const Affine *simpler = depth > 0 ? without_div(in, what) : NULL;
+    if (simpler) return add_require(in, w, simpler, why, range, depth - 1);
+    what = reduce(in, what);
+    if (infer_proves(in, w, what)) return;
+    uint64_t hash = hash_mix(1, (uint64_t)(uintptr_t)what);
+    void **slot = set_find(in->arena, &in->required, hash, what, same_pointer);
+    if (*slot) return;
+    *slot = (void *)(uintptr_t)what;
+    in->required.n++;
+    vec_push(in->arena, &in->p->requires, ((Require){what, why, range}));
+}
+
+enum { PIECES = 6 };
+
+void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Cons *c) {
+    const Affine *what = affine_add_const(in->x, a, -1);
+    const char *why =
+        arena_printf(in->arena, "'%s' is at least 1 in subscript '%s' of '%s'", show(in, w, a),
+                     show(in, c->w, c->sub), tensor_name(in, c->access->tensor));
+    add_require(in, w, what, why, cons_range(c), 0);
+    vec_push(in->arena, &in->known, what);
+    if (a->n == 1 && a->term[0].coef == 1 && a->term[0].atom->kind == ATOM_PARAM) {
+        int64_t *lo = &in->param_lo[a->term[0].atom->index];
+        *lo = max_i64(*lo, 1 - a->constant);
+    }
+}
+
+// Can `what` never hold? True also of sizes for which w has no instance, so a constant size of 0 is
+// no excuse.
+static bool never(Infer *in, const Work *w, const Affine *what) {
+    for (int r = 0; r < w->info->nreads; r++) {
+        const Tensor *t = &in->p->tensors.at[w->info->reads[r].access->tensor];
+        for (int d = 0; d < t->rank; d++)
+            if (t->size && t->size[d] && affine_is(t->size[d], 0)) return false;
+    }
+    return infer_proves(in, w, affine_add_const(in->x, affine_scale(in->x, what, -1), -1));
+}
+
+// --- Ranges ------------------------------------------------------------------------------------
+
+static void note_bound(Infer *in, const Work *w, Diag *diag, int v, const Bound *b, bool upper) {
+    Name name = w->stmt->iter[v].name;
+    const char *at = show(in, w, b->at);
+    if (!b->from) {
+        diag_note(in->diags, diag, w->stmt->iter[v].range,
+                  upper ? DIAG_INFER_ENDS : DIAG_INFER_STARTS, name, at);
+        return;
+    }
+    const Cons *c = b->from;
+    DiagId id = upper ? DIAG_INFER_BELOW : DIAG_INFER_AT_LEAST;
+    diag_note(in->diags, diag, cons_range(c), id, name, at, show(in, c->w, c->sub),
+              tensor_name(in, c->access->tensor), show(in, w, upper ? c->hi : c->lo));
+}
+
+static void report_empty(Infer *in, const Work *w, int v, const Bound *l, const Bound *u) {
+    Name name = w->stmt->iter[v].name;
+    if (u->from && u->from->reported) return;
+    if (u->from) u->from->reported = true;
+    Range range = u->from ? cons_range(u->from) : w->stmt->iter[v].range;
+    Diag *diag = diag_report(in->diags, range, DIAG_INFER_EMPTY, name, show(in, w, l->at), name,
+                             show(in, w, u->at));
+    note_bound(in, w, diag, v, l, false);
+    note_bound(in, w, diag, v, u, true);
+    diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_EMPTY_OUT);
+}
+
+// A bound may come from another definition of the same tensor; what holds where that one has an
+// instance will do.
+static void check_range(Infer *in, const Work *w, int v, const Bound *l, const Bound *u) {
+    const Affine *what = affine_add_const(in->x, affine_sub(in->x, u->at, l->at), -1);
+    const Cons *c = u->from ? u->from : l->from;
+    const Work *source = c ? c->w : w;
+    if (infer_proves(in, source, what)) return;
+    if (l->from && l->from->w != source && infer_proves(in, l->from->w, what)) return;
+    if (never(in, source, what)) return report_empty(in, w, v, l, u);
+    if (!c) return;
+    const char *why = arena_printf(
+        in->arena, "the range of '%s' is not empty; subscript '%s' of '%s'", w->stmt->iter[v].name,
+        show(in, c->w, c->sub), tensor_name(in, c->access->tensor));
+    add_require(in, source, what, why, cons_range(c), PIECES);
+}
+
+static void check_given(Infer *in, const Work *w, int v) {
+    const Var *var = &w->var[v];
+    const Affine *what = affine_sub(in->x, var->hi, var->lo);
+    if (infer_proves(in, NULL, what)) return;
+    const char *why =
+        arena_printf(in->arena, "the range %s:%s of '%s' is not negative", show(in, w, var->lo),
+                     show(in, w, var->hi), w->stmt->iter[v].name);
+    add_require(in, NULL, what, why, w->stmt->iter[v].range, PIECES);
+}
+
+void infer_check_ranges(Infer *in, Work *w) {
+    for (int v = 0; v < w->stmt->niters; v++) {
+        Var *var = &w->var[v];
+        if (var->state == VAR_GIVEN) {
+            check_given(in, w, v);
+            continue;
+        }
+        for (int l = 0; l < var->lower.n; l++)
+            for (int u = 0; u < var->upper.n; u++)
+                check_range(in, w, v, &var->lower.at[l], &var->upper.at[u]);
+    }
+}
+
+bool infer_check_where(Infer *in, const Work *w) {
+    bool ok = true;
+    for (int i = 0; i < w->stmt->niters; i++) {
+        const Iter *it = &w->stmt->iter[i];
+        if (!it->hi) continue;
+        if (it->lo->has_iter || it->hi->has_iter || it->lo->has_read || it->hi->has_read) {
+            Diag *d = diag_report(in->diags, it->range, DIAG_INFER_NOT_BOX, show(in, w, it->lo),
+                                  show(in, w, it->hi), it->name);
+            diag_note(in->diags, d, (Range){0, 0}, DIAG_INFER_NOT_BOX_OUT, it->name);
+            ok = false;
+        } else if (affine_is_const(it->lo) && affine_is_const(it->hi) &&
+                   it->lo->constant >= it->hi->constant) {
+            Diag *d = diag_report(in->diags, it->range, DIAG_INFER_WHERE_EMPTY, show(in, w, it->lo),
+                                  show(in, w, it->hi), it->name);
+            diag_note(in->diags, d, (Range){0, 0}, DIAG_INFER_WHERE_OUT);
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+// --- Accesses ----------------------------------------------------------------------------------
+
+static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reached) {
+    if (c->reported) return;
+    c->reported = true;
+    Name tensor = tensor_name(in, c->access->tensor);
+    Diag *diag = diag_report(in->diags, cons_range(c), DIAG_INFER_OUTSIDE, show(in, c->w, c->sub),
+                             tensor, show(in, w, reached), show(in, w, c->lo), show(in, w, c->hi));
+    for (int v = 0; v < w->stmt->niters; v++)
+        if (c->iters >> v & 1)
+            diag_note(in->diags, diag, w->stmt->iter[v].range, DIAG_INFER_RANGES,
+                      w->stmt->iter[v].name, show(in, w, w->var[v].lo), show(in, w, w->var[v].hi));
+    diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_OUTSIDE_OUT, tensor);
+}
+
+static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
+    bool exact;
+    const Affine *reached = infer_bound(in, w, c->sub, upper, &exact);
+    if (!reached) return; // read from a tensor: checked when it runs
+    const Affine *what = upper ? affine_add_const(in->x, affine_sub(in->x, c->hi, reached), -1)
+                               : affine_sub(in->x, reached, c->lo);
+    if (infer_proves(in, w, what) || !exact)
+        return; // inexact ones are enumerated when sizes are bound
+    if (never(in, w, what)) return report_outside(in, w, c, reached);
+    const char *why = arena_printf(in->arena,
+                                   upper ? "subscript '%s' of '%s' stays below %s"
+                                         : "subscript '%s' of '%s' is at least %s",
+                                   show(in, c->w, c->sub), tensor_name(in, c->access->tensor),
+                                   show(in, w, upper ? c->hi : c->lo));
+    add_require(in, w, what, why, cons_range(c), PIECES);
+}
+
+void infer_check_accesses(Infer *in, Work *w) {
+    for (int i = 0; i < w->ncons; i++) {
+        Cons *c = &w->cons[i];
+        if (c->mode != READ_PLAIN) continue;
+        int v = affine_as_iter(c->sub);
+        if (v >= 0 && w->var[v].lo == c->lo && w->var[v].hi == c->hi) continue;
+        if (!c->low_done) check_side(in, w, c, false);
+        if (!c->high_done) check_side(in, w, c, true);
+    }
+}
+
+// --- Iterators without range -------------------------------------------------------------------
+
+// "'i', 'j' and 'k'"
+static const char *list_iters(Infer *in, const Work *w, uint32_t iters) {
+    Text text = {.arena = in->arena};
+    int left = __builtin_popcount(iters);
+    for (int v = 0; v < w->stmt->niters; v++) {
+        if (!(iters >> v & 1)) continue;
+        text_printf(&text, "'%s'%s", w->stmt->iter[v].name,
+                    left > 2    ? ", "
+                    : left == 2 ? " and "
+                                : "");
+        left--;
+    }
+    return text_str(&text);
+}
+
+// The one to suggest a range for: a window (an iterator that is not written) before others.
+static int suggest(const Work *w, uint32_t iters) {
+    uint32_t windows = iters;
+    for (int d = 0; d < w->stmt->write->rank; d++)
+        windows &= ~affine_iter_mask(w->stmt->write->sub[d]);
+    return __builtin_ctz(windows ? windows : iters);
+}
+
+static void note_where(Infer *in, const Work *w, Diag *d, uint32_t iters, const Cons *c) {
+    const char *end =
+        c && c->hi->n == 1 && c->hi->term[0].atom->kind == ATOM_PARAM ? show(in, w, c->hi) : "N";
+    DiagId id = iters & (iters - 1) ? DIAG_INFER_WHERE_ONE : DIAG_INFER_WHERE;
+    diag_note(in->diags, d, (Range){0, 0}, id, w->stmt->iter[suggest(w, iters)].name, end);
+}
+
+static void report_one(Infer *in, const Work *w, int v, const Cons *c) {
+    const Iter *it = &w->stmt->iter[v];
+    Diag *d = c ? diag_report(in->diags, cons_range(c), DIAG_INFER_NO_LIMIT, it->name,
+                              show(in, c->w, c->sub), tensor_name(in, c->access->tensor))
+                : diag_report(in->diags, it->range, DIAG_INFER_UNBOUNDED, it->name);
+    note_where(in, w, d, UINT32_C(1) << v, c);
+}
+
+// One diagnostic for each set of iterators that hang together.
+void infer_report_unknown(Infer *in, const Work *w) {
+    uint32_t left = w->unknown;
+    for (int v = 0; v < w->stmt->niters; v++) {
+        if (!(left >> v & 1)) continue;
+        uint32_t set = UINT32_C(1) << v, before = 0;
+        const Cons *alone = NULL, *shared = NULL;
+        while (set != before) {
+            before = set;
+            for (int i = 0; i < w->ncons; i++) {
+                uint32_t open = w->cons[i].iters & w->unknown;
+                if (!(open & set)) continue;
+                set |= open;
+                if (open & (open - 1))
+                    shared = shared ? shared : &w->cons[i];
+                else
+                    alone = alone ? alone : &w->cons[i];
+            }
+        }
+        left &= ~set;
+        if (!shared) {
+            report_one(in, w, v, alone);
+            continue;
+        }
+        Diag *d =
+            diag_report(in->diags, cons_range(shared), DIAG_INFER_AMBIGUOUS, list_iters(in, w, set),
+                        show(in, w, shared->sub), tensor_name(in, shared->access->tensor));
+        note_where(in, w, d, set, NULL);
+    }
+}
+
+void infer_report_size(Infer *in, const Work *w, int d) {
+    Name tensor = tensor_name(in, w->stmt->write->tensor);
+    Diag *diag = diag_report(in->diags, w->stmt->range, DIAG_INFER_SIZE, d, tensor,
+                             show(in, w, w->stmt->write->sub[d]));
+    diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_SIZE_OUT, tensor);
+}
