@@ -1,7 +1,466 @@
+// Schedule text (.lws): printing and parsing. docs/schedules.md explains it to users.
+//
+//     schedule  section*
+//     section   LABEL ':' order NEWLINE, then option lines, which are indented
+//     order     (loop | '|')*                      '|': what follows is closed behind the statement
+//     loop      ITER ['/' STEP | '%' STEP] [':' MARK]
+//     option    after LABEL | inline | at LOOP | privatise LOOP | storage
+//               | copy TENSOR [at LOOP] storage | prefetch TENSOR at LOOP distance N level N
+//               | nontemporal | accumulators N | unroll N | grain N | priority N
+//     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch] [align N]
+//
+// '#' begins a comment. Words are letters, digits, '_' and '.', or anything in backquotes; option
+// words mean nothing in an order, so iterators may have any name.
 #include "tree/schedule.h"
+
+#include <string.h>
+
+#include "base/bug.h"
 
 const SchedStmt *schedule_find(const Schedule *s, Name label) {
     for (int i = 0; i < s->nstmts; i++)
         if (s->stmt[i]->label == label) return s->stmt[i];
     return NULL;
+}
+
+static const char *const mark[KIND_COUNT] = {
+    [KIND_SERIAL] = "s",          [KIND_ANY] = "any",           [KIND_PARALLEL] = "p",
+    [KIND_UNROLL] = "u",          [KIND_VECTOR] = "v",          [KIND_GRID_X] = "grid.x",
+    [KIND_GRID_Y] = "grid.y",     [KIND_GRID_Z] = "grid.z",     [KIND_THREAD_X] = "thread.x",
+    [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z",
+};
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
+}
+
+// --- Printing ----------------------------------------------------------------------------------
+
+static void print_word(Text *out, Name name) {
+    bool plain = name[0] != 0;
+    for (const char *c = name; *c; c++) plain &= is_word(*c);
+    text_printf(out, plain ? "%s" : "`%s`", name);
+}
+
+static void print_step(Text *out, Name iter, int64_t step, bool interleaved) {
+    print_word(out, iter);
+    if (step != 1 || interleaved)
+        text_printf(out, "%c%lld", interleaved ? '%' : '/', (long long)step);
+}
+
+static void print_ref(Text *out, const char *word, const LoopRef *at) {
+    if (!at->iter) return;
+    text_add(out, word);
+    print_step(out, at->iter, at->step, at->interleaved);
+}
+
+static void print_order(Text *out, const SchedStmt *s) {
+    print_word(out, s->label);
+    text_char(out, ':');
+    for (int i = 0; i <= s->nloops; i++) {
+        if (i == s->stage) text_add(out, " |");
+        if (i == s->nloops) break;
+        const SchedLoop *l = &s->loop[i];
+        text_char(out, ' ');
+        print_step(out, l->iter, l->step, l->interleaved);
+        if (l->kind != KIND_SERIAL) text_printf(out, ":%s", mark[l->kind]);
+    }
+    text_char(out, '\n');
+}
+
+static void print_layout(Text *out, const Storage *s) {
+    text_add(out, "layout (");
+    for (int i = 0; i < s->ndims; i++) {
+        if (i) text_char(out, ' ');
+        print_step(out, s->dim[i].dim, s->dim[i].block, false);
+    }
+    text_char(out, ')');
+}
+
+// On one line behind a copy (`line` false), or an option line for each.
+static void print_storage(Text *out, const Storage *s, bool line) {
+    const char *before = line ? "    " : " ", *behind = line ? "\n" : "";
+    if (s->ndims) {
+        text_add(out, before);
+        print_layout(out, s);
+        text_add(out, behind);
+    }
+    if (s->home == HOME_STACK || s->home == HOME_SCRATCH)
+        text_printf(out, "%splace %s%s", before, s->home == HOME_STACK ? "stack" : "scratch",
+                    behind);
+    if (s->align) text_printf(out, "%salign %d%s", before, s->align, behind);
+}
+
+static void print_number(Text *out, const char *word, int64_t n) {
+    if (n) text_printf(out, "    %s %lld\n", word, (long long)n);
+}
+
+static void print_options(Text *out, const SchedStmt *s) {
+    if (s->after) {
+        text_add(out, "    after ");
+        print_word(out, s->after);
+        text_char(out, '\n');
+    }
+    if (s->inlined) text_add(out, "    inline\n");
+    print_ref(out, "    at ", &s->at);
+    if (s->at.iter) text_char(out, '\n');
+    print_ref(out, "    privatise ", &s->privatise);
+    if (s->privatise.iter) text_char(out, '\n');
+    print_storage(out, &s->storage, true);
+    for (int i = 0; i < s->ncopies; i++) {
+        text_add(out, "    copy ");
+        print_word(out, s->copy[i].tensor);
+        print_ref(out, " at ", &s->copy[i].at);
+        print_storage(out, &s->copy[i].storage, false);
+        text_char(out, '\n');
+    }
+    for (int i = 0; i < s->nprefetches; i++) {
+        text_add(out, "    prefetch ");
+        print_word(out, s->prefetch[i].tensor);
+        print_ref(out, " at ", &s->prefetch[i].at);
+        text_printf(out, " distance %lld level %d\n", (long long)s->prefetch[i].distance,
+                    s->prefetch[i].level);
+    }
+    if (s->nontemporal) text_add(out, "    nontemporal\n");
+    print_number(out, "accumulators", s->accumulators);
+    print_number(out, "unroll", s->unroll_limit);
+    print_number(out, "grain", s->grain);
+    print_number(out, "priority", s->priority);
+}
+
+void schedule_print(Text *out, const Schedule *s) {
+    for (int i = 0; i < s->nstmts; i++) {
+        print_order(out, s->stmt[i]);
+        print_options(out, s->stmt[i]);
+    }
+}
+
+// --- Tokens ------------------------------------------------------------------------------------
+
+typedef enum TokenKind { TOKEN_END, TOKEN_LINE, TOKEN_INDENT, TOKEN_WORD, TOKEN_CHAR } TokenKind;
+
+typedef struct Token {
+    TokenKind kind;
+    char c; // TOKEN_CHAR
+    Name word;
+    Range range;
+} Token;
+
+typedef struct Parser {
+    Arena *arena;
+    Names *names;
+    const Source *src;
+    DiagList *diags;
+    uint32_t at;
+    Token tok; // the next one
+    bool failed;
+} Parser;
+
+// Lines: a LINE token begins a line in the first column, an INDENT token one that is indented;
+// empty lines and comments give none.
+static void next_line(Parser *p) {
+    const char *t = p->src->text;
+    for (;;) {
+        uint32_t from = p->at;
+        while (p->at < p->src->len && (t[p->at] == ' ' || t[p->at] == '\t' || t[p->at] == '\r'))
+            p->at++;
+        if (p->at < p->src->len && t[p->at] == '#')
+            while (p->at < p->src->len && t[p->at] != '\n') p->at++;
+        if (p->at >= p->src->len) {
+            p->tok = (Token){.kind = TOKEN_END, .range = {p->at, p->at}};
+            return;
+        }
+        if (t[p->at] != '\n') {
+            p->tok =
+                (Token){.kind = p->at > from ? TOKEN_INDENT : TOKEN_LINE, .range = {p->at, p->at}};
+            return;
+        }
+        p->at++;
+    }
+}
+
+static void next(Parser *p) {
+    const char *t = p->src->text;
+    while (p->at < p->src->len && (t[p->at] == ' ' || t[p->at] == '\t' || t[p->at] == '\r'))
+        p->at++;
+    if (p->at < p->src->len && t[p->at] == '#')
+        while (p->at < p->src->len && t[p->at] != '\n') p->at++;
+    uint32_t from = p->at;
+    if (p->at >= p->src->len || t[p->at] == '\n') {
+        next_line(p);
+        return;
+    }
+    bool quoted = t[p->at] == '`';
+    if (quoted) {
+        uint32_t end = p->at + 1;
+        while (end < p->src->len && t[end] != '`' && t[end] != '\n') end++;
+        if (end < p->src->len && t[end] == '`' && end > from + 1 &&
+            !memchr(t + from, 0, end - from)) {
+            p->at = end + 1;
+            p->tok = (Token){
+                TOKEN_WORD, 0, name_intern(p->names, t + from + 1, end - from - 1), {from, p->at}};
+            return;
+        }
+    }
+    while (p->at < p->src->len && is_word(t[p->at])) p->at++;
+    if (p->at > from) {
+        p->tok =
+            (Token){TOKEN_WORD, 0, name_intern(p->names, t + from, p->at - from), {from, p->at}};
+        return;
+    }
+    p->at++;
+    p->tok = (Token){TOKEN_CHAR, t[from], NULL, {from, p->at}};
+}
+
+static void fault(Parser *p, Range range, DiagId id, const char *a, const char *b) {
+    if (!p->failed) diag_report(p->diags, range, id, a, b);
+    p->failed = true;
+}
+
+static const char *found(const Parser *p) {
+    switch (p->tok.kind) {
+    case TOKEN_WORD: return arena_printf(p->arena, "'%s'", p->tok.word);
+    case TOKEN_CHAR:
+        return p->tok.c > ' ' && p->tok.c < 127 ? arena_printf(p->arena, "'%c'", p->tok.c)
+                                                : "a character that is not text";
+    case TOKEN_END: return "the end of the file";
+    default: return "the end of the line";
+    }
+}
+
+static void expected(Parser *p, const char *what) {
+    fault(p, p->tok.range, DIAG_SCHEDULE_EXPECTED, what, found(p));
+}
+
+static bool is_char(const Parser *p, char c) { return p->tok.kind == TOKEN_CHAR && p->tok.c == c; }
+
+static bool accept(Parser *p, char c) {
+    if (!is_char(p, c)) return false;
+    next(p);
+    return true;
+}
+
+static Name word(Parser *p, const char *what, Range *range) {
+    if (p->tok.kind != TOKEN_WORD) {
+        expected(p, what);
+        return NULL;
+    }
+    Name w = p->tok.word;
+    if (range) *range = p->tok.range;
+    next(p);
+    return w;
+}
+
+static bool accept_word(Parser *p, const char *w) {
+    if (p->tok.kind != TOKEN_WORD || strcmp(p->tok.word, w) != 0) return false;
+    next(p);
+    return true;
+}
+
+static int64_t number(Parser *p, int64_t least, int64_t most) {
+    Range range;
+    const char *what = least > 0 ? "a number of at least 1" : "a number";
+    bool minus = least < 0 && accept(p, '-');
+    Name w = word(p, what, &range);
+    int64_t n = 0;
+    for (const char *c = w ? w : ""; *c; c++) {
+        if (*c < '0' || *c > '9' || n > (most - 9) / 10) {
+            fault(p, range, DIAG_SCHEDULE_NUMBER, w, what);
+            return least;
+        }
+        n = 10 * n + (*c - '0');
+    }
+    if (w && n < least) fault(p, range, DIAG_SCHEDULE_NUMBER, w, what);
+    return minus ? -n : n;
+}
+
+enum { MOST = INT32_MAX };
+
+// --- Parsing -----------------------------------------------------------------------------------
+
+static void parse_step(Parser *p, int64_t *step, bool *interleaved) {
+    *step = 1;
+    *interleaved = is_char(p, '%');
+    if (is_char(p, '/') || is_char(p, '%')) {
+        next(p);
+        *step = number(p, 1, INT64_MAX / 4);
+    }
+}
+
+static Kind parse_mark(Parser *p) {
+    Range range;
+    Name w = word(p, "a mark", &range);
+    for (int k = 0; w && k < KIND_COUNT; k++)
+        if (!strcmp(w, mark[k]) || !strcmp(w, kind_name[k])) return (Kind)k;
+    if (w) fault(p, range, DIAG_SCHEDULE_UNKNOWN_MARK, w, NULL);
+    return KIND_SERIAL;
+}
+
+static void parse_order(Parser *p, SchedStmt *s) {
+    VEC(SchedLoop) loops = {0};
+    s->stage = -1;
+    while (!p->failed && (p->tok.kind == TOKEN_WORD || p->tok.kind == TOKEN_CHAR)) {
+        Range bar = p->tok.range;
+        if (accept(p, '|')) {
+            if (s->stage >= 0) fault(p, bar, DIAG_SCHEDULE_TWO_BARS, NULL, NULL);
+            s->stage = loops.n;
+            continue;
+        }
+        SchedLoop l = {.iter = word(p, "a loop", &l.range)};
+        if (!l.iter) return;
+        parse_step(p, &l.step, &l.interleaved);
+        if (accept(p, ':')) l.kind = parse_mark(p);
+        if (loops.n == TREE_MAX_DEPTH) fault(p, l.range, DIAG_SCHEDULE_ORDER_LONG, s->label, NULL);
+        vec_push(p->arena, &loops, l);
+    }
+    s->loop = loops.at;
+    s->nloops = loops.n;
+}
+
+static LoopRef parse_ref(Parser *p) {
+    LoopRef r = {.iter = word(p, "a loop", &r.range)};
+    if (r.iter) parse_step(p, &r.step, &r.interleaved);
+    return r;
+}
+
+static void parse_layout(Parser *p, Storage *s) {
+    VEC(LayoutDim) dims = {0};
+    if (!accept(p, '(')) {
+        expected(p, "'('");
+        return;
+    }
+    while (!p->failed && !is_char(p, ')')) {
+        LayoutDim d = {.dim = word(p, "a dimension or ')'", &d.range), .block = 1};
+        if (accept(p, '/')) d.block = number(p, 1, INT64_MAX / 4);
+        vec_push(p->arena, &dims, d);
+    }
+    accept(p, ')');
+    if (dims.n > 2 * PROGRAM_MAX_RANK)
+        fault(p, dims.at[0].range, DIAG_SCHEDULE_LAYOUT_LONG, NULL, NULL);
+    s->dim = dims.at;
+    s->ndims = dims.n;
+}
+
+// One storage word, if there is one.
+static bool parse_storage(Parser *p, Storage *s) {
+    if (accept_word(p, "layout")) {
+        parse_layout(p, s);
+    } else if (accept_word(p, "place")) {
+        if (accept_word(p, "stack"))
+            s->home = HOME_STACK;
+        else if (accept_word(p, "scratch"))
+            s->home = HOME_SCRATCH;
+        else
+            expected(p, "'stack' or 'scratch'");
+    } else if (p->tok.kind == TOKEN_WORD && !strcmp(p->tok.word, "align")) {
+        next(p);
+        Range range = p->tok.range;
+        s->align = (int)number(p, 1, 1 << 20);
+        if (s->align & (s->align - 1)) fault(p, range, DIAG_SCHEDULE_ALIGN, NULL, NULL);
+    } else
+        return false;
+    return !p->failed;
+}
+
+static SchedCopy parse_copy(Parser *p) {
+    SchedCopy c = {.storage.home = HOME_AUTO, .tensor = word(p, "a tensor", &c.range)};
+    if (accept_word(p, "at")) c.at = parse_ref(p);
+    while (parse_storage(p, &c.storage)) {}
+    return c;
+}
+
+static SchedPrefetch parse_prefetch(Parser *p) {
+    SchedPrefetch f = {.tensor = word(p, "a tensor", &f.range), .distance = 1, .level = 1};
+    if (!accept_word(p, "at"))
+        expected(p, "'at'");
+    else
+        f.at = parse_ref(p);
+    if (accept_word(p, "distance")) f.distance = number(p, 1, MOST);
+    if (accept_word(p, "level")) f.level = (int)number(p, 1, 9);
+    return f;
+}
+
+typedef struct Options {
+    VEC(SchedCopy) copies;
+    VEC(SchedPrefetch) prefetches;
+} Options;
+
+static void parse_option(Parser *p, SchedStmt *s, Options *o) {
+    Range at = p->tok.range;
+    if (p->tok.kind != TOKEN_WORD)
+        expected(p, "an option");
+    else if (accept_word(p, "after"))
+        s->after = word(p, "a statement", NULL);
+    else if (accept_word(p, "inline"))
+        s->inlined = true;
+    else if (accept_word(p, "at"))
+        s->at = parse_ref(p);
+    else if (accept_word(p, "privatise"))
+        s->privatise = parse_ref(p);
+    else if (accept_word(p, "copy"))
+        vec_push(p->arena, &o->copies, parse_copy(p));
+    else if (accept_word(p, "prefetch"))
+        vec_push(p->arena, &o->prefetches, parse_prefetch(p));
+    else if (accept_word(p, "nontemporal"))
+        s->nontemporal = true;
+    else if (accept_word(p, "accumulators"))
+        s->accumulators = (int)number(p, 1, MOST);
+    else if (accept_word(p, "unroll"))
+        s->unroll_limit = (int)number(p, 1, MOST);
+    else if (accept_word(p, "grain"))
+        s->grain = number(p, 1, INT64_MAX / 4);
+    else if (accept_word(p, "priority"))
+        s->priority = (int)number(p, -MOST, MOST);
+    else if (!parse_storage(p, &s->storage))
+        fault(p, at, DIAG_SCHEDULE_UNKNOWN_OPTION, p->tok.word ? p->tok.word : "?", NULL);
+}
+
+static void end_of_line(Parser *p) {
+    if (p->tok.kind == TOKEN_WORD || p->tok.kind == TOKEN_CHAR) expected(p, "the end of the line");
+}
+
+static const SchedStmt *parse_section(Parser *p) {
+    SchedStmt *s = arena_new(p->arena, SchedStmt);
+    Options o = {0};
+    s->storage.home = HOME_AUTO;
+    s->label = word(p, "a statement's label", &s->range);
+    if (!p->failed && !accept(p, ':')) expected(p, "':'");
+    parse_order(p, s);
+    end_of_line(p);
+    while (!p->failed && p->tok.kind == TOKEN_INDENT) {
+        next(p);
+        parse_option(p, s, &o);
+        end_of_line(p);
+    }
+    s->copy = o.copies.at;
+    s->ncopies = o.copies.n;
+    s->prefetch = o.prefetches.at;
+    s->nprefetches = o.prefetches.n;
+    return s;
+}
+
+Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+    Parser p = {.arena = arena, .names = names, .src = source, .diags = diags};
+    const Source *before = diags->source;
+    VEC(const SchedStmt *) stmts = {0};
+    diags->source = source;
+    next_line(&p);
+    while (!p.failed && p.tok.kind != TOKEN_END) {
+        if (p.tok.kind == TOKEN_INDENT) {
+            fault(&p, p.tok.range, DIAG_SCHEDULE_INDENT, NULL, NULL);
+            break;
+        }
+        next(&p);
+        const SchedStmt *s = parse_section(&p);
+        for (int i = 0; !p.failed && i < stmts.n; i++)
+            if (stmts.at[i]->label == s->label)
+                fault(&p, s->range, DIAG_SCHEDULE_TWICE, s->label, NULL);
+        vec_push(arena, &stmts, s);
+    }
+    diags->source = before;
+    if (p.failed) return NULL;
+    Schedule *s = arena_new(arena, Schedule);
+    *s = (Schedule){arena, names, source, stmts.n, stmts.at};
+    return s;
 }

@@ -205,7 +205,7 @@ static void make_buffer(Lower *l, Store *st) {
     const Storage *how = st->storage;
     Buffer b = {.name = t->name,
                 .type = t->type,
-                .home = how ? how->home : HOME_AUTO,
+                .home = how && how->home != HOME_ARGUMENT ? how->home : HOME_AUTO,
                 .tensor = st->tensor,
                 .rank = st->ndims,
                 .size = size,

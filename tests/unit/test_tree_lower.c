@@ -2,6 +2,9 @@
 #include "check.h"
 #include "tree/schedule.h"
 
+#include <stdio.h>
+#include <string.h>
+
 typedef struct Fix {
     Arena arena;
     Names names;
@@ -78,5 +81,119 @@ TEST(tree_lowers_naive_matmul) {
                                     "    C[m, n] = 0.0\n"
                                     "    for k in 5\n"
                                     "      C[m, n] += A[m, k]*B[k, n]\n");
+    arena_free(&f.arena);
+}
+
+static const Schedule *parsed(Fix *f, const char *text) {
+    Source *src = arena_new(&f->arena, Source);
+    *src = (Source){"s.lws", text, (uint32_t)strlen(text)};
+    const Schedule *s = schedule_parse(&f->arena, &f->names, src, &f->diags);
+    for (int i = 0; i < f->diags.items.n; i++) {
+        Text out = {.arena = &f->arena};
+        diag_print(&out, f->diags.items.at[i]);
+        fprintf(stderr, "%s", text_str(&out));
+    }
+    Text again = {.arena = &f->arena};
+    if (s) schedule_print(&again, s);
+    CHECK_STR_EQ(text_str(&again), text);
+    return s;
+}
+
+// a[x,y,z] = I[x,y,z];  b[x,y,z] = -a[x,y,z]
+static void pointwise(Fix *f, int64_t x, int64_t y, int64_t z) {
+    begin(f);
+    int in = tensor(f, "I", ROLE_INPUT, 3, S(x, y, z)),
+        b = tensor(f, "b", ROLE_OUTPUT, 3, S(x, y, z));
+    int a = tensor(f, "a", ROLE_TEMP, 3, S(x, y, z));
+    stmt(f, "xyz", S(x, y, z), access(f, a, 3, A(0, 1, 2)), REDUCE_ASSIGN,
+         rd(f, access(f, in, 3, A(0, 1, 2))));
+    stmt(f, "xyz", S(x, y, z), access(f, b, 3, A(0, 1, 2)), REDUCE_ASSIGN,
+         expr_unary(f->p->exprs, OP_NEG, rd(f, access(f, a, 3, A(0, 1, 2)))));
+    CHECK(program_finish(f->p, &f->diags));
+    f->p->bound = true;
+}
+
+TEST(tree_listing_2_shares_every_loop) {
+    Fix f;
+    pointwise(&f, 2, 3, 4);
+    CHECK_STR_EQ(lowered(&f, parsed(&f, "a: x y z\nb: x y z\n")),
+                 "for x in 2\n"
+                 "  for y in 3\n"
+                 "    for z in 4\n"
+                 "      a f32[1, 1, 1] 4 B\n"
+                 "      a[0, 0, 0] = I[x, y, z]\n"
+                 "      b[x, y, z] = -a[0, 0, 0]\n");
+    arena_free(&f.arena);
+}
+
+TEST(tree_listing_3_shares_x_only) {
+    Fix f;
+    pointwise(&f, 2, 3, 4);
+    CHECK_STR_EQ(lowered(&f, parsed(&f, "b: x z y\n")), "for x in 2\n"
+                                                        "  a f32[1, 3, 4] 48 B\n"
+                                                        "  for y in 3\n"
+                                                        "    for z in 4\n"
+                                                        "      a[0, y, z] = I[x, y, z]\n"
+                                                        "  for z in 4\n"
+                                                        "    for y in 3\n"
+                                                        "      b[x, y, z] = -a[0, y, z]\n");
+    arena_free(&f.arena);
+}
+
+TEST(tree_listing_5_staging) {
+    Fix f;
+    pointwise(&f, 2, 3, 4);
+    CHECK_STR_EQ(lowered(&f, parsed(&f, "a: x y | z\n")), "for x in 2\n"
+                                                          "  for y in 3\n"
+                                                          "    a f32[1, 1, 4] 16 B\n"
+                                                          "    for z in 4\n"
+                                                          "      a[0, 0, z] = I[x, y, z]\n"
+                                                          "    for z in 4\n"
+                                                          "      b[x, y, z] = -a[0, 0, z]\n");
+    arena_free(&f.arena);
+}
+
+// R[x,y] = sum over z of in;  a[x,y,z] = R[x,y] + in[x,y,z]
+TEST(tree_listing_4_reductions_close) {
+    Fix f;
+    begin(&f);
+    int in = tensor(&f, "I", ROLE_INPUT, 3, S(2, 3, 4)),
+        a = tensor(&f, "a", ROLE_OUTPUT, 3, S(2, 3, 4));
+    int r = tensor(&f, "R", ROLE_TEMP, 2, S(2, 3));
+    const Expr *e = rd(&f, access(&f, in, 3, A(0, 1, 2)));
+    stmt(&f, "xyz", S(2, 3, 4), access(&f, r, 2, A(0, 1)), REDUCE_ADD, e);
+    stmt(&f, "xyz", S(2, 3, 4), access(&f, a, 3, A(0, 1, 2)), REDUCE_ASSIGN,
+         expr_binary(f.p->exprs, OP_ADD, rd(&f, access(&f, r, 2, A(0, 1))), e));
+    CHECK(program_finish(f.p, &f.diags));
+    f.p->bound = true;
+    CHECK_STR_EQ(lowered(&f, NULL), "for x in 2\n"
+                                    "  for y in 3\n"
+                                    "    R f32[1, 1] 4 B\n"
+                                    "    R[0, 0] = 0.0\n"
+                                    "    for z in 4\n"
+                                    "      R[0, 0] += I[x, y, z]\n"
+                                    "    for z in 4\n"
+                                    "      a[x, y, z] = R[0, 0] + I[x, y, z]\n");
+    arena_free(&f.arena);
+}
+
+TEST(tree_tiled_matmul) {
+    Fix f;
+    matmul(&f, 100, 64, 70);
+    CHECK_STR_EQ(
+        lowered(&f, parsed(&f, "C: m/64:p k/32 n/16 m/10 k m n:v\n")),
+        "for m in 2 parallel\n"
+        "  for k in 3\n"
+        "    for n in 4\n"
+        "      for m1 in 7\n"
+        "        if -k >= 0\n"
+        "          for m2 in 10 where 99 - 64*m - 10*m1 - m2 >= 0 and 63 - 10*m1 - m2 >= 0\n"
+        "            for n1 in 16 vector\n"
+        "              C[64*m + 10*m1 + m2, 16*n + n1] = 0.0\n"
+        "        for k1 in 32 where 69 - 32*k - k1 >= 0\n"
+        "          for m2 in 10 where 99 - 64*m - 10*m1 - m2 >= 0 and 63 - 10*m1 - m2 >= 0\n"
+        "            for n1 in 16 vector\n"
+        "              C[64*m + 10*m1 + m2, 16*n + n1] += "
+        "A[64*m + 10*m1 + m2, 32*k + k1]*B[32*k + k1, 16*n + n1]\n");
     arena_free(&f.arena);
 }
