@@ -445,43 +445,45 @@ static const Affine *rebuild(Exprs *x, AtomKind kind, const Affine *a, const Aff
 }
 
 // What the atom becomes; NULL when it stays.
-static const Affine *substitute_atom(Exprs *x, const Atom *t, const Affine *const *iters,
-                                     const Affine *const *params, AccessMap *map, void *user) {
+static const Affine *subst_atom(Exprs *x, const Atom *t, const Subst *s) {
+    const Affine *to = NULL;
     switch (t->kind) {
-    case ATOM_ITER: return iters ? iters[t->index] : NULL;
-    case ATOM_PARAM: return params ? params[t->index] : NULL;
+    case ATOM_ITER:
+        if (s->iters) to = s->iters[t->index];
+        return to || !s->import ? to : affine_iter(x, t->index);
+    case ATOM_PARAM:
+        if (s->params) to = s->params[t->index];
+        return to || !s->import ? to : affine_param(x, t->index);
     case ATOM_READ: {
-        const Access *r = access_substitute(x, t->read, iters, params, map, user);
+        const Access *r = access_subst(x, t->read, s);
         return r == t->read ? NULL : affine_read(x, r);
     }
     default: {
-        const Affine *a = affine_substitute_map(x, t->a, iters, params, map, user);
-        const Affine *b = affine_substitute_map(x, t->b, iters, params, map, user);
+        const Affine *a = affine_subst(x, t->a, s), *b = affine_subst(x, t->b, s);
         return a == t->a && b == t->b ? NULL : rebuild(x, t->kind, a, b);
     }
     }
 }
 
-const Affine *affine_substitute_map(Exprs *x, const Affine *a, const Affine *const *iters,
-                                    const Affine *const *params, AccessMap *map, void *user) {
-    bool touched = (iters && a->has_iter) || (params && a->has_param) || (map && a->has_read);
+const Affine *affine_subst(Exprs *x, const Affine *a, const Subst *s) {
+    bool touched = s->import || (s->iters && a->has_iter) || (s->params && a->has_param) ||
+                   (s->map && a->has_read);
     if (!touched) return a;
-    Sum s;
-    sum_init(&s, a->constant);
+    Sum sum;
+    sum_init(&sum, a->constant);
     for (int i = 0; i < a->n; i++) {
-        const Atom *t = a->term[i].atom;
-        const Affine *to = substitute_atom(x, t, iters, params, map, user);
+        const Affine *to = subst_atom(x, a->term[i].atom, s);
         if (to)
-            sum_affine(&s, to, a->term[i].coef);
+            sum_affine(&sum, to, a->term[i].coef);
         else
-            sum_term(&s, t, a->term[i].coef);
+            sum_term(&sum, a->term[i].atom, a->term[i].coef);
     }
-    return finish(x, &s);
+    return finish(x, &sum);
 }
 
 const Affine *affine_substitute(Exprs *x, const Affine *a, const Affine *const *iters,
                                 const Affine *const *params) {
-    return affine_substitute_map(x, a, iters, params, NULL, NULL);
+    return affine_subst(x, a, &(Subst){.iters = iters, .params = params});
 }
 
 // --- Evaluation

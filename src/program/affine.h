@@ -97,16 +97,19 @@ bool affine_uses_iter(const Affine *a, int index);
 // If `a` is exactly one iterator (coefficient 1, constant 0): its number, else -1.
 int affine_as_iter(const Affine *a);
 
-// Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by
-// params[index], and rebuilds (and so simplifies) what contains them. Reads inside are substituted
-// too, through access_substitute.
+// Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by params[index], and
+// rebuilds (and so simplifies) what contains them; then passes every access inside, its subscripts substituted,
+// through `map` (NULL: keep). With `import` everything is rebuilt in the pool x although it came from another one.
+typedef const Access *AccessMap(void *user, Exprs *x, const Access *access);
+typedef struct Subst {
+    const Affine *const *iters, *const *params;
+    AccessMap *map;
+    void *user;
+    bool import;
+} Subst;
+const Affine *affine_subst(Exprs *x, const Affine *a, const Subst *s);
 const Affine *affine_substitute(Exprs *x, const Affine *a, const Affine *const *iters,
                                 const Affine *const *params);
-
-// The same, and every access inside passed through `map`; see access_substitute.
-typedef const Access *AccessMap(void *user, Exprs *x, const Access *access);
-const Affine *affine_substitute_map(Exprs *x, const Affine *a, const Affine *const *iters,
-                                    const Affine *const *params, AccessMap *map, void *user);
 
 // Value at a point. `iters` and `params` give the atoms' values (NULL when none occur); READ atoms
 // call `read` (NULL: a bug). False on overflow.

@@ -207,40 +207,48 @@ const Expr *expr_cast(Exprs *x, Type to, const Expr *a) {
 // --- Substitution
 // -----------------------------------------------------------------------------------------
 
-const Access *access_substitute(Exprs *x, const Access *a, const Affine *const *iters,
-                                const Affine *const *params, AccessMap *map, void *user) {
-    const Affine *buf[64], **sub = buf;
-    if (a->rank > 64) sub = arena_new_n(x->arena, const Affine *, a->rank);
-    bool changed = false;
+const Access *access_subst(Exprs *x, const Access *a, const Subst *s) {
+    const Affine *buf[16], **sub = buf;
+    if (a->rank > 16) sub = arena_new_n(x->arena, const Affine *, a->rank);
+    bool changed = s->import;
     for (int d = 0; d < a->rank; d++) {
-        sub[d] = affine_substitute_map(x, a->sub[d], iters, params, map, user);
+        sub[d] = affine_subst(x, a->sub[d], s);
         changed |= sub[d] != a->sub[d];
     }
     if (changed) a = access_make(x, a->tensor, a->rank, sub);
-    return map ? map(user, x, a) : a;
+    return s->map ? s->map(s->user, x, a) : a;
 }
 
-const Expr *expr_substitute(Exprs *x, const Expr *e, const Affine *const *iters,
-                            const Affine *const *params, AccessMap *map, void *user) {
+const Expr *expr_subst(Exprs *x, const Expr *e, const Subst *s) {
     switch (e->kind) {
-    case EXPR_CONST: return e;
+    case EXPR_CONST: return s->import ? expr_const(x, e->type, e->value) : e;
     case EXPR_INDEX: {
-        const Affine *index = affine_substitute_map(x, e->index, iters, params, map, user);
+        const Affine *index = affine_subst(x, e->index, s);
         return index == e->index ? e : expr_index(x, e->type, index);
     }
     case EXPR_READ: {
-        const Access *a = access_substitute(x, e->access, iters, params, map, user);
+        const Access *a = access_subst(x, e->access, s);
         return a == e->access ? e : expr_read(x, e->type, a);
     }
     default: break;
     }
     const Expr *arg[4];
-    bool changed = false;
+    bool changed = s->import;
     for (int i = 0; i < e->n; i++) {
-        arg[i] = expr_substitute(x, e->arg[i], iters, params, map, user);
+        arg[i] = expr_subst(x, e->arg[i], s);
         changed |= arg[i] != e->arg[i];
     }
     return changed ? expr_op(x, e->op, e->type, e->n, arg) : e;
+}
+
+const Access *access_substitute(Exprs *x, const Access *a, const Affine *const *iters,
+                                const Affine *const *params, AccessMap *map, void *user) {
+    return access_subst(x, a, &(Subst){.iters = iters, .params = params, .map = map, .user = user});
+}
+
+const Expr *expr_substitute(Exprs *x, const Expr *e, const Affine *const *iters,
+                            const Affine *const *params, AccessMap *map, void *user) {
+    return expr_subst(x, e, &(Subst){.iters = iters, .params = params, .map = map, .user = user});
 }
 
 // --- Visiting

@@ -91,9 +91,9 @@ const Expr *expr_select(Exprs *x, const Expr *c, const Expr *a, const Expr *b);
 // of an operation of type f16 or bf16 to its own type it rounds what was computed in f32.
 const Expr *expr_cast(Exprs *x, Type to, const Expr *a);
 
-// Rebuilds with iterators and parameters substituted (see affine_substitute) and, when `tensors` is
-// not NULL, every access passed through it: `tensors(user, x, access)` gives the new access, after
-// its own subscripts were substituted.
+// Substitution (see affine.h) in everything that the expression or access holds.
+const Expr *expr_subst(Exprs *x, const Expr *e, const Subst *s);
+const Access *access_subst(Exprs *x, const Access *a, const Subst *s);
 const Expr *expr_substitute(Exprs *x, const Expr *e, const Affine *const *iters,
                             const Affine *const *params, AccessMap *map, void *user);
 const Access *access_substitute(Exprs *x, const Access *a, const Affine *const *iters,
@@ -120,5 +120,7 @@ int op_precedence(ExprOp op);
 // One operation on values already of the operand type; `type` is the operands' type. Defines the
 // arithmetic: the interpreters and constant folding call this and nothing else.
 Value op_eval(ExprOp op, Type type, const Value *arg);
+// The value of an expression at a point; false when it reads a tensor (or an index overflows).
+bool expr_eval(const Expr *e, const int64_t *iters, Value *out);
 
 #endif

@@ -275,3 +275,31 @@ Value op_eval(ExprOp op, Type type, const Value *arg) {
     Value v = {.i = eval_int(op, type, arg[0].i, op_info[op].arity > 1 ? arg[1].i : 0)};
     return op_info[op].class == OP_COMPARE ? v : type_round(type, v);
 }
+
+static bool eval_op(const Expr *e, const int64_t *iters, Value *out) {
+    Value v[4];
+    if (!expr_eval(e->arg[0], iters, &v[0])) return false;
+    switch (e->op) {
+    case OP_SELECT: return expr_eval(e->arg[v[0].i ? 1 : 2], iters, out);
+    case OP_AND:
+    case OP_OR:
+        *out = v[0];
+        return (v[0].i != 0) == (e->op == OP_OR) || expr_eval(e->arg[1], iters, out);
+    case OP_CAST: *out = type_convert(e->type, e->arg[0]->type, v[0]); return true;
+    default: break;
+    }
+    for (int i = 1; i < e->n; i++)
+        if (!expr_eval(e->arg[i], iters, &v[i])) return false;
+    *out = op_eval(e->op, e->arg[0]->type, v);
+    return true;
+}
+
+bool expr_eval(const Expr *e, const int64_t *iters, Value *out) {
+    switch (e->kind) {
+    case EXPR_CONST: *out = e->value; return true;
+    case EXPR_INDEX:
+        return !e->index->has_read && affine_eval(e->index, iters, NULL, NULL, NULL, &out->i);
+    case EXPR_READ: return false;
+    default: return eval_op(e, iters, out);
+    }
+}

@@ -96,9 +96,6 @@ static void order_tensors(Program *p) {
         Stmt *st = &p->stmts.at[s];
         st->write = access_substitute(p->exprs, st->write, NULL, NULL, renumber, number);
         st->value = expr_substitute(p->exprs, st->value, NULL, NULL, renumber, number);
-        for (int c = 0; c < st->nconstraints; c++)
-            st->constraint[c] =
-                affine_substitute_map(p->exprs, st->constraint[c], NULL, NULL, renumber, number);
     }
 }
 
@@ -170,8 +167,6 @@ static void use_stmt(Use *u, const Stmt *st) {
     u->range = st->range;
     expr_visit_accesses(st->value, use_read, u);
     for (int d = 0; d < st->write->rank; d++) affine_visit_accesses(st->write->sub[d], use_read, u);
-    for (int c = 0; c < st->nconstraints; c++)
-        affine_visit_accesses(st->constraint[c], use_read, u);
     if (st->op != REDUCE_ASSIGN && !st->init) use_read(u, st->write, false);
     const Tensor *t = &u->p->tensors.at[st->write->tensor];
     if (t->role == ROLE_INPUT)
@@ -251,6 +246,7 @@ static void require_sound(Program *p) {
         expr_visit_accesses(st->value, check_access, p);
         for (int d = 0; d < st->write->rank; d++)
             affine_visit_accesses(st->write->sub[d], check_access, p);
+        for (int c = 0; c < st->nconstraints; c++) require(!st->constraint[c]->has_read);
     }
 }
 

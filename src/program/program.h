@@ -10,10 +10,12 @@
 // reduction may be reassociated.
 //
 // The operator and `init`:
-//     =            each element is written by at most one instance
-//     += *= min= max=   the value is combined into the element;  += of an OP_MUL is fused (one
-//     rounding) init (op=!)  every element that the box (not the constraints) can reach starts from
-//     the identity
+//     =                 each element is written by at most one instance
+//     += *= min= max=   the value is combined into the element; += of an OP_MUL rounds once (fused)
+//     init (op=!)       starts from the identity: every element that the iterators on the left
+//                       select, whatever the constraints say and even where a reduction is
+//                       empty; of a scatter, the whole tensor
+//
 // A reduction accumulates in the type of its tensor: front-ends give f16 results an f32 temporary.
 //
 // Sizes are Affines over parameters until program_bind() puts in numbers. Of a bound Program every
@@ -84,6 +86,8 @@ typedef struct Stmt {
     bool init;
     bool post;      // a post-operation: skipped under the run-time flag "skip post-operations"
     bool unchecked; // gathers of this statement are not checked at run time
+    bool unproven;  // set by program_bind: some subscript was neither proven nor refuted to stay
+                    // inside its tensor, so running it needs a check (gathers always do)
     int niters;
     Iter *iter;
     int nconstraints;

@@ -1,0 +1,207 @@
+// Binding: a Program with symbolic sizes and the values of its parameters give a Program with
+// numbers.
+//
+// Everything is rebuilt in a pool of its own with the parameters replaced, so the symbolic Program
+// stays untouched and may be bound by several threads. Then, in this order and only while all is
+// well: values of parameters, preconditions, sizes, ranges, and the statements themselves
+// (check.c).
+#include "program/program.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "program/check.h"
+
+typedef struct Binder {
+    const Program *from;
+    Program *to;
+    const int64_t *values;
+    Subst subst;
+    DiagList *diags;
+    bool ok;
+} Binder;
+
+static void fail_overflow(Binder *b, Range range) {
+    diag_report(b->diags, range, DIAG_PROGRAM_OVERFLOW);
+    b->ok = false;
+}
+
+// --- Text for diagnostics
+// ---------------------------------------------------------------------------------
+
+static PrintNames param_names(const Binder *b) {
+    Name *names = arena_new_n(b->diags->arena, Name, b->from->params.n);
+    for (int i = 0; i < b->from->params.n; i++) names[i] = b->from->params.at[i].name;
+    return (PrintNames){.params = names};
+}
+
+static const char *show(const Binder *b, const Affine *a) {
+    Text t = {.arena = b->diags->arena};
+    PrintNames names = param_names(b);
+    affine_print(&t, a, &names);
+    return text_str(&t);
+}
+
+static void mark_params(const Affine *a, bool *used) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_PARAM) used[t->index] = true;
+        if (t->a) mark_params(t->a, used);
+        if (t->b) mark_params(t->b, used);
+    }
+}
+
+// " with H = 3, KH = 5": the values of the parameters in the affines.
+static const char *show_values(const Binder *b, const Affine *a, const Affine *also) {
+    bool used[PROGRAM_MAX_PARAMS] = {false}, first = true;
+    Text t = {.arena = b->diags->arena};
+    mark_params(a, used);
+    if (also) mark_params(also, used);
+    for (int i = 0; i < b->from->params.n; i++) {
+        if (!used[i]) continue;
+        text_printf(&t, "%s%s = %lld", first ? " with " : ", ", b->from->params.at[i].name,
+                    (long long)b->values[i]);
+        first = false;
+    }
+    return text_str(&t);
+}
+
+// --- Parameters and preconditions
+// -------------------------------------------------------------------------
+
+static void check_param(Binder *b, const Param *param, int64_t value) {
+    if (param->kind == PARAM_SIZE && value < 0) {
+        diag_report(b->diags, param->range, DIAG_BIND_SIZE_NEGATIVE, param->name, (long long)value);
+        b->ok = false;
+    }
+    if (param->kind != PARAM_SCALAR) return;
+    Value v = {.i = value};
+    if (type_round(param->type, v).i == value && (param->type != TYPE_U64 || value >= 0)) return;
+    diag_report(b->diags, param->range, DIAG_BIND_SCALAR_RANGE, param->name, (long long)value,
+                type_info[param->type].name);
+    b->ok = false;
+}
+
+static void check_require(Binder *b, const Require *r) {
+    int64_t v;
+    if (!affine_eval(r->what, NULL, b->values, NULL, NULL, &v)) {
+        fail_overflow(b, r->range);
+    } else if (v < 0) {
+        Diag *d = diag_report(b->diags, r->range, DIAG_BIND_REQUIRE, show(b, r->what),
+                              show_values(b, r->what, NULL), (long long)v);
+        if (r->why) diag_note(b->diags, d, (Range){0, 0}, DIAG_BIND_REQUIRE_NOTE, r->why);
+        b->ok = false;
+    }
+}
+
+// --- Sizes and ranges
+// -------------------------------------------------------------------------------------
+
+// The affine in the new pool; what is no constant there is a mistake of the front-end.
+static const Affine *bind_affine(Binder *b, const Affine *a, Range range) {
+    const Affine *bound = affine_subst(b->to->exprs, a, &b->subst);
+    if (b->to->exprs->overflow) {
+        b->to->exprs->overflow = false;
+        fail_overflow(b, range);
+    }
+    return bound;
+}
+
+static int64_t bind_number(Binder *b, const Affine *a, Range range, const Affine **out) {
+    *out = bind_affine(b, a, range);
+    if (!affine_is_const(*out)) bug("an extent depends on more than parameters");
+    return (*out)->constant;
+}
+
+static void bind_tensor(Binder *b, const Tensor *from) {
+    Tensor t = *from;
+    int64_t bytes = type_info[t.type].bytes, last;
+    bool fits = true;
+    t.size = arena_new_n(b->to->arena, const Affine *, t.rank);
+    t.origin = arena_new_n(b->to->arena, const Affine *, t.rank);
+    for (int d = 0; d < t.rank; d++) {
+        int64_t size = bind_number(b, from->size[d], t.range, &t.size[d]);
+        int64_t origin = bind_number(b, from->origin[d], t.range, &t.origin[d]);
+        if (size < 0) {
+            diag_report(b->diags, t.range, DIAG_BIND_EXTENT_NEGATIVE, d + 1, t.name,
+                        show(b, from->size[d]), (long long)size,
+                        show_values(b, from->size[d], NULL));
+            b->ok = false;
+            size = 0;
+        }
+        fits = fits && checked_mul(bytes, max_i64(size, 1), &bytes) &&
+               checked_add(origin, size, &last);
+    }
+    if (!fits) {
+        diag_report(b->diags, t.range, DIAG_BIND_TENSOR_OVERFLOW, t.name);
+        b->ok = false;
+    }
+    vec_push(b->to->arena, &b->to->tensors, t);
+}
+
+static void bind_iter(Binder *b, const Iter *from, Iter *to, Range stmt) {
+    Range range = from->range.to ? from->range : stmt;
+    int64_t lo = bind_number(b, from->lo, range, &to->lo);
+    int64_t hi = bind_number(b, from->hi, range, &to->hi), extent;
+    if (hi < lo) {
+        diag_report(b->diags, range, DIAG_BIND_RANGE_EMPTY, from->name, show(b, from->lo),
+                    from->name, show(b, from->hi), (long long)lo, from->name, (long long)hi,
+                    show_values(b, from->lo, from->hi));
+        b->ok = false;
+    } else if (!checked_sub(hi, lo, &extent)) {
+        fail_overflow(b, range);
+    }
+}
+
+static void bind_stmt(Binder *b, const Stmt *from) {
+    Program *p = b->to;
+    Stmt *to = program_stmt(p, from->range);
+    *to = *from;
+    to->iter = arena_copy(p->arena, from->iter, (size_t)from->niters * sizeof(Iter));
+    for (int i = 0; i < from->niters; i++) bind_iter(b, &from->iter[i], &to->iter[i], from->range);
+    to->write = access_subst(p->exprs, from->write, &b->subst);
+    to->value = expr_subst(p->exprs, from->value, &b->subst);
+    to->constraint = arena_new_n(p->arena, const Affine *, from->nconstraints);
+    for (int c = 0; c < from->nconstraints; c++)
+        to->constraint[c] = affine_subst(p->exprs, from->constraint[c], &b->subst);
+    if (p->exprs->overflow) fail_overflow(b, from->range);
+    if (p->exprs->too_large) diag_report(b->diags, from->range, DIAG_PROGRAM_TOO_LARGE);
+    b->ok &= !p->exprs->overflow && !p->exprs->too_large;
+    p->exprs->overflow = p->exprs->too_large = false;
+}
+
+// --- All of it
+// --------------------------------------------------------------------------------------------
+
+static Program *bound_shell(Arena *arena, const Program *p) {
+    Program *q = arena_new(arena, Program);
+    q->arena = arena;
+    q->exprs = arena_new(arena, Exprs);
+    exprs_init(q->exprs, arena);
+    q->names = p->names;
+    q->name = p->name;
+    q->source = p->source;
+    q->ninputs = p->ninputs;
+    q->noutputs = p->noutputs;
+    q->bound = true;
+    vec_reserve(arena, &q->tensors, p->tensors.n);
+    vec_reserve(arena, &q->stmts, p->stmts.n);
+    return q;
+}
+
+Program *program_bind(Arena *arena, const Program *p, const int64_t *values, DiagList *diags) {
+    const Source *outer = diags->source;
+    if (p->source) diags->source = p->source;
+    Program *q = bound_shell(arena, p);
+    Binder b = {.from = p, .to = q, .values = values, .diags = diags, .ok = true};
+    const Affine **params = arena_new_n(arena, const Affine *, p->params.n);
+    for (int i = 0; i < p->params.n; i++) params[i] = affine_const(q->exprs, values[i]);
+    b.subst = (Subst){.params = params, .import = true};
+    for (int i = 0; i < p->params.n; i++) check_param(&b, &p->params.at[i], values[i]);
+    bool sane = b.ok;
+    for (int i = 0; i < p->requires.n && sane; i++) check_require(&b, &p->requires.at[i]);
+    for (int i = 0; i < p->tensors.n && b.ok; i++) bind_tensor(&b, &p->tensors.at[i]);
+    for (int i = 0; i < p->stmts.n && b.ok; i++) bind_stmt(&b, &p->stmts.at[i]);
+    if (b.ok) b.ok = program_check(arena, q, diags);
+    diags->source = outer;
+    return b.ok ? q : NULL;
+}

@@ -1,0 +1,695 @@
+// Checks of a bound Program's statements.
+//
+// Everything asks one question: is there an instance, or a pair of instances, where something bad
+// happens? Answers come from three methods, cheapest first:
+//
+//   intervals    bounds of an affine over the box, the box first tightened by what constraints and
+//   guards say
+//                (Facts: affines known to be >= 0 wherever the access is performed)
+//   corners      a linear subscript is extreme at a corner of the box; if that instance exists, it
+//   is the culprit enumeration  all instances, when there are at most MAX_POINTS of them
+//
+// A subscript that none of them decides is left to run time (Stmt.unproven). '=' and in-place
+// statements are about pairs of instances that meet in one element, found with a hash table from
+// elements to writers; undecided there means refused.
+#include "program/check.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+enum { MAX_POINTS = 1 << 16, MAX_FACTS = 32 };
+
+// A condition that decides whether a read is performed: `cond` must have come out as `holds`.
+typedef struct Guard {
+    const Expr *cond;
+    bool holds;
+    const struct Guard *up;
+} Guard;
+
+typedef struct Box {
+    int n;
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // inclusive
+} Box;
+
+typedef struct Facts {
+    const Affine *at[MAX_FACTS];
+    int n;
+    bool whole; // they say all that the guards say
+} Facts;
+
+typedef struct Checker {
+    Arena *scratch;
+    Program *p;
+    Stmt *st;
+    Box box;
+    DiagList *diags;
+    bool ok;
+} Checker;
+
+// --- Boxes
+// ------------------------------------------------------------------------------------------------
+
+static bool box_empty(const Box *b) {
+    for (int i = 0; i < b->n; i++)
+        if (b->lo[i] > b->hi[i]) return true;
+    return false;
+}
+
+// The number of points, or MAX_POINTS + 1 when there are more.
+static int64_t box_points(const Box *b) {
+    int64_t n = 1;
+    if (box_empty(b)) return 0;
+    for (int i = 0; i < b->n; i++)
+        if (!checked_mul(n, b->hi[i] - b->lo[i] + 1, &n) || n > MAX_POINTS) return MAX_POINTS + 1;
+    return n;
+}
+
+static bool box_next(const Box *b, int64_t *at) {
+    for (int i = b->n - 1; i >= 0; i--) {
+        if (at[i]++ < b->hi[i]) return true;
+        at[i] = b->lo[i];
+    }
+    return false;
+}
+
+static void box_point(const Box *b, int64_t number, int64_t *at) {
+    for (int i = b->n - 1; i >= 0; i--) {
+        int64_t extent = b->hi[i] - b->lo[i] + 1;
+        at[i] = b->lo[i] + number % extent;
+        number /= extent;
+    }
+}
+
+// A part of the box, at its low corner, with at most MAX_POINTS points.
+static Box box_sample(const Box *b) {
+    for (int64_t side = MAX_POINTS;; side /= 2) {
+        Box s = *b;
+        for (int i = 0; i < s.n; i++) s.hi[i] = min_i64(s.hi[i], s.lo[i] + side - 1);
+        if (side == 1 || box_points(&s) <= MAX_POINTS) return s;
+    }
+}
+
+// --- Facts
+// ------------------------------------------------------------------------------------------------
+
+// The expression as an affine when it is integer arithmetic on indices that cannot wrap in the box.
+static const Affine *as_affine(const Checker *c, const Expr *e) {
+    Exprs *x = c->p->exprs;
+    const Affine *a = NULL, *b = NULL, *r = NULL;
+    if (!type_is_integer(e->type)) return NULL;
+    if (e->kind == EXPR_CONST) return e->type == TYPE_U64 ? NULL : affine_const(x, e->value.i);
+    if (e->kind == EXPR_INDEX) return e->index->has_read ? NULL : e->index;
+    if (e->kind != EXPR_OP || e->n > 2) return NULL;
+    if (!(a = as_affine(c, e->arg[0]))) return NULL;
+    if (e->n == 2 && !(b = as_affine(c, e->arg[1]))) return NULL;
+    switch (e->op) {
+    case OP_ADD: r = affine_add(x, a, b); break;
+    case OP_SUB: r = affine_sub(x, a, b); break;
+    case OP_MUL: r = affine_mul(x, a, b); break;
+    case OP_DIV: r = affine_div(x, a, b); break;
+    case OP_MOD: r = affine_mod(x, a, b); break;
+    case OP_MIN: r = affine_min(x, a, b); break;
+    case OP_MAX: r = affine_max(x, a, b); break;
+    case OP_NEG: r = affine_scale(x, a, -1); break;
+    case OP_CAST: r = a; break;
+    default: return NULL;
+    }
+    int64_t min, max;
+    bool sound = !x->overflow && !x->too_large &&
+                 affine_bounds(r, c->box.lo, c->box.hi, &min, &max) && e->type != TYPE_U64 &&
+                 type_round(e->type, (Value){.i = min}).i == min &&
+                 type_round(e->type, (Value){.i = max}).i == max;
+    x->overflow = x->too_large = false;
+    return sound ? r : NULL;
+}
+
+static void add_fact(const Checker *c, Facts *f, const Affine *a) {
+    if (c->p->exprs->overflow || f->n == MAX_FACTS)
+        f->whole = c->p->exprs->overflow = false;
+    else
+        f->at[f->n++] = a;
+}
+
+// a < b (strict) or a <= b
+static void add_order(const Checker *c, Facts *f, const Affine *a, const Affine *b, bool strict) {
+    add_fact(c, f, affine_add_const(c->p->exprs, affine_sub(c->p->exprs, b, a), -(int64_t)strict));
+}
+
+static void learn_compare(const Checker *c, Facts *f, const Expr *e, bool holds) {
+    const Affine *a = as_affine(c, e->arg[0]), *b = as_affine(c, e->arg[1]);
+    if (!a || !b) {
+        f->whole = false;
+        return;
+    }
+    switch (e->op) {
+    case OP_LT: holds ? add_order(c, f, a, b, true) : add_order(c, f, b, a, false); break;
+    case OP_LE: holds ? add_order(c, f, a, b, false) : add_order(c, f, b, a, true); break;
+    case OP_GT: holds ? add_order(c, f, b, a, true) : add_order(c, f, a, b, false); break;
+    case OP_GE: holds ? add_order(c, f, b, a, false) : add_order(c, f, a, b, true); break;
+    default:
+        if ((e->op == OP_EQ) == holds) {
+            add_order(c, f, a, b, false);
+            add_order(c, f, b, a, false);
+        } else {
+            f->whole = false;
+        }
+    }
+}
+
+static void learn(const Checker *c, Facts *f, const Expr *e, bool holds) {
+    if (e->kind != EXPR_OP)
+        f->whole = false;
+    else if (e->op == OP_NOT)
+        learn(c, f, e->arg[0], !holds);
+    else if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds))
+        learn(c, f, e->arg[0], holds), learn(c, f, e->arg[1], holds);
+    else if (op_info[e->op].class == OP_COMPARE)
+        learn_compare(c, f, e, holds);
+    else
+        f->whole = false;
+}
+
+static void gather_facts(const Checker *c, const Guard *guards, Facts *f) {
+    f->n = 0;
+    f->whole = true;
+    for (int i = 0; i < c->st->nconstraints; i++) add_fact(c, f, c->st->constraint[i]);
+    for (const Guard *g = guards; g; g = g->up) learn(c, f, g->cond, g->holds);
+}
+
+// Moves the bounds of iterator t.index to what  t.coef·iterator + rest >= 0  leaves, rest <= max.
+static bool tighten_one(Box *b, Term t, int64_t max) {
+    int i = t.atom->index;
+    int64_t k = t.coef, old_lo = b->lo[i], old_hi = b->hi[i];
+    if (k == INT64_MIN || max == INT64_MIN) return false;
+    if (k > 0)
+        b->lo[i] = max_i64(old_lo, ceil_div(-max, k));
+    else
+        b->hi[i] = min_i64(old_hi, floor_div(max, -k));
+    return b->lo[i] != old_lo || b->hi[i] != old_hi;
+}
+
+static void tighten(Box *b, const Facts *f) {
+    bool changed = true;
+    for (int round = 0; changed && round < 4; round++) {
+        changed = false;
+        for (int k = 0; k < f->n && !box_empty(b); k++) {
+            const Affine *a = f->at[k];
+            int64_t min, max, rest;
+            if (!affine_bounds(a, b->lo, b->hi, &min, &max)) continue;
+            for (int i = 0; i < a->n; i++) {
+                Term t = a->term[i];
+                if (t.atom->kind != ATOM_ITER) continue;
+                int64_t at = t.coef > 0 ? b->hi[t.atom->index] : b->lo[t.atom->index], part;
+                if (!checked_mul(t.coef, at, &part) || !checked_sub(max, part, &rest)) continue;
+                changed |= tighten_one(b, t, rest);
+                if (box_empty(b) || !affine_bounds(a, b->lo, b->hi, &min, &max)) break;
+            }
+        }
+    }
+}
+
+static bool never_negative(const Affine *a, const Box *b) {
+    int64_t min, max;
+    return affine_bounds(a, b->lo, b->hi, &min, &max) && min >= 0;
+}
+
+// a >= 0 wherever the facts hold: by its bounds, or because it is at least one of the facts.
+static bool proven(const Checker *c, const Affine *a, const Facts *f, const Box *tight) {
+    if (never_negative(a, tight)) return true;
+    bool yes = false;
+    for (int k = 0; k < f->n && !yes; k++)
+        yes = never_negative(affine_sub(c->p->exprs, a, f->at[k]), tight) && !c->p->exprs->overflow;
+    c->p->exprs->overflow = c->p->exprs->too_large = false;
+    return yes;
+}
+
+// --- Instances
+// --------------------------------------------------------------------------------------------
+
+typedef enum Exists { NO, MAYBE, YES } Exists;
+
+// Whether the instance exists and performs what the guards guard. MAYBE: that depends on data.
+static Exists performed(const Checker *c, const Guard *guards, const int64_t *at) {
+    Exists answer = YES;
+    for (int i = 0; i < c->st->nconstraints; i++) {
+        int64_t v;
+        if (!affine_eval(c->st->constraint[i], at, NULL, NULL, NULL, &v) || v < 0) return NO;
+    }
+    for (const Guard *g = guards; g; g = g->up) {
+        Value v;
+        if (!expr_eval(g->cond, at, &v))
+            answer = MAYBE;
+        else if ((v.i != 0) != g->holds)
+            return NO;
+    }
+    return answer;
+}
+
+static const char *show_instance(const Checker *c, const int64_t *at, const char *before) {
+    Text t = {.arena = c->diags->arena};
+    for (int i = 0; i < c->st->niters; i++)
+        text_printf(&t, "%s%s = %lld", i ? ", " : before, c->st->iter[i].name, (long long)at[i]);
+    return text_str(&t);
+}
+
+static const char *show_affine(const Checker *c, const Affine *a) {
+    Name *iters = arena_new_n(c->diags->arena, Name, c->st->niters);
+    Name *tensors = arena_new_n(c->diags->arena, Name, c->p->tensors.n);
+    for (int i = 0; i < c->st->niters; i++) iters[i] = c->st->iter[i].name;
+    for (int i = 0; i < c->p->tensors.n; i++) tensors[i] = c->p->tensors.at[i].name;
+    Text t = {.arena = c->diags->arena};
+    affine_print(&t, a, &(PrintNames){.iters = iters, .tensors = tensors});
+    return text_str(&t);
+}
+
+// --- Subscripts stay inside
+// -------------------------------------------------------------------------------
+
+static void report_outside(Checker *c, const Access *a, int d, const int64_t *at) {
+    const Tensor *t = &c->p->tensors.at[a->tensor];
+    int64_t v = 0, first = tensor_origin(t, d);
+    if (!affine_eval(a->sub[d], at, NULL, NULL, NULL, &v)) {
+        diag_report(c->diags, c->st->range, DIAG_PROGRAM_OVERFLOW);
+    } else {
+        Diag *diag =
+            diag_report(c->diags, c->st->range, DIAG_CHECK_OUTSIDE, d + 1, t->name,
+                        show_affine(c, a->sub[d]), (long long)v, show_instance(c, at, " at "),
+                        (long long)first, (long long)(first + tensor_size(t, d)));
+        diag_note(c->diags, diag, (Range){0, 0}, DIAG_CHECK_OUTSIDE_NOTE);
+    }
+    c->ok = false;
+}
+
+static bool outside(const Checker *c, const Access *a, int d, const int64_t *at) {
+    const Tensor *t = &c->p->tensors.at[a->tensor];
+    int64_t v;
+    if (!affine_eval(a->sub[d], at, NULL, NULL, NULL, &v)) return true;
+    return v < tensor_origin(t, d) || v >= tensor_origin(t, d) + tensor_size(t, d);
+}
+
+// The corner of the box where a linear subscript is smallest or largest.
+static void corner(const Box *b, const Affine *a, bool largest, int64_t *at) {
+    for (int i = 0; i < b->n; i++) {
+        int64_t k = affine_coef(a, i);
+        at[i] = k == 0 || (k > 0) != largest ? b->lo[i] : b->hi[i];
+    }
+}
+
+static bool corner_outside(Checker *c, const Access *a, int d, const Guard *guards,
+                           const Box *tight) {
+    if (!a->sub[d]->linear) return false;
+    for (int largest = 0; largest < 2; largest++) {
+        int64_t at[PROGRAM_MAX_ITERS];
+        corner(tight, a->sub[d], largest, at);
+        if (!outside(c, a, d, at) || performed(c, guards, at) != YES) continue;
+        report_outside(c, a, d, at);
+        return true;
+    }
+    return false;
+}
+
+// Looks at every instance in the box.
+static void enumerate_outside(Checker *c, const Access *a, int d, const Guard *guards,
+                              const Box *b) {
+    int64_t at[PROGRAM_MAX_ITERS];
+    memcpy(at, b->lo, sizeof at);
+    do {
+        if (!outside(c, a, d, at)) continue;
+        Exists e = performed(c, guards, at);
+        if (e == YES) {
+            report_outside(c, a, d, at);
+            return;
+        }
+        if (e == MAYBE) c->st->unproven = true;
+    } while (box_next(b, at));
+}
+
+static void check_subscript(Checker *c, const Access *a, int d, const Guard *guards, const Box *b) {
+    const Tensor *t = &c->p->tensors.at[a->tensor];
+    const Affine *sub = a->sub[d];
+    if (sub->has_read) return; // a gather: checked when it runs
+    int64_t min, max, first = tensor_origin(t, d), last = first + tensor_size(t, d) - 1;
+    if (affine_bounds(sub, b->lo, b->hi, &min, &max) && min >= first && max <= last) return;
+    Exprs *x = c->p->exprs;
+    Facts f;
+    Box tight = *b;
+    gather_facts(c, guards, &f);
+    tighten(&tight, &f);
+    if (box_empty(&tight)) return;
+    const Affine *above = affine_add_const(x, sub, -first);
+    const Affine *below = affine_add_const(x, affine_scale(x, sub, -1), last);
+    if (!x->overflow && proven(c, above, &f, &tight) && proven(c, below, &f, &tight)) return;
+    x->overflow = false;
+    if (corner_outside(c, a, d, guards, &tight)) return;
+    if (box_points(&tight) <= MAX_POINTS)
+        enumerate_outside(c, a, d, guards, &tight);
+    else
+        c->st->unproven = true;
+}
+
+static void check_affine(Checker *c, const Affine *a, const Guard *guards, const Box *b);
+
+static void check_access(Checker *c, const Access *a, const Guard *guards, const Box *b) {
+    for (int d = 0; d < a->rank; d++) {
+        check_affine(c, a->sub[d], guards, b);
+        check_subscript(c, a, d, guards, b);
+    }
+}
+
+// The reads inside a subscript.
+static void check_affine(Checker *c, const Affine *a, const Guard *guards, const Box *b) {
+    if (!a->has_read) return;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_READ) check_access(c, t->read, guards, b);
+        if (t->a) check_affine(c, t->a, guards, b), check_affine(c, t->b, guards, b);
+    }
+}
+
+typedef void Visit(Checker *c, const Expr *leaf, const Guard *guards);
+
+// Calls fn on the READ and INDEX leaves of an expression with the guards they stand under.
+static void visit(Checker *c, const Expr *e, const Guard *guards, Visit *fn) {
+    if (e->kind == EXPR_READ || e->kind == EXPR_INDEX) fn(c, e, guards);
+    if (e->kind != EXPR_OP) return;
+    bool lazy = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR;
+    visit(c, e->arg[0], guards, fn);
+    for (int i = 1; i < e->n; i++) {
+        Guard g = {e->arg[0], e->op == OP_SELECT ? i == 1 : e->op == OP_AND, guards};
+        visit(c, e->arg[i], lazy ? &g : guards, fn);
+    }
+}
+
+static void check_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
+    if (leaf->kind == EXPR_READ)
+        check_access(c, leaf->access, guards, &c->box);
+    else
+        check_affine(c, leaf->index, guards, &c->box);
+}
+
+// `init` sets elements for every point of the iterators on the left, even where reductions are
+// empty and whatever the constraints say.
+static void check_write(Checker *c) {
+    Box b = c->box;
+    Stmt *st = c->st;
+    for (int i = 0; i < b.n && st->init; i++)
+        if (st->iter[i].reduction) b.lo[i] = b.hi[i] = iter_lo(&st->iter[i]);
+    if (box_empty(&b)) return;
+    int constraints = st->nconstraints;
+    if (st->init) st->nconstraints = 0;
+    check_access(c, st->write, NULL, &b);
+    st->nconstraints = constraints;
+}
+
+// --- Meeting in one element
+// -------------------------------------------------------------------------------
+
+// From elements (by their row-major number) to the first instance that writes them.
+typedef struct Writers {
+    int64_t *element; // -1: free
+    int64_t *instance;
+    uint64_t mask;
+} Writers;
+
+static Writers writers_new(Arena *scratch, int64_t points) {
+    uint64_t cap = 16;
+    while (cap < 2 * (uint64_t)points) cap *= 2;
+    Writers w = {arena_new_n(scratch, int64_t, cap), arena_new_n(scratch, int64_t, cap), cap - 1};
+    memset(w.element, 0xff, cap * sizeof *w.element);
+    return w;
+}
+
+static uint64_t writers_slot(const Writers *w, int64_t element) {
+    uint64_t at = hash_mix(0, (uint64_t)element) & w->mask;
+    while (w->element[at] != element && w->element[at] != -1) at = (at + 1) & w->mask;
+    return at;
+}
+
+// The number of the element accessed, or -1 when it is none.
+static int64_t element_of(const Checker *c, const Access *a, const int64_t *at) {
+    const Tensor *t = &c->p->tensors.at[a->tensor];
+    int64_t n = 0, v;
+    for (int d = 0; d < a->rank; d++) {
+        if (!affine_eval(a->sub[d], at, NULL, NULL, NULL, &v)) return -1;
+        v -= tensor_origin(t, d);
+        if (v < 0 || v >= tensor_size(t, d)) return -1;
+        n = n * tensor_size(t, d) + v;
+    }
+    return n;
+}
+
+static const char *show_element(const Checker *c, const Access *a, const int64_t *at) {
+    Text t = {.arena = c->diags->arena};
+    text_printf(&t, "%s[", c->p->tensors.at[a->tensor].name);
+    for (int d = 0; d < a->rank; d++) {
+        int64_t v = 0;
+        (void)affine_eval(a->sub[d], at, NULL, NULL, NULL, &v);
+        text_printf(&t, "%s%lld", d ? ", " : "", (long long)v);
+    }
+    text_char(&t, ']');
+    return text_str(&t);
+}
+
+// Finds two instances, q the first of them, that write one element.
+static bool find_double_write(const Checker *c, const Box *b, int64_t *p, int64_t *q) {
+    Writers w = writers_new(c->scratch, box_points(b));
+    int64_t number = 0;
+    memcpy(p, b->lo, sizeof b->lo);
+    do {
+        if (performed(c, NULL, p) == NO) continue;
+        int64_t e = element_of(c, c->st->write, p);
+        uint64_t slot = writers_slot(&w, e);
+        if (e >= 0 && w.element[slot] == e) {
+            box_point(b, w.instance[slot], q);
+            return true;
+        }
+        w.element[slot] = e;
+        w.instance[slot] = number;
+    } while (number++, box_next(b, p));
+    return false;
+}
+
+// Finds an instance p that reads (under the guards) an element, not its own, that instance q
+// writes.
+static bool find_conflict(const Checker *c, const Box *b, const Access *read, const Guard *guards,
+                          int64_t *p, int64_t *q) {
+    Writers w = writers_new(c->scratch, box_points(b));
+    int64_t number = 0;
+    memcpy(q, b->lo, sizeof b->lo);
+    do {
+        int64_t e = performed(c, NULL, q) == NO ? -1 : element_of(c, c->st->write, q);
+        uint64_t slot = writers_slot(&w, e);
+        if (e < 0 || w.element[slot] == e) continue;
+        w.element[slot] = e;
+        w.instance[slot] = number;
+    } while (number++, box_next(b, q));
+    memcpy(p, b->lo, sizeof b->lo);
+    do {
+        int64_t e = element_of(c, read, p);
+        if (e < 0 || e == element_of(c, c->st->write, p)) continue;
+        uint64_t slot = writers_slot(&w, e);
+        if (w.element[slot] != e || performed(c, guards, p) == NO) continue;
+        box_point(b, w.instance[slot], q);
+        return true;
+    } while (box_next(b, p));
+    return false;
+}
+
+// --- '=' writes each element once
+// -------------------------------------------------------------------------
+
+// In Σ c·i over unknown iterators, |c_1| < |c_2| < ... such that each step is larger than all that
+// the smaller ones can reach: the sum determines them all.
+static bool mixed_radix(const Box *b, const Affine *a, const bool *known) {
+    bool done[PROGRAM_MAX_ITERS];
+    memcpy(done, known, sizeof done);
+    int64_t reach = 0;
+    for (;;) {
+        int best = -1;
+        int64_t least = INT64_MAX;
+        for (int i = 0; i < b->n; i++) {
+            int64_t k = affine_coef(a, i), size = k < 0 ? -k : k;
+            if (k == 0 || done[i] || k == INT64_MIN || size > least) continue;
+            least = size;
+            best = i;
+        }
+        if (best < 0) return true;
+        if (least <= reach || !checked_fma(least, b->hi[best] - b->lo[best], &reach)) return false;
+        done[best] = true;
+    }
+}
+
+// The dividend a when the access has both floor(a/k) and a%k as subscripts: together they determine
+// it.
+static const Affine *split_dividend(const Access *w, int d) {
+    const Affine *s = w->sub[d];
+    if (s->n != 1 || s->constant || s->term[0].coef != 1 || s->term[0].atom->kind != ATOM_DIV)
+        return NULL;
+    const Atom *div = s->term[0].atom;
+    for (int e = 0; e < w->rank; e++) {
+        const Affine *r = w->sub[e];
+        const Atom *mod =
+            r->n == 1 && !r->constant && r->term[0].coef == 1 ? r->term[0].atom : NULL;
+        if (mod && mod->kind == ATOM_MOD && mod->a == div->a && mod->b == div->b) return div->a;
+    }
+    return NULL;
+}
+
+// Whether the written element determines the instance, by solving for one subscript after the
+// other.
+static bool write_determines(const Box *b, const Access *w) {
+    bool known[PROGRAM_MAX_ITERS] = {false}, changed = true, all = true;
+    for (int i = 0; i < b->n; i++) known[i] = b->lo[i] >= b->hi[i];
+    while (changed) {
+        changed = false;
+        for (int d = 0; d < w->rank; d++) {
+            const Affine *a = w->sub[d]->linear ? w->sub[d] : split_dividend(w, d);
+            if (!a || !a->linear || !mixed_radix(b, a, known)) continue;
+            for (int i = 0; i < b->n; i++) {
+                bool found = !known[i] && affine_coef(a, i) != 0;
+                known[i] |= found;
+                changed |= found;
+            }
+        }
+    }
+    for (int i = 0; i < b->n; i++) all &= known[i];
+    return all;
+}
+
+static void check_once(Checker *c) {
+    if (c->st->op != REDUCE_ASSIGN || write_determines(&c->box, c->st->write)) return;
+    Name tensor = c->p->tensors.at[c->st->write->tensor].name;
+    bool all = box_points(&c->box) <= MAX_POINTS;
+    Box b = all ? c->box : box_sample(&c->box);
+    int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
+    ArenaMark mark = arena_mark(c->scratch);
+    bool twice = find_double_write(c, &b, p, q);
+    arena_release(c->scratch, mark);
+    if (twice)
+        diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, show_instance(c, q, ""),
+                    show_instance(c, p, ""), show_element(c, c->st->write, p));
+    else if (!all)
+        diag_report(c->diags, c->st->range, DIAG_CHECK_ONCE_UNPROVEN, tensor);
+    c->ok &= all && !twice;
+}
+
+// --- In-place statements
+// ----------------------------------------------------------------------------------
+
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = b == -1 ? 0 : a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+// No two instances make the two linear subscripts equal: their difference is never a multiple of
+// the gcd.
+static bool never_equal(const Affine *a, const Affine *b) {
+    int64_t g = 0, d;
+    if (!a->linear || !b->linear || !checked_sub(a->constant, b->constant, &d)) return false;
+    for (int i = 0; i < a->n; i++) g = gcd(g, a->term[i].coef);
+    for (int i = 0; i < b->n; i++) g = gcd(g, b->term[i].coef);
+    return g == 0 ? d != 0 : g != -1 && d % g != 0;
+}
+
+static bool disjoint(const Checker *c, const Access *read, const Guard *guards) {
+    const Access *write = c->st->write;
+    Facts f;
+    Box rb = c->box, wb = c->box;
+    gather_facts(c, NULL, &f);
+    tighten(&wb, &f);
+    gather_facts(c, guards, &f);
+    tighten(&rb, &f);
+    if (box_empty(&rb) || box_empty(&wb)) return true;
+    for (int d = 0; d < read->rank; d++) {
+        int64_t rmin, rmax, wmin, wmax;
+        if (never_equal(read->sub[d], write->sub[d])) return true;
+        if (affine_bounds(read->sub[d], rb.lo, rb.hi, &rmin, &rmax) &&
+            affine_bounds(write->sub[d], wb.lo, wb.hi, &wmin, &wmax) &&
+            (rmax < wmin || wmax < rmin))
+            return true;
+    }
+    return false;
+}
+
+static void check_in_place(Checker *c, const Access *read, const Guard *guards) {
+    const Access *write = c->st->write;
+    if (!c->ok || read->tensor != write->tensor || read == write) return;
+    Name tensor = c->p->tensors.at[write->tensor].name;
+    Diag *d = NULL;
+    if (read->has_read || write->has_read) {
+        d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE_COMPUTED, tensor);
+    } else if (!disjoint(c, read, guards)) {
+        bool all = box_points(&c->box) <= MAX_POINTS;
+        Box b = all ? c->box : box_sample(&c->box);
+        int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
+        ArenaMark mark = arena_mark(c->scratch);
+        bool conflict = find_conflict(c, &b, read, guards, p, q);
+        arena_release(c->scratch, mark);
+        if (conflict)
+            d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE, tensor,
+                            show_instance(c, p, ""), show_element(c, read, p),
+                            show_instance(c, q, ""));
+        else if (!all)
+            d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE_UNPROVEN, tensor);
+    }
+    if (!d) return;
+    diag_note(c->diags, d, (Range){0, 0}, DIAG_CHECK_IN_PLACE_NOTE);
+    c->ok = false;
+}
+
+// Reads inside subscripts: an index tensor that is written while it directs reads or writes.
+static void in_place_affine(Checker *c, const Affine *a, const Guard *guards) {
+    for (int i = 0; i < a->n && a->has_read; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->a) in_place_affine(c, t->a, guards), in_place_affine(c, t->b, guards);
+        if (t->kind != ATOM_READ) continue;
+        check_in_place(c, t->read, guards);
+        for (int d = 0; d < t->read->rank; d++) in_place_affine(c, t->read->sub[d], guards);
+    }
+}
+
+static void in_place_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
+    if (leaf->kind == EXPR_INDEX) {
+        in_place_affine(c, leaf->index, guards);
+        return;
+    }
+    check_in_place(c, leaf->access, guards);
+    for (int d = 0; d < leaf->access->rank; d++) in_place_affine(c, leaf->access->sub[d], guards);
+}
+
+// --- All of it
+// --------------------------------------------------------------------------------------------
+
+static void check_stmt(Checker *c) {
+    Stmt *st = c->st;
+    c->box.n = st->niters;
+    for (int i = 0; i < st->niters; i++) {
+        c->box.lo[i] = iter_lo(&st->iter[i]);
+        c->box.hi[i] = iter_hi(&st->iter[i]) - 1;
+    }
+    check_write(c);
+    if (box_empty(&c->box)) return;
+    visit(c, st->value, NULL, check_leaf);
+    if (!c->ok) return;
+    check_once(c);
+    visit(c, st->value, NULL, in_place_leaf);
+    for (int d = 0; d < st->write->rank; d++) in_place_affine(c, st->write->sub[d], NULL);
+}
+
+bool program_check(Arena *scratch, Program *p, DiagList *diags) {
+    Checker *c = arena_new(scratch, Checker);
+    *c = (Checker){.scratch = scratch, .p = p, .diags = diags, .ok = true};
+    for (int s = 0; s < p->stmts.n; s++) {
+        bool before = c->ok;
+        c->st = &p->stmts.at[s];
+        c->ok = true;
+        check_stmt(c);
+        c->ok &= before;
+    }
+    return c->ok;
+}
