@@ -194,10 +194,10 @@ static void add_constraints(Lower *l, Item *guard) {
     const Item *leaf = guard->child.at[0];
     if (leaf->role == LEAF_INIT) return;
     Emit e = {l, leaf->inst};
+    Subst with = {.iters = leaf->iter, .map = map_access, .user = &e};
     const Stmt *s = leaf->inst->info->s;
     for (int c = 0; c < s->nconstraints; c++) {
-        const Affine *a =
-            affine_substitute_map(l->x, s->constraint[c], leaf->iter, NULL, map_access, &e);
+        const Affine *a = affine_subst(l->x, s->constraint[c], &with);
         int64_t min, max;
         if (affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0) continue;
         vec_push(l->arena, &guard->constraint, a);
