@@ -256,19 +256,15 @@ static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, co
     return true;
 }
 
-static bool has_choice(const Affine *a) {
-    for (int i = 0; i < a->n; i++)
-        if (a->term[i].atom->kind == ATOM_MIN || a->term[i].atom->kind == ATOM_MAX) return true;
-    return false;
-}
-
-// hi - lo, as min(11, N) rather than 11 - max(0, 11 - N).
+// hi - lo; as min(11, N), not 11 - max(0, 11 - N), when something cancels.
 static const Affine *extent(Infer *in, const Affine *lo, const Affine *hi) {
     Exprs *x = in->x;
     const Atom *t = lo->n == 1 && lo->term[0].coef == 1 ? lo->term[0].atom : NULL;
-    if (!t || t->kind != ATOM_MAX || has_choice(hi)) return affine_sub(x, hi, lo);
+    if (!t || t->kind != ATOM_MAX) return affine_sub(x, hi, lo);
     const Affine *end = affine_add_const(x, hi, -lo->constant);
-    return affine_min(x, affine_sub(x, end, t->a), affine_sub(x, end, t->b));
+    const Affine *a = affine_sub(x, end, t->a), *b = affine_sub(x, end, t->b);
+    if (a->n + b->n > hi->n + 1) return affine_sub(x, hi, lo);
+    return affine_min(x, a, b);
 }
 
 static bool range_dimension(Infer *in, int t, int d) {
@@ -326,7 +322,8 @@ static void solve_together(Infer *in, int t) {
 
 static bool complete(Infer *in, Work *w) {
     if (!w->unknown) return true;
-    if (!w->tainted) infer_report_unknown(in, w);
+    bool overflow = in->x->overflow || in->x->too_large; // reported at the end
+    if (!w->tainted && !overflow) infer_report_unknown(in, w);
     in->failed = true;
     return false;
 }
@@ -473,7 +470,8 @@ bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
     solve_all(&in);
     for (int s = 0; s < p->stmts.n; s++) {
         Work *w = &in.work[s];
-        if (!w->set_up || w->unknown || w->tainted) continue;
+        bool overflow = p->exprs->overflow || p->exprs->too_large;
+        if (!w->set_up || w->unknown || w->tainted || overflow) continue;
         write_ranges(w);
         add_cons(&in, w, true);
         infer_check_ranges(&in, w);

@@ -142,14 +142,17 @@ static bool prove_without(Prover *pr, const Lin *l, int at, const Affine *instea
     return prove(pr, &m, depth);
 }
 
-// l - k*fact, k the least that leaves no negative (or, of a parameter without limit, no) term in
-// `atom`.
-static bool prove_with(Prover *pr, const Lin *l, Term bad, const Affine *fact, int depth) {
+// l - k*fact, with k > 0 chosen to get rid of `term`, or of its negative part.
+static bool prove_with(Prover *pr, const Lin *l, Term term, const Affine *fact, int depth) {
     for (int i = 0; i < fact->n; i++) {
         int64_t d = fact->term[i].coef;
-        if (fact->term[i].atom != bad.atom || (d < 0) != (bad.coef < 0)) continue;
-        if (bad.coef > 0 && bad.coef % d != 0) return false;
-        int64_t k = bad.coef / d + (bad.coef % d != 0);
+        if (fact->term[i].atom != term.atom) continue;
+        if ((d < 0) != (term.coef < 0) || d == INT64_MIN) return false;
+        int64_t k = term.coef / d;
+        if (term.coef < 0)
+            k += term.coef % d != 0;
+        else if (k == 0)
+            return false;
         Lin m = *l;
         lin_add(&m, fact, -k);
         return prove(pr, &m, depth);
@@ -157,22 +160,27 @@ static bool prove_with(Prover *pr, const Lin *l, Term bad, const Affine *fact, i
     return false;
 }
 
-static bool prove_by_facts(Prover *pr, const Lin *l, int depth) {
+static bool prove_with_any(Prover *pr, const Lin *l, Term term, int depth) {
     Infer *in = pr->in;
-    for (int i = 0; i < l->n; i++) {
-        int64_t v;
-        if (limit_atom(pr, l->term[i].atom, l->term[i].coef < 0, &v)) continue;
-        Term bad = l->term[i];
-        for (int f = 0; f < in->known.n; f++)
-            if (prove_with(pr, l, bad, in->known.at[f], depth)) return true;
-        if (!pr->w) return false;
-        for (int f = 0; f < in->assumed.n; f++)
-            if (prove_with(pr, l, bad, in->assumed.at[f], depth)) return true;
-        int n = in->p->requires.n;
-        for (int f = n > RECENT_REQUIRES ? n - RECENT_REQUIRES : 0; f < n; f++)
-            if (prove_with(pr, l, bad, in->p->requires.at[f].what, depth)) return true;
-        return false; // facts for the first such term, or for none
-    }
+    for (int f = 0; f < in->known.n; f++)
+        if (prove_with(pr, l, term, in->known.at[f], depth)) return true;
+    if (!pr->w) return false;
+    for (int f = 0; f < in->assumed.n; f++)
+        if (prove_with(pr, l, term, in->assumed.at[f], depth)) return true;
+    int n = in->p->requires.n;
+    for (int f = n > RECENT_REQUIRES ? n - RECENT_REQUIRES : 0; f < n; f++)
+        if (prove_with(pr, l, term, in->p->requires.at[f].what, depth)) return true;
+    return false;
+}
+
+// Facts for the first term that nothing limits; when all are limited, for any.
+static bool prove_by_facts(Prover *pr, const Lin *l, int depth) {
+    int64_t v;
+    for (int i = 0; i < l->n; i++)
+        if (!limit_atom(pr, l->term[i].atom, l->term[i].coef < 0, &v))
+            return prove_with_any(pr, l, l->term[i], depth);
+    for (int i = 0; i < l->n; i++)
+        if (prove_with_any(pr, l, l->term[i], depth)) return true;
     return false;
 }
 
@@ -228,12 +236,13 @@ void infer_assume(Infer *in, const Work *w) {
     in->assumed.n = 0;
     in->stamp++;
     for (int r = 0; r < w->info->nreads; r++) {
-        if (w->info->reads[r].mode == READ_PADDED) continue;
-        int t = w->info->reads[r].access->tensor;
+        const InferRead *read = &w->info->reads[r];
+        int t = read->access->tensor;
         if (!in->shape[t].ranged) continue;
         const Tensor *tensor = &in->p->tensors.at[t];
         for (int d = 0; d < tensor->rank; d++) {
-            assume_at_least_one(in, tensor->size[d]);
+            bool padded = read->mode == READ_PADDED && affine_as_iter(read->access->sub[d]) < 0;
+            if (!padded) assume_at_least_one(in, tensor->size[d]);
             const Affine *origin = tensor_lo(in, t, d);
             if (origin->n > 0 && in->shape[t].clamped && in->shape[t].clamped[d])
                 vec_push(in->arena, &in->assumed, origin);

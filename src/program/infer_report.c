@@ -8,6 +8,8 @@
 
 #include "base/checked.h"
 
+#include <string.h>
+
 // --- Texts -------------------------------------------------------------------------------------
 
 static Name *tensor_names(Infer *in) {
@@ -37,6 +39,17 @@ static Name tensor_name(Infer *in, int t) { return in->p->tensors.at[t].name; }
 static Range cons_range(const Cons *c) {
     if (!c->read) return c->w->stmt->range;
     return c->read->subs ? c->read->subs[c->dim] : c->read->range;
+}
+
+// A subscript as its author wrote it, when that is known and fits in a line.
+static const char *show_sub(Infer *in, const Cons *c) {
+    Range r = c->read && c->read->subs ? c->read->subs[c->dim] : (Range){0, 0};
+    const Source *source = in->diags->source;
+    uint32_t len = r.to - r.from;
+    if (!source || r.to > source->len || len == 0 || len > 60 ||
+        memchr(source->text + r.from, '\n', len))
+        return show(in, c->w, c->sub);
+    return arena_strndup(in->arena, source->text + r.from, len);
 }
 
 const Affine *tensor_lo(Infer *in, int t, int d) {
@@ -116,7 +129,7 @@ void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Con
     const Affine *what = affine_add_const(in->x, a, -1);
     const char *why =
         arena_printf(in->arena, "'%s' is at least 1 in subscript '%s' of '%s'", show(in, w, a),
-                     show(in, c->w, c->sub), tensor_name(in, c->access->tensor));
+                     show_sub(in, c), tensor_name(in, c->access->tensor));
     add_require(in, w, what, why, cons_range(c), 0);
     vec_push(in->arena, &in->known, what);
     if (a->n == 1 && a->term[0].coef == 1 && a->term[0].atom->kind == ATOM_PARAM) {
@@ -125,15 +138,19 @@ void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Con
     }
 }
 
-// Can `what` never hold? True also of sizes for which w has no instance, so a constant size of 0 is
-// no excuse.
 static bool never(Infer *in, const Work *w, const Affine *what) {
+    return infer_proves(in, w, affine_add_const(in->x, affine_scale(in->x, what, -1), -1));
+}
+
+// Does w read a tensor that is empty whatever the sizes are? Then its ranges may be empty too, and
+// it has no instance.
+static bool reads_empty(const Infer *in, const Work *w) {
     for (int r = 0; r < w->info->nreads; r++) {
         const Tensor *t = &in->p->tensors.at[w->info->reads[r].access->tensor];
         for (int d = 0; d < t->rank; d++)
-            if (t->size && t->size[d] && affine_is(t->size[d], 0)) return false;
+            if (t->size && t->size[d] && affine_is(t->size[d], 0)) return true;
     }
-    return infer_proves(in, w, affine_add_const(in->x, affine_scale(in->x, what, -1), -1));
+    return false;
 }
 
 // --- Ranges ------------------------------------------------------------------------------------
@@ -148,7 +165,7 @@ static void note_bound(Infer *in, const Work *w, Diag *diag, int v, const Bound 
     }
     const Cons *c = b->from;
     DiagId id = upper ? DIAG_INFER_BELOW : DIAG_INFER_AT_LEAST;
-    diag_note(in->diags, diag, cons_range(c), id, name, at, show(in, c->w, c->sub),
+    diag_note(in->diags, diag, cons_range(c), id, name, at, show_sub(in, c),
               tensor_name(in, c->access->tensor), show(in, w, upper ? c->hi : c->lo));
 }
 
@@ -167,16 +184,17 @@ static void report_empty(Infer *in, const Work *w, int v, const Bound *l, const 
 // A bound may come from another definition of the same tensor; what holds where that one has an
 // instance will do.
 static void check_range(Infer *in, const Work *w, int v, const Bound *l, const Bound *u) {
-    const Affine *what = affine_add_const(in->x, affine_sub(in->x, u->at, l->at), -1);
     const Cons *c = u->from ? u->from : l->from;
     const Work *source = c ? c->w : w;
+    const Affine *what = affine_sub(in->x, u->at, l->at);
+    if (!reads_empty(in, source)) what = affine_add_const(in->x, what, -1);
     if (infer_proves(in, source, what)) return;
     if (l->from && l->from->w != source && infer_proves(in, l->from->w, what)) return;
     if (never(in, source, what)) return report_empty(in, w, v, l, u);
     if (!c) return;
-    const char *why = arena_printf(
-        in->arena, "the range of '%s' is not empty; subscript '%s' of '%s'", w->stmt->iter[v].name,
-        show(in, c->w, c->sub), tensor_name(in, c->access->tensor));
+    const char *why =
+        arena_printf(in->arena, "the range of '%s' is not empty (subscript '%s' of '%s')",
+                     w->stmt->iter[v].name, show_sub(in, c), tensor_name(in, c->access->tensor));
     add_require(in, source, what, why, cons_range(c), PIECES);
 }
 
@@ -230,13 +248,14 @@ static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reac
     if (c->reported) return;
     c->reported = true;
     Name tensor = tensor_name(in, c->access->tensor);
-    Diag *diag = diag_report(in->diags, cons_range(c), DIAG_INFER_OUTSIDE, show(in, c->w, c->sub),
-                             tensor, show(in, w, reached), show(in, w, c->lo), show(in, w, c->hi));
+    Diag *diag = diag_report(in->diags, cons_range(c), DIAG_INFER_OUTSIDE, show_sub(in, c), tensor,
+                             show(in, w, reached), show(in, w, c->lo), show(in, w, c->hi));
     for (int v = 0; v < w->stmt->niters; v++)
         if (c->iters >> v & 1)
             diag_note(in->diags, diag, w->stmt->iter[v].range, DIAG_INFER_RANGES,
                       w->stmt->iter[v].name, show(in, w, w->var[v].lo), show(in, w, w->var[v].hi));
-    diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_OUTSIDE_OUT, tensor);
+    diag_note(in->diags, diag, (Range){0, 0},
+              c->iters ? DIAG_INFER_OUTSIDE_OUT : DIAG_INFER_OUTSIDE_FIXED, tensor);
 }
 
 static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
@@ -248,15 +267,15 @@ static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
     if (infer_proves(in, w, what) || !exact)
         return; // inexact ones are enumerated when sizes are bound
     if (never(in, w, what)) return report_outside(in, w, c, reached);
-    const char *why = arena_printf(in->arena,
-                                   upper ? "subscript '%s' of '%s' stays below %s"
-                                         : "subscript '%s' of '%s' is at least %s",
-                                   show(in, c->w, c->sub), tensor_name(in, c->access->tensor),
-                                   show(in, w, upper ? c->hi : c->lo));
+    const char *why = arena_printf(
+        in->arena,
+        upper ? "subscript '%s' of '%s' stays below %s" : "subscript '%s' of '%s' is at least %s",
+        show_sub(in, c), tensor_name(in, c->access->tensor), show(in, w, upper ? c->hi : c->lo));
     add_require(in, w, what, why, cons_range(c), PIECES);
 }
 
 void infer_check_accesses(Infer *in, Work *w) {
+    if (reads_empty(in, w)) return;
     for (int i = 0; i < w->ncons; i++) {
         Cons *c = &w->cons[i];
         if (c->mode != READ_PLAIN) continue;
@@ -293,16 +312,20 @@ static int suggest(const Work *w, uint32_t iters) {
 }
 
 static void note_where(Infer *in, const Work *w, Diag *d, uint32_t iters, const Cons *c) {
-    const char *end =
-        c && c->hi->n == 1 && c->hi->term[0].atom->kind == ATOM_PARAM ? show(in, w, c->hi) : "N";
+    int v = suggest(w, iters);
+    bool size = c && c->hi->n == 1 && c->hi->term[0].atom->kind == ATOM_PARAM;
+    bool window = true;
+    for (int i = 0; i < w->stmt->write->rank; i++)
+        window &= !affine_uses_iter(w->stmt->write->sub[i], v);
+    const char *end = size ? show(in, w, c->hi) : window ? "3" : "10";
     DiagId id = iters & (iters - 1) ? DIAG_INFER_WHERE_ONE : DIAG_INFER_WHERE;
-    diag_note(in->diags, d, (Range){0, 0}, id, w->stmt->iter[suggest(w, iters)].name, end);
+    diag_note(in->diags, d, (Range){0, 0}, id, w->stmt->iter[v].name, end);
 }
 
 static void report_one(Infer *in, const Work *w, int v, const Cons *c) {
     const Iter *it = &w->stmt->iter[v];
     Diag *d = c ? diag_report(in->diags, cons_range(c), DIAG_INFER_NO_LIMIT, it->name,
-                              show(in, c->w, c->sub), tensor_name(in, c->access->tensor))
+                              show_sub(in, c), tensor_name(in, c->access->tensor))
                 : diag_report(in->diags, it->range, DIAG_INFER_UNBOUNDED, it->name);
     note_where(in, w, d, UINT32_C(1) << v, c);
 }
@@ -333,7 +356,7 @@ void infer_report_unknown(Infer *in, const Work *w) {
         }
         Diag *d =
             diag_report(in->diags, cons_range(shared), DIAG_INFER_AMBIGUOUS, list_iters(in, w, set),
-                        show(in, w, shared->sub), tensor_name(in, shared->access->tensor));
+                        show_sub(in, shared), tensor_name(in, shared->access->tensor));
         note_where(in, w, d, set, NULL);
     }
 }

@@ -42,6 +42,8 @@ static bool holds_iter(const Atom *t, int v) {
 typedef struct Walk {
     Infer *in;
     const Work *w;
+    const Cons
+        *from; // not NULL: a factor of unknown sign is required to be positive, on behalf of it
     bool exact;
     uint32_t seen;
     int depth;
@@ -115,7 +117,12 @@ static const Affine *bound_prod(Walk *k, const Atom *t, bool upper) {
     }
     both_ends(k, q, &lo, &hi);
     if (!lo || !hi) return NULL;
-    if (infer_proves(in, k->w, p)) return affine_mul(x, p, upper ? hi : lo);
+    bool positive_p = infer_proves(in, k->w, p);
+    if (!positive_p && k->from && p->term[0].coef > 0) {
+        infer_require_positive(in, k->w, p, k->from);
+        positive_p = true;
+    }
+    if (positive_p) return affine_mul(x, p, upper ? hi : lo);
     const Affine *a = affine_mul(x, p, lo), *b = affine_mul(x, p, hi);
     return upper ? affine_max(x, a, b) : affine_min(x, a, b);
 }
@@ -397,7 +404,7 @@ static bool solve(Solve *s, const Affine *f) {
         c = k ? affine_add(s->in->x, c, k) : NULL;
     }
     if (!c && nwith > 1) return join(s, f, with, nwith);
-    Walk k = {.in = s->in, .w = s->w, .exact = true};
+    Walk k = {.in = s->in, .w = s->w, .from = s->from, .exact = true};
     const Affine *low = bound_terms(&k, f->constant, rest, nrest, false);
     if (!low) return false;
     return c ? solve_linear(s, c, low) : solve_atom(s, with[0], low);
