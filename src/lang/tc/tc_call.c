@@ -1,0 +1,460 @@
+// Calls and concat.
+//
+//     (O2, O3) = f(A, B, 2)      O = f(A)      O = concat(A, B)      O = concat(A, B, axis = 0)
+//
+// A call is inlined: the callee's statements are checked once more in a Frame of their own, where its parameters
+// name the caller's tensors, its sizes the extents of the arguments, its results the tensors on the left; its
+// temporaries become temporaries of the caller. Sizes that must agree become preconditions.
+//
+// concat writes each operand into its part of the result, with one statement per operand.
+#include "lang/tc/tc.h"
+
+#include <string.h>
+
+// The results of something that failed: known by name, silent from here on.
+static void poison_targets(Checker *ck, Frame *frame, const TcStmt *s) {
+    ck->poisoned = true;
+    for (int i = 0; i < s->ntargets; i++) {
+        Sym *sym = tc_find(ck, frame, s->target[i].name);
+        if (!sym) tc_add_sym(ck, frame, s->target[i].name, SYM_POISON, s->target[i].range);
+        if (sym && sym->kind == SYM_TENSOR) ck->tens.at[sym->tensor].defs++;
+    }
+}
+
+// The tensor that an argument names; -1: reported.
+static int tensor_argument(Checker *ck, Frame *frame, const Node *n, const char *of) {
+    Sym *s = n->kind == NODE_NAME ? tc_find(ck, frame, n->name) : NULL;
+    if (n->kind == NODE_BAD || (s && s->kind == SYM_POISON)) return -1;
+    if (s && s->kind == SYM_TENSOR) {
+        const Ten *t = &ck->tens.at[s->tensor];
+        if (t->rank < 0 && t->defs == 0) {
+            Diag *d = diag_report(ck->diags, n->range, DIAG_TC_TEMP_READ, t->name);
+            diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_TEMP_READ_NOTE, t->name);
+            return -1;
+        }
+        return tc_readable(ck, s->tensor, t->rank, n->range) ? s->tensor : -1;
+    }
+    if (n->kind == NODE_NAME && !s) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_UNDEFINED, n->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
+        return -1;
+    }
+    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_TENSOR_ARGUMENT, of);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_TENSOR_ARGUMENT_NOTE);
+    return -1;
+}
+
+// Whether a result is also an argument (or a result twice): it would change while it is read.
+static bool is_aliased(Checker *ck, const TcStmt *s) {
+    const Node *call = s->value;
+    for (int i = 0; i < s->ntargets; i++) {
+        bool found = false;
+        for (int j = 0; j < call->n; j++)
+            found |= call->arg[j]->kind == NODE_NAME && call->arg[j]->name == s->target[i].name;
+        for (int j = 0; j < i; j++) found |= s->target[j].name == s->target[i].name;
+        if (!found) continue;
+        Diag *d = diag_report(ck->diags, s->target[i].range, DIAG_TC_CALL_ALIAS, s->target[i].name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_ALIAS_NOTE);
+        return true;
+    }
+    return false;
+}
+
+// --- concat -----------------------------------------------------------------------------------------------
+
+typedef struct Concat {
+    int n, rank, axis;
+    int *tensor;
+    const Node **arg;
+} Concat;
+
+static bool read_axis(Checker *ck, const Node *named, Concat *c) {
+    const Node *n = named->arg[0];
+    if (named->name != ck->name_axis) {
+        diag_report(ck->diags, named->range, DIAG_TC_NAMED_ARGUMENT, "concat", named->name);
+        return false;
+    }
+    const Affine *a = tc_affine(ck, n, "an axis");
+    if (!a) return false;
+    int64_t axis = a->constant < 0 ? a->constant + c->rank : a->constant;
+    if (!affine_is_const(a) || axis < 0 || axis >= c->rank) {
+        diag_report(ck->diags, n->range, DIAG_TC_AXIS, c->rank, c->rank - 1);
+        return false;
+    }
+    c->axis = (int)axis;
+    return true;
+}
+
+static bool concat_operands(Checker *ck, Frame *frame, const Node *v, Concat *c) {
+    const Node *axis = NULL;
+    bool ok = true;
+    c->tensor = arena_new_n(ck->arena, int, v->n);
+    c->arg = arena_new_n(ck->arena, const Node *, v->n);
+    for (int i = 0; i < v->n; i++) {
+        if (v->arg[i]->kind == NODE_NAMED) {
+            axis = v->arg[i];
+            continue;
+        }
+        int t = tensor_argument(ck, frame, v->arg[i], "concat");
+        ok = ok && t >= 0;
+        c->arg[c->n] = v->arg[i];
+        c->tensor[c->n++] = t;
+    }
+    if (c->n == 0) {
+        Diag *d = diag_report(ck->diags, v->range, DIAG_TC_CONCAT_EMPTY);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CONCAT_NOTE);
+        return false;
+    }
+    if (!ok) return false;
+    c->rank = ck->tens.at[c->tensor[0]].rank;
+    for (int i = 0; i < c->n; i++) {
+        int rank = ck->tens.at[c->tensor[i]].rank;
+        if (rank == c->rank && rank > 0) continue;
+        Diag *d = diag_report(ck->diags, c->arg[i]->range, DIAG_TC_CONCAT_RANK, c->arg[i]->name, rank,
+                              rank == 1 ? "" : "s");
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CONCAT_NOTE);
+        return false;
+    }
+    c->axis = c->rank - 1;
+    return !axis || read_axis(ck, axis, c);
+}
+
+// Sizes of the result, and what must agree.
+static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) {
+    const Affine **size = arena_new_n(ck->arena, const Affine *, c->rank);
+    for (int d = 0; d < c->rank; d++) {
+        size[d] = tc_extent(ck, c->tensor[0], d);
+        for (int i = 1; i < c->n; i++) {
+            const Affine *e = tc_extent(ck, c->tensor[i], d);
+            if (d == c->axis) {
+                size[d] = affine_add(ck->x, size[d], e);
+                continue;
+            }
+            const char *why = arena_printf(ck->arena, "dimension %d of '%s' and '%s' agree in concat", d,
+                                           c->arg[0]->name, c->arg[i]->name);
+            tc_require_equal(ck, e, size[d], why, c->arg[i]->range);
+        }
+    }
+    Ten *t = &ck->tens.at[to];
+    if (!t->size && t->defs == 0 && !t->size_param) {
+        t->size = size;
+        return;
+    }
+    for (int d = 0; d < c->rank; d++) {
+        const char *why = arena_printf(ck->arena, "dimension %d of '%s' is that of the concat", d, t->name);
+        tc_require_equal(ck, tc_extent(ck, to, d), size[d], why, s->range);
+    }
+}
+
+static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affine *offset,
+                        const TcStmt *s) {
+    int from = c->tensor[i];
+    const Affine *read[PROGRAM_MAX_RANK], *write[PROGRAM_MAX_RANK];
+    Work w = {.op = REDUCE_ASSIGN, .range = s->range, .write_range = s->target[0].range};
+    w.niters = w.nlhs = c->rank;
+    w.iter = arena_new_n(ck->arena, Iter, c->rank);
+    for (int d = 0; d < c->rank; d++) {
+        const Affine *lo = tc_origin(ck, from, d);
+        Name name = name_of(ck->names, arena_printf(ck->arena, "i%d", d));
+        w.iter[d] = (Iter){.name = name, .lo = lo, .range = c->arg[i]->range};
+        w.iter[d].hi = affine_add(ck->x, lo, tc_extent(ck, from, d));
+        read[d] = affine_iter(ck->x, d);
+        write[d] = affine_sub(ck->x, read[d], lo);
+        if (d == c->axis) write[d] = affine_add(ck->x, write[d], offset);
+    }
+    const Access *a = access_make(ck->x, from, c->rank, read);
+    Type type = tc_tensor_type(ck, from);
+    InferRead *r = arena_new(ck->arena, InferRead);
+    *r = (InferRead){a, READ_PLAIN, c->arg[i]->range, NULL};
+    w.reads = r;
+    w.nreads = 1;
+    w.write = access_make(ck->x, to, c->rank, write);
+    if (type == TYPE_NONE || !tc_join_type(ck, to, type, WEAK_NOT, c->arg[i]->range)) return;
+    w.value = (Val){expr_read(ck->x, type, a), WEAK_NOT};
+    vec_push(ck->arena, &ck->works, w);
+}
+
+static void concat(Checker *ck, Frame *frame, const TcStmt *s) {
+    Concat c = {0};
+    if (is_aliased(ck, s) || !concat_operands(ck, frame, s->value, &c)) {
+        poison_targets(ck, frame, s);
+        return;
+    }
+    int to = tc_target(ck, frame, &s->target[0], c.rank, s->write_range);
+    if (to < 0) return;
+    concat_sizes(ck, &c, to, s);
+    const Affine *offset = affine_const(ck->x, 0);
+    for (int i = 0; i < c.n; i++) {
+        concat_part(ck, &c, i, to, offset, s);
+        offset = affine_add(ck->x, offset, tc_extent(ck, c.tensor[i], c.axis));
+    }
+    ck->tens.at[to].defs++;
+}
+
+// --- Calls ------------------------------------------------------------------------------------------------
+
+typedef struct Call {
+    Checker *ck;
+    Frame *caller, *inner;
+    TcFunc *func;
+    const TcStmt *stmt;
+    bool ok;
+} Call;
+
+static void bind_scalar(Call *c, const TcParam *p, const Node *arg) {
+    Checker *ck = c->ck;
+    ck->no_index = "an argument";
+    const Affine *a = tc_affine(ck, arg, "an argument");
+    ck->no_index = NULL;
+    if (a && a->has_read) {
+        Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_READ_IN_BOUND, "an integer argument");
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_READ_IN_BOUND_NOTE);
+        a = NULL;
+    }
+    c->ok = c->ok && a;
+    Sym *s = tc_add_sym(ck, c->inner, p->name, a ? SYM_SCALAR : SYM_POISON, p->name_range);
+    s->type = p->type;
+    s->value = a;
+}
+
+// A float (or bool) scalar given as an expression: computed into a temporary first.
+static void bind_value(Call *c, const TcParam *p, const Node *arg) {
+    Checker *ck = c->ck;
+    ReadList reads = {0};
+    ck->reads = &reads;
+    ck->no_index = "an argument";
+    Val v = tc_value(ck, arg);
+    ck->no_index = NULL;
+    Sym *s = tc_add_sym(ck, c->inner, p->name, SYM_POISON, p->name_range);
+    c->ok = c->ok && v.e;
+    if (!v.e) return;
+    int t = tc_new_tensor(ck, tc_fresh_name(ck, c->func->name, p->name), ROLE_TEMP, arg->range);
+    Ten *ten = &ck->tens.at[t];
+    ten->type = p->type;
+    ten->declared = true;
+    ten->weak = WEAK_NOT;
+    ten->rank = 0;
+    ten->defs = 1;
+    s->kind = SYM_TENSOR;
+    s->tensor = t;
+    if (!tc_join_type(ck, t, v.e->type, v.weak, arg->range)) {
+        c->ok = false;
+        return;
+    }
+    Work w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};
+    w.write = access_make(ck->x, t, 0, NULL);
+    w.reads = reads.at;
+    w.nreads = reads.n;
+    vec_push(ck->arena, &ck->works, w);
+}
+
+// A dimension that is a name takes the extent of the first argument that has it.
+static void bind_sizes(Call *c, const TcParam *p, int tensor) {
+    Checker *ck = c->ck;
+    for (int d = 0; d < p->rank; d++) {
+        const Node *n = p->dim[d];
+        if (n->kind != NODE_NAME || tc_find(ck, c->inner, n->name)) continue;
+        Sym *s = tc_add_sym(ck, c->inner, n->name, SYM_SCALAR, n->range);
+        s->is_size = true;
+        s->type = TYPE_I64;
+        s->value = tc_extent(ck, tensor, d);
+    }
+}
+
+// Dimensions that were bound by another argument, or are numbers or expressions, must agree.
+static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg) {
+    Checker *ck = c->ck;
+    ck->frame = c->inner;
+    ck->no_index = "a dimension";
+    for (int d = 0; d < p->rank; d++) {
+        const Affine *want = tc_affine(ck, p->dim[d], "a dimension");
+        if (!want) {
+            Diag *diag = diag_report(ck->diags, arg->range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
+            diag_note(ck->diags, diag, p->range, DIAG_TC_DECLARED_NOTE, p->name);
+            c->ok = false;
+            continue;
+        }
+        const Ten *t = &ck->tens.at[tensor];
+        const char *why = arena_printf(ck->arena, "dimension %d of '%s' is what '%s' expects of its parameter '%s'",
+                                       d, t->name, c->func->name, p->name);
+        tc_require_equal(ck, tc_extent(ck, tensor, d), want, why, arg->range);
+    }
+    ck->no_index = NULL;
+    ck->frame = c->caller;
+}
+
+static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
+    Checker *ck = c->ck;
+    int t = tensor_argument(ck, c->caller, arg, c->func->name);
+    Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
+    s->tensor = t;
+    c->ok = c->ok && t >= 0;
+    if (t < 0) return -1;
+    const Ten *ten = &ck->tens.at[t];
+    Type type = tc_tensor_type(ck, t);
+    if (ten->rank != p->rank) {
+        Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_CALL_RANK, p->name, c->func->name, p->rank,
+                              p->rank == 1 ? "" : "s", ten->name, ten->rank);
+        diag_note(ck->diags, d, p->range, DIAG_TC_DECLARED_NOTE, p->name);
+        c->ok = false;
+        return -1;
+    }
+    if (type != TYPE_NONE && type != p->type) {
+        Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_CALL_TYPE, p->name, c->func->name,
+                              type_info[p->type].name, ten->name, type_info[type].name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_TYPE_NOTE);
+        c->ok = false;
+        return -1;
+    }
+    return t;
+}
+
+static bool names_tensor(Checker *ck, Frame *frame, const Node *n) {
+    const Sym *s = n->kind == NODE_NAME ? tc_find(ck, frame, n->name) : NULL;
+    return s && s->kind == SYM_TENSOR && ck->tens.at[s->tensor].rank == 0;
+}
+
+static void bind_arguments(Call *c) {
+    Checker *ck = c->ck;
+    const Node *call = c->stmt->value;
+    int *tensor = arena_new_n(ck->arena, int, call->n);
+    for (int i = 0; i < call->n; i++) {
+        const TcParam *p = &c->func->input[i];
+        const Node *arg = call->arg[i];
+        tensor[i] = -1;
+        if (arg->kind == NODE_NAMED) {
+            diag_report(ck->diags, arg->range, DIAG_TC_NAMED_ARGUMENT, c->func->name, arg->name);
+            c->ok = false;
+        } else if (!p->shaped && type_is_integer(p->type)) {
+            bind_scalar(c, p, arg);
+        } else if (p->shaped || names_tensor(ck, c->caller, arg)) {
+            tensor[i] = bind_tensor(c, p, arg);
+        } else {
+            bind_value(c, p, arg);
+        }
+    }
+    for (int i = 0; i < call->n; i++)
+        if (tensor[i] >= 0) bind_sizes(c, &c->func->input[i], tensor[i]);
+    for (int i = 0; i < call->n && c->ok; i++)
+        if (tensor[i] >= 0) require_sizes(c, &c->func->input[i], tensor[i], call->arg[i]);
+}
+
+static void bind_results(Call *c) {
+    Checker *ck = c->ck;
+    for (int i = 0; i < c->stmt->ntargets; i++) {
+        const TcParam *p = &c->func->output[i];
+        const TcTarget *target = &c->stmt->target[i];
+        int rank = p->shaped ? p->rank : p->type ? 0 : -1;
+        int t = tc_target(ck, c->caller, target, rank, target->range);
+        Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
+        s->tensor = t;
+        c->ok = c->ok && t >= 0;
+        if (t < 0) continue;
+        if (p->type && !tc_join_type(ck, t, p->type, WEAK_NOT, target->range)) c->ok = false;
+        Ten *ten = &ck->tens.at[t];
+        if (!p->shaped) continue;
+        ck->frame = c->inner;
+        ck->no_index = "a dimension";
+        const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
+        bool known = true;
+        for (int d = 0; d < p->rank; d++) known &= (size[d] = tc_affine(ck, p->dim[d], "a dimension")) != NULL;
+        ck->no_index = NULL;
+        ck->frame = c->caller;
+        if (!known) {
+            diag_report(ck->diags, target->range, DIAG_TC_CALL_SIZE, c->func->name, 0, p->name);
+            c->ok = false;
+        } else if (!ten->size && ten->defs == 0 && !ten->size_param) {
+            ten->size = size;
+        } else {
+            const char *why = arena_printf(ck->arena, "'%s' has the shape that '%s' gives its result", ten->name,
+                                           c->func->name);
+            for (int d = 0; d < p->rank; d++)
+                tc_require_equal(ck, tc_extent(ck, t, d), size[d], why, target->range);
+        }
+    }
+}
+
+static bool counts_agree(Checker *ck, const TcStmt *s, const TcFunc *f) {
+    if (s->value->n != f->ninputs) {
+        Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_CALL_ARGUMENTS, f->name, f->ninputs,
+                              f->ninputs == 1 ? "" : "s", s->value->n);
+        diag_note(ck->diags, d, f->range, DIAG_TC_DECLARED_NOTE, f->name);
+        return false;
+    }
+    if (s->ntargets == f->noutputs) return true;
+    Diag *d = diag_report(ck->diags, s->write_range, DIAG_TC_CALL_RESULTS, f->name, f->noutputs,
+                          f->noutputs == 1 ? "" : "s", s->ntargets);
+    diag_note(ck->diags, d, f->range, DIAG_TC_DECLARED_NOTE, f->name);
+    return false;
+}
+
+// The callee itself must be fine; it is checked first if it was not yet.
+static bool callee_is_sound(Checker *ck, const TcStmt *s, TcFunc *f) {
+    if (f->state == FUNC_BUSY) {
+        Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_RECURSION, f->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RECURSION_NOTE);
+        return false;
+    }
+    if (ck->depth >= TC_MAX_CALL_DEPTH) {
+        diag_report(ck->diags, s->value->range, DIAG_TC_TOO_MANY, "functions calling each other",
+                    TC_MAX_CALL_DEPTH);
+        return false;
+    }
+    int depth = ck->depth + 1;
+    tc_check_func(ck->file, f, ck->arena, ck->names, ck->source, depth, ck->inlined, ck->diags);
+    return f->state == FUNC_OK;
+}
+
+static void call_function(Checker *ck, Frame *frame, const TcStmt *s, TcFunc *f) {
+    Call c = {ck, frame, arena_new(ck->arena, Frame), f, s, true};
+    c.inner->func = f;
+    c.inner->caller = frame;
+    c.inner->call = s->range;
+    if (!callee_is_sound(ck, s, f) || !counts_agree(ck, s, f) || is_aliased(ck, s)) {
+        poison_targets(ck, frame, s);
+        return;
+    }
+    if (++*ck->inlined > TC_MAX_INLINED) {
+        if (!ck->full)
+            diag_report(ck->diags, s->range, DIAG_TC_TOO_MANY, "statements brought in by calls",
+                        TC_MAX_INLINED);
+        ck->full = true;
+        return;
+    }
+    bind_arguments(&c);
+    if (c.ok) bind_results(&c);
+    if (!c.ok) {
+        poison_targets(ck, frame, s);
+        return;
+    }
+    tc_check_stmts(ck, c.inner);
+}
+
+static bool report_form(Checker *ck, Frame *frame, const TcStmt *s, DiagId id, Range range) {
+    Diag *d = diag_report(ck->diags, range, id, s->value->kind == NODE_CALL ? s->value->name : "");
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE,
+              s->value->kind == NODE_CALL ? s->value->name : "f");
+    poison_targets(ck, frame, s);
+    return true;
+}
+
+bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
+    const Node *v = s->value;
+    if (v->kind == NODE_BAD) {
+        poison_targets(ck, frame, s);
+        return true;
+    }
+    bool is_call = v->kind == NODE_CALL && !tc_find(ck, frame, v->name);
+    TcFunc *f = is_call ? tc_find_func(ck->file, ck->arena, v->name) : NULL;
+    const Builtin *b = is_call && !f ? tc_builtin(v->name, strlen(v->name)) : NULL;
+    bool joins = b && b->kind == BUILTIN_CONCAT;
+    if (!f && !joins) return s->tuple ? report_form(ck, frame, s, DIAG_TC_TUPLE, s->write_range) : false;
+    if (s->subscripts) return report_form(ck, frame, s, DIAG_TC_CALL_SUBSCRIPTS, s->write_range);
+    if (s->op != REDUCE_ASSIGN) return report_form(ck, frame, s, DIAG_TC_CALL_OPERATOR, s->op_range);
+    if (s->nwhere) return report_form(ck, frame, s, DIAG_TC_CALL_WHERE, s->where[0].range);
+    if (f)
+        call_function(ck, frame, s, f);
+    else
+        concat(ck, frame, s);
+    return true;
+}

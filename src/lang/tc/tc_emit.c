@@ -1,0 +1,250 @@
+// From checked statements to the Program: conversions to the final types, temporaries for narrow accumulators, range
+// inference, and extents put in where stand-ins held their place.
+#include "lang/tc/tc.h"
+
+#include <string.h>
+
+static bool set_types(Checker *ck) {
+    bool ok = true;
+    for (int i = 0; i < ck->tens.n; i++) {
+        Ten *t = &ck->tens.at[i];
+        if (t->weak) t->type = t->weak == WEAK_INT ? TYPE_I32 : TYPE_F32;
+        t->weak = WEAK_NOT;
+        if (t->type != TYPE_NONE) continue;
+        Diag *d = diag_report(ck->diags, t->range, DIAG_TC_NO_TYPE, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NO_TYPE_NOTE, t->name);
+        ok = false;
+    }
+    return ok;
+}
+
+static bool is_narrow_sum(const Checker *ck, const Work *w) {
+    Type type = ck->tens.at[w->write->tensor].type;
+    bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
+    return sum && type != type_compute(type) && (w->niters > w->nlhs || w->scatter);
+}
+
+// What a statement accumulates or assigns, in the type of its tensor. Sums widen before they multiply.
+static const Expr *final_value(Checker *ck, const Work *w, Type type) {
+    const Expr *e = tc_coerce(ck, w->value, w->value.weak ? type : w->value.e->type);
+    bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
+    bool reduces = w->niters > w->nlhs || w->scatter;
+    return sum && reduces && e->type != type ? tc_widen(ck, e, type) : expr_cast(ck->x, type, e);
+}
+
+static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op, bool init,
+                     const Expr *value) {
+    Stmt *s = program_stmt(ck->p, w->range);
+    s->write = write;
+    s->op = op;
+    s->init = init;
+    s->niters = w->niters;
+    s->iter = w->iter;
+    s->nconstraints = w->nconstraints;
+    s->constraint = w->constraint;
+    s->value = value;
+    s->hint = w->hint;
+    InferStmt info = {w->nreads, w->reads};
+    vec_push(ck->arena, &ck->infos, info);
+}
+
+// A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side takes the sum,
+// and a second statement converts it (and adds what was there before).
+//     O(2*i) += v   becomes   O_sum(i) +=! v     O(2*i) = O(2*i) + O_sum(i)
+// A scatter's temporary has the shape of O itself.
+static void put_narrow_sum(Checker *ck, const Work *w) {
+    const Access *write = w->write;
+    int tensor = write->tensor, rank = w->scatter ? write->rank : w->nlhs;
+    Type type = ck->tens.at[tensor].type;
+    int temp = tc_new_tensor(ck, tc_fresh_name(ck, "", name_of(ck->names, arena_printf(
+                    ck->arena, "%s_sum", ck->tens.at[tensor].name))), ROLE_TEMP, w->range);
+    Ten *t = &ck->tens.at[temp];
+    t->type = TYPE_F32;
+    t->rank = rank;
+    const Affine *sub[PROGRAM_MAX_ITERS];
+    Iter *iter = arena_new_n(ck->arena, Iter, rank);
+    Work copy = *w;
+    for (int d = 0; d < rank; d++) {
+        sub[d] = affine_iter(ck->x, d);
+        iter[d] = w->iter[d];
+        iter[d].reduction = false;
+        if (!w->scatter) continue;
+        iter[d] = (Iter){.name = name_of(ck->names, arena_printf(ck->arena, "d%d", d))};
+        iter[d].lo = tc_origin(ck, tensor, d);
+        iter[d].hi = affine_add(ck->x, iter[d].lo, tc_extent(ck, tensor, d));
+    }
+    if (w->scatter) {
+        t->size = arena_new_n(ck->arena, const Affine *, rank);
+        for (int d = 0; d < rank; d++) t->size[d] = tc_extent(ck, tensor, d);
+        put_stmt(ck, w, access_make(ck->x, temp, rank, write->sub), w->op, true,
+                 final_value(ck, w, TYPE_F32));
+    } else {
+        copy.nreads = w->nreads - (w->init ? 0 : 1); // the update's own read moves to the second one
+        put_stmt(ck, &copy, access_make(ck->x, temp, rank, sub), w->op, true,
+                 final_value(ck, w, TYPE_F32));
+    }
+    const Access *to = w->scatter ? access_make(ck->x, tensor, rank, sub) : write;
+    const Access *from = access_make(ck->x, temp, rank, sub);
+    const Expr *value = expr_read(ck->x, TYPE_F32, from);
+    InferRead *reads = arena_new_n(ck->arena, InferRead, 2);
+    copy.nreads = 0;
+    reads[copy.nreads++] = (InferRead){from, READ_PLAIN, w->range, NULL};
+    if (!w->init) {
+        const Expr *old = expr_cast(ck->x, TYPE_F32, expr_read(ck->x, type, to));
+        value = expr_binary(ck->x, w->op == REDUCE_ADD ? OP_ADD : OP_MUL, old, value);
+        reads[copy.nreads++] = (InferRead){to, READ_PLAIN, w->write_range, w->sub_range};
+    }
+    copy.reads = reads;
+    copy.niters = rank;
+    copy.iter = iter;
+    copy.nconstraints = 0;
+    copy.hint = NULL;
+    put_stmt(ck, &copy, to, REDUCE_ASSIGN, false, expr_cast(ck->x, type, value));
+}
+
+static void put_tensors(Checker *ck) {
+    for (int i = 0; i < ck->tens.n; i++) {
+        const Ten *t = &ck->tens.at[i];
+        int rank = t->rank < 0 ? 0 : t->rank;
+        int n = program_tensor(ck->p, t->name, t->type, t->role, rank, t->size);
+        ck->p->tensors.at[n].range = t->range;
+    }
+}
+
+// --- Stand-ins --------------------------------------------------------------------------------------------
+
+typedef struct Extents {
+    Checker *ck;
+    const Affine **param; // per parameter: what to put in, NULL: keep
+    uint8_t *state;       // per stand-in: 0 new, 1 at work, 2 done
+} Extents;
+
+static const Affine *put_in(Extents *x, const Affine *a) {
+    return a->has_param ? affine_substitute(x->ck->x, a, NULL, x->param) : a;
+}
+
+typedef struct Uses {
+    const Checker *ck;
+    int first;
+} Uses;
+
+static bool mentions(const Affine *a, int param) {
+    if (!a->has_param) return false;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_PARAM && t->index == param) return true;
+        if (t->a && mentions(t->a, param)) return true;
+        if (t->b && mentions(t->b, param)) return true;
+    }
+    return false;
+}
+
+// The extent a stand-in stands for, free of stand-ins itself; false when it depends on itself.
+static bool resolve(Extents *x, int k, int depth) {
+    Checker *ck = x->ck;
+    const StandIn *s = &ck->standins.at[k];
+    if (x->state[k] == 2) return true;
+    const Tensor *t = &ck->p->tensors.at[s->tensor];
+    if (x->state[k] == 1 || depth > TC_MAX_NESTING) {
+        Diag *d = diag_report(ck->diags, t->range, DIAG_TC_SIZE_CIRCLE, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SIZE_CIRCLE_NOTE);
+        return false;
+    }
+    x->state[k] = 1;
+    const Affine *a = s->origin ? t->origin[s->dim] : t->size[s->dim];
+    for (int j = 0; j < ck->standins.n; j++)
+        if (mentions(a, ck->nreal + j) && !resolve(x, j, depth + 1)) return false;
+    x->param[ck->nreal + k] = put_in(x, a);
+    x->state[k] = 2;
+    return true;
+}
+
+static void put_in_stmt(Extents *x, Stmt *s) {
+    Exprs *e = x->ck->x;
+    s->write = access_substitute(e, s->write, NULL, x->param, NULL, NULL);
+    s->value = expr_substitute(e, s->value, NULL, x->param, NULL, NULL);
+    for (int i = 0; i < s->niters; i++) {
+        s->iter[i].lo = put_in(x, s->iter[i].lo);
+        s->iter[i].hi = put_in(x, s->iter[i].hi);
+    }
+    for (int i = 0; i < s->nconstraints; i++) s->constraint[i] = put_in(x, s->constraint[i]);
+}
+
+static bool put_extents(Checker *ck) {
+    Program *p = ck->p;
+    Extents x = {ck, arena_new_n(ck->arena, const Affine *, p->params.n),
+                 arena_new_n(ck->arena, uint8_t, ck->standins.n)};
+    for (int k = 0; k < ck->standins.n; k++)
+        if (!resolve(&x, k, 0)) return false;
+    for (int i = 0; i < p->stmts.n; i++) put_in_stmt(&x, &p->stmts.at[i]);
+    for (int i = 0; i < p->tensors.n; i++)
+        for (int d = 0; d < p->tensors.at[i].rank; d++) {
+            Tensor *t = &p->tensors.at[i];
+            t->size[d] = put_in(&x, t->size[d]);
+            t->origin[d] = put_in(&x, t->origin[d]);
+        }
+    for (int i = 0; i < p->requires.n; i++)
+        p->requires.at[i].what = put_in(&x, p->requires.at[i].what);
+    p->params.n = ck->nreal;
+    return true;
+}
+
+// Preconditions that turned out to be constants: dropped when they hold, reported when they do not.
+static bool settle_requires(Checker *ck) {
+    Program *p = ck->p;
+    int n = 0;
+    bool ok = true;
+    for (int i = 0; i < p->requires.n; i++) {
+        Require r = p->requires.at[i];
+        if (!affine_is_const(r.what)) {
+            p->requires.at[n++] = r;
+        } else if (r.what->constant < 0) {
+            diag_report(ck->diags, r.range, DIAG_TC_NEVER_HOLDS, r.why);
+            ok = false;
+        }
+    }
+    p->requires.n = n;
+    return ok;
+}
+
+// Padding that turned out never to matter leaves no constraint behind.
+static bool always_holds(const Affine *c, const Stmt *s) {
+    for (int i = 0; i < c->n; i++)
+        if (c->term[i].atom->kind != ATOM_ITER || c->term[i].coef < 0) return false;
+    int64_t least = c->constant;
+    for (int i = 0; i < c->n; i++) {
+        const Affine *lo = s->iter[c->term[i].atom->index].lo;
+        if (!affine_is_const(lo) || lo->constant < 0) return false;
+        if (__builtin_add_overflow(least, lo->constant, &least)) return false;
+    }
+    return least >= 0;
+}
+
+static void drop_constraints(Program *p) {
+    for (int i = 0; i < p->stmts.n; i++) {
+        Stmt *s = &p->stmts.at[i];
+        int n = 0;
+        for (int c = 0; c < s->nconstraints; c++)
+            if (!always_holds(s->constraint[c], s)) s->constraint[n++] = s->constraint[c];
+        s->nconstraints = n;
+    }
+}
+
+bool tc_emit(Checker *ck) {
+    Program *p = ck->p;
+    if (!set_types(ck)) return false;
+    for (int i = 0; i < ck->works.n; i++) {
+        const Work *w = &ck->works.at[i];
+        if (is_narrow_sum(ck, w))
+            put_narrow_sum(ck, w);
+        else
+            put_stmt(ck, w, w->write, w->op, w->init,
+                     final_value(ck, w, ck->tens.at[w->write->tensor].type));
+    }
+    put_tensors(ck);
+    for (int i = 0; i < ck->requires.n; i++) vec_push(p->arena, &p->requires, ck->requires.at[i]);
+    if (!program_infer(p, ck->infos.at, ck->diags)) return false;
+    if (ck->standins.n && !put_extents(ck)) return false;
+    drop_constraints(p);
+    return settle_requires(ck) && program_finish(p, ck->diags);
+}

@@ -1,0 +1,470 @@
+// Expressions, elaborated in two ways: as values (tc_value: typed Exprs, conversions put in) and as subscripts
+// and bounds (tc_affine: 64-bit index arithmetic). Names mean, in this order: an index of the statement,
+// a `where` definition, a name of the function; any other bare name becomes an index.
+//
+// Literals are weak: they take the type of what they meet. A weak value is kept in i64 or f64 until then.
+#include "lang/tc/tc.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Val poison = {NULL, WEAK_NOT};
+
+static Val strong(const Expr *e) {
+    return (Val){e, WEAK_NOT};
+}
+
+// --- Types ------------------------------------------------------------------------------------------------
+
+Type tc_value_type(Val v) {
+    return v.weak == WEAK_INT ? TYPE_I32 : v.weak == WEAK_FLOAT ? TYPE_F32 : v.e->type;
+}
+
+// A weak value in its type. Sums of integer literals stay integer arithmetic; the literals of float
+// arithmetic and both branches of a ternary take the type themselves, so that each rounds once.
+static const Expr *coerce_weak(Checker *ck, const Expr *e, Type type) {
+    if (e->kind == EXPR_CONST)
+        return expr_const(ck->x, type, type_convert(type, e->type, e->value));
+    if (e->kind == EXPR_OP && e->op == OP_SELECT)
+        return expr_select(ck->x, e->arg[0], coerce_weak(ck, e->arg[1], type),
+                           coerce_weak(ck, e->arg[2], type));
+    if (e->kind == EXPR_OP && e->type == TYPE_F64 && e->op != OP_CAST && type_is_float(type)) {
+        const Expr *arg[4];
+        for (int i = 0; i < e->n; i++) arg[i] = coerce_weak(ck, e->arg[i], type);
+        return expr_op(ck->x, e->op, type, e->n, arg);
+    }
+    return expr_cast(ck->x, type, e);
+}
+
+const Expr *tc_coerce(Checker *ck, Val v, Type type) {
+    return v.weak ? coerce_weak(ck, v.e, type) : expr_cast(ck->x, type, v.e);
+}
+
+typedef struct Common {
+    Type type;
+    Weak weak;
+} Common;
+
+// The common type of two operands: type_promote, but a weak one gives way.
+static Common common(Val a, Val b) {
+    if (a.weak && b.weak) {
+        bool f = a.weak == WEAK_FLOAT || b.weak == WEAK_FLOAT;
+        return (Common){f ? TYPE_F64 : TYPE_I64, f ? WEAK_FLOAT : WEAK_INT};
+    }
+    if (!a.weak && !b.weak) return (Common){type_promote(a.e->type, b.e->type), WEAK_NOT};
+    Type t = a.weak ? b.e->type : a.e->type;
+    Weak w = a.weak ? a.weak : b.weak;
+    if (w == WEAK_INT) return (Common){t == TYPE_BOOL ? TYPE_I32 : t, WEAK_NOT};
+    return (Common){type_is_float(t) ? t : TYPE_F32, WEAK_NOT};
+}
+
+static Val report_bool(Checker *ck, const Node *n, Val v) {
+    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NOT_BOOL, type_info[tc_value_type(v)].name);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NOT_BOOL_NOTE);
+    return poison;
+}
+
+static Val as_bool(Checker *ck, const Node *n, Val v) {
+    if (v.e && (v.weak || v.e->type != TYPE_BOOL)) return report_bool(ck, n, v);
+    return v;
+}
+
+// Pushes a conversion to a wider type down to the operands, so that arithmetic on narrow types happens in the
+// wide one. Used for what a reduction accumulates: i8 products do not wrap before they are added up, and
+// a product of f16 stays a product that fuses.
+typedef struct Widened {
+    const Expr *from, *to;
+} Widened;
+
+static bool same_widened(const void *key, const void *item) {
+    return ((const Widened *)item)->from == key;
+}
+
+static const Expr *widen(Checker *ck, Set *seen, const Expr *e, Type type) {
+    if (e->kind != EXPR_OP || e->type == type) return expr_cast(ck->x, type, e);
+    bool select = e->op == OP_SELECT;
+    if (!select && (op_info[e->op].class != OP_ARITH || e->op == OP_BITAND || e->op == OP_BITOR ||
+                    e->op == OP_BITXOR || e->op == OP_SHL || e->op == OP_SHR))
+        return expr_cast(ck->x, type, e);
+    uint64_t hash = hash_mix(1, (uint64_t)(uintptr_t)e);
+    void **slot = set_find(ck->arena, seen, hash, e, same_widened);
+    if (*slot) return ((Widened *)*slot)->to;
+    const Expr *arg[4];
+    for (int i = 0; i < e->n; i++)
+        arg[i] = select && i == 0 ? e->arg[0] : widen(ck, seen, e->arg[i], type);
+    Widened *w = arena_new(ck->arena, Widened);
+    w->from = e;
+    w->to = select ? expr_select(ck->x, arg[0], arg[1], arg[2])
+                   : expr_op(ck->x, e->op, type, e->n, arg);
+    slot = set_find(ck->arena, seen, hash, e, same_widened);
+    *slot = w;
+    seen->n++;
+    return w->to;
+}
+
+const Expr *tc_widen(Checker *ck, const Expr *e, Type type) {
+    Set seen = {0};
+    return widen(ck, &seen, e, type);
+}
+
+// --- Names and reads --------------------------------------------------------------------------------------
+
+void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
+    if (mode == READ_PLAIN && ck->guard) mode = READ_GUARDED;
+    InferRead r = {a, mode, range, subs};
+    vec_push(ck->arena, ck->reads, r);
+}
+
+static int find_iter(const Checker *ck, Name name) {
+    for (int i = 0; i < ck->iters.n; i++)
+        if (ck->iters.at[i].name == name) return i;
+    return -1;
+}
+
+static Let *find_let(Checker *ck, Name name) {
+    for (int i = 0; i < ck->lets.n; i++)
+        if (ck->lets.at[i].name == name) return &ck->lets.at[i];
+    return NULL;
+}
+
+static int new_iter(Checker *ck, Name name, Range range) {
+    if (ck->no_index) {
+        Diag *d = diag_report(ck->diags, range, DIAG_TC_INDEX_IN_BOUND, ck->no_index, name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INDEX_IN_BOUND_NOTE);
+        return -1;
+    }
+    if (ck->iters.n == PROGRAM_MAX_ITERS) {
+        diag_report(ck->diags, range, DIAG_TC_TOO_MANY, "indices in one statement",
+                    PROGRAM_MAX_ITERS);
+        ck->no_index = "an index beyond the limit";
+        return -1;
+    }
+    Iter it = {.name = name, .range = range};
+    vec_push(ck->arena, &ck->iters, it);
+    return ck->iters.n - 1;
+}
+
+static void use_let(Checker *ck, const Let *let) {
+    for (int i = 0; i < let->reads.n; i++) {
+        InferRead r = let->reads.at[i];
+        if (r.mode == READ_PLAIN && ck->guard) r.mode = READ_GUARDED;
+        vec_push(ck->arena, ck->reads, r);
+    }
+}
+
+// What a bare name means when nothing defines it: a constant, or a mistake; false: an index.
+static bool constant_name(Checker *ck, const Node *n, Val *out) {
+    Name name = n->name;
+    if (name == ck->name_true || name == ck->name_false) {
+        *out = strong(expr_int(ck->x, TYPE_BOOL, name == ck->name_true));
+    } else if (name == ck->name_inf || name == ck->name_nan) {
+        double f = name == ck->name_inf ? (double)INFINITY : (double)NAN;
+        *out = (Val){expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT};
+    } else if (tc_find_func(ck->file, ck->arena, name) || tc_builtin(name, strlen(name))) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_BARE_FUNCTION, name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_BARE_FUNCTION_NOTE, name);
+        *out = poison;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static Diag *report_rank(Checker *ck, Range range, int tensor, int n) {
+    const Ten *t = &ck->tens.at[tensor];
+    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank,
+                          t->rank == 1 ? "" : "s", n, n == 1 ? "" : "s");
+    diag_note(ck->diags, d, t->range, DIAG_TC_DECLARED_NOTE, t->name);
+    return d;
+}
+
+// Whether the tensor can be read here with n subscripts.
+bool tc_readable(Checker *ck, int tensor, int n, Range range) {
+    Ten *t = &ck->tens.at[tensor];
+    if (t->role == ROLE_TEMP && t->defs == 0) {
+        Diag *d = diag_report(ck->diags, range, DIAG_TC_TEMP_READ, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_TEMP_READ_NOTE, t->name);
+        return false;
+    }
+    if (t->rank < 0) t->rank = n, t->range = range;
+    if (t->rank == n) return true;
+    report_rank(ck, range, tensor, n);
+    return false;
+}
+
+const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs) {
+    const Affine *sub[PROGRAM_MAX_RANK];
+    bool ok = tc_readable(ck, tensor, n->n, n->range);
+    Range *ranges = arena_new_n(ck->arena, Range, n->n);
+    for (int d = 0; d < n->n; d++) {
+        const Affine *s = tc_affine(ck, n->arg[d], "a subscript");
+        ranges[d] = n->arg[d]->range;
+        if (s && d < PROGRAM_MAX_RANK) sub[d] = s;
+        ok = ok && s;
+    }
+    *subs = ranges;
+    return ok ? access_make(ck->x, tensor, n->n, sub) : NULL;
+}
+
+static Val read_tensor(Checker *ck, const Node *n, int tensor) {
+    const Range *subs;
+    const Access *a = tc_access(ck, n, tensor, &subs);
+    Type type = tc_tensor_type(ck, tensor);
+    if (!a || type == TYPE_NONE) return poison;
+    tc_add_read(ck, a, READ_PLAIN, n->range, subs);
+    return strong(expr_read(ck->x, type, a));
+}
+
+static Val name_value(Checker *ck, const Node *n) {
+    int i = find_iter(ck, n->name);
+    if (i >= 0) return strong(expr_index(ck->x, TYPE_I64, affine_iter(ck->x, i)));
+    const Let *let = find_let(ck, n->name);
+    if (let) {
+        use_let(ck, let);
+        return let->val;
+    }
+    const Sym *s = tc_find(ck, ck->frame, n->name);
+    Val v;
+    if (!s) {
+        if (constant_name(ck, n, &v)) return v;
+        i = new_iter(ck, n->name, n->range);
+        return i < 0 ? poison : strong(expr_index(ck->x, TYPE_I64, affine_iter(ck->x, i)));
+    }
+    if (s->kind == SYM_POISON) return poison;
+    if (s->kind == SYM_SCALAR) return strong(expr_index(ck->x, s->type, s->value));
+    if (ck->tens.at[s->tensor].rank > 0) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NO_SUBSCRIPTS, n->name,
+                              ck->tens.at[s->tensor].rank);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NO_SUBSCRIPTS_NOTE, n->name);
+        return poison;
+    }
+    return read_tensor(ck, n, s->tensor);
+}
+
+// The tensor that a call-like node reads; -1: it is not one, or was reported (*bad).
+static int called_tensor(Checker *ck, const Node *n, bool *bad) {
+    const char *what = find_iter(ck, n->name) >= 0 ? "an index" : NULL;
+    if (!what && find_let(ck, n->name)) what = "a 'where' definition";
+    const Sym *s = what ? NULL : tc_find(ck, ck->frame, n->name);
+    if (s && s->kind == SYM_TENSOR) return s->tensor;
+    *bad = s && s->kind == SYM_POISON;
+    if (s && s->kind == SYM_SCALAR) what = s->is_size ? "a size" : "a scalar";
+    if (what) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NOT_A_TENSOR, n->name, what);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NOT_A_TENSOR_NOTE);
+        *bad = true;
+    }
+    return -1;
+}
+
+static void report_undefined(Checker *ck, const Node *n) {
+    if (tc_find_func(ck->file, ck->arena, n->name)) {
+        Diag *d = diag_report(ck->diags, n->head, DIAG_TC_CALL_INSIDE, n->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE, n->name);
+        return;
+    }
+    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_UNDEFINED, n->name);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
+    tc_add_sym(ck, ck->frame, n->name, SYM_POISON, n->range);
+}
+
+static const Affine *extent(Checker *ck, const Node *n) {
+    const Sym *s = tc_find(ck, ck->frame, n->name);
+    if (s && s->kind == SYM_POISON) return NULL;
+    if (!s || s->kind != SYM_TENSOR) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_DIM_NO_TENSOR, n->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_DIM_NOTE);
+        return NULL;
+    }
+    const Ten *t = &ck->tens.at[s->tensor];
+    if (!tc_readable(ck, s->tensor, t->rank, n->range)) return NULL;
+    if (n->i >= t->rank) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_DIM_RANGE, n->i, n->name, t->rank,
+                              t->rank == 1 ? "" : "s");
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_DIM_NOTE);
+        return NULL;
+    }
+    return tc_extent(ck, s->tensor, (int)n->i);
+}
+
+// --- Operators and builtins -------------------------------------------------------------------------------
+
+static const Affine *small_index(Checker *ck, const Expr *e) {
+    if (e->kind == EXPR_INDEX) return e->index;
+    if (e->kind != EXPR_CONST || e->type != TYPE_I64) return NULL;
+    return e->value.i > INT32_MAX || e->value.i < INT32_MIN ? NULL : affine_const(ck->x, e->value.i);
+}
+
+// Index arithmetic in a value stays index arithmetic: guards such as  h + kh - 1 < H  remain affine.
+static const Expr *index_arith(Checker *ck, ExprOp op, const Expr *a, const Expr *b) {
+    if (a->type != TYPE_I64 || b->type != TYPE_I64) return NULL;
+    const Affine *l = small_index(ck, a), *r = small_index(ck, b);
+    if (!l || !r || l->has_read || r->has_read) return NULL;
+    switch (op) {
+    case OP_ADD: return expr_index(ck->x, TYPE_I64, affine_add(ck->x, l, r));
+    case OP_SUB: return expr_index(ck->x, TYPE_I64, affine_sub(ck->x, l, r));
+    case OP_MUL:
+        if (!affine_is_const(l) && !affine_is_const(r)) return NULL;
+        return expr_index(ck->x, TYPE_I64, affine_mul(ck->x, l, r));
+    default: return NULL;
+    }
+}
+
+static bool is_bitwise(ExprOp op) {
+    return op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR || op == OP_SHL || op == OP_SHR;
+}
+
+static Val arith(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
+    Common c = common(a, b);
+    if (c.type == TYPE_BOOL) c.type = TYPE_I32;
+    if (is_bitwise(op) && !type_is_integer(c.type)) {
+        diag_report(ck->diags, n->range, DIAG_TC_NOT_INTEGER, op_info[op].name,
+                    type_info[c.type].name);
+        return poison;
+    }
+    const Expr *x = tc_coerce(ck, a, c.type), *y = tc_coerce(ck, b, c.type);
+    const Expr *e = c.type == TYPE_I64 ? index_arith(ck, op, x, y) : NULL;
+    return (Val){e ? e : expr_binary(ck->x, op, x, y), c.weak};
+}
+
+static Val compare(Checker *ck, ExprOp op, Val a, Val b) {
+    Common c = common(a, b);
+    if (c.type == TYPE_BOOL && op != OP_EQ && op != OP_NE) c.type = TYPE_I32;
+    return strong(expr_binary(ck->x, op, tc_coerce(ck, a, c.type), tc_coerce(ck, b, c.type)));
+}
+
+static Val arith_unary(Checker *ck, ExprOp op, Val a) {
+    if (!a.weak && a.e->type == TYPE_BOOL) a = strong(expr_cast(ck->x, TYPE_I32, a.e));
+    if (op == OP_NEG && !a.weak && a.e->kind == EXPR_INDEX && a.e->type == TYPE_I64)
+        return strong(expr_index(ck->x, TYPE_I64, affine_scale(ck->x, a.e->index, -1)));
+    return (Val){expr_unary(ck->x, op, a.e), a.weak};
+}
+
+static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
+    Common c = {v[0].weak ? TYPE_NONE : v[0].e->type, v[0].weak};
+    if (v[0].weak) c.type = v[0].weak == WEAK_INT ? TYPE_I64 : TYPE_F64;
+    Val sum = v[0];
+    for (int i = 1; i < n; i++) {
+        c = common(sum, v[i]);
+        sum = (Val){expr_int(ck->x, c.type, 0), c.weak};
+    }
+    if (c.weak) c = (Common){TYPE_F64, WEAK_FLOAT};
+    if (!type_is_float(c.type)) c.type = TYPE_F32;
+    const Expr *arg[4];
+    for (int i = 0; i < n; i++) arg[i] = tc_coerce(ck, v[i], c.type);
+    return (Val){expr_op(ck->x, op, c.type, n, arg), c.weak};
+}
+
+Val tc_select(Checker *ck, Val c, Val a, Val b, Range range) {
+    (void)range;
+    if (!c.e || !a.e || !b.e) return poison;
+    Common t = common(a, b);
+    const Expr *x = tc_coerce(ck, a, t.type), *y = tc_coerce(ck, b, t.type);
+    return (Val){expr_select(ck->x, c.e, x, y), t.weak};
+}
+
+static Val guarded(Checker *ck, const Node *n) {
+    ck->guard++;
+    Val v = tc_value(ck, n);
+    ck->guard--;
+    return v;
+}
+
+static Val ternary(Checker *ck, const Node *n) {
+    Val c = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
+    Val a = guarded(ck, n->arg[1]), b = guarded(ck, n->arg[2]);
+    return tc_select(ck, c, a, b, n->range);
+}
+
+static Val logic(Checker *ck, const Node *n) {
+    Val a = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
+    if (n->op == OP_NOT) return a.e ? strong(expr_unary(ck->x, OP_NOT, a.e)) : poison;
+    Val b = as_bool(ck, n->arg[1], guarded(ck, n->arg[1]));
+    return a.e && b.e ? strong(expr_binary(ck->x, (ExprOp)n->op, a.e, b.e)) : poison;
+}
+
+// An operation of expr.def over the node's arguments, whether written infix or as a call.
+static Val operation(Checker *ck, ExprOp op, const Node *n) {
+    if (op == OP_SELECT) return ternary(ck, n);
+    if (op_info[op].class == OP_LOGIC) return logic(ck, n);
+    Val v[4];
+    bool ok = true;
+    for (int i = 0; i < n->n; i++) v[i] = tc_value(ck, n->arg[i]), ok = ok && v[i].e;
+    if (!ok) return poison;
+    if (op_info[op].class == OP_COMPARE) return compare(ck, op, v[0], v[1]);
+    if (op_info[op].class == OP_MATH) return math(ck, op, n->n, v);
+    return n->n == 1 ? arith_unary(ck, op, v[0]) : arith(ck, op, n, v[0], v[1]);
+}
+
+static bool check_arity(Checker *ck, const Node *n, int least, int most) {
+    for (int i = 0; i < n->n; i++)
+        if (n->arg[i]->kind == NODE_NAMED) {
+            diag_report(ck->diags, n->arg[i]->range, DIAG_TC_NAMED_ARGUMENT, n->name,
+                        n->arg[i]->name);
+            return false;
+        }
+    if (n->n >= least && n->n <= most) return true;
+    diag_report(ck->diags, n->range, DIAG_TC_ARITY, n->name, least, least == 1 ? "" : "s", n->n);
+    return false;
+}
+
+static Val cast(Checker *ck, const Node *n, Type type) {
+    if (!check_arity(ck, n, 1, 1)) return poison;
+    Val v = tc_value(ck, n->arg[0]);
+    return v.e ? strong(tc_coerce(ck, v, type)) : poison;
+}
+
+static Val builtin(Checker *ck, const Node *n, const Builtin *b) {
+    switch (b->kind) {
+    case BUILTIN_OP:
+        return check_arity(ck, n, op_info[b->op].arity, op_info[b->op].arity)
+                   ? operation(ck, b->op, n)
+                   : poison;
+    case BUILTIN_PAD:
+        return check_arity(ck, n, 1, 2) ? tc_border(ck, n, b->kind) : poison;
+    case BUILTIN_CLAMP:
+    case BUILTIN_MIRROR: return check_arity(ck, n, 1, 1) ? tc_border(ck, n, b->kind) : poison;
+    case BUILTIN_CONCAT: {
+        Diag *d = diag_report(ck->diags, n->head, DIAG_TC_CONCAT_INSIDE);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CONCAT_NOTE);
+        return poison;
+    }
+    case BUILTIN_NONE: {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NO_BUILTIN, b->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, b->instead);
+        return poison;
+    }
+    }
+    return poison;
+}
+
+static Val call_value(Checker *ck, const Node *n) {
+    bool bad = false;
+    int tensor = called_tensor(ck, n, &bad);
+    if (tensor >= 0) return read_tensor(ck, n, tensor);
+    if (bad) return poison;
+    size_t len = strlen(n->name);
+    Type type = tc_type_name(n->name, len);
+    if (type) return cast(ck, n, type);
+    const Builtin *b = tc_builtin(n->name, len);
+    if (b) return builtin(ck, n, b);
+    report_undefined(ck, n);
+    return poison;
+}
+
+Val tc_value(Checker *ck, const Node *n) {
+    switch ((NodeKind)n->kind) {
+    case NODE_BAD: return poison;
+    case NODE_INT: return (Val){expr_int(ck->x, TYPE_I64, n->i), WEAK_INT};
+    case NODE_FLOAT: return (Val){expr_float(ck->x, TYPE_F64, n->f), WEAK_FLOAT};
+    case NODE_NAME: return name_value(ck, n);
+    case NODE_CALL: return call_value(ck, n);
+    case NODE_OP: return operation(ck, (ExprOp)n->op, n);
+    case NODE_DIM: {
+        const Affine *a = extent(ck, n);
+        return a ? strong(expr_index(ck->x, TYPE_I64, a)) : poison;
+    }
+    case NODE_NAMED: return poison;
+    }
+    return poison;
+}

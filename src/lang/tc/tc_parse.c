@@ -1,0 +1,596 @@
+// Tokens to syntax: recursive descent, operators by precedence climbing.
+//
+// A statement ends where its expression ends, so a line end is never needed; it only helps recovery. After a
+// mistake the parser goes on at the next token that starts a line outside parentheses and could start
+// a statement, or at `}` or `def`. What was reported leaves NODE_BAD or a function marked broken behind, and
+// later steps stay silent about it.
+#include "lang/tc/tc.h"
+
+#include <string.h>
+
+typedef struct Parser {
+    Lexer lx;
+    Token t;        // the token at hand
+    uint32_t ended; // where the token before it ended
+    Arena *arena;
+    DiagList *diags;
+    int depth;
+    bool failed; // of the statement or header at hand: one report each
+    VEC(Node *) stack; // lists being parsed
+    Name name_in, name_exists;
+} Parser;
+
+static void advance(Parser *ps) {
+    ps->ended = ps->t.range.to;
+    tc_lex_next(&ps->lx, &ps->t);
+    while (ps->t.kind == TOK_BAD) {
+        bool first = ps->t.first;
+        ps->failed = true;
+        tc_lex_next(&ps->lx, &ps->t);
+        ps->t.first |= first;
+    }
+}
+
+static bool at(const Parser *ps, char c) {
+    return ps->t.kind == TOK_PUNCT && ps->t.c == c;
+}
+
+static bool at_name(const Parser *ps, Name name) {
+    return ps->t.kind == TOK_NAME && ps->t.name == name;
+}
+
+static bool at_op(const Parser *ps, ExprOp op) {
+    return ps->t.kind == TOK_OP && ps->t.op == op;
+}
+
+// The token at hand as a message shows it.
+static const char *found(Parser *ps) {
+    if (ps->t.kind == TOK_END) return "the end of the file";
+    uint32_t len = ps->t.range.to - ps->t.range.from;
+    return arena_printf(ps->arena, "'%.*s'", (int)(len > 40 ? 40 : len),
+                        ps->lx.text + ps->t.range.from);
+}
+
+// The place of the token at hand; the end of the file points at its last byte.
+static Range here(const Parser *ps) {
+    Range r = ps->t.range;
+    if (ps->t.kind == TOK_END) r = (Range){ps->ended ? ps->ended - 1 : 0, ps->ended};
+    return r;
+}
+
+// Reports once per statement or header.
+static Diag *fail_expected(Parser *ps, const char *what) {
+    if (ps->failed) return NULL;
+    ps->failed = true;
+    return diag_report(ps->diags, here(ps), DIAG_TC_EXPECTED, what, found(ps));
+}
+
+static bool accept(Parser *ps, char c) {
+    if (!at(ps, c)) return false;
+    advance(ps);
+    return true;
+}
+
+static bool expect(Parser *ps, char c, const char *what) {
+    if (accept(ps, c)) return true;
+    fail_expected(ps, what);
+    return false;
+}
+
+// --- Expressions ------------------------------------------------------------------------------------------
+
+static Node *expression(Parser *ps);
+
+static Node *new_node(Parser *ps, NodeKind kind, Range range, int n) {
+    Node *node = arena_alloc(ps->arena, sizeof(Node) + (size_t)n * sizeof(Node *));
+    node->kind = (uint8_t)kind;
+    node->n = n;
+    node->range = node->head = range;
+    return node;
+}
+
+static Node *bad(Parser *ps, Range range) {
+    return new_node(ps, NODE_BAD, range, 0);
+}
+
+static void too_deep(Parser *ps, Range range) {
+    if (ps->failed) return;
+    ps->failed = true;
+    Diag *d = diag_report(ps->diags, range, DIAG_TC_TOO_DEEP, TC_MAX_NESTING);
+    diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_TOO_DEEP_NOTE);
+}
+
+// Later steps walk the syntax recursively, so its height is limited, however it came about.
+static void measure(Parser *ps, Node *node) {
+    int height = 0;
+    for (int i = 0; i < node->n; i++)
+        if (node->arg[i]->height > height) height = node->arg[i]->height;
+    node->height = (uint16_t)(height + 1);
+    if (node->height > TC_MAX_NESTING) too_deep(ps, node->head);
+}
+
+static Node *op_node(Parser *ps, ExprOp op, Range head, int n, Node *const *args) {
+    Range range = range_join(n > 1 ? args[0]->range : head, args[n - 1]->range);
+    Node *node = new_node(ps, NODE_OP, range, n);
+    node->op = (uint8_t)op;
+    node->head = head;
+    memcpy(node->arg, args, (size_t)n * sizeof *args);
+    measure(ps, node);
+    return node;
+}
+
+// Whether the parenthesis at hand, after a name inside an expression, starts `(a, b) = f(x)`, the next
+// statement, rather than subscripts: a read is never followed by `=`.
+static bool starts_tuple(const Parser *ps) {
+    const char *s = ps->lx.text, *end = s + ps->lx.len;
+    const char *p = s + ps->t.range.to;
+    while (p < end && (*p == '_' || *p == ',' || *p == ' ' || *p == '\n' || *p == '\t' || *p == '\r' ||
+                       (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z')))
+        p++;
+    if (p == end || *p != ')') return false;
+    for (p++; p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r');) p++;
+    return p < end && *p == '=' && (p + 1 == end || p[1] != '=');
+}
+
+// A list up to `)`, pushed on the stack; the number of its elements.
+static int list(Parser *ps, bool named) {
+    int n = 0;
+    while (!ps->failed && !at(ps, ')')) {
+        Node *e = expression(ps);
+        if (named && ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN && e->kind == NODE_NAME) {
+            advance(ps);
+            Node *value = expression(ps), *pair;
+            pair = new_node(ps, NODE_NAMED, range_join(e->range, value->range), 1);
+            pair->head = e->range;
+            pair->name = e->name;
+            pair->arg[0] = value;
+            e = pair;
+        }
+        vec_push(ps->arena, &ps->stack, e);
+        n++;
+        if (!accept(ps, ',')) break;
+    }
+    expect(ps, ')', "',' or ')'");
+    return n;
+}
+
+static void pop_list(Parser *ps, int n, Node **out) {
+    ps->stack.n -= n;
+    if (n) memcpy(out, ps->stack.at + ps->stack.n, (size_t)n * sizeof *out);
+}
+
+static Node *call(Parser *ps, Token name) {
+    advance(ps); // (
+    int n = list(ps, true);
+    Node *node = new_node(ps, NODE_CALL, (Range){name.range.from, ps->ended}, n);
+    node->head = name.range;
+    node->name = name.name;
+    pop_list(ps, n, node->arg);
+    measure(ps, node);
+    return node;
+}
+
+static Node *brackets(Parser *ps, Token name) {
+    if (!ps->failed) {
+        Diag *d = diag_report(ps->diags, here(ps), DIAG_TC_BRACKETS);
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_BRACKETS_NOTE, name.name);
+    }
+    ps->failed = true;
+    return bad(ps, name.range);
+}
+
+static Node *primary(Parser *ps) {
+    Token t = ps->t;
+    Node *node;
+    switch (t.kind) {
+    case TOK_INT:
+    case TOK_FLOAT:
+        advance(ps);
+        node = new_node(ps, t.kind == TOK_INT ? NODE_INT : NODE_FLOAT, t.range, 0);
+        node->i = t.i; // the union holds either
+        return node;
+    case TOK_NAME:
+        advance(ps);
+        if (at(ps, '(') && !starts_tuple(ps)) return call(ps, t);
+        if (at(ps, '[')) return brackets(ps, t);
+        node = new_node(ps, NODE_NAME, t.range, 0);
+        node->name = t.name;
+        return node;
+    case TOK_DIM:
+        advance(ps);
+        node = new_node(ps, NODE_DIM, t.range, 0);
+        node->name = t.name;
+        node->i = t.i;
+        return node;
+    default: break;
+    }
+    if (accept(ps, '(')) {
+        node = expression(ps);
+        expect(ps, ')', "')'");
+        return node;
+    }
+    Diag *d = fail_expected(ps, "an expression");
+    if (d && t.kind == TOK_OP && t.op == OP_DIV)
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_COMMENT_NOTE);
+    return bad(ps, here(ps));
+}
+
+static Node *unary(Parser *ps) {
+    if (!at_op(ps, OP_SUB) && !at_op(ps, OP_NOT)) return primary(ps);
+    Token t = ps->t;
+    advance(ps);
+    if (++ps->depth > TC_MAX_NESTING) too_deep(ps, t.range);
+    Node *a = ps->failed ? bad(ps, t.range) : unary(ps);
+    ps->depth--;
+    return op_node(ps, t.op == OP_SUB ? OP_NEG : OP_NOT, t.range, 1, &a);
+}
+
+// Binding strength of the operator at hand; 0: none.
+static int strength(const Parser *ps) {
+    if (ps->t.kind != TOK_OP) return 0;
+    switch ((ExprOp)ps->t.op) {
+    case OP_OR: return 1;
+    case OP_AND: return 2;
+    case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_EQ: case OP_NE: return 3;
+    case OP_BITOR: return 4;
+    case OP_BITXOR: return 5;
+    case OP_BITAND: return 6;
+    case OP_SHL: case OP_SHR: return 7;
+    case OP_ADD: case OP_SUB: return 8;
+    case OP_MUL: case OP_DIV: case OP_MOD: return 9;
+    default: return 0;
+    }
+}
+
+// Operators that bind at least as strongly as `least`, grouping to the left.
+static Node *binary(Parser *ps, int least) {
+    Node *a = unary(ps);
+    for (int s; !ps->failed && (s = strength(ps)) >= least && s > 0;) {
+        Token t = ps->t;
+        advance(ps);
+        a = op_node(ps, (ExprOp)t.op, t.range, 2, (Node *[]){a, binary(ps, s + 1)});
+    }
+    return a;
+}
+
+static Node *expression(Parser *ps) {
+    if (++ps->depth > TC_MAX_NESTING) too_deep(ps, here(ps));
+    Node *a = ps->failed ? bad(ps, here(ps)) : binary(ps, 1);
+    if (at(ps, '?') && !ps->failed) {
+        Range head = ps->t.range;
+        advance(ps);
+        Node *b = expression(ps);
+        expect(ps, ':', "':'");
+        a = op_node(ps, OP_SELECT, head, 3, (Node *[]){a, b, expression(ps)});
+    }
+    ps->depth--;
+    return a;
+}
+
+// --- Statements -------------------------------------------------------------------------------------------
+
+static void where_clause(Parser *ps, TcWhere *w) {
+    Token t = ps->t;
+    *w = (TcWhere){.name = t.name, .range = t.range};
+    if (t.kind != TOK_NAME) {
+        Diag *d = fail_expected(ps, "a range, a definition or 'exists' after 'where'");
+        if (d) diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_WHERE_NOTE);
+        return;
+    }
+    advance(ps);
+    if (at_name(ps, ps->name_in)) {
+        advance(ps);
+        w->a = expression(ps);
+        expect(ps, ':', "':' between the bounds of the range");
+        w->b = expression(ps);
+    } else if (ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN) {
+        advance(ps);
+        w->kind = WHERE_LET;
+        w->a = expression(ps);
+    } else if (t.name == ps->name_exists) {
+        w->kind = WHERE_EXISTS;
+        w->a = expression(ps);
+    } else {
+        Diag *d = fail_expected(ps, "'in' or '='");
+        if (d) diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_WHERE_NOTE);
+    }
+}
+
+static void where_list(Parser *ps, TcStmt *s) {
+    VEC(TcWhere) v = {0};
+    do {
+        TcWhere w;
+        where_clause(ps, &w);
+        if (!ps->failed) vec_push(ps->arena, &v, w);
+    } while (!ps->failed && accept(ps, ','));
+    s->where = v.at;
+    s->nwhere = v.n;
+}
+
+static void hint(Parser *ps, TcStmt *s) {
+    advance(ps); // <=>
+    Token name = ps->t;
+    if (name.kind != TOK_NAME) {
+        fail_expected(ps, "the name of a library call after '<=>'");
+        return;
+    }
+    advance(ps);
+    if (!at(ps, '(')) {
+        fail_expected(ps, "'('");
+        return;
+    }
+    call(ps, name);
+    s->hint = name_intern(ps->lx.names, ps->lx.text + name.range.from, ps->ended - name.range.from);
+}
+
+static void add_target(Parser *ps, TcStmt *s) {
+    if (ps->t.kind != TOK_NAME) {
+        fail_expected(ps, "the name of a tensor");
+        return;
+    }
+    TcTarget *old = s->target;
+    s->target = arena_new_n(ps->arena, TcTarget, s->ntargets + 1);
+    if (old) memcpy(s->target, old, (size_t)s->ntargets * sizeof *old);
+    s->target[s->ntargets++] = (TcTarget){ps->t.name, ps->t.range};
+    advance(ps);
+}
+
+// (a, b) = ...
+static void tuple(Parser *ps, TcStmt *s) {
+    s->tuple = true;
+    advance(ps);
+    do add_target(ps, s);
+    while (!ps->failed && s->ntargets < TC_MAX_NESTING && accept(ps, ','));
+    expect(ps, ')', "',' or ')'");
+}
+
+static void left_side(Parser *ps, TcStmt *s) {
+    if (at(ps, '(')) {
+        tuple(ps, s);
+    } else {
+        Token name = ps->t;
+        add_target(ps, s);
+        if (at(ps, '[')) brackets(ps, name);
+        if (accept(ps, '(')) {
+            s->subscripts = true;
+            s->nsubs = list(ps, false);
+            s->sub = arena_new_n(ps->arena, Node *, s->nsubs);
+            pop_list(ps, s->nsubs, s->sub);
+        }
+    }
+    s->write_range = (Range){s->range.from, ps->ended};
+}
+
+static void assign_expected(Parser *ps, TcStmt *s) {
+    if (ps->failed) return;
+    bool minus = at_op(ps, OP_SUB), over = at_op(ps, OP_DIV);
+    Diag *d = fail_expected(ps, "an assignment: = += *= min= max= and with '!'");
+    if (minus || over)
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_NOTE, minus ? '-' : '/');
+    else if (s->ntargets == 1 && (!strcmp(s->target[0].name, "and") || !strcmp(s->target[0].name, "or")))
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_WORDS_NOTE);
+}
+
+static TcStmt *statement(Parser *ps) {
+    TcStmt *s = arena_new(ps->arena, TcStmt);
+    s->range = ps->t.range;
+    left_side(ps, s);
+    if (ps->t.kind != TOK_ASSIGN) {
+        assign_expected(ps, s);
+        return s;
+    }
+    s->op = (Reduce)ps->t.op;
+    s->init = ps->t.init;
+    s->op_range = ps->t.range;
+    advance(ps);
+    if (!ps->failed) s->value = expression(ps);
+    if (!ps->failed && ps->t.kind == TOK_HINT) hint(ps, s);
+    if (!ps->failed && ps->t.kind == TOK_WHERE) {
+        advance(ps);
+        where_list(ps, s);
+    }
+    s->range.to = ps->ended;
+    return s;
+}
+
+// Goes on at what could start a statement: the first token of a line outside parentheses.
+static void recover(Parser *ps) {
+    int open = 0;
+    ps->failed = false;
+    for (;; advance(ps)) {
+        if (ps->t.kind == TOK_END || ps->t.kind == TOK_DEF || at(ps, '}')) break;
+        if (ps->t.first && open <= 0 && (ps->t.kind == TOK_NAME || at(ps, '('))) break;
+        if (at(ps, '(') || at(ps, '[')) open++;
+        if (at(ps, ')') || at(ps, ']')) open--;
+        if (ps->t.kind == TOK_WHERE) open = 0;
+    }
+    ps->failed = false;
+}
+
+static void body(Parser *ps, TcFunc *f) {
+    Range brace = ps->t.range;
+    TcStmt **last = &f->stmts;
+    advance(ps); // {
+    while (!at(ps, '}') && ps->t.kind != TOK_END && ps->t.kind != TOK_DEF) {
+        if (at(ps, ';')) {
+            Diag *d = diag_report(ps->diags, here(ps), DIAG_TC_SEMICOLON);
+            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_SEMICOLON_NOTE);
+            f->broken = true;
+            advance(ps);
+            continue;
+        }
+        ps->failed = false;
+        if (ps->t.kind != TOK_NAME && !at(ps, '(')) {
+            fail_expected(ps, "a statement or '}'");
+            advance(ps);
+        } else {
+            TcStmt *s = statement(ps);
+            if (ps->failed) s->value = bad(ps, s->range), s->nwhere = 0;
+            if (s->ntargets) *last = s, last = &s->next;
+        }
+        if (ps->failed) {
+            f->broken = true;
+            recover(ps);
+        }
+    }
+    if (accept(ps, '}')) return;
+    f->broken = true;
+    ps->failed = false;
+    Diag *d = fail_expected(ps, "'}'");
+    diag_note(ps->diags, d, brace, DIAG_TC_BRACE_NOTE);
+}
+
+// --- Functions --------------------------------------------------------------------------------------------
+
+static void dimensions(Parser *ps, TcParam *p) {
+    advance(ps); // (
+    p->shaped = true;
+    p->rank = list(ps, false);
+    p->dim = arena_new_n(ps->arena, Node *, p->rank);
+    pop_list(ps, p->rank, p->dim);
+}
+
+// type [dims] name, or (for results) just a name.
+static void parameter(Parser *ps, TcParam *p, bool result) {
+    *p = (TcParam){.range = ps->t.range};
+    Token t = ps->t;
+    if (t.kind != TOK_NAME) {
+        fail_expected(ps, result ? "a result: a name, or a type and a name"
+                                 : "a parameter: a type and a name");
+        return;
+    }
+    advance(ps);
+    p->type = tc_type_name(t.name, strlen(t.name));
+    if (p->type == TYPE_NONE && !at(ps, '(') && ps->t.kind != TOK_NAME) {
+        if (!result && !ps->failed) {
+            ps->failed = true;
+            Diag *d = diag_report(ps->diags, t.range, DIAG_TC_UNTYPED, t.name);
+            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNTYPED_NOTE, t.name);
+        }
+        p->name = t.name;
+        p->name_range = t.range;
+        return;
+    }
+    if (p->type == TYPE_NONE) {
+        if (!ps->failed) {
+            Diag *d = diag_report(ps->diags, t.range, DIAG_TC_UNKNOWN_TYPE, t.name);
+            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNKNOWN_TYPE_NOTE);
+        }
+        ps->failed = true;
+        return;
+    }
+    if (at(ps, '(')) dimensions(ps, p);
+    if (ps->t.kind != TOK_NAME) {
+        fail_expected(ps, "the name of the parameter");
+        return;
+    }
+    p->name = ps->t.name;
+    p->name_range = ps->t.range;
+    p->range.to = ps->t.range.to;
+    advance(ps);
+}
+
+static int parameters(Parser *ps, TcParam **out, bool result) {
+    VEC(TcParam) v = {0};
+    while (!ps->failed && !at(ps, ')')) {
+        TcParam p;
+        parameter(ps, &p, result);
+        if (!ps->failed) vec_push(ps->arena, &v, p);
+        if (ps->failed || !accept(ps, ',')) break;
+    }
+    expect(ps, ')', "',' or ')'");
+    *out = v.at;
+    return v.n;
+}
+
+static void header(Parser *ps, TcFunc *f) {
+    if (ps->t.kind != TOK_NAME) {
+        fail_expected(ps, "the name of the function");
+        return;
+    }
+    f->name = ps->t.name;
+    f->range = ps->t.range;
+    advance(ps);
+    if (!expect(ps, '(', "'('")) return;
+    f->ninputs = parameters(ps, &f->input, false);
+    if (ps->failed) return;
+    if (ps->t.kind != TOK_ARROW) {
+        fail_expected(ps, "'->' and the results");
+        return;
+    }
+    advance(ps);
+    if (!at(ps, '(')) {
+        Diag *d = fail_expected(ps, "'(' before the results");
+        if (d && ps->t.kind == TOK_NAME)
+            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_RESULT_NOTE, ps->t.name);
+        return;
+    }
+    advance(ps);
+    f->noutputs = parameters(ps, &f->output, true);
+    if (!ps->failed && !at(ps, '{')) fail_expected(ps, "'{'");
+}
+
+static uint64_t name_hash(Name name) {
+    return hash_mix(0, (uint64_t)(uintptr_t)name);
+}
+
+static bool same_func(const void *key, const void *item) {
+    return ((const TcFunc *)item)->name == key;
+}
+
+TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name) {
+    if (!file->by_name.n) return NULL;
+    return *set_find(arena, &file->by_name, name_hash(name), name, same_func);
+}
+
+static void add_func(Parser *ps, TcFile *file, TcFunc *f) {
+    void **slot = set_find(ps->arena, &file->by_name, name_hash(f->name), f->name, same_func);
+    if (*slot) {
+        const TcFunc *old = *slot;
+        Diag *d = diag_report(ps->diags, f->range, DIAG_TC_FUNC_TWICE, f->name);
+        diag_note(ps->diags, d, old->range, DIAG_TC_FIRST_NOTE);
+        return;
+    }
+    if (tc_builtin(f->name, strlen(f->name)) || tc_type_name(f->name, strlen(f->name))) {
+        Diag *d = diag_report(ps->diags, f->range, DIAG_TC_RESERVED, f->name);
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
+        f->broken = true;
+    }
+    *slot = f;
+    file->by_name.n++;
+    vec_push(ps->arena, &file->funcs, f);
+}
+
+static void function(Parser *ps, TcFile *file) {
+    TcFunc *f = arena_new(ps->arena, TcFunc);
+    ps->failed = false;
+    advance(ps); // def
+    header(ps, f);
+    f->broken = ps->failed;
+    if (f->broken) // look for the body, so that its mistakes are found too
+        while (!at(ps, '{') && ps->t.kind != TOK_DEF && ps->t.kind != TOK_END) advance(ps);
+    if (at(ps, '{')) body(ps, f);
+    if (f->name) add_func(ps, file, f);
+}
+
+void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source,
+                   DiagList *diags) {
+    Parser ps = {.arena = arena, .diags = diags};
+    if (source->len > TC_MAX_SOURCE) {
+        diag_report(diags, (Range){0, 0}, DIAG_TC_TOO_LARGE, source->len, TC_MAX_SOURCE);
+        return;
+    }
+    tc_lex_init(&ps.lx, arena, names, source, diags);
+    ps.name_in = name_of(names, "in");
+    ps.name_exists = name_of(names, "exists");
+    advance(&ps);
+    while (ps.t.kind != TOK_END) {
+        if (ps.t.kind == TOK_DEF) {
+            function(&ps, file);
+            continue;
+        }
+        ps.failed = false;
+        fail_expected(&ps, "'def' and a function");
+        while (ps.t.kind != TOK_DEF && ps.t.kind != TOK_END) advance(&ps);
+    }
+}
