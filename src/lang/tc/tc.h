@@ -22,7 +22,8 @@ enum { // declared limits, beside those of program.h
     TC_MAX_INLINED = 1 << 14, // statements and calls brought in by calls, over the whole file
 };
 
-// --- Tokens -----------------------------------------------------------------------------------------------
+// --- Tokens
+// -----------------------------------------------------------------------------------------------
 typedef enum Tok {
     TOK_END,
     TOK_BAD, // reported already
@@ -65,16 +66,17 @@ typedef struct Lexer {
 void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags);
 void tc_lex_next(Lexer *lx, Token *out);
 
-// --- Syntax -----------------------------------------------------------------------------------------------
+// --- Syntax
+// -----------------------------------------------------------------------------------------------
 typedef enum NodeKind {
     NODE_BAD,
     NODE_INT,
     NODE_FLOAT,
     NODE_NAME,
-    NODE_DIM,    // name.i
-    NODE_CALL,   // name(args): an access, a builtin, a cast or a function
-    NODE_OP,     // op over args; SELECT is the ternary
-    NODE_NAMED,  // name = args[0], only among the arguments of a call
+    NODE_DIM,   // name.i
+    NODE_CALL,  // name(args): an access, a builtin, a cast or a function
+    NODE_OP,    // op over args; SELECT is the ternary
+    NODE_NAMED, // name = args[0], only among the arguments of a call
 } NodeKind;
 
 typedef struct Node Node;
@@ -152,13 +154,13 @@ typedef struct TcFile {
     Set by_name;
 } TcFile;
 
-void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source,
-                   DiagList *diags);
+void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source, DiagList *diags);
 TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name); // NULL
 
-// --- Builtins ---------------------------------------------------------------------------------------------
+// --- Builtins
+// ---------------------------------------------------------------------------------------------
 typedef enum BuiltinKind {
-    BUILTIN_OP,   // an operation of expr.def
+    BUILTIN_OP, // an operation of expr.def
     BUILTIN_PAD,
     BUILTIN_CLAMP,
     BUILTIN_MIRROR,
@@ -177,7 +179,8 @@ const Builtin *tc_builtin(const char *name, size_t len); // NULL
 const Builtin *tc_builtin_at(int i);                     // the table in order; NULL past its end
 Type tc_type_name(const char *name, size_t len);         // NONE when it is no type
 
-// --- Checking ---------------------------------------------------------------------------------------------
+// --- Checking
+// ---------------------------------------------------------------------------------------------
 typedef enum Weak { WEAK_NOT, WEAK_INT, WEAK_FLOAT } Weak;
 
 // The value of an expression. Weak: built from literals only; takes the type of what it meets.
@@ -195,6 +198,7 @@ typedef struct Sym {
     int tensor;
     Type type;           // of a scalar's value
     const Affine *value; // SYM_SCALAR: in parameters of the Program
+    const Affine *size;  // SYM_TENSOR: a size of the same name (W and W(i)), or NULL
     Range range;
 } Sym;
 
@@ -209,15 +213,15 @@ typedef struct Frame {
 // A tensor under construction.
 typedef struct Ten {
     Name name;
-    Type type; // NONE while nothing is known
-    Weak weak; // known from literals only
+    Type type;     // NONE while nothing is known
+    Weak weak;     // known from literals only
     bool declared; // its type was given
     bool type_used;
     Role role;
-    int rank;              // -1: not known
-    const Affine **size;   // NULL: inferred
+    int rank;                       // -1: not known
+    const Affine **size;            // NULL: inferred
     int *size_param, *origin_param; // stand-ins for inferred extents, -1: none; NULL: none at all
-    int defs;              // statements that define it so far
+    int defs;                       // statements that define it so far
     Range range;
 } Ten;
 
@@ -268,11 +272,11 @@ typedef struct Checker {
     Program *p;
     Exprs *x;
     TcFunc *func;
-    int *inlined; // of the whole file
-    int depth;    // of calls that led here
-    bool poisoned; // something called has failed: fail silently
-    bool again;   // a further round: types changed after they were used; warnings were given
-    bool changed; // a type changed after it was used
+    int *inlined;    // of the whole file
+    int depth;       // of calls that led here
+    bool poisoned;   // something called has failed: fail silently
+    bool again;      // a further round: types changed after they were used; warnings were given
+    bool changed;    // a type changed after it was used
     VEC(Seed) seeds; // types found in the round before, by number
     VEC(Ten) tens;
     VEC(Work) works;
@@ -290,7 +294,7 @@ typedef struct Checker {
     VEC(Let) lets; // those that are visible
     VEC(const Affine *) constraints;
     ReadList *reads;
-    int guard;     // depth of ?: branches and right sides of && ||
+    int guard;            // depth of ?: branches and right sides of && ||
     const char *no_index; // what must not depend on indices, or NULL
     Range padded;         // of a pad() that leaves instances out
 } Checker;
@@ -333,7 +337,6 @@ Type tc_value_type(Val v);
 const Affine *tc_expr_affine(Checker *ck, Val v); // NULL: it is not one
 // tc_border.c
 Val tc_border(Checker *ck, const Node *n, BuiltinKind kind);
-
 
 // tc_call.c: true when the statement is a call or a concat (and then it was dealt with)
 bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s);

@@ -1,11 +1,13 @@
 // Borders: what a read outside its tensor means.
 //
-//     pad(A(i+k-1))       in a reduction: instances outside do not exist, so the operator's identity counts
-//     pad(A(i+k-1), v)    v outside:                  inside ? A(i+k-1) : v
+//     pad(A(i+k-1))       in a reduction: instances outside do not exist, so the operator's
+//     identity counts pad(A(i+k-1), v)    v outside:                  inside ? A(i+k-1) : v
 //     clamp(A(i+k-1))     the nearest element:        A(max(0, min(i+k-1, N-1)))
-//     mirror(A(i+k-1))    reflected, the edge once:   A(min(m, 2*(N-1) - m)),  m = (i+k-1) % (2*(N-1))
+//     mirror(A(i+k-1))    reflected, the edge once:   A(min(m, 2*(N-1) - m)),  m = (i+k-1) %
+//     (2*(N-1))
 //
-// A subscript that is just an index whose range is inferred stays inside by that inference and is left alone.
+// A subscript that is just an index whose range is inferred stays inside by that inference and is
+// left alone.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -95,9 +97,9 @@ static const Affine *mirrored(Checker *ck, const Access *a, int d) {
 static const Access *moved(Checker *ck, const Access *a, BuiltinKind kind) {
     const Affine *sub[PROGRAM_MAX_RANK];
     for (int d = 0; d < a->rank; d++)
-        sub[d] = stays_inside(ck, a->sub[d])  ? a->sub[d]
-                 : kind == BUILTIN_CLAMP ? clamped(ck, a, d)
-                                              : mirrored(ck, a, d);
+        sub[d] = stays_inside(ck, a->sub[d]) ? a->sub[d]
+                 : kind == BUILTIN_CLAMP     ? clamped(ck, a, d)
+                                             : mirrored(ck, a, d);
     return access_make(ck->x, a->tensor, a->rank, sub);
 }
 

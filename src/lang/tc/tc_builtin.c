@@ -1,5 +1,6 @@
-// The tables of names: types, under the paper's and the sized spellings, and builtin functions. Both are sorted
-// and searched by halving; test_tc checks the order and that no operation of expr.def is missing.
+// The tables of names: types, under the paper's and the sized spellings, and builtin functions.
+// Both are sorted and searched by halving; test_tc checks the order and that no operation of
+// expr.def is missing.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -10,18 +11,20 @@ typedef struct TypeName {
 } TypeName;
 
 static const TypeName type_names[] = {
-    {"bf16", TYPE_BF16},    {"bfloat16", TYPE_BF16}, {"bool", TYPE_BOOL},   {"byte", TYPE_U8},
-    {"double", TYPE_F64},   {"f16", TYPE_F16},       {"f32", TYPE_F32},     {"f64", TYPE_F64},
-    {"float", TYPE_F32},    {"float16", TYPE_F16},   {"float32", TYPE_F32}, {"float64", TYPE_F64},
-    {"half", TYPE_F16},     {"i16", TYPE_I16},       {"i32", TYPE_I32},     {"i64", TYPE_I64},
-    {"i8", TYPE_I8},        {"int", TYPE_I32},       {"int16", TYPE_I16},   {"int32", TYPE_I32},
-    {"int64", TYPE_I64},    {"int8", TYPE_I8},       {"u16", TYPE_U16},     {"u32", TYPE_U32},
-    {"u64", TYPE_U64},      {"u8", TYPE_U8},         {"uint16", TYPE_U16},  {"uint32", TYPE_U32},
-    {"uint64", TYPE_U64},   {"uint8", TYPE_U8},
+    {"bf16", TYPE_BF16},  {"bfloat16", TYPE_BF16}, {"bool", TYPE_BOOL},   {"byte", TYPE_U8},
+    {"double", TYPE_F64}, {"f16", TYPE_F16},       {"f32", TYPE_F32},     {"f64", TYPE_F64},
+    {"float", TYPE_F32},  {"float16", TYPE_F16},   {"float32", TYPE_F32}, {"float64", TYPE_F64},
+    {"half", TYPE_F16},   {"i16", TYPE_I16},       {"i32", TYPE_I32},     {"i64", TYPE_I64},
+    {"i8", TYPE_I8},      {"int", TYPE_I32},       {"int16", TYPE_I16},   {"int32", TYPE_I32},
+    {"int64", TYPE_I64},  {"int8", TYPE_I8},       {"u16", TYPE_U16},     {"u32", TYPE_U32},
+    {"u64", TYPE_U64},    {"u8", TYPE_U8},         {"uint16", TYPE_U16},  {"uint32", TYPE_U32},
+    {"uint64", TYPE_U64}, {"uint8", TYPE_U8},
 };
 
-#define CALL(name, op) {#name, BUILTIN_OP, OP_##op, NULL}
-#define GONE(name, instead) {#name, BUILTIN_NONE, OP_ADD, instead}
+#define CALL(name, op)                                                                             \
+    { #name, BUILTIN_OP, OP_##op, NULL }
+#define GONE(name, instead)                                                                        \
+    { #name, BUILTIN_NONE, OP_ADD, instead }
 
 static const Builtin builtins[] = {
     CALL(abs, ABS),
@@ -143,6 +146,4 @@ const Builtin *tc_builtin(const char *name, size_t len) {
     return b && b->kind == BUILTIN_OP && op_info[b->op].class == OP_MATH ? b : NULL;
 }
 
-const Builtin *tc_builtin_at(int i) {
-    return i < BUILTINS ? &builtins[i] : NULL;
-}
+const Builtin *tc_builtin_at(int i) { return i < BUILTINS ? &builtins[i] : NULL; }

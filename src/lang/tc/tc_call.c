@@ -2,9 +2,10 @@
 //
 //     (O2, O3) = f(A, B, 2)      O = f(A)      O = concat(A, B)      O = concat(A, B, axis = 0)
 //
-// A call is inlined: the callee's statements are checked once more in a Frame of their own, where its parameters
-// name the caller's tensors, its sizes the extents of the arguments, its results the tensors on the left; its
-// temporaries become temporaries of the caller. Sizes that must agree become preconditions.
+// A call is inlined: the callee's statements are checked once more in a Frame of their own, where
+// its parameters name the caller's tensors, its sizes the extents of the arguments, its results the
+// tensors on the left; its temporaries become temporaries of the caller. Sizes that must agree
+// become preconditions.
 //
 // concat writes each operand into its part of the result, with one statement per operand.
 #include "lang/tc/tc.h"
@@ -60,7 +61,8 @@ static bool is_aliased(Checker *ck, const TcStmt *s) {
     return false;
 }
 
-// --- concat -----------------------------------------------------------------------------------------------
+// --- concat
+// -----------------------------------------------------------------------------------------------
 
 typedef struct Concat {
     int n, rank, axis;
@@ -110,8 +112,8 @@ static bool concat_operands(Checker *ck, Frame *frame, const Node *v, Concat *c)
     for (int i = 0; i < c->n; i++) {
         int rank = ck->tens.at[c->tensor[i]].rank;
         if (rank == c->rank && rank > 0) continue;
-        Diag *d = diag_report(ck->diags, c->arg[i]->range, DIAG_TC_CONCAT_RANK, c->arg[i]->name, rank,
-                              rank == 1 ? "" : "s");
+        Diag *d = diag_report(ck->diags, c->arg[i]->range, DIAG_TC_CONCAT_RANK, c->arg[i]->name,
+                              rank, rank == 1 ? "" : "s");
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CONCAT_NOTE);
         return false;
     }
@@ -130,8 +132,9 @@ static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) 
                 size[d] = affine_add(ck->x, size[d], e);
                 continue;
             }
-            const char *why = arena_printf(ck->arena, "dimension %d of '%s' and '%s' agree in concat", d,
-                                           c->arg[0]->name, c->arg[i]->name);
+            const char *why =
+                arena_printf(ck->arena, "dimension %d of '%s' and '%s' agree in concat", d,
+                             c->arg[0]->name, c->arg[i]->name);
             tc_require_equal(ck, e, size[d], why, c->arg[i]->range);
         }
     }
@@ -141,7 +144,8 @@ static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) 
         return;
     }
     for (int d = 0; d < c->rank; d++) {
-        const char *why = arena_printf(ck->arena, "dimension %d of '%s' is that of the concat", d, t->name);
+        const char *why =
+            arena_printf(ck->arena, "dimension %d of '%s' is that of the concat", d, t->name);
         tc_require_equal(ck, tc_extent(ck, to, d), size[d], why, s->range);
     }
 }
@@ -191,7 +195,8 @@ static void concat(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->tens.at[to].defs++;
 }
 
-// --- Calls ------------------------------------------------------------------------------------------------
+// --- Calls
+// ------------------------------------------------------------------------------------------------
 
 typedef struct Call {
     Checker *ck;
@@ -253,8 +258,13 @@ static void bind_sizes(Call *c, const TcParam *p, int tensor) {
     Checker *ck = c->ck;
     for (int d = 0; d < p->rank; d++) {
         const Node *n = p->dim[d];
-        if (n->kind != NODE_NAME || tc_find(ck, c->inner, n->name)) continue;
-        Sym *s = tc_add_sym(ck, c->inner, n->name, SYM_SCALAR, n->range);
+        Sym *s = n->kind == NODE_NAME ? tc_find(ck, c->inner, n->name) : NULL;
+        if (n->kind != NODE_NAME || (s && (s->kind == SYM_SCALAR || s->size))) continue;
+        if (s) {
+            s->size = tc_extent(ck, tensor, d);
+            continue;
+        }
+        s = tc_add_sym(ck, c->inner, n->name, SYM_SCALAR, n->range);
         s->is_size = true;
         s->type = TYPE_I64;
         s->value = tc_extent(ck, tensor, d);
@@ -269,14 +279,16 @@ static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg
     for (int d = 0; d < p->rank; d++) {
         const Affine *want = tc_affine(ck, p->dim[d], "a dimension");
         if (!want) {
-            Diag *diag = diag_report(ck->diags, arg->range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
+            Diag *diag =
+                diag_report(ck->diags, arg->range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
             diag_note(ck->diags, diag, p->range, DIAG_TC_DECLARED_NOTE, p->name);
             c->ok = false;
             continue;
         }
         const Ten *t = &ck->tens.at[tensor];
-        const char *why = arena_printf(ck->arena, "dimension %d of '%s' is what '%s' expects of its parameter '%s'",
-                                       d, t->name, c->func->name, p->name);
+        const char *why = arena_printf(
+            ck->arena, "dimension %d of '%s' is what '%s' expects of its parameter '%s'", d,
+            t->name, c->func->name, p->name);
         tc_require_equal(ck, tc_extent(ck, tensor, d), want, why, arg->range);
     }
     ck->no_index = NULL;
@@ -293,8 +305,8 @@ static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
     const Ten *ten = &ck->tens.at[t];
     Type type = tc_tensor_type(ck, t);
     if (ten->rank != p->rank) {
-        Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_CALL_RANK, p->name, c->func->name, p->rank,
-                              p->rank == 1 ? "" : "s", ten->name, ten->rank);
+        Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_CALL_RANK, p->name, c->func->name,
+                              p->rank, p->rank == 1 ? "" : "s", ten->name, ten->rank);
         diag_note(ck->diags, d, p->range, DIAG_TC_DECLARED_NOTE, p->name);
         c->ok = false;
         return -1;
@@ -357,7 +369,8 @@ static void bind_results(Call *c) {
         ck->no_index = "a dimension";
         const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
         bool known = true;
-        for (int d = 0; d < p->rank; d++) known &= (size[d] = tc_affine(ck, p->dim[d], "a dimension")) != NULL;
+        for (int d = 0; d < p->rank; d++)
+            known &= (size[d] = tc_affine(ck, p->dim[d], "a dimension")) != NULL;
         ck->no_index = NULL;
         ck->frame = c->caller;
         if (!known) {
@@ -366,8 +379,9 @@ static void bind_results(Call *c) {
         } else if (!ten->size && ten->defs == 0 && !ten->size_param) {
             ten->size = size;
         } else {
-            const char *why = arena_printf(ck->arena, "'%s' has the shape that '%s' gives its result", ten->name,
-                                           c->func->name);
+            const char *why =
+                arena_printf(ck->arena, "'%s' has the shape that '%s' gives its result", ten->name,
+                             c->func->name);
             for (int d = 0; d < p->rank; d++)
                 tc_require_equal(ck, tc_extent(ck, t, d), size[d], why, target->range);
         }
@@ -376,8 +390,8 @@ static void bind_results(Call *c) {
 
 static bool counts_agree(Checker *ck, const TcStmt *s, const TcFunc *f) {
     if (s->value->n != f->ninputs) {
-        Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_CALL_ARGUMENTS, f->name, f->ninputs,
-                              f->ninputs == 1 ? "" : "s", s->value->n);
+        Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_CALL_ARGUMENTS, f->name,
+                              f->ninputs, f->ninputs == 1 ? "" : "s", s->value->n);
         diag_note(ck->diags, d, f->range, DIAG_TC_DECLARED_NOTE, f->name);
         return false;
     }
@@ -448,9 +462,11 @@ bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     TcFunc *f = is_call ? tc_find_func(ck->file, ck->arena, v->name) : NULL;
     const Builtin *b = is_call && !f ? tc_builtin(v->name, strlen(v->name)) : NULL;
     bool joins = b && b->kind == BUILTIN_CONCAT;
-    if (!f && !joins) return s->tuple ? report_form(ck, frame, s, DIAG_TC_TUPLE, s->write_range) : false;
+    if (!f && !joins)
+        return s->tuple ? report_form(ck, frame, s, DIAG_TC_TUPLE, s->write_range) : false;
     if (s->subscripts) return report_form(ck, frame, s, DIAG_TC_CALL_SUBSCRIPTS, s->write_range);
-    if (s->op != REDUCE_ASSIGN) return report_form(ck, frame, s, DIAG_TC_CALL_OPERATOR, s->op_range);
+    if (s->op != REDUCE_ASSIGN)
+        return report_form(ck, frame, s, DIAG_TC_CALL_OPERATOR, s->op_range);
     if (s->nwhere) return report_form(ck, frame, s, DIAG_TC_CALL_WHERE, s->where[0].range);
     if (f)
         call_function(ck, frame, s, f);

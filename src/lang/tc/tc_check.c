@@ -1,23 +1,21 @@
 // Functions and statements: names, types of tensors, and the Program that comes out.
 //
-// One round checks all statements in order and keeps each as a Work. The type of a tensor is the common type of all
-// its definitions, so a type may still grow after it was read; then the round is repeated with what was
-// learnt (types only grow, so that ends). After that the statements are emitted with conversions to the final types,
-// ranges are inferred, and stand-ins for inferred extents (A.0 of a tensor that is itself computed) are replaced.
+// One round checks all statements in order and keeps each as a Work. The type of a tensor is the
+// common type of all its definitions, so a type may still grow after it was read; then the round is
+// repeated with what was learnt (types only grow, so that ends). After that the statements are
+// emitted with conversions to the final types, ranges are inferred, and stand-ins for inferred
+// extents (A.0 of a tensor that is itself computed) are replaced.
 #include "lang/tc/tc.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-// --- Symbols ----------------------------------------------------------------------------------------------
+// --- Symbols
+// ----------------------------------------------------------------------------------------------
 
-static uint64_t name_hash(Name name) {
-    return hash_mix(0, (uint64_t)(uintptr_t)name);
-}
+static uint64_t name_hash(Name name) { return hash_mix(0, (uint64_t)(uintptr_t)name); }
 
-static bool same_sym(const void *key, const void *item) {
-    return ((const Sym *)item)->name == key;
-}
+static bool same_sym(const void *key, const void *item) { return ((const Sym *)item)->name == key; }
 
 Sym *tc_find(Checker *ck, Frame *frame, Name name) {
     if (!frame->syms.n) return NULL;
@@ -61,7 +59,8 @@ static bool can_define(Checker *ck, Frame *frame, Name name, Range range) {
     return false;
 }
 
-// --- Tensors ----------------------------------------------------------------------------------------------
+// --- Tensors
+// ----------------------------------------------------------------------------------------------
 
 int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     int n = ck->tens.n;
@@ -123,7 +122,8 @@ bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range) {
     return false;
 }
 
-// --- Extents ----------------------------------------------------------------------------------------------
+// --- Extents
+// ----------------------------------------------------------------------------------------------
 
 // A parameter that stands for an extent until inference has found it.
 static const Affine *stand_in(Checker *ck, int tensor, int dim, bool origin) {
@@ -135,8 +135,10 @@ static const Affine *stand_in(Checker *ck, int tensor, int dim, bool origin) {
     }
     int *number = origin ? &t->origin_param[dim] : &t->size_param[dim];
     if (*number < 0) {
-        const char *text = arena_printf(ck->arena, "%s.%s%d#%d", t->name, origin ? "lo" : "", dim, tensor);
-        *number = program_param(ck->p, name_of(ck->names, text), origin ? PARAM_SCALAR : PARAM_SIZE);
+        const char *text =
+            arena_printf(ck->arena, "%s.%s%d#%d", t->name, origin ? "lo" : "", dim, tensor);
+        *number =
+            program_param(ck->p, name_of(ck->names, text), origin ? PARAM_SCALAR : PARAM_SIZE);
         StandIn s = {tensor, dim, origin};
         vec_push(ck->arena, &ck->standins, s);
     }
@@ -159,8 +161,7 @@ void tc_require(Checker *ck, const Affine *what, const char *why, Range range) {
     vec_push(ck->arena, &ck->requires, r);
 }
 
-void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, const char *why,
-                      Range range) {
+void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, const char *why, Range range) {
     if (a == b) return;
     tc_require(ck, affine_sub(ck->x, a, b), why, range);
     tc_require(ck, affine_sub(ck->x, b, a), why, range);
@@ -178,7 +179,8 @@ Name tc_fresh_name(Checker *ck, const char *prefix, Name base) {
     }
 }
 
-// --- Signatures -------------------------------------------------------------------------------------------
+// --- Signatures
+// -------------------------------------------------------------------------------------------
 
 static int add_param(Checker *ck, Name name, ParamKind kind, Type type, Range range) {
     if (ck->p->params.n >= PROGRAM_MAX_PARAMS) {
@@ -225,7 +227,8 @@ static const Affine **sizes(Checker *ck, const TcParam *p) {
     ck->no_index = "a dimension";
     for (int d = 0; d < p->rank && ok; d++) {
         size[d] = tc_affine(ck, p->dim[d], "a dimension");
-        if (!size[d]) ok = false;
+        if (!size[d])
+            ok = false;
         else if (size[d]->has_read) {
             diag_report(ck->diags, p->dim[d]->range, DIAG_TC_READ_IN_BOUND, "a dimension");
             ok = false;
@@ -238,23 +241,34 @@ static const Affine **sizes(Checker *ck, const TcParam *p) {
     return ok ? size : NULL;
 }
 
+// A tensor may have the name of a size: W is the size, W(i) the tensor, as in the paper's sconv2d.
+static Sym *tensor_sym(Checker *ck, Frame *frame, const TcParam *p) {
+    Sym *old = tc_find(ck, frame, p->name);
+    bool twin =
+        old && old->kind == SYM_SCALAR && old->is_size && !old->size && (p->rank > 0 || !p->type);
+    const Affine *size = twin ? old->value : NULL;
+    if (!twin && !can_define(ck, frame, p->name, p->name_range)) return NULL;
+    Sym *s = tc_add_sym(ck, frame, p->name, SYM_TENSOR, p->name_range);
+    s->size = size;
+    return s;
+}
+
 static void add_input(Checker *ck, Frame *frame, const TcParam *p) {
-    if (!can_define(ck, frame, p->name, p->name_range)) return;
-    if (!p->shaped && type_is_integer(p->type)) {
-        int i = add_param(ck, p->name, PARAM_SCALAR, p->type, p->name_range);
-        Sym *s = tc_add_sym(ck, frame, p->name, SYM_SCALAR, p->name_range);
-        s->type = p->type;
-        s->value = affine_param(ck->x, i);
+    if (p->shaped || !type_is_integer(p->type)) {
+        Sym *s = tensor_sym(ck, frame, p);
+        if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_INPUT, p->name_range);
         return;
     }
-    Sym *s = tc_add_sym(ck, frame, p->name, SYM_TENSOR, p->name_range);
-    s->tensor = tc_new_tensor(ck, p->name, ROLE_INPUT, p->name_range);
+    if (!can_define(ck, frame, p->name, p->name_range)) return;
+    int i = add_param(ck, p->name, PARAM_SCALAR, p->type, p->name_range);
+    Sym *s = tc_add_sym(ck, frame, p->name, SYM_SCALAR, p->name_range);
+    s->type = p->type;
+    s->value = affine_param(ck->x, i);
 }
 
 static void add_output(Checker *ck, Frame *frame, const TcParam *p) {
-    if (!can_define(ck, frame, p->name, p->name_range)) return;
-    Sym *s = tc_add_sym(ck, frame, p->name, SYM_TENSOR, p->name_range);
-    s->tensor = tc_new_tensor(ck, p->name, ROLE_OUTPUT, p->name_range);
+    Sym *s = tensor_sym(ck, frame, p);
+    if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_OUTPUT, p->name_range);
 }
 
 // Types and sizes, once all names of the signature are known.
@@ -263,7 +277,8 @@ static void complete_param(Checker *ck, Frame *frame, const TcParam *p, bool inp
     if (!s || s->kind != SYM_TENSOR || s->range.from != p->name_range.from) return;
     Ten *t = &ck->tens.at[s->tensor];
     if (p->type) t->type = p->type, t->declared = true, t->weak = WEAK_NOT;
-    if (!p->shaped && (input || p->type)) t->rank = 0, t->size = arena_new_n(ck->arena, const Affine *, 1);
+    if (!p->shaped && (input || p->type))
+        t->rank = 0, t->size = arena_new_n(ck->arena, const Affine *, 1);
     if (!p->shaped) return;
     const Affine **size = sizes(ck, p);
     t = &ck->tens.at[s->tensor];
@@ -287,14 +302,16 @@ static void signature(Checker *ck, Frame *frame, const TcFunc *f) {
     ck->nreal = ck->p->params.n;
 }
 
-// --- Statements -------------------------------------------------------------------------------------------
+// --- Statements
+// -------------------------------------------------------------------------------------------
 
 // The tensor that a statement defines, made when it is a new temporary; -1: reported.
 int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range) {
     Sym *s = tc_find(ck, frame, target->name);
     if (!s) {
         if (!can_define(ck, frame, target->name, target->range)) return -1;
-        Name name = frame->caller ? tc_fresh_name(ck, frame->func->name, target->name) : target->name;
+        Name name =
+            frame->caller ? tc_fresh_name(ck, frame->func->name, target->name) : target->name;
         s = tc_add_sym(ck, frame, target->name, SYM_TENSOR, target->range);
         s->tensor = tc_new_tensor(ck, name, ROLE_TEMP, target->range);
     }
@@ -315,8 +332,8 @@ int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range
     if (!rank_fits(ck, rank, range)) return -1;
     if (t->rank < 0) t->rank = rank, t->range = target->range;
     if (t->rank == rank) return s->tensor;
-    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank,
-                          t->rank == 1 ? "" : "s", rank, rank == 1 ? "" : "s");
+    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank, t->rank == 1 ? "" : "s",
+                          rank, rank == 1 ? "" : "s");
     diag_note(ck->diags, d, t->range, DIAG_TC_DECLARED_NOTE, t->name);
     return -1;
 }
@@ -330,7 +347,7 @@ static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const R
         const Node *n = s->sub[d];
         const Sym *sym = n->kind == NODE_NAME ? tc_find(ck, ck->frame, n->name) : NULL;
         const Affine *a = NULL;
-        if (sym && sym->kind == SYM_SCALAR && sym->is_size) {
+        if (sym && (sym->size || (sym->kind == SYM_SCALAR && sym->is_size))) {
             Diag *diag = diag_report(ck->diags, n->range, DIAG_TC_INDEX_IS_SIZE, n->name);
             diag_note(ck->diags, diag, sym->range, DIAG_TC_FIRST_NOTE);
         } else {
@@ -438,7 +455,10 @@ static void where_clauses(Checker *ck, const TcStmt *s, WhereKind kind) {
 
 static void names_list(Checker *ck, Text *t, int from) {
     for (int i = from; i < ck->iters.n; i++)
-        text_printf(t, "%s'%s'", i == from ? "" : i + 1 == ck->iters.n ? " and " : ", ",
+        text_printf(t, "%s'%s'",
+                    i == from              ? ""
+                    : i + 1 == ck->iters.n ? " and "
+                                           : ", ",
                     ck->iters.at[i].name);
 }
 
@@ -538,17 +558,20 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     if (!w.write || !w.value.e) return;
     w.iter = arena_copy(ck->arena, ck->iters.at, (size_t)w.niters * sizeof(Iter));
     w.nconstraints = ck->constraints.n;
-    w.constraint = arena_copy(ck->arena, ck->constraints.at, (size_t)w.nconstraints * sizeof(Affine *));
+    w.constraint =
+        arena_copy(ck->arena, ck->constraints.at, (size_t)w.nconstraints * sizeof(Affine *));
     w.reads = reads.at;
     w.nreads = reads.n;
     vec_push(ck->arena, &ck->works, w);
 }
 
 void tc_check_stmts(Checker *ck, Frame *frame) {
-    for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) check_stmt(ck, frame, s);
+    for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next)
+        check_stmt(ck, frame, s);
 }
 
-// --- Functions --------------------------------------------------------------------------------------------
+// --- Functions
+// --------------------------------------------------------------------------------------------
 
 static void check_outputs(Checker *ck) {
     for (int i = 0; i < ck->tens.n; i++) {
@@ -600,7 +623,8 @@ void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const So
         ck.p->params.n = 0;
         one_round(&ck, f, errors);
     } while (ck.changed && diags->errors == errors);
-    bool ok = diags->errors == errors && !f->broken && !ck.poisoned && tc_emit(&ck) && diags->errors == errors;
+    bool ok = diags->errors == errors && !f->broken && !ck.poisoned && tc_emit(&ck) &&
+              diags->errors == errors;
     f->state = ok ? FUNC_OK : FUNC_FAILED;
     f->program = ok ? ck.p : NULL;
 }

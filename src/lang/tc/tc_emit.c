@@ -1,5 +1,5 @@
-// From checked statements to the Program: conversions to the final types, temporaries for narrow accumulators, range
-// inference, and extents put in where stand-ins held their place.
+// From checked statements to the Program: conversions to the final types, temporaries for narrow
+// accumulators, range inference, and extents put in where stand-ins held their place.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -24,7 +24,8 @@ static bool is_narrow_sum(const Checker *ck, const Work *w) {
     return sum && type != type_compute(type) && (w->niters > w->nlhs || w->scatter);
 }
 
-// What a statement accumulates or assigns, in the type of its tensor. Sums widen before they multiply.
+// What a statement accumulates or assigns, in the type of its tensor. Sums widen before they
+// multiply.
 static const Expr *final_value(Checker *ck, const Work *w, Type type) {
     const Expr *e = tc_coerce(ck, w->value, w->value.weak ? type : w->value.e->type);
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
@@ -48,16 +49,20 @@ static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op,
     vec_push(ck->arena, &ck->infos, info);
 }
 
-// A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side takes the sum,
-// and a second statement converts it (and adds what was there before).
+// A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side
+// takes the sum, and a second statement converts it (and adds what was there before).
 //     O(2*i) += v   becomes   O_sum(i) +=! v     O(2*i) = O(2*i) + O_sum(i)
 // A scatter's temporary has the shape of O itself.
 static void put_narrow_sum(Checker *ck, const Work *w) {
     const Access *write = w->write;
     int tensor = write->tensor, rank = w->scatter ? write->rank : w->nlhs;
     Type type = ck->tens.at[tensor].type;
-    int temp = tc_new_tensor(ck, tc_fresh_name(ck, "", name_of(ck->names, arena_printf(
-                    ck->arena, "%s_sum", ck->tens.at[tensor].name))), ROLE_TEMP, w->range);
+    int temp =
+        tc_new_tensor(ck,
+                      tc_fresh_name(ck, "",
+                                    name_of(ck->names, arena_printf(ck->arena, "%s_sum",
+                                                                    ck->tens.at[tensor].name))),
+                      ROLE_TEMP, w->range);
     Ten *t = &ck->tens.at[temp];
     t->type = TYPE_F32;
     t->rank = rank;
@@ -79,7 +84,8 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
         put_stmt(ck, w, access_make(ck->x, temp, rank, write->sub), w->op, true,
                  final_value(ck, w, TYPE_F32));
     } else {
-        copy.nreads = w->nreads - (w->init ? 0 : 1); // the update's own read moves to the second one
+        copy.nreads =
+            w->nreads - (w->init ? 0 : 1); // the update's own read moves to the second one
         put_stmt(ck, &copy, access_make(ck->x, temp, rank, sub), w->op, true,
                  final_value(ck, w, TYPE_F32));
     }
@@ -111,7 +117,8 @@ static void put_tensors(Checker *ck) {
     }
 }
 
-// --- Stand-ins --------------------------------------------------------------------------------------------
+// --- Stand-ins
+// --------------------------------------------------------------------------------------------
 
 typedef struct Extents {
     Checker *ck;
@@ -184,7 +191,7 @@ static bool put_extents(Checker *ck) {
             t->origin[d] = put_in(&x, t->origin[d]);
         }
     for (int i = 0; i < p->requires.n; i++)
-        p->requires.at[i].what = put_in(&x, p->requires.at[i].what);
+    p->requires.at[i].what = put_in(&x, p->requires.at[i].what);
     p->params.n = ck->nreal;
     return true;
 }

@@ -1,8 +1,10 @@
-// Expressions, elaborated in two ways: as values (tc_value: typed Exprs, conversions put in) and as subscripts
-// and bounds (tc_affine: 64-bit index arithmetic). Names mean, in this order: an index of the statement,
-// a `where` definition, a name of the function; any other bare name becomes an index.
+// Expressions, elaborated in two ways: as values (tc_value: typed Exprs, conversions put in) and as
+// subscripts and bounds (tc_affine: 64-bit index arithmetic). Names mean, in this order: an index
+// of the statement, a `where` definition, a name of the function; any other bare name becomes an
+// index.
 //
-// Literals are weak: they take the type of what they meet. A weak value is kept in i64 or f64 until then.
+// Literals are weak: they take the type of what they meet. A weak value is kept in i64 or f64 until
+// then.
 #include "lang/tc/tc.h"
 
 #include <math.h>
@@ -10,11 +12,10 @@
 
 static const Val poison = {NULL, WEAK_NOT};
 
-static Val strong(const Expr *e) {
-    return (Val){e, WEAK_NOT};
-}
+static Val strong(const Expr *e) { return (Val){e, WEAK_NOT}; }
 
-// --- Types ------------------------------------------------------------------------------------------------
+// --- Types
+// ------------------------------------------------------------------------------------------------
 
 Type tc_value_type(Val v) {
     return v.weak == WEAK_INT ? TYPE_I32 : v.weak == WEAK_FLOAT ? TYPE_F32 : v.e->type;
@@ -69,9 +70,9 @@ static Val as_bool(Checker *ck, const Node *n, Val v) {
     return v;
 }
 
-// Pushes a conversion to a wider type down to the operands, so that arithmetic on narrow types happens in the
-// wide one. Used for what a reduction accumulates: i8 products do not wrap before they are added up, and
-// a product of f16 stays a product that fuses.
+// Pushes a conversion to a wider type down to the operands, so that arithmetic on narrow types
+// happens in the wide one. Used for what a reduction accumulates: i8 products do not wrap before
+// they are added up, and a product of f16 stays a product that fuses.
 typedef struct Widened {
     const Expr *from, *to;
 } Widened;
@@ -107,7 +108,8 @@ const Expr *tc_widen(Checker *ck, const Expr *e, Type type) {
     return widen(ck, &seen, e, type);
 }
 
-// --- Names and reads --------------------------------------------------------------------------------------
+// --- Names and reads
+// --------------------------------------------------------------------------------------
 
 void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
     if (mode == READ_PLAIN && ck->guard) mode = READ_GUARDED;
@@ -172,8 +174,8 @@ static bool constant_name(Checker *ck, const Node *n, Val *out) {
 
 static Diag *report_rank(Checker *ck, Range range, int tensor, int n) {
     const Ten *t = &ck->tens.at[tensor];
-    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank,
-                          t->rank == 1 ? "" : "s", n, n == 1 ? "" : "s");
+    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank, t->rank == 1 ? "" : "s",
+                          n, n == 1 ? "" : "s");
     diag_note(ck->diags, d, t->range, DIAG_TC_DECLARED_NOTE, t->name);
     return d;
 }
@@ -232,6 +234,7 @@ static Val name_value(Checker *ck, const Node *n) {
     }
     if (s->kind == SYM_POISON) return poison;
     if (s->kind == SYM_SCALAR) return strong(expr_index(ck->x, s->type, s->value));
+    if (s->size) return strong(expr_index(ck->x, TYPE_I64, s->size));
     if (ck->tens.at[s->tensor].rank > 0) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NO_SUBSCRIPTS, n->name,
                               ck->tens.at[s->tensor].rank);
@@ -287,15 +290,18 @@ static const Affine *extent(Checker *ck, const Node *n) {
     return tc_extent(ck, s->tensor, (int)n->i);
 }
 
-// --- Operators and builtins -------------------------------------------------------------------------------
+// --- Operators and builtins
+// -------------------------------------------------------------------------------
 
 static const Affine *small_index(Checker *ck, const Expr *e) {
     if (e->kind == EXPR_INDEX) return e->index;
     if (e->kind != EXPR_CONST || e->type != TYPE_I64) return NULL;
-    return e->value.i > INT32_MAX || e->value.i < INT32_MIN ? NULL : affine_const(ck->x, e->value.i);
+    return e->value.i > INT32_MAX || e->value.i < INT32_MIN ? NULL
+                                                            : affine_const(ck->x, e->value.i);
 }
 
-// Index arithmetic in a value stays index arithmetic: guards such as  h + kh - 1 < H  remain affine.
+// Index arithmetic in a value stays index arithmetic: guards such as  h + kh - 1 < H  remain
+// affine.
 static const Expr *index_arith(Checker *ck, ExprOp op, const Expr *a, const Expr *b) {
     if (a->type != TYPE_I64 || b->type != TYPE_I64) return NULL;
     const Affine *l = small_index(ck, a), *r = small_index(ck, b);
@@ -420,8 +426,7 @@ static Val builtin(Checker *ck, const Node *n, const Builtin *b) {
         return check_arity(ck, n, op_info[b->op].arity, op_info[b->op].arity)
                    ? operation(ck, b->op, n)
                    : poison;
-    case BUILTIN_PAD:
-        return check_arity(ck, n, 1, 2) ? tc_border(ck, n, b->kind) : poison;
+    case BUILTIN_PAD: return check_arity(ck, n, 1, 2) ? tc_border(ck, n, b->kind) : poison;
     case BUILTIN_CLAMP:
     case BUILTIN_MIRROR: return check_arity(ck, n, 1, 1) ? tc_border(ck, n, b->kind) : poison;
     case BUILTIN_CONCAT: {

@@ -1,6 +1,6 @@
-// Index arithmetic: subscripts, bounds and sizes as Affines. Everything is 64-bit; what a tensor holds enters as
-// a READ atom (gather). Divisors must not depend on indices, and what has no affine form (a ternary, a float)
-// is refused with the way out: compute it into an integer tensor first.
+// Index arithmetic: subscripts, bounds and sizes as Affines. Everything is 64-bit; what a tensor
+// holds enters as a READ atom (gather). Divisors must not depend on indices, and what has no affine
+// form (a ternary, a float) is refused with the way out: compute it into an integer tensor first.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -17,8 +17,8 @@ static const Affine *not_integer(Checker *ck, const Node *n, const char *what, c
     return NULL;
 }
 
-// A value that is nothing but index arithmetic or an integer read, as an Affine; NULL when it is not. Narrow
-// arithmetic wraps, so it is not taken apart.
+// A value that is nothing but index arithmetic or an integer read, as an Affine; NULL when it is
+// not. Narrow arithmetic wraps, so it is not taken apart.
 const Affine *tc_expr_affine(Checker *ck, Val v) {
     const Expr *e = v.e;
     if (!e || !(type_is_integer(e->type))) return NULL;

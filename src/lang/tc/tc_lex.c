@@ -1,9 +1,10 @@
-// Bytes to tokens, on demand. The only state is a position; a token is a byte range, and a name is interned once.
+// Bytes to tokens, on demand. The only state is a position; a token is a byte range, and a name is
+// interned once.
 //
-// Blanks and line ends mean nothing, except that a token knows whether it is the first of its line (the
-// parser recovers there). `#` starts a comment. A word (letters, digits, _) is a number when it reads as
-// a C literal from end to end, otherwise a name: 2LUT and 1st are names, 1e5 and 0x1f are numbers. A name
-// followed at once by `.` and digits is one token, the extent A.0.
+// Blanks and line ends mean nothing, except that a token knows whether it is the first of its line
+// (the parser recovers there). `#` starts a comment. A word (letters, digits, _) is a number when
+// it reads as a C literal from end to end, otherwise a name: 2LUT and 1st are names, 1e5 and 0x1f
+// are numbers. A name followed at once by `.` and digits is one token, the extent A.0.
 #define _GNU_SOURCE
 #include "lang/tc/tc.h"
 
@@ -14,7 +15,7 @@
 enum { C_BLANK = 1, C_LINE = 2, C_DIGIT = 4, C_ALPHA = 8, C_WORD = C_DIGIT | C_ALPHA };
 
 static const uint8_t class_of[256] = {
-    [' '] = C_BLANK,         ['\t'] = C_BLANK,        ['\r'] = C_BLANK, ['\n'] = C_LINE,
+    [' '] = C_BLANK,         ['\t'] = C_BLANK,        ['\r'] = C_BLANK,        ['\n'] = C_LINE,
     ['0' ... '9'] = C_DIGIT, ['a' ... 'z'] = C_ALPHA, ['A' ... 'Z'] = C_ALPHA, ['_'] = C_ALPHA,
 };
 
@@ -35,10 +36,11 @@ void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, Di
     lx->name_where = name_of(names, "where");
 }
 
-// --- Numbers ----------------------------------------------------------------------------------------------
+// --- Numbers
+// ----------------------------------------------------------------------------------------------
 
-// The value of a float literal whatever the locale of the process. Up to 15 digits and powers of ten up to
-// 22 are exact in a double, so one operation rounds once; the rest is the C library's.
+// The value of a float literal whatever the locale of the process. Up to 15 digits and powers of
+// ten up to 22 are exact in a double, so one operation rounds once; the rest is the C library's.
 static double float_value(Lexer *lx, const char *s, uint32_t len) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -100,13 +102,14 @@ static uint32_t skip_hex(const Lexer *lx, uint32_t at) {
 // The exponent that starts at `at`, marked by `letter`; `at` when there is none.
 static uint32_t skip_exponent(const Lexer *lx, uint32_t at, char letter) {
     if ((peek(lx, at) | 32) != letter) return at;
-    uint32_t digits = at + 1 + (peek(lx, at + 1) == '+' || peek(lx, at + 1) == '-');
+    uint32_t sign = peek(lx, at + 1) == '+' || peek(lx, at + 1) == '-';
+    uint32_t digits = at + 1 + sign;
     return is(lx, digits, C_DIGIT) ? skip_class(lx, digits, C_DIGIT) : at;
 }
 
 static uint32_t skip_int_suffix(const Lexer *lx, uint32_t at) {
     if ((peek(lx, at) | 32) == 'u') at++;
-    if ((peek(lx, at) | 32) == 'l') at += 1 + (peek(lx, at + 1) == peek(lx, at));
+    if ((peek(lx, at) | 32) == 'l') at += peek(lx, at + 1) == peek(lx, at) ? 2 : 1;
     if ((peek(lx, at) | 32) == 'u') at++;
     return at;
 }
@@ -143,7 +146,8 @@ static bool lex_number(Lexer *lx, Token *t) {
     return true;
 }
 
-// --- Words and operators ----------------------------------------------------------------------------------
+// --- Words and operators
+// ----------------------------------------------------------------------------------
 
 static void lex_word(Lexer *lx, Token *t) {
     const char *s = lx->text + lx->at;
@@ -159,9 +163,7 @@ static void lex_word(Lexer *lx, Token *t) {
         return;
     }
     t->name = name_intern(lx->names, s, len);
-    t->kind = t->name == lx->name_def     ? TOK_DEF
-              : t->name == lx->name_where ? TOK_WHERE
-                                          : TOK_NAME;
+    t->kind = t->name == lx->name_def ? TOK_DEF : t->name == lx->name_where ? TOK_WHERE : TOK_NAME;
     if (next == '.' && is(lx, len + 1, C_DIGIT) && t->kind == TOK_NAME) {
         uint32_t end = skip_class(lx, len + 1, C_DIGIT);
         t->kind = TOK_DIM;
@@ -208,9 +210,7 @@ static void lex_operator(Lexer *lx, Token *t) {
     switch (c) {
     case '+': d == '=' ? assign_token(lx, t, 2, REDUCE_ADD) : op_token(lx, t, 1, OP_ADD); return;
     case '*': d == '=' ? assign_token(lx, t, 2, REDUCE_MUL) : op_token(lx, t, 1, OP_MUL); return;
-    case '=':
-        d == '=' ? op_token(lx, t, 2, OP_EQ) : assign_token(lx, t, 1, REDUCE_ASSIGN);
-        return;
+    case '=': d == '=' ? op_token(lx, t, 2, OP_EQ) : assign_token(lx, t, 1, REDUCE_ASSIGN); return;
     case '-':
         if (d == '>')
             t->kind = TOK_ARROW, lx->at += 2;
@@ -237,7 +237,15 @@ static void lex_operator(Lexer *lx, Token *t) {
     case '^': op_token(lx, t, 1, OP_BITXOR); return;
     case '&': op_token(lx, t, d == '&' ? 2 : 1, d == '&' ? OP_AND : OP_BITAND); return;
     case '|': op_token(lx, t, d == '|' ? 2 : 1, d == '|' ? OP_OR : OP_BITOR); return;
-    case '(': case ')': case '{': case '}': case '[': case ']': case ',': case ':': case '?':
+    case '(':
+    case ')':
+    case '{':
+    case '}':
+    case '[':
+    case ']':
+    case ',':
+    case ':':
+    case '?':
     case ';': punct_token(lx, t, (char)c); return;
     case 0xe2: // the arrow →
         if (d == 0x86 && peek(lx, 2) == 0x92) {

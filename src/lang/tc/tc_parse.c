@@ -1,9 +1,9 @@
 // Tokens to syntax: recursive descent, operators by precedence climbing.
 //
-// A statement ends where its expression ends, so a line end is never needed; it only helps recovery. After a
-// mistake the parser goes on at the next token that starts a line outside parentheses and could start
-// a statement, or at `}` or `def`. What was reported leaves NODE_BAD or a function marked broken behind, and
-// later steps stay silent about it.
+// A statement ends where its expression ends, so a line end is never needed; it only helps
+// recovery. After a mistake the parser goes on at the next token that starts a line outside
+// parentheses and could start a statement, or at `}` or `def`. What was reported leaves NODE_BAD or
+// a function marked broken behind, and later steps stay silent about it.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct Parser {
     Arena *arena;
     DiagList *diags;
     int depth;
-    bool failed; // of the statement or header at hand: one report each
+    bool failed;       // of the statement or header at hand: one report each
     VEC(Node *) stack; // lists being parsed
     Name name_in, name_exists;
 } Parser;
@@ -31,17 +31,13 @@ static void advance(Parser *ps) {
     }
 }
 
-static bool at(const Parser *ps, char c) {
-    return ps->t.kind == TOK_PUNCT && ps->t.c == c;
-}
+static bool at(const Parser *ps, char c) { return ps->t.kind == TOK_PUNCT && ps->t.c == c; }
 
 static bool at_name(const Parser *ps, Name name) {
     return ps->t.kind == TOK_NAME && ps->t.name == name;
 }
 
-static bool at_op(const Parser *ps, ExprOp op) {
-    return ps->t.kind == TOK_OP && ps->t.op == op;
-}
+static bool at_op(const Parser *ps, ExprOp op) { return ps->t.kind == TOK_OP && ps->t.op == op; }
 
 // The token at hand as a message shows it.
 static const char *found(Parser *ps) {
@@ -77,7 +73,8 @@ static bool expect(Parser *ps, char c, const char *what) {
     return false;
 }
 
-// --- Expressions ------------------------------------------------------------------------------------------
+// --- Expressions
+// ------------------------------------------------------------------------------------------
 
 static Node *expression(Parser *ps);
 
@@ -89,9 +86,7 @@ static Node *new_node(Parser *ps, NodeKind kind, Range range, int n) {
     return node;
 }
 
-static Node *bad(Parser *ps, Range range) {
-    return new_node(ps, NODE_BAD, range, 0);
-}
+static Node *bad(Parser *ps, Range range) { return new_node(ps, NODE_BAD, range, 0); }
 
 static void too_deep(Parser *ps, Range range) {
     if (ps->failed) return;
@@ -119,13 +114,14 @@ static Node *op_node(Parser *ps, ExprOp op, Range head, int n, Node *const *args
     return node;
 }
 
-// Whether the parenthesis at hand, after a name inside an expression, starts `(a, b) = f(x)`, the next
-// statement, rather than subscripts: a read is never followed by `=`.
+// Whether the parenthesis at hand, after a name inside an expression, starts `(a, b) = f(x)`, the
+// next statement, rather than subscripts: a read is never followed by `=`.
 static bool starts_tuple(const Parser *ps) {
     const char *s = ps->lx.text, *end = s + ps->lx.len;
     const char *p = s + ps->t.range.to;
-    while (p < end && (*p == '_' || *p == ',' || *p == ' ' || *p == '\n' || *p == '\t' || *p == '\r' ||
-                       (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z')))
+    while (p < end &&
+           (*p == '_' || *p == ',' || *p == ' ' || *p == '\n' || *p == '\t' || *p == '\r' ||
+            (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z')))
         p++;
     if (p == end || *p != ')') return false;
     for (p++; p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r');) p++;
@@ -137,7 +133,8 @@ static int list(Parser *ps, bool named) {
     int n = 0;
     while (!ps->failed && !at(ps, ')')) {
         Node *e = expression(ps);
-        if (named && ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN && e->kind == NODE_NAME) {
+        if (named && ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN &&
+            e->kind == NODE_NAME) {
             advance(ps);
             Node *value = expression(ps), *pair;
             pair = new_node(ps, NODE_NAMED, range_join(e->range, value->range), 1);
@@ -231,13 +228,22 @@ static int strength(const Parser *ps) {
     switch ((ExprOp)ps->t.op) {
     case OP_OR: return 1;
     case OP_AND: return 2;
-    case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_EQ: case OP_NE: return 3;
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
+    case OP_EQ:
+    case OP_NE: return 3;
     case OP_BITOR: return 4;
     case OP_BITXOR: return 5;
     case OP_BITAND: return 6;
-    case OP_SHL: case OP_SHR: return 7;
-    case OP_ADD: case OP_SUB: return 8;
-    case OP_MUL: case OP_DIV: case OP_MOD: return 9;
+    case OP_SHL:
+    case OP_SHR: return 7;
+    case OP_ADD:
+    case OP_SUB: return 8;
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: return 9;
     default: return 0;
     }
 }
@@ -267,7 +273,8 @@ static Node *expression(Parser *ps) {
     return a;
 }
 
-// --- Statements -------------------------------------------------------------------------------------------
+// --- Statements
+// -------------------------------------------------------------------------------------------
 
 static void where_clause(Parser *ps, TcWhere *w) {
     Token t = ps->t;
@@ -367,7 +374,8 @@ static void assign_expected(Parser *ps, TcStmt *s) {
     Diag *d = fail_expected(ps, "an assignment: = += *= min= max= and with '!'");
     if (minus || over)
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_NOTE, minus ? '-' : '/');
-    else if (s->ntargets == 1 && (!strcmp(s->target[0].name, "and") || !strcmp(s->target[0].name, "or")))
+    else if (s->ntargets == 1 &&
+             (!strcmp(s->target[0].name, "and") || !strcmp(s->target[0].name, "or")))
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_WORDS_NOTE);
 }
 
@@ -440,7 +448,8 @@ static void body(Parser *ps, TcFunc *f) {
     diag_note(ps->diags, d, brace, DIAG_TC_BRACE_NOTE);
 }
 
-// --- Functions --------------------------------------------------------------------------------------------
+// --- Functions
+// --------------------------------------------------------------------------------------------
 
 static void dimensions(Parser *ps, TcParam *p) {
     advance(ps); // (
@@ -465,7 +474,7 @@ static void parameter(Parser *ps, TcParam *p, bool result) {
         if (!result && !ps->failed) {
             ps->failed = true;
             Diag *d = diag_report(ps->diags, t.range, DIAG_TC_UNTYPED, t.name);
-            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNTYPED_NOTE, t.name);
+            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNTYPED_NOTE, t.name, t.name);
         }
         p->name = t.name;
         p->name_range = t.range;
@@ -530,9 +539,7 @@ static void header(Parser *ps, TcFunc *f) {
     if (!ps->failed && !at(ps, '{')) fail_expected(ps, "'{'");
 }
 
-static uint64_t name_hash(Name name) {
-    return hash_mix(0, (uint64_t)(uintptr_t)name);
-}
+static uint64_t name_hash(Name name) { return hash_mix(0, (uint64_t)(uintptr_t)name); }
 
 static bool same_func(const void *key, const void *item) {
     return ((const TcFunc *)item)->name == key;
