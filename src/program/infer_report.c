@@ -159,8 +159,7 @@ static void note_bound(Infer *in, const Work *w, Diag *diag, int v, const Bound 
     Name name = w->stmt->iter[v].name;
     const char *at = show(in, w, b->at);
     if (!b->from) {
-        diag_note(in->diags, diag, w->stmt->iter[v].range,
-                  upper ? DIAG_INFER_ENDS : DIAG_INFER_STARTS, name, at);
+        diag_note(in->diags, diag, w->stmt->iter[v].range, DIAG_INFER_STARTS, name, at);
         return;
     }
     const Cons *c = b->from;

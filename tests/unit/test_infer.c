@@ -209,20 +209,18 @@ static void declarations(Test *t) {
     }
 }
 
-static void test_begin(Test *t, const char *text) {
+static void test_begin(Test *t, const char *text) { // and parses it
     *t = (Test){.s = text};
     arena_init(&t->arena, &allocator_libc);
     t->names.arena = &t->arena;
     t->source = (Source){"test", text, (uint32_t)strlen(text)};
     t->diags = (DiagList){.arena = &t->arena, .source = &t->source};
     t->p = program_new(&t->arena, &t->names, "test", 4);
-}
-
-static bool test_infer(Test *t) {
     declarations(t);
     while (blank(t), *t->s) statement(t);
-    return program_infer(t->p, t->infos.at, &t->diags);
 }
+
+static bool test_infer(Test *t) { return program_infer(t->p, t->infos.at, &t->diags); }
 
 static void print_affine(Test *t, Text *out, const Affine *a) {
     Name params[PROGRAM_MAX_PARAMS];
@@ -374,6 +372,11 @@ static const Row refused[] = {
      "{i} 'i' starts at 0 / "
      "{i+20} 'i' is below -10: subscript 'i+20' of 'A' stays below 10 / "
      "make the tensor larger, or guard the read and give the range with a 'where'"},
+    {"A(10) B(3) | O(i) = A(i-5) B(i)",
+     "{i} inferred an empty range for 'i': 5 <= i < 3 cannot hold / "
+     "{i-5} 'i' is at least 5: subscript 'i-5' of 'A' is at least 0 / "
+     "{i} 'i' is below 3: subscript 'i' of 'B' stays below 3 / "
+     "make the tensor larger, or guard the read and give the range with a 'where'"},
     {"A(20) | O(i) = A(i+20)",
      "{i+20} inferred an empty range for 'i': 0 <= i < 0 cannot hold / "
      "{i} 'i' starts at 0 / "
@@ -510,3 +513,375 @@ static const Row further[] = {
 };
 
 TEST(infer_further) { CHECK_ROWS(further); }
+
+// Every diagnostic of inference is among those above.
+static void mark_ids(const Row *row, int n, bool *seen) {
+    for (int i = 0; i < n; i++) {
+        Test t;
+        test_begin(&t, row[i].program);
+        test_infer(&t);
+        for (int d = 0; d < t.diags.items.n; d++) {
+            seen[t.diags.items.at[d]->id] = true;
+            for (const Diag *k = t.diags.items.at[d]->notes; k; k = k->next) seen[k->id] = true;
+        }
+        arena_free(&t.arena);
+    }
+}
+
+TEST(infer_reports_everything_it_can) {
+    static const DiagId all[] = {
+        DIAG_INFER_UNBOUNDED,   DIAG_INFER_NO_LIMIT,      DIAG_INFER_AMBIGUOUS,
+        DIAG_INFER_WHERE,       DIAG_INFER_WHERE_ONE,     DIAG_INFER_EMPTY,
+        DIAG_INFER_STARTS,      DIAG_INFER_AT_LEAST,      DIAG_INFER_BELOW,
+        DIAG_INFER_EMPTY_OUT,   DIAG_INFER_OUTSIDE,       DIAG_INFER_RANGES,
+        DIAG_INFER_OUTSIDE_OUT, DIAG_INFER_OUTSIDE_FIXED, DIAG_INFER_NOT_BOX,
+        DIAG_INFER_NOT_BOX_OUT, DIAG_INFER_WHERE_EMPTY,   DIAG_INFER_WHERE_OUT,
+        DIAG_INFER_SIZE,        DIAG_INFER_SIZE_OUT,      DIAG_INFER_UNDEFINED,
+        DIAG_INFER_OVERFLOW,
+    };
+    bool seen[DIAG_COUNT] = {false};
+    mark_ids(refused, (int)(sizeof refused / sizeof refused[0]), seen);
+    mark_ids(further, (int)(sizeof further / sizeof further[0]), seen);
+    for (int i = 0; i < (int)(sizeof all / sizeof all[0]); i++)
+        if (!CHECK(seen[all[i]])) printf("  diagnostic %d\n", (int)all[i]);
+}
+
+// --- Agreement with enumeration ----------------------------------------------------------------
+//
+// The rule of infer.h by brute force, at concrete sizes: in each round the set of values of an
+// iterator for which every constraint holds, whatever the known iterators are, found by trying.
+
+enum { LIMIT = 200, MAX_STMTS = 4 }; // no range gets near LIMIT
+
+typedef struct Brute {
+    Test *t;
+    const int64_t *params;
+    int64_t lo[MAX_STMTS][PROGRAM_MAX_ITERS], hi[MAX_STMTS][PROGRAM_MAX_ITERS];
+    uint32_t unknown[MAX_STMTS], given[MAX_STMTS];
+    int64_t from[8][4], to[8][4]; // of tensors
+    bool bad;                     // an empty range, or a read outside
+    bool vacuous;                 // some `where` is empty: quantifiers over it say nothing
+} Brute;
+
+static int64_t value(Brute *b, const Affine *a, const int64_t *iters) {
+    int64_t v = 0;
+    if (!affine_eval(a, iters, b->params, NULL, NULL, &v)) CHECK(!"overflow");
+    return v;
+}
+
+static uint32_t iters_of(const Affine *a, int n) {
+    uint32_t mask = 0;
+    for (int i = 0; i < n; i++)
+        if (affine_uses_iter(a, i)) mask |= UINT32_C(1) << i;
+    return mask;
+}
+
+// Does the subscript stay inside for all values of the iterators in `over`, the others as in `at`?
+static bool inside(Brute *b, int s, const InferRead *r, int d, uint32_t over, int64_t *at) {
+    if (!over) {
+        int64_t v = value(b, r->access->sub[d], at);
+        return v >= b->from[r->access->tensor][d] && v < b->to[r->access->tensor][d];
+    }
+    int i = __builtin_ctz(over);
+    for (at[i] = b->lo[s][i]; at[i] < b->hi[s][i]; at[i]++)
+        if (!inside(b, s, r, d, over & (over - 1), at)) return false;
+    return true;
+}
+
+static bool takes_part(const InferRead *r, int d) {
+    return r->mode != READ_PADDED || affine_as_iter(r->access->sub[d]) >= 0;
+}
+
+// Values of v that every constraint with v alone admits; false when there is no such constraint.
+static bool admitted(Brute *b, int s, int v, bool *ok) {
+    const Stmt *st = &b->t->p->stmts.at[s];
+    const InferStmt *info = &b->t->infos.at[s];
+    bool any = false;
+    for (int x = 0; x <= LIMIT; x++) ok[x] = true;
+    for (int r = 0; r < info->nreads; r++)
+        for (int d = 0; d < info->reads[r].access->rank; d++) {
+            uint32_t used = iters_of(info->reads[r].access->sub[d], st->niters);
+            if (!takes_part(&info->reads[r], d)) continue;
+            if ((used & b->unknown[s]) != UINT32_C(1) << v) continue;
+            any = true;
+            for (int x = 0; x <= LIMIT; x++) {
+                int64_t at[PROGRAM_MAX_ITERS] = {0};
+                at[v] = x;
+                uint32_t over = used & ~b->unknown[s];
+                if (ok[x]) ok[x] = inside(b, s, &info->reads[r], d, over, at);
+            }
+        }
+    return any;
+}
+
+static void brute_rounds(Brute *b, int s) {
+    int n = b->t->p->stmts.at[s].niters;
+    for (bool progress = true; progress && !b->bad;) {
+        progress = false;
+        uint32_t solved = 0;
+        int64_t lo[PROGRAM_MAX_ITERS] = {0}, hi[PROGRAM_MAX_ITERS] = {0};
+        for (int v = 0; v < n; v++) {
+            bool ok[LIMIT + 1];
+            if (!(b->unknown[s] >> v & 1) || !admitted(b, s, v, ok) || ok[LIMIT]) continue;
+            int first = 0, last = LIMIT;
+            while (first <= LIMIT && !ok[first]) first++;
+            while (last >= 0 && !ok[last]) last--;
+            if (first > last) b->bad = true;
+            for (int x = first; x <= last; x++) CHECK(ok[x]);
+            lo[v] = first;
+            hi[v] = last + 1;
+            solved |= UINT32_C(1) << v;
+        }
+        for (int v = 0; v < n; v++)
+            if (solved >> v & 1) b->lo[s][v] = lo[v], b->hi[s][v] = hi[v], progress = true;
+        b->unknown[s] &= ~solved;
+    }
+}
+
+// What the definitions of t infer for position d.
+static bool brute_position(Brute *b, int t, int d, int64_t *lo, int64_t *hi) {
+    bool any = false;
+    for (int s = 0; s < b->t->p->stmts.n; s++) {
+        const Access *w = b->t->p->stmts.at[s].write;
+        int v = w->tensor == t ? affine_as_iter(w->sub[d]) : -1;
+        if (v < 0 || (b->unknown[s] | b->given[s]) >> v & 1) continue;
+        *lo = any ? max_i64(*lo, b->lo[s][v]) : b->lo[s][v];
+        *hi = any ? min_i64(*hi, b->hi[s][v]) : b->hi[s][v];
+        any = true;
+    }
+    return any;
+}
+
+static bool brute_given(Brute *b, int t, int d, int64_t *lo, int64_t *hi) {
+    bool any = false;
+    for (int s = 0; s < b->t->p->stmts.n; s++) {
+        const Access *w = b->t->p->stmts.at[s].write;
+        int v = w->tensor == t ? affine_as_iter(w->sub[d]) : -1;
+        if (v < 0 || !(b->given[s] >> v & 1)) continue;
+        *lo = any ? min_i64(*lo, b->lo[s][v]) : b->lo[s][v];
+        *hi = any ? max_i64(*hi, b->hi[s][v]) : b->hi[s][v];
+        any = true;
+    }
+    return any;
+}
+
+static bool brute_adopt(Brute *b, int t) {
+    bool progress = false;
+    for (int d = 0; d < b->t->p->tensors.at[t].rank; d++) {
+        int64_t lo, hi;
+        if (!brute_position(b, t, d, &lo, &hi) && !brute_given(b, t, d, &lo, &hi)) continue;
+        for (int s = 0; s < b->t->p->stmts.n; s++) {
+            const Access *w = b->t->p->stmts.at[s].write;
+            int v = w->tensor == t ? affine_as_iter(w->sub[d]) : -1;
+            if (v < 0 || !(b->unknown[s] >> v & 1)) continue;
+            b->lo[s][v] = lo;
+            b->hi[s][v] = hi;
+            b->unknown[s] &= ~(UINT32_C(1) << v);
+            progress = true;
+        }
+    }
+    return progress;
+}
+
+// All definitions of t; false when something stays unknown.
+static bool brute_tensor(Brute *b, int t) {
+    Program *p = b->t->p;
+    uint32_t open;
+    do {
+        open = 0;
+        for (int s = 0; s < p->stmts.n && !b->bad; s++) {
+            if (p->stmts.at[s].write->tensor != t) continue;
+            brute_rounds(b, s);
+            open |= b->unknown[s];
+        }
+    } while (!b->bad && open && brute_adopt(b, t));
+    if (b->bad || open) return !open;
+    for (int d = 0; d < p->tensors.at[t].rank; d++) {
+        int64_t lo = 0, hi = 0, lo2, hi2;
+        bool inferred = brute_position(b, t, d, &lo, &hi), given = brute_given(b, t, d, &lo2, &hi2);
+        b->bad |= inferred && lo >= hi;
+        for (int s = 0; s < p->stmts.n && inferred; s++) {
+            int v = p->stmts.at[s].write->tensor == t ? affine_as_iter(p->stmts.at[s].write->sub[d])
+                                                      : -1;
+            if (v >= 0 && !(b->given[s] >> v & 1)) b->lo[s][v] = lo, b->hi[s][v] = hi;
+        }
+        b->from[t][d] = !given ? lo : inferred ? min_i64(lo, lo2) : lo2;
+        b->to[t][d] = !given ? hi : inferred ? max_i64(hi, hi2) : hi2;
+    }
+    return true;
+}
+
+static void brute_leftovers(Brute *b, int s) {
+    const InferStmt *info = &b->t->infos.at[s];
+    int n = b->t->p->stmts.at[s].niters;
+    for (int r = 0; r < info->nreads && !b->bad; r++)
+        for (int d = 0; d < info->reads[r].access->rank; d++) {
+            int64_t at[PROGRAM_MAX_ITERS] = {0};
+            uint32_t over = iters_of(info->reads[r].access->sub[d], n);
+            if (info->reads[r].mode == READ_PLAIN)
+                b->bad |= !inside(b, s, &info->reads[r], d, over, at);
+        }
+}
+
+// False when some range cannot be inferred.
+static bool brute(Brute *b) {
+    Program *p = b->t->p;
+    for (int t = 0; t < p->tensors.n; t++)
+        for (int d = 0; d < p->tensors.at[t].rank; d++)
+            if (p->tensors.at[t].size[d]) b->to[t][d] = value(b, p->tensors.at[t].size[d], NULL);
+    for (int s = 0; s < p->stmts.n; s++)
+        for (int i = 0; i < p->stmts.at[s].niters; i++) {
+            const Iter *it = &p->stmts.at[s].iter[i];
+            uint32_t bit = UINT32_C(1) << i;
+            *(it->hi ? &b->given[s] : &b->unknown[s]) |= bit;
+            if (it->hi) b->lo[s][i] = value(b, it->lo, NULL), b->hi[s][i] = value(b, it->hi, NULL);
+            if (it->hi && b->lo[s][i] > b->hi[s][i]) b->bad = true;
+            if (it->hi && b->lo[s][i] == b->hi[s][i]) b->vacuous = true;
+        }
+    for (int t = 0; t < p->tensors.n && !b->bad; t++)
+        if (!p->tensors.at[t].size[0] && !brute_tensor(b, t)) return false;
+    for (int s = 0; s < p->stmts.n && !b->bad; s++) brute_leftovers(b, s);
+    return true;
+}
+
+// A random program in the notation above. Some have divisions; then Requires may miss what bind
+// finds.
+static uint64_t below(uint64_t *seed, uint64_t n) { return check_random(seed) % n; }
+
+static void random_sub(Text *out, uint64_t *seed, int *used, bool *divides) {
+    static const char *const coef[] = {"", "", "", "", "2*", "3*", "-", "-2*", "s*"};
+    int n = below(seed, 3) ? 1 : 1 + (int)below(seed, 3), mine = 0;
+    bool bare = n == 1 && below(seed, 2), div = n < 3 && !bare && below(seed, 8) == 0;
+    if (div) text_add(out, "("), *divides = true;
+    if (!bare && below(seed, 4) == 0) text_printf(out, "%d+", (int)below(seed, 4));
+    for (int k = 0; k < n; k++) {
+        int i = (int)below(seed, 4);
+        if (mine >> i & 1) continue;
+        if (mine) text_add(out, "+");
+        mine |= 1 << i;
+        text_printf(out, "%s%c", bare ? "" : coef[below(seed, 9)], "ijkl"[i]);
+    }
+    *used |= mine;
+    if (!bare && below(seed, 5) == 0) text_printf(out, "-%d", (int)below(seed, 4));
+    if (div) text_printf(out, ")/%d", 2 + (int)below(seed, 2));
+}
+
+static void random_read(Text *out, uint64_t *seed, int nresults, int *used, bool *divides) {
+    int mode = below(seed, 8) ? READ_PLAIN : 1 + (int)below(seed, 2);
+    int tensor = (int)below(seed, (uint64_t)(3 + nresults));
+    int rank = tensor == 0 ? 1 : 2;
+    text_add(out, mode == READ_GUARDED ? " [" : mode == READ_PADDED ? " <" : " ");
+    text_printf(out, tensor < 3 ? "%c(" : "T%d(", tensor < 3 ? "ABC"[tensor] : tensor - 3);
+    for (int d = 0; d < rank; d++) {
+        if (d) text_add(out, ",");
+        random_sub(out, seed, used, divides);
+    }
+    text_add(out, mode == READ_GUARDED ? ")]" : mode == READ_PADDED ? ")>" : ")");
+}
+
+static void random_stmt(Text *out, uint64_t *seed, int result, bool *divides) {
+    Text reads = {.arena = out->arena};
+    int used = 0;
+    for (int r = 1 + (int)below(seed, 3); r > 0; r--)
+        random_read(&reads, seed, result, &used, divides);
+    if (below(seed, 20) == 0) used = 15;
+    int i = (int)below(seed, 4), j;
+    while (!(used >> i & 1)) i = (i + 1) % 4;
+    for (j = (i + 1) % 4; j != i && !(used >> j & 1);) j = (j + 1) % 4;
+    if (j == i) j = (i + 1) % 4;
+    text_printf(out, " T%d(%c,%c) =%s", result, "ijkl"[i], "ijkl"[j], text_str(&reads));
+    for (int k = 0, n = 0; k < 4; k++) {
+        if (below(seed, used >> k & 1 ? 6 : 30)) continue;
+        int lo = (int)below(seed, 3);
+        text_printf(out, "%s %c in %d:", n++ ? "," : " where", "ijkl"[k], lo);
+        if (below(seed, 4))
+            text_printf(out, "%d", lo + 1 + (int)below(seed, 4));
+        else
+            text_add(out, "K");
+    }
+    text_add(out, ";");
+}
+
+static const char *random_program(Arena *arena, uint64_t *seed, bool *divides) {
+    Text out = {.arena = arena};
+    text_printf(&out, "A(%s) B(%s,M) C(K,%d) s |", below(seed, 2) ? "N" : "7",
+                below(seed, 2) ? "N" : "M", 1 + (int)below(seed, 9));
+    int nstmts = below(seed, 3) ? 1 : 2 + (int)below(seed, 2), nresults = 0;
+    for (int s = 0; s < nstmts; s++) {
+        bool again = nresults > 0 && below(seed, 2);
+        if (!again) nresults++;
+        random_stmt(&out, seed, nresults - 1, divides);
+    }
+    return text_str(&out);
+}
+
+typedef struct Tally {
+    int64_t agreed, failed, unsolved, vacuous;
+} Tally;
+
+static void compare(Test *t, Brute *b, bool inferred, bool solved, bool divides, Tally *tally) {
+    bool holds = inferred;
+    if (b->vacuous) {
+        tally->vacuous++;
+        return;
+    }
+    for (int i = 0; i < t->p->requires.n && inferred; i++)
+        holds &= value(b, t->p->requires.at[i].what, NULL) >= 0;
+    if (!solved && !b->bad) {
+        CHECK(!holds);
+        tally->unsolved++;
+        return;
+    }
+    if (b->bad) {
+        CHECK(!holds || divides);
+        tally->failed++;
+        return;
+    }
+    if (!CHECK(holds)) return;
+    for (int s = 0; s < t->p->stmts.n; s++)
+        for (int i = 0; i < t->p->stmts.at[s].niters; i++) {
+            CHECK_INT_EQ(value(b, t->p->stmts.at[s].iter[i].lo, NULL), b->lo[s][i]);
+            CHECK_INT_EQ(value(b, t->p->stmts.at[s].iter[i].hi, NULL), b->hi[s][i]);
+        }
+    for (int k = 3; k < t->p->tensors.n; k++)
+        for (int d = 0; d < t->p->tensors.at[k].rank; d++) {
+            CHECK_INT_EQ(value(b, t->p->tensors.at[k].origin[d], NULL), b->from[k][d]);
+            CHECK_INT_EQ(value(b, t->p->tensors.at[k].size[d], NULL), b->to[k][d] - b->from[k][d]);
+        }
+    tally->agreed++;
+}
+
+TEST(infer_agrees_with_enumeration) {
+    Tally tally = {0};
+    int64_t rounds = check_rounds(20000);
+    for (int64_t n = 0; n < rounds; n++) {
+        uint64_t seed = (uint64_t)n;
+        bool divides = false;
+        int failures = check_failures;
+        Arena arena;
+        arena_init(&arena, &allocator_libc);
+        const char *text = random_program(&arena, &seed, &divides);
+        Test t, plain;
+        test_begin(&t, text);
+        test_begin(&plain, text);
+        int64_t params[8];
+        for (int i = 0; i < t.p->params.n; i++)
+            params[i] = 1 + (int64_t)below(&seed, t.p->params.at[i].kind == PARAM_SIZE ? 12 : 3);
+        Brute b = {.t = &plain, .params = params};
+        bool inferred = test_infer(&t), solved = brute(&b);
+        compare(&t, &b, inferred, solved, divides, &tally);
+        if (check_failures > failures) {
+            printf("  in program %" PRId64 ": %s\n  ", n, text);
+            for (int i = 0; i < t.p->params.n; i++)
+                printf(" %s = %" PRId64, t.p->params.at[i].name, params[i]);
+            printf("\n  %s\n", inferred ? outcome(&t) : complaints(&t));
+        }
+        arena_free(&t.arena);
+        arena_free(&plain.arena);
+        arena_free(&arena);
+    }
+    printf("  %" PRId64 " agreed, %" PRId64 " refused by both, %" PRId64 " ambiguous, %" PRId64
+           " with an empty where\n",
+           tally.agreed, tally.failed, tally.unsolved, tally.vacuous);
+    CHECK(tally.agreed > rounds / 10);
+}
