@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,23 @@ void text_float(Text *t, double f, bool single) {
     if (exponent >= -5 && exponent < (single ? 7 : 15)) // integers below that are exact
         snprintf(buf, sizeof buf, "%.*f", decimals > 1 ? decimals : 1, f);
     add_point(t, buf);
+}
+
+bool text_parse_float(const char *s, size_t len, bool single, double *out) {
+    const char *point = localeconv()->decimal_point;
+    char buf[512];
+    size_t n = 0, width = strlen(point);
+    for (size_t i = 0; i < len; i++) {
+        if (n + width + 1 > sizeof buf || !s[i] || s[i] == ' ') return false;
+        if (s[i] == '.')
+            memcpy(buf + n, point, width), n += width;
+        else
+            buf[n++] = s[i];
+    }
+    buf[n] = 0;
+    char *end;
+    *out = single ? (double)strtof(buf, &end) : strtod(buf, &end);
+    return n > 0 && *end == 0;
 }
 
 const char *text_str(const Text *t) { return t->s ? t->s : ""; }

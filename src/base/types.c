@@ -22,8 +22,9 @@ static Type signed_of_bits(int bits) {
 }
 
 Type type_promote(Type a, Type b) {
-    if (a == b || b == TYPE_NONE || b == TYPE_BOOL) return a;
+    if (a == b || b == TYPE_NONE) return a;
     if (a == TYPE_NONE || a == TYPE_BOOL) return b;
+    if (b == TYPE_BOOL) return a;
     const TypeInfo *x = &type_info[a], *y = &type_info[b];
     if (x->class == CLASS_FLOAT && y->class == CLASS_FLOAT)
         return x->bits > y->bits ? a : y->bits > x->bits ? b : TYPE_F32;
