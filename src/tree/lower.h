@@ -66,9 +66,11 @@ struct Inst {
     VEC(TensorStore) stores; // tensors that are not at their usual place
 };
 
+typedef enum ItemKind { ITEM_LOOP, ITEM_GUARD, ITEM_LEAF } ItemKind;
+
 // A loop, a guard (no index) or a leaf in the making.
 struct Item {
-    enum { ITEM_LOOP, ITEM_GUARD, ITEM_LEAF } what;
+    ItemKind what;
     Item *parent;
     int depth; // enclosing items
     VEC(Item *) child;

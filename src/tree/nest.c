@@ -15,7 +15,7 @@
 
 // --- Items -------------------------------------------------------------------------------------
 
-static Item *item_new(Lower *l, int what) {
+static Item *item_new(Lower *l, ItemKind what) {
     Item *item = arena_new(l->arena, Item);
     item->what = what;
     return item;
