@@ -30,7 +30,7 @@ static void libc_free(void *user, void *ptr, size_t size) {
     free(ptr);
 }
 
-const Allocator allocator_libc = {libc_alloc, libc_free, NULL};
+const Allocator allocator_libc = {.alloc = libc_alloc, .free = libc_free};
 
 void arena_init(Arena *a, const Allocator *allocator) { *a = (Arena){.allocator = allocator}; }
 
@@ -67,6 +67,7 @@ _Noreturn void arena_out_of_memory(Arena *a) {
 static void grow(Arena *a, size_t size) {
     size_t want = a->newest ? a->newest->size * 2 : FIRST_CHUNK;
     if (want > MAX_CHUNK) want = MAX_CHUNK;
+    if (a->allocator->chunk) want = a->allocator->chunk;
     size_t header = (sizeof(ArenaChunk) + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (size > SIZE_MAX - header - ALIGN) arena_out_of_memory(a);
     if (want < size + header) want = size + header;

@@ -17,6 +17,7 @@ typedef struct Allocator {
     void *(*alloc)(void *user, size_t size);
     void (*free)(void *user, void *ptr, size_t size);
     void *user;
+    size_t chunk; // bytes to ask for at a time; 0: from 16 KiB, doubling up to a megabyte
 } Allocator;
 
 extern const Allocator allocator_libc;

@@ -50,7 +50,7 @@ TEST(arena_memory_is_zeroed_aligned_and_apart) {
 
 TEST(arena_release_gives_back_what_came_after_the_mark) {
     Budget budget = {1000, 0};
-    Allocator allocator = {budget_alloc, budget_free, &budget};
+    Allocator allocator = {.alloc = budget_alloc, .free = budget_free, .user = &budget};
     Arena a;
     arena_init(&a, &allocator);
     ArenaMark empty = arena_mark(&a);
@@ -98,7 +98,7 @@ static void allocate_inside(void *arg) {
 
 TEST(arena_out_of_memory_unwinds_to_the_innermost_try) {
     Budget budget = {1, 0};
-    Allocator allocator = {budget_alloc, budget_free, &budget};
+    Allocator allocator = {.alloc = budget_alloc, .free = budget_free, .user = &budget};
     Arena a;
     arena_init(&a, &allocator);
     Job fits = {&a, 64, 0}, large = {&a, 1 << 20, 0}, nested = {&a, 1 << 20, 0};
