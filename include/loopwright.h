@@ -1,0 +1,304 @@
+// Loopwright: a tensor compiler. This header is the whole public C API; docs/c-api.md is its tour.
+//
+//     lw_context *ctx = lw_context_new(NULL);
+//     lw_module *mod;
+//     if (lw_parse_file(ctx, "mv.tc", NULL, &mod)) die(lw_diag_text(ctx));
+//     const lw_function *mv = lw_module_function(mod, 0);
+//     lw_bound *b;
+//     if (lw_bind(ctx, mv, (lw_size[]){{"M", 4}, {"K", 3}}, 2, &b)) die(lw_diag_text(ctx));
+//     if (lw_run(ctx, b, (const DLTensor *const[]){&A, &x, &C}, 3, NULL)) die(lw_diag_text(ctx));
+//
+// A text becomes a *module*: one *function* per definition, every size symbolic. Binding sizes
+// makes a *bound* function, whose shapes are numbers; running it takes DLPack tensors, inputs
+// first, then outputs.
+//
+// Errors. Calls that can fail return a status, LW_OK (0) for success, and on failure leave NULL in
+// their result. What was wrong is kept in the context, per thread, until the same thread's next
+// such call on that context. The library never prints, exits or installs signal handlers. Out of
+// memory is a status like any other: nothing leaks, and the context stays usable.
+//
+// Ownership. What an lw_*_new, lw_parse* or lw_bind* call gives is the caller's, to be given back
+// by the lw_*_free of its type (NULL is allowed). Everything else belongs to the object it was
+// asked of and lives as long as that. A module outlives its handle while bound functions of it
+// exist, and a context while anything made in it exists, so handles may be freed in any order.
+// Strings are UTF-8, end in NUL, and are never NULL unless so said. Arguments are only read during
+// the call; nothing the caller passed is kept.
+//
+// Threads. One context may be used by any number of threads at once, and so may a module, a
+// function and a bound function, which never change. Freeing is the exception: no other thread may
+// be using that handle.
+//
+// ABI. Handles are opaque. Enumerators keep their values. Structs that the library hands out only
+// ever grow at their end: use them through the pointers given. Structs that the caller fills in
+// begin with struct_size, to be set to sizeof; members after it that are zero mean the default.
+// Only names beginning with lw_ are exported.
+#ifndef LOOPWRIGHT_H
+#define LOOPWRIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LW_VERSION_MAJOR 0
+#define LW_VERSION_MINOR 1
+#define LW_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define LW_API __attribute__((visibility("default")))
+#else
+#define LW_API
+#endif
+
+// --- DLPack
+// -----------------------------------------------------------------------------------------------
+// The part of DLPack's ABI that is used here. To use dlpack.h itself, include it before this
+// header.
+#ifndef DLPACK_DLPACK_H_
+typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 } DLDeviceType;
+typedef struct {
+    DLDeviceType device_type;
+    int32_t device_id;
+} DLDevice;
+typedef enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6 } DLDataTypeCode;
+typedef struct {
+    uint8_t code; // DLDataTypeCode
+    uint8_t bits;
+    uint16_t lanes; // always 1 here
+} DLDataType;
+typedef struct {
+    void *data;
+    DLDevice device;
+    int32_t ndim;
+    DLDataType dtype;
+    int64_t *shape;
+    int64_t *strides; // in elements; NULL: compact, row-major
+    uint64_t byte_offset;
+} DLTensor;
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_context lw_context;
+typedef struct lw_module lw_module;
+typedef struct lw_function lw_function;
+typedef struct lw_bound lw_bound;
+
+typedef enum lw_status {
+    LW_OK = 0,
+    LW_ERROR = 1,       // something is wrong with the input; the diagnostics say what
+    LW_NO_MEMORY = 2,   // an allocation failed
+    LW_MISUSE = 3,      // the call itself is wrong (NULL handle, bad enumerator)
+    LW_UNAVAILABLE = 4, // asked for something this build or this machine does not have; diagnosed
+} lw_status;
+
+LW_API const char *lw_version(void);                 // "0.1.0"
+LW_API const char *lw_status_name(lw_status status); // "out of memory"
+
+// --- Context
+// ----------------------------------------------------------------------------------------------
+typedef struct lw_context_options {
+    size_t struct_size;
+    // All memory of the context comes from `alloc` and goes back to `free` with its size; both may
+    // be called by any thread that uses the context. `alloc` returns NULL when there is no memory,
+    // else memory aligned for any type. Both NULL: the C library's.
+    void *(*alloc)(void *user, size_t size);
+    void (*free)(void *user, void *ptr, size_t size);
+    // Called after each step of the compiler with its name and duration, by the thread that ran it.
+    void (*trace)(void *user, const char *step, double microseconds);
+    void *user;   // handed to all three
+    size_t chunk; // bytes to take from `alloc` at a time; 0: from 16 KiB, doubling up to a megabyte
+} lw_context_options;
+
+// NULL when out of memory. `options` may be NULL.
+LW_API lw_context *lw_context_new(const lw_context_options *options);
+LW_API void lw_context_free(lw_context *ctx);
+
+// --- Diagnostics of this thread's last call that returned a status
+// ------------------------------------------
+typedef enum lw_severity {
+    LW_SEVERITY_NOTE = 0,
+    LW_SEVERITY_WARNING = 1,
+    LW_SEVERITY_ERROR = 2,
+} lw_severity;
+
+typedef struct lw_diag {
+    lw_severity severity;
+    const char *file;     // NULL when there is no place to point at; then the next five are 0
+    int32_t line, column; // of the first byte, from 1; columns count bytes
+    int32_t end_line, end_column; // of the byte after the last
+    const char *text;             // lower case, no full stop
+    size_t note_count;            // further lines: origins, reasons, the way out
+    const struct lw_diag *notes;
+} lw_diag;
+
+LW_API size_t lw_diag_count(lw_context *ctx);
+LW_API const lw_diag *lw_diag_get(lw_context *ctx, size_t i); // NULL past the end
+// All of them as text, each with its source line and a caret; "" when there are none.
+LW_API const char *lw_diag_text(lw_context *ctx);
+
+// --- Modules
+// ----------------------------------------------------------------------------------------------
+typedef enum lw_language {
+    LW_LANG_BY_NAME = 0, // by the extension of the file name
+    LW_LANG_TC = 1,      // .tc   the comprehension language
+    LW_LANG_PROGRAM = 2, // .lwp  Program text
+} lw_language;
+
+typedef struct lw_parse_options {
+    size_t struct_size;
+    lw_language language;
+    bool strict; // warnings are errors
+} lw_parse_options;
+
+enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text
+
+// `name` stands in diagnostics and gives the language, where `options` does not. `len` bytes; the
+// text may hold anything. Warnings do not fail a call.
+LW_API lw_status lw_parse(lw_context *ctx, const char *name, const char *text, size_t len,
+                          const lw_parse_options *options, lw_module **out);
+LW_API lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_options *options,
+                               lw_module **out);
+// NumPy's einsum, "ij,jk->ik": a module of one function `einsum` with inputs in0, in1, ... and the
+// output `out`. Of the operands only types and shapes are looked at; broadcasting is resolved by
+// the shapes.
+LW_API lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
+                                 size_t count, lw_module **out);
+LW_API void lw_module_free(lw_module *mod);
+
+LW_API size_t lw_module_function_count(const lw_module *mod);
+LW_API const lw_function *lw_module_function(const lw_module *mod, size_t i); // NULL past the end
+LW_API const lw_function *lw_module_find(const lw_module *mod, const char *name); // NULL: none
+
+// --- Functions: sizes still symbolic
+// ----------------------------------------------------------------------
+typedef enum lw_role {
+    LW_INPUT = 0,
+    LW_OUTPUT = 1,
+    LW_INOUT = 2, // an output whose old content matters
+    LW_TEMP = 3,  // exists only inside
+} lw_role;
+
+typedef enum lw_param_kind {
+    LW_SIZE = 0,   // names a dimension; at least 0
+    LW_SCALAR = 1, // an integer argument, specialised like a size; any value of its type
+} lw_param_kind;
+
+typedef struct lw_param {
+    const char *name;
+    lw_param_kind kind;
+    DLDataType dtype;
+} lw_param;
+
+typedef struct lw_tensor {
+    const char *name;
+    lw_role role;
+    DLDataType dtype;
+    int32_t ndim;
+    const char *const *size;   // per dimension, over the parameters: "H - KH + 1"
+    const char *const *origin; // index of the first element per dimension, mostly "0"
+    const char *text;          // "f32(N, H - KH + 1) O"; a dimension with an origin is "1:N - 1"
+} lw_tensor;
+
+LW_API const char *lw_function_name(const lw_function *f);
+// "mv(f32(M, K) A, f32(K) x) -> (f32(M) C)"; in-out results are marked `inout`.
+LW_API const char *lw_function_signature(const lw_function *f);
+LW_API size_t lw_function_param_count(const lw_function *f);
+LW_API const lw_param *lw_function_param(const lw_function *f, size_t i);
+// Tensors are numbered: inputs in the order of the signature, outputs, temporaries.
+LW_API size_t lw_function_input_count(const lw_function *f);
+LW_API size_t lw_function_output_count(const lw_function *f);
+LW_API size_t lw_function_tensor_count(const lw_function *f); // temporaries included
+LW_API const lw_tensor *lw_function_tensor(const lw_function *f, size_t i);
+LW_API int lw_function_find_tensor(const lw_function *f, const char *name); // -1: none
+LW_API int lw_function_find_param(const lw_function *f, const char *name);  // -1: none
+
+// --- Binding sizes
+// ----------------------------------------------------------------------------------------
+typedef struct lw_size {
+    const char *name;
+    int64_t value;
+} lw_size;
+
+// By name, in any order. Each parameter of the function exactly once.
+LW_API lw_status lw_bind(lw_context *ctx, const lw_function *f, const lw_size *sizes, size_t count,
+                         lw_bound **out);
+// By position: values[i] is parameter i.
+LW_API lw_status lw_bind_values(lw_context *ctx, const lw_function *f, const int64_t *values,
+                                size_t count, lw_bound **out);
+// From the shapes of arguments, NULL for those not at hand, in the order of lw_run; and by name
+// what they do not tell. Arguments that contradict each other, or a given size, are an error.
+LW_API lw_status lw_bind_tensors(lw_context *ctx, const lw_function *f, const DLTensor *const *args,
+                                 size_t arg_count, const lw_size *sizes, size_t count,
+                                 lw_bound **out);
+LW_API void lw_bound_free(lw_bound *b);
+
+LW_API const lw_function *lw_bound_function(const lw_bound *b);
+LW_API int64_t lw_bound_value(const lw_bound *b, size_t param);
+// Shape and type of tensor i (numbered as in the function): data NULL, strides compact.
+LW_API const DLTensor *lw_bound_tensor(const lw_bound *b, size_t i); // NULL past the end
+LW_API const int64_t *lw_bound_origin(const lw_bound *b, size_t i);  // ndim numbers
+// If values of tensor i are used as subscripts: true, and the values that surely stay inside the
+// tensors they index, lo to hi inclusive (lo > hi: none does).
+LW_API bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64_t *hi);
+// Statement instances that a run executes; saturates at INT64_MAX.
+LW_API int64_t lw_bound_instances(const lw_bound *b);
+
+// --- Text forms
+// -------------------------------------------------------------------------------------------
+typedef enum lw_stage {
+    LW_STAGE_PROGRAM = 0, // Program text (.lwp), which parses back to itself
+} lw_stage;
+
+// The text belongs to the context and lives as long as a diagnostic of this call would.
+LW_API lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
+                                  const char **out);
+LW_API lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage,
+                               const char **out);
+
+// --- Running
+// ----------------------------------------------------------------------------------------------
+typedef enum lw_backend {
+    LW_BACKEND_DEFAULT = 0, // the best there is
+    LW_BACKEND_INTERP = 1,  // the reference interpreter: slow, and the meaning of every program
+    LW_BACKEND_TREE = 2,    // the tree interpreter
+    LW_BACKEND_C = 3,       // C, through the system's compiler
+    LW_BACKEND_JIT = 4,     // machine code
+} lw_backend;
+
+LW_API const char *lw_backend_name(lw_backend backend); // "interp"; NULL: no such backend
+LW_API bool lw_backend_available(lw_backend backend);
+
+// What a run cost, filled in when asked for.
+typedef struct lw_timing {
+    size_t struct_size;
+    lw_backend backend; // the one that ran
+    double compile_us;  // 0 when nothing was compiled
+    double run_us;
+} lw_timing;
+
+typedef struct lw_run_options {
+    size_t struct_size;
+    lw_backend backend;
+    bool
+        accumulate; // results that a reduction initialises start from what the output holds instead
+    bool skip_post; // leave out post-operations
+    bool trap_uninitialised; // reading an element that nothing wrote is an error (interp)
+    lw_timing *timing;       // may be NULL
+} lw_run_options;
+
+// Runs on arguments in host memory: inputs, then outputs, shaped as lw_bound_tensor says, with any
+// strides (those of an output must not make it overlap itself). An output must not overlap another
+// argument. The outputs' content is unspecified after a failure.
+LW_API lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args,
+                        size_t count, const lw_run_options *options);
+
+// lw_parse_einsum, lw_bind_tensors and lw_run in one: out = einsum(spec, operands).
+LW_API lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
+                           size_t count, const DLTensor *out, const lw_run_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

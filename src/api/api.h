@@ -1,0 +1,151 @@
+// What stands behind the handles of loopwright.h, and how every entry point runs.
+//
+// An entry point that can fail packs its arguments in a struct and hands a body to call_run:
+//
+//     lw_status lw_thing(lw_context *ctx, ...) {
+//         Thing t = {...};
+//         return call_run(ctx, thing, &t);
+//     }
+//
+// call_run finds this thread's slot in the context, forgets the slot's last diagnostics, runs the
+// body under arena_try, and afterwards turns what was reported into lw_diags. Everything that only
+// lives until the thread's next call (diagnostics, printed texts, scratch) is allocated in the
+// slot's arena. Objects that outlive the call bring an arena of their own, and share the slot's
+// unwinding by call_join while it runs.
+//
+// Objects are counted: a bound function holds its module, a module holds its context, a slot holds
+// the module that its diagnostics point into. So handles can be freed in any order, and none of it
+// needs a lock but the list of slots.
+#ifndef LW_API_API_H
+#define LW_API_API_H
+
+#include "base/diag.h"
+#include "lang/lang.h"
+#include "loopwright.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// One thread's last call.
+typedef struct Slot Slot;
+struct Slot {
+    Slot *next;
+    pthread_t thread;
+    Arena arena;
+    ArenaMark empty; // the arena with nothing but its first chunk
+    DiagList diags;
+    lw_module *holds; // owner of the Source that diagnostics point into, or NULL
+    size_t ndiags;    // the diagnostics as the API shows them
+    lw_diag *shown;
+    const char *text;
+};
+
+struct lw_context {
+    Allocator allocator;
+    void (*trace)(void *user, const char *step, double microseconds);
+    atomic_int refs;
+    pthread_mutex_t lock; // of the list of slots
+    Slot *slots;
+};
+
+// A description of one Program, made when it is parsed so that queries neither allocate nor fail.
+struct lw_function {
+    lw_module *module;
+    const Program *program;
+    const char *signature;
+    lw_param *params;
+    lw_tensor *tensors;
+};
+
+struct lw_module {
+    lw_context *ctx;
+    atomic_int refs;
+    Arena arena;
+    Names names;
+    Source source;
+    int nfunctions;
+    lw_function *functions;
+};
+
+typedef struct IndexRange {
+    bool used;
+    int64_t lo, hi; // inclusive
+} IndexRange;
+
+struct lw_bound {
+    lw_context *ctx;
+    const lw_function *function;
+    Arena arena;
+    const Program *program; // bound
+    int64_t *values;        // per parameter
+    DLTensor *tensors;
+    int64_t **origins;
+    IndexRange *ranges;
+    int64_t instances;
+};
+
+// --- Calls, context.c
+// -------------------------------------------------------------------------------------
+typedef struct Call {
+    lw_context *ctx;
+    Slot *slot;
+    Arena *arena; // the slot's: until this thread's next call
+    DiagList *diags;
+    Arena *joined; // further arena that unwinds with this call
+} Call;
+
+typedef lw_status CallBody(Call *call, void *args);
+lw_status call_run(lw_context *ctx, CallBody *body, void *args);
+// Running out of memory in `a` ends this call too. One arena at a time; undone when the call ends.
+void call_join(Call *call, Arena *a);
+// Ranges of diagnostics now point into this module's source, which stays alive with them.
+void call_source(Call *call, lw_module *mod);
+// An object of the context: zeroed, counted memory outside any arena. Ends the call when there is
+// none.
+void *call_new(Call *call, size_t size);
+
+void context_hold(lw_context *ctx);
+void context_drop(lw_context *ctx);
+void module_hold(lw_module *mod);
+
+// The closest of the candidates, if `word` is plausibly a misspelling of it; otherwise NULL.
+typedef const char *Candidate(const void *of, size_t i); // NULL past the end
+const char *closest(const char *word, Candidate *candidate, const void *of);
+
+// --- Modules, module.c
+// ------------------------------------------------------------------------------------ Puts the new
+// module in *into at once: the entry point frees it from there when the call fails.
+lw_module *module_new(Call *call, lw_module **into);
+// Fills in the functions from parsed Programs.
+void module_describe(lw_module *mod, const Module *programs);
+lw_status einsum_open(Call *call, const char *spec, const DLTensor *const *operands, size_t count,
+                      lw_module **into);
+
+// --- Binding and running
+// ----------------------------------------------------------------------------------
+typedef struct BindArgs {
+    const lw_function *f;
+    const DLTensor *const *args; // or NULL
+    size_t nargs;
+    const lw_size *sizes; // or NULL
+    size_t nsizes;
+    const int64_t *values; // or NULL: by position
+} BindArgs;
+// From bound->program: shapes, origins, index ranges, instances.
+void bound_describe(lw_bound *b);
+lw_status bind_open(Call *call, const BindArgs *args, lw_bound **into);
+lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
+                    const lw_run_options *options);
+
+// --- DLPack, dlpack.c
+// -------------------------------------------------------------------------------------
+DLDataType dtype_of(Type type);
+Type type_of(DLDataType dtype); // TYPE_NONE: not one of ours
+const char *dtype_name(Arena *arena, DLDataType dtype);
+// "(4, 3)"
+const char *shape_text(Arena *arena, int ndim, const int64_t *shape);
+// A struct that begins with struct_size, from a caller whose version of it may be shorter; the rest
+// is zero.
+void options_copy(void *into, size_t size, const void *from);
+
+#endif

@@ -1,0 +1,379 @@
+// Binding: from names or arguments to one value per parameter, and what a bound function tells of
+// itself.
+#include "api/pipeline.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+static const Range nowhere = {0, 0};
+
+// --- Values from arguments
+// ------------------------------------------------------------------------------------
+
+// One value per parameter as it becomes known, and where it came from.
+typedef struct Solver {
+    Call *call;
+    const lw_function *f;
+    int64_t *value;
+    const char **from; // NULL: not known yet, and the value is 0
+    bool failed;
+} Solver;
+
+static const char *param_name(const Solver *s, int i) { return s->f->params[i].name; }
+
+static void learn(Solver *s, int i, int64_t value, const char *from) {
+    if (!s->from[i]) {
+        s->value[i] = value;
+        s->from[i] = from;
+    } else if (s->value[i] != value) {
+        diag_report(s->call->diags, nowhere, DIAG_SIZE_TWICE, param_name(s, i),
+                    (long long)s->value[i], (long long)value);
+        s->failed = true;
+    }
+}
+
+static bool known(const Solver *s, const Affine *a) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_PARAM && !s->from[atom->index]) return false;
+        if (atom->a && !known(s, atom->a)) return false;
+        if (atom->b && !known(s, atom->b)) return false;
+    }
+    return true;
+}
+
+// Solves  size = extent  where exactly one term of the size is not known, and that is k·parameter.
+static void solve(Solver *s, const Affine *size, int64_t extent, const char *from) {
+    const Term *open = NULL;
+    for (int i = 0; i < size->n; i++) {
+        const Atom *atom = size->term[i].atom;
+        bool is_open = atom->kind == ATOM_PARAM && !s->from[atom->index];
+        if (is_open && !open)
+            open = &size->term[i];
+        else if (is_open || (atom->a && !known(s, atom->a)) || (atom->b && !known(s, atom->b)))
+            return;
+    }
+    int64_t rest;
+    if (!open || !affine_eval(size, NULL, s->value, NULL, NULL, &rest)) return;
+    if (!checked_sub(extent, rest, &rest) || floor_mod(rest, open->coef) != 0) return;
+    learn(s, open->atom->index, floor_div(rest, open->coef), from);
+}
+
+static void check_extent(Solver *s, int t, int d, int64_t extent) {
+    const Tensor *tensor = &s->f->program->tensors.at[t];
+    int64_t want;
+    if (!known(s, tensor->size[d]) ||
+        !affine_eval(tensor->size[d], NULL, s->value, NULL, NULL, &want) || want == extent)
+        return;
+    Diag *diag = diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_EXTENT, d, tensor->name,
+                             (long long)extent, (long long)want);
+    diag_note(s->call->diags, diag, nowhere, DIAG_DECLARED_AS, s->f->tensors[t].text);
+    for (int i = 0; i < tensor->size[d]->n; i++) {
+        const Atom *atom = tensor->size[d]->term[i].atom;
+        if (atom->kind == ATOM_PARAM)
+            diag_note(s->call->diags, diag, nowhere, DIAG_SIZE_FROM, param_name(s, atom->index),
+                      (long long)s->value[atom->index], s->from[atom->index]);
+    }
+    s->failed = true;
+}
+
+// Rounds over the arguments' dimensions, since one may only be solvable once another is.
+static void solve_arguments(Solver *s, const DLTensor *const *args, size_t nargs) {
+    const Program *p = s->f->program;
+    for (int round = 0; round <= p->params.n && !s->failed; round++)
+        for (size_t t = 0; t < nargs; t++) {
+            const Tensor *tensor = &p->tensors.at[t];
+            for (int d = 0; args[t] && d < tensor->rank; d++)
+                solve(s, tensor->size[d], args[t]->shape[d], tensor->name);
+        }
+    for (size_t t = 0; t < nargs; t++)
+        for (int d = 0; args[t] && d < p->tensors.at[t].rank; d++)
+            check_extent(s, (int)t, d, args[t]->shape[d]);
+}
+
+static bool arguments_fit(Solver *s, const DLTensor *const *args, size_t nargs) {
+    const Program *p = s->f->program;
+    if (nargs > (size_t)(p->ninputs + p->noutputs)) {
+        diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_COUNT, p->name, p->ninputs, p->noutputs,
+                    (int)nargs);
+        return false;
+    }
+    bool ok = true;
+    for (size_t t = 0; t < nargs; t++) {
+        const Tensor *tensor = &p->tensors.at[t];
+        if (!args[t] || args[t]->ndim == tensor->rank) continue;
+        Diag *d = diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_RANK, tensor->name,
+                              tensor->rank, args[t]->ndim);
+        diag_note(s->call->diags, d, nowhere, DIAG_DECLARED_AS, s->f->tensors[t].text);
+        ok = false;
+    }
+    return ok;
+}
+
+// --- Values by name
+// -----------------------------------------------------------------------------------------------
+
+static const char *nth_param(const void *of, size_t i) {
+    const lw_param *p = lw_function_param(of, i);
+    return p ? p->name : NULL;
+}
+
+static void take_sizes(Solver *s, const lw_size *sizes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char *name = sizes[i].name ? sizes[i].name : "";
+        int q = lw_function_find_param(s->f, name);
+        if (q >= 0) {
+            learn(s, q, sizes[i].value, "the given sizes");
+            continue;
+        }
+        Diag *d =
+            diag_report(s->call->diags, nowhere, DIAG_NO_SUCH_SIZE, s->f->program->name, name);
+        const char *near = closest(name, nth_param, s->f);
+        if (near) diag_note(s->call->diags, d, nowhere, DIAG_DID_YOU_MEAN, near);
+        s->failed = true;
+    }
+}
+
+static void check_complete(Solver *s) {
+    Text missing = {.arena = s->call->arena}, example = {.arena = s->call->arena};
+    for (int i = 0; i < s->f->program->params.n; i++) {
+        if (s->from[i]) continue;
+        bool more = missing.len > 0;
+        text_printf(&missing, "%s%s", more ? ", " : "", param_name(s, i));
+        text_printf(&example, "%s%s=%d", more ? "," : "", param_name(s, i),
+                    s->f->params[i].kind == LW_SIZE ? 8 : 1);
+    }
+    if (missing.len == 0) return;
+    Diag *d = diag_report(s->call->diags, nowhere, DIAG_MISSING_SIZES, s->f->program->name,
+                          text_str(&missing));
+    diag_note(s->call->diags, d, nowhere, DIAG_GIVE_SIZES, text_str(&example));
+    s->failed = true;
+}
+
+static bool solve_values(Call *call, const BindArgs *a, int64_t *value) {
+    int n = a->f->program->params.n;
+    Solver s = {.call = call, .f = a->f, .value = value};
+    s.from = arena_new_n(call->arena, const char *, n);
+    take_sizes(&s, a->sizes, a->nsizes);
+    if (a->nargs && !arguments_fit(&s, a->args, a->nargs)) return false;
+    if (!s.failed) solve_arguments(&s, a->args, a->nargs);
+    if (!s.failed) check_complete(&s);
+    return !s.failed;
+}
+
+// --- Entry points
+// ---------------------------------------------------------------------------------------------------
+
+lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
+    const lw_function *f = a->f;
+    call_source(call, f->module);
+    lw_bound *b = call_new(call, sizeof *b);
+    *into = b;
+    b->ctx = f->module->ctx;
+    b->function = f;
+    module_hold(f->module);
+    arena_init(&b->arena, &b->ctx->allocator);
+    call_join(call, &b->arena);
+    b->values = arena_new_n(&b->arena, int64_t, f->program->params.n);
+    if (a->values)
+        memcpy(b->values, a->values, sizeof(int64_t) * (size_t)f->program->params.n);
+    else if (!solve_values(call, a, b->values))
+        return LW_ERROR;
+    Pipeline p = {.call = call, .first = STEP_BIND, .bound = b};
+    return pipeline(&p, STEP_BIND);
+}
+
+typedef struct BindCall {
+    BindArgs args;
+    lw_bound *bound;
+} BindCall;
+
+static lw_status bind_body(Call *call, void *args) {
+    BindCall *b = args;
+    return bind_open(call, &b->args, &b->bound);
+}
+
+static lw_status bind(lw_context *ctx, BindArgs args, lw_bound **out) {
+    if (!out) return LW_MISUSE;
+    *out = NULL;
+    if (!args.f) return LW_MISUSE;
+    BindCall b = {.args = args};
+    lw_status status = call_run(ctx, bind_body, &b);
+    if (status == LW_OK)
+        *out = b.bound;
+    else
+        lw_bound_free(b.bound);
+    return status;
+}
+
+lw_status lw_bind(lw_context *ctx, const lw_function *f, const lw_size *sizes, size_t count,
+                  lw_bound **out) {
+    return bind(ctx, (BindArgs){.f = f, .sizes = sizes, .nsizes = sizes ? count : 0}, out);
+}
+
+lw_status lw_bind_values(lw_context *ctx, const lw_function *f, const int64_t *values, size_t count,
+                         lw_bound **out) {
+    static const int64_t none[1];
+    if (out) *out = NULL;
+    if (!f || count != lw_function_param_count(f) || (count && !values)) return LW_MISUSE;
+    return bind(ctx, (BindArgs){.f = f, .values = count ? values : none}, out);
+}
+
+lw_status lw_bind_tensors(lw_context *ctx, const lw_function *f, const DLTensor *const *args,
+                          size_t arg_count, const lw_size *sizes, size_t count, lw_bound **out) {
+    BindArgs a = {f, args, args ? arg_count : 0, sizes, sizes ? count : 0, NULL};
+    return bind(ctx, a, out);
+}
+
+void lw_bound_free(lw_bound *b) {
+    if (!b) return;
+    lw_context *ctx = b->ctx;
+    lw_module *mod = b->function->module;
+    arena_free(&b->arena);
+    ctx->allocator.free(ctx->allocator.user, b, sizeof *b);
+    lw_module_free(mod);
+}
+
+// --- What a bound function tells
+// ------------------------------------------------------------------------------------
+
+typedef struct Uses {
+    lw_bound *b;
+    const Stmt *stmt;
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // inclusive
+} Uses;
+
+static void narrow(IndexRange *r, int64_t lo, int64_t hi) {
+    *r = (IndexRange){true, r->used ? max_i64(r->lo, lo) : lo, r->used ? min_i64(r->hi, hi) : hi};
+}
+
+// Subscript  k·v + rest  of a dimension [first, last]: which v keep it inside whatever `rest` is?
+// If that cannot be told, those that would do on their own.
+static void use_term(const Uses *u, const Affine *sub, int term, int64_t first, int64_t last) {
+    IndexRange *range = &u->b->ranges[sub->term[term].atom->read->tensor];
+    int64_t k = sub->term[term].coef, min = sub->constant, max = sub->constant;
+    for (int i = 0; i < sub->n; i++) {
+        const Atom *atom = sub->term[i].atom;
+        if (i == term) continue;
+        if (atom->kind != ATOM_ITER) return narrow(range, first, last);
+        int64_t at_lo = sub->term[i].coef, at_hi = at_lo;
+        if (!checked_mul(at_lo, u->lo[atom->index], &at_lo) ||
+            !checked_mul(at_hi, u->hi[atom->index], &at_hi) ||
+            !checked_add(min, min_i64(at_lo, at_hi), &min) ||
+            !checked_add(max, max_i64(at_lo, at_hi), &max))
+            return narrow(range, first, last);
+    }
+    int64_t from, to;
+    if (!checked_sub(first, min, &from) || !checked_sub(last, max, &to) || from == INT64_MIN ||
+        to == INT64_MIN || k == INT64_MIN)
+        return narrow(range, first, last);
+    if (k > 0)
+        narrow(range, ceil_div(from, k), floor_div(to, k));
+    else
+        narrow(range, ceil_div(-to, -k), floor_div(-from, -k));
+}
+
+typedef struct Inside {
+    const Uses *u;
+    int64_t first, last;
+} Inside;
+
+static void use_inside(void *user, const Access *access, bool guarded) {
+    const Inside *in = user;
+    (void)guarded;
+    IndexRange *range = &in->u->b->ranges[access->tensor];
+    if (!range->used) narrow(range, in->first, in->last);
+}
+
+static void use_access(void *user, const Access *access, bool guarded) {
+    const Uses *u = user;
+    (void)guarded;
+    for (int d = 0; d < access->rank; d++) {
+        const Affine *sub = access->sub[d];
+        if (!sub->has_read) continue;
+        const Tensor *t = &u->b->program->tensors.at[access->tensor];
+        int64_t first = tensor_origin(t, d), last;
+        if (!checked_add(first, tensor_size(t, d) - 1, &last)) continue;
+        for (int i = 0; i < sub->n; i++)
+            if (sub->term[i].atom->kind == ATOM_READ) use_term(u, sub, i, first, last);
+        Inside in = {u, first, last}; // those inside a division, a minimum ...
+        affine_visit_accesses(sub, use_inside, &in);
+    }
+}
+
+static void add_instances(lw_bound *b, const Stmt *s) {
+    int64_t n = 1;
+    for (int i = 0; i < s->niters; i++)
+        if (!checked_mul(n, max_i64(0, iter_hi(&s->iter[i]) - iter_lo(&s->iter[i])), &n))
+            n = INT64_MAX;
+    if (!checked_add(b->instances, n, &b->instances)) b->instances = INT64_MAX;
+}
+
+static void describe_stmts(lw_bound *b) {
+    Uses *u = arena_new(&b->arena, Uses);
+    u->b = b;
+    for (int i = 0; i < b->program->stmts.n; i++) {
+        const Stmt *s = &b->program->stmts.at[i];
+        u->stmt = s;
+        for (int k = 0; k < s->niters; k++) {
+            u->lo[k] = iter_lo(&s->iter[k]);
+            u->hi[k] = iter_hi(&s->iter[k]) - 1;
+        }
+        expr_visit_accesses(s->value, use_access, u);
+        use_access(u, s->write, false);
+        add_instances(b, s);
+    }
+}
+
+static DLTensor describe_tensor(Arena *arena, const Tensor *t, int64_t *origin) {
+    int64_t *shape = arena_new_n(arena, int64_t, 2 * t->rank), *strides = shape + t->rank;
+    int64_t stride = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        shape[d] = tensor_size(t, d);
+        origin[d] = tensor_origin(t, d);
+        strides[d] = stride;
+        if (!checked_mul(stride, max_i64(1, shape[d]), &stride)) stride = 0; // no elements, then
+    }
+    return (DLTensor){.device = {kDLCPU, 0},
+                      .ndim = t->rank,
+                      .dtype = dtype_of(t->type),
+                      .shape = shape,
+                      .strides = strides};
+}
+
+void bound_describe(lw_bound *b) {
+    int n = b->program->tensors.n;
+    b->tensors = arena_new_n(&b->arena, DLTensor, n);
+    b->origins = arena_new_n(&b->arena, int64_t *, n);
+    b->ranges = arena_new_n(&b->arena, IndexRange, n);
+    for (int i = 0; i < n; i++) {
+        const Tensor *t = &b->program->tensors.at[i];
+        b->origins[i] = arena_new_n(&b->arena, int64_t, t->rank);
+        b->tensors[i] = describe_tensor(&b->arena, t, b->origins[i]);
+    }
+    describe_stmts(b);
+}
+
+const lw_function *lw_bound_function(const lw_bound *b) { return b->function; }
+
+int64_t lw_bound_value(const lw_bound *b, size_t param) {
+    return param < lw_function_param_count(b->function) ? b->values[param] : 0;
+}
+
+const DLTensor *lw_bound_tensor(const lw_bound *b, size_t i) {
+    return i < (size_t)b->program->tensors.n ? &b->tensors[i] : NULL;
+}
+
+const int64_t *lw_bound_origin(const lw_bound *b, size_t i) {
+    return i < (size_t)b->program->tensors.n ? b->origins[i] : NULL;
+}
+
+bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64_t *hi) {
+    if (i >= (size_t)b->program->tensors.n || !b->ranges[i].used) return false;
+    *lo = b->ranges[i].lo;
+    *hi = b->ranges[i].hi;
+    return true;
+}
+
+int64_t lw_bound_instances(const lw_bound *b) { return b->instances; }

@@ -1,0 +1,41 @@
+// Did you mean ...? Edit distance (with transpositions counted as one edit) over short words.
+#include "api/api.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+static bool same_letter(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+static int distance(const char *a, const char *b) {
+    int na = (int)strlen(a), nb = (int)strlen(b);
+    if (na > LONGEST || nb > LONGEST) return LONGEST;
+    int row[3][LONGEST + 1];
+    for (int j = 0; j <= nb; j++) row[0][j] = j;
+    for (int i = 1; i <= na; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            now[j] = least(last[j - 1] + !same_letter(a[i - 1], b[j - 1]),
+                           least(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[na % 3][nb];
+}
+
+const char *closest(const char *word, Candidate *candidate, const void *of) {
+    int best = (int)(strlen(word) + 2) / 3 + 1;
+    const char *found = NULL, *name;
+    for (size_t i = 0; (name = candidate(of, i)); i++) {
+        int d = distance(word, name);
+        if (d < best && d < (int)strlen(name)) best = d, found = name;
+    }
+    return found;
+}

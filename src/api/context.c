@@ -1,0 +1,213 @@
+// Contexts, the frame of every call, and diagnostics as data.
+#include "api/api.h"
+
+#include <string.h>
+
+// --- Objects
+// ------------------------------------------------------------------------------------------------
+
+void context_hold(lw_context *ctx) { atomic_fetch_add(&ctx->refs, 1); }
+
+void context_drop(lw_context *ctx) {
+    if (atomic_fetch_sub(&ctx->refs, 1) != 1) return;
+    Allocator allocator = ctx->allocator;
+    pthread_mutex_destroy(&ctx->lock);
+    allocator.free(allocator.user, ctx, sizeof *ctx);
+}
+
+void *call_new(Call *call, size_t size) {
+    const Allocator *allocator = &call->ctx->allocator;
+    void *p = allocator->alloc(allocator->user, size);
+    if (!p) arena_out_of_memory(call->arena);
+    return memset(p, 0, size);
+}
+
+void options_copy(void *into, size_t size, const void *from) {
+    memset(into, 0, size);
+    if (!from) return;
+    size_t given;
+    memcpy(&given, from, sizeof given);
+    memcpy(into, from, given < size ? given : size);
+}
+
+lw_context *lw_context_new(const lw_context_options *options) {
+    lw_context_options o;
+    options_copy(&o, sizeof o, options);
+    if (!o.alloc != !o.free) return NULL;
+    Allocator allocator = allocator_libc;
+    if (o.alloc) allocator = (Allocator){.alloc = o.alloc, .free = o.free};
+    allocator.user = o.user;
+    allocator.chunk = o.chunk;
+    lw_context *ctx = allocator.alloc(allocator.user, sizeof *ctx);
+    if (!ctx) return NULL;
+    memset(ctx, 0, sizeof *ctx);
+    ctx->allocator = allocator;
+    ctx->trace = o.trace;
+    atomic_init(&ctx->refs, 1);
+    pthread_mutex_init(&ctx->lock, NULL);
+    return ctx;
+}
+
+void lw_context_free(lw_context *ctx) {
+    if (!ctx) return;
+    for (Slot *s = ctx->slots, *next; s; s = next) {
+        next = s->next;
+        lw_module_free(s->holds);
+        arena_free(&s->arena);
+        ctx->allocator.free(ctx->allocator.user, s, sizeof *s);
+    }
+    ctx->slots = NULL;
+    context_drop(ctx);
+}
+
+// --- Calls
+// --------------------------------------------------------------------------------------------------
+
+static Slot *find_slot(lw_context *ctx) {
+    pthread_t me = pthread_self();
+    pthread_mutex_lock(&ctx->lock);
+    Slot *s = ctx->slots;
+    while (s && !pthread_equal(s->thread, me)) s = s->next;
+    pthread_mutex_unlock(&ctx->lock);
+    return s;
+}
+
+static void first_chunk(void *arg) {
+    Slot *s = arg;
+    arena_alloc(&s->arena, 1);
+    s->empty = arena_mark(&s->arena);
+}
+
+static Slot *add_slot(lw_context *ctx) {
+    Slot *s = ctx->allocator.alloc(ctx->allocator.user, sizeof *s);
+    if (!s) return NULL;
+    memset(s, 0, sizeof *s);
+    s->thread = pthread_self();
+    s->text = "";
+    arena_init(&s->arena, &ctx->allocator);
+    if (!arena_try(&s->arena, first_chunk, s)) {
+        ctx->allocator.free(ctx->allocator.user, s, sizeof *s);
+        return NULL;
+    }
+    pthread_mutex_lock(&ctx->lock);
+    s->next = ctx->slots;
+    ctx->slots = s;
+    pthread_mutex_unlock(&ctx->lock);
+    return s;
+}
+
+static void forget(Slot *s) {
+    arena_release(&s->arena, s->empty);
+    lw_module_free(s->holds);
+    s->holds = NULL;
+    s->ndiags = 0;
+    s->shown = NULL;
+    s->text = "";
+    s->diags = (DiagList){.arena = &s->arena};
+}
+
+void call_join(Call *call, Arena *a) {
+    if (call->joined) call->joined->try = NULL;
+    call->joined = a;
+    if (a) a->try = call->arena->try;
+}
+
+void call_source(Call *call, lw_module *mod) {
+    module_hold(mod);
+    lw_module_free(call->slot->holds);
+    call->slot->holds = mod;
+    call->diags->source = mod->source.text ? &mod->source : NULL;
+}
+
+// Ranges of a Diag as lines and columns.
+static lw_diag show(Arena *arena, const Diag *d) {
+    lw_diag s = {.severity = (lw_severity)d->severity, .text = d->text};
+    if (d->source) {
+        s.file = d->source->name;
+        source_position(d->source, d->range.from, &s.line, &s.column);
+        source_position(d->source, d->range.to, &s.end_line, &s.end_column);
+    }
+    for (const Diag *n = d->notes; n; n = n->next) s.note_count++;
+    lw_diag *notes = arena_new_n(arena, lw_diag, s.note_count);
+    size_t i = 0;
+    for (const Diag *n = d->notes; n; n = n->next) notes[i++] = show(arena, n);
+    s.notes = notes;
+    return s;
+}
+
+static void show_all(Slot *s) {
+    if (s->diags.items.n == 0) return;
+    size_t n = (size_t)s->diags.items.n;
+    lw_diag *shown = arena_new_n(&s->arena, lw_diag, n);
+    Text text = {.arena = &s->arena};
+    for (size_t i = 0; i < n; i++) {
+        shown[i] = show(&s->arena, s->diags.items.at[i]);
+        diag_print(&text, s->diags.items.at[i]);
+    }
+    if (s->diags.dropped > 0) text_printf(&text, "and %d more\n", s->diags.dropped);
+    s->ndiags = n;
+    s->shown = shown;
+    s->text = text_str(&text);
+}
+
+typedef struct Frame {
+    Call call;
+    CallBody *body;
+    void *args;
+    lw_status status;
+} Frame;
+
+static void enter(void *arg) {
+    Frame *f = arg;
+    f->status = f->body(&f->call, f->args);
+    call_join(&f->call, NULL);
+    show_all(f->call.slot);
+}
+
+lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
+    if (!ctx) return LW_MISUSE;
+    Slot *s = find_slot(ctx);
+    if (!s) s = add_slot(ctx);
+    if (!s) return LW_NO_MEMORY;
+    forget(s);
+    Frame f = {{ctx, s, &s->arena, &s->diags, NULL}, body, args, LW_NO_MEMORY};
+    if (arena_try(&s->arena, enter, &f)) return f.status;
+    call_join(&f.call, NULL);
+    forget(s);
+    s->text = "error: out of memory\n";
+    return LW_NO_MEMORY;
+}
+
+// --- Diagnostics
+// ----------------------------------------------------------------------------------------------
+
+size_t lw_diag_count(lw_context *ctx) {
+    Slot *s = ctx ? find_slot(ctx) : NULL;
+    return s ? s->ndiags : 0;
+}
+
+const lw_diag *lw_diag_get(lw_context *ctx, size_t i) {
+    Slot *s = ctx ? find_slot(ctx) : NULL;
+    return s && i < s->ndiags ? &s->shown[i] : NULL;
+}
+
+const char *lw_diag_text(lw_context *ctx) {
+    Slot *s = ctx ? find_slot(ctx) : NULL;
+    return s ? s->text : "";
+}
+
+// --- Small things
+// -----------------------------------------------------------------------------------------------
+
+const char *lw_version(void) { return LW_BUILD_VERSION; }
+
+const char *lw_status_name(lw_status status) {
+    switch (status) {
+    case LW_OK: return "success";
+    case LW_ERROR: return "error in the input";
+    case LW_NO_MEMORY: return "out of memory";
+    case LW_MISUSE: return "wrong use of the interface";
+    case LW_UNAVAILABLE: return "not available here";
+    }
+    return "unknown status";
+}

@@ -1,0 +1,91 @@
+// einsum: subscripts and operands to a module, and the whole way to the result in one call.
+#include "api/pipeline.h"
+
+#include <string.h>
+
+static bool take_operands(Call *call, const DLTensor *const *operands, size_t count,
+                          EinsumOperand *into) {
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        const DLTensor *t = operands[i];
+        const char *name = arena_printf(call->arena, "in%zu", i);
+        into[i] = (EinsumOperand){type_of(t->dtype), t->ndim, t->shape};
+        if (into[i].type != TYPE_NONE) continue;
+        diag_report(call->diags, (Range){0, 0}, DIAG_OPERAND_TYPE, name,
+                    dtype_name(call->arena, t->dtype));
+        ok = false;
+    }
+    return ok;
+}
+
+lw_status einsum_open(Call *call, const char *spec, const DLTensor *const *operands, size_t count,
+                      lw_module **into) {
+    for (size_t i = 0; i < count; i++)
+        if (!operands[i]) return LW_MISUSE;
+    size_t len = strlen(spec);
+    if (len > LW_MAX_SOURCE || count > PROGRAM_MAX_TENSORS) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_SOURCE_TOO_LONG, "<einsum>", LW_MAX_SOURCE);
+        return LW_ERROR;
+    }
+    EinsumOperand *list = arena_new_n(call->arena, EinsumOperand, count);
+    if (!take_operands(call, operands, count, list)) return LW_ERROR;
+    lw_module *mod = module_new(call, into);
+    mod->source = (Source){"<einsum>", arena_strndup(&mod->arena, spec, len), (uint32_t)len};
+    call_source(call, mod);
+    Pipeline p = {
+        .call = call, .mod = mod, .einsum = true, .noperands = (int)count, .operands = list};
+    return pipeline(&p, STEP_PARSE);
+}
+
+typedef struct EinsumCall {
+    const char *spec;
+    const DLTensor *const *operands;
+    size_t count;
+    const DLTensor *out;
+    const lw_run_options *options;
+    lw_module *mod;
+    lw_bound *bound;
+} EinsumCall;
+
+static lw_status parse_body(Call *call, void *args) {
+    EinsumCall *e = args;
+    return einsum_open(call, e->spec, e->operands, e->count, &e->mod);
+}
+
+lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
+                          size_t count, lw_module **out) {
+    if (!out) return LW_MISUSE;
+    *out = NULL;
+    if (!spec || (count && !operands)) return LW_MISUSE;
+    EinsumCall e = {.spec = spec, .operands = operands, .count = count};
+    lw_status status = call_run(ctx, parse_body, &e);
+    if (status == LW_OK)
+        *out = e.mod;
+    else
+        lw_module_free(e.mod);
+    return status;
+}
+
+static lw_status einsum_body(Call *call, void *args) {
+    EinsumCall *e = args;
+    lw_status status = einsum_open(call, e->spec, e->operands, e->count, &e->mod);
+    if (status) return status;
+    BindArgs bind = {.f = &e->mod->functions[0], .args = e->operands, .nargs = e->count};
+    status = bind_open(call, &bind, &e->bound);
+    if (status) return status;
+    const DLTensor **all = arena_new_n(call->arena, const DLTensor *, e->count + 1);
+    for (size_t i = 0; i < e->count; i++) all[i] = e->operands[i];
+    all[e->count] = e->out;
+    return run_bound(call, e->bound, all, e->count + 1, e->options);
+}
+
+lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
+                    size_t count, const DLTensor *out, const lw_run_options *options) {
+    if (!spec || !out || (count && !operands)) return LW_MISUSE;
+    EinsumCall e = {
+        .spec = spec, .operands = operands, .count = count, .out = out, .options = options};
+    lw_status status = call_run(ctx, einsum_body, &e);
+    lw_bound_free(e.bound);
+    lw_module_free(e.mod);
+    return status;
+}

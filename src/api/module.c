@@ -1,0 +1,321 @@
+// Modules: reading texts, and describing the functions in them.
+#include "api/api.h"
+
+#include "api/pipeline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// --- Life
+// -------------------------------------------------------------------------------------------------------
+
+lw_module *module_new(Call *call, lw_module **into) {
+    lw_module *mod = call_new(call, sizeof *mod);
+    *into = mod;
+    mod->ctx = call->ctx;
+    context_hold(call->ctx);
+    atomic_init(&mod->refs, 1);
+    arena_init(&mod->arena, &call->ctx->allocator);
+    mod->names.arena = &mod->arena;
+    call_join(call, &mod->arena);
+    return mod;
+}
+
+void module_hold(lw_module *mod) { atomic_fetch_add(&mod->refs, 1); }
+
+void lw_module_free(lw_module *mod) {
+    if (!mod || atomic_fetch_sub(&mod->refs, 1) != 1) return;
+    lw_context *ctx = mod->ctx;
+    arena_free(&mod->arena);
+    ctx->allocator.free(ctx->allocator.user, mod, sizeof *mod);
+    context_drop(ctx);
+}
+
+// --- Describing
+// -------------------------------------------------------------------------------------------------
+
+static const char *affine_text(Arena *arena, const Affine *a, const PrintNames *names) {
+    Text t = {.arena = arena};
+    affine_print(&t, a, names);
+    return text_str(&t);
+}
+
+static const char *tensor_text(const Program *p, const Tensor *t, const PrintNames *names) {
+    Text out = {.arena = p->arena};
+    if (t->role == ROLE_INOUT) text_add(&out, "inout ");
+    text_add(&out, type_info[t->type].name);
+    for (int d = 0; d < t->rank; d++) {
+        text_add(&out, d ? ", " : "(");
+        if (affine_is(t->origin[d], 0)) {
+            affine_print(&out, t->size[d], names);
+        } else {
+            affine_print(&out, t->origin[d], names);
+            text_char(&out, ':');
+            affine_print(&out, affine_add(p->exprs, t->origin[d], t->size[d]), names);
+        }
+    }
+    if (t->rank) text_char(&out, ')');
+    text_printf(&out, " %s", t->name);
+    return text_str(&out);
+}
+
+static lw_tensor describe_tensor(const Program *p, const Tensor *t, const PrintNames *names) {
+    lw_tensor d = {
+        .name = t->name, .role = (lw_role)t->role, .dtype = dtype_of(t->type), .ndim = t->rank};
+    const char **size = arena_new_n(p->arena, const char *, t->rank);
+    const char **origin = arena_new_n(p->arena, const char *, t->rank);
+    for (int i = 0; i < t->rank; i++) {
+        size[i] = affine_text(p->arena, t->size[i], names);
+        origin[i] = affine_text(p->arena, t->origin[i], names);
+    }
+    d.size = size;
+    d.origin = origin;
+    d.text = tensor_text(p, t, names);
+    return d;
+}
+
+typedef struct Argument {
+    uint32_t at; // where it stands in the source
+    const char *text;
+} Argument;
+
+static int by_place(const void *a, const void *b) {
+    const Argument *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+// Scalars are parameters and tensors are tensors; their places tell how they were mixed.
+static void print_arguments(Text *out, const lw_function *f) {
+    const Program *p = f->program;
+    Argument *args = arena_new_n(p->arena, Argument, p->ninputs + p->params.n);
+    size_t n = 0;
+    for (int i = 0; i < p->params.n; i++) {
+        const Param *q = &p->params.at[i];
+        if (q->kind != PARAM_SCALAR) continue;
+        args[n++] = (Argument){q->range.from,
+                               arena_printf(p->arena, "%s %s", type_info[q->type].name, q->name)};
+    }
+    for (int i = 0; i < p->ninputs; i++)
+        args[n++] = (Argument){p->tensors.at[i].range.from, f->tensors[i].text};
+    if (n > 1 && p->source) qsort(args, n, sizeof *args, by_place);
+    for (size_t i = 0; i < n; i++) text_printf(out, "%s%s", i ? ", " : "", args[i].text);
+}
+
+static const char *signature(const lw_function *f) {
+    const Program *p = f->program;
+    Text out = {.arena = p->arena};
+    text_printf(&out, "%s(", p->name);
+    print_arguments(&out, f);
+    text_add(&out, ") -> (");
+    for (int i = 0; i < p->noutputs; i++)
+        text_printf(&out, "%s%s", i ? ", " : "", f->tensors[p->ninputs + i].text);
+    text_char(&out, ')');
+    return text_str(&out);
+}
+
+static void describe(lw_module *mod, lw_function *f, const Program *p) {
+    Name *params = arena_new_n(&mod->arena, Name, p->params.n);
+    f->module = mod;
+    f->program = p;
+    f->params = arena_new_n(&mod->arena, lw_param, p->params.n);
+    for (int i = 0; i < p->params.n; i++) {
+        const Param *q = &p->params.at[i];
+        params[i] = q->name;
+        f->params[i] = (lw_param){q->name, (lw_param_kind)q->kind, dtype_of(q->type)};
+    }
+    PrintNames names = {.params = params};
+    f->tensors = arena_new_n(&mod->arena, lw_tensor, p->tensors.n);
+    for (int i = 0; i < p->tensors.n; i++)
+        f->tensors[i] = describe_tensor(p, &p->tensors.at[i], &names);
+    f->signature = signature(f);
+}
+
+void module_describe(lw_module *mod, const Module *programs) {
+    mod->nfunctions = programs->programs.n;
+    mod->functions = arena_new_n(&mod->arena, lw_function, mod->nfunctions);
+    for (int i = 0; i < mod->nfunctions; i++)
+        describe(mod, &mod->functions[i], programs->programs.at[i]);
+}
+
+// --- Reading
+// ----------------------------------------------------------------------------------------------------
+
+static lw_language language_of(const char *name) {
+    const char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".tc") == 0) return LW_LANG_TC;
+    if (dot && strcmp(dot, ".lwp") == 0) return LW_LANG_PROGRAM;
+    return LW_LANG_BY_NAME;
+}
+
+typedef struct ParseArgs {
+    const char *name;
+    const char *text; // NULL: read the file `name`
+    size_t len;
+    const lw_parse_options *options;
+    lw_module *mod;
+} ParseArgs;
+
+static bool cannot_read(Call *call, const char *path, const char *why) {
+    diag_report(call->diags, (Range){0, 0}, DIAG_CANNOT_READ, path, why);
+    return false;
+}
+
+static bool too_long(Call *call, const char *name) {
+    diag_report(call->diags, (Range){0, 0}, DIAG_SOURCE_TOO_LONG, name, LW_MAX_SOURCE);
+    return false;
+}
+
+// Reads until the end or the limit; devices and pipes have no size to trust. The descriptor is
+// closed by the caller, who outlives running out of memory.
+static bool read_all(Call *call, int fd, const char *path, lw_module *mod) {
+    struct stat st;
+    if (fstat(fd, &st) != 0) return cannot_read(call, path, strerror(errno));
+    if (S_ISDIR(st.st_mode)) return cannot_read(call, path, "is a directory");
+    if (st.st_size > LW_MAX_SOURCE) return too_long(call, path);
+    size_t cap = S_ISREG(st.st_mode) ? (size_t)st.st_size + 1 : 65536, len = 0;
+    char *text = arena_alloc(&mod->arena, cap + 1);
+    for (;;) {
+        ssize_t got = read(fd, text + len, cap - len);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return cannot_read(call, path, strerror(errno));
+        if (got == 0) break;
+        len += (size_t)got;
+        if (len > LW_MAX_SOURCE) return too_long(call, path);
+        if (len < cap) continue;
+        char *more = arena_alloc(&mod->arena, cap * 2 + 1);
+        memcpy(more, text, len);
+        text = more, cap *= 2;
+    }
+    text[len] = 0;
+    mod->source.text = text;
+    mod->source.len = (uint32_t)len;
+    return true;
+}
+
+typedef struct ReadArgs {
+    Call *call;
+    lw_module *mod;
+    const char *path;
+    int fd;
+    bool ok;
+} ReadArgs;
+
+static void read_body(void *arg) {
+    ReadArgs *r = arg;
+    call_join(r->call, &r->mod->arena);
+    r->ok = read_all(r->call, r->fd, r->path, r->mod);
+}
+
+static bool read_file(Call *call, const char *path, lw_module *mod) {
+    ReadArgs r = {.call = call, .mod = mod, .path = path};
+    r.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (r.fd < 0) return cannot_read(call, path, strerror(errno));
+    bool enough = arena_try(call->arena, read_body, &r);
+    close(r.fd);
+    if (!enough) arena_out_of_memory(call->arena);
+    call_join(call, &mod->arena);
+    return r.ok;
+}
+
+static bool take_text(Call *call, const ParseArgs *a, lw_module *mod) {
+    mod->source.name = arena_strndup(&mod->arena, a->name, strlen(a->name));
+    if (!a->text) return read_file(call, a->name, mod);
+    if (a->len > LW_MAX_SOURCE) return too_long(call, a->name);
+    mod->source.text = arena_strndup(&mod->arena, a->text, a->len);
+    mod->source.len = (uint32_t)a->len;
+    return true;
+}
+
+static lw_status parse_body(Call *call, void *args) {
+    ParseArgs *a = args;
+    lw_parse_options options;
+    options_copy(&options, sizeof options, a->options);
+    lw_language language = options.language ? options.language : language_of(a->name);
+    if (language == LW_LANG_BY_NAME) {
+        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_UNKNOWN_LANGUAGE, a->name);
+        diag_note(call->diags, d, (Range){0, 0}, DIAG_LANGUAGES_ARE);
+        return LW_ERROR;
+    }
+    call->diags->strict = options.strict;
+    lw_module *mod = module_new(call, &a->mod);
+    if (!take_text(call, a, mod)) return LW_ERROR;
+    call_source(call, mod);
+    Pipeline p = {.call = call, .language = language, .mod = mod};
+    return pipeline(&p, STEP_PARSE);
+}
+
+static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {
+    if (!out) return LW_MISUSE;
+    *out = NULL;
+    if (!a->name) return LW_MISUSE;
+    lw_status status = call_run(ctx, parse_body, a);
+    if (status == LW_OK)
+        *out = a->mod;
+    else
+        lw_module_free(a->mod);
+    return status;
+}
+
+lw_status lw_parse(lw_context *ctx, const char *name, const char *text, size_t len,
+                   const lw_parse_options *options, lw_module **out) {
+    ParseArgs a = {
+        .name = name, .text = text ? text : "", .len = text ? len : 0, .options = options};
+    return parse(ctx, &a, out);
+}
+
+lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_options *options,
+                        lw_module **out) {
+    ParseArgs a = {.name = path, .options = options};
+    return parse(ctx, &a, out);
+}
+
+// --- Queries
+// ----------------------------------------------------------------------------------------------------
+
+size_t lw_module_function_count(const lw_module *mod) { return mod ? (size_t)mod->nfunctions : 0; }
+
+const lw_function *lw_module_function(const lw_module *mod, size_t i) {
+    return mod && i < (size_t)mod->nfunctions ? &mod->functions[i] : NULL;
+}
+
+const lw_function *lw_module_find(const lw_module *mod, const char *name) {
+    for (size_t i = 0; i < lw_module_function_count(mod); i++)
+        if (name && strcmp(mod->functions[i].program->name, name) == 0) return &mod->functions[i];
+    return NULL;
+}
+
+const char *lw_function_name(const lw_function *f) { return f->program->name; }
+
+const char *lw_function_signature(const lw_function *f) { return f->signature; }
+
+size_t lw_function_param_count(const lw_function *f) { return (size_t)f->program->params.n; }
+
+const lw_param *lw_function_param(const lw_function *f, size_t i) {
+    return i < lw_function_param_count(f) ? &f->params[i] : NULL;
+}
+
+size_t lw_function_input_count(const lw_function *f) { return (size_t)f->program->ninputs; }
+
+size_t lw_function_output_count(const lw_function *f) { return (size_t)f->program->noutputs; }
+
+size_t lw_function_tensor_count(const lw_function *f) { return (size_t)f->program->tensors.n; }
+
+const lw_tensor *lw_function_tensor(const lw_function *f, size_t i) {
+    return i < lw_function_tensor_count(f) ? &f->tensors[i] : NULL;
+}
+
+int lw_function_find_tensor(const lw_function *f, const char *name) {
+    for (int i = 0; i < f->program->tensors.n; i++)
+        if (name && strcmp(f->program->tensors.at[i].name, name) == 0) return i;
+    return -1;
+}
+
+int lw_function_find_param(const lw_function *f, const char *name) {
+    for (int i = 0; i < f->program->params.n; i++)
+        if (name && strcmp(f->program->params.at[i].name, name) == 0) return i;
+    return -1;
+}

@@ -1,0 +1,87 @@
+// The compiler, step by step.
+#include "api/pipeline.h"
+
+#include <time.h>
+
+static double now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static lw_status parse(Pipeline *p);
+static lw_status bind(Pipeline *p);
+static lw_status execute(Pipeline *p);
+
+// Runs one step unless it is done, tells the context's trace how long it took, and stops where
+// something was reported or where the caller wanted to get.
+#define RUN(STEP, step)                                                                            \
+    if (p->first <= (STEP)) {                                                                      \
+        double start = now_us();                                                                   \
+        lw_status status = step(p);                                                                \
+        if (ctx->trace) ctx->trace(ctx->allocator.user, #step, now_us() - start);                  \
+        if (status) return status;                                                                 \
+    }                                                                                              \
+    if (until == (STEP)) return LW_OK;
+
+lw_status pipeline(Pipeline *p, Step until) {
+    lw_context *ctx = p->call->ctx;
+    RUN(STEP_PARSE, parse)
+    RUN(STEP_BIND, bind)
+    RUN(STEP_EXECUTE, execute)
+    return LW_OK;
+}
+
+// --- The steps
+// --------------------------------------------------------------------------------------------------
+
+static Module *just(Arena *arena, Program *program) {
+    Module *m = arena_new(arena, Module);
+    if (program) vec_push(arena, &m->programs, program);
+    return m;
+}
+
+static lw_status parse(Pipeline *p) {
+    lw_module *mod = p->mod;
+    DiagList *diags = p->call->diags;
+    Arena *arena = &mod->arena;
+    Module *m;
+    if (p->einsum)
+        m = just(arena,
+                 einsum_parse(arena, &mod->names, &mod->source, p->noperands, p->operands, diags));
+    else if (p->language == LW_LANG_TC)
+        m = tc_parse(arena, &mod->names, &mod->source, diags);
+#if __has_include("program/text_parse.c")
+    else if (p->language == LW_LANG_PROGRAM)
+        m = just(arena, program_parse(arena, &mod->names, &mod->source, diags));
+#endif
+    else
+        return LW_MISUSE;
+    if (diags->errors) return LW_ERROR;
+    module_describe(mod, m);
+    return LW_OK;
+}
+
+static lw_status bind(Pipeline *p) {
+    lw_bound *b = p->bound;
+    b->program = program_bind(&b->arena, b->function->program, b->values, p->call->diags);
+    if (!b->program || p->call->diags->errors) return LW_ERROR;
+    bound_describe(b);
+    return LW_OK;
+}
+
+static lw_status execute(Pipeline *p) {
+    const Backend *backend = backend_find(p->options->backend);
+    if (!backend) return LW_MISUSE;
+    if (!backend->execute) {
+        Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_NO_BACKEND, backend->name);
+        diag_note(p->call->diags, d, (Range){0, 0}, DIAG_USE_BACKEND,
+                  backend_find(LW_BACKEND_DEFAULT)->name);
+        return LW_UNAVAILABLE;
+    }
+    double start = now_us();
+    lw_status status = backend->execute(p);
+    p->timing.backend = backend->id;
+    p->timing.run_us = now_us() - start - p->timing.compile_us;
+    return status;
+}

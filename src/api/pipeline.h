@@ -1,0 +1,42 @@
+// The steps from a text to a result. pipeline() runs those from p->first up to the one asked for;
+// each leaves its result in the Pipeline. An entry point of the API fills in what it has and asks
+// for what it wants.
+#ifndef LW_API_PIPELINE_H
+#define LW_API_PIPELINE_H
+
+#include "api/api.h"
+
+typedef enum Step { STEP_PARSE, STEP_BIND, STEP_EXECUTE } Step;
+
+typedef struct Pipeline {
+    Call *call;
+    Step first; // what stands before it is done
+    // parse: mod->source in `language` → mod->functions
+    lw_language language;
+    lw_module *mod;
+    bool einsum; // the source is einsum's subscripts, of these operands
+    int noperands;
+    const EinsumOperand *operands;
+    // bind: bound->function, bound->values → bound->program and what describes it
+    lw_bound *bound;
+    // execute: bound->program on views → the outputs' contents
+    const View *views; // per argument
+    const lw_run_options *options;
+    lw_timing timing;
+} Pipeline;
+
+lw_status pipeline(Pipeline *p, Step until);
+
+// --- Back-ends, backend.c
+// ----------------------------------------------------------------------------------- What can run
+// a bound Program on views. A back-end that compiles sets p->timing.compile_us.
+typedef struct Backend {
+    lw_backend id;
+    const char *name;
+    lw_status (*execute)(Pipeline *p); // NULL: not in this build
+} Backend;
+
+// NULL when there is no such back-end; the default is the best that can execute.
+const Backend *backend_find(lw_backend id);
+
+#endif

@@ -1,0 +1,266 @@
+// Running: arguments checked against the bound shapes, then the last step of the pipeline.
+//
+// Outputs may have any strides as long as no two of their elements, and no element of another
+// argument, share memory. Disjoint address ranges settle that almost always; otherwise the bytes
+// are compared exactly with a bitmap.
+#include "api/pipeline.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+static const Range nowhere = {0, 0};
+
+// --- One argument
+// ---------------------------------------------------------------------------------------------------
+
+static bool complain(Call *call, const lw_function *f, int t, Diag *d) {
+    diag_note(call->diags, d, nowhere, DIAG_DECLARED_AS, f->tensors[t].text);
+    return false;
+}
+
+static bool fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
+    const DLTensor *want = &b->tensors[t];
+    const char *name = b->program->tensors.at[t].name;
+    DiagList *diags = call->diags;
+    Arena *arena = call->arena;
+    if (type_of(a->dtype) != type_of(want->dtype))
+        return complain(call, b->function, t,
+                        diag_report(diags, nowhere, DIAG_ARGUMENT_TYPE, name,
+                                    dtype_name(arena, want->dtype), dtype_name(arena, a->dtype)));
+    if (a->ndim != want->ndim)
+        return complain(call, b->function, t,
+                        diag_report(diags, nowhere, DIAG_ARGUMENT_RANK, name, want->ndim, a->ndim));
+    for (int d = 0; d < want->ndim; d++)
+        if (a->shape[d] != want->shape[d])
+            return complain(call, b->function, t,
+                            diag_report(diags, nowhere, DIAG_ARGUMENT_SHAPE, name,
+                                        shape_text(arena, want->ndim, want->shape),
+                                        shape_text(arena, a->ndim, a->shape)));
+    if (a->device.device_type != kDLCPU &&
+        (int)a->device.device_type != 3 /* pinned host memory */) {
+        diag_report(diags, nowhere, DIAG_ARGUMENT_DEVICE, name, (int)a->device.device_type);
+        return false;
+    }
+    return true;
+}
+
+static View view_of(const lw_bound *b, int t, const DLTensor *a) {
+    const DLTensor *want = &b->tensors[t];
+    return (View){
+        .data = a->data ? (char *)a->data + a->byte_offset : NULL,
+        .type = b->program->tensors.at[t].type,
+        .rank = want->ndim,
+        .size = want->shape,
+        .stride = a->strides ? a->strides : want->strides,
+    };
+}
+
+// --- Overlap
+// ----------------------------------------------------------------------------------------------------
+
+// The bytes of a view: from its lowest to its highest element. Empty when it has no elements.
+typedef struct Extent {
+    uintptr_t from, to;
+    bool overflow;
+} Extent;
+
+static Extent extent_of(const View *v) {
+    Extent e = {(uintptr_t)v->data, (uintptr_t)v->data, false};
+    int64_t low = 0, high = 0, bytes = type_info[v->type].bytes;
+    for (int d = 0; d < v->rank; d++)
+        if (v->size[d] == 0) return e;
+    for (int d = 0; d < v->rank; d++)
+        if (!checked_fma(v->size[d] - 1, v->stride[d], v->stride[d] < 0 ? &low : &high))
+            e.overflow = true;
+    if (!checked_mul(low, bytes, &low) || !checked_add(high, 1, &high) ||
+        !checked_mul(high, bytes, &high) ||
+        __builtin_add_overflow(e.from, (uintptr_t)high, &e.to) ||
+        __builtin_sub_overflow(e.from, (uintptr_t)-low, &e.from))
+        e.overflow = true;
+    return e;
+}
+
+static uint64_t magnitude(int64_t stride) {
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+// Dimensions nest, each stepping over all of the ones with smaller strides: no element twice. Of a
+// view whose extent does not overflow.
+static bool nests(const View *v) {
+    uint64_t reach = 0; // of the dimensions so far: highest offset
+    bool taken[PROGRAM_MAX_RANK] = {false};
+    for (;;) {
+        int next = -1;
+        for (int d = 0; d < v->rank; d++)
+            if (!taken[d] && v->size[d] > 1 &&
+                (next < 0 || magnitude(v->stride[d]) < magnitude(v->stride[next])))
+                next = d;
+        if (next < 0) return true;
+        if (magnitude(v->stride[next]) <= reach) return false;
+        taken[next] = true;
+        reach += (uint64_t)(v->size[next] - 1) * magnitude(v->stride[next]);
+    }
+}
+
+// Visits every element of `v`; marks its bytes of `e` in the bitmap, or looks whether one is
+// marked.
+static bool meets(const View *v, Extent e, uint8_t *bits, bool mark) {
+    int64_t at[PROGRAM_MAX_RANK] = {0};
+    uintptr_t bytes = (uintptr_t)type_info[v->type].bytes;
+    for (;;) {
+        int64_t offset = 0;
+        for (int d = 0; d < v->rank; d++) offset += at[d] * v->stride[d];
+        uintptr_t first = (uintptr_t)v->data + (uintptr_t)offset * bytes;
+        for (uintptr_t p = first; p < first + bytes; p++) {
+            if (p < e.from || p >= e.to) continue;
+            uint8_t *byte = &bits[(p - e.from) >> 3], bit = (uint8_t)(1u << ((p - e.from) & 7));
+            if (*byte & bit) return true;
+            if (mark) *byte |= bit;
+        }
+        int d = v->rank - 1;
+        while (d >= 0 && ++at[d] == v->size[d]) at[d--] = 0;
+        if (d < 0) return false;
+    }
+}
+
+// Does output `o` share an element with argument `t`, or with itself when they are the same?
+static bool overlap(Arena *arena, const View *views, const Extent *extents, int o, int t) {
+    Extent a = extents[o], b = extents[t];
+    if (a.from == a.to || b.from == b.to || a.to <= b.from || b.to <= a.from) return false;
+    if (o == t && nests(&views[o])) return false;
+    ArenaMark mark = arena_mark(arena);
+    uint8_t *bits = arena_alloc(arena, (a.to - a.from) / 8 + 1);
+    bool met = meets(&views[o], a, bits, true);
+    if (o != t) met = meets(&views[t], a, bits, false);
+    arena_release(arena, mark);
+    return met;
+}
+
+static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
+    const Program *p = b->program;
+    int n = p->ninputs + p->noutputs;
+    Extent *extents = arena_new_n(call->arena, Extent, n);
+    for (int t = 0; t < n; t++) {
+        extents[t] = extent_of(&views[t]);
+        if (extents[t].overflow) {
+            diag_report(call->diags, nowhere, DIAG_ARGUMENT_STRIDES, p->tensors.at[t].name);
+            return false;
+        }
+    }
+    for (int o = p->ninputs; o < n; o++)
+        for (int t = 0; t <= o; t++) {
+            if (!overlap(call->arena, views, extents, o, t)) continue;
+            if (o == t)
+                diag_report(call->diags, nowhere, DIAG_SELF_OVERLAP, p->tensors.at[o].name);
+            else
+                diag_report(call->diags, nowhere, DIAG_OVERLAP, p->tensors.at[o].name,
+                            p->tensors.at[t].name);
+            return false;
+        }
+    return true;
+}
+
+// --- Running
+// ------------------------------------------------------------------------------------------------------
+
+static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
+                           View *views) {
+    const Program *p = b->program;
+    int n = p->ninputs + p->noutputs;
+    if (count != (size_t)n || (n && !args)) {
+        diag_report(call->diags, nowhere, DIAG_ARGUMENT_COUNT, p->name, p->ninputs, p->noutputs,
+                    (int)count);
+        return false;
+    }
+    bool ok = true;
+    for (int t = 0; t < n; t++) {
+        const Tensor *tensor = &p->tensors.at[t];
+        if (!args[t] || (!args[t]->data && tensor_elements(tensor) > 0)) {
+            diag_report(call->diags, nowhere, DIAG_ARGUMENT_MISSING, tensor->name);
+            ok = false;
+        } else if (!fits(call, b, t, args[t])) {
+            ok = false;
+        } else {
+            views[t] = view_of(b, t, args[t]);
+        }
+    }
+    return ok && check_overlap(call, b, views);
+}
+
+lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
+                    const lw_run_options *options) {
+    lw_run_options o;
+    options_copy(&o, sizeof o, options);
+    call_source(call, b->function->module);
+    View *views = arena_new_n(call->arena, View, b->program->ninputs + b->program->noutputs);
+    if (!take_arguments(call, b, args, count, views)) return LW_ERROR;
+    Pipeline p = {
+        .call = call, .first = STEP_EXECUTE, .bound = (lw_bound *)b, .views = views, .options = &o};
+    lw_status status = pipeline(&p, STEP_EXECUTE);
+    if (o.timing) {
+        p.timing.struct_size = o.timing->struct_size;
+        memcpy(o.timing, &p.timing,
+               p.timing.struct_size < sizeof p.timing ? p.timing.struct_size : sizeof p.timing);
+    }
+    return status;
+}
+
+typedef struct RunCall {
+    const lw_bound *bound;
+    const DLTensor *const *args;
+    size_t count;
+    const lw_run_options *options;
+} RunCall;
+
+static lw_status run_body(Call *call, void *args) {
+    RunCall *r = args;
+    return run_bound(call, r->bound, r->args, r->count, r->options);
+}
+
+lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args, size_t count,
+                 const lw_run_options *options) {
+    if (!b) return LW_MISUSE;
+    RunCall r = {b, args, count, options};
+    return call_run(ctx, run_body, &r);
+}
+
+// --- Text forms
+// -----------------------------------------------------------------------------------------------------
+
+typedef struct ShowCall {
+    const Program *program;
+    lw_stage stage;
+    const char *text;
+} ShowCall;
+
+static lw_status show_body(Call *call, void *args) {
+    ShowCall *s = args;
+    if (s->stage != LW_STAGE_PROGRAM) return LW_MISUSE;
+    Text text = {.arena = call->arena};
+#if __has_include("program/text_print.c")
+    program_print(&text, s->program);
+#else
+    return LW_UNAVAILABLE;
+#endif
+    s->text = text_str(&text);
+    return LW_OK;
+}
+
+static lw_status show(lw_context *ctx, const Program *p, lw_stage stage, const char **out) {
+    if (!out) return LW_MISUSE;
+    *out = NULL;
+    ShowCall s = {p, stage, NULL};
+    lw_status status = call_run(ctx, show_body, &s);
+    if (status == LW_OK) *out = s.text;
+    return status;
+}
+
+lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
+                           const char **out) {
+    return f ? show(ctx, f->program, stage, out) : LW_MISUSE;
+}
+
+lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage, const char **out) {
+    return b ? show(ctx, b->program, stage, out) : LW_MISUSE;
+}

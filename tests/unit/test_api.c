@@ -1,0 +1,451 @@
+// The C API as a program would use it: parse, bind, run, DLPack, diagnostics, threads.
+#include "check.h"
+#include "loopwright.h"
+
+#include <pthread.h>
+
+static const char mv_text[] = "def mv(float(M,K) A, float(K) x) -> (C) {\n"
+                              "    C(m) +=! A(m,k) * x(k)\n"
+                              "}\n";
+
+static lw_module *parse(lw_context *ctx, const char *text) {
+    lw_module *mod;
+    lw_status status = lw_parse(ctx, "t.tc", text, strlen(text), NULL, &mod);
+    if (status) printf("%s", lw_diag_text(ctx));
+    return mod;
+}
+
+static DLTensor tensor(void *data, int ndim, int64_t *shape, int64_t *strides) {
+    return (DLTensor){.data = data,
+                      .device = {kDLCPU, 0},
+                      .ndim = ndim,
+                      .dtype = {kDLFloat, 32, 1},
+                      .shape = shape,
+                      .strides = strides};
+}
+
+TEST(version_and_names) {
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", LW_VERSION_MAJOR, LW_VERSION_MINOR, LW_VERSION_PATCH);
+    CHECK_STR_EQ(lw_version(), text);
+    CHECK_STR_EQ(lw_status_name(LW_OK), "success");
+    CHECK_STR_EQ(lw_status_name((lw_status)99), "unknown status");
+    CHECK_STR_EQ(lw_backend_name(LW_BACKEND_INTERP), "interp");
+    CHECK(lw_backend_name((lw_backend)99) == NULL);
+    CHECK(lw_backend_available(LW_BACKEND_DEFAULT));
+    CHECK(!lw_backend_available((lw_backend)99));
+}
+
+TEST(signature_and_descriptions) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    CHECK_INT_EQ(lw_module_function_count(mod), 1);
+    CHECK(lw_module_function(mod, 1) == NULL);
+    CHECK(lw_module_find(mod, "nothing") == NULL);
+    const lw_function *mv = lw_module_find(mod, "mv");
+    if (!CHECK(mv)) return;
+    CHECK_STR_EQ(lw_function_signature(mv), "mv(f32(M, K) A, f32(K) x) -> (f32(M) C)");
+    CHECK_INT_EQ(lw_function_param_count(mv), 2);
+    CHECK_STR_EQ(lw_function_param(mv, 1)->name, "K");
+    CHECK(lw_function_param(mv, 0)->kind == LW_SIZE);
+    CHECK(lw_function_param(mv, 2) == NULL);
+    CHECK_INT_EQ(lw_function_input_count(mv), 2);
+    CHECK_INT_EQ(lw_function_output_count(mv), 1);
+    CHECK_INT_EQ(lw_function_tensor_count(mv), 3);
+    const lw_tensor *a = lw_function_tensor(mv, 0), *c = lw_function_tensor(mv, 2);
+    CHECK(a->role == LW_INPUT && a->ndim == 2 && a->dtype.code == kDLFloat && a->dtype.bits == 32);
+    CHECK_STR_EQ(a->size[1], "K");
+    CHECK_STR_EQ(a->origin[1], "0");
+    CHECK(c->role == LW_OUTPUT);
+    CHECK_INT_EQ(lw_function_find_tensor(mv, "x"), 1);
+    CHECK_INT_EQ(lw_function_find_tensor(mv, "y"), -1);
+    CHECK_INT_EQ(lw_function_find_param(mv, "M"), 0);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+TEST(symbolic_sizes_scalars_and_temporaries) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, "def f(int s, float(H) I, float(KH) W, float a) -> (O) {\n"
+                                "    T(h) +=! I(h + kh) * W(kh)\n"
+                                "    O(h) = a * T(s * h)\n"
+                                "}\n");
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    const lw_function *f = lw_module_function(mod, 0);
+    int t = lw_function_find_tensor(f, "T");
+    if (!CHECK(t >= 0)) return;
+    CHECK(lw_function_tensor(f, (size_t)t)->role == LW_TEMP);
+    CHECK_STR_EQ(lw_function_tensor(f, (size_t)t)->size[0], "H - KH + 1");
+    int s = lw_function_find_param(f, "s");
+    if (CHECK(s >= 0)) {
+        CHECK(lw_function_param(f, (size_t)s)->kind == LW_SCALAR);
+        CHECK_INT_EQ(lw_function_param(f, (size_t)s)->dtype.bits, 32);
+    }
+    const char *front = "f(i32 s, f32(H) I, f32(KH) W, f32 a) -> (f32(";
+    CHECK(strncmp(lw_function_signature(f), front, strlen(front)) == 0);
+    lw_bound *b;
+    lw_size sizes[] = {{"H", 10}, {"KH", 3}, {"s", 2}};
+    CHECK_INT_EQ(lw_bind(ctx, f, sizes, 3, &b), LW_OK);
+    if (CHECK(b)) {
+        CHECK_INT_EQ(lw_bound_tensor(b, (size_t)t)->shape[0], 8);
+        CHECK_INT_EQ(lw_bound_tensor(b, lw_function_input_count(f))->shape[0], 4);
+        CHECK(lw_bound_function(b) == f);
+        CHECK_INT_EQ(lw_bound_value(b, (size_t)s), 2);
+    }
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+TEST(run_with_any_strides) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    float a[] = {1, 4, 2, 5, 3, 6}, x[] = {100, 0, 10, 0, 1}, c[] = {-1, -1, -1, -1};
+    DLTensor A = tensor(a, 2, (int64_t[]){2, 3}, (int64_t[]){1, 2}); // transposed
+    DLTensor X = tensor(x, 1, (int64_t[]){3}, (int64_t[]){-2});      // backwards, every other
+    X.byte_offset = 4 * sizeof(float);
+    DLTensor C = tensor(c, 1, (int64_t[]){2}, (int64_t[]){2});
+    const DLTensor *args[] = {&A, &X, &C};
+    lw_bound *b;
+    CHECK_INT_EQ(lw_bind_tensors(ctx, lw_module_function(mod, 0), args, 2, NULL, 0, &b), LW_OK);
+    if (CHECK(b)) {
+        lw_timing timing = {.struct_size = sizeof timing};
+        lw_run_options o = {
+            .struct_size = sizeof o, .backend = LW_BACKEND_INTERP, .timing = &timing};
+        CHECK_INT_EQ(lw_run(ctx, b, args, 3, &o), LW_OK);
+        CHECK(c[0] == 321 && c[1] == -1 && c[2] == 654 && c[3] == -1);
+        CHECK(timing.backend == LW_BACKEND_INTERP && timing.run_us >= 0 && timing.compile_us == 0);
+        CHECK_INT_EQ(lw_bound_instances(b), 6);
+    }
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+// Each wrong argument list gives LW_ERROR and one diagnostic with this text.
+static void refuse(lw_context *ctx, const lw_bound *b, const DLTensor *const *args, size_t n,
+                   const char *text) {
+    CHECK_INT_EQ(lw_run(ctx, b, args, n, NULL), LW_ERROR);
+    CHECK_INT_EQ(lw_diag_count(ctx), 1);
+    if (lw_diag_count(ctx)) CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, text);
+}
+
+TEST(wrong_arguments_are_refused) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    lw_bound *b;
+    CHECK_INT_EQ(lw_bind_values(ctx, lw_module_function(mod, 0), (int64_t[]){2, 3}, 2, &b), LW_OK);
+    float a[12] = {0}, x[3] = {0}, c[4] = {0};
+    DLTensor A = tensor(a, 2, (int64_t[]){2, 3}, NULL), X = tensor(x, 1, (int64_t[]){3}, NULL);
+    DLTensor C = tensor(c, 1, (int64_t[]){2}, NULL);
+    const DLTensor *good[] = {&A, &X, &C};
+    CHECK_INT_EQ(lw_run(ctx, b, good, 3, NULL), LW_OK);
+    CHECK_INT_EQ(lw_diag_count(ctx), 0);
+    refuse(ctx, b, good, 2, "'mv' takes 2 inputs and 1 outputs, but 2 arguments are given");
+    refuse(ctx, b, (const DLTensor *const[]){&A, NULL, &C}, 3,
+           "argument 'x' is missing or has no data");
+
+    DLTensor bad = A;
+    bad.dtype.bits = 64;
+    const DLTensor *args[] = {&bad, &X, &C};
+    refuse(ctx, b, args, 3, "argument 'A' should have elements of type f32, but has f64");
+    bad.dtype.lanes = 4;
+    refuse(
+        ctx, b, args, 3,
+        "argument 'A' should have elements of type f32, but has DLPack type 2 with 64 bits and 4 "
+        "lanes");
+    bad = A, bad.ndim = 1;
+    refuse(ctx, b, args, 3, "argument 'A' should have rank 2, but has rank 1");
+    bad = A, bad.shape = (int64_t[]){3, 2};
+    refuse(ctx, b, args, 3, "argument 'A' should have the shape (2, 3), but has (3, 2)");
+    bad = A, bad.device.device_type = kDLCUDA;
+    refuse(ctx, b, args, 3, "argument 'A' is not in host memory (DLPack device type 2)");
+    bad = A, bad.strides = (int64_t[]){INT64_MAX / 2, 1};
+    refuse(ctx, b, args, 3, "the strides of argument 'A' reach past the end of memory");
+
+    DLTensor out = C;
+    const DLTensor *over[] = {&A, &X, &out};
+    out.data = a + 5;
+    refuse(ctx, b, over, 3, "output 'C' shares memory with argument 'A'");
+    out = C, out.strides = (int64_t[]){0};
+    refuse(ctx, b, over, 3, "the strides of output 'C' put several elements in one place");
+    // Between the columns of A there is room.
+    DLTensor wide = tensor(a, 2, (int64_t[]){2, 3}, (int64_t[]){6, 2});
+    const DLTensor *woven[] = {&wide, &X, &out};
+    out = tensor(a + 1, 1, (int64_t[]){2}, (int64_t[]){2});
+    CHECK_INT_EQ(lw_run(ctx, b, woven, 3, NULL), LW_OK);
+    out.data = a;
+    refuse(ctx, b, woven, 3, "output 'C' shares memory with argument 'A'");
+
+    lw_run_options o = {.struct_size = sizeof o, .backend = (lw_backend)77};
+    CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
+    CHECK_INT_EQ(lw_run(NULL, b, good, 3, &o), LW_MISUSE);
+    CHECK_INT_EQ(lw_run(ctx, NULL, good, 3, &o), LW_MISUSE);
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+static void bind_refused(lw_context *ctx, const lw_function *f, const lw_size *sizes, size_t n,
+                         const char *text) {
+    lw_bound *b = (lw_bound *)ctx;
+    CHECK_INT_EQ(lw_bind(ctx, f, sizes, n, &b), LW_ERROR);
+    CHECK(b == NULL);
+    if (CHECK(lw_diag_count(ctx) > 0)) CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, text);
+}
+
+TEST(sizes_are_checked) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    const lw_function *f = lw_module_function(mod, 0);
+    bind_refused(ctx, f, NULL, 0, "'mv' needs a value for M, K");
+    bind_refused(ctx, f, (lw_size[]){{"M", 1}}, 1, "'mv' needs a value for K");
+    bind_refused(ctx, f, (lw_size[]){{"M", 1}, {"k", 1}}, 2,
+                 "'mv' has no size or scalar argument 'k'");
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->notes[0].text, "did you mean 'K'?");
+    bind_refused(ctx, f, (lw_size[]){{"M", 1}, {"K", 1}, {"M", 2}}, 3,
+                 "'M' is given twice, as 1 and as 2");
+    bind_refused(ctx, f, (lw_size[]){{"M", -1}, {"K", 1}}, 2,
+                 "size 'M' is -1, but sizes are at least 0");
+    bind_refused(ctx, f, (lw_size[]){{"M", INT64_MAX}, {"K", INT64_MAX}}, 2,
+                 "the size of 'A' in bytes overflows 64 bits");
+    lw_bound *b;
+    CHECK_INT_EQ(lw_bind_values(ctx, f, (int64_t[]){1}, 1, &b), LW_MISUSE);
+    float data[6] = {0};
+    DLTensor A = tensor(data, 2, (int64_t[]){2, 3}, NULL),
+             X = tensor(data, 1, (int64_t[]){2}, NULL);
+    const DLTensor *args[] = {&A, &X};
+    CHECK_INT_EQ(lw_bind_tensors(ctx, f, args, 2, NULL, 0, &b), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_text(ctx), "error: dimension 0 of argument 'x' is 2, but should be 3\n"
+                                    "note: it is declared as f32(K) x\n"
+                                    "note: K = 3 comes from A\n");
+    CHECK_INT_EQ(lw_bind_tensors(ctx, f, args, 1, (lw_size[]){{"M", 5}}, 1, &b), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "dimension 0 of argument 'A' is 2, but should be 5");
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+TEST(diagnostics_are_data) {
+    lw_context *ctx = lw_context_new(NULL);
+    const char *text = "def f(float(N) A) -> (B) {\n    B(i) = A(i) + D(i)\n}\n";
+    lw_module *mod = (lw_module *)ctx;
+    CHECK_INT_EQ(lw_parse(ctx, "bad.tc", text, strlen(text), NULL, &mod), LW_ERROR);
+    CHECK(mod == NULL);
+    const lw_diag *d = lw_diag_get(ctx, 0);
+    if (CHECK(d)) {
+        CHECK(d->severity == LW_SEVERITY_ERROR);
+        CHECK_STR_EQ(d->file, "bad.tc");
+        CHECK_INT_EQ(d->line, 2);
+        CHECK_INT_EQ(d->column, 19);
+        CHECK_INT_EQ(d->end_line, 2);
+        CHECK(d->end_column > 19);
+        CHECK(strstr(lw_diag_text(ctx), "bad.tc:2:19: error: ") != NULL);
+    }
+    CHECK(lw_diag_get(ctx, 1000) == NULL);
+    CHECK_INT_EQ(lw_parse(ctx, "what.xyz", text, strlen(text), NULL, &mod), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "cannot tell the language of 'what.xyz' by its name");
+    CHECK(lw_diag_get(ctx, 0)->file == NULL);
+    CHECK_INT_EQ(lw_parse_file(ctx, "/no/such.tc", NULL, &mod), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_text(ctx),
+                 "error: cannot read '/no/such.tc': No such file or directory\n");
+    CHECK_INT_EQ(lw_parse_file(ctx, "/dev",
+                               &(lw_parse_options){sizeof(lw_parse_options), LW_LANG_TC, 0}, &mod),
+                 LW_ERROR);
+    CHECK_STR_EQ(lw_diag_text(ctx), "error: cannot read '/dev': is a directory\n");
+    CHECK_INT_EQ(lw_parse(ctx, NULL, text, 3, NULL, &mod), LW_MISUSE);
+    lw_context_free(ctx);
+}
+
+TEST(warnings_do_not_fail_unless_strict) {
+    lw_context *ctx = lw_context_new(NULL);
+    const char *text = "def f(float(N,M) A) -> (B) {\n    B(i) += A(i,j)\n}\n";
+    lw_module *mod;
+    CHECK_INT_EQ(lw_parse(ctx, "w.tc", text, strlen(text), NULL, &mod), LW_OK);
+    if (CHECK(lw_diag_count(ctx) == 1)) CHECK(lw_diag_get(ctx, 0)->severity == LW_SEVERITY_WARNING);
+    if (CHECK(mod)) CHECK(lw_function_tensor(lw_module_function(mod, 0), 1)->role == LW_INOUT);
+    lw_module_free(mod);
+    lw_parse_options o = {.struct_size = sizeof o, .strict = true};
+    CHECK_INT_EQ(lw_parse(ctx, "w.tc", text, strlen(text), &o, &mod), LW_ERROR);
+    lw_context_free(ctx);
+}
+
+TEST(source_length_is_limited) {
+    lw_context *ctx = lw_context_new(NULL);
+    char *text = malloc(LW_MAX_SOURCE + 1);
+    memset(text, ' ', LW_MAX_SOURCE + 1);
+    memcpy(text, mv_text, sizeof mv_text - 1);
+    lw_module *mod;
+    CHECK_INT_EQ(lw_parse(ctx, "t.tc", text, LW_MAX_SOURCE, NULL, &mod), LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "the limit is 1048576")); // TC's own
+    CHECK_INT_EQ(lw_parse(ctx, "t.tc", text, LW_MAX_SOURCE + 1, NULL, &mod), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "'t.tc' is longer than 16777216 bytes");
+    free(text);
+    lw_context_free(ctx);
+}
+
+TEST(handles_may_be_freed_in_any_order) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    lw_bound *b;
+    CHECK_INT_EQ(lw_bind_values(ctx, lw_module_function(mod, 0), (int64_t[]){2, 3}, 2, &b), LW_OK);
+    lw_context_free(ctx);
+    lw_module_free(mod);
+    CHECK_STR_EQ(lw_function_name(lw_bound_function(b)), "mv");
+    lw_bound_free(b);
+    lw_bound_free(NULL);
+    lw_module_free(NULL);
+    lw_context_free(NULL);
+}
+
+#if __has_include("program/text_parse.c")
+TEST(programs_show_as_text_that_parses_back) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text), *again;
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    const char *text;
+    CHECK_INT_EQ(lw_function_show(ctx, lw_module_function(mod, 0), LW_STAGE_PROGRAM, &text), LW_OK);
+    char *copy = strdup(text ? text : "");
+    CHECK_INT_EQ(lw_parse(ctx, "mv.lwp", copy, strlen(copy), NULL, &again), LW_OK);
+    if (CHECK(again)) {
+        const lw_function *f = lw_module_function(again, 0);
+        CHECK_STR_EQ(lw_function_signature(f), lw_function_signature(lw_module_function(mod, 0)));
+        CHECK_INT_EQ(lw_function_show(ctx, f, LW_STAGE_PROGRAM, &text), LW_OK);
+        CHECK_STR_EQ(text, copy);
+        lw_bound *b;
+        CHECK_INT_EQ(lw_bind_values(ctx, f, (int64_t[]){2, 3}, 2, &b), LW_OK);
+        CHECK_INT_EQ(lw_bound_show(ctx, b, LW_STAGE_PROGRAM, &text), LW_OK);
+        CHECK(text && strcmp(text, copy) != 0);
+        lw_bound_free(b);
+    }
+    CHECK_INT_EQ(lw_function_show(ctx, lw_module_function(mod, 0), (lw_stage)9, &text), LW_MISUSE);
+    free(copy);
+    lw_module_free(again);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+#endif
+TEST(index_ranges_of_gathers) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, "def g(float(N) A, int32(K) I) -> (O) {\n"
+                                "    O(k, j) = A(2 * I(k) + j) where j in 0:3\n"
+                                "}\n");
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    const lw_function *f = lw_module_function(mod, 0);
+    lw_bound *b;
+    CHECK_INT_EQ(lw_bind(ctx, f, (lw_size[]){{"N", 10}, {"K", 4}}, 2, &b), LW_OK);
+    int64_t lo = -1, hi = -1;
+    if (CHECK(b)) {
+        CHECK(!lw_bound_index_range(b, 0, &lo, &hi));
+        CHECK(lw_bound_index_range(b, 1, &lo, &hi)); // 2v + 2 <= 9
+        CHECK_INT_EQ(lo, 0);
+        CHECK_INT_EQ(hi, 3);
+        float a[10], o[12];
+        int32_t in[4] = {0, 1, 2, 3}, out[4] = {0, 1, 2, 9};
+        for (int i = 0; i < 10; i++) a[i] = (float)i;
+        DLTensor A = tensor(a, 1, (int64_t[]){10}, NULL), I = tensor(in, 1, (int64_t[]){4}, NULL);
+        DLTensor O = tensor(o, 2, (int64_t[]){4, 3}, NULL);
+        I.dtype.code = kDLInt;
+        const DLTensor *args[] = {&A, &I, &O};
+        CHECK_INT_EQ(lw_run(ctx, b, args, 3, NULL), LW_OK);
+        CHECK(o[11] == 8);
+        I.data = out;
+        CHECK_INT_EQ(lw_run(ctx, b, args, 3, NULL), LW_ERROR);
+    }
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+TEST(einsum_in_one_call) {
+    lw_context *ctx = lw_context_new(NULL);
+    float a[] = {1, 2, 3, 4, 5, 6}, x[] = {1, 10, 100}, c[2];
+    DLTensor A = tensor(a, 2, (int64_t[]){2, 3}, NULL), X = tensor(x, 1, (int64_t[]){3}, NULL);
+    DLTensor C = tensor(c, 1, (int64_t[]){2}, NULL);
+    const DLTensor *operands[] = {&A, &X};
+    CHECK_INT_EQ(lw_einsum(ctx, "ij,j->i", operands, 2, &C, NULL), LW_OK);
+    CHECK(c[0] == 321 && c[1] == 654);
+    CHECK_INT_EQ(lw_einsum(ctx, "ij,jk->i", operands, 2, &C, NULL), LW_ERROR);
+    CHECK(lw_diag_count(ctx) > 0);
+    CHECK_INT_EQ(lw_einsum(ctx, "ij,j->ij", operands, 2, &C, NULL), LW_ERROR);
+    CHECK_INT_EQ(lw_einsum(ctx, "ij,j->i", operands, 1, &C, NULL), LW_ERROR);
+    CHECK_INT_EQ(lw_einsum(ctx, NULL, operands, 2, &C, NULL), LW_MISUSE);
+    lw_module *mod;
+    CHECK_INT_EQ(lw_parse_einsum(ctx, "ij,j->i", operands, 2, &mod), LW_OK);
+    if (mod) CHECK_INT_EQ(lw_function_input_count(lw_module_function(mod, 0)), 2);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+static void count_step(void *user, const char *step, double us) {
+    CHECK(us >= 0 && *step);
+    ++*(int *)user;
+}
+
+TEST(steps_are_traced) {
+    int steps = 0;
+    lw_context_options o = {.struct_size = sizeof o, .trace = count_step, .user = &steps};
+    lw_context *ctx = lw_context_new(&o);
+    lw_module *mod = parse(ctx, mv_text);
+    CHECK_INT_EQ(steps, 1);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+// --- Threads
+// --------------------------------------------------------------------------------------------------------
+
+typedef struct Shared {
+    lw_context *ctx;
+    const lw_function *mv;
+    int number;
+} Shared;
+
+static void *use_context(void *arg) {
+    const Shared *s = arg;
+    for (int round = 0; round < 50; round++) {
+        int64_t m = s->number + 1, k = round % 7 + 1;
+        float a[8 * 7], x[7], c[8];
+        for (int i = 0; i < 56; i++) a[i] = (float)(i % 5);
+        for (int i = 0; i < 7; i++) x[i] = 1;
+        lw_bound *b;
+        CHECK_INT_EQ(lw_bind_values(s->ctx, s->mv, (int64_t[]){m, k}, 2, &b), LW_OK);
+        DLTensor A = tensor(a, 2, (int64_t[]){m, k}, NULL), X = tensor(x, 1, &k, NULL);
+        DLTensor C = tensor(c, 1, &m, NULL);
+        CHECK_INT_EQ(lw_run(s->ctx, b, (const DLTensor *const[]){&A, &X, &C}, 3, NULL), LW_OK);
+        float sum = 0;
+        for (int64_t i = (m - 1) * k; i < m * k; i++) sum += a[i];
+        CHECK(c[m - 1] == sum);
+        lw_bound_free(b);
+        // A diagnostic of one's own, which nobody else disturbs.
+        char name[16], want[64];
+        snprintf(name, sizeof name, "Z%d", s->number * 100 + round);
+        snprintf(want, sizeof want, "'mv' has no size or scalar argument '%s'", name);
+        CHECK_INT_EQ(lw_bind(s->ctx, s->mv, (lw_size[]){{name, 1}}, 1, &b), LW_ERROR);
+        CHECK_STR_EQ(lw_diag_get(s->ctx, 0)->text, want);
+        lw_module *mod = parse(s->ctx, mv_text);
+        CHECK(mod && lw_diag_count(s->ctx) == 0);
+        lw_module_free(mod);
+    }
+    return NULL;
+}
+
+TEST(eight_threads_use_one_context) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    pthread_t threads[8];
+    Shared shared[8];
+    for (int i = 0; i < 8; i++) {
+        shared[i] = (Shared){ctx, lw_module_function(mod, 0), i};
+        pthread_create(&threads[i], NULL, use_context, &shared[i]);
+    }
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
