@@ -1,0 +1,146 @@
+// The command `loopwright`: what its parts share. It sees loopwright.h and nothing else of the
+// library.
+//
+//   main.c      the table of commands, help, dispatch
+//   options.c   the table of options, reading the command line, did-you-mean
+//   check.c show.c run.c   the commands
+//   data.c      arguments in memory: from files, from --arg, random; checksums and values for
+//   summaries npy.c       .npy files json.c      one JSON object on standard output
+//
+// Exit status: 0 success, 1 a diagnosed failure, 2 misuse of the command line. Results go to
+// standard output, everything else to standard error; under --json standard output holds one object
+// and nothing else.
+#ifndef CLI_H
+#define CLI_H
+
+#include "loopwright.h"
+
+#include <stdio.h>
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_MISUSED = 2 };
+
+typedef struct Pair {
+    char *name, *value;
+} Pair;
+
+typedef struct Pairs {
+    Pair *at;
+    size_t n;
+} Pairs;
+
+// A JSON object being written.
+typedef struct Json {
+    char *text;
+    size_t len, cap;
+    bool comma; // something stands before the next member
+} Json;
+
+typedef struct Command Command;
+
+// One run of the command: its line, read, and what it works with.
+typedef struct Cli {
+    const Command *command;
+    lw_context *ctx;
+    const char **words; // what is not an option
+    size_t nwords;
+    // Values of options; see the table in options.c.
+    Pairs sizes, in, out, arg;
+    const char *def, *stage, *lang, *backend, *seed;
+    bool json, strict, trace, help;
+    Json object, diags; // what --json prints, and the elements of its "diagnostics"
+    const char *error;  // why it failed, in a sentence; under --json
+} Cli;
+
+struct Command {
+    const char *name, *args, *summary;
+    const char *const *options; // names, ended by NULL; --json and --help are everybody's
+    const char *help;           // what it does, then examples
+    int (*run)(Cli *cli);
+};
+
+extern const Command commands[]; // ended by a NULL name
+
+int command_check(Cli *cli);
+int command_show(Cli *cli);
+int command_run(Cli *cli);
+int command_einsum(Cli *cli);
+
+// --- Reading the command line, options.c
+// -------------------------------------------------------------------- EXIT_OK, or EXIT_MISUSED
+// after saying why.
+int cli_read(Cli *cli, int argc, char **argv);
+void cli_help_options(FILE *to, const Command *command);
+// The candidate closest to `word`, or NULL when none is near. Candidates end with NULL.
+const char *cli_closest(const char *word, const char *const *candidates);
+
+// --- Ending
+// -------------------------------------------------------------------------------------------------
+// Says what is wrong with the command line; under --json in the object. Returns EXIT_MISUSED.
+int cli_misuse(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The same for something the command found wrong. Returns EXIT_FAILED.
+int cli_fail(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Prints the diagnostics of the last call, warnings included, or puts them in the object. Returns
+// EXIT_FAILED unless status is LW_OK.
+int cli_report(Cli *cli, lw_status status);
+void *cli_alloc(size_t size); // zeroed; ends the command when there is no memory
+char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// --- What several commands do
+// ------------------------------------------------------------------------------- Opens words[0]
+// and reports.
+int cli_open(Cli *cli, lw_module **mod);
+// The function --def names, or the only one; NULL after saying what is wrong.
+const lw_function *cli_function(Cli *cli, const lw_module *mod);
+// Reads --size, and integer --arg that name scalars of f (NULL: all of --size). The caller frees.
+int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count);
+// "M = 4, K = 3"; "no sizes" when there are none.
+char *cli_values_text(const lw_bound *b);
+// "f32(4, 3) C" with numbers; a dimension that does not start at 0 as first:end.
+char *cli_tensor_text(const lw_bound *b, size_t i);
+const char *cli_dtype_name(DLDataType dtype);
+void json_dims(Json *j, const char *key, int32_t n, const int64_t *at);
+void json_values(Json *j, const lw_bound *b); // "sizes": {...}
+void json_tensor(Json *j, const lw_bound *b,
+                 size_t i); // name, role, dtype, shape, origin: members only
+
+// --- Arguments in memory, data.c
+// ----------------------------------------------------------------------------
+typedef struct Array {
+    DLTensor t; // shape and strides are allocated
+    void *memory;
+    int64_t *dims;
+} Array;
+
+int64_t data_elements(const DLTensor *t);
+// Compact, zeroed, shaped like `like`. False when it is too large.
+bool data_new(Array *a, const DLTensor *like);
+void data_free(Array *a);
+void data_random(Array *a, uint64_t seed, const char *name, bool index, int64_t lo, int64_t hi);
+// Puts a number such as "2.5" in a rank-0 array; false when it is not a value of its type.
+bool data_number(Array *a, const char *text);
+bool data_integer(const Array *a, int64_t *value); // of a rank-0 integer array
+uint64_t data_checksum(const DLTensor *t);
+// The first values: "[0.5, 1, ...]".
+char *data_values(const DLTensor *t, int count);
+void json_data(Json *j, const DLTensor *t, int count); // "checksum", "values"
+
+// --- .npy files, npy.c
+// -------------------------------------------------------------------------------------- NULL on
+// success, else what is wrong, to be freed. bf16 has no name there: an array of uint16 or V2 is
+// read as bf16 when `want_bf16`, and written as uint16.
+char *npy_read(const char *path, bool want_bf16, Array *into);
+char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *into);
+char *npy_write(const char *path, const DLTensor *t);
+
+// --- JSON, json.c
+// -------------------------------------------------------------------------------------------
+// Members of an object when `key` is not NULL, elements of an array otherwise.
+void json_open(Json *j, const char *key, char bracket); // '{' or '['
+void json_close(Json *j, char bracket);
+void json_str(Json *j, const char *key, const char *s); // NULL: null
+void json_int(Json *j, const char *key, int64_t i);
+void json_num(Json *j, const char *key, double f); // not finite: null
+void json_bool(Json *j, const char *key, bool b);
+void json_array(Json *j, const char *key, const Json *elements);
+
+#endif

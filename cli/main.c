@@ -1,0 +1,444 @@
+// loopwright: the table of commands, help, and what several commands share.
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+const Command commands[] = {
+    {"check", "FILE", "check a file and print what was inferred",
+     OPTIONS("--size", "--def", "--strict", "--lang", "--trace"),
+     "Reads every function of the file, infers types and ranges, and prints each signature with "
+     "its\n"
+     "symbolic sizes. With --size the sizes are bound too, and every condition on them is "
+     "checked.\n"
+     "\n"
+     "  loopwright check conv.tc\n"
+     "  loopwright check conv.tc --size N=1,C=3,H=32,W=32,KH=3,KW=3\n"
+     "  loopwright check conv.tc --strict            warnings fail it\n",
+     command_check},
+    {"show", "FILE", "print a file in one of the compiler's own text forms",
+     OPTIONS("--stage", "--def", "--size", "--strict", "--lang", "--trace"),
+     "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
+     "parses\n"
+     "                  back to itself and can be checked, shown and run like any other file.\n"
+     "\n"
+     "  loopwright show mv.tc\n"
+     "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n",
+     command_show},
+    {"run", "FILE", "run a function on data and summarise the results",
+     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--backend", "--strict",
+             "--lang", "--trace"),
+     "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
+     "small,\n"
+     "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
+     "arguments are numbers (--arg), rank-0 .npy files (--in), or for integers --size. A result "
+     "that is\n"
+     "also read starts from zeros unless --in gives its old content.\n"
+     "\n"
+     "  loopwright run mv.tc --size M=4,K=3\n"
+     "  loopwright run mv.tc --in A=a.npy --in x=x.npy --out C=c.npy\n"
+     "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
+     command_run},
+    {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
+     OPTIONS("--out", "--backend", "--trace"),
+     "NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any number of "
+     "operands.\n"
+     "--out takes just a file name here.\n"
+     "\n"
+     "  loopwright einsum 'mk,kn->mn' a.npy b.npy --out c.npy\n"
+     "  loopwright einsum 'ii' a.npy                 the trace of a matrix\n",
+     command_einsum},
+    {0},
+};
+
+// --- Ending
+// -------------------------------------------------------------------------------------------------------
+
+void *cli_alloc(size_t size) {
+    void *p = calloc(1, size ? size : 1);
+    if (p) return p;
+    fputs("loopwright: out of memory\n", stderr);
+    exit(EXIT_FAILED);
+}
+
+static char *format_text(const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = cli_alloc((size_t)(len < 0 ? 0 : len) + 1);
+    vsnprintf(text, (size_t)(len < 0 ? 0 : len) + 1, format, args);
+    return text;
+}
+
+char *cli_printf(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = format_text(format, args);
+    va_end(args);
+    return text;
+}
+
+static void say(Cli *cli, const char *text, int status) {
+    if (cli->json)
+        cli->error = cli->error ? cli->error : cli_printf("%s", text);
+    else if (status == EXIT_FAILED)
+        fprintf(stderr, "error: %s\n", text);
+    else if (cli->command)
+        fprintf(stderr,
+                "loopwright %s: %s\nusage: loopwright %s %s [options]; --help explains them\n",
+                cli->command->name, text, cli->command->name, cli->command->args);
+    else
+        fprintf(stderr, "loopwright: %s\n`loopwright --help` lists the commands\n", text);
+}
+
+int cli_misuse(Cli *cli, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = format_text(format, args);
+    va_end(args);
+    say(cli, text, EXIT_MISUSED);
+    free(text);
+    return EXIT_MISUSED;
+}
+
+int cli_fail(Cli *cli, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = format_text(format, args);
+    va_end(args);
+    say(cli, text, EXIT_FAILED);
+    free(text);
+    return EXIT_FAILED;
+}
+
+static void json_diag(Json *j, const lw_diag *d) {
+    static const char *const names[] = {"note", "warning", "error"};
+    json_open(j, NULL, '{');
+    json_str(j, "severity", names[d->severity]);
+    if (d->file) {
+        json_str(j, "file", d->file);
+        json_int(j, "line", d->line);
+        json_int(j, "column", d->column);
+        json_int(j, "end_line", d->end_line);
+        json_int(j, "end_column", d->end_column);
+    }
+    json_str(j, "text", d->text);
+    json_open(j, "notes", '[');
+    for (size_t i = 0; i < d->note_count; i++) json_diag(j, &d->notes[i]);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+int cli_report(Cli *cli, lw_status status) {
+    const char *text = lw_diag_text(cli->ctx);
+    if (cli->json)
+        for (size_t i = 0; i < lw_diag_count(cli->ctx); i++)
+            json_diag(&cli->diags, lw_diag_get(cli->ctx, i));
+    else if (*text) {
+        fflush(stdout);
+        fputs(text, stderr);
+    }
+    if (status && (cli->json || !*text)) cli_fail(cli, "%s", lw_status_name(status));
+    return status ? EXIT_FAILED : EXIT_OK;
+}
+
+// --- What several commands do
+// -------------------------------------------------------------------------------------
+
+static int choose_language(Cli *cli, lw_language *language) {
+    *language = LW_LANG_BY_NAME;
+    if (!cli->lang) return EXIT_OK;
+    if (strcmp(cli->lang, "tc") == 0)
+        *language = LW_LANG_TC;
+    else if (strcmp(cli->lang, "lwp") == 0)
+        *language = LW_LANG_PROGRAM;
+    else
+        return cli_misuse(cli, "unknown language '%s'; there are tc and lwp", cli->lang);
+    return EXIT_OK;
+}
+
+int cli_open(Cli *cli, lw_module **mod) {
+    lw_parse_options o = {.struct_size = sizeof o, .strict = cli->strict};
+    *mod = NULL;
+    if (cli->nwords == 0) return cli_misuse(cli, "which file?");
+    if (cli->nwords > 1)
+        return cli_misuse(cli, "one file at a time, not '%s' as well", cli->words[1]);
+    int status = choose_language(cli, &o.language);
+    if (status) return status;
+    json_str(&cli->object, "file", cli->words[0]);
+    return cli_report(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod));
+}
+
+static char *function_names(const lw_module *mod) {
+    char *text = cli_printf("%s", "");
+    for (size_t i = 0; i < lw_module_function_count(mod); i++) {
+        const char *name = lw_function_name(lw_module_function(mod, i));
+        char *longer = cli_printf("%s%s%s", text, i ? ", " : "", name);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static void no_such_function(Cli *cli, const lw_module *mod) {
+    size_t n = lw_module_function_count(mod);
+    const char **names = cli_alloc((n + 1) * sizeof *names);
+    for (size_t i = 0; i < n; i++) names[i] = lw_function_name(lw_module_function(mod, i));
+    const char *near = cli_closest(cli->def, names);
+    char *all = function_names(mod);
+    if (near)
+        cli_fail(cli, "no function '%s' in '%s'; did you mean '%s'?", cli->def, cli->words[0],
+                 near);
+    else
+        cli_fail(cli, "no function '%s' in '%s'; it has %s", cli->def, cli->words[0],
+                 n ? all : "none");
+    free(all);
+    free(names);
+}
+
+const lw_function *cli_function(Cli *cli, const lw_module *mod) {
+    const lw_function *f = NULL;
+    size_t n = lw_module_function_count(mod);
+    if (cli->def) {
+        f = lw_module_find(mod, cli->def);
+        if (!f) no_such_function(cli, mod);
+    } else if (n == 1) {
+        f = lw_module_function(mod, 0);
+    } else if (n == 0) {
+        cli_fail(cli, "'%s' has no function", cli->words[0]);
+    } else {
+        char *names = function_names(mod);
+        cli_fail(cli, "'%s' has several functions: %s; choose one by --def NAME", cli->words[0],
+                 names);
+        free(names);
+    }
+    return f;
+}
+
+static bool whole_number(const char *text, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return !errno && end != text && !*end;
+}
+
+int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count) {
+    lw_size *all = cli_alloc((cli->sizes.n + cli->arg.n + cli->in.n + 1) * sizeof *all);
+    size_t n = 0;
+    *sizes = all;
+    for (size_t i = 0; i < cli->sizes.n; i++, n++) {
+        all[n].name = cli->sizes.at[i].name;
+        if (!whole_number(cli->sizes.at[i].value, &all[n].value))
+            return cli_misuse(cli, "--size %s=%s: not a whole number of 64 bits",
+                              cli->sizes.at[i].name, cli->sizes.at[i].value);
+    }
+    for (size_t i = 0; f && i < cli->arg.n; i++) {
+        if (lw_function_find_param(f, cli->arg.at[i].name) < 0) continue;
+        all[n].name = cli->arg.at[i].name;
+        if (!whole_number(cli->arg.at[i].value, &all[n++].value))
+            return cli_misuse(cli, "--arg %s=%s: '%s' is an integer", cli->arg.at[i].name,
+                              cli->arg.at[i].value, cli->arg.at[i].name);
+    }
+    *count = n;
+    return EXIT_OK;
+}
+
+const char *cli_dtype_name(DLDataType t) {
+    static const char *const ints[] = {"i8", "i16", "i32", "i64"};
+    static const char *const uints[] = {"u8", "u16", "u32", "u64"};
+    static const char *const floats[] = {"", "f16", "f32", "f64"};
+    int log = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3;
+    switch (t.code) {
+    case kDLInt: return ints[log];
+    case kDLUInt: return uints[log];
+    case kDLFloat: return floats[log];
+    case kDLBfloat: return "bf16";
+    default: return "bool";
+    }
+}
+
+char *cli_values_text(const lw_bound *b) {
+    const lw_function *f = lw_bound_function(b);
+    char *text = cli_printf("%s", lw_function_param_count(f) ? "" : "no sizes");
+    for (size_t i = 0; i < lw_function_param_count(f); i++) {
+        char *longer = cli_printf("%s%s%s = %lld", text, i ? ", " : "",
+                                  lw_function_param(f, i)->name, (long long)lw_bound_value(b, i));
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+char *cli_tensor_text(const lw_bound *b, size_t i) {
+    const DLTensor *t = lw_bound_tensor(b, i);
+    const int64_t *origin = lw_bound_origin(b, i);
+    char *text = cli_printf("%s%s", cli_dtype_name(t->dtype), t->ndim ? "(" : "");
+    for (int d = 0; d < t->ndim; d++) {
+        char *longer = origin[d]
+                           ? cli_printf("%s%s%lld:%lld", text, d ? ", " : "", (long long)origin[d],
+                                        (long long)(origin[d] + t->shape[d]))
+                           : cli_printf("%s%s%lld", text, d ? ", " : "", (long long)t->shape[d]);
+        free(text);
+        text = longer;
+    }
+    char *whole = cli_printf("%s%s %s", text, t->ndim ? ")" : "",
+                             lw_function_tensor(lw_bound_function(b), i)->name);
+    free(text);
+    return whole;
+}
+
+void json_dims(Json *j, const char *key, int32_t n, const int64_t *at) {
+    json_open(j, key, '[');
+    for (int d = 0; d < n; d++) json_int(j, NULL, at[d]);
+    json_close(j, ']');
+}
+
+void json_values(Json *j, const lw_bound *b) {
+    const lw_function *f = lw_bound_function(b);
+    json_open(j, "sizes", '{');
+    for (size_t i = 0; i < lw_function_param_count(f); i++)
+        json_int(j, lw_function_param(f, i)->name, lw_bound_value(b, i));
+    json_close(j, '}');
+}
+
+void json_tensor(Json *j, const lw_bound *b, size_t i) {
+    const lw_tensor *t = lw_function_tensor(lw_bound_function(b), i);
+    const DLTensor *shape = lw_bound_tensor(b, i);
+    bool shifted = false;
+    for (int d = 0; d < shape->ndim; d++) shifted = shifted || lw_bound_origin(b, i)[d];
+    json_str(j, "name", t->name);
+    json_dims(j, "shape", shape->ndim, shape->shape);
+    json_str(j, "dtype", cli_dtype_name(shape->dtype));
+    if (shifted) json_dims(j, "origin", shape->ndim, lw_bound_origin(b, i));
+}
+
+// --- Help and dispatch
+// --------------------------------------------------------------------------------------------
+
+static void help_all(FILE *to) {
+    fprintf(to,
+            "loopwright %s: a tensor compiler\n"
+            "\n"
+            "usage: loopwright COMMAND FILE [options]\n\n",
+            lw_version());
+    for (const Command *c = commands; c->name; c++) fprintf(to, "  %-8s %s\n", c->name, c->summary);
+    fputs("\n"
+          "`loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:\n"
+          "\n"
+          "  def mv(float(M,K) A, float(K) x) -> (C) {\n"
+          "      C(m) +=! A(m,k) * x(k)\n"
+          "  }\n"
+          "\n"
+          "  loopwright check mv.tc                      what are the ranges and types?\n"
+          "  loopwright run mv.tc --size M=4,K=3         compute it on random data\n"
+          "\n"
+          "Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text). "
+          "Exit status:\n"
+          "0 success, 1 something is wrong with the input, 2 the command line is wrong.\n",
+          to);
+}
+
+static void help_one(FILE *to, const Command *c) {
+    fprintf(to, "usage: loopwright %s %s [options]\n\n%s: %s.\n\n%s\noptions:\n", c->name, c->args,
+            c->name, c->summary, c->help);
+    cli_help_options(to, c);
+}
+
+static const Command *find_command(Cli *cli, const char *name) {
+    const char *names[32] = {0};
+    size_t n = 0;
+    for (const Command *c = commands; c->name; c++) {
+        if (strcmp(c->name, name) == 0) return c;
+        if (n < 31) names[n++] = c->name;
+    }
+    const char *near = cli_closest(name, names);
+    if (near)
+        cli_misuse(cli, "unknown command '%s'; did you mean '%s'?", name, near);
+    else
+        cli_misuse(cli, "unknown command '%s'", name);
+    return NULL;
+}
+
+static void trace(void *user, const char *step, double microseconds) {
+    (void)user;
+    fprintf(stderr, "trace: %-8s %10.1f us\n", step, microseconds);
+}
+
+static int run_command(Cli *cli, int argc, char **argv) {
+    json_str(&cli->object, "command", cli->command->name);
+    int status = cli_read(cli, argc, argv);
+    if (status) return status;
+    if (cli->help) {
+        help_one(stdout, cli->command);
+        cli->json = false;
+        return EXIT_OK;
+    }
+    lw_context_options o = {.struct_size = sizeof o, .trace = cli->trace ? trace : NULL};
+    cli->ctx = lw_context_new(&o);
+    if (!cli->ctx) return cli_fail(cli, "out of memory");
+    status = cli->command->run(cli);
+    lw_context_free(cli->ctx);
+    return status;
+}
+
+static void free_pairs(Pairs *pairs) {
+    for (size_t i = 0; i < pairs->n; i++) {
+        free(pairs->at[i].name);
+        free(pairs->at[i].value);
+    }
+    free(pairs->at);
+}
+
+static void free_cli(Cli *cli) {
+    free_pairs(&cli->sizes);
+    free_pairs(&cli->in);
+    free_pairs(&cli->out);
+    free_pairs(&cli->arg);
+    free(cli->words);
+    free(cli->object.text);
+    free(cli->diags.text);
+    free((char *)cli->error);
+}
+
+int main(int argc, char **argv) {
+    Cli cli = {0};
+    if (argc < 2) {
+        help_all(stderr);
+        return EXIT_MISUSED;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        const Command *c = argc > 2 ? find_command(&cli, argv[2]) : NULL;
+        if (argc > 2 && !c) return EXIT_MISUSED;
+        if (c)
+            help_one(stdout, c);
+        else
+            help_all(stdout);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("loopwright %s\n", lw_version());
+        return EXIT_OK;
+    }
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0) cli.json = true;
+    json_open(&cli.object, NULL, '{');
+    cli.command = find_command(&cli, argv[1]);
+    int status = cli.command ? run_command(&cli, argc - 2, argv + 2) : EXIT_MISUSED;
+    if (cli.error) json_str(&cli.object, "error", cli.error);
+    json_array(&cli.object, "diagnostics", &cli.diags);
+    json_bool(&cli.object, "ok", status == EXIT_OK);
+    json_close(&cli.object, '}');
+    if (cli.json) puts(cli.object.text);
+    if (fflush(stdout) != 0 && status == EXIT_OK) {
+        fprintf(stderr, "loopwright: cannot write: %s\n", strerror(errno));
+        status = EXIT_FAILED;
+    }
+    free_cli(&cli);
+    return status;
+}

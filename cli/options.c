@@ -1,0 +1,183 @@
+// The options, in one table, and reading a command line by it.
+//
+// Every option is --name or --name VALUE, also written --name=VALUE. Options and words may be
+// mixed; `--` ends the options. Those with a NAME=VALUE may be given many times, and --size takes
+// several at once.
+#include "cli.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum Kind { FLAG, TEXT, PAIR, PAIRS } Kind;
+
+typedef struct Option {
+    const char *name, *value, *help;
+    Kind kind;
+    size_t at; // offset in Cli
+} Option;
+
+#define AT(member) offsetof(Cli, member)
+
+static const Option options[] = {
+    {"--size", "N=8,M=4", "values of sizes and of integer scalar arguments", PAIRS, AT(sizes)},
+    {"--def", "NAME", "the function to take, where the file has several", TEXT, AT(def)},
+    {"--stage", "STAGE", "what to show: program (the default)", TEXT, AT(stage)},
+    {"--in", "A=a.npy", "an input, or the old content of an in-out result", PAIR, AT(in)},
+    {"--arg", "a=2.5", "a scalar argument as a number", PAIR, AT(arg)},
+    {"--out", "C=c.npy", "write a result to a .npy file", PAIR, AT(out)},
+    {"--seed", "S", "seed of the random inputs (0)", TEXT, AT(seed)},
+    {"--backend", "B", "interp, tree, c or jit; the default is the best there is", TEXT,
+     AT(backend)},
+    {"--lang", "LANG", "the file's language, tc or lwp, whatever it is called", TEXT, AT(lang)},
+    {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
+    {"--trace", NULL, "time of each step, to standard error", FLAG, AT(trace)},
+    {"--json", NULL, "one JSON object on standard output", FLAG, AT(json)},
+    {"--help", NULL, "this text", FLAG, AT(help)},
+};
+enum { COUNT = sizeof options / sizeof *options };
+
+static bool takes(const Command *command, const char *name) {
+    if (strcmp(name, "--json") == 0 || strcmp(name, "--help") == 0) return true;
+    for (const char *const *o = command->options; *o; o++)
+        if (strcmp(*o, name) == 0) return true;
+    return false;
+}
+
+// --- Did you mean ...
+// ---------------------------------------------------------------------------------------------
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t distance(const char *a, const char *b) {
+    enum { LONGEST = 40 };
+    size_t na = strlen(a), nb = strlen(b), row[3][LONGEST + 1];
+    if (na > LONGEST || nb > LONGEST) return LONGEST;
+    for (size_t j = 0; j <= nb; j++) row[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            now[j] = least(last[j - 1] + !same, least(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = least(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[na % 3][nb];
+}
+
+const char *cli_closest(const char *word, const char *const *candidates) {
+    size_t best = (strlen(word) + 2) / 3 + 1;
+    const char *found = NULL;
+    for (; *candidates; candidates++) {
+        size_t d = distance(word, *candidates);
+        if (d < best && d < strlen(*candidates)) best = d, found = *candidates;
+    }
+    return found;
+}
+
+// --- Reading
+// ------------------------------------------------------------------------------------------------------
+
+static int unknown_option(Cli *cli, const char *word) {
+    const char *names[COUNT + 1];
+    size_t n = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (takes(cli->command, options[i].name)) names[n++] = options[i].name;
+    names[n] = NULL;
+    const char *near = cli_closest(word, names);
+    if (near) return cli_misuse(cli, "unknown option '%s'; did you mean '%s'?", word, near);
+    return cli_misuse(cli, "unknown option '%s'", word);
+}
+
+static void add_pair(Pairs *pairs, char *name, char *value) {
+    Pair *at = cli_alloc((pairs->n + 1) * sizeof *at);
+    if (pairs->n) memcpy(at, pairs->at, pairs->n * sizeof *at);
+    free(pairs->at);
+    at[pairs->n++] = (Pair){name, value};
+    pairs->at = at;
+}
+
+static int read_pair(Cli *cli, const Option *o, const char *item, size_t len) {
+    const char *equals = memchr(item, '=', len);
+    size_t name = equals ? (size_t)(equals - item) : 0;
+    if (name == 0 || name + 1 == len)
+        return cli_misuse(cli, "%s takes NAME=VALUE, such as %s %s, not '%.*s'", o->name, o->name,
+                          o->value, (int)len, item);
+    add_pair((Pairs *)((char *)cli + o->at), cli_printf("%.*s", (int)name, item),
+             cli_printf("%.*s", (int)(len - name - 1), equals + 1));
+    return EXIT_OK;
+}
+
+static int read_pairs(Cli *cli, const Option *o, const char *value) {
+    if (strcmp(cli->command->name, "einsum") == 0) { // its one result has no name
+        add_pair(&cli->out, cli_printf("out"), cli_printf("%s", value));
+        return EXIT_OK;
+    }
+    if (o->kind == PAIR) return read_pair(cli, o, value, strlen(value));
+    int status = EXIT_OK;
+    for (size_t len; *value && !status; value += len + (value[len] == ',')) {
+        len = strcspn(value, ",");
+        status = read_pair(cli, o, value, len);
+    }
+    return status;
+}
+
+static int read_option(Cli *cli, char **argv, int argc, int *i) {
+    const char *word = argv[*i], *equals = strchr(word, '=');
+    size_t len = equals ? (size_t)(equals - word) : strlen(word);
+    const Option *o = NULL;
+    for (int k = 0; k < COUNT && !o; k++)
+        if (strlen(options[k].name) == len && memcmp(options[k].name, word, len) == 0)
+            o = &options[k];
+    if (!o || !takes(cli->command, o->name)) {
+        char *name = cli_printf("%.*s", (int)len, word);
+        int status = unknown_option(cli, name);
+        free(name);
+        return status;
+    }
+    char *into = (char *)cli + o->at;
+    if (o->kind == FLAG && equals) return cli_misuse(cli, "%s takes no value", o->name);
+    if (o->kind == FLAG) {
+        *(bool *)into = true;
+        return EXIT_OK;
+    }
+    const char *value = equals ? equals + 1 : ++*i < argc ? argv[*i] : NULL;
+    if (!value || (!equals && value[0] == '-' && value[1] == '-'))
+        return cli_misuse(cli, "%s needs a value, such as %s %s", o->name, o->name, o->value);
+    if (o->kind != TEXT) return read_pairs(cli, o, value);
+    *(const char **)into = value;
+    return EXIT_OK;
+}
+
+int cli_read(Cli *cli, int argc, char **argv) {
+    cli->words = cli_alloc(sizeof(char *) * ((size_t)argc + 1));
+    bool ended = false;
+    // --json first, since it decides where complaints about the rest go.
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0) cli->json = true;
+    for (int i = 0; i < argc; i++) {
+        if (!ended && strcmp(argv[i], "--") == 0) {
+            ended = true;
+        } else if (!ended && (strcmp(argv[i], "-h") == 0)) {
+            cli->help = true;
+        } else if (!ended && argv[i][0] == '-' && argv[i][1]) {
+            int status = read_option(cli, argv, argc, &i);
+            if (status) return status;
+        } else {
+            cli->words[cli->nwords++] = argv[i];
+        }
+    }
+    return EXIT_OK;
+}
+
+void cli_help_options(FILE *to, const Command *command) {
+    for (int i = 0; i < COUNT; i++) {
+        const Option *o = &options[i];
+        if (!takes(command, o->name)) continue;
+        char *head = cli_printf("%s %s", o->name, o->value ? o->value : "");
+        fprintf(to, "  %-18s %s\n", head, o->help);
+        free(head);
+    }
+}

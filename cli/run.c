@@ -1,0 +1,375 @@
+// loopwright run: a function on data; and loopwright einsum, which is a run of a function that is
+// not in a file.
+//
+// Files given by --in are read first, because their shapes tell sizes; then sizes are bound, the
+// other inputs made, the function run, and the results written and summarised.
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Run {
+    Cli *cli;
+    const lw_function *f;
+    size_t n;          // arguments: inputs and outputs
+    Array *args;       // memory NULL: not there yet
+    const char **from; // where an input comes from, for the summary
+    lw_size *sizes;
+    size_t nsizes;
+    lw_bound *bound;
+    lw_backend backend;
+    uint64_t seed;
+    lw_timing timing;
+} Run;
+
+// --- Options that name arguments
+// ----------------------------------------------------------------------------------
+
+static int unknown_name(Run *r, const char *option, const char *name, const char *what) {
+    const char **names = cli_alloc((r->n + lw_function_param_count(r->f) + 1) * sizeof *names);
+    size_t k = 0;
+    for (size_t i = 0; i < r->n; i++) names[k++] = lw_function_tensor(r->f, i)->name;
+    for (size_t i = 0; i < lw_function_param_count(r->f); i++)
+        names[k++] = lw_function_param(r->f, i)->name;
+    const char *near = cli_closest(name, names);
+    free(names);
+    if (near && strcmp(near, name) != 0)
+        return cli_fail(r->cli, "%s %s: '%s' has no %s of that name; did you mean '%s'?", option,
+                        name, lw_function_name(r->f), what, near);
+    return cli_fail(r->cli, "%s %s: '%s' has no %s of that name", option, name,
+                    lw_function_name(r->f), what);
+}
+
+// The tensor whose content --in or --arg may give: an input or an in-out result.
+static int find_given(const Run *r, const char *name) {
+    int t = lw_function_find_tensor(r->f, name);
+    if (t < 0) return -1;
+    lw_role role = lw_function_tensor(r->f, (size_t)t)->role;
+    return role == LW_INPUT || role == LW_INOUT ? t : -1;
+}
+
+static bool is_result(const Run *r, const char *name) {
+    int t = lw_function_find_tensor(r->f, name);
+    return t >= (int)lw_function_input_count(r->f) && t < (int)r->n;
+}
+
+static int read_scalar(Run *r, const Pair *in) {
+    Array a;
+    int64_t value = 0;
+    char *wrong = npy_read(in->value, false, &a);
+    int status = EXIT_OK;
+    if (wrong)
+        status = cli_fail(r->cli, "%s", wrong);
+    else if (!data_integer(&a, &value))
+        status =
+            cli_fail(r->cli, "'%s' gives '%s', which is an integer: it should hold one integer",
+                     in->value, in->name);
+    else
+        r->sizes[r->nsizes++] = (lw_size){in->name, value};
+    free(wrong);
+    data_free(&a);
+    return status;
+}
+
+static int read_input(Run *r, const Pair *in) {
+    if (lw_function_find_param(r->f, in->name) >= 0) return read_scalar(r, in);
+    int t = find_given(r, in->name);
+    if (t < 0 && is_result(r, in->name))
+        return cli_fail(r->cli, "--in %s: it is a result whose old content does not matter",
+                        in->name);
+    if (t < 0) return unknown_name(r, "--in", in->name, "input");
+    if (r->args[t].memory) return cli_misuse(r->cli, "'%s' is given twice", in->name);
+    bool bf16 = lw_function_tensor(r->f, (size_t)t)->dtype.code == kDLBfloat;
+    char *wrong = npy_read(in->value, bf16, &r->args[t]);
+    if (!wrong) {
+        r->from[t] = in->value;
+        return EXIT_OK;
+    }
+    int status = cli_fail(r->cli, "%s", wrong);
+    free(wrong);
+    return status;
+}
+
+static int read_number(Run *r, const Pair *arg) {
+    if (lw_function_find_param(r->f, arg->name) >= 0) return EXIT_OK; // among the sizes
+    int t = find_given(r, arg->name);
+    if (t < 0) return unknown_name(r, "--arg", arg->name, "scalar argument");
+    const lw_tensor *tensor = lw_function_tensor(r->f, (size_t)t);
+    if (tensor->ndim)
+        return cli_fail(r->cli, "--arg %s: it is not a scalar but %s; use --in %s=FILE.npy",
+                        arg->name, tensor->text, arg->name);
+    if (r->args[t].memory) return cli_misuse(r->cli, "'%s' is given twice", arg->name);
+    DLTensor like = {.dtype = tensor->dtype};
+    if (!data_new(&r->args[t], &like)) return cli_fail(r->cli, "out of memory");
+    r->from[t] = "--arg";
+    if (data_number(&r->args[t], arg->value)) return EXIT_OK;
+    return cli_misuse(r->cli, "--arg %s=%s: not a value of type %s", arg->name, arg->value,
+                      cli_dtype_name(tensor->dtype));
+}
+
+static int check_outputs(Run *r) {
+    for (size_t i = 0; i < r->cli->out.n; i++) {
+        if (!is_result(r, r->cli->out.at[i].name))
+            return unknown_name(r, "--out", r->cli->out.at[i].name, "result");
+    }
+    return EXIT_OK;
+}
+
+static int choose_backend(Run *r) {
+    const char *name = r->cli->backend;
+    const char *names[8] = {0};
+    if (!name) return EXIT_OK;
+    for (int b = LW_BACKEND_INTERP; b <= LW_BACKEND_JIT; b++) {
+        names[b - 1] = lw_backend_name((lw_backend)b);
+        if (strcmp(name, names[b - 1]) == 0) r->backend = (lw_backend)b;
+    }
+    const char *near = cli_closest(name, names);
+    if (!r->backend && near)
+        return cli_misuse(r->cli, "unknown backend '%s'; did you mean '%s'?", name, near);
+    if (!r->backend)
+        return cli_misuse(r->cli, "unknown backend '%s'; there are interp, tree, c and jit", name);
+    return EXIT_OK;
+}
+
+static int read_seed(Run *r) {
+    char *end;
+    if (!r->cli->seed) return EXIT_OK;
+    errno = 0;
+    r->seed = strtoull(r->cli->seed, &end, 10);
+    if (errno || end == r->cli->seed || *end || *r->cli->seed == '-')
+        return cli_misuse(r->cli, "--seed %s: not a number of 64 bits", r->cli->seed);
+    return EXIT_OK;
+}
+
+// --- Steps
+// --------------------------------------------------------------------------------------------------------
+
+static int read_options(Run *r) {
+    int status = choose_backend(r);
+    if (!status) status = read_seed(r);
+    if (!status) status = cli_sizes(r->cli, r->f, &r->sizes, &r->nsizes);
+    for (size_t i = 0; i < r->cli->in.n && !status; i++) status = read_input(r, &r->cli->in.at[i]);
+    for (size_t i = 0; i < r->cli->arg.n && !status; i++)
+        status = read_number(r, &r->cli->arg.at[i]);
+    return status ? status : check_outputs(r);
+}
+
+static int bind_sizes(Run *r) {
+    const DLTensor **given = cli_alloc((r->n + 1) * sizeof *given);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->args[i].memory) given[i] = &r->args[i].t;
+    lw_status status =
+        lw_bind_tensors(r->cli->ctx, r->f, given, r->n, r->sizes, r->nsizes, &r->bound);
+    free(given);
+    return cli_report(r->cli, status);
+}
+
+static int make_arguments(Run *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        const lw_tensor *tensor = lw_function_tensor(r->f, i);
+        if (r->args[i].memory) continue;
+        if (!data_new(&r->args[i], lw_bound_tensor(r->bound, i)))
+            return cli_fail(r->cli, "there is not enough memory for '%s'", tensor->name);
+        if (tensor->role != LW_INPUT) continue;
+        int64_t lo = 0, hi = 0;
+        bool index = lw_bound_index_range(r->bound, i, &lo, &hi);
+        data_random(&r->args[i], r->seed, tensor->name, index, lo, hi);
+    }
+    return EXIT_OK;
+}
+
+static int execute(Run *r) {
+    const DLTensor **args = cli_alloc((r->n + 1) * sizeof *args);
+    for (size_t i = 0; i < r->n; i++) args[i] = &r->args[i].t;
+    r->timing.struct_size = sizeof r->timing;
+    lw_run_options o = {.struct_size = sizeof o, .backend = r->backend, .timing = &r->timing};
+    lw_status status = lw_run(r->cli->ctx, r->bound, args, r->n, &o);
+    free(args);
+    return cli_report(r->cli, status);
+}
+
+static int write_outputs(Run *r) {
+    for (size_t i = 0; i < r->cli->out.n; i++) {
+        const Pair *out = &r->cli->out.at[i];
+        const DLTensor *t = &r->args[lw_function_find_tensor(r->f, out->name)].t;
+        char *wrong = npy_write(out->value, t);
+        if (wrong) {
+            cli_fail(r->cli, "%s", wrong);
+            free(wrong);
+            return EXIT_FAILED;
+        }
+        if (t->dtype.code == kDLBfloat && !r->cli->json)
+            fprintf(stderr, "note: '%s' is bf16; '%s' holds its bits as uint16\n", out->name,
+                    out->value);
+    }
+    return EXIT_OK;
+}
+
+// --- Summaries
+// ----------------------------------------------------------------------------------------------------
+
+// Results that came in Fortran order (in-out) are summarised in row-major order like the rest.
+static void compact(Array *a) {
+    Array c;
+    if (!data_new(&c, &a->t)) return;
+    int64_t n = data_elements(&a->t), bytes = a->t.dtype.bits / 8;
+    int64_t *at = cli_alloc(sizeof *at * ((size_t)a->t.ndim + 1));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t offset = 0;
+        for (int d = 0; d < a->t.ndim; d++) offset += at[d] * a->t.strides[d];
+        memcpy((char *)c.memory + i * bytes, (char *)a->memory + offset * bytes, (size_t)bytes);
+        for (int d = a->t.ndim - 1; d >= 0 && ++at[d] == a->t.shape[d]; d--) at[d] = 0;
+    }
+    free(at);
+    data_free(a);
+    *a = c;
+}
+
+static void print_time(double us) {
+    if (us < 1e3)
+        printf("%.1f us", us);
+    else if (us < 1e6)
+        printf("%.2f ms", us / 1e3);
+    else
+        printf("%.3f s", us / 1e6);
+}
+
+static void print_summary(Run *r) {
+    char *values = cli_values_text(r->bound);
+    printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
+    free(values);
+    printf("  backend  %s: %lld instances in ", lw_backend_name(r->timing.backend),
+           (long long)lw_bound_instances(r->bound));
+    print_time(r->timing.run_us);
+    printf("\n");
+    for (size_t i = 0; i < r->n; i++) {
+        bool input = i < lw_function_input_count(r->f);
+        char *text = cli_tensor_text(r->bound, i);
+        if (input && r->from[i])
+            printf("  in       %s: from %s\n", text, r->from[i]);
+        else if (input)
+            printf("  in       %s: random, seed %llu\n", text, (unsigned long long)r->seed);
+        else {
+            char *some = data_values(&r->args[i].t, 6);
+            printf("  out      %s: checksum %016llx\n           %s\n", text,
+                   (unsigned long long)data_checksum(&r->args[i].t), some);
+            free(some);
+        }
+        free(text);
+    }
+}
+
+static void json_summary(Run *r) {
+    Json *j = &r->cli->object;
+    json_str(j, "def", lw_function_name(r->f));
+    json_str(j, "signature", lw_function_signature(r->f));
+    json_values(j, r->bound);
+    json_str(j, "backend", lw_backend_name(r->timing.backend));
+    json_int(j, "instances", lw_bound_instances(r->bound));
+    double us = round(r->timing.run_us * 1e3) / 1e3;
+    json_num(j, "compile_us", round(r->timing.compile_us * 1e3) / 1e3);
+    json_open(j, "time_us", '{');
+    json_num(j, "median", us);
+    json_num(j, "p10", us);
+    json_num(j, "p90", us);
+    json_close(j, '}');
+    json_open(j, "outputs", '[');
+    for (size_t i = lw_function_input_count(r->f); i < r->n; i++) {
+        json_open(j, NULL, '{');
+        json_tensor(j, r->bound, i);
+        json_data(j, &r->args[i].t, 6);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+// --- The commands
+// -------------------------------------------------------------------------------------------------
+
+static void begin(Run *r, Cli *cli, const lw_function *f) {
+    r->cli = cli;
+    r->f = f;
+    r->n = lw_function_input_count(f) + lw_function_output_count(f);
+    r->args = cli_alloc((r->n + 1) * sizeof *r->args);
+    r->from = cli_alloc((r->n + 1) * sizeof *r->from);
+}
+
+static int finish(Run *r) {
+    int status = bind_sizes(r);
+    if (!status) status = make_arguments(r);
+    if (!status) status = execute(r);
+    for (size_t i = lw_function_input_count(r->f); i < r->n && !status; i++)
+        if (r->from[i]) compact(&r->args[i]);
+    if (!status) status = write_outputs(r);
+    if (!status && r->cli->json) json_summary(r);
+    if (!status && !r->cli->json) print_summary(r);
+    return status;
+}
+
+static void end(Run *r) {
+    for (size_t i = 0; i < r->n; i++) data_free(&r->args[i]);
+    free(r->args);
+    free(r->from);
+    free(r->sizes);
+    lw_bound_free(r->bound);
+}
+
+int command_run(Cli *cli) {
+    Run r = {0};
+    lw_module *mod;
+    int status = cli_open(cli, &mod);
+    const lw_function *f = status ? NULL : cli_function(cli, mod);
+    if (!status && !f) status = EXIT_FAILED;
+    if (!status) {
+        begin(&r, cli, f);
+        status = read_options(&r);
+        if (!status) status = finish(&r);
+        end(&r);
+    }
+    lw_module_free(mod);
+    return status;
+}
+
+// Reads the operands and parses the subscripts, which need their shapes.
+static int read_operands(Cli *cli, Array *operands, size_t n, lw_module **mod) {
+    const DLTensor **list = cli_alloc((n + 1) * sizeof *list);
+    int status = EXIT_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        char *wrong = npy_read(cli->words[i + 1], false, &operands[i]);
+        if (wrong) status = cli_fail(cli, "%s", wrong);
+        free(wrong);
+        list[i] = &operands[i].t;
+    }
+    if (!status) status = cli_report(cli, lw_parse_einsum(cli->ctx, cli->words[0], list, n, mod));
+    free(list);
+    return status;
+}
+
+// The operands are the inputs of einsum's one function, so from there on it is a run.
+int command_einsum(Cli *cli) {
+    if (cli->nwords < 2)
+        return cli_misuse(cli, "give the subscripts, then one .npy file per operand");
+    if (cli->out.n > 1) return cli_misuse(cli, "there is one result, so one --out");
+    size_t n = cli->nwords - 1;
+    Array *operands = cli_alloc(n * sizeof *operands);
+    Run r = {0};
+    lw_module *mod = NULL;
+    int status = read_operands(cli, operands, n, &mod);
+    if (!status) {
+        begin(&r, cli, lw_module_function(mod, 0));
+        for (size_t i = 0; i < n; i++) {
+            r.args[i] = operands[i];
+            operands[i] = (Array){0};
+            r.from[i] = cli->words[i + 1];
+        }
+        status = choose_backend(&r);
+        if (!status) status = finish(&r);
+        end(&r);
+    }
+    for (size_t i = 0; i < n; i++) data_free(&operands[i]);
+    free(operands);
+    lw_module_free(mod);
+    return status;
+}

@@ -1,0 +1,59 @@
+// loopwright show: the compiler's own text forms.
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int show_one(Cli *cli, const lw_function *f, bool more) {
+    const char *text = NULL;
+    lw_size *sizes;
+    size_t n = 0;
+    lw_bound *b = NULL;
+    int status = cli_sizes(cli, NULL, &sizes, &n);
+    if (!status && n) {
+        status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
+        if (!status) status = cli_report(cli, lw_bound_show(cli->ctx, b, LW_STAGE_PROGRAM, &text));
+    } else if (!status) {
+        status = cli_report(cli, lw_function_show(cli->ctx, f, LW_STAGE_PROGRAM, &text));
+    }
+    if (!status && cli->json) {
+        json_open(&cli->object, NULL, '{');
+        json_str(&cli->object, "def", lw_function_name(f));
+        if (b) json_values(&cli->object, b);
+        json_str(&cli->object, "text", text);
+        json_close(&cli->object, '}');
+    } else if (!status) {
+        printf("%s%s", text, more ? "\n" : "");
+    }
+    lw_bound_free(b);
+    free(sizes);
+    return status;
+}
+
+// With sizes there must be one function to bind; without, all are shown.
+static int show_module(Cli *cli, const lw_module *mod) {
+    if (cli->def || cli->sizes.n || lw_module_function_count(mod) == 0) {
+        const lw_function *f = cli_function(cli, mod);
+        return f ? show_one(cli, f, false) : EXIT_FAILED;
+    }
+    int status = EXIT_OK;
+    size_t n = lw_module_function_count(mod);
+    for (size_t i = 0; i < n && !status; i++)
+        status = show_one(cli, lw_module_function(mod, i), i + 1 < n);
+    return status;
+}
+
+int command_show(Cli *cli) {
+    if (cli->stage && strcmp(cli->stage, "program") != 0)
+        return cli_misuse(cli, "unknown stage '%s'; there is program", cli->stage);
+    lw_module *mod;
+    int status = cli_open(cli, &mod);
+    if (!status) {
+        json_str(&cli->object, "stage", "program");
+        json_open(&cli->object, "functions", '[');
+        status = show_module(cli, mod);
+        json_close(&cli->object, ']');
+    }
+    lw_module_free(mod);
+    return status;
+}

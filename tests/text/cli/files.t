@@ -1,0 +1,28 @@
+# Files that are not there, are not text, or are not named by language.
+--- mv.txt
+def mv(float(M,K) A, float(K) x) -> (C) {
+    C(m) +=! A(m,k) * x(k)
+}
+--- empty.tc
+$ loopwright check nowhere.tc
+--- stderr
+error: cannot read 'nowhere.tc': No such file or directory
+--- exit 1
+$ loopwright check mv.txt
+--- stderr
+error: cannot tell the language of 'mv.txt' by its name
+note: known extensions are .tc and .lwp; or name the language
+--- exit 1
+$ loopwright check mv.txt --lang tc
+mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
+$ loopwright check . --lang tc
+--- stderr
+error: cannot read '.': is a directory
+--- exit 1
+$ loopwright run empty.tc
+--- stderr
+error: 'empty.tc' has no function
+--- exit 1
+$ loopwright check nowhere.tc --json
+{"command": "check", "file": "nowhere.tc", "error": "error in the input", "diagnostics": [{"severity": "error", "text": "cannot read 'nowhere.tc': No such file or directory", "notes": []}], "ok": false}
+--- exit 1

@@ -1,0 +1,68 @@
+# Help that a person can learn from, on standard output, status 0.
+$ loopwright --help
+loopwright 0.1.0: a tensor compiler
+
+usage: loopwright COMMAND FILE [options]
+
+  check    check a file and print what was inferred
+  show     print a file in one of the compiler's own text forms
+  run      run a function on data and summarise the results
+  einsum   compute an einsum over .npy files
+
+`loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:
+
+  def mv(float(M,K) A, float(K) x) -> (C) {
+      C(m) +=! A(m,k) * x(k)
+  }
+
+  loopwright check mv.tc                      what are the ranges and types?
+  loopwright run mv.tc --size M=4,K=3         compute it on random data
+
+Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text). Exit status:
+0 success, 1 something is wrong with the input, 2 the command line is wrong.
+$ loopwright run --help
+usage: loopwright run FILE [options]
+
+run: run a function on data and summarise the results.
+
+Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers small,
+subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar
+arguments are numbers (--arg), rank-0 .npy files (--in), or for integers --size. A result that is
+also read starts from zeros unless --in gives its old content.
+
+  loopwright run mv.tc --size M=4,K=3
+  loopwright run mv.tc --in A=a.npy --in x=x.npy --out C=c.npy
+  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json
+
+options:
+  --size N=8,M=4     values of sizes and of integer scalar arguments
+  --def NAME         the function to take, where the file has several
+  --in A=a.npy       an input, or the old content of an in-out result
+  --arg a=2.5        a scalar argument as a number
+  --out C=c.npy      write a result to a .npy file
+  --seed S           seed of the random inputs (0)
+  --backend B        interp, tree, c or jit; the default is the best there is
+  --lang LANG        the file's language, tc or lwp, whatever it is called
+  --strict           warnings are errors
+  --trace            time of each step, to standard error
+  --json             one JSON object on standard output
+  --help             this text
+$ loopwright help einsum
+usage: loopwright einsum SUBSCRIPTS FILE... [options]
+
+einsum: compute an einsum over .npy files.
+
+NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any number of operands.
+--out takes just a file name here.
+
+  loopwright einsum 'mk,kn->mn' a.npy b.npy --out c.npy
+  loopwright einsum 'ii' a.npy                 the trace of a matrix
+
+options:
+  --out C=c.npy      write a result to a .npy file
+  --backend B        interp, tree, c or jit; the default is the best there is
+  --trace            time of each step, to standard error
+  --json             one JSON object on standard output
+  --help             this text
+$ loopwright --version
+loopwright 0.1.0

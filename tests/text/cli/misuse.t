@@ -1,0 +1,91 @@
+# Wrong command lines: status 2, what is wrong, and the nearest right thing.
+--- mv.tc
+def mv(float(M,K) A, float(K) x) -> (C) {
+    C(m) +=! A(m,k) * x(k)
+}
+$ loopwright chekc mv.tc
+--- stderr
+loopwright: unknown command 'chekc'; did you mean 'check'?
+`loopwright --help` lists the commands
+--- exit 2
+$ loopwright frobnicate
+--- stderr
+loopwright: unknown command 'frobnicate'
+`loopwright --help` lists the commands
+--- exit 2
+$ loopwright run mv.tc --siez M=4
+--- stderr
+loopwright run: unknown option '--siez'; did you mean '--size'?
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --size
+--- stderr
+loopwright run: --size needs a value, such as --size N=8,M=4
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --size M
+--- stderr
+loopwright run: --size takes NAME=VALUE, such as --size N=8,M=4, not 'M'
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --size M=4,K=three
+--- stderr
+loopwright run: --size K=three: not a whole number of 64 bits
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --size M=4,K=99999999999999999999
+--- stderr
+loopwright run: --size K=99999999999999999999: not a whole number of 64 bits
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright check
+--- stderr
+loopwright check: which file?
+usage: loopwright check FILE [options]; --help explains them
+--- exit 2
+$ loopwright check mv.tc other.tc
+--- stderr
+loopwright check: one file at a time, not 'other.tc' as well
+usage: loopwright check FILE [options]; --help explains them
+--- exit 2
+$ loopwright check mv.tc --strict=yes
+--- stderr
+loopwright check: --strict takes no value
+usage: loopwright check FILE [options]; --help explains them
+--- exit 2
+$ loopwright check mv.tc --lang fortran
+--- stderr
+loopwright check: unknown language 'fortran'; there are tc and lwp
+usage: loopwright check FILE [options]; --help explains them
+--- exit 2
+$ loopwright show mv.tc --stage tee
+--- stderr
+loopwright show: unknown stage 'tee'; there is program
+usage: loopwright show FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --size M=1,K=1 --backend intrep
+--- stderr
+loopwright run: unknown backend 'intrep'; did you mean 'interp'?
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --size M=1,K=1 --seed many
+--- stderr
+loopwright run: --seed many: not a number of 64 bits
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --in A
+--- stderr
+loopwright run: --in takes NAME=VALUE, such as --in A=a.npy, not 'A'
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright einsum ij
+--- stderr
+loopwright einsum: give the subscripts, then one .npy file per operand
+usage: loopwright einsum SUBSCRIPTS FILE... [options]; --help explains them
+--- exit 2
+$ loopwright frobnicate --json
+{"error": "unknown command 'frobnicate'", "diagnostics": [], "ok": false}
+--- exit 2
+$ loopwright run mv.tc --siez=4 --json
+{"command": "run", "error": "unknown option '--siez'; did you mean '--size'?", "diagnostics": [], "ok": false}
+--- exit 2
