@@ -57,6 +57,7 @@ UNIT := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELP := $(sort $(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
 FUZZ := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(sort $(wildcard bench/*.c))
+EXAMPLES := $(sort $(wildcard examples/c/*.c))
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -67,10 +68,11 @@ UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 REPLAY_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/replay/%)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 BENCH_BIN := $(BENCH:bench/%.c=$(BUILD)/bench/%)
+EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
 all: $(LIB_A) $(LIB_SO) $(COMMAND)
 
-tests: all $(UNIT_BIN) $(REPLAY_BIN)
+tests: all $(UNIT_BIN) $(REPLAY_BIN) $(EXAMPLE_BIN)
 benches: all $(BENCH_BIN)
 
 # ---- How it is made --------------------------------------------------------------------------
@@ -91,7 +93,7 @@ $(BUILD)/sources: FORCE
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )
-	$(Q)$(CC) $(FLAGS) $(if $(filter cli/%,$<),$(SEE_API),$(SEE_ALL)) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(FLAGS) $(if $(filter cli/% examples/%,$<),$(SEE_API),$(SEE_ALL)) -MMD -MP -c $< -o $@
 
 $(LIB_A): $(call obj,$(SRC)) $(BUILD)/sources
 	@rm -f $@
@@ -128,8 +130,14 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_A)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(call link_line,bench/$*.c) $(LIBS) -o $@
 
+# Examples are built as a user would build them: against the shared library and the public header.
+$(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
+	@mkdir -p $(@D)
+	$(call made,link)
+	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
+
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(FUZZ) \
-    $(wildcard tests/fuzz/replay.c) $(BENCH)))
+    $(wildcard tests/fuzz/replay.c) $(BENCH) $(EXAMPLES)))
 
 # A make inside make builds in parallel even when the outer one was not asked to.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
