@@ -10,11 +10,12 @@
 
 void asm_init(Asm *a, void *memory, size_t size) {
     *a = (Asm){.at = memory, .start = memory, .features = UINT32_MAX};
-    a->end = a->start + size;
+    a->end = a->start + (size < ASM_LIMIT ? size : ASM_LIMIT);
 }
 
 void asm_fail(Asm *a, AsmError e) {
     if (a->error == ASM_OK) a->error = e;
+    a->end = a->at;
 }
 
 AsmError asm_finish(Asm *a) {
@@ -35,10 +36,13 @@ const char *asm_error_text(AsmError e) {
 
 bool asm_room(Asm *a, size_t need) {
     if (a->error != ASM_OK) return false;
+    if ((size_t)(a->end - a->at) >= need) return true;
     if (asm_size(a) + need > ASM_LIMIT)
         asm_fail(a, ASM_TOO_FAR);
-    else if ((size_t)(a->end - a->at) < need && !(a->grow && a->grow(a, need)))
+    else if (!a->grow || !a->grow(a, need))
         asm_fail(a, ASM_FULL);
+    else if (a->end - a->start > ASM_LIMIT)
+        a->end = a->start + ASM_LIMIT;
     return a->error == ASM_OK;
 }
 

@@ -54,8 +54,8 @@ struct Asm {
      * returns false. A buffer without it has a fixed size. */
     bool (*grow)(Asm *a, size_t need);
     /* Optional. Hears of every instruction emitted: where it starts, what it was. `args` are the
-     * encoder's operands (X86Arg). Listings and line tables are made from it. */
-    void (*listen)(Asm *a, size_t offset, unsigned op, const void *args, unsigned n);
+     * encoder's operands (X86Arg[4]). Listings and line tables are made from it. */
+    void (*listen)(Asm *a, size_t offset, unsigned op, const void *args);
     void *user; // for grow and listen
 };
 
@@ -77,7 +77,7 @@ AsmError asm_finish(Asm *a);
 // The text of an error, for reports.
 const char *asm_error_text(AsmError e);
 
-void asm_fail(Asm *a, AsmError e); // records the first error
+void asm_fail(Asm *a, AsmError e); // records the first error, and leaves no room
 
 /* A new, unbound label. Its address must not change until it is bound. */
 AsmLabel asm_label(Asm *a);

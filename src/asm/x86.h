@@ -17,22 +17,20 @@
 
 #include "asm/asm.h"
 
-typedef enum X86Op {
-#define OP(NAME, ...) X86_##NAME,
-#include "asm/x86.def"
-    X86_OP_COUNT
-} X86Op;
-
-// Other usual names of conditions.
+// Further usual names of conditions.
 #define X86_CONDITION_NAMES(P)                                                                     \
     X86_##P##e = X86_##P##z, X86_##P##ne = X86_##P##nz, X86_##P##ae = X86_##P##nb,                 \
     X86_##P##a = X86_##P##nbe, X86_##P##ge = X86_##P##nl, X86_##P##g = X86_##P##nle,               \
     X86_##P##c = X86_##P##b, X86_##P##nc = X86_##P##nb
-enum {
+
+typedef enum X86Op {
+#define OP(NAME, ...) X86_##NAME,
+#include "asm/x86.def"
+    X86_OP_COUNT,
     X86_CONDITION_NAMES(j),
     X86_CONDITION_NAMES(set),
     X86_CONDITION_NAMES(cmov),
-};
+} X86Op;
 
 // What an instruction needs. Asm.features is a set of these; a form outside it is never chosen.
 typedef enum X86Feature {
@@ -109,24 +107,68 @@ typedef enum X86Round { // of AVX-512 operations on registers
     X86_SAE, // exceptions suppressed only
 } X86Round;
 
+// What an operand asks of the form that takes it. The functions below find out; use no others.
+typedef enum X86Uses {
+    X86_USES_HIGH = 1 << 0, // vector register 16..31
+    X86_USES_MASK = 1 << 1,
+    X86_USES_ZERO = 1 << 2,
+    X86_USES_ROUND = 1 << 3,
+    X86_USES_SAE = 1 << 4,
+    X86_USES_BCAST = 1 << 5,
+    X86_USES_NONSENSE = 1 << 6, // no form takes it
+} X86Uses;
+
+/* Sixteen bytes, made and passed as two words. `head` is filled as a whole: bytes stored one by one
+ * and then read as a word cost the processor more than encoding an instruction. */
 typedef struct X86Arg {
-    uint16_t kind;     // one X86Kind
-    uint8_t reg;       // register, or base of a memory operand
-    uint8_t index;     // memory: index register or X86_NOREG
-    uint8_t scale : 4; // memory: log2 of the index's factor
-    uint8_t round : 4; // X86Round
-    uint8_t mask : 4;  // opmask 1..7, 0 none
-    uint8_t zero : 1;  // lanes without mask become 0 instead of keeping their value
-    uint8_t bcast : 1; // memory: one element for all lanes
-    uint8_t size;      // memory: bytes, where the other operands do not tell; 0 otherwise
+    union {
+        struct {
+            uint16_t kind;     // one X86Kind
+            uint8_t reg;       // register, or base of a memory operand
+            uint8_t index;     // memory: index register or X86_NOREG
+            uint8_t scale : 4; // memory: log2 of the index's factor
+            uint8_t round : 4; // X86Round
+            uint8_t mask : 4;  // opmask 1..7, 0 none; these four lie as in the last byte of EVEX
+            uint8_t bcast : 1; // memory: one element for all lanes
+            uint8_t gap : 2;   //
+            uint8_t zero : 1;  // lanes without mask become 0 instead of keeping their value
+            uint8_t size;      // memory: bytes, where the other operands do not tell; 0 otherwise
+            uint8_t uses;      // X86Uses
+        };
+        uint64_t head;
+    };
     union {
         int64_t value; // immediate, or displacement (32 bits, signed)
         AsmLabel *label;
     };
 } X86Arg;
 
+enum {
+    X86_VECTORS = X86_X | X86_Y | X86_Z,
+    X86_MEMORY = X86_M | X86_MX | X86_MY | X86_MZ,
+};
+
+enum { // places in head
+    X86_REG_BIT = 16,
+    X86_INDEX_BIT = 24,
+    X86_SCALE_BIT = 32,
+    X86_ROUND_BIT = 36,
+    X86_MASK_BIT = 40,
+    X86_BCAST_BIT = 44,
+    X86_ZERO_BIT = 47,
+    X86_SIZE_BIT = 48,
+    X86_USES_BIT = 56,
+};
+
+static inline X86Arg x86_uses(X86Arg x, unsigned uses) {
+    x.head |= (uint64_t)uses << X86_USES_BIT;
+    return x;
+}
+
 static inline X86Arg x86_reg(X86Kind kind, unsigned n) {
-    return (X86Arg){.kind = (uint16_t)kind, .reg = (uint8_t)n, .index = X86_NOREG};
+    unsigned most = kind & X86_VECTORS ? 31 : kind & (X86_K | X86_T) ? 7 : 15;
+    X86Arg x = {.head = (uint64_t)kind | (uint64_t)(n & 31) << X86_REG_BIT};
+    return x86_uses(x, n > most ? X86_USES_NONSENSE : n > 15 ? X86_USES_HIGH : 0);
 }
 static inline X86Arg x86_r8(unsigned n) { return x86_reg(X86_G8, n); }
 static inline X86Arg x86_r16(unsigned n) { return x86_reg(X86_G16, n); }
@@ -143,83 +185,99 @@ static inline X86Arg x86_vec(unsigned bytes, unsigned n) {
     return x86_reg(bytes == 16 ? X86_X : bytes == 32 ? X86_Y : X86_Z, n);
 }
 
-static inline X86Arg x86_imm(int64_t value) {
-    return (X86Arg){.kind = X86_I, .index = X86_NOREG, .value = value};
-}
+static inline X86Arg x86_imm(int64_t value) { return (X86Arg){.head = X86_I, .value = value}; }
 
 // The target of a jump or call.
-static inline X86Arg x86_to(AsmLabel *label) {
-    return (X86Arg){.kind = X86_L, .index = X86_NOREG, .label = label};
-}
+static inline X86Arg x86_to(AsmLabel *label) { return (X86Arg){.head = X86_L, .label = label}; }
 
-// [base + index * 2^scale + disp]; base and index may be X86_NOREG.
-static inline X86Arg x86_mem_index(unsigned base, unsigned index, unsigned scale, int64_t disp) {
-    if (base == X86_NOREG && scale == 0) base = index, index = X86_NOREG; // shorter
-    return (X86Arg){.kind = X86_M,
-                    .reg = (uint8_t)base,
-                    .index = (uint8_t)index,
-                    .scale = scale & 15,
-                    .value = disp};
-}
-
-// [base + disp]
+// [base + disp]; base may be X86_NOREG or X86_RIP.
 static inline X86Arg x86_mem(unsigned base, int64_t disp) {
-    return x86_mem_index(base, X86_NOREG, 0, disp);
+    X86Arg m = {.head = X86_M | (uint64_t)(base & 255) << X86_REG_BIT |
+                        (uint64_t)X86_NOREG << X86_INDEX_BIT,
+                .value = disp};
+    bool sound = (base < 16 || base == X86_NOREG || base == X86_RIP) && disp == (int32_t)disp;
+    return x86_uses(m, sound ? 0 : X86_USES_NONSENSE);
+}
+
+// [base + index * 2^scale + disp]; base and index may be X86_NOREG, the index not X86_RSP.
+static inline X86Arg x86_mem_index(unsigned base, unsigned index, unsigned scale, int64_t disp) {
+    if (index == X86_NOREG) return x86_mem(base, disp);
+    if (base == X86_NOREG && scale == 0) return x86_mem(index, disp); // shorter
+    X86Arg m = x86_mem(base, disp);
+    m.head ^= (uint64_t)((index & 255) ^ X86_NOREG) << X86_INDEX_BIT | (uint64_t)(scale & 15)
+                                                                           << X86_SCALE_BIT;
+    bool sound = index < 16 && index != X86_RSP && base != X86_RIP && scale < 4;
+    return x86_uses(m, sound ? 0 : X86_USES_NONSENSE);
 }
 
 // [base + vector * 2^scale + disp], for gather and scatter.
 static inline X86Arg x86_mem_vector(unsigned base, X86Arg vector, unsigned scale, int64_t disp) {
-    X86Arg m = x86_mem_index(base, X86_NOREG, scale, disp);
+    X86Arg m = x86_mem(base, disp);
     m.kind = (uint16_t)(vector.kind << 5); // X to MX, and so on
     m.index = vector.reg;
-    return m;
+    m.scale = scale & 15;
+    bool sound = vector.kind & X86_VECTORS && base != X86_RIP && scale < 4;
+    return x86_uses(m, sound ? vector.uses : X86_USES_NONSENSE);
 }
 
 // The memory at a label: constants.
 static inline X86Arg x86_mem_label(AsmLabel *label) {
-    return (X86Arg){.kind = X86_M, .reg = X86_AT, .index = X86_NOREG, .label = label};
+    return (X86Arg){.head = X86_M | (uint64_t)X86_AT << X86_REG_BIT |
+                            (uint64_t)X86_NOREG << X86_INDEX_BIT,
+                    .label = label};
 }
 
 // Memory of so many bytes, for `inc [rax]` and the like. With x86_bcast: bytes after broadcasting.
 static inline X86Arg x86_sized(X86Arg m, unsigned bytes) {
-    m.size = (uint8_t)bytes;
+    m.head |= (uint64_t)(bytes & 255) << X86_SIZE_BIT;
     return m;
 }
 
 // One element of memory for all lanes: {1toN}.
 static inline X86Arg x86_bcast(X86Arg m) {
-    m.bcast = 1;
-    return m;
+    m.head |= UINT64_C(1) << X86_BCAST_BIT;
+    return x86_uses(m, m.kind & X86_MEMORY ? X86_USES_BCAST : X86_USES_NONSENSE);
 }
 
-// First operand: {k} or {k}{z}.
+// First operand: {k} or {k}{z}. k = 0 is no mask.
 static inline X86Arg x86_masked(X86Arg first, unsigned k, bool zero) {
-    first.mask = k & 15;
-    first.zero = zero;
-    return first;
+    first.head |= (uint64_t)(k & 7) << X86_MASK_BIT | (uint64_t)zero << X86_ZERO_BIT;
+    bool sound = k < 8 && (!zero || (k && first.kind & X86_VECTORS));
+    return x86_uses(first, !sound ? X86_USES_NONSENSE
+                                  : (k ? X86_USES_MASK : 0u) | (zero ? X86_USES_ZERO : 0u));
 }
 
 // First operand: {rn-sae} and so on.
 static inline X86Arg x86_rounded(X86Arg first, X86Round round) {
-    first.round = round & 15;
-    return first;
+    first.head |= (uint64_t)(round & 7) << X86_ROUND_BIT;
+    return x86_uses(first, round == X86_CURRENT ? 0
+                           : round < X86_SAE    ? X86_USES_ROUND
+                           : round == X86_SAE   ? X86_USES_SAE
+                                                : X86_USES_NONSENSE);
 }
 
 // ---- Instructions -----------------------------------------------------------------------------
 
-// Emits `op` with n (at most 4) operands, or sets a->error.
-void x86_emit(Asm *a, X86Op op, const X86Arg *args, unsigned n);
+// Emits `op`, or sets a->error. Missing operands are X86_NO_ARG.
+void x86_emit(Asm *a, X86Op op, const X86Arg args[4]);
 
-static inline void x86_0(Asm *a, X86Op op) { x86_emit(a, op, NULL, 0); }
-static inline void x86_1(Asm *a, X86Op op, X86Arg x) { x86_emit(a, op, &x, 1); }
+#define X86_NO_ARG                                                                                 \
+    (X86Arg) { .head = X86_NONE }
+
+static inline void x86_0(Asm *a, X86Op op) {
+    x86_emit(a, op, (X86Arg[4]){X86_NO_ARG, X86_NO_ARG, X86_NO_ARG, X86_NO_ARG});
+}
+static inline void x86_1(Asm *a, X86Op op, X86Arg x) {
+    x86_emit(a, op, (X86Arg[4]){x, X86_NO_ARG, X86_NO_ARG, X86_NO_ARG});
+}
 static inline void x86_2(Asm *a, X86Op op, X86Arg x, X86Arg y) {
-    x86_emit(a, op, (X86Arg[]){x, y}, 2);
+    x86_emit(a, op, (X86Arg[4]){x, y, X86_NO_ARG, X86_NO_ARG});
 }
 static inline void x86_3(Asm *a, X86Op op, X86Arg x, X86Arg y, X86Arg z) {
-    x86_emit(a, op, (X86Arg[]){x, y, z}, 3);
+    x86_emit(a, op, (X86Arg[4]){x, y, z, X86_NO_ARG});
 }
 static inline void x86_4(Asm *a, X86Op op, X86Arg x, X86Arg y, X86Arg z, X86Arg w) {
-    x86_emit(a, op, (X86Arg[]){x, y, z, w}, 4);
+    x86_emit(a, op, (X86Arg[4]){x, y, z, w});
 }
 
 // The constant in a 64-bit register, by the shortest mov. Flags are kept.
@@ -233,8 +291,7 @@ void x86_align(Asm *a, size_t alignment);
 /* The instruction as Intel text, as Zydis prints it and GNU as reads it, in text[0..size), always
  * terminated. `features` as in the Asm that it is for. Returns the full length, or 0 when no form
  * takes the operands. */
-size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args,
-                 unsigned n);
+size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg args[4]);
 
 const char *x86_name(X86Op op); // the mnemonic
 

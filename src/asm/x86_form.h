@@ -5,8 +5,8 @@
  * A form is one way to encode one instruction at one vector length. Everything that selects a form
  * is a set, so that a form fits when nothing is left over:
  *
- *     kinds of the four operands   & ~accept    16 bits each, X86Kind
- *     decorations in use           & ~allow     X86_USES_*
+ *     kinds of the four operands   & reject     16 bits each, X86Kind
+ *     decorations in use           & ~allow     X86Uses
  *     need                         & ~features
  *
  * and then the few things that depend on values (immediates, fixed registers, memory size). EVEX
@@ -14,16 +14,6 @@
  * broadcast; the manuals' "tuple types" say the same thing, so the table has no column for them. */
 
 #include "asm/x86.h"
-
-enum {                      // decorations
-    X86_USES_HIGH = 1 << 0, // vector register 16..31
-    X86_USES_MASK = 1 << 1,
-    X86_USES_ZERO = 1 << 2,
-    X86_USES_BCAST = 1 << 3,
-    X86_USES_ROUND = 1 << 4,
-    X86_USES_SAE = 1 << 5,
-    X86_USES_NONSENSE = 1 << 6, // no form allows it
-};
 
 enum { X86_LEGACY, X86_VEX, X86_EVEX }; // X86Form.space
 
@@ -60,42 +50,47 @@ enum {                        // X86Form.flags
     X86_F_ROUND = 1 << 13,    // rounding control, for scalars and whole registers
     X86_F_SAE = 1 << 14,      //
     X86_F_VEX_TEXT = 1 << 15, // as would choose EVEX; the text needs {vex}
-    X86_F_FIXED = 1 << 16,    // digit is the whole ModRM byte
+    X86_F_NO_MODRM = 1 << 16, // no ModRM byte
     X86_F_SIB = 1 << 17,      // memory with a SIB byte always: tiles
 };
 
-enum { X86_SLOT_NONE = 7 };
+/* An operand that a form does not have reads as operand 3, which is then absent and register 0: no
+ * form has both four operands and a part of the encoding without operand. */
+enum { X86_SLOT_ABSENT = 3 };
 
 typedef struct X86Form {
-    uint64_t accept;
+    uint64_t reject; // kinds that the four operands may not have
     uint32_t need;
     uint32_t flags;
-    uint8_t allow;
-    uint8_t opcode;
+    uint32_t prefix;       // see below
+    uint8_t allow;         // X86Uses
+    uint8_t opcode;        //
     uint8_t space;         // X86_LEGACY, X86_VEX, X86_EVEX
-    uint8_t prefix;        // 0 none, 1 0x66, 2 0xf3, 3 0xf2
-    uint8_t map;           // 0 one byte, 1 0f, 2 0f38, 3 0f3a, 5 and 6 EVEX
-    uint8_t wide;          // W
-    uint8_t length;        // L: 0 128 bits or none, 1 256, 2 512
     uint8_t reg, rm, v, i; // which operand goes to ModRM.reg, ModRM.rm, vvvv, immediate
-    uint8_t digit;         // ModRM.reg when no operand goes there
+    uint8_t digit;         // ModRM.reg when no operand goes there, or 0
     uint8_t imm;           // X86Imm
     uint8_t size;          // bytes of the memory operand
+    uint8_t unit[2];       // log2 of what 8-bit displacements count in, plain and under broadcast
 } X86Form;
+
+/* X86Form.prefix: for register 0 everywhere, bytes from the lowest up. VEX and EVEX hold the high
+ * bits of register numbers inverted and at the same places, so XOR puts registers in. The short
+ * form of VEX is made from the long one. Legacy: mandatory prefix, W of REX, whether 0f follows. */
+#define X86_LEGACY_PREFIX(pp, map, w, l)                                                           \
+    (((pp) == 1 ? 0x66u : (pp) == 2 ? 0xf3u : (pp) == 3 ? 0xf2u : 0u) | (w) << 11 | (map) << 16)
+#define X86_VEX_PREFIX(pp, map, w, l)                                                              \
+    (0xc4u | (0xe0u | (map)) << 8 | ((w) << 7 | 0x78u | (l) << 2 | (pp)) << 16)
+#define X86_EVEX_PREFIX(pp, map, w, l)                                                             \
+    (0x62u | (0xf0u | (map)) << 8 | ((w) << 7 | 0x7cu | (pp)) << 16 | ((l) << 5 | 0x08u) << 24)
 
 extern const X86Form x86_forms[];
 extern const uint16_t
     x86_first[X86_OP_COUNT + 1]; // forms of op: x86_first[op] .. x86_first[op + 1]
 
 /* The form x86_emit would take, or NULL. `a` gives features and, for jumps, the place. */
-const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg *args, unsigned n);
+const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg args[4]);
 
-// Bytes of one element of a broadcast, 0 without.
-static inline unsigned x86_element(const X86Form *f) {
-    return f->flags & X86_F_BCAST16   ? 2
-           : f->flags & X86_F_BCAST32 ? 4
-           : f->flags & X86_F_BCAST64 ? 8
-                                      : 0;
-}
+// Bytes of one element of a broadcast.
+static inline unsigned x86_element(const X86Form *f) { return 1u << f->unit[1]; }
 
 #endif

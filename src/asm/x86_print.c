@@ -152,9 +152,11 @@ static void out_mnemonic(Out *o, const X86Form *f, X86Op op) {
 }
 
 // Rounding stands after the last operand that is not an immediate.
-static void out_operands(Out *o, const X86Form *f, const X86Arg *args, unsigned n) {
+static void out_operands(Out *o, const X86Form *f, const X86Arg *args) {
     static const char *const round[] = {"",          " {rn-sae}", " {rd-sae}",
                                         " {ru-sae}", " {rz-sae}", " {sae}"};
+    unsigned n = 0;
+    while (n < 4 && args[n].kind != X86_NONE) n++;
     for (unsigned i = 0; i < n; i++) {
         out(o, i ? ", " : " ");
         out_operand(o, f, &args[i]);
@@ -163,14 +165,13 @@ static void out_operands(Out *o, const X86Form *f, const X86Arg *args, unsigned 
     }
 }
 
-size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg *args,
-                 unsigned n) {
+size_t x86_print(char *text, size_t size, uint32_t features, X86Op op, const X86Arg args[4]) {
     Asm anywhere = {.features = features};
     Out o = {.at = text, .end = size ? text + size - 1 : text};
-    const X86Form *f = x86_find(&anywhere, op, args, n);
+    const X86Form *f = x86_find(&anywhere, op, args);
     if (f) {
         out_mnemonic(&o, f, op);
-        out_operands(&o, f, args, n);
+        out_operands(&o, f, args);
     }
     if (size) *o.at = 0;
     return o.length;

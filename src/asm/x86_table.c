@@ -76,37 +76,36 @@
 #define T_REL8(l)  (X86_L | WHAT(REL8))
 #define T_REL32(l) (X86_L | WHAT(REL32))
 
-// Where operands go: ModRM.reg, ModRM.rm, vvvv, immediate.
-#define E_NONE 7, 7, 7, 7
-#define E_RM   0, 1, 7, 7
-#define E_MR   1, 0, 7, 7
-#define E_RMI  0, 1, 7, 2
-#define E_MRI  1, 0, 7, 2
-#define E_RVM  0, 2, 1, 7
-#define E_MVR  2, 0, 1, 7
-#define E_RMV  0, 1, 2, 7
+// Where operands go: ModRM.reg, ModRM.rm, vvvv, immediate; 3 is X86_SLOT_ABSENT.
+#define E_NONE 3, 3, 3, 3
+#define E_RM   0, 1, 3, 3
+#define E_MR   1, 0, 3, 3
+#define E_RMI  0, 1, 3, 2
+#define E_MRI  1, 0, 3, 2
+#define E_RVM  0, 2, 1, 3
+#define E_MVR  2, 0, 1, 3
+#define E_RMV  0, 1, 2, 3
 #define E_RVMI 0, 2, 1, 3
-#define E_VM   7, 1, 0, 7
-#define E_VMI  7, 1, 0, 2
-#define E_M    7, 0, 7, 7
-#define E_MI   7, 0, 7, 1
-#define E_RXX  0, 7, 7, 7
-#define E_I    7, 7, 7, 0
-#define E_XI   7, 7, 7, 1 // first operand implied
-#define E_O    7, 0, 7, 7 // register in the opcode
-#define E_OI   7, 0, 7, 1
+#define E_VM   3, 1, 0, 3
+#define E_VMI  3, 1, 0, 2
+#define E_M    3, 0, 3, 3
+#define E_MI   3, 0, 3, 1
+#define E_I    3, 3, 3, 0
+#define E_XI   3, 3, 3, 1 // first operand implied
+#define E_O    3, 0, 3, 3 // register in the opcode
+#define E_OI   3, 0, 3, 1
 
-#define P_NP 0
-#define P_66 1
-#define P_F3 2
-#define P_F2 3
+#define P_NP 0u
+#define P_66 1u
+#define P_F3 2u
+#define P_F2 3u
 
-#define MAP_1    0
-#define MAP_0F   1
-#define MAP_0F38 2
-#define MAP_0F3A 3
-#define MAP_M5   5
-#define MAP_M6   6
+#define MAP_1    0u
+#define MAP_0F   1u
+#define MAP_0F38 2u
+#define MAP_0F3A 3u
+#define MAP_M5   5u
+#define MAP_M6   6u
 
 // Features by vector length.
 #define VL(l)        ((l) < 2 ? X86_HAS_AVX512VL : 0)
@@ -156,7 +155,6 @@
 #define ER        X86_F_ROUND
 #define SAE       X86_F_SAE
 #define VEX_TEXT  X86_F_VEX_TEXT
-#define FIXED     X86_F_FIXED
 #define SIB       X86_F_SIB
 
 /* What a form allows: only EVEX has decorations; rounding takes the place of the length field, so
@@ -174,16 +172,31 @@
 #define KINDS(t)           ((uint64_t)(t)&0xffff)
 #define ACCEPT(a, b, c, d) (KINDS(a) | KINDS(b) << 16 | KINDS(c) << 32 | KINDS(d) << 48)
 
+/* No ModRM byte: the register is in the opcode, or nothing goes into the byte. */
+#define MODRM(fl, dig, ...) MODRM_OF(fl, dig, __VA_ARGS__)
+#define MODRM_OF(fl, dig, reg, rm, v, i)                                                           \
+    ((fl)&PLUS_REG || ((rm) == X86_SLOT_ABSENT && (dig) == 0) ? X86_F_NO_MODRM : 0)
+
+/* The unit of 8-bit displacements: a byte; under EVEX the memory operand, or its element. */
+#define LOG2(n)                                                                                    \
+    ((n) >= 64 ? 6 : (n) >= 32 ? 5 : (n) >= 16 ? 4 : (n) >= 8 ? 3 : (n) >= 4 ? 2 : (n) >= 2 ? 1 : 0)
+#define ELEMENT_UNIT(fl)   ((fl)&B64 ? 3 : (fl)&B32 ? 2 : (fl)&B16 ? 1 : 0)
+#define UNIT(sp, size, fl) (X86_##sp != X86_EVEX ? 0 : (fl)&ELEMENT ? ELEMENT_UNIT(fl) : LOG2(size))
+
 #define FORM(sp, l, lig, nd, lay, a, b, c, d, pp, mp, w, opc, dig, fl)                             \
+    FORM_OF(sp, l, lig, nd, lay, ACCEPT(T_##a(l), T_##b(l), T_##c(l), T_##d(l)),                   \
+            T_##a(l) | T_##b(l) | T_##c(l) | T_##d(l), pp, mp, w, opc, dig, fl)
+#define FORM_OF(sp, l, lig, nd, lay, accepts, all, pp, mp, w, opc, dig, fl)                        \
     {                                                                                              \
-        ACCEPT(T_##a(l), T_##b(l), T_##c(l), T_##d(l)), N_##nd(l), fl, ALLOW_##sp(l, lig, fl),     \
-            0x##opc, X86_##sp, P_##pp, MAP_##mp, w, l, E_##lay, dig,                               \
-            (T_##a(l) | T_##b(l) | T_##c(l) | T_##d(l)) >> 24,                                     \
-            (T_##a(l) | T_##b(l) | T_##c(l) | T_##d(l)) >> 16 & 0xff                               \
+        ~(accepts), N_##nd(l), (fl) | MODRM(fl, dig, E_##lay),                                     \
+            X86_##sp##_PREFIX(P_##pp, MAP_##mp, w, (unsigned)l), ALLOW_##sp(l, lig, fl), 0x##opc,  \
+            X86_##sp, E_##lay, dig, (all) >> 24, (all) >> 16 & 0xff, {                             \
+            UNIT(sp, (all) >> 16 & 0xff, fl), ELEMENT_UNIT(fl)                                     \
+        }                                                                                          \
     }
 
-#define W0 0
-#define W1 1
+#define W0 0u
+#define W1 1u
 
 /* The kinds of row. D rows have a digit in ModRM.reg. */
 #define LEG(nd, lay, a, b, c, pp, mp, w, opc, fl)                                                  \
@@ -196,9 +209,9 @@
 #define EACH_L2(sp, ...)  FORM(sp, 2, 0, __VA_ARGS__)
 #define EACH_LIG(sp, ...) FORM(sp, 0, 1, __VA_ARGS__)
 #define EACH_L01(sp, ...) EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__)
-#define EACH_L12(sp, ...) EACH_L1(sp, __VA_ARGS__), EACH_L2(sp, __VA_ARGS__)
-#define EACH_L012(sp, ...)                                                                         \
-    EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__), EACH_L2(sp, __VA_ARGS__)
+// Whole registers first: they are the most used, and no operands fit two lengths.
+#define EACH_L12(sp, ...)  EACH_L2(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__)
+#define EACH_L012(sp, ...) EACH_L12(sp, __VA_ARGS__), EACH_L0(sp, __VA_ARGS__)
 
 #define VEX(nd, ls, lay, a, b, c, d, pp, mp, w, opc, fl)                                           \
     EACH_##ls(VEX, nd, lay, a, b, c, d, pp, mp, w, opc, 0, fl)
