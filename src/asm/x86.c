@@ -100,9 +100,7 @@ HOT const X86Form *find(const Asm *a, X86Op op, const X86Arg *args) {
     return NULL;
 }
 
-const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg args[4]) {
-    return find(a, op, args);
-}
+const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg args[4]) { return find(a, op, args); }
 
 // ---- Bytes ------------------------------------------------------------------------------------
 

@@ -83,20 +83,15 @@ typedef enum X86Kind {
 } X86Kind;
 
 // General registers by number.
+// clang-format off
 enum {
-    X86_RAX,
-    X86_RCX,
-    X86_RDX,
-    X86_RBX,
-    X86_RSP,
-    X86_RBP,
-    X86_RSI,
-    X86_RDI, // clang-format off
-    X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,          // clang-format on
+    X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI,
+    X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,
     X86_NOREG = 0x40, // no base, no index
     X86_RIP = 0x41,   // base: the end of this instruction
     X86_AT = 0x42,    // base: a label
 };
+// clang-format on
 
 typedef enum X86Round { // of AVX-512 operations on registers
     X86_CURRENT,        // MXCSR decides

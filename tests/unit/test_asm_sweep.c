@@ -377,7 +377,7 @@ TEST(every_form_agrees_with_gas_and_zydis) {
                .chosen = calloc(forms, sizeof(unsigned))};
     asm_init(&s.a, s.code, BATCH * 16);
     decoder_init(&s.decoder);
-    unsigned long least = 10ul * forms,
+    unsigned long least = 40ul * forms,
                   count = number("LW_ASM_COUNT", (unsigned long)check_rounds(250000));
     sweep(&s, count > least ? count : least);
     printf("  %lu instructions of %u forms compared\n", s.compared, forms);
