@@ -93,6 +93,20 @@ static void check_require(Binder *b, const Require *r) {
     }
 }
 
+// Preconditions speak for programs that have something to read. With an empty input there may be no
+// instance at all; then only what the statements really do is checked.
+static bool has_empty_input(const Binder *b) {
+    for (int t = 0; t < b->from->ninputs; t++) {
+        const Tensor *tensor = &b->from->tensors.at[t];
+        for (int d = 0; d < tensor->rank; d++) {
+            int64_t size;
+            if (affine_eval(tensor->size[d], NULL, b->values, NULL, NULL, &size) && size == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 // --- Sizes and ranges
 // -------------------------------------------------------------------------------------
 
@@ -197,7 +211,7 @@ Program *program_bind(Arena *arena, const Program *p, const int64_t *values, Dia
     for (int i = 0; i < p->params.n; i++) params[i] = affine_const(q->exprs, values[i]);
     b.subst = (Subst){.params = params, .import = true};
     for (int i = 0; i < p->params.n; i++) check_param(&b, &p->params.at[i], values[i]);
-    bool sane = b.ok;
+    bool sane = b.ok && !has_empty_input(&b);
     for (int i = 0; i < p->requires.n && sane; i++) check_require(&b, &p->requires.at[i]);
     for (int i = 0; i < p->tensors.n && b.ok; i++) bind_tensor(&b, &p->tensors.at[i]);
     for (int i = 0; i < p->stmts.n && b.ok; i++) bind_stmt(&b, &p->stmts.at[i]);

@@ -99,7 +99,8 @@ typedef struct Stmt {
     Range range;
 } Stmt;
 
-// A condition on parameters that must hold when they are bound: what >= 0.
+// A condition on parameters that must hold when they are bound, unless some input has no elements:
+// what >= 0.
 typedef struct Require {
     const Affine *what;
     const char *why; // "subscript 'h + kh' of 'I' stays below H": shown when it fails

@@ -10,6 +10,7 @@
 #include "check.h"
 
 #include "base/checked.h"
+#include "lang/lang.h"
 #include "program/infer.h"
 
 #include <ctype.h>
@@ -884,4 +885,58 @@ TEST(infer_agrees_with_enumeration) {
            " with an empty where\n",
            tally.agreed, tally.failed, tally.unsolved, tally.vacuous);
     CHECK(tally.agreed > rounds / 10);
+}
+
+// --- With the rest of the front-end ------------------------------------------------------------
+
+// The sizes of the first output at given parameter values, "[4, 3 @ 1]", or the first error.
+static const char *bound(Arena *arena, const char *text, const int64_t *values) {
+    Names names = {.arena = arena};
+    Source source = {"test.tc", text, (uint32_t)strlen(text)};
+    DiagList diags = {.arena = arena, .source = &source};
+    Module *m = tc_parse(arena, &names, &source, &diags);
+    Program *p = m->programs.n ? program_bind(arena, m->programs.at[0], values, &diags) : NULL;
+    if (!p) return diags.items.at[0]->text;
+    const Tensor *t = &p->tensors.at[p->ninputs];
+    Text out = {.arena = arena};
+    text_add(&out, "[");
+    for (int d = 0; d < t->rank; d++) {
+        text_printf(&out, "%s%" PRId64, d ? ", " : "", tensor_size(t, d));
+        if (tensor_origin(t, d)) text_printf(&out, " @ %" PRId64, tensor_origin(t, d));
+    }
+    text_add(&out, "]");
+    return text_str(&out);
+}
+
+typedef struct BoundRow {
+    const char *program;
+    int64_t values[4];
+    const char *want;
+} BoundRow;
+
+#define CONV "def f(float(H) I, float(K) W) -> (O) { O(h) +=! I(h+k) * W(k) }"
+#define GRAD "def f(float(H) G, float(K) W) -> (O) { O(h) +=! G(h-k) * W(k) }"
+#define SUM3 "def f(float(A) a, float(C) c, float(D) d) -> (O) { O(i,j) = a(i) * c(i+j) * d(j) }"
+
+TEST(infer_then_bind) {
+    static const BoundRow rows[] = {
+        {CONV, {5, 3}, "[3]"},
+        {CONV, {3, 3}, "[1]"},
+        {CONV, {2, 3}, "H - K >= 0 must hold with H = 2, K = 3, but it is -1"},
+        {CONV, {0, 0}, "[1]"},
+        {CONV, {0, 1}, "[0]"},
+        {CONV, {4, 0}, "[5]"},
+        {CONV, {0, 3}, "dimension 1 of 'O' has size H - K + 1 = -2 with H = 0, K = 3"},
+        {GRAD, {5, 3}, "[3 @ 2]"},
+        {GRAD, {5, 0}, "[6 @ -1]"},
+        {SUM3, {2, 4, 3}, "[2, 3]"},
+        {SUM3, {2, 3, 3}, "C - A - D + 1 >= 0 must hold with A = 2, C = 3, D = 3, but it is -1"},
+        {SUM3, {0, 1, 3}, "[0, 3]"},
+    };
+    for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++) {
+        Arena arena;
+        arena_init(&arena, &allocator_libc);
+        CHECK_STR_EQ(bound(&arena, rows[i].program, rows[i].values), rows[i].want);
+        arena_free(&arena);
+    }
 }
