@@ -105,3 +105,14 @@ bool text_parse_float(const char *s, size_t len, bool single, double *out) {
 }
 
 const char *text_str(const Text *t) { return t->s ? t->s : ""; }
+
+void text_escape(Text *t, const char *s, char quote) {
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '\\' || *s == quote) text_char(t, '\\');
+        if (c < 32 || c == 127)
+            text_printf(t, "\\x%02x", c);
+        else
+            text_char(t, *s);
+    }
+}

@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-// --- Order
-// ------------------------------------------------------------------------------------------------
+// --- Order -------------------------------------------------------------------------------------
 
 #define COMPARE(a, b)                                                                              \
     if ((a) != (b)) return (a) < (b) ? -1 : 1
@@ -53,8 +52,7 @@ int affine_compare(const Affine *a, const Affine *b) {
     return 0;
 }
 
-// --- Interning
-// --------------------------------------------------------------------------------------------
+// --- Interning ---------------------------------------------------------------------------------
 
 // A sum being built.
 typedef struct Sum {
@@ -155,8 +153,7 @@ static const Atom *intern_atom(Exprs *x, Atom key) {
     return *slot;
 }
 
-// --- Sums
-// -------------------------------------------------------------------------------------------------
+// --- Sums --------------------------------------------------------------------------------------
 
 static void sum_term(Sum *s, const Atom *atom, int64_t coef) {
     int at = s->n;
@@ -194,8 +191,7 @@ static void sum_init(Sum *s, int64_t constant) {
     s->overflow = s->too_large = false;
 }
 
-// --- Constructors
-// -----------------------------------------------------------------------------------------
+// --- Constructors ------------------------------------------------------------------------------
 
 const Affine *affine_const(Exprs *x, int64_t c) {
     Sum s;
@@ -399,8 +395,7 @@ const Affine *affine_max(Exprs *x, const Affine *a, const Affine *b) {
     return binary(x, ATOM_MAX, a, b);
 }
 
-// --- Questions
-// --------------------------------------------------------------------------------------------
+// --- Questions ---------------------------------------------------------------------------------
 
 int64_t affine_coef(const Affine *a, int index) {
     for (int i = 0; i < a->n; i++)
@@ -430,8 +425,7 @@ int affine_as_iter(const Affine *a) {
     return bare && a->term[0].atom->kind == ATOM_ITER ? a->term[0].atom->index : -1;
 }
 
-// --- Substitution
-// -----------------------------------------------------------------------------------------
+// --- Substitution ------------------------------------------------------------------------------
 
 static const Affine *rebuild(Exprs *x, AtomKind kind, const Affine *a, const Affine *b) {
     switch (kind) {
@@ -486,8 +480,7 @@ const Affine *affine_substitute(Exprs *x, const Affine *a, const Affine *const *
     return affine_subst(x, a, &(Subst){.iters = iters, .params = params});
 }
 
-// --- Evaluation
-// -------------------------------------------------------------------------------------------
+// --- Evaluation --------------------------------------------------------------------------------
 
 static bool eval_atom(const Atom *t, const int64_t *iters, const int64_t *params, AffineRead *read,
                       void *user, int64_t *out) {
@@ -523,8 +516,7 @@ bool affine_eval(const Affine *a, const int64_t *iters, const int64_t *params, A
     return true;
 }
 
-// --- Bounds
-// -----------------------------------------------------------------------------------------------
+// --- Bounds ------------------------------------------------------------------------------------
 
 typedef struct Interval {
     int64_t min, max;

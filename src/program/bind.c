@@ -25,8 +25,7 @@ static void fail_overflow(Binder *b, Range range) {
     b->ok = false;
 }
 
-// --- Text for diagnostics
-// ---------------------------------------------------------------------------------
+// --- Text for diagnostics ----------------------------------------------------------------------
 
 static PrintNames param_names(const Binder *b) {
     Name *names = arena_new_n(b->diags->arena, Name, b->from->params.n);
@@ -65,8 +64,7 @@ static const char *show_values(const Binder *b, const Affine *a, const Affine *a
     return text_str(&t);
 }
 
-// --- Parameters and preconditions
-// -------------------------------------------------------------------------
+// --- Parameters and preconditions --------------------------------------------------------------
 
 static void check_param(Binder *b, const Param *param, int64_t value) {
     if (param->kind == PARAM_SIZE && value < 0) {
@@ -107,8 +105,7 @@ static bool has_empty_input(const Binder *b) {
     return false;
 }
 
-// --- Sizes and ranges
-// -------------------------------------------------------------------------------------
+// --- Sizes and ranges --------------------------------------------------------------------------
 
 // The affine in the new pool; what is no constant there is a mistake of the front-end.
 static const Affine *bind_affine(Binder *b, const Affine *a, Range range) {
@@ -183,8 +180,7 @@ static void bind_stmt(Binder *b, const Stmt *from) {
     p->exprs->overflow = p->exprs->too_large = false;
 }
 
-// --- All of it
-// --------------------------------------------------------------------------------------------
+// --- All of it ---------------------------------------------------------------------------------
 
 static Program *bound_shell(Arena *arena, const Program *p) {
     Program *q = arena_new(arena, Program);

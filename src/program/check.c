@@ -47,8 +47,7 @@ typedef struct Checker {
     bool ok;
 } Checker;
 
-// --- Boxes
-// ------------------------------------------------------------------------------------------------
+// --- Boxes -------------------------------------------------------------------------------------
 
 static bool box_empty(const Box *b) {
     for (int i = 0; i < b->n; i++)
@@ -90,8 +89,7 @@ static Box box_sample(const Box *b) {
     }
 }
 
-// --- Facts
-// ------------------------------------------------------------------------------------------------
+// --- Facts -------------------------------------------------------------------------------------
 
 // The expression as an affine when it is integer arithmetic on indices that cannot wrap in the box.
 static const Affine *as_affine(const Checker *c, const Expr *e) {
@@ -224,8 +222,7 @@ static bool proven(const Checker *c, const Affine *a, const Facts *f, const Box 
     return yes;
 }
 
-// --- Instances
-// --------------------------------------------------------------------------------------------
+// --- Instances ---------------------------------------------------------------------------------
 
 typedef enum Exists { NO, MAYBE, YES } Exists;
 
@@ -263,8 +260,7 @@ static const char *show_affine(const Checker *c, const Affine *a) {
     return text_str(&t);
 }
 
-// --- Subscripts stay inside
-// -------------------------------------------------------------------------------
+// --- Subscripts stay inside --------------------------------------------------------------------
 
 static void report_outside(Checker *c, const Access *a, int d, const int64_t *at) {
     const Tensor *t = &c->p->tensors.at[a->tensor];
@@ -402,8 +398,7 @@ static void check_write(Checker *c) {
     st->nconstraints = constraints;
 }
 
-// --- Meeting in one element
-// -------------------------------------------------------------------------------
+// --- Meeting in one element --------------------------------------------------------------------
 
 // From elements (by their row-major number) to the first instance that writes them.
 typedef struct Writers {
@@ -496,8 +491,7 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
     return false;
 }
 
-// --- '=' writes each element once
-// -------------------------------------------------------------------------
+// --- '=' writes each element once --------------------------------------------------------------
 
 // In Σ c·i over unknown iterators, |c_1| < |c_2| < ... such that each step is larger than all that
 // the smaller ones can reach: the sum determines them all.
@@ -574,8 +568,7 @@ static void check_once(Checker *c) {
     c->ok &= all && !twice;
 }
 
-// --- In-place statements
-// ----------------------------------------------------------------------------------
+// --- In-place statements -----------------------------------------------------------------------
 
 static int64_t gcd(int64_t a, int64_t b) {
     while (b) {
@@ -662,8 +655,7 @@ static void in_place_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
     for (int d = 0; d < leaf->access->rank; d++) in_place_affine(c, leaf->access->sub[d], guards);
 }
 
-// --- All of it
-// --------------------------------------------------------------------------------------------
+// --- All of it ---------------------------------------------------------------------------------
 
 static void check_stmt(Checker *c) {
     Stmt *st = c->st;

@@ -17,8 +17,7 @@ const OpInfo op_info[OP_COUNT] = {
 
 void exprs_init(Exprs *x, Arena *arena) { *x = (Exprs){.arena = arena}; }
 
-// --- Accesses
-// ---------------------------------------------------------------------------------------------
+// --- Accesses ----------------------------------------------------------------------------------
 
 typedef struct AccessKey {
     int tensor, rank;
@@ -57,8 +56,7 @@ const Access *access_make(Exprs *x, int tensor, int rank, const Affine *const *s
     return *slot;
 }
 
-// --- Nodes
-// ------------------------------------------------------------------------------------------------
+// --- Nodes -------------------------------------------------------------------------------------
 
 typedef struct ExprKey {
     Expr node; // without operands
@@ -204,8 +202,7 @@ const Expr *expr_cast(Exprs *x, Type to, const Expr *a) {
     return a->type == to ? a : expr_op(x, OP_CAST, to, 1, &a);
 }
 
-// --- Substitution
-// -----------------------------------------------------------------------------------------
+// --- Substitution ------------------------------------------------------------------------------
 
 const Access *access_subst(Exprs *x, const Access *a, const Subst *s) {
     const Affine *buf[16], **sub = buf;
@@ -251,8 +248,7 @@ const Expr *expr_substitute(Exprs *x, const Expr *e, const Affine *const *iters,
     return expr_subst(x, e, &(Subst){.iters = iters, .params = params, .map = map, .user = user});
 }
 
-// --- Visiting
-// ---------------------------------------------------------------------------------------------
+// --- Visiting ----------------------------------------------------------------------------------
 
 static void visit_affine(const Affine *a, bool guarded, AccessVisit *fn, void *user);
 

@@ -108,6 +108,7 @@ void affine_visit_accesses(const Affine *a, AccessVisit *fn, void *user);
 
 // A name, in backquotes unless it reads as one word that means nothing else in program text.
 void name_print(Text *out, Name name);
+bool name_reserved(const char *name, int len);
 // Infix text with as few parentheses as the precedences of C allow: "A[i, k]*x[k] + 1.0". It is
 // the syntax of program text: float literals are f32 and integers i32 unless a type stands around
 // them, f64(0.1); the value of an affine is index(2*i + 1), a cast is f32(A[i]).

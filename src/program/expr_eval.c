@@ -14,8 +14,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-// --- Integers
-// ---------------------------------------------------------------------------------------------
+// --- Integers ----------------------------------------------------------------------------------
 
 static uint64_t div_u64(uint64_t a, uint64_t b) { return b ? a / b : 0; }
 
@@ -57,8 +56,7 @@ static int64_t eval_int(ExprOp op, Type type, int64_t a, int64_t b) {
     }
 }
 
-// --- Floats
-// -----------------------------------------------------------------------------------------------
+// --- Floats ------------------------------------------------------------------------------------
 
 // NaN wins; -0 < +0.
 static double min_f(double a, double b) {
@@ -124,8 +122,7 @@ static bool compare_f(ExprOp op, double a, double b) {
     }
 }
 
-// --- Functions
-// --------------------------------------------------------------------------------------------
+// --- Functions ---------------------------------------------------------------------------------
 
 // cos(πx) and sin(πx): the argument is reduced exactly before π comes in.
 static double cospi_f64(double x) {
@@ -249,8 +246,7 @@ static double math_f32(ExprOp op, const Value *v) {
     return (float)math_f64(op, v);
 }
 
-// --- All of it
-// --------------------------------------------------------------------------------------------
+// --- All of it ---------------------------------------------------------------------------------
 
 static Value eval_float(ExprOp op, Type type, const Value *arg) {
     bool single = type_compute(type) == TYPE_F32;

@@ -5,21 +5,20 @@
 #include <math.h>
 #include <string.h>
 
-// --- Names
-// ------------------------------------------------------------------------------------------------
+// --- Names -------------------------------------------------------------------------------------
 
 static const char *const keywords[] = {
-    "program", "param", "scalar", "input", "output",    "inout", "temp",  "require",
-    "for",     "in",    "if",     "init",  "post",      "label", "hint",  "true",
-    "false",   "inf",   "nan",    "index", "unchecked", "from",  "bound",
+    "program", "input", "output", "inout",     "temp", "require", "for", "in",    "if",
+    "post",    "hint",  "from",   "unchecked", "true", "false",   "inf", "index", "nan",
 };
 
-static bool reserved(Name name) {
+bool name_reserved(const char *name, int len) {
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (!strcmp(keywords[i], name)) return true;
+        if ((int)strlen(keywords[i]) == len && !memcmp(keywords[i], name, (size_t)len)) return true;
     for (int op = 0; op < OP_COUNT; op++)
-        if (!strcmp(op_info[op].name, name)) return true;
-    return type_by_name(name, (int)strlen(name)) != TYPE_NONE;
+        if ((int)strlen(op_info[op].name) == len && !memcmp(op_info[op].name, name, (size_t)len))
+            return true;
+    return type_by_name(name, len) != TYPE_NONE;
 }
 
 static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -28,13 +27,16 @@ static bool plain(Name name) {
     if (!letter(name[0])) return false;
     for (const char *c = name + 1; *c; c++)
         if (!letter(*c) && !(*c >= '0' && *c <= '9') && *c != '.') return false;
-    return !reserved(name);
+    return !name_reserved(name, (int)strlen(name));
 }
 
 void name_print(Text *out, Name name) {
     bool quoted = !plain(name);
     if (quoted) text_char(out, '`');
-    text_add(out, name);
+    if (quoted)
+        text_escape(out, name, '`');
+    else
+        text_add(out, name);
     if (quoted) text_char(out, '`');
 }
 
@@ -45,8 +47,7 @@ static void print_numbered(Text *out, const Name *names, char letter_, int index
         text_printf(out, "%c%d", letter_, index);
 }
 
-// --- Affines
-// ----------------------------------------------------------------------------------------------
+// --- Affines -----------------------------------------------------------------------------------
 
 static bool one_part(const Affine *a) { return a->n + (a->constant != 0) <= 1; }
 
@@ -142,8 +143,7 @@ void access_print(Text *out, const Access *a, const PrintNames *names) {
     text_char(out, ']');
 }
 
-// --- Expressions
-// ------------------------------------------------------------------------------------------
+// --- Expressions -------------------------------------------------------------------------------
 
 enum { PREC_LOWEST = 0, PREC_UNARY = 11 };
 

@@ -79,8 +79,7 @@ typedef struct Interp {
     bool failed;
 } Interp;
 
-// --- Places
-// -----------------------------------------------------------------------------------------------
+// --- Places ------------------------------------------------------------------------------------
 
 static Place make_place(const Tensor *t) {
     Place p = {.type = t->type, .rank = t->rank};
@@ -133,8 +132,7 @@ static Place copy_place(Arena *scratch, const Place *from, const Tensor *t) {
     return to;
 }
 
-// --- Diagnostics
-// ------------------------------------------------------------------------------------------
+// --- Diagnostics -------------------------------------------------------------------------------
 
 static const char *show_instance(const Interp *in) {
     Text t = {.arena = in->diags->arena};
@@ -207,8 +205,7 @@ static bool fail_overflow(Interp *in) {
     return false;
 }
 
-// --- One element
-// ------------------------------------------------------------------------------------------
+// --- One element -------------------------------------------------------------------------------
 
 static const Place *read_place(const Interp *in, const Access *a) {
     bool own = in->in_place && a->tensor == in->st->write->tensor;
@@ -249,8 +246,7 @@ static bool evaluate(Interp *in, const Affine *a, int64_t *out) {
     return affine_eval(a, in->at, NULL, read_index, in, out) || fail_overflow(in);
 }
 
-// --- Compiling the value
-// ----------------------------------------------------------------------------------
+// --- Compiling the value -----------------------------------------------------------------------
 
 static int emit(Interp *in, Instr i, int change) {
     in->depth += change;
@@ -320,8 +316,7 @@ static void compile(Interp *in, const Expr *e) {
     }
 }
 
-// --- Running the value
-// ------------------------------------------------------------------------------------
+// --- Running the value -------------------------------------------------------------------------
 
 // Instance number t of the row.
 static bool load_cursor(Interp *in, const Cursor *c, int64_t t, Value *out) {
@@ -407,8 +402,7 @@ static bool run_instance(Interp *in, int64_t t) {
     return true;
 }
 
-// --- Rows
-// -------------------------------------------------------------------------------------------------
+// --- Rows --------------------------------------------------------------------------------------
 
 // Both ends of the row inside the tensor: the cursor may run from one to the other.
 static void aim(Interp *in, Cursor *c, int inner, int64_t trips) {
@@ -474,8 +468,7 @@ static bool run_row(Interp *in, int inner, int64_t trips) {
     return true;
 }
 
-// --- Statements
-// -------------------------------------------------------------------------------------------
+// --- Statements --------------------------------------------------------------------------------
 
 // Moves at[] to the next point of iterators [0, n) that are not `skipped`; false after the last.
 static bool next_point(Interp *in, int n, bool skip_reductions) {

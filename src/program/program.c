@@ -9,8 +9,7 @@
 
 const char *const reduce_name[] = {"=", "+=", "*=", "min=", "max="};
 
-// --- Building
-// ---------------------------------------------------------------------------------------------
+// --- Building ----------------------------------------------------------------------------------
 
 Program *program_new(Arena *arena, Names *names, const char *name, size_t len) {
     Program *p = arena_new(arena, Program);
@@ -69,8 +68,7 @@ int64_t tensor_elements(const Tensor *t) {
     return n;
 }
 
-// --- Order of tensors
-// -------------------------------------------------------------------------------------
+// --- Order of tensors --------------------------------------------------------------------------
 
 static int group(Role role) { return role == ROLE_INPUT ? 0 : role == ROLE_TEMP ? 2 : 1; }
 
@@ -108,8 +106,7 @@ static void count_arguments(Program *p) {
     }
 }
 
-// --- Labels and flags
-// -------------------------------------------------------------------------------------
+// --- Labels and flags --------------------------------------------------------------------------
 
 static bool label_taken(const Program *p, Name label) {
     for (int s = 0; s < p->stmts.n; s++)
@@ -141,8 +138,7 @@ static void flag_reductions(Stmt *st) {
     }
 }
 
-// --- Roles
-// ------------------------------------------------------------------------------------------------
+// --- Roles -------------------------------------------------------------------------------------
 
 typedef struct Use {
     Program *p;
@@ -185,8 +181,7 @@ static void find_roles(Program *p, DiagList *diags) {
     }
 }
 
-// --- Checks
-// -----------------------------------------------------------------------------------------------
+// --- Checks ------------------------------------------------------------------------------------
 
 static bool within(DiagList *diags, Range range, const char *what, int n, int limit) {
     if (n <= limit) return true;

@@ -40,6 +40,7 @@ enum { // declared limits; exceeding one is a diagnostic
     PROGRAM_MAX_STMTS = 4096,
     PROGRAM_MAX_TENSORS = 4096,
     PROGRAM_MAX_PARAMS = 256,
+    PROGRAM_MAX_SOURCE = 1 << 20, // bytes of program text
 };
 
 typedef enum ParamKind {
@@ -123,8 +124,7 @@ typedef struct Program {
     bool bound;
 } Program;
 
-// --- Building
-// ---------------------------------------------------------------------------------------------
+// --- Building ----------------------------------------------------------------------------------
 Program *program_new(Arena *arena, Names *names, const char *name, size_t len);
 int program_param(Program *p, Name name, ParamKind kind); // find or add; number
 int program_tensor(Program *p, Name name, Type type, Role role, int rank,
@@ -137,8 +137,7 @@ int program_find_param(const Program *p, Name name);  // -1
 // ill-formed.
 bool program_finish(Program *p, DiagList *diags);
 
-// --- Binding
-// ----------------------------------------------------------------------------------------------
+// --- Binding -----------------------------------------------------------------------------------
 // values[i] is parameter i. Reports (ranges empty or contradictory, preconditions violated, sizes
 // that overflow, subscripts outside their tensor with the offending instance) and returns NULL on
 // failure.
@@ -151,13 +150,13 @@ int64_t tensor_elements(const Tensor *t);
 static inline int64_t iter_lo(const Iter *i) { return i->lo->constant; }
 static inline int64_t iter_hi(const Iter *i) { return i->hi->constant; }
 
-// --- Text form (.lwp), text.c
+// --- Text form (.lwp), text.c ------------------------------------------------------------------
 // ----------------------------------------------------------------------------- print(parse(t)) ==
 // t for every t that print produced. See docs/program-text.md.
 void program_print(Text *out, const Program *p);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
 
-// --- Meaning, interp.c
+// --- Meaning, interp.c -------------------------------------------------------------------------
 // ------------------------------------------------------------------------------------ A strided
 // view of user memory, in elements. NULL data is allowed when there are no elements.
 typedef struct View {

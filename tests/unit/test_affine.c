@@ -139,8 +139,7 @@ TEST(limits_set_the_flag) {
     arena_free(&arena);
 }
 
-// --- Random affines against a second, naive evaluation
-// ------------------------------------------------------
+// --- Random affines against a second, naive evaluation -----------------------------------------
 
 typedef struct Made {
     const Affine *a;

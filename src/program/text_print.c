@@ -1,0 +1,138 @@
+// Programs as text; the language is described in docs/program-text.md, the parser is text_parse.c.
+//
+//     program mv(M, K) {
+//         input A: f32[M, K]
+//         input x: f32[K]
+//         output C: f32[M]
+//
+//         C: for i in 0:M, k in 0:K
+//             C[i] +=! A[i, k]*x[k]
+//     }
+#include "program/program.h"
+
+static const char *const role_name[] = {"input", "output", "inout", "temp"};
+
+typedef struct Printer {
+    Text *out;
+    const Program *p;
+    PrintNames names;
+} Printer;
+
+static void print_list(Printer *pr, const Affine *const *a, int n) {
+    text_char(pr->out, '[');
+    for (int d = 0; d < n; d++) {
+        if (d) text_add(pr->out, ", ");
+        affine_print(pr->out, a[d], &pr->names);
+    }
+    text_char(pr->out, ']');
+}
+
+static void print_head(Printer *pr) {
+    const Program *p = pr->p;
+    text_add(pr->out, "program ");
+    name_print(pr->out, p->name);
+    if (p->params.n) text_char(pr->out, '(');
+    for (int i = 0; i < p->params.n; i++) {
+        const Param *param = &p->params.at[i];
+        if (i) text_add(pr->out, ", ");
+        name_print(pr->out, param->name);
+        if (param->kind == PARAM_SCALAR) text_printf(pr->out, ": %s", type_info[param->type].name);
+    }
+    text_add(pr->out, p->params.n ? ") {\n" : " {\n");
+}
+
+static void print_tensor(Printer *pr, const Tensor *t) {
+    bool shifted = false;
+    text_printf(pr->out, "    %s ", role_name[t->role]);
+    name_print(pr->out, t->name);
+    text_printf(pr->out, ": %s", type_info[t->type].name);
+    print_list(pr, t->size, t->rank);
+    for (int d = 0; d < t->rank; d++) shifted |= !affine_is(t->origin[d], 0);
+    if (shifted) text_add(pr->out, " from "), print_list(pr, t->origin, t->rank);
+    text_char(pr->out, '\n');
+}
+
+static void print_require(Printer *pr, const Require *r) {
+    text_add(pr->out, "    require ");
+    affine_print(pr->out, r->what, &pr->names);
+    text_add(pr->out, " >= 0");
+    if (r->why) {
+        text_add(pr->out, " \"");
+        text_escape(pr->out, r->why, '"');
+        text_char(pr->out, '"');
+    }
+    text_char(pr->out, '\n');
+}
+
+// --- Statements --------------------------------------------------------------------------------
+
+static bool name_taken(const Program *p, const Stmt *st, const Name *given, Name name, int self) {
+    for (int i = 0; i < p->params.n; i++)
+        if (p->params.at[i].name == name) return true;
+    for (int i = 0; i < st->niters; i++)
+        if (i != self && (i < self ? given[i] : st->iter[i].name) == name) return true;
+    return false;
+}
+
+// The iterators' names; one that is also the name of a parameter or of an earlier iterator gets a
+// number, so that subscripts read unambiguously.
+static void name_iters(Printer *pr, const Stmt *st, Name *names) {
+    Arena *arena = pr->out->arena;
+    Names *pool = pr->p->names;
+    for (int i = 0; i < st->niters; i++) {
+        names[i] = st->iter[i].name;
+        for (int k = 1; name_taken(pr->p, st, names, names[i], i); k++)
+            names[i] = name_of(pool, arena_printf(arena, "%s.%d", st->iter[i].name, k));
+    }
+}
+
+static void print_domain(Printer *pr, const Stmt *st) {
+    for (int i = 0; i < st->niters; i++) {
+        text_add(pr->out, i ? ", " : " for ");
+        name_print(pr->out, pr->names.iters[i]);
+        text_add(pr->out, " in ");
+        affine_print(pr->out, st->iter[i].lo, &pr->names);
+        text_char(pr->out, ':');
+        affine_print(pr->out, st->iter[i].hi, &pr->names);
+    }
+    for (int c = 0; c < st->nconstraints; c++) {
+        text_add(pr->out, c ? ", " : " if ");
+        affine_print(pr->out, st->constraint[c], &pr->names);
+        text_add(pr->out, " >= 0");
+    }
+}
+
+static void print_stmt(Printer *pr, const Stmt *st) {
+    Name iters[PROGRAM_MAX_ITERS];
+    name_iters(pr, st, iters);
+    pr->names.iters = iters;
+    text_add(pr->out, "\n    ");
+    name_print(pr->out, st->label);
+    text_char(pr->out, ':');
+    print_domain(pr, st);
+    if (st->post) text_add(pr->out, " post");
+    if (st->unchecked) text_add(pr->out, " unchecked");
+    if (st->hint) {
+        text_add(pr->out, " hint \"");
+        text_escape(pr->out, st->hint, '"');
+        text_char(pr->out, '"');
+    }
+    text_add(pr->out, "\n        ");
+    access_print(pr->out, st->write, &pr->names);
+    text_printf(pr->out, " %s%s ", reduce_name[st->op], st->init ? "!" : "");
+    expr_print(pr->out, st->value, &pr->names);
+    text_char(pr->out, '\n');
+}
+
+void program_print(Text *out, const Program *p) {
+    Name *params = arena_new_n(out->arena, Name, p->params.n);
+    Name *tensors = arena_new_n(out->arena, Name, p->tensors.n);
+    for (int i = 0; i < p->params.n; i++) params[i] = p->params.at[i].name;
+    for (int i = 0; i < p->tensors.n; i++) tensors[i] = p->tensors.at[i].name;
+    Printer pr = {.out = out, .p = p, .names = {.params = params, .tensors = tensors}};
+    print_head(&pr);
+    for (int i = 0; i < p->tensors.n; i++) print_tensor(&pr, &p->tensors.at[i]);
+    for (int i = 0; i < p->requires.n; i++) print_require(&pr, &p->requires.at[i]);
+    for (int i = 0; i < p->stmts.n; i++) print_stmt(&pr, &p->stmts.at[i]);
+    text_add(out, "}\n");
+}
