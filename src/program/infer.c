@@ -463,7 +463,15 @@ static void fill_origins(Infer *in) {
 bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
     Infer in = {.p = p, .x = p->exprs, .arena = p->arena, .diags = diags};
     int before = diags->errors;
+    bool overflow_before = p->exprs->overflow, large_before = p->exprs->too_large;
     p->exprs->overflow = p->exprs->too_large = false;
+    for (int s = 0; s < p->stmts.n; s++) {
+        int n = p->stmts.at[s].niters;
+        if (n <= PROGRAM_MAX_ITERS) continue;
+        diag_report(diags, p->stmts.at[s].range, DIAG_PROGRAM_LIMIT, n, "iterators",
+                    PROGRAM_MAX_ITERS);
+        return false;
+    }
     init_facts(&in);
     find_definitions(&in, stmts);
     find_readers(&in);
@@ -479,6 +487,8 @@ bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
     }
     fill_origins(&in);
     if (p->exprs->overflow || p->exprs->too_large)
-        diag_report(diags, p->stmts.at[0].range, DIAG_INFER_OVERFLOW);
+        diag_report(diags, p->stmts.n ? p->stmts.at[0].range : (Range){0, 0}, DIAG_INFER_OVERFLOW);
+    p->exprs->overflow = overflow_before; // the caller's to report
+    p->exprs->too_large = large_before;
     return !in.failed && diags->errors == before;
 }

@@ -14,7 +14,9 @@
 
 #include "base/checked.h"
 
-enum { NESTING = 24 }; // of atoms within atoms that are looked into
+// Atoms within atoms that are looked into, atoms looked at for one bound, bounds compared with each
+// other.
+enum { NESTING = 24, BUDGET = 512, MAX_PRUNED = 32 };
 
 uint32_t affine_iter_mask(const Affine *a) {
     uint32_t mask = 0;
@@ -46,7 +48,7 @@ typedef struct Walk {
         *from; // not NULL: a factor of unknown sign is required to be positive, on behalf of it
     bool exact;
     uint32_t seen;
-    int depth;
+    int depth, steps;
 } Walk;
 
 static const Affine *bound(Walk *k, const Affine *a, bool upper);
@@ -134,6 +136,7 @@ static const Affine *bound_div(Walk *k, const Atom *t, bool upper) {
 }
 
 static const Affine *bound_atom(Walk *k, const Atom *t, bool upper) {
+    if (++k->steps > BUDGET || k->depth > NESTING) return NULL;
     switch (t->kind) {
     case ATOM_ITER: return bound_iter(k, t->index, upper);
     case ATOM_DIV: return bound_div(k, t, upper);
@@ -152,7 +155,7 @@ static const Affine *bound_terms(Walk *k, int64_t constant, const Term *term, in
     plain[0] = (Term){NULL, 0};
     int nplain = 0;
     const Affine *sum = NULL;
-    if (++k->depth > NESTING) return NULL;
+    k->depth++;
     for (int i = 0; i < n; i++) {
         const Atom *t = term[i].atom;
         if (!t->has_iter && !t->has_read) {
@@ -191,6 +194,7 @@ static void add_bound(Infer *in, Bounds *list, const Affine *at, Cons *from) {
 
 // Drops every bound that some other one implies.
 static void prune(Infer *in, const Work *w, Bounds *list, bool upper) {
+    if (list->n > MAX_PRUNED) return;
     for (int i = 0; i < list->n && list->n > 1; i++) {
         bool implied = false;
         for (int j = 0; j < list->n && !implied; j++) {
