@@ -1,0 +1,25 @@
+// Executable memory. Pages are never writable and executable at once: code is written into a shared memory
+// object through a writable mapping and run through a second, executable one; where that is refused, pages are
+// written first and then made executable.
+//
+// Kernels share arenas of code; each block counts references and its space is used again when the last one goes.
+#ifndef LW_RUN_EXEC_H
+#define LW_RUN_EXEC_H
+
+#include <stddef.h>
+
+typedef struct ExecBlock ExecBlock;
+
+typedef struct ExecArena ExecArena;
+
+// NULL when memory cannot be had. Thread-safe from here on.
+ExecArena *exec_arena_new(void);
+void exec_arena_free(ExecArena *a);
+
+// Copies `size` bytes of code in; 64-byte aligned. NULL when there is no memory.
+ExecBlock *exec_add(ExecArena *a, const void *code, size_t size);
+void *exec_entry(const ExecBlock *b);
+void exec_retain(ExecBlock *b);
+void exec_release(ExecBlock *b);
+
+#endif
