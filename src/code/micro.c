@@ -1,0 +1,468 @@
+#include "code/micro.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+
+// ---- Building ------------------------------------------------------------------------------------------
+
+void seg_init(Seg *s, Arena *arena, int nbuffers) {
+    *s = (Seg){.arena = arena, .nbuffers = nbuffers, .table_cap = 64, .loc_cap = 64};
+    s->table = arena_new_n(arena, int, s->table_cap);
+    s->loc_table = arena_new_n(arena, int, s->loc_cap);
+    s->head = arena_new_n(arena, int, nbuffers);
+    s->uniform = arena_new_n(arena, int, nbuffers);
+    for (int i = 0; i < nbuffers; i++) s->head[i] = -1, s->uniform[i] = 1;
+}
+
+static int new_val(Seg *s, int def, Type type, int width) {
+    vec_push(s->arena, &s->vals, ((Val){def, 0, -1, type, width}));
+    return s->vals.n - 1;
+}
+
+static uint64_t micro_hash(const Micro *m) {
+    uint64_t h = hash_mix((uint64_t)m->kind << 32 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from,
+                          (uint64_t)m->width << 32 | (uint64_t)(uint32_t)m->nargs);
+    for (int i = 0; i < m->nargs; i++) h = hash_mix(h, (uint64_t)m->arg[i]);
+    h = hash_mix(h, (uint64_t)m->value.i);
+    return hash_mix(h, (uint64_t)(uintptr_t)m->index ^ (uint64_t)m->lane_step);
+}
+
+static bool micro_same(const Micro *a, const Micro *b) {
+    if (a->kind != b->kind || a->op != b->op || a->type != b->type || a->from != b->from ||
+        a->width != b->width || a->nargs != b->nargs || a->value.i != b->value.i || a->index != b->index ||
+        a->env != b->env || a->lane_step != b->lane_step)
+        return false;
+    for (int i = 0; i < a->nargs; i++)
+        if (a->arg[i] != b->arg[i]) return false;
+    return true;
+}
+
+static void table_grow(Seg *s) {
+    s->table_cap *= 2;
+    s->table = arena_new_n(s->arena, int, s->table_cap);
+    uint64_t mask = (uint64_t)s->table_cap - 1;
+    for (int i = 0; i < s->micros.n; i++) {
+        if (s->micros.at[i].dst < 0 || s->micros.at[i].kind == MI_LOAD) continue;
+        uint64_t at = micro_hash(&s->micros.at[i]) & mask;
+        while (s->table[at]) at = (at + 1) & mask;
+        s->table[at] = i + 1;
+    }
+}
+
+// Appends m, or finds it done already; the value.
+static int seg_value(Seg *s, Micro *m) {
+    if (2 * (s->micros.n + 1) > s->table_cap) table_grow(s);
+    uint64_t mask = (uint64_t)s->table_cap - 1, at = micro_hash(m) & mask;
+    for (; s->table[at]; at = (at + 1) & mask)
+        if (micro_same(&s->micros.at[s->table[at] - 1], m)) return s->micros.at[s->table[at] - 1].dst;
+    m->dst = new_val(s, s->micros.n, m->type, m->width);
+    for (int i = 0; i < m->nargs; i++) s->vals.at[m->arg[i]].uses++;
+    s->table[at] = s->micros.n + 1;
+    vec_push(s->arena, &s->micros, *m);
+    return m->dst;
+}
+
+int seg_const(Seg *s, Type type, int width, Value v) {
+    return seg_value(s, &(Micro){.kind = MI_CONST, .type = type, .width = width, .value = v});
+}
+
+int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args) {
+    Micro m = {.kind = kind, .op = (uint8_t)op, .type = type, .from = from, .width = width, .nargs = n};
+    for (int i = 0; i < n; i++) m.arg[i] = args[i];
+    return seg_value(s, &m);
+}
+
+int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step) {
+    return seg_value(s, &(Micro){.kind = MI_INDEX, .type = type, .width = width, .index = a, .env = env,
+                                 .lane_step = lane_step});
+}
+
+// ---- Memory --------------------------------------------------------------------------------------------
+
+static uint64_t loc_hash(int buffer, const Ref *r) {
+    return hash_mix(hash_mix((uint64_t)buffer << 32 | (uint32_t)r->stream, (uint64_t)r->disp),
+                    (uint64_t)r->lane << 16 | (uint64_t)r->width << 8 | (uint64_t)r->active);
+}
+
+// In a scalar segment lane is 0 and width 1; a broadcast of one element is its own shape.
+static bool loc_is(const Loc *l, int buffer, const Ref *r) {
+    return l->buffer == buffer && l->stream == r->stream && l->at == r->disp && l->lane == r->lane &&
+           l->width == r->width && l->active == r->active && !l->hard && !r->hard && r->guard < 0;
+}
+
+static int64_t loc_span(const Ref *r) {
+    int64_t size = type_info[r->type].bytes;
+    int64_t lane = r->lane < 0 ? -r->lane : r->lane;
+    return lane * (r->active - 1) + size;
+}
+
+static int64_t loc_start(const Ref *r) {
+    return r->disp + (r->lane < 0 ? r->lane * (r->active - 1) : 0);
+}
+
+static bool may_overlap(const Loc *l, const Ref *r) {
+    if (l->hard || r->hard || l->stream != r->stream) return true;
+    int64_t a = loc_start(&l->ref), b = loc_start(r);
+    return a < b + loc_span(r) && b < a + loc_span(&l->ref);
+}
+
+// On the grid: contiguous vectors (or elements) of one width whose starts differ by whole vectors.
+static bool on_grid(const Loc *l, const Ref *r) {
+    int64_t size = type_info[r->type].bytes * (r->lane ? r->width : 1);
+    return !l->hard && !r->hard && l->stream == r->stream && l->width == r->width && l->lane == r->lane &&
+           (l->at - r->disp) % size == 0 && (r->lane == 0 || r->lane == type_info[r->type].bytes);
+}
+
+static void loc_table_grow(Seg *s) {
+    s->loc_cap *= 2;
+    s->loc_table = arena_new_n(s->arena, int, s->loc_cap);
+    uint64_t mask = (uint64_t)s->loc_cap - 1;
+    for (int i = 0; i < s->locs.n; i++) {
+        uint64_t at = loc_hash(s->locs.at[i].buffer, &s->locs.at[i].ref) & mask;
+        while (s->loc_table[at]) at = (at + 1) & mask;
+        s->loc_table[at] = i + 1;
+    }
+}
+
+Loc *seg_find(Seg *s, int buffer, const Ref *ref) {
+    if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
+    uint64_t mask = (uint64_t)s->loc_cap - 1, at = loc_hash(buffer, ref) & mask;
+    for (; s->loc_table[at]; at = (at + 1) & mask) {
+        Loc *l = &s->locs.at[s->loc_table[at] - 1];
+        if (!l->dead && loc_is(l, buffer, ref)) return l;
+    }
+    return NULL;
+}
+
+static Loc *loc_new(Seg *s, int buffer, const Ref *ref) {
+    if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
+    if (s->head[buffer] >= 0 && !on_grid(&s->locs.at[s->head[buffer]], ref)) s->uniform[buffer] = 0;
+    vec_push(s->arena, &s->locs,
+             ((Loc){.buffer = buffer, .stream = ref->stream, .pin = -1, .at = ref->disp, .lane = ref->lane,
+                    .width = ref->width, .active = ref->active, .hard = ref->hard, .val = -1, .ref = *ref,
+                    .next = s->head[buffer]}));
+    int index = s->locs.n - 1;
+    s->head[buffer] = index;
+    uint64_t mask = (uint64_t)s->loc_cap - 1, at = loc_hash(buffer, ref) & mask;
+    while (s->loc_table[at]) at = (at + 1) & mask;
+    s->loc_table[at] = index + 1;
+    return &s->locs.at[index];
+}
+
+static void emit_store(Seg *s, const Ref *ref, int val, int after) {
+    Micro m = {.kind = MI_STORE, .type = s->vals.at[val].type, .width = ref->width, .dst = -1, .nargs = 1,
+               .arg = {val}, .ref = *ref};
+    s->vals.at[val].uses++;
+    if (ref->guard >= 0) {
+        m.nargs = 2;
+        m.arg[1] = ref->guard;
+        s->vals.at[ref->guard].uses++;
+    }
+    int def = s->vals.at[val].def;
+    m.after = after > def ? after : def;
+    vec_push(s->arena, &s->micros, m);
+}
+
+static int resolve(Seg *s, Loc *l) {
+    if (l->pending) {
+        const Val *v = &s->vals.at[l->val];
+        l->val = seg_op(s, MI_FOLD, l->pending, v->type, v->type, v->width, 1, &l->val);
+        l->pending = 0;
+    }
+    return l->val;
+}
+
+static void flush(Seg *s, Loc *l) {
+    if (!l->dirty || l->pin >= 0) return;
+    int val = resolve(s, l);
+    emit_store(s, &l->ref, val, l->written);
+    l->dirty = false;
+}
+
+// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is written.
+static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *except) {
+    if (s->uniform[buffer] && s->head[buffer] >= 0 && on_grid(&s->locs.at[s->head[buffer]], ref)) return;
+    for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) {
+        Loc *l = &s->locs.at[i];
+        if (l == except || l->dead || !may_overlap(l, ref)) continue;
+        if (l->pin >= 0) bug("an access overlaps the tile in part");
+        flush(s, l);
+        l = &s->locs.at[i];
+        if (write) l->dead = true;
+    }
+}
+
+int seg_load(Seg *s, int buffer, const Ref *ref) {
+    Loc *l = seg_find(s, buffer, ref);
+    if (l) return resolve(s, l);
+    settle(s, buffer, ref, false, NULL);
+    Micro m = {.kind = MI_LOAD, .type = type_compute(ref->type), .from = ref->type, .width = ref->width,
+               .ref = *ref};
+    m.dst = new_val(s, s->micros.n, m.type, m.width);
+    if (ref->guard >= 0) {
+        m.nargs = 1;
+        m.arg[0] = ref->guard;
+        s->vals.at[ref->guard].uses++;
+    }
+    vec_push(s->arena, &s->micros, m);
+    if (ref->guard < 0 && !ref->hard) loc_new(s, buffer, ref)->val = m.dst;
+    return m.dst;
+}
+
+void seg_store(Seg *s, int buffer, const Ref *ref, int val) {
+    Loc *l = seg_find(s, buffer, ref);
+    settle(s, buffer, ref, true, l);
+    if (ref->hard || ref->guard >= 0) {
+        emit_store(s, ref, val, s->micros.n - 1);
+        return;
+    }
+    if (!l) l = loc_new(s, buffer, ref);
+    l->val = val;
+    l->pending = 0;
+    l->dirty = true;
+    l->written = s->micros.n - 1;
+}
+
+void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending) {
+    Loc *l = loc_new(s, buffer, ref);
+    l->pin = pin;
+    l->pending = (int8_t)pending;
+    l->val = new_val(s, -1, type, ref->width);
+    s->vals.at[l->val].pin = pin;
+}
+
+void seg_close(Seg *s) {
+    for (int i = 0; i < s->locs.n; i++) {
+        Loc *l = &s->locs.at[i];
+        if (l->pin < 0) {
+            flush(s, l);
+            continue;
+        }
+        Micro m = {.kind = MI_PIN, .type = s->vals.at[l->val].type, .width = s->vals.at[l->val].width, .dst = -1,
+                   .nargs = 1, .arg = {l->val}, .dst_reg = l->pin};
+        s->vals.at[l->val].uses++;
+        if (s->vals.at[l->val].pin < 0) s->vals.at[l->val].pin = l->pin;
+        vec_push(s->arena, &s->micros, m);
+    }
+}
+
+// ---- Registers -----------------------------------------------------------------------------------------
+
+enum { NEVER = 1 << 30 };
+
+typedef struct Assign {
+    Seg *s;
+    const MicroIsa *isa;
+    int npins;
+    MicroList *out;
+    int *next;      // per value: position of its next use from here on
+    int *reg;       // per value: register, or -1
+    int *slot;      // per value: stack slot, or -1
+    int holder[64]; // per register: value, or -1
+    int *use_next;  // per micro and operand: next use of that operand after this micro
+} Assign;
+
+// Stores go right behind the write they perform, so that the value need not be kept: positions of micros in the final
+// order, ended by -1.
+static int *order_micros(Seg *s) {
+    int n = s->micros.n, *first = arena_new_n(s->arena, int, n + 2), *next = arena_new_n(s->arena, int, n + 2);
+    int *order = arena_new_n(s->arena, int, n + 1), at = 0;
+    for (int i = n - 1; i >= 0; i--) { // lists of stores by the micro they follow, in program order
+        const Micro *m = &s->micros.at[i];
+        if (m->kind != MI_STORE) continue;
+        next[i] = first[m->after + 1];
+        first[m->after + 1] = i + 1;
+    }
+    for (int i = -1; i < n; i++) {
+        if (i >= 0 && s->micros.at[i].kind == MI_STORE) {
+            for (int st = first[i + 1]; st; st = next[st - 1]) order[at++] = st - 1;
+            continue;
+        }
+        if (i >= 0) order[at++] = i;
+        for (int st = first[i + 1]; st; st = next[st - 1]) order[at++] = st - 1;
+    }
+    order[at] = -1;
+    return order;
+}
+
+// Next uses of every operand, and for each load the position of the next store to its buffer.
+static void use_positions(Assign *a, const int *order, int n) {
+    Seg *s = a->s;
+    int *store = arena_new_n(s->arena, int, s->nbuffers);
+    for (int i = 0; i < s->nbuffers; i++) store[i] = NEVER;
+    for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
+    for (int i = n - 1; i >= 0; i--) {
+        Micro *m = &s->micros.at[order[i]];
+        if (m->kind == MI_LOAD) m->deadline = store[m->ref.buffer];
+        if (m->kind == MI_STORE) store[m->ref.buffer] = i;
+        for (int k = 0; k < m->nargs; k++) a->use_next[4 * i + k] = a->next[m->arg[k]];
+        for (int k = 0; k < m->nargs; k++) a->next[m->arg[k]] = i;
+    }
+}
+
+static void emit(Assign *a, const Micro *m) {
+    vec_push(a->s->arena, &a->out->at, *m);
+}
+
+static bool is_arg(const Micro *m, int v) {
+    for (int k = 0; k < m->nargs; k++)
+        if (m->arg[k] == v) return true;
+    return false;
+}
+
+// Can the value be had again, at its next use, without a stack slot?
+static bool again(const Assign *a, int v) {
+    int def = a->s->vals.at[v].def;
+    if (def < 0) return false;
+    const Micro *d = &a->s->micros.at[def];
+    return d->kind == MI_CONST ||
+           (d->kind == MI_LOAD && a->next[v] < d->deadline && !d->nargs && !d->ref.hard);
+}
+
+static void release(Assign *a, int v) {
+    if (a->reg[v] >= 0) a->holder[a->reg[v]] = -1;
+    a->reg[v] = -1;
+}
+
+static void evict(Assign *a, int r) {
+    int v = a->holder[r];
+    if (a->next[v] != NEVER && !again(a, v) && a->slot[v] < 0) {
+        a->slot[v] = a->s->spills++;
+        emit(a, &(Micro){.kind = MI_SPILL, .type = a->s->vals.at[v].type, .width = a->s->vals.at[v].width, .dst = -1,
+                         .nargs = 1, .arg = {v}, .arg_reg = {r}, .slot = a->slot[v], .fold = -1});
+    }
+    release(a, v);
+}
+
+// A register for value v while micro m is being done. Pinned registers serve only their own.
+static int take(Assign *a, int v, const Micro *m) {
+    int pin = v >= 0 ? a->s->vals.at[v].pin : -1, best = -1;
+    if (pin >= 0 && a->holder[pin] < 0) return pin;
+    for (int r = a->npins; r < a->isa->registers; r++) {
+        if (a->holder[r] < 0) return r;
+        if (is_arg(m, a->holder[r])) continue;
+        if (best < 0 || a->next[a->holder[r]] > a->next[a->holder[best]]) best = r;
+    }
+    if (best < 0) bug("no register left");
+    evict(a, best);
+    return best;
+}
+
+static void hold(Assign *a, int v, int r) {
+    a->reg[v] = r;
+    a->holder[r] = v;
+}
+
+// Brings a value that is not in a register into one.
+static void fetch(Assign *a, int v, const Micro *m) {
+    if (a->reg[v] >= 0) return;
+    int r = take(a, v, m);
+    hold(a, v, r);
+    if (a->slot[v] >= 0) {
+        emit(a, &(Micro){.kind = MI_RELOAD, .type = a->s->vals.at[v].type, .width = a->s->vals.at[v].width, .dst = v,
+                         .dst_reg = r, .slot = a->slot[v], .fold = -1});
+        return;
+    }
+    int def = a->s->vals.at[v].def;
+    if (def < 0) bug("a pinned value was lost");
+    Micro d = a->s->micros.at[def];
+    d.dst_reg = r;
+    d.fold = -1;
+    emit(a, &d);
+}
+
+// A load or constant waits until somebody needs it; a load that will be overwritten before that does not.
+static bool lazy(const Assign *a, const Micro *m) {
+    if (m->kind == MI_CONST) return true;
+    return m->kind == MI_LOAD && again(a, m->dst);
+}
+
+static int pick_fold(const Assign *a, const Micro *m, int at) {
+    for (int k = m->nargs - 1; k >= 0; k--) {
+        int v = m->arg[k], def = a->s->vals.at[v].def;
+        if (def < 0 || a->reg[v] >= 0 || a->slot[v] >= 0 || a->s->vals.at[v].uses != 1) continue;
+        const Micro *d = &a->s->micros.at[def];
+        if (d->kind == MI_LOAD && at < d->deadline && !d->nargs && !d->ref.hard &&
+            a->isa->folds(a->isa->user, m, k, &d->ref))
+            return k;
+    }
+    return -1;
+}
+
+// The value moves to its pinned register; whatever still stands there and is needed moves out first.
+static void do_pin(Assign *a, Micro *m, int at) {
+    int v = m->arg[0], r = m->dst_reg, other = a->holder[r];
+    m->fold = -1;
+    fetch(a, v, m);
+    if (other >= 0 && other != v && a->next[other] != NEVER && a->next[other] > at) {
+        int to = take(a, -1, m);
+        emit(a, &(Micro){.kind = MI_PIN, .type = a->s->vals.at[other].type, .width = a->s->vals.at[other].width,
+                         .dst = -1, .nargs = 1, .arg = {other}, .arg_reg = {r}, .dst_reg = to, .fold = -1});
+        release(a, other);
+        hold(a, other, to);
+    } else if (other >= 0 && other != v) {
+        release(a, other);
+    }
+    m->arg_reg[0] = a->reg[v];
+    if (a->reg[v] != r) emit(a, m);
+    a->next[v] = a->use_next[4 * at];
+    if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
+}
+
+// A call keeps nothing: what is needed later goes to the stack, except the pinned registers, which the back-end saves.
+static void clear_for_call(Assign *a) {
+    for (int r = a->npins; r < a->isa->registers; r++)
+        if (a->holder[r] >= 0) evict(a, r);
+}
+
+static void do_one(Assign *a, Micro m, int at) {
+    bool call = a->isa->calls(a->isa->user, &m);
+    m.fold = call ? -1 : pick_fold(a, &m, at);
+    if (m.fold >= 0) m.folded = &a->s->micros.at[a->s->vals.at[m.arg[m.fold]].def].ref;
+    for (int k = 0; k < m.nargs; k++)
+        if (k != m.fold) fetch(a, m.arg[k], &m);
+    for (int k = 0; k < m.nargs; k++) m.arg_reg[k] = k == m.fold ? -1 : a->reg[m.arg[k]];
+    for (int k = 0; k < m.nargs; k++) a->next[m.arg[k]] = a->use_next[4 * at + k];
+    // FMA writes over its addend: the register passes on when the addend dies here.
+    int tied = m.kind == MI_FMA && m.fold != 2 && a->next[m.arg[2]] == NEVER ? m.arg[2] : -1;
+    int tied_reg = tied >= 0 ? a->reg[tied] : -1;
+    if (call) clear_for_call(a);
+    if (m.dst >= 0) {
+        if (tied >= 0) {
+            release(a, tied);
+            m.dst_reg = tied_reg;
+        } else {
+            m.dst_reg = take(a, m.dst, &m);
+        }
+    }
+    for (int k = 0; k < m.nargs; k++)
+        if (k != m.fold && a->next[m.arg[k]] == NEVER && a->reg[m.arg[k]] >= 0) release(a, m.arg[k]);
+    if (m.dst >= 0) hold(a, m.dst, m.dst_reg);
+    emit(a, &m);
+    if (m.dst >= 0 && a->next[m.dst] == NEVER) release(a, m.dst);
+}
+
+void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out) {
+    int *order = order_micros(s), n = 0;
+    while (order[n] >= 0) n++;
+    Assign a = {.s = s, .isa = isa, .npins = npins, .out = out};
+    a.next = arena_new_n(s->arena, int, s->vals.n);
+    a.reg = arena_new_n(s->arena, int, s->vals.n);
+    a.slot = arena_new_n(s->arena, int, s->vals.n);
+    a.use_next = arena_new_n(s->arena, int, 4 * n + 4);
+    for (int i = 0; i < 64; i++) a.holder[i] = -1;
+    for (int v = 0; v < s->vals.n; v++) a.reg[v] = a.slot[v] = -1;
+    use_positions(&a, order, n);
+    for (int v = 0; v < s->vals.n; v++)
+        if (s->vals.at[v].def < 0 && a.next[v] != NEVER) hold(&a, v, s->vals.at[v].pin);
+    for (int i = 0; i < n; i++) {
+        Micro m = s->micros.at[order[i]];
+        if (m.dst >= 0 && s->vals.at[m.dst].uses == 0) continue;
+        if (lazy(&a, &m)) continue;
+        if (m.kind == MI_PIN)
+            do_pin(&a, &m, i);
+        else
+            do_one(&a, m, i);
+    }
+}

@@ -1,0 +1,133 @@
+// Straight-line code on vector values. Private to code/.
+//
+// A Seg collects micro-operations in the order of the program. Values are numbered: the same operation on the same operands is
+// done once; an element (or vector) that was loaded or stored is known until something may overwrite it. Elements of the
+// region's tile are pinned: they live in a fixed register across segments. Then micro_assign gives out registers: the
+// value whose next use is farthest leaves first; loads are folded into their only user or simply done again.
+#ifndef LW_CODE_MICRO_H
+#define LW_CODE_MICRO_H
+
+#include "code/plan.h"
+
+typedef enum MicroKind {
+    MI_CONST, // `value` in all lanes
+    MI_LOAD,  // from ref; lane 0: one element in all lanes
+    MI_INDEX, // an Affine's value (plus lane·index), as `type`
+    MI_OP,    // ExprOp on the operands, which have type `from`
+    MI_FMA,   // arg0 · arg1 + arg2, one rounding
+    MI_CAST,  // from `from` to `type`
+    MI_STORE, // arg0 to ref
+    MI_LANES, // lane 0 keeps arg0, the others take the identity of reduction `op`
+    MI_FOLD,  // all lanes of arg0 reduced by `op` into lane 0 (and all others)
+    MI_SPREAD, // lane 0 of arg0 in all lanes
+    MI_PIN,   // arg0 moves to pinned register `dst_reg`
+    MI_SPILL, // arg0 to stack slot `slot`
+    MI_RELOAD // back
+} MicroKind;
+
+// Where memory is touched: stream pointer + disp, or a computed address.
+typedef struct Ref {
+    int buffer;
+    int stream;
+    int64_t disp;
+    int64_t lane;  // bytes between lanes
+    Type type;     // in memory
+    int width;     // lanes
+    int active;    // lanes that exist; < width: masked
+    int guard;     // value whose lanes say which to touch, or -1
+    const Mem *hard; // computed address, with
+    const int64_t *env; // the constants of the unrolled loops
+    bool nontemporal;
+} Ref;
+
+typedef struct Micro {
+    MicroKind kind;
+    uint8_t op;
+    Type type, from;
+    int width;
+    int dst; // value number, -1 none
+    int nargs;
+    int arg[4];
+    Value value;
+    const Affine *index;
+    const int64_t *env;
+    int64_t lane_step; // MI_INDEX: per lane
+    Ref ref;
+    int after;    // MI_STORE: the earliest micro it may follow
+    int deadline; // MI_LOAD: position of the next store to its buffer
+    // filled in by micro_assign:
+    int dst_reg, arg_reg[4];
+    int fold; // operand taken from memory by `folded`, or -1
+    const Ref *folded;
+    int slot;
+} Micro;
+
+typedef struct Val {
+    int def;  // micro that makes it; -1: a pinned register's content at the start
+    int uses;
+    int pin; // register it should end in, or -1
+    Type type;
+    int width;
+} Val;
+
+// An element or vector of memory whose value is known.
+typedef struct Loc {
+    int buffer, stream, pin; // pin: index into Region pins, or -1
+    int64_t at, lane;
+    int width, active;
+    const Mem *hard; // never matched twice
+    int val;
+    int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
+    bool dirty, dead;
+    int written; // micro after which the last write happened
+    Ref ref;
+    int next; // of the same buffer
+} Loc;
+
+typedef struct Seg {
+    Arena *arena;
+    VEC(Micro) micros;
+    VEC(Val) vals;
+    VEC(Loc) locs;
+    int *table; // hash of micros: index + 1
+    int table_cap;
+    int *loc_table;
+    int loc_cap, nloc;
+    int *head; // per buffer: newest loc, or -1
+    int *uniform; // per buffer: 1 when all locs are on one grid
+    int nbuffers;
+    int spills;
+} Seg;
+
+void seg_init(Seg *s, Arena *arena, int nbuffers);
+
+int seg_const(Seg *s, Type type, int width, Value v);
+int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
+int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
+// The loc for a reference, made if need be; *known tells whether its value is.
+Loc *seg_find(Seg *s, int buffer, const Ref *ref);
+int seg_load(Seg *s, int buffer, const Ref *ref);
+void seg_store(Seg *s, int buffer, const Ref *ref, int val);
+// The pinned loc enters the segment with its register's content.
+void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending);
+// Dirty locs are stored (pinned ones move to their registers).
+void seg_close(Seg *s);
+
+// What the instruction set can do.
+typedef struct MicroIsa {
+    int registers;
+    // Can operand `arg` of `m` come straight from `ref`?
+    bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
+    // Is it done by a call that keeps no vector register?
+    bool (*calls)(const void *user, const Micro *m);
+    const void *user;
+} MicroIsa;
+
+typedef struct MicroList {
+    VEC(Micro) at;
+} MicroList;
+
+// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on. Appends to `out` the operations in order with registers filled in.
+void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out);
+
+#endif

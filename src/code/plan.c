@@ -1,0 +1,727 @@
+// Tree -> Plan. See plan.h.
+//
+// 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they mention (as a bound on
+//    it) or become guards; subscripts become byte offsets.
+// 2. vectorise: a loop marked `vector` gets lanes if every leaf inside can follow; otherwise it runs as a serial loop and
+//    the report says why.
+// 3. regions: from the outside in, the largest runs of siblings whose tile fits in registers.
+// 4. streams: one pointer per buffer and combination of real-loop strides.
+#include "code/plan.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/kernel_abi.h"
+
+// ---- Linear functions ----------------------------------------------------------------------------------
+
+static const Lin *lin_make(Arena *a, int64_t c, const LinTerm *t, int n) {
+    Lin *l = arena_alloc(a, sizeof *l + (size_t)n * sizeof *t);
+    l->c = c;
+    for (int i = 0; i < n; i++) {
+        if (!t[i].k) continue;
+        int at = l->n++;
+        for (; at > 0 && l->t[at - 1].loop > t[i].loop; at--) l->t[at] = l->t[at - 1];
+        l->t[at] = t[i];
+    }
+    return l;
+}
+
+static int64_t lin_coef(const Lin *l, int loop) {
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].loop == loop) return l->t[i].k;
+    return 0;
+}
+
+// Adds scale·a to (c, t[0..n)); false when `a` is not linear over loops. Passed indices are expanded.
+typedef struct LinSum {
+    int64_t c;
+    int n;
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    bool ok;
+} LinSum;
+
+typedef struct Builder {
+    Plan *p;
+    const Affine **passed;        // by Tree index id
+    VEC(PNode *) open;            // loops around the current place, outermost first
+    int depth;
+} Builder;
+
+static void sum_add(Builder *b, LinSum *s, const Affine *a, int64_t scale) {
+    if (!checked_fma(a->constant, scale, &s->c)) s->ok = false;
+    for (int i = 0; i < a->n && s->ok; i++) {
+        int64_t k;
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind != ATOM_ITER || !checked_mul(a->term[i].coef, scale, &k)) {
+            s->ok = false;
+            return;
+        }
+        if (b->passed[atom->index]) {
+            sum_add(b, s, b->passed[atom->index], k);
+            continue;
+        }
+        int loop = b->p->loop_of_id[atom->index], j = 0;
+        while (j < s->n && s->t[j].loop != loop) j++;
+        if (j == s->n) {
+            if (s->n == TREE_MAX_DEPTH * 2) {
+                s->ok = false;
+                return;
+            }
+            s->t[s->n++] = (LinTerm){loop, 0};
+        }
+        s->t[j].k += k;
+    }
+}
+
+static const Lin *lin_of(Builder *b, const Affine *a) {
+    LinSum s = {.ok = true};
+    sum_add(b, &s, a, 1);
+    return s.ok ? lin_make(b->p->arena, s.c, s.t, s.n) : NULL;
+}
+
+// Range of a linear function over the full extents of its loops.
+static void lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
+    *min = *max = l->c;
+    for (int i = 0; i < l->n; i++) {
+        int64_t span = l->t[i].k * (p->loop[l->t[i].loop]->extent - 1);
+        if (span < 0)
+            *min += span;
+        else
+            *max += span;
+    }
+}
+
+// ---- Building ------------------------------------------------------------------------------------------
+
+static PNode *node_new(Builder *b, PKind kind) {
+    PNode *n = arena_new(b->p->arena, PNode);
+    n->kind = kind;
+    n->depth = b->depth;
+    n->vloop = -1;
+    return n;
+}
+
+static void mem_make(Builder *b, Mem *m, const Access *access) {
+    const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
+    *m = (Mem){.access = access, .buffer = access->tensor, .type = buf->type, .safe = true, .stream = -1};
+    LinSum s = {.ok = true};
+    int64_t bytes = type_info[buf->type].bytes;
+    for (int d = 0; d < access->rank; d++) {
+        LinSum one = {.ok = true};
+        sum_add(b, &one, access->sub[d], 1);
+        if (one.ok) {
+            const Lin *l = lin_make(b->p->arena, one.c, one.t, one.n);
+            int64_t min, max;
+            lin_range(b->p, l, &min, &max);
+            if (min < 0 || max >= buf->size[d]) m->safe = false;
+        } else {
+            m->safe = false;
+        }
+        sum_add(b, &s, access->sub[d], buf->stride[d] * bytes);
+        if (!one.ok) s.ok = false;
+    }
+    if (s.ok) m->off = lin_make(b->p->arena, s.c, s.t, s.n);
+}
+
+typedef struct ReadList {
+    VEC(const Access *) at;
+    Arena *arena;
+} ReadList;
+
+static void collect_read(void *user, const Access *access, bool guarded) {
+    (void)guarded;
+    ReadList *list = user;
+    for (int i = 0; i < list->at.n; i++)
+        if (list->at.at[i] == access) return;
+    vec_push(list->arena, &list->at, access);
+}
+
+const Mem *leaf_mem(const PNode *leaf, const Access *access) {
+    for (int i = 0; i < leaf->nreads; i++)
+        if (leaf->read[i].access == access) return &leaf->read[i];
+    if (leaf->write.access == access) return &leaf->write;
+    bug("access is not one of its leaf's");
+}
+
+static void touch(Plan *p, int buffer, int leaf) {
+    if (p->first_leaf[buffer] < 0) p->first_leaf[buffer] = leaf;
+    p->last_leaf[buffer] = leaf;
+}
+
+static PNode *build_leaf(Builder *b, const Leaf *leaf) {
+    Plan *p = b->p;
+    PNode *n = node_new(b, P_LEAF);
+    n->leaf = leaf;
+    n->number = p->leaves.n;
+    n->width = 1;
+    ReadList reads = {.arena = p->arena};
+    expr_visit_accesses(leaf->value, collect_read, &reads);
+    for (int d = 0; d < leaf->write->rank; d++)
+        affine_visit_accesses(leaf->write->sub[d], collect_read, &reads);
+    n->nreads = reads.at.n;
+    n->read = arena_new_n(p->arena, Mem, reads.at.n);
+    for (int i = 0; i < reads.at.n; i++) {
+        mem_make(b, &n->read[i], reads.at.at[i]);
+        touch(p, n->read[i].buffer, n->number);
+    }
+    mem_make(b, &n->write, leaf->write);
+    touch(p, n->write.buffer, n->number);
+    vec_push(p->arena, &p->leaves, n);
+    if (b->open.n && vec_last(&b->open)->mark == KIND_VECTOR) n->vloop = vec_last(&b->open)->loop;
+    return n;
+}
+
+static PNode *build_node(Builder *b, const Node *node);
+
+static PNode *wrap_guard(Builder *b, PNode *inner) {
+    PNode *g = node_new(b, P_GUARD);
+    g->child = arena_new_n(b->p->arena, PNode *, 1);
+    g->child[0] = inner;
+    g->nchild = 1;
+    return g;
+}
+
+static void guard_push_lin(Builder *b, PNode *g, const Lin *cond) {
+    const Lin **more = arena_new_n(b->p->arena, const Lin *, g->nconds + 1);
+    if (g->nconds) memcpy(more, g->cond, (size_t)g->nconds * sizeof *more);
+    more[g->nconds++] = cond;
+    g->cond = more;
+}
+
+static void guard_push_hard(Builder *b, PNode *g, const Affine *cond) {
+    const Affine **more = arena_new_n(b->p->arena, const Affine *, g->nhard + 1);
+    if (g->nhard) memcpy(more, g->hard, (size_t)g->nhard * sizeof *more);
+    more[g->nhard++] = cond;
+    g->hard = more;
+}
+
+static void bound_push(Builder *b, PNode *loop, int64_t k, const Lin *rest) {
+    Bound *more = arena_new_n(b->p->arena, Bound, loop->nbounds + 1);
+    if (loop->nbounds) memcpy(more, loop->bound, (size_t)loop->nbounds * sizeof *more);
+    more[loop->nbounds++] = (Bound){k, rest};
+    loop->bound = more;
+}
+
+// A constraint of a block whose own loops are `own` (outermost first): a bound on the innermost own loop it mentions when
+// that is the last loop it mentions at all; otherwise a condition of `outer` (around the loops) or `inner` (inside them).
+static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PNode *inner,
+                             const Affine *c) {
+    const Lin *l = lin_of(b, c);
+    if (!l) {
+        guard_push_hard(b, inner, c);
+        return;
+    }
+    int64_t min, max;
+    lin_range(b->p, l, &min, &max);
+    if (min >= 0) return;
+    int last = l->n ? l->t[l->n - 1].loop : -1; // loops are numbered outside in
+    for (int i = 0; i < nown; i++) {
+        if (own[i]->loop != last) continue;
+        bound_push(b, own[i], l->t[l->n - 1].k, lin_make(b->p->arena, l->c, l->t, l->n - 1));
+        return;
+    }
+    guard_push_lin(b, outer, l);
+}
+
+static bool only_role(const PNode *n, LeafRole role) {
+    if (n->kind == P_LEAF) return n->leaf->role == role;
+    for (int i = 0; i < n->nchild; i++)
+        if (!only_role(n->child[i], role)) return false;
+    return n->nchild > 0;
+}
+
+static bool writes_arguments(const Plan *p, const PNode *n) {
+    if (n->kind == P_LEAF) return n->write.buffer < p->tree->nargs;
+    for (int i = 0; i < n->nchild; i++)
+        if (!writes_arguments(p, n->child[i])) return false;
+    return true;
+}
+
+// INIT and POST subtrees obey the run-time flags; the test goes around the whole subtree.
+static PNode *flagged(Builder *b, PNode *n) {
+    if (!writes_arguments(b->p, n)) return n;
+    uint32_t flag = only_role(n, LEAF_INIT)   ? KERNEL_ACCUMULATE
+                    : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST
+                                              : 0;
+    if (!flag || (n->kind == P_GUARD && n->flag)) return n;
+    PNode *g = n->kind == P_GUARD ? n : wrap_guard(b, n);
+    g->flag = flag;
+    return g;
+}
+
+static void build_children(Builder *b, const Block *block, PNode *into) {
+    into->child = arena_new_n(b->p->arena, PNode *, block->nchildren);
+    for (int i = 0; i < block->nchildren; i++) {
+        PNode *c = build_node(b, block->child[i]);
+        if (c) into->child[into->nchild++] = c;
+    }
+}
+
+static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
+    Plan *p = b->p;
+    PNode *n = node_new(b, P_LOOP);
+    n->loop = p->nloops;
+    n->extent = index->extent;
+    n->mark = block->kind;
+    n->unroll = 1;
+    n->lanes = 1;
+    p->loop[p->nloops] = n;
+    p->loop_of_id[index->id] = p->nloops++;
+    vec_push(p->arena, &b->open, n);
+    if (n->extent > 1) b->depth++;
+    return n;
+}
+
+// Block -> guard { loop { loop { guard { children } } } }, leaving out guards without conditions.
+static PNode *build_block(Builder *b, const Block *block) {
+    PNode *own[TREE_MAX_DEPTH];
+    int nown = 0, depth = b->depth;
+    bool empty = false;
+    PNode *outer = node_new(b, P_GUARD);
+    for (int i = 0; i < block->nindex; i++) {
+        if (block->index[i].passed)
+            b->passed[block->index[i].id] = block->index[i].passed;
+        else
+            own[nown++] = open_loop(b, block, &block->index[i]);
+    }
+    for (int i = 0; i < nown; i++) empty |= own[i]->extent <= 0;
+    PNode *inner = node_new(b, P_GUARD);
+    for (int i = 0; i < block->nconstraints && !empty; i++)
+        place_constraint(b, own, nown, outer, inner, block->constraint[i]);
+    for (int i = 0; i < block->nallocs; i++) b->p->alloc_depth[block->alloc[i]] = b->depth;
+    if (!empty) build_children(b, block, inner);
+    b->open.n -= nown;
+    b->depth = depth;
+    if (!inner->nchild) return NULL;
+    PNode *top = inner;
+    bool bare = !inner->nhard && !inner->nconds;
+    for (int i = nown - 1; i >= 0; i--) {
+        own[i]->child = bare && i == nown - 1 ? inner->child : NULL;
+        if (own[i]->child) {
+            own[i]->nchild = inner->nchild;
+        } else {
+            own[i]->child = arena_new_n(b->p->arena, PNode *, 1);
+            own[i]->child[0] = top;
+            own[i]->nchild = 1;
+        }
+        top = own[i];
+    }
+    if (outer->nconds || outer->nhard) {
+        outer->child = arena_new_n(b->p->arena, PNode *, 1);
+        outer->child[0] = top;
+        outer->nchild = 1;
+        top = outer;
+    }
+    return flagged(b, top);
+}
+
+static PNode *build_node(Builder *b, const Node *node) {
+    if (node->kind == NODE_BLOCK) return build_block(b, (const Block *)node);
+    if (node->kind == NODE_LEAF) return flagged(b, build_leaf(b, (const Leaf *)node));
+    b->p->declined = "a special statement that was not expanded";
+    return NULL;
+}
+
+// ---- Vectorising ---------------------------------------------------------------------------------------
+
+static int lane_bytes(Type t) {
+    return type_info[type_compute(t)].bits == 64 ? 8 : 4;
+}
+
+static int widest(const Expr *e) {
+    int w = lane_bytes(e->type);
+    if (e->kind == EXPR_INDEX) return w;
+    for (int i = 0; i < e->n; i++)
+        if (widest(e->arg[i]) > w) w = widest(e->arg[i]);
+    return w;
+}
+
+static int narrowest(const Expr *e) {
+    int w = e->type == TYPE_BOOL ? 8 : lane_bytes(e->type);
+    for (int i = 0; i < e->n; i++)
+        if (narrowest(e->arg[i]) < w) w = narrowest(e->arg[i]);
+    return w;
+}
+
+static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_ITER) {
+            if (p->loop_of_id[atom->index] == loop) return true;
+        } else if (atom->kind == ATOM_READ) {
+            for (int d = 0; d < atom->read->rank; d++)
+                if (affine_mentions(p, atom->read->sub[d], loop)) return true;
+        } else if ((atom->a && affine_mentions(p, atom->a, loop)) ||
+                   (atom->b && affine_mentions(p, atom->b, loop))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool small_type(Type t) {
+    return type_info[t].bits < 32;
+}
+
+// NULL when the access can follow `loop` with one vector instruction, else why not.
+static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bool reduces) {
+    if (!m->off) {
+        for (int d = 0; d < m->access->rank; d++)
+            if (affine_mentions(p, m->access->sub[d], loop)) return "a subscript is not linear in it";
+        m->lane = 0;
+        return write ? "the written element is computed" : NULL;
+    }
+    m->lane = lin_coef(m->off, loop);
+    int64_t size = type_info[m->type].bytes;
+    if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
+    if (m->lane == size) return NULL;
+    if (write) return "lanes are written apart";
+    if (small_type(m->type) || p->machine->isa != ISA_AVX512) return "lanes are read apart";
+    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are read too far apart";
+    return NULL;
+}
+
+static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
+    if (e->kind == EXPR_INDEX) return !e->index->linear && affine_mentions(p, e->index, loop);
+    for (int i = 0; i < e->n; i++)
+        if (index_is_hard(p, e->arg[i], loop)) return true;
+    return false;
+}
+
+// Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
+static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
+    bool reduces = n->leaf->op != REDUCE_ASSIGN;
+    const char *why = cannot_follow(p, &n->write, loop, true, reduces);
+    for (int i = 0; i < n->nreads && !why; i++) why = cannot_follow(p, &n->read[i], loop, false, false);
+    if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
+    int w = widest(n->leaf->value), low = narrowest(n->leaf->value);
+    if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
+    if (lane_bytes(n->write.type) < low) low = lane_bytes(n->write.type);
+    if (p->machine->isa != ISA_AVX512) {
+        bool small = small_type(n->write.type);
+        for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
+        if (small && !why) why = "this ISA has no masked access to types under 32 bits";
+        if (low != w && !why) why = "lanes of different widths meet";
+    }
+    if (w > *bytes) *bytes = w;
+    return why;
+}
+
+static const char *subtree_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
+    if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, bytes);
+    if (n->kind == P_LOOP) return "it is not innermost";
+    for (int i = 0; i < n->nconds; i++)
+        if (lin_coef(n->cond[i], loop)) return "a guard depends on it";
+    if (n->nhard) return "a guard is not linear";
+    const char *why = NULL;
+    for (int i = 0; i < n->nchild && !why; i++) why = subtree_cannot(p, n->child[i], loop, bytes);
+    return why;
+}
+
+static void set_width(PNode *n, int loop, int width) {
+    n->vloop = width > 1 ? loop : -1;
+    n->width = width;
+    if (width == 1) {
+        n->write.lane = 0;
+        for (int i = 0; i < n->nreads; i++) n->read[i].lane = 0;
+    }
+    for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
+}
+
+static void vectorise(Plan *p) {
+    for (int i = 0; i < p->nloops; i++) {
+        PNode *n = p->loop[i];
+        if (n->mark != KIND_VECTOR || !n->nchild) continue;
+        int bytes = 4;
+        const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
+        for (int c = 0; c < n->nchild && !why; c++) why = subtree_cannot(p, n->child[c], n->loop, &bytes);
+        for (int k = 0; k < n->nbounds && !why; k++)
+            if (n->bound[k].k > 0) why = "its first lane is not the first index";
+        if (n->extent == 1) why = "it has one iteration";
+        n->vector = !why;
+        n->lanes = why ? 1 : p->machine->vector_bytes / bytes;
+        for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
+        if (why && n->extent > 1)
+            text_printf(&p->report, "vector loop %d runs as a serial one: %s\n", n->loop, why);
+    }
+}
+
+// ---- Regions -------------------------------------------------------------------------------------------
+
+static void number(Plan *p, PNode *n, int *leaf) {
+    n->first = *leaf;
+    if (n->kind == P_LEAF) {
+        n->count = 1;
+        (*leaf)++;
+    }
+    for (int i = 0; i < n->nchild; i++) {
+        number(p, n->child[i], leaf);
+        n->count += n->child[i]->count;
+    }
+    if (n->kind == P_LOOP) {
+        int64_t trips = n->vector ? ceil_div(n->extent, n->lanes) : n->extent;
+        if (__builtin_mul_overflow(n->count, trips, &n->count)) n->count = INT64_MAX / 4;
+    }
+    n->last = *leaf;
+}
+
+static int64_t unroll_limit(const Plan *p) {
+    return p->machine->unroll_limit;
+}
+
+// No leaf below writes along this loop.
+static bool writes_skip(const Plan *p, const PNode *loop) {
+    for (int i = loop->first; i < loop->last; i++) {
+        const Mem *w = &p->leaves.at[i]->write;
+        if (!w->off || lin_coef(w->off, loop->loop)) return false;
+    }
+    return true;
+}
+
+static void unroll_all(PNode *n) {
+    n->real = false;
+    n->unroll = 1;
+    for (int i = 0; i < n->nchild; i++) unroll_all(n->child[i]);
+}
+
+// Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
+static bool mark(Plan *p, PNode *n) {
+    int64_t limit = n->mark == KIND_UNROLL ? 16 * unroll_limit(p) : unroll_limit(p);
+    if (n->kind == P_LEAF) return true;
+    if (n->count <= limit) {
+        unroll_all(n);
+        return true;
+    }
+    if (n->kind == P_LOOP) {
+        if (!writes_skip(p, n)) return false;
+        n->real = n->extent > 1;
+        n->unroll = 1;
+    }
+    for (int i = 0; i < n->nchild; i++)
+        if (!mark(p, n->child[i])) return false;
+    return true;
+}
+
+// The elements a region writes under its real loops, found by running through its copies.
+typedef struct Tile {
+    Plan *p;
+    int first_loop; // loops from here on are inside the region
+    int64_t *value; // by loop
+    int n, limit;
+    struct TileAt {
+        int buffer;
+        int64_t at;
+        int64_t lane;
+        int width;
+        const Lin *off;
+    } at[64];
+    bool fits;
+} Tile;
+
+static int64_t lin_inside(const Tile *t, const Lin *l) {
+    int64_t at = l->c;
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].loop >= t->first_loop) at += l->t[i].k * t->value[l->t[i].loop];
+    return at;
+}
+
+// The parts of two offsets that vary outside the region are the same.
+static bool same_outside(const Tile *t, const Lin *a, const Lin *b) {
+    int i = 0;
+    for (; i < a->n && a->t[i].loop < t->first_loop; i++)
+        if (i >= b->n || b->t[i].loop != a->t[i].loop || b->t[i].k != a->t[i].k) return false;
+    return i >= b->n || b->t[i].loop >= t->first_loop;
+}
+
+static void tile_add(Tile *t, const PNode *leaf) {
+    const Mem *w = &leaf->write;
+    int64_t at = lin_inside(t, w->off);
+    for (int i = 0; i < t->n; i++)
+        if (t->at[i].buffer == w->buffer && t->at[i].at == at) return;
+    if (t->n >= t->limit) {
+        t->fits = false;
+        return;
+    }
+    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off};
+}
+
+static void tile_walk(Tile *t, const PNode *n, bool under_real) {
+    if (!t->fits) return;
+    if (n->kind == P_LEAF) {
+        if (under_real) tile_add(t, n);
+        return;
+    }
+    int64_t trips = n->kind == P_LOOP && !n->real ? n->extent : 1;
+    int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
+    for (int64_t v = 0; v < trips && t->fits; v += step) {
+        if (n->kind == P_LOOP) t->value[n->loop] = v;
+        for (int i = 0; i < n->nchild; i++)
+            tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && n->real));
+    }
+}
+
+// Every access to a buffer of the tile hits exactly one element (or vector) of the tile.
+static bool mem_agrees(const Tile *t, const Mem *m, int width) {
+    bool ours = false;
+    for (int i = 0; i < t->n; i++) {
+        if (t->at[i].buffer != m->buffer) continue;
+        ours = true;
+        if (!m->off || !same_outside(t, m->off, t->at[i].off)) return false;
+        for (int j = 0; j < m->off->n; j++)
+            if (m->off->t[j].loop >= t->first_loop && t->p->loop[m->off->t[j].loop]->real) return false;
+        bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
+        bool vector_there = width > 1 && m->lane != 0;
+        if (vector_here != vector_there || (vector_here && t->at[i].width != width)) return false;
+    }
+    (void)ours;
+    return true;
+}
+
+// Loops are numbered outside in and left to right, so the first one met has the smallest number.
+static int first_loop_of(const PNode *n, int none) {
+    if (n->kind == P_LOOP) return n->loop;
+    for (int i = 0; i < n->nchild; i++) {
+        int first = first_loop_of(n->child[i], none);
+        if (first != none) return first;
+    }
+    return none;
+}
+
+static bool fits(Plan *p, PNode **nodes, int n) {
+    for (int i = 0; i < n; i++)
+        if (!mark(p, nodes[i])) return false;
+    Tile t = {.p = p, .limit = p->tile_limit, .fits = true};
+    t.first_loop = p->nloops;
+    for (int i = 0; i < n && t.first_loop == p->nloops; i++)
+        t.first_loop = first_loop_of(nodes[i], p->nloops);
+    t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
+    for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
+    if (!t.fits) return false;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
+        const PNode *leaf = p->leaves.at[i];
+        if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
+        for (int r = 0; r < leaf->nreads; r++)
+            if (!mem_agrees(&t, &leaf->read[r], leaf->width)) return false;
+    }
+    return true;
+}
+
+// A real loop whose body is straight-line gets as many copies of it as the limit allows.
+static void choose_unroll(Plan *p, PNode *n) {
+    if (n->kind == P_LOOP && n->real) {
+        bool straight = true;
+        int64_t body = 0;
+        for (int i = 0; i < n->nchild; i++) {
+            straight &= n->child[i]->count <= unroll_limit(p);
+            body += n->child[i]->count;
+        }
+        int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
+        int64_t u = body ? unroll_limit(p) / body : 1;
+        u = u > 8 ? 8 : u;
+        while (u > 1 && (u > trips || (u & (u - 1)))) u--;
+        n->unroll = straight && u > 1 && !n->nbounds ? (int)u : 1;
+    }
+    for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
+}
+
+static void regions(Plan *p, PNode **nodes, int n) {
+    for (int i = 0; i < n;) {
+        int span = n - i;
+        while (span > 0 && !fits(p, nodes + i, span)) span = span > 4 ? span / 2 : span - 1;
+        if (span > 0) {
+            nodes[i]->region = span;
+            for (int j = i; j < i + span; j++) choose_unroll(p, nodes[j]);
+            i += span;
+            continue;
+        }
+        PNode *at = nodes[i++];
+        if (at->kind == P_LOOP) {
+            at->real = at->extent > 1;
+            at->unroll = 1;
+            if (at->vector) { // a strip of several vectors per iteration
+                int64_t body = 0;
+                for (int c = 0; c < at->nchild; c++) body += at->child[c]->count;
+                at->unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;
+                if (at->nbounds) at->unroll = 1;
+            }
+        }
+        regions(p, at->child, at->nchild);
+    }
+}
+
+// ---- Streams -------------------------------------------------------------------------------------------
+
+int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
+    for (int i = 0; i < p->streams.n; i++) {
+        Stream *s = &p->streams.at[i];
+        if (s->buffer != buffer || s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t))) continue;
+        if (depth > s->depth) s->depth = depth;
+        return i;
+    }
+    LinTerm *copy = arena_new_n(p->arena, LinTerm, n);
+    if (n) memcpy(copy, t, (size_t)n * sizeof *t);
+    vec_push(p->arena, &p->streams, ((Stream){buffer, n, copy, depth}));
+    return p->streams.n - 1;
+}
+
+static void stream_of(Plan *p, Mem *m, int depth) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    int n = 0;
+    for (int i = 0; m->off && i < m->off->n; i++)
+        if (p->loop[m->off->t[i].loop]->real) t[n++] = m->off->t[i];
+    m->stream = code_stream(p, m->buffer, t, n, depth);
+}
+
+static void streams(Plan *p) {
+    for (int i = 0; i < p->leaves.n; i++) {
+        PNode *n = p->leaves.at[i];
+        stream_of(p, &n->write, n->depth);
+        for (int r = 0; r < n->nreads; r++) stream_of(p, &n->read[r], n->depth);
+    }
+}
+
+static void place_buffers(Plan *p) {
+    const Tree *t = p->tree;
+    for (int i = 0; i < t->buffers.n; i++) {
+        const Buffer *b = &t->buffers.at[i];
+        p->offset[i] = -1;
+        if (i < t->nargs) continue;
+        int64_t span = 1;
+        for (int d = 0; d < b->rank; d++) {
+            int64_t s = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
+            if (b->size[d] > 0 && !checked_fma(b->size[d] - 1, s, &span)) p->declined = "a buffer is too large";
+        }
+        int64_t bytes;
+        if (!checked_mul(span, type_info[b->type].bytes, &bytes) || bytes > INT64_MAX / 4)
+            p->declined = "a buffer is too large";
+        else
+            p->offset[i] = p->scratch, p->scratch += (bytes + 63) & ~(int64_t)63;
+    }
+}
+
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine) {
+    Plan *p = arena_new(arena, Plan);
+    *p = (Plan){.arena = arena, .tree = tree, .machine = machine, .report = {.arena = arena}};
+    p->tile_limit = machine->vector_registers - (machine->vector_registers > 16 ? 4 : 3);
+    int nb = tree->buffers.n;
+    p->loop = arena_new_n(arena, PNode *, tree->nindices + 1);
+    p->loop_of_id = arena_new_n(arena, int, tree->nindices + 1);
+    p->offset = arena_new_n(arena, int64_t, nb);
+    p->alloc_depth = arena_new_n(arena, int, nb);
+    p->first_leaf = arena_new_n(arena, int, nb);
+    p->last_leaf = arena_new_n(arena, int, nb);
+    memset(p->first_leaf, -1, (size_t)nb * sizeof(int));
+    memset(p->last_leaf, -1, (size_t)nb * sizeof(int));
+    place_buffers(p);
+    Builder b = {.p = p, .passed = arena_new_n(arena, const Affine *, tree->nindices + 1)};
+    p->root = build_block(&b, tree->root);
+    if (!p->root) p->root = node_new(&b, P_GUARD);
+    vectorise(p);
+    int leaf = 0;
+    number(p, p->root, &leaf);
+    regions(p, &p->root, 1);
+    streams(p);
+    return p;
+}

@@ -1,0 +1,117 @@
+// The Plan: a Tree prepared for code. Private to code/.
+//
+// Every index of the Tree becomes a loop of its own, numbered; every subscript a linear function of the loops, in bytes.
+// A loop is *real* (a machine loop with a counter) or *unrolled* (its index is a constant in each copy).
+//
+// A region is a run of sibling nodes compiled as one unit: its unrolled loops become straight-line code, its real loops are
+// reductions as far as its outputs are concerned, and the elements it writes under them (its tile) stay in vector registers
+// from the first use to the last. Regions are maximal: the outermost nodes whose tile fits. Every leaf is in one.
+#ifndef LW_CODE_PLAN_H
+#define LW_CODE_PLAN_H
+
+#include "machine/machine.h"
+#include "tree/tree.h"
+
+typedef struct LinTerm {
+    int loop;
+    int64_t k;
+} LinTerm;
+
+// c + Σ k·index(loop); terms sorted by loop number, no zeros.
+typedef struct Lin {
+    int64_t c;
+    int n;
+    LinTerm t[];
+} Lin;
+
+// One access of a leaf.
+typedef struct Mem {
+    const Access *access;
+    int buffer;
+    Type type;
+    const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod, min, max)
+    int stream;     // the pointer that follows its real loops; for a non-linear one the bare base
+    int64_t lane;   // bytes between lanes of the vector loop
+    bool safe;      // always inside its buffer: no guard and no check needed
+} Mem;
+
+typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;
+
+// k·index + rest >= 0 restricts a loop.
+typedef struct Bound {
+    int64_t k;
+    const Lin *rest; // over loops further out
+} Bound;
+
+typedef struct PNode PNode;
+struct PNode {
+    PKind kind;
+    int nchild;
+    PNode **child;
+    int depth;       // machine loops that could enclose it: loops of extent > 1
+    int first, last; // leaves inside: numbers [first, last)
+    int64_t count;   // vector operations inside when everything is unrolled
+    int region;      // first node of a region: how many siblings it spans; 0 otherwise
+
+    // P_LOOP
+    int loop;
+    int64_t extent;
+    Kind mark;
+    bool vector;     // lanes run along it
+    int lanes;       // of a vector loop
+    bool real;
+    int unroll;      // copies of the body per machine iteration
+    int nbounds;
+    Bound *bound;
+
+    // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
+    int nconds;
+    const Lin **cond;
+    const Affine **hard; // conditions that are not linear, >= 0
+    int nhard;
+    uint32_t flag;
+
+    // P_LEAF
+    const Leaf *leaf;
+    int number;
+    int vloop;  // loop number of its vector loop, or -1
+    int width;  // lanes: that loop's, or 1
+    Mem write;
+    int nreads;
+    Mem *read;
+};
+
+// A pointer: base of a buffer plus what the real loops contribute.
+typedef struct Stream {
+    int buffer;
+    int n;
+    const LinTerm *t; // real loops only
+    int depth;        // of the deepest use, for giving out registers
+} Stream;
+
+typedef struct Plan {
+    Arena *arena;
+    const Tree *tree;
+    const Machine *machine;
+    PNode *root; // a guard without conditions
+    int nloops;
+    PNode **loop;    // by number
+    int *loop_of_id; // Tree index id -> loop number
+    VEC(PNode *) leaves;
+    VEC(Stream) streams;
+    int64_t *offset;   // per buffer: place in scratch; -1 for arguments
+    int *alloc_depth;  // per buffer: depth of the block it lives in
+    int *first_leaf, *last_leaf; // per buffer: leaves that touch it
+    int64_t scratch;
+    int tile_limit; // vector registers for a region's tile
+    Text report;
+    const char *declined; // why, when the Tree cannot be compiled
+} Plan;
+
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine);
+
+// The stream for a buffer with these real-loop terms.
+int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
+const Mem *leaf_mem(const PNode *leaf, const Access *access);
+
+#endif
