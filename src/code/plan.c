@@ -239,16 +239,19 @@ static bool writes_arguments(const Plan *p, const PNode *n) {
     return true;
 }
 
-// INIT and POST subtrees obey the run-time flags; the test goes around the whole subtree.
+// INIT and POST subtrees of arguments obey the run-time flags; the test goes around the largest such subtree.
 static PNode *flagged(Builder *b, PNode *n) {
-    if (!writes_arguments(b->p, n)) return n;
-    uint32_t flag = only_role(n, LEAF_INIT)   ? KERNEL_ACCUMULATE
-                    : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST
-                                              : 0;
-    if (!flag || (n->kind == P_GUARD && n->flag)) return n;
-    PNode *g = n->kind == P_GUARD ? n : wrap_guard(b, n);
-    g->flag = flag;
-    return g;
+    uint32_t flag = 0;
+    if (writes_arguments(b->p, n))
+        flag = only_role(n, LEAF_INIT) ? KERNEL_ACCUMULATE : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST : 0;
+    if (flag) {
+        b->depth = n->depth;
+        PNode *g = n->kind == P_GUARD ? n : wrap_guard(b, n);
+        g->flag = flag;
+        return g;
+    }
+    for (int i = 0; i < n->nchild; i++) n->child[i] = flagged(b, n->child[i]);
+    return n;
 }
 
 static void build_children(Builder *b, const Block *block, PNode *into) {
@@ -314,12 +317,12 @@ static PNode *build_block(Builder *b, const Block *block) {
         outer->nchild = 1;
         top = outer;
     }
-    return flagged(b, top);
+    return top;
 }
 
 static PNode *build_node(Builder *b, const Node *node) {
     if (node->kind == NODE_BLOCK) return build_block(b, (const Block *)node);
-    if (node->kind == NODE_LEAF) return flagged(b, build_leaf(b, (const Leaf *)node));
+    if (node->kind == NODE_LEAF) return build_leaf(b, (const Leaf *)node);
     b->p->declined = "a special statement that was not expanded";
     return NULL;
 }
@@ -718,6 +721,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine) {
     Builder b = {.p = p, .passed = arena_new_n(arena, const Affine *, tree->nindices + 1)};
     p->root = build_block(&b, tree->root);
     if (!p->root) p->root = node_new(&b, P_GUARD);
+    p->root = flagged(&b, p->root);
     vectorise(p);
     int leaf = 0;
     number(p, p->root, &leaf);

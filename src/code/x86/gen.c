@@ -234,7 +234,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
             break;
         }
         x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
-        x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovg, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
         break;
     case ATOM_READ: {
         gen_offset(g, atom->read, env, true);
@@ -417,11 +417,6 @@ static int combine(LeafGen *l, Reduce op, Type type, int old, const Expr *value)
     return seg_op(s, MI_OP, reduce_op[op], type, type, w, 2, args);
 }
 
-static Value identity_of(Type t, Reduce op) {
-    static const char sign[] = {[REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
-    return type_identity(t, sign[op]);
-}
-
 // A reduction along the vector loop: the loc holds partial results in its lanes until somebody asks.
 static void reduce_lanes(LeafGen *l, Ref *r) {
     Seg *s = l->g->seg;
@@ -448,7 +443,8 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
     loc->pending = (int8_t)leaf->op;
 }
 
-static void leaf(Gen *g, PNode *n, int active) {
+static void leaf(Gen *g, PNode *n) {
+    int active = n->width > 1 ? g->active : 1;
     LeafGen l = {g, n, active};
     const Leaf *f = n->leaf;
     Ref r = ref_of(g, n, &n->write, active);
@@ -467,22 +463,12 @@ static void leaf(Gen *g, PNode *n, int active) {
 
 // ---- Loops and guards ----------------------------------------------------------------------------------
 
-static void leaves(Gen *g, PNode **at, int n, int active) {
-    for (int i = 0; i < n; i++) {
-        if (at[i]->kind == P_LEAF)
-            leaf(g, at[i], active);
-        else if (at[i]->kind == P_GUARD && !at[i]->nconds && !at[i]->nhard && !at[i]->flag)
-            leaves(g, at[i]->child, at[i]->nchild, active);
-        else
-            walk(g, at[i]);
-    }
-}
-
-static void children(Gen *g, PNode *n, int active) {
-    if (g->in_region)
-        leaves(g, n->child, n->nchild, active);
-    else
+static void children(Gen *g, PNode *n) {
+    if (!g->in_region) {
         nodes(g, n->child, n->nchild);
+        return;
+    }
+    for (int i = 0; i < n->nchild; i++) walk(g, n->child[i]);
 }
 
 // Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still depend on real loops are
@@ -530,6 +516,10 @@ static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
     x86_1(&g->a, X86_js, x86_to(skip));
 }
 
+static void boundary(Gen *g) { // between straight-line code and control flow
+    if (g->in_region) new_segment(g);
+}
+
 // An unrolled loop: a copy of the body per index (or per vector of indices).
 static void unrolled(Gen *g, PNode *n) {
     const Bound *open[16];
@@ -540,10 +530,10 @@ static void unrolled(Gen *g, PNode *n) {
     }
     int nopen = loop_limits(g, n, &lo, &hi, open), step = n->vector ? n->lanes : 1;
     for (int64_t v = lo; v < hi; v += step) {
-        int active = (int)min_i64(hi - v, step);
+        if (n->vector) g->active = (int)min_i64(hi - v, step);
         g->value[n->loop] = v;
         if (!nopen) {
-            children(g, n, active);
+            children(g, n);
             continue;
         }
         if (n->vector) {
@@ -551,10 +541,10 @@ static void unrolled(Gen *g, PNode *n) {
             return;
         }
         AsmLabel skip = asm_label(&g->a);
-        new_segment(g);
+        boundary(g);
         for (int i = 0; i < nopen; i++) test_bound(g, open[i], v, &skip);
-        children(g, n, active);
-        new_segment(g);
+        children(g, n);
+        boundary(g);
         asm_bind(&g->a, &skip);
     }
     g->value[n->loop] = 0;
@@ -572,13 +562,10 @@ static void advance(Gen *g, int loop, int64_t by) {
 static void copies(Gen *g, PNode *n, int64_t total, int step) {
     for (int64_t v = 0; v < total; v += step) {
         g->value[n->loop] = v;
-        children(g, n, (int)min_i64(total - v, step));
+        if (n->vector) g->active = (int)min_i64(total - v, step);
+        children(g, n);
     }
     g->value[n->loop] = 0;
-}
-
-static void boundary(Gen *g) { // between straight-line code and control flow
-    if (g->in_region) new_segment(g);
 }
 
 // A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
@@ -629,7 +616,7 @@ static void bounded(Gen *g, PNode *n) {
             x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
             x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(save));
             x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_cmovg, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
             x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
         } else {
             x86_1(a, X86_neg, x86_r64(X86_RAX)); // ceil(-rest / k) = -floor(rest / k)
@@ -645,7 +632,7 @@ static void bounded(Gen *g, PNode *n) {
     AsmLabel top = asm_label(a), done = asm_label(a);
     gen_load_item(g, X86_RAX, counter);
     x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
-    x86_1(a, X86_jge, x86_to(&done));
+    x86_1(a, X86_jnl, x86_to(&done));
     // pointers start at `counter`
     for (int i = 0; i < g->p->streams.n; i++) {
         const Stream *s = &g->p->streams.at[i];
@@ -734,13 +721,13 @@ static void guard(Gen *g, PNode *n) {
     int truth = guard_truth(g, n);
     if (truth == 0) return;
     if (truth == 1) {
-        children(g, n, 1);
+        children(g, n);
         return;
     }
     AsmLabel skip = asm_label(&g->a);
     boundary(g);
     conditions(g, n, &skip);
-    children(g, n, 1);
+    children(g, n);
     boundary(g);
     asm_bind(&g->a, &skip);
 }
@@ -751,7 +738,7 @@ static void walk(Gen *g, PNode *n) {
     else if (n->kind == P_GUARD)
         guard(g, n);
     else
-        leaf(g, n, 1);
+        leaf(g, n);
 }
 
 // ---- Regions -------------------------------------------------------------------------------------------
@@ -876,7 +863,7 @@ static void region(Gen *g, PNode **at, int n) {
         mark_assigned(g, &inner, assigned);
         load_pins(g, assigned);
         open_segment(g);
-        children(g, at[0], 1);
+        children(g, at[0]);
         close_segment(g);
         x86_1(&g->a, X86_jmp, x86_to(&join));
         asm_bind(&g->a, &other);

@@ -54,6 +54,7 @@ typedef struct Gen {
     Seg *seg;
     VEC(Pin) pins;
     bool in_region;
+    int active; // lanes of the current vector that exist
     int k1; // active lanes that k1 holds a mask for; 0: unknown
     int scratch;  // the scratch vector register
     AsmLabel bad_index;
