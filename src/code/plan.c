@@ -270,6 +270,7 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     n->mark = block->kind;
     n->unroll = 1;
     n->lanes = 1;
+    n->limit = -1;
     p->loop[p->nloops] = n;
     p->loop_of_id[index->id] = p->nloops++;
     vec_push(p->arena, &b->open, n);
@@ -624,7 +625,7 @@ static void choose_unroll(Plan *p, PNode *n) {
         int64_t u = body ? unroll_limit(p) / body : 1;
         u = u > 8 ? 8 : u;
         while (u > 1 && (u > trips || (u & (u - 1)))) u--;
-        n->unroll = straight && u > 1 && !n->nbounds ? (int)u : 1;
+        n->unroll = straight && u > 1 ? (int)u : 1;
     }
     for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
 }
@@ -647,7 +648,6 @@ static void regions(Plan *p, PNode **nodes, int n) {
                 int64_t body = 0;
                 for (int c = 0; c < at->nchild; c++) body += at->child[c]->count;
                 at->unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;
-                if (at->nbounds) at->unroll = 1;
             }
         }
         regions(p, at->child, at->nchild);

@@ -63,6 +63,7 @@ struct PNode {
     int unroll;      // copies of the body per machine iteration
     int nbounds;
     Bound *bound;
+    int64_t limit;   // while code is made for one tail: the number of iterations; -1: not fixed
 
     // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
     int nconds;

@@ -62,6 +62,12 @@ static Item loop_counter(Gen *g, int loop) {
     return g->counter[loop];
 }
 
+// Stack slots move while something is pushed.
+static void load_item_pushed(Gen *g, unsigned gpr, Item it) {
+    if (it.reg < 0) it.slot += g->depth;
+    gen_load_item(g, gpr, it);
+}
+
 // rax <- c + Σ k·loop over a linear function.
 static void gen_lin(Gen *g, const Lin *l) {
     int64_t c = l->c;
@@ -69,7 +75,7 @@ static void gen_lin(Gen *g, const Lin *l) {
     x86_set(&g->a, X86_RAX, c);
     for (int i = 0; i < l->n; i++) {
         if (!g->p->loop[l->t[i].loop]->real) continue;
-        gen_load_item(g, X86_RCX, loop_counter(g, l->t[i].loop));
+        load_item_pushed(g, X86_RCX, loop_counter(g, l->t[i].loop));
         int64_t k = l->t[i].k;
         if (k == (int32_t)k) {
             if (k != 1) x86_3(&g->a, X86_imul, x86_r64(X86_RCX), x86_r64(X86_RCX), x86_imm(k));
@@ -115,12 +121,6 @@ static void push_rax(Gen *g) {
 static void pop_to(Gen *g, unsigned r) {
     x86_1(&g->a, X86_pop, x86_r64(r));
     g->depth -= 8;
-}
-
-// Stack slots move while something is pushed.
-static void load_item_pushed(Gen *g, unsigned gpr, Item it) {
-    if (it.reg < 0) it.slot += g->depth;
-    gen_load_item(g, gpr, it);
 }
 
 void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
@@ -476,8 +476,8 @@ static void children(Gen *g, PNode *n) {
 static int loop_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open) {
     int nopen = 0;
     *lo = 0;
-    *hi = n->extent;
-    for (int i = 0; i < n->nbounds; i++) {
+    *hi = n->limit >= 0 ? n->limit : n->extent;
+    for (int i = 0; i < n->nbounds && n->limit < 0; i++) {
         const Bound *b = &n->bound[i];
         int64_t rest, min, max;
         if (lin_known(g, b->rest, &rest)) {
@@ -571,7 +571,8 @@ static void copies(Gen *g, PNode *n, int64_t total, int step) {
 // A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
 static void counted(Gen *g, PNode *n) {
     int step = n->vector ? n->lanes : 1;
-    int64_t stride = (int64_t)step * n->unroll, main = n->extent / stride * stride;
+    int64_t extent = n->limit >= 0 ? n->limit : n->extent;
+    int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
     Item counter = loop_counter(g, n->loop);
     boundary(g);
     item_set(g, counter, 0);
@@ -593,7 +594,7 @@ static void counted(Gen *g, PNode *n) {
             x86_1(&g->a, X86_jl, x86_to(&top));
         }
     }
-    copies(g, n, n->extent - main, step);
+    copies(g, n, extent - main, step);
     boundary(g);
     advance(g, n->loop, -main);
 }
@@ -669,6 +670,7 @@ static void bounded(Gen *g, PNode *n) {
 // Bounds that can bite, given the loops around; the others are dropped for good.
 static bool has_live_bounds(Gen *g, PNode *n) {
     int live = 0;
+    if (n->limit >= 0) return false;
     for (int i = 0; i < n->nbounds; i++) {
         int64_t min, max;
         lin_limits(g, n->bound[i].rest, &min, &max);
@@ -891,14 +893,199 @@ static void region(Gen *g, PNode **at, int n) {
     g->pins.n = 0;
 }
 
+// ---- Tails ---------------------------------------------------------------------------------------------
+//
+// A split that does not divide bounds its inner loop by the outer index: full in all iterations but the last. Where such a
+// loop is unrolled, or counted by several copies, the code around it is made once per number of iterations it can have,
+// and the right one is chosen at run time. Loops with too many possible numbers keep their tests.
+
+enum { MAX_TAILS = 4, MAX_TAIL_VALUES = 4, MAX_VARIANTS = 9 };
+
+// Loops with the same bounds (those of an initialisation and of its update, say) share a tail.
+typedef struct Tail {
+    PNode *loop;
+    VEC(PNode *) same;
+    int n;
+    int64_t value[MAX_TAIL_VALUES]; // the full extent first
+} Tail;
+
+typedef struct Tails {
+    int n;
+    Tail at[MAX_TAILS];
+} Tails;
+
+static int64_t bound_limit(const Bound *b, int64_t rest) {
+    return floor_div(rest, -b->k) + 1;
+}
+
+static bool tail_value(Tail *t, int64_t v) {
+    v = max_i64(0, min_i64(v, t->loop->extent));
+    for (int i = 0; i < t->n; i++)
+        if (t->value[i] == v) return true;
+    if (t->n == MAX_TAIL_VALUES) return false;
+    t->value[t->n++] = v;
+    return true;
+}
+
+// Runs through the values of the real loops that bound the tail; false when there are too many.
+static bool tail_values(Gen *g, Tail *t, PNode *const *outer, int n, int64_t *budget) {
+    if (n == 0) {
+        int64_t v = t->loop->extent;
+        for (int i = 0; i < t->loop->nbounds; i++) {
+            const Bound *b = &t->loop->bound[i];
+            int64_t rest = b->rest->c;
+            for (int k = 0; k < b->rest->n; k++) rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
+            v = min_i64(v, bound_limit(b, rest));
+        }
+        return --*budget > 0 && tail_value(t, v);
+    }
+    bool ok = true;
+    int64_t before = g->value[outer[0]->loop];
+    for (int64_t v = 0; v < outer[0]->extent && ok; v++) {
+        g->value[outer[0]->loop] = v;
+        ok = tail_values(g, t, outer + 1, n - 1, budget);
+    }
+    g->value[outer[0]->loop] = before;
+    return ok;
+}
+
+static bool is_real_outside(const Gen *g, int loop, int first_inside) {
+    return loop < first_inside && g->p->loop[loop]->real;
+}
+
+static bool same_bounds(const PNode *a, const PNode *b) {
+    if (a->extent != b->extent || a->nbounds != b->nbounds) return false;
+    for (int i = 0; i < a->nbounds; i++) {
+        const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
+        if (a->bound[i].k != b->bound[i].k || x->c != y->c || x->n != y->n) return false;
+        for (int t = 0; t < x->n; t++)
+            if (x->t[t].loop != y->t[t].loop || x->t[t].k != y->t[t].k) return false;
+    }
+    return true;
+}
+
+static bool join_tail(Gen *g, Tails *tails, PNode *n) {
+    for (int i = 0; i < tails->n; i++) {
+        if (!same_bounds(tails->at[i].loop, n)) continue;
+        vec_push(g->arena, &tails->at[i].same, n);
+        return true;
+    }
+    return false;
+}
+
+static void set_limit(Tail *t, int64_t limit) {
+    t->loop->limit = limit;
+    for (int i = 0; i < t->same.n; i++) t->same.at[i]->limit = limit;
+}
+
+static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
+    if (n->kind == P_LOOP && n->nbounds && has_live_bounds(g, n) && !join_tail(g, tails, n) &&
+        tails->n < MAX_TAILS) {
+        PNode *outer[8];
+        int nouter = 0;
+        bool ok = true;
+        for (int i = 0; i < n->nbounds && ok; i++) {
+            const Bound *b = &n->bound[i];
+            ok = b->k < 0;
+            for (int k = 0; k < b->rest->n && ok; k++) {
+                PNode *l = g->p->loop[b->rest->t[k].loop];
+                if (l->loop >= first_inside) ok = false;
+                if (!is_real_outside(g, l->loop, first_inside)) continue;
+                int j = 0;
+                while (j < nouter && outer[j] != l) j++;
+                if (j == nouter && nouter == 8) ok = false;
+                else if (j == nouter) outer[nouter++] = l;
+            }
+        }
+        Tail t = {.loop = n, .n = 1, .value = {n->extent}};
+        int64_t budget = 1 << 14;
+        if (ok && tail_values(g, &t, outer, nouter, &budget)) tails->at[tails->n++] = t;
+    }
+    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], first_inside, tails);
+}
+
+// Jumps to `other` unless the loop has exactly `value` iterations here.
+static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
+    Asm *a = &g->a;
+    x86_set(a, X86_RAX, t->loop->extent);
+    for (int i = 0; i < t->loop->nbounds; i++) { // rax = min(rax, limit)
+        const Bound *b = &t->loop->bound[i];
+        x86_1(a, X86_push, x86_r64(X86_RAX));
+        g->depth += 8;
+        gen_lin(g, b->rest);
+        gen_divide(g, -b->k, false);
+        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
+        pop_to(g, X86_RCX);
+        x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
+        x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+    x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(value));
+    if (value == 0)
+        x86_1(a, X86_jnle, x86_to(other)); // at most 0
+    else if (value == t->loop->extent)
+        x86_1(a, X86_jl, x86_to(other));
+    else
+        x86_1(a, X86_jnz, x86_to(other));
+}
+
+static void emit_nodes(Gen *g, PNode **at, int n) {
+    if (at[0]->region)
+        region(g, at, n);
+    else
+        walk(g, at[0]);
+}
+
+// One combination of tails after the other, each behind its test.
+static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, int n) {
+    if (k == tails->n) {
+        emit_nodes(g, at, n);
+        x86_1(&g->a, X86_jmp, x86_to(done));
+        return;
+    }
+    Tail *t = &tails->at[k];
+    for (int i = 0; i < t->n; i++) {
+        AsmLabel other = asm_label(&g->a);
+        bool last = i == t->n - 1;
+        if (!last) test_tail(g, t, t->value[i], &other);
+        set_limit(t, t->value[i]);
+        variants(g, tails, k + 1, done, at, n);
+        if (!last) asm_bind(&g->a, &other);
+    }
+    set_limit(t, -1);
+}
+
+static int first_loop_in(const PNode *n, int none) {
+    if (n->kind == P_LOOP) return n->loop;
+    for (int i = 0; i < n->nchild; i++) {
+        int first = first_loop_in(n->child[i], none);
+        if (first != none) return first;
+    }
+    return none;
+}
+
 static void nodes(Gen *g, PNode **at, int n) {
     for (int i = 0; i < n;) {
-        if (at[i]->region) {
-            region(g, at + i, at[i]->region);
-            i += at[i]->region;
-        } else {
-            walk(g, at[i++]);
+        int span = at[i]->region ? at[i]->region : 1;
+        Tails tails = {0};
+        if (at[i]->region || (at[i]->kind == P_LOOP && at[i]->vector)) {
+            int first = g->p->nloops;
+            for (int j = i; j < i + span && first == g->p->nloops; j++)
+                first = first_loop_in(at[j], g->p->nloops);
+            for (int j = i; j < i + span; j++) find_tails(g, at[j], first, &tails);
         }
+        int combinations = 1;
+        for (int j = 0; j < tails.n; j++) {
+            if (combinations * tails.at[j].n > MAX_VARIANTS) tails.n = j;
+            else combinations *= tails.at[j].n;
+        }
+        AsmLabel done = asm_label(&g->a);
+        if (tails.n) {
+            variants(g, &tails, 0, &done, at + i, span);
+            asm_bind(&g->a, &done);
+        } else {
+            emit_nodes(g, at + i, span);
+        }
+        i += span;
     }
 }
 
