@@ -1,13 +1,16 @@
 // Code: a Tree for one machine, performing exactly the loops of the Tree, in that order.
 //
-//   plan.c    Tree -> Plan: loops, guards and leaves with linear byte offsets; which loops become machine loops and
+//   plan.c    Tree -> Plan: loops, guards and leaves with linear byte offsets; which loops become
+//   machine loops and
 //             which are unrolled; which outputs stay in registers (LoopNest's register blocking)
-//   micro.c   straight-line code as micro-operations on vector values: value numbering, store forwarding, registers by
+//   micro.c   straight-line code as micro-operations on vector values: value numbering, store
+//   forwarding, registers by
 //             farthest next use. Knows no instruction set.
 //   x86/      micro-operations and loops as x86-64
 //
-// Below the Tree's loops the generator does what experts do by hand: vectorises the loop marked so, masks tails, keeps the
-// outermost output tile that fits in registers, unrolls under it, folds loads, splits accumulators.
+// Below the Tree's loops the generator does what experts do by hand: vectorises the loop marked so,
+// masks tails, keeps the outermost output tile that fits in registers, unrolls under it, folds
+// loads, splits accumulators.
 #ifndef LW_CODE_CODE_H
 #define LW_CODE_CODE_H
 
@@ -17,11 +20,13 @@
 typedef struct Code {
     const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
     size_t size;
-    int64_t scratch;    // bytes the caller provides, 64-byte aligned
-    const char *report; // per nest: register block, unrolling, accumulators, what was declined and why
+    int64_t scratch; // bytes the caller provides, 64-byte aligned
+    const char
+        *report; // per nest: register block, unrolling, accumulators, what was declined and why
 } Code;
 
-// Compiles for `machine`. False, with a diagnostic, when the Tree holds something this back-end declines.
+// Compiles for `machine`. False, with a diagnostic, when the Tree holds something this back-end
+// declines.
 bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "base/bug.h"
 
-// ---- Building ------------------------------------------------------------------------------------------
+// ---- Building
+// ------------------------------------------------------------------------------------------
 
 void seg_init(Seg *s, Arena *arena, int nbuffers) {
     *s = (Seg){.arena = arena, .nbuffers = nbuffers, .table_cap = 64, .loc_cap = 64};
@@ -21,8 +22,9 @@ static int new_val(Seg *s, int def, Type type, int width) {
 }
 
 static uint64_t micro_hash(const Micro *m) {
-    uint64_t h = hash_mix((uint64_t)m->kind << 32 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from,
-                          (uint64_t)m->width << 32 | (uint64_t)(uint32_t)m->nargs);
+    uint64_t h =
+        hash_mix((uint64_t)m->kind << 32 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from,
+                 (uint64_t)m->width << 32 | (uint64_t)(uint32_t)m->nargs);
     for (int i = 0; i < m->nargs; i++) h = hash_mix(h, (uint64_t)m->arg[i]);
     h = hash_mix(h, (uint64_t)m->value.i);
     return hash_mix(h, (uint64_t)(uintptr_t)m->index ^ (uint64_t)m->lane_step);
@@ -30,8 +32,8 @@ static uint64_t micro_hash(const Micro *m) {
 
 static bool micro_same(const Micro *a, const Micro *b) {
     if (a->kind != b->kind || a->op != b->op || a->type != b->type || a->from != b->from ||
-        a->width != b->width || a->nargs != b->nargs || a->value.i != b->value.i || a->index != b->index ||
-        a->env != b->env || a->lane_step != b->lane_step)
+        a->width != b->width || a->nargs != b->nargs || a->value.i != b->value.i ||
+        a->index != b->index || a->env != b->env || a->lane_step != b->lane_step)
         return false;
     for (int i = 0; i < a->nargs; i++)
         if (a->arg[i] != b->arg[i]) return false;
@@ -55,7 +57,8 @@ static int seg_value(Seg *s, Micro *m) {
     if (2 * (s->micros.n + 1) > s->table_cap) table_grow(s);
     uint64_t mask = (uint64_t)s->table_cap - 1, at = micro_hash(m) & mask;
     for (; s->table[at]; at = (at + 1) & mask)
-        if (micro_same(&s->micros.at[s->table[at] - 1], m)) return s->micros.at[s->table[at] - 1].dst;
+        if (micro_same(&s->micros.at[s->table[at] - 1], m))
+            return s->micros.at[s->table[at] - 1].dst;
     m->dst = new_val(s, s->micros.n, m->type, m->width);
     for (int i = 0; i < m->nargs; i++) s->vals.at[m->arg[i]].uses++;
     s->table[at] = s->micros.n + 1;
@@ -67,18 +70,26 @@ int seg_const(Seg *s, Type type, int width, Value v) {
     return seg_value(s, &(Micro){.kind = MI_CONST, .type = type, .width = width, .value = v});
 }
 
-int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args) {
-    Micro m = {.kind = kind, .op = (uint8_t)op, .type = type, .from = from, .width = width, .nargs = n};
+int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n,
+           const int *args) {
+    Micro m = {
+        .kind = kind, .op = (uint8_t)op, .type = type, .from = from, .width = width, .nargs = n};
     for (int i = 0; i < n; i++) m.arg[i] = args[i];
     return seg_value(s, &m);
 }
 
-int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step) {
-    return seg_value(s, &(Micro){.kind = MI_INDEX, .type = type, .width = width, .index = a, .env = env,
+int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
+              int64_t lane_step) {
+    return seg_value(s, &(Micro){.kind = MI_INDEX,
+                                 .type = type,
+                                 .width = width,
+                                 .index = a,
+                                 .env = env,
                                  .lane_step = lane_step});
 }
 
-// ---- Memory --------------------------------------------------------------------------------------------
+// ---- Memory
+// --------------------------------------------------------------------------------------------
 
 static uint64_t loc_hash(int buffer, const Ref *r) {
     return hash_mix(hash_mix((uint64_t)buffer << 32 | (uint32_t)r->stream, (uint64_t)r->disp),
@@ -87,8 +98,9 @@ static uint64_t loc_hash(int buffer, const Ref *r) {
 
 // In a scalar segment lane is 0 and width 1; a broadcast of one element is its own shape.
 static bool loc_is(const Loc *l, int buffer, const Ref *r) {
-    return l->buffer == buffer && l->stream == r->stream && l->at == r->disp && l->lane == r->lane &&
-           l->width == r->width && l->active == r->active && !l->hard && !r->hard && r->guard < 0;
+    return l->buffer == buffer && l->stream == r->stream && l->at == r->disp &&
+           l->lane == r->lane && l->width == r->width && l->active == r->active && !l->hard &&
+           !r->hard && r->guard < 0;
 }
 
 static int64_t loc_span(const Ref *r) {
@@ -110,8 +122,9 @@ static bool may_overlap(const Loc *l, const Ref *r) {
 // On the grid: contiguous vectors (or elements) of one width whose starts differ by whole vectors.
 static bool on_grid(const Loc *l, const Ref *r) {
     int64_t size = type_info[r->type].bytes * (r->lane ? r->width : 1);
-    return !l->hard && !r->hard && l->stream == r->stream && l->width == r->width && l->lane == r->lane &&
-           (l->at - r->disp) % size == 0 && (r->lane == 0 || r->lane == type_info[r->type].bytes);
+    return !l->hard && !r->hard && l->stream == r->stream && l->width == r->width &&
+           l->lane == r->lane && (l->at - r->disp) % size == 0 &&
+           (r->lane == 0 || r->lane == type_info[r->type].bytes);
 }
 
 static void loc_table_grow(Seg *s) {
@@ -139,8 +152,16 @@ static Loc *loc_new(Seg *s, int buffer, const Ref *ref) {
     if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
     if (s->head[buffer] >= 0 && !on_grid(&s->locs.at[s->head[buffer]], ref)) s->uniform[buffer] = 0;
     vec_push(s->arena, &s->locs,
-             ((Loc){.buffer = buffer, .stream = ref->stream, .pin = -1, .at = ref->disp, .lane = ref->lane,
-                    .width = ref->width, .active = ref->active, .hard = ref->hard, .val = -1, .ref = *ref,
+             ((Loc){.buffer = buffer,
+                    .stream = ref->stream,
+                    .pin = -1,
+                    .at = ref->disp,
+                    .lane = ref->lane,
+                    .width = ref->width,
+                    .active = ref->active,
+                    .hard = ref->hard,
+                    .val = -1,
+                    .ref = *ref,
                     .next = s->head[buffer]}));
     int index = s->locs.n - 1;
     s->head[buffer] = index;
@@ -151,8 +172,13 @@ static Loc *loc_new(Seg *s, int buffer, const Ref *ref) {
 }
 
 static void emit_store(Seg *s, const Ref *ref, int val, int after) {
-    Micro m = {.kind = MI_STORE, .type = s->vals.at[val].type, .width = ref->width, .dst = -1, .nargs = 1,
-               .arg = {val}, .ref = *ref};
+    Micro m = {.kind = MI_STORE,
+               .type = s->vals.at[val].type,
+               .width = ref->width,
+               .dst = -1,
+               .nargs = 1,
+               .arg = {val},
+               .ref = *ref};
     s->vals.at[val].uses++;
     if (ref->guard >= 0) {
         m.nargs = 2;
@@ -180,9 +206,11 @@ static void flush(Seg *s, Loc *l) {
     l->dirty = false;
 }
 
-// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is written.
+// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is
+// written.
 static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *except) {
-    if (s->uniform[buffer] && s->head[buffer] >= 0 && on_grid(&s->locs.at[s->head[buffer]], ref)) return;
+    if (s->uniform[buffer] && s->head[buffer] >= 0 && on_grid(&s->locs.at[s->head[buffer]], ref))
+        return;
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
         if (l == except || l->dead || !may_overlap(l, ref)) continue;
@@ -197,7 +225,10 @@ int seg_load(Seg *s, int buffer, const Ref *ref) {
     Loc *l = seg_find(s, buffer, ref);
     if (l) return resolve(s, l);
     settle(s, buffer, ref, false, NULL);
-    Micro m = {.kind = MI_LOAD, .type = type_compute(ref->type), .from = ref->type, .width = ref->width,
+    Micro m = {.kind = MI_LOAD,
+               .type = type_compute(ref->type),
+               .from = ref->type,
+               .width = ref->width,
                .ref = *ref};
     m.dst = new_val(s, s->micros.n, m.type, m.width);
     if (ref->guard >= 0) {
@@ -239,15 +270,21 @@ void seg_close(Seg *s) {
             flush(s, l);
             continue;
         }
-        Micro m = {.kind = MI_PIN, .type = s->vals.at[l->val].type, .width = s->vals.at[l->val].width, .dst = -1,
-                   .nargs = 1, .arg = {l->val}, .dst_reg = l->pin};
+        Micro m = {.kind = MI_PIN,
+                   .type = s->vals.at[l->val].type,
+                   .width = s->vals.at[l->val].width,
+                   .dst = -1,
+                   .nargs = 1,
+                   .arg = {l->val},
+                   .dst_reg = l->pin};
         s->vals.at[l->val].uses++;
         if (s->vals.at[l->val].pin < 0) s->vals.at[l->val].pin = l->pin;
         vec_push(s->arena, &s->micros, m);
     }
 }
 
-// ---- Registers -----------------------------------------------------------------------------------------
+// ---- Registers
+// -----------------------------------------------------------------------------------------
 
 enum { NEVER = 1 << 30 };
 
@@ -263,10 +300,11 @@ typedef struct Assign {
     int *use_next;  // per micro and operand: next use of that operand after this micro
 } Assign;
 
-// Stores go right behind the write they perform, so that the value need not be kept: positions of micros in the final
-// order, ended by -1.
+// Stores go right behind the write they perform, so that the value need not be kept: positions of
+// micros in the final order, ended by -1.
 static int *order_micros(Seg *s) {
-    int n = s->micros.n, *first = arena_new_n(s->arena, int, n + 2), *next = arena_new_n(s->arena, int, n + 2);
+    int n = s->micros.n, *first = arena_new_n(s->arena, int, n + 2),
+        *next = arena_new_n(s->arena, int, n + 2);
     int *order = arena_new_n(s->arena, int, n + 1), at = 0;
     for (int i = n - 1; i >= 0; i--) { // lists of stores by the micro they follow, in program order
         const Micro *m = &s->micros.at[i];
@@ -301,9 +339,7 @@ static void use_positions(Assign *a, const int *order, int n) {
     }
 }
 
-static void emit(Assign *a, const Micro *m) {
-    vec_push(a->s->arena, &a->out->at, *m);
-}
+static void emit(Assign *a, const Micro *m) { vec_push(a->s->arena, &a->out->at, *m); }
 
 static bool is_arg(const Micro *m, int v) {
     for (int k = 0; k < m->nargs; k++)
@@ -329,8 +365,15 @@ static void evict(Assign *a, int r) {
     int v = a->holder[r];
     if (a->next[v] != NEVER && !again(a, v) && a->slot[v] < 0) {
         a->slot[v] = a->s->spills++;
-        emit(a, &(Micro){.kind = MI_SPILL, .type = a->s->vals.at[v].type, .width = a->s->vals.at[v].width, .dst = -1,
-                         .nargs = 1, .arg = {v}, .arg_reg = {r}, .slot = a->slot[v], .fold = -1});
+        emit(a, &(Micro){.kind = MI_SPILL,
+                         .type = a->s->vals.at[v].type,
+                         .width = a->s->vals.at[v].width,
+                         .dst = -1,
+                         .nargs = 1,
+                         .arg = {v},
+                         .arg_reg = {r},
+                         .slot = a->slot[v],
+                         .fold = -1});
     }
     release(a, v);
 }
@@ -360,8 +403,13 @@ static void fetch(Assign *a, int v, const Micro *m) {
     int r = take(a, v, m);
     hold(a, v, r);
     if (a->slot[v] >= 0) {
-        emit(a, &(Micro){.kind = MI_RELOAD, .type = a->s->vals.at[v].type, .width = a->s->vals.at[v].width, .dst = v,
-                         .dst_reg = r, .slot = a->slot[v], .fold = -1});
+        emit(a, &(Micro){.kind = MI_RELOAD,
+                         .type = a->s->vals.at[v].type,
+                         .width = a->s->vals.at[v].width,
+                         .dst = v,
+                         .dst_reg = r,
+                         .slot = a->slot[v],
+                         .fold = -1});
         return;
     }
     int def = a->s->vals.at[v].def;
@@ -372,7 +420,8 @@ static void fetch(Assign *a, int v, const Micro *m) {
     emit(a, &d);
 }
 
-// A load or constant waits until somebody needs it; a load that will be overwritten before that does not.
+// A load or constant waits until somebody needs it; a load that will be overwritten before that
+// does not.
 static bool lazy(const Assign *a, const Micro *m) {
     if (m->kind == MI_CONST) return true;
     return m->kind == MI_LOAD && again(a, m->dst);
@@ -390,15 +439,23 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
     return -1;
 }
 
-// The value moves to its pinned register; whatever still stands there and is needed moves out first.
+// The value moves to its pinned register; whatever still stands there and is needed moves out
+// first.
 static void do_pin(Assign *a, Micro *m, int at) {
     int v = m->arg[0], r = m->dst_reg, other = a->holder[r];
     m->fold = -1;
     fetch(a, v, m);
     if (other >= 0 && other != v && a->next[other] != NEVER && a->next[other] > at) {
         int to = take(a, -1, m);
-        emit(a, &(Micro){.kind = MI_PIN, .type = a->s->vals.at[other].type, .width = a->s->vals.at[other].width,
-                         .dst = -1, .nargs = 1, .arg = {other}, .arg_reg = {r}, .dst_reg = to, .fold = -1});
+        emit(a, &(Micro){.kind = MI_PIN,
+                         .type = a->s->vals.at[other].type,
+                         .width = a->s->vals.at[other].width,
+                         .dst = -1,
+                         .nargs = 1,
+                         .arg = {other},
+                         .arg_reg = {r},
+                         .dst_reg = to,
+                         .fold = -1});
         release(a, other);
         hold(a, other, to);
     } else if (other >= 0 && other != v) {
@@ -410,7 +467,8 @@ static void do_pin(Assign *a, Micro *m, int at) {
     if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
 }
 
-// A call keeps nothing: what is needed later goes to the stack, except the pinned registers, which the back-end saves.
+// A call keeps nothing: what is needed later goes to the stack, except the pinned registers, which
+// the back-end saves.
 static void clear_for_call(Assign *a) {
     for (int r = a->npins; r < a->isa->registers; r++)
         if (a->holder[r] >= 0) evict(a, r);
@@ -437,7 +495,8 @@ static void do_one(Assign *a, Micro m, int at) {
         }
     }
     for (int k = 0; k < m.nargs; k++)
-        if (k != m.fold && a->next[m.arg[k]] == NEVER && a->reg[m.arg[k]] >= 0) release(a, m.arg[k]);
+        if (k != m.fold && a->next[m.arg[k]] == NEVER && a->reg[m.arg[k]] >= 0)
+            release(a, m.arg[k]);
     if (m.dst >= 0) hold(a, m.dst, m.dst_reg);
     emit(a, &m);
     if (m.dst >= 0 && a->next[m.dst] == NEVER) release(a, m.dst);

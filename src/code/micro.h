@@ -1,28 +1,29 @@
 // Straight-line code on vector values. Private to code/.
 //
-// A Seg collects micro-operations in the order of the program. Values are numbered: the same operation on the same operands is
-// done once; an element (or vector) that was loaded or stored is known until something may overwrite it. Elements of the
-// region's tile are pinned: they live in a fixed register across segments. Then micro_assign gives out registers: the
-// value whose next use is farthest leaves first; loads are folded into their only user or simply done again.
+// A Seg collects micro-operations in the order of the program. Values are numbered: the same
+// operation on the same operands is done once; an element (or vector) that was loaded or stored is
+// known until something may overwrite it. Elements of the region's tile are pinned: they live in a
+// fixed register across segments. Then micro_assign gives out registers: the value whose next use
+// is farthest leaves first; loads are folded into their only user or simply done again.
 #ifndef LW_CODE_MICRO_H
 #define LW_CODE_MICRO_H
 
 #include "code/plan.h"
 
 typedef enum MicroKind {
-    MI_CONST, // `value` in all lanes
-    MI_LOAD,  // from ref; lane 0: one element in all lanes
-    MI_INDEX, // an Affine's value (plus lane·index), as `type`
-    MI_OP,    // ExprOp on the operands, which have type `from`
-    MI_FMA,   // arg0 · arg1 + arg2, one rounding
-    MI_CAST,  // from `from` to `type`
-    MI_STORE, // arg0 to ref
-    MI_LANES, // lane 0 keeps arg0, the others take the identity of reduction `op`
-    MI_FOLD,  // all lanes of arg0 reduced by `op` into lane 0 (and all others)
+    MI_CONST,  // `value` in all lanes
+    MI_LOAD,   // from ref; lane 0: one element in all lanes
+    MI_INDEX,  // an Affine's value (plus lane·index), as `type`
+    MI_OP,     // ExprOp on the operands, which have type `from`
+    MI_FMA,    // arg0 · arg1 + arg2, one rounding
+    MI_CAST,   // from `from` to `type`
+    MI_STORE,  // arg0 to ref
+    MI_LANES,  // lane 0 keeps arg0, the others take the identity of reduction `op`
+    MI_FOLD,   // all lanes of arg0 reduced by `op` into lane 0 (and all others)
     MI_SPREAD, // lane 0 of arg0 in all lanes
-    MI_PIN,   // arg0 moves to pinned register `dst_reg`
-    MI_SPILL, // arg0 to stack slot `slot`
-    MI_RELOAD // back
+    MI_PIN,    // arg0 moves to pinned register `dst_reg`
+    MI_SPILL,  // arg0 to stack slot `slot`
+    MI_RELOAD  // back
 } MicroKind;
 
 // Where memory is touched: stream pointer + disp, or a computed address.
@@ -30,12 +31,12 @@ typedef struct Ref {
     int buffer;
     int stream;
     int64_t disp;
-    int64_t lane;  // bytes between lanes
-    Type type;     // in memory
-    int width;     // lanes
-    int active;    // lanes that exist; < width: masked
-    int guard;     // value whose lanes say which to touch, or -1
-    const Mem *hard; // computed address, with
+    int64_t lane;       // bytes between lanes
+    Type type;          // in memory
+    int width;          // lanes
+    int active;         // lanes that exist; < width: masked
+    int guard;          // value whose lanes say which to touch, or -1
+    const Mem *hard;    // computed address, with
     const int64_t *env; // the constants of the unrolled loops
     bool nontemporal;
 } Ref;
@@ -63,7 +64,7 @@ typedef struct Micro {
 } Micro;
 
 typedef struct Val {
-    int def;  // micro that makes it; -1: a pinned register's content at the start
+    int def; // micro that makes it; -1: a pinned register's content at the start
     int uses;
     int pin; // register it should end in, or -1
     Type type;
@@ -93,7 +94,7 @@ typedef struct Seg {
     int table_cap;
     int *loc_table;
     int loc_cap, nloc;
-    int *head; // per buffer: newest loc, or -1
+    int *head;    // per buffer: newest loc, or -1
     int *uniform; // per buffer: 1 when all locs are on one grid
     int nbuffers;
     int spills;
@@ -127,7 +128,8 @@ typedef struct MicroList {
     VEC(Micro) at;
 } MicroList;
 
-// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on. Appends to `out` the operations in order with registers filled in.
+// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on. Appends to `out`
+// the operations in order with registers filled in.
 void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out);
 
 #endif

@@ -1,8 +1,10 @@
 // Tree -> Plan. See plan.h.
 //
-// 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they mention (as a bound on
+// 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they
+// mention (as a bound on
 //    it) or become guards; subscripts become byte offsets.
-// 2. vectorise: a loop marked `vector` gets lanes if every leaf inside can follow; otherwise it runs as a serial loop and
+// 2. vectorise: a loop marked `vector` gets lanes if every leaf inside can follow; otherwise it
+// runs as a serial loop and
 //    the report says why.
 // 3. regions: from the outside in, the largest runs of siblings whose tile fits in registers.
 // 4. streams: one pointer per buffer and combination of real-loop strides.
@@ -14,7 +16,8 @@
 #include "base/checked.h"
 #include "base/kernel_abi.h"
 
-// ---- Linear functions ----------------------------------------------------------------------------------
+// ---- Linear functions
+// ----------------------------------------------------------------------------------
 
 static const Lin *lin_make(Arena *a, int64_t c, const LinTerm *t, int n) {
     Lin *l = arena_alloc(a, sizeof *l + (size_t)n * sizeof *t);
@@ -34,7 +37,8 @@ static int64_t lin_coef(const Lin *l, int loop) {
     return 0;
 }
 
-// Adds scale·a to (c, t[0..n)); false when `a` is not linear over loops. Passed indices are expanded.
+// Adds scale·a to (c, t[0..n)); false when `a` is not linear over loops. Passed indices are
+// expanded.
 typedef struct LinSum {
     int64_t c;
     int n;
@@ -44,8 +48,8 @@ typedef struct LinSum {
 
 typedef struct Builder {
     Plan *p;
-    const Affine **passed;        // by Tree index id
-    VEC(PNode *) open;            // loops around the current place, outermost first
+    const Affine **passed; // by Tree index id
+    VEC(PNode *) open;     // loops around the current place, outermost first
     int depth;
 } Builder;
 
@@ -93,7 +97,8 @@ static void lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
     }
 }
 
-// ---- Building ------------------------------------------------------------------------------------------
+// ---- Building
+// ------------------------------------------------------------------------------------------
 
 static PNode *node_new(Builder *b, PKind kind) {
     PNode *n = arena_new(b->p->arena, PNode);
@@ -105,7 +110,8 @@ static PNode *node_new(Builder *b, PKind kind) {
 
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
-    *m = (Mem){.access = access, .buffer = access->tensor, .type = buf->type, .safe = true, .stream = -1};
+    *m = (Mem){
+        .access = access, .buffer = access->tensor, .type = buf->type, .safe = true, .stream = -1};
     LinSum s = {.ok = true};
     int64_t bytes = type_info[buf->type].bytes;
     for (int d = 0; d < access->rank; d++) {
@@ -204,8 +210,9 @@ static void bound_push(Builder *b, PNode *loop, int64_t k, const Lin *rest) {
     loop->bound = more;
 }
 
-// A constraint of a block whose own loops are `own` (outermost first): a bound on the innermost own loop it mentions when
-// that is the last loop it mentions at all; otherwise a condition of `outer` (around the loops) or `inner` (inside them).
+// A constraint of a block whose own loops are `own` (outermost first): a bound on the innermost own
+// loop it mentions when that is the last loop it mentions at all; otherwise a condition of `outer`
+// (around the loops) or `inner` (inside them).
 static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PNode *inner,
                              const Affine *c) {
     const Lin *l = lin_of(b, c);
@@ -239,11 +246,14 @@ static bool writes_arguments(const Plan *p, const PNode *n) {
     return true;
 }
 
-// INIT and POST subtrees of arguments obey the run-time flags; the test goes around the largest such subtree.
+// INIT and POST subtrees of arguments obey the run-time flags; the test goes around the largest
+// such subtree.
 static PNode *flagged(Builder *b, PNode *n) {
     uint32_t flag = 0;
     if (writes_arguments(b->p, n))
-        flag = only_role(n, LEAF_INIT) ? KERNEL_ACCUMULATE : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST : 0;
+        flag = only_role(n, LEAF_INIT)   ? KERNEL_ACCUMULATE
+               : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST
+                                         : 0;
     if (flag) {
         b->depth = n->depth;
         PNode *g = n->kind == P_GUARD ? n : wrap_guard(b, n);
@@ -328,11 +338,10 @@ static PNode *build_node(Builder *b, const Node *node) {
     return NULL;
 }
 
-// ---- Vectorising ---------------------------------------------------------------------------------------
+// ---- Vectorising
+// ---------------------------------------------------------------------------------------
 
-static int lane_bytes(Type t) {
-    return type_info[type_compute(t)].bits == 64 ? 8 : 4;
-}
+static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
 static int widest(const Expr *e) {
     int w = lane_bytes(e->type);
@@ -365,15 +374,14 @@ static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
     return false;
 }
 
-static bool small_type(Type t) {
-    return type_info[t].bits < 32;
-}
+static bool small_type(Type t) { return type_info[t].bits < 32; }
 
 // NULL when the access can follow `loop` with one vector instruction, else why not.
 static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bool reduces) {
     if (!m->off) {
         for (int d = 0; d < m->access->rank; d++)
-            if (affine_mentions(p, m->access->sub[d], loop)) return "a subscript is not linear in it";
+            if (affine_mentions(p, m->access->sub[d], loop))
+                return "a subscript is not linear in it";
         m->lane = 0;
         return write ? "the written element is computed" : NULL;
     }
@@ -383,7 +391,8 @@ static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bo
     if (m->lane == size) return NULL;
     if (write) return "lanes are written apart";
     if (small_type(m->type) || p->machine->isa != ISA_AVX512) return "lanes are read apart";
-    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are read too far apart";
+    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64)
+        return "lanes are read too far apart";
     return NULL;
 }
 
@@ -398,7 +407,8 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
 static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
     const char *why = cannot_follow(p, &n->write, loop, true, reduces);
-    for (int i = 0; i < n->nreads && !why; i++) why = cannot_follow(p, &n->read[i], loop, false, false);
+    for (int i = 0; i < n->nreads && !why; i++)
+        why = cannot_follow(p, &n->read[i], loop, false, false);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
     int w = widest(n->leaf->value), low = narrowest(n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
@@ -440,7 +450,8 @@ static void vectorise(Plan *p) {
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
         int bytes = 4;
         const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
-        for (int c = 0; c < n->nchild && !why; c++) why = subtree_cannot(p, n->child[c], n->loop, &bytes);
+        for (int c = 0; c < n->nchild && !why; c++)
+            why = subtree_cannot(p, n->child[c], n->loop, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
             if (n->bound[k].k > 0) why = "its first lane is not the first index";
         if (n->extent == 1) why = "it has one iteration";
@@ -452,7 +463,8 @@ static void vectorise(Plan *p) {
     }
 }
 
-// ---- Regions -------------------------------------------------------------------------------------------
+// ---- Regions
+// -------------------------------------------------------------------------------------------
 
 static void number(Plan *p, PNode *n, int *leaf) {
     n->first = *leaf;
@@ -471,9 +483,7 @@ static void number(Plan *p, PNode *n, int *leaf) {
     n->last = *leaf;
 }
 
-static int64_t unroll_limit(const Plan *p) {
-    return p->machine->unroll_limit;
-}
+static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
 
 // No leaf below writes along this loop.
 static bool writes_skip(const Plan *p, const PNode *loop) {
@@ -574,7 +584,8 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
         ours = true;
         if (!m->off || !same_outside(t, m->off, t->at[i].off)) return false;
         for (int j = 0; j < m->off->n; j++)
-            if (m->off->t[j].loop >= t->first_loop && t->p->loop[m->off->t[j].loop]->real) return false;
+            if (m->off->t[j].loop >= t->first_loop && t->p->loop[m->off->t[j].loop]->real)
+                return false;
         bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
         bool vector_there = width > 1 && m->lane != 0;
         if (vector_here != vector_there || (vector_here && t->at[i].width != width)) return false;
@@ -654,12 +665,14 @@ static void regions(Plan *p, PNode **nodes, int n) {
     }
 }
 
-// ---- Streams -------------------------------------------------------------------------------------------
+// ---- Streams
+// -------------------------------------------------------------------------------------------
 
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
     for (int i = 0; i < p->streams.n; i++) {
         Stream *s = &p->streams.at[i];
-        if (s->buffer != buffer || s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t))) continue;
+        if (s->buffer != buffer || s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t)))
+            continue;
         if (depth > s->depth) s->depth = depth;
         return i;
     }
@@ -694,7 +707,8 @@ static void place_buffers(Plan *p) {
         int64_t span = 1;
         for (int d = 0; d < b->rank; d++) {
             int64_t s = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
-            if (b->size[d] > 0 && !checked_fma(b->size[d] - 1, s, &span)) p->declined = "a buffer is too large";
+            if (b->size[d] > 0 && !checked_fma(b->size[d] - 1, s, &span))
+                p->declined = "a buffer is too large";
         }
         int64_t bytes;
         if (!checked_mul(span, type_info[b->type].bytes, &bytes) || bytes > INT64_MAX / 4)

@@ -1,11 +1,13 @@
 // The Plan: a Tree prepared for code. Private to code/.
 //
-// Every index of the Tree becomes a loop of its own, numbered; every subscript a linear function of the loops, in bytes.
-// A loop is *real* (a machine loop with a counter) or *unrolled* (its index is a constant in each copy).
+// Every index of the Tree becomes a loop of its own, numbered; every subscript a linear function of
+// the loops, in bytes. A loop is *real* (a machine loop with a counter) or *unrolled* (its index is
+// a constant in each copy).
 //
-// A region is a run of sibling nodes compiled as one unit: its unrolled loops become straight-line code, its real loops are
-// reductions as far as its outputs are concerned, and the elements it writes under them (its tile) stay in vector registers
-// from the first use to the last. Regions are maximal: the outermost nodes whose tile fits. Every leaf is in one.
+// A region is a run of sibling nodes compiled as one unit: its unrolled loops become straight-line
+// code, its real loops are reductions as far as its outputs are concerned, and the elements it
+// writes under them (its tile) stay in vector registers from the first use to the last. Regions are
+// maximal: the outermost nodes whose tile fits. Every leaf is in one.
 #ifndef LW_CODE_PLAN_H
 #define LW_CODE_PLAN_H
 
@@ -29,7 +31,8 @@ typedef struct Mem {
     const Access *access;
     int buffer;
     Type type;
-    const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod, min, max)
+    const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod,
+                    // min, max)
     int stream;     // the pointer that follows its real loops; for a non-linear one the bare base
     int64_t lane;   // bytes between lanes of the vector loop
     bool safe;      // always inside its buffer: no guard and no check needed
@@ -57,13 +60,13 @@ struct PNode {
     int loop;
     int64_t extent;
     Kind mark;
-    bool vector;     // lanes run along it
-    int lanes;       // of a vector loop
+    bool vector; // lanes run along it
+    int lanes;   // of a vector loop
     bool real;
-    int unroll;      // copies of the body per machine iteration
+    int unroll; // copies of the body per machine iteration
     int nbounds;
     Bound *bound;
-    int64_t limit;   // while code is made for one tail: the number of iterations; -1: not fixed
+    int64_t limit; // while code is made for one tail: the number of iterations; -1: not fixed
 
     // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
     int nconds;
@@ -75,8 +78,8 @@ struct PNode {
     // P_LEAF
     const Leaf *leaf;
     int number;
-    int vloop;  // loop number of its vector loop, or -1
-    int width;  // lanes: that loop's, or 1
+    int vloop; // loop number of its vector loop, or -1
+    int width; // lanes: that loop's, or 1
     Mem write;
     int nreads;
     Mem *read;
@@ -100,8 +103,8 @@ typedef struct Plan {
     int *loop_of_id; // Tree index id -> loop number
     VEC(PNode *) leaves;
     VEC(Stream) streams;
-    int64_t *offset;   // per buffer: place in scratch; -1 for arguments
-    int *alloc_depth;  // per buffer: depth of the block it lives in
+    int64_t *offset;             // per buffer: place in scratch; -1 for arguments
+    int *alloc_depth;            // per buffer: depth of the block it lives in
     int *first_leaf, *last_leaf; // per buffer: leaves that touch it
     int64_t scratch;
     int tile_limit; // vector registers for a region's tile

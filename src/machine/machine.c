@@ -17,7 +17,9 @@ int isa_by_name(const char *name) {
 void machine_describe(Machine *m, Isa isa) {
     *m = (Machine){
         .isa = isa,
-        .vector_bytes = isa == ISA_AVX512 ? 64 : isa == ISA_AVX2 ? 32 : 8,
+        .vector_bytes = isa == ISA_AVX512 ? 64
+                        : isa == ISA_AVX2 ? 32
+                                          : 8,
         .vector_registers = isa == ISA_AVX512 ? 32 : 16,
         .fma_ports = 2,
         .fma_latency = 4,
@@ -61,8 +63,8 @@ static void detect_caches(Machine *m) {
         if (!__get_cpuid_count(4, i, &a, &b, &c, &d) || !(a & 31)) return;
         unsigned level = a >> 5 & 7;
         if ((a & 31) == 2 || level < 1 || level > 3) continue;
-        m->cache[level] = (int64_t)((b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) *
-                          ((int64_t)c + 1);
+        m->cache[level] =
+            (int64_t)((b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * ((int64_t)c + 1);
         m->line_bytes = (int)(b & 4095) + 1;
     }
 }

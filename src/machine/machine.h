@@ -1,4 +1,5 @@
-// What a target is, as numbers. Code generators and cost models read these and never ask for a CPU's name.
+// What a target is, as numbers. Code generators and cost models read these and never ask for a
+// CPU's name.
 #ifndef LW_MACHINE_MACHINE_H
 #define LW_MACHINE_MACHINE_H
 
@@ -11,18 +12,18 @@ extern const char *const isa_name[ISA_COUNT]; // "scalar", "avx2", "avx512"
 
 typedef struct Machine {
     Isa isa;
-    char cpu[64];           // the brand string
-    int vector_bytes;       // 64, 32, or 8 for scalar code
-    int vector_registers;   // 32 or 16
-    int fma_ports;          // FMAs started per cycle
-    int fma_latency;        // cycles
+    char cpu[64];         // the brand string
+    int vector_bytes;     // 64, 32, or 8 for scalar code
+    int vector_registers; // 32 or 16
+    int fma_ports;        // FMAs started per cycle
+    int fma_latency;      // cycles
     int load_ports, store_ports;
-    bool folds_broadcast;   // arithmetic takes an embedded broadcast from memory
-    bool has_mask;          // masks every lane of every type
+    bool folds_broadcast; // arithmetic takes an embedded broadcast from memory
+    bool has_mask;        // masks every lane of every type
     bool has_vnni, has_bf16, has_fp16, has_amx;
-    int64_t cache[4];       // bytes of L1d, L2, L3 (0: none); [0] unused
+    int64_t cache[4]; // bytes of L1d, L2, L3 (0: none); [0] unused
     int line_bytes;
-    int unroll_limit;       // default bound on the vector operations of one straight-line block
+    int unroll_limit; // default bound on the vector operations of one straight-line block
 } Machine;
 
 // This machine, capped at `cap` (ISA_COUNT: no cap). Looks at CPUID and XCR0 each time; no state.

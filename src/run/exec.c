@@ -1,5 +1,5 @@
-// Chunks of a megabyte (or the size of one large kernel), each mapped twice. Blocks are bumped off the newest
-// chunk; a chunk goes when its last block does.
+// Chunks of a megabyte (or the size of one large kernel), each mapped twice. Blocks are bumped off
+// the newest chunk; a chunk goes when its last block does.
 #define _GNU_SOURCE
 #include "run/exec.h"
 
@@ -118,13 +118,9 @@ ExecBlock *exec_add(ExecArena *a, const void *code, size_t size) {
     return NULL;
 }
 
-void *exec_entry(const ExecBlock *b) {
-    return b->entry;
-}
+void *exec_entry(const ExecBlock *b) { return b->entry; }
 
-void exec_retain(ExecBlock *b) {
-    atomic_fetch_add(&b->references, 1);
-}
+void exec_retain(ExecBlock *b) { atomic_fetch_add(&b->references, 1); }
 
 static void drop_chunk(ExecArena *a, Chunk *c) {
     Chunk **at = &a->chunks;

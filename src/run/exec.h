@@ -1,8 +1,9 @@
-// Executable memory. Pages are never writable and executable at once: code is written into a shared memory
-// object through a writable mapping and run through a second, executable one; where that is refused, pages are
-// written first and then made executable.
+// Executable memory. Pages are never writable and executable at once: code is written into a shared
+// memory object through a writable mapping and run through a second, executable one; where that is
+// refused, pages are written first and then made executable.
 //
-// Kernels share arenas of code; each block counts references and its space is used again when the last one goes.
+// Kernels share arenas of code; each block counts references and its space is used again when the
+// last one goes.
 #ifndef LW_RUN_EXEC_H
 #define LW_RUN_EXEC_H
 

@@ -10,7 +10,8 @@
 static void walk(Gen *g, PNode *n);
 static void nodes(Gen *g, PNode **at, int n);
 
-// ---- Small things --------------------------------------------------------------------------------------
+// ---- Small things
+// --------------------------------------------------------------------------------------
 
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
     for (int i = 0; i < g->pool.n; i++)
@@ -58,9 +59,7 @@ static void item_add(Gen *g, Item it, int64_t value) {
     x86_2(&g->a, X86_add, item_arg(it), x86_r64(X86_RAX));
 }
 
-static Item loop_counter(Gen *g, int loop) {
-    return g->counter[loop];
-}
+static Item loop_counter(Gen *g, int loop) { return g->counter[loop]; }
 
 // Stack slots move while something is pushed.
 static void load_item_pushed(Gen *g, unsigned gpr, Item it) {
@@ -109,7 +108,8 @@ static void lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max) {
     }
 }
 
-// ---- Non-linear index arithmetic -----------------------------------------------------------------------
+// ---- Non-linear index arithmetic
+// -----------------------------------------------------------------------
 
 static void gen_atom(Gen *g, const Atom *atom, const int64_t *env);
 
@@ -234,7 +234,8 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
             break;
         }
         x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
-        x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX),
+              x86_r64(X86_RCX));
         break;
     case ATOM_READ: {
         gen_offset(g, atom->read, env, true);
@@ -263,7 +264,8 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
     return x86_mem_index(reg, X86_RDX, 0, 0);
 }
 
-// ---- Segments ------------------------------------------------------------------------------------------
+// ---- Segments
+// ------------------------------------------------------------------------------------------
 
 static void open_segment(Gen *g) {
     g->seg = arena_new(g->arena, Seg);
@@ -298,15 +300,21 @@ static void new_segment(Gen *g) {
     open_segment(g);
 }
 
-// ---- Leaves --------------------------------------------------------------------------------------------
+// ---- Leaves
+// --------------------------------------------------------------------------------------------
 
 static int64_t *snapshot(Gen *g) {
     return arena_copy(g->arena, g->value, (size_t)g->p->nloops * sizeof *g->value);
 }
 
 static Ref ref_of(Gen *g, const PNode *leaf, const Mem *m, int active) {
-    Ref r = {.buffer = m->buffer, .stream = m->stream, .lane = leaf->width > 1 ? m->lane : 0, .type = m->type,
-             .width = leaf->width, .active = active, .guard = -1};
+    Ref r = {.buffer = m->buffer,
+             .stream = m->stream,
+             .lane = leaf->width > 1 ? m->lane : 0,
+             .type = m->type,
+             .width = leaf->width,
+             .active = active,
+             .guard = -1};
     if (!m->off) {
         r.hard = m;
         r.env = snapshot(g);
@@ -382,7 +390,8 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     for (int i = 0; i < e->n; i++) args[i] = value_of(l, e->arg[i], guard);
     Type from = e->n ? e->arg[0]->type : e->type;
     if (e->op == OP_CAST) return seg_op(s, MI_CAST, 0, e->type, from, w, 1, args);
-    if (e->op == OP_FMA) return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
+    if (e->op == OP_FMA)
+        return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
     return seg_op(s, MI_OP, e->op, e->type, from, w, e->n, args);
 }
 
@@ -401,14 +410,15 @@ static int value_of(LeafGen *l, const Expr *e, int guard) {
     bug("expression kind %d", e->kind);
 }
 
-static const ExprOp reduce_op[] = {[REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN,
-                                   [REDUCE_MAX] = OP_MAX};
+static const ExprOp reduce_op[] = {
+    [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
 
 // old op= value
 static int combine(LeafGen *l, Reduce op, Type type, int old, const Expr *value) {
     Seg *s = l->g->seg;
     int w = l->n->width;
-    bool fuse = op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(type);
+    bool fuse =
+        op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(type);
     if (fuse) {
         int args[3] = {value_of(l, value->arg[0], -1), value_of(l, value->arg[1], -1), old};
         return seg_op(s, MI_FMA, 0, type_compute(type), type_compute(type), w, 3, args);
@@ -417,7 +427,8 @@ static int combine(LeafGen *l, Reduce op, Type type, int old, const Expr *value)
     return seg_op(s, MI_OP, reduce_op[op], type, type, w, 2, args);
 }
 
-// A reduction along the vector loop: the loc holds partial results in its lanes until somebody asks.
+// A reduction along the vector loop: the loc holds partial results in its lanes until somebody
+// asks.
 static void reduce_lanes(LeafGen *l, Ref *r) {
     Seg *s = l->g->seg;
     const Leaf *leaf = l->n->leaf;
@@ -433,9 +444,10 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
     }
     int val = combine(l, leaf->op, type, old, leaf->value);
     if (l->active < w) { // lanes beyond the tail keep what they had
-        int mask = seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
-                          (int[]){seg_index(s, TYPE_I32, w, affine_const(l->g->p->tree->exprs, 0), NULL, 1),
-                                  seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
+        int mask = seg_op(
+            s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
+            (int[]){seg_index(s, TYPE_I32, w, affine_const(l->g->p->tree->exprs, 0), NULL, 1),
+                    seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
         val = seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
     }
     seg_store(s, l->n->write.buffer, r, val);
@@ -461,7 +473,8 @@ static void leaf(Gen *g, PNode *n) {
     seg_store(g->seg, n->write.buffer, &r, val);
 }
 
-// ---- Loops and guards ----------------------------------------------------------------------------------
+// ---- Loops and guards
+// ----------------------------------------------------------------------------------
 
 static void children(Gen *g, PNode *n) {
     if (!g->in_region) {
@@ -471,8 +484,8 @@ static void children(Gen *g, PNode *n) {
     for (int i = 0; i < n->nchild; i++) walk(g, n->child[i]);
 }
 
-// Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still depend on real loops are
-// left in `open` and tested for each copy.
+// Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still
+// depend on real loops are left in `open` and tested for each copy.
 static int loop_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open) {
     int nopen = 0;
     *lo = 0;
@@ -743,7 +756,8 @@ static void walk(Gen *g, PNode *n) {
         leaf(g, n);
 }
 
-// ---- Regions -------------------------------------------------------------------------------------------
+// ---- Regions
+// -------------------------------------------------------------------------------------------
 
 // The tile: every element written under a real loop of the region.
 static void find_pins(Gen *g, PNode *n, bool under_real) {
@@ -752,7 +766,10 @@ static void find_pins(Gen *g, PNode *n, bool under_real) {
         Ref r = ref_of(g, n, &n->write, n->width);
         for (int i = 0; i < g->pins.n; i++)
             if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp) return;
-        Pin p = {.buffer = n->write.buffer, .ref = r, .type = type_compute(n->write.type), .op = n->leaf->op};
+        Pin p = {.buffer = n->write.buffer,
+                 .ref = r,
+                 .type = type_compute(n->write.type),
+                 .op = n->leaf->op};
         p.lanes = n->width > 1 && r.lane == 0;
         vec_push(g->arena, &g->pins, p);
         return;
@@ -774,7 +791,8 @@ static void find_pins(Gen *g, PNode *n, bool under_real) {
         g->value[n->loop] = 0;
         return;
     }
-    for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], under_real || (n->kind == P_LOOP && n->real));
+    for (int i = 0; i < n->nchild; i++)
+        find_pins(g, n->child[i], under_real || (n->kind == P_LOOP && n->real));
 }
 
 // Does the region end the life of this buffer?
@@ -784,13 +802,15 @@ static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
            p->last_leaf[buffer] < at[n - 1]->last && p->alloc_depth[buffer] >= at[0]->depth;
 }
 
-// Elements that the region surely assigns before anything else happens: those of leading INIT-like subtrees.
+// Elements that the region surely assigns before anything else happens: those of leading INIT-like
+// subtrees.
 static void mark_assigned(Gen *g, PNode *n, bool *assigned) {
     if (n->kind == P_LEAF) {
         if (n->leaf->op != REDUCE_ASSIGN) return;
         Ref r = ref_of(g, n, &n->write, n->width);
         for (int i = 0; i < g->pins.n; i++)
-            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp) assigned[i] = true;
+            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp)
+                assigned[i] = true;
         return;
     }
     if (n->kind == P_GUARD && (n->flag || n->nhard || guard_truth(g, n) != 1)) return;
@@ -812,8 +832,14 @@ static void load_pins(Gen *g, const bool *except) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         if (except && except[i]) continue;
-        Micro m = {.kind = MI_LOAD, .type = p->type, .from = p->ref.type, .width = p->ref.width, .ref = p->ref,
-                   .dst = 0, .dst_reg = i, .fold = -1};
+        Micro m = {.kind = MI_LOAD,
+                   .type = p->type,
+                   .from = p->ref.type,
+                   .width = p->ref.width,
+                   .ref = p->ref,
+                   .dst = 0,
+                   .dst_reg = i,
+                   .fold = -1};
         x86_micro(g, &m);
     }
 }
@@ -822,14 +848,27 @@ static void store_pins(Gen *g, PNode **at, int n) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         if (p->pending) {
-            Micro f = {.kind = MI_FOLD, .op = (uint8_t)p->pending, .type = p->type, .from = p->type,
-                       .width = p->ref.width, .nargs = 1, .arg_reg = {i}, .dst_reg = i, .fold = -1};
+            Micro f = {.kind = MI_FOLD,
+                       .op = (uint8_t)p->pending,
+                       .type = p->type,
+                       .from = p->type,
+                       .width = p->ref.width,
+                       .nargs = 1,
+                       .arg_reg = {i},
+                       .dst_reg = i,
+                       .fold = -1};
             x86_micro(g, &f);
             p->pending = 0;
         }
         if (dead_after(g, p->buffer, at, n)) continue;
-        Micro m = {.kind = MI_STORE, .type = p->type, .width = p->ref.width, .dst = -1, .nargs = 1, .arg_reg = {i},
-                   .ref = p->ref, .fold = -1};
+        Micro m = {.kind = MI_STORE,
+                   .type = p->type,
+                   .width = p->ref.width,
+                   .dst = -1,
+                   .nargs = 1,
+                   .arg_reg = {i},
+                   .ref = p->ref,
+                   .fold = -1};
         x86_micro(g, &m);
     }
 }
@@ -839,8 +878,15 @@ static void lanes_before_loops(Gen *g) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         if (!p->lanes || p->pending) continue;
-        Micro m = {.kind = MI_LANES, .op = (uint8_t)p->op, .type = p->type, .from = p->type, .width = p->ref.width,
-                   .nargs = 1, .arg_reg = {i}, .dst_reg = i, .fold = -1};
+        Micro m = {.kind = MI_LANES,
+                   .op = (uint8_t)p->op,
+                   .type = p->type,
+                   .from = p->type,
+                   .width = p->ref.width,
+                   .nargs = 1,
+                   .arg_reg = {i},
+                   .dst_reg = i,
+                   .fold = -1};
         x86_micro(g, &m);
         p->pending = p->op;
     }
@@ -893,11 +939,13 @@ static void region(Gen *g, PNode **at, int n) {
     g->pins.n = 0;
 }
 
-// ---- Tails ---------------------------------------------------------------------------------------------
+// ---- Tails
+// ---------------------------------------------------------------------------------------------
 //
-// A split that does not divide bounds its inner loop by the outer index: full in all iterations but the last. Where such a
-// loop is unrolled, or counted by several copies, the code around it is made once per number of iterations it can have,
-// and the right one is chosen at run time. Loops with too many possible numbers keep their tests.
+// A split that does not divide bounds its inner loop by the outer index: full in all iterations but
+// the last. Where such a loop is unrolled, or counted by several copies, the code around it is made
+// once per number of iterations it can have, and the right one is chosen at run time. Loops with
+// too many possible numbers keep their tests.
 
 enum { MAX_TAILS = 4, MAX_TAIL_VALUES = 4, MAX_VARIANTS = 9 };
 
@@ -914,9 +962,7 @@ typedef struct Tails {
     Tail at[MAX_TAILS];
 } Tails;
 
-static int64_t bound_limit(const Bound *b, int64_t rest) {
-    return floor_div(rest, -b->k) + 1;
-}
+static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
 
 static bool tail_value(Tail *t, int64_t v) {
     v = max_i64(0, min_i64(v, t->loop->extent));
@@ -934,7 +980,8 @@ static bool tail_values(Gen *g, Tail *t, PNode *const *outer, int n, int64_t *bu
         for (int i = 0; i < t->loop->nbounds; i++) {
             const Bound *b = &t->loop->bound[i];
             int64_t rest = b->rest->c;
-            for (int k = 0; k < b->rest->n; k++) rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
+            for (int k = 0; k < b->rest->n; k++)
+                rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
             v = min_i64(v, bound_limit(b, rest));
         }
         return --*budget > 0 && tail_value(t, v);
@@ -993,8 +1040,10 @@ static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
                 if (!is_real_outside(g, l->loop, first_inside)) continue;
                 int j = 0;
                 while (j < nouter && outer[j] != l) j++;
-                if (j == nouter && nouter == 8) ok = false;
-                else if (j == nouter) outer[nouter++] = l;
+                if (j == nouter && nouter == 8)
+                    ok = false;
+                else if (j == nouter)
+                    outer[nouter++] = l;
             }
         }
         Tail t = {.loop = n, .n = 1, .value = {n->extent}};
@@ -1075,8 +1124,10 @@ static void nodes(Gen *g, PNode **at, int n) {
         }
         int combinations = 1;
         for (int j = 0; j < tails.n; j++) {
-            if (combinations * tails.at[j].n > MAX_VARIANTS) tails.n = j;
-            else combinations *= tails.at[j].n;
+            if (combinations * tails.at[j].n > MAX_VARIANTS)
+                tails.n = j;
+            else
+                combinations *= tails.at[j].n;
         }
         AsmLabel done = asm_label(&g->a);
         if (tails.n) {
@@ -1089,7 +1140,8 @@ static void nodes(Gen *g, PNode **at, int n) {
     }
 }
 
-// ---- The function --------------------------------------------------------------------------------------
+// ---- The function
+// --------------------------------------------------------------------------------------
 
 static const uint8_t callee_saved[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
 static const uint8_t item_regs[] = {X86_RBX, X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10,
@@ -1109,7 +1161,8 @@ static void give_registers(Gen *g, int *frame) {
         for (int i = 0; i < p->streams.n && given < nregs; i++)
             if (p->streams.at[i].depth == depth) g->stream[i].reg = item_regs[given++];
         for (int i = 0; i < p->nloops && given < nregs; i++)
-            if (p->loop[i]->real && p->loop[i]->depth + 1 == depth) g->counter[i].reg = item_regs[given++];
+            if (p->loop[i]->real && p->loop[i]->depth + 1 == depth)
+                g->counter[i].reg = item_regs[given++];
     }
 }
 
@@ -1172,15 +1225,18 @@ static bool grow(Asm *a, size_t need) {
 }
 
 static uint32_t features_of(const Machine *m) {
-    uint32_t f = X86_HAS_POPCNT | X86_HAS_BMI1 | X86_HAS_BMI2 | X86_HAS_AVX | X86_HAS_AVX2 | X86_HAS_FMA | X86_HAS_F16C;
+    uint32_t f = X86_HAS_POPCNT | X86_HAS_BMI1 | X86_HAS_BMI2 | X86_HAS_AVX | X86_HAS_AVX2 |
+                 X86_HAS_FMA | X86_HAS_F16C;
     if (m->isa == ISA_AVX512)
-        f |= X86_HAS_AVX512F | X86_HAS_AVX512VL | X86_HAS_AVX512BW | X86_HAS_AVX512DQ | X86_HAS_AVX512CD;
+        f |= X86_HAS_AVX512F | X86_HAS_AVX512VL | X86_HAS_AVX512BW | X86_HAS_AVX512DQ |
+             X86_HAS_AVX512CD;
     return f;
 }
 
 bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
     Plan *p = code_plan(arena, tree, machine);
-    for (int i = 0; i < tree->buffers.n; i++) code_stream(p, i, NULL, 0, 0); // bases, for computed addresses
+    for (int i = 0; i < tree->buffers.n; i++)
+        code_stream(p, i, NULL, 0, 0); // bases, for computed addresses
     Gen g = {.arena = arena, .p = p, .m = machine, .diags = diags, .declined = p->declined};
     asm_init(&g.a, arena_alloc(arena, 16384), 16384);
     g.a.grow = grow;

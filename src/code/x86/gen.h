@@ -1,9 +1,10 @@
 // The x86-64 generator. Private to code/x86.
 //
-// One function: prologue, the Plan's nodes in order, epilogue, constants. General registers: rax, rcx, rdx are scratch; the rest
-// hold stream pointers and loop counters, the most deeply used first, others in stack slots. Vector registers: 0.. are the
-// region's pins, then free ones, and the last one is scratch for multi-instruction operations. k1 is the mask of the
-// current tail, k2 and k3 are scratch.
+// One function: prologue, the Plan's nodes in order, epilogue, constants. General registers: rax,
+// rcx, rdx are scratch; the rest hold stream pointers and loop counters, the most deeply used
+// first, others in stack slots. Vector registers: 0.. are the region's pins, then free ones, and
+// the last one is scratch for multi-instruction operations. k1 is the mask of the current tail, k2
+// and k3 are scratch.
 #ifndef LW_CODE_X86_GEN_H
 #define LW_CODE_X86_GEN_H
 
@@ -29,9 +30,9 @@ typedef struct PoolEntry {
 typedef struct Pin {
     int buffer;
     Ref ref;
-    Type type;   // compute type
-    bool lanes;  // accumulates in lanes (a reduction along the vector loop)
-    Reduce op;   // of its reduction
+    Type type;  // compute type
+    bool lanes; // accumulates in lanes (a reduction along the vector loop)
+    Reduce op;  // of its reduction
     bool loaded, written;
     int pending; // Reduce of lanes not yet folded, 0 none
 } Pin;
@@ -43,20 +44,21 @@ typedef struct Gen {
     Asm a;
     DiagList *diags;
     Item *stream, *counter;
-    int64_t *value; // by loop: constant of an unrolled loop, or offset added to a real one's counter
-    int env_slot;   // stack slot of the KernelEnv pointer
+    int64_t
+        *value;   // by loop: constant of an unrolled loop, or offset added to a real one's counter
+    int env_slot; // stack slot of the KernelEnv pointer
     int save_slots; // stack area for pointers saved around loops, one group per depth
     int status_slot;
-    int vector_area; // byte offset from rsp of vector spills
+    int vector_area;  // byte offset from rsp of vector spills
     int vector_slots; // in use at most
-    int call_area;   // 4 × 64 bytes for operands of calls
+    int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
     Seg *seg;
     VEC(Pin) pins;
     bool in_region;
-    int active; // lanes of the current vector that exist
-    int k1; // active lanes that k1 holds a mask for; 0: unknown
-    int scratch;  // the scratch vector register
+    int active;  // lanes of the current vector that exist
+    int k1;      // active lanes that k1 holds a mask for; 0: unknown
+    int scratch; // the scratch vector register
     AsmLabel bad_index;
     bool uses_bad_index;
     const char *declined;
@@ -77,9 +79,7 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env);
 X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch_gpr);
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size);
 
-static inline X86Arg gen_slot(int slot) {
-    return x86_sized(x86_mem(X86_RSP, slot), 8);
-}
+static inline X86Arg gen_slot(int slot) { return x86_sized(x86_mem(X86_RSP, slot), 8); }
 void gen_load_item(Gen *g, unsigned gpr, Item it);
 
 #endif

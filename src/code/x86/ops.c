@@ -1,8 +1,10 @@
-// One micro-operation as x86-64 instructions. Registers were given out; `g->scratch` is free for use in between, and the
-// destination never shares a register with an operand unless the operation is one that allows it (FMA, PIN, FOLD, LANES).
+// One micro-operation as x86-64 instructions. Registers were given out; `g->scratch` is free for
+// use in between, and the destination never shares a register with an operand unless the operation
+// is one that allows it (FMA, PIN, FOLD, LANES).
 //
-// A value of n lanes occupies n·4 or n·8 bytes (lane_size); bool is a 4-byte lane of all ones or zeros; integers narrower
-// than 32 bits live sign- or zero-extended in 4-byte lanes and are wrapped again after arithmetic.
+// A value of n lanes occupies n·4 or n·8 bytes (lane_size); bool is a 4-byte lane of all ones or
+// zeros; integers narrower than 32 bits live sign- or zero-extended in 4-byte lanes and are wrapped
+// again after arithmetic.
 #include <math.h>
 #include <string.h>
 
@@ -10,24 +12,19 @@
 #include "base/kernel_abi.h"
 #include "code/x86/gen.h"
 
-static int lane_size(Type t) {
-    return type_info[type_compute(t)].bits == 64 ? 8 : 4;
-}
+static int lane_size(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
 static X86Arg vreg(Type t, int width, int reg) {
     unsigned bytes = (unsigned)(lane_size(t) * width);
     return x86_vec(bytes <= 16 ? 16 : bytes, (unsigned)reg);
 }
 
-static bool is64(Type t) {
-    return lane_size(t) == 8;
-}
+static bool is64(Type t) { return lane_size(t) == 8; }
 
-static bool wide(const Gen *g) {
-    return g->m->isa == ISA_AVX512;
-}
+static bool wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
 
-// ---- Memory --------------------------------------------------------------------------------------------
+// ---- Memory
+// --------------------------------------------------------------------------------------------
 
 static void set_k1(Gen *g, int active) {
     if (g->k1 == active) return;
@@ -145,7 +142,8 @@ static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
     }
 }
 
-// k2 (AVX-512) or flags (one lane) from a guard; a guarded load of one lane goes to a safe place when it is off.
+// k2 (AVX-512) or flags (one lane) from a guard; a guarded load of one lane goes to a safe place
+// when it is off.
 static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
     Asm *a = &g->a;
     const Ref *r = &m->ref;
@@ -181,7 +179,8 @@ static void load_masked(Gen *g, const Micro *m) {
     X86Arg d = vreg(r->type, r->width, m->dst_reg);
     guard_mask(g, m->arg_reg[0], r);
     X86Arg mem = gen_mem(g, r, X86_RAX);
-    if (r->lane == 0 || r->lane != type_info[r->type].bytes || r->type == TYPE_BOOL || r->type == TYPE_BF16) {
+    if (r->lane == 0 || r->lane != type_info[r->type].bytes || r->type == TYPE_BOOL ||
+        r->type == TYPE_BF16) {
         g->declined = "a guarded vector load that is not contiguous";
         return;
     }
@@ -239,12 +238,14 @@ static void store_one(Gen *g, Type t, int reg, const Ref *r) {
     x86_2(a, X86_mov, mem, type_info[t].bytes == 1 ? x86_r8(X86_RDX) : x86_r16(X86_RDX));
 }
 
-// bf16 <- f32 in lanes, to nearest even; the result sits in the low 16 bits of each lane of scratch.
+// bf16 <- f32 in lanes, to nearest even; the result sits in the low 16 bits of each lane of
+// scratch.
 static void round_bf16(Gen *g, int width, int reg, int out) {
     Asm *a = &g->a;
     X86Arg v = vreg(TYPE_F32, width, reg), o = vreg(TYPE_F32, width, out);
     uint32_t one = 1, bias = 0x7fff, quiet = 0x400000;
-    AsmLabel *k_one = gen_pool(g, &one, 4), *k_bias = gen_pool(g, &bias, 4), *k_quiet = gen_pool(g, &quiet, 4);
+    AsmLabel *k_one = gen_pool(g, &one, 4), *k_bias = gen_pool(g, &bias, 4),
+             *k_quiet = gen_pool(g, &quiet, 4);
     (void)k_quiet;
     if (wide(g) || width == 1) {
         X86Arg tmp = o;
@@ -257,7 +258,8 @@ static void round_bf16(Gen *g, int width, int reg, int out) {
             x86_4(a, X86_vcmpps, x86_k(3), v, v, x86_imm(3)); // NaN: keep, made quiet
             x86_3(a, X86_vpsrld, x86_masked(tmp, 3, false), v, x86_imm(16));
             uint32_t q = 0x40;
-            x86_3(a, X86_vpord, x86_masked(tmp, 3, false), tmp, x86_bcast(x86_mem_label(gen_pool(g, &q, 4))));
+            x86_3(a, X86_vpord, x86_masked(tmp, 3, false), tmp,
+                  x86_bcast(x86_mem_label(gen_pool(g, &q, 4))));
         }
     }
 }
@@ -320,7 +322,8 @@ static void do_store(Gen *g, const Micro *m) {
     }
 }
 
-// ---- Constants, indices --------------------------------------------------------------------------------
+// ---- Constants, indices
+// --------------------------------------------------------------------------------
 
 // The bits of one lane.
 static int64_t lane_bits(Type t, Value v) {
@@ -345,9 +348,11 @@ static void set_const(Gen *g, Type t, int width, int reg, Value v) {
         return;
     }
     if (width == 1) {
-        x86_2(&g->a, is64(t) ? X86_vmovsd : X86_vmovss, x, x86_mem_label(gen_pool(g, &bits, lane_size(t))));
+        x86_2(&g->a, is64(t) ? X86_vmovsd : X86_vmovss, x,
+              x86_mem_label(gen_pool(g, &bits, lane_size(t))));
     } else if (is64(t)) {
-        x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d, x86_mem_label(gen_pool(g, &bits, 8)));
+        x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d,
+              x86_mem_label(gen_pool(g, &bits, 8)));
     } else {
         x86_2(&g->a, X86_vbroadcastss, d, x86_mem_label(gen_pool(g, &bits, 4)));
     }
@@ -376,12 +381,13 @@ static void do_index(Gen *g, const Micro *m) {
     x86_3(a, is64(m->type) ? X86_vpaddq : X86_vpaddd, d, d, x86_mem_label(steps));
 }
 
-// ---- Arithmetic ----------------------------------------------------------------------------------------
+// ---- Arithmetic
+// ----------------------------------------------------------------------------------------
 
 typedef struct Ctx {
     Gen *g;
     const Micro *m;
-    Type type; // of the operands, in which it computes
+    Type type;            // of the operands, in which it computes
     X86Arg d, a, b, c, t; // destination, operands, scratch
 } Ctx;
 
@@ -444,12 +450,11 @@ static void wrap_small(Ctx *c) {
     int bits = type_info[c->type].bits;
     if (c->type == TYPE_BOOL || bits >= 32 || type_is_float(c->type)) return;
     x86_3(a, X86_vpslld, c->d, c->d, x86_imm(32 - bits));
-    x86_3(a, type_info[c->type].class == CLASS_INT ? X86_vpsrad : X86_vpsrld, c->d, c->d, x86_imm(32 - bits));
+    x86_3(a, type_info[c->type].class == CLASS_INT ? X86_vpsrad : X86_vpsrld, c->d, c->d,
+          x86_imm(32 - bits));
 }
 
-static bool unsigned_type(Type t) {
-    return type_info[t].class == CLASS_UINT || t == TYPE_BOOL;
-}
+static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t == TYPE_BOOL; }
 
 // AVX2 compares only signed integers for greater: flip the top bits of unsigned ones.
 static void int_greater(Ctx *c, X86Arg dst, X86Arg x, X86Arg y) {
@@ -500,9 +505,10 @@ static void compare(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
     bool w = is64(c->type), isf = type_is_float(c->type);
     // predicate numbers: floats ordered quiet; integers of vpcmp
-    static const uint8_t fp[] = {[OP_LT] = 0x11, [OP_LE] = 0x12, [OP_GT] = 0x1e, [OP_GE] = 0x1d, [OP_EQ] = 0x00,
-                                 [OP_NE] = 0x04};
-    static const uint8_t ip[] = {[OP_LT] = 1, [OP_LE] = 2, [OP_GT] = 6, [OP_GE] = 5, [OP_EQ] = 0, [OP_NE] = 4};
+    static const uint8_t fp[] = {[OP_LT] = 0x11, [OP_LE] = 0x12, [OP_GT] = 0x1e,
+                                 [OP_GE] = 0x1d, [OP_EQ] = 0x00, [OP_NE] = 0x04};
+    static const uint8_t ip[] = {
+        [OP_LT] = 1, [OP_LE] = 2, [OP_GT] = 6, [OP_GE] = 5, [OP_EQ] = 0, [OP_NE] = 4};
     if (wide(c->g)) {
         X86Op i32 = unsigned_type(c->type) ? X86_vpcmpud : X86_vpcmpd;
         X86Op i64 = unsigned_type(c->type) ? X86_vpcmpuq : X86_vpcmpq;
@@ -539,7 +545,8 @@ static void select(Ctx *c) {
     Asm *a = &c->g->a;
     const Micro *m = c->m;
     X86Arg mask = vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
-    X86Arg yes = vreg(m->type, m->width, m->arg_reg[1]), no = vreg(m->type, m->width, m->arg_reg[2]);
+    X86Arg yes = vreg(m->type, m->width, m->arg_reg[1]),
+           no = vreg(m->type, m->width, m->arg_reg[2]);
     bool w = is64(m->type);
     if (wide(c->g)) {
         x86_3(a, X86_vptestmd, x86_k(2), mask, mask);
@@ -707,7 +714,8 @@ static void logic(Ctx *c, ExprOp op) {
     }
 }
 
-// ---- Conversions ---------------------------------------------------------------------------------------
+// ---- Conversions
+// ---------------------------------------------------------------------------------------
 
 static bool cast_native(const Gen *g, Type to, Type from) {
     Type f = type_compute(from), t = type_compute(to);
@@ -717,10 +725,14 @@ static bool cast_native(const Gen *g, Type to, Type from) {
     if (from == TYPE_BOOL && type_is_integer(to) && lane_size(to) == 4) return true;
     if (f == TYPE_F32 && t == TYPE_F64) return true;
     if (f == TYPE_F64 && t == TYPE_F32) return true;
-    if (type_is_integer(from) && lane_size(from) == 4 && from != TYPE_U32 && type_is_float(to)) return true;
-    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 4 && lane_size(to) == 4) return true;
-    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 4 && lane_size(to) == 8) return true;
-    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 8 && lane_size(to) == 8) return true;
+    if (type_is_integer(from) && lane_size(from) == 4 && from != TYPE_U32 && type_is_float(to))
+        return true;
+    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 4 && lane_size(to) == 4)
+        return true;
+    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 4 && lane_size(to) == 8)
+        return true;
+    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 8 && lane_size(to) == 8)
+        return true;
     if (from == TYPE_I64 && type_is_integer(to) && lane_size(to) == 4) return wide(g);
     if (from == TYPE_I64 && type_is_float(to)) return wide(g) && (t == TYPE_F32 || t == TYPE_F64);
     if (to == TYPE_BOOL) return wide(g);
@@ -757,7 +769,8 @@ static void do_cast(Gen *g, const Micro *m) {
         }
         if (type_is_float(m->from)) {
             set_const(g, m->from, m->width, g->scratch, (Value){.f = 0});
-            x86_4(a, w ? X86_vcmppd : X86_vcmpps, x86_k(2), x, vreg(m->from, m->width, g->scratch), x86_imm(4));
+            x86_4(a, w ? X86_vcmppd : X86_vcmpps, x86_k(2), x, vreg(m->from, m->width, g->scratch),
+                  x86_imm(4));
         } else {
             x86_3(a, w ? X86_vptestmq : X86_vptestmd, x86_k(2), x, x);
         }
@@ -795,10 +808,12 @@ static void do_cast(Gen *g, const Micro *m) {
     }
 }
 
-// ---- Lanes ---------------------------------------------------------------------------------------------
+// ---- Lanes
+// ---------------------------------------------------------------------------------------------
 
 static Value identity_of(Type t, int op) {
-    static const char sign[] = {[REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
+    static const char sign[] = {
+        [REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
     return type_identity(t, sign[op]);
 }
 
@@ -816,15 +831,22 @@ static void do_lanes(Gen *g, const Micro *m) {
 }
 
 static void combine_regs(Gen *g, Type t, int op, int width, int dst, int x, int y) {
-    static const ExprOp ops[] = {[REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN,
-                                 [REDUCE_MAX] = OP_MAX};
-    Micro m = {.kind = MI_OP, .op = (uint8_t)ops[op], .type = t, .from = t, .width = width, .nargs = 2,
-               .arg_reg = {x, y}, .dst_reg = dst, .fold = -1};
+    static const ExprOp ops[] = {
+        [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
+    Micro m = {.kind = MI_OP,
+               .op = (uint8_t)ops[op],
+               .type = t,
+               .from = t,
+               .width = width,
+               .nargs = 2,
+               .arg_reg = {x, y},
+               .dst_reg = dst,
+               .fold = -1};
     x86_micro(g, &m);
 }
 
-// Halves until one lane is left, through memory-free shuffles where possible; uses the call area as scratch space
-// because min and max need the scratch register themselves.
+// Halves until one lane is left, through memory-free shuffles where possible; uses the call area as
+// scratch space because min and max need the scratch register themselves.
 static void do_fold(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     int width = m->width, size = lane_size(m->type);
@@ -840,26 +862,32 @@ static void do_fold(Gen *g, const Micro *m) {
     x86_2(a, X86_vmovups, area, vreg(m->type, width, m->arg_reg[0]));
     for (int half = width / 2; half >= 1; half /= 2) {
         int bytes = half * size < 16 ? 16 : half * size;
-        x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)other), x86_mem(X86_RSP, g->call_area));
-        x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)third), x86_mem(X86_RSP, g->call_area + half * size));
+        x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)other),
+              x86_mem(X86_RSP, g->call_area));
+        x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)third),
+              x86_mem(X86_RSP, g->call_area + half * size));
         combine_regs(g, m->type, m->op, half, m->arg_reg[0], other, third);
-        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area), x86_vec((unsigned)bytes, (unsigned)m->arg_reg[0]));
+        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area),
+              x86_vec((unsigned)bytes, (unsigned)m->arg_reg[0]));
     }
     x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)other), x86_mem(X86_RSP, save));
     x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)third), x86_mem(X86_RSP, save + 64));
     spread(g, m->type, width, m->dst_reg, m->arg_reg[0]);
 }
 
-// ---- Calls ---------------------------------------------------------------------------------------------
+// ---- Calls
+// ---------------------------------------------------------------------------------------------
 
 static const uint8_t volatile_regs[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11};
 
-// env->apply(op, from, to, lanes, values): operands lie 64 bytes apart in the call area; the result replaces the first.
+// env->apply(op, from, to, lanes, values): operands lie 64 bytes apart in the call area; the result
+// replaces the first.
 static void do_call(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     unsigned vec = (unsigned)g->m->vector_bytes < 16 ? 16 : (unsigned)g->m->vector_bytes;
     int pins = g->call_area + 4 * 64 + 64;
-    for (int i = 0; i < g->pins.n; i++) x86_2(a, X86_vmovups, x86_mem(X86_RSP, pins + 64 * i), x86_vec(vec, (unsigned)i));
+    for (int i = 0; i < g->pins.n; i++)
+        x86_2(a, X86_vmovups, x86_mem(X86_RSP, pins + 64 * i), x86_vec(vec, (unsigned)i));
     for (int i = 0; i < m->nargs; i++)
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area + 64 * i),
               vreg(m->from, m->width, m->arg_reg[i]));
@@ -876,7 +904,8 @@ static void do_call(Gen *g, const Micro *m) {
     x86_1(a, X86_call, x86_sized(x86_mem(X86_RAX, (int64_t)offsetof(KernelEnv, apply)), 8));
     for (int i = 0; i < 6; i++)
         x86_2(a, X86_mov, x86_r64(volatile_regs[i]), gen_slot(g->call_area + 256 + 8 * i));
-    for (int i = 0; i < g->pins.n; i++) x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)i), x86_mem(X86_RSP, pins + 64 * i));
+    for (int i = 0; i < g->pins.n; i++)
+        x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)i), x86_mem(X86_RSP, pins + 64 * i));
     x86_2(a, X86_vmovups, vreg(m->type, m->width, m->dst_reg), x86_mem(X86_RSP, g->call_area));
     g->k1 = 0;
 }
@@ -891,7 +920,9 @@ bool x86_calls(const void *user, const Micro *m) {
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     const Gen *g = user;
     if (m->kind != MI_FMA && m->kind != MI_OP) return false;
-    if (type_info[r->type].bits < 32 || r->active != r->width || r->guard >= 0 || r->width != m->width) return false;
+    if (type_info[r->type].bits < 32 || r->active != r->width || r->guard >= 0 ||
+        r->width != m->width)
+        return false;
     if (r->lane != 0 && r->lane != type_info[r->type].bytes) return false;
     if (r->width > 1 && r->lane == 0 && !wide(g)) return false;
     if (r->width == 1 && !type_is_float(r->type)) return false;
@@ -908,9 +939,11 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
 static void do_fma(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool w = is64(m->type), one = m->width == 1;
-    X86Op op = one ? (w ? X86_vfmadd231sd : X86_vfmadd231ss) : (w ? X86_vfmadd231pd : X86_vfmadd231ps);
+    X86Op op =
+        one ? (w ? X86_vfmadd231sd : X86_vfmadd231ss) : (w ? X86_vfmadd231pd : X86_vfmadd231ps);
     X86Arg d = vreg(m->type, m->width, m->dst_reg);
-    if (m->dst_reg != m->arg_reg[2]) x86_2(a, X86_vmovaps, d, vreg(m->type, m->width, m->arg_reg[2]));
+    if (m->dst_reg != m->arg_reg[2])
+        x86_2(a, X86_vmovaps, d, vreg(m->type, m->width, m->arg_reg[2]));
     int mem = m->fold == 0 ? 0 : 1;
     X86Arg x = operand(g, m, 1 - mem, m->type), y = operand(g, m, mem, m->type);
     x86_3(a, op, d, x, y);
@@ -957,13 +990,16 @@ void x86_micro(Gen *g, const Micro *m) {
     case MI_FOLD: do_fold(g, m); break;
     case MI_SPREAD: spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
-        x86_2(a, X86_vmovaps, vreg(m->type, m->width, m->dst_reg), vreg(m->type, m->width, m->arg_reg[0]));
+        x86_2(a, X86_vmovaps, vreg(m->type, m->width, m->dst_reg),
+              vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_SPILL:
-        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->vector_area + 64 * m->slot), vreg(m->type, m->width, m->arg_reg[0]));
+        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->vector_area + 64 * m->slot),
+              vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_RELOAD:
-        x86_2(a, X86_vmovups, vreg(m->type, m->width, m->dst_reg), x86_mem(X86_RSP, g->vector_area + 64 * m->slot));
+        x86_2(a, X86_vmovups, vreg(m->type, m->width, m->dst_reg),
+              x86_mem(X86_RSP, g->vector_area + 64 * m->slot));
         break;
     }
 }
