@@ -6,6 +6,7 @@
 // Integer ids and one arena; no names are compared once classes are known. Guards move outwards
 // while they are alone in their block and do not depend on its index.
 #include "tree/lower.h"
+#include "tree/rewrite.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ static void collect_reads(Lower *l, StmtInfo *info) {
 }
 
 // Solves for iterators one by one: a subscript with one unknown left determines it.
-static bool is_injective(const Stmt *s) {
+bool stmt_is_injective(const Stmt *s) {
     bool known[PROGRAM_MAX_ITERS];
     for (int i = 0; i < s->niters; i++)
         known[i] = s->iter[i].reduction || iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) <= 1;
@@ -58,16 +59,16 @@ static bool is_injective(const Stmt *s) {
     return true;
 }
 
-static void know_statements(Lower *l) {
+static void know_statements(Lower *l, const SchedStmt *const *sched) {
     const Program *p = l->p;
     l->info = arena_new_n(l->arena, StmtInfo, p->stmts.n);
     for (int i = 0; i < p->stmts.n; i++) {
         StmtInfo *info = &l->info[i];
         const Stmt *s = info->s = &p->stmts.at[i];
-        info->sched = l->schedule ? schedule_find(l->schedule, s->label) : NULL;
+        info->sched = sched[i];
         info->class = arena_new_n(l->arena, int, s->niters);
-        info->injective = is_injective(s);
-        info->after = -1;
+        info->injective = stmt_is_injective(s);
+        info->host = -1;
         for (int k = 0; k < s->niters; k++)
             info->empty_reduction |=
                 s->iter[k].reduction && iter_hi(&s->iter[k]) <= iter_lo(&s->iter[k]);
@@ -75,12 +76,18 @@ static void know_statements(Lower *l) {
     }
 }
 
-static void check_labels(Lower *l) {
+static bool is_label(const Program *p, Name label) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return true;
+    return false;
+}
+
+// Sections may name statements of the Program and those that rewriting added.
+static void check_labels(Lower *l, const Program *given) {
     for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
         const SchedStmt *sched = l->schedule->stmt[i];
-        bool found = false;
-        for (int k = 0; k < l->p->stmts.n && !found; k++) found = l->info[k].sched == sched;
-        if (found) continue;
+        if (is_label(given, sched->label) || (l->p != given && is_label(l->p, sched->label)))
+            continue;
         diag_report(l->diags, sched->range, DIAG_SCHEDULE_UNKNOWN_LABEL, sched->label);
         l->failed = true;
     }
@@ -90,12 +97,18 @@ static void know_tensors(Lower *l) {
     int n = l->p->tensors.n;
     l->last_record = arena_new_n(l->arena, int, n);
     l->store_of = arena_new_n(l->arena, int, n);
+    l->at = arena_new_n(l->arena, const LoopRef *, n);
     for (int t = 0; t < n; t++) l->last_record[t] = l->store_of[t] = -1;
     for (int i = 0; i < l->p->stmts.n; i++) {
         int t = l->p->stmts.at[i].write->tensor;
         const StmtInfo *info = &l->info[i];
         if (t >= l->p->ninputs + l->p->noutputs && l->store_of[t] < 0)
             l->store_of[t] = storage_new(l, t, info->sched ? &info->sched->storage : NULL, info);
+        if (!info->sched || !info->sched->at.iter) continue;
+        l->at[t] = &info->sched->at;
+        if (l->p->tensors.at[t].role == ROLE_TEMP) continue;
+        diag_report(l->diags, l->at[t]->range, DIAG_SCHEDULE_AT_ARGUMENT, info->s->label);
+        l->failed = true;
     }
 }
 
@@ -127,11 +140,12 @@ static const Node *emit_leaf(Lower *l, const Item *item) {
         .node.ndeps = -1,
         .role = item->role,
         .op = init ? REDUCE_ASSIGN : s->op,
-        .write = access_substitute(l->x, s->write, item->iter, NULL, map_access, &e),
+        .write = item->whole ? storage_access(l, item->inst, access_make(l->x, s->write->tensor, s->write->rank, item->iter))
+            : access_substitute(l->x, s->write, item->iter, NULL, map_access, &e),
         .value = init ? identity(l, s)
                       : expr_substitute(l->x, s->value, item->iter, NULL, map_access, &e),
         .stmt = item->inst->stmt,
-        .iter = item->iter,
+        .iter = item->whole ? NULL : item->iter,
         .unchecked = s->unchecked,
         .nontemporal = sched && sched->nontemporal,
         .accumulators = sched ? sched->accumulators : 0,
@@ -146,7 +160,8 @@ static bool uses(const Block *loop, const Affine *a) {
 }
 
 // for i { if c { X } }  ->  if c { for i { X } },  for the constraints c that do not depend on i.
-static const Node *hoist_guard(Lower *l, const Block *loop) {
+static const Node *hoist_guard(Lower *l, const Block **made) {
+    const Block *loop = *made;
     const Block *guard = loop->nchildren == 1 ? as_block(loop->child[0]) : NULL;
     if (!guard || guard->nindex || guard->nallocs || !guard->nconstraints) return &loop->node;
     const Affine **out = arena_new_n(l->arena, const Affine *, guard->nconstraints);
@@ -169,6 +184,7 @@ static const Node *hoist_guard(Lower *l, const Block *loop) {
     const Node *only = kept ? &kept->node : NULL;
     loop = kept ? tree_block(l->tree, loop, &only, 1)
                 : tree_block(l->tree, loop, guard->child, guard->nchildren);
+    *made = loop;
     Block outer = {.node.ndeps = -1, .constraint = out, .nconstraints = nout};
     const Node *child = &loop->node;
     return &tree_block(l->tree, &outer, &child, 1)->node;
@@ -219,26 +235,52 @@ static const Node *emit(Lower *l, Item *item) {
                .alloc = item->alloc.at,
                .unroll_limit = item->unroll_limit,
                .grain = item->grain};
-    const Block *made = item->made = tree_block(l->tree, &b, child, n);
-    return item->what == ITEM_LOOP ? hoist_guard(l, made) : &made->node;
+    item->made = tree_block(l->tree, &b, child, n);
+    return item->what == ITEM_LOOP ? hoist_guard(l, &item->made) : &item->made->node;
+}
+
+// Prefetches of an instance: what it reads of a tensor, at one of its loops.
+static void emit_prefetches(Lower *l, Inst *inst) {
+    const SchedStmt *sched = inst->info->sched;
+    for (int i = 0; sched && i < sched->nprefetches; i++) {
+        const SchedPrefetch *f = &sched->prefetch[i];
+        int tensor = program_find_tensor(l->p, f->tensor), at;
+        Inst *owner;
+        if (tensor < 0 || !loop_find(inst, &f->at, &owner, &at)) {
+            diag_report(l->diags, f->range, DIAG_SCHEDULE_PREFETCH, f->tensor, f->at.iter,
+                        inst->info->s->label);
+            l->failed = true;
+            return;
+        }
+        Prefetch p = {owner->loop[at]->made, storage_buffer(l, inst, tensor), f->level, f->distance};
+        if (p.buffer >= 0) vec_push(l->tree->arena, &l->tree->prefetches, p);
+    }
 }
 
 Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags) {
     require(p->bound);
+    const Source *before = diags->source;
+    if (s && s->source) diags->source = s->source;
+    Rewritten now;
+    bool ok = schedule_rewrite(arena, p, s, diags, &now);
     Lower l = {.tree = tree_new(arena, p->exprs, p->names),
                .arena = arena,
                .x = p->exprs,
-               .p = p,
+               .p = now.p,
                .schedule = s,
-               .diags = diags};
-    l.tree->program = p;
-    know_statements(&l);
-    check_labels(&l);
-    know_tensors(&l);
+               .diags = diags,
+               .failed = !ok};
+    l.tree->program = now.p;
+    if (!l.failed) know_statements(&l, now.sched);
+    if (!l.failed) check_labels(&l, p);
+    if (!l.failed) know_tensors(&l);
+    if (!l.failed) statement_hosts(&l);
     if (!l.failed) plan_classes(&l);
     if (!l.failed) nest_statements(&l);
     if (!l.failed) storage_assign(&l);
-    if (l.failed) return NULL;
-    l.tree->root = as_block(emit(&l, l.root));
-    return l.tree;
+    if (!l.failed) l.tree->root = as_block(emit(&l, l.root));
+    for (int i = 0; i < l.leaf.n && !l.failed; i++)
+        if (l.leaf.at[i]->role != LEAF_INIT) emit_prefetches(&l, l.leaf.at[i]->inst);
+    diags->source = before;
+    return l.failed ? NULL : l.tree;
 }

@@ -3,6 +3,8 @@
 //
 //   rewrite.c  Schedule parts that change statements: inline, copies, partial results, snapshots
 //   plan.c     one statement: its order of loops with extents, coefficients and tail constraints
+//   order.c    which statement comes when
+//   window.c   statements computed inside a loop of their readers
 //   nest.c     all statements: which loops they share, where initialisations and post-operations
 //   stand storage.c  temporaries: the block each lives in, and how much of it must exist there
 //   lower.c    the driver, and the immutable Tree out of all that
@@ -20,6 +22,8 @@ typedef struct PlanLoop {
     int level; // how many loops of that iterator stand further out
     int class; // iterators of other statements that mean the same have the same class
     int64_t extent, coef, cur, unit;
+    int64_t step; // as the schedule spells it
+    bool interleaved;
     Kind kind;
     bool reduction;
     bool ragged;   // extent does not divide `cur`: a constraint is needed
@@ -43,9 +47,7 @@ typedef struct StmtInfo {
     int *class;                // per iterator
     bool injective;       // distinct points (of the not reduced iterators) write distinct elements
     bool empty_reduction; // some reduced iterator has no values: only the initialisation is left
-    bool deferred;        // computed where its reader asks (`at`), or behind another (`after`)
-    bool done;
-    int after; // the post-operation that stands behind this statement, or -1
+    int host;             // the statement that this one stands behind (`after`), or -1
 } StmtInfo;
 
 // A tensor as its readers in one instance see it.
@@ -61,8 +63,9 @@ struct Inst {
     int64_t *extent;     // how many values from there
     bool *window;        // the domain must be checked
     Plan plan;
-    Item **loop;             // per loop of the plan
-    int floor;               // loops of the reader that enclose it and are not its own
+    Item **loop;      // per loop of the plan; NULL: not opened yet
+    Inst *reader;     // computed `at` a loop of this one (or of its reader); NULL: on its own
+    int reader_loops; // of the reader's loops, this many enclose it
     VEC(TensorStore) stores; // tensors that are not at their usual place
 };
 
@@ -87,6 +90,7 @@ struct Item {
     Inst *inst;
     LeafRole role;
     const Affine **iter; // NULL entry: reduced away
+    bool whole;          // initialises the whole tensor: `iter` are its subscripts
 };
 
 // What a subscript contributes, seen from the block that allocates.
@@ -116,6 +120,14 @@ typedef struct Store {
     const StmtInfo *named;  // whose iterators name the dimensions in a layout
 } Store;
 
+// A tensor computed `at` a loop: what its readers there need.
+typedef struct Window {
+    Item *at;
+    int tensor, upto; // by the statements before this one
+    Part *part;       // per dimension
+    int store;
+} Window;
+
 // An access that later statements must not overtake.
 typedef struct Record {
     const Access *access;
@@ -134,7 +146,8 @@ typedef struct Lower {
     DiagList *diags;
     bool failed;
     StmtInfo *info;
-    int nclasses;
+    const LoopRef **at; // per tensor: computed at this loop of its readers; NULL: not
+    VEC(Window) window; // those that exist
     Item *root;
     VEC(Item *) open; // loops that the next statement may share, outermost first
     VEC(Item *) leaf; // in order of creation
@@ -159,9 +172,28 @@ int64_t plan_last(const Plan *plan, int at);
 
 // nest.c
 void nest_statements(Lower *l);
+Inst *inst_new(Lower *l, int stmt);
+// Places an instance with `shared` of its loops open already, the rest below `parent` and in front of `before` (NULL:
+// at the end).
+void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before);
+void item_attach(Lower *l, Item *parent, Item *item, const Item *before);
+
+// order.c
+int *statement_order(Lower *l);    // NULL: as they stand
+void statement_hosts(Lower *l);    // fills in StmtInfo.host
+int after_iter(const StmtInfo *info, const Stmt *host, int i); // -1: none
+
+// window.c
+int window_limit(Lower *l, Inst *inst, int shared); // how many loops may be shared in spite of windows
+void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before);
+void windows_inside(Lower *l, Inst *inst, int loop); // those computed at this loop of the instance
+bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);
 
 // storage.c
 int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named);
+int storage_buffer(const Lower *l, const Inst *inst, int tensor);
+Part storage_divide(const Lower *l, const Item *at, const Affine *sub);
+bool item_encloses(const Item *outer, const Item *item); // or is it
 void storage_assign(Lower *l);
 const Access *storage_access(Lower *l, const Inst *inst,
                              const Access *a); // subscripts already substituted

@@ -21,7 +21,7 @@ static Item *item_new(Lower *l, ItemKind what) {
     return item;
 }
 
-static void item_attach(Lower *l, Item *parent, Item *item, const Item *before) {
+void item_attach(Lower *l, Item *parent, Item *item, const Item *before) {
     item->parent = parent;
     item->depth = parent->depth + 1;
     vec_push(l->arena, &parent->child, item);
@@ -32,19 +32,24 @@ static void item_attach(Lower *l, Item *parent, Item *item, const Item *before) 
     }
 }
 
+static Item *index_new(Lower *l, Name name, int64_t extent) {
+    Item *item = item_new(l, ITEM_LOOP);
+    item->first = l->leaf.n;
+    item->index = tree_index(l->tree, name, extent);
+    vec_push(l->arena, &l->item_of_index, item);
+    vec_push(l->arena, &l->lo, 0);
+    vec_push(l->arena, &l->hi, max_i64(extent - 1, 0));
+    return item;
+}
+
 // A loop like number `at` of the plan, with an index of its own; idx[at] becomes that index.
 static Item *loop_new(Lower *l, Inst *inst, int at, const Affine **idx) {
     const PlanLoop *like = &inst->plan.loop[at];
     const SchedStmt *sched = inst->info->sched;
-    Item *item = item_new(l, ITEM_LOOP);
+    Item *item = index_new(l, inst->info->s->iter[like->iter].name, like->extent);
     item->like = *like;
-    item->first = l->leaf.n;
-    item->index = tree_index(l->tree, inst->info->s->iter[like->iter].name, like->extent);
     item->unroll_limit = sched ? sched->unroll_limit : 0;
     item->grain = sched && like->kind == KIND_PARALLEL ? sched->grain : 0;
-    vec_push(l->arena, &l->item_of_index, item);
-    vec_push(l->arena, &l->lo, 0);
-    vec_push(l->arena, &l->hi, max_i64(like->extent - 1, 0));
     idx[at] = affine_iter(l->x, item->index.id);
     return item;
 }
@@ -92,7 +97,7 @@ static int share_with(const Lower *l, const Inst *inst, const Access *a, bool wr
         const Record *rec = &l->record.at[r];
         if (!write && !rec->write) continue;
         for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
-            bool own = i >= rec->inst->floor && i < rec->inst->plan.n;
+            bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
             if (own && zero_distance(rec->access, rec->inst, rec->inst->plan.loop[i].iter, a, inst,
                                      inst->plan.loop[i].iter))
                 continue;
@@ -102,15 +107,19 @@ static int share_with(const Lower *l, const Inst *inst, const Access *a, bool wr
     return p;
 }
 
-static int shared_prefix(const Lower *l, const Inst *inst) {
-    int p = 0;
-    while (p < l->open.n && p < inst->plan.n &&
-           same_loop(&l->open.at[p]->like, &inst->plan.loop[p]))
-        p++;
+static int share_all(const Lower *l, const Inst *inst, int p) {
     p = share_with(l, inst, inst->info->s->write, true, p);
     for (int r = 0; r < inst->info->nreads; r++)
         p = share_with(l, inst, inst->info->read[r], false, p);
     return p;
+}
+
+static int shared_prefix(Lower *l, Inst *inst) {
+    int p = 0;
+    while (p < l->open.n && p < inst->plan.n &&
+           same_loop(&l->open.at[p]->like, &inst->plan.loop[p]))
+        p++;
+    return window_limit(l, inst, share_all(l, inst, p));
 }
 
 static void record(Lower *l, const Inst *inst, const Access *a, bool write, int leaf) {
@@ -167,20 +176,39 @@ static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
     leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, plan->init_at, guard, idx), idx);
 }
 
-// An initialisation in a nest of its own, before the statement: its elements meet, or nothing else
-// is left.
-static void place_init_apart(Lower *l, Inst *inst, Item *parent) {
-    const Affine *idx[TREE_MAX_DEPTH] = {0};
-    leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, 0, parent, idx), idx);
+// Of a scatter, the whole tensor starts from the identity.
+static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
+    const Tensor *t = &l->p->tensors.at[inst->info->s->write->tensor];
+    Item *leaf = item_new(l, ITEM_LEAF);
+    leaf->inst = inst;
+    leaf->role = LEAF_INIT;
+    leaf->whole = true;
+    leaf->iter = arena_new_n(l->arena, const Affine *, t->rank);
+    for (int d = 0; d < t->rank; d++) {
+        Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d));
+        item_attach(l, parent, loop, before);
+        before = NULL;
+        parent = loop;
+        leaf->iter[d] = affine_add(l->x, affine_iter(l->x, loop->index.id), t->origin[d]);
+    }
+    item_attach(l, parent, leaf, before);
+    vec_push(l->arena, &l->leaf, leaf);
 }
 
-static Item *constrain_leaf(Lower *l, const Inst *inst, Item *parent) {
-    return inst->info->s->nconstraints ? guard_new(l, parent, NULL) : parent;
+// An initialisation in a nest of its own, before the statement: its elements meet, or nothing else is left.
+static void init_apart(Lower *l, Inst *inst, Item *parent, Item *before) {
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    if (inst->info->s->write->has_read) {
+        init_whole(l, inst, parent, before);
+        return;
+    }
+    Item *nest = guard_new(l, parent, before);
+    leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, 0, nest, idx), idx);
 }
 
 // --- Statements --------------------------------------------------------------------------------
 
-static Inst *inst_new(Lower *l, int stmt) {
+Inst *inst_new(Lower *l, int stmt) {
     const StmtInfo *info = &l->info[stmt];
     int n = info->s->niters;
     Inst *inst = arena_new(l->arena, Inst);
@@ -196,56 +224,134 @@ static Inst *inst_new(Lower *l, int stmt) {
     return inst;
 }
 
-static bool needs_init(const StmtInfo *info) { return info->s->init; }
-
-// Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
-static void place(Lower *l, Inst *inst, int shared) {
-    const Plan *plan = &inst->plan;
-    const Affine *idx[TREE_MAX_DEPTH] = {0};
-    bool init = needs_init(inst->info) && inst->info->injective;
-    inst->loop = arena_new_n(l->arena, Item *, plan->n);
-    l->open.n = shared;
-    for (int i = 0; i < shared; i++) {
-        inst->loop[i] = l->open.at[i];
-        idx[i] = affine_iter(l->x, l->open.at[i]->index.id);
-    }
-    if (init && plan->init_at < shared) {
-        Item *run = l->open.at[plan->init_at];
-        place_init(l, inst, run->parent, run, idx);
-    }
-    Item *parent = shared ? l->open.at[shared - 1] : l->root;
-    for (int i = shared; i < plan->n; i++) {
-        if (init && plan->init_at == i) place_init(l, inst, parent, NULL, idx);
-        Item *loop = inst->loop[i] = loop_new(l, inst, i, idx);
-        plan_constraints(l, inst, i, idx, loop);
-        item_attach(l, parent, loop, NULL);
-        vec_push(l->arena, &l->open, loop);
-        parent = loop;
-    }
-    if (init && plan->init_at == plan->n) place_init(l, inst, parent, NULL, idx);
-    LeafRole role = inst->info->s->post ? LEAF_POST : LEAF_UPDATE;
-    leaf_new(l, inst, role, constrain_leaf(l, inst, parent), idx);
+static bool needs_init(const StmtInfo *info) {
+    return info->s->init && info->s->op != REDUCE_ASSIGN;
 }
 
-static void nest_statement(Lower *l, int stmt) {
-    Inst *inst = inst_new(l, stmt);
-    if (!plan_make(l, inst, &inst->plan) || !has_room(l, inst, 0)) return;
-    int first_leaf = l->leaf.n;
-    bool apart = needs_init(inst->info) && !inst->info->injective;
-    if (inst->info->empty_reduction || apart) {
-        l->open.n = 0;
-        if (needs_init(inst->info)) place_init_apart(l, inst, l->root);
-    }
-    if (!inst->info->empty_reduction) {
-        place(l, inst, apart ? 0 : shared_prefix(l, inst));
-        l->open.n = (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
-    }
+static void record_all(Lower *l, const Inst *inst, int first_leaf) {
     record(l, inst, inst->info->s->write, true, first_leaf);
     for (int r = 0; r < inst->info->nreads; r++)
         record(l, inst, inst->info->read[r], false, first_leaf);
 }
 
+// Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
+static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
+    const Plan *plan = &inst->plan;
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    bool init = needs_init(inst->info) && inst->info->injective;
+    for (int i = 0; i < shared; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
+    if (init && plan->init_at < shared) {
+        Item *run = inst->loop[plan->init_at];
+        place_init(l, inst, run->parent, run, idx);
+    }
+    if (shared) windows_inside(l, inst, shared - 1);
+    for (int i = shared; i < plan->n && !l->failed; i++) {
+        if (init && plan->init_at == i) place_init(l, inst, parent, before, idx);
+        Item *loop = inst->loop[i] = loop_new(l, inst, i, idx);
+        plan_constraints(l, inst, i, idx, loop);
+        item_attach(l, parent, loop, before);
+        before = NULL;
+        parent = loop;
+        windows_inside(l, inst, i);
+    }
+    if (l->failed) return;
+    if (init && plan->init_at == plan->n) place_init(l, inst, parent, before, idx);
+    Item *guard = guard_new(l, parent, before);
+    leaf_new(l, inst, inst->info->s->post ? LEAF_POST : LEAF_UPDATE, guard, idx);
+}
+
+void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
+    if (!has_room(l, inst, parent->depth - shared)) return;
+    int first_leaf = l->leaf.n;
+    bool apart = inst->info->empty_reduction || !inst->info->injective;
+    if (!inst->loop) inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
+    if (inst->reader) windows_outside(l, inst, parent, before);
+    if (l->failed) return;
+    if (needs_init(inst->info) && apart) init_apart(l, inst, parent, before);
+    if (!inst->info->empty_reduction) place_loops(l, inst, shared, parent, before);
+    if (!l->failed) record_all(l, inst, first_leaf);
+}
+
+// --- Post-operations --------------------------------------------------------------------------------------
+
+// Behind the reduction of its host, in the host's loops: an instance whose iterators are the host's.
+static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
+    Inst *inst = inst_new(l, stmt);
+    const Stmt *h = host->info->s;
+    int of[PROGRAM_MAX_ITERS]; // the iterator that is the host's
+    for (int i = 0; i < h->niters; i++) of[i] = after_iter(inst->info, h, i);
+    inst->plan = (Plan){.loop = arena_new_n(l->arena, PlanLoop, host->plan.n)};
+    int n = (int)min_i64(host->plan.first_reduction, host->plan.init_at);
+    for (int i = 0; i < n; i++) {
+        inst->plan.loop[i] = host->plan.loop[i];
+        inst->plan.loop[i].iter = of[host->plan.loop[i].iter];
+    }
+    inst->plan.n = inst->plan.init_at = inst->plan.first_reduction = inst->plan.stage = n;
+    inst->loop = host->loop;
+    return inst;
+}
+
+static void place_follower(Lower *l, Inst *inst, Inst *host) {
+    const Plan *plan = &host->plan;
+    const Stmt *s = inst->info->s;
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    int at = plan->init_at;
+    Item *guard = guard_new(l, at ? host->loop[at - 1] : l->root, NULL);
+    for (int i = 0; i < at; i++) {
+        idx[i] = affine_iter(l->x, host->loop[i]->index.id);
+        if (!plan->loop[i].reduction || plan->loop[i].extent <= 1) continue;
+        int64_t last = plan_last(plan, i); // index == last
+        vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
+        if (last < plan->loop[i].extent - 1)
+            vec_push(l->arena, &guard->constraint,
+                     affine_add_const(l->x, affine_scale(l->x, idx[i], -1), last));
+    }
+    Item *nest = clone_loops(l, host, at, guard, idx);
+    Item *leaf = item_new(l, ITEM_LEAF);
+    leaf->inst = inst;
+    leaf->role = s->post ? LEAF_POST : LEAF_UPDATE;
+    leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
+    for (int i = 0; i < host->info->s->niters; i++) {
+        int k = after_iter(inst->info, host->info->s, i);
+        if (k >= 0) leaf->iter[k] = plan_value(l, host, i, idx);
+    }
+    item_attach(l, guard_new(l, nest, NULL), leaf, NULL);
+    vec_push(l->arena, &l->leaf, leaf);
+    record_all(l, inst, l->leaf.n - 1);
+}
+
+// --- Statements -------------------------------------------------------------------------------------------
+
+static void nest_statement(Lower *l, int stmt) {
+    Inst *inst = inst_new(l, stmt), *follower[PROGRAM_MAX_ITERS];
+    int nfollowers = 0;
+    if (!plan_make(l, inst, &inst->plan)) return;
+    bool apart = needs_init(inst->info) && !inst->info->injective;
+    int shared = apart || inst->info->empty_reduction ? 0 : shared_prefix(l, inst);
+    for (int i = 0; i < l->p->stmts.n && !inst->info->empty_reduction; i++) {
+        if (l->info[i].host != stmt || nfollowers == PROGRAM_MAX_ITERS) continue;
+        follower[nfollowers] = follower_new(l, i, inst);
+        shared = share_all(l, follower[nfollowers++], shared);
+    }
+    if (l->failed) return;
+    inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
+    for (int i = 0; i < shared; i++) inst->loop[i] = l->open.at[i];
+    nest_place(l, inst, shared, shared ? l->open.at[shared - 1] : l->root, NULL);
+    if (l->failed) return;
+    l->open.n = shared;
+    for (int i = shared; i < inst->plan.n; i++) vec_push(l->arena, &l->open, inst->loop[i]);
+    l->open.n = inst->info->empty_reduction
+                    ? 0
+                    : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
+    for (int i = 0; i < nfollowers; i++) place_follower(l, follower[i], inst);
+}
+
 void nest_statements(Lower *l) {
+    int *order = statement_order(l);
     l->root = item_new(l, ITEM_GUARD);
-    for (int i = 0; i < l->p->stmts.n && !l->failed; i++) nest_statement(l, i);
+    for (int k = 0; k < l->p->stmts.n && !l->failed; k++) {
+        int i = order ? order[k] : k;
+        bool deferred = l->at[l->info[i].s->write->tensor] || l->info[i].host >= 0;
+        if (!deferred) nest_statement(l, i);
+    }
 }

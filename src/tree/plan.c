@@ -45,6 +45,8 @@ static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const S
         .coef = as->interleaved ? left->unit : left->unit * step,
         .cur = left->cur,
         .unit = left->unit,
+        .step = as->step,
+        .interleaved = as->interleaved,
         .kind = as->kind,
         .reduction = inst->info->s->iter[iter].reduction,
         .ragged = extent * step != left->cur,
@@ -215,5 +217,4 @@ void plan_classes(Lower *l) {
         }
         writer[write->tensor] = i + 1;
     }
-    l->nclasses = name.n;
 }

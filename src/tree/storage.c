@@ -22,7 +22,7 @@ static Item *common(Item *a, Item *b) {
     return a;
 }
 
-static bool encloses(const Item *outer, const Item *item) {
+bool item_encloses(const Item *outer, const Item *item) {
     while (item->depth > outer->depth) item = item->parent;
     return item == outer;
 }
@@ -65,7 +65,7 @@ static int scope(const Lower *l, const Item *at, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
         if (atom->kind == ATOM_ITER)
-            seen |= encloses(l->item_of_index.at[atom->index], at) ? 1 : 2;
+            seen |= item_encloses(l->item_of_index.at[atom->index], at) ? 1 : 2;
         else if (atom->kind == ATOM_READ)
             seen |= 4;
         else
@@ -74,7 +74,7 @@ static int scope(const Lower *l, const Item *at, const Affine *a) {
     return seen;
 }
 
-static Part divide(const Lower *l, const Item *at, const Affine *sub) {
+Part storage_divide(const Lower *l, const Item *at, const Affine *sub) {
     Term outer[AFFINE_MAX_TERMS], inner[AFFINE_MAX_TERMS];
     int no = 0, ni = 0;
     Part p = {0};
@@ -99,7 +99,7 @@ static void cover(Lower *l, const Item *leaf, const Access *a) {
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
     for (int d = 0; d < a->rank; d++) {
         const Affine *sub = affine_substitute(l->x, a->sub[d], leaf->iter, NULL);
-        Part p = divide(l, st->at, sub);
+        Part p = storage_divide(l, st->at, sub);
         Part *all = &st->part[d];
         if (!all->outer)
             *all = p;
@@ -113,6 +113,7 @@ static void cover(Lower *l, const Item *leaf, const Access *a) {
 static void every_access(Lower *l, void (*fn)(Lower *, const Item *, const Access *)) {
     for (int i = 0; i < l->leaf.n; i++) {
         const Item *leaf = l->leaf.at[i];
+        if (leaf->whole) continue;
         fn(l, leaf, leaf->inst->info->s->write);
         for (int r = 0; leaf->role != LEAF_INIT && r < leaf->inst->info->nreads; r++)
             fn(l, leaf, leaf->inst->info->read[r]);
@@ -290,4 +291,8 @@ const Access *storage_access(Lower *l, const Inst *inst, const Access *a) {
             sub[i] = quotient(l, left[d], st->dim[i].block, &left[d]);
     }
     return access_make(l->x, st->buffer, st->ndims, sub);
+}
+
+int storage_buffer(const Lower *l, const Inst *inst, int tensor) {
+    return is_argument(l, tensor) ? tensor : l->store.at[store_of(l, inst, tensor)].buffer;
 }

@@ -1,0 +1,112 @@
+// Which statement comes when: priorities, and post-operations that go with another statement.
+#include "base/bug.h"
+#include "tree/lower.h"
+
+static bool reads(const StmtInfo *info, int tensor) {
+    for (int r = 0; r < info->nreads; r++)
+        if (info->read[r]->tensor == tensor) return true;
+    return false;
+}
+
+// Must the two keep their order?
+static bool depend(const StmtInfo *a, const StmtInfo *b) {
+    int wa = a->s->write->tensor, wb = b->s->write->tensor;
+    return wa == wb || reads(a, wb) || reads(b, wa);
+}
+
+// Among the statements whose predecessors are placed, the one with the highest priority; NULL: as they stand.
+int *statement_order(Lower *l) {
+    int n = l->p->stmts.n;
+    bool asked = false;
+    for (int i = 0; i < n; i++) asked |= l->info[i].sched && l->info[i].sched->priority;
+    if (!asked) return NULL;
+    int *order = arena_new_n(l->arena, int, n);
+    bool *placed = arena_new_n(l->arena, bool, n);
+    for (int k = 0; k < n; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++) {
+            bool ready = !placed[i];
+            for (int j = 0; j < i && ready; j++)
+                ready = placed[j] || !depend(&l->info[j], &l->info[i]);
+            int mine = l->info[i].sched ? l->info[i].sched->priority : 0;
+            int other = best >= 0 && l->info[best].sched ? l->info[best].sched->priority : 0;
+            if (ready && (best < 0 || mine > other)) best = i;
+        }
+        require(best >= 0);
+        placed[order[k] = best] = true;
+    }
+    return order;
+}
+
+// --- Post-operations --------------------------------------------------------------------------------------
+
+// The iterator of `s` that is iterator i of its host: the one that stands alone where the host's stands alone in the
+// tensor that the host writes; -1: none.
+int after_iter(const StmtInfo *info, const Stmt *host, int i) {
+    for (int d = 0; d < host->write->rank; d++) {
+        if (affine_as_iter(host->write->sub[d]) != i) continue;
+        for (int r = -1; r < info->nreads; r++) {
+            const Access *a = r < 0 ? info->s->write : info->read[r];
+            if (a->tensor == host->write->tensor) return affine_as_iter(a->sub[d]);
+        }
+    }
+    return -1;
+}
+
+static int find_label(const Lower *l, Name label) {
+    for (int i = 0; i < l->p->stmts.n; i++)
+        if (l->info[i].s->label == label) return i;
+    return -1;
+}
+
+static bool same_range(const Iter *a, const Iter *b) { return a->lo == b->lo && a->hi == b->hi; }
+
+// Why statement `i` cannot stand behind `h`; NULL: it can.
+static const char *why_not(const Lower *l, int i, int h) {
+    const StmtInfo *info = &l->info[i], *host = &l->info[h];
+    bool taken[PROGRAM_MAX_ITERS] = {false};
+    int found = 0;
+    if (h >= i) return "it comes first";
+    if (host->host >= 0) return "that one stands behind another itself";
+    if (!host->injective || l->at[host->s->write->tensor] || l->at[info->s->write->tensor])
+        return "its elements are not complete one by one";
+    if (!reads(info, host->s->write->tensor)) return "it does not read its result";
+    if (info->s->init && info->s->op != REDUCE_ASSIGN) return "it is a reduction itself";
+    for (int k = 0; k < host->s->niters; k++) {
+        if (host->s->iter[k].reduction) continue;
+        int mine = after_iter(info, host->s, k);
+        if (mine < 0 || taken[mine] || !same_range(&info->s->iter[mine], &host->s->iter[k]))
+            return "its iterators are not those of the result";
+        taken[mine] = true;
+        found++;
+    }
+    if (found != info->s->niters) return "it has further iterators";
+    for (int r = 0; r < info->nreads; r++) {
+        const Access *a = info->read[r];
+        if (l->at[a->tensor]) return "it reads what is computed at a loop";
+        if (a->tensor != host->s->write->tensor) continue;
+        for (int d = 0; d < a->rank; d++) {
+            int want = affine_as_iter(host->s->write->sub[d]), have = affine_as_iter(a->sub[d]);
+            if (a->sub[d] != host->s->write->sub[d] && (want < 0 || have < 0)) return "it reads the result elsewhere";
+            if (want >= 0 && have != after_iter(info, host->s, want))
+                return "it reads the result elsewhere";
+        }
+    }
+    for (int k = h + 1; k < i; k++)
+        if (l->info[k].host != h && (depend(&l->info[k], info))) return "a statement between them is in the way";
+    return NULL;
+}
+
+void statement_hosts(Lower *l) {
+    for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
+        const SchedStmt *sched = l->info[i].sched;
+        if (!sched || !sched->after) continue;
+        int h = find_label(l, sched->after);
+        const char *why = h < 0 ? "there is no such statement" : why_not(l, i, h);
+        if (why) {
+            diag_report(l->diags, sched->range, DIAG_SCHEDULE_AFTER, sched->label, sched->after, why);
+            l->failed = true;
+        } else if (!l->info[h].empty_reduction)
+            l->info[i].host = h;
+    }
+}

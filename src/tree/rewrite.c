@@ -1,0 +1,450 @@
+// What a Schedule changes in the statements themselves, done before any loop exists. Each rewrite adds temporaries
+// and statements with labels of their own, so that the rest of the lowering (and the Schedule) treats them like
+// any others:
+//
+//     C: inline            T[i] = f(i); .. T[g] ..         ->  .. f(g) ..
+//     C: copy A            C[..] += A[..] * ..             ->  C.A[x, y] = A[x, y];  C[..] += C.A[..] * ..
+//     C: privatise k/64    C[m] += v(m, k)                 ->  C.part[m, p] +=! v(m, 64*p + k);
+//                                                              C[m] += C.part[m, p]
+//     (always)             T[i] += T[i] * v(i, k)          ->  T.old[i] = T[i];  T[i] += T.old[i] * v(i, k)
+//
+// The last keeps "all reads happen before any write" where instances that meet in an element read it.
+#include "tree/rewrite.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+typedef struct Rewrite {
+    Arena *arena;
+    Exprs *x;
+    Program *p;
+    const Schedule *s;
+    VEC(const SchedStmt *) sched; // per statement; NULL: none
+    DiagList *diags;
+    bool failed;
+} Rewrite;
+
+static void fault(Rewrite *r, Range range, DiagId id, const char *a, const char *b) {
+    diag_report(r->diags, range, id, a, b);
+    r->failed = true;
+}
+
+// --- Adding and removing ------------------------------------------------------------------------------------
+
+static Name fresh_label(Rewrite *r, const char *a, const char *b) {
+    const char *text = arena_printf(r->arena, "%s.%s", a, b);
+    for (bool taken = true; taken;) {
+        taken = false;
+        Name n = name_of(r->p->names, text);
+        for (int i = 0; i < r->p->tensors.n; i++) taken |= r->p->tensors.at[i].name == n;
+        for (int i = 0; i < r->p->stmts.n; i++) taken |= r->p->stmts.at[i].label == n;
+        if (taken) text = arena_printf(r->arena, "%s_", text);
+    }
+    return name_of(r->p->names, text);
+}
+
+// A temporary like tensor t, with `more` further dimensions for the caller to fill in.
+static int temp_like(Rewrite *r, int t, Name name, int more) {
+    Tensor like = r->p->tensors.at[t];
+    int rank = like.rank + more;
+    const Affine **size = arena_new_n(r->arena, const Affine *, rank);
+    const Affine **origin = arena_new_n(r->arena, const Affine *, rank);
+    for (int d = 0; d < like.rank; d++) size[d] = like.size[d], origin[d] = like.origin[d];
+    like.name = name;
+    like.role = ROLE_TEMP;
+    like.rank = rank;
+    like.size = size;
+    like.origin = origin;
+    vec_push(r->arena, &r->p->tensors, like);
+    return r->p->tensors.n - 1;
+}
+
+static void insert_stmt(Rewrite *r, int at, Stmt s, const SchedStmt *sched) {
+    vec_push(r->arena, &r->p->stmts, s);
+    vec_push(r->arena, &r->sched, sched);
+    Stmt *stmts = r->p->stmts.at;
+    for (int i = r->p->stmts.n - 1; i > at; i--) {
+        stmts[i] = stmts[i - 1];
+        r->sched.at[i] = r->sched.at[i - 1];
+    }
+    stmts[at] = s;
+    r->sched.at[at] = sched;
+}
+
+static void remove_stmt(Rewrite *r, int at) {
+    for (int i = at; i + 1 < r->p->stmts.n; i++) {
+        r->p->stmts.at[i] = r->p->stmts.at[i + 1];
+        r->sched.at[i] = r->sched.at[i + 1];
+    }
+    r->p->stmts.n--;
+    r->sched.n--;
+}
+
+// --- Reading from another tensor --------------------------------------------------------------------------
+
+typedef struct Redirect {
+    int from, to;
+} Redirect;
+
+static const Access *redirect(void *user, Exprs *x, const Access *a) {
+    const Redirect *d = user;
+    return a->tensor == d->from ? access_make(x, d->to, a->rank, a->sub) : a;
+}
+
+static void redirect_reads(Rewrite *r, Stmt *s, int from, int to) {
+    Redirect d = {from, to};
+    Subst with = {.map = redirect, .user = &d};
+    s->value = expr_subst(r->x, s->value, &with);
+    const Affine **sub = arena_new_n(r->arena, const Affine *, s->write->rank);
+    for (int k = 0; k < s->write->rank; k++) sub[k] = affine_subst(r->x, s->write->sub[k], &with);
+    s->write = access_make(r->x, s->write->tensor, s->write->rank, sub);
+    const Affine **c = arena_new_n(r->arena, const Affine *, s->nconstraints);
+    for (int k = 0; k < s->nconstraints; k++) c[k] = affine_subst(r->x, s->constraint[k], &with);
+    s->constraint = c;
+}
+
+typedef struct Find {
+    int tensor;
+    const Access *found; // the first
+    bool many;           // another one that differs
+} Find;
+
+static void find_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Find *f = user;
+    if (a->tensor != f->tensor) return;
+    if (f->found && f->found != a) f->many = true;
+    if (!f->found) f->found = a;
+}
+
+static const Access *first_read(const Stmt *s, int tensor) {
+    Find f = {.tensor = tensor};
+    expr_visit_accesses(s->value, find_access, &f);
+    for (int d = 0; d < s->write->rank; d++)
+        affine_visit_accesses(s->write->sub[d], find_access, &f);
+    for (int c = 0; c < s->nconstraints; c++)
+        affine_visit_accesses(s->constraint[c], find_access, &f);
+    return f.found;
+}
+
+// --- Copies -----------------------------------------------------------------------------------------------
+
+// The name of the copy's iterator for dimension d: that of the reader's, where one stands alone in the subscript.
+static Name dim_name(Rewrite *r, const Stmt *s, const Access *read, int d, const Stmt *copy) {
+    Name name = name_of(r->p->names, arena_printf(r->arena, "d%d", d));
+    const Affine *sub = read->sub[d];
+    if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
+        name = s->iter[sub->term[0].atom->index].name;
+    for (int i = 0; i < d; i++)
+        if (copy->iter[i].name == name)
+            return name_of(r->p->names, arena_printf(r->arena, "d%d", d));
+    return name;
+}
+
+// to[x, y, ...] = from[x, y, ...] for the whole of `from`.
+static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to) {
+    const Tensor *t = &r->p->tensors.at[from];
+    Stmt c = {.label = r->p->tensors.at[to].name, .niters = t->rank, .range = reader->range};
+    const Affine *sub[PROGRAM_MAX_RANK];
+    c.iter = arena_new_n(r->arena, Iter, t->rank);
+    for (int d = 0; d < t->rank; d++) {
+        c.iter[d] = (Iter){.name = dim_name(r, reader, read, d, &c), .lo = t->origin[d]};
+        c.iter[d].hi = affine_add(r->x, t->origin[d], t->size[d]);
+        sub[d] = affine_iter(r->x, d);
+    }
+    c.write = access_make(r->x, to, t->rank, sub);
+    c.value = expr_read(r->x, t->type, access_make(r->x, from, t->rank, sub));
+    return c;
+}
+
+// The section of a copy: the order that the Schedule gives it, and what the reader says about it.
+static const SchedStmt *copy_sched(Rewrite *r, Name label, const SchedCopy *how) {
+    const SchedStmt *given = schedule_find(r->s, label);
+    SchedStmt *s = arena_new(r->arena, SchedStmt);
+    if (given)
+        *s = *given;
+    else
+        *s = (SchedStmt){.label = label, .range = how->range, .stage = -1};
+    s->at = how->at;
+    if (!s->at.iter) s->stage = 0; // element by element inside the reader's loops would be no copy
+    s->storage = how->storage;
+    return s;
+}
+
+static bool writes(const Stmt *s, int tensor) { return s->write->tensor == tensor; }
+
+// Copies for statement number i; returns its new number.
+static int make_copies(Rewrite *r, int i) {
+    const SchedStmt *sched = r->sched.at[i];
+    for (int k = 0; sched && k < sched->ncopies && !r->failed; k++) {
+        const SchedCopy *how = &sched->copy[k];
+        const Stmt *s = &r->p->stmts.at[i];
+        int from = program_find_tensor(r->p, how->tensor);
+        const Access *read = from < 0 ? NULL : first_read(s, from);
+        if (!read || writes(s, from)) {
+            fault(r, how->range, read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD,
+                  how->tensor, s->label);
+            return i;
+        }
+        int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
+        Stmt c = copy_stmt(r, s, read, from, to);
+        redirect_reads(r, &r->p->stmts.at[i], from, to);
+        insert_stmt(r, i++, c, copy_sched(r, c.label, how));
+    }
+    return i;
+}
+
+// --- Snapshots --------------------------------------------------------------------------------------------
+
+static bool needs_snapshot(const Stmt *s) {
+    bool meets = s->init && s->op != REDUCE_ASSIGN;
+    for (int i = 0; i < s->niters; i++)
+        meets |= s->iter[i].reduction && iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) > 1;
+    meets |= s->op != REDUCE_ASSIGN && !stmt_is_injective(s);
+    return meets && first_read(s, s->write->tensor);
+}
+
+static int make_snapshot(Rewrite *r, int i) {
+    Stmt *s = &r->p->stmts.at[i];
+    if (!needs_snapshot(s)) return i;
+    int from = s->write->tensor;
+    const Access *read = first_read(s, from);
+    int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
+    Stmt c = copy_stmt(r, s, read, from, to);
+    redirect_reads(r, s, from, to);
+    insert_stmt(r, i, c, schedule_find(r->s, c.label));
+    return i + 1;
+}
+
+// --- Partial results --------------------------------------------------------------------------------------
+
+static int find_iter(const Stmt *s, Name name) {
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].name == name) return i;
+    return -1;
+}
+
+// The statement that computes partial results: iterator k becomes (p, k), p the number of the part.
+static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, int to, Iter *p) {
+    const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
+    int64_t n = iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]), step = min_i64(how->step, max_i64(n, 1));
+    int64_t parts = ceil_div(max_i64(n, 0), step);
+    Stmt c = *s;
+    c.label = r->p->tensors.at[to].name;
+    c.init = true;
+    c.post = false;
+    c.niters = s->niters + 1;
+    c.iter = arena_new_n(r->arena, Iter, c.niters);
+    memcpy(c.iter, s->iter, (size_t)s->niters * sizeof *c.iter);
+    *p = (Iter){.name = name_of(r->p->names, arena_printf(r->arena, "%s.p", s->iter[k].name)),
+                .lo = affine_const(r->x, 0),
+                .hi = affine_const(r->x, parts)};
+    c.iter[k].lo = p->lo;
+    c.iter[k].hi = affine_const(r->x, step);
+    c.iter[s->niters] = *p;
+    for (int i = 0; i < s->niters; i++) value[i] = affine_iter(r->x, i);
+    const Affine *part = affine_iter(r->x, s->niters), *in = value[k];
+    value[k] = how->interleaved ? affine_add(r->x, part, affine_scale(r->x, in, parts))
+                                : affine_add(r->x, in, affine_scale(r->x, part, step));
+    value[k] = affine_add_const(r->x, value[k], iter_lo(&s->iter[k]));
+    c.nconstraints = s->nconstraints + (parts * step != n);
+    c.constraint = arena_new_n(r->arena, const Affine *, c.nconstraints);
+    for (int i = 0; i < s->nconstraints; i++)
+        c.constraint[i] = affine_substitute(r->x, s->constraint[i], value, NULL);
+    if (parts * step != n)
+        c.constraint[s->nconstraints] = affine_add_const(
+            r->x, affine_scale(r->x, value[k], -1), iter_hi(&s->iter[k]) - 1);
+    c.value = expr_substitute(r->x, s->value, value, NULL, NULL, NULL);
+    for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
+    sub[s->write->rank] = part;
+    c.write = access_make(r->x, to, s->write->rank + 1, sub);
+    return c;
+}
+
+// The statement that combines them: the old one with p for all its reduced iterators.
+static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
+    const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
+    Iter *iter = arena_new_n(r->arena, Iter, s->niters + 1);
+    int n = 0;
+    for (int i = 0; i < s->niters; i++) {
+        value[i] = affine_iter(r->x, n);
+        if (!s->iter[i].reduction) iter[n++] = s->iter[i];
+    }
+    s->write = access_substitute(r->x, s->write, value, NULL, NULL, NULL);
+    for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
+    sub[s->write->rank] = affine_iter(r->x, n);
+    p.reduction = true;
+    iter[n++] = p;
+    s->iter = iter;
+    s->niters = n;
+    s->nconstraints = 0; // parts that nothing reached are the identity
+    Type type = r->p->tensors.at[s->write->tensor].type;
+    s->value = expr_read(r->x, type, access_make(r->x, from, s->write->rank + 1, sub));
+}
+
+static int make_parts(Rewrite *r, int i) {
+    const SchedStmt *sched = r->sched.at[i];
+    if (!sched || !sched->privatise.iter) return i;
+    const LoopRef *how = &sched->privatise;
+    Stmt *s = &r->p->stmts.at[i];
+    int k = find_iter(s, how->iter);
+    bool reduces = k >= 0 && s->op != REDUCE_ASSIGN && s->iter[k].reduction;
+    if (!reduces || !stmt_is_injective(s) || s->write->has_read ||
+        s->write->rank == PROGRAM_MAX_RANK || s->niters == PROGRAM_MAX_ITERS) {
+        fault(r, how->range, DIAG_SCHEDULE_PRIVATISE, how->iter, s->label);
+        return i;
+    }
+    Iter p;
+    int to = temp_like(r, s->write->tensor, fresh_label(r, s->label, "part"), 1);
+    s = &r->p->stmts.at[i];
+    Stmt c = partial_stmt(r, s, k, how, to, &p);
+    Tensor *t = &r->p->tensors.at[to];
+    t->origin[t->rank - 1] = p.lo;
+    t->size[t->rank - 1] = p.hi;
+    combine_parts(r, s, to, p);
+    insert_stmt(r, i, c, schedule_find(r->s, c.label));
+    return i + 1;
+}
+
+// --- Inlining ---------------------------------------------------------------------------------------------
+
+typedef struct Inline {
+    Rewrite *r;
+    const Stmt *def;
+    bool inside; // a subscript reads it: cannot be replaced
+} Inline;
+
+static void find_inside(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Inline *in = user;
+    for (int d = 0; d < a->rank; d++) {
+        Find f = {.tensor = in->def->write->tensor};
+        affine_visit_accesses(a->sub[d], find_access, &f);
+        in->inside |= f.found != NULL;
+    }
+}
+
+// The definition's value where the reader reads it.
+static const Expr *definition_at(Inline *in, const Access *read) {
+    Exprs *x = in->r->x;
+    const Affine *value[PROGRAM_MAX_ITERS] = {0};
+    const Access *w = in->def->write;
+    for (int d = 0; d < w->rank; d++) {
+        int i = w->sub[d]->n ? w->sub[d]->term[0].atom->index : -1;
+        if (i >= 0 && !value[i])
+            value[i] = affine_add_const(x, read->sub[d], -w->sub[d]->constant);
+    }
+    return expr_substitute(x, in->def->value, value, NULL, NULL, NULL);
+}
+
+static const Expr *inline_expr(Inline *in, const Expr *e) {
+    if (e->kind == EXPR_READ && e->access->tensor == in->def->write->tensor)
+        return definition_at(in, e->access);
+    if (e->kind == EXPR_INDEX && e->index->has_read) {
+        find_inside(in, access_make(in->r->x, 0, 1, &e->index), false);
+        return e;
+    }
+    if (e->kind != EXPR_OP) return e;
+    const Expr *arg[4];
+    bool same = true;
+    for (int i = 0; i < e->n; i++) {
+        arg[i] = inline_expr(in, e->arg[i]);
+        same &= arg[i] == e->arg[i];
+    }
+    return same ? e : expr_op(in->r->x, e->op, e->type, e->n, arg);
+}
+
+// Can every element be computed from the subscripts that read it? One definition by '=', each dimension an iterator
+// (plus a constant), each iterator in a dimension, no conditions; and storing must not round.
+static bool can_inline(const Rewrite *r, int at) {
+    const Stmt *s = &r->p->stmts.at[at];
+    const Tensor *t = &r->p->tensors.at[s->write->tensor];
+    bool seen[PROGRAM_MAX_ITERS] = {false};
+    if (t->role != ROLE_TEMP || s->op != REDUCE_ASSIGN || s->nconstraints || s->post) return false;
+    if (type_compute(t->type) != t->type || first_read(s, s->write->tensor)) return false;
+    for (int d = 0; d < s->write->rank; d++) {
+        const Affine *sub = s->write->sub[d];
+        if (!sub->linear || sub->n > 1) return false;
+        if (sub->n == 1 && (sub->term[0].coef != 1 || seen[sub->term[0].atom->index])) return false;
+        if (sub->n == 1) seen[sub->term[0].atom->index] = true;
+    }
+    for (int i = 0; i < s->niters; i++)
+        if (!seen[i]) return false;
+    for (int i = 0; i < r->p->stmts.n; i++)
+        if (i != at && writes(&r->p->stmts.at[i], s->write->tensor)) return false;
+    return true;
+}
+
+// Does anything that the definition reads change before (or while) `reader` runs?
+static bool overwritten(const Rewrite *r, int def, int reader) {
+    for (int k = def + 1; k <= reader; k++)
+        if (first_read(&r->p->stmts.at[def], r->p->stmts.at[k].write->tensor)) return true;
+    return false;
+}
+
+static void inline_into(Rewrite *r, int def, int reader) {
+    Stmt *s = &r->p->stmts.at[reader];
+    Inline in = {.r = r, .def = &r->p->stmts.at[def]};
+    if (!first_read(s, in.def->write->tensor)) return;
+    expr_visit_accesses(s->value, find_inside, &in);
+    find_inside(&in, s->write, false);
+    for (int c = 0; c < s->nconstraints; c++)
+        find_inside(&in, access_make(r->x, 0, 1, &s->constraint[c]), false);
+    const Expr *value = inline_expr(&in, s->value);
+    // a sum that was not fused must not become so
+    bool fuses = s->op == REDUCE_ADD && type_is_float(value->type) && value != s->value &&
+                 s->value->kind == EXPR_READ && value->kind == EXPR_OP && value->op == OP_MUL;
+    if (in.inside || fuses || overwritten(r, def, reader))
+        fault(r, r->sched.at[def]->range, DIAG_SCHEDULE_INLINE_READER, in.def->label, s->label);
+    else
+        s->value = value;
+}
+
+static void make_inlines(Rewrite *r) {
+    for (int i = 0; i < r->p->stmts.n && !r->failed; i++) {
+        const SchedStmt *sched = r->sched.at[i];
+        if (!sched || !sched->inlined) continue;
+        if (!can_inline(r, i)) {
+            fault(r, sched->range, DIAG_SCHEDULE_INLINE, r->p->stmts.at[i].label, NULL);
+            return;
+        }
+        for (int k = i + 1; k < r->p->stmts.n; k++) inline_into(r, i, k);
+        remove_stmt(r, i--);
+    }
+}
+
+// --- All of it --------------------------------------------------------------------------------------------
+
+static bool has_work(const Program *p, const Schedule *s) {
+    for (int i = 0; s && i < s->nstmts; i++)
+        if (s->stmt[i]->inlined || s->stmt[i]->ncopies || s->stmt[i]->privatise.iter) return true;
+    for (int i = 0; i < p->stmts.n; i++)
+        if (needs_snapshot(&p->stmts.at[i])) return true;
+    return false;
+}
+
+bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
+                      Rewritten *out) {
+    static const Schedule none;
+    Rewrite r = {.arena = arena, .x = p->exprs, .s = s ? s : &none, .diags = diags};
+    for (int i = 0; i < p->stmts.n; i++)
+        vec_push(arena, &r.sched, schedule_find(r.s, p->stmts.at[i].label));
+    *out = (Rewritten){p, r.sched.at};
+    if (!has_work(p, s)) return true;
+    r.p = arena_copy(arena, p, sizeof *p);
+    r.p->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof *p->stmts.at);
+    r.p->stmts.cap = p->stmts.n;
+    r.p->tensors.at = arena_copy(arena, p->tensors.at, (size_t)p->tensors.n * sizeof *p->tensors.at);
+    r.p->tensors.cap = p->tensors.n;
+    r.p->arena = arena;
+    make_inlines(&r);
+    for (int i = 0; i < r.p->stmts.n && !r.failed; i++) {
+        i = make_snapshot(&r, i);
+        i = make_copies(&r, i);
+        if (!r.failed) i = make_parts(&r, i);
+    }
+    *out = (Rewritten){r.p, r.sched.at};
+    return !r.failed;
+}

@@ -1,0 +1,19 @@
+// What a Schedule changes in the statements themselves (private to src/tree); see rewrite.c.
+#ifndef LW_TREE_REWRITE_H
+#define LW_TREE_REWRITE_H
+
+#include "tree/schedule.h"
+
+typedef struct Rewritten {
+    const Program *p;              // the old one when nothing changed
+    const SchedStmt *const *sched; // per statement its section, or NULL
+} Rewritten;
+
+// False when something was reported.
+bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
+                      Rewritten *out);
+
+// Do distinct points of the iterators that are not reduced write distinct elements, as far as subscripts tell?
+bool stmt_is_injective(const Stmt *s);
+
+#endif
