@@ -270,10 +270,16 @@ static const Affine *extent(Infer *in, const Affine *lo, const Affine *hi) {
 static bool range_dimension(Infer *in, int t, int d) {
     Tensor *tensor = &in->p->tensors.at[t];
     const Affine *from = NULL, *to = NULL;
+    const Work *scatter = NULL;
     bool clamped = true;
     EACH_DEFINITION(in, t, w) {
         const Affine *lo, *hi;
-        if (!written_range(in, w, d, &lo, &hi)) return infer_report_size(in, w, d), false;
+        if (!written_range(in, w, d, &lo, &hi)) {
+            // a scatter goes where the others allow, which is checked when it runs
+            if (!w->stmt->write->sub[d]->has_read) return infer_report_size(in, w, d), false;
+            scatter = w;
+            continue;
+        }
         if (!lo) continue;
         from = hull_lo(in, from, lo);
         to = hull_hi(in, to, hi);
@@ -281,6 +287,7 @@ static bool range_dimension(Infer *in, int t, int d) {
         bool inferred = v >= 0 && w->set_up && w->var[v].state == VAR_INFERRED;
         clamped &= inferred || (affine_is_const(lo) && lo->constant >= 0);
     }
+    if (!from && scatter) return infer_report_size(in, scatter, d), false;
     if (!from) bug("dimension %d of a tensor is written nowhere", d);
     tensor->origin[d] = from;
     tensor->size[d] = extent(in, from, to);
