@@ -23,7 +23,7 @@
  * Labels cost no memory either: they belong to the caller (often the generator's own loop record).
  * Until a label is bound, the 32-bit fields that refer to it form a chain through the code itself:
  * each holds the place of the one before, and binding walks the chain. A constant pool is labels
- * bound after the code: x86_label_mem(&c) addresses one, asm_align and asm_bytes place it. */
+ * bound after the code: x86_mem_label(&c) addresses one, asm_align and asm_bytes place it. */
 
 #include <stdbool.h>
 #include <stddef.h>

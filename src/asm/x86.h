@@ -155,6 +155,13 @@ enum { // places in head
     X86_USES_BIT = 56,
 };
 
+// Sets a field of `bits` bits, whatever it was.
+static inline X86Arg x86_with(X86Arg x, unsigned place, unsigned bits, uint64_t value) {
+    uint64_t mask = (UINT64_C(1) << bits) - 1;
+    x.head = (x.head & ~(mask << place)) | (value & mask) << place;
+    return x;
+}
+
 static inline X86Arg x86_uses(X86Arg x, unsigned uses) {
     x.head |= (uint64_t)uses << X86_USES_BIT;
     return x;
@@ -224,8 +231,8 @@ static inline X86Arg x86_mem_label(AsmLabel *label) {
 
 // Memory of so many bytes, for `inc [rax]` and the like. With x86_bcast: bytes after broadcasting.
 static inline X86Arg x86_sized(X86Arg m, unsigned bytes) {
-    m.head |= (uint64_t)(bytes & 255) << X86_SIZE_BIT;
-    return m;
+    m = x86_with(m, X86_SIZE_BIT, 8, bytes);
+    return x86_uses(m, m.kind & X86_MEMORY ? 0 : X86_USES_NONSENSE);
 }
 
 // One element of memory for all lanes: {1toN}.
@@ -236,19 +243,17 @@ static inline X86Arg x86_bcast(X86Arg m) {
 
 // First operand: {k} or {k}{z}. k = 0 is no mask.
 static inline X86Arg x86_masked(X86Arg first, unsigned k, bool zero) {
-    first.head |= (uint64_t)(k & 7) << X86_MASK_BIT | (uint64_t)zero << X86_ZERO_BIT;
     bool sound = k < 8 && (!zero || (k && first.kind & X86_VECTORS));
-    return x86_uses(first, !sound ? X86_USES_NONSENSE
-                                  : (k ? X86_USES_MASK : 0u) | (zero ? X86_USES_ZERO : 0u));
+    first = x86_with(x86_with(first, X86_MASK_BIT, 3, k), X86_ZERO_BIT, 1, zero);
+    first = x86_with(first, X86_USES_BIT + 1, 2, (unsigned)(k != 0) | (unsigned)zero << 1);
+    return x86_uses(first, sound ? 0 : X86_USES_NONSENSE);
 }
 
 // First operand: {rn-sae} and so on.
 static inline X86Arg x86_rounded(X86Arg first, X86Round round) {
-    first.head |= (uint64_t)(round & 7) << X86_ROUND_BIT;
-    return x86_uses(first, round == X86_CURRENT ? 0
-                           : round < X86_SAE    ? X86_USES_ROUND
-                           : round == X86_SAE   ? X86_USES_SAE
-                                                : X86_USES_NONSENSE);
+    first = x86_with(first, X86_ROUND_BIT, 4, round);
+    first = x86_with(first, X86_USES_BIT + 3, 2, round == 0 ? 0 : round < X86_SAE ? 1 : 2);
+    return x86_uses(first, round <= X86_SAE ? 0 : X86_USES_NONSENSE);
 }
 
 // ---- Instructions -----------------------------------------------------------------------------
