@@ -2,7 +2,7 @@
 // library.
 //
 //   main.c      the table of commands, help, dispatch
-//   options.c   the table of options, reading the command line, did-you-mean
+//   options.c   the table of options, reading the command line
 //   check.c show.c run.c   the commands
 //   data.c      arguments in memory: from files, from --arg, random; checksums and values for
 //   summaries npy.c       .npy files json.c      one JSON object on standard output
@@ -70,11 +70,8 @@ int command_einsum(Cli *cli);
 // after saying why.
 int cli_read(Cli *cli, int argc, char **argv);
 void cli_help_options(FILE *to, const Command *command);
-// The candidate closest to `word`, or NULL when none is near. Candidates end with NULL.
-const char *cli_closest(const char *word, const char *const *candidates);
 
-// --- Ending
-// -------------------------------------------------------------------------------------------------
+// --- Ending --------------------------------------------------------------------------------------
 // Says what is wrong with the command line; under --json in the object. Returns EXIT_MISUSED.
 int cli_misuse(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // The same for something the command found wrong. Returns EXIT_FAILED.
@@ -103,8 +100,7 @@ void json_values(Json *j, const lw_bound *b); // "sizes": {...}
 void json_tensor(Json *j, const lw_bound *b,
                  size_t i); // name, role, dtype, shape, origin: members only
 
-// --- Arguments in memory, data.c
-// ----------------------------------------------------------------------------
+// --- Arguments in memory, data.c -----------------------------------------------------------------
 typedef struct Array {
     DLTensor t; // shape and strides are allocated
     void *memory;
@@ -132,8 +128,7 @@ char *npy_read(const char *path, bool want_bf16, Array *into);
 char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *into);
 char *npy_write(const char *path, const DLTensor *t);
 
-// --- JSON, json.c
-// -------------------------------------------------------------------------------------------
+// --- JSON, json.c --------------------------------------------------------------------------------
 // Members of an object when `key` is not NULL, elements of an array otherwise.
 void json_open(Json *j, const char *key, char bracket); // '{' or '['
 void json_close(Json *j, char bracket);

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// --- Elements
-// -----------------------------------------------------------------------------------------------------
+// --- Elements ------------------------------------------------------------------------------------
 
 static float f16_to_float(uint16_t h) {
     int exponent = h >> 10 & 31;
@@ -81,8 +80,7 @@ static bool int_fits(DLDataType t, int64_t value) {
     return load_int(t, bytes) == value && (t.code == kDLInt || value >= 0);
 }
 
-// --- Arrays
-// -------------------------------------------------------------------------------------------------------
+// --- Arrays --------------------------------------------------------------------------------------
 
 int64_t data_elements(const DLTensor *t) {
     int64_t n = 1;
@@ -172,8 +170,7 @@ bool data_integer(const Array *a, int64_t *value) {
     return true;
 }
 
-// --- Summaries
-// ----------------------------------------------------------------------------------------------------
+// --- Summaries -----------------------------------------------------------------------------------
 
 // FNV-1a over the elements' bytes; -0 and 0 differ, and so do kinds of NaN.
 uint64_t data_checksum(const DLTensor *t) {

@@ -55,8 +55,7 @@ const Command commands[] = {
     {0},
 };
 
-// --- Ending
-// -------------------------------------------------------------------------------------------------------
+// --- Ending --------------------------------------------------------------------------------------
 
 void *cli_alloc(size_t size) {
     void *p = calloc(1, size ? size : 1);
@@ -147,8 +146,7 @@ int cli_report(Cli *cli, lw_status status) {
     return status ? EXIT_FAILED : EXIT_OK;
 }
 
-// --- What several commands do
-// -------------------------------------------------------------------------------------
+// --- What several commands do --------------------------------------------------------------------
 
 static int choose_language(Cli *cli, lw_language *language) {
     *language = LW_LANG_BY_NAME;
@@ -189,7 +187,7 @@ static void no_such_function(Cli *cli, const lw_module *mod) {
     size_t n = lw_module_function_count(mod);
     const char **names = cli_alloc((n + 1) * sizeof *names);
     for (size_t i = 0; i < n; i++) names[i] = lw_function_name(lw_module_function(mod, i));
-    const char *near = cli_closest(cli->def, names);
+    const char *near = lw_nearest(cli->def, names, n);
     char *all = function_names(mod);
     if (near)
         cli_fail(cli, "no function '%s' in '%s'; did you mean '%s'?", cli->def, cli->words[0],
@@ -317,8 +315,7 @@ void json_tensor(Json *j, const lw_bound *b, size_t i) {
     if (shifted) json_dims(j, "origin", shape->ndim, lw_bound_origin(b, i));
 }
 
-// --- Help and dispatch
-// --------------------------------------------------------------------------------------------
+// --- Help and dispatch ---------------------------------------------------------------------------
 
 static void help_all(FILE *to) {
     fprintf(to,
@@ -356,7 +353,7 @@ static const Command *find_command(Cli *cli, const char *name) {
         if (strcmp(c->name, name) == 0) return c;
         if (n < 31) names[n++] = c->name;
     }
-    const char *near = cli_closest(name, names);
+    const char *near = lw_nearest(name, names, n);
     if (near)
         cli_misuse(cli, "unknown command '%s'; did you mean '%s'?", name, near);
     else

@@ -24,8 +24,7 @@ typedef struct Header {
     bool has_descr, has_order, has_shape;
 } Header;
 
-// --- The header's text
-// ------------------------------------------------------------------------------------------
+// --- The header's text ---------------------------------------------------------------------------
 
 typedef struct Cursor {
     const char *at, *end;
@@ -138,8 +137,7 @@ static char *read_header(Cursor c, Header *h) {
     return NULL;
 }
 
-// --- Whole files
-// --------------------------------------------------------------------------------------------------
+// --- Whole files ---------------------------------------------------------------------------------
 
 static char *take_data(const Header *h, const unsigned char *data, size_t len, bool want_bf16,
                        Array *into) {

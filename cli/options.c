@@ -5,7 +5,6 @@
 // several at once.
 #include "cli.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,49 +43,14 @@ static bool takes(const Command *command, const char *name) {
     return false;
 }
 
-// --- Did you mean ...
-// ---------------------------------------------------------------------------------------------
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-static size_t distance(const char *a, const char *b) {
-    enum { LONGEST = 40 };
-    size_t na = strlen(a), nb = strlen(b), row[3][LONGEST + 1];
-    if (na > LONGEST || nb > LONGEST) return LONGEST;
-    for (size_t j = 0; j <= nb; j++) row[0][j] = j;
-    for (size_t i = 1; i <= na; i++) {
-        size_t *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
-            now[j] = least(last[j - 1] + !same, least(last[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least(now[j], before[j - 2] + 1);
-        }
-    }
-    return row[na % 3][nb];
-}
-
-const char *cli_closest(const char *word, const char *const *candidates) {
-    size_t best = (strlen(word) + 2) / 3 + 1;
-    const char *found = NULL;
-    for (; *candidates; candidates++) {
-        size_t d = distance(word, *candidates);
-        if (d < best && d < strlen(*candidates)) best = d, found = *candidates;
-    }
-    return found;
-}
-
-// --- Reading
-// ------------------------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 static int unknown_option(Cli *cli, const char *word) {
-    const char *names[COUNT + 1];
+    const char *names[COUNT];
     size_t n = 0;
     for (int i = 0; i < COUNT; i++)
         if (takes(cli->command, options[i].name)) names[n++] = options[i].name;
-    names[n] = NULL;
-    const char *near = cli_closest(word, names);
+    const char *near = lw_nearest(word, names, n);
     if (near) return cli_misuse(cli, "unknown option '%s'; did you mean '%s'?", word, near);
     return cli_misuse(cli, "unknown option '%s'", word);
 }

@@ -24,8 +24,7 @@ typedef struct Run {
     lw_timing timing;
 } Run;
 
-// --- Options that name arguments
-// ----------------------------------------------------------------------------------
+// --- Options that name arguments -----------------------------------------------------------------
 
 static int unknown_name(Run *r, const char *option, const char *name, const char *what) {
     const char **names = cli_alloc((r->n + lw_function_param_count(r->f) + 1) * sizeof *names);
@@ -33,7 +32,7 @@ static int unknown_name(Run *r, const char *option, const char *name, const char
     for (size_t i = 0; i < r->n; i++) names[k++] = lw_function_tensor(r->f, i)->name;
     for (size_t i = 0; i < lw_function_param_count(r->f); i++)
         names[k++] = lw_function_param(r->f, i)->name;
-    const char *near = cli_closest(name, names);
+    const char *near = lw_nearest(name, names, k);
     free(names);
     if (near && strcmp(near, name) != 0)
         return cli_fail(r->cli, "%s %s: '%s' has no %s of that name; did you mean '%s'?", option,
@@ -125,7 +124,7 @@ static int choose_backend(Run *r) {
         names[b - 1] = lw_backend_name((lw_backend)b);
         if (strcmp(name, names[b - 1]) == 0) r->backend = (lw_backend)b;
     }
-    const char *near = cli_closest(name, names);
+    const char *near = lw_nearest(name, names, LW_BACKEND_JIT);
     if (!r->backend && near)
         return cli_misuse(r->cli, "unknown backend '%s'; did you mean '%s'?", name, near);
     if (!r->backend)
@@ -143,8 +142,7 @@ static int read_seed(Run *r) {
     return EXIT_OK;
 }
 
-// --- Steps
-// --------------------------------------------------------------------------------------------------------
+// --- Steps ---------------------------------------------------------------------------------------
 
 static int read_options(Run *r) {
     int status = choose_backend(r);
@@ -207,8 +205,7 @@ static int write_outputs(Run *r) {
     return EXIT_OK;
 }
 
-// --- Summaries
-// ----------------------------------------------------------------------------------------------------
+// --- Summaries -----------------------------------------------------------------------------------
 
 // Results that came in Fortran order (in-out) are summarised in row-major order like the rest.
 static void compact(Array *a) {
@@ -285,8 +282,7 @@ static void json_summary(Run *r) {
     json_close(j, ']');
 }
 
-// --- The commands
-// -------------------------------------------------------------------------------------------------
+// --- The commands --------------------------------------------------------------------------------
 
 static void begin(Run *r, Cli *cli, const lw_function *f) {
     r->cli = cli;

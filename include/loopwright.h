@@ -49,8 +49,7 @@
 #define LW_API
 #endif
 
-// --- DLPack
-// -----------------------------------------------------------------------------------------------
+// --- DLPack --------------------------------------------------------------------------------------
 // The part of DLPack's ABI that is used here. To use dlpack.h itself, include it before this
 // header.
 #ifndef DLPACK_DLPACK_H_
@@ -95,9 +94,10 @@ typedef enum lw_status {
 
 LW_API const char *lw_version(void);                 // "0.1.0"
 LW_API const char *lw_status_name(lw_status status); // "out of memory"
+// Did you mean ...? The name that `word` is most likely a misspelling of; NULL when none is near.
+LW_API const char *lw_nearest(const char *word, const char *const *names, size_t count);
 
-// --- Context
-// ----------------------------------------------------------------------------------------------
+// --- Context -------------------------------------------------------------------------------------
 typedef struct lw_context_options {
     size_t struct_size;
     // All memory of the context comes from `alloc` and goes back to `free` with its size; both may
@@ -115,8 +115,7 @@ typedef struct lw_context_options {
 LW_API lw_context *lw_context_new(const lw_context_options *options);
 LW_API void lw_context_free(lw_context *ctx);
 
-// --- Diagnostics of this thread's last call that returned a status
-// ------------------------------------------
+// --- Diagnostics of this thread's last call that returned a status -------------------------------
 typedef enum lw_severity {
     LW_SEVERITY_NOTE = 0,
     LW_SEVERITY_WARNING = 1,
@@ -138,8 +137,7 @@ LW_API const lw_diag *lw_diag_get(lw_context *ctx, size_t i); // NULL past the e
 // All of them as text, each with its source line and a caret; "" when there are none.
 LW_API const char *lw_diag_text(lw_context *ctx);
 
-// --- Modules
-// ----------------------------------------------------------------------------------------------
+// --- Modules -------------------------------------------------------------------------------------
 typedef enum lw_language {
     LW_LANG_BY_NAME = 0, // by the extension of the file name
     LW_LANG_TC = 1,      // .tc   the comprehension language
@@ -171,8 +169,7 @@ LW_API size_t lw_module_function_count(const lw_module *mod);
 LW_API const lw_function *lw_module_function(const lw_module *mod, size_t i); // NULL past the end
 LW_API const lw_function *lw_module_find(const lw_module *mod, const char *name); // NULL: none
 
-// --- Functions: sizes still symbolic
-// ----------------------------------------------------------------------
+// --- Functions: sizes still symbolic -------------------------------------------------------------
 typedef enum lw_role {
     LW_INPUT = 0,
     LW_OUTPUT = 1,
@@ -214,8 +211,7 @@ LW_API const lw_tensor *lw_function_tensor(const lw_function *f, size_t i);
 LW_API int lw_function_find_tensor(const lw_function *f, const char *name); // -1: none
 LW_API int lw_function_find_param(const lw_function *f, const char *name);  // -1: none
 
-// --- Binding sizes
-// ----------------------------------------------------------------------------------------
+// --- Binding sizes -------------------------------------------------------------------------------
 typedef struct lw_size {
     const char *name;
     int64_t value;
@@ -245,8 +241,7 @@ LW_API bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64
 // Statement instances that a run executes; saturates at INT64_MAX.
 LW_API int64_t lw_bound_instances(const lw_bound *b);
 
-// --- Text forms
-// -------------------------------------------------------------------------------------------
+// --- Text forms ----------------------------------------------------------------------------------
 typedef enum lw_stage {
     LW_STAGE_PROGRAM = 0, // Program text (.lwp), which parses back to itself
 } lw_stage;
@@ -257,8 +252,7 @@ LW_API lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stag
 LW_API lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage,
                                const char **out);
 
-// --- Running
-// ----------------------------------------------------------------------------------------------
+// --- Running -------------------------------------------------------------------------------------
 typedef enum lw_backend {
     LW_BACKEND_DEFAULT = 0, // the best there is
     LW_BACKEND_INTERP = 1,  // the reference interpreter: slow, and the meaning of every program

@@ -84,8 +84,7 @@ struct lw_bound {
     int64_t instances;
 };
 
-// --- Calls, context.c
-// -------------------------------------------------------------------------------------
+// --- Calls, context.c ----------------------------------------------------------------------------
 typedef struct Call {
     lw_context *ctx;
     Slot *slot;
@@ -108,10 +107,6 @@ void context_hold(lw_context *ctx);
 void context_drop(lw_context *ctx);
 void module_hold(lw_module *mod);
 
-// The closest of the candidates, if `word` is plausibly a misspelling of it; otherwise NULL.
-typedef const char *Candidate(const void *of, size_t i); // NULL past the end
-const char *closest(const char *word, Candidate *candidate, const void *of);
-
 // --- Modules, module.c
 // ------------------------------------------------------------------------------------ Puts the new
 // module in *into at once: the entry point frees it from there when the call fails.
@@ -121,8 +116,7 @@ void module_describe(lw_module *mod, const Module *programs);
 lw_status einsum_open(Call *call, const char *spec, const DLTensor *const *operands, size_t count,
                       lw_module **into);
 
-// --- Binding and running
-// ----------------------------------------------------------------------------------
+// --- Binding and running -------------------------------------------------------------------------
 typedef struct BindArgs {
     const lw_function *f;
     const DLTensor *const *args; // or NULL
@@ -137,8 +131,7 @@ lw_status bind_open(Call *call, const BindArgs *args, lw_bound **into);
 lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
                     const lw_run_options *options);
 
-// --- DLPack, dlpack.c
-// -------------------------------------------------------------------------------------
+// --- DLPack, dlpack.c ----------------------------------------------------------------------------
 DLDataType dtype_of(Type type);
 Type type_of(DLDataType dtype); // TYPE_NONE: not one of ours
 const char *dtype_name(Arena *arena, DLDataType dtype);

@@ -3,13 +3,13 @@
 #include "api/pipeline.h"
 
 #include "base/checked.h"
+#include "base/nearest.h"
 
 #include <string.h>
 
 static const Range nowhere = {0, 0};
 
-// --- Values from arguments
-// ------------------------------------------------------------------------------------
+// --- Values from arguments -----------------------------------------------------------------------
 
 // One value per parameter as it becomes known, and where it came from.
 typedef struct Solver {
@@ -111,8 +111,7 @@ static bool arguments_fit(Solver *s, const DLTensor *const *args, size_t nargs) 
     return ok;
 }
 
-// --- Values by name
-// -----------------------------------------------------------------------------------------------
+// --- Values by name ------------------------------------------------------------------------------
 
 static const char *nth_param(const void *of, size_t i) {
     const lw_param *p = lw_function_param(of, i);
@@ -129,7 +128,7 @@ static void take_sizes(Solver *s, const lw_size *sizes, size_t n) {
         }
         Diag *d =
             diag_report(s->call->diags, nowhere, DIAG_NO_SUCH_SIZE, s->f->program->name, name);
-        const char *near = closest(name, nth_param, s->f);
+        const char *near = nearest(name, nth_param, s->f);
         if (near) diag_note(s->call->diags, d, nowhere, DIAG_DID_YOU_MEAN, near);
         s->failed = true;
     }
@@ -162,8 +161,7 @@ static bool solve_values(Call *call, const BindArgs *a, int64_t *value) {
     return !s.failed;
 }
 
-// --- Entry points
-// ---------------------------------------------------------------------------------------------------
+// --- Entry points --------------------------------------------------------------------------------
 
 lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
     const lw_function *f = a->f;
@@ -235,8 +233,7 @@ void lw_bound_free(lw_bound *b) {
     lw_module_free(mod);
 }
 
-// --- What a bound function tells
-// ------------------------------------------------------------------------------------
+// --- What a bound function tells -----------------------------------------------------------------
 
 typedef struct Uses {
     lw_bound *b;

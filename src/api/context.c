@@ -1,10 +1,11 @@
 // Contexts, the frame of every call, and diagnostics as data.
 #include "api/api.h"
 
+#include "base/nearest.h"
+
 #include <string.h>
 
-// --- Objects
-// ------------------------------------------------------------------------------------------------
+// --- Objects -------------------------------------------------------------------------------------
 
 void context_hold(lw_context *ctx) { atomic_fetch_add(&ctx->refs, 1); }
 
@@ -60,8 +61,7 @@ void lw_context_free(lw_context *ctx) {
     context_drop(ctx);
 }
 
-// --- Calls
-// --------------------------------------------------------------------------------------------------
+// --- Calls ---------------------------------------------------------------------------------------
 
 static Slot *find_slot(lw_context *ctx) {
     pthread_t me = pthread_self();
@@ -178,8 +178,7 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     return LW_NO_MEMORY;
 }
 
-// --- Diagnostics
-// ----------------------------------------------------------------------------------------------
+// --- Diagnostics ---------------------------------------------------------------------------------
 
 size_t lw_diag_count(lw_context *ctx) {
     Slot *s = ctx ? find_slot(ctx) : NULL;
@@ -196,8 +195,7 @@ const char *lw_diag_text(lw_context *ctx) {
     return s ? s->text : "";
 }
 
-// --- Small things
-// -----------------------------------------------------------------------------------------------
+// --- Small things --------------------------------------------------------------------------------
 
 const char *lw_version(void) { return LW_BUILD_VERSION; }
 
@@ -210,4 +208,18 @@ const char *lw_status_name(lw_status status) {
     case LW_UNAVAILABLE: return "not available here";
     }
     return "unknown status";
+}
+
+typedef struct NameList {
+    const char *const *at;
+    size_t n;
+} NameList;
+
+static const char *nth_name(const void *of, size_t i) {
+    const NameList *list = of;
+    return i < list->n ? list->at[i] : NULL;
+}
+
+const char *lw_nearest(const char *word, const char *const *names, size_t count) {
+    return word && names ? nearest(word, nth_name, &(NameList){names, count}) : NULL;
 }

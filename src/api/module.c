@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// --- Life
-// -------------------------------------------------------------------------------------------------------
+// --- Life ----------------------------------------------------------------------------------------
 
 lw_module *module_new(Call *call, lw_module **into) {
     lw_module *mod = call_new(call, sizeof *mod);
@@ -35,8 +34,7 @@ void lw_module_free(lw_module *mod) {
     context_drop(ctx);
 }
 
-// --- Describing
-// -------------------------------------------------------------------------------------------------
+// --- Describing ----------------------------------------------------------------------------------
 
 static const char *affine_text(Arena *arena, const Affine *a, const PrintNames *names) {
     Text t = {.arena = arena};
@@ -141,8 +139,7 @@ void module_describe(lw_module *mod, const Module *programs) {
         describe(mod, &mod->functions[i], programs->programs.at[i]);
 }
 
-// --- Reading
-// ----------------------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 static lw_language language_of(const char *name) {
     const char *dot = strrchr(name, '.');
@@ -273,8 +270,7 @@ lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_option
     return parse(ctx, &a, out);
 }
 
-// --- Queries
-// ----------------------------------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------
 
 size_t lw_module_function_count(const lw_module *mod) { return mod ? (size_t)mod->nfunctions : 0; }
 

@@ -32,8 +32,7 @@ lw_status pipeline(Pipeline *p, Step until) {
     return LW_OK;
 }
 
-// --- The steps
-// --------------------------------------------------------------------------------------------------
+// --- The steps -----------------------------------------------------------------------------------
 
 static Module *just(Arena *arena, Program *program) {
     Module *m = arena_new(arena, Module);
@@ -51,10 +50,8 @@ static lw_status parse(Pipeline *p) {
                  einsum_parse(arena, &mod->names, &mod->source, p->noperands, p->operands, diags));
     else if (p->language == LW_LANG_TC)
         m = tc_parse(arena, &mod->names, &mod->source, diags);
-#if __has_include("program/text_parse.c")
     else if (p->language == LW_LANG_PROGRAM)
         m = just(arena, program_parse(arena, &mod->names, &mod->source, diags));
-#endif
     else
         return LW_MISUSE;
     if (diags->errors) return LW_ERROR;

@@ -11,8 +11,7 @@
 
 static const Range nowhere = {0, 0};
 
-// --- One argument
-// ---------------------------------------------------------------------------------------------------
+// --- One argument --------------------------------------------------------------------------------
 
 static bool complain(Call *call, const lw_function *f, int t, Diag *d) {
     diag_note(call->diags, d, nowhere, DIAG_DECLARED_AS, f->tensors[t].text);
@@ -56,8 +55,7 @@ static View view_of(const lw_bound *b, int t, const DLTensor *a) {
     };
 }
 
-// --- Overlap
-// ----------------------------------------------------------------------------------------------------
+// --- Overlap -------------------------------------------------------------------------------------
 
 // The bytes of a view: from its lowest to its highest element. Empty when it has no elements.
 typedef struct Extent {
@@ -161,8 +159,7 @@ static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
     return true;
 }
 
-// --- Running
-// ------------------------------------------------------------------------------------------------------
+// --- Running -------------------------------------------------------------------------------------
 
 static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
                            View *views) {
@@ -225,8 +222,7 @@ lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args
     return call_run(ctx, run_body, &r);
 }
 
-// --- Text forms
-// -----------------------------------------------------------------------------------------------------
+// --- Text forms ----------------------------------------------------------------------------------
 
 typedef struct ShowCall {
     const Program *program;
@@ -238,11 +234,7 @@ static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
     if (s->stage != LW_STAGE_PROGRAM) return LW_MISUSE;
     Text text = {.arena = call->arena};
-#if __has_include("program/text_print.c")
     program_print(&text, s->program);
-#else
-    return LW_UNAVAILABLE;
-#endif
     s->text = text_str(&text);
     return LW_OK;
 }

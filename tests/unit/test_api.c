@@ -302,7 +302,6 @@ TEST(handles_may_be_freed_in_any_order) {
     lw_context_free(NULL);
 }
 
-#if __has_include("program/text_parse.c")
 TEST(programs_show_as_text_that_parses_back) {
     lw_context *ctx = lw_context_new(NULL);
     lw_module *mod = parse(ctx, mv_text), *again;
@@ -329,7 +328,6 @@ TEST(programs_show_as_text_that_parses_back) {
     lw_context_free(ctx);
 }
 
-#endif
 TEST(index_ranges_of_gathers) {
     lw_context *ctx = lw_context_new(NULL);
     lw_module *mod = parse(ctx, "def g(float(N) A, int32(K) I) -> (O) {\n"
@@ -397,8 +395,7 @@ TEST(steps_are_traced) {
     lw_context_free(ctx);
 }
 
-// --- Threads
-// --------------------------------------------------------------------------------------------------------
+// --- Threads -------------------------------------------------------------------------------------
 
 typedef struct Shared {
     lw_context *ctx;

@@ -30,8 +30,7 @@ static void budget_free(void *user, void *ptr, size_t size) {
     free(ptr);
 }
 
-// --- Scenarios: each ends with LW_OK, LW_ERROR where the input is wrong, or LW_NO_MEMORY
-// ---------------------
+// --- Scenarios: each ends with LW_OK, LW_ERROR where the input is wrong, or LW_NO_MEMORY ---------
 
 typedef lw_status Scenario(lw_context *ctx);
 
@@ -128,8 +127,7 @@ static lw_status file(lw_context *ctx) {
     return status;
 }
 
-// --- Injection
-// ------------------------------------------------------------------------------------------------------
+// --- Injection -----------------------------------------------------------------------------------
 
 static void inject(Scenario *scenario, lw_status want, size_t chunk) {
     Budget budget = {.left = -1};
@@ -172,10 +170,6 @@ OOM(matmul, LW_OK)
 OOM(several, LW_OK)
 OOM(wrong_text, LW_ERROR)
 OOM(wrong_sizes, LW_ERROR)
-#if __has_include("program/text_parse.c")
 OOM(text_form, LW_OK)
-#else
-TEST(oom_text_form) { (void)text_form; }
-#endif
 OOM(einsum, LW_OK)
 OOM(file, LW_OK)

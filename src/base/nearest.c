@@ -1,7 +1,8 @@
-// Did you mean ...? Edit distance (with transpositions counted as one edit) over short words.
-#include "api/api.h"
+// Edit distance by rows, three of which are enough for transpositions.
+#include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 64 };
@@ -30,7 +31,7 @@ static int distance(const char *a, const char *b) {
     return row[na % 3][nb];
 }
 
-const char *closest(const char *word, Candidate *candidate, const void *of) {
+const char *nearest(const char *word, Candidate *candidate, const void *of) {
     int best = (int)(strlen(word) + 2) / 3 + 1;
     const char *found = NULL, *name;
     for (size_t i = 0; (name = candidate(of, i)); i++) {
