@@ -1,6 +1,5 @@
 #include "base/diag.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +27,8 @@ static Diag *make(DiagList *list, Range range, DiagId id, va_list args) {
     return d;
 }
 
-Diag *diag_report(DiagList *list, Range range, DiagId id, ...) {
-    va_list args;
-    va_start(args, id);
+Diag *diag_report_va(DiagList *list, Range range, DiagId id, va_list args) {
     Diag *d = make(list, range, id, args);
-    va_end(args);
     if (d->severity == SEVERITY_WARNING && list->strict) d->severity = SEVERITY_ERROR;
     if (d->severity == SEVERITY_ERROR) list->errors++;
     if (d->severity == SEVERITY_WARNING) list->warnings++;
@@ -40,6 +36,14 @@ Diag *diag_report(DiagList *list, Range range, DiagId id, ...) {
         vec_push(list->arena, &list->items, d);
     else
         list->dropped++;
+    return d;
+}
+
+Diag *diag_report(DiagList *list, Range range, DiagId id, ...) {
+    va_list args;
+    va_start(args, id);
+    Diag *d = diag_report_va(list, range, id, args);
+    va_end(args);
     return d;
 }
 

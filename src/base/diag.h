@@ -13,6 +13,8 @@
 #ifndef LW_BASE_DIAG_H
 #define LW_BASE_DIAG_H
 
+#include <stdarg.h>
+
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -64,6 +66,7 @@ typedef struct DiagList {
 // Reports the table's text, filled in like printf. Returns the diagnostic so that notes can be
 // added.
 Diag *diag_report(DiagList *list, Range range, DiagId id, ...);
+Diag *diag_report_va(DiagList *list, Range range, DiagId id, va_list args);
 // Adds a note; `id` is a row of severity NOTE. Range {0,0}: no place.
 void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...);
 

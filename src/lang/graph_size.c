@@ -1,0 +1,288 @@
+// Sizes of dimensions from relations, in any direction.
+//
+// Every relation gives an equation over sizes, E = 0:
+//   explicit   size(B) = size(A) + 2: as it stands. It must hold exactly.
+//   derived    H = 2*Ho + Kh: the largest index on the left is the largest on the right, so
+//              size(H) - 1 = 2*(size(Ho) - 1) + size(Kh) - 1. It only proposes sizes, rounding
+//              down: an input may be larger than what a view reads of it.
+// An equation with one unknown left, in which it is linear, is solved for it. Explicit equations go
+// first. All derived equations that propose a size for the same unknown must propose the same. When
+// nothing can be solved any more the next dimension of a read becomes a parameter, and it goes on.
+//
+// What cannot be decided now, because parameters occur, becomes a Require of the Program: explicit
+// equations, proposals that must agree, sizes that must not be negative.
+#include "lang/graph_impl.h"
+
+#include "base/checked.h"
+
+typedef struct Equation {
+    const Affine *zero; // over sizes
+    const Relation *from;
+    bool derived, used;
+} Equation;
+
+typedef struct Sizes {
+    Graph *g;
+    Exprs *x;
+    const Affine **known; // per dimension
+    const Relation **by;  // per dimension: what it was solved from
+    VEC(Equation) equations;
+    bool failed;
+} Sizes;
+
+// --- Equations ---------------------------------------------------------------------------------
+
+static void add_equation(Sizes *s, const Affine *zero, const Relation *from, bool derived) {
+    vec_push(s->g->arena, &s->equations, ((Equation){zero, from, derived, false}));
+}
+
+// The equation that the largest index of `x` is reached:  x = rest  with `rest` linear in indices,
+// those with a negative factor standing at 0.
+static const Affine *largest(Sizes *s, int x, const Affine *rest) {
+    Exprs *e = s->x;
+    const Affine *sum = affine_add_const(e, affine_param(e, x), -1);
+    for (int d = 0; d < s->g->dims.n; d++) {
+        if (!index_uses(rest, ATOM_ITER, d)) continue;
+        const Affine *factor;
+        index_split(e, rest, ATOM_ITER, d, &factor, &rest);
+        if (index_sign(factor) < 0) continue;
+        const Affine *last = affine_add_const(e, affine_param(e, d), -1);
+        sum = affine_sub(e, sum, affine_mul(e, factor, last));
+    }
+    return affine_sub(e, sum, rest);
+}
+
+// How many dimensions occur with a positive and a negative factor; the last of each with factor ±1.
+typedef struct Sides {
+    int positive, negative, unit_positive, unit_negative;
+} Sides;
+
+static bool find_sides(Sizes *s, const Affine *e, Sides *out) {
+    *out = (Sides){.unit_positive = -1, .unit_negative = -1};
+    const Affine *rest = e;
+    for (int d = 0; d < s->g->dims.n; d++) {
+        if (!index_uses(e, ATOM_ITER, d)) continue;
+        const Affine *factor;
+        if (!index_split(s->x, rest, ATOM_ITER, d, &factor, &rest)) return false;
+        int sign = index_sign(factor);
+        if (sign == 0) return false;
+        if (sign > 0) out->positive++;
+        if (sign < 0) out->negative++;
+        if (affine_is(factor, 1)) out->unit_positive = d;
+        if (affine_is(factor, -1)) out->unit_negative = d;
+    }
+    return true;
+}
+
+// x on one side, alone and with factor 1; everything else on the other. Without such an x, or with
+// nothing but x (a slice at a constant), sizes do not follow.
+static void add_derived(Sizes *s, const Relation *r) {
+    const Affine *e = affine_sub(s->x, r->left, r->right), *factor, *rest;
+    Sides sides;
+    if (!find_sides(s, e, &sides) || sides.positive + sides.negative < 2) return;
+    bool flip = sides.positive == 0 || sides.negative == 0; // x + y = constant
+    int x = -1;
+    if (sides.unit_positive >= 0 && (sides.positive == 1 || flip)) x = sides.unit_positive;
+    if (x < 0 && sides.unit_negative >= 0 && (sides.negative == 1 || flip)) x = sides.unit_negative;
+    if (x < 0) return;
+    index_split(s->x, e, ATOM_ITER, x, &factor, &rest);
+    add_equation(s, largest(s, x, affine_is(factor, 1) ? affine_scale(s->x, rest, -1) : rest), r,
+                 true);
+}
+
+static void add_relation(Sizes *s, const Relation *r) {
+    const Affine *e = affine_sub(s->x, r->left, r->right);
+    if (e->has_iter)
+        add_derived(s, r);
+    else
+        add_equation(s, e, r, false);
+}
+
+// --- Solving -----------------------------------------------------------------------------------
+
+enum { NONE = -1, SEVERAL = -2 };
+
+// The unknown size that occurs, or NONE, or SEVERAL.
+static int unknown_of(const Sizes *s, const Affine *e) {
+    int found = NONE;
+    for (int i = 0; i < e->n && found != SEVERAL; i++) {
+        const Atom *t = e->term[i].atom;
+        int in[2] = {NONE, NONE};
+        if (t->kind == ATOM_PARAM && !s->known[t->index]) in[0] = t->index;
+        if (t->a) in[0] = unknown_of(s, t->a), in[1] = unknown_of(s, t->b);
+        for (int k = 0; k < 2; k++)
+            if (in[k] != NONE) found = found == NONE || found == in[k] ? in[k] : SEVERAL;
+    }
+    return found;
+}
+
+// Puts in what is known by now.
+static int refresh(Sizes *s, Equation *eq) {
+    eq->zero = affine_substitute(s->x, eq->zero, NULL, s->known);
+    return unknown_of(s, eq->zero);
+}
+
+static Name dim_name(const Sizes *s, int dim) { return s->g->dims.at[dim].name; }
+
+static const char *show(Sizes *s, const Affine *a) {
+    Text t = {.arena = s->g->arena};
+    index_print(&t, s->g, a);
+    return text_str(&t);
+}
+
+static void add_require(Sizes *s, const Affine *what, const Relation *from, const char *why) {
+    if (index_sign(what) > 0 || affine_is(what, 0)) return;
+    Range range = from && from->source == s->g->source ? from->range : (Range){0};
+    vec_push(s->g->arena, &s->g->requires, ((Require){what, why, range}));
+}
+
+static void require_zero(Sizes *s, const Affine *e, const Relation *from, const char *why) {
+    if (affine_is(e, 0)) return;
+    add_require(s, e, from, why);
+    add_require(s, affine_scale(s->x, e, -1), from, why);
+}
+
+// a·u + b = 0
+static const Affine *proposal(Sizes *s, const Equation *eq, int u) {
+    const Affine *a, *b;
+    if (!index_split(s->x, eq->zero, ATOM_PARAM, u, &a, &b)) return NULL;
+    int sign = index_sign(a);
+    if (sign == 0) return NULL;
+    if (sign > 0) b = affine_scale(s->x, b, -1);
+    if (sign < 0) a = affine_scale(s->x, a, -1);
+    if (!eq->derived && affine_is_const(a) && affine_is_const(b) &&
+        floor_mod(b->constant, a->constant)) {
+        relation_report(s->g, eq->from, DIAG_GRAPH_SIZE_FRACTION, dim_name(s, u),
+                        (long long)b->constant, (long long)a->constant);
+        s->failed = true;
+    }
+    return affine_div(s->x, b, a);
+}
+
+static void settle(Sizes *s, int u, const Affine *size, const Relation *from) {
+    s->known[u] = size;
+    s->by[u] = from;
+    if (affine_is_const(size) && size->constant < 0) {
+        graph_report_at(s->g, from ? from->source : NULL, from ? from->range : (Range){0},
+                        DIAG_GRAPH_SIZE_NEGATIVE, dim_name(s, u), (long long)size->constant);
+        s->failed = true;
+    }
+    const char *why = arena_printf(s->g->arena, "the size of '%s' is not negative", dim_name(s, u));
+    if (!affine_is_const(size)) add_require(s, size, from, why);
+}
+
+static bool solve_explicit(Sizes *s) {
+    for (int i = 0; i < s->equations.n; i++) {
+        Equation *eq = &s->equations.at[i];
+        if (eq->derived || eq->used) continue;
+        int u = refresh(s, eq);
+        const Affine *size = u >= 0 ? proposal(s, eq, u) : NULL;
+        if (!size) continue;
+        eq->used = true;
+        settle(s, u, size, eq->from);
+        return true;
+    }
+    return false;
+}
+
+static void compare_proposals(Sizes *s, int u, const Affine *a, const Relation *from_a,
+                              const Affine *b, const Relation *from_b) {
+    const Affine *difference = affine_sub(s->x, a, b);
+    if (!affine_is_const(difference)) {
+        require_zero(s, difference, from_b,
+                     arena_printf(s->g->arena, "the size of '%s' is the same by all relations",
+                                  dim_name(s, u)));
+    } else if (difference->constant != 0) {
+        Diag *d = relation_report(s->g, from_b, DIAG_GRAPH_SIZES_DISAGREE, dim_name(s, u),
+                                  show(s, b), show(s, a));
+        s->g->diags->source = from_a->source;
+        diag_note(s->g->diags, d, from_a->range, DIAG_GRAPH_SIZES_DISAGREE_NOTE);
+        s->failed = true;
+    }
+}
+
+// Takes the first proposal for some unknown and compares it with all others for the same one.
+static bool solve_derived(Sizes *s) {
+    int unknown = -1;
+    const Affine *size = NULL;
+    const Relation *from = NULL;
+    for (int i = 0; i < s->equations.n; i++) {
+        Equation *eq = &s->equations.at[i];
+        if (!eq->derived || eq->used) continue;
+        int u = refresh(s, eq);
+        if (u < 0 || (unknown >= 0 && u != unknown)) continue;
+        const Affine *p = proposal(s, eq, u);
+        if (!p) continue;
+        eq->used = true;
+        if (size) compare_proposals(s, u, size, from, p, eq->from);
+        if (!size) unknown = u, size = p, from = eq->from;
+    }
+    if (size) settle(s, unknown, size, from);
+    return size != NULL;
+}
+
+static bool next_parameter(Sizes *s) {
+    Graph *g = s->g;
+    for (int i = 0; i < g->nodes.n; i++) {
+        const Node *n = &g->nodes.at[i];
+        for (int k = 0; n->kind == NODE_READ && k < n->ndims; k++)
+            if (!s->known[n->dim[k]]) {
+                s->known[n->dim[k]] = affine_param(s->x, n->dim[k]);
+                return true;
+            }
+    }
+    return false;
+}
+
+// Explicit equations hold exactly: now, or when the parameters are bound.
+static void verify(Sizes *s) {
+    for (int i = 0; i < s->equations.n; i++) {
+        Equation *eq = &s->equations.at[i];
+        if (eq->derived || refresh(s, eq) != NONE || affine_is(eq->zero, 0)) continue;
+        const Affine *e = eq->zero;
+        Text t = {.arena = s->g->arena};
+        relations_print(&t, s->g, 1, eq->from);
+        const Affine *left = affine_substitute(s->x, eq->from->left, NULL, s->known);
+        const Affine *right = affine_substitute(s->x, eq->from->right, NULL, s->known);
+        if (affine_is_const(e) && !s->failed) {
+            relation_report(s->g, eq->from, DIAG_GRAPH_SIZE_RELATION, text_str(&t), show(s, left),
+                            show(s, right));
+            s->failed = true;
+        }
+        if (!affine_is_const(e)) require_zero(s, e, eq->from, text_str(&t));
+    }
+}
+
+bool graph_solve(Graph *g) {
+    if (g->failed) return false;
+    if (g->solved) return true;
+    Sizes s = {.g = g,
+               .x = g->exprs,
+               .known = arena_new_n(g->arena, const Affine *, g->dims.n),
+               .by = arena_new_n(g->arena, const Relation *, g->dims.n)};
+    g->requires.n = 0;
+    for (int d = 0; d < g->dims.n; d++) {
+        const Dimension *dim = &g->dims.at[d];
+        if (dim->fixed >= 0) s.known[d] = affine_const(s.x, dim->fixed);
+        if (dim->param) s.known[d] = affine_param(s.x, d);
+    }
+    for (int r = 0; r < g->relations.n; r++) add_relation(&s, &g->relations.at[r]);
+    for (int i = 0; i < g->nodes.n; i++)
+        for (int r = 0; r < g->nodes.at[i].nrelations; r++)
+            add_relation(&s, &g->nodes.at[i].relation[r]);
+    while (!s.failed && (solve_explicit(&s) || solve_derived(&s) || next_parameter(&s))) {}
+    if (!s.failed) verify(&s);
+    if (!s.failed && (s.x->overflow || s.x->too_large)) {
+        graph_report(g, DIAG_GRAPH_OVERFLOW);
+        s.failed = true;
+    }
+    for (int d = 0; d < g->dims.n; d++) g->dims.at[d].size = s.known[d];
+    g->solved = !s.failed;
+    return g->solved;
+}
+
+int64_t graph_size(const Graph *g, int dim) {
+    if (dim < 0 || dim >= g->dims.n) return -1;
+    const Affine *size = g->dims.at[dim].size;
+    return size && affine_is_const(size) ? size->constant : -1;
+}
