@@ -140,8 +140,10 @@ static const Node *emit_leaf(Lower *l, const Item *item) {
         .node.ndeps = -1,
         .role = item->role,
         .op = init ? REDUCE_ASSIGN : s->op,
-        .write = item->whole ? storage_access(l, item->inst, access_make(l->x, s->write->tensor, s->write->rank, item->iter))
-            : access_substitute(l->x, s->write, item->iter, NULL, map_access, &e),
+        .write = item->whole ? storage_access(
+                                   l, item->inst,
+                                   access_make(l->x, s->write->tensor, s->write->rank, item->iter))
+                             : access_substitute(l->x, s->write, item->iter, NULL, map_access, &e),
         .value = init ? identity(l, s)
                       : expr_substitute(l->x, s->value, item->iter, NULL, map_access, &e),
         .stmt = item->inst->stmt,
@@ -252,7 +254,8 @@ static void emit_prefetches(Lower *l, Inst *inst) {
             l->failed = true;
             return;
         }
-        Prefetch p = {owner->loop[at]->made, storage_buffer(l, inst, tensor), f->level, f->distance};
+        Prefetch p = {owner->loop[at]->made, storage_buffer(l, inst, tensor), f->level,
+                      f->distance};
         if (p.buffer >= 0) vec_push(l->tree->arena, &l->tree->prefetches, p);
     }
 }

@@ -173,18 +173,19 @@ int64_t plan_last(const Plan *plan, int at);
 // nest.c
 void nest_statements(Lower *l);
 Inst *inst_new(Lower *l, int stmt);
-// Places an instance with `shared` of its loops open already, the rest below `parent` and in front of `before` (NULL:
-// at the end).
+// Places an instance with `shared` of its loops open already, the rest below `parent` and in front
+// of `before` (NULL: at the end).
 void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before);
 void item_attach(Lower *l, Item *parent, Item *item, const Item *before);
 
 // order.c
-int *statement_order(Lower *l);    // NULL: as they stand
-void statement_hosts(Lower *l);    // fills in StmtInfo.host
+int *statement_order(Lower *l);                                // NULL: as they stand
+void statement_hosts(Lower *l);                                // fills in StmtInfo.host
 int after_iter(const StmtInfo *info, const Stmt *host, int i); // -1: none
 
 // window.c
-int window_limit(Lower *l, Inst *inst, int shared); // how many loops may be shared in spite of windows
+int window_limit(Lower *l, Inst *inst,
+                 int shared); // how many loops may be shared in spite of windows
 void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before);
 void windows_inside(Lower *l, Inst *inst, int loop); // those computed at this loop of the instance
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);

@@ -195,7 +195,8 @@ static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
     vec_push(l->arena, &l->leaf, leaf);
 }
 
-// An initialisation in a nest of its own, before the statement: its elements meet, or nothing else is left.
+// An initialisation in a nest of its own, before the statement: its elements meet, or nothing else
+// is left.
 static void init_apart(Lower *l, Inst *inst, Item *parent, Item *before) {
     const Affine *idx[TREE_MAX_DEPTH] = {0};
     if (inst->info->s->write->has_read) {
@@ -272,9 +273,10 @@ void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
     if (!l->failed) record_all(l, inst, first_leaf);
 }
 
-// --- Post-operations --------------------------------------------------------------------------------------
+// --- Post-operations ---------------------------------------------------------------------------
 
-// Behind the reduction of its host, in the host's loops: an instance whose iterators are the host's.
+// Behind the reduction of its host, in the host's loops: an instance whose iterators are the
+// host's.
 static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
     Inst *inst = inst_new(l, stmt);
     const Stmt *h = host->info->s;
@@ -301,7 +303,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
         idx[i] = affine_iter(l->x, host->loop[i]->index.id);
         if (!plan->loop[i].reduction || plan->loop[i].extent <= 1) continue;
         int64_t last = plan_last(plan, i); // index == last
-        vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
+        if (last > 0) vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
         if (last < plan->loop[i].extent - 1)
             vec_push(l->arena, &guard->constraint,
                      affine_add_const(l->x, affine_scale(l->x, idx[i], -1), last));
@@ -320,7 +322,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
     record_all(l, inst, l->leaf.n - 1);
 }
 
-// --- Statements -------------------------------------------------------------------------------------------
+// --- Statements --------------------------------------------------------------------------------
 
 static void nest_statement(Lower *l, int stmt) {
     Inst *inst = inst_new(l, stmt), *follower[PROGRAM_MAX_ITERS];

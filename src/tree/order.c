@@ -14,7 +14,8 @@ static bool depend(const StmtInfo *a, const StmtInfo *b) {
     return wa == wb || reads(a, wb) || reads(b, wa);
 }
 
-// Among the statements whose predecessors are placed, the one with the highest priority; NULL: as they stand.
+// Among the statements whose predecessors are placed, the one with the highest priority; NULL: as
+// they stand.
 int *statement_order(Lower *l) {
     int n = l->p->stmts.n;
     bool asked = false;
@@ -38,10 +39,10 @@ int *statement_order(Lower *l) {
     return order;
 }
 
-// --- Post-operations --------------------------------------------------------------------------------------
+// --- Post-operations ---------------------------------------------------------------------------
 
-// The iterator of `s` that is iterator i of its host: the one that stands alone where the host's stands alone in the
-// tensor that the host writes; -1: none.
+// The iterator of `s` that is iterator i of its host: the one that stands alone where the host's
+// stands alone in the tensor that the host writes; -1: none.
 int after_iter(const StmtInfo *info, const Stmt *host, int i) {
     for (int d = 0; d < host->write->rank; d++) {
         if (affine_as_iter(host->write->sub[d]) != i) continue;
@@ -87,13 +88,15 @@ static const char *why_not(const Lower *l, int i, int h) {
         if (a->tensor != host->s->write->tensor) continue;
         for (int d = 0; d < a->rank; d++) {
             int want = affine_as_iter(host->s->write->sub[d]), have = affine_as_iter(a->sub[d]);
-            if (a->sub[d] != host->s->write->sub[d] && (want < 0 || have < 0)) return "it reads the result elsewhere";
+            if (a->sub[d] != host->s->write->sub[d] && (want < 0 || have < 0))
+                return "it reads the result elsewhere";
             if (want >= 0 && have != after_iter(info, host->s, want))
                 return "it reads the result elsewhere";
         }
     }
     for (int k = h + 1; k < i; k++)
-        if (l->info[k].host != h && (depend(&l->info[k], info))) return "a statement between them is in the way";
+        if (l->info[k].host != h && (depend(&l->info[k], info)))
+            return "a statement between them is in the way";
     return NULL;
 }
 
@@ -104,7 +107,8 @@ void statement_hosts(Lower *l) {
         int h = find_label(l, sched->after);
         const char *why = h < 0 ? "there is no such statement" : why_not(l, i, h);
         if (why) {
-            diag_report(l->diags, sched->range, DIAG_SCHEDULE_AFTER, sched->label, sched->after, why);
+            diag_report(l->diags, sched->range, DIAG_SCHEDULE_AFTER, sched->label, sched->after,
+                        why);
             l->failed = true;
         } else if (!l->info[h].empty_reduction)
             l->info[i].host = h;

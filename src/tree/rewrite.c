@@ -1,14 +1,17 @@
-// What a Schedule changes in the statements themselves, done before any loop exists. Each rewrite adds temporaries
-// and statements with labels of their own, so that the rest of the lowering (and the Schedule) treats them like
-// any others:
+// What a Schedule changes in the statements themselves, done before any loop exists. Each rewrite
+// adds temporaries and statements with labels of their own, so that the rest of the lowering (and
+// the Schedule) treats them like any others:
 //
 //     C: inline            T[i] = f(i); .. T[g] ..         ->  .. f(g) ..
-//     C: copy A            C[..] += A[..] * ..             ->  C.A[x, y] = A[x, y];  C[..] += C.A[..] * ..
-//     C: privatise k/64    C[m] += v(m, k)                 ->  C.part[m, p] +=! v(m, 64*p + k);
+//     C: copy A            C[..] += A[..] * ..             ->  C.A[x, y] = A[x, y];  C[..] +=
+//     C.A[..] * .. C: privatise k/64    C[m] += v(m, k)                 ->  C.part[m, p] +=! v(m,
+//     64*p + k);
 //                                                              C[m] += C.part[m, p]
-//     (always)             T[i] += T[i] * v(i, k)          ->  T.old[i] = T[i];  T[i] += T.old[i] * v(i, k)
+//     (always)             T[i] += T[i] * v(i, k)          ->  T.old[i] = T[i];  T[i] += T.old[i] *
+//     v(i, k)
 //
-// The last keeps "all reads happen before any write" where instances that meet in an element read it.
+// The last keeps "all reads happen before any write" where instances that meet in an element read
+// it.
 #include "tree/rewrite.h"
 
 #include <string.h>
@@ -31,7 +34,7 @@ static void fault(Rewrite *r, Range range, DiagId id, const char *a, const char 
     r->failed = true;
 }
 
-// --- Adding and removing ------------------------------------------------------------------------------------
+// --- Adding and removing -----------------------------------------------------------------------
 
 static Name fresh_label(Rewrite *r, const char *a, const char *b) {
     const char *text = arena_printf(r->arena, "%s.%s", a, b);
@@ -82,7 +85,7 @@ static void remove_stmt(Rewrite *r, int at) {
     r->sched.n--;
 }
 
-// --- Reading from another tensor --------------------------------------------------------------------------
+// --- Reading from another tensor ---------------------------------------------------------------
 
 typedef struct Redirect {
     int from, to;
@@ -129,9 +132,10 @@ static const Access *first_read(const Stmt *s, int tensor) {
     return f.found;
 }
 
-// --- Copies -----------------------------------------------------------------------------------------------
+// --- Copies ------------------------------------------------------------------------------------
 
-// The name of the copy's iterator for dimension d: that of the reader's, where one stands alone in the subscript.
+// The name of the copy's iterator for dimension d: that of the reader's, where one stands alone in
+// the subscript.
 static Name dim_name(Rewrite *r, const Stmt *s, const Access *read, int d, const Stmt *copy) {
     Name name = name_of(r->p->names, arena_printf(r->arena, "d%d", d));
     const Affine *sub = read->sub[d];
@@ -159,17 +163,32 @@ static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int fr
     return c;
 }
 
+// The order of a copy that has none of its own: that of its layout, so that it writes one element
+// after the other.
+static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
+    SchedLoop *loop = arena_new_n(r->arena, SchedLoop, s->storage.ndims);
+    for (int i = 0; i < s->storage.ndims; i++) {
+        const LayoutDim *dim = &s->storage.dim[i];
+        int d = dim->dim[0] >= '0' && dim->dim[0] <= '9' ? dim->dim[0] - '0' : -1;
+        Name iter = d >= 0 && d < copy->niters && !dim->dim[1] ? copy->iter[d].name : dim->dim;
+        loop[i] = (SchedLoop){.iter = iter, .step = dim->block, .range = dim->range};
+    }
+    s->loop = loop;
+    s->nloops = s->storage.ndims;
+}
+
 // The section of a copy: the order that the Schedule gives it, and what the reader says about it.
-static const SchedStmt *copy_sched(Rewrite *r, Name label, const SchedCopy *how) {
-    const SchedStmt *given = schedule_find(r->s, label);
+static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy *how) {
+    const SchedStmt *given = schedule_find(r->s, copy->label);
     SchedStmt *s = arena_new(r->arena, SchedStmt);
     if (given)
         *s = *given;
     else
-        *s = (SchedStmt){.label = label, .range = how->range, .stage = -1};
+        *s = (SchedStmt){.label = copy->label, .range = how->range, .stage = -1};
     s->at = how->at;
     if (!s->at.iter) s->stage = 0; // element by element inside the reader's loops would be no copy
     s->storage = how->storage;
+    if (!s->nloops) order_by_layout(r, s, copy);
     return s;
 }
 
@@ -191,12 +210,12 @@ static int make_copies(Rewrite *r, int i) {
         int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
         Stmt c = copy_stmt(r, s, read, from, to);
         redirect_reads(r, &r->p->stmts.at[i], from, to);
-        insert_stmt(r, i++, c, copy_sched(r, c.label, how));
+        insert_stmt(r, i++, c, copy_sched(r, &c, how));
     }
     return i;
 }
 
-// --- Snapshots --------------------------------------------------------------------------------------------
+// --- Snapshots ---------------------------------------------------------------------------------
 
 static bool needs_snapshot(const Stmt *s) {
     bool meets = s->init && s->op != REDUCE_ASSIGN;
@@ -218,7 +237,7 @@ static int make_snapshot(Rewrite *r, int i) {
     return i + 1;
 }
 
-// --- Partial results --------------------------------------------------------------------------------------
+// --- Partial results ---------------------------------------------------------------------------
 
 static int find_iter(const Stmt *s, Name name) {
     for (int i = 0; i < s->niters; i++)
@@ -229,7 +248,8 @@ static int find_iter(const Stmt *s, Name name) {
 // The statement that computes partial results: iterator k becomes (p, k), p the number of the part.
 static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, int to, Iter *p) {
     const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
-    int64_t n = iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]), step = min_i64(how->step, max_i64(n, 1));
+    int64_t n = iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]),
+            step = min_i64(how->step, max_i64(n, 1));
     int64_t parts = ceil_div(max_i64(n, 0), step);
     Stmt c = *s;
     c.label = r->p->tensors.at[to].name;
@@ -254,8 +274,8 @@ static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, i
     for (int i = 0; i < s->nconstraints; i++)
         c.constraint[i] = affine_substitute(r->x, s->constraint[i], value, NULL);
     if (parts * step != n)
-        c.constraint[s->nconstraints] = affine_add_const(
-            r->x, affine_scale(r->x, value[k], -1), iter_hi(&s->iter[k]) - 1);
+        c.constraint[s->nconstraints] =
+            affine_add_const(r->x, affine_scale(r->x, value[k], -1), iter_hi(&s->iter[k]) - 1);
     c.value = expr_substitute(r->x, s->value, value, NULL, NULL, NULL);
     for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
     sub[s->write->rank] = part;
@@ -308,7 +328,7 @@ static int make_parts(Rewrite *r, int i) {
     return i + 1;
 }
 
-// --- Inlining ---------------------------------------------------------------------------------------------
+// --- Inlining ----------------------------------------------------------------------------------
 
 typedef struct Inline {
     Rewrite *r;
@@ -333,8 +353,7 @@ static const Expr *definition_at(Inline *in, const Access *read) {
     const Access *w = in->def->write;
     for (int d = 0; d < w->rank; d++) {
         int i = w->sub[d]->n ? w->sub[d]->term[0].atom->index : -1;
-        if (i >= 0 && !value[i])
-            value[i] = affine_add_const(x, read->sub[d], -w->sub[d]->constant);
+        if (i >= 0 && !value[i]) value[i] = affine_add_const(x, read->sub[d], -w->sub[d]->constant);
     }
     return expr_substitute(x, in->def->value, value, NULL, NULL, NULL);
 }
@@ -356,8 +375,9 @@ static const Expr *inline_expr(Inline *in, const Expr *e) {
     return same ? e : expr_op(in->r->x, e->op, e->type, e->n, arg);
 }
 
-// Can every element be computed from the subscripts that read it? One definition by '=', each dimension an iterator
-// (plus a constant), each iterator in a dimension, no conditions; and storing must not round.
+// Can every element be computed from the subscripts that read it? One definition by '=', each
+// dimension an iterator (plus a constant), each iterator in a dimension, no conditions; and storing
+// must not round.
 static bool can_inline(const Rewrite *r, int at) {
     const Stmt *s = &r->p->stmts.at[at];
     const Tensor *t = &r->p->tensors.at[s->write->tensor];
@@ -415,7 +435,7 @@ static void make_inlines(Rewrite *r) {
     }
 }
 
-// --- All of it --------------------------------------------------------------------------------------------
+// --- All of it ---------------------------------------------------------------------------------
 
 static bool has_work(const Program *p, const Schedule *s) {
     for (int i = 0; s && i < s->nstmts; i++)
@@ -436,7 +456,8 @@ bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagLis
     r.p = arena_copy(arena, p, sizeof *p);
     r.p->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof *p->stmts.at);
     r.p->stmts.cap = p->stmts.n;
-    r.p->tensors.at = arena_copy(arena, p->tensors.at, (size_t)p->tensors.n * sizeof *p->tensors.at);
+    r.p->tensors.at =
+        arena_copy(arena, p->tensors.at, (size_t)p->tensors.n * sizeof *p->tensors.at);
     r.p->tensors.cap = p->tensors.n;
     r.p->arena = arena;
     make_inlines(&r);

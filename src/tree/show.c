@@ -2,8 +2,8 @@
 //
 //     for m in 2 parallel
 //       T f32[64] 256 B
-//       for m1 in 64 where 99 - 64*m - m1 >= 0
-//         T[m1] = A[64*m + m1]*2.0
+//       for m.1 in 64 where 99 - 64*m - m.1 >= 0
+//         T[m.1] = A[64*m + m.1]*2.0
 //
 // An index whose name is taken further out gets a number. With costs, the right margin tells what
 // one whole execution of the block touches, moves and computes (cost.c).
@@ -31,7 +31,7 @@ static bool taken(const Show *s, const char *name) {
 
 static Name unique_name(Show *s, Name name) {
     const char *n = name ? name : "i";
-    for (int k = 1; taken(s, n); k++) n = arena_printf(s->arena, "%s%d", name ? name : "i", k);
+    for (int k = 1; taken(s, n); k++) n = arena_printf(s->arena, "%s.%d", name ? name : "i", k);
     return name_of(s->t->names, n);
 }
 

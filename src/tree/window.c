@@ -1,15 +1,17 @@
-// `T at LOOP`: a temporary computed inside a loop of each reader, as much of it as one iteration reads.
+// `T at LOOP`: a temporary computed inside a loop of each reader, as much of it as one iteration
+// reads.
 //
 //     T: at y/8               for y/8:
 //     O[y] += T[y + r]            T f32[8 + R - 1]
 //                                 for w in 8 + R - 1 where 8*y' + w < H:  T[w] = f(8*y' + w)
 //                                 for y: for r:  O[8*y' + y] += T[y + r]
 //
-// The window of a dimension is what the loops below LOOP add to the reader's subscripts; what the loops above
-// contribute is its start. The statements that define T run with their iterators confined to the window, in the
-// order that their own sections give. Overlaps are computed again, and every reader has an instance (and memory)
-// of its own, unless an earlier one in the same loop is just the same. A dimension that cannot be confined (a
-// computed subscript, readers that disagree) is computed whole.
+// The window of a dimension is what the loops below LOOP add to the reader's subscripts; what the
+// loops above contribute is its start. The statements that define T run with their iterators
+// confined to the window, in the order that their own sections give. Overlaps are computed again,
+// and every reader has an instance (and memory) of its own, unless an earlier one in the same loop
+// is just the same. A dimension that cannot be confined (a computed subscript, readers that
+// disagree) is computed whole.
 #include "base/bug.h"
 #include "base/checked.h"
 #include "tree/lower.h"
@@ -36,7 +38,7 @@ static bool stores(const Inst *inst, int tensor) {
     return false;
 }
 
-// --- What a reader needs ----------------------------------------------------------------------------------
+// --- What a reader needs -----------------------------------------------------------------------
 
 // Of an iterator: the part that is fixed inside block `at`, and the range of the rest.
 static Part iter_part(Lower *l, const Inst *inst, int iter, const Item *at) {
@@ -124,7 +126,7 @@ static bool same_window(const Lower *l, const Window *a, const Window *b) {
     return true;
 }
 
-// --- Computing it -----------------------------------------------------------------------------------------
+// --- Computing it ------------------------------------------------------------------------------
 
 // Confines the iterators that stand alone in a subscript of the write.
 static void confine(Lower *l, Inst *inst, const Window *w) {
@@ -143,7 +145,8 @@ static void confine(Lower *l, Inst *inst, const Window *w) {
     }
 }
 
-// What the definition reads must still be there when its reader (the outermost, placed on its own) runs.
+// What the definition reads must still be there when its reader (the outermost, placed on its own)
+// runs.
 static bool unchanged(Lower *l, int def, const Inst *reader) {
     const Inst *last = reader;
     while (last->reader) last = last->reader;
@@ -186,7 +189,7 @@ static void compute(Lower *l, Inst *reader, int tensor, Inst *owner, int loop, I
     }
 }
 
-// --- Where ------------------------------------------------------------------------------------------------
+// --- Where -------------------------------------------------------------------------------------
 
 static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
     const LoopRef *ref = l->at[tensor];
@@ -198,8 +201,8 @@ static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
     return false;
 }
 
-// An open loop that contains a writer of what a window reads cannot stay open: the window reaches into other
-// iterations.
+// An open loop that contains a writer of what a window reads cannot stay open: the window reaches
+// into other iterations.
 static bool reads_open(const Lower *l, int tensor, int upto, int depth) {
     for (int k = 0; k < upto && depth < PROGRAM_MAX_STMTS; k++) {
         const StmtInfo *info = &l->info[k];

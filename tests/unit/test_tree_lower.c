@@ -185,15 +185,15 @@ TEST(tree_tiled_matmul) {
         "for m in 2 parallel\n"
         "  for k in 3\n"
         "    for n in 4\n"
-        "      for m1 in 7\n"
+        "      for m.1 in 7\n"
         "        if -k >= 0\n"
-        "          for m2 in 10 where 99 - 64*m - 10*m1 - m2 >= 0 and 63 - 10*m1 - m2 >= 0\n"
-        "            for n1 in 16 vector\n"
-        "              C[64*m + 10*m1 + m2, 16*n + n1] = 0.0\n"
-        "        for k1 in 32 where 69 - 32*k - k1 >= 0\n"
-        "          for m2 in 10 where 99 - 64*m - 10*m1 - m2 >= 0 and 63 - 10*m1 - m2 >= 0\n"
-        "            for n1 in 16 vector\n"
-        "              C[64*m + 10*m1 + m2, 16*n + n1] += "
-        "A[64*m + 10*m1 + m2, 32*k + k1]*B[32*k + k1, 16*n + n1]\n");
+        "          for m.2 in 10 where 99 - 64*m - 10*m.1 - m.2 >= 0 and 63 - 10*m.1 - m.2 >= 0\n"
+        "            for n.1 in 16 vector\n"
+        "              C[64*m + 10*m.1 + m.2, 16*n + n.1] = 0.0\n"
+        "        for k.1 in 32 where 69 - 32*k - k.1 >= 0\n"
+        "          for m.2 in 10 where 99 - 64*m - 10*m.1 - m.2 >= 0 and 63 - 10*m.1 - m.2 >= 0\n"
+        "            for n.1 in 16 vector\n"
+        "              C[64*m + 10*m.1 + m.2, 16*n + n.1] += "
+        "A[64*m + 10*m.1 + m.2, 32*k + k.1]*B[32*k + k.1, 16*n + n.1]\n");
     arena_free(&f.arena);
 }
