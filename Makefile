@@ -46,7 +46,7 @@ LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
 Q := $(if $(V),,@)
 made = $(if $(V),,@echo '  $(1) $@')
 
-SEE_ALL := -Isrc -Iinclude $(PACKAGE_CFLAGS)
+SEE_ALL := -Isrc -Iinclude -Itests $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
 
 # ---- What there is ---------------------------------------------------------------------------
@@ -55,6 +55,7 @@ SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 CLI := $(sort $(wildcard cli/*.c))
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELP := $(sort $(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
+SUPPORT := $(sort $(wildcard tests/support/*.c))
 FUZZ := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(sort $(wildcard bench/*.c))
 EXAMPLES := $(sort $(wildcard examples/c/*.c))
@@ -63,6 +64,7 @@ obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_A := $(BUILD)/libloopwright.a
 LIB_SO := $(BUILD)/libloopwright.so
+SUPPORT_A := $(BUILD)/libsupport.a
 COMMAND := $(if $(CLI),$(BUILD)/loopwright)
 UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 REPLAY_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/replay/%)
@@ -100,6 +102,12 @@ $(LIB_A): $(call obj,$(SRC)) $(BUILD)/sources
 	$(call made,ar  )
 	$(Q)$(AR) rcs $@ $(call obj,$(SRC))
 
+# What tests, fuzz targets and benchmarks share.
+$(SUPPORT_A): $(call obj,$(SUPPORT))
+	@rm -f $@
+	$(call made,ar  )
+	$(Q)$(AR) rcs $@ $^
+
 $(LIB_SO): $(call obj,$(SRC)) $(BUILD)/sources src/api/exports.map
 	$(call made,link)
 	$(Q)$(LINK) -shared -Wl,-soname,libloopwright.so.$(SOVERSION) $(if $(SANITIZE),,-Wl,-z,defs) \
@@ -110,22 +118,23 @@ $(BUILD)/loopwright: $(call obj,$(CLI)) $(LIB_A)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(LIB_A)
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(SUPPORT_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(call link_line,tests/unit/$*.c) $(LIBS) -o $@
 
-$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIB_A)
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(SUPPORT_A) \
+                   $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(call link_line,tests/fuzz/$*.c) $(LIBS) -o $@
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(LIB_A)
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(SUPPORT_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
 	$(Q)$(LINK) -fsanitize=fuzzer $^ $(call link_line,tests/fuzz/$*.c) $(LIBS) -o $@
 
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_A)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(SUPPORT_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(call link_line,bench/$*.c) $(LIBS) -o $@
@@ -136,7 +145,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	$(call made,link)
 	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
 
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(FUZZ) \
+-include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
     $(wildcard tests/fuzz/replay.c) $(BENCH) $(EXAMPLES)))
 
 # A make inside make builds in parallel even when the outer one was not asked to.
