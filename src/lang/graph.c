@@ -257,6 +257,29 @@ int graph_index_node(Graph *g, Type type, const Affine *index, int ndims, const 
 
 // --- Operations --------------------------------------------------------------------------------
 
+static const char *const op_ids[] = {
+#define OP(id, ...) #id,
+#include "program/expr.def"
+#undef OP
+};
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+const char *graph_op_name(Arena *arena, ExprOp op) {
+    char *name = arena_strndup(arena, op_ids[op], strlen(op_ids[op]));
+    for (char *c = name; *c; c++) *c = lower(*c);
+    return name;
+}
+
+ExprOp graph_op_find(const char *word, size_t len) {
+    for (ExprOp op = 0; op < OP_COUNT; op++) {
+        size_t same = 0;
+        while (same < len && word[same] == lower(op_ids[op][same]) && word[same]) same++;
+        if (same == len && !op_ids[op][len]) return op;
+    }
+    return OP_COUNT;
+}
+
 static Reduce reduction_of(ExprOp op) {
     switch (op) {
     case OP_ADD: return REDUCE_ADD;
@@ -298,7 +321,7 @@ static Type op_type(ExprOp op, Type t, bool reduces) {
 static bool arity_ok(Graph *g, ExprOp op, int n) {
     bool any = reduction_of(op) != REDUCE_ASSIGN;
     if (op == OP_CAST || n < 1 || (!any && n != op_info[op].arity)) {
-        graph_report(g, DIAG_GRAPH_ARITY, graph_op_name(g, op), any ? 1 : op_info[op].arity,
+        graph_report(g, DIAG_GRAPH_ARITY, graph_op_name(g->arena, op), any ? 1 : op_info[op].arity,
                      any ? " or more" : "", n);
         return false;
     }
@@ -327,7 +350,8 @@ int graph_op(Graph *g, ExprOp op, int ninputs, const int *inputs, int ndims, con
         if (graph_has_dim(&n, all[i])) continue;
         reduces = true;
         if (reduction_of(op) != REDUCE_ASSIGN) continue;
-        graph_report(g, DIAG_GRAPH_CANNOT_REDUCE, graph_op_name(g, op), g->dims.at[all[i]].name);
+        graph_report(g, DIAG_GRAPH_CANNOT_REDUCE, graph_op_name(g->arena, op),
+                     g->dims.at[all[i]].name);
         return GRAPH_BAD;
     }
     if (reduces) n.reduce = reduction_of(op);
@@ -335,7 +359,7 @@ int graph_op(Graph *g, ExprOp op, int ninputs, const int *inputs, int ndims, con
     for (int i = op == OP_SELECT; i < ninputs; i++)
         common = type_promote(common, g->nodes.at[inputs[i]].type);
     if (bitwise(op) && type_is_float(common)) {
-        graph_report(g, DIAG_GRAPH_BITWISE, graph_op_name(g, op), type_info[common].name);
+        graph_report(g, DIAG_GRAPH_BITWISE, graph_op_name(g->arena, op), type_info[common].name);
         return GRAPH_BAD;
     }
     n.type = op_type(op, common, reduces);
@@ -352,18 +376,6 @@ int graph_cast(Graph *g, Type type, int x) {
                             .input = &x,
                             .ndims = n->ndims,
                             .dim = n->dim});
-}
-
-const char *graph_op_name(Graph *g, ExprOp op) {
-    static const char *const ids[] = {
-#define OP(id, ...) #id,
-#include "program/expr.def"
-#undef OP
-    };
-    char *name = arena_strndup(g->arena, ids[op], strlen(ids[op]));
-    for (char *c = name; *c; c++)
-        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
-    return name;
 }
 
 // --- Views and placements ----------------------------------------------------------------------

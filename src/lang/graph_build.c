@@ -462,6 +462,8 @@ static bool build_stmts(Build *b) {
         if (kind == NODE_PLACE && has_tensor(b, x) && !build_place(b, x)) return false;
         if (kind == NODE_WRITE) build_write(b, x);
     }
+    if (!b->g->failed && (b->g->exprs->overflow || b->g->exprs->too_large))
+        graph_report(b->g, DIAG_GRAPH_OVERFLOW);
     return !b->g->failed;
 }
 
@@ -506,6 +508,12 @@ static bool add_sizes(Build *b) {
     return true;
 }
 
+static bool iter_taken(const Build *b, int before, Name name) {
+    for (int d = 0; d < before; d++)
+        if (b->iter_name[d] == name) return true;
+    return graph_find_dim(b->g, name) >= 0;
+}
+
 // Iterators are named after their dimension in lower case, where that is no dimension itself;
 // otherwise with an `i` before it.
 static void name_iters(Build *b) {
@@ -515,13 +523,11 @@ static void name_iters(Build *b) {
         char *lower = arena_strndup(g->arena, name, strlen(name));
         for (char *c = lower; *c; c++)
             if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
-        const char *pick = lower;
-        bool clash = graph_find_dim(g, name_of(g->names, pick)) >= 0;
-        for (int k = 0; k < d; k++) clash |= !strcmp(b->iter_name[k], pick);
-        if (clash) pick = arena_printf(g->arena, "i%s", name);
-        while (graph_find_dim(g, name_of(g->names, pick)) >= 0)
-            pick = arena_printf(g->arena, "%s_", pick);
-        b->iter_name[d] = name_of(g->names, pick);
+        Name pick = name_of(g->names, lower);
+        if (iter_taken(b, d, pick)) pick = name_of(g->names, arena_printf(g->arena, "i%s", name));
+        while (iter_taken(b, d, pick))
+            pick = name_of(g->names, arena_printf(g->arena, "%s_", pick));
+        b->iter_name[d] = pick;
     }
 }
 

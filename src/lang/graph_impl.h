@@ -88,7 +88,8 @@ int graph_place_node(Graph *g, Reduce op, int ninputs, const int *inputs, int nd
                      const int *dims, const Relations *r, int border);
 bool graph_relate_all(Graph *g, const Relations *r);
 
-const char *graph_op_name(Graph *g, ExprOp op); // "mul": its id in lower case
+const char *graph_op_name(Arena *arena, ExprOp op); // "mul": its id in lower case
+ExprOp graph_op_find(const char *word, size_t len); // OP_COUNT: there is none
 bool graph_has_dim(const Node *n, int dim);
 int graph_find_dim(const Graph *g, Name name); // -1
 bool graph_name_ok(const char *name, size_t len);

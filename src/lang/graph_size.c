@@ -6,8 +6,9 @@
 //              size(H) - 1 = 2*(size(Ho) - 1) + size(Kh) - 1. It only proposes sizes, rounding
 //              down: an input may be larger than what a view reads of it.
 // An equation with one unknown left, in which it is linear, is solved for it. Explicit equations go
-// first. All derived equations that propose a size for the same unknown must propose the same. When
-// nothing can be solved any more the next dimension of a read becomes a parameter, and it goes on.
+// first, and a dimension that one speaks of waits for it. All derived equations that propose a size
+// for the same unknown must propose the same. When nothing can be solved any more the next
+// dimension of a read becomes a parameter, and it goes on.
 //
 // What cannot be decided now, because parameters occur, becomes a Require of the Program: explicit
 // equations, proposals that must agree, sizes that must not be negative.
@@ -18,7 +19,8 @@
 typedef struct Equation {
     const Affine *zero; // over sizes
     const Relation *from;
-    bool derived, used;
+    bool derived;
+    bool done; // nothing in it is unknown any more
 } Equation;
 
 typedef struct Sizes {
@@ -119,7 +121,9 @@ static int unknown_of(const Sizes *s, const Affine *e) {
 // Puts in what is known by now.
 static int refresh(Sizes *s, Equation *eq) {
     eq->zero = affine_substitute(s->x, eq->zero, NULL, s->known);
-    return unknown_of(s, eq->zero);
+    int u = unknown_of(s, eq->zero);
+    eq->done = u == NONE;
+    return u;
 }
 
 static Name dim_name(const Sizes *s, int dim) { return s->g->dims.at[dim].name; }
@@ -174,11 +178,10 @@ static void settle(Sizes *s, int u, const Affine *size, const Relation *from) {
 static bool solve_explicit(Sizes *s) {
     for (int i = 0; i < s->equations.n; i++) {
         Equation *eq = &s->equations.at[i];
-        if (eq->derived || eq->used) continue;
+        if (eq->derived || eq->done) continue;
         int u = refresh(s, eq);
         const Affine *size = u >= 0 ? proposal(s, eq, u) : NULL;
         if (!size) continue;
-        eq->used = true;
         settle(s, u, size, eq->from);
         return true;
     }
@@ -201,19 +204,27 @@ static void compare_proposals(Sizes *s, int u, const Affine *a, const Relation *
     }
 }
 
+// Whether an explicit equation will speak of u once more is known.
+static bool explicit_pending(const Sizes *s, int u) {
+    for (int i = 0; i < s->equations.n; i++) {
+        const Equation *eq = &s->equations.at[i];
+        if (!eq->derived && !eq->done && index_uses(eq->zero, ATOM_PARAM, u)) return true;
+    }
+    return false;
+}
+
 // Takes the first proposal for some unknown and compares it with all others for the same one.
-static bool solve_derived(Sizes *s) {
+static bool solve_derived(Sizes *s, bool wait) {
     int unknown = -1;
     const Affine *size = NULL;
     const Relation *from = NULL;
     for (int i = 0; i < s->equations.n; i++) {
         Equation *eq = &s->equations.at[i];
-        if (!eq->derived || eq->used) continue;
+        if (!eq->derived || eq->done) continue;
         int u = refresh(s, eq);
-        if (u < 0 || (unknown >= 0 && u != unknown)) continue;
+        if (u < 0 || (unknown >= 0 && u != unknown) || (wait && explicit_pending(s, u))) continue;
         const Affine *p = proposal(s, eq, u);
         if (!p) continue;
-        eq->used = true;
         if (size) compare_proposals(s, u, size, from, p, eq->from);
         if (!size) unknown = u, size = p, from = eq->from;
     }
@@ -270,7 +281,8 @@ bool graph_solve(Graph *g) {
     for (int i = 0; i < g->nodes.n; i++)
         for (int r = 0; r < g->nodes.at[i].nrelations; r++)
             add_relation(&s, &g->nodes.at[i].relation[r]);
-    while (!s.failed && (solve_explicit(&s) || solve_derived(&s) || next_parameter(&s))) {}
+    while (!s.failed && (solve_explicit(&s) || solve_derived(&s, true) || next_parameter(&s) ||
+                         solve_derived(&s, false))) {}
     if (!s.failed) verify(&s);
     if (!s.failed && (s.x->overflow || s.x->too_large)) {
         graph_report(g, DIAG_GRAPH_OVERFLOW);

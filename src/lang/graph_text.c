@@ -41,7 +41,7 @@ static void print_border(Text *out, const Node *n) {
 
 static const char *const place_op[] = {"", " add", " mul", " min", " max"};
 
-static void print_head(Text *out, const Graph *g, const Node *n) {
+static void print_head(Text *out, const Node *n) {
     const char *type = type_info[n->type].name;
     switch (n->kind) {
     case NODE_READ: text_printf(out, "read %s %s", n->name, type); break;
@@ -51,14 +51,14 @@ static void print_head(Text *out, const Graph *g, const Node *n) {
     case NODE_VIEW: text_add(out, "view"); break;
     case NODE_PLACE: text_printf(out, "place%s", place_op[n->reduce]); break;
     case NODE_OP:
-        text_add(out, graph_op_name((Graph *)(uintptr_t)g, n->op));
+        text_add(out, graph_op_name(out->arena, n->op));
         if (n->op == OP_CAST) text_printf(out, " %s", type);
         break;
     }
 }
 
 static void print_node(Text *out, const Graph *g, const Node *n) {
-    print_head(out, g, n);
+    print_head(out, n);
     if (n->kind == NODE_CONST) print_value(out, n->type, n->value);
     for (int i = 0; i < n->ninputs; i++) text_printf(out, " %%%d", n->input[i]);
     if (n->kind != NODE_CONST && n->op != OP_CAST) print_dims(out, g, n);
@@ -105,7 +105,7 @@ void graph_dot(Text *out, const Graph *g) {
         bool index = n->kind == NODE_VIEW || n->kind == NODE_PLACE;
         text_printf(out, "    n%d [shape=%s%s, label=\"%%%d ", x, memory ? "box" : "ellipse",
                     index ? ", style=dashed" : "", x);
-        print_head(out, g, n);
+        print_head(out, n);
         if (n->kind == NODE_CONST) print_value(out, n->type, n->value);
         print_dims(out, g, n);
         if (n->nrelations) {
@@ -353,10 +353,8 @@ static bool parse_named_op(Parser *p, int *out) {
     const char *word;
     size_t len;
     if (!cursor_word(&p->c, &word, &len)) return cursor_expected(&p->c, "an operation");
-    for (ExprOp op = 0; op < OP_COUNT; op++) {
-        const char *name = graph_op_name(p->g, op);
-        if (strlen(name) == len && !memcmp(name, word, len)) return parse_op(p, op, out);
-    }
+    ExprOp op = graph_op_find(word, len);
+    if (op != OP_COUNT) return parse_op(p, op, out);
     cursor_blanks(&before);
     graph_report_at(p->g, p->c.source, (Range){before.at, p->c.at}, DIAG_GRAPH_NO_OP, (int)len,
                     word);
