@@ -104,16 +104,6 @@ const X86Form *x86_find(const Asm *a, X86Op op, const X86Arg args[4]) { return f
 
 // ---- Bytes ------------------------------------------------------------------------------------
 
-// Up to 8 bytes on their way to the buffer.
-typedef struct Bytes {
-    uint64_t word;
-    unsigned n;
-} Bytes;
-
-static inline Bytes with(Bytes b, uint64_t byte) {
-    return (Bytes){b.word | byte << 8 * b.n, b.n + 1};
-}
-
 // Writes 8 bytes, of which n count.
 static inline uint8_t *store(uint8_t *at, uint64_t word, unsigned n) {
     memcpy(at, &word, sizeof word);
@@ -154,53 +144,55 @@ static inline bool needs_rex(const X86Arg *args) {
            (args[1].kind == X86_G8 && args[1].reg >= 4);
 }
 
-static inline Bytes legacy_prefix(const X86Form *f, const X86Arg *args, uint32_t bits) {
-    Bytes b = {f->prefix & 0xff, (f->prefix & 0xff) != 0};
-    if (f->flags & X86_F_LOCK) b = with(b, 0xf0);
+static inline uint8_t *put_legacy(uint8_t *at, const X86Form *f, const X86Arg *args,
+                                  uint32_t bits) {
     unsigned rex = (f->prefix >> 8 & 8) | (bits >> B3 & 7);
-    if (rex || needs_rex(args)) b = with(b, 0x40 | rex);
-    if (f->prefix >> 16) b = with(b, 0x0f); // nothing here lies in 0f38 or 0f3a without VEX
-    return b;
+    at = store(at, f->prefix & 0xff, (f->prefix & 0xff) != 0);
+    if (f->flags & X86_F_LOCK) at = store(at, 0xf0, 1);
+    at = store(at, 0x40 | rex, rex || needs_rex(args));
+    return store(at, 0x0f, f->prefix >> 16 != 0); // nothing is in 0f38 or 0f3a without VEX
 }
 
-static inline Bytes vex_prefix(const X86Form *f, uint32_t bits) {
+// The long form; or, with X = B = W = 0 and map 1, R and the last byte without W.
+static inline uint8_t *put_vex(uint8_t *at, const X86Form *f, uint32_t bits) {
     uint32_t word = f->prefix ^ bits;
-    // The long form; or, with X = B = W = 0 and map 1, R and the last byte without W.
-    if ((word & 0x807fff) != (0x0061c4 & 0x807fff)) return (Bytes){word, 3};
-    return (Bytes){0xc5 | (word & 0x8000) | (word >> 8 & 0x7f00), 2};
+    if ((word & 0x807fff) != 0x0061c4) return store(at, word, 3);
+    return store(at, 0xc5 | (word & 0x8000) | (word >> 8 & 0x7f00), 2);
 }
 
 // The last byte takes zeroing and opmask from the first operand, broadcast from rm.
-static inline Bytes evex_prefix(const X86Form *f, const X86Arg *first, const X86Arg *rm,
-                                uint32_t bits) {
+static inline uint8_t *put_evex(uint8_t *at, const X86Form *f, const X86Arg *first,
+                                const X86Arg *rm, uint32_t bits) {
     uint32_t word = f->prefix ^ bits, round = first->round;
     word |= (uint32_t)((first->head | rm->head) >> X86_MASK_BIT) << 24;
     if (round) // takes the place of the length
         word = (word & ~(3u << 29)) | 1u << 28 | (round == X86_SAE ? 0 : round - X86_NEAREST) << 29;
-    return (Bytes){word, 4};
+    return store(at, word, 4);
 }
 
-// ModRM, SIB and displacement of a memory operand.
-static inline Bytes memory_bytes(const X86Form *f, const X86Arg *m, unsigned reg) {
+// Opcode, ModRM with `reg` in place, SIB and displacement of a memory operand.
+static inline uint8_t *put_memory(uint8_t *at, const X86Form *f, const X86Arg *m, unsigned reg) {
     unsigned base = m->reg & 7, unit = f->unit[m->bcast];
     int32_t disp = (int32_t)m->value, packed = disp >> unit;
-    unsigned modrm = reg | 0x80, size = 4; // of the displacement
+    unsigned bytes = reg | 0x80, size = 4; // of the displacement
     if (m->reg >= X86_NOREG) {
         if (m->reg == X86_AT) disp = 0; // connect() fills it in
-        if (m->reg != X86_NOREG) return (Bytes){reg | 5 | (uint64_t)(uint32_t)disp << 8, 5};
-        modrm = reg, base = 5;
+        if (m->reg != X86_NOREG)
+            return store(at, f->opcode | (reg | 5) << 8 | (uint64_t)(uint32_t)disp << 16, 6);
+        bytes = reg, base = 5;
     } else if (disp == 0 && base != X86_RBP) {
-        modrm = reg, size = 0;
+        bytes = reg, size = 0;
     } else if (packed == (int8_t)packed && (int32_t)((uint32_t)packed << unit) == disp) {
-        modrm = reg | 0x40, size = 1, disp = packed;
+        bytes = reg | 0x40, size = 1, disp = packed;
     }
+    uint64_t low = (uint32_t)disp;
     if (m->index != X86_NOREG)
-        modrm |= 4 | (m->scale << 6 | (m->index & 7u) << 3 | base) << 8;
+        bytes |= 4 | ((unsigned)m->scale << 6 | (m->index & 7u) << 3 | base) << 8;
     else if (base == X86_RSP || m->reg == X86_NOREG || f->flags & X86_F_SIB)
-        modrm |= 4 | (4u << 3 | base) << 8;
+        bytes |= 4 | (4u << 3 | base) << 8;
     else
-        return (Bytes){modrm | base | (uint64_t)(uint32_t)disp << 8, 1 + size};
-    return (Bytes){modrm | (uint64_t)(uint32_t)disp << 16, 2 + size};
+        return store(at, f->opcode | (bytes | base) << 8 | low << 16, 2 + size);
+    return store(at, f->opcode | bytes << 8 | low << 24, 3 + size);
 }
 
 static inline unsigned immediate_size(unsigned imm) {
@@ -228,24 +220,20 @@ static inline uint8_t *put_immediate(uint8_t *at, const X86Form *f, const X86Arg
 // Writes the instruction at `at` and returns its end. Label fields are left to connect().
 HOT uint8_t *encode(uint8_t *at, const X86Form *f, const X86Arg *args, Reference *ref) {
     const X86Arg *rm = &args[f->rm];
-    bool memory = rm->head & X86_MEMORY;
     unsigned reg = args[f->reg].reg | f->digit;
     uint32_t bits = register_bits(reg, args[f->v].reg, rm);
-    Bytes b = f->space == X86_EVEX  ? evex_prefix(f, args, rm, bits)
-              : f->space == X86_VEX ? vex_prefix(f, bits)
-                                    : legacy_prefix(f, args, bits);
-    b = with(b, f->opcode);
+    at = f->space == X86_EVEX  ? put_evex(at, f, args, rm, bits)
+         : f->space == X86_VEX ? put_vex(at, f, bits)
+                               : put_legacy(at, f, args, bits);
     reg = (reg & 7) << 3;
-    if (memory) {
-        at = store(at, b.word, b.n);
-        if (rm->reg == X86_AT) *ref = (Reference){rm->label, at + 1};
-        b = memory_bytes(f, rm, reg);
-    } else if (!(f->flags & (X86_F_NO_MODRM))) {
-        b = with(b, 0xc0 | reg | (rm->reg & 7u));
-    } else if (f->flags & X86_F_PLUS_REG) {
-        b.word |= (uint64_t)(rm->reg & 7) << 8 * (b.n - 1);
+    if (rm->head & X86_MEMORY) {
+        if (rm->reg == X86_AT) *ref = (Reference){rm->label, at + 2};
+        at = put_memory(at, f, rm, reg);
+    } else if (!(f->flags & X86_F_NO_MODRM)) {
+        at = store(at, f->opcode | (0xc0 | reg | (rm->reg & 7u)) << 8, 2);
+    } else {
+        at = store(at, f->flags & X86_F_PLUS_REG ? f->opcode | (rm->reg & 7u) : f->opcode, 1);
     }
-    at = store(at, b.word, b.n);
     return f->imm == X86_IMM_NONE ? at : put_immediate(at, f, &args[f->i], ref);
 }
 
