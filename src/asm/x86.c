@@ -42,15 +42,15 @@ static bool immediate_fits(const Asm *a, const X86Form *f, const X86Arg *x) {
     }
 }
 
-// Gathers fault when registers coincide.
+// Gathers and tile products fault when registers coincide.
 static bool distinct(const X86Form *f, const X86Arg *args) {
-    unsigned data = args[0].reg, index = args[1].index;
-    if (f->space == X86_EVEX) return data != index;
-    return data != index && data != args[2].reg && index != args[2].reg;
+    unsigned x = args[0].reg, y = args[1].kind == X86_T ? args[1].reg : args[1].index;
+    return x != y && (f->space == X86_EVEX || (x != args[2].reg && y != args[2].reg));
 }
 
 enum {
-    SPECIAL = X86_F_SIZED | X86_F_AX | X86_F_CL | X86_F_SWAP | X86_F_MUST_MASK | X86_F_DISTINCT,
+    SPECIAL = X86_F_SIZED | X86_F_AX | X86_F_CL | X86_F_SWAP | X86_F_MUST_MASK | X86_F_DISTINCT |
+              X86_F_SIB,
 };
 
 static bool special_fits(const X86Form *f, const X86Arg *args) {
@@ -61,6 +61,7 @@ static bool special_fits(const X86Form *f, const X86Arg *args) {
         args[f->rm].reg >= 8)
         return false;
     if (f->flags & X86_F_MUST_MASK && args[0].mask == 0) return false;
+    if (f->flags & X86_F_SIB && args[f->rm].reg > X86_NOREG) return false;
     return !(f->flags & X86_F_DISTINCT) || distinct(f, args);
 }
 

@@ -39,7 +39,7 @@ enum {                        // X86Form.flags
     X86_F_CL = 1 << 2,        // second operand is cl
     X86_F_SWAP = 1 << 3,      // leave reg <- reg8..15 to the store form, whose prefix is shorter
     X86_F_MUST_MASK = 1 << 4, // gather and scatter: k1..k7, never zeroing
-    X86_F_DISTINCT = 1 << 5,  // gather: destination, index and mask are different registers
+    X86_F_DISTINCT = 1 << 5,  // gather, tiles: no register twice
     X86_F_LOCK = 1 << 6,      // lock prefix
     X86_F_ELEMENT = 1 << 7,   // displacement scales by the element though memory is a vector
     X86_F_PLUS_REG = 1 << 8,  // register in the low bits of the opcode
@@ -51,7 +51,8 @@ enum {                        // X86Form.flags
     X86_F_SAE = 1 << 14,      //
     X86_F_VEX_TEXT = 1 << 15, // as would choose EVEX; the text needs {vex}
     X86_F_NO_MODRM = 1 << 16, // no ModRM byte
-    X86_F_SIB = 1 << 17,      // memory with a SIB byte always: tiles
+    X86_F_SIB = 1 << 17,      // memory always has a SIB byte: tiles
+    X86_F_FIXED = 1 << 18,    // ModRM byte though no operand and no digit goes there
 };
 
 /* An operand that a form does not have reads as operand 3, which is then absent and register 0: no

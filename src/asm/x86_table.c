@@ -89,6 +89,7 @@
 #define E_VM   3, 1, 0, 3
 #define E_VMI  3, 1, 0, 2
 #define E_M    3, 0, 3, 3
+#define E_R    0, 3, 3, 3
 #define E_MI   3, 0, 3, 1
 #define E_I    3, 3, 3, 0
 #define E_XI   3, 3, 3, 1 // first operand implied
@@ -156,6 +157,7 @@
 #define SAE       X86_F_SAE
 #define VEX_TEXT  X86_F_VEX_TEXT
 #define SIB       X86_F_SIB
+#define FIXED     X86_F_FIXED
 
 /* What a form allows: only EVEX has decorations; rounding takes the place of the length field, so
  * it needs a scalar or a whole register. */
@@ -175,7 +177,7 @@
 /* No ModRM byte: the register is in the opcode, or nothing goes into the byte. */
 #define MODRM(fl, dig, ...) MODRM_OF(fl, dig, __VA_ARGS__)
 #define MODRM_OF(fl, dig, reg, rm, v, i)                                                           \
-    ((fl)&PLUS_REG || ((rm) == X86_SLOT_ABSENT && (dig) == 0) ? X86_F_NO_MODRM : 0)
+    ((fl)&PLUS_REG || ((reg) == (rm) && (dig) == 0 && !((fl)&FIXED)) ? X86_F_NO_MODRM : 0)
 
 /* The unit of 8-bit displacements: a byte; under EVEX the memory operand, or its element. */
 #define LOG2(n)                                                                                    \

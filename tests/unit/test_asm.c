@@ -112,6 +112,8 @@ TEST(invalid_operands_are_errors) {
         {"AVX2 gather, mask is index",
          X86_vgatherdps,
          {x, x86_mem_vector(X86_RAX, x86_xmm(7), 0, 0), x86_xmm(7), NO}},
+        {"a tile twice", X86_tdpbf16ps, {x86_tmm(1), x86_tmm(2), x86_tmm(1), NO}},
+        {"a tile at rip", X86_tileloadd, {x86_tmm(1), x86_mem(X86_RIP, 0), NO, NO}},
         {"gather of plain memory", X86_vgatherdps, {x86_masked(z, 1, false), m, NO, NO}},
         {"index vector of the wrong length",
          X86_vgatherdpd,
