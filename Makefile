@@ -206,6 +206,8 @@ fuzzers: $(FUZZ_BIN)
 
 bench-front: $(BUILD)/bench/front
 	@$<
+bench-asm: $(BUILD)/bench/asm
+	@$<
 
 # ---- Installing it ---------------------------------------------------------------------------
 
@@ -252,10 +254,11 @@ help:
 # > make format         run clang-format on everything; check-format only looks
 # > make fuzz           60 seconds of libFuzzer per target; fuzz-long: half an hour each
 # > make bench-front    time the front-end
+# > make bench-asm      time the instruction encoder
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

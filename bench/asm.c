@@ -1,6 +1,6 @@
 // Nanoseconds per instruction of the x86 encoder, for the mixes that a generator emits.
 //
-//     make build/bench/asm && build/bench/asm
+//     make bench-asm
 //
 // The best of many short runs is printed, with the median: the encoder does the same work every
 // time, so what is above the best is the machine.

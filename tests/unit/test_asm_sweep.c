@@ -200,7 +200,7 @@ static uint8_t *assemble(const char *text, size_t length, size_t *size) {
     if (posix_spawnp(&pid, "as", NULL, NULL, argv, environ) == 0) waitpid(pid, &status, 0);
     uint8_t *bytes = status == 0 ? read_all(object, size) : NULL;
     if (bytes) *size = text_section(bytes);
-    if (bytes) unlink(source);
+    if (bytes) unlink(source); // what as complains about can be looked at
     unlink(object);
     return bytes;
 }
