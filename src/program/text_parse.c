@@ -207,11 +207,11 @@ static const Affine *parse_affine(Parser *ps) {
 static const Access *parse_access(Parser *ps, Name name, Range range) {
     const Affine *sub[PROGRAM_MAX_RANK];
     int rank = 0, tensor = name ? program_find_tensor(ps->p, name) : -1;
+    expect(ps, "[");
     if (!ps->bad && tensor < 0) {
         diag_report(ps->diags, range, DIAG_TEXT_UNKNOWN, "tensor", name);
         fail(ps);
     }
-    expect(ps, "[");
     while (!ps->bad && !is(ps, "]")) {
         if (too_many(ps, ps->token.range, "subscripts", rank, PROGRAM_MAX_RANK)) break;
         sub[rank++] = parse_affine(ps);
@@ -673,12 +673,19 @@ static bool at_declaration(const Parser *ps) {
 }
 
 // Goes on behind a mistake: to a line that begins a declaration, a labelled statement or one with a
-// domain, or to the end.
-static void recover(Parser *ps) {
+// domain, or to the end. `item` is where the item in error began.
+static void recover(Parser *ps, uint32_t item) {
+    uint32_t line = ps->token.range.from;
+    while (line > 0 && ps->lex.source->text[line - 1] != '\n') line--;
+    ps->lex.quiet = true;
+    if (line > item) { // the mistake may have been a missing end: look at this line from its start
+        ps->lex.pos = line;
+        next(ps);
+        ps->token.first = true;
+    }
     ps->bad = false;
     ps->nesting = 0;
     ps->st = NULL;
-    ps->lex.quiet = true;
     while (ps->token.kind != TOKEN_END && !is(ps, "}")) {
         bool labelled = at(ps, TOKEN_NAME) && lex_peek(&ps->lex) == ':';
         if (ps->token.first && (at_declaration(ps) || is(ps, "for") || labelled)) break;
@@ -692,6 +699,7 @@ static void parse_body(Parser *ps) {
     bool sound = true; // the declarations
     while (!is(ps, "}") && ps->token.kind != TOKEN_END) {
         if (too_many(ps, ps->token.range, "statements", ps->p->stmts.n, PROGRAM_MAX_STMTS)) return;
+        uint32_t item = ps->token.range.from;
         int d = accept_declaration(ps);
         if (d < 0 && !sound) return;
         if (d == 4)
@@ -702,7 +710,7 @@ static void parse_body(Parser *ps) {
             parse_stmt(ps);
         if (!ps->bad) continue;
         sound &= d < 0;
-        recover(ps);
+        recover(ps, item);
     }
     expect(ps, "}");
     if (!ps->bad && ps->token.kind != TOKEN_END) expected(ps, "the end");
