@@ -416,6 +416,74 @@ TEST(every_form_agrees_with_gas_and_zydis) {
     sweep_end(&s);
 }
 
+// ---- Features ---------------------------------------------------------------------------------
+
+// What Zydis calls an instruction set, and what it asks of the processor. The first that begins so.
+static const struct {
+    const char *name;
+    uint32_t need;
+} sets[] = {
+    {"AVX512_VNNI", X86_HAS_AVX512VNNI},
+    {"AVX512_BF16", X86_HAS_AVX512BF16},
+    {"AVX512_FP16", X86_HAS_AVX512FP16},
+    {"AVX512_VBMI2", X86_HAS_AVX512VBMI2},
+    {"AVX512_VBMI", X86_HAS_AVX512VBMI},
+    {"AVX512_BITALG", X86_HAS_AVX512BITALG},
+    {"AVX512_VPOPCNTDQ", X86_HAS_AVX512POPCNT},
+    {"AVX512_IFMA", X86_HAS_AVX512IFMA},
+    {"AVX512F", X86_HAS_AVX512F},
+    {"AVX512BW", X86_HAS_AVX512BW},
+    {"AVX512DQ", X86_HAS_AVX512DQ},
+    {"AVX512CD", X86_HAS_AVX512CD},
+    {"AVX_VNNI", X86_HAS_AVXVNNI},
+    {"AVX2", X86_HAS_AVX2},
+    {"AVX", X86_HAS_AVX},
+    {"AMX", X86_HAS_AMX},
+    {"FMA", X86_HAS_FMA},
+    {"F16C", X86_HAS_F16C},
+    {"BMI1", X86_HAS_BMI1},
+    {"BMI2", X86_HAS_BMI2},
+    {"LZCNT", X86_HAS_LZCNT},
+    {"POPCNT", X86_HAS_POPCNT},
+    {"PREFETCH_NOP", X86_HAS_PREFETCHW},
+    {"", 0},
+};
+
+static uint32_t need_of(const char *set) {
+    size_t i = 0, n = strlen(set);
+    while (strncmp(set, sets[i].name, strlen(sets[i].name))) i++;
+    bool part = n > 4 && (!strcmp(set + n - 4, "_128") || !strcmp(set + n - 4, "_256"));
+    return sets[i].need | (part && !strncmp(set, "AVX512", 6) ? (uint32_t)X86_HAS_AVX512VL : 0);
+}
+
+TEST(features_agree_with_zydis) {
+    Decoder d;
+    decoder_init(&d);
+    for (unsigned op = 0; op < X86_OP_COUNT; op++)
+        for (unsigned i = x86_first[op]; i < x86_first[op + 1]; i++) {
+            const X86Form *f = &x86_forms[i], *found = NULL;
+            uint8_t code[32];
+            Case c = {0};
+            Asm a;
+            for (int tries = 0; !is_jump(f) && found != f && tries < 1000; tries++) {
+                c = draw_case((X86Op)op, f);
+                asm_init(&a, code, sizeof code);
+                a.features = c.features;
+                found = coincides(f, &c) ? NULL : x86_find(&a, c.op, c.arg);
+            }
+            if (is_jump(f) || !CHECK(found == f)) continue;
+            x86_emit(&a, c.op, c.arg);
+            ZydisDecodedInstruction in;
+            ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+            ZydisDecoderDecodeFull(&d.decoder, code, sizeof code, &in, operands);
+            const char *set = ZydisISASetGetString(in.meta.isa_set);
+            if (!CHECK(need_of(set) == f->need)) {
+                x86_print(c.text, TEXT, c.features, c.op, c.arg);
+                printf("  %s: %s, and not %x\n", c.text, set, f->need);
+            }
+        }
+}
+
 // ---- Operands that may be wrong ---------------------------------------------------------------
 
 // An operand of any kind, sound or not.
