@@ -155,8 +155,10 @@ static int choose_language(Cli *cli, lw_language *language) {
         *language = LW_LANG_TC;
     else if (strcmp(cli->lang, "lwp") == 0)
         *language = LW_LANG_PROGRAM;
+    else if (strcmp(cli->lang, "lwg") == 0)
+        *language = LW_LANG_GRAPH;
     else
-        return cli_misuse(cli, "unknown language '%s'; there are tc and lwp", cli->lang);
+        return cli_misuse(cli, "unknown language '%s'; there are tc, lwp and lwg", cli->lang);
     return EXIT_OK;
 }
 
@@ -334,9 +336,11 @@ static void help_all(FILE *to) {
           "  loopwright check mv.tc                      what are the ranges and types?\n"
           "  loopwright run mv.tc --size M=4,K=3         compute it on random data\n"
           "\n"
-          "Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text). "
-          "Exit status:\n"
-          "0 success, 1 something is wrong with the input, 2 the command line is wrong.\n",
+          "Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text), "
+          ".lwg\n"
+          "(dataflow graph). Exit status: 0 success, 1 something is wrong with the input, 2 the "
+          "command\n"
+          "line is wrong.\n",
           to);
 }
 

@@ -28,7 +28,7 @@ static const Option options[] = {
     {"--seed", "S", "seed of the random inputs (0)", TEXT, AT(seed)},
     {"--backend", "B", "interp, tree, c or jit; the default is the best there is", TEXT,
      AT(backend)},
-    {"--lang", "LANG", "the file's language, tc or lwp, whatever it is called", TEXT, AT(lang)},
+    {"--lang", "LANG", "its language, tc, lwp or lwg, whatever the file is called", TEXT, AT(lang)},
     {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
     {"--trace", NULL, "time of each step, to standard error", FLAG, AT(trace)},
     {"--json", NULL, "one JSON object on standard output", FLAG, AT(json)},

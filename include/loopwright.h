@@ -142,6 +142,7 @@ typedef enum lw_language {
     LW_LANG_BY_NAME = 0, // by the extension of the file name
     LW_LANG_TC = 1,      // .tc   the comprehension language
     LW_LANG_PROGRAM = 2, // .lwp  Program text
+    LW_LANG_GRAPH = 3,   // .lwg  a dataflow graph
 } lw_language;
 
 typedef struct lw_parse_options {
@@ -291,6 +292,97 @@ LW_API lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *cons
 // lw_parse_einsum, lw_bind_tensors and lw_run in one: out = einsum(spec, operands).
 LW_API lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                            size_t count, const DLTensor *out, const lw_run_options *options);
+
+// --- Graphs --------------------------------------------------------------------------------------
+// Dataflow graphs with named dimensions and views by relations between indices; docs/graphs.md
+// tells what each function means. Dimensions and nodes are small numbers. A call that fails gives
+// LW_BAD, which every other call takes in silence, so that one mistake is one diagnostic and only
+// lw_graph_build need be checked. A graph may be used by one thread at a time.
+typedef struct lw_graph lw_graph;
+
+enum {
+    LW_BAD = -1,
+    // What a view holds where its input has no element: nothing (such reads are errors),
+    LW_BORDER_NONE = -1,
+    // the identity of the reduction that reads it, or the value of a constant node, by its number.
+    LW_BORDER_IDENTITY = -2,
+};
+
+// Tap `taps` of the window at position `to` reads  from = step*to + dilation*taps - pad.  0 means 1
+// for steps and dilations.
+typedef struct lw_window {
+    int from, to, taps;
+    int64_t step, dilation, pad;
+} lw_window;
+
+LW_API lw_status lw_graph_new(lw_context *ctx, const char *name, lw_graph **out);
+LW_API lw_status lw_graph_parse(lw_context *ctx, const char *name, const char *text, size_t len,
+                                lw_graph **out);
+LW_API void lw_graph_free(lw_graph *g);
+// A module with the graph's one function; dimensions left open are its sizes. The graph may be
+// built again.
+LW_API lw_status lw_graph_build(lw_graph *g, lw_module **out);
+// Text that lw_graph_parse reads, and Graphviz; both live like a diagnostic of the call.
+LW_API lw_status lw_graph_text(lw_graph *g, const char **out);
+LW_API lw_status lw_graph_dot(lw_graph *g, const char **out);
+
+// Dimensions: found by name or new; with a size, a parameter, or following from relations such as
+// "size(B) = 2*size(A) + 1".
+LW_API int lw_graph_dim(lw_graph *g, const char *name);
+LW_API int lw_graph_dim_fresh(lw_graph *g, const char *like);
+LW_API lw_status lw_graph_dim_size(lw_graph *g, int dim, int64_t size);
+LW_API lw_status lw_graph_dim_param(lw_graph *g, int dim);
+LW_API lw_status lw_graph_relate(lw_graph *g, const char *relations);
+// The size as far as it is a number already; -1 when it depends on parameters or is open.
+LW_API int64_t lw_graph_size(lw_graph *g, int dim);
+LW_API int lw_graph_rank(lw_graph *g, int node);
+LW_API int lw_graph_node_dim(lw_graph *g, int node, int i);
+
+// Nodes. Operations have the names of graph text: "add", "mul", "max", "exp", "relu", "select" ...
+// With ndims -1 a node has all dimensions of its inputs; dimensions that it lacks are reduced over
+// by add, mul, min and max.
+LW_API int lw_graph_read(lw_graph *g, const char *name, DLDataType dtype, int ndims,
+                         const int *dims);
+LW_API int lw_graph_write(lw_graph *g, const char *name, int x, int ndims, const int *dims);
+LW_API int lw_graph_const(lw_graph *g, DLDataType dtype, double value);
+LW_API int lw_graph_const_int(lw_graph *g, DLDataType dtype, int64_t value);
+LW_API int lw_graph_index(lw_graph *g, DLDataType dtype, const char *index, int ndims,
+                          const int *dims);
+LW_API int lw_graph_op(lw_graph *g, const char *op, int ninputs, const int *inputs, int ndims,
+                       const int *dims);
+LW_API int lw_graph_cast(lw_graph *g, DLDataType dtype, int x);
+LW_API int lw_graph_view(lw_graph *g, int x, int ndims, const int *dims, const char *relations,
+                         int border);
+// `op` is "" (each element once), "add", "mul", "min" or "max".
+LW_API int lw_graph_place(lw_graph *g, const char *op, int ninputs, const int *inputs, int ndims,
+                          const int *dims, const char *relations, int border);
+LW_API lw_status lw_graph_pre(lw_graph *g, int reduction, int start);
+LW_API lw_status lw_graph_post(lw_graph *g, int x);
+
+// Compositions of the above.
+LW_API int lw_graph_unary(lw_graph *g, const char *op, int x);
+LW_API int lw_graph_binary(lw_graph *g, const char *op, int a, int b);
+LW_API int lw_graph_reduce(lw_graph *g, const char *op, int x, int ndims, const int *dims);
+LW_API int lw_graph_mean(lw_graph *g, int x, int ndims, const int *dims);
+LW_API int lw_graph_transpose(lw_graph *g, int x, int ndims, const int *dims);
+LW_API int lw_graph_rename(lw_graph *g, int x, int from, int to);
+LW_API int lw_graph_slice(lw_graph *g, int x, int from, int to, int64_t first, int64_t size);
+LW_API int lw_graph_pad(lw_graph *g, int x, int from, int to, int64_t before, int64_t after,
+                        int border);
+LW_API int lw_graph_concat(lw_graph *g, int n, const int *inputs, const int *dims, int to);
+LW_API int lw_graph_flatten(lw_graph *g, int x, int ndims, const int *dims, int to);
+LW_API int lw_graph_split(lw_graph *g, int x, int from, int outer, int inner, int64_t inner_size);
+LW_API int lw_graph_window(lw_graph *g, int x, int n, const lw_window *windows, int border);
+LW_API int lw_graph_conv(lw_graph *g, int x, int weights, int n, const lw_window *windows, int nsum,
+                         const int *sum);
+LW_API int lw_graph_maxpool(lw_graph *g, int x, int n, const lw_window *windows);
+LW_API int lw_graph_avgpool(lw_graph *g, int x, int n, const lw_window *windows);
+LW_API int lw_graph_softmax(lw_graph *g, int x, int dim);
+LW_API int lw_graph_matmul(lw_graph *g, int a, int b, int sum);
+LW_API int lw_graph_linear(lw_graph *g, int x, int weights, int bias,
+                           int sum); // bias may be LW_BAD
+LW_API int lw_graph_batch_norm(lw_graph *g, int x, int mean, int variance, int gamma, int beta,
+                               double epsilon);
 
 #ifdef __cplusplus
 }

@@ -59,6 +59,7 @@ struct lw_function {
 
 struct lw_module {
     lw_context *ctx;
+    lw_module *parent; // whose names it uses, or NULL
     atomic_int refs;
     Arena arena;
     Names names;
@@ -90,13 +91,15 @@ typedef struct Call {
     Slot *slot;
     Arena *arena; // the slot's: until this thread's next call
     DiagList *diags;
-    Arena *joined; // further arena that unwinds with this call
+    Arena *joined[4]; // further arenas that unwind with this call
+    int njoined;
 } Call;
 
 typedef lw_status CallBody(Call *call, void *args);
 lw_status call_run(lw_context *ctx, CallBody *body, void *args);
-// Running out of memory in `a` ends this call too. One arena at a time; undone when the call ends.
+// Running out of memory in `a` ends this call too; until the call ends.
 void call_join(Call *call, Arena *a);
+void call_part(Call *call); // from all that were joined
 // Ranges of diagnostics now point into this module's source, which stays alive with them.
 void call_source(Call *call, lw_module *mod);
 // An object of the context: zeroed, counted memory outside any arena. Ends the call when there is

@@ -1,6 +1,7 @@
 // Contexts, the frame of every call, and diagnostics as data.
 #include "api/api.h"
 
+#include "base/bug.h"
 #include "base/nearest.h"
 
 #include <string.h>
@@ -107,9 +108,13 @@ static void forget(Slot *s) {
 }
 
 void call_join(Call *call, Arena *a) {
-    if (call->joined) call->joined->try = NULL;
-    call->joined = a;
-    if (a) a->try = call->arena->try;
+    require(call->njoined < (int)(sizeof call->joined / sizeof *call->joined));
+    call->joined[call->njoined++] = a;
+    a->try = call->arena->try;
+}
+
+void call_part(Call *call) {
+    while (call->njoined) call->joined[--call->njoined]->try = NULL;
 }
 
 void call_source(Call *call, lw_module *mod) {
@@ -160,7 +165,7 @@ typedef struct Frame {
 static void enter(void *arg) {
     Frame *f = arg;
     f->status = f->body(&f->call, f->args);
-    call_join(&f->call, NULL);
+    call_part(&f->call);
     show_all(f->call.slot);
 }
 
@@ -170,9 +175,11 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     if (!s) s = add_slot(ctx);
     if (!s) return LW_NO_MEMORY;
     forget(s);
-    Frame f = {{ctx, s, &s->arena, &s->diags, NULL}, body, args, LW_NO_MEMORY};
+    Frame f = {.call = {.ctx = ctx, .slot = s, .arena = &s->arena, .diags = &s->diags},
+               .body = body,
+               .args = args};
     if (arena_try(&s->arena, enter, &f)) return f.status;
-    call_join(&f.call, NULL);
+    call_part(&f.call);
     forget(s);
     s->text = "error: out of memory\n";
     return LW_NO_MEMORY;

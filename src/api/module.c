@@ -29,9 +29,11 @@ void module_hold(lw_module *mod) { atomic_fetch_add(&mod->refs, 1); }
 void lw_module_free(lw_module *mod) {
     if (!mod || atomic_fetch_sub(&mod->refs, 1) != 1) return;
     lw_context *ctx = mod->ctx;
+    lw_module *parent = mod->parent;
     arena_free(&mod->arena);
     ctx->allocator.free(ctx->allocator.user, mod, sizeof *mod);
     context_drop(ctx);
+    lw_module_free(parent);
 }
 
 // --- Describing ----------------------------------------------------------------------------------
@@ -145,6 +147,7 @@ static lw_language language_of(const char *name) {
     const char *dot = strrchr(name, '.');
     if (dot && strcmp(dot, ".tc") == 0) return LW_LANG_TC;
     if (dot && strcmp(dot, ".lwp") == 0) return LW_LANG_PROGRAM;
+    if (dot && strcmp(dot, ".lwg") == 0) return LW_LANG_GRAPH;
     return LW_LANG_BY_NAME;
 }
 
@@ -203,7 +206,7 @@ typedef struct ReadArgs {
 
 static void read_body(void *arg) {
     ReadArgs *r = arg;
-    call_join(r->call, &r->mod->arena);
+    r->mod->arena.try = r->call->arena->try;
     r->ok = read_all(r->call, r->fd, r->path, r->mod);
 }
 
@@ -213,8 +216,8 @@ static bool read_file(Call *call, const char *path, lw_module *mod) {
     if (r.fd < 0) return cannot_read(call, path, strerror(errno));
     bool enough = arena_try(call->arena, read_body, &r);
     close(r.fd);
+    mod->arena.try = call->arena->try;
     if (!enough) arena_out_of_memory(call->arena);
-    call_join(call, &mod->arena);
     return r.ok;
 }
 

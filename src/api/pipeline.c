@@ -1,6 +1,8 @@
 // The compiler, step by step.
 #include "api/pipeline.h"
 
+#include "lang/graph.h"
+
 #include <time.h>
 
 static double now_us(void) {
@@ -50,6 +52,8 @@ static lw_status parse(Pipeline *p) {
                  einsum_parse(arena, &mod->names, &mod->source, p->noperands, p->operands, diags));
     else if (p->language == LW_LANG_TC)
         m = tc_parse(arena, &mod->names, &mod->source, diags);
+    else if (p->language == LW_LANG_GRAPH)
+        m = just(arena, graph_build(arena, graph_parse(arena, &mod->names, &mod->source, diags)));
     else if (p->language == LW_LANG_PROGRAM)
         m = just(arena, program_parse(arena, &mod->names, &mod->source, diags));
     else

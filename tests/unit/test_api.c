@@ -380,6 +380,105 @@ TEST(einsum_in_one_call) {
     lw_context_free(ctx);
 }
 
+// --- Graphs
+// ---------------------------------------------------------------------------------------
+
+static const DLDataType f32 = {kDLFloat, 32, 1};
+
+// C = A B, the reduction over k.
+static lw_graph *matmul_graph(lw_context *ctx) {
+    lw_graph *g;
+    if (lw_graph_new(ctx, "mm", &g)) return NULL;
+    int m = lw_graph_dim(g, "M"), k = lw_graph_dim(g, "K"), n = lw_graph_dim(g, "N");
+    int a = lw_graph_read(g, "A", f32, 2, (int[]){m, k});
+    int b = lw_graph_read(g, "B", f32, 2, (int[]){k, n});
+    int c = lw_graph_matmul(g, a, b, k);
+    CHECK_INT_EQ(lw_graph_rank(g, c), 2);
+    CHECK_INT_EQ(lw_graph_node_dim(g, c, 1), n);
+    lw_graph_write(g, "C", c, 2, (int[]){m, n});
+    return g;
+}
+
+TEST(graphs_build_functions) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_graph *g = matmul_graph(ctx), *again;
+    if (!CHECK(g)) return lw_context_free(ctx);
+    lw_module *mod;
+    CHECK_INT_EQ(lw_graph_build(g, &mod), LW_OK);
+    const char *text;
+    CHECK_INT_EQ(lw_graph_text(g, &text), LW_OK);
+    char *copy = strdup(text);
+    CHECK_INT_EQ(lw_graph_parse(ctx, "mm.lwg", copy, strlen(copy), &again), LW_OK);
+    CHECK_INT_EQ(lw_graph_text(again, &text), LW_OK);
+    CHECK_STR_EQ(text, copy);
+    CHECK_INT_EQ(lw_graph_dot(again, &text), LW_OK);
+    CHECK(text && strncmp(text, "digraph", 7) == 0);
+    lw_graph_free(again);
+    lw_graph_free(g);
+    // The module outlives its graph.
+    const lw_function *f = lw_module_function(mod, 0);
+    CHECK_STR_EQ(lw_function_signature(f), "mm(f32(M, K) A, f32(K, N) B) -> (f32(M, N) C)");
+    float a[] = {1, 2, 3, 4}, c[4];
+    DLTensor A = tensor(a, 2, (int64_t[]){2, 2}, NULL), C = tensor(c, 2, (int64_t[]){2, 2}, NULL);
+    const DLTensor *args[] = {&A, &A, &C};
+    lw_bound *b;
+    CHECK_INT_EQ(lw_bind_tensors(ctx, f, args, 3, NULL, 0, &b), LW_OK);
+    CHECK_INT_EQ(lw_run(ctx, b, args, 3, NULL), LW_OK);
+    CHECK(c[0] == 7 && c[1] == 10 && c[2] == 15 && c[3] == 22);
+    lw_bound_free(b);
+    lw_module_free(mod);
+    CHECK_INT_EQ(lw_parse(ctx, "mm.lwg", copy, strlen(copy), NULL, &mod), LW_OK);
+    CHECK_INT_EQ(lw_module_function_count(mod), 1);
+    lw_module_free(mod);
+    free(copy);
+    lw_context_free(ctx);
+}
+
+TEST(graph_sizes_follow_from_relations) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_graph *g;
+    CHECK_INT_EQ(lw_graph_new(ctx, "sizes", &g), LW_OK);
+    int a = lw_graph_dim(g, "A"), b = lw_graph_dim(g, "B");
+    CHECK_INT_EQ(lw_graph_size(g, a), -1);
+    CHECK_INT_EQ(lw_graph_relate(g, "size(B) = 2*size(A) + 1"), LW_OK);
+    CHECK_INT_EQ(lw_graph_dim_size(g, b, 9), LW_OK);
+    CHECK_INT_EQ(lw_graph_size(g, a), 4);
+    CHECK_INT_EQ(lw_graph_dim_size(g, b, 10), LW_ERROR);
+    lw_graph_free(g);
+    lw_context_free(ctx);
+}
+
+TEST(one_mistake_in_a_graph_is_one_diagnostic) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_graph *g;
+    CHECK_INT_EQ(lw_graph_new(ctx, "wrong", &g), LW_OK);
+    int n = lw_graph_dim(g, "N"), x = lw_graph_read(g, "X", f32, 1, &n);
+    int y = lw_graph_unary(g, "exq", x);
+    CHECK_INT_EQ(y, LW_BAD);
+    CHECK_INT_EQ(lw_diag_count(ctx), 1);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "unknown operation 'exq'");
+    int z = lw_graph_binary(g, "add", y, x);
+    CHECK_INT_EQ(z, LW_BAD);
+    CHECK_INT_EQ(lw_diag_count(ctx), 0);
+    lw_graph_write(g, "Z", z, 1, &n);
+    lw_module *mod;
+    CHECK_INT_EQ(lw_graph_build(g, &mod), LW_ERROR);
+    CHECK(mod == NULL);
+    CHECK_INT_EQ(lw_diag_count(ctx), 1);
+    CHECK_INT_EQ(lw_graph_place(g, "exp", 1, &x, 1, &n, "", LW_BORDER_NONE), LW_BAD);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text,
+                 "'exp' cannot combine elements; add, mul, min and max can");
+    CHECK_INT_EQ(lw_graph_read(g, "Y", (DLDataType){9, 9, 9}, 1, &n), LW_BAD);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "unknown type");
+    CHECK_INT_EQ(lw_graph_dim(NULL, "N"), LW_BAD);
+    CHECK_INT_EQ(lw_graph_build(NULL, &mod), LW_MISUSE);
+    lw_graph_free(g);
+    lw_graph_free(NULL);
+    CHECK_INT_EQ(lw_graph_new(ctx, "not a name", &g), LW_ERROR);
+    CHECK(g == NULL);
+    lw_context_free(ctx);
+}
+
 static void count_step(void *user, const char *step, double us) {
     CHECK(us >= 0 && *step);
     ++*(int *)user;

@@ -115,6 +115,24 @@ static lw_status einsum(lw_context *ctx) {
     return lw_einsum(ctx, "ij,jk->ik", (const DLTensor *const[]){&A, &B}, 2, &C, NULL);
 }
 
+static lw_status graph(lw_context *ctx) {
+    DLDataType f32 = {kDLFloat, 32, 1};
+    lw_graph *g;
+    lw_module *mod = NULL;
+    lw_status status = lw_graph_new(ctx, "g", &g);
+    if (status) return status;
+    int h = lw_graph_dim(g, "H"), k = lw_graph_dim(g, "K"), o = lw_graph_dim(g, "O");
+    int image = lw_graph_read(g, "image", f32, 1, &h);
+    int weights = lw_graph_read(g, "weights", f32, 1, &k);
+    lw_window window = {.from = h, .to = o, .taps = k, .step = 2};
+    int sum = lw_graph_conv(g, image, weights, 1, &window, 0, NULL);
+    lw_graph_write(g, "out", lw_graph_unary(g, "relu", sum), 1, &o);
+    status = lw_graph_build(g, &mod);
+    lw_graph_free(g);
+    lw_module_free(mod);
+    return status;
+}
+
 static lw_status file(lw_context *ctx) {
     lw_module *mod;
     FILE *f = fopen("oom.tc", "w");
@@ -172,4 +190,5 @@ OOM(wrong_text, LW_ERROR)
 OOM(wrong_sizes, LW_ERROR)
 OOM(text_form, LW_OK)
 OOM(einsum, LW_OK)
+OOM(graph, LW_OK)
 OOM(file, LW_OK)

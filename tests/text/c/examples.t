@@ -9,3 +9,19 @@ $ $LW_BUILD/examples/diagnostics
 error in the input, 1 diagnostics
 error in f.tc from 2:19 to 2:23: undefined tensor 'D'
   note: declare it as a parameter, or define it by an earlier statement
+$ $LW_BUILD/examples/graph
+conv_relu(f32(H) image, f32(K) weights, f32 bias) -> (f32(H - K + 1) out)
+graph conv_relu
+dim H
+dim K
+dim O
+%0 = read image f32 [H]
+%1 = read weights f32 [K]
+%2 = read bias f32 []
+%3 = view %0 [O, K] where H = K + O border identity
+%4 = mul %3 %1 [O, K]
+%5 = add %4 [O]
+%6 = add %5 %2 [O]
+%7 = relu %6 [O]
+%8 = write out %7 [O]
+21.5 32.5 43.5 0

@@ -18,8 +18,9 @@ usage: loopwright COMMAND FILE [options]
   loopwright check mv.tc                      what are the ranges and types?
   loopwright run mv.tc --size M=4,K=3         compute it on random data
 
-Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text). Exit status:
-0 success, 1 something is wrong with the input, 2 the command line is wrong.
+Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text), .lwg
+(dataflow graph). Exit status: 0 success, 1 something is wrong with the input, 2 the command
+line is wrong.
 $ loopwright run --help
 usage: loopwright run FILE [options]
 
@@ -42,7 +43,7 @@ options:
   --out C=c.npy      write a result to a .npy file
   --seed S           seed of the random inputs (0)
   --backend B        interp, tree, c or jit; the default is the best there is
-  --lang LANG        the file's language, tc or lwp, whatever it is called
+  --lang LANG        its language, tc, lwp or lwg, whatever the file is called
   --strict           warnings are errors
   --trace            time of each step, to standard error
   --json             one JSON object on standard output

@@ -55,7 +55,7 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright check mv.tc --lang fortran
 --- stderr
-loopwright check: unknown language 'fortran'; there are tc and lwp
+loopwright check: unknown language 'fortran'; there are tc, lwp and lwg
 usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee
