@@ -1,0 +1,119 @@
+// Microseconds from a bound Program and a parsed Schedule to a Tree.
+//
+//     make build/bench/lower && build/bench/lower
+//
+// Each candidate lowers into an arena that is released behind it, as a search does.
+
+#include "lang/lang.h"
+#include "tree/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { RUNS = 4001 };
+
+typedef struct Bench {
+    Arena arena;
+    Names names;
+    DiagList diags;
+} Bench;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void complain(Bench *b) {
+    for (int i = 0; i < b->diags.items.n; i++) {
+        Text out = {.arena = &b->arena};
+        diag_print(&out, b->diags.items.at[i]);
+        fputs(text_str(&out), stderr);
+    }
+    exit(1);
+}
+
+static const Source *source(Bench *b, const char *name, const char *text) {
+    Source *s = arena_new(&b->arena, Source);
+    *s = (Source){name, text, (uint32_t)strlen(text)};
+    return s;
+}
+
+static void measure(Bench *b, const char *name, const Program *p, const char *text) {
+    const Schedule *s = schedule_parse(&b->arena, &b->names, source(b, "s.lws", text), &b->diags);
+    static double time[RUNS];
+    Arena arena;
+    arena_init(&arena, &allocator_libc);
+    int nloops = 0;
+    for (int i = 0; i < RUNS && s; i++) {
+        ArenaMark mark = arena_mark(&arena);
+        double start = now();
+        const Tree *t = tree_lower(&arena, p, s, &b->diags);
+        time[i] = now() - start;
+        if (!t) complain(b);
+        nloops = t->nindices;
+        arena_release(&arena, mark);
+    }
+    if (!s) complain(b);
+    qsort(time, RUNS, sizeof *time, by_size);
+    printf("%-24s %3d statements %3d loops   p50 %7.2f us   p99 %7.2f us\n", name, p->stmts.n,
+           nloops, time[RUNS / 2], time[RUNS * 99 / 100]);
+    arena_free(&arena);
+}
+
+static const Program *bound(Bench *b, const Program *p, int64_t size) {
+    int64_t values[PROGRAM_MAX_PARAMS];
+    for (int i = 0; i < p->params.n; i++) values[i] = size;
+    const Program *q = program_bind(&b->arena, p, values, &b->diags);
+    if (!q) complain(b);
+    return q;
+}
+
+static const Program *from_file(Bench *b, const char *path, const char *name) {
+    char *text = arena_alloc(&b->arena, 1 << 20);
+    FILE *f = fopen(path, "r");
+    if (!f) return NULL;
+    size_t n = fread(text, 1, (1 << 20) - 1, f);
+    fclose(f);
+    text[n] = 0;
+    const Module *m = tc_parse(&b->arena, &b->names, source(b, path, text), &b->diags);
+    for (int i = 0; i < m->programs.n; i++)
+        if (!strcmp(m->programs.at[i]->name, name)) return m->programs.at[i];
+    complain(b);
+    return NULL;
+}
+
+int main(void) {
+    Bench b = {0};
+    arena_init(&b.arena, &allocator_libc);
+    b.names = (Names){.arena = &b.arena};
+    b.diags = (DiagList){.arena = &b.arena};
+    const char *text = "program mm(M, N, K) {\n"
+                       "    input A: f32[M, K]\n    input B: f32[K, N]\n    output C: f32[M, N]\n"
+                       "    C: for m in 0:M, n in 0:N, k in 0:K\n"
+                       "        C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+    const Program *mm = program_parse(&b.arena, &b.names, source(&b, "mm.lwp", text), &b.diags);
+    if (!mm) complain(&b);
+    mm = bound(&b, mm, 1000);
+    measure(&b, "matmul, naive", mm, "");
+    measure(&b, "matmul, three levels", mm, "C: m/192:p n/512 k/256 m/6 n/16 k m n:v\n");
+    measure(&b, "matmul, packed", mm,
+            "C: m/192:p n/512 k/256 m/6 n/16 k m n:v\n    copy A at k/256 layout (m/6 k m)\n"
+            "    copy B at k/256 layout (n/16 k n)\n");
+    const Program *prod = from_file(&b, "examples/tc/prod_model.tc", "prodModel");
+    if (!prod) return fputs("run this in the root of the source tree\n", stderr), 1;
+    prod = bound(&b, prod, 64);
+    measure(&b, "prodModel, naive", prod, "");
+    measure(&b, "prodModel, scheduled", prod,
+            "C3: b/8:p wy/16 wxx b wy:v\nO1.1: b/8:p n/16 m b n:v\n"
+            "O1.2:\n    after O1.1\nO2.1: b/8:p o/16 n b o:v\nO2.2:\n    after O2.1\n");
+    arena_free(&b.arena);
+    return 0;
+}
