@@ -572,8 +572,9 @@ static bool run_stmt(Interp *in) {
     const Stmt *st = in->st;
     int inner = st->niters - 1;
     prepare(in);
-    if (st->init && st->op != REDUCE_ASSIGN && !in->flags.accumulate && !initialise(in))
-        return false;
+    bool argument = st->write->tensor < in->p->ninputs + in->p->noutputs;
+    bool init = st->init && st->op != REDUCE_ASSIGN && !(in->flags.accumulate && argument);
+    if (init && !initialise(in)) return false;
     if (!first_point(in, false)) return true;
     int64_t trips = inner < 0 ? 1 : iter_hi(&st->iter[inner]) - iter_lo(&st->iter[inner]);
     do

@@ -168,7 +168,8 @@ typedef struct View {
 } View;
 
 typedef struct InterpFlags {
-    bool accumulate; // `init` statements add to what is there instead of starting from the identity
+    bool accumulate; // `init` statements add to what is there in an argument instead of starting
+                     // from the identity
     bool skip_post;
     bool trap_uninitialised; // reads of elements that nothing wrote are errors
 } InterpFlags;

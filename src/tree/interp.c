@@ -179,8 +179,9 @@ static void run_indices(Run *r, const Block *b, int at) {
         run_indices(r, b, at + 1);
         return;
     }
+    bool backwards = b->kind != KIND_SERIAL && b->kind != KIND_UNROLL;
     for (int64_t i = 0; i < x->extent && !r->failed; i++) {
-        r->value[x->id] = i;
+        r->value[x->id] = backwards ? x->extent - 1 - i : i;
         run_indices(r, b, at + 1);
     }
 }

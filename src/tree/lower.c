@@ -42,6 +42,7 @@ static void collect_reads(Lower *l, StmtInfo *info) {
 // Solves for iterators one by one: a subscript with one unknown left determines it.
 bool stmt_is_injective(const Stmt *s) {
     bool known[PROGRAM_MAX_ITERS];
+    if (s->write->has_read) return false;
     for (int i = 0; i < s->niters; i++)
         known[i] = s->iter[i].reduction || iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) <= 1;
     for (bool more = true; more;) {
@@ -254,6 +255,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
             l->failed = true;
             return;
         }
+        if (!owner->loop[at]) continue; // nothing to do there
         Prefetch p = {owner->loop[at]->made, storage_buffer(l, inst, tensor), f->level,
                       f->distance};
         if (p.buffer >= 0) vec_push(l->tree->arena, &l->tree->prefetches, p);

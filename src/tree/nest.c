@@ -229,10 +229,11 @@ static bool needs_init(const StmtInfo *info) {
     return info->s->init && info->s->op != REDUCE_ASSIGN;
 }
 
-static void record_all(Lower *l, const Inst *inst, int first_leaf) {
-    record(l, inst, inst->info->s->write, true, first_leaf);
-    for (int r = 0; r < inst->info->nreads; r++)
-        record(l, inst, inst->info->read[r], false, first_leaf);
+// What the instance just placed, its leaf being the last one, touches.
+static void record_all(Lower *l, const Inst *inst) {
+    int leaf = l->leaf.n - 1;
+    record(l, inst, inst->info->s->write, true, leaf);
+    for (int r = 0; r < inst->info->nreads; r++) record(l, inst, inst->info->read[r], false, leaf);
 }
 
 // Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
@@ -263,14 +264,13 @@ static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *be
 
 void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
     if (!has_room(l, inst, parent->depth - shared)) return;
-    int first_leaf = l->leaf.n;
     bool apart = inst->info->empty_reduction || !inst->info->injective;
     if (!inst->loop) inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
     if (inst->reader) windows_outside(l, inst, parent, before);
     if (l->failed) return;
     if (needs_init(inst->info) && apart) init_apart(l, inst, parent, before);
     if (!inst->info->empty_reduction) place_loops(l, inst, shared, parent, before);
-    if (!l->failed) record_all(l, inst, first_leaf);
+    if (!l->failed) record_all(l, inst);
 }
 
 // --- Post-operations ---------------------------------------------------------------------------
@@ -319,7 +319,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
     }
     item_attach(l, guard_new(l, nest, NULL), leaf, NULL);
     vec_push(l->arena, &l->leaf, leaf);
-    record_all(l, inst, l->leaf.n - 1);
+    record_all(l, inst);
 }
 
 // --- Statements --------------------------------------------------------------------------------
@@ -328,6 +328,7 @@ static void nest_statement(Lower *l, int stmt) {
     Inst *inst = inst_new(l, stmt), *follower[PROGRAM_MAX_ITERS];
     int nfollowers = 0;
     if (!plan_make(l, inst, &inst->plan)) return;
+    inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
     bool apart = needs_init(inst->info) && !inst->info->injective;
     int shared = apart || inst->info->empty_reduction ? 0 : shared_prefix(l, inst);
     for (int i = 0; i < l->p->stmts.n && !inst->info->empty_reduction; i++) {
@@ -336,7 +337,6 @@ static void nest_statement(Lower *l, int stmt) {
         shared = share_all(l, follower[nfollowers++], shared);
     }
     if (l->failed) return;
-    inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
     for (int i = 0; i < shared; i++) inst->loop[i] = l->open.at[i];
     nest_place(l, inst, shared, shared ? l->open.at[shared - 1] : l->root, NULL);
     if (l->failed) return;

@@ -62,6 +62,18 @@ static int find_label(const Lower *l, Name label) {
 
 static bool same_range(const Iter *a, const Iter *b) { return a->lo == b->lo && a->hi == b->hi; }
 
+// Does access `a` of the follower mean the element that its host has just finished?
+static bool same_element(const StmtInfo *info, const Access *a, const StmtInfo *host) {
+    const Access *w = host->s->write;
+    for (int d = 0; d < a->rank; d++) {
+        int want = affine_as_iter(w->sub[d]);
+        if (want < 0 ? a->sub[d] != w->sub[d] || !affine_is_const(a->sub[d])
+                     : affine_as_iter(a->sub[d]) != after_iter(info, host->s, want))
+            return false;
+    }
+    return true;
+}
+
 // Why statement `i` cannot stand behind `h`; NULL: it can.
 static const char *why_not(const Lower *l, int i, int h) {
     const StmtInfo *info = &l->info[i], *host = &l->info[h];
@@ -73,6 +85,9 @@ static const char *why_not(const Lower *l, int i, int h) {
         return "its elements are not complete one by one";
     if (!reads(info, host->s->write->tensor)) return "it does not read its result";
     if (info->s->init && info->s->op != REDUCE_ASSIGN) return "it is a reduction itself";
+    if (reads(host, info->s->write->tensor)) return "that one reads what it writes";
+    for (int k = 0; k < info->s->niters; k++)
+        if (info->s->iter[k].reduction) return "it is a reduction itself";
     for (int k = 0; k < host->s->niters; k++) {
         if (host->s->iter[k].reduction) continue;
         int mine = after_iter(info, host->s, k);
@@ -82,17 +97,11 @@ static const char *why_not(const Lower *l, int i, int h) {
         found++;
     }
     if (found != info->s->niters) return "it has further iterators";
-    for (int r = 0; r < info->nreads; r++) {
-        const Access *a = info->read[r];
+    for (int r = -1; r < info->nreads; r++) {
+        const Access *a = r < 0 ? info->s->write : info->read[r];
         if (l->at[a->tensor]) return "it reads what is computed at a loop";
-        if (a->tensor != host->s->write->tensor) continue;
-        for (int d = 0; d < a->rank; d++) {
-            int want = affine_as_iter(host->s->write->sub[d]), have = affine_as_iter(a->sub[d]);
-            if (a->sub[d] != host->s->write->sub[d] && (want < 0 || have < 0))
-                return "it reads the result elsewhere";
-            if (want >= 0 && have != after_iter(info, host->s, want))
-                return "it reads the result elsewhere";
-        }
+        if (a->tensor == host->s->write->tensor && !same_element(info, a, host))
+            return "it uses the result elsewhere";
     }
     for (int k = h + 1; k < i; k++)
         if (l->info[k].host != h && (depend(&l->info[k], info)))

@@ -226,7 +226,7 @@ void tree_walk(const Tree *t, TreeVisit *fn, void *user);
 void tree_show(Text *out, const Tree *t, bool cost);
 
 // --- Meaning, interp.c -------------------------------------------------------------------------
-// Runs a Tree, each block in index order. views[b] for every argument buffer b < nargs, in the
+// Runs a Tree, serial blocks in index order. views[b] for every argument buffer b < nargs, in the
 // caller's strides. Every access is checked against its buffer; a gather out of range is reported
 // like program_interpret does, anything else outside is our bug. Honours `accumulate`
 // (initialisations of arguments are left out) and `skip_post`.

@@ -1,0 +1,307 @@
+#include "gensched.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+const char *const sched_feature_name[FEATURE_COUNT] = {
+    "split",  "interleaved", "oversize", "ragged", "missing",  "parallel", "unroll",
+    "vector", "any",         "staged",   "at",     "inline",   "after",    "privatise",
+    "copy",   "copy at",     "layout",   "place",  "prefetch", "priority",
+};
+
+static uint64_t next(GenSched *g) {
+    uint64_t z = g->state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+static int below(GenSched *g, int n) { return n > 0 ? (int)(next(g) % (uint64_t)n) : 0; }
+
+static bool one_in(GenSched *g, int n) { return below(g, n) == 0; }
+
+typedef struct Gen {
+    GenSched *g;
+    Arena *arena;
+    const Program *p;
+    VEC(const SchedStmt *) out;
+} Gen;
+
+static bool use(Gen *x, SchedFeature f) {
+    x->g->used[f] = true;
+    return true;
+}
+
+// --- Orders ------------------------------------------------------------------------------------
+
+static Kind random_kind(Gen *x) {
+    static const Kind kinds[] = {KIND_PARALLEL, KIND_UNROLL, KIND_ANY};
+    static const SchedFeature used[] = {FEATURE_PARALLEL, FEATURE_UNROLL, FEATURE_ANY};
+    if (!one_in(x->g, 5)) return KIND_SERIAL;
+    int k = below(x->g, 3);
+    use(x, used[k]);
+    return kinds[k];
+}
+
+static int64_t random_step(Gen *x, int64_t left) {
+    int64_t step = 2 + below(x->g, 5);
+    if (one_in(x->g, 8)) step = left + 1 + below(x->g, 3);
+    if (one_in(x->g, 6)) step = left > 1 ? left / 2 + 1 : 1;
+    use(x, FEATURE_SPLIT);
+    if (step > left) use(x, FEATURE_OVERSIZE);
+    if (step <= left && left % step) use(x, FEATURE_RAGGED);
+    return step;
+}
+
+// All loops of the iterators, in random order; a vector mark only where nothing can come below it.
+static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
+    VEC(SchedLoop) loops = {0};
+    bool complete = true;
+    if (one_in(x->g, 8)) return;
+    for (int i = 0; i < niters; i++) {
+        int64_t left = max_i64(iter_hi(&iter[i]) - iter_lo(&iter[i]), 0);
+        for (int levels = niters < 6 ? below(x->g, 3) : one_in(x->g, 4); levels > 0; levels--) {
+            SchedLoop l = {.iter = iter[i].name, .step = random_step(x, left)};
+            l.kind = random_kind(x);
+            l.interleaved = one_in(x->g, 4) && use(x, FEATURE_INTERLEAVED);
+            vec_push(x->arena, &loops, l);
+            left = min_i64(left, l.step);
+        }
+        if (one_in(x->g, 10)) {
+            complete = false;
+            use(x, FEATURE_MISSING);
+            continue;
+        }
+        SchedLoop l = {.iter = iter[i].name, .step = 1, .kind = random_kind(x)};
+        vec_push(x->arena, &loops, l);
+    }
+    // random order, but the levels of an iterator stay as they are: shuffle names, then deal out
+    // levels
+    int n = loops.n;
+    SchedLoop *mixed = arena_new_n(x->arena, SchedLoop, n);
+    Name *name = arena_new_n(x->arena, Name, n);
+    bool *taken = arena_new_n(x->arena, bool, n);
+    for (int i = 0; i < n; i++) name[i] = loops.at[i].iter;
+    for (int i = n - 1; i > 0 && !one_in(x->g, 6); i--) {
+        int j = below(x->g, i + 1);
+        Name t = name[i];
+        name[i] = name[j];
+        name[j] = t;
+    }
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (taken[k] || loops.at[k].iter != name[i]) k++;
+        taken[k] = true;
+        mixed[i] = loops.at[k];
+    }
+    if (n && complete && mixed[n - 1].step == 1 && one_in(x->g, 2) && use(x, FEATURE_VECTOR))
+        mixed[n - 1].kind = KIND_VECTOR;
+    s->loop = mixed;
+    s->nloops = n;
+    if (one_in(x->g, 4) && use(x, FEATURE_STAGED)) s->stage = below(x->g, n + 1);
+}
+
+static LoopRef random_loop(Gen *x, const SchedStmt *of) {
+    const SchedLoop *l = &of->loop[below(x->g, of->nloops)];
+    return (LoopRef){l->iter, l->step, l->interleaved, {0}};
+}
+
+// --- Options -----------------------------------------------------------------------------------
+
+typedef struct Reads {
+    Arena *arena;
+    VEC(int) at;
+} Reads;
+
+static void add_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Reads *r = user;
+    for (int i = 0; i < r->at.n; i++)
+        if (r->at.at[i] == a->tensor) return;
+    vec_push(r->arena, &r->at, a->tensor);
+}
+
+static Reads reads_of(Gen *x, const Stmt *s) {
+    Reads r = {.arena = x->arena};
+    expr_visit_accesses(s->value, add_read, &r);
+    return r;
+}
+
+static Name digit(Gen *x, int d) { return name_of(x->p->names, arena_printf(x->arena, "%d", d)); }
+
+static Storage random_storage(Gen *x, int rank) {
+    Storage s = {.home = HOME_AUTO};
+    if (rank && one_in(x->g, 2) && use(x, FEATURE_LAYOUT)) {
+        LayoutDim *dim = arena_new_n(x->arena, LayoutDim, rank + 1);
+        int start = below(x->g, rank);
+        bool blocked = one_in(x->g, 2);
+        if (blocked) dim[s.ndims++] = (LayoutDim){digit(x, start), 2 + below(x->g, 3), {0}};
+        for (int d = 1; d <= rank; d++)
+            dim[s.ndims++] = (LayoutDim){digit(x, (start + d) % rank), 1, {0}};
+        s.dim = dim;
+    }
+    if (one_in(x->g, 4) && use(x, FEATURE_PLACE)) {
+        s.home = one_in(x->g, 2) ? HOME_STACK : HOME_SCRATCH;
+        s.align = 64;
+    }
+    return s;
+}
+
+static void random_copy(Gen *x, SchedStmt *s, const Stmt *st) {
+    Reads r = reads_of(x, st);
+    if (!r.at.n) return;
+    const Tensor *t = &x->p->tensors.at[r.at.at[below(x->g, r.at.n)]];
+    SchedCopy *c = arena_new(x->arena, SchedCopy);
+    c->tensor = t->name;
+    c->storage = random_storage(x, t->rank);
+    use(x, FEATURE_COPY);
+    if (s->nloops && one_in(x->g, 2) && use(x, FEATURE_COPY_AT)) c->at = random_loop(x, s);
+    s->copy = c;
+    s->ncopies = 1;
+}
+
+static void random_privatise(Gen *x, SchedStmt *s, const Stmt *st) {
+    for (int i = 0; i < st->niters; i++) {
+        if (!st->iter[i].reduction || st->op == REDUCE_ASSIGN || !one_in(x->g, 2)) continue;
+        Iter iters[PROGRAM_MAX_ITERS + 1];
+        memcpy(iters, st->iter, (size_t)st->niters * sizeof *iters);
+        s->privatise = (LoopRef){st->iter[i].name, 1 + below(x->g, 5), one_in(x->g, 2), {0}};
+        s->loop = NULL;
+        s->nloops = 0;
+        s->stage = -1;
+        SchedStmt *part = arena_new(x->arena, SchedStmt);
+        *part = (SchedStmt){.stage = -1, .storage.home = HOME_AUTO};
+        part->label = name_of(x->p->names, arena_printf(x->arena, "%s.part", s->label));
+        iters[st->niters] =
+            (Iter){.name = name_of(x->p->names, arena_printf(x->arena, "%s.p", st->iter[i].name)),
+                   .lo = st->iter[i].lo,
+                   .hi = st->iter[i].hi};
+        random_order(x, part, iters, st->niters + 1);
+        vec_push(x->arena, &x->out, part);
+        use(x, FEATURE_PRIVATISE);
+        return;
+    }
+}
+
+// Computes the temporary at a loop of the first statement that reads it.
+static void random_at(Gen *x, const Stmt *st, SchedStmt *const *section) {
+    int tensor = st->write->tensor, def = (int)(st - x->p->stmts.at);
+    for (int k = def + 1; k < x->p->stmts.n; k++) {
+        Reads r = reads_of(x, &x->p->stmts.at[k]);
+        for (int i = 0; i < r.at.n; i++) {
+            if (r.at.at[i] != tensor || !section[k] || !section[k]->nloops) continue;
+            section[def]->at = random_loop(x, section[k]);
+            use(x, FEATURE_AT);
+            return;
+        }
+    }
+}
+
+static void random_options(Gen *x, int i, SchedStmt *const *section) {
+    const Stmt *st = &x->p->stmts.at[i];
+    SchedStmt *s = section[i];
+    const Tensor *t = &x->p->tensors.at[st->write->tensor];
+    bool first = i == 0 || x->p->stmts.at[i - 1].write->tensor != st->write->tensor;
+    if (t->role == ROLE_TEMP) s->storage = random_storage(x, t->rank);
+    if (t->role == ROLE_TEMP && first && one_in(x->g, 4)) random_at(x, st, section);
+    if (t->role == ROLE_TEMP && one_in(x->g, 6) && use(x, FEATURE_INLINE)) s->inlined = true;
+    if (i && one_in(x->g, 6) && use(x, FEATURE_AFTER)) s->after = x->p->stmts.at[i - 1].label;
+    if (one_in(x->g, 5)) random_copy(x, s, st);
+    if (one_in(x->g, 5)) random_privatise(x, s, st);
+    if (s->nloops && one_in(x->g, 8) && use(x, FEATURE_PREFETCH)) {
+        SchedPrefetch *f = arena_new(x->arena, SchedPrefetch);
+        *f = (SchedPrefetch){t->name, random_loop(x, s), 1 + below(x->g, 4), 1, {0}};
+        s->prefetch = f;
+        s->nprefetches = 1;
+    }
+}
+
+const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
+    Gen x = {.g = g, .arena = arena, .p = p};
+    memset(g->used, 0, sizeof g->used);
+    SchedStmt **section = arena_new_n(arena, SchedStmt *, p->stmts.n);
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *st = &p->stmts.at[i];
+        SchedStmt *s = section[i] = arena_new(arena, SchedStmt);
+        *s = (SchedStmt){.label = st->label, .stage = -1, .storage.home = HOME_AUTO};
+        random_order(&x, s, st->iter, st->niters);
+        s->nontemporal = one_in(g, 10);
+        s->accumulators = one_in(g, 8) ? 2 : 0;
+        s->unroll_limit = one_in(g, 8) ? 32 : 0;
+        s->grain = one_in(g, 8) ? 4 : 0;
+        if (one_in(g, 8) && use(&x, FEATURE_PRIORITY)) s->priority = 1 + below(g, 3);
+        vec_push(arena, &x.out, s);
+    }
+    if (!g->plain)
+        for (int i = 0; i < p->stmts.n; i++) random_options(&x, i, section);
+    Schedule *s = arena_new(arena, Schedule);
+    *s = (Schedule){arena, p->names, NULL, x.out.n, x.out.at};
+    return s;
+}
+
+// --- Shrinking ---------------------------------------------------------------------------------
+
+// Takes option number *n away from the section, counting down; true when it was one of this
+// section.
+static bool drop_part(Arena *arena, SchedStmt *s, int *n) {
+#define OPTION(has, clear)                                                                         \
+    if ((has) && (*n)-- == 0) {                                                                    \
+        clear;                                                                                     \
+        return true;                                                                               \
+    }
+    OPTION(s->nloops, s->nloops = 0)
+    OPTION(s->inlined, s->inlined = false)
+    OPTION(s->after, s->after = NULL)
+    OPTION(s->at.iter, s->at.iter = NULL)
+    OPTION(s->privatise.iter, s->privatise.iter = NULL)
+    OPTION(s->ncopies, s->ncopies = 0)
+    OPTION(s->nprefetches, s->nprefetches = 0)
+    OPTION(s->storage.ndims, s->storage.ndims = 0)
+    OPTION(s->storage.align, (s->storage.align = 0, s->storage.home = HOME_AUTO))
+    OPTION(s->stage >= 0, s->stage = -1)
+    OPTION(s->priority, s->priority = 0)
+    OPTION(s->ncopies && s->copy->storage.ndims, {
+        SchedCopy *c = arena_copy(arena, s->copy, sizeof *c);
+        c->storage.ndims = 0;
+        s->copy = c;
+    })
+    OPTION(s->nontemporal || s->accumulators || s->unroll_limit || s->grain,
+           (s->nontemporal = false, s->accumulators = s->unroll_limit = 0, s->grain = 0))
+#undef OPTION
+    for (int i = 0; i < s->nloops; i++) {
+        SchedLoop *loop = arena_copy(arena, s->loop, (size_t)s->nloops * sizeof *loop);
+        if (loop[i].kind != KIND_SERIAL && (*n)-- == 0) {
+            loop[i].kind = KIND_SERIAL;
+            s->loop = loop;
+            return true;
+        }
+        if ((*n)-- == 0) {
+            for (int k = i; k + 1 < s->nloops; k++) loop[k] = loop[k + 1];
+            s->loop = loop;
+            s->nloops--;
+            if (s->stage > s->nloops) s->stage = s->nloops;
+            return true;
+        }
+    }
+    return false;
+}
+
+const Schedule *schedule_without(const Schedule *s, int n) {
+    Schedule *out = arena_copy(s->arena, s, sizeof *s);
+    const SchedStmt **stmt = arena_new_n(s->arena, const SchedStmt *, s->nstmts);
+    memcpy(stmt, s->stmt, (size_t)s->nstmts * sizeof *stmt);
+    out->stmt = stmt;
+    if (n < s->nstmts) { // a whole section
+        for (int i = n; i + 1 < s->nstmts; i++) stmt[i] = stmt[i + 1];
+        out->nstmts--;
+        return out;
+    }
+    n -= s->nstmts;
+    for (int i = 0; i < s->nstmts; i++) {
+        SchedStmt *copy = arena_copy(s->arena, stmt[i], sizeof *copy);
+        stmt[i] = copy;
+        if (drop_part(s->arena, copy, &n)) return out;
+    }
+    return NULL;
+}

@@ -1,0 +1,44 @@
+// Random Schedules for a bound Program, with a counter per thing that they use.
+#ifndef SUPPORT_GENSCHED_H
+#define SUPPORT_GENSCHED_H
+
+#include "tree/schedule.h"
+
+typedef enum SchedFeature {
+    FEATURE_SPLIT,
+    FEATURE_INTERLEAVED,
+    FEATURE_OVERSIZE, // a step beyond what is left
+    FEATURE_RAGGED,   // a step that does not divide
+    FEATURE_MISSING,  // a level that the order leaves out
+    FEATURE_PARALLEL,
+    FEATURE_UNROLL,
+    FEATURE_VECTOR,
+    FEATURE_ANY,
+    FEATURE_STAGED,
+    FEATURE_AT,
+    FEATURE_INLINE,
+    FEATURE_AFTER,
+    FEATURE_PRIVATISE,
+    FEATURE_COPY,
+    FEATURE_COPY_AT,
+    FEATURE_LAYOUT,
+    FEATURE_PLACE,
+    FEATURE_PREFETCH,
+    FEATURE_PRIORITY,
+    FEATURE_COUNT
+} SchedFeature;
+extern const char *const sched_feature_name[FEATURE_COUNT];
+
+typedef struct GenSched {
+    uint64_t state;           // of the random numbers
+    bool plain;               // orders, marks and staging only: always accepted
+    bool used[FEATURE_COUNT]; // by the last Schedule
+} GenSched;
+
+const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p);
+
+// What is left of a Schedule after taking away its part number `n` (a section, a loop, a mark, an
+// option); NULL when there are not so many. For shrinking.
+const Schedule *schedule_without(const Schedule *s, int n);
+
+#endif

@@ -1,0 +1,222 @@
+// Random (program, schedule) pairs: the tree's interpreter against the program's, bit for bit on
+// exact data. A failure is shrunk and printed as program text and schedule text; a feature that
+// never occurred fails the run.
+#include "check.h"
+
+#include "base/checked.h"
+#include "support/gensched.h"
+#include "support/proglab.h"
+
+typedef struct Shape {
+    const char *text;
+    int nparams;
+} Shape;
+
+static const Shape shapes[] = {
+    {"program matmul(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
+     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n] }",
+     3},
+    {"program chain(M, N, K) { input A: f32[M, K] input B: f32[K, N] input b: f32[N] output O: "
+     "f32[M, N]\n"
+     "temp S: f32[M, K] temp C: f32[M, N]\n"
+     "S: for i in 0:M, j in 0:K  S[i, j] = A[i, j] + 1.0\n"
+     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! S[m, k]*B[k, n]\n"
+     "O: for x in 0:M, y in 0:N post  O[x, y] = relu(C[x, y] + b[y]) }",
+     3},
+    {"program conv(C, H, W) { input I: f32[C, H + 2, W + 2] input K: f32[3, C, 3, 3] output O: "
+     "f32[3, H, W]\n"
+     "O: for o in 0:3, h in 0:H, w in 0:W, c in 0:C, r in 0:3, s in 0:3\n"
+     "  O[o, h, w] +=! I[c, h + r, w + s]*K[o, c, r, s] }",
+     3},
+    {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
+     "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
+     "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"
+     "Y: for y in 0:H, x in 0:W  Y[y, x] = X[y, x] + X[y + 1, x] + X[y + 2, x]\n"
+     "O: for y in 0:H, x in 0:W  O[y, x] = Y[y, x]*0.5 }",
+     2},
+    {"program twice(N, M) { input A: f32[N, M] output S: f32[N] output O: f32[N, M]\n"
+     "temp X: f32[N]\n"
+     "X: for i in 0:N, j in 0:M  X[i] max=! A[i, j]\n"
+     "S: for i in 0:N, j in 0:M  S[i] +=! A[i, j] - X[i]\n"
+     "O: for i in 0:N, j in 0:M  O[i, j] = A[i, j]*S[i] - X[i] }",
+     2},
+    {"program shifted(N) { input A: f32[N + 4] inout B: f32[N + 4] temp T: f32[N] from [2]\n"
+     "T: for i in 2:N + 2  T[i] = A[i] - A[i + 1]\n"
+     "B: for i in 2:N + 2  B[i] += T[i]*3.0\n"
+     "B.1: for i in 2:N + 2  B[i] = B[i] + A[i - 2] }",
+     1},
+    {"program gather(N, M) { input I: i32[N] input T: f32[5, M] output O: f32[N, M] output H: "
+     "f32[5]\n"
+     "O: for i in 0:N, j in 0:M  O[i, j] = T[I[i], j]\n"
+     "H: for i in 0:N  H[I[i]] +=! 1.0 }",
+     2},
+    {"program triangle(N) { input L: f32[N, N] input x: f32[N] output y: f32[N] output z: f32[N]\n"
+     "y: for i in 0:N, j in 0:N if i - j >= 0  y[i] +=! L[i, j]*x[j]\n"
+     "z: for i in 0:N if i - 1 >= 0  z[i] = y[i] + y[i - 1]\n"
+     "z.1: for i in 0:min(N, 1)  z[i] = 0.0 }",
+     1},
+    {"program anti(N, M) { input A: f32[N, M] output D: f32[N + M] output F: f32[M, N]\n"
+     "D: for i in 0:N, j in 0:M  D[i + j] +=! A[i, j]\n"
+     "F: for i in 0:M, j in 0:N  F[i, j] = A[N - 1 - j, i] + D[i + j] }",
+     2},
+    {"program pooled(N) { input A: i32[2*N] inout B: i32[N] temp T: i32[N, 2]\n"
+     "T: for i in 0:N, j in 0:2  T[i, j] = A[2*i + j]\n"
+     "B: for i in 0:N, j in 0:2  B[i] min= T[i, j]\n"
+     "T.1: for i in 0:N, j in 0:2  T[i, j] = T[i, j] + B[i]\n"
+     "B.1: for i in 0:N, j in 0:2  B[i] *= T[i, j] }",
+     1},
+    {"program square(N, K) { input A: f32[N, K] inout O: f32[N]\n"
+     "O: for i in 0:N, k in 0:K  O[i] += O[i]*A[i, k] }",
+     2},
+    {"program concat(N, M) { input A: f32[N] input B: f32[M] output O: f32[N + M] temp T: f32[N + "
+     "M]\n"
+     "T: for i in 0:N  T[i] = A[i]\n"
+     "T.1: for i in 0:M  T[i + N] = B[i]\n"
+     "O: for i in 0:N + M  O[i] = T[N + M - 1 - i] }",
+     2},
+};
+
+typedef struct Totals {
+    int64_t feature[FEATURE_COUNT];
+    int64_t pairs, refused, shared, guards, ragged;
+} Totals;
+
+static const InterpFlags flag_sets[] = {
+    {0}, {.accumulate = true}, {.skip_post = true}, {.trap_uninitialised = true}};
+
+// NULL: the same; else what differs.
+static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed) {
+    int sets = t->program == p ? 4 : 3; // copies read what may never have been written
+    for (int f = 0; f < sets; f++) {
+        LabData want = lab_data(lab, p, seed);
+        for (int i = p->ninputs; flag_sets[f].accumulate && i < want.n; i++) // garbage would round
+            for (int64_t e = 0; e < tensor_elements(&p->tensors.at[i]); e++)
+                lab_set(&want, i, e, (double)(e % 3));
+        LabData got = lab_copy(lab, p, &want);
+        bool a = program_interpret(&lab->arena, p, want.view, flag_sets[f], &lab->diags);
+        bool b = tree_interpret(&lab->arena, t, got.view, flag_sets[f], &lab->diags);
+        if (!a && (!b || f == 3)) continue; // an index out of range in both, or never written
+        if (a != b) return b ? "only the program fails" : "only the tree fails";
+        const char *d = lab_difference(lab, p, &got, &want);
+        if (d) return d;
+    }
+    return NULL;
+}
+
+static const char *schedule_text(Lab *lab, const Schedule *s) {
+    Text out = {.arena = &lab->arena};
+    schedule_print(&out, s);
+    return text_str(&out);
+}
+
+static bool reads_back(Lab *lab, const Schedule *s) {
+    const char *text = schedule_text(lab, s);
+    Source src = {"s.lws", text, (uint32_t)strlen(text)};
+    const Schedule *again = schedule_parse(&lab->arena, &lab->names, &src, &lab->diags);
+    return again && !strcmp(schedule_text(lab, again), text);
+}
+
+static void shrink(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    bool smaller = true;
+    while (smaller) {
+        smaller = false;
+        const Schedule *less;
+        for (int n = 0; !smaller && (less = schedule_without(s, n)); n++) {
+            const Tree *t = tree_lower(&lab->arena, p, less, &lab->diags);
+            if (!t || !difference(lab, p, t, seed)) continue;
+            s = less;
+            smaller = true;
+        }
+    }
+    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    Text show = {.arena = &lab->arena};
+    if (t) tree_show(&show, t, false);
+    printf("--- seed %llu: %s\n%s\n--- schedule\n%s--- tree\n%s", (unsigned long long)seed,
+           t ? difference(lab, p, t, seed) : "?", lab_text(lab, p), schedule_text(lab, s),
+           text_str(&show));
+}
+
+static bool count_blocks(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    Totals *totals = user;
+    const Block *b = as_block(node);
+    if (b && !b->nindex && b->nconstraints) totals->guards++;
+    if (b && b->nindex && b->nconstraints) totals->ragged++;
+    int loops = 0;
+    for (int i = 0; b && i < b->nchildren; i++)
+        loops += as_leaf(b->child[i]) || as_block(b->child[i]);
+    if (b && b->nindex && loops > 1) totals->shared++;
+    return true;
+}
+
+// One pair; false after a failure.
+static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
+    GenSched g = {.state = seed};
+    const Schedule *s = gen_schedule(&g, &lab->arena, p);
+    if (!CHECK(reads_back(lab, s))) {
+        printf("%s", schedule_text(lab, s));
+        return false;
+    }
+    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    if (!t) { // a refusal is fine, with a reason, where an option asks for what cannot be
+        totals->refused++;
+        if (!CHECK(lab->diags.errors > 0)) return false;
+        g = (GenSched){.state = seed, .plain = true};
+        s = gen_schedule(&g, &lab->arena, p);
+        t = tree_lower(&lab->arena, p, s, &lab->diags);
+        if (!CHECK(t)) {
+            printf("seed %llu\n%s%s\n%s", (unsigned long long)seed, lab_errors(lab),
+                   lab_text(lab, p), schedule_text(lab, s));
+            return false;
+        }
+    }
+    totals->pairs++;
+    for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
+    tree_walk(t, count_blocks, totals);
+    if (CHECK(!difference(lab, p, t, seed))) return true;
+    shrink(lab, p, s, seed);
+    return false;
+}
+
+static void report(const Totals *totals) {
+    printf("%lld pairs, %lld refused first, %lld shared blocks, %lld guards, %lld tails\n",
+           (long long)totals->pairs, (long long)totals->refused, (long long)totals->shared,
+           (long long)totals->guards, (long long)totals->ragged);
+    for (int f = 0; f < FEATURE_COUNT; f++)
+        printf("%s%s %lld", f ? ", " : "  ", sched_feature_name[f], (long long)totals->feature[f]);
+    printf("\n");
+    for (int f = 0; f < FEATURE_COUNT; f++)
+        if (!CHECK(totals->feature[f] > 0)) printf("never: %s\n", sched_feature_name[f]);
+    CHECK(totals->shared > 0 && totals->guards > 0 && totals->ragged > 0);
+}
+
+static uint64_t from_env(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+// LW_FUZZ_SEED begins elsewhere; LW_FUZZ_TIMES makes it longer (`make fuzz`).
+static uint64_t first_seed(void) { return from_env("LW_FUZZ_SEED", 1); }
+static int64_t rounds(int64_t n) { return check_rounds(n) * (int64_t)from_env("LW_FUZZ_TIMES", 1); }
+
+TEST(schedules_of_known_programs_keep_their_meaning) {
+    enum { NSHAPES = sizeof shapes / sizeof *shapes };
+    Totals totals = {0};
+    for (int64_t i = 0; i < rounds(2000); i++) {
+        uint64_t seed = first_seed() + (uint64_t)i, state = seed;
+        const Shape *shape = &shapes[check_random(&state) % NSHAPES];
+        int64_t values[3];
+        for (int k = 0; k < shape->nparams; k++) {
+            uint64_t r = check_random(&state);
+            values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (k ? 7 : 11)) + 1;
+        }
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, shape->text, values);
+        if (!CHECK(p)) printf("%s\n", lab_errors(&lab));
+        bool ok = p && try_pair(&lab, p, seed, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    report(&totals);
+}
