@@ -42,6 +42,11 @@ static Module *just(Arena *arena, Program *program) {
     return m;
 }
 
+static Module *parse_graph(lw_module *mod, DiagList *diags) {
+    Graph *g = graph_parse(&mod->arena, &mod->names, &mod->source, diags);
+    return just(&mod->arena, g ? graph_build(&mod->arena, g) : NULL);
+}
+
 static lw_status parse(Pipeline *p) {
     lw_module *mod = p->mod;
     DiagList *diags = p->call->diags;
@@ -53,7 +58,7 @@ static lw_status parse(Pipeline *p) {
     else if (p->language == LW_LANG_TC)
         m = tc_parse(arena, &mod->names, &mod->source, diags);
     else if (p->language == LW_LANG_GRAPH)
-        m = just(arena, graph_build(arena, graph_parse(arena, &mod->names, &mod->source, diags)));
+        m = parse_graph(mod, diags);
     else if (p->language == LW_LANG_PROGRAM)
         m = just(arena, program_parse(arena, &mod->names, &mod->source, diags));
     else

@@ -28,5 +28,7 @@ $ @/tests/npy write x.npy '<i4' 4 1 2 30 400 && loopwright run window.lwg --in X
            [3, 32, 430]
 $ loopwright check wrong.lwg
 --- stderr
-Segmentation fault
---- exit 139
+wrong.lwg:4:6: error: unknown operation 'exq'
+  %y = exq %x [N]
+       ^~~
+--- exit 1
