@@ -381,7 +381,7 @@ static void find_definitions(Infer *in, const InferStmt *info) {
     in->shape = arena_new_n(in->arena, Shape, p->tensors.n);
     for (int t = 0; t < p->tensors.n; t++) {
         in->shape[t].first = in->shape[t].last = -1;
-        in->shape[t].ranged = in->shape[t].declared = declared(in, t);
+        in->shape[t].ranged = declared(in, t);
     }
     for (int s = 0; s < p->stmts.n; s++) {
         Stmt *stmt = &p->stmts.at[s];

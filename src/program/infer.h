@@ -1,16 +1,25 @@
-// Range inference: from subscripts to iteration domains (Tensor Comprehensions, section on range inference).
+// Range inference: from subscripts to iteration domains, after Tensor Comprehensions.
 //
-// In: a Program whose iterators may have lo == hi == NULL (not known), and whose defined tensors may have NULL
-// sizes and origins. Out: every range, size and origin filled in as Affines over parameters, and a
-// Require for each leftover condition on the parameters.
+// In: a Program whose iterators may have lo == hi == NULL (not known), and whose defined tensors
+// may have NULL sizes and origins. Out: every range, size and origin filled in as Affines over
+// parameters, and a Require for each condition on the parameters that is left over.
 //
-// Rounds: every read gives 0 <= subscript < size per dimension. Ranges that a `where` gave are taken as known. In each
-// round, an unknown iterator that occurs in a constraint whose other iterators are all known is bounded by that
-// constraint, quantified universally over the known ones; lower bounds are clamped at 0. What holds no unknown any
-// more and is not provable becomes a Require. A round that solves nothing ends in a diagnostic.
+// Rounds. Every read gives 0 <= subscript < size per dimension. Ranges that a `where` gave are
+// known. In each round, an unknown iterator that occurs in a constraint whose other iterators are
+// all known is bounded by that constraint, quantified universally over the known ones; lower bounds
+// are clamped at 0. What holds no unknown any more and is not provable becomes a Require. A round
+// that solves nothing ends in a diagnostic.
 //
-// Tensors defined by several statements: inferred ranges of the iterator at one position of the written tensor
-// intersect over the definitions; an explicit range keeps its own domain, and the tensor is the hull.
+//     O(h) +=! I(h + k) * W(k)      k in 0:K, then h + K - 1 < H:  h in 0:H - K + 1, if H - K >= 0
+//
+// Tensors defined by several statements: inferred ranges of the iterator at one position of the
+// written tensor intersect over the definitions, and a definition that says nothing about a
+// position takes what the others say; an explicit range keeps its own domain, and the tensor is the
+// hull. A tensor that came with a size gives its range to the iterators it is written with.
+//
+// Coefficients that are parameters (strides) are required to be at least 1. Formulas are simplified
+// for statements that have an instance: where a size is 0, ranges may be larger than the rule says,
+// but then no instance reads anything.
 #ifndef LW_PROGRAM_INFER_H
 #define LW_PROGRAM_INFER_H
 
@@ -26,12 +35,13 @@ typedef enum ReadMode {
 typedef struct InferRead {
     const Access *access; // its READ atoms are listed as reads of their own
     ReadMode mode;
-    Range range;        // of the whole read
+    Range range;       // of the whole read
     const Range *subs; // of each subscript; NULL: use range
 } InferRead;
 
-// What inference is told about one statement; parallel to Program.stmts. Listed reads include those of `exists`
-// clauses and the implicit read of an updated element. Written subscripts stand in the statement itself.
+// What inference is told about one statement; parallel to Program.stmts. Listed reads include those
+// of `exists` clauses, of index tensors on either side, and the implicit read of an updated
+// element. Written subscripts stand in the statement itself.
 typedef struct InferStmt {
     int nreads;
     const InferRead *reads;

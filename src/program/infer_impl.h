@@ -1,17 +1,18 @@
-// What the files of range inference share; see infer.h for what it does and infer.c for the order
-// of work.
+// What the files of range inference share; see infer.h for the rule and infer.c for the order of
+// work.
 //
 //   infer.c         which statements together, rounds, ranges of tensors
-//   infer_solve.c   one inequality solved for one iterator; least and greatest values over known
-//   ranges infer_prove.c   is this Affine never negative? infer_report.c  what is left over:
-//   Requires, errors, and their texts
+//   infer_solve.c   one inequality solved for one iterator; extreme values over known ranges
+//   infer_prove.c   is this Affine never negative?
+//   infer_report.c  what is left over: Requires, errors, and their texts
 #ifndef LW_PROGRAM_INFER_IMPL_H
 #define LW_PROGRAM_INFER_IMPL_H
 
 #include "program/infer.h"
 
-// One dimension of one access:  lo <= sub < hi.
 typedef struct Work Work;
+
+// One dimension of one access:  lo <= sub < hi.
 typedef struct Cons {
     const Work *w;
     const InferRead *read; // NULL: the written element
@@ -53,8 +54,8 @@ struct Work {
     int ncons;
     bool *included;   // per read: its constraints are among them
     uint32_t unknown; // iterators
-    bool set_up,
-        late;     // late: defined again inside a cycle of tensors; takes the range found before
+    bool set_up;
+    bool late;    // defined again inside a circle of tensors: has to fit the range found before
     bool tainted; // depends on something that failed, so its own failure is not news
     int next;     // next definition of the same tensor, -1
 };
@@ -62,7 +63,6 @@ struct Work {
 // What is known of a tensor.
 typedef struct Shape {
     bool ranged;       // sizes and origins are known
-    bool declared;     // they were from the start
     bool done, failed; // its definitions were dealt with
     bool *clamped;     // per dimension: origin is never negative
     int first, last;   // definitions, -1
@@ -95,15 +95,16 @@ typedef struct Infer {
     Name *tensors, *params; // for printing, made on demand
 } Infer;
 
-// --- infer_prove.c
-// ---------------------------------------------------------------------------------------- Is a >=
-// 0 whenever parameters are what their kind says and, with `w`, that statement has an instance?
-// False means "not proved".
+// --- infer_prove.c -----------------------------------------------------------------------------
+
+// Is a >= 0 whenever parameters are what their kind says and, with `w`, that statement has an
+// instance? False means "not proved".
 bool infer_proves(Infer *in, const Work *w, const Affine *a);
 bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b); // a <= b
 void infer_assume(Infer *in, const Work *w); // makes `assumed` what holds where w has an instance
 
 // --- infer_solve.c -----------------------------------------------------------------------------
+
 uint32_t affine_iter_mask(const Affine *a); // outside of reads
 
 // The least (greatest, with `upper`) value of a over the ranges of w's iterators, or something
@@ -118,6 +119,7 @@ void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high);
 void infer_settle(Infer *in, const Work *w, Var *var);
 
 // --- infer_report.c ----------------------------------------------------------------------------
+
 const Affine *tensor_lo(Infer *in, int tensor, int d);
 const Affine *tensor_hi(Infer *in, int tensor, int d);
 

@@ -14,6 +14,8 @@
 
 #include "base/checked.h"
 
+#include <string.h>
+
 // Atoms within atoms that are looked into, atoms looked at for one bound, bounds compared with each
 // other.
 enum { NESTING = 24, BUDGET = 512, MAX_PRUNED = 32 };
@@ -186,9 +188,15 @@ const Affine *infer_bound(Infer *in, const Work *w, const Affine *a, bool upper,
 
 // --- Bounds of one iterator --------------------------------------------------------------------
 
-static void add_bound(Infer *in, Bounds *list, const Affine *at, Cons *from) {
-    for (int i = 0; i < list->n; i++)
-        if (list->at[i].at == at) return;
+// Adds a bound; of two that differ by a constant only the tighter one stays.
+static void add_bound(Infer *in, Bounds *list, const Affine *at, Cons *from, bool upper) {
+    for (int i = 0; i < list->n; i++) {
+        const Affine *old = list->at[i].at;
+        if (old->n != at->n || memcmp(old->term, at->term, (size_t)at->n * sizeof(Term))) continue;
+        bool tighter = upper ? at->constant < old->constant : at->constant > old->constant;
+        if (tighter) list->at[i] = (Bound){at, from};
+        return;
+    }
     vec_push(in->arena, list, ((Bound){at, from}));
 }
 
@@ -267,11 +275,11 @@ static const Affine *floor_of(Solve *s, const Affine *a, int64_t k) {
 }
 
 static void at_least(Solve *s, const Affine *at) {
-    add_bound(s->in, &s->w->var[s->v].lower, at, s->from);
+    add_bound(s->in, &s->w->var[s->v].lower, at, s->from, false);
 }
 
 static void at_most(Solve *s, const Affine *at) {
-    add_bound(s->in, &s->w->var[s->v].upper, affine_add_const(s->in->x, at, 1), s->from);
+    add_bound(s->in, &s->w->var[s->v].upper, affine_add_const(s->in->x, at, 1), s->from, true);
 }
 
 // What v is multiplied with in a chain of products; NULL when it is not a plain factor there, or
@@ -418,7 +426,7 @@ void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high) {
     Solve s = {.in = in, .w = w, .from = c, .v = v};
     if (affine_as_iter(c->sub) == v) {
         at_least(&s, c->lo);
-        add_bound(in, &w->var[v].upper, c->hi, c);
+        add_bound(in, &w->var[v].upper, c->hi, c, true);
         *low = *high = true;
         return;
     }
