@@ -273,7 +273,9 @@ bool index_split(Exprs *x, const Affine *e, AtomKind kind, int u, const Affine *
 }
 
 static bool not_negative(const Atom *t) {
-    if (t->kind == ATOM_PROD) return index_sign(t->a) > 0 && index_sign(t->b) > 0;
+    if (t->kind == ATOM_PROD || t->kind == ATOM_DIV)
+        return index_sign(t->a) > 0 && index_sign(t->b) > 0;
+    if (t->kind == ATOM_MOD) return index_sign(t->b) > 0;
     return t->kind == ATOM_ITER || t->kind == ATOM_PARAM;
 }
 

@@ -41,6 +41,18 @@ static const char *printed(Lab *lab, const Graph *g) {
     return text_str(&t);
 }
 
+// The Program is an ordinary one: its text parses back to itself.
+static void check_program_text(Lab *lab, const Program *p) {
+    Text once = {.arena = &lab->arena}, twice = {.arena = &lab->arena};
+    program_print(&once, p);
+    Source *source = lab_source(lab, "program", text_str(&once));
+    Program *again = program_parse(&lab->arena, &lab->names, source, &lab->diags);
+    lab_show(lab);
+    if (!CHECK(again)) return;
+    program_print(&twice, again);
+    CHECK_STR_EQ(text_str(&twice), text_str(&once));
+}
+
 static void check_example(const Example *e) {
     Lab *lab = lab_new();
     const char *text = read_example(lab, e->name);
@@ -52,6 +64,7 @@ static void check_example(const Example *e) {
         Graph *again =
             graph_parse(&lab->arena, &lab->names, lab_source(lab, "again", once), &lab->diags);
         if (CHECK(again)) CHECK_STR_EQ(printed(lab, again), once);
+        check_program_text(lab, p);
         double data[64];
         const double *inputs[8];
         for (int i = 0; i < 64; i++) data[i] = i - 3;
