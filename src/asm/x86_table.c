@@ -210,8 +210,8 @@
 #define EACH_L1(sp, ...)  FORM(sp, 1, 0, __VA_ARGS__)
 #define EACH_L2(sp, ...)  FORM(sp, 2, 0, __VA_ARGS__)
 #define EACH_LIG(sp, ...) FORM(sp, 0, 1, __VA_ARGS__)
-#define EACH_L01(sp, ...) EACH_L0(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__)
-// Whole registers first: they are the most used, and no operands fit two lengths.
+// The longest first: they are the most used, and no operands fit two lengths.
+#define EACH_L01(sp, ...)  EACH_L1(sp, __VA_ARGS__), EACH_L0(sp, __VA_ARGS__)
 #define EACH_L12(sp, ...)  EACH_L2(sp, __VA_ARGS__), EACH_L1(sp, __VA_ARGS__)
 #define EACH_L012(sp, ...) EACH_L12(sp, __VA_ARGS__), EACH_L0(sp, __VA_ARGS__)
 

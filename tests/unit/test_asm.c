@@ -179,6 +179,8 @@ static void emit_sample(Asm *a) {
     asm_bind(a, &loop);
     x86_3(a, X86_vaddps, x86_zmm(20), x86_zmm(3), x86_mem_label(&constant));
     x86_0(a, X86_ret);
+    x86_4(a, X86_vcmpps, x86_k(1), x86_zmm(9), x86_mem_index(X86_R12, X86_R9, 2, 12345),
+          x86_imm(2));
     x86_1(a, X86_jnz, x86_to(&loop));
     x86_align(a, 16);
     asm_bind(a, &constant);
@@ -391,7 +393,8 @@ TEST(a_listener_hears_every_instruction) {
     CHECK_STR_EQ(text, "0 mov rax, -0x8000000000000000\n"
                        "10 vaddps zmm20, zmm3, zmmword ptr [rip+L0]\n"
                        "20 ret\n"
-                       "21 jnz L1\n");
+                       "21 vcmpps k1, zmm9, zmmword ptr [r12+r9*4+0x3039], 0x2\n"
+                       "33 jnz L1\n");
 }
 
 // ---- Running ----------------------------------------------------------------------------------
