@@ -77,6 +77,16 @@ static void know_statements(Lower *l, const SchedStmt *const *sched) {
     }
 }
 
+int *const *statement_classes(Arena *arena, const Program *p) {
+    Lower l = {.arena = arena, .x = p->exprs, .p = p};
+    const SchedStmt **none = arena_new_n(arena, const SchedStmt *, p->stmts.n);
+    int **class = arena_new_n(arena, int *, p->stmts.n);
+    know_statements(&l, none);
+    plan_classes(&l);
+    for (int i = 0; i < p->stmts.n; i++) class[i] = l.info[i].class;
+    return class;
+}
+
 static bool is_label(const Program *p, Name label) {
     for (int i = 0; i < p->stmts.n; i++)
         if (p->stmts.at[i].label == label) return true;

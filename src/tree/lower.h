@@ -170,6 +170,9 @@ const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *con
 // The index that loop `at` has in its iterator's last iteration.
 int64_t plan_last(const Plan *plan, int at);
 
+// lower.c
+int *const *statement_classes(Arena *arena, const Program *p); // per statement, per iterator
+
 // nest.c
 void nest_statements(Lower *l);
 Inst *inst_new(Lower *l, int stmt);

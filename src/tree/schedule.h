@@ -109,6 +109,35 @@ Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagL
 // (an unknown label or iterator, a vector loop that is not innermost, ...) and returns NULL.
 Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags);
 
-const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL
+const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
+
+// --- Actions (action.c) ------------------------------------------------------------------------
+// Pure: each returns a new Schedule in the old one's arena, or NULL when there is nothing to act
+// on. `at` is a position in the order of statement `label`, which has to be written out
+// (schedule_complete does that for all).
+const Schedule *schedule_complete(Arena *arena, const Program *p, const Schedule *s);
+// The number of iterations of a loop; -1: no such iterator.
+int64_t schedule_extent(const Stmt *st, const SchedStmt *section, int at);
+
+const Schedule *schedule_split(const Schedule *s, Name label, int at, int64_t inner,
+                               bool interleaved);
+const Schedule *schedule_merge(const Schedule *s, Name label, int at);
+const Schedule *schedule_move(const Schedule *s, Name label, int from, int to);
+const Schedule *schedule_swap(const Schedule *s, Name label, int a, int b);
+const Schedule *schedule_mark(const Schedule *s, Name label, int at, Kind kind);
+const Schedule *schedule_stage(const Schedule *s, Name label, int at);
+const Schedule *schedule_decrease_reuse(const Schedule *s, Name label);
+const Schedule *schedule_increase_reuse(const Schedule *s, Name label);
+const Schedule *schedule_copy(const Schedule *s, Name label, const SchedCopy *copy);
+const Schedule *schedule_drop_copy(const Schedule *s, Name label, Name tensor);
+const Schedule *schedule_at(const Schedule *s, Name label, LoopRef at); // .iter NULL: no more
+const Schedule *schedule_inline(const Schedule *s, Name label, bool on);
+const Schedule *schedule_after(const Schedule *s, Name label, Name host); // NULL: no more
+const Schedule *schedule_storage(const Schedule *s, Name label, const Storage *storage);
+const Schedule *schedule_swap_dims(const Schedule *s, Name label, int rank, int a, int b);
+
+const Schedule *schedule_maximise_reuse(Arena *arena, const Program *p, const Schedule *s);
+const Schedule *schedule_unroll_inner(Arena *arena, const Program *p, const Schedule *s,
+                                      int64_t limit);
 
 #endif
