@@ -47,6 +47,14 @@ static Module *parse_graph(lw_module *mod, DiagList *diags) {
     return just(&mod->arena, g ? graph_build(&mod->arena, g) : NULL);
 }
 
+static Module *parse_programs(lw_module *mod, DiagList *diags) {
+    Program **list;
+    int n = program_parse_all(&mod->arena, &mod->names, &mod->source, diags, &list);
+    Module *m = arena_new(&mod->arena, Module);
+    for (int i = 0; i < n; i++) vec_push(&mod->arena, &m->programs, list[i]);
+    return m;
+}
+
 static lw_status parse(Pipeline *p) {
     lw_module *mod = p->mod;
     DiagList *diags = p->call->diags;
@@ -60,7 +68,7 @@ static lw_status parse(Pipeline *p) {
     else if (p->language == LW_LANG_GRAPH)
         m = parse_graph(mod, diags);
     else if (p->language == LW_LANG_PROGRAM)
-        m = just(arena, program_parse(arena, &mod->names, &mod->source, diags));
+        m = parse_programs(mod, diags);
     else
         return LW_MISUSE;
     if (diags->errors) return LW_ERROR;

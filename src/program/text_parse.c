@@ -713,25 +713,46 @@ static void parse_body(Parser *ps) {
         recover(ps, item);
     }
     expect(ps, "}");
-    if (!ps->bad && ps->token.kind != TOKEN_END) expected(ps, "the end");
 }
 
-Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+static Program *parse_one(Parser *ps, Names *names) {
+    int before = ps->diags->errors;
+    ps->p = program_new(ps->arena, names, "", 0);
+    ps->p->source = ps->lex.source;
+    parse_head(ps);
+    if (!ps->bad) parse_body(ps);
+    return !ps->bad && ps->diags->errors == before && program_finish(ps->p, ps->diags) ? ps->p
+                                                                                       : NULL;
+}
+
+int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
+                      Program ***out) {
     const Source *outer = diags->source;
-    int before = diags->errors;
+    VEC(Program *) list = {0};
     diags->source = source;
     Parser *ps = arena_new(arena, Parser);
     *ps = (Parser){.arena = arena, .lex = {.source = source, .diags = diags}, .diags = diags};
-    ps->p = program_new(arena, names, "", 0);
-    ps->p->source = source;
     if (source->len > PROGRAM_MAX_SOURCE) {
         diag_report(diags, (Range){0, 0}, DIAG_TEXT_SIZE, PROGRAM_MAX_SOURCE);
     } else {
         next(ps);
-        parse_head(ps);
-        if (!ps->bad) parse_body(ps);
+        do {
+            Program *p = parse_one(ps, names);
+            if (!p) break;
+            for (int i = 0; i < list.n; i++)
+                if (list.at[i]->name == p->name)
+                    diag_report(diags, (Range){0, 0}, DIAG_TEXT_PROGRAM_TWICE, p->name);
+            vec_push(arena, &list, p);
+        } while (ps->token.kind != TOKEN_END);
     }
-    bool ok = diags->errors == before && program_finish(ps->p, diags);
     diags->source = outer;
-    return ok ? ps->p : NULL;
+    *out = list.at;
+    return list.n;
+}
+
+Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+    Program **all;
+    int before = diags->errors, n = program_parse_all(arena, names, source, diags, &all);
+    if (n > 1) diag_report(diags, (Range){0, 0}, DIAG_TEXT_ONE_PROGRAM, n);
+    return n == 1 && diags->errors == before ? all[0] : NULL;
 }

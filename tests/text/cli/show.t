@@ -35,3 +35,19 @@ $ loopwright run c.lwp | grep checksum
   out      f32(4) C: checksum 779c24a75706378b
 $ loopwright show mv.tc --json --size M=2,K=2
 {"command": "show", "file": "mv.tc", "stage": "program", "functions": [{"def": "mv", "sizes": {"M": 2, "K": 2}, "text": "program mv {\n    input A: f32[2, 2]\n    input x: f32[2]\n    output C: f32[2]\n\n    C: for m in 0:2, k in 0:2\n        C[m] +=! A[m, k]*x[k]\n}\n"}], "diagnostics": [], "ok": true}
+$ loopwright show @/examples/tc/prod_model.tc 2>/dev/null > all.lwp && loopwright show all.lwp | cmp - all.lwp && loopwright check all.lwp | cut -c1-20
+2LUT(f32(E1, D) LUT1
+C3(f32(B, WX) I, f32
+MLP1(f32(B, M) I, f3
+MLP3(f32(B, N) O1, f
+prodModel(f32(E1, D)
+$ cat a.lwp a.lwp > twice.lwp; loopwright check twice.lwp
+--- stderr
+error: there is a program 'mv' already
+--- exit 1
+$ echo oops >> a.lwp; loopwright check a.lwp
+--- stderr
+a.lwp:9:1: error: expected 'program', found 'oops'
+  oops
+  ^~~~
+--- exit 1
