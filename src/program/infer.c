@@ -256,17 +256,6 @@ static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, co
     return true;
 }
 
-// hi - lo; as min(11, N), not 11 - max(0, 11 - N), when something cancels.
-static const Affine *extent(Infer *in, const Affine *lo, const Affine *hi) {
-    Exprs *x = in->x;
-    const Atom *t = lo->n == 1 && lo->term[0].coef == 1 ? lo->term[0].atom : NULL;
-    if (!t || t->kind != ATOM_MAX) return affine_sub(x, hi, lo);
-    const Affine *end = affine_add_const(x, hi, -lo->constant);
-    const Affine *a = affine_sub(x, end, t->a), *b = affine_sub(x, end, t->b);
-    if (a->n + b->n > hi->n + 1) return affine_sub(x, hi, lo);
-    return affine_min(x, a, b);
-}
-
 static bool range_dimension(Infer *in, int t, int d) {
     Tensor *tensor = &in->p->tensors.at[t];
     const Affine *from = NULL, *to = NULL;
@@ -290,7 +279,7 @@ static bool range_dimension(Infer *in, int t, int d) {
     if (!from && scatter) return infer_report_size(in, scatter, d), false;
     if (!from) bug("dimension %d of a tensor is written nowhere", d);
     tensor->origin[d] = from;
-    tensor->size[d] = extent(in, from, to);
+    tensor->size[d] = affine_sub(in->x, to, from);
     in->shape[t].clamped[d] = clamped;
     return true;
 }

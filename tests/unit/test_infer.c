@@ -341,7 +341,7 @@ static const Row upstream[] = {
     {"I(10,19,10) | O(i,j) = I(i,i+j,j)", "O[10, 10]"},
     {"B(N) | A(i) = B(2*i) B(2*i+1)", "A[N/2]; N - 2 >= 0"},
     {"B(N) | A(i) = B(2*i+k) where k in 0:2", "A[N/2]; N - 2 >= 0"},
-    {"B(I) | A(i) = B(10-i)", "A[min(11, I) @ max(0, 11 - I)]"},
+    {"B(I) | A(i) = B(10-i)", "A[11 - max(0, 11 - I) @ max(0, 11 - I)]"},
     {"B(NB) C(NC) D(ND) | A(i,j) = B(i) C(i+j) D(j)", "A[NB, ND]; NC - NB - ND + 1 >= 0"},
     {"B(J) C(I) | A(i) = B(C(i))", "A[I]"},
     {"A(N) B(N2) | O(i) = A(i); O(i) = O(i) B(i)", "O[min(N, N2)]"},
