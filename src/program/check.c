@@ -18,7 +18,11 @@
 
 #include <string.h>
 
-enum { MAX_POINTS = 1 << 16, MAX_FACTS = 32 };
+enum {
+    MAX_POINTS = 1 << 16, // that one question may look at
+    ALL_POINTS = 1 << 22, // that all questions about a Program may look at
+    MAX_FACTS = 32,
+};
 
 // A condition that decides whether a read is performed: `cond` must have come out as `holds`.
 typedef struct Guard {
@@ -44,6 +48,7 @@ typedef struct Checker {
     Stmt *st;
     Box box;
     DiagList *diags;
+    int64_t points; // that may still be looked at
     bool ok;
 } Checker;
 
@@ -87,6 +92,14 @@ static Box box_sample(const Box *b) {
         for (int i = 0; i < s.n; i++) s.hi[i] = min_i64(s.hi[i], s.lo[i] + side - 1);
         if (side == 1 || box_points(&s) <= MAX_POINTS) return s;
     }
+}
+
+// Whether all points may be looked at; if so they count as looked at.
+static bool affordable(Checker *c, const Box *b) {
+    int64_t n = box_points(b);
+    if (n > MAX_POINTS || n > c->points) return false;
+    c->points -= n;
+    return true;
 }
 
 // --- Facts -------------------------------------------------------------------------------------
@@ -338,7 +351,7 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     if (!x->overflow && proven(c, above, &f, &tight) && proven(c, below, &f, &tight)) return;
     x->overflow = false;
     if (corner_outside(c, a, d, guards, &tight)) return;
-    if (box_points(&tight) <= MAX_POINTS)
+    if (affordable(c, &tight))
         enumerate_outside(c, a, d, guards, &tight);
     else
         c->st->unproven = true;
@@ -554,11 +567,11 @@ static bool write_determines(const Box *b, const Access *w) {
 static void check_once(Checker *c) {
     if (c->st->op != REDUCE_ASSIGN || write_determines(&c->box, c->st->write)) return;
     Name tensor = c->p->tensors.at[c->st->write->tensor].name;
-    bool all = box_points(&c->box) <= MAX_POINTS;
+    bool all = affordable(c, &c->box);
     Box b = all ? c->box : box_sample(&c->box);
     int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
     ArenaMark mark = arena_mark(c->scratch);
-    bool twice = find_double_write(c, &b, p, q);
+    bool twice = (all || affordable(c, &b)) && find_double_write(c, &b, p, q);
     arena_release(c->scratch, mark);
     if (twice)
         diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, show_instance(c, q, ""),
@@ -617,11 +630,11 @@ static void check_in_place(Checker *c, const Access *read, const Guard *guards) 
     if (read->has_read || write->has_read) {
         d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE_COMPUTED, tensor);
     } else if (!disjoint(c, read, guards)) {
-        bool all = box_points(&c->box) <= MAX_POINTS;
+        bool all = affordable(c, &c->box);
         Box b = all ? c->box : box_sample(&c->box);
         int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
         ArenaMark mark = arena_mark(c->scratch);
-        bool conflict = find_conflict(c, &b, read, guards, p, q);
+        bool conflict = (all || affordable(c, &b)) && find_conflict(c, &b, read, guards, p, q);
         arena_release(c->scratch, mark);
         if (conflict)
             d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE, tensor,
@@ -675,7 +688,7 @@ static void check_stmt(Checker *c) {
 
 bool program_check(Arena *scratch, Program *p, DiagList *diags) {
     Checker *c = arena_new(scratch, Checker);
-    *c = (Checker){.scratch = scratch, .p = p, .diags = diags, .ok = true};
+    *c = (Checker){.scratch = scratch, .p = p, .diags = diags, .points = ALL_POINTS, .ok = true};
     for (int s = 0; s < p->stmts.n; s++) {
         bool before = c->ok;
         c->st = &p->stmts.at[s];
