@@ -321,8 +321,9 @@ static Type op_type(ExprOp op, Type t, bool reduces) {
 static bool arity_ok(Graph *g, ExprOp op, int n) {
     bool any = reduction_of(op) != REDUCE_ASSIGN;
     if (op == OP_CAST || n < 1 || (!any && n != op_info[op].arity)) {
-        graph_report(g, DIAG_GRAPH_ARITY, graph_op_name(g->arena, op), any ? 1 : op_info[op].arity,
-                     any ? " or more" : "", n);
+        int arity = any ? 1 : op_info[op].arity;
+        graph_report(g, DIAG_GRAPH_ARITY, graph_op_name(g->arena, op), arity, any ? " or more" : "",
+                     arity == 1 && !any ? "" : "s", n);
         return false;
     }
     return true;
@@ -461,7 +462,7 @@ int graph_place_node(Graph *g, Reduce op, int ninputs, const int *inputs, int nd
     if (!inputs_ok(g, ninputs, inputs) || !dims_ok(g, ndims, dims) || !border_ok(g, border))
         return GRAPH_BAD;
     if (ninputs < 1) {
-        graph_report(g, DIAG_GRAPH_ARITY, "place", 1, " or more", ninputs);
+        graph_report(g, DIAG_GRAPH_ARITY, "place", 1, " or more", "s", ninputs);
         return GRAPH_BAD;
     }
     Type type = TYPE_NONE;

@@ -15,13 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     arena_init(&arena, &allocator_libc);
     Names names = {.arena = &arena};
     DiagList diags = {.arena = &arena};
-    Source source = {"fuzz.graph", arena_strndup(&arena, (const char *)data, size), (uint32_t)size};
+    Source source = {"fuzz.lwg", arena_strndup(&arena, (const char *)data, size), (uint32_t)size};
     Graph *g = graph_parse(&arena, &names, &source, &diags);
     check((g != NULL) == (diags.errors == 0));
     if (g) {
         Text first = {.arena = &arena}, second = {.arena = &arena}, dot = {.arena = &arena};
         graph_print(&first, g);
-        Source printed = {"printed.graph", text_str(&first), (uint32_t)first.len};
+        Source printed = {"printed.lwg", text_str(&first), (uint32_t)first.len};
         Graph *again = graph_parse(&arena, &names, &printed, &diags);
         check(again != NULL);
         graph_print(&second, again);

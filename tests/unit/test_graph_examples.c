@@ -26,7 +26,7 @@ enum { NEXAMPLES = sizeof examples / sizeof *examples };
 static const char *read_example(Lab *lab, const char *name) {
     const char *root = getenv("LW_ROOT");
     const char *path =
-        arena_printf(&lab->arena, "%s/examples/graphs/%s.graph", root ? root : ".", name);
+        arena_printf(&lab->arena, "%s/examples/graphs/%s.lwg", root ? root : ".", name);
     char *text = arena_alloc(&lab->arena, 65536);
     FILE *f = fopen(path, "rb");
     if (!CHECK(f)) return "";

@@ -4,7 +4,7 @@
 #include "lang/graph.h"
 
 static Graph *parse(Lab *lab, const char *text) {
-    return graph_parse(&lab->arena, &lab->names, lab_source(lab, "g.graph", text), &lab->diags);
+    return graph_parse(&lab->arena, &lab->names, lab_source(lab, "g.lwg", text), &lab->diags);
 }
 
 static const char *printed(Lab *lab, const Graph *g) {
@@ -260,10 +260,10 @@ TEST(graph_refuses_sizes_that_disagree) {
     CHECK(g && !graph_build(&lab->arena, g));
     CHECK_STR_EQ(
         lab_report(lab),
-        "g.graph:10:27: error: the size of 'O' would be 6 by this relation, but 8 by another\n"
+        "g.lwg:10:27: error: the size of 'O' would be 6 by this relation, but 8 by another\n"
         "  %y = view %b [O, L] where B = O + L\n"
         "                            ^~~~~~~~~\n"
-        "g.graph:9:27: note: the other relation; state the size with size(...) = ... if "
+        "g.lwg:9:27: note: the other relation; state the size with size(...) = ... if "
         "both are meant\n"
         "  %x = view %a [O, K] where A = O + K\n"
         "                            ^~~~~~~~~\n");
