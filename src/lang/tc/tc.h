@@ -18,6 +18,7 @@
 enum { // declared limits, beside those of program.h
     TC_MAX_SOURCE = 1 << 20,
     TC_MAX_NESTING = 256,     // of parentheses, operators and calls in one expression
+    TC_MAX_WHERE = 1024,      // clauses of one `where`
     TC_MAX_CALL_DEPTH = 64,   // functions calling functions
     TC_MAX_INLINED = 1 << 14, // statements and calls brought in by calls, over the whole file
 };
@@ -144,8 +145,9 @@ struct TcFunc {
     TcParam *input, *output;
     TcStmt *stmts;
     FuncState state;
-    bool broken; // had syntax errors
-    int depth;   // of calls below it
+    bool broken;   // had syntax errors
+    bool headless; // even its header had: nothing is known about its names
+    int depth;     // of calls below it
     Program *program;
 };
 
@@ -243,15 +245,23 @@ typedef struct Work {
     const InferRead *reads;
 } Work;
 
-typedef VEC(InferRead) ReadList;
-
-typedef struct Let {
+typedef struct Let { // a definition of a `where`
     Name name;
-    Range range;
     Val val;
-    const Affine *affine; // as a subscript; NULL: it is not fit for one
-    ReadList reads;
 } Let;
+
+// Reads and uses of definitions, as they occur: by the statement itself (owner -1) or by a
+// definition. Which reads a statement performs, and which only under a guard, follows when all is
+// known; nothing is copied per use.
+typedef struct OwnedRead {
+    InferRead read;
+    int owner;
+} OwnedRead;
+
+typedef struct LetUse {
+    int owner, let;
+    bool guarded;
+} LetUse;
 
 typedef struct StandIn { // a parameter that stands for an inferred extent
     int tensor, dim;
@@ -262,6 +272,11 @@ typedef struct Seed {
     Type type;
     Weak weak;
 } Seed;
+
+typedef struct Used { // a name in use
+    Name name;
+    int next; // number of the next name made from it
+} Used;
 
 typedef struct Checker {
     Arena *arena;
@@ -279,6 +294,7 @@ typedef struct Checker {
     bool changed;    // a type changed after it was used
     VEC(Seed) seeds; // types found in the round before, by number
     VEC(Ten) tens;
+    Set used; // names of tensors and parameters
     VEC(Work) works;
     VEC(InferStmt) infos; // parallel to p->stmts
     VEC(Require) requires;
@@ -293,7 +309,10 @@ typedef struct Checker {
     int nlhs;
     VEC(Let) lets; // those that are visible
     VEC(const Affine *) constraints;
-    ReadList *reads;
+    VEC(OwnedRead) reads;
+    VEC(LetUse) uses;
+    int owner;            // the definition being checked, -1: the statement itself
+    bool unread;          // reads do not count: bounds have none
     int guard;            // depth of ?: branches and right sides of && ||
     const char *no_index; // what must not depend on indices, or NULL
     Range padded;         // of a pad() that leaves instances out
@@ -310,8 +329,10 @@ bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range);
 Type tc_tensor_type(Checker *ck, int tensor); // for a read: marks the type as used
 const Affine *tc_extent(Checker *ck, int tensor, int dim);
 const Affine *tc_origin(Checker *ck, int tensor, int dim);
+bool tc_type_fits(Type declared, Type type, Weak weak);
 void tc_require(Checker *ck, const Affine *what, const char *why, Range range);
 void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, const char *why, Range range);
+void tc_use_name(Checker *ck, Name name);
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
 int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range);
 Diag *tc_warn(Checker *ck, Range range, DiagId id, ...);
@@ -324,6 +345,8 @@ bool tc_emit(Checker *ck);
 
 // tc_expr.c
 Val tc_value(Checker *ck, const Node *n);
+const InferRead *tc_take_reads(Checker *ck, int *n);  // of the statement at hand, all in all
+void tc_report_undefined(Checker *ck, const Node *n); // a call of what is no tensor
 bool tc_readable(Checker *ck, int tensor, int n, Range range); // reports when not
 // tc_index.c
 const Affine *tc_affine(Checker *ck, const Node *n, const char *what); // NULL: reported

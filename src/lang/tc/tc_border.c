@@ -108,6 +108,11 @@ static const Access *border_read(Checker *ck, const Node *n, Type *type) {
     const Node *arg = n->arg[0];
     const Sym *s = arg->kind == NODE_CALL ? tc_find(ck, ck->frame, arg->name) : NULL;
     if (arg->kind == NODE_BAD || (s && s->kind == SYM_POISON)) return NULL;
+    if (arg->kind == NODE_CALL && !s && !tc_builtin(arg->name, strlen(arg->name)) &&
+        !tc_type_name(arg->name, strlen(arg->name))) {
+        tc_report_undefined(ck, arg);
+        return NULL;
+    }
     if (!s || s->kind != SYM_TENSOR) {
         Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_BORDER_READ, n->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_BORDER_READ_NOTE, n->name);

@@ -80,7 +80,7 @@ static bool read_axis(Checker *ck, const Node *named, Concat *c) {
     if (!a) return false;
     int64_t axis = a->constant < 0 ? a->constant + c->rank : a->constant;
     if (!affine_is_const(a) || axis < 0 || axis >= c->rank) {
-        diag_report(ck->diags, n->range, DIAG_TC_AXIS, c->rank, c->rank - 1);
+        diag_report(ck->diags, n->range, DIAG_TC_AXIS, -c->rank, c->rank - 1);
         return false;
     }
     c->axis = (int)axis;
@@ -225,14 +225,20 @@ static void bind_scalar(Call *c, const TcParam *p, const Node *arg) {
 // A float (or bool) scalar given as an expression: computed into a temporary first.
 static void bind_value(Call *c, const TcParam *p, const Node *arg) {
     Checker *ck = c->ck;
-    ReadList reads = {0};
-    ck->reads = &reads;
+    ck->reads.n = ck->uses.n = 0;
     ck->no_index = "an argument";
     Val v = tc_value(ck, arg);
     ck->no_index = NULL;
     Sym *s = tc_add_sym(ck, c->inner, p->name, SYM_POISON, p->name_range);
     c->ok = c->ok && v.e;
     if (!v.e) return;
+    if (!tc_type_fits(p->type, v.e->type, v.weak)) {
+        Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_CALL_VALUE, p->name, c->func->name,
+                              type_info[p->type].name, type_info[tc_value_type(v)].name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NARROWS_NOTE, type_info[p->type].name);
+        c->ok = false;
+        return;
+    }
     int t = tc_new_tensor(ck, tc_fresh_name(ck, c->func->name, p->name), ROLE_TEMP, arg->range);
     Ten *ten = &ck->tens.at[t];
     ten->type = p->type;
@@ -242,14 +248,9 @@ static void bind_value(Call *c, const TcParam *p, const Node *arg) {
     ten->defs = 1;
     s->kind = SYM_TENSOR;
     s->tensor = t;
-    if (!tc_join_type(ck, t, v.e->type, v.weak, arg->range)) {
-        c->ok = false;
-        return;
-    }
     Work w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};
     w.write = access_make(ck->x, t, 0, NULL);
-    w.reads = reads.at;
-    w.nreads = reads.n;
+    w.reads = tc_take_reads(ck, &w.nreads);
     vec_push(ck->arena, &ck->works, w);
 }
 
@@ -271,13 +272,20 @@ static void bind_sizes(Call *c, const TcParam *p, int tensor) {
     }
 }
 
+static bool names_known(Call *c, const Node *n) {
+    bool known = n->kind != NODE_NAME || tc_find(c->ck, c->inner, n->name);
+    for (int i = 0; i < n->n; i++) known = known && names_known(c, n->arg[i]);
+    return known;
+}
+
 // Dimensions that were bound by another argument, or are numbers or expressions, must agree.
 static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg) {
     Checker *ck = c->ck;
     ck->frame = c->inner;
     ck->no_index = "a dimension";
     for (int d = 0; d < p->rank; d++) {
-        const Affine *want = tc_affine(ck, p->dim[d], "a dimension");
+        const Affine *want = NULL;
+        if (names_known(c, p->dim[d])) want = tc_affine(ck, p->dim[d], "a dimension");
         if (!want) {
             Diag *diag =
                 diag_report(ck->diags, arg->range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
@@ -351,6 +359,32 @@ static void bind_arguments(Call *c) {
         if (tensor[i] >= 0) require_sizes(c, &c->func->input[i], tensor[i], call->arg[i]);
 }
 
+// The declared shape of a result, in the caller's sizes: it fixes the shape of the tensor on the
+// left.
+static void bind_shape(Call *c, const TcParam *p, int tensor, Range range) {
+    Checker *ck = c->ck;
+    const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
+    ck->frame = c->inner;
+    ck->no_index = "a dimension";
+    for (int d = 0; d < p->rank && c->ok; d++) {
+        size[d] = names_known(c, p->dim[d]) ? tc_affine(ck, p->dim[d], "a dimension") : NULL;
+        c->ok = size[d] != NULL;
+        if (!size[d]) diag_report(ck->diags, range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
+    }
+    ck->no_index = NULL;
+    ck->frame = c->caller;
+    Ten *t = &ck->tens.at[tensor];
+    if (!c->ok) return;
+    if (!t->size && t->defs == 0 && !t->size_param) {
+        t->size = size;
+        return;
+    }
+    const char *why = arena_printf(ck->arena, "'%s' has the shape that '%s' gives its result",
+                                   t->name, c->func->name);
+    for (int d = 0; d < p->rank; d++)
+        tc_require_equal(ck, tc_extent(ck, tensor, d), size[d], why, range);
+}
+
 static void bind_results(Call *c) {
     Checker *ck = c->ck;
     for (int i = 0; i < c->stmt->ntargets; i++) {
@@ -363,28 +397,7 @@ static void bind_results(Call *c) {
         c->ok = c->ok && t >= 0;
         if (t < 0) continue;
         if (p->type && !tc_join_type(ck, t, p->type, WEAK_NOT, target->range)) c->ok = false;
-        Ten *ten = &ck->tens.at[t];
-        if (!p->shaped) continue;
-        ck->frame = c->inner;
-        ck->no_index = "a dimension";
-        const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
-        bool known = true;
-        for (int d = 0; d < p->rank; d++)
-            known &= (size[d] = tc_affine(ck, p->dim[d], "a dimension")) != NULL;
-        ck->no_index = NULL;
-        ck->frame = c->caller;
-        if (!known) {
-            diag_report(ck->diags, target->range, DIAG_TC_CALL_SIZE, c->func->name, 0, p->name);
-            c->ok = false;
-        } else if (!ten->size && ten->defs == 0 && !ten->size_param) {
-            ten->size = size;
-        } else {
-            const char *why =
-                arena_printf(ck->arena, "'%s' has the shape that '%s' gives its result", ten->name,
-                             c->func->name);
-            for (int d = 0; d < p->rank; d++)
-                tc_require_equal(ck, tc_extent(ck, t, d), size[d], why, target->range);
-        }
+        if (p->shaped) bind_shape(c, p, t, target->range);
     }
 }
 
@@ -452,6 +465,19 @@ static bool report_form(Checker *ck, Frame *frame, const TcStmt *s, DiagId id, R
     return true;
 }
 
+// Whether an unknown name on the right is meant as a function: it has results on the left or
+// tensors as arguments.
+static bool calls_unknown(Checker *ck, Frame *frame, const TcStmt *s) {
+    const Node *v = s->value;
+    if (s->tuple) return true;
+    if (s->subscripts || tc_type_name(v->name, strlen(v->name))) return false;
+    for (int i = 0; i < v->n; i++) {
+        const Sym *a = v->arg[i]->kind == NODE_NAME ? tc_find(ck, frame, v->arg[i]->name) : NULL;
+        if (a && a->kind == SYM_TENSOR && ck->tens.at[a->tensor].rank > 0) return true;
+    }
+    return false;
+}
+
 bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     const Node *v = s->value;
     if (v->kind == NODE_BAD) {
@@ -462,6 +488,12 @@ bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     TcFunc *f = is_call ? tc_find_func(ck->file, ck->arena, v->name) : NULL;
     const Builtin *b = is_call && !f ? tc_builtin(v->name, strlen(v->name)) : NULL;
     bool joins = b && b->kind == BUILTIN_CONCAT;
+    if (is_call && !f && !b && calls_unknown(ck, frame, s)) {
+        Diag *d = diag_report(ck->diags, v->head, DIAG_TC_NO_FUNCTION, v->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NO_FUNCTION_NOTE);
+        poison_targets(ck, frame, s);
+        return true;
+    }
     if (!f && !joins)
         return s->tuple ? report_form(ck, frame, s, DIAG_TC_TUPLE, s->write_range) : false;
     if (s->subscripts) return report_form(ck, frame, s, DIAG_TC_CALL_SUBSCRIPTS, s->write_range);

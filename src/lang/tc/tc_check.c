@@ -15,6 +15,10 @@
 
 static uint64_t name_hash(Name name) { return hash_mix(0, (uint64_t)(uintptr_t)name); }
 
+static bool same_used(const void *key, const void *item) {
+    return ((const Used *)item)->name == key;
+}
+
 static bool same_sym(const void *key, const void *item) { return ((const Sym *)item)->name == key; }
 
 Sym *tc_find(Checker *ck, Frame *frame, Name name) {
@@ -72,6 +76,7 @@ int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     Ten t = {.name = name, .role = role, .rank = -1, .range = range};
     if (n < ck->seeds.n) t.type = ck->seeds.at[n].type, t.weak = ck->seeds.at[n].weak;
     vec_push(ck->arena, &ck->tens, t);
+    tc_use_name(ck, name);
     return n;
 }
 
@@ -102,7 +107,7 @@ static void grow_type(Checker *ck, Ten *t, Type type, Weak weak) {
     if (t->type_used && (t->type != old || t->weak != old_weak)) ck->changed = true;
 }
 
-static bool fits_declared(Type declared, Type type, Weak weak) {
+bool tc_type_fits(Type declared, Type type, Weak weak) {
     if (weak == WEAK_INT) return declared != TYPE_BOOL;
     if (weak == WEAK_FLOAT) return type_is_float(declared);
     return type_promote(declared, type) == declared;
@@ -114,7 +119,7 @@ bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range) {
         grow_type(ck, t, type, weak);
         return true;
     }
-    if (fits_declared(t->type, type, weak)) return true;
+    if (tc_type_fits(t->type, type, weak)) return true;
     Type found = weak == WEAK_INT ? TYPE_I32 : weak == WEAK_FLOAT ? TYPE_F32 : type;
     Diag *d = diag_report(ck->diags, range, DIAG_TC_NARROWS, type_info[found].name, t->name,
                           type_info[t->type].name);
@@ -167,16 +172,28 @@ void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, const char 
     tc_require(ck, affine_sub(ck->x, b, a), why, range);
 }
 
+// Names of tensors and parameters in use, and how often each served as the base of a fresh one.
+static Used *used_name(Checker *ck, Name name) {
+    void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
+    return *slot;
+}
+
+void tc_use_name(Checker *ck, Name name) {
+    void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
+    if (*slot) return;
+    Used *u = *slot = arena_new(ck->arena, Used);
+    ck->used.n++;
+    u->name = name;
+    u->next = 2;
+}
+
 // A name no tensor or parameter has yet.
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base) {
-    const char *text = *prefix ? arena_printf(ck->arena, "%s_%s", prefix, base) : base;
-    for (int k = 1;; k++) {
-        Name name = k == 1 ? name_of(ck->names, text)
-                           : name_of(ck->names, arena_printf(ck->arena, "%s_%d", text, k));
-        bool taken = program_find_param(ck->p, name) >= 0;
-        for (int i = 0; i < ck->tens.n && !taken; i++) taken = ck->tens.at[i].name == name;
-        if (!taken) return name;
-    }
+    Name name = *prefix ? name_of(ck->names, arena_printf(ck->arena, "%s_%s", prefix, base)) : base;
+    Used *first = used_name(ck, name);
+    for (Name stem = name; first && used_name(ck, name);)
+        name = name_of(ck->names, arena_printf(ck->arena, "%s_%d", stem, first->next++));
+    return name;
 }
 
 // --- Signatures
@@ -191,6 +208,7 @@ static int add_param(Checker *ck, Name name, ParamKind kind, Type type, Range ra
         return 0;
     }
     int i = program_param(ck->p, name, kind);
+    tc_use_name(ck, name);
     ck->p->params.at[i].type = type;
     ck->p->params.at[i].range = range;
     return i;
@@ -268,6 +286,7 @@ static void add_input(Checker *ck, Frame *frame, const TcParam *p) {
 
 static void add_output(Checker *ck, Frame *frame, const TcParam *p) {
     Sym *s = tensor_sym(ck, frame, p);
+    if (!s) tc_add_sym(ck, frame, p->name, SYM_POISON, p->name_range);
     if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_OUTPUT, p->name_range);
 }
 
@@ -362,7 +381,7 @@ static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const R
 }
 
 static void add_let(Checker *ck, const TcWhere *w) {
-    Let let = {.name = w->name, .range = w->range};
+    Let let = {.name = w->name};
     const char *taken = NULL;
     for (int i = 0; i < ck->iters.n; i++)
         if (ck->iters.at[i].name == w->name) taken = "an index";
@@ -374,14 +393,13 @@ static void add_let(Checker *ck, const TcWhere *w) {
         Diag *d = diag_report(ck->diags, w->range, DIAG_TC_LET_TAKEN, w->name, taken);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
     }
-    ReadList *outer = ck->reads;
-    ck->reads = &let.reads;
+    ck->owner = ck->lets.n;
     let.val = tc_value(ck, w->a);
+    ck->owner = -1;
     if (let.val.e && let.val.weak && let.val.e->kind != EXPR_CONST)
         let.val = (Val){tc_coerce(ck, let.val, tc_value_type(let.val)), WEAK_NOT};
-    let.affine = let.val.e ? tc_expr_affine(ck, let.val) : NULL;
-    ck->reads = outer;
-    if (!taken) vec_push(ck->arena, &ck->lets, let);
+    if (taken) let.name = NULL;
+    vec_push(ck->arena, &ck->lets, let);
 }
 
 static const Affine *bound(Checker *ck, const Node *n) {
@@ -433,22 +451,21 @@ static void add_range(Checker *ck, const TcWhere *w) {
         return;
     }
     if (!lo || !hi) return;
+    ck->iters.at[it].range = range_join(w->range, w->b->range);
     ck->iters.at[it].lo = lo;
     ck->iters.at[it].hi = hi;
 }
 
 static void where_clauses(Checker *ck, const TcStmt *s, WhereKind kind) {
-    ReadList ignored = {0};
     for (int i = 0; i < s->nwhere; i++) {
         const TcWhere *w = &s->where[i];
         if (w->kind != kind) continue;
         if (kind == WHERE_LET) add_let(ck, w);
         if (kind == WHERE_EXISTS) tc_value(ck, w->a);
         if (kind == WHERE_RANGE) {
-            ReadList *outer = ck->reads;
-            ck->reads = &ignored;
+            ck->unread = true;
             add_range(ck, w);
-            ck->reads = outer;
+            ck->unread = false;
         }
     }
 }
@@ -511,11 +528,13 @@ static void too_large(Checker *ck, const TcStmt *s) {
     ck->x->overflow = ck->x->too_large = false;
 }
 
-static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s, ReadList *reads) {
+static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->frame = frame;
     ck->stmt = s;
     ck->iters.n = ck->lets.n = ck->constraints.n = ck->guard = 0;
-    ck->reads = reads;
+    ck->reads.n = ck->uses.n = 0;
+    ck->owner = -1;
+    ck->unread = false;
     ck->no_index = NULL;
     ck->padded = (Range){0, 0};
 }
@@ -530,8 +549,8 @@ static bool room_for_stmt(Checker *ck, const TcStmt *s) {
 }
 
 static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
-    ReadList reads = {0};
-    start_stmt(ck, frame, s, &reads);
+    int errors = ck->diags->errors;
+    start_stmt(ck, frame, s);
     if (!room_for_stmt(ck, s) || tc_call_stmt(ck, frame, s)) return;
     int tensor = tc_target(ck, frame, &s->target[0], s->nsubs, s->write_range);
     Work w = {.op = s->op, .init = s->init, .hint = s->hint, .range = s->range};
@@ -548,7 +567,8 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     if (w.write) {
         w.scatter = w.write->has_read;
         tc_check_write(ck, s, &w);
-        if (w.op == REDUCE_ASSIGN && w.niters > w.nlhs) assign_reduces(ck, s, &w);
+        bool silent = ck->diags->errors > errors; // warnings would only repeat the error
+        if (w.op == REDUCE_ASSIGN && w.niters > w.nlhs && !silent) assign_reduces(ck, s, &w);
         check_padding(ck, &w);
         check_initialised(ck, s, &w, tensor);
         if (w.op != REDUCE_ASSIGN && !w.init)
@@ -560,14 +580,17 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     w.nconstraints = ck->constraints.n;
     w.constraint =
         arena_copy(ck->arena, ck->constraints.at, (size_t)w.nconstraints * sizeof(Affine *));
-    w.reads = reads.at;
-    w.nreads = reads.n;
+    w.reads = tc_take_reads(ck, &w.nreads);
     vec_push(ck->arena, &ck->works, w);
 }
 
 void tc_check_stmts(Checker *ck, Frame *frame) {
-    for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next)
+    for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
+        int before = ck->diags->items.n;
         check_stmt(ck, frame, s);
+        for (int i = before; frame->caller && i < ck->diags->items.n; i++)
+            diag_note(ck->diags, ck->diags->items.at[i], frame->call, DIAG_TC_CALLED_NOTE);
+    }
 }
 
 // --- Functions
@@ -587,6 +610,7 @@ static void one_round(Checker *ck, TcFunc *f, int errors) {
     frame->func = f;
     ck->frame = frame;
     ck->tens.n = ck->works.n = ck->requires.n = ck->standins.n = 0;
+    ck->used = (Set){0};
     ck->changed = false;
     signature(ck, frame, f);
     tc_check_stmts(ck, frame);
@@ -604,7 +628,8 @@ static void save_types(Checker *ck) {
 void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const Source *source,
                    int depth, int *inlined, DiagList *diags) {
     if (f->state != FUNC_NEW) return;
-    f->state = FUNC_BUSY;
+    f->state = f->headless ? FUNC_FAILED : FUNC_BUSY;
+    if (f->headless) return;
     Checker ck = {.arena = arena, .names = names, .diags = diags, .file = file, .func = f};
     int errors = diags->errors;
     ck.source = source;

@@ -130,20 +130,20 @@ static const Affine *put_in(Extents *x, const Affine *a) {
     return a->has_param ? affine_substitute(x->ck->x, a, NULL, x->param) : a;
 }
 
-typedef struct Uses {
-    const Checker *ck;
-    int first;
-} Uses;
+static bool resolve(Extents *x, int k, int depth);
 
-static bool mentions(const Affine *a, int param) {
-    if (!a->has_param) return false;
+// Resolves the stand-ins that occur in an extent.
+static bool resolve_inside(Extents *x, const Affine *a, int depth) {
+    if (!a->has_param) return true;
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
-        if (t->kind == ATOM_PARAM && t->index == param) return true;
-        if (t->a && mentions(t->a, param)) return true;
-        if (t->b && mentions(t->b, param)) return true;
+        if (t->kind == ATOM_PARAM && t->index >= x->ck->nreal &&
+            !resolve(x, t->index - x->ck->nreal, depth + 1))
+            return false;
+        if (t->a && !resolve_inside(x, t->a, depth)) return false;
+        if (t->b && !resolve_inside(x, t->b, depth)) return false;
     }
-    return false;
+    return true;
 }
 
 // The extent a stand-in stands for, free of stand-ins itself; false when it depends on itself.
@@ -152,15 +152,14 @@ static bool resolve(Extents *x, int k, int depth) {
     const StandIn *s = &ck->standins.at[k];
     if (x->state[k] == 2) return true;
     const Tensor *t = &ck->p->tensors.at[s->tensor];
-    if (x->state[k] == 1 || depth > TC_MAX_NESTING) {
+    if (x->state[k] == 1 || depth > PROGRAM_MAX_STMTS) {
         Diag *d = diag_report(ck->diags, t->range, DIAG_TC_SIZE_CIRCLE, t->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SIZE_CIRCLE_NOTE);
         return false;
     }
     x->state[k] = 1;
     const Affine *a = s->origin ? t->origin[s->dim] : t->size[s->dim];
-    for (int j = 0; j < ck->standins.n; j++)
-        if (mentions(a, ck->nreal + j) && !resolve(x, j, depth + 1)) return false;
+    if (!resolve_inside(x, a, depth)) return false;
     x->param[ck->nreal + k] = put_in(x, a);
     x->state[k] = 2;
     return true;

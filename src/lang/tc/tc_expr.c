@@ -112,9 +112,32 @@ const Expr *tc_widen(Checker *ck, const Expr *e, Type type) {
 // --------------------------------------------------------------------------------------
 
 void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
+    if (ck->unread) return;
     if (mode == READ_PLAIN && ck->guard) mode = READ_GUARDED;
-    InferRead r = {a, mode, range, subs};
-    vec_push(ck->arena, ck->reads, r);
+    OwnedRead r = {{a, mode, range, subs}, ck->owner};
+    vec_push(ck->arena, &ck->reads, r);
+}
+
+const InferRead *tc_take_reads(Checker *ck, int *n) {
+    enum { UNUSED, GUARDED, PLAIN };
+    uint8_t *state = arena_new_n(ck->arena, uint8_t, ck->lets.n);
+    for (int i = ck->uses.n - 1; i >= 0; i--) { // a definition uses earlier ones only
+        const LetUse *u = &ck->uses.at[i];
+        int from = u->owner < 0 ? PLAIN : state[u->owner];
+        uint8_t now = (uint8_t)(u->guarded && from == PLAIN ? GUARDED : from);
+        if (now > state[u->let]) state[u->let] = now;
+    }
+    InferRead *out = arena_new_n(ck->arena, InferRead, ck->reads.n);
+    *n = 0;
+    for (int i = 0; i < ck->reads.n; i++) {
+        const OwnedRead *r = &ck->reads.at[i];
+        int how = r->owner < 0 ? PLAIN : state[r->owner];
+        if (how == UNUSED) continue;
+        out[*n] = r->read;
+        if (how == GUARDED && out[*n].mode == READ_PLAIN) out[*n].mode = READ_GUARDED;
+        ++*n;
+    }
+    return out;
 }
 
 static int find_iter(const Checker *ck, Name name) {
@@ -132,7 +155,9 @@ static Let *find_let(Checker *ck, Name name) {
 static int new_iter(Checker *ck, Name name, Range range) {
     if (ck->no_index) {
         Diag *d = diag_report(ck->diags, range, DIAG_TC_INDEX_IN_BOUND, ck->no_index, name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INDEX_IN_BOUND_NOTE);
+        bool of_range = !strcmp(ck->no_index, "a range");
+        diag_note(ck->diags, d, (Range){0, 0},
+                  of_range ? DIAG_TC_INDEX_IN_BOUND_NOTE : DIAG_TC_INTEGERS_NOTE);
         return -1;
     }
     if (ck->iters.n == PROGRAM_MAX_ITERS) {
@@ -146,12 +171,10 @@ static int new_iter(Checker *ck, Name name, Range range) {
     return ck->iters.n - 1;
 }
 
-static void use_let(Checker *ck, const Let *let) {
-    for (int i = 0; i < let->reads.n; i++) {
-        InferRead r = let->reads.at[i];
-        if (r.mode == READ_PLAIN && ck->guard) r.mode = READ_GUARDED;
-        vec_push(ck->arena, ck->reads, r);
-    }
+static Val use_let(Checker *ck, const Let *let) {
+    LetUse use = {ck->owner, (int)(let - ck->lets.at), ck->guard > 0};
+    vec_push(ck->arena, &ck->uses, use);
+    return let->val;
 }
 
 // What a bare name means when nothing defines it: a constant, or a mistake; false: an index.
@@ -221,10 +244,7 @@ static Val name_value(Checker *ck, const Node *n) {
     int i = find_iter(ck, n->name);
     if (i >= 0) return strong(expr_index(ck->x, TYPE_I64, affine_iter(ck->x, i)));
     const Let *let = find_let(ck, n->name);
-    if (let) {
-        use_let(ck, let);
-        return let->val;
-    }
+    if (let) return use_let(ck, let);
     const Sym *s = tc_find(ck, ck->frame, n->name);
     Val v;
     if (!s) {
@@ -260,7 +280,7 @@ static int called_tensor(Checker *ck, const Node *n, bool *bad) {
     return -1;
 }
 
-static void report_undefined(Checker *ck, const Node *n) {
+void tc_report_undefined(Checker *ck, const Node *n) {
     if (tc_find_func(ck->file, ck->arena, n->name)) {
         Diag *d = diag_report(ck->diags, n->head, DIAG_TC_CALL_INSIDE, n->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE, n->name);
@@ -453,7 +473,7 @@ static Val call_value(Checker *ck, const Node *n) {
     if (type) return cast(ck, n, type);
     const Builtin *b = tc_builtin(n->name, len);
     if (b) return builtin(ck, n, b);
-    report_undefined(ck, n);
+    tc_report_undefined(ck, n);
     return poison;
 }
 

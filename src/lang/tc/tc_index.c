@@ -5,15 +5,20 @@
 
 #include <string.h>
 
+// The way out: a subscript can be read from a tensor, a bound or a size cannot.
+static void add_note(Checker *ck, Diag *d, const char *what) {
+    bool subscript = !strcmp(what, "a subscript");
+    diag_note(ck->diags, d, (Range){0, 0},
+              subscript ? DIAG_TC_SUBSCRIPT_FORM_NOTE : DIAG_TC_INTEGERS_NOTE);
+}
+
 static const Affine *refuse(Checker *ck, const Node *n, const char *what) {
-    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_SUBSCRIPT_FORM, what);
-    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SUBSCRIPT_FORM_NOTE);
+    add_note(ck, diag_report(ck->diags, n->range, DIAG_TC_SUBSCRIPT_FORM, what), what);
     return NULL;
 }
 
 static const Affine *not_integer(Checker *ck, const Node *n, const char *what, const char *type) {
-    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_SUBSCRIPT_TYPE, what, type);
-    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SUBSCRIPT_FORM_NOTE);
+    add_note(ck, diag_report(ck->diags, n->range, DIAG_TC_SUBSCRIPT_TYPE, what, type), what);
     return NULL;
 }
 
@@ -60,11 +65,12 @@ static const Affine *through_value(Checker *ck, const Node *n, const char *what)
 static const Affine *divide(Checker *ck, const Node *n, const Affine *a, const Affine *b) {
     if (b->has_iter || b->has_read) {
         Diag *d = diag_report(ck->diags, n->arg[1]->range, DIAG_TC_DIVISOR);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SUBSCRIPT_FORM_NOTE);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_DIVISOR_NOTE);
         return NULL;
     }
     if (affine_is(b, 0)) {
-        diag_report(ck->diags, n->arg[1]->range, DIAG_TC_ZERO_DIVISOR);
+        Diag *d = diag_report(ck->diags, n->arg[1]->range, DIAG_TC_ZERO_DIVISOR);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_DIVISOR_NOTE);
         return NULL;
     }
     return n->op == OP_DIV ? affine_div(ck->x, a, b) : affine_mod(ck->x, a, b);

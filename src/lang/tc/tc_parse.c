@@ -16,6 +16,7 @@ typedef struct Parser {
     DiagList *diags;
     int depth;
     bool failed;       // of the statement or header at hand: one report each
+    bool recovered;    // what follows was guessed to be a statement: be silent when it is none
     VEC(Node *) stack; // lists being parsed
     Name name_in, name_exists;
 } Parser;
@@ -309,6 +310,11 @@ static void where_list(Parser *ps, TcStmt *s) {
         TcWhere w;
         where_clause(ps, &w);
         if (!ps->failed) vec_push(ps->arena, &v, w);
+        if (v.n > TC_MAX_WHERE && !ps->failed) {
+            diag_report(ps->diags, w.range, DIAG_TC_TOO_MANY, "clauses in one 'where'",
+                        TC_MAX_WHERE);
+            ps->failed = true;
+        }
     } while (!ps->failed && accept(ps, ','));
     s->where = v.at;
     s->nwhere = v.n;
@@ -369,9 +375,10 @@ static void left_side(Parser *ps, TcStmt *s) {
 }
 
 static void assign_expected(Parser *ps, TcStmt *s) {
+    if (ps->recovered) ps->failed = true;
     if (ps->failed) return;
     bool minus = at_op(ps, OP_SUB), over = at_op(ps, OP_DIV);
-    Diag *d = fail_expected(ps, "an assignment: = += *= min= max= and with '!'");
+    Diag *d = fail_expected(ps, "'=', '+=', '*=', 'min=', 'max=' or one of them with '!'");
     if (minus || over)
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_NOTE, minus ? '-' : '/');
     else if (s->ntargets == 1 &&
@@ -436,6 +443,7 @@ static void body(Parser *ps, TcFunc *f) {
             if (ps->failed) s->value = bad(ps, s->range), s->nwhere = 0;
             if (s->ntargets) *last = s, last = &s->next;
         }
+        ps->recovered = ps->failed;
         if (ps->failed) {
             f->broken = true;
             recover(ps);
@@ -573,7 +581,7 @@ static void function(Parser *ps, TcFile *file) {
     ps->failed = false;
     advance(ps); // def
     header(ps, f);
-    f->broken = ps->failed;
+    f->broken = f->headless = ps->failed;
     if (f->broken) // look for the body, so that its mistakes are found too
         while (!at(ps, '{') && ps->t.kind != TOK_DEF && ps->t.kind != TOK_END) advance(ps);
     if (at(ps, '{')) body(ps, f);

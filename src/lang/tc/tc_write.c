@@ -50,8 +50,8 @@ static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
     } else if (self.other) {
         Range range = s->range;
-        for (int i = 0; i < ck->reads->n; i++)
-            if (ck->reads->at[i].access == self.other) range = ck->reads->at[i].range;
+        for (int i = 0; i < ck->reads.n; i++)
+            if (ck->reads.at[i].read.access == self.other) range = ck->reads.at[i].read.range;
         Diag *d = diag_report(ck->diags, range, DIAG_TC_IN_PLACE, t->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
     }
