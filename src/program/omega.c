@@ -1,3 +1,11 @@
+// The Omega test. Pugh, The Omega Test: a fast and practical integer programming algorithm for
+// dependence analysis, 1991.
+//
+// A system is a matrix of rows over all variables, with a bound on either side of each variable.
+// The loop of omega_solve simplifies (common divisors, bounds from rows, rows from bounds), takes
+// an equality away by substitution or else a variable by elimination, and ends when no row is left.
+// Each step is recorded so that a point of what is left can be lifted back. Only inexact
+// eliminations branch, on copies.
 #include "program/omega.h"
 
 #include "base/checked.h"

@@ -187,7 +187,7 @@ static const Affine *random_affine(Random *r, int n) {
     case 1: return affine_mod(x, a, k(2 + below(r, 4)));
     case 2: return affine_min(x, a, random_linear(r, n, 2));
     case 3: return affine_max(x, a, k(below(r, 5)));
-    case 4: return add(affine_div(x, a, k(2 + below(r, 3))), random_linear(r, n, 2));
+    case 4: a = affine_div(x, a, k(2 + below(r, 3))); return add(a, random_linear(r, n, 2));
     default: return a;
     }
 }
@@ -203,11 +203,12 @@ static void random_question(Random *r) {
         }
         for (int d = 0; d < 2; d++) r->sub[s][d] = random_affine(r, r->n[s]);
         for (int c = 0; c < 2; c++) r->constraint[s][c] = random_affine(r, r->n[s]);
+        int nconstraints = below(r, 3) ? 0 : 1 + (int)below(r, 2);
         *side[s] = (DepSide){
             .niters = r->n[s],
             .lo = r->lo[s],
             .hi = r->hi[s],
-            .nconstraints = below(r, 3) ? 0 : 1 + (int)below(r, 2),
+            .nconstraints = nconstraints,
             .constraint = r->constraint[s],
             .rank = rank,
             .sub = r->sub[s],
@@ -221,7 +222,8 @@ static void random_question(Random *r) {
         r->oa[i] = below(r, 7) - 3;
         r->ob[i] = below(r, 7) - 3;
     }
-    r->order = (DepOrder){r->oa, r->ob, below(r, 9) - 4, below(r, 4) == 0};
+    r->order = (DepOrder){r->oa, r->ob, below(r, 9) - 4, false};
+    r->order.equal = below(r, 4) == 0;
     r->q.norders = below(r, 4) == 0;
     r->q.orders = &r->order;
 }
@@ -317,7 +319,8 @@ TEST(deps_agree_on_larger_boxes) {
             for (int i = 0; i < 2; i++) {
                 r.lo[s][i] = below(&r, 5) - 2;
                 r.hi[s][i] = r.lo[s][i] + 1 + below(&r, 40);
-                r.sub[s][i] = add(random_linear(&r, 2, 15), k(below(&r, 200) - 100));
+                r.sub[s][i] = random_linear(&r, 2, 15);
+                r.sub[s][i] = add(r.sub[s][i], k(below(&r, 200) - 100));
                 if (below(&r, 6) == 0)
                     r.sub[s][i] = affine_div(x, r.sub[s][i], k(2 + below(&r, 5)));
             }

@@ -805,8 +805,9 @@ static void random_stmt(Text *out, uint64_t *seed, int result, bool *divides) {
 
 static const char *random_program(Arena *arena, uint64_t *seed, bool *divides) {
     Text out = {.arena = arena};
-    text_printf(&out, "A(%s) B(%s,M) C(K,%d) s |", below(seed, 2) ? "N" : "7",
-                below(seed, 2) ? "N" : "M", 1 + (int)below(seed, 9));
+    bool seven = below(seed, 2), square = below(seed, 2);
+    text_printf(&out, "A(%s) B(%s,M) C(K,%d) s |", seven ? "7" : "N", square ? "M" : "N",
+                1 + (int)below(seed, 9));
     int nstmts = below(seed, 3) ? 1 : 2 + (int)below(seed, 2), nresults = 0;
     for (int s = 0; s < nstmts; s++) {
         bool again = nresults > 0 && below(seed, 2);
