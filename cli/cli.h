@@ -45,8 +45,8 @@ typedef struct Cli {
     size_t nwords;
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
-    const char *def, *stage, *lang, *backend, *seed;
-    bool json, strict, trace, help;
+    const char *def, *stage, *lang, *backend, *seed, *schedule;
+    bool json, strict, trace, help, cost;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -89,6 +89,8 @@ int cli_open(Cli *cli, lw_module **mod);
 // The function --def names, or the only one; NULL after saying what is wrong.
 const lw_function *cli_function(Cli *cli, const lw_module *mod);
 // Reads --size, and integer --arg that name scalars of f (NULL: all of --size). The caller frees.
+// Reads the file of --schedule, if there is one; the caller frees *memory.
+int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory);
 int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count);
 // "M = 4, K = 3"; "no sizes" when there are none.
 char *cli_values_text(const lw_bound *b);

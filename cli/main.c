@@ -21,17 +21,22 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            warnings fail it\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's own text forms",
-     OPTIONS("--stage", "--def", "--size", "--strict", "--lang", "--trace"),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--strict", "--lang", "--trace"),
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
+     "--stage schedule  the Schedule (.lws) that runs every loop as written, to begin editing "
+     "from.\n"
+     "--stage tree      the loops, one line each, under --schedule; --cost adds bytes and "
+     "operations.\n"
      "\n"
      "  loopwright show mv.tc\n"
-     "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n",
+     "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n"
+     "  loopwright show mv.tc --size M=4,K=3 --stage tree --schedule mv.lws\n",
      command_show},
     {"run", "FILE", "run a function on data and summarise the results",
-     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--backend", "--strict",
-             "--lang", "--trace"),
+     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--schedule", "--backend",
+             "--strict", "--lang", "--trace"),
      "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
      "small,\n"
      "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
@@ -225,6 +230,20 @@ static bool whole_number(const char *text, int64_t *value) {
     errno = 0;
     *value = strtoll(text, &end, 10);
     return !errno && end != text && !*end;
+}
+
+int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
+    if (!cli->schedule) return EXIT_OK;
+    FILE *f = fopen(cli->schedule, "rb");
+    if (!f) return cli_fail(cli, "cannot open '%s': %s", cli->schedule, strerror(errno));
+    *memory = cli_alloc(LW_MAX_SOURCE + 1);
+    size_t n = fread(*memory, 1, LW_MAX_SOURCE, f);
+    bool bad = ferror(f) || !feof(f) || memchr(*memory, 0, n);
+    fclose(f);
+    if (bad) return cli_fail(cli, "'%s' is not a text of at most 16 MiB", cli->schedule);
+    (*memory)[n] = 0;
+    *out = (lw_schedule_text){*memory, cli->schedule};
+    return EXIT_OK;
 }
 
 int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count) {

@@ -21,7 +21,9 @@ typedef struct Option {
 static const Option options[] = {
     {"--size", "N=8,M=4", "values of sizes and of integer scalar arguments", PAIRS, AT(sizes)},
     {"--def", "NAME", "the function to take, where the file has several", TEXT, AT(def)},
-    {"--stage", "STAGE", "what to show: program (the default)", TEXT, AT(stage)},
+    {"--stage", "STAGE", "what to show: program (the default), schedule or tree", TEXT, AT(stage)},
+    {"--schedule", "S.lws", "how to run it: a Schedule", TEXT, AT(schedule)},
+    {"--cost", NULL, "what each block of a tree touches, moves and computes", FLAG, AT(cost)},
     {"--in", "A=a.npy", "an input, or the old content of an in-out result", PAIR, AT(in)},
     {"--arg", "a=2.5", "a scalar argument as a number", PAIR, AT(arg)},
     {"--out", "C=c.npy", "write a result to a .npy file", PAIR, AT(out)},

@@ -183,9 +183,12 @@ static int execute(Run *r) {
     for (size_t i = 0; i < r->n; i++) args[i] = &r->args[i].t;
     r->timing.struct_size = sizeof r->timing;
     lw_run_options o = {.struct_size = sizeof o, .backend = r->backend, .timing = &r->timing};
-    lw_status status = lw_run(r->cli->ctx, r->bound, args, r->n, &o);
+    char *schedule = NULL;
+    int failed = cli_schedule(r->cli, &o.schedule, &schedule);
+    if (!failed) failed = cli_report(r->cli, lw_run(r->cli->ctx, r->bound, args, r->n, &o));
     free(args);
-    return cli_report(r->cli, status);
+    free(schedule);
+    return failed;
 }
 
 static int write_outputs(Run *r) {

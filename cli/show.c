@@ -4,15 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const stages[] = {"program", "schedule", "tree"};
+
 static int show_one(Cli *cli, const lw_function *f, bool more) {
     const char *text = NULL;
+    lw_stage stage = LW_STAGE_PROGRAM;
+    for (int i = 0; cli->stage && i < 3; i++)
+        if (strcmp(cli->stage, stages[i]) == 0) stage = (lw_stage)i;
+    lw_show_options o = {.struct_size = sizeof o, .cost = cli->cost};
+    char *schedule = NULL;
     lw_size *sizes;
     size_t n = 0;
     lw_bound *b = NULL;
     int status = cli_sizes(cli, NULL, &sizes, &n);
-    if (!status && n) {
+    if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status && (n || stage != LW_STAGE_PROGRAM)) {
         status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
-        if (!status) status = cli_report(cli, lw_bound_show(cli->ctx, b, LW_STAGE_PROGRAM, &text));
+        if (!status) status = cli_report(cli, lw_bound_show_with(cli->ctx, b, stage, &o, &text));
     } else if (!status) {
         status = cli_report(cli, lw_function_show(cli->ctx, f, LW_STAGE_PROGRAM, &text));
     }
@@ -27,12 +35,14 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
     }
     lw_bound_free(b);
     free(sizes);
+    free(schedule);
     return status;
 }
 
 // With sizes there must be one function to bind; without, all are shown.
 static int show_module(Cli *cli, const lw_module *mod) {
-    if (cli->def || cli->sizes.n || lw_module_function_count(mod) == 0) {
+    bool bound = cli->sizes.n || (cli->stage && strcmp(cli->stage, "program") != 0);
+    if (cli->def || bound || lw_module_function_count(mod) == 0) {
         const lw_function *f = cli_function(cli, mod);
         return f ? show_one(cli, f, false) : EXIT_FAILED;
     }
@@ -44,12 +54,15 @@ static int show_module(Cli *cli, const lw_module *mod) {
 }
 
 int command_show(Cli *cli) {
-    if (cli->stage && strcmp(cli->stage, "program") != 0)
-        return cli_misuse(cli, "unknown stage '%s'; there is program", cli->stage);
+    bool known = !cli->stage;
+    for (int i = 0; i < 3; i++) known = known || strcmp(cli->stage, stages[i]) == 0;
+    if (!known)
+        return cli_misuse(cli, "unknown stage '%s'; there are program, schedule and tree",
+                          cli->stage);
     lw_module *mod;
     int status = cli_open(cli, &mod);
     if (!status) {
-        json_str(&cli->object, "stage", "program");
+        json_str(&cli->object, "stage", cli->stage ? cli->stage : "program");
         json_open(&cli->object, "functions", '[');
         status = show_module(cli, mod);
         json_close(&cli->object, ']');

@@ -244,14 +244,30 @@ LW_API int64_t lw_bound_instances(const lw_bound *b);
 
 // --- Text forms ----------------------------------------------------------------------------------
 typedef enum lw_stage {
-    LW_STAGE_PROGRAM = 0, // Program text (.lwp), which parses back to itself
+    LW_STAGE_PROGRAM = 0,  // Program text (.lwp), which parses back to itself
+    LW_STAGE_SCHEDULE = 1, // Schedule text (.lws), likewise; of a bound function
+    LW_STAGE_TREE = 2,     // its loops, one line each; of a bound function
 } lw_stage;
+
+// How to run a function: docs/schedules.md. All zero: every loop as it is written.
+typedef struct lw_schedule_text {
+    const char *text; // NULL: none
+    const char *name; // stands in diagnostics; may be NULL
+} lw_schedule_text;
+
+typedef struct lw_show_options {
+    size_t struct_size;
+    lw_schedule_text schedule;
+    bool cost; // of a Tree: what each block touches, moves and computes
+} lw_show_options;
 
 // The text belongs to the context and lives as long as a diagnostic of this call would.
 LW_API lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
                                   const char **out);
 LW_API lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage,
                                const char **out);
+LW_API lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
+                                    const lw_show_options *options, const char **out);
 
 // --- Running -------------------------------------------------------------------------------------
 typedef enum lw_backend {
@@ -279,8 +295,9 @@ typedef struct lw_run_options {
     bool
         accumulate; // results that a reduction initialises start from what the output holds instead
     bool skip_post; // leave out post-operations
-    bool trap_uninitialised; // reading an element that nothing wrote is an error (interp)
-    lw_timing *timing;       // may be NULL
+    bool trap_uninitialised;   // reading an element that nothing wrote is an error (interp)
+    lw_timing *timing;         // may be NULL
+    lw_schedule_text schedule; // not for the reference interpreter, which has no loops to arrange
 } lw_run_options;
 
 // Runs on arguments in host memory: inputs, then outputs, shaped as lw_bound_tensor says, with any

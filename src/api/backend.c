@@ -2,6 +2,8 @@
 // Program on its views.
 #include "api/pipeline.h"
 
+#include "tree/schedule.h"
+
 static lw_status interp(Pipeline *p) {
     const lw_run_options *o = p->options;
     InterpFlags flags = {o->accumulate, o->skip_post, o->trap_uninitialised};
@@ -9,11 +11,25 @@ static lw_status interp(Pipeline *p) {
     return ok ? LW_OK : LW_ERROR;
 }
 
+static lw_status tree(Pipeline *p) {
+    const lw_run_options *o = p->options;
+    InterpFlags flags = {o->accumulate, o->skip_post, o->trap_uninitialised};
+    const Schedule *schedule;
+    const Tree *t;
+    double start = now_us();
+    lw_status status = bound_lower(p->call, p->bound, &o->schedule, &schedule, &t);
+    p->timing.compile_us = now_us() - start;
+    if (status) return status;
+    bool ok = tree_interpret(p->call->arena, t, p->views, flags, p->call->diags);
+    return ok ? LW_OK : LW_ERROR;
+}
+
+// The tree interpreter is an oracle and slower than the reference: it only runs when asked for.
 static const Backend backends[] = {
-    {LW_BACKEND_INTERP, "interp", interp},
-    {LW_BACKEND_TREE, "tree", NULL},
-    {LW_BACKEND_C, "c", NULL},
-    {LW_BACKEND_JIT, "jit", NULL},
+    {LW_BACKEND_TREE, "tree", tree, .schedules = true},
+    {LW_BACKEND_INTERP, "interp", interp, .schedules = false},
+    {LW_BACKEND_C, "c", NULL, .schedules = true},
+    {LW_BACKEND_JIT, "jit", NULL, .schedules = true},
 };
 enum { COUNT = sizeof backends / sizeof *backends };
 
@@ -21,6 +37,12 @@ const Backend *backend_find(lw_backend id) {
     for (int i = COUNT - 1; i >= 0; i--)
         if (id == LW_BACKEND_DEFAULT ? backends[i].execute != NULL : backends[i].id == id)
             return &backends[i];
+    return NULL;
+}
+
+const Backend *backend_for_schedule(void) {
+    for (int i = COUNT - 1; i >= 0; i--)
+        if (backends[i].execute && backends[i].schedules) return &backends[i];
     return NULL;
 }
 

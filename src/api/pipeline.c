@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-static double now_us(void) {
+double now_us(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
@@ -85,8 +85,15 @@ static lw_status bind(Pipeline *p) {
 }
 
 static lw_status execute(Pipeline *p) {
-    const Backend *backend = backend_find(p->options->backend);
+    const lw_run_options *o = p->options;
+    bool any = o->backend == LW_BACKEND_DEFAULT;
+    const Backend *backend =
+        any && o->schedule.text ? backend_for_schedule() : backend_find(o->backend);
     if (!backend) return LW_MISUSE;
+    if (o->schedule.text && !backend->schedules) {
+        diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
+        return LW_ERROR;
+    }
     if (!backend->execute) {
         Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_NO_BACKEND, backend->name);
         diag_note(p->call->diags, d, (Range){0, 0}, DIAG_USE_BACKEND,

@@ -34,9 +34,21 @@ typedef struct Backend {
     lw_backend id;
     const char *name;
     lw_status (*execute)(Pipeline *p); // NULL: not in this build
+    bool schedules;                    // obeys a Schedule
 } Backend;
 
 // NULL when there is no such back-end; the default is the best that can execute.
 const Backend *backend_find(lw_backend id);
+const Backend *backend_for_schedule(void); // the best that obeys one
+
+double now_us(void);
+
+// --- Schedules, schedule.c -----------------------------------------------------------------------
+// The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then
+// holds).
+typedef struct Schedule Schedule;
+typedef struct Tree Tree;
+lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                      const Schedule **schedule, const Tree **out);
 
 #endif

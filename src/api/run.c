@@ -254,5 +254,6 @@ lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage
 }
 
 lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage, const char **out) {
+    if (stage != LW_STAGE_PROGRAM) return lw_bound_show_with(ctx, b, stage, NULL, out);
     return b ? show(ctx, b->program, stage, out) : LW_MISUSE;
 }

@@ -1,0 +1,89 @@
+// Schedules and Trees through the API: a bound function lowered under Schedule text.
+//
+// Lowering adds to the pools of expressions and names that a Program belongs to, and one bound
+// function may serve many threads. So a call lowers a Program of its own: the bound one printed and
+// parsed again.
+#include "api/pipeline.h"
+
+#include "base/bug.h"
+#include "tree/schedule.h"
+
+#include <string.h>
+
+static Source *source_in(Call *call, const char *name, const char *text) {
+    Source *s = arena_new(call->arena, Source);
+    size_t len = strlen(text);
+    *s = (Source){arena_strndup(call->arena, name, strlen(name)),
+                  arena_strndup(call->arena, text, len), (uint32_t)len};
+    return s;
+}
+
+static const Program *own_program(Call *call, const Program *bound) {
+    Names *names = arena_new(call->arena, Names);
+    names->arena = call->arena;
+    Text text = {.arena = call->arena};
+    program_print(&text, bound);
+    const Source *src = source_in(call, "<bound>", text_str(&text));
+    const Program *p = program_parse(call->arena, names, src, call->diags);
+    int64_t none = 0;
+    return p ? program_bind(call->arena, p, &none, call->diags) : NULL;
+}
+
+static lw_status parse(Call *call, const Program *p, const lw_schedule_text *text,
+                       const Schedule **out) {
+    *out = NULL;
+    if (!text || !text->text) return LW_OK;
+    if (strlen(text->text) > LW_MAX_SOURCE) return LW_MISUSE;
+    const Source *src = source_in(call, text->name ? text->name : "<schedule>", text->text);
+    *out = schedule_parse(call->arena, p->names, src, call->diags);
+    return *out ? LW_OK : LW_ERROR;
+}
+
+lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                      const Schedule **schedule, const Tree **out) {
+    const Program *p = own_program(call, b->program);
+    if (!p) bug("the text of a bound program does not read back");
+    lw_status status = parse(call, p, text, schedule);
+    if (status) return status;
+    *out = tree_lower(call->arena, p, *schedule, call->diags);
+    if (*out && !*schedule) *schedule = schedule_complete(call->arena, p, NULL);
+    return *out ? LW_OK : LW_ERROR;
+}
+
+// --- Showing -----------------------------------------------------------------------------------
+
+typedef struct ShowCall {
+    const lw_bound *bound;
+    lw_stage stage;
+    lw_show_options options;
+    const char *text;
+} ShowCall;
+
+static lw_status show_body(Call *call, void *args) {
+    ShowCall *s = args;
+    const Schedule *schedule;
+    const Tree *tree;
+    if (s->stage != LW_STAGE_TREE && s->stage != LW_STAGE_SCHEDULE) return LW_MISUSE;
+    lw_status status = bound_lower(call, s->bound, &s->options.schedule, &schedule, &tree);
+    if (status) return status;
+    Text text = {.arena = call->arena};
+    if (s->stage == LW_STAGE_TREE)
+        tree_show(&text, tree, s->options.cost);
+    else
+        schedule_print(&text, schedule);
+    s->text = text_str(&text);
+    return LW_OK;
+}
+
+lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
+                             const lw_show_options *options, const char **out) {
+    if (!out) return LW_MISUSE;
+    *out = NULL;
+    if (!b) return LW_MISUSE;
+    if (stage == LW_STAGE_PROGRAM) return lw_bound_show(ctx, b, stage, out);
+    ShowCall s = {.bound = b, .stage = stage};
+    options_copy(&s.options, sizeof s.options, options);
+    lw_status status = call_run(ctx, show_body, &s);
+    if (status == LW_OK) *out = s.text;
+    return status;
+}
