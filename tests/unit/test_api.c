@@ -373,6 +373,12 @@ TEST(einsum_in_one_call) {
     CHECK_INT_EQ(lw_einsum(ctx, "ij,j->ij", operands, 2, &C, NULL), LW_ERROR);
     CHECK_INT_EQ(lw_einsum(ctx, "ij,j->i", operands, 1, &C, NULL), LW_ERROR);
     CHECK_INT_EQ(lw_einsum(ctx, NULL, operands, 2, &C, NULL), LW_MISUSE);
+    X.dtype = (DLDataType){kDLFloat, 32, 2};
+    CHECK_INT_EQ(lw_einsum(ctx, "ij,j->i", operands, 2, &C, NULL), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text,
+                 "operand 'in1' has elements of a type that is not supported: "
+                 "DLPack type 2 with 32 bits and 2 lanes"); // DIAG_OPERAND_TYPE
+    X.dtype.lanes = 1;
     lw_module *mod;
     CHECK_INT_EQ(lw_parse_einsum(ctx, "ij,j->i", operands, 2, &mod), LW_OK);
     if (mod) CHECK_INT_EQ(lw_function_input_count(lw_module_function(mod, 0)), 2);

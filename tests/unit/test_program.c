@@ -208,6 +208,8 @@ static void check_refusal(const Refusal *r) {
 TEST(text_is_refused_where_it_is_wrong) {
     static const Refusal all[] = {
         {DIAG_TEXT_EXPECTED, "programme f {}", "1:1: expected 'program', found 'programme'"},
+        {DIAG_TEXT_ONE_PROGRAM, "program f {}\nprogram g {}",
+         "0:0: the text holds 2 programs, where one is wanted"},
         {DIAG_TEXT_EXPECTED_END, "program f(N) {", "1:15: expected '}', found the end of the text"},
         {DIAG_TEXT_EXPECTED, HEAD "for i in 0:N C[i] A[i] }",
          "2:19: expected '=', '+=', '*=', 'min=' or 'max=', found 'A'"},
