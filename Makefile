@@ -38,8 +38,8 @@ LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES) 2>/dev/n
 # mistake. Instrumented code makes gcc see paths that are not there.
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(WERROR) \
             $(if $(findstring clang,$(CC)),-Wno-sign-conversion -Wno-string-conversion \
-            -Wno-gnu-variable-sized-type-not-at-end) \
-            $(if $(SANITIZE),-Wno-maybe-uninitialized)
+            -Wno-gnu-variable-sized-type-not-at-end,\
+            $(if $(SANITIZE),-Wno-maybe-uninitialized))
 FLAGS := -std=gnu11 $(WARNINGS) -ffp-contract=off -fPIC -fvisibility=hidden -pthread \
          -DLW_BUILD_VERSION='"$(VERSION)"' $(CFLAGS) $(SANITIZE)
 LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
