@@ -6,9 +6,9 @@
 //              size(H) - 1 = 2*(size(Ho) - 1) + size(Kh) - 1. It only proposes sizes, rounding
 //              down: an input may be larger than what a view reads of it.
 // An equation with one unknown left, in which it is linear, is solved for it. Explicit equations go
-// first, and a dimension that one speaks of waits for it. All derived equations that propose a size
-// for the same unknown must propose the same. When nothing can be solved any more the next
-// dimension of a read becomes a parameter, and it goes on.
+// first, and a dimension that one defines, size(u) = ..., waits for it. All derived equations that
+// propose a size for the same unknown must propose the same. When nothing can be solved any more
+// the next dimension of a read becomes a parameter, and it goes on.
 //
 // What cannot be decided now, because parameters occur, becomes a Require of the Program: explicit
 // equations, proposals that must agree, sizes that must not be negative.
@@ -204,11 +204,17 @@ static void compare_proposals(Sizes *s, int u, const Affine *a, const Relation *
     }
 }
 
-// Whether an explicit equation will speak of u once more is known.
+static bool is_size_of(const Affine *e, int u) {
+    return e->n == 1 && e->constant == 0 && e->term[0].coef == 1 &&
+           e->term[0].atom->kind == ATOM_PARAM && e->term[0].atom->index == u;
+}
+
+// Whether an explicit equation size(u) = ... will give u once more is known.
 static bool explicit_pending(const Sizes *s, int u) {
     for (int i = 0; i < s->equations.n; i++) {
         const Equation *eq = &s->equations.at[i];
-        if (!eq->derived && !eq->done && index_uses(eq->zero, ATOM_PARAM, u)) return true;
+        if (eq->derived || eq->done) continue;
+        if (is_size_of(eq->from->left, u) || is_size_of(eq->from->right, u)) return true;
     }
     return false;
 }
@@ -232,17 +238,25 @@ static bool solve_derived(Sizes *s, bool wait) {
     return size != NULL;
 }
 
+// The next dimension of a read that is not known; those that an explicit equation defines come
+// last.
 static bool next_parameter(Sizes *s) {
     Graph *g = s->g;
-    for (int i = 0; i < g->nodes.n; i++) {
+    int last = NONE, dim = NONE;
+    for (int i = 0; i < g->nodes.n && dim == NONE; i++) {
         const Node *n = &g->nodes.at[i];
-        for (int k = 0; n->kind == NODE_READ && k < n->ndims; k++)
-            if (!s->known[n->dim[k]]) {
-                s->known[n->dim[k]] = affine_param(s->x, n->dim[k]);
-                return true;
-            }
+        for (int k = 0; n->kind == NODE_READ && k < n->ndims && dim == NONE; k++) {
+            int d = n->dim[k];
+            if (s->known[d]) continue;
+            if (!explicit_pending(s, d))
+                dim = d;
+            else if (last == NONE)
+                last = d;
+        }
     }
-    return false;
+    if (dim == NONE) dim = last;
+    if (dim != NONE) s->known[dim] = affine_param(s->x, dim);
+    return dim != NONE;
 }
 
 // Explicit equations hold exactly: now, or when the parameters are bound.

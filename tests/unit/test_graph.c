@@ -601,6 +601,39 @@ TEST(graph_softmax_linear_mean_batch_norm) {
     end(f);
 }
 
+// Convolution, activation, pooling, flatten, dense layer, against plain loops.
+TEST(graph_small_network) {
+    Fixture f = begin("net");
+    const int *d = dims(f, "H=6 W=6 M=2 Kh=3 Kw=3 Ho Wo Ph=2 Pw=2 Qh Qw F Out=3");
+    enum { H, W, M, KH, KW, HO, WO, PH, PW, QH, QW, F, OUT };
+    int x = graph_read(f.g, "X", TYPE_F64, 2, d);
+    int filters = graph_read(f.g, "K", TYPE_F64, 3, d + M);
+    GraphWindow conv[] = {{d[H], d[HO], d[KH], 1, 1, 0}, {d[W], d[WO], d[KW], 1, 1, 0}};
+    GraphWindow pool[] = {{d[HO], d[QH], d[PH], 2, 1, 0}, {d[WO], d[QW], d[PW], 2, 1, 0}};
+    int y = graph_unary(f.g, OP_RELU, graph_conv(f.g, x, filters, 2, conv, 0, NULL));
+    int q = graph_maxpool(f.g, y, 2, pool);
+    int flat = graph_flatten(f.g, q, 3, (int[]){d[M], d[QH], d[QW]}, d[F]);
+    int w = graph_read(f.g, "D", TYPE_F64, 2, (int[]){d[OUT], d[F]});
+    graph_write(f.g, "Y", graph_linear(f.g, flat, w, GRAPH_BAD, d[F]), 1, d + OUT);
+
+    double image[36], taps[18], dense[24], pooled[8], want[3] = {0};
+    for (int i = 0; i < 36; i++) image[i] = i * 7 % 11 - 5;
+    for (int i = 0; i < 18; i++) taps[i] = i * 5 % 7 - 3;
+    for (int i = 0; i < 24; i++) dense[i] = i % 5 - 2;
+    for (int i = 0; i < 8; i++) pooled[i] = 0; // relu: nothing is below 0
+    for (int i = 0; i < 2 * 16; i++) {
+        int m = i / 16, h = i / 4 % 4, v = i % 4;
+        double sum = 0;
+        for (int k = 0; k < 9; k++) sum += image[(h + k / 3) * 6 + v + k % 3] * taps[m * 9 + k];
+        double *into = &pooled[m * 4 + h / 2 * 2 + v / 2];
+        if (sum > *into) *into = sum;
+    }
+    for (int i = 0; i < 24; i++) want[i / 8] += pooled[i % 8] * dense[i];
+    const double *in[] = {image, taps, dense};
+    check_values(f, run(f, "", in), 3, want);
+    end(f);
+}
+
 // --- Sizes -------------------------------------------------------------------------------------
 
 TEST(graph_sizes_solve_in_a_chain) {
@@ -644,6 +677,18 @@ TEST(graph_parameters_by_choice) {
     VALUES(f, run(f, "Ho=2,H=5", conv_data), 321, 543);
     Program *p = graph_build(&f.lab->arena, f.g);
     if (CHECK(p)) CHECK(program_find_param(p, name_of(&f.lab->names, "Kh")) < 0);
+    end(f);
+}
+
+// M is read first, but a relation defines it.
+TEST(graph_defined_sizes_are_no_parameters) {
+    Fixture f = begin("defined");
+    const int *d = dims(f, "M N");
+    int a = graph_read(f.g, "A", TYPE_F32, 1, d), b = graph_read(f.g, "B", TYPE_F32, 1, d + 1);
+    graph_relate(f.g, "size(M) = 2*size(N) + 1");
+    int sums[] = {graph_reduce(f.g, OP_ADD, a, 1, d), graph_reduce(f.g, OP_ADD, b, 1, d + 1)};
+    graph_write(f.g, "R", graph_op(f.g, OP_ADD, 2, sums, -1, NULL), 0, NULL);
+    VALUES(f, run(f, "N=2", ramps()), 0 + 1 + 2 + 3 + 4 + 0 + 1);
     end(f);
 }
 
