@@ -1,0 +1,22 @@
+// Random Programs, for fuzzing and for comparing back-ends.
+//
+// A Program is made as program text, so a failing seed can be printed, cut down by hand and kept as
+// a test. Bound and well-formed, 1 to 6 statements, at most about 20,000 instances: pointwise
+// chains, reductions with every operator, contractions, windows (i + k, 2*i + k, n - i), gathers,
+// scatters, padding by constraints and by guards, in-place updates, flattening and splitting by /
+// and %, several types, sizes 0, 1, prime and odd, temporaries, in-outs and shifted origins.
+//
+// On lab_data (small integers) every result and every partial result is exact, whatever the order
+// of a reduction: intermediate magnitudes are tracked and clamped. So results must agree bit by
+// bit.
+#ifndef SUPPORT_GENPROG_H
+#define SUPPORT_GENPROG_H
+
+#include "support/proglab.h"
+
+// The text of one attempt; program_bind may refuse it.
+const char *genprog_text(Arena *arena, uint64_t seed);
+// A bound Program; the same for the same seed. The text it came from is lab_text() of it.
+Program *genprog(Lab *lab, uint64_t seed);
+
+#endif
