@@ -59,7 +59,8 @@ static const char *tensor_text(const Program *p, const Tensor *t, const PrintNam
         }
     }
     if (t->rank) text_char(&out, ')');
-    text_printf(&out, " %s", t->name);
+    text_char(&out, ' ');
+    text_add(&out, t->name);
     return text_str(&out);
 }
 
@@ -102,17 +103,23 @@ static void print_arguments(Text *out, const lw_function *f) {
     for (int i = 0; i < p->ninputs; i++)
         args[n++] = (Argument){p->tensors.at[i].range.from, f->tensors[i].text};
     if (n > 1 && p->source) qsort(args, n, sizeof *args, by_place);
-    for (size_t i = 0; i < n; i++) text_printf(out, "%s%s", i ? ", " : "", args[i].text);
+    for (size_t i = 0; i < n; i++) {
+        if (i) text_add(out, ", ");
+        text_add(out, args[i].text);
+    }
 }
 
 static const char *signature(const lw_function *f) {
     const Program *p = f->program;
     Text out = {.arena = p->arena};
-    text_printf(&out, "%s(", p->name);
+    text_add(&out, p->name);
+    text_char(&out, '(');
     print_arguments(&out, f);
     text_add(&out, ") -> (");
-    for (int i = 0; i < p->noutputs; i++)
-        text_printf(&out, "%s%s", i ? ", " : "", f->tensors[p->ninputs + i].text);
+    for (int i = 0; i < p->noutputs; i++) {
+        if (i) text_add(&out, ", ");
+        text_add(&out, f->tensors[p->ninputs + i].text);
+    }
     text_char(&out, ')');
     return text_str(&out);
 }

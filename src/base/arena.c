@@ -107,13 +107,21 @@ char *arena_strndup(Arena *a, const char *s, size_t len) {
     return to;
 }
 
+// Most texts fit the current chunk: they are printed where they will stay.
 char *arena_printf(Arena *a, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
-    char *s = arena_alloc(a, (size_t)(len < 0 ? 0 : len) + 1);
-    if (len > 0) vsnprintf(s, (size_t)len + 1, format, again);
+    size_t room = (size_t)(a->end - a->next);
+    int len = vsnprintf(a->next, room, format, args);
+    size_t size = (size_t)(len < 0 ? 0 : len) + 1;
+    char *s = a->next;
+    if (len >= 0 && size + ALIGN <= room) {
+        a->next += (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    } else {
+        s = arena_alloc(a, size);
+        if (len > 0) vsnprintf(s, size, format, again);
+    }
     va_end(again);
     va_end(args);
     return s;

@@ -38,7 +38,15 @@ void text_fill(Text *t, char c, int count) {
     t->len += (size_t)count;
 }
 
-void text_int(Text *t, int64_t i) { text_printf(t, "%lld", (long long)i); }
+void text_int(Text *t, int64_t i) {
+    char digits[24];
+    char *at = digits + sizeof digits;
+    uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    do *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (i < 0) *--at = '-';
+    text_add_n(t, at, (size_t)(digits + sizeof digits - at));
+}
 
 void text_printf(Text *t, const char *format, ...) {
     va_list args, again;

@@ -37,9 +37,10 @@ Type type_promote(Type a, Type b) {
 }
 
 Type type_by_name(const char *name, int len) {
-    for (Type t = TYPE_BOOL; t < TYPE_COUNT; t++)
-        if ((int)strlen(type_info[t].name) == len && !memcmp(type_info[t].name, name, (size_t)len))
-            return t;
+    for (Type t = TYPE_BOOL; len > 0 && t < TYPE_COUNT; t++) {
+        const char *known = type_info[t].name;
+        if (known[0] == name[0] && !strncmp(known, name, (size_t)len) && !known[len]) return t;
+    }
     return TYPE_NONE;
 }
 

@@ -12,12 +12,16 @@ static const char *const keywords[] = {
     "post",    "hint",  "from",   "unchecked", "true", "false",   "inf", "index", "nan",
 };
 
+static bool spells(const char *word, const char *name, int len) {
+    return word[0] == name[0] && !strncmp(word, name, (size_t)len) && !word[len];
+}
+
 bool name_reserved(const char *name, int len) {
+    if (len <= 0 || name[0] < 'a') return false; // all of them are in lower case
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if ((int)strlen(keywords[i]) == len && !memcmp(keywords[i], name, (size_t)len)) return true;
+        if (spells(keywords[i], name, len)) return true;
     for (int op = 0; op < OP_COUNT; op++)
-        if ((int)strlen(op_info[op].name) == len && !memcmp(op_info[op].name, name, (size_t)len))
-            return true;
+        if (spells(op_info[op].name, name, len)) return true;
     return type_by_name(name, len) != TYPE_NONE;
 }
 
@@ -103,7 +107,12 @@ static void print_term(Text *out, int64_t coef, const Atom *atom, bool first,
     text_add(out, first ? (minus ? "-" : "") : minus ? " - " : " + ");
     uint64_t k = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
     bool literal = coef == INT64_MIN && !first;
-    if (!atom || k != 1) text_printf(out, "%s%llu", literal ? "-" : "", (unsigned long long)k);
+    if (!atom || k != 1) {
+        if (k > INT64_MAX)
+            text_printf(out, "%s%llu", literal ? "-" : "", (unsigned long long)k);
+        else
+            text_int(out, (int64_t)k);
+    }
     if (!atom) return;
     if (k != 1) text_char(out, '*');
     bool quotient = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD;
