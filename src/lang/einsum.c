@@ -2,17 +2,12 @@
 //
 //     mk,kn->mn      out[m, n] +=! in0[m, k] * in1[k, n]
 //
-// 1. parse    the string is cut into one Subscripts per operand and one for the output (if written)
+// 1. parse    the string is cut into one Subscripts per operand and, if written, one for the output
 // 2. match    ranks are compared with labels, and every axis of every operand gets its *dimension*:
-// a
-//             label, or the e-th dimension under the ellipsis (counted from the left of the widest
-//             one)
-// 3. unify    sizes, where they are given, must agree per dimension; a 1 gives way to any other
-// size
+//             a label, or the e-th dimension under the ellipsis, from the left of the widest one
+// 3. unify    sizes, where given, must agree per dimension; a 1 gives way to any other size
 // 4. output   as written, or by NumPy's rule: ellipsis first, then labels that occur once, sorted
-// by code
-// 5. build    iterators are the output's dimensions in order, then the summed ones as they first
-// occur
+// 5. build    iterators are the output's dimensions, then the summed ones in order of appearance
 //
 // Every dimension is a parameter N_<label> (N_e0, N_e1 ... under the ellipsis). An axis of size 1
 // that gives way is stored with the constant size 1 and always subscripted by 0.
@@ -81,8 +76,7 @@ static Range everything(const Einsum *e) { return (Range){0, e->source->len ? e-
 
 static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
-// --- 1. parse
-// ---------------------------------------------------------------------------------------------
+// --- 1. parse ----------------------------------------------------------------------------------
 
 static bool is_label(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -165,8 +159,7 @@ static int parse(Einsum *e) {
     }
 }
 
-// --- 2. match
-// ---------------------------------------------------------------------------------------------
+// --- 2. match ----------------------------------------------------------------------------------
 
 static bool match_rank(Einsum *e, int which) {
     Operand *o = &e->operand[which];
@@ -205,8 +198,7 @@ static void match_axes(Einsum *e, Operand *o) {
     }
 }
 
-// --- 3. unify
-// ---------------------------------------------------------------------------------------------
+// --- 3. unify ----------------------------------------------------------------------------------
 
 static void report_size(Einsum *e, int which, const Axis *a, int64_t size, const Dim *dim) {
     Diag *d;
@@ -251,8 +243,7 @@ static void unify(Einsum *e, const EinsumOperand *operands) {
         }
 }
 
-// --- 4. output
-// --------------------------------------------------------------------------------------------
+// --- 4. output ---------------------------------------------------------------------------------
 
 static void add_out(Einsum *e, int dim) {
     if (e->nout < PROGRAM_MAX_ITERS) e->out[e->nout] = dim;
@@ -309,8 +300,7 @@ static void number_iters(Einsum *e) {
         diag_report(e->diags, all, DIAG_EINSUM_LIMIT_LABELS, e->niters, PROGRAM_MAX_ITERS);
 }
 
-// --- 5. build
-// ---------------------------------------------------------------------------------------------
+// --- 5. build ----------------------------------------------------------------------------------
 
 static Name dim_name(Names *names, const char *prefix, int dim) {
     Text t = {.arena = names->arena};
@@ -388,8 +378,7 @@ static Program *build(Arena *arena, Names *names, const Einsum *e, const EinsumO
     return p;
 }
 
-// --- all of it
-// --------------------------------------------------------------------------------------------
+// --- all of it ---------------------------------------------------------------------------------
 
 static bool check_limits(Einsum *e, const EinsumOperand *operands) {
     Range all = everything(e);

@@ -2,7 +2,6 @@
 #include "lang/graph_impl.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 Graph *graph_new(Arena *arena, Names *names, const char *name, DiagList *diags) {
@@ -501,8 +500,7 @@ bool graph_pre(Graph *g, int reduction, int start) {
 }
 
 // Whether the result of x may be updated in place: it has storage of its own.
-static bool updatable(const Graph *g, const Node *n) {
-    (void)g;
+static bool updatable(const Node *n) {
     return n->kind == NODE_PLACE || (n->kind == NODE_OP && (n->reduce != REDUCE_ASSIGN || n->post));
 }
 
@@ -510,7 +508,7 @@ bool graph_post(Graph *g, int x) {
     if (!node_ok(g, x)) return false;
     Node *n = &g->nodes.at[x];
     const Node *in = n->ninputs ? &g->nodes.at[n->input[0]] : NULL;
-    bool ok = n->kind == NODE_OP && n->reduce == REDUCE_ASSIGN && in && updatable(g, in);
+    bool ok = n->kind == NODE_OP && n->reduce == REDUCE_ASSIGN && in && updatable(in);
     bool same = ok && n->ndims == in->ndims && n->type == in->type;
     for (int i = 0; same && i < n->ndims; i++) same = graph_has_dim(in, n->dim[i]);
     if (!same) graph_report(g, ok ? DIAG_GRAPH_POST_SHAPE : DIAG_GRAPH_POST);

@@ -94,9 +94,9 @@ bool graph_has_dim(const Node *n, int dim);
 int graph_find_dim(const Graph *g, Name name); // -1
 bool graph_name_ok(const char *name, size_t len);
 
-// --- graph_index.c
-// ---------------------------------------------------------------------------------------- Reads
-// from `at` up to `end`; each leaves `at` after what it understood. False after a report.
+// --- graph_index.c ----------------------------------------------------------------------------
+
+// Reads from `at` up to `end`; each leaves `at` after what it understood. False after a report.
 typedef struct Cursor {
     Graph *g;
     const Source *source;

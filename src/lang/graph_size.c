@@ -54,7 +54,7 @@ static const Affine *largest(Sizes *s, int x, const Affine *rest) {
     return affine_sub(e, sum, rest);
 }
 
-// How many dimensions occur with a positive and a negative factor; the last of each with factor ±1.
+// How many dimensions have a positive and a negative factor; the last of each with factor ±1.
 typedef struct Sides {
     int positive, negative, unit_positive, unit_negative;
 } Sides;
