@@ -166,15 +166,21 @@ static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int fr
 // The order of a copy that has none of its own: that of its layout, so that it writes one element
 // after the other.
 static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
-    SchedLoop *loop = arena_new_n(r->arena, SchedLoop, s->storage.ndims);
+    SchedLoop *loop = arena_new_n(r->arena, SchedLoop, s->storage.ndims + copy->niters);
+    bool seen[PROGRAM_MAX_ITERS] = {false};
+    int n = copy->niters; // loops of the layout stand behind those of dimensions that it leaves out
     for (int i = 0; i < s->storage.ndims; i++) {
         const LayoutDim *dim = &s->storage.dim[i];
-        int d = dim->dim[0] >= '0' && dim->dim[0] <= '9' ? dim->dim[0] - '0' : -1;
-        Name iter = d >= 0 && d < copy->niters && !dim->dim[1] ? copy->iter[d].name : dim->dim;
-        loop[i] = (SchedLoop){.iter = iter, .step = dim->block, .range = dim->range};
+        int d = dim->dim[0] >= '0' && dim->dim[0] <= '9' && !dim->dim[1] ? dim->dim[0] - '0' : -1;
+        Name iter = d >= 0 && d < copy->niters ? copy->iter[d].name : dim->dim;
+        for (int k = 0; k < copy->niters; k++) seen[k] |= copy->iter[k].name == iter;
+        loop[n++] = (SchedLoop){.iter = iter, .step = dim->block, .range = dim->range};
     }
-    s->loop = loop;
-    s->nloops = s->storage.ndims;
+    int from = copy->niters;
+    for (int k = copy->niters - 1; k >= 0; k--)
+        if (!seen[k]) loop[--from] = (SchedLoop){.iter = copy->iter[k].name, .step = 1};
+    s->loop = loop + from;
+    s->nloops = n - from;
 }
 
 // The section of a copy: the order that the Schedule gives it, and what the reader says about it.

@@ -154,30 +154,37 @@ static int dim_named(const Store *st, int rank, Name name) {
     return -1;
 }
 
+// Dimensions that the layout leaves out are the slowest; what it leaves of one inside its blocks is
+// the fastest.
 static void lay_out(Lower *l, Store *st) {
     const Tensor *t = &l->p->tensors.at[st->tensor];
     const Storage *how = st->storage;
-    StoreDim *dim = arena_new_n(l->arena, StoreDim, (how ? how->ndims : 0) + t->rank);
+    int n = how ? how->ndims : 0, named[2 * PROGRAM_MAX_RANK];
+    StoreDim *dim = arena_new_n(l->arena, StoreDim, n + t->rank);
     int64_t left[PROGRAM_MAX_RANK];
-    bool named[PROGRAM_MAX_RANK] = {false};
-    for (int d = 0; d < t->rank; d++) left[d] = max_i64(st->size[d], 1);
-    for (int i = 0; how && i < how->ndims; i++) {
-        int d = dim_named(st, t->rank, how->dim[i].dim);
-        if (d < 0) {
+    bool seen[PROGRAM_MAX_RANK] = {false};
+    for (int i = 0; i < n; i++) {
+        named[i] = dim_named(st, t->rank, how->dim[i].dim);
+        if (named[i] < 0) {
             diag_report(l->diags, how->dim[i].range, DIAG_SCHEDULE_UNKNOWN_DIMENSION,
                         how->dim[i].dim, t->name);
             l->failed = true;
             return;
         }
+        seen[named[i]] = true;
+    }
+    for (int d = 0; d < t->rank; d++) {
+        left[d] = seen[d] ? max_i64(st->size[d], 1) : 1;
+        if (!seen[d]) dim[st->ndims++] = (StoreDim){d, 1, st->size[d]};
+    }
+    for (int i = 0; i < n; i++) {
+        int d = named[i];
         int64_t block = min_i64(how->dim[i].block, left[d]);
         dim[st->ndims++] = (StoreDim){d, block, left[d]};
         left[d] = block;
-        named[d] = true;
     }
-    for (int d = 0; d < t->rank; d++) {
-        if (named[d] && left[d] <= 1) continue;
-        dim[st->ndims++] = (StoreDim){d, 1, named[d] ? left[d] : st->size[d]};
-    }
+    for (int d = 0; d < t->rank; d++)
+        if (left[d] > 1) dim[st->ndims++] = (StoreDim){d, 1, left[d]};
     st->dim = dim;
 }
 
