@@ -11,7 +11,12 @@
 // only (storage.c).
 #include "base/bug.h"
 #include "base/checked.h"
+#include "program/deps.h"
 #include "tree/lower.h"
+
+enum {
+    SHARE_BUDGET = 3000
+}; // of work for one dependence question; what takes longer is not shared
 
 // --- Items -------------------------------------------------------------------------------------
 
@@ -54,12 +59,19 @@ static Item *loop_new(Lower *l, Inst *inst, int at, const Affine **idx) {
     return item;
 }
 
+// Where to point: the statement's section, or the statement itself.
+static Range place_of(Lower *l, const Inst *inst) {
+    if (inst->info->sched && inst->info->sched->range.to) return inst->info->sched->range;
+    l->diags->source = l->p->source;
+    return inst->info->s->range;
+}
+
 static bool has_room(Lower *l, const Inst *inst, int depth) {
     if (l->tree->nindices + 2 * inst->plan.n > TREE_MAX_INDICES) {
-        diag_report(l->diags, inst->info->s->range, DIAG_SCHEDULE_TOO_MANY_LOOPS, TREE_MAX_INDICES);
+        diag_report(l->diags, place_of(l, inst), DIAG_SCHEDULE_TOO_MANY_LOOPS, TREE_MAX_INDICES);
         l->failed = true;
     } else if (depth + inst->plan.n > TREE_MAX_DEPTH) {
-        diag_report(l->diags, inst->info->s->range, DIAG_SCHEDULE_TOO_DEEP, inst->info->s->label,
+        diag_report(l->diags, place_of(l, inst), DIAG_SCHEDULE_TOO_DEEP, inst->info->s->label,
                     depth + inst->plan.n, TREE_MAX_DEPTH);
         l->failed = true;
     }
@@ -73,11 +85,9 @@ static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
            a->coef == b->coef && a->cur == b->cur && a->unit == b->unit && a->kind == b->kind;
 }
 
-// Do two accesses of one element always have the same value of these iterators, counted from their
-// starts? Some dimension has to say so: a·i + c against a·j + c.
-static bool zero_distance(const Access *a, const Inst *ia, int i, const Access *b, const Inst *ib,
+// Some dimension says that i and j are the same: a·i + c against a·j + c.
+static bool plainly_equal(const Access *a, const Inst *ia, int i, const Access *b, const Inst *ib,
                           int j) {
-    if (ia->extent[i] <= 1 && ib->extent[j] <= 1) return true;
     for (int d = 0; d < a->rank; d++) {
         const Affine *f = a->sub[d], *g = b->sub[d];
         if (f->n != 1 || g->n != 1 || f->term[0].coef != g->term[0].coef) continue;
@@ -91,6 +101,43 @@ static bool zero_distance(const Access *a, const Inst *ia, int i, const Access *
     return false;
 }
 
+static bool occurs(const Access *a, int iter) {
+    for (int d = 0; d < a->rank; d++)
+        if (affine_uses_iter(a->sub[d], iter)) return true;
+    return false;
+}
+
+static DepSide side_of(const Lower *l, const Inst *inst, const Access *a) {
+    DepSide side = deps_side(l->arena, inst->info->s, a);
+    if (inst->info->s->init) side.nconstraints = 0; // it initialises the whole box
+    return side;
+}
+
+// The two ask for an element at which i - j, counted from their starts, is positive or negative.
+static bool proven_equal(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
+                         const Inst *ib, int j) {
+    if (!occurs(a, i) || !occurs(b, j)) return false;
+    int64_t *plus_i = arena_new_n(l->arena, int64_t, 2 * PROGRAM_MAX_ITERS);
+    int64_t *plus_j = plus_i + PROGRAM_MAX_ITERS;
+    int64_t apart = ib->base[j]->constant - ia->base[i]->constant;
+    DepQuery q = {side_of(l, ia, a), side_of(l, ib, b), .budget = SHARE_BUDGET, .norders = 1};
+    for (int sign = -1; sign <= 1; sign += 2) {
+        plus_i[i] = sign;
+        plus_j[j] = -sign;
+        q.orders = &(DepOrder){plus_i, plus_j, sign * apart - 1, false};
+        if (deps_test(l->arena, &q, NULL) != DEP_NO) return false;
+    }
+    return true;
+}
+
+// Do two accesses of one element always have the same value of these iterators, counted from their
+// starts?
+static bool zero_distance(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
+                          const Inst *ib, int j) {
+    if (ia->extent[i] <= 1 && ib->extent[j] <= 1) return true;
+    return plainly_equal(a, ia, i, b, ib, j) || proven_equal(l, a, ia, i, b, ib, j);
+}
+
 // How many of the first `p` open loops may stay open for this access of the new instance.
 static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
     for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
@@ -98,8 +145,8 @@ static int share_with(const Lower *l, const Inst *inst, const Access *a, bool wr
         if (!write && !rec->write) continue;
         for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
             bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
-            if (own && zero_distance(rec->access, rec->inst, rec->inst->plan.loop[i].iter, a, inst,
-                                     inst->plan.loop[i].iter))
+            if (own && zero_distance(l, rec->access, rec->inst, rec->inst->plan.loop[i].iter, a,
+                                     inst, inst->plan.loop[i].iter))
                 continue;
             p = i;
         }

@@ -189,6 +189,7 @@ static void next(Parser *p) {
     uint32_t from = p->at;
     if (p->at >= p->src->len || t[p->at] == '\n') {
         next_line(p);
+        p->tok.range = (Range){from, from};
         return;
     }
     bool quoted = t[p->at] == '`';
@@ -224,7 +225,6 @@ static const char *found(const Parser *p) {
     case TOKEN_CHAR:
         return p->tok.c > ' ' && p->tok.c < 127 ? arena_printf(p->arena, "'%c'", p->tok.c)
                                                 : "a character that is not text";
-    case TOKEN_END: return "the end of the file";
     default: return "the end of the line";
     }
 }

@@ -1,0 +1,141 @@
+// Every diagnostic of schedules: the text that provokes it, and what it says, with its place.
+#include "tree_run.h"
+
+static const char program[] =
+    "program p {\n"
+    "    input A: f32[7, 9]\n    input B: f32[9, 10]\n    inout C: f32[7, 10]\n    output O: "
+    "f32[7, 10]\n"
+    "    output H: f32[20]\n    temp T: f32[7, 9]\n    temp U: f32[7, 10]\n"
+    "    T: for m in 0:7, k in 0:9\n        T[m, k] = A[m, k]*2.0\n"
+    "    U: for m in 0:7, n in 0:10\n        U[m, n] = C[m, n]*3.0\n"
+    "    C: for m in 0:7, n in 0:10, k in 0:9\n        C[m, n] += T[m, k]*B[k, n]\n"
+    "    O: for m in 0:7, n in 0:10\n        O[m, n] = C[m, n] + U[m, n]\n"
+    "    H: for m in 0:7, n in 0:10\n        H[m + n] +=! O[m, n]\n"
+    "}\n";
+
+typedef struct Case {
+    const char *schedule, *error;
+} Case;
+
+#define M16 "m m m m m m m m m m m m m m m m "
+
+static const Case cases[] = {
+    {"  C: m\n", "1:3: error: an indented line is an option and needs a statement above it"},
+    {"C m\n", "1:3: error: expected ':', found 'm'"},
+    {"C: m n k\nC: m\n", "2:1: error: statement 'C' has two sections"},
+    {"C: m/0\n", "1:6: error: '0' is not a number of at least 1 that fits"},
+    {"C: m/99999999999999999999\n",
+     "1:6: error: '99999999999999999999' is not a number of at least 1 that fits"},
+    {"C: m | n | k\n", "1:10: error: an order has at most one '|'"},
+    {"C: m:x\n", "1:6: error: no mark 'x': expected p, u, v, any, grid.x or thread.x"},
+    {"C: m\n    fly\n", "2:5: error: no option 'fly'"},
+    {"C: m\n    align 3\n", "2:11: error: an alignment is a power of two"},
+    {"C: m\n    layout m\n", "2:12: error: expected '(', found 'm'"},
+    {"C: m\n    layout (0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0)\n",
+     "2:13: error: too many dimensions in a layout"},
+    {"C: " M16 M16 M16 M16 "m\n", "1:132: error: too many loops in the order of 'C'"},
+    {"C: " M16 M16 M16 "m m m m m m m m m m m m m m m n\n",
+     "1:1: error: 'C' runs in 65 nested loops, the limit is 64"},
+    {"X: m\n", "1:1: error: no statement 'X' in the program"},
+    {"C: m q\n", "1:6: error: no iterator 'q' in statement 'C'"},
+    {"C: m:v n k\n", "1:4: error: vector loop over 'm' is not innermost: 'n' runs inside it"},
+    {"T: m k\n    layout (k z)\n", "2:15: error: no dimension 'z' in 'T'"},
+    {"C:\n    at m\n",
+     "2:8: error: 'C' is an argument: only temporaries are computed at a loop of their readers"},
+    {"T:\n    at m/4\n", "2:8: error: statement 'C' reads 'T' and has no loop 'm'"},
+    {"U:\n    at m\n", "2:8: error: 'U' cannot be computed where 'O' reads it: 'C', which it "
+                       "reads, has changed there"},
+    {"C:\n    inline\n",
+     "1:1: error: 'C' cannot be put in the place of its reads: it needs one definition by '=' of a "
+     "temporary, with a plain iterator per dimension"},
+    {"U:\n    inline\n", "1:1: error: 'U' cannot be put in the place of its reads in statement "
+                         "'O': a subscript reads it, "
+                         "rounding would differ, or what it reads has changed there"},
+    {"C:\n    copy Q\n", "2:10: error: no tensor 'Q' that statement 'C' reads"},
+    {"T:\n    after C\n", "1:1: error: 'T' cannot stand behind 'C': it comes first"},
+    {"H:\n    after O\n", "1:1: error: 'H' cannot stand behind 'O': it is a reduction itself"},
+    {"O:\n    after T\n", "1:1: error: 'O' cannot stand behind 'T': it does not read its result"},
+    {"O:\n    after Z\n", "1:1: error: 'O' cannot stand behind 'Z': there is no such statement"},
+    {"C:\n    privatise m/4\n", "2:15: error: no partial results over 'm' for statement 'C': it "
+                                "has to be a reduced iterator of "
+                                "a reduction into plain subscripts"},
+    {"C: m\n    prefetch B at q distance 3\n",
+     "2:14: error: no tensor 'B', or no loop 'q' around statement 'C'"},
+    {"C: m\n    prefetch B\n", "2:15: error: expected 'at', found the end of the line"},
+    {"C: m\n    place moon\n", "2:11: error: expected 'stack' or 'scratch', found 'moon'"},
+    {"C: m\n    inline now\n", "2:12: error: expected the end of the line, found 'now'"},
+    {"C: m ? n\n", "1:6: error: expected a loop, found '?'"},
+};
+
+TEST(schedule_errors_have_texts_and_places) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TreeRun r;
+        tr_begin(&r, program);
+        CHECK(!tr_lower(&r, cases[i].schedule));
+        if (!CHECK(r.diags.items.n > 0)) {
+            printf("%s", cases[i].schedule);
+            continue;
+        }
+        Text text = {.arena = &r.arena};
+        diag_print(&text, r.diags.items.at[0]);
+        const char *got = text_str(&text), *end = strchr(got, '\n');
+        if (!strncmp(got, "s.lws:", 6)) got += 6;
+        CHECK_STR_EQ(arena_strndup(&r.arena, got, (size_t)(end - got)), cases[i].error);
+        CHECK_INT_EQ(r.diags.errors, 1);
+        tr_end(&r);
+    }
+}
+
+TEST(schedule_copies_nothing_that_is_written) {
+    TreeRun r;
+    tr_begin(
+        &r,
+        "program p {\n    inout C: f32[7]\n    C: for m in 0:7\n        C[m] = C[m] + 1.0\n}\n");
+    CHECK(!tr_lower(&r, "C:\n    copy C\n"));
+    CHECK_STR_EQ(r.diags.items.at[0]->text,
+                 "'C' cannot be copied for statement 'C', which writes it");
+    tr_end(&r);
+}
+
+// More loops than a Tree has indices for: no two statements can share theirs.
+TEST(trees_refuse_what_is_too_large) {
+    TreeRun r;
+    tr_init(&r);
+    Text text = {.arena = &r.arena};
+    text_add(&text, "program p {\n    input A: f32[2]\n    output O: f32[2]\n");
+    for (int i = 0; i < 600; i++)
+        text_add(&text, "for a in 0:2\n O[a] = A[a]\nfor a in 0:2\n O[1 - a] = A[a]\n");
+    text_add(&text, "}\n");
+    const Program *p =
+        program_parse(&r.arena, &r.names, tr_source(&r, "p", text_str(&text)), &r.diags);
+    int64_t none = 0;
+    r.p = p ? program_bind(&r.arena, p, &none, &r.diags) : NULL;
+    if (!CHECK(r.p)) return;
+    CHECK(!tr_lower(&r, NULL));
+    CHECK_STR_EQ(r.diags.items.at[0]->text, "more than 1024 loops");
+    tr_end(&r);
+}
+
+TEST(interpreter_reports_what_goes_wrong) {
+    TreeRun r;
+    tr_begin(&r, "program p {\n    input I: i32[1]\n    input A: f32[2]\n    output O: f32[1]\n"
+                 "    O: for i in 0:1\n        O[i] = A[I[i]]\n}\n");
+    Tree *t = tr_lower(&r, NULL);
+    View *v = arena_new_n(&r.arena, View, 3);
+    tr_fill(&r, v, 1);
+    *(int32_t *)v[0].data = 5;
+    CHECK(!tree_interpret(&r.arena, t, v, (InterpFlags){0}, &r.diags));
+    CHECK_STR_EQ(r.diags.items.at[0]->text,
+                 "index 5 of dimension 0 is outside 'A', which has 2 there");
+    tr_end(&r);
+    tr_begin(
+        &r,
+        "program p {\n    input A: f32[2]\n    output O: f32[2]\n    temp T: f32[2]\n"
+        "    T: for i in 0:1\n        T[i] = A[i]\n    O: for i in 0:2\n        O[i] = T[i]\n}\n");
+    t = tr_lower(&r, "T: |\n");
+    tr_fill(&r, v, 1);
+    CHECK(t &&
+          !tree_interpret(&r.arena, t, v, (InterpFlags){.trap_uninitialised = true}, &r.diags));
+    CHECK_STR_EQ(r.diags.items.at[0]->text, "'T' is read at element 1 before anything wrote it");
+    tr_end(&r);
+}
