@@ -39,6 +39,7 @@ void lw_module_free(lw_module *mod) {
 // --- Describing ----------------------------------------------------------------------------------
 
 static const char *affine_text(Arena *arena, const Affine *a, const PrintNames *names) {
+    if (affine_is(a, 0)) return "0"; // most origins
     Text t = {.arena = arena};
     affine_print(&t, a, names);
     return text_str(&t);

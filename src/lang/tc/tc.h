@@ -331,7 +331,8 @@ const Affine *tc_extent(Checker *ck, int tensor, int dim);
 const Affine *tc_origin(Checker *ck, int tensor, int dim);
 bool tc_type_fits(Type declared, Type type, Weak weak);
 void tc_require(Checker *ck, const Affine *what, const char *why, Range range);
-void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, const char *why, Range range);
+void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
+                      const char *format, ...) __attribute__((format(printf, 5, 6)));
 void tc_use_name(Checker *ck, Name name);
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
 int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range);

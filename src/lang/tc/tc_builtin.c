@@ -139,7 +139,7 @@ static const Builtin *find(const char *name, size_t len) {
 
 // The C library's single-precision names (sqrtf, fmaxf) mean the same functions.
 const Builtin *tc_builtin(const char *name, size_t len) {
-    if (len < 2 || len > LONGEST + 1) return NULL;
+    if (len < 2 || len > LONGEST + 1 || name[0] < 'a') return NULL; // all start in lower case
     const Builtin *b = find(name, len);
     if (b || name[len - 1] != 'f') return b;
     b = find(name, len - 1);

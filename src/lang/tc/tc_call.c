@@ -132,10 +132,9 @@ static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) 
                 size[d] = affine_add(ck->x, size[d], e);
                 continue;
             }
-            const char *why =
-                arena_printf(ck->arena, "dimension %d of '%s' and '%s' agree in concat", d,
-                             c->arg[0]->name, c->arg[i]->name);
-            tc_require_equal(ck, e, size[d], why, c->arg[i]->range);
+            tc_require_equal(ck, e, size[d], c->arg[i]->range,
+                             "dimension %d of '%s' and '%s' agree in concat", d, c->arg[0]->name,
+                             c->arg[i]->name);
         }
     }
     Ten *t = &ck->tens.at[to];
@@ -144,9 +143,8 @@ static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) 
         return;
     }
     for (int d = 0; d < c->rank; d++) {
-        const char *why =
-            arena_printf(ck->arena, "dimension %d of '%s' is that of the concat", d, t->name);
-        tc_require_equal(ck, tc_extent(ck, to, d), size[d], why, s->range);
+        tc_require_equal(ck, tc_extent(ck, to, d), size[d], s->range,
+                         "dimension %d of '%s' is that of the concat", d, t->name);
     }
 }
 
@@ -293,11 +291,9 @@ static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg
             c->ok = false;
             continue;
         }
-        const Ten *t = &ck->tens.at[tensor];
-        const char *why = arena_printf(
-            ck->arena, "dimension %d of '%s' is what '%s' expects of its parameter '%s'", d,
-            t->name, c->func->name, p->name);
-        tc_require_equal(ck, tc_extent(ck, tensor, d), want, why, arg->range);
+        tc_require_equal(ck, tc_extent(ck, tensor, d), want, arg->range,
+                         "dimension %d of '%s' is what '%s' expects of its parameter '%s'", d,
+                         ck->tens.at[tensor].name, c->func->name, p->name);
     }
     ck->no_index = NULL;
     ck->frame = c->caller;
@@ -379,10 +375,9 @@ static void bind_shape(Call *c, const TcParam *p, int tensor, Range range) {
         t->size = size;
         return;
     }
-    const char *why = arena_printf(ck->arena, "'%s' has the shape that '%s' gives its result",
-                                   t->name, c->func->name);
     for (int d = 0; d < p->rank; d++)
-        tc_require_equal(ck, tc_extent(ck, tensor, d), size[d], why, range);
+        tc_require_equal(ck, tc_extent(ck, tensor, d), size[d], range,
+                         "'%s' has the shape that '%s' gives its result", t->name, c->func->name);
 }
 
 static void bind_results(Call *c) {

@@ -8,6 +8,7 @@
 #include "lang/tc/tc.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 // --- Symbols
@@ -166,10 +167,17 @@ void tc_require(Checker *ck, const Affine *what, const char *why, Range range) {
     vec_push(ck->arena, &ck->requires, r);
 }
 
-void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, const char *why, Range range) {
+void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
+                      const char *format, ...) {
     if (a == b) return;
-    tc_require(ck, affine_sub(ck->x, a, b), why, range);
-    tc_require(ck, affine_sub(ck->x, b, a), why, range);
+    va_list args;
+    char why[512];
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    const char *text = arena_strndup(ck->arena, why, strlen(why));
+    tc_require(ck, affine_sub(ck->x, a, b), text, range);
+    tc_require(ck, affine_sub(ck->x, b, a), text, range);
 }
 
 // Names of tensors and parameters in use, and how often each served as the base of a fresh one.
