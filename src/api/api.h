@@ -33,6 +33,7 @@ struct Slot {
     pthread_t thread;
     Arena arena;
     ArenaMark empty; // the arena with nothing but its first chunk
+    Arena scratch;   // empty between calls
     DiagList diags;
     lw_module *holds; // owner of the Source that diagnostics point into, or NULL
     size_t ndiags;    // the diagnostics as the API shows them
@@ -89,7 +90,8 @@ struct lw_bound {
 typedef struct Call {
     lw_context *ctx;
     Slot *slot;
-    Arena *arena; // the slot's: until this thread's next call
+    Arena *arena;   // the slot's: until this thread's next call
+    Arena *scratch; // until this call ends; for what may be large
     DiagList *diags;
     Arena *joined[4]; // further arenas that unwind with this call
     int njoined;

@@ -7,7 +7,8 @@
 static lw_status interp(Pipeline *p) {
     const lw_run_options *o = p->options;
     InterpFlags flags = {o->accumulate, o->skip_post, o->trap_uninitialised};
-    bool ok = program_interpret(p->call->arena, p->bound->program, p->views, flags, p->call->diags);
+    bool ok =
+        program_interpret(p->call->scratch, p->bound->program, p->views, flags, p->call->diags);
     return ok ? LW_OK : LW_ERROR;
 }
 
@@ -20,7 +21,7 @@ static lw_status tree(Pipeline *p) {
     lw_status status = bound_lower(p->call, p->bound, &o->schedule, &schedule, &t);
     p->timing.compile_us = now_us() - start;
     if (status) return status;
-    bool ok = tree_interpret(p->call->arena, t, p->views, flags, p->call->diags);
+    bool ok = tree_interpret(p->call->scratch, t, p->views, flags, p->call->diags);
     return ok ? LW_OK : LW_ERROR;
 }
 

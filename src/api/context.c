@@ -86,6 +86,7 @@ static Slot *add_slot(lw_context *ctx) {
     s->thread = pthread_self();
     s->text = "";
     arena_init(&s->arena, &ctx->allocator);
+    arena_init(&s->scratch, &ctx->allocator);
     if (!arena_try(&s->arena, first_chunk, s)) {
         ctx->allocator.free(ctx->allocator.user, s, sizeof *s);
         return NULL;
@@ -164,6 +165,7 @@ typedef struct Frame {
 
 static void enter(void *arg) {
     Frame *f = arg;
+    call_join(&f->call, f->call.scratch);
     f->status = f->body(&f->call, f->args);
     call_part(&f->call);
     show_all(f->call.slot);
@@ -175,11 +177,13 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     if (!s) s = add_slot(ctx);
     if (!s) return LW_NO_MEMORY;
     forget(s);
-    Frame f = {.call = {.ctx = ctx, .slot = s, .arena = &s->arena, .diags = &s->diags},
-               .body = body,
-               .args = args};
-    if (arena_try(&s->arena, enter, &f)) return f.status;
+    Frame f = {.body = body, .args = args};
+    f.call = (Call){
+        .ctx = ctx, .slot = s, .arena = &s->arena, .scratch = &s->scratch, .diags = &s->diags};
+    bool enough = arena_try(&s->arena, enter, &f);
     call_part(&f.call);
+    arena_free(&s->scratch);
+    if (enough) return f.status;
     forget(s);
     s->text = "error: out of memory\n";
     return LW_NO_MEMORY;

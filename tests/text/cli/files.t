@@ -26,3 +26,5 @@ error: 'empty.tc' has no function
 $ loopwright check nowhere.tc --json
 {"command": "check", "file": "nowhere.tc", "error": "error in the input", "diagnostics": [{"severity": "error", "text": "cannot read 'nowhere.tc': No such file or directory", "notes": []}], "ok": false}
 --- exit 1
+$ cat mv.txt | loopwright check /dev/stdin --lang tc
+mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
