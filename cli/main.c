@@ -133,7 +133,7 @@ static void json_diag(Json *j, const lw_diag *d) {
     }
     json_str(j, "text", d->text);
     json_open(j, "notes", '[');
-    for (size_t i = 0; i < d->note_count; i++) json_diag(j, &d->notes[i]);
+    for (size_t i = 0; i < d->note_count; i++) json_diag(j, d->notes[i]);
     json_close(j, ']');
     json_close(j, '}');
 }

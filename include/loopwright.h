@@ -30,8 +30,9 @@
 //
 // ABI. Handles are opaque. Enumerators keep their values. Structs that the library hands out only
 // ever grow at their end: use them through the pointers given. Structs that the caller fills in
-// begin with struct_size, to be set to sizeof; members after it that are zero mean the default.
-// Only names beginning with lw_ are exported.
+// begin with struct_size, to be set to sizeof; members after it that are zero mean the default. The
+// small ones without it (lw_size, lw_window, lw_schedule_text) stay as they are. Only names
+// beginning with lw_ are exported.
 #ifndef LOOPWRIGHT_H
 #define LOOPWRIGHT_H
 
@@ -129,7 +130,7 @@ typedef struct lw_diag {
     int32_t end_line, end_column; // of the byte after the last
     const char *text;             // lower case, no full stop
     size_t note_count;            // further lines: origins, reasons, the way out
-    const struct lw_diag *notes;
+    const struct lw_diag *const *notes;
 } lw_diag;
 
 LW_API size_t lw_diag_count(lw_context *ctx);
@@ -151,7 +152,7 @@ typedef struct lw_parse_options {
     bool strict; // warnings are errors
 } lw_parse_options;
 
-enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text
+enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less
 
 // `name` stands in diagnostics and gives the language, where `options` does not. `len` bytes; the
 // text may hold anything. Warnings do not fail a call.

@@ -11,7 +11,7 @@ static void show(const lw_diag *d, int indent) {
         printf(" in %s from %d:%d to %d:%d", d->file, d->line, d->column, d->end_line,
                d->end_column);
     printf(": %s\n", d->text);
-    for (size_t i = 0; i < d->note_count; i++) show(&d->notes[i], indent + 2);
+    for (size_t i = 0; i < d->note_count; i++) show(d->notes[i], indent + 2);
 }
 
 int main(void) {

@@ -37,7 +37,7 @@ struct Slot {
     DiagList diags;
     lw_module *holds; // owner of the Source that diagnostics point into, or NULL
     size_t ndiags;    // the diagnostics as the API shows them
-    lw_diag *shown;
+    const lw_diag **shown;
     const char *text;
 };
 

@@ -126,7 +126,7 @@ void call_source(Call *call, lw_module *mod) {
 }
 
 // Ranges of a Diag as lines and columns.
-static lw_diag show(Arena *arena, const Diag *d) {
+static const lw_diag *show(Arena *arena, const Diag *d) {
     lw_diag s = {.severity = (lw_severity)d->severity, .text = d->text};
     if (d->source) {
         s.file = d->source->name;
@@ -134,17 +134,17 @@ static lw_diag show(Arena *arena, const Diag *d) {
         source_position(d->source, d->range.to, &s.end_line, &s.end_column);
     }
     for (const Diag *n = d->notes; n; n = n->next) s.note_count++;
-    lw_diag *notes = arena_new_n(arena, lw_diag, s.note_count);
+    const lw_diag **notes = arena_new_n(arena, const lw_diag *, s.note_count);
     size_t i = 0;
     for (const Diag *n = d->notes; n; n = n->next) notes[i++] = show(arena, n);
     s.notes = notes;
-    return s;
+    return arena_copy(arena, &s, sizeof s);
 }
 
 static void show_all(Slot *s) {
     if (s->diags.items.n == 0) return;
     size_t n = (size_t)s->diags.items.n;
-    lw_diag *shown = arena_new_n(&s->arena, lw_diag, n);
+    const lw_diag **shown = arena_new_n(&s->arena, const lw_diag *, n);
     Text text = {.arena = &s->arena};
     for (size_t i = 0; i < n; i++) {
         shown[i] = show(&s->arena, s->diags.items.at[i]);
@@ -198,7 +198,7 @@ size_t lw_diag_count(lw_context *ctx) {
 
 const lw_diag *lw_diag_get(lw_context *ctx, size_t i) {
     Slot *s = ctx ? find_slot(ctx) : NULL;
-    return s && i < s->ndiags ? &s->shown[i] : NULL;
+    return s && i < s->ndiags ? s->shown[i] : NULL;
 }
 
 const char *lw_diag_text(lw_context *ctx) {

@@ -1,4 +1,5 @@
-// .npy files: no byte sequence makes the reader crash or read outside, and what it accepts writes back.
+// .npy files: no byte sequence makes the reader crash or read outside, and what it accepts writes
+// back.
 #include "../../cli/data.c"
 #include "../../cli/json.c"
 #include "../../cli/npy.c"

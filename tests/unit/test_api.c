@@ -206,7 +206,7 @@ TEST(sizes_are_checked) {
     bind_refused(ctx, f, (lw_size[]){{"M", 1}}, 1, "'mv' needs a value for K");
     bind_refused(ctx, f, (lw_size[]){{"M", 1}, {"k", 1}}, 2,
                  "'mv' has no size or scalar argument 'k'");
-    CHECK_STR_EQ(lw_diag_get(ctx, 0)->notes[0].text, "did you mean 'K'?");
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->notes[0]->text, "did you mean 'K'?");
     bind_refused(ctx, f, (lw_size[]){{"M", 1}, {"K", 1}, {"M", 2}}, 3,
                  "'M' is given twice, as 1 and as 2");
     bind_refused(ctx, f, (lw_size[]){{"M", -1}, {"K", 1}}, 2,
