@@ -12,8 +12,16 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
     s->table = arena_new_n(arena, int, s->table_cap);
     s->loc_table = arena_new_n(arena, int, s->loc_cap);
     s->head = arena_new_n(arena, int, nbuffers);
-    s->uniform = arena_new_n(arena, int, nbuffers);
-    for (int i = 0; i < nbuffers; i++) s->head[i] = -1, s->uniform[i] = 1;
+    s->written = arena_new_n(arena, bool, nbuffers);
+    s->overlap = arena_new_n(arena, bool, nbuffers);
+    seg_reset(s);
+}
+
+void seg_reset(Seg *s) {
+    s->micros.n = s->vals.n = s->locs.n = s->spills = 0;
+    memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
+    memset(s->loc_table, 0, (size_t)s->loc_cap * sizeof(int));
+    for (int i = 0; i < s->nbuffers; i++) s->head[i] = -1, s->written[i] = s->overlap[i] = false;
 }
 
 static int new_val(Seg *s, int def, Type type, int width) {
@@ -119,14 +127,6 @@ static bool may_overlap(const Loc *l, const Ref *r) {
     return a < b + loc_span(r) && b < a + loc_span(&l->ref);
 }
 
-// On the grid: contiguous vectors (or elements) of one width whose starts differ by whole vectors.
-static bool on_grid(const Loc *l, const Ref *r) {
-    int64_t size = type_info[r->type].bytes * (r->lane ? r->width : 1);
-    return !l->hard && !r->hard && l->stream == r->stream && l->width == r->width &&
-           l->lane == r->lane && (l->at - r->disp) % size == 0 &&
-           (r->lane == 0 || r->lane == type_info[r->type].bytes);
-}
-
 static void loc_table_grow(Seg *s) {
     s->loc_cap *= 2;
     s->loc_table = arena_new_n(s->arena, int, s->loc_cap);
@@ -148,9 +148,23 @@ Loc *seg_find(Seg *s, int buffer, const Ref *ref) {
     return NULL;
 }
 
+// Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of them when the buffer is
+// first written; buffers that are only read need no answer.
+static void note_overlap(Seg *s, int buffer, const Ref *ref, int before) {
+    for (int i = before; i >= 0 && !s->overlap[buffer]; i = s->locs.at[i].next)
+        if (!s->locs.at[i].dead && may_overlap(&s->locs.at[i], ref)) s->overlap[buffer] = true;
+}
+
+static void note_written(Seg *s, int buffer) {
+    if (s->written[buffer]) return;
+    s->written[buffer] = true;
+    for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next)
+        note_overlap(s, buffer, &s->locs.at[i].ref, s->locs.at[i].next);
+}
+
 static Loc *loc_new(Seg *s, int buffer, const Ref *ref) {
     if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
-    if (s->head[buffer] >= 0 && !on_grid(&s->locs.at[s->head[buffer]], ref)) s->uniform[buffer] = 0;
+    if (s->written[buffer]) note_overlap(s, buffer, ref, s->head[buffer]);
     vec_push(s->arena, &s->locs,
              ((Loc){.buffer = buffer,
                     .stream = ref->stream,
@@ -206,14 +220,13 @@ static void flush(Seg *s, Loc *l) {
     l->dirty = false;
 }
 
-// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is
-// written.
-static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *except) {
-    if (s->uniform[buffer] && s->head[buffer] >= 0 && on_grid(&s->locs.at[s->head[buffer]], ref))
-        return;
+// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is written. `exact` is
+// the loc of ref itself; when it exists and nothing overlaps, there is nothing to do.
+static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *exact) {
+    if (!s->written[buffer] || (exact && !s->overlap[buffer])) return;
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
-        if (l == except || l->dead || !may_overlap(l, ref)) continue;
+        if (l == exact || l->dead || !may_overlap(l, ref)) continue;
         if (l->pin >= 0) bug("an access overlaps the tile in part");
         flush(s, l);
         l = &s->locs.at[i];
@@ -242,6 +255,7 @@ int seg_load(Seg *s, int buffer, const Ref *ref) {
 }
 
 void seg_store(Seg *s, int buffer, const Ref *ref, int val) {
+    note_written(s, buffer);
     Loc *l = seg_find(s, buffer, ref);
     settle(s, buffer, ref, true, l);
     if (ref->hard || ref->guard >= 0) {
@@ -256,6 +270,7 @@ void seg_store(Seg *s, int buffer, const Ref *ref, int val) {
 }
 
 void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending) {
+    note_written(s, buffer);
     Loc *l = loc_new(s, buffer, ref);
     l->pin = pin;
     l->pending = (int8_t)pending;
@@ -298,14 +313,21 @@ typedef struct Assign {
     int *slot;      // per value: stack slot, or -1
     int holder[64]; // per register: value, or -1
     int *use_next;  // per micro and operand: next use of that operand after this micro
+    int *store;     // per buffer: position of the next store
 } Assign;
+
+static int *carve(int **room, int n) {
+    int *at = *room;
+    *room += n;
+    return at;
+}
 
 // Stores go right behind the write they perform, so that the value need not be kept: positions of
 // micros in the final order, ended by -1.
-static int *order_micros(Seg *s) {
-    int n = s->micros.n, *first = arena_new_n(s->arena, int, n + 2),
-        *next = arena_new_n(s->arena, int, n + 2);
-    int *order = arena_new_n(s->arena, int, n + 1), at = 0;
+static int *order_micros(Seg *s, int **room) {
+    int n = s->micros.n, at = 0;
+    int *first = carve(room, n + 2), *next = carve(room, n + 2), *order = carve(room, n + 1);
+    memset(first, 0, (size_t)(n + 2) * sizeof(int));
     for (int i = n - 1; i >= 0; i--) { // lists of stores by the micro they follow, in program order
         const Micro *m = &s->micros.at[i];
         if (m->kind != MI_STORE) continue;
@@ -327,7 +349,7 @@ static int *order_micros(Seg *s) {
 // Next uses of every operand, and for each load the position of the next store to its buffer.
 static void use_positions(Assign *a, const int *order, int n) {
     Seg *s = a->s;
-    int *store = arena_new_n(s->arena, int, s->nbuffers);
+    int *store = a->store;
     for (int i = 0; i < s->nbuffers; i++) store[i] = NEVER;
     for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
     for (int i = n - 1; i >= 0; i--) {
@@ -503,13 +525,19 @@ static void do_one(Assign *a, Micro m, int at) {
 }
 
 void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out) {
-    int *order = order_micros(s), n = 0;
+    int need = 8 * (s->micros.n + 4) + 4 * s->vals.n + s->nbuffers;
+    if (need > s->work_cap) {
+        s->work_cap = 2 * need;
+        s->work = arena_new_n(s->arena, int, s->work_cap);
+    }
+    int *room = s->work, *order = order_micros(s, &room), n = 0;
     while (order[n] >= 0) n++;
     Assign a = {.s = s, .isa = isa, .npins = npins, .out = out};
-    a.next = arena_new_n(s->arena, int, s->vals.n);
-    a.reg = arena_new_n(s->arena, int, s->vals.n);
-    a.slot = arena_new_n(s->arena, int, s->vals.n);
-    a.use_next = arena_new_n(s->arena, int, 4 * n + 4);
+    a.next = carve(&room, s->vals.n);
+    a.reg = carve(&room, s->vals.n);
+    a.slot = carve(&room, s->vals.n);
+    a.use_next = carve(&room, 4 * n + 4);
+    a.store = carve(&room, s->nbuffers);
     for (int i = 0; i < 64; i++) a.holder[i] = -1;
     for (int v = 0; v < s->vals.n; v++) a.reg[v] = a.slot[v] = -1;
     use_positions(&a, order, n);

@@ -92,15 +92,19 @@ typedef struct Seg {
     VEC(Loc) locs;
     int *table; // hash of micros: index + 1
     int table_cap;
-    int *loc_table;
-    int loc_cap, nloc;
-    int *head;    // per buffer: newest loc, or -1
-    int *uniform; // per buffer: 1 when all locs are on one grid
+    int *loc_table; // hash of locs: index + 1
+    int loc_cap;
+    int *head;     // per buffer: newest loc, or -1
+    bool *written; // per buffer: stored to, or pinned, in this segment
+    bool *overlap; // per buffer: some locs overlap in part
     int nbuffers;
     int spills;
+    int *work; // room for micro_assign
+    int work_cap;
 } Seg;
 
 void seg_init(Seg *s, Arena *arena, int nbuffers);
+void seg_reset(Seg *s); // empty again; keeps its memory
 
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);

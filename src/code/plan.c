@@ -383,10 +383,13 @@ static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bo
             if (affine_mentions(p, m->access->sub[d], loop))
                 return "a subscript is not linear in it";
         m->lane = 0;
-        return write ? "the written element is computed" : NULL;
+        return write ? "the written element is computed" : NULL; // one computed element for all lanes
     }
     m->lane = lin_coef(m->off, loop);
     int64_t size = type_info[m->type].bytes;
+    if (!write && !m->safe && (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
+                               m->type == TYPE_BF16))
+        return "a guarded read is not contiguous";
     if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
     if (m->lane == size) return NULL;
     if (write) return "lanes are written apart";
@@ -450,6 +453,7 @@ static void vectorise(Plan *p) {
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
         int bytes = 4;
         const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
+        if (p->serial && p->serial[i]) why = "its end is only known at run time";
         for (int c = 0; c < n->nchild && !why; c++)
             why = subtree_cannot(p, n->child[c], n->loop, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
@@ -633,7 +637,7 @@ static void choose_unroll(Plan *p, PNode *n) {
             body += n->child[i]->count;
         }
         int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
-        int64_t u = body ? unroll_limit(p) / body : 1;
+        int64_t u = body ? unroll_limit(p) / 2 / body : 1; // enough to hide the loop's own instructions
         u = u > 8 ? 8 : u;
         while (u > 1 && (u > trips || (u & (u - 1)))) u--;
         n->unroll = straight && u > 1 ? (int)u : 1;
@@ -718,9 +722,9 @@ static void place_buffers(Plan *p) {
     }
 }
 
-Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine) {
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial) {
     Plan *p = arena_new(arena, Plan);
-    *p = (Plan){.arena = arena, .tree = tree, .machine = machine, .report = {.arena = arena}};
+    *p = (Plan){.arena = arena, .tree = tree, .machine = machine, .serial = serial, .report = {.arena = arena}};
     p->tile_limit = machine->vector_registers - (machine->vector_registers > 16 ? 4 : 3);
     int nb = tree->buffers.n;
     p->loop = arena_new_n(arena, PNode *, tree->nindices + 1);

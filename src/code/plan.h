@@ -97,6 +97,7 @@ typedef struct Plan {
     Arena *arena;
     const Tree *tree;
     const Machine *machine;
+    const bool *serial;
     PNode *root; // a guard without conditions
     int nloops;
     PNode **loop;    // by number
@@ -112,7 +113,8 @@ typedef struct Plan {
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;
 
-Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine);
+// `serial[loop]` (or NULL): vector loops that must not be vectorised.
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial);
 
 // The stream for a buffer with these real-loop terms.
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);

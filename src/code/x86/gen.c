@@ -268,8 +268,8 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
 // ------------------------------------------------------------------------------------------
 
 static void open_segment(Gen *g) {
-    g->seg = arena_new(g->arena, Seg);
-    seg_init(g->seg, g->arena, g->p->tree->buffers.n);
+    g->seg = &g->segment;
+    seg_reset(g->seg);
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         seg_pin(g->seg, p->buffer, &p->ref, i, p->type, p->pending);
@@ -286,10 +286,10 @@ static void close_segment(Gen *g) {
     if (s->micros.n) {
         seg_close(s);
         MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .calls = x86_calls, .user = g};
-        MicroList list = {0};
-        micro_assign(s, &isa, g->pins.n, &list);
+        g->list.at.n = 0;
+        micro_assign(s, &isa, g->pins.n, &g->list);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
-        for (int i = 0; i < list.at.n; i++) x86_micro(g, &list.at.at[i]);
+        for (int i = 0; i < g->list.at.n; i++) x86_micro(g, &g->list.at.at[i]);
     }
     g->seg = NULL;
 }
@@ -446,7 +446,7 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
     if (l->active < w) { // lanes beyond the tail keep what they had
         int mask = seg_op(
             s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
-            (int[]){seg_index(s, TYPE_I32, w, affine_const(l->g->p->tree->exprs, 0), NULL, 1),
+            (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
                     seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
         val = seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
     }
@@ -550,7 +550,7 @@ static void unrolled(Gen *g, PNode *n) {
             continue;
         }
         if (n->vector) {
-            g->declined = "a vector loop whose end is only known at run time";
+            g->give_up = n->loop;
             return;
         }
         AsmLabel skip = asm_label(&g->a);
@@ -702,8 +702,10 @@ static void loop(Gen *g, PNode *n) {
         counted(g, n);
         return;
     }
-    if (n->vector) g->declined = "a vector loop whose end is only known at run time";
-    bounded(g, n);
+    if (n->vector)
+        g->give_up = n->loop;
+    else
+        bounded(g, n);
 }
 
 static void conditions(Gen *g, PNode *n, AsmLabel *skip) {
@@ -1233,41 +1235,59 @@ static uint32_t features_of(const Machine *m) {
     return f;
 }
 
-bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
-    Plan *p = code_plan(arena, tree, machine);
-    for (int i = 0; i < tree->buffers.n; i++)
-        code_stream(p, i, NULL, 0, 0); // bases, for computed addresses
-    Gen g = {.arena = arena, .p = p, .m = machine, .diags = diags, .declined = p->declined};
-    asm_init(&g.a, arena_alloc(arena, 16384), 16384);
-    g.a.grow = grow;
-    g.a.user = &g;
-    g.a.features = features_of(machine);
+// Lays out the frame, makes the code. The frame's size is patched in when the number of spills is known.
+static void make_function(Gen *g) {
+    Plan *p = g->p;
+    int frame = 0;
+    give_registers(g, &frame);
+    g->env_slot = frame;
+    g->status_slot = frame + 16;
+    g->save_slots = frame + 24;
+    frame += 24 + 8 * (p->nloops + 1);
+    g->call_area = (frame + 63) & ~63;
+    g->vector_area = g->call_area + 64 * 40;
+    prologue(g);
+    size_t patch = asm_size(&g->a) - 4 - 4; // the imm32 of `sub rsp`, before the 4-byte `and`
+    start_streams(g);
+    nodes(g, &p->root, 1);
+    epilogue(g);
+    constants(g);
+    int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
+    AsmError error = asm_finish(&g->a);
+    if (error == ASM_OK)
+        memcpy(g->a.start + patch, &total, 4);
+    else if (!g->declined)
+        g->declined = asm_error_text(error);
+}
+
+static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial) {
+    Plan *p = code_plan(arena, tree, machine, serial);
+    for (int i = 0; i < tree->buffers.n; i++) code_stream(p, i, NULL, 0, 0); // for computed addresses
+    Gen g = {.arena = arena, .p = p, .m = machine, .declined = p->declined, .give_up = -1};
     g.scratch = machine->vector_registers - 1;
     g.value = arena_new_n(arena, int64_t, p->nloops + 1);
-    int frame = 0;
-    give_registers(&g, &frame);
-    g.env_slot = frame;
-    g.status_slot = frame + 16;
-    g.save_slots = frame + 24;
-    frame += 24 + 8 * (p->nloops + 1);
-    g.call_area = (frame + 63) & ~63;
-    g.vector_area = g.call_area + 64 * 40;
-    if (!g.declined) {
-        prologue(&g);
-        size_t patch = asm_size(&g.a) - 4 - 4; // the imm32 of `sub rsp`, before the 4-byte `and`
-        start_streams(&g);
-        nodes(&g, &p->root, 1);
-        epilogue(&g);
-        constants(&g);
-        int32_t total = g.vector_area + 64 * (g.vector_slots + 1);
-        if (asm_finish(&g.a) == ASM_OK) memcpy(g.a.start + patch, &total, 4);
+    seg_init(&g.segment, arena, tree->buffers.n);
+    return g;
+}
+
+bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
+    bool *serial = arena_new_n(arena, bool, tree->nindices + 1);
+    for (;;) { // once, and again for each vector loop that turned out not to be one
+        Gen g = gen_new(arena, tree, machine, serial);
+        asm_init(&g.a, arena_alloc(arena, 16384), 16384);
+        g.a.grow = grow;
+        g.a.user = &g;
+        g.a.features = features_of(machine);
+        if (!g.declined) make_function(&g);
+        if (g.give_up >= 0) {
+            serial[g.give_up] = true;
+            continue;
+        }
+        if (g.declined) {
+            diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
+            return false;
+        }
+        *out = (Code){g.a.start, asm_size(&g.a), g.p->scratch, text_str(&g.p->report)};
+        return true;
     }
-    AsmError error = g.declined ? ASM_OK : asm_finish(&g.a);
-    if (error != ASM_OK && !g.declined) g.declined = asm_error_text(error);
-    if (g.declined) {
-        diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
-        return false;
-    }
-    *out = (Code){g.a.start, asm_size(&g.a), p->scratch, text_str(&p->report)};
-    return true;
 }

@@ -53,7 +53,9 @@ typedef struct Gen {
     int vector_slots; // in use at most
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
-    Seg *seg;
+    Seg *seg; // the segment being built, or NULL
+    Seg segment;
+    MicroList list;
     VEC(Pin) pins;
     bool in_region;
     int active;  // lanes of the current vector that exist
@@ -62,6 +64,7 @@ typedef struct Gen {
     AsmLabel bad_index;
     bool uses_bad_index;
     const char *declined;
+    int give_up; // a vector loop that must run as a serial one; -1: none
     int depth;
     int regions;
     size_t code_before;

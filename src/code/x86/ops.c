@@ -361,8 +361,10 @@ static void set_const(Gen *g, Type t, int width, int reg, Value v) {
 // i64 (or i32) lanes: rax + lane·step.
 static void do_index(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    static const int64_t no_loops[1] = {0};
-    gen_affine(g, m->index, m->env ? m->env : no_loops);
+    if (m->index)
+        gen_affine(g, m->index, m->env);
+    else
+        x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
     X86Arg x = x86_xmm((unsigned)m->dst_reg), d = vreg(m->type, m->width, m->dst_reg);
     if (is64(m->type))
         x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
