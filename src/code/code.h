@@ -29,4 +29,7 @@ typedef struct Code {
 // declines.
 bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags);
 
+// KernelEnv.apply for kernels made here.
+void code_apply(int op, int from, int to, int n, void *values);
+
 #endif

@@ -99,16 +99,20 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
 // ---- Memory
 // --------------------------------------------------------------------------------------------
 
+// One element is the same place whether a scalar or all lanes of a vector want it.
+static int ref_width(const Ref *r) { return r->lane ? r->width : 1; }
+static int ref_active(const Ref *r) { return r->lane ? r->active : 1; }
+
 static uint64_t loc_hash(int buffer, const Ref *r) {
     return hash_mix(hash_mix((uint64_t)buffer << 32 | (uint32_t)r->stream, (uint64_t)r->disp),
-                    (uint64_t)r->lane << 16 | (uint64_t)r->width << 8 | (uint64_t)r->active);
+                    (uint64_t)r->lane << 16 | (uint64_t)ref_width(r) << 8 |
+                        (uint64_t)ref_active(r));
 }
 
-// In a scalar segment lane is 0 and width 1; a broadcast of one element is its own shape.
 static bool loc_is(const Loc *l, int buffer, const Ref *r) {
     return l->buffer == buffer && l->stream == r->stream && l->at == r->disp &&
-           l->lane == r->lane && l->width == r->width && l->active == r->active && !l->hard &&
-           !r->hard && r->guard < 0;
+           l->lane == r->lane && l->width == ref_width(r) && l->active == ref_active(r) &&
+           !l->hard && !r->hard && r->guard < 0;
 }
 
 static int64_t loc_span(const Ref *r) {
@@ -148,8 +152,8 @@ Loc *seg_find(Seg *s, int buffer, const Ref *ref) {
     return NULL;
 }
 
-// Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of them when the buffer is
-// first written; buffers that are only read need no answer.
+// Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of
+// them when the buffer is first written; buffers that are only read need no answer.
 static void note_overlap(Seg *s, int buffer, const Ref *ref, int before) {
     for (int i = before; i >= 0 && !s->overlap[buffer]; i = s->locs.at[i].next)
         if (!s->locs.at[i].dead && may_overlap(&s->locs.at[i], ref)) s->overlap[buffer] = true;
@@ -171,8 +175,8 @@ static Loc *loc_new(Seg *s, int buffer, const Ref *ref) {
                     .pin = -1,
                     .at = ref->disp,
                     .lane = ref->lane,
-                    .width = ref->width,
-                    .active = ref->active,
+                    .width = ref_width(ref),
+                    .active = ref_active(ref),
                     .hard = ref->hard,
                     .val = -1,
                     .ref = *ref,
@@ -220,8 +224,9 @@ static void flush(Seg *s, Loc *l) {
     l->dirty = false;
 }
 
-// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is written. `exact` is
-// the loc of ref itself; when it exists and nothing overlaps, there is nothing to do.
+// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is
+// written. `exact` is the loc of ref itself; when it exists and nothing overlaps, there is nothing
+// to do.
 static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *exact) {
     if (!s->written[buffer] || (exact && !s->overlap[buffer])) return;
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) {
@@ -234,9 +239,16 @@ static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *ex
     }
 }
 
+// A single lane in all of them, where more are wanted.
+static int as_wide(Seg *s, int val, int width) {
+    const Val *v = &s->vals.at[val];
+    if (width == 1 || v->width >= width) return val;
+    return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
+}
+
 int seg_load(Seg *s, int buffer, const Ref *ref) {
     Loc *l = seg_find(s, buffer, ref);
-    if (l) return resolve(s, l);
+    if (l) return as_wide(s, resolve(s, l), ref->width);
     settle(s, buffer, ref, false, NULL);
     Micro m = {.kind = MI_LOAD,
                .type = type_compute(ref->type),
@@ -267,6 +279,10 @@ void seg_store(Seg *s, int buffer, const Ref *ref, int val) {
     l->pending = 0;
     l->dirty = true;
     l->written = s->micros.n - 1;
+}
+
+void seg_flush(Seg *s, int buffer) {
+    for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
 }
 
 void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending) {

@@ -115,6 +115,8 @@ int seg_load(Seg *s, int buffer, const Ref *ref);
 void seg_store(Seg *s, int buffer, const Ref *ref, int val);
 // The pinned loc enters the segment with its register's content.
 void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending);
+// What is known of a buffer goes to memory now: somebody will read it behind the segment's back.
+void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).
 void seg_close(Seg *s);
 

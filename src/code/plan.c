@@ -108,6 +108,34 @@ static PNode *node_new(Builder *b, PKind kind) {
     return n;
 }
 
+static bool has_inner_read(const Affine *a, const Access *access);
+
+static bool access_has_inner(const Access *in, const Access *access) {
+    for (int d = 0; d < in->rank; d++)
+        if (has_inner_read(in->sub[d], access)) return true;
+    return false;
+}
+
+// Is `access` read while `a` is evaluated?
+static bool has_inner_read(const Affine *a, const Access *access) {
+    for (int i = 0; a->has_read && i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->read && (atom->read == access || access_has_inner(atom->read, access)))
+            return true;
+        if (atom->a && has_inner_read(atom->a, access)) return true;
+        if (atom->b && has_inner_read(atom->b, access)) return true;
+    }
+    return false;
+}
+
+static bool expr_has_inner(const Expr *e, const Access *access) {
+    if (e->kind == EXPR_INDEX) return has_inner_read(e->index, access);
+    if (e->kind == EXPR_READ) return access_has_inner(e->access, access);
+    for (int i = 0; i < e->n; i++)
+        if (expr_has_inner(e->arg[i], access)) return true;
+    return false;
+}
+
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
     *m = (Mem){
@@ -170,6 +198,8 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->read = arena_new_n(p->arena, Mem, reads.at.n);
     for (int i = 0; i < reads.at.n; i++) {
         mem_make(b, &n->read[i], reads.at.at[i]);
+        n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
+                           access_has_inner(leaf->write, reads.at.at[i]);
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
@@ -383,12 +413,14 @@ static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bo
             if (affine_mentions(p, m->access->sub[d], loop))
                 return "a subscript is not linear in it";
         m->lane = 0;
-        return write ? "the written element is computed" : NULL; // one computed element for all lanes
+        return write ? "the written element is computed"
+                     : NULL; // one computed element for all lanes
     }
     m->lane = lin_coef(m->off, loop);
     int64_t size = type_info[m->type].bytes;
-    if (!write && !m->safe && (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
-                               m->type == TYPE_BF16))
+    if (!write && !m->safe &&
+        (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
+         m->type == TYPE_BF16))
         return "a guarded read is not contiguous";
     if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
     if (m->lane == size) return NULL;
@@ -586,7 +618,7 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
     for (int i = 0; i < t->n; i++) {
         if (t->at[i].buffer != m->buffer) continue;
         ours = true;
-        if (!m->off || !same_outside(t, m->off, t->at[i].off)) return false;
+        if (m->inner || !m->off || !same_outside(t, m->off, t->at[i].off)) return false;
         for (int j = 0; j < m->off->n; j++)
             if (m->off->t[j].loop >= t->first_loop && t->p->loop[m->off->t[j].loop]->real)
                 return false;
@@ -637,7 +669,8 @@ static void choose_unroll(Plan *p, PNode *n) {
             body += n->child[i]->count;
         }
         int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
-        int64_t u = body ? unroll_limit(p) / 2 / body : 1; // enough to hide the loop's own instructions
+        int64_t u =
+            body ? unroll_limit(p) / 2 / body : 1; // enough to hide the loop's own instructions
         u = u > 8 ? 8 : u;
         while (u > 1 && (u > trips || (u & (u - 1)))) u--;
         n->unroll = straight && u > 1 ? (int)u : 1;
@@ -724,7 +757,11 @@ static void place_buffers(Plan *p) {
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial) {
     Plan *p = arena_new(arena, Plan);
-    *p = (Plan){.arena = arena, .tree = tree, .machine = machine, .serial = serial, .report = {.arena = arena}};
+    *p = (Plan){.arena = arena,
+                .tree = tree,
+                .machine = machine,
+                .serial = serial,
+                .report = {.arena = arena}};
     p->tile_limit = machine->vector_registers - (machine->vector_registers > 16 ? 4 : 3);
     int nb = tree->buffers.n;
     p->loop = arena_new_n(arena, PNode *, tree->nindices + 1);

@@ -36,6 +36,7 @@ typedef struct Mem {
     int stream;     // the pointer that follows its real loops; for a non-linear one the bare base
     int64_t lane;   // bytes between lanes of the vector loop
     bool safe;      // always inside its buffer: no guard and no check needed
+    bool inner;     // stands inside a subscript: read while an address is computed
 } Mem;
 
 typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;

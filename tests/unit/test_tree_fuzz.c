@@ -6,75 +6,7 @@
 #include "base/checked.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
-
-typedef struct Shape {
-    const char *text;
-    int nparams;
-} Shape;
-
-static const Shape shapes[] = {
-    {"program matmul(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
-     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n] }",
-     3},
-    {"program chain(M, N, K) { input A: f32[M, K] input B: f32[K, N] input b: f32[N] output O: "
-     "f32[M, N]\n"
-     "temp S: f32[M, K] temp C: f32[M, N]\n"
-     "S: for i in 0:M, j in 0:K  S[i, j] = A[i, j] + 1.0\n"
-     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! S[m, k]*B[k, n]\n"
-     "O: for x in 0:M, y in 0:N post  O[x, y] = relu(C[x, y] + b[y]) }",
-     3},
-    {"program conv(C, H, W) { input I: f32[C, H + 2, W + 2] input K: f32[3, C, 3, 3] output O: "
-     "f32[3, H, W]\n"
-     "O: for o in 0:3, h in 0:H, w in 0:W, c in 0:C, r in 0:3, s in 0:3\n"
-     "  O[o, h, w] +=! I[c, h + r, w + s]*K[o, c, r, s] }",
-     3},
-    {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
-     "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
-     "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"
-     "Y: for y in 0:H, x in 0:W  Y[y, x] = X[y, x] + X[y + 1, x] + X[y + 2, x]\n"
-     "O: for y in 0:H, x in 0:W  O[y, x] = Y[y, x]*0.5 }",
-     2},
-    {"program twice(N, M) { input A: f32[N, M] output S: f32[N] output O: f32[N, M]\n"
-     "temp X: f32[N]\n"
-     "X: for i in 0:N, j in 0:M  X[i] max=! A[i, j]\n"
-     "S: for i in 0:N, j in 0:M  S[i] +=! A[i, j] - X[i]\n"
-     "O: for i in 0:N, j in 0:M  O[i, j] = A[i, j]*S[i] - X[i] }",
-     2},
-    {"program shifted(N) { input A: f32[N + 4] inout B: f32[N + 4] temp T: f32[N] from [2]\n"
-     "T: for i in 2:N + 2  T[i] = A[i] - A[i + 1]\n"
-     "B: for i in 2:N + 2  B[i] += T[i]*3.0\n"
-     "B.1: for i in 2:N + 2  B[i] = B[i] + A[i - 2] }",
-     1},
-    {"program gather(N, M) { input I: i32[N] input T: f32[5, M] output O: f32[N, M] output H: "
-     "f32[5]\n"
-     "O: for i in 0:N, j in 0:M  O[i, j] = T[I[i], j]\n"
-     "H: for i in 0:N  H[I[i]] +=! 1.0 }",
-     2},
-    {"program triangle(N) { input L: f32[N, N] input x: f32[N] output y: f32[N] output z: f32[N]\n"
-     "y: for i in 0:N, j in 0:N if i - j >= 0  y[i] +=! L[i, j]*x[j]\n"
-     "z: for i in 0:N if i - 1 >= 0  z[i] = y[i] + y[i - 1]\n"
-     "z.1: for i in 0:min(N, 1)  z[i] = 0.0 }",
-     1},
-    {"program anti(N, M) { input A: f32[N, M] output D: f32[N + M] output F: f32[M, N]\n"
-     "D: for i in 0:N, j in 0:M  D[i + j] +=! A[i, j]\n"
-     "F: for i in 0:M, j in 0:N  F[i, j] = A[N - 1 - j, i] + D[i + j] }",
-     2},
-    {"program pooled(N) { input A: i32[2*N] inout B: i32[N] temp T: i32[N, 2]\n"
-     "T: for i in 0:N, j in 0:2  T[i, j] = A[2*i + j]\n"
-     "B: for i in 0:N, j in 0:2  B[i] min= T[i, j]\n"
-     "T.1: for i in 0:N, j in 0:2  T[i, j] = T[i, j] + B[i]\n"
-     "B.1: for i in 0:N, j in 0:2  B[i] *= T[i, j] }",
-     1},
-    {"program square(N, K) { input A: f32[N, K] inout O: f32[N]\n"
-     "O: for i in 0:N, k in 0:K  O[i] += O[i]*A[i, k] }",
-     2},
-    {"program concat(N, M) { input A: f32[N] input B: f32[M] output O: f32[N + M] temp T: f32[N + "
-     "M]\n"
-     "T: for i in 0:N  T[i] = A[i]\n"
-     "T.1: for i in 0:M  T[i + N] = B[i]\n"
-     "O: for i in 0:N + M  O[i] = T[N + M - 1 - i] }",
-     2},
-};
+#include "support/shapes.h"
 
 typedef struct Totals {
     int64_t feature[FEATURE_COUNT];
@@ -200,11 +132,10 @@ static uint64_t first_seed(void) { return from_env("LW_FUZZ_SEED", 1); }
 static int64_t rounds(int64_t n) { return check_rounds(n) * (int64_t)from_env("LW_FUZZ_TIMES", 1); }
 
 TEST(schedules_of_known_programs_keep_their_meaning) {
-    enum { NSHAPES = sizeof shapes / sizeof *shapes };
     Totals totals = {0};
     for (int64_t i = 0; i < rounds(2000); i++) {
         uint64_t seed = first_seed() + (uint64_t)i, state = seed;
-        const Shape *shape = &shapes[check_random(&state) % NSHAPES];
+        const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int k = 0; k < shape->nparams; k++) {
             uint64_t r = check_random(&state);

@@ -283,8 +283,8 @@ static void close_segment(Gen *g) {
         g->pins.at[i].pending = s->locs.at[i].pending;
         g->pins.at[i].written |= s->locs.at[i].dirty;
     }
+    seg_close(s);
     if (s->micros.n) {
-        seg_close(s);
         MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .calls = x86_calls, .user = g};
         g->list.at.n = 0;
         micro_assign(s, &isa, g->pins.n, &g->list);
@@ -444,10 +444,9 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
     }
     int val = combine(l, leaf->op, type, old, leaf->value);
     if (l->active < w) { // lanes beyond the tail keep what they had
-        int mask = seg_op(
-            s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
-            (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
-                    seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
+        int mask = seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
+                          (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
+                                  seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
         val = seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
     }
     seg_store(s, l->n->write.buffer, r, val);
@@ -455,10 +454,17 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
     loc->pending = (int8_t)leaf->op;
 }
 
+// Indices that addresses are computed from must be in memory.
+static void flush_inner(Gen *g, const PNode *n) {
+    for (int i = 0; i < n->nreads; i++)
+        if (n->read[i].inner) seg_flush(g->seg, n->read[i].buffer);
+}
+
 static void leaf(Gen *g, PNode *n) {
     int active = n->width > 1 ? g->active : 1;
     LeafGen l = {g, n, active};
     const Leaf *f = n->leaf;
+    flush_inner(g, n);
     Ref r = ref_of(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;
     if (f->op != REDUCE_ASSIGN && n->width > 1 && r.lane == 0) {
@@ -1235,7 +1241,8 @@ static uint32_t features_of(const Machine *m) {
     return f;
 }
 
-// Lays out the frame, makes the code. The frame's size is patched in when the number of spills is known.
+// Lays out the frame, makes the code. The frame's size is patched in when the number of spills is
+// known.
 static void make_function(Gen *g) {
     Plan *p = g->p;
     int frame = 0;
@@ -1262,7 +1269,8 @@ static void make_function(Gen *g) {
 
 static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial) {
     Plan *p = code_plan(arena, tree, machine, serial);
-    for (int i = 0; i < tree->buffers.n; i++) code_stream(p, i, NULL, 0, 0); // for computed addresses
+    for (int i = 0; i < tree->buffers.n; i++)
+        code_stream(p, i, NULL, 0, 0); // for computed addresses
     Gen g = {.arena = arena, .p = p, .m = machine, .declined = p->declined, .give_up = -1};
     g.scratch = machine->vector_registers - 1;
     g.value = arena_new_n(arena, int64_t, p->nloops + 1);

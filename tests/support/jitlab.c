@@ -1,0 +1,73 @@
+#include "support/jitlab.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/kernel_abi.h"
+#include "code/code.h"
+#include "run/exec.h"
+
+enum { PAGE = 4096 };
+
+typedef struct Guarded {
+    char *map;
+    size_t mapped, bytes;
+    char *data;
+} Guarded;
+
+static size_t view_bytes(const View *v) {
+    size_t n = (size_t)type_info[v->type].bytes;
+    for (int d = 0; d < v->rank; d++) n *= (size_t)v->size[d];
+    return n;
+}
+
+static Guarded guarded(size_t bytes, size_t align, bool low) {
+    Guarded g = {.bytes = bytes};
+    size_t room = (bytes + align + PAGE - 1) / PAGE * PAGE;
+    g.mapped = room + 2 * PAGE;
+    g.map = mmap(NULL, g.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(g.map + PAGE, room, PROT_READ | PROT_WRITE);
+    memset(g.map + PAGE, 0x5a, room);
+    g.data = low ? g.map + PAGE : g.map + PAGE + (room - bytes) / align * align;
+    return g;
+}
+
+// Bytes around the data are still what they were.
+static bool untouched(const Guarded *g) {
+    for (char *p = g->map + PAGE; p < g->map + g->mapped - PAGE; p++)
+        if ((p < g->data || p >= g->data + g->bytes) && *p != 0x5a) return false;
+    return true;
+}
+
+JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
+                  bool low) {
+    Code code;
+    if (!code_x86(&lab->arena, t, m, &code, &lab->diags)) return JIT_DECLINED;
+    ExecArena *arena = exec_arena_new();
+    ExecBlock *block = exec_add(arena, code.bytes, code.size);
+    Guarded *g = arena_new_n(&lab->arena, Guarded, data->n + 1);
+    void **buffers = arena_new_n(&lab->arena, void *, data->n + 1);
+    for (int i = 0; i < data->n; i++) {
+        size_t bytes = view_bytes(&data->view[i]);
+        g[i] = guarded(bytes, (size_t)type_info[data->view[i].type].bytes, low);
+        if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
+        buffers[i] = g[i].data;
+    }
+    g[data->n] = guarded((size_t)code.scratch, 64, low);
+    KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
+                              (flags.skip_post ? KERNEL_SKIP_POST : 0u),
+                     .threads = 1,
+                     .apply = code_apply};
+    Kernel *kernel = (Kernel *)exec_entry(block);
+    int status = kernel(buffers, g[data->n].data, &env);
+    bool clean = true;
+    for (int i = 0; i < data->n; i++) {
+        clean &= untouched(&g[i]);
+        if (g[i].bytes) memcpy(data->view[i].data, g[i].data, g[i].bytes);
+    }
+    clean &= untouched(&g[data->n]);
+    for (int i = 0; i <= data->n; i++) munmap(g[i].map, g[i].mapped);
+    exec_release(block);
+    exec_arena_free(arena);
+    return status || !clean ? JIT_STATUS : JIT_OK;
+}

@@ -1,0 +1,16 @@
+// Runs a Tree as x86-64 code on lab data, every argument flush against a guard page.
+#ifndef SUPPORT_JITLAB_H
+#define SUPPORT_JITLAB_H
+
+#include "machine/machine.h"
+#include "support/proglab.h"
+#include "tree/tree.h"
+
+typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS } JitResult;
+
+// `low`: buffers begin right behind a guard page; otherwise they end right in front of one. The
+// results replace the contents of `data`.
+JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
+                  bool low);
+
+#endif

@@ -1,0 +1,13 @@
+// Known programs of every shape, with sizes as parameters: what schedules are tried on.
+#ifndef SUPPORT_SHAPES_H
+#define SUPPORT_SHAPES_H
+
+typedef struct Shape {
+    const char *text; // program text
+    int nparams;
+} Shape;
+
+extern const Shape shapes[];
+extern const int nshapes;
+
+#endif

@@ -1,0 +1,118 @@
+// Random (program, schedule) pairs compiled for every ISA level of this machine, against the
+// program's interpreter, bit for bit on exact data. A failure is shrunk and printed as program text
+// and schedule text.
+#include "check.h"
+
+#include "support/gensched.h"
+#include "support/jitlab.h"
+#include "support/shapes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Totals {
+    int64_t pairs, declined, feature[FEATURE_COUNT];
+} Totals;
+
+static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
+
+// NULL: the same on all levels; else what differs.
+static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed,
+                              int64_t *declined) {
+    for (int f = 0; f < 3; f++) {
+        LabData want = lab_data(lab, p, seed);
+        for (int i = p->ninputs; flag_sets[f].accumulate && i < want.n; i++) // garbage would round
+            for (int64_t e = 0; e < tensor_elements(&p->tensors.at[i]); e++)
+                lab_set(&want, i, e, (double)(e % 3));
+        LabData start = lab_copy(lab, p, &want);
+        if (!program_interpret(&lab->arena, p, want.view, flag_sets[f], &lab->diags)) continue;
+        for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+            Machine m;
+            machine_detect(&m, isa);
+            if (m.isa != isa) continue;
+            LabData got = lab_copy(lab, p, &start);
+            JitResult r = jit_run(lab, t, &m, &got, flag_sets[f], (seed + (uint64_t)f) & 1);
+            if (r == JIT_DECLINED && declined) ++*declined;
+            if (r == JIT_DECLINED) continue;
+            if (r == JIT_STATUS) return "a status, or bytes outside were written";
+            const char *d = lab_difference(lab, p, &got, &want);
+            if (d) return arena_printf(&lab->arena, "%s, flags %d: %s", isa_name[isa], f, d);
+        }
+    }
+    return NULL;
+}
+
+static const char *schedule_text(Lab *lab, const Schedule *s) {
+    Text out = {.arena = &lab->arena};
+    schedule_print(&out, s);
+    return text_str(&out);
+}
+
+static void shrink(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    for (bool smaller = true; smaller;) {
+        smaller = false;
+        const Schedule *less;
+        for (int n = 0; !smaller && (less = schedule_without(s, n)); n++) {
+            const Tree *t = tree_lower(&lab->arena, p, less, &lab->diags);
+            if (!t || !difference(lab, p, t, seed, NULL)) continue;
+            s = less;
+            smaller = true;
+        }
+    }
+    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    Text show = {.arena = &lab->arena};
+    if (t) tree_show(&show, t, false);
+    printf("--- seed %llu: %s\n%s\n--- schedule\n%s--- tree\n%s", (unsigned long long)seed,
+           t ? difference(lab, p, t, seed, NULL) : "?", lab_text(lab, p), schedule_text(lab, s),
+           text_str(&show));
+}
+
+static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
+    GenSched g = {.state = seed};
+    const Schedule *s = gen_schedule(&g, &lab->arena, p);
+    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    if (!t) {
+        g = (GenSched){.state = seed, .plain = true};
+        s = gen_schedule(&g, &lab->arena, p);
+        t = tree_lower(&lab->arena, p, s, &lab->diags);
+    }
+    if (!CHECK(t)) return false;
+    totals->pairs++;
+    for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
+    if (getenv("LW_FUZZ_VERBOSE")) {
+        printf("seed %llu\n%s\n%s\n", (unsigned long long)seed, lab_text(lab, p),
+               schedule_text(lab, s));
+        fflush(stdout);
+    }
+    if (CHECK(!difference(lab, p, t, seed, &totals->declined))) return true;
+    shrink(lab, p, s, seed);
+    return false;
+}
+
+static uint64_t from_env(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+TEST(compiled_schedules_keep_their_meaning) {
+    Totals totals = {0};
+    int64_t rounds = check_rounds(1500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i, state = seed;
+        const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
+        int64_t values[3];
+        for (int k = 0; k < shape->nparams; k++) {
+            uint64_t r = check_random(&state);
+            values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (r % 3 ? 9 : 40)) + 1;
+        }
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, shape->text, values);
+        bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    printf("%lld pairs, %lld declined\n", (long long)totals.pairs, (long long)totals.declined);
+    CHECK(totals.declined == 0);
+}
