@@ -5,7 +5,6 @@
 #include "base/bug.h"
 
 // ---- Building
-// ------------------------------------------------------------------------------------------
 
 void seg_init(Seg *s, Arena *arena, int nbuffers) {
     *s = (Seg){.arena = arena, .nbuffers = nbuffers, .table_cap = 64, .loc_cap = 64};
@@ -97,7 +96,6 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
 }
 
 // ---- Memory
-// --------------------------------------------------------------------------------------------
 
 // One element is the same place whether a scalar or all lanes of a vector want it.
 static int ref_width(const Ref *r) { return r->lane ? r->width : 1; }
@@ -315,7 +313,6 @@ void seg_close(Seg *s) {
 }
 
 // ---- Registers
-// -----------------------------------------------------------------------------------------
 
 enum { NEVER = 1 << 30 };
 

@@ -17,7 +17,6 @@
 #include "base/kernel_abi.h"
 
 // ---- Linear functions
-// ----------------------------------------------------------------------------------
 
 static const Lin *lin_make(Arena *a, int64_t c, const LinTerm *t, int n) {
     Lin *l = arena_alloc(a, sizeof *l + (size_t)n * sizeof *t);
@@ -67,6 +66,7 @@ static void sum_add(Builder *b, LinSum *s, const Affine *a, int64_t scale) {
             continue;
         }
         int loop = b->p->loop_of_id[atom->index], j = 0;
+        if (b->p->loop[loop]->extent == 1) continue; // its index is 0
         while (j < s->n && s->t[j].loop != loop) j++;
         if (j == s->n) {
             if (s->n == TREE_MAX_DEPTH * 2) {
@@ -98,7 +98,6 @@ static void lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
 }
 
 // ---- Building
-// ------------------------------------------------------------------------------------------
 
 static PNode *node_new(Builder *b, PKind kind) {
     PNode *n = arena_new(b->p->arena, PNode);
@@ -369,7 +368,6 @@ static PNode *build_node(Builder *b, const Node *node) {
 }
 
 // ---- Vectorising
-// ---------------------------------------------------------------------------------------
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
@@ -485,7 +483,7 @@ static void vectorise(Plan *p) {
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
         int bytes = 4;
         const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
-        if (p->serial && p->serial[i]) why = "its end is only known at run time";
+        if (p->refused->vector[i]) why = "its end is only known at run time";
         for (int c = 0; c < n->nchild && !why; c++)
             why = subtree_cannot(p, n->child[c], n->loop, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
@@ -500,7 +498,6 @@ static void vectorise(Plan *p) {
 }
 
 // ---- Regions
-// -------------------------------------------------------------------------------------------
 
 static void number(Plan *p, PNode *n, int *leaf) {
     n->first = *leaf;
@@ -650,6 +647,8 @@ static bool fits(Plan *p, PNode **nodes, int n) {
     t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
     if (!t.fits) return false;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last && t.n; i++)
+        if (p->refused->tile[i]) return false;
     for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
         const PNode *leaf = p->leaves.at[i];
         if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
@@ -703,7 +702,6 @@ static void regions(Plan *p, PNode **nodes, int n) {
 }
 
 // ---- Streams
-// -------------------------------------------------------------------------------------------
 
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
     for (int i = 0; i < p->streams.n; i++) {
@@ -755,12 +753,12 @@ static void place_buffers(Plan *p) {
     }
 }
 
-Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial) {
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused) {
     Plan *p = arena_new(arena, Plan);
     *p = (Plan){.arena = arena,
                 .tree = tree,
                 .machine = machine,
-                .serial = serial,
+                .refused = refused,
                 .report = {.arena = arena}};
     p->tile_limit = machine->vector_registers - (machine->vector_registers > 16 ? 4 : 3);
     int nb = tree->buffers.n;

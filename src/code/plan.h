@@ -94,11 +94,17 @@ typedef struct Stream {
     int depth;        // of the deepest use, for giving out registers
 } Stream;
 
+// What making the code showed to be impossible; the plan is made again without it.
+typedef struct Refusals {
+    bool *vector; // by loop: its end is only known at run time
+    bool *tile;   // by leaf: its elements may not exist, so they cannot be kept in registers
+} Refusals;
+
 typedef struct Plan {
     Arena *arena;
     const Tree *tree;
     const Machine *machine;
-    const bool *serial;
+    const Refusals *refused;
     PNode *root; // a guard without conditions
     int nloops;
     PNode **loop;    // by number
@@ -114,8 +120,7 @@ typedef struct Plan {
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;
 
-// `serial[loop]` (or NULL): vector loops that must not be vectorised.
-Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial);
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
 
 // The stream for a buffer with these real-loop terms.
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);

@@ -11,7 +11,6 @@ static void walk(Gen *g, PNode *n);
 static void nodes(Gen *g, PNode **at, int n);
 
 // ---- Small things
-// --------------------------------------------------------------------------------------
 
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
     for (int i = 0; i < g->pool.n; i++)
@@ -109,7 +108,6 @@ static void lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max) {
 }
 
 // ---- Non-linear index arithmetic
-// -----------------------------------------------------------------------
 
 static void gen_atom(Gen *g, const Atom *atom, const int64_t *env);
 
@@ -265,7 +263,6 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
 }
 
 // ---- Segments
-// ------------------------------------------------------------------------------------------
 
 static void open_segment(Gen *g) {
     g->seg = &g->segment;
@@ -294,14 +291,7 @@ static void close_segment(Gen *g) {
     g->seg = NULL;
 }
 
-// A fresh start of the micro-operations: after a jump nothing is known but the pins.
-static void new_segment(Gen *g) {
-    close_segment(g);
-    open_segment(g);
-}
-
 // ---- Leaves
-// --------------------------------------------------------------------------------------------
 
 static int64_t *snapshot(Gen *g) {
     return arena_copy(g->arena, g->value, (size_t)g->p->nloops * sizeof *g->value);
@@ -480,7 +470,6 @@ static void leaf(Gen *g, PNode *n) {
 }
 
 // ---- Loops and guards
-// ----------------------------------------------------------------------------------
 
 static void children(Gen *g, PNode *n) {
     if (!g->in_region) {
@@ -535,8 +524,56 @@ static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
     x86_1(&g->a, X86_js, x86_to(skip));
 }
 
-static void boundary(Gen *g) { // between straight-line code and control flow
-    if (g->in_region) new_segment(g);
+// Accumulators along a vector loop hold partial results in lanes, or one result. Where paths meet
+// they must agree.
+typedef struct Lanes {
+    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+} Lanes;
+
+static Lanes lanes_now(const Gen *g) {
+    Lanes l = {{0}};
+    for (int i = 0; i < g->pins.n; i++) l.pending[i] = (int8_t)g->pins.at[i].pending;
+    return l;
+}
+
+static Lanes lanes_spread(const Gen *g) {
+    Lanes l = lanes_now(g);
+    for (int i = 0; i < g->pins.n; i++)
+        if (g->pins.at[i].lanes) l.pending[i] = (int8_t)g->pins.at[i].op;
+    return l;
+}
+
+static void pin_lanes(Gen *g, int i, int want) {
+    Pin *p = &g->pins.at[i];
+    if (p->pending == want) return;
+    Micro m = {.type = p->type,
+               .from = p->type,
+               .width = p->ref.width,
+               .nargs = 1,
+               .arg_reg = {i},
+               .dst_reg = i,
+               .fold = -1};
+    if (p->pending) {
+        m.kind = MI_FOLD;
+        m.op = (uint8_t)p->pending;
+        x86_micro(g, &m);
+    }
+    if (want) {
+        m.kind = MI_LANES;
+        m.op = (uint8_t)want;
+        x86_micro(g, &m);
+    }
+    p->pending = want;
+}
+
+// Ends the straight-line code here; what follows is reached from elsewhere too, with the
+// accumulators as in `want`.
+static void boundary(Gen *g, const Lanes *want) {
+    if (!g->in_region) return;
+    close_segment(g);
+    g->k1 = 0;
+    for (int i = 0; want && i < g->pins.n; i++) pin_lanes(g, i, want->pending[i]);
+    open_segment(g);
 }
 
 // An unrolled loop: a copy of the body per index (or per vector of indices).
@@ -556,14 +593,15 @@ static void unrolled(Gen *g, PNode *n) {
             continue;
         }
         if (n->vector) {
-            g->give_up = n->loop;
+            g->no_vector = n->loop;
             return;
         }
         AsmLabel skip = asm_label(&g->a);
-        boundary(g);
+        boundary(g, NULL);
+        Lanes before = lanes_now(g);
         for (int i = 0; i < nopen; i++) test_bound(g, open[i], v, &skip);
         children(g, n);
-        boundary(g);
+        boundary(g, &before);
         asm_bind(&g->a, &skip);
     }
     g->value[n->loop] = 0;
@@ -593,14 +631,15 @@ static void counted(Gen *g, PNode *n) {
     int64_t extent = n->limit >= 0 ? n->limit : n->extent;
     int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
     Item counter = loop_counter(g, n->loop);
-    boundary(g);
+    Lanes lanes = lanes_spread(g);
+    boundary(g, &lanes);
     item_set(g, counter, 0);
     if (main) {
         AsmLabel top = asm_label(&g->a);
         x86_align(&g->a, 16);
         asm_bind(&g->a, &top);
         copies(g, n, stride, step);
-        boundary(g);
+        boundary(g, &lanes);
         advance(g, n->loop, stride);
         item_add(g, counter, stride);
         if (main > stride) {
@@ -614,7 +653,7 @@ static void counted(Gen *g, PNode *n) {
         }
     }
     copies(g, n, extent - main, step);
-    boundary(g);
+    boundary(g, NULL);
     advance(g, n->loop, -main);
 }
 
@@ -623,7 +662,8 @@ static void bounded(Gen *g, PNode *n) {
     Asm *a = &g->a;
     Item counter = loop_counter(g, n->loop);
     int save = g->save_slots + n->loop * 8; // the end
-    boundary(g);
+    Lanes lanes = lanes_spread(g);
+    boundary(g, &lanes);
     // end = min over bounds, start = max over bounds
     x86_set(a, X86_RAX, n->extent);
     x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
@@ -666,7 +706,7 @@ static void bounded(Gen *g, PNode *n) {
     }
     asm_bind(a, &top);
     copies(g, n, 1, 1);
-    boundary(g);
+    boundary(g, &lanes);
     advance(g, n->loop, 1);
     item_add(g, counter, 1);
     gen_load_item(g, X86_RAX, counter);
@@ -687,7 +727,7 @@ static void bounded(Gen *g, PNode *n) {
 }
 
 // Bounds that can bite, given the loops around; the others are dropped for good.
-static bool has_live_bounds(Gen *g, PNode *n) {
+static bool has_live_bounds(Gen *g, const PNode *n) {
     int live = 0;
     if (n->limit >= 0) return false;
     for (int i = 0; i < n->nbounds; i++) {
@@ -709,7 +749,7 @@ static void loop(Gen *g, PNode *n) {
         return;
     }
     if (n->vector)
-        g->give_up = n->loop;
+        g->no_vector = n->loop;
     else
         bounded(g, n);
 }
@@ -748,10 +788,11 @@ static void guard(Gen *g, PNode *n) {
         return;
     }
     AsmLabel skip = asm_label(&g->a);
-    boundary(g);
+    boundary(g, NULL);
+    Lanes before = lanes_now(g);
     conditions(g, n, &skip);
     children(g, n);
-    boundary(g);
+    boundary(g, &before);
     asm_bind(&g->a, &skip);
 }
 
@@ -765,42 +806,57 @@ static void walk(Gen *g, PNode *n) {
 }
 
 // ---- Regions
-// -------------------------------------------------------------------------------------------
 
 // The tile: every element written under a real loop of the region.
-static void find_pins(Gen *g, PNode *n, bool under_real) {
-    if (n->kind == P_LEAF) {
-        if (!under_real) return;
-        Ref r = ref_of(g, n, &n->write, n->width);
-        for (int i = 0; i < g->pins.n; i++)
-            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp) return;
-        Pin p = {.buffer = n->write.buffer,
-                 .ref = r,
-                 .type = type_compute(n->write.type),
-                 .op = n->leaf->op};
-        p.lanes = n->width > 1 && r.lane == 0;
+// One element may be written by scalars (its initialisation) and by lanes (its reduction).
+static void add_pin(Gen *g, const PNode *n) {
+    Ref r = ref_of(g, n, &n->write, n->width);
+    bool lanes = n->width > 1 && r.lane == 0 && n->leaf->op != REDUCE_ASSIGN;
+    int i = 0;
+    while (i < g->pins.n &&
+           (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r.disp))
+        i++;
+    if (i == g->pins.n) {
+        Pin p = {.buffer = n->write.buffer, .ref = r, .type = type_compute(n->write.type)};
+        if (r.lane) p.ref.active = g->active;
         vec_push(g->arena, &g->pins, p);
+    }
+    if (!lanes) return;
+    g->pins.at[i].lanes = true;
+    g->pins.at[i].op = n->leaf->op;
+    g->pins.at[i].ref.width = g->pins.at[i].ref.active = n->width;
+}
+
+// `maybe`: whether this copy runs is only known at run time.
+static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
+    if (n->kind == P_LEAF) {
+        if (under_real && maybe && !n->write.safe) g->no_tile = n->number;
+        if (under_real) add_pin(g, n);
         return;
     }
-    if (n->kind == P_GUARD && guard_truth(g, n) == 0) return;
+    if (n->kind == P_GUARD) {
+        int truth = guard_truth(g, n);
+        if (truth == 0) return;
+        maybe |= truth < 0 && (n->nconds || n->nhard);
+    }
+    int64_t lo = 0, hi = 1;
+    int step = 1;
     if (n->kind == P_LOOP && !n->real) {
         const Bound *open[16];
-        int64_t lo = 0, hi = n->extent;
-        if (n->nbounds <= 16) loop_limits(g, n, &lo, &hi, open);
-        int step = n->vector ? n->lanes : 1;
-        for (int64_t v = lo; v < hi; v += step) {
-            g->value[n->loop] = v;
-            int first = g->pins.n;
-            for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], under_real);
-            if (n->vector && hi - v < step)
-                for (int i = first; i < g->pins.n; i++)
-                    if (g->pins.at[i].ref.lane) g->pins.at[i].ref.active = (int)(hi - v);
-        }
-        g->value[n->loop] = 0;
-        return;
+        hi = n->extent;
+        if (n->nbounds <= 16) maybe |= loop_limits(g, n, &lo, &hi, open) > 0;
+        if (n->vector) step = n->lanes;
+    } else if (n->kind == P_LOOP) {
+        maybe |= has_live_bounds(g, n);
+        under_real = true;
     }
-    for (int i = 0; i < n->nchild; i++)
-        find_pins(g, n->child[i], under_real || (n->kind == P_LOOP && n->real));
+    for (int64_t v = lo; v < hi; v += step) {
+        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        if (n->kind == P_LOOP && n->vector)
+            g->active = n->real ? n->lanes : (int)min_i64(hi - v, step);
+        for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], under_real, maybe);
+    }
+    if (n->kind == P_LOOP) g->value[n->loop] = 0;
 }
 
 // Does the region end the life of this buffer?
@@ -855,19 +911,7 @@ static void load_pins(Gen *g, const bool *except) {
 static void store_pins(Gen *g, PNode **at, int n) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
-        if (p->pending) {
-            Micro f = {.kind = MI_FOLD,
-                       .op = (uint8_t)p->pending,
-                       .type = p->type,
-                       .from = p->type,
-                       .width = p->ref.width,
-                       .nargs = 1,
-                       .arg_reg = {i},
-                       .dst_reg = i,
-                       .fold = -1};
-            x86_micro(g, &f);
-            p->pending = 0;
-        }
+        pin_lanes(g, i, 0);
         if (dead_after(g, p->buffer, at, n)) continue;
         Micro m = {.kind = MI_STORE,
                    .type = p->type,
@@ -881,32 +925,13 @@ static void store_pins(Gen *g, PNode **at, int n) {
     }
 }
 
-// Accumulators along the vector loop: before a real loop they must hold lanes.
-static void lanes_before_loops(Gen *g) {
-    for (int i = 0; i < g->pins.n; i++) {
-        Pin *p = &g->pins.at[i];
-        if (!p->lanes || p->pending) continue;
-        Micro m = {.kind = MI_LANES,
-                   .op = (uint8_t)p->op,
-                   .type = p->type,
-                   .from = p->type,
-                   .width = p->ref.width,
-                   .nargs = 1,
-                   .arg_reg = {i},
-                   .dst_reg = i,
-                   .fold = -1};
-        x86_micro(g, &m);
-        p->pending = p->op;
-    }
-}
-
 static bool starts_with_guard(Gen *g, PNode *n) {
     return n->kind == P_GUARD && guard_truth(g, n) < 0;
 }
 
 static void region(Gen *g, PNode **at, int n) {
     g->pins.n = 0;
-    for (int i = 0; i < n; i++) find_pins(g, at[i], false);
+    for (int i = 0; i < n; i++) find_pins(g, at[i], false, false);
     bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
     int from = 0;
     g->in_region = true;
@@ -921,6 +946,7 @@ static void region(Gen *g, PNode **at, int n) {
         open_segment(g);
         children(g, at[0]);
         close_segment(g);
+        for (int i = 0; i < g->pins.n; i++) pin_lanes(g, i, 0);
         x86_1(&g->a, X86_jmp, x86_to(&join));
         asm_bind(&g->a, &other);
         load_pins(g, NULL);
@@ -930,15 +956,6 @@ static void region(Gen *g, PNode **at, int n) {
         mark_assigned(g, at[0], assigned);
         load_pins(g, assigned);
     }
-    bool lanes = false;
-    for (int i = 0; i < g->pins.n; i++) lanes |= g->pins.at[i].lanes;
-    if (lanes && !from) { // run what initialises them, then spread
-        open_segment(g);
-        walk(g, at[0]);
-        close_segment(g);
-        from = 1;
-    }
-    if (lanes && from < n) lanes_before_loops(g);
     open_segment(g);
     for (int i = from; i < n; i++) walk(g, at[i]);
     close_segment(g);
@@ -948,7 +965,6 @@ static void region(Gen *g, PNode **at, int n) {
 }
 
 // ---- Tails
-// ---------------------------------------------------------------------------------------------
 //
 // A split that does not divide bounds its inner loop by the outer index: full in all iterations but
 // the last. Where such a loop is unrolled, or counted by several copies, the code around it is made
@@ -1149,7 +1165,6 @@ static void nodes(Gen *g, PNode **at, int n) {
 }
 
 // ---- The function
-// --------------------------------------------------------------------------------------
 
 static const uint8_t callee_saved[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
 static const uint8_t item_regs[] = {X86_RBX, X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10,
@@ -1267,28 +1282,48 @@ static void make_function(Gen *g) {
         g->declined = asm_error_text(error);
 }
 
-static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const bool *serial) {
-    Plan *p = code_plan(arena, tree, machine, serial);
+static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine,
+                   const Refusals *refused) {
+    Plan *p = code_plan(arena, tree, machine, refused);
     for (int i = 0; i < tree->buffers.n; i++)
         code_stream(p, i, NULL, 0, 0); // for computed addresses
-    Gen g = {.arena = arena, .p = p, .m = machine, .declined = p->declined, .give_up = -1};
+    Gen g = {.arena = arena,
+             .p = p,
+             .m = machine,
+             .declined = p->declined,
+             .no_vector = -1,
+             .no_tile = -1};
     g.scratch = machine->vector_registers - 1;
     g.value = arena_new_n(arena, int64_t, p->nloops + 1);
     seg_init(&g.segment, arena, tree->buffers.n);
     return g;
 }
 
+static bool count_leaf(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    *(int *)user += node->kind == NODE_LEAF;
+    return true;
+}
+
+static int count_leaves(const Tree *tree) {
+    int n = 0;
+    tree_walk(tree, count_leaf, &n);
+    return n;
+}
+
 bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
-    bool *serial = arena_new_n(arena, bool, tree->nindices + 1);
-    for (;;) { // once, and again for each vector loop that turned out not to be one
-        Gen g = gen_new(arena, tree, machine, serial);
+    Refusals refused = {arena_new_n(arena, bool, tree->nindices + 1),
+                        arena_new_n(arena, bool, count_leaves(tree) + 1)};
+    for (;;) { // once, and again for each thing that turned out not to be possible
+        Gen g = gen_new(arena, tree, machine, &refused);
         asm_init(&g.a, arena_alloc(arena, 16384), 16384);
         g.a.grow = grow;
         g.a.user = &g;
         g.a.features = features_of(machine);
         if (!g.declined) make_function(&g);
-        if (g.give_up >= 0) {
-            serial[g.give_up] = true;
+        if (g.no_vector >= 0 || g.no_tile >= 0) {
+            if (g.no_vector >= 0) refused.vector[g.no_vector] = true;
+            if (g.no_tile >= 0) refused.tile[g.no_tile] = true;
             continue;
         }
         if (g.declined) {

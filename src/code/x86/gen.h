@@ -64,7 +64,8 @@ typedef struct Gen {
     AsmLabel bad_index;
     bool uses_bad_index;
     const char *declined;
-    int give_up; // a vector loop that must run as a serial one; -1: none
+    int no_vector; // a vector loop that must run as a serial one; -1: none
+    int no_tile;   // a leaf whose elements must not be pinned; -1: none
     int depth;
     int regions;
     size_t code_before;

@@ -24,7 +24,6 @@ static bool is64(Type t) { return lane_size(t) == 8; }
 static bool wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
 
 // ---- Memory
-// --------------------------------------------------------------------------------------------
 
 static void set_k1(Gen *g, int active) {
     if (g->k1 == active) return;
@@ -323,7 +322,6 @@ static void do_store(Gen *g, const Micro *m) {
 }
 
 // ---- Constants, indices
-// --------------------------------------------------------------------------------
 
 // The bits of one lane.
 static int64_t lane_bits(Type t, Value v) {
@@ -384,7 +382,6 @@ static void do_index(Gen *g, const Micro *m) {
 }
 
 // ---- Arithmetic
-// ----------------------------------------------------------------------------------------
 
 typedef struct Ctx {
     Gen *g;
@@ -717,7 +714,6 @@ static void logic(Ctx *c, ExprOp op) {
 }
 
 // ---- Conversions
-// ---------------------------------------------------------------------------------------
 
 static bool cast_native(const Gen *g, Type to, Type from) {
     Type f = type_compute(from), t = type_compute(to);
@@ -811,7 +807,6 @@ static void do_cast(Gen *g, const Micro *m) {
 }
 
 // ---- Lanes
-// ---------------------------------------------------------------------------------------------
 
 static Value identity_of(Type t, int op) {
     static const char sign[] = {
@@ -878,7 +873,6 @@ static void do_fold(Gen *g, const Micro *m) {
 }
 
 // ---- Calls
-// ---------------------------------------------------------------------------------------------
 
 static const uint8_t volatile_regs[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11};
 
