@@ -34,23 +34,16 @@ const Allocator allocator_libc = {.alloc = libc_alloc, .free = libc_free};
 
 void arena_init(Arena *a, const Allocator *allocator) { *a = (Arena){.allocator = allocator}; }
 
-static void give_back(Arena *a, ArenaChunk *c) {
-    if (!c) return;
+static void pop_chunk(Arena *a) {
+    ArenaChunk *c = a->newest;
+    a->newest = c->older;
     a->reserved -= c->size;
     a->allocator->free(a->allocator->user, c, c->size);
 }
 
-static ArenaChunk *pop_chunk(Arena *a) {
-    ArenaChunk *c = a->newest;
-    a->newest = c->older;
-    return c;
-}
-
 void arena_free(Arena *a) {
-    while (a->newest) give_back(a, pop_chunk(a));
-    give_back(a, a->spare);
+    while (a->newest) pop_chunk(a);
     a->next = a->end = NULL;
-    a->spare = NULL;
 }
 
 bool arena_try(Arena *a, void (*fn)(void *arg), void *arg) {
@@ -78,17 +71,11 @@ static void grow(Arena *a, size_t size) {
     size_t header = (sizeof(ArenaChunk) + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (size > SIZE_MAX - header - ALIGN) arena_out_of_memory(a);
     if (want < size + header) want = size + header;
-    ArenaChunk *c = a->spare;
-    if (c && c->size >= size + header) {
-        a->spare = NULL;
-        want = c->size;
-    } else {
-        c = a->allocator->alloc(a->allocator->user, want);
-        if (!c) arena_out_of_memory(a);
-        a->reserved += want;
-    }
+    ArenaChunk *c = a->allocator->alloc(a->allocator->user, want);
+    if (!c) arena_out_of_memory(a);
     *c = (ArenaChunk){a->newest, want};
     a->newest = c;
+    a->reserved += want;
     a->next = (char *)c + header;
     a->end = (char *)c + want;
 }
@@ -143,11 +130,7 @@ char *arena_printf(Arena *a, const char *format, ...) {
 ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->newest, a->next}; }
 
 void arena_release(Arena *a, ArenaMark mark) {
-    while (a->newest != mark.chunk) {
-        ArenaChunk *c = pop_chunk(a), *small = c;
-        if (!a->spare || c->size > a->spare->size) small = a->spare, a->spare = c;
-        give_back(a, small);
-    }
+    while (a->newest != mark.chunk) pop_chunk(a);
     a->next = mark.next;
     a->end = a->newest ? (char *)a->newest + a->newest->size : NULL;
 }
