@@ -1,26 +1,29 @@
 // Checks of a bound Program's statements.
 //
 // Everything asks one question: is there an instance, or a pair of instances, where something bad
-// happens? Answers come from three methods, cheapest first:
+// happens? Answers come from four methods, cheapest first:
 //
-//   intervals    bounds of an affine over the box, the box first tightened by what constraints and
-//   guards say
-//                (Facts: affines known to be >= 0 wherever the access is performed)
-//   corners      a linear subscript is extreme at a corner of the box; if that instance exists, it
-//   is the culprit enumeration  all instances, when there are at most MAX_POINTS of them
+//   intervals     bounds of an affine over the box, which is first tightened by what constraints
+//                 and guards say (Facts: affines that are >= 0 wherever the access is performed)
+//   corners       a linear subscript is extreme at a corner of the box; if that instance exists, it
+//                 is the culprit
+//   dependences   deps.c, exact where everything is affine
+//   enumeration   all instances, when there are at most MAX_POINTS of them
 //
 // A subscript that none of them decides is left to run time (Stmt.unproven). '=' and in-place
-// statements are about pairs of instances that meet in one element, found with a hash table from
-// elements to writers; undecided there means refused.
+// statements are about pairs of instances that meet in one element; enumeration finds them with a
+// hash table from elements to writers; undecided there means refused.
 #include "program/check.h"
 
 #include "base/checked.h"
+#include "program/deps.h"
 
 #include <string.h>
 
 enum {
     MAX_POINTS = 1 << 16, // that one question may look at
     ALL_POINTS = 1 << 22, // that all questions about a Program may look at
+    ALL_WORK = 1 << 22,   // that deps.c may spend on a Program, some 40 milliseconds
     MAX_FACTS = 32,
 };
 
@@ -49,6 +52,7 @@ typedef struct Checker {
     Box box;
     DiagList *diags;
     int64_t points; // that may still be looked at
+    int64_t work;   // that deps.c may still spend
     bool ok;
 } Checker;
 
@@ -273,6 +277,46 @@ static const char *show_affine(const Checker *c, const Affine *a) {
     return text_str(&t);
 }
 
+// --- Exact answers -----------------------------------------------------------------------------
+
+// The instances in the box where the facts hold, as one side of a question; with an access or
+// without.
+static DepSide side_of(const Checker *c, const Box *b, const Facts *f, const Access *a) {
+    int64_t *hi = arena_new_n(c->scratch, int64_t, b->n);
+    for (int i = 0; i < b->n; i++) hi[i] = b->hi[i] + 1;
+    DepSide s = {.niters = b->n, .lo = b->lo, .hi = hi, .nconstraints = f->n, .constraint = f->at};
+    if (a) {
+        s.rank = a->rank;
+        s.sub = a->sub;
+    }
+    return s;
+}
+
+// The facts and one more; false when there is no room.
+static bool with_fact(const Checker *c, const Facts *f, const Affine *a, Facts *out) {
+    bool ok = !c->p->exprs->overflow && !c->p->exprs->too_large && f->n < MAX_FACTS;
+    c->p->exprs->overflow = c->p->exprs->too_large = false;
+    if (!ok) return false;
+    *out = *f;
+    out->at[out->n++] = a;
+    return true;
+}
+
+// Is there an instance where the facts hold and a is negative?
+static DepAnswer ask_negative(Checker *c, const Affine *a, const Facts *f, const Box *b,
+                              int64_t *at) {
+    Exprs *x = c->p->exprs;
+    Facts g;
+    if (!with_fact(c, f, affine_add_const(x, affine_scale(x, a, -1), -1), &g)) return DEP_UNDECIDED;
+    ArenaMark mark = arena_mark(c->scratch);
+    DepWitness w;
+    DepQuery q = {.a = side_of(c, b, &g, NULL), .pool = &c->work};
+    DepAnswer answer = deps_test(c->scratch, &q, &w);
+    arena_release(c->scratch, mark);
+    if (answer == DEP_YES) memcpy(at, w.a, (size_t)b->n * sizeof *at);
+    return answer;
+}
+
 // --- Subscripts stay inside --------------------------------------------------------------------
 
 static void report_outside(Checker *c, const Access *a, int d, const int64_t *at) {
@@ -351,8 +395,14 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     if (!x->overflow && proven(c, above, &f, &tight) && proven(c, below, &f, &tight)) return;
     x->overflow = false;
     if (corner_outside(c, a, d, guards, &tight)) return;
+    int64_t at[PROGRAM_MAX_ITERS];
+    DepAnswer answer = ask_negative(c, above, &f, &tight, at);
+    if (answer == DEP_NO) answer = ask_negative(c, below, &f, &tight, at);
+    if (answer == DEP_NO) return;
     if (affordable(c, &tight))
         enumerate_outside(c, a, d, guards, &tight);
+    else if (answer == DEP_YES && performed(c, guards, at) == YES)
+        report_outside(c, a, d, at);
     else
         c->st->unproven = true;
 }
@@ -506,70 +556,51 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
 
 // --- '=' writes each element once --------------------------------------------------------------
 
-// In Σ c·i over unknown iterators, |c_1| < |c_2| < ... such that each step is larger than all that
-// the smaller ones can reach: the sum determines them all.
-static bool mixed_radix(const Box *b, const Affine *a, const bool *known) {
-    bool done[PROGRAM_MAX_ITERS];
-    memcpy(done, known, sizeof done);
-    int64_t reach = 0;
-    for (;;) {
-        int best = -1;
-        int64_t least = INT64_MAX;
-        for (int i = 0; i < b->n; i++) {
-            int64_t k = affine_coef(a, i), size = k < 0 ? -k : k;
-            if (k == 0 || done[i] || k == INT64_MIN || size > least) continue;
-            least = size;
-            best = i;
-        }
-        if (best < 0) return true;
-        if (least <= reach || !checked_fma(least, b->hi[best] - b->lo[best], &reach)) return false;
-        done[best] = true;
-    }
-}
-
-// The dividend a when the access has both floor(a/k) and a%k as subscripts: together they determine
-// it.
-static const Affine *split_dividend(const Access *w, int d) {
-    const Affine *s = w->sub[d];
-    if (s->n != 1 || s->constant || s->term[0].coef != 1 || s->term[0].atom->kind != ATOM_DIV)
-        return NULL;
-    const Atom *div = s->term[0].atom;
-    for (int e = 0; e < w->rank; e++) {
-        const Affine *r = w->sub[e];
-        const Atom *mod =
-            r->n == 1 && !r->constant && r->term[0].coef == 1 ? r->term[0].atom : NULL;
-        if (mod && mod->kind == ATOM_MOD && mod->a == div->a && mod->b == div->b) return div->a;
-    }
-    return NULL;
-}
-
-// Whether the written element determines the instance, by solving for one subscript after the
-// other.
+// The usual case, without a question: every iterator stands alone in some subscript.
 static bool write_determines(const Box *b, const Access *w) {
-    bool known[PROGRAM_MAX_ITERS] = {false}, changed = true, all = true;
-    for (int i = 0; i < b->n; i++) known[i] = b->lo[i] >= b->hi[i];
-    while (changed) {
-        changed = false;
-        for (int d = 0; d < w->rank; d++) {
-            const Affine *a = w->sub[d]->linear ? w->sub[d] : split_dividend(w, d);
-            if (!a || !a->linear || !mixed_radix(b, a, known)) continue;
-            for (int i = 0; i < b->n; i++) {
-                bool found = !known[i] && affine_coef(a, i) != 0;
-                known[i] |= found;
-                changed |= found;
-            }
-        }
+    for (int i = 0; i < b->n; i++) {
+        bool found = b->lo[i] >= b->hi[i];
+        for (int d = 0; d < w->rank && !found; d++) found = affine_as_iter(w->sub[d]) == i;
+        if (!found) return false;
     }
-    for (int i = 0; i < b->n; i++) all &= known[i];
-    return all;
+    return true;
+}
+
+// Two instances, the first one before the second in some iterator, that write one element.
+static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
+    Facts f;
+    gather_facts(c, NULL, &f);
+    DepAnswer answer = f.whole ? DEP_NO : DEP_UNDECIDED;
+    for (int i = 0; i < c->box.n && answer == DEP_NO; i++) {
+        if (c->box.lo[i] >= c->box.hi[i]) continue;
+        ArenaMark mark = arena_mark(c->scratch);
+        DepDir less = {i, i, DEP_LT};
+        DepSide side = side_of(c, &c->box, &f, c->st->write);
+        DepQuery query = {.a = side, .b = side, .ndirs = 1, .dirs = &less, .pool = &c->work};
+        DepWitness w;
+        answer = deps_test(c->scratch, &query, &w);
+        arena_release(c->scratch, mark);
+        if (answer != DEP_YES) continue;
+        memcpy(q, w.a, (size_t)c->box.n * sizeof *q);
+        memcpy(p, w.b, (size_t)c->box.n * sizeof *p);
+    }
+    return answer;
 }
 
 static void check_once(Checker *c) {
     if (c->st->op != REDUCE_ASSIGN || write_determines(&c->box, c->st->write)) return;
     Name tensor = c->p->tensors.at[c->st->write->tensor].name;
+    int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
+    DepAnswer answer = ask_twice(c, p, q);
+    if (answer == DEP_NO) return;
+    if (answer == DEP_YES) {
+        diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, show_instance(c, q, ""),
+                    show_instance(c, p, ""), show_element(c, c->st->write, p));
+        c->ok = false;
+        return;
+    }
     bool all = affordable(c, &c->box);
     Box b = all ? c->box : box_sample(&c->box);
-    int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
     ArenaMark mark = arena_mark(c->scratch);
     bool twice = (all || affordable(c, &b)) && find_double_write(c, &b, p, q);
     arena_release(c->scratch, mark);
@@ -583,43 +614,34 @@ static void check_once(Checker *c) {
 
 // --- In-place statements -----------------------------------------------------------------------
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = b == -1 ? 0 : a % b;
-        a = b;
-        b = r;
+// An instance p that reads an element, not its own, that instance q writes. Being not its own is a
+// matter of p alone: some subscript of the read differs from that of the write.
+static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guards, int64_t *p,
+                              int64_t *q) {
+    Exprs *x = c->p->exprs;
+    Facts reading, writing, other;
+    gather_facts(c, guards, &reading);
+    gather_facts(c, NULL, &writing);
+    for (int d = 0; d < 2 * read->rank; d++) {
+        const Affine *apart = affine_sub(x, read->sub[d / 2], c->st->write->sub[d / 2]);
+        apart = affine_add_const(x, affine_scale(x, apart, d % 2 ? -1 : 1), -1);
+        if (!with_fact(c, &reading, apart, &other)) return DEP_UNDECIDED;
+        if (affine_is_const(apart) && apart->constant < 0) continue;
+        ArenaMark mark = arena_mark(c->scratch);
+        DepQuery query = {.a = side_of(c, &c->box, &other, read),
+                          .b = side_of(c, &c->box, &writing, c->st->write),
+                          .pool = &c->work};
+        DepWitness w;
+        DepAnswer answer = deps_test(c->scratch, &query, &w);
+        arena_release(c->scratch, mark);
+        if (answer == DEP_NO) continue;
+        if (answer != DEP_YES) return answer;
+        memcpy(p, w.a, (size_t)c->box.n * sizeof *p);
+        memcpy(q, w.b, (size_t)c->box.n * sizeof *q);
+        return performed(c, guards, p) != NO && performed(c, NULL, q) != NO ? DEP_YES
+                                                                            : DEP_UNDECIDED;
     }
-    return a;
-}
-
-// No two instances make the two linear subscripts equal: their difference is never a multiple of
-// the gcd.
-static bool never_equal(const Affine *a, const Affine *b) {
-    int64_t g = 0, d;
-    if (!a->linear || !b->linear || !checked_sub(a->constant, b->constant, &d)) return false;
-    for (int i = 0; i < a->n; i++) g = gcd(g, a->term[i].coef);
-    for (int i = 0; i < b->n; i++) g = gcd(g, b->term[i].coef);
-    return g == 0 ? d != 0 : g != -1 && d % g != 0;
-}
-
-static bool disjoint(const Checker *c, const Access *read, const Guard *guards) {
-    const Access *write = c->st->write;
-    Facts f;
-    Box rb = c->box, wb = c->box;
-    gather_facts(c, NULL, &f);
-    tighten(&wb, &f);
-    gather_facts(c, guards, &f);
-    tighten(&rb, &f);
-    if (box_empty(&rb) || box_empty(&wb)) return true;
-    for (int d = 0; d < read->rank; d++) {
-        int64_t rmin, rmax, wmin, wmax;
-        if (never_equal(read->sub[d], write->sub[d])) return true;
-        if (affine_bounds(read->sub[d], rb.lo, rb.hi, &rmin, &rmax) &&
-            affine_bounds(write->sub[d], wb.lo, wb.hi, &wmin, &wmax) &&
-            (rmax < wmin || wmax < rmin))
-            return true;
-    }
-    return false;
+    return DEP_NO;
 }
 
 static void check_in_place(Checker *c, const Access *read, const Guard *guards) {
@@ -629,13 +651,17 @@ static void check_in_place(Checker *c, const Access *read, const Guard *guards) 
     Diag *d = NULL;
     if (read->has_read || write->has_read) {
         d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE_COMPUTED, tensor);
-    } else if (!disjoint(c, read, guards)) {
-        bool all = affordable(c, &c->box);
-        Box b = all ? c->box : box_sample(&c->box);
+    } else {
         int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
-        ArenaMark mark = arena_mark(c->scratch);
-        bool conflict = (all || affordable(c, &b)) && find_conflict(c, &b, read, guards, p, q);
-        arena_release(c->scratch, mark);
+        DepAnswer answer = ask_conflict(c, read, guards, p, q);
+        if (answer == DEP_NO) return;
+        bool conflict = answer == DEP_YES, all = !conflict && affordable(c, &c->box);
+        if (!conflict) {
+            Box b = all ? c->box : box_sample(&c->box);
+            ArenaMark mark = arena_mark(c->scratch);
+            conflict = (all || affordable(c, &b)) && find_conflict(c, &b, read, guards, p, q);
+            arena_release(c->scratch, mark);
+        }
         if (conflict)
             d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE, tensor,
                             show_instance(c, p, ""), show_element(c, read, p),
@@ -688,7 +714,12 @@ static void check_stmt(Checker *c) {
 
 bool program_check(Arena *scratch, Program *p, DiagList *diags) {
     Checker *c = arena_new(scratch, Checker);
-    *c = (Checker){.scratch = scratch, .p = p, .diags = diags, .points = ALL_POINTS, .ok = true};
+    *c = (Checker){.scratch = scratch,
+                   .p = p,
+                   .diags = diags,
+                   .points = ALL_POINTS,
+                   .work = ALL_WORK,
+                   .ok = true};
     for (int s = 0; s < p->stmts.n; s++) {
         bool before = c->ok;
         c->st = &p->stmts.at[s];

@@ -266,13 +266,16 @@ static DepAnswer answer(Arena *scratch, const DepQuery *q, DepWitness *witness) 
     b.naux = 0;
     b.relaxed = false;
     if (!start(&b, q)) return DEP_NO;
+    if (q->pool && *q->pool < 0) return DEP_UNDECIDED;
     Usable u = collect_all(scratch, &b);
     Omega o;
     omega_init(&o, scratch, first_aux(&b) + b.naux);
     if (!put_all(&b, &o, &u)) return DEP_UNDECIDED;
     int64_t *x = arena_new_n(scratch, int64_t, o.n);
     int64_t budget = q->budget ? q->budget : DEP_BUDGET;
+    if (q->pool) *q->pool -= budget = min_i64(budget, *q->pool);
     OmegaAnswer a = solve_choices(&b, &o, 0, x, &budget);
+    if (q->pool) *q->pool += budget; // what was not spent
     if (a == OMEGA_NO) return DEP_NO;
     if (a != OMEGA_YES) return DEP_UNDECIDED;
     bool holds = check_witness(&b, x, witness);

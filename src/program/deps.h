@@ -49,6 +49,7 @@ typedef struct DepQuery {
     int norders;
     const DepOrder *orders;
     int64_t budget; // of work; 0: DEP_BUDGET
+    int64_t *pool;  // work left to a number of questions, counted down; NULL: no such limit
 } DepQuery;
 
 enum {

@@ -408,7 +408,7 @@ TEST(assignments_write_once) {
          {100000},
          true},
         {DIAG_CHECK_ONCE_UNPROVEN,
-         "program f(N) { output C: f32[400000]\nfor i in 0:N C[i*100003%400000] = 1.0 }",
+         "program f(N) { output C: f32[N*N]\nfor i in 0:N C[i*i] = 1.0 }",
          "2:1: could not prove that '=' writes each element of 'C' only once",
          {400000},
          true},
@@ -421,6 +421,10 @@ TEST(assignments_write_once) {
     CHECK(accepts("program f(N) { output C: f32[2*N, N] for i in 0:N, j in 0:N C[i + j, j] = 1.0 }",
                   1000000, NULL));
     CHECK(accepts("program f(N) { output C: f32[N] for i in 0:N C[i*3%N] = 1.0 }", 7, NULL));
+    CHECK(accepts("program f(N) { output C: f32[N] for i in 0:N C[i*100003%N] = 1.0 }", 400000,
+                  NULL));
+    CHECK(accepts("program f(N) { output C: f32[5*N] for i in 0:N, j in 0:2 C[2*i + 3*N*j] = 1.0 }",
+                  1000000, NULL));
 }
 
 TEST(in_place_updates_must_not_conflict) {
@@ -471,6 +475,8 @@ TEST(in_place_updates_must_not_conflict) {
         "program f(N) { inout a: f32[2*N] for i in 0:N a[2*i] = a[2*i + 1] }",
         "program f(N) { inout a: f32[N, 2] for i in 0:N a[i, 0] = a[N - 1 - i, 1] }",
         "program f(N) { inout a: f32[N] for i in 0:N if i >= N/2 a[i] = a[i - N/2] }",
+        "program f(N) { inout a: f32[N, N] for i in 0:N, j in 0:N if i < j a[i, j] = a[j, i] }",
+        "program f(N) { inout a: f32[N, 3] for i in 0:N a[i, i%2] = a[i, 2] }",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         CHECK(accepts(good[i], 8, NULL));
