@@ -251,7 +251,10 @@ static void init_apart(Lower *l, Inst *inst, Item *parent, Item *before) {
         return;
     }
     Item *nest = guard_new(l, parent, before);
-    leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, 0, nest, idx), idx);
+    Item *last = clone_loops(l, inst, 0, nest, idx);
+    for (Item *loop = last; loop != nest && !inst->info->injective; loop = loop->parent)
+        loop->like.kind = KIND_SERIAL; // points meet: an element may be assigned more than once
+    leaf_new(l, inst, LEAF_INIT, last, idx);
 }
 
 // --- Statements --------------------------------------------------------------------------------

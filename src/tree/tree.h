@@ -1,7 +1,7 @@
 // A Tree: one implementation of a Program, fully decided. Nested blocks, statement leaves, buffers.
 //
-//   block   a list of indices, each running 0 <= i < extent, for all of which its children run in
-//   order leaf    one statement instance per point of the enclosing indices: buffer[subs] op= value
+//   block   a list of indices, each running 0 <= i < extent; its children run, in order, for all
+//   leaf    one statement instance per point of the enclosing indices: buffer[subs] op= value
 //   special a named operation on buffers with a defining expansion (copy, zero, gather, ...)
 //   buffer  memory: an argument of the Program, or an allocation that belongs to a block
 //
@@ -18,7 +18,9 @@
 // Reductions. The update leaf is `C op= value`. Its initialisation is a leaf of its own (LEAF_INIT,
 // C = identity) with its own loops, placed in front of the last run of consecutive reduction loops
 // and guarded by "first" of the reduction loops further out (-k >= 0 for each); post-operations
-// stand behind that run, guarded by "last".
+// stand behind that run, guarded by "last". Nothing comes first in an unordered reduction loop: the
+// run then begins with the outermost of those. Where distinct points write one element (scatter,
+// D[i + j]) the initialisation is a nest of its own before the statement.
 //
 // Kinds. any, parallel, vector, grid and thread blocks are bound by Stripe's Definition 2: no
 // element is assigned by two iterations, none reads what another writes; reductions (op != ASSIGN)

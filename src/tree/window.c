@@ -85,13 +85,35 @@ static void join(Part *all, const Part *p) {
     all->max = max_i64(all->max, p->max);
 }
 
-// A definition that reads the tensor elsewhere than where it writes needs all of it.
-static bool reads_elsewhere(const Lower *l, int tensor, int upto) {
+// Does the statement build on what its element held before?
+static bool builds_on_old(const StmtInfo *info) {
+    const Stmt *s = info->s;
+    bool old = s->op != REDUCE_ASSIGN && !s->init;
+    for (int r = 0; r < info->nreads; r++) old |= info->read[r]->tensor == s->write->tensor;
+    return old;
+}
+
+// The iterator that dimension d of the write stands for, and no other dimension; -1: none.
+static int alone(const Access *write, int d) {
+    const Affine *sub = write->sub[d];
+    if (sub->n != 1 || !sub->linear || sub->term[0].coef != 1) return -1;
+    int iter = sub->term[0].atom->index;
+    for (int k = 0; k < write->rank; k++)
+        if (k != d && affine_uses_iter(write->sub[k], iter)) return -1;
+    return iter;
+}
+
+// A definition that builds on earlier ones needs them wherever it writes and reads: of a tensor
+// where that cannot be confined to a window, all is computed.
+static bool needs_whole(const Lower *l, int tensor, int upto) {
     for (int i = 0; i < upto; i++) {
         const StmtInfo *info = &l->info[i];
-        if (info->s->write->tensor != tensor) continue;
+        const Access *w = info->s->write;
+        if (w->tensor != tensor || !builds_on_old(info)) continue;
+        for (int d = 0; d < w->rank; d++)
+            if (alone(w, d) < 0) return true;
         for (int r = 0; r < info->nreads; r++)
-            if (info->read[r]->tensor == tensor && info->read[r] != info->s->write) return true;
+            if (info->read[r]->tensor == tensor && info->read[r] != w) return true;
     }
     return false;
 }
@@ -99,7 +121,7 @@ static bool reads_elsewhere(const Lower *l, int tensor, int upto) {
 static Window needed(Lower *l, const Inst *inst, int tensor, Item *at) {
     const Tensor *t = &l->p->tensors.at[tensor];
     Window w = {.at = at, .tensor = tensor, .upto = inst->stmt};
-    bool whole = reads_elsewhere(l, tensor, inst->stmt);
+    bool whole = needs_whole(l, tensor, inst->stmt);
     w.part = arena_new_n(l->arena, Part, t->rank);
     for (int r = 0; r < inst->info->nreads; r++) {
         const Access *a = inst->info->read[r];
@@ -128,20 +150,19 @@ static bool same_window(const Lower *l, const Window *a, const Window *b) {
 
 // --- Computing it ------------------------------------------------------------------------------
 
-// Confines the iterators that stand alone in a subscript of the write.
+// Confines the iterators that stand alone in a subscript of the write. One that builds on earlier
+// definitions must not leave the window, even where it has fewer values than that.
 static void confine(Lower *l, Inst *inst, const Window *w) {
     const Access *write = inst->info->s->write;
-    bool done[PROGRAM_MAX_ITERS] = {false};
+    bool strict = builds_on_old(inst->info);
     for (int d = 0; d < write->rank; d++) {
-        const Affine *sub = write->sub[d];
         const Part *p = &w->part[d];
-        if (p->whole || sub->n != 1 || !sub->linear || sub->term[0].coef != 1) continue;
-        int i = sub->term[0].atom->index;
+        int i = p->whole ? -1 : alone(write, d);
         int64_t extent = p->max - p->min + 1;
-        if (done[i] || extent >= inst->extent[i]) continue;
-        inst->base[i] = affine_add_const(l->x, p->outer, p->min - sub->constant);
+        if (i < 0 || (extent >= inst->extent[i] && !strict)) continue;
+        inst->base[i] = affine_add_const(l->x, p->outer, p->min - write->sub[d]->constant);
         inst->extent[i] = extent;
-        inst->window[i] = done[i] = true;
+        inst->window[i] = true;
     }
 }
 

@@ -155,8 +155,7 @@ static void random_copy(Gen *x, SchedStmt *s, const Stmt *st) {
     SchedCopy *c = arena_new(x->arena, SchedCopy);
     c->tensor = t->name;
     c->storage = random_storage(x, t->rank);
-    use(x, FEATURE_COPY);
-    if (s->nloops && one_in(x->g, 2) && use(x, FEATURE_COPY_AT)) c->at = random_loop(x, s);
+    if (s->nloops && one_in(x->g, 2)) c->at = random_loop(x, s);
     s->copy = c;
     s->ncopies = 1;
 }
@@ -179,7 +178,6 @@ static void random_privatise(Gen *x, SchedStmt *s, const Stmt *st) {
                    .hi = st->iter[i].hi};
         random_order(x, part, iters, st->niters + 1);
         vec_push(x->arena, &x->out, part);
-        use(x, FEATURE_PRIVATISE);
         return;
     }
 }
@@ -192,10 +190,17 @@ static void random_at(Gen *x, const Stmt *st, SchedStmt *const *section) {
         for (int i = 0; i < r.at.n; i++) {
             if (r.at.at[i] != tensor || !section[k] || !section[k]->nloops) continue;
             section[def]->at = random_loop(x, section[k]);
-            use(x, FEATURE_AT);
             return;
         }
     }
+}
+
+// Behind the last statement before it that computes what it reads.
+static void random_after(Gen *x, SchedStmt *s, int i) {
+    Reads r = reads_of(x, &x->p->stmts.at[i]);
+    for (int k = i - 1; k >= 0 && !s->after; k--)
+        for (int j = 0; j < r.at.n; j++)
+            if (x->p->stmts.at[k].write->tensor == r.at.at[j]) s->after = x->p->stmts.at[k].label;
 }
 
 static void random_options(Gen *x, int i, SchedStmt *const *section) {
@@ -204,9 +209,9 @@ static void random_options(Gen *x, int i, SchedStmt *const *section) {
     const Tensor *t = &x->p->tensors.at[st->write->tensor];
     bool first = i == 0 || x->p->stmts.at[i - 1].write->tensor != st->write->tensor;
     if (t->role == ROLE_TEMP) s->storage = random_storage(x, t->rank);
-    if (t->role == ROLE_TEMP && first && one_in(x->g, 4)) random_at(x, st, section);
-    if (t->role == ROLE_TEMP && one_in(x->g, 6) && use(x, FEATURE_INLINE)) s->inlined = true;
-    if (i && one_in(x->g, 6) && use(x, FEATURE_AFTER)) s->after = x->p->stmts.at[i - 1].label;
+    if (t->role == ROLE_TEMP && first && one_in(x->g, 2)) random_at(x, st, section);
+    if (t->role == ROLE_TEMP && !s->at.iter && one_in(x->g, 4)) s->inlined = true;
+    if (one_in(x->g, 3)) random_after(x, s, i);
     if (one_in(x->g, 5)) random_copy(x, s, st);
     if (one_in(x->g, 5)) random_privatise(x, s, st);
     if (s->nloops && one_in(x->g, 8) && use(x, FEATURE_PREFETCH)) {
@@ -238,6 +243,18 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
     Schedule *s = arena_new(arena, Schedule);
     *s = (Schedule){arena, p->names, NULL, x.out.n, x.out.at};
     return s;
+}
+
+void sched_features(const Schedule *s, bool *used) {
+    for (int i = 0; i < s->nstmts; i++) {
+        const SchedStmt *st = s->stmt[i];
+        used[FEATURE_AT] |= st->at.iter != NULL;
+        used[FEATURE_INLINE] |= st->inlined;
+        used[FEATURE_AFTER] |= st->after != NULL;
+        used[FEATURE_PRIVATISE] |= st->privatise.iter != NULL;
+        used[FEATURE_COPY] |= st->ncopies > 0;
+        used[FEATURE_COPY_AT] |= st->ncopies > 0 && st->copy->at.iter;
+    }
 }
 
 // --- Shrinking ---------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ typedef struct GenSched {
 } GenSched;
 
 const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p);
+// Adds the options that a Schedule has; those that lowering may refuse are not in `used` of the
+// generator.
+void sched_features(const Schedule *s, bool *used);
 
 // What is left of a Schedule after taking away its part number `n` (a section, a loop, a mark, an
 // option); NULL when there are not so many. For shrinking.

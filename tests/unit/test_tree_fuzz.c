@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "base/checked.h"
+#include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "support/shapes.h"
@@ -93,6 +94,11 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
     if (!t) { // a refusal is fine, with a reason, where an option asks for what cannot be
         totals->refused++;
         if (!CHECK(lab->diags.errors > 0)) return false;
+        const Schedule *less;
+        for (int n = 0; !t && (less = schedule_without(s, n)); n++)
+            if ((t = tree_lower(&lab->arena, p, less, &lab->diags))) s = less;
+    }
+    if (!t) {
         g = (GenSched){.state = seed, .plain = true};
         s = gen_schedule(&g, &lab->arena, p);
         t = tree_lower(&lab->arena, p, s, &lab->diags);
@@ -102,6 +108,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
             return false;
         }
     }
+    sched_features(s, g.used);
     totals->pairs++;
     for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
     tree_walk(t, count_blocks, totals);
@@ -117,6 +124,7 @@ static void report(const Totals *totals) {
     for (int f = 0; f < FEATURE_COUNT; f++)
         printf("%s%s %lld", f ? ", " : "  ", sched_feature_name[f], (long long)totals->feature[f]);
     printf("\n");
+    if (totals->pairs < 2000) return; // too few to expect everything
     for (int f = 0; f < FEATURE_COUNT; f++)
         if (!CHECK(totals->feature[f] > 0)) printf("never: %s\n", sched_feature_name[f]);
     CHECK(totals->shared > 0 && totals->guards > 0 && totals->ragged > 0);
@@ -146,6 +154,19 @@ TEST(schedules_of_known_programs_keep_their_meaning) {
         const Program *p = lab_program(&lab, shape->text, values);
         if (!CHECK(p)) printf("%s\n", lab_errors(&lab));
         bool ok = p && try_pair(&lab, p, seed, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    report(&totals);
+}
+
+TEST(schedules_of_random_programs_keep_their_meaning) {
+    Totals totals = {0};
+    for (int64_t i = 0; i < rounds(2000); i++) {
+        uint64_t seed = first_seed() + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        bool ok = try_pair(&lab, genprog(&lab, seed), seed, &totals);
         lab_end(&lab);
         if (!ok) return;
     }

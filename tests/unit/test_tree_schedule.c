@@ -168,3 +168,73 @@ TEST(schedule_in_place_reads_before_writes) {
     tr_check(&r, "O: k i\n");
     tr_end(&r);
 }
+
+// An order of the loops from a random number; levels of an iterator keep their places in the list.
+static const char *random_order(TreeRun *r, const char *const *loop, int n, uint64_t seed) {
+    Text text = {.arena = &r->arena};
+    int left[16];
+    text_add(&text, "O:");
+    for (int i = 0; i < n; i++) left[i] = i;
+    for (int k = n; k > 0; k--) {
+        int pick = (int)(check_random(&seed) % (uint64_t)k);
+        text_printf(&text, " %s", loop[left[pick]]);
+        for (int j = pick; j + 1 < k; j++) left[j] = left[j + 1];
+    }
+    text_char(&text, '\n');
+    return text_str(&text);
+}
+
+TEST(schedule_orders_of_a_split_convolution) {
+    static const char *const loop[] = {"o/2", "o", "h/3", "h", "w%2", "w", "c", "r/2", "r", "s"};
+    for (int64_t i = 0; i < check_rounds(300); i++) {
+        TreeRun r;
+        tr_begin(&r, "program conv {\n    input I: f32[2, 7, 8]\n    input F: f32[3, 2, 3, 3]\n"
+                     "    output O: f32[3, 5, 6]\n"
+                     "    O: for o in 0:3, h in 0:5, w in 0:6, c in 0:2, r in 0:3, s in 0:3\n"
+                     "        O[o, h, w] +=! I[c, h + r, w + s]*F[o, c, r, s]\n}\n");
+        bool ok = tr_check(&r, random_order(&r, loop, 10, (uint64_t)i + 1));
+        tr_end(&r);
+        if (!ok) return;
+    }
+}
+
+TEST(schedule_nests_as_deep_as_the_limit) {
+    TreeRun r;
+    tr_init(&r);
+    Text text = {.arena = &r.arena};
+    text_add(&text, "program deep {\n    input A: f32[2]\n    output O: f32[2]\n    O: for ");
+    for (int i = 0; i < 32; i++)
+        text_printf(&text, "%six%d in 0:%d", i ? ", " : "", i, i == 0 || i > 29 ? 2 : 1);
+    text_add(&text, "\n        O[ix0] +=! A[ix31]\n}\n");
+    const char *program = arena_strndup(&r.arena, text_str(&text), text.len);
+    TreeRun d;
+    tr_begin(&d, program);
+    tr_check(&d, NULL);
+    Text order = {.arena = &d.arena};
+    text_add(&order, "O:");
+    for (int i = 31; i >= 0; i--) text_printf(&order, " ix%d/2", i);
+    for (int i = 0; i < 32; i++) text_printf(&order, " ix%d", i);
+    text_char(&order, '\n');
+    tr_check(&d, text_str(&order)); // 64 nested loops
+    tr_end(&d);
+    tr_end(&r);
+}
+
+TEST(tree_costs_of_a_tiled_matmul) {
+    TreeRun r;
+    tr_begin(&r, matmul);
+    Tree *t = tr_lower(&r, "C: m/4 n k m\n");
+    Text out = {.arena = &r.arena};
+    tree_show(&out, t, true);
+    CHECK_STR_EQ(
+        text_str(&out),
+        "for m in 2   # touches 892 B, moves 10360 B, 1260 flops\n"
+        "  for n in 10   # touches 664 B, moves 5180 B, 630 flops\n"
+        "    for m.1 in 4 where 6 - 4*m - m.1 >= 0   # touches 16 B, moves 14 B, 0 flops\n"
+        "      C[4*m + m.1, n] = 0.0   # touches 4 B, moves 4 B, 0 flops\n"
+        "    for k in 9   # touches 196 B, moves 504 B, 63 flops\n"
+        "      for m.1 in 4 where 6 - 4*m - m.1 >= 0   # touches 36 B, moves 56 B, 7 flops\n"
+        "        C[4*m + m.1, n] += A[4*m + m.1, k]*B[k, n]   # touches 12 B, moves 16 B, 2 "
+        "flops\n");
+    tr_end(&r);
+}
