@@ -71,17 +71,35 @@ static size_t own_sizes(const lw_function *f, const lw_size *all, size_t n, lw_s
     return count;
 }
 
+static size_t all_params(const lw_module *mod, const char **names) {
+    size_t n = 0;
+    for (size_t k = 0; k < lw_module_function_count(mod); k++) {
+        const lw_function *f = lw_module_function(mod, k);
+        for (size_t i = 0; i < lw_function_param_count(f); i++, n++)
+            if (names) names[n] = lw_function_param(f, i)->name;
+    }
+    return n;
+}
+
 // Each size must belong to some function, or it is a misspelling.
 static int check_names(Cli *cli, const lw_module *mod, const lw_size *sizes, size_t n) {
-    for (size_t i = 0; i < n; i++) {
+    size_t count = all_params(mod, NULL);
+    const char **names = cli_alloc((count + 1) * sizeof *names);
+    int status = EXIT_OK;
+    all_params(mod, names);
+    for (size_t i = 0; i < n && !status; i++) {
         bool found = false;
-        for (size_t k = 0; k < lw_module_function_count(mod); k++)
-            found = found || lw_function_find_param(lw_module_function(mod, k), sizes[i].name) >= 0;
-        if (!found)
-            return cli_fail(cli, "no function of '%s' has a size or scalar argument '%s'",
-                            cli->words[0], sizes[i].name);
+        for (size_t k = 0; k < count; k++) found = found || !strcmp(names[k], sizes[i].name);
+        const char *near = lw_nearest(sizes[i].name, names, count);
+        if (!found && near)
+            status = cli_fail(cli, "no function of '%s' has a size '%s'; did you mean '%s'?",
+                              cli->words[0], sizes[i].name, near);
+        else if (!found)
+            status = cli_fail(cli, "no function of '%s' has a size or scalar argument '%s'",
+                              cli->words[0], sizes[i].name);
     }
-    return EXIT_OK;
+    free(names);
+    return status;
 }
 
 // Binds when all sizes are there; a function that is the only one to check must have them all.

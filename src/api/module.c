@@ -45,22 +45,23 @@ static const char *affine_text(Arena *arena, const Affine *a, const PrintNames *
     return text_str(&t);
 }
 
-static const char *tensor_text(const Program *p, const Tensor *t, const PrintNames *names) {
+// "f32(N, 1:N - 1) O"
+static const char *tensor_text(const Program *p, const Tensor *t, const lw_tensor *d,
+                               const PrintNames *names) {
     Text out = {.arena = p->arena};
     if (t->role == ROLE_INOUT) text_add(&out, "inout ");
     text_add(&out, type_info[t->type].name);
-    for (int d = 0; d < t->rank; d++) {
-        text_add(&out, d ? ", " : "(");
-        if (affine_is(t->origin[d], 0)) {
-            affine_print(&out, t->size[d], names);
+    for (int i = 0; i < t->rank; i++) {
+        text_add(&out, i ? ", " : "(");
+        if (affine_is(t->origin[i], 0)) {
+            text_add(&out, d->size[i]);
         } else {
-            affine_print(&out, t->origin[d], names);
+            text_add(&out, d->origin[i]);
             text_char(&out, ':');
-            affine_print(&out, affine_add(p->exprs, t->origin[d], t->size[d]), names);
+            affine_print(&out, affine_add(p->exprs, t->origin[i], t->size[i]), names);
         }
     }
-    if (t->rank) text_char(&out, ')');
-    text_char(&out, ' ');
+    text_add(&out, t->rank ? ") " : " ");
     text_add(&out, t->name);
     return text_str(&out);
 }
@@ -72,11 +73,11 @@ static lw_tensor describe_tensor(const Program *p, const Tensor *t, const PrintN
     const char **origin = arena_new_n(p->arena, const char *, t->rank);
     for (int i = 0; i < t->rank; i++) {
         size[i] = affine_text(p->arena, t->size[i], names);
-        origin[i] = affine_text(p->arena, t->origin[i], names);
+        origin[i] = affine_is(t->origin[i], 0) ? "0" : affine_text(p->arena, t->origin[i], names);
     }
     d.size = size;
     d.origin = origin;
-    d.text = tensor_text(p, t, names);
+    d.text = tensor_text(p, t, &d, names);
     return d;
 }
 

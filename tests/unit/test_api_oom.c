@@ -156,7 +156,7 @@ static void inject(Scenario *scenario, lw_status want, size_t chunk) {
                             .chunk = chunk};
     lw_context *ctx = lw_context_new(&o);
     CHECK_INT_EQ(scenario(ctx), want);
-    int64_t total = budget.calls, step = total / check_rounds(2000) + 1;
+    int64_t total = budget.calls, step = total / check_rounds(total);
     for (int64_t at = 0; at < total; at += step) {
         budget.left = at;
         budget.failed = false;

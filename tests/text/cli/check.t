@@ -47,6 +47,10 @@ $ loopwright check conv.tc --def nothing
 --- stderr
 error: no function 'nothing' in 'conv.tc'; it has conv, inner
 --- exit 1
+$ loopwright check conv.tc --size kh=4
+--- stderr
+error: no function of 'conv.tc' has a size 'kh'; did you mean 'KH'?
+--- exit 1
 $ loopwright check conv.tc --size Q=4
 --- stderr
 error: no function of 'conv.tc' has a size or scalar argument 'Q'
