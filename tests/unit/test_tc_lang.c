@@ -416,6 +416,16 @@ RUNS(large_rank,
      " O(s,t,u,v,w,x,y,z) = A(z,y,x,w,v,u,t,s) }",
      "a=1 b=2 c=1 d=1 e=1 f=1 g=1 h=2", "A=1 2 3 4", "O[2,1,1,1,1,1,2,1]=1 3 2 4")
 
+RUNS(call_with_literals,
+     "def g(float(N) A) -> (B) { B(i) = A(i) / 2 }"
+     " def f() -> (O) { T(i) = 1 where i in 0:2  O = g(T) }",
+     "", "", "O=0.5 0.5")
+RUNS(unused_definition, "def f(float(N) A, float(K) B) -> (O) { O(i) = A(i) where x = B(k) }",
+     "N=2 K=3", "A=1 2 B=1 2 3", "O=1 2")
+RUNS(definition_used_in_a_range,
+     "def f(float(N) A) -> (O) { O(i) = A(i) where n = N - 1, i in 0:n }", "N=3", "A=1 2 3",
+     "O=1 2")
+
 // --- What the Program keeps
 // -------------------------------------------------------------------------------
 
@@ -423,6 +433,18 @@ TEST(hint_text) {
     TcRun r;
     CHECK(tc_run_parse(&r, "def f(float(N) A) -> (C) { C(i) = A(i) <=> copy( A,1 ) }"));
     CHECK_STR_EQ(r.program->stmts.at[0].hint, "copy( A,1 )");
+    arena_free(&r.arena);
+}
+
+TEST(order_of_inputs) {
+    TcRun r;
+    CHECK(
+        tc_run_parse(&r, "def f(float(N) A, float s, int k, float(M) B, bool t) -> (o) { o = 1 }"));
+    CHECK_INT_EQ(r.program->ninputs, 4);
+    CHECK_STR_EQ(r.program->tensors.at[0].name, "A");
+    CHECK_STR_EQ(r.program->tensors.at[1].name, "s");
+    CHECK_STR_EQ(r.program->tensors.at[2].name, "B");
+    CHECK_STR_EQ(r.program->tensors.at[3].name, "t");
     arena_free(&r.arena);
 }
 

@@ -92,6 +92,20 @@ TEST(nesting_of_parentheses) {
     arena_free(&a);
 }
 
+TEST(nesting_shows_the_way_out) {
+    Arena a;
+    arena_init(&a, &allocator_libc);
+    Names names = {.arena = &a};
+    Text t = {.arena = &a};
+    text_add(&t, "def f() -> (o) { o = ");
+    text_fill(&t, '(', 2 * TC_MAX_NESTING);
+    Source source = {"deep.tc", t.s, (uint32_t)t.len};
+    DiagList diags = {.arena = &a, .source = &source};
+    tc_parse(&a, &names, &source, &diags);
+    CHECK_INT_EQ(diags.items.at[0]->notes->id, DIAG_TC_TOO_DEEP_NOTE);
+    arena_free(&a);
+}
+
 TEST(nesting_of_signs) {
     edge("def f() -> (o) { o = ", "-", "1 }", TC_MAX_NESTING - 1, DIAG_TC_TOO_DEEP);
 }
@@ -121,7 +135,8 @@ TEST(indices) {
 }
 
 TEST(clauses) {
-    edge("def f() -> (o) { o = 1 where x = 1", ", x% = 1", " }", TC_MAX_WHERE - 1, DIAG_TC_TOO_MANY);
+    edge("def f() -> (o) { o = 1 where x = 1", ", x% = 1", " }", TC_MAX_WHERE - 1,
+         DIAG_TC_TOO_MANY);
 }
 
 TEST(statements) {

@@ -1,188 +1,20 @@
 // The comprehension language, private to this folder. docs/language.md is its reference.
 //
 //   tc_lex.c      bytes -> tokens, one at a time, nothing copied but each new name once
-//   tc_parse.c    tokens -> the syntax below, with recovery at statements and functions
+//   tc_parse.c    tokens -> the syntax of syntax.h, with recovery at statements and functions
 //   tc_builtin.c  the tables of type names and builtin functions
-//   tc_check.c    functions: signatures, statements, types of tensors; emits the Program
-//   tc_write.c    what a statement may write: once with '=', and reads of itself
-//   tc_emit.c     checked statements -> the Program; ranges inferred
-//   tc_expr.c     expressions: as values (typed Exprs) and as subscripts (Affines)
-//   tc_border.c   pad, clamp, mirror
+//   tc_check.c    functions: names, signatures, types and extents of tensors
+//   tc_stmt.c     statements: left side, `where`, what may be written
+//   tc_expr.c     expressions as values: typed Exprs
+//   tc_index.c    expressions as subscripts and bounds: Affines; borders
 //   tc_call.c     calls of functions, inlined, and concat
+//   tc_emit.c     checked statements -> the Program; ranges inferred
 #ifndef LW_LANG_TC_H
 #define LW_LANG_TC_H
 
-#include "lang/lang.h"
+#include "lang/tc/syntax.h"
 #include "program/infer.h"
 
-enum { // declared limits, beside those of program.h
-    TC_MAX_SOURCE = 1 << 20,
-    TC_MAX_NESTING = 256,     // of parentheses, operators and calls in one expression
-    TC_MAX_WHERE = 1024,      // clauses of one `where`
-    TC_MAX_CALL_DEPTH = 64,   // functions calling functions
-    TC_MAX_INLINED = 1 << 14, // statements and calls brought in by calls, over the whole file
-};
-
-// --- Tokens
-// -----------------------------------------------------------------------------------------------
-typedef enum Tok {
-    TOK_END,
-    TOK_BAD, // reported already
-    TOK_NAME,
-    TOK_DIM, // A.0: name and i
-    TOK_INT,
-    TOK_FLOAT,
-    TOK_ASSIGN, // =  +=  max=! ...: op and init
-    TOK_ARROW,
-    TOK_HINT, // <=>
-    TOK_OP,   // an operator between or before expressions: op
-    TOK_DEF,
-    TOK_WHERE,
-    TOK_PUNCT, // ( ) { } [ ] , : ? ; : c
-} Tok;
-
-typedef struct Token {
-    Tok kind;
-    bool first; // of its line
-    bool init;
-    uint8_t op; // ExprOp of TOK_OP, Reduce of TOK_ASSIGN
-    char c;
-    Range range;
-    Name name;
-    union {
-        int64_t i;
-        double f;
-    };
-} Token;
-
-typedef struct Lexer {
-    Arena *arena;
-    Names *names;
-    DiagList *diags;
-    const char *text;
-    uint32_t at, len;
-    Name name_def, name_where;
-} Lexer;
-
-void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags);
-void tc_lex_next(Lexer *lx, Token *out);
-
-// --- Syntax
-// -----------------------------------------------------------------------------------------------
-typedef enum NodeKind {
-    NODE_BAD,
-    NODE_INT,
-    NODE_FLOAT,
-    NODE_NAME,
-    NODE_DIM,   // name.i
-    NODE_CALL,  // name(args): an access, a builtin, a cast or a function
-    NODE_OP,    // op over args; SELECT is the ternary
-    NODE_NAMED, // name = args[0], only among the arguments of a call
-} NodeKind;
-
-typedef struct Node Node;
-struct Node {
-    uint8_t kind, op;
-    uint16_t height;
-    int n;
-    Range range, head; // head: the operator, the name
-    union {
-        int64_t i;
-        double f;
-    };
-    Name name;
-    Node *arg[];
-};
-
-typedef struct TcParam {
-    Name name;
-    Type type; // NONE: to be inferred (results only)
-    bool shaped;
-    int rank; // when shaped
-    Node **dim;
-    Range range, name_range; // the whole of it, its name
-} TcParam;
-
-typedef enum WhereKind { WHERE_RANGE, WHERE_LET, WHERE_EXISTS } WhereKind;
-
-typedef struct TcWhere {
-    WhereKind kind;
-    Name name;
-    Range range; // of the name
-    Node *a, *b; // lo and hi; the let's value; the exists's expression
-} TcWhere;
-
-typedef struct TcTarget { // what a statement defines
-    Name name;
-    Range range; // of the name
-} TcTarget;
-
-typedef struct TcStmt TcStmt;
-struct TcStmt {
-    Range range, op_range;
-    bool tuple;      // (a, b) = f(x)
-    bool subscripts; // written with parentheses
-    Reduce op;
-    bool init;
-    int ntargets; // 1 unless tuple
-    TcTarget *target;
-    int nsubs, nwhere;
-    Node **sub;
-    Range write_range;
-    Node *value;
-    TcWhere *where;
-    Name hint;
-    TcStmt *next;
-};
-
-typedef enum FuncState { FUNC_NEW, FUNC_BUSY, FUNC_OK, FUNC_FAILED } FuncState;
-
-typedef struct TcFunc TcFunc;
-struct TcFunc {
-    Name name;
-    Range range; // of the name
-    int ninputs, noutputs;
-    TcParam *input, *output;
-    TcStmt *stmts;
-    FuncState state;
-    bool broken;   // had syntax errors
-    bool headless; // even its header had: nothing is known about its names
-    int depth;     // of calls below it
-    Program *program;
-};
-
-typedef struct TcFile {
-    VEC(TcFunc *) funcs;
-    Set by_name;
-} TcFile;
-
-void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source, DiagList *diags);
-TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name); // NULL
-
-// --- Builtins
-// ---------------------------------------------------------------------------------------------
-typedef enum BuiltinKind {
-    BUILTIN_OP, // an operation of expr.def
-    BUILTIN_PAD,
-    BUILTIN_CLAMP,
-    BUILTIN_MIRROR,
-    BUILTIN_CONCAT,
-    BUILTIN_NONE, // known elsewhere, not here: `instead` says what to write
-} BuiltinKind;
-
-typedef struct Builtin {
-    const char *name;
-    BuiltinKind kind;
-    ExprOp op;
-    const char *instead;
-} Builtin;
-
-const Builtin *tc_builtin(const char *name, size_t len); // NULL
-const Builtin *tc_builtin_at(int i);                     // the table in order; NULL past its end
-Type tc_type_name(const char *name, size_t len);         // NONE when it is no type
-
-// --- Checking
-// ---------------------------------------------------------------------------------------------
 typedef enum Weak { WEAK_NOT, WEAK_INT, WEAK_FLOAT } Weak;
 
 // The value of an expression. Weak: built from literals only; takes the type of what it meets.
@@ -321,48 +153,52 @@ typedef struct Checker {
 // tc_check.c
 void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const Source *source,
                    int depth, int *inlined, DiagList *diags);
-void tc_check_stmts(Checker *ck, Frame *frame);
-Sym *tc_find(Checker *ck, Frame *frame, Name name);
+Sym *tc_find(Checker *ck, Frame *frame, Name name); // NULL
 Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range);
-int tc_new_tensor(Checker *ck, Name name, Role role, Range range);
-bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range);
-Type tc_tensor_type(Checker *ck, int tensor); // for a read: marks the type as used
-const Affine *tc_extent(Checker *ck, int tensor, int dim);
-const Affine *tc_origin(Checker *ck, int tensor, int dim);
-bool tc_type_fits(Type declared, Type type, Weak weak);
-void tc_require(Checker *ck, const Affine *what, const char *why, Range range);
-void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
-                      const char *format, ...) __attribute__((format(printf, 5, 6)));
+bool tc_is_reserved(Name name);
+bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range); // reports when not
 void tc_use_name(Checker *ck, Name name);
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
+int tc_new_tensor(Checker *ck, Name name, Role role, Range range);
+bool tc_rank_fits(Checker *ck, int rank, Range range); // reports when not
+Type tc_tensor_type(Checker *ck, int tensor);          // for a read: marks the type as used
+bool tc_type_fits(Type declared, Type type, Weak weak);
+// One definition's type joins those of the others; false: it does not fit the declared one,
+// reported.
+bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range);
+const Affine *tc_extent(Checker *ck, int tensor, int dim);
+const Affine *tc_origin(Checker *ck, int tensor, int dim);
+void tc_require(Checker *ck, const Affine *what, const char *why, Range range); // what >= 0
+void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
+                      const char *format, ...) __attribute__((format(printf, 5, 6)));
+Diag *tc_warn(Checker *ck, Range range, DiagId id, const char *a, const char *b); // may be NULL
+
+// tc_stmt.c
+void tc_check_stmts(Checker *ck, Frame *frame);
+// The tensor that a target names, made when it is a new temporary; rank -1: any. -1: reported.
 int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range);
-Diag *tc_warn(Checker *ck, Range range, DiagId id, ...);
-
-// tc_write.c: '=' writes each element once; reads of the written tensor itself
-void tc_check_write(Checker *ck, const TcStmt *s, const Work *w);
-
-// tc_emit.c
-bool tc_emit(Checker *ck);
 
 // tc_expr.c
 Val tc_value(Checker *ck, const Node *n);
-const InferRead *tc_take_reads(Checker *ck, int *n);  // of the statement at hand, all in all
-void tc_report_undefined(Checker *ck, const Node *n); // a call of what is no tensor
-bool tc_readable(Checker *ck, int tensor, int n, Range range); // reports when not
-// tc_index.c
-const Affine *tc_affine(Checker *ck, const Node *n, const char *what); // NULL: reported
-const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs);
+Type tc_value_type(Val v);
 const Expr *tc_coerce(Checker *ck, Val v, Type type);
 const Expr *tc_widen(Checker *ck, const Expr *e, Type type);
-Val tc_select(Checker *ck, Val c, Val a, Val b, Range range);
+Val tc_select(Checker *ck, Val c, Val a, Val b);
+const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs); // NULL
+bool tc_readable(Checker *ck, int tensor, int n, Range range); // reports when not
+void tc_report_undefined(Checker *ck, const Node *n);          // a call of what is no tensor
 void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs);
-Type tc_value_type(Val v);
+const InferRead *tc_take_reads(Checker *ck, int *n); // of the statement at hand, all in all
 
-const Affine *tc_expr_affine(Checker *ck, Val v); // NULL: it is not one
-// tc_border.c
+// tc_index.c
+const Affine *tc_affine(Checker *ck, const Node *n, const char *what); // NULL: reported
+const Affine *tc_expr_affine(Checker *ck, Val v);                      // NULL: it is not one
 Val tc_border(Checker *ck, const Node *n, BuiltinKind kind);
 
-// tc_call.c: true when the statement is a call or a concat (and then it was dealt with)
+// tc_call.c: true when the statement is a call or a concat, and then it was dealt with
 bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s);
+
+// tc_emit.c
+bool tc_emit(Checker *ck);
 
 #endif

@@ -61,8 +61,7 @@ static bool is_aliased(Checker *ck, const TcStmt *s) {
     return false;
 }
 
-// --- concat
-// -----------------------------------------------------------------------------------------------
+// --- concat --------------------------------------------------------------------------------------
 
 typedef struct Concat {
     int n, rank, axis;
@@ -193,8 +192,7 @@ static void concat(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->tens.at[to].defs++;
 }
 
-// --- Calls
-// ------------------------------------------------------------------------------------------------
+// --- Calls ---------------------------------------------------------------------------------------
 
 typedef struct Call {
     Checker *ck;
@@ -307,6 +305,9 @@ static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
     c->ok = c->ok && t >= 0;
     if (t < 0) return -1;
     const Ten *ten = &ck->tens.at[t];
+    if (ten->weak &&
+        tc_type_fits(p->type, ten->type, ten->weak)) // literals take the type asked for
+        tc_join_type(ck, t, p->type, WEAK_NOT, arg->range);
     Type type = tc_tensor_type(ck, t);
     if (ten->rank != p->rank) {
         Diag *d = diag_report(ck->diags, arg->range, DIAG_TC_CALL_RANK, p->name, c->func->name,

@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// --- Symbols
-// ----------------------------------------------------------------------------------------------
+// --- Symbols -------------------------------------------------------------------------------------
 
 static uint64_t name_hash(Name name) { return hash_mix(0, (uint64_t)(uintptr_t)name); }
 
@@ -36,36 +35,31 @@ Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range)
 }
 
 // A warning, given in the first round only and not again where a function is inlined.
-Diag *tc_warn(Checker *ck, Range range, DiagId id, ...) {
+Diag *tc_warn(Checker *ck, Range range, DiagId id, const char *a, const char *b) {
     if (ck->again || ck->frame->caller) return NULL;
-    va_list args;
-    va_start(args, id);
-    const char *a = va_arg(args, const char *), *b = va_arg(args, const char *);
-    va_end(args);
     return diag_report(ck->diags, range, id, a, b);
 }
 
-static bool is_reserved(Name name) {
+bool tc_is_reserved(Name name) {
     size_t len = strlen(name);
     return tc_builtin(name, len) || tc_type_name(name, len);
 }
 
 // Whether the name may be given to a parameter or tensor; reports when not.
-static bool can_define(Checker *ck, Frame *frame, Name name, Range range) {
+bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
     const Sym *old = tc_find(ck, frame, name);
     if (old) {
         Diag *d = diag_report(ck->diags, range, DIAG_TC_TWICE, name);
         if (old->range.to) diag_note(ck->diags, d, old->range, DIAG_TC_FIRST_NOTE);
         return false;
     }
-    if (!is_reserved(name)) return true;
+    if (!tc_is_reserved(name)) return true;
     Diag *d = diag_report(ck->diags, range, DIAG_TC_RESERVED, name);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
     return false;
 }
 
-// --- Tensors
-// ----------------------------------------------------------------------------------------------
+// --- Tensors -------------------------------------------------------------------------------------
 
 int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     int n = ck->tens.n;
@@ -128,8 +122,7 @@ bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range) {
     return false;
 }
 
-// --- Extents
-// ----------------------------------------------------------------------------------------------
+// --- Extents -------------------------------------------------------------------------------------
 
 // A parameter that stands for an extent until inference has found it.
 static const Affine *stand_in(Checker *ck, int tensor, int dim, bool origin) {
@@ -204,8 +197,7 @@ Name tc_fresh_name(Checker *ck, const char *prefix, Name base) {
     return name;
 }
 
-// --- Signatures
-// -------------------------------------------------------------------------------------------
+// --- Signatures ----------------------------------------------------------------------------------
 
 static int add_param(Checker *ck, Name name, ParamKind kind, Type type, Range range) {
     if (ck->p->params.n >= PROGRAM_MAX_PARAMS) {
@@ -227,7 +219,7 @@ static void declare_sizes(Checker *ck, Frame *frame, const Node *n) {
     if (n->kind == NODE_NAME) {
         const Sym *old = tc_find(ck, frame, n->name);
         if (old && old->kind == SYM_SCALAR) return;
-        if (!can_define(ck, frame, n->name, n->range)) {
+        if (!tc_can_define(ck, frame, n->name, n->range)) {
             if (!old) tc_add_sym(ck, frame, n->name, SYM_POISON, n->range);
             return;
         }
@@ -240,7 +232,7 @@ static void declare_sizes(Checker *ck, Frame *frame, const Node *n) {
     for (int i = 0; i < n->n; i++) declare_sizes(ck, frame, n->arg[i]);
 }
 
-static bool rank_fits(Checker *ck, int rank, Range range) {
+bool tc_rank_fits(Checker *ck, int rank, Range range) {
     if (rank <= PROGRAM_MAX_RANK) return true;
     diag_report(ck->diags, range, DIAG_TC_TOO_MANY, "dimensions of one tensor", PROGRAM_MAX_RANK);
     return false;
@@ -249,7 +241,7 @@ static bool rank_fits(Checker *ck, int rank, Range range) {
 // The dimensions of a parameter as sizes; NULL when something was reported.
 static const Affine **sizes(Checker *ck, const TcParam *p) {
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
-    bool ok = rank_fits(ck, p->rank, p->range);
+    bool ok = tc_rank_fits(ck, p->rank, p->range);
     ck->no_index = "a dimension";
     for (int d = 0; d < p->rank && ok; d++) {
         size[d] = tc_affine(ck, p->dim[d], "a dimension");
@@ -273,23 +265,26 @@ static Sym *tensor_sym(Checker *ck, Frame *frame, const TcParam *p) {
     bool twin =
         old && old->kind == SYM_SCALAR && old->is_size && !old->size && (p->rank > 0 || !p->type);
     const Affine *size = twin ? old->value : NULL;
-    if (!twin && !can_define(ck, frame, p->name, p->name_range)) return NULL;
+    if (!twin && !tc_can_define(ck, frame, p->name, p->name_range)) return NULL;
     Sym *s = tc_add_sym(ck, frame, p->name, SYM_TENSOR, p->name_range);
     s->size = size;
     return s;
 }
 
-static void add_input(Checker *ck, Frame *frame, const TcParam *p) {
-    if (p->shaped || !type_is_integer(p->type)) {
-        Sym *s = tensor_sym(ck, frame, p);
-        if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_INPUT, p->name_range);
-        return;
-    }
-    if (!can_define(ck, frame, p->name, p->name_range)) return;
+static bool is_parameter(const TcParam *p) { return !p->shaped && type_is_integer(p->type); }
+
+// An integer argument: a parameter of the Program.
+static void add_scalar(Checker *ck, Frame *frame, const TcParam *p) {
+    if (!tc_can_define(ck, frame, p->name, p->name_range)) return;
     int i = add_param(ck, p->name, PARAM_SCALAR, p->type, p->name_range);
     Sym *s = tc_add_sym(ck, frame, p->name, SYM_SCALAR, p->name_range);
     s->type = p->type;
     s->value = affine_param(ck->x, i);
+}
+
+static void add_input(Checker *ck, Frame *frame, const TcParam *p) {
+    Sym *s = tensor_sym(ck, frame, p);
+    if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_INPUT, p->name_range);
 }
 
 static void add_output(Checker *ck, Frame *frame, const TcParam *p) {
@@ -316,293 +311,20 @@ static void complete_param(Checker *ck, Frame *frame, const TcParam *p, bool inp
 
 static void signature(Checker *ck, Frame *frame, const TcFunc *f) {
     for (int i = 0; i < f->ninputs; i++)
-        if (!f->input[i].shaped) add_input(ck, frame, &f->input[i]);
+        if (is_parameter(&f->input[i])) add_scalar(ck, frame, &f->input[i]);
     for (int i = 0; i < f->ninputs; i++)
         for (int d = 0; d < f->input[i].rank; d++) declare_sizes(ck, frame, f->input[i].dim[d]);
     for (int i = 0; i < f->noutputs; i++)
         for (int d = 0; d < f->output[i].rank; d++) declare_sizes(ck, frame, f->output[i].dim[d]);
     for (int i = 0; i < f->ninputs; i++)
-        if (f->input[i].shaped) add_input(ck, frame, &f->input[i]);
+        if (!is_parameter(&f->input[i])) add_input(ck, frame, &f->input[i]);
     for (int i = 0; i < f->noutputs; i++) add_output(ck, frame, &f->output[i]);
     for (int i = 0; i < f->ninputs; i++) complete_param(ck, frame, &f->input[i], true);
     for (int i = 0; i < f->noutputs; i++) complete_param(ck, frame, &f->output[i], false);
     ck->nreal = ck->p->params.n;
 }
 
-// --- Statements
-// -------------------------------------------------------------------------------------------
-
-// The tensor that a statement defines, made when it is a new temporary; -1: reported.
-int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range) {
-    Sym *s = tc_find(ck, frame, target->name);
-    if (!s) {
-        if (!can_define(ck, frame, target->name, target->range)) return -1;
-        Name name =
-            frame->caller ? tc_fresh_name(ck, frame->func->name, target->name) : target->name;
-        s = tc_add_sym(ck, frame, target->name, SYM_TENSOR, target->range);
-        s->tensor = tc_new_tensor(ck, name, ROLE_TEMP, target->range);
-    }
-    if (s->kind == SYM_POISON) return -1;
-    if (s->kind == SYM_SCALAR) {
-        Diag *d = diag_report(ck->diags, target->range, DIAG_TC_SCALAR_WRITTEN, target->name,
-                              s->is_size ? "a size" : "a scalar argument");
-        diag_note(ck->diags, d, s->range, DIAG_TC_FIRST_NOTE);
-        return -1;
-    }
-    Ten *t = &ck->tens.at[s->tensor];
-    if (t->role == ROLE_INPUT) {
-        Diag *d = diag_report(ck->diags, target->range, DIAG_TC_INPUT_WRITTEN, target->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INPUT_WRITTEN_NOTE);
-        return -1;
-    }
-    if (rank < 0) return s->tensor;
-    if (!rank_fits(ck, rank, range)) return -1;
-    if (t->rank < 0) t->rank = rank, t->range = target->range;
-    if (t->rank == rank) return s->tensor;
-    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank, t->rank == 1 ? "" : "s",
-                          rank, rank == 1 ? "" : "s");
-    diag_note(ck->diags, d, t->range, DIAG_TC_DECLARED_NOTE, t->name);
-    return -1;
-}
-
-// The written element; iterators that occur come first.
-static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const Range **ranges) {
-    const Affine *sub[PROGRAM_MAX_RANK];
-    Range *r = arena_new_n(ck->arena, Range, s->nsubs);
-    bool ok = tensor >= 0;
-    for (int d = 0; d < s->nsubs; d++) {
-        const Node *n = s->sub[d];
-        const Sym *sym = n->kind == NODE_NAME ? tc_find(ck, ck->frame, n->name) : NULL;
-        const Affine *a = NULL;
-        if (sym && (sym->size || (sym->kind == SYM_SCALAR && sym->is_size))) {
-            Diag *diag = diag_report(ck->diags, n->range, DIAG_TC_INDEX_IS_SIZE, n->name);
-            diag_note(ck->diags, diag, sym->range, DIAG_TC_FIRST_NOTE);
-        } else {
-            a = tc_affine(ck, n, "a subscript");
-        }
-        r[d] = n->range;
-        if (a && d < PROGRAM_MAX_RANK) sub[d] = a;
-        ok = ok && a;
-    }
-    *ranges = r;
-    return ok ? access_make(ck->x, tensor, s->nsubs, sub) : NULL;
-}
-
-static void add_let(Checker *ck, const TcWhere *w) {
-    Let let = {.name = w->name};
-    const char *taken = NULL;
-    for (int i = 0; i < ck->iters.n; i++)
-        if (ck->iters.at[i].name == w->name) taken = "an index";
-    for (int i = 0; i < ck->lets.n; i++)
-        if (ck->lets.at[i].name == w->name) taken = "a 'where' definition";
-    if (!taken && tc_find(ck, ck->frame, w->name)) taken = "a name of the function";
-    if (!taken && is_reserved(w->name)) taken = "a builtin or a type";
-    if (taken) {
-        Diag *d = diag_report(ck->diags, w->range, DIAG_TC_LET_TAKEN, w->name, taken);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
-    }
-    ck->owner = ck->lets.n;
-    let.val = tc_value(ck, w->a);
-    ck->owner = -1;
-    if (let.val.e && let.val.weak && let.val.e->kind != EXPR_CONST)
-        let.val = (Val){tc_coerce(ck, let.val, tc_value_type(let.val)), WEAK_NOT};
-    if (taken) let.name = NULL;
-    vec_push(ck->arena, &ck->lets, let);
-}
-
-static const Affine *bound(Checker *ck, const Node *n) {
-    ck->no_index = "a range";
-    const Affine *a = tc_affine(ck, n, "a bound");
-    ck->no_index = NULL;
-    if (a && a->has_iter) {
-        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_TRIANGULAR);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INDEX_IN_BOUND_NOTE);
-        return NULL;
-    }
-    if (a && a->has_read) {
-        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_READ_IN_BOUND, "a bound");
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_READ_IN_BOUND_NOTE);
-        return NULL;
-    }
-    return a;
-}
-
-static bool range_target(Checker *ck, const TcWhere *w) {
-    const Sym *s = tc_find(ck, ck->frame, w->name);
-    const char *what = !s ? NULL : s->kind == SYM_TENSOR ? "a tensor" : "a size or scalar";
-    for (int i = 0; i < ck->lets.n; i++)
-        if (ck->lets.at[i].name == w->name) what = "a 'where' definition";
-    if (!what) return true;
-    Diag *d = diag_report(ck->diags, w->range, DIAG_TC_RANGE_OF, w->name, what);
-    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RANGE_OF_NOTE);
-    return false;
-}
-
-static void add_range(Checker *ck, const TcWhere *w) {
-    int it = -1;
-    if (!range_target(ck, w)) return;
-    const Affine *lo = bound(ck, w->a), *hi = bound(ck, w->b);
-    for (int i = 0; i < ck->iters.n; i++)
-        if (ck->iters.at[i].name == w->name) it = i;
-    if (it < 0) {
-        if (ck->iters.n == PROGRAM_MAX_ITERS) {
-            diag_report(ck->diags, w->range, DIAG_TC_TOO_MANY, "indices in one statement",
-                        PROGRAM_MAX_ITERS);
-            return;
-        }
-        Iter fresh = {.name = w->name, .range = w->range};
-        vec_push(ck->arena, &ck->iters, fresh);
-        it = ck->iters.n - 1;
-    }
-    if (ck->iters.at[it].lo) {
-        diag_report(ck->diags, w->range, DIAG_TC_RANGE_TWICE, w->name);
-        return;
-    }
-    if (!lo || !hi) return;
-    ck->iters.at[it].range = range_join(w->range, w->b->range);
-    ck->iters.at[it].lo = lo;
-    ck->iters.at[it].hi = hi;
-}
-
-static void where_clauses(Checker *ck, const TcStmt *s, WhereKind kind) {
-    for (int i = 0; i < s->nwhere; i++) {
-        const TcWhere *w = &s->where[i];
-        if (w->kind != kind) continue;
-        if (kind == WHERE_LET) add_let(ck, w);
-        if (kind == WHERE_EXISTS) tc_value(ck, w->a);
-        if (kind == WHERE_RANGE) {
-            ck->unread = true;
-            add_range(ck, w);
-            ck->unread = false;
-        }
-    }
-}
-
-static void names_list(Checker *ck, Text *t, int from) {
-    for (int i = from; i < ck->iters.n; i++)
-        text_printf(t, "%s'%s'",
-                    i == from              ? ""
-                    : i + 1 == ck->iters.n ? " and "
-                                           : ", ",
-                    ck->iters.at[i].name);
-}
-
-// `=` with indices that only the right side has: a sum, with a warning.
-static void assign_reduces(Checker *ck, const TcStmt *s, Work *w) {
-    Text names = {.arena = ck->arena};
-    names_list(ck, &names, w->nlhs);
-    Diag *d = tc_warn(ck, s->op_range, DIAG_TC_ASSIGN_REDUCES, text_str(&names), "");
-    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_REDUCES_NOTE);
-    w->op = REDUCE_ADD;
-    w->init = true;
-}
-
-// `op=` without `!` on what nothing defined before.
-static void check_initialised(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
-    const Ten *t = &ck->tens.at[tensor];
-    if (w->op == REDUCE_ASSIGN || w->init || t->defs > 0) return;
-    if (t->role == ROLE_TEMP) {
-        Diag *d = diag_report(ck->diags, s->op_range, DIAG_TC_TEMP_UPDATED, t->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INIT_NOTE, reduce_name[w->op]);
-        return;
-    }
-    Diag *d = tc_warn(ck, s->op_range, DIAG_TC_UNINITIALISED, reduce_name[w->op], t->name);
-    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INIT_NOTE, reduce_name[w->op]);
-}
-
-static void check_padding(Checker *ck, const Work *w) {
-    if (!ck->padded.to || w->op != REDUCE_ASSIGN) return;
-    Diag *d = diag_report(ck->diags, ck->padded, DIAG_TC_PAD_ASSIGN);
-    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PAD_VALUE_NOTE);
-}
-
-static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
-    Ten *t = &ck->tens.at[tensor];
-    t->defs++;
-    if (!w->value.e) {
-        if (!t->declared) t->weak = WEAK_NOT;
-        return;
-    }
-    Type type = w->value.e->type;
-    bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
-    bool reduces = w->niters > w->nlhs || w->scatter;
-    if (sum && reduces && !t->declared && !w->value.weak) type = type_accumulator(type);
-    tc_join_type(ck, tensor, type, w->value.weak, s->value->range);
-}
-
-static void too_large(Checker *ck, const TcStmt *s) {
-    if (ck->x->overflow) diag_report(ck->diags, s->range, DIAG_TC_OVERFLOW);
-    if (ck->x->too_large) diag_report(ck->diags, s->range, DIAG_TC_EXPR_LARGE);
-    ck->x->overflow = ck->x->too_large = false;
-}
-
-static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
-    ck->frame = frame;
-    ck->stmt = s;
-    ck->iters.n = ck->lets.n = ck->constraints.n = ck->guard = 0;
-    ck->reads.n = ck->uses.n = 0;
-    ck->owner = -1;
-    ck->unread = false;
-    ck->no_index = NULL;
-    ck->padded = (Range){0, 0};
-}
-
-static bool room_for_stmt(Checker *ck, const TcStmt *s) {
-    if (ck->full) return false;
-    if (ck->works.n < PROGRAM_MAX_STMTS) return true;
-    diag_report(ck->diags, s->range, DIAG_TC_TOO_MANY, "statements in one function",
-                PROGRAM_MAX_STMTS);
-    ck->full = true;
-    return false;
-}
-
-static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
-    int errors = ck->diags->errors;
-    start_stmt(ck, frame, s);
-    if (!room_for_stmt(ck, s) || tc_call_stmt(ck, frame, s)) return;
-    int tensor = tc_target(ck, frame, &s->target[0], s->nsubs, s->write_range);
-    Work w = {.op = s->op, .init = s->init, .hint = s->hint, .range = s->range};
-    w.write_range = s->write_range;
-    w.write = left_side(ck, s, tensor, &w.sub_range);
-    w.nlhs = ck->iters.n;
-    where_clauses(ck, s, WHERE_LET);
-    w.value = tc_value(ck, s->value);
-    where_clauses(ck, s, WHERE_EXISTS);
-    where_clauses(ck, s, WHERE_RANGE);
-    w.niters = ck->iters.n;
-    too_large(ck, s);
-    if (tensor < 0) return;
-    if (w.write) {
-        w.scatter = w.write->has_read;
-        tc_check_write(ck, s, &w);
-        bool silent = ck->diags->errors > errors; // warnings would only repeat the error
-        if (w.op == REDUCE_ASSIGN && w.niters > w.nlhs && !silent) assign_reduces(ck, s, &w);
-        check_padding(ck, &w);
-        check_initialised(ck, s, &w, tensor);
-        if (w.op != REDUCE_ASSIGN && !w.init)
-            tc_add_read(ck, w.write, READ_PLAIN, s->write_range, w.sub_range);
-    }
-    define(ck, s, &w, tensor);
-    if (!w.write || !w.value.e) return;
-    w.iter = arena_copy(ck->arena, ck->iters.at, (size_t)w.niters * sizeof(Iter));
-    w.nconstraints = ck->constraints.n;
-    w.constraint =
-        arena_copy(ck->arena, ck->constraints.at, (size_t)w.nconstraints * sizeof(Affine *));
-    w.reads = tc_take_reads(ck, &w.nreads);
-    vec_push(ck->arena, &ck->works, w);
-}
-
-void tc_check_stmts(Checker *ck, Frame *frame) {
-    for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
-        int before = ck->diags->items.n;
-        check_stmt(ck, frame, s);
-        for (int i = before; frame->caller && i < ck->diags->items.n; i++)
-            diag_note(ck->diags, ck->diags->items.at[i], frame->call, DIAG_TC_CALLED_NOTE);
-    }
-}
-
-// --- Functions
-// --------------------------------------------------------------------------------------------
+// --- Functions -----------------------------------------------------------------------------------
 
 static void check_outputs(Checker *ck) {
     for (int i = 0; i < ck->tens.n; i++) {

@@ -14,8 +14,7 @@ static const Val poison = {NULL, WEAK_NOT};
 
 static Val strong(const Expr *e) { return (Val){e, WEAK_NOT}; }
 
-// --- Types
-// ------------------------------------------------------------------------------------------------
+// --- Types ---------------------------------------------------------------------------------------
 
 Type tc_value_type(Val v) {
     return v.weak == WEAK_INT ? TYPE_I32 : v.weak == WEAK_FLOAT ? TYPE_F32 : v.e->type;
@@ -108,8 +107,7 @@ const Expr *tc_widen(Checker *ck, const Expr *e, Type type) {
     return widen(ck, &seen, e, type);
 }
 
-// --- Names and reads
-// --------------------------------------------------------------------------------------
+// --- Names and reads -----------------------------------------------------------------------------
 
 void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
     if (ck->unread) return;
@@ -310,8 +308,7 @@ static const Affine *extent(Checker *ck, const Node *n) {
     return tc_extent(ck, s->tensor, (int)n->i);
 }
 
-// --- Operators and builtins
-// -------------------------------------------------------------------------------
+// --- Operators and builtins ----------------------------------------------------------------------
 
 static const Affine *small_index(Checker *ck, const Expr *e) {
     if (e->kind == EXPR_INDEX) return e->index;
@@ -381,8 +378,7 @@ static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
     return (Val){expr_op(ck->x, op, c.type, n, arg), c.weak};
 }
 
-Val tc_select(Checker *ck, Val c, Val a, Val b, Range range) {
-    (void)range;
+Val tc_select(Checker *ck, Val c, Val a, Val b) {
     if (!c.e || !a.e || !b.e) return poison;
     Common t = common(a, b);
     const Expr *x = tc_coerce(ck, a, t.type), *y = tc_coerce(ck, b, t.type);
@@ -399,7 +395,7 @@ static Val guarded(Checker *ck, const Node *n) {
 static Val ternary(Checker *ck, const Node *n) {
     Val c = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
     Val a = guarded(ck, n->arg[1]), b = guarded(ck, n->arg[2]);
-    return tc_select(ck, c, a, b, n->range);
+    return tc_select(ck, c, a, b);
 }
 
 static Val logic(Checker *ck, const Node *n) {

@@ -36,8 +36,7 @@ void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, Di
     lx->name_where = name_of(names, "where");
 }
 
-// --- Numbers
-// ----------------------------------------------------------------------------------------------
+// --- Numbers -------------------------------------------------------------------------------------
 
 // The value of a float literal whatever the locale of the process. Up to 15 digits and powers of
 // ten up to 22 are exact in a double, so one operation rounds once; the rest is the C library's.
@@ -146,8 +145,7 @@ static bool lex_number(Lexer *lx, Token *t) {
     return true;
 }
 
-// --- Words and operators
-// ----------------------------------------------------------------------------------
+// --- Words and operators -------------------------------------------------------------------------
 
 static void lex_word(Lexer *lx, Token *t) {
     const char *s = lx->text + lx->at;

@@ -74,8 +74,7 @@ static bool expect(Parser *ps, char c, const char *what) {
     return false;
 }
 
-// --- Expressions
-// ------------------------------------------------------------------------------------------
+// --- Expressions ---------------------------------------------------------------------------------
 
 static Node *expression(Parser *ps);
 
@@ -132,7 +131,8 @@ static bool starts_tuple(const Parser *ps) {
 // A list up to `)`, pushed on the stack; the number of its elements.
 static int list(Parser *ps, bool named) {
     int n = 0;
-    while (!ps->failed && !at(ps, ')')) {
+    bool more = !at(ps, ')');
+    while (!ps->failed && more) {
         Node *e = expression(ps);
         if (named && ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN &&
             e->kind == NODE_NAME) {
@@ -146,7 +146,7 @@ static int list(Parser *ps, bool named) {
         }
         vec_push(ps->arena, &ps->stack, e);
         n++;
-        if (!accept(ps, ',')) break;
+        more = accept(ps, ',');
     }
     expect(ps, ')', "',' or ')'");
     return n;
@@ -274,8 +274,7 @@ static Node *expression(Parser *ps) {
     return a;
 }
 
-// --- Statements
-// -------------------------------------------------------------------------------------------
+// --- Statements ----------------------------------------------------------------------------------
 
 static void where_clause(Parser *ps, TcWhere *w) {
     Token t = ps->t;
@@ -456,8 +455,7 @@ static void body(Parser *ps, TcFunc *f) {
     diag_note(ps->diags, d, brace, DIAG_TC_BRACE_NOTE);
 }
 
-// --- Functions
-// --------------------------------------------------------------------------------------------
+// --- Functions -----------------------------------------------------------------------------------
 
 static void dimensions(Parser *ps, TcParam *p) {
     advance(ps); // (
@@ -509,11 +507,12 @@ static void parameter(Parser *ps, TcParam *p, bool result) {
 
 static int parameters(Parser *ps, TcParam **out, bool result) {
     VEC(TcParam) v = {0};
-    while (!ps->failed && !at(ps, ')')) {
+    bool more = !at(ps, ')');
+    while (!ps->failed && more) {
         TcParam p;
         parameter(ps, &p, result);
         if (!ps->failed) vec_push(ps->arena, &v, p);
-        if (ps->failed || !accept(ps, ',')) break;
+        more = !ps->failed && accept(ps, ',');
     }
     expect(ps, ')', "',' or ')'");
     *out = v.at;

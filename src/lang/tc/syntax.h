@@ -1,0 +1,170 @@
+// Tokens and syntax of the comprehension language, the tables of its names, and its limits.
+#ifndef LW_LANG_TC_SYNTAX_H
+#define LW_LANG_TC_SYNTAX_H
+
+#include "lang/lang.h"
+
+enum { // declared limits, beside those of program.h
+    TC_MAX_SOURCE = 1 << 20,
+    TC_MAX_NESTING = 256,     // of parentheses, operators and calls in one expression
+    TC_MAX_WHERE = 1024,      // clauses of one `where`
+    TC_MAX_CALL_DEPTH = 64,   // functions calling functions
+    TC_MAX_INLINED = 1 << 14, // statements and calls brought in by calls, over the whole file
+};
+
+// --- Tokens --------------------------------------------------------------------------------------
+typedef enum Tok {
+    TOK_END,
+    TOK_BAD, // reported already
+    TOK_NAME,
+    TOK_DIM, // A.0: name and i
+    TOK_INT,
+    TOK_FLOAT,
+    TOK_ASSIGN, // =  +=  max=! ...: op and init
+    TOK_ARROW,
+    TOK_HINT, // <=>
+    TOK_OP,   // an operator between or before expressions: op
+    TOK_DEF,
+    TOK_WHERE,
+    TOK_PUNCT, // ( ) { } [ ] , : ? ; : c
+} Tok;
+
+typedef struct Token {
+    Tok kind;
+    bool first; // of its line
+    bool init;
+    uint8_t op; // ExprOp of TOK_OP, Reduce of TOK_ASSIGN
+    char c;
+    Range range;
+    Name name;
+    union {
+        int64_t i;
+        double f;
+    };
+} Token;
+
+typedef struct Lexer {
+    Arena *arena;
+    Names *names;
+    DiagList *diags;
+    const char *text;
+    uint32_t at, len;
+    Name name_def, name_where;
+} Lexer;
+
+void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags);
+void tc_lex_next(Lexer *lx, Token *out);
+
+// --- Syntax --------------------------------------------------------------------------------------
+typedef enum NodeKind {
+    NODE_BAD,
+    NODE_INT,
+    NODE_FLOAT,
+    NODE_NAME,
+    NODE_DIM,   // name.i
+    NODE_CALL,  // name(args): an access, a builtin, a cast or a function
+    NODE_OP,    // op over args; SELECT is the ternary
+    NODE_NAMED, // name = args[0], only among the arguments of a call
+} NodeKind;
+
+typedef struct Node Node;
+struct Node {
+    uint8_t kind, op;
+    uint16_t height;
+    int n;
+    Range range, head; // head: the operator, the name
+    union {
+        int64_t i;
+        double f;
+    };
+    Name name;
+    Node *arg[];
+};
+
+typedef struct TcParam {
+    Name name;
+    Type type; // NONE: to be inferred (results only)
+    bool shaped;
+    int rank; // when shaped
+    Node **dim;
+    Range range, name_range; // the whole of it, its name
+} TcParam;
+
+typedef enum WhereKind { WHERE_RANGE, WHERE_LET, WHERE_EXISTS } WhereKind;
+
+typedef struct TcWhere {
+    WhereKind kind;
+    Name name;
+    Range range; // of the name
+    Node *a, *b; // lo and hi; the let's value; the exists's expression
+} TcWhere;
+
+typedef struct TcTarget { // what a statement defines
+    Name name;
+    Range range; // of the name
+} TcTarget;
+
+typedef struct TcStmt TcStmt;
+struct TcStmt {
+    Range range, op_range;
+    bool tuple;      // (a, b) = f(x)
+    bool subscripts; // written with parentheses
+    Reduce op;
+    bool init;
+    int ntargets; // 1 unless tuple
+    TcTarget *target;
+    int nsubs, nwhere;
+    Node **sub;
+    Range write_range;
+    Node *value;
+    TcWhere *where;
+    Name hint;
+    TcStmt *next;
+};
+
+typedef enum FuncState { FUNC_NEW, FUNC_BUSY, FUNC_OK, FUNC_FAILED } FuncState;
+
+typedef struct TcFunc TcFunc;
+struct TcFunc {
+    Name name;
+    Range range; // of the name
+    int ninputs, noutputs;
+    TcParam *input, *output;
+    TcStmt *stmts;
+    FuncState state;
+    bool broken;   // had syntax errors
+    bool headless; // even its header had: nothing is known about its names
+    int depth;     // of calls below it
+    Program *program;
+};
+
+typedef struct TcFile {
+    VEC(TcFunc *) funcs;
+    Set by_name;
+} TcFile;
+
+void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source, DiagList *diags);
+TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name); // NULL
+
+// --- Builtins ------------------------------------------------------------------------------------
+typedef enum BuiltinKind {
+    BUILTIN_OP, // an operation of expr.def
+    BUILTIN_PAD,
+    BUILTIN_CLAMP,
+    BUILTIN_MIRROR,
+    BUILTIN_CONCAT,
+    BUILTIN_NONE, // known elsewhere, not here: `instead` says what to write
+} BuiltinKind;
+
+typedef struct Builtin {
+    const char *name;
+    BuiltinKind kind;
+    ExprOp op;
+    const char *instead;
+} Builtin;
+
+const Builtin *tc_builtin(const char *name, size_t len); // NULL
+const Builtin *tc_builtin_at(int i);                     // the table in order; NULL past its end
+Type tc_type_name(const char *name, size_t len);         // NONE when it is no type
+
+#endif

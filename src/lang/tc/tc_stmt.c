@@ -1,0 +1,379 @@
+// Statements: what is written, with what, over which indices.
+//
+// The left side is checked first, so its indices come first; then the definitions of the `where`
+// that are used, the value, `exists` clauses and ranges. Any index beyond those of the left side is
+// reduced over.
+//
+// What is certain about a write before sizes are known is said here: `=` cannot scatter, and the
+// element that is written may be read, others not. What depends on sizes (whether `=` writes an
+// element twice, whether parts overlap) program_bind decides exactly.
+#include "lang/tc/tc.h"
+
+#include <string.h>
+
+// --- Statements ----------------------------------------------------------------------------------
+
+// The tensor that a statement defines, made when it is a new temporary; -1: reported.
+int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range) {
+    Sym *s = tc_find(ck, frame, target->name);
+    if (!s) {
+        if (!tc_can_define(ck, frame, target->name, target->range)) return -1;
+        Name name =
+            frame->caller ? tc_fresh_name(ck, frame->func->name, target->name) : target->name;
+        s = tc_add_sym(ck, frame, target->name, SYM_TENSOR, target->range);
+        s->tensor = tc_new_tensor(ck, name, ROLE_TEMP, target->range);
+    }
+    if (s->kind == SYM_POISON) return -1;
+    if (s->kind == SYM_SCALAR) {
+        Diag *d = diag_report(ck->diags, target->range, DIAG_TC_SCALAR_WRITTEN, target->name,
+                              s->is_size ? "a size" : "a scalar argument");
+        diag_note(ck->diags, d, s->range, DIAG_TC_FIRST_NOTE);
+        return -1;
+    }
+    Ten *t = &ck->tens.at[s->tensor];
+    if (t->role == ROLE_INPUT) {
+        Diag *d = diag_report(ck->diags, target->range, DIAG_TC_INPUT_WRITTEN, target->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INPUT_WRITTEN_NOTE);
+        return -1;
+    }
+    if (rank < 0) return s->tensor;
+    if (!tc_rank_fits(ck, rank, range)) return -1;
+    if (t->rank < 0) t->rank = rank, t->range = target->range;
+    if (t->rank == rank) return s->tensor;
+    Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank, t->rank == 1 ? "" : "s",
+                          rank, rank == 1 ? "" : "s");
+    diag_note(ck->diags, d, t->range, DIAG_TC_DECLARED_NOTE, t->name);
+    return -1;
+}
+
+// The written element; iterators that occur come first.
+static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const Range **ranges) {
+    const Affine *sub[PROGRAM_MAX_RANK];
+    Range *r = arena_new_n(ck->arena, Range, s->nsubs);
+    bool ok = tensor >= 0;
+    for (int d = 0; d < s->nsubs; d++) {
+        const Node *n = s->sub[d];
+        const Sym *sym = n->kind == NODE_NAME ? tc_find(ck, ck->frame, n->name) : NULL;
+        const Affine *a = NULL;
+        if (sym && (sym->size || (sym->kind == SYM_SCALAR && sym->is_size))) {
+            Diag *diag = diag_report(ck->diags, n->range, DIAG_TC_INDEX_IS_SIZE, n->name);
+            diag_note(ck->diags, diag, sym->range, DIAG_TC_FIRST_NOTE);
+        } else {
+            a = tc_affine(ck, n, "a subscript");
+        }
+        r[d] = n->range;
+        if (a && d < PROGRAM_MAX_RANK) sub[d] = a;
+        ok = ok && a;
+    }
+    *ranges = r;
+    return ok ? access_make(ck->x, tensor, s->nsubs, sub) : NULL;
+}
+
+// Whether a definition may have its name; reports when not.
+static bool let_is_free(Checker *ck, const TcWhere *w) {
+    const char *taken = NULL;
+    for (int i = 0; i < ck->iters.n; i++)
+        if (ck->iters.at[i].name == w->name) taken = "an index";
+    for (int i = 0; i < ck->lets.n; i++)
+        if (ck->lets.at[i].name == w->name) taken = "a 'where' definition";
+    if (!taken && tc_find(ck, ck->frame, w->name)) taken = "a name of the function";
+    if (!taken && tc_is_reserved(w->name)) taken = "a builtin or a type";
+    if (!taken) return true;
+    Diag *d = diag_report(ck->diags, w->range, DIAG_TC_LET_TAKEN, w->name, taken);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
+    return false;
+}
+
+static void add_let(Checker *ck, const TcWhere *w) {
+    Let let = {.name = let_is_free(ck, w) ? w->name : NULL};
+    ck->owner = ck->lets.n;
+    let.val = tc_value(ck, w->a);
+    ck->owner = -1;
+    if (let.val.e && let.val.weak && let.val.e->kind != EXPR_CONST)
+        let.val = (Val){tc_coerce(ck, let.val, tc_value_type(let.val)), WEAK_NOT};
+    vec_push(ck->arena, &ck->lets, let);
+}
+
+static const Affine *bound(Checker *ck, const Node *n) {
+    ck->no_index = "a range";
+    const Affine *a = tc_affine(ck, n, "a bound");
+    ck->no_index = NULL;
+    if (a && a->has_iter) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_TRIANGULAR);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INDEX_IN_BOUND_NOTE);
+        return NULL;
+    }
+    if (a && a->has_read) {
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_READ_IN_BOUND, "a bound");
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_READ_IN_BOUND_NOTE);
+        return NULL;
+    }
+    return a;
+}
+
+static bool range_target(Checker *ck, const TcWhere *w) {
+    const Sym *s = tc_find(ck, ck->frame, w->name);
+    const char *what = !s ? NULL : s->kind == SYM_TENSOR ? "a tensor" : "a size or scalar";
+    for (int i = 0; i < ck->lets.n; i++)
+        if (ck->lets.at[i].name == w->name) what = "a 'where' definition";
+    if (!what) return true;
+    Diag *d = diag_report(ck->diags, w->range, DIAG_TC_RANGE_OF, w->name, what);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RANGE_OF_NOTE);
+    return false;
+}
+
+static void add_range(Checker *ck, const TcWhere *w) {
+    int it = -1;
+    if (!range_target(ck, w)) return;
+    const Affine *lo = bound(ck, w->a), *hi = bound(ck, w->b);
+    for (int i = 0; i < ck->iters.n; i++)
+        if (ck->iters.at[i].name == w->name) it = i;
+    if (it < 0) {
+        if (ck->iters.n == PROGRAM_MAX_ITERS) {
+            diag_report(ck->diags, w->range, DIAG_TC_TOO_MANY, "indices in one statement",
+                        PROGRAM_MAX_ITERS);
+            return;
+        }
+        Iter fresh = {.name = w->name, .range = w->range};
+        vec_push(ck->arena, &ck->iters, fresh);
+        it = ck->iters.n - 1;
+    }
+    if (ck->iters.at[it].lo) {
+        diag_report(ck->diags, w->range, DIAG_TC_RANGE_TWICE, w->name);
+        return;
+    }
+    if (!lo || !hi) return;
+    ck->iters.at[it].range = range_join(w->range, w->b->range);
+    ck->iters.at[it].lo = lo;
+    ck->iters.at[it].hi = hi;
+}
+
+// --- Definitions that are used -------------------------------------------------------------------
+
+static void mark_names(const TcStmt *s, const Node *n, bool *used) {
+    if (n->kind == NODE_NAME || n->kind == NODE_CALL)
+        for (int i = 0; i < s->nwhere; i++)
+            if (s->where[i].kind == WHERE_LET && s->where[i].name == n->name) used[i] = true;
+    for (int i = 0; i < n->n; i++) mark_names(s, n->arg[i], used);
+}
+
+// A definition that nothing uses must not bring in indices, so it is left out.
+static void check_lets(Checker *ck, const TcStmt *s) {
+    bool any = false;
+    for (int i = 0; i < s->nwhere; i++) any |= s->where[i].kind == WHERE_LET;
+    if (!any) return;
+    bool *used = arena_new_n(ck->arena, bool, s->nwhere);
+    mark_names(s, s->value, used);
+    for (int i = s->nwhere - 1; i >= 0; i--) {
+        const TcWhere *w = &s->where[i];
+        if (w->kind == WHERE_LET && used[i]) mark_names(s, w->a, used);
+        if (w->kind == WHERE_EXISTS) mark_names(s, w->a, used);
+        if (w->kind == WHERE_RANGE) mark_names(s, w->a, used);
+        if (w->kind == WHERE_RANGE) mark_names(s, w->b, used);
+    }
+    for (int i = 0; i < s->nwhere; i++) {
+        const TcWhere *w = &s->where[i];
+        if (w->kind != WHERE_LET) continue;
+        if (used[i])
+            add_let(ck, w);
+        else if (let_is_free(ck, w))
+            tc_warn(ck, w->range, DIAG_TC_UNUSED, w->name, "");
+    }
+}
+
+static void where_clauses(Checker *ck, const TcStmt *s, WhereKind kind) {
+    for (int i = 0; i < s->nwhere; i++) {
+        const TcWhere *w = &s->where[i];
+        if (w->kind != kind) continue;
+        if (kind == WHERE_EXISTS) tc_value(ck, w->a);
+        ck->unread = kind == WHERE_RANGE;
+        if (kind == WHERE_RANGE) add_range(ck, w);
+        ck->unread = false;
+    }
+}
+
+static void names_list(Checker *ck, Text *t, int from) {
+    for (int i = from; i < ck->iters.n; i++)
+        text_printf(t, "%s'%s'",
+                    i == from              ? ""
+                    : i + 1 == ck->iters.n ? " and "
+                                           : ", ",
+                    ck->iters.at[i].name);
+}
+
+// `=` with indices that only the right side has: a sum, with a warning.
+static void assign_reduces(Checker *ck, const TcStmt *s, Work *w) {
+    Text names = {.arena = ck->arena};
+    names_list(ck, &names, w->nlhs);
+    Diag *d = tc_warn(ck, s->op_range, DIAG_TC_ASSIGN_REDUCES, text_str(&names), "");
+    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_REDUCES_NOTE);
+    w->op = REDUCE_ADD;
+    w->init = true;
+}
+
+// `op=` without `!` on what nothing defined before.
+static void check_initialised(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
+    const Ten *t = &ck->tens.at[tensor];
+    if (w->op == REDUCE_ASSIGN || w->init || t->defs > 0) return;
+    if (t->role == ROLE_TEMP) {
+        Diag *d = diag_report(ck->diags, s->op_range, DIAG_TC_TEMP_UPDATED, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INIT_NOTE, reduce_name[w->op]);
+        return;
+    }
+    Diag *d = tc_warn(ck, s->op_range, DIAG_TC_UNINITIALISED, reduce_name[w->op], t->name);
+    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INIT_NOTE, reduce_name[w->op]);
+}
+
+static void check_padding(Checker *ck, const Work *w) {
+    if (!ck->padded.to || w->op != REDUCE_ASSIGN) return;
+    Diag *d = diag_report(ck->diags, ck->padded, DIAG_TC_PAD_ASSIGN);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PAD_VALUE_NOTE);
+}
+
+static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
+    Ten *t = &ck->tens.at[tensor];
+    t->defs++;
+    if (!w->value.e) {
+        if (!t->declared) t->weak = WEAK_NOT;
+        return;
+    }
+    Type type = w->value.e->type;
+    bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
+    bool reduces = w->niters > w->nlhs || w->scatter;
+    if (sum && reduces && !t->declared && !w->value.weak) type = type_accumulator(type);
+    tc_join_type(ck, tensor, type, w->value.weak, s->value->range);
+}
+
+static void too_large(Checker *ck, const TcStmt *s) {
+    if (ck->x->overflow) diag_report(ck->diags, s->range, DIAG_TC_OVERFLOW);
+    if (ck->x->too_large) diag_report(ck->diags, s->range, DIAG_TC_EXPR_LARGE);
+    ck->x->overflow = ck->x->too_large = false;
+}
+
+static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
+    ck->frame = frame;
+    ck->stmt = s;
+    ck->iters.n = ck->lets.n = ck->constraints.n = ck->guard = 0;
+    ck->reads.n = ck->uses.n = 0;
+    ck->owner = -1;
+    ck->unread = false;
+    ck->no_index = NULL;
+    ck->padded = (Range){0, 0};
+}
+
+static bool room_for_stmt(Checker *ck, const TcStmt *s) {
+    if (ck->full) return false;
+    if (ck->works.n < PROGRAM_MAX_STMTS) return true;
+    diag_report(ck->diags, s->range, DIAG_TC_TOO_MANY, "statements in one function",
+                PROGRAM_MAX_STMTS);
+    ck->full = true;
+    return false;
+}
+
+// --- Reads of what is written --------------------------------------------------------------------
+
+typedef struct SelfRead {
+    const Access *write;
+    const Access *other; // a read of another element than the one written, for certain
+    bool any;
+} SelfRead;
+
+// Bare indices or constants in other places than on the left, or at a constant distance from it:
+// some instance surely reads what another one writes (unless there is one instance only).
+static bool surely_other(const Access *write, const Access *read) {
+    bool bare = true, shift = true;
+    for (int d = 0; d < write->rank; d++) {
+        const Affine *a = write->sub[d], *b = read->sub[d];
+        bare = bare && affine_as_iter(a) >= 0 && affine_as_iter(b) >= 0;
+        bool same = a->n == b->n && a->linear && b->linear;
+        for (int i = 0; same && i < a->n; i++)
+            same = a->term[i].atom == b->term[i].atom && a->term[i].coef == b->term[i].coef;
+        int64_t step = same && a->n == 1 ? a->term[0].coef : 1;
+        int64_t distance = a->constant - b->constant;
+        shift = shift && same && (a->n == 1 || distance == 0) && distance % step == 0;
+    }
+    return bare || shift;
+}
+
+static void self_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    SelfRead *s = user;
+    if (a->tensor != s->write->tensor || a->rank != s->write->rank) return;
+    s->any = true;
+    if (a != s->write && surely_other(s->write, a)) s->other = a;
+}
+
+static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
+    SelfRead self = {.write = w->write};
+    const Ten *t = &ck->tens.at[w->write->tensor];
+    expr_visit_accesses(w->value.e, self_read, &self);
+    for (int d = 0; d < w->write->rank; d++)
+        affine_visit_accesses(w->write->sub[d], self_read, &self);
+    if (self.any && w->init) {
+        Diag *d = diag_report(ck->diags, s->op_range, DIAG_TC_INIT_READS, reduce_name[w->op],
+                              t->name, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
+    } else if (self.other) {
+        Range range = s->range;
+        for (int i = 0; i < ck->reads.n; i++)
+            if (ck->reads.at[i].read.access == self.other) range = ck->reads.at[i].read.range;
+        Diag *d = diag_report(ck->diags, range, DIAG_TC_IN_PLACE, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
+    }
+}
+
+static void check_write(Checker *ck, const TcStmt *s, const Work *w) {
+    if (w->op == REDUCE_ASSIGN && w->scatter) {
+        const Ten *t = &ck->tens.at[w->write->tensor];
+        Diag *d = diag_report(ck->diags, s->write_range, DIAG_TC_SCATTER_ASSIGN, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SCATTER_NOTE);
+    }
+    if (w->value.e) check_in_place(ck, s, w);
+}
+
+// --- All of it -----------------------------------------------------------------------------------
+
+static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
+    int errors = ck->diags->errors;
+    start_stmt(ck, frame, s);
+    if (!room_for_stmt(ck, s) || tc_call_stmt(ck, frame, s)) return;
+    int tensor = tc_target(ck, frame, &s->target[0], s->nsubs, s->write_range);
+    Work w = {.op = s->op, .init = s->init, .hint = s->hint, .range = s->range};
+    w.write_range = s->write_range;
+    w.write = left_side(ck, s, tensor, &w.sub_range);
+    w.nlhs = ck->iters.n;
+    check_lets(ck, s);
+    w.value = tc_value(ck, s->value);
+    where_clauses(ck, s, WHERE_EXISTS);
+    where_clauses(ck, s, WHERE_RANGE);
+    w.niters = ck->iters.n;
+    too_large(ck, s);
+    if (tensor < 0) return;
+    if (w.write) {
+        w.scatter = w.write->has_read;
+        check_write(ck, s, &w);
+        bool silent = ck->diags->errors > errors; // warnings would only repeat the error
+        if (w.op == REDUCE_ASSIGN && w.niters > w.nlhs && !silent) assign_reduces(ck, s, &w);
+        check_padding(ck, &w);
+        check_initialised(ck, s, &w, tensor);
+        if (w.op != REDUCE_ASSIGN && !w.init)
+            tc_add_read(ck, w.write, READ_PLAIN, s->write_range, w.sub_range);
+    }
+    define(ck, s, &w, tensor);
+    if (!w.write || !w.value.e) return;
+    w.iter = arena_copy(ck->arena, ck->iters.at, (size_t)w.niters * sizeof(Iter));
+    w.nconstraints = ck->constraints.n;
+    w.constraint =
+        arena_copy(ck->arena, ck->constraints.at, (size_t)w.nconstraints * sizeof(Affine *));
+    w.reads = tc_take_reads(ck, &w.nreads);
+    vec_push(ck->arena, &ck->works, w);
+}
+
+void tc_check_stmts(Checker *ck, Frame *frame) {
+    for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
+        int before = ck->diags->items.n;
+        check_stmt(ck, frame, s);
+        for (int i = before; frame->caller && i < ck->diags->items.n; i++)
+            diag_note(ck->diags, ck->diags->items.at[i], frame->call, DIAG_TC_CALLED_NOTE);
+    }
+}
