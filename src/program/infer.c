@@ -96,7 +96,7 @@ static void start_bounds(Infer *in, Work *w) {
     for (int v = 0; v < w->stmt->niters; v++) {
         if (!(w->unknown >> v & 1)) continue;
         w->var[v].lower.n = w->var[v].upper.n = 0;
-        vec_push(in->arena, &w->var[v].lower, ((Bound){affine_const(in->x, 0), NULL}));
+        vec_push(in->arena, &w->var[v].lower, ((Bound){in->zero, NULL}));
     }
 }
 
@@ -452,7 +452,7 @@ static void fill_origins(Infer *in) {
         Tensor *tensor = &in->p->tensors.at[t];
         if (!tensor->origin) tensor->origin = arena_new_n(in->arena, const Affine *, tensor->rank);
         for (int d = 0; d < tensor->rank; d++)
-            if (!tensor->origin[d]) tensor->origin[d] = affine_const(in->x, 0);
+            if (!tensor->origin[d]) tensor->origin[d] = in->zero;
     }
 }
 
@@ -468,6 +468,7 @@ bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
                     PROGRAM_MAX_ITERS);
         return false;
     }
+    in.zero = affine_const(p->exprs, 0);
     init_facts(&in);
     find_definitions(&in, stmts);
     find_readers(&in);

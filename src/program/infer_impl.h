@@ -80,6 +80,7 @@ typedef struct Infer {
     Exprs *x;
     Arena *arena;
     DiagList *diags;
+    const Affine *zero;
     Work *work;   // per statement
     Shape *shape; // per tensor
     bool failed;

@@ -54,7 +54,7 @@ static const char *show_sub(Infer *in, const Cons *c) {
 
 const Affine *tensor_lo(Infer *in, int t, int d) {
     const Tensor *tensor = &in->p->tensors.at[t];
-    return tensor->origin && tensor->origin[d] ? tensor->origin[d] : affine_const(in->x, 0);
+    return tensor->origin && tensor->origin[d] ? tensor->origin[d] : in->zero;
 }
 
 const Affine *tensor_hi(Infer *in, int t, int d) {
@@ -185,6 +185,7 @@ static void report_empty(Infer *in, const Work *w, int v, const Bound *l, const 
 static void check_range(Infer *in, const Work *w, int v, const Bound *l, const Bound *u) {
     const Cons *c = u->from ? u->from : l->from;
     const Work *source = c ? c->w : w;
+    if (c && l->at == c->lo && u->at == c->hi && !affine_is_const(c->hi)) return; // all of a tensor
     const Affine *what = affine_sub(in->x, u->at, l->at);
     if (!reads_empty(in, source)) what = affine_add_const(in->x, what, -1);
     if (infer_proves(in, source, what)) return;
