@@ -24,7 +24,7 @@ static void place(Set *s, uint64_t hash, void *item) {
 
 static void rehash(Arena *arena, Set *s) {
     Set old = *s;
-    s->cap = old.cap ? old.cap * 2 : 32;
+    s->cap = old.cap ? old.cap * 4 : 32;
     s->at = arena_new_n(arena, void *, s->cap);
     s->hash = arena_new_n(arena, uint64_t, s->cap);
     for (int i = 0; i < old.cap; i++)

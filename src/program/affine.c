@@ -194,9 +194,13 @@ static void sum_init(Sum *s, int64_t constant) {
 // --- Constructors ------------------------------------------------------------------------------
 
 const Affine *affine_const(Exprs *x, int64_t c) {
+    const Affine **known = c >= -1 && c <= 2 ? &x->small[c + 1] : NULL;
+    if (known && *known) return *known;
     Sum s;
     sum_init(&s, c);
-    return finish(x, &s);
+    const Affine *a = finish(x, &s);
+    if (known) *known = a;
+    return a;
 }
 
 static const Affine *of_atom(Exprs *x, Atom key) {
@@ -209,11 +213,19 @@ static const Affine *of_atom(Exprs *x, Atom key) {
 }
 
 const Affine *affine_iter(Exprs *x, int index) {
-    return of_atom(x, (Atom){.kind = ATOM_ITER, .index = index});
+    const Affine **known = index < 8 ? &x->iter[index] : NULL;
+    if (known && *known) return *known;
+    const Affine *a = of_atom(x, (Atom){.kind = ATOM_ITER, .index = index});
+    if (known) *known = a;
+    return a;
 }
 
 const Affine *affine_param(Exprs *x, int index) {
-    return of_atom(x, (Atom){.kind = ATOM_PARAM, .index = index});
+    const Affine **known = index < 16 ? &x->param[index] : NULL;
+    if (known && *known) return *known;
+    const Affine *a = of_atom(x, (Atom){.kind = ATOM_PARAM, .index = index});
+    if (known) *known = a;
+    return a;
 }
 
 const Affine *affine_read(Exprs *x, const Access *read) {
