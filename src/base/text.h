@@ -20,7 +20,8 @@ void text_printf(Text *t, const char *format, ...) __attribute__((format(printf,
 // The shortest decimal that reads back to the same value; always with '.', 'e', "inf" or "nan", so
 // that it reads as a float. `single` for values that are f32 or narrower.
 void text_float(Text *t, double f, bool single);
-// The reverse: all of s[0..len) as a float, whatever the locale of the process. False if it is none.
+// The reverse: all of s[0..len) as a float, whatever the locale of the process. False if it is
+// none.
 bool text_parse_float(const char *s, size_t len, bool single, double *out);
 // Adds a string with \ before \ and the quote, and \x0a for bytes that are not printable.
 void text_escape(Text *t, const char *s, char quote);

@@ -97,9 +97,10 @@ bool affine_uses_iter(const Affine *a, int index);
 // If `a` is exactly one iterator (coefficient 1, constant 0): its number, else -1.
 int affine_as_iter(const Affine *a);
 
-// Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by params[index], and
-// rebuilds (and so simplifies) what contains them; then passes every access inside, its subscripts substituted,
-// through `map` (NULL: keep). With `import` everything is rebuilt in the pool x although it came from another one.
+// Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by
+// params[index], and rebuilds (and so simplifies) what contains them; then passes every access
+// inside, its subscripts substituted, through `map` (NULL: keep). With `import` everything is
+// rebuilt in the pool x although it came from another one.
 typedef const Access *AccessMap(void *user, Exprs *x, const Access *access);
 typedef struct Subst {
     const Affine *const *iters, *const *params;

@@ -155,7 +155,8 @@ static inline int64_t iter_hi(const Iter *i) { return i->hi->constant; }
 // t for every t that print produced. See docs/program-text.md.
 void program_print(Text *out, const Program *p);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
-// A text may hold several, one after the other. Gives their number; stops at the first that is wrong.
+// A text may hold several, one after the other. Gives their number; stops at the first that is
+// wrong.
 int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
                       Program ***out);
 

@@ -1,5 +1,6 @@
-// The comprehension language on any bytes: they parse or are diagnosed. What parses prints as program text that
-// parses to the same text, and, with small sizes, binds or is diagnosed and runs or is diagnosed.
+// The comprehension language on any bytes: they parse or are diagnosed. What parses prints as
+// program text that parses to the same text, and, with small sizes, binds or is diagnosed and runs
+// or is diagnosed.
 #include "lang/lang.h"
 
 #include <string.h>
