@@ -166,7 +166,8 @@ static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affin
     const Access *a = access_make(ck->x, from, c->rank, read);
     Type type = tc_tensor_type(ck, from);
     InferRead *r = arena_new(ck->arena, InferRead);
-    *r = (InferRead){a, READ_PLAIN, c->arg[i]->range, NULL};
+    *r =
+        (InferRead){a, READ_GUARDED, c->arg[i]->range, NULL}; // inside: its ranges are the tensor's
     w.reads = r;
     w.nreads = 1;
     w.write = access_make(ck->x, to, c->rank, write);
