@@ -457,7 +457,7 @@ static GenValue fit_reduction(Gen *g, Reduce op, GenValue v, double old, double 
     double n = meeting(g), limit = exact_limit(v.type);
     *mag = fmax(v.mag, old);
     if (op == REDUCE_ADD) {
-        if (old + v.mag * n > limit) v = clamp(g, v, 1);
+        if (old + v.mag * n > limit) v = clamp(g, v, old + n <= limit ? 1 : 0);
         *mag = old + v.mag * n;
     } else if (op == REDUCE_MUL) {
         if (v.mag > 1 && old * pow(v.mag, n) > limit) v = clamp(g, v, 1);
