@@ -138,6 +138,13 @@ static void json_diag(Json *j, const lw_diag *d) {
     json_close(j, '}');
 }
 
+static const char *first_error(Cli *cli, lw_status status) {
+    const lw_diag *d;
+    for (size_t i = 0; (d = lw_diag_get(cli->ctx, i)); i++)
+        if (d->severity == LW_SEVERITY_ERROR) return d->text;
+    return lw_status_name(status);
+}
+
 int cli_report(Cli *cli, lw_status status) {
     const char *text = lw_diag_text(cli->ctx);
     if (cli->json)
@@ -147,7 +154,7 @@ int cli_report(Cli *cli, lw_status status) {
         fflush(stdout);
         fputs(text, stderr);
     }
-    if (status && (cli->json || !*text)) cli_fail(cli, "%s", lw_status_name(status));
+    if (status && (cli->json || !*text)) cli_fail(cli, "%s", first_error(cli, status));
     return status ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -445,7 +452,7 @@ int main(int argc, char **argv) {
         printf("loopwright %s\n", lw_version());
         return EXIT_OK;
     }
-    for (int i = 2; i < argc; i++)
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0) cli.json = true;
     json_open(&cli.object, NULL, '{');
     cli.command = find_command(&cli, argv[1]);

@@ -24,7 +24,7 @@ $ loopwright run empty.tc
 error: 'empty.tc' has no function
 --- exit 1
 $ loopwright check nowhere.tc --json
-{"command": "check", "file": "nowhere.tc", "error": "error in the input", "diagnostics": [{"severity": "error", "text": "cannot read 'nowhere.tc': No such file or directory", "notes": []}], "ok": false}
+{"command": "check", "file": "nowhere.tc", "error": "cannot read 'nowhere.tc': No such file or directory", "diagnostics": [{"severity": "error", "text": "cannot read 'nowhere.tc': No such file or directory", "notes": []}], "ok": false}
 --- exit 1
 $ cat mv.txt | loopwright check /dev/stdin --lang tc
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
