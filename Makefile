@@ -12,6 +12,9 @@ VERSION := 0.1.0
 SOVERSION := 0
 
 BUILD ?= build
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 SANITIZE ?=
