@@ -18,7 +18,7 @@ typedef struct Show {
     Arena *arena;
     const Name *buffers;
     Name *iters; // per index id
-    int path[TREE_MAX_DEPTH], npath;
+    int path[TREE_MAX_INDICES], npath; // passed ones included
     const TreeCost *cost;
 } Show;
 
@@ -109,8 +109,8 @@ static void show_leaf(Show *s, const Leaf *leaf) {
 static void show_special(Show *s, const Special *sp) {
     text_printf(s->out, "%s(", sp->op);
     for (int i = 0; i < sp->nouts; i++)
-        text_printf(s->out, "%s%s", i ? ", " : "", s->buffers[sp->out[i]]);
-    for (int i = 0; i < sp->nins; i++) text_printf(s->out, ", %s", s->buffers[sp->in[i]]);
+        text_printf(s->out, "%s%s", i ? ", " : "", s->buffers[sp->out[i].buffer]);
+    for (int i = 0; i < sp->nins; i++) text_printf(s->out, ", %s", s->buffers[sp->in[i].buffer]);
     text_char(s->out, ')');
 }
 

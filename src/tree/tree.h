@@ -175,7 +175,7 @@ typedef struct Special {
     Node node;
     Name op; // "copy", "zero", "gather", ...
     int nouts, nins;
-    const int *out, *in; // buffers (or positions in the enclosing block's views while parsing)
+    const BlockView *out, *in; // the parts of buffers that it works on
     int nparams;
     const Tag *param;
 } Special;

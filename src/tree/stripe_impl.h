@@ -1,0 +1,148 @@
+// Reading Stripe text (private to src/tree).
+//
+//   stripe_lex.c     tokens
+//   stripe_parse.c   blocks, refinements, statements as they stand in the text
+//   stripe_fold.c    the statements of one block into children of the Tree: scalars into
+//   expressions stripe_init.c    initialisations of what is `out:agg`
+#ifndef LW_TREE_STRIPE_IMPL_H
+#define LW_TREE_STRIPE_IMPL_H
+
+#include "tree/stripe_ops.h"
+
+typedef enum StripeTokenKind {
+    ST_END,
+    ST_NAME,   // a word, or anything in backquotes
+    ST_INT,    // decimal or 0x
+    ST_FLOAT,  //
+    ST_STRING, // in double quotes
+    ST_SCALAR, // $word
+    ST_TAG,    // #word
+    ST_MARK,   // punctuation
+    ST_BAD,    // reported already
+} StripeTokenKind;
+
+typedef struct StripeToken {
+    StripeTokenKind kind;
+    Range range;
+    const char *text; // decoded, without $ and #; `len` bytes
+    int len;
+    bool quoted; // in backquotes: no keyword
+    bool tight;  // the next character follows without a blank
+} StripeToken;
+
+typedef struct StripeLexer {
+    const Source *source;
+    DiagList *diags;
+    Arena *arena;
+    uint32_t pos;
+} StripeLexer;
+
+StripeToken stripe_lex(StripeLexer *lx);
+// The rest of the line after "//", if that comes next; NULL otherwise.
+const char *stripe_lex_comment(StripeLexer *lx, int *len);
+
+enum {
+    STRIPE_MAX_BLOCKS = 64,     // nested
+    STRIPE_MAX_PARENS = 100,    // nested in an index expression
+    STRIPE_MAX_SCALARS = 16384, // of one block
+    STRIPE_MAX_RANK = PROGRAM_MAX_RANK,
+};
+
+// A refinement while its block is read.
+typedef struct Refine Refine;
+struct Refine {
+    BlockView v;    // offset absolute
+    Refine *parent; // NULL: an argument or an allocation
+    Range range;
+    Type type;
+    int rank;
+    Refine *level; // the outermost refinement on the way here that aggregates, or NULL
+    bool starts;   // of a level: `out`, so it starts from the identity
+    bool updated;  // of a level: some store aggregates through it
+    VEC(Tag) prefetch;
+};
+
+typedef enum StripeStmtKind {
+    SS_LOAD,
+    SS_INDEX,
+    SS_CONST,
+    SS_OP,
+    SS_CAST,
+    SS_STORE,
+    SS_BLOCK,
+    SS_SPECIAL,
+} StripeStmtKind;
+
+typedef struct StripeScope StripeScope;
+typedef VEC(const Node *) NodeList;
+
+typedef struct StripeStmt {
+    StripeStmtKind kind;
+    Range range;
+    int64_t number; // -1: none written
+    Tags tags;
+    int ndeps; // -1: not given
+    const int64_t *dep;
+    Range dep_range;
+    int result;         // scalar that it defines, or -1
+    Refine *view;       // LOAD, STORE
+    const Affine **sub; // relative to the view; NULL: where it begins
+    bool gathers;       // sub or index mention scalars, as iterators from TREE_MAX_INDICES on
+    const Affine *index;
+    ExprOp op;
+    Type type; // CONST, CAST
+    Value value;
+    int nargs, arg[4]; // scalars
+    bool has_agg;      // STORE with an operator of its own
+    Reduce agg;
+    const Node *node;         // BLOCK, SPECIAL
+    const StripeScope *scope; // BLOCK: its own
+    int child;                // its place among the children of the block, once folded
+} StripeStmt;
+
+typedef struct StripeScalar {
+    Name name;
+    int last_use;  // statement
+    const Expr *e; // once folded
+    bool soft;     // a literal without a type of its own
+} StripeScalar;
+
+struct StripeScope {
+    StripeScope *up;
+    int depth; // blocks around it
+    int loops; // indices on the path, itself included
+    VEC(Index) index;
+    VEC(const Affine *) constraint;
+    VEC(Refine *) view; // in the order of the text, allocations too
+    VEC(int) alloc;
+    VEC(StripeStmt) stmt;
+    VEC(StripeScalar) scalar;
+    NodeList child;
+};
+
+typedef struct StripeParser {
+    StripeLexer lx;
+    StripeToken tok;
+    Arena *arena;
+    Names *names;
+    Exprs *x;
+    Tree *t;
+    DiagList *diags;
+    bool failed;
+    int parens;
+    int reserved;     // indices for the expansions of specials
+    bool gathers;     // the index expression just read mentions a scalar
+    int64_t *lo, *hi; // bounds per index id, inclusive
+} StripeParser;
+
+// Reports the first mistake only: what follows from it would confuse.
+void stripe_fail(StripeParser *p, Range range, DiagId id, ...);
+
+// The statements of a block, its children by now, in scope->child. False after a report.
+bool stripe_fold(StripeParser *p, StripeScope *s);
+
+// Initialisations for the updates inside `block` of the buffer that `level` refines, appended to
+// `out`.
+void stripe_init(StripeParser *p, const Block *block, const Refine *level, NodeList *out);
+
+#endif
