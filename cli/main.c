@@ -29,6 +29,7 @@ const Command commands[] = {
      "from.\n"
      "--stage tree      the loops, one line each, under --schedule; --cost adds bytes and "
      "operations.\n"
+     "--stage stripe    the same as Stripe text (.stripe), which parses back to itself and runs.\n"
      "\n"
      "  loopwright show mv.tc\n"
      "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n"
@@ -169,8 +170,11 @@ static int choose_language(Cli *cli, lw_language *language) {
         *language = LW_LANG_PROGRAM;
     else if (strcmp(cli->lang, "lwg") == 0)
         *language = LW_LANG_GRAPH;
+    else if (strcmp(cli->lang, "stripe") == 0)
+        *language = LW_LANG_STRIPE;
     else
-        return cli_misuse(cli, "unknown language '%s'; there are tc, lwp and lwg", cli->lang);
+        return cli_misuse(cli, "unknown language '%s'; there are tc, lwp, lwg and stripe",
+                          cli->lang);
     return EXIT_OK;
 }
 

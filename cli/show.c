@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const stages[] = {"program", "schedule", "tree"};
+static const char *const stages[] = {"program", "schedule", "tree", "stripe"};
+enum { STAGES = sizeof stages / sizeof *stages };
 
 static int show_one(Cli *cli, const lw_function *f, bool more) {
     const char *text = NULL;
     lw_stage stage = LW_STAGE_PROGRAM;
-    for (int i = 0; cli->stage && i < 3; i++)
+    for (int i = 0; cli->stage && i < STAGES; i++)
         if (strcmp(cli->stage, stages[i]) == 0) stage = (lw_stage)i;
     lw_show_options o = {.struct_size = sizeof o, .cost = cli->cost};
     char *schedule = NULL;
@@ -54,10 +55,14 @@ static int show_module(Cli *cli, const lw_module *mod) {
 }
 
 int command_show(Cli *cli) {
+    // A Stripe file holds a Tree, not a Program.
+    const char *dot = cli->nwords ? strrchr(cli->words[0], '.') : NULL;
+    bool stripe = cli->lang ? strcmp(cli->lang, "stripe") == 0 : dot && !strcmp(dot, ".stripe");
+    if (!cli->stage && stripe) cli->stage = "stripe";
     bool known = !cli->stage;
-    for (int i = 0; i < 3; i++) known = known || strcmp(cli->stage, stages[i]) == 0;
+    for (int i = 0; i < STAGES; i++) known = known || strcmp(cli->stage, stages[i]) == 0;
     if (!known)
-        return cli_misuse(cli, "unknown stage '%s'; there are program, schedule and tree",
+        return cli_misuse(cli, "unknown stage '%s'; there are program, schedule, tree and stripe",
                           cli->stage);
     lw_module *mod;
     int status = cli_open(cli, &mod);

@@ -144,6 +144,7 @@ typedef enum lw_language {
     LW_LANG_TC = 1,      // .tc   the comprehension language
     LW_LANG_PROGRAM = 2, // .lwp  Program text
     LW_LANG_GRAPH = 3,   // .lwg  a dataflow graph
+    LW_LANG_STRIPE = 4,  // .stripe  a Tree as Stripe text: loops and all
 } lw_language;
 
 typedef struct lw_parse_options {
@@ -248,6 +249,7 @@ typedef enum lw_stage {
     LW_STAGE_PROGRAM = 0,  // Program text (.lwp), which parses back to itself
     LW_STAGE_SCHEDULE = 1, // Schedule text (.lws), likewise; of a bound function
     LW_STAGE_TREE = 2,     // its loops, one line each; of a bound function
+    LW_STAGE_STRIPE = 3,   // the same as Stripe text (.stripe), which parses back to itself
 } lw_stage;
 
 // How to run a function: docs/schedules.md. All zero: every loop as it is written.

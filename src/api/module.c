@@ -157,6 +157,7 @@ static lw_language language_of(const char *name) {
     if (dot && strcmp(dot, ".tc") == 0) return LW_LANG_TC;
     if (dot && strcmp(dot, ".lwp") == 0) return LW_LANG_PROGRAM;
     if (dot && strcmp(dot, ".lwg") == 0) return LW_LANG_GRAPH;
+    if (dot && strcmp(dot, ".stripe") == 0) return LW_LANG_STRIPE;
     return LW_LANG_BY_NAME;
 }
 

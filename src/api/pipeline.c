@@ -2,6 +2,7 @@
 #include "api/pipeline.h"
 
 #include "lang/graph.h"
+#include "tree/stripe.h"
 
 #include <time.h>
 
@@ -55,6 +56,11 @@ static Module *parse_programs(lw_module *mod, DiagList *diags) {
     return m;
 }
 
+static Module *parse_stripe(lw_module *mod, DiagList *diags) {
+    Tree *t = stripe_parse(&mod->arena, &mod->names, &mod->source, diags);
+    return just(&mod->arena, t ? (Program *)t->program : NULL);
+}
+
 static lw_status parse(Pipeline *p) {
     lw_module *mod = p->mod;
     DiagList *diags = p->call->diags;
@@ -67,12 +73,16 @@ static lw_status parse(Pipeline *p) {
         m = tc_parse(arena, &mod->names, &mod->source, diags);
     else if (p->language == LW_LANG_GRAPH)
         m = parse_graph(mod, diags);
+    else if (p->language == LW_LANG_STRIPE)
+        m = parse_stripe(mod, diags);
     else if (p->language == LW_LANG_PROGRAM)
         m = parse_programs(mod, diags);
     else
         return LW_MISUSE;
     if (diags->errors) return LW_ERROR;
     module_describe(mod, m);
+    for (int i = 0; i < mod->nfunctions; i++)
+        mod->functions[i].stripe = p->language == LW_LANG_STRIPE;
     return LW_OK;
 }
 
@@ -86,10 +96,15 @@ static lw_status bind(Pipeline *p) {
 
 static lw_status execute(Pipeline *p) {
     const lw_run_options *o = p->options;
-    bool any = o->backend == LW_BACKEND_DEFAULT;
+    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = p->bound->function->stripe;
     const Backend *backend =
-        any && o->schedule.text ? backend_for_schedule() : backend_find(o->backend);
+        any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
     if (!backend) return LW_MISUSE;
+    if (stripe && (o->schedule.text || !backend->schedules)) {
+        Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
+        diag_note(p->call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
+        return LW_ERROR;
+    }
     if (o->schedule.text && !backend->schedules) {
         diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
         return LW_ERROR;

@@ -226,6 +226,7 @@ lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args
 
 typedef struct ShowCall {
     const Program *program;
+    bool stripe;
     lw_stage stage;
     const char *text;
 } ShowCall;
@@ -233,16 +234,22 @@ typedef struct ShowCall {
 static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
     if (s->stage != LW_STAGE_PROGRAM) return LW_MISUSE;
+    if (s->stripe) {
+        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
+        diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
+        return LW_ERROR;
+    }
     Text text = {.arena = call->arena};
     program_print(&text, s->program);
     s->text = text_str(&text);
     return LW_OK;
 }
 
-static lw_status show(lw_context *ctx, const Program *p, lw_stage stage, const char **out) {
+static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage stage,
+                      const char **out) {
     if (!out) return LW_MISUSE;
     *out = NULL;
-    ShowCall s = {p, stage, NULL};
+    ShowCall s = {p, stripe, stage, NULL};
     lw_status status = call_run(ctx, show_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;
@@ -250,10 +257,10 @@ static lw_status show(lw_context *ctx, const Program *p, lw_stage stage, const c
 
 lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
                            const char **out) {
-    return f ? show(ctx, f->program, stage, out) : LW_MISUSE;
+    return f ? show(ctx, f->program, f->stripe, stage, out) : LW_MISUSE;
 }
 
 lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage, const char **out) {
     if (stage != LW_STAGE_PROGRAM) return lw_bound_show_with(ctx, b, stage, NULL, out);
-    return b ? show(ctx, b->program, stage, out) : LW_MISUSE;
+    return b ? show(ctx, b->program, b->function->stripe, stage, out) : LW_MISUSE;
 }

@@ -7,6 +7,7 @@
 
 #include "base/bug.h"
 #include "tree/schedule.h"
+#include "tree/stripe.h"
 
 #include <string.h>
 
@@ -39,8 +40,22 @@ static lw_status parse(Call *call, const Program *p, const lw_schedule_text *tex
     return *out ? LW_OK : LW_ERROR;
 }
 
+// A Stripe program is its own Tree; each call reads one of its own here too.
+static const Tree *own_tree(Call *call, const lw_bound *b) {
+    Names *names = arena_new(call->arena, Names);
+    names->arena = call->arena;
+    Tree *t = stripe_parse(call->arena, names, &b->function->module->source, call->diags);
+    if (!t) bug("a Stripe program does not read back");
+    return t;
+}
+
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out) {
+    if (b->function->stripe) {
+        *schedule = NULL;
+        *out = tree_expand(own_tree(call, b));
+        return LW_OK;
+    }
     const Program *p = own_program(call, b->program);
     if (!p) bug("the text of a bound program does not read back");
     lw_status status = parse(call, p, text, schedule);
@@ -63,12 +78,24 @@ static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
     const Schedule *schedule;
     const Tree *tree;
-    if (s->stage != LW_STAGE_TREE && s->stage != LW_STAGE_SCHEDULE) return LW_MISUSE;
-    lw_status status = bound_lower(call, s->bound, &s->options.schedule, &schedule, &tree);
+    bool stripe = s->bound->function->stripe;
+    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_STRIPE) return LW_MISUSE;
+    if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text)) {
+        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
+        diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
+        return LW_ERROR;
+    }
+    lw_status status = LW_OK;
+    if (stripe)
+        tree = own_tree(call, s->bound);
+    else
+        status = bound_lower(call, s->bound, &s->options.schedule, &schedule, &tree);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (s->stage == LW_STAGE_TREE)
-        tree_show(&text, tree, s->options.cost);
+        tree_show(&text, s->options.cost ? tree_expand(tree) : tree, s->options.cost);
+    else if (s->stage == LW_STAGE_STRIPE)
+        stripe_print(&text, tree);
     else
         schedule_print(&text, schedule);
     s->text = text_str(&text);

@@ -28,6 +28,7 @@ typedef struct StripeToken {
     int len;
     bool quoted; // in backquotes: no keyword
     bool tight;  // the next character follows without a blank
+    bool first;  // on its line
 } StripeToken;
 
 typedef struct StripeLexer {
@@ -130,6 +131,7 @@ typedef struct StripeParser {
     DiagList *diags;
     bool failed;
     int parens;
+    bool one_line;    // an index expression ends with its line
     int reserved;     // indices for the expansions of specials
     bool gathers;     // the index expression just read mentions a scalar
     int64_t *lo, *hi; // bounds per index id, inclusive

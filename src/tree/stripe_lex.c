@@ -16,15 +16,18 @@ static bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static void skip(StripeLexer *lx) {
+// Whether a line began on the way.
+static bool skip(StripeLexer *lx) {
+    bool first = lx->pos == 0;
     for (;;) {
         char c = at(lx, lx->pos);
+        first |= c == '\n';
         if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
             lx->pos++;
         } else if (c == '/' && at(lx, lx->pos + 1) == '/') {
             while (lx->pos < lx->source->len && at(lx, lx->pos) != '\n') lx->pos++;
         } else {
-            return;
+            return first;
         }
     }
 }
@@ -139,8 +142,8 @@ static void lex_sigil(StripeLexer *lx, StripeToken *t, StripeTokenKind kind) {
 }
 
 StripeToken stripe_lex(StripeLexer *lx) {
-    skip(lx);
-    StripeToken t = {.kind = ST_END, .text = lx->source->text + lx->pos};
+    bool first = skip(lx);
+    StripeToken t = {.kind = ST_END, .text = lx->source->text + lx->pos, .first = first};
     uint32_t from = lx->pos;
     char c = at(lx, from);
     if (from >= lx->source->len) {

@@ -203,7 +203,7 @@ static void check_affine(StripeParser *p, const Affine *a, Range range) {
 static const Affine *affine(StripeParser *p, const StripeScope *s, bool scalars) {
     Range range = p->tok.range;
     const Affine *a = product(p, s, scalars);
-    while (!p->failed) {
+    while (!p->failed && !(p->one_line && p->parens == 0 && p->tok.first)) {
         if (accept(p, "+"))
             a = affine_add(p->x, a, product(p, s, scalars));
         else if (accept(p, "-"))
@@ -371,6 +371,7 @@ static void add_constraint(StripeParser *p, StripeScope *s, const Affine *a, Ran
 static void take_constraint(StripeParser *p, StripeScope *s) {
     Range range = p->tok.range;
     p->gathers = false;
+    p->one_line = true; // or the next constraint's sign would go on with this one
     const Affine *a = affine(p, s, false);
     if (p->failed) return;
     char sign = p->tok.kind == ST_MARK ? p->tok.text[0] : 0;
@@ -381,6 +382,7 @@ static void take_constraint(StripeParser *p, StripeScope *s) {
     }
     next(p);
     const Affine *b = affine(p, s, false);
+    p->one_line = false;
     if (p->failed) return;
     const Affine *d = sign == '<' ? affine_sub(p->x, b, a) : affine_sub(p->x, a, b);
     if (!equal) d = affine_add_const(p->x, d, -1);
