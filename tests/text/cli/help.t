@@ -44,7 +44,7 @@ options:
   --out C=c.npy      write a result to a .npy file
   --seed S           seed of the random inputs (0)
   --backend B        interp, tree, c or jit; the default is the best there is
-  --lang LANG        its language, tc, lwp or lwg, whatever the file is called
+  --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
   --strict           warnings are errors
   --trace            time of each step, to standard error
   --json             one JSON object on standard output

@@ -55,12 +55,12 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright check mv.tc --lang fortran
 --- stderr
-loopwright check: unknown language 'fortran'; there are tc, lwp and lwg
+loopwright check: unknown language 'fortran'; there are tc, lwp, lwg and stripe
 usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee
 --- stderr
-loopwright show: unknown stage 'tee'; there are program, schedule and tree
+loopwright show: unknown stage 'tee'; there are program, schedule, tree and stripe
 usage: loopwright show FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --size M=1,K=1 --backend intrep
