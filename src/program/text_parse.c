@@ -16,8 +16,9 @@ typedef struct Parser {
     Arena *arena;
     Lexer lex;
     DiagList *diags;
-    Token token; // the one looked at
-    bool bad;    // the current item is in error: nothing is accepted any more
+    Token token;  // the one looked at
+    uint32_t end; // of the one before
+    bool bad;     // the current item is in error: nothing is accepted any more
     int nesting;
     const Stmt *st; // whose iterators are in scope, or NULL
 } Parser;
@@ -25,6 +26,7 @@ typedef struct Parser {
 // --- What stands here --------------------------------------------------------------------------
 
 static void next(Parser *ps) {
+    ps->end = ps->token.range.to;
     ps->token = lex_next(&ps->lex);
     ps->bad |= ps->token.kind == TOKEN_BAD;
 }
@@ -396,7 +398,7 @@ static const Expr *parse_prefix(Parser *ps, ExprOp op) {
     next(ps);
     if (op == OP_NEG && at_number(ps)) return untyped_literal(ps, true);
     const Expr *e = parse_expr(ps, 11);
-    return make_op(ps, range_join(range, ps->token.range), op, &e);
+    return make_op(ps, (Range){range.from, ps->end}, op, &e);
 }
 
 static const Expr *parse_primary(Parser *ps) {
@@ -436,7 +438,7 @@ static const Expr *parse_expr(Parser *ps, int least) {
         if (op == OP_COUNT || op_precedence(op) < least) break;
         next(ps);
         const Expr *arg[] = {e, parse_expr(ps, op_precedence(op) + 1)};
-        e = make_op(ps, range_join(range, ps->token.range), op, arg);
+        e = make_op(ps, (Range){range.from, ps->end}, op, arg);
     }
     ps->nesting--;
     return e;
@@ -616,38 +618,42 @@ static void parse_label(Parser *ps, Stmt *st, Name label, Range range) {
     next(ps); // the colon
 }
 
+// Label, domain, constraints and flags; gives the name of the tensor that is written, and its
+// place.
+static Name parse_domain(Parser *ps, Stmt *st, Range *target) {
+    *target = ps->token.range;
+    if (at(ps, TOKEN_NAME)) {
+        Name name = expect_name(ps, "");
+        if (!is(ps, ":")) return name;
+        parse_label(ps, st, name, *target);
+    }
+    if (accept(ps, "for")) {
+        do parse_iter(ps, st);
+        while (!ps->bad && accept(ps, ","));
+    }
+    if (accept(ps, "if")) parse_constraints(ps, st);
+    parse_flags(ps, st);
+    *target = ps->token.range;
+    return expect_name(ps, "the element that is written");
+}
+
 static void parse_stmt(Parser *ps) {
     Program *p = ps->p;
     Iter iters[PROGRAM_MAX_ITERS];
     Stmt st = {.iter = iters};
-    Range range = ps->token.range, target = range;
-    Name name = NULL;
     ps->st = &st;
-    if (at(ps, TOKEN_NAME)) name = expect_name(ps, "");
-    if (name && is(ps, ":")) {
-        parse_label(ps, &st, name, range);
-        name = NULL;
-    }
-    if (!name && accept(ps, "for")) do
-            parse_iter(ps, &st);
-        while (!ps->bad && accept(ps, ","));
-    if (!name && accept(ps, "if")) parse_constraints(ps, &st);
-    if (!name) {
-        parse_flags(ps, &st);
-        target = ps->token.range;
-        name = expect_name(ps, "the element that is written");
-    }
-    if (!ps->bad) st.write = parse_access(ps, name, target);
+    Name name = parse_domain(ps, &st, &st.range);
+    if (!ps->bad) st.write = parse_access(ps, name, st.range);
     if (!ps->bad) parse_operator(ps, &st);
-    uint32_t end = ps->token.range.to;
+    Range value = ps->token.range;
     if (!ps->bad) st.value = parse_expr(ps, 0);
-    st.range = (Range){range.from, ps->token.first ? end : ps->token.range.from};
-    check_size(ps, range);
+    st.range.to = value.to = ps->end;
+    check_size(ps, st.range);
     ps->st = NULL;
     if (ps->bad) return;
     const Tensor *t = &p->tensors.at[st.write->tensor];
     if (st.value->type != t->type) {
-        diag_report(ps->diags, range, DIAG_TEXT_VALUE_TYPE, t->name, type_info[t->type].name,
+        diag_report(ps->diags, value, DIAG_TEXT_VALUE_TYPE, t->name, type_info[t->type].name,
                     type_info[st.value->type].name);
         fail(ps);
         return;

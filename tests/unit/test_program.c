@@ -244,7 +244,7 @@ TEST(text_is_refused_where_it_is_wrong) {
         {DIAG_TEXT_OPERAND, HEAD "for i in 0:N C[i] = A[i] & A[i] }",
          "2:21: '&' takes integer or bool operands, found f32"},
         {DIAG_TEXT_VALUE_TYPE, HEAD "for i in 0:N C[i] = index(i) }",
-         "2:1: 'C' holds f32, but the value is i64; cast it"},
+         "2:21: 'C' holds f32, but the value is i64; cast it"},
         {DIAG_TEXT_INDEX_TYPE, HEAD "for i in 0:N C[i] = A[A[i]] }",
          "2:23: 'A' holds f32, but an index is an integer"},
         {DIAG_TEXT_LITERAL, HEAD "for i in 0:N C[i] = f32(2147483648) + f32(i8(128)) }",
@@ -255,7 +255,7 @@ TEST(text_is_refused_where_it_is_wrong) {
          "1:36: sizes, ranges and constraints cannot read tensors"},
         {DIAG_PROGRAM_OVERFLOW,
          HEAD "for i in 0:N C[i] = A[9223372036854775807*(i + 1) - i*2 + i*9] }",
-         "2:1: integer constants of an index expression overflow 64 bits"},
+         "2:14: integer constants of an index expression overflow 64 bits"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) check_refusal(&all[i]);
 }
@@ -268,14 +268,14 @@ TEST(ill_formed_programs_are_refused) {
          "it again"},
         {DIAG_PROGRAM_ASSIGN_SCATTER,
          "program f(N) { input I: i32[N] output C: f32[N]\nfor i in 0:N C[I[i]] = 1.0 }",
-         "2:1: computed subscripts of 'C' may meet: '=' cannot write through them"},
+         "2:14: computed subscripts of 'C' may meet: '=' cannot write through them"},
         {DIAG_PROGRAM_INPUT_WRITTEN, "program f(N) { input A: f32[N]\nfor i in 0:N A[i] = 1.0 }",
-         "2:1: input 'A' is written"},
+         "2:14: input 'A' is written"},
         {DIAG_PROGRAM_OUTPUT_UNDEFINED, "program f(N) { output C: f32[N] }",
          "1:23: output 'C' is never defined"},
         {DIAG_PROGRAM_TEMP_UNDEFINED,
          "program f(N) { output C: f32[N] temp t: f32[N]\nfor i in 0:N C[i] = t[i] }",
-         "2:1: temporary 't' is read before anything defines it"},
+         "2:14: temporary 't' is read before anything defines it"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) check_refusal(&all[i]);
 }
@@ -328,27 +328,27 @@ TEST(accesses_outside_are_refused) {
     static const Refusal all[] = {
         {DIAG_CHECK_OUTSIDE,
          HEAD "for i in 0:N C[i] = A[i + 1] }",
-         "2:1: subscript 1 of 'A' is i + 1 = 4 at i = 3, outside [0, 4)",
+         "2:14: subscript 1 of 'A' is i + 1 = 4 at i = 3, outside [0, 4)",
          {4},
          true},
         {DIAG_CHECK_OUTSIDE,
          HEAD "for i in 0:N C[i] = A[i%3 + 2] }",
-         "2:1: subscript 1 of 'A' is i%3 + 2 = 4 at i = 2, outside [0, 4)",
+         "2:14: subscript 1 of 'A' is i%3 + 2 = 4 at i = 2, outside [0, 4)",
          {4},
          false},
         {DIAG_CHECK_OUTSIDE,
          HEAD "for i in 0:N - 1 C[i - 1] = A[i] }",
-         "2:1: subscript 1 of 'C' is i - 1 = -1 at i = 0, outside [0, 4)",
+         "2:18: subscript 1 of 'C' is i - 1 = -1 at i = 0, outside [0, 4)",
          {4},
          true},
         {DIAG_CHECK_OUTSIDE,
          HEAD "for i in 0:N C[i] = select(index(i) > i64(1), A[i - 3], 0.0) }",
-         "2:1: subscript 1 of 'A' is i - 3 = -1 at i = 2, outside [0, 4)",
+         "2:14: subscript 1 of 'A' is i - 3 = -1 at i = 2, outside [0, 4)",
          {4},
          true},
         {DIAG_CHECK_OUTSIDE,
          HEAD "for i in 0:N if (i*i)%7 == 4 C[i] = A[i - 3] }",
-         "2:1: subscript 1 of 'A' is i - 3 = -1 at i = 2, outside [0, 10)",
+         "2:30: subscript 1 of 'A' is i - 3 = -1 at i = 2, outside [0, 10)",
          {10},
          true},
     };
@@ -395,21 +395,21 @@ TEST(assignments_write_once) {
     static const Refusal all[] = {
         {DIAG_CHECK_TWICE,
          "program f(N) { output C: f32[2*N]\nfor i in 0:N, j in 0:N C[i + j] = 1.0 }",
-         "2:1: '=' writes each element once, but instances i = 0, j = 1 and i = 1, j = 0 both "
+         "2:24: '=' writes each element once, but instances i = 0, j = 1 and i = 1, j = 0 both "
          "write "
          "C[1]",
          {4},
          true},
         {DIAG_CHECK_TWICE,
          "program f(N) { output C: f32[2*N]\nfor i in 0:N, j in 0:N C[i + j] = 1.0 }",
-         "2:1: '=' writes each element once, but instances i = 0, j = 1 and i = 1, j = 0 both "
+         "2:24: '=' writes each element once, but instances i = 0, j = 1 and i = 1, j = 0 both "
          "write "
          "C[1]",
          {100000},
          true},
         {DIAG_CHECK_ONCE_UNPROVEN,
          "program f(N) { output C: f32[N*N]\nfor i in 0:N C[i*i] = 1.0 }",
-         "2:1: could not prove that '=' writes each element of 'C' only once",
+         "2:14: could not prove that '=' writes each element of 'C' only once",
          {400000},
          true},
     };
@@ -431,39 +431,39 @@ TEST(in_place_updates_must_not_conflict) {
     static const Refusal all[] = {
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
-         "2:1: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which instance "
+         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which instance "
          "i "
          "= 1, j = 0 writes",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
-         "2:1: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which instance "
+         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which instance "
          "i "
          "= 1, j = 0 writes",
          {100000},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N]\nfor i in 0:N - 1 a[i] = a[i] + a[i + 1] }",
-         "2:1: 'a' cannot be updated in place: instance i = 0 reads a[1], which instance i = 1 "
+         "2:18: 'a' cannot be updated in place: instance i = 0 reads a[1], which instance i = 1 "
          "writes",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE_COMPUTED,
          "program f(N) { inout a: f32[N] input I: i32[N]\nfor i in 0:N a[i] = a[I[i]] }",
-         "2:1: 'a' cannot be updated in place: it is also read or written through computed "
+         "2:14: 'a' cannot be updated in place: it is also read or written through computed "
          "subscripts",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE_COMPUTED,
          "program f(N) { inout a: i32[N]\nfor i in 0:N a[a[i]] += 1 }",
-         "2:1: 'a' cannot be updated in place: it is also read or written through computed "
+         "2:14: 'a' cannot be updated in place: it is also read or written through computed "
          "subscripts",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE_UNPROVEN,
          "program f(N) { inout a: f32[N]\nfor i in 0:N/2 a[i] = a[N - 1 - i*i%(N/2 + 1)] }",
-         "2:1: 'a' cannot be updated in place: some instance may read what another writes",
+         "2:16: 'a' cannot be updated in place: some instance may read what another writes",
          {400000},
          true},
     };
