@@ -7,9 +7,10 @@
 //     interleaved  coef = unit,   leaves s values, unit·ceil(cur/s) apart
 //
 // A loop that does not divide leaves a hole at its end, and the constraint that the value so far
-// stays below `cur` stands where the iterator is complete, i.e. only one value is left. Steps
-// beyond what is left count as what is left, so every order of every step is meaningful, and tails
-// cost one constraint per level.
+// stays below `cur` stands where the iterator is complete, i.e. only one value is left; what it
+// implies further out stands there, so that blocks beyond the end are not entered. Steps beyond
+// what is left count as what is left, so every order of every step is meaningful, and tails cost
+// constraints, never copies.
 #include "base/bug.h"
 #include "base/checked.h"
 #include "tree/lower.h"
@@ -138,20 +139,21 @@ static void constrain(Lower *l, Item *out, const Affine *a) {
 void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out) {
     const PlanLoop *loop = inst->plan.loop;
     int iter = loop[at].iter;
-    if (!loop[at].complete) return;
-    for (int j = 0; j <= at; j++) { // cur - 1 - Σ coef/unit · index >= 0
+    bool complete = loop[at].complete;
+    if (!complete && loop[at].extent <= 1) return;
+    for (int j = 0; j < at + complete; j++) { // cur - 1 - Σ coef/unit · index >= 0
         if (loop[j].iter != iter || !loop[j].ragged) continue;
         Term term[TREE_MAX_DEPTH];
         int n = 0;
         for (int k = j; k <= at; k++)
             if (loop[k].iter == iter)
                 term[n++] = (Term){idx[k]->term[0].atom, -(loop[k].coef / loop[j].unit)};
-        vec_push(l->arena, &out->constraint, affine_make(l->x, loop[j].cur - 1, term, n));
+        constrain(l, out, affine_make(l->x, loop[j].cur - 1, term, n));
     }
     if (!inst->window[iter]) return;
     const Affine *value = plan_value(l, inst, iter, idx);
     const Iter *it = &inst->info->s->iter[iter];
-    constrain(l, out, affine_add_const(l->x, value, -iter_lo(it)));
+    if (complete) constrain(l, out, affine_add_const(l->x, value, -iter_lo(it)));
     constrain(l, out, affine_add_const(l->x, affine_scale(l->x, value, -1), iter_hi(it) - 1));
 }
 

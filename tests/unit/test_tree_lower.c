@@ -185,7 +185,7 @@ TEST(tree_tiled_matmul) {
         "for m in 2 parallel\n"
         "  for k in 3\n"
         "    for n in 4\n"
-        "      for m.1 in 7\n"
+        "      for m.1 in 7 where 99 - 64*m - 10*m.1 >= 0\n"
         "        if -k >= 0\n"
         "          for m.2 in 10 where 99 - 64*m - 10*m.1 - m.2 >= 0 and 63 - 10*m.1 - m.2 >= 0\n"
         "            for n.1 in 16 vector\n"

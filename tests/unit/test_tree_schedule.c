@@ -70,7 +70,7 @@ TEST(schedule_post_operations_stand_behind) {
         tr_show(&r, s),
         "for k in 3\n"
         "  for m in 3\n"
-        "    for k.1 in 2\n"
+        "    for k.1 in 2 where 8 - 4*k - 2*k.1 >= 0\n"
         "      for n in 10\n"
         "        for m.1 in 3 where 6 - 3*m - m.1 >= 0\n"
         "          if -k >= 0 and -k.1 >= 0\n"
