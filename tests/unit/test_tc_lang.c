@@ -1,8 +1,7 @@
 // The comprehension language, one idea per test: text, sizes, data, results.
 #include "tc_run.h"
 
-// --- Lexing
-// -----------------------------------------------------------------------------------------------
+// --- Lexing --------------------------------------------------------------------------------------
 RUNS(comments_and_line_ends, "# a\ndef f(float(N) A)\n->(O)#b\n{O(i)\n=#c\nA(i)}# d", "N=2",
      "A=1 2", "O=1 2")
 RUNS(crlf_and_tabs, "def f(float(N) A) -> (O) {\r\n\tO(i) = A(i)\r\n}\r\n", "N=1", "A=3", "O=3")
@@ -34,8 +33,7 @@ RUNS(true_and_false, "def f() -> (a, b) { a = true b = false }", "", "", "a:bool
 RUNS(indices_named_like_types, "def f(float(N,M) A) -> (O) { O(i8,u8) = A(i8,u8) }", "N=1 M=2",
      "A=1 2", "O=1 2")
 
-// --- Operators
-// --------------------------------------------------------------------------------------------
+// --- Operators -----------------------------------------------------------------------------------
 RUNS(precedence, "def f(float a) -> (O) { O = -3%2+4*5+7-a }", "", "a=0.5", "O=27.5")
 RUNS(unary_binds_tighter, "def f(int() a, int() b) -> (O) { O = -a*b - -b }", "", "a=3 b=4", "O=-8")
 RUNS(left_grouping, "def f(float a) -> (O) { O = a - 2 - 3 - 4 }", "", "a=10", "O=1")
@@ -62,8 +60,7 @@ RUNS(and_guards_reads,
      " O(i) = i > 0 && A(i-1) > 1 ? 1 : 0 where i in 0:N }",
      "N=3", "A=1 2 3", "O:i32=0 0 1")
 
-// --- Types
-// ------------------------------------------------------------------------------------------------
+// --- Types ---------------------------------------------------------------------------------------
 RUNS(paper_type_names,
      "def f(float(N) a, double(N) b, half(N) c, int(N) d, byte(N) e) ->"
      " (A,B,C,D,E) { A(i)=a(i) B(i)=b(i) C(i)=c(i) D(i)=d(i) E(i)=e(i) }",
@@ -131,8 +128,7 @@ RUNS(f16_rounds_when_stored, "def f(half(N) A) -> (O) { O(i) = A(i) + 1 }", "N=1
 RUNS(ternary_promotes, "def f(float(N) A) -> (O) { O(i) = i < 1 ? 0 : A(i) }", "N=2", "A=0.5 1.5",
      "O:f32=0 1.5")
 
-// --- Reductions
-// -------------------------------------------------------------------------------------------
+// --- Reductions ----------------------------------------------------------------------------------
 RUNS(product, "def f(float(N) A) -> (O) { O *=! A(i) }", "N=3", "A=2 3 4", "O=24")
 RUNS(minimum, "def f(float(N) A) -> (O) { O min=! A(i) }", "N=3", "A=2 -3 4", "O=-3")
 RUNS(maximum_of_negatives, "def f(float(N) A) -> (O) { O max=! A(i) }", "N=2", "A=-2 -3", "O=-2")
@@ -158,8 +154,7 @@ RUNS(argmin, "def f(float(N) S) -> (v, at) { v min=! S(r)  at min=! S(r) == v ? 
 RUNS(prefix_sum, "def f(float(N) A) -> (O) { O(i) +=! k <= i ? A(k) : 0.0 where i in 0:N }", "N=3",
      "A=1 2 3", "O=1 3 6")
 
-// --- Subscripts
-// -------------------------------------------------------------------------------------------
+// --- Subscripts ----------------------------------------------------------------------------------
 RUNS(transpose, "def f(float(N,M) A) -> (O) { O(i,j) = A(j,i) }", "N=2 M=3", "A=1 2 3 4 5 6",
      "O[3,2]=1 4 2 5 3 6")
 RUNS(stride, "def f(float(N) B) -> (O) { O(i) = B(2*i) }", "N=5", "B=1 2 3 4 5", "O[3]=1 3 5")
@@ -225,8 +220,7 @@ RUNS(reduction_through_division, "def f(float(N) A) -> (float(2) O) { O(i/2) +=!
 RUNS(upsample, "def f(float(N) A, int s) -> (O) { O(i) = A(i/s) where i in 0:s*N }", "N=2 s=3",
      "A=1 2", "O=1 1 1 2 2 2")
 
-// --- where
-// ------------------------------------------------------------------------------------------------
+// --- where ---------------------------------------------------------------------------------------
 RUNS(where_range, "def f(float(N) A) -> (O) { O(i) = A(i) where i in 1:N-1 }", "N=4", "A=1 2 3 4",
      "O[2]=2 3")
 RUNS(where_two_ranges, "def f() -> (O) { O(i,j) = i + 10*j where i in 0:2, j in 1:3 }", "", "",
@@ -251,8 +245,7 @@ RUNS(where_size_expression, "def f(float(N) A) -> (O) { O(i) = A(i/2) where i in
 RUNS(exists_as_a_name, "def f(float(N) A) -> (O) { O(exists) = A(exists) where exists in 0:N }",
      "N=1", "A=4", "O=4")
 
-// --- Borders
-// ----------------------------------------------------------------------------------------------
+// --- Borders -------------------------------------------------------------------------------------
 RUNS(pad_in_a_sum,
      "def f(float(N) A) -> (O) { O(i) +=! pad(A(i + k - 1)) where k in 0:3, i in 0:N }", "N=3",
      "A=1 2 3", "O=3 6 5")
@@ -291,8 +284,12 @@ RUNS(padded_stencil_2d,
      " + pad(A(y,x-1), 0) + pad(A(y,x+1), 0) - 4*A(y,x) }",
      "H=2 W=2", "A=1 2 3 4", "O=1 -3 -7 -11")
 
-// --- Builtins
-// ---------------------------------------------------------------------------------------------
+RUNS(pad_into_a_larger_result, "def f(float(N) A, int M) -> (float(M) O) { O(i) +=! pad(A(i)) }",
+     "N=2 M=3", "A=1 2", "O=1 2 0")
+RUNS(clamp_into_a_larger_result, "def f(float(N) A, int M) -> (float(M) O) { O(i) = clamp(A(i)) }",
+     "N=2 M=4", "A=1 2", "O=1 2 2 2")
+
+// --- Builtins ------------------------------------------------------------------------------------
 RUNS(min_and_max, "def f(int(N) A) -> (O, P) { O(i) = min(A(i), 0) P(i) = max(A(i), 0) }", "N=2",
      "A=-2 3", "O:i32=-2 0  P=0 3")
 RUNS(select_builtin, "def f(float(N) A) -> (O) { O(i) = select(A(i) > 0, A(i), 0) }", "N=2",
@@ -320,8 +317,7 @@ RUNS(three_and_four_arguments,
 RUNS(reciprocals, "def f(float(N) A) -> (a,b) { a(i) = reciprocal(A(i)) b(i) = rsqrt(A(i)) }",
      "N=1", "A=4", "a=0.25 b=0.5")
 
-// --- Several statements and functions
-// ---------------------------------------------------------------------
+// --- Several statements and functions ------------------------------------------------------------
 RUNS(temporaries,
      "def f(float(N) A) -> (O) { T(i) = A(i) + 1  U(i) = T(i) * T(i)  O(i) = U(i) - 1 }", "N=2",
      "A=1 2", "O=3 8")
@@ -426,8 +422,7 @@ RUNS(definition_used_in_a_range,
      "def f(float(N) A) -> (O) { O(i) = A(i) where n = N - 1, i in 0:n }", "N=3", "A=1 2 3",
      "O=1 2")
 
-// --- What the Program keeps
-// -------------------------------------------------------------------------------
+// --- What the Program keeps ----------------------------------------------------------------------
 
 TEST(hint_text) {
     TcRun r;
@@ -462,6 +457,14 @@ TEST(sums_widen_before_they_multiply) {
     CHECK(tc_run_parse(&r, "def f(half(N) A) -> (O) { O +=! A(i) * A(i) }"));
     const Expr *e = r.program->stmts.at[0].value;
     CHECK(e->kind == EXPR_OP && e->op == OP_MUL && e->type == TYPE_F32);
+    arena_free(&r.arena);
+}
+
+TEST(needless_padding_leaves_nothing) {
+    TcRun r;
+    CHECK(tc_run_parse(&r, "def f(float(N,M) A) -> (float(N,M) O) {"
+                           " O(i,j) +=! pad(A(i, j + k - 1)) where i in 0:N, k in 1:2 }"));
+    CHECK_INT_EQ(r.program->stmts.at[0].nconstraints, 0);
     arena_free(&r.arena);
 }
 

@@ -137,6 +137,7 @@ typedef struct Checker {
     // the statement at hand
     Frame *frame;
     const TcStmt *stmt;
+    const Access *write; // its left side, once that is known
     VEC(Iter) iters;
     int nlhs;
     VEC(Let) lets; // those that are visible

@@ -213,17 +213,21 @@ static bool settle_requires(Checker *ck) {
     return ok;
 }
 
-// Padding that turned out never to matter leaves no constraint behind.
-static bool always_holds(const Affine *c, const Stmt *s) {
-    for (int i = 0; i < c->n; i++)
-        if (c->term[i].atom->kind != ATOM_ITER || c->term[i].coef < 0) return false;
-    int64_t least = c->constant;
+// Padding that turned out never to matter leaves no constraint behind: at the far end of every
+// index it still holds.
+static bool always_holds(Exprs *x, const Affine *c, const Stmt *s) {
+    const Affine *least = affine_const(x, c->constant);
     for (int i = 0; i < c->n; i++) {
-        const Affine *lo = s->iter[c->term[i].atom->index].lo;
-        if (!affine_is_const(lo) || lo->constant < 0) return false;
-        if (__builtin_add_overflow(least, lo->constant, &least)) return false;
+        const Term *t = &c->term[i];
+        const Affine *at = NULL;
+        if (t->atom->kind == ATOM_PARAM) at = affine_param(x, t->atom->index);
+        if (t->atom->kind == ATOM_ITER && t->coef > 0) at = s->iter[t->atom->index].lo;
+        if (t->atom->kind == ATOM_ITER && t->coef < 0)
+            at = affine_add_const(x, s->iter[t->atom->index].hi, -1);
+        if (!at) return false;
+        least = affine_add(x, least, affine_scale(x, at, t->coef));
     }
-    return least >= 0;
+    return affine_is_const(least) && least->constant >= 0;
 }
 
 static void drop_constraints(Program *p) {
@@ -231,7 +235,7 @@ static void drop_constraints(Program *p) {
         Stmt *s = &p->stmts.at[i];
         int n = 0;
         for (int c = 0; c < s->nconstraints; c++)
-            if (!always_holds(s->constraint[c], s)) s->constraint[n++] = s->constraint[c];
+            if (!always_holds(p->exprs, s->constraint[c], s)) s->constraint[n++] = s->constraint[c];
         s->nconstraints = n;
     }
 }

@@ -136,9 +136,16 @@ static bool has_range(const Checker *ck, Name name) {
     return false;
 }
 
-static bool stays_inside(const Checker *ck, const Affine *sub) {
-    int i = affine_as_iter(sub);
-    return i >= 0 && !has_range(ck, ck->iters.at[i].name);
+// Whether subscript d of the read is an index that cannot leave the tensor: inference keeps it
+// inside, unless its range comes from a `where` or from a declared result of another size.
+static bool stays_inside(Checker *ck, const Access *a, int d) {
+    int i = affine_as_iter(a->sub[d]);
+    if (i < 0 || has_range(ck, ck->iters.at[i].name)) return false;
+    const Ten *to = ck->write ? &ck->tens.at[ck->write->tensor] : NULL;
+    for (int e = 0; to && to->size && e < ck->write->rank; e++)
+        if (affine_as_iter(ck->write->sub[e]) == i && to->size[e] != tc_extent(ck, a->tensor, d))
+            return false;
+    return true;
 }
 
 // Distance from the lower edge, and from the upper one; both are >= 0 inside.
@@ -172,7 +179,7 @@ static bool leave_out(Checker *ck, const Node *n, const Access *a) {
     }
     ck->padded = n->range;
     for (int d = 0; d < a->rank; d++) {
-        if (stays_inside(ck, a->sub[d])) continue;
+        if (stays_inside(ck, a, d)) continue;
         add_constraint(ck, above(ck, a, d));
         add_constraint(ck, below(ck, a, d));
     }
@@ -187,7 +194,7 @@ static const Expr *not_negative(Checker *ck, const Affine *a) {
 static const Expr *inside(Checker *ck, const Access *a) {
     const Expr *all = NULL;
     for (int d = 0; d < a->rank; d++) {
-        if (stays_inside(ck, a->sub[d])) continue;
+        if (stays_inside(ck, a, d)) continue;
         const Expr *one = expr_binary(ck->x, OP_AND, not_negative(ck, above(ck, a, d)),
                                       not_negative(ck, below(ck, a, d)));
         all = all ? expr_binary(ck->x, OP_AND, all, one) : one;
@@ -211,9 +218,9 @@ static const Affine *mirrored(Checker *ck, const Access *a, int d) {
 static const Access *moved(Checker *ck, const Access *a, BuiltinKind kind) {
     const Affine *sub[PROGRAM_MAX_RANK];
     for (int d = 0; d < a->rank; d++)
-        sub[d] = stays_inside(ck, a->sub[d]) ? a->sub[d]
-                 : kind == BUILTIN_CLAMP     ? clamped(ck, a, d)
-                                             : mirrored(ck, a, d);
+        sub[d] = stays_inside(ck, a, d)  ? a->sub[d]
+                 : kind == BUILTIN_CLAMP ? clamped(ck, a, d)
+                                         : mirrored(ck, a, d);
     return access_make(ck->x, a->tensor, a->rank, sub);
 }
 

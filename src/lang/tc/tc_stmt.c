@@ -253,6 +253,7 @@ static void too_large(Checker *ck, const TcStmt *s) {
 static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->frame = frame;
     ck->stmt = s;
+    ck->write = NULL;
     ck->iters.n = ck->lets.n = ck->constraints.n = ck->guard = 0;
     ck->reads.n = ck->uses.n = 0;
     ck->owner = -1;
@@ -342,6 +343,7 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     w.write_range = s->write_range;
     w.write = left_side(ck, s, tensor, &w.sub_range);
     w.nlhs = ck->iters.n;
+    ck->write = w.write;
     check_lets(ck, s);
     w.value = tc_value(ck, s->value);
     where_clauses(ck, s, WHERE_EXISTS);
