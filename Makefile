@@ -8,8 +8,10 @@
 #     make BUILD=build-debug CFLAGS='-O0 -g'
 #     make WERROR=                               (a compiler that warns about more than ours do)
 
-VERSION := 0.1.0
-SOVERSION := 0
+# Stands in the public header; the first number names the ABI.
+VERSION := $(shell awk '/define LW_VERSION_/ { v = v s $$3; s = "." } END { print v }' \
+             include/loopwright.h)
+SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 BUILD ?= build
 ifeq ($(origin CC),default)
