@@ -10,6 +10,8 @@
 //     }
 #include "program/program.h"
 
+#include <string.h>
+
 static const char *const role_name[] = {"input", "output", "inout", "temp"};
 
 typedef struct Printer {
@@ -68,21 +70,20 @@ static void print_require(Printer *pr, const Require *r) {
 
 static bool name_taken(const Program *p, const Stmt *st, const Name *given, Name name, int self) {
     for (int i = 0; i < p->params.n; i++)
-        if (p->params.at[i].name == name) return true;
+        if (!strcmp(p->params.at[i].name, name)) return true;
     for (int i = 0; i < st->niters; i++)
-        if (i != self && (i < self ? given[i] : st->iter[i].name) == name) return true;
+        if (i != self && !strcmp(i < self ? given[i] : st->iter[i].name, name)) return true;
     return false;
 }
 
-// The iterators' names; one that is also the name of a parameter or of an earlier iterator gets a
-// number, so that subscripts read unambiguously.
+// The iterators' names; one that is also the name of a parameter or of another iterator gets a
+// number, so that subscripts read unambiguously. (Compared by spelling: printing interns nothing,
+// so that a Program may be printed by several threads.)
 static void name_iters(Printer *pr, const Stmt *st, Name *names) {
-    Arena *arena = pr->out->arena;
-    Names *pool = pr->p->names;
     for (int i = 0; i < st->niters; i++) {
-        names[i] = st->iter[i].name;
+        Name name = names[i] = st->iter[i].name;
         for (int k = 1; name_taken(pr->p, st, names, names[i], i); k++)
-            names[i] = name_of(pool, arena_printf(arena, "%s.%d", st->iter[i].name, k));
+            names[i] = arena_printf(pr->out->arena, "%s.%d", name, k);
     }
 }
 
