@@ -123,6 +123,14 @@ RUNS(declared_f16_update, "def f(half(M,K) A) -> (half(M) O) { O(i) += A(i,k) }"
      "A=2048 1 1  O=2", "O:f16=2052")
 RUNS(declared_f16_scatter, "def f(half(N) A, int(N) I, int K) -> (half(K) O) { O(I(i)) +=! A(i) }",
      "N=4 K=2", "A=2048 1 1 5 I=1 1 1 0", "O:f16=5 2050")
+RUNS(declared_f16_meeting_indices, "def f(half(N) A) -> (half(2) O) { O(i/2) += A(i) }", "N=4",
+     "A=2048 1 1 1  O=1 1", "O:f16=2050 3")
+RUNS(declared_f16_odd_elements,
+     "def f(half(N,M) A) -> (half(2*N) O) { O(j) = 7 where j in 0:2*N"
+     "  O(2*i + 1) += A(i,k) }",
+     "N=2 M=2", "A=1 2 3 4", "O:f16=7 10 7 14")
+RUNS(declared_f16_product, "def f(half(N) A) -> (half O) { O *=! A(i) }", "N=3", "A=300 300 0.5",
+     "O:f16=44992")
 RUNS(f16_rounds_when_stored, "def f(half(N) A) -> (O) { O(i) = A(i) + 1 }", "N=1", "A=2048",
      "O:f16=2048")
 RUNS(ternary_promotes, "def f(float(N) A) -> (O) { O(i) = i < 1 ? 0 : A(i) }", "N=2", "A=0.5 1.5",
@@ -193,6 +201,26 @@ RUNS(computed_index_tensor,
      "def f(float(N) X, float(M) F) -> (Z) { t(i) = int(F(i))"
      "  Z(i) = X(t(i)) }",
      "N=3 M=2", "X=1 2 3 F=1.5 0.25", "Z=2 1")
+RUNS(gather_by_conversion, "def f(float(N) X, float(M) F) -> (Z) { Z(i) = X(int32(F(i))) }",
+     "N=3 M=2", "X=1 2 3 F=1.5 0.25", "Z=2 1")
+RUNS(gather_by_function,
+     "def f(float(N) X, int(M) I) -> (Z) { Z(i,j) = X(abs(I(i)) + j)"
+     " where j in 0:2 }",
+     "N=4 M=2", "X=1 2 3 4 I=-2 1", "Z=3 4 2 3")
+RUNS(gather_by_ternary, "def f(float(N) X) -> (Z) { Z(i) = X(i < 2 ? i : 0) where i in 0:N }",
+     "N=3", "X=1 2 3", "Z=1 2 1")
+RUNS(gather_by_definition,
+     "def f(float(N) X, u8(M) B) -> (Z) { Z(i) = X(x) * x where x = B(i) * 3 }", "N=5 M=2",
+     "X=1 2 3 4 5 B=1 86", "Z:f32=12 6")
+RUNS(gather_by_reduction_index,
+     "def f(float(N) X, float(M,K) F) -> (Z) { Z(i) +=! X(int(F(i,k))) }", "N=3 M=2 K=2",
+     "X=1 10 100 F=0 1 2 2", "Z=11 200")
+RUNS(scatter_by_conversion, "def f(float(N) F, int K) -> (int(K) H) { H(int(F(i))) +=! 1 }",
+     "N=3 K=2", "F=0.5 1.5 1.25", "H=1 2")
+RUNS(computed_twice,
+     "def f(float(N) X, float(N) Y, float(M) F) -> (Z) {"
+     " Z(i) = X(int(F(i))) + Y(int(F(i))) }",
+     "N=2 M=1", "X=1 2 Y=10 20 F=1", "Z=22")
 RUNS(dim_of_input, "def f(float(N,M) A) -> (O) { O(i) = A(i, A.1 - 1) }", "N=2 M=3",
      "A=1 2 3 4 5 6", "O=3 6")
 RUNS(dim_of_computed,

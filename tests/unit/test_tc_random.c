@@ -25,6 +25,7 @@ static void expr(Gen *g);
 
 static void subscript(Gen *g) {
     switch (pick(g, 24)) {
+    case 4: add(g, ONE_OF(g, "int(B(i))", "abs(I(i))", "(i < 1 ? i : 0)", "u8(i)")); return;
     case 0: add(g, ONE_OF(g, "2*", "3*", "k*", "-")); break;
     case 1: add(g, "I("), add(g, ONE_OF(g, "i", "j", "k")), add(g, ")"); return;
     case 2: add(g, ONE_OF(g, "0", "1", "N - 1", "A.0 - 1", "s")); return;

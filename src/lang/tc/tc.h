@@ -64,7 +64,8 @@ typedef struct Work {
     const Access *write;
     Reduce op;
     bool init;
-    bool scatter;
+    bool scatter; // a written subscript is computed
+    bool meets;   // several indices of the left side may write one element
     int niters, nlhs;
     Iter *iter;
     int nconstraints;
@@ -94,6 +95,14 @@ typedef struct LetUse {
     int owner, let;
     bool guarded;
 } LetUse;
+
+// A computed subscript, put into a temporary over the indices it uses.
+typedef struct Hoist {
+    const Expr *e;
+    int tensor, n;
+    int iter[PROGRAM_MAX_RANK];
+    Range range;
+} Hoist;
 
 typedef struct StandIn { // a parameter that stands for an inferred extent
     int tensor, dim;
@@ -142,6 +151,7 @@ typedef struct Checker {
     int nlhs;
     VEC(Let) lets; // those that are visible
     VEC(const Affine *) constraints;
+    VEC(Hoist) hoists;
     VEC(OwnedRead) reads;
     VEC(LetUse) uses;
     int owner;            // the definition being checked, -1: the statement itself
@@ -161,6 +171,8 @@ bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range); // report
 void tc_use_name(Checker *ck, Name name);
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
 int tc_new_tensor(Checker *ck, Name name, Role role, Range range);
+// A temporary of the compiler's own, called base_suffix.
+int tc_temporary(Checker *ck, Name base, const char *suffix, Type type, int rank, Range range);
 bool tc_rank_fits(Checker *ck, int rank, Range range); // reports when not
 Type tc_tensor_type(Checker *ck, int tensor);          // for a read: marks the type as used
 bool tc_type_fits(Type declared, Type type, Weak weak);
@@ -194,6 +206,7 @@ const InferRead *tc_take_reads(Checker *ck, int *n); // of the statement at hand
 // tc_index.c
 const Affine *tc_affine(Checker *ck, const Node *n, const char *what); // NULL: reported
 const Affine *tc_expr_affine(Checker *ck, Val v);                      // NULL: it is not one
+void tc_put_hoists(Checker *ck); // as statements before the one at hand
 Val tc_border(Checker *ck, const Node *n, BuiltinKind kind);
 
 // tc_call.c: true when the statement is a call or a concat, and then it was dealt with

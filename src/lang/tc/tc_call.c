@@ -236,13 +236,7 @@ static void bind_value(Call *c, const TcParam *p, const Node *arg) {
         c->ok = false;
         return;
     }
-    int t = tc_new_tensor(ck, tc_fresh_name(ck, c->func->name, p->name), ROLE_TEMP, arg->range);
-    Ten *ten = &ck->tens.at[t];
-    ten->type = p->type;
-    ten->declared = true;
-    ten->weak = WEAK_NOT;
-    ten->rank = 0;
-    ten->defs = 1;
+    int t = tc_temporary(ck, c->func->name, p->name, p->type, 0, arg->range);
     s->kind = SYM_TENSOR;
     s->tensor = t;
     Work w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};

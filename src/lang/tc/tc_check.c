@@ -75,6 +75,18 @@ int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     return n;
 }
 
+int tc_temporary(Checker *ck, Name base, const char *suffix, Type type, int rank, Range range) {
+    Name name = name_of(ck->names, arena_printf(ck->arena, "%s_%s", base, suffix));
+    int n = tc_new_tensor(ck, tc_fresh_name(ck, "", name), ROLE_TEMP, range);
+    Ten *t = &ck->tens.at[n];
+    t->type = type;
+    t->weak = WEAK_NOT;
+    t->declared = true;
+    t->rank = rank;
+    t->defs = 1;
+    return n;
+}
+
 Type tc_tensor_type(Checker *ck, int tensor) {
     Ten *t = &ck->tens.at[tensor];
     t->type_used = true;

@@ -21,7 +21,7 @@ static bool set_types(Checker *ck) {
 static bool is_narrow_sum(const Checker *ck, const Work *w) {
     Type type = ck->tens.at[w->write->tensor].type;
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
-    return sum && type != type_compute(type) && (w->niters > w->nlhs || w->scatter);
+    return sum && type != type_compute(type) && (w->niters > w->nlhs || w->meets);
 }
 
 // What a statement accumulates or assigns, in the type of its tensor. Sums widen before they
@@ -29,7 +29,7 @@ static bool is_narrow_sum(const Checker *ck, const Work *w) {
 static const Expr *final_value(Checker *ck, const Work *w, Type type) {
     const Expr *e = tc_coerce(ck, w->value, w->value.weak ? type : w->value.e->type);
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
-    bool reduces = w->niters > w->nlhs || w->scatter;
+    bool reduces = w->niters > w->nlhs || w->meets;
     return sum && reduces && e->type != type ? tc_widen(ck, e, type) : expr_cast(ck->x, type, e);
 }
 
@@ -49,63 +49,61 @@ static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op,
     vec_push(ck->arena, &ck->infos, info);
 }
 
-// A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side
-// takes the sum, and a second statement converts it (and adds what was there before).
-//     O(2*i) += v   becomes   O_sum(i) +=! v     O(2*i) = O(2*i) + O_sum(i)
-// A scatter's temporary has the shape of O itself.
-static void put_narrow_sum(Checker *ck, const Work *w) {
-    const Access *write = w->write;
-    int tensor = write->tensor, rank = w->scatter ? write->rank : w->nlhs;
-    Type type = ck->tens.at[tensor].type;
-    int temp =
-        tc_new_tensor(ck,
-                      tc_fresh_name(ck, "",
-                                    name_of(ck->names, arena_printf(ck->arena, "%s_sum",
-                                                                    ck->tens.at[tensor].name))),
-                      ROLE_TEMP, w->range);
-    Ten *t = &ck->tens.at[temp];
-    t->type = TYPE_F32;
-    t->rank = rank;
-    const Affine *sub[PROGRAM_MAX_ITERS];
+// Indices over all elements of a tensor.
+static Iter *element_iters(Checker *ck, int tensor, int rank) {
     Iter *iter = arena_new_n(ck->arena, Iter, rank);
-    Work copy = *w;
     for (int d = 0; d < rank; d++) {
-        sub[d] = affine_iter(ck->x, d);
-        iter[d] = w->iter[d];
-        iter[d].reduction = false;
-        if (!w->scatter) continue;
-        iter[d] = (Iter){.name = name_of(ck->names, arena_printf(ck->arena, "d%d", d))};
+        iter[d].name = name_of(ck->names, arena_printf(ck->arena, "d%d", d));
         iter[d].lo = tc_origin(ck, tensor, d);
         iter[d].hi = affine_add(ck->x, iter[d].lo, tc_extent(ck, tensor, d));
     }
-    if (w->scatter) {
-        t->size = arena_new_n(ck->arena, const Affine *, rank);
-        for (int d = 0; d < rank; d++) t->size[d] = tc_extent(ck, tensor, d);
-        put_stmt(ck, w, access_make(ck->x, temp, rank, write->sub), w->op, true,
-                 final_value(ck, w, TYPE_F32));
-    } else {
-        copy.nreads =
-            w->nreads - (w->init ? 0 : 1); // the update's own read moves to the second one
-        put_stmt(ck, &copy, access_make(ck->x, temp, rank, sub), w->op, true,
-                 final_value(ck, w, TYPE_F32));
-    }
-    const Access *to = w->scatter ? access_make(ck->x, tensor, rank, sub) : write;
+    return iter;
+}
+
+// A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side
+// takes the sum, and another statement converts it (and adds what was there before).
+//     O(2*i) += v      O_sum(i) +=! v                            O(2*i) = O(2*i) + O_sum(i)
+// When several indices meet in one element, as in a scatter, the temporary has the shape of O
+// itself.
+//     O(I(i)) += v     O_sum(d) = 0    O_sum(I(i)) += v          O(d) = O(d) + O_sum(d)
+static void put_narrow_sum(Checker *ck, const Work *w) {
+    const Access *write = w->write;
+    bool apart = !w->meets;
+    int tensor = write->tensor, rank = apart ? w->nlhs : write->rank;
+    Type type = ck->tens.at[tensor].type;
+    int temp = tc_temporary(ck, ck->tens.at[tensor].name, "sum", TYPE_F32, rank, w->range);
+    const Affine *sub[PROGRAM_MAX_ITERS];
+    for (int d = 0; d < rank; d++) sub[d] = affine_iter(ck->x, d);
     const Access *from = access_make(ck->x, temp, rank, sub);
+    const Access *to = apart ? write : access_make(ck->x, tensor, rank, sub);
+
+    Work over = {.range = w->range, .niters = rank};
+    if (apart) {
+        over.iter = arena_copy(ck->arena, w->iter, (size_t)rank * sizeof(Iter));
+    } else {
+        const Affine **size = arena_new_n(ck->arena, const Affine *, rank);
+        over.iter = element_iters(ck, tensor, rank);
+        for (int d = 0; d < rank; d++) size[d] = tc_extent(ck, tensor, d);
+        ck->tens.at[temp].size = size;
+        Value identity = type_identity(TYPE_F32, w->op == REDUCE_ADD ? '+' : '*');
+        put_stmt(ck, &over, from, REDUCE_ASSIGN, false, expr_const(ck->x, TYPE_F32, identity));
+        over.iter = element_iters(ck, tensor, rank);
+    }
+    Work sum = *w;
+    sum.nreads -= !w->init; // the last one, of the element itself: the statement below does that
+    put_stmt(ck, &sum, apart ? from : access_make(ck->x, temp, rank, write->sub), w->op, apart,
+             final_value(ck, w, TYPE_F32));
+
     const Expr *value = expr_read(ck->x, TYPE_F32, from);
     InferRead *reads = arena_new_n(ck->arena, InferRead, 2);
-    copy.nreads = 0;
-    reads[copy.nreads++] = (InferRead){from, READ_PLAIN, w->range, NULL};
+    over.reads = reads;
+    reads[over.nreads++] = (InferRead){from, READ_PLAIN, w->range, NULL};
     if (!w->init) {
         const Expr *old = expr_cast(ck->x, TYPE_F32, expr_read(ck->x, type, to));
         value = expr_binary(ck->x, w->op == REDUCE_ADD ? OP_ADD : OP_MUL, old, value);
-        reads[copy.nreads++] = (InferRead){to, READ_PLAIN, w->write_range, w->sub_range};
+        reads[over.nreads++] = (InferRead){to, READ_PLAIN, w->write_range, NULL};
     }
-    copy.reads = reads;
-    copy.niters = rank;
-    copy.iter = iter;
-    copy.nconstraints = 0;
-    copy.hint = NULL;
-    put_stmt(ck, &copy, to, REDUCE_ASSIGN, false, expr_cast(ck->x, type, value));
+    put_stmt(ck, &over, to, REDUCE_ASSIGN, false, expr_cast(ck->x, type, value));
 }
 
 static void put_tensors(Checker *ck) {

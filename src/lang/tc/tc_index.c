@@ -22,6 +22,8 @@ static const Affine *not_integer(Checker *ck, const Node *n, const char *what, c
     return NULL;
 }
 
+static const Affine *hoist(Checker *ck, const Node *n, const Expr *e);
+
 // A value that is nothing but index arithmetic or an integer read, as an Affine; NULL when it is
 // not. Narrow arithmetic wraps, so it is not taken apart.
 const Affine *tc_expr_affine(Checker *ck, Val v) {
@@ -51,6 +53,87 @@ const Affine *tc_expr_affine(Checker *ck, Val v) {
     }
 }
 
+// --- Computed subscripts -------------------------------------------------------------------------
+//
+//     Z(i) = X(int(F(i)))     becomes     Z_index(i) = int(F(i))     Z(i) = X(Z_index(i))
+//
+// Under a condition the temporary would be computed where the condition does not hold, so it is
+// refused there.
+
+static uint32_t expr_iters(const Expr *e, int niters);
+
+static uint32_t affine_iters(const Affine *a, int niters) {
+    uint32_t mask = 0;
+    for (int i = 0; a->has_iter && i < niters; i++)
+        if (affine_uses_iter(a, i)) mask |= UINT32_C(1) << i;
+    return mask;
+}
+
+static uint32_t expr_iters(const Expr *e, int niters) {
+    uint32_t mask = e->kind == EXPR_INDEX ? affine_iters(e->index, niters) : 0;
+    for (int d = 0; e->kind == EXPR_READ && d < e->access->rank; d++)
+        mask |= affine_iters(e->access->sub[d], niters);
+    for (int i = 0; i < e->n; i++) mask |= expr_iters(e->arg[i], niters);
+    return mask;
+}
+
+static const Hoist *find_hoist(Checker *ck, const Node *n, const Expr *e) {
+    for (int i = 0; i < ck->hoists.n; i++)
+        if (ck->hoists.at[i].e == e) return &ck->hoists.at[i];
+    Hoist h = {.e = e, .range = n->range};
+    uint32_t mask = expr_iters(e, ck->iters.n);
+    if (!tc_rank_fits(ck, __builtin_popcount(mask), n->range)) return NULL;
+    for (int i = 0; i < ck->iters.n; i++)
+        if (mask >> i & 1) h.iter[h.n++] = i;
+    Name base = ck->stmt->target[0].name;
+    h.tensor = tc_temporary(ck, base, "index", e->type, h.n, n->range);
+    vec_push(ck->arena, &ck->hoists, h);
+    return &vec_last(&ck->hoists);
+}
+
+static const Affine *hoist(Checker *ck, const Node *n, const Expr *e) {
+    const Hoist *h = find_hoist(ck, n, e);
+    const Affine *sub[PROGRAM_MAX_RANK];
+    if (!h) return NULL;
+    for (int d = 0; d < h->n; d++) sub[d] = affine_iter(ck->x, h->iter[d]);
+    const Access *a = access_make(ck->x, h->tensor, h->n, sub);
+    tc_add_read(ck, a, READ_PLAIN, n->range, NULL);
+    return affine_read(ck->x, a);
+}
+
+typedef struct HoistReads {
+    Checker *ck;
+    VEC(InferRead) list;
+    Range range;
+} HoistReads;
+
+static void hoist_read(void *user, const Access *a, bool guarded) {
+    HoistReads *r = user;
+    InferRead read = {a, guarded ? READ_GUARDED : READ_PLAIN, r->range, NULL};
+    vec_push(r->ck->arena, &r->list, read);
+}
+
+void tc_put_hoists(Checker *ck) {
+    for (int k = 0; k < ck->hoists.n; k++) {
+        const Hoist *h = &ck->hoists.at[k];
+        const Affine *to[PROGRAM_MAX_ITERS] = {NULL}, *sub[PROGRAM_MAX_RANK];
+        Work w = {.op = REDUCE_ASSIGN, .niters = h->n, .nlhs = h->n, .range = h->range};
+        w.write_range = h->range;
+        w.iter = arena_new_n(ck->arena, Iter, h->n);
+        for (int d = 0; d < h->n; d++) {
+            w.iter[d] = ck->iters.at[h->iter[d]];
+            to[h->iter[d]] = sub[d] = affine_iter(ck->x, d);
+        }
+        HoistReads reads = {.ck = ck, .range = h->range};
+        w.value.e = expr_substitute(ck->x, h->e, to, NULL, NULL, NULL);
+        expr_visit_accesses(w.value.e, hoist_read, &reads);
+        w.reads = reads.list.at;
+        w.nreads = reads.list.n;
+        w.write = access_make(ck->x, h->tensor, h->n, sub);
+        vec_push(ck->arena, &ck->works, w);
+    }
+}
+
 // Names, reads and the like: their value, if that has an affine form.
 static const Affine *through_value(Checker *ck, const Node *n, const char *what) {
     Val v = tc_value(ck, n);
@@ -59,7 +142,8 @@ static const Affine *through_value(Checker *ck, const Node *n, const char *what)
     if (a) return a;
     Type type = tc_value_type(v);
     if (!type_is_integer(type)) return not_integer(ck, n, what, type_info[type].name);
-    return refuse(ck, n, what);
+    if (ck->no_index || ck->unread || ck->guard) return refuse(ck, n, what);
+    return hoist(ck, n, tc_coerce(ck, v, type));
 }
 
 static const Affine *divide(Checker *ck, const Node *n, const Affine *a, const Affine *b) {
@@ -101,7 +185,6 @@ const Affine *tc_affine(Checker *ck, const Node *n, const char *what) {
         if (is_index_op((ExprOp)n->op)) return arithmetic(ck, n, (ExprOp)n->op, what);
         if (op_info[n->op].class == OP_COMPARE || op_info[n->op].class == OP_LOGIC)
             return not_integer(ck, n, what, "bool");
-        return refuse(ck, n, what);
     }
     if (n->kind == NODE_FLOAT) return not_integer(ck, n, what, "float");
     if (n->kind == NODE_INT) return affine_const(ck->x, n->i);
@@ -117,11 +200,10 @@ const Affine *tc_affine(Checker *ck, const Node *n, const char *what) {
 //
 // What a read outside its tensor means:
 //
-//     pad(A(i+k-1))       in a reduction: instances outside do not exist, so the operator's
-//     identity counts pad(A(i+k-1), v)    v outside:                  inside ? A(i+k-1) : v
-//     clamp(A(i+k-1))     the nearest element:        A(max(0, min(i+k-1, N-1)))
-//     mirror(A(i+k-1))    reflected, the edge once:   A(min(m, 2*(N-1) - m)),  m = (i+k-1) %
-//     (2*(N-1))
+//     pad(A(i+k-1))      in a reduction: instances outside do not exist, its identity counts
+//     pad(A(i+k-1), v)   v:                         inside ? A(i+k-1) : v
+//     clamp(A(i+k-1))    the nearest element:       A(max(0, min(i+k-1, N-1)))
+//     mirror(A(i+k-1))   reflected, the edge once:  A(min(m, P - m)), P = 2*(N-1), m = (i+k-1) % P
 //
 // A subscript that is just an index whose range is inferred stays inside by that inference and is
 // left alone.

@@ -230,6 +230,17 @@ static void check_padding(Checker *ck, const Work *w) {
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PAD_VALUE_NOTE);
 }
 
+// Whether each index of the left side can be told from a subscript of its own.
+static bool tells_indices(const Work *w) {
+    uint32_t told = 0;
+    for (int d = 0; d < w->write->rank; d++) {
+        const Affine *a = w->write->sub[d];
+        if (a->n == 1 && a->term[0].atom->kind == ATOM_ITER)
+            told |= UINT32_C(1) << a->term[0].atom->index;
+    }
+    return w->nlhs == __builtin_popcount(told);
+}
+
 static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
     Ten *t = &ck->tens.at[tensor];
     t->defs++;
@@ -239,7 +250,7 @@ static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
     }
     Type type = w->value.e->type;
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
-    bool reduces = w->niters > w->nlhs || w->scatter;
+    bool reduces = w->niters > w->nlhs || w->meets;
     if (sum && reduces && !t->declared && !w->value.weak) type = type_accumulator(type);
     tc_join_type(ck, tensor, type, w->value.weak, s->value->range);
 }
@@ -254,7 +265,7 @@ static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->frame = frame;
     ck->stmt = s;
     ck->write = NULL;
-    ck->iters.n = ck->lets.n = ck->constraints.n = ck->guard = 0;
+    ck->iters.n = ck->lets.n = ck->constraints.n = ck->hoists.n = ck->guard = 0;
     ck->reads.n = ck->uses.n = 0;
     ck->owner = -1;
     ck->unread = false;
@@ -353,6 +364,7 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     if (tensor < 0) return;
     if (w.write) {
         w.scatter = w.write->has_read;
+        w.meets = w.scatter || !tells_indices(&w);
         check_write(ck, s, &w);
         bool silent = ck->diags->errors > errors; // warnings would only repeat the error
         if (w.op == REDUCE_ASSIGN && w.niters > w.nlhs && !silent) assign_reduces(ck, s, &w);
@@ -363,6 +375,7 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     }
     define(ck, s, &w, tensor);
     if (!w.write || !w.value.e) return;
+    tc_put_hoists(ck);
     w.iter = arena_copy(ck->arena, ck->iters.at, (size_t)w.niters * sizeof(Iter));
     w.nconstraints = ck->constraints.n;
     w.constraint =
