@@ -1,4 +1,4 @@
-// Microseconds from a bound Program and a parsed Schedule to a Tree.
+// Microseconds from a bound Program and a parsed Schedule to a Tree, and to a verified one.
 //
 //     make build/bench/lower && build/bench/lower
 //
@@ -6,6 +6,7 @@
 
 #include "lang/lang.h"
 #include "tree/schedule.h"
+#include "tree/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static const Source *source(Bench *b, const char *name, const char *text) {
 
 static void measure(Bench *b, const char *name, const Program *p, const char *text) {
     const Schedule *s = schedule_parse(&b->arena, &b->names, source(b, "s.lws", text), &b->diags);
-    static double time[RUNS];
+    static double time[RUNS], both[RUNS];
     Arena arena;
     arena_init(&arena, &allocator_libc);
     int nloops = 0;
@@ -57,14 +58,18 @@ static void measure(Bench *b, const char *name, const Program *p, const char *te
         double start = now();
         const Tree *t = tree_lower(&arena, p, s, &b->diags);
         time[i] = now() - start;
-        if (!t) complain(b);
+        if (!t || tree_verify(&arena, t, NULL, &b->diags) != VERIFY_OK) complain(b);
+        both[i] = now() - start;
         nloops = t->nindices;
         arena_release(&arena, mark);
     }
     if (!s) complain(b);
     qsort(time, RUNS, sizeof *time, by_size);
-    printf("%-24s %3d statements %3d loops   p50 %7.2f us   p99 %7.2f us\n", name, p->stmts.n,
-           nloops, time[RUNS / 2], time[RUNS * 99 / 100]);
+    qsort(both, RUNS, sizeof *both, by_size);
+    printf("%-24s %3d statements %3d loops   p50 %7.2f us   p99 %7.2f us   verified p50 %7.2f us"
+           "   p99 %7.2f us\n",
+           name, p->stmts.n, nloops, time[RUNS / 2], time[RUNS * 99 / 100], both[RUNS / 2],
+           both[RUNS * 99 / 100]);
     arena_free(&arena);
 }
 

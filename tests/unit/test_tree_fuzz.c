@@ -8,10 +8,12 @@
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "support/shapes.h"
+#include "tree/verify.h"
 
 typedef struct Totals {
     int64_t feature[FEATURE_COUNT];
-    int64_t pairs, refused, shared, guards, ragged;
+    int64_t pairs, refused, shared, guards, ragged, unproven;
+    Verify verify;
 } Totals;
 
 static const InterpFlags flag_sets[] = {
@@ -112,6 +114,15 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
     totals->pairs++;
     for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
     tree_walk(t, count_blocks, totals);
+    DiagList found = {.arena = &lab->arena};
+    VerifyAnswer answer = tree_verify(&lab->arena, t, &totals->verify, &found);
+    totals->unproven += answer == VERIFY_UNPROVEN;
+    if (!CHECK(answer != VERIFY_REFUSED)) {
+        lab->diags = found;
+        shrink(lab, p, s, seed);
+        printf("%s", lab_errors(lab));
+        return false;
+    }
     if (CHECK(!difference(lab, p, t, seed))) return true;
     shrink(lab, p, s, seed);
     return false;
@@ -127,6 +138,10 @@ static void report(const Totals *totals) {
     if (totals->pairs < 2000) return; // too few to expect everything
     for (int f = 0; f < FEATURE_COUNT; f++)
         if (!CHECK(totals->feature[f] > 0)) printf("never: %s\n", sched_feature_name[f]);
+    printf("  verifier: %lld questions, %lld undecided; %lld trees not proven (%.2f %%)\n",
+           (long long)totals->verify.questions, (long long)totals->verify.undecided,
+           (long long)totals->unproven,
+           100.0 * (double)totals->unproven / (double)max_i64(totals->pairs, 1));
     CHECK(totals->shared > 0 && totals->guards > 0 && totals->ragged > 0);
 }
 

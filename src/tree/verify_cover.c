@@ -1,0 +1,363 @@
+// Is everything that is read written before?
+//
+// "For every read instance y there is a write instance x before it" is shown by naming x: shared
+// indices have y's values (or the one value that the writer's guards allow, such as "first"), the
+// others are solved from the subscripts, digit by digit:
+//
+//     for o: for i: T[64*o + i] = ..    for m: .. T[m] ..          x(m) = (m / 64, m % 64)
+//
+// What is left to ask is whether some y makes x(y) run out of its ranges or violate its guards. If
+// so the next writer is tried for such y. A y that no writer serves is refused when no write at all
+// can come before it, and not proven otherwise.
+#include "tree/verify_impl.h"
+
+#include <stdlib.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+enum {
+    MAX_WRITERS = 8,
+    MAX_ASKED = 200, // questions about one read
+};
+
+// A writer, with conditions on y under which x(y) exists and comes first.
+typedef struct Server {
+    const Touch *touch;
+    VEC(const Affine *) need; // each >= 0
+} Server;
+
+typedef struct Cover {
+    Verifier *v;
+    System s;
+    Point y;
+    const Touch *read;
+    const Affine *element[PROGRAM_MAX_RANK];
+    int64_t lo[DEP_MAX_ITERS], hi[DEP_MAX_ITERS]; // of the system, inclusive
+    int nservers, asked;
+    Server server[MAX_WRITERS];
+} Cover;
+
+static const Use *use_of(const Cover *c, const Touch *t) { return &c->v->f.use.at[t->use]; }
+static Exprs *pool(const Cover *c) { return c->v->f.x; }
+
+static bool bounds(const Cover *c, const Affine *a, int64_t *min, int64_t *max) {
+    return affine_bounds(a, c->lo, c->hi, min, max);
+}
+
+// A condition, unless it always holds.
+static void need(Cover *c, Server *w, const Affine *a) {
+    int64_t min, max;
+    if (bounds(c, a, &min, &max) && min >= 0) return;
+    for (int i = 0; i < c->s.least.n; i++)
+        if (c->s.least.at[i] == a) return;
+    for (int i = 0; i < w->need.n; i++)
+        if (w->need.at[i] == a) return;
+    vec_push(c->v->f.arena, &w->need, a);
+}
+
+// --- Solving for the writer's indices ----------------------------------------------------------
+
+typedef struct Solve {
+    Cover *c;
+    Server *w;
+    const Affine **x; // per index id; NULL: not known
+    const Index *index[TREE_MAX_DEPTH];
+    int nindex; // to be solved
+} Solve;
+
+static bool is_unknown(const Solve *s, int id) { return !s->x[id]; }
+
+static const Index *index_of(const Solve *s, int id) { return s->c->v->f.index[id]; }
+
+// floor(rest / size), at most the last value of the index.
+static const Affine *digit(Solve *s, const Affine *rest, int64_t size, const Index *i) {
+    Exprs *x = pool(s->c);
+    const Affine *q = size == 1 ? rest : affine_div(x, rest, affine_const(x, size));
+    int64_t min, max;
+    if (!bounds(s->c, q, &min, &max)) return q;
+    if (min == max) q = affine_const(x, min);
+    return max >= i->extent ? affine_min(x, q, affine_const(x, i->extent - 1)) : q;
+}
+
+static int by_coef(const void *a, const void *b) {
+    int64_t x = llabs(((const Term *)a)->coef), y = llabs(((const Term *)b)->coef);
+    return (x < y) - (x > y);
+}
+
+// f = value, f linear: its unknown indices, the one with the largest coefficient first.
+static void solve_linear(Solve *s, const Affine *f, const Affine *value) {
+    Exprs *x = pool(s->c);
+    Term term[AFFINE_MAX_TERMS];
+    int n = 0;
+    const Affine *rest = affine_add_const(x, value, -f->constant);
+    for (int i = 0; i < f->n; i++) {
+        int id = f->term[i].atom->index;
+        if (is_unknown(s, id))
+            term[n++] = f->term[i];
+        else
+            rest = affine_sub(x, rest, affine_scale(x, s->x[id], f->term[i].coef));
+    }
+    if (n > 1) qsort(term, (size_t)n, sizeof *term, by_coef);
+    for (int i = 0; i < n; i++) // count those with negative coefficients from their end
+        if (term[i].coef < 0)
+            rest = affine_add_const(x, rest,
+                                    -term[i].coef * (index_of(s, term[i].atom->index)->extent - 1));
+    for (int i = 0; i < n; i++) {
+        const Index *index = index_of(s, term[i].atom->index);
+        int64_t size = llabs(term[i].coef);
+        const Affine *q = digit(s, rest, size, index);
+        rest = affine_sub(x, rest, affine_scale(x, q, size));
+        s->x[index->id] =
+            term[i].coef > 0 ? q : affine_add_const(x, affine_scale(x, q, -1), index->extent - 1);
+    }
+    need(s->c, s->w, rest);
+    need(s->c, s->w, affine_scale(x, rest, -1));
+}
+
+typedef struct Equation {
+    const Affine *f, *value;
+} Equation;
+
+// Is `f` one division (modulo)?
+static const Atom *only(const Affine *f, AtomKind kind) {
+    return f->n == 1 && f->constant == 0 && f->term[0].coef == 1 && f->term[0].atom->kind == kind
+               ? f->term[0].atom
+               : NULL;
+}
+
+// a/c = v and a%c = w  ->  a = c*v + w, as blocked layouts have it.
+static int join_digits(Solve *s, Equation *e, int n) {
+    Exprs *x = pool(s->c);
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < n && !more; i++)
+            for (int j = 0; j < n && !more; j++) {
+                const Atom *q = only(e[i].f, ATOM_DIV), *r = only(e[j].f, ATOM_MOD);
+                if (!q || !r || q->a != r->a || q->b != r->b || !affine_is_const(q->b)) continue;
+                e[i] = (Equation){
+                    q->a, affine_add(x, affine_scale(x, e[i].value, q->b->constant), e[j].value)};
+                need(s->c, s->w, e[j].value);
+                e[j] = e[--n];
+                more = true;
+            }
+    }
+    return n;
+}
+
+// Shared indices: y's value, or the only one that the writer's guards allow, which must not come
+// later.
+static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed) {
+    Exprs *x = pool(s->c);
+    Common common = facts_common(p, r);
+    bool sooner = common.blocks && p->child[common.blocks - 1] < r->child[common.blocks - 1];
+    for (int i = 0; i < common.indices; i++) {
+        const Index *index = p->index[i];
+        int64_t lo, hi;
+        facts_range(&s->c->v->f, p, index, &lo, &hi);
+        const Affine *y = s->c->y.at[index->id];
+        if (i >= fixed && !index->passed && lo == hi && index->extent > 1) {
+            s->x[index->id] = affine_const(x, lo);
+            need(s->c, s->w, affine_add_const(x, y, -lo));
+        } else
+            s->x[index->id] = y;
+    }
+    return sooner && p != r;
+}
+
+// x(y) for one writer; false when it cannot be named.
+static bool solve(Cover *c, Server *w, const Touch *writer) {
+    const Use *p = use_of(c, writer), *r = use_of(c, c->read);
+    const Access *a = writer->access;
+    Solve s = {.c = c, .w = w};
+    s.x = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
+    *w = (Server){.touch = writer};
+    if (!place_shared(&s, p, r, facts_fixed(&c->v->f, r, a->tensor))) return false;
+    Equation e[PROGRAM_MAX_RANK];
+    for (int d = 0; d < a->rank; d++) e[d] = (Equation){a->sub[d], c->element[d]};
+    int n = join_digits(&s, e, a->rank);
+    for (int i = 0; i < n; i++) {
+        if (!e[i].f->linear) return false;
+        solve_linear(&s, e[i].f, e[i].value);
+    }
+    for (int i = 0; i < p->nindex; i++) {
+        const Index *index = p->index[i];
+        if (is_unknown(&s, index->id)) {
+            int64_t lo, hi;
+            facts_range(&c->v->f, p, index, &lo, &hi);
+            s.x[index->id] = index->passed ? affine_substitute(pool(c), index->passed, s.x, NULL)
+                                           : affine_const(pool(c), lo);
+        }
+        if (index->passed) continue;
+        need(c, w, s.x[index->id]);
+        need(c, w,
+             affine_add_const(pool(c), affine_scale(pool(c), s.x[index->id], -1),
+                              index->extent - 1));
+    }
+    for (int i = 0; i < p->depth; i++)
+        for (int k = 0; k < p->path[i]->nconstraints; k++)
+            need(c, w, affine_substitute(pool(c), p->path[i]->constraint[k], s.x, NULL));
+    return true;
+}
+
+// --- Who serves which reads --------------------------------------------------------------------
+
+// Is there a y, in what is left of the system, that no writer from number `from` on serves? DEP_YES
+// leaves it in c->s.point.
+static DepAnswer unserved(Cover *c, int from) {
+    bool undecided = false;
+    if (c->asked++ > MAX_ASKED) return DEP_UNDECIDED;
+    if (from == c->nservers) return ask(c->v, &c->s);
+    const Server *w = &c->server[from];
+    if (from && w->need.n && ask(c->v, &c->s) == DEP_NO) return DEP_NO;
+    for (int i = 0; i < w->need.n; i++) {
+        int n = c->s.least.n;
+        system_least(&c->s,
+                     affine_add_const(pool(c), affine_scale(pool(c), w->need.at[i], -1), -1));
+        DepAnswer answer = unserved(c, from + 1);
+        c->s.least.n = n;
+        if (answer == DEP_YES) return answer;
+        undecided |= answer == DEP_UNDECIDED;
+    }
+    return undecided ? DEP_UNDECIDED : DEP_NO;
+}
+
+// Does some write come before the read at c->s.point, whatever it is made of?
+static bool maybe_written(Cover *c, const Touch *writer) {
+    const Use *p = use_of(c, writer), *r = use_of(c, c->read);
+    Common common = facts_common(p, r);
+    int fixed = facts_fixed(&c->v->f, r, writer->access->tensor);
+    for (int level = fixed; level <= common.indices; level++) {
+        bool last = level == common.indices;
+        if (last && common.blocks && p->child[common.blocks - 1] >= r->child[common.blocks - 1])
+            return false;
+        System s;
+        Point x;
+        system_init(&s, &c->v->f);
+        system_enter(&s, p, &x, 0, NULL);
+        for (int i = 0; i < common.indices && (i < level || last); i++) {
+            int64_t at = 0;
+            if (!affine_eval(c->y.at[r->index[i]->id], c->s.point, NULL, NULL, NULL, &at))
+                return true;
+            system_equal(&s, x.at[p->index[i]->id], affine_const(pool(c), at));
+        }
+        if (!last) {
+            int64_t at = 0;
+            if (!affine_eval(c->y.at[r->index[level]->id], c->s.point, NULL, NULL, NULL, &at))
+                return true;
+            const Affine *earlier = x.at[p->index[level]->id], *now = affine_const(pool(c), at);
+            if (kind_is_unordered(p->of[level]->kind)) continue;
+            system_less(&s, earlier, now);
+        }
+        for (int d = 0; d < writer->access->rank; d++) {
+            int64_t at;
+            if (!affine_eval(c->element[d], c->s.point, NULL, NULL, NULL, &at)) return true;
+            system_equal(&s, system_value(&s, &x, writer->access->sub[d]),
+                         affine_const(pool(c), at));
+        }
+        if (ask(c->v, &s) != DEP_NO) return true;
+    }
+    return false;
+}
+
+static void report_unwritten(Cover *c, int buffer) {
+    const Leaf *leaf = use_of(c, c->read)->leaf;
+    for (int i = c->v->f.first[buffer]; i >= 0; i = c->v->f.touch.at[i].next) {
+        const Touch *w = &c->v->f.touch.at[i];
+        if (w->kind == TOUCH_READ || w == c->read || !maybe_written(c, w)) continue;
+        not_proven(c->v, leaf, "what a leaf reads is written before");
+        return;
+    }
+    Text element = {.arena = c->v->f.arena};
+    text_printf(&element, "%s[", c->v->f.t->buffers.at[buffer].name);
+    for (int d = 0; d < c->read->access->rank; d++) {
+        int64_t at = 0;
+        if (!affine_eval(c->element[d], c->s.point, NULL, NULL, NULL, &at)) at = -1;
+        text_printf(&element, "%s%lld", d ? ", " : "", (long long)at);
+    }
+    text_char(&element, ']');
+    diag_report(c->v->diags, leaf_place(c->v->f.t, leaf), DIAG_TREE_UNWRITTEN,
+                point_show(&c->s, &c->y), text_str(&element));
+    c->v->refused = true;
+}
+
+static bool enter(Cover *c) {
+    const Access *a = c->read->access;
+    const Buffer *b = &c->v->f.t->buffers.at[a->tensor];
+    system_init(&c->s, &c->v->f);
+    system_enter(&c->s, use_of(c, c->read), &c->y, 0, NULL);
+    system_facts(&c->s, &c->y, c->read);
+    for (int d = 0; d < a->rank; d++) {
+        if (!a->sub[d]->has_read) {
+            c->element[d] = system_value(&c->s, &c->y, a->sub[d]);
+            continue;
+        }
+        if (c->s.n == DEP_MAX_ITERS || b->size[d] <= 0) return b->size[d] > 0;
+        c->s.lo[c->s.n] = 0; // a gather may go anywhere
+        c->s.hi[c->s.n] = b->size[d];
+        c->element[d] = affine_iter(pool(c), c->s.n++);
+    }
+    for (int i = 0; i < c->s.n; i++) {
+        c->lo[i] = c->s.lo[i];
+        c->hi[i] = c->s.hi[i] - 1;
+        if (c->hi[i] < c->lo[i]) return false; // nothing runs
+    }
+    return true;
+}
+
+static void check_read(Verifier *v, const Touch *read) {
+    Cover c;
+    c.v = v;
+    c.read = read;
+    c.nservers = c.asked = 0;
+    int buffer = read->access->tensor;
+    if (!enter(&c)) return;
+    if (c.s.broken) {
+        not_proven(v, use_of(&c, read)->leaf, "what a leaf reads is written before");
+        return;
+    }
+    for (int i = v->f.first[buffer]; i >= 0 && c.nservers < MAX_WRITERS;
+         i = v->f.touch.at[i].next) {
+        const Touch *w = &v->f.touch.at[i];
+        if (w->kind != TOUCH_ASSIGN || w->access->has_read) continue;
+        if (!solve(&c, &c.server[c.nservers], w)) continue;
+        if (!c.server[c.nservers++].need.n) return; // always
+    }
+    DepAnswer answer = unserved(&c, 0);
+    if (answer == DEP_NO) return;
+    if (answer == DEP_YES && read->whole && !read->access->has_read)
+        report_unwritten(&c, buffer);
+    else
+        not_proven(v, use_of(&c, read)->leaf, "what a leaf reads is written before");
+}
+
+// Allocations, and arguments that start without content.
+static bool starts_empty(const Verifier *v, int buffer) {
+    const Program *p = v->f.t->program;
+    if (buffer >= v->f.t->nargs) return true;
+    return p && buffer < p->tensors.n && p->tensors.at[buffer].role == ROLE_OUTPUT;
+}
+
+// A Schedule's copy moves whole boxes, and with them what nothing wrote; that is no use of it.
+static bool only_moves(const Verifier *v, const Leaf *leaf, const Access *read) {
+    const Expr *e = leaf->value;
+    return leaf->stmt >= 0 && leaf->op == REDUCE_ASSIGN && leaf->write->tensor >= v->f.t->nargs &&
+           e->kind == EXPR_READ && e->access == read;
+}
+
+void verify_written(Verifier *v) {
+    for (int b = 0; b < v->f.t->buffers.n; b++) {
+        if (v->f.first[b] < 0 || !starts_empty(v, b)) continue;
+        const Use *last = NULL;
+        const Access *same = NULL;
+        for (int i = v->f.first[b]; i >= 0; i = v->f.touch.at[i].next) {
+            const Touch *t = &v->f.touch.at[i];
+            const Use *u = &v->f.use.at[t->use];
+            if (t->kind == TOUCH_ASSIGN || (u == last && t->access == same)) continue;
+            if (only_moves(v, u->leaf, t->access)) continue;
+            check_read(v, t);
+            last = u;
+            same = t->access;
+        }
+    }
+}

@@ -1,0 +1,26 @@
+// Inside the verifier (private to src/tree): verify.c drives, verify_shape.c looks at indices and
+// sizes, verify_cover.c at what is read before it is written.
+#ifndef LW_TREE_VERIFY_IMPL_H
+#define LW_TREE_VERIFY_IMPL_H
+
+#include "tree/facts.h"
+#include "tree/verify.h"
+
+typedef struct Verifier {
+    TreeFacts f;
+    Verify *v;
+    DiagList *diags;
+    bool refused, unproven;
+} Verifier;
+
+Range leaf_place(const Tree *t, const Leaf *leaf);
+// Notes that a question was left open.
+void not_proven(Verifier *v, const Leaf *leaf, const char *what);
+// The system's answer, counted.
+DepAnswer ask(Verifier *v, System *s);
+
+// Scope, affinity, sizes; false: nothing else can be looked at.
+bool verify_shape(Verifier *v, const Tree *t);
+void verify_written(Verifier *v);
+
+#endif
