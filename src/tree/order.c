@@ -14,6 +14,35 @@ static bool depend(const StmtInfo *a, const StmtInfo *b) {
     return wa == wb || reads(a, wb) || reads(b, wa);
 }
 
+// What runs where statement i runs: itself, what is computed at its loops, what stands behind it.
+static void add_group(const Lower *l, int i, bool *in, int depth) {
+    if (in[i] || depth > PROGRAM_MAX_STMTS) return;
+    in[i] = true;
+    for (int k = 0; k < l->p->stmts.n; k++) {
+        int t = l->info[k].s->write->tensor;
+        if (l->info[k].host == i || (l->at[t] && reads(&l->info[i], t)))
+            add_group(l, k, in, depth + 1);
+    }
+}
+
+static const bool *const *groups(const Lower *l) {
+    int n = l->p->stmts.n;
+    const bool **group = arena_new_n(l->arena, const bool *, n);
+    for (int i = 0; i < n; i++) {
+        bool *in = arena_new_n(l->arena, bool, n);
+        add_group(l, i, in, 0);
+        group[i] = in;
+    }
+    return group;
+}
+
+static bool groups_depend(const Lower *l, const bool *a, const bool *b) {
+    for (int i = 0; i < l->p->stmts.n; i++)
+        for (int j = 0; a[i] && j < l->p->stmts.n; j++)
+            if (b[j] && i != j && depend(&l->info[i], &l->info[j])) return true;
+    return false;
+}
+
 // Among the statements whose predecessors are placed, the one with the highest priority; NULL: as
 // they stand.
 int *statement_order(Lower *l) {
@@ -23,12 +52,13 @@ int *statement_order(Lower *l) {
     if (!asked) return NULL;
     int *order = arena_new_n(l->arena, int, n);
     bool *placed = arena_new_n(l->arena, bool, n);
+    const bool *const *group = groups(l);
     for (int k = 0; k < n; k++) {
         int best = -1;
         for (int i = 0; i < n; i++) {
             bool ready = !placed[i];
             for (int j = 0; j < i && ready; j++)
-                ready = placed[j] || !depend(&l->info[j], &l->info[i]);
+                ready = placed[j] || !groups_depend(l, group[j], group[i]);
             int mine = l->info[i].sched ? l->info[i].sched->priority : 0;
             int other = best >= 0 && l->info[best].sched ? l->info[best].sched->priority : 0;
             if (ready && (best < 0 || mine > other)) best = i;

@@ -10,6 +10,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "tree/stripe.h"
 
 Range leaf_place(const Tree *t, const Leaf *leaf) {
     if (!leaf || leaf->stmt < 0 || !t->program || leaf->stmt >= t->program->stmts.n)
@@ -371,6 +372,7 @@ static void check_buffer(Verifier *v, int buffer) {
 
 VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *options, DiagList *diags) {
     Verify own = {0};
+    t = tree_expand(t);
     ArenaMark mark = arena_mark(scratch);
     const Source *before = diags->source;
     if (t->program && t->program->source) diags->source = t->program->source;

@@ -31,8 +31,8 @@ typedef struct Verify {
     int64_t undecided; // and those that nothing answered
 } Verify;
 
-// Specials are verified by their expansion: expand first. `scratch` is given back as it was;
-// `v` may be NULL. Reports what is wrong, one diagnostic per kind of fault and leaf.
+// Specials are verified by their expansion. `scratch` is given back as it was; `v` may be NULL.
+// Reports what is wrong, one diagnostic per kind of fault and leaf.
 VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *v, DiagList *diags);
 
 #endif

@@ -144,10 +144,6 @@ static void check_node(Shape *s, const Node *node) {
         check_block(s, (const Block *)node);
         return;
     }
-    if (node->kind == NODE_SPECIAL) {
-        fault(s, DIAG_TREE_SPECIAL, ((const Special *)node)->op, 0);
-        return;
-    }
     s->leaf = (const Leaf *)node;
     check_access(s, s->leaf->write);
     if (s->ok) check_expr(s, s->leaf->value);

@@ -293,13 +293,21 @@ TEST(indices_are_affine_and_fit) {
     tr_end(&h.r);
 }
 
-TEST(specials_are_expanded_first) {
+TEST(specials_are_verified_by_their_expansion) {
     Hand h;
     hand_begin(&h);
-    Special zero = {.node = {.kind = NODE_SPECIAL, .ndeps = -1}, .op = name_of(&h.r.names, "zero")};
-    const Node *node = &zero.node;
-    CHECK_STR_EQ(hand_verify(&h, &node, 1, NULL, 0),
-                 "error: special 'zero' has to be expanded before it is verified\n");
+    int c = hand_buffer(&h, "C", HOME_ARGUMENT, 4, 0);
+    Index i = hand_index(&h, "i", 2);
+    const Affine *from = at(&h, 0, i, 0);
+    BlockView view = {.dir = VIEW_OUT, .buffer = c, .offset = &from, .size = (int64_t[]){4}};
+    Special zero = {.node = {.kind = NODE_SPECIAL, .ndeps = -1},
+                    .op = name_of(&h.r.names, "zero"),
+                    .nouts = 1,
+                    .out = &view};
+    h.node[h.n++] = &zero.node;
+    CHECK_STR_EQ(verify_loop(&h, KIND_SERIAL, i), "");
+    h.node[h.n++] = &zero.node;
+    CHECK(strstr(verify_loop(&h, KIND_PARALLEL, i), "both assign C[0]"));
     tr_end(&h.r);
 }
 
