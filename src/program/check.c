@@ -22,7 +22,7 @@
 
 enum {
     MAX_POINTS = 1 << 16, // that one question may look at
-    ALL_POINTS = 1 << 22, // that all questions about a Program may look at
+    ALL_POINTS = 1 << 22, // that all questions about a Program may look at, if they are simple
     ALL_WORK = 1 << 22,   // that deps.c may spend on a Program, some 40 milliseconds
     MAX_FACTS = 32,
 };
@@ -51,7 +51,7 @@ typedef struct Checker {
     Stmt *st;
     Box box;
     DiagList *diags;
-    int64_t points; // that may still be looked at
+    int64_t points; // that may still be looked at, by effort
     int64_t work;   // that deps.c may still spend
     bool ok;
 } Checker;
@@ -98,11 +98,19 @@ static Box box_sample(const Box *b) {
     }
 }
 
-// Whether all points may be looked at; if so they count as looked at.
-static bool affordable(Checker *c, const Box *b) {
+// What it takes to look at one point: the access, and all that decides whether it is performed.
+static int64_t effort(const Checker *c, const Access *a, const Guard *guards) {
+    int64_t nodes = a->weight + c->st->write->weight;
+    for (int i = 0; i < c->st->nconstraints; i++) nodes += c->st->constraint[i]->weight;
+    for (const Guard *g = guards; g; g = g->up) nodes += g->cond->weight;
+    return 1 + nodes / 32;
+}
+
+// Whether all points may be looked at, at `each` effort; if so they count as looked at.
+static bool affordable(Checker *c, const Box *b, int64_t each) {
     int64_t n = box_points(b);
-    if (n > MAX_POINTS || n > c->points) return false;
-    c->points -= n;
+    if (n > MAX_POINTS || n * each > c->points) return false;
+    c->points -= n * each;
     return true;
 }
 
@@ -399,7 +407,7 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     DepAnswer answer = ask_negative(c, above, &f, &tight, at);
     if (answer == DEP_NO) answer = ask_negative(c, below, &f, &tight, at);
     if (answer == DEP_NO) return;
-    if (affordable(c, &tight))
+    if (affordable(c, &tight, effort(c, a, guards)))
         enumerate_outside(c, a, d, guards, &tight);
     else if (answer == DEP_YES && performed(c, guards, at) == YES)
         report_outside(c, a, d, at);
@@ -599,10 +607,11 @@ static void check_once(Checker *c) {
         c->ok = false;
         return;
     }
-    bool all = affordable(c, &c->box);
+    int64_t each = effort(c, c->st->write, NULL);
+    bool all = affordable(c, &c->box, each);
     Box b = all ? c->box : box_sample(&c->box);
     ArenaMark mark = arena_mark(c->scratch);
-    bool twice = (all || affordable(c, &b)) && find_double_write(c, &b, p, q);
+    bool twice = (all || affordable(c, &b, each)) && find_double_write(c, &b, p, q);
     arena_release(c->scratch, mark);
     if (twice)
         diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, show_instance(c, q, ""),
@@ -655,11 +664,12 @@ static void check_in_place(Checker *c, const Access *read, const Guard *guards) 
         int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
         DepAnswer answer = ask_conflict(c, read, guards, p, q);
         if (answer == DEP_NO) return;
-        bool conflict = answer == DEP_YES, all = !conflict && affordable(c, &c->box);
+        int64_t each = effort(c, read, guards);
+        bool conflict = answer == DEP_YES, all = !conflict && affordable(c, &c->box, each);
         if (!conflict) {
             Box b = all ? c->box : box_sample(&c->box);
             ArenaMark mark = arena_mark(c->scratch);
-            conflict = (all || affordable(c, &b)) && find_conflict(c, &b, read, guards, p, q);
+            conflict = (all || affordable(c, &b, each)) && find_conflict(c, &b, read, guards, p, q);
             arena_release(c->scratch, mark);
         }
         if (conflict)

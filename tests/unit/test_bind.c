@@ -202,7 +202,7 @@ TEST(binding_agrees_with_brute_force) {
         check_against_brute_force(&lab, mutate(&lab, text, &state), &tally);
         lab_end(&lab);
     }
-    if (rounds < 1000) return;
+    if (rounds < 5000) return;
     CHECK(tally.accepted > rounds / 10 && tally.outside > rounds / 100);
     CHECK(tally.twice > 0 && tally.conflict > 0);
 }

@@ -431,14 +431,16 @@ TEST(in_place_updates_must_not_conflict) {
     static const Refusal all[] = {
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
-         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which instance "
+         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which "
+         "instance "
          "i "
          "= 1, j = 0 writes",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
-         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which instance "
+         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which "
+         "instance "
          "i "
          "= 1, j = 0 writes",
          {100000},
