@@ -6,6 +6,8 @@
 // a fixed order; scalars named after the refinement that they are loaded from, or by number.
 #include "tree/stripe_view.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bug.h"
@@ -52,13 +54,76 @@ static Name scalar_of(const Printer *w, const void *what) {
     return NULL;
 }
 
-static void print_factor(Printer *w, const Affine *a) {
-    bool bare = (a->n == 0 && a->constant >= 0) ||
-                (a->n == 1 && a->constant == 0 && a->term[0].coef == 1 &&
-                 (a->term[0].atom->kind == ATOM_ITER || a->term[0].atom->kind == ATOM_READ));
-    if (!bare) text_char(w->out, '(');
+// Sums and products are sorted by what is printed, not by the numbers that indices happen to have:
+// indices in the order of the block's list, then everything else by its text.
+typedef struct Part {
+    int rank;
+    const char *text;
+    int64_t coef;
+    bool compound; // needs parentheses behind a factor
+} Part;
+typedef VEC(Part) Parts;
+
+static int by_order(const void *a, const void *b) {
+    const Part *x = a, *y = b;
+    if ((x->coef < 0) != (y->coef < 0)) return x->coef < 0 ? 1 : -1;
+    return x->rank != y->rank ? x->rank - y->rank : strcmp(x->text, y->text);
+}
+
+static int rank_of(const Printer *w, const Atom *t) {
+    const PrintBlock *pb = w->pb;
+    Name name = t->kind == ATOM_ITER ? stripe_index_name(w->p, pb, t->index) : NULL;
+    for (int i = 0; name && i < pb->b->nindex; i++)
+        if (pb->index[i] == name) return i;
+    for (int i = 0; name && i < pb->passed.n; i++)
+        if (pb->passed.at[i].name == name) return pb->b->nindex + i;
+    return INT_MAX;
+}
+
+static bool is_factor(const Affine *a) {
+    if (a->n == 0) return a->constant >= 0;
+    AtomKind kind = a->term[0].atom->kind;
+    return a->n == 1 && a->constant == 0 && a->term[0].coef == 1 &&
+           (kind == ATOM_ITER || kind == ATOM_READ || kind == ATOM_MIN || kind == ATOM_MAX);
+}
+
+static const char *affine_text(Printer *w, const Affine *a, bool factor) {
+    Text text = {.arena = w->arena}, *out = w->out;
+    bool parens = factor && !is_factor(a);
+    w->out = &text;
+    if (parens) text_char(w->out, '(');
     print_affine(w, a);
-    if (!bare) text_char(w->out, ')');
+    if (parens) text_char(w->out, ')');
+    w->out = out;
+    return text_str(&text);
+}
+
+// x*(y*z) is x*y*z.
+static void factors(Printer *w, const Affine *a, Parts *out) {
+    bool product =
+        a->n == 1 && a->constant == 0 && a->term[0].coef == 1 && a->term[0].atom->kind == ATOM_PROD;
+    if (product) {
+        factors(w, a->term[0].atom->a, out);
+        factors(w, a->term[0].atom->b, out);
+    } else {
+        Part part = {.text = affine_text(w, a, true)};
+        vec_push(w->arena, out, part);
+    }
+}
+
+static void print_product(Printer *w, const Atom *t) {
+    Parts part = {0};
+    factors(w, t->a, &part);
+    factors(w, t->b, &part);
+    qsort(part.at, (size_t)part.n, sizeof *part.at, by_order);
+    for (int i = 0; i < part.n; i++) text_printf(w->out, "%s%s", i ? "*" : "", part.at[i].text);
+}
+
+static void print_extremum(Printer *w, const Atom *t) {
+    const char *a = affine_text(w, t->a, false), *b = affine_text(w, t->b, false);
+    bool swap = strcmp(a, b) > 0;
+    text_printf(w->out, "%s(%s, %s)", t->kind == ATOM_MIN ? "min" : "max", swap ? b : a,
+                swap ? a : b);
 }
 
 static void print_atom(Printer *w, const Atom *t) {
@@ -75,50 +140,52 @@ static void print_atom(Printer *w, const Atom *t) {
         text_printf(w->out, "$%s", name);
         break;
     case ATOM_MIN:
-    case ATOM_MAX:
-        text_add(w->out, t->kind == ATOM_MIN ? "min(" : "max(");
-        print_affine(w, t->a);
-        text_add(w->out, ", ");
-        print_affine(w, t->b);
-        text_char(w->out, ')');
-        break;
+    case ATOM_MAX: print_extremum(w, t); break;
+    case ATOM_PROD: print_product(w, t); break;
     case ATOM_DIV:
     case ATOM_MOD:
-    case ATOM_PROD:
-        print_factor(w, t->a);
-        text_char(w->out, t->kind == ATOM_DIV ? '/' : t->kind == ATOM_MOD ? '%' : '*');
-        print_factor(w, t->b);
+        text_add(w->out, affine_text(w, t->a, true));
+        text_char(w->out, t->kind == ATOM_DIV ? '/' : '%');
+        text_add(w->out, affine_text(w, t->b, true));
         break;
     case ATOM_PARAM: bug("a Tree has no parameters");
     }
 }
 
-static void print_term(Printer *w, int64_t coef, const Atom *atom, bool first) {
-    text_add(w->out, first ? (coef < 0 ? "-" : "") : coef < 0 ? " - " : " + ");
-    uint64_t k = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
-    if (!atom || k != 1) text_printf(w->out, "%llu", (unsigned long long)k);
-    if (!atom) return;
-    bool compound = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD || atom->kind == ATOM_PROD;
-    bool parens = compound && (k != 1 || coef < 0);
-    if (k != 1) text_char(w->out, '*');
-    if (parens) text_char(w->out, '(');
-    print_atom(w, atom);
-    if (parens) text_char(w->out, ')');
+static Part part_of(Printer *w, const Term *term) {
+    Text text = {.arena = w->arena}, *out = w->out;
+    AtomKind kind = term->atom->kind;
+    w->out = &text;
+    print_atom(w, term->atom);
+    w->out = out;
+    return (Part){.rank = rank_of(w, term->atom),
+                  .text = text_str(&text),
+                  .coef = term->coef,
+                  .compound = kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_PROD};
 }
 
-// Positive terms, then the rest; a constant first when everything else is negative.
+// " + 2*i"; the first without blanks.
+static void print_part(Printer *w, const Part *p, bool first) {
+    text_add(w->out, first ? (p->coef < 0 ? "-" : "") : p->coef < 0 ? " - " : " + ");
+    uint64_t k = p->coef < 0 ? 0 - (uint64_t)p->coef : (uint64_t)p->coef;
+    bool parens = p->text && p->compound && (k != 1 || p->coef < 0);
+    if (!p->text || k != 1) text_printf(w->out, "%llu", (unsigned long long)k);
+    if (!p->text) return;
+    if (k != 1) text_char(w->out, '*');
+    text_printf(w->out, parens ? "(%s)" : "%s", p->text);
+}
+
+// Positive terms, then the rest, then the constant, which comes first when everything else is
+// negative.
 static void print_affine(Printer *w, const Affine *a) {
-    bool first = true, positive = false;
-    for (int i = 0; i < a->n; i++) positive |= a->term[i].coef > 0;
-    bool early = a->n == 0 || (!positive && a->constant > 0);
-    if (early) print_term(w, a->constant, NULL, true), first = false;
-    for (int sign = 1; sign >= -1; sign -= 2)
-        for (int i = 0; i < a->n; i++) {
-            if ((a->term[i].coef > 0) != (sign > 0)) continue;
-            print_term(w, a->term[i].coef, a->term[i].atom, first);
-            first = false;
-        }
-    if (!early && a->constant) print_term(w, a->constant, NULL, first);
+    Part part[AFFINE_MAX_TERMS], constant = {.coef = a->constant};
+    bool first = true;
+    for (int i = 0; i < a->n; i++) part[i] = part_of(w, &a->term[i]);
+    qsort(part, (size_t)a->n, sizeof *part, by_order);
+    bool early = a->n == 0 || (part[0].coef < 0 && a->constant > 0);
+    if (early) print_part(w, &constant, true), first = false;
+    for (int i = 0; i < a->n; i++) print_part(w, &part[i], first), first = false;
+    if (!early && a->constant) print_part(w, &constant, first);
 }
 
 // --- Tags and places ---------------------------------------------------------------------------

@@ -46,6 +46,7 @@ Planner *stripe_planner(Arena *arena, const Tree *t) {
     p->lo = arena_new_n(arena, int64_t, t->nindices);
     p->hi = arena_new_n(arena, int64_t, t->nindices);
     p->scope = arena_new_n(arena, bool, t->nindices);
+    p->used = arena_new_n(arena, bool, t->nindices);
     Ranges r = {p};
     tree_walk(t, note_indices, &r);
     return p;
@@ -282,7 +283,7 @@ static const PrintView *around(const PrintBlock *pb, int buffer) {
 static void add_derived(const Planner *p, PrintBlock *pb, int buffer, const Touch *t) {
     int rank = p->t->buffers.at[buffer].rank;
     const PrintView *outer = around(pb, buffer);
-    if (!outer) bug("'%s' is used outside the block it lives in", p->t->buffers.at[buffer].name);
+    if (!outer) return; // it lives further in
     PrintView v = {.buffer = buffer};
     int64_t *size = arena_new_n(p->arena, int64_t, rank);
     v.off = arena_new_n(p->arena, const Affine *, rank);
@@ -323,9 +324,9 @@ static void plan_views(Planner *p, PrintBlock *pb) {
     for (int i = 0; !pb->up && i < p->t->nargs; i++)
         add_whole(p, pb, i, argument_dir(p, i, &c.touch[i]));
     for (int i = 0; pb->up && i < b->nviews; i++) add_written(p, pb, &b->view[i]);
-    for (int i = 0; i < b->nallocs; i++) add_whole(p, pb, b->alloc[i], VIEW_NONE);
     for (int i = 0; i < p->t->buffers.n; i++)
         if (c.touch[i].span && !has_view(pb, i)) add_derived(p, pb, i, &c.touch[i]);
+    for (int i = 0; i < b->nallocs; i++) add_whole(p, pb, b->alloc[i], VIEW_NONE);
 }
 
 // --- Choosing ----------------------------------------------------------------------------------
@@ -371,17 +372,31 @@ int stripe_operand(const PrintBlock *pb, const BlockView *o) {
 
 // --- Passing indices ---------------------------------------------------------------------------
 
-static void need(Planner *p, PrintBlock *pb, const Affine *a) {
-    for (int id = 0; a->has_iter && id < p->t->nindices; id++) {
-        if (!affine_uses_iter(a, id) || stripe_index_name(p, pb, id)) continue;
-        const Block *owner = NULL;
-        Name name = NULL;
-        for (const PrintBlock *up = pb->up; up && !owner; up = up->up)
-            for (int i = 0; i < up->b->nindex; i++)
-                if (up->b->index[i].id == id) owner = up->b, name = up->index[i];
-        Passed passed = {id, fresh_index(p, pb, pb->b->nindex, name)};
-        vec_push(p->arena, &pb->passed, passed);
+// Marks the indices that are printed with the affine; what a subscript reads is loaded on its own.
+static void mark_indices(const Affine *a, bool *used) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_ITER) used[t->index] = true;
+        if (t->a) mark_indices(t->a, used);
+        if (t->b) mark_indices(t->b, used);
     }
+}
+
+static void pass_in(Planner *p, PrintBlock *pb, int id) {
+    Name name = NULL;
+    for (const PrintBlock *up = pb->up; up && !name; up = up->up)
+        for (int i = 0; i < up->b->nindex; i++)
+            if (up->b->index[i].id == id) name = up->index[i];
+    Passed passed = {id, fresh_index(p, pb, pb->b->nindex, name)};
+    vec_push(p->arena, &pb->passed, passed);
+}
+
+static void need(Planner *p, PrintBlock *pb, const Affine *a) {
+    if (!a->has_iter) return;
+    memset(p->used, 0, (size_t)p->t->nindices);
+    mark_indices(a, p->used);
+    for (int id = 0; id < p->t->nindices; id++)
+        if (p->used[id] && !stripe_index_name(p, pb, id)) pass_in(p, pb, id);
 }
 
 static void need_place(Planner *p, PrintBlock *pb, const Place *place) {
@@ -395,7 +410,9 @@ typedef struct Needs {
 } Needs;
 
 static void need_access(Planner *p, PrintBlock *pb, const Access *a, bool write) {
-    const PrintView *v = &pb->view.at[stripe_pick(p->t, pb, a, write)];
+    int view = stripe_pick(p->t, pb, a, write);
+    if (view < 0) bug("'%s' is used outside its block", p->t->buffers.at[a->tensor].name);
+    const PrintView *v = &pb->view.at[view];
     for (int d = 0; d < a->rank; d++) need(p, pb, stripe_relative(p->t, v, a, d));
 }
 

@@ -41,6 +41,7 @@ typedef struct Planner {
     const Affine **resolved; // per index id: itself, or what is passed in, over proper indices
     int64_t *lo, *hi;        // per index id, inclusive
     bool *scope;             // per index id: belongs to the block at hand or to one around it
+    bool *used;              // per index id, for a moment
 } Planner;
 
 // The view through which a leaf of the block reaches an element.
