@@ -1215,13 +1215,20 @@ static void make_program(StripeParser *p, const StripeScope *outside, const char
     p->t->program = program;
 }
 
+// Its argument by its name.
+static bool is_whole(const Refine *r) {
+    for (int d = 0; d < r->rank; d++)
+        if (!affine_is(r->v.offset[d], 0) || r->v.size[d] != r->parent->v.size[d]) return false;
+    return r->v.into == r->parent->v.into;
+}
+
 // The outermost block is the root unless it is a loop or has something to initialise.
 static const Block *make_root(StripeParser *p, const Block *b, const StripeScope *s) {
     NodeList children = {0};
     bool plain = b->nindex == 0 && b->nconstraints == 0 && b->place.n == 0;
     for (int i = 0; i < s->view.n; i++) {
         Refine *r = s->view.at[i];
-        plain &= !r->parent || r->v.into == r->parent->v.into;
+        plain &= !r->parent || is_whole(r);
         if (!r->starts || !r->updated) continue;
         stripe_init(p, b, r, &children);
         plain = false;
