@@ -17,9 +17,10 @@ typedef struct Show {
     const Tree *t;
     Arena *arena;
     const Name *buffers;
-    Name *iters; // per index id
+    Name *iters;                       // per index id
     int path[TREE_MAX_INDICES], npath; // passed ones included
     const TreeCost *cost;
+    int seen; // nodes
 } Show;
 
 static bool taken(const Show *s, const char *name) {
@@ -74,8 +75,8 @@ static void show_constraints(Show *s, const Block *b, const char *word) {
     }
 }
 
-static void show_cost(Show *s, const Node *node) {
-    const BlockCost *c = s->cost ? cost_of(s->cost, node) : NULL;
+static void show_cost(Show *s) { // nodes come in the order of the costs
+    const BlockCost *c = s->cost ? &s->cost->at[s->seen - 1] : NULL;
     if (!c) return;
     text_printf(s->out, "   # touches %lld B, moves %lld B, %lld flops", (long long)c->footprint,
                 (long long)c->traffic, (long long)c->flops);
@@ -96,6 +97,7 @@ static void show_head(Show *s, const Block *b) {
             text_printf(s->out, "in %lld", (long long)x->extent);
     }
     if (b->kind != KIND_SERIAL) text_printf(s->out, " %s", kind_name[b->kind]);
+    if (b->grain) text_printf(s->out, " grain %lld", (long long)b->grain);
     show_constraints(s, b, b->nindex ? " where " : "if ");
 }
 
@@ -104,6 +106,19 @@ static void show_leaf(Show *s, const Leaf *leaf) {
     access_print(s->out, leaf->write, &names);
     text_printf(s->out, " %s ", reduce_name[leaf->op]);
     expr_print(s->out, leaf->value, &names);
+    if (leaf->role == LEAF_INIT) return;
+    if (leaf->nontemporal) text_add(s->out, "   nontemporal");
+    if (leaf->accumulators) text_printf(s->out, "   accumulators %d", leaf->accumulators);
+}
+
+static void show_prefetches(Show *s, const Block *b, int depth) {
+    for (int i = 0; i < s->t->prefetches.n; i++) {
+        const Prefetch *f = &s->t->prefetches.at[i];
+        if (f->at != b) continue;
+        text_fill(s->out, ' ', 2 * depth);
+        text_printf(s->out, "prefetch %s distance %lld level %d\n", s->buffers[f->buffer],
+                    (long long)f->distance, f->level);
+    }
 }
 
 static void show_special(Show *s, const Special *sp) {
@@ -117,6 +132,7 @@ static void show_special(Show *s, const Special *sp) {
 static void show_node(Show *s, const Node *node, int depth) {
     const Block *b = as_block(node);
     int npath = s->npath;
+    s->seen++;
     bool plain = b && !b->nindex && !b->nconstraints; // the root, or a mere grouping
     if (!plain || depth) {
         text_fill(s->out, ' ', 2 * depth);
@@ -128,11 +144,12 @@ static void show_node(Show *s, const Node *node, int depth) {
             show_leaf(s, (const Leaf *)node);
         else
             show_special(s, (const Special *)node);
-        show_cost(s, node);
+        show_cost(s);
         text_char(s->out, '\n');
         depth++;
     }
     for (int i = 0; b && i < b->nallocs; i++) show_alloc(s, &s->t->buffers.at[b->alloc[i]], depth);
+    if (b) show_prefetches(s, b, depth);
     for (int i = 0; b && i < b->nchildren; i++) show_node(s, b->child[i], depth);
     s->npath = npath;
 }

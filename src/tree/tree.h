@@ -36,7 +36,7 @@
 
 enum {
     TREE_MAX_DEPTH = 64,     // nested indices on any path
-    TREE_MAX_INDICES = 1024, // in the whole Tree
+    TREE_MAX_INDICES = 16384, // in the whole Tree
 };
 
 typedef enum Kind {

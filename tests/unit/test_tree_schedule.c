@@ -238,3 +238,17 @@ TEST(tree_costs_of_a_tiled_matmul) {
         "flops\n");
     tr_end(&r);
 }
+
+TEST(tree_shows_hints) {
+    TreeRun r;
+    tr_begin(&r, matmul);
+    CHECK_STR_EQ(tr_show(&r, "C: m:p n k\n    prefetch B at n distance 2 level 1\n    nontemporal\n"
+                             "    accumulators 4\n    grain 3\n"),
+                 "for m in 7 parallel grain 3\n"
+                 "  for n in 10\n"
+                 "    prefetch B distance 2 level 1\n"
+                 "    C[m, n] = 0.0\n"
+                 "    for k in 9\n"
+                 "      C[m, n] += A[m, k]*B[k, n]   nontemporal   accumulators 4\n");
+    tr_end(&r);
+}
