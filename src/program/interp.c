@@ -110,7 +110,8 @@ static void make_places(Interp *in, const View *views) {
             place->data =
                 arena_array(in->scratch, (size_t)elements, (size_t)type_info[t->type].bytes);
         }
-        if (in->flags.trap_uninitialised && (t->role == ROLE_OUTPUT || t->role == ROLE_TEMP))
+        bool blank = t->role == ROLE_TEMP || (t->role == ROLE_OUTPUT && !in->flags.accumulate);
+        if (in->flags.trap_uninitialised && blank)
             place->written = arena_new_n(in->scratch, bool, elements);
     }
 }

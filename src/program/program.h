@@ -168,7 +168,7 @@ typedef struct View {
     Type type;
     int rank;
     const int64_t *size;
-    const int64_t *stride; // in elements, may be 0 or negative for inputs
+    const int64_t *stride; // in elements, may be 0 or negative for inputs; NULL: dense, row-major
 } View;
 
 typedef struct InterpFlags {
