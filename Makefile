@@ -205,9 +205,9 @@ fuzz:
 	@tools/setup ci
 	+@$(SUBMAKE) BUILD=build-fuzz CC=clang \
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzzers
+	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
 	+@$(SUBMAKE) $(BUILD)/unit/test_tree_fuzz
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
-	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
 fuzz-long: $(BUILD)/unit/test_asm_sweep
 	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
