@@ -226,6 +226,24 @@ static const Schedule *copy_something(Walk *w, const Schedule *s, Name label) {
     return schedule_copy(s, label, &c);
 }
 
+static void note_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    bool *read = user;
+    read[a->tensor] = true;
+}
+
+// Puts a statement behind the last one before it whose result it reads.
+static const Schedule *put_behind(Walk *w, const Schedule *s, int from) {
+    bool *read = arena_new_n(&w->lab->arena, bool, w->p->tensors.n);
+    for (int i = from; i < w->p->stmts.n; i++) {
+        expr_visit_accesses(w->p->stmts.at[i].value, note_read, read);
+        for (int k = i - 1; k >= 0; k--)
+            if (read[w->p->stmts.at[k].write->tensor])
+                return schedule_after(s, w->p->stmts.at[i].label, w->p->stmts.at[k].label);
+    }
+    return NULL;
+}
+
 // NULL when the action does not apply.
 static const Schedule *act(Walk *w, const Schedule *s, int action) {
     const SchedStmt *of = s->stmt[draw(w, s->nstmts)];
@@ -249,7 +267,7 @@ static const Schedule *act(Walk *w, const Schedule *s, int action) {
     case 13: return schedule_swap_dims(s, st->label, st->write->rank, 0, st->write->rank - 1);
     case 14: return schedule_at(s, st->label, some_loop(w, s));
     case 15: return schedule_inline(s, st->label, true);
-    case 16: return schedule_after(s, st->label, w->p->stmts.at[draw(w, w->p->stmts.n)].label);
+    case 16: return put_behind(w, s, draw(w, w->p->stmts.n));
     case 17: return schedule_maximise_reuse(&w->lab->arena, w->p, s);
     default: return schedule_unroll_inner(&w->lab->arena, w->p, s, 16);
     }
