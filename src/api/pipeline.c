@@ -3,6 +3,7 @@
 
 #include "lang/graph.h"
 #include "tree/stripe.h"
+#include "tree/verify.h"
 
 #include <time.h>
 
@@ -58,6 +59,8 @@ static Module *parse_programs(lw_module *mod, DiagList *diags) {
 
 static Module *parse_stripe(lw_module *mod, DiagList *diags) {
     Tree *t = stripe_parse(&mod->arena, &mod->names, &mod->source, diags);
+    Verify lenient = {.unchecked = true}; // runs are checked
+    if (t) tree_verify(&mod->arena, t, &lenient, diags);
     return just(&mod->arena, t ? (Program *)t->program : NULL);
 }
 
