@@ -154,9 +154,18 @@ static Touch *touch_access(Collect *c, const Access *a) {
     return t;
 }
 
+// A read that a condition keeps inside its buffer tells no box: it takes what is seen around.
 static void touch_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    touch_access(user, a)->read = true;
+    Collect *c = user;
+    Touch *t = touch_access(c, a);
+    t->read = true;
+    for (int d = 0; d < a->rank && guarded; d++) {
+        int64_t lo, hi, size = c->p->t->buffers.at[a->tensor].size[d];
+        if (a->sub[d]->has_read) continue;
+        bool inside =
+            affine_bounds(a->sub[d], c->p->lo, c->p->hi, &lo, &hi) && lo >= 0 && hi < size;
+        t->span[d].whole |= !inside;
+    }
 }
 
 static void touch_view(Collect *c, const BlockView *v, bool write) {
