@@ -102,6 +102,7 @@ static lw_status execute(Pipeline *p) {
     bool any = o->backend == LW_BACKEND_DEFAULT, stripe = p->bound->function->stripe;
     const Backend *backend =
         any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
+    if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);
     if (!backend) return LW_MISUSE;
     if (stripe && (o->schedule.text || !backend->schedules)) {
         Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
@@ -121,6 +122,6 @@ static lw_status execute(Pipeline *p) {
     double start = now_us();
     lw_status status = backend->execute(p);
     p->timing.backend = backend->id;
-    p->timing.run_us = now_us() - start - p->timing.compile_us;
+    if (p->timing.run_us == 0) p->timing.run_us = now_us() - start - p->timing.compile_us;
     return status;
 }

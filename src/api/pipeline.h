@@ -43,6 +43,8 @@ const Backend *backend_for_schedule(void); // the best that obeys one
 
 double now_us(void);
 
+lw_status backend_jit(Pipeline *p); // jit.c
+
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then
 // holds).
