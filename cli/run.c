@@ -237,10 +237,8 @@ static void print_time(double us) {
         printf("%.3f s", us / 1e6);
 }
 
-// What a compiled program cost to make and, when it was measured, how fast it is.
+// How fast a compiled program is, when it was measured.
 static void print_speed(const lw_timing *t) {
-    if (t->code_bytes)
-        printf("  compile  %zu bytes of code in %.1f us\n", t->code_bytes, t->compile_us);
     if (!t->samples) return;
     printf("  time     median ");
     print_time(t->median_us);
@@ -255,6 +253,10 @@ static void print_summary(Run *r) {
     printf("  backend  %s: %lld instances in ", lw_backend_name(r->timing.backend),
            (long long)lw_bound_instances(r->bound));
     print_time(r->timing.run_us);
+    if (r->timing.code_bytes) {
+        printf(", compiled in ");
+        print_time(r->timing.compile_us);
+    }
     printf("\n");
     print_speed(&r->timing);
     for (size_t i = 0; i < r->n; i++) {

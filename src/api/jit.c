@@ -92,8 +92,8 @@ static void save_inouts(Jit *j) {
     j->saved = arena_new_n(j->p->call->scratch, void *, n);
     for (int i = program->ninputs; i < n; i++)
         if (program->tensors.at[i].role == ROLE_INOUT)
-            j->saved[i] = arena_copy(j->p->call->scratch, j->p->views[i].data,
-                                     view_bytes(&j->p->views[i]));
+            j->saved[i] =
+                arena_copy(j->p->call->scratch, j->p->views[i].data, view_bytes(&j->p->views[i]));
 }
 
 static void restore_inouts(Jit *j) {
@@ -105,9 +105,9 @@ static void restore_inouts(Jit *j) {
 // A subscript that was computed left its tensor: the reference interpreter says which.
 static lw_status explain(Pipeline *p) {
     InterpFlags flags = {p->options->accumulate, p->options->skip_post, false};
-    if (program_interpret(p->call->scratch, p->bound->program, p->views, flags, p->call->diags))
-        diag_report(p->call->diags, (Range){0, 0}, DIAG_CODE_BAD_INDEX);
-    return LW_ERROR;
+    bool ok =
+        program_interpret(p->call->scratch, p->bound->program, p->views, flags, p->call->diags);
+    return ok ? LW_OK : LW_ERROR;
 }
 
 // Everything a run needs from the arenas; code memory is outside of them and comes last.
