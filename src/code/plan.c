@@ -188,6 +188,8 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     PNode *n = node_new(b, P_LEAF);
     n->leaf = leaf;
     n->number = p->leaves.n;
+    const Program *program = p->tree->program;
+    bool unproven = leaf->stmt >= 0 && program && program->stmts.at[leaf->stmt].unproven;
     n->width = 1;
     ReadList reads = {.arena = p->arena};
     expr_visit_accesses(leaf->value, collect_read, &reads);
@@ -197,11 +199,13 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->read = arena_new_n(p->arena, Mem, reads.at.n);
     for (int i = 0; i < reads.at.n; i++) {
         mem_make(b, &n->read[i], reads.at.at[i]);
+        if (unproven && !n->read[i].safe) n->read[i].off = NULL; // checked like a gather
         n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
                            access_has_inner(leaf->write, reads.at.at[i]);
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
+    if (unproven && !n->write.safe) n->write.off = NULL;
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
     if (b->open.n && vec_last(&b->open)->mark == KIND_VECTOR) n->vloop = vec_last(&b->open)->loop;

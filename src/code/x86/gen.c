@@ -121,20 +121,32 @@ static void pop_to(Gen *g, unsigned r) {
     g->depth -= 8;
 }
 
+// Indices that come from data may overflow: then the status says so.
+static void check_overflow(Gen *g, const Affine *a) {
+    if (!a->has_read) return;
+    AsmLabel fine = asm_label(&g->a);
+    x86_1(&g->a, X86_jno, x86_to(&fine));
+    x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
+    asm_bind(&g->a, &fine);
+}
+
 void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
     x86_set(&g->a, X86_RAX, a->constant);
     for (int i = 0; i < a->n; i++) {
         push_rax(g);
         gen_atom(g, a->term[i].atom, env);
         int64_t k = a->term[i].coef;
-        if (k != 1 && k == (int32_t)k)
+        if (k != 1 && k == (int32_t)k) {
             x86_3(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RAX), x86_imm(k));
-        else if (k != 1) {
+            check_overflow(g, a);
+        } else if (k != 1) {
             x86_set(&g->a, X86_RCX, k);
             x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            check_overflow(g, a);
         }
         pop_to(g, X86_RCX);
         x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        check_overflow(g, a);
     }
 }
 
