@@ -22,6 +22,10 @@ typedef struct Run {
     InterpFlags flags;
     DiagList *diags;
     const Leaf *leaf; // that runs now, or NULL
+    const TreeObserver *observer;
+    const Block *path[2 * TREE_MAX_DEPTH]; // for the observer
+    int child[2 * TREE_MAX_DEPTH], depth;
+    bool quiet; // the old value of a reduction is no read
     bool failed;
 } Run;
 
@@ -61,10 +65,16 @@ static int64_t locate(Run *r, const Access *a, int64_t *number) {
     return at;
 }
 
+static void observe(Run *r, int buffer, int64_t number, bool write) {
+    if (r->observer && !r->quiet)
+        r->observer->access(r->observer->user, buffer, number, write, r->value);
+}
+
 static Value load(Run *r, const Access *a) {
     const Buffer *b = &r->t->buffers.at[a->tensor];
     int64_t number, at = locate(r, a, &number);
     if (r->failed) return (Value){0};
+    observe(r, a->tensor, number, false);
     const Memory *m = &r->mem[a->tensor];
     if (m->written && !m->written[number]) {
         diag_report(r->diags, leaf_range(r), DIAG_TREE_READ_UNWRITTEN, b->name, (long long)number);
@@ -132,15 +142,20 @@ static bool skipped(const Run *r, const Leaf *leaf) {
 static void run_leaf(Run *r, const Leaf *leaf) {
     if (skipped(r, leaf)) return;
     r->leaf = leaf;
+    TreeMoment now = {r->depth, r->path, r->child, r->value};
+    if (r->observer) r->observer->leaf(r->observer->user, leaf, &now);
     Type type = r->t->buffers.at[leaf->write->tensor].type;
     Memory *m = &r->mem[leaf->write->tensor];
     Value old = {0};
+    r->quiet = true;
     if (leaf->op != REDUCE_ASSIGN) old = load(r, leaf->write);
+    r->quiet = false;
     Value v = r->failed ? old : combine(r, leaf, type, old);
     int64_t number, at = locate(r, leaf->write, &number);
     if (r->failed) return;
     type_store(type, m->data + at * type_info[type].bytes, v);
     if (m->written) m->written[number] = 1;
+    observe(r, leaf->write->tensor, number, true);
     r->leaf = NULL;
 }
 
@@ -164,7 +179,14 @@ static void run_body(Run *r, const Block *b) {
         Memory *m = &r->mem[b->alloc[i]];
         if (m->written) memset(m->written, 0, (size_t)m->elements);
     }
-    for (int i = 0; i < b->nchildren && !r->failed; i++) run_node(r, b->child[i]);
+    if (r->observer) r->observer->enter(r->observer->user, b);
+    require(r->depth < 2 * TREE_MAX_DEPTH);
+    r->path[r->depth++] = b;
+    for (int i = 0; i < b->nchildren && !r->failed; i++) {
+        r->child[r->depth - 1] = i;
+        run_node(r, b->child[i]);
+    }
+    r->depth--;
 }
 
 static void run_indices(Run *r, const Block *b, int at) {
@@ -213,7 +235,12 @@ static void allocate(Run *r, Arena *scratch, int number) {
 
 bool tree_interpret(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
                     DiagList *diags) {
-    Run r = {.t = t, .flags = flags, .diags = diags};
+    return tree_interpret_observed(scratch, t, views, flags, NULL, diags);
+}
+
+bool tree_interpret_observed(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
+                             const TreeObserver *observer, DiagList *diags) {
+    Run r = {.t = t, .flags = flags, .diags = diags, .observer = observer};
     r.mem = arena_new_n(scratch, Memory, t->buffers.n);
     r.value = arena_new_n(scratch, int64_t, t->nindices);
     for (int i = 0; i < t->buffers.n; i++) {

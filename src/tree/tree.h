@@ -235,4 +235,21 @@ void tree_show(Text *out, const Tree *t, bool cost);
 bool tree_interpret(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
                     DiagList *diags);
 
+// What runs, as it runs: an iteration of a block begins, a leaf instance begins, it reads or writes
+// element number `number` (row-major) of a buffer. A reduction shows its write only.
+typedef struct TreeMoment {
+    int depth; // blocks around the leaf
+    const Block *const *path;
+    const int *child;     // child number child[i] of path[i] leads on
+    const int64_t *value; // per index id
+} TreeMoment;
+typedef struct TreeObserver {
+    void *user;
+    void (*enter)(void *user, const Block *b);
+    void (*leaf)(void *user, const Leaf *leaf, const TreeMoment *now);
+    void (*access)(void *user, int buffer, int64_t number, bool write, const int64_t *value);
+} TreeObserver;
+bool tree_interpret_observed(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
+                             const TreeObserver *observer, DiagList *diags);
+
 #endif

@@ -19,6 +19,7 @@
 enum {
     MAX_WRITERS = 8,
     MAX_ASKED = 200, // questions about one read
+    MAX_QUOTIENTS = 16,
 };
 
 // A writer, with conditions on y under which x(y) exists and comes first.
@@ -58,12 +59,17 @@ static void need(Cover *c, Server *w, const Affine *a) {
 
 // --- Solving for the writer's indices ----------------------------------------------------------
 
+typedef struct Quotient {
+    const Atom *atom;
+    const Affine *value;
+} Quotient;
+
 typedef struct Solve {
     Cover *c;
     Server *w;
     const Affine **x; // per index id; NULL: not known
-    const Index *index[TREE_MAX_DEPTH];
-    int nindex; // to be solved
+    Quotient quotient[MAX_QUOTIENTS];
+    int nquotients;
 } Solve;
 
 static bool is_unknown(const Solve *s, int id) { return !s->x[id]; }
@@ -85,18 +91,41 @@ static int by_coef(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-// f = value, f linear: its unknown indices, the one with the largest coefficient first.
-static void solve_linear(Solve *s, const Affine *f, const Affine *value) {
+// Are all indices in it known?
+static bool is_known(const Solve *s, const Use *p, const Affine *a) {
+    for (int i = 0; i < p->nindex; i++)
+        if (is_unknown(s, p->index[i]->id) && affine_uses_iter(a, p->index[i]->id)) return false;
+    return true;
+}
+
+// The value of a division of unknown indices: what some subscript says, else 0; checked in the end.
+static const Affine *quotient(Solve *s, const Atom *t) {
+    for (int i = 0; i < s->nquotients; i++)
+        if (s->quotient[i].atom == t) return s->quotient[i].value;
+    if (s->nquotients == MAX_QUOTIENTS) return NULL;
+    s->quotient[s->nquotients].atom = t;
+    return s->quotient[s->nquotients++].value = affine_const(pool(s->c), 0);
+}
+
+// f = value: its unknown indices, the one with the largest coefficient first.
+static bool solve_equation(Solve *s, const Use *p, const Affine *f, const Affine *value) {
     Exprs *x = pool(s->c);
     Term term[AFFINE_MAX_TERMS];
     int n = 0;
     const Affine *rest = affine_add_const(x, value, -f->constant);
     for (int i = 0; i < f->n; i++) {
-        int id = f->term[i].atom->index;
-        if (is_unknown(s, id))
+        const Atom *t = f->term[i].atom;
+        if (t->kind == ATOM_ITER && is_unknown(s, t->index)) {
             term[n++] = f->term[i];
-        else
-            rest = affine_sub(x, rest, affine_scale(x, s->x[id], f->term[i].coef));
+            continue;
+        }
+        const Affine *alone = affine_make(x, 0, &(Term){t, 1}, 1), *known = NULL;
+        if (is_known(s, p, alone))
+            known = affine_substitute(x, alone, s->x, NULL);
+        else if (t->kind == ATOM_DIV && affine_is_const(t->b))
+            known = quotient(s, t);
+        if (!known) return false;
+        rest = affine_sub(x, rest, affine_scale(x, known, f->term[i].coef));
     }
     if (n > 1) qsort(term, (size_t)n, sizeof *term, by_coef);
     for (int i = 0; i < n; i++) // count those with negative coefficients from their end
@@ -113,6 +142,7 @@ static void solve_linear(Solve *s, const Affine *f, const Affine *value) {
     }
     need(s->c, s->w, rest);
     need(s->c, s->w, affine_scale(x, rest, -1));
+    return true;
 }
 
 typedef struct Equation {
@@ -165,6 +195,22 @@ static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed) {
     return sooner && p != r;
 }
 
+// Divisions last: what is still unknown in a/c = v is taken from a = c*v, and v is the quotient.
+static bool solve_quotients(Solve *s, const Use *p) {
+    Exprs *x = pool(s->c);
+    for (int i = 0; i < s->nquotients; i++) {
+        const Atom *t = s->quotient[i].atom;
+        int64_t size = t->b->constant;
+        if (size < 1) return false;
+        const Affine *least = affine_scale(x, s->quotient[i].value, size);
+        if (!is_known(s, p, t->a) && !solve_equation(s, p, t->a, least)) return false;
+        const Affine *rest = affine_sub(x, affine_substitute(x, t->a, s->x, NULL), least);
+        need(s->c, s->w, rest);
+        need(s->c, s->w, affine_add_const(x, affine_scale(x, rest, -1), size - 1));
+    }
+    return true;
+}
+
 // x(y) for one writer; false when it cannot be named.
 static bool solve(Cover *c, Server *w, const Touch *writer) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
@@ -177,9 +223,13 @@ static bool solve(Cover *c, Server *w, const Touch *writer) {
     for (int d = 0; d < a->rank; d++) e[d] = (Equation){a->sub[d], c->element[d]};
     int n = join_digits(&s, e, a->rank);
     for (int i = 0; i < n; i++) {
-        if (!e[i].f->linear) return false;
-        solve_linear(&s, e[i].f, e[i].value);
+        const Atom *q = only(e[i].f, ATOM_DIV);
+        if (!q || !affine_is_const(q->b) || s.nquotients == MAX_QUOTIENTS) continue;
+        s.quotient[s.nquotients++] = (Quotient){q, e[i].value};
     }
+    for (int i = 0; i < n; i++)
+        if (!only(e[i].f, ATOM_DIV) && !solve_equation(&s, p, e[i].f, e[i].value)) return false;
+    if (!solve_quotients(&s, p)) return false;
     for (int i = 0; i < p->nindex; i++) {
         const Index *index = p->index[i];
         if (is_unknown(&s, index->id)) {
