@@ -3,7 +3,7 @@
 //
 //   main.c      the table of commands, help, dispatch
 //   options.c   the table of options, reading the command line
-//   check.c show.c run.c   the commands
+//   check.c show.c run.c compile.c   the commands
 //   data.c      arguments in memory: from files, from --arg, random; checksums and values for
 //   summaries npy.c       .npy files json.c      one JSON object on standard output
 //
@@ -45,8 +45,8 @@ typedef struct Cli {
     size_t nwords;
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
-    const char *def, *stage, *lang, *backend, *seed, *schedule;
-    bool json, strict, time, trace, help, cost;
+    const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output;
+    bool json, strict, trace, help, cost;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -63,6 +63,7 @@ extern const Command commands[]; // ended by a NULL name
 int command_check(Cli *cli);
 int command_show(Cli *cli);
 int command_run(Cli *cli);
+int command_compile(Cli *cli);
 int command_einsum(Cli *cli);
 
 // --- Reading the command line, options.c

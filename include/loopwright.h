@@ -272,6 +272,30 @@ LW_API lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stag
 LW_API lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
                                     const lw_show_options *options, const char **out);
 
+// --- Files ---------------------------------------------------------------------------------------
+typedef enum lw_emit {
+    LW_EMIT_C = 0, // C99 source and its header, which stand alone: docs/c-output.md
+} lw_emit;
+
+typedef struct lw_emit_options {
+    size_t struct_size;
+    lw_schedule_text schedule;
+    const char *name;   // of the function; NULL: its own
+    const char *header; // how the source names its header; NULL: NAME.h
+} lw_emit_options;
+
+// What a file holds. It belongs to the context and lives as long as a diagnostic of this call would.
+typedef struct lw_emitted {
+    const char *function; // as C spells its name
+    const char *bytes;    // the file; a text ends with a NUL that is not counted
+    size_t size;
+    const char *header; // what a C program includes to use it
+    size_t header_size;
+} lw_emitted;
+
+LW_API lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
+                               const lw_emit_options *options, lw_emitted *out);
+
 // --- Running -------------------------------------------------------------------------------------
 typedef enum lw_backend {
     LW_BACKEND_DEFAULT = 0, // the best there is
@@ -290,13 +314,6 @@ typedef struct lw_timing {
     lw_backend backend; // the one that ran
     double compile_us;  // 0 when nothing was compiled
     double run_us;
-    // Of compiled code, with lw_run_options.measure_seconds; 0 otherwise:
-    double median_us, p10_us, p90_us;
-    int samples;
-    // Of compiled code: what it does in one run.
-    double flops; // operations; a fused multiply-add counts two
-    double bytes; // of all arguments
-    size_t code_bytes;
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -308,7 +325,6 @@ typedef struct lw_run_options {
     bool trap_uninitialised;   // reading an element that nothing wrote is an error (interp)
     lw_timing *timing;         // may be NULL
     lw_schedule_text schedule; // not for the reference interpreter, which has no loops to arrange
-    double measure_seconds;    // jit: run it over and over for about so long, and fill in the medians
 } lw_run_options;
 
 // Runs on arguments in host memory: inputs, then outputs, shaped as lw_bound_tensor says, with any

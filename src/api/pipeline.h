@@ -43,7 +43,8 @@ const Backend *backend_for_schedule(void); // the best that obeys one
 
 double now_us(void);
 
-lw_status backend_jit(Pipeline *p); // jit.c
+// The C back-end, compile.c.
+lw_status c_execute(Pipeline *p);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then

@@ -1,0 +1,125 @@
+// The C back-end through the API: a bound function as C source, and run through the system's
+// compiler.
+#include "api/pipeline.h"
+
+#include "base/kernel_abi.h"
+#include "code/c/c.h"
+#include "run/cc.h"
+#include "tree/tree.h"
+
+#include <string.h>
+
+static const Range nowhere = {0, 0};
+
+// --- Running -----------------------------------------------------------------------------------
+
+// The Tree for arguments with these strides.
+static Tree *specialise(Call *call, const Tree *t, const View *views) {
+    Tree *mine = arena_copy(call->arena, t, sizeof *t);
+    mine->buffers.at =
+        arena_copy(call->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *t->buffers.at);
+    mine->buffers.cap = t->buffers.n;
+    for (int i = 0; views && i < t->nargs; i++) mine->buffers.at[i].stride = views[i].stride;
+    return mine;
+}
+
+static lw_status cc_failed(Call *call, CcResult result, const char *message) {
+    if (result == CC_MISSING) {
+        Diag *d = diag_report(call->diags, nowhere, DIAG_CC_MISSING, message);
+        diag_note(call->diags, d, nowhere, DIAG_CC_MISSING_NOTE);
+        return LW_UNAVAILABLE;
+    }
+    diag_report(call->diags, nowhere, result == CC_FAILED ? DIAG_CC_FAILED : DIAG_CC_SYSTEM,
+                message);
+    return LW_ERROR;
+}
+
+static lw_status kernel_status(Call *call, const Program *p, int status) {
+    if (!status) return LW_OK;
+    int stmt = status - KERNEL_BAD_INDEX;
+    if (stmt < 0) arena_out_of_memory(call->arena); // for what lives inside of a parallel loop
+    const char *label = p && stmt < p->stmts.n ? p->stmts.at[stmt].label : "?";
+    diag_report(call->diags, nowhere, DIAG_KERNEL_INDEX, label);
+    return LW_ERROR;
+}
+
+static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, const char *source) {
+    Call *call = p->call;
+    char *message = arena_alloc(call->arena, 4096);
+    void **buffers = arena_new_n(call->arena, void *, t->nargs + 1);
+    char *scratch = arena_alloc(call->scratch, (size_t)f->scratch + 64);
+    scratch += (64 - (uintptr_t)scratch % 64) % 64;
+    for (int i = 0; i < t->nargs; i++) buffers[i] = p->views[i].data;
+    KernelEnv env = {.flags = (p->options->accumulate ? KERNEL_ACCUMULATE : 0u) |
+                              (p->options->skip_post ? KERNEL_SKIP_POST : 0u),
+                     .threads = 1};
+    double start = now_us();
+    Library *library;
+    CcOptions o = {.openmp = f->parallel};
+    CcResult result = cc_load(source, &o, &library, message, 4096);
+    p->timing.compile_us += now_us() - start;
+    if (result) return cc_failed(call, result, message);
+    void *symbol = library_find(library, f->kernel);
+    Kernel *kernel;
+    memcpy(&kernel, &symbol, sizeof kernel); // ISO C has no cast from object to function
+    int status = kernel(buffers, scratch, &env);
+    library_close(library);
+    return kernel_status(call, t->program, status);
+}
+
+lw_status c_execute(Pipeline *p) {
+    const Schedule *schedule;
+    const Tree *t;
+    double start = now_us();
+    lw_status status = bound_lower(p->call, p->bound, &p->options->schedule, &schedule, &t);
+    if (status) return status;
+    CFunction f;
+    CUnit *unit = c_unit(p->call->arena);
+    Tree *mine = specialise(p->call, t, p->views);
+    if (!c_unit_add(unit, mine, NULL, &f, p->call->diags)) return LW_ERROR;
+    Text source = {.arena = p->call->arena};
+    c_unit_print(unit, NULL, &source, NULL);
+    p->timing.compile_us = now_us() - start;
+    return run_kernel(p, mine, &f, text_str(&source));
+}
+
+// --- Writing -----------------------------------------------------------------------------------
+
+typedef struct EmitCall {
+    const lw_bound *bound;
+    lw_emit what;
+    lw_emit_options options;
+    lw_emitted *out;
+} EmitCall;
+
+static lw_status emit_body(Call *call, void *args) {
+    EmitCall *e = args;
+    const Schedule *schedule;
+    const Tree *t;
+    lw_status status = bound_lower(call, e->bound, &e->options.schedule, &schedule, &t);
+    if (status) return status;
+    CFunction f;
+    CUnit *unit = c_unit(call->arena);
+    if (!c_unit_add(unit, specialise(call, t, NULL), e->options.name, &f, call->diags))
+        return LW_ERROR;
+    Text source = {.arena = call->arena}, header = {.arena = call->arena};
+    const char *include = e->options.header;
+    if (!include) include = arena_printf(call->arena, "%s.h", f.name);
+    c_unit_print(unit, include, &source, &header);
+    *e->out = (lw_emitted){.function = f.name,
+                           .bytes = text_str(&source),
+                           .size = source.len,
+                           .header = text_str(&header),
+                           .header_size = header.len};
+    return LW_OK;
+}
+
+lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
+                        const lw_emit_options *options, lw_emitted *out) {
+    if (!out) return LW_MISUSE;
+    memset(out, 0, sizeof *out);
+    if (!b || what != LW_EMIT_C) return LW_MISUSE;
+    EmitCall e = {.bound = b, .what = what, .out = out};
+    options_copy(&e.options, sizeof e.options, options);
+    return call_run(ctx, emit_body, &e);
+}

@@ -1,0 +1,31 @@
+// The system's C compiler as a back-end: C text to a loaded shared library.
+//
+// The compiler is $CC (words separated by blanks) or cc. It is started directly, without a shell,
+// in a temporary folder that only this user can enter and that is gone when the call returns.
+#ifndef LW_RUN_CC_H
+#define LW_RUN_CC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct Library Library;
+
+typedef enum CcResult {
+    CC_OK,
+    CC_MISSING, // there is no such compiler; `message` is its name
+    CC_FAILED,  // it refused; `message` is the beginning of what it said
+    CC_SYSTEM,  // no temporary folder, no process, not loadable; `message` says which
+} CcResult;
+
+typedef struct CcOptions {
+    const char *compiler;     // NULL: $CC, or cc
+    const char *const *flags; // ended by NULL; NULL: -O3 -march=native -ffp-contract=off
+    bool openmp;              // -fopenmp; where the compiler has none, loops run on one thread
+} CcOptions;
+
+CcResult cc_load(const char *source, const CcOptions *options, Library **out, char *message,
+                 size_t size);
+void *library_find(const Library *library, const char *symbol); // NULL: it has none
+void library_close(Library *library);
+
+#endif

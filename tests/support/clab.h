@@ -1,0 +1,35 @@
+// Runs many Trees through one start of a C compiler.
+//
+//     CLab c;
+//     clab_begin(&c);
+//     int k = clab_add(&c, lab, tree);             // any number
+//     CHECK(clab_compile(&c, "gcc", flags, ...));
+//     clab_run(&c, k, &data, flags);
+//     clab_end(&c);
+#ifndef SUPPORT_CLAB_H
+#define SUPPORT_CLAB_H
+
+#include "code/c/c.h"
+#include "run/cc.h"
+#include "support/proglab.h"
+
+typedef struct CLab {
+    Arena arena;
+    CUnit *unit;
+    DiagList diags;
+    VEC(CFunction) functions;
+    Library *library;
+    char message[2048]; // of the compiler
+} CLab;
+
+void clab_begin(CLab *c);
+void clab_end(CLab *c);
+int clab_add(CLab *c, Tree *t); // its number; -1: declined
+const char *clab_source(CLab *c);
+// Compiles all of it; a library that was loaded before is closed.
+bool clab_compile(CLab *c, const char *compiler, const char *const *flags, bool openmp);
+bool clab_has(const char *compiler);
+// The kernel's status.
+int clab_run(CLab *c, int number, const LabData *data, InterpFlags flags);
+
+#endif
