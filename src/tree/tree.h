@@ -35,7 +35,7 @@
 #include "program/program.h"
 
 enum {
-    TREE_MAX_DEPTH = 64,     // nested indices on any path
+    TREE_MAX_DEPTH = 64,      // nested indices on any path
     TREE_MAX_INDICES = 16384, // in the whole Tree
 };
 
