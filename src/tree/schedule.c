@@ -307,7 +307,8 @@ static void parse_order(Parser *p, SchedStmt *s) {
             s->stage = loops.n;
             continue;
         }
-        SchedLoop l = {.iter = word(p, "a loop", &l.range)};
+        SchedLoop l = {0};
+        l.iter = word(p, "a loop", &l.range);
         if (!l.iter) return;
         parse_step(p, &l.step, &l.interleaved);
         if (accept(p, ':')) l.kind = parse_mark(p);
@@ -319,7 +320,8 @@ static void parse_order(Parser *p, SchedStmt *s) {
 }
 
 static LoopRef parse_ref(Parser *p) {
-    LoopRef r = {.iter = word(p, "a loop", &r.range)};
+    LoopRef r = {0};
+    r.iter = word(p, "a loop", &r.range);
     if (r.iter) parse_step(p, &r.step, &r.interleaved);
     return r;
 }
@@ -331,7 +333,8 @@ static void parse_layout(Parser *p, Storage *s) {
         return;
     }
     while (!p->failed && !is_char(p, ')')) {
-        LayoutDim d = {.dim = word(p, "a dimension or ')'", &d.range), .block = 1};
+        LayoutDim d = {.block = 1};
+        d.dim = word(p, "a dimension or ')'", &d.range);
         if (accept(p, '/')) d.block = number(p, 1, INT64_MAX / 4);
         vec_push(p->arena, &dims, d);
     }
@@ -364,14 +367,16 @@ static bool parse_storage(Parser *p, Storage *s) {
 }
 
 static SchedCopy parse_copy(Parser *p) {
-    SchedCopy c = {.storage.home = HOME_AUTO, .tensor = word(p, "a tensor", &c.range)};
+    SchedCopy c = {.storage.home = HOME_AUTO};
+    c.tensor = word(p, "a tensor", &c.range);
     if (accept_word(p, "at")) c.at = parse_ref(p);
     while (parse_storage(p, &c.storage)) {}
     return c;
 }
 
 static SchedPrefetch parse_prefetch(Parser *p) {
-    SchedPrefetch f = {.tensor = word(p, "a tensor", &f.range), .distance = 1, .level = 1};
+    SchedPrefetch f = {.distance = 1, .level = 1};
+    f.tensor = word(p, "a tensor", &f.range);
     if (!accept_word(p, "at"))
         expected(p, "'at'");
     else
