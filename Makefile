@@ -182,7 +182,7 @@ bless: tests
 	@tests/run --build $(BUILD) --bless text error
 
 # The whole suite under AddressSanitizer and UBSan, randomised tests at a tenth.
-ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DLW_DEBUG
 sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
 	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
@@ -204,10 +204,12 @@ check-format:
 fuzz:
 	@tools/setup ci
 	+@$(SUBMAKE) BUILD=build-fuzz CC=clang \
-	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzzers
+	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DLW_DEBUG' \
+	    fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
-	+@$(SUBMAKE) $(BUILD)/unit/test_tree_fuzz
+	+@$(SUBMAKE) $(BUILD)/unit/test_tree_fuzz $(BUILD)/unit/test_tree_walk
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
+	@LW_FUZZ_TIMES=100 $(BUILD)/unit/test_tree_walk
 fuzz-long: $(BUILD)/unit/test_asm_sweep
 	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800

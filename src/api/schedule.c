@@ -7,6 +7,7 @@
 
 #include "base/bug.h"
 #include "tree/schedule.h"
+#include "tree/verify.h"
 #include "tree/stripe.h"
 
 #include <string.h>
@@ -49,6 +50,17 @@ static const Tree *own_tree(Call *call, const lw_bound *b) {
     return t;
 }
 
+// Debug builds verify what lowering made. "Not proven" is no fault: lowering is right by its rules.
+static void verify_lowered(Call *call, const Tree *t) {
+#ifdef LW_DEBUG
+    DiagList found = {.arena = call->arena};
+    if (t && tree_verify(call->arena, t, NULL, &found) == VERIFY_REFUSED)
+        bug("a lowered tree does not verify: %s", found.items.at[0]->text);
+#else
+    (void)call, (void)t;
+#endif
+}
+
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out) {
     if (b->function->stripe) {
@@ -61,6 +73,7 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
     lw_status status = parse(call, p, text, schedule);
     if (status) return status;
     *out = tree_lower(call->arena, p, *schedule, call->diags);
+    verify_lowered(call, *out);
     if (*out && !*schedule) *schedule = schedule_complete(call->arena, p, NULL);
     return *out ? LW_OK : LW_ERROR;
 }
