@@ -246,19 +246,23 @@ TEST(indices_and_buffers_are_in_scope) {
     CHECK_STR_EQ(verify_loop(&h, KIND_SERIAL, i),
                  "error: 'T' (buffer 1) is used outside the block that allocates it\n");
     h.node[h.n++] = hand_leaf(&h, 7, at(&h, 1, i, 0), REDUCE_ASSIGN, NULL);
-    CHECK(strstr(verify_loop(&h, KIND_SERIAL, i), "a leaf names buffer 7"));
+    CHECK(strstr(verify_loop(&h, KIND_SERIAL, i),
+                 "a leaf names buffer 7, which does not exist or cannot stand there"));
     h.node[h.n++] = hand_leaf(&h, c, at(&h, 1, i, 0), REDUCE_ASSIGN, NULL);
     Block again = {.node.ndeps = -1, .nallocs = 1, .alloc = &t};
     const Node *block = &tree_block(h.t, &again, h.node, 0)->node;
-    CHECK(strstr(hand_verify(&h, &block, 1, &t, 1), "'T' (buffer 1) is allocated again"));
-    CHECK(strstr(hand_verify(&h, &block, 0, &c, 1), "an allocation names buffer 0"));
+    CHECK(strstr(hand_verify(&h, &block, 1, &t, 1),
+                 "'T' (buffer 1) is allocated again inside the block that allocates it"));
+    CHECK(strstr(hand_verify(&h, &block, 0, &c, 1),
+                 "an allocation names buffer 0, which does not exist or cannot stand there"));
     const Affine *two[] = {at(&h, 1, i, 0), at(&h, 1, i, 0)};
     Leaf leaf = {.write = access_make(&h.exprs, c, 2, two),
                  .value = expr_float(&h.exprs, TYPE_F32, 0),
                  .stmt = -1};
     h.n = 0;
     h.node[h.n++] = &tree_leaf(h.t, &leaf)->node;
-    CHECK(strstr(verify_loop(&h, KIND_SERIAL, i), "'C' is used with 2 subscripts"));
+    CHECK(strstr(verify_loop(&h, KIND_SERIAL, i),
+                 "'C' is used with 2 subscripts, which is not its number of dimensions"));
     tr_end(&h.r);
 }
 
@@ -281,7 +285,9 @@ TEST(indices_are_affine_and_fit) {
                  "error: the range of an index expression overflows 64 bits\n");
     Index bad = hand_index(&h, "n", -1);
     h.node[h.n++] = hand_leaf(&h, c, at(&h, 0, bad, 0), REDUCE_ADD, NULL);
-    CHECK(strstr(verify_loop(&h, KIND_SERIAL, bad), "index 'n' has extent -1"));
+    CHECK(
+        strstr(verify_loop(&h, KIND_SERIAL, bad),
+               "index 'n' has extent -1; expected at least 0, and 1 where its value is passed in"));
     const Node *node = hand_leaf(&h, c, at(&h, 0, i, 0), REDUCE_ADD, NULL);
     for (int k = 0; k < TREE_MAX_DEPTH + 1; k++)
         node = &tree_loop(h.t, KIND_SERIAL, hand_index(&h, "d", 1), &node, 1)->node;
