@@ -37,7 +37,7 @@ const Command commands[] = {
      command_show},
     {"run", "FILE", "run a function on data and summarise the results",
      OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--schedule", "--backend",
-             "--strict", "--lang", "--trace"),
+             "--time", "--strict", "--lang", "--trace"),
      "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
      "small,\n"
      "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
@@ -47,6 +47,7 @@ const Command commands[] = {
      "\n"
      "  loopwright run mv.tc --size M=4,K=3\n"
      "  loopwright run mv.tc --in A=a.npy --in x=x.npy --out C=c.npy\n"
+     "  loopwright run matmul.tc --size M=512,N=512,K=512 --schedule matmul.lws --time\n"
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
     {"compile", "FILE", "write a function as a file that stands alone",

@@ -35,6 +35,7 @@ static const Option options[] = {
     {"-o", "FILE.c", "the file to write; its header goes beside it", TEXT, AT(output)},
     {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", TEXT,
      AT(lang)},
+    {"--time", NULL, "measure: many runs, their median and spread (jit)", FLAG, AT(time)},
     {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
     {"--trace", NULL, "time of each step, to standard error", FLAG, AT(trace)},
     {"--json", NULL, "one JSON object on standard output", FLAG, AT(json)},

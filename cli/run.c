@@ -183,6 +183,7 @@ static int execute(Run *r) {
     for (size_t i = 0; i < r->n; i++) args[i] = &r->args[i].t;
     r->timing.struct_size = sizeof r->timing;
     lw_run_options o = {.struct_size = sizeof o, .backend = r->backend, .timing = &r->timing};
+    if (r->cli->time) o.measure_seconds = 0.5;
     char *schedule = NULL;
     int failed = cli_schedule(r->cli, &o.schedule, &schedule);
     if (!failed) failed = cli_report(r->cli, lw_run(r->cli->ctx, r->bound, args, r->n, &o));
@@ -236,6 +237,15 @@ static void print_time(double us) {
         printf("%.3f s", us / 1e6);
 }
 
+// How fast a compiled program is, when it was measured.
+static void print_speed(const lw_timing *t) {
+    if (!t->samples) return;
+    printf("  time     median ");
+    print_time(t->median_us);
+    printf(", p10 %.3g us, p90 %.3g us: %.1f GFLOP/s, %.1f GB/s\n", t->p10_us, t->p90_us,
+           t->flops / t->median_us * 1e-3, t->bytes / t->median_us * 1e-3);
+}
+
 static void print_summary(Run *r) {
     char *values = cli_values_text(r->bound);
     printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
@@ -243,7 +253,12 @@ static void print_summary(Run *r) {
     printf("  backend  %s: %lld instances in ", lw_backend_name(r->timing.backend),
            (long long)lw_bound_instances(r->bound));
     print_time(r->timing.run_us);
+    if (r->timing.code_bytes) {
+        printf(", compiled in ");
+        print_time(r->timing.compile_us);
+    }
     printf("\n");
+    print_speed(&r->timing);
     for (size_t i = 0; i < r->n; i++) {
         bool input = i < lw_function_input_count(r->f);
         char *text = cli_tensor_text(r->bound, i);
@@ -268,13 +283,18 @@ static void json_summary(Run *r) {
     json_values(j, r->bound);
     json_str(j, "backend", lw_backend_name(r->timing.backend));
     json_int(j, "instances", lw_bound_instances(r->bound));
-    double us = round(r->timing.run_us * 1e3) / 1e3;
+    const lw_timing *t = &r->timing;
+    double median = t->samples ? t->median_us : t->run_us;
     json_num(j, "compile_us", round(r->timing.compile_us * 1e3) / 1e3);
     json_open(j, "time_us", '{');
-    json_num(j, "median", us);
-    json_num(j, "p10", us);
-    json_num(j, "p90", us);
+    json_num(j, "median", round(median * 1e3) / 1e3);
+    json_num(j, "p10", round((t->samples ? t->p10_us : t->run_us) * 1e3) / 1e3);
+    json_num(j, "p90", round((t->samples ? t->p90_us : t->run_us) * 1e3) / 1e3);
     json_close(j, '}');
+    if (t->code_bytes) {
+        json_num(j, "gflops", round(t->flops / median) / 1e3);
+        json_num(j, "gbps", round(t->bytes / median) / 1e3);
+    }
     json_open(j, "outputs", '[');
     for (size_t i = lw_function_input_count(r->f); i < r->n; i++) {
         json_open(j, NULL, '{');

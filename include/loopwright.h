@@ -314,6 +314,13 @@ typedef struct lw_timing {
     lw_backend backend; // the one that ran
     double compile_us;  // 0 when nothing was compiled
     double run_us;
+    // Of compiled code, with lw_run_options.measure_seconds; 0 otherwise:
+    double median_us, p10_us, p90_us;
+    int samples;
+    // Of compiled code: what it does in one run.
+    double flops; // operations; a fused multiply-add counts two
+    double bytes; // of all arguments
+    size_t code_bytes;
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -325,6 +332,7 @@ typedef struct lw_run_options {
     bool trap_uninitialised;   // reading an element that nothing wrote is an error (interp)
     lw_timing *timing;         // may be NULL
     lw_schedule_text schedule; // not for the reference interpreter, which has no loops to arrange
+    double measure_seconds;    // jit: run it over and over for about so long, and fill in the medians
 } lw_run_options;
 
 // Runs on arguments in host memory: inputs, then outputs, shaped as lw_bound_tensor says, with any

@@ -31,7 +31,7 @@ static const Backend backends[] = {
     {LW_BACKEND_C, "c", c_execute, .schedules = true},
     {LW_BACKEND_TREE, "tree", tree, .schedules = true},
     {LW_BACKEND_INTERP, "interp", interp, .schedules = false},
-    {LW_BACKEND_JIT, "jit", NULL, .schedules = true},
+    {LW_BACKEND_JIT, "jit", backend_jit, .schedules = true},
 };
 enum { COUNT = sizeof backends / sizeof *backends };
 

@@ -43,8 +43,9 @@ const Backend *backend_for_schedule(void); // the best that obeys one
 
 double now_us(void);
 
-// The C back-end, compile.c.
+// The C back-end, compile.c, and machine code, jit.c.
 lw_status c_execute(Pipeline *p);
+lw_status backend_jit(Pipeline *p);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then

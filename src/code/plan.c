@@ -188,6 +188,8 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     PNode *n = node_new(b, P_LEAF);
     n->leaf = leaf;
     n->number = p->leaves.n;
+    const Program *program = p->tree->program;
+    bool unproven = leaf->stmt >= 0 && program && program->stmts.at[leaf->stmt].unproven;
     n->width = 1;
     ReadList reads = {.arena = p->arena};
     expr_visit_accesses(leaf->value, collect_read, &reads);
@@ -197,11 +199,13 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->read = arena_new_n(p->arena, Mem, reads.at.n);
     for (int i = 0; i < reads.at.n; i++) {
         mem_make(b, &n->read[i], reads.at.at[i]);
+        if (unproven && !n->read[i].safe) n->read[i].off = NULL; // checked like a gather
         n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
                            access_has_inner(leaf->write, reads.at.at[i]);
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
+    if (unproven && !n->write.safe) n->write.off = NULL;
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
     if (b->open.n && vec_last(&b->open)->mark == KIND_VECTOR) n->vloop = vec_last(&b->open)->loop;
@@ -405,21 +409,24 @@ static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
 static bool small_type(Type t) { return type_info[t].bits < 32; }
 
 // NULL when the access can follow `loop` with one vector instruction, else why not.
-static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bool reduces) {
+static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bool reduces,
+                                 bool guarded) {
     if (!m->off) {
         for (int d = 0; d < m->access->rank; d++)
             if (affine_mentions(p, m->access->sub[d], loop))
                 return "a subscript is not linear in it";
-        m->lane = 0;
-        return write ? "the written element is computed"
-                     : NULL; // one computed element for all lanes
+        m->lane = 0; // one computed element for all lanes
+        if (guarded) return "a guarded read is computed";
+        return write ? "the written element is computed" : NULL;
     }
     m->lane = lin_coef(m->off, loop);
     int64_t size = type_info[m->type].bytes;
-    if (!write && !m->safe &&
+    if (guarded && !m->safe &&
         (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
          m->type == TYPE_BF16))
         return "a guarded read is not contiguous";
+    if (m->lane == 0 && write && reduces && m->type != type_compute(m->type))
+        return "sums in a 16-bit float round at every step";
     if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
     if (m->lane == size) return NULL;
     if (write) return "lanes are written apart";
@@ -436,12 +443,21 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
     return false;
 }
 
+static bool has_guard(const Expr *e) {
+    if (e->kind != EXPR_OP) return false;
+    if (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR) return true;
+    for (int i = 0; i < e->n; i++)
+        if (has_guard(e->arg[i])) return true;
+    return false;
+}
+
 // Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
 static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
-    const char *why = cannot_follow(p, &n->write, loop, true, reduces);
+    bool guarded = has_guard(n->leaf->value);
+    const char *why = cannot_follow(p, &n->write, loop, true, reduces, false);
     for (int i = 0; i < n->nreads && !why; i++)
-        why = cannot_follow(p, &n->read[i], loop, false, false);
+        why = cannot_follow(p, &n->read[i], loop, false, false, guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
     int w = widest(n->leaf->value), low = narrowest(n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
@@ -637,10 +653,35 @@ static int first_loop_of(const PNode *n, int none) {
     return none;
 }
 
+static int most_operands(const Expr *e) {
+    int most = e->n;
+    for (int i = 0; i < e->n; i++) {
+        int inner = most_operands(e->arg[i]);
+        if (inner > most) most = inner;
+    }
+    return most;
+}
+
+// Registers that a leaf needs beside the tile: two operands and a result; more for selections,
+// guards and tails of reductions in lanes.
+static int leaf_needs(const PNode *n) {
+    bool lanes = n->width > 1 && n->write.lane == 0;
+    bool plain = most_operands(n->leaf->value) <= 2 && !lanes;
+    for (int i = 0; i < n->nreads; i++) plain &= n->read[i].off != NULL;
+    return plain ? 3 : 6;
+}
+
+static int tile_limit(const Plan *p, PNode **nodes, int n) {
+    int need = 3;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++)
+        if (leaf_needs(p->leaves.at[i]) > need) need = leaf_needs(p->leaves.at[i]);
+    return p->machine->vector_registers - 1 - need; // one is the back-end's own
+}
+
 static bool fits(Plan *p, PNode **nodes, int n) {
     for (int i = 0; i < n; i++)
         if (!mark(p, nodes[i])) return false;
-    Tile t = {.p = p, .limit = p->tile_limit, .fits = true};
+    Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
         t.first_loop = first_loop_of(nodes[i], p->nloops);
@@ -760,7 +801,6 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
                 .machine = machine,
                 .refused = refused,
                 .report = {.arena = arena}};
-    p->tile_limit = machine->vector_registers - (machine->vector_registers > 16 ? 4 : 3);
     int nb = tree->buffers.n;
     p->loop = arena_new_n(arena, PNode *, tree->nindices + 1);
     p->loop_of_id = arena_new_n(arena, int, tree->nindices + 1);

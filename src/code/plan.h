@@ -115,7 +115,6 @@ typedef struct Plan {
     int *alloc_depth;            // per buffer: depth of the block it lives in
     int *first_leaf, *last_leaf; // per buffer: leaves that touch it
     int64_t scratch;
-    int tile_limit; // vector registers for a region's tile
     Text report;
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;

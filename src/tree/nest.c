@@ -78,6 +78,10 @@ static bool has_room(Lower *l, const Inst *inst, int depth) {
     return !l->failed;
 }
 
+static bool needs_init(const StmtInfo *info) {
+    return info->s->init && info->s->op != REDUCE_ASSIGN;
+}
+
 // --- Sharing -----------------------------------------------------------------------------------
 
 static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
@@ -140,11 +144,13 @@ static bool zero_distance(const Lower *l, const Access *a, const Inst *ia, int i
 
 // How many of the first `p` open loops may stay open for this access of the new instance.
 static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
+    int init_at = needs_init(inst->info) ? inst->plan.init_at : p;
     for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
         const Record *rec = &l->record.at[r];
         if (!write && !rec->write) continue;
         for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
             bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
+            own = own && !(write && i >= init_at); // its initialisation would come too early
             if (own && zero_distance(l, rec->access, rec->inst, rec->inst->plan.loop[i].iter, a,
                                      inst, inst->plan.loop[i].iter))
                 continue;
@@ -273,10 +279,6 @@ Inst *inst_new(Lower *l, int stmt) {
         inst->extent[i] = max_i64(iter_hi(&info->s->iter[i]) - iter_lo(&info->s->iter[i]), 0);
     }
     return inst;
-}
-
-static bool needs_init(const StmtInfo *info) {
-    return info->s->init && info->s->op != REDUCE_ASSIGN;
 }
 
 // What the instance just placed, its leaf being the last one, touches.

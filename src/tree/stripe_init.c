@@ -16,6 +16,8 @@ typedef struct Init {
     bool *inside, *used;   // per id: of the nest; chooses the element
     const Affine **to;     // per id: its counterpart
     bool scatters;
+    int updates;
+    bool meets;               // two points may choose one element
     VEC(const Affine *) held; // constraints around
 } Init;
 
@@ -26,12 +28,43 @@ static bool is_update(const Init *in, const Node *node) {
 
 // --- Which indices -----------------------------------------------------------------------------
 
+// Whether different values of the indices choose different elements: each index stands in one
+// subscript, and there steps over everything that those with smaller steps reach.
+static bool injective(const Init *in, const Access *w) {
+    int uses[TREE_MAX_INDICES] = {0};
+    for (int d = 0; d < w->rank; d++) {
+        const Affine *sub = affine_substitute(in->p->x, w->sub[d], in->proper, NULL);
+        int64_t reach = 0, last = 0;
+        if (!sub->linear) return false;
+        for (int left = sub->n; left > 0; left--) {
+            int64_t step = INT64_MAX, span;
+            const Term *next = NULL;
+            for (int i = 0; i < sub->n; i++) {
+                int64_t k = sub->term[i].coef < 0 ? -sub->term[i].coef : sub->term[i].coef;
+                bool inside = in->inside[sub->term[i].atom->index];
+                if (inside && k > last && k < step) step = k, next = &sub->term[i];
+            }
+            if (!next) break;
+            int id = next->atom->index;
+            if (uses[id]++ || step <= reach || !checked_mul(step, in->p->hi[id], &span))
+                return false;
+            reach += span;
+            last = step;
+        }
+        for (int i = 0; i < sub->n; i++) // equal steps are left over
+            if (in->inside[sub->term[i].atom->index] && !uses[sub->term[i].atom->index])
+                return false;
+    }
+    return true;
+}
+
 static void study(Init *in, const Node *node) {
     const Block *b = as_block(node);
     Exprs *x = in->p->x;
     if (is_update(in, node)) {
         const Access *w = as_leaf(node)->write;
         in->scatters |= w->has_read;
+        in->meets |= in->updates++ > 0 || w->has_read || !injective(in, w);
         for (int d = 0; d < w->rank; d++) {
             const Affine *sub = affine_substitute(x, w->sub[d], in->proper, NULL);
             for (int id = 0; id < in->nids; id++) in->used[id] |= affine_uses_iter(sub, id);
@@ -138,7 +171,7 @@ static const Node *init_nest(Init *in, const Node *node) {
     if (child.n == 0) return NULL;
     if (index.n == 0 && constraint.n == 0 && child.n == 1) return child.at[0];
     Block like = {.node.ndeps = -1,
-                  .kind = index.n ? b->kind : KIND_SERIAL,
+                  .kind = index.n && !in->meets ? b->kind : KIND_SERIAL,
                   .nindex = index.n,
                   .index = index.at,
                   .nconstraints = constraint.n,

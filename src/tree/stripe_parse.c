@@ -117,6 +117,8 @@ static const Index *find_index(const StripeScope *s, Name name) {
 static const Affine *index_atom(StripeParser *p, const StripeScope *s, Range range) {
     Name name = take_name(p, "an index");
     const Index *x = find_index(s, name);
+    // An index that is passed in as it is goes by its own number, which says more to everybody.
+    if (x && x->passed && affine_as_iter(x->passed) >= 0) return x->passed;
     if (x) return affine_iter(p->x, x->id);
     if (!p->failed) {
         Diag *d = diag_report(p->diags, range, DIAG_STRIPE_INDEX_UNKNOWN, name);

@@ -33,7 +33,7 @@ static bool note_indices(void *user, const Node *node, int depth, const Block *p
             if (affine_bounds(x->passed, p->lo, p->hi, &p->lo[x->id], &p->hi[x->id])) continue;
             p->lo[x->id] = p->hi[x->id] = 0;
         } else {
-            p->hi[x->id] = max_i64(x->extent - 1, 0);
+            p->hi[x->id] = x->extent - 1;
         }
     }
     return true;
@@ -116,9 +116,11 @@ static Span span_of(const Planner *p, const Affine *sub, int64_t more) {
     }
     Term outer[AFFINE_MAX_TERMS];
     int n = 0;
+    bool empty = false; // a loop inside never runs
     for (int i = 0; i < sub->n; i++) {
         int id = sub->term[i].atom->index;
         int64_t coef = sub->term[i].coef;
+        empty |= !p->scope[id] && p->hi[id] < p->lo[id];
         if (p->scope[id]) {
             outer[n++] = sub->term[i];
         } else if (!checked_fma(coef, p->hi[id], coef < 0 ? &s.lo : &s.hi)) {
@@ -126,13 +128,16 @@ static Span span_of(const Planner *p, const Affine *sub, int64_t more) {
         }
     }
     s.outer = affine_make(x, 0, outer, n);
-    s.hi += more;
+    s.hi = empty ? s.lo - 1 : s.hi + more;
     return s;
 }
 
 static void widen(Span *to, Span s, bool first) {
-    if (first) {
+    bool empty = !s.whole && s.hi < s.lo, was_empty = !first && !to->whole && to->hi < to->lo;
+    if (first || was_empty) {
         *to = s;
+    } else if (empty) {
+        return;
     } else if (to->whole || s.whole || to->outer != s.outer) {
         to->whole = true;
     } else {
@@ -149,9 +154,18 @@ static Touch *touch_access(Collect *c, const Access *a) {
     return t;
 }
 
+// A read that a condition keeps inside its buffer tells no box: it takes what is seen around.
 static void touch_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    touch_access(user, a)->read = true;
+    Collect *c = user;
+    Touch *t = touch_access(c, a);
+    t->read = true;
+    for (int d = 0; d < a->rank && guarded; d++) {
+        int64_t lo, hi, size = c->p->t->buffers.at[a->tensor].size[d];
+        if (a->sub[d]->has_read) continue;
+        bool inside =
+            affine_bounds(a->sub[d], c->p->lo, c->p->hi, &lo, &hi) && lo >= 0 && hi < size;
+        t->span[d].whole |= !inside;
+    }
 }
 
 static void touch_view(Collect *c, const BlockView *v, bool write) {

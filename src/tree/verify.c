@@ -112,10 +112,16 @@ static void check_inside(Verifier *v, const Touch *t) {
 
 // --- Views -------------------------------------------------------------------------------------
 
+// The view of a buffer in a block. Of several, nobody knows through which one an access goes: then
+// none, and what is further out has to hold it.
 static const BlockView *view_in(const Block *b, int buffer) {
-    for (int i = 0; i < b->nviews; i++)
-        if (b->view[i].buffer == buffer && b->view[i].dir != VIEW_NONE) return &b->view[i];
-    return NULL;
+    const BlockView *found = NULL;
+    for (int i = 0; i < b->nviews; i++) {
+        if (b->view[i].buffer != buffer || b->view[i].dir == VIEW_NONE) continue;
+        if (found) return NULL;
+        found = &b->view[i];
+    }
+    return found;
 }
 
 static void check_direction(Verifier *v, const Touch *t, const BlockView *view) {

@@ -116,9 +116,11 @@ static void check_views(Shape *s, const Block *b) {
 static void check_node(Shape *s, const Node *node);
 
 static void check_block(Shape *s, const Block *b) {
-    if (++s->depth > 2 * TREE_MAX_DEPTH || s->nindex + b->nindex > TREE_MAX_DEPTH)
+    int proper = 0; // those that are passed in are no loops
+    for (int i = 0; i < b->nindex; i++) proper += !b->index[i].passed;
+    if (++s->depth > 2 * TREE_MAX_DEPTH || s->nindex + proper > TREE_MAX_DEPTH)
         fault(s, DIAG_TREE_TOO_DEEP, "blocks", TREE_MAX_DEPTH);
-    s->nindex += b->nindex;
+    s->nindex += proper;
     int entered = 0;
     while (entered < b->nindex && s->ok) check_index(s, &b->index[entered++]);
     for (int i = 0; i < b->nallocs && s->ok; i++) {
@@ -135,7 +137,7 @@ static void check_block(Shape *s, const Block *b) {
     for (int i = 0; i < b->nchildren && s->ok; i++) check_node(s, b->child[i]);
     for (int i = 0; i < b->nallocs && s->ok; i++) s->live[b->alloc[i]] = false;
     for (int i = 0; i < entered && s->ok; i++) s->scope[b->index[i].id] = false;
-    s->nindex -= b->nindex;
+    s->nindex -= proper;
     s->depth--;
 }
 

@@ -148,14 +148,51 @@ static Storage random_storage(Gen *x, int rank) {
     return s;
 }
 
+typedef struct FirstRead {
+    int tensor;
+    const Access *read;
+} FirstRead;
+
+static void first_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    FirstRead *f = user;
+    if (a->tensor == f->tensor && !f->read) f->read = a;
+}
+
+// A section of the copy's own, LABEL.TENSOR; its iterators are called as the reader's where those
+// stand alone.
+static void order_copy(Gen *x, const SchedStmt *s, const Stmt *st, int tensor) {
+    const Tensor *t = &x->p->tensors.at[tensor];
+    FirstRead f = {tensor, NULL};
+    Iter iter[PROGRAM_MAX_RANK];
+    expr_visit_accesses(st->value, first_read, &f);
+    for (int d = 0; d < t->rank; d++) {
+        const Affine *sub = f.read->sub[d];
+        Name name = name_of(x->p->names, arena_printf(x->arena, "d%d", d));
+        if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
+            name = st->iter[sub->term[0].atom->index].name;
+        for (int k = 0; k < d; k++)
+            if (iter[k].name == name) name = name_of(x->p->names, arena_printf(x->arena, "d%d", d));
+        iter[d] = (Iter){.name = name, .lo = t->origin[d]};
+        iter[d].hi = affine_add(x->p->exprs, t->origin[d], t->size[d]);
+    }
+    SchedStmt *c = arena_new(x->arena, SchedStmt);
+    *c = (SchedStmt){.stage = -1, .storage.home = HOME_AUTO};
+    c->label = name_of(x->p->names, arena_printf(x->arena, "%s.%s", s->label, t->name));
+    random_order(x, c, iter, t->rank);
+    vec_push(x->arena, &x->out, c);
+}
+
 static void random_copy(Gen *x, SchedStmt *s, const Stmt *st) {
     Reads r = reads_of(x, st);
     if (!r.at.n) return;
-    const Tensor *t = &x->p->tensors.at[r.at.at[below(x->g, r.at.n)]];
+    int tensor = r.at.at[below(x->g, r.at.n)];
+    const Tensor *t = &x->p->tensors.at[tensor];
     SchedCopy *c = arena_new(x->arena, SchedCopy);
     c->tensor = t->name;
     c->storage = random_storage(x, t->rank);
     if (s->nloops && one_in(x->g, 2)) c->at = random_loop(x, s);
+    if (tensor != st->write->tensor && one_in(x->g, 3)) order_copy(x, s, st, tensor);
     s->copy = c;
     s->ncopies = 1;
 }

@@ -3,6 +3,7 @@
 // and schedule text.
 #include "check.h"
 
+#include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
@@ -33,7 +34,10 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
             if (m.isa != isa) continue;
             LabData got = lab_copy(lab, p, &start);
             JitResult r = jit_run(lab, t, &m, &got, flag_sets[f], (seed + (uint64_t)f) & 1);
-            if (r == JIT_DECLINED && declined) ++*declined;
+            if (r == JIT_DECLINED && declined) {
+                ++*declined;
+                printf("seed %llu: %s", (unsigned long long)seed, lab_errors(lab));
+            }
             if (r == JIT_DECLINED) continue;
             if (r == JIT_STATUS) return "a status, or bytes outside were written";
             const char *d = lab_difference(lab, p, &got, &want);
@@ -109,6 +113,22 @@ TEST(compiled_schedules_keep_their_meaning) {
         Lab lab;
         lab_begin(&lab);
         const Program *p = lab_program(&lab, shape->text, values);
+        bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    printf("%lld pairs, %lld declined\n", (long long)totals.pairs, (long long)totals.declined);
+    CHECK(totals.declined == 0);
+}
+
+TEST(compiled_random_programs_keep_their_meaning) {
+    Totals totals = {0};
+    int64_t rounds = check_rounds(1500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = genprog(&lab, seed);
         bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
         lab_end(&lab);
         if (!ok) return;

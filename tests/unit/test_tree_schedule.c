@@ -252,3 +252,16 @@ TEST(tree_shows_hints) {
                  "      C[m, n] += A[m, k]*B[k, n]   nontemporal   accumulators 4\n");
     tr_end(&r);
 }
+
+// A reduction loop of one iteration is shared only with statements that do not touch the result:
+// the initialisation stands in front of it.
+TEST(schedule_initialises_behind_earlier_uses) {
+    TreeRun r;
+    tr_begin(&r, "program p {\n    input A: f32[1]\n    output T: f32[1]\n"
+                 "    T: for i in 0:1\n        T[i] = A[i]\n"
+                 "    T.1: for i in 0:1, j in 0:23\n        T[0] min=! T[0] + 0.0\n}\n");
+    tr_check(&r, NULL);
+    tr_check(&r, "T: i:u\n");
+    tr_check(&r, "T.1: j i\n");
+    tr_end(&r);
+}

@@ -121,20 +121,32 @@ static void pop_to(Gen *g, unsigned r) {
     g->depth -= 8;
 }
 
+// Indices that come from data may overflow: then the status says so.
+static void check_overflow(Gen *g, const Affine *a) {
+    if (!a->has_read) return;
+    AsmLabel fine = asm_label(&g->a);
+    x86_1(&g->a, X86_jno, x86_to(&fine));
+    x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
+    asm_bind(&g->a, &fine);
+}
+
 void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
     x86_set(&g->a, X86_RAX, a->constant);
     for (int i = 0; i < a->n; i++) {
         push_rax(g);
         gen_atom(g, a->term[i].atom, env);
         int64_t k = a->term[i].coef;
-        if (k != 1 && k == (int32_t)k)
+        if (k != 1 && k == (int32_t)k) {
             x86_3(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RAX), x86_imm(k));
-        else if (k != 1) {
+            check_overflow(g, a);
+        } else if (k != 1) {
             x86_set(&g->a, X86_RCX, k);
             x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            check_overflow(g, a);
         }
         pop_to(g, X86_RCX);
         x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        check_overflow(g, a);
     }
 }
 
@@ -466,6 +478,9 @@ static void leaf(Gen *g, PNode *n) {
         val = value_of(&l, f->value, -1);
     else
         val = combine(&l, f->op, n->write.type, seg_load(g->seg, n->write.buffer, &r), f->value);
+    Type to = n->write.type;
+    if (to != type_compute(to)) // what is kept in a register is what memory would hold
+        val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->width, 1, &val);
     seg_store(g->seg, n->write.buffer, &r, val);
 }
 
@@ -866,30 +881,32 @@ static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
            p->last_leaf[buffer] < at[n - 1]->last && p->alloc_depth[buffer] >= at[0]->depth;
 }
 
-// Elements that the region surely assigns before anything else happens: those of leading INIT-like
-// subtrees.
-static void mark_assigned(Gen *g, PNode *n, bool *assigned) {
+// Elements that the region surely assigns before it reads anything: those of leading assignments
+// of constants. False: whatever follows comes too late.
+static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     if (n->kind == P_LEAF) {
-        if (n->leaf->op != REDUCE_ASSIGN) return;
+        if (n->leaf->op != REDUCE_ASSIGN || n->nreads) return false;
         Ref r = ref_of(g, n, &n->write, n->width);
         for (int i = 0; i < g->pins.n; i++)
             if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp)
                 assigned[i] = true;
-        return;
+        return true;
     }
-    if (n->kind == P_GUARD && (n->flag || n->nhard || guard_truth(g, n) != 1)) return;
-    if (n->kind == P_LOOP && n->real) return;
+    if (n->kind == P_GUARD && guard_truth(g, n) != 1) return false;
     int64_t lo = 0, hi = 1;
-    const Bound *open[16];
+    int step = 1;
     if (n->kind == P_LOOP) {
-        if (n->nbounds > 16 || loop_limits(g, n, &lo, &hi, open)) return;
+        const Bound *open[16];
+        if (n->real || n->nbounds > 16 || loop_limits(g, n, &lo, &hi, open)) return false;
+        if (n->vector) step = n->lanes;
     }
-    int step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
-    for (int64_t v = lo; v < hi; v += step) {
+    bool more = true;
+    for (int64_t v = lo; v < hi && more; v += step) {
         if (n->kind == P_LOOP) g->value[n->loop] = v;
-        for (int i = 0; i < n->nchild; i++) mark_assigned(g, n->child[i], assigned);
+        for (int i = 0; i < n->nchild && more; i++) more = mark_assigned(g, n->child[i], assigned);
     }
     if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    return more;
 }
 
 static void load_pins(Gen *g, const bool *except) {

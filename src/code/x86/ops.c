@@ -25,6 +25,7 @@ static bool wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
 
 // ---- Memory
 
+// Uses rax: before an address is computed.
 static void set_k1(Gen *g, int active) {
     if (g->k1 == active) return;
     x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << active) - 1));
@@ -100,8 +101,6 @@ static void load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
     AsmLabel *pool = gen_pool(g, offsets, bytes);
     X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch), d = vreg(r->type, r->width, dst);
     x86_2(a, X86_vmovdqu32, index, x86_mem_label(pool));
-    x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
-    x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
     x86_3(a, X86_vxorps, x86_xmm((unsigned)dst), x86_xmm((unsigned)dst), x86_xmm((unsigned)dst));
     X86Arg at = x86_mem_vector(mem.reg, index, 0, mem.value);
     x86_2(a, is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
@@ -204,6 +203,13 @@ static void do_load(Gen *g, const Micro *m) {
         load_guarded(g, m, x86_imm(0));
         return;
     }
+    bool apart = r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes;
+    if (apart) { // the mask of a gather is used up by it
+        x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << r->active) - 1));
+        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RAX));
+    } else if (r->active != r->width && wide(g)) {
+        set_k1(g, r->active);
+    }
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (r->width == 1)
         load_one(g, r->type, m->dst_reg, mem);
@@ -215,26 +221,58 @@ static void do_load(Gen *g, const Micro *m) {
         load_apart(g, r, m->dst_reg, mem);
 }
 
-static void store_one(Gen *g, Type t, int reg, const Ref *r) {
+// edx <- bf16 of the f32 in lane 0, to nearest even; NaN stays NaN. Uses rcx.
+static void bf16_to_edx(Gen *g, X86Arg x) {
     Asm *a = &g->a;
-    X86Arg x = x86_xmm((unsigned)reg);
-    switch (type_info[t].bytes) {
-    case 8: x86_2(a, X86_vmovsd, gen_mem(g, r, X86_RAX), x); return;
-    case 4: x86_2(a, X86_vmovss, gen_mem(g, r, X86_RAX), x); return;
-    default: break;
-    }
-    X86Arg mem = gen_mem(g, r, X86_RAX); // may sit on rax or rcx: the value goes through rdx
-    if (mem.index != X86_NOREG) {
-        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
-        mem = x86_mem(X86_RAX, 0);
-    }
+    X86Arg edx = x86_r32(X86_RDX), ecx = x86_r32(X86_RCX);
+    AsmLabel number = asm_label(a), done = asm_label(a);
+    x86_2(a, X86_vmovd, edx, x);
+    x86_2(a, X86_mov, ecx, edx);
+    x86_2(a, X86_and, ecx, x86_imm(0x7fffffff));
+    x86_2(a, X86_cmp, ecx, x86_imm(0x7f800000));
+    x86_1(a, X86_jbe, x86_to(&number));
+    x86_2(a, X86_shr, edx, x86_imm(16));
+    x86_2(a, X86_or, edx, x86_imm(0x40));
+    x86_1(a, X86_jmp, x86_to(&done));
+    asm_bind(a, &number);
+    x86_2(a, X86_mov, ecx, edx);
+    x86_2(a, X86_shr, ecx, x86_imm(16));
+    x86_2(a, X86_and, ecx, x86_imm(1));
+    x86_2(a, X86_add, edx, ecx);
+    x86_2(a, X86_add, edx, x86_imm(0x7fff));
+    x86_2(a, X86_shr, edx, x86_imm(16));
+    asm_bind(a, &done);
+}
+
+// The bits go through the stack, because computing the address takes all scratch registers.
+static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
+    Asm *a = &g->a;
     if (t == TYPE_F16) {
         x86_3(a, X86_vcvtps2ph, x86_xmm((unsigned)g->scratch), x, x86_imm(0));
         x = x86_xmm((unsigned)g->scratch);
     }
-    x86_2(a, X86_vmovd, x86_r32(X86_RDX), x);
+    if (t == TYPE_BF16)
+        bf16_to_edx(g, x);
+    else
+        x86_2(a, X86_vmovd, x86_r32(X86_RDX), x);
     if (t == TYPE_BOOL) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm(1));
+    X86Arg saved = x86_mem(X86_RSP, g->call_area);
+    x86_2(a, X86_mov, saved, x86_r32(X86_RDX));
+    X86Arg mem = gen_mem(g, r, X86_RAX);
+    if (mem.index != X86_NOREG) {
+        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
+        mem = x86_mem(X86_RAX, 0);
+    }
+    x86_2(a, X86_mov, x86_r32(X86_RDX), saved);
     x86_2(a, X86_mov, mem, type_info[t].bytes == 1 ? x86_r8(X86_RDX) : x86_r16(X86_RDX));
+}
+
+static void store_one(Gen *g, Type t, int reg, const Ref *r) {
+    X86Arg x = x86_xmm((unsigned)reg);
+    if (type_info[t].bytes >= 4)
+        x86_2(&g->a, type_info[t].bytes == 8 ? X86_vmovsd : X86_vmovss, gen_mem(g, r, X86_RAX), x);
+    else
+        store_small(g, t, x, r);
 }
 
 // bf16 <- f32 in lanes, to nearest even; the result sits in the low 16 bits of each lane of
@@ -242,32 +280,26 @@ static void store_one(Gen *g, Type t, int reg, const Ref *r) {
 static void round_bf16(Gen *g, int width, int reg, int out) {
     Asm *a = &g->a;
     X86Arg v = vreg(TYPE_F32, width, reg), o = vreg(TYPE_F32, width, out);
-    uint32_t one = 1, bias = 0x7fff, quiet = 0x400000;
-    AsmLabel *k_one = gen_pool(g, &one, 4), *k_bias = gen_pool(g, &bias, 4),
-             *k_quiet = gen_pool(g, &quiet, 4);
-    (void)k_quiet;
-    if (wide(g) || width == 1) {
-        X86Arg tmp = o;
-        x86_3(a, X86_vpsrld, tmp, v, x86_imm(16));
-        if (wide(g)) {
-            x86_3(a, X86_vpandd, tmp, tmp, x86_bcast(x86_mem_label(k_one)));
-            x86_3(a, X86_vpaddd, tmp, tmp, v);
-            x86_3(a, X86_vpaddd, tmp, tmp, x86_bcast(x86_mem_label(k_bias)));
-            x86_3(a, X86_vpsrld, tmp, tmp, x86_imm(16));
-            x86_4(a, X86_vcmpps, x86_k(3), v, v, x86_imm(3)); // NaN: keep, made quiet
-            x86_3(a, X86_vpsrld, x86_masked(tmp, 3, false), v, x86_imm(16));
-            uint32_t q = 0x40;
-            x86_3(a, X86_vpord, x86_masked(tmp, 3, false), tmp,
-                  x86_bcast(x86_mem_label(gen_pool(g, &q, 4))));
-        }
-    }
+    uint32_t one = 1, bias = 0x7fff, quiet = 0x40;
+    X86Arg k_one = x86_bcast(x86_mem_label(gen_pool(g, &one, 4)));
+    X86Arg k_bias = x86_bcast(x86_mem_label(gen_pool(g, &bias, 4)));
+    X86Arg k_quiet = x86_bcast(x86_mem_label(gen_pool(g, &quiet, 4)));
+    x86_3(a, X86_vpsrld, o, v, x86_imm(16));
+    x86_3(a, X86_vpandd, o, o, k_one);
+    x86_3(a, X86_vpaddd, o, o, v);
+    x86_3(a, X86_vpaddd, o, o, k_bias);
+    x86_3(a, X86_vpsrld, o, o, x86_imm(16));
+    x86_4(a, X86_vcmpps, x86_k(3), v, v, x86_imm(3)); // NaN: keep, made quiet
+    x86_3(a, X86_vpsrld, x86_masked(o, 3, false), v, x86_imm(16));
+    x86_3(a, X86_vpord, x86_masked(o, 3, false), o, k_quiet);
 }
 
 static void store_vector(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = &m->ref;
     Type t = r->type;
-    X86Arg v = vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RCX);
+    if (r->active != r->width && wide(g)) set_k1(g, r->active);
+    X86Arg v = vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
     if (!wide(g)) {
         if (r->active == r->width) {
             x86_2(a, X86_vmovups, mem, v);
@@ -304,21 +336,10 @@ static void store_vector(Gen *g, const Micro *m) {
 }
 
 static void do_store(Gen *g, const Micro *m) {
-    if (m->ref.width == 1 && m->ref.type == TYPE_BF16) {
-        if (!wide(g)) {
-            g->declined = "storing bf16 without AVX-512";
-            return;
-        }
-        round_bf16(g, 1, m->arg_reg[0], g->scratch);
-        x86_2(&g->a, X86_vmovd, x86_r32(X86_RDX), x86_xmm((unsigned)g->scratch));
-        X86Arg mem = gen_mem(g, &m->ref, X86_RAX);
-        if (mem.index == X86_RDX) g->declined = "a bf16 store beyond 2 GiB";
-        x86_2(&g->a, X86_mov, mem, x86_r16(X86_RDX));
-    } else if (m->ref.width == 1 || m->ref.lane == 0) {
+    if (m->ref.width == 1 || m->ref.lane == 0)
         store_one(g, m->ref.type, m->arg_reg[0], &m->ref);
-    } else {
+    else
         store_vector(g, m);
-    }
 }
 
 // ---- Constants, indices

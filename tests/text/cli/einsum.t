@@ -3,7 +3,7 @@ $ @/tests/npy write a.npy '<f4' 2,3 1 2 3 4 5 6 && @/tests/npy write x.npy '<f4'
 $ loopwright einsum 'ij,j->i' a.npy x.npy --out c.npy
 einsum(f32(N_i, N_j) in0, f32(N_j) in1) -> (f32(N_i) out)
   sizes    N_i = 2, N_j = 3
-  backend  interp: 6 instances in {{.*}}
+  backend  jit: 6 instances in {{.*}}
   in       f32(2, 3) in0: from a.npy
   in       f32(3) in1: from x.npy
   out      f32(2) out: checksum bb5e800621763a4b
@@ -33,4 +33,4 @@ $ loopwright einsum 'ij,j->i' a.npy nowhere.npy
 error: cannot read 'nowhere.npy': No such file or directory
 --- exit 1
 $ loopwright einsum ii s.npy --json
-{"command": "einsum", "def": "einsum", "signature": "einsum(i32(N_i, N_i) in0) -> (i32 out)", "sizes": {"N_i": 2}, "backend": "interp", "instances": 2, "compile_us": 0, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "outputs": [{"name": "out", "shape": [], "dtype": "i32", "checksum": "2d401a55eec16520", "values": [5]}], "diagnostics": [], "ok": true}
+{"command": "einsum", "def": "einsum", "signature": "einsum(i32(N_i, N_i) in0) -> (i32 out)", "sizes": {"N_i": 2}, "backend": "jit", "instances": 2, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gflops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "out", "shape": [], "dtype": "i32", "checksum": "2d401a55eec16520", "values": [5]}], "diagnostics": [], "ok": true}

@@ -34,6 +34,7 @@ also read starts from zeros unless --in gives its old content.
 
   loopwright run mv.tc --size M=4,K=3
   loopwright run mv.tc --in A=a.npy --in x=x.npy --out C=c.npy
+  loopwright run matmul.tc --size M=512,N=512,K=512 --schedule matmul.lws --time
   loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json
 
 options:
@@ -46,6 +47,7 @@ options:
   --seed S           seed of the random inputs (0)
   --backend B        interp, tree, c or jit; the default is the best there is
   --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
+  --time             measure: many runs, their median and spread (jit)
   --strict           warnings are errors
   --trace            time of each step, to standard error
   --json             one JSON object on standard output

@@ -9,7 +9,7 @@ def second(int32(N) A) -> (B) { B(i) = A(i) * 2 }
 $ loopwright run mv.tc --size M=4,K=3
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
   sizes    M = 4, K = 3
-  backend  interp: 12 instances in {{.*}}
+  backend  jit: 12 instances in {{.*}}
   in       f32(4, 3) A: random, seed 0
   in       f32(3) x: random, seed 0
   out      f32(4) C: checksum 779c24a75706378b
@@ -21,7 +21,7 @@ $ loopwright run mv.tc --size=M=4 --size K=3 --seed=1 --backend interp | tail -1
 $ loopwright run mv.tc --size M=0,K=3
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
   sizes    M = 0, K = 3
-  backend  interp: 0 instances in {{.*}}
+  backend  jit: 0 instances in {{.*}}
   in       f32(0, 3) A: random, seed 0
   in       f32(3) x: random, seed 0
   out      f32(0) C: checksum cbf29ce484222325
@@ -42,10 +42,10 @@ mv.tc:1:14: error: size 'M' is -1, but sizes are at least 0
   def mv(float(M,K) A, float(K) x) -> (C) {
                ^
 --- exit 1
-$ loopwright run mv.tc --size M=4,K=3 --backend jit
+$ loopwright run mv.tc --size M=4,K=3 --backend c
 --- stderr
-error: the backend 'jit' is not part of this build
-note: available is 'interp'
+error: the backend 'c' is not part of this build
+note: available is 'jit'
 --- exit 1
 $ loopwright run mv.tc --size M=1,K=1 --out D=d.npy
 --- stderr
@@ -67,4 +67,4 @@ $ loopwright run two.tc --def second --size N=3 | tail -2
   out      i32(3) B: checksum 94030b6defaf9ee3
            [6, -6, -6]
 $ loopwright run two.tc --def second --size N=3 --json
-{"command": "run", "file": "two.tc", "def": "second", "signature": "second(i32(N) A) -> (i32(N) B)", "sizes": {"N": 3}, "backend": "interp", "instances": 3, "compile_us": 0, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "outputs": [{"name": "B", "shape": [3], "dtype": "i32", "checksum": "94030b6defaf9ee3", "values": [6, -6, -6]}], "diagnostics": [], "ok": true}
+{"command": "run", "file": "two.tc", "def": "second", "signature": "second(i32(N) A) -> (i32(N) B)", "sizes": {"N": 3}, "backend": "jit", "instances": 3, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gflops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "B", "shape": [3], "dtype": "i32", "checksum": "94030b6defaf9ee3", "values": [6, -6, -6]}], "diagnostics": [], "ok": true}
