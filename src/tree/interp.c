@@ -55,7 +55,10 @@ static int64_t locate(Run *r, const Access *a, int64_t *number) {
     *number = 0;
     for (int d = 0; d < a->rank && !r->failed; d++) {
         if (!affine_eval(a->sub[d], r->value, NULL, read_index, r, &index)) {
-            if (!r->failed) bug("subscript %d of %s overflows", d, b->name);
+            if (!r->failed && a->sub[d]->has_read)
+                outside(r, a, d, INT64_MAX); // the data made it overflow
+            else if (!r->failed)
+                bug("subscript %d of %s overflows", d, b->name);
             break;
         }
         if (index < 0 || index >= b->size[d]) outside(r, a, d, index);

@@ -1,7 +1,9 @@
 // Reading Stripe text (private to src/tree).
 //
 //   stripe_lex.c     tokens
-//   stripe_parse.c   blocks, refinements, statements as they stand in the text
+//   stripe_read.c    index expressions, tags, places
+//   stripe_parse.c   blocks and refinements as they stand in the text
+//   stripe_stmt.c    statements
 //   stripe_fold.c    the statements of one block into children of the Tree: scalars into
 //   expressions stripe_init.c    initialisations of what is `out:agg`
 #ifndef LW_TREE_STRIPE_IMPL_H
@@ -139,6 +141,37 @@ typedef struct StripeParser {
 
 // Reports the first mistake only: what follows from it would confuse.
 void stripe_fail(StripeParser *p, Range range, DiagId id, ...);
+
+static const int64_t STRIPE_LIMIT = (int64_t)1 << 61; // of index arithmetic: differences fit too
+
+// --- Tokens and what is made of them, stripe_read.c, stripe_parse.c, stripe_stmt.c ---------------
+void stripe_next(StripeParser *p);
+bool stripe_is_mark(const StripeParser *p, const char *mark);
+bool stripe_token_is(const StripeToken *t, const char *word);
+bool stripe_is_word(const StripeParser *p, const char *word);
+void stripe_expected(StripeParser *p, const char *what);
+bool stripe_accept(StripeParser *p, const char *mark);
+void stripe_expect(StripeParser *p, const char *mark);
+Name stripe_take_name(StripeParser *p, const char *what);
+int64_t stripe_take_int(StripeParser *p, const char *what);
+StripeToken stripe_peek(const StripeParser *p);
+const Index *stripe_find_index(const StripeScope *s, Name name);
+void stripe_check_affine(StripeParser *p, const Affine *a, Range range);
+const Affine *stripe_affine(StripeParser *p, const StripeScope *s, bool scalars);
+int stripe_affine_list(StripeParser *p, const StripeScope *s, bool scalars, const char *close,
+                       const Affine **out);
+void stripe_push_tag(StripeParser *p, Tags *tags, const char *name, const char *value);
+Tags stripe_take_tags(StripeParser *p);
+bool stripe_pull_tag(StripeParser *p, Tags *tags, const char *name, Range range, int64_t *number);
+bool stripe_has_tag(const Tags *tags, const char *name);
+Place stripe_take_place(StripeParser *p, const StripeScope *s);
+Refine *stripe_find_view(const StripeScope *s, Name name);
+Type stripe_find_type(const char *name, int len);
+Type stripe_take_type(StripeParser *p);
+Reduce stripe_take_agg(StripeParser *p);
+const Affine *stripe_scalar_atom(StripeParser *p, StripeScope *s, bool allowed);
+void stripe_take_statement(StripeParser *p, StripeScope *s);
+const Block *stripe_take_block(StripeParser *p, StripeScope *up, Tags tags, StripeScope **out);
 
 // The statements of a block, its children by now, in scope->child. False after a report.
 bool stripe_fold(StripeParser *p, StripeScope *s);

@@ -1,6 +1,7 @@
 // Stripe text: any bytes parse or are diagnosed; what parses prints as something that parses to the
-// same text, shows, and expands.
+// same text, shows, expands, and is verified.
 #include "tree/stripe.h"
+#include "tree/verify.h"
 
 #include <string.h>
 
@@ -33,6 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         stripe_print(&second, again);
         check(!strcmp(text_str(&first), text_str(&second)));
         tree_show(&show, tree_expand(t), false);
+        Verify verify = {.unchecked = true};
+        if (size < 1500) tree_verify(&arena, t, &verify, &diags);
     }
     Text text = {.arena = &arena};
     for (int i = 0; i < diags.items.n; i++) diag_print(&text, diags.items.at[i]);

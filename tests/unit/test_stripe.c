@@ -219,6 +219,30 @@ TEST(stripe_flat_matmul_of_the_long_dialect) {
           "1 2 3 4 5 6  1 0 0 1 1 1", "4 5 10 11");
 }
 
+TEST(stripe_program_and_main) {
+    gives("0: #program #total_macs=2\n"
+          "block []:1 ( // program\n"
+          "    #user none new@0x00000000 A[0] fp32:I(2):(1):8 B\n"
+          "    #user none new@0x00000000 B[0] fp32:I(2):(1):8 B\n"
+          "    #tmp none new@0x00000000 T[0] fp32:I(2):(1):8 B\n"
+          ") {\n"
+          "    0: #main\n"
+          "    block []:1 ( // main\n"
+          "        in const A[0] fp32:I(2):(1):8 B\n"
+          "        out B[0]:assign fp32:I(2):(1):8 B\n"
+          "        inout T[0] fp32:I(2):(1):8 B\n"
+          "    ) {\n"
+          "        0: #eltwise #kernel\n"
+          "        block [(#row i1:2)]:2 ( // k\n"
+          "            in A[i1] fp32:I(1):(1):4 B, E(2):8 B\n"
+          "            out T[i1]:assign fp32:I(1):(1):4 B, E(2):8 B\n"
+          "        ) { 0: $A = load(A) 1: $T = neg($A) 2: T = store($T) }\n"
+          "        1[0]: B = copy(T)\n"
+          "    }\n"
+          "}\n",
+          "1 2", "-1 -2");
+}
+
 TEST(stripe_uneven_tile) {
     gives("block [x:3]:3 ( in I[4*x] i8(4):(1) out O[4*x]:assign i8(4):(1) ) {\n"
           "  0: block [x:4, x_0 = x]:4 ( 9 - x - 4*x_0 >= 0\n"
