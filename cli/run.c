@@ -242,8 +242,12 @@ static void print_speed(const lw_timing *t) {
     if (!t->samples) return;
     printf("  time     median ");
     print_time(t->median_us);
-    printf(", p10 %.3g us, p90 %.3g us: %.1f GFLOP/s, %.1f GB/s\n", t->p10_us, t->p90_us,
-           t->flops / t->median_us * 1e-3, t->bytes / t->median_us * 1e-3);
+    printf(", p10 ");
+    print_time(t->p10_us);
+    printf(", p90 ");
+    print_time(t->p90_us);
+    printf(": %.1f GFLOP/s, %.1f GB/s\n", t->flops / t->median_us * 1e-3,
+           t->bytes / t->median_us * 1e-3);
 }
 
 static void print_summary(Run *r) {

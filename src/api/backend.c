@@ -37,14 +37,13 @@ enum { COUNT = sizeof backends / sizeof *backends };
 
 const Backend *backend_find(lw_backend id) {
     for (int i = COUNT - 1; i >= 0; i--)
-        if (id == LW_BACKEND_DEFAULT ? backends[i].execute != NULL : backends[i].id == id)
-            return &backends[i];
+        if (id == LW_BACKEND_DEFAULT || backends[i].id == id) return &backends[i];
     return NULL;
 }
 
 const Backend *backend_for_schedule(void) {
     for (int i = COUNT - 1; i >= 0; i--)
-        if (backends[i].execute && backends[i].schedules) return &backends[i];
+        if (backends[i].schedules) return &backends[i];
     return NULL;
 }
 
@@ -55,5 +54,5 @@ const char *lw_backend_name(lw_backend backend) {
 
 bool lw_backend_available(lw_backend backend) {
     const Backend *b = backend_find(backend);
-    return b && b->execute;
+    return b != NULL;
 }

@@ -56,7 +56,7 @@ static void measure(Jit *j, double seconds) {
     double once = now_us() - begin;
     int64_t calls = once > 20 ? 1 : (int64_t)(20 / (once > 0.01 ? once : 0.01)) + 1;
     int n = 0;
-    while (n < SAMPLES && (n < 3 || now_us() - begin < budget)) {
+    while (n < SAMPLES && (n == 0 || now_us() - begin < budget)) {
         double start = now_us();
         for (int64_t i = 0; i < calls; i++) j->kernel(j->buffers, j->scratch, &j->env);
         sample[n++] = (now_us() - start) / (double)calls;

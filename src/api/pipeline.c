@@ -113,12 +113,6 @@ static lw_status execute(Pipeline *p) {
         diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
         return LW_ERROR;
     }
-    if (!backend->execute) {
-        Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_NO_BACKEND, backend->name);
-        diag_note(p->call->diags, d, (Range){0, 0}, DIAG_USE_BACKEND,
-                  backend_find(LW_BACKEND_DEFAULT)->name);
-        return LW_UNAVAILABLE;
-    }
     double start = now_us();
     lw_status status = backend->execute(p);
     p->timing.backend = backend->id;

@@ -33,7 +33,7 @@ lw_status pipeline(Pipeline *p, Step until);
 typedef struct Backend {
     lw_backend id;
     const char *name;
-    lw_status (*execute)(Pipeline *p); // NULL: not in this build
+    lw_status (*execute)(Pipeline *p);
     bool schedules;                    // obeys a Schedule
 } Backend;
 

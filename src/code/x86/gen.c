@@ -121,12 +121,18 @@ static void pop_to(Gen *g, unsigned r) {
     g->depth -= 8;
 }
 
-// Indices that come from data may overflow: then the status says so.
+// Leaves the kernel: an index from data is outside its tensor, or overflowed.
+static void bad_index(Gen *g) {
+    x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
+    if (g->depth) x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(g->depth));
+    x86_1(&g->a, X86_jmp, x86_to(&g->leave));
+}
+
 static void check_overflow(Gen *g, const Affine *a) {
     if (!a->has_read) return;
     AsmLabel fine = asm_label(&g->a);
     x86_1(&g->a, X86_jno, x86_to(&fine));
-    x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
+    bad_index(g);
     asm_bind(&g->a, &fine);
 }
 
@@ -196,8 +202,7 @@ static void gen_offset(Gen *g, const Access *access, const int64_t *env, bool ch
             x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
             AsmLabel fine = asm_label(&g->a);
             x86_1(&g->a, X86_jb, x86_to(&fine)); // unsigned: negative ones are large
-            x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
-            x86_2(&g->a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
+            bad_index(g);
             asm_bind(&g->a, &fine);
         }
         int64_t k = b->stride[d] * type_info[b->type].bytes;
@@ -1234,6 +1239,7 @@ static void start_streams(Gen *g) {
 
 static void epilogue(Gen *g) {
     Asm *a = &g->a;
+    asm_bind(a, &g->leave);
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
     x86_2(a, X86_mov, x86_r64(X86_RSP), gen_slot(g->env_slot + 8));
     for (int i = 5; i >= 0; i--) x86_1(a, X86_pop, x86_r64(callee_saved[i]));
@@ -1285,6 +1291,7 @@ static void make_function(Gen *g) {
     frame += 24 + 8 * (p->nloops + 1);
     g->call_area = (frame + 63) & ~63;
     g->vector_area = g->call_area + 64 * 40;
+    g->leave = asm_label(&g->a);
     prologue(g);
     size_t patch = asm_size(&g->a) - 4 - 4; // the imm32 of `sub rsp`, before the 4-byte `and`
     start_streams(g);

@@ -61,8 +61,7 @@ typedef struct Gen {
     int active;  // lanes of the current vector that exist
     int k1;      // active lanes that k1 holds a mask for; 0: unknown
     int scratch; // the scratch vector register
-    AsmLabel bad_index;
-    bool uses_bad_index;
+    AsmLabel leave; // where the kernel ends
     const char *declined;
     int no_vector; // a vector loop that must run as a serial one; -1: none
     int no_tile;   // a leaf whose elements must not be pinned; -1: none

@@ -4,7 +4,7 @@ def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
 --- mm.lws
 C: m/14 n/32 k m n:v
 --- g.tc
-def g(float(N) X, int32(M) I) -> (O) { O(i) = X(I(i)) }
+def g(float(B,D) X, int32(B) I, int E) -> (float(E,D) G) { G(I(b),d) +=! X(b,d) }
 $ loopwright run mm.tc --size M=64,N=65,K=66 --schedule mm.lws --time | grep -v "^  [io]"
 mm(f32(M, K) A, f32(K, N) B) -> (f32(M, N) C)
   sizes    M = 64, K = 66, N = 65
@@ -16,4 +16,11 @@ $ LW_ISA=avx2 loopwright run mm.tc --size M=9,N=9,K=9 --schedule mm.lws --backen
 $ LW_ISA=neon loopwright run mm.tc --size M=2,N=2,K=2
 --- stderr
 error: LW_ISA is 'neon'; it can be scalar, avx2 or avx512
+--- exit 1
+$ loopwright run g.tc --size B=8,D=8,E=0
+--- stderr
+g.tc:1:60: error: statement 'G': subscript 1 of 'G' is I[b] = {{.*}} at b = 0, d = 0, outside [0, 0)
+  def g(float(B,D) X, int32(B) I, int E) -> (float(E,D) G) { G(I(b),d) +=! X(b,d) }
+                                                             ^~~~~~~~~~~~~~~~~~~~
+note: I[0] is {{.*}}
 --- exit 1
