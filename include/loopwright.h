@@ -284,7 +284,8 @@ typedef struct lw_emit_options {
     const char *header; // how the source names its header; NULL: NAME.h
 } lw_emit_options;
 
-// What a file holds. It belongs to the context and lives as long as a diagnostic of this call would.
+// What a file holds. It belongs to the context and lives as long as a diagnostic of this call
+// would.
 typedef struct lw_emitted {
     const char *function; // as C spells its name
     const char *bytes;    // the file; a text ends with a NUL that is not counted
@@ -326,9 +327,8 @@ typedef struct lw_timing {
 typedef struct lw_run_options {
     size_t struct_size;
     lw_backend backend;
-    bool
-        accumulate; // results that a reduction initialises start from what the output holds instead
-    bool skip_post; // leave out post-operations
+    bool accumulate;           // op=! starts from what the output holds, not from the identity
+    bool skip_post;            // leave out post-operations
     bool trap_uninitialised;   // reading an element that nothing wrote is an error (interp)
     lw_timing *timing;         // may be NULL
     lw_schedule_text schedule; // not for the reference interpreter, which has no loops to arrange

@@ -53,8 +53,7 @@ struct lw_context {
 struct lw_function {
     lw_module *module;
     const Program *program;
-    bool
-        stripe; // the module's source is the function: a Tree, of which `program` has the arguments
+    bool stripe; // the source is a Tree itself; `program` has only its arguments
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;
