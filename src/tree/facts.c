@@ -251,19 +251,30 @@ int facts_fixed(const TreeFacts *f, const Use *p, int buffer) {
     return 0;
 }
 
+// The largest value of what a constraint has beside one index.
+static bool rest_max(const TreeFacts *f, const Affine *a, int id, int64_t *max) {
+    *max = a->constant;
+    for (int i = 0; i < a->n; i++) {
+        int other = a->term[i].atom->index;
+        int64_t coef = a->term[i].coef;
+        if (other == id) continue;
+        if (!checked_fma(coef, coef > 0 ? f->hi[other] : f->lo[other], max)) return false;
+    }
+    return *max > -INT64_MAX;
+}
+
 void facts_range(const TreeFacts *f, const Use *p, const Index *x, int64_t *lo, int64_t *hi) {
     *lo = f->lo[x->id];
     *hi = f->hi[x->id];
     for (int i = 0; i < p->depth; i++)
         for (int c = 0; c < p->path[i]->nconstraints; c++) {
-            const Affine *a = p->path[i]->constraint[c]; // coef*x + constant >= 0
-            if (a->n != 1 || a->term[0].atom->kind != ATOM_ITER) continue;
-            if (a->term[0].atom->index != x->id || a->constant == INT64_MIN) continue;
-            int64_t coef = a->term[0].coef;
+            const Affine *a = p->path[i]->constraint[c]; // coef*x + rest >= 0
+            int64_t coef = a->linear ? affine_coef(a, x->id) : 0, max;
+            if (!coef || coef < -INT64_MAX || !rest_max(f, a, x->id, &max)) continue;
             if (coef > 0)
-                *lo = max_i64(*lo, ceil_div(-a->constant, coef));
-            else if (coef > -INT64_MAX)
-                *hi = min_i64(*hi, floor_div(a->constant, -coef));
+                *lo = max_i64(*lo, ceil_div(-max, coef));
+            else
+                *hi = min_i64(*hi, floor_div(max, -coef));
         }
 }
 

@@ -63,7 +63,7 @@ Common facts_common(const Use *p, const Use *q);
 // instances that differ in one of them see different memory.
 int facts_fixed(const TreeFacts *f, const Use *p, int buffer);
 bool kind_is_unordered(Kind k);
-// Bounds of an index where the leaf runs, as constraints of that index alone tell.
+// Bounds of an index where the leaf runs, as each constraint by itself tells.
 void facts_range(const TreeFacts *f, const Use *p, const Index *x, int64_t *lo, int64_t *hi);
 // Plain to see: two accesses of one element, equal in the first `level` common indices, are equal
 // in this one.
