@@ -332,7 +332,7 @@ typedef struct lw_run_options {
     bool trap_uninitialised;   // reading an element that nothing wrote is an error (interp)
     lw_timing *timing;         // may be NULL
     lw_schedule_text schedule; // not for the reference interpreter, which has no loops to arrange
-    double measure_seconds;    // jit: run it over and over for about so long, and fill in the medians
+    double measure_seconds;    // jit: repeat for about so long, and fill in the medians
 } lw_run_options;
 
 // Runs on arguments in host memory: inputs, then outputs, shaped as lw_bound_tensor says, with any

@@ -34,7 +34,7 @@ typedef struct Backend {
     lw_backend id;
     const char *name;
     lw_status (*execute)(Pipeline *p);
-    bool schedules;                    // obeys a Schedule
+    bool schedules; // obeys a Schedule
 } Backend;
 
 // NULL when there is no such back-end; the default is the best that can execute.

@@ -58,9 +58,9 @@ typedef struct Gen {
     MicroList list;
     VEC(Pin) pins;
     bool in_region;
-    int active;  // lanes of the current vector that exist
-    int k1;      // active lanes that k1 holds a mask for; 0: unknown
-    int scratch; // the scratch vector register
+    int active;     // lanes of the current vector that exist
+    int k1;         // active lanes that k1 holds a mask for; 0: unknown
+    int scratch;    // the scratch vector register
     AsmLabel leave; // where the kernel ends
     const char *declined;
     int no_vector; // a vector loop that must run as a serial one; -1: none
