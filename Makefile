@@ -207,10 +207,11 @@ fuzz:
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DLW_DEBUG' \
 	    fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
-	+@$(SUBMAKE) $(BUILD)/unit/test_tree_fuzz $(BUILD)/unit/test_c_fuzz $(BUILD)/unit/test_tree_walk
+	+@$(SUBMAKE) $(patsubst %,$(BUILD)/unit/test_%,tree_fuzz tree_walk jit_fuzz c_fuzz)
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
-	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
 	@LW_FUZZ_TIMES=100 $(BUILD)/unit/test_tree_walk
+	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
+	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
 fuzz-long: $(BUILD)/unit/test_asm_sweep
 	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800

@@ -85,4 +85,55 @@ AsmLabel *gen_pool(Gen *g, const void *bytes, int size);
 static inline X86Arg gen_slot(int slot) { return x86_sized(x86_mem(X86_RSP, slot), 8); }
 void gen_load_item(Gen *g, unsigned gpr, Item it);
 
+// A value of n lanes occupies n·4 or n·8 bytes; see ops.c.
+static inline int gen_lane_size(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+
+static inline X86Arg gen_vreg(Type t, int width, int reg) {
+    unsigned bytes = (unsigned)(gen_lane_size(t) * width);
+    return x86_vec(bytes <= 16 ? 16 : bytes, (unsigned)reg);
+}
+
+static inline bool gen_is64(Type t) { return gen_lane_size(t) == 8; }
+
+static inline bool gen_is_wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
+
+// mem.c
+void gen_set_k1(Gen *g, int active); // k1 <- the first `active` lanes; uses rax
+void gen_spread(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
+void gen_round_bf16(Gen *g, int width, int reg,
+                    int out); // AVX-512: bits in the low halves of lanes
+void gen_load(Gen *g, const Micro *m);
+void gen_store(Gen *g, const Micro *m);
+
+// index.c
+X86Arg gen_item(Item it);
+void gen_item_set(Gen *g, Item it, int64_t value);
+void gen_item_add(Gen *g, Item it, int64_t value);
+Item gen_counter(Gen *g, int loop);
+void gen_load_pushed(Gen *g, unsigned gpr, Item it);
+void gen_lin(Gen *g, const Lin *l);
+bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value);
+void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);
+void gen_push(Gen *g);
+void gen_pop(Gen *g, unsigned r);
+void gen_divide(Gen *g, int64_t k, bool mod);
+
+// leaf.c
+void gen_open(Gen *g);
+void gen_close(Gen *g);
+Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
+void gen_leaf(Gen *g, PNode *n);
+
+// loop.c
+void gen_children(Gen *g, PNode *n);
+int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
+void gen_pin_lanes(Gen *g, int i, int want);
+bool gen_has_bounds(Gen *g, const PNode *n);
+void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
+int gen_guard_truth(Gen *g, const PNode *n);
+void gen_walk(Gen *g, PNode *n);
+
+// region.c
+void gen_nodes(Gen *g, PNode **at, int n);
+
 #endif

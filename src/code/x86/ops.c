@@ -12,336 +12,6 @@
 #include "base/kernel_abi.h"
 #include "code/x86/gen.h"
 
-static int lane_size(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
-
-static X86Arg vreg(Type t, int width, int reg) {
-    unsigned bytes = (unsigned)(lane_size(t) * width);
-    return x86_vec(bytes <= 16 ? 16 : bytes, (unsigned)reg);
-}
-
-static bool is64(Type t) { return lane_size(t) == 8; }
-
-static bool wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
-
-// ---- Memory
-
-// Uses rax: before an address is computed.
-static void set_k1(Gen *g, int active) {
-    if (g->k1 == active) return;
-    x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << active) - 1));
-    x86_2(&g->a, X86_kmovd, x86_k(1), x86_r32(X86_RAX));
-    g->k1 = active;
-}
-
-// AVX2: the scratch register <- lanes below `active` all ones.
-static void set_mask_vector(Gen *g, Type t, int width, int active) {
-    uint8_t bytes[32] = {0};
-    memset(bytes, 0xff, (size_t)(active * lane_size(t)));
-    AsmLabel *mask = gen_pool(g, bytes, 32);
-    x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), x86_mem_label(mask));
-    (void)width;
-}
-
-static void load_one(Gen *g, Type t, int reg, X86Arg mem) {
-    Asm *a = &g->a;
-    X86Arg x = x86_xmm((unsigned)reg);
-    switch (type_info[t].bytes) {
-    case 8: x86_2(a, X86_vmovsd, x, mem); break;
-    case 4: x86_2(a, X86_vmovss, x, mem); break;
-    default:
-        x86_2(a, type_info[t].class == CLASS_INT ? X86_movsx : X86_movzx, x86_r32(X86_RAX),
-              x86_sized(mem, (unsigned)type_info[t].bytes));
-        if (t == TYPE_BF16) x86_2(a, X86_shl, x86_r32(X86_RAX), x86_imm(16));
-        if (t == TYPE_BOOL) { // 0 or not 0 -> 0 or -1
-            x86_1(a, X86_neg, x86_r32(X86_RAX));
-            x86_2(a, X86_sbb, x86_r32(X86_RAX), x86_r32(X86_RAX));
-        }
-        x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
-        if (t == TYPE_F16) x86_2(a, X86_vcvtph2ps, x, x);
-    }
-}
-
-static void spread(Gen *g, Type t, int width, int dst, int src) {
-    if (width == 1) {
-        if (dst != src) x86_2(&g->a, X86_vmovaps, x86_xmm((unsigned)dst), x86_xmm((unsigned)src));
-        return;
-    }
-    X86Arg d = vreg(t, width, dst);
-    if (is64(t) && d.kind == X86_X)
-        x86_2(&g->a, X86_vmovddup, d, x86_xmm((unsigned)src));
-    else
-        x86_2(&g->a, is64(t) ? X86_vbroadcastsd : X86_vbroadcastss, d, x86_xmm((unsigned)src));
-}
-
-static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
-    if (r->active == r->width) return first;
-    set_k1(g, r->active);
-    return x86_masked(first, 1, zero);
-}
-
-static void load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
-    Type t = r->type;
-    X86Arg d = vreg(t, r->width, dst);
-    if (type_info[t].bytes < 4) {
-        load_one(g, t, dst, mem);
-        spread(g, t, r->width, dst, dst);
-    } else if (is64(t)) {
-        x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d, mem);
-    } else {
-        x86_2(&g->a, X86_vbroadcastss, d, mem);
-    }
-}
-
-// Lanes apart: AVX-512 gather with constant offsets.
-static void load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
-    Asm *a = &g->a;
-    int32_t offsets[16] = {0};
-    for (int i = 0; i < r->width && i < 16; i++) offsets[i] = (int32_t)(i * r->lane);
-    int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
-    AsmLabel *pool = gen_pool(g, offsets, bytes);
-    X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch), d = vreg(r->type, r->width, dst);
-    x86_2(a, X86_vmovdqu32, index, x86_mem_label(pool));
-    x86_3(a, X86_vxorps, x86_xmm((unsigned)dst), x86_xmm((unsigned)dst), x86_xmm((unsigned)dst));
-    X86Arg at = x86_mem_vector(mem.reg, index, 0, mem.value);
-    x86_2(a, is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
-}
-
-static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
-    Asm *a = &g->a;
-    Type t = r->type;
-    X86Arg d = vreg(t, r->width, dst);
-    if (!wide(g)) {
-        if (r->active == r->width) {
-            x86_2(a, X86_vmovups, d, mem);
-        } else {
-            set_mask_vector(g, t, r->width, r->active);
-            X86Arg mask = x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
-            x86_3(a, is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, d, mask, mem);
-        }
-        return;
-    }
-    X86Arg m = tail_of(g, r, d, true);
-    switch (t) {
-    case TYPE_F16: x86_2(a, X86_vcvtph2ps, m, mem); break;
-    case TYPE_BF16:
-        x86_2(a, X86_vpmovzxwd, m, mem);
-        x86_3(a, X86_vpslld, d, d, x86_imm(16));
-        break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, m, mem); break;
-    case TYPE_U8: x86_2(a, X86_vpmovzxbd, m, mem); break;
-    case TYPE_I16: x86_2(a, X86_vpmovsxwd, m, mem); break;
-    case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
-    case TYPE_BOOL:
-        x86_2(a, X86_vpmovzxbd, m, mem);
-        x86_3(a, X86_vptestmd, x86_k(2), d, d);
-        x86_2(a, X86_vpmovm2d, d, x86_k(2));
-        break;
-    default: x86_2(a, is64(t) ? X86_vmovupd : X86_vmovups, m, mem);
-    }
-}
-
-// k2 (AVX-512) or flags (one lane) from a guard; a guarded load of one lane goes to a safe place
-// when it is off.
-static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
-    Asm *a = &g->a;
-    const Ref *r = &m->ref;
-    X86Arg guard = vreg(TYPE_BOOL, r->width, m->arg_reg[0]);
-    if (r->width == 1) {
-        AsmLabel skip = asm_label(a);
-        x86_3(a, X86_vxorps, x86_xmm((unsigned)m->dst_reg), x86_xmm((unsigned)m->dst_reg),
-              x86_xmm((unsigned)m->dst_reg));
-        x86_2(a, X86_vmovd, x86_r32(X86_RDX), guard);
-        x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
-        x86_1(a, X86_jz, x86_to(&skip));
-        load_one(g, r->type, m->dst_reg, gen_mem(g, r, X86_RAX));
-        asm_bind(a, &skip);
-        return;
-    }
-    (void)mem;
-    g->declined = "a guarded vector load";
-}
-
-// Lanes of a guard as a mask in k2; AVX-512.
-static void guard_mask(Gen *g, int reg, const Ref *r) {
-    X86Arg guard = vreg(TYPE_BOOL, r->width, reg), k = x86_k(2);
-    if (r->active < r->width) {
-        set_k1(g, r->active);
-        k = x86_masked(k, 1, false);
-    }
-    x86_3(&g->a, X86_vptestmd, k, guard, guard);
-}
-
-static void load_masked(Gen *g, const Micro *m) {
-    Asm *a = &g->a;
-    const Ref *r = &m->ref;
-    X86Arg d = vreg(r->type, r->width, m->dst_reg);
-    guard_mask(g, m->arg_reg[0], r);
-    X86Arg mem = gen_mem(g, r, X86_RAX);
-    if (r->lane == 0 || r->lane != type_info[r->type].bytes || r->type == TYPE_BOOL ||
-        r->type == TYPE_BF16) {
-        g->declined = "a guarded vector load that is not contiguous";
-        return;
-    }
-    X86Arg md = x86_masked(d, 2, true);
-    switch (r->type) {
-    case TYPE_F16: x86_2(a, X86_vcvtph2ps, md, mem); break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, md, mem); break;
-    case TYPE_U8: x86_2(a, X86_vpmovzxbd, md, mem); break;
-    case TYPE_I16: x86_2(a, X86_vpmovsxwd, md, mem); break;
-    case TYPE_U16: x86_2(a, X86_vpmovzxwd, md, mem); break;
-    default: x86_2(a, is64(r->type) ? X86_vmovupd : X86_vmovups, md, mem);
-    }
-}
-
-static void do_load(Gen *g, const Micro *m) {
-    const Ref *r = &m->ref;
-    if (m->nargs && r->width > 1 && wide(g)) {
-        load_masked(g, m);
-        return;
-    }
-    if (m->nargs) {
-        load_guarded(g, m, x86_imm(0));
-        return;
-    }
-    bool apart = r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes;
-    if (apart) { // the mask of a gather is used up by it
-        x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << r->active) - 1));
-        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RAX));
-    } else if (r->active != r->width && wide(g)) {
-        set_k1(g, r->active);
-    }
-    X86Arg mem = gen_mem(g, r, X86_RAX);
-    if (r->width == 1)
-        load_one(g, r->type, m->dst_reg, mem);
-    else if (r->lane == 0)
-        load_broadcast(g, r, m->dst_reg, mem);
-    else if (r->lane == type_info[r->type].bytes)
-        load_vector(g, r, m->dst_reg, mem);
-    else
-        load_apart(g, r, m->dst_reg, mem);
-}
-
-// edx <- bf16 of the f32 in lane 0, to nearest even; NaN stays NaN. Uses rcx.
-static void bf16_to_edx(Gen *g, X86Arg x) {
-    Asm *a = &g->a;
-    X86Arg edx = x86_r32(X86_RDX), ecx = x86_r32(X86_RCX);
-    AsmLabel number = asm_label(a), done = asm_label(a);
-    x86_2(a, X86_vmovd, edx, x);
-    x86_2(a, X86_mov, ecx, edx);
-    x86_2(a, X86_and, ecx, x86_imm(0x7fffffff));
-    x86_2(a, X86_cmp, ecx, x86_imm(0x7f800000));
-    x86_1(a, X86_jbe, x86_to(&number));
-    x86_2(a, X86_shr, edx, x86_imm(16));
-    x86_2(a, X86_or, edx, x86_imm(0x40));
-    x86_1(a, X86_jmp, x86_to(&done));
-    asm_bind(a, &number);
-    x86_2(a, X86_mov, ecx, edx);
-    x86_2(a, X86_shr, ecx, x86_imm(16));
-    x86_2(a, X86_and, ecx, x86_imm(1));
-    x86_2(a, X86_add, edx, ecx);
-    x86_2(a, X86_add, edx, x86_imm(0x7fff));
-    x86_2(a, X86_shr, edx, x86_imm(16));
-    asm_bind(a, &done);
-}
-
-// The bits go through the stack, because computing the address takes all scratch registers.
-static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
-    Asm *a = &g->a;
-    if (t == TYPE_F16) {
-        x86_3(a, X86_vcvtps2ph, x86_xmm((unsigned)g->scratch), x, x86_imm(0));
-        x = x86_xmm((unsigned)g->scratch);
-    }
-    if (t == TYPE_BF16)
-        bf16_to_edx(g, x);
-    else
-        x86_2(a, X86_vmovd, x86_r32(X86_RDX), x);
-    if (t == TYPE_BOOL) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm(1));
-    X86Arg saved = x86_mem(X86_RSP, g->call_area);
-    x86_2(a, X86_mov, saved, x86_r32(X86_RDX));
-    X86Arg mem = gen_mem(g, r, X86_RAX);
-    if (mem.index != X86_NOREG) {
-        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
-        mem = x86_mem(X86_RAX, 0);
-    }
-    x86_2(a, X86_mov, x86_r32(X86_RDX), saved);
-    x86_2(a, X86_mov, mem, type_info[t].bytes == 1 ? x86_r8(X86_RDX) : x86_r16(X86_RDX));
-}
-
-static void store_one(Gen *g, Type t, int reg, const Ref *r) {
-    X86Arg x = x86_xmm((unsigned)reg);
-    if (type_info[t].bytes >= 4)
-        x86_2(&g->a, type_info[t].bytes == 8 ? X86_vmovsd : X86_vmovss, gen_mem(g, r, X86_RAX), x);
-    else
-        store_small(g, t, x, r);
-}
-
-// bf16 <- f32 in lanes, to nearest even; the result sits in the low 16 bits of each lane of
-// scratch.
-static void round_bf16(Gen *g, int width, int reg, int out) {
-    Asm *a = &g->a;
-    X86Arg v = vreg(TYPE_F32, width, reg), o = vreg(TYPE_F32, width, out);
-    uint32_t one = 1, bias = 0x7fff, quiet = 0x40;
-    X86Arg k_one = x86_bcast(x86_mem_label(gen_pool(g, &one, 4)));
-    X86Arg k_bias = x86_bcast(x86_mem_label(gen_pool(g, &bias, 4)));
-    X86Arg k_quiet = x86_bcast(x86_mem_label(gen_pool(g, &quiet, 4)));
-    x86_3(a, X86_vpsrld, o, v, x86_imm(16));
-    x86_3(a, X86_vpandd, o, o, k_one);
-    x86_3(a, X86_vpaddd, o, o, v);
-    x86_3(a, X86_vpaddd, o, o, k_bias);
-    x86_3(a, X86_vpsrld, o, o, x86_imm(16));
-    x86_4(a, X86_vcmpps, x86_k(3), v, v, x86_imm(3)); // NaN: keep, made quiet
-    x86_3(a, X86_vpsrld, x86_masked(o, 3, false), v, x86_imm(16));
-    x86_3(a, X86_vpord, x86_masked(o, 3, false), o, k_quiet);
-}
-
-static void store_vector(Gen *g, const Micro *m) {
-    Asm *a = &g->a;
-    const Ref *r = &m->ref;
-    Type t = r->type;
-    if (r->active != r->width && wide(g)) set_k1(g, r->active);
-    X86Arg v = vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
-    if (!wide(g)) {
-        if (r->active == r->width) {
-            x86_2(a, X86_vmovups, mem, v);
-        } else {
-            set_mask_vector(g, t, r->width, r->active);
-            X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
-            x86_3(a, is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, mem, mask, v);
-        }
-        return;
-    }
-    X86Arg to = tail_of(g, r, mem, false);
-    switch (t) {
-    case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
-    case TYPE_BF16:
-        round_bf16(g, r->width, m->arg_reg[0], g->scratch);
-        x86_2(a, X86_vpmovdw, to, vreg(t, r->width, g->scratch));
-        break;
-    case TYPE_I8:
-    case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
-    case TYPE_I16:
-    case TYPE_U16: x86_2(a, X86_vpmovdw, to, v); break;
-    case TYPE_BOOL: {
-        X86Arg s = vreg(t, r->width, g->scratch);
-        x86_3(a, X86_vpsrld, s, v, x86_imm(31));
-        x86_2(a, X86_vpmovdb, to, s);
-        break;
-    }
-    default:
-        if (r->nontemporal && r->active == r->width)
-            x86_2(a, X86_vmovups, to, v);
-        else
-            x86_2(a, is64(t) ? X86_vmovupd : X86_vmovups, to, v);
-    }
-}
-
-static void do_store(Gen *g, const Micro *m) {
-    if (m->ref.width == 1 || m->ref.lane == 0)
-        store_one(g, m->ref.type, m->arg_reg[0], &m->ref);
-    else
-        store_vector(g, m);
-}
-
 // ---- Constants, indices
 
 // The bits of one lane.
@@ -358,7 +28,7 @@ static int64_t lane_bits(Type t, Value v) {
 
 static void set_const(Gen *g, Type t, int width, int reg, Value v) {
     int64_t bits = lane_bits(t, v);
-    X86Arg d = vreg(t, width, reg), x = x86_xmm((unsigned)reg);
+    X86Arg d = gen_vreg(t, width, reg), x = x86_xmm((unsigned)reg);
     if (bits == 0) {
         if (reg < 16)
             x86_3(&g->a, X86_vxorps, x, x, x);
@@ -367,9 +37,9 @@ static void set_const(Gen *g, Type t, int width, int reg, Value v) {
         return;
     }
     if (width == 1) {
-        x86_2(&g->a, is64(t) ? X86_vmovsd : X86_vmovss, x,
-              x86_mem_label(gen_pool(g, &bits, lane_size(t))));
-    } else if (is64(t)) {
+        x86_2(&g->a, gen_is64(t) ? X86_vmovsd : X86_vmovss, x,
+              x86_mem_label(gen_pool(g, &bits, gen_lane_size(t))));
+    } else if (gen_is64(t)) {
         x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d,
               x86_mem_label(gen_pool(g, &bits, 8)));
     } else {
@@ -384,22 +54,22 @@ static void do_index(Gen *g, const Micro *m) {
         gen_affine(g, m->index, m->env);
     else
         x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
-    X86Arg x = x86_xmm((unsigned)m->dst_reg), d = vreg(m->type, m->width, m->dst_reg);
-    if (is64(m->type))
+    X86Arg x = x86_xmm((unsigned)m->dst_reg), d = gen_vreg(m->type, m->width, m->dst_reg);
+    if (gen_is64(m->type))
         x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
     else
         x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
     if (m->width == 1) return;
-    spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
+    gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
     if (!m->lane_step) return;
     uint8_t bytes[64] = {0};
     for (int i = 0; i < m->width; i++) {
         int64_t at = i * m->lane_step;
-        memcpy(bytes + i * lane_size(m->type), &at, (size_t)lane_size(m->type));
+        memcpy(bytes + i * gen_lane_size(m->type), &at, (size_t)gen_lane_size(m->type));
     }
-    int size = m->width * lane_size(m->type);
+    int size = m->width * gen_lane_size(m->type);
     AsmLabel *steps = gen_pool(g, bytes, size < 16 ? 16 : size);
-    x86_3(a, is64(m->type) ? X86_vpaddq : X86_vpaddd, d, d, x86_mem_label(steps));
+    x86_3(a, gen_is64(m->type) ? X86_vpaddq : X86_vpaddd, d, d, x86_mem_label(steps));
 }
 
 // ---- Arithmetic
@@ -417,12 +87,12 @@ static X86Arg operand(Gen *g, const Micro *m, int i, Type t) {
         X86Arg mem = gen_mem(g, m->folded, X86_RAX);
         return m->folded->lane == 0 && m->folded->width > 1 ? x86_bcast(mem) : mem;
     }
-    return vreg(t, m->width, m->arg_reg[i]);
+    return gen_vreg(t, m->width, m->arg_reg[i]);
 }
 
 // Packed or (for one float lane) scalar form.
 static void arith(Ctx *c, X86Op ps, X86Op pd, X86Op ss, X86Op sd) {
-    bool f64 = is64(c->type);
+    bool f64 = gen_is64(c->type);
     X86Op op = c->m->width == 1 ? (f64 ? sd : ss) : (f64 ? pd : ps);
     if (c->m->width == 1 && c->a.kind == X86_M) bug("folded first operand");
     x86_3(&c->g->a, op, c->d, c->a, c->b);
@@ -431,7 +101,7 @@ static void arith(Ctx *c, X86Op ps, X86Op pd, X86Op ss, X86Op sd) {
 // min and max that propagate NaN and order -0 < +0.
 static void float_min(Ctx *c) {
     Asm *a = &c->g->a;
-    bool f64 = is64(c->type);
+    bool f64 = gen_is64(c->type);
     X86Op min = f64 ? X86_vminpd : X86_vminps;
     x86_3(a, min, c->t, c->a, c->b);
     x86_3(a, min, c->d, c->b, c->a);
@@ -440,13 +110,13 @@ static void float_min(Ctx *c) {
 
 static void float_max(Ctx *c) {
     Asm *a = &c->g->a;
-    bool f64 = is64(c->type);
+    bool f64 = gen_is64(c->type);
     X86Op max = f64 ? X86_vmaxpd : X86_vmaxps;
     x86_3(a, max, c->t, c->a, c->b); // b when either is NaN or both are zero
     x86_3(a, max, c->d, c->b, c->a); // a likewise
     x86_3(a, f64 ? X86_vandpd : X86_vandps, c->d, c->d, c->t);
     // A NaN lost bits: put it back.
-    if (wide(c->g)) {
+    if (gen_is_wide(c->g)) {
         x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, x86_k(2), c->a, c->b, x86_imm(3));
         X86Arg d = x86_masked(c->d, 2, false);
         x86_3(a, f64 ? X86_vaddpd : X86_vaddps, d, c->a, c->b);
@@ -458,9 +128,9 @@ static void float_max(Ctx *c) {
 
 static void relu(Ctx *c) {
     Asm *a = &c->g->a;
-    bool f64 = is64(c->type);
+    bool f64 = gen_is64(c->type);
     X86Arg x = x86_xmm((unsigned)c->g->scratch);
-    x86_3(a, wide(c->g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vxorps, x, x, x);
     x86_3(a, f64 ? X86_vmaxpd : X86_vmaxps, c->d, c->t, c->a); // x when x is NaN
     x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
 }
@@ -479,7 +149,7 @@ static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t
 // AVX2 compares only signed integers for greater: flip the top bits of unsigned ones.
 static void int_greater(Ctx *c, X86Arg dst, X86Arg x, X86Arg y) {
     Asm *a = &c->g->a;
-    bool w = is64(c->type);
+    bool w = gen_is64(c->type);
     if (unsigned_type(c->type) && type_info[c->type].bits >= 32) {
         uint8_t flip[32];
         uint64_t top = w ? (uint64_t)1 << 63 : 0x8000000080000000u;
@@ -495,12 +165,12 @@ static void int_greater(Ctx *c, X86Arg dst, X86Arg x, X86Arg y) {
 
 static void int_minmax(Ctx *c, bool max) {
     Asm *a = &c->g->a;
-    bool w = is64(c->type), u = unsigned_type(c->type);
+    bool w = gen_is64(c->type), u = unsigned_type(c->type);
     static const X86Op op32[2][2] = {{X86_vpminsd, X86_vpminud}, {X86_vpmaxsd, X86_vpmaxud}};
     static const X86Op op64[2][2] = {{X86_vpminsq, X86_vpminuq}, {X86_vpmaxsq, X86_vpmaxuq}};
     if (!w) {
         x86_3(a, op32[max][u], c->d, c->a, c->b);
-    } else if (wide(c->g)) {
+    } else if (gen_is_wide(c->g)) {
         x86_3(a, op64[max][u], c->d, c->a, c->b);
     } else {
         int_greater(c, c->d, c->a, c->b);
@@ -523,18 +193,18 @@ static void int_mul64(Ctx *c) { // AVX2: low 64 bits from 32-bit pieces
 // Bool of 4-byte lanes from a comparison.
 static void compare(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
-    bool w = is64(c->type), isf = type_is_float(c->type);
+    bool w = gen_is64(c->type), isf = type_is_float(c->type);
     // predicate numbers: floats ordered quiet; integers of vpcmp
     static const uint8_t fp[] = {[OP_LT] = 0x11, [OP_LE] = 0x12, [OP_GT] = 0x1e,
                                  [OP_GE] = 0x1d, [OP_EQ] = 0x00, [OP_NE] = 0x04};
     static const uint8_t ip[] = {
         [OP_LT] = 1, [OP_LE] = 2, [OP_GT] = 6, [OP_GE] = 5, [OP_EQ] = 0, [OP_NE] = 4};
-    if (wide(c->g)) {
+    if (gen_is_wide(c->g)) {
         X86Op i32 = unsigned_type(c->type) ? X86_vpcmpud : X86_vpcmpd;
         X86Op i64 = unsigned_type(c->type) ? X86_vpcmpuq : X86_vpcmpq;
         X86Op cmp = isf ? (w ? X86_vcmppd : X86_vcmpps) : (w ? i64 : i32);
         x86_4(a, cmp, x86_k(2), c->a, c->b, x86_imm(isf ? fp[op] : ip[op]));
-        x86_2(a, X86_vpmovm2d, vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(2));
+        x86_2(a, X86_vpmovm2d, gen_vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(2));
         return;
     }
     if (isf) {
@@ -564,11 +234,11 @@ static void compare(Ctx *c, ExprOp op) {
 static void select(Ctx *c) {
     Asm *a = &c->g->a;
     const Micro *m = c->m;
-    X86Arg mask = vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
-    X86Arg yes = vreg(m->type, m->width, m->arg_reg[1]),
-           no = vreg(m->type, m->width, m->arg_reg[2]);
-    bool w = is64(m->type);
-    if (wide(c->g)) {
+    X86Arg mask = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
+    X86Arg yes = gen_vreg(m->type, m->width, m->arg_reg[1]),
+           no = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    bool w = gen_is64(m->type);
+    if (gen_is_wide(c->g)) {
         x86_3(a, X86_vptestmd, x86_k(2), mask, mask);
         X86Arg d = x86_masked(c->d, 2, false);
         x86_3(a, w ? X86_vblendmpd : X86_vblendmps, d, no, yes);
@@ -622,7 +292,7 @@ static bool native(const Gen *g, ExprOp op, Type t) {
 
 static void float_op(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
-    bool w = is64(c->type), one = c->m->width == 1;
+    bool w = gen_is64(c->type), one = c->m->width == 1;
     uint64_t sign = w ? (uint64_t)1 << 63 : 0x8000000080000000u, mag = ~sign;
     switch (op) {
     case OP_ADD: arith(c, X86_vaddps, X86_vaddpd, X86_vaddss, X86_vaddsd); break;
@@ -662,7 +332,7 @@ static void float_op(Ctx *c, ExprOp op) {
         int64_t mode = op == OP_FLOOR ? 9 : op == OP_CEIL ? 10 : 11;
         if (c->d.kind == X86_Z)
             x86_3(a, w ? X86_vrndscalepd : X86_vrndscaleps, c->d, c->a, x86_imm(mode));
-        else if (wide(c->g))
+        else if (gen_is_wide(c->g))
             x86_3(a, w ? X86_vrndscalepd : X86_vrndscaleps, c->d, c->a, x86_imm(mode));
         else
             x86_3(a, w ? X86_vroundpd : X86_vroundps, c->d, c->a, x86_imm(mode));
@@ -674,28 +344,28 @@ static void float_op(Ctx *c, ExprOp op) {
 
 static void int_op(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
-    bool w = is64(c->type);
+    bool w = gen_is64(c->type);
     switch (op) {
     case OP_ADD: x86_3(a, w ? X86_vpaddq : X86_vpaddd, c->d, c->a, c->b); break;
     case OP_SUB: x86_3(a, w ? X86_vpsubq : X86_vpsubd, c->d, c->a, c->b); break;
     case OP_MUL:
         if (!w)
             x86_3(a, X86_vpmulld, c->d, c->a, c->b);
-        else if (wide(c->g))
+        else if (gen_is_wide(c->g))
             x86_3(a, X86_vpmullq, c->d, c->a, c->b);
         else
             int_mul64(c);
         break;
     case OP_MIN: int_minmax(c, false); break;
     case OP_MAX: int_minmax(c, true); break;
-    case OP_BITAND: x86_3(a, wide(c->g) ? X86_vpandd : X86_vpand, c->d, c->a, c->b); break;
-    case OP_BITOR: x86_3(a, wide(c->g) ? X86_vpord : X86_vpor, c->d, c->a, c->b); break;
-    case OP_BITXOR: x86_3(a, wide(c->g) ? X86_vpxord : X86_vpxor, c->d, c->a, c->b); break;
+    case OP_BITAND: x86_3(a, gen_is_wide(c->g) ? X86_vpandd : X86_vpand, c->d, c->a, c->b); break;
+    case OP_BITOR: x86_3(a, gen_is_wide(c->g) ? X86_vpord : X86_vpor, c->d, c->a, c->b); break;
+    case OP_BITXOR: x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vpxor, c->d, c->a, c->b); break;
     case OP_NEG:
     case OP_RELU:
     case OP_ABS: {
         X86Arg x = x86_xmm((unsigned)c->g->scratch);
-        x86_3(a, wide(c->g) ? X86_vpxord : X86_vpxor, x, x, x);
+        x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vpxor, x, x, x);
         if (op == OP_RELU) {
             c->b = c->t;
             int_minmax(c, true);
@@ -710,7 +380,7 @@ static void int_op(Ctx *c, ExprOp op) {
             x86_2(a, X86_vmovaps, c->d, c->t);
         } else if (!w) {
             x86_2(a, X86_vpabsd, c->d, c->a);
-        } else if (wide(c->g)) {
+        } else if (gen_is_wide(c->g)) {
             x86_2(a, X86_vpabsq, c->d, c->a);
         } else {
             x86_4(a, X86_vblendvpd, c->d, c->a, c->t, c->a);
@@ -724,8 +394,9 @@ static void int_op(Ctx *c, ExprOp op) {
 
 static void logic(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
-    X86Op and = wide(c->g) ? X86_vpandd : X86_vpand, or = wide(c->g) ? X86_vpord : X86_vpor,
-          xor = wide(c->g) ? X86_vpxord : X86_vpxor;
+    X86Op and = gen_is_wide(c->g) ? X86_vpandd : X86_vpand,
+          or = gen_is_wide(c->g) ? X86_vpord : X86_vpor,
+          xor = gen_is_wide(c->g) ? X86_vpxord : X86_vpxor;
     if (op == OP_NOT) {
         set_const(c->g, TYPE_I32, c->m->width, c->g->scratch, (Value){.i = -1});
         x86_3(a, xor, c->d, c->a, c->t);
@@ -740,28 +411,32 @@ static bool cast_native(const Gen *g, Type to, Type from) {
     Type f = type_compute(from), t = type_compute(to);
     if (f == t && to != TYPE_F16 && to != TYPE_BF16) return true;
     if (to == TYPE_F16) return f == TYPE_F32 || (f == TYPE_F64);
-    if (to == TYPE_BF16) return (f == TYPE_F32 || f == TYPE_F64) && wide(g);
-    if (from == TYPE_BOOL && type_is_integer(to) && lane_size(to) == 4) return true;
+    if (to == TYPE_BF16) return (f == TYPE_F32 || f == TYPE_F64) && gen_is_wide(g);
+    if (from == TYPE_BOOL && type_is_integer(to) && gen_lane_size(to) == 4) return true;
     if (f == TYPE_F32 && t == TYPE_F64) return true;
     if (f == TYPE_F64 && t == TYPE_F32) return true;
-    if (type_is_integer(from) && lane_size(from) == 4 && from != TYPE_U32 && type_is_float(to))
+    if (type_is_integer(from) && gen_lane_size(from) == 4 && from != TYPE_U32 && type_is_float(to))
         return true;
-    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 4 && lane_size(to) == 4)
+    if (type_is_integer(from) && type_is_integer(to) && gen_lane_size(from) == 4 &&
+        gen_lane_size(to) == 4)
         return true;
-    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 4 && lane_size(to) == 8)
+    if (type_is_integer(from) && type_is_integer(to) && gen_lane_size(from) == 4 &&
+        gen_lane_size(to) == 8)
         return true;
-    if (type_is_integer(from) && type_is_integer(to) && lane_size(from) == 8 && lane_size(to) == 8)
+    if (type_is_integer(from) && type_is_integer(to) && gen_lane_size(from) == 8 &&
+        gen_lane_size(to) == 8)
         return true;
-    if (from == TYPE_I64 && type_is_integer(to) && lane_size(to) == 4) return wide(g);
-    if (from == TYPE_I64 && type_is_float(to)) return wide(g) && (t == TYPE_F32 || t == TYPE_F64);
-    if (to == TYPE_BOOL) return wide(g);
+    if (from == TYPE_I64 && type_is_integer(to) && gen_lane_size(to) == 4) return gen_is_wide(g);
+    if (from == TYPE_I64 && type_is_float(to))
+        return gen_is_wide(g) && (t == TYPE_F32 || t == TYPE_F64);
+    if (to == TYPE_BOOL) return gen_is_wide(g);
     return false;
 }
 
 static void do_cast(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     Type to = m->type, f = type_compute(m->from), t = type_compute(to);
-    X86Arg d = vreg(to, m->width, m->dst_reg), x = vreg(m->from, m->width, m->arg_reg[0]);
+    X86Arg d = gen_vreg(to, m->width, m->dst_reg), x = gen_vreg(m->from, m->width, m->arg_reg[0]);
     Ctx c = {.g = g, .m = m, .type = to, .d = d};
     if (to == TYPE_F16 || to == TYPE_BF16) {
         X86Arg src = x;
@@ -770,8 +445,8 @@ static void do_cast(Gen *g, const Micro *m) {
             src = d;
         }
         if (to == TYPE_BF16) {
-            round_bf16(g, m->width, src.reg, g->scratch);
-            x86_3(a, X86_vpslld, d, vreg(TYPE_F32, m->width, g->scratch), x86_imm(16));
+            gen_round_bf16(g, m->width, src.reg, g->scratch);
+            x86_3(a, X86_vpslld, d, gen_vreg(TYPE_F32, m->width, g->scratch), x86_imm(16));
             return;
         }
         unsigned half = d.kind == X86_Z ? 32 : 16;
@@ -781,15 +456,15 @@ static void do_cast(Gen *g, const Micro *m) {
         return;
     }
     if (to == TYPE_BOOL) {
-        bool w = is64(m->from);
+        bool w = gen_is64(m->from);
         if (m->from == TYPE_BOOL) {
             x86_2(a, X86_vmovaps, d, x);
             return;
         }
         if (type_is_float(m->from)) {
             set_const(g, m->from, m->width, g->scratch, (Value){.f = 0});
-            x86_4(a, w ? X86_vcmppd : X86_vcmpps, x86_k(2), x, vreg(m->from, m->width, g->scratch),
-                  x86_imm(4));
+            x86_4(a, w ? X86_vcmppd : X86_vcmpps, x86_k(2), x,
+                  gen_vreg(m->from, m->width, g->scratch), x86_imm(4));
         } else {
             x86_3(a, w ? X86_vptestmq : X86_vptestmd, x86_k(2), x, x);
         }
@@ -816,9 +491,9 @@ static void do_cast(Gen *g, const Micro *m) {
             x86_2(a, t == TYPE_F64 ? X86_vcvtqq2pd : X86_vcvtqq2ps, d, x);
         else
             x86_2(a, t == TYPE_F64 ? X86_vcvtdq2pd : X86_vcvtdq2ps, d, x);
-    } else if (lane_size(m->from) == 4 && lane_size(to) == 8) {
+    } else if (gen_lane_size(m->from) == 4 && gen_lane_size(to) == 8) {
         x86_2(a, unsigned_type(m->from) ? X86_vpmovzxdq : X86_vpmovsxdq, d, x);
-    } else if (lane_size(m->from) == 8 && lane_size(to) == 4) {
+    } else if (gen_lane_size(m->from) == 8 && gen_lane_size(to) == 4) {
         x86_2(a, X86_vpmovqd, d, x);
         wrap_small(&c);
     } else {
@@ -837,14 +512,15 @@ static Value identity_of(Type t, int op) {
 
 static void do_lanes(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    X86Arg d = vreg(m->type, m->width, m->dst_reg), x = vreg(m->type, m->width, m->arg_reg[0]);
-    X86Arg t = vreg(m->type, m->width, g->scratch);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg),
+           x = gen_vreg(m->type, m->width, m->arg_reg[0]);
+    X86Arg t = gen_vreg(m->type, m->width, g->scratch);
     set_const(g, m->type, m->width, g->scratch, identity_of(m->type, m->op));
-    if (wide(g)) {
-        set_k1(g, 1);
-        x86_3(a, is64(m->type) ? X86_vblendmpd : X86_vblendmps, x86_masked(d, 1, false), t, x);
+    if (gen_is_wide(g)) {
+        gen_set_k1(g, 1);
+        x86_3(a, gen_is64(m->type) ? X86_vblendmpd : X86_vblendmps, x86_masked(d, 1, false), t, x);
     } else {
-        x86_4(a, is64(m->type) ? X86_vblendpd : X86_vblendps, d, t, x, x86_imm(1));
+        x86_4(a, gen_is64(m->type) ? X86_vblendpd : X86_vblendps, d, t, x, x86_imm(1));
     }
 }
 
@@ -867,7 +543,7 @@ static void combine_regs(Gen *g, Type t, int op, int width, int dst, int x, int 
 // scratch space because min and max need the scratch register themselves.
 static void do_fold(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    int width = m->width, size = lane_size(m->type);
+    int width = m->width, size = gen_lane_size(m->type);
     X86Arg area = x86_mem(X86_RSP, g->call_area);
     // Store all lanes, then combine them one half at a time with two registers' worth of room.
     int save = g->call_area + 128;
@@ -877,7 +553,7 @@ static void do_fold(Gen *g, const Micro *m) {
     int third = other;
     while (third == other || third == m->arg_reg[0]) third++;
     x86_2(a, X86_vmovups, x86_mem(X86_RSP, save + 64), x86_vec(vec, (unsigned)third));
-    x86_2(a, X86_vmovups, area, vreg(m->type, width, m->arg_reg[0]));
+    x86_2(a, X86_vmovups, area, gen_vreg(m->type, width, m->arg_reg[0]));
     for (int half = width / 2; half >= 1; half /= 2) {
         int bytes = half * size < 16 ? 16 : half * size;
         x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)other),
@@ -890,7 +566,7 @@ static void do_fold(Gen *g, const Micro *m) {
     }
     x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)other), x86_mem(X86_RSP, save));
     x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)third), x86_mem(X86_RSP, save + 64));
-    spread(g, m->type, width, m->dst_reg, m->arg_reg[0]);
+    gen_spread(g, m->type, width, m->dst_reg, m->arg_reg[0]);
 }
 
 // ---- Calls
@@ -907,7 +583,7 @@ static void do_call(Gen *g, const Micro *m) {
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, pins + 64 * i), x86_vec(vec, (unsigned)i));
     for (int i = 0; i < m->nargs; i++)
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area + 64 * i),
-              vreg(m->from, m->width, m->arg_reg[i]));
+              gen_vreg(m->from, m->width, m->arg_reg[i]));
     for (int i = 0; i < 6; i++)
         x86_2(a, X86_mov, gen_slot(g->call_area + 256 + 8 * i), x86_r64(volatile_regs[i]));
     if (g->m->isa != ISA_SCALAR) x86_0(a, X86_vzeroupper);
@@ -923,7 +599,7 @@ static void do_call(Gen *g, const Micro *m) {
         x86_2(a, X86_mov, x86_r64(volatile_regs[i]), gen_slot(g->call_area + 256 + 8 * i));
     for (int i = 0; i < g->pins.n; i++)
         x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)i), x86_mem(X86_RSP, pins + 64 * i));
-    x86_2(a, X86_vmovups, vreg(m->type, m->width, m->dst_reg), x86_mem(X86_RSP, g->call_area));
+    x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), x86_mem(X86_RSP, g->call_area));
     g->k1 = 0;
 }
 
@@ -941,7 +617,7 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
         r->width != m->width)
         return false;
     if (r->lane != 0 && r->lane != type_info[r->type].bytes) return false;
-    if (r->width > 1 && r->lane == 0 && !wide(g)) return false;
+    if (r->width > 1 && r->lane == 0 && !gen_is_wide(g)) return false;
     if (r->width == 1 && !type_is_float(r->type)) return false;
     if (m->kind == MI_FMA) return arg == 1 || arg == 0;
     switch ((ExprOp)m->op) {
@@ -955,12 +631,12 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
 
 static void do_fma(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    bool w = is64(m->type), one = m->width == 1;
+    bool w = gen_is64(m->type), one = m->width == 1;
     X86Op op =
         one ? (w ? X86_vfmadd231sd : X86_vfmadd231ss) : (w ? X86_vfmadd231pd : X86_vfmadd231ps);
-    X86Arg d = vreg(m->type, m->width, m->dst_reg);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
     if (m->dst_reg != m->arg_reg[2])
-        x86_2(a, X86_vmovaps, d, vreg(m->type, m->width, m->arg_reg[2]));
+        x86_2(a, X86_vmovaps, d, gen_vreg(m->type, m->width, m->arg_reg[2]));
     int mem = m->fold == 0 ? 0 : 1;
     X86Arg x = operand(g, m, 1 - mem, m->type), y = operand(g, m, mem, m->type);
     x86_3(a, op, d, x, y);
@@ -968,17 +644,17 @@ static void do_fma(Gen *g, const Micro *m) {
 
 static void do_op(Gen *g, const Micro *m) {
     Ctx c = {.g = g, .m = m, .type = m->from};
-    c.d = vreg(m->type, m->width, m->dst_reg);
+    c.d = gen_vreg(m->type, m->width, m->dst_reg);
     c.a = operand(g, m, 0, m->from);
     c.b = operand(g, m, 1, m->from);
-    c.t = vreg(m->from, m->width, g->scratch);
+    c.t = gen_vreg(m->from, m->width, g->scratch);
     ExprOp op = (ExprOp)m->op;
     if (op == OP_SELECT) {
         c.type = m->type;
-        c.t = vreg(m->type, m->width, g->scratch);
+        c.t = gen_vreg(m->type, m->width, g->scratch);
         select(&c);
     } else if (op >= OP_LT && op <= OP_NE) {
-        if (!wide(g)) c.d = vreg(m->from, m->width, m->dst_reg);
+        if (!gen_is_wide(g)) c.d = gen_vreg(m->from, m->width, m->dst_reg);
         compare(&c, op);
     } else if (op == OP_AND || op == OP_OR || op == OP_NOT) {
         logic(&c, op);
@@ -997,25 +673,25 @@ void x86_micro(Gen *g, const Micro *m) {
     }
     switch (m->kind) {
     case MI_CONST: set_const(g, m->type, m->width, m->dst_reg, m->value); break;
-    case MI_LOAD: do_load(g, m); break;
+    case MI_LOAD: gen_load(g, m); break;
     case MI_INDEX: do_index(g, m); break;
     case MI_OP: do_op(g, m); break;
     case MI_FMA: do_fma(g, m); break;
     case MI_CAST: do_cast(g, m); break;
-    case MI_STORE: do_store(g, m); break;
+    case MI_STORE: gen_store(g, m); break;
     case MI_LANES: do_lanes(g, m); break;
     case MI_FOLD: do_fold(g, m); break;
-    case MI_SPREAD: spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
+    case MI_SPREAD: gen_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
-        x86_2(a, X86_vmovaps, vreg(m->type, m->width, m->dst_reg),
-              vreg(m->type, m->width, m->arg_reg[0]));
+        x86_2(a, X86_vmovaps, gen_vreg(m->type, m->width, m->dst_reg),
+              gen_vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_SPILL:
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->vector_area + 64 * m->slot),
-              vreg(m->type, m->width, m->arg_reg[0]));
+              gen_vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_RELOAD:
-        x86_2(a, X86_vmovups, vreg(m->type, m->width, m->dst_reg),
+        x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg),
               x86_mem(X86_RSP, g->vector_area + 64 * m->slot));
         break;
     }

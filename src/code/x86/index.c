@@ -1,0 +1,273 @@
+// Values in general registers and stack slots, and index arithmetic in them.
+#include "code/x86/gen.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/kernel_abi.h"
+
+AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
+    for (int i = 0; i < g->pool.n; i++)
+        if (g->pool.at[i]->size == size && !memcmp(g->pool.at[i]->bytes, bytes, (size_t)size))
+            return &g->pool.at[i]->label;
+    PoolEntry *e = arena_new(g->arena, PoolEntry);
+    memcpy(e->bytes, bytes, (size_t)size);
+    e->size = size;
+    e->label = asm_label(&g->a);
+    vec_push(g->arena, &g->pool, e);
+    return &e->label;
+}
+
+void gen_load_item(Gen *g, unsigned gpr, Item it) {
+    if (it.reg >= 0)
+        x86_2(&g->a, X86_mov, x86_r64(gpr), x86_r64((unsigned)it.reg));
+    else
+        x86_2(&g->a, X86_mov, x86_r64(gpr), gen_slot(it.slot));
+}
+
+X86Arg gen_item(Item it) { return it.reg >= 0 ? x86_r64((unsigned)it.reg) : gen_slot(it.slot); }
+
+void gen_item_set(Gen *g, Item it, int64_t value) {
+    if (it.reg >= 0 && value == 0)
+        x86_2(&g->a, X86_xor, x86_r32((unsigned)it.reg), x86_r32((unsigned)it.reg));
+    else if (it.reg >= 0)
+        x86_set(&g->a, (unsigned)it.reg, value);
+    else if (value == (int32_t)value)
+        x86_2(&g->a, X86_mov, gen_slot(it.slot), x86_imm(value));
+    else {
+        x86_set(&g->a, X86_RAX, value);
+        x86_2(&g->a, X86_mov, gen_slot(it.slot), x86_r64(X86_RAX));
+    }
+}
+
+void gen_item_add(Gen *g, Item it, int64_t value) {
+    if (value == 0) return;
+    if (value == (int32_t)value) {
+        x86_2(&g->a, X86_add, gen_item(it), x86_imm(value));
+        return;
+    }
+    x86_set(&g->a, X86_RAX, value);
+    x86_2(&g->a, X86_add, gen_item(it), x86_r64(X86_RAX));
+}
+
+Item gen_counter(Gen *g, int loop) { return g->counter[loop]; }
+
+// Stack slots move while something is pushed.
+void gen_load_pushed(Gen *g, unsigned gpr, Item it) {
+    if (it.reg < 0) it.slot += g->depth;
+    gen_load_item(g, gpr, it);
+}
+
+// rax <- c + Σ k·loop over a linear function.
+void gen_lin(Gen *g, const Lin *l) {
+    int64_t c = l->c;
+    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
+    x86_set(&g->a, X86_RAX, c);
+    for (int i = 0; i < l->n; i++) {
+        if (!g->p->loop[l->t[i].loop]->real) continue;
+        gen_load_pushed(g, X86_RCX, gen_counter(g, l->t[i].loop));
+        int64_t k = l->t[i].k;
+        if (k == (int32_t)k) {
+            if (k != 1) x86_3(&g->a, X86_imul, x86_r64(X86_RCX), x86_r64(X86_RCX), x86_imm(k));
+        } else {
+            x86_set(&g->a, X86_RDX, k);
+            x86_2(&g->a, X86_imul, x86_r64(X86_RCX), x86_r64(X86_RDX));
+        }
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+}
+
+bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value) {
+    *value = l->c;
+    for (int i = 0; i < l->n; i++) {
+        const PNode *loop = g->p->loop[l->t[i].loop];
+        if (loop->real) return false;
+        *value += l->t[i].k * g->value[l->t[i].loop];
+    }
+    return true;
+}
+
+// Smallest and largest value given what is known of the loops here.
+void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max) {
+    *min = *max = l->c;
+    for (int i = 0; i < l->n; i++) {
+        const PNode *loop = g->p->loop[l->t[i].loop];
+        int64_t at = l->t[i].k * g->value[l->t[i].loop];
+        int64_t span = loop->real ? l->t[i].k * (loop->extent - 1) : 0;
+        *min += at + (span < 0 ? span : 0);
+        *max += at + (span > 0 ? span : 0);
+    }
+}
+
+// ---- Non-linear index arithmetic
+
+static void gen_atom(Gen *g, const Atom *atom, const int64_t *env);
+
+void gen_push(Gen *g) {
+    x86_1(&g->a, X86_push, x86_r64(X86_RAX));
+    g->depth += 8;
+}
+
+void gen_pop(Gen *g, unsigned r) {
+    x86_1(&g->a, X86_pop, x86_r64(r));
+    g->depth -= 8;
+}
+
+// Leaves the kernel: an index from data is outside its tensor, or overflowed.
+static void bad_index(Gen *g) {
+    x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
+    if (g->depth) x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(g->depth));
+    x86_1(&g->a, X86_jmp, x86_to(&g->leave));
+}
+
+static void check_overflow(Gen *g, const Affine *a) {
+    if (!a->has_read) return;
+    AsmLabel fine = asm_label(&g->a);
+    x86_1(&g->a, X86_jno, x86_to(&fine));
+    bad_index(g);
+    asm_bind(&g->a, &fine);
+}
+
+void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
+    x86_set(&g->a, X86_RAX, a->constant);
+    for (int i = 0; i < a->n; i++) {
+        gen_push(g);
+        gen_atom(g, a->term[i].atom, env);
+        int64_t k = a->term[i].coef;
+        if (k != 1 && k == (int32_t)k) {
+            x86_3(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RAX), x86_imm(k));
+            check_overflow(g, a);
+        } else if (k != 1) {
+            x86_set(&g->a, X86_RCX, k);
+            x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            check_overflow(g, a);
+        }
+        gen_pop(g, X86_RCX);
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        check_overflow(g, a);
+    }
+}
+
+// rax <- floor(rax / k) or rax mod k, for a constant k.
+void gen_divide(Gen *g, int64_t k, bool mod) {
+    if (k == 0 || (mod && (k == 1 || k == -1))) {
+        x86_set(&g->a, X86_RAX, 0);
+        return;
+    }
+    x86_set(&g->a, X86_RCX, k);
+    x86_0(&g->a, X86_cqo);
+    x86_1(&g->a, X86_idiv, x86_r64(X86_RCX)); // rax quotient towards zero, rdx remainder
+    AsmLabel done = asm_label(&g->a);
+    x86_2(&g->a, X86_test, x86_r64(X86_RDX), x86_r64(X86_RDX));
+    x86_1(&g->a, X86_jz, x86_to(&done));
+    x86_2(&g->a, X86_xor, x86_r64(X86_RCX), x86_r64(X86_RDX)); // signs differ: one less
+    x86_1(&g->a, X86_jns, x86_to(&done));
+    x86_2(&g->a, X86_sub, x86_r64(X86_RAX), x86_imm(1));
+    x86_set(&g->a, X86_RCX, k);
+    x86_2(&g->a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RCX));
+    asm_bind(&g->a, &done);
+    if (mod) x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RDX));
+}
+
+static void load_integer(Gen *g, Type t, X86Arg mem) {
+    switch (t) {
+    case TYPE_I8: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 1)); break;
+    case TYPE_I16: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 2)); break;
+    case TYPE_I32: x86_2(&g->a, X86_movsxd, x86_r64(X86_RAX), x86_sized(mem, 4)); break;
+    case TYPE_BOOL:
+    case TYPE_U8: x86_2(&g->a, X86_movzx, x86_r32(X86_RAX), x86_sized(mem, 1)); break;
+    case TYPE_U16: x86_2(&g->a, X86_movzx, x86_r32(X86_RAX), x86_sized(mem, 2)); break;
+    case TYPE_U32: x86_2(&g->a, X86_mov, x86_r32(X86_RAX), mem); break;
+    default: x86_2(&g->a, X86_mov, x86_r64(X86_RAX), mem); break;
+    }
+}
+
+// rax <- byte offset of an access in its buffer; indices that can be wrong are checked.
+static void gen_offset(Gen *g, const Access *access, const int64_t *env, bool check) {
+    const Buffer *b = &g->p->tree->buffers.at[access->tensor];
+    x86_2(&g->a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
+    for (int d = 0; d < access->rank; d++) {
+        gen_push(g);
+        gen_affine(g, access->sub[d], env);
+        if (check) {
+            x86_set(&g->a, X86_RCX, b->size[d]);
+            x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            AsmLabel fine = asm_label(&g->a);
+            x86_1(&g->a, X86_jb, x86_to(&fine)); // unsigned: negative ones are large
+            bad_index(g);
+            asm_bind(&g->a, &fine);
+        }
+        int64_t k = b->stride[d] * type_info[b->type].bytes;
+        x86_set(&g->a, X86_RCX, k);
+        x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        gen_pop(g, X86_RCX);
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+}
+
+static Item buffer_base(Gen *g, int buffer) {
+    int s = code_stream(g->p, buffer, NULL, 0, 0);
+    return g->stream[s];
+}
+
+static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
+    Asm *a = &g->a;
+    switch (atom->kind) {
+    case ATOM_ITER: {
+        int loop = g->p->loop_of_id[atom->index];
+        if (g->p->loop[loop]->real) {
+            gen_load_pushed(g, X86_RAX, gen_counter(g, loop));
+            if (env[loop]) x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(env[loop]));
+        } else {
+            x86_set(a, X86_RAX, env[loop]);
+        }
+        break;
+    }
+    case ATOM_DIV:
+    case ATOM_MOD:
+        if (!affine_is_const(atom->b)) g->declined = "division of indices by a variable";
+        gen_affine(g, atom->a, env);
+        gen_divide(g, atom->b->constant, atom->kind == ATOM_MOD);
+        break;
+    case ATOM_MIN:
+    case ATOM_MAX:
+    case ATOM_PROD:
+        gen_affine(g, atom->a, env);
+        gen_push(g);
+        gen_affine(g, atom->b, env);
+        gen_pop(g, X86_RCX);
+        if (atom->kind == ATOM_PROD) {
+            x86_2(a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            break;
+        }
+        x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
+        x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX),
+              x86_r64(X86_RCX));
+        break;
+    case ATOM_READ: {
+        gen_offset(g, atom->read, env, true);
+        Item base = buffer_base(g, atom->read->tensor);
+        gen_load_pushed(g, X86_RCX, base);
+        load_integer(g, g->p->tree->buffers.at[atom->read->tensor].type,
+                     x86_mem_index(X86_RCX, X86_RAX, 0, 0));
+        break;
+    }
+    case ATOM_PARAM: g->declined = "a parameter that was not bound"; break;
+    }
+}
+
+X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
+    Item base = g->stream[ref->stream];
+    if (ref->hard) {
+        gen_offset(g, ref->hard->access, ref->env, true);
+        gen_load_item(g, X86_RCX, base);
+        x86_2(&g->a, X86_add, x86_r64(X86_RCX), x86_r64(X86_RAX));
+        return x86_mem(X86_RCX, 0);
+    }
+    unsigned reg = base.reg >= 0 ? (unsigned)base.reg : scratch;
+    if (base.reg < 0) gen_load_item(g, scratch, base);
+    if (ref->disp == (int32_t)ref->disp) return x86_mem(reg, ref->disp);
+    x86_set(&g->a, X86_RDX, ref->disp);
+    return x86_mem_index(reg, X86_RDX, 0, 0);
+}

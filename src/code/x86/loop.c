@@ -1,0 +1,342 @@
+// Loops and guards.
+#include "code/x86/gen.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/kernel_abi.h"
+
+void gen_children(Gen *g, PNode *n) {
+    if (!g->in_region) {
+        gen_nodes(g, n->child, n->nchild);
+        return;
+    }
+    for (int i = 0; i < n->nchild; i++) gen_walk(g, n->child[i]);
+}
+
+// Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still
+// depend on real loops are left in `open` and tested for each copy.
+int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open) {
+    int nopen = 0;
+    *lo = 0;
+    *hi = n->limit >= 0 ? n->limit : n->extent;
+    for (int i = 0; i < n->nbounds && n->limit < 0; i++) {
+        const Bound *b = &n->bound[i];
+        int64_t rest, min, max;
+        if (gen_lin_known(g, b->rest, &rest)) {
+            if (b->k < 0)
+                *hi = min_i64(*hi, floor_div(rest, -b->k) + 1);
+            else
+                *lo = max_i64(*lo, ceil_div(-rest, b->k));
+            continue;
+        }
+        gen_lin_limits(g, b->rest, &min, &max);
+        int64_t worst = b->k < 0 ? b->k * (n->extent - 1) : 0;
+        if (min + worst >= 0) continue; // always holds
+        open[nopen++] = b;
+    }
+    return nopen;
+}
+
+static bool flag_guard(Gen *g, uint32_t flag, AsmLabel *skip) {
+    if (!flag) return false;
+    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
+    x86_2(&g->a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm((int64_t)flag));
+    x86_1(&g->a, X86_jnz, x86_to(skip));
+    return true;
+}
+
+// Jumps to skip unless k·(value) + rest >= 0.
+static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
+    gen_lin(g, b->rest);
+    int64_t k = b->k * value;
+    if (k == (int32_t)k) {
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(k));
+    } else {
+        x86_set(&g->a, X86_RCX, k);
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+    x86_1(&g->a, X86_js, x86_to(skip));
+}
+
+// Accumulators along a vector loop hold partial results in lanes, or one result. Where paths meet
+// they must agree.
+typedef struct Lanes {
+    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+} Lanes;
+
+static Lanes lanes_now(const Gen *g) {
+    Lanes l = {{0}};
+    for (int i = 0; i < g->pins.n; i++) l.pending[i] = (int8_t)g->pins.at[i].pending;
+    return l;
+}
+
+static Lanes lanes_spread(const Gen *g) {
+    Lanes l = lanes_now(g);
+    for (int i = 0; i < g->pins.n; i++)
+        if (g->pins.at[i].lanes) l.pending[i] = (int8_t)g->pins.at[i].op;
+    return l;
+}
+
+void gen_pin_lanes(Gen *g, int i, int want) {
+    Pin *p = &g->pins.at[i];
+    if (p->pending == want) return;
+    Micro m = {.type = p->type,
+               .from = p->type,
+               .width = p->ref.width,
+               .nargs = 1,
+               .arg_reg = {i},
+               .dst_reg = i,
+               .fold = -1};
+    if (p->pending) {
+        m.kind = MI_FOLD;
+        m.op = (uint8_t)p->pending;
+        x86_micro(g, &m);
+    }
+    if (want) {
+        m.kind = MI_LANES;
+        m.op = (uint8_t)want;
+        x86_micro(g, &m);
+    }
+    p->pending = want;
+}
+
+// Ends the straight-line code here; what follows is reached from elsewhere too, with the
+// accumulators as in `want`.
+static void boundary(Gen *g, const Lanes *want) {
+    if (!g->in_region) return;
+    gen_close(g);
+    g->k1 = 0;
+    for (int i = 0; want && i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i]);
+    gen_open(g);
+}
+
+// An unrolled loop: a copy of the body per index (or per vector of indices).
+static void unrolled(Gen *g, PNode *n) {
+    const Bound *open[16];
+    int64_t lo, hi;
+    if (n->nbounds > 16) {
+        g->declined = "more than 16 bounds on one loop";
+        return;
+    }
+    int nopen = gen_limits(g, n, &lo, &hi, open), step = n->vector ? n->lanes : 1;
+    for (int64_t v = lo; v < hi; v += step) {
+        if (n->vector) g->active = (int)min_i64(hi - v, step);
+        g->value[n->loop] = v;
+        if (!nopen) {
+            gen_children(g, n);
+            continue;
+        }
+        if (n->vector) {
+            g->no_vector = n->loop;
+            return;
+        }
+        AsmLabel skip = asm_label(&g->a);
+        boundary(g, NULL);
+        Lanes before = lanes_now(g);
+        for (int i = 0; i < nopen; i++) test_bound(g, open[i], v, &skip);
+        gen_children(g, n);
+        boundary(g, &before);
+        asm_bind(&g->a, &skip);
+    }
+    g->value[n->loop] = 0;
+}
+
+static void advance(Gen *g, int loop, int64_t by) {
+    for (int i = 0; i < g->p->streams.n; i++) {
+        const Stream *s = &g->p->streams.at[i];
+        for (int t = 0; t < s->n; t++)
+            if (s->t[t].loop == loop) gen_item_add(g, g->stream[i], s->t[t].k * by);
+    }
+}
+
+// Straight-line part of a real loop: `copies` bodies `step` apart, then the rest of `left` indices.
+static void copies(Gen *g, PNode *n, int64_t total, int step) {
+    for (int64_t v = 0; v < total; v += step) {
+        g->value[n->loop] = v;
+        if (n->vector) g->active = (int)min_i64(total - v, step);
+        gen_children(g, n);
+    }
+    g->value[n->loop] = 0;
+}
+
+// A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
+static void counted(Gen *g, PNode *n) {
+    int step = n->vector ? n->lanes : 1;
+    int64_t extent = n->limit >= 0 ? n->limit : n->extent;
+    int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
+    Item counter = gen_counter(g, n->loop);
+    Lanes lanes = lanes_spread(g);
+    boundary(g, &lanes);
+    gen_item_set(g, counter, 0);
+    if (main) {
+        AsmLabel top = asm_label(&g->a);
+        x86_align(&g->a, 16);
+        asm_bind(&g->a, &top);
+        copies(g, n, stride, step);
+        boundary(g, &lanes);
+        advance(g, n->loop, stride);
+        gen_item_add(g, counter, stride);
+        if (main > stride) {
+            if (main == (int32_t)main) {
+                x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(main));
+            } else {
+                x86_set(&g->a, X86_RAX, main);
+                x86_2(&g->a, X86_cmp, gen_item(counter), x86_r64(X86_RAX));
+            }
+            x86_1(&g->a, X86_jl, x86_to(&top));
+        }
+    }
+    copies(g, n, extent - main, step);
+    boundary(g, NULL);
+    advance(g, n->loop, -main);
+}
+
+// A loop whose limits depend on loops around it: one index per iteration.
+static void bounded(Gen *g, PNode *n) {
+    Asm *a = &g->a;
+    Item counter = gen_counter(g, n->loop);
+    int save = g->save_slots + n->loop * 8; // the end
+    Lanes lanes = lanes_spread(g);
+    boundary(g, &lanes);
+    // end = min over bounds, start = max over bounds
+    x86_set(a, X86_RAX, n->extent);
+    x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
+    gen_item_set(g, counter, 0);
+    for (int i = 0; i < n->nbounds; i++) {
+        const Bound *b = &n->bound[i];
+        gen_lin(g, b->rest);
+        if (b->k < 0) {
+            gen_divide(g, -b->k, false);
+            x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
+            x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(save));
+            x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
+        } else {
+            x86_1(a, X86_neg, x86_r64(X86_RAX)); // ceil(-rest / k) = -floor(rest / k)
+            x86_1(a, X86_neg, x86_r64(X86_RAX));
+            gen_divide(g, b->k, false);
+            x86_1(a, X86_neg, x86_r64(X86_RAX));
+            gen_load_item(g, X86_RCX, counter);
+            x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_mov, gen_item(counter), x86_r64(X86_RAX));
+        }
+    }
+    AsmLabel top = asm_label(a), done = asm_label(a);
+    gen_load_item(g, X86_RAX, counter);
+    x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
+    x86_1(a, X86_jnl, x86_to(&done));
+    // pointers start at `counter`
+    for (int i = 0; i < g->p->streams.n; i++) {
+        const Stream *s = &g->p->streams.at[i];
+        for (int t = 0; t < s->n; t++) {
+            if (s->t[t].loop != n->loop) continue;
+            gen_load_item(g, X86_RAX, counter);
+            x86_set(a, X86_RCX, s->t[t].k);
+            x86_2(a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_add, gen_item(g->stream[i]), x86_r64(X86_RAX));
+        }
+    }
+    asm_bind(a, &top);
+    copies(g, n, 1, 1);
+    boundary(g, &lanes);
+    advance(g, n->loop, 1);
+    gen_item_add(g, counter, 1);
+    gen_load_item(g, X86_RAX, counter);
+    x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
+    x86_1(a, X86_jl, x86_to(&top));
+    for (int i = 0; i < g->p->streams.n; i++) {
+        const Stream *s = &g->p->streams.at[i];
+        for (int t = 0; t < s->n; t++) {
+            if (s->t[t].loop != n->loop) continue;
+            gen_load_item(g, X86_RAX, counter);
+            x86_set(a, X86_RCX, s->t[t].k);
+            x86_2(a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(a, X86_sub, gen_item(g->stream[i]), x86_r64(X86_RAX));
+        }
+    }
+    asm_bind(a, &done);
+    gen_item_set(g, counter, 0);
+}
+
+// Bounds that can bite, given the loops around; the others are dropped for good.
+bool gen_has_bounds(Gen *g, const PNode *n) {
+    int live = 0;
+    if (n->limit >= 0) return false;
+    for (int i = 0; i < n->nbounds; i++) {
+        int64_t min, max;
+        gen_lin_limits(g, n->bound[i].rest, &min, &max);
+        int64_t worst = n->bound[i].k < 0 ? n->bound[i].k * (n->extent - 1) : 0;
+        if (min + worst < 0) live++;
+    }
+    return live > 0;
+}
+
+static void loop(Gen *g, PNode *n) {
+    if (!n->real) {
+        unrolled(g, n);
+        return;
+    }
+    if (!gen_has_bounds(g, n)) {
+        counted(g, n);
+        return;
+    }
+    if (n->vector)
+        g->no_vector = n->loop;
+    else
+        bounded(g, n);
+}
+
+void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
+    flag_guard(g, n->flag, skip);
+    for (int i = 0; i < n->nconds; i++) {
+        gen_lin(g, n->cond[i]);
+        x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
+        x86_1(&g->a, X86_js, x86_to(skip));
+    }
+    for (int i = 0; i < n->nhard; i++) {
+        gen_affine(g, n->hard[i], g->value);
+        x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
+        x86_1(&g->a, X86_js, x86_to(skip));
+    }
+}
+
+// Static truth of a guard: 1 always, 0 never, -1 depends.
+int gen_guard_truth(Gen *g, const PNode *n) {
+    int truth = n->flag || n->nhard ? -1 : 1;
+    for (int i = 0; i < n->nconds; i++) {
+        int64_t min, max;
+        gen_lin_limits(g, n->cond[i], &min, &max);
+        if (max < 0) return 0;
+        if (min < 0) truth = -1;
+    }
+    return truth;
+}
+
+static void guard(Gen *g, PNode *n) {
+    int truth = gen_guard_truth(g, n);
+    if (truth == 0) return;
+    if (truth == 1) {
+        gen_children(g, n);
+        return;
+    }
+    AsmLabel skip = asm_label(&g->a);
+    boundary(g, NULL);
+    Lanes before = lanes_now(g);
+    gen_conditions(g, n, &skip);
+    gen_children(g, n);
+    boundary(g, &before);
+    asm_bind(&g->a, &skip);
+}
+
+void gen_walk(Gen *g, PNode *n) {
+    if (n->kind == P_LOOP)
+        loop(g, n);
+    else if (n->kind == P_GUARD)
+        guard(g, n);
+    else
+        gen_leaf(g, n);
+}

@@ -1,0 +1,322 @@
+// Loads and stores: whole and masked vectors, broadcasts, lanes apart, narrow types, guarded reads.
+#include "code/x86/gen.h"
+
+#include <string.h>
+
+// Uses rax: before an address is computed.
+void gen_set_k1(Gen *g, int active) {
+    if (g->k1 == active) return;
+    x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << active) - 1));
+    x86_2(&g->a, X86_kmovd, x86_k(1), x86_r32(X86_RAX));
+    g->k1 = active;
+}
+
+// AVX2: the scratch register <- lanes below `active` all ones.
+static void set_mask_vector(Gen *g, Type t, int width, int active) {
+    uint8_t bytes[32] = {0};
+    memset(bytes, 0xff, (size_t)(active * gen_lane_size(t)));
+    AsmLabel *mask = gen_pool(g, bytes, 32);
+    x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), x86_mem_label(mask));
+    (void)width;
+}
+
+static void load_one(Gen *g, Type t, int reg, X86Arg mem) {
+    Asm *a = &g->a;
+    X86Arg x = x86_xmm((unsigned)reg);
+    switch (type_info[t].bytes) {
+    case 8: x86_2(a, X86_vmovsd, x, mem); break;
+    case 4: x86_2(a, X86_vmovss, x, mem); break;
+    default:
+        x86_2(a, type_info[t].class == CLASS_INT ? X86_movsx : X86_movzx, x86_r32(X86_RAX),
+              x86_sized(mem, (unsigned)type_info[t].bytes));
+        if (t == TYPE_BF16) x86_2(a, X86_shl, x86_r32(X86_RAX), x86_imm(16));
+        if (t == TYPE_BOOL) { // 0 or not 0 -> 0 or -1
+            x86_1(a, X86_neg, x86_r32(X86_RAX));
+            x86_2(a, X86_sbb, x86_r32(X86_RAX), x86_r32(X86_RAX));
+        }
+        x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
+        if (t == TYPE_F16) x86_2(a, X86_vcvtph2ps, x, x);
+    }
+}
+
+void gen_spread(Gen *g, Type t, int width, int dst, int src) {
+    if (width == 1) {
+        if (dst != src) x86_2(&g->a, X86_vmovaps, x86_xmm((unsigned)dst), x86_xmm((unsigned)src));
+        return;
+    }
+    X86Arg d = gen_vreg(t, width, dst);
+    if (gen_is64(t) && d.kind == X86_X)
+        x86_2(&g->a, X86_vmovddup, d, x86_xmm((unsigned)src));
+    else
+        x86_2(&g->a, gen_is64(t) ? X86_vbroadcastsd : X86_vbroadcastss, d, x86_xmm((unsigned)src));
+}
+
+static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
+    if (r->active == r->width) return first;
+    gen_set_k1(g, r->active);
+    return x86_masked(first, 1, zero);
+}
+
+static void load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    Type t = r->type;
+    X86Arg d = gen_vreg(t, r->width, dst);
+    if (type_info[t].bytes < 4) {
+        load_one(g, t, dst, mem);
+        gen_spread(g, t, r->width, dst, dst);
+    } else if (gen_is64(t)) {
+        x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d, mem);
+    } else {
+        x86_2(&g->a, X86_vbroadcastss, d, mem);
+    }
+}
+
+// Lanes apart: AVX-512 gather with constant offsets.
+static void load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    Asm *a = &g->a;
+    int32_t offsets[16] = {0};
+    for (int i = 0; i < r->width && i < 16; i++) offsets[i] = (int32_t)(i * r->lane);
+    int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
+    AsmLabel *pool = gen_pool(g, offsets, bytes);
+    X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch),
+           d = gen_vreg(r->type, r->width, dst);
+    x86_2(a, X86_vmovdqu32, index, x86_mem_label(pool));
+    x86_3(a, X86_vxorps, x86_xmm((unsigned)dst), x86_xmm((unsigned)dst), x86_xmm((unsigned)dst));
+    X86Arg at = x86_mem_vector(mem.reg, index, 0, mem.value);
+    x86_2(a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
+}
+
+static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    Asm *a = &g->a;
+    Type t = r->type;
+    X86Arg d = gen_vreg(t, r->width, dst);
+    if (!gen_is_wide(g)) {
+        if (r->active == r->width) {
+            x86_2(a, X86_vmovups, d, mem);
+        } else {
+            set_mask_vector(g, t, r->width, r->active);
+            X86Arg mask = x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
+            x86_3(a, gen_is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, d, mask, mem);
+        }
+        return;
+    }
+    X86Arg m = tail_of(g, r, d, true);
+    switch (t) {
+    case TYPE_F16: x86_2(a, X86_vcvtph2ps, m, mem); break;
+    case TYPE_BF16:
+        x86_2(a, X86_vpmovzxwd, m, mem);
+        x86_3(a, X86_vpslld, d, d, x86_imm(16));
+        break;
+    case TYPE_I8: x86_2(a, X86_vpmovsxbd, m, mem); break;
+    case TYPE_U8: x86_2(a, X86_vpmovzxbd, m, mem); break;
+    case TYPE_I16: x86_2(a, X86_vpmovsxwd, m, mem); break;
+    case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
+    case TYPE_BOOL:
+        x86_2(a, X86_vpmovzxbd, m, mem);
+        x86_3(a, X86_vptestmd, x86_k(2), d, d);
+        x86_2(a, X86_vpmovm2d, d, x86_k(2));
+        break;
+    default: x86_2(a, gen_is64(t) ? X86_vmovupd : X86_vmovups, m, mem);
+    }
+}
+
+// k2 (AVX-512) or flags (one lane) from a guard; a guarded load of one lane goes to a safe place
+// when it is off.
+static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
+    Asm *a = &g->a;
+    const Ref *r = &m->ref;
+    X86Arg guard = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[0]);
+    if (r->width == 1) {
+        AsmLabel skip = asm_label(a);
+        x86_3(a, X86_vxorps, x86_xmm((unsigned)m->dst_reg), x86_xmm((unsigned)m->dst_reg),
+              x86_xmm((unsigned)m->dst_reg));
+        x86_2(a, X86_vmovd, x86_r32(X86_RDX), guard);
+        x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
+        x86_1(a, X86_jz, x86_to(&skip));
+        load_one(g, r->type, m->dst_reg, gen_mem(g, r, X86_RAX));
+        asm_bind(a, &skip);
+        return;
+    }
+    (void)mem;
+    g->declined = "a guarded vector load";
+}
+
+// Lanes of a guard as a mask in k2; AVX-512.
+static void guard_mask(Gen *g, int reg, const Ref *r) {
+    X86Arg guard = gen_vreg(TYPE_BOOL, r->width, reg), k = x86_k(2);
+    if (r->active < r->width) {
+        gen_set_k1(g, r->active);
+        k = x86_masked(k, 1, false);
+    }
+    x86_3(&g->a, X86_vptestmd, k, guard, guard);
+}
+
+static void load_masked(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    const Ref *r = &m->ref;
+    X86Arg d = gen_vreg(r->type, r->width, m->dst_reg);
+    guard_mask(g, m->arg_reg[0], r);
+    X86Arg mem = gen_mem(g, r, X86_RAX);
+    if (r->lane == 0 || r->lane != type_info[r->type].bytes || r->type == TYPE_BOOL ||
+        r->type == TYPE_BF16) {
+        g->declined = "a guarded vector load that is not contiguous";
+        return;
+    }
+    X86Arg md = x86_masked(d, 2, true);
+    switch (r->type) {
+    case TYPE_F16: x86_2(a, X86_vcvtph2ps, md, mem); break;
+    case TYPE_I8: x86_2(a, X86_vpmovsxbd, md, mem); break;
+    case TYPE_U8: x86_2(a, X86_vpmovzxbd, md, mem); break;
+    case TYPE_I16: x86_2(a, X86_vpmovsxwd, md, mem); break;
+    case TYPE_U16: x86_2(a, X86_vpmovzxwd, md, mem); break;
+    default: x86_2(a, gen_is64(r->type) ? X86_vmovupd : X86_vmovups, md, mem);
+    }
+}
+
+void gen_load(Gen *g, const Micro *m) {
+    const Ref *r = &m->ref;
+    if (m->nargs && r->width > 1 && gen_is_wide(g)) {
+        load_masked(g, m);
+        return;
+    }
+    if (m->nargs) {
+        load_guarded(g, m, x86_imm(0));
+        return;
+    }
+    bool apart = r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes;
+    if (apart) { // the mask of a gather is used up by it
+        x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << r->active) - 1));
+        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RAX));
+    } else if (r->active != r->width && gen_is_wide(g)) {
+        gen_set_k1(g, r->active);
+    }
+    X86Arg mem = gen_mem(g, r, X86_RAX);
+    if (r->width == 1)
+        load_one(g, r->type, m->dst_reg, mem);
+    else if (r->lane == 0)
+        load_broadcast(g, r, m->dst_reg, mem);
+    else if (r->lane == type_info[r->type].bytes)
+        load_vector(g, r, m->dst_reg, mem);
+    else
+        load_apart(g, r, m->dst_reg, mem);
+}
+
+// edx <- bf16 of the f32 in lane 0, to nearest even; NaN stays NaN. Uses rcx.
+static void bf16_to_edx(Gen *g, X86Arg x) {
+    Asm *a = &g->a;
+    X86Arg edx = x86_r32(X86_RDX), ecx = x86_r32(X86_RCX);
+    AsmLabel number = asm_label(a), done = asm_label(a);
+    x86_2(a, X86_vmovd, edx, x);
+    x86_2(a, X86_mov, ecx, edx);
+    x86_2(a, X86_and, ecx, x86_imm(0x7fffffff));
+    x86_2(a, X86_cmp, ecx, x86_imm(0x7f800000));
+    x86_1(a, X86_jbe, x86_to(&number));
+    x86_2(a, X86_shr, edx, x86_imm(16));
+    x86_2(a, X86_or, edx, x86_imm(0x40));
+    x86_1(a, X86_jmp, x86_to(&done));
+    asm_bind(a, &number);
+    x86_2(a, X86_mov, ecx, edx);
+    x86_2(a, X86_shr, ecx, x86_imm(16));
+    x86_2(a, X86_and, ecx, x86_imm(1));
+    x86_2(a, X86_add, edx, ecx);
+    x86_2(a, X86_add, edx, x86_imm(0x7fff));
+    x86_2(a, X86_shr, edx, x86_imm(16));
+    asm_bind(a, &done);
+}
+
+// The bits go through the stack, because computing the address takes all scratch registers.
+static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
+    Asm *a = &g->a;
+    if (t == TYPE_F16) {
+        x86_3(a, X86_vcvtps2ph, x86_xmm((unsigned)g->scratch), x, x86_imm(0));
+        x = x86_xmm((unsigned)g->scratch);
+    }
+    if (t == TYPE_BF16)
+        bf16_to_edx(g, x);
+    else
+        x86_2(a, X86_vmovd, x86_r32(X86_RDX), x);
+    if (t == TYPE_BOOL) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm(1));
+    X86Arg saved = x86_mem(X86_RSP, g->call_area);
+    x86_2(a, X86_mov, saved, x86_r32(X86_RDX));
+    X86Arg mem = gen_mem(g, r, X86_RAX);
+    if (mem.index != X86_NOREG) {
+        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
+        mem = x86_mem(X86_RAX, 0);
+    }
+    x86_2(a, X86_mov, x86_r32(X86_RDX), saved);
+    x86_2(a, X86_mov, mem, type_info[t].bytes == 1 ? x86_r8(X86_RDX) : x86_r16(X86_RDX));
+}
+
+static void store_one(Gen *g, Type t, int reg, const Ref *r) {
+    X86Arg x = x86_xmm((unsigned)reg);
+    if (type_info[t].bytes >= 4)
+        x86_2(&g->a, type_info[t].bytes == 8 ? X86_vmovsd : X86_vmovss, gen_mem(g, r, X86_RAX), x);
+    else
+        store_small(g, t, x, r);
+}
+
+// bf16 <- f32 in lanes, to nearest even; the result sits in the low 16 bits of each lane of
+// scratch.
+void gen_round_bf16(Gen *g, int width, int reg, int out) {
+    Asm *a = &g->a;
+    X86Arg v = gen_vreg(TYPE_F32, width, reg), o = gen_vreg(TYPE_F32, width, out);
+    uint32_t one = 1, bias = 0x7fff, quiet = 0x40;
+    X86Arg k_one = x86_bcast(x86_mem_label(gen_pool(g, &one, 4)));
+    X86Arg k_bias = x86_bcast(x86_mem_label(gen_pool(g, &bias, 4)));
+    X86Arg k_quiet = x86_bcast(x86_mem_label(gen_pool(g, &quiet, 4)));
+    x86_3(a, X86_vpsrld, o, v, x86_imm(16));
+    x86_3(a, X86_vpandd, o, o, k_one);
+    x86_3(a, X86_vpaddd, o, o, v);
+    x86_3(a, X86_vpaddd, o, o, k_bias);
+    x86_3(a, X86_vpsrld, o, o, x86_imm(16));
+    x86_4(a, X86_vcmpps, x86_k(3), v, v, x86_imm(3)); // NaN: keep, made quiet
+    x86_3(a, X86_vpsrld, x86_masked(o, 3, false), v, x86_imm(16));
+    x86_3(a, X86_vpord, x86_masked(o, 3, false), o, k_quiet);
+}
+
+static void store_vector(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    const Ref *r = &m->ref;
+    Type t = r->type;
+    if (r->active != r->width && gen_is_wide(g)) gen_set_k1(g, r->active);
+    X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
+    if (!gen_is_wide(g)) {
+        if (r->active == r->width) {
+            x86_2(a, X86_vmovups, mem, v);
+        } else {
+            set_mask_vector(g, t, r->width, r->active);
+            X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
+            x86_3(a, gen_is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, mem, mask, v);
+        }
+        return;
+    }
+    X86Arg to = tail_of(g, r, mem, false);
+    switch (t) {
+    case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
+    case TYPE_BF16:
+        gen_round_bf16(g, r->width, m->arg_reg[0], g->scratch);
+        x86_2(a, X86_vpmovdw, to, gen_vreg(t, r->width, g->scratch));
+        break;
+    case TYPE_I8:
+    case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
+    case TYPE_I16:
+    case TYPE_U16: x86_2(a, X86_vpmovdw, to, v); break;
+    case TYPE_BOOL: {
+        X86Arg s = gen_vreg(t, r->width, g->scratch);
+        x86_3(a, X86_vpsrld, s, v, x86_imm(31));
+        x86_2(a, X86_vpmovdb, to, s);
+        break;
+    }
+    default:
+        if (r->nontemporal && r->active == r->width)
+            x86_2(a, X86_vmovups, to, v);
+        else
+            x86_2(a, gen_is64(t) ? X86_vmovupd : X86_vmovups, to, v);
+    }
+}
+
+void gen_store(Gen *g, const Micro *m) {
+    if (m->ref.width == 1 || m->ref.lane == 0)
+        store_one(g, m->ref.type, m->arg_reg[0], &m->ref);
+    else
+        store_vector(g, m);
+}

@@ -1,0 +1,367 @@
+// Regions, whose tile stays in registers, and the variants of code that tails need.
+#include "code/x86/gen.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/kernel_abi.h"
+
+// The tile: every element written under a real loop of the region.
+// One element may be written by scalars (its initialisation) and by lanes (its reduction).
+static void add_pin(Gen *g, const PNode *n) {
+    Ref r = gen_ref(g, n, &n->write, n->width);
+    bool lanes = n->width > 1 && r.lane == 0 && n->leaf->op != REDUCE_ASSIGN;
+    int i = 0;
+    while (i < g->pins.n &&
+           (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r.disp))
+        i++;
+    if (i == g->pins.n) {
+        Pin p = {.buffer = n->write.buffer, .ref = r, .type = type_compute(n->write.type)};
+        if (r.lane) p.ref.active = g->active;
+        vec_push(g->arena, &g->pins, p);
+    }
+    if (!lanes) return;
+    g->pins.at[i].lanes = true;
+    g->pins.at[i].op = n->leaf->op;
+    g->pins.at[i].ref.width = g->pins.at[i].ref.active = n->width;
+}
+
+// `maybe`: whether this copy runs is only known at run time.
+static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
+    if (n->kind == P_LEAF) {
+        if (under_real && maybe && !n->write.safe) g->no_tile = n->number;
+        if (under_real) add_pin(g, n);
+        return;
+    }
+    if (n->kind == P_GUARD) {
+        int truth = gen_guard_truth(g, n);
+        if (truth == 0) return;
+        maybe |= truth < 0 && (n->nconds || n->nhard);
+    }
+    int64_t lo = 0, hi = 1;
+    int step = 1;
+    if (n->kind == P_LOOP && !n->real) {
+        const Bound *open[16];
+        hi = n->extent;
+        if (n->nbounds <= 16) maybe |= gen_limits(g, n, &lo, &hi, open) > 0;
+        if (n->vector) step = n->lanes;
+    } else if (n->kind == P_LOOP) {
+        maybe |= gen_has_bounds(g, n);
+        under_real = true;
+    }
+    for (int64_t v = lo; v < hi; v += step) {
+        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        if (n->kind == P_LOOP && n->vector)
+            g->active = n->real ? n->lanes : (int)min_i64(hi - v, step);
+        for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], under_real, maybe);
+    }
+    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+}
+
+// Does the region end the life of this buffer?
+static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
+    const Plan *p = g->p;
+    return buffer >= p->tree->nargs && p->first_leaf[buffer] >= at[0]->first &&
+           p->last_leaf[buffer] < at[n - 1]->last && p->alloc_depth[buffer] >= at[0]->depth;
+}
+
+// Elements that the region surely assigns before it reads anything: those of leading assignments
+// of constants. False: whatever follows comes too late.
+static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
+    if (n->kind == P_LEAF) {
+        if (n->leaf->op != REDUCE_ASSIGN || n->nreads) return false;
+        Ref r = gen_ref(g, n, &n->write, n->width);
+        for (int i = 0; i < g->pins.n; i++)
+            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp)
+                assigned[i] = true;
+        return true;
+    }
+    if (n->kind == P_GUARD && gen_guard_truth(g, n) != 1) return false;
+    int64_t lo = 0, hi = 1;
+    int step = 1;
+    if (n->kind == P_LOOP) {
+        const Bound *open[16];
+        if (n->real || n->nbounds > 16 || gen_limits(g, n, &lo, &hi, open)) return false;
+        if (n->vector) step = n->lanes;
+    }
+    bool more = true;
+    for (int64_t v = lo; v < hi && more; v += step) {
+        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        for (int i = 0; i < n->nchild && more; i++) more = mark_assigned(g, n->child[i], assigned);
+    }
+    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    return more;
+}
+
+static void load_pins(Gen *g, const bool *except) {
+    for (int i = 0; i < g->pins.n; i++) {
+        Pin *p = &g->pins.at[i];
+        if (except && except[i]) continue;
+        Micro m = {.kind = MI_LOAD,
+                   .type = p->type,
+                   .from = p->ref.type,
+                   .width = p->ref.width,
+                   .ref = p->ref,
+                   .dst = 0,
+                   .dst_reg = i,
+                   .fold = -1};
+        x86_micro(g, &m);
+    }
+}
+
+static void store_pins(Gen *g, PNode **at, int n) {
+    for (int i = 0; i < g->pins.n; i++) {
+        Pin *p = &g->pins.at[i];
+        gen_pin_lanes(g, i, 0);
+        if (dead_after(g, p->buffer, at, n)) continue;
+        Micro m = {.kind = MI_STORE,
+                   .type = p->type,
+                   .width = p->ref.width,
+                   .dst = -1,
+                   .nargs = 1,
+                   .arg_reg = {i},
+                   .ref = p->ref,
+                   .fold = -1};
+        x86_micro(g, &m);
+    }
+}
+
+static bool starts_with_guard(Gen *g, PNode *n) {
+    return n->kind == P_GUARD && gen_guard_truth(g, n) < 0;
+}
+
+static void region(Gen *g, PNode **at, int n) {
+    g->pins.n = 0;
+    for (int i = 0; i < n; i++) find_pins(g, at[i], false, false);
+    bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
+    int from = 0;
+    g->in_region = true;
+    if (g->pins.n && starts_with_guard(g, at[0])) { // initialise, or load what is there
+        AsmLabel other = asm_label(&g->a), join = asm_label(&g->a);
+        gen_conditions(g, at[0], &other);
+        PNode inner = *at[0];
+        inner.flag = 0;
+        inner.nconds = inner.nhard = 0;
+        mark_assigned(g, &inner, assigned);
+        load_pins(g, assigned);
+        gen_open(g);
+        gen_children(g, at[0]);
+        gen_close(g);
+        for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, 0);
+        x86_1(&g->a, X86_jmp, x86_to(&join));
+        asm_bind(&g->a, &other);
+        load_pins(g, NULL);
+        asm_bind(&g->a, &join);
+        from = 1;
+    } else if (g->pins.n) {
+        mark_assigned(g, at[0], assigned);
+        load_pins(g, assigned);
+    }
+    gen_open(g);
+    for (int i = from; i < n; i++) gen_walk(g, at[i]);
+    gen_close(g);
+    store_pins(g, at, n);
+    g->in_region = false;
+    g->pins.n = 0;
+}
+
+// ---- Tails
+//
+// A split that does not divide bounds its inner loop by the outer index: full in all iterations but
+// the last. Where such a loop is unrolled, or counted by several copies, the code around it is made
+// once per number of iterations it can have, and the right one is chosen at run time. Loops with
+// too many possible numbers keep their tests.
+
+enum { MAX_TAILS = 4, MAX_TAIL_VALUES = 4, MAX_VARIANTS = 9 };
+
+// Loops with the same bounds (those of an initialisation and of its update, say) share a tail.
+typedef struct Tail {
+    PNode *loop;
+    VEC(PNode *) same;
+    int n;
+    int64_t value[MAX_TAIL_VALUES]; // the full extent first
+} Tail;
+
+typedef struct Tails {
+    int n;
+    Tail at[MAX_TAILS];
+} Tails;
+
+static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
+
+static bool tail_value(Tail *t, int64_t v) {
+    v = max_i64(0, min_i64(v, t->loop->extent));
+    for (int i = 0; i < t->n; i++)
+        if (t->value[i] == v) return true;
+    if (t->n == MAX_TAIL_VALUES) return false;
+    t->value[t->n++] = v;
+    return true;
+}
+
+// Runs through the values of the real loops that bound the tail; false when there are too many.
+static bool tail_values(Gen *g, Tail *t, PNode *const *outer, int n, int64_t *budget) {
+    if (n == 0) {
+        int64_t v = t->loop->extent;
+        for (int i = 0; i < t->loop->nbounds; i++) {
+            const Bound *b = &t->loop->bound[i];
+            int64_t rest = b->rest->c;
+            for (int k = 0; k < b->rest->n; k++)
+                rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
+            v = min_i64(v, bound_limit(b, rest));
+        }
+        return --*budget > 0 && tail_value(t, v);
+    }
+    bool ok = true;
+    int64_t before = g->value[outer[0]->loop];
+    for (int64_t v = 0; v < outer[0]->extent && ok; v++) {
+        g->value[outer[0]->loop] = v;
+        ok = tail_values(g, t, outer + 1, n - 1, budget);
+    }
+    g->value[outer[0]->loop] = before;
+    return ok;
+}
+
+static bool is_real_outside(const Gen *g, int loop, int first_inside) {
+    return loop < first_inside && g->p->loop[loop]->real;
+}
+
+static bool same_bounds(const PNode *a, const PNode *b) {
+    if (a->extent != b->extent || a->nbounds != b->nbounds) return false;
+    for (int i = 0; i < a->nbounds; i++) {
+        const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
+        if (a->bound[i].k != b->bound[i].k || x->c != y->c || x->n != y->n) return false;
+        for (int t = 0; t < x->n; t++)
+            if (x->t[t].loop != y->t[t].loop || x->t[t].k != y->t[t].k) return false;
+    }
+    return true;
+}
+
+static bool join_tail(Gen *g, Tails *tails, PNode *n) {
+    for (int i = 0; i < tails->n; i++) {
+        if (!same_bounds(tails->at[i].loop, n)) continue;
+        vec_push(g->arena, &tails->at[i].same, n);
+        return true;
+    }
+    return false;
+}
+
+static void set_limit(Tail *t, int64_t limit) {
+    t->loop->limit = limit;
+    for (int i = 0; i < t->same.n; i++) t->same.at[i]->limit = limit;
+}
+
+static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
+    if (n->kind == P_LOOP && n->nbounds && gen_has_bounds(g, n) && !join_tail(g, tails, n) &&
+        tails->n < MAX_TAILS) {
+        PNode *outer[8];
+        int nouter = 0;
+        bool ok = true;
+        for (int i = 0; i < n->nbounds && ok; i++) {
+            const Bound *b = &n->bound[i];
+            ok = b->k < 0;
+            for (int k = 0; k < b->rest->n && ok; k++) {
+                PNode *l = g->p->loop[b->rest->t[k].loop];
+                if (l->loop >= first_inside) ok = false;
+                if (!is_real_outside(g, l->loop, first_inside)) continue;
+                int j = 0;
+                while (j < nouter && outer[j] != l) j++;
+                if (j == nouter && nouter == 8)
+                    ok = false;
+                else if (j == nouter)
+                    outer[nouter++] = l;
+            }
+        }
+        Tail t = {.loop = n, .n = 1, .value = {n->extent}};
+        int64_t budget = 1 << 14;
+        if (ok && tail_values(g, &t, outer, nouter, &budget)) tails->at[tails->n++] = t;
+    }
+    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], first_inside, tails);
+}
+
+// Jumps to `other` unless the loop has exactly `value` iterations here.
+static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
+    Asm *a = &g->a;
+    x86_set(a, X86_RAX, t->loop->extent);
+    for (int i = 0; i < t->loop->nbounds; i++) { // rax = min(rax, limit)
+        const Bound *b = &t->loop->bound[i];
+        x86_1(a, X86_push, x86_r64(X86_RAX));
+        g->depth += 8;
+        gen_lin(g, b->rest);
+        gen_divide(g, -b->k, false);
+        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
+        gen_pop(g, X86_RCX);
+        x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
+        x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+    x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(value));
+    if (value == 0)
+        x86_1(a, X86_jnle, x86_to(other)); // at most 0
+    else if (value == t->loop->extent)
+        x86_1(a, X86_jl, x86_to(other));
+    else
+        x86_1(a, X86_jnz, x86_to(other));
+}
+
+static void emit_nodes(Gen *g, PNode **at, int n) {
+    if (at[0]->region)
+        region(g, at, n);
+    else
+        gen_walk(g, at[0]);
+}
+
+// One combination of tails after the other, each behind its test.
+static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, int n) {
+    if (k == tails->n) {
+        emit_nodes(g, at, n);
+        x86_1(&g->a, X86_jmp, x86_to(done));
+        return;
+    }
+    Tail *t = &tails->at[k];
+    for (int i = 0; i < t->n; i++) {
+        AsmLabel other = asm_label(&g->a);
+        bool last = i == t->n - 1;
+        if (!last) test_tail(g, t, t->value[i], &other);
+        set_limit(t, t->value[i]);
+        variants(g, tails, k + 1, done, at, n);
+        if (!last) asm_bind(&g->a, &other);
+    }
+    set_limit(t, -1);
+}
+
+static int first_loop_in(const PNode *n, int none) {
+    if (n->kind == P_LOOP) return n->loop;
+    for (int i = 0; i < n->nchild; i++) {
+        int first = first_loop_in(n->child[i], none);
+        if (first != none) return first;
+    }
+    return none;
+}
+
+void gen_nodes(Gen *g, PNode **at, int n) {
+    for (int i = 0; i < n;) {
+        int span = at[i]->region ? at[i]->region : 1;
+        Tails tails = {0};
+        if (at[i]->region || (at[i]->kind == P_LOOP && at[i]->vector)) {
+            int first = g->p->nloops;
+            for (int j = i; j < i + span && first == g->p->nloops; j++)
+                first = first_loop_in(at[j], g->p->nloops);
+            for (int j = i; j < i + span; j++) find_tails(g, at[j], first, &tails);
+        }
+        int combinations = 1;
+        for (int j = 0; j < tails.n; j++) {
+            if (combinations * tails.at[j].n > MAX_VARIANTS)
+                tails.n = j;
+            else
+                combinations *= tails.at[j].n;
+        }
+        AsmLabel done = asm_label(&g->a);
+        if (tails.n) {
+            variants(g, &tails, 0, &done, at + i, span);
+            asm_bind(&g->a, &done);
+        } else {
+            emit_nodes(g, at + i, span);
+        }
+        i += span;
+    }
+}
