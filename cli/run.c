@@ -326,6 +326,8 @@ static int finish(Run *r) {
     for (size_t i = lw_function_input_count(r->f); i < r->n && !status; i++)
         if (r->from[i]) compact(&r->args[i]);
     if (!status) status = write_outputs(r);
+    if (!status && r->cli->time && !r->timing.samples)
+        fprintf(stderr, "note: only machine code is measured: --backend jit\n");
     if (!status && r->cli->json) json_summary(r);
     if (!status && !r->cli->json) print_summary(r);
     return status;

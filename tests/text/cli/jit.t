@@ -24,3 +24,6 @@ g.tc:1:60: error: statement 'G': subscript 1 of 'G' is I[b] = {{.*}} at b = 0, d
                                                              ^~~~~~~~~~~~~~~~~~~~
 note: I[0] is {{.*}}
 --- exit 1
+$ loopwright run mm.tc --size M=2,N=2,K=2 --backend interp --time > out
+--- stderr
+note: only machine code is measured: --backend jit
