@@ -169,6 +169,8 @@ static void print_loops(CWriter *w, const Shape *s, const Text *body) {
     }
     for (int i = 0; i < w->t->nargs; i++)
         if (!w->buffer[i].used) text_printf(out, "    (void)%s;\n", w->buffer[i].name);
+    if (w->most_scratch && !strstr(text_str(body), "(scratch + ")) // its buffer was never written
+        text_add(out, "    (void)scratch;\n");
     if (w->checks) text_add(out, "    int status = 0;\n");
     text_add_n(out, text_str(body), body->len);
     if (w->checks) text_add(out, "    return status;\n");
