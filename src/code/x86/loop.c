@@ -193,6 +193,20 @@ static void counted(Gen *g, PNode *n) {
     advance(g, n->loop, -main);
 }
 
+// Pointers move by as many iterations as the counter says, forwards or back.
+static void shift_streams(Gen *g, int loop, X86Op way) {
+    for (int i = 0; i < g->p->streams.n; i++) {
+        const Stream *s = &g->p->streams.at[i];
+        for (int t = 0; t < s->n; t++) {
+            if (s->t[t].loop != loop) continue;
+            gen_load_item(g, X86_RAX, gen_counter(g, loop));
+            x86_set(&g->a, X86_RCX, s->t[t].k);
+            x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            x86_2(&g->a, way, gen_item(g->stream[i]), x86_r64(X86_RAX));
+        }
+    }
+}
+
 // A loop whose limits depend on loops around it: one index per iteration.
 static void bounded(Gen *g, PNode *n) {
     Asm *a = &g->a;
@@ -215,9 +229,7 @@ static void bounded(Gen *g, PNode *n) {
             x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
             x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
         } else {
-            x86_1(a, X86_neg, x86_r64(X86_RAX)); // ceil(-rest / k) = -floor(rest / k)
-            x86_1(a, X86_neg, x86_r64(X86_RAX));
-            gen_divide(g, b->k, false);
+            gen_divide(g, b->k, false); // ceil(-rest / k) = -floor(rest / k)
             x86_1(a, X86_neg, x86_r64(X86_RAX));
             gen_load_item(g, X86_RCX, counter);
             x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
@@ -230,16 +242,7 @@ static void bounded(Gen *g, PNode *n) {
     x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
     x86_1(a, X86_jnl, x86_to(&done));
     // pointers start at `counter`
-    for (int i = 0; i < g->p->streams.n; i++) {
-        const Stream *s = &g->p->streams.at[i];
-        for (int t = 0; t < s->n; t++) {
-            if (s->t[t].loop != n->loop) continue;
-            gen_load_item(g, X86_RAX, counter);
-            x86_set(a, X86_RCX, s->t[t].k);
-            x86_2(a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_add, gen_item(g->stream[i]), x86_r64(X86_RAX));
-        }
-    }
+    shift_streams(g, n->loop, X86_add);
     asm_bind(a, &top);
     copies(g, n, 1, 1);
     boundary(g, &lanes);
@@ -248,16 +251,7 @@ static void bounded(Gen *g, PNode *n) {
     gen_load_item(g, X86_RAX, counter);
     x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
     x86_1(a, X86_jl, x86_to(&top));
-    for (int i = 0; i < g->p->streams.n; i++) {
-        const Stream *s = &g->p->streams.at[i];
-        for (int t = 0; t < s->n; t++) {
-            if (s->t[t].loop != n->loop) continue;
-            gen_load_item(g, X86_RAX, counter);
-            x86_set(a, X86_RCX, s->t[t].k);
-            x86_2(a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_sub, gen_item(g->stream[i]), x86_r64(X86_RAX));
-        }
-    }
+    shift_streams(g, n->loop, X86_sub);
     asm_bind(a, &done);
     gen_item_set(g, counter, 0);
 }
