@@ -88,9 +88,11 @@ static const char *function_name(CUnit *u, const char *wanted) {
 
 // --- One function ------------------------------------------------------------------------------
 
+// Elements from the first to the last; what overflows is refused where it is used.
 static int64_t span_of(const Buffer *b) {
     int64_t span = 1;
-    for (int d = 0; d < b->rank; d++) span += max_i64(b->size[d] - 1, 0) * b->stride[d];
+    for (int d = 0; d < b->rank; d++)
+        if (!checked_fma(max_i64(b->size[d] - 1, 0), b->stride[d], &span)) return INT64_MAX / 64;
     return span;
 }
 
