@@ -81,8 +81,11 @@ static int read_pair(Cli *cli, const Option *o, const char *item, size_t len) {
     return EXIT_OK;
 }
 
+// The one result of an einsum has no name: --out takes just a file.
+static bool names_no_result(const Command *command) { return strcmp(command->name, "einsum") == 0; }
+
 static int read_pairs(Cli *cli, const Option *o, const char *value) {
-    if (strcmp(cli->command->name, "einsum") == 0) { // its one result has no name
+    if (names_no_result(cli->command)) {
         add_pair(&cli->out, cli_printf("out"), cli_printf("%s", value));
         return EXIT_OK;
     }
@@ -147,7 +150,9 @@ void cli_help_options(FILE *to, const Command *command) {
     for (int i = 0; i < COUNT; i++) {
         const Option *o = &options[i];
         if (!takes(command, o->name)) continue;
-        char *head = cli_printf("%s %s", o->name, o->value ? o->value : "");
+        const char *value = o->value ? o->value : "";
+        if (names_no_result(command) && strcmp(o->name, "--out") == 0) value = "c.npy";
+        char *head = cli_printf("%s %s", o->name, value);
         fprintf(to, "  %-18s %s\n", head, o->help);
         free(head);
     }

@@ -100,6 +100,8 @@ typedef struct Call {
 
 typedef lw_status CallBody(Call *call, void *args);
 lw_status call_run(lw_context *ctx, CallBody *body, void *args);
+// LW_MISUSE, before anything ran: diagnostics of the call before are not this one's.
+lw_status call_misuse(lw_context *ctx);
 // Running out of memory in `a` ends this call too; until the call ends.
 void call_join(Call *call, Arena *a);
 void call_part(Call *call); // from all that were joined

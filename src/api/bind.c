@@ -193,9 +193,9 @@ static lw_status bind_body(Call *call, void *args) {
 }
 
 static lw_status bind(lw_context *ctx, BindArgs args, lw_bound **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_misuse(ctx);
     *out = NULL;
-    if (!args.f) return LW_MISUSE;
+    if (!args.f) return call_misuse(ctx);
     BindCall b = {.args = args};
     lw_status status = call_run(ctx, bind_body, &b);
     if (status == LW_OK)
@@ -214,7 +214,7 @@ lw_status lw_bind_values(lw_context *ctx, const lw_function *f, const int64_t *v
                          lw_bound **out) {
     static const int64_t none[1];
     if (out) *out = NULL;
-    if (!f || count != lw_function_param_count(f) || (count && !values)) return LW_MISUSE;
+    if (!f || count != lw_function_param_count(f) || (count && !values)) return call_misuse(ctx);
     return bind(ctx, (BindArgs){.f = f, .values = count ? values : none}, out);
 }
 

@@ -116,9 +116,9 @@ static lw_status emit_body(Call *call, void *args) {
 
 lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
                         const lw_emit_options *options, lw_emitted *out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_misuse(ctx);
     memset(out, 0, sizeof *out);
-    if (!b || what != LW_EMIT_C) return LW_MISUSE;
+    if (!b || what != LW_EMIT_C) return call_misuse(ctx);
     EmitCall e = {.bound = b, .what = what, .out = out};
     options_copy(&e.options, sizeof e.options, options);
     return call_run(ctx, emit_body, &e);

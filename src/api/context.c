@@ -171,6 +171,12 @@ static void enter(void *arg) {
     show_all(f->call.slot);
 }
 
+lw_status call_misuse(lw_context *ctx) {
+    Slot *s = ctx ? find_slot(ctx) : NULL;
+    if (s) forget(s);
+    return LW_MISUSE;
+}
+
 lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     if (!ctx) return LW_MISUSE;
     Slot *s = find_slot(ctx);

@@ -54,9 +54,9 @@ static lw_status parse_body(Call *call, void *args) {
 
 lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                           size_t count, lw_module **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_misuse(ctx);
     *out = NULL;
-    if (!spec || (count && !operands)) return LW_MISUSE;
+    if (!spec || (count && !operands)) return call_misuse(ctx);
     EinsumCall e = {.spec = spec, .operands = operands, .count = count};
     lw_status status = call_run(ctx, parse_body, &e);
     if (status == LW_OK)
@@ -81,7 +81,7 @@ static lw_status einsum_body(Call *call, void *args) {
 
 lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                     size_t count, const DLTensor *out, const lw_run_options *options) {
-    if (!spec || !out || (count && !operands)) return LW_MISUSE;
+    if (!spec || !out || (count && !operands)) return call_misuse(ctx);
     EinsumCall e = {
         .spec = spec, .operands = operands, .count = count, .out = out, .options = options};
     lw_status status = call_run(ctx, einsum_body, &e);

@@ -259,9 +259,9 @@ static lw_status parse_body(Call *call, void *args) {
 }
 
 static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_misuse(ctx);
     *out = NULL;
-    if (!a->name) return LW_MISUSE;
+    if (!a->name) return call_misuse(ctx);
     lw_status status = call_run(ctx, parse_body, a);
     if (status == LW_OK)
         *out = a->mod;

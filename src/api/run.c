@@ -217,7 +217,7 @@ static lw_status run_body(Call *call, void *args) {
 
 lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args, size_t count,
                  const lw_run_options *options) {
-    if (!b) return LW_MISUSE;
+    if (!b) return call_misuse(ctx);
     RunCall r = {b, args, count, options};
     return call_run(ctx, run_body, &r);
 }
@@ -247,7 +247,7 @@ static lw_status show_body(Call *call, void *args) {
 
 static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage stage,
                       const char **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_misuse(ctx);
     *out = NULL;
     ShowCall s = {p, stripe, stage, NULL};
     lw_status status = call_run(ctx, show_body, &s);

@@ -117,9 +117,9 @@ static lw_status show_body(Call *call, void *args) {
 
 lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
                              const lw_show_options *options, const char **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_misuse(ctx);
     *out = NULL;
-    if (!b) return LW_MISUSE;
+    if (!b) return call_misuse(ctx);
     if (stage == LW_STAGE_PROGRAM) return lw_bound_show(ctx, b, stage, out);
     ShowCall s = {.bound = b, .stage = stage};
     options_copy(&s.options, sizeof s.options, options);

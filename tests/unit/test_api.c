@@ -551,3 +551,16 @@ TEST(eight_threads_use_one_context) {
     lw_module_free(mod);
     lw_context_free(ctx);
 }
+
+TEST(misuse_leaves_no_diagnostic_of_the_call_before) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    lw_bound *b;
+    const lw_function *mv = lw_module_function(mod, 0);
+    CHECK(lw_bind(ctx, mv, NULL, 0, &b) == LW_ERROR);
+    CHECK(*lw_diag_text(ctx) != 0);
+    CHECK(lw_bind_values(ctx, mv, (int64_t[]){4}, 1, &b) == LW_MISUSE);
+    CHECK_STR_EQ(lw_diag_text(ctx), "");
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}

@@ -64,7 +64,7 @@ NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any nu
   loopwright einsum 'ii' a.npy                 the trace of a matrix
 
 options:
-  --out C=c.npy      write a result to a .npy file
+  --out c.npy        write a result to a .npy file
   --backend B        interp, tree, c or jit; the default is the best there is
   --trace            time of each step, to standard error
   --json             one JSON object on standard output
