@@ -17,12 +17,21 @@
 #include "machine/machine.h"
 #include "tree/tree.h"
 
+// From `offset` on, until the next one, instructions belong to this line of the Tree's text
+// (tree_show without costs), from 1; 0: to no line (entry, exit, constants).
+typedef struct CodeLine {
+    uint32_t offset;
+    int line;
+} CodeLine;
+
 typedef struct Code {
     const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
     size_t size;
     int64_t scratch; // bytes the caller provides, 64-byte aligned
     const char
         *report; // per nest: register block, unrolling, accumulators, what was declined and why
+    int nlines;
+    const CodeLine *lines; // by offset; the first is at 0, neighbours differ
 } Code;
 
 // Compiles for `machine`. False, with a diagnostic, when the Tree holds something this back-end

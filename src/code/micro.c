@@ -69,6 +69,7 @@ static int seg_value(Seg *s, Micro *m) {
     m->dst = new_val(s, s->micros.n, m->type, m->width);
     for (int i = 0; i < m->nargs; i++) s->vals.at[m->arg[i]].uses++;
     s->table[at] = s->micros.n + 1;
+    m->line = s->line;
     vec_push(s->arena, &s->micros, *m);
     return m->dst;
 }
@@ -194,7 +195,8 @@ static void emit_store(Seg *s, const Ref *ref, int val, int after) {
                .dst = -1,
                .nargs = 1,
                .arg = {val},
-               .ref = *ref};
+               .ref = *ref,
+               .line = s->line};
     s->vals.at[val].uses++;
     if (ref->guard >= 0) {
         m.nargs = 2;
@@ -217,8 +219,11 @@ static int resolve(Seg *s, Loc *l) {
 
 static void flush(Seg *s, Loc *l) {
     if (!l->dirty || l->pin >= 0) return;
+    int line = s->line;
+    s->line = l->line;
     int val = resolve(s, l);
     emit_store(s, &l->ref, val, l->written);
+    s->line = line;
     l->dirty = false;
 }
 
@@ -252,7 +257,8 @@ int seg_load(Seg *s, int buffer, const Ref *ref) {
                .type = type_compute(ref->type),
                .from = ref->type,
                .width = ref->width,
-               .ref = *ref};
+               .ref = *ref,
+               .line = s->line};
     m.dst = new_val(s, s->micros.n, m.type, m.width);
     if (ref->guard >= 0) {
         m.nargs = 1;
@@ -276,6 +282,7 @@ void seg_store(Seg *s, int buffer, const Ref *ref, int val) {
     l->val = val;
     l->pending = 0;
     l->dirty = true;
+    l->line = s->line;
     l->written = s->micros.n - 1;
 }
 
@@ -305,7 +312,8 @@ void seg_close(Seg *s) {
                    .dst = -1,
                    .nargs = 1,
                    .arg = {l->val},
-                   .dst_reg = l->pin};
+                   .dst_reg = l->pin,
+                   .line = l->line};
         s->vals.at[l->val].uses++;
         if (s->vals.at[l->val].pin < 0) s->vals.at[l->val].pin = l->pin;
         vec_push(s->arena, &s->micros, m);

@@ -61,6 +61,7 @@ typedef struct Micro {
     int fold; // operand taken from memory by `folded`, or -1
     const Ref *folded;
     int slot;
+    int line; // of the Tree's text; 0: of what stands before it
 } Micro;
 
 typedef struct Val {
@@ -81,6 +82,7 @@ typedef struct Loc {
     int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
     bool dirty, dead;
     int written; // micro after which the last write happened
+    int line;    // that wrote it last
     Ref ref;
     int next; // of the same buffer
 } Loc;
@@ -98,6 +100,7 @@ typedef struct Seg {
     bool *written; // per buffer: stored to, or pinned, in this segment
     bool *overlap; // per buffer: some locs overlap in part
     int nbuffers;
+    int line; // of the leaf being built
     int spills;
     int *work; // room for micro_assign
     int work_cap;

@@ -50,6 +50,8 @@ typedef struct Builder {
     const Affine **passed; // by Tree index id
     VEC(PNode *) open;     // loops around the current place, outermost first
     int depth;
+    const int *line_of; // by the node's number in the Tree
+    int node, line;     // numbers of the current node and of its line
 } Builder;
 
 static void sum_add(Builder *b, LinSum *s, const Affine *a, int64_t scale) {
@@ -103,6 +105,7 @@ static PNode *node_new(Builder *b, PKind kind) {
     PNode *n = arena_new(b->p->arena, PNode);
     n->kind = kind;
     n->depth = b->depth;
+    n->line = b->line;
     n->vloop = -1;
     return n;
 }
@@ -321,6 +324,13 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     return n;
 }
 
+static int count_nodes(const Node *node) {
+    const Block *b = as_block(node);
+    int n = 1;
+    for (int i = 0; b && i < b->nchildren; i++) n += count_nodes(b->child[i]);
+    return n;
+}
+
 // Block -> guard { loop { loop { guard { children } } } }, leaving out guards without conditions.
 static PNode *build_block(Builder *b, const Block *block) {
     PNode *own[TREE_MAX_DEPTH];
@@ -338,7 +348,10 @@ static PNode *build_block(Builder *b, const Block *block) {
     for (int i = 0; i < block->nconstraints && !empty; i++)
         place_constraint(b, own, nown, outer, inner, block->constraint[i]);
     for (int i = 0; i < block->nallocs; i++) b->p->alloc_depth[block->alloc[i]] = b->depth;
-    if (!empty) build_children(b, block, inner);
+    if (!empty)
+        build_children(b, block, inner);
+    else
+        b->node += count_nodes(&block->node) - 1;
     b->open.n -= nown;
     b->depth = depth;
     if (!inner->nchild) return NULL;
@@ -365,6 +378,7 @@ static PNode *build_block(Builder *b, const Block *block) {
 }
 
 static PNode *build_node(Builder *b, const Node *node) {
+    b->line = b->line_of[b->node++];
     if (node->kind == NODE_BLOCK) return build_block(b, (const Block *)node);
     if (node->kind == NODE_LEAF) return build_leaf(b, (const Leaf *)node);
     b->p->declined = "a special statement that was not expanded";
@@ -812,7 +826,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     memset(p->last_leaf, -1, (size_t)nb * sizeof(int));
     place_buffers(p);
     Builder b = {.p = p, .passed = arena_new_n(arena, const Affine *, tree->nindices + 1)};
-    p->root = build_block(&b, tree->root);
+    b.line_of = tree_lines(arena, tree);
+    p->root = build_node(&b, &tree->root->node);
     if (!p->root) p->root = node_new(&b, P_GUARD);
     p->root = flagged(&b, p->root);
     vectorise(p);

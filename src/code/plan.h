@@ -55,6 +55,7 @@ struct PNode {
     int depth;       // machine loops that could enclose it: loops of extent > 1
     int first, last; // leaves inside: numbers [first, last)
     int64_t count;   // vector operations inside when everything is unrolled
+    int line;        // of the Tree's text (tree_lines); 0: none
     int region;      // first node of a region: how many siblings it spans; 0 otherwise
 
     // P_LOOP

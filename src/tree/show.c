@@ -154,6 +154,32 @@ static void show_node(Show *s, const Node *node, int depth) {
     s->npath = npath;
 }
 
+// --- Line numbers of the same text
+
+typedef struct Lines {
+    Arena *arena;
+    const Tree *t;
+    VEC(int) at;
+    int line;
+} Lines;
+
+static bool count_lines(void *user, const Node *node, int depth, const Block *parent) {
+    (void)parent;
+    Lines *l = user;
+    const Block *b = as_block(node);
+    bool plain = b && !b->nindex && !b->nconstraints;
+    vec_push(l->arena, &l->at, plain && !depth ? 0 : ++l->line);
+    l->line += b ? b->nallocs : 0;
+    for (int i = 0; b && i < l->t->prefetches.n; i++) l->line += l->t->prefetches.at[i].at == b;
+    return true;
+}
+
+const int *tree_lines(Arena *arena, const Tree *t) {
+    Lines l = {.arena = arena, .t = t};
+    tree_walk(t, count_lines, &l);
+    return l.at.at;
+}
+
 void tree_show(Text *out, const Tree *t, bool cost) {
     Arena *arena = out->arena;
     Name *buffers = arena_new_n(arena, Name, t->buffers.n);

@@ -226,6 +226,9 @@ void tree_walk(const Tree *t, TreeVisit *fn, void *user);
 // --- Reading, show.c ---------------------------------------------------------------------------
 // One line per loop, allocation and leaf; with `cost`, what each block touches, moves and computes.
 void tree_show(Text *out, const Tree *t, bool cost);
+// The line of that text, from 1, on which each node stands, by its number in the order of
+// tree_walk; 0 for a root without one.
+const int *tree_lines(Arena *arena, const Tree *t);
 
 // --- Meaning, interp.c -------------------------------------------------------------------------
 // Runs a Tree, serial blocks in index order. views[b] for every argument buffer b < nargs, in the

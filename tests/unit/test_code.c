@@ -40,3 +40,58 @@ TEST(code_says_what_it_declines) {
                                    "indices by a variable\n");
     lab_end(&lab);
 }
+
+// The line numbers of tree_lines, by leaf: where the text has its statement.
+typedef struct LeafLines {
+    const int *line;
+    int node, n, at[8];
+} LeafLines;
+
+static bool note_leaf(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    LeafLines *l = user;
+    if (node->kind == NODE_LEAF && l->n < 8) l->at[l->n++] = l->line[l->node];
+    l->node++;
+    return true;
+}
+
+static const char *nth_line(const char *text, int n) {
+    while (--n > 0 && text) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+    return text;
+}
+
+// Every statement and loop has instructions, in a table that is sorted and lies inside the code.
+TEST(code_knows_the_lines_of_its_tree) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab,
+                                   "program mm { input A: f32[50, 700] input B: f32[700, 90]\n"
+                                   "output C: f32[50, 90]\n"
+                                   "C: for i in 0:50, j in 0:90, k in 0:700\n"
+                                   "  C[i, j] +=! A[i, k]*B[k, j] }",
+                                   NULL);
+    if (!CHECK(p)) return;
+    Tree *t = tree_lower(&lab.arena, p, NULL, &lab.diags);
+    Text text = {.arena = &lab.arena};
+    tree_show(&text, t, false);
+    LeafLines leaves = {.line = tree_lines(&lab.arena, t)};
+    tree_walk(t, note_leaf, &leaves);
+    CHECK(leaves.n == 2);
+    CHECK(strstr(nth_line(text_str(&text), leaves.at[0]), "C[i, j] = 0"));
+    CHECK(strstr(nth_line(text_str(&text), leaves.at[1]), "C[i, j] += "));
+    Machine m;
+    Code code;
+    machine_describe(&m, ISA_AVX512);
+    CHECK(code_x86(&lab.arena, t, &m, &code, &lab.diags));
+    bool seen[32] = {false};
+    CHECK(code.nlines > 0 && code.lines[0].offset == 0);
+    for (int i = 0; i < code.nlines; i++) {
+        CHECK(code.lines[i].offset < code.size && code.lines[i].line < 32);
+        CHECK(!i || (code.lines[i - 1].offset < code.lines[i].offset &&
+                     code.lines[i - 1].line != code.lines[i].line));
+        seen[code.lines[i].line] = true;
+    }
+    for (int line = 0; nth_line(text_str(&text), line) && *nth_line(text_str(&text), line); line++)
+        CHECK(seen[line] || (printf("no code for line %d\n", line), false));
+    lab_end(&lab);
+}

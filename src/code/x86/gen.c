@@ -30,6 +30,14 @@ static void give_registers(Gen *g, int *frame) {
     }
 }
 
+void gen_line(Gen *g, int line) {
+    uint32_t at = (uint32_t)asm_size(&g->a);
+    if (g->lines.n && vec_last(&g->lines).line == line) return;
+    if (g->lines.n && vec_last(&g->lines).offset == at) g->lines.n--;
+    if (g->lines.n && vec_last(&g->lines).line == line) return;
+    vec_push(g->arena, &g->lines, ((CodeLine){at, line}));
+}
+
 static void prologue(Gen *g) {
     Asm *a = &g->a;
     for (int i = 0; i < 6; i++) x86_1(a, X86_push, x86_r64(callee_saved[i]));
@@ -111,10 +119,12 @@ static void make_function(Gen *g) {
     g->call_area = (frame + 63) & ~63;
     g->vector_area = g->call_area + 64 * 40;
     g->leave = asm_label(&g->a);
+    gen_line(g, 0);
     prologue(g);
     size_t patch = asm_size(&g->a) - 4 - 4; // the imm32 of `sub rsp`, before the 4-byte `and`
     start_streams(g);
     gen_nodes(g, &p->root, 1);
+    gen_line(g, 0);
     epilogue(g);
     constants(g);
     int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
@@ -173,7 +183,8 @@ bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
             diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
             return false;
         }
-        *out = (Code){g.a.start, asm_size(&g.a), g.p->scratch, text_str(&g.p->report)};
+        *out = (Code){g.a.start, asm_size(&g.a), g.p->scratch, text_str(&g.p->report),
+                      g.lines.n, g.lines.at};
         return true;
     }
 }

@@ -35,6 +35,7 @@ typedef struct Pin {
     Reduce op;  // of its reduction
     bool loaded, written;
     int pending; // Reduce of lanes not yet folded, 0 none
+    int line;    // of the leaf that writes it
 } Pin;
 
 typedef struct Gen {
@@ -53,6 +54,7 @@ typedef struct Gen {
     int vector_slots; // in use at most
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
+    VEC(CodeLine) lines;
     Seg *seg; // the segment being built, or NULL
     Seg segment;
     MicroList list;
@@ -81,6 +83,8 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env);
 // A memory operand for ref, through `scratch_gpr` where need be.
 X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch_gpr);
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size);
+
+void gen_line(Gen *g, int line); // what follows belongs to this line of the Tree's text
 
 static inline X86Arg gen_slot(int slot) { return x86_sized(x86_mem(X86_RSP, slot), 8); }
 void gen_load_item(Gen *g, unsigned gpr, Item it);

@@ -29,7 +29,10 @@ void gen_close(Gen *g) {
         g->list.at.n = 0;
         micro_assign(s, &isa, g->pins.n, &g->list);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
-        for (int i = 0; i < g->list.at.n; i++) x86_micro(g, &g->list.at.at[i]);
+        for (int i = 0; i < g->list.at.n; i++) {
+            if (g->list.at.at[i].line) gen_line(g, g->list.at.at[i].line);
+            x86_micro(g, &g->list.at.at[i]);
+        }
     }
     g->seg = NULL;
 }
@@ -198,6 +201,7 @@ void gen_leaf(Gen *g, PNode *n) {
     LeafGen l = {g, n, active};
     const Leaf *f = n->leaf;
     flush_inner(g, n);
+    g->seg->line = n->line;
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;
     if (f->op != REDUCE_ASSIGN && n->width > 1 && r.lane == 0) {

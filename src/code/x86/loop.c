@@ -135,6 +135,7 @@ static void unrolled(Gen *g, PNode *n) {
         AsmLabel skip = asm_label(&g->a);
         boundary(g, NULL);
         Lanes before = lanes_now(g);
+        gen_line(g, n->line);
         for (int i = 0; i < nopen; i++) test_bound(g, open[i], v, &skip);
         gen_children(g, n);
         boundary(g, &before);
@@ -169,6 +170,7 @@ static void counted(Gen *g, PNode *n) {
     Item counter = gen_counter(g, n->loop);
     Lanes lanes = lanes_spread(g);
     boundary(g, &lanes);
+    gen_line(g, n->line);
     gen_item_set(g, counter, 0);
     if (main) {
         AsmLabel top = asm_label(&g->a);
@@ -176,6 +178,7 @@ static void counted(Gen *g, PNode *n) {
         asm_bind(&g->a, &top);
         copies(g, n, stride, step);
         boundary(g, &lanes);
+        gen_line(g, n->line);
         advance(g, n->loop, stride);
         gen_item_add(g, counter, stride);
         if (main > stride) {
@@ -190,6 +193,7 @@ static void counted(Gen *g, PNode *n) {
     }
     copies(g, n, extent - main, step);
     boundary(g, NULL);
+    gen_line(g, n->line);
     advance(g, n->loop, -main);
 }
 
@@ -214,6 +218,7 @@ static void bounded(Gen *g, PNode *n) {
     int save = g->save_slots + n->loop * 8; // the end
     Lanes lanes = lanes_spread(g);
     boundary(g, &lanes);
+    gen_line(g, n->line);
     // end = min over bounds, start = max over bounds
     x86_set(a, X86_RAX, n->extent);
     x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
@@ -246,6 +251,7 @@ static void bounded(Gen *g, PNode *n) {
     asm_bind(a, &top);
     copies(g, n, 1, 1);
     boundary(g, &lanes);
+    gen_line(g, n->line);
     advance(g, n->loop, 1);
     gen_item_add(g, counter, 1);
     gen_load_item(g, X86_RAX, counter);
@@ -285,6 +291,7 @@ static void loop(Gen *g, PNode *n) {
 }
 
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
+    gen_line(g, n->line);
     flag_guard(g, n->flag, skip);
     for (int i = 0; i < n->nconds; i++) {
         gen_lin(g, n->cond[i]);

@@ -17,7 +17,10 @@ static void add_pin(Gen *g, const PNode *n) {
            (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r.disp))
         i++;
     if (i == g->pins.n) {
-        Pin p = {.buffer = n->write.buffer, .ref = r, .type = type_compute(n->write.type)};
+        Pin p = {.buffer = n->write.buffer,
+                 .ref = r,
+                 .type = type_compute(n->write.type),
+                 .line = n->line};
         if (r.lane) p.ref.active = g->active;
         vec_push(g->arena, &g->pins, p);
     }
@@ -98,6 +101,7 @@ static void load_pins(Gen *g, const bool *except) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         if (except && except[i]) continue;
+        gen_line(g, p->line);
         Micro m = {.kind = MI_LOAD,
                    .type = p->type,
                    .from = p->ref.type,
@@ -113,6 +117,7 @@ static void load_pins(Gen *g, const bool *except) {
 static void store_pins(Gen *g, PNode **at, int n) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
+        gen_line(g, p->line);
         gen_pin_lanes(g, i, 0);
         if (dead_after(g, p->buffer, at, n)) continue;
         Micro m = {.kind = MI_STORE,
@@ -282,6 +287,7 @@ static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
 // Jumps to `other` unless the loop has exactly `value` iterations here.
 static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
     Asm *a = &g->a;
+    gen_line(g, t->loop->line);
     x86_set(a, X86_RAX, t->loop->extent);
     for (int i = 0; i < t->loop->nbounds; i++) { // rax = min(rax, limit)
         const Bound *b = &t->loop->bound[i];
