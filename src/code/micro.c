@@ -24,27 +24,32 @@ void seg_reset(Seg *s) {
 }
 
 static int new_val(Seg *s, int def, Type type, int width) {
-    vec_push(s->arena, &s->vals, ((Val){def, 0, -1, type, width}));
+    vec_push(s->arena, &s->vals, ((Val){def, 0, -1, type, (uint8_t)width}));
     return s->vals.n - 1;
 }
 
+static void use(Seg *s, int val) { s->vals.at[val].uses++; }
+
 static uint64_t micro_hash(const Micro *m) {
-    uint64_t h =
-        hash_mix((uint64_t)m->kind << 32 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from,
-                 (uint64_t)m->width << 32 | (uint64_t)(uint32_t)m->nargs);
-    for (int i = 0; i < m->nargs; i++) h = hash_mix(h, (uint64_t)m->arg[i]);
-    h = hash_mix(h, (uint64_t)m->value.i);
-    return hash_mix(h, (uint64_t)(uintptr_t)m->index ^ (uint64_t)m->lane_step);
+    uint64_t h = (uint64_t)m->kind << 24 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from;
+    h = hash_mix(h, (uint64_t)m->value.i ^ m->width);
+    for (int i = 0; i < m->nargs; i++) h = h * 31 + (uint64_t)m->arg[i];
+    if (m->index) h ^= (uint64_t)(uintptr_t)m->index->affine ^ (uint64_t)m->index->lane_step;
+    return hash_mix(h, 0);
+}
+
+static bool index_same(const IndexOf *a, const IndexOf *b) {
+    if (!a || !b) return a == b;
+    return a->affine == b->affine && a->env == b->env && a->lane_step == b->lane_step;
 }
 
 static bool micro_same(const Micro *a, const Micro *b) {
     if (a->kind != b->kind || a->op != b->op || a->type != b->type || a->from != b->from ||
-        a->width != b->width || a->nargs != b->nargs || a->value.i != b->value.i ||
-        a->index != b->index || a->env != b->env || a->lane_step != b->lane_step)
+        a->width != b->width || a->nargs != b->nargs || a->value.i != b->value.i)
         return false;
     for (int i = 0; i < a->nargs; i++)
         if (a->arg[i] != b->arg[i]) return false;
-    return true;
+    return index_same(a->index, b->index);
 }
 
 static void table_grow(Seg *s) {
@@ -67,7 +72,7 @@ static int seg_value(Seg *s, Micro *m) {
         if (micro_same(&s->micros.at[s->table[at] - 1], m))
             return s->micros.at[s->table[at] - 1].dst;
     m->dst = new_val(s, s->micros.n, m->type, m->width);
-    for (int i = 0; i < m->nargs; i++) s->vals.at[m->arg[i]].uses++;
+    for (int i = 0; i < m->nargs; i++) use(s, m->arg[i]);
     s->table[at] = s->micros.n + 1;
     m->line = s->line;
     vec_push(s->arena, &s->micros, *m);
@@ -75,118 +80,109 @@ static int seg_value(Seg *s, Micro *m) {
 }
 
 int seg_const(Seg *s, Type type, int width, Value v) {
-    return seg_value(s, &(Micro){.kind = MI_CONST, .type = type, .width = width, .value = v});
+    return seg_value(s,
+                     &(Micro){.kind = MI_CONST, .type = type, .width = (uint8_t)width, .value = v});
 }
 
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n,
            const int *args) {
-    Micro m = {
-        .kind = kind, .op = (uint8_t)op, .type = type, .from = from, .width = width, .nargs = n};
+    Micro m = {.kind = kind,
+               .op = (uint8_t)op,
+               .type = type,
+               .from = from,
+               .width = (uint8_t)width,
+               .nargs = (uint8_t)n};
     for (int i = 0; i < n; i++) m.arg[i] = args[i];
     return seg_value(s, &m);
 }
 
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
               int64_t lane_step) {
-    return seg_value(s, &(Micro){.kind = MI_INDEX,
-                                 .type = type,
-                                 .width = width,
-                                 .index = a,
-                                 .env = env,
-                                 .lane_step = lane_step});
+    IndexOf *index = arena_new(s->arena, IndexOf);
+    *index = (IndexOf){a, env, lane_step};
+    return seg_value(
+        s, &(Micro){.kind = MI_INDEX, .type = type, .width = (uint8_t)width, .index = index});
 }
 
 // ---- Memory
 
 // One element is the same place whether a scalar or all lanes of a vector want it.
-static int ref_width(const Ref *r) { return r->lane ? r->width : 1; }
-static int ref_active(const Ref *r) { return r->lane ? r->active : 1; }
+static int place_lanes(const Ref *r) { return r->lane ? r->width << 8 | r->active : 0; }
 
-static uint64_t loc_hash(int buffer, const Ref *r) {
-    return hash_mix(hash_mix((uint64_t)buffer << 32 | (uint32_t)r->stream, (uint64_t)r->disp),
-                    (uint64_t)r->lane << 16 | (uint64_t)ref_width(r) << 8 |
-                        (uint64_t)ref_active(r));
+static uint64_t place_hash(const Ref *r) {
+    uint64_t h = (uint64_t)r->disp + ((uint64_t)r->stream << 48);
+    return hash_mix(h, (uint64_t)place_lanes(r) << 32);
 }
 
-static bool loc_is(const Loc *l, int buffer, const Ref *r) {
-    return l->buffer == buffer && l->stream == r->stream && l->at == r->disp &&
-           l->lane == r->lane && l->width == ref_width(r) && l->active == ref_active(r) &&
-           !l->hard && !r->hard && r->guard < 0;
+static bool same_place(const Ref *a, const Ref *b) {
+    return a->disp == b->disp && a->stream == b->stream && a->lane == b->lane &&
+           place_lanes(a) == place_lanes(b) && !a->hard && !b->hard && b->guard < 0;
 }
 
-static int64_t loc_span(const Ref *r) {
+static int64_t place_span(const Ref *r) {
     int64_t size = type_info[r->type].bytes;
     int64_t lane = r->lane < 0 ? -r->lane : r->lane;
     return lane * (r->active - 1) + size;
 }
 
-static int64_t loc_start(const Ref *r) {
+static int64_t place_start(const Ref *r) {
     return r->disp + (r->lane < 0 ? r->lane * (r->active - 1) : 0);
 }
 
-static bool may_overlap(const Loc *l, const Ref *r) {
+static bool may_overlap(const Ref *l, const Ref *r) {
     if (l->hard || r->hard || l->stream != r->stream) return true;
-    int64_t a = loc_start(&l->ref), b = loc_start(r);
-    return a < b + loc_span(r) && b < a + loc_span(&l->ref);
+    int64_t a = place_start(l), b = place_start(r);
+    return a < b + place_span(r) && b < a + place_span(l);
+}
+
+static void loc_insert(Seg *s, int index) {
+    uint64_t mask = (uint64_t)s->loc_cap - 1, at = place_hash(s->locs.at[index].ref) & mask;
+    while (s->loc_table[at]) at = (at + 1) & mask;
+    s->loc_table[at] = index + 1;
 }
 
 static void loc_table_grow(Seg *s) {
     s->loc_cap *= 2;
     s->loc_table = arena_new_n(s->arena, int, s->loc_cap);
-    uint64_t mask = (uint64_t)s->loc_cap - 1;
-    for (int i = 0; i < s->locs.n; i++) {
-        uint64_t at = loc_hash(s->locs.at[i].buffer, &s->locs.at[i].ref) & mask;
-        while (s->loc_table[at]) at = (at + 1) & mask;
-        s->loc_table[at] = i + 1;
-    }
+    for (int i = 0; i < s->locs.n; i++) loc_insert(s, i);
 }
 
-Loc *seg_find(Seg *s, int buffer, const Ref *ref) {
-    if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
-    uint64_t mask = (uint64_t)s->loc_cap - 1, at = loc_hash(buffer, ref) & mask;
+Loc *seg_find(Seg *s, const Ref *ref) {
+    uint64_t mask = (uint64_t)s->loc_cap - 1, at = place_hash(ref) & mask;
     for (; s->loc_table[at]; at = (at + 1) & mask) {
         Loc *l = &s->locs.at[s->loc_table[at] - 1];
-        if (!l->dead && loc_is(l, buffer, ref)) return l;
+        if (!l->dead && same_place(l->ref, ref)) return l;
     }
     return NULL;
 }
 
 // Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of
 // them when the buffer is first written; buffers that are only read need no answer.
-static void note_overlap(Seg *s, int buffer, const Ref *ref, int before) {
-    for (int i = before; i >= 0 && !s->overlap[buffer]; i = s->locs.at[i].next)
-        if (!s->locs.at[i].dead && may_overlap(&s->locs.at[i], ref)) s->overlap[buffer] = true;
+static void note_overlap(Seg *s, const Ref *ref, int before) {
+    for (int i = before; i >= 0 && !s->overlap[ref->buffer]; i = s->locs.at[i].next)
+        if (!s->locs.at[i].dead && may_overlap(s->locs.at[i].ref, ref))
+            s->overlap[ref->buffer] = true;
 }
 
 static void note_written(Seg *s, int buffer) {
     if (s->written[buffer]) return;
     s->written[buffer] = true;
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next)
-        note_overlap(s, buffer, &s->locs.at[i].ref, s->locs.at[i].next);
+        note_overlap(s, s->locs.at[i].ref, s->locs.at[i].next);
 }
 
-static Loc *loc_new(Seg *s, int buffer, const Ref *ref) {
+// `ref` stays where it is as long as the segment.
+static Loc *loc_new(Seg *s, const Ref *ref) {
     if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
-    if (s->written[buffer]) note_overlap(s, buffer, ref, s->head[buffer]);
-    vec_push(s->arena, &s->locs,
-             ((Loc){.buffer = buffer,
-                    .stream = ref->stream,
-                    .pin = -1,
-                    .at = ref->disp,
-                    .lane = ref->lane,
-                    .width = ref_width(ref),
-                    .active = ref_active(ref),
-                    .hard = ref->hard,
-                    .val = -1,
-                    .ref = *ref,
-                    .next = s->head[buffer]}));
-    int index = s->locs.n - 1;
-    s->head[buffer] = index;
-    uint64_t mask = (uint64_t)s->loc_cap - 1, at = loc_hash(buffer, ref) & mask;
-    while (s->loc_table[at]) at = (at + 1) & mask;
-    s->loc_table[at] = index + 1;
+    int b = ref->buffer, index = s->locs.n;
+    if (s->written[b]) note_overlap(s, ref, s->head[b]);
+    vec_push(s->arena, &s->locs, ((Loc){.ref = ref, .pin = -1, .val = -1, .next = s->head[b]}));
+    s->head[b] = index;
+    loc_insert(s, index);
     return &s->locs.at[index];
 }
+
+static const Ref *keep(Seg *s, const Ref *ref) { return arena_copy(s->arena, ref, sizeof *ref); }
 
 static void emit_store(Seg *s, const Ref *ref, int val, int after) {
     Micro m = {.kind = MI_STORE,
@@ -195,13 +191,13 @@ static void emit_store(Seg *s, const Ref *ref, int val, int after) {
                .dst = -1,
                .nargs = 1,
                .arg = {val},
-               .ref = *ref,
+               .ref = ref,
                .line = s->line};
-    s->vals.at[val].uses++;
+    use(s, val);
     if (ref->guard >= 0) {
         m.nargs = 2;
         m.arg[1] = ref->guard;
-        s->vals.at[ref->guard].uses++;
+        use(s, ref->guard);
     }
     int def = s->vals.at[val].def;
     m.after = after > def ? after : def;
@@ -222,7 +218,7 @@ static void flush(Seg *s, Loc *l) {
     int line = s->line;
     s->line = l->line;
     int val = resolve(s, l);
-    emit_store(s, &l->ref, val, l->written);
+    emit_store(s, l->ref, val, l->written);
     s->line = line;
     l->dirty = false;
 }
@@ -230,11 +226,11 @@ static void flush(Seg *s, Loc *l) {
 // Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is
 // written. `exact` is the loc of ref itself; when it exists and nothing overlaps, there is nothing
 // to do.
-static void settle(Seg *s, int buffer, const Ref *ref, bool write, const Loc *exact) {
-    if (!s->written[buffer] || (exact && !s->overlap[buffer])) return;
-    for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) {
+static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
+    if (!s->written[ref->buffer] || (exact && !s->overlap[ref->buffer])) return;
+    for (int i = s->head[ref->buffer]; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
-        if (l == exact || l->dead || !may_overlap(l, ref)) continue;
+        if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
         if (l->pin >= 0) bug("an access overlaps the tile in part");
         flush(s, l);
         l = &s->locs.at[i];
@@ -249,36 +245,36 @@ static int as_wide(Seg *s, int val, int width) {
     return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
 }
 
-int seg_load(Seg *s, int buffer, const Ref *ref) {
-    Loc *l = seg_find(s, buffer, ref);
+int seg_load(Seg *s, const Ref *ref) {
+    Loc *l = seg_find(s, ref);
     if (l) return as_wide(s, resolve(s, l), ref->width);
-    settle(s, buffer, ref, false, NULL);
+    settle(s, ref, false, NULL);
     Micro m = {.kind = MI_LOAD,
                .type = type_compute(ref->type),
                .from = ref->type,
                .width = ref->width,
-               .ref = *ref,
+               .ref = keep(s, ref),
                .line = s->line};
     m.dst = new_val(s, s->micros.n, m.type, m.width);
     if (ref->guard >= 0) {
         m.nargs = 1;
         m.arg[0] = ref->guard;
-        s->vals.at[ref->guard].uses++;
+        use(s, ref->guard);
     }
     vec_push(s->arena, &s->micros, m);
-    if (ref->guard < 0 && !ref->hard) loc_new(s, buffer, ref)->val = m.dst;
+    if (ref->guard < 0 && !ref->hard) loc_new(s, m.ref)->val = m.dst;
     return m.dst;
 }
 
-void seg_store(Seg *s, int buffer, const Ref *ref, int val) {
-    note_written(s, buffer);
-    Loc *l = seg_find(s, buffer, ref);
-    settle(s, buffer, ref, true, l);
+void seg_store(Seg *s, const Ref *ref, int val) {
+    note_written(s, ref->buffer);
+    Loc *l = seg_find(s, ref);
+    settle(s, ref, true, l);
     if (ref->hard || ref->guard >= 0) {
-        emit_store(s, ref, val, s->micros.n - 1);
+        emit_store(s, keep(s, ref), val, s->micros.n - 1);
         return;
     }
-    if (!l) l = loc_new(s, buffer, ref);
+    if (!l) l = loc_new(s, keep(s, ref));
     l->val = val;
     l->pending = 0;
     l->dirty = true;
@@ -290,13 +286,13 @@ void seg_flush(Seg *s, int buffer) {
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
 }
 
-void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending) {
-    note_written(s, buffer);
-    Loc *l = loc_new(s, buffer, ref);
-    l->pin = pin;
+void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending) {
+    note_written(s, ref->buffer);
+    Loc *l = loc_new(s, ref);
+    l->pin = (int8_t)pin;
     l->pending = (int8_t)pending;
     l->val = new_val(s, -1, type, ref->width);
-    s->vals.at[l->val].pin = pin;
+    s->vals.at[l->val].pin = (int16_t)pin;
 }
 
 void seg_close(Seg *s) {
@@ -306,16 +302,17 @@ void seg_close(Seg *s) {
             flush(s, l);
             continue;
         }
+        Val *v = &s->vals.at[l->val];
         Micro m = {.kind = MI_PIN,
-                   .type = s->vals.at[l->val].type,
-                   .width = s->vals.at[l->val].width,
+                   .type = v->type,
+                   .width = v->width,
                    .dst = -1,
                    .nargs = 1,
                    .arg = {l->val},
                    .dst_reg = l->pin,
                    .line = l->line};
-        s->vals.at[l->val].uses++;
-        if (s->vals.at[l->val].pin < 0) s->vals.at[l->val].pin = l->pin;
+        v->uses++;
+        if (v->pin < 0) v->pin = l->pin;
         vec_push(s->arena, &s->micros, m);
     }
 }
@@ -328,7 +325,6 @@ typedef struct Assign {
     Seg *s;
     const MicroIsa *isa;
     int npins;
-    MicroList *out;
     int *next;      // per value: position of its next use from here on
     int *reg;       // per value: register, or -1
     int *slot;      // per value: stack slot, or -1
@@ -375,14 +371,14 @@ static void use_positions(Assign *a, const int *order, int n) {
     for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
     for (int i = n - 1; i >= 0; i--) {
         Micro *m = &s->micros.at[order[i]];
-        if (m->kind == MI_LOAD) m->deadline = store[m->ref.buffer];
-        if (m->kind == MI_STORE) store[m->ref.buffer] = i;
+        if (m->kind == MI_LOAD) m->after = store[m->ref->buffer];
+        if (m->kind == MI_STORE) store[m->ref->buffer] = i;
         for (int k = 0; k < m->nargs; k++) a->use_next[4 * i + k] = a->next[m->arg[k]];
         for (int k = 0; k < m->nargs; k++) a->next[m->arg[k]] = i;
     }
 }
 
-static void emit(Assign *a, const Micro *m) { vec_push(a->s->arena, &a->out->at, *m); }
+static void emit(Assign *a, const Micro *m) { a->isa->emit(a->isa->user, m); }
 
 static bool is_arg(const Micro *m, int v) {
     for (int k = 0; k < m->nargs; k++)
@@ -396,7 +392,7 @@ static bool again(const Assign *a, int v) {
     if (def < 0) return false;
     const Micro *d = &a->s->micros.at[def];
     return d->kind == MI_CONST ||
-           (d->kind == MI_LOAD && a->next[v] < d->deadline && !d->nargs && !d->ref.hard);
+           (d->kind == MI_LOAD && a->next[v] < d->after && !d->nargs && !d->ref->hard);
 }
 
 static void release(Assign *a, int v) {
@@ -414,7 +410,7 @@ static void evict(Assign *a, int r) {
                          .dst = -1,
                          .nargs = 1,
                          .arg = {v},
-                         .arg_reg = {r},
+                         .arg_reg = {(int8_t)r},
                          .slot = a->slot[v],
                          .fold = -1});
     }
@@ -450,7 +446,7 @@ static void fetch(Assign *a, int v, const Micro *m) {
                          .type = a->s->vals.at[v].type,
                          .width = a->s->vals.at[v].width,
                          .dst = v,
-                         .dst_reg = r,
+                         .dst_reg = (int8_t)r,
                          .slot = a->slot[v],
                          .fold = -1});
         return;
@@ -458,7 +454,7 @@ static void fetch(Assign *a, int v, const Micro *m) {
     int def = a->s->vals.at[v].def;
     if (def < 0) bug("a pinned value was lost");
     Micro d = a->s->micros.at[def];
-    d.dst_reg = r;
+    d.dst_reg = (int8_t)r;
     d.fold = -1;
     emit(a, &d);
 }
@@ -475,8 +471,8 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
         int v = m->arg[k], def = a->s->vals.at[v].def;
         if (def < 0 || a->reg[v] >= 0 || a->slot[v] >= 0 || a->s->vals.at[v].uses != 1) continue;
         const Micro *d = &a->s->micros.at[def];
-        if (d->kind == MI_LOAD && at < d->deadline && !d->nargs && !d->ref.hard &&
-            a->isa->folds(a->isa->user, m, k, &d->ref))
+        if (d->kind == MI_LOAD && at < d->after && !d->nargs && !d->ref->hard &&
+            a->isa->folds(a->isa->user, m, k, d->ref))
             return k;
     }
     return -1;
@@ -496,15 +492,15 @@ static void do_pin(Assign *a, Micro *m, int at) {
                          .dst = -1,
                          .nargs = 1,
                          .arg = {other},
-                         .arg_reg = {r},
-                         .dst_reg = to,
+                         .arg_reg = {(int8_t)r},
+                         .dst_reg = (int8_t)to,
                          .fold = -1});
         release(a, other);
         hold(a, other, to);
     } else if (other >= 0 && other != v) {
         release(a, other);
     }
-    m->arg_reg[0] = a->reg[v];
+    m->arg_reg[0] = (int8_t)a->reg[v];
     if (a->reg[v] != r) emit(a, m);
     a->next[v] = a->use_next[4 * at];
     if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
@@ -519,11 +515,11 @@ static void clear_for_call(Assign *a) {
 
 static void do_one(Assign *a, Micro m, int at) {
     bool call = a->isa->calls(a->isa->user, &m);
-    m.fold = call ? -1 : pick_fold(a, &m, at);
-    if (m.fold >= 0) m.folded = &a->s->micros.at[a->s->vals.at[m.arg[m.fold]].def].ref;
+    m.fold = call ? -1 : (int8_t)pick_fold(a, &m, at);
+    if (m.fold >= 0) m.ref = a->s->micros.at[a->s->vals.at[m.arg[m.fold]].def].ref;
     for (int k = 0; k < m.nargs; k++)
         if (k != m.fold) fetch(a, m.arg[k], &m);
-    for (int k = 0; k < m.nargs; k++) m.arg_reg[k] = k == m.fold ? -1 : a->reg[m.arg[k]];
+    for (int k = 0; k < m.nargs; k++) m.arg_reg[k] = (int8_t)(k == m.fold ? -1 : a->reg[m.arg[k]]);
     for (int k = 0; k < m.nargs; k++) a->next[m.arg[k]] = a->use_next[4 * at + k];
     // FMA writes over its addend: the register passes on when the addend dies here.
     int tied = m.kind == MI_FMA && m.fold != 2 && a->next[m.arg[2]] == NEVER ? m.arg[2] : -1;
@@ -532,9 +528,9 @@ static void do_one(Assign *a, Micro m, int at) {
     if (m.dst >= 0) {
         if (tied >= 0) {
             release(a, tied);
-            m.dst_reg = tied_reg;
+            m.dst_reg = (int8_t)tied_reg;
         } else {
-            m.dst_reg = take(a, m.dst, &m);
+            m.dst_reg = (int8_t)take(a, m.dst, &m);
         }
     }
     for (int k = 0; k < m.nargs; k++)
@@ -545,7 +541,7 @@ static void do_one(Assign *a, Micro m, int at) {
     if (m.dst >= 0 && a->next[m.dst] == NEVER) release(a, m.dst);
 }
 
-void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out) {
+void micro_assign(Seg *s, const MicroIsa *isa, int npins) {
     int need = 8 * (s->micros.n + 4) + 4 * s->vals.n + s->nbuffers;
     if (need > s->work_cap) {
         s->work_cap = 2 * need;
@@ -553,7 +549,7 @@ void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out) {
     }
     int *room = s->work, *order = order_micros(s, &room), n = 0;
     while (order[n] >= 0) n++;
-    Assign a = {.s = s, .isa = isa, .npins = npins, .out = out};
+    Assign a = {.s = s, .isa = isa, .npins = npins};
     a.next = carve(&room, s->vals.n);
     a.reg = carve(&room, s->vals.n);
     a.slot = carve(&room, s->vals.n);

@@ -28,63 +28,68 @@ typedef enum MicroKind {
 
 // Where memory is touched: stream pointer + disp, or a computed address.
 typedef struct Ref {
-    int buffer;
-    int stream;
     int64_t disp;
     int64_t lane;       // bytes between lanes
-    Type type;          // in memory
-    int width;          // lanes
-    int active;         // lanes that exist; < width: masked
-    int guard;          // value whose lanes say which to touch, or -1
     const Mem *hard;    // computed address, with
     const int64_t *env; // the constants of the unrolled loops
+    int buffer, stream;
+    int guard;      // value whose lanes say which to touch, or -1
+    Type type : 8;  // in memory
+    uint8_t width;  // lanes
+    uint8_t active; // lanes that exist; < width: masked
     bool nontemporal;
 } Ref;
 
-typedef struct Micro {
-    MicroKind kind;
-    uint8_t op;
-    Type type, from;
-    int width;
-    int dst; // value number, -1 none
-    int nargs;
-    int arg[4];
-    Value value;
-    const Affine *index;
+// What MI_INDEX computes: the affine at `env`, plus lane times lane_step.
+typedef struct IndexOf {
+    const Affine *affine; // NULL: 0
     const int64_t *env;
-    int64_t lane_step; // MI_INDEX: per lane
-    Ref ref;
-    int after;    // MI_STORE: the earliest micro it may follow
-    int deadline; // MI_LOAD: position of the next store to its buffer
-    // filled in by micro_assign:
-    int dst_reg, arg_reg[4];
-    int fold; // operand taken from memory by `folded`, or -1
-    const Ref *folded;
-    int slot;
+    int64_t lane_step;
+} IndexOf;
+
+// One cache line.
+typedef struct Micro {
+    MicroKind kind : 8;
+    uint8_t op;
+    Type type : 8;
+    Type from : 8;
+    uint8_t width;
+    uint8_t nargs;
+    // Filled in by micro_assign:
+    int8_t fold; // operand taken from memory at `ref`, or -1
+    int8_t dst_reg, arg_reg[4];
+    int dst; // value number, -1 none
+    int arg[4];
     int line; // of the Tree's text; 0: of what stands before it
+    union {
+        int after; // MI_STORE: the earliest micro it may follow; MI_LOAD: the next store to its
+                   // buffer
+        int slot;  // MI_SPILL, MI_RELOAD
+    };
+    Value value;
+    const Ref *ref;       // of a load or store, or of the folded operand
+    const IndexOf *index; // MI_INDEX
 } Micro;
+_Static_assert(sizeof(Micro) == 64, "one cache line");
 
 typedef struct Val {
     int def; // micro that makes it; -1: a pinned register's content at the start
     int uses;
-    int pin; // register it should end in, or -1
-    Type type;
-    int width;
+    int16_t pin; // register it should end in, or -1
+    Type type : 8;
+    uint8_t width;
 } Val;
 
-// An element or vector of memory whose value is known.
+// An element or vector of memory whose value is known. Computed addresses are never matched twice.
 typedef struct Loc {
-    int buffer, stream, pin; // pin: index into Region pins, or -1
-    int64_t at, lane;
-    int width, active;
-    const Mem *hard; // never matched twice
+    const Ref *ref;
     int val;
+    int written;    // micro after which the last write happened
+    int next;       // of the same buffer
+    int8_t pin;     // index into Region pins, or -1
     int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
     bool dirty, dead;
-    int written; // micro after which the last write happened
-    int line;    // that wrote it last
-    Ref ref;
-    int next; // of the same buffer
+    int line; // that wrote it last
 } Loc;
 
 typedef struct Seg {
@@ -112,12 +117,12 @@ void seg_reset(Seg *s); // empty again; keeps its memory
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
-// The loc for a reference, made if need be; *known tells whether its value is.
-Loc *seg_find(Seg *s, int buffer, const Ref *ref);
-int seg_load(Seg *s, int buffer, const Ref *ref);
-void seg_store(Seg *s, int buffer, const Ref *ref, int val);
-// The pinned loc enters the segment with its register's content.
-void seg_pin(Seg *s, int buffer, const Ref *ref, int pin, Type type, int pending);
+// The loc for a place, or NULL.
+Loc *seg_find(Seg *s, const Ref *ref);
+int seg_load(Seg *s, const Ref *ref);
+void seg_store(Seg *s, const Ref *ref, int val);
+// The pinned loc enters the segment with its register's content. `ref` must outlive the segment.
+void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending);
 // What is known of a buffer goes to memory now: somebody will read it behind the segment's back.
 void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).
@@ -130,15 +135,12 @@ typedef struct MicroIsa {
     bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
     // Is it done by a call that keeps no vector register?
     bool (*calls)(const void *user, const Micro *m);
-    const void *user;
+    // Takes the operations in order, with registers filled in.
+    void (*emit)(void *user, const Micro *m);
+    void *user;
 } MicroIsa;
 
-typedef struct MicroList {
-    VEC(Micro) at;
-} MicroList;
-
-// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on. Appends to `out`
-// the operations in order with registers filled in.
-void micro_assign(Seg *s, const MicroIsa *isa, int npins, MicroList *out);
+// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on.
+void micro_assign(Seg *s, const MicroIsa *isa, int npins);
 
 #endif

@@ -57,7 +57,6 @@ typedef struct Gen {
     VEC(CodeLine) lines;
     Seg *seg; // the segment being built, or NULL
     Seg segment;
-    MicroList list;
     VEC(Pin) pins;
     bool in_region;
     int active;     // lanes of the current vector that exist
@@ -73,7 +72,7 @@ typedef struct Gen {
 } Gen;
 
 // ops.c: one micro-operation with its registers.
-void x86_micro(Gen *g, const Micro *m);
+void x86_micro(void *gen, const Micro *m); // a MicroIsa.emit
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *ref);
 bool x86_calls(const void *user, const Micro *m);
 

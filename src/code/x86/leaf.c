@@ -12,7 +12,7 @@ void gen_open(Gen *g) {
     seg_reset(g->seg);
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
-        seg_pin(g->seg, p->buffer, &p->ref, i, p->type, p->pending);
+        seg_pin(g->seg, &p->ref, i, p->type, p->pending);
     }
     g->k1 = 0;
 }
@@ -25,14 +25,13 @@ void gen_close(Gen *g) {
     }
     seg_close(s);
     if (s->micros.n) {
-        MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .calls = x86_calls, .user = g};
-        g->list.at.n = 0;
-        micro_assign(s, &isa, g->pins.n, &g->list);
+        MicroIsa isa = {.registers = g->scratch,
+                        .folds = x86_folds,
+                        .calls = x86_calls,
+                        .emit = x86_micro,
+                        .user = g};
+        micro_assign(s, &isa, g->pins.n);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
-        for (int i = 0; i < g->list.at.n; i++) {
-            if (g->list.at.at[i].line) gen_line(g, g->list.at.at[i].line);
-            x86_micro(g, &g->list.at.at[i]);
-        }
     }
     g->seg = NULL;
 }
@@ -48,8 +47,8 @@ Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active) {
              .stream = m->stream,
              .lane = leaf->width > 1 ? m->lane : 0,
              .type = m->type,
-             .width = leaf->width,
-             .active = active,
+             .width = (uint8_t)leaf->width,
+             .active = (uint8_t)active,
              .guard = -1};
     if (!m->off) {
         r.hard = m;
@@ -84,9 +83,9 @@ static int read_of(LeafGen *l, const Expr *e, int guard) {
     Ref r = gen_ref(l->g, l->n, m, l->active);
     if (guard >= 0 && !m->safe) {
         r.guard = guard;
-        r.active = l->active;
+        r.active = (uint8_t)l->active;
     }
-    return seg_load(l->g->seg, m->buffer, &r);
+    return seg_load(l->g->seg, &r);
 }
 
 static int64_t index_lane_step(LeafGen *l, const Affine *a) {
@@ -170,12 +169,12 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
     const Leaf *leaf = l->n->leaf;
     Type type = l->n->write.type;
     int w = l->n->width;
-    Loc *loc = seg_find(s, l->n->write.buffer, r);
+    Loc *loc = seg_find(s, r);
     int old;
     if (loc && loc->pending == (int)leaf->op) {
         old = loc->val;
     } else {
-        old = seg_load(s, l->n->write.buffer, r);
+        old = seg_load(s, r);
         old = seg_op(s, MI_LANES, leaf->op, type_compute(type), type_compute(type), w, 1, &old);
     }
     int val = combine(l, leaf->op, type, old, leaf->value);
@@ -185,8 +184,8 @@ static void reduce_lanes(LeafGen *l, Ref *r) {
                                   seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
         val = seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
     }
-    seg_store(s, l->n->write.buffer, r, val);
-    loc = seg_find(s, l->n->write.buffer, r);
+    seg_store(s, r, val);
+    loc = seg_find(s, r);
     loc->pending = (int8_t)leaf->op;
 }
 
@@ -212,9 +211,9 @@ void gen_leaf(Gen *g, PNode *n) {
     if (f->op == REDUCE_ASSIGN)
         val = value_of(&l, f->value, -1);
     else
-        val = combine(&l, f->op, n->write.type, seg_load(g->seg, n->write.buffer, &r), f->value);
+        val = combine(&l, f->op, n->write.type, seg_load(g->seg, &r), f->value);
     Type to = n->write.type;
     if (to != type_compute(to)) // what is kept in a register is what memory would hold
         val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->width, 1, &val);
-    seg_store(g->seg, n->write.buffer, &r, val);
+    seg_store(g->seg, &r, val);
 }

@@ -86,8 +86,8 @@ void gen_pin_lanes(Gen *g, int i, int want) {
                .from = p->type,
                .width = p->ref.width,
                .nargs = 1,
-               .arg_reg = {i},
-               .dst_reg = i,
+               .arg_reg = {(int8_t)i},
+               .dst_reg = (int8_t)i,
                .fold = -1};
     if (p->pending) {
         m.kind = MI_FOLD;

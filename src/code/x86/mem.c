@@ -123,7 +123,7 @@ static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
 // when it is off.
 static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
     Asm *a = &g->a;
-    const Ref *r = &m->ref;
+    const Ref *r = m->ref;
     X86Arg guard = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[0]);
     if (r->width == 1) {
         AsmLabel skip = asm_label(a);
@@ -152,7 +152,7 @@ static void guard_mask(Gen *g, int reg, const Ref *r) {
 
 static void load_masked(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    const Ref *r = &m->ref;
+    const Ref *r = m->ref;
     X86Arg d = gen_vreg(r->type, r->width, m->dst_reg);
     guard_mask(g, m->arg_reg[0], r);
     X86Arg mem = gen_mem(g, r, X86_RAX);
@@ -173,7 +173,7 @@ static void load_masked(Gen *g, const Micro *m) {
 }
 
 void gen_load(Gen *g, const Micro *m) {
-    const Ref *r = &m->ref;
+    const Ref *r = m->ref;
     if (m->nargs && r->width > 1 && gen_is_wide(g)) {
         load_masked(g, m);
         return;
@@ -275,7 +275,7 @@ void gen_round_bf16(Gen *g, int width, int reg, int out) {
 
 static void store_vector(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    const Ref *r = &m->ref;
+    const Ref *r = m->ref;
     Type t = r->type;
     if (r->active != r->width && gen_is_wide(g)) gen_set_k1(g, r->active);
     X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
@@ -315,8 +315,8 @@ static void store_vector(Gen *g, const Micro *m) {
 }
 
 void gen_store(Gen *g, const Micro *m) {
-    if (m->ref.width == 1 || m->ref.lane == 0)
-        store_one(g, m->ref.type, m->arg_reg[0], &m->ref);
+    if (m->ref->width == 1 || m->ref->lane == 0)
+        store_one(g, m->ref->type, m->arg_reg[0], m->ref);
     else
         store_vector(g, m);
 }

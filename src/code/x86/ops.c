@@ -50,8 +50,8 @@ static void set_const(Gen *g, Type t, int width, int reg, Value v) {
 // i64 (or i32) lanes: rax + lane·step.
 static void do_index(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    if (m->index)
-        gen_affine(g, m->index, m->env);
+    if (m->index->affine)
+        gen_affine(g, m->index->affine, m->index->env);
     else
         x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
     X86Arg x = x86_xmm((unsigned)m->dst_reg), d = gen_vreg(m->type, m->width, m->dst_reg);
@@ -61,10 +61,10 @@ static void do_index(Gen *g, const Micro *m) {
         x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
     if (m->width == 1) return;
     gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
-    if (!m->lane_step) return;
+    if (!m->index->lane_step) return;
     uint8_t bytes[64] = {0};
     for (int i = 0; i < m->width; i++) {
-        int64_t at = i * m->lane_step;
+        int64_t at = i * m->index->lane_step;
         memcpy(bytes + i * gen_lane_size(m->type), &at, (size_t)gen_lane_size(m->type));
     }
     int size = m->width * gen_lane_size(m->type);
@@ -84,8 +84,8 @@ typedef struct Ctx {
 static X86Arg operand(Gen *g, const Micro *m, int i, Type t) {
     if (i >= m->nargs) return x86_imm(0);
     if (i == m->fold) {
-        X86Arg mem = gen_mem(g, m->folded, X86_RAX);
-        return m->folded->lane == 0 && m->folded->width > 1 ? x86_bcast(mem) : mem;
+        X86Arg mem = gen_mem(g, m->ref, X86_RAX);
+        return m->ref->lane == 0 && m->ref->width > 1 ? x86_bcast(mem) : mem;
     }
     return gen_vreg(t, m->width, m->arg_reg[i]);
 }
@@ -531,10 +531,10 @@ static void combine_regs(Gen *g, Type t, int op, int width, int dst, int x, int 
                .op = (uint8_t)ops[op],
                .type = t,
                .from = t,
-               .width = width,
+               .width = (uint8_t)width,
                .nargs = 2,
-               .arg_reg = {x, y},
-               .dst_reg = dst,
+               .arg_reg = {(int8_t)x, (int8_t)y},
+               .dst_reg = (int8_t)dst,
                .fold = -1};
     x86_micro(g, &m);
 }
@@ -665,8 +665,10 @@ static void do_op(Gen *g, const Micro *m) {
     }
 }
 
-void x86_micro(Gen *g, const Micro *m) {
+void x86_micro(void *gen, const Micro *m) {
+    Gen *g = gen;
     Asm *a = &g->a;
+    if (m->line) gen_line(g, m->line);
     if (x86_calls(g, m)) {
         do_call(g, m);
         return;

@@ -21,13 +21,13 @@ static void add_pin(Gen *g, const PNode *n) {
                  .ref = r,
                  .type = type_compute(n->write.type),
                  .line = n->line};
-        if (r.lane) p.ref.active = g->active;
+        if (r.lane) p.ref.active = (uint8_t)g->active;
         vec_push(g->arena, &g->pins, p);
     }
     if (!lanes) return;
     g->pins.at[i].lanes = true;
     g->pins.at[i].op = n->leaf->op;
-    g->pins.at[i].ref.width = g->pins.at[i].ref.active = n->width;
+    g->pins.at[i].ref.width = g->pins.at[i].ref.active = (uint8_t)n->width;
 }
 
 // `maybe`: whether this copy runs is only known at run time.
@@ -106,9 +106,9 @@ static void load_pins(Gen *g, const bool *except) {
                    .type = p->type,
                    .from = p->ref.type,
                    .width = p->ref.width,
-                   .ref = p->ref,
+                   .ref = &p->ref,
                    .dst = 0,
-                   .dst_reg = i,
+                   .dst_reg = (int8_t)i,
                    .fold = -1};
         x86_micro(g, &m);
     }
@@ -125,8 +125,8 @@ static void store_pins(Gen *g, PNode **at, int n) {
                    .width = p->ref.width,
                    .dst = -1,
                    .nargs = 1,
-                   .arg_reg = {i},
-                   .ref = p->ref,
+                   .arg_reg = {(int8_t)i},
+                   .ref = &p->ref,
                    .fold = -1};
         x86_micro(g, &m);
     }
