@@ -136,9 +136,12 @@ static const Access *map_access(void *user, Exprs *x, const Access *a) {
     return storage_access(e->l, e->inst, a);
 }
 
+// Partial results start from -0: unlike 0 it leaves every sum as it is, the sign of a zero included.
 static const Expr *identity(Lower *l, const Stmt *s) {
     static const char op[] = {'=', '+', '*', '<', '>'};
     Type type = l->p->tensors.at[s->write->tensor].type;
+    bool partial = s->write->tensor >= l->ntensors;
+    if (partial && s->op == REDUCE_ADD && type_is_float(type)) return expr_float(l->x, type, -0.0);
     return expr_const(l->x, type, type_identity(type, op[s->op]));
 }
 
@@ -282,6 +285,7 @@ Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *di
                .arena = arena,
                .x = p->exprs,
                .p = now.p,
+               .ntensors = p->tensors.n,
                .schedule = s,
                .diags = diags,
                .failed = !ok};

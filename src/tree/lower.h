@@ -142,6 +142,7 @@ typedef struct Lower {
     Arena *arena;
     Exprs *x;
     const Program *p;
+    int ntensors; // of the given Program; rewriting added those beyond
     const Schedule *schedule;
     DiagList *diags;
     bool failed;

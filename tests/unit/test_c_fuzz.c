@@ -1,6 +1,6 @@
 // Random (program, schedule) pairs as C, through gcc and clang, against the program's interpreter:
-// bit for bit on exact data. Many kernels share one start of a compiler. A failure is printed as
-// program text, schedule text and C.
+// bit for bit on exact data. Many kernels share one start of a compiler. A failure is shrunk and
+// printed as program text, schedule text and C.
 //
 // LW_FUZZ_SEED begins elsewhere, LW_FUZZ_TIMES makes it longer, LW_FUZZ_BATCH sets the kernels per
 // start (1: the C of a failure holds nothing else).
@@ -10,6 +10,7 @@
 #include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/shapes.h"
+#include "support/shrink.h"
 
 enum { BATCH = 100 };
 
@@ -81,19 +82,6 @@ static const char *difference(CLab *c, Pair *pair) {
     return NULL;
 }
 
-static void explain(CLab *c, Pair *pair, const char *how, const char *what) {
-    Text schedule = {.arena = &pair->lab.arena};
-    schedule_print(&schedule, pair->s);
-    printf("--- seed %llu, %s: %s\n%s\n--- schedule\n%s", (unsigned long long)pair->seed, how, what,
-           lab_text(&pair->lab, pair->p), text_str(&schedule));
-    CLab one;
-    clab_begin(&one);
-    clab_add(&one, pair->t);
-    printf("--- C\n%s", clab_source(&one));
-    clab_end(&one);
-    (void)c;
-}
-
 typedef struct How {
     const char *name, *compiler;
     const char *flags[8];
@@ -118,6 +106,59 @@ static const How first[] = {
      false},
 };
 
+// --- Shrinking ---------------------------------------------------------------------------------
+
+typedef struct Trial {
+    Pair *pair;
+    const How *how;
+    const char *what; // of the last pair that failed
+} Trial;
+
+// One pair by itself.
+static bool fails(void *user, const Program *p, const Schedule *s) {
+    Trial *trial = user;
+    Lab *lab = &trial->pair->lab;
+    Pair one = {.lab = *lab, .seed = trial->pair->seed, .p = p, .s = s};
+    one.t = tree_lower(&lab->arena, p, s, &lab->diags);
+    if (!one.t) return false;
+    CLab c;
+    clab_begin(&c);
+    one.kernel = clab_add(&c, one.t);
+    const char *what = "does not compile";
+    if (clab_compile(&c, trial->how->compiler, trial->how->flags, trial->how->openmp))
+        what = difference(&c, &one);
+    trial->pair->lab = one.lab;
+    clab_end(&c);
+    if (what) trial->what = what;
+    return what != NULL;
+}
+
+static void explain(Pair *pair, const How *how) {
+    Trial trial = {pair, how, NULL};
+    const Program *p = pair->p;
+    const Schedule *s = pair->s;
+    if (fails(&trial, p, s)) shrink_pair(&pair->lab, pair->seed, &p, &s, fails, &trial);
+    printf("%s\n", how->name);
+    shrink_report(&pair->lab, pair->seed, trial.what, p, s);
+    CLab one;
+    clab_begin(&one);
+    clab_add(&one, tree_lower(&pair->lab.arena, p, s, &pair->lab.diags));
+    printf("--- C\n%s", clab_source(&one));
+    clab_end(&one);
+}
+
+// --- Many at once ------------------------------------------------------------------------------
+
+// The pair that does not compile by itself.
+static void blame(Pair *pair, int n, const How *how) {
+    for (int i = 0; i < n; i++) {
+        Trial trial = {&pair[i], how, NULL};
+        if (!fails(&trial, pair[i].p, pair[i].s)) continue;
+        explain(&pair[i], how);
+        return;
+    }
+}
+
 static bool compare(CLab *c, Pair *pair, int n, const How *how) {
     if (!clab_has(how->compiler)) {
         printf("there is no %s\n", how->compiler);
@@ -125,14 +166,14 @@ static bool compare(CLab *c, Pair *pair, int n, const How *how) {
     }
     if (!CHECK(clab_compile(c, how->compiler, how->flags, how->openmp))) {
         printf("%s, seed %llu: %s\n", how->name, (unsigned long long)pair->seed, c->message);
-        if (n == 1) explain(c, pair, how->name, "does not compile");
+        blame(pair, n, how);
         return false;
     }
     for (int i = 0; i < n; i++) {
         if (getenv("LW_FUZZ_VERBOSE")) printf("seed %llu\n", (unsigned long long)pair[i].seed);
         const char *d = difference(c, &pair[i]);
         if (!CHECK(!d)) {
-            explain(c, &pair[i], how->name, d);
+            explain(&pair[i], how);
             return false;
         }
     }

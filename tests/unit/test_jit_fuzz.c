@@ -7,6 +7,7 @@
 #include "support/gensched.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
+#include "support/shrink.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,29 +48,24 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
     return NULL;
 }
 
-static const char *schedule_text(Lab *lab, const Schedule *s) {
-    Text out = {.arena = &lab->arena};
-    schedule_print(&out, s);
-    return text_str(&out);
+typedef struct Trial {
+    Lab *lab;
+    uint64_t seed;
+    const char *what; // of the last pair that failed
+} Trial;
+
+static bool fails(void *user, const Program *p, const Schedule *s) {
+    Trial *trial = user;
+    const Tree *t = tree_lower(&trial->lab->arena, p, s, &trial->lab->diags);
+    const char *what = t ? difference(trial->lab, p, t, trial->seed, NULL) : NULL;
+    if (what) trial->what = what;
+    return what != NULL;
 }
 
-static void shrink(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
-    for (bool smaller = true; smaller;) {
-        smaller = false;
-        const Schedule *less;
-        for (int n = 0; !smaller && (less = schedule_without(s, n)); n++) {
-            const Tree *t = tree_lower(&lab->arena, p, less, &lab->diags);
-            if (!t || !difference(lab, p, t, seed, NULL)) continue;
-            s = less;
-            smaller = true;
-        }
-    }
-    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    Text show = {.arena = &lab->arena};
-    if (t) tree_show(&show, t, false);
-    printf("--- seed %llu: %s\n%s\n--- schedule\n%s--- tree\n%s", (unsigned long long)seed,
-           t ? difference(lab, p, t, seed, NULL) : "?", lab_text(lab, p), schedule_text(lab, s),
-           text_str(&show));
+static void explain(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    Trial trial = {lab, seed, NULL};
+    shrink_pair(lab, seed, &p, &s, fails, &trial);
+    shrink_report(lab, seed, trial.what, p, s);
 }
 
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
@@ -86,11 +82,11 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
     for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
     if (getenv("LW_FUZZ_VERBOSE")) {
         printf("seed %llu\n%s\n%s\n", (unsigned long long)seed, lab_text(lab, p),
-               schedule_text(lab, s));
+               shrink_schedule_text(lab, s));
         fflush(stdout);
     }
     if (CHECK(!difference(lab, p, t, seed, &totals->declined))) return true;
-    shrink(lab, p, s, seed);
+    explain(lab, p, s, seed);
     return false;
 }
 

@@ -12,6 +12,7 @@
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "support/shapes.h"
+#include "support/shrink.h"
 #include "tree/verify.h"
 
 typedef struct Totals {
@@ -52,37 +53,46 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
     return NULL;
 }
 
-static const char *schedule_text(Lab *lab, const Schedule *s) {
-    Text out = {.arena = &lab->arena};
-    schedule_print(&out, s);
-    return text_str(&out);
-}
-
 static bool reads_back(Lab *lab, const Schedule *s) {
-    const char *text = schedule_text(lab, s);
+    const char *text = shrink_schedule_text(lab, s);
     Source src = {"s.lws", text, (uint32_t)strlen(text)};
     const Schedule *again = schedule_parse(&lab->arena, &lab->names, &src, &lab->diags);
-    return again && !strcmp(schedule_text(lab, again), text);
+    return again && !strcmp(shrink_schedule_text(lab, again), text);
 }
 
-static void shrink(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
-    bool smaller = true;
-    while (smaller) {
-        smaller = false;
-        const Schedule *less;
-        for (int n = 0; !smaller && (less = schedule_without(s, n)); n++) {
-            const Tree *t = tree_lower(&lab->arena, p, less, &lab->diags);
-            if (!t || !difference(lab, p, t, seed)) continue;
-            s = less;
-            smaller = true;
-        }
-    }
-    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    Text show = {.arena = &lab->arena};
-    if (t) tree_show(&show, t, false);
-    printf("--- seed %llu: %s\n%s\n--- schedule\n%s--- tree\n%s", (unsigned long long)seed,
-           t ? difference(lab, p, t, seed) : "?", lab_text(lab, p), schedule_text(lab, s),
-           text_str(&show));
+// The Tree, unless copying whole tensors in inner loops would take too long to run.
+static Tree *lowered(Lab *lab, const Program *p, const Schedule *s) {
+    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    return t && tree_cost(&lab->arena, t)->at[0].iterations < 200000 ? t : NULL;
+}
+
+// NULL: verified, and the same; else what is wrong.
+static const char *fault(Lab *lab, const Program *p, const Tree *t, uint64_t seed, Totals *totals) {
+    DiagList found = {.arena = &lab->arena};
+    VerifyAnswer answer = tree_verify(&lab->arena, t, &totals->verify, &found);
+    totals->unproven += answer == VERIFY_UNPROVEN;
+    return answer == VERIFY_REFUSED ? found.items.at[0]->text : difference(lab, p, t, seed);
+}
+
+typedef struct Trial {
+    Lab *lab;
+    uint64_t seed;
+    const char *what; // of the last pair that failed
+} Trial;
+
+static bool fails(void *user, const Program *p, const Schedule *s) {
+    Trial *trial = user;
+    Totals ignored = {0};
+    const Tree *t = lowered(trial->lab, p, s);
+    const char *what = t ? fault(trial->lab, p, t, trial->seed, &ignored) : NULL;
+    if (what) trial->what = what;
+    return what != NULL;
+}
+
+static void explain(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    Trial trial = {lab, seed, NULL};
+    shrink_pair(lab, seed, &p, &s, fails, &trial);
+    shrink_report(lab, seed, trial.what, p, s);
 }
 
 static bool count_blocks(void *user, const Node *node, int depth, const Block *parent) {
@@ -98,18 +108,12 @@ static bool count_blocks(void *user, const Node *node, int depth, const Block *p
     return true;
 }
 
-// The Tree, unless copying whole tensors in inner loops would take too long to run.
-static Tree *lowered(Lab *lab, const Program *p, const Schedule *s) {
-    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    return t && tree_cost(&lab->arena, t)->at[0].iterations < 200000 ? t : NULL;
-}
-
 // One pair; false after a failure.
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
     GenSched g = {.state = seed};
     const Schedule *s = gen_schedule(&g, &lab->arena, p);
     if (!CHECK(reads_back(lab, s))) {
-        printf("%s", schedule_text(lab, s));
+        printf("%s", shrink_schedule_text(lab, s));
         return false;
     }
     Tree *t = lowered(lab, p, s);
@@ -125,7 +129,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
         t = tree_lower(&lab->arena, p, s, &lab->diags);
         if (!CHECK(t)) {
             printf("seed %llu\n%s%s\n%s", (unsigned long long)seed, lab_errors(lab),
-                   lab_text(lab, p), schedule_text(lab, s));
+                   lab_text(lab, p), shrink_schedule_text(lab, s));
             return false;
         }
     }
@@ -133,17 +137,8 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
     totals->pairs++;
     for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
     tree_walk(t, count_blocks, totals);
-    DiagList found = {.arena = &lab->arena};
-    VerifyAnswer answer = tree_verify(&lab->arena, t, &totals->verify, &found);
-    totals->unproven += answer == VERIFY_UNPROVEN;
-    if (!CHECK(answer != VERIFY_REFUSED)) {
-        lab->diags = found;
-        shrink(lab, p, s, seed);
-        printf("%s", lab_errors(lab));
-        return false;
-    }
-    if (CHECK(!difference(lab, p, t, seed))) return true;
-    shrink(lab, p, s, seed);
+    if (CHECK(!fault(lab, p, t, seed, totals))) return true;
+    explain(lab, p, s, seed);
     return false;
 }
 
@@ -300,7 +295,7 @@ static bool walk(Lab *lab, const Program *p, uint64_t seed, int64_t *applied) {
         applied[action]++;
     }
     if (CHECK(t && !difference(lab, p, t, seed))) return true;
-    shrink(lab, p, s, seed);
+    explain(lab, p, s, seed);
     return false;
 }
 

@@ -91,7 +91,7 @@ TEST(schedule_partial_results) {
                                  "for k.p in 3 parallel\n"
                                  "  for m in 7\n"
                                  "    for n in 10\n"
-                                 "      C.part[m, n, k.p] = 0.0\n"
+                                 "      C.part[m, n, k.p] = -0.0\n"
                                  "      for k in 4\n"
                                  "        if 8 - 4*k.p - k >= 0\n"
                                  "          C.part[m, n, k.p] += A[m, 4*k.p + k]*B[4*k.p + k, n]\n"
@@ -102,6 +102,11 @@ TEST(schedule_partial_results) {
                                  "      C[m, n] += C.part[m, n, k.p]\n");
     tr_check(&r, s);
     tr_check(&r, "C:\n    privatise k%4\nC.part: k.p:p m n k\n");
+    tr_end(&r);
+    tr_begin(&r, "program keep {\n    input A: f32[4]\n    output C: f32[1]\n" // -0 stays -0
+                 "    C: for i in 0:1\n        C[i] = -(A[0] - A[0])\n"
+                 "    C.1: for k in 0:4 if k - 9 >= 0\n        C[0] += A[k]\n}\n");
+    tr_check(&r, "C.1:\n    privatise k/2\n");
     tr_end(&r);
 }
 

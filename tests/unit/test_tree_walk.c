@@ -8,6 +8,7 @@
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "support/shapes.h"
+#include "support/shrink.h"
 #include "tree/trace.h"
 #include "tree/transform.h"
 #include "tree/verify.h"
@@ -91,6 +92,16 @@ static void any_allocation(Walk *w, int *buffer, int *loop) {
     }
 }
 
+// Brings a buffer back inside its loop: one that lies so already, or one that is staged first.
+static const Tree *unstage(Walk *w, const TreeEdit *e) {
+    const Tree *t = w->t;
+    int buffer, loop;
+    any_allocation(w, &buffer, &loop);
+    if (draw(w, 3) == 0) return tree_unstage(t, buffer, loop, e);
+    const Tree *staged = tree_stage(t, buffer, loop, e);
+    return staged ? tree_unstage(staged, staged->buffers.n - 1, loop, e) : NULL;
+}
+
 static const Tree *step(Walk *w, Action action, const TreeEdit *e) {
     const Tree *t = w->t;
     int loop = any_loop(w), buffer = any_buffer(w);
@@ -130,7 +141,7 @@ static const Tree *step(Walk *w, Action action, const TreeEdit *e) {
     case TILE: return tree_tile(t, loop, size, 1 + (int64_t)draw(w, 4), e);
     case PEEL: return tree_peel(t, loop, size, e);
     case STAGE: any_allocation(w, &buffer, &loop); return tree_stage(t, buffer, loop, e);
-    case UNSTAGE: return tree_unstage(t, buffer, loop, e);
+    case UNSTAGE: return unstage(w, e);
     case COPY_INPUT: return tree_copy_input(t, (int)draw(w, (uint64_t)t->buffers.n), loop, e);
     case DROP_COPY: return tree_drop_copy(t, buffer, e);
     case SWAP_LAYOUT: return tree_swap_layout(t, buffer, 0, 1, e);
@@ -217,47 +228,118 @@ static void confirm(Lab *lab, const Program *p, const Tree *t, Action action, ui
     totals->confirmed += !tree_trace(&lab->arena, forced, data.view, NULL, &faults);
 }
 
-static bool walk(Lab *lab, const Program *p, const Tree *t, uint64_t seed, Totals *totals) {
-    uint64_t state = seed * 7919;
-    const char *what = fault(lab, p, t, seed, totals);
-    if (!CHECK(!what)) {
-        printf("seed %llu: %s\n%s\n%s", (unsigned long long)seed, what, lab_text(lab, p),
-               show(lab, t));
-        return false;
-    }
-    for (int i = 0; i < 10; i++) {
-        Walk w = {.lab = lab, .state = &state, .t = t};
+// --- Shrinking ---------------------------------------------------------------------------------
+
+// A walk as it went: transformations, each with the random numbers that it drew from.
+typedef struct Step {
+    Action action;
+    uint64_t state;
+} Step;
+
+typedef struct Trail {
+    Lab *lab;
+    uint64_t seed;
+    int n;
+    Step step[10];
+    const Tree *before, *after; // of the transformation that failed; before NULL: lowering did
+    Action failed;
+    const char *what;
+} Trail;
+
+// Walks again; a transformation that is refused by now is left out.
+static bool fails(void *user, const Program *p, const Schedule *s) {
+    Trail *trail = user;
+    Totals ignored = {0};
+    const Tree *t = tree_lower(&trail->lab->arena, p, s, &trail->lab->diags), *before = NULL;
+    const char *what = t ? fault(trail->lab, p, t, trail->seed, &ignored) : NULL;
+    Action last = ACTIONS;
+    for (int i = 0; t && i < trail->n && !what; i++) {
+        DiagList found = {.arena = &trail->lab->arena};
+        TreeEdit e = {.diags = &found};
+        uint64_t state = trail->step[i].state;
+        Walk w = {.lab = trail->lab, .state = &state, .t = t};
         tree_walk(t, note_loop, &w);
+        const Tree *next = step(&w, trail->step[i].action, &e);
+        if (!next) continue;
+        last = trail->step[i].action;
+        before = t;
+        t = next;
+        what = fault(trail->lab, p, t, trail->seed, &ignored);
+    }
+    if (!what) return false;
+    trail->before = before;
+    trail->after = t;
+    trail->failed = last;
+    trail->what = what;
+    return true;
+}
+
+static bool less_steps(Trail *trail, const Program *p, const Schedule *s) {
+    for (int i = 0; i < trail->n; i++) {
+        Trail less = *trail;
+        less.n--;
+        memmove(less.step + i, less.step + i + 1, (size_t)(less.n - i) * sizeof *less.step);
+        if (fails(&less, p, s)) return *trail = less, true;
+    }
+    return false;
+}
+
+static void explain(Trail *trail, const Program *p, const Schedule *s) {
+    while (less_steps(trail, p, s)) {}
+    shrink_pair(trail->lab, trail->seed, &p, &s, fails, trail);
+    while (less_steps(trail, p, s)) {}
+    shrink_report(trail->lab, trail->seed, trail->what, p, s);
+    printf("--- steps:");
+    for (int i = 0; i < trail->n; i++) printf(" %s", action_name[trail->step[i].action]);
+    if (trail->before)
+        printf("\n--- before %s\n%s--- after\n%s", action_name[trail->failed],
+               show(trail->lab, trail->before), show(trail->lab, trail->after));
+}
+
+// --- Walks -------------------------------------------------------------------------------------
+
+// One transformation of a kind, at a place that its shape allows if one is found; NULL: refused.
+static const Tree *attempt(Lab *lab, const Program *p, const Tree *t, Action action, Trail *trail,
+                           uint64_t *state, Totals *totals) {
+    Walk w = {.lab = lab, .state = state, .t = t};
+    tree_walk(t, note_loop, &w);
+    DiagList found;
+    uint64_t before = 0;
+    for (int i = 0; i < 8; i++) {
+        found = (DiagList){.arena = &lab->arena};
+        TreeEdit e = {.diags = &found};
+        before = *state;
+        const Tree *next = step(&w, action, &e);
+        if (next) trail->step[trail->n++] = (Step){action, before};
+        if (next) return next;
+        if (!only_shape(&found)) break;
+    }
+    if (found.items.n && !only_shape(&found))
+        confirm(lab, p, t, action, before, trail->seed, totals);
+    totals->refused[action] += found.errors > 0;
+    count_refusal(totals, &found);
+    return NULL;
+}
+
+static bool walk(Lab *lab, const Program *p, const Schedule *s, const Tree *t, uint64_t seed,
+                 Totals *totals) {
+    uint64_t state = seed * 7919;
+    Trail trail = {.lab = lab, .seed = seed};
+    const char *what = fault(lab, p, t, seed, totals);
+    for (int i = 0; i < 10 && !what; i++) {
+        Walk w = {.state = &state};
         Action action = (Action)draw(&w, ACTIONS);
-        DiagList found;
-        const Tree *next = NULL;
-        uint64_t before = 0;
-        for (int attempt = 0; attempt < 8 && !next; attempt++) {
-            found = (DiagList){.arena = &lab->arena};
-            TreeEdit e = {.diags = &found};
-            before = state;
-            next = step(&w, action, &e);
-            if (!next && !only_shape(&found)) break;
-        }
-        if (!next && found.items.n && !only_shape(&found))
-            confirm(lab, p, t, action, before, seed, totals);
-        if (!next) {
-            totals->refused[action] += found.errors > 0;
-            count_refusal(totals, &found);
-            continue;
-        }
+        const Tree *next = attempt(lab, p, t, action, &trail, &state, totals);
+        if (!next) continue;
         totals->steps++;
         totals->done[action]++;
         what = fault(lab, p, next, seed, totals);
-        if (!CHECK(!what)) {
-            printf("seed %llu, %s: %s\n%s\n--- before\n%s--- after\n%s", (unsigned long long)seed,
-                   action_name[action], what, lab_text(lab, p), show(lab, t), show(lab, next));
-            return false;
-        }
         t = next;
     }
     totals->walks++;
-    return true;
+    if (CHECK(!what)) return true;
+    explain(&trail, p, s);
+    return false;
 }
 
 static uint64_t from_env(const char *name, uint64_t otherwise) {
@@ -309,7 +391,12 @@ TEST(walks_of_ten_transformations_keep_the_meaning) {
         GenSched g = {.state = seed, .plain = seed % 3 != 0};
         const Schedule *s = p ? gen_schedule(&g, &lab.arena, p) : NULL;
         const Tree *t = p ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
-        bool ok = CHECK(p) && (!t || walk(&lab, p, t, seed, &totals));
+        if (p && !t) { // an option that cannot be had
+            g = (GenSched){.state = seed, .plain = true};
+            s = gen_schedule(&g, &lab.arena, p);
+            t = tree_lower(&lab.arena, p, s, &lab.diags);
+        }
+        bool ok = CHECK(p && t) && walk(&lab, p, s, t, seed, &totals);
         lab_end(&lab);
         if (!ok) return;
     }
