@@ -3,7 +3,7 @@
 //
 //   main.c      the table of commands, help, dispatch
 //   options.c   the table of options, reading the command line
-//   check.c show.c run.c compile.c   the commands
+//   check.c show.c run.c compile.c machine.c   the commands
 //   data.c      arguments in memory: from files, from --arg, random; checksums and values for
 //   summaries npy.c       .npy files json.c      one JSON object on standard output
 //
@@ -46,7 +46,7 @@ typedef struct Cli {
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output;
-    bool json, strict, time, trace, help, cost;
+    bool json, strict, time, trace, help, cost, remeasure;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -65,6 +65,7 @@ int command_show(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_einsum(Cli *cli);
+int command_machine(Cli *cli);
 
 // --- Reading the command line, options.c
 // -------------------------------------------------------------------- EXIT_OK, or EXIT_MISUSED
@@ -140,5 +141,6 @@ void json_int(Json *j, const char *key, int64_t i);
 void json_num(Json *j, const char *key, double f); // not finite: null
 void json_bool(Json *j, const char *key, bool b);
 void json_array(Json *j, const char *key, const Json *elements);
+void json_raw(Json *j, const char *key, const char *text); // JSON already; made one line
 
 #endif

@@ -112,3 +112,9 @@ void json_array(Json *j, const char *key, const Json *elements) {
     if (elements->len) add(j, elements->text, elements->len);
     json_close(j, ']');
 }
+
+void json_raw(Json *j, const char *key, const char *text) {
+    begin(j, key);
+    for (; *text; text++)
+        if (*text != '\n') add(j, text, 1);
+}

@@ -68,6 +68,15 @@ const Command commands[] = {
      "  loopwright einsum 'mk,kn->mn' a.npy b.npy --out c.npy\n"
      "  loopwright einsum 'ii' a.npy                 the trace of a matrix\n",
      command_einsum},
+    {"machine", "", "measure and print what this machine can do", OPTIONS("--remeasure", "--trace"),
+     "Peak rate of fused multiply-adds for each instruction set, and how fast each level of memory\n"
+     "loads, stores and copies, of one core and of all at once. It takes about a second, all cores\n"
+     "busy, and is kept in $XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright) for the next time.\n"
+     "`run --time` compares with these rates.\n"
+     "\n"
+     "  loopwright machine\n"
+     "  loopwright machine --remeasure --json\n",
+     command_machine},
     {0},
 };
 

@@ -36,6 +36,7 @@ static const Option options[] = {
     {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", TEXT,
      AT(lang)},
     {"--time", NULL, "measure: many runs, their median and spread (jit)", FLAG, AT(time)},
+    {"--remeasure", NULL, "measure again, whatever is kept", FLAG, AT(remeasure)},
     {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
     {"--trace", NULL, "time of each step, to standard error", FLAG, AT(trace)},
     {"--json", NULL, "one JSON object on standard output", FLAG, AT(json)},

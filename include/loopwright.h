@@ -345,6 +345,35 @@ LW_API lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *cons
 LW_API lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                            size_t count, const DLTensor *out, const lw_run_options *options);
 
+// --- This machine --------------------------------------------------------------------------------
+typedef enum lw_isa { LW_ISA_SCALAR = 0, LW_ISA_AVX2 = 1, LW_ISA_AVX512 = 2 } lw_isa;
+typedef enum lw_level { LW_L1 = 0, LW_L2 = 1, LW_L3 = 2, LW_MEMORY = 3 } lw_level;
+typedef enum lw_move { LW_LOAD = 0, LW_STORE = 1, LW_COPY = 2 } lw_move;
+
+// The best rates that were measured here. The last subscript is 0 for one core, 1 for all at once.
+typedef struct lw_machine {
+    const char *cpu;
+    const char *isa;        // the best there is: "avx512"
+    int32_t cores;          // that this process may use
+    int64_t cache[3];       // bytes of L1 (data), L2, L3; 0: none
+    double gflops[3][2][2]; // fused multiply-adds by lw_isa, in f32 and f64; 0: no such ISA
+    double gbps[4][3][2];   // by lw_level and lw_move; a copy counts both ways; 0: no such cache
+    const char *json;       // all of this as one JSON object
+    const char *file;       // where it is kept; NULL: nowhere
+    bool measured;          // by this call, not read from the file
+} lw_machine;
+
+typedef struct lw_machine_options {
+    size_t struct_size;
+    bool remeasure;   // even though there is a file
+    const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU.json
+} lw_machine_options;
+
+// Measures for about a second, all cores busy, unless that was done before and kept. It belongs to
+// the context and lives as long as a diagnostic of this call would.
+LW_API lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
+                                const lw_machine **out);
+
 // --- Graphs --------------------------------------------------------------------------------------
 // Dataflow graphs with named dimensions and views by relations between indices; docs/graphs.md
 // tells what each function means. Dimensions and nodes are small numbers. A call that fails gives

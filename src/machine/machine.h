@@ -10,6 +10,17 @@
 typedef enum Isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT } Isa;
 extern const char *const isa_name[ISA_COUNT]; // "scalar", "avx2", "avx512"
 
+// Best rates that this machine was measured at (api/measure.c): of one core, and of all at once.
+enum { CORES_ONE, CORES_ALL, CORES_COUNT };
+enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVEL_COUNT };
+enum { MOVE_LOAD, MOVE_STORE, MOVE_COPY, MOVE_COUNT };
+
+typedef struct Rates {
+    int cores;                                         // that "all" means
+    double fma[ISA_COUNT][2][CORES_COUNT];             // GFLOP/s in f32 and f64; 0: no such ISA
+    double move[LEVEL_COUNT][MOVE_COUNT][CORES_COUNT]; // GB/s; a copy counts both ways; 0: no cache
+} Rates;
+
 typedef struct Machine {
     Isa isa;
     char cpu[64];         // the brand string
@@ -23,7 +34,8 @@ typedef struct Machine {
     bool has_vnni, has_bf16, has_fp16, has_amx;
     int64_t cache[4]; // bytes of L1d, L2, L3 (0: none); [0] unused
     int line_bytes;
-    int unroll_limit; // default bound on the vector operations of one straight-line block
+    int unroll_limit;   // default bound on the vector operations of one straight-line block
+    const Rates *rates; // NULL: not measured
 } Machine;
 
 // This machine, capped at `cap` (ISA_COUNT: no cap). Looks at CPUID and XCR0 each time; no state.

@@ -9,6 +9,7 @@ usage: loopwright COMMAND FILE [options]
   run      run a function on data and summarise the results
   compile  write a function as a file that stands alone
   einsum   compute an einsum over .npy files
+  machine  measure and print what this machine can do
 
 `loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:
 

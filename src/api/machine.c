@@ -1,0 +1,209 @@
+// This machine's numbers through the API, and the file that keeps what was measured.
+//
+// The file is one JSON object: $XDG_CACHE_HOME/loopwright/machine-CPU.json, or below $HOME/.cache.
+// One function describes its text; it runs over the text to write and again to read, so that a file
+// is either exactly what this version writes for this processor, or ignored with a warning.
+#define _GNU_SOURCE
+#include "api/measure.h"
+#include "api/pipeline.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// --- The text ------------------------------------------------------------------------------------
+
+typedef struct Form {
+    Text out;       // when writing
+    const char *in; // when reading: what is left of the text; NULL when it is not as it should be
+    bool reading;
+} Form;
+
+static void literal(Form *f, const char *s) {
+    size_t n = strlen(s);
+    if (!f->reading)
+        text_add_n(&f->out, s, n);
+    else if (f->in)
+        f->in = strncmp(f->in, s, n) == 0 ? f->in + n : NULL;
+}
+
+// A rate with two decimals; one that is read must be finite and not negative.
+static void number(Form *f, double *value) {
+    if (!f->reading) {
+        text_float(&f->out, round(*value * 100) / 100, false);
+        return;
+    }
+    if (!f->in) return;
+    size_t n = strspn(f->in, "0123456789.e+-");
+    bool ok = n && text_parse_float(f->in, n, false, value) && isfinite(*value) && *value >= 0;
+    f->in = ok ? f->in + n : NULL;
+}
+
+static void pair(Form *f, const char *key, double value[2]) {
+    literal(f, key);
+    number(f, &value[0]);
+    literal(f, ", ");
+    number(f, &value[1]);
+    literal(f, "]");
+}
+
+static void rates_form(Form *f, Rates *r) {
+    static const char *const isa[] = {"scalar\": {", "},\n    \"avx2\": {",
+                                      "},\n    \"avx512\": {"};
+    static const char *const level[] = {"L1\": {", "},\n    \"L2\": {", "},\n    \"L3\": {",
+                                        "},\n    \"memory\": {"};
+    literal(f, "  \"gflops\": {\n    \"");
+    for (int i = 0; i < ISA_COUNT; i++) {
+        literal(f, isa[i]);
+        pair(f, "\"f32\": [", r->fma[i][0]);
+        pair(f, ", \"f64\": [", r->fma[i][1]);
+    }
+    literal(f, "}\n  },\n  \"gbps\": {\n    \"");
+    for (int i = 0; i < LEVEL_COUNT; i++) {
+        literal(f, level[i]);
+        pair(f, "\"load\": [", r->move[i][MOVE_LOAD]);
+        pair(f, ", \"store\": [", r->move[i][MOVE_STORE]);
+        pair(f, ", \"copy\": [", r->move[i][MOVE_COPY]);
+    }
+    literal(f, "}\n  }\n}\n");
+}
+
+static void machine_form(Form *f, Arena *arena, const Machine *m, Rates *r) {
+    Text head = {.arena = arena};
+    text_add(&head, "{\n  \"format\": 1,\n  \"cpu\": \"");
+    text_escape(&head, m->cpu, '"');
+    text_printf(&head, "\",\n  \"isa\": \"%s\",\n  \"cores\": %d,\n", isa_name[m->isa], r->cores);
+    text_printf(&head, "  \"cache\": [%lld, %lld, %lld],\n", (long long)m->cache[1],
+                (long long)m->cache[2], (long long)m->cache[3]);
+    literal(f, text_str(&head));
+    rates_form(f, r);
+}
+
+static const char *write_form(Arena *arena, const Machine *m, Rates *r) {
+    Form f = {.out = {.arena = arena}};
+    machine_form(&f, arena, m, r);
+    return text_str(&f.out);
+}
+
+static bool read_form(Arena *arena, const char *text, const Machine *m, Rates *r) {
+    Form f = {.in = text, .reading = true};
+    machine_form(&f, arena, m, r);
+    return f.in && !*f.in;
+}
+
+// --- The file ------------------------------------------------------------------------------------
+
+// Letters and digits of the processor's name, the rest as single dashes.
+static const char *slug(Arena *arena, const char *cpu) {
+    Text out = {.arena = arena};
+    bool gap = false;
+    for (const char *c = cpu; *c; c++) {
+        bool keep =
+            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        if (keep && gap && out.len) text_char(&out, '-');
+        if (keep) text_char(&out, *c);
+        gap = !keep;
+    }
+    return out.len ? text_str(&out) : "unknown";
+}
+
+// NULL when there is nowhere to keep it.
+static const char *cache_path(Arena *arena, const Machine *m) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *name = slug(arena, m->cpu);
+    if (xdg && *xdg == '/') return arena_printf(arena, "%s/loopwright/machine-%s.json", xdg, name);
+    if (!home || *home != '/') return NULL;
+    return arena_printf(arena, "%s/.cache/loopwright/machine-%s.json", home, name);
+}
+
+enum { FILE_LIMIT = 16384 };
+
+// False when there is none; a file that cannot be read, or is too long, reads as "".
+static bool read_text(Arena *arena, const char *path, const char **text) {
+    char *into = arena_alloc(arena, FILE_LIMIT + 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *text = into;
+    if (fd < 0) return errno != ENOENT && errno != ENOTDIR;
+    ssize_t n = read(fd, into, FILE_LIMIT);
+    close(fd);
+    into[n > 0 && n < FILE_LIMIT ? n : 0] = 0;
+    return true;
+}
+
+// Other processes see the old file or the new one, never a part.
+static bool write_text(Arena *arena, const char *path, const char *text) {
+    char *folder = arena_strndup(arena, path, strlen(path));
+    for (char *c = folder + 1; (c = strchr(c, '/')); c++) {
+        *c = 0;
+        if (mkdir(folder, 0755) != 0 && errno != EEXIST) return false;
+        *c = '/';
+    }
+    char *temporary = arena_printf(arena, "%s.%ld", path, (long)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) return false;
+    size_t len = strlen(text);
+    bool ok = write(fd, text, len) == (ssize_t)len;
+    ok = close(fd) == 0 && ok && rename(temporary, path) == 0;
+    int why = errno;
+    if (!ok) unlink(temporary);
+    errno = why;
+    return ok;
+}
+
+// --- The call ------------------------------------------------------------------------------------
+
+typedef struct MachineCall {
+    lw_machine_options options;
+    const lw_machine *out;
+} MachineCall;
+
+static lw_machine *describe(Arena *arena, const Machine *m, Rates *r) {
+    lw_machine *out = arena_new(arena, lw_machine);
+    *out = (lw_machine){.cpu = arena_strndup(arena, m->cpu, strlen(m->cpu)),
+                        .isa = isa_name[m->isa],
+                        .cores = r->cores,
+                        .cache = {m->cache[1], m->cache[2], m->cache[3]},
+                        .json = write_form(arena, m, r)};
+    memcpy(out->gflops, r->fma, sizeof out->gflops);
+    memcpy(out->gbps, r->move, sizeof out->gbps);
+    return out;
+}
+
+static lw_status machine_body(Call *call, void *args) {
+    MachineCall *c = args;
+    Machine m;
+    machine_detect(&m, ISA_COUNT);
+    Rates r = {.cores = measure_cores()};
+    const char *path = c->options.file ? c->options.file : cache_path(call->arena, &m), *text;
+    bool found = path && !c->options.remeasure && read_text(call->scratch, path, &text);
+    bool kept = found && read_form(call->arena, text, &m, &r);
+    if (found && !kept) diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_FILE, path);
+    if (!kept && !measure_rates(call, &m, &r)) arena_out_of_memory(call->arena);
+    lw_machine *out = describe(call->arena, &m, &r);
+    out->measured = !kept;
+    out->file = path;
+    if (!kept && path && !write_text(call->scratch, path, out->json)) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_KEEP, path, strerror(errno));
+        out->file = NULL;
+    }
+    c->out = out;
+    return LW_OK;
+}
+
+lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
+                         const lw_machine **out) {
+    if (!out) return call_misuse(ctx);
+    *out = NULL;
+    MachineCall c = {0};
+    options_copy(&c.options, sizeof c.options, options);
+    lw_status status = call_run(ctx, machine_body, &c);
+    if (status == LW_OK) *out = c.out;
+    return status;
+}

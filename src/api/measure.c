@@ -1,0 +1,310 @@
+// How fast this machine is: kernels made with our own encoder, run many times, best rate kept.
+//
+// A kernel runs `passes` turns of one loop (MeasureKernel). The FMA kernel
+// does nothing but multiply-adds into as many registers as there are; the moving kernels go round
+// and round `bytes`, a power of two, with unrolled loads, stores or both. Each is run by a team of
+// one thread, then of one thread per core, in rounds: all start together, and the round's rate is
+// all of their work over the time from the first start to the last end. Anything that disturbs a
+// round only makes it slower, so the best of many short rounds is the machine's rate.
+#define _GNU_SOURCE
+#include "api/measure.h"
+
+#include "api/pipeline.h"
+#include "asm/x86.h"
+#include "base/checked.h"
+#include "run/exec.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef void MeasureKernel(void *to, const void *from, int64_t bytes, int64_t passes, int64_t at);
+
+enum { CODE_SIZE = 4096, FMA_REPEAT = 4, MOVE_UNROLL = 16 };
+static const double sample_us = 200, trial_us = 16000;
+
+// --- Kernels -------------------------------------------------------------------------------------
+
+static unsigned accumulators(Isa isa) { return isa == ISA_AVX512 ? 28 : 14; }
+
+// acc = acc * 1/2 + 1/2, which neither overflows nor gets denormal. Returns operations per pass.
+static double make_fma(Asm *a, Isa isa, bool f64) {
+    unsigned bytes = isa == ISA_AVX512 ? 64 : isa == ISA_AVX2 ? 32 : 16, n = accumulators(isa);
+    X86Op op = isa == ISA_SCALAR ? (f64 ? X86_vfmadd213sd : X86_vfmadd213ss)
+                                 : (f64 ? X86_vfmadd213pd : X86_vfmadd213ps);
+    X86Arg half = x86_vec(bytes, n);
+    x86_set(a, X86_RAX, f64 ? 0x3fe0000000000000 : 0x3f000000);
+    x86_2(a, X86_vmovq, x86_xmm(n), x86_r64(X86_RAX));
+    if (isa != ISA_SCALAR) x86_2(a, f64 ? X86_vbroadcastsd : X86_vbroadcastss, half, x86_xmm(n));
+    for (unsigned i = 0; i < n; i++) x86_2(a, X86_vmovaps, x86_vec(bytes, i), half);
+    AsmLabel loop = asm_label(a);
+    x86_align(a, 64);
+    asm_bind(a, &loop);
+    for (unsigned i = 0; i < n * FMA_REPEAT; i++) x86_3(a, op, x86_vec(bytes, i % n), half, half);
+    x86_1(a, X86_dec, x86_r64(X86_RCX));
+    x86_1(a, X86_jnz, x86_to(&loop));
+    x86_0(a, X86_vzeroupper);
+    x86_0(a, X86_ret);
+    unsigned lanes = isa == ISA_SCALAR ? 1 : bytes / (f64 ? 8 : 4);
+    return 2.0 * lanes * n * FMA_REPEAT;
+}
+
+// One step of a moving kernel: `disp` bytes on from where rax points.
+static void make_step(Asm *a, const Machine *m, int move, bool past_caches, unsigned i) {
+    bool wide = m->vector_bytes > 8;
+    unsigned reg = wide ? i % 8 : X86_R8 + i % 4;
+    X86Arg v = wide ? x86_vec((unsigned)m->vector_bytes, reg) : x86_r64(reg);
+    X86Op op = wide ? X86_vmovups : X86_mov, out = past_caches && wide ? X86_vmovntps : op;
+    int64_t disp = (int64_t)i * m->vector_bytes;
+    if (move != MOVE_STORE) x86_2(a, op, v, x86_mem_index(X86_RSI, X86_RAX, 0, disp));
+    if (move != MOVE_LOAD) x86_2(a, out, x86_mem_index(X86_RDI, X86_RAX, 0, disp), v);
+}
+
+// One loop that wraps around, since leaving an inner loop at the end of a small buffer would cost a
+// mispredicted branch each time. A pass is one turn of it.
+static void make_move(Asm *a, const Machine *m, int move, bool past_caches) {
+    AsmLabel loop = asm_label(a);
+    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_R8));
+    x86_1(a, X86_dec, x86_r64(X86_RDX));
+    x86_align(a, 64);
+    asm_bind(a, &loop);
+    for (unsigned i = 0; i < MOVE_UNROLL; i++) make_step(a, m, move, past_caches, i);
+    x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(MOVE_UNROLL * m->vector_bytes));
+    x86_2(a, X86_and, x86_r64(X86_RAX), x86_r64(X86_RDX));
+    x86_1(a, X86_dec, x86_r64(X86_RCX));
+    x86_1(a, X86_jnz, x86_to(&loop));
+    if (past_caches) x86_0(a, X86_sfence);
+    if (m->vector_bytes > 8) x86_0(a, X86_vzeroupper);
+    x86_0(a, X86_ret);
+}
+
+// --- Teams ---------------------------------------------------------------------------------------
+
+typedef struct Trial {
+    MeasureKernel *kernel;
+    char *memory;  // `bytes` for each thread, twice for a copy
+    int64_t bytes; // per thread, in one direction
+    bool copy;
+    int64_t step; // bytes of one pass
+    double work;  // of one pass of one thread
+} Trial;
+
+typedef struct Team Team;
+
+typedef struct Worker {
+    Team *team;
+    pthread_t thread;
+    int number, cpu; // cpu -1: any
+    double from, to; // of the last round
+} Worker;
+
+struct Team {
+    const Trial *trial;
+    int size;
+    Worker *workers;
+    atomic_int arrived, round;
+    atomic_bool broken; // not everybody could be started
+    int64_t passes;
+    int rounds;
+    double best, deadline;
+};
+
+// Everybody waits for everybody. Spins, since a round lasts a fraction of a millisecond, but lets
+// others run in case there are more threads than free cores.
+static void meet(Team *t) {
+    int round = atomic_load(&t->round);
+    if (atomic_fetch_add(&t->arrived, 1) + 1 == t->size) {
+        atomic_store(&t->arrived, 0);
+        atomic_store(&t->round, round + 1);
+        return;
+    }
+    for (int spins = 0; atomic_load(&t->round) == round && !atomic_load(&t->broken); spins++)
+        if (spins > 2000) sched_yield();
+}
+
+static void pin(int cpu) {
+    cpu_set_t set;
+    if (cpu < 0) return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set); // better numbers, if allowed
+}
+
+// By the first of the team, while the others wait: what the round was worth, and the next one.
+static void judge(Team *t) {
+    double from = t->workers[0].from, to = t->workers[0].to;
+    for (int i = 1; i < t->size; i++) {
+        if (t->workers[i].from < from) from = t->workers[i].from;
+        if (t->workers[i].to > to) to = t->workers[i].to;
+    }
+    double us = to - from, work = t->trial->work * (double)t->passes * t->size;
+    if (us < sample_us && t->passes < INT64_C(1) << 40)
+        t->passes *= 2; // too short to be timed well
+    else if (us > 0 && work / us * 1e-3 > t->best)
+        t->best = work / us * 1e-3;
+    if (++t->rounds > 2 && to > t->deadline && t->best > 0) t->passes = 0;
+}
+
+static void *work(void *arg) {
+    Worker *w = arg;
+    Team *t = w->team;
+    const Trial *trial = t->trial;
+    char *to = trial->memory + (int64_t)w->number * trial->bytes * (trial->copy ? 2 : 1);
+    int64_t at = 0; // rounds go on where the one before ended: those in memory find cold lines
+    pin(w->cpu);
+    for (;;) {
+        meet(t);
+        if (atomic_load(&t->broken) || t->passes == 0) return NULL;
+        w->from = now_us();
+        trial->kernel(to, to + (trial->copy ? trial->bytes : 0), trial->bytes, t->passes, at);
+        w->to = now_us();
+        if (trial->bytes) at = (at + t->passes * trial->step) & (trial->bytes - 1);
+        meet(t);
+        if (w->number == 0) judge(t);
+    }
+}
+
+// The best rate in 10^9 per second; 0 when threads could not be started.
+static double team_run(const Trial *trial, Worker *workers, const int *cpus, int size) {
+    Team t = {.trial = trial, .size = size, .workers = workers, .passes = 1};
+    t.deadline = now_us() + trial_us;
+    int started = 0;
+    for (; started < size; started++) {
+        Worker *w = &t.workers[started];
+        *w = (Worker){.team = &t, .number = started, .cpu = size > 1 ? cpus[started] : -1};
+        if (pthread_create(&w->thread, NULL, work, w) != 0) break;
+    }
+    if (started < size) atomic_store(&t.broken, true);
+    for (int i = 0; i < started; i++) pthread_join(t.workers[i].thread, NULL);
+    return started < size ? 0 : t.best;
+}
+
+// --- Measuring -----------------------------------------------------------------------------------
+
+typedef struct Measure {
+    const Machine *m;
+    ExecArena *exec; // made last: running out of memory unwinds
+    Worker *workers;
+    uint8_t *code;
+    char *memory;
+    int cores, *cpus;
+    Rates *out;
+    bool failed;
+} Measure;
+
+static int list_cpus(int *cpus, int room) {
+    cpu_set_t set;
+    int n = 0;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    for (size_t i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set)) {
+            if (n < room) cpus[n] = (int)i;
+            n++;
+        }
+    return n;
+}
+
+int measure_cores(void) { return list_cpus(NULL, 0); }
+
+// Runs what `a` holds by one core or all, and keeps the better rate.
+static void try_code(Measure *s, Asm *a, Trial *trial, int cores, double *best) {
+    if (asm_finish(a) != ASM_OK) return; // an instruction that this machine does not have
+    ExecBlock *block = exec_add(s->exec, a->start, asm_size(a));
+    if (!block) {
+        s->failed = true;
+        return;
+    }
+    void *entry = exec_entry(block);
+    memcpy(&trial->kernel, &entry, sizeof entry); // ISO C has no cast from object to function
+    double rate = team_run(trial, s->workers, s->cpus, cores == CORES_ONE ? 1 : s->cores);
+    exec_release(block);
+    if (rate <= 0) s->failed = true;
+    if (rate > *best) *best = rate;
+}
+
+static Asm new_code(Measure *s) {
+    Asm a;
+    asm_init(&a, s->code, CODE_SIZE);
+    return a;
+}
+
+static void measure_fma(Measure *s) {
+    for (int isa = ISA_SCALAR; s->m->isa != ISA_SCALAR && isa <= (int)s->m->isa; isa++)
+        for (int wide = 0; wide < 2; wide++)
+            for (int cores = 0; cores < CORES_COUNT; cores++) {
+                Asm a = new_code(s);
+                Trial trial = {.memory = s->memory};
+                trial.work = make_fma(&a, (Isa)isa, wide);
+                try_code(s, &a, &trial, cores, &s->out->fma[isa][wide][cores]);
+            }
+}
+
+enum { MIB = 1 << 20 };
+
+// Bytes that one of a team goes over at a level, a power of two; 0 when there is no such cache. At
+// most three quarters of a cache, so that what else is in it does not matter; of the shared one at
+// most a quarter, which is what a virtual machine may have of it.
+static int64_t level_bytes(const Machine *m, int level, int team) {
+    int64_t most;
+    if (level == LEVEL_MEMORY)
+        most = max_i64(64 * MIB, min_i64(3 * m->cache[3], INT64_C(512) * MIB)) / team;
+    else if (level < LEVEL_L3)
+        most = m->cache[level + 1] / 4 * 3;
+    else
+        most = m->cache[3] ? max_i64(m->cache[3] / 4 / team, 2 * m->cache[2]) : 0;
+    int64_t bytes = 1;
+    while (bytes <= most / 2) bytes *= 2;
+    return most ? bytes : 0;
+}
+
+static void measure_move(Measure *s, int level, int move, int cores) {
+    int team = cores == CORES_ONE ? 1 : s->cores;
+    bool copy = move == MOVE_COPY;
+    int64_t bytes = level_bytes(s->m, level, team) / (copy ? 2 : 1);
+    int64_t step = MOVE_UNROLL * s->m->vector_bytes;
+    if (bytes < step) return;
+    Trial trial = {.memory = s->memory, .bytes = bytes, .copy = copy, .step = step};
+    trial.work = (double)step * (copy ? 2 : 1);
+    bool past = level >= LEVEL_L3 && move != MOVE_LOAD && s->m->vector_bytes > 8;
+    for (int past_caches = 0; past_caches <= (int)past; past_caches++) {
+        Asm a = new_code(s);
+        make_move(&a, s->m, move, past_caches);
+        try_code(s, &a, &trial, cores, &s->out->move[level][move][cores]);
+    }
+}
+
+static size_t memory_needed(const Machine *m, int cores) {
+    int64_t most = 0;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        most = max_i64(most, level_bytes(m, level, 1));
+        most = max_i64(most, level_bytes(m, level, cores) * cores);
+    }
+    return (size_t)most;
+}
+
+// The trials, with code and data memory that no arena gives: nothing may unwind from here on.
+static void measure_all(Measure *s) {
+    measure_fma(s);
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        for (int move = 0; move < MOVE_COUNT; move++)
+            for (int cores = 0; cores < CORES_COUNT; cores++) measure_move(s, level, move, cores);
+}
+
+bool measure_rates(Call *call, const Machine *machine, Rates *out) {
+    Measure s = {.m = machine, .out = out, .cores = measure_cores()};
+    *out = (Rates){.cores = s.cores};
+    s.cpus = arena_new_n(call->scratch, int, s.cores);
+    list_cpus(s.cpus, s.cores);
+    s.code = arena_alloc(call->scratch, CODE_SIZE);
+    s.workers = arena_new_n(call->scratch, Worker, s.cores);
+    size_t size = memory_needed(machine, s.cores);
+    s.memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (s.memory == MAP_FAILED) return false;
+    madvise(s.memory, size, MADV_HUGEPAGE); // the rate of memory, not of page tables, if allowed
+    memset(s.memory, 1, size); // pages that were never written are all one page of zeros
+    s.exec = exec_arena_new();
+    if (s.exec) measure_all(&s);
+    exec_arena_free(s.exec);
+    munmap(s.memory, size);
+    return s.exec && !s.failed;
+}

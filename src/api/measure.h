@@ -1,0 +1,13 @@
+// Rates of this machine, found by running small kernels.
+#ifndef LW_API_MEASURE_H
+#define LW_API_MEASURE_H
+
+#include "api/api.h"
+#include "machine/machine.h"
+
+// Cores that this process may use.
+int measure_cores(void);
+// Runs kernels for about a second. False when there is no executable memory or no thread.
+bool measure_rates(Call *call, const Machine *machine, Rates *out);
+
+#endif
