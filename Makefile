@@ -53,7 +53,7 @@ LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
 Q := $(if $(V),,@)
 made = $(if $(V),,@echo '  $(1) $@')
 
-SEE_ALL := -Isrc -Iinclude -Itests $(PACKAGE_CFLAGS)
+SEE_ALL := -Isrc -Iinclude -Itests -Ibench $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
 
 # ---- What there is ---------------------------------------------------------------------------
@@ -65,6 +65,8 @@ UNIT_HELP := $(sort $(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
 SUPPORT := $(sort $(wildcard tests/support/*.c))
 FUZZ := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(sort $(wildcard bench/*.c))
+BENCH_LAB := $(sort $(wildcard bench/lab/*.c))
+PEERS := $(if $(wildcard bench/peers/*),$(shell grep -l peer_main $(wildcard bench/peers/*.c bench/peers/*.cpp)))
 EXAMPLES := $(sort $(wildcard examples/c/*.c))
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -77,6 +79,7 @@ UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 REPLAY_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/replay/%)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 BENCH_BIN := $(BENCH:bench/%.c=$(BUILD)/bench/%)
+PEER_BIN := $(patsubst bench/peers/%,$(BUILD)/peers/%,$(basename $(PEERS)))
 EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
 all: $(LIB_A) $(LIB_SO) $(COMMAND)
@@ -141,10 +144,22 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(SUPPORT_A) $(LIB_A)
 	$(call made,link)
 	$(Q)$(LINK) -fsanitize=fuzzer $^ $(call link_line,tests/fuzz/$*.c) $(LIBS) -o $@
 
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(SUPPORT_A) $(LIB_A)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call obj,$(BENCH_LAB)) $(SUPPORT_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(call link_line,bench/$*.c) $(LIBS) -o $@
+
+# A peer says which header it needs, `// need: dnnl.hpp`; where that is absent, so is the peer.
+peer_line = $(shell sed -n 's|^// $(2): ||p' $(1))
+peer = @mkdir -p $(@D); cc='$(1) $(call peer_line,$<,flags)'; \
+       need='$(call peer_line,$<,need)'; \
+       if [ -n "$$need" ] && ! echo "\#include <$$need>" | $$cc -E - >/dev/null 2>&1; \
+       then echo "  --   $(@F): absent, there is no $$need (make bench-setup)"; \
+       else echo '  peer $@'; $$cc $< $(call peer_line,$<,link) -o $@; fi
+$(BUILD)/peers/%: bench/peers/%.c $(wildcard bench/peers/*.h)
+	$(call peer,$(CC) -x c -std=gnu11 -O2 -Wall -Wextra)
+$(BUILD)/peers/%: bench/peers/%.cpp $(wildcard bench/peers/*.h)
+	$(call peer,$(CXX) -x c++ -std=c++17 -O2 -Wall -Wextra)
 
 # Examples are built as a user would build them: against the shared library and the public header.
 $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
@@ -153,7 +168,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
 
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
-    $(wildcard tests/fuzz/replay.c) $(BENCH) $(EXAMPLES)))
+    $(wildcard tests/fuzz/replay.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)))
 
 # A make inside make builds in parallel even when the outer one was not asked to.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -221,6 +236,12 @@ bench-front: $(BUILD)/bench/front
 	@$<
 bench-asm: $(BUILD)/bench/asm
 	@$<
+bench-setup:
+	@tools/setup bench
+bench-peers: $(PEER_BIN)
+# Arguments of a benchmark: make bench-x86 ARGS='--quick --only gemm'
+bench-x86: $(BUILD)/bench/x86 bench-peers
+	@$< --peers $(BUILD)/peers $(ARGS)
 
 # ---- Installing it ---------------------------------------------------------------------------
 
@@ -268,10 +289,12 @@ help:
 # > make fuzz           60 seconds of libFuzzer per target; fuzz-long: half an hour each
 # > make bench-front    time the front-end
 # > make bench-asm      time the instruction encoder
+# > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
+# > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-setup bench-peers bench-x86 install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,0 +1,101 @@
+// The laboratory: how kernels are compared. It knows nothing of the compiler.
+//
+// A Trial has entries, each something that runs rounds: a function of this process, or a peer (a
+// program under bench/peers, in a process of its own). All are pinned to one core and take turns,
+// round by round, starting with another one each time, so that a slow phase of the machine strikes
+// all of them alike; what counts is the median of the ratios within rounds, and the lower 95 %
+// bound of that median. Time is what a thread had a core for, so that a busy machine disturbs less.
+// Results are compared before anything is timed.
+//
+//     Lab lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6};
+//     lab_open(&lab);
+//     Trial t = {0};
+//     trial_add_kernel(&t, "ours", call, self);
+//     trial_add_peer(&t, lab_peer(&lab, "openblas", env), "gemm 64 64 64");
+//     trial_run(&lab, &t);
+//     Estimate e = trial_ratio(&t, 0, 1);      how many times faster entry 0 is than entry 1
+#ifndef LW_BENCH_LAB_H
+#define LW_BENCH_LAB_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { LAB_PEERS = 32, TRIAL_ENTRIES = 16, TRIAL_ROUNDS = 201, LAB_LINE = 256 };
+
+typedef struct LabPeer {
+    const char *program;  // its file under `peers`
+    const char *env;      // "A=1 B=2"
+    char title[LAB_LINE]; // what it says it is
+    pid_t pid;
+    FILE *to, *from;
+    bool alive;
+} LabPeer;
+
+typedef struct Lab {
+    const char *peers; // folder of the peers' programs
+    int rounds;        // per trial, odd
+    double round_ns;   // of one entry
+    int core;          // everything runs on this one; both set by lab_open
+    cpu_set_t cores;   // all there are
+    int npeers;
+    LabPeer peer[LAB_PEERS];
+} Lab;
+
+void lab_open(Lab *lab); // pins this process to the last core it may use
+void lab_close(Lab *lab);
+// One core, or all there are: for this process and for peers started from here on.
+void lab_pin(const Lab *lab, bool one);
+// The peer, started if need be; NULL when it is absent or has died.
+LabPeer *lab_peer(Lab *lab, const char *program, const char *env);
+
+// Sends a line, reads the answer; false when the peer died or was silent for a minute.
+bool peer_ask(LabPeer *p, const char *line, char answer[LAB_LINE]);
+// The result of its task, malloc'd; NULL: none.
+float *peer_fetch(LabPeer *p, size_t n);
+
+typedef struct Entry {
+    const char *name;
+    void (*call)(void *self); // of this process, or
+    void *self;
+    bool wall; // it has more threads than one: measured by the clock on the wall
+    LabPeer *peer;
+    int64_t calls; // per round
+    double each;   // ns of the last call
+    bool failed;
+    double ns[TRIAL_ROUNDS];
+} Entry;
+
+typedef struct Trial {
+    int n;
+    int rounds;
+    Entry entry[TRIAL_ENTRIES];
+} Trial;
+
+int trial_add_kernel(Trial *t, const char *name, void (*call)(void *), void *self);
+// -1 when the peer is absent or does not do the task.
+int trial_add_peer(Trial *t, LabPeer *p, const char *name, const char *task);
+void trial_run(const Lab *lab, Trial *t);
+
+double trial_median(const Trial *t, int i); // ns
+double trial_best(const Trial *t, int i);   // ns
+
+typedef struct Estimate {
+    double median, low; // `low`: the lower 95 % bound
+} Estimate;
+
+// Of `n` values, which are sorted.
+Estimate estimate(double *x, int n);
+Estimate trial_ratio(const Trial *t, int i, int j); // time of j by time of i
+double quantile(const double *sorted, int n, double q);
+
+double lab_now(void); // ns
+double lab_cpu(void); // ns that this thread had a core
+
+#endif

@@ -1,0 +1,149 @@
+// Text to kernel, without the public API: raw pointers, and compile times step by step.
+#include "ours.h"
+
+#include "lab.h"
+#include "peers/peer.h"
+#include "tree/cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *fail(Ours *o, const char *what) {
+    Text text = {.arena = &o->arena};
+    text_printf(&text, "%s", what);
+    for (int i = 0; i < o->diags.items.n; i++) {
+        text_printf(&text, "\n");
+        diag_print(&text, o->diags.items.at[i]);
+    }
+    return o->error = text_str(&text);
+}
+
+// --- Texts ---------------------------------------------------------------------------------------
+
+static const Source *source(Ours *o, const char *path) {
+    Source *s = arena_new(&o->arena, Source);
+    if (strchr(path, '\n')) {
+        *s = (Source){"<text>", path, (uint32_t)strlen(path)};
+        return s;
+    }
+    enum { MOST = 1 << 20 };
+    FILE *f = fopen(path, "r");
+    if (!f) return fail(o, arena_printf(&o->arena, "there is no %s", path)), NULL;
+    char *text = arena_alloc(&o->arena, MOST);
+    size_t n = fread(text, 1, MOST - 1, f);
+    fclose(f);
+    *s = (Source){arena_strndup(&o->arena, path, strlen(path)), text, (uint32_t)n};
+    return s;
+}
+
+static bool ends(const char *s, const char *with) {
+    size_t n = strlen(s), m = strlen(with);
+    return n >= m && !strcmp(s + n - m, with);
+}
+
+static const Program *parse(Ours *o, const char *path) {
+    const Source *s = source(o, path);
+    if (!s) return NULL;
+    if (ends(path, ".lwp")) return program_parse(&o->arena, &o->names, s, &o->diags);
+    const Module *m = tc_parse(&o->arena, &o->names, s, &o->diags);
+    return m && m->programs.n ? m->programs.at[0] : NULL;
+}
+
+// "M=64,N=64" gives a parameter its value; -1: it is not there.
+static int64_t size_of(const char *sizes, const char *name) {
+    size_t n = strlen(name);
+    for (const char *at = sizes; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, name, n) && at[n] == '=') return atoll(at + n + 1);
+    return -1;
+}
+
+static const Program *bind(Ours *o, const Program *p, const char *sizes) {
+    int64_t value[PROGRAM_MAX_PARAMS];
+    for (int i = 0; i < p->params.n; i++)
+        if ((value[i] = size_of(sizes, p->params.at[i].name)) < 0)
+            return fail(o, arena_printf(&o->arena, "no size %s", p->params.at[i].name)), NULL;
+    return program_bind(&o->arena, p, value, &o->diags);
+}
+
+// --- Kernels -------------------------------------------------------------------------------------
+
+static bool compile(Ours *o, Arena *arena, const Tree **tree, Code *code, ExecBlock **block) {
+    *tree = tree_lower(arena, o->program, o->schedule, &o->diags);
+    if (!*tree || !code_x86(arena, *tree, &o->machine, code, &o->diags)) return false;
+    *block = exec_add(o->exec, code->bytes, code->size);
+    return *block != NULL;
+}
+
+double ours_compile(Ours *o) {
+    const Tree *tree;
+    Code code;
+    ExecBlock *block;
+    ArenaMark mark = arena_mark(&o->arena);
+    double begin = lab_cpu();
+    bool ok = compile(o, &o->arena, &tree, &code, &block);
+    double ns = lab_cpu() - begin;
+    if (ok) exec_release(block);
+    arena_release(&o->arena, mark);
+    return ns;
+}
+
+static void operands(Ours *o) {
+    const Program *p = o->program;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const Tensor *t = &p->tensors.at[i];
+        size_t n = (size_t)tensor_elements(t);
+        o->elements[i] = n;
+        o->bytes += (double)n * type_info[t->type].bytes;
+        o->buffer[i] = peer_floats(n * (size_t)(type_info[t->type].bytes + 3) / 4);
+        if (i < p->ninputs && t->type == TYPE_F32) peer_fill(o->buffer[i], n, (unsigned)i);
+    }
+}
+
+static void make(Ours *o, const char *program, const char *schedule, const char *sizes) {
+    const Program *p = parse(o, program);
+    if (p && !o->error) o->program = bind(o, p, sizes);
+    if (o->error) return;
+    if (!o->program || o->diags.errors) return (void)fail(o, "the program does not bind");
+    const Source *s = schedule ? source(o, schedule) : NULL;
+    if (s) o->schedule = schedule_parse(&o->arena, &o->names, s, &o->diags);
+    if (o->error) return;
+    if (schedule && !o->schedule) return (void)fail(o, "the schedule does not parse");
+    o->exec = exec_arena_new();
+    if (!o->exec || !compile(o, &o->arena, &o->tree, &o->code, &o->block))
+        return (void)fail(o, "the program does not compile");
+    o->kernel = (Kernel *)exec_entry(o->block);
+    o->env = (KernelEnv){.threads = 1, .apply = code_apply};
+    peer_release();
+    operands(o);
+    o->scratch = peer_floats((size_t)o->code.scratch / 4 + 16);
+    const BlockCost *cost = cost_of(tree_cost(&o->arena, o->tree), &o->tree->root->node);
+    o->flops = cost ? (double)cost->flops : 0;
+}
+
+Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap) {
+    Ours *o = calloc(1, sizeof *o);
+    arena_init(&o->arena, &allocator_libc);
+    o->names = (Names){.arena = &o->arena};
+    o->diags = (DiagList){.arena = &o->arena};
+    machine_detect(&o->machine, cap);
+    make(o, program, schedule, sizes);
+    return o;
+}
+
+void ours_free(Ours *o) {
+    if (o->block) exec_release(o->block);
+    if (o->exec) exec_arena_free(o->exec);
+    arena_free(&o->arena);
+    free(o);
+}
+
+void ours_call(void *ours) {
+    Ours *o = ours;
+    o->kernel(o->buffer, o->scratch, &o->env);
+}
+
+const float *ours_result(const Ours *o, size_t *n) {
+    int last = o->program->ninputs + o->program->noutputs - 1;
+    *n = o->elements[last];
+    return o->buffer[last];
+}

@@ -1,0 +1,45 @@
+// Our side of a trial: a program and a schedule from files, compiled, with operands as the peers
+// fill them.
+#ifndef LW_BENCH_OURS_H
+#define LW_BENCH_OURS_H
+
+#include "base/kernel_abi.h"
+#include "code/code.h"
+#include "lang/lang.h"
+#include "run/exec.h"
+#include "tree/schedule.h"
+
+enum { OURS_ARGS = 16 };
+
+typedef struct Ours {
+    Arena arena;
+    Names names;
+    DiagList diags;
+    Machine machine;
+    const Program *program; // bound
+    const Schedule *schedule;
+    const Tree *tree;
+    Code code;
+    ExecArena *exec;
+    ExecBlock *block;
+    Kernel *kernel;
+    KernelEnv env;
+    void *scratch;
+    void *buffer[OURS_ARGS];
+    size_t elements[OURS_ARGS];
+    double flops, bytes;
+    const char *error; // why there is no kernel
+} Ours;
+
+// `program` and `schedule` are paths (or texts, when they contain a line end); `sizes` is
+// "M=64,N=64". NULL schedule: the naive one. The result has `error` set when something is wrong.
+// Operands are those of the newest one only.
+Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap);
+void ours_free(Ours *o);
+void ours_call(void *ours);
+const float *ours_result(const Ours *o, size_t *n); // the last output, as f32
+
+// ns from the bound Program and the parsed Schedule to a callable pointer, made once more.
+double ours_compile(Ours *o);
+
+#endif
