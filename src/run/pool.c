@@ -1,0 +1,273 @@
+// One slot for one loop at a time. Who starts a loop takes the slot (`busy`), fills it in and opens
+// the gate with as many tickets as it wants helpers; a thread that gets a ticket takes part. The
+// starter works too, and when no iteration is left it closes the gate: tickets that nobody took are
+// void, and only those who came in are waited for. So a thread that the system keeps from running
+// never holds a loop up, and a short loop is over before anybody had to wake.
+//
+//   gate    number of the loop << 32 | tickets left: a ticket of an old loop cannot be taken
+//   signal  counts loops; threads without work look at it, then sleep on it (futex)
+//   next    the first iteration that nobody has claimed; claims shrink as the end comes nearer
+//   done    helpers that came in and are through; the starter sleeps on it if it must
+#define _GNU_SOURCE
+#include "run/pool.h"
+
+#include "run/fork.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LINE = 64, SPINS = 1000 };
+
+struct Pool {
+    int size;
+    ForkMark fork;
+    pthread_t *thread; // size - 1 of them
+    _Atomic int started;
+    _Atomic bool busy, stop;
+
+    // the loop
+    KernelBody *body;
+    void *arg;
+    int64_t count, grain;
+    int helpers; // tickets at the start
+    unsigned control;
+
+    _Alignas(LINE) _Atomic uint64_t gate;
+    _Alignas(LINE) _Atomic uint32_t signal;
+    _Atomic int sleepers;
+    _Alignas(LINE) _Atomic int64_t next;
+    _Atomic int status;
+    _Alignas(LINE) _Atomic uint32_t done;
+    _Atomic bool waiting;
+};
+
+// --- Waiting -----------------------------------------------------------------------------------
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int count) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    __asm__ volatile("" ::: "memory");
+#endif
+}
+
+static unsigned get_control(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr() & ~0x3fu; // without the flags of what happened
+#else
+    return 0;
+#endif
+}
+
+static void set_control(unsigned control) {
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(control);
+#else
+    (void)control;
+#endif
+}
+
+// --- Working -----------------------------------------------------------------------------------
+
+// A share of what is left: half of an even one, so that threads end together.
+static bool claim(Pool *p, int64_t *from, int64_t *to) {
+    int64_t at = atomic_load_explicit(&p->next, memory_order_relaxed), take;
+    do {
+        int64_t left = p->count - at;
+        if (left <= 0) return false;
+        take = left / (2 * (p->helpers + 1));
+        if (take < p->grain) take = p->grain;
+        if (take > left) take = left;
+    } while (!atomic_compare_exchange_weak_explicit(&p->next, &at, at + take, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    *from = at;
+    *to = at + take;
+    return true;
+}
+
+static void work(Pool *p, int thread) {
+    int64_t from, to;
+    while (claim(p, &from, &to)) {
+        int status = p->body(p->arg, from, to, thread), none = 0;
+        if (!status) continue;
+        atomic_compare_exchange_strong(&p->status, &none, status);
+        atomic_store(&p->next, p->count);
+    }
+}
+
+// A ticket: the number of this thread in the loop; 0 when there is none to be had.
+static int enter(Pool *p) {
+    uint64_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
+    while ((uint32_t)gate)
+        if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - 1, memory_order_acquire,
+                                                  memory_order_acquire))
+            return p->helpers - (int)(uint32_t)gate + 1;
+    return 0;
+}
+
+static void help(Pool *p, int thread) {
+    set_control(p->control);
+    work(p, thread);
+    atomic_fetch_add(&p->done, 1);
+    if (atomic_load(&p->waiting)) futex_wake(&p->done, 1);
+}
+
+static void idle(Pool *p, uint32_t seen) {
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&p->signal, memory_order_acquire) != seen) return;
+        relax();
+    }
+    atomic_fetch_add(&p->sleepers, 1);
+    futex_wait(&p->signal, seen);
+    atomic_fetch_sub(&p->sleepers, 1);
+}
+
+static void *thread_main(void *arg) {
+    Pool *p = arg;
+    for (;;) {
+        uint32_t seen = atomic_load(&p->signal);
+        if (atomic_load(&p->stop)) return NULL;
+        int thread = enter(p);
+        if (thread)
+            help(p, thread);
+        else
+            idle(p, seen);
+    }
+}
+
+// Threads get no signals: those are for the program that uses the library.
+static void start_threads(Pool *p, int want) {
+    sigset_t all, before;
+    int n = atomic_load(&p->started);
+    if (n >= want) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (n < want && pthread_create(&p->thread[n], NULL, thread_main, p) == 0) n++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atomic_store(&p->started, n);
+}
+
+// --- Loops -------------------------------------------------------------------------------------
+
+static void open_gate(Pool *p, int helpers) {
+    p->helpers = helpers;
+    p->control = get_control();
+    atomic_store(&p->next, 0);
+    atomic_store(&p->status, 0);
+    atomic_store(&p->done, 0);
+    uint64_t number = (atomic_load(&p->gate) >> 32) + 1;
+    atomic_store(&p->gate, number << 32 | (uint64_t)helpers);
+    atomic_fetch_add(&p->signal, 1);
+    if (atomic_load(&p->sleepers)) futex_wake(&p->signal, helpers);
+}
+
+// Waits for those who came in.
+static void close_gate(Pool *p) {
+    uint64_t gate = atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
+    uint32_t came = (uint32_t)p->helpers - (uint32_t)gate, done;
+    for (int i = 0; (done = atomic_load(&p->done)) != came; i++) {
+        if (i < SPINS) {
+            relax();
+            continue;
+        }
+        atomic_store(&p->waiting, true);
+        if (atomic_load(&p->done) == done) futex_wait(&p->done, done);
+        atomic_store(&p->waiting, false);
+    }
+}
+
+// In a child the threads of the parent do not exist, and whoever was in the slot is not here.
+static void begin_anew(Pool *p) {
+    atomic_store(&p->started, 0);
+    atomic_store(&p->sleepers, 0);
+    atomic_store(&p->waiting, false);
+    atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
+    atomic_store(&p->busy, false);
+    fork_settled(&p->fork);
+}
+
+int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, int64_t grain) {
+    if (count <= 0) return 0;
+    if (grain < 1) grain = 1;
+    if (threads > p->size) threads = p->size;
+    int64_t tasks = (count - 1) / grain + 1;
+    if (tasks < threads) threads = (int)tasks;
+    if (threads <= 1) return body(arg, 0, count, 0);
+    if (fork_happened(&p->fork)) begin_anew(p);
+    if (atomic_exchange_explicit(&p->busy, true, memory_order_acquire))
+        return body(arg, 0, count, 0);
+    start_threads(p, threads - 1);
+    int helpers = atomic_load(&p->started);
+    if (helpers > threads - 1) helpers = threads - 1;
+    p->body = body;
+    p->arg = arg;
+    p->count = count;
+    p->grain = grain;
+    open_gate(p, helpers);
+    work(p, 0);
+    close_gate(p);
+    int status = atomic_load(&p->status);
+    atomic_store_explicit(&p->busy, false, memory_order_release);
+    return status;
+}
+
+int pool_parallel_for(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
+                      int64_t grain) {
+    return pool_for(env->user, env->threads, body, arg, count, grain);
+}
+
+// --- Pools -------------------------------------------------------------------------------------
+
+int pool_processors(void) {
+    cpu_set_t set;
+    long n = 0;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+    if (n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > POOL_MAX_THREADS ? POOL_MAX_THREADS : (int)n;
+}
+
+Pool *pool_new(int threads) {
+    Pool *p = aligned_alloc(LINE, (sizeof *p + LINE - 1) / LINE * LINE);
+    if (!p) return NULL;
+    *p = (Pool){.size = threads < 1 ? 1 : threads > POOL_MAX_THREADS ? POOL_MAX_THREADS : threads};
+    p->thread = calloc((size_t)p->size, sizeof *p->thread);
+    if (!p->thread) {
+        free(p);
+        return NULL;
+    }
+    fork_mark_init(&p->fork);
+    return p;
+}
+
+void pool_free(Pool *p) {
+    if (!p) return;
+    if (fork_happened(&p->fork)) begin_anew(p);
+    atomic_store(&p->stop, true);
+    atomic_fetch_add(&p->signal, 1);
+    futex_wake(&p->signal, INT_MAX);
+    int n = atomic_load(&p->started);
+    for (int i = 0; i < n; i++) pthread_join(p->thread[i], NULL);
+    fork_mark_free(&p->fork);
+    free(p->thread);
+    free(p);
+}
+
+int pool_threads(const Pool *p) { return p->size; }
+
+int pool_started(const Pool *p) { return atomic_load(&p->started); }

@@ -1,0 +1,186 @@
+// The thread pool: every iteration once, statuses, nested and concurrent loops, forks.
+#include "check.h"
+
+#include "run/pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 4096 };
+
+typedef struct Count {
+    Pool *pool;
+    _Atomic unsigned char at[MOST];
+    _Atomic int calls, most_thread, nested;
+    int fail_at;
+} Count;
+
+static int count(void *arg, int64_t from, int64_t to, int thread) {
+    Count *c = arg;
+    atomic_fetch_add(&c->calls, 1);
+    int most = atomic_load(&c->most_thread);
+    while (thread > most && !atomic_compare_exchange_weak(&c->most_thread, &most, thread)) continue;
+    for (int64_t i = from; i < to; i++) {
+        atomic_fetch_add(&c->at[i], 1);
+        if (i == c->fail_at) return 77;
+    }
+    return 0;
+}
+
+static bool each_once(const Count *c, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (c->at[i] != 1) return false;
+    for (int64_t i = n; i < MOST; i++)
+        if (c->at[i]) return false;
+    return true;
+}
+
+static Count *fresh(Pool *p) {
+    Count *c = calloc(1, sizeof *c);
+    c->pool = p;
+    c->fail_at = -1;
+    return c;
+}
+
+TEST(a_pool_covers_the_range_once) {
+    static const int64_t sizes[] = {0, 1, 2, 3, 7, 64, 1000, MOST};
+    for (int threads = 1; threads <= 5; threads += 2) {
+        Pool *p = pool_new(threads);
+        CHECK(pool_started(p) == 0);
+        for (int round = 0; round < 200; round++) {
+            int64_t n = sizes[round % 8], grain = round % 5;
+            Count *c = fresh(p);
+            CHECK(pool_for(p, threads, count, c, n, grain) == 0);
+            CHECK(each_once(c, n));
+            CHECK(c->most_thread < threads);
+            CHECK(grain < 2 || n % grain || c->calls <= n / grain + (n == 0));
+            free(c);
+        }
+        CHECK(pool_started(p) == threads - 1);
+        pool_free(p);
+    }
+}
+
+TEST(a_loop_of_one_task_starts_nothing) {
+    Pool *p = pool_new(4);
+    Count *c = fresh(p);
+    CHECK(pool_for(p, 4, count, c, 100, 100) == 0 && each_once(c, 100));
+    CHECK(c->calls == 1);
+    free(c);
+    c = fresh(p);
+    CHECK(pool_for(p, 1, count, c, 100, 1) == 0 && each_once(c, 100));
+    CHECK(pool_started(p) == 0);
+    free(c);
+    pool_free(p);
+}
+
+TEST(a_status_ends_the_loop) {
+    Pool *p = pool_new(3);
+    for (int i = 0; i < 50; i++) {
+        Count *c = fresh(p);
+        c->fail_at = i * 17;
+        CHECK(pool_for(p, 3, count, c, 1000, 1) == 77);
+        free(c);
+        c = fresh(p); // and is not remembered
+        CHECK(pool_for(p, 3, count, c, 1000, 1) == 0 && each_once(c, 1000));
+        free(c);
+    }
+    pool_free(p);
+}
+
+static int nest(void *arg, int64_t from, int64_t to, int thread) {
+    Count *c = arg;
+    (void)thread;
+    for (int64_t i = from; i < to; i++) {
+        Count *inner = fresh(c->pool);
+        if (pool_for(c->pool, 4, count, inner, 64, 1) || !each_once(inner, 64)) return 1;
+        free(inner);
+        atomic_fetch_add(&c->at[i], 1);
+    }
+    return 0;
+}
+
+TEST(loops_inside_loops) {
+    Pool *p = pool_new(4);
+    Count *c = fresh(p);
+    CHECK(pool_for(p, 4, nest, c, 200, 1) == 0 && each_once(c, 200));
+    free(c);
+    pool_free(p);
+}
+
+static void *hammer(void *arg) {
+    Pool *p = arg;
+    long bad = 0;
+    for (int i = 0; i < 300; i++) {
+        Count *c = fresh(p);
+        bad += pool_for(p, 4, count, c, 500, 1) != 0 || !each_once(c, 500);
+        free(c);
+    }
+    return (void *)bad;
+}
+
+TEST(many_threads_use_one_pool) {
+    Pool *p = pool_new(4);
+    pthread_t t[16];
+    for (int i = 0; i < 16; i++) pthread_create(&t[i], NULL, hammer, p);
+    for (int i = 0; i < 16; i++) {
+        void *bad;
+        pthread_join(t[i], &bad);
+        CHECK(!bad);
+    }
+    pool_free(p);
+}
+
+#if defined(__x86_64__)
+static int see_control(void *arg, int64_t from, int64_t to, int thread) {
+    (void)from, (void)to, (void)thread;
+    bool zero = __builtin_ia32_stmxcsr() >> 15;
+    if (!zero) atomic_fetch_add((_Atomic int *)arg, 1);
+    usleep(100);
+    return 0;
+}
+
+TEST(threads_round_as_their_caller) {
+    Pool *p = pool_new(4);
+    _Atomic int wrong = 0;
+    unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before | 1u << 15); // flush to zero
+    pool_for(p, 4, see_control, &wrong, 100, 1);
+    __builtin_ia32_ldmxcsr(before);
+    CHECK(wrong == 0);
+    pool_free(p);
+}
+#endif
+
+// A child of a process whose pool is at work: it has no threads, and makes some when it needs them.
+static bool child_works(Pool *p) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        Count *c = fresh(p);
+        bool ok = pool_for(p, 4, count, c, 1000, 1) == 0 && each_once(c, 1000);
+        ok &= pool_started(p) == 3;
+        pid_t again = fork();
+        if (again == 0) _exit(pool_for(p, 4, nest, fresh(p), 20, 1) != 0);
+        int status = -1;
+        ok &= waitpid(again, &status, 0) == again && status == 0;
+        if (ok) pool_free(p);
+        _exit(ok ? 0 : 1);
+    }
+    int status = -1;
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+TEST(a_fork_takes_no_threads_along) {
+    Pool *p = pool_new(4);
+    pthread_t t[2];
+    CHECK(child_works(p));
+    for (int i = 0; i < 2; i++) pthread_create(&t[i], NULL, hammer, p);
+    for (int i = 0; i < 20; i++) CHECK(child_works(p));
+    for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+    CHECK(child_works(p));
+    pool_free(p);
+}
