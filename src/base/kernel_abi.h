@@ -3,9 +3,9 @@
 //     int kernel(void *const *buffers, void *scratch, const KernelEnv *env);
 //
 // `buffers` holds one pointer per argument tensor of the Program, inputs first, to the element at
-// its origin. `scratch` points to as many bytes as the kernel's scratch query says, 64-byte
-// aligned. The result is 0, or a status: KERNEL_BAD_INDEX + statement number when a gather or
-// scatter left its tensor.
+// its origin. `scratch` points to as many bytes as the kernel's scratch query says for env->threads
+// threads, 64-byte aligned: what a parallel loop allocates is there once per thread. The result is
+// 0, or a status: KERNEL_BAD_INDEX + statement number when a gather or scatter left its tensor.
 #ifndef LW_BASE_KERNEL_ABI_H
 #define LW_BASE_KERNEL_ABI_H
 
@@ -13,14 +13,16 @@
 
 typedef struct KernelEnv KernelEnv;
 
-// Runs body(arg, from, to) so that the ranges cover [0, count), on any threads, and returns when
-// all are done. `thread` numbers the participants from 0; each has `scratch` bytes of its own at
-// arg's disposal.
+// Some iterations of a parallel loop, from <= i < to. `thread` is below KernelEnv.threads; no two
+// calls with the same number run at once. Non-zero is a status.
 typedef int KernelBody(void *arg, int64_t from, int64_t to, int thread);
 
 struct KernelEnv {
     uint32_t flags; // KERNEL_ACCUMULATE | KERNEL_SKIP_POST
-    int threads;
+    int threads;    // that parallel loops may be shared out to; 1 or less: none but the caller's
+    // Calls body so that the ranges cover [0, count), in tasks of at least `grain` iterations, and
+    // returns when all are done: 0, or a status that one of them gave (the rest may then be left
+    // out). NULL: parallel loops run on the caller's thread.
     int (*parallel_for)(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
                         int64_t grain);
     // What no instruction computes: `n` lanes of operation `op` on operands of type `type`, each

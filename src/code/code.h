@@ -27,7 +27,9 @@ typedef struct CodeLine {
 typedef struct Code {
     const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
     size_t size;
-    int64_t scratch; // bytes the caller provides, 64-byte aligned
+    int64_t scratch;        // bytes the caller provides, 64-byte aligned, to run on one thread
+    int64_t thread_scratch; // and for every further thread
+    int parallel;           // loops that are shared out among threads
     const char
         *report; // per nest: register block, unrolling, accumulators, what was declined and why
     int nlines;

@@ -6,8 +6,9 @@
 // 2. vectorise: a loop marked `vector` gets lanes if every leaf inside can follow; otherwise it
 // runs as a serial loop and
 //    the report says why.
-// 3. regions: from the outside in, the largest runs of siblings whose tile fits in registers.
-// 4. streams: one pointer per buffer and combination of real-loop strides.
+// 3. parallel loops: those whose iterations cannot meet (parallel.c).
+// 4. regions: from the outside in, the largest runs of siblings whose tile fits in registers.
+// 5. streams: one pointer per buffer and combination of real-loop strides.
 #include "code/plan.h"
 
 #include <string.h>
@@ -47,8 +48,7 @@ typedef struct LinSum {
 
 typedef struct Builder {
     Plan *p;
-    const Affine **passed; // by Tree index id
-    VEC(PNode *) open;     // loops around the current place, outermost first
+    VEC(PNode *) open; // loops around the current place, outermost first
     int depth;
     const int *line_of; // by the node's number in the Tree
     int node, line;     // numbers of the current node and of its line
@@ -63,8 +63,8 @@ static void sum_add(Builder *b, LinSum *s, const Affine *a, int64_t scale) {
             s->ok = false;
             return;
         }
-        if (b->passed[atom->index]) {
-            sum_add(b, s, b->passed[atom->index], k);
+        if (b->p->passed[atom->index]) {
+            sum_add(b, s, b->p->passed[atom->index], k);
             continue;
         }
         int loop = b->p->loop_of_id[atom->index], j = 0;
@@ -314,6 +314,7 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     n->loop = p->nloops;
     n->extent = index->extent;
     n->mark = block->kind;
+    n->grain = block->grain;
     n->unroll = 1;
     n->lanes = 1;
     n->limit = -1;
@@ -339,7 +340,7 @@ static PNode *build_block(Builder *b, const Block *block) {
     PNode *outer = node_new(b, P_GUARD);
     for (int i = 0; i < block->nindex; i++) {
         if (block->index[i].passed)
-            b->passed[block->index[i].id] = block->index[i].passed;
+            b->p->passed[block->index[i].id] = block->index[i].passed;
         else
             own[nown++] = open_loop(b, block, &block->index[i]);
     }
@@ -347,7 +348,10 @@ static PNode *build_block(Builder *b, const Block *block) {
     PNode *inner = node_new(b, P_GUARD);
     for (int i = 0; i < block->nconstraints && !empty; i++)
         place_constraint(b, own, nown, outer, inner, block->constraint[i]);
-    for (int i = 0; i < block->nallocs; i++) b->p->alloc_depth[block->alloc[i]] = b->depth;
+    for (int i = 0; i < block->nallocs; i++) {
+        b->p->alloc_depth[block->alloc[i]] = b->depth;
+        b->p->alloc_loop[block->alloc[i]] = b->open.n ? vec_last(&b->open)->loop : -1;
+    }
     if (!empty)
         build_children(b, block, inner);
     else
@@ -694,6 +698,8 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
 
 static bool fits(Plan *p, PNode **nodes, int n) {
     for (int i = 0; i < n; i++)
+        if (nodes[i]->has_parallel) return false;
+    for (int i = 0; i < n; i++)
         if (!mark(p, nodes[i])) return false;
     Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
@@ -788,12 +794,12 @@ static void streams(Plan *p) {
     }
 }
 
-static void place_buffers(Plan *p) {
+// Places the allocations that are private to threads, or the others, from `at` on; where they end.
+static int64_t place(Plan *p, bool private, int64_t at) {
     const Tree *t = p->tree;
-    for (int i = 0; i < t->buffers.n; i++) {
+    for (int i = t->nargs; i < t->buffers.n; i++) {
         const Buffer *b = &t->buffers.at[i];
-        p->offset[i] = -1;
-        if (i < t->nargs) continue;
+        if (p->private[i] != private) continue;
         int64_t span = 1;
         for (int d = 0; d < b->rank; d++) {
             int64_t s = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
@@ -804,8 +810,17 @@ static void place_buffers(Plan *p) {
         if (!checked_mul(span, type_info[b->type].bytes, &bytes) || bytes > INT64_MAX / 4)
             p->declined = "a buffer is too large";
         else
-            p->offset[i] = p->scratch, p->scratch += (bytes + 63) & ~(int64_t)63;
+            p->offset[i] = at, at += (bytes + 63) & ~(int64_t)63;
     }
+    return at;
+}
+
+static void place_buffers(Plan *p) {
+    for (int i = 0; i < p->tree->nargs; i++) p->offset[i] = -1;
+    int64_t shared = place(p, false, 0);
+    int64_t own = (place(p, true, shared) - shared + 127) & ~(int64_t)127; // no lines in common
+    p->thread_scratch = own;
+    p->scratch = shared + own;
 }
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused) {
@@ -820,12 +835,15 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     p->loop_of_id = arena_new_n(arena, int, tree->nindices + 1);
     p->offset = arena_new_n(arena, int64_t, nb);
     p->alloc_depth = arena_new_n(arena, int, nb);
+    p->alloc_loop = arena_new_n(arena, int, nb);
+    p->private = arena_new_n(arena, bool, nb);
+    p->passed = arena_new_n(arena, const Affine *, tree->nindices + 1);
     p->first_leaf = arena_new_n(arena, int, nb);
     p->last_leaf = arena_new_n(arena, int, nb);
     memset(p->first_leaf, -1, (size_t)nb * sizeof(int));
     memset(p->last_leaf, -1, (size_t)nb * sizeof(int));
-    place_buffers(p);
-    Builder b = {.p = p, .passed = arena_new_n(arena, const Affine *, tree->nindices + 1)};
+    memset(p->alloc_loop, -1, (size_t)nb * sizeof(int));
+    Builder b = {.p = p};
     b.line_of = tree_lines(arena, tree);
     p->root = build_node(&b, &tree->root->node);
     if (!p->root) p->root = node_new(&b, P_GUARD);
@@ -833,6 +851,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     vectorise(p);
     int leaf = 0;
     number(p, p->root, &leaf);
+    plan_parallel(p);
+    place_buffers(p);
     regions(p, &p->root, 1);
     streams(p);
     return p;

@@ -68,7 +68,11 @@ struct PNode {
     int unroll; // copies of the body per machine iteration
     int nbounds;
     Bound *bound;
-    int64_t limit; // while code is made for one tail: the number of iterations; -1: not fixed
+    bool parallel; // its iterations are shared out among threads: outlined
+    int collapse;  // of a parallel loop: perfectly nested loops below it that are shared out too
+    int64_t grain; // of a parallel loop: least iterations per task
+    bool has_parallel; // it is one, or has one inside
+    int64_t limit;     // while code is made for one tail: the number of iterations; -1: not fixed
 
     // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
     int nconds;
@@ -108,17 +112,24 @@ typedef struct Plan {
     const Refusals *refused;
     PNode *root; // a guard without conditions
     int nloops;
-    PNode **loop;    // by number
-    int *loop_of_id; // Tree index id -> loop number
+    PNode **loop;          // by number
+    int *loop_of_id;       // Tree index id -> loop number
+    const Affine **passed; // by Tree index id: what it equals, or NULL
     VEC(PNode *) leaves;
     VEC(Stream) streams;
     int64_t *offset;             // per buffer: place in scratch; -1 for arguments
     int *alloc_depth;            // per buffer: depth of the block it lives in
+    int *alloc_loop;             // per buffer: innermost loop around that block's content, or -1
+    bool *private;               // per buffer: lives in a parallel loop; each thread has one
     int *first_leaf, *last_leaf; // per buffer: leaves that touch it
-    int64_t scratch;
+    int64_t scratch;             // bytes of all allocations, those of one thread included
+    int64_t thread_scratch;      // bytes that every further thread needs
     Text report;
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;
+
+// parallel.c: which loops marked so become parallel, and what is private to their threads.
+void plan_parallel(Plan *p);
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
 

@@ -6,6 +6,7 @@
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "run/exec.h"
+#include "run/pool.h"
 
 enum { PAGE = 4096 };
 
@@ -39,8 +40,30 @@ static bool untouched(const Guarded *g) {
     return true;
 }
 
+// Deals out in turn: what thread 1 did is done before thread 0 begins, and the end comes first.
+static int in_turn(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
+                   int64_t grain) {
+    (void)grain;
+    int64_t step = count / (2 * env->threads) + 1, n = (count + step - 1) / step;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        int64_t from = i * step, to = from + step < count ? from + step : count;
+        int status = body(arg, from, to, (int)(i % env->threads));
+        if (status) return status;
+    }
+    return 0;
+}
+
+// To threads, however short the loop.
+static int at_once(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
+                   int64_t grain) {
+    static Pool *pool; // as long as the process
+    (void)grain;
+    if (!pool) pool = pool_new(8);
+    return pool_for(pool, env->threads, body, arg, count, 1);
+}
+
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
-                  bool low) {
+                  int threads, bool low) {
     Code code;
     if (!code_x86(&lab->arena, t, m, &code, &lab->diags)) return JIT_DECLINED;
     ExecArena *arena = exec_arena_new();
@@ -53,10 +76,11 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
         if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
         buffers[i] = g[i].data;
     }
-    g[data->n] = guarded((size_t)code.scratch, 64, low);
+    g[data->n] = guarded((size_t)(code.scratch + (threads - 1) * code.thread_scratch), 64, low);
     KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
                               (flags.skip_post ? KERNEL_SKIP_POST : 0u),
-                     .threads = 1,
+                     .threads = threads,
+                     .parallel_for = threads % 2 ? at_once : in_turn,
                      .apply = code_apply};
     Kernel *kernel = (Kernel *)exec_entry(block);
     int status = kernel(buffers, g[data->n].data, &env);

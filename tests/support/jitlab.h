@@ -8,9 +8,11 @@
 
 typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS } JitResult;
 
-// `low`: buffers begin right behind a guard page; otherwise they end right in front of one. The
-// results replace the contents of `data`.
+// `threads`: 1 runs on the caller's; of more, an even number deals the iterations of parallel loops
+// out in turn, last ones first, and an odd one shares them out to threads. `low`: buffers begin
+// right behind a guard page; otherwise they end right in front of one. The results replace the
+// contents of `data`.
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
-                  bool low);
+                  int threads, bool low);
 
 #endif

@@ -17,11 +17,21 @@ typedef struct Totals {
     int64_t pairs, declined, feature[FEATURE_COUNT];
 } Totals;
 
+static bool see_parallel(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    *(bool *)user |= node->kind == NODE_BLOCK && ((const Block *)node)->kind == KIND_PARALLEL;
+    return true;
+}
+
+static const int thread_counts[] = {1, 2, 5};
+
 static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
 
 // NULL: the same on all levels; else what differs.
 static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed,
                               int64_t *declined) {
+    bool parallel = false;
+    tree_walk(t, see_parallel, &parallel);
     for (int f = 0; f < 3; f++) {
         LabData want = lab_data(lab, p, seed);
         for (int i = p->ninputs; flag_sets[f].accumulate && i < want.n; i++) // garbage would round
@@ -29,12 +39,15 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
                 lab_set(&want, i, e, (double)(e % 3));
         LabData start = lab_copy(lab, p, &want);
         if (!program_interpret(&lab->arena, p, want.view, flag_sets[f], &lab->diags)) continue;
-        for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+        for (int run = 0; run < (int)ISA_COUNT * 3; run++) {
             Machine m;
+            Isa isa = (Isa)(run % (int)ISA_COUNT);
+            int threads = thread_counts[run / (int)ISA_COUNT];
             machine_detect(&m, isa);
-            if (m.isa != isa) continue;
+            if (m.isa != isa || isa == ISA_SCALAR || (threads > 1 && !parallel)) continue;
             LabData got = lab_copy(lab, p, &start);
-            JitResult r = jit_run(lab, t, &m, &got, flag_sets[f], (seed + (uint64_t)f) & 1);
+            JitResult r =
+                jit_run(lab, t, &m, &got, flag_sets[f], threads, (seed + (uint64_t)f) & 1);
             if (r == JIT_DECLINED && declined) {
                 ++*declined;
                 printf("seed %llu: %s", (unsigned long long)seed, lab_errors(lab));
@@ -42,7 +55,9 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
             if (r == JIT_DECLINED) continue;
             if (r == JIT_STATUS) return "a status, or bytes outside were written";
             const char *d = lab_difference(lab, p, &got, &want);
-            if (d) return arena_printf(&lab->arena, "%s, flags %d: %s", isa_name[isa], f, d);
+            if (d)
+                return arena_printf(&lab->arena, "%s, flags %d, threads %d: %s", isa_name[isa], f,
+                                    threads, d);
         }
     }
     return NULL;

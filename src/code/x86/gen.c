@@ -38,20 +38,21 @@ void gen_line(Gen *g, int line) {
     vec_push(g->arena, &g->lines, ((CodeLine){at, line}));
 }
 
-static void prologue(Gen *g) {
+void gen_enter(Gen *g) {
     Asm *a = &g->a;
     for (int i = 0; i < 6; i++) x86_1(a, X86_push, x86_r64(callee_saved[i]));
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RSP));
     x86_2(a, X86_sub, x86_r64(X86_RSP), x86_imm(0x7fffffff)); // patched when the frame is known
+    vec_push(g->arena, &g->frames, asm_size(a) - 4);
     x86_2(a, X86_and, x86_r64(X86_RSP), x86_imm(-64));
+    x86_2(a, X86_mov, gen_slot(g->env_slot + 8), x86_r64(X86_RAX));
+    x86_2(a, X86_mov, gen_slot(g->status_slot), x86_imm(0));
 }
 
 static void start_streams(Gen *g) {
     Asm *a = &g->a;
     const Plan *p = g->p;
     x86_2(a, X86_mov, gen_slot(g->env_slot), x86_r64(X86_RDX));
-    x86_2(a, X86_mov, gen_slot(g->env_slot + 8), x86_r64(X86_RAX));
-    x86_2(a, X86_mov, gen_slot(g->status_slot), x86_imm(0));
     x86_2(a, X86_mov, x86_r64(X86_RCX), x86_r64(X86_RDI)); // rdi and rsi hold items from here on
     x86_2(a, X86_mov, x86_r64(X86_RDX), x86_r64(X86_RSI));
     for (int i = 0; i < p->streams.n; i++) {
@@ -64,7 +65,7 @@ static void start_streams(Gen *g) {
     }
 }
 
-static void epilogue(Gen *g) {
+void gen_leave(Gen *g) {
     Asm *a = &g->a;
     asm_bind(a, &g->leave);
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
@@ -120,19 +121,18 @@ static void make_function(Gen *g) {
     g->vector_area = g->call_area + 64 * 40;
     g->leave = asm_label(&g->a);
     gen_line(g, 0);
-    prologue(g);
-    size_t patch = asm_size(&g->a) - 4 - 4; // the imm32 of `sub rsp`, before the 4-byte `and`
+    gen_enter(g);
     start_streams(g);
     gen_nodes(g, &p->root, 1);
     gen_line(g, 0);
-    epilogue(g);
+    gen_leave(g);
+    gen_bodies(g);
     constants(g);
     int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
     AsmError error = asm_finish(&g->a);
-    if (error == ASM_OK)
-        memcpy(g->a.start + patch, &total, 4);
-    else if (!g->declined)
-        g->declined = asm_error_text(error);
+    for (int i = 0; i < g->frames.n && error == ASM_OK; i++)
+        memcpy(g->a.start + g->frames.at[i], &total, 4);
+    if (error != ASM_OK && !g->declined) g->declined = asm_error_text(error);
 }
 
 static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine,
@@ -183,8 +183,8 @@ bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
             diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
             return false;
         }
-        *out = (Code){g.a.start, asm_size(&g.a), g.p->scratch, text_str(&g.p->report),
-                      g.lines.n, g.lines.at};
+        *out = (Code){g.a.start,  asm_size(&g.a),         g.p->scratch, g.p->thread_scratch,
+                      g.bodies.n, text_str(&g.p->report), g.lines.n,    g.lines.at};
         return true;
     }
 }

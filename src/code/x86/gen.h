@@ -1,7 +1,8 @@
 // The x86-64 generator. Private to code/x86.
 //
-// One function: prologue, the Plan's nodes in order, epilogue, constants. General registers: rax,
-// rcx, rdx are scratch; the rest hold stream pointers and loop counters, the most deeply used
+// One function: prologue, the Plan's nodes in order, epilogue; after it the bodies of parallel
+// loops, functions of their own with the same frame (parallel.c); constants. General registers:
+// rax, rcx, rdx are scratch; the rest hold stream pointers and loop counters, the most deeply used
 // first, others in stack slots. Vector registers: 0.. are the region's pins, then free ones, and
 // the last one is scratch for multi-instruction operations. k1 is the mask of the current tail, k2
 // and k3 are scratch.
@@ -25,6 +26,13 @@ typedef struct PoolEntry {
     int size;
     AsmLabel label;
 } PoolEntry;
+
+// The outlined body of a parallel loop, made after the function that calls it.
+typedef struct Body {
+    PNode *loop;
+    AsmLabel label;
+    const int64_t *value; // Gen.value where the loop stands
+} Body;
 
 // An element of the region's tile.
 typedef struct Pin {
@@ -59,10 +67,12 @@ typedef struct Gen {
     Seg segment;
     VEC(Pin) pins;
     bool in_region;
-    int active;     // lanes of the current vector that exist
-    int k1;         // active lanes that k1 holds a mask for; 0: unknown
-    int scratch;    // the scratch vector register
-    AsmLabel leave; // where the kernel ends
+    int active;         // lanes of the current vector that exist
+    int k1;             // active lanes that k1 holds a mask for; 0: unknown
+    int scratch;        // the scratch vector register
+    AsmLabel leave;     // where the function ends
+    VEC(size_t) frames; // where the size of the frame is to be written
+    VEC(Body *) bodies;
     const char *declined;
     int no_vector; // a vector loop that must run as a serial one; -1: none
     int no_tile;   // a leaf whose elements must not be pinned; -1: none
@@ -75,6 +85,10 @@ typedef struct Gen {
 void x86_micro(void *gen, const Micro *m); // a MicroIsa.emit
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *ref);
 bool x86_calls(const void *user, const Micro *m);
+
+// gen.c
+void gen_enter(Gen *g); // registers saved, the frame made, status 0; rdi, rsi, rdx, rcx are kept
+void gen_leave(Gen *g); // returns the status
 
 // gen.c, for ops.c:
 // rax <- the value of an affine at `env`; uses rax, rcx, rdx and the stack.
@@ -135,6 +149,13 @@ bool gen_has_bounds(Gen *g, const PNode *n);
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);
 void gen_walk(Gen *g, PNode *n);
+void gen_advance(Gen *g, int loop, int64_t by);
+void gen_shift(Gen *g, int loop, X86Op way);
+int gen_range(Gen *g, PNode *n);
+
+// parallel.c
+void gen_parallel(Gen *g, PNode *n);
+void gen_bodies(Gen *g);
 
 // region.c
 void gen_nodes(Gen *g, PNode **at, int n);

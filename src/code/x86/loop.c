@@ -144,7 +144,7 @@ static void unrolled(Gen *g, PNode *n) {
     g->value[n->loop] = 0;
 }
 
-static void advance(Gen *g, int loop, int64_t by) {
+void gen_advance(Gen *g, int loop, int64_t by) {
     for (int i = 0; i < g->p->streams.n; i++) {
         const Stream *s = &g->p->streams.at[i];
         for (int t = 0; t < s->n; t++)
@@ -179,7 +179,7 @@ static void counted(Gen *g, PNode *n) {
         copies(g, n, stride, step);
         boundary(g, &lanes);
         gen_line(g, n->line);
-        advance(g, n->loop, stride);
+        gen_advance(g, n->loop, stride);
         gen_item_add(g, counter, stride);
         if (main > stride) {
             if (main == (int32_t)main) {
@@ -194,11 +194,11 @@ static void counted(Gen *g, PNode *n) {
     copies(g, n, extent - main, step);
     boundary(g, NULL);
     gen_line(g, n->line);
-    advance(g, n->loop, -main);
+    gen_advance(g, n->loop, -main);
 }
 
 // Pointers move by as many iterations as the counter says, forwards or back.
-static void shift_streams(Gen *g, int loop, X86Op way) {
+void gen_shift(Gen *g, int loop, X86Op way) {
     for (int i = 0; i < g->p->streams.n; i++) {
         const Stream *s = &g->p->streams.at[i];
         for (int t = 0; t < s->n; t++) {
@@ -211,28 +211,25 @@ static void shift_streams(Gen *g, int loop, X86Op way) {
     }
 }
 
-// A loop whose limits depend on loops around it: one index per iteration.
-static void bounded(Gen *g, PNode *n) {
+// The counter <- the first index of a loop whose limits depend on loops around it, and its end
+// into a stack slot: the slot.
+int gen_range(Gen *g, PNode *n) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
-    int save = g->save_slots + n->loop * 8; // the end
-    Lanes lanes = lanes_spread(g);
-    boundary(g, &lanes);
-    gen_line(g, n->line);
-    // end = min over bounds, start = max over bounds
+    int end = g->save_slots + n->loop * 8;
     x86_set(a, X86_RAX, n->extent);
-    x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
+    x86_2(a, X86_mov, gen_slot(end), x86_r64(X86_RAX));
     gen_item_set(g, counter, 0);
-    for (int i = 0; i < n->nbounds; i++) {
+    for (int i = 0; i < n->nbounds; i++) { // the least end, the greatest start
         const Bound *b = &n->bound[i];
         gen_lin(g, b->rest);
         if (b->k < 0) {
             gen_divide(g, -b->k, false);
             x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
-            x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(save));
+            x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(end));
             x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
             x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_mov, gen_slot(save), x86_r64(X86_RAX));
+            x86_2(a, X86_mov, gen_slot(end), x86_r64(X86_RAX));
         } else {
             gen_divide(g, b->k, false); // ceil(-rest / k) = -floor(rest / k)
             x86_1(a, X86_neg, x86_r64(X86_RAX));
@@ -242,22 +239,33 @@ static void bounded(Gen *g, PNode *n) {
             x86_2(a, X86_mov, gen_item(counter), x86_r64(X86_RAX));
         }
     }
+    return end;
+}
+
+// A loop whose limits depend on loops around it: one index per iteration.
+static void bounded(Gen *g, PNode *n) {
+    Asm *a = &g->a;
+    Item counter = gen_counter(g, n->loop);
+    Lanes lanes = lanes_spread(g);
+    boundary(g, &lanes);
+    gen_line(g, n->line);
+    int save = gen_range(g, n);
     AsmLabel top = asm_label(a), done = asm_label(a);
     gen_load_item(g, X86_RAX, counter);
     x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
     x86_1(a, X86_jnl, x86_to(&done));
     // pointers start at `counter`
-    shift_streams(g, n->loop, X86_add);
+    gen_shift(g, n->loop, X86_add);
     asm_bind(a, &top);
     copies(g, n, 1, 1);
     boundary(g, &lanes);
     gen_line(g, n->line);
-    advance(g, n->loop, 1);
+    gen_advance(g, n->loop, 1);
     gen_item_add(g, counter, 1);
     gen_load_item(g, X86_RAX, counter);
     x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
     x86_1(a, X86_jl, x86_to(&top));
-    shift_streams(g, n->loop, X86_sub);
+    gen_shift(g, n->loop, X86_sub);
     asm_bind(a, &done);
     gen_item_set(g, counter, 0);
 }
@@ -278,6 +286,10 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
 static void loop(Gen *g, PNode *n) {
     if (!n->real) {
         unrolled(g, n);
+        return;
+    }
+    if (n->parallel) {
+        gen_parallel(g, n);
         return;
     }
     if (!gen_has_bounds(g, n)) {

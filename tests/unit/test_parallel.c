@@ -1,0 +1,114 @@
+// Parallel loops in compiled code: each kind of loop and buffer, the same with threads and without.
+#include "check.h"
+
+#include "base/kernel_abi.h"
+#include "code/code.h"
+#include "run/exec.h"
+#include "run/pool.h"
+#include "support/jitlab.h"
+#include "tree/schedule.h"
+
+#include <string.h>
+
+typedef struct Case {
+    const char *program, *schedule;
+    int parallel;       // loops that are shared out
+    bool private;       // threads have memory of their own
+    const char *report; // a part of it, or NULL
+} Case;
+
+#define MATMUL                                                                                     \
+    "program mm { input A: f32[37, 29] input B: f32[29, 43] output C: f32[37, 43]\n"               \
+    "C: for m in 0:37, n in 0:43, k in 0:29  C[m, n] +=! A[m, k]*B[k, n] }"
+
+static const Case cases[] = {
+    {MATMUL, "C: m:p n k", 1, false, NULL},
+    {MATMUL, "C: m/5:p n k m", 1, false, NULL},
+    {MATMUL, "C: m/5:p n/16:p k m n:v", 1, false, NULL}, // collapsed
+    {MATMUL, "C: m:p n:p k", 1, false, NULL},
+    {MATMUL, "C: m/8 m:p k n:v", 1, false, NULL}, // its end depends on m/8
+    {MATMUL, "C: n/8 k/4 m:p k n:v", 1, false, NULL},
+    {MATMUL, "C: m/7:p n/16 k m n:v\n    copy A at m/7 layout (k m)", 1, true, NULL},
+    {MATMUL, "C: m/7:p n/16:p k m n:v\n    copy B at n/16", 1, true, NULL},
+    {MATMUL, "C: m/7:p n/16:p k m n:v\n    copy A at m/7", 1, true, NULL}, // shared by n: one level
+    {MATMUL, "C: k:p m n", 0, false, "update the same elements of C, which the schedule does not"},
+    {MATMUL, "C: m k:p n:v", 0, false, "parallel loop 2 runs on one thread"},
+    {MATMUL, "C: m n\n    privatise k/8\nC.part: k.p:p m k n:v", 1, false, NULL},
+    {"program two { input A: f32[50] input B: f32[50] temp T: f32[50] output C: f32[50]\n"
+     "T: for i in 0:50  T[i] = A[i]*2.0\nC: for j in 0:50  C[j] = T[49 - j] + B[j] }",
+     "T: i/8:p i:v\nC: j/4:p j", 2, false, NULL},
+    {"program box { input A: f32[102, 20] output O: f32[100, 20] temp X: f32[102, 20]\n"
+     "X: for y in 0:102, x in 0:20  X[y, x] = A[y, x]*3.0\n"
+     "O: for y in 0:100, x in 0:20  O[y, x] = X[y, x] + X[y + 1, x] + X[y + 2, x] }",
+     "X: y x:v\n    at y/8\nO: y/8:p y x:v", 1, true, NULL},
+    {"program window { input A: i32[40] input W: i32[9] output O: i32[48]\n"
+     "O: for i in 0:40, j in 0:9  O[i + j] +=! A[i]*W[j] }",
+     "O: i:p j", 0, false, "update the same elements of O"},
+    {"program strided { input A: i32[40] input W: i32[9] output O: i32[400]\n"
+     "O: for i in 0:40, j in 0:9  O[10*i + j] +=! A[i]*W[j] }",
+     "O: i:p j", 1, false, NULL},
+    {"program scatter { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
+     "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
+     "O: i:p j", 0, false, "update the same elements of O"},
+    {"program columns { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
+     "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
+     "O: j:p i", 1, false, NULL},
+};
+
+static bool run_case(const Case *c, Isa isa) {
+    Lab lab;
+    Machine m;
+    Code code;
+    lab_begin(&lab);
+    machine_describe(&m, isa);
+    const Program *p = lab_program(&lab, c->program, NULL);
+    Source src = {"s.lws", c->schedule, (uint32_t)strlen(c->schedule)};
+    const Schedule *s = p ? schedule_parse(&lab.arena, p->names, &src, &lab.diags) : NULL;
+    const Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    bool ok = CHECK(t && code_x86(&lab.arena, t, &m, &code, &lab.diags));
+    if (!ok) printf("%s%s", c->schedule, lab_errors(&lab));
+    ok =
+        ok && CHECK(code.parallel == c->parallel) && CHECK((code.thread_scratch > 0) == c->private);
+    ok = ok && CHECK(!c->report || strstr(code.report, c->report));
+    machine_detect(&m, isa);
+    for (int threads = 1; ok && m.isa == isa && threads <= 5; threads++) {
+        LabData want = lab_data(&lab, p, 3), got = lab_copy(&lab, p, &want);
+        ok = CHECK(lab_run(&lab, p, &want));
+        ok = ok &&
+             CHECK(jit_run(&lab, t, &m, &got, (InterpFlags){0}, threads, threads & 1) == JIT_OK);
+        ok = ok && CHECK(!lab_difference(&lab, p, &got, &want));
+    }
+    if (!ok) printf("schedule: %s\n", c->schedule);
+    lab_end(&lab);
+    return ok;
+}
+
+TEST(parallel_loops_keep_their_meaning) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) run_case(&cases[i], isa);
+}
+
+// An index outside in one iteration: a status, whichever thread finds it, and nothing else.
+TEST(a_status_comes_out_of_a_parallel_loop) {
+    Lab lab;
+    Machine m;
+    lab_begin(&lab);
+    machine_detect(&m, ISA_COUNT);
+    const Program *p =
+        lab_program(&lab,
+                    "program g { input A: f32[50] input X: i32[64] output O: f32[64]\n"
+                    "O: for i in 0:64  O[i] = A[X[i]] }",
+                    NULL);
+    const char *text = "O: i:p";
+    Source src = {"s.lws", text, (uint32_t)strlen(text)};
+    const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
+    const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
+    for (int bad = 0; bad < 64; bad += 9)
+        for (int threads = 1; threads <= 5; threads++) {
+            LabData d = lab_data(&lab, p, 5);
+            CHECK(jit_run(&lab, t, &m, &d, (InterpFlags){0}, threads, true) == JIT_OK);
+            lab_set(&d, 1, bad, 50);
+            CHECK(jit_run(&lab, t, &m, &d, (InterpFlags){0}, threads, true) == JIT_STATUS);
+        }
+    lab_end(&lab);
+}
