@@ -204,10 +204,50 @@ static void emit_store(Seg *s, const Ref *ref, int val, int after) {
     vec_push(s->arena, &s->micros, m);
 }
 
+const ExprOp reduce_op[] = {
+    [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
+
+Value reduce_identity(Type t, int op) {
+    static const char sign[] = {
+        [REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
+    return type_identity(t, sign[op]);
+}
+
+// The parts of a split reduction in one, by halves.
+static void join_parts(Seg *s, Loc *l) {
+    Parts *p = l->parts;
+    if (!p || !p->live) return;
+    Type t = l->ref->type;
+    p->live = false;
+    p->val[0] = l->val;
+    int width = s->vals.at[l->val].width;
+    for (int n = p->n, h; n > 1; n = h) {
+        h = (n + 1) / 2;
+        for (int k = 0; k + h < n; k++) {
+            if (p->val[k + h] < 0) continue;
+            int both[2] = {p->val[k], p->val[k + h]};
+            p->val[k] = both[0] < 0
+                            ? both[1]
+                            : seg_op(s, MI_OP, reduce_op[p->op], t, t, width, 2, both);
+        }
+    }
+    l->val = p->val[0];
+}
+
+// Lanes reduced into the first, by halves, and from there into all.
+static int fold_lanes(Seg *s, int op, Type t, int val) {
+    int width = s->vals.at[val].width;
+    for (int w = width / 2; w >= 1; w /= 2) {
+        int both[2] = {val, seg_op(s, MI_UPPER, 0, t, t, w, 1, &val)};
+        val = seg_op(s, MI_OP, reduce_op[op], t, t, w, 2, both);
+    }
+    return seg_op(s, MI_SPREAD, 0, t, t, width, 1, &val);
+}
+
 static int resolve(Seg *s, Loc *l) {
+    join_parts(s, l);
     if (l->pending) {
-        const Val *v = &s->vals.at[l->val];
-        l->val = seg_op(s, MI_FOLD, l->pending, v->type, v->type, v->width, 1, &l->val);
+        l->val = fold_lanes(s, l->pending, l->ref->type, l->val);
         l->pending = 0;
     }
     return l->val;
@@ -218,6 +258,8 @@ static void flush(Seg *s, Loc *l) {
     int line = s->line;
     s->line = l->line;
     int val = resolve(s, l);
+    const Micro *def = s->vals.at[val].def >= 0 ? &s->micros.at[s->vals.at[val].def] : NULL;
+    if (l->ref->lane == 0 && def && def->kind == MI_SPREAD) val = def->arg[0]; // one lane is enough
     emit_store(s, l->ref, val, l->written);
     s->line = line;
     l->dirty = false;
@@ -266,6 +308,16 @@ int seg_load(Seg *s, const Ref *ref) {
     return m.dst;
 }
 
+static void write_part(Seg *s, Loc *l, int part, int val) {
+    if (part)
+        l->parts->val[part] = val;
+    else
+        l->val = val;
+    l->dirty = true;
+    l->line = s->line;
+    l->written = s->micros.n - 1;
+}
+
 void seg_store(Seg *s, const Ref *ref, int val) {
     note_written(s, ref->buffer);
     Loc *l = seg_find(s, ref);
@@ -275,24 +327,83 @@ void seg_store(Seg *s, const Ref *ref, int val) {
         return;
     }
     if (!l) l = loc_new(s, keep(s, ref));
-    l->val = val;
+    if (l->parts) l->parts->live = false;
     l->pending = 0;
-    l->dirty = true;
-    l->line = s->line;
-    l->written = s->micros.n - 1;
+    write_part(s, l, 0, val);
+}
+
+int seg_turn(Seg *s, Loc *l, int op, int n) {
+    Parts *p = l->parts;
+    if (p && p->live && p->op != op) join_parts(s, l);
+    if (!p && (n < 2 || l->pin >= 0)) return 0; // no registers for parts
+    if (!p) {
+        p = l->parts = arena_new(s->arena, Parts);
+        *p = (Parts){.n = (int8_t)n, .pin = -1};
+    }
+    if (!p->live) {
+        p->live = true;
+        p->op = (uint8_t)op;
+        p->turn = 0;
+        for (int k = 0; k < p->n; k++) p->val[k] = -1;
+    }
+    int k = p->turn;
+    p->turn = (int8_t)((k + 1) % p->n);
+    return k;
+}
+
+void seg_update(Seg *s, const Ref *ref, int part, int val) {
+    note_written(s, ref->buffer);
+    Loc *l = seg_find(s, ref);
+    settle(s, ref, true, l);
+    write_part(s, l, part, val);
 }
 
 void seg_flush(Seg *s, int buffer) {
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
 }
 
-void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending) {
+static int pinned_val(Seg *s, int pin, Type type, int width) {
+    int val = new_val(s, -1, type, width);
+    s->vals.at[val].pin = (int16_t)pin;
+    return val;
+}
+
+void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts) {
     note_written(s, ref->buffer);
     Loc *l = loc_new(s, ref);
     l->pin = (int8_t)pin;
     l->pending = (int8_t)pending;
-    l->val = new_val(s, -1, type, ref->width);
-    s->vals.at[l->val].pin = (int16_t)pin;
+    l->val = pinned_val(s, pin, type, ref->width);
+    if (parts->n < 2) return;
+    Parts *p = l->parts = arena_copy(s->arena, parts, sizeof *parts);
+    for (int k = 1; k < p->n && p->live; k++)
+        p->val[k] = pinned_val(s, p->pin + k - 1, type, ref->width);
+}
+
+static void pin_to(Seg *s, int val, int pin, int line) {
+    Val *v = &s->vals.at[val];
+    Micro m = {.kind = MI_PIN,
+               .type = v->type,
+               .width = v->width,
+               .dst = -1,
+               .nargs = 1,
+               .arg = {val},
+               .dst_reg = (int8_t)pin,
+               .line = line};
+    v->uses++;
+    if (v->pin < 0) v->pin = (int16_t)pin;
+    vec_push(s->arena, &s->micros, m);
+}
+
+static void pin_parts(Seg *s, Loc *l) {
+    Parts *p = l->parts;
+    const Val *v = &s->vals.at[l->val];
+    Type type = v->type;
+    int width = v->width;
+    for (int k = 1; k < p->n; k++) {
+        if (p->val[k] < 0) p->val[k] = seg_const(s, type, width, reduce_identity(type, p->op));
+        pin_to(s, p->val[k], p->pin + k - 1, l->line);
+    }
 }
 
 void seg_close(Seg *s) {
@@ -302,18 +413,8 @@ void seg_close(Seg *s) {
             flush(s, l);
             continue;
         }
-        Val *v = &s->vals.at[l->val];
-        Micro m = {.kind = MI_PIN,
-                   .type = v->type,
-                   .width = v->width,
-                   .dst = -1,
-                   .nargs = 1,
-                   .arg = {l->val},
-                   .dst_reg = l->pin,
-                   .line = l->line};
-        v->uses++;
-        if (v->pin < 0) v->pin = l->pin;
-        vec_push(s->arena, &s->micros, m);
+        pin_to(s, l->val, l->pin, l->line);
+        if (l->parts && l->parts->live) pin_parts(s, l);
     }
 }
 

@@ -19,7 +19,7 @@ typedef enum MicroKind {
     MI_CAST,   // from `from` to `type`
     MI_STORE,  // arg0 to ref
     MI_LANES,  // lane 0 keeps arg0, the others take the identity of reduction `op`
-    MI_FOLD,   // all lanes of arg0 reduced by `op` into lane 0 (and all others)
+    MI_UPPER,  // the upper half of arg0's lanes
     MI_SPREAD, // lane 0 of arg0 in all lanes
     MI_PIN,    // arg0 moves to pinned register `dst_reg`
     MI_SPILL,  // arg0 to stack slot `slot`
@@ -80,6 +80,16 @@ typedef struct Val {
     uint8_t width;
 } Val;
 
+// A reduction split to cover the latency of its operation: `n` values that are updated in turn and
+// combined when somebody asks. The first is the loc's own.
+typedef struct Parts {
+    int8_t n, turn;
+    int8_t pin; // registers of parts 1.. in a pinned loc; -1: none
+    uint8_t op; // Reduce
+    bool live;
+    int val[MAX_PARTS]; // -1: the identity
+} Parts;
+
 // An element or vector of memory whose value is known. Computed addresses are never matched twice.
 typedef struct Loc {
     const Ref *ref;
@@ -90,6 +100,7 @@ typedef struct Loc {
     int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
     bool dirty, dead;
     int line; // that wrote it last
+    Parts *parts;
 } Loc;
 
 typedef struct Seg {
@@ -121,8 +132,14 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
 Loc *seg_find(Seg *s, const Ref *ref);
 int seg_load(Seg *s, const Ref *ref);
 void seg_store(Seg *s, const Ref *ref, int val);
+// The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And
+// its new value.
+int seg_turn(Seg *s, Loc *l, int op, int n);
+void seg_update(Seg *s, const Ref *ref, int part, int val);
 // The pinned loc enters the segment with its register's content. `ref` must outlive the segment.
-void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending);
+void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts);
+Value reduce_identity(Type t, int op);
+extern const ExprOp reduce_op[];
 // What is known of a buffer goes to memory now: somebody will read it behind the segment's back.
 void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).

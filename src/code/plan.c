@@ -696,7 +696,8 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
     return p->machine->vector_registers - 1 - need; // one is the back-end's own
 }
 
-static bool fits(Plan *p, PNode **nodes, int n) {
+// *tile <- the number of its elements.
+static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     for (int i = 0; i < n; i++)
         if (nodes[i]->has_parallel) return false;
     for (int i = 0; i < n; i++)
@@ -707,6 +708,7 @@ static bool fits(Plan *p, PNode **nodes, int n) {
         t.first_loop = first_loop_of(nodes[i], p->nloops);
     t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
+    *tile = t.n;
     if (!t.fits) return false;
     for (int i = nodes[0]->first; i < nodes[n - 1]->last && t.n; i++)
         if (p->refused->tile[i]) return false;
@@ -738,13 +740,61 @@ static void choose_unroll(Plan *p, PNode *n) {
     for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
 }
 
+// Splitting accumulators. A reduction's steps wait for each other; `chains` of them run side by
+// side inside its outermost reduction loop. Where these are fewer than the machine has operations in
+// flight, each chain is split over values that take turns, as far as registers go.
+typedef struct Around {
+    const PNode *loop[TREE_MAX_DEPTH * 2];
+    int n;
+} Around;
+
+static int64_t trips_of(const PNode *loop) {
+    return loop->vector ? ceil_div(loop->extent, loop->lanes) : loop->extent;
+}
+
+// `tile` values are kept anyway, `room` registers can be had.
+static int split_of(const Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
+    const Mem *w = &leaf->write;
+    int64_t chains = 1, steps = 1;
+    if (leaf->leaf->op == REDUCE_ASSIGN || !w->off || w->type != type_compute(w->type) ||
+        w->type == TYPE_BOOL)
+        return 1;
+    bool inside = false;
+    for (int i = 0; i < around->n; i++) {
+        const PNode *loop = around->loop[i];
+        bool reduced = lin_coef(w->off, loop->loop) == 0;
+        inside |= reduced;
+        if (inside && trips_of(loop) < 1 << 20)
+            *(reduced ? &steps : &chains) *= trips_of(loop);
+        else if (reduced)
+            steps = 1 << 20;
+        steps = min_i64(steps, 1 << 20);
+        chains = min_i64(chains, 1 << 20);
+    }
+    int64_t most = min_i64(MAX_PARTS, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
+    int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
+    int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
+    return (int)max_i64(1, min_i64(split, most));
+}
+
+static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int room) {
+    if (n->kind == P_LEAF) n->split = split_of(p, n, around, tile, room);
+    if (n->kind == P_LOOP) around->loop[around->n++] = n;
+    for (int i = 0; i < n->nchild; i++) split_reductions(p, n->child[i], around, tile, room);
+    if (n->kind == P_LOOP) around->n--;
+}
+
 static void regions(Plan *p, PNode **nodes, int n) {
     for (int i = 0; i < n;) {
-        int span = n - i;
-        while (span > 0 && !fits(p, nodes + i, span)) span = span > 4 ? span / 2 : span - 1;
+        int span = n - i, tile = 0;
+        while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
             nodes[i]->region = span;
-            for (int j = i; j < i + span; j++) choose_unroll(p, nodes[j]);
+            for (int j = i; j < i + span; j++) {
+                Around around = {.n = 0};
+                choose_unroll(p, nodes[j]);
+                split_reductions(p, nodes[j], &around, tile, tile_limit(p, nodes + i, span));
+            }
             i += span;
             continue;
         }

@@ -39,6 +39,8 @@ typedef struct Mem {
     bool inner;     // stands inside a subscript: read while an address is computed
 } Mem;
 
+enum { MAX_PARTS = 8 }; // of a reduction that is split
+
 typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;
 
 // k·index + rest >= 0 restricts a loop.
@@ -86,6 +88,7 @@ struct PNode {
     int number;
     int vloop; // loop number of its vector loop, or -1
     int width; // lanes: that loop's, or 1
+    int split; // a reduction over so many values that take turns, to cover latency
     Mem write;
     int nreads;
     Mem *read;

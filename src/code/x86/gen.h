@@ -41,6 +41,7 @@ typedef struct Pin {
     Type type;  // compute type
     bool lanes; // accumulates in lanes (a reduction along the vector loop)
     Reduce op;  // of its reduction
+    Parts parts; // the reduction split, in registers of their own
     bool loaded, written;
     int pending; // Reduce of lanes not yet folded, 0 none
     int line;    // of the leaf that writes it
@@ -66,6 +67,7 @@ typedef struct Gen {
     Seg *seg; // the segment being built, or NULL
     Seg segment;
     VEC(Pin) pins;
+    int pinned; // registers that they take
     bool in_region;
     int active;         // lanes of the current vector that exist
     int k1;             // active lanes that k1 holds a mask for; 0: unknown
@@ -82,6 +84,8 @@ typedef struct Gen {
 } Gen;
 
 // ops.c: one micro-operation with its registers.
+// dst <- x op y; three different registers
+void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y);
 void x86_micro(void *gen, const Micro *m); // a MicroIsa.emit
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *ref);
 bool x86_calls(const void *user, const Micro *m);
@@ -144,7 +148,7 @@ void gen_leaf(Gen *g, PNode *n);
 // loop.c
 void gen_children(Gen *g, PNode *n);
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
-void gen_pin_lanes(Gen *g, int i, int want);
+void gen_pin_lanes(Gen *g, int i, int want, bool split);
 bool gen_has_bounds(Gen *g, const PNode *n);
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);

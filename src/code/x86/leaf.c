@@ -12,7 +12,7 @@ void gen_open(Gen *g) {
     seg_reset(g->seg);
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
-        seg_pin(g->seg, &p->ref, i, p->type, p->pending);
+        seg_pin(g->seg, &p->ref, i, p->type, p->pending, &p->parts);
     }
     g->k1 = 0;
 }
@@ -20,8 +20,10 @@ void gen_open(Gen *g) {
 void gen_close(Gen *g) {
     Seg *s = g->seg;
     for (int i = 0; i < g->pins.n; i++) { // pins are the first locs, in order
-        g->pins.at[i].pending = s->locs.at[i].pending;
-        g->pins.at[i].written |= s->locs.at[i].dirty;
+        const Loc *l = &s->locs.at[i];
+        g->pins.at[i].pending = l->pending;
+        g->pins.at[i].parts.live = l->parts && l->parts->live;
+        g->pins.at[i].written |= l->dirty;
     }
     seg_close(s);
     if (s->micros.n) {
@@ -30,7 +32,7 @@ void gen_close(Gen *g) {
                         .calls = x86_calls,
                         .emit = x86_micro,
                         .user = g};
-        micro_assign(s, &isa, g->pins.n);
+        micro_assign(s, &isa, g->pinned);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
     }
     g->seg = NULL;
@@ -145,48 +147,89 @@ static int value_of(LeafGen *l, const Expr *e, int guard) {
     bug("expression kind %d", e->kind);
 }
 
-static const ExprOp reduce_op[] = {
-    [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
+// What a reduction adds: x, or the product of x and y, which is rounded with the sum.
+typedef struct Summand {
+    int x, y; // y -1: no product
+} Summand;
 
-// old op= value
-static int combine(LeafGen *l, Reduce op, Type type, int old, const Expr *value) {
-    Seg *s = l->g->seg;
-    int w = l->n->width;
-    bool fuse =
-        op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(type);
-    if (fuse) {
-        int args[3] = {value_of(l, value->arg[0], -1), value_of(l, value->arg[1], -1), old};
-        return seg_op(s, MI_FMA, 0, type_compute(type), type_compute(type), w, 3, args);
-    }
-    int args[2] = {old, value_of(l, value, -1)};
-    return seg_op(s, MI_OP, reduce_op[op], type, type, w, 2, args);
+static Summand term_of(LeafGen *l) {
+    const Expr *value = l->n->leaf->value;
+    bool fuse = l->n->leaf->op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL &&
+                type_is_float(l->n->write.type);
+    if (!fuse) return (Summand){value_of(l, value, -1), -1};
+    int x = value_of(l, value->arg[0], -1);
+    return (Summand){x, value_of(l, value->arg[1], -1)};
 }
 
-// A reduction along the vector loop: the loc holds partial results in its lanes until somebody
-// asks.
-static void reduce_lanes(LeafGen *l, Ref *r) {
+// old op= term; old -1: the term itself.
+static int combine(LeafGen *l, int old, Summand t) {
     Seg *s = l->g->seg;
-    const Leaf *leaf = l->n->leaf;
-    Type type = l->n->write.type;
     int w = l->n->width;
+    Type type = l->n->write.type, compute = type_compute(type);
+    if (t.y >= 0 && old >= 0)
+        return seg_op(s, MI_FMA, 0, compute, compute, w, 3, (int[]){t.x, t.y, old});
+    if (t.y >= 0) return seg_op(s, MI_OP, OP_MUL, compute, compute, w, 2, (int[]){t.x, t.y});
+    if (old < 0) return t.x;
+    return seg_op(s, MI_OP, reduce_op[l->n->leaf->op], type, type, w, 2, (int[]){old, t.x});
+}
+
+// Lanes beyond the tail keep what they had.
+static int only_active(LeafGen *l, int val, int old) {
+    Seg *s = l->g->seg;
+    int w = l->n->width;
+    Type type = l->n->write.type;
+    if (old < 0) old = seg_const(s, type, w, reduce_identity(type, l->n->leaf->op));
+    int mask = seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
+                      (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
+                              seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
+    return seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
+}
+
+// The value in front of a reduction: what its place holds, in lanes where lanes are reduced.
+static int first_value(LeafGen *l, const Ref *r, int pending) {
+    Seg *s = l->g->seg;
     Loc *loc = seg_find(s, r);
-    int old;
-    if (loc && loc->pending == (int)leaf->op) {
+    if (loc && pending && loc->pending == pending) return loc->val;
+    int old = seg_load(s, r);
+    if (!pending) return old;
+    Type type = type_compute(l->n->write.type);
+    const Micro *def = s->vals.at[old].def < 0 ? NULL : &s->micros.at[s->vals.at[old].def];
+    if (def && def->kind == MI_CONST && def->value.i == reduce_identity(type, pending).i)
+        return seg_const(s, type, l->n->width, def->value);
+    return seg_op(s, MI_LANES, pending, type, type, l->n->width, 1, &old);
+}
+
+// A reduction along the vector loop holds partial results in its lanes until somebody asks; a long
+// one may also be split over several values that take turns.
+static void reduce(LeafGen *l, const Ref *r) {
+    Seg *s = l->g->seg;
+    int op = l->n->leaf->op, w = l->n->width, part = 0, old = -1;
+    int pending = w > 1 && r->lane == 0 ? op : 0;
+    Summand t = term_of(l);
+    Loc *loc = seg_find(s, r);
+    if (loc && loc->parts && loc->parts->live &&
+        (loc->parts->op != op || loc->pending != pending))
+        seg_load(s, r); // another reduction: this one begins with its result
+    if (l->n->split > 1 && loc && loc->pending == pending) part = seg_turn(s, loc, op, l->n->split);
+    if (part)
+        old = loc->parts->val[part];
+    else if (loc && loc->parts && loc->parts->live)
         old = loc->val;
+    else
+        old = first_value(l, r, pending);
+    int val = combine(l, old, t);
+    if (pending && l->active < w) val = only_active(l, val, old);
+    Type to = l->n->write.type;
+    if (to != type_compute(to)) // what is kept in a register is what memory would hold
+        val = seg_op(s, MI_CAST, 0, to, type_compute(to), w, 1, &val);
+    if (!loc || loc->pending != pending) {
+        seg_store(s, r, val);
+        loc = seg_find(s, r);
+        if (pending) loc->pending = (int8_t)pending;
+        if (loc && l->n->split > 1) seg_turn(s, loc, op, l->n->split); // the first had its turn
     } else {
-        old = seg_load(s, r);
-        old = seg_op(s, MI_LANES, leaf->op, type_compute(type), type_compute(type), w, 1, &old);
+        seg_update(s, r, part, val);
     }
-    int val = combine(l, leaf->op, type, old, leaf->value);
-    if (l->active < w) { // lanes beyond the tail keep what they had
-        int mask = seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
-                          (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
-                                  seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
-        val = seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
-    }
-    seg_store(s, r, val);
-    loc = seg_find(s, r);
-    loc->pending = (int8_t)leaf->op;
 }
 
 // Indices that addresses are computed from must be in memory.
@@ -203,15 +246,11 @@ void gen_leaf(Gen *g, PNode *n) {
     g->seg->line = n->line;
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;
-    if (f->op != REDUCE_ASSIGN && n->width > 1 && r.lane == 0) {
-        reduce_lanes(&l, &r);
+    if (f->op != REDUCE_ASSIGN) {
+        reduce(&l, &r);
         return;
     }
-    int val;
-    if (f->op == REDUCE_ASSIGN)
-        val = value_of(&l, f->value, -1);
-    else
-        val = combine(&l, f->op, n->write.type, seg_load(g->seg, &r), f->value);
+    int val = value_of(&l, f->value, -1);
     Type to = n->write.type;
     if (to != type_compute(to)) // what is kept in a register is what memory would hold
         val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->width, 1, &val);

@@ -60,46 +60,94 @@ static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
     x86_1(&g->a, X86_js, x86_to(skip));
 }
 
-// Accumulators along a vector loop hold partial results in lanes, or one result. Where paths meet
-// they must agree.
+// Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
+// parts, or one value. Where paths meet they must agree.
 typedef struct Lanes {
     int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+    bool split[64];
 } Lanes;
 
 static Lanes lanes_now(const Gen *g) {
-    Lanes l = {{0}};
-    for (int i = 0; i < g->pins.n; i++) l.pending[i] = (int8_t)g->pins.at[i].pending;
+    Lanes l = {{0}, {0}};
+    for (int i = 0; i < g->pins.n; i++) {
+        l.pending[i] = (int8_t)g->pins.at[i].pending;
+        l.split[i] = g->pins.at[i].parts.live;
+    }
     return l;
 }
 
 static Lanes lanes_spread(const Gen *g) {
     Lanes l = lanes_now(g);
-    for (int i = 0; i < g->pins.n; i++)
+    for (int i = 0; i < g->pins.n; i++) {
         if (g->pins.at[i].lanes) l.pending[i] = (int8_t)g->pins.at[i].op;
+        l.split[i] = g->pins.at[i].parts.n > 1;
+    }
     return l;
 }
 
-void gen_pin_lanes(Gen *g, int i, int want) {
+// Between segments the registers behind the pinned ones are free.
+static void pin_split(Gen *g, Pin *p) {
+    for (int k = 1; k < p->parts.n; k++)
+        x86_micro(g, &(Micro){.kind = MI_CONST,
+                              .type = p->type,
+                              .width = p->ref.width,
+                              .dst_reg = (int8_t)(p->parts.pin + k - 1),
+                              .value = reduce_identity(p->type, p->parts.op),
+                              .fold = -1});
+    p->parts.live = true;
+}
+
+static void pin_move(Gen *g, const Pin *p, MicroKind kind, int op, int dst, int src, int width) {
+    x86_micro(g, &(Micro){.kind = kind,
+                          .op = (uint8_t)op,
+                          .type = p->type,
+                          .from = p->type,
+                          .width = (uint8_t)width,
+                          .nargs = 1,
+                          .arg_reg = {(int8_t)src},
+                          .dst_reg = (int8_t)dst,
+                          .fold = -1});
+}
+
+static void pin_join(Gen *g, int i) {
     Pin *p = &g->pins.at[i];
-    if (p->pending == want) return;
-    Micro m = {.type = p->type,
-               .from = p->type,
-               .width = p->ref.width,
-               .nargs = 1,
-               .arg_reg = {(int8_t)i},
-               .dst_reg = (int8_t)i,
-               .fold = -1};
-    if (p->pending) {
-        m.kind = MI_FOLD;
-        m.op = (uint8_t)p->pending;
-        x86_micro(g, &m);
+    int reg[MAX_PARTS] = {i}, spare = g->pinned;
+    for (int k = 1; k < p->parts.n; k++) reg[k] = p->parts.pin + k - 1;
+    for (int n = p->parts.n, h; n > 1; n = h) {
+        h = (n + 1) / 2;
+        for (int k = 0; k + h < n; k++) {
+            gen_reduce(g, p->ref.type, p->parts.op, p->ref.width, spare, reg[k], reg[k + h]);
+            int was = reg[k];
+            reg[k] = spare;
+            spare = was;
+        }
     }
-    if (want) {
-        m.kind = MI_LANES;
-        m.op = (uint8_t)want;
-        x86_micro(g, &m);
+    if (reg[0] != i) pin_move(g, p, MI_PIN, 0, i, reg[0], p->ref.width);
+    p->parts.live = false;
+}
+
+static void pin_fold(Gen *g, int i) {
+    Pin *p = &g->pins.at[i];
+    int at = i, up = g->pinned, to = g->pinned + 1;
+    for (int w = p->ref.width / 2; w >= 1; w /= 2) {
+        pin_move(g, p, MI_UPPER, 0, up, at, w);
+        gen_reduce(g, p->ref.type, p->pending, w, to, at, up);
+        at = to;
+        to = at == i ? g->pinned + 1 : i;
     }
-    p->pending = want;
+    pin_move(g, p, MI_SPREAD, 0, i, at, p->ref.width);
+    p->pending = 0;
+}
+
+void gen_pin_lanes(Gen *g, int i, int want, bool split) {
+    Pin *p = &g->pins.at[i];
+    if (p->parts.live && (!split || p->pending != want)) pin_join(g, i);
+    if (p->pending && p->pending != want) pin_fold(g, i);
+    if (want && p->pending != want) {
+        pin_move(g, p, MI_LANES, want, i, i, p->ref.width);
+        p->pending = want;
+    }
+    if (split && !p->parts.live) pin_split(g, p);
 }
 
 // Ends the straight-line code here; what follows is reached from elsewhere too, with the
@@ -108,7 +156,7 @@ static void boundary(Gen *g, const Lanes *want) {
     if (!g->in_region) return;
     gen_close(g);
     g->k1 = 0;
-    for (int i = 0; want && i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i]);
+    for (int i = 0; want && i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i], want->split[i]);
     gen_open(g);
 }
 

@@ -98,11 +98,24 @@ static void arith(Ctx *c, X86Op ps, X86Op pd, X86Op ss, X86Op sd) {
     x86_3(&c->g->a, op, c->d, c->a, c->b);
 }
 
-// min and max that propagate NaN and order -0 < +0.
+// min and max that propagate NaN and order -0 < +0. AVX-512: vrange orders zeros but drops a NaN,
+// which the sum of the operands brings back.
+static void range_minmax(Ctx *c, bool max) {
+    Asm *a = &c->g->a;
+    bool f64 = gen_is64(c->type);
+    x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, x86_k(2), c->a, c->b, x86_imm(3));
+    x86_4(a, f64 ? X86_vrangepd : X86_vrangeps, c->d, c->a, c->b, x86_imm(max ? 5 : 4));
+    x86_3(a, f64 ? X86_vaddpd : X86_vaddps, x86_masked(c->d, 2, false), c->a, c->b);
+}
+
 static void float_min(Ctx *c) {
     Asm *a = &c->g->a;
     bool f64 = gen_is64(c->type);
     X86Op min = f64 ? X86_vminpd : X86_vminps;
+    if (gen_is_wide(c->g)) {
+        range_minmax(c, false);
+        return;
+    }
     x86_3(a, min, c->t, c->a, c->b);
     x86_3(a, min, c->d, c->b, c->a);
     x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t); // -0 | +0 = -0; NaN | x = NaN
@@ -112,18 +125,15 @@ static void float_max(Ctx *c) {
     Asm *a = &c->g->a;
     bool f64 = gen_is64(c->type);
     X86Op max = f64 ? X86_vmaxpd : X86_vmaxps;
+    if (gen_is_wide(c->g)) {
+        range_minmax(c, true);
+        return;
+    }
     x86_3(a, max, c->t, c->a, c->b); // b when either is NaN or both are zero
     x86_3(a, max, c->d, c->b, c->a); // a likewise
     x86_3(a, f64 ? X86_vandpd : X86_vandps, c->d, c->d, c->t);
-    // A NaN lost bits: put it back.
-    if (gen_is_wide(c->g)) {
-        x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, x86_k(2), c->a, c->b, x86_imm(3));
-        X86Arg d = x86_masked(c->d, 2, false);
-        x86_3(a, f64 ? X86_vaddpd : X86_vaddps, d, c->a, c->b);
-    } else {
-        x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, c->t, c->a, c->b, x86_imm(3));
-        x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t);
-    }
+    x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, c->t, c->a, c->b, x86_imm(3)); // a NaN lost bits
+    x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t);
 }
 
 static void relu(Ctx *c) {
@@ -504,18 +514,12 @@ static void do_cast(Gen *g, const Micro *m) {
 
 // ---- Lanes
 
-static Value identity_of(Type t, int op) {
-    static const char sign[] = {
-        [REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
-    return type_identity(t, sign[op]);
-}
-
 static void do_lanes(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Arg d = gen_vreg(m->type, m->width, m->dst_reg),
            x = gen_vreg(m->type, m->width, m->arg_reg[0]);
     X86Arg t = gen_vreg(m->type, m->width, g->scratch);
-    set_const(g, m->type, m->width, g->scratch, identity_of(m->type, m->op));
+    set_const(g, m->type, m->width, g->scratch, reduce_identity(m->type, m->op));
     if (gen_is_wide(g)) {
         gen_set_k1(g, 1);
         x86_3(a, gen_is64(m->type) ? X86_vblendmpd : X86_vblendmps, x86_masked(d, 1, false), t, x);
@@ -524,49 +528,30 @@ static void do_lanes(Gen *g, const Micro *m) {
     }
 }
 
-static void combine_regs(Gen *g, Type t, int op, int width, int dst, int x, int y) {
-    static const ExprOp ops[] = {
-        [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
-    Micro m = {.kind = MI_OP,
-               .op = (uint8_t)ops[op],
-               .type = t,
-               .from = t,
-               .width = (uint8_t)width,
-               .nargs = 2,
-               .arg_reg = {(int8_t)x, (int8_t)y},
-               .dst_reg = (int8_t)dst,
-               .fold = -1};
-    x86_micro(g, &m);
+void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y) {
+    x86_micro(g, &(Micro){.kind = MI_OP,
+                          .op = (uint8_t)reduce_op[op],
+                          .type = t,
+                          .from = t,
+                          .width = (uint8_t)width,
+                          .nargs = 2,
+                          .arg_reg = {(int8_t)x, (int8_t)y},
+                          .dst_reg = (int8_t)dst,
+                          .fold = -1});
 }
 
-// Halves until one lane is left, through memory-free shuffles where possible; uses the call area as
-// scratch space because min and max need the scratch register themselves.
-static void do_fold(Gen *g, const Micro *m) {
+static void do_upper(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    int width = m->width, size = gen_lane_size(m->type);
-    X86Arg area = x86_mem(X86_RSP, g->call_area);
-    // Store all lanes, then combine them one half at a time with two registers' worth of room.
-    int save = g->call_area + 128;
-    int other = m->arg_reg[0] == 0 ? 1 : 0; // a second register, kept aside
-    unsigned vec = (unsigned)g->m->vector_bytes;
-    x86_2(a, X86_vmovups, x86_mem(X86_RSP, save), x86_vec(vec, (unsigned)other));
-    int third = other;
-    while (third == other || third == m->arg_reg[0]) third++;
-    x86_2(a, X86_vmovups, x86_mem(X86_RSP, save + 64), x86_vec(vec, (unsigned)third));
-    x86_2(a, X86_vmovups, area, gen_vreg(m->type, width, m->arg_reg[0]));
-    for (int half = width / 2; half >= 1; half /= 2) {
-        int bytes = half * size < 16 ? 16 : half * size;
-        x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)other),
-              x86_mem(X86_RSP, g->call_area));
-        x86_2(a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)third),
-              x86_mem(X86_RSP, g->call_area + half * size));
-        combine_regs(g, m->type, m->op, half, m->arg_reg[0], other, third);
-        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area),
-              x86_vec((unsigned)bytes, (unsigned)m->arg_reg[0]));
+    unsigned dst = (unsigned)m->dst_reg, src = (unsigned)m->arg_reg[0];
+    switch (m->width * gen_lane_size(m->type)) {
+    case 32: x86_3(a, X86_vextractf64x4, x86_ymm(dst), x86_zmm(src), x86_imm(1)); break;
+    case 16:
+        x86_3(a, gen_is_wide(g) ? X86_vextractf32x4 : X86_vextractf128, x86_xmm(dst), x86_ymm(src),
+              x86_imm(1));
+        break;
+    case 8: x86_3(a, X86_vunpckhpd, x86_xmm(dst), x86_xmm(src), x86_xmm(src)); break;
+    default: x86_2(a, X86_vmovshdup, x86_xmm(dst), x86_xmm(src));
     }
-    x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)other), x86_mem(X86_RSP, save));
-    x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)third), x86_mem(X86_RSP, save + 64));
-    gen_spread(g, m->type, width, m->dst_reg, m->arg_reg[0]);
 }
 
 // ---- Calls
@@ -579,7 +564,7 @@ static void do_call(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     unsigned vec = (unsigned)g->m->vector_bytes < 16 ? 16 : (unsigned)g->m->vector_bytes;
     int pins = g->call_area + 4 * 64 + 64;
-    for (int i = 0; i < g->pins.n; i++)
+    for (int i = 0; i < g->pinned; i++)
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, pins + 64 * i), x86_vec(vec, (unsigned)i));
     for (int i = 0; i < m->nargs; i++)
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area + 64 * i),
@@ -597,7 +582,7 @@ static void do_call(Gen *g, const Micro *m) {
     x86_1(a, X86_call, x86_sized(x86_mem(X86_RAX, (int64_t)offsetof(KernelEnv, apply)), 8));
     for (int i = 0; i < 6; i++)
         x86_2(a, X86_mov, x86_r64(volatile_regs[i]), gen_slot(g->call_area + 256 + 8 * i));
-    for (int i = 0; i < g->pins.n; i++)
+    for (int i = 0; i < g->pinned; i++)
         x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)i), x86_mem(X86_RSP, pins + 64 * i));
     x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), x86_mem(X86_RSP, g->call_area));
     g->k1 = 0;
@@ -682,7 +667,7 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_CAST: do_cast(g, m); break;
     case MI_STORE: gen_store(g, m); break;
     case MI_LANES: do_lanes(g, m); break;
-    case MI_FOLD: do_fold(g, m); break;
+    case MI_UPPER: do_upper(g, m); break;
     case MI_SPREAD: gen_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
         x86_2(a, X86_vmovaps, gen_vreg(m->type, m->width, m->dst_reg),

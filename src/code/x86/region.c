@@ -24,10 +24,26 @@ static void add_pin(Gen *g, const PNode *n) {
         if (r.lane) p.ref.active = (uint8_t)g->active;
         vec_push(g->arena, &g->pins, p);
     }
+    Pin *p = &g->pins.at[i];
+    if (n->split > 1 && p->parts.n && p->parts.op != n->leaf->op)
+        p->parts.n = 1; // two reductions in turn
+    else if (n->split > 1 && p->parts.n != 1)
+        p->parts = (Parts){.n = (int8_t)n->split, .op = (uint8_t)n->leaf->op};
     if (!lanes) return;
-    g->pins.at[i].lanes = true;
-    g->pins.at[i].op = n->leaf->op;
-    g->pins.at[i].ref.width = g->pins.at[i].ref.active = (uint8_t)n->width;
+    p->lanes = true;
+    p->op = n->leaf->op;
+    p->ref.width = p->ref.active = (uint8_t)n->width;
+}
+
+// Split reductions keep their parts behind the tile.
+static void place_parts(Gen *g) {
+    g->pinned = g->pins.n;
+    for (int i = 0; i < g->pins.n; i++) {
+        Parts *p = &g->pins.at[i].parts;
+        if (p->n < 2) continue;
+        p->pin = (int8_t)g->pinned;
+        g->pinned += p->n - 1;
+    }
 }
 
 // `maybe`: whether this copy runs is only known at run time.
@@ -118,7 +134,7 @@ static void store_pins(Gen *g, PNode **at, int n) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         gen_line(g, p->line);
-        gen_pin_lanes(g, i, 0);
+        gen_pin_lanes(g, i, 0, false);
         if (dead_after(g, p->buffer, at, n)) continue;
         Micro m = {.kind = MI_STORE,
                    .type = p->type,
@@ -139,6 +155,7 @@ static bool starts_with_guard(Gen *g, PNode *n) {
 static void region(Gen *g, PNode **at, int n) {
     g->pins.n = 0;
     for (int i = 0; i < n; i++) find_pins(g, at[i], false, false);
+    place_parts(g);
     bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
     int from = 0;
     g->in_region = true;
@@ -153,7 +170,7 @@ static void region(Gen *g, PNode **at, int n) {
         gen_open(g);
         gen_children(g, at[0]);
         gen_close(g);
-        for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, 0);
+        for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, 0, false);
         x86_1(&g->a, X86_jmp, x86_to(&join));
         asm_bind(&g->a, &other);
         load_pins(g, NULL);
@@ -168,7 +185,7 @@ static void region(Gen *g, PNode **at, int n) {
     gen_close(g);
     store_pins(g, at, n);
     g->in_region = false;
-    g->pins.n = 0;
+    g->pins.n = g->pinned = 0;
 }
 
 // ---- Tails
