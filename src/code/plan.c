@@ -773,6 +773,8 @@ static int split_of(const Plan *p, const PNode *leaf, const Around *around, int 
     }
     int64_t most = min_i64(MAX_PARTS, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
+    // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
+    if (!asked && leaf->width == 1 && type_is_float(w->type)) return 1;
     int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
     return (int)max_i64(1, min_i64(split, most));
 }
