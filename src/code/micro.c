@@ -18,6 +18,7 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 
 void seg_reset(Seg *s) {
     s->micros.n = s->vals.n = s->locs.n = s->spills = 0;
+    s->crowded = false;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
     memset(s->loc_table, 0, (size_t)s->loc_cap * sizeof(int));
     for (int i = 0; i < s->nbuffers; i++) s->head[i] = -1, s->written[i] = s->overlap[i] = false;
@@ -93,6 +94,19 @@ int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int 
                .width = (uint8_t)width,
                .nargs = (uint8_t)n};
     for (int i = 0; i < n; i++) m.arg[i] = args[i];
+    return seg_value(s, &m);
+}
+
+int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits) {
+    Micro m = {.kind = MI_OP,
+               .op = (uint8_t)op,
+               .type = type,
+               .from = type,
+               .width = (uint8_t)width,
+               .nargs = 1,
+               .arg = {arg},
+               .value.i = bits,
+               .line = s->line};
     return seg_value(s, &m);
 }
 
@@ -226,9 +240,8 @@ static void join_parts(Seg *s, Loc *l) {
         for (int k = 0; k + h < n; k++) {
             if (p->val[k + h] < 0) continue;
             int both[2] = {p->val[k], p->val[k + h]};
-            p->val[k] = both[0] < 0
-                            ? both[1]
-                            : seg_op(s, MI_OP, reduce_op[p->op], t, t, width, 2, both);
+            p->val[k] =
+                both[0] < 0 ? both[1] : seg_op(s, MI_OP, reduce_op[p->op], t, t, width, 2, both);
         }
     }
     l->val = p->val[0];
@@ -432,6 +445,7 @@ typedef struct Assign {
     int holder[64]; // per register: value, or -1
     int *use_next;  // per micro and operand: next use of that operand after this micro
     int *store;     // per buffer: position of the next store
+    uint64_t done;  // pinned registers that hold their last value
 } Assign;
 
 static int *carve(int **room, int n) {
@@ -518,15 +532,19 @@ static void evict(Assign *a, int r) {
     release(a, v);
 }
 
-// A register for value v while micro m is being done. Pinned registers serve only their own.
+// A register for value v while micro m is being done. Pinned registers serve only their own,
+// unless the segment is crowded: then others may have them in between, if no other is free.
 static int take(Assign *a, int v, const Micro *m) {
-    int pin = v >= 0 ? a->s->vals.at[v].pin : -1, best = -1;
+    int pin = v >= 0 ? a->s->vals.at[v].pin : -1, best = -1, spare = -1;
     if (pin >= 0 && a->holder[pin] < 0) return pin;
-    for (int r = a->npins; r < a->isa->registers; r++) {
-        if (a->holder[r] < 0) return r;
-        if (is_arg(m, a->holder[r])) continue;
+    for (int r = a->s->crowded ? 0 : a->npins; r < a->isa->registers; r++) {
+        if (r < a->npins && a->done >> r & 1) continue;
+        if (a->holder[r] < 0 && r >= a->npins) return r;
+        if (a->holder[r] < 0) spare = r;
+        if (a->holder[r] < 0 || is_arg(m, a->holder[r])) continue;
         if (best < 0 || a->next[a->holder[r]] > a->next[a->holder[best]]) best = r;
     }
+    if (spare >= 0) return spare;
     if (best < 0) bug("no register left");
     evict(a, best);
     return best;
@@ -584,6 +602,7 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
 static void do_pin(Assign *a, Micro *m, int at) {
     int v = m->arg[0], r = m->dst_reg, other = a->holder[r];
     m->fold = -1;
+    a->done |= (uint64_t)1 << r;
     fetch(a, v, m);
     if (other >= 0 && other != v && a->next[other] != NEVER && a->next[other] > at) {
         int to = take(a, -1, m);
@@ -607,25 +626,23 @@ static void do_pin(Assign *a, Micro *m, int at) {
     if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
 }
 
-// A call keeps nothing: what is needed later goes to the stack, except the pinned registers, which
-// the back-end saves.
-static void clear_for_call(Assign *a) {
-    for (int r = a->npins; r < a->isa->registers; r++)
-        if (a->holder[r] >= 0) evict(a, r);
+// FMA writes over one of its operands, the addend if it can: the register of one that dies here
+// passes on. -1: none does.
+static int dying(const Assign *a, const Micro *m) {
+    for (int k = 2; k >= 0; k--)
+        if (m->fold != k && a->next[m->arg[k]] == NEVER) return m->arg[k];
+    return -1;
 }
 
 static void do_one(Assign *a, Micro m, int at) {
-    bool call = a->isa->calls(a->isa->user, &m);
-    m.fold = call ? -1 : (int8_t)pick_fold(a, &m, at);
+    m.fold = (int8_t)pick_fold(a, &m, at);
     if (m.fold >= 0) m.ref = a->s->micros.at[a->s->vals.at[m.arg[m.fold]].def].ref;
     for (int k = 0; k < m.nargs; k++)
         if (k != m.fold) fetch(a, m.arg[k], &m);
     for (int k = 0; k < m.nargs; k++) m.arg_reg[k] = (int8_t)(k == m.fold ? -1 : a->reg[m.arg[k]]);
     for (int k = 0; k < m.nargs; k++) a->next[m.arg[k]] = a->use_next[4 * at + k];
-    // FMA writes over its addend: the register passes on when the addend dies here.
-    int tied = m.kind == MI_FMA && m.fold != 2 && a->next[m.arg[2]] == NEVER ? m.arg[2] : -1;
+    int tied = m.kind == MI_FMA ? dying(a, &m) : -1;
     int tied_reg = tied >= 0 ? a->reg[tied] : -1;
-    if (call) clear_for_call(a);
     if (m.dst >= 0) {
         if (tied >= 0) {
             release(a, tied);

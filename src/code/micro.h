@@ -14,8 +14,12 @@ typedef enum MicroKind {
     MI_CONST,  // `value` in all lanes
     MI_LOAD,   // from ref; lane 0: one element in all lanes
     MI_INDEX,  // an Affine's value (plus lane·index), as `type`
-    MI_OP,     // ExprOp on the operands, which have type `from`
+    MI_OP,     // ExprOp or MicroOp on the operands, which have type `from`
     MI_FMA,    // arg0 · arg1 + arg2, one rounding
+    MI_CHOOSE, // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
+    MI_HALF,   // half `op` (0, 1) of the lanes of arg0 (of type `from`, 4 bytes) as f64
+    MI_JOIN,   // two halves in f64, towards zero where `type` is an integer
+    MI_RESCUE, // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3
     MI_CAST,   // from `from` to `type`
     MI_STORE,  // arg0 to ref
     MI_LANES,  // lane 0 keeps arg0, the others take the identity of reduction `op`
@@ -25,6 +29,18 @@ typedef enum MicroKind {
     MI_SPILL,  // arg0 to stack slot `slot`
     MI_RELOAD  // back
 } MicroKind;
+
+// What functions are made of (math.c), beside ExprOps. Shifts work on the bits of any type.
+typedef enum MicroOp {
+    MOP_LESSER = OP_COUNT, // arg0 < arg1 ? arg0 : arg1
+    MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
+    MOP_SHL,               // by `value` bits
+    MOP_SHR,               // by `value` bits; zeros come in
+    // Where Machine.has_exponents:
+    MOP_SCALE,    // arg0 · 2^arg1, arg1 integral
+    MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf
+    MOP_MANTISSA  // in [3/4, 3/2); NaN of negative numbers, 1 of ±0 and inf
+} MicroOp;
 
 // Where memory is touched: stream pointer + disp, or a computed address.
 typedef struct Ref {
@@ -116,7 +132,8 @@ typedef struct Seg {
     bool *written; // per buffer: stored to, or pinned, in this segment
     bool *overlap; // per buffer: some locs overlap in part
     int nbuffers;
-    int line; // of the leaf being built
+    int line;     // of the leaf being built
+    bool crowded; // has long expressions: pins may leave their registers in between
     int spills;
     int *work; // room for micro_assign
     int work_cap;
@@ -127,6 +144,7 @@ void seg_reset(Seg *s); // empty again; keeps its memory
 
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
+int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
 // The loc for a place, or NULL.
 Loc *seg_find(Seg *s, const Ref *ref);
@@ -150,8 +168,6 @@ typedef struct MicroIsa {
     int registers;
     // Can operand `arg` of `m` come straight from `ref`?
     bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
-    // Is it done by a call that keeps no vector register?
-    bool (*calls)(const void *user, const Micro *m);
     // Takes the operations in order, with registers filled in.
     void (*emit)(void *user, const Micro *m);
     void *user;

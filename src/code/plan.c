@@ -15,6 +15,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "code/math.h"
 #include "base/kernel_abi.h"
 
 // ---- Linear functions
@@ -533,10 +534,19 @@ static void vectorise(Plan *p) {
 
 // ---- Regions
 
+// Vector operations of an expression: 1, more where functions are computed in place.
+static int64_t expr_count(const Expr *e) {
+    int64_t count = 1;
+    if (e->kind != EXPR_OP) return count;
+    if (e->n && math_has(e->op, e->arg[0]->type)) count += math_cost(e->op, e->arg[0]->type) / 8;
+    for (int i = 0; i < e->n; i++) count += expr_count(e->arg[i]) - 1;
+    return count;
+}
+
 static void number(Plan *p, PNode *n, int *leaf) {
     n->first = *leaf;
     if (n->kind == P_LEAF) {
-        n->count = 1;
+        n->count = expr_count(n->leaf->value);
         (*leaf)++;
     }
     for (int i = 0; i < n->nchild; i++) {
@@ -741,8 +751,8 @@ static void choose_unroll(Plan *p, PNode *n) {
 }
 
 // Splitting accumulators. A reduction's steps wait for each other; `chains` of them run side by
-// side inside its outermost reduction loop. Where these are fewer than the machine has operations in
-// flight, each chain is split over values that take turns, as far as registers go.
+// side inside its outermost reduction loop. Where these are fewer than the machine has operations
+// in flight, each chain is split over values that take turns, as far as registers go.
 typedef struct Around {
     const PNode *loop[TREE_MAX_DEPTH * 2];
     int n;
@@ -771,7 +781,8 @@ static int split_of(const Plan *p, const PNode *leaf, const Around *around, int 
         steps = min_i64(steps, 1 << 20);
         chains = min_i64(chains, 1 << 20);
     }
-    int64_t most = min_i64(MAX_PARTS, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
+    int64_t most = min_i64(MAX_PARTS, room / max_i64(chains, tile)),
+            asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
     // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
     if (!asked && leaf->width == 1 && type_is_float(w->type)) return 1;

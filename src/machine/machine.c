@@ -27,6 +27,7 @@ void machine_describe(Machine *m, Isa isa) {
         .store_ports = 1,
         .folds_broadcast = isa == ISA_AVX512,
         .has_mask = isa == ISA_AVX512,
+        .has_exponents = isa == ISA_AVX512,
         .cache = {0, 32 << 10, 1 << 20, 16 << 20},
         .line_bytes = 64,
         .unroll_limit = 256,

@@ -127,6 +127,7 @@ static void make_function(Gen *g) {
     gen_line(g, 0);
     gen_leave(g);
     gen_bodies(g);
+    gen_apply_routine(g);
     constants(g);
     int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
     AsmError error = asm_finish(&g->a);

@@ -38,9 +38,9 @@ typedef struct Body {
 typedef struct Pin {
     int buffer;
     Ref ref;
-    Type type;  // compute type
-    bool lanes; // accumulates in lanes (a reduction along the vector loop)
-    Reduce op;  // of its reduction
+    Type type;   // compute type
+    bool lanes;  // accumulates in lanes (a reduction along the vector loop)
+    Reduce op;   // of its reduction
     Parts parts; // the reduction split, in registers of their own
     bool loaded, written;
     int pending; // Reduce of lanes not yet folded, 0 none
@@ -75,6 +75,8 @@ typedef struct Gen {
     AsmLabel leave;     // where the function ends
     VEC(size_t) frames; // where the size of the frame is to be written
     VEC(Body *) bodies;
+    AsmLabel apply; // the routine that calls KernelEnv.apply,
+    bool calls;     // if there is one
     const char *declined;
     int no_vector; // a vector loop that must run as a serial one; -1: none
     int no_tile;   // a leaf whose elements must not be pinned; -1: none
@@ -88,7 +90,19 @@ typedef struct Gen {
 void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y);
 void x86_micro(void *gen, const Micro *m); // a MicroIsa.emit
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *ref);
-bool x86_calls(const void *user, const Micro *m);
+
+void gen_set_const(Gen *g, Type t, int width, int reg, Value v);
+
+// math.c: what functions are made of.
+void gen_micro_op(Gen *g, const Micro *m);
+void gen_choose(Gen *g, const Micro *m);
+void gen_half(Gen *g, const Micro *m);
+void gen_join(Gen *g, const Micro *m);
+
+// call.c: through the environment, with all registers kept.
+void gen_call(Gen *g, const Micro *m);
+void gen_rescue(Gen *g, const Micro *m);
+void gen_apply_routine(Gen *g); // behind the kernel's code
 
 // gen.c
 void gen_enter(Gen *g); // registers saved, the frame made, status 0; rdi, rsi, rdx, rcx are kept

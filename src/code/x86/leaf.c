@@ -6,6 +6,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 #include "base/kernel_abi.h"
+#include "code/math.h"
 
 void gen_open(Gen *g) {
     g->seg = &g->segment;
@@ -27,11 +28,7 @@ void gen_close(Gen *g) {
     }
     seg_close(s);
     if (s->micros.n) {
-        MicroIsa isa = {.registers = g->scratch,
-                        .folds = x86_folds,
-                        .calls = x86_calls,
-                        .emit = x86_micro,
-                        .user = g};
+        MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = x86_micro, .user = g};
         micro_assign(s, &isa, g->pinned);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
     }
@@ -129,6 +126,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     if (e->op == OP_CAST) return seg_op(s, MI_CAST, 0, e->type, from, w, 1, args);
     if (e->op == OP_FMA)
         return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
+    if (math_has(e->op, from)) return math_expand(s, l->g->m, e->op, from, w, args);
     return seg_op(s, MI_OP, e->op, e->type, from, w, e->n, args);
 }
 
@@ -207,8 +205,7 @@ static void reduce(LeafGen *l, const Ref *r) {
     int pending = w > 1 && r->lane == 0 ? op : 0;
     Summand t = term_of(l);
     Loc *loc = seg_find(s, r);
-    if (loc && loc->parts && loc->parts->live &&
-        (loc->parts->op != op || loc->pending != pending))
+    if (loc && loc->parts && loc->parts->live && (loc->parts->op != op || loc->pending != pending))
         seg_load(s, r); // another reduction: this one begins with its result
     if (l->n->split > 1 && loc && loc->pending == pending) part = seg_turn(s, loc, op, l->n->split);
     if (part)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/kernel_abi.h"
 #include "code/x86/gen.h"
 
 // ---- Constants, indices
@@ -26,7 +25,7 @@ static int64_t lane_bits(Type t, Value v) {
     return v.i;
 }
 
-static void set_const(Gen *g, Type t, int width, int reg, Value v) {
+void gen_set_const(Gen *g, Type t, int width, int reg, Value v) {
     int64_t bits = lane_bits(t, v);
     X86Arg d = gen_vreg(t, width, reg), x = x86_xmm((unsigned)reg);
     if (bits == 0) {
@@ -297,7 +296,7 @@ static bool native(const Gen *g, ExprOp op, Type t) {
     default: break;
     }
     (void)g;
-    return false;
+    return (int)op >= OP_COUNT;
 }
 
 static void float_op(Ctx *c, ExprOp op) {
@@ -316,8 +315,8 @@ static void float_op(Ctx *c, ExprOp op) {
     case OP_NEG:
     case OP_ABS:
     case OP_FABS:
-        set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
-                  (Value){.i = (int64_t)(op == OP_NEG ? sign : mag)});
+        gen_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
+                      (Value){.i = (int64_t)(op == OP_NEG ? sign : mag)});
         if (op == OP_NEG)
             x86_3(a, w ? X86_vxorpd : X86_vxorps, c->d, c->a, c->t);
         else
@@ -330,7 +329,7 @@ static void float_op(Ctx *c, ExprOp op) {
             x86_2(a, w ? X86_vsqrtpd : X86_vsqrtps, c->d, c->a);
         break;
     case OP_RECIP: {
-        set_const(c->g, c->type, c->m->width, c->g->scratch, (Value){.f = 1});
+        gen_set_const(c->g, c->type, c->m->width, c->g->scratch, (Value){.f = 1});
         c->b = c->a;
         c->a = c->t;
         arith(c, X86_vdivps, X86_vdivpd, X86_vdivss, X86_vdivsd);
@@ -408,7 +407,7 @@ static void logic(Ctx *c, ExprOp op) {
           or = gen_is_wide(c->g) ? X86_vpord : X86_vpor,
           xor = gen_is_wide(c->g) ? X86_vpxord : X86_vpxor;
     if (op == OP_NOT) {
-        set_const(c->g, TYPE_I32, c->m->width, c->g->scratch, (Value){.i = -1});
+        gen_set_const(c->g, TYPE_I32, c->m->width, c->g->scratch, (Value){.i = -1});
         x86_3(a, xor, c->d, c->a, c->t);
     } else {
         x86_3(a, op == OP_AND ? and : or, c->d, c->a, c->b);
@@ -472,7 +471,7 @@ static void do_cast(Gen *g, const Micro *m) {
             return;
         }
         if (type_is_float(m->from)) {
-            set_const(g, m->from, m->width, g->scratch, (Value){.f = 0});
+            gen_set_const(g, m->from, m->width, g->scratch, (Value){.f = 0});
             x86_4(a, w ? X86_vcmppd : X86_vcmpps, x86_k(2), x,
                   gen_vreg(m->from, m->width, g->scratch), x86_imm(4));
         } else {
@@ -519,7 +518,7 @@ static void do_lanes(Gen *g, const Micro *m) {
     X86Arg d = gen_vreg(m->type, m->width, m->dst_reg),
            x = gen_vreg(m->type, m->width, m->arg_reg[0]);
     X86Arg t = gen_vreg(m->type, m->width, g->scratch);
-    set_const(g, m->type, m->width, g->scratch, reduce_identity(m->type, m->op));
+    gen_set_const(g, m->type, m->width, g->scratch, reduce_identity(m->type, m->op));
     if (gen_is_wide(g)) {
         gen_set_k1(g, 1);
         x86_3(a, gen_is64(m->type) ? X86_vblendmpd : X86_vblendmps, x86_masked(d, 1, false), t, x);
@@ -554,42 +553,10 @@ static void do_upper(Gen *g, const Micro *m) {
     }
 }
 
-// ---- Calls
+// ---- All of it
 
-static const uint8_t volatile_regs[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11};
-
-// env->apply(op, from, to, lanes, values): operands lie 64 bytes apart in the call area; the result
-// replaces the first.
-static void do_call(Gen *g, const Micro *m) {
-    Asm *a = &g->a;
-    unsigned vec = (unsigned)g->m->vector_bytes < 16 ? 16 : (unsigned)g->m->vector_bytes;
-    int pins = g->call_area + 4 * 64 + 64;
-    for (int i = 0; i < g->pinned; i++)
-        x86_2(a, X86_vmovups, x86_mem(X86_RSP, pins + 64 * i), x86_vec(vec, (unsigned)i));
-    for (int i = 0; i < m->nargs; i++)
-        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area + 64 * i),
-              gen_vreg(m->from, m->width, m->arg_reg[i]));
-    for (int i = 0; i < 6; i++)
-        x86_2(a, X86_mov, gen_slot(g->call_area + 256 + 8 * i), x86_r64(volatile_regs[i]));
-    if (g->m->isa != ISA_SCALAR) x86_0(a, X86_vzeroupper);
-    int op = m->kind == MI_CAST ? OP_CAST : m->op;
-    x86_set(a, X86_RDI, op);
-    x86_set(a, X86_RSI, m->from);
-    x86_set(a, X86_RDX, m->type);
-    x86_set(a, X86_RCX, m->width);
-    x86_2(a, X86_lea, x86_r64(X86_R8), x86_mem(X86_RSP, g->call_area));
-    x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
-    x86_1(a, X86_call, x86_sized(x86_mem(X86_RAX, (int64_t)offsetof(KernelEnv, apply)), 8));
-    for (int i = 0; i < 6; i++)
-        x86_2(a, X86_mov, x86_r64(volatile_regs[i]), gen_slot(g->call_area + 256 + 8 * i));
-    for (int i = 0; i < g->pinned; i++)
-        x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)i), x86_mem(X86_RSP, pins + 64 * i));
-    x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), x86_mem(X86_RSP, g->call_area));
-    g->k1 = 0;
-}
-
-bool x86_calls(const void *user, const Micro *m) {
-    const Gen *g = user;
+// Is it done by a call?
+static bool calls(const Gen *g, const Micro *m) {
     if (m->kind == MI_OP) return !native(g, (ExprOp)m->op, m->from);
     return m->kind == MI_CAST && !cast_native(g, m->type, m->from);
 }
@@ -620,10 +587,18 @@ static void do_fma(Gen *g, const Micro *m) {
     X86Op op =
         one ? (w ? X86_vfmadd231sd : X86_vfmadd231ss) : (w ? X86_vfmadd231pd : X86_vfmadd231ps);
     X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
-    if (m->dst_reg != m->arg_reg[2])
-        x86_2(a, X86_vmovaps, d, gen_vreg(m->type, m->width, m->arg_reg[2]));
-    int mem = m->fold == 0 ? 0 : 1;
-    X86Arg x = operand(g, m, 1 - mem, m->type), y = operand(g, m, mem, m->type);
+    int mem = m->fold == 0 ? 0 : 1, reg = 1 - mem;
+    if (m->fold < 0 && m->dst_reg == m->arg_reg[1]) mem = 0, reg = 1;
+    X86Arg x = operand(g, m, reg, m->type), y = operand(g, m, mem, m->type);
+    X86Arg z = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    if (m->dst_reg == m->arg_reg[reg] && m->dst_reg != m->arg_reg[2]) { // over a factor
+        x86_3(a,
+              one ? (w ? X86_vfmadd132sd : X86_vfmadd132ss)
+                  : (w ? X86_vfmadd132pd : X86_vfmadd132ps),
+              d, z, y);
+        return;
+    }
+    if (m->dst_reg != m->arg_reg[2]) x86_2(a, X86_vmovaps, d, z);
     x86_3(a, op, d, x, y);
 }
 
@@ -634,7 +609,9 @@ static void do_op(Gen *g, const Micro *m) {
     c.b = operand(g, m, 1, m->from);
     c.t = gen_vreg(m->from, m->width, g->scratch);
     ExprOp op = (ExprOp)m->op;
-    if (op == OP_SELECT) {
+    if ((int)op >= OP_COUNT) {
+        gen_micro_op(g, m);
+    } else if (op == OP_SELECT) {
         c.type = m->type;
         c.t = gen_vreg(m->type, m->width, g->scratch);
         select(&c);
@@ -654,16 +631,20 @@ void x86_micro(void *gen, const Micro *m) {
     Gen *g = gen;
     Asm *a = &g->a;
     if (m->line) gen_line(g, m->line);
-    if (x86_calls(g, m)) {
-        do_call(g, m);
+    if (calls(g, m)) {
+        gen_call(g, m);
         return;
     }
     switch (m->kind) {
-    case MI_CONST: set_const(g, m->type, m->width, m->dst_reg, m->value); break;
+    case MI_CONST: gen_set_const(g, m->type, m->width, m->dst_reg, m->value); break;
     case MI_LOAD: gen_load(g, m); break;
     case MI_INDEX: do_index(g, m); break;
     case MI_OP: do_op(g, m); break;
     case MI_FMA: do_fma(g, m); break;
+    case MI_CHOOSE: gen_choose(g, m); break;
+    case MI_HALF: gen_half(g, m); break;
+    case MI_JOIN: gen_join(g, m); break;
+    case MI_RESCUE: gen_rescue(g, m); break;
     case MI_CAST: do_cast(g, m); break;
     case MI_STORE: gen_store(g, m); break;
     case MI_LANES: do_lanes(g, m); break;

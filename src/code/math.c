@@ -1,0 +1,390 @@
+// Functions of floats, as micro-operations.
+//
+// A function becomes a few dozen operations in the segment that needs it, the same for every
+// instruction set and every number of lanes. So constants are shared between the copies that
+// unrolling makes, registers are given out over all of it, and nothing is called. There are no
+// branches: what is special (NaN, infinities, zeros, denormals, overflow) falls out of the formula,
+// is clamped in front of it, or chosen at the end.
+//
+// The usual scheme: reduce the argument to a short interval, a polynomial there, put the result
+// together. All polynomials are minimax in relative error, made for coefficients of the type. f32
+// stays below 2 units in the last place and f64 below 4; tests/unit/test_jit_math.c measures.
+//
+// The bits of a float are taken apart by integer operations on the same register; where the
+// machine has instructions for exponents, those.
+#include "code/math.h"
+
+#include <math.h>
+
+#include "base/bug.h"
+
+typedef struct Calc {
+    Seg *s;
+    Type type, bits; // f32 and i32, or f64 and i64
+    int width;
+    int mant, bias; // of the type: bits of the mantissa, bias of the exponent
+    bool exponents; // Machine.has_exponents
+} Calc;
+
+static Calc calc_for(Seg *s, const Machine *machine, Type type, int width) {
+    bool f64 = type == TYPE_F64;
+    return (Calc){.s = s,
+                  .type = type,
+                  .bits = f64 ? TYPE_I64 : TYPE_I32,
+                  .width = width,
+                  .mant = f64 ? 52 : 23,
+                  .bias = f64 ? 1023 : 127,
+                  .exponents = machine->has_exponents};
+}
+
+static bool is_f64(const Calc *c) { return c->type == TYPE_F64; }
+
+// ---- One operation each
+
+static int num(const Calc *c, double x) {
+    return seg_const(c->s, c->type, c->width, (Value){.f = x});
+}
+
+static int word(const Calc *c, int64_t bits) {
+    return seg_const(c->s, c->bits, c->width, (Value){.i = bits});
+}
+
+static int op2(const Calc *c, int op, int x, int y) {
+    return seg_op(c->s, MI_OP, op, c->type, c->type, c->width, 2, (int[]){x, y});
+}
+
+static int bits2(const Calc *c, int op, int x, int y) {
+    return seg_op(c->s, MI_OP, op, c->bits, c->bits, c->width, 2, (int[]){x, y});
+}
+
+static int add(const Calc *c, int x, int y) { return op2(c, OP_ADD, x, y); }
+static int sub(const Calc *c, int x, int y) { return op2(c, OP_SUB, x, y); }
+static int mul(const Calc *c, int x, int y) { return op2(c, OP_MUL, x, y); }
+static int divide(const Calc *c, int x, int y) { return op2(c, OP_DIV, x, y); }
+
+static int fma3(const Calc *c, int x, int y, int z) { // x·y + z
+    return seg_op(c->s, MI_FMA, 0, c->type, c->type, c->width, 3, (int[]){x, y, z});
+}
+
+static int shift(const Calc *c, MicroOp op, int x, int by) {
+    return seg_shift(c->s, op, c->bits, c->width, x, by);
+}
+
+// a where `x compare y`, else b.
+static int choose(const Calc *c, ExprOp compare, int x, int y, int a, int b) {
+    return seg_op(c->s, MI_CHOOSE, compare, c->type, c->type, c->width, 4, (int[]){x, y, a, b});
+}
+
+// Into [low, high]; a NaN stays.
+static int at_most(const Calc *c, int x, double high) {
+    return op2(c, MOP_LESSER, num(c, high), x);
+}
+static int at_least(const Calc *c, int x, double low) {
+    return op2(c, MOP_GREATER, num(c, low), x);
+}
+
+static int sign_word(const Calc *c) { return word(c, is_f64(c) ? INT64_MIN : INT32_MIN); }
+static int sign_of(const Calc *c, int x) { return bits2(c, OP_BITAND, x, sign_word(c)); }
+
+static int magnitude(const Calc *c, int x) {
+    return bits2(c, OP_BITAND, x, word(c, is_f64(c) ? INT64_MAX : INT32_MAX));
+}
+
+// y, which is not negative, or has the sign of x already: with the sign of x.
+static int signed_as(const Calc *c, int y, int x) { return bits2(c, OP_BITOR, y, sign_of(c, x)); }
+
+// Σ k[i]·xⁱ
+static int poly(const Calc *c, int x, const double *k, int n) {
+    int y = num(c, k[n - 1]);
+    for (int i = n - 2; i >= 0; i--) y = fma3(c, y, x, num(c, k[i]));
+    return y;
+}
+
+#define POLY(c, x, table) poly(c, x, table, (int)(sizeof(table) / sizeof *(table)))
+
+// ---- exp and its relatives
+//
+// x = n·ln2 + r, |r| <= ln2/2; eˣ = 2ⁿ·eʳ. Adding `magic` = 1.5·2^mant rounds to an integer, which
+// then stands in the low bits of the sum, here with twice the bias added.
+
+typedef struct Power {
+    int raw; // the bits of n + 2·bias + magic
+    int n;   // as a float
+    int r;
+} Power;
+
+static const double exp_f32[] = {0x1.fffffcp-2, 0x1.55548cp-3, 0x1.55585ep-5, 0x1.12440cp-7,
+                                 0x1.6ad510p-10};
+static const double expm1_f32[] = {0x1.000000p-1, 0x1.555554p-3,  0x1.5554f6p-5,
+                                   0x1.1112b0p-7, 0x1.6d443ap-10, 0x1.9ee420p-13};
+static const double exp2_f32[] = {0x1.62e430p-1, 0x1.ebfbdcp-3,  0x1.c6af70p-5,
+                                  0x1.3b2d3ap-7, 0x1.5f1576p-10, 0x1.429716p-13};
+static const double exp_f64[] = {
+    0x1.0000000000000p-1,  0x1.5555555555559p-3,  0x1.555555555553cp-5,  0x1.111111110f4b5p-7,
+    0x1.6c16c16c1fb4cp-10, 0x1.a01a01b0c8b6dp-13, 0x1.a01a0179927ebp-16, 0x1.71ddf5d9e19c5p-19,
+    0x1.27e53883beb93p-22, 0x1.af636ea79fba4p-26, 0x1.1ee87439ab518p-29};
+static const double exp2_f64[] = {
+    0x1.62e42fefa39efp-1,  0x1.ebfbdff82c58ep-3,  0x1.c6b08d704a1d4p-5,  0x1.3b2ab6fba521fp-7,
+    0x1.5d87fe7874667p-10, 0x1.430912f738a8cp-13, 0x1.ffcbfd4796815p-17, 0x1.62c0267af6a36p-20,
+    0x1.b5233864303b3p-24, 0x1.e4c4a14a1e972p-28, 0x1.ec634bf359e99p-32, 0x1.ca03939ddd474p-36};
+
+static double magic(const Calc *c) { return 1.5 * ldexp(1, c->mant) + 2 * c->bias; }
+
+// n = round(x·scale), r = x - n/scale with 1/scale in two pieces.
+static Power reduce(const Calc *c, int x, double scale, double high, double low) {
+    Power p;
+    p.raw = fma3(c, x, num(c, scale), num(c, magic(c)));
+    p.n = sub(c, p.raw, num(c, magic(c)));
+    p.r = fma3(c, p.n, num(c, -high), x);
+    if (low != 0) p.r = fma3(c, p.n, num(c, -low), p.r);
+    return p;
+}
+
+static Power reduce_exp(const Calc *c, int x) {
+    return is_f64(c) ? reduce(c, x, M_LOG2E, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41)
+                     : reduce(c, x, M_LOG2E, 0x1.62e4p-1, 0x1.7f7d1cp-20);
+}
+
+// y·2ⁿ, y near 1, rounded once also where it is denormal. In halves: neither overflows.
+static int times_power(const Calc *c, int y, const Power *p) {
+    if (c->exponents) return op2(c, MOP_SCALE, y, p->n);
+    int half = shift(c, MOP_SHR, p->raw, 1), rest = bits2(c, OP_SUB, p->raw, half);
+    return mul(c, mul(c, y, shift(c, MOP_SHL, half, c->mant)), shift(c, MOP_SHL, rest, c->mant));
+}
+
+// eˣ for -2^mant < x·log2(e) where 2ⁿ is in reach of times_power.
+static int exp_inside(const Calc *c, int x) {
+    Power p = reduce_exp(c, x);
+    int q = is_f64(c) ? POLY(c, p.r, exp_f64) : POLY(c, p.r, exp_f32);
+    int y = add(c, fma3(c, mul(c, p.r, p.r), q, p.r), num(c, 1));
+    return times_power(c, y, &p);
+}
+
+// Beyond these, eˣ is infinite or rounds to 0.
+static double exp_max(const Calc *c) { return is_f64(c) ? 710 : 89; }
+static double exp_min(const Calc *c) { return is_f64(c) ? -746 : -104; }
+
+static int do_exp(const Calc *c, int x) {
+    return exp_inside(c, at_least(c, at_most(c, x, exp_max(c)), exp_min(c)));
+}
+
+static int do_exp2(const Calc *c, int x) {
+    x = at_least(c, at_most(c, x, c->bias + 2), -(c->bias + c->mant + 1));
+    Power p = reduce(c, x, 1, 1, 0);
+    int q = is_f64(c) ? POLY(c, p.r, exp2_f64) : POLY(c, p.r, exp2_f32);
+    return times_power(c, fma3(c, p.r, q, num(c, 1)), &p);
+}
+
+// eˣ - 1 = 2ⁿ·(eʳ - 1) + (2ⁿ - 1), all halved so that 2ⁿ exists. n = 0 keeps small numbers exact.
+static int do_expm1(const Calc *c, int x0) {
+    int x = at_least(c, at_most(c, x0, exp_max(c)), is_f64(c) ? -38 : -18);
+    Power p = reduce_exp(c, x);
+    int q = is_f64(c) ? POLY(c, p.r, exp_f64) : POLY(c, p.r, expm1_f32);
+    int e = fma3(c, mul(c, p.r, p.r), q, p.r);
+    int half = shift(c, MOP_SHL, bits2(c, OP_SUB, p.raw, word(c, c->bias + 1)), c->mant);
+    int y = fma3(c, e, half, sub(c, half, num(c, 0.5)));
+    return signed_as(c, choose(c, OP_EQ, p.n, num(c, 0), e, add(c, y, y)), x0);
+}
+
+// e/d where d = 1 + small; the rounding of d is made good where 2 ULP are asked for.
+static int ratio(const Calc *c, int e, int d, int small) {
+    if (is_f64(c)) return divide(c, e, d);
+    int low = sub(c, small, sub(c, d, num(c, 1)));
+    int r = divide(c, num(c, 1), d), q = mul(c, e, r);
+    int minus = bits2(c, OP_BITXOR, q, sign_word(c));
+    int rest = fma3(c, minus, low, fma3(c, minus, d, e));
+    return fma3(c, rest, r, q);
+}
+
+// With e = exp(-|x|): 1/(1 + e), or e/(1 + e) for negative x.
+static int do_sigmoid(const Calc *c, int x) {
+    int e = exp_inside(c, at_least(c, bits2(c, OP_BITOR, x, sign_word(c)), exp_min(c)));
+    int one = num(c, 1), above = choose(c, OP_LT, x, num(c, 0), e, one);
+    return ratio(c, above, add(c, one, e), e);
+}
+
+static const double tanh_f32[] = {-0x1.555532p-2, 0x1.1106f6p-3, -0x1.b835a4p-5, 0x1.51f8cep-6,
+                                  -0x1.750ce2p-8};
+
+// f32: x + x³·P(x²) below 5/8, 1 - 2/(e²ˣ + 1) above. f64: t/(t + 2) with t = expm1(2|x|).
+static int do_tanh(const Calc *c, int x) {
+    int a = at_most(c, magnitude(c, x), is_f64(c) ? 20 : 10);
+    if (is_f64(c)) {
+        int t = do_expm1(c, add(c, a, a));
+        return signed_as(c, divide(c, t, add(c, t, num(c, 2))), x);
+    }
+    int e = add(c, exp_inside(c, add(c, a, a)), num(c, 1));
+    int high = add(c, divide(c, num(c, -2), e), num(c, 1)), z = mul(c, a, a);
+    int low = fma3(c, mul(c, POLY(c, z, tanh_f32), z), a, a);
+    return signed_as(c, choose(c, OP_LT, a, num(c, 0.625), low, high), x);
+}
+
+// erf(x) = x + x·P(x²) below 1; 1 - exp(-Q(x)) above, Q ≈ -log(erfc).
+static const double erf_f32[] = {0x1.06eba8p-3, -0x1.81273ep-2,  0x1.ce2ce6p-4, -0x1.b7f71ap-6,
+                                 0x1.53f224p-8, -0x1.a3515ep-11, 0x1.4771fcp-14};
+static const double erfc_f32[] = {0x1.8b3dd2p-13, -0x1.212c2cp+0, -0x1.4434f6p-1, -0x1.bc1896p-4,
+                                  0x1.9d0b38p-6,  -0x1.13981cp-8, 0x1.cee8a8p-12, -0x1.6c04ccp-16};
+
+static int do_erf(const Calc *c, int x) {
+    int a = at_most(c, magnitude(c, x), 4), z = mul(c, a, a);
+    int low = fma3(c, a, POLY(c, z, erf_f32), a);
+    int high = sub(c, num(c, 1), exp_inside(c, POLY(c, a, erfc_f32)));
+    return signed_as(c, choose(c, OP_LT, a, num(c, 1), low, high), x);
+}
+
+// ---- Logarithms
+//
+// x = 2ᵉ·(1 + f), -1/4 <= f < 1/2; log(1 + f) = f + g, where g carries all that is rounded early.
+
+typedef struct Log {
+    int e, f, g;
+} Log;
+
+static const double log_f32[] = {0x1.5555a4p-2, -0x1.00004ap-2, 0x1.99696ep-3, -0x1.54ee72p-3,
+                                 0x1.288252p-3, -0x1.0d983cp-3, 0x1.ad29c8p-4, -0x1.72afe2p-5};
+static const double log_f64[] = {0x1.5555555555780p-1, 0x1.99999998ee0edp-2, 0x1.249249b405c86p-2,
+                                 0x1.c71c00309819cp-3, 0x1.747513de4666dp-3, 0x1.384f01998ab55p-3,
+                                 0x1.3adbecce44edep-3};
+
+// -f²/2 + f³·P(f); for f64, with s = f/(2 + f), -f²/2 + s·(f²/2 + s²·P(s²)).
+static int log_rest(const Calc *c, int f) {
+    int z = mul(c, f, f);
+    if (!is_f64(c)) {
+        int p = POLY(c, f, log_f32);
+        return mul(c, z, fma3(c, p, f, num(c, -0.5)));
+    }
+    int s = divide(c, f, add(c, f, num(c, 2))), ss = mul(c, s, s), half = mul(c, z, num(c, 0.5));
+    int p = fma3(c, ss, POLY(c, ss, log_f64), half);
+    return fma3(c, s, p, bits2(c, OP_BITXOR, half, sign_word(c)));
+}
+
+// The bits of x lowered by 3/4: the exponent then changes at 3/4·2ᵉ.
+static int64_t three_quarters(const Calc *c) {
+    return ((int64_t)c->bias << c->mant) - ((int64_t)1 << (c->mant - 1));
+}
+
+// e of a positive normal number with lowered bits u, as a float: an integer in the low bits of
+// 2^mant.
+static int exponent_of(const Calc *c, int u) {
+    int64_t one = (int64_t)1 << c->mant, up = c->bias + 1;
+    int i = shift(c, MOP_SHR, bits2(c, OP_ADD, u, word(c, up << c->mant)), c->mant);
+    int y = bits2(c, OP_BITOR, i, word(c, (int64_t)(c->bias + c->mant) << c->mant));
+    return sub(c, y, num(c, (double)(one + up)));
+}
+
+static Log take_apart(const Calc *c, int x) {
+    Log l;
+    if (c->exponents) {
+        int m = seg_op(c->s, MI_OP, MOP_MANTISSA, c->type, c->type, c->width, 1, &x);
+        int ex = seg_op(c->s, MI_OP, MOP_EXPONENT, c->type, c->type, c->width, 1, &x);
+        int em = seg_op(c->s, MI_OP, MOP_EXPONENT, c->type, c->type, c->width, 1, &m);
+        l.e = sub(c, ex, em);
+        l.f = sub(c, m, num(c, 1));
+        return l;
+    }
+    int least = num(c, ldexp(1, 1 - c->bias)); // denormals become normal
+    int up = mul(c, x, num(c, ldexp(1, c->mant + 1))), zero = num(c, 0);
+    int n = choose(c, OP_LT, x, least, up, x);
+    int u = bits2(c, OP_SUB, n, word(c, three_quarters(c)));
+    int m = bits2(c, OP_BITAND, u, word(c, ((int64_t)1 << c->mant) - 1));
+    m = bits2(c, OP_ADD, m, word(c, three_quarters(c)));
+    l.f = sub(c, m, num(c, 1));
+    l.e = sub(c, exponent_of(c, u), choose(c, OP_LT, x, least, num(c, c->mant + 1), zero));
+    return l;
+}
+
+// log x for 0 < x < inf, else -inf, NaN, inf, where `from` is the x of log 0.
+static int log_special(const Calc *c, int y, int x, double from) {
+    int low = num(c, from), inf = num(c, INFINITY);
+    int bad = choose(c, OP_EQ, x, low, num(c, -INFINITY), num(c, NAN));
+    y = choose(c, OP_LT, low, x, y, bad);
+    return choose(c, OP_LT, x, inf, y, x);
+}
+
+// e·(ehigh + elow) + (f + g)·(high + low); small pieces first. elow has the sign of ehigh, so that
+// e may be infinite.
+static int log_sum(const Calc *c, const Log *l, double ehigh, double elow, double high,
+                   double low) {
+    int y = l->g;
+    if (high != 1) y = fma3(c, l->f, num(c, low), mul(c, y, num(c, high)));
+    if (elow != 0) y = fma3(c, l->e, num(c, elow), y);
+    y = high == 1 ? add(c, l->f, y) : fma3(c, l->f, num(c, high), y);
+    return ehigh == 1 ? add(c, l->e, y) : fma3(c, l->e, num(c, ehigh), y);
+}
+
+static int log_base(const Calc *c, ExprOp op, const Log *l) {
+    bool w = is_f64(c);
+    switch (op) {
+    case OP_LOG2:
+        return w ? log_sum(c, l, 1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56)
+                 : log_sum(c, l, 1, 0, 0x1.715476p+0, 0x1.4ae0c0p-26);
+    case OP_LOG10:
+        return w ? log_sum(c, l, 0x1.34413509f6p-2, 0x1.9fef311f12b36p-42, 0x1.bcb7b1526e50ep-2,
+                           0x1.95355baaafad3p-57)
+                 : log_sum(c, l, 0x1.3440p-2, 0x1.3509f8p-18, 0x1.bcb7b2p-2, -0x1.5b235ep-27);
+    default:
+        return w ? log_sum(c, l, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41, 1, 0)
+                 : log_sum(c, l, 0x1.62e4p-1, 0x1.7f7d1cp-20, 1, 0);
+    }
+}
+
+static int do_log(const Calc *c, ExprOp op, int x) {
+    Log l = take_apart(c, x);
+    l.g = log_rest(c, l.f);
+    int y = log_base(c, op, &l);
+    return c->exponents ? y : log_special(c, y, x, 0);
+}
+
+// The exponent comes from 1 + x, rounded; f = 2⁻ᵉ·x + (2⁻ᵉ - 1) is rounded once more, and x where
+// e = 0.
+static int do_log1p(const Calc *c, int x) {
+    int one = num(c, 1), u = bits2(c, OP_SUB, add(c, x, one), word(c, three_quarters(c)));
+    Log l = {.e = exponent_of(c, u)};
+    int64_t fraction = ((int64_t)1 << c->mant) - 1;
+    int e = bits2(c, OP_BITAND, u, word(c, ~fraction));
+    int s = bits2(c, OP_SUB, one, e), zero = word(c, 0);
+    s = seg_op(c->s, MI_CHOOSE, OP_LT, c->type, c->bits, c->width, 4, (int[]){s, zero, zero, s});
+    l.f = add(c, bits2(c, OP_SUB, x, e), sub(c, s, one));
+    l.g = log_rest(c, l.f);
+    return log_special(c, signed_as(c, log_base(c, OP_LOG, &l), x), x, -1);
+}
+
+// ---- All of it
+
+bool math_has(ExprOp op, Type type) {
+    if (!type_is_float(type)) return false;
+    switch (op) {
+    case OP_EXP:
+    case OP_EXP2:
+    case OP_EXPM1:
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_LOG10:
+    case OP_LOG1P:
+    case OP_SIGMOID:
+    case OP_TANH: return true;
+    case OP_ERF: return type_compute(type) == TYPE_F32;
+    default: return false;
+    }
+}
+
+int math_cost(ExprOp op, Type type) { return math_has(op, type) ? 24 : 1; }
+
+int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, const int *args) {
+    Calc c = calc_for(s, machine, type_compute(type), width);
+    int x = args[0];
+    s->crowded = true;
+    switch (op) {
+    case OP_EXP: return do_exp(&c, x);
+    case OP_EXP2: return do_exp2(&c, x);
+    case OP_EXPM1: return do_expm1(&c, x);
+    case OP_LOG:
+    case OP_LOG2:
+    case OP_LOG10: return do_log(&c, op, x);
+    case OP_LOG1P: return do_log1p(&c, x);
+    case OP_SIGMOID: return do_sigmoid(&c, x);
+    case OP_TANH: return do_tanh(&c, x);
+    case OP_ERF: return do_erf(&c, x);
+    default: bug("function %d", (int)op);
+    }
+}

@@ -1,0 +1,101 @@
+// What no instruction computes: calls of KernelEnv.apply, a vector at a time.
+//
+// Operands go to the call area, 64 bytes each; the result replaces the first. One routine per
+// kernel, behind its code, keeps all registers, so a call costs what it computes and the code
+// around it need not know: rax, rcx and rdx are scratch anyway.
+#include "code/x86/gen.h"
+
+#include <stddef.h>
+
+#include "base/kernel_abi.h"
+
+static const uint8_t kept[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX};
+enum { KEPT = sizeof kept };
+
+static X86Arg area(const Gen *g, int i) { return x86_mem(X86_RSP, g->call_area + 64 * i); }
+
+// rax: the environment; rdx: the operands; ecx: operation, types and lanes, a byte each.
+static void call_apply(Gen *g, int op, Type from, Type to, int width) {
+    Asm *a = &g->a;
+    if (!g->calls) g->apply = asm_label(a);
+    g->calls = true;
+    x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
+    x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
+    x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
+    x86_1(a, X86_call, x86_to(&g->apply));
+    g->k1 = 0;
+}
+
+void gen_call(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    for (int i = 0; i < m->nargs; i++)
+        x86_2(a, X86_vmovups, area(g, i), gen_vreg(m->from, m->width, m->arg_reg[i]));
+    call_apply(g, m->kind == MI_CAST ? OP_CAST : m->op, m->from, m->type, m->width);
+    x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), area(g, 0));
+}
+
+// arg0 <= arg1 in all lanes is the rule, and arg2 the result; in other lanes it is op(arg3).
+void gen_rescue(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    bool w = gen_is64(m->type), wide = gen_is_wide(g);
+    AsmLabel done = asm_label(a);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    X86Arg t = gen_vreg(m->type, m->width, g->scratch), v[4];
+    for (int i = 0; i < 4; i++) v[i] = gen_vreg(m->type, m->width, m->arg_reg[i]);
+    X86Op compare = w ? X86_vcmppd : X86_vcmpps;
+    enum { NOT_LESS_EQUAL = 0x16 }; // or unordered
+    x86_2(a, X86_vmovaps, d, v[2]);
+    if (m->width == 1) { // lanes above the first hold anything
+        x86_2(a, w ? X86_vucomisd : X86_vucomiss, v[1], v[0]);
+        x86_1(a, X86_jae, x86_to(&done));
+    } else if (wide) {
+        x86_4(a, compare, x86_k(2), v[0], v[1], x86_imm(NOT_LESS_EQUAL));
+        x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
+        x86_1(a, X86_jz, x86_to(&done));
+    } else {
+        x86_4(a, compare, t, v[0], v[1], x86_imm(NOT_LESS_EQUAL));
+        x86_2(a, w ? X86_vtestpd : X86_vtestps, t, t);
+        x86_1(a, X86_jz, x86_to(&done));
+    }
+    x86_2(a, X86_vmovups, area(g, 0), v[3]);
+    call_apply(g, m->op, m->type, m->type, m->width);
+    if (m->width == 1) {
+        x86_2(a, X86_vmovups, d, area(g, 0));
+    } else if (wide) {
+        x86_4(a, compare, x86_k(2), v[0], v[1], x86_imm(NOT_LESS_EQUAL));
+        x86_2(a, w ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, false), area(g, 0));
+    } else { // the scratch register still has the mask
+        x86_4(a, w ? X86_vblendvpd : X86_vblendvps, d, d, area(g, 0), t);
+    }
+    asm_bind(a, &done);
+}
+
+// apply(op, from, to, lanes, operands) with every vector register kept.
+void gen_apply_routine(Gen *g) {
+    Asm *a = &g->a;
+    if (!g->calls) return;
+    unsigned vec = g->m->vector_bytes < 16 ? 32 : (unsigned)g->m->vector_bytes;
+    int n = g->m->vector_registers;
+    X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
+    asm_bind(a, &g->apply);
+    for (int i = 0; i < KEPT; i++) x86_1(a, X86_push, x86_r64(kept[i]));
+    x86_2(a, X86_mov, rbx, rsp);
+    x86_2(a, X86_sub, rsp, x86_imm(n * (int)vec));
+    x86_2(a, X86_and, rsp, x86_imm(-64));
+    for (int i = 0; i < n; i++)
+        x86_2(a, X86_vmovups, x86_mem(X86_RSP, i * (int)vec), x86_vec(vec, (unsigned)i));
+    x86_0(a, X86_vzeroupper);
+    x86_2(a, X86_mov, x86_r64(X86_R8), x86_r64(X86_RDX));
+    x86_2(a, X86_movzx, x86_r32(X86_RDI), x86_r8(X86_RCX));
+    x86_2(a, X86_shr, ecx, x86_imm(8));
+    x86_2(a, X86_movzx, x86_r32(X86_RSI), x86_r8(X86_RCX));
+    x86_2(a, X86_shr, ecx, x86_imm(8));
+    x86_2(a, X86_movzx, x86_r32(X86_RDX), x86_r8(X86_RCX));
+    x86_2(a, X86_shr, ecx, x86_imm(8));
+    x86_1(a, X86_call, x86_sized(x86_mem(X86_RAX, (int64_t)offsetof(KernelEnv, apply)), 8));
+    for (int i = 0; i < n; i++)
+        x86_2(a, X86_vmovups, x86_vec(vec, (unsigned)i), x86_mem(X86_RSP, i * (int)vec));
+    x86_2(a, X86_mov, rsp, rbx);
+    for (int i = KEPT - 1; i >= 0; i--) x86_1(a, X86_pop, x86_r64(kept[i]));
+    x86_0(a, X86_ret);
+}
