@@ -46,7 +46,7 @@ typedef struct Cli {
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output;
-    bool json, strict, time, trace, help, cost, remeasure;
+    bool json, strict, unchecked, time, trace, help, cost, remeasure;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;

@@ -10,7 +10,7 @@
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
-     OPTIONS("--size", "--def", "--strict", "--lang", "--trace"),
+     OPTIONS("--size", "--def", "--strict", "--unchecked", "--lang", "--trace"),
      "Reads every function of the file, infers types and ranges, and prints each signature with "
      "its\n"
      "symbolic sizes. With --size the sizes are bound too, and every condition on them is "
@@ -21,7 +21,8 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            warnings fail it\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's own text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--strict", "--lang", "--trace"),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--strict", "--unchecked",
+             "--lang", "--trace"),
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
@@ -37,7 +38,7 @@ const Command commands[] = {
      command_show},
     {"run", "FILE", "run a function on data and summarise the results",
      OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--schedule", "--backend",
-             "--time", "--strict", "--lang", "--trace"),
+             "--time", "--strict", "--unchecked", "--lang", "--trace"),
      "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
      "small,\n"
      "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
@@ -51,7 +52,8 @@ const Command commands[] = {
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
     {"compile", "FILE", "write a function as a file that stands alone",
-     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--strict", "--lang", "--trace"),
+     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--strict", "--unchecked", "--lang",
+             "--trace"),
      "--emit c          C99 source, FILE.c, and its header, FILE.h: one function of plain "
      "pointers, for\n"
      "                  these sizes, with the loops of --schedule.\n"
@@ -198,7 +200,8 @@ static int choose_language(Cli *cli, lw_language *language) {
 }
 
 int cli_open(Cli *cli, lw_module **mod) {
-    lw_parse_options o = {.struct_size = sizeof o, .strict = cli->strict};
+    lw_parse_options o = {
+        .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
     *mod = NULL;
     if (cli->nwords == 0) return cli_misuse(cli, "which file?");
     if (cli->nwords > 1)

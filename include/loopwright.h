@@ -150,7 +150,8 @@ typedef enum lw_language {
 typedef struct lw_parse_options {
     size_t struct_size;
     lw_language language;
-    bool strict; // warnings are errors
+    bool strict;    // warnings are errors
+    bool unchecked; // of a Stripe program: what nobody could prove or refute is taken as right
 } lw_parse_options;
 
 enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less

@@ -53,7 +53,8 @@ struct lw_context {
 struct lw_function {
     lw_module *module;
     const Program *program;
-    bool stripe; // the source is a Tree itself; `program` has only its arguments
+    const struct Tree *tree; // of a Stripe program, specials expanded; `program` has only its
+                             // arguments. NULL: the Program is all there is
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;

@@ -25,6 +25,19 @@ static lw_status tree(Pipeline *p) {
     return ok ? LW_OK : LW_ERROR;
 }
 
+// The outputs have changed by then: where that hides the fault, at least there was one.
+lw_status explain_fault(Pipeline *p, const Tree *t) {
+    const lw_run_options *o = p->options;
+    InterpFlags flags = {o->accumulate, o->skip_post, false};
+    Arena *scratch = p->call->scratch;
+    DiagList *diags = p->call->diags;
+    bool ok = p->bound->function->tree
+                  ? tree_interpret(scratch, t, p->views, flags, diags)
+                  : program_interpret(scratch, p->bound->program, p->views, flags, diags);
+    if (ok) diag_report(diags, (Range){0, 0}, DIAG_KERNEL_INDEX, p->bound->program->name);
+    return LW_ERROR;
+}
+
 // The C back-end starts a compiler, and the tree interpreter is an oracle and slower than the
 // reference: they only run when asked for.
 static const Backend backends[] = {

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/nearest.h"
+#include "tree/cost.h"
 
 #include <string.h>
 
@@ -237,18 +238,23 @@ void lw_bound_free(lw_bound *b) {
 
 typedef struct Uses {
     lw_bound *b;
-    const Stmt *stmt;
-    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // inclusive
+    int64_t *lo, *hi; // per iterator, or per index of a Tree; inclusive
 } Uses;
 
+// What a run makes itself has no range.
+static IndexRange *range_of(const Uses *u, const Access *read) {
+    return read->tensor < u->b->program->tensors.n ? &u->b->ranges[read->tensor] : NULL;
+}
+
 static void narrow(IndexRange *r, int64_t lo, int64_t hi) {
+    if (!r) return;
     *r = (IndexRange){true, r->used ? max_i64(r->lo, lo) : lo, r->used ? min_i64(r->hi, hi) : hi};
 }
 
 // Subscript  k·v + rest  of a dimension [first, last]: which v keep it inside whatever `rest` is?
 // If that cannot be told, those that would do on their own.
 static void use_term(const Uses *u, const Affine *sub, int term, int64_t first, int64_t last) {
-    IndexRange *range = &u->b->ranges[sub->term[term].atom->read->tensor];
+    IndexRange *range = range_of(u, sub->term[term].atom->read);
     int64_t k = sub->term[term].coef, min = sub->constant, max = sub->constant;
     for (int i = 0; i < sub->n; i++) {
         const Atom *atom = sub->term[i].atom;
@@ -279,8 +285,18 @@ typedef struct Inside {
 static void use_inside(void *user, const Access *access, bool guarded) {
     const Inside *in = user;
     (void)guarded;
-    IndexRange *range = &in->u->b->ranges[access->tensor];
-    if (!range->used) narrow(range, in->first, in->last);
+    IndexRange *range = range_of(in->u, access);
+    if (range && !range->used) narrow(range, in->first, in->last);
+}
+
+// First and last index of a dimension; false when they do not fit in 64 bits.
+static bool dimension(const lw_bound *b, int tensor, int d, int64_t *first, int64_t *last) {
+    const Tree *tree = b->function->tree;
+    *first = 0;
+    if (tree) return checked_sub(tree->buffers.at[tensor].size[d], 1, last);
+    const Tensor *t = &b->program->tensors.at[tensor];
+    *first = tensor_origin(t, d);
+    return checked_add(*first, tensor_size(t, d) - 1, last);
 }
 
 static void use_access(void *user, const Access *access, bool guarded) {
@@ -288,10 +304,8 @@ static void use_access(void *user, const Access *access, bool guarded) {
     (void)guarded;
     for (int d = 0; d < access->rank; d++) {
         const Affine *sub = access->sub[d];
-        if (!sub->has_read) continue;
-        const Tensor *t = &u->b->program->tensors.at[access->tensor];
-        int64_t first = tensor_origin(t, d), last;
-        if (!checked_add(first, tensor_size(t, d) - 1, &last)) continue;
+        int64_t first, last;
+        if (!sub->has_read || !dimension(u->b, access->tensor, d, &first, &last)) continue;
         for (int i = 0; i < sub->n; i++)
             if (sub->term[i].atom->kind == ATOM_READ) use_term(u, sub, i, first, last);
         Inside in = {u, first, last}; // those inside a division, a minimum ...
@@ -308,19 +322,44 @@ static void add_instances(lw_bound *b, const Stmt *s) {
 }
 
 static void describe_stmts(lw_bound *b) {
-    Uses *u = arena_new(&b->arena, Uses);
-    u->b = b;
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
+    Uses u = {b, lo, hi};
     for (int i = 0; i < b->program->stmts.n; i++) {
         const Stmt *s = &b->program->stmts.at[i];
-        u->stmt = s;
         for (int k = 0; k < s->niters; k++) {
-            u->lo[k] = iter_lo(&s->iter[k]);
-            u->hi[k] = iter_hi(&s->iter[k]) - 1;
+            lo[k] = iter_lo(&s->iter[k]);
+            hi[k] = iter_hi(&s->iter[k]) - 1;
         }
-        expr_visit_accesses(s->value, use_access, u);
-        use_access(u, s->write, false);
+        expr_visit_accesses(s->value, use_access, &u);
+        use_access(&u, s->write, false);
         add_instances(b, s);
     }
+}
+
+// The leaves of a Stripe program, likewise. Blocks come before what they enclose.
+static bool use_node(void *user, const Node *node, int depth, const Block *parent) {
+    const Uses *u = user;
+    const Block *block = as_block(node);
+    const Leaf *leaf = as_leaf(node);
+    (void)depth, (void)parent;
+    for (int i = 0; block && i < block->nindex; i++) {
+        const Index *x = &block->index[i];
+        u->lo[x->id] = 0;
+        u->hi[x->id] = max_i64(x->extent - 1, 0);
+        if (x->passed) affine_bounds(x->passed, u->lo, u->hi, &u->lo[x->id], &u->hi[x->id]);
+    }
+    if (!leaf) return true;
+    expr_visit_accesses(leaf->value, use_access, user);
+    use_access(user, leaf->write, false);
+    return true;
+}
+
+static void describe_tree(lw_bound *b) {
+    const Tree *t = b->function->tree;
+    Uses u = {b, arena_new_n(&b->arena, int64_t, t->nindices),
+              arena_new_n(&b->arena, int64_t, t->nindices)};
+    tree_walk(t, use_node, &u);
+    b->instances = tree_instances(&b->arena, t);
 }
 
 static DLTensor describe_tensor(Arena *arena, const Tensor *t, int64_t *origin) {
@@ -349,7 +388,10 @@ void bound_describe(lw_bound *b) {
         b->origins[i] = arena_new_n(&b->arena, int64_t, t->rank);
         b->tensors[i] = describe_tensor(&b->arena, t, b->origins[i]);
     }
-    describe_stmts(b);
+    if (b->function->tree)
+        describe_tree(b);
+    else
+        describe_stmts(b);
 }
 
 const lw_function *lw_bound_function(const lw_bound *b) { return b->function; }

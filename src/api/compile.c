@@ -34,15 +34,6 @@ static lw_status cc_failed(Call *call, CcResult result, const char *message) {
     return LW_ERROR;
 }
 
-static lw_status kernel_status(Call *call, const Program *p, int status) {
-    if (!status) return LW_OK;
-    int stmt = status - KERNEL_BAD_INDEX;
-    if (stmt < 0) arena_out_of_memory(call->arena); // for what lives inside of a parallel loop
-    const char *label = p && stmt < p->stmts.n ? p->stmts.at[stmt].label : "?";
-    diag_report(call->diags, nowhere, DIAG_KERNEL_INDEX, label);
-    return LW_ERROR;
-}
-
 static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, const char *source) {
     Call *call = p->call;
     char *message = arena_alloc(call->arena, 4096);
@@ -64,7 +55,9 @@ static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, cons
     memcpy(&kernel, &symbol, sizeof kernel); // ISO C has no cast from object to function
     int status = kernel(buffers, scratch, &env);
     library_close(library);
-    return kernel_status(call, t->program, status);
+    if (status && status < KERNEL_BAD_INDEX)
+        arena_out_of_memory(call->arena); // for what lives inside of a parallel loop
+    return status ? explain_fault(p, t) : LW_OK;
 }
 
 lw_status c_execute(Pipeline *p) {

@@ -102,14 +102,6 @@ static void restore_inouts(Jit *j) {
         if (j->saved[i]) memcpy(j->p->views[i].data, j->saved[i], view_bytes(&j->p->views[i]));
 }
 
-// A subscript that was computed left its tensor: the reference interpreter says which.
-static lw_status explain(Pipeline *p) {
-    InterpFlags flags = {p->options->accumulate, p->options->skip_post, false};
-    bool ok =
-        program_interpret(p->call->scratch, p->bound->program, p->views, flags, p->call->diags);
-    return ok ? LW_OK : LW_ERROR;
-}
-
 // Everything a run needs from the arenas; code memory is outside of them and comes last.
 static Jit prepare(Pipeline *p, const Tree *t, const Code *code) {
     const lw_run_options *o = p->options;
@@ -175,5 +167,5 @@ lw_status backend_jit(Pipeline *p) {
     exec_release(block);
     exec_arena_free(exec);
     if (!block) return LW_NO_MEMORY;
-    return status ? explain(p) : LW_OK;
+    return status ? explain_fault(p, t) : LW_OK;
 }

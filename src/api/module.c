@@ -254,7 +254,7 @@ static lw_status parse_body(Call *call, void *args) {
     lw_module *mod = module_new(call, &a->mod);
     if (!take_text(call, a, mod)) return LW_ERROR;
     call_source(call, mod);
-    Pipeline p = {.call = call, .language = language, .mod = mod};
+    Pipeline p = {.call = call, .language = language, .unchecked = options.unchecked, .mod = mod};
     return pipeline(&p, STEP_PARSE);
 }
 

@@ -57,10 +57,12 @@ static Module *parse_programs(lw_module *mod, DiagList *diags) {
     return m;
 }
 
-static Module *parse_stripe(lw_module *mod, DiagList *diags) {
-    Tree *t = stripe_parse(&mod->arena, &mod->names, &mod->source, diags);
-    Verify lenient = {.unchecked = true}; // runs are checked
-    if (t) tree_verify(&mod->arena, t, &lenient, diags);
+static Module *parse_stripe(Pipeline *p) {
+    lw_module *mod = p->mod;
+    const Tree *t = stripe_parse(&mod->arena, &mod->names, &mod->source, p->call->diags);
+    Verify verify = {.unchecked = p->unchecked};
+    if (t) p->tree = tree_expand(t);
+    if (t) tree_verify(&mod->arena, p->tree, &verify, p->call->diags);
     return just(&mod->arena, t ? (Program *)t->program : NULL);
 }
 
@@ -77,15 +79,14 @@ static lw_status parse(Pipeline *p) {
     else if (p->language == LW_LANG_GRAPH)
         m = parse_graph(mod, diags);
     else if (p->language == LW_LANG_STRIPE)
-        m = parse_stripe(mod, diags);
+        m = parse_stripe(p);
     else if (p->language == LW_LANG_PROGRAM)
         m = parse_programs(mod, diags);
     else
         return LW_MISUSE;
     if (diags->errors) return LW_ERROR;
     module_describe(mod, m);
-    for (int i = 0; i < mod->nfunctions; i++)
-        mod->functions[i].stripe = p->language == LW_LANG_STRIPE;
+    for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].tree = p->tree;
     return LW_OK;
 }
 
@@ -99,7 +100,7 @@ static lw_status bind(Pipeline *p) {
 
 static lw_status execute(Pipeline *p) {
     const lw_run_options *o = p->options;
-    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = p->bound->function->stripe;
+    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = p->bound->function->tree;
     const Backend *backend =
         any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
     if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);

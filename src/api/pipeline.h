@@ -13,8 +13,10 @@ typedef struct Pipeline {
     Step first; // what stands before it is done
     // parse: mod->source in `language` → mod->functions
     lw_language language;
+    bool unchecked; // of a Stripe program: what is not proven passes
     lw_module *mod;
-    bool einsum; // the source is einsum's subscripts, of these operands
+    const struct Tree *tree; // of a Stripe program
+    bool einsum;             // the source is einsum's subscripts, of these operands
     int noperands;
     const EinsumOperand *operands;
     // bind: bound->function, bound->values → bound->program and what describes it
@@ -30,6 +32,7 @@ lw_status pipeline(Pipeline *p, Step until);
 // --- Back-ends, backend.c
 // ----------------------------------------------------------------------------------- What can run
 // a bound Program on views. A back-end that compiles sets p->timing.compile_us.
+typedef struct Tree Tree;
 typedef struct Backend {
     lw_backend id;
     const char *name;
@@ -41,6 +44,10 @@ typedef struct Backend {
 const Backend *backend_find(lw_backend id);
 const Backend *backend_for_schedule(void); // the best that obeys one
 
+// After compiled code gave a status: a subscript that was computed left its tensor, and an
+// interpreter says which. LW_ERROR.
+lw_status explain_fault(Pipeline *p, const Tree *t);
+
 double now_us(void);
 
 // The C back-end, compile.c, and machine code, jit.c.
@@ -51,7 +58,6 @@ lw_status backend_jit(Pipeline *p);
 // The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then
 // holds).
 typedef struct Schedule Schedule;
-typedef struct Tree Tree;
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out);
 

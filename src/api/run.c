@@ -257,10 +257,10 @@ static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage s
 
 lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
                            const char **out) {
-    return f ? show(ctx, f->program, f->stripe, stage, out) : LW_MISUSE;
+    return f ? show(ctx, f->program, f->tree != NULL, stage, out) : LW_MISUSE;
 }
 
 lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage, const char **out) {
     if (stage != LW_STAGE_PROGRAM) return lw_bound_show_with(ctx, b, stage, NULL, out);
-    return b ? show(ctx, b->program, b->function->stripe, stage, out) : LW_MISUSE;
+    return b ? show(ctx, b->program, b->function->tree != NULL, stage, out) : LW_MISUSE;
 }

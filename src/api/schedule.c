@@ -26,9 +26,13 @@ static const Program *own_program(Call *call, const Program *bound) {
     Text text = {.arena = call->arena};
     program_print(&text, bound);
     const Source *src = source_in(call, "<bound>", text_str(&text));
-    const Program *p = program_parse(call->arena, names, src, call->diags);
+    const Program *read = program_parse(call->arena, names, src, call->diags);
     int64_t none = 0;
-    return p ? program_bind(call->arena, p, &none, call->diags) : NULL;
+    Program *p = read ? program_bind(call->arena, read, &none, call->diags) : NULL;
+    if (!p || p->stmts.n != bound->stmts.n) bug("the text of a bound program does not read back");
+    p->source = bound->source; // what goes wrong later is said of the user's text
+    for (int i = 0; i < p->stmts.n; i++) p->stmts.at[i].range = bound->stmts.at[i].range;
+    return p;
 }
 
 static lw_status parse(Call *call, const Program *p, const lw_schedule_text *text,
@@ -63,13 +67,12 @@ static void verify_lowered(Call *call, const Tree *t) {
 
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out) {
-    if (b->function->stripe) {
+    if (b->function->tree) {
         *schedule = NULL;
         *out = tree_expand(own_tree(call, b));
         return LW_OK;
     }
     const Program *p = own_program(call, b->program);
-    if (!p) bug("the text of a bound program does not read back");
     lw_status status = parse(call, p, text, schedule);
     if (status) return status;
     *out = tree_lower(call->arena, p, *schedule, call->diags);
@@ -91,7 +94,7 @@ static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
     const Schedule *schedule;
     const Tree *tree;
-    bool stripe = s->bound->function->stripe;
+    bool stripe = s->bound->function->tree;
     if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_STRIPE) return LW_MISUSE;
     if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text)) {
         Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);

@@ -208,3 +208,78 @@ const BlockCost *cost_of(const TreeCost *c, const Node *node) {
         if (c->at[i].node == node) return &c->at[i];
     return NULL;
 }
+
+// --- Leaf executions, one by one where it has to be ----------------------------------------------
+
+typedef struct Count {
+    bool *matters;  // per index: some constraint depends on it
+    bool more;      // of these, found in this walk
+    int64_t *value; // per index that matters
+    int64_t budget; // points to look at
+} Count;
+
+static void note_uses(Count *c, const Affine *a) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_ITER && !c->matters[atom->index])
+            c->matters[atom->index] = c->more = true;
+        else if (atom->kind != ATOM_ITER && atom->kind != ATOM_READ)
+            note_uses(c, atom->a), note_uses(c, atom->b);
+    }
+}
+
+static bool note_constraints(void *user, const Node *node, int depth, const Block *parent) {
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    for (int i = 0; b && i < b->nconstraints; i++) note_uses(user, b->constraint[i]);
+    const Count *c = user;
+    for (int i = 0; b && i < b->nindex; i++)
+        if (b->index[i].passed && c->matters[b->index[i].id]) note_uses(user, b->index[i].passed);
+    return true;
+}
+
+static int64_t add(int64_t a, int64_t b) { return checked_add(a, b, &a) ? a : INT64_MAX; }
+static int64_t times(int64_t a, int64_t b) { return checked_mul(a, b, &a) ? a : INT64_MAX; }
+
+static int64_t count_node(Count *c, const Node *node);
+
+static int64_t count_body(Count *c, const Block *b) {
+    int64_t v, sum = 0;
+    c->budget--;
+    for (int i = 0; i < b->nconstraints; i++)
+        if (affine_eval(b->constraint[i], c->value, NULL, NULL, NULL, &v) && v < 0) return 0;
+    for (int i = 0; i < b->nchildren; i++) sum = add(sum, count_node(c, b->child[i]));
+    return sum;
+}
+
+static int64_t count_from(Count *c, const Block *b, int at) {
+    if (at == b->nindex) return count_body(c, b);
+    const Index *x = &b->index[at];
+    int64_t sum = 0;
+    if (x->passed) {
+        if (c->matters[x->id] &&
+            !affine_eval(x->passed, c->value, NULL, NULL, NULL, &c->value[x->id]))
+            c->budget = 0;
+        return count_from(c, b, at + 1);
+    }
+    if (!c->matters[x->id]) return times(x->extent, count_from(c, b, at + 1));
+    for (c->value[x->id] = 0; c->value[x->id] < x->extent && c->budget > 0; c->value[x->id]++)
+        sum = add(sum, count_from(c, b, at + 1));
+    return sum;
+}
+
+static int64_t count_node(Count *c, const Node *node) {
+    return as_block(node) ? count_from(c, (const Block *)node, 0) : 1;
+}
+
+int64_t tree_instances(Arena *scratch, const Tree *t) {
+    Count c = {.more = true, .budget = 4000000};
+    c.matters = arena_new_n(scratch, bool, t->nindices);
+    c.value = arena_new_n(scratch, int64_t, t->nindices);
+    while (c.more) {
+        c.more = false;
+        tree_walk(t, note_constraints, &c);
+    }
+    int64_t n = count_node(&c, &t->root->node);
+    return c.budget > 0 ? n : tree_cost(scratch, t)->at[0].iterations;
+}

@@ -21,6 +21,10 @@ typedef struct TreeCost {
     const BlockCost *at; // in the order of tree_walk
 } TreeCost;
 
+// Leaf executions of a Tree without specials: exact, unless constraints would have to be looked at
+// in millions of points; then as tree_cost has it. Saturates.
+int64_t tree_instances(Arena *scratch, const Tree *t);
+
 const TreeCost *tree_cost(Arena *arena, const Tree *t);
 const BlockCost *cost_of(const TreeCost *c, const Node *node); // NULL: none
 

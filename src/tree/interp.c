@@ -34,8 +34,7 @@ static Value eval(Run *r, const Expr *e);
 // --- Accesses ----------------------------------------------------------------------------------
 
 static Range leaf_range(const Run *r) {
-    if (!r->leaf || r->leaf->stmt < 0 || !r->t->program) return (Range){0};
-    return r->t->program->stmts.at[r->leaf->stmt].range;
+    return r->leaf ? tree_range(r->t, &r->leaf->node) : (Range){0, 0};
 }
 
 static void outside(Run *r, const Access *a, int d, int64_t index) {

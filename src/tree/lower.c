@@ -136,7 +136,8 @@ static const Access *map_access(void *user, Exprs *x, const Access *a) {
     return storage_access(e->l, e->inst, a);
 }
 
-// Partial results start from -0: unlike 0 it leaves every sum as it is, the sign of a zero included.
+// Partial results start from -0: unlike 0 it leaves every sum as it is, the sign of a zero
+// included.
 static const Expr *identity(Lower *l, const Stmt *s) {
     static const char op[] = {'=', '+', '*', '<', '>'};
     Type type = l->p->tensors.at[s->write->tensor].type;

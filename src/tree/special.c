@@ -318,11 +318,19 @@ static bool find_special(void *user, const Node *node, int depth, const Block *p
     return true;
 }
 
+// Every node of a fresh expansion points at the special.
+static void set_range(const Node *node, Range range) {
+    const Block *b = as_block(node);
+    ((Node *)node)->range = range;
+    for (int i = 0; b && i < b->nchildren; i++) set_range(b->child[i], range);
+}
+
 static const Node *expand(Tree *t, const Node *node) {
     const Block *b = as_block(node);
     if (node->kind == NODE_SPECIAL) {
         Node *n = (Node *)expansion(t, (const Special *)node); // fresh, not shared yet
         n->ndeps = node->ndeps, n->deps = node->deps;
+        set_range(n, node->range);
         return n;
     }
     if (!b) return node;

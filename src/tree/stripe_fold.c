@@ -157,7 +157,7 @@ static const Access *keep(Fold *f, const Access *a) {
                 .bank_dim = -1};
     int number = tree_buffer(p->t, &b);
     vec_push(p->arena, &f->s->alloc, number);
-    Leaf leaf = {.node.ndeps = -1,
+    Leaf leaf = {.node = {.range = f->s->stmt.at[f->at].range, .ndeps = -1},
                  .write = access_make(p->x, number, 0, NULL),
                  .value = expr_read(p->x, b.type, a),
                  .stmt = -1};
@@ -212,7 +212,7 @@ static void leaf_tags(Fold *f, const StripeStmt *st, Leaf *leaf) {
 }
 
 static const Node *store(Fold *f, const StripeStmt *st) {
-    Leaf leaf = {.node = {.ndeps = -1, .tags = st->tags}, .stmt = -1};
+    Leaf leaf = {.node = {.range = st->range, .ndeps = -1, .tags = st->tags}, .stmt = -1};
     leaf_tags(f, st, &leaf);
     const Refine *r = st->view;
     Reduce implied = r->level && leaf.role != LEAF_INIT ? r->level->v.agg : REDUCE_ASSIGN;

@@ -126,6 +126,7 @@ struct StripeScope {
 typedef struct StripeParser {
     StripeLexer lx;
     StripeToken tok;
+    uint32_t end; // of the token before
     Arena *arena;
     Names *names;
     Exprs *x;

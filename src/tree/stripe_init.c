@@ -10,6 +10,7 @@
 typedef struct Init {
     StripeParser *p;
     int buffer;
+    Range range; // of the refinement
     Reduce op;
     int nids;
     const Affine **proper; // per id inside: over indices that are not passed in
@@ -101,7 +102,7 @@ static bool held(const Init *in, const Affine *a) {
 static Index fresh_index(Init *in, const Index *like) {
     StripeParser *p = in->p;
     if (p->t->nindices + p->reserved >= TREE_MAX_INDICES) {
-        stripe_fail(p, (Range){0, 0}, DIAG_STRIPE_LIMIT, TREE_MAX_INDICES, "indices");
+        stripe_fail(p, in->range, DIAG_STRIPE_LIMIT, TREE_MAX_INDICES, "indices");
         return *like;
     }
     Index k = tree_index(p->t, like->name, like->extent);
@@ -114,7 +115,7 @@ static const Node *identity(Init *in, const Access *write) {
     Tree *t = in->p->t;
     const Buffer *b = &t->buffers.at[in->buffer];
     Value v = agg_identity(b->type, in->op);
-    Leaf leaf = {.node.ndeps = -1,
+    Leaf leaf = {.node = {.range = in->range, .ndeps = -1},
                  .role = LEAF_INIT,
                  .write = write,
                  .value = expr_const(t->exprs, b->type, v),
@@ -197,7 +198,11 @@ static const Node *init_all(Init *in, const Refine *outer) {
 }
 
 void stripe_init(StripeParser *p, const Block *block, const Refine *level, NodeList *out) {
-    Init in = {.p = p, .buffer = level->v.buffer, .op = level->v.agg, .nids = p->t->nindices};
+    Init in = {.p = p,
+               .buffer = level->v.buffer,
+               .range = level->range,
+               .op = level->v.agg,
+               .nids = p->t->nindices};
     in.proper = arena_new_n(p->arena, const Affine *, TREE_MAX_INDICES);
     in.to = arena_new_n(p->arena, const Affine *, TREE_MAX_INDICES);
     in.inside = arena_new_n(p->arena, bool, TREE_MAX_INDICES);

@@ -545,7 +545,7 @@ const Block *stripe_take_block(StripeParser *p, StripeScope *up, Tags tags, Stri
     if (placed) skip_place(p);
     take_indices(p, s);
     if (p->failed) return NULL;
-    Block like = {.node = {.tags = tags, .ndeps = -1}};
+    Block like = {.node = {.range = {range.from, p->end}, .tags = tags, .ndeps = -1}};
     if (placed) {
         StripeLexer lx = p->lx;
         StripeToken tok = p->tok;

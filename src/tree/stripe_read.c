@@ -18,6 +18,7 @@ void stripe_fail(StripeParser *p, Range range, DiagId id, ...) {
 // --- Tokens ------------------------------------------------------------------------------------
 
 void stripe_next(StripeParser *p) {
+    p->end = p->tok.range.to;
     p->tok = stripe_lex(&p->lx);
     if (p->tok.kind == ST_BAD) p->failed = true;
 }

@@ -343,6 +343,8 @@ void stripe_take_statement(StripeParser *p, StripeScope *s) {
     } else {
         stripe_expected(p, "a statement or '}'");
     }
+    if (st.kind != SS_BLOCK) st.range.to = p->end;
+    if (st.kind == SS_SPECIAL && st.node) ((Node *)st.node)->range = st.range; // fresh
     stripe_accept(p, ";");
     vec_push(p->arena, &s->stmt, st);
 }

@@ -59,7 +59,7 @@ typedef struct Trace {
 } Trace;
 
 static Range place(const Trace *t, const Leaf *leaf) {
-    return t->p && leaf && leaf->stmt >= 0 ? t->p->stmts.at[leaf->stmt].range : (Range){0};
+    return tree_range(t->t, leaf ? &leaf->node : NULL);
 }
 
 static const char *show(const Trace *t, const Moment *m) {
@@ -105,6 +105,15 @@ static int64_t point_number(const Stmt *s, const int64_t *iter, const bool *has)
         n = n * (hi - lo) + iter[i] - lo;
     }
     return n;
+}
+
+// Point number n of a statement's box.
+static void point_at(const Stmt *s, int64_t n, int64_t *iter) {
+    for (int i = s->niters - 1; i >= 0; i--) {
+        int64_t extent = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
+        iter[i] = iter_lo(&s->iter[i]) + n % extent;
+        n /= extent;
+    }
 }
 
 static bool in_domain(const Stmt *s, const int64_t *iter) {
@@ -157,12 +166,7 @@ static void check_domains(Trace *t) {
         const Stmt *s = &t->p->stmts.at[k];
         int64_t iter[PROGRAM_MAX_ITERS];
         for (int64_t n = 0; n < t->domain[k].n && !t->failed; n++) {
-            int64_t rest = n;
-            for (int i = s->niters - 1; i >= 0; i--) {
-                int64_t extent = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
-                iter[i] = iter_lo(&s->iter[i]) + rest % extent;
-                rest /= extent;
-            }
+            point_at(s, n, iter);
             if (t->domain[k].ran[n] || !in_domain(s, iter)) continue;
             t->count.left_out++;
             if (is_temporary(t, s)) continue;
@@ -224,6 +228,7 @@ typedef struct Wanted {
     int tensor;
     int64_t holds;
     const int64_t *iter;
+    int before; // the statement that asks
     bool found;
 } Wanted;
 
@@ -238,12 +243,32 @@ static int64_t tensor_element(const Program *p, const Access *a, const int64_t *
     return n;
 }
 
+// Is that element (-1: not known which) the one at hand, or a copy of it? A copy may have been
+// dropped since.
+static bool is_wanted(const Wanted *w, int tensor, int64_t element, int before) {
+    const Program *p = w->t->p;
+    if (tensor == w->tensor) return element < 0 || element == w->holds;
+    for (int k = before - 1; k >= 0; k--) {
+        const Stmt *s = &p->stmts.at[k];
+        if (s->write->tensor != tensor || s->op != REDUCE_ASSIGN || s->value->kind != EXPR_READ)
+            continue;
+        const Access *from = s->value->access;
+        if (element < 0) return is_wanted(w, from->tensor, -1, k);
+        for (int64_t n = 0; n < w->t->domain[k].n; n++) {
+            int64_t iter[PROGRAM_MAX_ITERS];
+            point_at(s, n, iter);
+            if (tensor_element(p, s->write, iter) != element || !in_domain(s, iter)) continue;
+            return is_wanted(w, from->tensor, tensor_element(p, from, iter), k);
+        }
+    }
+    return false;
+}
+
 static void look_for(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Wanted *w = user;
-    if (a->tensor != w->tensor || w->found) return;
-    int64_t e = tensor_element(w->t->p, a, w->iter);
-    w->found = e < 0 || e == w->holds;
+    if (!w->found)
+        w->found = is_wanted(w, a->tensor, tensor_element(w->t->p, a, w->iter), w->before);
 }
 
 // The statement's iterators at this moment; false when not all are known.
@@ -263,7 +288,7 @@ static void check_content(Trace *t, const Element *e, int buffer, int64_t number
     int64_t iter[PROGRAM_MAX_ITERS];
     int tensor = t->t->buffers.at[buffer].tensor;
     if (e->holds < 0 || tensor < 0 || !iterators(t, leaf, value, iter)) return;
-    Wanted w = {t, tensor, e->holds, iter, false};
+    Wanted w = {t, tensor, e->holds, iter, leaf->stmt, false};
     const Stmt *s = &t->p->stmts.at[leaf->stmt];
     expr_visit_accesses(s->value, look_for, &w);
     for (int d = 0; d < s->write->rank; d++) affine_visit_accesses(s->write->sub[d], look_for, &w);
@@ -312,8 +337,9 @@ static void on_leaf(void *user, const Leaf *leaf, const TreeMoment *m) {
     count_instance(t, leaf, m->value);
 }
 
+// Copies of whole boxes move what nothing wrote along; using it is the fault.
 static bool is_copy(const Leaf *leaf) {
-    return leaf->stmt >= 0 && leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_READ;
+    return leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_READ;
 }
 
 static void on_access(void *user, int buffer, int64_t number, bool write, const int64_t *value) {

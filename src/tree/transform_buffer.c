@@ -352,22 +352,26 @@ const Tree *tree_copy_input(const Tree *t, int buffer, int loop, const TreeEdit 
     return work_finish(&w);
 }
 
-// The only leaf that writes a buffer, with the child of `b` that leads to it.
+// How many leaves write the buffer; *one becomes the last of them.
+static int writers(const Node *node, int buffer, const Leaf **one) {
+    const Block *b = as_block(node);
+    const Leaf *leaf = as_leaf(node);
+    int n = leaf && leaf->write->tensor == buffer;
+    if (n) *one = leaf;
+    for (int i = 0; b && i < b->nchildren; i++) n += writers(b->child[i], buffer, one);
+    return n;
+}
+
+// The only leaf that writes a buffer, with the child of `b` that leads to it; NULL: there are more.
 static const Leaf *only_writer(const Block *b, int buffer, const Node **top) {
     const Leaf *found = NULL;
+    int n = 0;
     for (int i = 0; i < b->nchildren; i++) {
-        const Leaf *leaf = as_leaf(b->child[i]);
-        const Block *c = as_block(b->child[i]);
-        const Node *inner;
-        if (leaf && leaf->write->tensor != buffer) leaf = NULL;
-        if (c) leaf = only_writer(c, buffer, &inner);
-        if (leaf && found) return NULL;
-        if (leaf) {
-            found = leaf;
-            *top = b->child[i];
-        }
+        int here = writers(b->child[i], buffer, &found);
+        if (here) *top = b->child[i];
+        n += here;
     }
-    return found;
+    return n == 1 ? found : NULL;
 }
 
 // T[x] = A[f(x)] with plain distinct indices x: reads of T[g] become reads of A[f(g)].

@@ -69,6 +69,14 @@ const Leaf *tree_leaf(Tree *t, const Leaf *like) {
     return l;
 }
 
+Range tree_range(const Tree *t, const Node *node) {
+    const Leaf *leaf = node ? as_leaf(node) : NULL;
+    if (node && node->range.to) return node->range;
+    if (!leaf || leaf->stmt < 0 || !t->program || leaf->stmt >= t->program->stmts.n)
+        return (Range){0, 0};
+    return t->program->stmts.at[leaf->stmt].range;
+}
+
 static void walk(const Node *node, int depth, const Block *parent, TreeVisit *fn, void *user) {
     if (!fn(user, node, depth, parent)) return;
     const Block *b = as_block(node);

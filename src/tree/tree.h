@@ -113,6 +113,7 @@ typedef enum NodeKind { NODE_BLOCK, NODE_LEAF, NODE_SPECIAL } NodeKind;
 
 typedef struct Node {
     NodeKind kind;
+    Range range; // in the source of the Tree's Program; {0, 0}: see its statement, or nowhere
     Tags tags;
     int ndeps; // statement dependence list as written; -1: not given
     const int *deps;
@@ -216,6 +217,9 @@ static inline const Block *as_block(const Node *n) {
 static inline const Leaf *as_leaf(const Node *n) {
     return n->kind == NODE_LEAF ? (const Leaf *)n : 0;
 }
+
+// Where in the source of the Tree's Program a node comes from, to point at; {0, 0}: nowhere.
+Range tree_range(const Tree *t, const Node *node);
 
 // --- Walking -----------------------------------------------------------------------------------
 // The one way to walk: pre-order, `depth` = number of enclosing blocks. Return false to skip the

@@ -12,17 +12,12 @@
 #include "base/checked.h"
 #include "tree/stripe.h"
 
-Range leaf_place(const Tree *t, const Leaf *leaf) {
-    if (!leaf || leaf->stmt < 0 || !t->program || leaf->stmt >= t->program->stmts.n)
-        return (Range){0};
-    return t->program->stmts.at[leaf->stmt].range;
-}
-
-void not_proven(Verifier *v, const Leaf *leaf, const char *what) {
+void not_proven(Verifier *v, const Node *node, const char *what) {
     v->v->undecided++;
     v->unproven = true;
-    if (!v->v->unchecked)
-        diag_report(v->diags, leaf_place(v->f.t, leaf), DIAG_TREE_NOT_PROVEN, what);
+    if (v->v->unchecked) return;
+    Diag *d = diag_report(v->diags, tree_range(v->f.t, node), DIAG_TREE_NOT_PROVEN, what);
+    diag_note(v->diags, d, (Range){0, 0}, DIAG_TREE_UNCHECKED_NOTE);
 }
 
 DepAnswer ask(Verifier *v, System *s) {
@@ -78,11 +73,11 @@ static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, 
     DepAnswer answer = ask(v, &s);
     if (answer == DEP_NO) return false;
     if (answer == DEP_YES && t->whole) {
-        diag_report(v->diags, leaf_place(v->f.t, u->leaf), id, point_show(&s, &p),
+        diag_report(v->diags, tree_range(v->f.t, &u->leaf->node), id, point_show(&s, &p),
                     element_show(&s, &p, t->access), where);
         v->refused = true;
     } else
-        not_proven(v, u->leaf, "an access stays inside its buffer");
+        not_proven(v, &u->leaf->node, "an access stays inside its buffer");
     return true;
 }
 
@@ -127,7 +122,7 @@ static const BlockView *view_in(const Block *b, int buffer) {
 static void check_direction(Verifier *v, const Touch *t, const BlockView *view) {
     bool write = t->kind != TOUCH_READ;
     if (view->dir == VIEW_INOUT || view->dir == (write ? VIEW_OUT : VIEW_IN)) return;
-    diag_report(v->diags, leaf_place(v->f.t, use_of(v, t)->leaf), DIAG_TREE_VIEW_DIRECTION,
+    diag_report(v->diags, tree_range(v->f.t, &use_of(v, t)->leaf->node), DIAG_TREE_VIEW_DIRECTION,
                 buffer_of(v, t->access)->name, write ? "written" : "read", write ? "in" : "out");
     v->refused = true;
 }
@@ -187,7 +182,7 @@ static void check_child_view(Verifier *v, const Use *u, int at, const BlockView 
             DepAnswer answer = ask(v, &s);
             if (answer == DEP_NO) continue;
             if (answer == DEP_UNDECIDED) {
-                not_proven(v, u->leaf, "a view lies inside its parent's");
+                not_proven(v, &u->path[at]->node, "a view lies inside its parent's");
                 return;
             }
             Access *corner =
@@ -196,8 +191,8 @@ static void check_child_view(Verifier *v, const Use *u, int at, const BlockView 
             for (int k = 0; k < b->rank; k++)
                 corner->sub[k] = affine_add_const(
                     v->f.x, view->offset[k], side && k == d ? max_i64(view->size[k] - 1, 0) : 0);
-            diag_report(v->diags, (Range){0}, DIAG_TREE_VIEW_PARENT, point_show(&s, &p),
-                        element_show(&s, &p, corner), b->name);
+            diag_report(v->diags, tree_range(v->f.t, &u->path[at]->node), DIAG_TREE_VIEW_PARENT,
+                        point_show(&s, &p), element_show(&s, &p, corner), b->name);
             v->refused = true;
             return;
         }
@@ -263,7 +258,7 @@ static void report_unordered(Verifier *v, const Pair *pair, int level, const Sys
     const char *index = pair->p->index[level]->name, *kind = kind_name[pair->p->of[level]->kind];
     const char *px = point_show(s, x), *py = point_show(s, y);
     const char *element = element_show(s, x, a->access);
-    Range at = leaf_place(v->f.t, pair->p->leaf);
+    Range at = tree_range(v->f.t, &pair->p->leaf->node);
     if (!index) index = "i";
     if (a->kind == TOUCH_ASSIGN && b->kind == TOUCH_ASSIGN)
         diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, px, py, element);
@@ -293,7 +288,7 @@ static bool check_unordered(Verifier *v, const Pair *pair, int level) {
         if (answer == DEP_YES)
             report_unordered(v, pair, level, &s, &x, &y);
         else
-            not_proven(v, pair->p->leaf, "iterations of an unordered block do not conflict");
+            not_proven(v, &pair->p->leaf->node, "iterations of an unordered block do not conflict");
         return false;
     }
     return true;
@@ -306,11 +301,11 @@ static bool check_ordered(Verifier *v, const Pair *pair, int level, int sign, bo
     DepAnswer answer = ask_pair(v, pair, level, sign, &s, &x, &y);
     if (answer == DEP_NO) return true;
     if (answer == DEP_UNDECIDED) {
-        not_proven(v, pair->p->leaf, "statements run in the order of the program");
+        not_proven(v, &pair->p->leaf->node, "statements run in the order of the program");
         return false;
     }
     const Point *sink = a_first ? &y : &x, *source = a_first ? &x : &y;
-    diag_report(v->diags, leaf_place(v->f.t, source->use->leaf), DIAG_TREE_SINK_FIRST,
+    diag_report(v->diags, tree_range(v->f.t, &source->use->leaf->node), DIAG_TREE_SINK_FIRST,
                 name_of_leaf(v, sink->use->leaf), point_show(&s, sink),
                 name_of_leaf(v, source->use->leaf), point_show(&s, source),
                 element_show(&s, &x, pair->a->access));

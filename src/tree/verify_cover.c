@@ -175,6 +175,16 @@ static int join_digits(Solve *s, Equation *e, int n) {
     return n;
 }
 
+// a%c = v  ->  a = v, the first of them, if v is a remainder.
+static Equation least_remainder(Solve *s, Equation e) {
+    Exprs *x = pool(s->c);
+    const Atom *r = only(e.f, ATOM_MOD);
+    if (!r || !affine_is_const(r->b) || r->b->constant < 1) return e;
+    need(s->c, s->w, e.value);
+    need(s->c, s->w, affine_add_const(x, affine_scale(x, e.value, -1), r->b->constant - 1));
+    return (Equation){r->a, e.value};
+}
+
 // Shared indices: y's value, or the only one that the writer's guards allow, which must not come
 // later.
 static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed) {
@@ -222,6 +232,8 @@ static bool solve(Cover *c, Server *w, const Touch *writer) {
     Equation e[PROGRAM_MAX_RANK];
     for (int d = 0; d < a->rank; d++) e[d] = (Equation){a->sub[d], c->element[d]};
     int n = join_digits(&s, e, a->rank);
+    for (int i = 0; i < n; i++)
+        if (!is_known(&s, p, e[i].f)) e[i] = least_remainder(&s, e[i]);
     for (int i = 0; i < n; i++) {
         const Atom *q = only(e[i].f, ATOM_DIV);
         if (!q || !affine_is_const(q->b) || s.nquotients == MAX_QUOTIENTS) continue;
@@ -315,7 +327,7 @@ static void report_unwritten(Cover *c, int buffer) {
     for (int i = c->v->f.first[buffer]; i >= 0; i = c->v->f.touch.at[i].next) {
         const Touch *w = &c->v->f.touch.at[i];
         if (w->kind == TOUCH_READ || w == c->read || !maybe_written(c, w)) continue;
-        not_proven(c->v, leaf, "what a leaf reads is written before");
+        not_proven(c->v, &leaf->node, "what a leaf reads is written before");
         return;
     }
     Text element = {.arena = c->v->f.arena};
@@ -326,7 +338,7 @@ static void report_unwritten(Cover *c, int buffer) {
         text_printf(&element, "%s%lld", d ? ", " : "", (long long)at);
     }
     text_char(&element, ']');
-    diag_report(c->v->diags, leaf_place(c->v->f.t, leaf), DIAG_TREE_UNWRITTEN,
+    diag_report(c->v->diags, tree_range(c->v->f.t, &leaf->node), DIAG_TREE_UNWRITTEN,
                 point_show(&c->s, &c->y), text_str(&element));
     c->v->refused = true;
 }
@@ -363,7 +375,7 @@ static void check_read(Verifier *v, const Touch *read) {
     int buffer = read->access->tensor;
     if (!enter(&c)) return;
     if (c.s.broken) {
-        not_proven(v, use_of(&c, read)->leaf, "what a leaf reads is written before");
+        not_proven(v, &use_of(&c, read)->leaf->node, "what a leaf reads is written before");
         return;
     }
     for (int i = v->f.first[buffer]; i >= 0 && c.nservers < MAX_WRITERS;
@@ -378,7 +390,7 @@ static void check_read(Verifier *v, const Touch *read) {
     if (answer == DEP_YES && read->whole && !read->access->has_read)
         report_unwritten(&c, buffer);
     else
-        not_proven(v, use_of(&c, read)->leaf, "what a leaf reads is written before");
+        not_proven(v, &use_of(&c, read)->leaf->node, "what a leaf reads is written before");
 }
 
 // Allocations, and arguments that start without content.

@@ -13,9 +13,8 @@ typedef struct Verifier {
     bool refused, unproven;
 } Verifier;
 
-Range leaf_place(const Tree *t, const Leaf *leaf);
-// Notes that a question was left open.
-void not_proven(Verifier *v, const Leaf *leaf, const char *what);
+// Notes that a question about a node was left open.
+void not_proven(Verifier *v, const Node *node, const char *what);
 // The system's answer, counted.
 DepAnswer ask(Verifier *v, System *s);
 

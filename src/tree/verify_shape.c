@@ -11,13 +11,14 @@ typedef struct Shape {
     bool *live;  // per buffer
     int64_t *lo, *hi;
     int depth, nindex;
+    int inputs; // arguments that are only read
     bool ok;
-    const Leaf *leaf;
+    const Node *node;          // at hand
     const Index *const *known; // per index id, to name it
 } Shape;
 
 static void fault(Shape *s, DiagId id, const char *a, long long b) {
-    diag_report(s->v->diags, leaf_place(s->t, s->leaf), id, a, b);
+    diag_report(s->v->diags, tree_range(s->t, s->node), id, a, b);
     s->v->refused = true;
     s->ok = false;
 }
@@ -46,10 +47,10 @@ static void check_atom(Shape *s, const Atom *t) {
     case ATOM_READ: check_access(s, t->read); return;
     case ATOM_DIV:
     case ATOM_MOD:
-        if (!divides(t)) not_proven(s->v, s->leaf, "an index divides by what is not a constant");
+        if (!divides(t)) not_proven(s->v, s->node, "an index divides by what is not a constant");
         break;
     case ATOM_PARAM: fault(s, DIAG_TREE_NOT_AFFINE, "a size that is not bound", t->index); return;
-    case ATOM_PROD: not_proven(s->v, s->leaf, "an index is a product of indices"); break;
+    case ATOM_PROD: not_proven(s->v, s->node, "an index is a product of indices"); break;
     default: break;
     }
     check_affine(s, t->a);
@@ -142,19 +143,23 @@ static void check_block(Shape *s, const Block *b) {
 }
 
 static void check_node(Shape *s, const Node *node) {
-    if (node->kind == NODE_BLOCK) {
+    const Leaf *leaf = as_leaf(node);
+    s->node = node;
+    if (!leaf) {
         check_block(s, (const Block *)node);
         return;
     }
-    s->leaf = (const Leaf *)node;
-    check_access(s, s->leaf->write);
-    if (s->ok) check_expr(s, s->leaf->value);
-    s->leaf = NULL;
+    check_access(s, leaf->write);
+    if (s->ok && leaf->write->tensor < s->inputs)
+        fault(s, DIAG_TREE_WRITES_INPUT, s->t->buffers.at[leaf->write->tensor].name,
+              leaf->write->tensor);
+    if (s->ok) check_expr(s, leaf->value);
 }
 
 bool verify_shape(Verifier *v, const Tree *t) {
     Arena *arena = v->f.arena;
     Shape s = {.v = v, .t = t, .ok = true};
+    if (t->program) s.inputs = t->program->ninputs;
     s.scope = arena_new_n(arena, bool, t->nindices);
     s.live = arena_new_n(arena, bool, t->buffers.n);
     s.lo = arena_new_n(arena, int64_t, 2 * t->nindices);

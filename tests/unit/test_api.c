@@ -253,7 +253,9 @@ TEST(diagnostics_are_data) {
     CHECK_STR_EQ(lw_diag_text(ctx),
                  "error: cannot read '/no/such.tc': No such file or directory\n");
     CHECK_INT_EQ(lw_parse_file(ctx, "/dev",
-                               &(lw_parse_options){sizeof(lw_parse_options), LW_LANG_TC, 0}, &mod),
+                               &(lw_parse_options){.struct_size = sizeof(lw_parse_options),
+                                                   .language = LW_LANG_TC},
+                               &mod),
                  LW_ERROR);
     CHECK_STR_EQ(lw_diag_text(ctx), "error: cannot read '/dev': is a directory\n");
     CHECK_INT_EQ(lw_parse(ctx, NULL, text, 3, NULL, &mod), LW_MISUSE);

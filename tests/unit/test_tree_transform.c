@@ -185,6 +185,10 @@ TEST(copies_and_layouts) {
                                "      A.copy[d] = A[4*i + d]\n"
                                "  for j in 4\n    B[i, j] = A.copy[j]\n");
     CHECK_STR_EQ(shown(&r, tree_drop_copy(c, c->buffers.n - 1, &e)), shown(&r, t));
+    const Tree *u = tree_unroll(c, loop(c, 1), &e); // four copies of an element each
+    CHECK_STR_EQ(shown(&r, tree_drop_copy(u, u->buffers.n - 1, &e)),
+                 "error: cannot drop the copy: it is not filled by one copy\n");
+    e = edit(&r);
     const Tree *s = tree_stage(c, c->buffers.n - 1, loop(c, 0), &e);
     CHECK_STR_EQ(shown(&r, tree_swap_layout(s, s->buffers.n - 1, 0, 1, &e)),
                  "A.copy f32[4, 3] 48 B\nfor i in 3\n  for d in 4\n"

@@ -334,6 +334,21 @@ TEST(sources_run_before_sinks) {
     tr_end(&r);
 }
 
+TEST(inputs_are_only_read) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[4] output B: f32[4]\nB: for i in 0:4  B[i] = A[i] }");
+    Tree *t = tr_lower(&r, NULL);
+    const Block *loop = as_block(t->root->child[0]);
+    Leaf leaf = *as_leaf(loop->child[0]);
+    leaf.write = access_make(t->exprs, 0, 1, leaf.write->sub);
+    const Node *child = &tree_leaf(t, &leaf)->node;
+    child = &tree_block(t, loop, &child, 1)->node;
+    t->root = tree_block(t, t->root, &child, 1);
+    CHECK(tree_verify(&r.arena, t, NULL, &r.diags) == VERIFY_REFUSED);
+    CHECK(strstr(tr_diags(&r), "'A' (buffer 0) is an input of the program and is written"));
+    tr_end(&r);
+}
+
 TEST(what_is_not_proven_passes_unchecked) {
     TreeRun r;
     tr_begin(&r, "program f { input I: i32[4] inout C: f32[9]\n"

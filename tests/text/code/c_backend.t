@@ -18,7 +18,10 @@ error: the C back-end: cannot make a temporary folder: No such file or directory
 --- exit 1
 $ @/tests/npy write i.npy '<i4' 3 0 2 3 && loopwright run gather.tc --size N=3 --in I=i.npy --backend c
 --- stderr
-error: statement 'O' reads or writes outside of a tensor
+gather.tc:1:45: error: statement 'O': subscript 1 of 'A' is I[k] = 3 at k = 2, outside [0, 3)
+  def gather(float(N) A, int32(K) I) -> (O) { O(k) = A(I(k)) }
+                                              ^~~~~~~~~~~~~~
+note: I[2] is 3
 --- exit 1
 $ ls
 gather.tc
