@@ -10,6 +10,7 @@
 #include "lab/ours.h"
 #include "lab/table.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,35 +18,114 @@
 typedef struct Item {
     const char *list, *name;
     const char *program, *schedule, *sizes; // files under examples/schedules
-    const char *task;                       // what peers are asked
+    const char *task;                       // what peers are asked; NULL: none
     const char *limit;                      // what peers/limits is asked; NULL: multiply-adds
-    double work; // of the task: flops or bytes; 0: as the Tree counts, or all arguments
+    double work;                            // flops; 0: bytes of all arguments
+    double done;                            // flops that peers cannot do without; 0: `work`
     Isa isa;
     Bar bar;
+    bool inexact; // sums of rounded values: compared up to the error of a sum of 1024
+    int pack;     // operand 1 is a filter in blocks: that many taps
 } Item;
 
 // --- The items -----------------------------------------------------------------------------------
-#define STR(x) #x
-#define GEMM(LIST, N, SCHEDULE, ISA, ...)                                                          \
+#define STR(x)     #x
+#define CUBE(N)    "M=" STR(N) ",N=" STR(N) ",K=" STR(N)
+#define CUBE_OF(N) STR(N) " " STR(N) " " STR(N)
+#define LIMIT(NEED)                                                                                \
+    { BAR_LIMIT, NEED, NULL }
+#define PEER(NEED, WHO)                                                                            \
+    { BAR_PEER, NEED, WHO }
+#define GEMM(LIST, N, SCHEDULE, ISA, BAR)                                                          \
     {                                                                                              \
-        LIST, STR(N), "matmul.tc", SCHEDULE, "M=" STR(N) ",N=" STR(N) ",K=" STR(N),                \
-            "gemm " STR(N) " " STR(N) " " STR(N), NULL, 2.0 * N *N *N, ISA, {                      \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
+        LIST, #N, "matmul.tc", SCHEDULE, CUBE(N), "gemm " CUBE_OF(N), NULL, 2.0 * N *N *N, 0, ISA, \
+            BAR, false, 0                                                                          \
     }
-#define GEMM512(N, SCHEDULE, NEED) GEMM("gemm", N, SCHEDULE, ISA_AVX512, BAR_LIMIT, NEED, NULL)
-#define GEMM256(N, SCHEDULE)       GEMM("gemm avx2", N, SCHEDULE, ISA_AVX2, BAR_LIMIT, 0.92, NULL)
-#define GEMM_ODD(N, SCHEDULE)      GEMM("gemm odd", N, SCHEDULE, ISA_AVX512, BAR_PEER, 1, "libxsmm")
+#define GEMM512(N, S, NEED) GEMM("gemm", N, S, ISA_AVX512, LIMIT(NEED))
+#define GEMM256(N, S)       GEMM("gemm avx2", N, S, ISA_AVX2, LIMIT(0.92))
+#define GEMM_ODD(N, S)      GEMM("gemm odd", N, S, ISA_AVX512, PEER(1, "libxsmm"))
+// C channels at H x H pixels, in blocks. Taps that lie in the border need not be computed.
+#define CONV(C, H, CO, CI, KO, KI, SCHEDULE)                                                       \
+    {                                                                                              \
+        "conv 3x3", #C "@" #H, "conv3x3.tc", SCHEDULE,                                             \
+            "H=" #H ",W=" #H ",CO=" #CO ",CI=" #CI ",KO=" #KO ",KI=" #KI,                          \
+            "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", NULL, 18.0 * C *C *H *H,                 \
+            2.0 * C *C *(3 * H - 2) * (3 * H - 2), ISA_AVX512, LIMIT(0.92), false, 9               \
+    }
+#define DEPTHWISE(C, H)                                                                            \
+    {                                                                                              \
+        "depthwise", #C "@" #H, "depthwise.tc", "depthwise.lws", "H=" #H ",W=" #H ",C=" #C,        \
+            "conv 1 " #H " " #H " " #C " " #C " 3 1 1 " #C, NULL, 18.0 * C *H *H,                  \
+            2.0 * C *(3 * H - 2) * (3 * H - 2), ISA_AVX512, PEER(1, "onednn"), false, 0            \
+    }
+#define STREAM(NAME, N, SCHEDULE, LOOP)                                                            \
+    {                                                                                              \
+        "memory", NAME " " #N, NAME ".tc", SCHEDULE, "N=" #N, NULL, LOOP " " #N, 0, 0, ISA_AVX512, \
+            LIMIT(0.9), false, 0                                                                   \
+    }
+#define SUMS(NAME, N, TOTAL, TASK)                                                                 \
+    {                                                                                              \
+        "memory", NAME " " #N, NAME ".tc", NAME ".lws", "M=" #N ",N=" #N, TASK " " #N " " #N,      \
+            "read " #TOTAL, 0, 0, ISA_AVX512, LIMIT(0.9), true, 0                                  \
+    }
+#define TRANSPOSE(N)                                                                               \
+    {                                                                                              \
+        "transpose", #N, "transpose.tc", "transpose.lws", "M=" #N ",N=" #N,                        \
+            "transpose " #N " " #N, "none", 0, 0, ISA_AVX512, PEER(1.5, "onednn"), false, 0        \
+    }
+#define ROWS(NAME, N)                                                                              \
+    {                                                                                              \
+        "rows", NAME " " #N, NAME ".tc", NAME ".lws", "N=" #N ",D=" #N, NAME " " #N " " #N,        \
+            "none", 0, 0, ISA_AVX512, PEER(1, "onednn"), true, 0                                   \
+    }
 
 static const Item items[] = {
-    GEMM512(64, "gemm.lws", 0.95),     GEMM512(128, "gemm.lws", 0.95),
-    GEMM512(256, "gemm.lws", 0.95),    GEMM512(512, "gemm.lws", 0.95),
-    GEMM512(1024, "matmul.lws", 0.90), GEMM512(2048, "matmul.lws", 0.90),
-    GEMM_ODD(31, "gemm.lws"),          GEMM_ODD(63, "gemm.lws"),
-    GEMM_ODD(100, "gemm.lws"),         GEMM_ODD(127, "gemm.lws"),
-    GEMM_ODD(255, "gemm.lws"),         GEMM256(64, "gemm.lws"),
-    GEMM256(128, "gemm.lws"),          GEMM256(256, "gemm.lws"),
-    GEMM256(512, "gemm.lws"),
+    GEMM512(64, "gemm_avx512.lws", 0.95),
+    GEMM512(128, "gemm_avx512.lws", 0.95),
+    GEMM512(256, "gemm_avx512.lws", 0.95),
+    GEMM512(512, "gemm_packed.lws", 0.95),
+    GEMM512(1024, "gemm_packed.lws", 0.90),
+    GEMM512(2048, "gemm_packed.lws", 0.90),
+    GEMM_ODD(31, "gemm_odd.lws"),
+    GEMM_ODD(63, "gemm_avx512.lws"),
+    GEMM_ODD(100, "gemm_avx512.lws"),
+    GEMM_ODD(127, "gemm_avx512.lws"),
+    GEMM_ODD(255, "gemm_avx512.lws"),
+    GEMM256(64, "gemm_avx2.lws"),
+    GEMM256(128, "gemm_avx2.lws"),
+    GEMM256(256, "gemm_avx2.lws"),
+    GEMM256(512, "gemm_avx2_packed.lws"),
+    CONV(64, 56, 1, 64, 1, 64, "conv3x3_w4.lws"),
+    CONV(128, 28, 1, 128, 2, 64, "conv3x3_w6.lws"),
+    CONV(256, 14, 1, 256, 8, 32, "conv3x3_w14.lws"),
+    CONV(512, 7, 8, 64, 16, 32, "conv3x3_h2w7.lws"),
+    DEPTHWISE(32, 112),
+    DEPTHWISE(256, 28),
+    DEPTHWISE(512, 14),
+    STREAM("copy", 4096, "copy.lws", "copy"),
+    STREAM("copy", 65536, "copy.lws", "copy"),
+    STREAM("copy", 1048576, "copy.lws", "copy"),
+    STREAM("copy", 16777216, "copy_nt.lws", "copy"),
+    STREAM("axpy", 4096, "axpy.lws", "triad"),
+    STREAM("axpy", 65536, "axpy.lws", "triad"),
+    STREAM("axpy", 1048576, "axpy.lws", "triad"),
+    STREAM("axpy", 16777216, "axpy_nt.lws", "triad"),
+    STREAM("axpb_relu", 4096, "axpb_relu.lws", "triad"),
+    STREAM("axpb_relu", 65536, "axpb_relu.lws", "triad"),
+    STREAM("axpb_relu", 1048576, "axpb_relu.lws", "triad"),
+    STREAM("axpb_relu", 16777216, "axpb_relu_nt.lws", "triad"),
+    SUMS("row_sums", 64, 4096, "rowsum"),
+    SUMS("row_sums", 256, 65536, "rowsum"),
+    SUMS("row_sums", 1024, 1048576, "rowsum"),
+    SUMS("row_sums", 4096, 16777216, "rowsum"),
+    SUMS("column_sums", 64, 4096, "colsum"),
+    SUMS("column_sums", 256, 65536, "colsum"),
+    SUMS("column_sums", 1024, 1048576, "colsum"),
+    SUMS("column_sums", 4096, 16777216, "colsum"),
+    TRANSPOSE(1024),
+    TRANSPOSE(4096),
+    ROWS("softmax", 1024),
+    ROWS("layernorm", 1024),
 };
 
 // --- The peers -----------------------------------------------------------------------------------
@@ -55,6 +135,13 @@ static const Item items[] = {
 typedef struct Rival {
     const char *name, *program, *ops, *how, *env[ISA_COUNT];
 } Rival;
+
+#define DNN2   "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 ROW="
+#define DNN512 "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE ROW="
+#define DNN(NAME, OPS, HOW, ROW)                                                                   \
+    {                                                                                              \
+        NAME, "onednn", OPS, HOW, { [ISA_AVX2] = DNN2 ROW, [ISA_AVX512] = DNN512 ROW }             \
+    }
 
 static const Rival rivals[] = {
     {"openblas",
@@ -74,18 +161,11 @@ static const Rival rivals[] = {
      "gemm",
      "",
      {[ISA_AVX2] = "LIBXSMM_TARGET=hsw", [ISA_AVX512] = "LIBXSMM_TARGET=clx"}},
-    {"onednn",
-     "onednn",
-     "gemm",
-     " 0",
-     {[ISA_AVX2] = "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2",
-      [ISA_AVX512] = "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE"}},
-    {"dnn pack",
-     "onednn",
-     "gemm",
-     " 1",
-     {[ISA_AVX2] = "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 ROW=1",
-      [ISA_AVX512] = "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE ROW=1"}},
+    DNN("onednn", "gemm,conv,transpose,softmax,layernorm,rowsum,colsum", " 0", "0"),
+    DNN("packed B", "gemm", " 1", "1"),
+    DNN("plain", "conv", " 1", "1"),
+    DNN("its own", "conv", " 2", "2"),
+    DNN("winograd", "conv", " 3", "3"),
 };
 
 static bool has_word(const char *words, const char *word, size_t n) {
@@ -103,19 +183,38 @@ typedef struct Bench {
     const char *only, *item, *json;
 } Bench;
 
-// Sums of products of the operands are exact, so every order of them gives the same bits.
-static bool same(const float *x, const float *y, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (x[i] != y[i]) return false;
-    return true;
+// Sums of products of the operands are exact, so every order of them gives the same bits. What is
+// rounded on the way may differ by as much as a sum of 1024 terms may.
+static bool same(const Item *it, const float *x, const float *y, size_t n) {
+    float largest = 0, worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        float apart = fabsf(x[i] - y[i]);
+        if (!(apart <= FLT_MAX)) return false;
+        largest = fmaxf(largest, fabsf(x[i])), worst = fmaxf(worst, apart);
+    }
+    return worst <= (it->inexact ? 1024 * FLT_EPSILON * largest : 0);
+}
+
+// The filters, which peers take as taps x C x K, in our blocks: KO CO taps CI KI.
+static void pack_filters(const Ours *o, int taps) {
+    const Tensor *f = &o->program->tensors.at[1];
+    int64_t ko = tensor_size(f, 0), co = tensor_size(f, 1), ci = tensor_size(f, 4);
+    int64_t ki = tensor_size(f, 5), c = co * ci, k = ko * ki;
+    float *to = o->buffer[1], *from = malloc(o->elements[1] * sizeof *from);
+    memcpy(from, to, o->elements[1] * sizeof *from);
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < c; j++)
+            for (int64_t t = 0; t < taps; t++)
+                to[((((i / ki) * co + j / ci) * taps + t) * ci + j % ci) * ki + i % ki] =
+                    from[(t * c + j) * k + i];
+    free(from);
 }
 
 static void add_rivals(Bench *b, const Item *it, Trial *t) {
-    char task[LAB_LINE];
-    size_t n = strcspn(it->task, " ");
-    char op[32] = {0};
-    memcpy(op, it->task, n < sizeof op ? n : 0);
-    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
+    char task[LAB_LINE], op[32] = {0};
+    size_t n = it->task ? strcspn(it->task, " ") : 0;
+    if (it->task) memcpy(op, it->task, n < sizeof op ? n : 0);
+    for (size_t i = 0; n && i < sizeof rivals / sizeof *rivals; i++) {
         const Rival *r = &rivals[i];
         if (!has_word(r->ops, op, n) || !r->env[it->isa]) continue;
         snprintf(task, sizeof task, "%s%s", it->task, r->how);
@@ -125,55 +224,57 @@ static void add_rivals(Bench *b, const Item *it, Trial *t) {
 
 enum { FMA_LOOPS = 10000, FMA_CHAINS = 24 }; // as in peers/limits.c
 
-static int add_limit(Bench *b, const Item *it, Trial *t) {
-    const char *fma = it->isa == ISA_AVX2 ? "fma 256 1" : "fma 512 1";
-    return trial_add_peer(t, lab_peer(&b->lab, "limits", ""), "limit", it->limit ? it->limit : fma);
+// What the machine can do at most: multiply-adds, or the streams of the item by ordinary and by
+// non-temporal stores. These entries stand behind all others, from the number returned on.
+static int add_limits(Bench *b, const Item *it, Trial *t) {
+    char task[LAB_LINE];
+    int first = t->n;
+    if (!it->limit) {
+        const char *fma = it->isa == ISA_AVX2 ? "fma 256 1" : "fma 512 1";
+        trial_add_peer(t, lab_peer(&b->lab, "limits", ""), "limit", fma);
+    } else {
+        snprintf(task, sizeof task, "%s 0", it->limit);
+        trial_add_peer(t, lab_peer(&b->lab, "limits", ""), "limit", task);
+        snprintf(task, sizeof task, "%s 1", it->limit);
+        trial_add_peer(t, lab_peer(&b->lab, "limits", "ROW=1"), "limit", task);
+    }
+    return first;
 }
 
-// What the machine could do around round r, in units of work per ns.
-static double limit_rate(const Trial *t, int limit, const Item *it, double work, int r) {
+// What the machine could do around round r, in units of work per ns: the largest of the limits
+// before and behind it, and any peer that did all of the work.
+static double limit_rate(const Trial *t, int first, const Item *it, double work, int r) {
     double flops = 2.0 * FMA_LOOPS * FMA_CHAINS * (it->isa == ISA_AVX2 ? 8 : 16);
-    double done = it->limit ? work : flops, best = 0;
-    const double *ns = t->entry[limit].ns;
-    best = done / ns[r];
-    if (r + 1 < t->rounds) best = fmax(best, done / ns[r + 1]);
-    for (int i = 1; i < t->n; i++)
-        if (i != limit && !t->entry[i].failed) best = fmax(best, work / t->entry[i].ns[r]);
+    double best = 0;
+    for (int i = 1; i < t->n; i++) {
+        const Entry *e = &t->entry[i];
+        double done = i < first && it->done > 0 ? it->done : work;
+        if (i >= first && !it->limit) done = flops;
+        if (e->failed || !strcmp(e->name, "winograd")) continue;
+        best = fmax(best, done / e->ns[r]);
+        if (i >= first && r + 1 < t->rounds) best = fmax(best, done / e->ns[r + 1]);
+    }
     return best;
 }
 
-static double of_peak(const Trial *t, int limit, const Item *it, double work) {
+static double of_peak(const Trial *t, int first, const Item *it, double work) {
     double x[TRIAL_ROUNDS];
-    if (limit < 0 || t->entry[limit].failed) return NAN;
+    if (first == t->n) return NAN;
     for (int r = 0; r < t->rounds; r++)
-        x[r] = work / t->entry[0].ns[r] / limit_rate(t, limit, it, work, r);
+        x[r] = work / t->entry[0].ns[r] / limit_rate(t, first, it, work, r);
     return estimate(x, t->rounds).median;
 }
 
-static void fill_row(Row *row, const Trial *t, int limit, const bool *differs, const Item *it,
+static void fill_row(Row *row, const Trial *t, int first, const bool *differs, const Item *it,
                      double work) {
-    row->bar = it->bar;
     row->rate = work / trial_median(t, 0);
-    row->of_peak = of_peak(t, limit, it, work);
-    for (int i = 1; i < t->n; i++)
-        if (i != limit)
-            row->peer[row->npeers++] = (RowPeer){t->entry[i].name, work / trial_median(t, i),
-                                                 trial_ratio(t, 0, i), differs[i]};
+    row->of_peak = of_peak(t, first, it, work);
+    for (int i = 1; i < first; i++)
+        row->peer[row->npeers++] = (RowPeer){t->entry[i].name, work / trial_median(t, i),
+                                             trial_ratio(t, 0, i), differs[i]};
 }
 
-static void run_item(Bench *b, const Item *it) {
-    char program[256], schedule[256];
-    snprintf(program, sizeof program, "examples/schedules/%s", it->program);
-    snprintf(schedule, sizeof schedule, "examples/schedules/%s", it->schedule);
-    Row *row = table_row(&b->table, it->list, it->name, it->limit ? "GB/s" : "GFLOP/s");
-    Ours *o = ours_new(program, schedule, it->sizes, it->isa);
-    if (o->error) {
-        fprintf(stderr, "%s\n", o->error);
-        row->note = "does not compile";
-        row->bar = it->bar;
-        ours_free(o);
-        return;
-    }
+static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
     static Trial t;
     t = (Trial){0};
     bool differs[TRIAL_ENTRIES] = {false};
@@ -181,17 +282,31 @@ static void run_item(Bench *b, const Item *it) {
     const float *mine = ours_result(o, &n);
     trial_add_kernel(&t, "ours", ours_call, o);
     add_rivals(b, it, &t);
+    if (it->pack) pack_filters(o, it->pack);
     ours_call(o);
     for (int i = 1; i < t.n; i++) {
         float *x = peer_fetch(t.entry[i].peer, n);
-        differs[i] = !x || !same(mine, x, n);
+        differs[i] = !x || !same(it, mine, x, n);
         free(x);
     }
-    int limit = add_limit(b, it, &t);
+    int first = add_limits(b, it, &t);
     Lab lab = b->lab;
     if (it->work > 5e9) lab.rounds = lab.rounds / 3 | 1;
     trial_run(&lab, &t);
-    fill_row(row, &t, limit, differs, it, it->work);
+    fill_row(row, &t, first, differs, it, it->work > 0 ? it->work : o->bytes);
+}
+
+static void run_item(Bench *b, const Item *it) {
+    char program[256], schedule[256];
+    snprintf(program, sizeof program, "examples/schedules/%s", it->program);
+    snprintf(schedule, sizeof schedule, "examples/schedules/%s", it->schedule);
+    Row *row = table_row(&b->table, it->list, it->name, it->work > 0 ? "GFLOP/s" : "GB/s");
+    row->bar = it->bar;
+    Ours *o = ours_new(program, schedule, it->sizes, it->isa);
+    if (o->error)
+        fprintf(stderr, "%s %s: %s\n", it->list, it->name, o->error), row->note = "not compiled";
+    else
+        compete(b, it, o, row);
     ours_free(o);
 }
 

@@ -78,12 +78,12 @@ double ours_compile(Ours *o) {
     const Tree *tree;
     Code code;
     ExecBlock *block;
-    ArenaMark mark = arena_mark(&o->arena);
+    ArenaMark mark = arena_mark(&o->work);
     double begin = lab_cpu();
-    bool ok = compile(o, &o->arena, &tree, &code, &block);
+    bool ok = compile(o, &o->work, &tree, &code, &block);
     double ns = lab_cpu() - begin;
     if (ok) exec_release(block);
-    arena_release(&o->arena, mark);
+    arena_release(&o->work, mark);
     return ns;
 }
 
@@ -123,6 +123,7 @@ static void make(Ours *o, const char *program, const char *schedule, const char 
 Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap) {
     Ours *o = calloc(1, sizeof *o);
     arena_init(&o->arena, &allocator_libc);
+    arena_init(&o->work, &allocator_libc);
     o->names = (Names){.arena = &o->arena};
     o->diags = (DiagList){.arena = &o->arena};
     machine_detect(&o->machine, cap);
@@ -133,6 +134,7 @@ Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa
 void ours_free(Ours *o) {
     if (o->block) exec_release(o->block);
     if (o->exec) exec_arena_free(o->exec);
+    arena_free(&o->work);
     arena_free(&o->arena);
     free(o);
 }

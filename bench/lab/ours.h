@@ -12,7 +12,8 @@
 enum { OURS_ARGS = 16 };
 
 typedef struct Ours {
-    Arena arena;
+    Arena arena; // what the Program is in, whose pool of expressions grows as it is lowered
+    Arena work;  // what a compilation needs, released behind it
     Names names;
     DiagList diags;
     Machine machine;

@@ -52,7 +52,7 @@ bool row_met(const Row *r) {
     double value = row_value(r);
     switch (r->bar.kind) {
     case BAR_LIMIT: return value >= r->bar.need;
-    case BAR_PEER: return value >= r->bar.need * (100 - SLACK_PERCENT) / 100;
+    case BAR_PEER: return value >= (r->bar.need > 1 ? r->bar.need : (100 - SLACK_PERCENT) / 100.0);
     case BAR_MOST: return value <= r->bar.need;
     case BAR_NONE: break;
     }

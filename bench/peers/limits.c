@@ -25,11 +25,12 @@ static Limits task;
 // --- Arithmetic ----------------------------------------------------------------------------------
 enum { FMA_LOOPS = 10000 }; // a call is FMA_LOOPS * 24 * lanes multiply-adds per thread
 
-#define CHAINS(OP) OP(0) OP(1) OP(2) OP(3) OP(4) OP(5) OP(6) OP(7) OP(8) OP(9) OP(10) OP(11)
-#define MORE(OP)   OP(12) OP(13) OP(14) OP(15) OP(16) OP(17) OP(18) OP(19) OP(20) OP(21) OP(22) OP(23)
-#define ZERO(i)    "vpxorq %%zmm" #i ", %%zmm" #i ", %%zmm" #i "\n\t"
-#define FMA512(i)  "vfmadd231ps %%zmm30, %%zmm31, %%zmm" #i "\n\t"
-#define FMA256(i)  "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #i "\n\t"
+#define SIX(OP, A, B, C, D, E, F) OP(A) OP(B) OP(C) OP(D) OP(E) OP(F)
+#define CHAINS(OP)                SIX(OP, 0, 1, 2, 3, 4, 5) SIX(OP, 6, 7, 8, 9, 10, 11)
+#define MORE(OP)                  SIX(OP, 12, 13, 14, 15, 16, 17) SIX(OP, 18, 19, 20, 21, 22, 23)
+#define ZERO(i)                   "vpxorq %%zmm" #i ", %%zmm" #i ", %%zmm" #i "\n\t"
+#define FMA512(i)                 "vfmadd231ps %%zmm30, %%zmm31, %%zmm" #i "\n\t"
+#define FMA256(i)                 "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #i "\n\t"
 #define LOW                                                                                        \
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",       \
         "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
