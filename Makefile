@@ -53,7 +53,7 @@ LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
 Q := $(if $(V),,@)
 made = $(if $(V),,@echo '  $(1) $@')
 
-SEE_ALL := -Isrc -Iinclude -Itests -Ibench $(PACKAGE_CFLAGS)
+SEE_ALL := -Isrc -Iinclude -Itests -Ibench -I$(BUILD)/gen $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
 
 # ---- What there is ---------------------------------------------------------------------------
@@ -68,8 +68,16 @@ BENCH := $(sort $(wildcard bench/*.c))
 BENCH_LAB := $(sort $(wildcard bench/lab/*.c))
 PEERS := $(if $(wildcard bench/peers/*),$(shell grep -l peer_main $(wildcard bench/peers/*.c bench/peers/*.cpp)))
 EXAMPLES := $(sort $(wildcard examples/c/*.c))
+# Descriptions of spaces, which spacec turns into C: NAME.space into NAME_space.c and NAME_space.h.
+SPACES := $(sort $(wildcard src/space/*.space))
+TEST_SPACES := $(sort $(wildcard tests/spaces/*.space))
+SPACEC := $(BUILD)/spacec
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+made_obj = $(patsubst %.space,$(BUILD)/obj/gen/%_space.o,$(notdir $(1)))
+made_h = $(SPACES:src/space/%.space=$(BUILD)/gen/space/%_space.h)
+test_made_h = $(TEST_SPACES:tests/spaces/%.space=$(BUILD)/gen/spaces/%_space.h)
+LIB_OBJ := $(call obj,$(SRC)) $(call made_obj,$(SPACES))
 
 LIB_A := $(BUILD)/libloopwright.a
 LIB_SO := $(BUILD)/libloopwright.so
@@ -100,28 +108,55 @@ stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
 $(BUILD)/flags: FORCE
 	$(call stamp,$(filter-out ccache,$(CC)) $(FLAGS))
 $(BUILD)/sources: FORCE
-	$(call stamp,$(SRC))
+	$(call stamp,$(SRC) $(SPACES))
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )
 	$(Q)$(CC) $(FLAGS) $(if $(filter cli/% examples/%,$<),$(SEE_API),$(SEE_ALL)) -MMD -MP -c $< -o $@
 
-$(LIB_A): $(call obj,$(SRC)) $(BUILD)/sources
+# The compiler of descriptions, for this machine; it stands on src/base alone.
+$(SPACEC): $(call obj,$(wildcard tools/spacec/*.c src/base/*.c))
+	$(call made,link)
+	$(Q)$(LINK) $^ -lm -o $@
+
+$(BUILD)/gen/space/%_space.c $(BUILD)/gen/space/%_space.h &: src/space/%.space $(SPACEC)
+	@mkdir -p $(@D)
+	$(call made,gen )
+	$(Q)$(SPACEC) $< $(@D)
+$(BUILD)/gen/spaces/%_space.c $(BUILD)/gen/spaces/%_space.h &: tests/spaces/%.space $(SPACEC)
+	@mkdir -p $(@D)
+	$(call made,gen )
+	$(Q)$(SPACEC) $< $(@D)
+
+$(call made_obj,$(SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/space/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call made,cc  )
+	$(Q)$(CC) $(FLAGS) $(SEE_ALL) -MMD -MP -c $< -o $@
+$(call made_obj,$(TEST_SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/spaces/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call made,cc  )
+	$(Q)$(CC) $(FLAGS) $(SEE_ALL) -MMD -MP -c $< -o $@
+
+# Whatever may include a generated header waits for it.
+$(call obj,$(filter-out src/base/%,$(SRC))): | $(made_h)
+$(call obj,$(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) $(BENCH) $(BENCH_LAB)): | $(made_h) $(test_made_h)
+
+$(LIB_A): $(LIB_OBJ) $(BUILD)/sources
 	@rm -f $@
 	$(call made,ar  )
-	$(Q)$(AR) rcs $@ $(call obj,$(SRC))
+	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
 # What tests, fuzz targets and benchmarks share.
-$(SUPPORT_A): $(call obj,$(SUPPORT))
+$(SUPPORT_A): $(call obj,$(SUPPORT)) $(call made_obj,$(TEST_SPACES))
 	@rm -f $@
 	$(call made,ar  )
 	$(Q)$(AR) rcs $@ $^
 
-$(LIB_SO): $(call obj,$(SRC)) $(BUILD)/sources src/api/exports.map
+$(LIB_SO): $(LIB_OBJ) $(BUILD)/sources src/api/exports.map
 	$(call made,link)
 	$(Q)$(LINK) -shared -Wl,-soname,libloopwright.so.$(SOVERSION) $(if $(SANITIZE),,-Wl,-z,defs) \
-	    -Wl,--version-script=src/api/exports.map $(call obj,$(SRC)) $(LIBS) -o $@
+	    -Wl,--version-script=src/api/exports.map $(LIB_OBJ) $(LIBS) -o $@
 	@ln -sf libloopwright.so $@.$(SOVERSION)
 
 $(BUILD)/loopwright: $(call obj,$(CLI)) $(LIB_A)
@@ -168,7 +203,8 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
 
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
-    $(wildcard tests/fuzz/replay.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)))
+    $(wildcard tests/fuzz/replay.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)) \
+    $(call made_obj,$(SPACES) $(TEST_SPACES)))
 
 # A make inside make builds in parallel even when the outer one was not asked to.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))

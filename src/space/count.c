@@ -1,0 +1,159 @@
+// How many implementations a candidate stands for, by sampling its tree of decisions.
+//
+// The tree: a node is a live candidate, its children are the live values of its first open
+// variable. Knuth: walk down at random; the product of the numbers of children is an unbiased
+// estimate of the number of leaves. Chen: walk level by level; nodes of one stratum (same depth,
+// same number of open decisions) are stood for by one of them, with their common weight; leaves add
+// up their weights.
+#include "space/space.h"
+
+#include "space/engine.h"
+
+#include <math.h>
+
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+static double unit(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
+
+typedef struct Moments {
+    double sum, squares;
+    int64_t n;
+} Moments;
+
+static void add(Moments *m, double x) {
+    m->sum += x;
+    m->squares += x * x;
+    m->n++;
+}
+
+static SpaceEstimate estimate(const Moments *m) {
+    double n = (double)m->n, mean = n ? m->sum / n : 0;
+    double var = n > 1 ? (m->squares - n * mean * mean) / (n - 1) : 0;
+    return (SpaceEstimate){mean, n ? 1.96 * sqrt(var > 0 ? var / n : 0) : 0, m->n};
+}
+
+// --- Knuth
+// -----------------------------------------------------------------------------------------
+
+// The live children of `c` for one variable: a random one in `out`, their number.
+static int random_child(SpaceWork *w, const Cand *c, int var, Cand *out, Cand *scratch,
+                        uint64_t *state) {
+    int live = 0;
+    for (uint64_t left = space_domain(w->s, c, var); left; left &= left - 1) {
+        space_copy(w->s, scratch, c);
+        if (!space_keep(w, scratch, var, left & -left)) continue;
+        live++;
+        if (next_random(state) % (uint64_t)live == 0) space_copy(w->s, out, scratch);
+    }
+    return live;
+}
+
+static double descend(SpaceWork *w, const Cand *from, Cand *c, Cand *child, Cand *scratch,
+                      uint64_t *state) {
+    double leaves = 1;
+    space_copy(w->s, c, from);
+    for (int var = 0;
+         (var = space_open(w->s, c, var)) >= 0 || (var = space_open(w->s, c, 0)) >= 0;) {
+        int live = random_child(w, c, var, child, scratch, state);
+        if (!live) return 0;
+        leaves *= live;
+        space_copy(w->s, c, child);
+    }
+    return leaves;
+}
+
+SpaceEstimate space_knuth(SpaceWork *w, Arena *scratch, const Cand *c, int64_t samples,
+                          uint64_t seed) {
+    Moments m = {0};
+    ArenaMark mark = arena_mark(scratch);
+    Cand *a = space_cand(scratch, w->s), *b = space_cand(scratch, w->s),
+         *t = space_cand(scratch, w->s);
+    for (int64_t i = 0; i < samples && !space_dead(w->s, c); i++)
+        add(&m, descend(w, c, a, b, t, &seed));
+    arena_release(scratch, mark);
+    return estimate(&m);
+}
+
+SpaceEstimate space_dead_ends(SpaceWork *w, Arena *scratch, const Cand *c, int64_t samples,
+                              uint64_t seed) {
+    Moments m = {0};
+    ArenaMark mark = arena_mark(scratch);
+    Cand *a = space_cand(scratch, w->s);
+    for (int64_t i = 0; i < samples; i++) {
+        space_copy(w->s, a, c);
+        add(&m, space_complete(w, a, &seed) ? 0 : 1);
+    }
+    arena_release(scratch, mark);
+    return estimate(&m);
+}
+
+// --- Chen
+// ------------------------------------------------------------------------------------------
+
+typedef struct Stratum {
+    int open; // decisions that its members leave open
+    double weight;
+    Cand *member;
+} Stratum;
+
+typedef struct Level {
+    VEC(Stratum) at;
+} Level;
+
+// Joins the stratum with this many open decisions; its representative is drawn by weight.
+static void join(Arena *arena, const Space *s, Level *level, const Cand *c, double weight,
+                 uint64_t *state) {
+    int open = space_count_open(s, c);
+    for (int i = 0; i < level->at.n; i++) {
+        Stratum *x = &level->at.at[i];
+        if (x->open != open) continue;
+        x->weight += weight;
+        if (unit(state) * x->weight < weight) space_copy(s, x->member, c);
+        return;
+    }
+    Stratum fresh = {open, weight, space_cand(arena, s)};
+    space_copy(s, fresh.member, c);
+    vec_push(arena, &level->at, fresh);
+}
+
+static double chen_once(SpaceWork *w, Arena *arena, const Cand *c, uint64_t *state) {
+    const Space *s = w->s;
+    Level now = {0};
+    double leaves = 0;
+    Cand *child = space_cand(arena, s);
+    join(arena, s, &now, c, 1, state);
+    while (now.at.n) {
+        Level next = {0};
+        for (int i = 0; i < now.at.n; i++) {
+            const Stratum *x = &now.at.at[i];
+            int var = space_open(s, x->member, 0);
+            if (var < 0) {
+                leaves += x->weight;
+                continue;
+            }
+            for (uint64_t left = space_domain(s, x->member, var); left; left &= left - 1) {
+                space_copy(s, child, x->member);
+                if (space_keep(w, child, var, left & -left))
+                    join(arena, s, &next, child, x->weight, state);
+            }
+        }
+        now = next;
+    }
+    return leaves;
+}
+
+SpaceEstimate space_chen(SpaceWork *w, Arena *scratch, const Cand *c, int64_t samples,
+                         uint64_t seed) {
+    Moments m = {0};
+    for (int64_t i = 0; i < samples && !space_dead(w->s, c); i++) {
+        ArenaMark mark = arena_mark(scratch);
+        add(&m, chen_once(w, scratch, c, &seed));
+        arena_release(scratch, mark);
+    }
+    return estimate(&m);
+}
