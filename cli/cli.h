@@ -45,7 +45,7 @@ typedef struct Cli {
     size_t nwords;
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
-    const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output;
+    const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output, *threads, *isa;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json

@@ -38,7 +38,7 @@ const Command commands[] = {
      command_show},
     {"run", "FILE", "run a function on data and summarise the results",
      OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--schedule", "--backend",
-             "--time", "--strict", "--unchecked", "--lang", "--trace"),
+             "--threads", "--isa", "--time", "--strict", "--unchecked", "--lang", "--trace"),
      "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
      "small,\n"
      "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
@@ -62,7 +62,7 @@ const Command commands[] = {
      "  cc -O3 -march=native -ffp-contract=off -c mv.c\n",
      command_compile},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
-     OPTIONS("--out", "--backend", "--trace"),
+     OPTIONS("--out", "--backend", "--threads", "--isa", "--trace"),
      "NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any number of "
      "operands.\n"
      "--out takes just a file name here.\n"
@@ -71,8 +71,10 @@ const Command commands[] = {
      "  loopwright einsum 'ii' a.npy                 the trace of a matrix\n",
      command_einsum},
     {"machine", "", "measure and print what this machine can do", OPTIONS("--remeasure", "--trace"),
-     "Peak rate of fused multiply-adds for each instruction set, and how fast each level of memory\n"
-     "loads, stores and copies, of one core and of all at once. It takes about a second, all cores\n"
+     "Peak rate of fused multiply-adds for each instruction set, and how fast each level of "
+     "memory\n"
+     "loads, stores and copies, of one core and of all at once. It takes about a second, all "
+     "cores\n"
      "busy, and is kept in $XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright) for the next time.\n"
      "`run --time` compares with these rates.\n"
      "\n"

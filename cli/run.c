@@ -20,6 +20,7 @@ typedef struct Run {
     size_t nsizes;
     lw_bound *bound;
     lw_backend backend;
+    int threads;
     uint64_t seed;
     lw_timing timing;
 } Run;
@@ -132,6 +133,21 @@ static int choose_backend(Run *r) {
     return EXIT_OK;
 }
 
+static int read_threads(Run *r) {
+    char *end;
+    if (!r->cli->threads) return EXIT_OK;
+    long n = strtol(r->cli->threads, &end, 10);
+    if (end == r->cli->threads || *end || n < 1 || n > 1024)
+        return cli_misuse(r->cli, "--threads %s: not a number from 1 to 1024", r->cli->threads);
+    r->threads = (int)n;
+    return EXIT_OK;
+}
+
+static int choose_how(Run *r) {
+    int status = choose_backend(r);
+    return status ? status : read_threads(r);
+}
+
 static int read_seed(Run *r) {
     char *end;
     if (!r->cli->seed) return EXIT_OK;
@@ -145,7 +161,7 @@ static int read_seed(Run *r) {
 // --- Steps ---------------------------------------------------------------------------------------
 
 static int read_options(Run *r) {
-    int status = choose_backend(r);
+    int status = choose_how(r);
     if (!status) status = read_seed(r);
     if (!status) status = cli_sizes(r->cli, r->f, &r->sizes, &r->nsizes);
     for (size_t i = 0; i < r->cli->in.n && !status; i++) status = read_input(r, &r->cli->in.at[i]);
@@ -183,6 +199,8 @@ static int execute(Run *r) {
     for (size_t i = 0; i < r->n; i++) args[i] = &r->args[i].t;
     r->timing.struct_size = sizeof r->timing;
     lw_run_options o = {.struct_size = sizeof o, .backend = r->backend, .timing = &r->timing};
+    o.threads = r->threads;
+    o.isa = r->cli->isa;
     if (r->cli->time) o.measure_seconds = 0.5;
     char *schedule = NULL;
     int failed = cli_schedule(r->cli, &o.schedule, &schedule);
@@ -261,6 +279,7 @@ static void print_summary(Run *r) {
         printf(", compiled in ");
         print_time(r->timing.compile_us);
     }
+    if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
     printf("\n");
     print_speed(&r->timing);
     for (size_t i = 0; i < r->n; i++) {
@@ -296,6 +315,7 @@ static void json_summary(Run *r) {
     json_num(j, "p90", round((t->samples ? t->p90_us : t->run_us) * 1e3) / 1e3);
     json_close(j, '}');
     if (t->code_bytes) {
+        if (t->threads > 1) json_int(j, "threads", t->threads);
         json_num(j, "gflops", round(t->flops / median) / 1e3);
         json_num(j, "gbps", round(t->bytes / median) / 1e3);
     }
@@ -389,7 +409,7 @@ int command_einsum(Cli *cli) {
             operands[i] = (Array){0};
             r.from[i] = cli->words[i + 1];
         }
-        status = choose_backend(&r);
+        status = choose_how(&r);
         if (!status) status = finish(&r);
         end(&r);
     }

@@ -323,6 +323,7 @@ typedef struct lw_timing {
     double flops; // operations; a fused multiply-add counts two
     double bytes; // of all arguments
     size_t code_bytes;
+    int threads; // that parallel loops were shared out to; 1: there are none, or there is but one
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -334,6 +335,8 @@ typedef struct lw_run_options {
     lw_timing *timing;         // may be NULL
     lw_schedule_text schedule; // not for the reference interpreter, which has no loops to arrange
     double measure_seconds;    // jit: repeat for about so long, and fill in the medians
+    int threads;     // jit: for parallel loops; 0: LW_THREADS, or the processors this process has
+    const char *isa; // jit: at most this, scalar, avx2 or avx512; NULL: LW_ISA, or what there is
 } lw_run_options;
 
 // Runs on arguments in host memory: inputs, then outputs, shaped as lw_bound_tensor says, with any

@@ -15,22 +15,36 @@
 //
 // Objects are counted: a bound function holds its module, a module holds its context, a slot holds
 // the module that its diagnostics point into. So handles can be freed in any order, and none of it
-// needs a lock but the list of slots.
+// needs a lock.
 #ifndef LW_API_API_H
 #define LW_API_API_H
 
 #include "base/diag.h"
 #include "lang/lang.h"
 #include "loopwright.h"
+#include "machine/machine.h"
+#include "run/exec.h"
+#include "run/fork.h"
+#include "run/pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+typedef struct KernelCode KernelCode; // kernel.h
+
+// A kernel that the thread ran not long ago, and the bound function that it ran for.
+typedef struct SlotKernel {
+    uint64_t bound; // its serial number; 0: none
+    KernelCode *code;
+} SlotKernel;
+enum { SLOT_KERNELS = 16, SLOT_LISTS = 64 };
 
 // One thread's last call.
 typedef struct Slot Slot;
 struct Slot {
     Slot *next;
     pthread_t thread;
+    lw_context *ctx;
     Arena arena;
     ArenaMark empty; // the arena with nothing but its first chunk
     Arena scratch;   // empty between calls
@@ -39,14 +53,31 @@ struct Slot {
     size_t ndiags;    // the diagnostics as the API shows them
     const lw_diag **shown;
     const char *text;
+    SlotKernel kernel[SLOT_KERNELS];
+    void *work; // memory that kernels use, kept from call to call
+    size_t work_size;
 };
+
+// Kernels by what they were made from, kernel.c.
+typedef struct Kernels {
+    pthread_mutex_t lock;
+    ForkMark fork;
+    KernelCode **at;
+    size_t n, cap, hand, code_bytes;
+} Kernels;
 
 struct lw_context {
     Allocator allocator;
     void (*trace)(void *user, const char *step, double microseconds);
     atomic_int refs;
-    pthread_mutex_t lock; // of the list of slots
-    Slot *slots;
+    _Atomic(Slot *) slots[SLOT_LISTS]; // lists by thread; slots are only ever added
+    atomic_ullong serial;              // of bound functions
+    Kernels kernels;
+    _Atomic(ExecArena *) exec;
+    _Atomic(Pool *) pool;
+    _Atomic(Machine *) machine[ISA_COUNT + 1]; // by cap
+    int isa_cap;                               // LW_ISA; -1: not one
+    int threads;                               // LW_THREADS, or processors; 0: not a number
 };
 
 // A description of one Program, made when it is parsed so that queries neither allocate nor fail.
@@ -86,6 +117,8 @@ struct lw_bound {
     int64_t **origins;
     IndexRange *ranges;
     int64_t instances;
+    uint64_t serial;      // from 1, in its context
+    _Atomic(char *) text; // the Program's, once a kernel was made for it
 };
 
 // --- Calls, context.c ----------------------------------------------------------------------------

@@ -171,6 +171,7 @@ lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
     *into = b;
     b->ctx = f->module->ctx;
     b->function = f;
+    b->serial = atomic_fetch_add(&b->ctx->serial, 1) + 1;
     module_hold(f->module);
     arena_init(&b->arena, &b->ctx->allocator);
     call_join(call, &b->arena);
@@ -229,6 +230,8 @@ void lw_bound_free(lw_bound *b) {
     if (!b) return;
     lw_context *ctx = b->ctx;
     lw_module *mod = b->function->module;
+    char *text = atomic_load(&b->text);
+    if (text) ctx->allocator.free(ctx->allocator.user, text, strlen(text) + 1);
     arena_free(&b->arena);
     ctx->allocator.free(ctx->allocator.user, b, sizeof *b);
     lw_module_free(mod);

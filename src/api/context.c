@@ -1,9 +1,11 @@
 // Contexts, the frame of every call, and diagnostics as data.
-#include "api/api.h"
+#include "api/kernel.h"
 
 #include "base/bug.h"
+#include "base/map.h"
 #include "base/nearest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // --- Objects -------------------------------------------------------------------------------------
@@ -13,7 +15,6 @@ void context_hold(lw_context *ctx) { atomic_fetch_add(&ctx->refs, 1); }
 void context_drop(lw_context *ctx) {
     if (atomic_fetch_sub(&ctx->refs, 1) != 1) return;
     Allocator allocator = ctx->allocator;
-    pthread_mutex_destroy(&ctx->lock);
     allocator.free(allocator.user, ctx, sizeof *ctx);
 }
 
@@ -32,6 +33,13 @@ void options_copy(void *into, size_t size, const void *from) {
     memcpy(into, from, given < size ? given : size);
 }
 
+// A number from 1 to POOL_MAX_THREADS; 0: it is none.
+static int thread_count(const char *text) {
+    char *end;
+    long n = strtol(text, &end, 10);
+    return *end || n < 1 || n > POOL_MAX_THREADS ? 0 : (int)n;
+}
+
 lw_context *lw_context_new(const lw_context_options *options) {
     lw_context_options o;
     options_copy(&o, sizeof o, options);
@@ -46,30 +54,46 @@ lw_context *lw_context_new(const lw_context_options *options) {
     ctx->allocator = allocator;
     ctx->trace = o.trace;
     atomic_init(&ctx->refs, 1);
-    pthread_mutex_init(&ctx->lock, NULL);
+    const char *cap = getenv("LW_ISA"), *threads = getenv("LW_THREADS");
+    ctx->isa_cap = cap && *cap ? isa_by_name(cap) : ISA_COUNT;
+    ctx->threads = threads && *threads ? thread_count(threads) : pool_processors();
+    kernels_init(ctx);
     return ctx;
+}
+
+static void free_slot(lw_context *ctx, Slot *s) {
+    const Allocator *allocator = &ctx->allocator;
+    lw_module_free(s->holds);
+    arena_free(&s->arena);
+    slot_forget_kernels(ctx, s);
+    if (s->work) allocator->free(allocator->user, s->work, s->work_size);
+    allocator->free(allocator->user, s, sizeof *s);
 }
 
 void lw_context_free(lw_context *ctx) {
     if (!ctx) return;
-    for (Slot *s = ctx->slots, *next; s; s = next) {
-        next = s->next;
-        lw_module_free(s->holds);
-        arena_free(&s->arena);
-        ctx->allocator.free(ctx->allocator.user, s, sizeof *s);
+    for (int i = 0; i < SLOT_LISTS; i++) {
+        for (Slot *s = ctx->slots[i], *next; s; s = next) {
+            next = s->next;
+            free_slot(ctx, s);
+        }
+        ctx->slots[i] = NULL;
     }
-    ctx->slots = NULL;
+    kernels_free(ctx);
     context_drop(ctx);
 }
 
 // --- Calls ---------------------------------------------------------------------------------------
 
+static _Atomic(Slot *) *slot_list(lw_context *ctx) {
+    uint64_t me = (uint64_t)pthread_self();
+    return &ctx->slots[hash_mix(me, me >> 12) >> 32 & (SLOT_LISTS - 1)];
+}
+
 static Slot *find_slot(lw_context *ctx) {
     pthread_t me = pthread_self();
-    pthread_mutex_lock(&ctx->lock);
-    Slot *s = ctx->slots;
+    Slot *s = atomic_load_explicit(slot_list(ctx), memory_order_acquire);
     while (s && !pthread_equal(s->thread, me)) s = s->next;
-    pthread_mutex_unlock(&ctx->lock);
     return s;
 }
 
@@ -84,6 +108,7 @@ static Slot *add_slot(lw_context *ctx) {
     if (!s) return NULL;
     memset(s, 0, sizeof *s);
     s->thread = pthread_self();
+    s->ctx = ctx;
     s->text = "";
     arena_init(&s->arena, &ctx->allocator);
     arena_init(&s->scratch, &ctx->allocator);
@@ -91,10 +116,9 @@ static Slot *add_slot(lw_context *ctx) {
         ctx->allocator.free(ctx->allocator.user, s, sizeof *s);
         return NULL;
     }
-    pthread_mutex_lock(&ctx->lock);
-    s->next = ctx->slots;
-    ctx->slots = s;
-    pthread_mutex_unlock(&ctx->lock);
+    _Atomic(Slot *) *list = slot_list(ctx);
+    s->next = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &s->next, s)) continue;
     return s;
 }
 

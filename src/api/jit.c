@@ -1,18 +1,19 @@
 // Machine code for this processor: lower, compile, run; and, when asked, measure.
-#include "api/pipeline.h"
+#include "api/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/kernel_abi.h"
+#include "base/checked.h"
 #include "code/code.h"
-#include "run/exec.h"
 #include "tree/cost.h"
 #include "tree/schedule.h"
 
+static const Range nowhere = {0, 0};
+
 typedef struct Jit {
     Pipeline *p;
-    Kernel *kernel;
+    const KernelCode *code;
     void **buffers;
     void *scratch;
     KernelEnv env;
@@ -20,15 +21,28 @@ typedef struct Jit {
     void **saved; // old content of in-outs, while measuring
 } Jit;
 
-static bool pick_machine(Pipeline *p, Machine *m) {
-    const char *cap = getenv("LW_ISA");
-    int isa = cap && *cap ? isa_by_name(cap) : ISA_COUNT;
-    if (isa < 0) {
-        diag_report(p->call->diags, (Range){0, 0}, DIAG_CODE_ISA, cap);
-        return false;
+static const Machine *pick_machine(Pipeline *p) {
+    lw_context *ctx = p->call->ctx;
+    const char *asked = p->options->isa;
+    int cap = asked ? isa_by_name(asked) : ctx->isa_cap;
+    if (cap < 0) {
+        diag_report(p->call->diags, nowhere, DIAG_CODE_ISA, asked ? "isa" : "LW_ISA",
+                    asked ? asked : getenv("LW_ISA"));
+        return NULL;
     }
-    machine_detect(m, (Isa)isa);
-    return true;
+    const Machine *m = context_machine(ctx, (Isa)cap);
+    if (!m) arena_out_of_memory(p->call->arena);
+    return m;
+}
+
+// How many threads parallel loops may have; 0 with a diagnostic.
+static int pick_threads(Pipeline *p, const KernelCode *k) {
+    if (!k->parallel) return 1;
+    if (p->options->threads > 0) return (int)min_i64(p->options->threads, POOL_MAX_THREADS);
+    int threads = p->call->ctx->threads;
+    if (!threads)
+        diag_report(p->call->diags, nowhere, DIAG_THREADS, getenv("LW_THREADS"), POOL_MAX_THREADS);
+    return threads;
 }
 
 // Code is made for the strides of these arguments.
@@ -52,13 +66,13 @@ enum { SAMPLES = 101 };
 // Samples of as many calls as take about 20 microseconds or more, until the time is used up.
 static void measure(Jit *j, double seconds) {
     double sample[SAMPLES], begin = now_us(), budget = seconds * 1e6;
-    j->kernel(j->buffers, j->scratch, &j->env);
+    j->code->entry(j->buffers, j->scratch, &j->env);
     double once = now_us() - begin;
     int64_t calls = once > 20 ? 1 : (int64_t)(20 / (once > 0.01 ? once : 0.01)) + 1;
     int n = 0;
     while (n < SAMPLES && (n == 0 || now_us() - begin < budget)) {
         double start = now_us();
-        for (int64_t i = 0; i < calls; i++) j->kernel(j->buffers, j->scratch, &j->env);
+        for (int64_t i = 0; i < calls; i++) j->code->entry(j->buffers, j->scratch, &j->env);
         sample[n++] = (now_us() - start) / (double)calls;
     }
     qsort(sample, (size_t)n, sizeof *sample, by_value);
@@ -102,70 +116,126 @@ static void restore_inouts(Jit *j) {
         if (j->saved[i]) memcpy(j->p->views[i].data, j->saved[i], view_bytes(&j->p->views[i]));
 }
 
-// Everything a run needs from the arenas; code memory is outside of them and comes last.
-static Jit prepare(Pipeline *p, const Tree *t, const Code *code) {
+// --- Running -------------------------------------------------------------------------------------
+
+// The thread's memory for kernels, at least so large; 64-byte aligned.
+static void *work_memory(Call *call, int64_t need) {
+    Slot *s = call->slot;
+    const Allocator *allocator = &call->ctx->allocator;
+    if (need == 0) return NULL;
+    if (s->work_size < (size_t)need + 64) {
+        if (s->work) allocator->free(allocator->user, s->work, s->work_size);
+        s->work_size = (size_t)need + 64;
+        s->work = allocator->alloc(allocator->user, s->work_size);
+        if (!s->work) s->work_size = 0;
+        if (!s->work) arena_out_of_memory(call->arena);
+    }
+    return (void *)(((uintptr_t)s->work + 63) & ~(uintptr_t)63);
+}
+
+static Jit prepare(Pipeline *p, const KernelCode *code, int threads) {
     const lw_run_options *o = p->options;
-    Arena *arena = p->call->scratch;
-    Jit j = {.p = p, .buffers = arena_new_n(arena, void *, t->nargs + 1)};
-    for (int i = 0; i < t->nargs; i++) j.buffers[i] = p->views[i].data;
-    uintptr_t scratch = (uintptr_t)arena_alloc(arena, (size_t)code->scratch + 64);
-    j.scratch = (void *)((scratch + 63) & ~(uintptr_t)63);
+    const Program *program = p->bound->program;
+    int n = program->ninputs + program->noutputs;
+    int64_t scratch = code->scratch;
+    Jit j = {.p = p, .code = code, .buffers = arena_new_n(p->call->arena, void *, n + 1)};
+    for (int i = 0; i < n; i++) j.buffers[i] = p->views[i].data;
+    if (!checked_fma(threads - 1, code->thread_scratch, &scratch) || scratch > INT64_MAX / 2)
+        arena_out_of_memory(p->call->arena);
+    j.scratch = work_memory(p->call, scratch);
     j.env = (KernelEnv){.flags = (o->accumulate ? KERNEL_ACCUMULATE : 0u) |
                                  (o->skip_post ? KERNEL_SKIP_POST : 0u),
-                        .threads = 1,
+                        .threads = threads,
                         .apply = code_apply};
+    if (threads > 1) {
+        j.env.user = context_pool(p->call->ctx);
+        j.env.parallel_for = pool_parallel_for;
+        if (!j.env.user) arena_out_of_memory(p->call->arena);
+    }
     j.measure = o->measure_seconds > 0 && can_measure(p);
     if (j.measure) save_inouts(&j);
     return j;
 }
 
 static int run_code(Jit *j) {
+    lw_timing *t = &j->p->timing;
+    t->code_bytes = j->code->code_bytes;
+    t->flops = j->code->flops;
+    t->bytes = j->code->bytes;
+    t->threads = j->env.threads;
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
         restore_inouts(j);
     }
-    double start = now_us();
-    int status = j->kernel(j->buffers, j->scratch, &j->env);
-    j->p->timing.run_us = now_us() - start;
+    double start = j->p->timed ? now_us() : 0;
+    int status = j->code->entry(j->buffers, j->scratch, &j->env);
+    if (j->p->timed) t->run_us = now_us() - start;
     return status;
 }
 
-static void count_work(Pipeline *p, const Tree *t) {
+// --- Compiling -----------------------------------------------------------------------------------
+
+static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     const TreeCost *cost = tree_cost(p->call->scratch, t);
     const BlockCost *root = cost_of(cost, &t->root->node);
-    if (root) p->timing.flops = (double)root->flops;
-    for (int i = 0; i < t->nargs; i++) p->timing.bytes += (double)view_bytes(&p->views[i]);
+    if (root) k->flops = (double)root->flops;
+    for (int i = 0; i < t->nargs; i++) k->bytes += (double)view_bytes(&p->views[i]);
 }
 
-lw_status backend_jit(Pipeline *p) {
+static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     const Schedule *schedule;
     const Tree *lowered;
-    Machine machine;
     Code code;
-    if (!pick_machine(p, &machine)) return LW_ERROR;
-    double start = now_us();
     lw_status status = bound_lower(p->call, p->bound, &p->options->schedule, &schedule, &lowered);
     if (status) return status;
     Tree *t = arena_copy(p->call->scratch, lowered, sizeof *lowered);
     t->buffers.at = arena_copy(p->call->scratch, lowered->buffers.at,
                                (size_t)lowered->buffers.n * sizeof *lowered->buffers.at);
     take_strides(t, p->views);
-    if (!code_x86(p->call->scratch, t, &machine, &code, p->call->diags)) return LW_ERROR;
+    if (!code_x86(p->call->scratch, t, m, &code, p->call->diags)) return LW_ERROR;
+    draft->scratch = code.scratch;
+    draft->thread_scratch = code.thread_scratch;
+    draft->parallel = code.parallel;
+    draft->code_bytes = code.size;
+    count_work(p, t, draft);
+    ExecArena *exec = context_exec(p->call->ctx);
+    draft->block = exec ? exec_add(exec, code.bytes, code.size) : NULL;
+    if (!draft->block) return LW_NO_MEMORY;
+    draft->entry = (Kernel *)exec_entry(draft->block);
+    return LW_OK;
+}
+
+static lw_status make_kernel(Pipeline *p, const Machine *m, const KernelCode **out) {
+    KernelCode *draft;
+    const char *schedule = p->options->schedule.text;
+    double start = now_us();
+    *out = kernel_look_up(p->call, p->bound, schedule, m->isa, p->views, &draft);
+    if (*out) return LW_OK;
+    lw_status status = compile(p, m, draft);
+    if (status) return status;
+    *out = kernel_keep(p->call, p->bound, draft);
     p->timing.compile_us = now_us() - start;
-    p->timing.code_bytes = code.size;
-    count_work(p, t);
-    Jit j = prepare(p, t, &code);
-    start = now_us();
-    ExecArena *exec = exec_arena_new();
-    ExecBlock *block = exec ? exec_add(exec, code.bytes, code.size) : NULL;
-    p->timing.compile_us += now_us() - start;
-    if (block) {
-        j.kernel = (Kernel *)exec_entry(block);
-        int bad = run_code(&j);
-        status = bad ? LW_ERROR : LW_OK;
-    }
-    exec_release(block);
-    exec_arena_free(exec);
-    if (!block) return LW_NO_MEMORY;
-    return status ? explain_fault(p, t) : LW_OK;
+    return LW_OK;
+}
+
+// The Tree is not kept with the code.
+static lw_status explain(Pipeline *p) {
+    const Schedule *schedule;
+    const Tree *t;
+    lw_status status = bound_lower(p->call, p->bound, &p->options->schedule, &schedule, &t);
+    return status ? status : explain_fault(p, t);
+}
+
+lw_status backend_jit(Pipeline *p) {
+    if (p->options->threads < 0) return LW_MISUSE;
+    const Machine *m = pick_machine(p);
+    if (!m) return LW_ERROR;
+    const KernelCode *k =
+        kernel_find(p->call->slot, p->bound, p->options->schedule.text, m->isa, p->views);
+    lw_status status = k ? LW_OK : make_kernel(p, m, &k);
+    if (status) return status;
+    int threads = pick_threads(p, k);
+    if (!threads) return LW_ERROR;
+    Jit j = prepare(p, k, threads);
+    return run_code(&j) ? explain(p) : LW_OK;
 }

@@ -21,7 +21,7 @@ static lw_status execute(Pipeline *p);
 // something was reported or where the caller wanted to get.
 #define RUN(STEP, step)                                                                            \
     if (p->first <= (STEP)) {                                                                      \
-        double start = now_us();                                                                   \
+        double start = ctx->trace ? now_us() : 0;                                                  \
         lw_status status = step(p);                                                                \
         if (ctx->trace) ctx->trace(ctx->allocator.user, #step, now_us() - start);                  \
         if (status) return status;                                                                 \
@@ -114,9 +114,10 @@ static lw_status execute(Pipeline *p) {
         diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
         return LW_ERROR;
     }
-    double start = now_us();
+    double start = p->timed ? now_us() : 0;
     lw_status status = backend->execute(p);
     p->timing.backend = backend->id;
-    if (p->timing.run_us == 0) p->timing.run_us = now_us() - start - p->timing.compile_us;
+    if (p->timed && p->timing.run_us == 0)
+        p->timing.run_us = now_us() - start - p->timing.compile_us;
     return status;
 }

@@ -24,6 +24,7 @@ typedef struct Pipeline {
     // execute: bound->program on views → the outputs' contents
     const View *views; // per argument
     const lw_run_options *options;
+    bool timed; // somebody wants to know:
     lw_timing timing;
 } Pipeline;
 

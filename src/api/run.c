@@ -194,6 +194,7 @@ lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, 
     if (!take_arguments(call, b, args, count, views)) return LW_ERROR;
     Pipeline p = {
         .call = call, .first = STEP_EXECUTE, .bound = (lw_bound *)b, .views = views, .options = &o};
+    p.timed = o.timing || call->ctx->trace;
     lw_status status = pipeline(&p, STEP_EXECUTE);
     if (o.timing) {
         p.timing.struct_size = o.timing->struct_size;

@@ -1,7 +1,10 @@
 // Chunks of a megabyte (or the size of one large kernel), each mapped twice. Blocks are bumped off
-// the newest chunk; a chunk goes when its last block does.
+// the newest chunk; a chunk goes when its last block does. In a child made by fork nothing is added
+// to chunks of the parent, which goes on writing to the same pages.
 #define _GNU_SOURCE
 #include "run/exec.h"
+
+#include "run/fork.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,11 +22,14 @@ struct Chunk {
     char *write, *run; // the same memory; equal when double mapping was refused
     size_t size, used;
     int blocks;
+    bool sealed; // takes no more
 };
 
 struct ExecArena {
     pthread_mutex_t lock;
+    ForkMark fork;
     Chunk *chunks; // newest first
+    size_t mapped;
 };
 
 struct ExecBlock {
@@ -35,8 +41,28 @@ struct ExecBlock {
 
 ExecArena *exec_arena_new(void) {
     ExecArena *a = calloc(1, sizeof *a);
-    if (a) pthread_mutex_init(&a->lock, NULL);
+    if (!a) return NULL;
+    pthread_mutex_init(&a->lock, NULL);
+    fork_mark_init(&a->fork);
     return a;
+}
+
+// The lock of a child may be held by a thread that is not there; it cannot be in the middle of
+// anything but adding or dropping one chunk, and the list is whole at every moment.
+static void lock(ExecArena *a) {
+    if (fork_happened(&a->fork)) {
+        pthread_mutex_init(&a->lock, NULL);
+        for (Chunk *c = a->chunks; c; c = c->next) c->sealed = true;
+        fork_settled(&a->fork);
+    }
+    pthread_mutex_lock(&a->lock);
+}
+
+size_t exec_arena_mapped(ExecArena *a) {
+    lock(a);
+    size_t n = a->mapped;
+    pthread_mutex_unlock(&a->lock);
+    return n;
 }
 
 static void unmap(Chunk *c) {
@@ -52,6 +78,7 @@ void exec_arena_free(ExecArena *a) {
         unmap(a->chunks);
         a->chunks = next;
     }
+    fork_mark_free(&a->fork);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -83,15 +110,27 @@ static Chunk *new_chunk(size_t need) {
         return NULL;
     }
     c->write = c->run;
+    c->sealed = true; // once it is written
     return c;
+}
+
+static void drop_chunk(ExecArena *a, Chunk *c) {
+    Chunk **at = &a->chunks;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    a->mapped -= c->size;
+    unmap(c);
 }
 
 static Chunk *room(ExecArena *a, size_t size) {
     Chunk *c = a->chunks;
-    if (c && c->write != c->run && c->size - c->used >= size) return c;
+    if (c && !c->sealed && c->size - c->used >= size) return c;
+    Chunk *full = c && !c->blocks ? c : NULL; // the newest is kept until there is a newer one
     if (!(c = new_chunk(size))) return NULL;
     c->next = a->chunks;
     a->chunks = c;
+    a->mapped += c->size;
+    if (full) drop_chunk(a, full);
     return c;
 }
 
@@ -99,7 +138,7 @@ ExecBlock *exec_add(ExecArena *a, const void *code, size_t size) {
     ExecBlock *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     size_t padded = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    pthread_mutex_lock(&a->lock);
+    lock(a);
     Chunk *c = room(a, padded);
     bool ok = c != NULL;
     if (ok) {
@@ -122,22 +161,12 @@ void *exec_entry(const ExecBlock *b) { return b->entry; }
 
 void exec_retain(ExecBlock *b) { atomic_fetch_add(&b->references, 1); }
 
-static void drop_chunk(ExecArena *a, Chunk *c) {
-    Chunk **at = &a->chunks;
-    while (*at != c) at = &(*at)->next;
-    *at = c->next;
-    unmap(c);
-}
-
 void exec_release(ExecBlock *b) {
     if (!b || atomic_fetch_sub(&b->references, 1) != 1) return;
     ExecArena *a = b->arena;
-    pthread_mutex_lock(&a->lock);
+    lock(a);
     Chunk *c = b->chunk;
-    if (--c->blocks == 0 && (c != a->chunks || c->write == c->run))
-        drop_chunk(a, c);
-    else if (c->blocks == 0)
-        c->used = 0; // the newest chunk is kept and used again
+    if (--c->blocks == 0 && (c != a->chunks || c->sealed)) drop_chunk(a, c);
     pthread_mutex_unlock(&a->lock);
     free(b);
 }

@@ -2,8 +2,10 @@
 // memory object through a writable mapping and run through a second, executable one; where that is
 // refused, pages are written first and then made executable.
 //
-// Kernels share arenas of code; each block counts references and its space is used again when the
-// last one goes.
+// Kernels share arenas of code; each block counts references, and memory goes back to the system
+// when the last block of its chunk goes. No byte of code is ever written twice: a child made by
+// fork shares the pages, and keeps what it inherited whatever its parent does; what it adds itself
+// goes to memory of its own.
 #ifndef LW_RUN_EXEC_H
 #define LW_RUN_EXEC_H
 
@@ -16,6 +18,7 @@ typedef struct ExecArena ExecArena;
 // NULL when memory cannot be had. Thread-safe from here on.
 ExecArena *exec_arena_new(void);
 void exec_arena_free(ExecArena *a);
+size_t exec_arena_mapped(ExecArena *a); // bytes of address space that hold code
 
 // Copies `size` bytes of code in; 64-byte aligned. NULL when there is no memory.
 ExecBlock *exec_add(ExecArena *a, const void *code, size_t size);

@@ -47,6 +47,8 @@ options:
   --out C=c.npy      write a result to a .npy file
   --seed S           seed of the random inputs (0)
   --backend B        interp, tree, c or jit; the default is the best there is
+  --threads N        for parallel loops; the default is LW_THREADS or all processors (jit)
+  --isa ISA          at most this instruction set: scalar, avx2 or avx512 (jit)
   --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
   --time             measure: many runs, their median and spread (jit)
   --strict           warnings are errors
@@ -68,6 +70,8 @@ NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any nu
 options:
   --out c.npy        write a result to a .npy file
   --backend B        interp, tree, c or jit; the default is the best there is
+  --threads N        for parallel loops; the default is LW_THREADS or all processors (jit)
+  --isa ISA          at most this instruction set: scalar, avx2 or avx512 (jit)
   --trace            time of each step, to standard error
   --json             one JSON object on standard output
   --help             this text

@@ -3,6 +3,8 @@
 def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
 --- mm.lws
 C: m/14 n/32 k m n:v
+--- par.lws
+C: m:p n k
 --- g.tc
 def g(float(B,D) X, int32(B) I, int E) -> (float(E,D) G) { G(I(b),d) +=! X(b,d) }
 $ loopwright run mm.tc --size M=64,N=65,K=66 --schedule mm.lws --time | grep -v "^  [io]"
@@ -17,6 +19,24 @@ $ LW_ISA=neon loopwright run mm.tc --size M=2,N=2,K=2
 --- stderr
 error: LW_ISA is 'neon'; it can be scalar, avx2 or avx512
 --- exit 1
+$ loopwright run mm.tc --size M=2,N=2,K=2 --isa sse
+--- stderr
+error: isa is 'sse'; it can be scalar, avx2 or avx512
+--- exit 1
+$ loopwright run mm.tc --size M=90,N=90,K=90 --schedule par.lws --isa avx2 --threads 3 > par && grep -c "on 3 threads" par; loopwright run mm.tc --size M=90,N=90,K=90 --isa avx2 > serial; grep -h checksum par serial | uniq | wc -l
+1
+1
+$ LW_THREADS=2 loopwright run mm.tc --size M=90,N=90,K=90 --schedule par.lws --json | grep -o '"threads": *[0-9]*'
+"threads": 2
+$ LW_THREADS=many loopwright run mm.tc --size M=2,N=2,K=2 --schedule par.lws
+--- stderr
+error: LW_THREADS is 'many'; it is a number of threads from 1 to 1024
+--- exit 1
+$ loopwright run mm.tc --size M=2,N=2,K=2 --threads 0
+--- stderr
+loopwright run: --threads 0: not a number from 1 to 1024
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
 $ loopwright run g.tc --size B=8,D=8,E=0
 --- stderr
 g.tc:1:60: error: statement 'G': subscript 1 of 'G' is I[b] = {{.*}} at b = 0, d = 0, outside [0, 0)

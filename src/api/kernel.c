@@ -1,0 +1,286 @@
+#include "api/kernel.h"
+
+#include "base/checked.h"
+#include "base/map.h"
+#include "run/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Of the context's table: kernels at most, and bytes of their code. At most half of it is full.
+enum { MOST_KERNELS = 2048, FIRST_CAPACITY = 64 };
+static const size_t most_code = (size_t)64 << 20;
+
+// --- The thread's own ----------------------------------------------------------------------------
+
+static bool same_strides(const KernelCode *k, const View *views, int n) {
+    const int64_t *at = k->key;
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < views[i].rank; d++)
+            if (views[i].stride[d] != *at++) return false;
+    return true;
+}
+
+static const char *schedule_of(const KernelCode *k) {
+    return k->schedule ? (const char *)k->key + k->schedule : NULL;
+}
+
+static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+static unsigned front_place(const lw_bound *b, const char *schedule, Isa isa) {
+    uint64_t h = hash_mix(b->serial ^ (uint64_t)(uintptr_t)schedule << 20, (uint64_t)isa);
+    return (unsigned)(h >> 40) & (SLOT_KERNELS - 1);
+}
+
+const KernelCode *kernel_find(Slot *slot, const lw_bound *b, const char *schedule, Isa isa,
+                              const View *views) {
+    unsigned place = front_place(b, schedule, isa);
+    if (b->ctx != slot->ctx) return NULL;
+    for (unsigned way = 0; way < 2; way++) {
+        const SlotKernel *s = &slot->kernel[place ^ way];
+        if (s->bound != b->serial || s->code->isa != isa ||
+            !same_text(schedule_of(s->code), schedule) ||
+            !same_strides(s->code, views, b->program->ninputs + b->program->noutputs))
+            continue;
+        if (!atomic_load_explicit(&s->code->used, memory_order_relaxed))
+            atomic_store_explicit(&s->code->used, true, memory_order_relaxed);
+        return s->code;
+    }
+    return NULL;
+}
+
+// The newest goes to its place, what was there one further. Serial numbers mean nothing in another
+// context: there the kernel is held, and not found.
+static void front_keep(lw_context *ctx, Slot *slot, const lw_bound *b, const char *schedule,
+                       KernelCode *k) {
+    unsigned place = front_place(b, schedule, k->isa);
+    SlotKernel *first = &slot->kernel[place], *second = &slot->kernel[place ^ 1];
+    if (second->code) kernel_drop(ctx, second->code);
+    *second = *first;
+    *first = (SlotKernel){b->ctx == ctx ? b->serial : 0, k};
+    atomic_fetch_add(&k->refs, 1);
+}
+
+void slot_forget_kernels(lw_context *ctx, Slot *slot) {
+    for (int i = 0; i < SLOT_KERNELS; i++)
+        if (slot->kernel[i].code) kernel_drop(ctx, slot->kernel[i].code);
+    memset(slot->kernel, 0, sizeof slot->kernel);
+}
+
+// --- Keys ----------------------------------------------------------------------------------------
+
+// The Program as text, made once.
+static const char *program_text(Call *call, const lw_bound *b) {
+    if (b->function->tree) return b->function->module->source.text;
+    lw_bound *own = (lw_bound *)b; // the text is a mere memory of what it says
+    char *text = atomic_load(&own->text);
+    if (text) return text;
+    Text out = {.arena = call->arena};
+    program_print(&out, b->program);
+    const char *printed = text_str(&out);
+    size_t size = strlen(printed) + 1;
+    const Allocator *allocator = &b->ctx->allocator;
+    char *copy = allocator->alloc(allocator->user, size), *none = NULL;
+    if (!copy) arena_out_of_memory(call->arena);
+    memcpy(copy, printed, size);
+    if (atomic_compare_exchange_strong(&own->text, &none, copy)) return copy;
+    allocator->free(allocator->user, copy, size);
+    return none;
+}
+
+static KernelCode *draft_of(Call *call, const lw_bound *b, const char *schedule, Isa isa,
+                            const View *views) {
+    const char *program = program_text(call, b);
+    int n = b->program->ninputs + b->program->noutputs;
+    size_t strides = 0, text = strlen(program) + 1, more = schedule ? strlen(schedule) + 1 : 0;
+    for (int i = 0; i < n; i++) strides += (size_t)views[i].rank * sizeof(int64_t);
+    size_t size = strides + 1 + text + more;
+    KernelCode *k = arena_alloc(call->arena, sizeof *k + size);
+    *k = (KernelCode){.isa = isa, .key_size = size};
+    int64_t *at = k->key;
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < views[i].rank; d++) *at++ = views[i].stride[d];
+    char *bytes = (char *)k->key;
+    bytes[strides] = (char)((unsigned)isa << 1 | (schedule != NULL));
+    memcpy(bytes + strides + 1, program, text);
+    if (schedule) k->schedule = strides + 1 + text;
+    if (schedule) memcpy(bytes + k->schedule, schedule, more);
+    k->hash = hash_bytes(0, k->key, size);
+    return k;
+}
+
+void kernel_drop(lw_context *ctx, KernelCode *k) {
+    if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
+    exec_release(k->block);
+    ctx->allocator.free(ctx->allocator.user, k, sizeof *k + k->key_size);
+}
+
+// --- The context's table: open addressing, linear probing ----------------------------------------
+
+// In a child made by fork the table may be in the middle of a change by a thread that is not there:
+// the child begins with an empty one.
+static void lock(Kernels *t) {
+    if (fork_happened(&t->fork)) {
+        pthread_mutex_init(&t->lock, NULL);
+        t->at = NULL;
+        t->n = t->cap = t->hand = 0;
+        t->code_bytes = 0;
+        fork_settled(&t->fork);
+    }
+    pthread_mutex_lock(&t->lock);
+}
+
+static size_t place_of(const Kernels *t, const KernelCode *k) {
+    size_t i = (size_t)k->hash & (t->cap - 1);
+    for (; t->at[i]; i = (i + 1) & (t->cap - 1)) {
+        const KernelCode *o = t->at[i];
+        if (o->hash == k->hash && o->key_size == k->key_size &&
+            !memcmp(o->key, k->key, k->key_size))
+            break;
+    }
+    return i;
+}
+
+// Takes the kernel at `i` out; those behind it move up, so that no search ends early.
+static KernelCode *take_out(Kernels *t, size_t i) {
+    KernelCode *gone = t->at[i];
+    size_t mask = t->cap - 1;
+    for (size_t j = (i + 1) & mask; t->at[j]; j = (j + 1) & mask) {
+        size_t home = (size_t)t->at[j]->hash & mask;
+        if (((j - home) & mask) < ((j - i) & mask)) continue; // it may not stand before its home
+        t->at[i] = t->at[j];
+        i = j;
+    }
+    t->at[i] = NULL;
+    t->n--;
+    t->code_bytes -= gone->code_bytes;
+    return gone;
+}
+
+// Gives up kernels until one of `bytes` fits: the first that was not used since the hand last came
+// by. The caller drops them: *out is a list of at most `n`.
+static int make_room(Kernels *t, size_t bytes, KernelCode **out, int n) {
+    int given = 0;
+    while (given < n && t->n && (t->n >= MOST_KERNELS || t->code_bytes + bytes > most_code)) {
+        size_t i = t->hand++ & (t->cap - 1);
+        if (t->at[i] && !atomic_exchange(&t->at[i]->used, false)) out[given++] = take_out(t, i);
+    }
+    return given;
+}
+
+static bool grow(lw_context *ctx, Kernels *t) {
+    if (2 * (t->n + 1) <= t->cap) return true;
+    size_t cap = t->cap ? 2 * t->cap : FIRST_CAPACITY, size = cap * sizeof(KernelCode *);
+    KernelCode **old = t->at, **at = ctx->allocator.alloc(ctx->allocator.user, size);
+    if (!at) return false;
+    memset(at, 0, size);
+    size_t before = t->cap;
+    t->at = at;
+    t->cap = cap;
+    for (size_t i = 0; i < before; i++)
+        if (old[i]) t->at[place_of(t, old[i])] = old[i];
+    if (old) ctx->allocator.free(ctx->allocator.user, old, before * sizeof *old);
+    return true;
+}
+
+const KernelCode *kernel_look_up(Call *call, const lw_bound *b, const char *schedule, Isa isa,
+                                 const View *views, KernelCode **draft) {
+    KernelCode *k = *draft = draft_of(call, b, schedule, isa, views), *found = NULL;
+    Kernels *t = &call->ctx->kernels;
+    lock(t);
+    if (t->cap) found = t->at[place_of(t, k)];
+    if (found) front_keep(call->ctx, call->slot, b, schedule, found);
+    pthread_mutex_unlock(&t->lock);
+    if (found) atomic_store_explicit(&found->used, true, memory_order_relaxed);
+    return found;
+}
+
+const KernelCode *kernel_keep(Call *call, const lw_bound *b, const KernelCode *draft) {
+    enum { AT_ONCE = 16 };
+    KernelCode *given[AT_ONCE];
+    const Allocator *allocator = &call->ctx->allocator;
+    KernelCode *k = allocator->alloc(allocator->user, sizeof *k + draft->key_size);
+    if (!k) {
+        exec_release(draft->block);
+        arena_out_of_memory(call->arena);
+    }
+    memcpy(k, draft, sizeof *k + draft->key_size);
+    atomic_init(&k->refs, 1);
+    Kernels *t = &call->ctx->kernels;
+    lock(t);
+    bool ok = grow(call->ctx, t);
+    KernelCode *other = ok ? t->at[place_of(t, k)] : NULL; // made by another thread meanwhile
+    int n = ok && !other ? make_room(t, k->code_bytes, given, AT_ONCE) : 0;
+    if (ok && !other) {
+        t->at[place_of(t, k)] = k;
+        t->n++;
+        t->code_bytes += k->code_bytes;
+    }
+    KernelCode *keep = other ? other : k;
+    if (ok) front_keep(call->ctx, call->slot, b, schedule_of(draft), keep);
+    pthread_mutex_unlock(&t->lock);
+    while (n) kernel_drop(call->ctx, given[--n]);
+    if (keep != k || !ok) kernel_drop(call->ctx, k);
+    if (!ok) arena_out_of_memory(call->arena);
+    return keep;
+}
+
+size_t kernels_count(lw_context *ctx) {
+    lock(&ctx->kernels);
+    size_t n = ctx->kernels.n;
+    pthread_mutex_unlock(&ctx->kernels.lock);
+    return n;
+}
+
+void kernels_init(lw_context *ctx) {
+    pthread_mutex_init(&ctx->kernels.lock, NULL);
+    fork_mark_init(&ctx->kernels.fork);
+}
+
+void kernels_free(lw_context *ctx) {
+    Kernels *t = &ctx->kernels;
+    lock(t);
+    for (size_t i = 0; i < t->cap; i++) kernel_drop(ctx, t->at[i]);
+    if (t->at) ctx->allocator.free(ctx->allocator.user, t->at, t->cap * sizeof *t->at);
+    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_destroy(&t->lock);
+    fork_mark_free(&t->fork);
+    exec_arena_free(atomic_load(&ctx->exec));
+    pool_free(atomic_load(&ctx->pool));
+    for (int i = 0; i <= ISA_COUNT; i++) {
+        Machine *m = atomic_load(&ctx->machine[i]);
+        if (m) ctx->allocator.free(ctx->allocator.user, m, sizeof *m);
+    }
+}
+
+// --- Made when first needed ----------------------------------------------------------------------
+
+ExecArena *context_exec(lw_context *ctx) {
+    ExecArena *have = atomic_load(&ctx->exec);
+    if (have) return have;
+    ExecArena *made = exec_arena_new();
+    if (!made || atomic_compare_exchange_strong(&ctx->exec, &have, made)) return made;
+    exec_arena_free(made);
+    return have;
+}
+
+Pool *context_pool(lw_context *ctx) {
+    Pool *have = atomic_load(&ctx->pool);
+    if (have) return have;
+    Pool *made = pool_new(POOL_MAX_THREADS); // it starts as many as it is asked for
+    if (!made || atomic_compare_exchange_strong(&ctx->pool, &have, made)) return made;
+    pool_free(made);
+    return have;
+}
+
+// Asking the processor takes a while where it is a virtual one.
+const Machine *context_machine(lw_context *ctx, Isa cap) {
+    Machine *have = atomic_load_explicit(&ctx->machine[cap], memory_order_acquire);
+    if (have) return have;
+    Machine *made = ctx->allocator.alloc(ctx->allocator.user, sizeof *made);
+    if (!made) return NULL;
+    machine_detect(made, cap);
+    if (atomic_compare_exchange_strong(&ctx->machine[cap], &have, made)) return made;
+    ctx->allocator.free(ctx->allocator.user, made, sizeof *made);
+    return have;
+}
