@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EXAMPLES "examples/schedules/"
+
 typedef struct Item {
     const char *list, *name;
     const char *program, *schedule, *sizes; // files under examples/schedules
@@ -298,8 +300,8 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
 
 static void run_item(Bench *b, const Item *it) {
     char program[256], schedule[256];
-    snprintf(program, sizeof program, "examples/schedules/%s", it->program);
-    snprintf(schedule, sizeof schedule, "examples/schedules/%s", it->schedule);
+    snprintf(program, sizeof program, EXAMPLES "%s", it->program);
+    snprintf(schedule, sizeof schedule, EXAMPLES "%s", it->schedule);
     Row *row = table_row(&b->table, it->list, it->name, it->work > 0 ? "GFLOP/s" : "GB/s");
     row->bar = it->bar;
     Ours *o = ours_new(program, schedule, it->sizes, it->isa);
@@ -308,6 +310,92 @@ static void run_item(Bench *b, const Item *it) {
     else
         compete(b, it, o, row);
     ours_free(o);
+}
+
+// --- Compile time --------------------------------------------------------------------------------
+// From a bound Program and a parsed Schedule to a callable pointer, in microseconds.
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double compile_us(Ours *o, int times) {
+    double x[64];
+    for (int i = 0; i < times; i++) x[i] = ours_compile(o) / 1e3;
+    qsort(x, (size_t)times, sizeof *x, by_value);
+    return x[times / 2];
+}
+
+// Every shape by the same schedule, each compiled three times.
+static void compile_shapes(Bench *b) {
+    static const int side[] = {1, 2, 3, 4, 5, 8, 13, 16, 23, 32, 48, 64};
+    enum { SIDES = sizeof side / sizeof *side, SHAPES = SIDES * SIDES * SIDES };
+    static double us[SHAPES];
+    for (int i = 0; i < SHAPES; i++) {
+        char sizes[64];
+        snprintf(sizes, sizeof sizes, "M=%d,N=%d,K=%d", side[i / SIDES / SIDES],
+                 side[i / SIDES % SIDES], side[i % SIDES]);
+        Ours *o = ours_new(EXAMPLES "matmul.tc", EXAMPLES "gemm_avx512.lws", sizes, ISA_AVX512);
+        us[i] = o->error ? NAN : compile_us(o, 3);
+        ours_free(o);
+    }
+    qsort(us, SHAPES, sizeof *us, by_value);
+    Row *row = table_row(&b->table, "compile", "1728 GEMM shapes, p50", "us");
+    row->rate = quantile(us, SHAPES, 0.5);
+    row->bar = (Bar){BAR_MOST, 30, NULL};
+    row = table_row(&b->table, "compile", "1728 GEMM shapes, p99", "us");
+    row->rate = quantile(us, SHAPES, 0.99);
+    row->bar = (Bar){BAR_MOST, 150, NULL};
+}
+
+static void compile_call(void *ours) { ours_compile(ours); }
+
+// One kernel, `task` being the same one for peers that compile.
+static void compile_one(Bench *b, const Item *it, const char *name, const char *task, Bar bar) {
+    char program[256], schedule[256];
+    snprintf(program, sizeof program, EXAMPLES "%s", it->program);
+    snprintf(schedule, sizeof schedule, EXAMPLES "%s", it->schedule);
+    static Trial t;
+    t = (Trial){0};
+    Row *row = table_row(&b->table, "compile", name, "us");
+    Ours *o = ours_new(program, schedule, it->sizes, it->isa);
+    trial_add_kernel(&t, "ours", compile_call, o);
+    if (task) {
+        trial_add_peer(&t, lab_peer(&b->lab, "libxsmm", "LIBXSMM_TARGET=clx"), "libxsmm", task);
+        trial_add_peer(&t, lab_peer(&b->lab, "halide", "HL_NUM_THREADS=1"), "halide", task);
+    }
+    Lab lab = b->lab;
+    if (task) lab.rounds = lab.rounds / 4 | 1;
+    row->bar = bar;
+    if (o->error) {
+        row->note = "not compiled";
+    } else {
+        trial_run(&lab, &t);
+        row->rate = trial_median(&t, 0) / 1e3;
+        for (int i = 1; i < t.n; i++)
+            row->peer[row->npeers++] =
+                (RowPeer){t.entry[i].name, trial_median(&t, i) / 1e3, trial_ratio(&t, 0, i), false};
+    }
+    ours_free(o);
+}
+
+static void run_compile(Bench *b) {
+    static const Item tiny = GEMM("", 64, "gemm_avx512.lws", ISA_AVX512, LIMIT(1));
+    static const Item deep = GEMM("", 512, "matmul.lws", ISA_AVX512, LIMIT(1));
+    static const Item wide = GEMM("", 512, "gemm_packed.lws", ISA_AVX512, LIMIT(1));
+    static const Bar most = {BAR_MOST, 300, NULL}, halide = {BAR_PEER, 100, "halide"};
+    compile_shapes(b);
+    compile_one(b, &tiny, "GEMM 64", "compile-gemm 64 64 64", (Bar){BAR_NONE, 0, NULL});
+    compile_one(b, &deep, "GEMM 512, three levels", NULL, most);
+    compile_one(b, &wide, "GEMM 512, packed", "compile-gemm 512 512 512", halide);
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        if (!strcmp(items[i].program, "conv3x3.tc"))
+            compile_one(b, &items[i], items[i].name, NULL, most);
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        if (!strcmp(items[i].schedule, "conv3x3_w6.lws"))
+            compile_one(b, &items[i], "128@28, by Halide too", "compile-conv 28 128 128", halide);
+    table_print(stdout, &b->table, "compile");
 }
 
 // --- The command ---------------------------------------------------------------------------------
@@ -327,6 +415,7 @@ static void run_lists(Bench *b) {
         if (i + 1 == count || strcmp(items[i].list, items[i + 1].list) || b->item)
             table_print(stdout, &b->table, items[i].list);
     }
+    if ((!b->only || has_word(b->only, "compile", 7)) && !b->item) run_compile(b);
 }
 
 static void describe(const Bench *b, const Machine *m) {

@@ -68,7 +68,7 @@ static void bar_text(const Row *r, char *out, size_t size) {
         snprintf(out, size, ">= %2.0f %%        %5.1f %%       %s", r->bar.need * 100, value * 100,
                  met);
     else if (r->bar.kind == BAR_PEER)
-        snprintf(out, size, ">= %4.2f %-10.10s %.2f > %.2f %s", r->bar.need,
+        snprintf(out, size, ">= %4.4g %-10.10s %.2f > %.2f %s", r->bar.need,
                  p ? p->name : "(absent)", p ? p->ratio.median : NAN, value, met);
     else if (r->bar.kind == BAR_MOST)
         snprintf(out, size, "<= %g %s  %s", r->bar.need, r->unit, met);
