@@ -106,7 +106,7 @@ static const Item items[] = {
     DEPTHWISE(512, 14),
     STREAM("copy", 4096, "copy.lws", "copy"),
     STREAM("copy", 65536, "copy.lws", "copy"),
-    STREAM("copy", 1048576, "copy.lws", "copy"),
+    STREAM("copy", 1048576, "copy_nt.lws", "copy"),
     STREAM("copy", 16777216, "copy_nt.lws", "copy"),
     STREAM("axpy", 4096, "axpy.lws", "triad"),
     STREAM("axpy", 65536, "axpy.lws", "triad"),
@@ -187,15 +187,7 @@ typedef struct Bench {
 
 // Sums of products of the operands are exact, so every order of them gives the same bits. What is
 // rounded on the way may differ by as much as a sum of 1024 terms may.
-static bool same(const Item *it, const float *x, const float *y, size_t n) {
-    float largest = 0, worst = 0;
-    for (size_t i = 0; i < n; i++) {
-        float apart = fabsf(x[i] - y[i]);
-        if (!(apart <= FLT_MAX)) return false;
-        largest = fmaxf(largest, fabsf(x[i])), worst = fmaxf(worst, apart);
-    }
-    return worst <= (it->inexact ? 1024 * FLT_EPSILON * largest : 0);
-}
+static float tolerance(const Item *it) { return it->inexact ? 1024 * FLT_EPSILON : 0; }
 
 // The filters, which peers take as taps x C x K, in our blocks: KO CO taps CI KI.
 static void pack_filters(const Ours *o, int taps) {
@@ -288,9 +280,10 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
     ours_call(o);
     for (int i = 1; i < t.n; i++) {
         float *x = peer_fetch(t.entry[i].peer, n);
-        differs[i] = !x || !same(it, mine, x, n);
+        differs[i] = !x || !ours_close(mine, x, n, tolerance(it));
         free(x);
     }
+    if (t.n == 1 && n <= 1 << 20 && !ours_check(o, tolerance(it))) row->note = "WRONG";
     int first = add_limits(b, it, &t);
     Lab lab = b->lab;
     if (it->work > 5e9) lab.rounds = lab.rounds / 3 | 1;
@@ -310,6 +303,57 @@ static void run_item(Bench *b, const Item *it) {
     else
         compete(b, it, o, row);
     ours_free(o);
+}
+
+// --- Two threads ---------------------------------------------------------------------------------
+// How much faster two threads are than one, by how much faster a loop of multiply-adds gets.
+
+static double scaling(const Trial *t) {
+    double x[TRIAL_ROUNDS];
+    for (int r = 0; r < t->rounds; r++) {
+        const Entry *e = t->entry;
+        x[r] = (e[0].ns[r] / e[1].ns[r]) / (2 * e[2].ns[r] / e[3].ns[r]);
+    }
+    return estimate(x, t->rounds).median;
+}
+
+static void two_threads(Bench *b, const Item *it) {
+    static Trial t;
+    t = (Trial){0};
+    Row *row = table_row(&b->table, it->list, it->name, "GFLOP/s");
+    row->bar = it->bar;
+    char program[256], schedule[256];
+    snprintf(program, sizeof program, EXAMPLES "%s", it->program);
+    snprintf(schedule, sizeof schedule, EXAMPLES "%s", it->schedule);
+    lab_pin(&b->lab, false);
+    Ours *o = ours_new(program, schedule, it->sizes, it->isa);
+    row->note = o->error ? "not compiled" : pool_processors() < 2 ? "there is one core" : NULL;
+    Ours one = *o; // the same kernel and buffers, without the pool
+    if (!row->note) {
+        ours_threads(o, 2);
+        trial_add_kernel(&t, "one", ours_call, &one);
+        trial_add_kernel(&t, "ours", ours_call, o);
+        trial_add_peer(&t, lab_peer(&b->lab, "limits", "ROW=free1"), "limit", "fma 512 1 1");
+        trial_add_peer(&t, lab_peer(&b->lab, "limits", "ROW=free2"), "limit", "fma 512 2 1");
+        t.entry[0].wall = t.entry[1].wall = true;
+        trial_run(&b->lab, &t);
+        row->rate = it->work / trial_median(&t, 1);
+        if (t.n == 4) row->of_peak = scaling(&t);
+    }
+    ours_free(o);
+    lab_pin(&b->lab, true);
+}
+
+static void run_threads(Bench *b) {
+    static const Item both[] = {
+        {"two threads", "GEMM 1024", "matmul.tc", "gemm_parallel.lws", CUBE(1024), NULL, NULL,
+         2.0 * 1024 * 1024 * 1024, 0, ISA_AVX512, LIMIT(0.95), false, 0},
+        {"two threads", "64@56", "conv3x3.tc", "conv3x3_parallel.lws",
+         "H=56,W=56,CO=1,CI=64,KO=1,KI=64", NULL, NULL, 18.0 * 64 * 64 * 56 * 56, 0, ISA_AVX512,
+         LIMIT(0.95), false, 0},
+    };
+    for (int i = 0; i < 2; i++) two_threads(b, &both[i]);
+    table_print(stdout, &b->table, "two threads");
 }
 
 // --- Compile time --------------------------------------------------------------------------------
@@ -415,6 +459,7 @@ static void run_lists(Bench *b) {
         if (i + 1 == count || strcmp(items[i].list, items[i + 1].list) || b->item)
             table_print(stdout, &b->table, items[i].list);
     }
+    if ((!b->only || has_word(b->only, "threads", 7)) && !b->item) run_threads(b);
     if ((!b->only || has_word(b->only, "compile", 7)) && !b->item) run_compile(b);
 }
 

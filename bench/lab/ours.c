@@ -5,6 +5,8 @@
 #include "peers/peer.h"
 #include "tree/cost.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +134,7 @@ Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa
 }
 
 void ours_free(Ours *o) {
+    if (o->pool) pool_free(o->pool);
     if (o->block) exec_release(o->block);
     if (o->exec) exec_arena_free(o->exec);
     arena_free(&o->work);
@@ -145,7 +148,44 @@ void ours_call(void *ours) {
 }
 
 const float *ours_result(const Ours *o, size_t *n) {
-    int last = o->program->ninputs + o->program->noutputs - 1;
-    *n = o->elements[last];
-    return o->buffer[last];
+    *n = o->elements[o->program->ninputs];
+    return o->buffer[o->program->ninputs];
+}
+
+void ours_threads(Ours *o, int threads) {
+    if (o->pool) pool_free(o->pool);
+    o->pool = pool_new(threads);
+    o->env.user = o->pool;
+    o->env.parallel_for = pool_parallel_for;
+    o->env.threads = o->pool ? threads : 1;
+    size_t bytes = (size_t)(o->code.scratch + (threads - 1) * o->code.thread_scratch);
+    o->scratch = peer_floats(bytes / 4 + 16);
+}
+
+bool ours_close(const float *x, const float *y, size_t n, float tolerance) {
+    float largest = 0, worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        float apart = fabsf(x[i] - y[i]);
+        if (!(apart <= FLT_MAX)) return false;
+        largest = fmaxf(largest, fabsf(x[i])), worst = fmaxf(worst, apart);
+    }
+    return worst <= tolerance * largest;
+}
+
+bool ours_check(Ours *o, float tolerance) {
+    const Program *p = o->program;
+    View view[OURS_ARGS];
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const Tensor *t = &p->tensors.at[i];
+        int64_t *size = arena_new_n(&o->arena, int64_t, t->rank + 1);
+        for (int d = 0; d < t->rank; d++) size[d] = tensor_size(t, d);
+        view[i] = (View){o->buffer[i], t->type, t->rank, size, NULL};
+        if (i >= p->ninputs)
+            view[i].data = arena_array(&o->arena, o->elements[i], (size_t)type_info[t->type].bytes);
+    }
+    size_t n;
+    const float *mine = ours_result(o, &n);
+    ours_call(o);
+    return program_interpret(&o->arena, p, view, (InterpFlags){0}, &o->diags) &&
+           ours_close(mine, view[p->ninputs].data, n, tolerance);
 }

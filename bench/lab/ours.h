@@ -7,6 +7,7 @@
 #include "code/code.h"
 #include "lang/lang.h"
 #include "run/exec.h"
+#include "run/pool.h"
 #include "tree/schedule.h"
 
 enum { OURS_ARGS = 16 };
@@ -25,6 +26,7 @@ typedef struct Ours {
     ExecBlock *block;
     Kernel *kernel;
     KernelEnv env;
+    Pool *pool; // NULL: one thread
     void *scratch;
     void *buffer[OURS_ARGS];
     size_t elements[OURS_ARGS];
@@ -38,7 +40,14 @@ typedef struct Ours {
 Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap);
 void ours_free(Ours *o);
 void ours_call(void *ours);
-const float *ours_result(const Ours *o, size_t *n); // the last output, as f32
+const float *ours_result(const Ours *o, size_t *n); // the first output, as f32
+// Parallel loops run on so many threads from here on.
+void ours_threads(Ours *o, int threads);
+// Does the result equal the reference interpreter's, up to `tolerance` of its largest element?
+bool ours_check(Ours *o, float tolerance);
+
+// No element of y is farther from x than `tolerance` times the largest of x.
+bool ours_close(const float *x, const float *y, size_t n, float tolerance);
 
 // ns from the bound Program and the parsed Schedule to a callable pointer, made once more.
 double ours_compile(Ours *o);

@@ -1,6 +1,7 @@
 // What this machine can do at most: multiply-adds in registers, and memory streamed by hand.
 //
-//     fma BITS THREADS          24 independent chains (12 for 256 bits); one call: FMA_LOOPS times
+//     fma BITS THREADS WALL     24 independent chains (12 for 256 bits); one call: FMA_LOOPS times
+//                               WALL 1: by the clock on the wall
 //     read N                    N floats
 //     copy N HOW                y = x         HOW 0: ordinary stores, 1: non-temporal ones
 //     axpy N                    y = a x + y
@@ -114,7 +115,7 @@ static bool prepare_fma(const PeerTask *t, const char **why) {
     static bool started;
     task.bits = t->arg[0], task.threads = t->arg[1];
     task.run = task.threads == 2 ? fma_two : fma_one;
-    peer_clock = task.threads == 2 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    peer_clock = t->arg[2] ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     *why = "the processor has no such vectors";
     if (task.bits == 512 && !__builtin_cpu_supports("avx512f")) return false;
     if (!__builtin_cpu_supports("fma")) return false;
