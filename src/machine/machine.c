@@ -8,6 +8,9 @@
 
 const char *const isa_name[ISA_COUNT] = {"scalar", "avx2", "avx512"};
 
+const char *const port_name[PORT_COUNT] = {"fma",   "vector", "shuffle", "load",
+                                           "store", "scalar", "issue"};
+
 int isa_by_name(const char *name) {
     for (int i = 0; i < ISA_COUNT; i++)
         if (!strcmp(name, isa_name[i])) return i;
@@ -25,6 +28,13 @@ void machine_describe(Machine *m, Isa isa) {
         .fma_latency = 4,
         .load_ports = 2,
         .store_ports = 1,
+        .ports = {[PORT_FMA] = 2,
+                  [PORT_VECTOR] = isa == ISA_AVX512 ? 2 : 3,
+                  [PORT_SHUFFLE] = 1,
+                  [PORT_LOAD] = 2,
+                  [PORT_STORE] = 1,
+                  [PORT_SCALAR] = 4,
+                  [PORT_ISSUE] = 5},
         .folds_broadcast = isa == ISA_AVX512,
         .has_mask = isa == ISA_AVX512,
         .has_exponents = isa == ISA_AVX512,

@@ -10,6 +10,20 @@
 typedef enum Isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT } Isa;
 extern const char *const isa_name[ISA_COUNT]; // "scalar", "avx2", "avx512"
 
+// What an instruction occupies for a cycle. An instruction may need several: a folded load counts
+// as a load and as its arithmetic.
+typedef enum Port {
+    PORT_FMA,     // multiply, add, multiply-add of floats
+    PORT_VECTOR,  // any work on vectors but moving them
+    PORT_SHUFFLE, // moving lanes about: permutes, broadcasts from registers, inserts, extracts
+    PORT_LOAD,
+    PORT_STORE,
+    PORT_SCALAR, // general registers, jumps
+    PORT_ISSUE,  // everything: instructions started per cycle
+    PORT_COUNT
+} Port;
+extern const char *const port_name[PORT_COUNT];
+
 // Best rates that this machine was measured at (api/measure.c): of one core, and of all at once.
 enum { CORES_ONE, CORES_ALL, CORES_COUNT };
 enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVEL_COUNT };
@@ -29,9 +43,10 @@ typedef struct Machine {
     int fma_ports;        // FMAs started per cycle
     int fma_latency;      // cycles
     int load_ports, store_ports;
-    bool folds_broadcast; // arithmetic takes an embedded broadcast from memory
-    bool has_mask;        // masks every lane of every type
-    bool has_exponents;   // takes floats apart and scales them by powers of two
+    int ports[PORT_COUNT]; // how many of each there are; the three above are among them
+    bool folds_broadcast;  // arithmetic takes an embedded broadcast from memory
+    bool has_mask;         // masks every lane of every type
+    bool has_exponents;    // takes floats apart and scales them by powers of two
     bool has_vnni, has_bf16, has_fp16, has_amx;
     int64_t cache[4]; // bytes of L1d, L2, L3 (0: none); [0] unused
     int line_bytes;

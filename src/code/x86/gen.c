@@ -131,8 +131,11 @@ static void make_function(Gen *g) {
     constants(g);
     int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
     AsmError error = asm_finish(&g->a);
-    for (int i = 0; i < g->frames.n && error == ASM_OK; i++)
+    for (int i = 0; i < g->frames.n && error == ASM_OK; i++) {
         memcpy(g->a.start + g->frames.at[i], &total, 4);
+        if (g->listing) list_frame(g, g->frames.at[i], total);
+    }
+    if (g->listing && error == ASM_OK) list_finish(g);
     if (error != ASM_OK && !g->declined) g->declined = asm_error_text(error);
 }
 
@@ -166,6 +169,11 @@ static int count_leaves(const Tree *tree) {
 }
 
 bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
+    return code_x86_listed(arena, tree, machine, out, NULL, diags);
+}
+
+bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
+                     Listing *listing, DiagList *diags) {
     Refusals refused = {arena_new_n(arena, bool, tree->nindices + 1),
                         arena_new_n(arena, bool, count_leaves(tree) + 1)};
     for (;;) { // once, and again for each thing that turned out not to be possible
@@ -174,6 +182,10 @@ bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
         g.a.grow = grow;
         g.a.user = &g;
         g.a.features = features_of(machine);
+        if ((g.listing = listing)) {
+            g.a.listen = list_heard;
+            *listing = (Listing){.arena = arena};
+        }
         if (!g.declined) make_function(&g);
         if (g.no_vector >= 0 || g.no_tile >= 0) {
             if (g.no_vector >= 0) refused.vector[g.no_vector] = true;

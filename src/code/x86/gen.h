@@ -11,6 +11,7 @@
 
 #include "asm/x86.h"
 #include "code/code.h"
+#include "code/listing.h"
 #include "code/micro.h"
 
 enum { GPR_SLOT_NONE = -1 };
@@ -64,6 +65,7 @@ typedef struct Gen {
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
     VEC(CodeLine) lines;
+    Listing *listing; // NULL: none is wanted
     Seg *seg; // the segment being built, or NULL
     Seg segment;
     VEC(Pin) pins;
@@ -131,6 +133,11 @@ static inline X86Arg gen_vreg(Type t, int width, int reg) {
 static inline bool gen_is64(Type t) { return gen_lane_size(t) == 8; }
 
 static inline bool gen_is_wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
+
+// list.c: what is told to the Listing
+void list_heard(Asm *a, size_t offset, unsigned op, const void *operands);
+void list_frame(Gen *g, size_t patch, int32_t frame); // `sub rsp, imm32` got its number
+void list_finish(Gen *g);
 
 // mem.c
 void gen_set_k1(Gen *g, int active); // k1 <- the first `active` lanes; uses rax

@@ -1,0 +1,159 @@
+// Listings: see listing.h.
+#include "code/listing.h"
+
+#include <string.h>
+
+int code_line(const Code *code, uint32_t offset) {
+    int line = 0;
+    for (int i = 0; i < code->nlines && code->lines[i].offset <= offset; i++)
+        line = code->lines[i].line;
+    return line;
+}
+
+// --- Text ----------------------------------------------------------------------------------------
+
+typedef struct Printer {
+    Text *out;
+    const Code *code;
+    const Listing *listing;
+    const char **line; // of the Tree's text, from 1
+    int nlines, last;  // last: the line that was announced
+    int next;          // row of the line table
+    const char *stem;
+    bool exact;
+    int32_t *label_at; // by offset: 1 + number of a label that stands there
+} Printer;
+
+static void split_lines(Printer *p, const char *text) {
+    VEC(const char *) lines = {0};
+    Arena *arena = p->listing->arena;
+    vec_push(arena, &lines, "");
+    for (const char *c = text, *end; c && *c; c = end + (*end == '\n')) {
+        end = strchr(c, '\n');
+        if (!end) end = c + strlen(c);
+        vec_push(arena, &lines, arena_strndup(arena, c, (size_t)(end - c)));
+    }
+    p->line = lines.at;
+    p->nlines = lines.n;
+}
+
+// What begins at this offset: a line of the Tree, a label.
+static void announce(Printer *p, uint32_t offset) {
+    const Code *c = p->code;
+    int line = p->last;
+    for (; p->next < c->nlines && c->lines[p->next].offset <= offset; p->next++)
+        line = c->lines[p->next].line;
+    if (line != p->last && line > 0 && line < p->nlines)
+        text_printf(p->out, "# %3d | %s\n", line, p->line[line]);
+    else if (line != p->last && p->nlines > 1)
+        text_add(p->out, "#     |\n");
+    p->last = line;
+    int32_t label = p->label_at[offset];
+    if (label) text_printf(p->out, "%s%d:\n", p->stem, label - 1);
+}
+
+static void print_bytes(Printer *p, uint32_t from, uint32_t to) {
+    while (from < to) {
+        announce(p, from);
+        text_add(p->out, "        .byte ");
+        uint32_t n = 0;
+        do {
+            text_printf(p->out, "%s0x%02x", n ? ", " : "", p->code->bytes[from++]);
+        } while (++n < 16 && from < to && !p->label_at[from]);
+        text_char(p->out, '\n');
+    }
+}
+
+// The encoder numbers labels as they are made; here they are numbered by place, and labels at one
+// place are one.
+static void print_insn(Printer *p, const ListedInsn *in) {
+    announce(p, in->offset);
+    text_add(p->out, "        ");
+    if (p->exact && in->jump && in->size > 4 && in->label >= 0) text_add(p->out, "{disp32} ");
+    const char *text = in->text, *at = strrchr(text, 'L');
+    if (in->label >= 0 && at) {
+        text_add_n(p->out, text, (size_t)(at - text));
+        text_printf(p->out, "%s%d", p->stem, p->label_at[in->target] - 1);
+        text = at + 1 + strspn(at + 1, "0123456789");
+    }
+    text_add(p->out, text);
+    text_char(p->out, '\n');
+}
+
+static void number_labels(Printer *p) {
+    const Listing *l = p->listing;
+    p->label_at = arena_new_n(l->arena, int32_t, p->code->size + 1);
+    for (int i = 0; i < l->insns.n; i++)
+        if (l->insns.at[i].label >= 0) p->label_at[l->insns.at[i].target] = 1;
+    int32_t n = 0;
+    for (size_t at = 0; at <= p->code->size; at++)
+        if (p->label_at[at]) p->label_at[at] = ++n;
+}
+
+void listing_print(Text *out, const Code *code, const Listing *listing, const char *tree_text,
+                   bool exact, const char *stem) {
+    Printer p = {.out = out, .code = code, .listing = listing, .stem = stem, .exact = exact};
+    split_lines(&p, tree_text);
+    number_labels(&p);
+    uint32_t at = 0;
+    for (int i = 0; i < listing->insns.n; i++) {
+        const ListedInsn *in = &listing->insns.at[i];
+        print_bytes(&p, at, in->offset);
+        print_insn(&p, in);
+        at = in->offset + in->size;
+    }
+    print_bytes(&p, at, (uint32_t)code->size);
+}
+
+// --- Loops ---------------------------------------------------------------------------------------
+
+static void count_insn(ListedLoop *loop, const ListedInsn *in, int *sums) {
+    for (int u = 0; u < PORT_COUNT; u++)
+        if (in->units >> u & 1) loop->count[u]++;
+    if (in->sum < 0) return;
+    if (!sums[in->sum]++) loop->sums++;
+    if (sums[in->sum] > loop->chain) loop->chain = sums[in->sum];
+}
+
+// Instructions between two offsets: how many cycles they take at least, and for what reason.
+static ListedLoop weigh(const Code *code, const Listing *l, const Machine *m, uint32_t from,
+                        uint32_t to) {
+    ListedLoop loop = {.from = from, .to = to, .binds = PORT_ISSUE};
+    int sums[64] = {0};
+    const ListedInsn *last = NULL;
+    for (int i = 0; i < l->insns.n; i++) {
+        const ListedInsn *in = &l->insns.at[i];
+        if (in->offset < from || in->offset >= to) continue;
+        count_insn(&loop, in, sums);
+        last = in;
+    }
+    if (last && last->jump) loop.line = code_line(code, last->offset);
+    for (int u = 0; u < PORT_COUNT; u++) {
+        double cycles = m->ports[u] ? (double)loop.count[u] / m->ports[u] : 0;
+        if (cycles <= loop.cycles) continue;
+        loop.cycles = cycles;
+        loop.binds = u;
+    }
+    double latency = (double)loop.chain * m->fma_latency;
+    if (last && last->jump && latency > loop.cycles) {
+        loop.cycles = latency;
+        loop.binds = PORT_COUNT;
+    }
+    return loop;
+}
+
+// A jump back closes a loop; it is innermost when no other jump back lies inside.
+void listing_loops(const Code *code, const Listing *l, const Machine *m, ListedLoops *out) {
+    uint32_t covered = 0; // where the last loop that was found ends
+    for (int i = 0; i < l->insns.n; i++) {
+        const ListedInsn *in = &l->insns.at[i];
+        bool back = in->jump && in->label >= 0 && in->target <= (int32_t)in->offset;
+        if (!back || (uint32_t)in->target < covered) continue;
+        covered = in->offset + in->size;
+        vec_push(l->arena, out, weigh(code, l, m, (uint32_t)in->target, covered));
+    }
+    if (!out->n && l->insns.n) {
+        const ListedInsn *end = &l->insns.at[l->insns.n - 1];
+        vec_push(l->arena, out, weigh(code, l, m, 0, end->offset + end->size));
+    }
+}

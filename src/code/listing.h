@@ -1,0 +1,56 @@
+// A kernel's instructions as text, and what they occupy. Made beside the code when asked for, at no
+// cost when not.
+//
+//     code_x86_listed ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
+//                                         └─ listing_loops   machine loops, counted by unit
+#ifndef LW_CODE_LISTING_H
+#define LW_CODE_LISTING_H
+
+#include "code/code.h"
+
+typedef struct ListedInsn {
+    uint32_t offset;
+    uint8_t size;
+    uint8_t units;  // 1 << Port, for each that it occupies
+    int16_t sum;    // vector register that a multiply-add adds to, or -1
+    int32_t label;  // number of the label it refers to, or -1
+    int32_t target; // offset of that label
+    bool jump;
+    const char *text; // as asm/ prints it
+} ListedInsn;
+
+typedef struct Listing {
+    Arena *arena;
+    VEC(ListedInsn) insns; // by offset; bytes between them are padding, behind them constants
+} Listing;
+
+// As code_x86, and fills `listing` (NULL: none).
+bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
+                     Listing *listing, DiagList *diags);
+
+// The line of the Tree's text that the byte at `offset` belongs to; 0: none.
+int code_line(const Code *code, uint32_t offset);
+
+// Text that GNU as assembles to the same bytes under `.intel_syntax noprefix`. Lines of
+// `tree_text`, where it is given, stand in comments in front of their code. `exact` says how long a
+// jump is where as would choose a shorter one. `stem` begins the name of every label.
+void listing_print(Text *out, const Code *code, const Listing *listing, const char *tree_text,
+                   bool exact, const char *stem);
+
+// A machine loop that has no other inside: where time goes.
+typedef struct ListedLoop {
+    int line;          // of the Tree's text
+    uint32_t from, to; // offsets
+    int count[PORT_COUNT];
+    int sums;      // registers that multiply-adds add to
+    int chain;     // multiply-adds into the same one in a turn, at most
+    double cycles; // of one turn, at least
+    int binds;     // the Port that says so, or PORT_COUNT: the latency of multiply-adds
+} ListedLoop;
+
+typedef VEC(ListedLoop) ListedLoops;
+
+// By offset. Code without any loop is one "loop" over all of it, with line 0.
+void listing_loops(const Code *code, const Listing *listing, const Machine *m, ListedLoops *out);
+
+#endif

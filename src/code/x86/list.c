@@ -1,0 +1,119 @@
+// The encoder's calls, heard while code is made, as a Listing.
+//
+// Labels live in the generator's frames and are gone when the code is finished, so the text is made
+// at once; where a label stands is read from the finished bytes.
+#include "code/x86/gen.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+static bool begins(const char *name, const char *with) {
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static bool one_of(const char *name, const char *const *stems) {
+    for (; *stems; stems++)
+        if (begins(name, *stems)) return true;
+    return false;
+}
+
+static bool is_memory(const X86Arg *x) { return (x->kind & X86_MEMORY) != 0; }
+static bool is_vector(const X86Arg *x) { return (x->kind & X86_VECTORS) != 0; }
+
+// Plain moves between registers and memory; of registers they cost issue alone.
+static bool is_move(const char *name) {
+    static const char *const stems[] = {"mov",    "vmova",  "vmovu",  "vmovd", "vmovq", "vmovs",
+                                        "vmovnt", "vmaskm", "vpmask", "kmov",  NULL};
+    return one_of(name, stems);
+}
+
+static unsigned memory_units(const char *name, const X86Arg *args) {
+    if (begins(name, "lea") || begins(name, "nop")) return 0;
+    unsigned units = 0;
+    for (int i = 1; i < 4; i++)
+        if (is_memory(&args[i])) units |= 1u << PORT_LOAD;
+    if (!is_memory(&args[0])) return units;
+    if (begins(name, "push") || begins(name, "pop") || begins(name, "call") ||
+        begins(name, "jmp") || begins(name, "cmp") || begins(name, "test") ||
+        begins(name, "prefetch"))
+        return units | 1u << PORT_LOAD;
+    static const char *const update[] = {"add", "sub", "and", "or", "xor", "inc",
+                                         "dec", "neg", "not", "sh", "sa",  NULL};
+    if (one_of(name, update)) units |= 1u << PORT_LOAD;
+    return units | 1u << PORT_STORE;
+}
+
+static unsigned units_of(const char *name, const X86Arg *args) {
+    static const char *const fma[] = {"vfm", "vfnm", "vadd", "vsub", "vmul", NULL};
+    static const char *const shuffle[] = {"vperm",     "vshuf",      "vunpck",      "vpunpck",
+                                          "vpshuf",    "vinsert",    "vextract",    "vpack",
+                                          "valign",    "vbroadcast", "vpbroadcast", "vpalign",
+                                          "vcompress", "vexpand",    NULL};
+    unsigned units = memory_units(name, args) | 1u << PORT_ISSUE;
+    bool vector = false, memory = false;
+    for (int i = 0; i < 4; i++) {
+        vector |= is_vector(&args[i]);
+        memory |= is_memory(&args[i]);
+    }
+    if (is_move(name)) return units;
+    if (!vector) return units | 1u << PORT_SCALAR;
+    if (memory && (begins(name, "vbroadcast") || begins(name, "vpbroadcast"))) return units;
+    if (one_of(name, fma)) return units | 1u << PORT_FMA | 1u << PORT_VECTOR;
+    if (one_of(name, shuffle)) return units | 1u << PORT_SHUFFLE | 1u << PORT_VECTOR;
+    return units | 1u << PORT_VECTOR;
+}
+
+static const AsmLabel *label_of(const X86Arg *args) {
+    for (int i = 0; i < 4; i++)
+        if (args[i].kind == X86_L || (is_memory(&args[i]) && args[i].reg == X86_AT))
+            return args[i].label;
+    return NULL;
+}
+
+static const char *text_of(Gen *g, unsigned op, const X86Arg *args) {
+    char text[160];
+    size_t n = x86_print(text, sizeof text, g->a.features, (X86Op)op, args);
+    require(n > 0 && n < sizeof text);
+    return arena_strndup(g->listing->arena, text, n);
+}
+
+void list_heard(Asm *a, size_t offset, unsigned op, const void *operands) {
+    Gen *g = a->user;
+    const X86Arg *args = operands;
+    const char *name = x86_name((X86Op)op);
+    const AsmLabel *label = label_of(args);
+    bool sums = begins(name, "vfmadd231") || begins(name, "vfnmadd231");
+    ListedInsn in = {.offset = (uint32_t)offset,
+                     .size = (uint8_t)(asm_size(a) - offset),
+                     .units = (uint8_t)units_of(name, args),
+                     .sum = sums ? args[0].reg : (int16_t)-1,
+                     .label = label ? (int32_t)label->id : -1,
+                     .jump = name[0] == 'j',
+                     .text = text_of(g, op, args)};
+    int immediate = 0;
+    for (int i = 0; i < 4; i++) immediate |= args[i].kind == X86_I;
+    in.target = immediate; // bytes behind the field that refers to the label, until list_finish
+    vec_push(g->listing->arena, &g->listing->insns, in);
+}
+
+void list_frame(Gen *g, size_t patch, int32_t frame) {
+    X86Arg args[4] = {x86_r64(X86_RSP), x86_imm(frame), X86_NO_ARG, X86_NO_ARG};
+    for (int i = 0; i < g->listing->insns.n; i++) {
+        ListedInsn *in = &g->listing->insns.at[i];
+        if (in->offset + in->size == patch + 4) in->text = text_of(g, X86_sub, args);
+    }
+}
+
+void list_finish(Gen *g) {
+    for (int i = 0; i < g->listing->insns.n; i++) {
+        ListedInsn *in = &g->listing->insns.at[i];
+        uint32_t end = in->offset + in->size;
+        if (in->label < 0) continue;
+        const uint8_t *bytes = g->a.start + end - in->target;
+        int32_t distance;
+        memcpy(&distance, bytes - 4, 4);
+        if (in->jump && in->size == 2) distance = (int8_t)bytes[-1];
+        in->target = (int32_t)end + distance;
+    }
+}
