@@ -21,8 +21,8 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            warnings fail it\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's own text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--strict", "--unchecked",
-             "--lang", "--trace"),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--isa", "--strict",
+             "--unchecked", "--lang", "--trace"),
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
@@ -31,10 +31,16 @@ const Command commands[] = {
      "--stage tree      the loops, one line each, under --schedule; --cost adds bytes and "
      "operations.\n"
      "--stage stripe    the same as Stripe text (.stripe), which parses back to itself and runs.\n"
+     "--stage asm       its machine code, each piece below the line of the tree that it does.\n"
+     "--stage report    what became of each nest: its register block, what its instructions "
+     "occupy, "
+     "the\n"
+     "                  time of each step of the compiler, and what was declined and why.\n"
      "\n"
      "  loopwright show mv.tc\n"
      "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n"
-     "  loopwright show mv.tc --size M=4,K=3 --stage tree --schedule mv.lws\n",
+     "  loopwright show mv.tc --size M=4,K=3 --stage tree --schedule mv.lws\n"
+     "  loopwright show mv.tc --size M=64,K=64 --stage asm --isa avx2\n",
      command_show},
     {"run", "FILE", "run a function on data and summarise the results",
      OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--schedule", "--backend",

@@ -21,7 +21,7 @@ typedef struct Option {
 static const Option options[] = {
     {"--size", "N=8,M=4", "values of sizes and of integer scalar arguments", PAIRS, AT(sizes)},
     {"--def", "NAME", "the function to take, where the file has several", TEXT, AT(def)},
-    {"--stage", "STAGE", "what to show: program (the default), schedule, tree or stripe", TEXT,
+    {"--stage", "STAGE", "program (the default), schedule, tree, stripe, asm or report", TEXT,
      AT(stage)},
     {"--schedule", "S.lws", "how to run it: a Schedule", TEXT, AT(schedule)},
     {"--cost", NULL, "what each block of a tree touches, moves and computes", FLAG, AT(cost)},
@@ -33,7 +33,8 @@ static const Option options[] = {
      AT(backend)},
     {"--threads", "N", "for parallel loops; the default is LW_THREADS or all processors (jit)",
      TEXT, AT(threads)},
-    {"--isa", "ISA", "at most this instruction set: scalar, avx2 or avx512 (jit)", TEXT, AT(isa)},
+    {"--isa", "ISA", "instruction set: scalar, avx2 or avx512, at most the machine's to run", TEXT,
+     AT(isa)},
     {"--emit", "KIND", "what to write: c, which is C source and its header", TEXT, AT(emit)},
     {"-o", "FILE.c", "the file to write; its header goes beside it", TEXT, AT(output)},
     {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", TEXT,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const stages[] = {"program", "schedule", "tree", "stripe"};
+static const char *const stages[] = {"program", "schedule", "tree", "stripe", "asm", "report"};
 enum { STAGES = sizeof stages / sizeof *stages };
 
 static int show_one(Cli *cli, const lw_function *f, bool more) {
@@ -12,7 +12,8 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
     lw_stage stage = LW_STAGE_PROGRAM;
     for (int i = 0; cli->stage && i < STAGES; i++)
         if (strcmp(cli->stage, stages[i]) == 0) stage = (lw_stage)i;
-    lw_show_options o = {.struct_size = sizeof o, .cost = cli->cost};
+    lw_show_options o = {.struct_size = sizeof o, .cost = cli->cost, .isa = cli->isa};
+    o.json = cli->json;
     char *schedule = NULL;
     lw_size *sizes;
     size_t n = 0;
@@ -29,7 +30,10 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
         json_open(&cli->object, NULL, '{');
         json_str(&cli->object, "def", lw_function_name(f));
         if (b) json_values(&cli->object, b);
-        json_str(&cli->object, "text", text);
+        if (stage == LW_STAGE_REPORT)
+            json_raw(&cli->object, "report", text);
+        else
+            json_str(&cli->object, "text", text);
         json_close(&cli->object, '}');
     } else if (!status) {
         printf("%s%s", text, more ? "\n" : "");
@@ -62,8 +66,9 @@ int command_show(Cli *cli) {
     bool known = !cli->stage;
     for (int i = 0; i < STAGES; i++) known = known || strcmp(cli->stage, stages[i]) == 0;
     if (!known)
-        return cli_misuse(cli, "unknown stage '%s'; there are program, schedule, tree and stripe",
-                          cli->stage);
+        return cli_misuse(
+            cli, "unknown stage '%s'; there are program, schedule, tree, stripe, asm and report",
+            cli->stage);
     lw_module *mod;
     int status = cli_open(cli, &mod);
     if (!status) {

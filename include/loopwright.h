@@ -251,6 +251,8 @@ typedef enum lw_stage {
     LW_STAGE_SCHEDULE = 1, // Schedule text (.lws), likewise; of a bound function
     LW_STAGE_TREE = 2,     // its loops, one line each; of a bound function
     LW_STAGE_STRIPE = 3,   // the same as Stripe text (.stripe), which parses back to itself
+    LW_STAGE_ASM = 4,      // its machine code as assembly text, between the lines of the Tree
+    LW_STAGE_REPORT = 5,   // what became of each nest, and what it cost to compile
 } lw_stage;
 
 // How to run a function: docs/schedules.md. All zero: every loop as it is written.
@@ -262,7 +264,10 @@ typedef struct lw_schedule_text {
 typedef struct lw_show_options {
     size_t struct_size;
     lw_schedule_text schedule;
-    bool cost; // of a Tree: what each block touches, moves and computes
+    bool cost;       // of a Tree: what each block touches, moves and computes
+    bool json;       // of a report: one JSON object instead of a table
+    const char *isa; // of code: "scalar", "avx2" or "avx512", whether or not this machine has it;
+                     // NULL: the best of this machine
 } lw_show_options;
 
 // The text belongs to the context and lives as long as a diagnostic of this call would.

@@ -98,6 +98,7 @@ struct lw_module {
     Arena arena;
     Names names;
     Source source;
+    double front_us; // that parsing took
     int nfunctions;
     lw_function *functions;
 };
@@ -119,6 +120,7 @@ struct lw_bound {
     int64_t instances;
     uint64_t serial;      // from 1, in its context
     _Atomic(char *) text; // the Program's, once a kernel was made for it
+    double bind_us; // that binding took
 };
 
 // --- Calls, context.c ----------------------------------------------------------------------------
@@ -128,7 +130,8 @@ typedef struct Call {
     Arena *arena;   // the slot's: until this thread's next call
     Arena *scratch; // until this call ends; for what may be large
     DiagList *diags;
-    Arena *joined[4]; // further arenas that unwind with this call
+    double schedule_us, lower_us; // that the parts of bound_lower took
+    Arena *joined[4];             // further arenas that unwind with this call
     int njoined;
 } Call;
 

@@ -67,6 +67,7 @@ static Module *parse_stripe(Pipeline *p) {
 }
 
 static lw_status parse(Pipeline *p) {
+    double start = now_us();
     lw_module *mod = p->mod;
     DiagList *diags = p->call->diags;
     Arena *arena = &mod->arena;
@@ -87,14 +88,17 @@ static lw_status parse(Pipeline *p) {
     if (diags->errors) return LW_ERROR;
     module_describe(mod, m);
     for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].tree = p->tree;
+    mod->front_us = now_us() - start;
     return LW_OK;
 }
 
 static lw_status bind(Pipeline *p) {
     lw_bound *b = p->bound;
+    double start = now_us();
     b->program = program_bind(&b->arena, b->function->program, b->values, p->call->diags);
     if (!b->program || p->call->diags->errors) return LW_ERROR;
     bound_describe(b);
+    b->bind_us = now_us() - start;
     return LW_OK;
 }
 

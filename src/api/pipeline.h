@@ -5,6 +5,7 @@
 #define LW_API_PIPELINE_H
 
 #include "api/api.h"
+#include "code/listing.h"
 
 typedef enum Step { STEP_PARSE, STEP_BIND, STEP_EXECUTE } Step;
 
@@ -61,5 +62,21 @@ lw_status backend_jit(Pipeline *p);
 typedef struct Schedule Schedule;
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out);
+
+// --- Code as text, report.c ----------------------------------------------------------------------
+// Code for dense arguments with its Listing. `isa` names the instruction set, whether or not this
+// machine has it; NULL: this machine's, capped by LW_ISA.
+typedef struct Listed {
+    const Tree *tree;
+    const char *text; // of the Tree; line numbers of the code count in it
+    Machine machine;
+    Code code;
+    Listing listing;
+} Listed;
+lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
+                       const char *isa, Listed *out);
+// Of LW_STAGE_ASM and LW_STAGE_REPORT.
+lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
+                    const char **out);
 
 #endif

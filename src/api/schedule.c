@@ -72,10 +72,14 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
         *out = tree_expand(own_tree(call, b));
         return LW_OK;
     }
+    double start = now_us();
     const Program *p = own_program(call, b->program);
     lw_status status = parse(call, p, text, schedule);
     if (status) return status;
+    double parsed = now_us();
     *out = tree_lower(call->arena, p, *schedule, call->diags);
+    call->schedule_us = parsed - start;
+    call->lower_us = now_us() - parsed;
     verify_lowered(call, *out);
     if (*out && !*schedule) *schedule = schedule_complete(call->arena, p, NULL);
     return *out ? LW_OK : LW_ERROR;
@@ -95,12 +99,13 @@ static lw_status show_body(Call *call, void *args) {
     const Schedule *schedule;
     const Tree *tree;
     bool stripe = s->bound->function->tree;
-    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_STRIPE) return LW_MISUSE;
+    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT) return LW_MISUSE;
     if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text)) {
         Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
         diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
         return LW_ERROR;
     }
+    if (s->stage >= LW_STAGE_ASM) return code_show(call, s->bound, s->stage, &s->options, &s->text);
     lw_status status = LW_OK;
     if (stripe)
         tree = own_tree(call, s->bound);

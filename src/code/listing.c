@@ -107,12 +107,14 @@ void listing_print(Text *out, const Code *code, const Listing *listing, const ch
 
 // --- Loops ---------------------------------------------------------------------------------------
 
-static void count_insn(ListedLoop *loop, const ListedInsn *in, int *sums) {
+// Multiply-adds per register, or -1 when something else in the loop writes it: then what it sums up
+// does not go on from turn to turn.
+static void count_sums(ListedLoop *loop, const ListedInsn *in, int *sums) {
+    if (in->writes >= 0) sums[in->writes] = -1;
+    loop->multiply_adds += in->sum >= 0;
+    if (in->sum >= 0 && sums[in->sum] >= 0) sums[in->sum]++;
     for (int u = 0; u < PORT_COUNT; u++)
         if (in->units >> u & 1) loop->count[u]++;
-    if (in->sum < 0) return;
-    if (!sums[in->sum]++) loop->sums++;
-    if (sums[in->sum] > loop->chain) loop->chain = sums[in->sum];
 }
 
 // Instructions between two offsets: how many cycles they take at least, and for what reason.
@@ -124,8 +126,12 @@ static ListedLoop weigh(const Code *code, const Listing *l, const Machine *m, ui
     for (int i = 0; i < l->insns.n; i++) {
         const ListedInsn *in = &l->insns.at[i];
         if (in->offset < from || in->offset >= to) continue;
-        count_insn(&loop, in, sums);
+        count_sums(&loop, in, sums);
         last = in;
+    }
+    for (int i = 0; i < (int)(sizeof sums / sizeof *sums); i++) {
+        if (sums[i] > 0) loop.sums++;
+        if (sums[i] > loop.chain) loop.chain = sums[i];
     }
     if (last && last->jump) loop.line = code_line(code, last->offset);
     for (int u = 0; u < PORT_COUNT; u++) {

@@ -12,7 +12,8 @@ typedef struct ListedInsn {
     uint32_t offset;
     uint8_t size;
     uint8_t units;  // 1 << Port, for each that it occupies
-    int16_t sum;    // vector register that a multiply-add adds to, or -1
+    int8_t sum;     // vector register that a multiply-add adds to, or -1
+    int8_t writes;  // vector register that it overwrites, or -1
     int32_t label;  // number of the label it refers to, or -1
     int32_t target; // offset of that label
     bool jump;
@@ -28,6 +29,9 @@ typedef struct Listing {
 bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
                      Listing *listing, DiagList *diags);
 
+// The first half of code_x86 alone, to be timed.
+void code_x86_plan(Arena *arena, const Tree *tree, const Machine *machine);
+
 // The line of the Tree's text that the byte at `offset` belongs to; 0: none.
 int code_line(const Code *code, uint32_t offset);
 
@@ -42,8 +46,9 @@ typedef struct ListedLoop {
     int line;          // of the Tree's text
     uint32_t from, to; // offsets
     int count[PORT_COUNT];
-    int sums;      // registers that multiply-adds add to
-    int chain;     // multiply-adds into the same one in a turn, at most
+    int multiply_adds;
+    int sums;      // registers that multiply-adds add to, turn after turn
+    int chain;     // multiply-adds into the same one of them in a turn, at most
     double cycles; // of one turn, at least
     int binds;     // the Port that says so, or PORT_COUNT: the latency of multiply-adds
 } ListedLoop;

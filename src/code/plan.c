@@ -528,7 +528,8 @@ static void vectorise(Plan *p) {
         n->lanes = why ? 1 : p->machine->vector_bytes / bytes;
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
         if (why && n->extent > 1)
-            text_printf(&p->report, "vector loop %d runs as a serial one: %s\n", n->loop, why);
+            text_printf(&p->report, "line %d: the vector loop runs as a serial one: %s\n", n->line,
+                        why);
     }
 }
 

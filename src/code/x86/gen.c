@@ -168,6 +168,12 @@ static int count_leaves(const Tree *tree) {
     return n;
 }
 
+void code_x86_plan(Arena *arena, const Tree *tree, const Machine *machine) {
+    Refusals refused = {arena_new_n(arena, bool, tree->nindices + 1),
+                        arena_new_n(arena, bool, count_leaves(tree) + 1)};
+    gen_new(arena, tree, machine, &refused);
+}
+
 bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
     return code_x86_listed(arena, tree, machine, out, NULL, diags);
 }

@@ -87,7 +87,8 @@ void list_heard(Asm *a, size_t offset, unsigned op, const void *operands) {
     ListedInsn in = {.offset = (uint32_t)offset,
                      .size = (uint8_t)(asm_size(a) - offset),
                      .units = (uint8_t)units_of(name, args),
-                     .sum = sums ? args[0].reg : (int16_t)-1,
+                     .sum = sums ? (int8_t)args[0].reg : (int8_t)-1,
+                     .writes = !sums && is_vector(&args[0]) ? (int8_t)args[0].reg : (int8_t)-1,
                      .label = label ? (int32_t)label->id : -1,
                      .jump = name[0] == 'j',
                      .text = text_of(g, op, args)};

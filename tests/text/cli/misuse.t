@@ -60,7 +60,7 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee
 --- stderr
-loopwright show: unknown stage 'tee'; there are program, schedule, tree and stripe
+loopwright show: unknown stage 'tee'; there are program, schedule, tree, stripe, asm and report
 usage: loopwright show FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --size M=1,K=1 --backend intrep

@@ -1,0 +1,101 @@
+// Listings of generated code: the encoder's text of each instruction against what Zydis reads in
+// the finished bytes, over random programs, schedules and instruction sets.
+// link: -lZydis
+#include "check.h"
+
+#include "code/listing.h"
+#include "support/genprog.h"
+#include "support/gensched.h"
+#include "support/proglab.h"
+#include "tree/schedule.h"
+
+#include <Zydis/Zydis.h>
+#include <string.h>
+
+static void formatter_init(ZydisFormatter *f) {
+    ZydisFormatterInit(f, ZYDIS_FORMATTER_STYLE_INTEL);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_IMM_SIGNEDNESS, ZYDIS_SIGNEDNESS_AUTO);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED);
+}
+
+// Where the instruction's relative operand points; -1: it has none.
+static int64_t target_of(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands,
+                         uint64_t at) {
+    for (int i = 0; i < in->operand_count_visible; i++) {
+        bool jump = operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operands[i].imm.is_relative;
+        bool rip = operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                   operands[i].mem.base == ZYDIS_REGISTER_RIP;
+        ZyanU64 target;
+        if ((jump || rip) && ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(in, &operands[i], at, &target)))
+            return (int64_t)target;
+    }
+    return -1;
+}
+
+static bool agrees(const Code *code, const ListedInsn *l, const ZydisDecoder *decoder,
+                   const ZydisFormatter *formatter) {
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    char text[256];
+    if (ZYAN_FAILED(ZydisDecoderDecodeFull(decoder, code->bytes + l->offset, code->size - l->offset,
+                                           &in, operands)))
+        return false;
+    ZydisFormatterFormatInstruction(formatter, &in, operands, in.operand_count_visible, text,
+                                    sizeof text, l->offset, ZYAN_NULL);
+    int64_t target = target_of(&in, operands, l->offset);
+    bool same = in.length == l->size && (l->label >= 0) == (target >= 0);
+    if (l->label >= 0) { // labels have names: what stands before must agree, and the place
+        size_t n = strcspn(l->text, "L");
+        if (l->text[n - 1] == '+') n -= 5; // "[rip+L3]" reads as an address there
+        same = same && target == l->target && strncmp(text, l->text, n) == 0;
+    } else {
+        same = same && strcmp(text, l->text) == 0;
+    }
+    if (!same) printf("  at %u: ours %s; Zydis %s\n", l->offset, l->text, text);
+    return same;
+}
+
+// Every instruction agrees, and between them there is nothing but padding.
+static void check_listing(const Code *code, const Listing *l) {
+    ZydisDecoder decoder;
+    ZydisFormatter formatter;
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    formatter_init(&formatter);
+    uint32_t at = 0;
+    for (int i = 0; i < l->insns.n; i++) {
+        const ListedInsn *in = &l->insns.at[i];
+        if (!CHECK(in->offset >= at && in->offset < at + 64)) return;
+        if (!CHECK(agrees(code, in, &decoder, &formatter))) return;
+        at = in->offset + in->size;
+    }
+    CHECK(at <= code->size);
+}
+
+TEST(listings_agree_with_zydis) {
+    int64_t instructions = 0;
+    for (int64_t i = 0; i < check_rounds(100); i++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = genprog(&lab, (uint64_t)i);
+        GenSched gen = {.state = (uint64_t)i};
+        const Schedule *s = gen_schedule(&gen, &lab.arena, p);
+        const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
+        for (int isa = ISA_SCALAR; t && isa < ISA_COUNT; isa++) {
+            Machine m;
+            Code code, plain;
+            Listing listing;
+            machine_describe(&m, (Isa)isa);
+            if (!code_x86_listed(&lab.arena, t, &m, &code, &listing, &lab.diags)) continue;
+            check_listing(&code, &listing);
+            instructions += listing.insns.n;
+            // Listening changes nothing.
+            CHECK(code_x86(&lab.arena, t, &m, &plain, &lab.diags));
+            CHECK(plain.size == code.size && !memcmp(plain.bytes, code.bytes, code.size));
+        }
+        lab_end(&lab);
+    }
+    CHECK(instructions > 1000);
+}
