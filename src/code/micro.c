@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/checked.h"
 
 // ---- Building
 
@@ -17,7 +18,7 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 }
 
 void seg_reset(Seg *s) {
-    s->micros.n = s->vals.n = s->locs.n = s->spills = 0;
+    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = 0;
     s->crowded = false;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
     memset(s->loc_table, 0, (size_t)s->loc_cap * sizeof(int));
@@ -145,6 +146,11 @@ static int64_t place_start(const Ref *r) {
 
 static bool may_overlap(const Ref *l, const Ref *r) {
     if (l->hard || r->hard || l->stream != r->stream) return true;
+    if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
+        int64_t lane = l->lane < 0 ? -l->lane : l->lane, size = type_info[l->type].bytes;
+        int64_t apart = floor_mod(r->disp - l->disp, lane);
+        if (apart >= size && lane - apart >= size) return false;
+    }
     int64_t a = place_start(l), b = place_start(r);
     return a < b + place_span(r) && b < a + place_span(l);
 }
@@ -198,7 +204,10 @@ static Loc *loc_new(Seg *s, const Ref *ref) {
 
 static const Ref *keep(Seg *s, const Ref *ref) { return arena_copy(s->arena, ref, sizeof *ref); }
 
+static bool is_apart(const Ref *r) { return r->lane && r->lane != type_info[r->type].bytes; }
+
 static void emit_store(Seg *s, const Ref *ref, int val, int after) {
+    s->apart += is_apart(ref);
     Micro m = {.kind = MI_STORE,
                .type = s->vals.at[val].type,
                .width = ref->width,
@@ -304,6 +313,7 @@ int seg_load(Seg *s, const Ref *ref) {
     Loc *l = seg_find(s, ref);
     if (l) return as_wide(s, resolve(s, l), ref->width);
     settle(s, ref, false, NULL);
+    s->apart += is_apart(ref);
     Micro m = {.kind = MI_LOAD,
                .type = type_compute(ref->type),
                .from = ref->type,
@@ -373,6 +383,7 @@ void seg_update(Seg *s, const Ref *ref, int part, int val) {
 
 void seg_flush(Seg *s, int buffer) {
     for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
+    s->overlap[buffer] = true; // its stores stay where they are
 }
 
 static int pinned_val(Seg *s, int pin, Type type, int width) {

@@ -11,23 +11,24 @@
 #include "code/plan.h"
 
 typedef enum MicroKind {
-    MI_CONST,  // `value` in all lanes
-    MI_LOAD,   // from ref; lane 0: one element in all lanes
-    MI_INDEX,  // an Affine's value (plus lane·index), as `type`
-    MI_OP,     // ExprOp or MicroOp on the operands, which have type `from`
-    MI_FMA,    // arg0 · arg1 + arg2, one rounding
-    MI_CHOOSE, // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
-    MI_HALF,   // half `op` (0, 1) of the lanes of arg0 (of type `from`, 4 bytes) as f64
-    MI_JOIN,   // two halves in f64, towards zero where `type` is an integer
-    MI_RESCUE, // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3
-    MI_CAST,   // from `from` to `type`
-    MI_STORE,  // arg0 to ref
-    MI_LANES,  // lane 0 keeps arg0, the others take the identity of reduction `op`
-    MI_UPPER,  // the upper half of arg0's lanes
-    MI_SPREAD, // lane 0 of arg0 in all lanes
-    MI_PIN,    // arg0 moves to pinned register `dst_reg`
-    MI_SPILL,  // arg0 to stack slot `slot`
-    MI_RELOAD  // back
+    MI_CONST,   // `value` in all lanes
+    MI_LOAD,    // from ref; lane 0: one element in all lanes
+    MI_INDEX,   // an Affine's value (plus lane·index), as `type`
+    MI_OP,      // ExprOp or MicroOp on the operands, which have type `from`
+    MI_FMA,     // arg0 · arg1 + arg2, one rounding
+    MI_CHOOSE,  // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
+    MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type `from`, 4 bytes) as f64
+    MI_JOIN,    // two halves in f64, towards zero where `type` is an integer
+    MI_RESCUE,  // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3
+    MI_CAST,    // from `from` to `type`
+    MI_STORE,   // arg0 to ref
+    MI_LANES,   // lane 0 keeps arg0, the others take the identity of reduction `op`
+    MI_UPPER,   // the upper half of arg0's lanes
+    MI_SHUFFLE, // lanes of arg0 and arg1 in turn; `op` is a Shuffle
+    MI_SPREAD,  // lane 0 of arg0 in all lanes
+    MI_PIN,     // arg0 moves to pinned register `dst_reg`
+    MI_SPILL,   // arg0 to stack slot `slot`
+    MI_RELOAD   // back
 } MicroKind;
 
 // What functions are made of (math.c), beside ExprOps. Shifts work on the bits of any type.
@@ -41,6 +42,17 @@ typedef enum MicroOp {
     MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf
     MOP_MANTISSA  // in [3/4, 3/2); NaN of negative numbers, 1 of ±0 and inf
 } MicroOp;
+
+// From a and b, 16-byte pieces apart: the low or high halves of each piece interleaved, by 4 or 8
+// bytes; or the even or odd pieces of a, then those of b.
+typedef enum Shuffle {
+    SHUFFLE_LOW32,
+    SHUFFLE_HIGH32,
+    SHUFFLE_LOW64,
+    SHUFFLE_HIGH64,
+    SHUFFLE_EVEN128,
+    SHUFFLE_ODD128
+} Shuffle;
 
 // Where memory is touched: stream pointer + disp, or a computed address.
 typedef struct Ref {
@@ -134,6 +146,7 @@ typedef struct Seg {
     int nbuffers;
     int line;     // of the leaf being built
     bool crowded; // has long expressions: pins may leave their registers in between
+    int apart;    // accesses with lanes apart
     int spills;
     int *work; // room for micro_assign
     int work_cap;
@@ -162,6 +175,9 @@ extern const ExprOp reduce_op[];
 void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).
 void seg_close(Seg *s);
+
+// turn.c: blocks of strided accesses in a closed segment become whole rows, shuffled; how many.
+int micro_turn(Seg *s);
 
 // What the instruction set can do.
 typedef struct MicroIsa {

@@ -448,10 +448,7 @@ static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bo
         return "sums in a 16-bit float round at every step";
     if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
     if (m->lane == size) return NULL;
-    if (write) return "lanes are written apart";
-    if (small_type(m->type) || p->machine->isa != ISA_AVX512) return "lanes are read apart";
-    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64)
-        return "lanes are read too far apart";
+    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are too far apart";
     return NULL;
 }
 
@@ -632,7 +629,8 @@ static void tile_add(Tile *t, const PNode *leaf) {
     int64_t at = lin_inside(t, w->off);
     for (int i = 0; i < t->n; i++)
         if (t->at[i].buffer == w->buffer && t->at[i].at == at) return;
-    if (t->n >= t->limit) {
+    bool apart = leaf->width > 1 && w->lane && w->lane != type_info[w->type].bytes;
+    if (t->n >= t->limit || apart) {
         t->fits = false;
         return;
     }

@@ -144,6 +144,13 @@ void gen_set_k1(Gen *g, int active); // k1 <- the first `active` lanes; uses rax
 void gen_spread(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
 void gen_round_bf16(Gen *g, int width, int reg,
                     int out); // AVX-512: bits in the low halves of lanes
+// apart.c: lanes that do not lie side by side
+bool gen_is_backwards(const Gen *g, const Ref *r);
+void gen_load_backwards(Gen *g, const Micro *m);
+void gen_store_backwards(Gen *g, const Micro *m);
+void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem);
+void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
+
 void gen_load(Gen *g, const Micro *m);
 void gen_store(Gen *g, const Micro *m);
 

@@ -27,6 +27,7 @@ void gen_close(Gen *g) {
         g->pins.at[i].written |= l->dirty;
     }
     seg_close(s);
+    micro_turn(s);
     if (s->micros.n) {
         MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = x86_micro, .user = g};
         micro_assign(s, &isa, g->pinned);

@@ -156,7 +156,8 @@ static void boundary(Gen *g, const Lanes *want) {
     if (!g->in_region) return;
     gen_close(g);
     g->k1 = 0;
-    for (int i = 0; want && i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i], want->split[i]);
+    for (int i = 0; want && i < g->pins.n; i++)
+        gen_pin_lanes(g, i, want->pending[i], want->split[i]);
     gen_open(g);
 }
 

@@ -70,21 +70,6 @@ static void load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
     }
 }
 
-// Lanes apart: AVX-512 gather with constant offsets.
-static void load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
-    Asm *a = &g->a;
-    int32_t offsets[16] = {0};
-    for (int i = 0; i < r->width && i < 16; i++) offsets[i] = (int32_t)(i * r->lane);
-    int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
-    AsmLabel *pool = gen_pool(g, offsets, bytes);
-    X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch),
-           d = gen_vreg(r->type, r->width, dst);
-    x86_2(a, X86_vmovdqu32, index, x86_mem_label(pool));
-    x86_3(a, X86_vxorps, x86_xmm((unsigned)dst), x86_xmm((unsigned)dst), x86_xmm((unsigned)dst));
-    X86Arg at = x86_mem_vector(mem.reg, index, 0, mem.value);
-    x86_2(a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
-}
-
 static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Asm *a = &g->a;
     Type t = r->type;
@@ -182,13 +167,11 @@ void gen_load(Gen *g, const Micro *m) {
         load_guarded(g, m, x86_imm(0));
         return;
     }
-    bool apart = r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes;
-    if (apart) { // the mask of a gather is used up by it
-        x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << r->active) - 1));
-        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RAX));
-    } else if (r->active != r->width && gen_is_wide(g)) {
-        gen_set_k1(g, r->active);
+    if (r->width > 1 && gen_is_backwards(g, r)) {
+        gen_load_backwards(g, m);
+        return;
     }
+    if (r->active != r->width && gen_is_wide(g)) gen_set_k1(g, r->active);
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (r->width == 1)
         load_one(g, r->type, m->dst_reg, mem);
@@ -197,7 +180,7 @@ void gen_load(Gen *g, const Micro *m) {
     else if (r->lane == type_info[r->type].bytes)
         load_vector(g, r, m->dst_reg, mem);
     else
-        load_apart(g, r, m->dst_reg, mem);
+        gen_load_apart(g, r, m->dst_reg, mem);
 }
 
 // edx <- bf16 of the f32 in lane 0, to nearest even; NaN stays NaN. Uses rcx.
@@ -315,8 +298,14 @@ static void store_vector(Gen *g, const Micro *m) {
 }
 
 void gen_store(Gen *g, const Micro *m) {
-    if (m->ref->width == 1 || m->ref->lane == 0)
-        store_one(g, m->ref->type, m->arg_reg[0], m->ref);
-    else
+    const Ref *r = m->ref;
+    bool whole = r->active == r->width || gen_is_wide(g);
+    if (r->width == 1 || r->lane == 0)
+        store_one(g, r->type, m->arg_reg[0], r);
+    else if (r->lane == type_info[r->type].bytes)
         store_vector(g, m);
+    else if (gen_is_backwards(g, r) && whole && type_info[r->type].bytes >= 4)
+        gen_store_backwards(g, m);
+    else
+        gen_store_apart(g, r, m->arg_reg[0], gen_mem(g, r, X86_RAX));
 }

@@ -553,6 +553,24 @@ static void do_upper(Gen *g, const Micro *m) {
     }
 }
 
+static void do_shuffle(Gen *g, const Micro *m) {
+    static const X86Op unpack[] = {[SHUFFLE_LOW32] = X86_vunpcklps,
+                                   [SHUFFLE_HIGH32] = X86_vunpckhps,
+                                   [SHUFFLE_LOW64] = X86_vunpcklpd,
+                                   [SHUFFLE_HIGH64] = X86_vunpckhpd};
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg),
+           x = gen_vreg(m->type, m->width, m->arg_reg[0]),
+           y = gen_vreg(m->type, m->width, m->arg_reg[1]);
+    bool odd = m->op == SHUFFLE_ODD128;
+    if (m->op <= SHUFFLE_HIGH64)
+        x86_3(&g->a, unpack[m->op], d, x, y);
+    else if (!gen_is_wide(g))
+        x86_4(&g->a, X86_vperm2f128, d, x, y, x86_imm(odd ? 0x31 : 0x20));
+    else
+        x86_4(&g->a, X86_vshuff32x4, d, x, y,
+              x86_imm(d.kind == X86_Z ? (odd ? 0xdd : 0x88) : (odd ? 3 : 0)));
+}
+
 // ---- All of it
 
 // Is it done by a call?
@@ -649,6 +667,7 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_STORE: gen_store(g, m); break;
     case MI_LANES: do_lanes(g, m); break;
     case MI_UPPER: do_upper(g, m); break;
+    case MI_SHUFFLE: do_shuffle(g, m); break;
     case MI_SPREAD: gen_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
         x86_2(a, X86_vmovaps, gen_vreg(m->type, m->width, m->dst_reg),

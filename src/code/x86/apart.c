@@ -1,0 +1,232 @@
+// Loads and stores of lanes that do not lie side by side: backwards, by gather and scatter
+// instructions where the ISA has them for the type, and lane by lane otherwise. Lanes beyond the
+// tail are never touched.
+#include "code/x86/gen.h"
+
+// [reg + disp] such that all lanes are within reach; may use rax.
+static X86Arg reachable(Gen *g, const Ref *r, X86Arg mem) {
+    int64_t far = mem.value + r->lane * (r->width - 1);
+    if (mem.index == X86_NOREG && far == (int32_t)far) return mem;
+    x86_2(&g->a, X86_lea, x86_r64(X86_RAX), mem);
+    return x86_mem(X86_RAX, 0);
+}
+
+static X86Arg lane_at(const Ref *r, X86Arg mem, int i) {
+    return x86_mem(mem.reg, mem.value + i * r->lane);
+}
+
+// The scratch register <- offsets of the lanes; k2 <- the lanes that exist. (A gather or scatter
+// uses up its mask.)
+static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
+    int32_t at[16] = {0};
+    for (int i = 0; i < r->width && i < 16; i++) at[i] = (int32_t)(i * r->lane);
+    int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
+    X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch);
+    x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(gen_pool(g, at, bytes)));
+    if (r->active == r->width) {
+        x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(2), x86_k(2));
+    } else {
+        x86_set(&g->a, X86_RCX, (int64_t)(((uint64_t)1 << r->active) - 1));
+        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RCX));
+    }
+    return x86_mem_vector(mem.reg, index, 0, mem.value);
+}
+
+// ---- Backwards: whole vectors, their lanes turned round
+
+bool gen_is_backwards(const Gen *g, const Ref *r) {
+    int size = type_info[r->type].bytes;
+    return r->lane == -size && r->width * gen_lane_size(r->type) >= 32 &&
+           (gen_is_wide(g) || size >= 4);
+}
+
+static void turn_round(Gen *g, const Ref *r, int dst, int src) {
+    int size = gen_lane_size(r->type);
+    uint8_t index[64] = {0};
+    for (int i = 0; i < r->active; i++) {
+        uint8_t from = (uint8_t)(r->active - 1 - i);
+        if (size == 8 && !gen_is_wide(g)) { // in halves: AVX2 moves 4-byte lanes only
+            index[8 * i] = (uint8_t)(2 * from);
+            index[8 * i + 4] = (uint8_t)(2 * from + 1);
+        } else {
+            index[size * i] = from;
+        }
+    }
+    X86Arg s = gen_vreg(r->type, r->width, g->scratch);
+    x86_2(&g->a, X86_vmovups, s, x86_mem_label(gen_pool(g, index, r->width * size)));
+    X86Op op = size == 8 && gen_is_wide(g) ? X86_vpermq : X86_vpermd;
+    x86_3(&g->a, op, gen_vreg(r->type, r->width, dst), s, gen_vreg(r->type, r->width, src));
+}
+
+static Ref forwards(const Ref *r) {
+    Ref f = *r;
+    f.disp += r->lane * (r->active - 1);
+    f.lane = -r->lane;
+    return f;
+}
+
+void gen_load_backwards(Gen *g, const Micro *m) {
+    Ref f = forwards(m->ref);
+    Micro load = *m;
+    load.ref = &f;
+    gen_load(g, &load);
+    turn_round(g, m->ref, m->dst_reg, m->dst_reg);
+}
+
+void gen_store_backwards(Gen *g, const Micro *m) {
+    Ref f = forwards(m->ref);
+    Micro store = *m;
+    store.ref = &f;
+    turn_round(g, m->ref, g->scratch, m->arg_reg[0]);
+    store.arg_reg[0] = (int8_t)g->scratch;
+    gen_store(g, &store);
+}
+
+// ---- Loads
+
+// Narrow lanes (1 or 2 bytes), 8 or 16 of them, side by side in a register of 16 bytes each.
+static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first) {
+    int size = type_info[r->type].bytes;
+    X86Arg x = x86_xmm((unsigned)reg);
+    x86_3(&g->a, X86_vpxord, x, x, x);
+    for (int i = first; i < r->active && i < first + 16 / size; i++)
+        x86_4(&g->a, size == 1 ? X86_vpinsrb : X86_vpinsrw, x, x,
+              x86_sized(lane_at(r, mem, i), (unsigned)size), x86_imm(i - first));
+}
+
+static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    Asm *a = &g->a;
+    int size = type_info[r->type].bytes;
+    X86Arg d = gen_vreg(r->type, r->width, dst), lo = x86_xmm((unsigned)g->scratch);
+    gather_narrow(g, r, mem, g->scratch, 0);
+    if (size == 2 && r->width > 8) {
+        gather_narrow(g, r, mem, dst, 8);
+        X86Arg y = x86_ymm((unsigned)g->scratch);
+        x86_4(a, X86_vinserti32x4, y, y, x86_xmm((unsigned)dst), x86_imm(1));
+        lo = y;
+    }
+    switch (r->type) {
+    case TYPE_F16: x86_2(a, X86_vcvtph2ps, d, lo); break;
+    case TYPE_BF16:
+        x86_2(a, X86_vpmovzxwd, d, lo);
+        x86_3(a, X86_vpslld, d, d, x86_imm(16));
+        break;
+    case TYPE_I8: x86_2(a, X86_vpmovsxbd, d, lo); break;
+    case TYPE_I16: x86_2(a, X86_vpmovsxwd, d, lo); break;
+    case TYPE_U16: x86_2(a, X86_vpmovzxwd, d, lo); break;
+    default: x86_2(a, X86_vpmovzxbd, d, lo); break;
+    }
+    if (r->type != TYPE_BOOL) return;
+    x86_3(a, X86_vptestmd, x86_k(2), d, d);
+    x86_2(a, X86_vpmovm2d, d, x86_k(2));
+}
+
+// AVX2: half of 16 bytes at a time.
+static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first) {
+    Asm *a = &g->a;
+    X86Arg x = x86_xmm((unsigned)reg);
+    bool wide = gen_is64(r->type);
+    int per = wide ? 2 : 4;
+    if (first >= r->active) {
+        x86_3(a, X86_vxorps, x, x, x);
+        return;
+    }
+    x86_2(a, wide ? X86_vmovsd : X86_vmovss, x, lane_at(r, mem, first));
+    for (int i = 1; i < per && first + i < r->active && first + i < r->width; i++) {
+        if (wide)
+            x86_3(a, X86_vmovhpd, x, x, lane_at(r, mem, first + i));
+        else
+            x86_4(a, X86_vinsertps, x, x, lane_at(r, mem, first + i), x86_imm(i << 4));
+    }
+}
+
+static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    int per = gen_is64(r->type) ? 2 : 4;
+    load_half(g, r, mem, dst, 0);
+    if (r->width <= per) return;
+    load_half(g, r, mem, g->scratch, per);
+    X86Arg y = x86_ymm((unsigned)dst);
+    x86_4(&g->a, X86_vinsertf128, y, y, x86_xmm((unsigned)g->scratch), x86_imm(1));
+}
+
+void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    mem = reachable(g, r, mem);
+    X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
+    if (!gen_is_wide(g)) {
+        load_halves(g, r, dst, mem);
+    } else if (type_info[r->type].bytes < 4) {
+        load_narrow(g, r, dst, mem);
+    } else {
+        X86Arg at = offsets(g, r, mem);
+        x86_3(&g->a, X86_vpxord, x, x, x);
+        x86_2(&g->a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false),
+              at);
+    }
+}
+
+// ---- Stores
+
+// The lanes in memory's type, in the scratch register; AVX-512.
+static void narrow(Gen *g, const Ref *r, int reg) {
+    Asm *a = &g->a;
+    X86Arg v = gen_vreg(r->type, r->width, reg), s = gen_vreg(r->type, r->width, g->scratch);
+    int bytes = r->width * type_info[r->type].bytes;
+    X86Arg to = x86_vec(bytes <= 16 ? 16 : 32, (unsigned)g->scratch);
+    switch (r->type) {
+    case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
+    case TYPE_BF16:
+        gen_round_bf16(g, r->width, reg, g->scratch);
+        x86_2(a, X86_vpmovdw, to, s);
+        break;
+    case TYPE_BOOL:
+        x86_3(a, X86_vpsrld, s, v, x86_imm(31));
+        x86_2(a, X86_vpmovdb, to, s);
+        break;
+    case TYPE_I8:
+    case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
+    default: x86_2(a, X86_vpmovdw, to, v); break;
+    }
+}
+
+static void store_narrow(Gen *g, const Ref *r, int reg, X86Arg mem) {
+    int size = type_info[r->type].bytes, per = 16 / size;
+    X86Arg x = x86_xmm((unsigned)g->scratch);
+    narrow(g, r, reg);
+    for (int i = 0; i < r->active; i++) {
+        if (i == per) x86_3(&g->a, X86_vextracti32x4, x, x86_ymm((unsigned)g->scratch), x86_imm(1));
+        x86_3(&g->a, size == 1 ? X86_vpextrb : X86_vpextrw,
+              x86_sized(lane_at(r, mem, i), (unsigned)size), x, x86_imm(i % per));
+    }
+}
+
+// AVX2
+static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
+    Asm *a = &g->a;
+    bool wide = gen_is64(r->type);
+    int per = wide ? 2 : 4;
+    X86Arg x = x86_xmm((unsigned)reg);
+    for (int i = 0; i < r->active; i++) {
+        if (i == per) {
+            x = x86_xmm((unsigned)g->scratch);
+            x86_3(a, X86_vextractf128, x, x86_ymm((unsigned)reg), x86_imm(1));
+        }
+        X86Arg to = lane_at(r, mem, i);
+        if (wide)
+            x86_2(a, i % 2 ? X86_vmovhpd : X86_vmovlpd, to, x);
+        else
+            x86_3(a, X86_vextractps, to, x, x86_imm(i % 4));
+    }
+}
+
+void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
+    mem = reachable(g, r, mem);
+    if (!gen_is_wide(g)) {
+        store_halves(g, r, reg, mem);
+    } else if (type_info[r->type].bytes < 4) {
+        store_narrow(g, r, reg, mem);
+    } else {
+        X86Arg at = x86_masked(offsets(g, r, mem), 2, false);
+        x86_2(&g->a, gen_is64(r->type) ? X86_vscatterdpd : X86_vscatterdps, at,
+              gen_vreg(r->type, r->width, reg));
+    }
+}
