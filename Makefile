@@ -238,6 +238,15 @@ sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
 	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
+# What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
+# instrumented; everything around it is. Threads need a fixed address layout there.
+TSAN_TESTS := pool parallel kernels
+tsan:
+	+@$(SUBMAKE) BUILD=build-tsan SANITIZE='-fsanitize=thread' $(TSAN_TESTS:%=build-tsan/unit/test_%)
+	@for t in $(TSAN_TESTS); do \
+	    LW_FUZZ_SCALE=10 LW_KERNELS=200 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
+	    setarch -R build-tsan/unit/test_$$t || exit 1; done
+
 check-layers:
 	@tools/check-layers
 
@@ -263,6 +272,9 @@ fuzz:
 	@LW_FUZZ_TIMES=100 $(BUILD)/unit/test_tree_walk
 	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
 	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
+	+@$(SUBMAKE) $(BUILD)/unit/test_kernels
+	@LW_KERNELS=200000 $(BUILD)/unit/test_kernels many
+	+@$(MAKE) --no-print-directory tsan
 fuzz-long: $(BUILD)/unit/test_asm_sweep
 	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
@@ -271,6 +283,8 @@ fuzzers: $(FUZZ_BIN)
 bench-front: $(BUILD)/bench/front
 	@$<
 bench-asm: $(BUILD)/bench/asm
+	@$<
+bench-dispatch: $(BUILD)/bench/dispatch
 	@$<
 bench-setup:
 	@tools/setup bench
@@ -308,7 +322,7 @@ uninstall:
 	rm -rf $(LIB_INTO)/cmake/loopwright
 
 clean:
-	rm -rf $(BUILD) build-asan build-clang build-fuzz
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-tsan
 
 help:
 	@sed -n 's/^# > //p' Makefile
@@ -319,18 +333,20 @@ help:
 # > make quick          build and run the quick tests (under a minute)
 # > make unit           build and run the unit tests
 # > make sanitize       the whole suite under AddressSanitizer and UBSan
+# > make tsan           what runs in several threads, under ThreadSanitizer
 # > make bless          rewrite the expectations of tests/text and tests/error
 # > make check-layers   who includes whom, against src/LAYERS
 # > make format         run clang-format on everything; check-format only looks
 # > make fuzz           60 seconds of libFuzzer per target; fuzz-long: half an hour each
 # > make bench-front    time the front-end
 # > make bench-asm      time the instruction encoder
+# > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
-.PHONY: all tests benches demo test quick unit bless sanitize check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-setup bench-peers bench-x86 install uninstall clean help FORCE
+.PHONY: all tests benches demo test quick unit bless sanitize tsan check-layers format \
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-setup bench-peers bench-x86 install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
