@@ -61,10 +61,9 @@ static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, cons
 }
 
 lw_status c_execute(Pipeline *p) {
-    const Schedule *schedule;
     const Tree *t;
     double start = now_us();
-    lw_status status = bound_lower(p->call, p->bound, &p->options->schedule, &schedule, &t);
+    lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(p->call->arena);
@@ -87,9 +86,8 @@ typedef struct EmitCall {
 
 static lw_status emit_body(Call *call, void *args) {
     EmitCall *e = args;
-    const Schedule *schedule;
     const Tree *t;
-    lw_status status = bound_lower(call, e->bound, &e->options.schedule, &schedule, &t);
+    lw_status status = bound_lower_cpu(call, e->bound, &e->options.schedule, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(call->arena);

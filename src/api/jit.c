@@ -183,10 +183,9 @@ static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
 }
 
 static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
-    const Schedule *schedule;
     const Tree *lowered;
     Code code;
-    lw_status status = bound_lower(p->call, p->bound, &p->options->schedule, &schedule, &lowered);
+    lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule, &lowered);
     if (status) return status;
     Tree *t = arena_copy(p->call->scratch, lowered, sizeof *lowered);
     t->buffers.at = arena_copy(p->call->scratch, lowered->buffers.at,

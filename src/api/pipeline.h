@@ -62,6 +62,9 @@ lw_status backend_jit(Pipeline *p);
 typedef struct Schedule Schedule;
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out);
+// The same for a processor without a grid of threads: loops that ask for one are warned of.
+lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                          const Tree **out);
 
 // --- Code as text, report.c ----------------------------------------------------------------------
 // Code for dense arguments with its Listing. `isa` names the instruction set, whether or not this

@@ -85,6 +85,26 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
     return *out ? LW_OK : LW_ERROR;
 }
 
+static bool find_axis(void *user, const Node *node, int depth, const Block *parent) {
+    const Block **found = user, *b = as_block(node);
+    (void)depth, (void)parent;
+    if (!*found && b && b->nindex && b->kind >= KIND_GRID_X) *found = b;
+    return !*found;
+}
+
+lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                          const Tree **out) {
+    const Schedule *schedule;
+    const Block *axis = NULL;
+    lw_status status = bound_lower(call, b, text, &schedule, out);
+    if (status) return status;
+    tree_walk(*out, find_axis, &axis);
+    if (axis)
+        diag_report(call->diags, tree_range(*out, &axis->node), DIAG_SCHEDULE_GPU_LOOP,
+                    axis->index[0].name, kind_name[axis->kind]);
+    return call->diags->errors ? LW_ERROR : LW_OK;
+}
+
 // --- Showing -----------------------------------------------------------------------------------
 
 typedef struct ShowCall {

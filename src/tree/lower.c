@@ -87,23 +87,6 @@ int *const *statement_classes(Arena *arena, const Program *p) {
     return class;
 }
 
-static bool is_label(const Program *p, Name label) {
-    for (int i = 0; i < p->stmts.n; i++)
-        if (p->stmts.at[i].label == label) return true;
-    return false;
-}
-
-// Sections may name statements of the Program and those that rewriting added.
-static void check_labels(Lower *l, const Program *given) {
-    for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
-        const SchedStmt *sched = l->schedule->stmt[i];
-        if (is_label(given, sched->label) || (l->p != given && is_label(l->p, sched->label)))
-            continue;
-        diag_report(l->diags, sched->range, DIAG_SCHEDULE_UNKNOWN_LABEL, sched->label);
-        l->failed = true;
-    }
-}
-
 static void know_tensors(Lower *l) {
     int n = l->p->tensors.n;
     l->last_record = arena_new_n(l->arena, int, n);
@@ -256,6 +239,12 @@ static const Node *emit(Lower *l, Item *item) {
     return item->what == ITEM_LOOP ? hoist_guard(l, &item->made) : &item->made->node;
 }
 
+static bool touches(const StmtInfo *info, int tensor) {
+    bool found = info->s->write->tensor == tensor;
+    for (int r = 0; r < info->nreads; r++) found |= info->read[r]->tensor == tensor;
+    return found;
+}
+
 // Prefetches of an instance: what it reads of a tensor, at one of its loops.
 static void emit_prefetches(Lower *l, Inst *inst) {
     const SchedStmt *sched = inst->info->sched;
@@ -263,9 +252,16 @@ static void emit_prefetches(Lower *l, Inst *inst) {
         const SchedPrefetch *f = &sched->prefetch[i];
         int tensor = program_find_tensor(l->p, f->tensor), at;
         Inst *owner;
-        if (tensor < 0 || !loop_find(inst, &f->at, &owner, &at)) {
-            diag_report(l->diags, f->range, DIAG_SCHEDULE_PREFETCH, f->tensor, f->at.iter,
-                        inst->info->s->label);
+        bool used = tensor >= 0 && touches(inst->info, tensor);
+        if (!used || !loop_find(inst, &f->at, &owner, &at)) {
+            Diag *d = used ? diag_report(l->diags, f->at.range, DIAG_SCHEDULE_PREFETCH_LOOP,
+                                         ref_text(l->arena, &f->at), inst->info->s->label)
+                           : diag_report(l->diags, f->range, DIAG_SCHEDULE_PREFETCH, f->tensor,
+                                         inst->info->s->label);
+            if (used)
+                suggest_iter(l->diags, d, f->at.iter, inst->info->s);
+            else
+                suggest_tensor(l->diags, d, f->tensor, l->p);
             l->failed = true;
             return;
         }
@@ -292,7 +288,7 @@ Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *di
                .failed = !ok};
     l.tree->program = now.p;
     if (!l.failed) know_statements(&l, now.sched);
-    if (!l.failed) check_labels(&l, p);
+    if (!l.failed) check_schedule(&l, p);
     if (!l.failed) know_tensors(&l);
     if (!l.failed) statement_hosts(&l);
     if (!l.failed) plan_classes(&l);

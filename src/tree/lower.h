@@ -2,6 +2,7 @@
 // storage.
 //
 //   rewrite.c  Schedule parts that change statements: inline, copies, partial results, snapshots
+//   check.c    words of the Schedule that would come to nothing
 //   plan.c     one statement: its order of loops with extents, coefficients and tail constraints
 //   order.c    which statement comes when
 //   window.c   statements computed inside a loop of their readers
@@ -170,6 +171,14 @@ void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *i
 const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx);
 // The index that loop `at` has in its iterator's last iteration.
 int64_t plan_last(const Plan *plan, int at);
+
+// check.c
+void check_schedule(Lower *l, const Program *given);
+bool storage_is_said(const Storage *s);
+const char *ref_text(Arena *arena, const LoopRef *ref); // "m/4"
+void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p);
+void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s);
+void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p);
 
 // lower.c
 int *const *statement_classes(Arena *arena, const Program *p); // per statement, per iterator

@@ -146,8 +146,9 @@ void statement_hosts(Lower *l) {
         int h = find_label(l, sched->after);
         const char *why = h < 0 ? "there is no such statement" : why_not(l, i, h);
         if (why) {
-            diag_report(l->diags, sched->range, DIAG_SCHEDULE_AFTER, sched->label, sched->after,
-                        why);
+            Diag *d = diag_report(l->diags, sched->range, DIAG_SCHEDULE_AFTER, sched->label,
+                                  sched->after, why);
+            if (h < 0) suggest_label(l->diags, d, sched->after, l->p);
             l->failed = true;
         } else if (!l->info[h].empty_reduction)
             l->info[i].host = h;

@@ -99,8 +99,10 @@ bool plan_make(Lower *l, const Inst *inst, Plan *plan) {
     for (int i = 0; i < asked; i++) {
         int iter = find_iter(s, sched->loop[i].iter);
         if (iter < 0) {
-            fault(l, sched->loop[i].range, DIAG_SCHEDULE_UNKNOWN_ITERATOR, sched->loop[i].iter,
-                  s->label);
+            Diag *d = diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
+                                  sched->loop[i].iter, s->label);
+            suggest_iter(l->diags, d, sched->loop[i].iter, s);
+            l->failed = true;
             continue;
         }
         add_loop(plan, inst, &left[iter], iter, &sched->loop[i]);

@@ -18,6 +18,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "tree/lower.h"
 
 typedef struct Rewrite {
     Arena *arena;
@@ -187,10 +188,10 @@ static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
 static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy *how) {
     const SchedStmt *given = schedule_find(r->s, copy->label);
     SchedStmt *s = arena_new(r->arena, SchedStmt);
-    if (given)
-        *s = *given;
-    else
-        *s = (SchedStmt){.label = copy->label, .range = how->range, .stage = -1};
+    if (given) *s = *given;
+    if (given && (given->at.iter || storage_is_said(&given->storage)))
+        fault(r, given->range, DIAG_SCHEDULE_COPY_SECTION, copy->label, NULL);
+    if (!given) *s = (SchedStmt){.label = copy->label, .range = how->range, .stage = -1};
     s->at = how->at;
     if (!s->at.iter) s->stage = 0; // element by element inside the reader's loops would be no copy
     s->storage = how->storage;
@@ -209,8 +210,10 @@ static int make_copies(Rewrite *r, int i) {
         int from = program_find_tensor(r->p, how->tensor);
         const Access *read = from < 0 ? NULL : first_read(s, from);
         if (!read || writes(s, from)) {
-            fault(r, how->range, read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD,
-                  how->tensor, s->label);
+            DiagId id = read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD;
+            Diag *d = diag_report(r->diags, how->range, id, how->tensor, s->label);
+            suggest_tensor(r->diags, d, how->tensor, r->p);
+            r->failed = true;
             return i;
         }
         int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
@@ -436,6 +439,9 @@ static void make_inlines(Rewrite *r) {
             fault(r, sched->range, DIAG_SCHEDULE_INLINE, r->p->stmts.at[i].label, NULL);
             return;
         }
+        if (sched->nloops || sched->ncopies || sched->at.iter || storage_is_said(&sched->storage))
+            diag_report(r->diags, sched->range, DIAG_SCHEDULE_IDLE, "what else is said of it",
+                        "with 'inline' it is computed nowhere");
         for (int k = i + 1; k < r->p->stmts.n; k++) inline_into(r, i, k);
         remove_stmt(r, i--);
     }

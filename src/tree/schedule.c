@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/nearest.h"
 
 const SchedStmt *schedule_find(const Schedule *s, Name label) {
     for (int i = 0; i < s->nstmts; i++)
@@ -86,9 +87,7 @@ static void print_storage(Text *out, const Storage *s, bool line) {
         print_layout(out, s);
         text_add(out, behind);
     }
-    if (s->home == HOME_STACK || s->home == HOME_SCRATCH)
-        text_printf(out, "%splace %s%s", before, s->home == HOME_STACK ? "stack" : "scratch",
-                    behind);
+    if (*home_name[s->home]) text_printf(out, "%splace %s%s", before, home_name[s->home], behind);
     if (s->align) text_printf(out, "%salign %d%s", before, s->align, behind);
 }
 
@@ -345,19 +344,32 @@ static void parse_layout(Parser *p, Storage *s) {
     s->ndims = dims.n;
 }
 
+// Each option is said once.
+static void once(Parser *p, Range at, bool said, const char *option) {
+    if (said) fault(p, at, DIAG_SCHEDULE_OPTION_TWICE, option, NULL);
+}
+
+static void parse_place(Parser *p, Storage *s) {
+    s->place = p->tok.range;
+    for (int h = 0; h < HOME_COUNT; h++)
+        if (*home_name[h] && accept_word(p, home_name[h])) {
+            s->home = (BufferHome)h;
+            return;
+        }
+    expected(p, "'register', 'stack' or 'scratch'");
+}
+
 // One storage word, if there is one.
 static bool parse_storage(Parser *p, Storage *s) {
+    Range at = p->tok.range;
     if (accept_word(p, "layout")) {
+        once(p, at, s->ndims, "layout");
         parse_layout(p, s);
     } else if (accept_word(p, "place")) {
-        if (accept_word(p, "stack"))
-            s->home = HOME_STACK;
-        else if (accept_word(p, "scratch"))
-            s->home = HOME_SCRATCH;
-        else
-            expected(p, "'stack' or 'scratch'");
-    } else if (p->tok.kind == TOKEN_WORD && !strcmp(p->tok.word, "align")) {
-        next(p);
+        once(p, at, s->home != HOME_AUTO, "place");
+        parse_place(p, s);
+    } else if (accept_word(p, "align")) {
+        once(p, at, s->align, "align");
         Range range = p->tok.range;
         s->align = (int)number(p, 1, 1 << 20);
         if (s->align & (s->align - 1)) fault(p, range, DIAG_SCHEDULE_ALIGN, NULL, NULL);
@@ -391,34 +403,53 @@ typedef struct Options {
     VEC(SchedPrefetch) prefetches;
 } Options;
 
+static const char *const option_name[] = {
+    "after",        "inline", "at",    "privatise", "copy",   "prefetch", "nontemporal",
+    "accumulators", "unroll", "grain", "priority",  "layout", "place",    "align",
+};
+
+static const char *nth_option(const void *of, size_t i) {
+    (void)of;
+    return i < sizeof option_name / sizeof *option_name ? option_name[i] : NULL;
+}
+
+static void unknown_option(Parser *p) {
+    Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_UNKNOWN_OPTION, p->tok.word);
+    const char *near = nearest(p->tok.word, nth_option, NULL);
+    if (near) diag_note(p->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    p->failed = true;
+}
+
 static void parse_option(Parser *p, SchedStmt *s, Options *o) {
     Range at = p->tok.range;
+#define OPTION(name, said) (accept_word(p, name) && (once(p, at, said, name), true))
     if (p->tok.kind != TOKEN_WORD)
         expected(p, "an option");
-    else if (accept_word(p, "after"))
+    else if (OPTION("after", s->after))
         s->after = word(p, "a statement", NULL);
-    else if (accept_word(p, "inline"))
+    else if (OPTION("inline", s->inlined))
         s->inlined = true;
-    else if (accept_word(p, "at"))
+    else if (OPTION("at", s->at.iter))
         s->at = parse_ref(p);
-    else if (accept_word(p, "privatise"))
+    else if (OPTION("privatise", s->privatise.iter))
         s->privatise = parse_ref(p);
-    else if (accept_word(p, "copy"))
+    else if (OPTION("copy", false))
         vec_push(p->arena, &o->copies, parse_copy(p));
-    else if (accept_word(p, "prefetch"))
+    else if (OPTION("prefetch", false))
         vec_push(p->arena, &o->prefetches, parse_prefetch(p));
-    else if (accept_word(p, "nontemporal"))
+    else if (OPTION("nontemporal", s->nontemporal))
         s->nontemporal = true;
-    else if (accept_word(p, "accumulators"))
+    else if (OPTION("accumulators", s->accumulators))
         s->accumulators = (int)number(p, 1, MOST);
-    else if (accept_word(p, "unroll"))
+    else if (OPTION("unroll", s->unroll_limit))
         s->unroll_limit = (int)number(p, 1, MOST);
-    else if (accept_word(p, "grain"))
+    else if (OPTION("grain", s->grain))
         s->grain = number(p, 1, INT64_MAX / 4);
-    else if (accept_word(p, "priority"))
+    else if (OPTION("priority", s->priority))
         s->priority = (int)number(p, -MOST, MOST);
-    else if (!parse_storage(p, &s->storage))
-        fault(p, at, DIAG_SCHEDULE_UNKNOWN_OPTION, p->tok.word ? p->tok.word : "?", NULL);
+    else if (!parse_storage(p, &s->storage) && !p->failed)
+        unknown_option(p);
+#undef OPTION
 }
 
 static void end_of_line(Parser *p) {

@@ -53,7 +53,8 @@ typedef struct Storage {
     int ndims; // 0: row-major
     const LayoutDim *dim;
     BufferHome home; // HOME_AUTO: not said
-    int align;       // bytes; 0: not said
+    Range place;
+    int align; // bytes; 0: not said
 } Storage;
 
 typedef struct SchedCopy {

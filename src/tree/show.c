@@ -57,11 +57,11 @@ static int64_t buffer_bytes(const Buffer *b) {
 }
 
 static void show_alloc(Show *s, const Buffer *b, int depth) {
-    static const char *const home[] = {"", "", " stack", " scratch"};
     text_fill(s->out, ' ', 2 * depth);
     text_printf(s->out, "%s ", b->name);
     print_dims(s->out, b);
-    text_printf(s->out, " %lld B%s", (long long)buffer_bytes(b), home[b->home]);
+    const char *home = home_name[b->home];
+    text_printf(s->out, " %lld B%s%s", (long long)buffer_bytes(b), *home ? " " : "", home);
     if (b->align) text_printf(s->out, " align %d", b->align);
     text_char(s->out, '\n');
 }

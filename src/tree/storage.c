@@ -166,8 +166,9 @@ static void lay_out(Lower *l, Store *st) {
     for (int i = 0; i < n; i++) {
         named[i] = dim_named(st, t->rank, how->dim[i].dim);
         if (named[i] < 0) {
-            diag_report(l->diags, how->dim[i].range, DIAG_SCHEDULE_UNKNOWN_DIMENSION,
-                        how->dim[i].dim, t->name);
+            Diag *d = diag_report(l->diags, how->dim[i].range, DIAG_SCHEDULE_UNKNOWN_DIMENSION,
+                                  how->dim[i].dim, t->name);
+            suggest_iter(l->diags, d, how->dim[i].dim, st->named->s);
             l->failed = true;
             return;
         }
@@ -201,6 +202,21 @@ static int64_t row_major(Lower *l, const int64_t *size, int64_t *stride, int ran
     return n;
 }
 
+// A place that could never hold it.
+static void check_place(Lower *l, const Store *st, int64_t elements) {
+    enum { REGISTERS = 32 * 64, STACK = 64 << 10 };
+    const Tensor *t = &l->p->tensors.at[st->tensor];
+    BufferHome home = st->storage ? st->storage->home : HOME_AUTO;
+    int64_t bytes = 0, most = home == HOME_REGISTER ? REGISTERS : STACK;
+    if ((home != HOME_REGISTER && home != HOME_STACK) ||
+        (checked_mul(elements, type_info[t->type].bytes, &bytes) && bytes <= most))
+        return;
+    const char *who = home == HOME_REGISTER ? "registers hold" : "on the stack are";
+    diag_report(l->diags, st->storage->place, DIAG_SCHEDULE_PLACE, t->name, (long long)bytes, who,
+                (int)most);
+    l->failed = true;
+}
+
 static void make_buffer(Lower *l, Store *st) {
     const Tensor *t = &l->p->tensors.at[st->tensor];
     size_up(l, st);
@@ -209,7 +225,7 @@ static void make_buffer(Lower *l, Store *st) {
     int64_t *size = arena_new_n(l->arena, int64_t, st->ndims);
     int64_t *stride = arena_new_n(l->arena, int64_t, st->ndims);
     for (int i = 0; i < st->ndims; i++) size[i] = ceil_div(st->dim[i].left, st->dim[i].block);
-    row_major(l, size, stride, st->ndims);
+    check_place(l, st, row_major(l, size, stride, st->ndims));
     const Storage *how = st->storage;
     Buffer b = {.name = t->name,
                 .type = t->type,

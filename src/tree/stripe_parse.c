@@ -295,8 +295,9 @@ static int new_buffer(StripeParser *p, const Written *w, Name name, const int64_
                 .tags = w->tags};
     int64_t align = 0;
     if (home != HOME_ARGUMENT) {
-        if (stripe_pull_tag(p, &b.tags, "stack", w->range, NULL)) b.home = HOME_STACK;
-        if (stripe_pull_tag(p, &b.tags, "scratch", w->range, NULL)) b.home = HOME_SCRATCH;
+        for (int h = 0; h < HOME_COUNT; h++)
+            if (*home_name[h] && stripe_pull_tag(p, &b.tags, home_name[h], w->range, NULL))
+                b.home = (BufferHome)h;
         if (stripe_pull_tag(p, &b.tags, "align", w->range, &align)) b.align = (int)align;
     }
     return tree_buffer(p->t, &b);

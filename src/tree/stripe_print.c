@@ -471,8 +471,7 @@ static void print_view(Printer *w, const PrintBlock *pb, const PrintView *v) {
     const Buffer *b = &w->t->buffers.at[v->buffer];
     indent(w, 1);
     if (v->dir == VIEW_NONE) {
-        if (b->home == HOME_STACK) print_tag(w, "stack", NULL);
-        if (b->home == HOME_SCRATCH) print_tag(w, "scratch", NULL);
+        if (*home_name[b->home]) print_tag(w, home_name[b->home], NULL);
         print_number_tag(w, "align", b->align);
     }
     print_prefetch_tags(w, pb, v);

@@ -13,6 +13,12 @@ const char *const kind_name[KIND_COUNT] = {
     [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z",
 };
 
+const char *const home_name[HOME_COUNT] = {
+    [HOME_ARGUMENT] = "",         [HOME_AUTO] = "",
+    [HOME_STACK] = "stack",       [HOME_SCRATCH] = "scratch",
+    [HOME_REGISTER] = "register",
+};
+
 Tree *tree_new(Arena *arena, Exprs *exprs, Names *names) {
     Tree *t = arena_new(arena, Tree);
     t->arena = arena;

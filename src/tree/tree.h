@@ -91,7 +91,10 @@ typedef enum BufferHome {
     HOME_AUTO,     // allocation; the back-end picks registers, stack or scratch
     HOME_STACK,
     HOME_SCRATCH,
+    HOME_REGISTER, // small enough to be kept in registers
+    HOME_COUNT
 } BufferHome;
+extern const char *const home_name[HOME_COUNT]; // "" where nothing has to be said
 
 // Memory. Element (x0, x1, ...) stands at Σ x·stride. An allocation is live during one iteration of
 // the block that lists it in `allocs`, uninitialised at its start.

@@ -215,9 +215,10 @@ static void compute(Lower *l, Inst *reader, int tensor, Inst *owner, int loop, I
 static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
     const LoopRef *ref = l->at[tensor];
     if (loop_find(inst, ref, owner, at)) return true;
-    if (!l->failed)
-        diag_report(l->diags, ref->range, DIAG_SCHEDULE_AT_LOOP, inst->info->s->label,
-                    l->p->tensors.at[tensor].name, ref->iter);
+    if (l->failed) return false;
+    Diag *d = diag_report(l->diags, ref->range, DIAG_SCHEDULE_AT_LOOP, inst->info->s->label,
+                          l->p->tensors.at[tensor].name, ref_text(l->arena, ref));
+    suggest_iter(l->diags, d, ref->iter, inst->info->s);
     l->failed = true;
     return false;
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 const char *const sched_feature_name[FEATURE_COUNT] = {
-    "split",  "interleaved", "oversize", "ragged", "missing",  "parallel", "unroll",
-    "vector", "any",         "staged",   "at",     "inline",   "after",    "privatise",
-    "copy",   "copy at",     "layout",   "place",  "prefetch", "priority",
+    "split",     "interleaved", "oversize", "ragged", "missing", "parallel", "unroll",
+    "vector",    "any",         "axis",     "staged", "at",      "inline",   "after",
+    "privatise", "copy",        "copy at",  "layout", "place",   "prefetch", "priority",
 };
 
 static uint64_t next(GenSched *g) {
@@ -97,6 +97,8 @@ static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
     }
     if (n && complete && mixed[n - 1].step == 1 && one_in(x->g, 2) && use(x, FEATURE_VECTOR))
         mixed[n - 1].kind = KIND_VECTOR;
+    if (n && mixed[0].kind == KIND_SERIAL && one_in(x->g, 10) && use(x, FEATURE_AXIS))
+        mixed[0].kind = KIND_GRID_X + (Kind)below(x->g, 6);
     s->loop = mixed;
     s->nloops = n;
     if (one_in(x->g, 4) && use(x, FEATURE_STAGED)) s->stage = below(x->g, n + 1);
@@ -142,7 +144,8 @@ static Storage random_storage(Gen *x, int rank) {
         s.dim = dim;
     }
     if (one_in(x->g, 4) && use(x, FEATURE_PLACE)) {
-        s.home = one_in(x->g, 2) ? HOME_STACK : HOME_SCRATCH;
+        static const BufferHome homes[] = {HOME_STACK, HOME_SCRATCH, HOME_REGISTER};
+        s.home = homes[below(x->g, 3)];
         s.align = 64;
     }
     return s;
@@ -203,6 +206,7 @@ static void random_privatise(Gen *x, SchedStmt *s, const Stmt *st) {
         Iter iters[PROGRAM_MAX_ITERS + 1];
         memcpy(iters, st->iter, (size_t)st->niters * sizeof *iters);
         s->privatise = (LoopRef){st->iter[i].name, 1 + below(x->g, 5), one_in(x->g, 2), {0}};
+        s->grain = 0;
         s->loop = NULL;
         s->nloops = 0;
         s->stage = -1;
@@ -238,6 +242,10 @@ static void random_after(Gen *x, SchedStmt *s, int i) {
     for (int k = i - 1; k >= 0 && !s->after; k--)
         for (int j = 0; j < r.at.n; j++)
             if (x->p->stmts.at[k].write->tensor == r.at.at[j]) s->after = x->p->stmts.at[k].label;
+    if (!s->after) return;
+    s->nloops = 0; // it runs in the loops of that one
+    s->stage = -1;
+    s->grain = 0;
 }
 
 static void random_options(Gen *x, int i, SchedStmt *const *section) {
@@ -259,6 +267,18 @@ static void random_options(Gen *x, int i, SchedStmt *const *section) {
     }
 }
 
+static bool reduces(const Stmt *st) {
+    for (int i = 0; i < st->niters; i++)
+        if (st->iter[i].reduction) return true;
+    return false;
+}
+
+static bool is_parallel(const SchedStmt *s) {
+    for (int i = 0; i < s->nloops; i++)
+        if (s->loop[i].kind == KIND_PARALLEL) return true;
+    return false;
+}
+
 const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
     Gen x = {.g = g, .arena = arena, .p = p};
     memset(g->used, 0, sizeof g->used);
@@ -269,9 +289,9 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
         *s = (SchedStmt){.label = st->label, .stage = -1, .storage.home = HOME_AUTO};
         random_order(&x, s, st->iter, st->niters);
         s->nontemporal = one_in(g, 10);
-        s->accumulators = one_in(g, 8) ? 2 : 0;
+        s->accumulators = one_in(g, 8) && reduces(st) ? 2 : 0;
         s->unroll_limit = one_in(g, 8) ? 32 : 0;
-        s->grain = one_in(g, 8) ? 4 : 0;
+        s->grain = one_in(g, 8) && is_parallel(s) ? 4 : 0;
         if (one_in(g, 8) && use(&x, FEATURE_PRIORITY)) s->priority = 1 + below(g, 3);
         vec_push(arena, &x.out, s);
     }

@@ -14,6 +14,7 @@ typedef enum SchedFeature {
     FEATURE_UNROLL,
     FEATURE_VECTOR,
     FEATURE_ANY,
+    FEATURE_AXIS, // of a GPU
     FEATURE_STAGED,
     FEATURE_AT,
     FEATURE_INLINE,

@@ -42,7 +42,7 @@ static const Case cases[] = {
     {"T: m k\n    layout (k z)\n", "2:15: error: no dimension 'z' in 'T'"},
     {"C:\n    at m\n",
      "2:8: error: 'C' is an argument: only temporaries are computed at a loop of their readers"},
-    {"T:\n    at m/4\n", "2:8: error: statement 'C' reads 'T' and has no loop 'm'"},
+    {"T:\n    at m/4\n", "2:8: error: statement 'C' reads 'T' and has no loop 'm/4'"},
     {"U:\n    at m\n", "2:8: error: 'U' cannot be computed where 'O' reads it: 'C', which it "
                        "reads, has changed there"},
     {"C:\n    inline\n",
@@ -59,19 +59,38 @@ static const Case cases[] = {
     {"C:\n    privatise m/4\n", "2:15: error: no partial results over 'm' for statement 'C': it "
                                 "has to be a reduced iterator of "
                                 "a reduction into plain subscripts"},
-    {"C: m\n    prefetch B at q distance 3\n",
-     "2:14: error: no tensor 'B', or no loop 'q' around statement 'C'"},
+    {"C: m\n    prefetch B at q distance 3\n", "2:19: error: no loop 'q' around statement 'C'"},
+    {"C: m\n    prefetch A at m\n", "2:14: error: no tensor 'A' that statement 'C' uses"},
     {"C: m\n    prefetch B\n", "2:15: error: expected 'at', found the end of the line"},
-    {"C: m\n    place moon\n", "2:11: error: expected 'stack' or 'scratch', found 'moon'"},
+    {"C: m\n    place moon\n",
+     "2:11: error: expected 'register', 'stack' or 'scratch', found 'moon'"},
     {"C: m\n    inline now\n", "2:12: error: expected the end of the line, found 'now'"},
     {"C: m ? n\n", "1:6: error: expected a loop, found '?'"},
+    {"T:\n    align 64\n    align 32\n", "3:5: error: 'align' is said twice"},
+    {"C:\n    copy B at m at n\n", "2:17: error: expected the end of the line, found 'at'"},
+    {"O:\n    after C\n    after C\n", "3:5: error: 'after' is said twice"},
+    {"C:\n    layout (n m)\n",
+     "1:1: error: 'C' is an argument: its layout, place and alignment are the caller's"},
+    {"C: m:grid.x n:grid.x k\n",
+     "1:13: error: grid.x inside grid.x: each axis runs once, and threads inside the grid"},
+    {"C: m:thread.y n:grid.z k\n",
+     "1:15: error: grid.z inside thread.y: each axis runs once, and threads inside the grid"},
+    {"C:\n    copy B at m\nC.B:\n    layout (1 0)\n",
+     "3:1: error: where 'C.B' is computed and how it lies in memory is said where it is asked for, "
+     "in 'copy'"},
+    {"T: | m k\n    place register\nC:\n    copy T place stack\n", NULL},
 };
 
 TEST(schedule_errors_have_texts_and_places) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         TreeRun r;
         tr_begin(&r, program);
-        CHECK(!tr_lower(&r, cases[i].schedule));
+        CHECK(!tr_lower(&r, cases[i].schedule) == (cases[i].error != NULL));
+        if (!cases[i].error) {
+            CHECK_STR_EQ(tr_diags(&r), "");
+            tr_end(&r);
+            continue;
+        }
         if (!CHECK(r.diags.items.n > 0)) {
             printf("%s", cases[i].schedule);
             continue;
@@ -84,6 +103,78 @@ TEST(schedule_errors_have_texts_and_places) {
         CHECK_INT_EQ(r.diags.errors, 1);
         tr_end(&r);
     }
+}
+
+// A Schedule that is accepted, or not, and all that is said of it.
+static void says(const char *text, const char *schedule, const char *want) {
+    TreeRun r;
+    tr_begin(&r, text);
+    bool ok = tr_lower(&r, schedule) != NULL;
+    CHECK(ok == !strstr(want, "error"));
+    Text got = {.arena = &r.arena};
+    for (int i = 0; i < r.diags.items.n; i++) {
+        const Diag *d = r.diags.items.at[i];
+        text_printf(&got, "%s: %s\n", d->severity == SEVERITY_WARNING ? "warning" : "error",
+                    d->text);
+        for (const Diag *n = d->notes; n; n = n->next) text_printf(&got, "note: %s\n", n->text);
+    }
+    CHECK_STR_EQ(text_str(&got), want);
+    tr_end(&r);
+}
+
+static const char names[] =
+    "program p {\n    input image: f32[7, 9]\n    output sums: f32[7]\n    temp twice: f32[7, 9]\n"
+    "    twice: for row in 0:7, column in 0:9\n        twice[row, column] = image[row, "
+    "column] + 2.0\n"
+    "    sums: for row in 0:7, column in 0:9\n        sums[row] +=! twice[row, column]\n}\n";
+
+TEST(schedules_ask_what_was_meant) {
+    says(names, "sum: row\n",
+         "error: no statement 'sum' in the program\nnote: did you mean 'sums'?\n");
+    says(names, "sums: row colum\n",
+         "error: no iterator 'colum' in statement 'sums'\nnote: did you mean 'column'?\n");
+    says(names, "sums:\n    privatize column\n",
+         "error: no option 'privatize'\nnote: did you mean 'privatise'?\n");
+    says(names, "sums:\n    copy twise\n",
+         "error: no tensor 'twise' that statement 'sums' reads\nnote: did you mean 'twice'?\n");
+    says(names, "sums: row\n    prefetch twicee at row\n",
+         "error: no tensor 'twicee' that statement 'sums' uses\nnote: did you mean 'twice'?\n");
+    says(names, "twice: |\n    layout (colum row)\n",
+         "error: no dimension 'colum' in 'twice'\nnote: did you mean 'column'?\n");
+    says(names, "twice:\n    at rov/2\n",
+         "error: statement 'sums' reads 'twice' and has no loop 'rov/2'\nnote: did you mean "
+         "'row'?\n");
+    says(names, "sums:\n    after twicce\n",
+         "error: 'sums' cannot stand behind 'twicce': there is no such statement\n"
+         "note: did you mean 'twice'?\n");
+}
+
+TEST(schedules_say_nothing_in_vain) {
+    says(names, "twice: row\n    inline\n",
+         "warning: what else is said of it has no effect: with 'inline' it is computed nowhere\n");
+    says(names, "sums: row:u\n    grain 4\n",
+         "warning: 'grain' has no effect: no loop is parallel\n");
+    says(names, "twice: row\n    accumulators 4\n",
+         "warning: 'accumulators' has no effect: the statement reduces nothing\n");
+    says(program, "O: m n\n    after C\n",
+         "warning: an order has no effect: with 'after' it runs in the loops of that statement\n");
+    says("program p {\n    input A: f32[9]\n    output O: f32[9]\n    temp T: f32[9]\n"
+         "    T: for i in 0:4\n        T[i] = A[i]\n    T.1: for i in 4:9\n        T[i] = A[i] + "
+         "1.0\n"
+         "    O: for i in 0:9\n        O[i] = T[i]\n}\n",
+         "T.1:\n    align 64\n",
+         "error: layout, place and alignment of 'T' belong to 'T', which defines it first\n");
+    says("program p {\n    input A: f32[9000]\n    output O: f32[9000]\n    temp T: f32[9000]\n"
+         "    T: for i in 0:9000\n        T[i] = A[i]\n    O: for i in 0:9000\n        O[i] = "
+         "T[i]\n}\n",
+         "T: |\n    place register\n",
+         "error: 'T' takes 36000 bytes there; registers hold at most 2048\n");
+    says("program p {\n    input A: f32[99, 999]\n    output O: f32[99, 999]\n    temp T: f32[99, "
+         "999]\n"
+         "    T: for i in 0:99, j in 0:999\n        T[i, j] = A[i, j]\n"
+         "    O: for i in 0:99, j in 0:999\n        O[i, j] = T[i, j]\n}\n",
+         "T: |\n    place stack\n",
+         "error: 'T' takes 395604 bytes there; on the stack are at most 65536\n");
 }
 
 TEST(schedule_copies_nothing_that_is_written) {

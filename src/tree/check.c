@@ -1,0 +1,141 @@
+// What a Schedule says has to mean something: words that nothing would come of are reported, as
+// errors where what was asked for cannot be, as warnings where it is only idle.
+#include "tree/lower.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+
+// --- Did you mean ...? -------------------------------------------------------------------------
+
+static const char *nth_label(const void *of, size_t i) {
+    const Program *p = of;
+    return i < (size_t)p->stmts.n ? p->stmts.at[i].label : NULL;
+}
+
+static const char *nth_iter(const void *of, size_t i) {
+    const Stmt *s = of;
+    return i < (size_t)s->niters ? s->iter[i].name : NULL;
+}
+
+static const char *nth_tensor(const void *of, size_t i) {
+    const Program *p = of;
+    return i < (size_t)p->tensors.n ? p->tensors.at[i].name : NULL;
+}
+
+static void suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, const void *of) {
+    const char *near = nearest(word, nth, of);
+    if (near && strcmp(near, word) != 0)
+        diag_note(diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+}
+
+void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p) {
+    suggest(diags, d, word, nth_label, p);
+}
+void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s) {
+    suggest(diags, d, word, nth_iter, s);
+}
+void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p) {
+    suggest(diags, d, word, nth_tensor, p);
+}
+
+const char *ref_text(Arena *arena, const LoopRef *ref) {
+    if (ref->step == 1) return ref->iter;
+    return arena_printf(arena, "%s%c%lld", ref->iter, ref->interleaved ? '%' : '/',
+                        (long long)ref->step);
+}
+
+// --- Labels ------------------------------------------------------------------------------------
+
+static bool is_label(const Program *p, Name label) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return true;
+    return false;
+}
+
+// Sections may name statements of the Program and those that rewriting added.
+static void check_labels(Lower *l, const Program *given) {
+    for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
+        const SchedStmt *sched = l->schedule->stmt[i];
+        if (is_label(given, sched->label) || (l->p != given && is_label(l->p, sched->label)))
+            continue;
+        Diag *d = diag_report(l->diags, sched->range, DIAG_SCHEDULE_UNKNOWN_LABEL, sched->label);
+        suggest_label(l->diags, d, sched->label, l->p);
+        l->failed = true;
+    }
+}
+
+// --- Statements --------------------------------------------------------------------------------
+
+bool storage_is_said(const Storage *s) {
+    return s->ndims || s->align || (s->home != HOME_AUTO && s->home != HOME_ARGUMENT);
+}
+
+static void fault(Lower *l, const SchedStmt *s, DiagId id, const char *a, const char *b) {
+    diag_report(l->diags, s->range, id, a, b);
+    l->failed = true;
+}
+
+// Memory is chosen where a temporary is first defined.
+static void check_storage(Lower *l, int stmt) {
+    const StmtInfo *info = &l->info[stmt];
+    int tensor = info->s->write->tensor;
+    if (!storage_is_said(&info->sched->storage)) return;
+    if (tensor < l->p->ninputs + l->p->noutputs) {
+        fault(l, info->sched, DIAG_SCHEDULE_STORAGE_ARGUMENT, l->p->tensors.at[tensor].name, NULL);
+        return;
+    }
+    for (int i = 0; i < stmt; i++)
+        if (l->info[i].s->write->tensor == tensor) {
+            fault(l, info->sched, DIAG_SCHEDULE_STORAGE_LATER, l->p->tensors.at[tensor].name,
+                  l->info[i].s->label);
+            return;
+        }
+}
+
+static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
+static bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
+
+// Each axis of a GPU once, blocks of threads around threads.
+static void check_axes(Lower *l, const SchedStmt *s) {
+    for (int i = 0; i < s->nloops; i++)
+        for (int k = 0; k < i && !l->failed; k++) {
+            Kind outer = s->loop[k].kind, inner = s->loop[i].kind;
+            bool twice = outer == inner && (is_grid(inner) || is_thread(inner));
+            if (!twice && !(is_grid(inner) && is_thread(outer))) continue;
+            diag_report(l->diags, s->loop[i].range, DIAG_SCHEDULE_AXIS, kind_name[inner],
+                        kind_name[outer]);
+            l->failed = true;
+        }
+}
+
+static bool has_kind(const SchedStmt *s, Kind k) {
+    for (int i = 0; i < s->nloops; i++)
+        if (s->loop[i].kind == k) return true;
+    return false;
+}
+
+static void warn_idle(Lower *l, const StmtInfo *info) {
+    const SchedStmt *s = info->sched;
+    bool reduces = false;
+    for (int i = 0; i < info->s->niters; i++) reduces |= info->s->iter[i].reduction;
+    if (s->after && (s->nloops || s->stage >= 0))
+        diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "an order",
+                    "with 'after' it runs in the loops of that statement");
+    if (s->grain && !s->after && !has_kind(s, KIND_PARALLEL))
+        diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'grain'", "no loop is parallel");
+    if (s->accumulators > 1 && !reduces)
+        diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'accumulators'",
+                    "the statement reduces nothing");
+}
+
+void check_schedule(Lower *l, const Program *given) {
+    check_labels(l, given);
+    for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
+        const SchedStmt *s = l->info[i].sched;
+        if (!s) continue;
+        check_storage(l, i);
+        check_axes(l, s);
+        warn_idle(l, &l->info[i]);
+    }
+}

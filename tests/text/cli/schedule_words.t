@@ -1,0 +1,43 @@
+# Marks for a GPU run like any other loop on a processor without one, and say so; names that are nearly right are asked back.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) {
+    C(m,n) +=! A(m,k) * B(k,n)
+}
+--- gpu.lws
+C: m:grid.x n:thread.x k
+--- reg.lws
+C: m/4 n/8 k m n:v
+    copy B at k place register
+--- near.lws
+C: m n k
+    copi A
+$ loopwright show mm.tc --size M=8,N=8,K=8 --schedule gpu.lws --stage tree
+for m in 8 grid.x
+  for n in 8 thread.x
+    C[m, n] = 0.0
+    for k in 8
+      C[m, n] += A[m, k]*B[k, n]
+$ loopwright compile mm.tc --size M=8,N=8,K=8 --schedule gpu.lws --emit c -o mm.c
+--- stderr
+warning: the loop over 'm' is grid.x: here it runs like any other, one iteration after the other
+$ loopwright show mm.tc --size M=8,N=8,K=8 --schedule reg.lws --stage tree
+for m in 2
+  for n in 1
+    for m.1 in 4
+      for n.1 in 8 vector
+        C[4*m + m.1, 8*n + n.1] = 0.0
+    for k in 8
+      C.B f32[1, 8] 32 B register
+      for k.1 in 1
+        for n.1 in 8
+          C.B[k.1, n.1] = B[k + k.1, n.1]
+      for m.1 in 4
+        for n.1 in 8 vector
+          C[4*m + m.1, 8*n + n.1] += A[4*m + m.1, k]*C.B[0, 8*n + n.1]
+$ loopwright show mm.tc --size M=8,N=8,K=8 --schedule near.lws --stage tree
+--- stderr
+near.lws:2:5: error: no option 'copi'
+      copi A
+      ^~~~
+note: did you mean 'copy'?
+--- exit 1
