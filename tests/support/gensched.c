@@ -255,7 +255,11 @@ static void random_options(Gen *x, int i, SchedStmt *const *section) {
     bool first = i == 0 || x->p->stmts.at[i - 1].write->tensor != st->write->tensor;
     if (t->role == ROLE_TEMP) s->storage = random_storage(x, t->rank);
     if (t->role == ROLE_TEMP && first && one_in(x->g, 2)) random_at(x, st, section);
-    if (t->role == ROLE_TEMP && !s->at.iter && one_in(x->g, 4)) s->inlined = true;
+    if (t->role == ROLE_TEMP && !s->at.iter && one_in(x->g, 4)) {
+        *s =
+            (SchedStmt){.label = s->label, .stage = -1, .storage.home = HOME_AUTO, .inlined = true};
+        return;
+    }
     if (one_in(x->g, 3)) random_after(x, s, i);
     if (one_in(x->g, 5)) random_copy(x, s, st);
     if (one_in(x->g, 5)) random_privatise(x, s, st);
