@@ -4,7 +4,8 @@
 // instruction set and every number of lanes. So constants are shared between the copies that
 // unrolling makes, registers are given out over all of it, and nothing is called. There are no
 // branches: what is special (NaN, infinities, zeros, denormals, overflow) falls out of the formula,
-// is clamped in front of it, or chosen at the end.
+// is clamped in front of it, or chosen at the end. Huge arguments of sine and cosine are rescued by
+// a call, once in a while.
 //
 // The usual scheme: reduce the argument to a short interval, a polynomial there, put the result
 // together. All polynomials are minimax in relative error, made for coefficients of the type. f32
@@ -175,6 +176,18 @@ static int do_exp2(const Calc *c, int x) {
     return times_power(c, fma3(c, p.r, q, num(c, 1)), &p);
 }
 
+// 10ˣ = 2ⁿ·e^(r·ln10)
+static int do_exp10(const Calc *c, int x) {
+    bool w = is_f64(c);
+    x = at_least(c, at_most(c, x, w ? 309 : 39), w ? -324 : -46);
+    Power p = w ? reduce(c, x, 0x1.a934f0979a371p+1, 0x1.34413509f6p-2, 0x1.9fef311f12b36p-42)
+                : reduce(c, x, 0x1.a934f0p+1, 0x1.3440p-2, 0x1.3509f8p-18);
+    int low = mul(c, p.r, num(c, w ? -0x1.f48ad494ea3e9p-53 : -0x1.12aabap-25));
+    int r = fma3(c, p.r, num(c, w ? 0x1.26bb1bbb55516p+1 : 0x1.26bb1cp+1), low);
+    int q = w ? POLY(c, r, exp_f64) : POLY(c, r, exp_f32);
+    return times_power(c, add(c, fma3(c, mul(c, r, r), q, r), num(c, 1)), &p);
+}
+
 // eˣ - 1 = 2ⁿ·(eʳ - 1) + (2ⁿ - 1), all halved so that 2ⁿ exists. n = 0 keeps small numbers exact.
 static int do_expm1(const Calc *c, int x0) {
     int x = at_least(c, at_most(c, x0, exp_max(c)), is_f64(c) ? -38 : -18);
@@ -272,7 +285,8 @@ static int exponent_of(const Calc *c, int u) {
     return sub(c, y, num(c, (double)(one + up)));
 }
 
-static Log take_apart(const Calc *c, int x) {
+// `normal`: x is no denormal.
+static Log take_apart(const Calc *c, int x, bool normal) {
     Log l;
     if (c->exponents) {
         int m = seg_op(c->s, MI_OP, MOP_MANTISSA, c->type, c->type, c->width, 1, &x);
@@ -284,12 +298,13 @@ static Log take_apart(const Calc *c, int x) {
     }
     int least = num(c, ldexp(1, 1 - c->bias)); // denormals become normal
     int up = mul(c, x, num(c, ldexp(1, c->mant + 1))), zero = num(c, 0);
-    int n = choose(c, OP_LT, x, least, up, x);
+    int n = normal ? x : choose(c, OP_LT, x, least, up, x);
     int u = bits2(c, OP_SUB, n, word(c, three_quarters(c)));
     int m = bits2(c, OP_BITAND, u, word(c, ((int64_t)1 << c->mant) - 1));
     m = bits2(c, OP_ADD, m, word(c, three_quarters(c)));
     l.f = sub(c, m, num(c, 1));
-    l.e = sub(c, exponent_of(c, u), choose(c, OP_LT, x, least, num(c, c->mant + 1), zero));
+    l.e = exponent_of(c, u);
+    if (!normal) l.e = sub(c, l.e, choose(c, OP_LT, x, least, num(c, c->mant + 1), zero));
     return l;
 }
 
@@ -329,7 +344,7 @@ static int log_base(const Calc *c, ExprOp op, const Log *l) {
 }
 
 static int do_log(const Calc *c, ExprOp op, int x) {
-    Log l = take_apart(c, x);
+    Log l = take_apart(c, x, false);
     l.g = log_rest(c, l.f);
     int y = log_base(c, op, &l);
     return c->exponents ? y : log_special(c, y, x, 0);
@@ -349,6 +364,148 @@ static int do_log1p(const Calc *c, int x) {
     return log_special(c, signed_as(c, log_base(c, OP_LOG, &l), x), x, -1);
 }
 
+// ---- Sine and cosine
+//
+// |x| = n·π/2 + r. Three pieces of π/2 make r right up to `reach`, beyond which (and of NaN) the
+// environment computes the function.
+
+static const double sin_f32[] = {-0x1.555544p-3, 0x1.1106aep-7, -0x1.990f92p-13};
+static const double cos_f32[] = {0x1.555548p-5, -0x1.6c0af4p-10, 0x1.99911cp-16};
+static const double sin_f64[] = {-0x1.5555555555548p-3,  0x1.111111110f79ep-7,
+                                 -0x1.a01a019bf771dp-13, 0x1.71de356200c4cp-19,
+                                 -0x1.ae5e55ddb26b5p-26, 0x1.5d8e6a998116ep-33};
+static const double cos_f64[] = {0x1.555555555554bp-5,  -0x1.6c16c16c14f58p-10,
+                                 0x1.a01a019c7e9bcp-16, -0x1.27e4f7e68b149p-22,
+                                 0x1.1ee9d4c3d57d1p-29, -0x1.8fa30b36017b0p-37};
+static const double half_pi_f32[] = {0x1.921fb6p+0, -0x1.777a5cp-25, -0x1.ee59dap-50};
+static const double half_pi_f64[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
+                                     -0x1.f1976b7ed8fbcp-110};
+
+static int do_trig(const Calc *c, ExprOp op, int x) {
+    bool w = is_f64(c);
+    const double *piece = w ? half_pi_f64 : half_pi_f32;
+    double reach = w ? 0x1p24 : 0x1p17;
+    int top = num(c, 1.5 * ldexp(1, c->mant)), a = magnitude(c, x);
+    int raw = fma3(c, a, num(c, M_2_PI), top), n = sub(c, raw, top), r = a;
+    for (int i = 0; i < 3; i++) r = fma3(c, n, num(c, -piece[i]), r);
+    int z = mul(c, r, r);
+    int p = w ? POLY(c, z, sin_f64) : POLY(c, z, sin_f32);
+    int q = w ? POLY(c, z, cos_f64) : POLY(c, z, cos_f32);
+    int sine = fma3(c, mul(c, p, z), r, r);
+    int cosine = fma3(c, fma3(c, q, z, num(c, -0.5)), z, num(c, 1));
+    // Odd quadrants swap the two, bit 1 of the quadrant turns the sign; cosine is a quadrant ahead.
+    if (op == OP_COS) raw = bits2(c, OP_ADD, raw, word(c, 1));
+    int last = c->mant == 52 ? 63 : 31, zero = word(c, 0);
+    int odd = shift(c, MOP_SHL, raw, last);
+    int y = seg_op(c->s, MI_CHOOSE, OP_LT, c->type, c->bits, c->width, 4,
+                   (int[]){odd, zero, cosine, sine});
+    int turn = shift(c, MOP_SHL, raw, last - 1);
+    if (op == OP_SIN) turn = bits2(c, OP_BITXOR, turn, x);
+    y = bits2(c, OP_BITXOR, y, sign_of(c, turn));
+    return seg_op(c->s, MI_RESCUE, op, c->type, c->type, c->width, 4,
+                  (int[]){a, num(c, reach), y, x});
+}
+
+// ---- Powers
+//
+// f32: 2^(y·log2|x|) in f64, half of the lanes at a time, so that nothing but the end rounds.
+
+static const double log2_near[] = {
+    0x1.71547652b7c19p+0, -0x1.7154765404e85p-1, 0x1.ec709dcb8e99dp-2, -0x1.715473b699766p-2,
+    0x1.2776bd09db14dp-2, -0x1.ec720c59da68ep-3, 0x1.a61ce65c5ab89p-3, -0x1.712f2fa1bb53ep-3,
+    0x1.4786a916e5162p-3, -0x1.2871765d61877p-3, 0x1.17bb42224476bp-3, -0x1.039c212b58d55p-3,
+    0x1.72e42f5a81425p-4, -0x1.088d49ed0b614p-5};
+static const double exp2_near[] = {
+    0x1.62e42fef896a3p-1,  0x1.ebfbdff8f0ffep-3,  0x1.c6b08dcff2292p-5,  0x1.3b2ab5ea3402cp-7,
+    0x1.5d874b9f2c9f7p-10, 0x1.430aabbc331f0p-13, 0x1.00d949390f4f8p-16, 0x1.61c3f4c36be65p-20};
+
+// x >= 0 and y are f32 in f64, so no number among them is denormal.
+static int pow_wide(const Calc *c, int x, int y) {
+    Log l = take_apart(c, x, true);
+    int g = fma3(c, l.f, POLY(c, l.f, log2_near), l.e);
+    if (!c->exponents) g = log_special(c, g, x, 0);
+    int t = at_least(c, at_most(c, mul(c, y, g), 130), -160);
+    Power p = reduce(c, t, 1, 1, 0);
+    int z = fma3(c, p.r, POLY(c, p.r, exp2_near), num(c, 1));
+    if (c->exponents) return op2(c, MOP_SCALE, z, p.n);
+    int scale = shift(c, MOP_SHL, bits2(c, OP_SUB, p.raw, word(c, c->bias)), c->mant);
+    return mul(c, z, scale);
+}
+
+static int pow_lanes(const Calc *c, const Calc *half, int x, int y) {
+    if (c->width == 1) {
+        int wx = seg_op(c->s, MI_CAST, 0, TYPE_F64, TYPE_F32, 1, 1, &x);
+        int wy = seg_op(c->s, MI_CAST, 0, TYPE_F64, TYPE_F32, 1, 1, &y);
+        int z = pow_wide(half, wx, wy);
+        return seg_op(c->s, MI_CAST, 0, TYPE_F32, TYPE_F64, 1, 1, &z);
+    }
+    int z[2];
+    for (int i = 0; i < 2; i++) {
+        int wx = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_F32, half->width, 1, &x);
+        int wy = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_F32, half->width, 1, &y);
+        z[i] = pow_wide(half, wx, wy);
+    }
+    return seg_op(c->s, MI_JOIN, 0, TYPE_F32, TYPE_F64, c->width, 2, z);
+}
+
+static int floor_of(const Calc *c, int x) {
+    return seg_op(c->s, MI_OP, OP_FLOOR, c->type, c->type, c->width, 1, &x);
+}
+
+// Negative x: the sign of odd powers, NaN where y is not whole. 1 where y = 0 or x = 1, whatever
+// the other is.
+static int pow_f32(const Calc *c, const Calc *half, int x, int y) {
+    int a = magnitude(c, x), one = num(c, 1), zero = num(c, 0), nan = num(c, NAN);
+    double most = 0x1.fffffep127; // instead of infinity: 0 · inf
+    int z = pow_lanes(c, half, a, at_least(c, at_most(c, y, most), -most));
+    int h = mul(c, y, num(c, 0.5)), whole = floor_of(c, y);
+    int sign = choose(c, OP_NE, floor_of(c, h), h, sign_of(c, x), zero);
+    int whole_z = bits2(c, OP_BITOR, z, sign);
+    int negative = choose(c, OP_LT, a, num(c, INFINITY), nan, z);
+    int other = choose(c, OP_LT, x, zero, negative, z);
+    z = choose(c, OP_EQ, whole, y, whole_z, other);
+    z = choose(c, OP_EQ, y, zero, one, z);
+    return choose(c, OP_EQ, x, one, one, z);
+}
+
+static bool constant(const Seg *s, int val, double *x) {
+    int def = s->vals.at[val].def;
+    if (def < 0 || s->micros.at[def].kind != MI_CONST) return false;
+    *x = s->micros.at[def].value.f;
+    return true;
+}
+
+static int do_pow(const Calc *c, const Machine *machine, int x, int y) {
+    double k;
+    if (constant(c->s, y, &k)) {
+        if (k == 1) return x;
+        if (k == 2) return mul(c, x, x);
+        if (k == 3) return mul(c, mul(c, x, x), x);
+        if (k == -1) return divide(c, num(c, 1), x);
+    }
+    if (is_f64(c)) return op2(c, OP_POW, x, y);
+    Calc half = calc_for(c->s, machine, TYPE_F64, c->width == 1 ? 1 : c->width / 2);
+    return pow_f32(c, &half, x, y);
+}
+
+// ---- Small ones
+
+static int unary(const Calc *c, ExprOp op, int x) {
+    return seg_op(c->s, MI_OP, op, c->type, c->type, c->width, 1, &x);
+}
+
+// Halves away from zero: what is below 1/2 by one unit cannot carry a number to the next.
+static int do_round(const Calc *c, int x) {
+    int half = num(c, is_f64(c) ? 0x1.fffffffffffffp-2 : 0x1.fffffep-2);
+    return unary(c, OP_TRUNC, add(c, x, signed_as(c, half, x)));
+}
+
+// The other operand instead of a NaN.
+static int do_fminmax(const Calc *c, ExprOp op, int x, int y) {
+    int z = op2(c, op == OP_FMIN ? OP_MIN : OP_MAX, x, y);
+    return choose(c, OP_EQ, x, x, choose(c, OP_EQ, y, y, z, x), y);
+}
+
 // ---- All of it
 
 bool math_has(ExprOp op, Type type) {
@@ -356,19 +513,32 @@ bool math_has(ExprOp op, Type type) {
     switch (op) {
     case OP_EXP:
     case OP_EXP2:
+    case OP_EXP10:
     case OP_EXPM1:
     case OP_LOG:
     case OP_LOG2:
     case OP_LOG10:
     case OP_LOG1P:
     case OP_SIGMOID:
-    case OP_TANH: return true;
+    case OP_TANH:
+    case OP_SIN:
+    case OP_COS:
+    case OP_POW:
+    case OP_RSQRT:
+    case OP_ROUND:
+    case OP_COPYSIGN:
+    case OP_FDIM:
+    case OP_FMIN:
+    case OP_FMAX: return true;
     case OP_ERF: return type_compute(type) == TYPE_F32;
     default: return false;
     }
 }
 
-int math_cost(ExprOp op, Type type) { return math_has(op, type) ? 24 : 1; }
+int math_cost(ExprOp op, Type type) {
+    if (!math_has(op, type)) return 1;
+    return op == OP_POW ? 80 : op <= OP_FMIN && op >= OP_COPYSIGN ? 4 : 24;
+}
 
 int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, const int *args) {
     Calc c = calc_for(s, machine, type_compute(type), width);
@@ -377,6 +547,7 @@ int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
     switch (op) {
     case OP_EXP: return do_exp(&c, x);
     case OP_EXP2: return do_exp2(&c, x);
+    case OP_EXP10: return do_exp10(&c, x);
     case OP_EXPM1: return do_expm1(&c, x);
     case OP_LOG:
     case OP_LOG2:
@@ -385,6 +556,15 @@ int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
     case OP_SIGMOID: return do_sigmoid(&c, x);
     case OP_TANH: return do_tanh(&c, x);
     case OP_ERF: return do_erf(&c, x);
+    case OP_SIN:
+    case OP_COS: return do_trig(&c, op, x);
+    case OP_POW: return do_pow(&c, machine, x, args[1]);
+    case OP_RSQRT: return divide(&c, num(&c, 1), unary(&c, OP_SQRT, x));
+    case OP_ROUND: return do_round(&c, x);
+    case OP_COPYSIGN: return signed_as(&c, magnitude(&c, x), args[1]);
+    case OP_FDIM: return choose(&c, OP_LE, x, args[1], num(&c, 0), sub(&c, x, args[1]));
+    case OP_FMIN:
+    case OP_FMAX: return do_fminmax(&c, op, x, args[1]);
     default: bug("function %d", (int)op);
     }
 }
