@@ -13,68 +13,11 @@
 //
 // The bits of a float are taken apart by integer operations on the same register; where the
 // machine has instructions for exponents, those.
-#include "code/math.h"
+#include "code/calc.h"
 
 #include <math.h>
 
 #include "base/bug.h"
-
-typedef struct Calc {
-    Seg *s;
-    Type type, bits; // f32 and i32, or f64 and i64
-    int width;
-    int mant, bias; // of the type: bits of the mantissa, bias of the exponent
-    bool exponents; // Machine.has_exponents
-} Calc;
-
-static Calc calc_for(Seg *s, const Machine *machine, Type type, int width) {
-    bool f64 = type == TYPE_F64;
-    return (Calc){.s = s,
-                  .type = type,
-                  .bits = f64 ? TYPE_I64 : TYPE_I32,
-                  .width = width,
-                  .mant = f64 ? 52 : 23,
-                  .bias = f64 ? 1023 : 127,
-                  .exponents = machine->has_exponents};
-}
-
-static bool is_f64(const Calc *c) { return c->type == TYPE_F64; }
-
-// ---- One operation each
-
-static int num(const Calc *c, double x) {
-    return seg_const(c->s, c->type, c->width, (Value){.f = x});
-}
-
-static int word(const Calc *c, int64_t bits) {
-    return seg_const(c->s, c->bits, c->width, (Value){.i = bits});
-}
-
-static int op2(const Calc *c, int op, int x, int y) {
-    return seg_op(c->s, MI_OP, op, c->type, c->type, c->width, 2, (int[]){x, y});
-}
-
-static int bits2(const Calc *c, int op, int x, int y) {
-    return seg_op(c->s, MI_OP, op, c->bits, c->bits, c->width, 2, (int[]){x, y});
-}
-
-static int add(const Calc *c, int x, int y) { return op2(c, OP_ADD, x, y); }
-static int sub(const Calc *c, int x, int y) { return op2(c, OP_SUB, x, y); }
-static int mul(const Calc *c, int x, int y) { return op2(c, OP_MUL, x, y); }
-static int divide(const Calc *c, int x, int y) { return op2(c, OP_DIV, x, y); }
-
-static int fma3(const Calc *c, int x, int y, int z) { // x·y + z
-    return seg_op(c->s, MI_FMA, 0, c->type, c->type, c->width, 3, (int[]){x, y, z});
-}
-
-static int shift(const Calc *c, MicroOp op, int x, int by) {
-    return seg_shift(c->s, op, c->bits, c->width, x, by);
-}
-
-// a where `x compare y`, else b.
-static int choose(const Calc *c, ExprOp compare, int x, int y, int a, int b) {
-    return seg_op(c->s, MI_CHOOSE, compare, c->type, c->type, c->width, 4, (int[]){x, y, a, b});
-}
 
 // Into [low, high]; a NaN stays.
 static int at_most(const Calc *c, int x, double high) {
@@ -82,13 +25,6 @@ static int at_most(const Calc *c, int x, double high) {
 }
 static int at_least(const Calc *c, int x, double low) {
     return op2(c, MOP_GREATER, num(c, low), x);
-}
-
-static int sign_word(const Calc *c) { return word(c, is_f64(c) ? INT64_MIN : INT32_MIN); }
-static int sign_of(const Calc *c, int x) { return bits2(c, OP_BITAND, x, sign_word(c)); }
-
-static int magnitude(const Calc *c, int x) {
-    return bits2(c, OP_BITAND, x, word(c, is_f64(c) ? INT64_MAX : INT32_MAX));
 }
 
 // y, which is not negative, or has the sign of x already: with the sign of x.
@@ -148,7 +84,7 @@ static Power reduce_exp(const Calc *c, int x) {
 
 // y·2ⁿ, y near 1, rounded once also where it is denormal. In halves: neither overflows.
 static int times_power(const Calc *c, int y, const Power *p) {
-    if (c->exponents) return op2(c, MOP_SCALE, y, p->n);
+    if (c->machine->has_exponents) return op2(c, MOP_SCALE, y, p->n);
     int half = shift(c, MOP_SHR, p->raw, 1), rest = bits2(c, OP_SUB, p->raw, half);
     return mul(c, mul(c, y, shift(c, MOP_SHL, half, c->mant)), shift(c, MOP_SHL, rest, c->mant));
 }
@@ -288,11 +224,9 @@ static int exponent_of(const Calc *c, int u) {
 // `normal`: x is no denormal.
 static Log take_apart(const Calc *c, int x, bool normal) {
     Log l;
-    if (c->exponents) {
-        int m = seg_op(c->s, MI_OP, MOP_MANTISSA, c->type, c->type, c->width, 1, &x);
-        int ex = seg_op(c->s, MI_OP, MOP_EXPONENT, c->type, c->type, c->width, 1, &x);
-        int em = seg_op(c->s, MI_OP, MOP_EXPONENT, c->type, c->type, c->width, 1, &m);
-        l.e = sub(c, ex, em);
+    if (c->machine->has_exponents) {
+        int m = unary(c, MOP_MANTISSA, x);
+        l.e = sub(c, unary(c, MOP_EXPONENT, x), unary(c, MOP_EXPONENT, m));
         l.f = sub(c, m, num(c, 1));
         return l;
     }
@@ -347,7 +281,7 @@ static int do_log(const Calc *c, ExprOp op, int x) {
     Log l = take_apart(c, x, false);
     l.g = log_rest(c, l.f);
     int y = log_base(c, op, &l);
-    return c->exponents ? y : log_special(c, y, x, 0);
+    return c->machine->has_exponents ? y : log_special(c, y, x, 0);
 }
 
 // The exponent comes from 1 + x, rounded; f = 2⁻ᵉ·x + (2⁻ᵉ - 1) is rounded once more, and x where
@@ -358,7 +292,7 @@ static int do_log1p(const Calc *c, int x) {
     int64_t fraction = ((int64_t)1 << c->mant) - 1;
     int e = bits2(c, OP_BITAND, u, word(c, ~fraction));
     int s = bits2(c, OP_SUB, one, e), zero = word(c, 0);
-    s = seg_op(c->s, MI_CHOOSE, OP_LT, c->type, c->bits, c->width, 4, (int[]){s, zero, zero, s});
+    s = choose_bits(c, OP_LT, s, zero, zero, s);
     l.f = add(c, bits2(c, OP_SUB, x, e), sub(c, s, one));
     l.g = log_rest(c, l.f);
     return log_special(c, signed_as(c, log_base(c, OP_LOG, &l), x), x, -1);
@@ -397,8 +331,7 @@ static int do_trig(const Calc *c, ExprOp op, int x) {
     if (op == OP_COS) raw = bits2(c, OP_ADD, raw, word(c, 1));
     int last = c->mant == 52 ? 63 : 31, zero = word(c, 0);
     int odd = shift(c, MOP_SHL, raw, last);
-    int y = seg_op(c->s, MI_CHOOSE, OP_LT, c->type, c->bits, c->width, 4,
-                   (int[]){odd, zero, cosine, sine});
+    int y = choose_bits(c, OP_LT, odd, zero, cosine, sine);
     int turn = shift(c, MOP_SHL, raw, last - 1);
     if (op == OP_SIN) turn = bits2(c, OP_BITXOR, turn, x);
     y = bits2(c, OP_BITXOR, y, sign_of(c, turn));
@@ -423,33 +356,23 @@ static const double exp2_near[] = {
 static int pow_wide(const Calc *c, int x, int y) {
     Log l = take_apart(c, x, true);
     int g = fma3(c, l.f, POLY(c, l.f, log2_near), l.e);
-    if (!c->exponents) g = log_special(c, g, x, 0);
+    if (!c->machine->has_exponents) g = log_special(c, g, x, 0);
     int t = at_least(c, at_most(c, mul(c, y, g), 130), -160);
     Power p = reduce(c, t, 1, 1, 0);
     int z = fma3(c, p.r, POLY(c, p.r, exp2_near), num(c, 1));
-    if (c->exponents) return op2(c, MOP_SCALE, z, p.n);
+    if (c->machine->has_exponents) return op2(c, MOP_SCALE, z, p.n);
     int scale = shift(c, MOP_SHL, bits2(c, OP_SUB, p.raw, word(c, c->bias)), c->mant);
     return mul(c, z, scale);
 }
 
 static int pow_lanes(const Calc *c, const Calc *half, int x, int y) {
-    if (c->width == 1) {
-        int wx = seg_op(c->s, MI_CAST, 0, TYPE_F64, TYPE_F32, 1, 1, &x);
-        int wy = seg_op(c->s, MI_CAST, 0, TYPE_F64, TYPE_F32, 1, 1, &y);
-        int z = pow_wide(half, wx, wy);
-        return seg_op(c->s, MI_CAST, 0, TYPE_F32, TYPE_F64, 1, 1, &z);
-    }
-    int z[2];
-    for (int i = 0; i < 2; i++) {
+    int z[2], n = c->width == 1 ? 1 : 2;
+    for (int i = 0; i < n; i++) {
         int wx = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_F32, half->width, 1, &x);
         int wy = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_F32, half->width, 1, &y);
         z[i] = pow_wide(half, wx, wy);
     }
-    return seg_op(c->s, MI_JOIN, 0, TYPE_F32, TYPE_F64, c->width, 2, z);
-}
-
-static int floor_of(const Calc *c, int x) {
-    return seg_op(c->s, MI_OP, OP_FLOOR, c->type, c->type, c->width, 1, &x);
+    return seg_op(c->s, MI_JOIN, 0, TYPE_F32, TYPE_F64, c->width, n, z);
 }
 
 // Negative x: the sign of odd powers, NaN where y is not whole. 1 where y = 0 or x = 1, whatever
@@ -458,8 +381,8 @@ static int pow_f32(const Calc *c, const Calc *half, int x, int y) {
     int a = magnitude(c, x), one = num(c, 1), zero = num(c, 0), nan = num(c, NAN);
     double most = 0x1.fffffep127; // instead of infinity: 0 · inf
     int z = pow_lanes(c, half, a, at_least(c, at_most(c, y, most), -most));
-    int h = mul(c, y, num(c, 0.5)), whole = floor_of(c, y);
-    int sign = choose(c, OP_NE, floor_of(c, h), h, sign_of(c, x), zero);
+    int h = mul(c, y, num(c, 0.5)), whole = unary(c, OP_FLOOR, y);
+    int sign = choose(c, OP_NE, unary(c, OP_FLOOR, h), h, sign_of(c, x), zero);
     int whole_z = bits2(c, OP_BITOR, z, sign);
     int negative = choose(c, OP_LT, a, num(c, INFINITY), nan, z);
     int other = choose(c, OP_LT, x, zero, negative, z);
@@ -489,10 +412,6 @@ static int do_pow(const Calc *c, const Machine *machine, int x, int y) {
 }
 
 // ---- Small ones
-
-static int unary(const Calc *c, ExprOp op, int x) {
-    return seg_op(c->s, MI_OP, op, c->type, c->type, c->width, 1, &x);
-}
 
 // Halves away from zero: what is below 1/2 by one unit cannot carry a number to the next.
 static int do_round(const Calc *c, int x) {

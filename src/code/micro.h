@@ -17,8 +17,9 @@ typedef enum MicroKind {
     MI_OP,      // ExprOp or MicroOp on the operands, which have type `from`
     MI_FMA,     // arg0 · arg1 + arg2, one rounding
     MI_CHOOSE,  // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
-    MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type `from`, 4 bytes) as f64
-    MI_JOIN,    // two halves in f64, towards zero where `type` is an integer
+    MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type f32 or i32) as f64; a single lane
+                // has a half 0
+    MI_JOIN,    // its halves in f64 as f32 or, towards zero, i32
     MI_RESCUE,  // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3
     MI_CAST,    // from `from` to `type`
     MI_STORE,   // arg0 to ref

@@ -81,7 +81,8 @@ void gen_join(Gen *g, const Micro *m) {
     X86Arg low = d.kind == X86_Z ? x86_ymm(d.reg) : x86_xmm(d.reg);
     X86Arg high = x86_reg(low.kind, (unsigned)g->scratch);
     X86Op cut = type_is_float(m->type) ? X86_vcvtpd2ps : X86_vcvttpd2dq;
-    x86_2(a, cut, low, gen_vreg(TYPE_F64, m->width / 2, m->arg_reg[0]));
+    x86_2(a, cut, low, gen_vreg(TYPE_F64, (m->width + 1) / 2, m->arg_reg[0]));
+    if (m->nargs == 1) return;
     x86_2(a, cut, high, gen_vreg(TYPE_F64, m->width / 2, m->arg_reg[1]));
     if (d.kind == X86_Z)
         x86_4(a, X86_vinsertf64x4, d, d, high, x86_imm(1));
