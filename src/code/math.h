@@ -1,4 +1,8 @@
-// Functions of floats, as micro-operations. Private to code/.
+// Operations that no instruction does, as micro-operations. Private to code/.
+//
+//   math.c     functions of floats
+//   integer.c  arithmetic of bool, division of integers
+//   cast.c     conversions
 #ifndef LW_CODE_MATH_H
 #define LW_CODE_MATH_H
 
@@ -10,5 +14,13 @@ bool math_has(ExprOp op, Type type);
 int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, const int *args);
 // How many there are, about: what a copy of the function costs in code.
 int math_cost(ExprOp op, Type type);
+
+// The same of operations on integers and bool.
+bool integer_has(ExprOp op, Type type);
+int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
+                   const int *args);
+
+// A value of type `from`, converted.
+int cast_expand(Seg *s, const Machine *machine, Type to, Type from, int width, int x);
 
 #endif

@@ -38,6 +38,8 @@ typedef enum MicroOp {
     MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
     MOP_SHL,               // by `value` bits
     MOP_SHR,               // by `value` bits; zeros come in
+    MOP_TO_INT,            // `from`, a float in range, to integer `type`, towards zero; what is not
+                           // in range of an i32 becomes its minimum
     // Where Machine.has_exponents:
     MOP_SCALE,    // arg0 · 2^arg1, arg1 integral
     MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf

@@ -37,6 +37,7 @@ void machine_describe(Machine *m, Isa isa) {
                   [PORT_ISSUE] = 5},
         .folds_broadcast = isa == ISA_AVX512,
         .has_mask = isa == ISA_AVX512,
+        .has_cvt64 = isa == ISA_AVX512,
         .has_exponents = isa == ISA_AVX512,
         .cache = {0, 32 << 10, 1 << 20, 16 << 20},
         .line_bytes = 64,

@@ -46,6 +46,7 @@ typedef struct Machine {
     int ports[PORT_COUNT]; // how many of each there are; the three above are among them
     bool folds_broadcast;  // arithmetic takes an embedded broadcast from memory
     bool has_mask;         // masks every lane of every type
+    bool has_cvt64;        // converts between 64-bit integers and floats
     bool has_exponents;    // takes floats apart and scales them by powers of two
     bool has_vnni, has_bf16, has_fp16, has_amx;
     int64_t cache[4]; // bytes of L1d, L2, L3 (0: none); [0] unused

@@ -30,7 +30,7 @@ void gen_call(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     for (int i = 0; i < m->nargs; i++)
         x86_2(a, X86_vmovups, area(g, i), gen_vreg(m->from, m->width, m->arg_reg[i]));
-    call_apply(g, m->kind == MI_CAST ? OP_CAST : m->op, m->from, m->type, m->width);
+    call_apply(g, m->op, m->from, m->type, m->width);
     x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), area(g, 0));
 }
 

@@ -101,6 +101,10 @@ void gen_choose(Gen *g, const Micro *m);
 void gen_half(Gen *g, const Micro *m);
 void gen_join(Gen *g, const Micro *m);
 
+// cast.c
+void gen_cast(Gen *g, const Micro *m);
+void gen_wrap(Gen *g, Type t, X86Arg lanes); // integers under 32 bits, after arithmetic
+
 // call.c: through the environment, with all registers kept.
 void gen_call(Gen *g, const Micro *m);
 void gen_rescue(Gen *g, const Micro *m);

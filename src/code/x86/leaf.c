@@ -124,9 +124,10 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     }
     for (int i = 0; i < e->n; i++) args[i] = value_of(l, e->arg[i], guard);
     Type from = e->n ? e->arg[0]->type : e->type;
-    if (e->op == OP_CAST) return seg_op(s, MI_CAST, 0, e->type, from, w, 1, args);
+    if (e->op == OP_CAST) return cast_expand(s, l->g->m, e->type, from, w, args[0]);
     if (e->op == OP_FMA)
         return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
+    if (integer_has(e->op, from)) return integer_expand(s, l->g->m, e->op, from, w, args);
     if (math_has(e->op, from)) return math_expand(s, l->g->m, e->op, from, w, args);
     return seg_op(s, MI_OP, e->op, e->type, from, w, e->n, args);
 }
@@ -139,8 +140,7 @@ static int value_of(LeafGen *l, const Expr *e, int guard) {
     case EXPR_INDEX: {
         int i64 = seg_index(l->g->seg, TYPE_I64, l->n->width, e->index, snapshot(l->g),
                             index_lane_step(l, e->index));
-        if (e->type == TYPE_I64) return i64;
-        return seg_op(l->g->seg, MI_CAST, 0, e->type, TYPE_I64, l->n->width, 1, &i64);
+        return cast_expand(l->g->seg, l->g->m, e->type, TYPE_I64, l->n->width, i64);
     }
     }
     bug("expression kind %d", e->kind);

@@ -9,13 +9,20 @@ static X86Arg arg_of(const Micro *m, int i, Type t) { return gen_vreg(t, m->widt
 void gen_micro_op(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool w = gen_is64(m->type);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg), x = arg_of(m, 0, m->type);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg), x = arg_of(m, 0, m->from);
     X86Arg y = m->nargs > 1 ? arg_of(m, 1, m->type) : x86_imm(m->value.i);
     switch (m->op) {
     case MOP_LESSER: x86_3(a, w ? X86_vminpd : X86_vminps, d, x, y); break;
     case MOP_GREATER: x86_3(a, w ? X86_vmaxpd : X86_vmaxps, d, x, y); break;
     case MOP_SHL: x86_3(a, w ? X86_vpsllq : X86_vpslld, d, x, y); break;
     case MOP_SHR: x86_3(a, w ? X86_vpsrlq : X86_vpsrld, d, x, y); break;
+    case MOP_TO_INT:
+        x86_2(a,
+              w                   ? (m->type == TYPE_U64 ? X86_vcvttpd2uqq : X86_vcvttpd2qq)
+              : gen_is64(m->from) ? X86_vcvttpd2dq
+                                  : X86_vcvttps2dq,
+              d, x);
+        break;
     case MOP_SCALE: x86_3(a, w ? X86_vscalefpd : X86_vscalefps, d, x, y); break;
     case MOP_EXPONENT: x86_2(a, w ? X86_vgetexppd : X86_vgetexpps, d, x); break;
     case MOP_MANTISSA: // [3/4, 3/2); NaN of negative numbers, +1 of -0

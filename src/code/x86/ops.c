@@ -144,15 +144,6 @@ static void relu(Ctx *c) {
     x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
 }
 
-static void wrap_small(Ctx *c) {
-    Asm *a = &c->g->a;
-    int bits = type_info[c->type].bits;
-    if (c->type == TYPE_BOOL || bits >= 32 || type_is_float(c->type)) return;
-    x86_3(a, X86_vpslld, c->d, c->d, x86_imm(32 - bits));
-    x86_3(a, type_info[c->type].class == CLASS_INT ? X86_vpsrad : X86_vpsrld, c->d, c->d,
-          x86_imm(32 - bits));
-}
-
 static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t == TYPE_BOOL; }
 
 // AVX2 compares only signed integers for greater: flip the top bits of unsigned ones.
@@ -284,7 +275,9 @@ static bool native(const Gen *g, ExprOp op, Type t) {
     case OP_SELECT:
     case OP_BITAND:
     case OP_BITOR:
-    case OP_BITXOR: return t != TYPE_BOOL || op >= OP_BITAND;
+    case OP_BITXOR:
+    case OP_SHL:
+    case OP_SHR: return true;
     case OP_DIV:
     case OP_SQRT:
     case OP_FABS:
@@ -351,10 +344,35 @@ static void float_op(Ctx *c, ExprOp op) {
     }
 }
 
+// By each lane's count modulo the width. AVX2 has no arithmetic shift of 64 bits: the sign is
+// shifted along and extended from where it ends.
+static void int_shift(Ctx *c, ExprOp op) {
+    Asm *a = &c->g->a;
+    bool w = gen_is64(c->type), is_signed = !unsigned_type(c->type);
+    gen_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
+                  (Value){.i = type_info[c->type].bits - 1});
+    x86_3(a, gen_is_wide(c->g) ? X86_vpandd : X86_vpand, c->t, c->b, c->t);
+    if (op == OP_SHL) {
+        x86_3(a, w ? X86_vpsllvq : X86_vpsllvd, c->d, c->a, c->t);
+    } else if (!is_signed) {
+        x86_3(a, w ? X86_vpsrlvq : X86_vpsrlvd, c->d, c->a, c->t);
+    } else if (!w || gen_is_wide(c->g)) {
+        x86_3(a, w ? X86_vpsravq : X86_vpsravd, c->d, c->a, c->t);
+    } else {
+        gen_set_const(c->g, TYPE_I64, c->m->width, c->m->dst_reg, (Value){.i = INT64_MIN});
+        x86_3(a, X86_vpsrlvq, c->d, c->d, c->t);
+        x86_3(a, X86_vpsrlvq, c->t, c->a, c->t);
+        x86_3(a, X86_vpxor, c->t, c->t, c->d);
+        x86_3(a, X86_vpsubq, c->d, c->t, c->d);
+    }
+}
+
 static void int_op(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
     bool w = gen_is64(c->type);
     switch (op) {
+    case OP_SHL:
+    case OP_SHR: int_shift(c, op); break;
     case OP_ADD: x86_3(a, w ? X86_vpaddq : X86_vpaddd, c->d, c->a, c->b); break;
     case OP_SUB: x86_3(a, w ? X86_vpsubq : X86_vpsubd, c->d, c->a, c->b); break;
     case OP_MUL:
@@ -375,13 +393,13 @@ static void int_op(Ctx *c, ExprOp op) {
     case OP_ABS: {
         X86Arg x = x86_xmm((unsigned)c->g->scratch);
         x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vpxor, x, x, x);
+        if (op != OP_NEG && unsigned_type(c->type)) {
+            x86_2(a, X86_vmovaps, c->d, c->a);
+            break;
+        }
         if (op == OP_RELU) {
             c->b = c->t;
             int_minmax(c, true);
-            break;
-        }
-        if (op == OP_ABS && unsigned_type(c->type)) {
-            x86_2(a, X86_vmovaps, c->d, c->a);
             break;
         }
         x86_3(a, w ? X86_vpsubq : X86_vpsubd, c->t, c->t, c->a);
@@ -398,7 +416,7 @@ static void int_op(Ctx *c, ExprOp op) {
     }
     default: bug("integer operation %d", (int)op);
     }
-    wrap_small(c);
+    gen_wrap(c->g, c->type, c->d);
 }
 
 static void logic(Ctx *c, ExprOp op) {
@@ -411,103 +429,6 @@ static void logic(Ctx *c, ExprOp op) {
         x86_3(a, xor, c->d, c->a, c->t);
     } else {
         x86_3(a, op == OP_AND ? and : or, c->d, c->a, c->b);
-    }
-}
-
-// ---- Conversions
-
-static bool cast_native(const Gen *g, Type to, Type from) {
-    Type f = type_compute(from), t = type_compute(to);
-    if (f == t && to != TYPE_F16 && to != TYPE_BF16) return true;
-    if (to == TYPE_F16) return f == TYPE_F32 || (f == TYPE_F64);
-    if (to == TYPE_BF16) return (f == TYPE_F32 || f == TYPE_F64) && gen_is_wide(g);
-    if (from == TYPE_BOOL && type_is_integer(to) && gen_lane_size(to) == 4) return true;
-    if (f == TYPE_F32 && t == TYPE_F64) return true;
-    if (f == TYPE_F64 && t == TYPE_F32) return true;
-    if (type_is_integer(from) && gen_lane_size(from) == 4 && from != TYPE_U32 && type_is_float(to))
-        return true;
-    if (type_is_integer(from) && type_is_integer(to) && gen_lane_size(from) == 4 &&
-        gen_lane_size(to) == 4)
-        return true;
-    if (type_is_integer(from) && type_is_integer(to) && gen_lane_size(from) == 4 &&
-        gen_lane_size(to) == 8)
-        return true;
-    if (type_is_integer(from) && type_is_integer(to) && gen_lane_size(from) == 8 &&
-        gen_lane_size(to) == 8)
-        return true;
-    if (from == TYPE_I64 && type_is_integer(to) && gen_lane_size(to) == 4) return gen_is_wide(g);
-    if (from == TYPE_I64 && type_is_float(to))
-        return gen_is_wide(g) && (t == TYPE_F32 || t == TYPE_F64);
-    if (to == TYPE_BOOL) return gen_is_wide(g);
-    return false;
-}
-
-static void do_cast(Gen *g, const Micro *m) {
-    Asm *a = &g->a;
-    Type to = m->type, f = type_compute(m->from), t = type_compute(to);
-    X86Arg d = gen_vreg(to, m->width, m->dst_reg), x = gen_vreg(m->from, m->width, m->arg_reg[0]);
-    Ctx c = {.g = g, .m = m, .type = to, .d = d};
-    if (to == TYPE_F16 || to == TYPE_BF16) {
-        X86Arg src = x;
-        if (f == TYPE_F64) {
-            x86_2(a, X86_vcvtpd2ps, d, x);
-            src = d;
-        }
-        if (to == TYPE_BF16) {
-            gen_round_bf16(g, m->width, src.reg, g->scratch);
-            x86_3(a, X86_vpslld, d, gen_vreg(TYPE_F32, m->width, g->scratch), x86_imm(16));
-            return;
-        }
-        unsigned half = d.kind == X86_Z ? 32 : 16;
-        X86Arg h = x86_vec(half, (unsigned)g->scratch);
-        x86_3(a, X86_vcvtps2ph, h, src, x86_imm(0));
-        x86_2(a, X86_vcvtph2ps, d, h);
-        return;
-    }
-    if (to == TYPE_BOOL) {
-        bool w = gen_is64(m->from);
-        if (m->from == TYPE_BOOL) {
-            x86_2(a, X86_vmovaps, d, x);
-            return;
-        }
-        if (type_is_float(m->from)) {
-            gen_set_const(g, m->from, m->width, g->scratch, (Value){.f = 0});
-            x86_4(a, w ? X86_vcmppd : X86_vcmpps, x86_k(2), x,
-                  gen_vreg(m->from, m->width, g->scratch), x86_imm(4));
-        } else {
-            x86_3(a, w ? X86_vptestmq : X86_vptestmd, x86_k(2), x, x);
-        }
-        x86_2(a, X86_vpmovm2d, d, x86_k(2));
-        return;
-    }
-    if (m->from == TYPE_BOOL) {
-        if (to == TYPE_BOOL)
-            x86_2(a, X86_vmovaps, d, x);
-        else
-            x86_3(a, X86_vpsrld, d, x, x86_imm(31));
-        return;
-    }
-    if (f == t) {
-        if (d.reg != x.reg) x86_2(a, X86_vmovaps, d, x);
-        return;
-    }
-    if (f == TYPE_F32 && t == TYPE_F64) {
-        x86_2(a, X86_vcvtps2pd, d, x);
-    } else if (f == TYPE_F64 && t == TYPE_F32) {
-        x86_2(a, X86_vcvtpd2ps, d, x);
-    } else if (type_is_float(to)) {
-        if (m->from == TYPE_I64)
-            x86_2(a, t == TYPE_F64 ? X86_vcvtqq2pd : X86_vcvtqq2ps, d, x);
-        else
-            x86_2(a, t == TYPE_F64 ? X86_vcvtdq2pd : X86_vcvtdq2ps, d, x);
-    } else if (gen_lane_size(m->from) == 4 && gen_lane_size(to) == 8) {
-        x86_2(a, unsigned_type(m->from) ? X86_vpmovzxdq : X86_vpmovsxdq, d, x);
-    } else if (gen_lane_size(m->from) == 8 && gen_lane_size(to) == 4) {
-        x86_2(a, X86_vpmovqd, d, x);
-        wrap_small(&c);
-    } else {
-        x86_2(a, X86_vmovaps, d, x);
-        wrap_small(&c);
     }
 }
 
@@ -575,8 +496,7 @@ static void do_shuffle(Gen *g, const Micro *m) {
 
 // Is it done by a call?
 static bool calls(const Gen *g, const Micro *m) {
-    if (m->kind == MI_OP) return !native(g, (ExprOp)m->op, m->from);
-    return m->kind == MI_CAST && !cast_native(g, m->type, m->from);
+    return m->kind == MI_OP && !native(g, (ExprOp)m->op, m->from);
 }
 
 // The last operand of packed arithmetic on f32, f64, i32 and i64 may come from memory.
@@ -627,6 +547,10 @@ static void do_op(Gen *g, const Micro *m) {
     c.b = operand(g, m, 1, m->from);
     c.t = gen_vreg(m->from, m->width, g->scratch);
     ExprOp op = (ExprOp)m->op;
+    if (m->from == TYPE_BOOL) { // reductions
+        if (op == OP_ADD || op == OP_MAX) op = OP_OR;
+        if (op == OP_MUL || op == OP_MIN) op = OP_AND;
+    }
     if ((int)op >= OP_COUNT) {
         gen_micro_op(g, m);
     } else if (op == OP_SELECT) {
@@ -663,7 +587,7 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_HALF: gen_half(g, m); break;
     case MI_JOIN: gen_join(g, m); break;
     case MI_RESCUE: gen_rescue(g, m); break;
-    case MI_CAST: do_cast(g, m); break;
+    case MI_CAST: gen_cast(g, m); break;
     case MI_STORE: gen_store(g, m); break;
     case MI_LANES: do_lanes(g, m); break;
     case MI_UPPER: do_upper(g, m); break;

@@ -1,0 +1,227 @@
+// Every operation and conversion on every type, on the values where arithmetic is special, as
+// compiled vectors and scalars against the interpreter: bit for bit, except where a function may
+// differ by 2 units in the last place of f32, or 4 of f64.
+#include "check.h"
+
+#include <math.h>
+
+#include "support/jitlab.h"
+#include "tree/schedule.h"
+
+enum { VALUES = 37 }; // two vectors of 16 and a tail
+
+static Value special(Type t, int i) {
+    static const double floats[VALUES] = {0,
+                                          -0.0,
+                                          1,
+                                          -1,
+                                          2.5,
+                                          -2.5,
+                                          0.5,
+                                          -0.5,
+                                          1.5,
+                                          3,
+                                          1e30,
+                                          -1e30,
+                                          0.3,
+                                          -0.7,
+                                          1e-30,
+                                          100.5,
+                                          NAN,
+                                          INFINITY,
+                                          -1e-40,
+                                          127.5,
+                                          -128.5,
+                                          255.9,
+                                          256,
+                                          65535.5,
+                                          -33e3,
+                                          0x1p31,
+                                          -0x1p31,
+                                          0x1.fffffep30,
+                                          0x1p32,
+                                          -INFINITY,
+                                          0x1p63,
+                                          -0x1p63,
+                                          0x1p64,
+                                          0x1.fffffep62,
+                                          0x1.fffffep63,
+                                          -0x1.8p40,
+                                          0x1.23456789p45};
+    static const int64_t ints[VALUES] = {0,
+                                         1,
+                                         -1,
+                                         2,
+                                         3,
+                                         7,
+                                         8,
+                                         31,
+                                         33,
+                                         64,
+                                         127,
+                                         INT64_MIN,
+                                         INT64_MAX,
+                                         INT32_MIN,
+                                         -3,
+                                         255,
+                                         -128,
+                                         128,
+                                         32767,
+                                         -32768,
+                                         65535,
+                                         INT32_MAX,
+                                         UINT32_MAX,
+                                         0x100000000,
+                                         0x1000001,
+                                         -0x1000001,
+                                         (1ll << 53) + 1,
+                                         -(1ll << 53) - 1,
+                                         0x7fffff4000000001,
+                                         0x20000000000001,
+                                         0x7fffffbfffffffff,
+                                         -7,
+                                         10,
+                                         100,
+                                         0x4000004000000000,
+                                         0x4000004000000001,
+                                         -0x4000004000000001};
+    if (type_is_float(t)) return type_round(t, (Value){.f = floats[i]});
+    return type_round(t, (Value){.i = ints[i]});
+}
+
+static LabData special_data(Lab *lab, const Program *p) {
+    LabData d = lab_data(lab, p, 1);
+    for (int t = 0; t < p->ninputs; t++) {
+        Type type = p->tensors.at[t].type;
+        for (int i = 0; i < VALUES; i++)
+            type_store(type, (char *)d.view[t].data + i * type_info[type].bytes, special(type, i));
+    }
+    return d;
+}
+
+// "C[i, j] = A[j] + B[i]", or with a call.
+static const char *op_text(Arena *arena, int op, Type t) {
+    const OpInfo *o = &op_info[op];
+    const char *type = type_info[t].name, *to = o->class == OP_COMPARE ? "bool" : type;
+    static const char *const args[] = {"A[j]", "B[i]", "A[i]", "B[j]"};
+    Text value = {.arena = arena};
+    if (o->arity == 2 && op_precedence((ExprOp)op)) {
+        text_printf(&value, "A[j] %s B[i]", o->name);
+    } else if (op == OP_NEG) {
+        text_add(&value, "-A[j]");
+    } else {
+        text_printf(&value, "%s(", o->name);
+        for (int i = 0; i < o->arity; i++) text_printf(&value, "%s%s", i ? ", " : "", args[i]);
+        text_char(&value, ')');
+    }
+    return arena_printf(arena,
+                        "program f { input A: %s[37] input B: %s[37] output C: %s[37, 37]\n"
+                        "C: for i in 0:37, j in 0:37  C[i, j] = %s }",
+                        type, type, to, text_str(&value));
+}
+
+static bool applies(int op, Type t) {
+    bool is_float = type_is_float(t);
+    if (op_info[op].class == OP_COMPARE) return true;
+    if (op_info[op].class == OP_MATH) return is_float;
+    if (op_info[op].class != OP_ARITH) return false;
+    return !is_float || op < OP_BITAND || op > OP_SHR;
+}
+
+// May results differ in the last places?
+static bool rounds_freely(int op) {
+    switch (op) {
+    case OP_CEIL:
+    case OP_FLOOR:
+    case OP_TRUNC:
+    case OP_ROUND:
+    case OP_FABS:
+    case OP_SQRT:
+    case OP_RECIP:
+    case OP_COPYSIGN:
+    case OP_FDIVIDE:
+    case OP_FMAX:
+    case OP_FMIN:
+    case OP_FMOD:
+    case OP_REMAINDER:
+    case OP_FMA:
+    case OP_NEXTAFTER: return false;
+    default: return op_info[op].class == OP_MATH;
+    }
+}
+
+static bool close_enough(Type t, double got, double want) {
+    if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+    if (!signbit(got) != !signbit(want)) return false;
+    if (got == want) return true;
+    static const struct {
+        int places, least, units;
+    } type[TYPE_COUNT] = {[TYPE_F64] = {53, -1021, 4},
+                          [TYPE_F32] = {24, -125, 2},
+                          [TYPE_F16] = {11, -13, 1},
+                          [TYPE_BF16] = {8, -125, 1}};
+    int e;
+    frexp(want, &e);
+    if (e < type[t].least) e = type[t].least;
+    return fabs(got - want) <= ldexp(type[t].units, e - type[t].places);
+}
+
+static const char *difference(Lab *lab, const Program *p, const LabData *got, const LabData *want,
+                              bool freely) {
+    if (!freely) return lab_difference(lab, p, got, want);
+    int c = p->ninputs;
+    for (int64_t i = 0; i < VALUES * VALUES; i++) {
+        double g = lab_value(got, c, i), w = lab_value(want, c, i);
+        if (!close_enough(p->tensors.at[c].type, g, w))
+            return arena_printf(&lab->arena, "element %lld is %a, want %a", (long long)i, g, w);
+    }
+    return NULL;
+}
+
+static void compare(Lab *lab, const char *text, const char *schedule, bool freely) {
+    const Program *p = lab_program(lab, text, NULL);
+    Source source = {"schedule", schedule, (uint32_t)strlen(schedule)};
+    Schedule *s = schedule_parse(&lab->arena, &lab->names, &source, &lab->diags);
+    Tree *t = p && s ? tree_lower(&lab->arena, p, s, &lab->diags) : NULL;
+    if (!CHECK(t)) {
+        printf("%s\n%s\n", text, lab_errors(lab));
+        return;
+    }
+    LabData start = special_data(lab, p), want = lab_copy(lab, p, &start);
+    lab_run(lab, p, &want);
+    for (Isa isa = 0; isa < ISA_COUNT; isa++) {
+        Machine m;
+        machine_detect(&m, isa);
+        if (m.isa != isa) continue;
+        LabData got = lab_copy(lab, p, &start);
+        if (!CHECK(jit_run(lab, t, &m, &got, (InterpFlags){0}, 1, isa & 1) == JIT_OK))
+            printf("%s\n%s", text, lab_errors(lab));
+        const char *d = difference(lab, p, &got, &want, freely);
+        if (!CHECK(!d)) printf("%s\n%s: %s\n", text, isa_name[isa], d);
+    }
+}
+
+TEST(compiled_code_computes_every_operation) {
+    for (int t = TYPE_BOOL; t < TYPE_COUNT; t++) {
+        Lab lab;
+        lab_begin(&lab);
+        for (int op = 0; op < OP_COUNT; op++)
+            if (applies(op, (Type)t))
+                compare(&lab, op_text(&lab.arena, op, (Type)t), "C: i j:v\n", rounds_freely(op));
+        lab_end(&lab);
+    }
+}
+
+TEST(compiled_code_converts_between_all_types) {
+    Lab lab;
+    lab_begin(&lab);
+    for (int from = TYPE_BOOL; from < TYPE_COUNT; from++)
+        for (int to = TYPE_BOOL; to < TYPE_COUNT; to++)
+            compare(&lab,
+                    arena_printf(&lab.arena,
+                                 "program f { input A: %s[37] output C: %s[37]\n"
+                                 "C: for i in 0:37  C[i] = %s(A[i]) }",
+                                 type_info[from].name, type_info[to].name, type_info[to].name),
+                    "C: i:v\n", false);
+    lab_end(&lab);
+}
