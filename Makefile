@@ -92,7 +92,7 @@ EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
 all: $(LIB_A) $(LIB_SO) $(COMMAND)
 
-tests: all $(UNIT_BIN) $(REPLAY_BIN) $(EXAMPLE_BIN)
+tests: all $(SPACEC) $(UNIT_BIN) $(REPLAY_BIN) $(EXAMPLE_BIN)
 benches: all $(BENCH_BIN)
 
 # ---- How it is made --------------------------------------------------------------------------
@@ -203,7 +203,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
 
 -include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
-    $(wildcard tests/fuzz/replay.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)) \
+    $(wildcard tests/fuzz/replay.c tools/spacec/*.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)) \
     $(call made_obj,$(SPACES) $(TEST_SPACES)))
 
 # A make inside make builds in parallel even when the outer one was not asked to.
