@@ -13,6 +13,7 @@
 
 #include <immintrin.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 typedef struct Limits {
     void (*run)(void);
@@ -56,24 +57,31 @@ __attribute__((target("avx2,fma"))) static void fma256(int64_t n) {
 
 static void fma_one(void) { (task.bits == 512 ? fma512 : fma256)(FMA_LOOPS); }
 
-// The second thread waits for its turn in a spin, as long as a call of the first takes anyway.
-static volatile int64_t turn, done;
+// The second thread looks for its turn for a while, then sleeps: between rounds it leaves its core.
+static sem_t turn, done;
+
+static void wait_for(sem_t *s) {
+    for (int i = 0; i < 4000; i++) {
+        if (!sem_trywait(s)) return;
+        _mm_pause();
+    }
+    while (sem_wait(s)) {}
+}
 
 static void *second(void *unused) {
     (void)unused;
-    for (int64_t mine = 0;;) {
-        while (turn == mine) _mm_pause();
-        mine++;
+    for (;;) {
+        wait_for(&turn);
         fma_one();
-        done = mine;
+        sem_post(&done);
     }
     return NULL;
 }
 
 static void fma_two(void) {
-    int64_t mine = ++turn;
+    sem_post(&turn);
     fma_one();
-    while (done < mine) _mm_pause();
+    wait_for(&done);
 }
 
 // --- Memory --------------------------------------------------------------------------------------
@@ -120,6 +128,7 @@ static bool prepare_fma(const PeerTask *t, const char **why) {
     if (task.bits == 512 && !__builtin_cpu_supports("avx512f")) return false;
     if (!__builtin_cpu_supports("fma")) return false;
     pthread_t thread;
+    if (task.threads == 2 && !started) sem_init(&turn, 0, 0), sem_init(&done, 0, 0);
     if (task.threads == 2 && !started) started = !pthread_create(&thread, NULL, second, NULL);
     return task.threads < 2 || started;
 }
