@@ -285,9 +285,10 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
     }
     if (t.n == 1 && n <= 1 << 20 && !ours_check(o, tolerance(it))) row->note = "WRONG";
     int first = add_limits(b, it, &t);
-    Lab lab = b->lab;
-    if (it->work > 5e9) lab.rounds = lab.rounds / 3 | 1;
-    trial_run(&lab, &t);
+    int rounds = b->lab.rounds;
+    if (it->work > 5e9) b->lab.rounds = rounds / 3 | 1;
+    trial_run(&b->lab, &t);
+    b->lab.rounds = rounds;
     fill_row(row, &t, first, differs, it, it->work > 0 ? it->work : o->bytes);
 }
 
@@ -409,13 +410,13 @@ static void compile_one(Bench *b, const Item *it, const char *name, const char *
         trial_add_peer(&t, lab_peer(&b->lab, "libxsmm", "LIBXSMM_TARGET=clx"), "libxsmm", task);
         trial_add_peer(&t, lab_peer(&b->lab, "halide", "HL_NUM_THREADS=1"), "halide", task);
     }
-    Lab lab = b->lab;
-    if (task) lab.rounds = lab.rounds / 4 | 1;
+    int rounds = b->lab.rounds;
+    if (task) b->lab.rounds = rounds / 4 | 1;
     row->bar = bar;
     if (o->error) {
         row->note = "not compiled";
     } else {
-        trial_run(&lab, &t);
+        trial_run(&b->lab, &t);
         row->rate = trial_median(&t, 0) / 1e3;
         for (int i = 1; i < t.n; i++)
             row->peer[row->npeers++] =
@@ -475,7 +476,7 @@ static bool options(Bench *b, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(argv[i], "--quick"))
-            b->lab.rounds = 9, b->lab.round_ns = 1e6;
+            b->lab.rounds = 9, b->lab.round_ns = 1e6, b->lab.patience_ns = 1e9;
         else if (!value)
             return false;
         else if (!strcmp(argv[i], "--only"))
@@ -493,7 +494,7 @@ static bool options(Bench *b, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    Bench b = {.lab = {.peers = "build/peers", .rounds = 31, .round_ns = 2e6}};
+    Bench b = {.lab = {.peers = "build/peers", .rounds = 31, .round_ns = 2e6, .patience_ns = 10e9}};
     if (!options(&b, argc, argv)) {
         fprintf(stderr, "usage: x86 [--quick] [--only LIST,...] [--item NAME] [--json FILE]"
                         " [--peers FOLDER]\n");
@@ -505,6 +506,8 @@ int main(int argc, char **argv) {
     describe(&b, &machine);
     run_lists(&b);
     table_verdict(stdout, &b.table);
+    printf("  %ld rounds, %ld repeated because the core was shared; never quiet enough: %d rows\n",
+           (long)b.lab.rounds_run, (long)b.lab.repeated, b.lab.noisy);
     FILE *json = b.json ? fopen(b.json, "w") : NULL;
     if (json) table_json(json, &b.table, machine.cpu), fclose(json);
     lab_close(&b.lab);

@@ -4,7 +4,8 @@
 // program under bench/peers, in a process of its own). All are pinned to one core and take turns,
 // round by round, starting with another one each time, so that a slow phase of the machine strikes
 // all of them alike; what counts is the median of the ratios within rounds, and the lower 95 %
-// bound of that median. Time is what a thread had a core for, so that a busy machine disturbs less.
+// bound of that median. Time is what a thread had a core for, and rounds in which a busy
+// hyperthread slowed the core down are repeated, so that others on the machine disturb less.
 // Results are compared before anything is timed.
 //
 //     Lab lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6};
@@ -39,11 +40,15 @@ typedef struct LabPeer {
 } LabPeer;
 
 typedef struct Lab {
-    const char *peers; // folder of the peers' programs
-    int rounds;        // per trial, odd
-    double round_ns;   // of one entry
-    int core;          // everything runs on this one; both set by lab_open
-    cpu_set_t cores;   // all there are
+    const char *peers;  // folder of the peers' programs
+    int rounds;         // per trial, odd
+    double round_ns;    // of one entry
+    int core;           // everything runs on this one; both set by lab_open
+    cpu_set_t cores;    // all there are
+    double patience_ns; // a trial may wait so long for a core of its own, and repeat rounds
+    int64_t repeated, rounds_run;
+    int noisy;      // trials that ran out of patience
+    double fastest; // of the loop that tells whether the core is ours alone
     int npeers;
     LabPeer peer[LAB_PEERS];
 } Lab;
@@ -81,7 +86,7 @@ typedef struct Trial {
 int trial_add_kernel(Trial *t, const char *name, void (*call)(void *), void *self);
 // -1 when the peer is absent or does not do the task.
 int trial_add_peer(Trial *t, LabPeer *p, const char *name, const char *task);
-void trial_run(const Lab *lab, Trial *t);
+void trial_run(Lab *lab, Trial *t);
 
 double trial_median(const Trial *t, int i); // ns
 double trial_best(const Trial *t, int i);   // ns
