@@ -97,7 +97,7 @@ static const Item items[] = {
     GEMM256(128, "gemm_avx2.lws"),
     GEMM256(256, "gemm_avx2.lws"),
     GEMM256(512, "gemm_avx2_packed.lws"),
-    CONV(64, 56, 1, 64, 1, 64, "conv3x3_w4.lws"),
+    CONV(64, 56, 1, 64, 1, 64, "conv3x3_h14w6.lws"),
     CONV(128, 28, 1, 128, 2, 64, "conv3x3_w6.lws"),
     CONV(256, 14, 1, 256, 8, 32, "conv3x3_w14.lws"),
     CONV(512, 7, 8, 64, 16, 32, "conv3x3_h2w7.lws"),
@@ -329,9 +329,11 @@ static void two_threads(Bench *b, const Item *it) {
     lab_pin(&b->lab, false);
     Ours *o = ours_new(program, schedule, it->sizes, it->isa);
     row->note = o->error ? "not compiled" : pool_processors() < 2 ? "there is one core" : NULL;
-    Ours one = *o; // the same kernel and buffers, without the pool
+    Ours one;
     if (!row->note) {
         ours_threads(o, 2);
+        one = *o; // the same kernel and buffers
+        one.env.threads = 1;
         trial_add_kernel(&t, "one", ours_call, &one);
         trial_add_kernel(&t, "ours", ours_call, o);
         trial_add_peer(&t, lab_peer(&b->lab, "limits", "ROW=free1"), "limit", "fma 512 1 1");

@@ -96,9 +96,16 @@ static void operands(Ours *o) {
         size_t n = (size_t)tensor_elements(t);
         o->elements[i] = n;
         o->bytes += (double)n * type_info[t->type].bytes;
-        o->buffer[i] = peer_floats(n * (size_t)(type_info[t->type].bytes + 3) / 4);
+        o->buffer[i] =
+            peer_allocate((n * (size_t)type_info[t->type].bytes + 3) / 4, i, &o->held[i]);
         if (i < p->ninputs && t->type == TYPE_F32) peer_fill(o->buffer[i], n, (unsigned)i);
     }
+}
+
+static void provide_scratch(Ours *o, int threads) {
+    int64_t bytes = o->code.scratch + (threads - 1) * o->code.thread_scratch;
+    free(o->held[OURS_ARGS]);
+    o->scratch = peer_allocate((size_t)bytes / 4 + 16, OURS_ARGS, &o->held[OURS_ARGS]);
 }
 
 static void make(Ours *o, const char *program, const char *schedule, const char *sizes) {
@@ -115,9 +122,8 @@ static void make(Ours *o, const char *program, const char *schedule, const char 
         return (void)fail(o, "the program does not compile");
     o->kernel = (Kernel *)exec_entry(o->block);
     o->env = (KernelEnv){.threads = 1, .apply = code_apply};
-    peer_release();
     operands(o);
-    o->scratch = peer_floats((size_t)o->code.scratch / 4 + 16);
+    provide_scratch(o, 1);
     const BlockCost *cost = cost_of(tree_cost(&o->arena, o->tree), &o->tree->root->node);
     o->flops = cost ? (double)cost->flops : 0;
 }
@@ -137,6 +143,7 @@ void ours_free(Ours *o) {
     if (o->pool) pool_free(o->pool);
     if (o->block) exec_release(o->block);
     if (o->exec) exec_arena_free(o->exec);
+    for (int i = 0; i <= OURS_ARGS; i++) free(o->held[i]);
     arena_free(&o->work);
     arena_free(&o->arena);
     free(o);
@@ -158,8 +165,7 @@ void ours_threads(Ours *o, int threads) {
     o->env.user = o->pool;
     o->env.parallel_for = pool_parallel_for;
     o->env.threads = o->pool ? threads : 1;
-    size_t bytes = (size_t)(o->code.scratch + (threads - 1) * o->code.thread_scratch);
-    o->scratch = peer_floats(bytes / 4 + 16);
+    provide_scratch(o, threads);
 }
 
 bool ours_close(const float *x, const float *y, size_t n, float tolerance) {

@@ -29,6 +29,7 @@ typedef struct Ours {
     Pool *pool; // NULL: one thread
     void *scratch;
     void *buffer[OURS_ARGS];
+    void *held[OURS_ARGS + 1]; // what they are in, and the scratch memory
     size_t elements[OURS_ARGS];
     double flops, bytes;
     const char *error; // why there is no kernel
@@ -36,7 +37,6 @@ typedef struct Ours {
 
 // `program` and `schedule` are paths (or texts, when they contain a line end); `sizes` is
 // "M=64,N=64". NULL schedule: the naive one. The result has `error` set when something is wrong.
-// Operands are those of the newest one only.
 Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap);
 void ours_free(Ours *o);
 void ours_call(void *ours);

@@ -53,21 +53,27 @@ static inline double peer_now(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-// `n` zeroed floats in large pages, on every side alike. Consecutive ones start some lines apart,
-// so that they do not share the sets of a cache. They live until the next task.
+// `n` zeroed floats in large pages, on every side alike. The number-th operand starts some lines
+// apart from the others, so that they do not share the sets of a cache. `block` is to be freed.
+static inline float *peer_allocate(size_t n, int number, void **block) {
+    size_t huge = (size_t)2 << 20, shift = (size_t)number * 17 * 64;
+    size_t bytes = (n * sizeof(float) + shift + huge - 1) / huge * huge;
+    if (posix_memalign(block, huge, bytes)) exit(1);
+    madvise(*block, bytes, MADV_HUGEPAGE);
+    memset(*block, 0, bytes);
+    return (float *)((char *)*block + shift);
+}
+
+// The same, until the next task.
 enum { PEER_BLOCKS = 64 };
 static void *peer_block[PEER_BLOCKS];
 static int peer_blocks;
 
 static inline float *peer_floats(size_t n) {
-    size_t huge = (size_t)2 << 20, shift = (size_t)peer_blocks * 17 * 64;
-    size_t bytes = (n * sizeof(float) + shift + huge - 1) / huge * huge;
-    void *p;
-    if (peer_blocks == PEER_BLOCKS || posix_memalign(&p, huge, bytes)) exit(1);
-    madvise(p, bytes, MADV_HUGEPAGE);
-    memset(p, 0, bytes);
-    peer_block[peer_blocks++] = p;
-    return (float *)((char *)p + shift);
+    if (peer_blocks == PEER_BLOCKS) exit(1);
+    float *x = peer_allocate(n, peer_blocks, &peer_block[peer_blocks]);
+    peer_blocks++;
+    return x;
 }
 
 static inline void peer_release(void) {
