@@ -23,6 +23,8 @@ typedef struct Run {
     int threads;
     uint64_t seed;
     lw_timing timing;
+    lw_roof roof; // when measured
+    bool roofed;
 } Run;
 
 // --- Options that name arguments -----------------------------------------------------------------
@@ -268,6 +270,44 @@ static void print_speed(const lw_timing *t) {
            t->bytes / t->median_us * 1e-3);
 }
 
+static const char *const level_name[] = {"L1", "L2", "L3", "memory"};
+
+// What of this machine's peak that was; measures the machine when nobody did before.
+static void find_roof(Run *r) {
+    const lw_machine *m;
+    if (cli_report(r->cli, lw_machine_get(r->cli->ctx, NULL, &m))) return;
+    r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
+}
+
+static void print_roof(const Run *r) {
+    const lw_timing *t = &r->timing;
+    const lw_roof *f = &r->roof;
+    if (!r->roofed) return;
+    printf("  peak     %.1f %% of ", 100 * f->us / t->median_us);
+    if (f->compute)
+        printf("%.1f GFLOP/s (%s f%d", f->peak, t->isa, t->float_bits);
+    else
+        printf("%.1f GB/s (%s", f->peak, level_name[f->level]);
+    printf(", %d core%s); bound by %s: compute ", t->threads > 1 ? t->threads : 1,
+           t->threads > 1 ? "s" : "", f->compute ? "compute" : "bandwidth");
+    print_time(f->compute_us);
+    printf(", moving ");
+    print_time(f->memory_us);
+    printf("\n");
+}
+
+static void json_roof(Json *j, const Run *r) {
+    const lw_roof *f = &r->roof;
+    json_open(j, "roof", '{');
+    json_str(j, "bound", f->compute ? "compute" : "bandwidth");
+    json_num(j, "fraction", round(1e4 * f->us / r->timing.median_us) / 1e4);
+    json_num(j, f->compute ? "gflops" : "gbps", round(f->peak * 1e3) / 1e3);
+    json_num(j, "compute_us", round(f->compute_us * 1e3) / 1e3);
+    json_num(j, "memory_us", round(f->memory_us * 1e3) / 1e3);
+    json_str(j, "level", level_name[f->level]);
+    json_close(j, '}');
+}
+
 static void print_summary(Run *r) {
     char *values = cli_values_text(r->bound);
     printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
@@ -282,6 +322,7 @@ static void print_summary(Run *r) {
     if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
     printf("\n");
     print_speed(&r->timing);
+    print_roof(r);
     for (size_t i = 0; i < r->n; i++) {
         bool input = i < lw_function_input_count(r->f);
         char *text = cli_tensor_text(r->bound, i);
@@ -319,6 +360,7 @@ static void json_summary(Run *r) {
         json_num(j, "gflops", round(t->flops / median) / 1e3);
         json_num(j, "gbps", round(t->bytes / median) / 1e3);
     }
+    if (r->roofed) json_roof(j, r);
     json_open(j, "outputs", '[');
     for (size_t i = lw_function_input_count(r->f); i < r->n; i++) {
         json_open(j, NULL, '{');
@@ -348,6 +390,7 @@ static int finish(Run *r) {
     if (!status) status = write_outputs(r);
     if (!status && r->cli->time && !r->timing.samples)
         fprintf(stderr, "note: only machine code is measured: --backend jit\n");
+    if (!status && r->timing.samples) find_roof(r);
     if (!status && r->cli->json) json_summary(r);
     if (!status && !r->cli->json) print_summary(r);
     return status;

@@ -329,6 +329,9 @@ typedef struct lw_timing {
     double bytes; // of all arguments
     size_t code_bytes;
     int threads; // that parallel loops were shared out to; 1: there are none, or there is but one
+    const char *isa;      // "avx512"; of compiled code, as the rest
+    double written_bytes; // of results; in-outs count among the bytes read too
+    int32_t float_bits;   // of the widest floats among the arguments; 0: none
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -382,6 +385,20 @@ typedef struct lw_machine_options {
 // the context and lives as long as a diagnostic of this call would.
 LW_API lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
                                 const lw_machine **out);
+
+// The least time that this machine could need for what a run of compiled code did: its operations
+// at the peak rate of multiply-adds, and its arguments moved once between the processor and the
+// innermost level that holds all of them. Whichever takes longer is the roof.
+typedef struct lw_roof {
+    double us;         // the larger of the next two
+    double compute_us; // 0: no floats, or the rate is not known
+    double memory_us;
+    bool compute; // it is the operations
+    lw_level level;
+    double peak; // GFLOP/s, or GB/s of this mix of loads and stores
+} lw_roof;
+
+LW_API lw_status lw_machine_roof(const lw_machine *machine, const lw_timing *timing, lw_roof *out);
 
 // --- Graphs --------------------------------------------------------------------------------------
 // Dataflow graphs with named dimensions and views by relations between indices; docs/graphs.md

@@ -163,6 +163,9 @@ static int run_code(Jit *j) {
     t->flops = j->code->flops;
     t->bytes = j->code->bytes;
     t->threads = j->env.threads;
+    t->isa = isa_name[j->code->isa];
+    t->written_bytes = j->code->written_bytes;
+    t->float_bits = j->code->float_bits;
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
         restore_inouts(j);
@@ -179,7 +182,15 @@ static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     const TreeCost *cost = tree_cost(p->call->scratch, t);
     const BlockCost *root = cost_of(cost, &t->root->node);
     if (root) k->flops = (double)root->flops;
-    for (int i = 0; i < t->nargs; i++) k->bytes += (double)view_bytes(&p->views[i]);
+    const Program *program = p->bound->program;
+    for (int i = 0; i < t->nargs; i++) {
+        const View *v = &p->views[i];
+        double bytes = (double)view_bytes(v);
+        k->bytes += bytes;
+        if (i >= program->ninputs) k->written_bytes += bytes;
+        if (type_is_float(v->type))
+            k->float_bits = (int)max_i64(k->float_bits, type_info[type_compute(v->type)].bits);
+    }
 }
 
 static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {

@@ -21,7 +21,8 @@ typedef struct KernelCode {
     int64_t scratch, thread_scratch; // code/code.h
     int parallel;
     size_t code_bytes;
-    double flops, bytes;
+    double flops, bytes, written_bytes;
+    int float_bits; // of the widest floats among the arguments; 0: none
     Isa isa;
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none

@@ -207,3 +207,48 @@ lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
     if (status == LW_OK) *out = c.out;
     return status;
 }
+
+// --- Roofs ---------------------------------------------------------------------------------------
+
+// Rates for a number of cores, from those of one and of all.
+static double rate_of(const double rate[2], int threads, int cores) {
+    if (threads <= 1 || cores <= 1) return rate[CORES_ONE];
+    double all = rate[CORES_ALL];
+    return threads >= cores ? all : all * threads / cores;
+}
+
+// The innermost level that holds so many bytes; each thread has caches of its own but for the last.
+static lw_level level_of(const lw_machine *m, double bytes, int threads) {
+    if (m->cache[0] && bytes <= (double)m->cache[0] * threads) return LW_L1;
+    if (m->cache[1] && bytes <= (double)m->cache[1] * threads) return LW_L2;
+    return m->cache[2] && bytes <= (double)m->cache[2] ? LW_L3 : LW_MEMORY;
+}
+
+// Loads and stores go in pairs at the rate of copies; what is left over at its own.
+static double move_us(const double rate[3][2], double in, double out, int threads, int cores) {
+    double pairs = in < out ? in : out, us = 0;
+    double part[3] = {in - pairs, out - pairs, 2 * pairs};
+    for (int k = 0; k < 3; k++) {
+        double gbps = rate_of(rate[k], threads, cores);
+        if (part[k] > 0 && gbps > 0) us += part[k] / gbps * 1e-3;
+    }
+    return us;
+}
+
+lw_status lw_machine_roof(const lw_machine *m, const lw_timing *timing, lw_roof *out) {
+    lw_timing t;
+    if (!m || !timing || !out) return LW_MISUSE;
+    options_copy(&t, sizeof t, timing);
+    int isa = t.isa ? isa_by_name(t.isa) : -1, threads = t.threads < 1 ? 1 : t.threads;
+    *out = (lw_roof){.level = level_of(m, t.bytes, threads)};
+    if (isa < 0) return LW_MISUSE;
+    double peak = 0;
+    if (t.float_bits) peak = rate_of(m->gflops[isa][t.float_bits > 32], threads, m->cores);
+    if (peak > 0) out->compute_us = t.flops / peak * 1e-3;
+    out->memory_us =
+        move_us(m->gbps[out->level], t.bytes - t.written_bytes, t.written_bytes, threads, m->cores);
+    out->compute = out->compute_us > out->memory_us;
+    out->us = out->compute ? out->compute_us : out->memory_us;
+    out->peak = out->compute ? peak : out->us > 0 ? t.bytes / out->us * 1e-3 : 0;
+    return LW_OK;
+}
