@@ -16,32 +16,46 @@ static int write_file(Cli *cli, const char *path, const char *bytes, size_t size
     return ok ? EXIT_OK : cli_fail(cli, "cannot write '%s': %s", path, strerror(why));
 }
 
+typedef struct Kind {
+    const char *name, *ending;
+    lw_emit emit;
+    const char *what;
+} Kind;
+
+static const Kind kinds[] = {
+    {"c", ".c", LW_EMIT_C, "source"},
+    {"obj", ".o", LW_EMIT_OBJ, "object"},
+    {"asm", ".s", LW_EMIT_ASM, "assembly"},
+    {"so", ".so", LW_EMIT_SO, "library"},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 // "out/mv.c" gives "out/mv.h".
-static char *header_path(const char *path) {
-    size_t len = strlen(path);
-    bool c = len > 2 && strcmp(path + len - 2, ".c") == 0;
-    return cli_printf("%.*s.h", (int)(c ? len - 2 : len), path);
+static char *header_path(const char *path, const Kind *kind) {
+    size_t len = strlen(path), end = strlen(kind->ending);
+    bool has = len > end && strcmp(path + len - end, kind->ending) == 0;
+    return cli_printf("%.*s.h", (int)(has ? len - end : len), path);
 }
 
-static int write_c(Cli *cli, const lw_bound *b, lw_emit_options *o) {
-    char *header = header_path(cli->output);
+static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
+    char *header = header_path(cli->output, kind);
     const char *slash = strrchr(header, '/');
     lw_emitted out;
     o->header = slash ? slash + 1 : header;
-    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, LW_EMIT_C, o, &out));
+    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, kind->emit, o, &out));
     if (!status) status = write_file(cli, cli->output, out.bytes, out.size);
     if (!status) status = write_file(cli, header, out.header, out.header_size);
     if (!status) {
         json_str(&cli->object, "function", out.function);
-        json_str(&cli->object, "source", cli->output);
+        json_str(&cli->object, kind->what, cli->output);
         json_str(&cli->object, "header", header);
     }
     free(header);
     return status;
 }
 
-static int compile_function(Cli *cli, const lw_function *f) {
-    lw_emit_options o = {.struct_size = sizeof o};
+static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
+    lw_emit_options o = {.struct_size = sizeof o, .isa = cli->isa};
     char *schedule = NULL;
     lw_size *sizes;
     size_t n = 0;
@@ -50,7 +64,7 @@ static int compile_function(Cli *cli, const lw_function *f) {
     if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
     if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
     if (!status) json_values(&cli->object, b);
-    if (!status) status = write_c(cli, b, &o);
+    if (!status) status = write_files(cli, b, kind, &o);
     lw_bound_free(b);
     free(sizes);
     free(schedule);
@@ -58,14 +72,16 @@ static int compile_function(Cli *cli, const lw_function *f) {
 }
 
 int command_compile(Cli *cli) {
-    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c");
-    if (strcmp(cli->emit, "c") != 0)
-        return cli_misuse(cli, "cannot write '%s'; there is c", cli->emit);
-    if (!cli->output) return cli_misuse(cli, "where to? -o FILE.c");
+    const Kind *kind = NULL;
+    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm or so");
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(cli->emit, kinds[i].name) == 0) kind = &kinds[i];
+    if (!kind) return cli_misuse(cli, "cannot write '%s'; there are c, obj, asm and so", cli->emit);
+    if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
     lw_module *mod;
     int status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
-    if (!status) status = f ? compile_function(cli, f) : EXIT_FAILED;
+    if (!status) status = f ? compile_function(cli, f, kind) : EXIT_FAILED;
     lw_module_free(mod);
     return status;
 }

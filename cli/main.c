@@ -58,14 +58,19 @@ const Command commands[] = {
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
     {"compile", "FILE", "write a function as a file that stands alone",
-     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--strict", "--unchecked", "--lang",
-             "--trace"),
-     "--emit c          C99 source, FILE.c, and its header, FILE.h: one function of plain "
-     "pointers, for\n"
-     "                  these sizes, with the loops of --schedule.\n"
+     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--isa", "--strict", "--unchecked",
+             "--lang", "--trace"),
+     "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
+     "header.\n"
+     "\n"
+     "--emit c          C99 source, FILE.c.\n"
+     "--emit obj        machine code as an ELF object, FILE.o, which needs no library of ours.\n"
+     "--emit asm        the same as text for the GNU assembler, FILE.s.\n"
+     "--emit so         the same as a shared library, FILE.so, by the system's linker.\n"
      "\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit c -o mv.c\n"
-     "  cc -O3 -march=native -ffp-contract=off -c mv.c\n",
+     "  cc -O3 -march=native -ffp-contract=off -c mv.c\n"
+     "  loopwright compile mv.tc --size M=4,K=3 --emit obj -o mv.o && cc main.c mv.o -lm\n",
      command_compile},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
      OPTIONS("--out", "--backend", "--threads", "--isa", "--trace"),

@@ -280,7 +280,10 @@ LW_API lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage
 
 // --- Files ---------------------------------------------------------------------------------------
 typedef enum lw_emit {
-    LW_EMIT_C = 0, // C99 source and its header, which stand alone: docs/c-output.md
+    LW_EMIT_C = 0,   // C99 source and its header, which stand alone: docs/c-output.md
+    LW_EMIT_OBJ = 1, // a relocatable ELF object of machine code, and its header: docs/aot.md
+    LW_EMIT_ASM = 2, // the same as text for the GNU assembler
+    LW_EMIT_SO = 3,  // the same as a shared library, by the system's linker
 } lw_emit;
 
 typedef struct lw_emit_options {
@@ -288,6 +291,8 @@ typedef struct lw_emit_options {
     lw_schedule_text schedule;
     const char *name;   // of the function; NULL: its own
     const char *header; // how the source names its header; NULL: NAME.h
+    const char *isa; // of machine code: "scalar", "avx2" or "avx512", whether or not this machine
+                     // has it; NULL: the best of this machine
 } lw_emit_options;
 
 // What a file holds. It belongs to the context and lives as long as a diagnostic of this call

@@ -1,9 +1,10 @@
-// The C back-end through the API: a bound function as C source, and run through the system's
-// compiler.
+// Functions as files (C source, objects of machine code), and the C back-end, which runs one
+// through the system's compiler.
 #include "api/pipeline.h"
 
 #include "base/kernel_abi.h"
 #include "code/c/c.h"
+#include "code/x86/aot.h"
 #include "run/cc.h"
 #include "tree/tree.h"
 
@@ -84,8 +85,48 @@ typedef struct EmitCall {
     lw_emitted *out;
 } EmitCall;
 
+// The object that *out holds, linked. Headers, tables and alignment to pages need some room more.
+static lw_status link_shared(Call *call, lw_emitted *out) {
+    enum { MESSAGE = 4096, MORE = 1 << 20 };
+    char *message = arena_alloc(call->arena, MESSAGE);
+    char *bytes = arena_alloc(call->arena, out->size + MORE);
+    size_t size = out->size + MORE;
+    CcResult result = cc_link(out->bytes, out->size, bytes, &size, message, MESSAGE);
+    if (result) return cc_failed(call, result, message);
+    out->bytes = bytes;
+    out->size = size;
+    return LW_OK;
+}
+
+static lw_status emit_code(Call *call, EmitCall *e) {
+    Listed l;
+    Aot aot;
+    lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa, &l);
+    if (status) return status;
+    if (!aot_make(call->arena, l.tree, &l.machine, e->options.name, &l.code, &l.listing, &aot,
+                  call->diags))
+        return LW_ERROR;
+    Text header = {.arena = call->arena}, text = {.arena = call->arena};
+    aot_header(&aot, &header);
+    *e->out =
+        (lw_emitted){.function = aot.name, .header = text_str(&header), .header_size = header.len};
+    if (e->what == LW_EMIT_ASM) {
+        aot_asm(&aot, l.text, &text);
+        e->out->bytes = text_str(&text);
+        e->out->size = text.len;
+        return LW_OK;
+    }
+    size_t size = elf_size(&aot.object);
+    char *bytes = arena_alloc(call->arena, size);
+    elf_write(&aot.object, bytes);
+    e->out->bytes = bytes;
+    e->out->size = size;
+    return e->what == LW_EMIT_SO ? link_shared(call, e->out) : LW_OK;
+}
+
 static lw_status emit_body(Call *call, void *args) {
     EmitCall *e = args;
+    if (e->what != LW_EMIT_C) return emit_code(call, e);
     const Tree *t;
     lw_status status = bound_lower_cpu(call, e->bound, &e->options.schedule, &t);
     if (status) return status;
@@ -109,7 +150,7 @@ lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
                         const lw_emit_options *options, lw_emitted *out) {
     if (!out) return call_misuse(ctx);
     memset(out, 0, sizeof *out);
-    if (!b || what != LW_EMIT_C) return call_misuse(ctx);
+    if (!b || what < LW_EMIT_C || what > LW_EMIT_SO) return call_misuse(ctx);
     EmitCall e = {.bound = b, .what = what, .out = out};
     options_copy(&e.options, sizeof e.options, options);
     return call_run(ctx, emit_body, &e);

@@ -33,9 +33,8 @@ static bool choose_machine(Call *call, const char *isa, Machine *m) {
 
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
                        const char *isa, Listed *out) {
-    const Schedule *ignored;
     if (!choose_machine(call, isa, &out->machine)) return LW_ERROR;
-    lw_status status = bound_lower(call, b, schedule, &ignored, &out->tree);
+    lw_status status = bound_lower_cpu(call, b, schedule, &out->tree);
     if (status) return status;
     Text text = {.arena = call->arena};
     tree_show(&text, out->tree, false);
@@ -420,7 +419,7 @@ lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show
     if (status) return status;
     Text text = {.arena = call->arena};
     if (stage == LW_STAGE_ASM) {
-        listing_print(&text, &r.l.code, &r.l.listing, r.l.text, false, "L");
+        listing_print(&text, &r.l.code, &r.l.listing, r.l.text, &(ListingStyle){.stem = "L"});
     } else {
         r.lines = split(call->arena, r.l.text);
         listing_loops(&r.l.code, &r.l.listing, &r.l.machine, &r.loops);

@@ -19,8 +19,7 @@ typedef struct Printer {
     const char **line; // of the Tree's text, from 1
     int nlines, last;  // last: the line that was announced
     int next;          // row of the line table
-    const char *stem;
-    bool exact;
+    const ListingStyle *style;
     int32_t *label_at; // by offset: 1 + number of a label that stands there
 } Printer;
 
@@ -48,8 +47,11 @@ static void announce(Printer *p, uint32_t offset) {
     else if (line != p->last && p->nlines > 1)
         text_add(p->out, "#     |\n");
     p->last = line;
+    for (int i = 0; i < p->style->nsymbols; i++)
+        if (p->style->symbols[i].offset == offset)
+            text_printf(p->out, "%s:\n", p->style->symbols[i].name);
     int32_t label = p->label_at[offset];
-    if (label) text_printf(p->out, "%s%d:\n", p->stem, label - 1);
+    if (label) text_printf(p->out, "%s%d:\n", p->style->stem, label - 1);
 }
 
 static void print_bytes(Printer *p, uint32_t from, uint32_t to) {
@@ -69,11 +71,12 @@ static void print_bytes(Printer *p, uint32_t from, uint32_t to) {
 static void print_insn(Printer *p, const ListedInsn *in) {
     announce(p, in->offset);
     text_add(p->out, "        ");
-    if (p->exact && in->jump && in->size > 4 && in->label >= 0) text_add(p->out, "{disp32} ");
+    if (p->style->exact && in->jump && in->size > 4 && in->label >= 0)
+        text_add(p->out, "{disp32} ");
     const char *text = in->text, *at = strrchr(text, 'L');
     if (in->label >= 0 && at) {
         text_add_n(p->out, text, (size_t)(at - text));
-        text_printf(p->out, "%s%d", p->stem, p->label_at[in->target] - 1);
+        text_printf(p->out, "%s%d", p->style->stem, p->label_at[in->target] - 1);
         text = at + 1 + strspn(at + 1, "0123456789");
     }
     text_add(p->out, text);
@@ -91,8 +94,8 @@ static void number_labels(Printer *p) {
 }
 
 void listing_print(Text *out, const Code *code, const Listing *listing, const char *tree_text,
-                   bool exact, const char *stem) {
-    Printer p = {.out = out, .code = code, .listing = listing, .stem = stem, .exact = exact};
+                   const ListingStyle *style) {
+    Printer p = {.out = out, .code = code, .listing = listing, .style = style};
     split_lines(&p, tree_text);
     number_labels(&p);
     uint32_t at = 0;

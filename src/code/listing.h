@@ -20,9 +20,16 @@ typedef struct ListedInsn {
     const char *text; // as asm/ prints it
 } ListedInsn;
 
+// An operation that the code leaves to KernelEnv.apply.
+typedef struct ListedCall {
+    int op; // ExprOp
+    Type from, to;
+} ListedCall;
+
 typedef struct Listing {
     Arena *arena;
-    VEC(ListedInsn) insns; // by offset; bytes between them are padding, behind them constants
+    VEC(ListedInsn) insns; // by offset; bytes between them are padding or constants
+    VEC(ListedCall) calls; // each once
 } Listing;
 
 // As code_x86, and fills `listing` (NULL: none).
@@ -35,11 +42,23 @@ void code_x86_plan(Arena *arena, const Tree *tree, const Machine *machine);
 // The line of the Tree's text that the byte at `offset` belongs to; 0: none.
 int code_line(const Code *code, uint32_t offset);
 
+// A name for a place.
+typedef struct ListedSymbol {
+    const char *name;
+    uint32_t offset;
+} ListedSymbol;
+
+typedef struct ListingStyle {
+    bool exact;       // says how long a jump is where as would choose a shorter one
+    const char *stem; // that names of labels begin with
+    const ListedSymbol *symbols;
+    int nsymbols;
+} ListingStyle;
+
 // Text that GNU as assembles to the same bytes under `.intel_syntax noprefix`. Lines of
-// `tree_text`, where it is given, stand in comments in front of their code. `exact` says how long a
-// jump is where as would choose a shorter one. `stem` begins the name of every label.
+// `tree_text`, where it is given, stand in comments in front of their code.
 void listing_print(Text *out, const Code *code, const Listing *listing, const char *tree_text,
-                   bool exact, const char *stem);
+                   const ListingStyle *style);
 
 // A machine loop that has no other inside: where time goes.
 typedef struct ListedLoop {
@@ -57,5 +76,11 @@ typedef VEC(ListedLoop) ListedLoops;
 
 // By offset. Code without any loop is one "loop" over all of it, with line 0.
 void listing_loops(const Code *code, const Listing *listing, const Machine *m, ListedLoops *out);
+
+// For what makes code: an instruction was emitted; all of those from `first` on are finished, and
+// `bytes` is where they are.
+struct Asm;
+void list_add(Listing *l, struct Asm *a, size_t offset, unsigned op, const void *operands);
+void list_resolve(Listing *l, int first, const uint8_t *bytes);
 
 #endif

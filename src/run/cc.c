@@ -23,14 +23,16 @@ extern char **environ;
 
 typedef struct Folder {
     char path[PATH_SIZE], source[PATH_SIZE + 8], library[PATH_SIZE + 8], log[PATH_SIZE + 8];
+    bool object; // the source is one
 } Folder;
 
-static bool folder_open(Folder *f) {
+static bool folder_open(Folder *f, bool object) {
+    f->object = object;
     const char *base = getenv("TMPDIR");
     if (!base || !*base) base = "/tmp";
     int n = snprintf(f->path, sizeof f->path, "%s/loopwright-XXXXXX", base);
     if (n < 0 || n >= PATH_SIZE || !mkdtemp(f->path)) return false;
-    snprintf(f->source, sizeof f->source, "%s/k.c", f->path);
+    snprintf(f->source, sizeof f->source, object ? "%s/k.o" : "%s/k.c", f->path);
     snprintf(f->library, sizeof f->library, "%s/k.so", f->path);
     snprintf(f->log, sizeof f->log, "%s/log", f->path);
     return true;
@@ -43,10 +45,9 @@ static void folder_remove(const Folder *f) {
     rmdir(f->path);
 }
 
-static bool write_file(const char *path, const char *text) {
+static bool write_file(const char *path, const char *text, size_t left) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return false;
-    size_t left = strlen(text);
     while (left) {
         ssize_t n = write(fd, text, left);
         if (n < 0 && errno == EINTR) continue;
@@ -75,9 +76,9 @@ static int arguments(const Folder *f, const CcOptions *o, char *words, bool open
     for (char *w = strtok_r(words, " \t", &rest); w && n < 8; w = strtok_r(NULL, " \t", &rest))
         args[n++] = w;
     if (!n) args[n++] = "cc";
-    for (const char *const *flag = o->flags ? o->flags : usual; *flag && n < MAX_ARGS - 16; flag++)
-        args[n++] = *flag;
-    args[n++] = openmp ? "-fopenmp" : "-fopenmp-simd";
+    const char *const *flag = o->flags ? o->flags : usual;
+    for (; !f->object && *flag && n < MAX_ARGS - 16; flag++) args[n++] = *flag;
+    if (!f->object) args[n++] = openmp ? "-fopenmp" : "-fopenmp-simd";
     args[n++] = "-shared";
     args[n++] = "-fPIC";
     args[n++] = "-o";
@@ -153,12 +154,12 @@ CcResult cc_load(const char *source, const CcOptions *options, Library **out, ch
                  size_t size) {
     Folder f;
     *out = NULL;
-    if (!folder_open(&f)) {
+    if (!folder_open(&f, false)) {
         snprintf(message, size, "cannot make a temporary folder: %s", strerror(errno));
         return CC_SYSTEM;
     }
     CcResult result = CC_SYSTEM;
-    if (!write_file(f.source, source)) {
+    if (!write_file(f.source, source, strlen(source))) {
         snprintf(message, size, "cannot write '%s': %s", f.source, strerror(errno));
     } else {
         bool openmp = options->openmp;
@@ -169,6 +170,43 @@ CcResult cc_load(const char *source, const CcOptions *options, Library **out, ch
         }
         if (result == CC_OK) result = load(&f, openmp, out, message, size);
     }
+    folder_remove(&f);
+    return result;
+}
+
+// --- Linking ------------------------------------------------------------------------------------
+
+static CcResult read_library(const Folder *f, char *into, size_t *size, char *message, size_t n) {
+    int fd = open(f->library, O_RDONLY | O_CLOEXEC);
+    size_t room = *size;
+    ssize_t got = fd < 0 ? -1 : 0;
+    *size = 0;
+    while (got >= 0 && *size < room) {
+        got = read(fd, into + *size, room - *size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        *size += (size_t)got;
+    }
+    if (fd >= 0) close(fd);
+    if (got == 0 && *size < room) return CC_OK;
+    snprintf(message, n, "cannot read what was linked: %s",
+             got < 0 ? strerror(errno) : "too large");
+    return CC_SYSTEM;
+}
+
+CcResult cc_link(const void *object, size_t bytes, void *into, size_t *size, char *message,
+                 size_t message_size) {
+    Folder f;
+    CcOptions o = {0};
+    if (!folder_open(&f, true)) {
+        snprintf(message, message_size, "cannot make a temporary folder: %s", strerror(errno));
+        return CC_SYSTEM;
+    }
+    CcResult result = CC_SYSTEM;
+    if (!write_file(f.source, object, bytes))
+        snprintf(message, message_size, "cannot write '%s': %s", f.source, strerror(errno));
+    else if ((result = compile(&f, &o, false, message, message_size)) == CC_OK)
+        result = read_library(&f, into, size, message, message_size);
     folder_remove(&f);
     return result;
 }

@@ -1,4 +1,4 @@
-// The system's C compiler as a back-end: C text to a loaded shared library.
+// The system's C compiler as a back-end, C text to a loaded shared library; and as a linker.
 //
 // The compiler is $CC (words separated by blanks) or cc. It is started directly, without a shell,
 // in a temporary folder that only this user can enter and that is gone when the call returns.
@@ -25,6 +25,10 @@ typedef struct CcOptions {
 
 CcResult cc_load(const char *source, const CcOptions *options, Library **out, char *message,
                  size_t size);
+// The object file as a shared library: its bytes in `into`, which has room for *size of them, and
+// then *size says how many there are.
+CcResult cc_link(const void *object, size_t bytes, void *into, size_t *size, char *message,
+                 size_t message_size);
 void *library_find(const Library *library, const char *symbol); // NULL: it has none
 void library_close(Library *library);
 

@@ -19,6 +19,7 @@ static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     Asm *a = &g->a;
     if (!g->calls) g->apply = asm_label(a);
     g->calls = true;
+    if (g->listing) list_call(g, op, from, to);
     x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));

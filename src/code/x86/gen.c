@@ -135,7 +135,7 @@ static void make_function(Gen *g) {
         memcpy(g->a.start + g->frames.at[i], &total, 4);
         if (g->listing) list_frame(g, g->frames.at[i], total);
     }
-    if (g->listing && error == ASM_OK) list_finish(g);
+    if (g->listing && error == ASM_OK) list_resolve(g->listing, 0, g->a.start);
     if (error != ASM_OK && !g->declined) g->declined = asm_error_text(error);
 }
 

@@ -66,7 +66,7 @@ typedef struct Gen {
     VEC(PoolEntry *) pool;
     VEC(CodeLine) lines;
     Listing *listing; // NULL: none is wanted
-    Seg *seg; // the segment being built, or NULL
+    Seg *seg;         // the segment being built, or NULL
     Seg segment;
     VEC(Pin) pins;
     int pinned; // registers that they take
@@ -141,7 +141,7 @@ static inline bool gen_is_wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
 // list.c: what is told to the Listing
 void list_heard(Asm *a, size_t offset, unsigned op, const void *operands);
 void list_frame(Gen *g, size_t patch, int32_t frame); // `sub rsp, imm32` got its number
-void list_finish(Gen *g);
+void list_call(Gen *g, int op, Type from, Type to);
 
 // mem.c
 void gen_set_k1(Gen *g, int active); // k1 <- the first `active` lanes; uses rax

@@ -71,15 +71,19 @@ static const AsmLabel *label_of(const X86Arg *args) {
     return NULL;
 }
 
-static const char *text_of(Gen *g, unsigned op, const X86Arg *args) {
+static const char *text_of(Listing *l, const Asm *a, unsigned op, const X86Arg *args) {
     char text[160];
-    size_t n = x86_print(text, sizeof text, g->a.features, (X86Op)op, args);
+    size_t n = x86_print(text, sizeof text, a->features, (X86Op)op, args);
     require(n > 0 && n < sizeof text);
-    return arena_strndup(g->listing->arena, text, n);
+    return arena_strndup(l->arena, text, n);
 }
 
 void list_heard(Asm *a, size_t offset, unsigned op, const void *operands) {
     Gen *g = a->user;
+    list_add(g->listing, a, offset, op, operands);
+}
+
+void list_add(Listing *l, Asm *a, size_t offset, unsigned op, const void *operands) {
     const X86Arg *args = operands;
     const char *name = x86_name((X86Op)op);
     const AsmLabel *label = label_of(args);
@@ -91,30 +95,39 @@ void list_heard(Asm *a, size_t offset, unsigned op, const void *operands) {
                      .writes = !sums && is_vector(&args[0]) ? (int8_t)args[0].reg : (int8_t)-1,
                      .label = label ? (int32_t)label->id : -1,
                      .jump = name[0] == 'j',
-                     .text = text_of(g, op, args)};
+                     .text = text_of(l, a, op, args)};
     int immediate = 0;
     for (int i = 0; i < 4; i++) immediate |= args[i].kind == X86_I;
-    in.target = immediate; // bytes behind the field that refers to the label, until list_finish
-    vec_push(g->listing->arena, &g->listing->insns, in);
+    in.target = immediate; // bytes behind the field that refers to the label, until list_resolve
+    vec_push(l->arena, &l->insns, in);
 }
 
 void list_frame(Gen *g, size_t patch, int32_t frame) {
     X86Arg args[4] = {x86_r64(X86_RSP), x86_imm(frame), X86_NO_ARG, X86_NO_ARG};
     for (int i = 0; i < g->listing->insns.n; i++) {
         ListedInsn *in = &g->listing->insns.at[i];
-        if (in->offset + in->size == patch + 4) in->text = text_of(g, X86_sub, args);
+        if (in->offset + in->size == patch + 4)
+            in->text = text_of(g->listing, &g->a, X86_sub, args);
     }
 }
 
-void list_finish(Gen *g) {
-    for (int i = 0; i < g->listing->insns.n; i++) {
-        ListedInsn *in = &g->listing->insns.at[i];
+void list_call(Gen *g, int op, Type from, Type to) {
+    for (int i = 0; i < g->listing->calls.n; i++) {
+        const ListedCall *c = &g->listing->calls.at[i];
+        if (c->op == op && c->from == from && c->to == to) return;
+    }
+    vec_push(g->listing->arena, &g->listing->calls, ((ListedCall){op, from, to}));
+}
+
+void list_resolve(Listing *l, int first, const uint8_t *bytes) {
+    for (int i = first; i < l->insns.n; i++) {
+        ListedInsn *in = &l->insns.at[i];
         uint32_t end = in->offset + in->size;
         if (in->label < 0) continue;
-        const uint8_t *bytes = g->a.start + end - in->target;
+        const uint8_t *field = bytes + end - in->target;
         int32_t distance;
-        memcpy(&distance, bytes - 4, 4);
-        if (in->jump && in->size == 2) distance = (int8_t)bytes[-1];
+        memcpy(&distance, field - 4, 4);
+        if (in->jump && in->size == 2) distance = (int8_t)field[-1];
         in->target = (int32_t)end + distance;
     }
 }

@@ -27,12 +27,12 @@ usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 -o mv.c
 --- stderr
-loopwright compile: what to write? --emit c
+loopwright compile: what to write? --emit c, obj, asm or so
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
-$ loopwright compile mv.tc --size M=2,K=3 --emit asm -o mv.s
+$ loopwright compile mv.tc --size M=2,K=3 --emit exe -o mv
 --- stderr
-loopwright compile: cannot write 'asm'; there is c
+loopwright compile: cannot write 'exe'; there are c, obj, asm and so
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit c -o nowhere/mv.c
