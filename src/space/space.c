@@ -357,7 +357,7 @@ bool eng_run(SpaceWork *w) {
         w->used--;
         if (++w->head == s->nvars) w->head = 0;
         w->queued[var] = 0;
-        if (!tuple_exists(w->v, x)) continue;
+        if (!x->present || (var >= s->ndecisions && !tuple_exists(w->v, x))) continue;
         if (var < s->ndecisions || recount(w, var)) s->desc->changed(w, x->choice, x->a, x->b);
     }
     if (w->dead) clear(w);

@@ -180,9 +180,6 @@ void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p);
 void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s);
 void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p);
 
-// lower.c
-int *const *statement_classes(Arena *arena, const Program *p); // per statement, per iterator
-
 // nest.c
 void nest_statements(Lower *l);
 Inst *inst_new(Lower *l, int stmt);

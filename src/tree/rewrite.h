@@ -13,8 +13,4 @@ typedef struct Rewritten {
 bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
                       Rewritten *out);
 
-// Do distinct points of the iterators that are not reduced write distinct elements, as far as
-// subscripts tell?
-bool stmt_is_injective(const Stmt *s);
-
 #endif

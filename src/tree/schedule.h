@@ -112,6 +112,13 @@ Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *di
 
 const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 
+// --- What lowering knows of a bound Program ------------------------------------------------------
+// Per statement, per iterator: its class. Loops over iterators of one class may be shared.
+int *const *statement_classes(Arena *arena, const Program *p);
+// Do distinct points of the iterators that are not reduced write distinct elements, as far as
+// subscripts tell?
+bool stmt_is_injective(const Stmt *s);
+
 // --- Actions (action.c) ------------------------------------------------------------------------
 // Pure: each returns a new Schedule in the old one's arena, or NULL when there is nothing to act
 // on. `at` is a position in the order of statement `label`, which has to be written out

@@ -62,14 +62,14 @@ static int objects(Backbone *k, int set_number, const char *name, int n, bool op
 // --------------------------------------------------------------------------------------
 
 TEST(listings_1_and_2) {
-    CHECK_INT_EQ(listing01_space.nsets, 3);
-    CHECK_INT_EQ(listing01_space.set[LISTING01_SET_MEMACCESSES].superset,
+    CHECK_INT_EQ(listing01_desc.nsets, 3);
+    CHECK_INT_EQ(listing01_desc.set[LISTING01_SET_MEMACCESSES].superset,
                  LISTING01_SET_INSTRUCTIONS);
-    CHECK_INT_EQ(listing01_space.set[LISTING01_SET_ACCESSEDREGIONS].param,
+    CHECK_INT_EQ(listing01_desc.set[LISTING01_SET_ACCESSEDREGIONS].param,
                  LISTING01_SET_MEMACCESSES);
     Bench b;
     bench_begin(&b);
-    Backbone *k = backbone_new(&b.arena, &listing02_space, NULL);
+    Backbone *k = backbone_new(&b.arena, &listing02_desc, NULL);
     objects(k, LISTING02_SET_MEMACCESSES, "ld", 3, false);
     CHECK(bench_space(&b, k));
     CHECK_INT_EQ(b.s->ndecisions, 3);
@@ -80,7 +80,7 @@ TEST(listings_1_and_2) {
 TEST(listing_3_antisymmetric_choices_store_half) {
     Bench b;
     bench_begin(&b);
-    Backbone *k = backbone_new(&b.arena, &listing03_space, NULL);
+    Backbone *k = backbone_new(&b.arena, &listing03_desc, NULL);
     objects(k, LISTING03_SET_INSTRUCTIONS, "i", 5, false);
     CHECK(bench_space(&b, k));
     CHECK_INT_EQ(b.s->ndecisions, 10);
@@ -92,7 +92,7 @@ TEST(listing_3_antisymmetric_choices_store_half) {
 TEST(listing_4_order_is_transitive) {
     Bench b;
     bench_begin(&b);
-    Backbone *k = backbone_new(&b.arena, &listing03_space, NULL);
+    Backbone *k = backbone_new(&b.arena, &listing03_desc, NULL);
     objects(k, LISTING03_SET_INSTRUCTIONS, "i", 3, false);
     CHECK(bench_space(&b, k));
     CHECK(set(&b, LISTING03_ORDER, 0, 1, LISTING03_ORDER_BEFORE));
@@ -110,7 +110,7 @@ TEST(listing_5_a_sum_is_bounded) {
     Bench b;
     bench_begin(&b);
     ListingHost host = {.block = {{twenty}, {twenty}, {thirty}}};
-    Backbone *k = backbone_new(&b.arena, &listing05_space, &host);
+    Backbone *k = backbone_new(&b.arena, &listing05_desc, &host);
     objects(k, LISTING05_SET_MEMBLOCKS, "mem", 3, false);
     CHECK(bench_space(&b, k));
     CHECK(set(&b, LISTING05_MEM_SPACE, 0, -1, LISTING05_MEM_SPACE_LOCAL));
@@ -128,7 +128,7 @@ TEST(listing_6_fused_dimensions_count_once) {
     bench_begin(&b);
     ListingHost host = {.max_threads = 1024};
     for (int i = 0; i < 3; i++) host.dim[i] = (ListingDim){3, {2, 32, 1024}};
-    Backbone *k = backbone_new(&b.arena, &listing06_space, &host);
+    Backbone *k = backbone_new(&b.arena, &listing06_desc, &host);
     objects(k, LISTING06_SET_DIMENSIONS, "d", 3, false);
     CHECK(bench_space(&b, k));
     for (int i = 0; i < 2; i++)
@@ -150,7 +150,7 @@ static void outer_product(Bench *b, ListingHost *host) {
     bench_begin(b);
     *host = (ListingHost){0};
     for (int i = 0; i < 16; i++) host->dim[i] = (ListingDim){1, {8}};
-    Backbone *k = backbone_new(&b->arena, &listing07_space, host);
+    Backbone *k = backbone_new(&b->arena, &listing07_desc, host);
     int inst = objects(k, LISTING07_SET_INSTS, "i", 4, false); // load a, load b, mul, store
     int dim = objects(k, LISTING07_SET_DIMENSIONS, "d", 2, false);
     static const int in[4] = {1, 2, 3, 3};
@@ -189,7 +189,7 @@ TEST(listing_12_a_trigger_brings_an_array_about) {
     Bench b;
     bench_begin(&b);
     ListingHost host = {0};
-    Backbone *k = backbone_new(&b.arena, &listing12_space, &host);
+    Backbone *k = backbone_new(&b.arena, &listing12_desc, &host);
     int dim = objects(k, LISTING12_SET_DIMENSIONS, "d", 4, false);
     for (int i = 0; i < 2; i++) {
         int m = objects(k, LISTING12_SET_MAPPINGS, i ? "n" : "m", 1, false);
@@ -281,7 +281,7 @@ static void properties(Bench *b, int rounds) {
 TEST(properties_of_an_order) {
     Bench b;
     bench_begin(&b);
-    Backbone *k = backbone_new(&b.arena, &listing03_space, NULL);
+    Backbone *k = backbone_new(&b.arena, &listing03_desc, NULL);
     objects(k, LISTING03_SET_INSTRUCTIONS, "i", 6, false);
     CHECK(bench_space(&b, k));
     properties(&b, 50);
@@ -298,7 +298,7 @@ TEST(properties_with_counters_and_quotients) {
     bench_begin(&b);
     ListingHost host = {.max_threads = 64};
     for (int i = 0; i < 5; i++) host.dim[i] = (ListingDim){4, {1, 2, 8, 32}};
-    Backbone *k = backbone_new(&b.arena, &listing06_space, &host);
+    Backbone *k = backbone_new(&b.arena, &listing06_desc, &host);
     objects(k, LISTING06_SET_DIMENSIONS, "d", 5, false);
     CHECK(bench_space(&b, k));
     properties(&b, 100);
@@ -317,7 +317,7 @@ TEST(properties_with_triggers) {
     Bench b;
     bench_begin(&b);
     ListingHost host = {0};
-    Backbone *k = backbone_new(&b.arena, &listing12_space, &host);
+    Backbone *k = backbone_new(&b.arena, &listing12_desc, &host);
     int dim = objects(k, LISTING12_SET_DIMENSIONS, "d", 6, false);
     for (int i = 0; i < 3; i++) {
         int m = objects(k, LISTING12_SET_MAPPINGS, i ? i > 1 ? "o" : "n" : "m", 1, false);
@@ -335,7 +335,7 @@ TEST(properties_with_triggers) {
 TEST(a_trace_names_the_rule) {
     Bench b;
     bench_begin(&b);
-    Backbone *k = backbone_new(&b.arena, &listing03_space, NULL);
+    Backbone *k = backbone_new(&b.arena, &listing03_desc, NULL);
     objects(k, LISTING03_SET_INSTRUCTIONS, "i", 3, false);
     CHECK(bench_space(&b, k));
     SpaceTrace trace = {.arena = &b.arena};
@@ -354,7 +354,7 @@ TEST(a_trace_names_the_rule) {
 TEST(decisions_that_mean_nothing_are_reported) {
     Bench b;
     bench_begin(&b);
-    Backbone *k = backbone_new(&b.arena, &listing03_space, NULL);
+    Backbone *k = backbone_new(&b.arena, &listing03_desc, NULL);
     objects(k, LISTING03_SET_INSTRUCTIONS, "i", 3, false);
     CHECK(bench_space(&b, k));
     static const struct {

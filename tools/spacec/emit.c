@@ -282,7 +282,7 @@ static void emit_header(Emit *e) {
     const char *up = upper(e, s->name);
     text_printf(e->out,
                 "// Made by spacec from %s.\n#ifndef LW_GEN_%s_SPACE_H\n#define LW_GEN_%s_SPACE_H\n"
-                "#include \"space/space.h\"\nextern const SpaceDesc %s_space;\n",
+                "#include \"space/space.h\"\nextern const SpaceDesc %s_desc;\n",
                 s->source->name, up, up, s->name);
     text_add(e->out, "enum {\n");
     for (int i = 0; i < s->set.n; i++)
@@ -321,7 +321,7 @@ void emit_space(const Spec *s, Text *c, Text *h) {
     emit_universe(e);
     text_printf(
         c,
-        "const SpaceDesc %s_space = {\n    \"%s\", \"%s\", %lluull, %d, %d, %d, sets, choices, "
+        "const SpaceDesc %s_desc = {\n    \"%s\", \"%s\", %lluull, %d, %d, %d, sets, choices, "
         "rules,\n    setup, changed, born, recount, universe,\n};\n",
         s->name, s->name, s->source->name,
         (unsigned long long)hash_bytes(1, s->source->text, s->source->len), s->set.n, s->choice.n,

@@ -16,6 +16,15 @@ static const char *amount_end(Emit *e, const Choice *c, const char *end) {
                         end, emit_args(e, &c->scope, &c->amount));
 }
 
+// All objects of a tuple exist.
+static const char *all_exist(Emit *e, const Scope *scope) {
+    Text t = {.arena = e->spec->arena};
+    text_add(&t, "true");
+    for (int v = 0; v < scope->n; v++)
+        text_printf(&t, " && eng_exists(w, o_%s)", scope->var[v].name);
+    return text_str(&t);
+}
+
 static const char *all_hold(Emit *e, const Scope *scope, const Atom *at, int n) {
     Text t = {.arena = e->spec->arena};
     text_add(&t, "true");
@@ -51,7 +60,7 @@ static void emit_total(Emit *e, int k) {
                 c->base      ? emit_code(e, &c->scope, c->base)
                 : c->product ? "1"
                              : "0");
-    int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), "");
+    int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
     text_printf(e->out, "hi = %s(hi, %s);\n", op, amount_end(e, c, "hi"));
     text_printf(e->out, "if (%s) lo = %s(lo, %s);\n", all_hold(e, &c->scope, c->when.at, c->when.n),
@@ -98,9 +107,10 @@ static void emit_at_most(Emit *e, int k) {
                 "%s_total(w, a, b, &lo, &hi);\nif (hi <= k) return;\n"
                 "if (lo > k) { w->dead = true; return; }\n",
                 c->name);
-    int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), "");
+    int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
-    text_printf(e->out, "bool sure = %s;\n", all_hold(e, &c->scope, c->when.at, c->when.n));
+    text_printf(e->out, "bool sure = %s && %s;\n", all_exist(e, &c->scope),
+                all_hold(e, &c->scope, c->when.at, c->when.n));
     text_printf(e->out, "int64_t mine = %s;\n", amount_end(e, c, "lo"));
     emit_without(e, c, "lo", c->product ? "(sure ? mine : 1)" : "(sure ? mine : 0)");
     text_printf(e->out, "if (%s(rest, mine) > k) {\n", op);
@@ -128,7 +138,7 @@ static void emit_at_least(Emit *e, int k) {
                 "%s_total(w, a, b, &lo, &hi);\nif (lo >= k || hi == SPACE_INF) return;\n"
                 "if (hi < k) { w->dead = true; return; }\n",
                 c->name);
-    int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), "");
+    int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
     text_printf(e->out, "int64_t mine = %s;\nif (%s) continue;\n", amount_end(e, c, "hi"),
                 c->product ? "mine < 1" : "false");
@@ -168,6 +178,7 @@ typedef struct Way { // to a tuple: variables of the scope known from outside
     unsigned bound;
     const char *prologue; // declares them
     const char *guard;    // "": none
+    bool loose;           // whether the objects exist does not matter, or is asked later
 } Way;
 
 static void emit_body_rule(Emit *e, int k) {
@@ -186,6 +197,16 @@ static void emit_body_counter(Emit *e, int k) {
 
 static void emit_body_trigger(Emit *e, int k) {
     const Trigger *t = &e->spec->trigger.at[k];
+    for (int i = 0; i < t->when.n;
+         i++) // what it brings about need not exist, what it looks at must
+        for (int j = 0; j < 4; j++) {
+            const Use *u = j < 2 ? &t->when.at[i].left : &t->when.at[i].right;
+            bool two = t->when.at[i].kind == ATOM_SAME || t->when.at[i].kind == ATOM_CMP;
+            if (u->choice < 0 || u->arg[j % 2] < 0 || (j > 1 && !two)) continue;
+            if (t->when.at[i].kind == ATOM_CODE || t->when.at[i].kind == ATOM_CONST) continue;
+            text_printf(e->out, "if (!eng_exists(w, o_%s)) continue;\n",
+                        t->scope.var[u->arg[j % 2]].name);
+        }
     text_printf(e->out, "if (%s) { %s; }\n", all_hold(e, &t->scope, t->when.at, t->when.n),
                 emit_code(e, &t->scope, t->code));
 }
@@ -199,11 +220,13 @@ static void emit_body_quotient(Emit *e, int k) {
 
 typedef void EmitBody(Emit *e, int k);
 
+static bool loose(EmitBody *body) { return body == emit_body_counter || body == emit_body_trigger; }
+
 static void emit_way(Emit *e, const Way *way, EmitBody *body, int k) {
     text_add(e->out, "{\nHOST(w->s)\n");
     text_add(e->out, way->prologue);
     if (way->guard[0]) text_printf(e->out, "if (%s) {\n", way->guard);
-    int braces = emit_loops(e, way->scope, way->scope->n, way->bound, "");
+    int braces = emit_loops(e, way->scope, way->scope->n, way->bound, !way->loose);
     body(e, k);
     emit_close(e, braces);
     if (way->guard[0]) text_add(e->out, "}\n");
@@ -220,19 +243,19 @@ static void emit_through(Emit *e, const Scope *scope, const Use *u, const char *
         text_printf(&pro, "int o_%s = %s;\n", scope->var[u->arg[i]].name, i ? "b" : "a");
         bound |= 1u << u->arg[i];
     }
-    Way way = {scope, bound, text_str(&pro), guard};
+    Way way = {scope, bound, text_str(&pro), guard, loose(body)};
     emit_way(e, &way, body, k);
 }
 
 static void emit_all(Emit *e, const Scope *scope, EmitBody *body, int k) {
-    Way way = {scope, 0, "", ""};
+    Way way = {scope, 0, "", "", loose(body)};
     emit_way(e, &way, body, k);
 }
 
 static void emit_born(Emit *e, const Scope *scope, EmitBody *body, int k) {
     for (int v = 0; v < scope->n; v++) {
         const char *pro = arena_printf(e->spec->arena, "int o_%s = object;\n", scope->var[v].name);
-        Way way = {scope, 1u << v, pro, ""};
+        Way way = {scope, 1u << v, pro, "", loose(body)};
         emit_way(e, &way, body, k);
     }
 }

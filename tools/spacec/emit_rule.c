@@ -8,12 +8,13 @@
 // --- Loops
 // -------------------------------------------------------------------------------------------
 
-static void emit_checks(Emit *e, const Scope *scope, int v, unsigned bound, bool member) {
+static void emit_checks(Emit *e, const Scope *scope, int v, unsigned bound, bool member,
+                        bool exists) {
     const Spec *s = e->spec;
     const Var *x = &scope->var[v];
     if (!member)
         text_printf(e->out, "if (w->s->set[%d].rank[o_%s] < 0) continue;\n", x->set.set, x->name);
-    text_printf(e->out, "if (!eng_exists(w, o_%s)) continue;\n", x->name);
+    if (exists) text_printf(e->out, "if (!eng_exists(w, o_%s)) continue;\n", x->name);
     for (int u = 0; u < scope->n; u++) {
         const Var *y = &scope->var[u];
         if (u == v || !(bound >> u & 1)) continue;
@@ -72,19 +73,18 @@ static void emit_loop(Emit *e, const Scope *scope, int v, int owner_of) {
     }
 }
 
-int emit_loops(Emit *e, const Scope *scope, int upto, unsigned bound, const char *leave) {
-    (void)leave;
+int emit_loops(Emit *e, const Scope *scope, int upto, unsigned bound, bool exist) {
     unsigned seen = 0;
     int braces = 1;
     text_add(e->out, "do {\n");
     for (int v = 0; v < scope->n; v++) { // what is bound from outside has still to fit
         if (!(bound >> v & 1)) continue;
-        emit_checks(e, scope, v, seen, false);
+        emit_checks(e, scope, v, seen, false, exist);
         seen |= 1u << v;
     }
     for (int v, owner_of; (v = next_var(scope, upto, seen, &owner_of)) >= 0;) {
         emit_loop(e, scope, v, owner_of);
-        emit_checks(e, scope, v, seen, owner_of < 0);
+        emit_checks(e, scope, v, seen, owner_of < 0, exist);
         seen |= 1u << v;
         braces++;
     }

@@ -231,7 +231,7 @@ static Use use(Parser *p, const Scope *scope) {
     }
     for (int i = 0; i < n && i < 2 && !p->failed; i++) {
         const Var *v = &scope->var[u.arg[i]];
-        if (!set_within(p->s, v->set.set, c->scope.var[i].set.set)) {
+        if (!set_within(p->s, v->set.set, set_plain(p->s, c->scope.var[i].set.set))) {
             diag_report(p->s->diags, t.range, DIAG_SPEC_WRONG_SET, v->name,
                         p->s->set.at[v->set.set].name, c->name,
                         p->s->set.at[c->scope.var[i].set.set].name);

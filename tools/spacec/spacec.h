@@ -192,8 +192,8 @@ const char *emit_args(Emit *e, const Scope *scope, const Use *u);
 // The code with $x replaced.
 const char *emit_code(Emit *e, const Scope *scope, Name code);
 // Loops over the variables of a scope that `bound` leaves open, with all checks; returns the number
-// of braces to close. Variables [0, upto) only.
-int emit_loops(Emit *e, const Scope *scope, int upto, unsigned bound, const char *leave);
+// of braces to close. Variables [0, upto) only. `exist`: objects that exist only.
+int emit_loops(Emit *e, const Scope *scope, int upto, unsigned bound, bool exist);
 void emit_close(Emit *e, int braces);
 // C conditions: surely holds, surely fails.
 const char *atom_holds(Emit *e, const Scope *scope, const Atom *a);

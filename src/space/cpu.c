@@ -1,0 +1,738 @@
+// The backbone of a Program: its objects, and what may be decided about each.
+//
+//     facts (cpu_facts.c) ──▶ levels of each iterator ──▶ objects ──▶ relations ──▶ space_new
+//
+// Where only lowering knows (may this be inlined, may it follow that one?) it is asked: a Schedule
+// that says just this is lowered and thrown away.
+#include "space/cpu_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "space/cpu_space.h"
+
+enum {
+    FEW_OBJECTS = 160,   // with more, iterators get fewer levels
+    MANY_OBJECTS = 1000, // with more, there is no space
+    MANY_LOOPS = 24,     // of one statement: one level each when there are more
+    MANY_COPIES = 4,     // of one statement
+    MANY_NODES = 256,    // of an expression with everything inlined
+};
+
+typedef struct Build {
+    Arena *arena;
+    const Program *p;
+    const CpuOptions *o;
+    DiagList *diags;
+    CpuFacts *facts;
+    CpuHost *h;
+    Backbone *b;
+    VEC(const char *) name; // of the objects
+    int levels;
+    int **nlevels; // per statement, per iterator
+    int *first_dim, *ndims, *comp, *body, *window, *region, *first_access, *naccesses;
+} Build;
+
+static const CpuStmt *stmt_of(const Build *x, int i) { return &x->facts->stmt[i]; }
+static bool is_temp(const Build *x, int tensor) {
+    return x->p->tensors.at[tensor].role == ROLE_TEMP;
+}
+static const SchedStmt *given(const Build *x, Name label) {
+    return x->o->given ? schedule_find(x->o->given, label) : NULL;
+}
+
+// --- Asking lowering
+// ---------------------------------------------------------------------------------
+
+static bool lowers(Build *x, const SchedStmt *section) {
+    Schedule *s = arena_new(x->arena, Schedule);
+    const SchedStmt **list = arena_new(x->arena, const SchedStmt *);
+    *list = section;
+    *s = (Schedule){x->arena, x->p->names, NULL, 1, list};
+    DiagList quiet = {.arena = x->arena};
+    return tree_lower(x->arena, x->p, s, &quiet) != NULL;
+}
+
+static SchedStmt plain_section(const Build *x, int i) {
+    return (SchedStmt){.label = stmt_of(x, i)->s->label, .stage = -1, .storage.home = HOME_AUTO};
+}
+
+static bool reduces(const Stmt *s) {
+    for (int k = 0; k < s->niters; k++)
+        if (s->iter[k].reduction && iter_extent(&s->iter[k]) > 1) return true;
+    return false;
+}
+
+// The statement whose post-operation number i may be; -1: none.
+static int find_host(Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    if (reduces(c->s) || c->apart) return -1;
+    for (int h = i - 1; h >= 0; h--) {
+        const Stmt *host = stmt_of(x, h)->s;
+        if (!facts_reads(c, host->write->tensor)) continue;
+        if (!reduces(host) || stmt_of(x, h)->apart) return -1;
+        SchedStmt section = plain_section(x, i);
+        section.after = host->label;
+        return lowers(x, &section) ? h : -1;
+    }
+    return -1;
+}
+
+static int count_nodes(const Expr *e) {
+    int n = 1;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n && n < MANY_NODES; i++)
+        n += count_nodes(e->arg[i]);
+    return n;
+}
+
+// Nodes of the value with every definition before it inlined.
+static int inlined_nodes(const Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    int n = count_nodes(c->s->value);
+    for (int r = 0; r < c->nreads && n < MANY_NODES; r++)
+        for (int k = 0; k < i && n < MANY_NODES; k++)
+            if (stmt_of(x, k)->s->write->tensor == c->read[r]->tensor &&
+                is_temp(x, c->read[r]->tensor))
+                n += inlined_nodes(x, k);
+    return n;
+}
+
+static bool may_inline(Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    const Stmt *s = c->s;
+    int readers = 0;
+    if (!is_temp(x, s->write->tensor) || s->op != REDUCE_ASSIGN || c->apart || s->post)
+        return false;
+    for (int k = i + 1; k < x->p->stmts.n; k++) {
+        const CpuStmt *r = stmt_of(x, k);
+        if (!facts_reads(r, s->write->tensor)) continue;
+        readers++;
+        bool product = s->value->kind != EXPR_OP || s->value->op == OP_MUL;
+        if (r->s->op == REDUCE_ADD && r->s->value->kind == EXPR_READ && product)
+            return false; // a sum that was not fused might become so
+        if (inlined_nodes(x, k) >= MANY_NODES) return false;
+    }
+    SchedStmt section = plain_section(x, i);
+    section.inlined = true;
+    return readers > 0 && lowers(x, &section);
+}
+
+static int only_reader(const Build *x, int i) {
+    int tensor = stmt_of(x, i)->s->write->tensor, reader = -1;
+    for (int k = 0; k < x->p->stmts.n; k++) {
+        if (k != i && stmt_of(x, k)->s->write->tensor == tensor) return -1;
+        if (!facts_reads(stmt_of(x, k), tensor)) continue;
+        if (reader >= 0 || k <= i) return -1;
+        reader = k;
+    }
+    return reader;
+}
+
+static bool may_recompute(Build *x, int i, int reader) {
+    const CpuStmt *c = stmt_of(x, i);
+    if (reader < 0 || !is_temp(x, c->s->write->tensor) || c->apart || c->s->post) return false;
+    const CpuStmt *r = stmt_of(x, reader);
+    if (!r->s->niters || r->apart || !c->s->niters || r->s->post) return false;
+    for (int k = i + 1; k < x->p->stmts.n; k++)
+        if (facts_reads(c, stmt_of(x, k)->s->write->tensor)) return false;
+    SchedStmt section = plain_section(x, i);
+    section.at = (LoopRef){r->s->iter[0].name, 1, false, {0}};
+    return lowers(x, &section);
+}
+
+// --- Levels and sizes
+// --------------------------------------------------------------------------------
+
+static int levels_written(const Build *x, const Stmt *s, int iter) {
+    const SchedStmt *g = given(x, s->label);
+    int n = 0;
+    for (int i = 0; g && i < g->nloops; i++) n += g->loop[i].iter == s->iter[iter].name;
+    return n > CPU_MAX_LEVELS ? CPU_MAX_LEVELS : n;
+}
+
+static int levels_wanted(const Build *x, const Stmt *s, int iter) {
+    int64_t extent = iter_extent(&s->iter[iter]);
+    bool others = false;
+    for (int k = 0; k < s->niters; k++) others |= !s->iter[k].reduction;
+    int n = x->levels;
+    if (s->niters * n > MANY_LOOPS) n = 1;
+    if (s->iter[iter].reduction && others && n > 2) n = 2;
+    if (extent < 32 && n > 2) n = 2;
+    if (extent < (s->iter[iter].reduction ? 16 : 4)) n = 1;
+    int written = levels_written(x, s, iter);
+    return written > n ? written : n;
+}
+
+// Iterators of one class and extent have the same number of levels, so that their loops can be one.
+static int plan_levels(Build *x) {
+    int total = 0, n = x->p->stmts.n;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < stmt_of(x, i)->s->niters; k++)
+            x->nlevels[i][k] = levels_wanted(x, stmt_of(x, i)->s, k);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < stmt_of(x, i)->s->niters; k++)
+            for (int j = 0; j < n; j++)
+                for (int l = 0; l < stmt_of(x, j)->s->niters; l++)
+                    if (stmt_of(x, i)->class[k] == stmt_of(x, j)->class[l] &&
+                        iter_extent(&stmt_of(x, i)->s->iter[k]) ==
+                            iter_extent(&stmt_of(x, j)->s->iter[l]) &&
+                        x->nlevels[j][l] > x->nlevels[i][k])
+                        x->nlevels[i][k] = x->nlevels[j][l];
+    for (int i = 0; i < n; i++) {
+        total += 2;
+        for (int k = 0; k < stmt_of(x, i)->s->niters; k++) total += x->nlevels[i][k];
+    }
+    return total;
+}
+
+typedef struct Sizes {
+    int64_t at[SPACE_MAX_VALUES];
+    int n;
+} Sizes;
+
+static void add_size(Sizes *s, int64_t v, int64_t extent) {
+    if (v < 1 || v >= extent || s->n == SPACE_MAX_VALUES) return;
+    int i = s->n;
+    for (int k = 0; k < s->n; k++)
+        if (s->at[k] == v) return;
+    for (; i > 0 && s->at[i - 1] > v; i--) s->at[i] = s->at[i - 1];
+    s->at[i] = v;
+    s->n++;
+}
+
+// What somebody wrote first; then powers of two, small numbers, divisors, and parts of the extent.
+static void tile_sizes(Build *x, const Stmt *s, int iter, CpuObject *out) {
+    Sizes z = {.at = {1}, .n = 1};
+    int64_t extent = iter_extent(&s->iter[iter]), outer = 0;
+    const SchedStmt *g = given(x, s->label);
+    for (int i = 0; g && i < g->nloops; i++) {
+        if (g->loop[i].iter != s->iter[iter].name) continue;
+        if (outer && g->loop[i].step > 0) add_size(&z, outer / g->loop[i].step, extent);
+        outer = g->loop[i].step;
+    }
+    for (int64_t v = 2; v < extent && v > 0; v *= 2) add_size(&z, v, extent);
+    for (int64_t v = 2; v <= 16; v++) add_size(&z, v, extent);
+    for (int64_t v = 6; v < extent && v <= 3072; v *= 2) add_size(&z, v, extent);
+    for (int64_t v = 2; v * v <= extent && v < 4096; v++)
+        if (extent % v == 0) add_size(&z, v, extent), add_size(&z, extent / v, extent);
+    for (int64_t k = 2; k <= 16; k++) add_size(&z, ceil_div(extent, k), extent);
+    out->nsizes = z.n;
+    out->sizes = arena_copy(x->arena, z.at, (size_t)z.n * sizeof *z.at);
+}
+
+// --- Objects
+// -----------------------------------------------------------------------------------------
+
+// A name that the text form can carry.
+static const char *clean(Build *x, const char *name) {
+    char *out = arena_strndup(x->arena, name, strlen(name));
+    for (char *c = out; *c; c++) {
+        bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                    (*c >= '0' && *c <= '9') || *c == '_' || *c == '.';
+        if (!word) *c = '_';
+    }
+    return out;
+}
+
+// A new object; the host's table grows with it.
+static int object_new(Build *x, const char *name, bool optional, CpuObject like) {
+    int n = x->h->nobjects++;
+    CpuObject *old = x->h->object;
+    if ((n & (n - 1)) == 0) { // the table doubles
+        x->h->object = arena_new_n(x->arena, CpuObject, n ? 2 * n : 1);
+        if (n) memcpy(x->h->object, old, (size_t)n * sizeof *old);
+    }
+    x->h->object[n] = like;
+    for (int k = 0; k < n; k++) // names are unique; two tensors may look alike once cleaned
+        if (strcmp(x->name.at[k], name) == 0) name = arena_printf(x->arena, "%s~%d", name, n);
+    vec_push(x->arena, &x->name, name);
+    return backbone_object(x->b, name, optional);
+}
+
+static CpuObject blank(int stmt) {
+    return (CpuObject){
+        .stmt = stmt, .iter = -1, .host = -1, .reader = -1, .comp = -1, .tensor = -1};
+}
+
+static const int64_t accumulator_counts[] = {0, 1, 2, 4, 8};
+static const int64_t prefetch_distances[] = {0, 2, 8};
+
+static const int64_t *with_value(Build *x, const int64_t *from, int *n, int64_t value) {
+    Sizes z = {.n = 0};
+    for (int i = 0; i < *n; i++) z.at[z.n++] = from[i];
+    if (value == 0) return from;
+    add_size(&z, value, INT64_MAX);
+    *n = z.n;
+    return arena_copy(x->arena, z.at, (size_t)z.n * sizeof *z.at);
+}
+
+static void make_comp(Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    CpuObject o = blank(i);
+    const SchedStmt *g = given(x, c->s->label);
+    o.tensor = c->s->write->tensor;
+    o.host = find_host(x, i);
+    o.may_follow = o.host >= 0;
+    o.may_inline = may_inline(x, i);
+    o.reader = only_reader(x, i);
+    o.may_recompute = may_recompute(x, i, o.reader);
+    o.ntops = c->s->niters;
+    o.nsizes = 5;
+    o.sizes = with_value(x, accumulator_counts, &o.nsizes, g ? g->accumulators : 0);
+    x->comp[i] = object_new(x, clean(x, c->s->label), false, o);
+    backbone_add(x->b, CPU_SET_COMPS, x->comp[i]);
+    if (c->s->op != REDUCE_ASSIGN && reduces(c->s))
+        backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
+    bool reread = facts_reads(c, o.tensor);
+    for (int k = i + 1; k < x->p->stmts.n; k++) reread |= facts_reads(stmt_of(x, k), o.tensor);
+    if (!reread && !is_temp(x, o.tensor) && c->s->op == REDUCE_ASSIGN && !c->s->write->has_read)
+        backbone_add(x->b, CPU_SET_STREAMS, x->comp[i]);
+}
+
+// Statements speak of each other by number until all are objects.
+static void link_comps(Build *x) {
+    for (int i = 0; i < x->p->stmts.n; i++) {
+        CpuObject *o = &x->h->object[x->comp[i]];
+        if (o->host >= 0) o->host = x->comp[o->host];
+        if (o->reader >= 0) o->reader = x->comp[o->reader];
+        if (o->may_follow) backbone_relate(x->b, CPU_SET_HOST, x->comp[i], o->host);
+        if (o->may_recompute) backbone_relate(x->b, CPU_SET_READER, x->comp[i], o->reader);
+        for (int k = 0; k < i; k++)
+            if (facts_reads(stmt_of(x, i), stmt_of(x, k)->s->write->tensor))
+                backbone_relate(x->b, CPU_SET_PRODUCERS, x->comp[i], x->comp[k]);
+    }
+}
+
+static bool always_nested(const Build *x, int i) {
+    const CpuObject *o = &x->h->object[x->comp[i]];
+    return !o->may_follow && !o->may_inline && !o->may_recompute;
+}
+
+static void make_dim(Build *x, int i, int iter, int level) {
+    const Stmt *s = stmt_of(x, i)->s;
+    CpuObject o = blank(i);
+    o.iter = iter;
+    o.level = level;
+    o.nlevels = x->nlevels[i][iter];
+    o.extent = iter_extent(&s->iter[iter]);
+    o.reduction = s->iter[iter].reduction;
+    o.may_parallel = x->o->threads > 1;
+    bool sized = level > 0 || o.nlevels == 1;
+    o.may_unroll = sized;
+    if (level > 0) {
+        tile_sizes(x, s, iter, &o);
+    } else if (sized) {
+        o.nsizes = 1;
+        o.sizes = arena_copy(x->arena, &o.extent, sizeof o.extent);
+    }
+    const char *name =
+        arena_printf(x->arena, "%s.%s.%d", clean(x, s->label), clean(x, s->iter[iter].name), level);
+    int d = object_new(x, name, !always_nested(x, i), o);
+    backbone_add(x->b, CPU_SET_DIMENSIONS, d);
+    if (level == 0) backbone_add(x->b, CPU_SET_TOPS, d);
+    if (sized) backbone_add(x->b, level ? CPU_SET_TILES : CPU_SET_STATICDIMS, d);
+    if (o.reduction && o.extent > 1) backbone_add(x->b, CPU_SET_REDUCTIONS, d);
+}
+
+static void make_nest(Build *x, int i) {
+    const Stmt *s = stmt_of(x, i)->s;
+    bool optional = !always_nested(x, i);
+    const char *name = arena_printf(x->arena, "%s.body", clean(x, s->label));
+    x->body[i] = object_new(x, name, optional, blank(i));
+    backbone_add(x->b, CPU_SET_BODIES, x->body[i]);
+    x->first_dim[i] = x->h->nobjects;
+    for (int k = 0; k < s->niters; k++)
+        for (int level = 0; level < x->nlevels[i][k]; level++) make_dim(x, i, k, level);
+    x->ndims[i] = x->h->nobjects - x->first_dim[i];
+}
+
+// --- Windows, memory, accesses
+// -----------------------------------------------------------------------
+
+static const Access *first_read(const CpuStmt *c, int tensor) {
+    for (int r = 0; r < c->nreads; r++)
+        if (c->read[r]->tensor == tensor) return c->read[r];
+    return NULL;
+}
+
+// Is an element read more than once, and where it stands known from the iterators?
+static bool reused(const CpuStmt *c, int tensor) {
+    bool used[PROGRAM_MAX_ITERS] = {false}, all = true;
+    for (int r = 0; r < c->nreads; r++) {
+        const Access *a = c->read[r];
+        if (a->tensor != tensor) continue;
+        if (a->has_read) return false;
+        for (int i = 0; i < c->s->niters; i++)
+            for (int d = 0; d < a->rank; d++) used[i] |= affine_uses_iter(a->sub[d], i);
+    }
+    for (int i = 0; i < c->s->niters; i++) all &= used[i] || iter_extent(&c->s->iter[i]) <= 1;
+    return !all;
+}
+
+static const SchedCopy *copy_given(const Build *x, Name label, Name tensor) {
+    const SchedStmt *g = given(x, label);
+    for (int i = 0; g && i < g->ncopies; i++)
+        if (g->copy[i].tensor == tensor) return &g->copy[i];
+    return NULL;
+}
+
+static int64_t bytes_of(const Build *x, int tensor) {
+    const Tensor *t = &x->p->tensors.at[tensor];
+    return tensor_elements(t) * type_info[t->type].bytes;
+}
+
+static void relate_reader(Build *x, int window, int reader) {
+    for (int k = 0; k < x->ndims[reader]; k++) {
+        int d = x->first_dim[reader] + k;
+        backbone_relate(x->b, CPU_SET_READERDIMS, window, d);
+        if (x->h->object[d].level > 0) backbone_relate(x->b, CPU_SET_READERTILES, window, d);
+    }
+}
+
+// Everything whose result the tensor, or what it is made of, depends on.
+static void relate_inputs(Build *x, int window, int tensor, int before, int depth) {
+    for (int k = 0; k < before && depth < 16; k++) {
+        const CpuStmt *c = stmt_of(x, k);
+        if (c->s->write->tensor != tensor) continue;
+        backbone_relate(x->b, CPU_SET_INPUTS, window, x->body[k]);
+        for (int r = 0; r < c->nreads; r++)
+            if (c->read[r]->tensor != tensor)
+                relate_inputs(x, window, c->read[r]->tensor, k, depth + 1);
+    }
+}
+
+static void make_copy(Build *x, int i, int tensor) {
+    const CpuStmt *c = stmt_of(x, i);
+    const Tensor *t = &x->p->tensors.at[tensor];
+    CpuObject o = blank(i);
+    o.tensor = tensor;
+    o.comp = x->comp[i];
+    o.reader = x->comp[i];
+    o.extent = tensor_elements(t);
+    const char *name = arena_printf(x->arena, "%s.%s", clean(x, c->s->label), clean(x, t->name));
+    int pack = object_new(x, name, false, o);
+    int w = object_new(x, arena_printf(x->arena, "%s.at", name), true, o);
+    backbone_add(x->b, CPU_SET_PACKS, pack);
+    backbone_add(x->b, CPU_SET_COPIES, w);
+    backbone_relate(x->b, CPU_SET_PACKSOF, x->comp[i], pack);
+    vec_push(x->arena, &x->h->copies, w);
+    relate_reader(x, w, i);
+    relate_inputs(x, w, tensor, i, 0);
+    for (int k = 0; k < x->p->stmts.n; k++)
+        if (stmt_of(x, k)->s->write->tensor == tensor && is_temp(x, tensor))
+            backbone_relate(x->b, CPU_SET_COPIED, pack, x->comp[k]);
+    const SchedCopy *g = copy_given(x, c->s->label, t->name);
+    o.comp = -1;
+    o.extent = bytes_of(x, tensor);
+    o.may_as_read = t->rank > 1;
+    o.given = g && g->storage.ndims;
+    o.storage = g ? &g->storage : NULL;
+    int r = object_new(x, arena_printf(x->arena, "%s.mem", name), true, o);
+    backbone_add(x->b, CPU_SET_REGIONS, r);
+}
+
+static void make_copies(Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    int made = 0;
+    for (int t = 0; t < x->p->tensors.n && !c->apart && c->s->niters; t++) {
+        const Tensor *tensor = &x->p->tensors.at[t];
+        if (t == c->s->write->tensor || !first_read(c, t) || !tensor->rank) continue;
+        if (tensor_elements(tensor) < 2) continue;
+        bool wanted = copy_given(x, c->s->label, tensor->name) != NULL;
+        if (!wanted && (made == MANY_COPIES || !reused(c, t))) continue;
+        make_copy(x, i, t);
+        made++;
+    }
+}
+
+static void make_window(Build *x, int i) {
+    const CpuObject *comp = &x->h->object[x->comp[i]];
+    const Stmt *s = stmt_of(x, i)->s;
+    x->window[i] = -1;
+    if (!comp->may_recompute) return;
+    CpuObject o = blank(i);
+    int reader = x->h->object[comp->reader].stmt;
+    o.reader = comp->reader;
+    o.extent = tensor_elements(&x->p->tensors.at[s->write->tensor]);
+    o.nsizes = s->niters;
+    const char *name = arena_printf(x->arena, "%s.at", clean(x, s->label));
+    int w = x->window[i] = object_new(x, name, true, o);
+    backbone_add(x->b, CPU_SET_RECOMPUTED, w);
+    backbone_relate(x->b, CPU_SET_WINDOWOF, x->comp[i], w);
+    relate_reader(x, w, reader);
+    for (int r = 0; r < stmt_of(x, i)->nreads; r++)
+        relate_inputs(x, w, stmt_of(x, i)->read[r]->tensor, i, 0);
+}
+
+static bool plain_subscripts(const Access *a) {
+    for (int d = 0; d < a->rank; d++)
+        if (affine_as_iter(a->sub[d]) < 0) return false;
+    return true;
+}
+
+static void make_region(Build *x, int i) {
+    const Stmt *s = stmt_of(x, i)->s;
+    int tensor = s->write->tensor, writers = 0;
+    x->region[i] = -1;
+    if (!is_temp(x, tensor)) return;
+    for (int k = 0; k < x->p->stmts.n; k++) {
+        bool writes = stmt_of(x, k)->s->write->tensor == tensor;
+        if (writes && k < i) return; // the first definition has it
+        writers += writes;
+    }
+    const CpuObject *comp = &x->h->object[x->comp[i]];
+    const SchedStmt *g = given(x, s->label);
+    CpuObject o = blank(i);
+    o.tensor = tensor;
+    o.comp = x->comp[i];
+    o.reader = comp->reader;
+    o.extent = bytes_of(x, tensor);
+    o.may_as_written = writers == 1 && s->write->rank > 1 && plain_subscripts(s->write);
+    o.may_as_read = comp->reader >= 0 && s->write->rank > 1;
+    o.given = g && g->storage.ndims;
+    o.storage = g ? &g->storage : NULL;
+    const char *name = arena_printf(x->arena, "%s.mem", clean(x, x->p->tensors.at[tensor].name));
+    x->region[i] = object_new(x, name, comp->may_inline, o);
+    backbone_add(x->b, CPU_SET_REGIONS, x->region[i]);
+}
+
+static void make_accesses(Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    x->first_access[i] = x->h->nobjects;
+    for (int t = 0; t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
+        const Access *a = first_read(c, t);
+        if (!a || a->has_read || !a->rank || t == c->s->write->tensor) continue;
+        if (x->h->nobjects - x->first_access[i] == MANY_COPIES) break;
+        CpuObject o = blank(i);
+        const SchedStmt *g = given(x, c->s->label);
+        o.tensor = t;
+        o.nsizes = 3;
+        o.sizes = prefetch_distances;
+        for (int k = 0; g && k < g->nprefetches; k++)
+            if (g->prefetch[k].tensor == x->p->tensors.at[t].name)
+                o.sizes = with_value(x, o.sizes, &o.nsizes, g->prefetch[k].distance);
+        const char *name = arena_printf(x->arena, "%s.%s.read", clean(x, c->s->label),
+                                        clean(x, x->p->tensors.at[t].name));
+        int o_number = object_new(x, name, !always_nested(x, i), o);
+        backbone_add(x->b, CPU_SET_ACCESSES, o_number);
+        backbone_relate(x->b, CPU_SET_ACCESSESOF, x->comp[i], o_number);
+        for (int k = 0; k < x->h->copies.n; k++) {
+            const CpuObject *copy = &x->h->object[x->h->copies.at[k]];
+            if (copy->stmt == i && copy->tensor == t)
+                backbone_relate(x->b, CPU_SET_REPLACES, x->h->copies.at[k] - 1, o_number);
+        }
+    }
+    x->naccesses[i] = x->h->nobjects - x->first_access[i];
+}
+
+// --- Relations
+// ---------------------------------------------------------------------------------------
+
+static void relate_dims(Build *x, int i) {
+    Backbone *b = x->b;
+    backbone_relate(b, CPU_SET_BODYOF, x->comp[i], x->body[i]);
+    for (int k = 0; k < x->ndims[i]; k++) {
+        int d = x->first_dim[i] + k;
+        const CpuObject *o = &x->h->object[d];
+        backbone_relate(b, CPU_SET_DIMSOF, x->comp[i], d);
+        backbone_relate(b, CPU_SET_OWNDIMS, x->body[i], d);
+        backbone_relate(b, CPU_SET_OWNBODY, d, x->body[i]);
+        if (o->level == 0) backbone_relate(b, CPU_SET_TOPSOF, x->comp[i], d);
+        if (o->level > 0 || o->nlevels == 1) backbone_relate(b, CPU_SET_STATICOF, x->comp[i], d);
+        for (int m = 0; m < x->ndims[i]; m++) {
+            int e = x->first_dim[i] + m;
+            const CpuObject *q = &x->h->object[e];
+            if (e == d) continue;
+            backbone_relate(b, CPU_SET_SIBLINGS, d, e);
+            backbone_relate(b, q->level ? CPU_SET_SIBLINGTILES : CPU_SET_SIBLINGTOPS, d, e);
+            if (q->reduction && q->extent > 1) backbone_relate(b, CPU_SET_SIBLINGREDUCTIONS, d, e);
+            if (q->iter != o->iter || q->level <= o->level) continue;
+            backbone_relate(b, CPU_SET_INNER, d, e);
+            if (o->level > 0 && q->level == o->level + 1)
+                backbone_relate(b, CPU_SET_NEXTTILE, d, e);
+        }
+    }
+}
+
+static bool alike(const Build *x, const CpuObject *d, const CpuObject *e) {
+    return d->level == e->level && d->nlevels == e->nlevels && d->extent == e->extent &&
+           stmt_of(x, d->stmt)->class[d->iter] == stmt_of(x, e->stmt)->class[e->iter];
+}
+
+// Does the first statement initialise what the second uses?
+static bool restarts(const Build *x, int a, int b) {
+    const CpuStmt *p = stmt_of(x, a), *q = stmt_of(x, b);
+    int t = p->s->write->tensor;
+    return p->init && (facts_reads(q, t) || q->s->write->tensor == t);
+}
+
+static void relate_partners(Build *x, bool *partner, int i, int j) {
+    int n = x->h->nobjects;
+    if (stmt_of(x, i)->apart || stmt_of(x, j)->apart) return;
+    for (int k = 0; k < x->ndims[i]; k++) {
+        for (int m = 0; m < x->ndims[j]; m++) {
+            int d = x->first_dim[i] + k, e = x->first_dim[j] + m;
+            const CpuObject *p = &x->h->object[d], *q = &x->h->object[e];
+            if (!alike(x, p, q)) continue;
+            bool both = p->reduction && q->reduction;
+            bool early = (p->reduction && restarts(x, i, j)) || (q->reduction && restarts(x, j, i));
+            bool ok = p->level ? partner[(d - p->level) * n + e - q->level]
+                               : !both && !early && facts_share(x->facts, i, p->iter, j, q->iter);
+            partner[d * n + e] = partner[e * n + d] = ok;
+        }
+    }
+}
+
+static void relate_all(Build *x) {
+    int n = x->h->nobjects, s = x->p->stmts.n;
+    bool *partner = arena_new_n(x->arena, bool, (size_t)n *(size_t)n);
+    bool *before = arena_new_n(x->arena, bool, (size_t)s *(size_t)s);
+    bool *restart = arena_new_n(x->arena, bool, (size_t)s *(size_t)s);
+    for (int i = 0; i < s; i++) {
+        relate_dims(x, i);
+        for (int j = 0; j < s; j++) {
+            before[i * s + j] = i < j && facts_depend(stmt_of(x, i), stmt_of(x, j));
+            restart[i * s + j] = i != j && restarts(x, i, j);
+            if (j < i) relate_partners(x, partner, i, j);
+        }
+    }
+    x->h->partner = partner;
+    x->h->precedes = before;
+    x->h->restarts = restart;
+    for (int d = 0; d < n; d++) {
+        const CpuObject *o = &x->h->object[d];
+        if (o->iter < 0) continue;
+        for (int j = 0; j < s; j++) {
+            bool known = j == o->stmt;
+            for (int m = 0; m < x->ndims[j]; m++) {
+                int e = x->first_dim[j] + m;
+                const CpuObject *q = &x->h->object[e];
+                if (!partner[d * n + e]) continue;
+                known = true;
+                backbone_relate(x->b, CPU_SET_PARTNERS, d, e);
+                bool sized = (o->level || o->nlevels == 1) && (q->level || q->nlevels == 1);
+                if (sized) backbone_relate(x->b, CPU_SET_SIZEDPARTNERS, d, e);
+            }
+            if (!known) backbone_relate(x->b, CPU_SET_STRANGERS, d, x->body[j]);
+        }
+    }
+}
+
+// Which merged loops of its host a post-operation leaves alone.
+static void relate_followers(Build *x) {
+    int n = x->h->nobjects;
+    const bool **ok = arena_new_n(x->arena, const bool *, x->p->stmts.n);
+    x->h->follower = ok;
+    for (int f = 0; f < x->p->stmts.n; f++) {
+        const CpuObject *o = &x->h->object[x->comp[f]];
+        if (!o->may_follow) continue;
+        bool *table = arena_new_n(x->arena, bool, (size_t)n *(size_t)n);
+        int h = x->h->object[o->host].stmt;
+        for (int k = 0; k < x->ndims[h]; k++) {
+            int d = x->first_dim[h] + k, iter = x->h->object[d].iter;
+            int mine = facts_follow(stmt_of(x, f), stmt_of(x, h)->s, iter);
+            for (int e = 0; e < n; e++)
+                if (x->h->partner[d * n + e] && x->h->object[e].stmt != f)
+                    table[d * n + e] =
+                        facts_share(x->facts, f, mine, x->h->object[e].stmt, x->h->object[e].iter);
+        }
+        ok[f] = table;
+    }
+}
+
+// The loop whose iterations privatise gives partial results to.
+static void relate_parts(Build *x, int i) {
+    const CpuStmt *c = stmt_of(x, i);
+    if (c->s->op == REDUCE_ASSIGN || c->apart || !stmt_is_injective(c->s) || c->s->write->has_read)
+        return;
+    if (c->s->write->rank >= PROGRAM_MAX_RANK || c->s->niters >= PROGRAM_MAX_ITERS) return;
+    for (int k = 0; k < x->ndims[i]; k++) {
+        int d = x->first_dim[i] + k;
+        const CpuObject *o = &x->h->object[d];
+        if (!o->reduction || o->level || o->nlevels < 2) continue;
+        backbone_add(x->b, CPU_SET_PRIVATISABLE, x->comp[i]);
+        backbone_relate(x->b, CPU_SET_SPLITOF, x->comp[i], d);
+        return;
+    }
+}
+
+// --- All of it
+// ---------------------------------------------------------------------------------------
+
+static void plan_all(Build *x) {
+    int s = x->p->stmts.n;
+    x->nlevels = arena_new_n(x->arena, int *, s);
+    for (int i = 0; i < s; i++)
+        x->nlevels[i] = arena_new_n(x->arena, int, stmt_of(x, i)->s->niters);
+    int **array[] = {&x->first_dim, &x->ndims,  &x->comp,         &x->body,
+                     &x->window,    &x->region, &x->first_access, &x->naccesses};
+    for (size_t k = 0; k < sizeof array / sizeof *array; k++)
+        *array[k] = arena_new_n(x->arena, int, s);
+    x->levels = x->o->levels ? x->o->levels : 3;
+    while (plan_levels(x) > FEW_OBJECTS && x->levels > 1) x->levels--;
+}
+
+static void share_arrays(Build *x) {
+    CpuHost *h = x->h;
+    h->comp = x->comp;
+    h->body = x->body;
+    h->first_dim = x->first_dim;
+    h->ndims = x->ndims;
+    h->first_access = x->first_access;
+    h->naccesses = x->naccesses;
+    h->window = x->window;
+    h->region = x->region;
+}
+
+static void given_numbers(Build *x) {
+    CpuHost *h = x->h;
+    h->nunroll = h->ngrain = 1;
+    for (int i = 0; x->o->given && i < x->o->given->nstmts; i++) {
+        const SchedStmt *g = x->o->given->stmt[i];
+        Sizes u = {.n = 0}, r = {.n = 0};
+        for (int k = 0; k < h->nunroll; k++) u.at[u.n++] = h->unroll[k];
+        for (int k = 0; k < h->ngrain; k++) r.at[r.n++] = h->grain[k];
+        if (g->unroll_limit && u.n < 8) add_size(&u, g->unroll_limit, INT64_MAX);
+        if (g->grain && r.n < 8) add_size(&r, g->grain, INT64_MAX);
+        memcpy(h->unroll, u.at, sizeof h->unroll);
+        memcpy(h->grain, r.at, sizeof h->grain);
+        h->nunroll = u.n;
+        h->ngrain = r.n;
+    }
+}
+
+CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags) {
+    Build *x = arena_new(arena, Build);
+    x->arena = arena;
+    x->p = p;
+    x->o = o;
+    x->diags = diags;
+    x->facts = cpu_facts(arena, p);
+    x->h = arena_new(arena, CpuHost);
+    x->h->p = p;
+    x->h->unroll_limit = o->machine.unroll_limit > 0 ? o->machine.unroll_limit : 64;
+    x->h->stack_limit = 16384;
+    x->b = backbone_new(arena, &cpu_desc, x->h);
+    plan_all(x);
+    if (plan_levels(x) > MANY_OBJECTS) {
+        diag_report(diags, (Range){0, 0}, DIAG_SPACE_TOO_LARGE, plan_levels(x), MANY_OBJECTS);
+        return NULL;
+    }
+    given_numbers(x);
+    int n = p->stmts.n;
+    for (int i = 0; i < n; i++) make_comp(x, i);
+    link_comps(x);
+    for (int i = 0; i < n; i++) make_nest(x, i);
+    for (int i = 0; i < n; i++) {
+        make_copies(x, i);
+        make_window(x, i);
+        make_region(x, i);
+        make_accesses(x, i);
+        relate_parts(x, i);
+    }
+    share_arrays(x);
+    relate_all(x);
+    relate_followers(x);
+    CpuSpace *cs = arena_new(arena, CpuSpace);
+    *cs = (CpuSpace){space_new(arena, x->b), x->h, p};
+    return cs;
+}

@@ -1,0 +1,160 @@
+// The space of a Program on a CPU: cpu.space instantiated.
+//
+//     CpuSpace *cs = cpu_space(arena, program, &options, diags);
+//     Cand *c = ...;  space_copy(cs->space, c, cs->space->root);
+//     space_complete(work, c, &seed);
+//     const Schedule *s = cpu_schedule(arena, cs, c);          // of a full candidate
+//     Decision *d = cpu_read(arena, cs, schedule, diags, &n);  // and back
+//
+// Objects, by name:
+//     C             a statement, by its label: where it is computed (place), what it stores
+//     C.body        its innermost code, ordered among all bodies and loops
+//     C.m.0 C.m.1   the loops of iterator m, outermost first; .0 is the top, the rest are tiles
+//     C.A           a packed copy of A that C might read
+//     C.A.at T.at   where the copy, or temporary T, is made inside a loop of its reader
+//     C.A.mem T.mem memory of the copy, of temporary T
+//     C.A.read      C's reads of A, for prefetching
+//
+// Body, loops and accesses exist once place(C) is NEST; windows and their memory once they are
+// wanted. One path leads down: a full candidate is exactly one Schedule, and lowering does the
+// rest. The facts of a CPU enter through CpuOptions alone.
+#ifndef LW_SPACE_CPU_H
+#define LW_SPACE_CPU_H
+
+#include "machine/machine.h"
+#include "space/engine.h"
+#include "tree/schedule.h"
+
+enum { CPU_MAX_LEVELS = 4 };
+
+// What the description's code sees of an object; which members mean something depends on its set.
+typedef struct CpuObject {
+    int stmt, iter, level, nlevels; // numbers in the Program; -1: none
+    int64_t extent; // of a loop's iterator; of memory and windows, bytes or elements
+    bool reduction;
+    bool may_follow, may_inline, may_recompute; // of a computation
+    bool may_parallel, may_unroll;              // of a loop
+    bool may_as_read, may_as_written, given;    // of memory
+    int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
+    int ntops;
+    int nsizes;
+    const int64_t *sizes;   // of a tile, ascending
+    const Storage *storage; // GIVEN
+} CpuObject;
+
+typedef struct CpuHost {
+    const Program *p;
+    int nobjects;
+    CpuObject *object;
+    const bool *partner;  // per pair of objects: loops that may be merged
+    const bool *precedes; // per pair of statements: by dependence
+    const bool *restarts; // per pair of statements: the first initialises what the second uses
+    const bool *const *follower; // per statement: pairs of objects merged in spite of it; NULL: all
+    const int *comp, *body;      // per statement: its objects
+    const int *first_dim, *ndims; // per statement: its loops
+    const int *first_access, *naccesses;
+    const int *window; // per statement: T.at, or -1
+    const int *region; // per statement: T.mem, or -1
+    VEC(int) copies;   // windows of possible copies
+    int64_t unroll_limit, stack_limit;
+    int nunroll, ngrain; // values that somebody wrote
+    int64_t unroll[8], grain[8];
+} CpuHost;
+
+typedef struct CpuOptions {
+    Machine machine;
+    int threads;           // 1: no parallel loops
+    int levels;            // of an iterator; 0: 3
+    const Schedule *given; // its sizes, levels and layouts join the universes; may be NULL
+} CpuOptions;
+
+typedef struct CpuSpace {
+    Space *space;
+    CpuHost *host;
+    const Program *program;
+} CpuSpace;
+
+// NULL: the Program is too large for this (reported).
+CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags);
+
+// The one Schedule that a full candidate is.
+const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c);
+
+// A Schedule as decisions: orders, sizes, marks, windows, layouts, all that it says; what it leaves
+// to lowering (which loops are shared) is decided as lowering would. What this space cannot express
+// is reported as a warning and left open. NULL: reported as an error.
+Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n);
+
+// TC's mapping options, "tile(32,32,32).unroll(4).fuse(max).parallel", or a preset: naive,
+// pointwise, mlp, conv, groupconv. They speak of every statement alike, outermost loops first.
+typedef struct CpuMapping {
+    int ntiles;
+    int64_t tile[8]; // 0: not tiled
+    int64_t unroll;  // most instances of unrolled code; 0: not said
+    int fusion;      // 0 not said, 1 min, 2 max
+    bool promote;    // copies of inputs into the innermost cache
+} CpuMapping;
+bool cpu_mapping_parse(const char *text, CpuMapping *out);
+// The Schedule that they amount to, for cpu_read; its tile sizes are meant to join the universes.
+const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMapping *m);
+
+// --- For the description
+// ---------------------------------------------------------------------------
+
+static inline bool cpu_partners(const CpuHost *h, int d, int e) {
+    return h->partner[d * h->nobjects + e];
+}
+static inline bool cpu_precedes(const CpuHost *h, const CpuObject *a, const CpuObject *b) {
+    return h->precedes[a->stmt * h->p->stmts.n + b->stmt];
+}
+static inline bool cpu_restarts(const CpuHost *h, const CpuObject *d, const CpuObject *e) {
+    return h->restarts[d->stmt * h->p->stmts.n + e->stmt] ||
+           h->restarts[e->stmt * h->p->stmts.n + d->stmt];
+}
+static inline bool cpu_follower_shares(const CpuHost *h, const CpuObject *f, const CpuObject *d,
+                                       const CpuObject *e) {
+    const bool *ok = h->follower[f->stmt];
+    return !ok || ok[(d - h->object) * h->nobjects + (e - h->object)];
+}
+static inline int cpu_values(const int64_t *from, int n, int64_t *out) {
+    for (int i = 0; i < n; i++) out[i] = from[i];
+    return n;
+}
+static inline int cpu_sizes(const CpuObject *d, int64_t *out) {
+    return cpu_values(d->sizes, d->nsizes, out);
+}
+static inline int cpu_iterators(const CpuObject *w, int64_t *out) {
+    int n = w->nsizes > 0 ? w->nsizes : 1;
+    for (int i = 0; i < n; i++) out[i] = i;
+    return n;
+}
+static inline int cpu_distances(const CpuObject *a, int64_t *out) {
+    return cpu_values(a->sizes, a->nsizes, out);
+}
+static inline int cpu_accumulators(const CpuObject *c, int64_t *out) {
+    return cpu_values(c->sizes, c->nsizes, out);
+}
+static inline int cpu_unroll_limits(const CpuHost *h, int64_t *out) {
+    return cpu_values(h->unroll, h->nunroll, out);
+}
+static inline int cpu_grains(const CpuHost *h, int64_t *out) {
+    return cpu_values(h->grain, h->ngrain, out);
+}
+
+// What comes into being with a nest, with memory, with a copy.
+static inline void cpu_add(SpaceWork *w, const CpuHost *h, int comp) {
+    int s = h->object[comp].stmt;
+    space_add(w, h->body[s]);
+    for (int i = 0; i < h->ndims[s]; i++) space_add(w, h->first_dim[s] + i);
+    for (int i = 0; i < h->naccesses[s]; i++) space_add(w, h->first_access[s] + i);
+}
+static inline void cpu_add_region(SpaceWork *w, const CpuHost *h, int comp) {
+    int r = h->region[h->object[comp].stmt];
+    if (r >= 0) space_add(w, r);
+}
+static inline void cpu_add_copy(SpaceWork *w, int pack) {
+    space_add(w, pack + 1); // the window
+    space_add(w, pack + 2); // its memory
+}
+
+#endif

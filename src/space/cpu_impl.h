@@ -1,0 +1,42 @@
+// What the parts of the CPU space share (private).
+#ifndef LW_SPACE_CPU_IMPL_H
+#define LW_SPACE_CPU_IMPL_H
+
+#include "space/cpu.h"
+
+// What is known of a statement, cpu_facts.c.
+typedef struct CpuStmt {
+    const Stmt *s;
+    int nreads;
+    const Access *const *read; // every access but the write
+    const int *class;          // per iterator
+    bool apart; // shares no loops: points meet, a sum is empty, or it reads what it writes
+    bool init;
+} CpuStmt;
+
+typedef struct CpuFacts {
+    Arena *arena;
+    const Program *p;
+    CpuStmt *stmt;
+} CpuFacts;
+
+CpuFacts *cpu_facts(Arena *arena, const Program *p);
+bool facts_reads(const CpuStmt *s, int tensor);
+// Must the two keep their order?
+bool facts_depend(const CpuStmt *a, const CpuStmt *b);
+// May iterator i of one statement and j of another run in one loop: does whatever both touch, one
+// of them writing, belong to the same iteration? i or j < 0: they touch nothing together.
+bool facts_share(const CpuFacts *f, int a, int i, int b, int j);
+// The iterator of `s` that is iterator i of the statement whose result it reads; -1: none.
+int facts_follow(const CpuStmt *s, const Stmt *host, int i);
+
+static inline int64_t iter_extent(const Iter *i) {
+    return iter_hi(i) > iter_lo(i) ? iter_hi(i) - iter_lo(i) : 0;
+}
+
+// The loop of a Schedule that object d is in a candidate: iterator and step.
+int64_t cpu_step(const CpuSpace *cs, const Cand *c, int dim);
+int64_t cpu_size(const CpuSpace *cs, const Cand *c, int dim); // of a tile
+bool cpu_used(const CpuSpace *cs, const Cand *c, int dim);
+
+#endif

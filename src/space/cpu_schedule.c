@@ -1,0 +1,405 @@
+// A full candidate as a Schedule.
+//
+//     order of bodies     ──▶ priorities, where it is not that of the Program
+//     order of loops      ──▶ one order per statement; loops of one iteration are left out
+//     merged or not       ──▶ lowering shares what matches; a bar where the candidate does not
+//     step, kind          ──▶ m/64:p
+//     place, at, pack     ──▶ after, inline, at LOOP, copy ... at LOOP
+//     layout, space       ──▶ layout (...), place stack
+#include "space/cpu_impl.h"
+
+#include "base/bug.h"
+#include "space/cpu_space.h"
+
+typedef struct Nest {
+    int n;
+    int dim[TREE_MAX_DEPTH]; // loops that run more than once, outermost first
+} Nest;
+
+typedef struct Make {
+    Arena *arena;
+    const CpuSpace *cs;
+    const Cand *c;
+    const CpuHost *h;
+    const Program *p;
+    int norder, *order; // statements with nests, in order
+    VEC(const SchedStmt *) out;
+} Make;
+
+// --- Asking the candidate
+// ------------------------------------------------------------------------------
+
+static uint64_t ask(const Make *m, int choice, int a, int b) {
+    return space_ask(m->cs->space, m->c, choice, a, b);
+}
+
+static int64_t number(const Make *m, int choice, int a) {
+    const Space *s = m->cs->space;
+    int var = space_var(s, choice, a, -1, NULL);
+    return var < 0 ? 0 : space_value(s, var, __builtin_ctzll(space_domain(s, m->c, var)));
+}
+
+int64_t cpu_step(const CpuSpace *cs, const Cand *c, int dim) {
+    int64_t min, max;
+    space_count(cs->space, c, CPU_STEP, dim, -1, &min, &max);
+    return min;
+}
+
+int64_t cpu_size(const CpuSpace *cs, const Cand *c, int dim) {
+    int var = space_var(cs->space, CPU_SIZE, dim, -1, NULL);
+    return space_value(cs->space, var, __builtin_ctzll(space_domain(cs->space, c, var)));
+}
+
+bool cpu_used(const CpuSpace *cs, const Cand *c, int dim) {
+    return cs->host->object[dim].level == 0 || cpu_size(cs, c, dim) > 1;
+}
+
+static bool nested(const Make *m, int stmt) {
+    return ask(m, CPU_PLACE, m->h->comp[stmt], -1) == CPU_PLACE_NEST;
+}
+
+static bool privatised(const Make *m, int stmt) {
+    int comp = m->h->comp[stmt];
+    return space_var(m->cs->space, CPU_PRIVATISE, comp, -1, NULL) >= 0 &&
+           ask(m, CPU_PRIVATISE, comp, -1) == CPU_PRIVATISE_YES;
+}
+
+static Nest nest_of(const Make *m, int stmt) {
+    Nest nest = {0};
+    for (int k = 0; k < m->h->ndims[stmt]; k++) {
+        int d = m->h->first_dim[stmt] + k, at = nest.n;
+        if (!cpu_used(m->cs, m->c, d)) continue;
+        for (; at > 0 && ask(m, CPU_ORDER, d, nest.dim[at - 1]) == CPU_ORDER_OUTER; at--)
+            nest.dim[at] = nest.dim[at - 1];
+        nest.dim[at] = d;
+        nest.n++;
+    }
+    return nest;
+}
+
+// --- Loops
+// ---------------------------------------------------------------------------------------------
+
+static Name iter_name(const Make *m, int dim) {
+    const CpuObject *o = &m->h->object[dim];
+    return m->p->stmts.at[o->stmt].iter[o->iter].name;
+}
+
+// The first reduction with several levels: what gives the parts.
+static int split_dim(const Make *m, int stmt) {
+    const ObjectFamily *f = &m->cs->space->family[CPU_SET_SPLITOF];
+    return f->item[f->first[m->h->comp[stmt]]];
+}
+
+static LoopRef loop_ref(const Make *m, int dim) {
+    int stmt = m->h->object[dim].stmt;
+    if (privatised(m, stmt) && split_dim(m, stmt) == dim)
+        return (LoopRef){
+            name_of(m->p->names, arena_printf(m->arena, "%s.p", iter_name(m, dim))), 1, false, {0}};
+    return (LoopRef){iter_name(m, dim), cpu_step(m->cs, m->c, dim), false, {0}};
+}
+
+static SchedLoop sched_loop(const Make *m, int dim) {
+    static const Kind kinds[] = {KIND_SERIAL, KIND_PARALLEL, KIND_UNROLL, KIND_VECTOR};
+    LoopRef r = loop_ref(m, dim);
+    Kind kind = kinds[__builtin_ctzll(ask(m, CPU_KIND, dim, -1))];
+    return (SchedLoop){.iter = r.iter, .step = r.step, .kind = kind};
+}
+
+static void set_loops(const Make *m, SchedStmt *s, const Nest *nest) {
+    SchedLoop *loop = arena_new_n(m->arena, SchedLoop, nest->n);
+    for (int i = 0; i < nest->n; i++) loop[i] = sched_loop(m, nest->dim[i]);
+    s->loop = loop;
+    s->nloops = nest->n;
+}
+
+static bool looks_alike(const Make *m, int d, int e) {
+    const CpuObject *p = &m->h->object[d], *q = &m->h->object[e];
+    return p->level == q->level && p->extent == q->extent && cpu_partners(m->h, d, e) &&
+           cpu_step(m->cs, m->c, d) == cpu_step(m->cs, m->c, e) &&
+           ask(m, CPU_KIND, d, -1) == ask(m, CPU_KIND, e, -1);
+}
+
+// A copy made before everything closes all loops of what comes before its reader.
+static bool has_root_copy(const Make *m, int stmt) {
+    for (int i = 0; i < m->h->copies.n; i++) {
+        int w = m->h->copies.at[i];
+        int64_t min, max;
+        if (m->h->object[w].stmt != stmt || !space_exists(m->cs->space, m->c, w)) continue;
+        space_count(m->cs->space, m->c, CPU_DEPTH, w, -1, &min, &max);
+        if (min == 0) return true;
+    }
+    return false;
+}
+
+// The bar: lowering would share a loop with the next statement that the candidate keeps apart.
+static int bar(const Make *m, int stmt, const Nest *nest) {
+    int at = 0;
+    while (at < m->norder && m->order[at] != stmt) at++;
+    if (at + 1 >= m->norder) return -1;
+    int next = m->order[at + 1], shared = 0;
+    Nest other = nest_of(m, next);
+    while (shared < nest->n && shared < other.n &&
+           ask(m, CPU_ORDER, nest->dim[shared], other.dim[shared]) == CPU_ORDER_MERGED)
+        shared++;
+    if (has_root_copy(m, next)) return nest->n ? 0 : -1;
+    if (shared == nest->n || shared == other.n) return -1;
+    return looks_alike(m, nest->dim[shared], other.dim[shared]) ? shared : -1;
+}
+
+// --- Memory
+// --------------------------------------------------------------------------------------------
+
+static Name digit(const Make *m, int d) {
+    return name_of(m->p->names, arena_printf(m->arena, "%d", d));
+}
+
+// The dimensions of an access in the order in which loops from number `from` on walk them.
+static void set_layout(const Make *m, Storage *out, const Access *a, const Nest *nest, int from) {
+    LayoutDim *dim = arena_new_n(m->arena, LayoutDim, nest->n + a->rank);
+    bool seen[PROGRAM_MAX_RANK] = {false};
+    int last[PROGRAM_MAX_RANK], n = 0;
+    for (int d = 0; d < a->rank; d++) last[d] = -1;
+    for (int i = from; i < nest->n; i++)
+        for (int d = 0; d < a->rank; d++)
+            if (affine_uses_iter(a->sub[d], m->h->object[nest->dim[i]].iter)) last[d] = i;
+    for (int d = 0; d < a->rank; d++) // what stands still in these loops is the slowest
+        if (last[d] < 0) dim[n++] = (LayoutDim){digit(m, d), 1, {0}}, seen[d] = true;
+    for (int i = from; i < nest->n; i++) {
+        for (int d = 0; d < a->rank; d++) {
+            bool alone = affine_as_iter(a->sub[d]) == m->h->object[nest->dim[i]].iter;
+            int64_t step = alone ? cpu_step(m->cs, m->c, nest->dim[i]) : 1;
+            if (seen[d] || (last[d] != i && (!alone || step == 1))) continue;
+            if (last[d] == i) step = 1;
+            dim[n++] = (LayoutDim){digit(m, d), step, {0}};
+            seen[d] = step == 1;
+        }
+    }
+    out->dim = dim;
+    out->ndims = n;
+}
+
+static const Access *read_of(const Stmt *s, int tensor);
+
+static int depth_of(const Make *m, int window, const Nest *nest) {
+    int depth = 0;
+    while (window >= 0 && depth < nest->n &&
+           ask(m, CPU_AT, window, nest->dim[depth]) == CPU_AT_INSIDE)
+        depth++;
+    return depth;
+}
+
+typedef struct FirstRead {
+    int tensor;
+    const Access *read;
+} FirstRead;
+
+static void first_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    FirstRead *f = user;
+    if (a->tensor == f->tensor && !f->read) f->read = a;
+}
+
+static const Access *read_of(const Stmt *s, int tensor) {
+    FirstRead f = {tensor, NULL};
+    expr_visit_accesses(s->value, first_read, &f);
+    for (int d = 0; d < s->write->rank; d++)
+        affine_visit_accesses(s->write->sub[d], first_read, &f);
+    for (int c = 0; c < s->nconstraints; c++)
+        affine_visit_accesses(s->constraint[c], first_read, &f);
+    return f.read;
+}
+
+static Storage storage_of(const Make *m, int region, int window) {
+    static const BufferHome homes[] = {HOME_AUTO, HOME_STACK, HOME_SCRATCH};
+    Storage s = {.home = homes[__builtin_ctzll(ask(m, CPU_HOME, region, -1))]};
+    const CpuObject *o = &m->h->object[region];
+    uint64_t layout = ask(m, CPU_LAYOUT, region, -1);
+    if (layout == CPU_LAYOUT_GIVEN) {
+        s.dim = o->storage->dim;
+        s.ndims = o->storage->ndims;
+    } else if (layout == CPU_LAYOUT_AS_READ) {
+        int reader = m->h->object[o->reader].stmt;
+        Nest nest = nest_of(m, reader);
+        const Access *a = read_of(&m->p->stmts.at[reader], o->tensor);
+        if (a) set_layout(m, &s, a, &nest, depth_of(m, window, &nest));
+    } else if (layout == CPU_LAYOUT_AS_WRITTEN) {
+        Nest nest = nest_of(m, o->stmt);
+        set_layout(m, &s, m->p->stmts.at[o->stmt].write, &nest, 0);
+    }
+    if (s.ndims) s.align = o->storage && o->storage->align ? o->storage->align : 64;
+    return s;
+}
+
+// What lowering calls a statement that it adds: the first such name that is free.
+static Name added_label(const Make *m, Name label, const char *what) {
+    const char *text = arena_printf(m->arena, "%s.%s", label, what);
+    for (bool taken = true; taken;) {
+        Name n = name_of(m->p->names, text);
+        taken = program_find_tensor(m->p, n) >= 0;
+        for (int i = 0; i < m->p->stmts.n; i++) taken |= m->p->stmts.at[i].label == n;
+        if (taken) text = arena_printf(m->arena, "%s_", text);
+    }
+    return name_of(m->p->names, text);
+}
+
+// --- Copies
+// --------------------------------------------------------------------------------------------
+
+// What lowering calls dimension d of a copy.
+static Name copy_iter(const Make *m, const Stmt *s, const Access *a, int d,
+                      const SchedLoop *names) {
+    Name name = name_of(m->p->names, arena_printf(m->arena, "d%d", d));
+    const Affine *sub = a->sub[d];
+    if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
+        name = s->iter[sub->term[0].atom->index].name;
+    for (int i = 0; i < d; i++)
+        if (names[i].iter == name) return name_of(m->p->names, arena_printf(m->arena, "d%d", d));
+    return name;
+}
+
+// A section of its own, so that its innermost loop can be a vector.
+static void vector_copy(Make *m, int window, const SchedCopy *copy) {
+    const CpuObject *o = &m->h->object[window];
+    const Stmt *s = &m->p->stmts.at[o->stmt];
+    const Access *a = read_of(s, o->tensor);
+    SchedLoop iters[PROGRAM_MAX_RANK];
+    SchedStmt *c = arena_new(m->arena, SchedStmt);
+    *c = (SchedStmt){.stage = -1, .storage.home = HOME_AUTO};
+    c->label = added_label(m, s->label, copy->tensor);
+    for (int d = 0; d < a->rank; d++) iters[d].iter = copy_iter(m, s, a, d, iters);
+    int n = copy->storage.ndims ? copy->storage.ndims : a->rank;
+    SchedLoop *loop = arena_new_n(m->arena, SchedLoop, n + 1);
+    for (int i = 0; i < n; i++) {
+        const LayoutDim *dim = copy->storage.ndims ? &copy->storage.dim[i] : NULL;
+        int d = dim ? (dim->dim[0] >= '0' && dim->dim[0] <= '9' ? dim->dim[0] - '0' : -1) : i;
+        Name iter = d >= 0 && d < a->rank ? iters[d].iter : dim->dim;
+        loop[i] = (SchedLoop){.iter = iter, .step = dim ? dim->block : 1};
+    }
+    loop[n - 1].kind = KIND_VECTOR;
+    c->loop = loop;
+    c->nloops = n;
+    vec_push(m->arena, &m->out, c);
+}
+
+static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+    SchedCopy *copy = arena_new_n(m->arena, SchedCopy, m->h->copies.n);
+    for (int i = 0; i < m->h->copies.n; i++) {
+        int w = m->h->copies.at[i];
+        const CpuObject *o = &m->h->object[w];
+        if (o->stmt != stmt || !space_exists(m->cs->space, m->c, w)) continue;
+        SchedCopy *x = &copy[s->ncopies++];
+        int depth = depth_of(m, w, nest);
+        x->tensor = m->p->tensors.at[o->tensor].name;
+        if (depth) x->at = loop_ref(m, nest->dim[depth - 1]);
+        x->storage = storage_of(m, w + 1, w);
+        if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_VECTOR) vector_copy(m, w, x);
+    }
+    s->copy = copy;
+}
+
+static void set_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+    int n = m->h->naccesses[stmt], at = -1;
+    SchedPrefetch *fetch = arena_new_n(m->arena, SchedPrefetch, n);
+    for (int i = 0; i < nest->n; i++)
+        if (ask(m, CPU_KIND, nest->dim[i], -1) == CPU_KIND_SERIAL) at = i;
+    for (int i = 0; i < n && at >= 0; i++) {
+        int a = m->h->first_access[stmt] + i;
+        int64_t distance = number(m, CPU_PREFETCH, a);
+        if (!distance) continue;
+        Name tensor = m->p->tensors.at[m->h->object[a].tensor].name;
+        fetch[s->nprefetches++] =
+            (SchedPrefetch){tensor, loop_ref(m, nest->dim[at]), distance, 1, {0}};
+    }
+    s->prefetch = fetch;
+}
+
+// --- Statements
+// ----------------------------------------------------------------------------------------
+
+static void nest_section(Make *m, SchedStmt *s, int stmt) {
+    Nest nest = nest_of(m, stmt);
+    int comp = m->h->comp[stmt];
+    SchedStmt *body = s; // what carries the loops
+    if (privatised(m, stmt)) {
+        int split = split_dim(m, stmt);
+        s->privatise = (LoopRef){iter_name(m, split), cpu_step(m->cs, m->c, split), false, {0}};
+        body = arena_new(m->arena, SchedStmt);
+        *body = (SchedStmt){.stage = -1, .storage.home = HOME_AUTO};
+        body->label = added_label(m, s->label, "part");
+        vec_push(m->arena, &m->out, body);
+    }
+    set_loops(m, body, &nest);
+    if (body == s) body->stage = bar(m, stmt, &nest);
+    set_copies(m, s, stmt, &nest);
+    set_prefetches(m, body, stmt, &nest);
+    body->accumulators = (int)number(m, CPU_ACCUMULATORS, comp);
+    body->unroll_limit = (int)number(m, CPU_UNROLL_LIMIT, comp);
+    body->grain = number(m, CPU_GRAIN, comp);
+    if (space_var(m->cs->space, CPU_STORE, comp, -1, NULL) >= 0)
+        s->nontemporal = ask(m, CPU_STORE, comp, -1) == CPU_STORE_NONTEMPORAL;
+}
+
+// Iterators as declared, one of them last.
+static void window_section(Make *m, SchedStmt *s, int stmt) {
+    const Stmt *st = &m->p->stmts.at[stmt];
+    int w = m->h->window[stmt], inner = (int)number(m, CPU_INNERMOST, w), n = 0;
+    Nest reader = nest_of(m, m->h->object[m->h->object[w].reader].stmt);
+    SchedLoop *loop = arena_new_n(m->arena, SchedLoop, st->niters);
+    for (int i = 0; i < st->niters; i++)
+        if (i != inner) loop[n++] = (SchedLoop){.iter = st->iter[i].name, .step = 1};
+    loop[n++] = (SchedLoop){.iter = st->iter[inner].name, .step = 1};
+    if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_VECTOR) loop[n - 1].kind = KIND_VECTOR;
+    s->loop = loop;
+    s->nloops = n;
+    s->at = loop_ref(m, reader.dim[depth_of(m, w, &reader) - 1]);
+    s->accumulators = (int)number(m, CPU_ACCUMULATORS, m->h->comp[stmt]);
+}
+
+static void section(Make *m, int stmt, int priority) {
+    const CpuObject *o = &m->h->object[m->h->comp[stmt]];
+    SchedStmt *s = arena_new(m->arena, SchedStmt);
+    *s = (SchedStmt){.label = m->p->stmts.at[stmt].label, .stage = -1, .storage.home = HOME_AUTO};
+    uint64_t place = ask(m, CPU_PLACE, m->h->comp[stmt], -1);
+    vec_push(m->arena, &m->out, s);
+    s->priority = priority;
+    if (place == CPU_PLACE_NEST) nest_section(m, s, stmt);
+    if (place == CPU_PLACE_AFTER) s->after = m->p->stmts.at[m->h->object[o->host].stmt].label;
+    if (place == CPU_PLACE_INLINE) s->inlined = true;
+    if (place == CPU_PLACE_AT) window_section(m, s, stmt);
+    int region = m->h->region[stmt];
+    if (region >= 0 && !s->inlined)
+        s->storage = storage_of(m, region, place == CPU_PLACE_AT ? m->h->window[stmt] : -1);
+}
+
+// Statements with nests, each behind all that come before it.
+static bool sort_statements(Make *m) {
+    bool moved = false;
+    m->order = arena_new_n(m->arena, int, m->p->stmts.n);
+    for (int i = 0; i < m->p->stmts.n; i++) {
+        if (!nested(m, i)) continue;
+        int at = m->norder++;
+        for (; at > 0 &&
+               ask(m, CPU_ORDER, m->h->body[i], m->h->body[m->order[at - 1]]) == CPU_ORDER_BEFORE;
+             at--) {
+            m->order[at] = m->order[at - 1];
+            moved = true;
+        }
+        m->order[at] = i;
+    }
+    return moved;
+}
+
+const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c) {
+    Make m = {.arena = arena, .cs = cs, .c = c, .h = cs->host, .p = cs->program};
+    bool moved = sort_statements(&m);
+    for (int i = 0; i < m.p->stmts.n; i++) {
+        int priority = m.norder + 1; // what goes with another is out of the way at once
+        for (int k = 0; k < m.norder; k++)
+            if (m.order[k] == i) priority = m.norder - k;
+        section(&m, i, moved ? priority : 0);
+    }
+    Schedule *s = arena_new(arena, Schedule);
+    *s = (Schedule){arena, m.p->names, NULL, m.out.n, m.out.at};
+    return s;
+}

@@ -1,0 +1,252 @@
+// The CPU space: every full candidate is a Schedule that lowers, verifies, compiles and computes
+// what the Program says; and properties of propagation on real backbones.
+#include "check.h"
+
+#include "space/cpu.h"
+#include "space/cpu_space.h"
+#include "support/genprog.h"
+#include "support/jitlab.h"
+#include "support/shapes.h"
+#include "tree/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char matmul[] =
+    "program mm(M, N, K) {\n"
+    "    input A: f32[M, K]\n    input B: f32[K, N]\n    output C: f32[M, N]\n"
+    "    C: for m in 0:M, n in 0:N, k in 0:K\n        C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+
+static CpuOptions options(int threads) {
+    CpuOptions o = {.threads = threads};
+    machine_detect(&o.machine, ISA_COUNT);
+    return o;
+}
+
+static const char *schedule_text(Lab *lab, const Schedule *s) {
+    Text out = {.arena = &lab->arena};
+    schedule_print(&out, s);
+    return text_str(&out);
+}
+
+static const char *cand_text(Lab *lab, const CpuSpace *cs, const Cand *c) {
+    Text out = {.arena = &lab->arena};
+    space_print(&out, cs->space, c);
+    return text_str(&out);
+}
+
+typedef struct Totals {
+    int64_t full, dead, refused, unproven, declined, programs;
+    int64_t place[4], merged, packed, privatised;
+} Totals;
+
+static void count(const CpuSpace *cs, const Cand *c, Totals *t) {
+    const Space *s = cs->space;
+    for (int v = 0; v < s->ndecisions; v++) {
+        const SpaceVar *x = &s->var[v];
+        uint64_t dom = space_domain(s, c, v);
+        if (!x->present || !space_exists(s, c, x->a)) continue;
+        if (x->choice == CPU_PLACE) t->place[__builtin_ctzll(dom)]++;
+        if (x->choice == CPU_ORDER && space_exists(s, c, x->b))
+            t->merged += dom == CPU_ORDER_MERGED;
+        if (x->choice == CPU_PACK) t->packed += dom == CPU_PACK_YES;
+        if (x->choice == CPU_PRIVATISE) t->privatised += dom == CPU_PRIVATISE_YES;
+    }
+}
+
+// Runs one candidate against the interpreter; NULL: the same.
+static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed,
+                              Totals *totals) {
+    LabData want = lab_data(lab, p, seed);
+    LabData start = lab_copy(lab, p, &want);
+    if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return NULL;
+    for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+        Machine m;
+        machine_detect(&m, isa);
+        if (m.isa != isa) continue;
+        LabData got = lab_copy(lab, p, &start);
+        int threads = 1 + (int)(seed % 4);
+        JitResult r = jit_run(lab, t, &m, &got, (InterpFlags){0}, threads, seed & 1);
+        if (r == JIT_DECLINED) {
+            totals->declined++;
+            printf("declined: %s", lab_errors(lab));
+            continue;
+        }
+        if (r == JIT_STATUS) return "a status, or bytes outside were written";
+        const char *d = lab_difference(lab, p, &got, &want);
+        if (d) return arena_printf(&lab->arena, "%s: %s", isa_name[isa], d);
+    }
+    return NULL;
+}
+
+static bool try_candidates(Lab *lab, const Program *p, uint64_t seed, int n, bool run,
+                           Totals *totals) {
+    CpuOptions o = options(seed % 3 ? 2 : 1);
+    CpuSpace *cs = cpu_space(&lab->arena, p, &o, &lab->diags);
+    if (!CHECK(cs) || !CHECK(!space_dead(cs->space, cs->space->root))) {
+        printf("seed %llu\n%s\n", (unsigned long long)seed, lab_text(lab, p));
+        return false;
+    }
+    totals->programs++;
+    SpaceWork *w = space_work(&lab->arena, cs->space);
+    Cand *c = space_cand(&lab->arena, cs->space);
+    for (int i = 0; i < n; i++) {
+        uint64_t state = seed * 1000 + (uint64_t)i;
+        space_copy(cs->space, c, cs->space->root);
+        if (!space_complete(w, c, &state)) {
+            totals->dead++;
+            continue;
+        }
+        totals->full++;
+        count(cs, c, totals);
+        if (getenv("LW_FUZZ_VERBOSE")) {
+            printf("seed %llu\n%s\n%s\n", (unsigned long long)seed, lab_text(lab, p),
+                   cand_text(lab, cs, c));
+            fflush(stdout);
+        }
+        const Schedule *s = cpu_schedule(&lab->arena, cs, c);
+        DiagList diags = {.arena = &lab->arena};
+        const Tree *t = tree_lower(&lab->arena, p, s, &diags);
+        const char *wrong = NULL;
+        if (!t) {
+            Text text = {.arena = &lab->arena};
+            diag_print(&text, diags.items.at[0]);
+            wrong = text_str(&text);
+        } else if (tree_verify(&lab->arena, t, NULL, &diags) == VERIFY_REFUSED) {
+            wrong = "refused by the verifier";
+        } else if (run) {
+            int64_t declined = totals->declined;
+            wrong = difference(lab, p, t, seed, totals);
+            if (totals->declined > declined)
+                printf("seed %llu\n%s\n%s\n", (unsigned long long)seed, lab_text(lab, p),
+                       schedule_text(lab, s));
+        }
+        if (!CHECK(!wrong)) {
+            printf("seed %llu, candidate %d: %s\n%s\n%s\n%s\n", (unsigned long long)seed, i, wrong,
+                   lab_text(lab, p), schedule_text(lab, s), cand_text(lab, cs, c));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void report(const Totals *t) {
+    printf("%lld programs, %lld candidates, %lld dead ends, %lld declined; nest %lld after %lld "
+           "inline %lld at %lld, merged %lld, packed %lld, privatised %lld\n",
+           (long long)t->programs, (long long)t->full, (long long)t->dead, (long long)t->declined,
+           (long long)t->place[0], (long long)t->place[1], (long long)t->place[2],
+           (long long)t->place[3], (long long)t->merged, (long long)t->packed,
+           (long long)t->privatised);
+}
+
+static uint64_t from_env(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+TEST(candidates_of_random_programs) {
+    Totals totals = {0};
+    int64_t rounds = check_rounds(600) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = genprog(&lab, seed);
+        bool ok = CHECK(p) && try_candidates(&lab, p, seed, 4, true, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    report(&totals);
+    CHECK(totals.declined * 100 <= totals.full); // gaps of the back-end, each printed above
+    CHECK(totals.dead * 3 < totals.full);
+}
+
+TEST(candidates_of_known_shapes) {
+    Totals totals = {0};
+    int64_t rounds = check_rounds(600) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i, state = seed;
+        const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
+        int64_t values[3];
+        for (int k = 0; k < shape->nparams; k++) {
+            uint64_t r = check_random(&state);
+            values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (r % 3 ? 9 : 70)) + 1;
+        }
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, shape->text, values);
+        bool ok = CHECK(p) && try_candidates(&lab, p, seed, 4, true, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    report(&totals);
+    CHECK(totals.declined * 100 <= totals.full); // gaps of the back-end, each printed above
+    CHECK(totals.dead * 3 < totals.full);
+}
+
+TEST(a_matmul_has_a_space) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, matmul, (int64_t[]){1024, 1024, 1024});
+    if (!CHECK(p)) return;
+    CpuOptions o = options(2);
+    CpuSpace *cs = cpu_space(&lab.arena, p, &o, &lab.diags);
+    if (!CHECK(cs)) return;
+    printf("%d objects, %d variables, %u bytes, %d open\n", cs->space->nobjects, cs->space->nvars,
+           cs->space->size, space_count_open(cs->space, cs->space->root));
+    CHECK(!space_dead(cs->space, cs->space->root));
+    // copy and take one decision, over random descents
+    SpaceWork *w = space_work(&lab.arena, cs->space);
+    Cand *c = space_cand(&lab.arena, cs->space), *d = space_cand(&lab.arena, cs->space);
+    enum { MANY = 20000 };
+    double *ns = arena_new_n(&lab.arena, double, MANY);
+    uint64_t state = 1;
+    int n = 0;
+    while (n < MANY) {
+        space_copy(cs->space, c, cs->space->root);
+        for (int var = 0; n < MANY && (var = space_open(cs->space, c, 0)) >= 0;) {
+            uint64_t dom = space_domain(cs->space, c, var), bits = dom;
+            for (int skip = (int)(check_random(&state) % (uint64_t)__builtin_popcountll(dom)); skip;
+                 skip--)
+                bits &= bits - 1;
+            struct timespec t0, t1;
+            clock_gettime(CLOCK_MONOTONIC, &t0);
+            space_copy(cs->space, d, c);
+            bool alive = space_keep(w, d, var, bits & -bits);
+            clock_gettime(CLOCK_MONOTONIC, &t1);
+            ns[n++] = (double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec);
+            if (!alive) break;
+            space_copy(cs->space, c, d);
+        }
+    }
+    double lo = 0, hi = 1e9;
+    for (int it = 0; it < 60; it++) {
+        double mid = (lo + hi) / 2;
+        int below = 0;
+        for (int i = 0; i < n; i++) below += ns[i] <= mid;
+        if (below * 2 >= n)
+            hi = mid;
+        else
+            lo = mid;
+    }
+    printf("copy and one decision: %.0f ns in the median\n", hi);
+    lab_end(&lab);
+}
+
+TEST(a_program_may_be_too_large) {
+    Lab lab;
+    lab_begin(&lab);
+    Text text = {.arena = &lab.arena};
+    text_add(&text, "program long(N) {\n    input A: f32[N]\n");
+    for (int i = 0; i < 400; i++) text_printf(&text, "    output B%d: f32[N]\n", i);
+    for (int i = 0; i < 400; i++)
+        text_printf(&text, "    B%d: for i in 0:N\n        B%d[i] = A[i]\n", i, i);
+    text_add(&text, "}\n");
+    const Program *p = lab_program(&lab, text_str(&text), (int64_t[]){64});
+    CpuOptions o = options(1);
+    if (CHECK(p)) CHECK(!cpu_space(&lab.arena, p, &o, &lab.diags));
+    CHECK(strstr(lab_errors(&lab), "loops and statements to decide about") != NULL);
+    lab_end(&lab);
+}
