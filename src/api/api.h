@@ -23,6 +23,7 @@
 #include "lang/lang.h"
 #include "loopwright.h"
 #include "machine/machine.h"
+#include "run/debug.h"
 #include "run/exec.h"
 #include "run/fork.h"
 #include "run/pool.h"
@@ -76,6 +77,8 @@ struct lw_context {
     _Atomic(ExecArena *) exec;
     _Atomic(Pool *) pool;
     _Atomic(Machine *) machine[ISA_COUNT + 1]; // by cap
+    int debug_what;                            // LW_PERF and LW_GDB; -1: not understood
+    Debug *debug;                              // or NULL
     int isa_cap;                               // LW_ISA; -1: not one
     int threads;                               // LW_THREADS, or processors; 0: not a number
 };
@@ -120,7 +123,7 @@ struct lw_bound {
     int64_t instances;
     uint64_t serial;      // from 1, in its context
     _Atomic(char *) text; // the Program's, once a kernel was made for it
-    double bind_us; // that binding took
+    double bind_us;       // that binding took
 };
 
 // --- Calls, context.c ----------------------------------------------------------------------------

@@ -193,6 +193,20 @@ static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     }
 }
 
+// The Tree's text and its lines, for whoever watches kernels.
+static DebugCode debug_code(Pipeline *p, const Tree *t, const Code *code) {
+    Text text = {.arena = p->call->scratch};
+    DebugLine *lines = arena_new_n(p->call->scratch, DebugLine, code->nlines);
+    tree_show(&text, t, false);
+    for (int i = 0; i < code->nlines; i++)
+        lines[i] = (DebugLine){code->lines[i].offset, code->lines[i].line};
+    return (DebugCode){.name = p->bound->program->name,
+                       .size = code->size,
+                       .text = text_str(&text),
+                       .lines = lines,
+                       .nlines = code->nlines};
+}
+
 static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     const Tree *lowered;
     Code code;
@@ -208,10 +222,15 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     draft->parallel = code.parallel;
     draft->code_bytes = code.size;
     count_work(p, t, draft);
+    DebugCode debug = {0};
+    Debug *watch = p->call->ctx->debug;
+    if (watch) debug = debug_code(p, t, &code);
     ExecArena *exec = context_exec(p->call->ctx);
     draft->block = exec ? exec_add(exec, code.bytes, code.size) : NULL;
     if (!draft->block) return LW_NO_MEMORY;
     draft->entry = (Kernel *)exec_entry(draft->block);
+    debug.code = exec_entry(draft->block);
+    if (watch) draft->debug = debug_add(watch, &debug);
     return LW_OK;
 }
 
@@ -238,6 +257,10 @@ static lw_status explain(Pipeline *p) {
 
 lw_status backend_jit(Pipeline *p) {
     if (p->options->threads < 0) return LW_MISUSE;
+    if (p->call->ctx->debug_what < 0) {
+        diag_report(p->call->diags, nowhere, DIAG_PERF, getenv("LW_PERF"));
+        return LW_ERROR;
+    }
     const Machine *m = pick_machine(p);
     if (!m) return LW_ERROR;
     const KernelCode *k =

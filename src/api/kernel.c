@@ -111,6 +111,7 @@ static KernelCode *draft_of(Call *call, const lw_bound *b, const char *schedule,
 
 void kernel_drop(lw_context *ctx, KernelCode *k) {
     if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
+    debug_remove(k->debug);
     exec_release(k->block);
     ctx->allocator.free(ctx->allocator.user, k, sizeof *k + k->key_size);
 }
@@ -201,6 +202,7 @@ const KernelCode *kernel_keep(Call *call, const lw_bound *b, const KernelCode *d
     const Allocator *allocator = &call->ctx->allocator;
     KernelCode *k = allocator->alloc(allocator->user, sizeof *k + draft->key_size);
     if (!k) {
+        debug_remove(draft->debug);
         exec_release(draft->block);
         arena_out_of_memory(call->arena);
     }
@@ -235,6 +237,8 @@ size_t kernels_count(lw_context *ctx) {
 void kernels_init(lw_context *ctx) {
     pthread_mutex_init(&ctx->kernels.lock, NULL);
     fork_mark_init(&ctx->kernels.fork);
+    ctx->debug_what = debug_wanted();
+    if (ctx->debug_what > 0) ctx->debug = debug_new(ctx->debug_what, NULL);
 }
 
 void kernels_free(lw_context *ctx) {
@@ -245,6 +249,7 @@ void kernels_free(lw_context *ctx) {
     pthread_mutex_unlock(&t->lock);
     pthread_mutex_destroy(&t->lock);
     fork_mark_free(&t->fork);
+    debug_free(ctx->debug);
     exec_arena_free(atomic_load(&ctx->exec));
     pool_free(atomic_load(&ctx->pool));
     for (int i = 0; i <= ISA_COUNT; i++) {
@@ -258,7 +263,8 @@ void kernels_free(lw_context *ctx) {
 ExecArena *context_exec(lw_context *ctx) {
     ExecArena *have = atomic_load(&ctx->exec);
     if (have) return have;
-    ExecArena *made = exec_arena_new();
+    bool gdb = ctx->debug_what > 0 && ctx->debug_what & DEBUG_GDB;
+    ExecArena *made = gdb ? exec_arena_new_private() : exec_arena_new();
     if (!made || atomic_compare_exchange_strong(&ctx->exec, &have, made)) return made;
     exec_arena_free(made);
     return have;

@@ -18,6 +18,7 @@ typedef struct KernelCode {
     atomic_bool used; // since the table last looked
     Kernel *entry;
     ExecBlock *block;
+    DebugEntry *debug;               // what gdb knows of it, or NULL
     int64_t scratch, thread_scratch; // code/code.h
     int parallel;
     size_t code_bytes;

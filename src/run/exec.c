@@ -30,6 +30,7 @@ struct ExecArena {
     ForkMark fork;
     Chunk *chunks; // newest first
     size_t mapped;
+    bool private;
 };
 
 struct ExecBlock {
@@ -44,6 +45,12 @@ ExecArena *exec_arena_new(void) {
     if (!a) return NULL;
     pthread_mutex_init(&a->lock, NULL);
     fork_mark_init(&a->fork);
+    return a;
+}
+
+ExecArena *exec_arena_new_private(void) {
+    ExecArena *a = exec_arena_new();
+    if (a) a->private = true;
     return a;
 }
 
@@ -98,11 +105,11 @@ static bool map_twice(Chunk *c) {
     return ok;
 }
 
-static Chunk *new_chunk(size_t need) {
+static Chunk *new_chunk(size_t need, bool private) {
     Chunk *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     c->size = need > CHUNK ? (need + 4095) & ~(size_t)4095 : CHUNK;
-    if (map_twice(c)) return c;
+    if (!private && map_twice(c)) return c;
     c->size = (need + 4095) & ~(size_t)4095; // one kernel per chunk: it is sealed after writing
     c->run = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->run == MAP_FAILED) {
@@ -126,7 +133,7 @@ static Chunk *room(ExecArena *a, size_t size) {
     Chunk *c = a->chunks;
     if (c && !c->sealed && c->size - c->used >= size) return c;
     Chunk *full = c && !c->blocks ? c : NULL; // the newest is kept until there is a newer one
-    if (!(c = new_chunk(size))) return NULL;
+    if (!(c = new_chunk(size, a->private))) return NULL;
     c->next = a->chunks;
     a->chunks = c;
     a->mapped += c->size;

@@ -17,6 +17,9 @@ typedef struct ExecArena ExecArena;
 
 // NULL when memory cannot be had. Thread-safe from here on.
 ExecArena *exec_arena_new(void);
+// In pages that no other mapping shares, one kernel to a page or more: debuggers can put
+// breakpoints in these alone.
+ExecArena *exec_arena_new_private(void);
 void exec_arena_free(ExecArena *a);
 size_t exec_arena_mapped(ExecArena *a); // bytes of address space that hold code
 

@@ -33,6 +33,10 @@ $ LW_THREADS=many loopwright run mm.tc --size M=2,N=2,K=2 --schedule par.lws
 --- stderr
 error: LW_THREADS is 'many'; it is a number of threads from 1 to 1024
 --- exit 1
+$ LW_PERF=maps loopwright run mm.tc --size M=2,N=2,K=2
+--- stderr
+error: LW_PERF is 'maps'; it can be map, jitdump, or both with a comma between
+--- exit 1
 $ loopwright run mm.tc --size M=2,N=2,K=2 --threads 0
 --- stderr
 loopwright run: --threads 0: not a number from 1 to 1024

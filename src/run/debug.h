@@ -1,0 +1,60 @@
+// Kernels with names and lines, for profilers and debuggers.
+//
+// The lines are those of a text (of the Tree, for all that is known here) which is written to a
+// file of the kernel's name, so that tools can show it.
+//
+//   map      /tmp/perf-PID.map: names for `perf record` and `perf report`
+//   jitdump  FOLDER/jit-PID.dump: names, code and lines for `perf inject --jit` and `perf annotate`
+//   gdb      the debugger's interface for code made at run time: names, lines, breakpoints
+//
+// Nothing here is quick, and all of it is off unless somebody asks. What cannot be written is left
+// out: a profile without names is no reason to fail.
+#ifndef LW_RUN_DEBUG_H
+#define LW_RUN_DEBUG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DEBUG_MAP = 1, DEBUG_JITDUMP = 2, DEBUG_GDB = 4 };
+
+typedef struct Debug Debug;
+typedef struct DebugEntry DebugEntry; // a kernel that gdb knows
+
+// From `offset` on, instructions belong to `line` of the text, from 1; 0: to none.
+typedef struct DebugLine {
+    uint32_t offset;
+    int line;
+} DebugLine;
+
+typedef struct DebugCode {
+    const char *name; // of the function; the kernel is called lw_NAME_NUMBER
+    const void *code; // where it runs
+    size_t size;
+    const char *text;
+    const DebugLine *lines; // by offset
+    int nlines;
+} DebugCode;
+
+// Reads LW_PERF (map, jitdump, or both with a comma between) and LW_GDB (1). -1: LW_PERF is
+// neither.
+int debug_wanted(void);
+
+// Files go to `folder`, NULL: LW_DEBUG_DIR, or a folder for this process under TMPDIR. NULL when
+// there is no memory.
+Debug *debug_new(int what, const char *folder);
+void debug_free(Debug *d);
+// NULL unless gdb has it; then to be removed before the code goes.
+DebugEntry *debug_add(Debug *d, const DebugCode *code);
+void debug_remove(DebugEntry *e);
+
+// gdb.c
+typedef struct GdbCode {
+    const char *name, *file, *folder;
+    const void *code;
+    size_t size;
+    const DebugLine *lines;
+    int nlines;
+} GdbCode;
+DebugEntry *gdb_add(const GdbCode *c); // NULL when there is no memory
+
+#endif
