@@ -275,8 +275,9 @@ fuzz:
 	+@$(SUBMAKE) $(BUILD)/unit/test_kernels
 	@LW_KERNELS=200000 $(BUILD)/unit/test_kernels many
 	+@$(MAKE) --no-print-directory tsan
-fuzz-long: $(BUILD)/unit/test_asm_sweep
+fuzz-long: $(BUILD)/unit/test_asm_sweep $(BUILD)/unit/test_jit_math
 	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
+	@LW_MATH_STRIDE=1 LW_MATH_REPORT=1 $(BUILD)/unit/test_jit_math
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 fuzzers: $(FUZZ_BIN)
 
@@ -285,6 +286,8 @@ bench-front: $(BUILD)/bench/front
 bench-asm: $(BUILD)/bench/asm
 	@$<
 bench-dispatch: $(BUILD)/bench/dispatch
+	@$<
+bench-functions: $(BUILD)/bench/functions
 	@$<
 bench-setup:
 	@tools/setup bench
@@ -341,12 +344,13 @@ help:
 # > make bench-front    time the front-end
 # > make bench-asm      time the instruction encoder
 # > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
+# > make bench-functions time exp, tanh and the like, per element
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-setup bench-peers bench-x86 install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-setup bench-peers bench-x86 install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

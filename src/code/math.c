@@ -30,11 +30,18 @@ static int at_least(const Calc *c, int x, double low) {
 // y, which is not negative, or has the sign of x already: with the sign of x.
 static int signed_as(const Calc *c, int y, int x) { return bits2(c, OP_BITOR, y, sign_of(c, x)); }
 
-// Σ k[i]·xⁱ
-static int poly(const Calc *c, int x, const double *k, int n) {
-    int y = num(c, k[n - 1]);
-    for (int i = n - 2; i >= 0; i--) y = fma3(c, y, x, num(c, k[i]));
+// k[0] + k[step]·x + k[2·step]·x² + ... of n numbers k.
+static int horner(const Calc *c, int x, const double *k, int n, int step) {
+    int last = (n - 1) / step * step, y = num(c, k[last]);
+    for (int i = last - step; i >= 0; i -= step) y = fma3(c, y, x, num(c, k[i]));
     return y;
+}
+
+// Σ k[i]·xⁱ; long ones in two chains, of even and odd powers, because each step waits for the last.
+static int poly(const Calc *c, int x, const double *k, int n) {
+    if (n < 9) return horner(c, x, k, n, 1);
+    int z = mul(c, x, x);
+    return fma3(c, horner(c, z, k + 1, n - 1, 2), x, horner(c, z, k, n, 2));
 }
 
 #define POLY(c, x, table) poly(c, x, table, (int)(sizeof(table) / sizeof *(table)))

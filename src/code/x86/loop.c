@@ -201,14 +201,32 @@ void gen_advance(Gen *g, int loop, int64_t by) {
     }
 }
 
-// Straight-line part of a real loop: `copies` bodies `step` apart, then the rest of `left` indices.
+// Nothing inside is a machine loop, or tested at run time.
+static bool straight(const PNode *n) {
+    for (int i = 0; i < n->nchild; i++) {
+        const PNode *c = n->child[i];
+        bool copied = c->kind == P_LOOP && !c->real && !c->nbounds;
+        if (c->kind != P_LEAF && !(copied && straight(c))) return false;
+    }
+    return true;
+}
+
+// Straight-line part of a real loop: bodies `step` apart. They share a segment, and its constants.
 static void copies(Gen *g, PNode *n, int64_t total, int step) {
+    bool together = !g->in_region && total > step && straight(n);
+    if (together) {
+        g->in_region = true;
+        gen_open(g);
+    }
     for (int64_t v = 0; v < total; v += step) {
         g->value[n->loop] = v;
         if (n->vector) g->active = (int)min_i64(total - v, step);
         gen_children(g, n);
     }
     g->value[n->loop] = 0;
+    if (!together) return;
+    gen_close(g);
+    g->in_region = false;
 }
 
 // A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
