@@ -91,8 +91,8 @@ static const Item items[] = {
     GEMM_ODD(31, "gemm_odd.lws"),
     GEMM_ODD(63, "gemm_avx512.lws"),
     GEMM_ODD(100, "gemm_avx512.lws"),
-    GEMM_ODD(127, "gemm_avx512.lws"),
-    GEMM_ODD(255, "gemm_avx512.lws"),
+    GEMM_ODD(127, "gemm_panel.lws"),
+    GEMM_ODD(255, "gemm_panel.lws"),
     GEMM256(64, "gemm_avx2.lws"),
     GEMM256(128, "gemm_avx2.lws"),
     GEMM256(256, "gemm_avx2.lws"),
@@ -349,14 +349,14 @@ static void two_threads(Bench *b, const Item *it) {
 
 static void run_threads(Bench *b) {
     static const Item both[] = {
-        {"two threads", "GEMM 1024", "matmul.tc", "gemm_parallel.lws", CUBE(1024), NULL, NULL,
+        {"threads", "GEMM 1024, two", "matmul.tc", "gemm_parallel.lws", CUBE(1024), NULL, NULL,
          2.0 * 1024 * 1024 * 1024, 0, ISA_AVX512, LIMIT(0.95), false, 0},
-        {"two threads", "64@56", "conv3x3.tc", "conv3x3_parallel.lws",
+        {"threads", "64@56, two", "conv3x3.tc", "conv3x3_parallel.lws",
          "H=56,W=56,CO=1,CI=64,KO=1,KI=64", NULL, NULL, 18.0 * 64 * 64 * 56 * 56, 0, ISA_AVX512,
          LIMIT(0.95), false, 0},
     };
     for (int i = 0; i < 2; i++) two_threads(b, &both[i]);
-    table_print(stdout, &b->table, "two threads");
+    table_print(stdout, &b->table, "threads");
 }
 
 // --- Compile time --------------------------------------------------------------------------------
