@@ -73,6 +73,31 @@ static void measure(Bench *b, const char *name, const Program *p, const char *te
     arena_free(&arena);
 }
 
+// Two candidates in turn, as a search makes them, sharing the nodes in which they agree.
+static void measure_shared(Bench *b, const char *name, const Program *p, const char *const *text) {
+    static double time[RUNS];
+    const Schedule *s[2];
+    Arena arena, kept;
+    arena_init(&arena, &allocator_libc);
+    arena_init(&kept, &allocator_libc);
+    TreePool *pool = tree_pool(&kept);
+    for (int i = 0; i < 2; i++)
+        s[i] = schedule_parse(&b->arena, &b->names, source(b, "s.lws", text[i]), &b->diags);
+    for (int i = 0; i < RUNS && s[0] && s[1]; i++) {
+        ArenaMark mark = arena_mark(&arena);
+        double start = now();
+        if (!tree_lower_shared(&arena, pool, p, s[i % 2], &b->diags)) complain(b);
+        time[i] = now() - start;
+        arena_release(&arena, mark);
+    }
+    if (!s[0] || !s[1]) complain(b);
+    qsort(time, RUNS, sizeof *time, by_size);
+    printf("%-24s %3d statements             p50 %7.2f us   p99 %7.2f us\n", name, p->stmts.n,
+           time[RUNS / 2], time[RUNS * 99 / 100]);
+    arena_free(&kept);
+    arena_free(&arena);
+}
+
 static const Program *bound(Bench *b, const Program *p, int64_t size) {
     int64_t values[PROGRAM_MAX_PARAMS];
     for (int i = 0; i < p->params.n; i++) values[i] = size;
@@ -119,6 +144,9 @@ int main(void) {
     measure(&b, "prodModel, scheduled", prod,
             "C3: b/8:p wy/16 wxx b wy:v\nO1.1: b/8:p n/16 m b n:v\n"
             "O1.2:\n    after O1.1\nO2.1: b/8:p o/16 n b o:v\nO2.2:\n    after O2.1\n");
+    measure_shared(&b, "prodModel, candidates", prod,
+                   (const char *[]){"C3: b/8:p wy/16 wxx b wy:v\nO1.1: b/8:p n/16 m b n:v\n",
+                                    "C3: b/8:p wy/32 wxx b wy:v\nO1.1: b/8:p n/16 m b n:v\n"});
     arena_free(&b.arena);
     return 0;
 }

@@ -6,6 +6,7 @@
 // Integer ids and one arena; no names are compared once classes are known. Guards move outwards
 // while they are alone in their block and do not depend on its index.
 #include "tree/lower.h"
+#include "tree/pool.h"
 #include "tree/rewrite.h"
 
 #include <string.h>
@@ -150,6 +151,7 @@ static const Node *emit_leaf(Lower *l, const Item *item) {
         .nontemporal = sched && sched->nontemporal,
         .accumulators = sched ? sched->accumulators : 0,
     };
+    if (l->tree->pool) return &pool_leaf(l->tree->pool, &leaf, item->whole ? 0 : s->niters)->node;
     return &tree_leaf(l->tree, &leaf)->node;
 }
 
@@ -272,13 +274,15 @@ static void emit_prefetches(Lower *l, Inst *inst) {
     }
 }
 
-Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags) {
+static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedule *s,
+                   DiagList *diags) {
     require(p->bound);
     const Source *before = diags->source;
     if (s && s->source) diags->source = s->source;
     Rewritten now;
-    bool ok = schedule_rewrite(arena, p, s, diags, &now);
-    Lower l = {.tree = tree_new(arena, p->exprs, p->names),
+    Arena *kept = pool ? pool_arena(pool) : arena; // what the Tree points to
+    bool ok = schedule_rewrite(kept, p, s, diags, &now);
+    Lower l = {.tree = tree_new(kept, p->exprs, p->names),
                .arena = arena,
                .x = p->exprs,
                .p = now.p,
@@ -287,6 +291,7 @@ Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *di
                .diags = diags,
                .failed = !ok};
     l.tree->program = now.p;
+    l.tree->pool = pool;
     if (!l.failed) know_statements(&l, now.sched);
     if (!l.failed) check_schedule(&l, p);
     if (!l.failed) know_tensors(&l);
@@ -299,4 +304,13 @@ Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *di
         if (l.leaf.at[i]->role != LEAF_INIT) emit_prefetches(&l, l.leaf.at[i]->inst);
     diags->source = before;
     return l.failed ? NULL : l.tree;
+}
+
+Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags) {
+    return lower(arena, NULL, p, s, diags);
+}
+
+Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const Schedule *s,
+                        DiagList *diags) {
+    return lower(scratch, pool, p, s, diags);
 }

@@ -156,9 +156,9 @@ typedef struct Lower {
     VEC(Record) record;
     int *last_record; // per tensor; -1: none
     VEC(Store) store;
-    int *store_of; // per tensor; -1: none
-    VEC(Item *) item_of_index;
-    VEC(int64_t) lo, hi; // per index, for affine_bounds
+    int *store_of;             // per tensor; -1: none
+    VEC(Item *) item_of_index; // NULL where a pool has numbers that this Tree does not use
+    VEC(int64_t) lo, hi;       // per index, for affine_bounds
 } Lower;
 
 // plan.c

@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "program/deps.h"
 #include "tree/lower.h"
+#include "tree/pool.h"
 
 enum {
     SHARE_BUDGET = 3000
@@ -37,21 +38,42 @@ void item_attach(Lower *l, Item *parent, Item *item, const Item *before) {
     }
 }
 
-static Item *index_new(Lower *l, Name name, int64_t extent) {
+// What a loop is for, where Trees share nodes.
+enum { FOR_UPDATE, FOR_INIT, FOR_WHOLE };
+
+static bool is_taken(const Lower *l, int id) {
+    return id < l->item_of_index.n && l->item_of_index.at[id];
+}
+
+static Index number_index(Lower *l, Name name, int64_t extent, IndexKey key) {
+    TreePool *pool = l->tree->pool;
+    if (!pool) return tree_index(l->tree, name, extent);
+    int id = pool_index(pool, key);
+    for (; is_taken(l, id); id = pool_index(pool, key)) key.again++;
+    l->tree->nindices = pool_indices(pool);
+    return (Index){.name = name, .id = id, .extent = extent};
+}
+
+static Item *index_new(Lower *l, Name name, int64_t extent, IndexKey key) {
     Item *item = item_new(l, ITEM_LOOP);
     item->first = l->leaf.n;
-    item->index = tree_index(l->tree, name, extent);
-    vec_push(l->arena, &l->item_of_index, item);
-    vec_push(l->arena, &l->lo, 0);
-    vec_push(l->arena, &l->hi, max_i64(extent - 1, 0));
+    item->index = number_index(l, name, extent, key);
+    while (l->item_of_index.n <= item->index.id) {
+        vec_push(l->arena, &l->item_of_index, NULL);
+        vec_push(l->arena, &l->lo, 0);
+        vec_push(l->arena, &l->hi, 0);
+    }
+    l->item_of_index.at[item->index.id] = item;
+    l->hi.at[item->index.id] = max_i64(extent - 1, 0);
     return item;
 }
 
 // A loop like number `at` of the plan, with an index of its own; idx[at] becomes that index.
-static Item *loop_new(Lower *l, Inst *inst, int at, const Affine **idx) {
+static Item *loop_new(Lower *l, Inst *inst, int at, int what, const Affine **idx) {
     const PlanLoop *like = &inst->plan.loop[at];
     const SchedStmt *sched = inst->info->sched;
-    Item *item = index_new(l, inst->info->s->iter[like->iter].name, like->extent);
+    Item *item = index_new(l, inst->info->s->iter[like->iter].name, like->extent,
+                           (IndexKey){inst->stmt, what, at, 0});
     item->like = *like;
     item->unroll_limit = sched ? sched->unroll_limit : 0;
     item->grain = sched && like->kind == KIND_PARALLEL ? sched->grain : 0;
@@ -206,7 +228,7 @@ static void leaf_new(Lower *l, Inst *inst, LeafRole role, Item *parent, const Af
 static Item *clone_loops(Lower *l, Inst *inst, int from, Item *parent, const Affine **idx) {
     for (int i = from; i < inst->plan.n; i++) {
         if (inst->plan.loop[i].reduction) continue;
-        Item *loop = loop_new(l, inst, i, idx);
+        Item *loop = loop_new(l, inst, i, FOR_INIT, idx);
         plan_constraints(l, inst, i, idx, loop);
         item_attach(l, parent, loop, NULL);
         parent = loop;
@@ -238,7 +260,8 @@ static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
     leaf->whole = true;
     leaf->iter = arena_new_n(l->arena, const Affine *, t->rank);
     for (int d = 0; d < t->rank; d++) {
-        Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d));
+        Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d),
+                               (IndexKey){inst->stmt, FOR_WHOLE, d, 0});
         item_attach(l, parent, loop, before);
         before = NULL;
         parent = loop;
@@ -301,7 +324,7 @@ static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *be
     if (shared) windows_inside(l, inst, shared - 1);
     for (int i = shared; i < plan->n && !l->failed; i++) {
         if (init && plan->init_at == i) place_init(l, inst, parent, before, idx);
-        Item *loop = inst->loop[i] = loop_new(l, inst, i, idx);
+        Item *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
         plan_constraints(l, inst, i, idx, loop);
         item_attach(l, parent, loop, before);
         before = NULL;

@@ -110,6 +110,12 @@ Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagL
 // (an unknown label or iterator, a vector loop that is not innermost, ...) and returns NULL.
 Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags);
 
+// The same for candidates of a search: Trees of one Program under Schedules that differ here and
+// there share every node in which they agree. The Tree lives in the pool's arena, all else in
+// `scratch`.
+Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const Schedule *s,
+                        DiagList *diags);
+
 const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 
 // --- What lowering knows of a bound Program ------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "tree/pool.h"
 
 const char *const kind_name[KIND_COUNT] = {
     [KIND_SERIAL] = "serial",     [KIND_ANY] = "any",           [KIND_PARALLEL] = "parallel",
@@ -46,6 +47,8 @@ Index tree_index(Tree *t, Name name, int64_t extent) {
 }
 
 const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren) {
+    const Block **place = t->pool ? pool_block(t->pool, like, children, nchildren) : NULL;
+    if (place && *place) return *place;
     Block *b = arena_copy(t->arena, like, sizeof *like);
     b->node.kind = NODE_BLOCK;
     b->index = copied(t->arena, like->index, like->nindex, sizeof *like->index);
@@ -55,6 +58,7 @@ const Block *tree_block(Tree *t, const Block *like, const Node *const *children,
     b->view = copied(t->arena, like->view, like->nviews, sizeof *like->view);
     b->child = copied(t->arena, children, nchildren, sizeof *children);
     b->nchildren = nchildren;
+    if (place) *place = b;
     return b;
 }
 

@@ -192,8 +192,12 @@ typedef struct Prefetch {
     int64_t distance;
 } Prefetch;
 
+// Nodes in common: where Trees are made with one pool, equal subtrees are one (pool.c).
+typedef struct TreePool TreePool;
+
 typedef struct Tree {
     Arena *arena;
+    TreePool *pool; // NULL: its nodes are its own
     Exprs *exprs;
     Names *names;
     const Program *program; // bound; NULL for a hand-written Tree
@@ -207,6 +211,7 @@ typedef struct Tree {
 // --- Building ----------------------------------------------------------------------------------
 // Parts are copied into the arena; arrays may be on the caller's stack.
 Tree *tree_new(Arena *arena, Exprs *exprs, Names *names);
+TreePool *tree_pool(Arena *arena);                    // the arena that the shared nodes live in
 int tree_buffer(Tree *t, const Buffer *b);            // number
 Index tree_index(Tree *t, Name name, int64_t extent); // fresh id
 const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren);

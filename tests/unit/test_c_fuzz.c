@@ -114,20 +114,21 @@ typedef struct Trial {
     const char *what; // of the last pair that failed
 } Trial;
 
-// One pair by itself.
+// One pair by itself, in the place of the one that failed.
 static bool fails(void *user, const Program *p, const Schedule *s) {
     Trial *trial = user;
-    Lab *lab = &trial->pair->lab;
-    Pair one = {.lab = *lab, .seed = trial->pair->seed, .p = p, .s = s};
-    one.t = tree_lower(&lab->arena, p, s, &lab->diags);
-    if (!one.t) return false;
+    Pair *pair = trial->pair, was = *pair;
+    Tree *t = tree_lower(&pair->lab.arena, p, s, &pair->lab.diags);
+    if (!t) return false;
     CLab c;
     clab_begin(&c);
-    one.kernel = clab_add(&c, one.t);
+    pair->p = p, pair->s = s, pair->t = t;
+    pair->kernel = clab_add(&c, t);
     const char *what = "does not compile";
     if (clab_compile(&c, trial->how->compiler, trial->how->flags, trial->how->openmp))
-        what = difference(&c, &one);
-    trial->pair->lab = one.lab;
+        what = difference(&c, pair);
+    pair->p = was.p, pair->s = was.s, pair->t = was.t;
+    pair->kernel = was.kernel;
     clab_end(&c);
     if (what) trial->what = what;
     return what != NULL;

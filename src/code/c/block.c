@@ -384,6 +384,7 @@ static void print_pragma(CWriter *w, const Plan *plan, const Block *b, bool stat
     if (b->grain > 1 && b->kind == KIND_PARALLEL)
         text_printf(&out, " schedule(dynamic, %lld)", (long long)b->grain);
     w->u->pragmas = true;
+    w->u->parallel |= b->kind == KIND_PARALLEL;
     c_line(w, "%s", text_str(&out));
 }
 
@@ -417,6 +418,7 @@ static void place_buffer(CWriter *w, int number) {
     c->on_stack = c->scalar || (b->home != HOME_SCRATCH && bytes <= STACK_BUFFER &&
                                 w->stack + bytes <= STACK_ALL);
     if (c->on_stack) {
+        w->u->locals = true;
         w->stack += bytes;
         return;
     }

@@ -319,6 +319,16 @@ void c_unit_print(const CUnit *u, const char *include, Text *source, Text *heade
                          "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n#endif\n"
                          "#ifdef __clang__ // it warns of vector loops that it does not vectorise\n"
                          "#pragma clang diagnostic ignored \"-Wpass-failed\"\n#endif\n");
+    if (u->parallel)
+        text_add(source,
+                 "#if defined _OPENMP && defined __GNUC__ && !defined __clang__ // or it writes "
+                 "back what other threads wrote\n"
+                 "#pragma GCC optimize (\"no-predictive-commoning\")\n#endif\n");
+    if (u->locals)
+        text_add(
+            source,
+            "#if defined __GNUC__ && !defined __clang__ // it does not see that loops fill arrays\n"
+            "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n#endif\n");
     if (include)
         text_printf(source, "#include \"%s\"\n\n", include);
     else
