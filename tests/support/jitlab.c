@@ -10,6 +10,8 @@
 
 enum { PAGE = 4096 };
 
+JitCount jit_count;
+
 typedef struct Guarded {
     char *map;
     size_t mapped, bytes;
@@ -66,6 +68,8 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
                   int threads, bool low) {
     Code code;
     if (!code_x86(&lab->arena, t, m, &code, &lab->diags)) return JIT_DECLINED;
+    jit_count.parallel += code.parallel > 0 && threads > 1;
+    jit_count.private += code.thread_scratch > 0 && threads > 1;
     ExecArena *arena = exec_arena_new();
     ExecBlock *block = exec_add(arena, code.bytes, code.size);
     Guarded *g = arena_new_n(&lab->arena, Guarded, data->n + 1);

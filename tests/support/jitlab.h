@@ -6,6 +6,13 @@
 #include "support/proglab.h"
 #include "tree/tree.h"
 
+// What ran so far in this process: kernels with loops that are shared out, and of those the ones
+// whose threads have memory of their own.
+typedef struct JitCount {
+    int64_t parallel, private;
+} JitCount;
+extern JitCount jit_count;
+
 typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS } JitResult;
 
 // `threads`: 1 runs on the caller's; of more, an even number deals the iterations of parallel loops

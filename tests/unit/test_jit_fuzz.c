@@ -145,5 +145,8 @@ TEST(compiled_random_programs_keep_their_meaning) {
         if (!ok) return;
     }
     printf("%lld pairs, %lld declined\n", (long long)totals.pairs, (long long)totals.declined);
+    printf("%lld runs on threads, %lld with memory of their own\n", (long long)jit_count.parallel,
+           (long long)jit_count.private);
+    CHECK(rounds < 1000 || (jit_count.parallel > 100 && jit_count.private > 10));
     CHECK(totals.declined == 0);
 }

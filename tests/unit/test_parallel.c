@@ -112,3 +112,31 @@ TEST(a_status_comes_out_of_a_parallel_loop) {
         }
     lab_end(&lab);
 }
+
+// Without a parallel_for the kernel runs the loop itself, whatever the number of threads.
+TEST(a_parallel_loop_without_threads) {
+    Lab lab;
+    Machine m;
+    Code code;
+    lab_begin(&lab);
+    machine_detect(&m, ISA_COUNT);
+    const Program *p = lab_program(&lab, MATMUL, NULL);
+    const char *text = "C: m/7:p n/16 k m n:v\n    copy A at m/7 layout (k m)";
+    Source src = {"s.lws", text, (uint32_t)strlen(text)};
+    const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
+    const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
+    CHECK(code_x86(&lab.arena, t, &m, &code, &lab.diags) && code.parallel == 1);
+    LabData want = lab_data(&lab, p, 3), got = lab_copy(&lab, p, &want);
+    lab_run(&lab, p, &want);
+    ExecArena *exec = exec_arena_new();
+    ExecBlock *block = exec_add(exec, code.bytes, code.size);
+    void *buffers[] = {got.view[0].data, got.view[1].data, got.view[2].data};
+    char *scratch = aligned_alloc(64, (size_t)(code.scratch + 63) & ~(size_t)63);
+    KernelEnv env = {.threads = 4, .apply = code_apply};
+    CHECK(((Kernel *)exec_entry(block))(buffers, scratch, &env) == 0);
+    CHECK(!lab_difference(&lab, p, &got, &want));
+    free(scratch);
+    exec_release(block);
+    exec_arena_free(exec);
+    lab_end(&lab);
+}
