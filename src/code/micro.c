@@ -310,7 +310,9 @@ static int as_wide(Seg *s, int val, int width) {
 }
 
 int seg_load(Seg *s, const Ref *ref) {
-    Loc *l = seg_find(s, ref);
+    Ref plain = *ref;
+    plain.guard = -1; // a value that is known needs no memory, and so no guard
+    Loc *l = seg_find(s, &plain);
     if (l) return as_wide(s, resolve(s, l), ref->width);
     settle(s, ref, false, NULL);
     s->apart += is_apart(ref);

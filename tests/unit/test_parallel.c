@@ -50,6 +50,10 @@ static const Case cases[] = {
     {"program scatter { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
      "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
      "O: i:p j", 0, false, "update the same elements of O"},
+    {"program guarded { input A: f32[64] input B: f32[13] output S: f32[13] output O: f32[13]\n"
+     "S: for k in 0:64, i in 0:13  S[i] +=! A[k]\n"
+     "O: for i in 0:13  O[i] = select(B[i] >= 0.0, B[i], S[i]) }",
+     "S: k i\nO: i/4 i", 0, false, NULL}, // a guarded read of what is in registers
     {"program columns { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
      "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
      "O: j:p i", 1, false, NULL},
