@@ -34,15 +34,22 @@ const Allocator allocator_libc = {.alloc = libc_alloc, .free = libc_free};
 
 void arena_init(Arena *a, const Allocator *allocator) { *a = (Arena){.allocator = allocator}; }
 
-static void pop_chunk(Arena *a) {
+static ArenaChunk *pop_chunk(Arena *a) {
     ArenaChunk *c = a->newest;
     a->newest = c->older;
+    return c;
+}
+
+static void free_chunk(Arena *a, ArenaChunk *c) {
+    if (!c) return;
     a->reserved -= c->size;
     a->allocator->free(a->allocator->user, c, c->size);
 }
 
 void arena_free(Arena *a) {
-    while (a->newest) pop_chunk(a);
+    while (a->newest) free_chunk(a, pop_chunk(a));
+    free_chunk(a, a->spare);
+    a->spare = NULL;
     a->next = a->end = NULL;
 }
 
@@ -71,23 +78,31 @@ static void grow(Arena *a, size_t size) {
     size_t header = (sizeof(ArenaChunk) + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (size > SIZE_MAX - header - ALIGN) arena_out_of_memory(a);
     if (want < size + header) want = size + header;
-    ArenaChunk *c = a->allocator->alloc(a->allocator->user, want);
-    if (!c) arena_out_of_memory(a);
-    *c = (ArenaChunk){a->newest, want};
+    ArenaChunk *c = a->spare;
+    if (c && c->size >= size + header) {
+        a->spare = NULL;
+        c->older = a->newest;
+    } else {
+        c = a->allocator->alloc(a->allocator->user, want);
+        if (!c) arena_out_of_memory(a);
+        *c = (ArenaChunk){a->newest, want};
+        a->reserved += want;
+    }
     a->newest = c;
-    a->reserved += want;
     a->next = (char *)c + header;
-    a->end = (char *)c + want;
+    a->end = (char *)c + c->size;
 }
 
-void *arena_alloc(Arena *a, size_t size) {
+void *arena_raw(Arena *a, size_t size) {
     if (size > SIZE_MAX - ALIGN) arena_out_of_memory(a);
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if ((size_t)(a->end - a->next) < size || !a->next) grow(a, size);
     void *p = a->next;
     a->next += size;
-    return memset(p, 0, size);
+    return p;
 }
+
+void *arena_alloc(Arena *a, size_t size) { return memset(arena_raw(a, size), 0, size); }
 
 void *arena_array(Arena *a, size_t count, size_t size) {
     size_t bytes;
@@ -96,7 +111,7 @@ void *arena_array(Arena *a, size_t count, size_t size) {
 }
 
 void *arena_copy(Arena *a, const void *from, size_t size) {
-    void *to = arena_alloc(a, size);
+    void *to = arena_raw(a, size);
     if (size) memcpy(to, from, size);
     return to;
 }
@@ -130,7 +145,15 @@ char *arena_printf(Arena *a, const char *format, ...) {
 ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->newest, a->next}; }
 
 void arena_release(Arena *a, ArenaMark mark) {
-    while (a->newest != mark.chunk) pop_chunk(a);
+    while (a->newest != mark.chunk) {
+        ArenaChunk *c = pop_chunk(a);
+        if (!a->spare || c->size > a->spare->size) {
+            ArenaChunk *smaller = a->spare;
+            a->spare = c;
+            c = smaller;
+        }
+        free_chunk(a, c);
+    }
     a->next = mark.next;
     a->end = a->newest ? (char *)a->newest + a->newest->size : NULL;
 }

@@ -28,6 +28,7 @@ typedef struct ArenaTry ArenaTry;
 typedef struct Arena {
     char *next, *end;   // the free part of the newest chunk
     ArenaChunk *newest; // chunks, newest first
+    ArenaChunk *spare;  // the largest chunk that a release emptied, kept for the next need
     const Allocator *allocator;
     ArenaTry *try;   // where running out of memory unwinds to
     size_t reserved; // bytes taken from the allocator
@@ -50,6 +51,8 @@ _Noreturn void arena_out_of_memory(Arena *a);
 
 // `size` zeroed bytes, aligned to 16. Size 0 gives a valid pointer.
 void *arena_alloc(Arena *a, size_t size);
+// The same without zeroing, for what is written before it is read.
+void *arena_raw(Arena *a, size_t size);
 // `count` elements of `size` bytes, zeroed; a product that overflows is out of memory.
 void *arena_array(Arena *a, size_t count, size_t size);
 void *arena_copy(Arena *a, const void *from, size_t size);

@@ -11,18 +11,18 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
     *s = (Seg){.arena = arena, .nbuffers = nbuffers, .table_cap = 64, .loc_cap = 64};
     s->table = arena_new_n(arena, int, s->table_cap);
     s->loc_table = arena_new_n(arena, int, s->loc_cap);
-    s->head = arena_new_n(arena, int, nbuffers);
-    s->written = arena_new_n(arena, bool, nbuffers);
-    s->overlap = arena_new_n(arena, bool, nbuffers);
+    s->buffer = arena_new_n(arena, struct SegBuffer, nbuffers);
     seg_reset(s);
 }
 
 void seg_reset(Seg *s) {
     s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = 0;
     s->crowded = false;
+    s->torn = -1;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
     memset(s->loc_table, 0, (size_t)s->loc_cap * sizeof(int));
-    for (int i = 0; i < s->nbuffers; i++) s->head[i] = -1, s->written[i] = s->overlap[i] = false;
+    for (int i = 0; i < s->nbuffers; i++)
+        s->buffer[i] = (struct SegBuffer){.head = -1, .lo = INT64_MAX, .hi = INT64_MIN};
 }
 
 static int new_val(Seg *s, int def, Type type, int width) {
@@ -131,7 +131,7 @@ static uint64_t place_hash(const Ref *r) {
 
 static bool same_place(const Ref *a, const Ref *b) {
     return a->disp == b->disp && a->stream == b->stream && a->lane == b->lane &&
-           place_lanes(a) == place_lanes(b) && !a->hard && !b->hard && b->guard < 0;
+           place_lanes(a) == place_lanes(b) && !ref_is_hard(a) && !ref_is_hard(b) && b->guard < 0;
 }
 
 static int64_t place_span(const Ref *r) {
@@ -145,7 +145,7 @@ static int64_t place_start(const Ref *r) {
 }
 
 static bool may_overlap(const Ref *l, const Ref *r) {
-    if (l->hard || r->hard || l->stream != r->stream) return true;
+    if (ref_is_hard(l) || ref_is_hard(r) || l->stream != r->stream) return true;
     if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
         int64_t lane = l->lane < 0 ? -l->lane : l->lane, size = type_info[l->type].bytes;
         int64_t apart = floor_mod(r->disp - l->disp, lane);
@@ -176,28 +176,45 @@ Loc *seg_find(Seg *s, const Ref *ref) {
     return NULL;
 }
 
+// Copies of a loop usually touch a buffer in ascending order: most new places lie beyond all known
+// ones, and need not be compared with each.
+static bool beyond(const struct SegBuffer *b, const Ref *r) {
+    if (b->scattered || ref_is_hard(r) || (b->head >= 0 && r->stream != b->stream)) return false;
+    return place_start(r) >= b->hi || place_start(r) + place_span(r) <= b->lo;
+}
+
+static void cover(struct SegBuffer *b, const Ref *r) {
+    if (ref_is_hard(r) || (b->head >= 0 && r->stream != b->stream)) b->scattered = true;
+    b->stream = r->stream;
+    if (place_start(r) < b->lo) b->lo = place_start(r);
+    if (place_start(r) + place_span(r) > b->hi) b->hi = place_start(r) + place_span(r);
+}
+
 // Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of
 // them when the buffer is first written; buffers that are only read need no answer.
 static void note_overlap(Seg *s, const Ref *ref, int before) {
-    for (int i = before; i >= 0 && !s->overlap[ref->buffer]; i = s->locs.at[i].next)
-        if (!s->locs.at[i].dead && may_overlap(s->locs.at[i].ref, ref))
-            s->overlap[ref->buffer] = true;
+    struct SegBuffer *b = &s->buffer[ref->buffer];
+    for (int i = before; i >= 0 && !b->overlap; i = s->locs.at[i].next)
+        if (!s->locs.at[i].dead && may_overlap(s->locs.at[i].ref, ref)) b->overlap = true;
 }
 
 static void note_written(Seg *s, int buffer) {
-    if (s->written[buffer]) return;
-    s->written[buffer] = true;
-    for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next)
+    struct SegBuffer *b = &s->buffer[buffer];
+    if (b->written) return;
+    b->written = true;
+    for (int i = b->head; i >= 0; i = s->locs.at[i].next)
         note_overlap(s, s->locs.at[i].ref, s->locs.at[i].next);
 }
 
 // `ref` stays where it is as long as the segment.
 static Loc *loc_new(Seg *s, const Ref *ref) {
     if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
-    int b = ref->buffer, index = s->locs.n;
-    if (s->written[b]) note_overlap(s, ref, s->head[b]);
-    vec_push(s->arena, &s->locs, ((Loc){.ref = ref, .pin = -1, .val = -1, .next = s->head[b]}));
-    s->head[b] = index;
+    struct SegBuffer *b = &s->buffer[ref->buffer];
+    int index = s->locs.n;
+    if (b->written && !beyond(b, ref)) note_overlap(s, ref, b->head);
+    cover(b, ref);
+    vec_push(s->arena, &s->locs, ((Loc){.ref = ref, .pin = -1, .val = -1, .next = b->head}));
+    b->head = index;
     loc_insert(s, index);
     return &s->locs.at[index];
 }
@@ -291,11 +308,12 @@ static void flush(Seg *s, Loc *l) {
 // written. `exact` is the loc of ref itself; when it exists and nothing overlaps, there is nothing
 // to do.
 static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
-    if (!s->written[ref->buffer] || (exact && !s->overlap[ref->buffer])) return;
-    for (int i = s->head[ref->buffer]; i >= 0; i = s->locs.at[i].next) {
+    const struct SegBuffer *b = &s->buffer[ref->buffer];
+    if (!b->written || (exact && !b->overlap) || beyond(b, ref)) return;
+    for (int i = b->head; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
         if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
-        if (l->pin >= 0) bug("an access overlaps the tile in part");
+        if (l->pin >= 0) s->torn = ref->buffer;
         flush(s, l);
         l = &s->locs.at[i];
         if (write) l->dead = true;
@@ -329,7 +347,7 @@ int seg_load(Seg *s, const Ref *ref) {
         use(s, ref->guard);
     }
     vec_push(s->arena, &s->micros, m);
-    if (ref->guard < 0 && !ref->hard) loc_new(s, m.ref)->val = m.dst;
+    if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
     return m.dst;
 }
 
@@ -347,7 +365,7 @@ void seg_store(Seg *s, const Ref *ref, int val) {
     note_written(s, ref->buffer);
     Loc *l = seg_find(s, ref);
     settle(s, ref, true, l);
-    if (ref->hard || ref->guard >= 0) {
+    if (ref_is_hard(ref) || ref->guard >= 0) {
         emit_store(s, keep(s, ref), val, s->micros.n - 1);
         return;
     }
@@ -384,8 +402,8 @@ void seg_update(Seg *s, const Ref *ref, int part, int val) {
 }
 
 void seg_flush(Seg *s, int buffer) {
-    for (int i = s->head[buffer]; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
-    s->overlap[buffer] = true; // its stores stay where they are
+    for (int i = s->buffer[buffer].head; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
+    s->buffer[buffer].overlap = true; // its stores stay where they are
 }
 
 static int pinned_val(Seg *s, int pin, Type type, int width) {
@@ -439,6 +457,8 @@ void seg_close(Seg *s) {
             flush(s, l);
             continue;
         }
+        if (!l->pending && (!l->parts || !l->parts->live))
+            l->val = as_wide(s, l->val, l->ref->width);
         pin_to(s, l->val, l->pin, l->line);
         if (l->parts && l->parts->live) pin_parts(s, l);
     }
@@ -520,7 +540,7 @@ static bool again(const Assign *a, int v) {
     if (def < 0) return false;
     const Micro *d = &a->s->micros.at[def];
     return d->kind == MI_CONST ||
-           (d->kind == MI_LOAD && a->next[v] < d->after && !d->nargs && !d->ref->hard);
+           (d->kind == MI_LOAD && a->next[v] < d->after && !d->nargs && !ref_is_hard(d->ref));
 }
 
 static void release(Assign *a, int v) {
@@ -603,7 +623,7 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
         int v = m->arg[k], def = a->s->vals.at[v].def;
         if (def < 0 || a->reg[v] >= 0 || a->slot[v] >= 0 || a->s->vals.at[v].uses != 1) continue;
         const Micro *d = &a->s->micros.at[def];
-        if (d->kind == MI_LOAD && at < d->after && !d->nargs && !d->ref->hard &&
+        if (d->kind == MI_LOAD && at < d->after && !d->nargs && !ref_is_hard(d->ref) &&
             a->isa->folds(a->isa->user, m, k, d->ref))
             return k;
     }
@@ -676,7 +696,7 @@ void micro_assign(Seg *s, const MicroIsa *isa, int npins) {
     int need = 8 * (s->micros.n + 4) + 4 * s->vals.n + s->nbuffers;
     if (need > s->work_cap) {
         s->work_cap = 2 * need;
-        s->work = arena_new_n(s->arena, int, s->work_cap);
+        s->work = arena_raw(s->arena, (size_t)s->work_cap * sizeof(int));
     }
     int *room = s->work, *order = order_micros(s, &room), n = 0;
     while (order[n] >= 0) n++;

@@ -61,7 +61,7 @@ typedef enum Shuffle {
 typedef struct Ref {
     int64_t disp;
     int64_t lane;       // bytes between lanes
-    const Mem *hard;    // computed address, with
+    const Mem *mem;     // the access; if it is not linear, the address is computed, with
     const int64_t *env; // the constants of the unrolled loops
     int buffer, stream;
     int guard;      // value whose lanes say which to touch, or -1
@@ -70,6 +70,8 @@ typedef struct Ref {
     uint8_t active; // lanes that exist; < width: masked
     bool nontemporal;
 } Ref;
+
+static inline bool ref_is_hard(const Ref *r) { return !r->mem->off; }
 
 // What MI_INDEX computes: the affine at `env`, plus lane times lane_step.
 typedef struct IndexOf {
@@ -143,10 +145,16 @@ typedef struct Seg {
     int table_cap;
     int *loc_table; // hash of locs: index + 1
     int loc_cap;
-    int *head;     // per buffer: newest loc, or -1
-    bool *written; // per buffer: stored to, or pinned, in this segment
-    bool *overlap; // per buffer: some locs overlap in part
+    struct SegBuffer {
+        int head;       // newest loc, or -1
+        bool written;   // stored to, or pinned, in this segment
+        bool overlap;   // some locs overlap in part
+        bool scattered; // its locs come through several streams
+        int stream;
+        int64_t lo, hi; // what its locs cover, from the stream's pointer
+    } * buffer;
     int nbuffers;
+    int torn;     // a buffer of which an access overlaps a pinned element in part; or -1
     int line;     // of the leaf being built
     bool crowded; // has long expressions: pins may leave their registers in between
     int apart;    // accesses with lanes apart

@@ -569,27 +569,111 @@ static bool writes_skip(const Plan *p, const PNode *loop) {
     return true;
 }
 
+// Copies at different indices of `loop` touch different elements through this access, so that
+// nothing would be gained by making them together.
+static bool copies_differ(const Plan *p, const Mem *m, int loop) {
+    if (!m->off || !lin_coef(m->off, loop)) return false;
+    int64_t k = lin_coef(m->off, loop);
+    for (int i = 0; i < m->off->n; i++) {
+        const PNode *inner = p->loop[m->off->t[i].loop];
+        int64_t step = m->off->t[i].k * inner->lanes, trips = ceil_div(inner->extent, inner->lanes);
+        if (inner->loop > loop && !inner->real && k % step == 0 &&
+            (k < 0 ? -k : k) / (step < 0 ? -step : step) < trips)
+            return false; // a window that slides along
+    }
+    return true;
+}
+
+static bool has_index(const Expr *e) {
+    if (e->kind == EXPR_INDEX) return true;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++)
+        if (has_index(e->arg[i])) return true;
+    return false;
+}
+
+static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
+    if (!leaf->write.off || lin_coef(leaf->write.off, loop)) return false;
+    for (int i = 0; i < leaf->nreads; i++) {
+        const Mem *m = &leaf->read[i];
+        if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
+    }
+    return !has_index(leaf->leaf->value);
+}
+
+// Are the copies of a loop's body the same but for addresses?
+static bool body_replays(const Plan *p, const PNode *n, int loop) {
+    if (n->kind == P_GUARD) return false;
+    if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
+    if (n->real) return false;
+    for (int i = 0; i < n->nbounds; i++)
+        if (lin_coef(n->bound[i].rest, loop)) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!body_replays(p, n->child[i], loop)) return false;
+    return true;
+}
+
+// Two reads of a buffer move alike, so that those which meet in one copy meet in all.
+static bool reads_agree(const Plan *p, const PNode *n) {
+    const Mem *first[8];
+    int count = 0;
+    for (int l = n->first; l < n->last; l++) {
+        const PNode *leaf = p->leaves.at[l];
+        for (int r = 0; r < leaf->nreads; r++) {
+            const Mem *m = &leaf->read[r];
+            int i = 0;
+            while (i < count && first[i]->buffer != m->buffer) i++;
+            if (i == 8) return false;
+            if (i == count) first[count++] = m;
+            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop)) return false;
+        }
+    }
+    return true;
+}
+
+static bool loop_replays(const Plan *p, const PNode *n) {
+    if (n->kind != P_LOOP || n->vector) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!body_replays(p, n->child[i], n->loop)) return false;
+    return reads_agree(p, n);
+}
+
+// Everything is unrolled; the outermost loops that can be are copied by replaying.
 static void unroll_all(PNode *n) {
-    n->real = false;
+    n->real = n->replay = false;
     n->unroll = 1;
     for (int i = 0; i < n->nchild; i++) unroll_all(n->child[i]);
 }
 
+static void choose_replay(const Plan *p, PNode *n) {
+    bool head = loop_replays(p, n) && n->extent > 1;
+    for (int i = 0; i < n->nchild && !head; i++) choose_replay(p, n->child[i]);
+    while (head && loop_replays(p, n)) { // a chain of loops
+        n->replay = true;
+        if (n->nchild > 1) break;
+        n = n->child[0];
+    }
+}
+
 // Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
-static bool mark(Plan *p, PNode *n) {
+// `pins`: it may have a tile.
+static bool mark(Plan *p, PNode *n, bool pins) {
     int64_t limit = n->mark == KIND_UNROLL ? 16 * unroll_limit(p) : unroll_limit(p);
     if (n->kind == P_LEAF) return true;
     if (n->count <= limit) {
         unroll_all(n);
+        if (pins) choose_replay(p, n);
         return true;
     }
     if (n->kind == P_LOOP) {
         if (!writes_skip(p, n)) return false;
         n->real = n->extent > 1;
+        n->replay = false;
         n->unroll = 1;
     }
     for (int i = 0; i < n->nchild; i++)
-        if (!mark(p, n->child[i])) return false;
+        if (!mark(p, n->child[i], pins)) return false;
+    n->replay = n->real && loop_replays(p, n);
+    for (int i = 0; i < n->nchild && n->replay; i++) unroll_all(n->child[i]);
     return true;
 }
 
@@ -637,18 +721,25 @@ static void tile_add(Tile *t, const PNode *leaf) {
     t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off};
 }
 
+bool plan_pins(const PNode *n) {
+    if (n->kind == P_LOOP && (n->real || n->replay)) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (plan_pins(n->child[i])) return true;
+    return false;
+}
+
 static void tile_walk(Tile *t, const PNode *n, bool under_real) {
-    if (!t->fits) return;
+    if (!t->fits || (!under_real && !plan_pins(n))) return;
     if (n->kind == P_LEAF) {
-        if (under_real) tile_add(t, n);
+        tile_add(t, n);
         return;
     }
-    int64_t trips = n->kind == P_LOOP && !n->real ? n->extent : 1;
+    int64_t trips = n->kind == P_LOOP && !n->real && !writes_skip(t->p, n) ? n->extent : 1;
     int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
     for (int64_t v = 0; v < trips && t->fits; v += step) {
         if (n->kind == P_LOOP) t->value[n->loop] = v;
         for (int i = 0; i < n->nchild; i++)
-            tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && n->real));
+            tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && (n->real || n->replay)));
     }
 }
 
@@ -659,9 +750,10 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
         if (t->at[i].buffer != m->buffer) continue;
         ours = true;
         if (m->inner || !m->off || !same_outside(t, m->off, t->at[i].off)) return false;
-        for (int j = 0; j < m->off->n; j++)
-            if (m->off->t[j].loop >= t->first_loop && t->p->loop[m->off->t[j].loop]->real)
-                return false;
+        for (int j = 0; j < m->off->n; j++) {
+            const PNode *l = t->p->loop[m->off->t[j].loop];
+            if (l->loop >= t->first_loop && (l->real || l->replay)) return false;
+        }
         bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
         bool vector_there = width > 1 && m->lane != 0;
         if (vector_here != vector_there || (vector_here && t->at[i].width != width)) return false;
@@ -707,10 +799,12 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
 
 // *tile <- the number of its elements.
 static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
+    bool pins = true;
     for (int i = 0; i < n; i++)
         if (nodes[i]->has_parallel) return false;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) pins &= !p->refused->tile[i];
     for (int i = 0; i < n; i++)
-        if (!mark(p, nodes[i])) return false;
+        if (!mark(p, nodes[i], pins)) return false;
     Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
@@ -719,8 +813,7 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
     *tile = t.n;
     if (!t.fits) return false;
-    for (int i = nodes[0]->first; i < nodes[n - 1]->last && t.n; i++)
-        if (p->refused->tile[i]) return false;
+    if (t.n && !pins) return false;
     for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
         const PNode *leaf = p->leaves.at[i];
         if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
@@ -813,6 +906,7 @@ static void regions(Plan *p, PNode **nodes, int n) {
         PNode *at = nodes[i++];
         if (at->kind == P_LOOP) {
             at->real = at->extent > 1;
+            at->replay = false;
             at->unroll = 1;
             if (at->vector) { // a strip of several vectors per iteration
                 int64_t body = 0;

@@ -67,7 +67,8 @@ struct PNode {
     bool vector; // lanes run along it
     int lanes;   // of a vector loop
     bool real;
-    int unroll; // copies of the body per machine iteration
+    int unroll;  // copies of the body per machine iteration
+    bool replay; // copies of the body differ in addresses alone; the tile stays in registers across
     int nbounds;
     Bound *bound;
     bool parallel; // its iterations are shared out among threads: outlined
@@ -138,6 +139,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
 
 // The stream for a buffer with these real-loop terms.
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
+// Does it contain a loop across which a tile stays in registers?
+bool plan_pins(const PNode *n);
 const Mem *leaf_mem(const PNode *leaf, const Access *access);
 
 #endif

@@ -44,7 +44,7 @@ typedef struct Turn {
 // ---- Finding groups
 
 static bool is_apart(const Ref *r) {
-    return r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes && !r->hard &&
+    return r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes && !ref_is_hard(r) &&
            r->guard < 0;
 }
 
@@ -74,10 +74,11 @@ static bool side_by_side(const Strided *p, const Strided *q) {
 // Buffers that somebody accesses at computed places, or whose places overlap, keep their order.
 static bool *settled_buffers(Seg *s) {
     bool *ok = arena_new_n(s->arena, bool, s->nbuffers);
-    for (int b = 0; b < s->nbuffers; b++) ok[b] = !(s->written[b] && s->overlap[b]);
+    for (int b = 0; b < s->nbuffers; b++) ok[b] = !(s->buffer[b].written && s->buffer[b].overlap);
     for (int i = 0; i < s->micros.n; i++) {
         const Micro *m = &s->micros.at[i];
-        if ((m->kind == MI_LOAD || m->kind == MI_STORE) && (m->ref->hard || m->ref->guard >= 0))
+        if ((m->kind == MI_LOAD || m->kind == MI_STORE) &&
+            (ref_is_hard(m->ref) || m->ref->guard >= 0))
             ok[m->ref->buffer] = false;
     }
     return ok;

@@ -24,7 +24,7 @@ static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
     x86_1(a, X86_call, x86_to(&g->apply));
-    g->k1 = 0;
+    gen_set_masks(g);
 }
 
 void gen_call(Gen *g, const Micro *m) {

@@ -90,7 +90,7 @@ static bool grow(Asm *a, size_t need) {
     Gen *g = a->user;
     size_t used = asm_size(a), cap = (size_t)(a->end - a->start) * 2;
     while (cap < used + need) cap *= 2;
-    uint8_t *memory = arena_alloc(g->arena, cap);
+    uint8_t *memory = arena_raw(g->arena, cap);
     memcpy(memory, a->start, used);
     a->start = memory;
     a->at = memory + used;
@@ -184,7 +184,7 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
                         arena_new_n(arena, bool, count_leaves(tree) + 1)};
     for (;;) { // once, and again for each thing that turned out not to be possible
         Gen g = gen_new(arena, tree, machine, &refused);
-        asm_init(&g.a, arena_alloc(arena, 16384), 16384);
+        asm_init(&g.a, arena_raw(arena, 16384), 16384);
         g.a.grow = grow;
         g.a.user = &g;
         g.a.features = features_of(machine);

@@ -4,8 +4,8 @@
 // loops, functions of their own with the same frame (parallel.c); constants. General registers:
 // rax, rcx, rdx are scratch; the rest hold stream pointers and loop counters, the most deeply used
 // first, others in stack slots. Vector registers: 0.. are the region's pins, then free ones, and
-// the last one is scratch for multi-instruction operations. k1 is the mask of the current tail, k2
-// and k3 are scratch.
+// the last one is scratch for multi-instruction operations. k4.. are the masks of the region's
+// tails, k1 that of another one, k2 and k3 are scratch.
 #ifndef LW_CODE_X86_GEN_H
 #define LW_CODE_X86_GEN_H
 
@@ -65,14 +65,17 @@ typedef struct Gen {
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
     VEC(CodeLine) lines;
-    Listing *listing; // NULL: none is wanted
-    Seg *seg;         // the segment being built, or NULL
+    Listing *listing;    // NULL: none is wanted
+    Seg *seg;            // the segment being built, or NULL
+    bool replaying;      // the segment will be repeated
+    VEC(Micro) recorded; // its operations
     Seg segment;
     VEC(Pin) pins;
     int pinned; // registers that they take
     bool in_region;
     int active;         // lanes of the current vector that exist
     int k1;             // active lanes that k1 holds a mask for; 0: unknown
+    int masks, mask[4]; // active lanes that k4.. hold masks for throughout the region
     int scratch;        // the scratch vector register
     AsmLabel leave;     // where the function ends
     VEC(size_t) frames; // where the size of the frame is to be written
@@ -144,7 +147,9 @@ void list_frame(Gen *g, size_t patch, int32_t frame); // `sub rsp, imm32` got it
 void list_call(Gen *g, int op, Type from, Type to);
 
 // mem.c
-void gen_set_k1(Gen *g, int active); // k1 <- the first `active` lanes; uses rax
+// The mask register of the first `active` lanes: one of the region's, or k1, set through rax.
+unsigned gen_mask(Gen *g, int active);
+void gen_set_masks(Gen *g); // k4.. <- the region's masks; uses rax
 void gen_spread(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
 void gen_round_bf16(Gen *g, int width, int reg,
                     int out); // AVX-512: bits in the low halves of lanes
@@ -174,6 +179,7 @@ void gen_divide(Gen *g, int64_t k, bool mod);
 // leaf.c
 void gen_open(Gen *g);
 void gen_close(Gen *g);
+void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
 void gen_leaf(Gen *g, PNode *n);
 

@@ -259,8 +259,8 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
 
 X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
     Item base = g->stream[ref->stream];
-    if (ref->hard) {
-        gen_offset(g, ref->hard->access, ref->env, true);
+    if (ref_is_hard(ref)) {
+        gen_offset(g, ref->mem->access, ref->env, true);
         gen_load_item(g, X86_RCX, base);
         x86_2(&g->a, X86_add, x86_r64(X86_RCX), x86_r64(X86_RAX));
         return x86_mem(X86_RCX, 0);

@@ -18,8 +18,21 @@ void gen_open(Gen *g) {
     g->k1 = 0;
 }
 
-void gen_close(Gen *g) {
+// The plan will be made again with this buffer in memory.
+static void refuse_tile(Gen *g, int buffer) {
+    for (int i = 0; i < g->p->leaves.n; i++) {
+        if (g->p->leaves.at[i]->write.buffer != buffer || g->p->refused->tile[i]) continue;
+        g->no_tile = i;
+        return;
+    }
+    bug("a tile that was refused");
+}
+
+void gen_close(Gen *g) { gen_close_to(g, x86_micro); }
+
+void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     Seg *s = g->seg;
+    if (s->torn >= 0) refuse_tile(g, s->torn);
     for (int i = 0; i < g->pins.n; i++) { // pins are the first locs, in order
         const Loc *l = &s->locs.at[i];
         g->pins.at[i].pending = l->pending;
@@ -29,7 +42,7 @@ void gen_close(Gen *g) {
     seg_close(s);
     micro_turn(s);
     if (s->micros.n) {
-        MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = x86_micro, .user = g};
+        MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = emit, .user = g};
         micro_assign(s, &isa, g->pinned);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
     }
@@ -43,7 +56,8 @@ static int64_t *snapshot(Gen *g) {
 }
 
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active) {
-    Ref r = {.buffer = m->buffer,
+    Ref r = {.mem = m,
+             .buffer = m->buffer,
              .stream = m->stream,
              .lane = leaf->width > 1 ? m->lane : 0,
              .type = m->type,
@@ -51,7 +65,6 @@ Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active) {
              .active = (uint8_t)active,
              .guard = -1};
     if (!m->off) {
-        r.hard = m;
         r.env = snapshot(g);
     } else {
         r.disp = m->off->c;

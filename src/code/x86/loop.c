@@ -201,11 +201,113 @@ void gen_advance(Gen *g, int loop, int64_t by) {
     }
 }
 
+static void record(void *gen, const Micro *m) {
+    Gen *g = gen;
+    vec_push(g->arena, &g->recorded, *m);
+    x86_micro(g, m);
+}
+
+static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n) {
+    int64_t by = 0;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < r->mem->off->n; t++)
+            if (r->mem->off->t[t].loop == loop[i]->loop) by += r->mem->off->t[t].k * at[i];
+    return by;
+}
+
+static void play(Gen *g, PNode *const *loop, const int64_t *at, int n) {
+    for (int i = 0; i < g->recorded.n; i++) {
+        Micro m = g->recorded.at[i];
+        Ref r;
+        if (m.ref) {
+            r = *m.ref;
+            r.disp += moved(&r, loop, at, n);
+            m.ref = &r;
+        }
+        x86_micro(g, &m);
+    }
+}
+
+// Next combination of the indices, the last loop first; false after the last one.
+static bool next_copy(int64_t *at, const int64_t *trips, int n) {
+    for (int i = n - 1; i >= 0; i--) {
+        if (++at[i] < trips[i]) return true;
+        at[i] = 0;
+    }
+    return false;
+}
+
+enum { MAX_CHAIN = 8 };
+
+// Is everything below known now, so that a copy is one segment?
+static bool is_straight(Gen *g, const PNode *n) {
+    if (n->kind == P_GUARD || n->real) return false;
+    if (n->kind == P_LOOP && gen_has_bounds(g, n)) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!is_straight(g, n->child[i])) return false;
+    return true;
+}
+
+static bool can_replay(Gen *g, const PNode *n) {
+    if (!g->in_region || !n->replay || g->replaying) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!is_straight(g, n->child[i])) return false;
+    return true;
+}
+
+static int most_parts(const Gen *g) {
+    int most = 1;
+    for (int i = 0; i < g->pins.n; i++)
+        if (g->pins.at[i].parts.n > most) most = g->pins.at[i].parts.n;
+    return most;
+}
+
+// Copies of a body that differ in addresses alone: one is made, the others repeat its operations
+// with the same registers. Loops nested directly inside join in. Where accumulators take turns,
+// what is repeated are as many copies as there are turns. Returns how many copies it made.
+static int64_t replay(Gen *g, PNode *n, int64_t copies) {
+    PNode *loop[MAX_CHAIN] = {n};
+    int64_t at[MAX_CHAIN] = {0}, trips[MAX_CHAIN] = {copies};
+    int depth = 1, group = most_parts(g);
+    while (group == 1 && depth < MAX_CHAIN && n->nchild == 1 && n->child[0]->replay) {
+        n = n->child[0];
+        loop[depth] = n;
+        trips[depth++] = n->limit >= 0 ? n->limit : n->extent;
+        if (!trips[depth - 1]) return copies;
+    }
+    if (copies < group) return 0;
+    boundary(g, NULL);
+    Lanes start = lanes_now(g);
+    g->recorded.n = 0;
+    g->replaying = true;
+    for (int i = 0; i < group; i++) {
+        if (group > 1) g->value[n->loop] = i;
+        gen_children(g, n);
+    }
+    g->value[n->loop] = 0;
+    g->replaying = false;
+    gen_close_to(g, record);
+    Lanes end = lanes_now(g);
+    trips[0] = copies / group;
+    while (next_copy(at, trips, depth)) {
+        for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, start.pending[i], start.split[i]);
+        at[0] *= group;
+        play(g, loop, at, depth);
+        at[0] /= group;
+        for (int i = 0; i < g->pins.n; i++) {
+            g->pins.at[i].pending = end.pending[i];
+            g->pins.at[i].parts.live = end.split[i];
+        }
+    }
+    gen_open(g);
+    return copies / group * group;
+}
+
 // Nothing inside is a machine loop, or tested at run time.
 static bool straight(const PNode *n) {
     for (int i = 0; i < n->nchild; i++) {
         const PNode *c = n->child[i];
-        bool copied = c->kind == P_LOOP && !c->real && !c->nbounds;
+        bool copied = c->kind == P_LOOP && !c->real && !c->replay && !c->nbounds;
         if (c->kind != P_LEAF && !(copied && straight(c))) return false;
     }
     return true;
@@ -218,7 +320,8 @@ static void copies(Gen *g, PNode *n, int64_t total, int step) {
         g->in_region = true;
         gen_open(g);
     }
-    for (int64_t v = 0; v < total; v += step) {
+    int64_t v = total > 1 && can_replay(g, n) ? replay(g, n, total) : 0;
+    for (; v < total; v += step) {
         g->value[n->loop] = v;
         if (n->vector) g->active = (int)min_i64(total - v, step);
         gen_children(g, n);
@@ -351,6 +454,12 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
 }
 
 static void loop(Gen *g, PNode *n) {
+    if (!n->real && can_replay(g, n) && !gen_has_bounds(g, n)) {
+        Lanes lanes = lanes_spread(g);
+        boundary(g, &lanes);
+        copies(g, n, n->limit >= 0 ? n->limit : n->extent, 1);
+        return;
+    }
     if (!n->real) {
         unrolled(g, n);
         return;

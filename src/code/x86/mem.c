@@ -3,12 +3,22 @@
 
 #include <string.h>
 
-// Uses rax: before an address is computed.
-void gen_set_k1(Gen *g, int active) {
-    if (g->k1 == active) return;
+static void set_mask(Gen *g, unsigned k, int active) {
     x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << active) - 1));
-    x86_2(&g->a, X86_kmovd, x86_k(1), x86_r32(X86_RAX));
+    x86_2(&g->a, X86_kmovd, x86_k(k), x86_r32(X86_RAX));
+}
+
+unsigned gen_mask(Gen *g, int active) {
+    for (unsigned i = 0; i < (unsigned)g->masks; i++)
+        if (g->mask[i] == active) return 4 + i;
+    if (g->k1 != active) set_mask(g, 1, active);
     g->k1 = active;
+    return 1;
+}
+
+void gen_set_masks(Gen *g) {
+    g->k1 = 0;
+    for (unsigned i = 0; i < (unsigned)g->masks; i++) set_mask(g, 4 + i, g->mask[i]);
 }
 
 // AVX2: the scratch register <- lanes below `active` all ones.
@@ -53,8 +63,7 @@ void gen_spread(Gen *g, Type t, int width, int dst, int src) {
 
 static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
     if (r->active == r->width) return first;
-    gen_set_k1(g, r->active);
-    return x86_masked(first, 1, zero);
+    return x86_masked(first, gen_mask(g, r->active), zero);
 }
 
 static void load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
@@ -128,10 +137,7 @@ static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
 // Lanes of a guard as a mask in k2; AVX-512.
 static void guard_mask(Gen *g, int reg, const Ref *r) {
     X86Arg guard = gen_vreg(TYPE_BOOL, r->width, reg), k = x86_k(2);
-    if (r->active < r->width) {
-        gen_set_k1(g, r->active);
-        k = x86_masked(k, 1, false);
-    }
+    if (r->active < r->width) k = x86_masked(k, gen_mask(g, r->active), false);
     x86_3(&g->a, X86_vptestmd, k, guard, guard);
 }
 
@@ -171,7 +177,7 @@ void gen_load(Gen *g, const Micro *m) {
         gen_load_backwards(g, m);
         return;
     }
-    if (r->active != r->width && gen_is_wide(g)) gen_set_k1(g, r->active);
+    if (r->active != r->width && gen_is_wide(g)) gen_mask(g, r->active); // before rax is in use
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (r->width == 1)
         load_one(g, r->type, m->dst_reg, mem);
@@ -260,7 +266,7 @@ static void store_vector(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     Type t = r->type;
-    if (r->active != r->width && gen_is_wide(g)) gen_set_k1(g, r->active);
+    if (r->active != r->width && gen_is_wide(g)) gen_mask(g, r->active); // before rax is in use
     X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
     if (!gen_is_wide(g)) {
         if (r->active == r->width) {

@@ -441,8 +441,8 @@ static void do_lanes(Gen *g, const Micro *m) {
     X86Arg t = gen_vreg(m->type, m->width, g->scratch);
     gen_set_const(g, m->type, m->width, g->scratch, reduce_identity(m->type, m->op));
     if (gen_is_wide(g)) {
-        gen_set_k1(g, 1);
-        x86_3(a, gen_is64(m->type) ? X86_vblendmpd : X86_vblendmps, x86_masked(d, 1, false), t, x);
+        X86Op blend = gen_is64(m->type) ? X86_vblendmpd : X86_vblendmps;
+        x86_3(a, blend, x86_masked(d, gen_mask(g, 1), false), t, x);
     } else {
         x86_4(a, gen_is64(m->type) ? X86_vblendpd : X86_vblendps, d, t, x, x86_imm(1));
     }

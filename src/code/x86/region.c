@@ -11,7 +11,6 @@
 // One element may be written by scalars (its initialisation) and by lanes (its reduction).
 static void add_pin(Gen *g, const PNode *n) {
     Ref r = gen_ref(g, n, &n->write, n->width);
-    bool lanes = n->width > 1 && r.lane == 0 && n->leaf->op != REDUCE_ASSIGN;
     int i = 0;
     while (i < g->pins.n &&
            (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r.disp))
@@ -29,10 +28,6 @@ static void add_pin(Gen *g, const PNode *n) {
         p->parts.n = 1; // two reductions in turn
     else if (n->split > 1 && p->parts.n != 1)
         p->parts = (Parts){.n = (int8_t)n->split, .op = (uint8_t)n->leaf->op};
-    if (!lanes) return;
-    p->lanes = true;
-    p->op = n->leaf->op;
-    p->ref.width = p->ref.active = (uint8_t)n->width;
 }
 
 // Split reductions keep their parts behind the tile.
@@ -46,8 +41,30 @@ static void place_parts(Gen *g) {
     }
 }
 
+// Pins that some leaf reduces along its vector loop, wherever in the region it stands.
+static void find_lanes(Gen *g, int first, int last) {
+    for (int l = first; l < last; l++) {
+        const PNode *n = g->p->leaves.at[l];
+        if (n->width == 1 || n->write.lane || n->leaf->op == REDUCE_ASSIGN) continue;
+        for (int i = 0; i < g->pins.n; i++) {
+            Pin *p = &g->pins.at[i];
+            if (p->buffer != n->write.buffer) continue;
+            p->lanes = true;
+            p->op = n->leaf->op;
+            p->ref.width = p->ref.active = (uint8_t)n->width;
+        }
+    }
+    for (int l = first; l < last; l++) { // parts that are scalars do not go with lanes
+        const PNode *n = g->p->leaves.at[l];
+        for (int i = 0; i < g->pins.n && n->width == 1 && n->split > 1; i++)
+            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].lanes)
+                g->pins.at[i].parts.n = 0;
+    }
+}
+
 // `maybe`: whether this copy runs is only known at run time.
 static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
+    if (!under_real && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
         if (under_real && maybe && !n->write.safe) g->no_tile = n->number;
         if (under_real) add_pin(g, n);
@@ -60,7 +77,7 @@ static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
     }
     int64_t lo = 0, hi = 1;
     int step = 1;
-    if (n->kind == P_LOOP && !n->real) {
+    if (n->kind == P_LOOP && !n->real && !n->replay) {
         const Bound *open[16];
         hi = n->extent;
         if (n->nbounds <= 16) maybe |= gen_limits(g, n, &lo, &hi, open) > 0;
@@ -152,9 +169,22 @@ static bool starts_with_guard(Gen *g, PNode *n) {
     return n->kind == P_GUARD && gen_guard_truth(g, n) < 0;
 }
 
+// Tails of vector loops: each gets a mask register.
+static void find_masks(Gen *g, const PNode *n) {
+    int64_t extent = n->kind != P_LOOP || !n->vector ? 0 : n->limit >= 0 ? n->limit : n->extent;
+    int tail = (int)(extent % (n->lanes ? n->lanes : 1)), i = 0;
+    while (i < g->masks && g->mask[i] != tail) i++;
+    if (tail && i == g->masks && g->masks < 4) g->mask[g->masks++] = tail;
+    for (int c = 0; c < n->nchild; c++) find_masks(g, n->child[c]);
+}
+
 static void region(Gen *g, PNode **at, int n) {
+    g->masks = 0;
+    for (int i = 0; i < n && gen_is_wide(g); i++) find_masks(g, at[i]);
+    gen_set_masks(g);
     g->pins.n = 0;
     for (int i = 0; i < n; i++) find_pins(g, at[i], false, false);
+    find_lanes(g, at[0]->first, at[n - 1]->last);
     place_parts(g);
     bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
     int from = 0;
@@ -185,7 +215,7 @@ static void region(Gen *g, PNode **at, int n) {
     gen_close(g);
     store_pins(g, at, n);
     g->in_region = false;
-    g->pins.n = g->pinned = 0;
+    g->pins.n = g->pinned = g->masks = 0;
 }
 
 // ---- Tails
