@@ -157,17 +157,15 @@ static void finding(void) {
 
 typedef struct Wake {
     Pool *pool;
-    double seen; // when the second thread began
-    double total;
-    int n;
+    _Atomic int64_t seen; // when the second thread began; 0: not yet
 } Wake;
 
 static int two_tasks(void *arg, int64_t from, int64_t to, int thread) {
     Wake *w = arg;
     (void)to;
-    if (thread) w->seen = now();
+    if (thread) w->seen = (int64_t)now();
     double until = now() + 2e5; // give the other one time to come
-    while (!thread && from == 0 && !*(volatile double *)&w->seen && now() < until) continue;
+    while (!thread && from == 0 && !w->seen && now() < until) continue;
     return 0;
 }
 
@@ -183,7 +181,7 @@ static void waking(void) {
             w.seen = 0;
             double start = now();
             pool_for(w.pool, 2, two_tasks, &w, 2, 1);
-            if (w.seen) sample[n++] = w.seen - start;
+            if (w.seen) sample[n++] = (double)w.seen - start;
         }
         if (!n) continue;
         qsort(sample, (size_t)n, sizeof *sample, by_value);
