@@ -127,6 +127,7 @@ static int check_module(Cli *cli, const lw_module *mod, const lw_size *sizes, si
         return f ? check_one(cli, f, sizes, n, true) : EXIT_FAILED;
     }
     int status = check_names(cli, mod, sizes, n);
+    if (!count && !cli->json) fprintf(stderr, "note: '%s' has no function\n", cli->words[0]);
     for (size_t i = 0; i < count && !status; i++)
         status = check_one(cli, lw_module_function(mod, i), sizes, n, false);
     return status;

@@ -60,10 +60,11 @@ static bool takes(const Command *command, const char *name) {
 static int unknown_option(Cli *cli, const char *word) {
     const char *names[COUNT];
     size_t n = 0;
-    for (int i = 0; i < COUNT; i++)
-        if (takes(cli->command, options[i].name)) names[n++] = options[i].name;
-    const char *near = lw_nearest(word, names, n);
-    if (near) return cli_misuse(cli, "unknown option '%s'; did you mean '%s'?", word, near);
+    for (int i = 0; i < COUNT; i++) // dashes say nothing of what was meant
+        if (takes(cli->command, options[i].name) && options[i].name[1] == '-')
+            names[n++] = options[i].name + 2;
+    const char *near = lw_nearest(word + strspn(word, "-"), names, n);
+    if (near) return cli_misuse(cli, "unknown option '%s'; did you mean '--%s'?", word, near);
     return cli_misuse(cli, "unknown option '%s'", word);
 }
 

@@ -1,7 +1,8 @@
 // The scalar types, their values, and the one promotion table.
 //
 // f16 and bf16 are storage types: arithmetic on them happens in f32 and rounds when a value is
-// stored or cast explicitly (type_compute). A bool is stored as one byte, 0 or 1.
+// stored or cast explicitly (type_compute). From f64 they are reached by way of f32, as two casts
+// would (and as processors do): 1 + 2^-11 + 2^-40 rounds to 1 + 2^-11, then to 1. A bool is stored as one byte, 0 or 1.
 #ifndef LW_BASE_TYPES_H
 #define LW_BASE_TYPES_H
 

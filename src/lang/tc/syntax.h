@@ -6,6 +6,7 @@
 
 enum { // declared limits, beside those of program.h
     TC_MAX_SOURCE = 1 << 20,
+    TC_MAX_BAD = 8,           // bytes that mean nothing, before the rest is not looked at
     TC_MAX_NESTING = 256,     // of parentheses, operators and calls in one expression
     TC_MAX_WHERE = 1024,      // clauses of one `where`
     TC_MAX_CALL_DEPTH = 64,   // functions calling functions
@@ -49,6 +50,7 @@ typedef struct Lexer {
     DiagList *diags;
     const char *text;
     uint32_t at, len;
+    int nbad; // bytes that mean nothing
     Name name_def, name_where;
 } Lexer;
 
@@ -164,6 +166,7 @@ typedef struct Builtin {
 } Builtin;
 
 const Builtin *tc_builtin(const char *name, size_t len); // NULL
+const char *tc_type_name_at(int i);                      // likewise
 const Builtin *tc_builtin_at(int i);                     // the table in order; NULL past its end
 Type tc_type_name(const char *name, size_t len);         // NONE when it is no type
 

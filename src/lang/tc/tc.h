@@ -199,7 +199,10 @@ const Expr *tc_widen(Checker *ck, const Expr *e, Type type);
 Val tc_select(Checker *ck, Val c, Val a, Val b);
 const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs); // NULL
 bool tc_readable(Checker *ck, int tensor, int n, Range range); // reports when not
-void tc_report_undefined(Checker *ck, const Node *n);          // a call of what is no tensor
+void tc_report_undefined(Checker *ck, const Node *n);
+// What was meant, or how to define it.
+void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame,
+                       const Node *n); // a call of what is no tensor
 void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs);
 const InferRead *tc_take_reads(Checker *ck, int *n); // of the statement at hand, all in all
 

@@ -127,6 +127,8 @@ Type tc_type_name(const char *name, size_t len) {
     return TYPE_NONE;
 }
 
+const char *tc_type_name_at(int i) { return i < TYPE_NAMES ? type_names[i].name : NULL; }
+
 static const Builtin *find(const char *name, size_t len) {
     int lo = 0, hi = BUILTINS;
     while (lo < hi) {

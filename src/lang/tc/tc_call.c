@@ -37,7 +37,7 @@ static int tensor_argument(Checker *ck, Frame *frame, const Node *n, const char 
     }
     if (n->kind == NODE_NAME && !s) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_UNDEFINED, n->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
+        tc_note_undefined(ck, d, frame, n);
         return -1;
     }
     Diag *d = diag_report(ck->diags, n->range, DIAG_TC_TENSOR_ARGUMENT, of);

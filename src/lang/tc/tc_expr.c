@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 static const Val poison = {NULL, WEAK_NOT};
 
 static Val strong(const Expr *e) { return (Val){e, WEAK_NOT}; }
@@ -278,6 +280,32 @@ static int called_tensor(Checker *ck, const Node *n, bool *bad) {
     return -1;
 }
 
+typedef struct Known {
+    const Frame *frame;
+    bool calls;
+} Known;
+
+// The tensors of the function, then the builtin functions.
+static const char *nth_known(const void *of, size_t i) {
+    const Known *k = of;
+    size_t seen = 0;
+    for (int s = 0; s < k->frame->syms.cap; s++) {
+        const Sym *sym = k->frame->syms.at[s];
+        if (sym && sym->kind == SYM_TENSOR && seen++ == i) return sym->name;
+    }
+    const Builtin *b = k->calls ? tc_builtin_at((int)(i - seen)) : NULL;
+    return b ? b->name : NULL;
+}
+
+void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame, const Node *n) {
+    Known known = {frame, n->kind == NODE_CALL};
+    const char *near = nearest(n->name, nth_known, &known);
+    if (near)
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    else
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
+}
+
 void tc_report_undefined(Checker *ck, const Node *n) {
     if (tc_find_func(ck->file, ck->arena, n->name)) {
         Diag *d = diag_report(ck->diags, n->head, DIAG_TC_CALL_INSIDE, n->name);
@@ -285,7 +313,7 @@ void tc_report_undefined(Checker *ck, const Node *n) {
         return;
     }
     Diag *d = diag_report(ck->diags, n->range, DIAG_TC_UNDEFINED, n->name);
-    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
+    tc_note_undefined(ck, d, ck->frame, n);
     tc_add_sym(ck, ck->frame, n->name, SYM_POISON, n->range);
 }
 

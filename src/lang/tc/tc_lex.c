@@ -201,6 +201,9 @@ static void bad_byte(Lexer *lx, Token *t) {
         diag_report(lx->diags, t->range, DIAG_TC_BAD_CHARACTER, c);
     else
         diag_report(lx->diags, t->range, DIAG_TC_BAD_BYTE, c);
+    if (++lx->nbad < TC_MAX_BAD) return;
+    diag_report(lx->diags, t->range, DIAG_TC_NOT_TEXT);
+    lx->at = lx->len;
 }
 
 static void lex_operator(Lexer *lx, Token *t) {

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/nearest.h"
+
 typedef struct Parser {
     Lexer lx;
     Token t;        // the token at hand
@@ -465,6 +467,11 @@ static void dimensions(Parser *ps, TcParam *p) {
     pop_list(ps, p->rank, p->dim);
 }
 
+static const char *nth_type(const void *of, size_t i) {
+    (void)of;
+    return tc_type_name_at((int)i);
+}
+
 // type [dims] name, or (for results) just a name.
 static void parameter(Parser *ps, TcParam *p, bool result) {
     *p = (TcParam){.range = ps->t.range};
@@ -489,7 +496,11 @@ static void parameter(Parser *ps, TcParam *p, bool result) {
     if (p->type == TYPE_NONE) {
         if (!ps->failed) {
             Diag *d = diag_report(ps->diags, t.range, DIAG_TC_UNKNOWN_TYPE, t.name);
-            diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNKNOWN_TYPE_NOTE);
+            const char *near = nearest(t.name, nth_type, NULL);
+            if (near)
+                diag_note(ps->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+            else
+                diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNKNOWN_TYPE_NOTE);
         }
         ps->failed = true;
         return;

@@ -89,3 +89,11 @@ $ loopwright frobnicate --json
 $ loopwright run mv.tc --siez=4 --json
 {"command": "run", "error": "unknown option '--siez'; did you mean '--size'?", "diagnostics": [], "ok": false}
 --- exit 2
+$ loopwright run mv.tc --bogus
+--- stderr
+loopwright run: unknown option '--bogus'
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ : > empty.tc && loopwright check empty.tc
+--- stderr
+note: 'empty.tc' has no function
