@@ -84,6 +84,7 @@ typedef struct lw_context lw_context;
 typedef struct lw_module lw_module;
 typedef struct lw_function lw_function;
 typedef struct lw_bound lw_bound;
+typedef struct lw_kernel lw_kernel;
 
 typedef enum lw_status {
     LW_OK = 0,
@@ -361,6 +362,55 @@ LW_API lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *cons
 // lw_parse_einsum, lw_bind_tensors and lw_run in one: out = einsum(spec, operands).
 LW_API lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                            size_t count, const DLTensor *out, const lw_run_options *options);
+
+// --- Kernels -------------------------------------------------------------------------------------
+// lw_run compiles what it needs and finds it again by itself. A kernel is the same machine code in
+// the caller's hand: compiled when the caller says so, kept as long as the caller keeps it, and run
+// without looking anything up. It may be run by many threads at once.
+typedef struct lw_compile_options {
+    size_t struct_size;
+    lw_schedule_text schedule;
+    const char *isa; // at most this, "scalar", "avx2" or "avx512"; NULL: LW_ISA, or what there is
+    // Arguments whose strides it is for, in the order of lw_run; NULL, or one that is NULL: dense.
+    // Only types, shapes and strides are looked at.
+    const DLTensor *const *args;
+} lw_compile_options;
+
+LW_API lw_status lw_compile(lw_context *ctx, const lw_bound *b, const lw_compile_options *options,
+                            lw_kernel **out);
+LW_API lw_kernel *lw_kernel_hold(lw_kernel *k); // counts one more user, and gives k
+LW_API void lw_kernel_free(lw_kernel *k);       // one user less; the last frees it
+
+typedef struct lw_kernel_info {
+    const char *name;     // of the function
+    const char *isa;      // "avx512"
+    size_t arg_count;     // inputs and outputs
+    double flops;         // operations of one run; a fused multiply-add counts two
+    double bytes;         // of all arguments
+    double written_bytes; // of results
+    size_t code_bytes;
+    int64_t scratch;        // bytes that lw_kernel_call needs, for one thread,
+    int64_t thread_scratch; // and for every further one
+    bool parallel;          // has loops that threads can share
+    double compile_us;      // 0: it was there already
+} lw_kernel_info;
+
+LW_API const lw_kernel_info *lw_kernel_get_info(const lw_kernel *k);
+LW_API const lw_bound *lw_kernel_bound(const lw_kernel *k);
+// Type, shape and strides of argument i: data NULL. NULL past the end.
+LW_API const DLTensor *lw_kernel_tensor(const lw_kernel *k, size_t i);
+// LW_STAGE_ASM or LW_STAGE_REPORT of this code, as lw_bound_show_with gives them.
+LW_API lw_status lw_kernel_show(lw_context *ctx, const lw_kernel *k, lw_stage stage, bool json,
+                                const char **out);
+
+// As lw_run, arguments checked; they must have the strides that the kernel was compiled for. The
+// options' backend, schedule and isa are the kernel's.
+LW_API lw_status lw_kernel_run(lw_context *ctx, const lw_kernel *k, const DLTensor *const *args,
+                               size_t count, const lw_run_options *options);
+// The code alone, nothing checked: one pointer per argument to its first element, and scratch
+// memory aligned to 64 bytes, NULL where none is needed. 0, or 1000 + the number of the statement
+// whose subscript left its tensor. Loops marked parallel are shared by `threads` threads.
+LW_API int lw_kernel_call(const lw_kernel *k, void *const *buffers, void *scratch, int threads);
 
 // --- This machine --------------------------------------------------------------------------------
 typedef enum lw_isa { LW_ISA_SCALAR = 0, LW_ISA_AVX2 = 1, LW_ISA_AVX512 = 2 } lw_isa;

@@ -113,6 +113,7 @@ typedef struct IndexRange {
 
 struct lw_bound {
     lw_context *ctx;
+    atomic_int refs; // kernels hold it
     const lw_function *function;
     Arena arena;
     const Program *program; // bound
@@ -175,7 +176,15 @@ typedef struct BindArgs {
 } BindArgs;
 // From bound->program: shapes, origins, index ranges, instances.
 void bound_describe(lw_bound *b);
+void bound_hold(lw_bound *b);
 lw_status bind_open(Call *call, const BindArgs *args, lw_bound **into);
+// With `kernel`, that one is run and no other.
+lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
+                     const DLTensor *const *args, size_t count, const lw_run_options *options);
+// Type, shape and device of argument t; says what is wrong.
+bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a);
+// Views with the strides of arguments that fit; where there is none, dense and without data.
+void view_arguments(const lw_bound *b, const DLTensor *const *args, View *views);
 lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
                     const lw_run_options *options);
 

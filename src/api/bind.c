@@ -168,6 +168,7 @@ lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
     const lw_function *f = a->f;
     call_source(call, f->module);
     lw_bound *b = call_new(call, sizeof *b);
+    atomic_init(&b->refs, 1);
     *into = b;
     b->ctx = f->module->ctx;
     b->function = f;
@@ -226,8 +227,10 @@ lw_status lw_bind_tensors(lw_context *ctx, const lw_function *f, const DLTensor 
     return bind(ctx, a, out);
 }
 
+void bound_hold(lw_bound *b) { atomic_fetch_add(&b->refs, 1); }
+
 void lw_bound_free(lw_bound *b) {
-    if (!b) return;
+    if (!b || atomic_fetch_sub(&b->refs, 1) != 1) return;
     lw_context *ctx = b->ctx;
     lw_module *mod = b->function->module;
     char *text = atomic_load(&b->text);

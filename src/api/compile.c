@@ -101,7 +101,7 @@ static lw_status link_shared(Call *call, lw_emitted *out) {
 static lw_status emit_code(Call *call, EmitCall *e) {
     Listed l;
     Aot aot;
-    lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa, &l);
+    lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa, NULL, &l);
     if (status) return status;
     if (!aot_make(call->arena, l.tree, &l.machine, e->options.name, &l.code, &l.listing, &aot,
                   call->diags))

@@ -14,6 +14,7 @@ void context_hold(lw_context *ctx) { atomic_fetch_add(&ctx->refs, 1); }
 
 void context_drop(lw_context *ctx) {
     if (atomic_fetch_sub(&ctx->refs, 1) != 1) return;
+    kernels_free(ctx);
     Allocator allocator = ctx->allocator;
     allocator.free(allocator.user, ctx, sizeof *ctx);
 }
@@ -79,7 +80,6 @@ void lw_context_free(lw_context *ctx) {
         }
         ctx->slots[i] = NULL;
     }
-    kernels_free(ctx);
     context_drop(ctx);
 }
 

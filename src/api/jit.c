@@ -255,17 +255,21 @@ static lw_status explain(Pipeline *p) {
     return status ? status : explain_fault(p, t);
 }
 
-lw_status backend_jit(Pipeline *p) {
-    if (p->options->threads < 0) return LW_MISUSE;
+lw_status jit_code(Pipeline *p, const KernelCode **out) {
     if (p->call->ctx->debug_what < 0) {
         diag_report(p->call->diags, nowhere, DIAG_PERF, getenv("LW_PERF"));
         return LW_ERROR;
     }
     const Machine *m = pick_machine(p);
     if (!m) return LW_ERROR;
-    const KernelCode *k =
-        kernel_find(p->call->slot, p->bound, p->options->schedule.text, m->isa, p->views);
-    lw_status status = k ? LW_OK : make_kernel(p, m, &k);
+    *out = kernel_find(p->call->slot, p->bound, p->options->schedule.text, m->isa, p->views);
+    return *out ? LW_OK : make_kernel(p, m, out);
+}
+
+lw_status backend_jit(Pipeline *p) {
+    if (p->options->threads < 0) return LW_MISUSE;
+    const KernelCode *k = p->kernel;
+    lw_status status = k ? LW_OK : jit_code(p, &k);
     if (status) return status;
     int threads = pick_threads(p, k);
     if (!threads) return LW_ERROR;

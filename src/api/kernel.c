@@ -13,7 +13,7 @@ static const size_t most_code = (size_t)64 << 20;
 
 // --- The thread's own ----------------------------------------------------------------------------
 
-static bool same_strides(const KernelCode *k, const View *views, int n) {
+bool kernel_fits(const KernelCode *k, const View *views, int n) {
     const int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++)
@@ -40,7 +40,7 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, const char *schedul
         const SlotKernel *s = &slot->kernel[place ^ way];
         if (s->bound != b->serial || s->code->isa != isa ||
             !same_text(schedule_of(s->code), schedule) ||
-            !same_strides(s->code, views, b->program->ninputs + b->program->noutputs))
+            !kernel_fits(s->code, views, b->program->ninputs + b->program->noutputs))
             continue;
         if (!atomic_load_explicit(&s->code->used, memory_order_relaxed))
             atomic_store_explicit(&s->code->used, true, memory_order_relaxed);

@@ -35,6 +35,9 @@ typedef struct KernelCode {
 const KernelCode *kernel_find(Slot *slot, const lw_bound *b, const char *schedule, Isa isa,
                               const View *views);
 
+// Was it made for arguments with these strides?
+bool kernel_fits(const KernelCode *k, const View *views, int n);
+
 // The same through the context's table; where it is not there either, *draft is what to fill in
 // with code and keep. It lives in the call's arena.
 const KernelCode *kernel_look_up(Call *call, const lw_bound *b, const char *schedule, Isa isa,

@@ -23,7 +23,8 @@ typedef struct Pipeline {
     // bind: bound->function, bound->values → bound->program and what describes it
     lw_bound *bound;
     // execute: bound->program on views → the outputs' contents
-    const View *views; // per argument
+    const View *views;        // per argument
+    const KernelCode *kernel; // of an lw_kernel: run this
     const lw_run_options *options;
     bool timed; // somebody wants to know:
     lw_timing timing;
@@ -55,6 +56,8 @@ double now_us(void);
 // The C back-end, compile.c, and machine code, jit.c.
 lw_status c_execute(Pipeline *p);
 lw_status backend_jit(Pipeline *p);
+// Finds or makes the code that backend_jit would run.
+lw_status jit_code(Pipeline *p, const KernelCode **out);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then
@@ -67,8 +70,8 @@ lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text 
                           const Tree **out);
 
 // --- Code as text, report.c ----------------------------------------------------------------------
-// Code for dense arguments with its Listing. `isa` names the instruction set, whether or not this
-// machine has it; NULL: this machine's, capped by LW_ISA.
+// Code for arguments with the strides of `views` (NULL: dense) with its Listing. `isa` names the
+// instruction set, whether or not this machine has it; NULL: this machine's, capped by LW_ISA.
 typedef struct Listed {
     const Tree *tree;
     const char *text; // of the Tree; line numbers of the code count in it
@@ -77,9 +80,9 @@ typedef struct Listed {
     Listing listing;
 } Listed;
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, Listed *out);
+                       const char *isa, const View *views, Listed *out);
 // Of LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
-                    const char **out);
+                    const View *views, const char **out);
 
 #endif

@@ -31,11 +31,21 @@ static bool choose_machine(Call *call, const char *isa, Machine *m) {
     return true;
 }
 
+static const Tree *with_strides(Arena *arena, const Tree *t, const View *views) {
+    Tree *mine = arena_copy(arena, t, sizeof *t);
+    mine->buffers.at =
+        arena_copy(arena, t->buffers.at, (size_t)t->buffers.n * sizeof *t->buffers.at);
+    for (int i = 0; i < t->nargs; i++) mine->buffers.at[i].stride = views[i].stride;
+    return mine;
+}
+
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, Listed *out) {
+                       const char *isa, const View *views, Listed *out) {
+    const Tree *lowered;
     if (!choose_machine(call, isa, &out->machine)) return LW_ERROR;
-    lw_status status = bound_lower_cpu(call, b, schedule, &out->tree);
+    lw_status status = bound_lower_cpu(call, b, schedule, &lowered);
     if (status) return status;
+    out->tree = views ? with_strides(call->arena, lowered, views) : lowered;
     Text text = {.arena = call->arena};
     tree_show(&text, out->tree, false);
     out->text = text_str(&text);
@@ -413,9 +423,9 @@ static void count_work(Report *r) {
 }
 
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
-                    const char **out) {
+                    const View *views, const char **out) {
     Report r = {.call = call, .bound = b};
-    lw_status status = bound_listed(call, b, &o->schedule, o->isa, &r.l);
+    lw_status status = bound_listed(call, b, &o->schedule, o->isa, views, &r.l);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (stage == LW_STAGE_ASM) {

@@ -3,7 +3,7 @@
 // Outputs may have any strides as long as no two of their elements, and no element of another
 // argument, share memory. Disjoint address ranges settle that almost always; otherwise the bytes
 // are compared exactly with a bitmap.
-#include "api/pipeline.h"
+#include "api/kernel.h"
 
 #include "base/checked.h"
 
@@ -18,7 +18,7 @@ static bool complain(Call *call, const lw_function *f, int t, Diag *d) {
     return false;
 }
 
-static bool fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
+bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
     const DLTensor *want = &b->tensors[t];
     const char *name = b->program->tensors.at[t].name;
     DiagList *diags = call->diags;
@@ -176,7 +176,7 @@ static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const 
         if (!args[t] || (!args[t]->data && tensor_elements(tensor) > 0)) {
             diag_report(call->diags, nowhere, DIAG_ARGUMENT_MISSING, tensor->name);
             ok = false;
-        } else if (!fits(call, b, t, args[t])) {
+        } else if (!argument_fits(call, b, t, args[t])) {
             ok = false;
         } else {
             views[t] = view_of(b, t, args[t]);
@@ -187,6 +187,11 @@ static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const 
 
 lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
                     const lw_run_options *options) {
+    return run_arguments(call, b, NULL, args, count, options);
+}
+
+lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
+                     const DLTensor *const *args, size_t count, const lw_run_options *options) {
     lw_run_options o;
     options_copy(&o, sizeof o, options);
     call_source(call, b->function->module);
@@ -195,6 +200,11 @@ lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, 
     Pipeline p = {
         .call = call, .first = STEP_EXECUTE, .bound = (lw_bound *)b, .views = views, .options = &o};
     p.timed = o.timing || call->ctx->trace;
+    p.kernel = kernel;
+    if (kernel && !kernel_fits(kernel, views, b->program->ninputs + b->program->noutputs)) {
+        diag_report(call->diags, nowhere, DIAG_KERNEL_STRIDES, b->program->name);
+        return LW_ERROR;
+    }
     lw_status status = pipeline(&p, STEP_EXECUTE);
     if (o.timing) {
         p.timing.struct_size = o.timing->struct_size;
@@ -221,6 +231,11 @@ lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args
     if (!b) return call_misuse(ctx);
     RunCall r = {b, args, count, options};
     return call_run(ctx, run_body, &r);
+}
+
+void view_arguments(const lw_bound *b, const DLTensor *const *args, View *views) {
+    for (int t = 0; t < b->program->ninputs + b->program->noutputs; t++)
+        views[t] = view_of(b, t, args && args[t] ? args[t] : &b->tensors[t]);
 }
 
 // --- Text forms ----------------------------------------------------------------------------------

@@ -125,7 +125,8 @@ static lw_status show_body(Call *call, void *args) {
         diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
         return LW_ERROR;
     }
-    if (s->stage >= LW_STAGE_ASM) return code_show(call, s->bound, s->stage, &s->options, &s->text);
+    if (s->stage >= LW_STAGE_ASM)
+        return code_show(call, s->bound, s->stage, &s->options, NULL, &s->text);
     lw_status status = LW_OK;
     if (stripe)
         tree = own_tree(call, s->bound);

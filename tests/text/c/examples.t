@@ -25,3 +25,6 @@ dim O
 %7 = relu %6 [O]
 %8 = write out %7 [O]
 21.5 32.5 43.5 0
+$ $LW_BUILD/examples/kernel
+mm: 1.76947e+06 operations on 110592 bytes; argument 2 has strides 96, 1
+status 0, the same
