@@ -266,6 +266,8 @@ static void print_speed(const lw_timing *t) {
     print_time(t->p10_us);
     printf(", p90 ");
     print_time(t->p90_us);
+    printf(", best ");
+    print_time(t->best_us);
     printf(": %.1f GFLOP/s, %.1f GB/s\n", t->flops / t->median_us * 1e-3,
            t->bytes / t->median_us * 1e-3);
 }
@@ -283,7 +285,8 @@ static void print_roof(const Run *r) {
     const lw_timing *t = &r->timing;
     const lw_roof *f = &r->roof;
     if (!r->roofed) return;
-    printf("  peak     %.1f %% of ", 100 * f->us / t->median_us);
+    printf("  peak     %.1f %% (best %.1f %%) of ", 100 * f->us / t->median_us,
+           100 * f->us / t->best_us);
     if (f->compute)
         printf("%.1f GFLOP/s (%s f%d", f->peak, t->isa, t->float_bits);
     else
@@ -354,6 +357,7 @@ static void json_summary(Run *r) {
     json_num(j, "median", round(median * 1e3) / 1e3);
     json_num(j, "p10", round((t->samples ? t->p10_us : t->run_us) * 1e3) / 1e3);
     json_num(j, "p90", round((t->samples ? t->p90_us : t->run_us) * 1e3) / 1e3);
+    json_num(j, "best", round((t->samples ? t->best_us : t->run_us) * 1e3) / 1e3);
     json_close(j, '}');
     if (t->code_bytes) {
         if (t->threads > 1) json_int(j, "threads", t->threads);

@@ -338,6 +338,7 @@ typedef struct lw_timing {
     const char *isa;      // "avx512"; of compiled code, as the rest
     double written_bytes; // of results; in-outs count among the bytes read too
     int32_t float_bits;   // of the widest floats among the arguments; 0: none
+    double best_us;       // with median_us
 } lw_timing;
 
 typedef struct lw_run_options {

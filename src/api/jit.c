@@ -80,6 +80,7 @@ static void measure(Jit *j, double seconds) {
     t->median_us = sample[n / 2];
     t->p10_us = sample[n / 10];
     t->p90_us = sample[n - 1 - n / 10];
+    t->best_us = sample[0];
     t->samples = n;
 }
 
