@@ -133,6 +133,29 @@ static lw_status graph(lw_context *ctx) {
     return status;
 }
 
+// Kernels in the caller's hand, what is said of them, and objects.
+static lw_status kernel(lw_context *ctx) {
+    const char *tc = "def f(float(N) A) -> (B) { B(i) = A(i) * 2 }\n";
+    lw_module *mod;
+    lw_bound *b = NULL;
+    lw_kernel *k = NULL;
+    const char *text;
+    lw_emitted e;
+    float in[4] = {1, 2, 3, 4}, out[4];
+    lw_status status = lw_parse(ctx, "f.tc", tc, strlen(tc), NULL, &mod);
+    if (!status) status = lw_bind_values(ctx, lw_module_function(mod, 0), (int64_t[]){4}, 1, &b);
+    if (!status) status = lw_compile(ctx, b, NULL, &k);
+    if (!status) status = lw_bound_emit(ctx, b, LW_EMIT_OBJ, NULL, &e);
+    if (!status) status = lw_bound_emit(ctx, b, LW_EMIT_ASM, NULL, &e);
+    lw_bound_free(b);
+    lw_module_free(mod);
+    if (!status) status = lw_kernel_show(ctx, k, LW_STAGE_REPORT, false, &text);
+    if (!status) status = lw_kernel_show(ctx, k, LW_STAGE_REPORT, true, &text);
+    if (!status) CHECK(lw_kernel_call(k, (void *const[]){in, out}, NULL, 1) == 0 && out[3] == 8);
+    lw_kernel_free(k);
+    return status;
+}
+
 static lw_status file(lw_context *ctx) {
     lw_module *mod;
     FILE *f = fopen("oom.tc", "w");
@@ -191,4 +214,5 @@ OOM(wrong_sizes, LW_ERROR)
 OOM(text_form, LW_OK)
 OOM(einsum, LW_OK)
 OOM(graph, LW_OK)
+OOM(kernel, LW_OK)
 OOM(file, LW_OK)
