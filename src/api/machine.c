@@ -176,20 +176,37 @@ static lw_machine *describe(Arena *arena, const Machine *m, Rates *r) {
     return out;
 }
 
+typedef enum Kept { KEPT_NONE, KEPT_BAD, KEPT_RATES } Kept;
+
+// What the file says of this machine; text goes to the arena.
+static Kept read_kept(Arena *arena, const char *path, const Machine *m, Rates *r) {
+    const char *text;
+    *r = (Rates){.cores = measure_cores()};
+    if (!path || !read_text(arena, path, &text)) return KEPT_NONE;
+    return read_form(arena, text, m, r) ? KEPT_RATES : KEPT_BAD;
+}
+
+bool measure_kept(Arena *arena, Machine *m) {
+    Rates *r = arena_new(arena, Rates);
+    bool kept = read_kept(arena, cache_path(arena, m), m, r) == KEPT_RATES;
+    m->rates = kept ? r : NULL;
+    return kept;
+}
+
 static lw_status machine_body(Call *call, void *args) {
     MachineCall *c = args;
     Machine m;
     machine_detect(&m, ISA_COUNT);
     Rates r = {.cores = measure_cores()};
-    const char *path = c->options.file ? c->options.file : cache_path(call->arena, &m), *text;
-    bool found = path && !c->options.remeasure && read_text(call->scratch, path, &text);
-    bool kept = found && read_form(call->arena, text, &m, &r);
-    if (found && !kept) diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_FILE, path);
-    if (!kept && !measure_rates(call, &m, &r)) arena_out_of_memory(call->arena);
+    const char *path = c->options.file ? c->options.file : cache_path(call->arena, &m);
+    Kept kept = c->options.remeasure ? KEPT_NONE : read_kept(call->arena, path, &m, &r);
+    if (kept == KEPT_BAD) diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_FILE, path);
+    bool measure = kept != KEPT_RATES;
+    if (measure && !measure_rates(call, &m, &r)) arena_out_of_memory(call->arena);
     lw_machine *out = describe(call->arena, &m, &r);
-    out->measured = !kept;
+    out->measured = measure;
     out->file = path;
-    if (!kept && path && !write_text(call->scratch, path, out->json)) {
+    if (measure && path && !write_text(call->scratch, path, out->json)) {
         diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_KEEP, path, strerror(errno));
         out->file = NULL;
     }

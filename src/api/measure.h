@@ -10,4 +10,8 @@ int measure_cores(void);
 // Runs kernels for about a second. False when there is no executable memory or no thread.
 bool measure_rates(Call *call, const Machine *machine, Rates *out);
 
+// Gives the machine (detected, without a cap) the rates that were kept for it; false: there are
+// none, and nothing is measured. They lie in the arena.
+bool measure_kept(Arena *arena, Machine *m);
+
 #endif

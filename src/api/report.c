@@ -242,7 +242,7 @@ static void print_head(Report *r, Text *out) {
 
 static void print_loop(Report *r, Text *out, int i) {
     const ListedLoop *p = &r->loops.at[i];
-    const char *head = p->line ? line_text(&r->lines, p->line) : "no loop: straight code";
+    const char *head = p->line ? line_text(&r->lines, p->line) : "straight code";
     text_printf(out, "    %4d  %-28.28s %-12s %4d %4d %4d %5d %5d %6u %8.1f  %s\n", p->line, head,
                 block_of(r->call->scratch, &r->lines, p->line), p->sums, p->count[PORT_FMA],
                 p->count[PORT_LOAD], p->count[PORT_STORE], p->count[PORT_ISSUE], p->to - p->from,
@@ -259,24 +259,30 @@ static void print_loop(Report *r, Text *out, int i) {
     text_char(out, '\n');
 }
 
+static void print_nest_head(Report *r, Text *out, int from, int to) {
+    if (from)
+        text_printf(out, "\n  nest at lines %d-%d: %s, %zu bytes\n", from, to,
+                    line_text(&r->lines, from), nest_bytes(r, from, to));
+    else
+        text_printf(out, "\n  all of it: no loop is left, %zu bytes\n", r->l.code.size);
+}
+
+// Lines that name memory are no nests.
 static void print_nest(Report *r, Text *out, int from, int to) {
     bool any = false;
     for (int i = 0; i < r->loops.n; i++) {
         int line = r->loops.at[i].line;
         if (!is_main(r, i) || line < from || line > to) continue;
-        if (!any)
-            text_printf(out,
-                        "\n  nest at lines %d-%d: %s, %zu bytes\n"
-                        "    line  %-28s %-12s sums  fma load store instr  bytes   cycles  "
-                        "bound by\n",
-                        from, to, line_text(&r->lines, from), nest_bytes(r, from, to), "loop",
-                        "block");
+        if (!any) {
+            print_nest_head(r, out, from, to);
+            text_printf(
+                out, "    line  %-28s %-12s sums  fma load store instr  bytes   cycles  bound by\n",
+                "loop", "block");
+        }
         any = true;
         print_loop(r, out, i);
     }
-    if (!any && from)
-        text_printf(out, "\n  nest at lines %d-%d: %s, %zu bytes, no loop left\n", from, to,
-                    line_text(&r->lines, from), nest_bytes(r, from, to));
+    if (!any && from && nest_bytes(r, from, to)) print_nest_head(r, out, from, to);
 }
 
 // What the generator declined, and what the code shows: sums that do not stay in registers.
@@ -396,11 +402,13 @@ static void json_report(Report *r, Text *out) {
     text_add(out, "}, ");
     json_text(out, "verify", verdict[r->verified]);
     text_add(out, ", \"nests\": [");
-    bool straight = r->loops.n == 1 && r->loops.at[0].line == 0;
-    if (straight) json_nest(r, out, 0, 0);
+    bool comma = r->loops.n == 1 && r->loops.at[0].line == 0;
+    if (comma) json_nest(r, out, 0, 0); // no loop is left
     for (int from = 1, to; from < r->lines.at.n; from = to + 1) {
         to = nest_end(&r->lines, from);
-        if (from > 1 || straight) text_add(out, ", ");
+        if (!nest_bytes(r, from, to)) continue; // a line that names memory
+        if (comma) text_add(out, ", ");
+        comma = true;
         json_nest(r, out, from, to);
     }
     text_add(out, "], ");
