@@ -4,13 +4,17 @@
 #include "check.h"
 
 #include "code/listing.h"
+#include "code/x86/aot.h"
 #include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "tree/schedule.h"
 
 #include <Zydis/Zydis.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void formatter_init(ZydisFormatter *f) {
     ZydisFormatterInit(f, ZYDIS_FORMATTER_STYLE_INTEL);
@@ -98,4 +102,74 @@ TEST(listings_agree_with_zydis) {
         lab_end(&lab);
     }
     CHECK(instructions > 1000);
+}
+
+// --- GNU as --------------------------------------------------------------------------------------
+
+typedef struct Expected {
+    uint8_t *bytes;
+    size_t size;
+} Expected;
+
+// Adds the function's assembly text to the file; its bytes are what as should make of it.
+static bool add_function(FILE *file, uint64_t seed, int isa, int number, Expected *out) {
+    Lab lab;
+    Machine m;
+    Code code;
+    Listing listing;
+    Aot aot;
+    lab_begin(&lab);
+    const Program *p = genprog(&lab, seed);
+    GenSched gen = {.state = seed};
+    const Tree *t = tree_lower(&lab.arena, p, gen_schedule(&gen, &lab.arena, p), &lab.diags);
+    machine_describe(&m, (Isa)isa);
+    char name[16];
+    snprintf(name, sizeof name, "f%d", number);
+    bool ok = t && code_x86_listed(&lab.arena, t, &m, &code, &listing, &lab.diags) &&
+              aot_make(&lab.arena, t, &m, name, &code, &listing, &aot, &lab.diags);
+    if (ok) {
+        Text text = {.arena = &lab.arena}, tree = {.arena = &lab.arena};
+        tree_show(&tree, t, false);
+        aot_asm(&aot, text_str(&tree), &text);
+        fputs(text_str(&text), file);
+        *out = (Expected){malloc(aot.code.size), aot.code.size};
+        memcpy(out->bytes, aot.code.bytes, aot.code.size);
+        for (size_t i = 0; i < aot.object.ncalls; i++) // the linker fills these in
+            memset(out->bytes + aot.object.calls[i].offset, 0, 4);
+    }
+    lab_end(&lab);
+    return ok;
+}
+
+TEST(assembly_text_gives_the_same_bytes) {
+    enum { MOST = 64 };
+    char path[] = "/tmp/listing-XXXXXX", command[256];
+    Expected want[3 * MOST];
+    int n = 0, rounds = (int)check_rounds(MOST);
+    int fd = mkstemp(path);
+    if (!CHECK(fd >= 0)) return;
+    FILE *file = fdopen(fd, "w");
+    for (int i = 0; i < rounds; i++)
+        for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++)
+            n += add_function(file, (uint64_t)(i + 5000), isa, n, &want[n]);
+    fclose(file);
+    snprintf(command, sizeof command, "as %s -o %s.o && objcopy -O binary -j .text %s.o %s", path,
+             path, path, path);
+    if (!CHECK(system(command) == 0) || !CHECK(n > 0)) return;
+    file = fopen(path, "rb");
+    for (int i = 0; i < n; i++) {
+        uint8_t *got = malloc(want[i].size);
+        long at = ftell(file);
+        CHECK(fseek(file, (at + 63) & ~63L, SEEK_SET) == 0); // each begins at a multiple of 64
+        CHECK(fread(got, 1, want[i].size, file) == want[i].size);
+        size_t k = 0;
+        while (k < want[i].size && got[k] == want[i].bytes[k]) k++;
+        if (!CHECK(k == want[i].size)) printf("  function f%d differs at %zu\n", i, k);
+        free(got);
+        free(want[i].bytes);
+    }
+    fclose(file);
+    snprintf(command, sizeof command, "%s.o", path);
+    remove(command);
+    remove(path);
 }

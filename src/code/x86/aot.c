@@ -372,7 +372,10 @@ void aot_asm(const Aot *a, const char *tree_text, Text *out) {
         symbols[n++] = (ListedSymbol){s->name, (uint32_t)s->offset};
     }
     listing_print(out, &a->code, &a->listing, tree_text,
-                  &(ListingStyle){.exact = true, .stem = ".L", .symbols = symbols, .nsymbols = n});
+                  &(ListingStyle){.exact = true,
+                                  .stem = arena_printf(out->arena, ".L%s_", a->name),
+                                  .symbols = symbols,
+                                  .nsymbols = n});
     for (size_t i = 0; i < a->object.nsymbols; i++) {
         const ElfSymbol *s = &a->object.symbols[i];
         if (s->defined)
