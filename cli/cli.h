@@ -108,6 +108,7 @@ void json_tensor(Json *j, const lw_bound *b,
 typedef struct Array {
     DLTensor t; // shape and strides are allocated
     void *memory;
+    void *block; // that it is a part of
     int64_t *dims;
 } Array;
 
