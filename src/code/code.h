@@ -1,12 +1,13 @@
 // Code: a Tree for one machine, performing exactly the loops of the Tree, in that order.
 //
-//   plan.c    Tree -> Plan: loops, guards and leaves with linear byte offsets; which loops become
-//   machine loops and
-//             which are unrolled; which outputs stay in registers (LoopNest's register blocking)
-//   micro.c   straight-line code as micro-operations on vector values: value numbering, store
-//   forwarding, registers by
-//             farthest next use. Knows no instruction set.
-//   x86/      micro-operations and loops as x86-64
+//   plan.c      Tree -> Plan: loops, guards and leaves with linear byte offsets; which loops become
+//               machine loops and which are unrolled; which outputs stay in registers (LoopNest's
+//               register blocking)
+//   micro.c     straight-line code as micro-operations on vector values: value numbering, store
+//               forwarding, registers by farthest next use. Knows no instruction set.
+//   x86/        micro-operations and loops as x86-64; aot.c makes objects of a kernel
+//   listing.c   the instructions as text between the Tree's lines, and counted by port
+//   c/          Trees as C
 //
 // Below the Tree's loops the generator does what experts do by hand: vectorises the loop marked so,
 // masks tails, keeps the outermost output tile that fits in registers, unrolls under it, folds
