@@ -289,6 +289,8 @@ bench-dispatch: $(BUILD)/bench/dispatch
 	@$<
 bench-functions: $(BUILD)/bench/functions
 	@$<
+bench-space: $(BUILD)/bench/space
+	@$<
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -345,12 +347,13 @@ help:
 # > make bench-asm      time the instruction encoder
 # > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
 # > make bench-functions time exp, tanh and the like, per element
+# > make bench-space    the spaces of known kernels: their size, dead ends, the cost of a decision
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-setup bench-peers bench-x86 install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-setup bench-peers bench-x86 install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

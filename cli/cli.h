@@ -46,7 +46,9 @@ typedef struct Cli {
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output, *threads, *isa;
+    const char *set, *mapping, *samples;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
+    bool explain, complete;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -62,6 +64,7 @@ extern const Command commands[]; // ended by a NULL name
 
 int command_check(Cli *cli);
 int command_show(Cli *cli);
+int command_space(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_einsum(Cli *cli);

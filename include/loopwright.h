@@ -279,6 +279,25 @@ LW_API lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stag
 LW_API lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
                                     const lw_show_options *options, const char **out);
 
+// --- Spaces --------------------------------------------------------------------------------------
+// Everything that may be decided about a bound function: docs/spaces.md.
+typedef struct lw_space_options {
+    size_t struct_size;
+    lw_schedule_text schedule; // taken as decisions; its sizes and layouts join those to choose from
+    const char *mapping;       // TC's mapping options, likewise; NULL: none
+    const char *set;           // decisions to take, "kind(C.m.0) = VECTOR; ..."; NULL: none
+    bool explain;              // which constraint removed which value
+    bool complete;             // instead: one implementation at random, as Schedule text
+    int threads;               // 1: no parallel loops; 0: parallel loops
+    int64_t samples;           // of each estimate; 0: 1000
+    uint64_t seed;
+} lw_space_options;
+
+// A report: what follows from the decisions, how many implementations there are, what is open. The
+// text lives as long as that of lw_bound_show.
+LW_API lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_space_options *options,
+                                const char **out);
+
 // --- Files ---------------------------------------------------------------------------------------
 typedef enum lw_emit {
     LW_EMIT_C = 0,   // C99 source and its header, which stand alone: docs/c-output.md

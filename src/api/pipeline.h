@@ -63,6 +63,8 @@ lw_status jit_code(Pipeline *p, const KernelCode **out);
 // The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then
 // holds).
 typedef struct Schedule Schedule;
+// A Program of the call's own, for what adds to its pools.
+const Program *bound_own_program(Call *call, const Program *bound);
 lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
                       const Schedule **schedule, const Tree **out);
 // The same for a processor without a grid of threads: loops that ask for one are warned of.

@@ -20,7 +20,7 @@ static Source *source_in(Call *call, const char *name, const char *text) {
     return s;
 }
 
-static const Program *own_program(Call *call, const Program *bound) {
+const Program *bound_own_program(Call *call, const Program *bound) {
     Names *names = arena_new(call->arena, Names);
     names->arena = call->arena;
     Text text = {.arena = call->arena};
@@ -73,7 +73,7 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
         return LW_OK;
     }
     double start = now_us();
-    const Program *p = own_program(call, b->program);
+    const Program *p = bound_own_program(call, b->program);
     lw_status status = parse(call, p, text, schedule);
     if (status) return status;
     double parsed = now_us();

@@ -227,7 +227,8 @@ static Storage storage_of(const Make *m, int region, int window) {
         Nest nest = nest_of(m, o->stmt);
         set_layout(m, &s, m->p->stmts.at[o->stmt].write, &nest, 0);
     }
-    if (s.ndims) s.align = o->storage && o->storage->align ? o->storage->align : 64;
+    bool as_given = layout == CPU_LAYOUT_GIVEN || (o->storage && !o->storage->ndims && !s.ndims);
+    s.align = as_given ? o->storage->align : s.ndims ? 64 : 0;
     return s;
 }
 

@@ -186,7 +186,8 @@ typedef struct Removal {
     int var;
     uint64_t removed;
     int rule;      // -1: the decision itself
-    int object[4]; // what the rule's variables stand for; -1: the rule is a counter's or has fewer
+    int object[4]; // what the rule's variables stand for; -1: it has fewer. [3] == -2: the rule is
+                   // one of a table, and the three may stand for its variables in another order
 } Removal;
 typedef struct SpaceTrace {
     Arena *arena;

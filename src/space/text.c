@@ -53,7 +53,12 @@ void removal_print(Text *out, const Space *s, const Removal *r) {
     text_printf(out, ": %s:%d, %s", s->desc->file, rule->line, rule->text);
     for (int i = 0; i < rule->nvars && i < 4; i++)
         if (r->object[i] >= 0)
-            text_printf(out, "%s $%s = %s", i ? "," : " with", rule->var[i], s->name[r->object[i]]);
+            text_printf(out, "%s %s%s%s%s",
+                        i                    ? ","
+                        : r->object[3] == -2 ? " for"
+                                             : " with",
+                        r->object[3] == -2 ? "" : "$", r->object[3] == -2 ? "" : rule->var[i],
+                        r->object[3] == -2 ? "" : " = ", s->name[r->object[i]]);
 }
 
 // --- Reading

@@ -146,7 +146,7 @@ static void emit_triangles(Emit *e, int choice) {
         "        if (!eng_exists(w, c)) continue;\n"
         "        if (w->trace)\n"
         "            ENG_WHY(w, na != ac ? %s_blame(ab, bc, (uint8_t)(ac & ~na))\n"
-        "                                : %s_blame(ba, ac, (uint8_t)(bc & ~nb)), a, b, c, -1);\n"
+        "                                : %s_blame(ba, ac, (uint8_t)(bc & ~nb)), a, b, c, -2);\n"
         "        eng_keep8(w, base + ia, &dom[ia], k < ra ? na : %s_flip[na]);\n"
         "        if (w->trace) w->why[0] = %s_blame(ba, ac, (uint8_t)(bc & ~nb));\n"
         "        eng_keep8(w, base + ib, &dom[ib], k < rb ? nb : %s_flip[nb]);\n"

@@ -1,0 +1,56 @@
+// loopwright space: what may be decided about a function, and what follows from a decision.
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool number(const char *text, long long *out) {
+    char *end;
+    if (!text) return true;
+    *out = strtoll(text, &end, 10);
+    return *text && !*end && *out >= 0;
+}
+
+static int space_of(Cli *cli, const lw_function *f) {
+    lw_space_options o = {.struct_size = sizeof o,
+                          .explain = cli->explain,
+                          .complete = cli->complete,
+                          .set = cli->set,
+                          .mapping = cli->mapping};
+    const char *text = NULL;
+    char *schedule = NULL;
+    lw_size *sizes;
+    size_t n = 0;
+    lw_bound *b = NULL;
+    long long samples = 0, seed = 0, threads = 0;
+    if (!number(cli->samples, &samples) || !number(cli->seed, &seed) ||
+        !number(cli->threads, &threads))
+        return cli_misuse(cli, "--samples, --seed and --threads take numbers");
+    o.samples = samples;
+    o.seed = (uint64_t)seed;
+    o.threads = (int)threads;
+    int status = cli_sizes(cli, NULL, &sizes, &n);
+    if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
+    if (!status) status = cli_report(cli, lw_bound_space(cli->ctx, b, &o, &text));
+    if (!status && cli->json) {
+        json_str(&cli->object, "def", lw_function_name(f));
+        json_values(&cli->object, b);
+        json_str(&cli->object, "text", text);
+    } else if (!status) {
+        fputs(text, stdout);
+    }
+    lw_bound_free(b);
+    free(sizes);
+    free(schedule);
+    return status;
+}
+
+int command_space(Cli *cli) {
+    lw_module *mod;
+    int status = cli_open(cli, &mod);
+    const lw_function *f = status ? NULL : cli_function(cli, mod);
+    if (!status) status = f ? space_of(cli, f) : EXIT_FAILED;
+    lw_module_free(mod);
+    return status;
+}

@@ -1,0 +1,199 @@
+// The space of a bound function, shown: what is open, how much there is, what follows from what.
+#include "api/pipeline.h"
+
+#include "base/bug.h"
+#include "space/cpu.h"
+
+#include <string.h>
+
+typedef struct SpaceCall {
+    const lw_bound *bound;
+    lw_space_options options;
+    const char *text;
+} SpaceCall;
+
+typedef struct Shown {
+    Call *call;
+    const lw_space_options *o;
+    const CpuSpace *cs;
+    const Space *s;
+    SpaceWork *w;
+    Cand *c, *before;
+    Text text;
+} Shown;
+
+enum { DEFAULT_SAMPLES = 1000, CHEN_SHARE = 50 };
+
+static Source *source_in(Call *call, const char *name, const char *text) {
+    Source *s = arena_new(call->arena, Source);
+    size_t len = strlen(text);
+    *s = (Source){arena_strndup(call->arena, name, strlen(name)),
+                  arena_strndup(call->arena, text, len), (uint32_t)len};
+    return s;
+}
+
+// --- Decisions
+// -------------------------------------------------------------------------------------
+
+// A Schedule, or TC's mapping options, given with the call; NULL: none, or wrong (reported).
+static const Schedule *given_schedule(Call *call, const Program *p, const lw_space_options *o) {
+    if (o->mapping) {
+        CpuMapping m;
+        if (cpu_mapping_parse(o->mapping, &m)) return cpu_mapping_schedule(call->arena, p, &m);
+        diag_report(call->diags, (Range){0, 0}, DIAG_SPACE_MAPPING, o->mapping);
+        return NULL;
+    }
+    if (!o->schedule.text) return NULL;
+    const char *name = o->schedule.name ? o->schedule.name : "<schedule>";
+    return schedule_parse(call->arena, p->names, source_in(call, name, o->schedule.text),
+                          call->diags);
+}
+
+// What the domains have lost since `before`.
+static void show_changes(Shown *x, const Decision *d, int n) {
+    for (int v = 0; v < x->s->ndecisions; v++) {
+        uint64_t old = space_domain(x->s, x->before, v), now = space_domain(x->s, x->c, v);
+        bool decided = false;
+        for (int i = 0; i < n; i++) decided |= d[i].var == v;
+        if (old == now || !x->s->var[v].present) continue;
+        text_add(&x->text, decided ? "  decided  " : "  follows  ");
+        space_print_var(&x->text, x->s, v);
+        text_add(&x->text, " = ");
+        space_print_values(&x->text, x->s, v, now);
+        text_char(&x->text, '\n');
+    }
+}
+
+static void show_reasons(Shown *x, const SpaceTrace *trace) {
+    for (int i = 0; i < trace->at.n; i++) {
+        text_add(&x->text, "  ");
+        removal_print(&x->text, x->s, &trace->at.at[i]);
+        text_char(&x->text, '\n');
+    }
+}
+
+// Takes decisions and shows what followed. False: dead.
+static bool take(Shown *x, const Decision *d, int n) {
+    SpaceTrace trace = {.arena = x->call->arena};
+    space_copy(x->s, x->before, x->c);
+    if (x->o->explain) space_trace(x->w, &trace);
+    bool alive = space_apply(x->w, x->c, d, n);
+    space_trace(x->w, NULL);
+    if (alive && !x->o->explain) show_changes(x, d, n);
+    if (x->o->explain) show_reasons(x, &trace);
+    return alive;
+}
+
+static bool take_text(Shown *x) {
+    if (!x->o->set) return true;
+    int n;
+    Decision *d = space_parse(x->call->arena, x->s, source_in(x->call, "<set>", x->o->set),
+                              x->call->diags, &n);
+    if (!d) return false;
+    if (take(x, d, n)) return true;
+    diag_report(x->call->diags, (Range){0, 0}, DIAG_SPACE_DEAD);
+    return false;
+}
+
+static bool take_schedule(Shown *x, const Schedule *s) {
+    int n;
+    if (!s) return true;
+    Decision *d = cpu_read(x->call->arena, x->cs, s, x->call->diags, &n);
+    return d && space_apply(x->w, x->c, d, n);
+}
+
+// --- The report
+// --------------------------------------------------------------------------------------
+
+static void show_estimates(Shown *x) {
+    int64_t samples = x->o->samples > 0 ? x->o->samples : DEFAULT_SAMPLES;
+    int64_t few = samples / CHEN_SHARE > 2 ? samples / CHEN_SHARE : 2;
+    SpaceEstimate k = space_knuth(x->w, x->call->arena, x->c, samples, x->o->seed);
+    SpaceEstimate c = space_chen(x->w, x->call->arena, x->c, few, x->o->seed);
+    SpaceEstimate d = space_dead_ends(x->w, x->call->arena, x->c, samples, x->o->seed);
+    text_printf(&x->text, "implementations  %.2g ± %.1g (Knuth, %lld descents), ", k.mean,
+                k.half_width, (long long)k.samples);
+    text_printf(&x->text, "%.2g ± %.1g (Chen, %lld samples)\n", c.mean, c.half_width,
+                (long long)c.samples);
+    text_printf(&x->text, "dead ends        %.1f %% ± %.1f of random descents\n", 100 * d.mean,
+                100 * d.half_width);
+}
+
+static void show_open(Shown *x) {
+    text_printf(&x->text, "open             %d decisions\n", space_count_open(x->s, x->c));
+    for (int v = -1; (v = space_open(x->s, x->c, v + 1)) >= 0;) {
+        text_add(&x->text, "  ");
+        space_print_var(&x->text, x->s, v);
+        text_add(&x->text, " in ");
+        space_print_values(&x->text, x->s, v, space_domain(x->s, x->c, v));
+        text_char(&x->text, '\n');
+    }
+}
+
+// One implementation at random, as the Schedule that it is.
+static void show_sample(Shown *x) {
+    uint64_t random = x->o->seed + 1;
+    for (int tries = 0; tries < 100; tries++) {
+        space_copy(x->s, x->before, x->c);
+        if (!space_complete(x->w, x->before, &random)) continue;
+        schedule_print(&x->text, cpu_schedule(x->call->arena, x->cs, x->before));
+        return;
+    }
+    diag_report(x->call->diags, (Range){0, 0}, DIAG_SPACE_DEAD);
+}
+
+static lw_status show(Shown *x, const Schedule *given) {
+    if (!take_schedule(x, given) || !take_text(x)) return LW_ERROR;
+    if (x->o->complete) {
+        x->text.len = 0; // the Schedule and nothing else
+        show_sample(x);
+        return x->call->diags->errors ? LW_ERROR : LW_OK;
+    }
+    if (x->o->explain && !x->o->set) {
+        SpaceTrace trace = {.arena = x->call->arena};
+        space_trace_root(x->w, x->before, &trace);
+        show_reasons(x, &trace);
+    }
+    show_estimates(x);
+    show_open(x);
+    return LW_OK;
+}
+
+static lw_status space_body(Call *call, void *args) {
+    SpaceCall *a = args;
+    const lw_space_options *o = &a->options;
+    if (a->bound->function->tree) {
+        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
+        diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
+        return LW_ERROR;
+    }
+    const Program *p = bound_own_program(call, a->bound->program);
+    const Schedule *given = given_schedule(call, p, o);
+    if (call->diags->errors) return LW_ERROR;
+    CpuOptions options = {.threads = o->threads > 0 ? o->threads : 2, .given = given};
+    machine_detect(&options.machine, ISA_COUNT);
+    CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);
+    if (!cs) return LW_ERROR;
+    Shown x = {.call = call, .o = o, .cs = cs, .s = cs->space, .text.arena = call->arena};
+    x.w = space_work(call->arena, x.s);
+    x.c = space_cand(call->arena, x.s);
+    x.before = space_cand(call->arena, x.s);
+    space_copy(x.s, x.c, x.s->root);
+    text_printf(&x.text, "space            %d objects, %d variables, %u bytes a candidate\n",
+                x.s->nobjects, x.s->nvars, x.s->size);
+    lw_status status = show(&x, given);
+    a->text = text_str(&x.text);
+    return status;
+}
+
+lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_space_options *options,
+                         const char **out) {
+    if (!out) return call_misuse(ctx);
+    *out = NULL;
+    if (!b) return call_misuse(ctx);
+    SpaceCall s = {.bound = b};
+    options_copy(&s.options, sizeof s.options, options);
+    lw_status status = call_run(ctx, space_body, &s);
+    if (status == LW_OK) *out = s.text;
+    return status;
+}

@@ -1,0 +1,492 @@
+// A Schedule as decisions, and TC's mapping options as a Schedule.
+//
+// Decisions are taken one by one on a candidate of this space, so that each is tried where it
+// matters: one that contradicts those before it is reported and left open. Which loops lowering
+// would share is found the same way: merged as far as the space lets them be.
+#include "space/cpu_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "space/cpu_space.h"
+
+#include <stdlib.h>
+
+typedef struct Path {
+    int n;
+    int dim[TREE_MAX_DEPTH]; // a statement's loops as written, outermost first
+} Path;
+
+typedef struct Read {
+    Arena *arena;
+    const CpuSpace *cs;
+    const CpuHost *h;
+    const Program *p;
+    const Schedule *s;
+    DiagList *diags;
+    SpaceWork *w;
+    Cand *c, *trial;
+    VEC(Decision) out;
+    Path *path; // per statement
+} Read;
+
+// --- Deciding
+// ------------------------------------------------------------------------------------------
+
+static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
+    bool flipped;
+    int var = space_var(r->cs->space, choice, a, b, &flipped);
+    if (var < 0) return false;
+    const ChoiceDesc *c = &r->cs->space->desc->choice[choice];
+    uint64_t turned = keep;
+    if (flipped) {
+        turned = 0;
+        for (int i = 0; i < c->nvalues; i++)
+            if (keep >> i & 1) turned |= 1ull << c->inverse[i];
+    }
+    space_copy(r->cs->space, r->trial, r->c);
+    if (!space_keep(r->w, r->trial, var, turned)) return false;
+    space_copy(r->cs->space, r->c, r->trial);
+    vec_push(r->arena, &r->out, ((Decision){var, turned}));
+    return true;
+}
+
+static void left_open(Read *r, Range range, const char *label, const char *what) {
+    diag_report(r->diags, range, DIAG_SPACE_SCHEDULE, label, what);
+}
+
+static bool keep(Read *r, const SchedStmt *g, int choice, int a, int b, uint64_t values,
+                 const char *what) {
+    if (try_keep(r, choice, a, b, values)) return true;
+    left_open(r, g->range, g->label, what);
+    return false;
+}
+
+static bool keep_number(Read *r, const SchedStmt *g, int choice, int a, int64_t value,
+                        const char *what) {
+    int var = space_var(r->cs->space, choice, a, -1, NULL);
+    int bit = var < 0 ? -1 : space_bit(r->cs->space, var, value);
+    if (bit >= 0 && try_keep(r, choice, a, -1, 1ull << bit)) return true;
+    if (var >= 0 || value) left_open(r, g->range, g->label, what);
+    return false;
+}
+
+static const SchedStmt *section(const Read *r, Name label) {
+    static const SchedStmt none = {.stage = -1, .storage.home = HOME_AUTO};
+    const SchedStmt *g = r->s ? schedule_find(r->s, label) : NULL;
+    if (g) return g;
+    SchedStmt *empty = arena_copy(r->arena, &none, sizeof none);
+    empty->label = label;
+    return empty;
+}
+
+static const SchedStmt *section_of(const Read *r, int stmt) {
+    return section(r, r->p->stmts.at[stmt].label);
+}
+
+// --- Loops
+// ---------------------------------------------------------------------------------------------
+
+// What carries the loops: the statement, or its partial results.
+static const SchedStmt *loops_of(const Read *r, int stmt) {
+    const SchedStmt *g = section_of(r, stmt);
+    if (!g->privatise.iter) return g;
+    return section(r, name_of(r->p->names, arena_printf(r->arena, "%s.part", g->label)));
+}
+
+static int first_dim(const Read *r, int stmt, int iter) {
+    for (int k = 0; k < r->h->ndims[stmt]; k++)
+        if (r->h->object[r->h->first_dim[stmt] + k].iter == iter) return r->h->first_dim[stmt] + k;
+    bug("an iterator without loops");
+}
+
+static int find_iter(const Stmt *s, Name name) {
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].name == name) return i;
+    return -1;
+}
+
+// Loop number i of a section: its iterator and step, parts counted as the outermost loop of theirs.
+static int loop_iter(const Read *r, int stmt, const SchedStmt *from, int i, int64_t *step) {
+    const SchedStmt *g = section_of(r, stmt);
+    const Stmt *s = &r->p->stmts.at[stmt];
+    *step = from->loop[i].step;
+    int iter = find_iter(s, from->loop[i].iter);
+    if (iter >= 0 || !g->privatise.iter) return iter;
+    *step = g->privatise.step;
+    return find_iter(s, g->privatise.iter);
+}
+
+typedef struct Steps {
+    int n;
+    int64_t at[CPU_MAX_LEVELS + 1];
+} Steps;
+
+// The steps of an iterator, outermost first, down to 1; those that cover everything left out.
+static bool steps_of(const Read *r, int stmt, int iter, const SchedStmt *from, Steps *out) {
+    int64_t left = iter_extent(&r->p->stmts.at[stmt].iter[iter]), step;
+    out->n = 0;
+    for (int i = 0; i < from->nloops; i++) {
+        if (loop_iter(r, stmt, from, i, &step) != iter) continue;
+        if (from->loop[i].interleaved || out->n > CPU_MAX_LEVELS) return false;
+        if (step >= left && left > 1) continue;
+        if (out->n && out->at[out->n - 1] % step) return false;
+        out->at[out->n++] = step;
+        left = step;
+    }
+    if (!out->n || out->at[out->n - 1] != 1) out->at[out->n++] = 1;
+    return out->n <= r->h->object[first_dim(r, stmt, iter)].nlevels;
+}
+
+static void read_sizes(Read *r, int stmt, const SchedStmt *from) {
+    for (int k = 0; k < r->p->stmts.at[stmt].niters; k++) {
+        Steps steps;
+        int top = first_dim(r, stmt, k);
+        if (!steps_of(r, stmt, k, from, &steps)) {
+            left_open(r, from->range, from->label, "a split");
+            continue;
+        }
+        for (int level = 1; level < r->h->object[top].nlevels; level++)
+            keep_number(r, from, CPU_SIZE, top + level,
+                        level < steps.n ? steps.at[level - 1] / steps.at[level] : 1, "a size");
+    }
+}
+
+static int kind_bit(Kind k) {
+    return k == KIND_PARALLEL ? CPU_KIND_PARALLEL
+           : k == KIND_UNROLL ? CPU_KIND_UNROLL
+           : k == KIND_VECTOR ? CPU_KIND_VECTOR
+                              : CPU_KIND_SERIAL;
+}
+
+// The loops as objects; what the section leaves out runs innermost.
+static void read_order(Read *r, int stmt, const SchedStmt *from) {
+    Path *path = &r->path[stmt];
+    const Stmt *s = &r->p->stmts.at[stmt];
+    int next[PROGRAM_MAX_ITERS] = {0};
+    int64_t left[PROGRAM_MAX_ITERS], step;
+    for (int k = 0; k < s->niters; k++) left[k] = iter_extent(&s->iter[k]);
+    for (int i = 0; i < from->nloops && path->n < TREE_MAX_DEPTH; i++) {
+        int iter = loop_iter(r, stmt, from, i, &step);
+        if (iter < 0 || (step >= left[iter] && left[iter] > 1)) continue;
+        int top = first_dim(r, stmt, iter), d = top + next[iter]++;
+        if (next[iter] > r->h->object[top].nlevels) continue;
+        left[iter] = step;
+        path->dim[path->n++] = d;
+        keep(r, from, CPU_KIND, d, -1, (uint64_t)kind_bit(from->loop[i].kind), "a mark");
+    }
+    for (int k = 0; k < s->niters; k++) {
+        int d = first_dim(r, stmt, k) + next[k];
+        bool whole = next[k] == 0 || left[k] > 1;
+        if (!whole || next[k] >= r->h->object[first_dim(r, stmt, k)].nlevels) continue;
+        path->dim[path->n++] = d;
+        keep(r, from, CPU_KIND, d, -1, CPU_KIND_SERIAL, "a mark");
+    }
+    for (int i = 0; i + 1 < path->n; i++)
+        keep(r, from, CPU_ORDER, path->dim[i], path->dim[i + 1], CPU_ORDER_OUTER, "its order");
+}
+
+// --- Statements
+// ----------------------------------------------------------------------------------------
+
+static void read_place(Read *r, int stmt) {
+    const SchedStmt *g = section_of(r, stmt);
+    uint64_t place = g->inlined   ? CPU_PLACE_INLINE
+                     : g->after   ? CPU_PLACE_AFTER
+                     : g->at.iter ? CPU_PLACE_AT
+                                  : CPU_PLACE_NEST;
+    keep(r, g, CPU_PLACE, r->h->comp[stmt], -1, place, "where it is computed");
+    int comp = r->h->comp[stmt];
+    if (space_var(r->cs->space, CPU_PRIVATISE, comp, -1, NULL) >= 0)
+        keep(r, g, CPU_PRIVATISE, comp, -1,
+             g->privatise.iter ? CPU_PRIVATISE_YES : CPU_PRIVATISE_NO, "partial results");
+    else if (g->privatise.iter)
+        left_open(r, g->range, g->label, "partial results");
+}
+
+static const SchedCopy *copy_of(const SchedStmt *g, Name tensor) {
+    for (int i = 0; i < g->ncopies; i++)
+        if (g->copy[i].tensor == tensor) return &g->copy[i];
+    return NULL;
+}
+
+static void read_packs(Read *r) {
+    for (int i = 0; i < r->h->copies.n; i++) {
+        int w = r->h->copies.at[i];
+        const CpuObject *o = &r->h->object[w];
+        const SchedStmt *g = section_of(r, o->stmt);
+        bool made = copy_of(g, r->p->tensors.at[o->tensor].name) != NULL;
+        keep(r, g, CPU_PACK, w - 1, -1, made ? CPU_PACK_YES : CPU_PACK_NO, "a copy");
+    }
+}
+
+static void read_storage(Read *r, const SchedStmt *g, int region, const Storage *s) {
+    uint64_t home = s->home == HOME_STACK     ? CPU_HOME_STACK
+                    : s->home == HOME_SCRATCH ? CPU_HOME_SCRATCH
+                                              : CPU_HOME_AUTO;
+    keep(r, g, CPU_HOME, region, -1, home, "a place in memory");
+    keep(r, g, CPU_LAYOUT, region, -1, s->ndims ? CPU_LAYOUT_GIVEN : CPU_LAYOUT_ROW_MAJOR,
+         "a layout");
+}
+
+static bool same_loop(const Read *r, int dim, const LoopRef *ref, int reader) {
+    const CpuObject *o = &r->h->object[dim];
+    const SchedStmt *g = section_of(r, reader);
+    const Stmt *s = &r->p->stmts.at[o->stmt];
+    int iter = find_iter(s, ref->iter);
+    int64_t step = ref->step;
+    if (iter < 0 && g->privatise.iter)
+        iter = find_iter(s, g->privatise.iter), step = g->privatise.step;
+    return iter == o->iter && cpu_step(r->cs, r->c, dim) == step;
+}
+
+// The loops of the reader around a window.
+static void read_window(Read *r, const SchedStmt *g, int window, const LoopRef *at, int reader) {
+    const Path *path = &r->path[reader];
+    int depth = 0;
+    for (int i = 0; at->iter && i < path->n && !depth; i++)
+        if (same_loop(r, path->dim[i], at, reader)) depth = i + 1;
+    if (at->iter && !depth) left_open(r, g->range, g->label, "the loop it is made at");
+    for (int i = 0; i < path->n && (depth || !at->iter); i++)
+        keep(r, g, CPU_AT, window, path->dim[i], i < depth ? CPU_AT_INSIDE : CPU_AT_OUTSIDE,
+             "the loop it is made at");
+}
+
+static void read_window_kind(Read *r, const SchedStmt *g, int window) {
+    bool vector = g->nloops && g->loop[g->nloops - 1].kind == KIND_VECTOR;
+    keep(r, g, CPU_WINDOW_KIND, window, -1,
+         vector ? CPU_WINDOW_KIND_VECTOR : CPU_WINDOW_KIND_SERIAL, "a mark");
+}
+
+static void read_copies(Read *r) {
+    for (int i = 0; i < r->h->copies.n; i++) {
+        int w = r->h->copies.at[i];
+        const CpuObject *o = &r->h->object[w];
+        const SchedStmt *g = section_of(r, o->stmt);
+        const SchedCopy *copy = copy_of(g, r->p->tensors.at[o->tensor].name);
+        if (!copy || !space_exists(r->cs->space, r->c, w)) continue;
+        read_window(r, g, w, &copy->at, o->stmt);
+        read_storage(r, g, w + 1, &copy->storage);
+        Name label = name_of(r->p->names, arena_printf(r->arena, "%s.%s", g->label, copy->tensor));
+        read_window_kind(r, section(r, label), w);
+    }
+}
+
+// Iterators as declared but for the last: anything else is beyond this space.
+static void read_recomputed(Read *r, int stmt) {
+    const SchedStmt *g = section_of(r, stmt);
+    const Stmt *s = &r->p->stmts.at[stmt];
+    int w = r->h->window[stmt], n = 0;
+    if (w < 0 || !space_exists(r->cs->space, r->c, w)) return;
+    read_window(r, g, w, &g->at, r->h->object[r->h->object[w].reader].stmt);
+    int inner = g->nloops ? find_iter(s, g->loop[g->nloops - 1].iter) : s->niters - 1;
+    bool plain = inner >= 0 && (!g->nloops || g->nloops == s->niters);
+    for (int i = 0; plain && i < s->niters && g->nloops; i++) {
+        if (i == inner) continue;
+        plain = g->loop[n].step == 1 && g->loop[n++].iter == s->iter[i].name;
+    }
+    if (plain)
+        keep_number(r, g, CPU_INNERMOST, w, inner, "its order");
+    else
+        left_open(r, g->range, g->label, "its order");
+    read_window_kind(r, g, w);
+}
+
+static void read_hints(Read *r, int stmt) {
+    const SchedStmt *g = section_of(r, stmt), *from = loops_of(r, stmt);
+    int comp = r->h->comp[stmt];
+    const Space *s = r->cs->space;
+    if (space_var(s, CPU_ACCUMULATORS, comp, -1, NULL) >= 0)
+        keep_number(r, from, CPU_ACCUMULATORS, comp, from->accumulators, "accumulators");
+    keep_number(r, from, CPU_UNROLL_LIMIT, comp, from->unroll_limit, "an unroll limit");
+    keep_number(r, from, CPU_GRAIN, comp, from->grain, "a grain");
+    if (space_var(s, CPU_STORE, comp, -1, NULL) >= 0)
+        keep(r, g, CPU_STORE, comp, -1, g->nontemporal ? CPU_STORE_NONTEMPORAL : CPU_STORE_NORMAL,
+             "how it stores");
+    for (int i = 0; i < r->h->naccesses[stmt]; i++) {
+        int a = r->h->first_access[stmt] + i;
+        Name tensor = r->p->tensors.at[r->h->object[a].tensor].name;
+        int64_t distance = 0;
+        for (int k = 0; k < from->nprefetches; k++)
+            if (from->prefetch[k].tensor == tensor) distance = from->prefetch[k].distance;
+        if (space_exists(s, r->c, a)) keep_number(r, from, CPU_PREFETCH, a, distance, "a prefetch");
+    }
+    int region = r->h->region[stmt];
+    if (region >= 0 && space_exists(s, r->c, region)) read_storage(r, g, region, &g->storage);
+}
+
+// --- Which loops are shared
+// ------------------------------------------------------------------------------
+
+static bool nested(const Read *r, int stmt) {
+    return space_ask(r->cs->space, r->c, CPU_PLACE, r->h->comp[stmt], -1) == CPU_PLACE_NEST;
+}
+
+static bool ready(const Read *r, const bool *placed, int i) {
+    for (int j = 0; j < i; j++)
+        if (!placed[j] && r->h->precedes[j * r->p->stmts.n + i]) return false;
+    return !placed[i];
+}
+
+// The order of lowering: among those that may come, the highest priority, then the first.
+static int sort_statements(Read *r, int *order) {
+    int n = r->p->stmts.n, count = 0;
+    bool *placed = arena_new_n(r->arena, bool, n);
+    for (int k = 0; k < n; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (ready(r, placed, i) &&
+                (best < 0 || section_of(r, i)->priority > section_of(r, best)->priority))
+                best = i;
+        placed[best] = true;
+        if (nested(r, best)) order[count++] = best;
+    }
+    return count;
+}
+
+static void read_sharing(Read *r) {
+    int *order = arena_new_n(r->arena, int, r->p->stmts.n), n = sort_statements(r, order);
+    for (int i = 0; i + 1 < n; i++) {
+        int a = order[i], b = order[i + 1];
+        const SchedStmt *g = section_of(r, a);
+        try_keep(r, CPU_ORDER, r->h->body[a], r->h->body[b], CPU_ORDER_BEFORE);
+        const Path *p = &r->path[a], *q = &r->path[b];
+        int most = g->stage >= 0 && g->stage < p->n ? g->stage : p->n, shared = 0;
+        while (shared < most && shared < q->n &&
+               try_keep(r, CPU_ORDER, p->dim[shared], q->dim[shared], CPU_ORDER_MERGED))
+            shared++;
+        int x = shared < p->n ? p->dim[shared] : r->h->body[a];
+        int y = shared < q->n ? q->dim[shared] : r->h->body[b];
+        try_keep(r, CPU_ORDER, x, y, CPU_ORDER_BEFORE);
+    }
+}
+
+Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n) {
+    Read r = {.arena = arena, .cs = cs, .h = cs->host, .p = cs->program, .s = s, .diags = diags};
+    const Source *old = diags->source;
+    if (s) diags->source = s->source;
+    r.w = space_work(arena, cs->space);
+    r.c = space_cand(arena, cs->space);
+    r.trial = space_cand(arena, cs->space);
+    r.path = arena_new_n(arena, Path, r.p->stmts.n);
+    space_copy(cs->space, r.c, cs->space->root);
+    for (int i = 0; i < r.p->stmts.n; i++) read_place(&r, i);
+    read_packs(&r);
+    for (int i = 0; i < r.p->stmts.n; i++)
+        if (nested(&r, i)) read_sizes(&r, i, loops_of(&r, i));
+    for (int i = 0; i < r.p->stmts.n; i++)
+        if (nested(&r, i)) read_order(&r, i, loops_of(&r, i));
+    read_sharing(&r);
+    read_copies(&r);
+    for (int i = 0; i < r.p->stmts.n; i++) {
+        read_recomputed(&r, i);
+        read_hints(&r, i);
+    }
+    diags->source = old;
+    *n = r.out.n;
+    return r.out.n ? r.out.at : arena_new(arena, Decision);
+}
+
+// --- TC's mapping options
+// ----------------------------------------------------------------------------------
+
+static const struct {
+    const char *name;
+    CpuMapping m;
+} presets[] = {
+    {"naive", {.ntiles = 3, .tile = {32, 32, 32}, .unroll = 1}},
+    {"pointwise", {.ntiles = 3, .tile = {32, 32, 32}, .unroll = 128}},
+    {"mlp", {.ntiles = 1, .tile = {1}, .unroll = 1, .fusion = 2}},
+    {"conv", {.ntiles = 4, .tile = {4, 8, 8, 8}, .unroll = 1}},
+    {"groupconv", {.ntiles = 2, .tile = {1, 1}, .unroll = 1}},
+};
+
+static const char *numbers(const char *t, int64_t *out, int most, int *n) {
+    char *end;
+    for (*n = 0; *t && *t != ')';) {
+        int64_t v = strtoll(t, &end, 10);
+        if (end == t || *n == most || v < 0) return NULL;
+        out[(*n)++] = v;
+        t = end;
+        while (*t == ',' || *t == ' ') t++;
+    }
+    return *t == ')' ? t + 1 : NULL;
+}
+
+bool cpu_mapping_parse(const char *t, CpuMapping *out) {
+    *out = (CpuMapping){0};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        size_t n = strlen(presets[i].name);
+        if (strncmp(t, presets[i].name, n) || (t[n] && t[n] != '.')) continue;
+        *out = presets[i].m;
+        t += n;
+    }
+    while (t && *t) {
+        int n = 1;
+        if (*t == '.') t++;
+        if (strncmp(t, "tile(", 5) == 0)
+            t = numbers(t + 5, out->tile, 8, &out->ntiles);
+        else if (strncmp(t, "unroll(", 7) == 0)
+            t = numbers(t + 7, &out->unroll, 1, &n);
+        else if (strncmp(t, "fuse(min)", 9) == 0)
+            out->fusion = 1, t += 9;
+        else if (strncmp(t, "fuse(max)", 9) == 0)
+            out->fusion = 2, t += 9;
+        else if (strncmp(t, "promote", 7) == 0)
+            out->promote = true, t += 7;
+        else
+            return false;
+        if (n != 1 || out->unroll > 4096) return false;
+    }
+    return t != NULL;
+}
+
+// Tiles first, then what is inside them; unrolled from the innermost loop on while the bound lasts.
+static SchedStmt *mapping_section(Arena *arena, const CpuFacts *f, int stmt, const CpuMapping *m) {
+    const Program *p = f->p;
+    const Stmt *s = f->stmt[stmt].s;
+    SchedStmt *g = arena_new(arena, SchedStmt);
+    *g =
+        (SchedStmt){.label = s->label, .stage = m->fusion == 1 ? 0 : -1, .storage.home = HOME_AUTO};
+    SchedLoop *loop = arena_new_n(arena, SchedLoop, 2 * s->niters);
+    int64_t left[PROGRAM_MAX_ITERS], instances = 1;
+    int n = 0;
+    for (int i = 0; i < s->niters; i++) {
+        int64_t extent = iter_extent(&s->iter[i]), tile = i < m->ntiles ? m->tile[i] : 0;
+        left[i] = extent;
+        if (tile < 1 || tile >= extent) continue;
+        loop[n++] = (SchedLoop){.iter = s->iter[i].name, .step = tile};
+        left[i] = tile;
+    }
+    int inside = n;
+    for (int i = 0; i < s->niters; i++)
+        if (left[i] > 1 || iter_extent(&s->iter[i]) <= 1)
+            loop[n++] = (SchedLoop){.iter = s->iter[i].name, .step = 1};
+    for (int k = n - 1; k >= inside && m->unroll > 1; k--) {
+        int i = find_iter(s, loop[k].iter);
+        if (instances * left[i] > m->unroll) break;
+        instances *= left[i];
+        loop[k].kind = KIND_UNROLL;
+    }
+    g->loop = loop;
+    g->nloops = n;
+    g->unroll_limit = m->unroll > 1 ? (int)m->unroll : 0;
+    if (!m->promote || !inside) return g;
+    SchedCopy *copy = arena_new_n(arena, SchedCopy, p->ninputs);
+    for (int t = 0; t < p->ninputs; t++) {
+        if (!p->tensors.at[t].rank || !facts_reads(&f->stmt[stmt], t)) continue;
+        LoopRef at = {loop[inside - 1].iter, loop[inside - 1].step, false, {0}};
+        copy[g->ncopies++] =
+            (SchedCopy){.tensor = p->tensors.at[t].name, .at = at, .storage.home = HOME_AUTO};
+    }
+    g->copy = copy;
+    return g;
+}
+
+const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMapping *m) {
+    Schedule *s = arena_new(arena, Schedule);
+    const SchedStmt **list = arena_new_n(arena, const SchedStmt *, p->stmts.n);
+    CpuFacts *f = cpu_facts(arena, p);
+    for (int i = 0; i < p->stmts.n; i++) list[i] = mapping_section(arena, f, i, m);
+    *s = (Schedule){arena, p->names, NULL, p->stmts.n, list};
+    return s;
+}

@@ -1,0 +1,48 @@
+# A Schedule, or TC's mapping options, as decisions; a random implementation as a Schedule.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) {
+    C(m,n) +=! A(m,k) * B(k,n)
+}
+--- mm.lws
+C: m/24 k/7 n m k:u
+    copy A at k/7 layout (k m)
+--- odd.lws
+C: m%4 n k m
+$ loopwright space mm.tc --size M=96,N=64,K=64 --schedule mm.lws --samples 2
+space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
+implementations  1 ± 0 (Knuth, 2 descents), 1 ± 0 (Chen, 2 samples)
+dead ends        0.0 % ± 0.0 of random descents
+open             0 decisions
+$ loopwright space mm.tc --size M=96,N=64,K=64 --schedule mm.lws --complete
+C: m/24 k/7 n m k:u
+    copy A at k/7 layout (k m)
+$ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(32,16).unroll(8)' --complete
+C: m/32 n/16 m n k
+    unroll 8
+$ loopwright space mm.tc --size M=96,N=64,K=64 --mapping naive --complete
+C: m/32 n/32 k/32 m n k
+$ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(x)' --complete
+--- stderr
+error: 'tile(x)' is no mapping: expected a preset, or tile(...), unroll(...), fuse(min), fuse(max) and promote, joined by dots
+--- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --schedule odd.lws --samples 2 | head -1
+space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
+--- stderr
+odd.lws:1:1: warning: 'C': a split cannot be said in this space, and is left open
+  C: m%4 n k m
+  ^
+$ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.1) = 1; size(C.m.2) = 4'
+--- stderr
+error: nothing is left: these decisions contradict each other, or the program
+--- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.9) = 1'
+--- stderr
+<set>:1:6: error: unknown object 'C.m.9'
+  size(C.m.9) = 1
+       ^~~~~
+--- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --samples many
+--- stderr
+loopwright space: --samples, --seed and --threads take numbers
+usage: loopwright space FILE [options]; --help explains them
+--- exit 2

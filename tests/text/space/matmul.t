@@ -1,0 +1,49 @@
+# What is open, what follows from a decision, and why.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) {
+    C(m,n) +=! A(m,k) * B(k,n)
+}
+$ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --samples 20
+space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
+implementations  5.8e+06 ± 4e+06 (Knuth, 20 descents), 4.9e+06 ± 8e+03 (Chen, 2 samples)
+dead ends        0.0 % ± 0.0 of random descents
+open             15 decisions
+  pack(C.A) in NO|YES
+  pack(C.B) in NO|YES
+  size(C.m.1) in 1|2|3|4|5|6|7
+  kind(C.m.0) in SERIAL|VECTOR
+  kind(C.m.1) in SERIAL|UNROLL|VECTOR
+  kind(C.n.0) in SERIAL|UNROLL|VECTOR
+  kind(C.k.0) in SERIAL|UNROLL|VECTOR
+  order(C.n.0, C.m.0) in INNER|OUTER
+  order(C.n.0, C.m.1) in INNER|OUTER
+  order(C.k.0, C.m.0) in INNER|OUTER
+  order(C.k.0, C.m.1) in INNER|OUTER
+  order(C.k.0, C.n.0) in INNER|OUTER
+  prefetch(C.A.read) in 0|2|8
+  prefetch(C.B.read) in 0|2|8
+  accumulators(C) in 0|1|2|4|8
+$ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --samples 20 --set 'kind(C.n.0) = VECTOR; pack(C.A) = NO; pack(C.B) = NO'
+space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
+  decided  pack(C.A) = NO
+  decided  pack(C.B) = NO
+  follows  kind(C.m.0) = SERIAL
+  follows  kind(C.m.1) = SERIAL|UNROLL
+  decided  kind(C.n.0) = VECTOR
+  follows  kind(C.k.0) = SERIAL|UNROLL
+  follows  order(C.n.0, C.m.0) = INNER
+  follows  order(C.k.0, C.n.0) = OUTER
+implementations  2.2e+03 ± 6e+02 (Knuth, 20 descents), 2.3e+03 ± 0 (Chen, 2 samples)
+dead ends        0.0 % ± 0.0 of random descents
+open             9 decisions
+  size(C.m.1) in 1|2|3|4|5|6|7
+  kind(C.m.1) in SERIAL|UNROLL
+  kind(C.k.0) in SERIAL|UNROLL
+  order(C.n.0, C.m.1) in INNER|OUTER
+  order(C.k.0, C.m.0) in INNER|OUTER
+  order(C.k.0, C.m.1) in INNER|OUTER
+  prefetch(C.A.read) in 0|2|8
+  prefetch(C.B.read) in 0|2|8
+  accumulators(C) in 0|1|2|4|8
+$ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --set 'order(C.m.0, C.n.0) = OUTER; order(C.n.0, C.k.0) = OUTER' --explain --samples 2 | grep 'order(C.k.0, C.m.0)'
+  order(C.k.0, C.m.0) loses OUTER: src/space/cpu.space:{{[0-9]+}}, order($a, $c) is INNER || order($a, $b) is not INNER || order($b, $c) is not INNER for C.k.0, C.n.0, C.m.0
