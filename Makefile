@@ -267,11 +267,14 @@ fuzz:
 	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DLW_DEBUG' \
 	    fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
-	+@$(SUBMAKE) $(patsubst %,$(BUILD)/unit/test_%,tree_fuzz tree_walk jit_fuzz c_fuzz)
+	+@$(SUBMAKE) $(patsubst %,$(BUILD)/unit/test_%,tree_fuzz tree_walk jit_fuzz c_fuzz \
+	    space_props space_cpu)
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
 	@LW_FUZZ_TIMES=100 $(BUILD)/unit/test_tree_walk
 	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
 	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
+	@LW_FUZZ_TIMES=10 $(BUILD)/unit/test_space_props verify
+	@LW_FUZZ_TIMES=7 $(BUILD)/unit/test_space_cpu candidates
 	+@$(SUBMAKE) $(BUILD)/unit/test_kernels
 	@LW_KERNELS=200000 $(BUILD)/unit/test_kernels many
 	+@$(MAKE) --no-print-directory tsan

@@ -313,6 +313,7 @@ static void make_dim(Build *x, int i, int iter, int level) {
     o.iter = iter;
     o.level = level;
     o.nlevels = x->nlevels[i][iter];
+    o.class = stmt_of(x, i)->class[iter];
     o.extent = iter_extent(&s->iter[iter]);
     o.reduction = s->iter[iter].reduction;
     o.may_parallel = x->o->threads > 1;
@@ -330,7 +331,7 @@ static void make_dim(Build *x, int i, int iter, int level) {
     backbone_add(x->b, CPU_SET_DIMENSIONS, d);
     if (level == 0) backbone_add(x->b, CPU_SET_TOPS, d);
     if (sized) backbone_add(x->b, level ? CPU_SET_TILES : CPU_SET_STATICDIMS, d);
-    if (o.reduction && o.extent > 1) backbone_add(x->b, CPU_SET_REDUCTIONS, d);
+    if (o.reduction) backbone_add(x->b, CPU_SET_REDUCTIONS, d);
 }
 
 static void make_nest(Build *x, int i) {
@@ -400,6 +401,13 @@ static void relate_inputs(Build *x, int window, int tensor, int before, int dept
     }
 }
 
+// And whatever overwrites it later: that must not happen while the window is in use.
+static void relate_writers(Build *x, int window, int tensor, int after) {
+    for (int k = after; k < x->p->stmts.n; k++)
+        if (stmt_of(x, k)->s->write->tensor == tensor)
+            backbone_relate(x->b, CPU_SET_INPUTS, window, x->body[k]);
+}
+
 static void make_copy(Build *x, int i, int tensor) {
     const CpuStmt *c = stmt_of(x, i);
     const Tensor *t = &x->p->tensors.at[tensor];
@@ -414,9 +422,11 @@ static void make_copy(Build *x, int i, int tensor) {
     backbone_add(x->b, CPU_SET_PACKS, pack);
     backbone_add(x->b, CPU_SET_COPIES, w);
     backbone_relate(x->b, CPU_SET_PACKSOF, x->comp[i], pack);
+    backbone_relate(x->b, CPU_SET_COPIESOF, x->comp[i], w);
     vec_push(x->arena, &x->h->copies, w);
     relate_reader(x, w, i);
     relate_inputs(x, w, tensor, i, 0);
+    relate_writers(x, w, tensor, i + 1);
     for (int k = 0; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor && is_temp(x, tensor))
             backbone_relate(x->b, CPU_SET_COPIED, pack, x->comp[k]);
@@ -459,8 +469,10 @@ static void make_window(Build *x, int i) {
     backbone_add(x->b, CPU_SET_RECOMPUTED, w);
     backbone_relate(x->b, CPU_SET_WINDOWOF, x->comp[i], w);
     relate_reader(x, w, reader);
-    for (int r = 0; r < stmt_of(x, i)->nreads; r++)
+    for (int r = 0; r < stmt_of(x, i)->nreads; r++) {
         relate_inputs(x, w, stmt_of(x, i)->read[r]->tensor, i, 0);
+        relate_writers(x, w, stmt_of(x, i)->read[r]->tensor, i + 1);
+    }
 }
 
 static bool plain_subscripts(const Access *a) {
@@ -544,7 +556,7 @@ static void relate_dims(Build *x, int i) {
             if (e == d) continue;
             backbone_relate(b, CPU_SET_SIBLINGS, d, e);
             backbone_relate(b, q->level ? CPU_SET_SIBLINGTILES : CPU_SET_SIBLINGTOPS, d, e);
-            if (q->reduction && q->extent > 1) backbone_relate(b, CPU_SET_SIBLINGREDUCTIONS, d, e);
+            if (q->reduction) backbone_relate(b, CPU_SET_SIBLINGREDUCTIONS, d, e);
             if (q->iter != o->iter || q->level <= o->level) continue;
             backbone_relate(b, CPU_SET_INNER, d, e);
             if (o->level > 0 && q->level == o->level + 1)

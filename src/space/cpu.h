@@ -30,6 +30,7 @@ enum { CPU_MAX_LEVELS = 4 };
 // What the description's code sees of an object; which members mean something depends on its set.
 typedef struct CpuObject {
     int stmt, iter, level, nlevels; // numbers in the Program; -1: none
+    int class;                      // of a loop: those of one class may be shared
     int64_t extent; // of a loop's iterator; of memory and windows, bytes or elements
     bool reduction;
     bool may_follow, may_inline, may_recompute; // of a computation

@@ -115,7 +115,7 @@ static void set_loops(const Make *m, SchedStmt *s, const Nest *nest) {
 
 static bool looks_alike(const Make *m, int d, int e) {
     const CpuObject *p = &m->h->object[d], *q = &m->h->object[e];
-    return p->level == q->level && p->extent == q->extent && cpu_partners(m->h, d, e) &&
+    return p->level == q->level && p->extent == q->extent && p->class == q->class &&
            cpu_step(m->cs, m->c, d) == cpu_step(m->cs, m->c, e) &&
            ask(m, CPU_KIND, d, -1) == ask(m, CPU_KIND, e, -1);
 }
@@ -247,6 +247,13 @@ static Name added_label(const Make *m, Name label, const char *what) {
 // --- Copies
 // --------------------------------------------------------------------------------------------
 
+static SchedStmt *added_section(Make *m, Name label) {
+    SchedStmt *s = arena_new(m->arena, SchedStmt);
+    *s = (SchedStmt){.label = label, .stage = -1, .storage.home = HOME_AUTO};
+    vec_push(m->arena, &m->out, s);
+    return s;
+}
+
 // What lowering calls dimension d of a copy.
 static Name copy_iter(const Make *m, const Stmt *s, const Access *a, int d,
                       const SchedLoop *names) {
@@ -259,15 +266,14 @@ static Name copy_iter(const Make *m, const Stmt *s, const Access *a, int d,
     return name;
 }
 
-// A section of its own, so that its innermost loop can be a vector.
-static void vector_copy(Make *m, int window, const SchedCopy *copy) {
+// A section of its own, so that its innermost loop can be a vector. (Where statements have
+// priorities, any copy has one.)
+static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
     const CpuObject *o = &m->h->object[window];
     const Stmt *s = &m->p->stmts.at[o->stmt];
     const Access *a = read_of(s, o->tensor);
     SchedLoop iters[PROGRAM_MAX_RANK];
-    SchedStmt *c = arena_new(m->arena, SchedStmt);
-    *c = (SchedStmt){.stage = -1, .storage.home = HOME_AUTO};
-    c->label = added_label(m, s->label, copy->tensor);
+    SchedStmt *c = added_section(m, added_label(m, s->label, copy->tensor));
     for (int d = 0; d < a->rank; d++) iters[d].iter = copy_iter(m, s, a, d, iters);
     int n = copy->storage.ndims ? copy->storage.ndims : a->rank;
     SchedLoop *loop = arena_new_n(m->arena, SchedLoop, n + 1);
@@ -280,7 +286,7 @@ static void vector_copy(Make *m, int window, const SchedCopy *copy) {
     loop[n - 1].kind = KIND_VECTOR;
     c->loop = loop;
     c->nloops = n;
-    vec_push(m->arena, &m->out, c);
+    return c;
 }
 
 static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
@@ -294,7 +300,11 @@ static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
         x->tensor = m->p->tensors.at[o->tensor].name;
         if (depth) x->at = loop_ref(m, nest->dim[depth - 1]);
         x->storage = storage_of(m, w + 1, w);
-        if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_VECTOR) vector_copy(m, w, x);
+        SchedStmt *own = NULL;
+        if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_VECTOR) own = vector_copy(m, w, x);
+        if (!s->priority) continue;
+        if (!own) own = added_section(m, added_label(m, s->label, x->tensor));
+        own->priority = s->priority + 1;
     }
     s->copy = copy;
 }
@@ -325,10 +335,9 @@ static void nest_section(Make *m, SchedStmt *s, int stmt) {
     if (privatised(m, stmt)) {
         int split = split_dim(m, stmt);
         s->privatise = (LoopRef){iter_name(m, split), cpu_step(m->cs, m->c, split), false, {0}};
-        body = arena_new(m->arena, SchedStmt);
-        *body = (SchedStmt){.stage = -1, .storage.home = HOME_AUTO};
-        body->label = added_label(m, s->label, "part");
-        vec_push(m->arena, &m->out, body);
+        body = added_section(m, added_label(m, s->label, "part"));
+        body->priority = s->priority ? s->priority + 1 : 0;
+        body->stage = s->stage = 0; // combined in loops of their own
     }
     set_loops(m, body, &nest);
     if (body == s) body->stage = bar(m, stmt, &nest);
@@ -395,9 +404,10 @@ const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c) {
     Make m = {.arena = arena, .cs = cs, .c = c, .h = cs->host, .p = cs->program};
     bool moved = sort_statements(&m);
     for (int i = 0; i < m.p->stmts.n; i++) {
-        int priority = m.norder + 1; // what goes with another is out of the way at once
+        // What goes with another is out of the way at once; between two come what lowering adds.
+        int priority = 2 * m.norder + 2;
         for (int k = 0; k < m.norder; k++)
-            if (m.order[k] == i) priority = m.norder - k;
+            if (m.order[k] == i) priority = 2 * (m.norder - k);
         section(&m, i, moved ? priority : 0);
     }
     Schedule *s = arena_new(arena, Schedule);

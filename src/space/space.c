@@ -311,16 +311,13 @@ void eng_record(SpaceWork *w, int var, uint64_t removed) {
     vec_push(w->trace->arena, &w->trace->at, r);
 }
 
-// Whether the counter has changed.
-static bool recount(SpaceWork *w, int var) {
+static void recount(SpaceWork *w, int var) {
     const SpaceVar *x = &w->s->var[var];
     int width;
     int64_t *at = (void *)place(w->s, (Cand *)w->v, var, &width), min = 0, max = 0;
     w->s->desc->recount(w, x->choice, x->a, x->b, &min, &max);
-    if (at[0] == min && at[1] == max) return false;
     at[0] = min;
     at[1] = max;
-    return true;
 }
 
 // An object has come into being: its counters have a value now, its domains count.
@@ -358,7 +355,9 @@ bool eng_run(SpaceWork *w) {
         if (++w->head == s->nvars) w->head = 0;
         w->queued[var] = 0;
         if (!x->present || (var >= s->ndecisions && !tuple_exists(w->v, x))) continue;
-        if (var < s->ndecisions || recount(w, var)) s->desc->changed(w, x->choice, x->a, x->b);
+        // What a counter allows depends on all that it counts, not on its value alone.
+        if (var >= s->ndecisions) recount(w, var);
+        s->desc->changed(w, x->choice, x->a, x->b);
     }
     if (w->dead) clear(w);
     return !w->dead;

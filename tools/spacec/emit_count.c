@@ -63,8 +63,8 @@ static void emit_total(Emit *e, int k) {
     int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
     text_printf(e->out, "hi = %s(hi, %s);\n", op, amount_end(e, c, "hi"));
-    text_printf(e->out, "if (%s) lo = %s(lo, %s);\n", all_hold(e, &c->scope, c->when.at, c->when.n),
-                op, amount_end(e, c, "lo"));
+    text_printf(e->out, "if (%s && %s) lo = %s(lo, %s);\n", all_exist(e, &c->scope),
+                all_hold(e, &c->scope, c->when.at, c->when.n), op, amount_end(e, c, "lo"));
     emit_close(e, braces);
     text_printf(e->out, "*min = lo;\n*max = %s;\n}\n", c->half ? "SPACE_INF" : "hi");
 }
