@@ -43,11 +43,8 @@ int backbone_object(Backbone *b, const char *name, bool optional) {
 }
 
 void backbone_add(Backbone *b, int set, int object) {
-    for (; set >= 0; set = b->desc->set[set].superset) {
-        bool in = false;
-        for (int i = 0; i < b->set[set].object.n; i++) in |= b->set[set].object.at[i] == object;
-        if (!in) vec_push(b->arena, &b->set[set].object, object);
-    }
+    for (; set >= 0; set = b->desc->set[set].superset) // twice does no harm
+        vec_push(b->arena, &b->set[set].object, object);
 }
 
 void backbone_relate(Backbone *b, int set, int param, int object) {
@@ -386,6 +383,25 @@ bool space_keep(SpaceWork *w, Cand *c, int var, uint64_t keep) {
     w->dead = now == 0;
     eng_push(w, var);
     return end(w, c);
+}
+
+bool space_decide(SpaceWork *w, Cand *c, int choice, int a, int b, uint64_t keep) {
+    bool flipped;
+    int var = space_var(w->s, choice, a, b, &flipped);
+    require(var >= 0);
+    return space_keep(w, c, var, flipped ? invert(&w->s->desc->choice[choice], keep) : keep);
+}
+
+bool space_decide_number(SpaceWork *w, Cand *c, int choice, int a, int64_t value) {
+    int var = space_var(w->s, choice, a, -1, NULL);
+    require(var >= 0);
+    return space_keep(w, c, var, eng_equal(w->s, var, value));
+}
+
+int space_object(const Space *s, const char *name) {
+    for (int o = 0; o < s->nobjects; o++)
+        if (strcmp(s->name[o], name) == 0) return o;
+    return -1;
 }
 
 bool space_apply(SpaceWork *w, Cand *c, const Decision *d, int n) {

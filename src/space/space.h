@@ -160,6 +160,10 @@ int space_bit(const Space *s, int var, int64_t value);
 
 // Keeps the values in `keep` and propagates. False: dead.
 bool space_keep(SpaceWork *w, Cand *c, int var, uint64_t keep);
+// The same by objects, values as seen from (a, b); and for an integer, one value.
+bool space_decide(SpaceWork *w, Cand *c, int choice, int a, int b, uint64_t keep);
+bool space_decide_number(SpaceWork *w, Cand *c, int choice, int a, int64_t value);
+int space_object(const Space *s, const char *name); // by name; -1: none
 // Many at once; stops at the first that kills.
 typedef struct Decision {
     int var;
