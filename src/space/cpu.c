@@ -296,9 +296,12 @@ static void link_comps(Build *x) {
         if (o->reader >= 0) o->reader = x->comp[o->reader];
         if (o->may_follow) backbone_relate(x->b, CPU_SET_HOST, x->comp[i], o->host);
         if (o->may_recompute) backbone_relate(x->b, CPU_SET_READER, x->comp[i], o->reader);
-        for (int k = 0; k < i; k++)
-            if (facts_reads(stmt_of(x, i), stmt_of(x, k)->s->write->tensor))
+        for (int k = 0; k < x->p->stmts.n; k++) {
+            if (k < i && facts_reads(stmt_of(x, i), stmt_of(x, k)->s->write->tensor))
                 backbone_relate(x->b, CPU_SET_PRODUCERS, x->comp[i], x->comp[k]);
+            if (k > i && facts_depend(stmt_of(x, i), stmt_of(x, k)))
+                backbone_relate(x->b, CPU_SET_USERS, x->comp[i], x->comp[k]);
+        }
     }
 }
 
