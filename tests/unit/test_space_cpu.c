@@ -76,7 +76,12 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
         }
         if (r == JIT_STATUS) return "a status, or bytes outside were written";
         const char *d = lab_difference(lab, p, &got, &want);
-        if (d) return arena_printf(&lab->arena, "%s: %s", isa_name[isa], d);
+        if (!d) continue;
+        LabData tree = lab_copy(lab, p, &start); // whose fault is it?
+        bool ran = tree_interpret(&lab->arena, t, tree.view, (InterpFlags){0}, &lab->diags);
+        bool right = ran && !lab_difference(lab, p, &tree, &want);
+        return arena_printf(&lab->arena, "%s: %s (the tree is %s)", isa_name[isa], d,
+                            right ? "right" : "wrong");
     }
     return NULL;
 }
@@ -192,7 +197,7 @@ static uint64_t from_env(const char *name, uint64_t otherwise) {
 
 TEST(candidates_of_random_programs) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(400) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_rounds(200) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
     for (int64_t i = 0; i < rounds; i++) {
         uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
         Lab lab;
@@ -209,7 +214,7 @@ TEST(candidates_of_random_programs) {
 
 TEST(candidates_of_known_shapes) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(400) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_rounds(200) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
     for (int64_t i = 0; i < rounds; i++) {
         uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i, state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];

@@ -6,6 +6,7 @@ usage: loopwright COMMAND FILE [options]
 
   check    check a file and print what was inferred
   show     print a file in one of the compiler's own text forms
+  space    what may be decided about a function, and what follows
   run      run a function on data and summarise the results
   compile  write a function as a file that stands alone
   einsum   compute an einsum over .npy files
