@@ -283,7 +283,7 @@ LW_API lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage
 // Everything that may be decided about a bound function: docs/spaces.md.
 typedef struct lw_space_options {
     size_t struct_size;
-    lw_schedule_text schedule; // taken as decisions; its sizes and layouts join those to choose from
+    lw_schedule_text schedule; // taken as decisions; its sizes and layouts join the choice
     const char *mapping;       // TC's mapping options, likewise; NULL: none
     const char *set;           // decisions to take, "kind(C.m.0) = VECTOR; ..."; NULL: none
     bool explain;              // which constraint removed which value
