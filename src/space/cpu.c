@@ -358,6 +358,15 @@ static const Access *first_read(const CpuStmt *c, int tensor) {
     return NULL;
 }
 
+// Is it an operand, not only part of a subscript? (Those may vanish when what they index is
+// inlined.)
+static bool operand(const Expr *e, int tensor) {
+    if (e->kind == EXPR_READ) return e->access->tensor == tensor;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++)
+        if (operand(e->arg[i], tensor)) return true;
+    return false;
+}
+
 // Is an element read more than once, and where it stands known from the iterators?
 static bool reused(const CpuStmt *c, int tensor) {
     bool used[PROGRAM_MAX_ITERS] = {false}, all = true;
@@ -449,7 +458,7 @@ static void make_copies(Build *x, int i) {
     for (int t = 0; t < x->p->tensors.n && !c->apart && c->s->niters; t++) {
         const Tensor *tensor = &x->p->tensors.at[t];
         if (t == c->s->write->tensor || !first_read(c, t) || !tensor->rank) continue;
-        if (tensor_elements(tensor) < 2) continue;
+        if (tensor_elements(tensor) < 2 || !operand(c->s->value, t)) continue;
         bool wanted = copy_given(x, c->s->label, tensor->name) != NULL;
         if (!wanted && (made == MANY_COPIES || !reused(c, t))) continue;
         make_copy(x, i, t);
@@ -516,6 +525,7 @@ static void make_accesses(Build *x, int i) {
     for (int t = 0; t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
         const Access *a = first_read(c, t);
         if (!a || a->has_read || !a->rank || t == c->s->write->tensor) continue;
+        if (!operand(c->s->value, t)) continue;
         if (x->h->nobjects - x->first_access[i] == MANY_COPIES) break;
         CpuObject o = blank(i);
         const SchedStmt *g = given(x, c->s->label);
