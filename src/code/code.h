@@ -25,6 +25,20 @@ typedef struct CodeLine {
     int line;
 } CodeLine;
 
+// What a kernel makes use of; how often, for tests.
+typedef enum CodeTrick {
+    TRICK_SPLIT,       // accumulators split to cover latency
+    TRICK_TURN,        // blocks of strided accesses turned in registers
+    TRICK_APART,       // lanes apart: gathered, scattered, or one by one
+    TRICK_BACKWARDS,   // lanes in reverse
+    TRICK_NONTEMPORAL, // stores past the caches
+    TRICK_PREFETCH,
+    TRICK_ROW,    // rows found by an index from data
+    TRICK_GATHER, // lanes found by indices from data
+    TRICK_COUNT
+} CodeTrick;
+extern const char *const code_trick_name[TRICK_COUNT];
+
 typedef struct Code {
     const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
     size_t size;
@@ -35,6 +49,7 @@ typedef struct Code {
         *report; // per nest: register block, unrolling, accumulators, what was declined and why
     int nlines;
     const CodeLine *lines; // by offset; the first is at 0, neighbours differ
+    int tricks[TRICK_COUNT];
 } Code;
 
 // Compiles for `machine`. False, with a diagnostic, when the Tree holds something this back-end

@@ -16,7 +16,7 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 }
 
 void seg_reset(Seg *s) {
-    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = 0;
+    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->fetched.n = 0;
     s->crowded = false;
     s->torn = -1;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
@@ -399,6 +399,18 @@ void seg_update(Seg *s, const Ref *ref, int part, int val) {
     Loc *l = seg_find(s, ref);
     settle(s, ref, true, l);
     write_part(s, l, part, val);
+}
+
+bool seg_prefetch(Seg *s, const Ref *ref, int level) {
+    Line line = {ref->stream, floor_div(ref->disp, 64)};
+    for (int i = s->fetched.n - 1; i >= 0; i--)
+        if (s->fetched.at[i].stream == line.stream && s->fetched.at[i].number == line.number)
+            return false;
+    vec_push(s->arena, &s->fetched, line);
+    Micro m = {
+        .kind = MI_FETCH, .op = (uint8_t)level, .dst = -1, .ref = keep(s, ref), .line = s->line};
+    vec_push(s->arena, &s->micros, m);
+    return true;
 }
 
 void seg_flush(Seg *s, int buffer) {

@@ -27,6 +27,7 @@ typedef enum MicroKind {
     MI_UPPER,   // the upper half of arg0's lanes
     MI_SHUFFLE, // lanes of arg0 and arg1 in turn; `op` is a Shuffle
     MI_SPREAD,  // lane 0 of arg0 in all lanes
+    MI_FETCH,   // the line at ref, into the cache of level `op`
     MI_PIN,     // arg0 moves to pinned register `dst_reg`
     MI_SPILL,   // arg0 to stack slot `slot`
     MI_RELOAD   // back
@@ -136,6 +137,12 @@ typedef struct Loc {
     Parts *parts;
 } Loc;
 
+// A line of memory that was prefetched.
+typedef struct Line {
+    int stream;
+    int64_t number;
+} Line;
+
 typedef struct Seg {
     Arena *arena;
     VEC(Micro) micros;
@@ -157,7 +164,8 @@ typedef struct Seg {
     int torn;     // a buffer of which an access overlaps a pinned element in part; or -1
     int line;     // of the leaf being built
     bool crowded; // has long expressions: pins may leave their registers in between
-    int apart;    // accesses with lanes apart
+    VEC(Line) fetched;
+    int apart; // accesses with lanes apart
     int spills;
     int *work; // room for micro_assign
     int work_cap;
@@ -174,6 +182,8 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
 Loc *seg_find(Seg *s, const Ref *ref);
 int seg_load(Seg *s, const Ref *ref);
 void seg_store(Seg *s, const Ref *ref, int val);
+// Once per line of 64 bytes; false: that line is on its way.
+bool seg_prefetch(Seg *s, const Ref *ref, int level);
 // The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And
 // its new value.
 int seg_turn(Seg *s, Loc *l, int op, int n);

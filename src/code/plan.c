@@ -942,11 +942,28 @@ static void stream_of(Plan *p, Mem *m, int depth) {
     m->stream = code_stream(p, m->buffer, t, n, depth);
 }
 
+// A prefetch asked for at a loop concerns every access to its buffer that moves with that loop.
+static void find_prefetch(const Plan *p, Mem *m) {
+    for (int i = 0; i < p->tree->prefetches.n && m->off; i++) {
+        const Prefetch *f = &p->tree->prefetches.at[i];
+        for (int k = 0; k < f->at->nindex && f->buffer == m->buffer; k++) {
+            if (f->at->index[k].passed) continue;
+            int64_t step = lin_coef(m->off, p->loop_of_id[f->at->index[k].id]);
+            if (!step || !checked_mul(step, f->distance, &m->ahead)) continue;
+            if (m->ahead == (int32_t)m->ahead) m->fetch = f->level;
+        }
+    }
+}
+
 static void streams(Plan *p) {
     for (int i = 0; i < p->leaves.n; i++) {
         PNode *n = p->leaves.at[i];
         stream_of(p, &n->write, n->depth);
-        for (int r = 0; r < n->nreads; r++) stream_of(p, &n->read[r], n->depth);
+        find_prefetch(p, &n->write);
+        for (int r = 0; r < n->nreads; r++) {
+            stream_of(p, &n->read[r], n->depth);
+            find_prefetch(p, &n->read[r]);
+        }
     }
 }
 

@@ -37,6 +37,8 @@ typedef struct Mem {
     int64_t lane;   // bytes between lanes of the vector loop
     bool safe;      // always inside its buffer: no guard and no check needed
     bool inner;     // stands inside a subscript: read while an address is computed
+    int fetch;      // cache level to prefetch into, 0: none; what lies
+    int64_t ahead;  // so many bytes further
 } Mem;
 
 enum { MAX_PARTS = 8 }; // of a reduction that is split

@@ -11,6 +11,7 @@
 enum { PAGE = 4096 };
 
 JitCount jit_count;
+int64_t jit_tricks[TRICK_COUNT];
 
 typedef struct Guarded {
     char *map;
@@ -70,6 +71,7 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
     if (!code_x86(&lab->arena, t, m, &code, &lab->diags)) return JIT_DECLINED;
     jit_count.parallel += code.parallel > 0 && threads > 1;
     jit_count.private += code.thread_scratch > 0 && threads > 1;
+    for (int i = 0; i < TRICK_COUNT; i++) jit_tricks[i] += code.tricks[i];
     ExecArena *arena = exec_arena_new();
     ExecBlock *block = exec_add(arena, code.bytes, code.size);
     Guarded *g = arena_new_n(&lab->arena, Guarded, data->n + 1);

@@ -2,6 +2,7 @@
 #ifndef SUPPORT_JITLAB_H
 #define SUPPORT_JITLAB_H
 
+#include "code/code.h"
 #include "machine/machine.h"
 #include "support/proglab.h"
 #include "tree/tree.h"
@@ -14,6 +15,9 @@ typedef struct JitCount {
 extern JitCount jit_count;
 
 typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS } JitResult;
+
+// What all kernels so far made use of.
+extern int64_t jit_tricks[TRICK_COUNT];
 
 // `threads`: 1 runs on the caller's; of more, an even number deals the iterations of parallel loops
 // out in turn, last ones first, and an odd one shares them out to threads. `low`: buffers begin

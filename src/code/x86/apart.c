@@ -42,6 +42,7 @@ bool gen_is_backwards(const Gen *g, const Ref *r) {
 
 static void turn_round(Gen *g, const Ref *r, int dst, int src) {
     int size = gen_lane_size(r->type);
+    g->tricks[TRICK_BACKWARDS]++;
     uint8_t index[64] = {0};
     for (int i = 0; i < r->active; i++) {
         uint8_t from = (uint8_t)(r->active - 1 - i);
@@ -150,6 +151,7 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem) {
 }
 
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
     if (!gen_is_wide(g)) {
@@ -219,6 +221,7 @@ static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
 }
 
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
+    g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     if (!gen_is_wide(g)) {
         store_halves(g, r, reg, mem);

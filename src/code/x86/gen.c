@@ -68,6 +68,8 @@ static void start_streams(Gen *g) {
 void gen_leave(Gen *g) {
     Asm *a = &g->a;
     asm_bind(a, &g->leave);
+    if (g->streams_out) x86_0(a, X86_sfence);
+    g->streams_out = false;
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
     x86_2(a, X86_mov, x86_r64(X86_RSP), gen_slot(g->env_slot + 8));
     for (int i = 5; i >= 0; i--) x86_1(a, X86_pop, x86_r64(callee_saved[i]));
@@ -128,6 +130,7 @@ static void make_function(Gen *g) {
     gen_leave(g);
     gen_bodies(g);
     gen_apply_routine(g);
+    gen_detours(g);
     constants(g);
     int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
     AsmError error = asm_finish(&g->a);
@@ -202,8 +205,10 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
             diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
             return false;
         }
-        *out = (Code){g.a.start,  asm_size(&g.a),         g.p->scratch, g.p->thread_scratch,
-                      g.bodies.n, text_str(&g.p->report), g.lines.n,    g.lines.at};
+        *out = (Code){g.a.start,           asm_size(&g.a), g.p->scratch,
+                      g.p->thread_scratch, g.bodies.n,     text_str(&g.p->report),
+                      g.lines.n,           g.lines.at,     {0}};
+        memcpy(out->tricks, g.tricks, sizeof g.tricks);
         return true;
     }
 }

@@ -48,6 +48,12 @@ typedef struct Pin {
     int line;    // of the leaf that writes it
 } Pin;
 
+// Code that is rarely needed, behind the function.
+typedef struct Detour {
+    AsmLabel from, back;
+    X86Arg reg;
+} Detour;
+
 typedef struct Gen {
     Arena *arena;
     Plan *p;
@@ -64,6 +70,9 @@ typedef struct Gen {
     int vector_slots; // in use at most
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
+    VEC(Detour *) detours;
+    bool streams_out; // has non-temporal stores
+    int tricks[TRICK_COUNT];
     VEC(CodeLine) lines;
     Listing *listing;    // NULL: none is wanted
     Seg *seg;            // the segment being built, or NULL
@@ -160,6 +169,8 @@ void gen_store_backwards(Gen *g, const Micro *m);
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem);
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
 
+void gen_detours(Gen *g);
+void gen_prefetch(Gen *g, const Micro *m);
 void gen_load(Gen *g, const Micro *m);
 void gen_store(Gen *g, const Micro *m);
 

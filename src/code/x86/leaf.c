@@ -40,7 +40,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         g->pins.at[i].written |= l->dirty;
     }
     seg_close(s);
-    micro_turn(s);
+    g->tricks[TRICK_TURN] += micro_turn(s);
     if (s->micros.n) {
         MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = emit, .user = g};
         micro_assign(s, &isa, g->pinned);
@@ -223,7 +223,7 @@ static void reduce(LeafGen *l, const Ref *r) {
         seg_load(s, r); // another reduction: this one begins with its result
     if (l->n->split > 1 && loc && loc->pending == pending) part = seg_turn(s, loc, op, l->n->split);
     if (part)
-        old = loc->parts->val[part];
+        old = loc->parts->val[part], l->g->tricks[TRICK_SPLIT]++;
     else if (loc && loc->parts && loc->parts->live)
         old = loc->val;
     else
@@ -249,12 +249,23 @@ static void flush_inner(Gen *g, const PNode *n) {
         if (n->read[i].inner) seg_flush(g->seg, n->read[i].buffer);
 }
 
+static void prefetch(LeafGen *l, const Mem *m) {
+    if (!m->fetch) return;
+    Ref r = gen_ref(l->g, l->n, m, l->active);
+    r.disp += m->ahead;
+    bool apart = r.lane && r.lane != type_info[r.type].bytes;
+    for (int i = 0; i < (apart ? r.active : 1); i++, r.disp += r.lane)
+        l->g->tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, m->fetch);
+}
+
 void gen_leaf(Gen *g, PNode *n) {
     int active = n->width > 1 ? g->active : 1;
     LeafGen l = {g, n, active};
     const Leaf *f = n->leaf;
     flush_inner(g, n);
     g->seg->line = n->line;
+    prefetch(&l, &n->write);
+    for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i]);
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;
     if (f->op != REDUCE_ASSIGN) {

@@ -295,12 +295,61 @@ static void store_vector(Gen *g, const Micro *m) {
         x86_2(a, X86_vpmovdb, to, s);
         break;
     }
-    default:
-        if (r->nontemporal && r->active == r->width)
-            x86_2(a, X86_vmovups, to, v);
-        else
-            x86_2(a, gen_is64(t) ? X86_vmovupd : X86_vmovups, to, v);
+    default: x86_2(a, gen_is64(t) ? X86_vmovupd : X86_vmovups, to, v);
     }
+}
+
+// Past the caches. Such stores must be aligned, which only the address tells: whole vectors where
+// it is a multiple of their size, pieces of 16 bytes where it is one of 16, ordinary stores
+// elsewhere. The rare ways lie behind the function. rax holds the address.
+static void store_stream(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    const Ref *r = m->ref;
+    X86Arg v = gen_vreg(r->type, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
+    int bytes = r->width * gen_lane_size(r->type);
+    Detour *d = arena_new(g->arena, Detour);
+    *d = (Detour){asm_label(a), asm_label(a), v};
+    vec_push(g->arena, &g->detours, d);
+    x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
+    x86_2(a, X86_test, x86_r8(X86_RAX), x86_imm(bytes - 1));
+    x86_1(a, X86_jnz, x86_to(&d->from));
+    x86_2(a, X86_vmovntps, x86_mem(X86_RAX, 0), v);
+    asm_bind(a, &d->back);
+    g->streams_out = true;
+    g->tricks[TRICK_NONTEMPORAL]++;
+}
+
+static void store_pieces(Gen *g, X86Arg v) {
+    int pieces = v.kind == X86_Z ? 4 : 2;
+    X86Arg x = x86_xmm(v.reg), s = x86_xmm((unsigned)g->scratch);
+    for (int i = 0; i < pieces; i++) {
+        if (i && gen_is_wide(g))
+            x86_3(&g->a, X86_vextractf32x4, s, v, x86_imm(i));
+        else if (i)
+            x86_3(&g->a, X86_vextractf128, s, v, x86_imm(i));
+        x86_2(&g->a, X86_vmovntps, x86_mem(X86_RAX, 16 * i), i ? s : x);
+    }
+}
+
+void gen_detours(Gen *g) {
+    for (int i = 0; i < g->detours.n; i++) {
+        Detour *d = g->detours.at[i];
+        AsmLabel plain = asm_label(&g->a);
+        asm_bind(&g->a, &d->from);
+        x86_2(&g->a, X86_test, x86_r8(X86_RAX), x86_imm(15));
+        x86_1(&g->a, X86_jnz, x86_to(&plain));
+        store_pieces(g, d->reg);
+        x86_1(&g->a, X86_jmp, x86_to(&d->back));
+        asm_bind(&g->a, &plain);
+        x86_2(&g->a, X86_vmovups, x86_mem(X86_RAX, 0), d->reg);
+        x86_1(&g->a, X86_jmp, x86_to(&d->back));
+    }
+    g->detours.n = 0;
+}
+
+static bool can_stream(const Ref *r) {
+    return r->nontemporal && r->active == r->width && type_info[r->type].bytes >= 4 &&
+           r->width * gen_lane_size(r->type) >= 32;
 }
 
 void gen_store(Gen *g, const Micro *m) {
@@ -308,10 +357,18 @@ void gen_store(Gen *g, const Micro *m) {
     bool whole = r->active == r->width || gen_is_wide(g);
     if (r->width == 1 || r->lane == 0)
         store_one(g, r->type, m->arg_reg[0], r);
+    else if (r->lane == type_info[r->type].bytes && can_stream(r))
+        store_stream(g, m);
     else if (r->lane == type_info[r->type].bytes)
         store_vector(g, m);
     else if (gen_is_backwards(g, r) && whole && type_info[r->type].bytes >= 4)
         gen_store_backwards(g, m);
     else
         gen_store_apart(g, r, m->arg_reg[0], gen_mem(g, r, X86_RAX));
+}
+
+void gen_prefetch(Gen *g, const Micro *m) {
+    static const X86Op op[] = {X86_prefetchnta, X86_prefetcht0, X86_prefetcht1, X86_prefetcht2};
+    X86Arg mem = gen_mem(g, m->ref, X86_RAX);
+    x86_1(&g->a, op[m->op > 3 ? 0 : m->op], x86_sized(mem, 1));
 }
