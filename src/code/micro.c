@@ -401,6 +401,48 @@ void seg_update(Seg *s, const Ref *ref, int part, int val) {
     write_part(s, l, part, val);
 }
 
+int seg_gather(Seg *s, const Ref *ref, int distance) {
+    settle(s, ref, false, NULL);
+    Micro m = {.kind = MI_GATHER,
+               .type = type_compute(ref->type),
+               .from = s->vals.at[distance].type,
+               .width = ref->width,
+               .nargs = 1,
+               .arg = {distance},
+               .ref = keep(s, ref),
+               .line = s->line};
+    use(s, distance);
+    m.dst = new_val(s, s->micros.n, m.type, m.width);
+    vec_push(s->arena, &s->micros, m);
+    return m.dst;
+}
+
+void seg_check(Seg *s, int index, int active, int64_t size) {
+    const Val *v = &s->vals.at[index];
+    for (int i = s->micros.n - 1; i > v->def && i > s->micros.n - 32; i--) {
+        const Micro *m = &s->micros.at[i];
+        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active && m->value.i == size)
+            return;
+    }
+    Micro m = {.kind = MI_CHECK,
+               .op = (uint8_t)active,
+               .type = v->type,
+               .from = v->type,
+               .width = v->width,
+               .nargs = 1,
+               .arg = {index},
+               .dst = -1,
+               .value = {.i = size},
+               .line = s->line};
+    use(s, index);
+    vec_push(s->arena, &s->micros, m);
+}
+
+void seg_row(Seg *s, const Ref *ref) {
+    Micro m = {.kind = MI_ROW, .dst = -1, .slot = ref->row, .ref = keep(s, ref), .line = s->line};
+    vec_push(s->arena, &s->micros, m);
+}
+
 bool seg_prefetch(Seg *s, const Ref *ref, int level) {
     Line line = {ref->stream, floor_div(ref->disp, 64)};
     for (int i = s->fetched.n - 1; i >= 0; i--)

@@ -27,6 +27,9 @@ typedef enum MicroKind {
     MI_UPPER,   // the upper half of arg0's lanes
     MI_SHUFFLE, // lanes of arg0 and arg1 in turn; `op` is a Shuffle
     MI_SPREAD,  // lane 0 of arg0 in all lanes
+    MI_GATHER,  // each lane from ref plus arg0's elements
+    MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
+    MI_ROW,     // the computed part of ref's address, to row slot `slot`
     MI_FETCH,   // the line at ref, into the cache of level `op`
     MI_PIN,     // arg0 moves to pinned register `dst_reg`
     MI_SPILL,   // arg0 to stack slot `slot`
@@ -65,6 +68,7 @@ typedef struct Ref {
     const Mem *mem;     // the access; if it is not linear, the address is computed, with
     const int64_t *env; // the constants of the unrolled loops
     int buffer, stream;
+    int row;        // slot that holds the computed part of its address; -1: none
     int guard;      // value whose lanes say which to touch, or -1
     Type type : 8;  // in memory
     uint8_t width;  // lanes
@@ -182,6 +186,11 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
 Loc *seg_find(Seg *s, const Ref *ref);
 int seg_load(Seg *s, const Ref *ref);
 void seg_store(Seg *s, const Ref *ref, int val);
+// The computed part of an address, into slot ref->row.
+void seg_row(Seg *s, const Ref *ref);
+// Lanes of a buffer by their distance from ref, in elements; and the check that an index needs.
+int seg_gather(Seg *s, const Ref *ref, int distance);
+void seg_check(Seg *s, int index, int active, int64_t size);
 // Once per line of 64 bytes; false: that line is on its way.
 bool seg_prefetch(Seg *s, const Ref *ref, int level);
 // The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And

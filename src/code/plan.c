@@ -139,11 +139,18 @@ static bool expr_has_inner(const Expr *e, const Access *access) {
     return false;
 }
 
+// All dimensions are computed, and checked.
+static void compute_all(Builder *b, Mem *m) {
+    m->off = NULL;
+    m->part = lin_make(b->p->arena, 0, NULL, 0);
+    m->computed = (1u << m->access->rank) - 1;
+}
+
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
     *m = (Mem){
         .access = access, .buffer = access->tensor, .type = buf->type, .safe = true, .stream = -1};
-    LinSum s = {.ok = true};
+    LinSum s = {.ok = true}, part = {.ok = true};
     int64_t bytes = type_info[buf->type].bytes;
     for (int d = 0; d < access->rank; d++) {
         LinSum one = {.ok = true};
@@ -157,9 +164,16 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             m->safe = false;
         }
         sum_add(b, &s, access->sub[d], buf->stride[d] * bytes);
-        if (!one.ok) s.ok = false;
+        if (!one.ok) {
+            s.ok = false;
+            m->computed |= 1u << d;
+        } else {
+            sum_add(b, &part, access->sub[d], buf->stride[d] * bytes);
+        }
     }
     if (s.ok) m->off = lin_make(b->p->arena, s.c, s.t, s.n);
+    m->part = part.ok ? lin_make(b->p->arena, part.c, part.t, part.n) : NULL;
+    if (!part.ok) compute_all(b, m);
 }
 
 typedef struct ReadList {
@@ -203,13 +217,15 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->read = arena_new_n(p->arena, Mem, reads.at.n);
     for (int i = 0; i < reads.at.n; i++) {
         mem_make(b, &n->read[i], reads.at.at[i]);
-        if (unproven && !n->read[i].safe) n->read[i].off = NULL; // checked like a gather
+        if (unproven && !n->read[i].safe) compute_all(b, &n->read[i]); // like a gather
         n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
                            access_has_inner(leaf->write, reads.at.at[i]);
+        n->read[i].unchecked = leaf->unchecked || p->tree->unchecked;
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
-    if (unproven && !n->write.safe) n->write.off = NULL;
+    if (unproven && !n->write.safe) compute_all(b, &n->write);
+    n->write.unchecked = leaf->unchecked || p->tree->unchecked;
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
     if (b->open.n && vec_last(&b->open)->mark == KIND_VECTOR) n->vloop = vec_last(&b->open)->loop;
@@ -425,20 +441,67 @@ static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
     return false;
 }
 
+bool code_computes_with(const Plan *p, const Mem *m, int loop) {
+    for (int d = 0; d < m->access->rank; d++)
+        if (m->computed >> d & 1 && affine_mentions(p, m->access->sub[d], loop)) return true;
+    return false;
+}
+
 static bool small_type(Type t) { return type_info[t].bits < 32; }
 
-// NULL when the access can follow `loop` with one vector instruction, else why not.
-static const char *cannot_follow(const Plan *p, Mem *m, int loop, bool write, bool reduces,
-                                 bool guarded) {
-    if (!m->off) {
-        for (int d = 0; d < m->access->rank; d++)
-            if (affine_mentions(p, m->access->sub[d], loop))
-                return "a subscript is not linear in it";
-        m->lane = 0; // one computed element for all lanes
-        if (guarded) return "a guarded read is computed";
-        return write ? "the written element is computed" : NULL;
+// The linear part of a subscript, and the one element it reads (NULL: none); false: it has more.
+static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
+    *reach = a->constant < 0 ? -a->constant : a->constant;
+    *read = NULL;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef;
+        if (atom->kind == ATOM_READ && k == 1 && a->term[i].coef == 1 && !*read)
+            *read = atom->read;
+        else if (atom->kind != ATOM_ITER || p->loop_of_id[atom->index] < 0 ||
+                 !checked_fma(k, p->loop[p->loop_of_id[atom->index]]->extent, reach))
+            return false;
     }
-    m->lane = lin_coef(m->off, loop);
+    return true;
+}
+
+// Can lanes along the loop be gathered? Indices are computed in 4 bytes where these hold
+// everything: a sum that wraps must not end up inside, and the span in elements must fit.
+static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
+    const Buffer *b = &p->tree->buffers.at[m->buffer];
+    int64_t span = 0;
+    m->index = TYPE_I32;
+    if (small_type(m->type) || lin_coef(m->part, loop) || m->inner) return false;
+    for (int d = 0; d < m->access->rank; d++) {
+        int64_t reach, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
+        const Access *read;
+        if (!(m->computed >> d & 1)) continue;
+        if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
+        if (read && !leaf_mem(leaf, read)->off) return false;
+        if (read && type_info[leaf_mem(leaf, read)->type].bits == 64) m->index = TYPE_I64;
+        if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
+        if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
+        if (reach > INT64_MAX / 4) return false;
+    }
+    if (span > INT32_MAX) m->index = TYPE_I64;
+    m->gathers = true;
+    m->lane = 0;
+    return true;
+}
+
+// NULL when the access can follow `loop` with one vector instruction, else why not.
+static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
+                                 bool guarded) {
+    bool write = m == &leaf->write;
+    m->gathers = false;
+    if (!m->off) {
+        if (guarded) return "a guarded read is computed";
+        if (code_computes_with(p, m, loop))
+            return !write && can_gather(p, leaf, m, loop) ? NULL
+                                                          : "a subscript is not linear in it";
+        if (write && !lin_coef(m->part, loop)) return "the written element is computed";
+    }
+    m->lane = lin_coef(m->off ? m->off : m->part, loop);
     int64_t size = type_info[m->type].bytes;
     if (guarded && !m->safe &&
         (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
@@ -471,13 +534,18 @@ static bool has_guard(const Expr *e) {
 static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
     bool guarded = has_guard(n->leaf->value);
-    const char *why = cannot_follow(p, &n->write, loop, true, reduces, false);
+    const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
     for (int i = 0; i < n->nreads && !why; i++)
-        why = cannot_follow(p, &n->read[i], loop, false, false, guarded);
+        why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
     int w = widest(n->leaf->value), low = narrowest(n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
     if (lane_bytes(n->write.type) < low) low = lane_bytes(n->write.type);
+    for (int i = 0; i < n->nreads; i++) {
+        if (!n->read[i].gathers) continue;
+        w = (int)max_i64(w, lane_bytes(n->read[i].index));
+        low = (int)min_i64(low, lane_bytes(n->read[i].index));
+    }
     if (p->machine->isa != ISA_AVX512) {
         bool small = small_type(n->write.type);
         for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
@@ -504,7 +572,7 @@ static void set_width(PNode *n, int loop, int width) {
     n->width = width;
     if (width == 1) {
         n->write.lane = 0;
-        for (int i = 0; i < n->nreads; i++) n->read[i].lane = 0;
+        for (int i = 0; i < n->nreads; i++) n->read[i].lane = 0, n->read[i].gathers = false;
     }
     for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
 }
@@ -745,10 +813,8 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
 
 // Every access to a buffer of the tile hits exactly one element (or vector) of the tile.
 static bool mem_agrees(const Tile *t, const Mem *m, int width) {
-    bool ours = false;
     for (int i = 0; i < t->n; i++) {
         if (t->at[i].buffer != m->buffer) continue;
-        ours = true;
         if (m->inner || !m->off || !same_outside(t, m->off, t->at[i].off)) return false;
         for (int j = 0; j < m->off->n; j++) {
             const PNode *l = t->p->loop[m->off->t[j].loop];
@@ -756,9 +822,9 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
         }
         bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
         bool vector_there = width > 1 && m->lane != 0;
-        if (vector_here != vector_there || (vector_here && t->at[i].width != width)) return false;
+        if (vector_here != vector_there) return false;
+        if (vector_here && (t->at[i].width != width || t->at[i].lane != m->lane)) return false;
     }
-    (void)ours;
     return true;
 }
 
@@ -937,8 +1003,9 @@ int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
 static void stream_of(Plan *p, Mem *m, int depth) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0;
-    for (int i = 0; m->off && i < m->off->n; i++)
-        if (p->loop[m->off->t[i].loop]->real) t[n++] = m->off->t[i];
+    const Lin *l = m->off ? m->off : m->part;
+    for (int i = 0; i < l->n; i++)
+        if (p->loop[l->t[i].loop]->real) t[n++] = l->t[i];
     m->stream = code_stream(p, m->buffer, t, n, depth);
 }
 

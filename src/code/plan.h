@@ -33,12 +33,17 @@ typedef struct Mem {
     Type type;
     const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod,
                     // min, max)
-    int stream;     // the pointer that follows its real loops; for a non-linear one the bare base
-    int64_t lane;   // bytes between lanes of the vector loop
-    bool safe;      // always inside its buffer: no guard and no check needed
-    bool inner;     // stands inside a subscript: read while an address is computed
-    int fetch;      // cache level to prefetch into, 0: none; what lies
-    int64_t ahead;  // so many bytes further
+    const Lin *part;   // where it is not: the offset of the dimensions that are linear, and
+    uint32_t computed; // a bit for each one that is not: it is computed, and checked
+    bool gathers;      // each lane has an index of its own,
+    Type index;        // computed in this type
+    bool unchecked;    // or not, where somebody vouches for it
+    int stream;    // the pointer that follows its real loops; for a non-linear one the bare base
+    int64_t lane;  // bytes between lanes of the vector loop
+    bool safe;     // always inside its buffer: no guard and no check needed
+    bool inner;    // stands inside a subscript: read while an address is computed
+    int fetch;     // cache level to prefetch into, 0: none; what lies
+    int64_t ahead; // so many bytes further
 } Mem;
 
 enum { MAX_PARTS = 8 }; // of a reduction that is split
@@ -143,6 +148,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);
+// Is the loop mentioned in a dimension of m that is computed?
+bool code_computes_with(const Plan *p, const Mem *m, int loop);
 const Mem *leaf_mem(const PNode *leaf, const Access *access);
 
 #endif

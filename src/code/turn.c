@@ -77,8 +77,8 @@ static bool *settled_buffers(Seg *s) {
     for (int b = 0; b < s->nbuffers; b++) ok[b] = !(s->buffer[b].written && s->buffer[b].overlap);
     for (int i = 0; i < s->micros.n; i++) {
         const Micro *m = &s->micros.at[i];
-        if ((m->kind == MI_LOAD || m->kind == MI_STORE) &&
-            (ref_is_hard(m->ref) || m->ref->guard >= 0))
+        bool moves = m->kind == MI_LOAD || m->kind == MI_STORE;
+        if (m->kind == MI_GATHER || (moves && (ref_is_hard(m->ref) || m->ref->guard >= 0)))
             ok[m->ref->buffer] = false;
     }
     return ok;

@@ -3,6 +3,8 @@
 // tail are never touched.
 #include "code/x86/gen.h"
 
+#include <string.h>
+
 // [reg + disp] such that all lanes are within reach; may use rax.
 static X86Arg reachable(Gen *g, const Ref *r, X86Arg mem) {
     int64_t far = mem.value + r->lane * (r->width - 1);
@@ -26,8 +28,8 @@ static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
     if (r->active == r->width) {
         x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(2), x86_k(2));
     } else {
-        x86_set(&g->a, X86_RCX, (int64_t)(((uint64_t)1 << r->active) - 1));
-        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RCX));
+        x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
+        x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
     }
     return x86_mem_vector(mem.reg, index, 0, mem.value);
 }
@@ -232,4 +234,59 @@ void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
         x86_2(&g->a, gen_is64(r->type) ? X86_vscatterdpd : X86_vscatterdps, at,
               gen_vreg(r->type, r->width, reg));
     }
+}
+
+// ---- Places from data
+
+void gen_gather(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    const Ref *r = m->ref;
+    bool wide = gen_is64(r->type), far = gen_is64(m->from);
+    X86Op op =
+        far ? (wide ? X86_vgatherqpd : X86_vgatherqps) : (wide ? X86_vgatherdpd : X86_vgatherdps);
+    X86Arg mem = gen_mem(g, r, X86_RAX), d = gen_vreg(r->type, r->width, m->dst_reg);
+    X86Arg x = x86_xmm((unsigned)m->dst_reg);
+    if (mem.index != X86_NOREG) {
+        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
+        mem = x86_mem(X86_RAX, 0);
+    }
+    X86Arg at = x86_mem_vector(mem.reg, gen_vreg(m->from, r->width, m->arg_reg[0]), wide ? 3 : 2,
+                               mem.value);
+    if (!gen_is_wide(g)) {
+        gen_mask_vector(g, r->type, r->active);
+        x86_3(a, X86_vxorps, x, x, x);
+        x86_3(a, op, d, at, x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch));
+        return;
+    }
+    x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
+    x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
+    x86_3(a, X86_vpxord, x, x, x);
+    x86_2(a, op, x86_masked(d, 2, false), at);
+}
+
+// Unsigned: negative indices are large. AVX2 compares signed numbers only, so it looks at signs
+// too.
+void gen_check(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    bool far = gen_is64(m->type);
+    X86Arg x = gen_vreg(m->type, m->width, m->arg_reg[0]);
+    int64_t size = m->value.i, last = size - 1;
+    if (gen_is_wide(g)) {
+        X86Arg k = x86_k(2);
+        if (m->op < m->width) k = x86_masked(k, gen_mask(g, m->op), false);
+        X86Arg limit = x86_bcast(x86_mem_label(gen_pool(g, &size, far ? 8 : 4)));
+        x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit, x86_imm(5));
+        x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
+    } else {
+        uint8_t bytes[32];
+        for (int i = 0; i < 32; i += far ? 8 : 4) memcpy(bytes + i, &last, far ? 8 : 4);
+        X86Arg s = gen_vreg(m->type, m->width, g->scratch);
+        X86Arg limit = x86_mem_label(gen_pool(g, bytes, 32));
+        x86_3(a, far ? X86_vpcmpgtq : X86_vpcmpgtd, s, x, limit);
+        x86_3(a, X86_vorps, s, s, x);
+        x86_2(a, far ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RAX), s);
+        x86_2(a, X86_test, x86_r32(X86_RAX), x86_imm((1 << m->op) - 1));
+    }
+    x86_1(a, X86_jnz, x86_to(&g->bad));
+    g->bad_used = true;
 }

@@ -75,6 +75,12 @@ void gen_leave(Gen *g) {
     for (int i = 5; i >= 0; i--) x86_1(a, X86_pop, x86_r64(callee_saved[i]));
     if (g->m->isa != ISA_SCALAR) x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
+    if (g->bad_used) {
+        asm_bind(a, &g->bad);
+        x86_2(a, X86_mov, gen_slot(g->status_slot), x86_imm(KERNEL_BAD_INDEX));
+        x86_1(a, X86_jmp, x86_to(&g->leave));
+    }
+    g->bad_used = false;
 }
 
 static void constants(Gen *g) {
@@ -119,9 +125,12 @@ static void make_function(Gen *g) {
     g->status_slot = frame + 16;
     g->save_slots = frame + 24;
     frame += 24 + 8 * (p->nloops + 1);
+    g->row_area = frame;
+    frame += 8 * MAX_ROWS;
     g->call_area = (frame + 63) & ~63;
     g->vector_area = g->call_area + 64 * 40;
     g->leave = asm_label(&g->a);
+    g->bad = asm_label(&g->a);
     gen_line(g, 0);
     gen_enter(g);
     start_streams(g);

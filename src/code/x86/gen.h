@@ -54,6 +54,13 @@ typedef struct Detour {
     X86Arg reg;
 } Detour;
 
+enum { MAX_ROWS = 32 }; // computed addresses kept at a time
+
+typedef struct Row {
+    const Mem *mem;
+    const int64_t *env;
+} Row;
+
 typedef struct Gen {
     Arena *arena;
     Plan *p;
@@ -71,6 +78,8 @@ typedef struct Gen {
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
     VEC(Detour *) detours;
+    Row row[MAX_ROWS]; // of this segment, in slots from row_area on
+    int nrows, row_area;
     bool streams_out; // has non-temporal stores
     int tricks[TRICK_COUNT];
     VEC(CodeLine) lines;
@@ -86,6 +95,8 @@ typedef struct Gen {
     int k1;             // active lanes that k1 holds a mask for; 0: unknown
     int masks, mask[4]; // active lanes that k4.. hold masks for throughout the region
     int scratch;        // the scratch vector register
+    AsmLabel bad;       // where the kernel ends after a bad index
+    bool bad_used;
     AsmLabel leave;     // where the function ends
     VEC(size_t) frames; // where the size of the frame is to be written
     VEC(Body *) bodies;
@@ -158,7 +169,8 @@ void list_call(Gen *g, int op, Type from, Type to);
 // mem.c
 // The mask register of the first `active` lanes: one of the region's, or k1, set through rax.
 unsigned gen_mask(Gen *g, int active);
-void gen_set_masks(Gen *g); // k4.. <- the region's masks; uses rax
+void gen_set_masks(Gen *g);                       // k4.. <- the region's masks; uses rax
+void gen_mask_vector(Gen *g, Type t, int active); // AVX2: the same in the scratch register
 void gen_spread(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
 void gen_round_bf16(Gen *g, int width, int reg,
                     int out); // AVX-512: bits in the low halves of lanes
@@ -171,6 +183,9 @@ void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
 
 void gen_detours(Gen *g);
 void gen_prefetch(Gen *g, const Micro *m);
+void gen_row(Gen *g, const Micro *m);
+void gen_gather(Gen *g, const Micro *m);
+void gen_check(Gen *g, const Micro *m);
 void gen_load(Gen *g, const Micro *m);
 void gen_store(Gen *g, const Micro *m);
 

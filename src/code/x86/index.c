@@ -183,11 +183,14 @@ static void load_integer(Gen *g, Type t, X86Arg mem) {
     }
 }
 
-// rax <- byte offset of an access in its buffer; indices that can be wrong are checked.
-static void gen_offset(Gen *g, const Access *access, const int64_t *env, bool check) {
+// rax <- byte offset of an access in its buffer, of dimensions in `dims`; indices that can be wrong
+// are checked.
+static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint32_t dims,
+                       bool check) {
     const Buffer *b = &g->p->tree->buffers.at[access->tensor];
     x86_2(&g->a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
     for (int d = 0; d < access->rank; d++) {
+        if (!(dims >> d & 1)) continue;
         gen_push(g);
         gen_affine(g, access->sub[d], env);
         if (check) {
@@ -246,7 +249,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
               x86_r64(X86_RCX));
         break;
     case ATOM_READ: {
-        gen_offset(g, atom->read, env, true);
+        gen_offset(g, atom->read, env, ~0u, true);
         Item base = buffer_base(g, atom->read->tensor);
         gen_load_pushed(g, X86_RCX, base);
         load_integer(g, g->p->tree->buffers.at[atom->read->tensor].type,
@@ -257,13 +260,29 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
     }
 }
 
+void gen_row(Gen *g, const Micro *m) {
+    const Ref *r = m->ref;
+    gen_offset(g, r->mem->access, r->env, r->mem->computed, !r->mem->unchecked);
+    x86_2(&g->a, X86_mov, gen_slot(g->row_area + 8 * m->slot), x86_r64(X86_RAX));
+}
+
 X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
     Item base = g->stream[ref->stream];
-    if (ref_is_hard(ref)) {
-        gen_offset(g, ref->mem->access, ref->env, true);
+    if (ref_is_hard(ref) && !ref->mem->gathers) {
+        bool near = ref->disp == (int32_t)ref->disp;
+        if (ref->row >= 0)
+            x86_2(&g->a, X86_mov, x86_r64(X86_RAX), gen_slot(g->row_area + 8 * ref->row));
+        else
+            gen_offset(g, ref->mem->access, ref->env, ref->mem->computed, !ref->mem->unchecked);
+        if (!near) {
+            x86_set(&g->a, X86_RCX, ref->disp);
+            x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        }
+        if (ref->row >= 0 && base.reg >= 0)
+            return x86_mem_index((unsigned)base.reg, X86_RAX, 0, near ? ref->disp : 0);
         gen_load_item(g, X86_RCX, base);
         x86_2(&g->a, X86_add, x86_r64(X86_RCX), x86_r64(X86_RAX));
-        return x86_mem(X86_RCX, 0);
+        return x86_mem(X86_RCX, near ? ref->disp : 0);
     }
     unsigned reg = base.reg >= 0 ? (unsigned)base.reg : scratch;
     if (base.reg < 0) gen_load_item(g, scratch, base);

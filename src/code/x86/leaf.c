@@ -11,6 +11,7 @@
 void gen_open(Gen *g) {
     g->seg = &g->segment;
     seg_reset(g->seg);
+    g->nrows = 0;
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         seg_pin(g->seg, &p->ref, i, p->type, p->pending, &p->parts);
@@ -63,12 +64,13 @@ Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active) {
              .type = m->type,
              .width = (uint8_t)leaf->width,
              .active = (uint8_t)active,
+             .row = -1,
              .guard = -1};
+    const Lin *off = m->off ? m->off : m->part;
+    r.disp = off->c;
+    for (int i = 0; i < off->n; i++) r.disp += off->t[i].k * g->value[off->t[i].loop];
     if (!m->off) {
         r.env = snapshot(g);
-    } else {
-        r.disp = m->off->c;
-        for (int i = 0; i < m->off->n; i++) r.disp += m->off->t[i].k * g->value[m->off->t[i].loop];
     }
     if (r.lane == 0) r.active = r.width; // one element for all lanes
     return r;
@@ -91,14 +93,26 @@ static int logical_not(LeafGen *l, int a) {
     return seg_op(l->g->seg, MI_OP, OP_NOT, TYPE_BOOL, TYPE_BOOL, l->n->width, 1, &a);
 }
 
-static int read_of(LeafGen *l, const Expr *e, int guard) {
-    const Mem *m = leaf_mem(l->n, e->access);
-    Ref r = gen_ref(l->g, l->n, m, l->active);
-    if (guard >= 0 && !m->safe) {
-        r.guard = guard;
-        r.active = (uint8_t)l->active;
-    }
-    return seg_load(l->g->seg, &r);
+static bool same_row(const Gen *g, const Row *row, const Ref *r) {
+    if (row->mem != r->mem) return false;
+    for (int i = 0; i < g->p->nloops; i++)
+        if (row->env[i] != r->env[i] && code_computes_with(g->p, r->mem, i)) return false;
+    return true;
+}
+
+// The computed part of an address is computed once, as long as nobody writes what it is made of.
+static void find_row(LeafGen *l, Ref *r) {
+    Gen *g = l->g;
+    if (!ref_is_hard(r)) return;
+    for (int i = 0; i < l->n->nreads; i++)
+        if (l->n->read[i].inner && g->seg->buffer[l->n->read[i].buffer].written) return;
+    for (int i = 0; i < g->nrows && r->row < 0; i++)
+        if (same_row(g, &g->row[i], r)) r->row = i;
+    if (r->row >= 0 || g->nrows == MAX_ROWS) return;
+    r->row = g->nrows;
+    g->row[g->nrows++] = (Row){r->mem, r->env};
+    seg_row(g->seg, r);
+    g->tricks[TRICK_ROW]++;
 }
 
 static int64_t index_lane_step(LeafGen *l, const Affine *a) {
@@ -108,6 +122,64 @@ static int64_t index_lane_step(LeafGen *l, const Affine *a) {
             l->g->p->loop_of_id[a->term[i].atom->index] == l->n->vloop)
             return a->term[i].coef;
     return 0;
+}
+
+// The value of a subscript in lanes: its linear part, and what it reads.
+static int subscript(LeafGen *l, const Affine *a, Type type) {
+    Gen *g = l->g;
+    Exprs *x = g->p->tree->exprs;
+    const Access *read = NULL;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom->kind == ATOM_READ) read = a->term[i].atom->read;
+    const Affine *rest = read ? affine_sub(x, a, affine_read(x, read)) : a;
+    int sum = -1, w = l->n->width;
+    if (read) {
+        const Mem *m = leaf_mem(l->n, read);
+        Ref r = gen_ref(g, l->n, m, l->active);
+        sum = seg_load(g->seg, &r);
+        if (m->type != type) sum = cast_expand(g->seg, g->m, type, m->type, w, sum);
+    }
+    if (sum >= 0 && affine_is(rest, 0)) return sum;
+    int linear = seg_index(g->seg, type, w, rest, snapshot(g), index_lane_step(l, rest));
+    if (sum < 0) return linear;
+    return seg_op(g->seg, MI_OP, OP_ADD, type, type, w, 2, (int[]){sum, linear});
+}
+
+// Lanes whose places come from data: indices in lanes, checked together.
+static int gather_of(LeafGen *l, const Mem *m) {
+    Gen *g = l->g;
+    Seg *s = g->seg;
+    const Buffer *b = &g->p->tree->buffers.at[m->buffer];
+    int distance = -1, w = l->n->width;
+    for (int d = 0; d < m->access->rank; d++) {
+        if (!(m->computed >> d & 1)) continue;
+        int at = subscript(l, m->access->sub[d], m->index);
+        if (!m->unchecked) seg_check(s, at, l->active, b->size[d]);
+        if (b->stride[d] != 1) {
+            int args[2] = {at, seg_const(s, m->index, w, (Value){.i = b->stride[d]})};
+            at = seg_op(s, MI_OP, OP_MUL, m->index, m->index, w, 2, args);
+        }
+        if (distance >= 0)
+            at = seg_op(s, MI_OP, OP_ADD, m->index, m->index, w, 2, (int[]){distance, at});
+        distance = at;
+    }
+    Ref r = gen_ref(g, l->n, m, l->active);
+    r.active = (uint8_t)l->active;
+    g->tricks[TRICK_GATHER]++;
+    return seg_gather(s, &r, distance);
+}
+
+static int read_of(LeafGen *l, const Expr *e, int guard) {
+    const Mem *m = leaf_mem(l->n, e->access);
+    if (m->gathers) return gather_of(l, m);
+    Ref r = gen_ref(l->g, l->n, m, l->active);
+    if (guard >= 0 && !m->safe) {
+        r.guard = guard;
+        r.active = (uint8_t)l->active;
+    } else {
+        find_row(l, &r);
+    }
+    return seg_load(l->g->seg, &r);
 }
 
 static bool has_unsafe_read(const PNode *n, const Expr *e) {
@@ -268,6 +340,7 @@ void gen_leaf(Gen *g, PNode *n) {
     for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i]);
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;
+    find_row(&l, &r);
     if (f->op != REDUCE_ASSIGN) {
         reduce(&l, &r);
         return;

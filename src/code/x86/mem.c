@@ -22,12 +22,11 @@ void gen_set_masks(Gen *g) {
 }
 
 // AVX2: the scratch register <- lanes below `active` all ones.
-static void set_mask_vector(Gen *g, Type t, int width, int active) {
+void gen_mask_vector(Gen *g, Type t, int active) {
     uint8_t bytes[32] = {0};
     memset(bytes, 0xff, (size_t)(active * gen_lane_size(t)));
     AsmLabel *mask = gen_pool(g, bytes, 32);
     x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), x86_mem_label(mask));
-    (void)width;
 }
 
 static void load_one(Gen *g, Type t, int reg, X86Arg mem) {
@@ -87,7 +86,7 @@ static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
         if (r->active == r->width) {
             x86_2(a, X86_vmovups, d, mem);
         } else {
-            set_mask_vector(g, t, r->width, r->active);
+            gen_mask_vector(g, t, r->active);
             X86Arg mask = x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
             x86_3(a, gen_is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, d, mask, mem);
         }
@@ -272,7 +271,7 @@ static void store_vector(Gen *g, const Micro *m) {
         if (r->active == r->width) {
             x86_2(a, X86_vmovups, mem, v);
         } else {
-            set_mask_vector(g, t, r->width, r->active);
+            gen_mask_vector(g, t, r->active);
             X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
             x86_3(a, gen_is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, mem, mask, v);
         }

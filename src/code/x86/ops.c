@@ -593,6 +593,9 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_UPPER: do_upper(g, m); break;
     case MI_SHUFFLE: do_shuffle(g, m); break;
     case MI_FETCH: gen_prefetch(g, m); break;
+    case MI_ROW: gen_row(g, m); break;
+    case MI_GATHER: gen_gather(g, m); break;
+    case MI_CHECK: gen_check(g, m); break;
     case MI_SPREAD: gen_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
         x86_2(a, X86_vmovaps, gen_vreg(m->type, m->width, m->dst_reg),

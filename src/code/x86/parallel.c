@@ -187,6 +187,7 @@ static void nest(Gen *g, PNode *n) {
 static void body(Gen *g, Body *b) {
     Asm *a = &g->a;
     g->leave = asm_label(a);
+    g->bad = asm_label(a);
     g->k1 = 0;
     for (int i = 0; i < g->p->nloops; i++) g->value[i] = b->value[i];
     gen_line(g, b->loop->line);
