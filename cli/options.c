@@ -47,7 +47,7 @@ static const Option options[] = {
     {"--time", NULL, "measure: many runs, their median and spread (jit)", FLAG, AT(time)},
     {"--remeasure", NULL, "measure again, whatever is kept", FLAG, AT(remeasure)},
     {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
-    {"--unchecked", NULL, "accept what is not proven of a Stripe program", FLAG, AT(unchecked)},
+    {"--unchecked", NULL, "accept what is not proven; check no index from data", FLAG, AT(unchecked)},
     {"--trace", NULL, "time of each step, to standard error", FLAG, AT(trace)},
     {"--json", NULL, "one JSON object on standard output", FLAG, AT(json)},
     {"--help", NULL, "this text", FLAG, AT(help)},

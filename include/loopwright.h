@@ -152,7 +152,8 @@ typedef struct lw_parse_options {
     size_t struct_size;
     lw_language language;
     bool strict;    // warnings are errors
-    bool unchecked; // of a Stripe program: what nobody could prove or refute is taken as right
+    bool unchecked; // what nobody could prove or refute of a Stripe program is taken as right, and
+                    // compiled code does not check subscripts that are read from data
 } lw_parse_options;
 
 enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less

@@ -66,6 +66,23 @@ static Module *parse_stripe(Pipeline *p) {
     return just(&mod->arena, t ? (Program *)t->program : NULL);
 }
 
+static void note_computed(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    for (int d = 0; d < a->rank; d++) *(bool *)user |= a->sub[d]->has_read;
+}
+
+// Somebody vouches for subscripts that are read from data: compiled code does not check them.
+static void vouch(Module *m) {
+    for (int i = 0; i < m->programs.n; i++)
+        for (int k = 0; k < m->programs.at[i]->stmts.n; k++) {
+            Stmt *s = &m->programs.at[i]->stmts.at[k];
+            bool computed = false;
+            expr_visit_accesses(s->value, note_computed, &computed);
+            note_computed(&computed, s->write, false);
+            s->unchecked |= computed;
+        }
+}
+
 static lw_status parse(Pipeline *p) {
     double start = now_us();
     lw_module *mod = p->mod;
@@ -86,6 +103,7 @@ static lw_status parse(Pipeline *p) {
     else
         return LW_MISUSE;
     if (diags->errors) return LW_ERROR;
+    if (p->unchecked) vouch(m);
     module_describe(mod, m);
     for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].tree = p->tree;
     mod->front_us = now_us() - start;

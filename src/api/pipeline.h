@@ -14,7 +14,8 @@ typedef struct Pipeline {
     Step first; // what stands before it is done
     // parse: mod->source in `language` → mod->functions
     lw_language language;
-    bool unchecked; // of a Stripe program: what is not proven passes
+    bool unchecked; // what is not proven of a Stripe program passes; indices from data are not
+                    // checked
     lw_module *mod;
     const struct Tree *tree; // of a Stripe program
     bool einsum;             // the source is einsum's subscripts, of these operands

@@ -220,12 +220,12 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
         if (unproven && !n->read[i].safe) compute_all(b, &n->read[i]); // like a gather
         n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
                            access_has_inner(leaf->write, reads.at.at[i]);
-        n->read[i].unchecked = leaf->unchecked || p->tree->unchecked;
+        n->read[i].unchecked = leaf->unchecked;
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
     if (unproven && !n->write.safe) compute_all(b, &n->write);
-    n->write.unchecked = leaf->unchecked || p->tree->unchecked;
+    n->write.unchecked = leaf->unchecked;
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
     if (b->open.n && vec_last(&b->open)->mark == KIND_VECTOR) n->vloop = vec_last(&b->open)->loop;

@@ -205,7 +205,6 @@ typedef struct Tree {
     int nargs;
     int nindices;      // ids in use are below this
     const Block *root; // no indices
-    bool unchecked;    // indices from data are taken to lie inside: compiled code checks none
     VEC(Prefetch) prefetches;
 } Tree;
 

@@ -53,7 +53,7 @@ options:
   --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
   --time             measure: many runs, their median and spread (jit)
   --strict           warnings are errors
-  --unchecked        accept what is not proven of a Stripe program
+  --unchecked        accept what is not proven; check no index from data
   --trace            time of each step, to standard error
   --json             one JSON object on standard output
   --help             this text

@@ -1,0 +1,62 @@
+// Indices from data in compiled code: one that leaves its tensor ends the kernel with a status, in
+// any lane of vectors and tails, along the vector loop or as the number of a row.
+#include "check.h"
+
+#include "support/jitlab.h"
+#include "tree/schedule.h"
+
+static const char *const lanes = "program g { input T: f32[10] input I: i32[37] output O: f32[37]\n"
+                                 "O: for i in 0:37 O[i] = T[I[i] + 1] }";
+static const char *const wide = "program g { input T: f64[10] input I: i64[37] output O: f64[37]\n"
+                                "O: for i in 0:37 O[i] = T[I[i] + 1] }";
+static const char *const rows = "program g { input T: f32[10, 20] input I: i32[37]\n"
+                                "output O: f32[37, 20]\n"
+                                "O: for i in 0:37, j in 0:20 O[i, j] = T[I[i] + 1, j] }";
+
+static JitResult run(Isa isa, const char *text, const char *order, int64_t at, double index) {
+    Lab lab;
+    lab_begin(&lab);
+    JitResult result = JIT_DECLINED;
+    Machine m;
+    machine_detect(&m, isa);
+    Program *p = lab_program(&lab, text, NULL);
+    Source source = {"s.lws", order, (uint32_t)strlen(order)};
+    Schedule *s = schedule_parse(&lab.arena, &lab.names, &source, &lab.diags);
+    Tree *t = CHECK(p && s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    if (CHECK(t)) {
+        LabData d = lab_data(&lab, p, 1);
+        for (int64_t i = 0; i < 37; i++) lab_set(&d, 1, i, (double)(i % 9));
+        lab_set(&d, 1, at, index);
+        result = jit_run(&lab, t, &m, &d, (InterpFlags){0}, 1, at & 1);
+    }
+    lab_end(&lab);
+    return result;
+}
+
+static void try_all(const char *text, const char *order) {
+    static const double bad[] = {9, -2, 1e9, -2147483648.0, 2147483647.0};
+    for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+        Machine m;
+        machine_detect(&m, isa);
+        if (m.isa != isa) continue;
+        for (int64_t at = 0; at < 37; at++) {
+            CHECK(run(isa, text, order, at, (double)(at % 9)) == JIT_OK);
+            CHECK(run(isa, text, order, at, -1) == JIT_OK);
+            CHECK(run(isa, text, order, at, bad[at % 5]) == JIT_STATUS);
+        }
+    }
+}
+
+TEST(lanes_with_a_bad_index_are_found) {
+    int64_t before = jit_tricks[TRICK_GATHER];
+    try_all(lanes, "O: i:v\n");
+    try_all(wide, "O: i:v\n");
+    CHECK(jit_tricks[TRICK_GATHER] > before);
+}
+
+TEST(rows_with_a_bad_index_are_found) {
+    int64_t before = jit_tricks[TRICK_ROW];
+    try_all(rows, "O: i j:v\n");
+    try_all(rows, "O: i/4 j i:v\n");
+    CHECK(jit_tricks[TRICK_ROW] > before);
+}
