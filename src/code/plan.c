@@ -331,6 +331,7 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     n->loop = p->nloops;
     n->extent = index->extent;
     n->mark = block->kind;
+    n->most = block->unroll_limit;
     n->grain = block->grain;
     n->unroll = 1;
     n->lanes = 1;
@@ -725,7 +726,9 @@ static void choose_replay(const Plan *p, PNode *n) {
 // Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
 // `pins`: it may have a tile.
 static bool mark(Plan *p, PNode *n, bool pins) {
-    int64_t limit = n->mark == KIND_UNROLL ? 16 * unroll_limit(p) : unroll_limit(p);
+    int64_t limit = n->most                  ? n->most
+                    : n->mark == KIND_UNROLL ? 16 * unroll_limit(p)
+                                             : unroll_limit(p);
     if (n->kind == P_LEAF) return true;
     if (n->count <= limit) {
         unroll_all(n);

@@ -76,6 +76,7 @@ struct PNode {
     bool real;
     int unroll;  // copies of the body per machine iteration
     bool replay; // copies of the body differ in addresses alone; the tile stays in registers across
+    int most;    // the limit that the schedule sets on what is unrolled; 0: the machine's
     int nbounds;
     Bound *bound;
     bool parallel; // its iterations are shared out among threads: outlined
