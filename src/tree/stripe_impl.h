@@ -134,6 +134,7 @@ typedef struct StripeParser {
     DiagList *diags;
     bool failed;
     int parens;
+    bool in_place;    // the index expression numbers units: tags stand for indices
     bool one_line;    // an index expression ends with its line
     int reserved;     // indices for the expansions of specials
     bool gathers;     // the index expression just read mentions a scalar

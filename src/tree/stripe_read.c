@@ -122,6 +122,17 @@ static const Affine *index_atom(StripeParser *p, const StripeScope *s, Range ran
     return affine_const(p->x, 0);
 }
 
+// In a place, #bank is the index of the block that has that tag.
+static const Affine *tag_atom(StripeParser *p, const StripeScope *s) {
+    Range range = p->tok.range;
+    Name tag = name_intern(p->names, p->tok.text, (size_t)p->tok.len);
+    stripe_next(p);
+    for (int i = 0; s && i < s->index.n; i++)
+        if (stripe_has_tag(&s->index.at[i].tags, tag)) return affine_iter(p->x, s->index.at[i].id);
+    stripe_fail(p, range, DIAG_STRIPE_INDEX_TAG, tag);
+    return affine_const(p->x, 0);
+}
+
 static const Affine *extremum(StripeParser *p, const StripeScope *s, bool scalars) {
     bool min = stripe_is_word(p, "min");
     stripe_next(p);
@@ -153,6 +164,8 @@ static const Affine *factor(StripeParser *p, const StripeScope *s, bool scalars)
         a = stripe_scalar_atom(p, (StripeScope *)s, scalars);
     } else if (stripe_is_word(p, "min") || stripe_is_word(p, "max")) {
         a = extremum(p, s, scalars);
+    } else if (p->tok.kind == ST_TAG && p->in_place) {
+        a = tag_atom(p, s);
     } else if (p->tok.kind == ST_NAME) {
         a = index_atom(p, s, p->tok.range);
     } else {
@@ -288,7 +301,9 @@ Place stripe_take_place(StripeParser *p, const StripeScope *s) {
         Unit u = {.name = stripe_take_name(p, "the name of a unit")};
         if (stripe_accept(p, "[")) {
             const Affine *at[STRIPE_MAX_RANK];
+            p->in_place = true;
             u.n = stripe_affine_list(p, s, false, "]", at);
+            p->in_place = false;
             u.at = arena_copy(p->arena, at, sizeof *at * (size_t)u.n);
         }
         vec_push(p->arena, &units, u);

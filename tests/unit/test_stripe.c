@@ -398,6 +398,23 @@ TEST(stripe_place_patterns) {
     lab_end(&lab);
 }
 
+// #bank in a place is the index that has the tag.
+TEST(stripe_places_by_tags) {
+    Lab lab;
+    lab_begin(&lab);
+    Tree *t = parsed(&lab, "block []:1 ( out B[0] fp32(4):(1) ) {\n"
+                           "    block<PROC[2*#bank + #proc]> [(#bank i:2), (#proc j:2)]:4 (\n"
+                           "        out B<SRAM[#bank]>[2*i + j] fp32(1):(1)\n"
+                           "    ) { $0 = (fp32)1.0 B = store($0) }\n}\n");
+    CHECK_STR_EQ(lab_errors(&lab), "");
+    if (CHECK(t)) {
+        const char *text = printed(&lab, t);
+        CHECK(strstr(text, "block<PROC[2*i + j]> [") && strstr(text, "out B<SRAM[i]>[2*i + j]"));
+        CHECK_STR_EQ(printed(&lab, parsed(&lab, text)), text);
+    }
+    lab_end(&lab);
+}
+
 // --- Examples ----------------------------------------------------------------------------------
 
 static LabData run_example(Lab *lab, const char *file, const Program **program) {
