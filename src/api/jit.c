@@ -243,7 +243,7 @@ static lw_status make_kernel(Pipeline *p, const Machine *m, const KernelCode **o
     if (*out) return LW_OK;
     lw_status status = compile(p, m, draft);
     if (status) return status;
-    *out = kernel_keep(p->call, p->bound, draft);
+    *out = kernel_keep(p->call, p->bound, schedule, draft);
     p->timing.compile_us = now_us() - start;
     return LW_OK;
 }

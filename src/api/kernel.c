@@ -196,7 +196,8 @@ const KernelCode *kernel_look_up(Call *call, const lw_bound *b, const char *sche
     return found;
 }
 
-const KernelCode *kernel_keep(Call *call, const lw_bound *b, const KernelCode *draft) {
+const KernelCode *kernel_keep(Call *call, const lw_bound *b, const char *schedule,
+                              const KernelCode *draft) {
     enum { AT_ONCE = 16 };
     KernelCode *given[AT_ONCE];
     const Allocator *allocator = &call->ctx->allocator;
@@ -219,7 +220,7 @@ const KernelCode *kernel_keep(Call *call, const lw_bound *b, const KernelCode *d
         t->code_bytes += k->code_bytes;
     }
     KernelCode *keep = other ? other : k;
-    if (ok) front_keep(call->ctx, call->slot, b, schedule_of(draft), keep);
+    if (ok) front_keep(call->ctx, call->slot, b, schedule, keep);
     pthread_mutex_unlock(&t->lock);
     while (n) kernel_drop(call->ctx, given[--n]);
     if (keep != k || !ok) kernel_drop(call->ctx, k);

@@ -42,9 +42,11 @@ bool kernel_fits(const KernelCode *k, const View *views, int n);
 // with code and keep. It lives in the call's arena.
 const KernelCode *kernel_look_up(Call *call, const lw_bound *b, const char *schedule, Isa isa,
                                  const View *views, KernelCode **draft);
-// Gives what was drafted to the table and to the thread's slot: the kernel to run. `block` goes
-// with it, also when this runs out of memory, which ends the call.
-const KernelCode *kernel_keep(Call *call, const lw_bound *b, const KernelCode *draft);
+// Gives what was drafted to the table and to the thread's slot: the kernel to run. `schedule` is
+// the caller's text, whose place in memory helps to find it again. The draft's block goes with it,
+// also when this runs out of memory, which ends the call.
+const KernelCode *kernel_keep(Call *call, const lw_bound *b, const char *schedule,
+                              const KernelCode *draft);
 void kernel_drop(lw_context *ctx, KernelCode *k);
 
 // What of a context is made when it is first needed; NULL: no memory.

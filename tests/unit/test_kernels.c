@@ -154,6 +154,32 @@ TEST(a_kernel_is_found_again) {
     lw_context_free(ctx);
 }
 
+static lw_status see_slot(Call *call, void *slot) {
+    *(Slot **)slot = call->slot;
+    return LW_OK;
+}
+
+// Right after it was made, without the table.
+TEST(a_thread_finds_its_kernel_at_once) {
+    static const char *const schedules[] = {NULL, "C: m n k\n", "C: n m k\n", "C: k m n\n"};
+    lw_context *ctx = lw_context_new(NULL);
+    Isa isa = context_machine(ctx, (Isa)ctx->isa_cap)->isa;
+    for (int64_t n = 3; n < 30; n++) {
+        Work w;
+        Slot *slot = NULL;
+        CHECK(open_work(&w, ctx, n, n, n));
+        Layout l = dense(&w);
+        const char *schedule = schedules[n % 4];
+        CHECK(run(&w, &l, schedule, 1, NULL));
+        call_run(ctx, see_slot, &slot);
+        int64_t size[] = {n, n}, stride[] = {n, 1};
+        View v = {.type = TYPE_F32, .rank = 2, .size = size, .stride = stride};
+        CHECK(kernel_find(slot, w.bound, schedule, isa, (View[]){v, v, v}));
+        close_work(&w);
+    }
+    lw_context_free(ctx);
+}
+
 TEST(a_bound_function_of_another_context) {
     Work w;
     lw_context *ctx = lw_context_new(NULL), *guest = lw_context_new(NULL);
