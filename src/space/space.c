@@ -50,7 +50,6 @@ void backbone_add(Backbone *b, int set, int object) {
 void backbone_relate(Backbone *b, int set, int param, int object) {
     require(b->desc->set[set].param >= 0);
     vec_push(b->arena, &b->set[set].pair, ((Pairing){param, object}));
-    backbone_add(b, set, object);
 }
 
 // --- Sets
@@ -61,6 +60,7 @@ static ObjectSet set_make(Arena *arena, const Backbone *b, int set) {
     bool *in = arena_new_n(arena, bool, n);
     ObjectSet s = {0, item, rank};
     for (int i = 0; i < b->set[set].object.n; i++) in[b->set[set].object.at[i]] = true;
+    for (int i = 0; i < b->set[set].pair.n; i++) in[b->set[set].pair.at[i].object] = true;
     for (int o = 0; o < n; o++) {
         rank[o] = in[o] ? s.n : -1;
         if (in[o]) item[s.n++] = o;
@@ -72,6 +72,7 @@ static ObjectSet set_make(Arena *arena, const Backbone *b, int set) {
 static void group(Arena *arena, const Backbone *b, int set, bool reverse, const int **first_out,
                   const int **item_out) {
     int n = b->name.n, m = b->set[set].pair.n;
+    if (b->desc->set[set].param < 0) return;
     int *first = arena_new_n(arena, int, n + 2), *item = arena_new_n(arena, int, m);
     for (int i = 0; i < m; i++) {
         Pairing p = b->set[set].pair.at[i];

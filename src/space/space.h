@@ -105,8 +105,9 @@ typedef struct ObjectFamily {
 typedef struct Backbone Backbone;
 Backbone *backbone_new(Arena *arena, const SpaceDesc *desc, const void *host);
 int backbone_object(Backbone *b, const char *name, bool optional);
-void backbone_add(Backbone *b, int set, int object);               // and to the sets above
-void backbone_relate(Backbone *b, int set, int param, int object); // `object` in set(param)
+void backbone_add(Backbone *b, int set, int object); // and to the sets above
+// `object`, which is in the set above, is in set(param).
+void backbone_relate(Backbone *b, int set, int param, int object);
 
 // --- Spaces --------------------------------------------------------------------------------------
 
