@@ -32,9 +32,9 @@ static void add(Moments *m, double x) {
 }
 
 static SpaceEstimate estimate(const Moments *m) {
-    double n = (double)m->n, mean = n ? m->sum / n : 0;
+    double n = (double)m->n, mean = m->n ? m->sum / n : 0;
     double var = n > 1 ? (m->squares - n * mean * mean) / (n - 1) : 0;
-    return (SpaceEstimate){mean, n ? 1.96 * sqrt(var > 0 ? var / n : 0) : 0, m->n};
+    return (SpaceEstimate){mean, m->n ? 1.96 * sqrt(var > 0 ? var / n : 0) : 0, m->n};
 }
 
 // --- Knuth
