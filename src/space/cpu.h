@@ -86,7 +86,7 @@ const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c);
 // is reported as a warning and left open. NULL: reported as an error.
 Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n);
 
-// TC's mapping options, "tile(32,32,32).unroll(4).fuse(max).parallel", or a preset: naive,
+// TC's mapping options, "tile(32,32,32).unroll(4).fuse(max).promote", or a preset: naive,
 // pointwise, mlp, conv, groupconv. They speak of every statement alike, outermost loops first.
 typedef struct CpuMapping {
     int ntiles;
