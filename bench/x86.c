@@ -496,7 +496,7 @@ static bool options(Bench *b, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    Bench b = {.lab = {.peers = "build/peers", .rounds = 31, .round_ns = 2e6, .patience_ns = 10e9}};
+    Bench b = {.lab = {.peers = "build/peers", .rounds = 31, .round_ns = 2e6, .patience_ns = 5e9}};
     if (!options(&b, argc, argv)) {
         fprintf(stderr, "usage: x86 [--quick] [--only LIST,...] [--item NAME] [--json FILE]"
                         " [--peers FOLDER]\n");
