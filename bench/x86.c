@@ -83,11 +83,11 @@ typedef struct Item {
 
 static const Item items[] = {
     GEMM512(64, "gemm_avx512.lws", 0.95),
-    GEMM512(128, "gemm_avx512.lws", 0.95),
-    GEMM512(256, "gemm_avx512.lws", 0.95),
+    GEMM512(128, "gemm_rows.lws", 0.95),
+    GEMM512(256, "gemm_rows.lws", 0.95),
     GEMM512(512, "gemm_packed.lws", 0.95),
-    GEMM512(1024, "gemm_packed.lws", 0.90),
-    GEMM512(2048, "gemm_packed.lws", 0.90),
+    GEMM512(1024, "gemm_large.lws", 0.90),
+    GEMM512(2048, "gemm_large.lws", 0.90),
     GEMM_ODD(31, "gemm_odd.lws"),
     GEMM_ODD(63, "gemm_avx512.lws"),
     GEMM_ODD(100, "gemm_avx512.lws"),
