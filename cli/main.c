@@ -26,8 +26,8 @@ const Command commands[] = {
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
-     "--stage schedule  the Schedule (.lws) that runs every loop as written, to begin editing "
-     "from.\n"
+     "--stage schedule  the Schedule (.lws) that is chosen, to begin editing from. With --schedule\n"
+     "                  naive: the one that runs every loop as written.\n"
      "--stage tree      the loops, one line each, under --schedule; --cost adds bytes and "
      "operations.\n"
      "--stage stripe    the same as Stripe text (.stripe), which parses back to itself and runs.\n"
@@ -292,6 +292,10 @@ static bool whole_number(const char *text, int64_t *value) {
 
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
     if (!cli->schedule) return EXIT_OK;
+    if (strcmp(cli->schedule, "naive") == 0) {
+        *out = (lw_schedule_text){"", cli->schedule};
+        return EXIT_OK;
+    }
     FILE *f = fopen(cli->schedule, "rb");
     if (!f) return cli_fail(cli, "cannot open '%s': %s", cli->schedule, strerror(errno));
     *memory = cli_alloc(LW_MAX_SOURCE + 1);

@@ -23,7 +23,7 @@ static const Option options[] = {
     {"--def", "NAME", "the function to take, where the file has several", TEXT, AT(def)},
     {"--stage", "STAGE", "program (the default), schedule, tree, stripe, asm or report", TEXT,
      AT(stage)},
-    {"--schedule", "S.lws", "how to run it: a Schedule", TEXT, AT(schedule)},
+    {"--schedule", "S.lws", "how to run it: a Schedule, or naive: as written; otherwise one is chosen", TEXT, AT(schedule)},
     {"--cost", NULL, "what each block of a tree touches, moves and computes", FLAG, AT(cost)},
     {"--set", "DECISIONS", "decisions to take, such as 'kind(C.m.0) = VECTOR; ...'", TEXT, AT(set)},
     {"--mapping", "OPTIONS", "TC's mapping options, such as 'tile(32,32).unroll(4)', or a preset",

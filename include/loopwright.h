@@ -257,7 +257,8 @@ typedef enum lw_stage {
     LW_STAGE_REPORT = 5,   // what became of each nest, and what it cost to compile
 } lw_stage;
 
-// How to run a function: docs/schedules.md. All zero: every loop as it is written.
+// How to run a function: docs/schedules.md. All zero: chosen for the machine. The empty text: every
+// loop as it is written.
 typedef struct lw_schedule_text {
     const char *text; // NULL: none
     const char *name; // stands in diagnostics; may be NULL

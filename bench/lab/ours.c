@@ -3,6 +3,7 @@
 
 #include "lab.h"
 #include "peers/peer.h"
+#include "space/analytic.h"
 #include "tree/cost.h"
 
 #include <float.h>
@@ -113,7 +114,10 @@ static void make(Ours *o, const char *program, const char *schedule, const char 
     if (p && !o->error) o->program = bind(o, p, sizes);
     if (o->error) return;
     if (!o->program || o->diags.errors) return (void)fail(o, "the program does not bind");
-    const Source *s = schedule ? source(o, schedule) : NULL;
+    bool chosen = schedule && !strcmp(schedule, OURS_CHOSEN);
+    const Source *s = schedule && !chosen ? source(o, schedule) : NULL;
+    AnalyticOptions choice = {.machine = &o->machine};
+    if (chosen) o->schedule = analytic_choose(&o->arena, o->program, &choice);
     if (s) o->schedule = schedule_parse(&o->arena, &o->names, s, &o->diags);
     if (o->error) return;
     if (schedule && !o->schedule) return (void)fail(o, "the schedule does not parse");

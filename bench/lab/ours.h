@@ -11,6 +11,7 @@
 #include "tree/schedule.h"
 
 enum { OURS_ARGS = 16 };
+#define OURS_CHOSEN "chosen" // instead of a schedule: the one that is chosen without search
 
 typedef struct Ours {
     Arena arena; // what the Program is in, whose pool of expressions grows as it is lowered
@@ -36,7 +37,7 @@ typedef struct Ours {
 } Ours;
 
 // `program` and `schedule` are paths (or texts, when they contain a line end); `sizes` is
-// "M=64,N=64". NULL schedule: the naive one. The result has `error` set when something is wrong.
+// "M=64,N=64". NULL schedule: the naive one; OURS_CHOSEN: as the library chooses. The result has `error` set when something is wrong.
 Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap);
 void ours_free(Ours *o);
 void ours_call(void *ours);

@@ -18,7 +18,7 @@ static lw_status tree(Pipeline *p) {
     const Schedule *schedule;
     const Tree *t;
     double start = now_us();
-    lw_status status = bound_lower(p->call, p->bound, &o->schedule, &schedule, &t);
+    lw_status status = bound_lower(p->call, p->bound, &o->schedule, (Target){0}, &schedule, &t);
     p->timing.compile_us = now_us() - start;
     if (status) return status;
     bool ok = tree_interpret(p->call->scratch, t, p->views, flags, p->call->diags);

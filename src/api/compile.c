@@ -64,7 +64,8 @@ static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, cons
 lw_status c_execute(Pipeline *p) {
     const Tree *t;
     double start = now_us();
-    lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule, &t);
+    lw_status status =
+        bound_lower_cpu(p->call, p->bound, &p->options->schedule, (Target){.views = p->views}, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(p->call->arena);
@@ -128,7 +129,10 @@ static lw_status emit_body(Call *call, void *args) {
     EmitCall *e = args;
     if (e->what != LW_EMIT_C) return emit_code(call, e);
     const Tree *t;
-    lw_status status = bound_lower_cpu(call, e->bound, &e->options.schedule, &t);
+    const Machine *m = show_machine(call, e->options.isa);
+    if (!m) return LW_ERROR;
+    lw_status status =
+        bound_lower_cpu(call, e->bound, &e->options.schedule, (Target){.machine = m}, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(call->arena);

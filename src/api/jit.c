@@ -211,7 +211,8 @@ static DebugCode debug_code(Pipeline *p, const Tree *t, const Code *code) {
 static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     const Tree *lowered;
     Code code;
-    lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule, &lowered);
+    lw_status status =
+        bound_lower_cpu(p->call, p->bound, &p->options->schedule, (Target){m, p->views}, &lowered);
     if (status) return status;
     Tree *t = arena_copy(p->call->scratch, lowered, sizeof *lowered);
     t->buffers.at = arena_copy(p->call->scratch, lowered->buffers.at,
@@ -252,7 +253,8 @@ static lw_status make_kernel(Pipeline *p, const Machine *m, const KernelCode **o
 static lw_status explain(Pipeline *p) {
     const Schedule *schedule;
     const Tree *t;
-    lw_status status = bound_lower(p->call, p->bound, &p->options->schedule, &schedule, &t);
+    lw_status status = bound_lower(p->call, p->bound, &p->options->schedule,
+                                   (Target){.views = p->views}, &schedule, &t);
     return status ? status : explain_fault(p, t);
 }
 

@@ -61,18 +61,26 @@ lw_status backend_jit(Pipeline *p);
 lw_status jit_code(Pipeline *p, const KernelCode **out);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
-// The bound Program, lowered under the text (NULL text: the naive Schedule, which *schedule then
-// holds).
-typedef struct Schedule Schedule;
 // A Program of the call's own, for what adds to its pools.
 const Program *bound_own_program(Call *call, const Program *bound);
-lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
+// What code is made for. Both may be NULL: this machine, dense arguments.
+typedef struct Target {
+    const Machine *machine;
+    const View *views; // per argument
+} Target;
+// The bound Program, lowered under the text (NULL text: a Schedule is chosen for the target; empty
+// text: every loop as it is written). *schedule holds which.
+typedef struct Schedule Schedule;
+lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Target target,
                       const Schedule **schedule, const Tree **out);
 // The same for a processor without a grid of threads: loops that ask for one are warned of.
 lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                          const Tree **out);
+                          Target target, const Tree **out);
 
 // --- Code as text, report.c ----------------------------------------------------------------------
+// A named ISA is taken whether or not this machine has it. NULL, with a diagnostic: there is none
+// such.
+const Machine *show_machine(Call *call, const char *isa);
 // Code for arguments with the strides of `views` (NULL: dense) with its Listing. `isa` names the
 // instruction set, whether or not this machine has it; NULL: this machine's, capped by LW_ISA.
 typedef struct Listed {

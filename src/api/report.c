@@ -15,20 +15,20 @@
 
 // --- Code with its listing -----------------------------------------------------------------------
 
-// A named ISA is taken whether or not this machine has it.
-static bool choose_machine(Call *call, const char *isa, Machine *m) {
+const Machine *show_machine(Call *call, const char *isa) {
+    Machine *m = arena_new(call->arena, Machine);
     const char *cap = getenv("LW_ISA");
     int named = isa ? isa_by_name(isa) : cap && *cap ? isa_by_name(cap) : ISA_COUNT;
     if (named < 0) {
         diag_report(call->diags, (Range){0, 0}, DIAG_CODE_ISA, isa ? "isa" : "LW_ISA",
                     isa ? isa : cap);
-        return false;
+        return NULL;
     }
     if (isa)
         machine_describe(m, (Isa)named);
     else
         machine_detect(m, (Isa)named);
-    return true;
+    return m;
 }
 
 static const Tree *with_strides(Arena *arena, const Tree *t, const View *views) {
@@ -42,8 +42,10 @@ static const Tree *with_strides(Arena *arena, const Tree *t, const View *views) 
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
                        const char *isa, const View *views, Listed *out) {
     const Tree *lowered;
-    if (!choose_machine(call, isa, &out->machine)) return LW_ERROR;
-    lw_status status = bound_lower_cpu(call, b, schedule, &lowered);
+    const Machine *m = show_machine(call, isa);
+    if (!m) return LW_ERROR;
+    out->machine = *m;
+    lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views}, &lowered);
     if (status) return status;
     out->tree = views ? with_strides(call->arena, lowered, views) : lowered;
     Text text = {.arena = call->arena};

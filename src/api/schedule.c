@@ -6,6 +6,7 @@
 #include "api/pipeline.h"
 
 #include "base/bug.h"
+#include "space/analytic.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 #include "tree/stripe.h"
@@ -65,7 +66,36 @@ static void verify_lowered(Call *call, const Tree *t) {
 #endif
 }
 
-lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text,
+// --- Choosing ------------------------------------------------------------------------------------
+
+static AnalyticOptions choice_for(Call *call, const Program *p, Target target) {
+    AnalyticOptions o = {.machine = target.machine};
+    if (!o.machine) o.machine = show_machine(call, NULL);
+    int n = p->ninputs + p->noutputs;
+    const int64_t **stride = target.views ? arena_new_n(call->arena, const int64_t *, n) : NULL;
+    for (int i = 0; stride && i < n; i++) stride[i] = target.views[i].stride;
+    o.stride = stride;
+    return o;
+}
+
+// What is chosen lowers. Should it not, what it leaves out of orders and marks always does.
+static lw_status lower_chosen(Call *call, const Program *p, Target target,
+                              const Schedule **schedule, const Tree **out) {
+    AnalyticOptions o = choice_for(call, p, target);
+    if (!o.machine) return LW_ERROR;
+    double start = now_us();
+    for (int plain = 0; plain <= 1; plain++) {
+        DiagList quiet = {.arena = call->arena, .source = call->diags->source};
+        o.plain = plain;
+        *schedule = analytic_choose(call->arena, p, &o);
+        if (!plain) call->schedule_us += now_us() - start;
+        *out = tree_lower(call->arena, p, *schedule, plain ? call->diags : &quiet);
+        if (*out) return LW_OK;
+    }
+    return LW_ERROR;
+}
+
+lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Target target,
                       const Schedule **schedule, const Tree **out) {
     if (b->function->tree) {
         *schedule = NULL;
@@ -77,12 +107,16 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
     lw_status status = parse(call, p, text, schedule);
     if (status) return status;
     double parsed = now_us();
-    *out = tree_lower(call->arena, p, *schedule, call->diags);
     call->schedule_us = parsed - start;
-    call->lower_us = now_us() - parsed;
+    if (!*schedule)
+        status = lower_chosen(call, p, target, schedule, out);
+    else if (!(*out = tree_lower(call->arena, p, *schedule, call->diags)))
+        status = LW_ERROR;
+    if (status) return status;
+    call->lower_us = now_us() - start - call->schedule_us;
     verify_lowered(call, *out);
-    if (*out && !*schedule) *schedule = schedule_complete(call->arena, p, NULL);
-    return *out ? LW_OK : LW_ERROR;
+    if (!(*schedule)->nstmts) *schedule = schedule_complete(call->arena, p, NULL);
+    return LW_OK;
 }
 
 static bool find_axis(void *user, const Node *node, int depth, const Block *parent) {
@@ -93,10 +127,10 @@ static bool find_axis(void *user, const Node *node, int depth, const Block *pare
 }
 
 lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                          const Tree **out) {
+                          Target target, const Tree **out) {
     const Schedule *schedule;
     const Block *axis = NULL;
-    lw_status status = bound_lower(call, b, text, &schedule, out);
+    lw_status status = bound_lower(call, b, text, target, &schedule, out);
     if (status) return status;
     tree_walk(*out, find_axis, &axis);
     if (axis)
@@ -128,10 +162,13 @@ static lw_status show_body(Call *call, void *args) {
     if (s->stage >= LW_STAGE_ASM)
         return code_show(call, s->bound, s->stage, &s->options, NULL, &s->text);
     lw_status status = LW_OK;
+    const Machine *m = show_machine(call, s->options.isa);
+    if (!m) return LW_ERROR;
     if (stripe)
         tree = own_tree(call, s->bound);
     else
-        status = bound_lower(call, s->bound, &s->options.schedule, &schedule, &tree);
+        status = bound_lower(call, s->bound, &s->options.schedule, (Target){.machine = m},
+                             &schedule, &tree);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (s->stage == LW_STAGE_TREE)

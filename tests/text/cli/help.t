@@ -42,7 +42,7 @@ also read starts from zeros unless --in gives its old content.
 options:
   --size N=8,M=4     values of sizes and of integer scalar arguments
   --def NAME         the function to take, where the file has several
-  --schedule S.lws   how to run it: a Schedule
+  --schedule S.lws   how to run it: a Schedule, or naive: as written; otherwise one is chosen
   --in A=a.npy       an input, or the old content of an in-out result
   --arg a=2.5        a scalar argument as a number
   --out C=c.npy      write a result to a .npy file

@@ -7,9 +7,13 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 C: m/4:p k/2 n k m:v     # a comment
 --- bad.lws
 C: m/4:p k/2 q
-$ loopwright show mm.tc --size M=10,N=8,K=5 --stage schedule
+$ loopwright show mm.tc --size M=10,N=8,K=5 --stage schedule --schedule naive
 C: m n k
-$ loopwright show mm.tc --size M=10,N=8,K=5 --stage tree
+$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx512
+C: n/64 m/6 k m n:v
+$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx2
+C: n/16:p m/6 k m n:v
+$ loopwright show mm.tc --size M=10,N=8,K=5 --stage tree --schedule naive
 for m in 10
   for n in 8
     C[m, n] = 0.0

@@ -1,0 +1,359 @@
+// The analytic choice, statement by statement. See analytic.h.
+#include "space/analytic_impl.h"
+
+#include "base/checked.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// --- What a statement does
+// ------------------------------------------------------------------------
+
+static bool atom_uses(const Atom *a, int iter) {
+    if (a->kind == ATOM_ITER) return a->index == iter;
+    if (!a->has_iter) return false;
+    if (a->a && affine_uses_iter(a->a, iter)) return true;
+    if (a->b && affine_uses_iter(a->b, iter)) return true;
+    for (int d = 0; a->read && d < a->read->rank; d++)
+        if (affine_uses_iter(a->read->sub[d], iter)) return true;
+    return false;
+}
+
+// `pitch`: elements between neighbours of this dimension.
+static void see_subscript(const Nest *n, Ref *r, const Affine *sub, int64_t pitch) {
+    for (int t = 0; t < sub->n; t++) {
+        const Atom *atom = sub->term[t].atom;
+        for (int i = 0; i < n->s->niters; i++) {
+            if (!atom_uses(atom, i)) continue;
+            r->uses[i] = true;
+            if (atom->kind == ATOM_ITER) {
+                if (!checked_fma(sub->term[t].coef, pitch, &r->stride[i])) r->hard[i] = true;
+            } else
+                r->hard[i] = true;
+        }
+    }
+}
+
+static bool is_lone(const Access *a) {
+    for (int d = 0; d < a->rank; d++) {
+        int i = affine_as_iter(a->sub[d]);
+        if (i < 0) return false;
+        for (int k = 0; k < d; k++)
+            if (affine_as_iter(a->sub[k]) == i) return false;
+    }
+    return a->rank > 0;
+}
+
+static void see_access(Chooser *c, Nest *n, const Access *a) {
+    if (n->nrefs == MAX_REFS) n->known = false;
+    if (n->nrefs == MAX_REFS) return;
+    for (int k = 1; k < n->nrefs; k++)
+        if (n->ref[k].access == a) return;
+    const Tensor *t = &c->p->tensors.at[a->tensor];
+    const int64_t *given =
+        c->o->stride && a->tensor < c->p->ninputs + c->p->noutputs ? c->o->stride[a->tensor] : NULL;
+    Ref *r = &n->ref[n->nrefs++];
+    *r = (Ref){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(a)};
+    int64_t pitch = 1;
+    for (int d = a->rank - 1; d >= 0; d--) {
+        see_subscript(n, r, a->sub[d], given ? given[d] : pitch);
+        if (!checked_mul(pitch, max_i64(tensor_size(t, d), 1), &pitch)) n->known = false;
+    }
+    r->once = t->role == ROLE_INPUT;
+    for (int k = 1; k < n->nrefs - 1; k++)
+        if (n->ref[k].access->tensor == a->tensor) r->once = n->ref[k].once = false;
+}
+
+typedef struct See {
+    Chooser *c;
+    Nest *n;
+} See;
+
+static void see_read(void *user, const Access *a, bool guarded) {
+    See *see = user;
+    (void)guarded;
+    see_access(see->c, see->n, a);
+}
+
+static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+
+static void see_value(Nest *n, const Expr *e, int *bytes) {
+    if (e->kind != EXPR_INDEX && e->type != TYPE_BOOL)
+        *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
+    if (e->kind != EXPR_OP) return;
+    n->ops += op_info[e->op].class == OP_MATH ? 12 : 1;
+    for (int i = 0; i < e->n; i++) see_value(n, e->arg[i], bytes);
+}
+
+// What has to come from beyond the caches of a core.
+static double memory_cycles(const Chooser *c, const Nest *n) {
+    double bytes = 0;
+    for (int r = 0; r < n->nrefs; r++) {
+        double elements = (double)tensor_elements(&c->p->tensors.at[n->ref[r].access->tensor]);
+        bytes += fmin(elements, n->instances) * n->ref[r].bytes;
+    }
+    return bytes > (double)c->m->cache[2] ? bytes / 6 : 0;
+}
+
+static void see(Chooser *c, Nest *n, const Stmt *s) {
+    *n = (Nest){.s = s, .known = true, .after = -1, .instances = 1};
+    n->ref = arena_new_n(c->arena, Ref, MAX_REFS);
+    for (int i = 0; i < s->niters; i++) {
+        n->extent[i] = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
+        n->known &= n->extent[i] > 0;
+        n->instances *= (double)max_i64(n->extent[i], 0);
+        n->reduces |= s->iter[i].reduction && n->extent[i] > 1 && s->op != REDUCE_ASSIGN;
+    }
+    int bytes = lane_bytes(c->p->tensors.at[s->write->tensor].type);
+    see_access(c, n, s->write);
+    expr_visit_accesses(s->value, see_read, &(See){c, n});
+    see_value(n, s->value, &bytes);
+    if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL) n->ops--;
+    if (s->op != REDUCE_ASSIGN) n->ops++;
+    n->lanes = (int)max_i64(1, c->m->vector_bytes / bytes);
+    n->memory = memory_cycles(c, n);
+    n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;
+    for (int i = 0; i < s->niters; i++) n->known &= !n->ref[0].hard[i];
+    for (int k = 0; k < s->nconstraints; k++) n->known &= !s->constraint[k]->has_read;
+    n->known &= !s->write->has_read && s->niters <= PROGRAM_MAX_ITERS / 2;
+}
+
+// --- Pointwise statements
+// ---------------------------------------------------------------------------
+
+// The loops but `last`, largest steps through the result first; where a step is the same, as
+// declared.
+static void outer_loops(Nest *n, int last) {
+    bool done[PROGRAM_MAX_ITERS] = {false};
+    for (int k = 0; k < n->s->niters; k++) {
+        int best = -1;
+        for (int i = 0; i < n->s->niters; i++)
+            if (!done[i] && i != last &&
+                (best < 0 || llabs(n->ref[0].stride[i]) > llabs(n->ref[0].stride[best])))
+                best = i;
+        if (best < 0) return;
+        done[best] = true;
+        nest_loop(n, best, 1, KIND_SERIAL);
+    }
+}
+
+// Something is read across the lanes, but along iterator u: blocks of both turn in registers.
+static int turned(const Nest *n, int v) {
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *ref = &n->ref[r];
+        if (!ref->uses[v] || ref->hard[v] || llabs(ref->stride[v]) <= 1) continue;
+        for (int u = 0; u < n->s->niters; u++)
+            if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= 4 &&
+                n->ref[0].stride[u])
+                return u;
+    }
+    return -1;
+}
+
+// Results that nothing here reads again, and that would not stay in the caches anyway.
+static bool is_streamed(const Chooser *c, const Nest *n, int v) {
+    int t = n->ref[0].access->tensor;
+    double bytes = 0;
+    if (c->p->tensors.at[t].role != ROLE_OUTPUT || n->s->op != REDUCE_ASSIGN) return false;
+    for (int i = 0; i < c->p->stmts.n; i++) {
+        const Nest *other = &c->nest[i];
+        for (int r = other == n; r < other->nrefs; r++)
+            if (other->ref[r].access->tensor == t) return false;
+    }
+    for (int r = 0; r < n->nrefs; r++)
+        if (n->ref[r].uses[v]) bytes += n->instances * n->ref[r].bytes;
+    double room = n->ops > 0 ? (double)c->m->cache[3] / 2 : 4.0 * (double)c->m->cache[2];
+    return bytes > room && n->instances * n->ref[0].bytes >= (double)c->m->cache[2];
+}
+
+static int contiguous(const Nest *n) {
+    for (int i = n->s->niters - 1; i >= 0; i--)
+        if (n->ref[0].stride[i] == 1 && n->extent[i] > 1) return i;
+    return -1;
+}
+
+static void choose_pointwise(Chooser *c, Nest *n) {
+    int v = contiguous(n);
+    outer_loops(n, v);
+    if (v < 0) return;
+    int u = n->extent[v] >= 4 && !c->o->plain ? turned(n, v) : -1;
+    if (u >= 0) {
+        for (int i = 0; i < n->nloops; i++)
+            if (n->loop[i].iter == n->s->iter[u].name) n->loop[i].step = n->lanes;
+        nest_loop(n, v, n->lanes, KIND_SERIAL);
+        nest_loop(n, u, 1, KIND_SERIAL);
+    }
+    nest_loop(n, v, 1, KIND_VECTOR);
+    n->out.nontemporal = !c->o->plain && u < 0 && is_streamed(c, n, v);
+}
+
+// --- Fusion
+// ------------------------------------------------------------------------------------------
+
+// The iterator of `n` that is iterator i of its host: the one that stands in the host's place in
+// the first access to its result.
+static int same_iter(const Nest *n, const Nest *host, int i) {
+    const Access *w = host->s->write;
+    for (int d = 0; d < w->rank; d++) {
+        if (affine_as_iter(w->sub[d]) != i) continue;
+        for (int r = 0; r < n->nrefs; r++)
+            if (n->ref[r].access->tensor == w->tensor)
+                return affine_as_iter(n->ref[r].access->sub[d]);
+    }
+    return -1;
+}
+
+static bool touches(const Nest *n, int tensor) {
+    for (int r = 0; r < n->nrefs; r++)
+        if (n->ref[r].access->tensor == tensor) return true;
+    return false;
+}
+
+static bool reads(const Nest *n, int tensor) {
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].access->tensor == tensor) return true;
+    return false;
+}
+
+// Does every access of `n` to the host's result mean the element that the host has just finished?
+static bool same_elements(const Nest *n, const Nest *host) {
+    const Access *w = host->s->write;
+    bool taken[PROGRAM_MAX_ITERS] = {false};
+    int found = 0;
+    for (int k = 0; k < host->s->niters; k++) {
+        if (host->s->iter[k].reduction) continue;
+        int i = same_iter(n, host, k);
+        if (i < 0 || taken[i] || n->s->iter[i].lo != host->s->iter[k].lo ||
+            n->s->iter[i].hi != host->s->iter[k].hi)
+            return false;
+        taken[i] = true;
+        found++;
+    }
+    for (int r = 0; r < n->nrefs; r++) {
+        const Access *a = n->ref[r].access;
+        for (int d = 0; a->tensor == w->tensor && d < a->rank; d++) {
+            int want = affine_as_iter(w->sub[d]);
+            if (want < 0 || affine_as_iter(a->sub[d]) != same_iter(n, host, want)) return false;
+        }
+    }
+    return found == n->s->niters;
+}
+
+// May statement i stand behind h? The rules of `after` (tree/order.c).
+static bool may_follow(const Chooser *c, int i, int h) {
+    const Nest *n = &c->nest[i], *host = &c->nest[h];
+    if (!n->known || !host->known || !host->reduces || host->after >= 0 || n->reduces) return false;
+    if (n->s->op != REDUCE_ASSIGN && n->s->init) return false;
+    for (int k = 0; k < n->s->niters; k++)
+        if (n->s->iter[k].reduction) return false;
+    int result = host->s->write->tensor, mine = n->s->write->tensor;
+    if (!reads(n, result) || reads(host, mine) || !stmt_is_injective(host->s)) return false;
+    if (!same_elements(n, host)) return false;
+    for (int k = h + 1; k < i; k++) {
+        const Nest *between = &c->nest[k];
+        if (between->after == h) continue;
+        if (!between->known || touches(between, mine)) return false;
+        if (reads(n, between->s->write->tensor)) return false;
+    }
+    return true;
+}
+
+static void choose_followers(Chooser *c) {
+    for (int i = 1; i < c->p->stmts.n; i++)
+        for (int h = i - 1; h >= 0 && c->nest[i].after < 0; h--)
+            if (c->nest[h].s->write->tensor != c->nest[i].s->write->tensor &&
+                !reads(&c->nest[i], c->nest[h].s->write->tensor))
+                continue;
+            else if (may_follow(c, i, h))
+                c->nest[i].after = h;
+}
+
+// --- Threads
+// -----------------------------------------------------------------------------------------
+
+static bool is_free(const Nest *n, int at) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].name == n->loop[at].iter)
+            return !n->s->iter[i].reduction && n->ref[0].uses[i] && n->loop[at].kind == KIND_SERIAL;
+    return false;
+}
+
+static bool same_first(const Nest *a, const Nest *b) {
+    return a->nloops > 1 && b->nloops > 1 && a->loop[0].step == b->loop[0].step &&
+           a->loop[0].iter == b->loop[0].iter;
+}
+
+static int64_t trips(const Nest *n, int at) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].name == n->loop[at].iter)
+            return ceil_div(n->extent[i], max_i64(n->loop[at].step, 1));
+    return 1;
+}
+
+// Statements from `from` on that begin with the same loop, as far as that goes.
+static int run_of(const Chooser *c, int from, double *cycles) {
+    int n = 1, first = from;
+    *cycles = c->nest[from].cycles;
+    for (; from + n < c->p->stmts.n; n++) {
+        const Nest *next = &c->nest[from + n];
+        if (next->after < 0 && !same_first(&c->nest[first], next)) break;
+        *cycles += next->cycles;
+    }
+    return n;
+}
+
+static void choose_threads(Chooser *c) {
+    double cycles, worth = c->o->worth > 0 ? c->o->worth : ANALYTIC_WORTH;
+    for (int i = 0, n; i < c->p->stmts.n; i += n) {
+        n = run_of(c, i, &cycles);
+        if (cycles < worth) continue;
+        bool alone = true;
+        for (int k = i + 1; k < i + n; k++) alone &= c->nest[k].after >= 0;
+        for (int k = i; k < i + n; k++) {
+            Nest *nest = &c->nest[k];
+            if (nest->after >= 0 || nest->nloops < 2 || !is_free(nest, 0)) continue;
+            nest->loop[0].kind = KIND_PARALLEL;
+            if (alone && nest->nloops > 2 && trips(nest, 0) < 16 && is_free(nest, 1) && !nest->copy)
+                nest->loop[1].kind = KIND_PARALLEL;
+        }
+    }
+}
+
+// --- All of it
+// ---------------------------------------------------------------------------------------
+
+static void choose(Chooser *c, Nest *n) {
+    n->out = (SchedStmt){.label = n->s->label, .stage = -1};
+    if (!n->known || n->instances <= 1 || n->after >= 0) return;
+    if (n->reduces)
+        choose_contraction(c, n);
+    else
+        choose_pointwise(c, n);
+}
+
+static const Schedule *write_out(Chooser *c) {
+    Schedule *s = arena_new(c->arena, Schedule);
+    const SchedStmt **list = arena_new_n(c->arena, const SchedStmt *, 2 * c->p->stmts.n + 1);
+    *s = (Schedule){.arena = c->arena, .names = c->p->names, .stmt = list};
+    for (int i = 0; i < c->p->stmts.n; i++) {
+        Nest *n = &c->nest[i];
+        if (n->after >= 0)
+            n->out.after = c->nest[n->after].s->label;
+        else if (!n->nloops)
+            continue;
+        n->out.loop = n->loop;
+        n->out.nloops = n->nloops;
+        list[s->nstmts++] = &n->out;
+        if (n->copy) list[s->nstmts++] = n->copy;
+    }
+    return s;
+}
+
+const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o) {
+    Chooser c = {arena, p, o, o->machine, arena_new_n(arena, Nest, p->stmts.n + 1)};
+    for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
+    if (!o->plain) choose_followers(&c);
+    for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
+    if (!o->serial) choose_threads(&c);
+    return write_out(&c);
+}

@@ -1,0 +1,429 @@
+// Contractions: the vector loop, the tile in registers, the order around it, packing.
+//
+// A statement that combines values, whatever it is (GEMM, einsum, convolution, pooling, row and
+// column sums), runs as
+//
+//     [loops over the result, by tiles] [reductions] [rows of the tile] [vectors of the tile]
+//
+// and one turn of the innermost machine loop costs the largest of
+//
+//     arithmetic/ports   loads/ports   instructions/issue   latency/independent sums
+//
+// where an operand is loaded once per turn for all of the tile that it does not depend on. Tiles
+// are enumerated; the ends of the ranges, which run with what is left of a tile, are counted as
+// what they are. A reduction may itself run in lanes, which then have to be added up for every
+// element.
+//
+// Of the loops around the tile those that the vector operand depends on come first, so that a panel
+// of it stays in a cache while rows pass by, or the other way round, whichever streams less.
+#include "space/analytic_impl.h"
+
+#include "base/checked.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_FOLDED = 8 }; // values of a reduction that lanes are worth
+
+typedef struct Tile {
+    int v;           // the iterator that runs in lanes
+    bool folded;     // it is a reduction
+    int vectors;     // of it in the tile
+    int row[2];      // -1: none
+    int64_t rows[2]; // how many of it
+    int pack;        // this access must be packed first; 0: none
+    double cost;     // cycles of the whole statement
+} Tile;
+
+// --- The model
+// ----------------------------------------------------------------------------------------
+
+static bool is_vector(const Nest *n, int r, int v, int pack) {
+    return r == pack || n->ref[r].stride[v] == 1;
+}
+
+// How many values of an iterator a part of the tile has, its reductions unrolled.
+static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i) {
+    if (i == t->v) return part[2];
+    if (i == t->row[0] || i == t->row[1]) return part[i == t->row[1]];
+    return n->s->iter[i].reduction ? n->extent[i] : 1;
+}
+
+// Elements that an operand has in a part of the tile over all turns: neighbours in a window share.
+static double window_of(const Nest *n, const Tile *t, const int64_t *part, const Ref *ref) {
+    double all = 1;
+    for (int d = 0; d < ref->access->rank; d++) {
+        const Affine *sub = ref->access->sub[d];
+        double span = 1, product = 1;
+        for (int k = 0; k < sub->n; k++) {
+            if (sub->term[k].atom->kind != ATOM_ITER) continue;
+            double size = (double)span_of(n, t, part, sub->term[k].atom->index);
+            span += fabs((double)sub->term[k].coef) * (size - 1);
+            product *= size;
+        }
+        all *= fmin(span, product);
+    }
+    return all;
+}
+
+// Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1].
+static double loads_of(const Nest *n, const Tile *t, const int64_t *part, double turns) {
+    double sum = 0;
+    bool straight = turns > 1 && turns * (double)(part[0] * part[1] * part[2]) <= 256 && !t->folded;
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *ref = &n->ref[r];
+        double count = 1;
+        if (straight && (!ref->uses[t->v] || is_vector(n, r, t->v, t->pack))) {
+            sum += window_of(n, t, part, ref) / turns;
+            continue;
+        }
+        if (ref->uses[t->v])
+            count = (double)part[2] * (is_vector(n, r, t->v, t->pack) ? 1 : n->lanes);
+        for (int k = 0; k < 2; k++)
+            if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
+        sum += count;
+    }
+    return sum;
+}
+
+// Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
+static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
+                        double turns) {
+    const Machine *m = c->m;
+    double sums = (double)(part[0] * part[1] * part[2]), loads = loads_of(n, t, part, turns);
+    double room = m->vector_registers - 4;
+    double split = fmin(8, fmax(1, floor(room / sums)));
+    double arithmetic = sums * n->ops / m->fma_ports, load = loads / m->load_ports;
+    double issue = (sums * n->ops + loads + 1.5) / m->ports[PORT_ISSUE];
+    double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
+    double ends = 16 + 1.5 * sums + (t->folded ? 10 * sums : 0);
+    return turns * (turn + 0.12 * load + 0.1 * issue) + ends;
+}
+
+// Full tiles and what is left over, in every direction.
+static double tile_cost(const Chooser *c, const Nest *n, const Tile *t) {
+    int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
+    int64_t size[3] = {t->rows[0], t->rows[1], t->vectors};
+    double turns = 1, outer = 1, cost = 0;
+    for (int k = 0; k < 2; k++)
+        if (t->row[k] >= 0) length[k] = n->extent[t->row[k]];
+    for (int i = 0; i < n->s->niters; i++) {
+        if (i == t->v || i == t->row[0] || i == t->row[1]) continue;
+        *(n->s->iter[i].reduction ? &turns : &outer) *= (double)n->extent[i];
+    }
+    if (t->folded) {
+        turns *= (double)length[2];
+        length[2] = 1;
+    }
+    for (int at = 0; at < 8; at++) {
+        int64_t part[3];
+        double count = 1;
+        for (int k = 0; k < 3; k++) {
+            part[k] = at >> k & 1 ? length[k] % size[k] : size[k];
+            count *= (double)(at >> k & 1 ? part[k] > 0 : length[k] / size[k]);
+        }
+        if (count > 0) cost += count * (part_cost(c, n, t, part, turns) + (at ? 15 : 0));
+    }
+    cost *= outer;
+    if (t->pack) {
+        double elements = 1;
+        for (int i = 0; i < n->s->niters; i++)
+            if (n->ref[t->pack].uses[i]) elements *= (double)n->extent[i];
+        cost += elements * (n->ref[t->pack].stride[t->v] == 1 ? 0.15 : 0.5) + 100;
+    }
+    return cost;
+}
+
+// --- Enumeration
+// --------------------------------------------------------------------------------------
+
+// Registers: the sums, one vector of each operand along the lanes, one for what is the same in all.
+static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
+    int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
+    int64_t most = c->m->vector_registers - 4 - (t->folded || n->ops > 2 ? 3 : 0);
+    int64_t held = t->folded ? t->rows[0] + 1 : t->vectors + 1;
+    return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
+}
+
+// Some operand is the same for all values of the iterator.
+static bool shares(const Nest *n, int i) {
+    for (int r = 1; r < n->nrefs; r++)
+        if (!n->ref[r].uses[i]) return true;
+    return false;
+}
+
+static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
+    t->cost = tile_cost(c, n, t);
+    if (t->cost < best->cost) *best = *t;
+    if (k == 2 || (k == 1 && t->rows[0] < n->extent[t->row[0]])) return;
+    for (int i = n->s->niters - 1; i >= 0; i--) {
+        if (i == t->v || i == t->row[0] || n->s->iter[i].reduction || n->extent[i] < 2) continue;
+        if (!shares(n, i)) continue;
+        t->row[k] = i;
+        for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
+            try_rows(c, n, t, k + 1, best);
+        t->row[k] = -1;
+        t->rows[k] = 1;
+    }
+}
+
+// The operand that has to be packed for lanes along v: 0 none, -1 that cannot be.
+static int to_pack(const Chooser *c, const Nest *n, int v) {
+    int pack = 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *ref = &n->ref[r];
+        if (ref->hard[v]) return -1;
+        if (!ref->uses[v] || ref->stride[v] == 1) continue;
+        if (pack || c->o->plain || !ref->lone || !ref->once) return 0;
+        pack = r;
+    }
+    return pack;
+}
+
+static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
+    Tile t = {.v = v, .row = {-1, -1}, .rows = {1, 1}};
+    int64_t vectors = ceil_div(n->extent[v], n->lanes);
+    for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1)
+        for (t.vectors = 1; t.vectors <= min_i64(vectors, 8) && has_room(c, n, &t); t.vectors++)
+            try_rows(c, n, &t, 0, best);
+}
+
+// A reduction in lanes: all that is read lies along it, or is the same for all of it.
+static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
+    Tile t = {.v = v, .folded = true, .vectors = 1, .row = {-1, -1}, .rows = {1, 1}};
+    bool along = false;
+    if (n->extent[v] < LEAST_FOLDED) return;
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *ref = &n->ref[r];
+        if (ref->hard[v] || (ref->uses[v] && ref->stride[v] != 1)) return;
+        along |= ref->uses[v];
+    }
+    if (!along) return;
+    t.cost = tile_cost(c, n, &t);
+    if (t.cost < best->cost) *best = t;
+}
+
+static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
+    *best = (Tile){.v = -1, .cost = 2 * n->instances * fmax(1, n->ops)}; // as declared
+    for (int i = 0; i < n->s->niters; i++) {
+        if (n->extent[i] < 2) continue;
+        if (n->s->iter[i].reduction)
+            try_folded(c, n, i, best);
+        else if (n->ref[0].stride[i] == 1)
+            try_lanes(c, n, i, best);
+    }
+    return best->v >= 0;
+}
+
+// --- Around the tile
+// ----------------------------------------------------------------------------------
+
+static int64_t step_of(const Nest *n, const Tile *t, int i) {
+    if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
+    if (i == t->row[0]) return t->rows[0];
+    return i == t->row[1] ? t->rows[1] : 1;
+}
+
+// The largest operand in lanes: what is packed, or would be.
+static int panel_operand(const Nest *n, const Tile *t) {
+    int best = 0;
+    double most = 0;
+    if (t->pack) return t->pack;
+    for (int r = 1; r < n->nrefs; r++) {
+        double size = n->ref[r].bytes;
+        for (int i = 0; i < n->s->niters; i++)
+            if (n->ref[r].uses[i]) size *= (double)n->extent[i];
+        if (n->ref[r].uses[t->v] && size > most) best = r, most = size;
+    }
+    return best;
+}
+
+typedef struct Blocks {
+    const Nest *n;
+    const Tile *t;
+    int panel;                        // the operand of which a panel stays; 0: none
+    double panel_bytes, bytes;        // of one panel; of all of it
+    double rest_bytes, reuse;         // of the other operands; how often a panel is read
+    bool rows_first;                  // the loops over rows are outside
+    int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
+    int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
+} Blocks;
+
+static void measure(Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
+    b->panel_bytes = b->bytes = x->bytes;
+    b->reuse = 1;
+    for (int i = 0; i < n->s->niters; i++) {
+        double whole = (double)n->extent[i],
+               tile = (double)min_i64(step_of(n, b->t, i), n->extent[i]);
+        if (x->uses[i]) b->bytes *= whole;
+        if (x->uses[i]) b->panel_bytes *= n->s->iter[i].reduction ? whole : tile;
+        if (!x->uses[i] && !n->s->iter[i].reduction) b->reuse *= ceil(whole / tile);
+    }
+    b->rest_bytes = 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        double size = n->ref[r].bytes;
+        for (int i = 0; i < n->s->niters; i++)
+            if (n->ref[r].uses[i]) size *= (double)n->extent[i];
+        if (r != b->panel) b->rest_bytes += size;
+    }
+}
+
+// Cycles to bring in so many bytes, again and again, from something so large.
+static double traffic(const Chooser *c, double bytes, double size) {
+    const int64_t *cache = c->m->cache;
+    if (size <= (double)cache[1] / 2) return 0;
+    if (size <= (double)cache[2] / 2) return bytes / 48;
+    return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
+}
+
+// Reductions by what they step over in the panel operand, largest steps first.
+static void order_reductions(Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
+    for (int i = 0; i < n->s->niters; i++) {
+        if (!n->s->iter[i].reduction || (b->t->folded && i == b->t->v)) continue;
+        int at = b->nred++;
+        for (; at > 0 && llabs(x->stride[b->red[at - 1]]) < llabs(x->stride[i]); at--)
+            b->red[at] = b->red[at - 1];
+        b->red[at] = i;
+    }
+}
+
+// A panel that is too large for its cache is done in parts, one after the other for all rows.
+static void block_reductions(const Chooser *c, Blocks *b) {
+    double limit = (double)c->m->cache[2] / 4;
+    if (b->reuse < 4 || b->rows_first) return;
+    for (int k = 0; k < b->nred && b->panel_bytes > limit; k++) {
+        int i = b->red[k];
+        int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
+        if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
+        b->step[i] = parts >= extent ? 1 : (ceil_div(extent, parts) + 7) / 8 * 8;
+        if (b->step[i] >= extent) b->step[i] = 0;
+        b->panel_bytes /= parts >= extent ? (double)extent : (double)parts;
+    }
+}
+
+static bool wants_pack(const Chooser *c, const Blocks *b) {
+    const Ref *x = &b->n->ref[b->panel];
+    bool crooked = false; // rows of vectors begin in the middle of cache lines
+    if (c->o->plain || b->t->folded || !b->panel || !x->lone || !x->once) return false;
+    if (b->t->pack) return true;
+    if (b->reuse < 8 || x->stride[b->t->v] != 1) return false;
+    for (int i = 0; i < b->n->s->niters; i++)
+        crooked |= i != b->t->v && x->stride[i] * x->bytes % c->m->line_bytes != 0;
+    return b->bytes >= (double)c->m->cache[2] / 2 || (crooked && b->bytes > (double)c->m->cache[1]);
+}
+
+// --- Packing
+// ------------------------------------------------------------------------------------------
+
+// The section of the copy: along the lanes, or in blocks that turn in registers.
+static void order_copy(const Nest *n, const Blocks *b, SchedStmt *s, SchedLoop *loop) {
+    const Ref *x = &n->ref[b->panel];
+    int v = b->t->v, along = -1, count = 0;
+    for (int i = 0; i < n->s->niters; i++)
+        if (i != v && x->stride[i] == 1 && n->extent[i] > 1) along = i;
+    bool turn = x->stride[v] != 1 && along >= 0;
+    for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
+        int i = k < 0 ? k + n->s->niters : b->red[k];
+        if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction)) continue;
+        loop[count++] =
+            (SchedLoop){.iter = n->s->iter[i].name, .step = turn && i == along ? n->lanes : 1};
+    }
+    if (turn) {
+        loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
+        loop[count++] = (SchedLoop){.iter = n->s->iter[along].name, .step = 1};
+    }
+    loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = 1, .kind = KIND_VECTOR};
+    s->nloops = count;
+    s->loop = loop;
+}
+
+static bool is_taken(const Program *p, Name label) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return true;
+    return program_find_tensor(p, label) >= 0;
+}
+
+// A copy of the panel operand, made inside loop `at` (NULL: first of all).
+static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at) {
+    const Ref *x = &n->ref[b->panel];
+    Name tensor = c->p->tensors.at[x->access->tensor].name;
+    Name label = name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
+    if (is_taken(c->p, label)) return;
+    SchedCopy *copy = arena_new(c->arena, SchedCopy);
+    LayoutDim *dim = arena_new_n(c->arena, LayoutDim, 2 * PROGRAM_MAX_ITERS);
+    int count = 0, v = b->t->v;
+    int64_t width = (int64_t)b->t->vectors * n->lanes;
+    for (int i = 0; i < n->s->niters; i++)
+        if (x->uses[i] && i != v && !n->s->iter[i].reduction)
+            dim[count++] = (LayoutDim){.dim = n->s->iter[i].name, .block = 1};
+    if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = width};
+    for (int k = 0; k < b->nred; k++)
+        if (x->uses[b->red[k]])
+            dim[count++] = (LayoutDim){.dim = n->s->iter[b->red[k]].name, .block = 1};
+    dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = 1};
+    *copy = (SchedCopy){.tensor = tensor, .storage = {.ndims = count, .dim = dim, .align = 64}};
+    if (at) copy->at = (LoopRef){.iter = at->iter, .step = at->step};
+    n->out.copy = copy;
+    n->out.ncopies = 1;
+    n->copy = arena_new(c->arena, SchedStmt);
+    *n->copy = (SchedStmt){.label = label, .stage = -1};
+    order_copy(n, b, n->copy, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
+}
+
+// --- The order
+// ----------------------------------------------------------------------------------------
+
+// 0: all operands depend on it; 1: the panel does; 2: it does not.
+static int depth_of(const Blocks *b, int i) {
+    const Nest *n = b->n;
+    if (!n->ref[b->panel].uses[i]) return 2;
+    return !shares(n, i) && i != b->t->v ? 0 : 1;
+}
+
+static void outer_loop(Nest *n, const Blocks *b, int i) {
+    int64_t step = step_of(n, b->t, i);
+    if (step < n->extent[i] && !(i == b->t->v && b->t->folded)) nest_loop(n, i, step, KIND_SERIAL);
+}
+
+static void loops_at(Nest *n, const Blocks *b, int depth) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction && depth_of(b, i) == depth) outer_loop(n, b, i);
+}
+
+static void emit(Chooser *c, Nest *n, const Blocks *b) {
+    bool packed = wants_pack(c, b);
+    const SchedLoop *at = NULL;
+    int first = b->rows_first ? 2 : 1;
+    loops_at(n, b, 0);
+    loops_at(n, b, first);
+    for (int k = 0; k < b->nred; k++)
+        if (b->step[b->red[k]]) nest_loop(n, b->red[k], b->step[b->red[k]], KIND_SERIAL);
+    if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
+    loops_at(n, b, 3 - first);
+    for (int k = 0; k < b->nred; k++)
+        if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
+    for (int k = 0; k < 2; k++)
+        if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
+    nest_loop(n, b->t->v, 1, KIND_VECTOR);
+    if (packed) pack(c, n, b, at);
+}
+
+void choose_contraction(Chooser *c, Nest *n) {
+    Tile t;
+    if (!choose_tile(c, n, &t)) return;
+    Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
+    n->cycles = t.cost + n->memory;
+    if (b.panel) {
+        measure(&b);
+        double panels = b.bytes / b.panel_bytes;
+        b.rows_first = traffic(c, b.rest_bytes * panels, b.rest_bytes) >
+                       traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
+    }
+    order_reductions(&b);
+    block_reductions(c, &b);
+    emit(c, n, &b);
+}

@@ -1,0 +1,247 @@
+// Schedules that are chosen without search: for random programs, known shapes and all examples they
+// lower at once, verify, and compute what the program's interpreter computes, on every ISA level of
+// this machine. The machine is also described with tiny caches, so that packing and blocking are
+// chosen for small sizes too.
+#include "tc_run.h"
+
+#include "space/analytic.h"
+#include "support/genprog.h"
+#include "support/jitlab.h"
+#include "support/shapes.h"
+#include "support/shrink.h"
+#include "tree/verify.h"
+
+#include <float.h>
+
+typedef struct Counts {
+    int64_t pairs, statements, vector, tiled, packed, turned, after, parallel, nontemporal;
+} Counts;
+
+static void count(Counts *c, const Schedule *s) {
+    for (int i = 0; i < s->nstmts; i++) {
+        const SchedStmt *st = s->stmt[i];
+        bool split = false;
+        c->statements++;
+        for (int k = 0; k < st->nloops; k++) {
+            c->vector += st->loop[k].kind == KIND_VECTOR;
+            c->parallel += st->loop[k].kind == KIND_PARALLEL;
+            split |= st->loop[k].step > 1;
+        }
+        c->tiled += split;
+        c->packed += st->ncopies;
+        c->after += st->after != NULL;
+        c->nontemporal += st->nontemporal;
+    }
+}
+
+static void print_counts(const char *what, const Counts *c) {
+    printf("%s: %lld choices, %lld sections: %lld vector loops, %lld split, %lld packed, %lld "
+           "after, %lld parallel, %lld non-temporal\n",
+           what, (long long)c->pairs, (long long)c->statements, (long long)c->vector,
+           (long long)c->tiled, (long long)c->packed, (long long)c->after, (long long)c->parallel,
+           (long long)c->nontemporal);
+}
+
+// Machine number i of this processor: an ISA level, with its caches or tiny ones. False: no such.
+static bool nth_machine(int i, Machine *m) {
+    Isa isa = i % 2 ? ISA_AVX512 : ISA_AVX2;
+    machine_detect(m, isa);
+    if (i >= 2) m->cache[1] = 512, m->cache[2] = 2048, m->cache[3] = 8192;
+    return m->isa == isa;
+}
+enum { MACHINES = 4 };
+
+// Where caches are tiny, threads are worth it for anything.
+static const Schedule *choice(Lab *lab, const Program *p, const Machine *m) {
+    AnalyticOptions o = {.machine = m, .worth = m->cache[1] < 1024 ? 1 : 0};
+    return analytic_choose(&lab->arena, p, &o);
+}
+
+static Tree *choose(Lab *lab, const Program *p, const Machine *m, Counts *c) {
+    const Schedule *s = choice(lab, p, m);
+    int errors = lab->diags.errors;
+    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    bool ok = CHECK(t) && CHECK(lab->diags.errors == errors);
+    if (ok) {
+        DiagList found = {.arena = &lab->arena};
+        ok = CHECK(tree_verify(&lab->arena, t, NULL, &found) != VERIFY_REFUSED);
+    }
+    c->pairs++;
+    count(c, s);
+    if (!ok || getenv("LW_FUZZ_VERBOSE"))
+        printf("%s\n%s\n%s", lab_text(lab, p), shrink_schedule_text(lab, s), lab_errors(lab));
+    fflush(stdout);
+    return ok ? t : NULL;
+}
+
+// Are all outputs equal, up to `tolerance` of what they should be? 0: bit for bit.
+static bool agree(Lab *lab, const Program *p, const LabData *got, const LabData *want,
+                  double tolerance) {
+    if (tolerance <= 0) return lab_difference(lab, p, got, want) == NULL;
+    for (int t = p->ninputs; t < p->ninputs + p->noutputs; t++)
+        for (int64_t e = 0; e < tensor_elements(&p->tensors.at[t]); e++) {
+            double x = lab_value(got, t, e), y = lab_value(want, t, e);
+            if (!(fabs(x - y) <= tolerance * fmax(1, fabs(y))) && !(isnan(x) && isnan(y)))
+                return false;
+        }
+    return true;
+}
+
+static bool try_program(Lab *lab, const Program *p, uint64_t seed, double tolerance, Counts *c) {
+    LabData start = lab_data(lab, p, seed), want = lab_copy(lab, p, &start);
+    if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return true;
+    for (int i = 0; i < MACHINES; i++) {
+        Machine m;
+        if (!nth_machine(i, &m)) continue;
+        Tree *t = choose(lab, p, &m, c);
+        if (!t) return false;
+        LabData got = lab_copy(lab, p, &start);
+        JitResult r = jit_run(lab, t, &m, &got, (InterpFlags){0}, i % 3 + 1, i & 1);
+        bool ok = CHECK(r == JIT_OK) && CHECK(agree(lab, p, &got, &want, tolerance));
+        if (!ok) {
+            const Schedule *s = choice(lab, p, &m);
+            printf("seed %llu on %s:\n%s\n%s\n", (unsigned long long)seed, isa_name[m.isa],
+                   lab_text(lab, p), shrink_schedule_text(lab, s));
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t first_seed(void) {
+    const char *text = getenv("LW_FUZZ_SEED");
+    return text ? strtoull(text, NULL, 10) : 1;
+}
+
+TEST(choices_for_random_programs_are_right) {
+    Counts c = {0};
+    for (int64_t i = 0; i < check_rounds(1500); i++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = genprog(&lab, first_seed() + (uint64_t)i);
+        bool ok = CHECK(p) && try_program(&lab, p, first_seed() + (uint64_t)i, 0, &c);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    print_counts("random programs", &c);
+}
+
+TEST(choices_for_known_shapes_are_right) {
+    Counts c = {0};
+    for (int64_t i = 0; i < check_rounds(1500); i++) {
+        uint64_t seed = first_seed() + (uint64_t)i, state = seed;
+        const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
+        int64_t values[3];
+        for (int k = 0; k < shape->nparams; k++) {
+            uint64_t r = check_random(&state);
+            values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (r % 3 ? 9 : 70)) + 1;
+        }
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, shape->text, values);
+        bool ok = CHECK(p) && try_program(&lab, p, seed, 0, &c);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    print_counts("known shapes", &c);
+}
+
+// --- The examples --------------------------------------------------------------------------------
+
+typedef struct Example {
+    const char *file, *sizes; // parameters that are not named are `other`
+    int64_t other;
+} Example;
+
+static const Example examples[] = {
+    {"attention.tc", "B=2,N=13,M=19,D=16,E=33", 5},
+    {"conv1d.tc", "M=70,N=5", 5},
+    {"conv2d.tc", "B=2,IP=5,H=11,W=39,OP=9,KH=3,KW=3", 5},
+    {"embedding_bag.tc", "E=20,D=37,B=6,L=4", 5},
+    {"fcrelu.tc", "B=13,I=21,O=70", 5},
+    {"gather.tc", "N=30,A=7,B=40", 5},
+    {"gconv.tc", "N=2,G=3,C=4,F=5,H=9,W=21,KH=3,KW=3,M=5", 5},
+    {"groupnorm.tc", "N=3,G=4,D=2,H=5,W=17", 5},
+    {"histogram.tc", "N=100,K=20", 5},
+    {"kru.tc", "", 6},
+    {"layernorm.tc", "N=7,D=85", 5},
+    {"matmul_bias_relu.tc", "M=31,N=67,K=20", 5},
+    {"maxpool2x2.tc", "B=2,C=3,H=10,W=38", 5},
+    {"mv.tc", "M=33,K=130", 5},
+    {"mv2.tc", "M=33,K=130", 5},
+    {"outer_product_mm.tc", "P=3,Q=9,R=11,S=5,T=20", 5},
+    {"padded_conv2d.tc", "N=2,C=3,H=9,W=20,F=6,KH=3,KW=3", 5},
+    {"padded_maxpool.tc", "N=2,C=3,H=12,W=22", 5},
+    {"prod_model.tc", "", 17},
+    {"sconv2d.tc", "N=2,C=3,H=15,W=30,F=6,KH=3,KW=3,sh=2,sw=2", 2},
+    {"sgemm.tc", "N=40,M=21,K=18", 5},
+    {"softmax.tc", "N=9,D=75", 5},
+    {"tbmm.tc", "B=3,N=11,M=37,K=20", 5},
+    {"tmm.tc", "M=21,N=66,K=35", 5},
+    {"wavenet.tc", "F=1,B=2,R=8,T=40,C=4,S=9", 5},
+};
+
+static int64_t value_of(const Example *e, const char *name) {
+    size_t n = strlen(name);
+    for (const char *at = e->sizes; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, name, n) && at[n] == '=') return atoll(at + n + 1);
+    return e->other;
+}
+
+static void try_example(const Example *e, Counts *c) {
+    Lab lab;
+    lab_begin(&lab);
+    Source source = {.name = e->file};
+    source.text = tc_read_file(&lab.arena, e->file, &source.len);
+    lab.diags.source = &source;
+    const Module *m = tc_parse(&lab.arena, &lab.names, &source, &lab.diags);
+    for (int f = 0; CHECK(m) && f < m->programs.n; f++) {
+        const Program *p = m->programs.at[f];
+        int64_t value[PROGRAM_MAX_PARAMS];
+        for (int i = 0; i < p->params.n; i++) value[i] = value_of(e, p->params.at[i].name);
+        const Program *bound = program_bind(&lab.arena, p, value, &lab.diags);
+        if (!bound) continue; // sizes that do not go together
+        CHECK(try_program(&lab, bound, 7, 1e-4, c));
+    }
+    lab_end(&lab);
+}
+
+TEST(choices_for_the_examples_are_right) {
+    Counts c = {0};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) try_example(&examples[i], &c);
+    print_counts("examples", &c);
+    CHECK(c.packed > 0 && c.after > 0 && c.parallel > 0 && c.vector > c.pairs / 2);
+}
+
+// --- What is chosen ------------------------------------------------------------------------------
+
+static const char *chosen(Lab *lab, const char *text, const int64_t *sizes) {
+    Machine m;
+    machine_describe(&m, ISA_AVX512);
+    const Program *p = lab_program(lab, text, sizes);
+    AnalyticOptions o = {.machine = &m, .serial = true};
+    return p ? shrink_schedule_text(lab, analytic_choose(&lab->arena, p, &o)) : "";
+}
+
+#define CHOSEN(WANT, SIZES, TEXT)                                                                  \
+    do {                                                                                           \
+        Lab lab;                                                                                   \
+        lab_begin(&lab);                                                                           \
+        const char *got = chosen(&lab, TEXT, (const int64_t[]){SIZES});                            \
+        if (!CHECK(!strcmp(got, WANT))) printf("got:\n%s", got);                                   \
+        lab_end(&lab);                                                                             \
+    } while (0)
+#define SIZES(...) __VA_ARGS__
+
+TEST(common_kernels_get_their_tiles) {
+    const char *mm = "program mm(M, N, K) {\n input A: f32[M, K]\n input B: f32[K, N]\n"
+                     " output C: f32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
+                     "  C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+    CHOSEN("C: n/64 m/6 k m n:v\n", SIZES(256, 256, 256), mm);
+    CHOSEN("r: i j:v\n", SIZES(64, 256),
+           "program r(M, N) {\n input A: f32[M, N]\n output r: f32[M]\n"
+           " r: for i in 0:M, j in 0:N\n  r[i] +=! A[i, j]\n}\n");
+    CHOSEN("B: j/16 i/16 j i:v\n", SIZES(256, 256),
+           "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
+           " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n");
+}
