@@ -419,13 +419,6 @@ static int widest(const Expr *e) {
     return w;
 }
 
-static int narrowest(const Expr *e) {
-    int w = e->type == TYPE_BOOL ? 8 : lane_bytes(e->type);
-    for (int i = 0; i < e->n; i++)
-        if (narrowest(e->arg[i]) < w) w = narrowest(e->arg[i]);
-    return w;
-}
-
 static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
@@ -539,19 +532,18 @@ static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
     for (int i = 0; i < n->nreads && !why; i++)
         why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
-    int w = widest(n->leaf->value), low = narrowest(n->leaf->value);
+    int w = widest(n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
-    if (lane_bytes(n->write.type) < low) low = lane_bytes(n->write.type);
-    for (int i = 0; i < n->nreads; i++) {
-        if (!n->read[i].gathers) continue;
-        w = (int)max_i64(w, lane_bytes(n->read[i].index));
-        low = (int)min_i64(low, lane_bytes(n->read[i].index));
-    }
+    for (int i = 0; i < n->nreads; i++)
+        if (n->read[i].gathers) w = (int)max_i64(w, lane_bytes(n->read[i].index));
     if (p->machine->isa != ISA_AVX512) {
         bool small = small_type(n->write.type);
         for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
+        for (int i = 0; i < n->nreads && !why; i++)
+            if (n->read[i].gathers &&
+                (lane_bytes(n->read[i].index) != w || lane_bytes(n->read[i].type) != w))
+                why = "lanes of different widths meet in a gather";
         if (small && !why) why = "this ISA has no masked access to types under 32 bits";
-        if (low != w && !why) why = "lanes of different widths meet";
     }
     if (w > *bytes) *bytes = w;
     return why;
