@@ -257,15 +257,25 @@ static int log_special(const Calc *c, int y, int x, double from) {
     return choose(c, OP_LT, x, inf, y, x);
 }
 
-// e·(ehigh + elow) + (f + g)·(high + low); small pieces first. elow has the sign of ehigh, so that
-// e may be infinite.
+// e·(ehigh + elow) + (f + g)·(high + low). elow has the sign of ehigh, so that e may be infinite.
+// f·high, and its sum with e, are rounded; what is lost there (nothing, of infinities) joins the
+// small pieces.
 static int log_sum(const Calc *c, const Log *l, double ehigh, double elow, double high,
                    double low) {
-    int y = l->g;
-    if (high != 1) y = fma3(c, l->f, num(c, low), mul(c, y, num(c, high)));
-    if (elow != 0) y = fma3(c, l->e, num(c, elow), y);
-    y = high == 1 ? add(c, l->f, y) : fma3(c, l->f, num(c, high), y);
-    return ehigh == 1 ? add(c, l->e, y) : fma3(c, l->e, num(c, ehigh), y);
+    int e = ehigh == 1 ? l->e : mul(c, l->e, num(c, ehigh)), k = num(c, high);
+    int product = mul(c, l->f, k), sum = add(c, e, product), came = sub(c, sum, e);
+    if (c->machine->has_exponents) came = choose(c, OP_EQ, came, came, came, product);
+    int minus = bits2(c, OP_BITXOR, product, sign_word(c));
+    int rest = fma3(c, l->f, num(c, low), mul(c, l->g, k));
+    if (elow != 0) rest = fma3(c, l->e, num(c, elow), rest);
+    rest = add(c, rest, fma3(c, l->f, k, minus));
+    return add(c, sum, add(c, sub(c, product, came), rest));
+}
+
+// e·(high + low) + f + g
+static int log_natural(const Calc *c, const Log *l, double high, double low) {
+    int y = add(c, l->f, fma3(c, l->e, num(c, low), l->g));
+    return fma3(c, l->e, num(c, high), y);
 }
 
 static int log_base(const Calc *c, ExprOp op, const Log *l) {
@@ -279,8 +289,8 @@ static int log_base(const Calc *c, ExprOp op, const Log *l) {
                            0x1.95355baaafad3p-57)
                  : log_sum(c, l, 0x1.3440p-2, 0x1.3509f8p-18, 0x1.bcb7b2p-2, -0x1.5b235ep-27);
     default:
-        return w ? log_sum(c, l, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41, 1, 0)
-                 : log_sum(c, l, 0x1.62e4p-1, 0x1.7f7d1cp-20, 1, 0);
+        return w ? log_natural(c, l, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41)
+                 : log_natural(c, l, 0x1.62e4p-1, 0x1.7f7d1cp-20);
     }
 }
 
