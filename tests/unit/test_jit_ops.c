@@ -212,6 +212,26 @@ TEST(compiled_code_computes_every_operation) {
     }
 }
 
+// Operands of which each is needed once, and may come straight from memory.
+TEST(compiled_code_takes_operands_from_memory) {
+    Lab lab;
+    lab_begin(&lab);
+    for (int t = TYPE_BOOL; t < TYPE_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++) {
+            const OpInfo *o = &op_info[op];
+            if (!applies(op, (Type)t) || o->arity != 2 || rounds_freely(op)) continue;
+            const char *type = type_info[t].name, *to = o->class == OP_COMPARE ? "bool" : type;
+            bool infix = op_precedence((ExprOp)op);
+            compare(&lab,
+                    arena_printf(&lab.arena,
+                                 "program f { input A: %s[37] input B: %s[37] output C: %s[36]\n"
+                                 "C: for i in 0:36  C[i] = %s(A[i] %s B[i + 1]) }",
+                                 type, type, to, infix ? "" : o->name, infix ? o->name : ","),
+                    "C: i:v\n", false);
+        }
+    lab_end(&lab);
+}
+
 TEST(compiled_code_converts_between_all_types) {
     Lab lab;
     lab_begin(&lab);

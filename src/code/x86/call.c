@@ -1,4 +1,5 @@
-// What no instruction computes: calls of KernelEnv.apply, a vector at a time.
+// What no vector instruction computes: calls of KernelEnv.apply, a vector at a time, and division
+// of 64-bit integers, lane by lane.
 //
 // Operands go to the call area, 64 bytes each; the result replaces the first. One routine per
 // kernel, behind its code, keeps all registers, so a call costs what it computes and the code
@@ -99,4 +100,72 @@ void gen_apply_routine(Gen *g) {
     x86_2(a, X86_mov, rsp, rbx);
     for (int i = KEPT - 1; i >= 0; i--) x86_1(a, X86_pop, x86_r64(kept[i]));
     x86_0(a, X86_ret);
+}
+
+// ---- Division of 64-bit integers
+//
+// Rounds down; 0 where the divisor is 0; the smallest number divided by -1 is itself.
+
+static bool divides_signed(int kind) { return kind & 1; }
+static bool divides_rest(int kind) { return kind & 2; }
+
+void gen_divide64(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    int kind = (m->from == TYPE_I64) + 2 * (m->op == OP_MOD);
+    if (!g->divides[kind]) g->divide[kind] = asm_label(a);
+    g->divides[kind] = true;
+    for (int i = 0; i < 2; i++)
+        x86_2(a, X86_vmovups, area(g, i), gen_vreg(m->from, m->width, m->arg_reg[i]));
+    for (int i = 0; i < m->width; i++) {
+        x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->call_area + 8 * i));
+        x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(g->call_area + 64 + 8 * i));
+        x86_1(a, X86_call, x86_to(&g->divide[kind]));
+        x86_2(a, X86_mov, gen_slot(g->call_area + 8 * i), x86_r64(X86_RAX));
+    }
+    x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), area(g, 0));
+}
+
+// rax <- rax / rcx, or the rest; uses rdx.
+static void divide_routine(Gen *g, int kind) {
+    Asm *a = &g->a;
+    bool is_signed = divides_signed(kind), rest = divides_rest(kind);
+    X86Arg rax = x86_r64(X86_RAX), rcx = x86_r64(X86_RCX), rdx = x86_r64(X86_RDX);
+    AsmLabel zero = asm_label(a), minus = asm_label(a), done = asm_label(a);
+    asm_bind(a, &g->divide[kind]);
+    x86_2(a, X86_test, rcx, rcx);
+    x86_1(a, X86_jz, x86_to(&zero));
+    if (is_signed) {
+        x86_2(a, X86_cmp, rcx, x86_imm(-1)); // the one quotient that may not fit
+        x86_1(a, X86_je, x86_to(rest ? &zero : &minus));
+        x86_0(a, X86_cqo);
+        x86_1(a, X86_idiv, rcx);
+        if (rest) x86_2(a, X86_mov, rax, rdx);
+        x86_2(a, X86_test, rdx, rdx);
+        x86_1(a, X86_jz, x86_to(&done));
+        x86_2(a, X86_xor, rdx, rcx);
+        x86_1(a, X86_jns, x86_to(&done));
+        if (rest)
+            x86_2(a, X86_add, rax, rcx);
+        else
+            x86_2(a, X86_sub, rax, x86_imm(1));
+    } else {
+        x86_2(a, X86_xor, x86_r32(X86_RDX), x86_r32(X86_RDX));
+        x86_1(a, X86_div, rcx);
+        if (rest) x86_2(a, X86_mov, rax, rdx);
+    }
+    asm_bind(a, &done);
+    x86_0(a, X86_ret);
+    asm_bind(a, &minus);
+    if (is_signed && !rest) {
+        x86_1(a, X86_neg, rax);
+        x86_0(a, X86_ret);
+    }
+    asm_bind(a, &zero);
+    x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
+    x86_0(a, X86_ret);
+}
+
+void gen_divide_routines(Gen *g) {
+    for (int kind = 0; kind < 4; kind++)
+        if (g->divides[kind]) divide_routine(g, kind);
 }

@@ -140,6 +140,7 @@ static void make_function(Gen *g) {
     gen_bodies(g);
     gen_apply_routine(g);
     gen_detours(g);
+    gen_divide_routines(g);
     constants(g);
     int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
     AsmError error = asm_finish(&g->a);

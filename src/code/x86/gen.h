@@ -100,8 +100,10 @@ typedef struct Gen {
     AsmLabel leave;     // where the function ends
     VEC(size_t) frames; // where the size of the frame is to be written
     VEC(Body *) bodies;
-    AsmLabel apply; // the routine that calls KernelEnv.apply,
-    bool calls;     // if there is one
+    AsmLabel apply;     // the routine that calls KernelEnv.apply,
+    bool calls;         // if there is one
+    AsmLabel divide[4]; // routines that divide 64-bit integers: unsigned, signed, and their rests,
+    bool divides[4];    // where there is need
     const char *declined;
     int no_vector; // a vector loop that must run as a serial one; -1: none
     int no_tile;   // a leaf whose elements must not be pinned; -1: none
@@ -131,7 +133,9 @@ void gen_wrap(Gen *g, Type t, X86Arg lanes); // integers under 32 bits, after ar
 // call.c: through the environment, with all registers kept.
 void gen_call(Gen *g, const Micro *m);
 void gen_rescue(Gen *g, const Micro *m);
+void gen_divide64(Gen *g, const Micro *m);
 void gen_apply_routine(Gen *g); // behind the kernel's code
+void gen_divide_routines(Gen *g);
 
 // gen.c
 void gen_enter(Gen *g); // registers saved, the frame made, status 0; rdi, rsi, rdx, rcx are kept

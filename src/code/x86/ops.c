@@ -277,8 +277,9 @@ static bool native(const Gen *g, ExprOp op, Type t) {
     case OP_BITOR:
     case OP_BITXOR:
     case OP_SHL:
-    case OP_SHR: return true;
-    case OP_DIV:
+    case OP_SHR:
+    case OP_DIV: return true;
+    case OP_MOD: return !isf;
     case OP_SQRT:
     case OP_FABS:
     case OP_FLOOR:
@@ -373,6 +374,8 @@ static void int_op(Ctx *c, ExprOp op) {
     switch (op) {
     case OP_SHL:
     case OP_SHR: int_shift(c, op); break;
+    case OP_DIV:
+    case OP_MOD: gen_divide64(c->g, c->m); break; // narrower ones were made of other operations
     case OP_ADD: x86_3(a, w ? X86_vpaddq : X86_vpaddd, c->d, c->a, c->b); break;
     case OP_SUB: x86_3(a, w ? X86_vpsubq : X86_vpsubd, c->d, c->a, c->b); break;
     case OP_MUL:
@@ -514,7 +517,7 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     case OP_ADD:
     case OP_SUB:
     case OP_MUL: return arg == 1 && type_is_float(m->from);
-    case OP_DIV: return arg == 1;
+    case OP_DIV: return arg == 1 && type_is_float(m->from);
     default: return false;
     }
 }
