@@ -239,20 +239,40 @@ static bool next_copy(int64_t *at, const int64_t *trips, int n) {
 
 enum { MAX_CHAIN = 8 };
 
-// Is everything below known now, so that a copy is one segment?
-static bool is_straight(Gen *g, const PNode *n) {
-    if (n->kind == P_GUARD || n->real) return false;
-    if (n->kind == P_LOOP && gen_has_bounds(g, n)) return false;
+static bool has_limits(const PNode *n) {
+    bool has = n->kind == P_LOOP && n->nbounds;
+    for (int i = 0; i < n->nchild && !has; i++) has = has_limits(n->child[i]);
+    return has;
+}
+
+static bool is_straight(Gen *g, const PNode *n);
+
+static bool are_straight(Gen *g, const PNode *n) {
     for (int i = 0; i < n->nchild; i++)
         if (!is_straight(g, n->child[i])) return false;
     return true;
 }
 
+// Is everything below known now, so that a copy is one segment? Limits of loops inside may depend
+// on the copy that they are in.
+static bool is_straight(Gen *g, const PNode *n) {
+    if (n->kind == P_GUARD || n->real) return false;
+    if (n->kind != P_LOOP) return true;
+    int64_t lo, hi;
+    const Bound *open[16];
+    if (n->nbounds > 16 || gen_limits(g, n, &lo, &hi, open)) return false;
+    bool differ = false, straight = true;
+    for (int i = 0; i < n->nchild; i++) differ |= has_limits(n->child[i]);
+    for (int64_t v = lo; v < hi && straight; v = differ ? v + 1 : hi) {
+        g->value[n->loop] = v;
+        straight = are_straight(g, n);
+    }
+    g->value[n->loop] = 0;
+    return straight;
+}
+
 static bool can_replay(Gen *g, const PNode *n) {
-    if (!g->in_region || !n->replay || g->replaying) return false;
-    for (int i = 0; i < n->nchild; i++)
-        if (!is_straight(g, n->child[i])) return false;
-    return true;
+    return g->in_region && n->replay && !g->replaying && are_straight(g, n);
 }
 
 static int most_parts(const Gen *g) {
