@@ -708,7 +708,15 @@ static void do_pin(Assign *a, Micro *m, int at) {
         release(a, other);
     }
     m->arg_reg[0] = (int8_t)a->reg[v];
-    if (a->reg[v] != r) emit(a, m);
+    const Micro *d = a->s->vals.at[v].def < 0 ? NULL : &a->s->micros.at[a->s->vals.at[v].def];
+    if (a->reg[v] != r && d && d->kind == MI_CONST && !d->value.i) { // zero costs less than a move
+        Micro zero = *d;
+        zero.dst_reg = (int8_t)r;
+        zero.fold = -1;
+        emit(a, &zero);
+    } else if (a->reg[v] != r) {
+        emit(a, m);
+    }
     a->next[v] = a->use_next[4 * at];
     if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
 }

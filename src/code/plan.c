@@ -715,12 +715,23 @@ static void choose_replay(const Plan *p, PNode *n) {
     }
 }
 
+// Copies of an assignment share nothing, so that many of them gain nothing.
+enum { MAX_COPIES = 32 };
+
+static bool only_assigns(const Plan *p, const PNode *n) {
+    for (int i = n->first; i < n->last; i++)
+        if (p->leaves.at[i]->leaf->op != REDUCE_ASSIGN) return false;
+    return true;
+}
+
 // Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
 // `pins`: it may have a tile.
 static bool mark(Plan *p, PNode *n, bool pins) {
     int64_t limit = n->most                  ? n->most
                     : n->mark == KIND_UNROLL ? 16 * unroll_limit(p)
                                              : unroll_limit(p);
+    if (!n->most && n->mark != KIND_UNROLL && only_assigns(p, n))
+        limit = min_i64(limit, MAX_COPIES);
     if (n->kind == P_LEAF) return true;
     if (n->count <= limit) {
         unroll_all(n);

@@ -155,6 +155,7 @@ void gen_divide(Gen *g, int64_t k, bool mod) {
         x86_set(&g->a, X86_RAX, 0);
         return;
     }
+    if (k == 1) return;
     x86_set(&g->a, X86_RCX, k);
     x86_0(&g->a, X86_cqo);
     x86_1(&g->a, X86_idiv, x86_r64(X86_RCX)); // rax quotient towards zero, rdx remainder

@@ -233,6 +233,8 @@ typedef struct Tail {
     VEC(PNode *) same;
     int n;
     int64_t value[MAX_TAIL_VALUES]; // the full extent first
+    const PNode *outer; // the one loop that decides, full before its index `turn`; or NULL
+    int64_t turn;
 } Tail;
 
 typedef struct Tails {
@@ -242,8 +244,20 @@ typedef struct Tails {
 
 static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
 
+// Iterations of a bounded loop when the loops around it stand at g->value.
+static int64_t limit_now(const Gen *g, const PNode *n) {
+    int64_t v = n->extent;
+    for (int i = 0; i < n->nbounds; i++) {
+        const Bound *b = &n->bound[i];
+        int64_t rest = b->rest->c;
+        for (int k = 0; k < b->rest->n; k++)
+            rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
+        v = min_i64(v, bound_limit(b, rest));
+    }
+    return max_i64(0, v);
+}
+
 static bool tail_value(Tail *t, int64_t v) {
-    v = max_i64(0, min_i64(v, t->loop->extent));
     for (int i = 0; i < t->n; i++)
         if (t->value[i] == v) return true;
     if (t->n == MAX_TAIL_VALUES) return false;
@@ -253,17 +267,7 @@ static bool tail_value(Tail *t, int64_t v) {
 
 // Runs through the values of the real loops that bound the tail; false when there are too many.
 static bool tail_values(Gen *g, Tail *t, PNode *const *outer, int n, int64_t *budget) {
-    if (n == 0) {
-        int64_t v = t->loop->extent;
-        for (int i = 0; i < t->loop->nbounds; i++) {
-            const Bound *b = &t->loop->bound[i];
-            int64_t rest = b->rest->c;
-            for (int k = 0; k < b->rest->n; k++)
-                rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
-            v = min_i64(v, bound_limit(b, rest));
-        }
-        return --*budget > 0 && tail_value(t, v);
-    }
+    if (n == 0) return --*budget > 0 && tail_value(t, limit_now(g, t->loop));
     bool ok = true;
     int64_t before = g->value[outer[0]->loop];
     for (int64_t v = 0; v < outer[0]->extent && ok; v++) {
@@ -272,6 +276,22 @@ static bool tail_values(Gen *g, Tail *t, PNode *const *outer, int n, int64_t *bu
     }
     g->value[outer[0]->loop] = before;
     return ok;
+}
+
+// Most tails begin at one index of one loop: then a comparison chooses.
+static void find_turn(Gen *g, Tail *t, const PNode *outer) {
+    int64_t before = g->value[outer->loop], turn = -1;
+    bool sharp = before == 0 && t->n == 2;
+    for (int64_t v = 0; v < outer->extent && sharp; v++) {
+        g->value[outer->loop] = v;
+        bool full = limit_now(g, t->loop) == t->value[0];
+        if (!full && turn < 0) turn = v;
+        if (full && turn >= 0) sharp = false;
+    }
+    g->value[outer->loop] = before;
+    if (!sharp || turn < 0) return;
+    t->outer = outer;
+    t->turn = turn;
 }
 
 static bool is_real_outside(const Gen *g, int loop, int first_inside) {
@@ -326,7 +346,10 @@ static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
         }
         Tail t = {.loop = n, .n = 1, .value = {n->extent}};
         int64_t budget = 1 << 14;
-        if (ok && tail_values(g, &t, outer, nouter, &budget)) tails->at[tails->n++] = t;
+        if (ok && tail_values(g, &t, outer, nouter, &budget)) {
+            if (nouter == 1) find_turn(g, &t, outer[0]);
+            tails->at[tails->n++] = t;
+        }
     }
     for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], first_inside, tails);
 }
@@ -334,6 +357,11 @@ static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
 // Jumps to `other` unless the loop has exactly `value` iterations here.
 static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
     Asm *a = &g->a;
+    if (t->outer && t->turn == (int32_t)t->turn) {
+        x86_2(a, X86_cmp, gen_item(gen_counter(g, t->outer->loop)), x86_imm(t->turn));
+        x86_1(a, value == t->value[0] ? X86_jnl : X86_jl, x86_to(other));
+        return;
+    }
     gen_line(g, t->loop->line);
     x86_set(a, X86_RAX, t->loop->extent);
     for (int i = 0; i < t->loop->nbounds; i++) { // rax = min(rax, limit)
