@@ -85,7 +85,8 @@ typedef struct Gen {
     VEC(CodeLine) lines;
     Listing *listing;    // NULL: none is wanted
     Seg *seg;            // the segment being built, or NULL
-    bool replaying;      // the segment will be repeated
+    bool fresh;          // nothing is in it yet
+    bool replaying;      // it will be repeated
     VEC(Micro) recorded; // its operations
     Seg segment;
     VEC(Pin) pins;

@@ -8,8 +8,14 @@
 #include "base/kernel_abi.h"
 #include "code/math.h"
 
+// Many segments stay empty: the work of opening one is done when its first leaf comes.
 void gen_open(Gen *g) {
     g->seg = &g->segment;
+    g->fresh = true;
+}
+
+static void begin(Gen *g) {
+    g->fresh = false;
     seg_reset(g->seg);
     g->nrows = 0;
     for (int i = 0; i < g->pins.n; i++) {
@@ -33,6 +39,8 @@ void gen_close(Gen *g) { gen_close_to(g, x86_micro); }
 
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     Seg *s = g->seg;
+    g->seg = NULL;
+    if (g->fresh) return;
     if (s->torn >= 0) refuse_tile(g, s->torn);
     for (int i = 0; i < g->pins.n; i++) { // pins are the first locs, in order
         const Loc *l = &s->locs.at[i];
@@ -47,7 +55,6 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         micro_assign(s, &isa, g->pinned);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
     }
-    g->seg = NULL;
 }
 
 // ---- Leaves
@@ -331,6 +338,7 @@ static void prefetch(LeafGen *l, const Mem *m) {
 }
 
 void gen_leaf(Gen *g, PNode *n) {
+    if (g->fresh) begin(g);
     int active = n->width > 1 ? g->active : 1;
     LeafGen l = {g, n, active};
     const Leaf *f = n->leaf;

@@ -250,8 +250,7 @@ static int64_t limit_now(const Gen *g, const PNode *n) {
     for (int i = 0; i < n->nbounds; i++) {
         const Bound *b = &n->bound[i];
         int64_t rest = b->rest->c;
-        for (int k = 0; k < b->rest->n; k++)
-            rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
+        for (int k = 0; k < b->rest->n; k++) rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
         v = min_i64(v, bound_limit(b, rest));
     }
     return max_i64(0, v);
