@@ -733,7 +733,8 @@ static bool mark(Plan *p, PNode *n, bool pins) {
     if (!n->most && n->mark != KIND_UNROLL && only_assigns(p, n))
         limit = min_i64(limit, MAX_COPIES);
     if (n->kind == P_LEAF) return true;
-    if (n->count <= limit) {
+    bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
+    if (n->count <= (again ? limit / 2 : limit)) {
         unroll_all(n);
         if (pins) choose_replay(p, n);
         return true;
@@ -905,10 +906,11 @@ static void choose_unroll(Plan *p, PNode *n) {
             body += n->child[i]->count;
         }
         int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
-        int64_t u =
-            body ? unroll_limit(p) / 2 / body : 1; // enough to hide the loop's own instructions
-        u = u > 8 ? 8 : u;
-        while (u > 1 && (u > trips || (u & (u - 1)))) u--;
+        // Enough to hide the loop's own instructions, and without a rest where that is near.
+        int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1)),
+                u = most;
+        while (u > (most + 1) / 2 && trips % u) u--;
+        if (trips % max_i64(u, 1)) u = most;
         n->unroll = straight && u > 1 ? (int)u : 1;
     }
     for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);

@@ -150,14 +150,17 @@ void gen_pin_lanes(Gen *g, int i, int want, bool split) {
     if (split && !p->parts.live) pin_split(g, p);
 }
 
+static void lanes_restore(Gen *g, const Lanes *want) {
+    for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i], want->split[i]);
+}
+
 // Ends the straight-line code here; what follows is reached from elsewhere too, with the
 // accumulators as in `want`.
 static void boundary(Gen *g, const Lanes *want) {
     if (!g->in_region) return;
     gen_close(g);
     g->k1 = 0;
-    for (int i = 0; want && i < g->pins.n; i++)
-        gen_pin_lanes(g, i, want->pending[i], want->split[i]);
+    if (want) lanes_restore(g, want);
     gen_open(g);
 }
 
@@ -309,12 +312,13 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     gen_close_to(g, record);
     Lanes end = lanes_now(g);
     trips[0] = copies / group;
+    bool steady = !memcmp(&start, &end, sizeof start);
     while (next_copy(at, trips, depth)) {
-        for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, start.pending[i], start.split[i]);
+        if (!steady) lanes_restore(g, &start);
         at[0] *= group;
         play(g, loop, at, depth);
         at[0] /= group;
-        for (int i = 0; i < g->pins.n; i++) {
+        for (int i = 0; i < g->pins.n && !steady; i++) {
             g->pins.at[i].pending = end.pending[i];
             g->pins.at[i].parts.live = end.split[i];
         }
