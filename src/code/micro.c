@@ -632,6 +632,10 @@ static int take(Assign *a, int v, const Micro *m) {
         if (best < 0 || a->next[a->holder[r]] > a->next[a->holder[best]]) best = r;
     }
     if (spare >= 0) return spare;
+    if (best < 0 && !a->s->crowded) { // after all
+        a->s->crowded = true;
+        return take(a, v, m);
+    }
     if (best < 0) bug("no register left");
     evict(a, best);
     return best;

@@ -46,6 +46,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         const Loc *l = &s->locs.at[i];
         g->pins.at[i].pending = l->pending;
         g->pins.at[i].parts.live = l->parts && l->parts->live;
+        if (g->pins.at[i].parts.live) g->pins.at[i].parts.op = l->parts->op;
         g->pins.at[i].written |= l->dirty;
     }
     seg_close(s);
