@@ -250,6 +250,7 @@ const ExprOp reduce_op[] = {
 Value reduce_identity(Type t, int op) {
     static const char sign[] = {
         [REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
+    if (op == REDUCE_ADD && type_is_float(t)) return (Value){.f = -0.0}; // keeps the sign of zero
     return type_identity(t, sign[op]);
 }
 

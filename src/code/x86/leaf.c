@@ -286,7 +286,8 @@ static int first_value(LeafGen *l, const Ref *r, int pending) {
     if (!pending) return old;
     Type type = type_compute(l->n->write.type);
     const Micro *def = s->vals.at[old].def < 0 ? NULL : &s->micros.at[s->vals.at[old].def];
-    if (def && def->kind == MI_CONST && def->value.i == reduce_identity(type, pending).i)
+    bool zero = pending == REDUCE_ADD && def && def->value.f == 0 && type_is_float(type);
+    if (def && def->kind == MI_CONST && (zero || def->value.i == reduce_identity(type, pending).i))
         return seg_const(s, type, l->n->width, def->value);
     return seg_op(s, MI_LANES, pending, type, type, l->n->width, 1, &old);
 }
