@@ -1,0 +1,259 @@
+// What is chosen without search, against schedules written by hand and, for small GEMMs, against
+// LIBXSMM: the same programs and rounds as bench/x86. And how long choosing takes.
+//
+//     make bench-auto
+//     build/bench/auto [--quick] [--only hand,shapes,time] [--item NAME] [--peers build/peers]
+#include "lab/lab.h"
+#include "lab/ours.h"
+#include "space/analytic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXAMPLES "examples/schedules/"
+
+typedef struct Item {
+    const char *name, *program, *schedule, *sizes;
+    Isa isa;
+} Item;
+
+#define CUBE(N) "M=" #N ",N=" #N ",K=" #N
+static const Item items[] = {
+    {"gemm 64", "matmul.tc", "gemm_avx512.lws", CUBE(64), ISA_AVX512},
+    {"gemm 128", "matmul.tc", "gemm_avx512.lws", CUBE(128), ISA_AVX512},
+    {"gemm 256", "matmul.tc", "gemm_avx512.lws", CUBE(256), ISA_AVX512},
+    {"gemm 512", "matmul.tc", "gemm_packed.lws", CUBE(512), ISA_AVX512},
+    {"gemm 1024", "matmul.tc", "gemm_packed.lws", CUBE(1024), ISA_AVX512},
+    {"gemm 2048", "matmul.tc", "gemm_packed.lws", CUBE(2048), ISA_AVX512},
+    {"gemm 31", "matmul.tc", "gemm_odd.lws", CUBE(31), ISA_AVX512},
+    {"gemm 63", "matmul.tc", "gemm_avx512.lws", CUBE(63), ISA_AVX512},
+    {"gemm 100", "matmul.tc", "gemm_avx512.lws", CUBE(100), ISA_AVX512},
+    {"gemm 127", "matmul.tc", "gemm_avx512.lws", CUBE(127), ISA_AVX512},
+    {"gemm 255", "matmul.tc", "gemm_avx512.lws", CUBE(255), ISA_AVX512},
+    {"gemm 64 avx2", "matmul.tc", "gemm_avx2.lws", CUBE(64), ISA_AVX2},
+    {"gemm 128 avx2", "matmul.tc", "gemm_avx2.lws", CUBE(128), ISA_AVX2},
+    {"gemm 256 avx2", "matmul.tc", "gemm_avx2.lws", CUBE(256), ISA_AVX2},
+    {"gemm 512 avx2", "matmul.tc", "gemm_avx2_packed.lws", CUBE(512), ISA_AVX2},
+    {"conv 64@56", "conv3x3.tc", "conv3x3_h14w6.lws", "H=56,W=56,CO=1,CI=64,KO=1,KI=64",
+     ISA_AVX512},
+    {"conv 128@28", "conv3x3.tc", "conv3x3_w6.lws", "H=28,W=28,CO=1,CI=128,KO=2,KI=64", ISA_AVX512},
+    {"conv 256@14", "conv3x3.tc", "conv3x3_w14.lws", "H=14,W=14,CO=1,CI=256,KO=8,KI=32",
+     ISA_AVX512},
+    {"conv 512@7", "conv3x3.tc", "conv3x3_h2w7.lws", "H=7,W=7,CO=8,CI=64,KO=16,KI=32", ISA_AVX512},
+    {"depthwise 32@112", "depthwise.tc", "depthwise.lws", "H=112,W=112,C=32", ISA_AVX512},
+    {"depthwise 256@28", "depthwise.tc", "depthwise.lws", "H=28,W=28,C=256", ISA_AVX512},
+    {"depthwise 512@14", "depthwise.tc", "depthwise.lws", "H=14,W=14,C=512", ISA_AVX512},
+    {"copy 4096", "copy.tc", "copy.lws", "N=4096", ISA_AVX512},
+    {"copy 1048576", "copy.tc", "copy_nt.lws", "N=1048576", ISA_AVX512},
+    {"copy 16777216", "copy.tc", "copy_nt.lws", "N=16777216", ISA_AVX512},
+    {"axpy 65536", "axpy.tc", "axpy.lws", "N=65536", ISA_AVX512},
+    {"axpy 1048576", "axpy.tc", "axpy.lws", "N=1048576", ISA_AVX512},
+    {"axpy 16777216", "axpy.tc", "axpy_nt.lws", "N=16777216", ISA_AVX512},
+    {"axpb_relu 65536", "axpb_relu.tc", "axpb_relu.lws", "N=65536", ISA_AVX512},
+    {"row_sums 64", "row_sums.tc", "row_sums.lws", "M=64,N=64", ISA_AVX512},
+    {"row_sums 1024", "row_sums.tc", "row_sums.lws", "M=1024,N=1024", ISA_AVX512},
+    {"column_sums 64", "column_sums.tc", "column_sums.lws", "M=64,N=64", ISA_AVX512},
+    {"column_sums 1024", "column_sums.tc", "column_sums.lws", "M=1024,N=1024", ISA_AVX512},
+    {"transpose 1024", "transpose.tc", "transpose.lws", "M=1024,N=1024", ISA_AVX512},
+    {"transpose 4096", "transpose.tc", "transpose.lws", "M=4096,N=4096", ISA_AVX512},
+    {"softmax 1024", "softmax.tc", "softmax.lws", "N=1024,D=1024", ISA_AVX512},
+    {"layernorm 1024", "layernorm.tc", "layernorm.lws", "N=1024,D=1024", ISA_AVX512},
+    {"dot 4096", "dot.tc", "dot.lws", "N=4096", ISA_AVX512},
+    {"gather 4096", "gather.tc", "gather.lws", "R=4096,N=4096", ISA_AVX512},
+    {"embedding 64", "embedding.tc", "embedding.lws", "R=1000,C=64,N=1000", ISA_AVX512},
+};
+
+typedef struct Bench {
+    Lab lab;
+    const char *only, *item;
+} Bench;
+
+static bool wanted(const Bench *b, const char *list) { return !b->only || strstr(b->only, list); }
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static const char *one_line(Ours *o) {
+    Text text = {.arena = &o->arena};
+    schedule_print(&text, o->schedule);
+    char *s = (char *)text_str(&text);
+    for (char *at = s; *at; at++)
+        if (*at == '\n') *at = at[1] ? ';' : 0;
+    return s;
+}
+
+// us to choose once more; the least of some.
+static double choose_us(Ours *o) {
+    AnalyticOptions choice = {.machine = &o->machine};
+    double best = INFINITY;
+    for (int i = 0; i < 9; i++) {
+        ArenaMark mark = arena_mark(&o->work);
+        double begin = lab_cpu();
+        analytic_choose(&o->work, o->program, &choice);
+        best = fmin(best, lab_cpu() - begin);
+        arena_release(&o->work, mark);
+    }
+    return best / 1e3;
+}
+
+// --- By hand -------------------------------------------------------------------------------------
+
+static double compare(Bench *b, const Item *it) {
+    char program[256], schedule[256];
+    snprintf(program, sizeof program, EXAMPLES "%s", it->program);
+    snprintf(schedule, sizeof schedule, EXAMPLES "%s", it->schedule);
+    Ours *chosen = ours_new(program, OURS_CHOSEN, it->sizes, it->isa);
+    Ours *hand = ours_new(program, schedule, it->sizes, it->isa);
+    double ratio = NAN;
+    if (chosen->error || hand->error) {
+        fprintf(stderr, "%s: %s\n", it->name, chosen->error ? chosen->error : hand->error);
+    } else {
+        static Trial t;
+        t = (Trial){0};
+        trial_add_kernel(&t, "chosen", ours_call, chosen);
+        trial_add_kernel(&t, "hand", ours_call, hand);
+        trial_run(&b->lab, &t);
+        double work =
+            chosen->flops > 0 && strncmp(it->name, "trans", 5) ? chosen->flops : chosen->bytes;
+        ratio = trial_ratio(&t, 0, 1).median;
+        printf("  %-17s %7.1f %7.1f  %5.2f  %5.2f  %6.1f us  %s\n", it->name,
+               work / trial_best(&t, 0), work / trial_best(&t, 1), ratio,
+               trial_best(&t, 1) / trial_best(&t, 0), choose_us(chosen), one_line(chosen));
+        fflush(stdout);
+    }
+    ours_free(chosen);
+    ours_free(hand);
+    return ratio;
+}
+
+static void run_hand(Bench *b) {
+    double sum = 0, least = INFINITY;
+    int n = 0;
+    printf("G/s (flops, bytes), best rounds; ratio of medians, and of best rounds\n");
+    printf("  %-17s %7s %7s  %5s  %5s  %9s\n", "", "chosen", "hand", "ratio", "best", "choosing");
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        if (b->item && strcmp(b->item, items[i].name)) continue;
+        double ratio = compare(b, &items[i]);
+        if (!(ratio > 0)) continue;
+        sum += log(ratio), n++;
+        least = fmin(least, ratio);
+    }
+    if (n) printf("  geometric mean %.3f, least %.3f (bars: 0.90, 0.75)\n", exp(sum / n), least);
+}
+
+// --- Small GEMMs ---------------------------------------------------------------------------------
+
+static const int side[] = {1, 2, 3, 4, 5, 8, 13, 16, 23, 32, 48, 64};
+enum { SIDES = sizeof side / sizeof *side, SHAPES = SIDES * SIDES * SIDES };
+
+typedef struct Shape {
+    int m, n, k;
+    double ratio, choose, compile;
+} Shape;
+
+static int by_ratio(const void *a, const void *b) {
+    const Shape *x = a, *y = b;
+    return (x->ratio > y->ratio) - (x->ratio < y->ratio);
+}
+
+static void try_shape(Bench *b, Shape *s, bool timed) {
+    char sizes[64], task[64];
+    snprintf(sizes, sizeof sizes, "M=%d,N=%d,K=%d", s->m, s->n, s->k);
+    snprintf(task, sizeof task, "gemm %d %d %d", s->m, s->n, s->k);
+    Ours *o = ours_new(EXAMPLES "matmul.tc", OURS_CHOSEN, sizes, ISA_AVX512);
+    if (o->error) fprintf(stderr, "%s: %s\n", sizes, o->error);
+    if (!o->error && timed) {
+        static Trial t;
+        t = (Trial){0};
+        trial_add_kernel(&t, "chosen", ours_call, o);
+        LabPeer *peer = lab_peer(&b->lab, "libxsmm", "LIBXSMM_TARGET=clx");
+        if (trial_add_peer(&t, peer, "libxsmm", task) >= 0) {
+            trial_run(&b->lab, &t);
+            s->ratio = trial_best(&t, 1) / trial_best(&t, 0);
+        }
+    } else if (!o->error) {
+        s->choose = choose_us(o);
+        s->compile = fmin(ours_compile(o), ours_compile(o)) / 1e3;
+    }
+    ours_free(o);
+}
+
+static Shape *all_shapes(Bench *b, bool timed, int step, int *n) {
+    Shape *all = calloc(SHAPES, sizeof *all);
+    *n = 0;
+    for (int i = 0; i < SHAPES; i += step) {
+        Shape *s = &all[(*n)++];
+        *s = (Shape){side[i / SIDES / SIDES], side[i / SIDES % SIDES], side[i % SIDES], 0, 0, 0};
+        try_shape(b, s, timed);
+    }
+    return all;
+}
+
+static void run_shapes(Bench *b, int step) {
+    double sum = 0;
+    int n, known = 0;
+    Lab was = b->lab;
+    b->lab.rounds = 5, b->lab.round_ns = 2e4, b->lab.patience_ns = 0;
+    Shape *s = all_shapes(b, true, step, &n);
+    b->lab.rounds = was.rounds, b->lab.round_ns = was.round_ns,
+    b->lab.patience_ns = was.patience_ns;
+    qsort(s, (size_t)n, sizeof *s, by_ratio);
+    for (int i = 0; i < n; i++)
+        if (s[i].ratio > 0) sum += log(s[i].ratio), known++;
+    if (!known) {
+        printf("small GEMMs: LIBXSMM is absent\n");
+    } else {
+        printf("small GEMMs against LIBXSMM: geometric mean %.3f, of %d (bars: 0.90, least 0.60)\n",
+               exp(sum / known), known);
+        for (int i = n - known, shown = 0; i < n && shown < 12; i++, shown++)
+            printf("  %2d %2d %2d  %.2f\n", s[i].m, s[i].n, s[i].k, s[i].ratio);
+    }
+    free(s);
+}
+
+static void run_time(Bench *b, int step) {
+    static double choose[SHAPES], compile[SHAPES], both[SHAPES];
+    int n;
+    Shape *s = all_shapes(b, false, step, &n);
+    for (int i = 0; i < n; i++)
+        choose[i] = s[i].choose, compile[i] = s[i].compile, both[i] = choose[i] + compile[i];
+    qsort(choose, (size_t)n, sizeof *choose, by_value);
+    qsort(both, (size_t)n, sizeof *both, by_value);
+    printf("%d GEMM shapes: choosing p50 %.1f us, p99 %.1f us (bar: p50 120); with lowering and "
+           "code p50 "
+           "%.1f us, p99 %.1f us (bars: 200, 1000)\n",
+           n, quantile(choose, n, 0.5), quantile(choose, n, 0.99), quantile(both, n, 0.5),
+           quantile(both, n, 0.99));
+    free(s);
+}
+
+// --- The command ---------------------------------------------------------------------------------
+
+int main(int argc, char **argv) {
+    Bench b = {.lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6, .patience_ns = 5e9}};
+    int step = 1;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(argv[i], "--quick"))
+            b.lab.rounds = 9, b.lab.round_ns = 5e5, b.lab.patience_ns = 2e8, step = 7;
+        else if (value && !strcmp(argv[i], "--only"))
+            b.only = argv[++i];
+        else if (value && !strcmp(argv[i], "--item"))
+            b.item = argv[++i];
+        else if (value && !strcmp(argv[i], "--peers"))
+            b.lab.peers = argv[++i];
+        else
+            return fprintf(stderr, "usage: auto [--quick] [--only hand,shapes,time] [--item NAME]"
+                                   " [--peers FOLDER]\n"),
+                   2;
+    }
+    lab_open(&b.lab);
+    if (wanted(&b, "hand")) run_hand(&b);
+    if (wanted(&b, "time") && !b.item) run_time(&b, step);
+    if (wanted(&b, "shapes") && !b.item) run_shapes(&b, step);
+    lab_close(&b.lab);
+    return 0;
+}
