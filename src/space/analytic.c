@@ -59,6 +59,8 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
         see_subscript(n, r, a->sub[d], given ? given[d] : pitch);
         if (!checked_mul(pitch, max_i64(tensor_size(t, d), 1), &pitch)) n->known = false;
     }
+    for (int i = 0; i < n->s->niters; i++)
+        r->crooked |= llabs(r->stride[i]) > 1 && r->stride[i] * r->bytes % c->m->line_bytes != 0;
     r->once = t->role == ROLE_INPUT;
     for (int k = 1; k < n->nrefs - 1; k++)
         if (n->ref[k].access->tensor == a->tensor) r->once = n->ref[k].once = false;
@@ -81,7 +83,8 @@ static void see_value(Nest *n, const Expr *e, int *bytes) {
     if (e->kind != EXPR_INDEX && e->type != TYPE_BOOL)
         *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
     if (e->kind != EXPR_OP) return;
-    n->ops += op_info[e->op].class == OP_MATH ? 12 : 1;
+    bool guard = e->type == TYPE_BOOL || e->op == OP_SELECT;
+    *(guard ? &n->guards : &n->ops) += op_info[e->op].class == OP_MATH ? 12 : 1;
     for (int i = 0; i < e->n; i++) see_value(n, e->arg[i], bytes);
 }
 
@@ -102,7 +105,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
         n->extent[i] = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
         n->known &= n->extent[i] > 0;
         n->instances *= (double)max_i64(n->extent[i], 0);
-        n->reduces |= s->iter[i].reduction && n->extent[i] > 1 && s->op != REDUCE_ASSIGN;
+        n->reduces |= s->iter[i].reduction && s->op != REDUCE_ASSIGN;
     }
     int bytes = lane_bytes(c->p->tensors.at[s->write->tensor].type);
     see_access(c, n, s->write);
@@ -110,6 +113,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     see_value(n, s->value, &bytes);
     if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL) n->ops--;
     if (s->op != REDUCE_ASSIGN) n->ops++;
+    n->guards += 2 * s->nconstraints;
     n->lanes = (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;
@@ -150,6 +154,19 @@ static int turned(const Nest *n, int v) {
     return -1;
 }
 
+// Blocks of lanes by lanes; where results go past the caches, in turn so that whole lines fill up.
+static void turn_blocks(Nest *n, int u, int v, bool streamed) {
+    int kept = 0;
+    for (int i = 0; i < n->nloops; i++)
+        if (n->loop[i].iter != n->s->iter[u].name) n->loop[kept++] = n->loop[i];
+    n->nloops = kept;
+    if (streamed) nest_loop(n, v, 4 * n->lanes, KIND_SERIAL);
+    if (streamed) nest_loop(n, u, 4 * n->lanes, KIND_SERIAL);
+    nest_loop(n, streamed ? v : u, n->lanes, KIND_SERIAL);
+    nest_loop(n, streamed ? u : v, n->lanes, KIND_SERIAL);
+    nest_loop(n, u, 1, KIND_SERIAL);
+}
+
 // Results that nothing here reads again, and that would not stay in the caches anyway.
 static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     int t = n->ref[0].access->tensor;
@@ -177,14 +194,10 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     outer_loops(n, v);
     if (v < 0) return;
     int u = n->extent[v] >= 4 && !c->o->plain ? turned(n, v) : -1;
-    if (u >= 0) {
-        for (int i = 0; i < n->nloops; i++)
-            if (n->loop[i].iter == n->s->iter[u].name) n->loop[i].step = n->lanes;
-        nest_loop(n, v, n->lanes, KIND_SERIAL);
-        nest_loop(n, u, 1, KIND_SERIAL);
-    }
+    bool streamed = !c->o->plain && is_streamed(c, n, v);
+    if (u >= 0) turn_blocks(n, u, v, streamed);
     nest_loop(n, v, 1, KIND_VECTOR);
-    n->out.nontemporal = !c->o->plain && u < 0 && is_streamed(c, n, v);
+    n->out.nontemporal = streamed;
 }
 
 // --- Fusion

@@ -10,9 +10,10 @@ enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };
 // iterator in another way than by a stride.
 typedef struct Ref {
     const Access *access;
-    int bytes; // of an element
-    bool lone; // every subscript is one iterator by itself, each another
-    bool once; // the only access to its tensor, which nothing in the Program writes
+    int bytes;    // of an element
+    bool lone;    // every subscript is one iterator by itself, each another
+    bool crooked; // vectors of it begin inside cache lines
+    bool once;    // the only access to its tensor, which nothing in the Program writes
     int64_t stride[PROGRAM_MAX_ITERS];
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
 } Ref;
@@ -23,10 +24,11 @@ typedef struct Nest {
     int64_t extent[PROGRAM_MAX_ITERS];
     int nrefs; // ref[0] is the write
     Ref *ref;
-    bool known;   // all of its accesses are here, and the written places are strides
-    bool reduces; // combines several values into one element
-    int lanes;    // of a vector
-    double ops;   // arithmetic of one instance beside its reads
+    bool known;    // all of its accesses are here, and the written places are strides
+    bool reduces;  // combines several values into one element
+    int lanes;     // of a vector
+    double ops;    // arithmetic of one instance beside its reads
+    double guards; // and conditions
     double instances, cycles, memory; // cycles: with those that memory takes
     int after;                        // it stands behind this statement; -1: on its own
     SchedStmt out;

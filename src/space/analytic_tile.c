@@ -23,7 +23,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_FOLDED = 8 }; // values of a reduction that lanes are worth
+enum {
+    LEAST_FOLDED = 8,    // values of a reduction that lanes are worth
+    GUARDED_UNROLL = 64, // where instances may not exist: tests stand around pieces of this size
+};
 
 typedef struct Tile {
     int v;           // the iterator that runs in lanes
@@ -69,19 +72,20 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1].
 static double loads_of(const Nest *n, const Tile *t, const int64_t *part, double turns) {
     double sum = 0;
-    bool straight = turns > 1 && turns * (double)(part[0] * part[1] * part[2]) <= 256 && !t->folded;
+    bool straight = turns > 1 && turns * (double)(part[0] * part[1] * part[2]) <= 256 &&
+                    !t->folded && n->guards == 0;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
-        double count = 1;
+        double count = 1, lines = ref->crooked && ref->uses[t->v] && r != t->pack ? 2 : 1;
         if (straight && (!ref->uses[t->v] || is_vector(n, r, t->v, t->pack))) {
-            sum += window_of(n, t, part, ref) / turns;
+            sum += lines * window_of(n, t, part, ref) / turns;
             continue;
         }
         if (ref->uses[t->v])
             count = (double)part[2] * (is_vector(n, r, t->v, t->pack) ? 1 : n->lanes);
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
-        sum += count;
+        sum += lines * count;
     }
     return sum;
 }
@@ -94,7 +98,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
     double arithmetic = sums * n->ops / m->fma_ports, load = loads / m->load_ports;
-    double issue = (sums * n->ops + loads + 1.5) / m->ports[PORT_ISSUE];
+    double issue = (sums * n->ops + loads + 1.5 + n->guards * (double)(part[0] * part[1])) /
+                   m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
     double ends = 16 + 1.5 * sums + (t->folded ? 10 * sums : 0);
     return turns * (turn + 0.12 * load + 0.1 * issue) + ends;
@@ -152,13 +157,25 @@ static bool shares(const Nest *n, int i) {
     return false;
 }
 
+// May be a row of tiles along v: best where vectors are shared, else where anything is.
+static bool is_row(const Nest *n, int v, int i) {
+    bool vectors = false, any = false; // some iterator shares vectors; this one does
+    if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v || !shares(n, i)) return false;
+    for (int r = 1; r < n->nrefs; r++) {
+        if (!n->ref[r].uses[v]) continue;
+        any |= !n->ref[r].uses[i];
+        for (int k = 0; k < n->s->niters; k++)
+            vectors |= k != v && !n->s->iter[k].reduction && n->extent[k] > 1 && !n->ref[r].uses[k];
+    }
+    return any || !vectors;
+}
+
 static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
     t->cost = tile_cost(c, n, t);
     if (t->cost < best->cost) *best = *t;
-    if (k == 2 || (k == 1 && t->rows[0] < n->extent[t->row[0]])) return;
+    if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
-        if (i == t->v || i == t->row[0] || n->s->iter[i].reduction || n->extent[i] < 2) continue;
-        if (!shares(n, i)) continue;
+        if (i == t->row[0] || !is_row(n, t->v, i)) continue;
         t->row[k] = i;
         for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
             try_rows(c, n, t, k + 1, best);
@@ -299,21 +316,27 @@ static void block_reductions(const Chooser *c, Blocks *b) {
         int i = b->red[k];
         int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
         if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
-        b->step[i] = parts >= extent ? 1 : (ceil_div(extent, parts) + 7) / 8 * 8;
+        int64_t step = ceil_div(extent, parts);
+        b->step[i] = extent < 64 ? step : (step + 7) / 8 * 8;
         if (b->step[i] >= extent) b->step[i] = 0;
-        b->panel_bytes /= parts >= extent ? (double)extent : (double)parts;
+        b->panel_bytes /= (double)min_i64(parts, extent);
     }
 }
 
 static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
-    bool crooked = false; // rows of vectors begin in the middle of cache lines
+    bool crooked = false;          // rows of vectors begin in the middle of cache lines
+    int64_t least = INT64_MAX / 8; // from one row to the next
     if (c->o->plain || b->t->folded || !b->panel || !x->lone || !x->once) return false;
     if (b->t->pack) return true;
     if (b->reuse < 8 || x->stride[b->t->v] != 1) return false;
-    for (int i = 0; i < b->n->s->niters; i++)
-        crooked |= i != b->t->v && x->stride[i] * x->bytes % c->m->line_bytes != 0;
-    return b->bytes >= (double)c->m->cache[2] / 2 || (crooked && b->bytes > (double)c->m->cache[1]);
+    for (int k = 0; k < b->nred; k++) {
+        int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
+        crooked |= stride % c->m->line_bytes != 0;
+        if (stride && b->n->extent[b->red[k]] > 1) least = min_i64(least, stride);
+    }
+    if (crooked && b->bytes > (double)c->m->cache[1]) return true;
+    return least >= 1024 && b->bytes >= (double)c->m->cache[2] / 2;
 }
 
 // --- Packing
@@ -386,7 +409,8 @@ static int depth_of(const Blocks *b, int i) {
 
 static void outer_loop(Nest *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);
-    if (step < n->extent[i] && !(i == b->t->v && b->t->folded)) nest_loop(n, i, step, KIND_SERIAL);
+    bool inside = i == b->t->v || i == b->t->row[0] || i == b->t->row[1];
+    if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
 static void loops_at(Nest *n, const Blocks *b, int depth) {
@@ -410,6 +434,7 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (packed) pack(c, n, b, at);
+    if (n->s->nconstraints && !c->o->plain) n->out.unroll_limit = GUARDED_UNROLL;
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
