@@ -301,6 +301,8 @@ bench-peers: $(PEER_BIN)
 # Arguments of a benchmark: make bench-x86 ARGS='--quick --only gemm'
 bench-x86: $(BUILD)/bench/x86 bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
+bench-auto: $(BUILD)/bench/auto bench-peers
+	@$< --peers $(BUILD)/peers $(ARGS)
 
 # ---- Installing it ---------------------------------------------------------------------------
 
@@ -353,11 +355,12 @@ help:
 # > make bench-functions time exp, tanh and the like, per element
 # > make bench-space    the spaces of known kernels: their size, dead ends, the cost of a decision
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
+# > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-setup bench-peers bench-x86 install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
