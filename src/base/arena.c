@@ -147,7 +147,7 @@ ArenaMark arena_mark(const Arena *a) { return (ArenaMark){a->newest, a->next}; }
 void arena_release(Arena *a, ArenaMark mark) {
     while (a->newest != mark.chunk) {
         ArenaChunk *c = pop_chunk(a);
-        if (!a->spare || c->size > a->spare->size) {
+        if (c->size <= MAX_CHUNK && (!a->spare || c->size > a->spare->size)) {
             ArenaChunk *smaller = a->spare;
             a->spare = c;
             c = smaller;

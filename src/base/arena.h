@@ -28,7 +28,7 @@ typedef struct ArenaTry ArenaTry;
 typedef struct Arena {
     char *next, *end;   // the free part of the newest chunk
     ArenaChunk *newest; // chunks, newest first
-    ArenaChunk *spare;  // the largest chunk that a release emptied, kept for the next need
+    ArenaChunk *spare;  // one chunk of usual size that a release emptied, kept for the next need
     const Allocator *allocator;
     ArenaTry *try;   // where running out of memory unwinds to
     size_t reserved; // bytes taken from the allocator

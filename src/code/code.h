@@ -1,8 +1,10 @@
 // Code: a Tree for one machine, performing exactly the loops of the Tree, in that order.
 //
-//   plan.c      Tree -> Plan: loops, guards and leaves with linear byte offsets; which loops become
-//               machine loops and which are unrolled; which outputs stay in registers (LoopNest's
-//               register blocking)
+//   plan.c      Tree -> Plan: loops, guards and leaves with linear byte offsets
+//   lanes.c     which vector loops run in lanes
+//   parallel.c  which parallel loops are shared out among threads
+//   regions.c   which loops become machine loops and which are unrolled; which outputs stay in
+//               registers (LoopNest's register blocking)
 //   micro.c     straight-line code as micro-operations on vector values: value numbering, store
 //               forwarding, registers by farthest next use. Knows no instruction set.
 //   x86/        micro-operations and loops as x86-64; aot.c makes objects of a kernel

@@ -26,6 +26,12 @@ typedef struct Lin {
     LinTerm t[];
 } Lin;
 
+static inline int64_t lin_coef(const Lin *l, int loop) {
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].loop == loop) return l->t[i].k;
+    return 0;
+}
+
 // One access of a leaf.
 typedef struct Mem {
     const Access *access;
@@ -142,6 +148,11 @@ typedef struct Plan {
 
 // parallel.c: which loops marked so become parallel, and what is private to their threads.
 void plan_parallel(Plan *p);
+
+// The steps of code_plan that have files of their own.
+void plan_vectorise(Plan *p);
+void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
+void plan_regions(Plan *p, PNode **nodes, int n);
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
 

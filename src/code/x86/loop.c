@@ -293,10 +293,14 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     int64_t at[MAX_CHAIN] = {0}, trips[MAX_CHAIN] = {copies};
     int depth = 1, group = most_parts(g);
     while (group == 1 && depth < MAX_CHAIN && n->nchild == 1 && n->child[0]->replay) {
+        int64_t lo, hi;
+        const Bound *open[16];
+        gen_limits(g, n->child[0], &lo, &hi, open); // can_replay saw that they are known
+        if (lo >= hi) return copies;
+        if (lo) break;
         n = n->child[0];
         loop[depth] = n;
-        trips[depth++] = n->limit >= 0 ? n->limit : n->extent;
-        if (!trips[depth - 1]) return copies;
+        trips[depth++] = hi;
     }
     if (copies < group) return 0;
     boundary(g, NULL);

@@ -1,0 +1,190 @@
+// Plan, step 2: which loops marked `vector` run in lanes, and how many.
+//
+// A loop does when every access inside follows it with one vector instruction (contiguous, one
+// element for all, or lanes apart that the ISA can gather); otherwise it runs as a serial loop and
+// the report says why.
+#include "code/plan.h"
+
+#include "base/checked.h"
+
+static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+
+static int widest(const Expr *e) {
+    int w = lane_bytes(e->type);
+    if (e->kind == EXPR_INDEX) return w;
+    for (int i = 0; i < e->n; i++)
+        if (widest(e->arg[i]) > w) w = widest(e->arg[i]);
+    return w;
+}
+
+static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_ITER) {
+            if (p->loop_of_id[atom->index] == loop) return true;
+        } else if (atom->kind == ATOM_READ) {
+            for (int d = 0; d < atom->read->rank; d++)
+                if (affine_mentions(p, atom->read->sub[d], loop)) return true;
+        } else if ((atom->a && affine_mentions(p, atom->a, loop)) ||
+                   (atom->b && affine_mentions(p, atom->b, loop))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool code_computes_with(const Plan *p, const Mem *m, int loop) {
+    for (int d = 0; d < m->access->rank; d++)
+        if (m->computed >> d & 1 && affine_mentions(p, m->access->sub[d], loop)) return true;
+    return false;
+}
+
+static bool small_type(Type t) { return type_info[t].bits < 32; }
+
+// The linear part of a subscript, and the one element it reads (NULL: none); false: it has more.
+static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
+    *reach = a->constant < 0 ? -a->constant : a->constant;
+    *read = NULL;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef;
+        if (atom->kind == ATOM_READ && k == 1 && a->term[i].coef == 1 && !*read)
+            *read = atom->read;
+        else if (atom->kind != ATOM_ITER || p->loop_of_id[atom->index] < 0 ||
+                 !checked_fma(k, p->loop[p->loop_of_id[atom->index]]->extent, reach))
+            return false;
+    }
+    return true;
+}
+
+// Can lanes along the loop be gathered? Indices are computed in 4 bytes where these hold
+// everything: a sum that wraps must not end up inside, and the span in elements must fit.
+static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
+    const Buffer *b = &p->tree->buffers.at[m->buffer];
+    int64_t span = 0;
+    m->index = TYPE_I32;
+    if (small_type(m->type) || lin_coef(m->part, loop) || m->inner) return false;
+    for (int d = 0; d < m->access->rank; d++) {
+        int64_t reach, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
+        const Access *read;
+        if (!(m->computed >> d & 1)) continue;
+        if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
+        if (read && !leaf_mem(leaf, read)->off) return false;
+        if (read && type_info[leaf_mem(leaf, read)->type].bits == 64) m->index = TYPE_I64;
+        if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
+        if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
+        if (reach > INT64_MAX / 4) return false;
+    }
+    if (span > INT32_MAX) m->index = TYPE_I64;
+    m->gathers = true;
+    m->lane = 0;
+    return true;
+}
+
+// NULL when the access can follow `loop` with one vector instruction, else why not.
+static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
+                                 bool guarded) {
+    bool write = m == &leaf->write;
+    m->gathers = false;
+    if (!m->off) {
+        if (guarded) return "a guarded read is computed";
+        if (code_computes_with(p, m, loop))
+            return !write && can_gather(p, leaf, m, loop) ? NULL
+                                                          : "a subscript is not linear in it";
+        if (write && !lin_coef(m->part, loop)) return "the written element is computed";
+    }
+    m->lane = lin_coef(m->off ? m->off : m->part, loop);
+    int64_t size = type_info[m->type].bytes;
+    if (guarded && !m->safe &&
+        (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
+         m->type == TYPE_BF16))
+        return "a guarded read is not contiguous";
+    if (m->lane == 0 && write && reduces && m->type != type_compute(m->type))
+        return "sums in a 16-bit float round at every step";
+    if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
+    if (m->lane == size) return NULL;
+    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are too far apart";
+    return NULL;
+}
+
+static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
+    if (e->kind == EXPR_INDEX) return !e->index->linear && affine_mentions(p, e->index, loop);
+    for (int i = 0; i < e->n; i++)
+        if (index_is_hard(p, e->arg[i], loop)) return true;
+    return false;
+}
+
+static bool has_guard(const Expr *e) {
+    if (e->kind != EXPR_OP) return false;
+    if (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR) return true;
+    for (int i = 0; i < e->n; i++)
+        if (has_guard(e->arg[i])) return true;
+    return false;
+}
+
+// Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
+static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
+    bool reduces = n->leaf->op != REDUCE_ASSIGN;
+    bool guarded = has_guard(n->leaf->value);
+    const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
+    for (int i = 0; i < n->nreads && !why; i++)
+        why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
+    if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
+    int w = widest(n->leaf->value);
+    if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
+    for (int i = 0; i < n->nreads; i++)
+        if (n->read[i].gathers) w = (int)max_i64(w, lane_bytes(n->read[i].index));
+    if (p->machine->isa != ISA_AVX512) {
+        bool small = small_type(n->write.type);
+        for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
+        for (int i = 0; i < n->nreads && !why; i++)
+            if (n->read[i].gathers &&
+                (lane_bytes(n->read[i].index) != w || lane_bytes(n->read[i].type) != w))
+                why = "lanes of different widths meet in a gather";
+        if (small && !why) why = "this ISA has no masked access to types under 32 bits";
+    }
+    if (w > *bytes) *bytes = w;
+    return why;
+}
+
+static const char *subtree_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
+    if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, bytes);
+    if (n->kind == P_LOOP) return "it is not innermost";
+    for (int i = 0; i < n->nconds; i++)
+        if (lin_coef(n->cond[i], loop)) return "a guard depends on it";
+    if (n->nhard) return "a guard is not linear";
+    const char *why = NULL;
+    for (int i = 0; i < n->nchild && !why; i++) why = subtree_cannot(p, n->child[i], loop, bytes);
+    return why;
+}
+
+static void set_width(PNode *n, int loop, int width) {
+    n->vloop = width > 1 ? loop : -1;
+    n->width = width;
+    if (width == 1) {
+        n->write.lane = 0;
+        for (int i = 0; i < n->nreads; i++) n->read[i].lane = 0, n->read[i].gathers = false;
+    }
+    for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
+}
+
+void plan_vectorise(Plan *p) {
+    for (int i = 0; i < p->nloops; i++) {
+        PNode *n = p->loop[i];
+        if (n->mark != KIND_VECTOR || !n->nchild) continue;
+        int bytes = 4;
+        const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
+        if (p->refused->vector[i]) why = "its end is only known at run time";
+        for (int c = 0; c < n->nchild && !why; c++)
+            why = subtree_cannot(p, n->child[c], n->loop, &bytes);
+        for (int k = 0; k < n->nbounds && !why; k++)
+            if (n->bound[k].k > 0) why = "its first lane is not the first index";
+        if (n->extent == 1) why = "it has one iteration";
+        n->vector = !why;
+        n->lanes = why ? 1 : p->machine->vector_bytes / bytes;
+        for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
+        if (why && n->extent > 1)
+            text_printf(&p->report, "line %d: the vector loop runs as a serial one: %s\n", n->line,
+                        why);
+    }
+}

@@ -1,0 +1,405 @@
+// Plan, step 4: regions, from the outside in the largest runs of siblings whose tile fits in
+// registers; which of their loops are machine loops, which are copied, and how often.
+#include "code/plan.h"
+
+#include "base/checked.h"
+#include "code/math.h"
+
+// Vector operations of an expression: 1, more where functions are computed in place.
+static int64_t expr_count(const Expr *e) {
+    int64_t count = 1;
+    if (e->kind != EXPR_OP) return count;
+    if (e->n && math_has(e->op, e->arg[0]->type)) count += math_cost(e->op, e->arg[0]->type) / 8;
+    for (int i = 0; i < e->n; i++) count += expr_count(e->arg[i]) - 1;
+    return count;
+}
+
+void plan_number(Plan *p, PNode *n, int *leaf) {
+    n->first = *leaf;
+    if (n->kind == P_LEAF) {
+        n->count = expr_count(n->leaf->value);
+        (*leaf)++;
+    }
+    for (int i = 0; i < n->nchild; i++) {
+        plan_number(p, n->child[i], leaf);
+        n->count += n->child[i]->count;
+    }
+    if (n->kind == P_LOOP) {
+        int64_t trips = n->vector ? ceil_div(n->extent, n->lanes) : n->extent;
+        if (__builtin_mul_overflow(n->count, trips, &n->count)) n->count = INT64_MAX / 4;
+    }
+    n->last = *leaf;
+}
+
+static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
+
+// No leaf below writes along this loop.
+static bool writes_skip(const Plan *p, const PNode *loop) {
+    for (int i = loop->first; i < loop->last; i++) {
+        const Mem *w = &p->leaves.at[i]->write;
+        if (!w->off || lin_coef(w->off, loop->loop)) return false;
+    }
+    return true;
+}
+
+// Copies at different indices of `loop` touch different elements through this access, so that
+// nothing would be gained by making them together.
+static bool copies_differ(const Plan *p, const Mem *m, int loop) {
+    if (!m->off || !lin_coef(m->off, loop)) return false;
+    int64_t k = lin_coef(m->off, loop);
+    for (int i = 0; i < m->off->n; i++) {
+        const PNode *inner = p->loop[m->off->t[i].loop];
+        int64_t step = m->off->t[i].k * inner->lanes, trips = ceil_div(inner->extent, inner->lanes);
+        if (inner->loop > loop && !inner->real && k % step == 0 &&
+            (k < 0 ? -k : k) / (step < 0 ? -step : step) < trips)
+            return false; // a window that slides along
+    }
+    return true;
+}
+
+static bool has_index(const Expr *e) {
+    if (e->kind == EXPR_INDEX) return true;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++)
+        if (has_index(e->arg[i])) return true;
+    return false;
+}
+
+static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
+    if (!leaf->write.off || lin_coef(leaf->write.off, loop)) return false;
+    for (int i = 0; i < leaf->nreads; i++) {
+        const Mem *m = &leaf->read[i];
+        if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
+    }
+    return !has_index(leaf->leaf->value);
+}
+
+// Are the copies of a loop's body the same but for addresses?
+static bool body_replays(const Plan *p, const PNode *n, int loop) {
+    if (n->kind == P_GUARD) return false;
+    if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
+    if (n->real) return false;
+    for (int i = 0; i < n->nbounds; i++)
+        if (lin_coef(n->bound[i].rest, loop)) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!body_replays(p, n->child[i], loop)) return false;
+    return true;
+}
+
+// Two reads of a buffer move alike, so that those which meet in one copy meet in all.
+static bool reads_agree(const Plan *p, const PNode *n) {
+    const Mem *first[8];
+    int count = 0;
+    for (int l = n->first; l < n->last; l++) {
+        const PNode *leaf = p->leaves.at[l];
+        for (int r = 0; r < leaf->nreads; r++) {
+            const Mem *m = &leaf->read[r];
+            int i = 0;
+            while (i < count && first[i]->buffer != m->buffer) i++;
+            if (i == 8) return false;
+            if (i == count) first[count++] = m;
+            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop)) return false;
+        }
+    }
+    return true;
+}
+
+static bool loop_replays(const Plan *p, const PNode *n) {
+    if (n->kind != P_LOOP || n->vector) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!body_replays(p, n->child[i], n->loop)) return false;
+    return reads_agree(p, n);
+}
+
+// Everything is unrolled; the outermost loops that can be are copied by replaying.
+static void unroll_all(PNode *n) {
+    n->real = n->replay = false;
+    n->unroll = 1;
+    for (int i = 0; i < n->nchild; i++) unroll_all(n->child[i]);
+}
+
+static void choose_replay(const Plan *p, PNode *n) {
+    bool head = loop_replays(p, n) && n->extent > 1;
+    for (int i = 0; i < n->nchild && !head; i++) choose_replay(p, n->child[i]);
+    while (head && loop_replays(p, n)) { // a chain of loops
+        n->replay = true;
+        if (n->nchild > 1) break;
+        n = n->child[0];
+    }
+}
+
+// Copies of an assignment share nothing, so that many of them gain nothing.
+enum { MAX_COPIES = 32 };
+
+static bool only_assigns(const Plan *p, const PNode *n) {
+    for (int i = n->first; i < n->last; i++)
+        if (p->leaves.at[i]->leaf->op != REDUCE_ASSIGN) return false;
+    return true;
+}
+
+// Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
+// `pins`: it may have a tile.
+static bool mark(Plan *p, PNode *n, bool pins) {
+    int64_t limit = n->most                  ? n->most
+                    : n->mark == KIND_UNROLL ? 16 * unroll_limit(p)
+                                             : unroll_limit(p);
+    if (!n->most && n->mark != KIND_UNROLL && only_assigns(p, n))
+        limit = min_i64(limit, MAX_COPIES);
+    if (n->kind == P_LEAF) return true;
+    bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
+    if (n->count <= (again ? limit / 2 : limit)) {
+        unroll_all(n);
+        if (pins) choose_replay(p, n);
+        return true;
+    }
+    if (n->kind == P_LOOP) {
+        if (!writes_skip(p, n)) return false;
+        n->real = n->extent > 1;
+        n->replay = false;
+        n->unroll = 1;
+    }
+    for (int i = 0; i < n->nchild; i++)
+        if (!mark(p, n->child[i], pins)) return false;
+    n->replay = n->real && loop_replays(p, n);
+    for (int i = 0; i < n->nchild && n->replay; i++) unroll_all(n->child[i]);
+    return true;
+}
+
+// The elements a region writes under its real loops, found by running through its copies.
+typedef struct Tile {
+    Plan *p;
+    int first_loop; // loops from here on are inside the region
+    int64_t *value; // by loop
+    int n, limit;
+    struct TileAt {
+        int buffer;
+        int64_t at;
+        int64_t lane;
+        int width;
+        const Lin *off;
+    } at[64];
+    bool fits;
+} Tile;
+
+static int64_t lin_inside(const Tile *t, const Lin *l) {
+    int64_t at = l->c;
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].loop >= t->first_loop) at += l->t[i].k * t->value[l->t[i].loop];
+    return at;
+}
+
+// The parts of two offsets that vary outside the region are the same.
+static bool same_outside(const Tile *t, const Lin *a, const Lin *b) {
+    int i = 0;
+    for (; i < a->n && a->t[i].loop < t->first_loop; i++)
+        if (i >= b->n || b->t[i].loop != a->t[i].loop || b->t[i].k != a->t[i].k) return false;
+    return i >= b->n || b->t[i].loop >= t->first_loop;
+}
+
+static void tile_add(Tile *t, const PNode *leaf) {
+    const Mem *w = &leaf->write;
+    int64_t at = lin_inside(t, w->off);
+    for (int i = 0; i < t->n; i++)
+        if (t->at[i].buffer == w->buffer && t->at[i].at == at) return;
+    bool apart = leaf->width > 1 && w->lane && w->lane != type_info[w->type].bytes;
+    if (t->n >= t->limit || apart) {
+        t->fits = false;
+        return;
+    }
+    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off};
+}
+
+bool plan_pins(const PNode *n) {
+    if (n->kind == P_LOOP && (n->real || n->replay)) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (plan_pins(n->child[i])) return true;
+    return false;
+}
+
+static void tile_walk(Tile *t, const PNode *n, bool under_real) {
+    if (!t->fits || (!under_real && !plan_pins(n))) return;
+    if (n->kind == P_LEAF) {
+        tile_add(t, n);
+        return;
+    }
+    int64_t trips = n->kind == P_LOOP && !n->real && !writes_skip(t->p, n) ? n->extent : 1;
+    int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
+    for (int64_t v = 0; v < trips && t->fits; v += step) {
+        if (n->kind == P_LOOP) t->value[n->loop] = v;
+        for (int i = 0; i < n->nchild; i++)
+            tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && (n->real || n->replay)));
+    }
+}
+
+// Every access to a buffer of the tile hits exactly one element (or vector) of the tile.
+static bool mem_agrees(const Tile *t, const Mem *m, int width) {
+    for (int i = 0; i < t->n; i++) {
+        if (t->at[i].buffer != m->buffer) continue;
+        if (m->inner || !m->off || !same_outside(t, m->off, t->at[i].off)) return false;
+        for (int j = 0; j < m->off->n; j++) {
+            const PNode *l = t->p->loop[m->off->t[j].loop];
+            if (l->loop >= t->first_loop && (l->real || l->replay)) return false;
+        }
+        bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
+        bool vector_there = width > 1 && m->lane != 0;
+        if (vector_here != vector_there) return false;
+        if (vector_here && (t->at[i].width != width || t->at[i].lane != m->lane)) return false;
+    }
+    return true;
+}
+
+// Loops are numbered outside in and left to right, so the first one met has the smallest number.
+static int first_loop_of(const PNode *n, int none) {
+    if (n->kind == P_LOOP) return n->loop;
+    for (int i = 0; i < n->nchild; i++) {
+        int first = first_loop_of(n->child[i], none);
+        if (first != none) return first;
+    }
+    return none;
+}
+
+static int most_operands(const Expr *e) {
+    int most = e->n;
+    for (int i = 0; i < e->n; i++) {
+        int inner = most_operands(e->arg[i]);
+        if (inner > most) most = inner;
+    }
+    return most;
+}
+
+// Registers that a leaf needs beside the tile: two operands and a result; more for selections,
+// guards and tails of reductions in lanes.
+static int leaf_needs(const PNode *n) {
+    bool lanes = n->width > 1 && n->write.lane == 0;
+    bool plain = most_operands(n->leaf->value) <= 2 && !lanes;
+    for (int i = 0; i < n->nreads; i++) plain &= n->read[i].off != NULL;
+    return plain ? 3 : 6;
+}
+
+static int tile_limit(const Plan *p, PNode **nodes, int n) {
+    int need = 3;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++)
+        if (leaf_needs(p->leaves.at[i]) > need) need = leaf_needs(p->leaves.at[i]);
+    return p->machine->vector_registers - 1 - need; // one is the back-end's own
+}
+
+// *tile <- the number of its elements.
+static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
+    bool pins = true;
+    for (int i = 0; i < n; i++)
+        if (nodes[i]->has_parallel) return false;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) pins &= !p->refused->tile[i];
+    for (int i = 0; i < n; i++)
+        if (!mark(p, nodes[i], pins)) return false;
+    Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
+    t.first_loop = p->nloops;
+    for (int i = 0; i < n && t.first_loop == p->nloops; i++)
+        t.first_loop = first_loop_of(nodes[i], p->nloops);
+    t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
+    for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
+    *tile = t.n;
+    if (!t.fits) return false;
+    if (t.n && !pins) return false;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
+        const PNode *leaf = p->leaves.at[i];
+        if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
+        for (int r = 0; r < leaf->nreads; r++)
+            if (!mem_agrees(&t, &leaf->read[r], leaf->width)) return false;
+    }
+    return true;
+}
+
+// A real loop whose body is straight-line gets as many copies of it as the limit allows.
+static void choose_unroll(Plan *p, PNode *n) {
+    if (n->kind == P_LOOP && n->real) {
+        bool straight = true;
+        int64_t body = 0;
+        for (int i = 0; i < n->nchild; i++) {
+            straight &= n->child[i]->count <= unroll_limit(p);
+            body += n->child[i]->count;
+        }
+        int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
+        // Enough to hide the loop's own instructions, and without a rest where that is near.
+        int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1)),
+                u = most;
+        while (u > (most + 1) / 2 && trips % u) u--;
+        if (trips % max_i64(u, 1)) u = most;
+        n->unroll = straight && u > 1 ? (int)u : 1;
+    }
+    for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
+}
+
+// Splitting accumulators. A reduction's steps wait for each other; `chains` of them run side by
+// side inside its outermost reduction loop. Where these are fewer than the machine has operations
+// in flight, each chain is split over values that take turns, as far as registers go.
+typedef struct Around {
+    const PNode *loop[TREE_MAX_DEPTH * 2];
+    int n;
+} Around;
+
+static int64_t trips_of(const PNode *loop) {
+    return loop->vector ? ceil_div(loop->extent, loop->lanes) : loop->extent;
+}
+
+// `tile` values are kept anyway, `room` registers can be had.
+static int split_of(const Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
+    const Mem *w = &leaf->write;
+    int64_t chains = 1, steps = 1;
+    if (leaf->leaf->op == REDUCE_ASSIGN || !w->off || w->type != type_compute(w->type) ||
+        w->type == TYPE_BOOL)
+        return 1;
+    bool inside = false;
+    for (int i = 0; i < around->n; i++) {
+        const PNode *loop = around->loop[i];
+        bool reduced = lin_coef(w->off, loop->loop) == 0;
+        inside |= reduced;
+        if (inside && trips_of(loop) < 1 << 20)
+            *(reduced ? &steps : &chains) *= trips_of(loop);
+        else if (reduced)
+            steps = 1 << 20;
+        steps = min_i64(steps, 1 << 20);
+        chains = min_i64(chains, 1 << 20);
+    }
+    int64_t most = min_i64(MAX_PARTS, room / max_i64(chains, tile)),
+            asked = leaf->leaf->accumulators;
+    int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
+    // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
+    if (!asked && leaf->width == 1 && type_is_float(w->type)) return 1;
+    int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
+    return (int)max_i64(1, min_i64(split, most));
+}
+
+static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int room) {
+    if (n->kind == P_LEAF) n->split = split_of(p, n, around, tile, room);
+    if (n->kind == P_LOOP) around->loop[around->n++] = n;
+    for (int i = 0; i < n->nchild; i++) split_reductions(p, n->child[i], around, tile, room);
+    if (n->kind == P_LOOP) around->n--;
+}
+
+void plan_regions(Plan *p, PNode **nodes, int n) {
+    for (int i = 0; i < n;) {
+        int span = n - i, tile = 0;
+        while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
+        if (span > 0) {
+            nodes[i]->region = span;
+            for (int j = i; j < i + span; j++) {
+                Around around = {.n = 0};
+                choose_unroll(p, nodes[j]);
+                split_reductions(p, nodes[j], &around, tile, tile_limit(p, nodes + i, span));
+            }
+            i += span;
+            continue;
+        }
+        PNode *at = nodes[i++];
+        if (at->kind == P_LOOP) {
+            at->real = at->extent > 1;
+            at->replay = false;
+            at->unroll = 1;
+            if (at->vector) { // a strip of several vectors per iteration
+                int64_t body = 0;
+                for (int c = 0; c < at->nchild; c++) body += at->child[c]->count;
+                at->unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;
+            }
+        }
+        plan_regions(p, at->child, at->nchild);
+    }
+}
