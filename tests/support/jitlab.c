@@ -1,5 +1,6 @@
 #include "support/jitlab.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -7,6 +8,7 @@
 #include "code/code.h"
 #include "run/exec.h"
 #include "run/pool.h"
+#include "support/trampoline.h"
 
 enum { PAGE = 4096 };
 
@@ -43,17 +45,37 @@ static bool untouched(const Guarded *g) {
     return true;
 }
 
+// The body of a parallel loop, called as kernels are.
+typedef struct Checked {
+    KernelBody *body;
+    void *arg;
+    const char *broken;
+} Checked;
+
+static int call_body(void *user, int64_t from, int64_t to, int thread) {
+    Checked *c = user;
+    const char *broken = NULL;
+    int status = trampoline(
+        (void (*)(void))c->body,
+        (uintptr_t[4]){(uintptr_t)c->arg, (uintptr_t)from, (uintptr_t)to, (uintptr_t)thread},
+        &broken);
+    if (broken) __atomic_store_n(&c->broken, broken, __ATOMIC_RELAXED);
+    return status;
+}
+
 // Deals out in turn: what thread 1 did is done before thread 0 begins, and the end comes first.
 static int in_turn(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
                    int64_t grain) {
     (void)grain;
+    Checked c = {body, arg, NULL};
     int64_t step = count / (2 * env->threads) + 1, n = (count + step - 1) / step;
-    for (int64_t i = n - 1; i >= 0; i--) {
+    int status = 0;
+    for (int64_t i = n - 1; i >= 0 && !status; i--) {
         int64_t from = i * step, to = from + step < count ? from + step : count;
-        int status = body(arg, from, to, (int)(i % env->threads));
-        if (status) return status;
+        status = call_body(&c, from, to, (int)(i % env->threads));
     }
-    return 0;
+    if (c.broken) *(const char **)env->user = c.broken;
+    return status;
 }
 
 // To threads, however short the loop.
@@ -62,7 +84,10 @@ static int at_once(const KernelEnv *env, KernelBody *body, void *arg, int64_t co
     static Pool *pool; // as long as the process
     (void)grain;
     if (!pool) pool = pool_new(8);
-    return pool_for(pool, env->threads, body, arg, count, 1);
+    Checked c = {body, arg, NULL};
+    int status = pool_for(pool, env->threads, call_body, &c, count, 1);
+    if (c.broken) *(const char **)env->user = c.broken;
+    return status;
 }
 
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
@@ -83,13 +108,16 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
         buffers[i] = g[i].data;
     }
     g[data->n] = guarded((size_t)(code.scratch + (threads - 1) * code.thread_scratch), 64, low);
+    const char *broken = NULL;
     KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
                               (flags.skip_post ? KERNEL_SKIP_POST : 0u),
                      .threads = threads,
                      .parallel_for = threads % 2 ? at_once : in_turn,
-                     .apply = code_apply};
-    Kernel *kernel = (Kernel *)exec_entry(block);
-    int status = kernel(buffers, g[data->n].data, &env);
+                     .apply = code_apply,
+                     .user = &broken};
+    int status = trampoline(
+        (void (*)(void))exec_entry(block),
+        (uintptr_t[4]){(uintptr_t)buffers, (uintptr_t)g[data->n].data, (uintptr_t)&env}, &broken);
     bool clean = true;
     for (int i = 0; i < data->n; i++) {
         clean &= untouched(&g[i]);
@@ -99,5 +127,7 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
     for (int i = 0; i <= data->n; i++) munmap(g[i].map, g[i].mapped);
     exec_release(block);
     exec_arena_free(arena);
-    return status || !clean ? JIT_STATUS : JIT_OK;
+    if (!clean) broken = "bytes around a buffer";
+    if (broken) printf("the kernel changed %s\n", broken);
+    return broken ? JIT_BROKEN : status ? JIT_STATUS : JIT_OK;
 }

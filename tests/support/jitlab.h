@@ -1,4 +1,5 @@
-// Runs a Tree as x86-64 code on lab data, every argument flush against a guard page.
+// Runs a Tree as x86-64 code on lab data, every argument flush against a guard page, every call of
+// kernels and bodies of parallel loops through a trampoline that checks the calling convention.
 #ifndef SUPPORT_JITLAB_H
 #define SUPPORT_JITLAB_H
 
@@ -14,7 +15,9 @@ typedef struct JitCount {
 } JitCount;
 extern JitCount jit_count;
 
-typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS } JitResult;
+// JIT_BROKEN: the kernel wrote outside its buffers, or did not leave the processor as the ABI wants
+// it. What it changed is printed.
+typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS, JIT_BROKEN } JitResult;
 
 // What all kernels so far made use of.
 extern int64_t jit_tricks[TRICK_COUNT];

@@ -53,7 +53,9 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
                 printf("seed %llu: %s", (unsigned long long)seed, lab_errors(lab));
             }
             if (r == JIT_DECLINED) continue;
-            if (r == JIT_STATUS) return "a status, or bytes outside were written";
+            if (r == JIT_STATUS) return "a status";
+            if (r == JIT_BROKEN)
+                return "memory or processor state that is not the kernel's changed";
             const char *d = lab_difference(lab, p, &got, &want);
             if (d)
                 return arena_printf(&lab->arena, "%s, flags %d, threads %d: %s", isa_name[isa], f,

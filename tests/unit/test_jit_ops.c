@@ -195,7 +195,7 @@ static void compare(Lab *lab, const char *text, const char *schedule, bool freel
         if (m.isa != isa) continue;
         LabData got = lab_copy(lab, p, &start);
         if (!CHECK(jit_run(lab, t, &m, &got, (InterpFlags){0}, 1, isa & 1) == JIT_OK))
-            printf("%s\n%s", text, lab_errors(lab));
+            printf("%s on %s\n%s", text, isa_name[isa], lab_errors(lab));
         const char *d = difference(lab, p, &got, &want, freely);
         if (!CHECK(!d)) printf("%s\n%s: %s\n", text, isa_name[isa], d);
     }

@@ -74,7 +74,8 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
             printf("declined: %s", lab_errors(lab));
             continue;
         }
-        if (r == JIT_STATUS) return "a status, or bytes outside were written";
+        if (r == JIT_STATUS) return "a status";
+        if (r == JIT_BROKEN) return "memory or processor state that is not the kernel's changed";
         const char *d = lab_difference(lab, p, &got, &want);
         if (!d) continue;
         LabData tree = lab_copy(lab, p, &start); // whose fault is it?

@@ -72,11 +72,12 @@ void gen_rescue(Gen *g, const Micro *m) {
     asm_bind(a, &done);
 }
 
-// apply(op, from, to, lanes, operands) with every vector register kept.
+// apply(op, from, to, lanes, operands) with every vector register kept, and no more of it than the
+// level computes with: reloading upper halves that scalar code never clears would leave them in use.
 void gen_apply_routine(Gen *g) {
     Asm *a = &g->a;
     if (!g->calls) return;
-    unsigned vec = g->m->vector_bytes < 16 ? 32 : (unsigned)g->m->vector_bytes;
+    unsigned vec = g->m->vector_bytes < 16 ? 16 : (unsigned)g->m->vector_bytes;
     int n = g->m->vector_registers;
     X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
     asm_bind(a, &g->apply);
