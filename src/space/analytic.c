@@ -125,15 +125,18 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
 // --- Pointwise statements
 // ---------------------------------------------------------------------------
 
-// The loops but `last`, largest steps through the result first; where a step is the same, as
-// declared.
+// The loops but `last`, largest steps through the result first, those of one iteration behind;
+// where a step is the same, as declared.
+static int64_t result_step(const Nest *n, int i) {
+    return n->extent[i] > 1 ? llabs(n->ref[0].stride[i]) : -1;
+}
+
 static void outer_loops(Nest *n, int last) {
     bool done[PROGRAM_MAX_ITERS] = {false};
     for (int k = 0; k < n->s->niters; k++) {
         int best = -1;
         for (int i = 0; i < n->s->niters; i++)
-            if (!done[i] && i != last &&
-                (best < 0 || llabs(n->ref[0].stride[i]) > llabs(n->ref[0].stride[best])))
+            if (!done[i] && i != last && (best < 0 || result_step(n, i) > result_step(n, best)))
                 best = i;
         if (best < 0) return;
         done[best] = true;
@@ -197,6 +200,7 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     bool streamed = !c->o->plain && is_streamed(c, n, v);
     if (u >= 0) turn_blocks(n, u, v, streamed);
     nest_loop(n, v, 1, KIND_VECTOR);
+    n->perfect = n->nloops;
     n->out.nontemporal = streamed;
 }
 
@@ -315,6 +319,16 @@ static int run_of(const Chooser *c, int from, double *cycles) {
     return n;
 }
 
+// Marks the outermost loop; of a nest by itself as many as it takes to have enough to share out.
+static void spread(Nest *n, bool alone) {
+    int64_t tasks = 1;
+    for (int at = 0; at + 1 < n->nloops && tasks < 16; at++) {
+        if (!is_free(n, at) || (at > 0 && (!alone || at >= n->perfect))) return;
+        n->loop[at].kind = KIND_PARALLEL;
+        tasks *= trips(n, at);
+    }
+}
+
 static void choose_threads(Chooser *c) {
     double cycles, worth = c->o->worth > 0 ? c->o->worth : ANALYTIC_WORTH;
     for (int i = 0, n; i < c->p->stmts.n; i += n) {
@@ -322,13 +336,8 @@ static void choose_threads(Chooser *c) {
         if (cycles < worth) continue;
         bool alone = true;
         for (int k = i + 1; k < i + n; k++) alone &= c->nest[k].after >= 0;
-        for (int k = i; k < i + n; k++) {
-            Nest *nest = &c->nest[k];
-            if (nest->after >= 0 || nest->nloops < 2 || !is_free(nest, 0)) continue;
-            nest->loop[0].kind = KIND_PARALLEL;
-            if (alone && nest->nloops > 2 && trips(nest, 0) < 16 && is_free(nest, 1) && !nest->copy)
-                nest->loop[1].kind = KIND_PARALLEL;
-        }
+        for (int k = i; k < i + n; k++)
+            if (c->nest[k].after < 0) spread(&c->nest[k], alone);
     }
 }
 

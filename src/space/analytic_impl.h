@@ -34,6 +34,7 @@ typedef struct Nest {
     SchedStmt out;
     int nloops;
     SchedLoop loop[MAX_LOOPS];
+    int perfect;     // so many of them have nothing else inside
     SchedStmt *copy; // section of the packed copy; NULL: none
 } Nest;
 

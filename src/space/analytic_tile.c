@@ -255,6 +255,7 @@ static int panel_operand(const Nest *n, const Tile *t) {
     return best;
 }
 
+// What follows counts one iteration of the loops that all operands depend on.
 typedef struct Blocks {
     const Nest *n;
     const Tile *t;
@@ -266,12 +267,20 @@ typedef struct Blocks {
     int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
 } Blocks;
 
+// 0: all operands depend on it; 1: the panel does; 2: it does not.
+static int depth_of(const Blocks *b, int i) {
+    const Nest *n = b->n;
+    if (!n->ref[b->panel].uses[i]) return 2;
+    return !shares(n, i) && i != b->t->v ? 0 : 1;
+}
+
 static void measure(Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     b->panel_bytes = b->bytes = x->bytes;
     b->reuse = 1;
     for (int i = 0; i < n->s->niters; i++) {
+        if (!n->s->iter[i].reduction && depth_of(b, i) == 0) continue;
         double whole = (double)n->extent[i],
                tile = (double)min_i64(step_of(n, b->t, i), n->extent[i]);
         if (x->uses[i]) b->bytes *= whole;
@@ -282,7 +291,8 @@ static void measure(Blocks *b) {
     for (int r = 1; r < n->nrefs; r++) {
         double size = n->ref[r].bytes;
         for (int i = 0; i < n->s->niters; i++)
-            if (n->ref[r].uses[i]) size *= (double)n->extent[i];
+            if (n->ref[r].uses[i] && (n->s->iter[i].reduction || depth_of(b, i)))
+                size *= (double)n->extent[i];
         if (r != b->panel) b->rest_bytes += size;
     }
 }
@@ -400,13 +410,6 @@ static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at
 // --- The order
 // ----------------------------------------------------------------------------------------
 
-// 0: all operands depend on it; 1: the panel does; 2: it does not.
-static int depth_of(const Blocks *b, int i) {
-    const Nest *n = b->n;
-    if (!n->ref[b->panel].uses[i]) return 2;
-    return !shares(n, i) && i != b->t->v ? 0 : 1;
-}
-
 static void outer_loop(Nest *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);
     bool inside = i == b->t->v || i == b->t->row[0] || i == b->t->row[1];
@@ -415,7 +418,14 @@ static void outer_loop(Nest *n, const Blocks *b, int i) {
 
 static void loops_at(Nest *n, const Blocks *b, int depth) {
     for (int i = 0; i < n->s->niters; i++)
-        if (!n->s->iter[i].reduction && depth_of(b, i) == depth) outer_loop(n, b, i);
+        if (!n->s->iter[i].reduction && n->extent[i] > 1 && depth_of(b, i) == depth)
+            outer_loop(n, b, i);
+}
+
+// Loops of one iteration come last, where they are in nobody's way.
+static void idle_loops(Nest *n) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
 }
 
 static void emit(Chooser *c, Nest *n, const Blocks *b) {
@@ -423,17 +433,20 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
     loops_at(n, b, 0);
+    if (n->nloops) at = &n->loop[n->nloops - 1];
     loops_at(n, b, first);
     for (int k = 0; k < b->nred; k++)
         if (b->step[b->red[k]]) nest_loop(n, b->red[k], b->step[b->red[k]], KIND_SERIAL);
     if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
     loops_at(n, b, 3 - first);
+    idle_loops(n);
     for (int k = 0; k < b->nred; k++)
         if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (packed) pack(c, n, b, at);
+    n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;
     if (n->s->nconstraints && !c->o->plain) n->out.unroll_limit = GUARDED_UNROLL;
 }
 
