@@ -99,7 +99,7 @@ static double memory_cycles(const Chooser *c, const Nest *n) {
 }
 
 static void see(Chooser *c, Nest *n, const Stmt *s) {
-    *n = (Nest){.s = s, .known = true, .after = -1, .instances = 1};
+    *n = (Nest){.s = s, .known = true, .after = -1, .window = -1, .instances = 1};
     n->ref = arena_new_n(c->arena, Ref, MAX_REFS);
     for (int i = 0; i < s->niters; i++) {
         n->extent[i] = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
@@ -113,7 +113,9 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     see_value(n, s->value, &bytes);
     if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL) n->ops--;
     if (s->op != REDUCE_ASSIGN) n->ops++;
-    n->guards += 2 * s->nconstraints;
+    n->guards += 0.5 * s->nconstraints;
+    for (int i = 0; i < s->niters && s->nconstraints; i++)
+        if (s->iter[i].reduction) n->window = i;
     n->lanes = (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;

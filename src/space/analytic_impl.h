@@ -29,6 +29,7 @@ typedef struct Nest {
     int lanes;     // of a vector
     double ops;    // arithmetic of one instance beside its reads
     double guards; // and conditions
+    int window;    // innermost reduction where instances may not exist; -1: all do
     double instances, cycles, memory; // cycles: with those that memory takes
     int after;                        // it stands behind this statement; -1: on its own
     SchedStmt out;

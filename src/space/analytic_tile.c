@@ -49,7 +49,7 @@ static bool is_vector(const Nest *n, int r, int v, int pack) {
 static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i) {
     if (i == t->v) return part[2];
     if (i == t->row[0] || i == t->row[1]) return part[i == t->row[1]];
-    return n->s->iter[i].reduction ? n->extent[i] : 1;
+    return n->s->iter[i].reduction && (n->window < 0 || i == n->window) ? n->extent[i] : 1;
 }
 
 // Elements that an operand has in a part of the tile over all turns: neighbours in a window share.
@@ -72,8 +72,10 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1].
 static double loads_of(const Nest *n, const Tile *t, const int64_t *part, double turns) {
     double sum = 0;
-    bool straight = turns > 1 && turns * (double)(part[0] * part[1] * part[2]) <= 256 &&
-                    !t->folded && n->guards == 0;
+    double sums = (double)(part[0] * part[1] * part[2]);
+    if (n->window >= 0) turns = (double)n->extent[n->window];
+    bool straight =
+        turns > 1 && turns * sums <= (n->window < 0 ? 256 : GUARDED_UNROLL) && !t->folded;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
         double count = 1, lines = ref->crooked && ref->uses[t->v] && r != t->pack ? 2 : 1;
@@ -146,6 +148,9 @@ static double tile_cost(const Chooser *c, const Nest *n, const Tile *t) {
 static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
     int64_t most = c->m->vector_registers - 4 - (t->folded || n->ops > 2 ? 3 : 0);
+    if (n->window >= 0 && n->extent[n->window] <= GUARDED_UNROLL / 4 &&
+        sums * n->extent[n->window] > GUARDED_UNROLL)
+        return sums == 1;
     int64_t held = t->folded ? t->rows[0] + 1 : t->vectors + 1;
     return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
 }
@@ -170,8 +175,15 @@ static bool is_row(const Nest *n, int v, int i) {
     return any || !vectors;
 }
 
+// Ends of tiles and tests of instances do not go together.
+static bool is_ragged(const Nest *n, const Tile *t) {
+    int64_t vectors = ceil_div(n->extent[t->v], n->lanes);
+    if (n->window < 0) return false;
+    return (t->row[0] >= 0 && n->extent[t->row[0]] % t->rows[0]) || vectors % t->vectors;
+}
+
 static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
-    t->cost = tile_cost(c, n, t);
+    t->cost = is_ragged(n, t) ? INFINITY : tile_cost(c, n, t);
     if (t->cost < best->cost) *best = *t;
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
@@ -447,7 +459,7 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (packed) pack(c, n, b, at);
     n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;
-    if (n->s->nconstraints && !c->o->plain) n->out.unroll_limit = GUARDED_UNROLL;
+    if (n->window >= 0 && !c->o->plain) n->out.unroll_limit = GUARDED_UNROLL;
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
