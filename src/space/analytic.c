@@ -321,11 +321,18 @@ static int run_of(const Chooser *c, int from, double *cycles) {
     return n;
 }
 
+// Is this the outermost loop of its iterator?
+static bool is_first(const Nest *n, int at) {
+    for (int i = 0; i < at; i++)
+        if (n->loop[i].iter == n->loop[at].iter) return false;
+    return true;
+}
+
 // Marks the outermost loop; of a nest by itself as many as it takes to have enough to share out.
 static void spread(Nest *n, bool alone) {
     int64_t tasks = 1;
     for (int at = 0; at + 1 < n->nloops && tasks < 16; at++) {
-        if (!is_free(n, at) || (at > 0 && (!alone || at >= n->perfect))) return;
+        if (!is_free(n, at) || !is_first(n, at) || (at > 0 && (!alone || at >= n->perfect))) return;
         n->loop[at].kind = KIND_PARALLEL;
         tasks *= trips(n, at);
     }

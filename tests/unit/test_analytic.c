@@ -5,6 +5,7 @@
 #include "tc_run.h"
 
 #include "space/analytic.h"
+#include "space/cpu.h"
 #include "support/genprog.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
@@ -144,6 +145,38 @@ TEST(choices_for_known_shapes_are_right) {
         if (!ok) return;
     }
     print_counts("known shapes", &c);
+}
+
+// What is chosen is a point of the CPU space: it reads back as decisions that go together.
+TEST(choices_read_back_as_decisions) {
+    int64_t read = 0;
+    for (int64_t i = 0; i < check_rounds(200); i++) {
+        uint64_t state = first_seed() + (uint64_t)i;
+        const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
+        int64_t values[3];
+        for (int k = 0; k < 3; k++) values[k] = (int64_t)(check_random(&state) % 60) + 2;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, shape->text, values);
+        Machine m;
+        if (p && nth_machine((int)(i % MACHINES), &m)) {
+            const Schedule *s = choice(&lab, p, &m);
+            CpuOptions o = {.machine = m, .threads = 2, .given = s};
+            CpuSpace *cs = cpu_space(&lab.arena, p, &o, &lab.diags);
+            int n;
+            Decision *d = CHECK(cs) ? cpu_read(&lab.arena, cs, s, &lab.diags, &n) : NULL;
+            if (CHECK(d)) {
+                Cand *c = space_cand(&lab.arena, cs->space);
+                space_copy(cs->space, c, cs->space->root);
+                CHECK(space_apply(space_work(&lab.arena, cs->space), c, d, n));
+            }
+            if (!CHECK(lab.diags.items.n == 0))
+                printf("%s\n%s", shrink_schedule_text(&lab, s), lab_errors(&lab));
+            read++;
+        }
+        lab_end(&lab);
+    }
+    printf("%lld choices read back\n", (long long)read);
 }
 
 // --- The examples --------------------------------------------------------------------------------
