@@ -375,7 +375,8 @@ static void report(const Totals *t, int64_t rounds) {
     if (rounds < 500) return; // too few for every action
     for (int a = 0; a < ACTIONS; a++)
         if (!CHECK(t->done[a] > 0 && t->refused[a] > 0)) printf("never: %s\n", action_name[a]);
-    CHECK(t->order > 0 && t->verify > 0 && t->shape > 0);
+    CHECK(t->verify > 0 && t->shape > 0);
+    CHECK(t->order > 0 || rounds < 4000); // about one in 200 walks
 }
 
 // LW_FUZZ_SEED begins elsewhere; LW_FUZZ_TIMES makes it longer (`make fuzz`: 100).
