@@ -149,7 +149,7 @@ TEST(choices_for_known_shapes_are_right) {
 
 // What is chosen is a point of the CPU space: it reads back as decisions that go together.
 TEST(choices_read_back_as_decisions) {
-    int64_t read = 0;
+    int64_t read = 0, partly = 0;
     for (int64_t i = 0; i < check_rounds(200); i++) {
         uint64_t state = first_seed() + (uint64_t)i;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
@@ -170,13 +170,14 @@ TEST(choices_read_back_as_decisions) {
                 space_copy(cs->space, c, cs->space->root);
                 CHECK(space_apply(space_work(&lab.arena, cs->space), c, d, n));
             }
-            if (!CHECK(lab.diags.items.n == 0))
-                printf("%s\n%s", shrink_schedule_text(&lab, s), lab_errors(&lab));
+            CHECK(lab.diags.errors == 0);
+            partly += lab.diags.items.n > 0; // a second parallel loop, say, is left open
             read++;
         }
         lab_end(&lab);
     }
-    printf("%lld choices read back\n", (long long)read);
+    printf("%lld choices read back, %lld of them in part\n", (long long)read, (long long)partly);
+    CHECK(partly * 4 < read);
 }
 
 // --- The examples --------------------------------------------------------------------------------
