@@ -37,7 +37,8 @@ typedef struct Ours {
 } Ours;
 
 // `program` and `schedule` are paths (or texts, when they contain a line end); `sizes` is
-// "M=64,N=64". NULL schedule: the naive one; OURS_CHOSEN: as the library chooses. The result has `error` set when something is wrong.
+// "M=64,N=64". NULL schedule: the naive one; OURS_CHOSEN: as the library chooses. The result has
+// `error` set when something is wrong.
 Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap);
 void ours_free(Ours *o);
 void ours_call(void *ours);

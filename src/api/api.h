@@ -180,7 +180,7 @@ void bound_hold(lw_bound *b);
 lw_status bind_open(Call *call, const BindArgs *args, lw_bound **into);
 // With `kernel`, that one is run and no other.
 lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
-                     const DLTensor *const *args, size_t count, const lw_run_options *options);
+                        const DLTensor *const *args, size_t count, const lw_run_options *options);
 // Type, shape and device of argument t; says what is wrong.
 bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a);
 // Views with the strides of arguments that fit; where there is none, dense and without data.

@@ -191,7 +191,7 @@ lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, 
 }
 
 lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
-                     const DLTensor *const *args, size_t count, const lw_run_options *options) {
+                        const DLTensor *const *args, size_t count, const lw_run_options *options) {
     lw_run_options o;
     options_copy(&o, sizeof o, options);
     call_source(call, b->function->module);

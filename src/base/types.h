@@ -2,7 +2,8 @@
 //
 // f16 and bf16 are storage types: arithmetic on them happens in f32 and rounds when a value is
 // stored or cast explicitly (type_compute). From f64 they are reached by way of f32, as two casts
-// would (and as processors do): 1 + 2^-11 + 2^-40 rounds to 1 + 2^-11, then to 1. A bool is stored as one byte, 0 or 1.
+// would (and as processors do): 1 + 2^-11 + 2^-40 rounds to 1 + 2^-11, then to 1. A bool is stored
+// as one byte, 0 or 1.
 #ifndef LW_BASE_TYPES_H
 #define LW_BASE_TYPES_H
 

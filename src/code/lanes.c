@@ -149,7 +149,7 @@ static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
 
 static const char *subtree_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
     if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, bytes);
-    if (n->kind == P_LOOP) return "it is not innermost";
+    if (n->kind == P_LOOP && n->extent > 1) return "it is not innermost";
     for (int i = 0; i < n->nconds; i++)
         if (lin_coef(n->cond[i], loop)) return "a guard depends on it";
     if (n->nhard) return "a guard is not linear";

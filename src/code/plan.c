@@ -218,7 +218,9 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->write.unchecked = leaf->unchecked;
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
-    if (b->open.n && vec_last(&b->open)->mark == KIND_VECTOR) n->vloop = vec_last(&b->open)->loop;
+    int inner = b->open.n - 1; // loops that run once do not count
+    while (inner >= 0 && b->open.at[inner]->extent == 1) inner--;
+    if (inner >= 0 && b->open.at[inner]->mark == KIND_VECTOR) n->vloop = b->open.at[inner]->loop;
     return n;
 }
 

@@ -15,10 +15,10 @@ typedef enum Helper {
 
 struct CUnit {
     Arena *arena;
-    uint32_t used[HELPER_COUNT]; // sets of Types
-    bool math, posix, memory;    // what has to be included
+    uint32_t used[HELPER_COUNT];    // sets of Types
+    bool math, posix, memory;       // what has to be included
     bool pragmas, parallel, locals; // marked loops; memory on the stack
-    VEC(const char *) names; // of functions
+    VEC(const char *) names;        // of functions
     Text bodies, prototypes;
 };
 

@@ -73,7 +73,8 @@ void gen_rescue(Gen *g, const Micro *m) {
 }
 
 // apply(op, from, to, lanes, operands) with every vector register kept, and no more of it than the
-// level computes with: reloading upper halves that scalar code never clears would leave them in use.
+// level computes with: reloading upper halves that scalar code never clears would leave them in
+// use.
 void gen_apply_routine(Gen *g) {
     Asm *a = &g->a;
     if (!g->calls) return;
