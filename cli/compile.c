@@ -77,6 +77,9 @@ int command_compile(Cli *cli) {
     for (int i = 0; i < KINDS; i++)
         if (strcmp(cli->emit, kinds[i].name) == 0) kind = &kinds[i];
     if (!kind) return cli_misuse(cli, "cannot write '%s'; there are c, obj, asm and so", cli->emit);
+    const char *dot = cli->output ? strrchr(cli->output, '.') : NULL;
+    if (dot && strcmp(dot, ".h") == 0)
+        return cli_misuse(cli, "-o names the %s file; its header is written beside it", kind->name);
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
     lw_module *mod;
     int status = cli_open(cli, &mod);

@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "code/code.h"
-#include "tree/cost.h"
 #include "tree/schedule.h"
 
 static const Range nowhere = {0, 0};
@@ -180,9 +179,7 @@ static int run_code(Jit *j) {
 // --- Compiling -----------------------------------------------------------------------------------
 
 static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
-    const TreeCost *cost = tree_cost(p->call->scratch, t);
-    const BlockCost *root = cost_of(cost, &t->root->node);
-    if (root) k->flops = (double)root->flops;
+    k->flops = bound_flops(p->call->scratch, p->bound, t);
     const Program *program = p->bound->program;
     for (int i = 0; i < t->nargs; i++) {
         const View *v = &p->views[i];

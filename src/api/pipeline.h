@@ -61,6 +61,8 @@ lw_status backend_jit(Pipeline *p);
 lw_status jit_code(Pipeline *p, const KernelCode **out);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
+// Operations, the same whatever the Schedule; of a Stripe program those of its Tree.
+double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree);
 // A Program of the call's own, for what adds to its pools.
 const Program *bound_own_program(Call *call, const Program *bound);
 // What code is made for. Both may be NULL: this machine, dense arguments.

@@ -5,7 +5,6 @@
 #include "api/pipeline.h"
 
 #include "run/exec.h"
-#include "tree/cost.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 
@@ -422,9 +421,7 @@ static void json_report(Report *r, Text *out) {
 
 static void count_work(Report *r) {
     const Tree *t = r->l.tree;
-    const TreeCost *cost = tree_cost(r->call->scratch, t);
-    const BlockCost *root = cost_of(cost, &t->root->node);
-    if (root) r->flops = (double)root->flops;
+    r->flops = bound_flops(r->call->scratch, r->bound, t);
     for (int i = 0; i < t->nargs; i++) {
         double bytes = type_info[t->buffers.at[i].type].bytes;
         for (int d = 0; d < t->buffers.at[i].rank; d++) bytes *= (double)t->buffers.at[i].size[d];

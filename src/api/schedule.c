@@ -7,6 +7,7 @@
 
 #include "base/bug.h"
 #include "space/analytic.h"
+#include "tree/cost.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 #include "tree/stripe.h"
@@ -19,6 +20,12 @@ static Source *source_in(Call *call, const char *name, const char *text) {
     *s = (Source){arena_strndup(call->arena, name, strlen(name)),
                   arena_strndup(call->arena, text, len), (uint32_t)len};
     return s;
+}
+
+double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree) {
+    if (!bound->function->tree) return program_flops(bound->program);
+    const BlockCost *root = cost_of(tree_cost(scratch, tree), &tree->root->node);
+    return root ? (double)root->flops : 0;
 }
 
 const Program *bound_own_program(Call *call, const Program *bound) {

@@ -74,6 +74,18 @@ static int64_t flops_of(const Expr *e) {
     return n + counts;
 }
 
+double program_flops(const Program *p) {
+    double sum = 0;
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        double each = (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
+        for (int k = 0; k < s->niters; k++)
+            each *= (double)max_i64(0, iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]));
+        sum += each;
+    }
+    return sum;
+}
+
 // --- Footprint ---------------------------------------------------------------------------------
 
 static bool all_outside(const Costs *c, const Affine *a) {

@@ -26,6 +26,9 @@ typedef struct TreeCost {
 int64_t tree_instances(Arena *scratch, const Tree *t);
 
 const TreeCost *tree_cost(Arena *arena, const Tree *t);
+// Operations of a bound Program, whatever its Schedule: exact but for statements with constraints,
+// which count as if they held everywhere.
+double program_flops(const Program *p);
 const BlockCost *cost_of(const TreeCost *c, const Node *node); // NULL: none
 
 #endif
