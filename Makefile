@@ -233,11 +233,11 @@ unit: tests
 bless: tests
 	@tests/run --build $(BUILD) --bless text error
 
-# The whole suite under AddressSanitizer and UBSan, randomised tests at a tenth.
+# The whole suite under AddressSanitizer and UBSan, randomised tests at a fiftieth.
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DLW_DEBUG
 sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
-	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
+	@LW_FUZZ_SCALE=50 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
 # What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
 # instrumented; everything around it is. Threads need a fixed address layout there.

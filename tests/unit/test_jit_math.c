@@ -54,6 +54,7 @@ enum { FUNCTIONS = sizeof functions / sizeof *functions };
 typedef struct Jit {
     Lab lab;
     ExecArena *arena;
+    ExecBlock *block[ISA_COUNT];
     Kernel *at[ISA_COUNT]; // NULL: not this machine's
 } Jit;
 
@@ -71,11 +72,14 @@ static void jit_begin(Jit *j, const char *text) {
         Code code;
         if (m.isa != isa || !CHECK(code_x86(&j->lab.arena, t, &m, &code, &j->lab.diags))) continue;
         CHECK_INT_EQ(code.scratch, 0);
-        j->at[isa] = (Kernel *)exec_entry(exec_add(j->arena, code.bytes, code.size));
+        j->block[isa] = exec_add(j->arena, code.bytes, code.size);
+        j->at[isa] = (Kernel *)exec_entry(j->block[isa]);
     }
 }
 
 static void jit_end(Jit *j) {
+    for (Isa isa = 0; isa < ISA_COUNT; isa++)
+        if (j->block[isa]) exec_release(j->block[isa]);
     exec_arena_free(j->arena);
     lab_end(&j->lab);
 }
