@@ -233,11 +233,11 @@ unit: tests
 bless: tests
 	@tests/run --build $(BUILD) --bless text error
 
-# The whole suite under AddressSanitizer and UBSan, randomised tests at a fiftieth.
+# The whole suite under AddressSanitizer and UBSan, randomised tests at a tenth.
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DLW_DEBUG
 sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
-	@LW_FUZZ_SCALE=50 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
+	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
 # What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
 # instrumented; everything around it is. Threads need a fixed address layout there.
@@ -271,7 +271,7 @@ fuzz:
 	+@$(SUBMAKE) $(patsubst %,$(BUILD)/unit/test_%,tree_fuzz tree_walk jit_fuzz c_fuzz \
 	    space_props space_cpu)
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
-	@LW_FUZZ_TIMES=100 $(BUILD)/unit/test_tree_walk
+	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_walk
 	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
 	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
 	@LW_FUZZ_TIMES=10 $(BUILD)/unit/test_space_props verify
