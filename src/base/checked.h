@@ -39,4 +39,14 @@ static inline int64_t ceil_div(int64_t a, int64_t b) { // b > 0
 static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// The greatest common divisor, not negative; gcd(0, b) is |b|.
+static inline int64_t gcd_i64(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a < 0 ? -a : a;
+}
+
 #endif

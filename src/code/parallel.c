@@ -37,15 +37,6 @@ typedef struct Reach {
     int64_t lo, hi, gcd;
 } Reach;
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 static bool reach_of(const Plan *p, const int64_t *c, const PNode *loop, Reach *r) {
     *r = (Reach){c[p->nloops], c[p->nloops], 0};
     for (int i = loop->loop + 1; i < p->nloops; i++) { // loops are numbered outside in
@@ -53,7 +44,7 @@ static bool reach_of(const Plan *p, const int64_t *c, const PNode *loop, Reach *
         if (!c[i] || extent <= 1) continue;
         if (!checked_mul(c[i], extent - 1, &span)) return false;
         if (!checked_add(span < 0 ? r->lo : r->hi, span, span < 0 ? &r->lo : &r->hi)) return false;
-        r->gcd = gcd(r->gcd, c[i]);
+        r->gcd = gcd_i64(r->gcd, c[i]);
     }
     return true;
 }

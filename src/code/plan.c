@@ -166,19 +166,6 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
     if (!part.ok) compute_all(b, m);
 }
 
-typedef struct ReadList {
-    VEC(const Access *) at;
-    Arena *arena;
-} ReadList;
-
-static void collect_read(void *user, const Access *access, bool guarded) {
-    (void)guarded;
-    ReadList *list = user;
-    for (int i = 0; i < list->at.n; i++)
-        if (list->at.at[i] == access) return;
-    vec_push(list->arena, &list->at, access);
-}
-
 const Mem *leaf_mem(const PNode *leaf, const Access *access) {
     for (int i = 0; i < leaf->nreads; i++)
         if (leaf->read[i].access == access) return &leaf->read[i];
@@ -199,10 +186,10 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     const Program *program = p->tree->program;
     bool unproven = leaf->stmt >= 0 && program && program->stmts.at[leaf->stmt].unproven;
     n->width = 1;
-    ReadList reads = {.arena = p->arena};
-    expr_visit_accesses(leaf->value, collect_read, &reads);
+    AccessList reads = {.arena = p->arena};
+    expr_visit_accesses(leaf->value, access_collect, &reads);
     for (int d = 0; d < leaf->write->rank; d++)
-        affine_visit_accesses(leaf->write->sub[d], collect_read, &reads);
+        affine_visit_accesses(leaf->write->sub[d], access_collect, &reads);
     n->nreads = reads.at.n;
     n->read = arena_new_n(p->arena, Mem, reads.at.n);
     for (int i = 0; i < reads.at.n; i++) {

@@ -160,6 +160,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);
+// The loop inside with the smallest number, or `none`.
+int plan_first_loop(const PNode *n, int none);
 // Is the loop mentioned in a dimension of m that is computed?
 bool code_computes_with(const Plan *p, const Mem *m, int loop);
 const Mem *leaf_mem(const PNode *leaf, const Access *access);

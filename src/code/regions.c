@@ -248,10 +248,10 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
 }
 
 // Loops are numbered outside in and left to right, so the first one met has the smallest number.
-static int first_loop_of(const PNode *n, int none) {
+int plan_first_loop(const PNode *n, int none) {
     if (n->kind == P_LOOP) return n->loop;
     for (int i = 0; i < n->nchild; i++) {
-        int first = first_loop_of(n->child[i], none);
+        int first = plan_first_loop(n->child[i], none);
         if (first != none) return first;
     }
     return none;
@@ -293,7 +293,7 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
-        t.first_loop = first_loop_of(nodes[i], p->nloops);
+        t.first_loop = plan_first_loop(nodes[i], p->nloops);
     t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
     *tile = t.n;

@@ -322,15 +322,6 @@ const Affine *affine_mul(Exprs *x, const Affine *a, const Affine *b) {
     return finish(x, &s);
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 // floor((whole·k + rest) / k) = whole + floor(rest / k): takes out of `a` what k > 0 divides.
 static void split_by(const Affine *a, int64_t k, Sum *whole, Sum *rest) {
     sum_init(whole, floor_div(a->constant, k));
@@ -347,7 +338,7 @@ static void split_by(const Affine *a, int64_t k, Sum *whole, Sum *rest) {
 static const Affine *div_rest(Exprs *x, Sum *rest, int64_t k) {
     if (rest->n == 0) return affine_const(x, 0); // 0 <= constant < k
     int64_t g = k;
-    for (int i = 0; i < rest->n; i++) g = gcd(g, rest->term[i].coef);
+    for (int i = 0; i < rest->n; i++) g = gcd_i64(g, rest->term[i].coef);
     for (int i = 0; i < rest->n; i++) rest->term[i].coef /= g;
     rest->constant = floor_div(rest->constant, g);
     k /= g;

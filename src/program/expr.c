@@ -284,6 +284,20 @@ void expr_visit_accesses(const Expr *e, AccessVisit *fn, void *user) {
     visit_expr(e, false, fn, user);
 }
 
+void access_collect(void *list, const Access *access, bool guarded) {
+    (void)guarded;
+    AccessList *l = list;
+    for (int i = 0; i < l->at.n; i++)
+        if (l->at.at[i] == access) return;
+    vec_push(l->arena, &l->at, access);
+}
+
+bool access_uses_iter(const Access *a, int iter) {
+    for (int d = 0; d < a->rank; d++)
+        if (affine_uses_iter(a->sub[d], iter)) return true;
+    return false;
+}
+
 void affine_visit_accesses(const Affine *a, AccessVisit *fn, void *user) {
     visit_affine(a, false, fn, user);
 }

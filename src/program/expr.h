@@ -18,6 +18,7 @@
 #define LW_PROGRAM_EXPR_H
 
 #include "base/types.h"
+#include "base/vec.h"
 #include "program/affine.h"
 
 typedef enum ExprOp {
@@ -107,6 +108,15 @@ const Access *access_substitute(Exprs *x, const Access *a, const Affine *const *
 typedef void AccessVisit(void *user, const Access *access, bool guarded);
 void expr_visit_accesses(const Expr *e, AccessVisit *fn, void *user);
 void affine_visit_accesses(const Affine *a, AccessVisit *fn, void *user);
+
+// Accesses, each once. access_collect is the visitor that fills a list, given as `user`.
+typedef struct AccessList {
+    Arena *arena;
+    VEC(const Access *) at;
+} AccessList;
+void access_collect(void *list, const Access *access, bool guarded);
+// Does a subscript, outside of reads, mention the iterator?
+bool access_uses_iter(const Access *a, int iter);
 
 // A name, in backquotes unless it reads as one word that means nothing else in program text.
 void name_print(Text *out, Name name);

@@ -86,15 +86,6 @@ static void add_row(Omega *o, int64_t *row, const int64_t *from, int64_t k) {
 
 typedef __int128 Wide; // sums of products of a coefficient and a bound
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 static Wide wide_floor(Wide a, int64_t b) { // b > 0
     Wide q = a / b;
     return q - (a % b < 0);
@@ -120,7 +111,7 @@ static Look look(Omega *o, int64_t *row) {
         bool up = row[v] > 0;
         k.min += (Wide)row[v] * (up ? o->lo[v] : o->hi[v]);
         k.max += (Wide)row[v] * (up ? o->hi[v] : o->lo[v]);
-        k.gcd = k.gcd == 1 ? 1 : gcd(row[v], k.gcd);
+        k.gcd = k.gcd == 1 ? 1 : gcd_i64(row[v], k.gcd);
         k.count++;
         k.var = v;
     }

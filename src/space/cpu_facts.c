@@ -8,26 +8,13 @@
 
 enum { SHARE_BUDGET = 3000 }; // of work for one question, as in lowering
 
-typedef struct Reads {
-    Arena *arena;
-    VEC(const Access *) at;
-} Reads;
-
-static void add_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    Reads *r = user;
-    for (int i = 0; i < r->at.n; i++)
-        if (r->at.at[i] == a) return;
-    vec_push(r->arena, &r->at, a);
-}
-
 static void collect_reads(Arena *arena, CpuStmt *c) {
-    Reads r = {.arena = arena};
-    expr_visit_accesses(c->s->value, add_read, &r);
+    AccessList r = {.arena = arena};
+    expr_visit_accesses(c->s->value, access_collect, &r);
     for (int d = 0; d < c->s->write->rank; d++)
-        affine_visit_accesses(c->s->write->sub[d], add_read, &r);
+        affine_visit_accesses(c->s->write->sub[d], access_collect, &r);
     for (int k = 0; k < c->s->nconstraints; k++)
-        affine_visit_accesses(c->s->constraint[k], add_read, &r);
+        affine_visit_accesses(c->s->constraint[k], access_collect, &r);
     c->nreads = r.at.n;
     c->read = r.at.at;
 }
@@ -86,12 +73,6 @@ static bool plainly_equal(const CpuStmt *a, const Access *x, int i, const CpuStm
     return false;
 }
 
-static bool occurs(const Access *a, int iter) {
-    for (int d = 0; d < a->rank; d++)
-        if (affine_uses_iter(a->sub[d], iter)) return true;
-    return false;
-}
-
 static DepSide side_of(Arena *arena, const CpuStmt *s, const Access *a) {
     DepSide side = deps_side(arena, s->s, a);
     if (s->s->init) side.nconstraints = 0; // it initialises the whole box
@@ -100,7 +81,7 @@ static DepSide side_of(Arena *arena, const CpuStmt *s, const Access *a) {
 
 static bool proven_equal(Arena *arena, const CpuStmt *a, const Access *x, int i, const CpuStmt *b,
                          const Access *y, int j) {
-    if (!occurs(x, i) || !occurs(y, j)) return false;
+    if (!access_uses_iter(x, i) || !access_uses_iter(y, j)) return false;
     int64_t *plus_i = arena_new_n(arena, int64_t, 2 * PROGRAM_MAX_ITERS);
     int64_t *plus_j = plus_i + PROGRAM_MAX_ITERS;
     int64_t apart = iter_lo(&b->s->iter[j]) - iter_lo(&a->s->iter[i]);

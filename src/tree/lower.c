@@ -16,26 +16,13 @@
 
 // --- What is known of each statement -----------------------------------------------------------
 
-typedef struct Reads {
-    Arena *arena;
-    VEC(const Access *) at;
-} Reads;
-
-static void add_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    Reads *reads = user;
-    for (int i = 0; i < reads->at.n; i++)
-        if (reads->at.at[i] == a) return;
-    vec_push(reads->arena, &reads->at, a);
-}
-
 static void collect_reads(Lower *l, StmtInfo *info) {
-    Reads reads = {.arena = l->arena};
-    expr_visit_accesses(info->s->value, add_read, &reads);
+    AccessList reads = {.arena = l->arena};
+    expr_visit_accesses(info->s->value, access_collect, &reads);
     for (int d = 0; d < info->s->write->rank; d++)
-        affine_visit_accesses(info->s->write->sub[d], add_read, &reads);
+        affine_visit_accesses(info->s->write->sub[d], access_collect, &reads);
     for (int c = 0; c < info->s->nconstraints; c++)
-        affine_visit_accesses(info->s->constraint[c], add_read, &reads);
+        affine_visit_accesses(info->s->constraint[c], access_collect, &reads);
     info->nreads = reads.at.n;
     info->read = reads.at.at;
 }

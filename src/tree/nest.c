@@ -127,12 +127,6 @@ static bool plainly_equal(const Access *a, const Inst *ia, int i, const Access *
     return false;
 }
 
-static bool occurs(const Access *a, int iter) {
-    for (int d = 0; d < a->rank; d++)
-        if (affine_uses_iter(a->sub[d], iter)) return true;
-    return false;
-}
-
 static DepSide side_of(const Lower *l, const Inst *inst, const Access *a) {
     DepSide side = deps_side(l->arena, inst->info->s, a);
     if (inst->info->s->init) side.nconstraints = 0; // it initialises the whole box
@@ -142,7 +136,7 @@ static DepSide side_of(const Lower *l, const Inst *inst, const Access *a) {
 // The two ask for an element at which i - j, counted from their starts, is positive or negative.
 static bool proven_equal(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
                          const Inst *ib, int j) {
-    if (!occurs(a, i) || !occurs(b, j)) return false;
+    if (!access_uses_iter(a, i) || !access_uses_iter(b, j)) return false;
     int64_t *plus_i = arena_new_n(l->arena, int64_t, 2 * PROGRAM_MAX_ITERS);
     int64_t *plus_j = plus_i + PROGRAM_MAX_ITERS;
     int64_t apart = ib->base[j]->constant - ia->base[i]->constant;

@@ -187,15 +187,6 @@ typedef struct Reach {
     const Affine *outside;
 } Reach;
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 // False when the subscript is not linear or has passed indices of the loop.
 static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, Reach *out) {
     Exprs *x = w->t->exprs;
@@ -218,7 +209,7 @@ static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, Reach *ou
             if (!checked_mul(coef, max_i64(w->extent[at] - 1, 0), &more)) return false;
             if (!checked_add(more < 0 ? out->lo : out->hi, more, more < 0 ? &out->lo : &out->hi))
                 return false;
-            if (w->extent[at] > 1) out->gcd = gcd(out->gcd, coef);
+            if (w->extent[at] > 1) out->gcd = gcd_i64(out->gcd, coef);
         }
     }
     out->outside = outside;

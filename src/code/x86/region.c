@@ -409,15 +409,6 @@ static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, in
     set_limit(t, -1);
 }
 
-static int first_loop_in(const PNode *n, int none) {
-    if (n->kind == P_LOOP) return n->loop;
-    for (int i = 0; i < n->nchild; i++) {
-        int first = first_loop_in(n->child[i], none);
-        if (first != none) return first;
-    }
-    return none;
-}
-
 void gen_nodes(Gen *g, PNode **at, int n) {
     for (int i = 0; i < n;) {
         int span = at[i]->region ? at[i]->region : 1;
@@ -425,7 +416,7 @@ void gen_nodes(Gen *g, PNode **at, int n) {
         if (at[i]->region || (at[i]->kind == P_LOOP && at[i]->vector)) {
             int first = g->p->nloops;
             for (int j = i; j < i + span && first == g->p->nloops; j++)
-                first = first_loop_in(at[j], g->p->nloops);
+                first = plan_first_loop(at[j], g->p->nloops);
             for (int j = i; j < i + span; j++) find_tails(g, at[j], first, &tails);
         }
         int combinations = 1;
