@@ -47,8 +47,7 @@ static const Case cases[] = {
       {"Q", 4}}},
 };
 
-// --- Memory
-// ---------------------------------------------------------------------------------------
+// --- Memory --------------------------------------------------------------------------------------
 
 static size_t live, peak, calls; // through the hooks
 static size_t outside;           // calls of malloc and the like that are not the hooks'
@@ -86,8 +85,7 @@ static void hook_free(void *user, void *ptr, size_t size) {
     __libc_free(ptr);
 }
 
-// --- Measuring
-// ------------------------------------------------------------------------------------
+// --- Measuring -----------------------------------------------------------------------------------
 
 static double now_us(void) {
     struct timespec t;

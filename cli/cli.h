@@ -70,9 +70,9 @@ int command_compile(Cli *cli);
 int command_einsum(Cli *cli);
 int command_machine(Cli *cli);
 
-// --- Reading the command line, options.c
-// -------------------------------------------------------------------- EXIT_OK, or EXIT_MISUSED
-// after saying why.
+// --- Reading the command line, options.c ---------------------------------------------------------
+
+// EXIT_OK, or EXIT_MISUSED after saying why.
 int cli_read(Cli *cli, int argc, char **argv);
 void cli_help_options(FILE *to, const Command *command);
 
@@ -87,9 +87,9 @@ int cli_report(Cli *cli, lw_status status);
 void *cli_alloc(size_t size); // zeroed; ends the command when there is no memory
 char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// --- What several commands do
-// ------------------------------------------------------------------------------- Opens words[0]
-// and reports.
+// --- What several commands do --------------------------------------------------------------------
+
+// Opens words[0] and reports.
 int cli_open(Cli *cli, lw_module **mod);
 // The function --def names, or the only one; NULL after saying what is wrong.
 const lw_function *cli_function(Cli *cli, const lw_module *mod);
@@ -128,10 +128,10 @@ uint64_t data_checksum(const DLTensor *t);
 char *data_values(const DLTensor *t, int count);
 void json_data(Json *j, const DLTensor *t, int count); // "checksum", "values"
 
-// --- .npy files, npy.c
-// -------------------------------------------------------------------------------------- NULL on
-// success, else what is wrong, to be freed. bf16 has no name there: an array of uint16 or V2 is
-// read as bf16 when `want_bf16`, and written as uint16.
+// --- .npy files, npy.c ---------------------------------------------------------------------------
+
+// NULL on success, else what is wrong, to be freed. bf16 has no name there: an array of uint16 or
+// V2 is read as bf16 when `want_bf16`, and written as uint16.
 char *npy_read(const char *path, bool want_bf16, Array *into);
 char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *into);
 char *npy_write(const char *path, const DLTensor *t);

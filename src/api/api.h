@@ -156,9 +156,9 @@ void context_hold(lw_context *ctx);
 void context_drop(lw_context *ctx);
 void module_hold(lw_module *mod);
 
-// --- Modules, module.c
-// ------------------------------------------------------------------------------------ Puts the new
-// module in *into at once: the entry point frees it from there when the call fails.
+// --- Modules, module.c ---------------------------------------------------------------------------
+
+// Puts the new module in *into at once: the entry point frees it from there when the call fails.
 lw_module *module_new(Call *call, lw_module **into);
 // Fills in the functions from parsed Programs.
 void module_describe(lw_module *mod, const Module *programs);

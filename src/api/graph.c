@@ -22,8 +22,7 @@ struct lw_graph {
 
 _Static_assert(sizeof(lw_window) == sizeof(GraphWindow), "lw_window is GraphWindow");
 
-// --- The frame of a call
-// ---------------------------------------------------------------------------
+// --- The frame of a call -------------------------------------------------------------------------
 
 // Whatever a function of graph.h takes, by the name it has there.
 typedef struct Args {
@@ -116,8 +115,7 @@ static lw_status done(GraphCall *c) {
     return status ? status : c->result > 0 ? LW_OK : LW_ERROR;
 }
 
-// --- Life
-// ------------------------------------------------------------------------------------------
+// --- Life ----------------------------------------------------------------------------------------
 
 typedef struct OpenCall {
     const char *name, *text; // text NULL: a new graph
@@ -187,8 +185,7 @@ void lw_graph_free(lw_graph *g) {
     if (g) lw_module_free(g->home);
 }
 
-// --- Out
-// -------------------------------------------------------------------------------------------
+// --- Out -----------------------------------------------------------------------------------------
 
 typedef struct BuildCall {
     lw_graph *g;
@@ -254,9 +251,9 @@ static lw_status text(lw_graph *g, void (*print)(Text *out, const Graph *g), con
 lw_status lw_graph_text(lw_graph *g, const char **out) { return text(g, graph_print, out); }
 lw_status lw_graph_dot(lw_graph *g, const char **out) { return text(g, graph_dot, out); }
 
-// --- The calls
-// ------------------------------------------------------------------------------------- ENTRY(kind,
-// (parameters), members of Args, call of graph.h)
+// --- The calls -----------------------------------------------------------------------------------
+
+// ENTRY(kind, (parameters), members of Args, call of graph.h)
 #define ENTRY(RESULT, KIND, NAME, PARAMETERS, CALL, ...)                                           \
     static int do_##NAME(Graph *g, const Args *a) {                                                \
         (void)a;                                                                                   \

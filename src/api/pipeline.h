@@ -33,9 +33,9 @@ typedef struct Pipeline {
 
 lw_status pipeline(Pipeline *p, Step until);
 
-// --- Back-ends, backend.c
-// ----------------------------------------------------------------------------------- What can run
-// a bound Program on views. A back-end that compiles sets p->timing.compile_us.
+// --- Back-ends, backend.c ------------------------------------------------------------------------
+
+// What can run a bound Program on views. A back-end that compiles sets p->timing.compile_us.
 typedef struct Tree Tree;
 typedef struct Backend {
     lw_backend id;

@@ -32,8 +32,7 @@ static Source *source_in(Call *call, const char *name, const char *text) {
     return s;
 }
 
-// --- Decisions
-// -------------------------------------------------------------------------------------
+// --- Decisions -----------------------------------------------------------------------------------
 
 // A Schedule, or TC's mapping options, given with the call; NULL: none, or wrong (reported).
 static const Schedule *given_schedule(Call *call, const Program *p, const lw_space_options *o) {
@@ -102,8 +101,7 @@ static bool take_schedule(Shown *x, const Schedule *s) {
     return d && space_apply(x->w, x->c, d, n);
 }
 
-// --- The report
-// --------------------------------------------------------------------------------------
+// --- The report ----------------------------------------------------------------------------------
 
 // Strata are many where decisions are: Chen's estimate is left out there, and descents are fewer.
 static void show_estimates(Shown *x) {

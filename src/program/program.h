@@ -150,9 +150,9 @@ int64_t tensor_elements(const Tensor *t);
 static inline int64_t iter_lo(const Iter *i) { return i->lo->constant; }
 static inline int64_t iter_hi(const Iter *i) { return i->hi->constant; }
 
-// --- Text form (.lwp), text.c ------------------------------------------------------------------
-// ----------------------------------------------------------------------------- print(parse(t)) ==
-// t for every t that print produced. See docs/program-text.md.
+// --- Text form (.lwp), text.c --------------------------------------------------------------------
+
+// print(parse(t)) == t for every t that print produced. See docs/program-text.md.
 void program_print(Text *out, const Program *p);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
 // A text may hold several, one after the other. Gives their number; stops at the first that is
@@ -160,9 +160,9 @@ Program *program_parse(Arena *arena, Names *names, const Source *source, DiagLis
 int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
                       Program ***out);
 
-// --- Meaning, interp.c -------------------------------------------------------------------------
-// ------------------------------------------------------------------------------------ A strided
-// view of user memory, in elements. NULL data is allowed when there are no elements.
+// --- Meaning, interp.c ---------------------------------------------------------------------------
+
+// A strided view of user memory, in elements. NULL data is allowed when there are no elements.
 typedef struct View {
     void *data;
     Type type;

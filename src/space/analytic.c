@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// --- What a statement does
-// ------------------------------------------------------------------------
+// --- What a statement does -----------------------------------------------------------------------
 
 static bool atom_uses(const Atom *a, int iter) {
     if (a->kind == ATOM_ITER) return a->index == iter;
@@ -124,8 +123,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     n->known &= !s->write->has_read && s->niters <= PROGRAM_MAX_ITERS / 2;
 }
 
-// --- Pointwise statements
-// ---------------------------------------------------------------------------
+// --- Pointwise statements ------------------------------------------------------------------------
 
 // The loops but `last`, largest steps through the result first, those of one iteration behind;
 // where a step is the same, as declared.
@@ -206,8 +204,7 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     n->out.nontemporal = streamed;
 }
 
-// --- Fusion
-// ------------------------------------------------------------------------------------------
+// --- Fusion --------------------------------------------------------------------------------------
 
 // The iterator of `n` that is iterator i of its host: the one that stands in the host's place in
 // the first access to its result.
@@ -287,8 +284,7 @@ static void choose_followers(Chooser *c) {
                 c->nest[i].after = h;
 }
 
-// --- Threads
-// -----------------------------------------------------------------------------------------
+// --- Threads -------------------------------------------------------------------------------------
 
 static bool is_free(const Nest *n, int at) {
     for (int i = 0; i < n->s->niters; i++)
@@ -350,8 +346,7 @@ static void choose_threads(Chooser *c) {
     }
 }
 
-// --- All of it
-// ---------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
 static void choose(Chooser *c, Nest *n) {
     n->out = (SchedStmt){.label = n->s->label, .stage = -1};

@@ -38,8 +38,7 @@ typedef struct Tile {
     double cost;     // cycles of the whole statement
 } Tile;
 
-// --- The model
-// ----------------------------------------------------------------------------------------
+// --- The model -----------------------------------------------------------------------------------
 
 static bool is_vector(const Nest *n, int r, int v, int pack) {
     return r == pack || n->ref[r].stride[v] == 1;
@@ -141,8 +140,7 @@ static double tile_cost(const Chooser *c, const Nest *n, const Tile *t) {
     return cost;
 }
 
-// --- Enumeration
-// --------------------------------------------------------------------------------------
+// --- Enumeration ---------------------------------------------------------------------------------
 
 // Registers: the sums, one vector of each operand along the lanes, one for what is the same in all.
 static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
@@ -244,8 +242,7 @@ static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
     return best->v >= 0;
 }
 
-// --- Around the tile
-// ----------------------------------------------------------------------------------
+// --- Around the tile -----------------------------------------------------------------------------
 
 static int64_t step_of(const Nest *n, const Tile *t, int i) {
     if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
@@ -361,8 +358,7 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     return least >= 1024 && b->bytes >= (double)c->m->cache[2] / 2;
 }
 
-// --- Packing
-// ------------------------------------------------------------------------------------------
+// --- Packing -------------------------------------------------------------------------------------
 
 // The section of the copy: along the lanes, or in blocks that turn in registers.
 static void order_copy(const Nest *n, const Blocks *b, SchedStmt *s, SchedLoop *loop) {
@@ -419,8 +415,7 @@ static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at
     order_copy(n, b, n->copy, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
 }
 
-// --- The order
-// ----------------------------------------------------------------------------------------
+// --- The order -----------------------------------------------------------------------------------
 
 static void outer_loop(Nest *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);

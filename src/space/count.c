@@ -37,8 +37,7 @@ static SpaceEstimate estimate(const Moments *m) {
     return (SpaceEstimate){mean, m->n ? 1.96 * sqrt(var > 0 ? var / n : 0) : 0, m->n};
 }
 
-// --- Knuth
-// -----------------------------------------------------------------------------------------
+// --- Knuth ---------------------------------------------------------------------------------------
 
 // The live children of `c` for one variable: a random one in `out`, their number.
 static int random_child(SpaceWork *w, const Cand *c, int var, Cand *out, Cand *scratch,
@@ -92,8 +91,7 @@ SpaceEstimate space_dead_ends(SpaceWork *w, Arena *scratch, const Cand *c, int64
     return estimate(&m);
 }
 
-// --- Chen
-// ------------------------------------------------------------------------------------------
+// --- Chen ----------------------------------------------------------------------------------------
 
 typedef struct Stratum {
     int open; // decisions that its members leave open

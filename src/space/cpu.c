@@ -40,8 +40,7 @@ static const SchedStmt *given(const Build *x, Name label) {
     return x->o->given ? schedule_find(x->o->given, label) : NULL;
 }
 
-// --- Asking lowering
-// ---------------------------------------------------------------------------------
+// --- Asking lowering -----------------------------------------------------------------------------
 
 static bool lowers(Build *x, const SchedStmt *section) {
     Schedule *s = arena_new(x->arena, Schedule);
@@ -139,8 +138,7 @@ static bool may_recompute(Build *x, int i, int reader) {
     return lowers(x, &section);
 }
 
-// --- Levels and sizes
-// --------------------------------------------------------------------------------
+// --- Levels and sizes ----------------------------------------------------------------------------
 
 static int levels_written(const Build *x, const Stmt *s, int iter) {
     const SchedStmt *g = given(x, s->label);
@@ -219,8 +217,7 @@ static void tile_sizes(Build *x, const Stmt *s, int iter, CpuObject *out) {
     out->sizes = arena_copy(x->arena, z.at, (size_t)z.n * sizeof *z.at);
 }
 
-// --- Objects
-// -----------------------------------------------------------------------------------------
+// --- Objects -------------------------------------------------------------------------------------
 
 // A name that the text form can carry.
 static const char *clean(Build *x, const char *name) {
@@ -349,8 +346,7 @@ static void make_nest(Build *x, int i) {
     x->ndims[i] = x->h->nobjects - x->first_dim[i];
 }
 
-// --- Windows, memory, accesses
-// -----------------------------------------------------------------------
+// --- Windows, memory, accesses -------------------------------------------------------------------
 
 static const Access *first_read(const CpuStmt *c, int tensor) {
     for (int r = 0; r < c->nreads; r++)
@@ -549,8 +545,7 @@ static void make_accesses(Build *x, int i) {
     x->naccesses[i] = x->h->nobjects - x->first_access[i];
 }
 
-// --- Relations
-// ---------------------------------------------------------------------------------------
+// --- Relations -----------------------------------------------------------------------------------
 
 static void relate_dims(Build *x, int i) {
     Backbone *b = x->b;
@@ -680,8 +675,7 @@ static void relate_parts(Build *x, int i) {
     }
 }
 
-// --- All of it
-// ---------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
 static void plan_all(Build *x) {
     int s = x->p->stmts.n;

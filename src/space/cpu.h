@@ -99,8 +99,7 @@ bool cpu_mapping_parse(const char *text, CpuMapping *out);
 // The Schedule that they amount to, for cpu_read; its tile sizes are meant to join the universes.
 const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMapping *m);
 
-// --- For the description
-// ---------------------------------------------------------------------------
+// --- For the description -------------------------------------------------------------------------
 
 static inline bool cpu_partners(const CpuHost *h, int d, int e) {
     return h->partner[d * h->nobjects + e];

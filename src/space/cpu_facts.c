@@ -54,8 +54,7 @@ CpuFacts *cpu_facts(Arena *arena, const Program *p) {
     return f;
 }
 
-// --- Sharing
-// -----------------------------------------------------------------------------------------
+// --- Sharing -------------------------------------------------------------------------------------
 
 // Some dimension says that i and j are the same: a·i + c against a·j + c, from their starts.
 static bool plainly_equal(const CpuStmt *a, const Access *x, int i, const CpuStmt *b,

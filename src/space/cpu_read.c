@@ -29,8 +29,7 @@ typedef struct Read {
     Path *path; // per statement
 } Read;
 
-// --- Deciding
-// ------------------------------------------------------------------------------------------
+// --- Deciding ------------------------------------------------------------------------------------
 
 static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
     bool flipped;
@@ -83,8 +82,7 @@ static const SchedStmt *section_of(const Read *r, int stmt) {
     return section(r, r->p->stmts.at[stmt].label);
 }
 
-// --- Loops
-// ---------------------------------------------------------------------------------------------
+// --- Loops ---------------------------------------------------------------------------------------
 
 // What carries the loops: the statement, or its partial results.
 static const SchedStmt *loops_of(const Read *r, int stmt) {
@@ -185,8 +183,7 @@ static void read_order(Read *r, int stmt, const SchedStmt *from) {
         keep(r, from, CPU_ORDER, path->dim[i], path->dim[i + 1], CPU_ORDER_OUTER, "its order");
 }
 
-// --- Statements
-// ----------------------------------------------------------------------------------------
+// --- Statements ----------------------------------------------------------------------------------
 
 static void read_place(Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt);
@@ -314,8 +311,7 @@ static void read_hints(Read *r, int stmt) {
     if (region >= 0 && space_exists(s, r->c, region)) read_storage(r, g, region, &g->storage);
 }
 
-// --- Which loops are shared
-// ------------------------------------------------------------------------------
+// --- Which loops are shared ----------------------------------------------------------------------
 
 static bool nested(const Read *r, int stmt) {
     return space_ask(r->cs->space, r->c, CPU_PLACE, r->h->comp[stmt], -1) == CPU_PLACE_NEST;
@@ -386,8 +382,7 @@ Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList
     return r.out.n ? r.out.at : arena_new(arena, Decision);
 }
 
-// --- TC's mapping options
-// ----------------------------------------------------------------------------------
+// --- TC's mapping options ------------------------------------------------------------------------
 
 static const struct {
     const char *name;

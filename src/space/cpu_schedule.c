@@ -26,8 +26,7 @@ typedef struct Make {
     VEC(const SchedStmt *) out;
 } Make;
 
-// --- Asking the candidate
-// ------------------------------------------------------------------------------
+// --- Asking the candidate ------------------------------------------------------------------------
 
 static uint64_t ask(const Make *m, int choice, int a, int b) {
     return space_ask(m->cs->space, m->c, choice, a, b);
@@ -77,8 +76,7 @@ static Nest nest_of(const Make *m, int stmt) {
     return nest;
 }
 
-// --- Loops
-// ---------------------------------------------------------------------------------------------
+// --- Loops ---------------------------------------------------------------------------------------
 
 static Name iter_name(const Make *m, int dim) {
     const CpuObject *o = &m->h->object[dim];
@@ -147,8 +145,7 @@ static int bar(const Make *m, int stmt, const Nest *nest) {
     return looks_alike(m, nest->dim[shared], other.dim[shared]) ? shared : -1;
 }
 
-// --- Memory
-// --------------------------------------------------------------------------------------------
+// --- Memory --------------------------------------------------------------------------------------
 
 static Name digit(const Make *m, int d) {
     return name_of(m->p->names, arena_printf(m->arena, "%d", d));
@@ -244,8 +241,7 @@ static Name added_label(const Make *m, Name label, const char *what) {
     return name_of(m->p->names, text);
 }
 
-// --- Copies
-// --------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
 static SchedStmt *added_section(Make *m, Name label) {
     SchedStmt *s = arena_new(m->arena, SchedStmt);
@@ -325,8 +321,7 @@ static void set_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
     s->prefetch = fetch;
 }
 
-// --- Statements
-// ----------------------------------------------------------------------------------------
+// --- Statements ----------------------------------------------------------------------------------
 
 static void nest_section(Make *m, SchedStmt *s, int stmt) {
     Nest nest = nest_of(m, stmt);

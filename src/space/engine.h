@@ -77,8 +77,7 @@ static inline bool eng_in_family(const Space *s, int set, int param, int object)
     return false;
 }
 
-// --- Numbers: integers by their universe, counters by their bounds
-// ---------------------------------
+// --- Numbers: integers by their universe, counters by their bounds -------------------------------
 
 static inline int64_t eng_min(const Space *s, int var, uint64_t dom) {
     return dom ? s->universe[var][__builtin_ctzll(dom)] : SPACE_INF;

@@ -8,8 +8,7 @@
 #include "base/map.h"
 #include "space/engine.h"
 
-// --- Backbones
-// -------------------------------------------------------------------------------------
+// --- Backbones -----------------------------------------------------------------------------------
 
 typedef struct Pairing {
     int param, object;
@@ -52,8 +51,7 @@ void backbone_relate(Backbone *b, int set, int param, int object) {
     vec_push(b->arena, &b->set[set].pair, ((Pairing){param, object}));
 }
 
-// --- Sets
-// ------------------------------------------------------------------------------------------
+// --- Sets ----------------------------------------------------------------------------------------
 
 static ObjectSet set_make(Arena *arena, const Backbone *b, int set) {
     int n = b->name.n, *item = arena_new_n(arena, int, n), *rank = arena_new_n(arena, int, n);
@@ -87,8 +85,7 @@ static void group(Arena *arena, const Backbone *b, int set, bool reverse, const 
     *item_out = item;
 }
 
-// --- Variables
-// -------------------------------------------------------------------------------------
+// --- Variables -----------------------------------------------------------------------------------
 
 static int instances(const Space *s, const ChoiceDesc *c) {
     int n = 1;
@@ -158,8 +155,7 @@ static void make_universes(Arena *arena, Space *s) {
     s->nuniverse = n;
 }
 
-// --- Domains
-// ---------------------------------------------------------------------------------------
+// --- Domains -------------------------------------------------------------------------------------
 
 static uint64_t ones(int n) { return n >= 64 ? ~0ull : (1ull << n) - 1; }
 
@@ -290,8 +286,7 @@ int space_count_open(const Space *s, const Cand *c) {
 
 uint64_t space_hash(const Space *s, const Cand *c) { return hash_bytes(s->desc->hash, c, s->size); }
 
-// --- Propagation
-// -----------------------------------------------------------------------------------
+// --- Propagation ---------------------------------------------------------------------------------
 
 SpaceWork *space_work(Arena *arena, const Space *s) {
     SpaceWork *w = arena_new(arena, SpaceWork);
@@ -464,8 +459,7 @@ Space *space_new(Arena *arena, const Backbone *b) {
     return s;
 }
 
-// --- Descents
-// --------------------------------------------------------------------------------------
+// --- Descents ------------------------------------------------------------------------------------
 
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15ull;

@@ -204,8 +204,7 @@ void space_trace(SpaceWork *w, SpaceTrace *trace);
 bool space_trace_root(SpaceWork *w, Cand *c, SpaceTrace *trace);
 void removal_print(Text *out, const Space *s, const Removal *r);
 
-// --- Text (text.c)
-// ---------------------------------------------------------------------------------
+// --- Text (text.c) -------------------------------------------------------------------------------
 //     size(C.m.1) = 6
 //     kind(C.m.0) in SERIAL|PARALLEL
 //     order(C.m.0, C.k.0) = OUTER
@@ -217,8 +216,7 @@ void space_print_values(Text *out, const Space *s, int var, uint64_t values);
 // Reads one or more lines as decisions (`is` and `=`, `in`, `is not`, `<=`, `>=`). NULL: reported.
 Decision *space_parse(Arena *arena, const Space *s, const Source *source, DiagList *diags, int *n);
 
-// --- How many (count.c)
-// ------------------------------------------------------------------------------
+// --- How many (count.c) --------------------------------------------------------------------------
 typedef struct SpaceEstimate {
     double mean, half_width; // of a 95 % confidence interval
     int64_t samples;

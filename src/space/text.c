@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-// --- Printing
-// --------------------------------------------------------------------------------------
+// --- Printing ------------------------------------------------------------------------------------
 
 void space_print_var(Text *out, const Space *s, int var) {
     const SpaceVar *x = &s->var[var];
@@ -61,8 +60,7 @@ void removal_print(Text *out, const Space *s, const Removal *r) {
                         r->object[3] == -2 ? "" : " = ", s->name[r->object[i]]);
 }
 
-// --- Reading
-// ---------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 typedef struct Reader {
     Arena *arena;

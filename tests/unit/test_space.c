@@ -58,8 +58,7 @@ static int objects(Backbone *k, int set_number, const char *name, int n, bool op
     return first;
 }
 
-// --- Listings
-// --------------------------------------------------------------------------------------
+// --- Listings ------------------------------------------------------------------------------------
 
 TEST(listings_1_and_2) {
     CHECK_INT_EQ(listing01_desc.nsets, 3);
@@ -211,8 +210,7 @@ TEST(listing_12_a_trigger_brings_an_array_about) {
     arena_free(&b.arena);
 }
 
-// --- Properties
-// ------------------------------------------------------------------------------------
+// --- Properties ----------------------------------------------------------------------------------
 
 typedef struct Found {
     Decision d[512];

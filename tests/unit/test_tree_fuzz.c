@@ -202,8 +202,7 @@ TEST(schedules_of_random_programs_keep_their_meaning) {
     report(&totals);
 }
 
-// --- Walks of actions
-// -----------------------------------------------------------------------------
+// --- Walks of actions ----------------------------------------------------------------------------
 
 static const char *const action_name[] = {
     "split",  "interleave", "merge",      "move",           "swap",        "parallel",  "unroll",

@@ -44,8 +44,7 @@ uint64_t choice_invert(const Choice *c, uint64_t mask) {
     return out;
 }
 
-// --- Quotients
-// -------------------------------------------------------------------------------------
+// --- Quotients -----------------------------------------------------------------------------------
 
 static Atom negation(Spec *s, Atom a) {
     static const Cmp other[] = {CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, CMP_EQ};
@@ -118,8 +117,7 @@ static void quotient_rules(Spec *s, const Quotient *q) {
     vec_push(s->arena, &s->rule, r);
 }
 
-// --- Quantifiers over quotients
-// --------------------------------------------------------------------
+// --- Quantifiers over quotients ------------------------------------------------------------------
 
 // Turns variable v of a scope into one over the base of its quotient; the atom tells who is in.
 static bool over_base(const Spec *s, Scope *scope, int v, Atom *out) {

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-// --- Pieces
-// ------------------------------------------------------------------------------------------
+// --- Pieces --------------------------------------------------------------------------------------
 
 static bool word_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -59,8 +58,7 @@ const char *emit_args(Emit *e, const Scope *scope, const Use *u) {
     return arena_printf(e->spec->arena, "%s, %s", arg[0], arg[1]);
 }
 
-// --- Access
-// ------------------------------------------------------------------------------------------
+// --- Access --------------------------------------------------------------------------------------
 
 static void emit_index(Emit *e, const Choice *c) {
     int set[2] = {-1, -1};
@@ -173,8 +171,7 @@ void emit_access(Emit *e) {
     }
 }
 
-// --- Tables
-// ------------------------------------------------------------------------------------------
+// --- Tables --------------------------------------------------------------------------------------
 
 static void emit_sets(Emit *e) {
     text_add(e->out, "static const SetDesc sets[] = {\n");
@@ -267,8 +264,7 @@ static void emit_universe(Emit *e) {
     text_add(e->out, "    default: return 0;\n    }\n}\n");
 }
 
-// --- The header
-// --------------------------------------------------------------------------------------
+// --- The header ----------------------------------------------------------------------------------
 
 static const char *upper(Emit *e, const char *s) {
     char *out = arena_strndup(e->spec->arena, s, strlen(s));

@@ -170,8 +170,7 @@ void emit_counters(Emit *e) {
     text_add(e->out, "}\n}\n");
 }
 
-// --- What an event reaches
-// ---------------------------------------------------------------------------
+// --- What an event reaches -----------------------------------------------------------------------
 
 typedef struct Way { // to a tuple: variables of the scope known from outside
     const Scope *scope;

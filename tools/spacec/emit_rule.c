@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-// --- Loops
-// -------------------------------------------------------------------------------------------
+// --- Loops ---------------------------------------------------------------------------------------
 
 static void emit_checks(Emit *e, const Scope *scope, int v, unsigned bound, bool member,
                         bool exists) {
@@ -96,8 +95,7 @@ void emit_close(Emit *e, int braces) {
     text_add(e->out, "} while (0);\n");
 }
 
-// --- Conditions
-// --------------------------------------------------------------------------------------
+// --- Conditions ----------------------------------------------------------------------------------
 
 static const char *name_in(Emit *e, const Use *u) { return e->spec->choice.at[u->choice].name; }
 
@@ -246,8 +244,7 @@ void emit_force(Emit *e, const Scope *scope, const Atom *a, bool hold, const cha
     }
 }
 
-// --- One rule
-// ----------------------------------------------------------------------------------------
+// --- One rule ------------------------------------------------------------------------------------
 
 static bool is_static(const Atom *a) { return a->kind == ATOM_CODE || a->kind == ATOM_CONST; }
 

@@ -11,8 +11,7 @@ typedef struct Parser {
     bool failed; // in this item
 } Parser;
 
-// --- Tokens
-// ----------------------------------------------------------------------------------------
+// --- Tokens --------------------------------------------------------------------------------------
 
 static void next(Parser *p) { p->tok = lex_next(&p->lx); }
 
@@ -63,8 +62,7 @@ static void fault(Parser *p, Range range, DiagId id, Name name) {
     p->failed = true;
 }
 
-// --- Names
-// -----------------------------------------------------------------------------------------
+// --- Names ---------------------------------------------------------------------------------------
 
 static int find_set(const Spec *s, Name name) {
     for (int i = 0; i < s->set.n; i++)
@@ -125,8 +123,7 @@ static void foralls(Parser *p, Scope *scope) {
     }
 }
 
-// --- Sets
-// ------------------------------------------------------------------------------------------
+// --- Sets ----------------------------------------------------------------------------------------
 
 // An elided body needs no `end`.
 static bool elided(Parser *p) {
@@ -185,8 +182,7 @@ static void parse_set(Parser *p) {
     if (!p->failed) vec_push(p->s->arena, &p->s->set, d);
 }
 
-// --- Conditions
-// ------------------------------------------------------------------------------------
+// --- Conditions ----------------------------------------------------------------------------------
 
 static uint64_t value_mask(Parser *p, const Choice *c, Token t) {
     for (int i = 0; i < c->value.n; i++)
@@ -318,8 +314,7 @@ static void disjunction(Parser *p, Rule *r) {
         r->range.to--;
 }
 
-// --- Rules and triggers
-// ----------------------------------------------------------------------------
+// --- Rules and triggers --------------------------------------------------------------------------
 
 static void parse_require(Parser *p) {
     Scope scope = {0};
@@ -345,8 +340,7 @@ static void parse_trigger(Parser *p) {
     vec_push(p->s->arena, &p->s->trigger, t);
 }
 
-// --- Choices
-// ---------------------------------------------------------------------------------------
+// --- Choices -------------------------------------------------------------------------------------
 
 static void requires_clauses(Parser *p, Choice *c, uint64_t mask) {
     while (take(p, "requires")) {
@@ -500,8 +494,7 @@ static void parse_choice(Parser *p) {
     if (!p->failed) vec_push(p->s->arena, &p->s->choice, c);
 }
 
-// --- Quotients
-// -------------------------------------------------------------------------------------
+// --- Quotients -----------------------------------------------------------------------------------
 
 // The boolean choice that says who represents a class.
 static int representative(Parser *p, Name name, Range range, const Scope *scope) {
@@ -555,8 +548,7 @@ static void parse_quotient(Parser *p) {
     vec_push(p->s->arena, &p->s->quotient, q);
 }
 
-// --- All of it
-// -------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
 static void parse_host(Parser *p) {
     p->s->host_type = need_kind(p, TOK_CODE, "the type of the host").text;

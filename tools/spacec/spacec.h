@@ -171,8 +171,7 @@ int set_plain(const Spec *s,
 uint64_t choice_all(const Choice *c);
 uint64_t choice_invert(const Choice *c, uint64_t mask);
 
-// --- Emission
-// --------------------------------------------------------------------------------------
+// --- Emission ------------------------------------------------------------------------------------
 
 typedef struct Emit {
     const Spec *spec;
