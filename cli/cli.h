@@ -3,9 +3,10 @@
 //
 //   main.c      the table of commands, help, dispatch
 //   options.c   the table of options, reading the command line
-//   check.c show.c run.c compile.c machine.c   the commands
-//   data.c      arguments in memory: from files, from --arg, random; checksums and values for
-//   summaries npy.c       .npy files json.c      one JSON object on standard output
+//   check.c show.c space.c run.c compile.c machine.c   the commands
+//   data.c      arguments in memory: from files, from --arg, random; what summaries say of them
+//   npy.c       .npy files
+//   json.c      one JSON object on standard output
 //
 // Exit status: 0 success, 1 a diagnosed failure, 2 misuse of the command line. Results go to
 // standard output, everything else to standard error; under --json standard output holds one object
@@ -45,8 +46,8 @@ typedef struct Cli {
     size_t nwords;
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
-    const char *def, *stage, *lang, *backend, *seed, *schedule, *emit, *output, *threads, *isa;
-    const char *set, *mapping, *samples;
+    const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
+    uint64_t seed, threads, samples;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
     bool explain, complete;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
@@ -74,6 +75,11 @@ int command_machine(Cli *cli);
 
 // EXIT_OK, or EXIT_MISUSED after saying why.
 int cli_read(Cli *cli, int argc, char **argv);
+// What --lang, --stage, --emit and --backend may be, ended by NULL, in the order of the API's
+// enumerators; and the place of a word among them, -1 for NULL.
+extern const char *const lang_words[], *const stage_words[];
+extern const char *const emit_words[], *const backend_words[];
+int cli_word(const char *const *words, const char *text);
 void cli_help_options(FILE *to, const Command *command);
 
 // --- Ending --------------------------------------------------------------------------------------
@@ -93,9 +99,9 @@ char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_open(Cli *cli, lw_module **mod);
 // The function --def names, or the only one; NULL after saying what is wrong.
 const lw_function *cli_function(Cli *cli, const lw_module *mod);
-// Reads --size, and integer --arg that name scalars of f (NULL: all of --size). The caller frees.
 // Reads the file of --schedule, if there is one; the caller frees *memory.
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory);
+// Reads --size, and integer --arg that name scalars of f (NULL: all of --size). The caller frees.
 int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count);
 // "M = 4, K = 3"; "no sizes" when there are none.
 char *cli_values_text(const lw_bound *b);

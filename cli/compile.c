@@ -17,18 +17,15 @@ static int write_file(Cli *cli, const char *path, const char *bytes, size_t size
 }
 
 typedef struct Kind {
-    const char *name, *ending;
-    lw_emit emit;
-    const char *what;
+    const char *ending, *what;
 } Kind;
 
 static const Kind kinds[] = {
-    {"c", ".c", LW_EMIT_C, "source"},
-    {"obj", ".o", LW_EMIT_OBJ, "object"},
-    {"asm", ".s", LW_EMIT_ASM, "assembly"},
-    {"so", ".so", LW_EMIT_SO, "library"},
+    [LW_EMIT_C] = {".c", "source"},
+    [LW_EMIT_OBJ] = {".o", "object"},
+    [LW_EMIT_ASM] = {".s", "assembly"},
+    [LW_EMIT_SO] = {".so", "library"},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds };
 
 // "out/mv.c" gives "out/mv.h".
 static char *header_path(const char *path, const Kind *kind) {
@@ -42,7 +39,7 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
     const char *slash = strrchr(header, '/');
     lw_emitted out;
     o->header = slash ? slash + 1 : header;
-    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, kind->emit, o, &out));
+    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, &out));
     if (!status) status = write_file(cli, cli->output, out.bytes, out.size);
     if (!status) status = write_file(cli, header, out.header, out.header_size);
     if (!status) {
@@ -72,14 +69,11 @@ static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
 }
 
 int command_compile(Cli *cli) {
-    const Kind *kind = NULL;
     if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm or so");
-    for (int i = 0; i < KINDS; i++)
-        if (strcmp(cli->emit, kinds[i].name) == 0) kind = &kinds[i];
-    if (!kind) return cli_misuse(cli, "cannot write '%s'; there are c, obj, asm and so", cli->emit);
+    const Kind *kind = &kinds[cli_word(emit_words, cli->emit)];
     const char *dot = cli->output ? strrchr(cli->output, '.') : NULL;
     if (dot && strcmp(dot, ".h") == 0)
-        return cli_misuse(cli, "-o names the %s file; its header is written beside it", kind->name);
+        return cli_misuse(cli, "-o names the %s file; its header is written beside it", kind->what);
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
     lw_module *mod;
     int status = cli_open(cli, &mod);

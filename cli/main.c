@@ -7,10 +7,12 @@
 #include <string.h>
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define HOW          "--schedule", "--backend", "--threads", "--isa", "--time" // to run it
+#define READING      "--strict", "--unchecked", "--lang", "--trace"            // a file
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
-     OPTIONS("--size", "--def", "--strict", "--unchecked", "--lang", "--trace"),
+     OPTIONS("--size", "--def", READING),
      "Reads every function of the file, infers types and ranges, and prints each signature with "
      "its\n"
      "symbolic sizes. With --size the sizes are bound too, and every condition on them is "
@@ -21,8 +23,7 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            warnings fail it\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's own text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--isa", "--strict",
-             "--unchecked", "--lang", "--trace"),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--isa", READING),
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
@@ -56,8 +57,7 @@ const Command commands[] = {
      "  loopwright space mm.tc --size M=64,N=64,K=64 --complete --seed 3 > mm.lws\n",
      command_space},
     {"run", "FILE", "run a function on data and summarise the results",
-     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--schedule", "--backend",
-             "--threads", "--isa", "--time", "--strict", "--unchecked", "--lang", "--trace"),
+     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", HOW, READING),
      "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
      "small,\n"
      "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
@@ -71,8 +71,7 @@ const Command commands[] = {
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
     {"compile", "FILE", "write a function as a file that stands alone",
-     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--isa", "--strict", "--unchecked",
-             "--lang", "--trace"),
+     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--isa", READING),
      "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
      "header.\n"
      "\n"
@@ -86,12 +85,13 @@ const Command commands[] = {
      "  loopwright compile mv.tc --size M=4,K=3 --emit obj -o mv.o && cc main.c mv.o -lm\n",
      command_compile},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
-     OPTIONS("--out", "--backend", "--threads", "--isa", "--trace"),
+     OPTIONS("--out", HOW, "--trace"),
      "NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any number of "
      "operands.\n"
      "--out takes just a file name here.\n"
      "\n"
      "  loopwright einsum 'mk,kn->mn' a.npy b.npy --out c.npy\n"
+     "  loopwright einsum 'mk,kn->mn' a.npy b.npy --time\n"
      "  loopwright einsum 'ii' a.npy                 the trace of a matrix\n",
      command_einsum},
     {"machine", "", "measure and print what this machine can do", OPTIONS("--remeasure", "--trace"),
@@ -208,23 +208,6 @@ int cli_report(Cli *cli, lw_status status) {
 
 // --- What several commands do --------------------------------------------------------------------
 
-static int choose_language(Cli *cli, lw_language *language) {
-    *language = LW_LANG_BY_NAME;
-    if (!cli->lang) return EXIT_OK;
-    if (strcmp(cli->lang, "tc") == 0)
-        *language = LW_LANG_TC;
-    else if (strcmp(cli->lang, "lwp") == 0)
-        *language = LW_LANG_PROGRAM;
-    else if (strcmp(cli->lang, "lwg") == 0)
-        *language = LW_LANG_GRAPH;
-    else if (strcmp(cli->lang, "stripe") == 0)
-        *language = LW_LANG_STRIPE;
-    else
-        return cli_misuse(cli, "unknown language '%s'; there are tc, lwp, lwg and stripe",
-                          cli->lang);
-    return EXIT_OK;
-}
-
 int cli_open(Cli *cli, lw_module **mod) {
     lw_parse_options o = {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
@@ -232,8 +215,7 @@ int cli_open(Cli *cli, lw_module **mod) {
     if (cli->nwords == 0) return cli_misuse(cli, "which file?");
     if (cli->nwords > 1)
         return cli_misuse(cli, "one file at a time, not '%s' as well", cli->words[1]);
-    int status = choose_language(cli, &o.language);
-    if (status) return status;
+    o.language = (lw_language)(1 + cli_word(lang_words, cli->lang));
     json_str(&cli->object, "file", cli->words[0]);
     return cli_report(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod));
 }
@@ -420,9 +402,9 @@ static void help_all(FILE *to) {
           "\n"
           "Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text), "
           ".lwg\n"
-          "(dataflow graph). Exit status: 0 success, 1 something is wrong with the input, 2 the "
-          "command\n"
-          "line is wrong.\n",
+          "(dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is wrong with "
+          "the\n"
+          "input, 2 the command line is wrong.\n",
           to);
 }
 

@@ -2,27 +2,36 @@
 //
 // Every option is --name or --name VALUE, also written --name=VALUE. Options and words may be
 // mixed; `--` ends the options. Those with a NAME=VALUE may be given many times, and --size takes
-// several at once.
+// several at once. Words and numbers are checked here, so that commands get what they can use.
 #include "cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Kind { FLAG, TEXT, PAIR, PAIRS } Kind;
+typedef enum Kind { FLAG, TEXT, WORD, NUMBER, PAIR, PAIRS } Kind;
 
 typedef struct Option {
     const char *name, *value, *help;
     Kind kind;
-    size_t at; // offset in Cli
+    size_t at;                // offset in Cli
+    const char *const *words; // of a WORD, ended by NULL
+    uint64_t least, most;     // of a NUMBER
 } Option;
 
-#define AT(member) offsetof(Cli, member)
+const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", NULL};
+const char *const stage_words[] = {"program", "schedule", "tree", "stripe", "asm", "report", NULL};
+const char *const emit_words[] = {"c", "obj", "asm", "so", NULL};
+const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
+static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
+
+#define AT(member) .at = offsetof(Cli, member)
 
 static const Option options[] = {
     {"--size", "N=8,M=4", "values of sizes and of integer scalar arguments", PAIRS, AT(sizes)},
     {"--def", "NAME", "the function to take, where the file has several", TEXT, AT(def)},
-    {"--stage", "STAGE", "program (the default), schedule, tree, stripe, asm or report", TEXT,
-     AT(stage)},
+    {"--stage", "STAGE", "program (the default), schedule, tree, stripe, asm or report", WORD,
+     AT(stage), .words = stage_words},
     {"--schedule", "S.lws",
      "how to run it: a Schedule, or naive: as written; otherwise one is chosen", TEXT,
      AT(schedule)},
@@ -32,21 +41,24 @@ static const Option options[] = {
      TEXT, AT(mapping)},
     {"--explain", NULL, "which constraint removed which value", FLAG, AT(explain)},
     {"--complete", NULL, "one implementation at random, as a Schedule", FLAG, AT(complete)},
-    {"--samples", "N", "of each estimate (1000)", TEXT, AT(samples)},
+    {"--samples", "N", "of each estimate (1000)", NUMBER, AT(samples), .least = 1,
+     .most = INT64_MAX},
     {"--in", "A=a.npy", "an input, or the old content of an in-out result", PAIR, AT(in)},
     {"--arg", "a=2.5", "a scalar argument as a number", PAIR, AT(arg)},
     {"--out", "C=c.npy", "write a result to a .npy file", PAIR, AT(out)},
-    {"--seed", "S", "seed of the random inputs (0)", TEXT, AT(seed)},
-    {"--backend", "B", "interp, tree, c or jit; the default is the best there is", TEXT,
-     AT(backend)},
-    {"--threads", "N", "for parallel loops; the default is LW_THREADS or all processors (jit)",
-     TEXT, AT(threads)},
-    {"--isa", "ISA", "at most this instruction set: scalar, avx2 or avx512 (jit)", TEXT, AT(isa)},
-    {"--emit", "KIND", "what to write: c, obj, asm or so, and its header", TEXT, AT(emit)},
+    {"--seed", "S", "seed of what is random (0)", NUMBER, AT(seed), .most = UINT64_MAX},
+    {"--backend", "B", "interp, tree, c or jit; the default is the best there is", WORD,
+     AT(backend), .words = backend_words},
+    {"--threads", "N", "for parallel loops; the default is LW_THREADS or all processors", NUMBER,
+     AT(threads), .least = 1, .most = 1024},
+    {"--isa", "ISA", "at most this instruction set: scalar, avx2 or avx512", WORD, AT(isa),
+     .words = isa_words},
+    {"--emit", "KIND", "what to write: c, obj, asm or so, and its header", WORD, AT(emit),
+     .words = emit_words},
     {"-o", "FILE", "the file to write; its header goes beside it", TEXT, AT(output)},
-    {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", TEXT,
-     AT(lang)},
-    {"--time", NULL, "measure: many runs, their median and spread (jit)", FLAG, AT(time)},
+    {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", WORD,
+     AT(lang), .words = lang_words},
+    {"--time", NULL, "measure: many runs, their median and spread", FLAG, AT(time)},
     {"--remeasure", NULL, "measure again, whatever is kept", FLAG, AT(remeasure)},
     {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
     {"--unchecked", NULL, "accept what is not proven; check no index from data", FLAG,
@@ -113,6 +125,50 @@ static int read_pairs(Cli *cli, const Option *o, const char *value) {
     return status;
 }
 
+int cli_word(const char *const *words, const char *text) {
+    for (int i = 0; text && words[i]; i++)
+        if (strcmp(words[i], text) == 0) return i;
+    return -1;
+}
+
+// "c, obj, asm or so"
+static char *list_words(const char *const *words) {
+    char *text = cli_printf("%s", words[0]);
+    for (int i = 1; words[i]; i++) {
+        char *longer = cli_printf("%s%s%s", text, words[i + 1] ? ", " : " or ", words[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static int read_word(Cli *cli, const Option *o, const char *value) {
+    size_t n = 0;
+    if (cli_word(o->words, value) >= 0) return EXIT_OK;
+    while (o->words[n]) n++;
+    const char *near = lw_nearest(value, o->words, n);
+    char *all = list_words(o->words);
+    if (near)
+        cli_misuse(cli, "%s takes %s, not '%s'; did you mean '%s'?", o->name, all, value, near);
+    else
+        cli_misuse(cli, "%s takes %s, not '%s'", o->name, all, value);
+    free(all);
+    return EXIT_MISUSED;
+}
+
+static int read_number(Cli *cli, const Option *o, const char *value, uint64_t *into) {
+    char *end;
+    errno = 0;
+    *into = strtoull(value, &end, 10);
+    bool digits = strspn(value, "0123456789") == strlen(value) && *value;
+    if (digits && !errno && *into >= o->least && *into <= o->most) return EXIT_OK;
+    if (o->most < INT64_MAX)
+        return cli_misuse(cli, "%s takes a number from %llu to %llu, not '%s'", o->name,
+                          (unsigned long long)o->least, (unsigned long long)o->most, value);
+    return cli_misuse(cli, "%s takes a whole number%s, not '%s'", o->name,
+                      o->least ? " above 0" : "", value);
+}
+
 static int read_option(Cli *cli, char **argv, int argc, int *i) {
     const char *word = argv[*i], *equals = strchr(word, '=');
     size_t len = equals ? (size_t)(equals - word) : strlen(word);
@@ -135,9 +191,10 @@ static int read_option(Cli *cli, char **argv, int argc, int *i) {
     const char *value = equals ? equals + 1 : ++*i < argc ? argv[*i] : NULL;
     if (!value || (!equals && value[0] == '-' && value[1] == '-'))
         return cli_misuse(cli, "%s needs a value, such as %s %s", o->name, o->name, o->value);
-    if (o->kind != TEXT) return read_pairs(cli, o, value);
+    if (o->kind == PAIR || o->kind == PAIRS) return read_pairs(cli, o, value);
+    if (o->kind == NUMBER) return read_number(cli, o, value, (uint64_t *)into);
     *(const char **)into = value;
-    return EXIT_OK;
+    return o->kind == WORD ? read_word(cli, o, value) : EXIT_OK;
 }
 
 int cli_read(Cli *cli, int argc, char **argv) {

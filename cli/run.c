@@ -19,9 +19,6 @@ typedef struct Run {
     lw_size *sizes;
     size_t nsizes;
     lw_bound *bound;
-    lw_backend backend;
-    int threads;
-    uint64_t seed;
     lw_timing timing;
     lw_roof roof; // when measured
     bool roofed;
@@ -119,53 +116,10 @@ static int check_outputs(Run *r) {
     return EXIT_OK;
 }
 
-static int choose_backend(Run *r) {
-    const char *name = r->cli->backend;
-    const char *names[8] = {0};
-    if (!name) return EXIT_OK;
-    for (int b = LW_BACKEND_INTERP; b <= LW_BACKEND_JIT; b++) {
-        names[b - 1] = lw_backend_name((lw_backend)b);
-        if (strcmp(name, names[b - 1]) == 0) r->backend = (lw_backend)b;
-    }
-    const char *near = lw_nearest(name, names, LW_BACKEND_JIT);
-    if (!r->backend && near)
-        return cli_misuse(r->cli, "unknown backend '%s'; did you mean '%s'?", name, near);
-    if (!r->backend)
-        return cli_misuse(r->cli, "unknown backend '%s'; there are interp, tree, c and jit", name);
-    return EXIT_OK;
-}
-
-static int read_threads(Run *r) {
-    char *end;
-    if (!r->cli->threads) return EXIT_OK;
-    long n = strtol(r->cli->threads, &end, 10);
-    if (end == r->cli->threads || *end || n < 1 || n > 1024)
-        return cli_misuse(r->cli, "--threads %s: not a number from 1 to 1024", r->cli->threads);
-    r->threads = (int)n;
-    return EXIT_OK;
-}
-
-static int choose_how(Run *r) {
-    int status = choose_backend(r);
-    return status ? status : read_threads(r);
-}
-
-static int read_seed(Run *r) {
-    char *end;
-    if (!r->cli->seed) return EXIT_OK;
-    errno = 0;
-    r->seed = strtoull(r->cli->seed, &end, 10);
-    if (errno || end == r->cli->seed || *end || *r->cli->seed == '-')
-        return cli_misuse(r->cli, "--seed %s: not a number of 64 bits", r->cli->seed);
-    return EXIT_OK;
-}
-
 // --- Steps ---------------------------------------------------------------------------------------
 
 static int read_options(Run *r) {
-    int status = choose_how(r);
-    if (!status) status = read_seed(r);
-    if (!status) status = cli_sizes(r->cli, r->f, &r->sizes, &r->nsizes);
+    int status = cli_sizes(r->cli, r->f, &r->sizes, &r->nsizes);
     for (size_t i = 0; i < r->cli->in.n && !status; i++) status = read_input(r, &r->cli->in.at[i]);
     for (size_t i = 0; i < r->cli->arg.n && !status; i++)
         status = read_number(r, &r->cli->arg.at[i]);
@@ -191,7 +145,7 @@ static int make_arguments(Run *r) {
         if (tensor->role != LW_INPUT) continue;
         int64_t lo = 0, hi = 0;
         bool index = lw_bound_index_range(r->bound, i, &lo, &hi);
-        data_random(&r->args[i], r->seed, tensor->name, index, lo, hi);
+        data_random(&r->args[i], r->cli->seed, tensor->name, index, lo, hi);
     }
     return EXIT_OK;
 }
@@ -200,8 +154,9 @@ static int execute(Run *r) {
     const DLTensor **args = cli_alloc((r->n + 1) * sizeof *args);
     for (size_t i = 0; i < r->n; i++) args[i] = &r->args[i].t;
     r->timing.struct_size = sizeof r->timing;
-    lw_run_options o = {.struct_size = sizeof o, .backend = r->backend, .timing = &r->timing};
-    o.threads = r->threads;
+    lw_run_options o = {.struct_size = sizeof o, .timing = &r->timing};
+    o.backend = (lw_backend)(1 + cli_word(backend_words, r->cli->backend));
+    o.threads = (int)r->cli->threads;
     o.isa = r->cli->isa;
     if (r->cli->time) o.measure_seconds = 0.5;
     char *schedule = NULL;
@@ -332,7 +287,7 @@ static void print_summary(Run *r) {
         if (input && r->from[i])
             printf("  in       %s: from %s\n", text, r->from[i]);
         else if (input)
-            printf("  in       %s: random, seed %llu\n", text, (unsigned long long)r->seed);
+            printf("  in       %s: random, seed %llu\n", text, (unsigned long long)r->cli->seed);
         else {
             char *some = data_values(&r->args[i].t, 6);
             printf("  out      %s: checksum %016llx\n           %s\n", text,
@@ -456,8 +411,7 @@ int command_einsum(Cli *cli) {
             operands[i] = (Array){0};
             r.from[i] = cli->words[i + 1];
         }
-        status = choose_how(&r);
-        if (!status) status = finish(&r);
+        status = finish(&r);
         end(&r);
     }
     for (size_t i = 0; i < n; i++) data_free(&operands[i]);

@@ -4,13 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool number(const char *text, long long *out) {
-    char *end;
-    if (!text) return true;
-    *out = strtoll(text, &end, 10);
-    return *text && !*end && *out >= 0;
-}
-
 static int space_of(Cli *cli, const lw_function *f) {
     lw_space_options o = {.struct_size = sizeof o,
                           .explain = cli->explain,
@@ -22,13 +15,9 @@ static int space_of(Cli *cli, const lw_function *f) {
     lw_size *sizes;
     size_t n = 0;
     lw_bound *b = NULL;
-    long long samples = 0, seed = 0, threads = 0;
-    if (!number(cli->samples, &samples) || !number(cli->seed, &seed) ||
-        !number(cli->threads, &threads))
-        return cli_misuse(cli, "--samples, --seed and --threads take numbers");
-    o.samples = samples;
-    o.seed = (uint64_t)seed;
-    o.threads = (int)threads;
+    o.samples = (int64_t)cli->samples;
+    o.seed = cli->seed;
+    o.threads = (int)cli->threads;
     int status = cli_sizes(cli, NULL, &sizes, &n);
     if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
     if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));

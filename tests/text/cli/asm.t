@@ -17,8 +17,9 @@ $ loopwright show mm.tc --size M=16,K=64,N=32 --schedule mm.lws --stage asm --is
 --- exit 1
 $ loopwright show mm.tc --size M=16,K=64,N=32 --stage asm --isa neon
 --- stderr
-error: isa is 'neon'; it can be scalar, avx2 or avx512
---- exit 1
+loopwright show: --isa takes scalar, avx2 or avx512, not 'neon'
+usage: loopwright show FILE [options]; --help explains them
+--- exit 2
 $ loopwright show mm.tc --size M=16,K=64,N=32 --schedule mm.lws --stage report --isa avx512
 mm for avx512: {{\d+}} bytes of code, 0 of scratch memory; tree verified
   work     65536 operations on 14336 bytes, 4.6 each

@@ -22,8 +22,8 @@ usage: loopwright COMMAND FILE [options]
   loopwright run mv.tc --size M=4,K=3         compute it on random data
 
 Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text), .lwg
-(dataflow graph). Exit status: 0 success, 1 something is wrong with the input, 2 the command
-line is wrong.
+(dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is wrong with the
+input, 2 the command line is wrong.
 $ loopwright run --help
 usage: loopwright run FILE [options]
 
@@ -46,12 +46,12 @@ options:
   --in A=a.npy       an input, or the old content of an in-out result
   --arg a=2.5        a scalar argument as a number
   --out C=c.npy      write a result to a .npy file
-  --seed S           seed of the random inputs (0)
+  --seed S           seed of what is random (0)
   --backend B        interp, tree, c or jit; the default is the best there is
-  --threads N        for parallel loops; the default is LW_THREADS or all processors (jit)
-  --isa ISA          at most this instruction set: scalar, avx2 or avx512 (jit)
+  --threads N        for parallel loops; the default is LW_THREADS or all processors
+  --isa ISA          at most this instruction set: scalar, avx2 or avx512
   --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
-  --time             measure: many runs, their median and spread (jit)
+  --time             measure: many runs, their median and spread
   --strict           warnings are errors
   --unchecked        accept what is not proven; check no index from data
   --trace            time of each step, to standard error
@@ -66,13 +66,16 @@ NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any nu
 --out takes just a file name here.
 
   loopwright einsum 'mk,kn->mn' a.npy b.npy --out c.npy
+  loopwright einsum 'mk,kn->mn' a.npy b.npy --time
   loopwright einsum 'ii' a.npy                 the trace of a matrix
 
 options:
+  --schedule S.lws   how to run it: a Schedule, or naive: as written; otherwise one is chosen
   --out c.npy        write a result to a .npy file
   --backend B        interp, tree, c or jit; the default is the best there is
-  --threads N        for parallel loops; the default is LW_THREADS or all processors (jit)
-  --isa ISA          at most this instruction set: scalar, avx2 or avx512 (jit)
+  --threads N        for parallel loops; the default is LW_THREADS or all processors
+  --isa ISA          at most this instruction set: scalar, avx2 or avx512
+  --time             measure: many runs, their median and spread
   --trace            time of each step, to standard error
   --json             one JSON object on standard output
   --help             this text

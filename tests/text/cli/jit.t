@@ -22,8 +22,9 @@ error: LW_ISA is 'neon'; it can be scalar, avx2 or avx512
 --- exit 1
 $ loopwright run mm.tc --size M=2,N=2,K=2 --isa sse
 --- stderr
-error: isa is 'sse'; it can be scalar, avx2 or avx512
---- exit 1
+loopwright run: --isa takes scalar, avx2 or avx512, not 'sse'
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
 $ loopwright run mm.tc --size M=90,N=90,K=90 --schedule par.lws --isa avx2 --threads 3 > par && grep -c "on 3 threads" par; loopwright run mm.tc --size M=90,N=90,K=90 --isa avx2 > serial; grep -h checksum par serial | uniq | wc -l
 1
 1
@@ -39,7 +40,7 @@ error: LW_PERF is 'maps'; it can be map, jitdump, or both with a comma between
 --- exit 1
 $ loopwright run mm.tc --size M=2,N=2,K=2 --threads 0
 --- stderr
-loopwright run: --threads 0: not a number from 1 to 1024
+loopwright run: --threads takes a number from 1 to 1024, not '0'
 usage: loopwright run FILE [options]; --help explains them
 --- exit 2
 $ loopwright run g.tc --size B=8,D=8,E=0

@@ -55,22 +55,22 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright check mv.tc --lang fortran
 --- stderr
-loopwright check: unknown language 'fortran'; there are tc, lwp, lwg and stripe
+loopwright check: --lang takes tc, lwp, lwg or stripe, not 'fortran'
 usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee
 --- stderr
-loopwright show: unknown stage 'tee'; there are program, schedule, tree, stripe, asm and report
+loopwright show: --stage takes program, schedule, tree, stripe, asm or report, not 'tee'; did you mean 'tree'?
 usage: loopwright show FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --size M=1,K=1 --backend intrep
 --- stderr
-loopwright run: unknown backend 'intrep'; did you mean 'interp'?
+loopwright run: --backend takes interp, tree, c or jit, not 'intrep'; did you mean 'interp'?
 usage: loopwright run FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --size M=1,K=1 --seed many
 --- stderr
-loopwright run: --seed many: not a number of 64 bits
+loopwright run: --seed takes a whole number, not 'many'
 usage: loopwright run FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --in A
@@ -97,3 +97,23 @@ usage: loopwright run FILE [options]; --help explains them
 $ : > empty.tc && loopwright check empty.tc
 --- stderr
 note: 'empty.tc' has no function
+$ loopwright run mv.tc --isa avx5
+--- stderr
+loopwright run: --isa takes scalar, avx2 or avx512, not 'avx5'; did you mean 'avx2'?
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright compile mv.tc --emit object -o mv.o
+--- stderr
+loopwright compile: --emit takes c, obj, asm or so, not 'object'
+usage: loopwright compile FILE [options]; --help explains them
+--- exit 2
+$ loopwright space mv.tc --samples 0
+--- stderr
+loopwright space: --samples takes a whole number above 0, not '0'
+usage: loopwright space FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.tc --seed -1
+--- stderr
+loopwright run: --seed takes a whole number, not '-1'
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2

@@ -32,7 +32,7 @@ usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit exe -o mv
 --- stderr
-loopwright compile: cannot write 'exe'; there are c, obj, asm and so
+loopwright compile: --emit takes c, obj, asm or so, not 'exe'
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit c -o nowhere/mv.c

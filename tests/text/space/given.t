@@ -43,6 +43,6 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.9) = 1'
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --samples many
 --- stderr
-loopwright space: --samples, --seed and --threads take numbers
+loopwright space: --samples takes a whole number above 0, not 'many'
 usage: loopwright space FILE [options]; --help explains them
 --- exit 2
