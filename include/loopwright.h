@@ -434,6 +434,103 @@ LW_API lw_status lw_kernel_run(lw_context *ctx, const lw_kernel *k, const DLTens
 // whose subscript left its tensor. Loops marked parallel are shared by `threads` threads.
 LW_API int lw_kernel_call(const lw_kernel *k, void *const *buffers, void *scratch, int threads);
 
+// --- Tuning --------------------------------------------------------------------------------------
+// Finds a fast schedule by measuring: docs/tuning.md. Candidates are compiled, checked against the
+// reference and timed in processes of their own; one that crashes, hangs or is wrong is recorded
+// and never ends the tuning.
+typedef enum lw_trial_state {
+    LW_TRIAL_TIMED = 0,     // right, and timed
+    LW_TRIAL_SLOW = 1,      // not worth timing well: `seconds` is a rough figure, or a least one
+    LW_TRIAL_DECLINED = 2,  // does not lower or compile
+    LW_TRIAL_WRONG = 3,     // its result is not the reference's
+    LW_TRIAL_CRASHED = 4,   // it, or its compilation, ended the process
+    LW_TRIAL_HUNG = 5,      // over the time limit
+    LW_TRIAL_CANCELLED = 6, // the tuning was ended first
+} lw_trial_state;
+
+LW_API const char *lw_trial_state_name(lw_trial_state state); // "timed"; NULL: no such state
+// The names of the strategies, ended by NULL; the first is the default.
+LW_API const char *const *lw_tune_strategies(void);
+
+// One candidate that was tried; lives during the callback.
+typedef struct lw_trial {
+    int64_t number; // from 0, in the order of measuring
+    lw_trial_state state;
+    double at;                 // seconds since the tuning began
+    double seconds, low, high; // of one call: the median and its 95 % confidence interval
+    double bound;              // no implementation like it can be faster than this; 0: not known
+    bool best;                 // faster than all before it
+    const char *schedule;      // text
+    const char *reproducer;    // file that shows what went wrong; NULL: nothing did
+} lw_trial;
+
+// The best so far, as it became so.
+typedef struct lw_tune_point {
+    double at; // seconds since the tuning began
+    int64_t trials;
+    double seconds;
+} lw_tune_point;
+
+// Where a tuning stands.
+typedef struct lw_tune_state {
+    double elapsed; // seconds
+    int64_t trials;
+    int64_t count[8];          // of them, by lw_trial_state
+    double seconds, low, high; // of the best; 0: there is none yet
+    double bound;              // nothing in the space can be faster; 0: not known
+    double gap;                // (seconds - bound)/bound; 0: not known
+    double gflops;             // of the best; 0: not known
+    double peak;               // its share of what this machine can do, 0 to 1; 0: not known
+    double kernel_time;        // seconds spent inside candidates
+} lw_tune_state;
+
+typedef struct lw_tune_options {
+    size_t struct_size;
+    // What ends it, whichever comes first; all zero: 5 seconds.
+    double seconds;
+    int64_t trials;
+    double gap; // 0.03: when the best is within 3 % of the bound
+    // How.
+    const char *strategy; // of lw_tune_strategies, with options, "beam width=8"; NULL: the first
+    const char *order;    // of decisions: names of choices, most important first; NULL: the usual
+    uint64_t seed;
+    int threads;                 // that parallel loops may have; 0 or 1: one
+    const char *isa;             // as in lw_run_options
+    const DLTensor *const *args; // whose strides it is for, as in lw_compile_options
+    lw_schedule_text schedule;   // to start from; its sizes and layouts join the choice
+    const char *set;             // decisions that are not searched, as in lw_space_options
+    bool cold;                   // caches are emptied before every call that is timed
+    // The database that knows results of earlier tunings and keeps this one's. NULL: LW_DB, or the
+    // usual place; "": none.
+    const char *db;
+    bool again;           // search although the database has a result
+    const char *failures; // folder for reproducers; NULL: beside the usual database; "": none
+    const char *plugin;   // spreads measuring over processes: docs/tuning.md; NULL: none
+    // Callbacks, each may be NULL; they run on the calling thread.
+    void (*progress)(void *user, const lw_tune_state *state);
+    void (*trial)(void *user, const lw_trial *trial);
+    bool (*cancelled)(void *user); // true ends the tuning; the best so far is its result
+    void *user;
+} lw_tune_options;
+
+// It belongs to the context and lives as long as a diagnostic of this call would.
+typedef struct lw_tune_result {
+    const lw_tune_state *state; // of the best: checked once more and timed in a fresh process
+    const char *schedule;       // text, for lw_schedule_text
+    const char *strategy;       // that found it; "database": nothing was searched
+    bool stored;                // in the database
+    bool finished;              // everything was tried, or shown to be no better: this is the best
+    bool served;                // this process measured for another, which has the result: all else
+                                // is zero
+    size_t point_count;         // how the best came about
+    const lw_tune_point *points;
+} lw_tune_result;
+
+// `options` may be NULL. When every candidate fails the result is the schedule chosen without
+// search, and where that fails too an error.
+LW_API lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
+                         const lw_tune_result **out);
+
 // --- This machine --------------------------------------------------------------------------------
 typedef enum lw_isa { LW_ISA_SCALAR = 0, LW_ISA_AVX2 = 1, LW_ISA_AVX512 = 2 } lw_isa;
 typedef enum lw_level { LW_L1 = 0, LW_L2 = 1, LW_L3 = 2, LW_MEMORY = 3 } lw_level;
