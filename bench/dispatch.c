@@ -56,7 +56,7 @@ typedef struct Bench {
     // for looking behind the API
     Slot *slot;
     View views[3];
-    const Machine *machine;
+    Way way;
     const KernelCode *code;
     void *buffers[3];
     KernelEnv env;
@@ -114,14 +114,13 @@ static lw_status see_slot(Call *c, void *arg) {
 
 static void find(void *arg) {
     Bench *b = arg;
-    b->code = kernel_find(b->slot, b->bound, b->options.schedule.text, b->machine->isa, b->views);
+    b->code = kernel_find(b->slot, b->bound, b->way, b->views);
 }
 
 static lw_status look_up(Call *c, void *arg) {
     Bench *b = arg;
     KernelCode *draft;
-    b->code =
-        kernel_look_up(c, b->bound, b->options.schedule.text, b->machine->isa, b->views, &draft);
+    b->code = kernel_look_up(c, b->bound, b->way, b->views, &draft);
     return b->code ? LW_OK : LW_ERROR;
 }
 
@@ -141,7 +140,7 @@ static void finding(void) {
                1);
     call(&b);
     call_run(b.ctx, see_slot, &b);
-    b.machine = context_machine(b.ctx, ISA_COUNT);
+    b.way = (Way){b.options.schedule.text, context_machine(b.ctx, ISA_COUNT)->isa, false};
     b.env.threads = 1;
     printf("find\n");
     measure("in the thread's memory", find, &b, 1000);

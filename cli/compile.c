@@ -52,7 +52,7 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
 }
 
 static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
-    lw_emit_options o = {.struct_size = sizeof o, .isa = cli->isa};
+    lw_emit_options o = {.struct_size = sizeof o, .isa = cli->isa, .threads = (int)cli->threads};
     char *schedule = NULL;
     lw_size *sizes;
     size_t n = 0;

@@ -23,7 +23,7 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            warnings fail it\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's own text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--cost", "--isa", READING),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--threads", "--isa", "--cost", READING),
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
@@ -71,7 +71,7 @@ const Command commands[] = {
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
     {"compile", "FILE", "write a function as a file that stands alone",
-     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--isa", READING),
+     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--threads", "--isa", READING),
      "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
      "header.\n"
      "\n"

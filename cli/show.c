@@ -9,6 +9,7 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
     lw_stage stage = (lw_stage)cli_word(stage_words, cli->stage);
     lw_show_options o = {.struct_size = sizeof o, .cost = cli->cost, .isa = cli->isa};
     o.json = cli->json;
+    o.threads = (int)cli->threads;
     char *schedule = NULL;
     lw_size *sizes;
     size_t n = 0;

@@ -271,6 +271,7 @@ typedef struct lw_show_options {
     bool json;       // of a report: one JSON object instead of a table
     const char *isa; // of code: "scalar", "avx2" or "avx512", whether or not this machine has it;
                      // NULL: the best of this machine
+    int threads;     // to choose a schedule for; 0: LW_THREADS, or the processors this process has
 } lw_show_options;
 
 // The text belongs to the context and lives as long as a diagnostic of this call would.
@@ -315,6 +316,7 @@ typedef struct lw_emit_options {
     const char *header; // how the source names its header; NULL: NAME.h
     const char *isa; // of machine code: "scalar", "avx2" or "avx512", whether or not this machine
                      // has it; NULL: the best of this machine
+    int threads;     // to choose a schedule for; 0: LW_THREADS, or the processors this process has
 } lw_emit_options;
 
 // What a file holds. It belongs to the context and lives as long as a diagnostic of this call
@@ -396,6 +398,7 @@ typedef struct lw_compile_options {
     // Arguments whose strides it is for, in the order of lw_run; NULL, or one that is NULL: dense.
     // Only types, shapes and strides are looked at.
     const DLTensor *const *args;
+    int threads; // to choose a schedule for; 0: LW_THREADS, or the processors this process has
 } lw_compile_options;
 
 LW_API lw_status lw_compile(lw_context *ctx, const lw_bound *b, const lw_compile_options *options,

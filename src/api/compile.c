@@ -102,7 +102,8 @@ static lw_status link_shared(Call *call, lw_emitted *out) {
 static lw_status emit_code(Call *call, EmitCall *e) {
     Listed l;
     Aot aot;
-    lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa, NULL, &l);
+    lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa,
+                                    for_one_thread(call, e->options.threads), NULL, &l);
     if (status) return status;
     if (!aot_make(call->arena, l.tree, &l.machine, e->options.name, &l.code, &l.listing, &aot,
                   call->diags))
@@ -131,8 +132,9 @@ static lw_status emit_body(Call *call, void *args) {
     const Tree *t;
     const Machine *m = show_machine(call, e->options.isa);
     if (!m) return LW_ERROR;
-    lw_status status =
-        bound_lower_cpu(call, e->bound, &e->options.schedule, (Target){.machine = m}, &t);
+    lw_status status = bound_lower_cpu(
+        call, e->bound, &e->options.schedule,
+        (Target){.machine = m, .serial = for_one_thread(call, e->options.threads)}, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(call->arena);

@@ -57,7 +57,8 @@ static lw_status compile_body(Call *call, void *arg) {
     int n = b->program->ninputs + b->program->noutputs;
     View *views = arena_new_n(call->arena, View, n + 1);
     view_arguments(b, c->options.args, views);
-    lw_run_options o = {.schedule = c->options.schedule, .isa = c->options.isa};
+    lw_run_options o = {
+        .schedule = c->options.schedule, .isa = c->options.isa, .threads = c->options.threads};
     Pipeline p = {.call = call, .bound = (lw_bound *)b, .views = views, .options = &o};
     const KernelCode *code;
     lw_status status = jit_code(&p, &code);
@@ -143,7 +144,10 @@ static lw_status show_body(Call *call, void *arg) {
     const DLTensor **args = arena_new_n(call->arena, const DLTensor *, k->info.arg_count + 1);
     for (size_t i = 0; i < k->info.arg_count; i++) args[i] = &k->tensors[i];
     view_arguments(k->bound, args, views);
-    lw_show_options o = {.schedule = k->schedule, .json = s->json, .isa = k->info.isa};
+    lw_show_options o = {.schedule = k->schedule,
+                         .json = s->json,
+                         .isa = k->info.isa,
+                         .threads = k->code->serial ? 1 : 0};
     call_source(call, k->bound->function->module);
     return code_show(call, k->bound, s->stage, &o, views, &s->text);
 }

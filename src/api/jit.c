@@ -208,8 +208,8 @@ static DebugCode debug_code(Pipeline *p, const Tree *t, const Code *code) {
 static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     const Tree *lowered;
     Code code;
-    lw_status status =
-        bound_lower_cpu(p->call, p->bound, &p->options->schedule, (Target){m, p->views}, &lowered);
+    lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule,
+                                       (Target){m, p->views, draft->serial}, &lowered);
     if (status) return status;
     Tree *t = arena_copy(p->call->scratch, lowered, sizeof *lowered);
     t->buffers.at = arena_copy(p->call->scratch, lowered->buffers.at,
@@ -233,15 +233,14 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     return LW_OK;
 }
 
-static lw_status make_kernel(Pipeline *p, const Machine *m, const KernelCode **out) {
+static lw_status make_kernel(Pipeline *p, const Machine *m, Way way, const KernelCode **out) {
     KernelCode *draft;
-    const char *schedule = p->options->schedule.text;
     double start = now_us();
-    *out = kernel_look_up(p->call, p->bound, schedule, m->isa, p->views, &draft);
+    *out = kernel_look_up(p->call, p->bound, way, p->views, &draft);
     if (*out) return LW_OK;
     lw_status status = compile(p, m, draft);
     if (status) return status;
-    *out = kernel_keep(p->call, p->bound, schedule, draft);
+    *out = kernel_keep(p->call, p->bound, way, draft);
     p->timing.compile_us = now_us() - start;
     return LW_OK;
 }
@@ -262,8 +261,10 @@ lw_status jit_code(Pipeline *p, const KernelCode **out) {
     }
     const Machine *m = pick_machine(p);
     if (!m) return LW_ERROR;
-    *out = kernel_find(p->call->slot, p->bound, p->options->schedule.text, m->isa, p->views);
-    return *out ? LW_OK : make_kernel(p, m, out);
+    const char *schedule = p->options->schedule.text;
+    Way way = {schedule, m->isa, !schedule && for_one_thread(p->call, p->options->threads)};
+    *out = kernel_find(p->call->slot, p->bound, way, p->views);
+    return *out ? LW_OK : make_kernel(p, m, way, out);
 }
 
 lw_status backend_jit(Pipeline *p) {

@@ -27,19 +27,19 @@ static const char *schedule_of(const KernelCode *k) {
 
 static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
 
-static unsigned front_place(const lw_bound *b, const char *schedule, Isa isa) {
-    uint64_t h = hash_mix(b->serial ^ (uint64_t)(uintptr_t)schedule << 20, (uint64_t)isa);
+static unsigned front_place(const lw_bound *b, Way way) {
+    uint64_t h = hash_mix(b->serial ^ (uint64_t)(uintptr_t)way.schedule << 20,
+                          (uint64_t)way.isa << 1 | way.serial);
     return (unsigned)(h >> 40) & (SLOT_KERNELS - 1);
 }
 
-const KernelCode *kernel_find(Slot *slot, const lw_bound *b, const char *schedule, Isa isa,
-                              const View *views) {
-    unsigned place = front_place(b, schedule, isa);
+const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View *views) {
+    unsigned place = front_place(b, way);
     if (b->ctx != slot->ctx) return NULL;
-    for (unsigned way = 0; way < 2; way++) {
-        const SlotKernel *s = &slot->kernel[place ^ way];
-        if (s->bound != b->serial || s->code->isa != isa ||
-            !same_text(schedule_of(s->code), schedule) ||
+    for (unsigned other = 0; other < 2; other++) {
+        const SlotKernel *s = &slot->kernel[place ^ other];
+        if (s->bound != b->serial || s->code->isa != way.isa || s->code->serial != way.serial ||
+            !same_text(schedule_of(s->code), way.schedule) ||
             !kernel_fits(s->code, views, b->program->ninputs + b->program->noutputs))
             continue;
         if (!atomic_load_explicit(&s->code->used, memory_order_relaxed))
@@ -51,9 +51,8 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, const char *schedul
 
 // The newest goes to its place, what was there one further. Serial numbers mean nothing in another
 // context: there the kernel is held, and not found.
-static void front_keep(lw_context *ctx, Slot *slot, const lw_bound *b, const char *schedule,
-                       KernelCode *k) {
-    unsigned place = front_place(b, schedule, k->isa);
+static void front_keep(lw_context *ctx, Slot *slot, const lw_bound *b, Way way, KernelCode *k) {
+    unsigned place = front_place(b, way);
     SlotKernel *first = &slot->kernel[place], *second = &slot->kernel[place ^ 1];
     if (second->code) kernel_drop(ctx, second->code);
     *second = *first;
@@ -88,20 +87,19 @@ static const char *program_text(Call *call, const lw_bound *b) {
     return none;
 }
 
-static KernelCode *draft_of(Call *call, const lw_bound *b, const char *schedule, Isa isa,
-                            const View *views) {
-    const char *program = program_text(call, b);
+static KernelCode *draft_of(Call *call, const lw_bound *b, Way way, const View *views) {
+    const char *program = program_text(call, b), *schedule = way.schedule;
     int n = b->program->ninputs + b->program->noutputs;
     size_t strides = 0, text = strlen(program) + 1, more = schedule ? strlen(schedule) + 1 : 0;
     for (int i = 0; i < n; i++) strides += (size_t)views[i].rank * sizeof(int64_t);
     size_t size = strides + 1 + text + more;
     KernelCode *k = arena_alloc(call->arena, sizeof *k + size);
-    *k = (KernelCode){.isa = isa, .key_size = size};
+    *k = (KernelCode){.isa = way.isa, .serial = way.serial, .key_size = size};
     int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++) *at++ = views[i].stride[d];
     char *bytes = (char *)k->key;
-    bytes[strides] = (char)((unsigned)isa << 1 | (schedule != NULL));
+    bytes[strides] = (char)((unsigned)way.isa << 2 | way.serial << 1 | (schedule != NULL));
     memcpy(bytes + strides + 1, program, text);
     if (schedule) k->schedule = strides + 1 + text;
     if (schedule) memcpy(bytes + k->schedule, schedule, more);
@@ -184,20 +182,19 @@ static bool grow(lw_context *ctx, Kernels *t) {
     return true;
 }
 
-const KernelCode *kernel_look_up(Call *call, const lw_bound *b, const char *schedule, Isa isa,
-                                 const View *views, KernelCode **draft) {
-    KernelCode *k = *draft = draft_of(call, b, schedule, isa, views), *found = NULL;
+const KernelCode *kernel_look_up(Call *call, const lw_bound *b, Way way, const View *views,
+                                 KernelCode **draft) {
+    KernelCode *k = *draft = draft_of(call, b, way, views), *found = NULL;
     Kernels *t = &call->ctx->kernels;
     lock(t);
     if (t->cap) found = t->at[place_of(t, k)];
-    if (found) front_keep(call->ctx, call->slot, b, schedule, found);
+    if (found) front_keep(call->ctx, call->slot, b, way, found);
     pthread_mutex_unlock(&t->lock);
     if (found) atomic_store_explicit(&found->used, true, memory_order_relaxed);
     return found;
 }
 
-const KernelCode *kernel_keep(Call *call, const lw_bound *b, const char *schedule,
-                              const KernelCode *draft) {
+const KernelCode *kernel_keep(Call *call, const lw_bound *b, Way way, const KernelCode *draft) {
     enum { AT_ONCE = 16 };
     KernelCode *given[AT_ONCE];
     const Allocator *allocator = &call->ctx->allocator;
@@ -220,7 +217,7 @@ const KernelCode *kernel_keep(Call *call, const lw_bound *b, const char *schedul
         t->code_bytes += k->code_bytes;
     }
     KernelCode *keep = other ? other : k;
-    if (ok) front_keep(call->ctx, call->slot, b, schedule, keep);
+    if (ok) front_keep(call->ctx, call->slot, b, way, keep);
     pthread_mutex_unlock(&t->lock);
     while (n) kernel_drop(call->ctx, given[--n]);
     if (keep != k || !ok) kernel_drop(call->ctx, k);

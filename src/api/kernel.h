@@ -1,10 +1,10 @@
 // Compiled kernels, and finding them again.
 //
-// A kernel is made for a bound Program, a Schedule, an instruction set and the strides of the
-// arguments. Each thread keeps those it ran last in its slot and finds them without a lock; behind
-// that stands a table of the context, keyed by all of the above as bytes, which holds a bounded
-// number of kernels and gives up those that were not used for longest (second chance). Kernels are
-// counted: one that is given up goes when the last thread that ran it has run enough others.
+// A kernel is made for a bound Program, a Way to run it and the strides of the arguments. Each
+// thread keeps those it ran last in its slot and finds them without a lock; behind that stands a
+// table of the context, keyed by all of the above as bytes, which holds a bounded number of kernels
+// and gives up those that were not used for longest (second chance). Kernels are counted: one that
+// is given up goes when the last thread that ran it has run enough others.
 #ifndef LW_API_KERNEL_H
 #define LW_API_KERNEL_H
 
@@ -12,6 +12,13 @@
 #include "base/kernel_abi.h"
 #include "machine/machine.h"
 #include "run/exec.h"
+
+// A Schedule or, with NULL, one that is chosen: for one thread, or for several.
+typedef struct Way {
+    const char *schedule;
+    Isa isa;
+    bool serial; // false where there is a Schedule
+} Way;
 
 typedef struct KernelCode {
     atomic_int refs;
@@ -25,6 +32,7 @@ typedef struct KernelCode {
     double flops, bytes, written_bytes;
     int float_bits; // of the widest floats among the arguments; 0: none
     Isa isa;
+    bool serial; // no parallel loops were chosen
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none
     size_t key_size;
@@ -32,21 +40,19 @@ typedef struct KernelCode {
 } KernelCode;
 
 // The one that was made before, or NULL. It stays until this thread's next call.
-const KernelCode *kernel_find(Slot *slot, const lw_bound *b, const char *schedule, Isa isa,
-                              const View *views);
+const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View *views);
 
 // Was it made for arguments with these strides?
 bool kernel_fits(const KernelCode *k, const View *views, int n);
 
 // The same through the context's table; where it is not there either, *draft is what to fill in
 // with code and keep. It lives in the call's arena.
-const KernelCode *kernel_look_up(Call *call, const lw_bound *b, const char *schedule, Isa isa,
-                                 const View *views, KernelCode **draft);
-// Gives what was drafted to the table and to the thread's slot: the kernel to run. `schedule` is
-// the caller's text, whose place in memory helps to find it again. The draft's block goes with it,
+const KernelCode *kernel_look_up(Call *call, const lw_bound *b, Way way, const View *views,
+                                 KernelCode **draft);
+// Gives what was drafted to the table and to the thread's slot: the kernel to run. The place of
+// the Schedule's text in memory helps to find it again. The draft's block goes with it,
 // also when this runs out of memory, which ends the call.
-const KernelCode *kernel_keep(Call *call, const lw_bound *b, const char *schedule,
-                              const KernelCode *draft);
+const KernelCode *kernel_keep(Call *call, const lw_bound *b, Way way, const KernelCode *draft);
 void kernel_drop(lw_context *ctx, KernelCode *k);
 
 // What of a context is made when it is first needed; NULL: no memory.

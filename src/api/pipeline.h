@@ -69,7 +69,10 @@ const Program *bound_own_program(Call *call, const Program *bound);
 typedef struct Target {
     const Machine *machine;
     const View *views; // per argument
+    bool serial;       // for one thread: no parallel loops are chosen
 } Target;
+// Is this number of threads one? 0: LW_THREADS, or the processors there are.
+bool for_one_thread(const Call *call, int threads);
 // The bound Program, lowered under the text (NULL text: a Schedule is chosen for the target; empty
 // text: every loop as it is written). *schedule holds which.
 typedef struct Schedule Schedule;
@@ -93,7 +96,7 @@ typedef struct Listed {
     Listing listing;
 } Listed;
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, const View *views, Listed *out);
+                       const char *isa, bool serial, const View *views, Listed *out);
 // Of LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out);

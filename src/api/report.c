@@ -39,12 +39,12 @@ static const Tree *with_strides(Arena *arena, const Tree *t, const View *views) 
 }
 
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, const View *views, Listed *out) {
+                       const char *isa, bool serial, const View *views, Listed *out) {
     const Tree *lowered;
     const Machine *m = show_machine(call, isa);
     if (!m) return LW_ERROR;
     out->machine = *m;
-    lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views}, &lowered);
+    lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views, serial}, &lowered);
     if (status) return status;
     out->tree = views ? with_strides(call->arena, lowered, views) : lowered;
     Text text = {.arena = call->arena};
@@ -432,7 +432,8 @@ static void count_work(Report *r) {
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out) {
     Report r = {.call = call, .bound = b};
-    lw_status status = bound_listed(call, b, &o->schedule, o->isa, views, &r.l);
+    lw_status status =
+        bound_listed(call, b, &o->schedule, o->isa, for_one_thread(call, o->threads), views, &r.l);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (stage == LW_STAGE_ASM) {

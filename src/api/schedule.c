@@ -75,8 +75,12 @@ static void verify_lowered(Call *call, const Tree *t) {
 
 // --- Choosing ------------------------------------------------------------------------------------
 
+bool for_one_thread(const Call *call, int threads) {
+    return (threads ? threads : call->ctx->threads) == 1;
+}
+
 static AnalyticOptions choice_for(Call *call, const Program *p, Target target) {
-    AnalyticOptions o = {.machine = target.machine};
+    AnalyticOptions o = {.machine = target.machine, .serial = target.serial};
     if (!o.machine) o.machine = show_machine(call, NULL);
     int n = p->ninputs + p->noutputs;
     const int64_t **stride = target.views ? arena_new_n(call->arena, const int64_t *, n) : NULL;
@@ -174,8 +178,10 @@ static lw_status show_body(Call *call, void *args) {
     if (stripe)
         tree = own_tree(call, s->bound);
     else
-        status = bound_lower(call, s->bound, &s->options.schedule, (Target){.machine = m},
-                             &schedule, &tree);
+        status =
+            bound_lower(call, s->bound, &s->options.schedule,
+                        (Target){.machine = m, .serial = for_one_thread(call, s->options.threads)},
+                        &schedule, &tree);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (s->stage == LW_STAGE_TREE)

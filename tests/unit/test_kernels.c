@@ -174,9 +174,32 @@ TEST(a_thread_finds_its_kernel_at_once) {
         call_run(ctx, see_slot, &slot);
         int64_t size[] = {n, n}, stride[] = {n, 1};
         View v = {.type = TYPE_F32, .rank = 2, .size = size, .stride = stride};
-        CHECK(kernel_find(slot, w.bound, schedule, isa, (View[]){v, v, v}));
+        CHECK(kernel_find(slot, w.bound, (Way){schedule, isa, !schedule}, (View[]){v, v, v}));
         close_work(&w);
     }
+    lw_context_free(ctx);
+}
+
+// What is chosen for one thread has no parallel loops; both are kept, and found again.
+TEST(one_thread_has_a_kernel_of_its_own) {
+    Work w;
+    lw_context *ctx = lw_context_new(NULL);
+    lw_timing one = {.struct_size = sizeof one}, two = one;
+    CHECK(open_work(&w, ctx, 192, 192, 192));
+    Layout l = dense(&w);
+    CHECK(run(&w, &l, NULL, 1, &one) && one.compile_us > 0 && one.threads == 1);
+    CHECK(run(&w, &l, NULL, 2, &two) && two.compile_us > 0 && two.threads == 2);
+    CHECK(kernels_count(ctx) == 2);
+    CHECK(run(&w, &l, NULL, 1, &one) && one.compile_us == 0 && one.threads == 1);
+    CHECK(run(&w, &l, NULL, 2, &two) && two.compile_us == 0 && two.threads == 2);
+    for (int threads = 1; threads <= 2; threads++) {
+        lw_compile_options o = {.struct_size = sizeof o, .threads = threads};
+        lw_kernel *k;
+        CHECK(lw_compile(ctx, w.bound, &o, &k) == LW_OK);
+        CHECK(lw_kernel_get_info(k)->parallel == (threads > 1));
+        lw_kernel_free(k);
+    }
+    close_work(&w);
     lw_context_free(ctx);
 }
 

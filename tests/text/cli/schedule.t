@@ -11,8 +11,10 @@ $ loopwright show mm.tc --size M=10,N=8,K=5 --stage schedule --schedule naive
 C: m n k
 $ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx512
 C: n/64 m/6 k m n:v
-$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx2
+$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx2 --threads 2
 C: n/16:p m/6 k m n:v
+$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx2 --threads 1
+C: n/16 m/6 k m n:v
 $ loopwright show mm.tc --size M=10,N=8,K=5 --stage tree --schedule naive
 for m in 10
   for n in 8
