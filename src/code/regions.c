@@ -200,8 +200,7 @@ static void tile_add(Tile *t, const PNode *leaf) {
     int64_t at = lin_inside(t, w->off);
     for (int i = 0; i < t->n; i++)
         if (t->at[i].buffer == w->buffer && t->at[i].at == at) return;
-    bool apart = leaf->width > 1 && w->lane && w->lane != type_info[w->type].bytes;
-    if (t->n >= t->limit || apart) {
+    if (t->n >= t->limit) {
         t->fits = false;
         return;
     }

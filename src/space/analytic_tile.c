@@ -102,7 +102,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double issue = (sums * n->ops + loads + 1.5 + n->guards * (double)(part[0] * part[1])) /
                    m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
-    double ends = 16 + 1.5 * sums + (t->folded ? 10 * sums : 0);
+    double end = t->folded ? 10 : n->ref[0].stride[t->v] == 1 ? 0 : 1.5 * n->lanes;
+    double ends = 16 + (1.5 + end) * sums;
     return turns * (turn + 0.12 * load + 0.1 * issue) + ends;
 }
 
@@ -236,7 +237,7 @@ static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
         if (n->extent[i] < 2) continue;
         if (n->s->iter[i].reduction)
             try_folded(c, n, i, best);
-        else if (n->ref[0].stride[i] == 1)
+        else if (n->ref[0].uses[i])
             try_lanes(c, n, i, best);
     }
     return best->v >= 0;
