@@ -190,3 +190,22 @@ TEST(special_values_in_every_lane_of_reductions) {
         for (int n = 1; n <= MOST; n++)
             if (!try_reductions(types[t], n)) return;
 }
+
+// --- Past the caches -----------------------------------------------------------------------------
+
+// Backwards, from and to every alignment: vectors whole, in pieces and by ordinary stores.
+TEST(results_go_backwards_past_the_caches) {
+    for (int64_t n = 16; n <= 2 * MOST; n++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab,
+                                       "program back(N) { input A: f32[N] output C: f32[2, N]\n"
+                                       "C: for m in 0:2, i in 0:N  C[m, N - 1 - i] = A[i] }",
+                                       &n);
+        LabData start = lab_data(&lab, p, (uint64_t)n), want = lab_copy(&lab, p, &start);
+        bool ok = CHECK(lab_run(&lab, p, &want)) &&
+                  compare(&lab, p, "C: m i:v\n    nontemporal\n", &start, &want);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+}

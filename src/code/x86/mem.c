@@ -335,10 +335,12 @@ void gen_detours(Gen *g) {
         Detour *d = g->detours.at[i];
         AsmLabel plain = asm_label(&g->a);
         asm_bind(&g->a, &d->from);
-        x86_2(&g->a, X86_test, x86_r8(X86_RAX), x86_imm(15));
-        x86_1(&g->a, X86_jnz, x86_to(&plain));
-        store_pieces(g, d->reg);
-        x86_1(&g->a, X86_jmp, x86_to(&d->back));
+        if (d->reg.kind != X86_Z || d->reg.reg != (unsigned)g->scratch) { // pieces pass through it
+            x86_2(&g->a, X86_test, x86_r8(X86_RAX), x86_imm(15));
+            x86_1(&g->a, X86_jnz, x86_to(&plain));
+            store_pieces(g, d->reg);
+            x86_1(&g->a, X86_jmp, x86_to(&d->back));
+        }
         asm_bind(&g->a, &plain);
         x86_2(&g->a, X86_vmovups, x86_mem(X86_RAX, 0), d->reg);
         x86_1(&g->a, X86_jmp, x86_to(&d->back));
