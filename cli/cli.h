@@ -80,6 +80,9 @@ int cli_read(Cli *cli, int argc, char **argv);
 extern const char *const lang_words[], *const stage_words[];
 extern const char *const emit_words[], *const backend_words[];
 int cli_word(const char *const *words, const char *text);
+// Nothing is taken in silence: EXIT_MISUSED when one of these options, "--time --isa", is given,
+// saying that it has no effect and why ("with --backend interp").
+int cli_idle(Cli *cli, const char *names, const char *why);
 void cli_help_options(FILE *to, const Command *command);
 
 // --- Ending --------------------------------------------------------------------------------------

@@ -75,8 +75,14 @@ int command_compile(Cli *cli) {
     if (dot && strcmp(dot, ".h") == 0)
         return cli_misuse(cli, "-o names the %s file; its header is written beside it", kind->what);
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
-    lw_module *mod;
-    int status = cli_open(cli, &mod);
+    lw_module *mod = NULL;
+    int status = EXIT_OK;
+    if (cli->schedule)
+        status = cli_idle(cli, "--threads", "with --schedule, which says what is parallel");
+    if (!status && cli->schedule && kind == &kinds[LW_EMIT_C])
+        status =
+            cli_idle(cli, "--isa", "with --schedule: it is for machine code, and to choose by");
+    if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status) status = f ? compile_function(cli, f, kind) : EXIT_FAILED;
     lw_module_free(mod);

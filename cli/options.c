@@ -197,6 +197,27 @@ static int read_option(Cli *cli, char **argv, int argc, int *i) {
     return o->kind == WORD ? read_word(cli, o, value) : EXIT_OK;
 }
 
+static bool is_given(const Cli *cli, const Option *o) {
+    const char *at = (const char *)cli + o->at;
+    switch (o->kind) {
+    case FLAG: return *(const bool *)at;
+    case NUMBER: return *(const uint64_t *)at != 0;
+    case PAIR:
+    case PAIRS: return ((const Pairs *)at)->n != 0;
+    default: return *(const char *const *)at != NULL;
+    }
+}
+
+int cli_idle(Cli *cli, const char *names, const char *why) {
+    for (int i = 0; i < COUNT; i++) {
+        const char *name = options[i].name, *at = strstr(names, name);
+        size_t len = strlen(name);
+        if (at && (at[len] == ' ' || !at[len]) && is_given(cli, &options[i]))
+            return cli_misuse(cli, "%s has no effect %s", name, why);
+    }
+    return EXIT_OK;
+}
+
 int cli_read(Cli *cli, int argc, char **argv) {
     cli->words = cli_alloc(sizeof(char *) * ((size_t)argc + 1));
     bool ended = false;

@@ -54,13 +54,30 @@ static int show_module(Cli *cli, const lw_module *mod) {
     return status;
 }
 
+static int check_effects(Cli *cli) {
+    lw_stage stage = (lw_stage)cli_word(stage_words, cli->stage);
+    int status = EXIT_OK;
+    if (stage == LW_STAGE_PROGRAM)
+        status =
+            cli_idle(cli, "--schedule --threads --isa --cost", "on a Program, which has no loops");
+    if (!status && stage != LW_STAGE_TREE)
+        status = cli_idle(cli, "--cost", "but with --stage tree");
+    if (!status && cli->schedule)
+        status = cli_idle(cli, "--threads", "with --schedule, which says what is parallel");
+    if (!status && cli->schedule && stage < LW_STAGE_ASM)
+        status =
+            cli_idle(cli, "--isa", "with --schedule: it is for machine code, and to choose by");
+    return status;
+}
+
 int command_show(Cli *cli) {
     // A Stripe file holds a Tree, not a Program.
     const char *dot = cli->nwords ? strrchr(cli->words[0], '.') : NULL;
     bool stripe = cli->lang ? strcmp(cli->lang, "stripe") == 0 : dot && !strcmp(dot, ".stripe");
     if (!cli->stage) cli->stage = stripe ? "stripe" : "program";
-    lw_module *mod;
-    int status = cli_open(cli, &mod);
+    lw_module *mod = NULL;
+    int status = check_effects(cli);
+    if (!status) status = cli_open(cli, &mod);
     if (!status) {
         json_str(&cli->object, "stage", cli->stage);
         json_open(&cli->object, "functions", '[');

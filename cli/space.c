@@ -36,8 +36,9 @@ static int space_of(Cli *cli, const lw_function *f) {
 }
 
 int command_space(Cli *cli) {
-    lw_module *mod;
-    int status = cli_open(cli, &mod);
+    lw_module *mod = NULL;
+    int status = cli->complete ? cli_idle(cli, "--samples --explain", "with --complete") : EXIT_OK;
+    if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status) status = f ? space_of(cli, f) : EXIT_FAILED;
     lw_module_free(mod);

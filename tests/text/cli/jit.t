@@ -52,4 +52,6 @@ note: I[0] is {{.*}}
 --- exit 1
 $ loopwright run mm.tc --size M=2,N=2,K=2 --backend interp --time > out
 --- stderr
-note: only machine code is measured: --backend jit
+loopwright run: --time has no effect with --backend interp: it is for machine code
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
