@@ -105,6 +105,8 @@ static lw_status emit_code(Call *call, EmitCall *e) {
     lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa,
                                     for_one_thread(call, e->options.threads), NULL, &l);
     if (status) return status;
+    if (!is_chosen(e->bound, &e->options.schedule))
+        warn_slow_loops(call, l.tree, &l.machine, l.code.report);
     if (!aot_make(call->arena, l.tree, &l.machine, e->options.name, &l.code, &l.listing, &aot,
                   call->diags))
         return LW_ERROR;

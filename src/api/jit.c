@@ -216,6 +216,7 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
                                (size_t)lowered->buffers.n * sizeof *lowered->buffers.at);
     take_strides(t, p->views);
     if (!code_x86(p->call->scratch, t, m, &code, p->call->diags)) return LW_ERROR;
+    if (!is_chosen(p->bound, &p->options->schedule)) warn_slow_loops(p->call, t, m, code.report);
     draft->scratch = code.scratch;
     draft->thread_scratch = code.thread_scratch;
     draft->parallel = code.parallel;

@@ -71,6 +71,8 @@ typedef struct Target {
     const View *views; // per argument
     bool serial;       // for one thread: no parallel loops are chosen
 } Target;
+// Nobody says how to run it.
+bool is_chosen(const lw_bound *b, const lw_schedule_text *text);
 // Is this number of threads one? 0: LW_THREADS, or the processors there are.
 bool for_one_thread(const Call *call, int threads);
 // The bound Program, lowered under the text (NULL text: a Schedule is chosen for the target; empty
@@ -97,6 +99,9 @@ typedef struct Listed {
 } Listed;
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
                        const char *isa, bool serial, const View *views, Listed *out);
+// Warns of marks that the code does not keep: vector loops without lanes, parallel ones without
+// threads. Only of loops that somebody wrote, and not where there are no lanes at all.
+void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const char *report);
 // Of LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out);

@@ -102,6 +102,23 @@ static const char *block_of(Arena *arena, const TreeLines *lines, int line) {
     return out.len ? text_str(&out) : "-";
 }
 
+// --- Warnings ------------------------------------------------------------------------------------
+
+void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const char *report) {
+    if (!*report || m->isa == ISA_SCALAR) return;
+    Text text = {.arena = call->arena};
+    tree_show(&text, tree, false);
+    TreeLines lines = split(call->arena, text_str(&text));
+    for (const char *c = report, *end; *c; c = end + (*end == '\n')) {
+        end = strchr(c, '\n');
+        if (!end) end = c + strlen(c);
+        const char *why = strstr(c, ": ");
+        int line = (int)strtol(c + strlen("line "), NULL, 10);
+        diag_report(call->diags, (Range){0, 0}, DIAG_CODE_SLOW_LOOP, line_text(&lines, line), line,
+                    arena_strndup(call->arena, why + 2, (size_t)(end - why - 2)));
+    }
+}
+
 // --- Times ---------------------------------------------------------------------------------------
 
 enum { STEPS = 8, REPEAT = 7 };

@@ -75,6 +75,10 @@ static void verify_lowered(Call *call, const Tree *t) {
 
 // --- Choosing ------------------------------------------------------------------------------------
 
+bool is_chosen(const lw_bound *b, const lw_schedule_text *text) {
+    return !b->function->tree && !text->text;
+}
+
 bool for_one_thread(const Call *call, int threads) {
     return (threads ? threads : call->ctx->threads) == 1;
 }

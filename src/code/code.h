@@ -47,8 +47,7 @@ typedef struct Code {
     int64_t scratch;        // bytes the caller provides, 64-byte aligned, to run on one thread
     int64_t thread_scratch; // and for every further thread
     int parallel;           // loops that are shared out among threads
-    const char
-        *report; // per nest: register block, unrolling, accumulators, what was declined and why
+    const char *report;     // what was declined and why, "line 4: ..." of the Tree, one line each
     int nlines;
     const CodeLine *lines; // by offset; the first is at 0, neighbours differ
     int tricks[TRICK_COUNT];

@@ -129,9 +129,9 @@ static void make_parallel(Plan *p, PNode *n) {
     int last = last_loop_in(n), meets = meeting(p, n, last);
     if (meets >= 0) {
         text_printf(&p->report,
-                    "parallel loop %d runs on one thread: its iterations update the same elements "
-                    "of %s, which the schedule does not privatise\n",
-                    n->loop, p->tree->buffers.at[meets].name);
+                    "line %d: the parallel loop runs on one thread: its iterations update the same "
+                    "elements of '%s', which the schedule does not privatise\n",
+                    n->line, p->tree->buffers.at[meets].name);
         return;
     }
     int64_t iterations = n->extent, inner = 1;

@@ -31,8 +31,9 @@ static const Case cases[] = {
     {MATMUL, "C: m/7:p n/16 k m n:v\n    copy A at m/7 layout (k m)", 1, true, NULL},
     {MATMUL, "C: m/7:p n/16:p k m n:v\n    copy B at n/16", 1, true, NULL},
     {MATMUL, "C: m/7:p n/16:p k m n:v\n    copy A at m/7", 1, true, NULL}, // shared by n: one level
-    {MATMUL, "C: k:p m n", 0, false, "update the same elements of C, which the schedule does not"},
-    {MATMUL, "C: m k:p n:v", 0, false, "parallel loop 2 runs on one thread"},
+    {MATMUL, "C: k:p m n", 0, false,
+     "update the same elements of 'C', which the schedule does not"},
+    {MATMUL, "C: m k:p n:v", 0, false, "parallel loop runs on one thread"},
     {MATMUL, "C: m n\n    privatise k/8\nC.part: k.p:p m k n:v", 1, false, NULL},
     {"program two { input A: f32[50] input B: f32[50] temp T: f32[50] output C: f32[50]\n"
      "T: for i in 0:50  T[i] = A[i]*2.0\nC: for j in 0:50  C[j] = T[49 - j] + B[j] }",
@@ -43,13 +44,13 @@ static const Case cases[] = {
      "X: y x:v\n    at y/8\nO: y/8:p y x:v", 1, true, NULL},
     {"program window { input A: i32[40] input W: i32[9] output O: i32[48]\n"
      "O: for i in 0:40, j in 0:9  O[i + j] +=! A[i]*W[j] }",
-     "O: i:p j", 0, false, "update the same elements of O"},
+     "O: i:p j", 0, false, "update the same elements of 'O'"},
     {"program strided { input A: i32[40] input W: i32[9] output O: i32[400]\n"
      "O: for i in 0:40, j in 0:9  O[10*i + j] +=! A[i]*W[j] }",
      "O: i:p j", 1, false, NULL},
     {"program scatter { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
      "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
-     "O: i:p j", 0, false, "update the same elements of O"},
+     "O: i:p j", 0, false, "update the same elements of 'O'"},
     {"program guarded { input A: f32[64] input B: f32[13] output S: f32[13] output O: f32[13]\n"
      "S: for k in 0:64, i in 0:13  S[i] +=! A[k]\n"
      "O: for i in 0:13  O[i] = select(B[i] >= 0.0, B[i], S[i]) }",
