@@ -239,6 +239,17 @@ sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
 	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
+# A build in which LW_FAULT plants one of the faults of src/base/fault.def. Faults that the tests do
+# not see are tests that are missing. `make faults ARGS='mask mem.c'` takes some of them.
+FAULTY = $(SUBMAKE) BUILD=build-faults CFLAGS='-O1 -g -DLW_FAULTS'
+QUICK_FAULTS := $(sort $(shell sed -n '/quick$$/s/.*\.[ch]", "\([^"]*\)".*/\1/p' src/base/fault.def))
+faults:
+	+@$(FAULTY) tests
+	@tests/faults --build build-faults $(ARGS)
+faults-quick:
+	+@$(FAULTY) $(QUICK_FAULTS:%=build-faults/unit/test_%)
+	@tests/faults --build build-faults --quick --hints $(ARGS)
+
 # What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
 # instrumented; everything around it is. Threads need a fixed address layout there.
 TSAN_TESTS := pool parallel kernels
@@ -333,7 +344,7 @@ uninstall:
 	rm -rf $(LIB_INTO)/cmake/loopwright
 
 clean:
-	rm -rf $(BUILD) build-asan build-clang build-fuzz build-tsan
+	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-tsan
 
 help:
 	@sed -n 's/^# > //p' Makefile
@@ -344,6 +355,7 @@ help:
 # > make quick          build and run the quick tests (under a minute)
 # > make unit           build and run the unit tests
 # > make sanitize       the whole suite under AddressSanitizer and UBSan
+# > make faults         plant faults into the compiler and see which test notices each
 # > make tsan           what runs in several threads, under ThreadSanitizer
 # > make bless          rewrite the expectations of tests/text and tests/error
 # > make check-layers   who includes whom, against src/LAYERS
@@ -360,7 +372,7 @@ help:
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
-.PHONY: all tests benches demo test quick unit bless sanitize tsan check-layers format \
+.PHONY: all tests benches demo test quick unit bless sanitize faults faults-quick tsan check-layers format \
         check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -6,6 +6,7 @@
 #include "code/plan.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
@@ -70,7 +71,8 @@ static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
         if (!(m->computed >> d & 1)) continue;
         if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
         if (read && !leaf_mem(leaf, read)->off) return false;
-        if (read && type_info[leaf_mem(leaf, read)->type].bits == 64) m->index = TYPE_I64;
+        if (read && type_info[leaf_mem(leaf, read)->type].bits == 64 && !FAULT(gather_index_cut))
+            m->index = TYPE_I64;
         if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
         if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
         if (reach > INT64_MAX / 4) return false;
@@ -99,9 +101,13 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
         (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
          m->type == TYPE_BF16))
         return "a guarded read is not contiguous";
-    if (m->lane == 0 && write && reduces && m->type != type_compute(m->type))
+    if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
+        m->type != type_compute(m->type))
         return "sums in a 16-bit float round at every step";
-    if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
+    if (m->lane == 0)
+        return write && !reduces && !FAULT(lanes_write_one_element)
+                   ? "every lane writes one element"
+                   : NULL;
     if (m->lane == size) return NULL;
     if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are too far apart";
     return NULL;
@@ -131,7 +137,7 @@ static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
         why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
     int w = widest(n->leaf->value);
-    if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
+    if (lane_bytes(n->write.type) > w && !FAULT(lanes_too_narrow)) w = lane_bytes(n->write.type);
     for (int i = 0; i < n->nreads; i++)
         if (n->read[i].gathers) w = (int)max_i64(w, lane_bytes(n->read[i].index));
     if (p->machine->isa != ISA_AVX512) {
@@ -151,7 +157,8 @@ static const char *subtree_cannot(const Plan *p, PNode *n, int loop, int *bytes)
     if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, bytes);
     if (n->kind == P_LOOP && n->extent > 1) return "it is not innermost";
     for (int i = 0; i < n->nconds; i++)
-        if (lin_coef(n->cond[i], loop)) return "a guard depends on it";
+        if (lin_coef(n->cond[i], loop) && !FAULT(lanes_under_a_guard))
+            return "a guard depends on it";
     if (n->nhard) return "a guard is not linear";
     const char *why = NULL;
     for (int i = 0; i < n->nchild && !why; i++) why = subtree_cannot(p, n->child[i], loop, bytes);
@@ -178,7 +185,8 @@ void plan_vectorise(Plan *p) {
         for (int c = 0; c < n->nchild && !why; c++)
             why = subtree_cannot(p, n->child[c], n->loop, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
-            if (n->bound[k].k > 0) why = "its first lane is not the first index";
+            if (n->bound[k].k > 0 && !FAULT(lanes_from_the_middle))
+                why = "its first lane is not the first index";
         if (n->extent == 1) why = "it has one iteration";
         n->vector = !why;
         n->lanes = why ? 1 : p->machine->vector_bytes / bytes;

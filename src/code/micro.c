@@ -4,6 +4,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 
 // ---- Building
 
@@ -137,7 +138,7 @@ static bool same_place(const Ref *a, const Ref *b) {
 static int64_t place_span(const Ref *r) {
     int64_t size = type_info[r->type].bytes;
     int64_t lane = r->lane < 0 ? -r->lane : r->lane;
-    return lane * (r->active - 1) + size;
+    return lane * (r->active - 1) + (FAULT(overlap_span_short) ? 0 : size);
 }
 
 static int64_t place_start(const Ref *r) {
@@ -149,7 +150,7 @@ static bool may_overlap(const Ref *l, const Ref *r) {
     if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
         int64_t lane = l->lane < 0 ? -l->lane : l->lane, size = type_info[l->type].bytes;
         int64_t apart = floor_mod(r->disp - l->disp, lane);
-        if (apart >= size && lane - apart >= size) return false;
+        if (apart >= size && (lane - apart >= size || FAULT(mesh_of_lanes))) return false;
     }
     int64_t a = place_start(l), b = place_start(r);
     return a < b + place_span(r) && b < a + place_span(l);
@@ -240,7 +241,7 @@ static void emit_store(Seg *s, const Ref *ref, int val, int after) {
         use(s, ref->guard);
     }
     int def = s->vals.at[val].def;
-    m.after = after > def ? after : def;
+    m.after = after > def && !FAULT(store_moves_up) ? after : def;
     vec_push(s->arena, &s->micros, m);
 }
 
@@ -250,7 +251,8 @@ const ExprOp reduce_op[] = {
 Value reduce_identity(Type t, int op) {
     static const char sign[] = {
         [REDUCE_ADD] = '+', [REDUCE_MUL] = '*', [REDUCE_MIN] = '<', [REDUCE_MAX] = '>'};
-    if (op == REDUCE_ADD && type_is_float(t)) return (Value){.f = -0.0}; // keeps the sign of zero
+    if (op == REDUCE_ADD && type_is_float(t) && !FAULT(sum_identity_positive))
+        return (Value){.f = -0.0}; // keeps the sign of zero
     return type_identity(t, sign[op]);
 }
 
@@ -265,7 +267,7 @@ static void join_parts(Seg *s, Loc *l) {
     for (int n = p->n, h; n > 1; n = h) {
         h = (n + 1) / 2;
         for (int k = 0; k + h < n; k++) {
-            if (p->val[k + h] < 0) continue;
+            if (p->val[k + h] < 0 || (FAULT(parts_not_joined) && k + h == 1)) continue;
             int both[2] = {p->val[k], p->val[k + h]};
             p->val[k] =
                 both[0] < 0 ? both[1] : seg_op(s, MI_OP, reduce_op[p->op], t, t, width, 2, both);
@@ -277,7 +279,7 @@ static void join_parts(Seg *s, Loc *l) {
 // Lanes reduced into the first, by halves, and from there into all.
 static int fold_lanes(Seg *s, int op, Type t, int val) {
     int width = s->vals.at[val].width;
-    for (int w = width / 2; w >= 1; w /= 2) {
+    for (int w = width / 2; w >= 1 + FAULT(fold_skips_last_pair); w /= 2) {
         int both[2] = {val, seg_op(s, MI_UPPER, 0, t, t, w, 1, &val)};
         val = seg_op(s, MI_OP, reduce_op[op], t, t, w, 2, both);
     }
@@ -315,9 +317,9 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
         Loc *l = &s->locs.at[i];
         if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
         if (l->pin >= 0) s->torn = ref->buffer;
-        flush(s, l);
+        if (!FAULT(write_not_settled)) flush(s, l);
         l = &s->locs.at[i];
-        if (write) l->dead = true;
+        if (write && !FAULT(stale_value_kept)) l->dead = true;
     }
 }
 
@@ -422,7 +424,8 @@ void seg_check(Seg *s, int index, int active, int64_t size) {
     const Val *v = &s->vals.at[index];
     for (int i = s->micros.n - 1; i > v->def && i > s->micros.n - 32; i--) {
         const Micro *m = &s->micros.at[i];
-        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active && m->value.i == size)
+        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active &&
+            (m->value.i == size || FAULT(check_with_other_size)))
             return;
     }
     Micro m = {.kind = MI_CHECK,
@@ -574,7 +577,8 @@ static void use_positions(Assign *a, const int *order, int n) {
     for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
     for (int i = n - 1; i >= 0; i--) {
         Micro *m = &s->micros.at[order[i]];
-        if (m->kind == MI_LOAD) m->after = store[m->ref->buffer];
+        if (m->kind == MI_LOAD)
+            m->after = FAULT(reload_ignores_stores) ? NEVER : store[m->ref->buffer];
         if (m->kind == MI_STORE) store[m->ref->buffer] = i;
         for (int k = 0; k < m->nargs; k++) a->use_next[4 * i + k] = a->next[m->arg[k]];
         for (int k = 0; k < m->nargs; k++) a->next[m->arg[k]] = i;
@@ -614,7 +618,7 @@ static void evict(Assign *a, int r) {
                          .nargs = 1,
                          .arg = {v},
                          .arg_reg = {(int8_t)r},
-                         .slot = a->slot[v],
+                         .slot = a->slot[v] + FAULT(spill_to_next_slot),
                          .fold = -1});
     }
     release(a, v);
@@ -629,7 +633,7 @@ static int take(Assign *a, int v, const Micro *m) {
         if (r < a->npins && a->done >> r & 1) continue;
         if (a->holder[r] < 0 && r >= a->npins) return r;
         if (a->holder[r] < 0) spare = r;
-        if (a->holder[r] < 0 || is_arg(m, a->holder[r])) continue;
+        if (a->holder[r] < 0 || (is_arg(m, a->holder[r]) && !FAULT(operand_evicted))) continue;
         if (best < 0 || a->next[a->holder[r]] > a->next[a->holder[best]]) best = r;
     }
     if (spare >= 0) return spare;
@@ -696,7 +700,8 @@ static void do_pin(Assign *a, Micro *m, int at) {
     m->fold = -1;
     a->done |= (uint64_t)1 << r;
     fetch(a, v, m);
-    if (other >= 0 && other != v && a->next[other] != NEVER && a->next[other] > at) {
+    if (other >= 0 && other != v && a->next[other] != NEVER && a->next[other] > at &&
+        !FAULT(pin_not_moved)) {
         int to = take(a, -1, m);
         emit(a, &(Micro){.kind = MI_PIN,
                          .type = a->s->vals.at[other].type,
@@ -730,7 +735,8 @@ static void do_pin(Assign *a, Micro *m, int at) {
 // passes on. -1: none does.
 static int dying(const Assign *a, const Micro *m) {
     for (int k = 2; k >= 0; k--)
-        if (m->fold != k && a->next[m->arg[k]] == NEVER) return m->arg[k];
+        if (m->fold != k && (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)))
+            return m->arg[k];
     return -1;
 }
 

@@ -10,6 +10,7 @@
 #include "code/plan.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_
         n++;
     }
     int64_t k = first[loop->loop] < 0 ? -first[loop->loop] : first[loop->loop], span;
-    if (sum.hi - sum.lo < k) return true;
+    if (sum.hi - sum.lo < k + FAULT(parallel_neighbours_meet)) return true;
     return sum.gcd && checked_mul(k, loop->extent - 1, &span) && span < sum.gcd;
 }
 
@@ -114,7 +115,7 @@ static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
         const PNode *in = at->child[0];
         if (in->kind != P_LOOP || in->mark != KIND_PARALLEL || in->nbounds || in->extent < 2) break;
         for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
-            if (p->alloc_loop[b] == at->loop) return n;
+            if (p->alloc_loop[b] == at->loop && !FAULT(collapse_across_temporary)) return n;
         if (meeting(p, in, last_loop) >= 0) break;
     }
     return n;
@@ -127,7 +128,7 @@ static int64_t automatic_grain(const PNode *loop, int64_t iterations) {
 
 static void make_parallel(Plan *p, PNode *n) {
     int last = last_loop_in(n), meets = meeting(p, n, last);
-    if (meets >= 0) {
+    if (meets >= 0 && !FAULT(parallel_updates_meet)) {
         text_printf(&p->report,
                     "line %d: the parallel loop runs on one thread: its iterations update the same "
                     "elements of '%s', which the schedule does not privatise\n",
@@ -149,7 +150,7 @@ static void make_parallel(Plan *p, PNode *n) {
     else if (!checked_mul(n->grain, inner, &n->grain))
         n->grain = INT64_MAX;
     for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
-        if (is_private(p, n, last, b)) p->private[b] = true;
+        if (is_private(p, n, last, b)) p->private[b] = !FAULT(parallel_temporary_shared);
 }
 
 static void walk(Plan *p, PNode *n) {

@@ -12,6 +12,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 // ---- Linear functions
@@ -149,7 +150,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             const Lin *l = lin_make(b->p->arena, one.c, one.t, one.n);
             int64_t min, max;
             lin_range(b->p, l, &min, &max);
-            if (min < 0 || max >= buf->size[d]) m->safe = false;
+            if (min < 0 || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
         } else {
             m->safe = false;
         }
@@ -195,8 +196,9 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     for (int i = 0; i < reads.at.n; i++) {
         mem_make(b, &n->read[i], reads.at.at[i]);
         if (unproven && !n->read[i].safe) compute_all(b, &n->read[i]); // like a gather
-        n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
-                           access_has_inner(leaf->write, reads.at.at[i]);
+        n->read[i].inner = (expr_has_inner(leaf->value, reads.at.at[i]) ||
+                            access_has_inner(leaf->write, reads.at.at[i])) &&
+                           !FAULT(index_not_flushed);
         n->read[i].unchecked = leaf->unchecked;
         touch(p, n->read[i].buffer, n->number);
     }
@@ -254,11 +256,12 @@ static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PN
     }
     int64_t min, max;
     lin_range(b->p, l, &min, &max);
-    if (min >= 0) return;
+    if (min >= -FAULT(constraint_dropped_early)) return;
     int last = l->n ? l->t[l->n - 1].loop : -1; // loops are numbered outside in
     for (int i = 0; i < nown; i++) {
         if (own[i]->loop != last) continue;
-        bound_push(b, own[i], l->t[l->n - 1].k, lin_make(b->p->arena, l->c, l->t, l->n - 1));
+        bound_push(b, own[i], l->t[l->n - 1].k,
+                   lin_make(b->p->arena, l->c + FAULT(bound_off_by_one), l->t, l->n - 1));
         return;
     }
     guard_push_lin(b, outer, l);
@@ -283,9 +286,9 @@ static bool writes_arguments(const Plan *p, const PNode *n) {
 static PNode *flagged(Builder *b, PNode *n) {
     uint32_t flag = 0;
     if (writes_arguments(b->p, n))
-        flag = only_role(n, LEAF_INIT)   ? KERNEL_ACCUMULATE
-               : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST
-                                         : 0;
+        flag = only_role(n, LEAF_INIT) && !FAULT(run_flags_swapped) ? KERNEL_ACCUMULATE
+               : only_role(n, LEAF_POST)                            ? KERNEL_SKIP_POST
+                                                                    : 0;
     if (flag) {
         b->depth = n->depth;
         PNode *g = n->kind == P_GUARD ? n : wrap_guard(b, n);
@@ -391,7 +394,8 @@ static PNode *build_node(Builder *b, const Node *node) {
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
     for (int i = 0; i < p->streams.n; i++) {
         Stream *s = &p->streams.at[i];
-        if (s->buffer != buffer || s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t)))
+        if (s->buffer != buffer || s->n != n ||
+            (n && memcmp(s->t, t, (size_t)n * sizeof *t) && !FAULT(streams_confused)))
             continue;
         if (depth > s->depth) s->depth = depth;
         return i;
@@ -452,7 +456,8 @@ static int64_t place(Plan *p, bool private, int64_t at) {
         if (!checked_mul(span, type_info[b->type].bytes, &bytes) || bytes > INT64_MAX / 4)
             p->declined = "a buffer is too large";
         else
-            p->offset[i] = at, at += (bytes + 63) & ~(int64_t)63;
+            p->offset[i] = at,
+            at += (bytes + 63 - (FAULT(scratch_overlaps) ? 64 : 0)) & ~(int64_t)63;
     }
     return at;
 }
@@ -461,7 +466,7 @@ static void place_buffers(Plan *p) {
     for (int i = 0; i < p->tree->nargs; i++) p->offset[i] = -1;
     int64_t shared = place(p, false, 0);
     int64_t own = (place(p, true, shared) - shared + 127) & ~(int64_t)127; // no lines in common
-    p->thread_scratch = own;
+    p->thread_scratch = FAULT(threads_share_scratch) ? 0 : own;
     p->scratch = shared + own;
 }
 

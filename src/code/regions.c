@@ -3,6 +3,7 @@
 #include "code/plan.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 #include "code/math.h"
 
 // Vector operations of an expression: 1, more where functions are computed in place.
@@ -37,7 +38,7 @@ static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
 static bool writes_skip(const Plan *p, const PNode *loop) {
     for (int i = loop->first; i < loop->last; i++) {
         const Mem *w = &p->leaves.at[i]->write;
-        if (!w->off || lin_coef(w->off, loop->loop)) return false;
+        if (!w->off || (lin_coef(w->off, loop->loop) && !FAULT(tile_across_writes))) return false;
     }
     return true;
 }
@@ -70,7 +71,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
         const Mem *m = &leaf->read[i];
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
     }
-    return !has_index(leaf->leaf->value);
+    return !has_index(leaf->leaf->value) || FAULT(replay_repeats_indices);
 }
 
 // Are the copies of a loop's body the same but for addresses?
@@ -79,7 +80,7 @@ static bool body_replays(const Plan *p, const PNode *n, int loop) {
     if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
     if (n->real) return false;
     for (int i = 0; i < n->nbounds; i++)
-        if (lin_coef(n->bound[i].rest, loop)) return false;
+        if (lin_coef(n->bound[i].rest, loop) && !FAULT(replay_ignores_bounds)) return false;
     for (int i = 0; i < n->nchild; i++)
         if (!body_replays(p, n->child[i], loop)) return false;
     return true;
@@ -97,7 +98,8 @@ static bool reads_agree(const Plan *p, const PNode *n) {
             while (i < count && first[i]->buffer != m->buffer) i++;
             if (i == 8) return false;
             if (i == count) first[count++] = m;
-            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop)) return false;
+            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop))
+                return FAULT(replay_reads_disagree);
         }
     }
     return true;
@@ -302,7 +304,8 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
         const PNode *leaf = p->leaves.at[i];
         if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
         for (int r = 0; r < leaf->nreads; r++)
-            if (!mem_agrees(&t, &leaf->read[r], leaf->width)) return false;
+            if (!mem_agrees(&t, &leaf->read[r], leaf->width) && !FAULT(tile_disagrees))
+                return false;
     }
     return true;
 }
@@ -362,7 +365,8 @@ static int split_of(const Plan *p, const PNode *leaf, const Around *around, int 
             asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
     // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
-    if (!asked && leaf->width == 1 && type_is_float(w->type)) return 1;
+    if (!asked && leaf->width == 1 && type_is_float(w->type) && !FAULT(scalar_sum_reordered))
+        return 1;
     int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
     return (int)max_i64(1, min_i64(split, most));
 }

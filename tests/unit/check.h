@@ -14,7 +14,8 @@
 // can stop where going on makes no sense: `if (!CHECK(p)) return;`.
 //
 // Arguments select the tests whose name contains one of them. Randomised tests take their number
-// of rounds from check_rounds(), so that slow builds can divide it (LW_FUZZ_SCALE).
+// of rounds from check_rounds(), so that slow builds can divide it (LW_FUZZ_SCALE). LW_CHECK_STOP
+// ends the program at the first check that fails.
 //
 // tests/run reads the lines `run NAME`, `ok NAME`, `FAIL NAME` and the last, `N passed, N failed`.
 #ifndef CHECK_H
@@ -56,6 +57,11 @@ static inline bool check_fail(const char *file, int line) {
     int count = __atomic_add_fetch(&check_failures, 1, __ATOMIC_RELAXED);
     if (count == CHECK_REPORTED_FAILURES + 1) printf("  ... and more\n");
     if (count <= CHECK_REPORTED_FAILURES) printf("%s:%d: ", file, line);
+    if (getenv("LW_CHECK_STOP")) {
+        printf("failed\n");
+        fflush(stdout);
+        _Exit(1);
+    }
     return count <= CHECK_REPORTED_FAILURES;
 }
 
