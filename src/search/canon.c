@@ -1,0 +1,477 @@
+// Canonical names, there and back.
+//
+// A Program is printed under canonical names by way of a copy of its head: names stand in its
+// tensors, statements and iterators, while subscripts and expressions speak of them by number. So
+// the copy shares everything but those three arrays, and program_print does the rest.
+#include "search/canon.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/map.h"
+
+typedef struct Alias {
+    Name own, canon;
+    int64_t extent; // of an iterator, where it first occurs
+} Alias;
+
+// One kind of name; found by either side.
+typedef struct Aliases {
+    Set by_own, by_canon;
+    char letter;
+} Aliases;
+
+struct Canon {
+    const Program *program;
+    Aliases iter, tensor, label;
+};
+
+static int64_t extent_of(const Iter *i) { return iter_hi(i) - iter_lo(i); }
+
+// --- Aliases -------------------------------------------------------------------------------------
+
+static uint64_t hash_of(Name name) { return hash_bytes(0, name, strlen(name)); }
+static bool same_own(const void *key, const void *item) {
+    return strcmp(((const Alias *)item)->own, key) == 0;
+}
+static bool same_canon(const void *key, const void *item) {
+    return strcmp(((const Alias *)item)->canon, key) == 0;
+}
+
+static void alias_add(Arena *arena, Names *names, Aliases *a, Name own, int64_t extent) {
+    void **slot = set_find(arena, &a->by_own, hash_of(own), own, same_own);
+    if (*slot) return;
+    Alias *new = arena_new(arena, Alias);
+    char canon[16] = {a->letter};
+    size_t len = 1;
+    int n = a->by_own.n++, digits = 1;
+    for (int k = n; k >= 10; k /= 10) digits++;
+    for (int d = digits; d > 0; d--, n /= 10) canon[d] = (char)('0' + n % 10);
+    len += (size_t)digits;
+    *new = (Alias){own, name_intern(names, canon, len), extent};
+    *slot = new;
+    *set_find(arena, &a->by_canon, hash_of(new->canon), new->canon, same_canon) = new;
+    a->by_canon.n++;
+}
+
+// NULL: there is none.
+static Name alias_of(Arena *arena, Aliases *a, Name name, bool back) {
+    Set *set = back ? &a->by_canon : &a->by_own;
+    const Alias *found = *set_find(arena, set, hash_of(name), name, back ? same_canon : same_own);
+    if (!found) return NULL;
+    return back ? found->own : found->canon;
+}
+
+Canon *canon_of(Arena *arena, const Program *p) {
+    Canon *c = arena_new(arena, Canon);
+    *c = (Canon){p, {.letter = 'i'}, {.letter = 't'}, {.letter = 's'}};
+    for (int t = 0; t < p->tensors.n; t++)
+        alias_add(arena, p->names, &c->tensor, p->tensors.at[t].name, 0);
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        alias_add(arena, p->names, &c->label, s->label, 0);
+        for (int k = 0; k < s->niters; k++)
+            alias_add(arena, p->names, &c->iter, s->iter[k].name, extent_of(&s->iter[k]));
+    }
+    return c;
+}
+
+const Program *canon_program(const Canon *c) { return c->program; }
+
+// --- Programs ------------------------------------------------------------------------------------
+
+static Program renamed(Arena *arena, const Canon *c) {
+    Canon *own = (Canon *)c; // looking up may grow its sets, and changes nothing else
+    Program p = *c->program;
+    p.name = "f";
+    p.requires.n = 0;
+    p.tensors.at = arena_copy(arena, p.tensors.at, (size_t)p.tensors.n * sizeof *p.tensors.at);
+    p.stmts.at = arena_copy(arena, p.stmts.at, (size_t)p.stmts.n * sizeof *p.stmts.at);
+    for (int t = 0; t < p.tensors.n; t++)
+        p.tensors.at[t].name = alias_of(arena, &own->tensor, p.tensors.at[t].name, false);
+    for (int i = 0; i < p.stmts.n; i++) {
+        Stmt *s = &p.stmts.at[i];
+        s->label = alias_of(arena, &own->label, s->label, false);
+        s->hint = NULL;
+        s->iter = arena_copy(arena, s->iter, (size_t)s->niters * sizeof *s->iter);
+        for (int k = 0; k < s->niters; k++)
+            s->iter[k].name = alias_of(arena, &own->iter, s->iter[k].name, false);
+    }
+    return p;
+}
+
+static const char *print(Arena *arena, const Program *p) {
+    Text text = {.arena = arena};
+    program_print(&text, p);
+    return text_str(&text);
+}
+
+const char *canon_text(Arena *arena, const Canon *c) {
+    Program p = renamed(arena, c);
+    return print(arena, &p);
+}
+
+// The same without its constant.
+static const Affine *without_constant(Arena *arena, const Affine *a) {
+    Affine *copy = arena_copy(arena, a, sizeof *a + (size_t)a->n * sizeof *a->term);
+    copy->constant = 0;
+    return copy;
+}
+
+static const Affine **without_constants(Arena *arena, const Affine *const *a, int n) {
+    const Affine **out = arena_new_n(arena, const Affine *, n);
+    for (int i = 0; i < n; i++) out[i] = without_constant(arena, a[i]);
+    return out;
+}
+
+const char *canon_family(Arena *arena, const Canon *c) {
+    Program p = renamed(arena, c);
+    for (int t = 0; t < p.tensors.n; t++) {
+        Tensor *tensor = &p.tensors.at[t];
+        tensor->size = without_constants(arena, tensor->size, tensor->rank);
+        tensor->origin = without_constants(arena, tensor->origin, tensor->rank);
+    }
+    for (int i = 0; i < p.stmts.n; i++) {
+        Stmt *s = &p.stmts.at[i];
+        s->constraint = without_constants(arena, s->constraint, s->nconstraints);
+        for (int k = 0; k < s->niters; k++) {
+            s->iter[k].lo = without_constant(arena, s->iter[k].lo);
+            s->iter[k].hi = without_constant(arena, s->iter[k].hi);
+        }
+    }
+    return print(arena, &p);
+}
+
+const char *canon_sizes(Arena *arena, const Canon *c) {
+    Text text = {.arena = arena};
+    for (int i = 0; i < c->program->stmts.n; i++) {
+        const Stmt *s = &c->program->stmts.at[i];
+        if (i) text_char(&text, ';');
+        for (int k = 0; k < s->niters; k++) {
+            if (k) text_char(&text, ',');
+            text_int(&text, extent_of(&s->iter[k]));
+        }
+    }
+    return text_str(&text);
+}
+
+// --- Schedules -----------------------------------------------------------------------------------
+
+typedef struct Renamer {
+    Arena *arena;
+    Canon *c;
+    bool back, failed;
+} Renamer;
+
+// What lowering adds has names made of those of the Program, and a Schedule may speak of them:
+// `C.A` is the copy of A that C reads, `C.part` its partial results, `k.p` the iterator over them,
+// `d2` a dimension of a copy that no iterator subscripts alone. An underscore is added to a label
+// that is taken.
+
+static Name joined(Renamer *r, Name label, const char *what) {
+    Names *names = r->c->program->names;
+    const char *text = arena_printf(r->arena, "%s.%s", label, what);
+    Aliases *tensor = &r->c->tensor, *stmt = &r->c->label;
+    while (r->back &&
+           (alias_of(r->arena, tensor, text, false) || alias_of(r->arena, stmt, text, false)))
+        text = arena_printf(r->arena, "%s_", text);
+    return name_of(names, text);
+}
+
+static Name label_to(Renamer *r, const char *name);
+
+// NULL: the Program has none such, as of label_to and iter_to.
+static Name tensor_to(Renamer *r, const char *name) {
+    Name to = alias_of(r->arena, &r->c->tensor, name, r->back);
+    return to || !strchr(name, '.') ? to : label_to(r, name);
+}
+
+static Name label_to(Renamer *r, const char *name) {
+    enum { MOST_DOTS = 10 }; // every way to take the name apart is tried
+    Name to = alias_of(r->arena, &r->c->label, name, r->back);
+    size_t len = strlen(name);
+    int dots = 0;
+    for (const char *c = name; *c; c++) dots += *c == '.';
+    if (dots > MOST_DOTS) return to;
+    for (size_t dot = len; !to && dot-- > 1;) {
+        if (name[dot] != '.') continue;
+        Name left = label_to(r, arena_strndup(r->arena, name, dot));
+        size_t end = len;
+        for (bool more = left != NULL; more && !to; more = name[--end] == '_' && end > dot + 1) {
+            const char *right = arena_strndup(r->arena, name + dot + 1, end - dot - 1);
+            Name what = strcmp(right, "part") == 0 ? right : tensor_to(r, right);
+            if (what) to = joined(r, left, what);
+        }
+    }
+    return to;
+}
+
+static Name iter_to(Renamer *r, const char *name) {
+    Name to = alias_of(r->arena, &r->c->iter, name, r->back);
+    size_t len = strlen(name);
+    if (to) return to;
+    if (name[0] == 'd' && len > 1 && strspn(name + 1, "0123456789") == len - 1)
+        return name_of(r->c->program->names, name);
+    if (len < 3 || strcmp(name + len - 2, ".p") != 0) return NULL;
+    to = iter_to(r, arena_strndup(r->arena, name, len - 2));
+    return to ? name_of(r->c->program->names, arena_printf(r->arena, "%s.p", to)) : NULL;
+}
+
+static Name rename(Renamer *r, Name (*to)(Renamer *r, const char *name), Name name) {
+    Name now = name ? to(r, name) : NULL;
+    r->failed |= name && !now;
+    return now ? now : name;
+}
+
+static LoopRef rename_ref(Renamer *r, LoopRef ref) {
+    ref.iter = rename(r, iter_to, ref.iter);
+    return ref;
+}
+
+// Dimensions go by number, too.
+static Storage rename_storage(Renamer *r, Storage s) {
+    LayoutDim *dim = arena_copy(r->arena, s.dim, (size_t)s.ndims * sizeof *dim);
+    for (int i = 0; i < s.ndims; i++)
+        if (dim[i].dim[0] < '0' || dim[i].dim[0] > '9') dim[i].dim = rename(r, iter_to, dim[i].dim);
+    s.dim = dim;
+    return s;
+}
+
+static const SchedStmt *rename_stmt(Renamer *r, const SchedStmt *from) {
+    SchedStmt *s = arena_copy(r->arena, from, sizeof *from);
+    SchedLoop *loop = arena_copy(r->arena, s->loop, (size_t)s->nloops * sizeof *loop);
+    SchedCopy *copy = arena_copy(r->arena, s->copy, (size_t)s->ncopies * sizeof *copy);
+    SchedPrefetch *prefetch =
+        arena_copy(r->arena, s->prefetch, (size_t)s->nprefetches * sizeof *prefetch);
+    s->label = rename(r, label_to, s->label);
+    s->after = rename(r, label_to, s->after);
+    s->at = rename_ref(r, s->at);
+    s->privatise = rename_ref(r, s->privatise);
+    s->storage = rename_storage(r, s->storage);
+    for (int i = 0; i < s->nloops; i++) loop[i].iter = rename(r, iter_to, loop[i].iter);
+    for (int i = 0; i < s->ncopies; i++) {
+        copy[i].tensor = rename(r, tensor_to, copy[i].tensor);
+        copy[i].at = rename_ref(r, copy[i].at);
+        copy[i].storage = rename_storage(r, copy[i].storage);
+    }
+    for (int i = 0; i < s->nprefetches; i++) {
+        prefetch[i].tensor = rename(r, tensor_to, prefetch[i].tensor);
+        prefetch[i].at = rename_ref(r, prefetch[i].at);
+    }
+    s->loop = loop;
+    s->copy = copy;
+    s->prefetch = prefetch;
+    return s;
+}
+
+static const Schedule *rename_schedule(Arena *arena, const Canon *c, const Schedule *s, bool back) {
+    Renamer r = {arena, (Canon *)c, back, false};
+    const SchedStmt **stmt = arena_new_n(arena, const SchedStmt *, s->nstmts);
+    for (int i = 0; i < s->nstmts; i++) stmt[i] = rename_stmt(&r, s->stmt[i]);
+    if (r.failed) return NULL;
+    Schedule *out = arena_new(arena, Schedule);
+    *out = (Schedule){arena, c->program->names, NULL, s->nstmts, stmt};
+    return out;
+}
+
+const Schedule *canon_schedule(Arena *arena, const Canon *c, const Schedule *s) {
+    return rename_schedule(arena, c, s, false);
+}
+
+const Schedule *canon_restore(Arena *arena, const Canon *c, const Schedule *s) {
+    return rename_schedule(arena, c, s, true);
+}
+
+const char *canon_schedule_text(Arena *arena, const Canon *c, const Schedule *s) {
+    const Schedule *canon = canon_schedule(arena, c, s);
+    if (!canon) return NULL;
+    Text text = {.arena = arena};
+    schedule_print(&text, canon);
+    return text_str(&text);
+}
+
+const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *text,
+                                     DiagList *diags) {
+    Source *source = arena_new(arena, Source);
+    *source = (Source){"<tuned>", text, (uint32_t)strlen(text)};
+    const Schedule *s = schedule_parse(arena, c->program->names, source, diags);
+    if (!s) return NULL;
+    const Schedule *own = canon_restore(arena, c, s);
+    if (!own) diag_report(diags, (Range){0, 0}, DIAG_DB_NAMES);
+    return own;
+}
+
+// --- Schedules of other sizes --------------------------------------------------------------------
+//
+// What was tuned for sizes that each lie within a factor of two is taken with its order, marks,
+// copies and hints as they are; its steps follow the sizes. Per iterator, from the smallest step:
+//
+//   * a step that covers the new extent becomes the extent;
+//   * a step that divided the old extent and does not divide the new one becomes the nearest that
+//     does, if there is one within a third of it that is a multiple of the step inside it (of a
+//     vector's worth of elements where there is none);
+//   * every other step stays.
+//
+// A pair of iterator and step is one thing throughout the Schedule: loops, the places where copies
+// and windows stand, blocks of layouts.
+
+// The extents of `sizes`, one after the other, next to the Program's: `see` is told both. False:
+// they are not sizes of this Program.
+typedef void SeeExtents(void *user, const Iter *iter, int64_t old);
+static bool sizes_read(const Canon *c, const char *sizes, SeeExtents *see, void *user) {
+    for (int i = 0; i < c->program->stmts.n; i++) {
+        const Stmt *s = &c->program->stmts.at[i];
+        if (i && *sizes++ != ';') return false;
+        for (int k = 0; k < s->niters; k++) {
+            int64_t n = 0;
+            if (k && *sizes++ != ',') return false;
+            if (*sizes < '0' || *sizes > '9') return false;
+            for (; *sizes >= '0' && *sizes <= '9'; sizes++)
+                if (!checked_mul(n, 10, &n) || !checked_add(n, *sizes - '0', &n)) return false;
+            see(user, &s->iter[k], n);
+        }
+    }
+    return !*sizes;
+}
+
+static void add_distance(void *user, const Iter *iter, int64_t old) {
+    double *sum = user, far = INFINITY;
+    int64_t now = extent_of(iter);
+    if (old == now)
+        far = 0;
+    else if (old > 0 && now > 0)
+        far = fabs(log2((double)now) - log2((double)old));
+    *sum += far <= 1 ? far : INFINITY;
+}
+
+double canon_distance(const Canon *c, const char *sizes) {
+    double sum = 0;
+    return sizes_read(c, sizes, add_distance, &sum) ? sum : INFINITY;
+}
+
+// What became of one step.
+typedef struct Step {
+    int64_t old, now;
+} Step;
+
+// One iterator: its extents, and the steps that the Schedule takes over it.
+typedef struct Stride {
+    const Alias *alias;
+    int64_t old;
+    VEC(Step) steps;
+} Stride;
+
+typedef struct Adapter {
+    Arena *arena;
+    Canon *c;
+    Set strides;
+} Adapter;
+
+static bool same_stride(const void *key, const void *item) {
+    return ((const Stride *)item)->alias == key;
+}
+
+static Stride *stride_of(Adapter *a, Name iter) {
+    const Alias *alias = *set_find(a->arena, &a->c->iter.by_own, hash_of(iter), iter, same_own);
+    if (!alias) return NULL;
+    void **slot =
+        set_find(a->arena, &a->strides, (uint64_t)(uintptr_t)alias >> 4, alias, same_stride);
+    if (*slot) return *slot;
+    Stride *s = arena_new(a->arena, Stride);
+    s->alias = alias;
+    s->old = -1;
+    a->strides.n++;
+    return *slot = s;
+}
+
+static void note_extent(void *user, const Iter *iter, int64_t old) {
+    Stride *s = stride_of(user, iter->name);
+    if (s->old < 0) s->old = old;
+}
+
+// Kept in ascending order.
+static void note_step(Adapter *a, Name iter, int64_t step) {
+    Stride *s = iter && step > 1 ? stride_of(a, iter) : NULL;
+    int at = 0;
+    while (s && at < s->steps.n && s->steps.at[at].old < step) at++;
+    if (!s || (at < s->steps.n && s->steps.at[at].old == step)) return;
+    vec_push(a->arena, &s->steps, ((Step){step, step}));
+    for (int i = s->steps.n - 1; i > at; i--) s->steps.at[i] = s->steps.at[i - 1];
+    s->steps.at[at] = (Step){step, step};
+}
+
+static int64_t fit_step(int64_t step, int64_t old, int64_t now, int64_t inner) {
+    enum { VECTOR = 16 };
+    if (step >= now) return max_i64(now, 1);
+    if (old % step || now % step == 0) return step;
+    int64_t unit = inner > 1 ? inner : min_i64(step & -step, VECTOR);
+    for (int64_t away = 0; 3 * away <= step; away++) {
+        if ((step - away) % unit == 0 && now % (step - away) == 0) return step - away;
+        if ((step + away) % unit == 0 && now % (step + away) == 0) return step + away;
+    }
+    return step;
+}
+
+static void fit_steps(Stride *s) {
+    for (int i = 0; i < s->steps.n; i++) {
+        Step *step = &s->steps.at[i], *inner = i ? &s->steps.at[i - 1] : NULL;
+        bool nested = inner && step->old % inner->old == 0;
+        step->now = fit_step(step->old, s->old, s->alias->extent, nested ? inner->now : 0);
+        if (inner) step->now = max_i64(step->now, inner->now);
+    }
+}
+
+static void adapt_step(Adapter *a, Name iter, int64_t *step) {
+    const Stride *s = iter && *step > 1 ? stride_of(a, iter) : NULL;
+    for (int i = 0; s && i < s->steps.n; i++)
+        if (s->steps.at[i].old == *step) {
+            *step = s->steps.at[i].now;
+            return;
+        }
+}
+
+static Storage adapt_storage(Adapter *a, Storage s) {
+    LayoutDim *dim = arena_copy(a->arena, s.dim, (size_t)s.ndims * sizeof *dim);
+    for (int i = 0; i < s.ndims; i++) adapt_step(a, dim[i].dim, &dim[i].block);
+    s.dim = dim;
+    return s;
+}
+
+static const SchedStmt *adapt_stmt(Adapter *a, const SchedStmt *from) {
+    SchedStmt *s = arena_copy(a->arena, from, sizeof *from);
+    SchedLoop *loop = arena_copy(a->arena, s->loop, (size_t)s->nloops * sizeof *loop);
+    SchedCopy *copy = arena_copy(a->arena, s->copy, (size_t)s->ncopies * sizeof *copy);
+    SchedPrefetch *prefetch =
+        arena_copy(a->arena, s->prefetch, (size_t)s->nprefetches * sizeof *prefetch);
+    adapt_step(a, s->at.iter, &s->at.step);
+    adapt_step(a, s->privatise.iter, &s->privatise.step);
+    s->storage = adapt_storage(a, s->storage);
+    for (int i = 0; i < s->nloops; i++) adapt_step(a, loop[i].iter, &loop[i].step);
+    for (int i = 0; i < s->ncopies; i++) {
+        adapt_step(a, copy[i].at.iter, &copy[i].at.step);
+        copy[i].storage = adapt_storage(a, copy[i].storage);
+    }
+    for (int i = 0; i < s->nprefetches; i++)
+        adapt_step(a, prefetch[i].at.iter, &prefetch[i].at.step);
+    s->loop = loop;
+    s->copy = copy;
+    s->prefetch = prefetch;
+    return s;
+}
+
+const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, const char *sizes) {
+    Adapter a = {arena, (Canon *)c, {0}};
+    if (isinf(canon_distance(c, sizes))) return NULL;
+    sizes_read(c, sizes, note_extent, &a);
+    for (int i = 0; i < s->nstmts; i++)
+        for (int k = 0; k < s->stmt[i]->nloops; k++)
+            note_step(&a, s->stmt[i]->loop[k].iter, s->stmt[i]->loop[k].step);
+    for (int i = 0; i < a.strides.cap; i++)
+        if (a.strides.at[i]) fit_steps(a.strides.at[i]);
+    Schedule *out = arena_copy(arena, s, sizeof *s);
+    const SchedStmt **stmt = arena_new_n(arena, const SchedStmt *, s->nstmts);
+    for (int i = 0; i < s->nstmts; i++) stmt[i] = adapt_stmt(&a, s->stmt[i]);
+    out->stmt = stmt;
+    return out;
+}

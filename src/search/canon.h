@@ -1,0 +1,51 @@
+// Programs and Schedules without their names, so that a renamed program finds what was tuned for
+// it.
+//
+// Iterators become i0, i1, ..., tensors t0, t1, ..., statements s0, s1, ..., in the order in which
+// they first occur; the function is called `f`. Equal names stay equal: loops of different
+// statements are shared by name where nothing else connects them, so what is equal is part of the
+// meaning. Everything else about the Program (order, types, sizes, subscripts) stays as it is.
+//
+//     program f {                                    C: m/64:p n k      is the Schedule
+//         input t0: f32[64, 32]                      s0: i0/64:p i1 i2
+//         ...
+//         s0: for i0 in 0:64, i1 in 0:48, i2 in 0:32
+//             t2[i0, i1] +=! t0[i0, i2]*t1[i2, i1]
+//     }
+//
+// The family of a Program is its canonical text with 0 in place of every extent, bound and constant
+// of a constraint: what differs in sizes alone is of one family.
+#ifndef LW_SEARCH_CANON_H
+#define LW_SEARCH_CANON_H
+
+#include "tree/schedule.h"
+
+typedef struct Canon Canon;
+
+// Of a bound Program whose iterators have distinct names in each statement (one that was read from
+// its text, api's bound_own_program). Adds to its pool of names.
+Canon *canon_of(Arena *arena, const Program *p);
+const Program *canon_program(const Canon *c); // in its own names
+
+const char *canon_text(Arena *arena, const Canon *c);
+const char *canon_family(Arena *arena, const Canon *c);
+// Extents of all iterators, by statement: "64,48,32;64,48".
+const char *canon_sizes(Arena *arena, const Canon *c);
+
+// A Schedule of the Program in canonical names, and back. NULL: it names what the Program has not.
+const Schedule *canon_schedule(Arena *arena, const Canon *c, const Schedule *s);
+const Schedule *canon_restore(Arena *arena, const Canon *c, const Schedule *s);
+// canon_schedule as text: what the database stores.
+const char *canon_schedule_text(Arena *arena, const Canon *c, const Schedule *s);
+// The text of the database as a Schedule of the Program; NULL with a diagnostic.
+const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *text,
+                                     DiagList *diags);
+
+// A Schedule tuned for other sizes (canon_sizes of them) made fit for these: adapt.c. In the
+// Program's own names. NULL: the sizes are too far away, or not of this Program.
+const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, const char *sizes);
+// How far sizes are from this Program's: the sum over iterators of |log2|. INFINITY: one differs by
+// more than a factor of two, or they are sizes of another Program.
+double canon_distance(const Canon *c, const char *sizes);
+
+#endif

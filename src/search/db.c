@@ -1,0 +1,435 @@
+// The tuning database over its files: where they are, looking up, recording.
+#define _GNU_SOURCE
+#include "search/db.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "search/db_file.h"
+
+// --- Opening -------------------------------------------------------------------------------------
+
+static const char name_of_file[] = "/loopwright/tune.db";
+
+// Where a program that runs with more rights than its user is asked for a place, it has none.
+static const char *environment(const char *name) {
+    const char *value = secure_getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static void add_path(Text *out, const char *folder, size_t len, const char *more) {
+    if (!len || *folder != '/') return;
+    if (out->len) text_char(out, ':');
+    text_add_n(out, folder, len);
+    text_add(out, more);
+    text_add(out, name_of_file);
+}
+
+static void default_paths(Text *out) {
+    const char *data = environment("XDG_DATA_HOME"), *home = environment("HOME");
+    const char *shared = environment("XDG_DATA_DIRS");
+    if (data && *data == '/')
+        add_path(out, data, strlen(data), "");
+    else if (home)
+        add_path(out, home, strlen(home), "/.local/share");
+    if (!out->len) return;
+    if (!shared) shared = "/usr/local/share:/usr/share";
+    for (size_t len; *shared; shared += len + (shared[len] == ':')) {
+        len = strcspn(shared, ":");
+        add_path(out, shared, len, "");
+    }
+}
+
+typedef struct Opening {
+    Arena arena;
+    const char *where;
+    const char *paths;
+} Opening;
+
+static void find_paths(void *arg) {
+    Opening *o = arg;
+    Text out = {.arena = &o->arena};
+    const char *where = o->where && *o->where ? o->where : environment("LW_DB");
+    if (!where)
+        default_paths(&out);
+    else if (strcmp(where, "none") != 0)
+        text_add(&out, where);
+    o->paths = text_str(&out);
+}
+
+// `paths`, separated by colons, becomes the files of the Db.
+static void take_paths(Db *db, const char *paths) {
+    char *at = strcpy(db->paths, paths);
+    while (at && db->nfiles < DB_MAX_FILES) {
+        char *colon = strchr(at, ':');
+        if (colon) *colon = 0;
+        if (*at) db->file[db->nfiles] = (DbFile){.path = at, .shared = db->nfiles > 0};
+        db->nfiles += *at != 0;
+        at = colon ? colon + 1 : NULL;
+    }
+}
+
+Db *db_new(const Allocator *allocator, const char *where) {
+    Opening o = {.where = where};
+    arena_init(&o.arena, allocator);
+    Db *db = NULL;
+    if (arena_try(&o.arena, find_paths, &o) && *o.paths) {
+        size_t size = sizeof *db + strlen(o.paths) + 1;
+        db = allocator->alloc(allocator->user, size);
+        if (db) {
+            memset(db, 0, sizeof *db);
+            db->allocator = *allocator;
+            db->size = size;
+            pthread_mutex_init(&db->lock, NULL);
+            fork_mark_init(&db->fork);
+            take_paths(db, o.paths);
+        }
+    }
+    arena_free(&o.arena);
+    if (!db || db->nfiles) return db;
+    db_free(db); // no path but colons
+    return NULL;
+}
+
+void db_free(Db *db) {
+    if (!db) return;
+    // A child leaves what its parent opened alone.
+    bool inherited = fork_happened(&db->fork);
+    for (int i = 0; i < db->nfiles && !inherited; i++) db_file_close(&db->file[i]);
+    if (inherited) fork_settled(&db->fork);
+    pthread_mutex_destroy(&db->lock);
+    fork_mark_free(&db->fork);
+    Allocator allocator = db->allocator;
+    allocator.free(allocator.user, db, db->size);
+}
+
+const char *db_path(const Db *db) { return db->file[0].path; }
+
+const char *db_complaint(Db *db, Arena *arena) {
+    int waits = 1;
+    if (!db || atomic_load_explicit(&db->wrong, memory_order_relaxed) != 1 ||
+        !atomic_compare_exchange_strong(&db->wrong, &waits, 2))
+        return NULL;
+    return arena_strndup(arena, db->why, strlen(db->why));
+}
+
+unsigned db_generation(const Db *db) {
+    return atomic_load_explicit(&db->generation, memory_order_relaxed);
+}
+
+bool db_may_hold(Db *db) {
+    return !atomic_load_explicit(&db->hopeless, memory_order_relaxed) || fork_happened(&db->fork);
+}
+
+// SQLite must not be used across a fork: a child forgets what its parent opened, without closing
+// it, and opens files of its own.
+static void after_fork(Db *db) {
+    pthread_mutex_init(&db->lock, NULL);
+    for (int i = 0; i < db->nfiles; i++) {
+        DbFile *f = &db->file[i];
+        memset(f->stmt, 0, sizeof f->stmt);
+        f->handle = NULL;
+        if (f->state == FILE_OPEN) f->state = FILE_CLOSED;
+    }
+    fork_settled(&db->fork);
+}
+
+void db_locked(Db *db, Arena *arena, void (*body)(void *arg), void *arg) {
+    if (fork_happened(&db->fork)) after_fork(db);
+    pthread_mutex_lock(&db->lock);
+    bool enough = arena_try(arena, body, arg);
+    for (int i = 0; i < db->nfiles; i++) {
+        DbFile *f = &db->file[i];
+        for (int k = 0; k < DB_STATEMENT_COUNT; k++)
+            if (f->stmt[k] && sqlite3_stmt_busy(f->stmt[k])) sqlite3_reset(f->stmt[k]);
+        if (f->handle && !sqlite3_get_autocommit(f->handle)) db_rollback(f);
+    }
+    pthread_mutex_unlock(&db->lock);
+    if (!enough) arena_out_of_memory(arena);
+}
+
+// --- Keys ----------------------------------------------------------------------------------------
+
+static bool is_dense(const Tensor *t, const int64_t *stride) {
+    int64_t dense = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (tensor_size(t, d) > 1 && stride[d] != dense) return false;
+        if (__builtin_mul_overflow(dense, tensor_size(t, d), &dense)) return true; // no elements
+    }
+    return true;
+}
+
+// "64,1;;" : the first argument's, the second and third are dense. "" when all are.
+static const char *strides_text(Arena *arena, const Program *p, const int64_t *const *stride) {
+    Text out = {.arena = arena};
+    bool any = false;
+    for (int t = 0; stride && t < p->ninputs + p->noutputs; t++) {
+        const Tensor *tensor = &p->tensors.at[t];
+        if (t) text_char(&out, ';');
+        if (!stride[t] || is_dense(tensor, stride[t])) continue;
+        any = true;
+        for (int d = 0; d < tensor->rank; d++) {
+            if (d) text_char(&out, ',');
+            text_int(&out, stride[t][d]);
+        }
+    }
+    return any ? text_str(&out) : "";
+}
+
+DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const Machine *machine,
+             int threads) {
+    const Program *p = canon_program(c);
+    return (DbKey){.program = canon_text(arena, c),
+                   .strides = strides_text(arena, p, stride),
+                   .target = "x86-64",
+                   .cpu = machine->cpu,
+                   .isa = isa_name[machine->isa],
+                   .threads = threads,
+                   .name = p->name,
+                   .family = canon_family(arena, c),
+                   .sizes = canon_sizes(arena, c)};
+}
+
+double db_gap(const DbEntry *e) { return e->bound > 0 ? (e->seconds - e->bound) / e->bound : -1; }
+
+static void bind_key(sqlite3_stmt *s, const DbKey *key) {
+    db_bind_text(s, 1, key->program);
+    db_bind_text(s, 2, key->strides);
+    db_bind_text(s, 3, key->target);
+    db_bind_text(s, 4, key->cpu);
+    db_bind_text(s, 5, key->isa);
+    sqlite3_bind_int(s, 6, key->threads);
+}
+
+// --- Reading -------------------------------------------------------------------------------------
+
+typedef struct Reading {
+    Db *db;
+    Arena *arena;
+    const DbKey *key;
+    const Canon *canon;
+    int most;
+    VEC(DbEntry) found;
+    const char *sizes;
+    double distance;
+} Reading;
+
+// False: the row is not one of ours.
+static bool read_entry(Arena *arena, sqlite3_stmt *s, DbEntry *e) {
+    *e = (DbEntry){.schedule = db_text(arena, s, 0),
+                   .seconds = sqlite3_column_double(s, 1),
+                   .low = sqlite3_column_double(s, 2),
+                   .high = sqlite3_column_double(s, 3),
+                   .samples = sqlite3_column_int64(s, 4),
+                   .bound = sqlite3_column_double(s, 5),
+                   .date = sqlite3_column_int64(s, 6),
+                   .version = db_text(arena, s, 7),
+                   .verified = db_text(arena, s, 8),
+                   .origin = db_text(arena, s, 9),
+                   .pinned = sqlite3_column_int(s, 10) != 0};
+    return e->schedule && e->version && e->verified && e->origin && e->seconds >= 0;
+}
+
+static void read_entries(Reading *r, DbFile *f, sqlite3_stmt *s) {
+    for (int n = 0; n < r->most && db_row(r->db, f, s); n++) {
+        DbEntry e;
+        if (read_entry(r->arena, s, &e)) vec_push(r->arena, &r->found, e);
+    }
+}
+
+// What one pinned beats, and then the time.
+static bool comes_before(const DbEntry *a, const DbEntry *b) {
+    return a->pinned != b->pinned ? a->pinned : a->seconds < b->seconds;
+}
+
+// Entries of several files, each in order: stable, so that one's own comes before one that is
+// shared.
+static void sort_entries(Reading *r) {
+    for (int i = 1; i < r->found.n; i++) {
+        DbEntry e = r->found.at[i];
+        int at = i;
+        for (; at > 0 && comes_before(&e, &r->found.at[at - 1]); at--)
+            r->found.at[at] = r->found.at[at - 1];
+        r->found.at[at] = e;
+    }
+}
+
+static void read_best(void *arg) {
+    Reading *r = arg;
+    for (int i = 0; i < r->db->nfiles; i++) {
+        DbFile *f = &r->db->file[i];
+        if (!db_file_open(r->db, f, false)) continue;
+        sqlite3_stmt *s = db_prepare(r->db, f, DB_BEST);
+        if (!s) continue;
+        bind_key(s, r->key);
+        read_entries(r, f, s);
+    }
+    sort_entries(r);
+}
+
+int db_all(Db *db, Arena *arena, const DbKey *key, const DbEntry **out) {
+    Reading r = {.db = db, .arena = arena, .key = key, .most = 64};
+    *out = NULL;
+    if (!db || !db_may_hold(db)) return 0;
+    db_locked(db, arena, read_best, &r);
+    *out = r.found.at;
+    return r.found.n;
+}
+
+const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key) {
+    Reading r = {.db = db, .arena = arena, .key = key, .most = 1};
+    if (!db || !db_may_hold(db)) return NULL;
+    db_locked(db, arena, read_best, &r);
+    return r.found.n ? &r.found.at[0] : NULL;
+}
+
+// The nearest kernel of a file; 0: none is nearer than what was found before.
+static int64_t nearest_kernel(Reading *r, DbFile *f) {
+    sqlite3_stmt *s = db_prepare(r->db, f, DB_FAMILY);
+    int64_t id = 0;
+    if (!s) return 0;
+    db_bind_text(s, 1, r->key->family);
+    db_bind_text(s, 2, r->key->target);
+    db_bind_text(s, 3, r->key->cpu);
+    db_bind_text(s, 4, r->key->isa);
+    sqlite3_bind_int(s, 5, r->key->threads);
+    sqlite3_bind_int(s, 6, !*r->key->strides);
+    enum { MOST = 10000 };
+    for (int n = 0; n < MOST && db_row(r->db, f, s); n++) {
+        const char *sizes = (const char *)sqlite3_column_text(s, 1);
+        double far = sizes ? canon_distance(r->canon, sizes) : INFINITY;
+        if (far >= r->distance) continue;
+        r->distance = far;
+        r->sizes = db_text(r->arena, s, 1);
+        id = sqlite3_column_int64(s, 0);
+    }
+    return id;
+}
+
+static void read_nearest(void *arg) {
+    Reading *r = arg;
+    r->distance = INFINITY;
+    for (int i = 0; i < r->db->nfiles; i++) {
+        DbFile *f = &r->db->file[i];
+        int64_t id = db_file_open(r->db, f, false) ? nearest_kernel(r, f) : 0;
+        sqlite3_stmt *s = id ? db_prepare(r->db, f, DB_BEST_OF) : NULL;
+        if (!s) continue;
+        r->found.n = 0;
+        sqlite3_bind_int64(s, 1, id);
+        read_entries(r, f, s);
+    }
+}
+
+const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c,
+                          const char **sizes) {
+    Reading r = {.db = db, .arena = arena, .key = key, .canon = c, .most = 1};
+    if (!db || !db_may_hold(db)) return NULL;
+    db_locked(db, arena, read_nearest, &r);
+    *sizes = r.sizes;
+    return r.found.n ? &r.found.at[0] : NULL;
+}
+
+// --- Writing -------------------------------------------------------------------------------------
+
+typedef struct Writing {
+    Db *db;
+    const DbKey *key;
+    const DbEntry *entry; // or NULL
+    const DbTrial *trials;
+    int ntrials;
+    bool kept;
+} Writing;
+
+// The row of a key, new where there is none; 0: something went wrong.
+static int64_t kernel_row(Db *db, DbFile *f, const DbKey *key) {
+    sqlite3_stmt *find = db_prepare(db, f, DB_FIND);
+    if (!find) return 0;
+    bind_key(find, key);
+    if (db_row(db, f, find)) {
+        int64_t id = sqlite3_column_int64(find, 0);
+        sqlite3_reset(find);
+        return id;
+    }
+    if (f->state != FILE_OPEN) return 0;
+    sqlite3_stmt *add = db_prepare(db, f, DB_ADD_KERNEL);
+    if (!add) return 0;
+    bind_key(add, key);
+    db_bind_text(add, 7, key->name);
+    db_bind_text(add, 8, key->family);
+    db_bind_text(add, 9, key->sizes);
+    return db_step(db, f, DB_ADD_KERNEL) ? sqlite3_last_insert_rowid(f->handle) : 0;
+}
+
+static bool add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e) {
+    sqlite3_stmt *s = db_prepare(db, f, DB_ADD_BEST);
+    if (!s) return false;
+    sqlite3_bind_int64(s, 1, kernel);
+    db_bind_text(s, 2, e->schedule);
+    sqlite3_bind_double(s, 3, e->seconds);
+    sqlite3_bind_double(s, 4, e->low);
+    sqlite3_bind_double(s, 5, e->high);
+    sqlite3_bind_int64(s, 6, e->samples);
+    sqlite3_bind_double(s, 7, e->bound);
+    sqlite3_bind_int64(s, 8, e->date ? e->date : (int64_t)time(NULL));
+    db_bind_text(s, 9, e->version ? e->version : LW_BUILD_VERSION);
+    db_bind_text(s, 10, e->verified);
+    db_bind_text(s, 11, e->origin ? e->origin : "tuned");
+    sqlite3_bind_int(s, 12, e->pinned);
+    if (!db_step(db, f, DB_ADD_BEST)) return false;
+    s = db_prepare(db, f, DB_DROP_WORST);
+    if (!s) return false;
+    sqlite3_bind_int64(s, 1, kernel);
+    sqlite3_bind_int(s, 2, DB_KEEP);
+    return db_step(db, f, DB_DROP_WORST);
+}
+
+static bool add_trials(Db *db, DbFile *f, int64_t kernel, const Writing *w) {
+    sqlite3_stmt *s = db_prepare(db, f, DB_ADD_TRIAL);
+    if (!s) return false;
+    sqlite3_bind_int64(s, 1, kernel);
+    sqlite3_bind_int64(s, 7, (int64_t)time(NULL));
+    for (int i = 0; i < w->ntrials; i++) {
+        const DbTrial *t = &w->trials[i];
+        db_bind_text(s, 2, t->schedule);
+        db_bind_text(s, 3, t->state);
+        sqlite3_bind_double(s, 4, t->seconds);
+        sqlite3_bind_double(s, 5, t->low);
+        sqlite3_bind_double(s, 6, t->high);
+        if (!db_step(db, f, DB_ADD_TRIAL)) return false;
+    }
+    return true;
+}
+
+static void write_rows(void *arg) {
+    Writing *w = arg;
+    DbFile *f = &w->db->file[0];
+    if (!db_file_open(w->db, f, true) || !db_begin(w->db, f)) return;
+    int64_t kernel = kernel_row(w->db, f, w->key);
+    bool ok = kernel && f->state == FILE_OPEN;
+    if (ok && w->entry) ok = add_best(w->db, f, kernel, w->entry);
+    if (ok && w->ntrials) ok = add_trials(w->db, f, kernel, w);
+    if (ok)
+        w->kept = db_commit(w->db, f);
+    else
+        db_rollback(f);
+}
+
+static bool write(Db *db, Arena *scratch, Writing *w) {
+    if (!db) return false;
+    db_locked(db, scratch, write_rows, w);
+    return w->kept;
+}
+
+bool db_record(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entry) {
+    Writing w = {.db = db, .key = key, .entry = entry};
+    bool kept = write(db, scratch, &w);
+    if (kept) atomic_fetch_add(&db->generation, 1);
+    return kept;
+}
+
+bool db_trials(Db *db, Arena *scratch, const DbKey *key, const DbTrial *trials, int n) {
+    Writing w = {.db = db, .key = key, .trials = trials, .ntrials = n};
+    return n == 0 || write(db, scratch, &w);
+}

@@ -1,0 +1,104 @@
+// The tuning database: the best Schedules that were measured for a Program on a machine.
+//
+//     Db *db = db_new(&allocator, NULL);                       // nothing is opened yet
+//     DbKey key = db_key(arena, canon, strides, &where);
+//     const DbEntry *best = db_best(db, arena, &key);          // NULL: none
+//     db_record(db, arena, &key, &entry);                      // kept when it is among the best
+//     db_trials(db, arena, &key, trials, n);                   // everything that was tried
+//
+// One SQLite file (WAL) that many processes read and write at once, and any number of further ones
+// that are only read: a database shared by all users of a machine beside one's own. The key is
+// compared as text. Stored are Schedules in canonical names (canon.h), never machine code; the
+// caller parses and lowers what it reads again, so what is in the file can make code slow and never
+// wrong.
+//
+// A database is a cache: nothing here fails. What cannot be read is a miss, what cannot be written
+// is not kept, and db_complaint says so once in the life of a Db. Files are opened by the first
+// call that needs one; where there is none, only db_record and db_trials make it. A Db may be used
+// by many threads, and by the children of a fork, which open files of their own.
+//
+// Tables:
+//     kernel   one row per key
+//     best     the DB_KEEP fastest Schedules of a kernel; the same Schedule again keeps the faster
+//              measurement, so that records commute: in whatever order processes write and files
+//              are merged, the result is the same
+//     trial    every Schedule that was tried, with its time or its failure
+#ifndef LW_SEARCH_DB_H
+#define LW_SEARCH_DB_H
+
+#include "machine/machine.h"
+#include "search/canon.h"
+
+enum {
+    DB_KEEP = 8,    // Schedules per key
+    DB_VERSION = 1, // of the tables; a file of a newer one is not touched
+};
+
+typedef struct Db Db;
+
+typedef struct DbKey {
+    const char *program; // canonical text: shapes and types are in it
+    const char *strides; // "": all arguments are dense
+    const char *target;  // "x86-64"
+    const char *cpu, *isa;
+    int threads;
+    // What follows from it.
+    const char *name;   // of the function, when it was first recorded
+    const char *family; // the program up to sizes
+    const char *sizes;
+} DbKey;
+
+typedef struct DbEntry {
+    const char *schedule;      // canonical
+    double seconds, low, high; // of one call: median and its 95 % confidence interval
+    int64_t samples;
+    double bound;         // seconds that no implementation in the space can beat; 0: not known
+    int64_t date;         // seconds since 1970; 0: now
+    const char *version;  // of the library; NULL: this one
+    const char *verified; // how its result was compared: "exact: 4096 elements equal"
+    const char *origin;   // "tuned", "hand"
+    bool pinned;          // taken before anything faster: a person said so
+} DbEntry;
+
+typedef struct DbTrial {
+    const char *schedule; // canonical
+    const char *state;    // trial_state_name
+    double seconds, low, high;
+} DbTrial;
+
+// --- Opening -------------------------------------------------------------------------------------
+// Files, separated by colons, the first one written and the others only read; "none"; NULL or "":
+// $LW_DB, or else $XDG_DATA_HOME/loopwright/tune.db (~/.local/share) and the like in XDG_DATA_DIRS,
+// read only. NULL: no database is wanted, or there is no memory.
+Db *db_new(const Allocator *allocator, const char *where);
+void db_free(Db *db);
+const char *db_path(const Db *db); // of the one that is written
+// The first thing that went wrong, as a sentence; the first caller after it went wrong gets it, all
+// others NULL.
+const char *db_complaint(Db *db, Arena *arena);
+// Changes with every record that was kept through this Db.
+unsigned db_generation(const Db *db);
+// False: nothing can be found, and no file was touched to know that.
+bool db_may_hold(Db *db);
+
+// --- Keys ----------------------------------------------------------------------------------------
+// `stride`, per argument, in elements; NULL (or a NULL entry): dense.
+DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const Machine *machine,
+             int threads);
+// (seconds - bound) / bound; -1: there is no bound.
+double db_gap(const DbEntry *e);
+
+// --- Reading -------------------------------------------------------------------------------------
+const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key);
+// All of a key, best first: at most DB_KEEP and the pinned ones, of each file.
+int db_all(Db *db, Arena *arena, const DbKey *key, const DbEntry **out);
+// The best entry for the nearest sizes of the same family and target (canon_distance), and those
+// sizes. NULL: none is near.
+const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c,
+                          const char **sizes);
+
+// --- Writing: true when it is kept, whatever happens to this process next ------------------------
+bool db_record(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entry);
+bool db_trials(Db *db, Arena *scratch, const DbKey *key, const DbTrial *trials, int n);
+
+#endif

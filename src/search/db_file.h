@@ -1,0 +1,120 @@
+// One SQLite file of the tuning database: opening, checking whose it is, and what becomes of
+// errors. Seen by the database's own files alone.
+#ifndef LW_SEARCH_DB_FILE_H
+#define LW_SEARCH_DB_FILE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "run/fork.h"
+#include "search/db.h"
+
+enum {
+    DB_APPLICATION = 0x4c575444, // "LWTD", in the header of the file
+    DB_READ_MS = 1000,           // to wait for a lock,
+    DB_WRITE_MS = 30000,         // and when writing
+    DB_MAX_TEXT = 8 << 20,       // bytes of a row
+    DB_MAX_FILES = 8,
+};
+
+#define DB_STATEMENTS(X)                                                                           \
+    X(FIND, "SELECT id FROM kernel WHERE program = ? AND strides = ? AND target = ? AND cpu = ? "  \
+            "AND isa = ? AND threads = ?")                                                         \
+    X(BEST, "SELECT b.schedule, b.seconds, b.low, b.high, b.samples, b.bound, b.date, "            \
+            "b.version, b.verified, b.origin, b.pinned FROM kernel k JOIN best b ON "              \
+            "b.kernel = k.id WHERE k.program = ? AND k.strides = ? AND k.target = ? AND "          \
+            "k.cpu = ? AND k.isa = ? AND k.threads = ? ORDER BY b.pinned DESC, b.seconds")         \
+    X(BEST_OF, "SELECT schedule, seconds, low, high, samples, bound, date, version, verified, "    \
+               "origin, pinned FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")          \
+    X(FAMILY, "SELECT id, sizes FROM kernel WHERE family = ? AND target = ? AND cpu = ? AND "      \
+              "isa = ? AND threads = ? AND (strides = '') = ? AND EXISTS "                         \
+              "(SELECT 1 FROM best WHERE best.kernel = kernel.id)")                                \
+    X(ADD_KERNEL, "INSERT INTO kernel(program, strides, target, cpu, isa, threads, name, family, " \
+                  "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
+    X(ADD_BEST, "INSERT INTO best(kernel, schedule, seconds, low, high, samples, bound, date, "    \
+                "version, verified, origin, pinned) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "   \
+                "ON CONFLICT DO UPDATE SET seconds = excluded.seconds, low = excluded.low, "       \
+                "high = excluded.high, samples = excluded.samples, bound = excluded.bound, "       \
+                "date = excluded.date, version = excluded.version, verified = excluded.verified, " \
+                "origin = excluded.origin, pinned = excluded.pinned WHERE "                        \
+                "(excluded.pinned, -excluded.seconds, excluded.date) > "                           \
+                "(best.pinned, -best.seconds, best.date)")                                         \
+    X(DROP_WORST, "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT " \
+                  "schedule FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date "    \
+                  "LIMIT ?2)")                                                                     \
+    X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) "           \
+                 "VALUES(?, ?, ?, ?, ?, ?, ?)")                                                    \
+    X(BEGIN_READ, "BEGIN")                                                                         \
+    X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                              \
+    X(COMMIT, "COMMIT")                                                                            \
+    X(ROLLBACK, "ROLLBACK")
+
+typedef enum DbStatement {
+#define STATEMENT(id, sql) DB_##id,
+    DB_STATEMENTS(STATEMENT)
+#undef STATEMENT
+        DB_STATEMENT_COUNT
+} DbStatement;
+
+typedef enum DbFileState {
+    FILE_CLOSED, // nobody asked yet
+    FILE_ABSENT, // there is none
+    FILE_OPEN,
+    FILE_OFF, // it cannot be used, and will not be looked at again
+} DbFileState;
+
+typedef struct DbFile {
+    const char *path;
+    DbFileState state;
+    bool shared;   // never written
+    bool readonly; // cannot be written
+    sqlite3 *handle;
+    sqlite3_stmt *stmt[DB_STATEMENT_COUNT];
+} DbFile;
+
+struct Db {
+    Allocator allocator;
+    pthread_mutex_t lock; // held while a file is used
+    ForkMark fork;
+    atomic_uint generation;
+    atomic_int wrong;     // 0: nothing; 1: `why` waits to be told; 2: it was told
+    atomic_bool hopeless; // no file can be read
+    char why[1024];
+    size_t size; // of this object
+    int nfiles;
+    DbFile file[DB_MAX_FILES];
+    char paths[];
+};
+
+// Runs `body` with the lock held, and unlocks it also when the body runs out of memory in the
+// arena, which then ends the call as always.
+void db_locked(Db *db, Arena *arena, void (*body)(void *arg), void *arg);
+
+// Opens the file unless that was tried before; with `create`, makes it where it is absent. True: it
+// is open.
+bool db_file_open(Db *db, DbFile *f, bool create);
+void db_file_close(DbFile *f);
+
+// A statement, reset and ready to be bound; NULL: it cannot be prepared, and the file is off.
+sqlite3_stmt *db_prepare(Db *db, DbFile *f, DbStatement which);
+// The next row. False: there is none, or something went wrong and the file is off.
+bool db_row(Db *db, DbFile *f, sqlite3_stmt *s);
+// Runs a statement that gives no rows. False: something went wrong; what a write meets (a full
+// disk) leaves reading alone.
+bool db_step(Db *db, DbFile *f, DbStatement which);
+// A transaction that writes; false when it cannot begin, and then there is nothing to end.
+bool db_begin(Db *db, DbFile *f);
+bool db_commit(Db *db, DbFile *f);
+void db_rollback(DbFile *f);
+
+void db_bind_text(sqlite3_stmt *s, int at, const char *text);
+// A copy; NULL where the column is no text.
+const char *db_text(Arena *arena, sqlite3_stmt *s, int column);
+
+// Notes what went wrong, if it is the first thing.
+void db_wrong(Db *db, const DbFile *f, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void db_failed(Db *db, DbFile *f, int code, bool writing);
+
+#endif

@@ -1,0 +1,274 @@
+// The tuning database: what is kept, what is found, in which order, and by whom.
+#include "check.h"
+
+#include "search/db.h"
+#include "support/proglab.h"
+
+#include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char matmul[] =
+    "program mm(M, N, K) {\n"
+    "    input A: f32[M, K]\n    input B: f32[K, N]\n    output C: f32[M, N]\n"
+    "    C: for m in 0:M, n in 0:N, k in 0:K\n        C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+
+typedef struct Site {
+    Lab lab;
+    Db *db;
+    Machine machine;
+} Site;
+
+static void begin(Site *p, const char *where) {
+    lab_begin(&p->lab);
+    p->db = db_new(&allocator_libc, where);
+    machine_describe(&p->machine, ISA_AVX2);
+    strcpy(p->machine.cpu, "a processor");
+}
+
+static void end(Site *p) {
+    db_free(p->db);
+    lab_end(&p->lab);
+}
+
+static const Canon *canon_for(Site *p, int64_t m, int64_t n, int64_t k) {
+    const Program *bound = lab_program(&p->lab, matmul, (int64_t[]){m, n, k});
+    return canon_of(&p->lab.arena, lab_program(&p->lab, lab_text(&p->lab, bound), NULL));
+}
+
+static DbKey key_for(Site *p, int64_t m, int64_t n, int64_t k) {
+    return db_key(&p->lab.arena, canon_for(p, m, n, k), NULL, &p->machine, 1);
+}
+
+static bool record(Site *p, const DbKey *key, const char *schedule, double us) {
+    DbEntry e = {.schedule = schedule,
+                 .seconds = us * 1e-6,
+                 .low = us * 0.9e-6,
+                 .high = us * 1.1e-6,
+                 .samples = 11,
+                 .bound = us * 0.5e-6,
+                 .verified = "exact"};
+    return db_record(p->db, &p->lab.arena, key, &e);
+}
+
+static void remove_files(const char *path) {
+    char name[256];
+    static const char *const more[] = {"", "-wal", "-shm", "-journal"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s%s", path, more[i]);
+        unlink(name);
+    }
+}
+
+TEST(db_finds_what_was_recorded) {
+    Site p;
+    remove_files("found.db");
+    begin(&p, "found.db");
+    DbKey key = key_for(&p, 64, 48, 32);
+    CHECK(!db_best(p.db, &p.lab.arena, &key));
+    CHECK(!db_may_hold(p.db));
+    CHECK(access("found.db", F_OK) != 0);
+    CHECK(record(&p, &key, "s0: i0 i1 i2\n", 12));
+    CHECK(record(&p, &key, "s0: i1 i0 i2\n", 8));
+    CHECK(record(&p, &key, "s0: i2 i0 i1\n", 10));
+    const DbEntry *e = db_best(p.db, &p.lab.arena, &key);
+    if (!CHECK(e)) return;
+    CHECK_STR_EQ(e->schedule, "s0: i1 i0 i2\n");
+    CHECK_F64_EQ(e->seconds, 8e-6);
+    CHECK_F64_EQ(db_gap(e), 1);
+    CHECK_INT_EQ(e->samples, 11);
+    CHECK_STR_EQ(e->version, LW_BUILD_VERSION);
+    CHECK_STR_EQ(e->verified, "exact");
+    CHECK_STR_EQ(e->origin, "tuned");
+    CHECK(e->date > 1700000000);
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 3);
+    CHECK_STR_EQ(e[2].schedule, "s0: i0 i1 i2\n");
+    CHECK(!db_complaint(p.db, &p.lab.arena));
+    end(&p);
+    begin(&p, "found.db");
+    CHECK((e = db_best(p.db, &p.lab.arena, &key)) && !strcmp(e->schedule, "s0: i1 i0 i2\n"));
+    end(&p);
+}
+
+TEST(db_every_part_of_the_key_counts) {
+    Site p;
+    remove_files("key.db");
+    begin(&p, "key.db");
+    DbKey key = key_for(&p, 64, 48, 32), other[7];
+    CHECK(record(&p, &key, "s0: i0 i1 i2\n", 12));
+    for (int i = 0; i < 7; i++) other[i] = key;
+    other[0].program = "program f { }";
+    other[1].strides = "64,1;;";
+    other[2].target = "aarch64";
+    other[3].cpu = "another";
+    other[4].isa = "scalar";
+    other[5].threads = 2;
+    other[6] = key_for(&p, 64, 48, 33);
+    for (int i = 0; i < 7; i++) CHECK(!db_best(p.db, &p.lab.arena, &other[i]));
+    for (int i = 0; i < 7; i++) CHECK(record(&p, &other[i], "s0: i2 i1 i0\n", 1 + i));
+    for (int i = 0; i < 7; i++) {
+        const DbEntry *e = db_best(p.db, &p.lab.arena, &other[i]);
+        CHECK(e && e->seconds == (1 + i) * 1e-6);
+    }
+    const DbEntry *e = db_best(p.db, &p.lab.arena, &key);
+    CHECK(e && e->seconds == 12 * 1e-6);
+    const int64_t *dense[] = {(int64_t[]){32, 1}, (int64_t[]){48, 1}, NULL};
+    const int64_t *padded[] = {(int64_t[]){40, 1}, NULL, (int64_t[]){1, 64}};
+    const Canon *c = canon_for(&p, 64, 48, 32);
+    CHECK_STR_EQ(db_key(&p.lab.arena, c, dense, &p.machine, 1).strides, "");
+    CHECK_STR_EQ(db_key(&p.lab.arena, c, padded, &p.machine, 1).strides, "40,1;;1,64");
+    end(&p);
+}
+
+// The fastest DB_KEEP stay, a Schedule keeps its fastest time, and in whatever order records come
+// the result is the same.
+TEST(db_keeps_the_best_in_any_order) {
+    const DbEntry *e;
+    uint64_t state = 3;
+    for (int round = 0; round < 4; round++) {
+        Site p;
+        remove_files("order.db");
+        begin(&p, "order.db");
+        DbKey key = key_for(&p, 8, 8, 8);
+        int order[40];
+        for (int i = 0; i < 40; i++) order[i] = i;
+        for (int i = 39; i > 0; i--) {
+            int k = (int)(check_random(&state) % (uint64_t)(i + 1)), t = order[i];
+            order[i] = order[k];
+            order[k] = t;
+        }
+        for (int i = 0; i < 40; i++) { // 20 Schedules, each twice
+            char text[64];
+            snprintf(text, sizeof text, "s0: i0/%d i1 i2\n", order[i] % 20 + 2);
+            CHECK(record(&p, &key, text, 100 + order[i] % 20 * 3 + order[i] / 20));
+        }
+        int n = db_all(p.db, &p.lab.arena, &key, &e);
+        CHECK_INT_EQ(n, DB_KEEP);
+        for (int i = 0; i < n; i++) CHECK_F64_EQ(e[i].seconds, (100 + 3 * i) * 1e-6);
+        end(&p);
+    }
+}
+
+TEST(db_pinned_entries_come_first) {
+    Site p;
+    remove_files("pin.db");
+    begin(&p, "pin.db");
+    DbKey key = key_for(&p, 8, 8, 8);
+    DbEntry hand = {.schedule = "s0: i0 i2 i1\n",
+                    .seconds = 1,
+                    .verified = "",
+                    .origin = "hand",
+                    .pinned = true};
+    CHECK(db_record(p.db, &p.lab.arena, &key, &hand));
+    for (int i = 0; i < 2 * DB_KEEP; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "s0: i0/%d i1 i2\n", i + 2);
+        CHECK(record(&p, &key, text, 100 + i));
+    }
+    const DbEntry *e;
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), DB_KEEP + 1);
+    CHECK_STR_EQ(e[0].schedule, hand.schedule);
+    CHECK_STR_EQ(e[0].origin, "hand");
+    end(&p);
+}
+
+TEST(db_finds_the_nearest_size) {
+    Site p;
+    remove_files("near.db");
+    begin(&p, "near.db");
+    DbKey a = key_for(&p, 64, 64, 64), b = key_for(&p, 100, 100, 100), c = key_for(&p, 90, 80, 90);
+    const char *sizes = NULL;
+    CHECK(record(&p, &a, "s0: i0 i1 i2\n", 5));
+    CHECK(!db_best(p.db, &p.lab.arena, &c));
+    const Canon *want = canon_for(&p, 90, 80, 90), *far = canon_for(&p, 640, 64, 64);
+    const DbEntry *e = db_nearest(p.db, &p.lab.arena, &c, want, &sizes);
+    CHECK(e && !strcmp(e->schedule, "s0: i0 i1 i2\n"));
+    CHECK_STR_EQ(sizes, "64,64,64");
+    CHECK(record(&p, &b, "s0: i1 i0 i2\n", 9));
+    e = db_nearest(p.db, &p.lab.arena, &c, want, &sizes);
+    CHECK(e && !strcmp(e->schedule, "s0: i1 i0 i2\n"));
+    CHECK_STR_EQ(sizes, "100,100,100");
+    DbKey d = key_for(&p, 640, 64, 64);
+    CHECK(!db_nearest(p.db, &p.lab.arena, &d, far, &sizes));
+    c.isa = "scalar";
+    CHECK(!db_nearest(p.db, &p.lab.arena, &c, want, &sizes));
+    end(&p);
+}
+
+TEST(db_trials_are_quick) {
+    enum { BATCH = 64 };
+    Site p;
+    remove_files("trials.db");
+    begin(&p, "trials.db");
+    DbKey key = key_for(&p, 64, 64, 64);
+    DbTrial trials[BATCH];
+    for (int i = 0; i < BATCH; i++)
+        trials[i] = (DbTrial){"s0: i0/16 i1/16 i2/8 i0 i2 i1:v\n", "timed", 1e-6, 1e-6, 2e-6};
+    for (int i = 0; i < 16; i++) CHECK(db_trials(p.db, &p.lab.arena, &key, trials, BATCH));
+    CHECK(db_trials(p.db, &p.lab.arena, &key, NULL, 0));
+    CHECK(!db_best(p.db, &p.lab.arena, &key));
+    end(&p);
+}
+
+TEST(db_shared_files_are_read) {
+    Site p;
+    const DbEntry *e;
+    remove_files("shared.db");
+    remove_files("own.db");
+    begin(&p, "shared.db");
+    DbKey key = key_for(&p, 64, 64, 64);
+    CHECK(record(&p, &key, "s0: i0 i1 i2\n", 5));
+    end(&p);
+    begin(&p, "own.db:shared.db");
+    key = key_for(&p, 64, 64, 64);
+    CHECK((e = db_best(p.db, &p.lab.arena, &key)) && e->seconds == 5 * 1e-6);
+    CHECK(record(&p, &key, "s0: i1 i0 i2\n", 4));
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 2);
+    CHECK_STR_EQ(e[0].schedule, "s0: i1 i0 i2\n");
+    end(&p);
+    begin(&p, "shared.db");
+    key = key_for(&p, 64, 64, 64);
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 1);
+    end(&p);
+}
+
+TEST(db_none_is_no_database) {
+    CHECK(!db_new(&allocator_libc, "none"));
+    CHECK(!db_new(&allocator_libc, ":"));
+    setenv("LW_DB", "none", 1);
+    CHECK(!db_new(&allocator_libc, NULL));
+    unsetenv("LW_DB");
+    setenv("XDG_DATA_HOME", "/some/where", 1);
+    Db *db = db_new(&allocator_libc, NULL);
+    CHECK_STR_EQ(db_path(db), "/some/where/loopwright/tune.db");
+    db_free(db);
+    setenv("XDG_DATA_HOME", "relative", 1);
+    setenv("HOME", "/home/me", 1);
+    db = db_new(&allocator_libc, NULL);
+    CHECK_STR_EQ(db_path(db), "/home/me/.local/share/loopwright/tune.db");
+    db_free(db);
+}
+
+TEST(db_children_open_their_own) {
+    Site p;
+    remove_files("fork.db");
+    begin(&p, "fork.db");
+    DbKey key = key_for(&p, 64, 64, 64);
+    CHECK(record(&p, &key, "s0: i0 i1 i2\n", 50));
+    for (int i = 0; i < 4; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            char text[64];
+            snprintf(text, sizeof text, "s0: i0/%d i1 i2\n", i + 2);
+            bool ok = record(&p, &key, text, 40 - i) && db_best(p.db, &p.lab.arena, &key);
+            _exit(!ok);
+        }
+        int status = 1;
+        waitpid(child, &status, 0);
+        CHECK_INT_EQ(status, 0);
+    }
+    const DbEntry *e;
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 5);
+    CHECK_STR_EQ(e[0].schedule, "s0: i0/5 i1 i2\n");
+    end(&p);
+}
