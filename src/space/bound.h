@@ -1,0 +1,73 @@
+// The lower bound: seconds that no implementation below a candidate can beat, at the best rates
+// that this machine was measured at.
+//
+//     BoundModel *b = bound_new(arena, cs, &(BoundOptions){.machine = &m, .threads = 2});
+//     double s = bound_seconds(b, c, NULL);               // a microsecond or so; any candidate
+//     bound_explain(&text, b, c);                         // the same as a tree
+//
+// The bound is the largest of what single resources take. Each is a sum over statements, or what
+// one of them takes, of work that every implementation below the candidate does:
+//
+//     compute  arithmetic over the lanes that the vector loop can still have
+//     issue    instructions and the turns of loops that cannot be unrolled away
+//     chain    sums wait for their own last value: latency over the accumulators still possible
+//     load     loads of registers, given how much of each operand the loops let them keep
+//     store    stores, likewise
+//     L1       bytes between registers and the first cache
+//     L2 L3 memory   bytes from each level, given what the smaller ones can keep
+//
+// Traffic. A piece of a nest that runs in one go (all of it, or one iteration of some loop) and
+// touches F distinct bytes brings at least F - C of them from beyond a cache of C bytes. Of the
+// loops that an iteration encloses some are known, some possible; sizes are ranges; both ends of
+// each range are taken where they make the bound smaller. Registers are the innermost cache.
+//
+// Cache state: warm. The kernel ran just before on the same data, so each cache may hold what is
+// most expensive to bring, as much of it as fits in it and the smaller ones together; registers
+// hold nothing. Arguments lie row-major and dense.
+//
+// So the bound is admissible (at most the measured time), monotone (every part looks at domains
+// only through their extremes) and cheap. What is not understood (computed subscripts, guarded
+// reads, temporaries that might vanish) counts as nothing.
+#ifndef LW_SPACE_BOUND_H
+#define LW_SPACE_BOUND_H
+
+#include "space/cpu.h"
+
+typedef enum BoundKind {
+    BOUND_COMPUTE,
+    BOUND_ISSUE,
+    BOUND_CHAIN,
+    BOUND_LOAD,
+    BOUND_STORE,
+    BOUND_L1,
+    BOUND_L2,
+    BOUND_L3,
+    BOUND_MEMORY,
+    BOUND_KINDS
+} BoundKind;
+extern const char *const bound_name[BOUND_KINDS]; // "compute", "issue", ...
+
+// What one resource takes. Where it is one statement's doing: its number, and the loop (an object)
+// whose iterations are looked at; -1: all statements, the whole nest.
+typedef struct BoundTerm {
+    double seconds;
+    int stmt, loop;
+} BoundTerm;
+
+typedef struct BoundOptions {
+    const Machine *machine; // with rates; without (or with none for its ISA) there is no bound
+    int threads;            // as the Space was made for; at most the cores that were measured
+} BoundOptions;
+
+typedef struct BoundModel BoundModel;
+// NULL when the machine's rates are not known.
+BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o);
+
+// Positive; infinite for a candidate that is seen to be dead. `terms`: BOUND_KINDS of them, or
+// NULL.
+double bound_seconds(const BoundModel *b, const Cand *c, BoundTerm *terms);
+
+// The bound as a tree: resources, largest first, and what statements contribute.
+void bound_explain(Text *out, const BoundModel *b, const Cand *c);
+
+#endif

@@ -1,0 +1,593 @@
+// What the lower bound knows before any decision is taken: of each statement its instances, its
+// arithmetic, the elements that it touches and the places of its decisions in a candidate; of the
+// machine its rates; of the Program what has to be moved in any case.
+#include "space/bound_impl.h"
+
+#include "base/checked.h"
+#include "space/cpu_impl.h"
+#include "space/cpu_space.h"
+
+#include <math.h>
+
+enum {
+    MANY_OPS = 256,        // operations of an expression that are looked at
+    MANY_POINTS = 1 << 16, // under constraints that are counted one by one
+    FUNCTION_OPS = 8,      // vector operations of exp, tanh and the like, at least
+};
+
+typedef struct Build {
+    Arena *arena;
+    BoundModel *b;
+    const CpuSpace *cs;
+    const Space *s;
+    const Program *p;
+    const Machine *m;
+    BoundStmt *stmt;
+    bool *real;     // per tensor: its values are not constants that fold where it is inlined
+    double *wanted; // per temporary: elements that are read for sure
+    double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any case
+} Build;
+
+// --- Points
+// ---------------------------------------------------------------------------------------------
+
+typedef struct Box {
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // both inside
+} Box;
+
+static int64_t box_extent(const Box *x, int i) { return x->hi[i] - x->lo[i] + 1; }
+
+// Makes one iterator's range smaller so that the constraint comes closer to holding everywhere;
+// the one with the fewest values goes first. False: all have one value.
+static bool shrink(const Stmt *s, Box *x, const Affine *constraint) {
+    int best = -1;
+    for (int i = 0; i < s->niters; i++)
+        if (box_extent(x, i) > 1 && affine_uses_iter(constraint, i) &&
+            (best < 0 || box_extent(x, i) < box_extent(x, best)))
+            best = i;
+    if (best < 0) return false;
+    int64_t coef = affine_coef(constraint, best);
+    if (coef > 0)
+        x->lo[best]++;
+    else if (coef < 0)
+        x->hi[best]--;
+    else
+        x->lo[best] = x->hi[best] = x->lo[best] + box_extent(x, best) / 2;
+    return true;
+}
+
+// A box of points that all exist; false: none was found.
+static bool inner_box(const Stmt *s, Box *x) {
+    int budget = 4096;
+    for (int i = 0; i < s->niters; i++) {
+        x->lo[i] = iter_lo(&s->iter[i]);
+        x->hi[i] = iter_hi(&s->iter[i]) - 1;
+        if (x->hi[i] < x->lo[i]) return false;
+    }
+    for (int k = 0; k < s->nconstraints; k++) {
+        int64_t min, max;
+        for (;; budget--) {
+            if (!affine_bounds(s->constraint[k], x->lo, x->hi, &min, &max)) return false;
+            if (min >= 0) break;
+            if (max < 0 || budget <= 0 || !shrink(s, x, s->constraint[k])) return false;
+        }
+    }
+    return true;
+}
+
+static bool point_exists(const Stmt *s, const int64_t *at, uint32_t iters) {
+    for (int k = 0; k < s->nconstraints; k++) {
+        int64_t value;
+        bool mine = false;
+        for (int i = 0; i < s->niters && !mine; i++)
+            mine = iters >> i & 1 && affine_uses_iter(s->constraint[k], i);
+        if (mine && (!affine_eval(s->constraint[k], at, NULL, NULL, NULL, &value) || value < 0))
+            return false;
+    }
+    return true;
+}
+
+// Points over some iterators, each constraint speaking of these or of others; -1: too many.
+static double count_points(const Stmt *s, uint32_t iters) {
+    int64_t at[PROGRAM_MAX_ITERS], points = 1, found = 0;
+    for (int i = 0; i < s->niters; i++) {
+        at[i] = iter_lo(&s->iter[i]);
+        if (iters >> i & 1 && !checked_mul(points, iter_extent(&s->iter[i]), &points)) return -1;
+    }
+    if (points > MANY_POINTS) return -1;
+    for (int64_t n = 0; n < points; n++) {
+        int64_t rest = n;
+        for (int i = 0; i < s->niters; i++) {
+            if (!(iters >> i & 1)) continue;
+            at[i] = iter_lo(&s->iter[i]) + rest % iter_extent(&s->iter[i]);
+            rest /= iter_extent(&s->iter[i]);
+        }
+        found += point_exists(s, at, iters);
+    }
+    return (double)found;
+}
+
+// Iterators that constraints tie to `first`, directly or not.
+static uint32_t tied_to(const Stmt *s, int first) {
+    uint32_t all = 1u << first, before = 0;
+    while (all != before) {
+        before = all;
+        for (int k = 0; k < s->nconstraints; k++) {
+            uint32_t mine = 0;
+            for (int i = 0; i < s->niters; i++)
+                if (affine_uses_iter(s->constraint[k], i)) mine |= 1u << i;
+            if (mine & all) all |= mine;
+        }
+    }
+    return all;
+}
+
+// Instances; where constraints tie too many points together, those of the box.
+static double count_instances(const Stmt *s, const Box *box) {
+    double all = 1;
+    uint32_t done = 0;
+    for (int i = 0; i < s->niters; i++) {
+        if (done >> i & 1) continue;
+        uint32_t tied = tied_to(s, i);
+        double n = s->nconstraints ? count_points(s, tied) : (double)iter_extent(&s->iter[i]);
+        if (n < 0) {
+            n = 1;
+            for (int k = 0; k < s->niters; k++)
+                if (tied >> k & 1) n *= (double)box_extent(box, k);
+        }
+        all *= n;
+        done |= tied;
+    }
+    return all;
+}
+
+// --- Accesses
+// ------------------------------------------------------------------------------------------
+
+// Iterators that stand by themselves in a subscript, and nowhere else in it.
+static uint32_t own_iters(const Affine *sub, int niters) {
+    uint32_t mine = 0;
+    for (int t = 0; t < sub->n; t++)
+        if (sub->term[t].atom->kind == ATOM_ITER && sub->term[t].atom->index < niters)
+            mine |= 1u << sub->term[t].atom->index;
+    for (int t = 0; t < sub->n; t++) {
+        const Atom *a = sub->term[t].atom;
+        for (int i = 0; a->kind != ATOM_ITER && i < niters; i++) {
+            bool used = (a->a && affine_uses_iter(a->a, i)) || (a->b && affine_uses_iter(a->b, i));
+            for (int d = 0; a->read && d < a->read->rank; d++)
+                used |= affine_uses_iter(a->read->sub[d], i);
+            if (used) mine &= ~(1u << i);
+        }
+    }
+    return mine;
+}
+
+static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
+    const Tensor *t = &x->p->tensors.at[a->tensor];
+    uint32_t *own = arena_new_n(x->arena, uint32_t, a->rank), seen = 0;
+    bool *far = arena_new_n(x->arena, bool, a->rank);
+    BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .ndims = a->rank};
+    r.own = own;
+    r.far = far;
+    double pitch = r.bytes;
+    for (int d = a->rank - 1; d >= 0; d--) {
+        own[d] = own_iters(a->sub[d], s->niters) & ~seen;
+        seen |= own[d];
+        far[d] = pitch >= x->m->line_bytes;
+        pitch *= (double)max_i64(tensor_size(t, d), 1);
+        for (int i = 0; i < s->niters; i++)
+            if (affine_uses_iter(a->sub[d], i)) r.iters |= 1u << i;
+    }
+    return r;
+}
+
+static double distinct(const BoundRef *r, const double *extent, bool far_only) {
+    double n = 1;
+    for (int d = 0; d < r->ndims; d++) {
+        double values = 1;
+        for (uint32_t left = r->own[d]; left; left &= left - 1)
+            values += extent[__builtin_ctz(left)] - 1;
+        if (!far_only || r->far[d]) n *= values;
+    }
+    return n;
+}
+
+typedef struct Reads {
+    Arena *arena;
+    VEC(const Access *) at;
+} Reads;
+
+static void sure_read(void *user, const Access *a, bool guarded) {
+    Reads *r = user;
+    if (guarded) return;
+    for (int i = 0; i < r->at.n; i++)
+        if (r->at.at[i] == a) return;
+    vec_push(r->arena, &r->at, a);
+}
+
+static bool is_argument(const Build *x, int tensor) {
+    return tensor < x->p->ninputs + x->p->noutputs;
+}
+
+// The decision to pack what a statement reads of a tensor; 0: none.
+static uint32_t place_of(const Space *s, int choice, int object);
+
+static uint32_t pack_place(const Build *x, int stmt, int tensor) {
+    const CpuHost *h = x->cs->host;
+    for (int i = 0; i < h->copies.n; i++) {
+        const CpuObject *o = &h->object[h->copies.at[i]];
+        if (o->stmt == stmt && o->tensor == tensor)
+            return place_of(x->s, CPU_PACK, h->copies.at[i] - 1);
+    }
+    return 0;
+}
+
+static void see_accesses(Build *x, int stmt, const Reads *reads) {
+    const Stmt *s = &x->p->stmts.at[stmt];
+    BoundStmt *b = &x->stmt[stmt];
+    BoundRef *read = arena_new_n(x->arena, BoundRef, reads->at.n + 1);
+    BoundRef *write = arena_new(x->arena, BoundRef);
+    for (int t = 0; t < x->p->ninputs + x->p->noutputs; t++)
+        for (int i = 0; i < reads->at.n; i++) {
+            if (reads->at.at[i]->tensor != t) continue;
+            read[b->nreads] = ref_of(x, s, reads->at.at[i]);
+            read[b->nreads++].pack = pack_place(x, stmt, t);
+        }
+    if (is_argument(x, s->write->tensor) && !s->write->has_read) {
+        *write = ref_of(x, s, s->write);
+        b->nwrites = 1;
+        b->stored = distinct(write, b->extent, false);
+    }
+    b->read = read;
+    b->write = write;
+}
+
+// --- Arithmetic
+// ----------------------------------------------------------------------------------------
+
+// Vector operations that one operation takes, at least. What may fold into others, or into masks,
+// counts as nothing.
+static const ExprOp nothing[] = {OP_NEG, OP_ABS,    OP_FABS, OP_NOT,      OP_AND,
+                                 OP_OR,  OP_SELECT, OP_CAST, OP_COPYSIGN, OP_FDIM};
+static const ExprOp simple[] = {OP_CEIL,  OP_FLOOR, OP_ROUND,   OP_TRUNC,    OP_SQRT,
+                                OP_RSQRT, OP_RECIP, OP_FDIVIDE, OP_FMAX,     OP_FMIN,
+                                OP_FMA,   OP_LOGB,  OP_FMOD,    OP_NEXTAFTER};
+
+static bool among(ExprOp op, const ExprOp *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == op) return true;
+    return false;
+}
+
+static double op_weight(const Expr *e) {
+    if (among(e->op, nothing, sizeof nothing / sizeof *nothing)) return 0;
+    if (op_info[e->op].class == OP_COMPARE || e->type == TYPE_BOOL) return 0;
+    bool one =
+        op_info[e->op].class != OP_MATH || among(e->op, simple, sizeof simple / sizeof *simple);
+    return one ? 1 : FUNCTION_OPS;
+}
+
+static bool uses_fma_port(const Expr *e) {
+    return type_is_float(e->type) &&
+           (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_FMA);
+}
+
+typedef struct Ops {
+    const Build *x;
+    BoundStmt *b;
+    int n;
+    const Expr *seen[MANY_OPS];
+    const Expr *fused; // part of the multiply-add that combines
+} Ops;
+
+static uint32_t access_iters(const Access *a, int niters) {
+    uint32_t mask = 0;
+    for (int d = 0; d < a->rank; d++)
+        for (int i = 0; i < niters; i++)
+            if (affine_uses_iter(a->sub[d], i)) mask |= 1u << i;
+    return mask;
+}
+
+// Adds up the operations that are surely done, each once for all iterators that it does not depend
+// on; gives the iterators, and in *real whether it depends on data.
+static uint32_t see_ops(Ops *o, const Expr *e, bool *real) {
+    int niters = o->b->niters;
+    if (e->kind == EXPR_READ) *real |= o->x->real[e->access->tensor];
+    if (e->kind == EXPR_READ) return access_iters(e->access, niters);
+    if (e->kind != EXPR_OP) return 0;
+    uint32_t iters = 0;
+    bool mine = false;
+    int sure = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR ? 1 : e->n;
+    for (int i = 0; i < sure; i++) iters |= see_ops(o, e->arg[i], &mine);
+    *real |= mine;
+    for (int i = 0; i < o->n; i++)
+        if (o->seen[i] == e) return iters;
+    if (o->n == MANY_OPS || !mine || e == o->fused) return iters;
+    o->seen[o->n++] = e;
+    double times = op_weight(e);
+    for (uint32_t left = iters; left; left &= left - 1) times *= o->b->extent[__builtin_ctz(left)];
+    times = least_of(times, o->b->count * op_weight(e));
+    o->b->ops += times;
+    if (uses_fma_port(e)) o->b->float_ops += times;
+    return iters;
+}
+
+static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+
+static int widest(const Expr *e) {
+    int w = lane_bytes(e->type);
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) w = (int)max_i64(w, widest(e->arg[i]));
+    return w;
+}
+
+static void see_arithmetic(Build *x, int stmt) {
+    const Stmt *s = &x->p->stmts.at[stmt];
+    BoundStmt *b = &x->stmt[stmt];
+    Type type = x->p->tensors.at[s->write->tensor].type;
+    bool real = false, combines = s->op != REDUCE_ASSIGN;
+    Ops o = {.x = x, .b = b};
+    if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL &&
+        type_is_float(type))
+        o.fused = s->value;
+    see_ops(&o, s->value, &real);
+    if (!is_argument(x, s->write->tensor)) x->real[s->write->tensor] = real || combines;
+    if (combines) {
+        b->ops += b->count;
+        bool adds = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
+        if (type_is_float(type) && adds) b->float_ops += b->count;
+    }
+    int bytes = (int)max_i64(lane_bytes(type), widest(s->value));
+    b->wide = bytes == 8;
+    b->lanes = (int)max_i64(1, x->m->vector_bytes / bytes);
+}
+
+// --- Decisions
+// -----------------------------------------------------------------------------------------
+
+static uint32_t var_place(const Space *s, int var) {
+    int choice = s->var[var].choice;
+    return s->offset[choice] +
+           (uint32_t)(var - s->base[choice]) * (uint32_t)s->desc->choice[choice].width;
+}
+
+static uint32_t place_of(const Space *s, int choice, int object) {
+    int var = space_var(s, choice, object, -1, NULL);
+    return var < 0 ? 0 : var_place(s, var);
+}
+
+static double share_of(double extent, int lanes) {
+    return extent > 0 ? ceil(extent / lanes) / extent : 1;
+}
+
+static void see_loop(Build *x, const BoundStmt *b, int object, BoundLoop *l) {
+    const CpuObject *o = &x->cs->host->object[object];
+    *l = (BoundLoop){.object = object, .iter = o->iter, .top = o->level == 0};
+    l->reduction = o->reduction;
+    l->kind = place_of(x->s, CPU_KIND, object);
+    l->step = place_of(x->s, CPU_STEP, object);
+    l->whole_share = share_of((double)o->extent, b->lanes);
+    int var = space_var(x->s, CPU_SIZE, object, -1, NULL);
+    if (var < 0) return;
+    l->size = var_place(x->s, var);
+    l->universe = x->s->universe[var];
+    double *share = arena_new_n(x->arena, double, x->s->nuniverse[var]);
+    for (int i = 0; i < x->s->nuniverse[var]; i++)
+        share[i] = share_of((double)l->universe[i], b->lanes);
+    l->share = share;
+}
+
+static void see_loops(Build *x, int stmt) {
+    const CpuHost *h = x->cs->host;
+    BoundStmt *b = &x->stmt[stmt];
+    int n = h->ndims[stmt], first = h->first_dim[stmt];
+    BoundLoop *loop = arena_new_n(x->arena, BoundLoop, n + 1);
+    BoundInside *inside = arena_new_n(x->arena, BoundInside, (size_t)n * (size_t)n + 1);
+    for (int i = 0; i < n; i++) see_loop(x, b, first + i, &loop[i]);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            bool flipped;
+            int var = i == j ? -1 : space_var(x->s, CPU_ORDER, first + i, first + j, &flipped);
+            if (var < 0) continue;
+            inside[i * n + j].at = var_place(x->s, var);
+            inside[i * n + j].bit = flipped ? CPU_ORDER_INNER : CPU_ORDER_OUTER;
+        }
+    b->nloops = n;
+    b->loop = loop;
+    b->inside = inside;
+}
+
+static void see_reduction(Build *x, int stmt) {
+    const Stmt *s = &x->p->stmts.at[stmt];
+    BoundStmt *b = &x->stmt[stmt];
+    int comp = x->cs->host->comp[stmt];
+    b->split = -1;
+    b->reduced = 1;
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction) b->reduced *= b->extent[i];
+    if (s->op == REDUCE_ASSIGN || s->write->has_read || !b->plain || b->reduced <= 1) return;
+    bool adds = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
+    b->float_sum = type_is_float(x->p->tensors.at[s->write->tensor].type);
+    b->latency = adds && b->float_sum ? x->m->fma_latency : 1;
+    int var = space_var(x->s, CPU_ACCUMULATORS, comp, -1, NULL);
+    if (var >= 0) {
+        b->accumulators = var_place(x->s, var);
+        b->counts = x->s->universe[var];
+    }
+    b->privatise = place_of(x->s, CPU_PRIVATISE, comp);
+    const ObjectFamily *f = &x->s->family[CPU_SET_SPLITOF];
+    if (b->privatise && f->first[comp] < f->first[comp + 1])
+        b->split = f->item[f->first[comp]] - x->cs->host->first_dim[stmt];
+}
+
+// --- Statements
+// ----------------------------------------------------------------------------------------
+
+static void see_stmt(Build *x, int stmt) {
+    const Stmt *s = &x->p->stmts.at[stmt];
+    BoundStmt *b = &x->stmt[stmt];
+    Box box;
+    b->niters = s->niters;
+    b->lanes = 1;
+    b->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[stmt]);
+    bool known = inner_box(s, &box);
+    b->plain = known && !s->nconstraints;
+    b->box = 1;
+    for (int i = 0; i < s->niters; i++) {
+        b->extent[i] = known ? (double)box_extent(&box, i) : 0;
+        b->box *= b->extent[i];
+    }
+    if (!known) return;
+    b->count = count_instances(s, &box);
+    Reads reads = {.arena = x->arena};
+    expr_visit_accesses(s->value, sure_read, &reads);
+    see_accesses(x, stmt, &reads);
+    see_arithmetic(x, stmt);
+    see_loops(x, stmt);
+    see_reduction(x, stmt);
+}
+
+// Which instances are needed where results may be computed in place: those of arguments all, of
+// temporaries what a statement reads that is needed itself.
+static void see_needs(Build *x) {
+    int *writers = arena_new_n(x->arena, int, x->p->tensors.n);
+    for (int i = 0; i < x->p->stmts.n; i++) writers[x->p->stmts.at[i].write->tensor]++;
+    for (int i = x->p->stmts.n - 1; i >= 0; i--) {
+        const Stmt *s = &x->p->stmts.at[i];
+        BoundStmt *b = &x->stmt[i];
+        int t = s->write->tensor;
+        double elements = 1;
+        for (int k = 0; k < s->niters; k++)
+            if (!s->iter[k].reduction) elements *= b->extent[k];
+        b->needed = is_argument(x, t) ? b->count : 0;
+        if (!is_argument(x, t) && x->wanted[t] <= 0) b->count = b->ops = b->float_ops = 0;
+        if (!is_argument(x, t) && writers[t] == 1 && elements > 0)
+            b->needed = b->count * least_of(1, x->wanted[t] / elements);
+        if (b->count <= 0) continue;
+        Reads reads = {.arena = x->arena};
+        expr_visit_accesses(s->value, sure_read, &reads);
+        for (int r = 0; r < reads.at.n; r++) {
+            BoundRef ref = ref_of(x, s, reads.at.at[r]);
+            double n = b->needed >= b->count ? distinct(&ref, b->extent, false) : 1;
+            x->wanted[ref.tensor] = most_of(x->wanted[ref.tensor], n);
+        }
+    }
+}
+
+// --- What is moved in any case
+// ------------------------------------------------------------------------
+
+static void move_once(const Build *x, const BoundStmt *b, const BoundRef *r, double *dense,
+                      double *lines) {
+    double n = distinct(r, b->extent, false) * r->bytes;
+    dense[r->tensor] = most_of(dense[r->tensor], n);
+    n = most_of(n, distinct(r, b->extent, true) * x->m->line_bytes);
+    lines[r->tensor] = most_of(lines[r->tensor], n);
+}
+
+static double level_seconds(const BoundModel *b, int p, int level, double in, double out) {
+    double i = b->in[p][level], o = b->out[p][level], cache = level ? b->cache[p][level] : 0;
+    double one = most_of((in - cache) * i, (out - cache) * o);
+    return most_of(0, most_of(one, b->both[level] * (in * i + out * o - cache * most_of(i, o))));
+}
+
+static void see_moves(Build *x) {
+    BoundModel *b = x->b;
+    int n = x->p->ninputs + x->p->noutputs;
+    double in[2] = {0}, out[2] = {0};
+    for (int i = 0; i < x->p->stmts.n; i++) {
+        const BoundStmt *s = &x->stmt[i];
+        if (s->count <= 0 || s->needed < s->count) continue;
+        for (int r = 0; r < s->nreads; r++) move_once(x, s, &s->read[r], x->in, x->in_lines);
+        for (int r = 0; r < s->nwrites; r++) move_once(x, s, &s->write[r], x->out, x->out_lines);
+    }
+    for (int t = 0; t < n; t++) {
+        in[0] += x->in[t], in[1] += x->in_lines[t];
+        out[0] += x->out[t], out[1] += x->out_lines[t];
+        b->must_loads += x->in[t] / b->vector_bytes;
+        b->must_stores += x->out[t] / b->vector_bytes;
+    }
+    for (int p = 0; p < 2; p++)
+        for (int level = 0; level < LEVEL_COUNT; level++)
+            b->must[p][level] = level_seconds(b, p, level, in[level > 0], out[level > 0]);
+}
+
+// --- The machine
+// ---------------------------------------------------------------------------------------
+
+// Cycles a second, from the instruction set that ran fastest.
+static double clock_of(const Machine *m) {
+    double best = 0;
+    for (int isa = 0; isa < ISA_COUNT; isa++)
+        for (int wide = 0; wide < 2; wide++) {
+            double lanes = isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
+            best = most_of(best, m->rates->fma[isa][wide][CORES_ONE] / lanes);
+        }
+    return best * 1e9 / 2 / m->fma_ports;
+}
+
+static void see_rates(Build *x) {
+    BoundModel *b = x->b;
+    const Machine *m = x->m;
+    double inside = 0, all_inside = 0;
+    b->hertz = clock_of(m);
+    for (int wide = 0; wide < 2; wide++) {
+        double lanes = m->isa == ISA_SCALAR ? 1 : m->vector_bytes / (wide ? 8 : 4);
+        b->instructions[wide] = m->rates->fma[m->isa][wide][CORES_ONE] * 1e9 / 2 / lanes;
+    }
+    b->fastest = b->hertz * m->fma_ports;
+    b->issue = b->hertz * (double)max_i64(m->ports[PORT_ISSUE], 6);
+    b->loads = b->hertz * (double)max_i64(m->load_ports, 2);
+    b->stores = b->hertz * (double)max_i64(m->store_ports, 2);
+    b->scalar_ops = b->hertz * (double)max_i64(m->ports[PORT_SCALAR], 5);
+    b->vector_ports = most_of(1, (double)m->ports[PORT_VECTOR] / m->fma_ports);
+    b->vector_bytes = m->vector_bytes;
+    b->registers = m->vector_registers;
+    b->unrolled = m->unroll_limit;
+    b->line_bytes = m->line_bytes;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        const double(*move)[CORES_COUNT] = m->rates->move[level];
+        bool shared = level >= LEVEL_L3;
+        b->cache[0][level] = inside;
+        b->cache[1][level] = all_inside;
+        for (int p = 0; p < 2; p++) {
+            double n = p ? b->cores : 1;
+            double in = move[MOVE_LOAD][0] * n, out = move[MOVE_STORE][0] * n;
+            if (p && shared)
+                in = least_of(in, move[MOVE_LOAD][1]), out = least_of(out, move[MOVE_STORE][1]);
+            b->in[p][level] = in > 0 ? 1e-9 / in : 0;
+            b->out[p][level] = out > 0 ? 1e-9 / out : 0;
+        }
+        // How far loads and stores get in each other's way, as copies show; other mixtures may
+        // do a little better.
+        double sum = 1 / move[MOVE_LOAD][0] + 1 / move[MOVE_STORE][0];
+        double copy = move[MOVE_COPY][0];
+        b->both[level] =
+            copy > 0 && sum > 0 && isfinite(sum) ? least_of(1, 2 / copy / sum) * 0.94 : 0;
+        int64_t bytes = level < LEVEL_MEMORY ? m->cache[level + 1] : 0;
+        inside += (double)bytes;
+        all_inside += (double)bytes * (level < LEVEL_L3 ? b->cores : 1);
+    }
+}
+
+BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
+    const Machine *m = o->machine;
+    if (!m->rates || m->rates->fma[m->isa][0][CORES_ONE] <= 0 ||
+        m->rates->fma[m->isa][1][CORES_ONE] <= 0)
+        return NULL;
+    int n = cs->program->stmts.n, t = cs->program->tensors.n + 1;
+    BoundModel *b = arena_new(arena, BoundModel);
+    Build x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
+    x.stmt = arena_new_n(arena, BoundStmt, n + 1);
+    double **array[] = {&x.wanted, &x.in, &x.out, &x.in_lines, &x.out_lines};
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        *array[i] = arena_new_n(arena, double, t);
+    x.real = arena_new_n(arena, bool, t);
+    for (int i = 0; i < cs->program->ninputs + cs->program->noutputs; i++) x.real[i] = true;
+    *b = (BoundModel){.cs = cs, .p = cs->program, .nstmts = n, .stmt = x.stmt};
+    b->cores = (int)max_i64(1, min_i64(o->threads, m->rates->cores));
+    see_rates(&x);
+    for (int i = 0; i < n; i++) see_stmt(&x, i);
+    see_needs(&x);
+    see_moves(&x);
+    return b;
+}
