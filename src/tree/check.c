@@ -23,20 +23,50 @@ static const char *nth_tensor(const void *of, size_t i) {
     return i < (size_t)p->tensors.n ? p->tensors.at[i].name : NULL;
 }
 
-static void suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, const void *of) {
+static bool suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, const void *of) {
     const char *near = nearest(word, nth, of);
-    if (near && strcmp(near, word) != 0)
-        diag_note(diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    if (!near || strcmp(near, word) == 0) return false;
+    diag_note(diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    return true;
+}
+
+// Short names are never near each other: what there is says more.
+static void suggest_or_list(DiagList *diags, Diag *d, const char *word, Candidate *nth,
+                            const void *of) {
+    enum { MOST_NAMES = 12 };
+    if (suggest(diags, d, word, nth, of) || !nth(of, 0)) return;
+    Text list = {.arena = diags->arena};
+    for (size_t i = 0; nth(of, i); i++) {
+        if (i == MOST_NAMES) {
+            text_add(&list, ", ...");
+            break;
+        }
+        text_printf(&list, "%s'%s'", i == 0 ? "" : nth(of, i + 1) ? ", " : " and ", nth(of, i));
+    }
+    diag_note(diags, d, (Range){0, 0}, DIAG_SCHEDULE_NAMES_NOTE, text_str(&list));
 }
 
 void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p) {
-    suggest(diags, d, word, nth_label, p);
+    suggest_or_list(diags, d, word, nth_label, p);
 }
 void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s) {
-    suggest(diags, d, word, nth_iter, s);
+    suggest_or_list(diags, d, word, nth_iter, s);
 }
 void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p) {
     suggest(diags, d, word, nth_tensor, p);
+}
+
+void suggest_loop(Lower *l, Diag *d, const LoopRef *ref, const Inst *inst) {
+    if (suggest(l->diags, d, ref->iter, nth_iter, inst->info->s)) return;
+    Text list = {.arena = l->arena};
+    for (int i = 0; i < inst->plan.n; i++) {
+        const PlanLoop *loop = &inst->plan.loop[i];
+        LoopRef own = {.iter = inst->info->s->iter[loop->iter].name,
+                       .step = loop->step,
+                       .interleaved = loop->interleaved};
+        text_printf(&list, "%s%s", i ? " " : "", ref_text(l->arena, &own));
+    }
+    if (list.len) diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_LOOPS_NOTE, text_str(&list));
 }
 
 const char *ref_text(Arena *arena, const LoopRef *ref) {

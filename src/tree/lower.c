@@ -248,7 +248,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
                            : diag_report(l->diags, f->range, DIAG_SCHEDULE_PREFETCH, f->tensor,
                                          inst->info->s->label);
             if (used)
-                suggest_iter(l->diags, d, f->at.iter, inst->info->s);
+                suggest_loop(l, d, &f->at, inst);
             else
                 suggest_tensor(l->diags, d, f->tensor, l->p);
             l->failed = true;

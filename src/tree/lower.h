@@ -179,6 +179,7 @@ const char *ref_text(Arena *arena, const LoopRef *ref); // "m/4"
 void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p);
 void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s);
 void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p);
+void suggest_loop(Lower *l, Diag *d, const LoopRef *ref, const Inst *inst);
 
 // nest.c
 void nest_statements(Lower *l);

@@ -15,11 +15,6 @@
 #include "base/checked.h"
 #include "tree/lower.h"
 
-static void fault(Lower *l, Range range, DiagId id, const char *a, const char *b) {
-    diag_report(l->diags, range, id, a, b);
-    l->failed = true;
-}
-
 static bool is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
 
 static int find_iter(const Stmt *s, Name name) {
@@ -82,8 +77,12 @@ static void check_vectors(Lower *l, const Inst *inst, const Plan *plan, const Sc
             if (plan->loop[j].extent <= 1) continue;
             Range at = i < sched->nloops ? sched->loop[i].range : sched->range;
             const Iter *iters = inst->info->s->iter;
-            fault(l, at, DIAG_SCHEDULE_VECTOR_INNERMOST, iters[plan->loop[i].iter].name,
-                  iters[plan->loop[j].iter].name);
+            const char *inner = iters[plan->loop[j].iter].name;
+            Diag *d = diag_report(l->diags, at, DIAG_SCHEDULE_VECTOR_INNERMOST,
+                                  iters[plan->loop[i].iter].name, inner);
+            if (j >= sched->nloops)
+                diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_VECTOR_ADDED_NOTE, inner);
+            l->failed = true;
             break;
         }
     }

@@ -313,16 +313,31 @@ static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
     s->value = expr_read(r->x, type, access_make(r->x, from, s->write->rank + 1, sub));
 }
 
+static const char *why_no_parts(const Stmt *s, int k) {
+    if (s->op == REDUCE_ASSIGN) return "it reduces nothing";
+    if (!s->iter[k].reduction)
+        return "this iterator stands on the left, so there is nothing to sum up";
+    if (s->write->has_read) return "where it writes is only known at run time";
+    if (!stmt_is_injective(s)) return "several iterations write one element of the result";
+    if (s->write->rank == PROGRAM_MAX_RANK || s->niters == PROGRAM_MAX_ITERS)
+        return "it has as many dimensions as there can be";
+    return NULL;
+}
+
 static int make_parts(Rewrite *r, int i) {
     const SchedStmt *sched = r->sched.at[i];
     if (!sched || !sched->privatise.iter) return i;
     const LoopRef *how = &sched->privatise;
     Stmt *s = &r->p->stmts.at[i];
     int k = find_iter(s, how->iter);
-    bool reduces = k >= 0 && s->op != REDUCE_ASSIGN && s->iter[k].reduction;
-    if (!reduces || !stmt_is_injective(s) || s->write->has_read ||
-        s->write->rank == PROGRAM_MAX_RANK || s->niters == PROGRAM_MAX_ITERS) {
-        fault(r, how->range, DIAG_SCHEDULE_PRIVATISE, how->iter, s->label);
+    const char *why = k < 0 ? NULL : why_no_parts(s, k);
+    if (k < 0 || why) {
+        Diag *d = k < 0 ? diag_report(r->diags, how->range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
+                                      how->iter, s->label)
+                        : diag_report(r->diags, how->range, DIAG_SCHEDULE_PRIVATISE, s->label,
+                                      how->iter, why);
+        if (k < 0) suggest_iter(r->diags, d, how->iter, s);
+        r->failed = true;
         return i;
     }
     Iter p;

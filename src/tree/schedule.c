@@ -287,12 +287,21 @@ static void parse_step(Parser *p, int64_t *step, bool *interleaved) {
     }
 }
 
+static const char *nth_mark(const void *of, size_t i) {
+    (void)of;
+    return i < KIND_COUNT ? kind_name[i] : NULL;
+}
+
 static Kind parse_mark(Parser *p) {
     Range range;
     Name w = word(p, "a mark", &range);
     for (int k = 0; w && k < KIND_COUNT; k++)
         if (!strcmp(w, mark[k]) || !strcmp(w, kind_name[k])) return (Kind)k;
-    if (w) fault(p, range, DIAG_SCHEDULE_UNKNOWN_MARK, w, NULL);
+    if (!w || p->failed) return KIND_SERIAL;
+    Diag *d = diag_report(p->diags, range, DIAG_SCHEDULE_UNKNOWN_MARK, w);
+    const char *near = nearest(w, nth_mark, NULL);
+    if (near) diag_note(p->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    p->failed = true;
     return KIND_SERIAL;
 }
 

@@ -218,7 +218,7 @@ static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
     if (l->failed) return false;
     Diag *d = diag_report(l->diags, ref->range, DIAG_SCHEDULE_AT_LOOP, inst->info->s->label,
                           l->p->tensors.at[tensor].name, ref_text(l->arena, ref));
-    suggest_iter(l->diags, d, ref->iter, inst->info->s);
+    suggest_loop(l, d, ref, inst);
     l->failed = true;
     return false;
 }

@@ -47,7 +47,8 @@ TEST(trees_are_shown_under_a_schedule) {
     CHECK(text == NULL);
     CHECK_STR_EQ(lw_diag_text(mv.ctx), "mv.lws:1:8: error: no iterator 'q' in statement 'C'\n"
                                        "  C: k:u q\n"
-                                       "         ^\n");
+                                       "         ^\n"
+                                       "note: there are 'm' and 'k'\n");
     CHECK_INT_EQ(lw_bound_show_with(mv.ctx, mv.bound, (lw_stage)99, &o, &text), LW_MISUSE);
     CHECK_INT_EQ(lw_bound_show_with(mv.ctx, NULL, LW_STAGE_TREE, &o, &text), LW_MISUSE);
     close_mv(&mv);

@@ -56,9 +56,8 @@ static const Case cases[] = {
     {"H:\n    after O\n", "1:1: error: 'H' cannot stand behind 'O': it is a reduction itself"},
     {"O:\n    after T\n", "1:1: error: 'O' cannot stand behind 'T': it does not read its result"},
     {"O:\n    after Z\n", "1:1: error: 'O' cannot stand behind 'Z': there is no such statement"},
-    {"C:\n    privatise m/4\n", "2:15: error: no partial results over 'm' for statement 'C': it "
-                                "has to be a reduced iterator of "
-                                "a reduction into plain subscripts"},
+    {"C:\n    privatise m/4\n", "2:15: error: 'C' cannot have partial results over 'm': this "
+                                "iterator stands on the left, so there is nothing to sum up"},
     {"C: m\n    prefetch B at q distance 3\n", "2:19: error: no loop 'q' around statement 'C'"},
     {"C: m\n    prefetch A at m\n", "2:14: error: no tensor 'A' that statement 'C' uses"},
     {"C: m\n    prefetch B\n", "2:15: error: expected 'at', found the end of the line"},
@@ -144,6 +143,27 @@ TEST(schedules_ask_what_was_meant) {
     says(names, "twice:\n    at rov/2\n",
          "error: statement 'sums' reads 'twice' and has no loop 'rov/2'\nnote: did you mean "
          "'row'?\n");
+    says(names, "sums: row:parallle\n",
+         "error: no mark 'parallle': expected p, u, v, any, grid.x or thread.x\n"
+         "note: did you mean 'parallel'?\n");
+    says(names, "q: row\n",
+         "error: no statement 'q' in the program\nnote: there are 'twice' and 'sums'\n");
+    says(names, "sums: q\n",
+         "error: no iterator 'q' in statement 'sums'\nnote: there are 'row' and 'column'\n");
+    says(names, "twice:\n    at row/2\nsums: row/4 column row\n",
+         "error: statement 'sums' reads 'twice' and has no loop 'row/2'\n"
+         "note: its loops are row/4 column row\n");
+    says(names, "sums: column:v\n",
+         "error: vector loop over 'column' is not innermost: 'row' runs inside it\n"
+         "note: the order leaves 'row' out, and what is left out runs innermost; write it further "
+         "out, or mark it\n");
+    says(names, "sums:\n    privatise row\n",
+         "error: 'sums' cannot have partial results over 'row': this iterator stands on the left, "
+         "so there is nothing to sum up\n");
+    says(names, "sums:\n    privatise k\n",
+         "error: no iterator 'k' in statement 'sums'\nnote: there are 'row' and 'column'\n");
+    says(names, "twice:\n    privatise column\n",
+         "error: 'twice' cannot have partial results over 'column': it reduces nothing\n");
     says(names, "sums:\n    after twicce\n",
          "error: 'sums' cannot stand behind 'twicce': there is no such statement\n"
          "note: did you mean 'twice'?\n");

@@ -40,6 +40,7 @@ $ loopwright run mm.tc --size M=10,N=8,K=5 --schedule bad.lws
 bad.lws:1:14: error: no iterator 'q' in statement 'C'
   C: m/4:p k/2 q
                ^
+note: there are 'm', 'n' and 'k'
 --- exit 1
 $ loopwright run mm.tc --size M=10,N=8,K=5 --schedule mm.lws --backend interp
 --- stderr
