@@ -7,18 +7,10 @@
 // up their weights.
 #include "space/space.h"
 
+#include "base/random.h"
 #include "space/engine.h"
 
 #include <math.h>
-
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-static double unit(uint64_t *state) { return (double)(next_random(state) >> 11) * 0x1p-53; }
 
 typedef struct Moments {
     double sum, squares;
@@ -47,7 +39,7 @@ static int random_child(SpaceWork *w, const Cand *c, int var, Cand *out, Cand *s
         space_copy(w->s, scratch, c);
         if (!space_keep(w, scratch, var, left & -left)) continue;
         live++;
-        if (next_random(state) % (uint64_t)live == 0) space_copy(w->s, out, scratch);
+        if (random_next(state) % (uint64_t)live == 0) space_copy(w->s, out, scratch);
     }
     return live;
 }
@@ -111,7 +103,7 @@ static void join(Arena *arena, const Space *s, Level *level, const Cand *c, doub
         Stratum *x = &level->at.at[i];
         if (x->open != open) continue;
         x->weight += weight;
-        if (unit(state) * x->weight < weight) space_copy(s, x->member, c);
+        if (random_unit(state) * x->weight < weight) space_copy(s, x->member, c);
         return;
     }
     Stratum fresh = {open, weight, space_cand(arena, s)};

@@ -6,6 +6,7 @@
 
 #include "base/bug.h"
 #include "base/map.h"
+#include "base/random.h"
 #include "space/engine.h"
 
 // --- Backbones -----------------------------------------------------------------------------------
@@ -461,21 +462,11 @@ Space *space_new(Arena *arena, const Backbone *b) {
 
 // --- Descents ------------------------------------------------------------------------------------
 
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
 // A random value whose candidate lives; what was tried and died does not count.
 static bool take_random(SpaceWork *w, Cand *c, int var, uint64_t *random) {
     uint64_t left = space_domain(w->s, c, var);
     while (left) {
-        int skip = (int)(next_random(random) % (uint64_t)__builtin_popcountll(left));
-        uint64_t bits = left;
-        while (skip--) bits &= bits - 1;
-        uint64_t bit = bits & -bits;
+        uint64_t bit = random_bit(random, left);
         space_copy(w->s, w->spare, c);
         if (space_keep(w, w->spare, var, bit)) {
             space_copy(w->s, c, w->spare);

@@ -1,0 +1,222 @@
+// auto: the default. It begins where the host guesses that the best is (an analytic choice, a
+// schedule from the database) and goes on by moves, each as often as it pays:
+//
+//     step     a number moves to a neighbouring value: tile sizes, accumulators, distances
+//     flip     one decision, whichever, is another one
+//     pair     two of them at once
+//     object   everything about one object is drawn anew: a loop gets a place, a copy a shape
+//     choice   everything of one kind is drawn anew: all orders, all sizes
+//     cross    three of the best are crossed
+//     fresh    a rollout weighted by the bound, from the root
+//
+// A moved candidate decides the move first and then imitates what it was moved from, so that
+// propagation repairs whatever the move made impossible. Moves start from one of the best, the best
+// one mostly. What a move, and what a choice, has brought so far (a candidate faster than the one
+// it came from) decides how often it is tried: the mean of a Beta distribution, squared, with old
+// trials fading. With a bound, candidates are accepted with probability p ~ best - bound.
+#include "search/strategy.h"
+
+typedef enum Move { STEP, FLIP, PAIR, OBJECT, CHOICE, CROSS, FRESH, MOVES } Move;
+
+// How often something paid.
+typedef struct Credit {
+    double won, tried;
+} Credit;
+
+enum { MAX_CHOICES = 64 };
+
+typedef struct Auto {
+    Search *q;
+    Batch *batch;
+    Cand *c;
+    bool *anew; // per variable
+    Credit move[MOVES], choice[MAX_CHOICES];
+    // Of the candidate being made, and of those in the batch.
+    Move how;
+    int which; // choice; -1: no one
+    double from;
+    double parent[SEARCH_MAX_BATCH];
+} Auto;
+
+static const double FADE = 0.98, FASTER = 0.995;
+
+static double worth(const Credit *c) {
+    double mean = (c->won + 1) / (c->tried + 2);
+    return mean * mean;
+}
+
+static int draw(uint64_t *random, const double *weight, int n) {
+    double total = 0;
+    for (int i = 0; i < n; i++) total += weight[i];
+    double at = random_unit(random) * total;
+    for (int i = 0; i < n; i++)
+        if ((at -= weight[i]) < 0) return i;
+    return n - 1;
+}
+
+// --- Moves ---------------------------------------------------------------------------------------
+
+// A choice that has something to choose in `from`, as often as it pays; -1: there is none.
+static int pick_choice(Auto *a, const Cand *from, bool numbers) {
+    double weight[MAX_CHOICES] = {0};
+    bool any = false;
+    for (int v = 0; v < a->q->s->ndecisions; v++) {
+        int k = a->q->s->var[v].choice;
+        if (k >= MAX_CHOICES || weight[k] > 0) continue;
+        if (numbers && a->q->s->desc->choice[k].kind != CHOICE_INTEGER) continue;
+        if (!search_varies(a->q, from, v)) continue;
+        weight[k] = worth(&a->choice[k]);
+        any = true;
+    }
+    return any ? draw(&a->q->random, weight, MAX_CHOICES) : -1;
+}
+
+static int pick_var(Auto *a, const Cand *from, int choice) {
+    int found = -1, n = 0;
+    for (int v = 0; v < a->q->s->ndecisions; v++)
+        if (a->q->s->var[v].choice == choice && search_varies(a->q, from, v) &&
+            random_below(&a->q->random, ++n) == 0)
+            found = v;
+    return found;
+}
+
+// Another value for a variable: of a number one near by, mostly.
+static uint64_t pick_value(Auto *a, const Cand *from, int var, bool near) {
+    uint64_t old = space_domain(a->q->s, from, var);
+    uint64_t others = space_domain(a->q->s, a->q->root, var) & ~old;
+    if (!others || !near) return others ? random_bit(&a->q->random, others) : 0;
+    uint64_t below = others & (old - 1), above = others & ~(old - 1) & ~old;
+    bool up = !below || (above && random_next(&a->q->random) & 1);
+    for (;;) { // the next one, or with probability 0.4 the one after, ...
+        uint64_t *side = up ? &above : &below;
+        uint64_t bit = up ? *side & -*side : 1ull << (63 - __builtin_clzll(*side));
+        *side &= ~bit;
+        if (!*side || random_unit(&a->q->random) >= 0.4) return bit;
+    }
+}
+
+// Decides another value for one variable.
+static bool alter(Auto *a, const Cand *from, bool numbers) {
+    Search *q = a->q;
+    int choice = pick_choice(a, from, numbers), var = choice < 0 ? -1 : pick_var(a, from, choice);
+    if (var < 0) return false;
+    bool number = q->s->desc->choice[choice].kind == CHOICE_INTEGER;
+    uint64_t value = pick_value(a, from, var, number && random_unit(&q->random) < 0.7);
+    a->which = choice;
+    return value && space_keep(q->w, a->c, var, value);
+}
+
+static bool about(const SpaceVar *x, int object) { return x->a == object || x->b == object; }
+
+static bool redraw_object(Auto *a, const Cand *from) {
+    Search *q = a->q;
+    int choice = pick_choice(a, from, false), var = choice < 0 ? -1 : pick_var(a, from, choice);
+    if (var < 0) return false;
+    const SpaceVar *x = &q->s->var[var];
+    int object = x->b >= 0 && random_next(&q->random) & 1 ? x->b : x->a;
+    for (int v = 0; v < q->s->ndecisions; v++) a->anew[v] = about(&q->s->var[v], object);
+    return search_imitate(q, a->c, from, a->anew);
+}
+
+static bool redraw_choice(Auto *a, const Cand *from) {
+    Search *q = a->q;
+    a->which = pick_choice(a, from, false);
+    for (int v = 0; v < q->s->ndecisions; v++) a->anew[v] = q->s->var[v].choice == a->which;
+    return a->which >= 0 && search_imitate(q, a->c, from, a->anew);
+}
+
+// One of the best: the first mostly.
+static const SearchFound *pick_parent(Auto *a) {
+    const SearchState *s = &a->q->state;
+    int at = 0;
+    while (at + 1 < s->ntop && random_unit(&a->q->random) < 0.5) at++;
+    return &s->top[at];
+}
+
+static bool cross(Auto *a) {
+    const SearchState *s = &a->q->state;
+    const Cand *p[3];
+    for (int i = 0; i < 3; i++) p[i] = s->top[random_below(&a->q->random, s->ntop)].cand;
+    for (int v = 0; v < a->q->s->ndecisions; v++) a->anew[v] = random_unit(&a->q->random) < 0.03;
+    return search_cross(a->q, a->c, p, a->anew);
+}
+
+// Makes one candidate in a->c.
+static bool move(Auto *a) {
+    Search *q = a->q;
+    double weight[MOVES];
+    for (int i = 0; i < MOVES; i++) weight[i] = worth(&a->move[i]);
+    a->how = q->state.ntop ? (Move)draw(&q->random, weight, MOVES) : FRESH;
+    a->which = -1;
+    space_copy(q->s, a->c, q->root);
+    if (a->how == FRESH) {
+        a->from = search_best(&q->state);
+        return search_rollout(q, a->c);
+    }
+    const SearchFound *from = pick_parent(a);
+    a->from = from->trial.seconds;
+    switch (a->how) {
+    case OBJECT: return redraw_object(a, from->cand);
+    case CHOICE: return redraw_choice(a, from->cand);
+    case CROSS: return cross(a);
+    case PAIR:
+        if (!alter(a, from->cand, false)) return false;
+        break;
+    default: break;
+    }
+    return alter(a, from->cand, a->how == STEP) && search_imitate(q, a->c, from->cand, NULL);
+}
+
+// --- The search ----------------------------------------------------------------------------------
+
+// With probability p ~ best - bound.
+static bool accepted(Auto *a) {
+    Search *q = a->q;
+    double best = search_best(&q->state);
+    if (q->o.blind || !q->host->bound || isinf(best)) return true;
+    double b = search_bound(q, a->c), room = best - q->root_bound;
+    if (b >= best) q->state.cut++;
+    return b < best && (room <= 0 || random_unit(&q->random) * room < best - b);
+}
+
+static void pay(Credit *c, double reward) {
+    c->won = c->won * FADE + reward;
+    c->tried = c->tried * FADE + 1;
+}
+
+// What came of the batch.
+static void learn(Auto *a, double best) {
+    const Batch *b = a->batch;
+    for (int i = 0; i < b->n; i++) {
+        double t = trial_time(&b->trial[i]);
+        double reward = t < best * FASTER ? 1 : t < a->parent[i] * FASTER ? 0.5 : 0;
+        int how = b->tag[i] % MOVES, which = b->tag[i] / MOVES - 1;
+        pay(&a->move[how], reward);
+        if (which >= 0) pay(&a->choice[which], reward);
+    }
+}
+
+static void propose(Auto *a) {
+    Search *q = a->q;
+    a->batch->n = 0;
+    for (int tries = 0; tries < 1000 && !batch_full(q, a->batch); tries++) {
+        if (!move(a) || !accepted(a)) {
+            q->stale++;
+            continue;
+        }
+        int at = a->batch->n, tag = (int)a->how + MOVES * (a->which + 1);
+        if (batch_offer(q, a->batch, a->c, tag)) a->parent[at] = a->from;
+    }
+}
+
+void search_auto(Search *q) {
+    Auto a = {.q = q, .batch = batch_new(q), .c = search_cand(q)};
+    a.anew = arena_new_n(q->arena, bool, q->s->ndecisions);
+    a.move[FRESH].tried = 4; // a last resort, until it pays
+    while (!search_over(q)) {
+        double best = search_best(&q->state);
+        propose(&a);
+        batch_measure(q, a.batch);
+        learn(&a, best);
+    }
+}

@@ -1,0 +1,216 @@
+// mcts: Telamon's Monte-Carlo tree search. A node of the tree is a partial candidate, its children
+// are the values of its next decision.
+//
+// One iteration walks down from the root. Where a node has children that nobody has visited, one
+// of them is taken and completed by a rollout, which is measured. Where all have been visited, the
+// child is chosen by threshold ascent (TAG): T is the k-th best time seen below any child of the
+// node, s the number of times at most T below this child, n its visits, N those of all K children,
+//
+//     score = (s + a + sqrt(a (2 s + a))) / n      a = ln(2 N K / delta)
+//
+// Branch and bound: children whose bound is no better than the best time are dead, and so is a node
+// whose children all are; the root being dead proves the best. Bounds of nodes rise as their
+// children are seen: that of the root is what no implementation can beat.
+//
+// Nodes hold no candidates: a walk decides again what leads to them. A batch is so many walks,
+// visits counted on the way down so that they part, times on the way back.
+#include "search/strategy.h"
+
+enum { TAG_K = 10 };
+static const double TAG_DELTA = 1;
+
+typedef struct Tree Tree;
+
+typedef struct Child {
+    Tree *below; // NULL: not visited twice yet
+    double bound;
+    double time[TAG_K]; // the best, ascending
+    int ntimes, visits;
+    int8_t bit;
+    bool dead;
+} Child;
+
+struct Tree {
+    int var; // -1: a full candidate
+    int nchildren;
+    Child *child;
+};
+
+typedef struct Walk {
+    VEC(Child *) path;
+} Walk;
+
+typedef struct Mcts {
+    Search *q;
+    Batch *batch;
+    Child root;
+    Walk walk[SEARCH_MAX_BATCH];
+    Cand *c;
+} Mcts;
+
+// --- The tree ------------------------------------------------------------------------------------
+
+static Tree *expand(Mcts *m, const Cand *c) {
+    Search *q = m->q;
+    Tree *t = arena_new(q->arena, Tree);
+    int at = 0;
+    t->var = search_open(q, c, &at);
+    if (t->var < 0) return t;
+    uint64_t left = space_domain(q->s, c, t->var);
+    t->child = arena_new_n(q->arena, Child, __builtin_popcountll(left));
+    for (; left; left &= left - 1) {
+        space_copy(q->s, q->spare, c);
+        if (!space_keep(q->w, q->spare, t->var, left & -left)) continue;
+        Child *k = &t->child[t->nchildren++];
+        k->bit = (int8_t)__builtin_ctzll(left);
+        k->bound = search_bound(q, q->spare);
+    }
+    return t;
+}
+
+static bool is_dead(Mcts *m, Child *k) {
+    if (!k->dead && k->bound > 0 && k->bound >= search_best(&m->q->state)) {
+        k->dead = true;
+        m->q->state.cut++;
+    }
+    return k->dead;
+}
+
+// What has become of a child whose subtree is known: dead when all of it is, and nothing below is
+// better than the best of its children.
+static void settle(Mcts *m, Child *k) {
+    double bound = INFINITY;
+    const Tree *t = k->below;
+    if (!t || t->var < 0) return;
+    for (int i = 0; i < t->nchildren; i++)
+        if (!is_dead(m, &t->child[i])) bound = fmin(bound, t->child[i].bound);
+    if (isinf(bound))
+        k->dead = true;
+    else
+        k->bound = fmax(k->bound, bound);
+}
+
+// --- Choosing a child ----------------------------------------------------------------------------
+
+// The k-th best time below any of them.
+static double threshold(const Tree *t) {
+    double best[TAG_K];
+    int n = 0;
+    for (int i = 0; i < t->nchildren; i++)
+        for (int j = 0; j < t->child[i].ntimes; j++) {
+            double x = t->child[i].time[j];
+            int at = n < TAG_K ? n++ : TAG_K;
+            for (; at > 0 && best[at - 1] > x; at--)
+                if (at < TAG_K) best[at] = best[at - 1];
+            if (at < TAG_K) best[at] = x;
+        }
+    return n ? best[n - 1] : (double)INFINITY;
+}
+
+double mcts_tag_score(int s, int n, int total, int children) {
+    double a = fmax(0, log(2.0 * total * children / TAG_DELTA));
+    return n ? (s + a + sqrt(a * (2 * s + a))) / n : (double)INFINITY;
+}
+
+static Child *by_tag(Mcts *m, Tree *t) {
+    double limit = threshold(t), best = -1;
+    int total = 0, live = 0;
+    Child *chosen = NULL;
+    for (int i = 0; i < t->nchildren; i++) total += t->child[i].visits;
+    for (int i = 0; i < t->nchildren; i++) live += !is_dead(m, &t->child[i]);
+    for (int i = 0; i < t->nchildren; i++) {
+        Child *k = &t->child[i];
+        int s = 0;
+        while (s < k->ntimes && k->time[s] <= limit) s++;
+        double score = mcts_tag_score(s, k->visits, total, live);
+        if (k->dead || score <= best) continue;
+        best = score;
+        chosen = k;
+    }
+    return chosen;
+}
+
+// One that nobody has visited, with probability p ~ max(best - bound, 0); NULL: all have been.
+static Child *unvisited(Mcts *m, Tree *t) {
+    double best = search_best(&m->q->state), total = 0;
+    Child *chosen = NULL;
+    for (int i = 0; i < t->nchildren; i++) {
+        Child *k = &t->child[i];
+        if (k->visits || is_dead(m, k)) continue;
+        double weight = k->bound <= 0 ? 1 : isinf(best) ? 1 / k->bound : best - k->bound;
+        total += weight;
+        if (random_unit(&m->q->random) * total < weight || !chosen) chosen = k;
+    }
+    return chosen;
+}
+
+// --- Iterations ----------------------------------------------------------------------------------
+
+// Walks to a candidate in m->c; false: nothing came of it (some node died, or a dead end).
+static bool walk(Mcts *m, Walk *w) {
+    Search *q = m->q;
+    Child *at = &m->root;
+    w->path.n = 0;
+    space_copy(q->s, m->c, q->root);
+    for (;;) {
+        vec_push(q->arena, &w->path, at);
+        if (at->visits++ == 0 && at != &m->root) return search_rollout(q, m->c);
+        if (!at->below) at->below = expand(m, m->c);
+        Tree *t = at->below;
+        if (t->var < 0) {
+            at->dead = true; // its one implementation is about to be measured
+            return true;
+        }
+        Child *next = unvisited(m, t);
+        if (!next) next = by_tag(m, t);
+        if (!next) {
+            at->dead = true;
+            return false;
+        }
+        space_keep(q->w, m->c, t->var, 1ull << next->bit);
+        at = next;
+    }
+}
+
+static void add_time(Child *k, double time) {
+    if (isinf(time)) return;
+    int at = k->ntimes < TAG_K ? k->ntimes++ : TAG_K;
+    for (; at > 0 && k->time[at - 1] > time; at--)
+        if (at < TAG_K) k->time[at] = k->time[at - 1];
+    if (at < TAG_K) k->time[at] = time;
+}
+
+static void back(Mcts *m, Walk *w, double time) {
+    for (int i = w->path.n - 1; i >= 0; i--) {
+        add_time(w->path.at[i], time);
+        settle(m, w->path.at[i]);
+    }
+}
+
+static void iterate(Mcts *m) {
+    Search *q = m->q;
+    m->batch->n = 0;
+    for (int tries = 0; tries < 1000 && !batch_full(q, m->batch) && !m->root.dead; tries++) {
+        Walk *w = &m->walk[m->batch->n];
+        const Trial *known = NULL;
+        if (!walk(m, w)) {
+            back(m, w, INFINITY);
+            q->stale++;
+        } else if ((known = search_known(q, m->c))) {
+            back(m, w, trial_time(known));
+            q->stale++;
+        } else if (!batch_offer(q, m->batch, m->c, 0)) {
+            back(m, w, INFINITY);
+        }
+    }
+    batch_measure(q, m->batch);
+    for (int i = 0; i < m->batch->n; i++) back(m, &m->walk[i], trial_time(&m->batch->trial[i]));
+    search_raise_bound(q, m->root.dead ? search_best(&q->state) : m->root.bound);
+}
+
+void search_mcts(Search *q) {
+    Mcts m = {.q = q, .batch = batch_new(q), .c = search_cand(q)};
+    m.root.bound = search_bound(q, q->root);
+    while (!search_over(q) && !m.root.dead) iterate(&m);
+    q->state.proved = m.root.dead && !q->state.count[TRIAL_CANCELLED];
+}

@@ -1,0 +1,17 @@
+// random: independent descents. What every other strategy is compared with, so the bound is not
+// used at all.
+#include "search/strategy.h"
+
+void search_random(Search *q) {
+    Batch *b = batch_new(q);
+    Cand *c = search_cand(q);
+    q->o.blind = true;
+    while (!search_over(q)) {
+        b->n = 0;
+        for (int tries = 0; tries < 1000 && !batch_full(q, b); tries++) {
+            space_copy(q->s, c, q->root);
+            if (search_complete(q, c)) batch_offer(q, b, c, 0);
+        }
+        batch_measure(q, b);
+    }
+}

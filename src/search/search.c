@@ -1,0 +1,407 @@
+// What all strategies stand on: budgets, the record of what was measured, drawing candidates.
+#include "search/search.h"
+
+#include "base/bug.h"
+#include "search/strategy.h"
+
+const char *const trial_state_name[TRIAL_STATES] = {"timed",   "slow", "declined", "wrong",
+                                                    "crashed", "hung", "cancelled"};
+const char *const search_strategy_name[SEARCH_STRATEGIES] = {
+    "auto", "random", "exhaustive", "greedy", "beam", "genetic", "mcts", "sweep"};
+const char *const search_order_name[SEARCH_ORDERS] = {"given", "reversed", "impact"};
+const char *const search_end_name[SEARCH_ENDS] = {"running", "done", "empty",    "seconds",
+                                                  "trials",  "gap",  "cancelled"};
+
+static int by_name(const char *const *names, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0) return i;
+    return -1;
+}
+int search_strategy_by_name(const char *name) {
+    return by_name(search_strategy_name, SEARCH_STRATEGIES, name);
+}
+int search_order_by_name(const char *name) {
+    return by_name(search_order_name, SEARCH_ORDERS, name);
+}
+
+// Proposals in a row that are nothing new, after which there probably is nothing.
+enum { STALE_LIMIT = 3000, TRIES = 32 };
+
+// --- Budgets -------------------------------------------------------------------------------------
+
+static double elapsed(const Search *q) { return q->host->now(q->host->user) - q->began; }
+
+static void end(Search *q, SearchEnd why) {
+    if (q->state.end == SEARCH_RUNNING) q->state.end = why;
+}
+
+bool search_over(Search *q) {
+    const SearchOptions *o = &q->o;
+    if (q->state.end != SEARCH_RUNNING) return true;
+    if (q->host->cancelled && q->host->cancelled(q->host->user)) end(q, SEARCH_CANCELLED);
+    if (o->trials > 0 && q->state.trials >= o->trials) end(q, SEARCH_TRIALS);
+    if (o->gap > 0 && q->state.gap <= o->gap) end(q, SEARCH_GAP);
+    if (o->seconds > 0 && elapsed(q) >= o->seconds) end(q, SEARCH_SECONDS);
+    if (q->stale >= STALE_LIMIT) end(q, SEARCH_DONE);
+    return q->state.end != SEARCH_RUNNING;
+}
+
+int batch_room(const Search *q) {
+    int64_t n = q->o.batch;
+    if (q->o.trials > 0 && q->o.trials - q->state.trials < n) n = q->o.trials - q->state.trials;
+    if (q->o.seconds > 0 && q->state.trials > 0) {
+        double each = q->measuring / (double)q->state.trials, left = q->o.seconds - elapsed(q);
+        if (each * (double)n > left / 8) n = (int64_t)(left / 8 / each);
+    }
+    return n > 1 ? (int)n : 1;
+}
+
+// --- Bounds --------------------------------------------------------------------------------------
+
+static double bound_of(const Search *q, const Cand *c) {
+    double b = q->host->bound ? q->host->bound(q->host->user, c) : 0;
+    return b > 0 ? b : 0; // neither NaN nor negative
+}
+
+double search_bound(Search *q, const Cand *c) { return q->o.blind ? 0 : bound_of(q, c); }
+
+bool search_hopeless(Search *q, const Cand *c) {
+    if (q->o.blind || !q->host->bound || !q->state.ntop) return false;
+    if (bound_of(q, c) < search_best(&q->state)) return false;
+    q->state.cut++;
+    return true;
+}
+
+void search_raise_bound(Search *q, double bound) {
+    if (bound > q->state.bound) q->state.bound = bound;
+    if (q->state.bound > search_best(&q->state)) q->state.bound = search_best(&q->state);
+    q->state.gap = q->state.ntop && q->state.bound > 0 ? search_best(&q->state) / q->state.bound - 1
+                                                       : (double)INFINITY;
+}
+
+// --- The record ----------------------------------------------------------------------------------
+
+typedef struct Known {
+    uint64_t hash;
+    Trial trial;
+} Known;
+
+static bool same_hash(const void *key, const void *item) {
+    return *(const uint64_t *)key == ((const Known *)item)->hash;
+}
+
+static Known **find_known(Search *q, const Cand *c, uint64_t *hash) {
+    *hash = space_hash(q->s, c);
+    return (Known **)(void *)set_find(q->arena, &q->seen, *hash, hash, same_hash);
+}
+
+const Trial *search_known(Search *q, const Cand *c) {
+    uint64_t hash;
+    Known *k = *find_known(q, c, &hash);
+    return k ? &k->trial : NULL;
+}
+
+static void enter_top(Search *q, const Cand *c, const Trial *t) {
+    SearchState *s = &q->state;
+    int at = s->ntop;
+    while (at > 0 && t->seconds < s->top[at - 1].trial.seconds) at--;
+    if (at == SEARCH_TOP) return;
+    // The candidate that falls off gives its memory.
+    Cand *memory =
+        s->ntop == SEARCH_TOP ? (Cand *)(uintptr_t)s->top[SEARCH_TOP - 1].cand : search_cand(q);
+    if (s->ntop < SEARCH_TOP) s->ntop++;
+    memmove(&s->top[at + 1], &s->top[at], (size_t)(s->ntop - 1 - at) * sizeof s->top[0]);
+    space_copy(q->s, memory, c);
+    s->top[at] = (SearchFound){memory, *t, s->trials};
+    if (at > 0) return;
+    SearchPoint p = {s->trials, elapsed(q), t->seconds};
+    vec_push(q->arena, &q->curve, p);
+    s->curve = q->curve.at;
+    s->npoints = q->curve.n;
+}
+
+// A time that is no time is a failure to measure.
+static Trial sane(Trial t) {
+    if (t.state <= TRIAL_SLOW && !(t.seconds > 0 && isfinite(t.seconds))) t.state = TRIAL_DECLINED;
+    return t;
+}
+
+static void record(Search *q, const Cand *c, const Trial *t) {
+    uint64_t hash;
+    (*find_known(q, c, &hash))->trial = *t;
+    q->state.count[t->state]++;
+    if (t->state == TRIAL_CANCELLED) return;
+    q->state.trials++;
+    q->stale = 0;
+    if (t->state == TRIAL_TIMED) enter_top(q, c, t);
+}
+
+// --- Batches -------------------------------------------------------------------------------------
+
+Batch *batch_new(Search *q) {
+    Batch *b = arena_new(q->arena, Batch);
+    for (int i = 0; i < q->o.batch; i++) b->cand[i] = search_cand(q);
+    return b;
+}
+
+bool batch_offer(Search *q, Batch *b, const Cand *c, int tag) {
+    uint64_t hash;
+    Known **slot = find_known(q, c, &hash);
+    require(b->n < q->o.batch);
+    if (*slot) {
+        q->state.duplicates++;
+        q->stale++;
+        return false;
+    }
+    if (search_hopeless(q, c)) {
+        q->stale++;
+        return false;
+    }
+    *slot = arena_new(q->arena, Known);
+    **slot = (Known){hash, {.state = TRIAL_CANCELLED}};
+    q->seen.n++;
+    space_copy(q->s, b->cand[b->n], c);
+    b->trial[b->n] = (Trial){.state = TRIAL_CANCELLED};
+    b->tag[b->n++] = tag;
+    return true;
+}
+
+void batch_measure(Search *q, Batch *b) {
+    const SearchHost *h = q->host;
+    if (b->n == 0) return;
+    double start = h->now(h->user);
+    h->measure(h->user, (const Cand *const *)b->cand, b->n, search_best(&q->state), b->trial);
+    q->measuring += h->now(h->user) - start;
+    for (int i = 0; i < b->n; i++) {
+        b->trial[i] = sane(b->trial[i]);
+        record(q, b->cand[i], &b->trial[i]);
+    }
+    search_raise_bound(q, q->root_bound);
+    q->state.seconds = elapsed(q);
+    if (h->progress) h->progress(h->user, &q->state);
+}
+
+// --- Drawing -------------------------------------------------------------------------------------
+
+static bool is_open(const Space *s, const Cand *c, int var) {
+    const SpaceVar *x = &s->var[var];
+    uint64_t dom = space_domain(s, c, var);
+    return (dom & (dom - 1)) && x->present && (x->a < 0 || space_exists(s, c, x->a)) &&
+           (x->b < 0 || space_exists(s, c, x->b));
+}
+
+bool search_varies(const Search *q, const Cand *c, int var) {
+    const SpaceVar *x = &q->s->var[var];
+    uint64_t dom = space_domain(q->s, q->root, var);
+    return (dom & (dom - 1)) && x->present && (x->a < 0 || space_exists(q->s, c, x->a)) &&
+           (x->b < 0 || space_exists(q->s, c, x->b));
+}
+
+static int open_from(const Search *q, const Cand *c, int at) {
+    if (!q->order) {
+        int var = space_open(q->s, c, at);
+        return var < 0 ? q->s->ndecisions : var;
+    }
+    while (at < q->s->ndecisions && !is_open(q->s, c, q->order[at])) at++;
+    return at;
+}
+
+int search_open(const Search *q, const Cand *c, int *at) {
+    int n = q->s->ndecisions, found = open_from(q, c, *at);
+    if (found == n && *at > 0) found = open_from(q, c, 0);
+    *at = found;
+    return found == n ? -1 : q->order ? q->order[found] : found;
+}
+
+// Takes one of `wanted` if any of them lives, else one of the others.
+static bool take(Search *q, Cand *c, int var, uint64_t wanted) {
+    uint64_t left = space_domain(q->s, c, var);
+    wanted &= left;
+    while (left) {
+        uint64_t bit = random_bit(&q->random, wanted ? wanted : left);
+        space_copy(q->s, q->spare, c);
+        if (space_keep(q->w, q->spare, var, bit)) {
+            space_copy(q->s, c, q->spare);
+            return true;
+        }
+        left &= ~bit;
+        wanted &= ~bit;
+    }
+    return false;
+}
+
+// Decides what is open as one of `like` does, another one each time.
+static bool follow(Search *q, Cand *c, const Cand *const *like, int n, const bool *skip) {
+    for (int at = 0, var; (var = search_open(q, c, &at)) >= 0;) {
+        uint64_t wanted = 0;
+        if (n > 0 && !(skip && skip[var]))
+            wanted = space_domain(q->s, like[n > 1 ? random_below(&q->random, n) : 0], var);
+        if (take(q, c, var, wanted)) continue;
+        q->stale++;
+        return false;
+    }
+    return true;
+}
+
+bool search_imitate(Search *q, Cand *c, const Cand *like, const bool *skip) {
+    return follow(q, c, &like, 1, skip);
+}
+
+bool search_cross(Search *q, Cand *c, const Cand *const parent[3], const bool *skip) {
+    return follow(q, c, parent, 3, skip);
+}
+
+// Descends again and again from the same candidate until one descent lives.
+bool search_complete(Search *q, Cand *c) {
+    space_copy(q->s, q->spare2, c);
+    for (int i = 0; i < TRIES; i++) {
+        if (follow(q, c, NULL, 0, NULL)) return true;
+        space_copy(q->s, c, q->spare2);
+    }
+    return false;
+}
+
+// Values that a rollout compares: of more, so many are drawn.
+enum { COMPARED = 6 };
+
+// One of the values of `var`, with probability p ~ max(best - bound, 0), or 1 / bound as long as
+// there is no best.
+static bool take_weighted(Search *q, Cand *c, int var) {
+    double best = search_best(&q->state), total = 0;
+    uint64_t left = space_domain(q->s, c, var), chosen = 0;
+    for (int live = 0; left && live < COMPARED;) {
+        uint64_t bit = random_bit(&q->random, left);
+        left &= ~bit;
+        space_copy(q->s, q->spare, c);
+        if (!space_keep(q->w, q->spare, var, bit)) continue;
+        live++;
+        double b = search_bound(q, q->spare);
+        double weight = isinf(best) ? 1 / fmax(b, 1e-12) : fmax(best - b, 0);
+        if (weight <= 0) q->state.cut++;
+        total += weight;
+        if (weight > 0 && random_unit(&q->random) * total < weight) chosen = bit;
+        if (weight > 0 && !chosen) chosen = bit;
+    }
+    return chosen && space_keep(q->w, c, var, chosen);
+}
+
+bool search_rollout(Search *q, Cand *c) {
+    if (q->o.blind || !q->host->bound) return search_complete(q, c);
+    space_copy(q->s, q->spare2, c);
+    for (int i = 0; i < TRIES; i++) {
+        int at = 0, var;
+        while ((var = search_open(q, c, &at)) >= 0 && take_weighted(q, c, var)) {}
+        if (var < 0) return true;
+        q->stale++;
+        space_copy(q->s, c, q->spare2);
+    }
+    return false;
+}
+
+// --- The order of decisions ----------------------------------------------------------------------
+
+// How far apart the values of a variable put the bound.
+static double impact(Search *q, int var) {
+    double low = INFINITY, high = 0;
+    if (!is_open(q->s, q->root, var)) return 0;
+    for (uint64_t left = space_domain(q->s, q->root, var); left; left &= left - 1) {
+        space_copy(q->s, q->spare, q->root);
+        if (!space_keep(q->w, q->spare, var, left & -left)) continue;
+        double b = bound_of(q, q->spare);
+        low = fmin(low, b);
+        high = fmax(high, b);
+    }
+    return high > low ? high - low : 0;
+}
+
+static void choose_order(Search *q) {
+    int n = q->s->ndecisions, *order = arena_new_n(q->arena, int, n);
+    double *weight = arena_new_n(q->arena, double, n);
+    if (q->o.order == SEARCH_ORDER_GIVEN) return;
+    for (int i = 0; i < n; i++) {
+        int var = q->o.order == SEARCH_ORDER_REVERSED ? n - 1 - i : i, at = i;
+        double w = q->o.order == SEARCH_ORDER_IMPACT ? impact(q, var) : 0;
+        for (; at > 0 && weight[at - 1] < w; at--) {
+            weight[at] = weight[at - 1];
+            order[at] = order[at - 1];
+        }
+        weight[at] = w;
+        order[at] = var;
+    }
+    q->order = order;
+}
+
+// --- Beginning and ending ------------------------------------------------------------------------
+
+static void fill(SearchOptions *o) {
+    if (o->batch <= 0) o->batch = 16;
+    if (o->batch > SEARCH_MAX_BATCH) o->batch = SEARCH_MAX_BATCH;
+    if (o->lookahead <= 0) o->lookahead = 1;
+    if (o->width <= 0) o->width = 8;
+    if (o->population <= 0) {
+        o->population = 100;
+        // A small budget still sees some ten generations.
+        if (o->trials > 0 && o->trials < 1000) o->population = (int)(o->trials / 10);
+    }
+    if (o->population < 4) o->population = 4;
+    if (o->elites <= 0) o->elites = o->population / 10 > 0 ? o->population / 10 : 1;
+    if (o->elites > o->population / 2) o->elites = o->population / 2;
+    if (o->crossover <= 0) o->crossover = 0.8;
+    if (o->mutation <= 0) o->mutation = 0.07;
+}
+
+// Is it among the implementations of the root?
+static bool belongs(const Search *q, const Cand *c) {
+    if (space_dead(q->s, c) || !space_full(q->s, c)) return false;
+    for (int v = 0; v < q->s->ndecisions; v++)
+        if (space_domain(q->s, c, v) & ~space_domain(q->s, q->root, v)) return false;
+    return true;
+}
+
+static void try_starts(Search *q) {
+    Batch *b = batch_new(q);
+    for (int i = 0; i < q->o.nstarts && !search_over(q); i++) {
+        if (belongs(q, q->o.start[i])) batch_offer(q, b, q->o.start[i], 0);
+        if (b->n > 0 && (i + 1 == q->o.nstarts || batch_full(q, b))) {
+            batch_measure(q, b);
+            b->n = 0;
+        }
+    }
+}
+
+static Strategy *const strategy[SEARCH_STRATEGIES] = {
+    [SEARCH_AUTO] = search_auto,
+    [SEARCH_RANDOM] = search_random,
+    [SEARCH_EXHAUSTIVE] = search_exhaustive,
+    [SEARCH_GREEDY] = search_greedy,
+    [SEARCH_BEAM] = search_beam,
+    [SEARCH_GENETIC] = search_genetic,
+    [SEARCH_MCTS] = search_mcts,
+    [SEARCH_SWEEP] = search_sweep,
+};
+
+SearchResult search_run(Arena *arena, const SearchHost *host, const SearchOptions *options) {
+    Search *q = arena_new(arena, Search);
+    *q = (Search){.arena = arena, .host = host, .o = *options, .s = host->space};
+    fill(&q->o);
+    q->w = space_work(arena, q->s);
+    q->root = q->o.root ? q->o.root : q->s->root;
+    q->random = q->o.seed;
+    q->spare = search_cand(q);
+    q->spare2 = search_cand(q);
+    q->began = host->now(host->user);
+    q->state.gap = INFINITY;
+    if (space_dead(q->s, q->root)) {
+        q->state.end = SEARCH_EMPTY;
+        return q->state;
+    }
+    q->root_bound = bound_of(q, q->root);
+    search_raise_bound(q, q->root_bound);
+    choose_order(q);
+    try_starts(q);
+    if (!search_over(q)) strategy[q->o.strategy](q);
+    end(q, q->state.trials ? SEARCH_DONE : SEARCH_EMPTY);
+    if (q->state.proved) search_raise_bound(q, search_best(&q->state));
+    q->state.seconds = elapsed(q);
+    return q->state;
+}
