@@ -23,18 +23,22 @@ typedef struct Credit {
     double won, tried;
 } Credit;
 
-enum { MAX_CHOICES = 64 };
+enum { MAX_CHOICES = 64, RIVALS = 3 };
+
+// How a candidate came about.
+typedef struct Made {
+    Move how;
+    int which;   // choice; -1: no one
+    double from; // the time of its parent
+} Made;
 
 typedef struct Auto {
     Search *q;
     Batch *batch;
-    Cand *c;
+    Cand *c, *rival;
     bool *anew; // per variable
     Credit move[MOVES], choice[MAX_CHOICES];
-    // Of the candidate being made, and of those in the batch.
-    Move how;
-    int which; // choice; -1: no one
-    double from;
+    Made made; // of the candidate in c
     double parent[SEARCH_MAX_BATCH];
 } Auto;
 
@@ -102,7 +106,7 @@ static bool alter(Auto *a, const Cand *from, bool numbers) {
     if (var < 0) return false;
     bool number = q->s->desc->choice[choice].kind == CHOICE_INTEGER;
     uint64_t value = pick_value(a, from, var, number && random_unit(&q->random) < 0.7);
-    a->which = choice;
+    a->made.which = choice;
     return value && space_keep(q->w, a->c, var, value);
 }
 
@@ -120,9 +124,9 @@ static bool redraw_object(Auto *a, const Cand *from) {
 
 static bool redraw_choice(Auto *a, const Cand *from) {
     Search *q = a->q;
-    a->which = pick_choice(a, from, false);
-    for (int v = 0; v < q->s->ndecisions; v++) a->anew[v] = q->s->var[v].choice == a->which;
-    return a->which >= 0 && search_imitate(q, a->c, from, a->anew);
+    a->made.which = pick_choice(a, from, false);
+    for (int v = 0; v < q->s->ndecisions; v++) a->anew[v] = q->s->var[v].choice == a->made.which;
+    return a->made.which >= 0 && search_imitate(q, a->c, from, a->anew);
 }
 
 // One of the best: the first mostly.
@@ -146,16 +150,16 @@ static bool move(Auto *a) {
     Search *q = a->q;
     double weight[MOVES];
     for (int i = 0; i < MOVES; i++) weight[i] = worth(&a->move[i]);
-    a->how = q->state.ntop ? (Move)draw(&q->random, weight, MOVES) : FRESH;
-    a->which = -1;
+    a->made.how = q->state.ntop ? (Move)draw(&q->random, weight, MOVES) : FRESH;
+    a->made.which = -1;
     space_copy(q->s, a->c, q->root);
-    if (a->how == FRESH) {
-        a->from = search_best(&q->state);
+    if (a->made.how == FRESH) {
+        a->made.from = search_best(&q->state);
         return search_rollout(q, a->c);
     }
     const SearchFound *from = pick_parent(a);
-    a->from = from->trial.seconds;
-    switch (a->how) {
+    a->made.from = from->trial.seconds;
+    switch (a->made.how) {
     case OBJECT: return redraw_object(a, from->cand);
     case CHOICE: return redraw_choice(a, from->cand);
     case CROSS: return cross(a);
@@ -164,19 +168,38 @@ static bool move(Auto *a) {
         break;
     default: break;
     }
-    return alter(a, from->cand, a->how == STEP) && search_imitate(q, a->c, from->cand, NULL);
+    return alter(a, from->cand, a->made.how == STEP) && search_imitate(q, a->c, from->cand, NULL);
 }
 
 // --- The search ----------------------------------------------------------------------------------
 
-// With probability p ~ best - bound.
-static bool accepted(Auto *a) {
+// Room below the best, which a candidate is preferred by; 0: it cannot be faster.
+static double promise(Auto *a) {
     Search *q = a->q;
     double best = search_best(&q->state);
-    if (q->o.blind || !q->host->bound || isinf(best)) return true;
-    double b = search_bound(q, a->c), room = best - q->root_bound;
+    if (q->o.blind || !q->host->bound || isinf(best)) return 1;
+    double b = search_bound(q, a->c);
     if (b >= best) q->state.cut++;
-    return b < best && (room <= 0 || random_unit(&q->random) * room < best - b);
+    return fmax(best - b, 0);
+}
+
+// Makes a few candidates; one of them, with probability p ~ best - bound, is left in a->c.
+static bool compete(Auto *a) {
+    Search *q = a->q;
+    Made won = a->made;
+    double total = 0;
+    for (int i = 0; i < RIVALS; i++) {
+        double p = move(a) ? promise(a) : 0;
+        if (p <= 0 || search_known(q, a->c)) continue;
+        total += p;
+        if (random_unit(&q->random) * total >= p) continue;
+        won = a->made;
+        space_copy(q->s, a->rival, a->c);
+    }
+    if (total <= 0) return false;
+    a->made = won;
+    space_copy(q->s, a->c, a->rival);
+    return true;
 }
 
 static void pay(Credit *c, double reward) {
@@ -199,18 +222,18 @@ static void learn(Auto *a, double best) {
 static void propose(Auto *a) {
     Search *q = a->q;
     a->batch->n = 0;
-    for (int tries = 0; tries < 1000 && !batch_full(q, a->batch); tries++) {
-        if (!move(a) || !accepted(a)) {
+    while (!search_over(q) && !batch_full(q, a->batch)) {
+        if (!compete(a)) {
             q->stale++;
             continue;
         }
-        int at = a->batch->n, tag = (int)a->how + MOVES * (a->which + 1);
-        if (batch_offer(q, a->batch, a->c, tag)) a->parent[at] = a->from;
+        int at = a->batch->n, tag = (int)a->made.how + MOVES * (a->made.which + 1);
+        if (batch_offer(q, a->batch, a->c, tag)) a->parent[at] = a->made.from;
     }
 }
 
 void search_auto(Search *q) {
-    Auto a = {.q = q, .batch = batch_new(q), .c = search_cand(q)};
+    Auto a = {.q = q, .batch = batch_new(q), .c = search_cand(q), .rival = search_cand(q)};
     a.anew = arena_new_n(q->arena, bool, q->s->ndecisions);
     a.move[FRESH].tried = 4; // a last resort, until it pays
     while (!search_over(q)) {

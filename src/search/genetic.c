@@ -31,7 +31,10 @@ static double known_time(Search *q, const Cand *c) {
 // Adds `c` to the young; it is measured with the next batch unless it has been.
 static void add(Breed *b, const Cand *c) {
     space_copy(b->q->s, b->young[b->nyoung++].cand, c);
-    if (!search_known(b->q, c)) batch_offer(b->q, b->batch, c, 0);
+    if (search_known(b->q, c))
+        b->q->stale++;
+    else
+        batch_offer(b->q, b->batch, c, 0);
     if (batch_full(b->q, b->batch)) {
         batch_measure(b->q, b->batch);
         b->batch->n = 0;

@@ -190,7 +190,7 @@ static void back(Mcts *m, Walk *w, double time) {
 static void iterate(Mcts *m) {
     Search *q = m->q;
     m->batch->n = 0;
-    for (int tries = 0; tries < 1000 && !batch_full(q, m->batch) && !m->root.dead; tries++) {
+    for (; !search_over(q) && !batch_full(q, m->batch) && !m->root.dead;) {
         Walk *w = &m->walk[m->batch->n];
         const Trial *known = NULL;
         if (!walk(m, w)) {

@@ -8,7 +8,7 @@ void search_random(Search *q) {
     q->o.blind = true;
     while (!search_over(q)) {
         b->n = 0;
-        for (int tries = 0; tries < 1000 && !batch_full(q, b); tries++) {
+        for (; !search_over(q) && !batch_full(q, b);) {
             space_copy(q->s, c, q->root);
             if (search_complete(q, c)) batch_offer(q, b, c, 0);
         }

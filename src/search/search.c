@@ -148,6 +148,7 @@ bool batch_offer(Search *q, Batch *b, const Cand *c, int tag) {
     uint64_t hash;
     Known **slot = find_known(q, c, &hash);
     require(b->n < q->o.batch);
+    if (q->o.trials > 0 && q->state.trials + b->n >= q->o.trials) return false;
     if (*slot) {
         q->state.duplicates++;
         q->stale++;
@@ -261,8 +262,9 @@ bool search_complete(Search *q, Cand *c) {
     return false;
 }
 
-// Values that a rollout compares: of more, so many are drawn.
-enum { COMPARED = 6 };
+// Values that a rollout compares, of more so many are drawn, and decisions for which it does:
+// those that come first weigh most, and a bound is not free.
+enum { COMPARED = 6, WEIGHED = 24 };
 
 // One of the values of `var`, with probability p ~ max(best - bound, 0), or 1 / bound as long as
 // there is no best.
@@ -289,8 +291,9 @@ bool search_rollout(Search *q, Cand *c) {
     if (q->o.blind || !q->host->bound) return search_complete(q, c);
     space_copy(q->s, q->spare2, c);
     for (int i = 0; i < TRIES; i++) {
-        int at = 0, var;
-        while ((var = search_open(q, c, &at)) >= 0 && take_weighted(q, c, var)) {}
+        int at = 0, var, taken = 0;
+        while ((var = search_open(q, c, &at)) >= 0)
+            if (!(taken++ < WEIGHED ? take_weighted(q, c, var) : take(q, c, var, 0))) break;
         if (var < 0) return true;
         q->stale++;
         space_copy(q->s, c, q->spare2);
