@@ -55,6 +55,9 @@ made = $(if $(V),,@echo '  $(1) $@')
 
 SEE_ALL := -Isrc -Iinclude -Itests -Ibench -I$(BUILD)/gen $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
+# The command measures as the benchmarks do: bench/lab, which knows nothing of the library.
+COMMAND_LAB := bench/lab/lab.c bench/lab/rivals.c
+sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter cli/%,$(1)),$(SEE_API) -Ibench,$(SEE_ALL)))
 
 # ---- What there is ---------------------------------------------------------------------------
 
@@ -87,6 +90,7 @@ UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 REPLAY_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/replay/%)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 BENCH_BIN := $(BENCH:bench/%.c=$(BUILD)/bench/%)
+PEERS += $(wildcard bench/peers/*.py)
 PEER_BIN := $(patsubst bench/peers/%,$(BUILD)/peers/%,$(basename $(PEERS)))
 EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
@@ -113,7 +117,7 @@ $(BUILD)/sources: FORCE
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )
-	$(Q)$(CC) $(FLAGS) $(if $(filter cli/% examples/%,$<),$(SEE_API),$(SEE_ALL)) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(FLAGS) $(call sees,$<) -MMD -MP -c $< -o $@
 
 # The compiler of descriptions, for this machine; it stands on src/base alone.
 $(SPACEC): $(call obj,$(wildcard tools/spacec/*.c src/base/*.c))
@@ -160,7 +164,7 @@ $(LIB_SO): $(LIB_OBJ) $(BUILD)/sources src/api/exports.map
 	    -Wl,--version-script=src/api/exports.map $(LIB_OBJ) $(LIBS) -o $@
 	@ln -sf libloopwright.so $@.$(SOVERSION)
 
-$(BUILD)/loopwright: $(call obj,$(CLI)) $(LIB_A)
+$(BUILD)/loopwright: $(call obj,$(CLI) $(COMMAND_LAB)) $(LIB_A)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
@@ -194,6 +198,9 @@ peer = @mkdir -p $(@D); cc='$(1) $(call peer_line,$<,flags)'; \
        else echo '  peer $@'; $$cc $< $(call peer_line,$<,link) -o $@; fi
 $(BUILD)/peers/%: bench/peers/%.c $(wildcard bench/peers/*.h)
 	$(call peer,$(CC) -x c -std=gnu11 -O2 -Wall -Wextra)
+$(BUILD)/peers/%: bench/peers/%.py
+	@mkdir -p $(@D)
+	@echo '  peer $@'; install -m 755 $< $@
 $(BUILD)/peers/%: bench/peers/%.cpp $(wildcard bench/peers/*.h)
 	$(call peer,$(CXX) -x c++ -std=c++17 -O2 -Wall -Wextra)
 

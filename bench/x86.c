@@ -8,6 +8,7 @@
 // multiply-add loop before it, the one behind it, and any peer in that round; the median of those.
 // For memory-bound kernels a hand-written loop with the same streams takes the place of peak.
 #include "lab/ours.h"
+#include "lab/rivals.h"
 #include "lab/table.h"
 
 #include <float.h>
@@ -130,54 +131,6 @@ static const Item items[] = {
     ROWS("layernorm", 1024),
 };
 
-// --- The peers -----------------------------------------------------------------------------------
-// At their best: OpenBLAS and BLIS do not know every processor by itself, oneDNN 2.6 dies where it
-// finds AMX. `how` is what the task gets behind it; entries differ in `env` to be processes of
-// their own.
-typedef struct Rival {
-    const char *name, *program, *ops, *how, *env[ISA_COUNT];
-} Rival;
-
-#define DNN2   "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 ROW="
-#define DNN512 "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE ROW="
-#define DNN(NAME, OPS, HOW, ROW)                                                                   \
-    {                                                                                              \
-        NAME, "onednn", OPS, HOW, { [ISA_AVX2] = DNN2 ROW, [ISA_AVX512] = DNN512 ROW }             \
-    }
-
-static const Rival rivals[] = {
-    {"openblas",
-     "openblas",
-     "gemm",
-     "",
-     {[ISA_AVX2] = "OPENBLAS_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell",
-      [ISA_AVX512] = "OPENBLAS_NUM_THREADS=1 OPENBLAS_CORETYPE=SkylakeX"}},
-    {"blis",
-     "blis",
-     "gemm",
-     "",
-     {[ISA_AVX2] = "BLIS_NUM_THREADS=1 BLIS_ARCH_TYPE=3",
-      [ISA_AVX512] = "BLIS_NUM_THREADS=1 BLIS_ARCH_TYPE=0"}},
-    {"libxsmm",
-     "libxsmm",
-     "gemm",
-     "",
-     {[ISA_AVX2] = "LIBXSMM_TARGET=hsw", [ISA_AVX512] = "LIBXSMM_TARGET=clx"}},
-    DNN("onednn", "gemm,conv,transpose,softmax,layernorm,rowsum,colsum", " 0", "0"),
-    DNN("packed B", "gemm", " 1", "1"),
-    DNN("plain", "conv", " 1", "1"),
-    DNN("its own", "conv", " 2", "2"),
-    DNN("winograd", "conv", " 3", "3"),
-};
-
-static bool has_word(const char *words, const char *word, size_t n) {
-    for (const char *at = words; (at = strstr(at, word)) != NULL; at++)
-        if ((at == words || at[-1] == ',' || at[-1] == ' ') &&
-            (at[n] == 0 || at[n] == ',' || at[n] == ' '))
-            return true;
-    return false;
-}
-
 // --- One item ------------------------------------------------------------------------------------
 typedef struct Bench {
     Lab lab;
@@ -202,18 +155,6 @@ static void pack_filters(const Ours *o, int taps) {
                 to[((((i / ki) * co + j / ci) * taps + t) * ci + j % ci) * ki + i % ki] =
                     from[(t * c + j) * k + i];
     free(from);
-}
-
-static void add_rivals(Bench *b, const Item *it, Trial *t) {
-    char task[LAB_LINE], op[32] = {0};
-    size_t n = it->task ? strcspn(it->task, " ") : 0;
-    if (it->task) memcpy(op, it->task, n < sizeof op ? n : 0);
-    for (size_t i = 0; n && i < sizeof rivals / sizeof *rivals; i++) {
-        const Rival *r = &rivals[i];
-        if (!has_word(r->ops, op, n) || !r->env[it->isa]) continue;
-        snprintf(task, sizeof task, "%s%s", it->task, r->how);
-        trial_add_peer(t, lab_peer(&b->lab, r->program, r->env[it->isa]), r->name, task);
-    }
 }
 
 enum { FMA_LOOPS = 10000, FMA_CHAINS = 24 }; // as in peers/limits.c
@@ -275,7 +216,7 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
     size_t n;
     const float *mine = ours_result(o, &n);
     trial_add_kernel(&t, "ours", ours_call, o);
-    add_rivals(b, it, &t);
+    if (it->task) rivals_add(&b->lab, &t, it->task, (int)it->isa, NULL);
     if (it->pack) pack_filters(o, it->pack);
     ours_call(o);
     for (int i = 1; i < t.n; i++) {
@@ -451,7 +392,7 @@ static bool wanted(const Bench *b, const Item *it) {
     size_t n = strcspn(it->list, " ");
     char first[32] = {0};
     memcpy(first, it->list, n < sizeof first ? n : 0);
-    return (!b->only || has_word(b->only, first, n)) && (!b->item || !strcmp(b->item, it->name));
+    return (!b->only || rival_word(b->only, first, n)) && (!b->item || !strcmp(b->item, it->name));
 }
 
 static void run_lists(Bench *b) {
@@ -462,15 +403,15 @@ static void run_lists(Bench *b) {
         if (i + 1 == count || strcmp(items[i].list, items[i + 1].list) || b->item)
             table_print(stdout, &b->table, items[i].list);
     }
-    if ((!b->only || has_word(b->only, "threads", 7)) && !b->item) run_threads(b);
-    if ((!b->only || has_word(b->only, "compile", 7)) && !b->item) run_compile(b);
+    if ((!b->only || rival_word(b->only, "threads", 7)) && !b->item) run_threads(b);
+    if ((!b->only || rival_word(b->only, "compile", 7)) && !b->item) run_compile(b);
 }
 
 static void describe(const Bench *b, const Machine *m) {
     printf("%s, %s, core %d\n", m->cpu, isa_name[m->isa], b->lab.core);
-    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++) {
-        LabPeer *p = lab_peer((Lab *)&b->lab, rivals[i].program, rivals[i].env[ISA_AVX512]);
-        printf("  %-9s %s\n", rivals[i].name, p ? p->title : "absent");
+    for (const Rival *r = rivals; r->name; r++) {
+        LabPeer *p = lab_peer((Lab *)&b->lab, r->program, r->env[ISA_AVX512]);
+        printf("  %-9s %s\n", r->name, p ? p->title : "absent");
     }
 }
 

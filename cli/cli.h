@@ -4,6 +4,7 @@
 //   main.c      the table of commands, help, dispatch
 //   options.c   the table of options, reading the command line
 //   check.c show.c space.c run.c compile.c machine.c   the commands
+//   bench*.c    benchmarks; bench.h tells them apart
 //   data.c      arguments in memory: from files, from --arg, random; what summaries say of them
 //   npy.c       .npy files
 //   json.c      one JSON object on standard output
@@ -47,9 +48,10 @@ typedef struct Cli {
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
+    const char *only, *peers, *peers_dir, *history, *from;
     uint64_t seed, threads, samples;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
-    bool explain, complete;
+    bool explain, complete, quick, csv, markdown;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -70,6 +72,7 @@ int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_einsum(Cli *cli);
 int command_machine(Cli *cli);
+int command_bench(Cli *cli);
 
 // --- Reading the command line, options.c ---------------------------------------------------------
 
@@ -93,6 +96,7 @@ int cli_fail(Cli *cli, const char *format, ...) __attribute__((format(printf, 2,
 // Prints the diagnostics of the last call, warnings included, or puts them in the object. Returns
 // EXIT_FAILED unless status is LW_OK.
 int cli_report(Cli *cli, lw_status status);
+char *cli_history_path(void); // where bench appends and report reads, unless told; to be freed
 void *cli_alloc(size_t size); // zeroed; ends the command when there is no memory
 char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -223,15 +223,43 @@ static double quiet_round(Lab *lab, Entry *e, double *patience) {
     }
 }
 
+// One call with nothing in the caches; NAN where the entry cannot do that.
+static double cold_call(Entry *e) {
+    char answer[LAB_LINE];
+    if (e->failed) return NAN;
+    if (e->peer) {
+        if (!peer_ask(e->peer, "cold", answer)) e->failed = true;
+        return e->failed || answer[0] == 'n' ? NAN : atof(answer);
+    }
+    if (!e->flush) return NAN;
+    e->flush(e->self);
+    return timed(e, 1);
+}
+
+static void cold_rounds(Lab *lab, Trial *t) {
+    int rounds = lab->cold < TRIAL_COLD ? lab->cold : TRIAL_COLD;
+    for (int r = 0; r < rounds; r++)
+        for (int i = 0; i < t->n; i++) {
+            Entry *e = &t->entry[(i + r) % t->n];
+            double ns = cold_call(e);
+            if (isfinite(ns)) e->cold[e->ncold++] = ns;
+        }
+}
+
 void trial_run(Lab *lab, Trial *t) {
-    t->rounds = lab->rounds < TRIAL_ROUNDS ? lab->rounds : TRIAL_ROUNDS;
-    double patience = lab->patience_ns;
+    enum { LEAST = 5 }; // rounds, whatever they take
+    double patience = lab->patience_ns, end = lab_now() + lab->trial_ns;
+    int most = lab->rounds < TRIAL_ROUNDS ? lab->rounds : TRIAL_ROUNDS;
     for (int i = 0; i < t->n; i++) calibrate(lab, &t->entry[i]);
-    for (int r = 0; r < t->rounds; r++)
+    for (t->rounds = 0; t->rounds < most; t->rounds++) {
+        int r = t->rounds;
+        if (lab->trial_ns > 0 && r >= LEAST && r % 2 && lab_now() > end) break;
         for (int i = 0; i < t->n; i++) {
             Entry *e = &t->entry[(i + r) % t->n];
             e->ns[r] = quiet_round(lab, e, &patience);
         }
+    }
+    cold_rounds(lab, t);
     lab->rounds_run += t->rounds * t->n;
     lab->noisy += patience <= 0;
 }
@@ -248,8 +276,8 @@ double quantile(const double *sorted, int n, double q) {
     return n ? sorted[i < n ? i : n - 1] : NAN;
 }
 
-// The bound is the k-th smallest value, for the largest k with P(fewer than k of n lie below the
-// median) <= 5 %: no assumption about the distribution.
+// The bounds are the k-th smallest and the k-th largest value, for the largest k with P(fewer than
+// k of n lie below the median) <= 5 %: no assumption about the distribution.
 Estimate estimate(double *x, int n) {
     qsort(x, (size_t)n, sizeof *x, by_value);
     double below = 0, p = pow(0.5, n);
@@ -259,13 +287,22 @@ Estimate estimate(double *x, int n) {
         p *= (double)(n - k) / (k + 1);
         k++;
     }
-    return n ? (Estimate){x[n / 2], x[k ? k - 1 : 0]} : (Estimate){NAN, NAN};
+    int low = k ? k - 1 : 0;
+    return n ? (Estimate){x[n / 2], x[low], x[n - 1 - low]} : (Estimate){NAN, NAN, NAN};
 }
 
-double trial_median(const Trial *t, int i) {
+Estimate trial_time(const Trial *t, int i) {
     double x[TRIAL_ROUNDS];
     memcpy(x, t->entry[i].ns, sizeof *x * (size_t)t->rounds);
-    return t->entry[i].failed ? NAN : estimate(x, t->rounds).median;
+    return t->entry[i].failed ? (Estimate){NAN, NAN, NAN} : estimate(x, t->rounds);
+}
+
+double trial_median(const Trial *t, int i) { return trial_time(t, i).median; }
+
+double trial_cold(const Trial *t, int i) {
+    double x[TRIAL_COLD];
+    memcpy(x, t->entry[i].cold, sizeof x);
+    return estimate(x, t->entry[i].failed ? 0 : t->entry[i].ncold).median;
 }
 
 double trial_best(const Trial *t, int i) {
@@ -276,7 +313,7 @@ double trial_best(const Trial *t, int i) {
 
 Estimate trial_ratio(const Trial *t, int i, int j) {
     double x[TRIAL_ROUNDS];
-    if (t->entry[i].failed || t->entry[j].failed) return (Estimate){NAN, NAN};
+    if (t->entry[i].failed || t->entry[j].failed) return (Estimate){NAN, NAN, NAN};
     for (int r = 0; r < t->rounds; r++) x[r] = t->entry[j].ns[r] / t->entry[i].ns[r];
     return estimate(x, t->rounds);
 }

@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum { LAB_PEERS = 32, TRIAL_ENTRIES = 16, TRIAL_ROUNDS = 201, LAB_LINE = 256 };
+enum { LAB_PEERS = 32, TRIAL_ENTRIES = 16, TRIAL_ROUNDS = 201, TRIAL_COLD = 31, LAB_LINE = 1024 };
 
 typedef struct LabPeer {
     const char *program;  // its file under `peers`
@@ -43,6 +43,8 @@ typedef struct Lab {
     const char *peers;  // folder of the peers' programs
     int rounds;         // per trial, odd
     double round_ns;    // of one entry
+    double trial_ns;    // what a trial may take about; fewer rounds, but 5, where it would not do
+    int cold;           // cold calls per entry and trial
     int core;           // everything runs on this one; both set by lab_open
     cpu_set_t cores;    // all there are
     double patience_ns; // a trial may wait so long for a core of its own, and repeat rounds
@@ -67,7 +69,8 @@ float *peer_fetch(LabPeer *p, size_t n);
 
 typedef struct Entry {
     const char *name;
-    void (*call)(void *self); // of this process, or
+    void (*call)(void *self);  // of this process, or
+    void (*flush)(void *self); // takes its operands out of the caches; NULL: it cannot
     void *self;
     bool wall; // it has more threads than one: measured by the clock on the wall
     LabPeer *peer;
@@ -75,6 +78,8 @@ typedef struct Entry {
     double each;   // ns of the last call
     bool failed;
     double ns[TRIAL_ROUNDS];
+    int ncold;
+    double cold[TRIAL_COLD]; // ns of single calls, nothing of its operands in a cache
 } Entry;
 
 typedef struct Trial {
@@ -90,14 +95,16 @@ void trial_run(Lab *lab, Trial *t);
 
 double trial_median(const Trial *t, int i); // ns
 double trial_best(const Trial *t, int i);   // ns
+double trial_cold(const Trial *t, int i);   // ns, the median of cold calls; NAN: none
 
 typedef struct Estimate {
-    double median, low; // `low`: the lower 95 % bound
+    double median, low, high; // the lower and the upper 95 % bound
 } Estimate;
 
 // Of `n` values, which are sorted.
 Estimate estimate(double *x, int n);
 Estimate trial_ratio(const Trial *t, int i, int j); // time of j by time of i
+Estimate trial_time(const Trial *t, int i);         // ns
 double quantile(const double *sorted, int n, double q);
 
 double lab_now(void); // ns

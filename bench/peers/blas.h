@@ -1,7 +1,8 @@
 // Peers that offer cblas_sgemm. OpenBLAS and BLIS export the same symbols, so each is loaded by its
 // own path, in a process of its own.
 //
-//     gemm M N K     C = A B, row-major
+//     gemm M N K             C = A B, row-major
+//     bgemm B M N K TB       B of them, one after the other; TB 1: each B is stored N x K
 #include "peer.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@ typedef void Sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, 
 
 static struct {
     Sgemm *sgemm;
-    int m, n, k;
+    int batch, m, n, k, tb;
     float *a, *b, *c;
 } blas;
 
@@ -26,21 +27,28 @@ static void *blas_load(const char *const *paths) {
 
 static bool blas_prepare(const PeerTask *t, const char **why) {
     (void)why;
-    if (strcmp(t->op, "gemm")) return false;
-    blas.m = (int)t->arg[0], blas.n = (int)t->arg[1], blas.k = (int)t->arg[2];
-    blas.a = peer_operand((size_t)blas.m * (size_t)blas.k, 0);
-    blas.b = peer_operand((size_t)blas.k * (size_t)blas.n, 1);
-    blas.c = peer_floats((size_t)blas.m * (size_t)blas.n);
+    bool many = !strcmp(t->op, "bgemm");
+    const int64_t *at = t->arg + many;
+    if (strcmp(t->op, "gemm") && !many) return false;
+    blas.batch = many ? (int)t->arg[0] : 1, blas.tb = many ? (int)t->arg[4] : 0;
+    blas.m = (int)at[0], blas.n = (int)at[1], blas.k = (int)at[2];
+    size_t batch = (size_t)blas.batch;
+    blas.a = peer_operand(batch * (size_t)blas.m * (size_t)blas.k, 0);
+    blas.b = peer_operand(batch * (size_t)blas.k * (size_t)blas.n, 1);
+    blas.c = peer_floats(batch * (size_t)blas.m * (size_t)blas.n);
     return true;
 }
 
 static void blas_call(void) {
-    enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
-    blas.sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, blas.m, blas.n, blas.k, 1, blas.a, blas.k, blas.b,
-               blas.n, 0, blas.c, blas.n);
+    enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+    int m = blas.m, n = blas.n, k = blas.k, tb = blas.tb;
+    for (int i = 0; i < blas.batch; i++)
+        blas.sgemm(ROW_MAJOR, AS_IT_IS, tb ? TRANSPOSED : AS_IT_IS, m, n, k, 1,
+                   blas.a + (int64_t)i * m * k, k, blas.b + (int64_t)i * k * n, tb ? k : n, 0,
+                   blas.c + (int64_t)i * m * n, n);
 }
 
 static const float *blas_result(size_t *n) {
-    *n = (size_t)blas.m * (size_t)blas.n;
+    *n = (size_t)blas.batch * (size_t)blas.m * (size_t)blas.n;
     return blas.c;
 }

@@ -1,6 +1,7 @@
 // oneDNN. Reorders into the layouts that it prefers are no part of a call.
 //
 //     gemm M N K HOW                           HOW 0: plain, 1: B packed
+//     bgemm B M N K TB                         B of them; TB 1: each B is stored N x K
 //     conv N H W C K R STRIDE PAD GROUPS HOW   R x R filters, NHWC results
 //         HOW 0: NHWC, filters packed; 1: all plain (NHWC, HWIO); 2: all as it likes; 3: Winograd
 //     transpose M N
@@ -76,6 +77,18 @@ void gemm(const int64_t *a) {
     result(dc, tag::ab);
 }
 
+void bgemm(const int64_t *a) {
+    dims da{a[0], a[1], a[3]}, db{a[0], a[3], a[2]}, dc{a[0], a[1], a[2]};
+    tag right = a[4] ? tag::acb : tag::abc;
+    memory::desc c(dc, f32, tag::abc);
+    matmul::primitive_desc pd(matmul::desc({da, f32, tag::abc}, {db, f32, right}, c), cpu);
+    task.p = matmul(pd);
+    task.args = {{DNNL_ARG_SRC, operand(da, tag::abc, 0)},
+                 {DNNL_ARG_WEIGHTS, operand(db, right, 1)},
+                 {DNNL_ARG_DST, fresh(c)}};
+    result(dc, tag::abc);
+}
+
 void conv(const int64_t *a) {
     int64_t n = a[0], h = a[1], w = a[2], c = a[3], k = a[4], r = a[5], stride = a[6], pad = a[7];
     int64_t groups = a[8], how = a[9];
@@ -143,7 +156,8 @@ bool prepare(const PeerTask *t, const char **why) {
     static const struct {
         const char *op;
         void (*make)(const int64_t *);
-    } ops[] = {{"gemm", gemm},          {"conv", conv},     {"transpose", transpose},
+    } ops[] = {{"gemm", gemm},          {"bgemm", bgemm},   {"conv", conv},
+               {"transpose", transpose},
                {"softmax", softmax},    {"rowsum", rowsum}, {"colsum", colsum},
                {"layernorm", layernorm}};
     static char text[128];

@@ -8,6 +8,7 @@
 //     result FILE            -> ok          the result as f32, row-major, in FILE
 //     calls 2e6              -> 731         calls per round, so that one takes about so many ns
 //     round                  -> 2718.3      ns per call, of that many calls behind a warm-up
+//     cold                   -> 3141.6      ns of one call, its operands taken out of the caches
 //
 // Operands are filled by peer_fill, the same numbers on every side and so few bits of them that
 // sums of products are exact: results can be compared bit for bit.
@@ -32,6 +33,7 @@ enum { PEER_ARGS = 12 };
 typedef struct PeerTask {
     char op[32];
     int64_t arg[PEER_ARGS]; // zero where not given
+    const char *text;       // what stands behind the operation
 } PeerTask;
 
 typedef struct Peer {
@@ -64,15 +66,28 @@ static inline float *peer_allocate(size_t n, int number, void **block) {
     return (float *)((char *)*block + shift);
 }
 
+// Takes what lies there out of all caches.
+static inline void peer_evict(const void *at, size_t bytes) {
+#if defined __x86_64__
+    const char *p = (const char *)((uintptr_t)at & ~(uintptr_t)63);
+    for (; p < (const char *)at + bytes; p += 64) __asm__ volatile("clflush (%0)" : : "r"(p));
+    __asm__ volatile("mfence" : : : "memory");
+#else
+    (void)at, (void)bytes;
+#endif
+}
+
 // The same, until the next task.
 enum { PEER_BLOCKS = 64 };
 static void *peer_block[PEER_BLOCKS];
+static float *peer_start[PEER_BLOCKS];
+static size_t peer_size[PEER_BLOCKS];
 static int peer_blocks;
 
 static inline float *peer_floats(size_t n) {
     if (peer_blocks == PEER_BLOCKS) exit(1);
     float *x = peer_allocate(n, peer_blocks, &peer_block[peer_blocks]);
-    peer_blocks++;
+    peer_start[peer_blocks] = x, peer_size[peer_blocks++] = n * sizeof *x;
     return x;
 }
 
@@ -86,6 +101,15 @@ static inline void peer_fill(float *x, size_t n, unsigned seed) {
     for (size_t i = 0; i < n; i++) {
         state ^= state << 13, state ^= state >> 17, state ^= state << 5;
         x[i] = (float)((int)(state % 17) - 8) / 8;
+    }
+}
+
+// Subscripts from 0 to `most`.
+static inline void peer_fill_index(int32_t *x, size_t n, unsigned seed, int64_t most) {
+    uint32_t state = 2463534242u + seed * 7919u;
+    for (size_t i = 0; i < n; i++) {
+        state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+        x[i] = (int32_t)(state % (uint64_t)(most + 1));
     }
 }
 
@@ -116,11 +140,17 @@ static inline double peer_round(const Peer *p, int64_t calls, double ns) {
     return peer_time(p, calls);
 }
 
+static inline double peer_cold(const Peer *p) {
+    for (int i = 0; i < peer_blocks; i++) peer_evict(peer_start[i], peer_size[i]);
+    return peer_time(p, 1);
+}
+
 static inline void peer_task(const Peer *p, const char *line) {
     PeerTask t;
     memset(&t, 0, sizeof t);
     int used = 0, step;
     sscanf(line, "%31s%n", t.op, &used);
+    t.text = line + used + (line[used] == ' ');
     for (int i = 0; i < PEER_ARGS; i++, used += step) {
         long value;
         if (sscanf(line + used, "%ld%n", &value, &step) != 1) break;
@@ -158,6 +188,8 @@ static inline int peer_main(const Peer *p) {
             printf("%ld\n", (long)(calls = peer_calibrate(p, atof(line + 6))));
         else if (!strcmp(line, "round"))
             printf("%.3f\n", each = peer_round(p, calls, each));
+        else if (!strcmp(line, "cold"))
+            printf("%.3f\n", peer_cold(p));
         else
             puts("no such command");
         fflush(stdout);

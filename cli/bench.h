@@ -1,0 +1,140 @@
+// loopwright bench: programs against what the machine can do and against whoever else does the
+// same.
+//
+//   bench.c         the command: which suites, the machine, history
+//   bench_suite.c   the suites: a table of programs, sizes, and what peers are asked
+//   bench_item.c    one item: compiled, checked, measured beside its peers
+//   bench_kernel.c  a program with operands, ready to be called; C compilers on the same program
+//   bench_time.c    the suites whose measure is time to compile and to parse
+//   bench_out.c     rows as a table, as CSV, as Markdown, as JSON
+//
+// How it is measured is bench/lab's matter (lab.h), shared with the programs in bench/.
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include "lab/rivals.h" // first: it asks for GNU's part of the C library
+
+#include "cli.h"
+
+enum { BENCH_ARGS = 32 };
+
+// --- What is measured ----------------------------------------------------------------------------
+
+typedef struct BenchItem {
+    const char *suite, *group, *name;
+    const char *program; // text; NULL: the file of the command line
+    const char *sizes;   // "M=64,N=64"
+    const char *task;    // what peers are asked; NULL: none
+    bool slow;           // not for --quick
+    bool rounded;        // results may differ by rounding
+    bool c;              // beside C compilers too
+    bool halide;         // and beside Halide, under the same schedule
+    int taps;            // operand 1 is a filter in blocks, KO CO taps CI KI; 0: it is not
+    double moved;        // bytes that it moves, where that is not its arguments' (tables); or 0
+    double skipped;      // share of the operations that a peer may leave out (border taps)
+    const char *isa;     // NULL: the best there is
+    const char *paper;   // what a paper says of it, in a few words; NULL: nothing
+} BenchItem;
+
+// Ended by a NULL suite.
+extern const BenchItem bench_items[];
+
+typedef struct BenchSuite {
+    const char *name, *what;
+} BenchSuite;
+
+extern const BenchSuite bench_suites[]; // ended by a NULL name
+
+// --- What was found ------------------------------------------------------------------------------
+
+typedef struct BenchPeer {
+    const char *name;
+    double ns, cold_ns;
+    Estimate ratio; // how many times faster ours is
+    bool differs;   // its result is not ours: it does not count
+    bool other;     // another algorithm
+} BenchPeer;
+
+typedef struct BenchRow {
+    const BenchItem *item;
+    char *sizes, *schedule; // texts
+    char *check;            // what the result was compared with
+    char *note;             // why there is no number
+    double flops, bytes, instances, code_bytes;
+    Estimate ns;
+    double best_ns, cold_ns, compile_us;
+    bool compute;      // operations are what takes longest, not moving
+    double of_peak;    // of what the machine could do in this run
+    double roof_ns;    // by the rates of the machine
+    const char *level; // which memory holds its arguments
+    int npeers;
+    BenchPeer peer[TRIAL_ENTRIES];
+    double *times; // of suites that measure times: a distribution, us, sorted
+    int ntimes;
+} BenchRow;
+
+typedef struct Bench {
+    Cli *cli;
+    Lab lab;
+    char peers[1024]; // the folder
+    const char *only_peers;
+    bool quick;
+    const lw_machine *machine;
+    char *machine_json;
+    char date[32], run[64];
+    BenchRow *row;
+    int n, cap;
+    FILE *out; // for people; NULL: none
+} Bench;
+
+BenchRow *bench_row(Bench *b, const BenchItem *item);
+// The peer that is hardest to beat; NULL: none counts.
+const BenchPeer *bench_best(const BenchRow *r);
+void bench_item(Bench *b, const BenchItem *item); // measures one, adds its row
+int bench_program(Bench *b);                      // the file of the command line
+void bench_compile(Bench *b);                     // the suites `compile` and
+void bench_front(Bench *b);                       // `front`
+// The median of some compilations from a bound program to a kernel, each in a context of its own.
+double bench_compile_us(const BenchItem *item, int times);
+
+// --- A program with operands ---------------------------------------------------------------------
+
+typedef struct BenchKernel {
+    lw_context *ctx; // its own: nothing is found compiled already
+    lw_module *module;
+    lw_bound *bound;
+    lw_kernel *kernel;
+    const lw_kernel_info *info;
+    int n, inputs;
+    void *buffer[BENCH_ARGS], *held[BENCH_ARGS + 1];
+    size_t bytes[BENCH_ARGS];
+    void *scratch;
+    char *folder; // of files for C compilers; removed with the kernel
+    char *error;
+} BenchKernel;
+
+// `cli` has a file and options of its own where the item has no program.
+void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item);
+bool bench_kernel_bind(BenchKernel *k, const BenchItem *item); // parses and binds, no more
+void bench_kernel_close(BenchKernel *k);
+void bench_kernel_call(void *kernel);
+void bench_kernel_flush(void *kernel);
+// The reference interpreter's results in place of the kernel's; false: it failed.
+bool bench_kernel_refer(BenchKernel *k, lw_backend backend, void **out);
+// Is `x` this kernel's first result, up to `tolerance` of its largest element?
+bool bench_kernel_same(const BenchKernel *k, const void *x, bool rounded);
+// Writes the program as C under a schedule (NULL: as chosen; "": as written) and what the peer `cc`
+// needs to run it; the path of that description, to be freed. NULL: it cannot be done.
+char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name);
+char *bench_text(const char *text); // a copy without line ends
+
+// --- Rows as text --------------------------------------------------------------------------------
+
+void bench_print_group(Bench *b, int first, int end); // rows of one group, for people
+void bench_print_csv(const Bench *b);
+void bench_print_markdown(const Bench *b);
+void bench_row_json(Json *j, const Bench *b, const BenchRow *r); // members
+double bench_rate(const BenchRow *r, double ns);                 // in the row's unit
+const char *bench_unit(const BenchRow *r);
+
+#endif

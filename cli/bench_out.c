@@ -1,0 +1,315 @@
+// Rows as a table for people, as CSV, as Markdown (docs/performance.md), as JSON.
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_time(const BenchRow *r) {
+    return !strcmp(r->item->suite, "compile") || !strcmp(r->item->suite, "front");
+}
+
+// What a row is told in: bytes where moving them is the point.
+static bool counts_bytes(const BenchRow *r) {
+    const BenchItem *i = r->item;
+    if (!strcmp(i->suite, "program")) return !r->compute;
+    return !strcmp(i->suite, "memory") || !strcmp(i->group, "tables") || !strcmp(i->group, "norms");
+}
+
+const char *bench_unit(const BenchRow *r) {
+    return is_time(r) ? "us" : counts_bytes(r) ? "GB/s" : "GFLOP/s";
+}
+
+double bench_rate(const BenchRow *r, double ns) {
+    if (is_time(r)) return ns / 1e3;
+    return (counts_bytes(r) ? r->bytes : r->flops) / ns;
+}
+
+// Half the interval of the median, relative to it.
+static double spread(const BenchRow *r) { return (r->ns.high - r->ns.low) / 2 / r->ns.median; }
+
+// Lost: somebody who counts is faster, by more than the interval.
+static bool lost(const BenchRow *r) {
+    const BenchPeer *p = bench_best(r);
+    return p && p->ratio.high < 1;
+}
+
+// --- For people ----------------------------------------------------------------------------------
+
+static void print_number(FILE *out, double x) {
+    if (!isfinite(x))
+        fprintf(out, "         -");
+    else
+        fprintf(out, x < 100 ? " %9.2f" : " %9.1f", x);
+}
+
+static void print_peers(FILE *out, const BenchRow *r) {
+    const BenchPeer *best = bench_best(r);
+    if (best)
+        fprintf(out, "  %5.2f [%.2f, %.2f] %-16s", best->ratio.median, best->ratio.low,
+                best->ratio.high, best->name);
+    else
+        fprintf(out, "  %-37s", "-");
+    for (int i = 0; i < r->npeers; i++) {
+        const BenchPeer *p = &r->peer[i];
+        fprintf(out, " %s %.4g%s", p->name, bench_rate(r, p->ns), p->differs ? "!" : "");
+        if (i + 1 < r->npeers) fputc(',', out);
+    }
+    if (r->item->paper) fprintf(out, "  (paper: %s)", r->item->paper);
+    fputc('\n', out);
+}
+
+static void print_row(FILE *out, const BenchRow *r) {
+    fprintf(out, "  %-28s", r->item->name);
+    if (r->note) {
+        fprintf(out, " %s\n", r->note);
+        return;
+    }
+    print_number(out, bench_rate(r, r->ns.median));
+    if (is_time(r)) {
+        if (r->ntimes)
+            fprintf(out, "  p90 %.1f, p99 %.1f", r->times[r->ntimes * 9 / 10],
+                    r->times[r->ntimes * 99 / 100]);
+        else
+            fprintf(out, "  compiling alone %.1f", r->compile_us);
+        print_peers(out, r);
+        return;
+    }
+    fprintf(out, " %4.1f %%  %5.1f %%", 100 * spread(r), 100 * r->of_peak);
+    print_number(out, bench_rate(r, r->cold_ns));
+    print_number(out, r->compile_us);
+    print_peers(out, r);
+}
+
+void bench_print_group(Bench *b, int first, int end) {
+    if (!b->out || first >= end) return;
+    const BenchRow *r = &b->row[first];
+    const char *unit = bench_unit(r);
+    for (int i = first; i < end; i++)
+        if (!b->row[i].note) unit = bench_unit(&b->row[i]);
+    fprintf(b->out, "\n%s: %s, %s\n", r->item->suite, r->item->group, unit);
+    if (is_time(r))
+        fprintf(b->out, "  %-28s %9s\n", "", "median");
+    else
+        fprintf(b->out, "  %-28s %9s %6s  %7s %9s %9s  %-37s %s\n", "", "ours", "+-", "of peak",
+                "cold", "compiled", "against the best of", "all of them");
+    for (int i = first; i < end; i++) print_row(b->out, &b->row[i]);
+    fflush(b->out);
+}
+
+// --- CSV -----------------------------------------------------------------------------------------
+
+static void csv_number(double x) {
+    if (isfinite(x)) printf("%.6g", x);
+}
+
+static void csv_line(const BenchRow *r, const BenchPeer *p) {
+    printf("%s,\"%s\",\"%s\",\"%s\",%s,", r->item->suite, r->item->group, r->item->name,
+           r->sizes ? r->sizes : "", bench_unit(r));
+    const double own[] = {bench_rate(r, r->ns.median), bench_rate(r, r->ns.low),
+                          bench_rate(r, r->ns.high),   r->of_peak,
+                          bench_rate(r, r->cold_ns),   r->compile_us};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) csv_number(own[i]), putchar(',');
+    printf("%s,", r->note ? "none" : r->check ? r->check : "");
+    if (p) {
+        printf("\"%s\",", p->name);
+        const double of[] = {bench_rate(r, p->ns), p->ratio.median, p->ratio.low, p->ratio.high};
+        for (size_t i = 0; i < sizeof of / sizeof *of; i++) csv_number(of[i]), putchar(',');
+        printf("%s\n", p->differs ? "no" : "yes");
+    } else {
+        printf(",,,,,\n");
+    }
+}
+
+void bench_print_csv(const Bench *b) {
+    puts("suite,group,item,sizes,unit,ours,low,high,of_peak,cold,compile_us,checked,peer,peer_rate,"
+         "ratio,ratio_low,ratio_high,same");
+    for (int i = 0; i < b->n; i++) {
+        const BenchRow *r = &b->row[i];
+        if (!r->npeers) csv_line(r, NULL);
+        for (int j = 0; j < r->npeers; j++) csv_line(r, &r->peer[j]);
+    }
+}
+
+// --- Markdown ------------------------------------------------------------------------------------
+
+// Why a peer wins, as far as that is known of its kind.
+static const char *why(const BenchRow *r, const BenchPeer *p) {
+    bool conv = strstr(r->item->task ? r->item->task : "", "conv") != NULL;
+    if (!strcmp(p->name, "packed B"))
+        return "it got B packed beforehand; packing is in our time and not in its";
+    if (!strcmp(p->name, "its own"))
+        return "it got images and filters in layouts of its own, reorders not counted";
+    if (conv && !strcmp(p->name, "onednn") && r->item->skipped > 0)
+        return "it got its filters reordered beforehand, and leaves out the taps in the border";
+    if (conv && !strcmp(p->name, "onednn")) return "it got its filters reordered beforehand";
+    if (!r->compute && r->of_peak > 0.9) return "both stand at what memory gives";
+    if (!strcmp(r->item->suite, "teml"))
+        return "the BLAS that NumPy calls; our loops are chosen without search";
+    return "our loops are chosen without search; `loopwright tune` looks further";
+}
+
+static void markdown_row(const BenchRow *r) {
+    const BenchPeer *best = bench_best(r);
+    printf("| %s | ", r->item->name);
+    if (r->note) {
+        printf("%s | | | | |\n", r->note);
+        return;
+    }
+    printf("%.4g ± %.1f %% | ", bench_rate(r, r->ns.median), 100 * spread(r));
+    if (isfinite(r->of_peak)) printf("%.0f %%", 100 * r->of_peak);
+    printf(" | ");
+    if (isfinite(r->compile_us)) printf("%.0f µs", r->compile_us);
+    printf(" | ");
+    if (best)
+        printf("%s%.2f [%.2f, %.2f] %s%s", lost(r) ? "**▼ " : "", best->ratio.median,
+               best->ratio.low, best->ratio.high, best->name, lost(r) ? "**" : "");
+    printf(" | ");
+    for (int i = 0; i < r->npeers; i++)
+        printf("%s%s %.4g%s", i ? ", " : "", r->peer[i].name, bench_rate(r, r->peer[i].ns),
+               r->peer[i].differs ? " (differs)" : "");
+    if (r->item->paper) printf("%spaper: %s", r->npeers ? "; " : "", r->item->paper);
+    printf(" |\n");
+}
+
+static void markdown_losses(const Bench *b, int first, int end) {
+    bool any = false;
+    for (int i = first; i < end; i++) {
+        const BenchRow *r = &b->row[i];
+        if (!lost(r)) continue;
+        printf("%s- ▼ %s, %s, %.2f of %s: %s.\n", any ? "" : "\nWhere a peer wins:\n\n",
+               r->item->group, r->item->name, bench_best(r)->ratio.median, bench_best(r)->name,
+               why(r, bench_best(r)));
+        any = true;
+    }
+}
+
+static double mean_ratio(const Bench *b, int first, int end) {
+    double sum = 0;
+    int n = 0;
+    for (int i = first; i < end; i++) {
+        const BenchPeer *p = bench_best(&b->row[i]);
+        if (p) sum += log(p->ratio.median), n++;
+    }
+    return n ? exp(sum / n) : NAN;
+}
+
+static void markdown_suite(const Bench *b, int first, int end) {
+    const char *suite = b->row[first].item->suite, *group = "";
+    const BenchSuite *s = bench_suites;
+    while (s->name && strcmp(s->name, suite)) s++;
+    printf("\n## %s\n\n%s%s. `loopwright bench %s%s`\n", suite, s->name ? s->what : "", "", suite,
+           b->quick ? " --quick" : "");
+    for (int i = first; i < end; i++) {
+        const BenchRow *r = &b->row[i];
+        if (strcmp(group, r->item->group))
+            printf("\n| %s | ours, %s | of peak | compiled in | ratio to the best peer | all peers "
+                   "|\n|---|---|---|---|---|---|\n",
+                   r->item->group, bench_unit(r));
+        group = r->item->group;
+        markdown_row(r);
+    }
+    double mean = mean_ratio(b, first, end);
+    if (isfinite(mean)) printf("\nGeometric mean of the ratios: **%.2f**.\n", mean);
+    markdown_losses(b, first, end);
+}
+
+void bench_print_markdown(const Bench *b) {
+    const lw_machine *m = b->machine;
+    printf(
+        "# Performance\n\n"
+        "Made by `loopwright bench --markdown%s`; every table names the command that makes it "
+        "again.\n\n"
+        "- **%s**, Loopwright %s.\n"
+        "- %s, %s, %d cores that this process may use; %.1f GFLOP/s of f32 multiply-adds on one "
+        "core, %.1f GB/s read from memory.\n"
+        "- One pinned core. Medians over interleaved rounds with 95 %% intervals, processor "
+        "time; results equal to the reference before anything counts ([how](../bench/README.md)).\n"
+        "- Schedules are chosen without search. *of peak*: a round's rate by the largest of a "
+        "multiply-add loop (or a loop that streams as many bytes) before it, behind it, and any "
+        "peer in that round.\n"
+        "- A ratio above 1: ours is faster. ▼: a peer wins by more than the interval. `(differs)`: "
+        "its result is not bit for bit ours, so it does not count.\n",
+        b->quick ? " --quick" : "", b->date, lw_version(), m->cpu, m->isa, m->cores,
+        m->gflops[!strcmp(m->isa, "avx512") ? LW_ISA_AVX512 : LW_ISA_AVX2][0][0],
+        m->gbps[LW_MEMORY][LW_LOAD][0]);
+    printf("\nPeers:");
+    for (int i = 0; i < b->lab.npeers; i++) {
+        bool first = true;
+        for (int j = 0; j < i; j++) first &= strcmp(b->lab.peer[j].title, b->lab.peer[i].title);
+        if (first && *b->lab.peer[i].title && strcmp(b->lab.peer[i].title, "limits"))
+            printf(" %s;", b->lab.peer[i].title);
+    }
+    printf(" absent ones are columns less.\n");
+    for (int i = 0, end; i < b->n; i = end) {
+        for (end = i; end < b->n && !strcmp(b->row[end].item->suite, b->row[i].item->suite);) end++;
+        markdown_suite(b, i, end);
+    }
+}
+
+// --- JSON ----------------------------------------------------------------------------------------
+
+// Four digits say all there is to say of a measurement.
+static void json_measured(Json *j, const char *key, double x) {
+    char text[32];
+    snprintf(text, sizeof text, "%.5g", x);
+    json_num(j, key, isfinite(x) ? strtod(text, NULL) : x);
+}
+
+static void json_peers(Json *j, const BenchRow *r) {
+    json_open(j, "peers", '[');
+    for (int i = 0; i < r->npeers; i++) {
+        const BenchPeer *p = &r->peer[i];
+        json_open(j, NULL, '{');
+        json_str(j, "name", p->name);
+        json_measured(j, "us", p->ns / 1e3);
+        json_measured(j, "rate", bench_rate(r, p->ns));
+        json_measured(j, "ratio", p->ratio.median);
+        json_measured(j, "low", p->ratio.low);
+        json_measured(j, "high", p->ratio.high);
+        json_measured(j, "cold_us", p->cold_ns / 1e3);
+        json_bool(j, "counts", !p->differs && !p->other);
+        json_bool(j, "same", !p->differs);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+void bench_row_json(Json *j, const Bench *b, const BenchRow *r) {
+    json_str(j, "kind", "row");
+    json_str(j, "run", b->run);
+    json_str(j, "suite", r->item->suite);
+    json_str(j, "group", r->item->group);
+    json_str(j, "item", r->item->name);
+    json_str(j, "sizes", r->sizes);
+    json_str(j, "unit", bench_unit(r));
+    if (r->item->paper) json_str(j, "paper", r->item->paper);
+    if (r->note) {
+        json_str(j, "note", r->note);
+        return;
+    }
+    if (r->schedule) json_str(j, "schedule", r->schedule);
+    if (r->check) json_str(j, "checked", r->check);
+    json_measured(j, "us", r->ns.median / 1e3);
+    json_measured(j, "low_us", r->ns.low / 1e3);
+    json_measured(j, "high_us", r->ns.high / 1e3);
+    json_measured(j, "best_us", r->best_ns / 1e3);
+    json_measured(j, "rate", bench_rate(r, r->ns.median));
+    json_measured(j, "compile_us", r->compile_us);
+    if (!is_time(r)) {
+        json_measured(j, "cold_us", r->cold_ns / 1e3);
+        json_measured(j, "of_peak", r->of_peak);
+        json_measured(j, "roof_us", r->roof_ns / 1e3);
+        json_str(j, "bound", r->compute ? "compute" : "bandwidth");
+        json_str(j, "level", r->level);
+        json_num(j, "flops", r->flops);
+        json_num(j, "bytes", r->bytes);
+    }
+    if (r->code_bytes > 0) json_num(j, "code_bytes", r->code_bytes);
+    if (r->ntimes) {
+        json_open(j, "times_us", '[');
+        for (int i = 0; i < r->ntimes; i++) json_measured(j, NULL, r->times[i]);
+        json_close(j, ']');
+    }
+    json_peers(j, r);
+}

@@ -1,0 +1,181 @@
+// The suites whose measure is time: to compile, and to parse. Every time is from nothing, in a
+// context of its own.
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// --- One compilation -----------------------------------------------------------------------------
+
+typedef struct Step {
+    double front, compile; // us: text to bound, bound to kernel
+} Step;
+
+static bool once(const BenchItem *item, Step *s) {
+    BenchKernel k = {.ctx = lw_context_new(NULL)};
+    lw_compile_options o = {.struct_size = sizeof o, .isa = item->isa};
+    double begin = lab_cpu();
+    bool ok = bench_kernel_bind(&k, item);
+    double bound = lab_cpu();
+    ok = ok && lw_compile(k.ctx, k.bound, &o, &k.kernel) == LW_OK;
+    *s = (Step){(bound - begin) / 1e3, (lab_cpu() - bound) / 1e3};
+    bench_kernel_close(&k);
+    return ok;
+}
+
+double bench_compile_us(const BenchItem *item, int times) {
+    double x[64];
+    int n = 0;
+    Step s;
+    for (int i = 0; i <= times && i < 64; i++)
+        if (once(item, &s) && i) x[n++] = s.compile; // the first one warms up
+    return estimate(x, n).median;
+}
+
+// --- Distributions -------------------------------------------------------------------------------
+
+static void take_down(BenchRow *r, double *us, int n) {
+    qsort(us, (size_t)n, sizeof *us, by_value);
+    r->times = us, r->ntimes = n;
+    double *copy = cli_alloc((size_t)(n + 1) * sizeof *copy);
+    for (int i = 0; i < n; i++) copy[i] = us[i] * 1e3;
+    r->ns = estimate(copy, n);
+    r->best_ns = n ? copy[0] : NAN;
+    free(copy);
+}
+
+static void shapes(Bench *b) {
+    static const int side[] = {1, 2, 3, 4, 5, 8, 13, 16, 23, 32, 48, 64};
+    enum { SIDES = sizeof side / sizeof *side, SHAPES = SIDES * SIDES * SIDES };
+    static BenchItem all = {.suite = "compile", .group = "all shapes", .name = "1728 GEMM shapes"};
+    int step = b->quick ? 13 : 1, n = 0;
+    double *us = cli_alloc(SHAPES * sizeof *us);
+    BenchItem one = {.program = bench_items[0].program};
+    for (int i = 0; i < SHAPES; i += step) {
+        char sizes[64];
+        Step s;
+        snprintf(sizes, sizeof sizes, "M=%d,N=%d,K=%d", side[i / SIDES / SIDES],
+                 side[i / SIDES % SIDES], side[i % SIDES]);
+        one.sizes = sizes;
+        if (once(&one, &s)) us[n++] = s.compile;
+    }
+    BenchRow *r = bench_row(b, &all);
+    r->sizes = cli_printf("%d of them", n);
+    take_down(r, us, n);
+}
+
+// --- Against others ------------------------------------------------------------------------------
+
+typedef struct Compiled {
+    const BenchItem *item;
+} Compiled;
+
+static void compile_call(void *self) {
+    Step s;
+    once(((Compiled *)self)->item, &s);
+}
+
+static void add_compilers(Bench *b, BenchKernel *k, Trial *t) {
+    static const char *const env[] = {
+        "CC=gcc CFLAGS=-O3,-march=native,-ffp-contract=off,-fopenmp-simd COMPILE=1",
+        "CC=clang CFLAGS=-O3,-march=native,-ffp-contract=off,-fopenmp-simd COMPILE=1"};
+    static const char *const name[] = {"gcc", "clang"};
+    for (int i = 0; i < 2; i++) {
+        if (b->only_peers && !rival_word(b->only_peers, name[i], strlen(name[i]))) continue;
+        LabPeer *p = lab_peer(&b->lab, "cc", env[i]);
+        char *path = p ? bench_kernel_c(k, NULL, "chosen") : NULL;
+        char *task = path ? cli_printf("compile-c %s", path) : NULL;
+        if (task) trial_add_peer(t, p, name[i], task);
+        free(path);
+        free(task);
+    }
+}
+
+static void against(Bench *b, const BenchItem *item) {
+    static Trial t;
+    BenchKernel k;
+    Compiled self = {item};
+    BenchRow *r = bench_row(b, item);
+    Lab was = b->lab;
+    t = (Trial){0};
+    bench_kernel_open(&k, b, item);
+    if (k.error) {
+        r->note = cli_printf("%s", k.error);
+    } else {
+        r->sizes = cli_printf("%s", item->sizes);
+        trial_add_kernel(&t, "ours", compile_call, &self);
+        if (item->task) rivals_add(&b->lab, &t, item->task, RIVAL_AVX512, b->only_peers);
+        add_compilers(b, &k, &t);
+        b->lab.rounds = b->quick ? 3 : 7, b->lab.cold = 0;
+        trial_run(&b->lab, &t);
+        b->lab.rounds = was.rounds, b->lab.cold = was.cold;
+        r->code_bytes = (double)k.info->code_bytes;
+        r->compile_us = bench_compile_us(item, b->quick ? 5 : 21);
+        r->ns = trial_time(&t, 0);
+        r->best_ns = trial_best(&t, 0);
+        for (int i = 1; i < t.n; i++) {
+            BenchPeer *p = &r->peer[r->npeers++];
+            *p = (BenchPeer){.name = t.entry[i].name, .ns = trial_median(&t, i), .cold_ns = NAN};
+            p->ratio = trial_ratio(&t, 0, i);
+        }
+    }
+    bench_kernel_close(&k);
+}
+
+static const BenchItem *find(const char *suite, const char *name) {
+    for (const BenchItem *i = bench_items; i->suite; i++)
+        if (!strcmp(i->suite, suite) && !strcmp(i->name, name)) return i;
+    return bench_items;
+}
+
+void bench_compile(Bench *b) {
+    static const struct {
+        const char *suite, *name, *task;
+    } all[] = {{"gemm", "64", "compile-gemm 64 64 64"},
+               {"gemm", "512", "compile-gemm 512 512 512"},
+               {"conv", "128@28", "compile-conv 28 128 128"},
+               {"conv", "512@14", NULL},
+               {"memory", "softmax 1024", NULL},
+               {"gemm", "attention 8 x 128, 64", NULL},
+               {"tc", "MLP3 128: 128 64 32 2", NULL}};
+    static BenchItem item[sizeof all / sizeof *all];
+    shapes(b);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        item[i] = *find(all[i].suite, all[i].name);
+        item[i].suite = "compile", item[i].group = "text to kernel";
+        item[i].name = cli_printf("%s %s", all[i].suite, all[i].name);
+        item[i].task = all[i].task;
+        against(b, &item[i]);
+    }
+}
+
+// --- The front-end -------------------------------------------------------------------------------
+
+void bench_front(Bench *b) {
+    static BenchItem item[32];
+    int n = 0, times = b->quick ? 101 : 1001;
+    for (const BenchItem *i = bench_items; i->suite && n < 32; i++) {
+        if (strcmp(i->suite, "tc") || i->slow) continue;
+        double *us = cli_alloc((size_t)times * sizeof *us);
+        int got = 0;
+        for (int k = 0; k < times; k++) {
+            BenchKernel kernel = {.ctx = lw_context_new(NULL)};
+            double begin = lab_cpu();
+            bool ok = bench_kernel_bind(&kernel, i);
+            double end = lab_cpu();
+            if (ok) us[got++] = (end - begin) / 1e3;
+            bench_kernel_close(&kernel);
+        }
+        item[n] = *i;
+        item[n].suite = "front", item[n].group = "text to bound program", item[n].paper = NULL;
+        BenchRow *r = bench_row(b, &item[n++]);
+        r->sizes = cli_printf("%s", i->sizes);
+        take_down(r, us, got);
+    }
+}
