@@ -317,6 +317,10 @@ bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
 # Arguments of a benchmark: make bench-x86 ARGS='--quick --only gemm'
+bench: all bench-peers
+	@$(BUILD)/loopwright bench $(ARGS)
+bench-loopstack: all bench-peers
+	@$(BUILD)/loopwright bench loopstack $(ARGS)
 bench-x86: $(BUILD)/bench/x86 bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
 bench-auto: $(BUILD)/bench/auto bench-peers
@@ -335,6 +339,8 @@ install: all
 	install -d $(INTO)/bin $(INTO)/include $(LIB_INTO)/pkgconfig $(LIB_INTO)/cmake/loopwright
 	install -m 755 $(COMMAND) $(INTO)/bin/
 	install -m 644 include/loopwright.h $(INTO)/include/
+	for p in $(wildcard $(PEER_BIN)); do \
+	    install -D -m 755 $$p $(INTO)/libexec/loopwright/peers/$${p##*/}; done
 	install -m 644 $(LIB_A) $(LIB_INTO)/
 	install -m 755 $(LIB_SO) $(LIB_INTO)/libloopwright.so.$(VERSION)
 	ln -sf libloopwright.so.$(VERSION) $(LIB_INTO)/libloopwright.so.$(SOVERSION)
@@ -348,7 +354,7 @@ install: all
 uninstall:
 	rm -f $(INTO)/bin/loopwright $(INTO)/include/loopwright.h $(LIB_INTO)/libloopwright.a \
 	    $(LIB_INTO)/libloopwright.so* $(LIB_INTO)/pkgconfig/loopwright.pc
-	rm -rf $(LIB_INTO)/cmake/loopwright
+	rm -rf $(LIB_INTO)/cmake/loopwright $(INTO)/libexec/loopwright
 
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-tsan
@@ -375,11 +381,13 @@ help:
 # > make bench-space    the spaces of known kernels: their size, dead ends, the cost of a decision
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
+# > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
+# > make bench-loopstack the two tables of the LoopStack paper
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -196,7 +196,7 @@ static void run_times(Bench *b, const char *suite, void (*run)(Bench *)) {
     }
 }
 
-static void describe(Bench *b) {
+void bench_describe(Bench *b) {
     if (!b->out) return;
     const lw_machine *m = b->machine;
     int wide = !strcmp(m->isa, "avx512") ? LW_ISA_AVX512 : LW_ISA_AVX2;
@@ -286,10 +286,10 @@ int command_bench(Cli *cli) {
     if (!status) status = open_bench(b);
     if (status) return status;
     b->out = cli->json || cli->csv || cli->markdown ? NULL : stdout;
-    describe(b);
     if (file) {
         status = bench_program(b);
     } else {
+        bench_describe(b);
         run_items(b);
         run_times(b, "compile", bench_compile);
         run_times(b, "front", bench_front);

@@ -87,6 +87,7 @@ typedef struct Bench {
     FILE *out; // for people; NULL: none
 } Bench;
 
+void bench_describe(Bench *b); // says what machine it is
 BenchRow *bench_row(Bench *b, const BenchItem *item);
 // The peer that is hardest to beat; NULL: none counts.
 const BenchPeer *bench_best(const BenchRow *r);

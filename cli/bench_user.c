@@ -110,7 +110,7 @@ int bench_program(Bench *b) {
     BenchKernel k;
     bench_kernel_open(&k, b, &item);
     int status = k.error ? EXIT_FAILED : EXIT_OK;
-    if (k.error && k.ctx && lw_diag_count(k.ctx)) fprintf(stderr, "%s", lw_diag_text(k.ctx));
+    if (k.error && k.bound) cli_fail(b->cli, "%s", k.error);
     if (!status) {
         bool rounded;
         item.name = cli_printf("%s", lw_function_name(lw_bound_function(k.bound)));
@@ -118,6 +118,7 @@ int bench_program(Bench *b) {
     }
     bench_kernel_close(&k);
     if (status) return status;
+    bench_describe(b);
     bench_item(b, &item);
     BenchRow *r = &b->row[b->n - 1];
     bench_print_group(b, b->n - 1, b->n);

@@ -11,6 +11,7 @@ usage: loopwright COMMAND FILE [options]
   compile  write a function as a file that stands alone
   einsum   compute an einsum over .npy files
   machine  measure and print what this machine can do
+  bench    measure programs against the machine and against other libraries
 
 `loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:
 

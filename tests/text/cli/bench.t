@@ -1,0 +1,36 @@
+# Benchmarks from the command line: what is refused, and one item from end to end, without peers.
+$ loopwright bench gem
+--- stderr
+loopwright bench: unknown suite 'gem'; did you mean 'gemm'?
+usage: loopwright bench [SUITE...|FILE] [options]; --help explains them
+--- exit 2
+$ loopwright bench gemm --size M=4
+--- stderr
+loopwright bench: --size is for a program of your own: name its file
+usage: loopwright bench [SUITE...|FILE] [options]; --help explains them
+--- exit 2
+$ XDG_CACHE_HOME=%/c loopwright bench gemm --only nothing --history none > out
+--- stderr
+loopwright bench: nothing is called 'nothing'
+usage: loopwright bench [SUITE...|FILE] [options]; --help explains them
+--- exit 2
+$ loopwright bench nowhere.tc
+--- stderr
+error: cannot read 'nowhere.tc': No such file or directory
+--- exit 1
+$ XDG_CACHE_HOME=%/c loopwright bench gemm --quick --only 16 --peers none --peers-dir %/no --history %/h.jsonl > out
+$ sed -n '2,3p;4p;6p;8p' out | sed 's/ [ 0-9.]* .*compiled.*//'
+  no peers: `make bench-peers` builds them, --peers-dir names them
+
+gemm: square, GFLOP/s
+  16{{ .*[0-9.]+ %.*}}
+1 rows
+$ cut -c1-14 h.jsonl
+{"kind": "run"
+{"kind": "row"
+$ grep -o '"item": "16", "sizes": "M=16,K=16,N=16"\|"checked": "interp"' h.jsonl
+"item": "16", "sizes": "M=16,K=16,N=16"
+"checked": "interp"
+$ XDG_CACHE_HOME=%/c loopwright bench memory --only 'copy 4096' --quick --peers none --csv --history none | cut -d, -f1-5
+suite,group,item,sizes,unit
+memory,"streams","copy 4096","N=4096",GB/s
