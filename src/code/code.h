@@ -37,6 +37,7 @@ typedef enum CodeTrick {
     TRICK_PREFETCH,
     TRICK_ROW,    // rows found by an index from data
     TRICK_GATHER, // lanes found by indices from data
+    TRICK_JOIN,   // loops around a vector loop that became part of it
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];

@@ -1,4 +1,4 @@
-// Plan, step 2: which loops marked `vector` run in lanes, and how many.
+// Plan, step 3: which loops marked `vector` run in lanes, and how many.
 //
 // A loop does when every access inside follows it with one vector instruction (contiguous, one
 // element for all, or lanes apart that the ISA can gather); otherwise it runs as a serial loop and

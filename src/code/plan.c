@@ -2,10 +2,11 @@
 //
 // 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they
 //    mention (as a bound on it) or become guards; subscripts become byte offsets.
-// 2. lanes of the loops marked `vector` (lanes.c).
-// 3. parallel loops: those whose iterations cannot meet (parallel.c).
-// 4. regions, whose tile fits in registers (regions.c).
-// 5. streams: one pointer per buffer and combination of real-loop strides.
+// 2. loops that go on where a vector loop ends become part of it (join.c).
+// 3. lanes of the loops marked `vector` (lanes.c).
+// 4. parallel loops: those whose iterations cannot meet (parallel.c).
+// 5. regions, whose tile fits in registers (regions.c).
+// 6. streams: one pointer per buffer and combination of real-loop strides.
 #include "code/plan.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@
 
 // ---- Linear functions
 
-static const Lin *lin_make(Arena *a, int64_t c, const LinTerm *t, int n) {
+const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n) {
     Lin *l = arena_alloc(a, sizeof *l + (size_t)n * sizeof *t);
     l->c = c;
     for (int i = 0; i < n; i++) {
@@ -76,7 +77,7 @@ static void sum_add(Builder *b, LinSum *s, const Affine *a, int64_t scale) {
 static const Lin *lin_of(Builder *b, const Affine *a) {
     LinSum s = {.ok = true};
     sum_add(b, &s, a, 1);
-    return s.ok ? lin_make(b->p->arena, s.c, s.t, s.n) : NULL;
+    return s.ok ? code_lin(b->p->arena, s.c, s.t, s.n) : NULL;
 }
 
 // Range of a linear function over the full extents of its loops.
@@ -133,7 +134,7 @@ static bool expr_has_inner(const Expr *e, const Access *access) {
 // All dimensions are computed, and checked.
 static void compute_all(Builder *b, Mem *m) {
     m->off = NULL;
-    m->part = lin_make(b->p->arena, 0, NULL, 0);
+    m->part = code_lin(b->p->arena, 0, NULL, 0);
     m->computed = (1u << m->access->rank) - 1;
 }
 
@@ -147,7 +148,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
         LinSum one = {.ok = true};
         sum_add(b, &one, access->sub[d], 1);
         if (one.ok) {
-            const Lin *l = lin_make(b->p->arena, one.c, one.t, one.n);
+            const Lin *l = code_lin(b->p->arena, one.c, one.t, one.n);
             int64_t min, max;
             lin_range(b->p, l, &min, &max);
             if (min < 0 || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
@@ -162,8 +163,8 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             sum_add(b, &part, access->sub[d], buf->stride[d] * bytes);
         }
     }
-    if (s.ok) m->off = lin_make(b->p->arena, s.c, s.t, s.n);
-    m->part = part.ok ? lin_make(b->p->arena, part.c, part.t, part.n) : NULL;
+    if (s.ok) m->off = code_lin(b->p->arena, s.c, s.t, s.n);
+    m->part = part.ok ? code_lin(b->p->arena, part.c, part.t, part.n) : NULL;
     if (!part.ok) compute_all(b, m);
 }
 
@@ -261,7 +262,7 @@ static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PN
     for (int i = 0; i < nown; i++) {
         if (own[i]->loop != last) continue;
         bound_push(b, own[i], l->t[l->n - 1].k,
-                   lin_make(b->p->arena, l->c + FAULT(bound_off_by_one), l->t, l->n - 1));
+                   code_lin(b->p->arena, l->c + FAULT(bound_off_by_one), l->t, l->n - 1));
         return;
     }
     guard_push_lin(b, outer, l);
@@ -495,6 +496,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     p->root = build_node(&b, &tree->root->node);
     if (!p->root) p->root = node_new(&b, P_GUARD);
     p->root = flagged(&b, p->root);
+    plan_join(p);
     plan_vectorise(p);
     int leaf = 0;
     plan_number(p, p->root, &leaf);

@@ -142,6 +142,7 @@ typedef struct Plan {
     int *first_leaf, *last_leaf; // per buffer: leaves that touch it
     int64_t scratch;             // bytes of all allocations, those of one thread included
     int64_t thread_scratch;      // bytes that every further thread needs
+    int joined;                  // loops that went on where another ended, and became part of it
     Text report;
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;
@@ -150,14 +151,17 @@ typedef struct Plan {
 void plan_parallel(Plan *p);
 
 // The steps of code_plan that have files of their own.
+void plan_join(Plan *p);
 void plan_vectorise(Plan *p);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
 
+const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n);
 // The stream for a buffer with these real-loop terms.
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
+bool plan_has_index(const Expr *e); // uses an iterator's value
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);
 // The loop inside with the smallest number, or `none`.

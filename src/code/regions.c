@@ -1,4 +1,4 @@
-// Plan, step 4: regions, from the outside in the largest runs of siblings whose tile fits in
+// Plan, step 5: regions, from the outside in the largest runs of siblings whose tile fits in
 // registers; which of their loops are machine loops, which are copied, and how often.
 #include "code/plan.h"
 
@@ -58,10 +58,10 @@ static bool copies_differ(const Plan *p, const Mem *m, int loop) {
     return true;
 }
 
-static bool has_index(const Expr *e) {
+bool plan_has_index(const Expr *e) {
     if (e->kind == EXPR_INDEX) return true;
     for (int i = 0; e->kind == EXPR_OP && i < e->n; i++)
-        if (has_index(e->arg[i])) return true;
+        if (plan_has_index(e->arg[i])) return true;
     return false;
 }
 
@@ -71,7 +71,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
         const Mem *m = &leaf->read[i];
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
     }
-    return !has_index(leaf->leaf->value) || FAULT(replay_repeats_indices);
+    return !plan_has_index(leaf->leaf->value) || FAULT(replay_repeats_indices);
 }
 
 // Are the copies of a loop's body the same but for addresses?

@@ -219,6 +219,7 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
                       g.p->thread_scratch, g.bodies.n,     text_str(&g.p->report),
                       g.lines.n,           g.lines.at,     {0}};
         memcpy(out->tricks, g.tricks, sizeof g.tricks);
+        out->tricks[TRICK_JOIN] = g.p->joined;
         return true;
     }
 }
