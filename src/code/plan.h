@@ -72,6 +72,7 @@ struct PNode {
     int64_t count;   // vector operations inside when everything is unrolled
     int line;        // of the Tree's text (tree_lines); 0: none
     int region;      // first node of a region: how many siblings it spans; 0 otherwise
+    bool pinned;     // and all that it writes is its tile, though nothing repeats inside
 
     // P_LOOP
     int loop;

@@ -70,6 +70,9 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
     for (int i = 0; i < leaf->nreads; i++) {
         const Mem *m = &leaf->read[i];
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
+        int64_t size = type_info[m->type].bytes; // columns side by side turn together
+        if (leaf->width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
+            return false;
     }
     return !plan_has_index(leaf->leaf->value) || FAULT(replay_repeats_indices);
 }
@@ -199,6 +202,8 @@ static bool same_outside(const Tile *t, const Lin *a, const Lin *b) {
 
 static void tile_add(Tile *t, const PNode *leaf) {
     const Mem *w = &leaf->write;
+    t->fits &= w->off != NULL;
+    if (!t->fits) return;
     int64_t at = lin_inside(t, w->off);
     for (int i = 0; i < t->n; i++)
         if (t->at[i].buffer == w->buffer && t->at[i].at == at) return;
@@ -284,22 +289,15 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
 }
 
 // *tile <- the number of its elements.
-static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
-    bool pins = true;
-    for (int i = 0; i < n; i++)
-        if (nodes[i]->has_parallel) return false;
-    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) pins &= !p->refused->tile[i];
-    for (int i = 0; i < n; i++)
-        if (!mark(p, nodes[i], pins)) return false;
+static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
         t.first_loop = plan_first_loop(nodes[i], p->nloops);
     t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
-    for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], false);
+    for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], all);
     *tile = t.n;
     if (!t.fits) return false;
-    if (t.n && !pins) return false;
     for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
         const PNode *leaf = p->leaves.at[i];
         if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
@@ -308,6 +306,40 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
                 return false;
     }
     return true;
+}
+
+// What begins with a flag, the run-time choice between initialising elements and keeping them.
+static const PNode *flag_first(const PNode *n) {
+    while (n->nchild && !n->flag) n = n->child[0];
+    return n->flag ? n : NULL;
+}
+
+// Nothing repeats, but how elements begin depends on a flag: in registers they are initialised or
+// loaded, and stored once.
+static bool begins_by_flag(PNode **nodes, int n) {
+    bool by_flag = n > 1 && flag_first(nodes[0]) && nodes[0]->kind == P_GUARD;
+    for (int i = 0; i < n && by_flag; i++) by_flag = !plan_pins(nodes[i]);
+    return by_flag;
+}
+
+// Something inside does, or would if it fits where this does not.
+static bool has_flagged_part(const PNode *n) {
+    if (n->flag || n->nconds || n->nhard || n->vector || !flag_first(n)) return false;
+    return n->kind == P_GUARD || n->extent == 1 || !plan_pins(n);
+}
+
+static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
+    bool pins = true;
+    nodes[0]->pinned = false;
+    for (int i = 0; i < n; i++)
+        if (nodes[i]->has_parallel) return false;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) pins &= !p->refused->tile[i];
+    for (int i = 0; i < n; i++)
+        if (!mark(p, nodes[i], pins)) return false;
+    nodes[0]->pinned = pins && begins_by_flag(nodes, n) && tile_fits(p, nodes, n, true, tile);
+    if (nodes[0]->pinned) return true;
+    if (n == 1 && has_flagged_part(nodes[0])) return false;
+    return tile_fits(p, nodes, n, false, tile) && (!*tile || pins);
 }
 
 // A real loop whose body is straight-line gets as many copies of it as the limit allows.

@@ -232,7 +232,11 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
 }
 
 static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
-    *best = (Tile){.v = -1, .cost = 2 * n->instances * fmax(1, n->ops)}; // as declared
+    double elements = 1;
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction) elements *= (double)n->extent[i];
+    double declared = 2 * n->instances * fmax(1, n->ops) + 8 * elements;
+    *best = (Tile){.v = -1, .cost = declared};
     for (int i = 0; i < n->s->niters; i++) {
         if (n->extent[i] < 2) continue;
         if (n->s->iter[i].reduction)

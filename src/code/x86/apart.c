@@ -124,7 +124,7 @@ static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem) {
     x86_2(a, X86_vpmovm2d, d, x86_k(2));
 }
 
-// AVX2: half of 16 bytes at a time.
+// Half of 16 bytes at a time: AVX2, and few lanes.
 static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
@@ -146,17 +146,19 @@ static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first) {
 static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem) {
     int per = gen_is64(r->type) ? 2 : 4;
     load_half(g, r, mem, dst, 0);
-    if (r->width <= per) return;
+    if (r->width <= per || (gen_is_wide(g) && r->active <= per)) return;
     load_half(g, r, mem, g->scratch, per);
     X86Arg y = x86_ymm((unsigned)dst);
-    x86_4(&g->a, X86_vinsertf128, y, y, x86_xmm((unsigned)g->scratch), x86_imm(1));
+    x86_4(&g->a, gen_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, y, y,
+          x86_xmm((unsigned)g->scratch), x86_imm(1));
 }
 
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
-    if (!gen_is_wide(g)) {
+    bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
+    if (!gen_is_wide(g) || few) {
         load_halves(g, r, dst, mem);
     } else if (type_info[r->type].bytes < 4) {
         load_narrow(g, r, dst, mem);

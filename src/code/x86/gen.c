@@ -57,11 +57,13 @@ static void start_streams(Gen *g) {
     x86_2(a, X86_mov, x86_r64(X86_RDX), x86_r64(X86_RSI));
     for (int i = 0; i < p->streams.n; i++) {
         int b = p->streams.at[i].buffer;
+        Item to = g->stream[i];
+        X86Arg reg = x86_r64(to.reg < 0 ? X86_RAX : (unsigned)to.reg);
         if (b < p->tree->nargs)
-            x86_2(a, X86_mov, x86_r64(X86_RAX), x86_mem(X86_RCX, 8 * b));
+            x86_2(a, X86_mov, reg, x86_mem(X86_RCX, 8 * b));
         else
-            x86_2(a, X86_lea, x86_r64(X86_RAX), x86_mem(X86_RDX, p->offset[b]));
-        x86_2(a, X86_mov, gen_item(g->stream[i]), x86_r64(X86_RAX));
+            x86_2(a, X86_lea, reg, x86_mem(X86_RDX, p->offset[b]));
+        if (to.reg < 0) x86_2(a, X86_mov, gen_item(to), reg);
     }
 }
 
@@ -152,11 +154,19 @@ static void make_function(Gen *g) {
     if (error != ASM_OK && !g->declined) g->declined = asm_error_text(error);
 }
 
+// Does something compute addresses from data?
+static bool looks_up(const PNode *n) {
+    bool found = n->nhard > 0;
+    for (int i = 0; i < n->nreads && !found; i++) found = n->read[i].inner;
+    for (int i = 0; i < n->nchild && !found; i++) found = looks_up(n->child[i]);
+    return found;
+}
+
 static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine,
                    const Refusals *refused) {
     Plan *p = code_plan(arena, tree, machine, refused);
-    for (int i = 0; i < tree->buffers.n; i++)
-        code_stream(p, i, NULL, 0, 0); // for computed addresses
+    for (int i = 0; i < tree->buffers.n && looks_up(p->root); i++)
+        code_stream(p, i, NULL, 0, 0); // where data lies that addresses are computed from
     Gen g = {.arena = arena,
              .p = p,
              .m = machine,

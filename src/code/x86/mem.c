@@ -78,10 +78,29 @@ static void load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
     }
 }
 
+// A tail of 4, 8, 16 or 32 bytes is a move of its own: it needs no mask, and what was stored so can
+// be loaded again without waiting for the cache.
+static bool is_piece(const Ref *r) {
+    int bytes = r->active * gen_lane_size(r->type);
+    return r->active < r->width && type_info[r->type].bytes == gen_lane_size(r->type) &&
+           r->lane == type_info[r->type].bytes && (bytes & (bytes - 1)) == 0;
+}
+
+static X86Op piece_move(const Ref *r, int reg, X86Arg *part) {
+    int bytes = r->active * gen_lane_size(r->type);
+    *part = bytes == 32 ? x86_ymm((unsigned)reg) : x86_xmm((unsigned)reg);
+    return bytes == 4 ? X86_vmovss : bytes == 8 ? X86_vmovsd : X86_vmovups;
+}
+
 static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Asm *a = &g->a;
     Type t = r->type;
-    X86Arg d = gen_vreg(t, r->width, dst);
+    X86Arg d = gen_vreg(t, r->width, dst), part;
+    if (is_piece(r)) {
+        X86Op move = piece_move(r, dst, &part);
+        x86_2(a, move, part, mem);
+        return;
+    }
     if (!gen_is_wide(g)) {
         if (r->active == r->width) {
             x86_2(a, X86_vmovups, d, mem);
@@ -176,7 +195,8 @@ void gen_load(Gen *g, const Micro *m) {
         gen_load_backwards(g, m);
         return;
     }
-    if (r->active != r->width && gen_is_wide(g)) gen_mask(g, r->active); // before rax is in use
+    if (r->active != r->width && gen_is_wide(g) && !is_piece(r))
+        gen_mask(g, r->active); // before rax is in use
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (r->width == 1)
         load_one(g, r->type, m->dst_reg, mem);
@@ -265,6 +285,12 @@ static void store_vector(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     Type t = r->type;
+    X86Arg part;
+    if (is_piece(r)) {
+        X86Op move = piece_move(r, m->arg_reg[0], &part);
+        x86_2(a, move, gen_mem(g, r, X86_RAX), part);
+        return;
+    }
     if (r->active != r->width && gen_is_wide(g)) gen_mask(g, r->active); // before rax is in use
     X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
     if (!gen_is_wide(g)) {

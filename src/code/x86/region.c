@@ -183,7 +183,7 @@ static void region(Gen *g, PNode **at, int n) {
     for (int i = 0; i < n && gen_is_wide(g); i++) find_masks(g, at[i]);
     gen_set_masks(g);
     g->pins.n = 0;
-    for (int i = 0; i < n; i++) find_pins(g, at[i], false, false);
+    for (int i = 0; i < n; i++) find_pins(g, at[i], at[0]->pinned, false);
     find_lanes(g, at[0]->first, at[n - 1]->last);
     place_parts(g);
     bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
@@ -203,8 +203,10 @@ static void region(Gen *g, PNode **at, int n) {
         for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, 0, false);
         x86_1(&g->a, X86_jmp, x86_to(&join));
         asm_bind(&g->a, &other);
+        g->k1 = 0;
         load_pins(g, NULL);
         asm_bind(&g->a, &join);
+        g->k1 = 0;
         from = 1;
     } else if (g->pins.n) {
         mark_assigned(g, at[0], assigned);
