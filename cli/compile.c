@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_stdout(const char *path) { return strcmp(path, "-") == 0; }
+
 static int write_file(Cli *cli, const char *path, const char *bytes, size_t size) {
+    if (is_stdout(path)) // what goes wrong there is seen at the end
+        return fwrite(bytes, 1, size, stdout) == size ? EXIT_OK : EXIT_FAILED;
     FILE *f = fopen(path, "wb");
     bool ok = f && fwrite(bytes, 1, size, f) == size;
     int why = errno;
@@ -27,6 +31,14 @@ static const Kind kinds[] = {
     [LW_EMIT_SO] = {".so", "library"},
 };
 
+// A name with a dot ends as such files do; libraries may have a version behind that.
+static bool ending_fits(const char *path, const Kind *kind) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (!dot || strcmp(dot, kind->ending) == 0) return true;
+    return kind == &kinds[LW_EMIT_SO] && strstr(name, ".so.") != NULL;
+}
+
 // "out/mv.c" gives "out/mv.h".
 static char *header_path(const char *path, const Kind *kind) {
     size_t len = strlen(path), end = strlen(kind->ending);
@@ -34,7 +46,16 @@ static char *header_path(const char *path, const Kind *kind) {
     return cli_printf("%.*s.h", (int)(has ? len - end : len), path);
 }
 
+// Standard output holds one file: there is no header, and C source has it inside.
+static int write_one(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
+    lw_emitted out;
+    o->header = "";
+    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, &out));
+    return status ? status : write_file(cli, "-", out.bytes, out.size);
+}
+
 static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
+    if (is_stdout(cli->output)) return write_one(cli, b, kind, o);
     char *header = header_path(cli->output, kind);
     const char *slash = strrchr(header, '/');
     lw_emitted out;
@@ -71,10 +92,13 @@ static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
 int command_compile(Cli *cli) {
     if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm or so");
     const Kind *kind = &kinds[cli_word(emit_words, cli->emit)];
-    const char *dot = cli->output ? strrchr(cli->output, '.') : NULL;
-    if (dot && strcmp(dot, ".h") == 0)
-        return cli_misuse(cli, "-o names the %s file; its header is written beside it", kind->what);
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
+    if (is_stdout(cli->output) && cli->json)
+        return cli_misuse(cli, "with --json standard output holds one object: -o FILE%s",
+                          kind->ending);
+    if (!ending_fits(cli->output, kind))
+        return cli_misuse(cli, "-o %s: this %s file ends in %s; its header goes beside it",
+                          cli->output, kind->what, kind->ending);
     lw_module *mod = NULL;
     int status = EXIT_OK;
     if (cli->schedule)

@@ -312,8 +312,9 @@ typedef enum lw_emit {
 typedef struct lw_emit_options {
     size_t struct_size;
     lw_schedule_text schedule;
-    const char *name;   // of the function; NULL: its own
-    const char *header; // how the source names its header; NULL: NAME.h
+    const char *name; // of the function; NULL: its own
+    const char
+        *header;     // how C source names its header; NULL: NAME.h; "": what it says stands inside
     const char *isa; // of machine code: "scalar", "avx2" or "avx512", whether or not this machine
                      // has it; NULL: the best of this machine
     int threads;     // to choose a schedule for; 0: LW_THREADS, or the processors this process has

@@ -145,6 +145,7 @@ static lw_status emit_body(Call *call, void *args) {
     Text source = {.arena = call->arena}, header = {.arena = call->arena};
     const char *include = e->options.header;
     if (!include) include = arena_printf(call->arena, "%s.h", f.name);
+    if (!*include) include = NULL;
     c_unit_print(unit, include, &source, &header);
     *e->out = (lw_emitted){.function = f.name,
                            .bytes = text_str(&source),

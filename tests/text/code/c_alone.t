@@ -39,3 +39,18 @@ $ loopwright compile mv.tc --size M=2,K=3 --emit c -o nowhere/mv.c
 --- stderr
 error: cannot write 'nowhere/mv.c': No such file or directory
 --- exit 1
+$ loopwright compile mv.tc --size M=2,K=3 --emit c -o - > out.c && cc -std=c99 -Wall -Werror -c out.c && ls -- - -.h out.h 2>/dev/null
+--- exit 2
+$ loopwright compile mv.tc --size M=2,K=3 --emit obj -o mv.txt
+--- stderr
+loopwright compile: -o mv.txt: this object file ends in .o; its header goes beside it
+usage: loopwright compile FILE [options]; --help explains them
+--- exit 2
+$ loopwright compile mv.tc --size M=2,K=3 --emit c -o - --json
+{"command": "compile", "error": "with --json standard output holds one object: -o FILE.c", "diagnostics": [], "ok": false}
+--- exit 2
+$ loopwright compile mv.tc --size M=2,K=3 --emit asm -o mv.o
+--- stderr
+loopwright compile: -o mv.o: this assembly file ends in .s; its header goes beside it
+usage: loopwright compile FILE [options]; --help explains them
+--- exit 2
