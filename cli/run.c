@@ -37,8 +37,8 @@ static int unknown_name(Run *r, const char *option, const char *name, const char
     if (near && strcmp(near, name) != 0)
         return cli_fail(r->cli, "%s %s: '%s' has no %s of that name; did you mean '%s'?", option,
                         name, lw_function_name(r->f), what, near);
-    return cli_fail(r->cli, "%s %s: '%s' has no %s of that name", option, name,
-                    lw_function_name(r->f), what);
+    return cli_fail(r->cli, "%s %s: '%s' has no %s of that name; it is %s", option, name,
+                    lw_function_name(r->f), what, lw_function_signature(r->f));
 }
 
 // The tensor whose content --in or --arg may give: an input or an in-out result.
@@ -232,8 +232,8 @@ static void print_speed(const lw_timing *t) {
     print_time(t->p90_us);
     printf(", best ");
     print_time(t->best_us);
-    printf(": %.1f GFLOP/s, %.1f GB/s\n", t->flops / t->median_us * 1e-3,
-           t->bytes / t->median_us * 1e-3);
+    printf(": %.1f %s/s, %.1f GB/s\n", t->flops / t->median_us * 1e-3,
+           t->float_bits ? "GFLOP" : "Gop", t->bytes / t->median_us * 1e-3);
 }
 
 static const char *const level_name[] = {"L1", "L2", "L3", "memory"};
@@ -245,10 +245,19 @@ static void find_roof(Run *r) {
     r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
 }
 
+// The rate of integer operations is not measured: where there are any, only moving is known.
+static bool no_peak(const Run *r) { return r->timing.flops > 0 && !r->timing.float_bits; }
+
 static void print_roof(const Run *r) {
     const lw_timing *t = &r->timing;
     const lw_roof *f = &r->roof;
     if (!r->roofed) return;
+    if (no_peak(r)) {
+        printf("  peak     not known of integers; moving the arguments takes ");
+        print_time(f->memory_us);
+        printf(" (%.1f GB/s, %s)\n", f->peak, level_name[f->level]);
+        return;
+    }
     printf("  peak     %.1f %% (best %.1f %%) of ", 100 * f->us / t->median_us,
            100 * f->us / t->best_us);
     if (f->compute)
@@ -266,8 +275,10 @@ static void print_roof(const Run *r) {
 static void json_roof(Json *j, const Run *r) {
     const lw_roof *f = &r->roof;
     json_open(j, "roof", '{');
-    json_str(j, "bound", f->compute ? "compute" : "bandwidth");
-    json_num(j, "fraction", round(1e4 * f->us / r->timing.median_us) / 1e4);
+    if (!no_peak(r)) {
+        json_str(j, "bound", f->compute ? "compute" : "bandwidth");
+        json_num(j, "fraction", round(1e4 * f->us / r->timing.median_us) / 1e4);
+    }
     json_num(j, f->compute ? "gflops" : "gbps", round(f->peak * 1e3) / 1e3);
     json_num(j, "compute_us", round(f->compute_us * 1e3) / 1e3);
     json_num(j, "memory_us", round(f->memory_us * 1e3) / 1e3);
@@ -325,7 +336,7 @@ static void json_summary(Run *r) {
     json_close(j, '}');
     if (t->code_bytes) {
         if (t->threads > 1) json_int(j, "threads", t->threads);
-        json_num(j, "gflops", round(t->flops / median) / 1e3);
+        json_num(j, t->float_bits ? "gflops" : "gops", round(t->flops / median) / 1e3);
         json_num(j, "gbps", round(t->bytes / median) / 1e3);
     }
     if (r->roofed) json_roof(j, r);

@@ -129,8 +129,7 @@ static void take_sizes(Solver *s, const lw_size *sizes, size_t n) {
         }
         Diag *d =
             diag_report(s->call->diags, nowhere, DIAG_NO_SUCH_SIZE, s->f->program->name, name);
-        const char *near = nearest(name, nth_param, s->f);
-        if (near) diag_note(s->call->diags, d, nowhere, DIAG_DID_YOU_MEAN, near);
+        diag_suggest(s->call->diags, d, name, nth_param, s->f);
         s->failed = true;
     }
 }

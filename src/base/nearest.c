@@ -40,3 +40,19 @@ const char *nearest(const char *word, Candidate *candidate, const void *of) {
     }
     return found;
 }
+
+void diag_suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, const void *of) {
+    enum { MOST_NAMES = 12 };
+    const Range nowhere = {0, 0};
+    const char *near = nearest(word, nth, of);
+    if (near && strcmp(near, word) != 0) {
+        diag_note(diags, d, nowhere, DIAG_DID_YOU_MEAN, near);
+        return;
+    }
+    Text list = {.arena = diags->arena};
+    size_t n = 0;
+    for (; nth(of, n) && n < MOST_NAMES; n++)
+        text_printf(&list, "%s'%s'", n == 0 ? "" : nth(of, n + 1) ? ", " : " and ", nth(of, n));
+    if (nth(of, n)) text_add(&list, ", ...");
+    if (n) diag_note(diags, d, nowhere, n == 1 ? DIAG_THERE_IS : DIAG_THERE_ARE, text_str(&list));
+}

@@ -30,27 +30,11 @@ static bool suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, 
     return true;
 }
 
-// Short names are never near each other: what there is says more.
-static void suggest_or_list(DiagList *diags, Diag *d, const char *word, Candidate *nth,
-                            const void *of) {
-    enum { MOST_NAMES = 12 };
-    if (suggest(diags, d, word, nth, of) || !nth(of, 0)) return;
-    Text list = {.arena = diags->arena};
-    for (size_t i = 0; nth(of, i); i++) {
-        if (i == MOST_NAMES) {
-            text_add(&list, ", ...");
-            break;
-        }
-        text_printf(&list, "%s'%s'", i == 0 ? "" : nth(of, i + 1) ? ", " : " and ", nth(of, i));
-    }
-    diag_note(diags, d, (Range){0, 0}, DIAG_SCHEDULE_NAMES_NOTE, text_str(&list));
-}
-
 void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p) {
-    suggest_or_list(diags, d, word, nth_label, p);
+    diag_suggest(diags, d, word, nth_label, p);
 }
 void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s) {
-    suggest_or_list(diags, d, word, nth_iter, s);
+    diag_suggest(diags, d, word, nth_iter, s);
 }
 void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p) {
     suggest(diags, d, word, nth_tensor, p);

@@ -33,7 +33,7 @@ $ loopwright einsum 'ij,j->i' a.npy nowhere.npy
 error: cannot read 'nowhere.npy': No such file or directory
 --- exit 1
 $ loopwright einsum ii s.npy --json
-{"command": "einsum", "def": "einsum", "signature": "einsum(i32(N_i, N_i) in0) -> (i32 out)", "sizes": {"N_i": 2}, "backend": "jit", "instances": 2, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gflops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "out", "shape": [], "dtype": "i32", "checksum": "2d401a55eec16520", "values": [5]}], "diagnostics": [], "ok": true}
+{"command": "einsum", "def": "einsum", "signature": "einsum(i32(N_i, N_i) in0) -> (i32 out)", "sizes": {"N_i": 2}, "backend": "jit", "instances": 2, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "out", "shape": [], "dtype": "i32", "checksum": "2d401a55eec16520", "values": [5]}], "diagnostics": [], "ok": true}
 $ @/tests/npy write i.npy '<f4' 2,2 1 0 0 1 && echo 'out: j i' > e.lws && loopwright einsum 'ij->ji' i.npy --schedule e.lws --isa avx2 --threads 1 --time | sed -n '/time\|peak/s/[0-9.]\+/#/g; /time/s/:.*//p; /\[/p'
   time     median # us, p# # us, p# # us, best # us
            [1, 0, 0, 1]

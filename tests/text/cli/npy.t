@@ -61,7 +61,7 @@ error: cannot read '.': it is not a regular file
 --- exit 1
 $ loopwright run mv.tc --in A=a.npy --in y=x.npy
 --- stderr
-error: --in y: 'mv' has no input of that name
+error: --in y: 'mv' has no input of that name; it is mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
 --- exit 1
 $ loopwright run mv.tc --in A=a.npy --in A=a.npy
 --- stderr

@@ -46,7 +46,7 @@ $ loopwright run mv.tc --size M=4,K=3 --backend c | grep checksum
   out      f32(4) C: checksum 779c24a75706378b
 $ loopwright run mv.tc --size M=1,K=1 --out D=d.npy
 --- stderr
-error: --out D: 'mv' has no result of that name
+error: --out D: 'mv' has no result of that name; it is mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
 --- exit 1
 $ loopwright run mv.tc --size M=1,K=1 --in C=c.npy
 --- stderr
@@ -64,4 +64,12 @@ $ loopwright run two.tc --def second --size N=3 | tail -2
   out      i32(3) B: checksum 94030b6defaf9ee3
            [6, -6, -6]
 $ loopwright run two.tc --def second --size N=3 --json
-{"command": "run", "file": "two.tc", "def": "second", "signature": "second(i32(N) A) -> (i32(N) B)", "sizes": {"N": 3}, "backend": "jit", "instances": 3, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gflops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "B", "shape": [3], "dtype": "i32", "checksum": "94030b6defaf9ee3", "values": [6, -6, -6]}], "diagnostics": [], "ok": true}
+{"command": "run", "file": "two.tc", "def": "second", "signature": "second(i32(N) A) -> (i32(N) B)", "sizes": {"N": 3}, "backend": "jit", "instances": 3, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "B", "shape": [3], "dtype": "i32", "checksum": "94030b6defaf9ee3", "values": [6, -6, -6]}], "diagnostics": [], "ok": true}
+$ loopwright run two.tc --def second --size N=3 --time | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
+  time     median #, p10 #, p90 #, best #: # Gop/s, # GB/s
+  peak     not known of integers; moving the arguments takes # (# GB/s, L1)
+$ loopwright run two.tc --def second --size Q=3
+--- stderr
+error: 'second' has no size or scalar argument 'Q'
+note: there is 'N'
+--- exit 1

@@ -36,7 +36,7 @@ axpy.tc:2:10: warning: '+=' builds on the old content of 'y', which becomes an i
       y(i) += a * x(i)
            ^~
 note: write '+=!' to start from the identity
-error: --arg b: 'axpy' has no scalar argument of that name
+error: --arg b: 'axpy' has no scalar argument of that name; it is axpy(f32 a, f32(N) x) -> (inout f32(N) y)
 --- exit 1
 $ loopwright run axpy.tc --in x=x.npy --arg a=1 --in a=a.npy
 --- stderr
