@@ -21,8 +21,15 @@ static lw_status tree(Pipeline *p) {
     lw_status status = bound_lower(p->call, p->bound, &o->schedule, (Target){0}, &schedule, &t);
     p->timing.compile_us = now_us() - start;
     if (status) return status;
-    bool ok = tree_interpret(p->call->scratch, t, p->views, flags, p->call->diags);
-    return ok ? LW_OK : LW_ERROR;
+    DiagList found = {.arena = p->call->arena, .source = p->call->diags->source};
+    bool stripe = p->bound->function->tree;
+    if (tree_interpret(p->call->scratch, t, p->views, flags, stripe ? p->call->diags : &found))
+        return LW_OK;
+    // Of a Program the reference interpreter tells more: which subscript, of which statement.
+    if (!stripe && found.items.at[0]->id == DIAG_TREE_INDEX_OUTSIDE) return explain_fault(p, t);
+    for (int i = 0; i < found.items.n; i++)
+        vec_push(p->call->diags->arena, &p->call->diags->items, found.items.at[i]);
+    return LW_ERROR;
 }
 
 // The outputs have changed by then: where that hides the fault, at least there was one.

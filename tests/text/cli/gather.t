@@ -14,3 +14,10 @@ gather.tc:2:5: error: statement 'O': subscript 1 of 'A' is I[k] = 3 at k = 2, ou
       ^~~~~~~~~~~~~~
 note: I[2] is 3
 --- exit 1
+$ loopwright run gather.tc --size N=3 --in I=i.npy --backend tree
+--- stderr
+gather.tc:2:5: error: statement 'O': subscript 1 of 'A' is I[k] = 3 at k = 2, outside [0, 3)
+      O(k) = A(I(k))
+      ^~~~~~~~~~~~~~
+note: I[2] is 3
+--- exit 1
