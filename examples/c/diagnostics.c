@@ -1,4 +1,6 @@
 // Diagnostics as data: what an editor needs to underline a mistake.
+//
+//     cc diagnostics.c $(pkg-config --cflags --libs loopwright) -o diagnostics
 #include <loopwright.h>
 
 #include <stdio.h>

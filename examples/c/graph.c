@@ -1,4 +1,6 @@
 // A convolution with bias and relu as a dataflow graph, built from C, printed, and run.
+//
+//     cc graph.c $(pkg-config --cflags --libs loopwright) -o graph
 #include <loopwright.h>
 
 #include <stdio.h>

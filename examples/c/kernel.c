@@ -1,5 +1,7 @@
 // A kernel in the caller's hand: compiled under a Schedule, asked what it is, run on tensors and on
 // plain pointers, and compared with what this machine could do.
+//
+//     cc kernel.c $(pkg-config --cflags --libs loopwright) -o kernel
 #include <loopwright.h>
 
 #include <stdio.h>

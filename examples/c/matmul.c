@@ -1,4 +1,6 @@
 // Matrix product from C: parse a text, let the arguments tell the sizes, run.
+//
+//     cc matmul.c $(pkg-config --cflags --libs loopwright) -o matmul
 #include <loopwright.h>
 
 #include <stdio.h>
