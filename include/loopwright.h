@@ -505,10 +505,10 @@ typedef struct lw_tune_options {
     const char *set;             // decisions that are not searched, as in lw_space_options
     bool cold;                   // caches are emptied before every call that is timed
     // The database that knows results of earlier tunings and keeps this one's. NULL: LW_DB, or the
-    // usual place; "": none.
+    // usual place; "none".
     const char *db;
     bool again;           // search although the database has a result
-    const char *failures; // folder for reproducers; NULL: beside the usual database; "": none
+    const char *failures; // folder for reproducers; NULL: beside the database; "none"
     const char *plugin;   // spreads measuring over processes: docs/tuning.md; NULL: none
     // Callbacks, each may be NULL; they run on the calling thread.
     void (*progress)(void *user, const lw_tune_state *state);
@@ -526,6 +526,7 @@ typedef struct lw_tune_result {
     bool finished;              // everything was tried, or shown to be no better: this is the best
     bool served;                // this process measured for another, which has the result: all else
                                 // is zero
+    double chosen;              // seconds of what is chosen without search; 0: not known
     size_t point_count;         // how the best came about
     const lw_tune_point *points;
 } lw_tune_result;

@@ -20,17 +20,15 @@ typedef struct Jit {
     void **saved; // old content of in-outs, while measuring
 } Jit;
 
-static const Machine *pick_machine(Pipeline *p) {
-    lw_context *ctx = p->call->ctx;
-    const char *asked = p->options->isa;
-    int cap = asked ? isa_by_name(asked) : ctx->isa_cap;
+const Machine *pick_machine(Call *call, const char *asked) {
+    int cap = asked ? isa_by_name(asked) : call->ctx->isa_cap;
     if (cap < 0) {
-        diag_report(p->call->diags, nowhere, DIAG_CODE_ISA, asked ? "isa" : "LW_ISA",
+        diag_report(call->diags, nowhere, DIAG_CODE_ISA, asked ? "isa" : "LW_ISA",
                     asked ? asked : getenv("LW_ISA"));
         return NULL;
     }
-    const Machine *m = context_machine(ctx, (Isa)cap);
-    if (!m) arena_out_of_memory(p->call->arena);
+    const Machine *m = context_machine(call->ctx, (Isa)cap);
+    if (!m) arena_out_of_memory(call->arena);
     return m;
 }
 
@@ -44,9 +42,12 @@ static int pick_threads(Pipeline *p, const KernelCode *k) {
     return threads;
 }
 
-// Code is made for the strides of these arguments.
-static void take_strides(Tree *t, const View *views) {
+const Tree *tree_for_views(Arena *arena, const Tree *lowered, const View *views) {
+    Tree *t = arena_copy(arena, lowered, sizeof *lowered);
+    t->buffers.at = arena_copy(arena, lowered->buffers.at,
+                               (size_t)lowered->buffers.n * sizeof *lowered->buffers.at);
     for (int i = 0; i < t->nargs; i++) t->buffers.at[i].stride = views[i].stride;
+    return t;
 }
 
 static size_t view_bytes(const View *v) {
@@ -211,10 +212,7 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule,
                                        (Target){m, p->views, draft->serial}, &lowered);
     if (status) return status;
-    Tree *t = arena_copy(p->call->scratch, lowered, sizeof *lowered);
-    t->buffers.at = arena_copy(p->call->scratch, lowered->buffers.at,
-                               (size_t)lowered->buffers.n * sizeof *lowered->buffers.at);
-    take_strides(t, p->views);
+    const Tree *t = tree_for_views(p->call->scratch, lowered, p->views);
     if (!code_x86(p->call->scratch, t, m, &code, p->call->diags)) return LW_ERROR;
     if (!is_chosen(p->bound, &p->options->schedule)) warn_slow_loops(p->call, t, m, code.report);
     draft->scratch = code.scratch;
@@ -260,7 +258,7 @@ lw_status jit_code(Pipeline *p, const KernelCode **out) {
         diag_report(p->call->diags, nowhere, DIAG_PERF, getenv("LW_PERF"));
         return LW_ERROR;
     }
-    const Machine *m = pick_machine(p);
+    const Machine *m = pick_machine(p->call, p->options->isa);
     if (!m) return LW_ERROR;
     const char *schedule = p->options->schedule.text;
     Way way = {schedule, m->isa, !schedule && for_one_thread(p->call, p->options->threads)};

@@ -214,6 +214,17 @@ static lw_status machine_body(Call *call, void *args) {
     return LW_OK;
 }
 
+const lw_machine *machine_rated(Call *call, Machine *m) {
+    MachineCall c = {0};
+    if (machine_body(call, &c) != LW_OK) return NULL;
+    Rates *r = arena_new(call->arena, Rates);
+    r->cores = c.out->cores;
+    memcpy(r->fma, c.out->gflops, sizeof r->fma);
+    memcpy(r->move, c.out->gbps, sizeof r->move);
+    m->rates = r;
+    return c.out;
+}
+
 lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
                          const lw_machine **out) {
     if (!out) return call_misuse(ctx);

@@ -14,4 +14,8 @@ bool measure_rates(Call *call, const Machine *machine, Rates *out);
 // none, and nothing is measured. They lie in the arena.
 bool measure_kept(Arena *arena, Machine *m);
 
+// The same, of a machine with any cap, measured where there are none; and what lw_machine_get
+// gives.
+const lw_machine *machine_rated(Call *call, Machine *m);
+
 #endif

@@ -59,6 +59,10 @@ lw_status c_execute(Pipeline *p);
 lw_status backend_jit(Pipeline *p);
 // Finds or makes the code that backend_jit would run.
 lw_status jit_code(Pipeline *p, const KernelCode **out);
+// The machine that code is made for: at most `asked`; NULL: LW_ISA, or this one. NULL: reported.
+const Machine *pick_machine(Call *call, const char *asked);
+// The Tree for arguments with the strides of these views.
+const Tree *tree_for_views(Arena *arena, const Tree *lowered, const View *views);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.

@@ -6,7 +6,7 @@
 
 const char *const trial_state_name[TRIAL_STATES] = {"timed",   "slow", "declined", "wrong",
                                                     "crashed", "hung", "cancelled"};
-const char *const search_strategy_name[SEARCH_STRATEGIES] = {
+const char *const search_strategy_name[SEARCH_STRATEGIES + 1] = {
     "auto", "random", "exhaustive", "greedy", "beam", "genetic", "mcts", "sweep"};
 const char *const search_order_name[SEARCH_ORDERS] = {"given", "reversed", "impact"};
 const char *const search_end_name[SEARCH_ENDS] = {"running", "done", "empty",    "seconds",

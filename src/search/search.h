@@ -76,8 +76,8 @@ typedef enum SearchStrategy {
     SEARCH_SWEEP,
     SEARCH_STRATEGIES
 } SearchStrategy;
-extern const char *const search_strategy_name[SEARCH_STRATEGIES];
-int search_strategy_by_name(const char *name); // -1: none such
+extern const char *const search_strategy_name[SEARCH_STRATEGIES + 1]; // ended by NULL
+int search_strategy_by_name(const char *name);                        // -1: none such
 
 // The order in which decisions are taken.
 typedef enum SearchOrder {

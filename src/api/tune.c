@@ -1,0 +1,377 @@
+// Tuning: a bound function's Space searched by measuring.
+//
+// The call makes a Program and a Space of its own, starts a worker that computes the reference
+// (search/measure.h), searches (search/search.h) and has the best checked and timed once more in a
+// fresh process. Everything that may fail by a candidate's fault fails in the worker.
+#include "api/tune.h"
+
+#include "api/measure.h"
+#include "base/checked.h"
+#include "code/code.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Range nowhere = {0, 0};
+static const double default_seconds = 5;
+// Shares of the time that the reference and the last measurement may take, and their limits.
+static const double reference_share = 0.1, final_share = 0.05, final_seconds = 0.25;
+static const double least_reference = 0.1, compile_seconds = 10;
+
+enum { STARTS = 4, RECHECKS = 3 };
+
+const char *lw_trial_state_name(lw_trial_state state) {
+    return state >= 0 && (int)state < TRIAL_STATES ? trial_state_name[state] : NULL;
+}
+
+const char *const *lw_tune_strategies(void) { return search_strategy_name; }
+
+// --- Options -------------------------------------------------------------------------------------
+
+static const char *join(Arena *arena, const char *const *names, int n) {
+    Text text = {.arena = arena};
+    for (int i = 0; i < n; i++) text_printf(&text, "%s%s", i ? ", " : "", names[i]);
+    return text_str(&text);
+}
+
+static bool no_such(Call *call, const char *word, const char *what, const char *there_are) {
+    diag_report(call->diags, nowhere, DIAG_TUNE_WORD, word, what, there_are);
+    return false;
+}
+
+// "width=8": of a strategy.
+static bool strategy_option(Call *call, char *word, SearchOptions *s) {
+    struct {
+        const char *name;
+        int *whole;
+        double *real;
+    } options[] = {{"width", &s->width, NULL},
+                   {"lookahead", &s->lookahead, NULL},
+                   {"batch", &s->batch, NULL},
+                   {"population", &s->population, NULL},
+                   {"generations", &s->generations, NULL},
+                   {"elites", &s->elites, NULL},
+                   {"crossover", NULL, &s->crossover},
+                   {"mutation", NULL, &s->mutation}};
+    enum { N = sizeof options / sizeof *options };
+    const char *names[N + 1] = {"blind"};
+    char *value = strchr(word, '='), *end = NULL;
+    if (!strcmp(word, "blind")) return s->blind = true;
+    for (int i = 0; i < N; i++) {
+        names[i + 1] = options[i].name;
+        size_t len = strlen(options[i].name);
+        if (!value || (size_t)(value - word) != len || strncmp(word, options[i].name, len))
+            continue;
+        double x = strtod(value + 1, &end);
+        if (end == value + 1 || *end || x < 0 || x > 1e6) break;
+        if (options[i].whole) *options[i].whole = (int)x;
+        if (options[i].real) *options[i].real = x;
+        return true;
+    }
+    return no_such(call, word, "option of a strategy", join(call->arena, names, N + 1));
+}
+
+// "beam width=8"
+static bool read_strategy(Call *call, const char *text, SearchOptions *s) {
+    if (!text) return true;
+    char *rest = arena_strndup(call->arena, text, strlen(text)), *word = strtok_r(rest, " ", &rest);
+    int which = word ? search_strategy_by_name(word) : -1;
+    if (which < 0)
+        return no_such(call, text, "strategy",
+                       join(call->arena, search_strategy_name, SEARCH_STRATEGIES));
+    s->strategy = (SearchStrategy)which;
+    while ((word = strtok_r(NULL, " ", &rest)))
+        if (!strategy_option(call, word, s)) return false;
+    return true;
+}
+
+static bool read_options(Tune *t, SearchOptions *s) {
+    const lw_tune_options *o = &t->o;
+    *s = (SearchOptions){.seed = o->seed, .trials = o->trials, .gap = o->gap};
+    if (!read_strategy(t->call, o->strategy, s)) return false;
+    int order = o->order ? search_order_by_name(o->order) : 0;
+    if (order < 0)
+        return no_such(t->call, o->order, "order of decisions",
+                       join(t->call->arena, search_order_name, SEARCH_ORDERS));
+    s->order = (SearchOrder)order;
+    if (o->seconds <= 0 && o->trials <= 0 && o->gap <= 0) t->o.seconds = default_seconds;
+    return true;
+}
+
+// Where reproducers go; NULL: nowhere.
+static const char *failures_folder(Tune *t) {
+    Arena *arena = t->call->arena;
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *asked = t->o.failures;
+    if (asked) return strcmp(asked, "none") ? arena_strndup(arena, asked, strlen(asked)) : NULL;
+    if (data && *data) return arena_printf(arena, "%s/loopwright/failures", data);
+    return home && *home ? arena_printf(arena, "%s/.local/share/loopwright/failures", home) : NULL;
+}
+
+// LW_TUNE_PLANT, for tests: "wrong=7,crash=11" makes every seventh candidate wrong, ...
+static void read_plants(Tune *t) {
+    static const char *const name[PLANTS] = {"none", "wrong=", "crash=", "hang=", "stuck="};
+    const char *text = getenv("LW_TUNE_PLANT");
+    for (int i = 1; text && i < PLANTS; i++) {
+        const char *at = strstr(text, name[i]);
+        if (at) t->plant[i] = strtoll(at + strlen(name[i]), NULL, 10);
+    }
+}
+
+static Plant plant(void *tune, int64_t n) {
+    const Tune *t = tune;
+    for (int i = 1; i < PLANTS; i++)
+        if (t->plant[i] > 0 && n % t->plant[i] == t->plant[i] - 1) return (Plant)i;
+    return PLANT_NONE;
+}
+
+// --- The host of a search ------------------------------------------------------------------------
+
+static double bound(void *user, const Cand *c) {
+    const Tune *t = user;
+    return bound_seconds(t->model, c, NULL);
+}
+
+static void measure(void *user, const Cand *const *batch, int n, double best, Trial *out) {
+    Tune *t = user;
+    Job jobs[SEARCH_MAX_BATCH] = {0};
+    for (int i = 0; i < n; i++) jobs[i] = tune_cand_job(t, batch[i]);
+    measure_batch(t->measure, jobs, n, best, out);
+    for (int i = 0; i < n; i++)
+        if (out[i].state != TRIAL_CANCELLED)
+            tune_trial(t, &jobs[i], &out[i], t->model ? bound(t, batch[i]) : 0);
+}
+
+static double now(void *user) {
+    (void)user;
+    return measure_clock();
+}
+
+static bool cancelled(void *user) {
+    const Tune *t = user;
+    return !t->finishing && t->o.cancelled && t->o.cancelled(t->o.user);
+}
+
+static void progress(void *user, const SearchState *state) {
+    Tune *t = user;
+    t->state.bound = state->bound;
+    tune_progress(t);
+}
+
+// --- From options to a result --------------------------------------------------------------------
+
+static const View *views_of(Tune *t) {
+    int n = t->p->ninputs + t->p->noutputs;
+    const DLTensor **args = arena_new_n(t->call->arena, const DLTensor *, n + 1);
+    View *views = arena_new_n(t->call->arena, View, n + 1);
+    for (int i = 0; t->o.args && i < n; i++) {
+        args[i] = t->o.args[i];
+        if (args[i] && !argument_fits(t->call, t->bound, i, args[i])) return NULL;
+    }
+    view_arguments(t->bound, args, views);
+    return views;
+}
+
+static bool prepare(Tune *t) {
+    Call *call = t->call;
+    const Machine *m = pick_machine(call, t->o.isa);
+    if (!m) return false;
+    t->machine = *m;
+    t->rated = machine_rated(call, &t->machine);
+    t->p = bound_own_program(call, t->bound->program);
+    t->views = views_of(t);
+    return t->views && tune_space(t);
+}
+
+static const char *fault_text(MeasureFault f) {
+    switch (f) {
+    case MEASURE_NO_MEMORY: return "there is no memory for operands";
+    case MEASURE_NO_PROCESS: return "no process can be started";
+    default: return "no reference could be computed";
+    }
+}
+
+static bool start_measuring(Tune *t) {
+    const lw_bound *b = t->bound;
+    int n = t->p->ninputs + t->p->noutputs;
+    ValueRange *ranges = arena_new_n(t->call->arena, ValueRange, n + 1);
+    for (int i = 0; i < n; i++)
+        ranges[i] = (ValueRange){b->ranges[i].used, b->ranges[i].lo, b->ranges[i].hi};
+    double share = reference_share * (t->o.seconds > 0 ? t->o.seconds : default_seconds);
+    t->setup = (MeasureSetup){.program = t->p,
+                              .views = t->views,
+                              .ranges = ranges,
+                              .instances = b->instances,
+                              .compile = tune_compile,
+                              .apply = code_apply,
+                              .user = t,
+                              .most_bytes = (size_t)max_i64(t->cs->space->size, TUNE_MOST_TEXT),
+                              .threads = t->threads,
+                              .cold = t->o.cold,
+                              .seed = t->o.seed,
+                              .reference_seconds = fmax(share, least_reference),
+                              .compile_seconds = compile_seconds,
+                              .cancelled = cancelled,
+                              .plant = plant,
+                              .cancel_user = t};
+    MeasureFault fault;
+    t->measure = measure_open(t->call->arena, &t->setup, &fault);
+    if (!t->measure) diag_report(t->call->diags, nowhere, DIAG_TUNE_CANNOT, fault_text(fault));
+    return t->measure;
+}
+
+static const char *schedule_text(Tune *t, const Job *job) {
+    Text text = {.arena = t->call->arena};
+    DiagList quiet = {.arena = t->call->arena};
+    const Schedule *s = tune_schedule(t, t->call->arena, job, &quiet);
+    if (!s->nstmts) s = schedule_complete(t->call->arena, t->p, NULL);
+    schedule_print(&text, s);
+    return text_str(&text);
+}
+
+static void nothing_runs(Tune *t, const Trial *chosen) {
+    const int64_t *n = t->state.count;
+    Diag *d = diag_report(t->call->diags, nowhere, DIAG_TUNE_FAILED, (long long)t->state.trials);
+    diag_note(t->call->diags, d, nowhere, DIAG_TUNE_FAILED_NOTE, (long long)n[TRIAL_DECLINED],
+              (long long)n[TRIAL_WRONG], (long long)n[TRIAL_CRASHED], (long long)n[TRIAL_HUNG],
+              trial_state_name[chosen->state]);
+}
+
+// The winner in a fresh process: the first of the best that is right there too, or what is chosen
+// without search where that is faster and allowed. False: there is none.
+static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial) {
+    double each = fmin(final_seconds, final_share * fmax(t->o.seconds, 1));
+    Trial chosen = {.state = TRIAL_DECLINED};
+    Job job = {JOB_CHOSEN, "", 1};
+    bool any = false;
+    for (int i = 0; i < found->ntop && i < RECHECKS && !any; i++) {
+        *winner = tune_cand_job(t, found->top[i].cand);
+        measure_again(t->measure, winner, each, trial);
+        any = trial->state == TRIAL_TIMED;
+    }
+    if (any)
+        measure_batch(t->measure, &job, 1, trial->seconds, &chosen);
+    else
+        measure_again(t->measure, &job, each, &chosen);
+    if (chosen.state <= TRIAL_SLOW) t->result->chosen = chosen.seconds;
+    if (chosen.state == TRIAL_TIMED && !t->o.set && (!any || chosen.high < trial->seconds)) {
+        *winner = job;
+        *trial = chosen;
+        any = true;
+    }
+    if (!any) nothing_runs(t, &chosen);
+    return any;
+}
+
+static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *strategy) {
+    tune_best(t, trial);
+    if (t->model && t->state.bound <= 0) t->state.bound = bound(t, t->root);
+    tune_figures(t);
+    t->result->schedule = schedule_text(t, winner);
+    t->result->strategy = strategy;
+    return true;
+}
+
+// What the database has, if it still is right; nothing is searched then.
+static bool recall(Tune *t) {
+    Job job;
+    Trial trial;
+    if (t->o.again || t->o.set || !tune_known(t, &job)) return false;
+    measure_again(t->measure, &job, final_seconds, &trial);
+    t->result->stored = trial.state == TRIAL_TIMED;
+    return trial.state == TRIAL_TIMED && finish(t, &job, &trial, "database");
+}
+
+static SearchResult search(Tune *t, SearchOptions *options) {
+    const Cand *starts[STARTS];
+    options->root = t->root;
+    options->start = starts;
+    options->nstarts = tune_starts(t, starts, STARTS);
+    double used = measure_clock() - t->began, last = 2 * final_share * t->o.seconds;
+    if (t->o.seconds > 0) options->seconds = fmax(t->o.seconds - used - last, 1e-3);
+    SearchHost host = {.user = t,
+                       .space = t->cs->space,
+                       .measure = measure,
+                       .bound = t->model ? bound : NULL,
+                       .now = now,
+                       .cancelled = cancelled,
+                       .progress = progress};
+    return search_run(t->call->arena, &host, options);
+}
+
+static bool tune(Tune *t) {
+    SearchOptions options;
+    Job winner;
+    Trial trial;
+    if (!read_options(t, &options) || !prepare(t) || !start_measuring(t)) return false;
+    tune_open_db(t);
+    if (recall(t)) return true;
+    SearchResult found = search(t, &options);
+    t->finishing = true;
+    t->state.bound = found.bound;
+    tune_keep_trials(t);
+    if (!decide(t, &found, &winner, &trial)) return false;
+    t->result->finished = found.proved;
+    t->result->stored = tune_keep(t, &winner, &trial);
+    return finish(t, &winner, &trial,
+                  winner.kind == JOB_CHOSEN ? "chosen" : search_strategy_name[options.strategy]);
+}
+
+// --- The call ------------------------------------------------------------------------------------
+
+typedef struct TuneCall {
+    const lw_bound *bound;
+    lw_tune_options options;
+    const lw_tune_result *out;
+    Tune *t;
+    bool ok;
+} TuneCall;
+
+static void tune_inside(void *arg) {
+    TuneCall *c = arg;
+    c->ok = tune(c->t);
+}
+
+// Workers and operands are given back also when memory runs out.
+static lw_status tune_body(Call *call, void *args) {
+    TuneCall *c = args;
+    if (c->bound->function->tree) {
+        Diag *d = diag_report(call->diags, nowhere, DIAG_STRIPE_IS_TREE);
+        diag_note(call->diags, d, nowhere, DIAG_STRIPE_IS_TREE_NOTE);
+        return LW_ERROR;
+    }
+    Tune *t = c->t = arena_new(call->arena, Tune);
+    *t = (Tune){.call = call,
+                .bound = c->bound,
+                .o = c->options,
+                .threads = c->options.threads > 1 ? c->options.threads : 1,
+                .result = arena_new(call->arena, lw_tune_result),
+                .began = measure_clock()};
+    t->folder = failures_folder(t);
+    read_plants(t);
+    arena_init(&t->text, &call->ctx->allocator);
+    bool memory = arena_try(call->arena, tune_inside, c);
+    measure_close(t->measure);
+    tune_close_db(t);
+    arena_free(&t->text);
+    if (!memory) arena_out_of_memory(call->arena);
+    if (!c->ok) return LW_ERROR;
+    t->result->state = &t->state;
+    t->result->points = t->points;
+    t->result->point_count = (size_t)t->npoints;
+    c->out = t->result;
+    return LW_OK;
+}
+
+lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
+                  const lw_tune_result **out) {
+    if (!out) return call_misuse(ctx);
+    *out = NULL;
+    if (!b) return call_misuse(ctx);
+    TuneCall c = {.bound = b};
+    options_copy(&c.options, sizeof c.options, options);
+    if (c.options.threads < 0 || c.options.threads > POOL_MAX_THREADS) return call_misuse(ctx);
+    lw_status status = call_run(ctx, tune_body, &c);
+    if (status == LW_OK) *out = c.out;
+    return status;
+}

@@ -1,0 +1,82 @@
+// Inside lw_tune: what its parts share.
+//
+//   tune.c         the call: from options to a result
+//   tune_space.c   the Space of a bound function, and jobs for the workers: candidates, Schedules
+//   tune_db.c      what the database knows of it, and is told
+//   tune_report.c  where it stands, trial by trial; reproducers of what went wrong
+#ifndef LW_API_TUNE_H
+#define LW_API_TUNE_H
+
+#include "api/kernel.h"
+#include "search/db.h"
+#include "search/measure.h"
+#include "space/bound.h"
+#include "space/cpu.h"
+
+typedef struct Tune {
+    Call *call;
+    const lw_bound *bound;
+    lw_tune_options o;
+    int threads;
+    // What is tuned.
+    Machine machine;
+    const lw_machine *rated; // its rates, for people
+    const Program *p;        // the call's own
+    const View *views;
+    CpuSpace *cs;
+    SpaceWork *work;
+    const Cand *root;        // decisions of `set` taken
+    const Schedule *given;   // to start from, or NULL
+    const BoundModel *model; // NULL: there is no bound
+    // What is known of it.
+    Db *db; // NULL: no database
+    const Canon *canon;
+    DbKey key;
+    VEC(DbTrial) trials; // not written yet
+    // How it is measured.
+    MeasureSetup setup;
+    Measure *measure;
+    Arena text; // of one trial
+    // Where it stands.
+    double began;
+    lw_tune_state state;
+    bool finishing; // no longer to be cancelled
+    lw_tune_result *result;
+    lw_tune_point *points;
+    int npoints, most_points;
+    int64_t failures; // reproducers written
+    const char *folder;
+    int64_t plant[PLANTS]; // LW_TUNE_PLANT: every so many candidates
+} Tune;
+
+// --- tune_space.c --------------------------------------------------------------------------------
+// False: reported.
+bool tune_space(Tune *t);
+// Full candidates that are worth trying first, best guess first; at most `most`.
+int tune_starts(Tune *t, const Cand **out, int most);
+// Of a worker: code for a job.
+bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out);
+Job tune_cand_job(const Tune *t, const Cand *c);
+// The Schedule that a job stands for; NULL: it does not parse.
+const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *diags);
+
+// --- tune_db.c -----------------------------------------------------------------------------------
+enum { TUNE_MOST_TEXT = 64 * 1024 }; // of a stored Schedule
+void tune_open_db(Tune *t);
+void tune_close_db(Tune *t);
+// What was found for this function before; false: nothing.
+bool tune_known(Tune *t, Job *job);
+// Schedules to start from: of this key, or of the nearest sizes. At most `most`.
+int tune_known_schedules(Tune *t, const Schedule **out, int most);
+void tune_keep_trial(Tune *t, const Schedule *s, const Trial *trial);
+void tune_keep_trials(Tune *t); // to the file
+bool tune_keep(Tune *t, const Job *winner, const Trial *trial);
+
+// --- tune_report.c -------------------------------------------------------------------------------
+void tune_figures(Tune *t); // what follows from state.seconds
+void tune_best(Tune *t, const Trial *trial);
+// Counts a trial and tells whoever wants to know.
+void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound);
+void tune_progress(Tune *t);
+
+#endif

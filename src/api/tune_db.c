@@ -1,0 +1,88 @@
+#include "api/tune.h"
+
+#include "tree/schedule.h"
+
+#include <string.h>
+
+enum { TRIALS_AT_ONCE = 1000 };
+
+void tune_open_db(Tune *t) {
+    Arena *arena = t->call->arena;
+    int n = t->p->ninputs + t->p->noutputs;
+    t->db = db_new(&t->call->ctx->allocator, t->o.db);
+    if (!t->db) return;
+    const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
+    for (int i = 0; t->o.args && i < n; i++) stride[i] = t->views[i].stride;
+    t->canon = canon_of(arena, t->p);
+    t->key = db_key(arena, t->canon, stride, &t->machine, t->threads);
+}
+
+void tune_close_db(Tune *t) {
+    if (t->db) db_free(t->db);
+    t->db = NULL;
+}
+
+// What is stored may be anything: it counts once it parses, lowers, and gives the right result.
+static const Schedule *restore(Tune *t, const DbEntry *e) {
+    DiagList quiet = {.arena = t->call->arena};
+    return canon_schedule_parse(t->call->arena, t->canon, e->schedule, &quiet);
+}
+
+bool tune_known(Tune *t, Job *job) {
+    const DbEntry *e = t->db ? db_best(t->db, t->call->arena, &t->key) : NULL;
+    const Schedule *s = e ? restore(t, e) : NULL;
+    if (!s) return false;
+    Text text = {.arena = t->call->arena};
+    schedule_print(&text, s);
+    *job = (Job){JOB_TEXT, text_str(&text), (size_t)text.len + 1};
+    return job->size <= TUNE_MOST_TEXT;
+}
+
+int tune_known_schedules(Tune *t, const Schedule **out, int most) {
+    const DbEntry *all;
+    const char *sizes;
+    int n = 0;
+    if (!t->db) return 0;
+    int found = db_all(t->db, t->call->arena, &t->key, &all);
+    for (int i = 0; i < found && n < most; i++)
+        if ((out[n] = restore(t, &all[i]))) n++;
+    if (n) return n;
+    const DbEntry *e = db_nearest(t->db, t->call->arena, &t->key, t->canon, &sizes);
+    const Schedule *s = e ? restore(t, e) : NULL;
+    if (s && most > 0 && (out[0] = canon_adapt(t->call->arena, t->canon, s, sizes))) n = 1;
+    return n;
+}
+
+void tune_keep_trial(Tune *t, const Schedule *s, const Trial *trial) {
+    Arena *arena = t->call->arena;
+    if (!t->db) return;
+    const char *text = canon_schedule_text(arena, t->canon, s);
+    if (!text) return;
+    DbTrial kept = {text, trial_state_name[trial->state], trial->seconds, trial->low, trial->high};
+    vec_push(arena, &t->trials, kept);
+    if (t->trials.n >= TRIALS_AT_ONCE) tune_keep_trials(t);
+}
+
+void tune_keep_trials(Tune *t) {
+    if (t->db && t->trials.n) db_trials(t->db, t->call->arena, &t->key, t->trials.at, t->trials.n);
+    t->trials.n = 0;
+}
+
+bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
+    Arena *arena = t->call->arena;
+    DiagList quiet = {.arena = arena};
+    const Schedule *s = t->db ? tune_schedule(t, arena, winner, &quiet) : NULL;
+    const char *text = s ? canon_schedule_text(arena, t->canon, s) : NULL;
+    if (!text) return false;
+    const Operands *o = measure_operands(t->measure);
+    DbEntry e = {.schedule = text,
+                 .seconds = trial->seconds,
+                 .low = trial->low,
+                 .high = trial->high,
+                 .bound = t->state.bound,
+                 .origin = "tuned",
+                 .verified = arena_printf(arena, "%s, against %s",
+                                          o->exact ? "bit for bit" : "up to rounding",
+                                          measure_reference(t->measure))};
+    return db_record(t->db, arena, &t->key, &e);
+}

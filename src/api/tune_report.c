@@ -1,0 +1,148 @@
+#include "api/tune.h"
+
+#include "base/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// --- Where it stands -----------------------------------------------------------------------------
+
+static lw_timing work_of(const Tune *t) {
+    const Program *p = t->p;
+    lw_timing w = {.struct_size = sizeof w, .threads = t->threads};
+    w.isa = isa_name[t->machine.isa];
+    w.flops = bound_flops(t->call->scratch, t->bound, NULL);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const Tensor *x = &p->tensors.at[i];
+        double bytes = (double)tensor_elements(x) * type_info[x->type].bytes;
+        w.bytes += bytes;
+        if (i >= p->ninputs) w.written_bytes += bytes;
+        if (type_is_float(x->type) && type_info[type_compute(x->type)].bits > w.float_bits)
+            w.float_bits = type_info[type_compute(x->type)].bits;
+    }
+    return w;
+}
+
+void tune_figures(Tune *t) {
+    lw_tune_state *s = &t->state;
+    lw_timing work = work_of(t);
+    lw_roof roof;
+    s->elapsed = measure_clock() - t->began;
+    if (t->measure) s->kernel_time = measure_tally(t->measure)->kernels;
+    if (s->seconds <= 0) return;
+    s->gflops = work.flops / s->seconds * 1e-9;
+    s->gap = s->bound > 0 ? (s->seconds - s->bound) / s->bound : 0;
+    if (t->rated && lw_machine_roof(t->rated, &work, &roof) == LW_OK)
+        s->peak = roof.us * 1e-6 / s->seconds;
+}
+
+void tune_best(Tune *t, const Trial *trial) {
+    lw_tune_state *s = &t->state;
+    s->seconds = trial->seconds;
+    s->low = trial->low;
+    s->high = trial->high;
+    if (t->npoints == t->most_points) {
+        t->most_points = t->most_points ? 2 * t->most_points : 32;
+        lw_tune_point *more = arena_new_n(t->call->arena, lw_tune_point, t->most_points);
+        if (t->npoints) memcpy(more, t->points, (size_t)t->npoints * sizeof *more);
+        t->points = more;
+    }
+    t->points[t->npoints++] =
+        (lw_tune_point){measure_clock() - t->began, s->trials, trial->seconds};
+}
+
+void tune_progress(Tune *t) {
+    if (!t->o.progress) return;
+    tune_figures(t);
+    t->o.progress(t->o.user, &t->state);
+}
+
+// --- Reproducers ---------------------------------------------------------------------------------
+// STATE-HASH.lwp and .lws: the bound program and the schedule, as `loopwright run` takes them.
+
+enum { MOST_FAILURES = 100 }; // of one tuning; what fails so often fails alike
+
+static bool make_folders(Arena *arena, const char *path) {
+    char *copy = arena_strndup(arena, path, strlen(path));
+    for (char *at = copy + 1;; at++) {
+        char c = *at;
+        if (c != '/' && c) continue;
+        *at = 0;
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) return false;
+        *at = c;
+        if (!c) return true;
+    }
+}
+
+static bool write_file(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    size_t size = strlen(text);
+    if (fd < 0) return false;
+    bool ok = write(fd, text, size) == (ssize_t)size;
+    return close(fd) == 0 && ok;
+}
+
+// The path of the schedule; NULL: it could not be written.
+static const char *reproducer(Tune *t, const char *schedule, const Trial *trial) {
+    Arena *arena = &t->text;
+    Text program = {.arena = arena};
+    const char *state = trial_state_name[trial->state];
+    if (!t->folder || t->failures >= MOST_FAILURES || !make_folders(arena, t->folder)) return NULL;
+    program_print(&program, t->p);
+    const char *text = text_str(&program);
+    uint64_t hash = hash_bytes(hash_bytes(0, text, strlen(text)), schedule, strlen(schedule));
+    const char *base =
+        arena_printf(arena, "%s/%s-%s-%016" PRIx64, t->folder, t->p->name, state, hash);
+    const char *lwp = arena_printf(arena, "%s.lwp", base);
+    const char *lws = arena_printf(arena, "%s.lws", base);
+    const char *how =
+        arena_printf(arena,
+                     "# %s when it was tuned with %s, isa %s, %d threads; to see it again:\n"
+                     "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d\n",
+                     state, LW_BUILD_VERSION, isa_name[t->machine.isa], t->threads, base, base,
+                     isa_name[t->machine.isa], t->threads);
+    if (!write_file(lwp, arena_printf(arena, "%s%s", how, text)) ||
+        !write_file(lws, arena_printf(arena, "%s%s", how, schedule)))
+        return NULL;
+    t->failures++;
+    return lws;
+}
+
+// --- Trials --------------------------------------------------------------------------------------
+
+static bool is_failure(TrialState s) {
+    return s == TRIAL_WRONG || s == TRIAL_CRASHED || s == TRIAL_HUNG;
+}
+
+void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound) {
+    lw_tune_state *s = &t->state;
+    bool best = trial->state == TRIAL_TIMED && (s->seconds <= 0 || trial->seconds < s->seconds);
+    int64_t number = s->trials++;
+    s->count[trial->state]++;
+    if (best) tune_best(t, trial);
+    if (!t->o.trial && !t->db && !is_failure(trial->state)) return;
+    t->text.try = t->call->arena->try;
+    ArenaMark mark = arena_mark(&t->text);
+    DiagList quiet = {.arena = &t->text};
+    const Schedule *schedule = tune_schedule(t, &t->text, job, &quiet);
+    Text text = {.arena = &t->text};
+    if (schedule) schedule_print(&text, schedule);
+    lw_trial shown = {.number = number,
+                      .state = (lw_trial_state)trial->state,
+                      .at = measure_clock() - t->began,
+                      .seconds = trial->seconds,
+                      .low = trial->low,
+                      .high = trial->high,
+                      .bound = bound,
+                      .best = best,
+                      .schedule = text_str(&text)};
+    if (schedule) tune_keep_trial(t, schedule, trial);
+    if (is_failure(trial->state)) shown.reproducer = reproducer(t, shown.schedule, trial);
+    if (t->o.trial) t->o.trial(t->o.user, &shown);
+    arena_release(&t->text, mark);
+}

@@ -1,0 +1,134 @@
+#include "api/tune.h"
+
+#include "code/code.h"
+#include "space/analytic.h"
+#include "tree/schedule.h"
+
+#include <string.h>
+
+static const Range nowhere = {0, 0};
+
+static Source *source_in(Arena *arena, const char *name, const char *text) {
+    Source *s = arena_new(arena, Source);
+    *s = (Source){name, text, (uint32_t)strlen(text)};
+    return s;
+}
+
+// --- The Space -----------------------------------------------------------------------------------
+
+static bool read_given(Tune *t) {
+    const lw_schedule_text *s = &t->o.schedule;
+    if (!s->text) return true;
+    if (strlen(s->text) > LW_MAX_SOURCE) return false;
+    Source *source = source_in(t->call->arena, s->name ? s->name : "<schedule>", s->text);
+    t->given = schedule_parse(t->call->arena, t->p->names, source, t->call->diags);
+    return t->given && tree_lower(t->call->arena, t->p, t->given, t->call->diags);
+}
+
+static bool take_set(Tune *t, Cand *root) {
+    int n;
+    if (!t->o.set) return true;
+    Source *source = source_in(t->call->arena, "<set>", t->o.set);
+    Decision *d = space_parse(t->call->arena, t->cs->space, source, t->call->diags, &n);
+    if (!d) return false;
+    if (space_apply(t->work, root, d, n)) return true;
+    diag_report(t->call->diags, nowhere, DIAG_SPACE_DEAD);
+    return false;
+}
+
+bool tune_space(Tune *t) {
+    Arena *arena = t->call->arena;
+    if (!read_given(t)) return false;
+    CpuOptions o = {.machine = t->machine, .threads = t->threads, .given = t->given};
+    t->cs = cpu_space(arena, t->p, &o, t->call->diags);
+    if (!t->cs) return false;
+    t->work = space_work(arena, t->cs->space);
+    Cand *root = space_cand(arena, t->cs->space);
+    space_copy(t->cs->space, root, t->cs->space->root);
+    t->root = root;
+    if (!t->o.args) // of dense arguments alone
+        t->model =
+            bound_new(arena, t->cs, &(BoundOptions){.machine = &t->machine, .threads = t->threads});
+    return take_set(t, root);
+}
+
+// --- Where to begin ------------------------------------------------------------------------------
+
+// The candidate nearest to a Schedule: what it says, decided one by one as far as the rest allows,
+// and what is open then, at random. NULL: there is none.
+static const Cand *nearest(Tune *t, const Schedule *s) {
+    const Space *space = t->cs->space;
+    Arena *arena = t->call->arena;
+    DiagList quiet = {.arena = arena};
+    int n = 0;
+    Decision *d = s ? cpu_read(arena, t->cs, s, &quiet, &n) : NULL;
+    if (!d) return NULL;
+    Cand *c = space_cand(arena, space), *next = space_cand(arena, space);
+    space_copy(space, c, t->root);
+    for (int i = 0; i < n; i++) {
+        space_copy(space, next, c);
+        if (space_apply(t->work, next, &d[i], 1)) space_copy(space, c, next);
+    }
+    for (uint64_t random = t->o.seed + 1, tries = 0; tries < 16; tries++) {
+        space_copy(space, next, c);
+        if (space_complete(t->work, next, &random)) return next;
+    }
+    return NULL;
+}
+
+static AnalyticOptions choice(const Tune *t, Arena *arena, bool plain) {
+    int n = t->p->ninputs + t->p->noutputs;
+    const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
+    for (int i = 0; i < n; i++) stride[i] = t->views[i].stride;
+    return (AnalyticOptions){
+        .machine = &t->machine, .serial = t->threads <= 1, .plain = plain, .stride = stride};
+}
+
+int tune_starts(Tune *t, const Cand **out, int most) {
+    enum { KNOWN = 4 };
+    AnalyticOptions o = choice(t, t->call->arena, false);
+    const Schedule *first[2 + KNOWN] = {t->given};
+    int nfirst = 1 + tune_known_schedules(t, first + 1, KNOWN), n = 0;
+    first[nfirst++] = analytic_choose(t->call->arena, t->p, &o);
+    for (int i = 0; i < nfirst && n < most; i++)
+        if (first[i] && (out[n] = nearest(t, first[i]))) n++;
+    return n;
+}
+
+// --- Jobs ----------------------------------------------------------------------------------------
+
+Job tune_cand_job(const Tune *t, const Cand *c) { return (Job){JOB_CAND, c, t->cs->space->size}; }
+
+const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *diags) {
+    AnalyticOptions o;
+    switch (job->kind) {
+    case JOB_CAND: return cpu_schedule(arena, t->cs, job->bytes);
+    case JOB_TEXT:
+        return schedule_parse(arena, t->p->names, source_in(arena, "<schedule>", job->bytes),
+                              diags);
+    case JOB_CHOSEN:
+    case JOB_PLAIN: o = choice(t, arena, job->kind == JOB_PLAIN); break;
+    }
+    return analytic_choose(arena, t->p, &o);
+}
+
+// In a child the Program's pools grow beyond what they were, by memory of the C library: whatever
+// the context's own allocator needs may not be there.
+static void become_child(Tune *t, Arena *arena) {
+    t->call->arena->allocator = &allocator_libc;
+    t->call->arena->try = arena->try;
+}
+
+bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {
+    Tune *t = tune;
+    DiagList diags = {.arena = arena};
+    Code code;
+    become_child(t, arena);
+    const Schedule *s = tune_schedule(t, arena, job, &diags);
+    const Tree *lowered = s ? tree_lower(arena, t->p, s, &diags) : NULL;
+    if (!lowered) return false;
+    const Tree *tree = tree_for_views(arena, lowered, t->views);
+    if (!code_x86(arena, tree, &t->machine, &code, &diags)) return false;
+    *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
+    return true;
+}

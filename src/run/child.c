@@ -1,0 +1,198 @@
+#define _GNU_SOURCE
+#include "run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// --- Starting and ending -------------------------------------------------------------------------
+
+// What the parent's process made of signals is not the child's business.
+static void settle(pid_t parent) {
+    for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL); // some refuse, and stay as they are
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0); // it went before we asked
+}
+
+static void close_pair(const int fd[2]) {
+    close(fd[0]);
+    close(fd[1]);
+}
+
+bool child_start(Child *c, ChildBody *body, void *arg) {
+    int to[2], from[2];
+    *c = (Child){0};
+    if (pipe2(to, O_CLOEXEC) != 0) return false;
+    if (pipe2(from, O_CLOEXEC) != 0) return close_pair(to), false;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        close(to[1]);
+        close(from[0]);
+        settle(parent);
+        body(arg, to[0], from[1]);
+        _exit(0);
+    }
+    close(to[0]);
+    close(from[1]);
+    if (pid < 0) {
+        close(to[1]);
+        close(from[0]);
+        return false;
+    }
+    *c = (Child){pid, to[1], from[0]};
+    return true;
+}
+
+static void wait_for(pid_t pid) {
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+void child_end(Child *c) {
+    if (!c->pid) return;
+    kill(c->pid, SIGKILL);
+    wait_for(c->pid);
+    close(c->to);
+    close(c->from);
+    *c = (Child){0};
+}
+
+// --- Talking -------------------------------------------------------------------------------------
+
+bool pipe_say(int out, char what) {
+    for (;;) {
+        ssize_t n = write(out, &what, 1);
+        if (n == 1) return true;
+        if (n < 0 && errno != EINTR) return false;
+    }
+}
+
+bool pipe_hear(int in, char *what) {
+    for (;;) {
+        ssize_t n = read(in, what, 1);
+        if (n == 1) return true;
+        if (n == 0 || errno != EINTR) return false;
+    }
+}
+
+// A library has no say in what the process does with SIGPIPE: it is held back, and taken away.
+bool child_tell(const Child *c, char what) {
+    sigset_t broken, old, pending;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &old);
+    bool ok = pipe_say(c->to, what);
+    if (!ok && !was_pending) sigtimedwait(&broken, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ok;
+}
+
+ChildSaid child_hear(Child *c, double seconds, char *what) {
+    struct pollfd p = {.fd = c->from, .events = POLLIN};
+    int ms = seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3 + 0.999);
+    if (poll(&p, 1, ms) <= 0) {
+        // Somebody else's child may keep the pipe open beyond ours.
+        siginfo_t info = {0};
+        bool dead = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+                    info.si_pid == c->pid;
+        return dead ? CHILD_DIED : CHILD_SILENT;
+    }
+    return pipe_hear(c->from, what) ? CHILD_SAID : CHILD_DIED;
+}
+
+// --- Processors ----------------------------------------------------------------------------------
+
+int last_processor(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return -1;
+    for (int i = CPU_SETSIZE - 1; i >= 0; i--)
+        if (CPU_ISSET((size_t)i, &set)) return i;
+    return -1;
+}
+
+void child_pin(int processor) {
+    cpu_set_t set;
+    if (processor < 0) return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)processor, &set);
+    sched_setaffinity(0, sizeof set, &set); // where it is refused, timing is noisier
+}
+
+_Noreturn void child_leave(void) { _exit(0); }
+
+// --- Alarms --------------------------------------------------------------------------------------
+
+static void on_alarm(int number, siginfo_t *info, void *context) {
+    const Alarm *a = info->si_value.sival_ptr;
+    (void)number, (void)context;
+    a->rang(a->arg);
+}
+
+void alarm_open(Alarm *a, void (*rang)(void *arg), void *arg) {
+    struct sigaction action = {.sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    *a = (Alarm){.rang = rang, .arg = arg};
+    event.sigev_value.sival_ptr = a;
+    event._sigev_un._tid = gettid();
+    a->works = sigaction(SIGALRM, &action, NULL) == 0 &&
+               timer_create(CLOCK_MONOTONIC, &event, &a->timer) == 0;
+}
+
+void alarm_set(const Alarm *a, double seconds) {
+    struct itimerspec t = {0};
+    if (seconds > 0 && seconds < 1e6) {
+        t.it_value.tv_sec = (time_t)seconds;
+        t.it_value.tv_nsec = (long)((seconds - (double)t.it_value.tv_sec) * 1e9) + 1;
+    }
+    if (a->works) timer_settime(a->timer, 0, &t, NULL);
+}
+
+// --- Memory --------------------------------------------------------------------------------------
+
+enum { LINE = 64 };
+
+bool guarded_new(Guarded *g, size_t bytes, bool shared) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *g = (Guarded){.bytes = bytes};
+    if (bytes > SIZE_MAX / 2) return false;
+    size_t lines = (bytes + LINE - 1) / LINE * LINE;
+    size_t inside = (lines + page - 1) / page * page;
+    g->mapped = inside + 2 * page;
+    int flags = MAP_ANONYMOUS | MAP_NORESERVE | (shared ? MAP_SHARED : MAP_PRIVATE);
+    g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (g->map == MAP_FAILED) return false;
+    char *start = (char *)g->map + page;
+    if (!shared) madvise(start, inside, MADV_HUGEPAGE); // as a program's own large arrays have them
+    mprotect(g->map, page, PROT_NONE);
+    mprotect(start + inside, page, PROT_NONE);
+    g->data = start + (inside - lines);
+    return true;
+}
+
+void guarded_protect(const Guarded *g) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (g->map && g->mapped > 2 * page)
+        mprotect((char *)g->map + page, g->mapped - 2 * page, PROT_READ);
+}
+
+void guarded_free(Guarded *g) {
+    if (g->map && g->map != MAP_FAILED) munmap(g->map, g->mapped);
+    *g = (Guarded){0};
+}

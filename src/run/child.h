@@ -1,0 +1,62 @@
+// A child process that works for this one: started by fork, told and heard through pipes, ended
+// when it is no longer wanted. And memory for it: between guard pages, shared or not.
+//
+// A child has every signal at its default, ignores the terminal's interrupt, leaves no core file
+// behind and dies with its parent. It never returns from its body.
+#ifndef LW_RUN_CHILD_H
+#define LW_RUN_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
+
+typedef struct Child {
+    pid_t pid;    // 0: there is none
+    int to, from; // pipes
+} Child;
+
+typedef void ChildBody(void *arg, int in, int out);
+
+bool child_start(Child *c, ChildBody *body, void *arg); // false: no process or no pipe
+bool child_tell(const Child *c, char what);             // false: it is gone
+typedef enum ChildSaid { CHILD_SAID, CHILD_DIED, CHILD_SILENT } ChildSaid;
+// Waits at most so long for a character.
+ChildSaid child_hear(Child *c, double seconds, char *what);
+void child_end(Child *c); // at once; nothing when there is none
+
+// --- The child's own side
+// --------------------------------------------------------------------------
+bool pipe_say(int out, char what);
+bool pipe_hear(int in, char *what); // waits; false: the parent is gone
+// To the given processor; -1: to all that the process had.
+void child_pin(int processor);
+int last_processor(void); // of those this process may run on
+_Noreturn void child_leave(void);
+
+// Calls rang(arg) on this thread, wherever it is, so many seconds after alarm_set; 0: no more. What
+// it calls must be safe in a signal handler; it may leave by siglongjmp.
+typedef struct Alarm {
+    timer_t timer;
+    bool works; // otherwise nothing ever rings
+    void (*rang)(void *arg);
+    void *arg;
+} Alarm;
+void alarm_open(Alarm *a, void (*rang)(void *arg), void *arg);
+void alarm_set(const Alarm *a, double seconds);
+
+// --- Memory
+// ----------------------------------------------------------------------------------------
+// `bytes` zeroed bytes, the first one aligned to a cache line, with a page behind them (less than a
+// line further on) and one in front that nobody may touch. NULL: no memory.
+typedef struct Guarded {
+    void *map;
+    size_t mapped;
+    char *data;
+    size_t bytes;
+} Guarded;
+bool guarded_new(Guarded *g, size_t bytes, bool shared);
+void guarded_free(Guarded *g);
+void guarded_protect(const Guarded *g); // from here on it can only be read
+
+#endif

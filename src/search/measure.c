@@ -1,0 +1,211 @@
+// The parent's side: jobs on the board, workers started, watched and replaced.
+#include "search/measure_impl.h"
+
+#include "base/bug.h"
+
+#include <math.h>
+#include <string.h>
+
+// A call is cut short at `slow` times the incumbent, but not before `least_cut`; of the time spent
+// in kernels the share `leisure` may go to telling slow calls from endless ones.
+static const double slow = 8, least_cut = 2e-3, leisure = 0.05, first_leisure = 0.15;
+static const double heartbeat = 0.02; // how often a worker is looked after
+// Seconds after which a call surely hangs: so many per instance, and some.
+static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;
+
+enum { MOST_RESTARTS = 4 }; // one after the other, nothing done in between
+
+const MeasureTally *measure_tally(const Measure *m) { return &m->tally; }
+const Operands *measure_operands(const Measure *m) { return &m->operands; }
+
+const char *measure_reference(const Measure *m) {
+    static const char *const name[] = {"none", "interpreter", "naive code", "plain code"};
+    return name[atomic_load(&m->board->reference)];
+}
+
+// --- Workers -------------------------------------------------------------------------------------
+
+static bool start_worker(Measure *m) {
+    if (m->child.pid) return true;
+    m->tally.restarts++;
+    return child_start(&m->child, worker_main, m);
+}
+
+static bool is_cancelled(const Measure *m) {
+    return m->setup->cancelled && m->setup->cancelled(m->setup->cancel_user);
+}
+
+typedef enum Served { SERVED, SERVED_DIED, SERVED_HUNG, SERVED_CANCELLED } Served;
+
+// The place that a worker is at; NULL: none.
+static Place *working(Measure *m) {
+    for (int i = 0; i < m->board->count; i++)
+        if (atomic_load(&m->board->place[i].state) == PLACE_WORKING) return &m->board->place[i];
+    return NULL;
+}
+
+// Waits until the worker is done or is to be given up. `limit`: of all of it.
+static Served wait_for(Measure *m, double limit) {
+    double begin = measure_clock();
+    for (;;) {
+        char what = 0;
+        ChildSaid said = child_hear(&m->child, heartbeat, &what);
+        if (said == CHILD_SAID) {
+            if (what == 'x') child_end(&m->child);
+            return SERVED;
+        }
+        if (said == CHILD_DIED) return SERVED_DIED;
+        if (is_cancelled(m)) return SERVED_CANCELLED;
+        Place *p = working(m);
+        double now = measure_clock();
+        if (p ? now - p->started > p->limit : now - begin > limit) return SERVED_HUNG;
+    }
+}
+
+// --- Batches -------------------------------------------------------------------------------------
+
+static void post(Measure *m, int i, const Job *job, double long_seconds) {
+    Board *b = m->board;
+    Place *p = &b->place[i];
+    require(job->size <= b->room);
+    bool counted = long_seconds <= 0 && m->setup->plant;
+    *p = (Place){.kind = job->kind,
+                 .size = job->size,
+                 .long_seconds = long_seconds,
+                 .limit = 4 * b->hang + m->setup->compile_seconds + long_seconds};
+    if (counted) p->plant = m->setup->plant(m->setup->user, m->numbered++);
+    memcpy(place_bytes(b, p), job->bytes, job->size);
+}
+
+static void settle_rest(Measure *m, TrialState state) {
+    for (int i = 0; i < m->board->count; i++) {
+        Place *p = &m->board->place[i];
+        if (atomic_load(&p->state) == PLACE_DONE) continue;
+        p->trial = (Trial){.state = state};
+        atomic_store(&p->state, PLACE_DONE);
+    }
+}
+
+static int done(const Measure *m) {
+    int n = 0;
+    for (int i = 0; i < m->board->count; i++)
+        n += atomic_load(&m->board->place[i].state) == PLACE_DONE;
+    return n;
+}
+
+// The worker is gone, or is to go: what it was at is its fault.
+static void blame(Measure *m, Served how) {
+    Place *p = working(m);
+    child_end(&m->child);
+    if (!p) return;
+    p->trial = (Trial){.state = how == SERVED_HUNG ? TRIAL_HUNG : TRIAL_CRASHED};
+    atomic_store(&p->state, PLACE_DONE);
+}
+
+// Has workers do all that is on the board.
+static void serve(Measure *m) {
+    Board *b = m->board;
+    double limit = m->setup->compile_seconds + 4 * b->hang;
+    for (int idle = 0; done(m) < b->count;) {
+        int before = done(m);
+        Served how = SERVED_DIED;
+        if (idle == MOST_RESTARTS / 2) b->incumbent.size = 0; // it may be what kills them
+        if (idle >= MOST_RESTARTS || !start_worker(m)) break;
+        if (child_tell(&m->child, 'g')) how = wait_for(m, limit);
+        if (how == SERVED_CANCELLED) {
+            child_end(&m->child);
+            break;
+        }
+        if (how != SERVED) blame(m, how);
+        idle = done(m) > before ? 0 : idle + 1;
+    }
+    settle_rest(m, TRIAL_CANCELLED);
+}
+
+static void account(Measure *m, const Place *p) {
+    m->tally.kernels += p->kernels;
+    m->tally.compile += p->compile;
+    m->board->leisure += leisure * p->kernels;
+}
+
+void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out) {
+    Board *b = m->board;
+    double begin = measure_clock();
+    b->cut = best < INFINITY ? fmax(least_cut, slow * best) : INFINITY;
+    b->best = best;
+    if (!(best < INFINITY)) b->incumbent.size = 0;
+    for (int from = 0; from < n; from += b->count) {
+        b->count = n - from < BOARD_JOBS ? n - from : BOARD_JOBS;
+        for (int i = 0; i < b->count; i++) post(m, i, &jobs[from + i], 0);
+        serve(m);
+        for (int i = 0; i < b->count; i++) {
+            out[from + i] = b->place[i].trial;
+            account(m, &b->place[i]);
+        }
+    }
+    m->tally.trials += n;
+    m->tally.waited += measure_clock() - begin;
+}
+
+void measure_again(Measure *m, const Job *job, double seconds, Trial *out) {
+    Board *b = m->board;
+    double begin = measure_clock();
+    child_end(&m->child);
+    b->cut = b->best = INFINITY;
+    b->incumbent.size = 0;
+    b->count = 1;
+    post(m, 0, job, seconds);
+    serve(m);
+    *out = b->place[0].trial;
+    account(m, &b->place[0]);
+    m->tally.waited += measure_clock() - begin;
+}
+
+// --- Opening and closing -------------------------------------------------------------------------
+
+static bool make_board(Measure *m) {
+    size_t room = (m->setup->most_bytes + 63) / 64 * 64 + 64;
+    if (!guarded_new(&m->memory, sizeof(Board) + (BOARD_JOBS + 1) * room, true)) return false;
+    m->board = (Board *)m->memory.data;
+    m->board->room = room;
+    m->board->best = INFINITY;
+    m->board->leisure = first_leisure;
+    double hang = least_hang + instance_limit * (double)m->setup->instances;
+    m->board->hang = fmin(hang, most_hang);
+    return true;
+}
+
+// A worker that dies of the kernels that should agree is followed by one that interprets. False:
+// there is no process.
+static bool have_reference(Measure *m) {
+    double limit = 10 + 1e-7 * (double)m->setup->instances;
+    for (int i = 0; i < 2; i++) {
+        if (!start_worker(m)) return false;
+        if (child_tell(&m->child, i ? 'i' : 'r') && wait_for(m, limit) == SERVED) break;
+        child_end(&m->child);
+        if (is_cancelled(m)) break;
+    }
+    return true;
+}
+
+Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fault) {
+    Measure *m = arena_new(arena, Measure);
+    m->setup = setup;
+    *fault = MEASURE_NO_MEMORY;
+    if (operands_make(&m->operands, arena, setup->program, setup->views, setup->ranges,
+                      setup->seed) &&
+        make_board(m)) {
+        *fault = have_reference(m) ? MEASURE_NO_REFERENCE : MEASURE_NO_PROCESS;
+        if (atomic_load(&m->board->reference) != REFERENCE_NONE) *fault = MEASURE_OK;
+    }
+    if (*fault == MEASURE_OK) return m;
+    measure_close(m);
+    return NULL;
+}
+
+void measure_close(Measure *m) {
+    if (!m) return;
+    child_end(&m->child);
+    operands_free(&m->operands);
+    guarded_free(&m->memory);
+}

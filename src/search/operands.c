@@ -1,0 +1,320 @@
+#include "search/operands.h"
+
+#include "base/checked.h"
+#include "base/map.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { LARGEST = 3, PATTERN = 0xa5, LINE = 64 };
+
+// --- How large values get ------------------------------------------------------------------------
+// The largest magnitude of every tensor's elements, as long as all of them are integers that its
+// type holds exactly; INFINITY from where that is not known.
+
+typedef struct Sizes {
+    const Stmt *stmt;
+    double *most; // per tensor
+} Sizes;
+
+static double exact_limit(Type t) {
+    switch (t) {
+    case TYPE_F64: return 0x1p53;
+    case TYPE_F32: return 0x1p24;
+    case TYPE_F16: return 0x1p11;
+    case TYPE_BF16: return 0x1p8;
+    default: return 0;
+    }
+}
+
+// Integers wrap, exactly; floats beyond their limit round.
+static double held(Type t, double size) {
+    if (!type_is_float(t)) return size < INFINITY ? fmin(size, ldexp(1, type_info[t].bits)) : size;
+    return size <= exact_limit(t) ? size : INFINITY;
+}
+
+static double index_size(const Sizes *x, const Affine *a) {
+    double sum = fabs((double)a->constant);
+    if (!a->linear) return INFINITY;
+    for (int i = 0; i < a->n; i++) {
+        const Iter *it = &x->stmt->iter[a->term[i].atom->index];
+        double most = fmax(fabs((double)iter_lo(it)), fabs((double)iter_hi(it)));
+        sum += fabs((double)a->term[i].coef) * most;
+    }
+    return sum;
+}
+
+static double const_size(const Expr *e) {
+    if (!type_is_float(e->type)) return fabs((double)e->value.i);
+    return e->value.f == floor(e->value.f) ? fabs(e->value.f) : INFINITY;
+}
+
+static double value_size(const Sizes *x, const Expr *e);
+
+static double op_size(const Sizes *x, const Expr *e) {
+    double a[4] = {0};
+    for (int i = 0; i < e->n && i < 4; i++) {
+        a[i] = value_size(x, e->arg[i]);
+        if (a[i] >= INFINITY) return INFINITY;
+    }
+    switch (e->op) {
+    case OP_ADD:
+    case OP_SUB: return a[0] + a[1];
+    case OP_MUL: return a[0] * a[1];
+    case OP_FMA: return a[0] * a[1] + a[2];
+    case OP_MIN:
+    case OP_MAX:
+    case OP_FMIN:
+    case OP_FMAX: return fmax(a[0], a[1]);
+    case OP_NEG:
+    case OP_ABS:
+    case OP_FABS:
+    case OP_RELU:
+    case OP_CEIL:
+    case OP_FLOOR:
+    case OP_ROUND:
+    case OP_TRUNC:
+    case OP_CAST: return a[0];
+    case OP_SELECT: return fmax(a[1], a[2]);
+    default: break;
+    }
+    if (op_info[e->op].class == OP_COMPARE || op_info[e->op].class == OP_LOGIC) return 1;
+    return type_is_float(e->type) ? INFINITY : ldexp(1, type_info[e->type].bits);
+}
+
+static double value_size(const Sizes *x, const Expr *e) {
+    switch (e->kind) {
+    case EXPR_CONST: return const_size(e);
+    case EXPR_INDEX: return index_size(x, e->index);
+    case EXPR_READ: return x->most[e->access->tensor];
+    case EXPR_OP: break;
+    }
+    Type computed = e->op == OP_CAST ? e->type : type_compute(e->type);
+    return held(computed, op_size(x, e));
+}
+
+// How many values are combined into one element.
+static double terms(const Stmt *s) {
+    double n = 1;
+    bool scatter = s->write->has_read;
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction || scatter)
+            n *= fmax(0, (double)(iter_hi(&s->iter[i]) - iter_lo(&s->iter[i])));
+    return n;
+}
+
+static void follow(Sizes *x, const Program *p, const Stmt *s) {
+    double v = value_size(x, s->value), *most = &x->most[s->write->tensor];
+    double before = s->init ? 0 : *most;
+    if (s->op == REDUCE_ADD)
+        v = v * terms(s) + before;
+    else if (s->op == REDUCE_MUL)
+        v = v <= 1 && before <= 1 ? 1 : INFINITY;
+    *most = held(p->tensors.at[s->write->tensor].type, fmax(*most, v));
+}
+
+// True when every result is exact. *longest: terms of sums, one after the other.
+static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *ranges,
+                         double *longest) {
+    Sizes x = {.most = arena_new_n(arena, double, p->tensors.n)};
+    bool exact = true;
+    int nargs = p->ninputs + p->noutputs;
+    for (int i = 0; i < nargs; i++) {
+        x.most[i] = p->tensors.at[i].role == ROLE_OUTPUT ? 0 : LARGEST;
+        if (ranges && ranges[i].used)
+            x.most[i] = fmax(fabs((double)ranges[i].lo), fabs((double)ranges[i].hi));
+    }
+    *longest = 0;
+    for (int i = 0; i < p->stmts.n; i++) {
+        x.stmt = &p->stmts.at[i];
+        *longest += terms(x.stmt);
+        follow(&x, p, x.stmt);
+    }
+    for (int i = p->ninputs; i < nargs; i++) exact &= x.most[i] < INFINITY;
+    return exact;
+}
+
+static double unit_roundoff(Type t) {
+    switch (t) {
+    case TYPE_F64: return DBL_EPSILON;
+    case TYPE_F32: return FLT_EPSILON;
+    case TYPE_F16: return 0x1p-10;
+    case TYPE_BF16: return 0x1p-7;
+    default: return 0;
+    }
+}
+
+// --- Data ----------------------------------------------------------------------------------------
+
+static uint64_t random_next(uint64_t *state) {
+    return hash_mix(*state += 0x9e3779b97f4a7c15ull, 0x2545f4914f6cdd1dull);
+}
+
+static Value random_value(Type type, const ValueRange *range, uint64_t *state) {
+    static const int8_t some[] = {-3, -2, -1, 1, 2, 3};
+    uint64_t r = random_next(state) >> 16;
+    int64_t v;
+    if (range && range->used)
+        v = range->lo + (range->hi >= range->lo
+                             ? (int64_t)(r % ((uint64_t)range->hi - (uint64_t)range->lo + 1))
+                             : 0);
+    else if (type_info[type].class == CLASS_BOOL)
+        v = (int64_t)(r & 1);
+    else
+        v = type_info[type].class == CLASS_UINT ? (int64_t)(r % 3) + 1 : some[r % 6];
+    return type_convert(type, TYPE_I64, (Value){.i = v});
+}
+
+// Elements of an image are filled whether or not the view reaches them.
+static void fill(char *data, Type type, size_t bytes, const ValueRange *range, uint64_t seed) {
+    enum { PERIOD = 4099 }; // values repeat: large operands are copied, not drawn
+    size_t step = (size_t)type_info[type].bytes, period = PERIOD * step;
+    for (size_t i = 0; i < bytes && i < period; i += step)
+        type_store(type, data + i, random_value(type, range, &seed));
+    for (size_t i = period; i < bytes; i += period)
+        memcpy(data + i, data, bytes - i < period ? bytes - i : period);
+}
+
+// Elements below the first and from the first to the last one that the strides reach.
+static bool extent(const View *v, int64_t *below, int64_t *above) {
+    int64_t dense = 1;
+    *below = *above = 0;
+    for (int d = v->rank - 1; d >= 0; d--) {
+        int64_t stride = v->stride ? v->stride[d] : dense, last;
+        if (v->size[d] == 0) return *above = -1, true;
+        if (!checked_mul(v->size[d] - 1, stride, &last)) return false;
+        if (!checked_add(last < 0 ? *below : *above, last < 0 ? -last : last,
+                         last < 0 ? below : above))
+            return false;
+        if (!checked_mul(dense, v->size[d], &dense)) return false;
+    }
+    return true;
+}
+
+static bool make(Operand *x, const View *view, const ValueRange *range, uint64_t seed) {
+    int64_t below, above;
+    x->view = *view;
+    x->type = view->type;
+    if (!extent(view, &below, &above)) return false;
+    size_t step = (size_t)type_info[x->type].bytes, bytes = (size_t)(below + above + 1) * step;
+    if (!guarded_new(&x->image, bytes, false)) return false;
+    x->view.data = x->image.data + (size_t)below * step;
+    if (x->role != ROLE_INPUT && !guarded_new(&x->expected, bytes, true)) return false;
+    if (x->role == ROLE_INOUT) {
+        if (!guarded_new(&x->initial, bytes, false)) return false;
+        fill(x->initial.data, x->type, bytes, range, seed);
+        guarded_protect(&x->initial);
+    }
+    if (x->role == ROLE_INPUT) {
+        fill(x->image.data, x->type, bytes, range, seed);
+        guarded_protect(&x->image);
+    }
+    return true;
+}
+
+bool operands_make(Operands *o, Arena *arena, const Program *p, const View *views,
+                   const ValueRange *ranges, uint64_t seed) {
+    int n = p->ninputs + p->noutputs;
+    double longest;
+    *o = (Operands){.n = n, .ninputs = p->ninputs};
+    o->at = arena_new_n(arena, Operand, n + 1);
+    o->buffer = arena_new_n(arena, void *, n + 1);
+    o->exact = follow_sizes(arena, p, ranges, &longest);
+    for (int i = 0; i < n; i++) {
+        const Tensor *t = &p->tensors.at[i];
+        Operand *x = &o->at[i];
+        x->name = t->name;
+        x->role = t->role;
+        if (!make(x, &views[i], ranges ? &ranges[i] : NULL, seed + (uint64_t)i)) return false;
+        if (!o->exact) x->tolerance = unit_roundoff(x->type) * (32 + 4 * longest);
+        o->buffer[i] = x->view.data;
+        o->bytes += x->image.bytes;
+    }
+    return true;
+}
+
+void operands_free(Operands *o) {
+    for (int i = 0; i < o->n; i++) {
+        guarded_free(&o->at[i].image);
+        guarded_free(&o->at[i].initial);
+        guarded_free(&o->at[i].expected);
+    }
+    o->n = 0;
+}
+
+// --- Results -------------------------------------------------------------------------------------
+
+void operands_restore(Operands *o) {
+    for (int i = o->ninputs; i < o->n; i++)
+        if (o->at[i].role == ROLE_INOUT)
+            memcpy(o->at[i].image.data, o->at[i].initial.data, o->at[i].image.bytes);
+}
+
+void operands_reset(Operands *o) {
+    for (int i = o->ninputs; i < o->n; i++)
+        if (o->at[i].role != ROLE_INOUT) memset(o->at[i].image.data, PATTERN, o->at[i].image.bytes);
+    operands_restore(o);
+}
+
+void operands_expect(Operands *o) {
+    for (int i = o->ninputs; i < o->n; i++)
+        memcpy(o->at[i].expected.data, o->at[i].image.data, o->at[i].image.bytes);
+}
+
+static double as_double(Type t, const char *p) {
+    return type_convert(TYPE_F64, t, type_load(t, p)).f;
+}
+
+static double largest(const Operand *x) {
+    double most = 0;
+    size_t step = (size_t)type_info[x->type].bytes;
+    for (size_t i = 0; i < x->expected.bytes; i += step) {
+        double v = fabs(as_double(x->type, x->expected.data + i));
+        if (v <= DBL_MAX && v > most) most = v;
+    }
+    return most;
+}
+
+// The common case by itself, for speed: no element farther apart, none that is not a number.
+static bool floats_close(const float *got, const float *want, size_t n, float apart) {
+    size_t far = 0;
+    for (size_t i = 0; i < n; i++) far += !(fabsf(got[i] - want[i]) <= apart);
+    return far == 0;
+}
+
+// Bytes that differ may still mean the same: both not a number, zeros of either sign, or rounding.
+static bool close_enough(Operand *x) {
+    size_t step = (size_t)type_info[x->type].bytes;
+    bool rounds = x->tolerance > 0 && type_is_float(x->type);
+    if (rounds && x->largest <= 0) x->largest = largest(x);
+    double apart = rounds ? x->tolerance * x->largest : 0;
+    if (x->type == TYPE_F32 &&
+        floats_close((const float *)x->image.data, (const float *)x->expected.data,
+                     x->image.bytes / step, (float)apart))
+        return true;
+    for (size_t i = 0; i < x->image.bytes; i += step) {
+        const char *got = x->image.data + i, *want = x->expected.data + i;
+        if (!memcmp(got, want, step)) continue;
+        double g = as_double(x->type, got), w = as_double(x->type, want);
+        if (!(g == w || fabs(g - w) <= apart || (g != g && w != w))) return false;
+    }
+    return true;
+}
+
+bool operands_agree(Operands *o) {
+    for (int i = o->ninputs; i < o->n; i++) {
+        Operand *x = &o->at[i];
+        if (memcmp(x->image.data, x->expected.data, x->image.bytes) && !close_enough(x))
+            return false;
+    }
+    return true;
+}
+
+void operands_empty_caches(const Operands *o) {
+    for (int i = 0; i < o->n; i++) {
+        const Guarded *g = &o->at[i].image;
+        for (size_t b = 0; b < g->bytes; b += LINE) __builtin_ia32_clflush(g->data + b);
+    }
+    __builtin_ia32_mfence();
+}

@@ -1,0 +1,407 @@
+// The worker: everything that runs code which may be wrong.
+//
+// It serves its parent until that is gone, and trusts nothing it runs: a call of a candidate is
+// made under a timer, whose signal leaves it (one thread) or ends the process (several: the others
+// cannot be called back). State lies in a Worker on the stack; the timer's signal carries its
+// address.
+#define _GNU_SOURCE
+#include "search/measure_impl.h"
+
+#include "run/exec.h"
+#include "run/pool.h"
+#include "search/sample.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    MOST_SAMPLES = 101,
+    FEW_PAIRS = 3,       // to reject a candidate that loses all of them
+    SOME_PAIRS = 6,      // to place it
+    MANY_PAIRS = 15,     // to tell it from the incumbent
+    WORN_OUT = 128 << 20 // bytes of Programs and Trees
+};
+static const double sample_seconds = 30e-6, hopeless = 2.5, loses = 1.06, interesting = 1.03;
+
+// A kernel in memory.
+typedef struct Loaded {
+    ExecBlock *block; // NULL: none
+    Kernel *entry;
+    int64_t calls; // per sample
+} Loaded;
+
+typedef struct Worker {
+    Measure *m;
+    Board *board;
+    Operands *operands;
+    Arena work;
+    ExecArena *exec;
+    Pool *pool;
+    KernelEnv env;
+    Guarded scratch;
+    Loaded incumbent;
+    double clock_overhead, call_overhead; // seconds
+    double kernels;                       // inside kernels, for the candidate at hand
+    Alarm alarm;
+    sigjmp_buf left;
+    volatile sig_atomic_t armed; // 1: the next signal is for the cut, 2: for the hang
+    Place *volatile at;
+} Worker;
+
+double measure_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Time that counts: what the one thread had a core for; of several, what passes.
+static double tick(const Worker *w) {
+    struct timespec t;
+    clock_gettime(w->env.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// --- Loading -------------------------------------------------------------------------------------
+
+typedef struct CompileCall {
+    Worker *w;
+    const Job *job;
+    JobCode code;
+    bool ok;
+} CompileCall;
+
+static void compile_body(void *arg) {
+    CompileCall *c = arg;
+    const MeasureSetup *s = c->w->m->setup;
+    c->ok = s->compile(s->user, &c->w->work, c->job, &c->code);
+}
+
+static bool provide_scratch(Worker *w, const JobCode *code) {
+    size_t need = (size_t)(code->scratch + (w->env.threads - 1) * code->thread_scratch);
+    if (need <= w->scratch.bytes && w->scratch.map) return true;
+    guarded_free(&w->scratch);
+    return guarded_new(&w->scratch, need, false);
+}
+
+static bool load(Worker *w, const Job *job, Loaded *out) {
+    CompileCall c = {.w = w, .job = job};
+    ArenaMark mark = arena_mark(&w->work);
+    *out = (Loaded){.calls = 1};
+    bool ok = arena_try(&w->work, compile_body, &c) && c.ok && provide_scratch(w, &c.code);
+    if (ok) out->block = exec_add(w->exec, c.code.bytes, c.code.size);
+    arena_release(&w->work, mark);
+    if (!out->block) return false;
+    out->entry = (Kernel *)exec_entry(out->block);
+    return true;
+}
+
+static void unload(Loaded *k) {
+    if (k->block) exec_release(k->block);
+    *k = (Loaded){0};
+}
+
+static Job job_at(Board *b, const Place *p) { return (Job){p->kind, place_bytes(b, p), p->size}; }
+
+// --- Calls under a time limit --------------------------------------------------------------------
+
+// A call took too long. The first time there may be leisure to see whether it ever ends.
+static void alarm_rang(void *worker) {
+    Worker *w = worker;
+    Board *b = w->board;
+    if (!w->armed) return;
+    if (w->armed == 1 && b->leisure >= b->hang) {
+        b->leisure -= b->hang;
+        w->armed = 2;
+        alarm_set(&w->alarm, b->hang - b->cut);
+        return;
+    }
+    bool hung = w->armed == 2;
+    w->armed = 0;
+    if (w->env.threads > 1) {
+        w->at->trial =
+            (Trial){.state = hung ? TRIAL_HUNG : TRIAL_SLOW, .seconds = hung ? b->hang : b->cut};
+        w->at->kernels += w->at->trial.seconds;
+        atomic_store(&w->at->state, PLACE_DONE);
+        child_leave();
+    }
+    siglongjmp(w->left, hung ? 2 : 1);
+}
+
+static void plant(Worker *w, Plant what) {
+    Operand *x = &w->operands->at[w->operands->ninputs];
+    sigset_t all;
+    if (what == PLANT_WRONG && x->image.bytes) x->image.data[x->image.bytes / 2] ^= 0x40;
+    if (what == PLANT_CRASH) *(volatile char *)x->image.map = 0; // a guard page
+    sigfillset(&all);
+    if (what == PLANT_STUCK) sigprocmask(SIG_BLOCK, &all, NULL);
+    for (volatile int endless = what == PLANT_HANG || what == PLANT_STUCK; endless;) continue;
+}
+
+// The first call, on results that hold a pattern. False: it was left.
+static bool first_call(Worker *w, const Loaded *k, Place *p, double *seconds, int *status) {
+    Board *b = w->board;
+    volatile double start = tick(w);
+    operands_reset(w->operands);
+    int how = sigsetjmp(w->left, 1);
+    if (how) {
+        *seconds = how == 2 ? b->hang : b->cut;
+        w->kernels += *seconds;
+        p->trial = (Trial){.state = how == 2 ? TRIAL_HUNG : TRIAL_SLOW, .seconds = *seconds};
+        return false;
+    }
+    bool cuts = b->cut < b->hang;
+    w->armed = cuts ? 1 : 2;
+    alarm_set(&w->alarm, cuts ? b->cut : b->hang);
+    start = tick(w);
+    *status = k->entry(w->operands->buffer, w->scratch.data, &w->env);
+    if (p->plant) plant(w, p->plant);
+    *seconds = fmax(tick(w) - start - w->clock_overhead, 1e-9);
+    w->armed = 0;
+    alarm_set(&w->alarm, 0);
+    w->kernels += *seconds;
+    return true;
+}
+
+// --- Samples -------------------------------------------------------------------------------------
+
+// Seconds of one call.
+static double sample(Worker *w, const Loaded *k) {
+    operands_restore(w->operands);
+    if (w->m->setup->cold) operands_empty_caches(w->operands);
+    double start = tick(w);
+    for (int64_t i = 0; i < k->calls; i++) k->entry(w->operands->buffer, w->scratch.data, &w->env);
+    double took = tick(w) - start;
+    w->kernels += took;
+    took = took - w->clock_overhead - (double)k->calls * w->call_overhead;
+    return fmax(took / (double)k->calls, 1e-10);
+}
+
+static int nothing(void *const *buffers, void *scratch, const KernelEnv *env) {
+    (void)buffers, (void)scratch, (void)env;
+    return 0;
+}
+
+// What the clock and a call cost, at best.
+static void calibrate(Worker *w) {
+    enum { ROUNDS = 21, CALLS = 1000 };
+    Kernel *volatile empty = nothing;
+    double clock = INFINITY, calls = INFINITY;
+    for (int i = 0; i < ROUNDS; i++) {
+        double a = tick(w), b = tick(w);
+        for (int c = 0; c < CALLS; c++) empty(w->operands->buffer, NULL, &w->env);
+        double end = tick(w);
+        clock = fmin(clock, b - a);
+        calls = fmin(calls, end - b);
+    }
+    w->clock_overhead = clock;
+    w->call_overhead = fmax(0, calls - clock) / CALLS;
+}
+
+// How many calls make a sample, and the time of one as far as it is known by then.
+static double calibrate_calls(Worker *w, Loaded *k, double first) {
+    k->calls = 1;
+    if (w->m->setup->cold || first > 10 * sample_seconds) return first;
+    double once = fmin(first, sample(w, k));
+    k->calls = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
+    return once;
+}
+
+static void time_alone(Worker *w, const Loaded *k, double seconds, Trial *t) {
+    double x[MOST_SAMPLES], until = measure_clock() + seconds;
+    int n = 0;
+    while (n < MOST_SAMPLES && (n < SOME_PAIRS || measure_clock() < until)) x[n++] = sample(w, k);
+    Estimated e = sample_estimate(x, n);
+    *t = (Trial){TRIAL_TIMED, e.median, e.low, e.high};
+}
+
+// In turn with the incumbent, as long as there is something to find out.
+static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
+    double ratio[MANY_PAIRS], sorted[MANY_PAIRS], best = w->board->best;
+    Estimated e = {0};
+    int n = 0;
+    bool slow = false, clear = false;
+    while (n < MANY_PAIRS && !clear) {
+        double x = n % 2 ? sample(w, k) : 0, y = sample(w, &w->incumbent);
+        if (n % 2 == 0) x = sample(w, k);
+        ratio[n++] = x / y;
+        memcpy(sorted, ratio, (size_t)n * sizeof *ratio);
+        e = sample_estimate(sorted, n);
+        slow = e.median > hopeless || (n >= FEW_PAIRS && e.low > loses);
+        clear = slow || (n >= SOME_PAIRS && (e.median > interesting || e.high < 1));
+    }
+    slow &= n < SOME_PAIRS;
+    *t = (Trial){slow ? TRIAL_SLOW : TRIAL_TIMED, e.median * best, e.low * best, e.high * best};
+}
+
+// --- A candidate ---------------------------------------------------------------------------------
+
+static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
+    Board *b = w->board;
+    if (p != &b->incumbent) {
+        b->incumbent.size = 0; // whoever looks meanwhile sees none
+        b->incumbent.kind = p->kind;
+        memcpy(place_bytes(b, &b->incumbent), place_bytes(b, p), p->size);
+        b->incumbent.size = p->size;
+        b->best = p->trial.seconds;
+    }
+    unload(&w->incumbent);
+    w->incumbent = *k;
+    *k = (Loaded){0};
+}
+
+// Another worker's best, compiled again; it was checked then.
+static void load_incumbent(Worker *w) {
+    Board *b = w->board;
+    Loaded k;
+    if (w->incumbent.block || !b->incumbent.size || !(b->best < INFINITY)) return;
+    Job job = job_at(b, &b->incumbent);
+    if (!load(w, &job, &k)) return;
+    double first = sample(w, &k);
+    calibrate_calls(w, &k, first);
+    become_incumbent(w, &k, &b->incumbent);
+}
+
+static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
+    Board *b = w->board;
+    Trial *t = &p->trial;
+    double once = calibrate_calls(w, k, first);
+    bool in_turn = w->incumbent.block && p->long_seconds <= 0;
+    if (in_turn && once > hopeless * b->best)
+        *t = (Trial){TRIAL_SLOW, once, once, once};
+    else if (in_turn)
+        time_in_turn(w, k, t);
+    else
+        time_alone(w, k, p->long_seconds, t);
+    if (t->state == TRIAL_TIMED && t->seconds < b->best) become_incumbent(w, k, p);
+}
+
+static void try_candidate(Worker *w, Place *p) {
+    Loaded k;
+    Job job = job_at(w->board, p);
+    double begin = measure_clock(), seconds;
+    int status;
+    bool ok = load(w, &job, &k);
+    p->compile = measure_clock() - begin;
+    p->trial = (Trial){.state = TRIAL_DECLINED};
+    if (ok && first_call(w, &k, p, &seconds, &status)) {
+        if (status != KERNEL_OK || !operands_agree(w->operands))
+            p->trial = (Trial){.state = TRIAL_WRONG};
+        else
+            time_candidate(w, &k, p, seconds);
+    }
+    unload(&k);
+}
+
+// --- The reference -------------------------------------------------------------------------------
+
+typedef struct InterpretCall {
+    Worker *w;
+    bool ok;
+} InterpretCall;
+
+static void interpret_body(void *arg) {
+    InterpretCall *c = arg;
+    const Program *p = c->w->m->setup->program;
+    Operands *o = c->w->operands;
+    DiagList diags = {.arena = &c->w->work};
+    View *views = arena_new_n(&c->w->work, View, o->n);
+    for (int i = 0; i < o->n; i++) views[i] = o->at[i].view;
+    c->ok = program_interpret(&c->w->work, p, views, (InterpFlags){0}, &diags);
+}
+
+static bool interpret(Worker *w) {
+    InterpretCall c = {.w = w};
+    ArenaMark mark = arena_mark(&w->work);
+    operands_reset(w->operands);
+    bool ok = arena_try(&w->work, interpret_body, &c) && c.ok;
+    arena_release(&w->work, mark);
+    if (ok) operands_expect(w->operands);
+    return ok;
+}
+
+static bool run_once(Worker *w, JobKind kind) {
+    Loaded k;
+    Job job = {kind, "", 1};
+    if (!load(w, &job, &k)) return false;
+    operands_reset(w->operands);
+    bool ok = k.entry(w->operands->buffer, w->scratch.data, &w->env) == KERNEL_OK;
+    unload(&k);
+    return ok;
+}
+
+// Two kernels made in different ways that agree.
+static bool cross_check(Worker *w, JobKind one) {
+    if (!run_once(w, one)) return false;
+    operands_expect(w->operands);
+    return run_once(w, JOB_CHOSEN) && operands_agree(w->operands);
+}
+
+// Instances per second that the interpreter and naive code surely do.
+static const double interpreted = 30e6, naive = 400e6;
+
+static void compute_reference(Worker *w, bool interpreter) {
+    const MeasureSetup *s = w->m->setup;
+    double instances = (double)s->instances, seconds = s->reference_seconds;
+    int how = REFERENCE_INTERPRETER;
+    bool small = interpreter || instances <= interpreted * seconds;
+    bool medium = instances <= naive * seconds;
+    if (!small) how = medium ? REFERENCE_NAIVE : REFERENCE_PLAIN;
+    bool ok = !small && cross_check(w, medium ? JOB_TEXT : JOB_PLAIN);
+    if (!ok && interpret(w)) how = REFERENCE_INTERPRETER, ok = true;
+    atomic_store(&w->board->reference, ok ? how : REFERENCE_NONE);
+}
+
+// --- Serving -------------------------------------------------------------------------------------
+
+static bool open_worker(Worker *w) {
+    const MeasureSetup *s = w->m->setup;
+    arena_init(&w->work, &allocator_libc);
+    w->exec = exec_arena_new();
+    if (!w->exec) return false;
+    child_pin(s->threads > 1 ? -1 : last_processor());
+    w->env = (KernelEnv){.threads = 1, .apply = s->apply};
+    if (s->threads > 1 && (w->pool = pool_new(s->threads)))
+        w->env = (KernelEnv){.threads = s->threads,
+                             .apply = s->apply,
+                             .parallel_for = pool_parallel_for,
+                             .user = w->pool};
+    alarm_open(&w->alarm, alarm_rang, w);
+    calibrate(w);
+    return true;
+}
+
+static void serve_board(Worker *w) {
+    Board *b = w->board;
+    load_incumbent(w);
+    for (int i = 0; i < b->count; i++) {
+        Place *p = &b->place[i];
+        if (atomic_load(&p->state) != PLACE_WAITING) continue;
+        w->kernels = 0;
+        p->started = measure_clock();
+        w->at = p;
+        atomic_store(&p->state, PLACE_WORKING);
+        try_candidate(w, p);
+        p->kernels = w->kernels;
+        atomic_store(&p->state, PLACE_DONE);
+        if (p->trial.state == TRIAL_WRONG) child_leave(); // who knows what else it wrote
+    }
+}
+
+void worker_main(void *arg, int in, int out) {
+    Worker w = {.m = arg};
+    char what;
+    w.board = w.m->board;
+    w.operands = &w.m->operands;
+    if (!open_worker(&w)) return;
+    const Arena *pool = w.m->setup->program->arena;
+    size_t fresh = pool->reserved;
+    while (pipe_hear(in, &what)) {
+        if (what == 'r' || what == 'i') compute_reference(&w, what == 'i');
+        if (what == 'g') serve_board(&w);
+        bool worn = pool->reserved + w.work.reserved > fresh + WORN_OUT;
+        if (!pipe_say(out, worn ? 'x' : 'd')) return;
+    }
+}

@@ -1,0 +1,274 @@
+// Measuring in worker processes: right candidates are timed, wrong, crashing and hanging ones are
+// caught, data are exact, and time is that of the kernel.
+#include "check.h"
+
+#include "code/code.h"
+#include "search/measure.h"
+#include "search/sample.h"
+#include "space/analytic.h"
+#include "support/proglab.h"
+#include "tree/schedule.h"
+
+#include <math.h>
+
+static const char *const matmul = "program matmul(M, N, K) {\n"
+                                  "    input A: f32[M, K]\n"
+                                  "    input B: f32[K, N]\n"
+                                  "    output C: f32[M, N]\n"
+                                  "    C: for m in 0:M, n in 0:N, k in 0:K\n"
+                                  "        C[m, n] +=! A[m, k]*B[k, n]\n"
+                                  "}\n";
+
+typedef struct Bench {
+    Lab lab;
+    Machine machine;
+    const Program *p;
+    MeasureSetup setup;
+    View view[8];
+    Measure *m;
+    int stop_after; // questions; 0: never
+    int asked;
+    Plant plants[64];
+} Bench;
+
+static const Schedule *job_schedule(Bench *x, const Job *job, DiagList *diags) {
+    AnalyticOptions o = {.machine = &x->machine, .serial = true, .plain = job->kind == JOB_PLAIN};
+    Source *s = arena_new(&x->lab.arena, Source);
+    *s = (Source){"<text>", job->bytes, (uint32_t)strlen(job->bytes)};
+    if (job->kind != JOB_TEXT) return analytic_choose(&x->lab.arena, x->p, &o);
+    return schedule_parse(&x->lab.arena, &x->lab.names, s, diags);
+}
+
+static bool compile(void *user, Arena *arena, const Job *job, JobCode *out) {
+    Bench *x = user;
+    DiagList diags = {.arena = arena};
+    Code code;
+    x->lab.arena.try = arena->try;
+    const Schedule *s = job_schedule(x, job, &diags);
+    const Tree *t = s ? tree_lower(arena, x->p, s, &diags) : NULL;
+    if (!t || !code_x86(arena, t, &x->machine, &code, &diags)) return false;
+    *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
+    return true;
+}
+
+static Plant plant(void *user, int64_t n) {
+    Bench *x = user;
+    return n < 64 ? x->plants[n] : PLANT_NONE;
+}
+
+static bool cancelled(void *user) {
+    Bench *x = user;
+    return x->stop_after && ++x->asked >= x->stop_after;
+}
+
+static void open_bench(Bench *x, const char *text, const int64_t *sizes, int64_t instances) {
+    lab_begin(&x->lab);
+    machine_detect(&x->machine, ISA_COUNT);
+    x->p = lab_program(&x->lab, text, sizes);
+    if (!CHECK(x->p)) printf("%s\n", lab_errors(&x->lab));
+    LabData d = lab_data(&x->lab, x->p, 1);
+    for (int i = 0; i < d.n; i++) x->view[i] = d.view[i], x->view[i].data = NULL;
+    x->setup = (MeasureSetup){.program = x->p,
+                              .views = x->view,
+                              .instances = instances,
+                              .compile = compile,
+                              .apply = code_apply,
+                              .user = x,
+                              .most_bytes = 4096,
+                              .threads = x->setup.threads > 0 ? x->setup.threads : 1,
+                              .cold = x->setup.cold,
+                              .reference_seconds = 0.1,
+                              .compile_seconds = 1,
+                              .cancelled = cancelled,
+                              .plant = plant,
+                              .cancel_user = x};
+    MeasureFault fault;
+    x->m = measure_open(&x->lab.arena, &x->setup, &fault);
+    CHECK(x->m && fault == MEASURE_OK);
+}
+
+static void close_bench(Bench *x) {
+    measure_close(x->m);
+    lab_end(&x->lab);
+}
+
+static Job text_job(const char *s) { return (Job){JOB_TEXT, s, strlen(s) + 1}; }
+
+static const char *const fast = "C: n/64 m/6 k m n:v\n", *const naive = "", *const bad = "C: q\n";
+
+TEST(intervals_are_order_statistics) {
+    double x[] = {5, 1, 4, 2, 3, 6, 9, 8, 7};
+    Estimated e = sample_estimate(x, 9);
+    CHECK_F64_EQ(e.median, 5);
+    CHECK_F64_EQ(e.low, 2);
+    CHECK_F64_EQ(e.high, 8);
+    double y[] = {2, 1};
+    e = sample_estimate(y, 2);
+    CHECK_F64_EQ(e.median, 1.5);
+    CHECK_F64_EQ(e.low, 1);
+    CHECK_F64_EQ(e.high, 2);
+}
+
+TEST(candidates_are_timed) {
+    static Bench x;
+    open_bench(&x, matmul, (int64_t[]){64, 64, 64}, 64 * 64 * 64);
+    CHECK_STR_EQ(measure_reference(x.m), "interpreter");
+    CHECK(measure_operands(x.m)->exact);
+    Job jobs[] = {text_job(fast), text_job(naive), text_job(bad), text_job(fast)};
+    Trial t[4];
+    measure_batch(x.m, jobs, 4, INFINITY, t);
+    CHECK(t[0].state == TRIAL_TIMED);
+    CHECK(t[0].seconds > 1e-7 && t[0].seconds < 1e-3);
+    CHECK(t[0].low <= t[0].seconds && t[0].seconds <= t[0].high);
+    CHECK(t[1].state == TRIAL_SLOW);
+    CHECK(t[1].seconds > 2 * t[0].seconds);
+    CHECK(t[2].state == TRIAL_DECLINED);
+    CHECK(t[3].state == TRIAL_TIMED || t[3].state == TRIAL_SLOW);
+    CHECK(t[3].seconds < t[1].seconds);
+    Trial again;
+    measure_again(x.m, &jobs[0], 0.02, &again);
+    CHECK(again.state == TRIAL_TIMED);
+    CHECK(again.seconds < 3 * t[0].seconds);
+    const MeasureTally *tally = measure_tally(x.m);
+    CHECK(tally->trials == 4 && tally->kernels > 0 && tally->restarts == 2);
+    close_bench(&x);
+}
+
+TEST(planted_faults_are_caught) {
+    static Bench x = {.plants = {[1] = PLANT_WRONG,
+                                 [3] = PLANT_CRASH,
+                                 [4] = PLANT_HANG,
+                                 [6] = PLANT_STUCK,
+                                 [7] = PLANT_WRONG}};
+    open_bench(&x, matmul, (int64_t[]){16, 16, 16}, 4096);
+    Job jobs[9];
+    Trial t[9];
+    for (int i = 0; i < 9; i++) jobs[i] = text_job(fast);
+    measure_batch(x.m, jobs, 9, INFINITY, t);
+    static const TrialState want[9] = {[1] = TRIAL_WRONG,
+                                       [3] = TRIAL_CRASHED,
+                                       [4] = TRIAL_HUNG,
+                                       [6] = TRIAL_HUNG,
+                                       [7] = TRIAL_WRONG};
+    for (int i = 0; i < 9; i++)
+        CHECK(want[i] ? t[i].state == want[i]
+                      : t[i].state == TRIAL_TIMED || t[i].state == TRIAL_SLOW);
+    CHECK(measure_tally(x.m)->restarts >= 4);
+    close_bench(&x);
+}
+
+// With an incumbent a call is not waited for: what hangs is left like what is slow.
+TEST(hopeless_calls_are_cut_short) {
+    static Bench x = {.plants = {[1] = PLANT_HANG, [2] = PLANT_HANG, [3] = PLANT_HANG}};
+    open_bench(&x, matmul, (int64_t[]){16, 16, 16}, 4096);
+    Job jobs[4] = {text_job(fast), text_job(fast), text_job(fast), text_job(fast)};
+    Trial t[4];
+    measure_batch(x.m, jobs, 1, INFINITY, t);
+    double begin = measure_clock();
+    measure_batch(x.m, jobs + 1, 3, t[0].seconds, t + 1);
+    for (int i = 1; i < 4; i++) CHECK(t[i].state == TRIAL_HUNG || t[i].state == TRIAL_SLOW);
+    CHECK(t[1].state == TRIAL_HUNG);
+    CHECK(t[3].state == TRIAL_SLOW && t[3].seconds > t[0].seconds);
+    CHECK(measure_clock() - begin < 5);
+    close_bench(&x);
+}
+
+TEST(a_batch_is_cancelled) {
+    static Bench x = {.plants = {[0] = PLANT_STUCK}};
+    open_bench(&x, matmul, (int64_t[]){16, 16, 16}, 4096);
+    Job jobs[3] = {text_job(fast), text_job(fast), text_job(fast)};
+    Trial t[3];
+    x.asked = 0;
+    x.stop_after = 3;
+    measure_batch(x.m, jobs, 3, INFINITY, t);
+    for (int i = 0; i < 3; i++) CHECK(t[i].state == TRIAL_CANCELLED);
+    x.stop_after = 0;
+    measure_batch(x.m, jobs, 1, INFINITY, t);
+    CHECK(t[0].state == TRIAL_TIMED);
+    close_bench(&x);
+}
+
+TEST(large_programs_are_cross_checked) {
+    static Bench x;
+    open_bench(&x, matmul, (int64_t[]){256, 256, 256}, 256 * 256 * 256);
+    CHECK_STR_EQ(measure_reference(x.m), "naive code");
+    Job job = text_job(fast);
+    Trial t;
+    measure_batch(x.m, &job, 1, INFINITY, &t);
+    CHECK(t.state == TRIAL_TIMED);
+    close_bench(&x);
+}
+
+// Rounding: no two orders give the same bits, and none is wrong for it.
+TEST(inexact_programs_have_a_tolerance) {
+    static Bench x;
+    open_bench(&x,
+               "program f(M, K) {\n"
+               "    input A: f32[M, K]\n"
+               "    output C: f32[M]\n"
+               "    C: for m in 0:M, k in 0:K\n"
+               "        C[m] +=! exp(A[m, k])\n"
+               "}\n",
+               (int64_t[]){40, 100}, 4000);
+    CHECK(!measure_operands(x.m)->exact);
+    Job jobs[] = {text_job("C: m k:v\n"), text_job("C: k/7 k m:v\n")};
+    Trial t[2];
+    measure_batch(x.m, jobs, 2, INFINITY, t);
+    for (int i = 0; i < 2; i++) CHECK(t[i].state == TRIAL_TIMED || t[i].state == TRIAL_SLOW);
+    close_bench(&x);
+}
+
+// What is added to must start anew for every comparison, and may be added to while it is timed.
+TEST(in_outs_start_from_the_same_content) {
+    static Bench x;
+    open_bench(&x,
+               "program f(M, N) {\n"
+               "    input A: f32[M, N]\n"
+               "    inout C: f32[M]\n"
+               "    C: for m in 0:M, n in 0:N\n"
+               "        C[m] += A[m, n]\n"
+               "}\n",
+               (int64_t[]){33, 65}, 33 * 65);
+    CHECK(measure_operands(x.m)->exact);
+    Job jobs[] = {text_job("C: m n:v\n"), text_job("C: m n:v\n"), text_job("C: n m:v\n")};
+    Trial t[3];
+    measure_batch(x.m, jobs, 3, INFINITY, t);
+    for (int i = 0; i < 3; i++) CHECK(t[i].state == TRIAL_TIMED || t[i].state == TRIAL_SLOW);
+    close_bench(&x);
+}
+
+TEST(threads_are_the_workers_own) {
+    static Bench x = {.setup.threads = 2, .plants = {[2] = PLANT_HANG}};
+    open_bench(&x, matmul, (int64_t[]){96, 96, 96}, 96 * 96 * 96);
+    Job jobs[] = {text_job("C: m/16:p n/64 m/6 k m n:v\n"), text_job("C: n/64:p m/6 k m n:v\n"),
+                  text_job(fast), text_job("C: m/24:p n/64 m/6 k m n:v\n")};
+    Trial t[4];
+    measure_batch(x.m, jobs, 4, INFINITY, t);
+    CHECK(t[0].state == TRIAL_TIMED);
+    CHECK(t[1].state == TRIAL_TIMED || t[1].state == TRIAL_SLOW);
+    CHECK(t[2].state == TRIAL_HUNG);
+    CHECK(t[3].state == TRIAL_TIMED || t[3].state == TRIAL_SLOW);
+    close_bench(&x);
+}
+
+// Memory is an order of magnitude slower than the second cache, whatever else the machine does.
+TEST(cold_calls_are_slower) {
+    static const char *const total = "program total(N) {\n"
+                                     "    input A: f32[N]\n"
+                                     "    output C: f32[]\n"
+                                     "    C: for n in 0:N\n"
+                                     "        C[] +=! A[n]\n"
+                                     "}\n";
+    static Bench x, y = {.setup.cold = true};
+    int64_t sizes[] = {64 * 1024};
+    Job job = text_job("C: n:v\n");
+    Trial warm, cold;
+    open_bench(&x, total, sizes, sizes[0]);
+    measure_again(x.m, &job, 0.03, &warm);
+    close_bench(&x);
+    open_bench(&y, total, sizes, sizes[0]);
+    measure_again(y.m, &job, 0.03, &cold);
+    close_bench(&y);
+    CHECK(warm.state == TRIAL_TIMED && cold.state == TRIAL_TIMED);
+    CHECK(cold.seconds > warm.seconds);
+}

@@ -1,0 +1,336 @@
+// lw_tune: results are right and usable, faults are caught and recorded and never the result,
+// callbacks are called, what is known is not searched again.
+#define _GNU_SOURCE
+#include "check.h"
+
+#include "loopwright.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char text[] = "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
+                           "    C(m,n) +=! A(m,k) * B(k,n)\n"
+                           "}\n"
+                           "def row(float(M,N) x) -> (s, o) {\n"
+                           "    s(m) max=! x(m,n)\n"
+                           "    o(m,n) = exp(x(m,n) - s(m))\n"
+                           "}\n"
+                           "def pick(float(N) x, int32(M) at) -> (o) { o(i) = x(at(i)) }\n";
+
+static lw_bound *bind(lw_context *ctx, const char *name, const int64_t *values, size_t n) {
+    lw_module *mod;
+    lw_bound *b = NULL;
+    if (!CHECK(lw_parse(ctx, "t.tc", text, sizeof text - 1, NULL, &mod) == LW_OK)) return NULL;
+    CHECK(lw_bind_values(ctx, lw_module_find(mod, name), values, n, &b) == LW_OK);
+    lw_module_free(mod);
+    return b;
+}
+
+typedef struct Seen {
+    int64_t trials, progress, best, failures, stop_at;
+    int64_t count[8];
+} Seen;
+
+static void on_trial(void *user, const lw_trial *t) {
+    Seen *s = user;
+    CHECK(t->number == s->trials);
+    CHECK(t->schedule && lw_trial_state_name(t->state));
+    if (t->state == LW_TRIAL_TIMED) CHECK(t->seconds > 0 && t->low <= t->high);
+    bool failed = t->state >= LW_TRIAL_WRONG && t->state <= LW_TRIAL_HUNG;
+    CHECK(!t->reproducer || failed);
+    if (t->reproducer) CHECK(access(t->reproducer, R_OK) == 0);
+    s->failures += t->reproducer != NULL;
+    s->best += t->best;
+    s->count[t->state]++;
+    s->trials++;
+}
+
+static void on_progress(void *user, const lw_tune_state *state) {
+    Seen *s = user;
+    CHECK(state->trials == s->trials);
+    s->progress++;
+}
+
+static bool on_cancelled(void *user) {
+    const Seen *s = user;
+    return s->stop_at && s->trials >= s->stop_at;
+}
+
+static lw_tune_options options(Seen *seen) {
+    *seen = (Seen){0};
+    return (lw_tune_options){.struct_size = sizeof(lw_tune_options),
+                             .trials = 60,
+                             .db = "none",
+                             .failures = "none",
+                             .progress = on_progress,
+                             .trial = on_trial,
+                             .cancelled = on_cancelled,
+                             .user = seen};
+}
+
+static int64_t sum(const int64_t *n) {
+    int64_t all = 0;
+    for (int i = 0; i < 8; i++) all += n[i];
+    return all;
+}
+
+TEST(a_tuned_schedule_runs) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){33, 40, 50}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_OK)) return (void)printf("%s", lw_diag_text(ctx));
+    CHECK(r->state->seconds > 0 && r->state->low <= r->state->seconds);
+    CHECK(r->state->trials == seen.trials && seen.trials <= 60 && seen.progress > 0);
+    CHECK(sum(r->state->count) == seen.trials);
+    CHECK(memcmp(r->state->count, seen.count, sizeof seen.count) == 0);
+    CHECK(r->point_count >= 1 && r->points[0].seconds > 0);
+    CHECK(r->state->gflops > 0 && r->chosen > 0 && !r->stored && !r->served);
+    char *schedule = strdup(r->schedule);
+    lw_kernel *k;
+    lw_compile_options c = {.struct_size = sizeof c, .schedule = {schedule, "tuned.lws"}};
+    if (CHECK(lw_compile(ctx, b, &c, &k) == LW_OK)) lw_kernel_free(k);
+    free(schedule);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+// Every strategy, on a program whose results round and on one that reads through subscripts.
+TEST(every_strategy_tunes) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *row = bind(ctx, "row", (int64_t[]){7, 65}, 2);
+    lw_bound *pick = bind(ctx, "pick", (int64_t[]){100, 30}, 2);
+    for (const char *const *s = lw_tune_strategies(); *s; s++) {
+        Seen seen;
+        lw_tune_options o = options(&seen);
+        const lw_tune_result *r;
+        o.strategy = *s;
+        o.trials = 12;
+        o.seconds = 5;
+        if (!CHECK(lw_tune(ctx, row, &o, &r) == LW_OK)) printf("%s: %s", *s, lw_diag_text(ctx));
+        CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
+        o = options(&seen);
+        o.strategy = *s;
+        o.trials = 6;
+        o.seconds = 5;
+        if (!CHECK(lw_tune(ctx, pick, &o, &r) == LW_OK)) printf("%s: %s", *s, lw_diag_text(ctx));
+        CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
+    }
+    lw_bound_free(row);
+    lw_bound_free(pick);
+    lw_context_free(ctx);
+}
+
+static int files_in(const char *folder, const char *ending) {
+    DIR *d = opendir(folder);
+    int n = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strlen(e->d_name) > 4 && !strcmp(e->d_name + strlen(e->d_name) - 4, ending);
+    if (d) closedir(d);
+    return n;
+}
+
+TEST(planted_faults_are_recorded_and_never_stored) {
+    char folder[] = "/tmp/lw-tune-XXXXXX", db[64], failures[64], command[128];
+    if (!CHECK(mkdtemp(folder))) return;
+    snprintf(db, sizeof db, "%s/t.db", folder);
+    snprintf(failures, sizeof failures, "%s/deep/failures", folder);
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){20, 24, 28}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.db = db;
+    o.failures = failures;
+    setenv("LW_TUNE_PLANT", "wrong=5,crash=7,hang=11", 1);
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && r->stored);
+    unsetenv("LW_TUNE_PLANT");
+    CHECK(seen.count[LW_TRIAL_WRONG] >= seen.trials / 5 - 1);
+    CHECK(seen.count[LW_TRIAL_CRASHED] >= seen.trials / 7 - 3);
+    CHECK(seen.count[LW_TRIAL_HUNG] >= 1);
+    CHECK(seen.failures > 0);
+    // What is planted again and again in one schedule leaves one pair of files.
+    CHECK(files_in(failures, ".lws") > 0 && files_in(failures, ".lws") <= seen.failures);
+    CHECK_INT_EQ(files_in(failures, ".lwp"), files_in(failures, ".lws"));
+
+    // What is known is looked at and not searched; `again` searches.
+    o = options(&seen);
+    o.db = db;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK_STR_EQ(r->strategy, "database");
+    CHECK(seen.trials == 0 && r->state->seconds > 0);
+    o = options(&seen);
+    o.db = db;
+    o.again = true;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && seen.trials > 0);
+
+    // Where everything is wrong, nothing is the result.
+    o = options(&seen);
+    o.trials = 10;
+    setenv("LW_TUNE_PLANT", "wrong=1", 1);
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK_STR_EQ(r->strategy, "chosen");
+    CHECK(seen.count[LW_TRIAL_WRONG] == seen.trials);
+    o = options(&seen);
+    o.trials = 10;
+    o.set = "place(C) = NEST";
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "candidates runs and gives the right result"));
+    CHECK(strstr(lw_diag_text(ctx), "what is chosen without search: "));
+    unsetenv("LW_TUNE_PLANT");
+    lw_bound_free(b);
+    lw_context_free(ctx);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+}
+
+TEST(tuning_is_cancelled) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){64, 64, 64}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.trials = 0;
+    o.seconds = 60;
+    seen.stop_at = 20;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK(seen.trials >= 20 && seen.trials < 200 && r->state->elapsed < 30);
+    CHECK(r->state->seconds > 0);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+TEST(pinned_decisions_hold) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){32, 32, 32}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.set = "size(C.m.1) = 4";
+    o.trials = 20;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK(strstr(r->schedule, "m/4"));
+    o = (lw_tune_options){.struct_size = sizeof o, .trials = 1, .db = "none"};
+    o.schedule = (lw_schedule_text){"C: n/16 m/2 k m n:v\n", "mine.lws"};
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+TEST(threads_are_tuned_for) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){96, 96, 96}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.threads = 2;
+    o.trials = 30;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+// Arguments with gaps, columns first: code is made and checked for these.
+TEST(strides_are_kept) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){10, 12, 14}, 3);
+    int64_t shape[3][2] = {{10, 12}, {12, 14}, {10, 14}};
+    int64_t strides[3][2] = {{1, 11}, {20, 1}, {30, 2}};
+    DLTensor t[3];
+    const DLTensor *args[3];
+    for (int i = 0; i < 3; i++) {
+        t[i] = *lw_bound_tensor(b, (size_t)i);
+        CHECK(t[i].shape[0] == shape[i][0] || t[i].ndim == 2);
+        t[i].strides = strides[i];
+        args[i] = &t[i];
+    }
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.args = args;
+    o.trials = 20;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+TEST(mistakes_are_told) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){8, 8, 8}, 3);
+    const lw_tune_result *r;
+    static const struct {
+        lw_tune_options o;
+        const char *want;
+    } wrong[] = {
+        {{.strategy = "bean"}, "'bean' is no strategy; there are auto"},
+        {{.strategy = "beam wide=3"}, "'wide=3' is no option of a strategy; there are blind"},
+        {{.strategy = "beam width=x"}, "'width=x' is no option of a strategy"},
+        {{.order = "random"}, "'random' is no order of decisions; there are given"},
+        {{.isa = "mmx"}, "isa is 'mmx'"},
+        {{.set = "size(C.m.1) = 4; size(C.m.1) = 2"}, "nothing is left"},
+        {{.schedule = {"C: q\n", "q.lws"}}, "q"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        lw_tune_options o = wrong[i].o;
+        o.struct_size = sizeof o;
+        o.db = o.failures = "none";
+        o.trials = 1;
+        if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR && !r)) continue;
+        if (!CHECK(strstr(lw_diag_text(ctx), wrong[i].want)))
+            printf("%s, want %s\n", lw_diag_text(ctx), wrong[i].want);
+    }
+    lw_bound *huge = bind(ctx, "mm", (int64_t[]){1 << 23, 1 << 23, 1 << 23}, 3);
+    lw_tune_options h = {.struct_size = sizeof h, .db = "none"};
+    CHECK(lw_tune(ctx, huge, &h, &r) == LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "nothing can be measured: there is no memory for operands"));
+    lw_bound_free(huge);
+    CHECK(lw_tune(ctx, NULL, NULL, &r) == LW_MISUSE);
+    CHECK(lw_tune(ctx, b, NULL, NULL) == LW_MISUSE);
+    CHECK(lw_trial_state_name((lw_trial_state)7) == NULL);
+    lw_tune_options o = {.struct_size = sizeof o, .threads = -1};
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_MISUSE);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+// Memory that runs out anywhere leaves no process and no mapping behind.
+typedef struct Scarce {
+    int64_t left;
+} Scarce;
+
+static void *scarce_alloc(void *user, size_t size) {
+    Scarce *s = user;
+    return s->left-- > 0 ? malloc(size) : NULL;
+}
+
+static void scarce_free(void *user, void *p, size_t size) {
+    (void)user, (void)size;
+    free(p);
+}
+
+TEST(running_out_of_memory_is_a_status) {
+    int64_t step = check_rounds(40) > 4 ? 7 : 61;
+    for (int64_t k = 60;; k += step) {
+        Scarce scarce = {1 << 30};
+        lw_context_options co = {.struct_size = sizeof co,
+                                 .alloc = scarce_alloc,
+                                 .free = scarce_free,
+                                 .user = &scarce,
+                                 .chunk = 16 * 1024};
+        lw_context *ctx = lw_context_new(&co);
+        lw_bound *b = bind(ctx, "mm", (int64_t[]){8, 8, 8}, 3);
+        lw_tune_options o = {.struct_size = sizeof o, .trials = 3, .db = "none"};
+        const lw_tune_result *r;
+        scarce.left = k;
+        lw_status status = lw_tune(ctx, b, &o, &r);
+        CHECK(status == LW_OK || status == LW_NO_MEMORY);
+        scarce.left = 1 << 30;
+        lw_bound_free(b);
+        lw_context_free(ctx);
+        if (status == LW_OK || k > 5000) break;
+    }
+}
