@@ -151,13 +151,14 @@ static ListedLoop weigh(const Code *code, const Listing *l, const Machine *m, ui
     return loop;
 }
 
-// A jump back closes a loop; it is innermost when no other jump back lies inside.
+// A jump back closes a loop, unless it leaves (from no line of the Tree); it is innermost when no
+// other jump back lies inside.
 void listing_loops(const Code *code, const Listing *l, const Machine *m, ListedLoops *out) {
     uint32_t covered = 0; // where the last loop that was found ends
     for (int i = 0; i < l->insns.n; i++) {
         const ListedInsn *in = &l->insns.at[i];
         bool back = in->jump && in->label >= 0 && in->target <= (int32_t)in->offset;
-        if (!back || (uint32_t)in->target < covered) continue;
+        if (!back || (uint32_t)in->target < covered || !code_line(code, in->offset)) continue;
         covered = in->offset + in->size;
         vec_push(l->arena, out, weigh(code, l, m, (uint32_t)in->target, covered));
     }

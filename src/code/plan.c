@@ -196,6 +196,7 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->read = arena_new_n(p->arena, Mem, reads.at.n);
     for (int i = 0; i < reads.at.n; i++) {
         mem_make(b, &n->read[i], reads.at.at[i]);
+        n->read[i].leaf = n;
         if (unproven && !n->read[i].safe) compute_all(b, &n->read[i]); // like a gather
         n->read[i].inner = (expr_has_inner(leaf->value, reads.at.at[i]) ||
                             access_has_inner(leaf->write, reads.at.at[i])) &&
@@ -204,6 +205,7 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
+    n->write.leaf = n;
     if (unproven && !n->write.safe) compute_all(b, &n->write);
     n->write.unchecked = leaf->unchecked;
     touch(p, n->write.buffer, n->number);

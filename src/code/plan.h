@@ -35,6 +35,7 @@ static inline int64_t lin_coef(const Lin *l, int loop) {
 // One access of a leaf.
 typedef struct Mem {
     const Access *access;
+    const struct PNode *leaf;
     int buffer;
     Type type;
     const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod,

@@ -92,11 +92,12 @@ typedef struct Gen {
     VEC(Pin) pins;
     int pinned; // registers that they take
     bool in_region;
-    int active;         // lanes of the current vector that exist
-    int k1;             // active lanes that k1 holds a mask for; 0: unknown
-    int masks, mask[4]; // active lanes that k4.. hold masks for throughout the region
-    int scratch;        // the scratch vector register
-    AsmLabel bad;       // where the kernel ends after a bad index
+    int active;            // lanes of the current vector that exist
+    int k1;                // active lanes that k1 holds a mask for; 0: unknown
+    int masks, mask[4];    // active lanes that k4.. hold masks for throughout the region
+    int scratch;           // the scratch vector register
+    const PNode *indexing; // the leaf whose subscripts are being computed, or NULL
+    AsmLabel bad;          // where the kernel ends after a bad index
     bool bad_used;
     AsmLabel leave;     // where the function ends
     VEC(size_t) frames; // where the size of the frame is to be written

@@ -114,36 +114,88 @@ void gen_pop(Gen *g, unsigned r) {
     g->depth -= 8;
 }
 
-// Leaves the kernel: an index from data is outside its tensor, or overflowed.
-static void bad_index(Gen *g) {
-    x86_2(&g->a, X86_mov, gen_slot(g->status_slot + g->depth), x86_imm(KERNEL_BAD_INDEX));
-    if (g->depth) x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(g->depth));
-    x86_1(&g->a, X86_jmp, x86_to(&g->leave));
-}
-
-static void check_overflow(Gen *g, const Affine *a) {
-    if (!a->has_read) return;
+// Leaves the kernel where the last comparison says so: an index from data is outside its tensor, or
+// overflowed.
+static void bad_index_if(Gen *g, X86Op jump, X86Op unless) {
+    if (!g->depth) {
+        x86_1(&g->a, jump, x86_to(&g->bad));
+        g->bad_used = true;
+        return;
+    }
     AsmLabel fine = asm_label(&g->a);
-    x86_1(&g->a, X86_jno, x86_to(&fine));
-    bad_index(g);
+    x86_1(&g->a, unless, x86_to(&fine));
+    x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(g->depth));
+    x86_1(&g->a, X86_jmp, x86_to(&g->bad));
+    g->bad_used = true;
     asm_bind(&g->a, &fine);
 }
 
+static void check_overflow(Gen *g, const Affine *a) {
+    if (a->has_read) bad_index_if(g, X86_jo, X86_jno);
+}
+
+// reg <- reg · k; its flags say whether it overflowed.
+static void multiply(Gen *g, unsigned reg, int64_t k) {
+    if (k == (int32_t)k) {
+        x86_3(&g->a, X86_imul, x86_r64(reg), x86_r64(reg), x86_imm(k));
+        return;
+    }
+    x86_set(&g->a, X86_RDX, k);
+    x86_2(&g->a, X86_imul, x86_r64(reg), x86_r64(X86_RDX));
+}
+
+// Does the iterator count a machine loop? Elsewhere its value is known.
+static bool is_counted(const Gen *g, const Atom *atom) {
+    return atom->kind == ATOM_ITER && g->p->loop[g->p->loop_of_id[atom->index]]->real;
+}
+
+// What is known of an affine: its constant, iterators of loops that are copied, and what copies add
+// to the counters of the others.
+static int64_t known_part(const Gen *g, const Affine *a, const int64_t *env) {
+    uint64_t c = (uint64_t)a->constant;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom->kind == ATOM_ITER)
+            c +=
+                (uint64_t)a->term[i].coef * (uint64_t)env[g->p->loop_of_id[a->term[i].atom->index]];
+    return (int64_t)c;
+}
+
 void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
-    x86_set(&g->a, X86_RAX, a->constant);
+    int64_t known = known_part(g, a, env);
+    bool first = true; // rax is free
     for (int i = 0; i < a->n; i++) {
-        gen_push(g);
+        if (a->term[i].atom->kind == ATOM_ITER) continue;
+        if (!first) gen_push(g);
         gen_atom(g, a->term[i].atom, env);
-        int64_t k = a->term[i].coef;
-        if (k != 1 && k == (int32_t)k) {
-            x86_3(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RAX), x86_imm(k));
-            check_overflow(g, a);
-        } else if (k != 1) {
-            x86_set(&g->a, X86_RCX, k);
-            x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        if (a->term[i].coef != 1) {
+            multiply(g, X86_RAX, a->term[i].coef);
             check_overflow(g, a);
         }
-        gen_pop(g, X86_RCX);
+        if (!first) {
+            gen_pop(g, X86_RCX);
+            x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            check_overflow(g, a);
+        }
+        first = false;
+    }
+    for (int i = 0; i < a->n; i++) {
+        if (!is_counted(g, a->term[i].atom)) continue;
+        unsigned to = first ? X86_RAX : X86_RCX;
+        gen_load_pushed(g, to, gen_counter(g, g->p->loop_of_id[a->term[i].atom->index]));
+        if (a->term[i].coef != 1) multiply(g, to, a->term[i].coef);
+        if (!first) {
+            x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            check_overflow(g, a);
+        }
+        first = false;
+    }
+    if (first) {
+        x86_set(&g->a, X86_RAX, known);
+    } else if (known == (int32_t)known) {
+        if (known) x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(known));
+        if (known) check_overflow(g, a);
+    } else {
+        x86_set(&g->a, X86_RCX, known);
         x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
         check_overflow(g, a);
     }
@@ -184,30 +236,42 @@ static void load_integer(Gen *g, Type t, X86Arg mem) {
     }
 }
 
+static void check_below(Gen *g, int64_t size) {
+    if (size == (int32_t)size) {
+        x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_imm(size));
+    } else {
+        x86_set(&g->a, X86_RCX, size);
+        x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+    bad_index_if(g, X86_jae, X86_jb); // unsigned: negative ones are large
+}
+
+static void scale(Gen *g, int64_t k) {
+    if (k > 1 && (k & (k - 1)) == 0)
+        x86_2(&g->a, X86_shl, x86_r64(X86_RAX), x86_imm(__builtin_ctzll((uint64_t)k)));
+    else if (k != 1)
+        multiply(g, X86_RAX, k);
+}
+
 // rax <- byte offset of an access in its buffer, of dimensions in `dims`; indices that can be wrong
 // are checked.
 static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint32_t dims,
                        bool check) {
     const Buffer *b = &g->p->tree->buffers.at[access->tensor];
-    x86_2(&g->a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
+    bool first = true;
     for (int d = 0; d < access->rank; d++) {
         if (!(dims >> d & 1)) continue;
-        gen_push(g);
+        if (!first) gen_push(g);
         gen_affine(g, access->sub[d], env);
-        if (check) {
-            x86_set(&g->a, X86_RCX, b->size[d]);
-            x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            AsmLabel fine = asm_label(&g->a);
-            x86_1(&g->a, X86_jb, x86_to(&fine)); // unsigned: negative ones are large
-            bad_index(g);
-            asm_bind(&g->a, &fine);
+        if (check) check_below(g, b->size[d]);
+        scale(g, b->stride[d] * type_info[b->type].bytes);
+        if (!first) {
+            gen_pop(g, X86_RCX);
+            x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
         }
-        int64_t k = b->stride[d] * type_info[b->type].bytes;
-        x86_set(&g->a, X86_RCX, k);
-        x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
-        gen_pop(g, X86_RCX);
-        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        first = false;
     }
+    if (first) x86_2(&g->a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
 }
 
 static Item buffer_base(Gen *g, int buffer) {
@@ -215,19 +279,29 @@ static Item buffer_base(Gen *g, int buffer) {
     return g->stream[s];
 }
 
+// rax <- what an index is read from: by the pointer that follows the loops where the place is a
+// linear function of them that cannot be wrong.
+static void read_index(Gen *g, const Access *access, const int64_t *env) {
+    Type type = g->p->tree->buffers.at[access->tensor].type;
+    const Mem *m = g->indexing ? leaf_mem(g->indexing, access) : NULL;
+    int64_t disp = m && m->off ? m->off->c : 0;
+    for (int i = 0; m && m->off && i < m->off->n; i++)
+        disp += m->off->t[i].k * env[m->off->t[i].loop];
+    if (m && m->off && m->safe && disp == (int32_t)disp) {
+        Item base = g->stream[m->stream];
+        if (base.reg < 0) gen_load_pushed(g, X86_RAX, base);
+        load_integer(g, type, x86_mem(base.reg < 0 ? X86_RAX : (unsigned)base.reg, disp));
+        return;
+    }
+    gen_offset(g, access, env, ~0u, true);
+    gen_load_pushed(g, X86_RCX, buffer_base(g, access->tensor));
+    load_integer(g, type, x86_mem_index(X86_RCX, X86_RAX, 0, 0));
+}
+
 static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
     Asm *a = &g->a;
     switch (atom->kind) {
-    case ATOM_ITER: {
-        int loop = g->p->loop_of_id[atom->index];
-        if (g->p->loop[loop]->real) {
-            gen_load_pushed(g, X86_RAX, gen_counter(g, loop));
-            if (env[loop]) x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(env[loop]));
-        } else {
-            x86_set(a, X86_RAX, env[loop]);
-        }
-        break;
-    }
+    case ATOM_ITER: bug("gen_affine does these");
     case ATOM_DIV:
     case ATOM_MOD:
         if (!affine_is_const(atom->b)) g->declined = "division of indices by a variable";
@@ -249,21 +323,20 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
         x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX),
               x86_r64(X86_RCX));
         break;
-    case ATOM_READ: {
-        gen_offset(g, atom->read, env, ~0u, true);
-        Item base = buffer_base(g, atom->read->tensor);
-        gen_load_pushed(g, X86_RCX, base);
-        load_integer(g, g->p->tree->buffers.at[atom->read->tensor].type,
-                     x86_mem_index(X86_RCX, X86_RAX, 0, 0));
-        break;
-    }
+    case ATOM_READ: read_index(g, atom->read, env); break;
     case ATOM_PARAM: g->declined = "a parameter that was not bound"; break;
     }
 }
 
-void gen_row(Gen *g, const Micro *m) {
-    const Ref *r = m->ref;
+// rax <- the computed part of an address.
+static void computed_offset(Gen *g, const Ref *r) {
+    g->indexing = r->mem->leaf;
     gen_offset(g, r->mem->access, r->env, r->mem->computed, !r->mem->unchecked);
+    g->indexing = NULL;
+}
+
+void gen_row(Gen *g, const Micro *m) {
+    computed_offset(g, m->ref);
     x86_2(&g->a, X86_mov, gen_slot(g->row_area + 8 * m->slot), x86_r64(X86_RAX));
 }
 
@@ -274,7 +347,7 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
         if (ref->row >= 0)
             x86_2(&g->a, X86_mov, x86_r64(X86_RAX), gen_slot(g->row_area + 8 * ref->row));
         else
-            gen_offset(g, ref->mem->access, ref->env, ref->mem->computed, !ref->mem->unchecked);
+            computed_offset(g, ref);
         if (!near) {
             x86_set(&g->a, X86_RCX, ref->disp);
             x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
