@@ -313,6 +313,8 @@ bench-functions: $(BUILD)/bench/functions
 	@$<
 bench-space: $(BUILD)/bench/space
 	@$<
+bench-bound: $(BUILD)/bench/bound
+	@$< $(ARGS)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -379,6 +381,7 @@ help:
 # > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
 # > make bench-functions time exp, tanh and the like, per element
 # > make bench-space    the spaces of known kernels: their size, dead ends, the cost of a decision
+# > make bench-bound    lower bounds against measured times: none above, and how far below the best
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
@@ -388,6 +391,6 @@ help:
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

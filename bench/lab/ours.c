@@ -172,6 +172,19 @@ void ours_threads(Ours *o, int threads) {
     provide_scratch(o, threads);
 }
 
+bool ours_schedule(Ours *o, const Schedule *s) {
+    ExecBlock *old = o->block;
+    o->schedule = s;
+    if (!compile(o, &o->work, &o->tree, &o->code, &o->block)) {
+        o->block = old;
+        return false;
+    }
+    exec_release(old);
+    o->kernel = (Kernel *)exec_entry(o->block);
+    provide_scratch(o, o->env.threads);
+    return true;
+}
+
 bool ours_close(const float *x, const float *y, size_t n, float tolerance) {
     float largest = 0, worst = 0;
     for (size_t i = 0; i < n; i++) {

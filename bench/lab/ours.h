@@ -43,6 +43,8 @@ Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa
 void ours_free(Ours *o);
 void ours_call(void *ours);
 const float *ours_result(const Ours *o, size_t *n); // the first output, as f32
+// Another schedule for the same operands; false: it does not lower or compile.
+bool ours_schedule(Ours *o, const Schedule *s);
 // Parallel loops run on so many threads from here on.
 void ours_threads(Ours *o, int threads);
 // Does the result equal the reference interpreter's, up to `tolerance` of its largest element?

@@ -131,13 +131,13 @@ static void see_loops(Eval *e) {
 // --- Arithmetic
 // ----------------------------------------------------------------------------------------
 
-// Lanes that are all in use run at the rate of full vectors, others at best at that of the fastest
-// instruction set; integers may be done one by one in general registers.
+// Vectors, however many of their lanes are in use, go at the rate of full ones; what does not run
+// in lanes at that of the fastest instruction set, and integers one by one in general registers.
 static void see_compute(Eval *e, double scale) {
     const BoundModel *b = e->b;
     const BoundStmt *s = e->s;
     double full = 1.0 / s->lanes, rate = b->instructions[s->wide];
-    double each = most_of(full / rate, e->share / most_of(b->fastest, rate));
+    double each = least_of(e->share / rate, 1 / b->fastest);
     double any = least_of(each / b->vector_ports, 1 / b->scalar_ops);
     double t = most_of(s->float_ops * each, s->ops * any) * scale;
     add_term(e, BOUND_COMPUTE, t / e->cores);

@@ -21,9 +21,10 @@
 // loops that an iteration encloses some are known, some possible; sizes are ranges; both ends of
 // each range are taken where they make the bound smaller. Registers are the innermost cache.
 //
-// Cache state: warm. The kernel ran just before on the same data, so each cache may hold what is
-// most expensive to bring, as much of it as fits in it and the smaller ones together; registers
-// hold nothing. Arguments lie row-major and dense.
+// Cache state: warm. The kernel ran just before on the same data. Each cache, with the smaller
+// ones, may still hold as many bytes as fit of what is most expensive to bring; of data that a call
+// walks through once, which does not fit, only what random replacement would leave. Registers hold
+// nothing. Arguments lie row-major and dense.
 //
 // So the bound is admissible (at most the measured time), monotone (every part looks at domains
 // only through their extremes) and cheap. What is not understood (computed subscripts, guarded

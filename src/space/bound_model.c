@@ -12,7 +12,7 @@
 enum {
     MANY_OPS = 256,        // operations of an expression that are looked at
     MANY_POINTS = 1 << 16, // under constraints that are counted one by one
-    FUNCTION_OPS = 8,      // vector operations of exp, tanh and the like, at least
+    FUNCTION_OPS = 10,     // vector operations of exp, tanh and the like, at least
 };
 
 typedef struct Build {
@@ -24,6 +24,7 @@ typedef struct Build {
     const Machine *m;
     BoundStmt *stmt;
     bool *real;     // per tensor: its values are not constants that fold where it is inlined
+    bool *walked;   // per argument: each element is used once
     double *wanted; // per temporary: elements that are read for sure
     double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any case
 } Build;
@@ -205,6 +206,11 @@ static void sure_read(void *user, const Access *a, bool guarded) {
     vec_push(r->arena, &r->at, a);
 }
 
+static void any_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    sure_read(user, a, false);
+}
+
 static bool is_argument(const Build *x, int tensor) {
     return tensor < x->p->ninputs + x->p->noutputs;
 }
@@ -355,8 +361,12 @@ static uint32_t place_of(const Space *s, int choice, int object) {
     return var < 0 ? 0 : var_place(s, var);
 }
 
-static double share_of(double extent, int lanes) {
-    return extent > 0 ? ceil(extent / lanes) / extent : 1;
+// Vectors by elements where lanes run along tiles of `size`, the last one being what is left.
+static double share_of(int64_t extent, int64_t size, int lanes) {
+    if (extent <= 0 || size <= 0) return 1;
+    size = min_i64(size, extent);
+    int64_t vectors = extent / size * ceil_div(size, lanes) + ceil_div(extent % size, lanes);
+    return (double)vectors / (double)extent;
 }
 
 static void see_loop(Build *x, const BoundStmt *b, int object, BoundLoop *l) {
@@ -365,14 +375,14 @@ static void see_loop(Build *x, const BoundStmt *b, int object, BoundLoop *l) {
     l->reduction = o->reduction;
     l->kind = place_of(x->s, CPU_KIND, object);
     l->step = place_of(x->s, CPU_STEP, object);
-    l->whole_share = share_of((double)o->extent, b->lanes);
+    l->whole_share = share_of(o->extent, o->extent, b->lanes);
     int var = space_var(x->s, CPU_SIZE, object, -1, NULL);
     if (var < 0) return;
     l->size = var_place(x->s, var);
     l->universe = x->s->universe[var];
     double *share = arena_new_n(x->arena, double, x->s->nuniverse[var]);
     for (int i = 0; i < x->s->nuniverse[var]; i++)
-        share[i] = share_of((double)l->universe[i], b->lanes);
+        share[i] = share_of(o->extent, l->universe[i], b->lanes);
     l->share = share;
 }
 
@@ -476,24 +486,57 @@ static void see_needs(Build *x) {
 // --- What is moved in any case
 // ------------------------------------------------------------------------
 
-static void move_once(const Build *x, const BoundStmt *b, const BoundRef *r, double *dense,
+// What is moved in any case, by what happens to it: each element used once, or several times.
+typedef struct Moved {
+    double in[2], out[2];
+} Moved;
+
+// Of data that is walked through once a call, the share that a cache still holds from the call
+// before, were it to throw out lines at random: h = exp(-(1 - h)·size/cache). (One that throws out
+// the oldest would hold nothing.)
+static double found_again(double size, double cache) {
+    double missed = 1;
+    if (size <= cache) return 1;
+    for (int i = 0; i < 100; i++) missed = 1 - exp(-missed * size / cache);
+    return 1 - missed;
+}
+
+static double must_seconds(const BoundModel *b, int p, int level, const Moved *m) {
+    double i = b->in[p][level], o = b->out[p][level], cache = level ? b->cache[p][level] : 0;
+    double in = m->in[0] + m->in[1], out = m->out[0] + m->out[1];
+    double once = m->in[0] + m->out[0], reused = m->in[1] + m->out[1];
+    double held = cache > 0 ? least_of(cache, reused) + once * found_again(in + out, cache) : 0;
+    double one = most_of((in - held) * i, (out - held) * o);
+    return most_of(0, most_of(one, b->both[level] * (in * i + out * o - held * most_of(i, o))));
+}
+
+// Is every element of the tensor that the statement touches touched by one instance, and by
+// nothing else in the Program?
+static bool is_walked(const Build *x, const BoundStmt *b, const BoundRef *r) {
+    int uses = 0;
+    for (int i = 0; i < x->p->stmts.n; i++) {
+        const Stmt *s = &x->p->stmts.at[i];
+        Reads reads = {.arena = x->arena};
+        expr_visit_accesses(s->value, any_read, &reads);
+        for (int k = 0; k < reads.at.n; k++) uses += reads.at.at[k]->tensor == r->tensor;
+        uses += s->write->tensor == r->tensor;
+    }
+    return uses == 1 && b->plain && distinct(r, b->extent, false) >= b->box;
+}
+
+static void move_once(Build *x, const BoundStmt *b, const BoundRef *r, double *dense,
                       double *lines) {
     double n = distinct(r, b->extent, false) * r->bytes;
     dense[r->tensor] = most_of(dense[r->tensor], n);
     n = most_of(n, distinct(r, b->extent, true) * x->m->line_bytes);
     lines[r->tensor] = most_of(lines[r->tensor], n);
-}
-
-static double level_seconds(const BoundModel *b, int p, int level, double in, double out) {
-    double i = b->in[p][level], o = b->out[p][level], cache = level ? b->cache[p][level] : 0;
-    double one = most_of((in - cache) * i, (out - cache) * o);
-    return most_of(0, most_of(one, b->both[level] * (in * i + out * o - cache * most_of(i, o))));
+    x->walked[r->tensor] = is_walked(x, b, r);
 }
 
 static void see_moves(Build *x) {
     BoundModel *b = x->b;
     int n = x->p->ninputs + x->p->noutputs;
-    double in[2] = {0}, out[2] = {0};
+    Moved dense = {0}, lines = {0};
     for (int i = 0; i < x->p->stmts.n; i++) {
         const BoundStmt *s = &x->stmt[i];
         if (s->count <= 0 || s->needed < s->count) continue;
@@ -501,14 +544,15 @@ static void see_moves(Build *x) {
         for (int r = 0; r < s->nwrites; r++) move_once(x, s, &s->write[r], x->out, x->out_lines);
     }
     for (int t = 0; t < n; t++) {
-        in[0] += x->in[t], in[1] += x->in_lines[t];
-        out[0] += x->out[t], out[1] += x->out_lines[t];
+        int again = !x->walked[t];
+        dense.in[again] += x->in[t], lines.in[again] += x->in_lines[t];
+        dense.out[again] += x->out[t], lines.out[again] += x->out_lines[t];
         b->must_loads += x->in[t] / b->vector_bytes;
         b->must_stores += x->out[t] / b->vector_bytes;
     }
     for (int p = 0; p < 2; p++)
         for (int level = 0; level < LEVEL_COUNT; level++)
-            b->must[p][level] = level_seconds(b, p, level, in[level > 0], out[level > 0]);
+            b->must[p][level] = must_seconds(b, p, level, level ? &lines : &dense);
 }
 
 // --- The machine
@@ -582,6 +626,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         *array[i] = arena_new_n(arena, double, t);
     x.real = arena_new_n(arena, bool, t);
+    x.walked = arena_new_n(arena, bool, t);
     for (int i = 0; i < cs->program->ninputs + cs->program->noutputs; i++) x.real[i] = true;
     *b = (BoundModel){.cs = cs, .p = cs->program, .nstmts = n, .stmt = x.stmt};
     b->cores = (int)max_i64(1, min_i64(o->threads, m->rates->cores));

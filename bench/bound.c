@@ -1,0 +1,275 @@
+// The lower bound against the clock: random implementations of twenty programs, none of which may
+// be faster than its bound (by more than 2 %), and how far the bound of everything is below the
+// best implementation known: of these, the one that is chosen, and the one written by hand.
+//
+//     make bench-bound
+//     build/bench/bound [--samples 250] [--item NAME] [--seed 1] [--verbose]
+//
+// Half of the implementations are random descents; the other half keep most of what the analytic
+// choice decides, since what is near the best is where a bound could be wrong. Noise makes kernels
+// slower, never faster: the least of several short rounds counts, and more of them are run where
+// the bound is near.
+#include "lab/lab.h"
+#include "lab/ours.h"
+#include "loopwright.h"
+#include "space/analytic.h"
+#include "space/bound.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXAMPLES "examples/schedules/"
+#define CUBE(N)  "M=" #N ",N=" #N ",K=" #N
+
+typedef struct Item {
+    const char *name, *program, *schedule, *sizes; // a name in examples/schedules, or a text
+    int threads;
+    double bar; // of the gap; 0: none
+} Item;
+
+#define STRIDED                                                                                    \
+    "def strided(float(M,K,32) A, float(K,N) B) -> (C) {\n    C(m,n) +=! A(m,k,0) * B(k,n)\n}\n"
+#define MATVEC "def mv(float(M,K) A, float(K) x) -> (y) {\n    y(m) +=! A(m,k) * x(k)\n}\n"
+
+static const Item items[] = {
+    {"gemm 64", "matmul.tc", "gemm_avx512.lws", CUBE(64), 1, 0.15},
+    {"gemm 128", "matmul.tc", "gemm_avx512.lws", CUBE(128), 1, 0.15},
+    {"gemm 256", "matmul.tc", "gemm_avx512.lws", CUBE(256), 1, 0.15},
+    {"gemm 100", "matmul.tc", "gemm_avx512.lws", CUBE(100), 1, 0.15},
+    {"gemm 512", "matmul.tc", "gemm_packed.lws", CUBE(512), 1, 0.15},
+    {"gemm 256, threads", "matmul.tc", "gemm_parallel.lws", CUBE(256), 2, 0},
+    {"strided gemm 128", STRIDED, NULL, CUBE(128), 1, 0},
+    {"matvec 1024", MATVEC, NULL, "M=1024,K=1024", 1, 0.3},
+    {"axpy 3072", "axpy.tc", "axpy.lws", "N=3072", 1, 0.3},
+    {"axpy 65536", "axpy.tc", "axpy.lws", "N=65536", 1, 0.3},
+    {"axpy 1048576", "axpy.tc", "axpy.lws", "N=1048576", 1, 0.3},
+    {"axpy 16777216", "axpy.tc", "axpy_nt.lws", "N=16777216", 1, 0.3},
+    {"copy 65536", "copy.tc", "copy.lws", "N=65536", 1, 0.3},
+    {"copy 16777216", "copy.tc", "copy_nt.lws", "N=16777216", 1, 0.3},
+    {"axpb_relu 65536", "axpb_relu.tc", "axpb_relu.lws", "N=65536", 1, 0.3},
+    {"row_sums 384", "row_sums.tc", "row_sums.lws", "M=384,N=384", 1, 0.3},
+    {"column_sums 384", "column_sums.tc", "column_sums.lws", "M=384,N=384", 1, 0.3},
+    {"transpose 512", "transpose.tc", "transpose.lws", "M=512,N=512", 1, 0},
+    {"softmax 128", "softmax.tc", "softmax.lws", "N=128,D=512", 1, 0},
+    {"conv 64@28", "conv3x3.tc", "conv3x3_w14.lws", "H=28,W=28,CO=1,CI=64,KO=1,KI=64", 1, 0},
+};
+
+typedef struct Bench {
+    int samples;
+    const char *item;
+    uint64_t seed;
+    bool verbose;
+    Rates rates;
+    int tried, declined, violations;
+} Bench;
+
+// --- Times ---------------------------------------------------------------------------------------
+
+static double now(const Ours *o) { return o->env.threads > 1 ? lab_now() : lab_cpu(); }
+
+static double round_ns(Ours *o, int64_t calls) {
+    double begin = now(o);
+    for (int64_t i = 0; i < calls; i++) ours_call(o);
+    return (now(o) - begin) / (double)calls;
+}
+
+// Seconds of a call: the least of several rounds, of more where it comes close to `near`.
+static double least_seconds(Ours *o, double near, double budget_ns) {
+    double first = round_ns(o, 1), best = first, spent = first;
+    int64_t calls = first < 20e3 ? (int64_t)(20e3 / (first + 1)) + 1 : 1;
+    for (int round = 0; round < 60 && spent < budget_ns; round++) {
+        double ns = round_ns(o, calls);
+        spent += ns * (double)calls;
+        best = fmin(best, ns);
+        if (round >= 4 && best * 1e-9 > 1.5 * near) break;
+    }
+    return best * 1e-9;
+}
+
+// --- Candidates ----------------------------------------------------------------------------------
+
+typedef struct Case {
+    Ours *o;
+    const CpuSpace *cs;
+    const BoundModel *b;
+    SpaceWork *w;
+    Cand *c;
+    int nchosen;
+    Decision *chosen; // what the analytic choice decides
+    uint64_t random;
+} Case;
+
+static uint64_t next(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+// A random implementation; near the chosen one when asked. False: a dead end.
+static bool sample(Case *x, bool near) {
+    const Space *s = x->cs->space;
+    Cand *tried = space_cand(&x->o->work, s);
+    space_copy(s, x->c, s->root);
+    uint64_t drop = 1 + next(&x->random) % 20;
+    for (int i = 0; near && i < x->nchosen; i++) {
+        if (next(&x->random) % 100 < drop) continue;
+        space_copy(s, tried, x->c);
+        if (space_keep(x->w, tried, x->chosen[i].var, x->chosen[i].keep))
+            space_copy(s, x->c, tried);
+    }
+    return space_complete(x->w, x->c, &x->random);
+}
+
+static void complain(const Case *x, double seconds, double bound) {
+    BoundTerm terms[BOUND_KINDS];
+    Text text = {.arena = &x->o->work};
+    bound_seconds(x->b, x->c, terms);
+    schedule_print(&text, x->o->schedule);
+    printf("  faster than its bound: %.4g us, bound %.4g us\n", seconds * 1e6, bound * 1e6);
+    for (int k = 0; k < BOUND_KINDS; k++)
+        printf("    %-8s %.4g us\n", bound_name[k], terms[k].seconds * 1e6);
+    printf("%s\n", text_str(&text));
+}
+
+// Compiles and times the candidate at hand; INFINITY: it does not compile.
+static double try_candidate(Bench *b, Case *x, double budget_ns, double *closest) {
+    double bound = bound_seconds(x->b, x->c, NULL);
+    DiagList quiet = {.arena = &x->o->work};
+    DiagList said = x->o->diags;
+    x->o->diags = quiet;
+    bool ok = ours_schedule(x->o, cpu_schedule(&x->o->work, x->cs, x->c));
+    x->o->diags = said;
+    if (!ok) {
+        b->declined++;
+        return INFINITY;
+    }
+    double seconds = least_seconds(x->o, bound, budget_ns);
+    b->tried++;
+    *closest = fmin(*closest, seconds / bound);
+    if (seconds < 0.98 * bound) {
+        b->violations++;
+        complain(x, seconds, bound);
+    }
+    if (b->verbose) printf("    %.4g us, bound %.4g us\n", seconds * 1e6, bound * 1e6);
+    return seconds;
+}
+
+// --- Programs ------------------------------------------------------------------------------------
+
+static Ours *make(const Item *it, bool hand) {
+    char program[256], schedule[256];
+    bool text = strchr(it->program, '\n') != NULL;
+    snprintf(program, sizeof program, EXAMPLES "%s", it->program);
+    snprintf(schedule, sizeof schedule, EXAMPLES "%s", it->schedule ? it->schedule : "");
+    return ours_new(text ? it->program : program, hand ? schedule : OURS_CHOSEN, it->sizes,
+                    ISA_COUNT);
+}
+
+static double time_hand(const Item *it, double root) {
+    if (!it->schedule) return INFINITY;
+    Ours *o = make(it, true);
+    double s = INFINITY;
+    if (it->threads > 1) ours_threads(o, it->threads);
+    if (!o->error) s = least_seconds(o, root, 60e6);
+    ours_free(o);
+    return s;
+}
+
+static bool open_case(const Bench *b, const Item *it, Case *x) {
+    Ours *o = x->o;
+    if (it->threads > 1) ours_threads(o, it->threads);
+    AnalyticOptions choice = {.machine = &o->machine, .serial = it->threads < 2};
+    const Schedule *chosen = analytic_choose(&o->arena, o->program, &choice);
+    o->machine.rates = &b->rates;
+    CpuOptions options = {.machine = o->machine, .threads = it->threads, .given = chosen};
+    x->cs = cpu_space(&o->arena, o->program, &options, &o->diags);
+    if (!x->cs) return false;
+    x->b = bound_new(&o->arena, x->cs,
+                     &(BoundOptions){.machine = &o->machine, .threads = it->threads});
+    x->w = space_work(&o->arena, x->cs->space);
+    x->c = space_cand(&o->arena, x->cs->space);
+    x->chosen = cpu_read(&o->arena, x->cs, chosen, &o->diags, &x->nchosen);
+    x->random = b->seed;
+    return x->b && x->chosen && ours_schedule(o, chosen);
+}
+
+static double run_samples(Bench *b, Case *x, double best, double *closest) {
+    for (int i = 0; i < b->samples; i++) {
+        ArenaMark mark = arena_mark(&x->o->work);
+        if (sample(x, i % 2)) best = fmin(best, try_candidate(b, x, 2e6, closest));
+        arena_release(&x->o->work, mark);
+    }
+    return best;
+}
+
+static void run_item(Bench *b, const Item *it) {
+    Case x = {.o = make(it, false)};
+    if (x.o->error || !open_case(b, it, &x)) {
+        printf("%-18s %s\n", it->name, x.o->error ? x.o->error : "has no space");
+        ours_free(x.o);
+        return;
+    }
+    BoundTerm terms[BOUND_KINDS];
+    double root = bound_seconds(x.b, x.cs->space->root, terms), closest = INFINITY;
+    double best = fmin(least_seconds(x.o, root, 60e6), time_hand(it, root));
+    int why = 0;
+    for (int k = 1; k < BOUND_KINDS; k++)
+        if (terms[k].seconds > terms[why].seconds) why = k;
+    best = run_samples(b, &x, best, &closest);
+    double gap = best / root - 1;
+    printf("%-18s %10.3f %10.3f %-8s %6.1f %%%s %8.2f\n", it->name, best * 1e6, root * 1e6,
+           bound_name[why], 100 * gap,
+           it->bar == 0     ? "  "
+           : gap <= it->bar ? " ="
+                            : " !",
+           closest);
+    fflush(stdout);
+    if (best < 0.98 * root) b->violations++;
+    ours_free(x.o);
+}
+
+// The best of several measurements: what disturbs one makes it slower.
+static bool measure(Rates *out) {
+    lw_context *ctx = lw_context_new(NULL);
+    bool ok = ctx != NULL;
+    for (int i = 0; i < 8 && ok; i++) {
+        const lw_machine *m;
+        lw_machine_options o = {.struct_size = sizeof o, .remeasure = i > 0, .file = "/dev/null"};
+        ok = lw_machine_get(ctx, &o, &m) == LW_OK;
+        if (!ok) break;
+        out->cores = m->cores;
+        const double *from[] = {&m->gflops[0][0][0], &m->gbps[0][0][0]};
+        double *to[] = {&out->fma[0][0][0], &out->move[0][0][0]};
+        size_t n[] = {sizeof out->fma / sizeof(double), sizeof out->move / sizeof(double)};
+        for (int a = 0; a < 2; a++)
+            for (size_t k = 0; k < n[a]; k++) to[a][k] = fmax(to[a][k], from[a][k]);
+    }
+    lw_context_free(ctx);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    Bench b = {.samples = 250, .seed = 1};
+    Lab lab = {.peers = ""};
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--samples") && i + 1 < argc) b.samples = atoi(argv[++i]);
+        if (!strcmp(argv[i], "--seed") && i + 1 < argc) b.seed = strtoull(argv[++i], NULL, 10);
+        if (!strcmp(argv[i], "--item") && i + 1 < argc) b.item = argv[++i];
+        if (!strcmp(argv[i], "--verbose")) b.verbose = true;
+    }
+    if (!measure(&b.rates)) return fprintf(stderr, "this machine cannot be measured\n"), 1;
+    lab_open(&lab);
+    printf("%-18s %10s %10s %-8s %8s %10s\n", "us", "best known", "root bound", "by", "gap  ",
+           "closest");
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        if (b.item && strcmp(b.item, items[i].name)) continue;
+        lab_pin(&lab, items[i].threads < 2);
+        run_item(&b, &items[i]);
+    }
+    printf("%d implementations, %d declined, %d faster than their bound by more than 2 %%\n",
+           b.tried, b.declined, b.violations);
+    lab_close(&lab);
+    return b.violations > 0;
+}
