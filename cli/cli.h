@@ -51,7 +51,7 @@ typedef struct Cli {
     const char *only, *peers, *peers_dir, *history, *from;
     uint64_t seed, threads, samples;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
-    bool explain, complete, quick, csv, markdown;
+    bool explain, explain_bound, complete, quick, csv, markdown;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;

@@ -45,15 +45,18 @@ const Command commands[] = {
      "  loopwright show mv.tc --size M=64,K=64 --stage asm --isa avx2\n",
      command_show},
     {"space", "FILE", "what may be decided about a function, and what follows",
-     OPTIONS("--def", "--size", "--set", "--explain", "--schedule", "--mapping", "--complete",
-             "--samples", "--seed", "--threads", "--strict", "--lang", "--trace"),
+     OPTIONS("--def", "--size", "--set", "--explain", "--explain-bound", "--schedule", "--mapping",
+             "--complete", "--samples", "--seed", "--threads", "--strict", "--lang", "--trace"),
      "The decisions that are open, with what is left to choose from, an estimate of the number of\n"
-     "implementations, and how often random decisions end dead. --set takes decisions and shows "
-     "what\n"
-     "follows; --explain names the constraint behind each value that went. See docs/spaces.md.\n"
+     "implementations, how often random decisions end dead, and a time that none of them can beat\n"
+     "on this machine. --set takes decisions and shows what follows; --explain names the "
+     "constraint\n"
+     "behind each value that went, --explain-bound what the least time is made of.\n"
+     "See docs/spaces.md.\n"
      "\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64 --set 'kind(C.n.0) = VECTOR'\n"
+     "  loopwright space mm.tc --size M=64,N=64,K=64 --schedule mm.lws --explain-bound\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64 --complete --seed 3 > mm.lws\n",
      command_space},
     {"run", "FILE", "run a function on data and summarise the results",

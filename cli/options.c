@@ -40,6 +40,8 @@ static const Option options[] = {
     {"--mapping", "OPTIONS", "TC's mapping options, such as 'tile(32,32).unroll(4)', or a preset",
      TEXT, AT(mapping)},
     {"--explain", NULL, "which constraint removed which value", FLAG, AT(explain)},
+    {"--explain-bound", NULL, "what the time of all of them is at least, and why", FLAG,
+     AT(explain_bound)},
     {"--complete", NULL, "one implementation at random, as a Schedule", FLAG, AT(complete)},
     {"--samples", "N", "of each estimate (1000)", NUMBER, AT(samples), .least = 1,
      .most = INT64_MAX},

@@ -7,6 +7,7 @@
 static int space_of(Cli *cli, const lw_function *f) {
     lw_space_options o = {.struct_size = sizeof o,
                           .explain = cli->explain,
+                          .explain_bound = cli->explain_bound,
                           .complete = cli->complete,
                           .set = cli->set,
                           .mapping = cli->mapping};
@@ -37,7 +38,9 @@ static int space_of(Cli *cli, const lw_function *f) {
 
 int command_space(Cli *cli) {
     lw_module *mod = NULL;
-    int status = cli->complete ? cli_idle(cli, "--samples --explain", "with --complete") : EXIT_OK;
+    int status = cli->complete
+                     ? cli_idle(cli, "--samples --explain --explain-bound", "with --complete")
+                     : EXIT_OK;
     if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status) status = f ? space_of(cli, f) : EXIT_FAILED;

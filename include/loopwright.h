@@ -294,10 +294,12 @@ typedef struct lw_space_options {
     int threads;               // 1: no parallel loops; 0: parallel loops
     int64_t samples;           // of each estimate; 0: 1000
     uint64_t seed;
+    bool explain_bound; // instead of estimates: the lower bound of the time, as a tree
 } lw_space_options;
 
-// A report: what follows from the decisions, how many implementations there are, what is open. The
-// text lives as long as that of lw_bound_show.
+// A report: what follows from the decisions, how many implementations there are, what none of them
+// can be faster than (at the rates that lw_machine_get keeps, which explain_bound measures where
+// there are none), what is open. The text lives as long as that of lw_bound_show.
 LW_API lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_space_options *options,
                                 const char **out);
 

@@ -193,6 +193,18 @@ bool measure_kept(Arena *arena, Machine *m) {
     return kept;
 }
 
+bool measure_known(Call *call, Machine *m) {
+    if (measure_kept(call->arena, m)) return true;
+    Machine whole;
+    machine_detect(&whole, ISA_COUNT);
+    Rates *r = arena_new(call->arena, Rates);
+    if (!measure_rates(call, &whole, r)) return false;
+    const char *path = cache_path(call->arena, &whole);
+    if (path) write_text(call->scratch, path, write_form(call->arena, &whole, r));
+    m->rates = r;
+    return true;
+}
+
 static lw_status machine_body(Call *call, void *args) {
     MachineCall *c = args;
     Machine m;

@@ -13,6 +13,8 @@ bool measure_rates(Call *call, const Machine *machine, Rates *out);
 // Gives the machine (detected, without a cap) the rates that were kept for it; false: there are
 // none, and nothing is measured. They lie in the arena.
 bool measure_kept(Arena *arena, Machine *m);
+// The same, measuring and keeping them where there are none. False: they cannot be measured.
+bool measure_known(Call *call, Machine *m);
 
 // The same, of a machine with any cap, measured where there are none; and what lw_machine_get
 // gives.

@@ -1,8 +1,9 @@
 // The space of a bound function, shown: what is open, how much there is, what follows from what.
+#include "api/measure.h"
 #include "api/pipeline.h"
 
 #include "base/bug.h"
-#include "space/cpu.h"
+#include "space/bound.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct Shown {
     const lw_space_options *o;
     const CpuSpace *cs;
     const Space *s;
+    const BoundModel *bound; // NULL: this machine's rates are not known
     SpaceWork *w;
     Cand *c, *before;
     Text text;
@@ -123,6 +125,15 @@ static void show_estimates(Shown *x) {
                 100 * d.half_width);
 }
 
+static void show_bound(Shown *x) {
+    if (!x->bound)
+        text_add(&x->text, "bound            not known: `loopwright machine` measures this one\n");
+    else if (x->o->explain_bound)
+        bound_explain(&x->text, x->bound, x->c);
+    else
+        bound_summary(&x->text, x->bound, x->c);
+}
+
 static void show_open(Shown *x) {
     text_printf(&x->text, "open             %d decisions\n", space_count_open(x->s, x->c));
     for (int v = -1; (v = space_open(x->s, x->c, v + 1)) >= 0;) {
@@ -158,8 +169,9 @@ static lw_status show(Shown *x, const Schedule *given) {
         space_trace_root(x->w, x->before, &trace);
         show_reasons(x, &trace);
     }
-    show_estimates(x);
-    show_open(x);
+    if (!x->o->explain_bound) show_estimates(x);
+    show_bound(x);
+    if (!x->o->explain_bound) show_open(x);
     return LW_OK;
 }
 
@@ -175,10 +187,14 @@ static lw_status space_body(Call *call, void *args) {
     const Schedule *given = given_schedule(call, p, o);
     if (call->diags->errors) return LW_ERROR;
     CpuOptions options = {.threads = o->threads > 0 ? o->threads : 2, .given = given};
-    machine_detect(&options.machine, ISA_COUNT);
+    Machine *m = &options.machine;
+    machine_detect(m, ISA_COUNT);
+    bool known = o->explain_bound ? measure_known(call, m) : measure_kept(call->arena, m);
     CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);
     if (!cs) return LW_ERROR;
     Shown x = {.call = call, .o = o, .cs = cs, .s = cs->space, .text.arena = call->arena};
+    BoundOptions bound = {.machine = m, .threads = options.threads};
+    if (known) x.bound = bound_new(call->arena, cs, &bound);
     x.w = space_work(call->arena, x.s);
     x.c = space_cand(call->arena, x.s);
     x.before = space_cand(call->arena, x.s);

@@ -87,14 +87,42 @@ static void see_loop(Eval *e, const BoundLoop *l, LoopState *out) {
     out->most = most_of(out->least, least_of(out->most, extent));
 }
 
-// Vectors by elements if this loop runs in lanes, at least.
-static double share_in(const Eval *e, const BoundLoop *l, double best) {
-    if (!l->size || l->top) return l->whole_share;
-    double least = 1;
-    for (uint64_t dom = domain64(e, l->size); dom && least > best;) {
-        int bit = 63 - __builtin_clzll(dom);
-        least = least_of(least, l->share[bit]);
-        dom &= ~(1ull << bit);
+static bool may_be_inside(const Eval *e, int outer, int inner) {
+    const BoundInside *in = &e->s->inside[outer * e->s->nloops + inner];
+    return outer != inner && e->v[in->at] & in->bit;
+}
+
+// Something that cannot become part of loop `v` surely runs between it and loop `outer`.
+static bool is_between(const Eval *e, int outer, int v) {
+    const BoundStmt *s = e->s;
+    for (int i = 0; i < s->nloops; i++) {
+        const BoundInside *in = &s->inside[outer * s->nloops + i];
+        if (i != outer && i != v && e->loop[i].least > 1 && e->v[in->at] == in->bit &&
+            !(s->joins[s->loop[v].iter] >> s->loop[i].iter & 1))
+            return true;
+    }
+    return false;
+}
+
+// Vectors by elements if loop `v` runs in lanes, at least. Loops around it that go on where it ends
+// may become part of it.
+static double share_in(const Eval *e, int v, double full) {
+    const BoundStmt *s = e->s;
+    const BoundLoop *l = &s->loop[v];
+    double least = l->whole_share;
+    if (l->size && !l->top) {
+        least = 1;
+        for (uint64_t dom = domain64(e, l->size); dom && least > full;) {
+            int bit = 63 - __builtin_clzll(dom);
+            least = least_of(least, l->share[bit]);
+            dom &= ~(1ull << bit);
+        }
+    }
+    for (int i = 0; i < s->nloops && least > full; i++) {
+        if (!(s->joins[l->iter] >> s->loop[i].iter & 1) || !may_be_inside(e, i, v) ||
+            !(e->loop[i].kind & CPU_KIND_SERIAL) || is_between(e, i, v))
+            continue;
+        least = least_of(least, s->loop[i].iter == l->iter ? l->whole_share : full);
     }
     return least;
 }
@@ -112,12 +140,12 @@ static void see_loops(Eval *e) {
     e->parallel = false;
     e->straight = (double)e->b->unrolled;
     e->lanes = 0;
+    for (int i = 0; i < s->nloops && !e->dead; i++) see_loop(e, &s->loop[i], &e->loop[i]);
     for (int i = 0; i < s->nloops && !e->dead; i++) {
-        LoopState *l = &e->loop[i];
-        see_loop(e, &s->loop[i], l);
+        const LoopState *l = &e->loop[i];
         if (l->kind & CPU_KIND_VECTOR) {
             e->lanes |= 1u << s->loop[i].iter;
-            if (e->share > full) e->share = least_of(e->share, share_in(e, &s->loop[i], full));
+            if (e->share > full) e->share = least_of(e->share, share_in(e, i, full));
         }
         if (l->kind & CPU_KIND_UNROLL) e->straight = (double)e->b->unrolled * MARKED_UNROLL;
         if (l->kind & CPU_KIND_PARALLEL && all > 1) {
@@ -171,7 +199,7 @@ static void see_chain(Eval *e) {
         if (inside) chains *= e->loop[i].most;
     }
     if (e->part) e->part->chains = chains * split;
-    double ahead = (IN_FLIGHT + e->straight) / most_of(1, steps / split);
+    double ahead = IN_FLIGHT / most_of(1, steps / split * s->step_instructions);
     double t = s->count / (chains * split) * s->latency / e->b->hertz * most_of(0, 1 - ahead);
     add_term(e, BOUND_CHAIN, t / e->cores);
 }
@@ -282,15 +310,12 @@ static void see_piece(Eval *e, const Inside *x) {
     Moves out = moves_of(e, s->write, s->nwrites, x->most);
     int p = e->parallel, inside = x->parallel && p;
     double cores = p ? b->cores : 1;
-    if (x->loop < 0 || least * e->share >= e->straight) {
-        double room = kept * b->registers * (inside ? cores : 1);
-        raise_term(e, BOUND_LOAD, (often * in.vectors - room) / b->loads / cores, x->loop);
-        raise_term(e, BOUND_STORE, (often * out.vectors - room) / b->stores / cores, x->loop);
-        double registers = b->registers * b->vector_bytes * (inside ? cores : 1);
-        raise_term(e, BOUND_L1,
-                   level_seconds(b, p, LEVEL_L1, often, in.bytes, out.bytes, kept, registers),
-                   x->loop);
-    }
+    double room = kept * b->registers * (inside ? cores : 1);
+    raise_term(e, BOUND_LOAD, (often * in.vectors - room) / b->loads / cores, x->loop);
+    raise_term(e, BOUND_STORE, (often * out.vectors - room) / b->stores / cores, x->loop);
+    double registers = b->registers * b->vector_bytes * (inside ? cores : 1);
+    raise_term(e, BOUND_L1,
+               level_seconds(b, p, LEVEL_L1, often, in.bytes, out.bytes, kept, registers), x->loop);
     for (int level = LEVEL_L2; level < LEVEL_COUNT; level++) {
         // Threads that run such pieces side by side may share what comes from memory.
         double shared = level == LEVEL_MEMORY && p && !inside ? 1 / cores : 1;
@@ -323,7 +348,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
         e->parallel = e->b->cores > 1;
     }
     e->any_parallel |= e->parallel;
-    if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = (int)e->cores};
+    if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = e->cores};
     for (int k = 0; part && k < BOUND_KINDS; k++) part->loop[k] = -1;
     bool in_place = (place & (CPU_PLACE_INLINE | CPU_PLACE_AT)) != 0;
     see_compute(e, in_place ? s->needed / s->count : 1);

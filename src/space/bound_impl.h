@@ -43,17 +43,19 @@ typedef struct BoundStmt {
     double ops, float_ops; // operations of all instances, elements; those of the FMA ports
     double stored;         // elements written to arguments
     int lanes;
-    bool wide;  // f64
-    bool plain; // loops may be looked at: no constraints
+    uint32_t joins[PROGRAM_MAX_ITERS]; // iterators that might go on where this one ends
+    bool wide;                         // f64
+    bool plain;                        // loops may be looked at: no constraints
     uint32_t place;
     int nloops;
     const BoundLoop *loop;
     const BoundInside *inside; // nloops x nloops
     int nreads, nwrites;       // by tensor, so that accesses to one stand together
     const BoundRef *read, *write;
-    int latency;           // of a step of its reduction in cycles; 0: it has none
-    double reduced;        // values that go into one element
-    uint32_t accumulators; // places; 0: none
+    int latency;              // of a step of its reduction in cycles; 0: it has none
+    double step_instructions; // of that step, at least
+    double reduced;           // values that go into one element
+    uint32_t accumulators;    // places; 0: none
     uint32_t privatise;
     int split;             // loop that privatising makes parts of; -1: none
     const int64_t *counts; // universe of accumulators
@@ -86,8 +88,7 @@ typedef struct BoundPart {
     double seconds[BOUND_KINDS];
     int loop[BOUND_KINDS];
     double lanes; // elements by vectors
-    int cores;
-    double chains;
+    double cores, chains;
 } BoundPart;
 
 double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, BoundPart *parts);

@@ -418,6 +418,14 @@ static void see_reduction(Build *x, int stmt) {
     bool adds = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
     b->float_sum = type_is_float(x->p->tensors.at[s->write->tensor].type);
     b->latency = adds && b->float_sum ? x->m->fma_latency : 1;
+    uint32_t along = 0; // iterators that reduce
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction && b->extent[i] > 1) along |= 1u << i;
+    int loaded = 0; // anew for every step; one may be folded into the arithmetic
+    for (int r = 0; r < b->nreads; r++)
+        loaded += (b->read[r].iters & along) == along &&
+                  (r == 0 || b->read[r].tensor != b->read[r - 1].tensor);
+    b->step_instructions = (double)max_i64(1, loaded);
     int var = space_var(x->s, CPU_ACCUMULATORS, comp, -1, NULL);
     if (var >= 0) {
         b->accumulators = var_place(x->s, var);
@@ -427,6 +435,20 @@ static void see_reduction(Build *x, int stmt) {
     const ObjectFamily *f = &x->s->family[CPU_SET_SPLITOF];
     if (b->privatise && f->first[comp] < f->first[comp + 1])
         b->split = f->item[f->first[comp]] - x->cs->host->first_dim[stmt];
+}
+
+// A loop around a vector loop may become part of it when it goes on, in every access, where that
+// one ends; so no argument is accessed along one of the two alone.
+static void see_joins(BoundStmt *b) {
+    for (int i = 0; i < b->niters; i++)
+        for (int k = 0; k < b->niters; k++) {
+            bool apart = false;
+            for (int r = 0; r < b->nreads; r++)
+                apart |= (b->read[r].iters >> i & 1) != (b->read[r].iters >> k & 1);
+            for (int r = 0; r < b->nwrites; r++)
+                apart |= (b->write[r].iters >> i & 1) != (b->write[r].iters >> k & 1);
+            if (i == k || !apart) b->joins[i] |= 1u << k;
+        }
 }
 
 // --- Statements
@@ -452,6 +474,7 @@ static void see_stmt(Build *x, int stmt) {
     expr_visit_accesses(s->value, sure_read, &reads);
     see_accesses(x, stmt, &reads);
     see_arithmetic(x, stmt);
+    see_joins(b);
     see_loops(x, stmt);
     see_reduction(x, stmt);
 }
