@@ -11,7 +11,9 @@
 #include <math.h>
 
 static void add_time(Text *out, double seconds) {
-    if (seconds < 1e-3)
+    if (seconds < 1e-6)
+        text_printf(out, "%.3g ns", seconds * 1e9);
+    else if (seconds < 1e-3)
         text_printf(out, "%.3g us", seconds * 1e6);
     else
         text_printf(out, "%.3g ms", seconds * 1e3);

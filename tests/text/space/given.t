@@ -12,6 +12,7 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule mm.lws --samples 2
 space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
 implementations  1 ± 0 (Knuth, 2 descents), 1 ± 0 (Chen, 2 samples)
 dead ends        0.0 % ± 0.0 of random descents
+bound            {{.*}}
 open             0 decisions
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule mm.lws --complete
 C: m/24 k/7 n m k:u
