@@ -1,6 +1,7 @@
 #include "api/kernel.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/map.h"
 #include "run/pool.h"
 
@@ -17,7 +18,7 @@ bool kernel_fits(const KernelCode *k, const View *views, int n) {
     const int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++)
-            if (views[i].stride[d] != *at++) return false;
+            if (views[i].stride[d] != *at++ && !FAULT(key_without_strides)) return false;
     return true;
 }
 
@@ -39,7 +40,7 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View
     for (unsigned other = 0; other < 2; other++) {
         const SlotKernel *s = &slot->kernel[place ^ other];
         if (s->bound != b->serial || s->code->isa != way.isa || s->code->serial != way.serial ||
-            !same_text(schedule_of(s->code), way.schedule) ||
+            (!same_text(schedule_of(s->code), way.schedule) && !FAULT(key_without_schedule)) ||
             !kernel_fits(s->code, views, b->program->ninputs + b->program->noutputs))
             continue;
         if (!atomic_load_explicit(&s->code->used, memory_order_relaxed))
@@ -57,7 +58,7 @@ static void front_keep(lw_context *ctx, Slot *slot, const lw_bound *b, Way way, 
     if (second->code) kernel_drop(ctx, second->code);
     *second = *first;
     *first = (SlotKernel){b->ctx == ctx ? b->serial : 0, k};
-    atomic_fetch_add(&k->refs, 1);
+    if (!FAULT(evicted_in_use)) atomic_fetch_add(&k->refs, 1);
 }
 
 void slot_forget_kernels(lw_context *ctx, Slot *slot) {
@@ -99,7 +100,8 @@ static KernelCode *draft_of(Call *call, const lw_bound *b, Way way, const View *
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++) *at++ = views[i].stride[d];
     char *bytes = (char *)k->key;
-    bytes[strides] = (char)((unsigned)way.isa << 2 | way.serial << 1 | (schedule != NULL));
+    bytes[strides] = (char)((FAULT(key_without_isa) ? 0u : (unsigned)way.isa) << 2 |
+                            way.serial << 1 | (schedule != NULL));
     memcpy(bytes + strides + 1, program, text);
     if (schedule) k->schedule = strides + 1 + text;
     if (schedule) memcpy(bytes + k->schedule, schedule, more);
@@ -146,7 +148,8 @@ static KernelCode *take_out(Kernels *t, size_t i) {
     size_t mask = t->cap - 1;
     for (size_t j = (i + 1) & mask; t->at[j]; j = (j + 1) & mask) {
         size_t home = (size_t)t->at[j]->hash & mask;
-        if (((j - home) & mask) < ((j - i) & mask)) continue; // it may not stand before its home
+        if (((j - home) & mask) < ((j - i) & mask) || FAULT(table_hole))
+            continue; // it may not stand before its home
         t->at[i] = t->at[j];
         i = j;
     }
@@ -160,7 +163,9 @@ static KernelCode *take_out(Kernels *t, size_t i) {
 // by. The caller drops them: *out is a list of at most `n`.
 static int make_room(Kernels *t, size_t bytes, KernelCode **out, int n) {
     int given = 0;
-    while (given < n && t->n && (t->n >= MOST_KERNELS || t->code_bytes + bytes > most_code)) {
+    while (
+        given < n && t->n &&
+        ((t->n >= MOST_KERNELS && !FAULT(table_unbounded)) || t->code_bytes + bytes > most_code)) {
         size_t i = t->hand++ & (t->cap - 1);
         if (t->at[i] && !atomic_exchange(&t->at[i]->used, false)) out[given++] = take_out(t, i);
     }

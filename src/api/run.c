@@ -6,6 +6,7 @@
 #include "api/kernel.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -69,7 +70,8 @@ static Extent extent_of(const View *v) {
     for (int d = 0; d < v->rank; d++)
         if (v->size[d] == 0) return e;
     for (int d = 0; d < v->rank; d++)
-        if (!checked_fma(v->size[d] - 1, v->stride[d], v->stride[d] < 0 ? &low : &high))
+        if (!checked_fma(v->size[d] - 1, v->stride[d],
+                         v->stride[d] < 0 && !FAULT(overlap_of_negative_strides) ? &low : &high))
             e.overflow = true;
     if (!checked_mul(low, bytes, &low) || !checked_add(high, 1, &high) ||
         !checked_mul(high, bytes, &high) ||
@@ -95,7 +97,7 @@ static bool nests(const View *v) {
                 (next < 0 || magnitude(v->stride[d]) < magnitude(v->stride[next])))
                 next = d;
         if (next < 0) return true;
-        if (magnitude(v->stride[next]) <= reach) return false;
+        if (magnitude(v->stride[next]) <= reach) return FAULT(self_overlap_missed);
         taken[next] = true;
         reach += (uint64_t)(v->size[next] - 1) * magnitude(v->stride[next]);
     }
@@ -125,7 +127,9 @@ static bool meets(const View *v, Extent e, uint8_t *bits, bool mark) {
 // Does output `o` share an element with argument `t`, or with itself when they are the same?
 static bool overlap(Arena *arena, const View *views, const Extent *extents, int o, int t) {
     Extent a = extents[o], b = extents[t];
-    if (a.from == a.to || b.from == b.to || a.to <= b.from || b.to <= a.from) return false;
+    if (a.from == a.to || b.from == b.to || a.to <= b.from + (FAULT(overlap_by_one_byte) ? 4 : 0) ||
+        b.to <= a.from)
+        return false;
     if (o == t && nests(&views[o])) return false;
     ArenaMark mark = arena_mark(arena);
     uint8_t *bits = arena_alloc(arena, (a.to - a.from) / 8 + 1);

@@ -8,6 +8,7 @@
 #include "code/calc.h"
 
 #include "base/bug.h"
+#include "base/fault.h"
 
 // ---- Bool
 
@@ -33,7 +34,8 @@ static int bool_op(Seg *s, ExprOp op, int width, const int *args) {
     case OP_EQ: return bool2(s, differ, width, x, no_y);
     case OP_SHR:
     case OP_GT: return bool2(s, both, width, x, no_y);
-    case OP_LT: return bool2(s, both, width, no_x, y);
+    case OP_LT:
+        return FAULT(bool_less) ? bool2(s, both, width, x, no_y) : bool2(s, both, width, no_x, y);
     case OP_LE: return bool2(s, OP_OR, width, no_x, y);
     case OP_GE: return bool2(s, OP_OR, width, x, no_y);
     case OP_MOD: return seg_const(s, TYPE_BOOL, width, (Value){.i = 0});
@@ -54,7 +56,8 @@ static int to_float(const Calc *c, int x) {
 }
 
 static int quotient_small(const Calc *c, int x, int y) {
-    int q = unary(c, OP_FLOOR, divide(c, to_float(c, x), to_float(c, y)));
+    int q = unary(c, FAULT(division_truncates) ? OP_TRUNC : OP_FLOOR,
+                  divide(c, to_float(c, x), to_float(c, y)));
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
 }
 
@@ -69,7 +72,8 @@ static int quotient_32(const Calc *c, bool is_signed, int x, int y) {
         int f[2];
         for (int k = 0; k < 2; k++) {
             f[k] = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_I32, half.width, 1, &arg[k]);
-            if (!is_signed) f[k] = add(&half, f[k], shift_by);
+            if (!is_signed && !(FAULT(unsigned_division_top_bit) && k == 0))
+                f[k] = add(&half, f[k], shift_by);
         }
         q[i] = unary(&half, OP_FLOOR, divide(&half, f[0], f[1]));
         if (!is_signed) q[i] = sub(&half, q[i], shift_by);
@@ -86,8 +90,10 @@ static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int
     bool small = type_info[type].bits < 32;
     int z = small ? quotient_small(&c, x, y)
                   : quotient_32(&c, type_info[type].class == CLASS_INT, x, y);
-    if (op == OP_MOD) z = int2(&c, OP_SUB, x, int2(&c, OP_MUL, z, y));
-    z = choose_bits(&c, OP_EQ, y, zero, zero, z);
+    if (op == OP_MOD)
+        z = FAULT(remainder_operands) ? int2(&c, OP_SUB, int2(&c, OP_MUL, z, y), x)
+                                      : int2(&c, OP_SUB, x, int2(&c, OP_MUL, z, y));
+    if (!FAULT(division_by_zero)) z = choose_bits(&c, OP_EQ, y, zero, zero, z);
     return cast_expand(s, machine, type, TYPE_I32, width, z);
 }
 

@@ -104,10 +104,7 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
     if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
         m->type != type_compute(m->type))
         return "sums in a 16-bit float round at every step";
-    if (m->lane == 0)
-        return write && !reduces && !FAULT(lanes_write_one_element)
-                   ? "every lane writes one element"
-                   : NULL;
+    if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
     if (m->lane == size) return NULL;
     if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are too far apart";
     return NULL;
@@ -137,9 +134,10 @@ static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
         why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
     int w = widest(n->leaf->value);
-    if (lane_bytes(n->write.type) > w && !FAULT(lanes_too_narrow)) w = lane_bytes(n->write.type);
+    if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
     for (int i = 0; i < n->nreads; i++)
-        if (n->read[i].gathers) w = (int)max_i64(w, lane_bytes(n->read[i].index));
+        if (n->read[i].gathers && !FAULT(gather_width))
+            w = (int)max_i64(w, lane_bytes(n->read[i].index));
     if (p->machine->isa != ISA_AVX512) {
         bool small = small_type(n->write.type);
         for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
@@ -185,8 +183,7 @@ void plan_vectorise(Plan *p) {
         for (int c = 0; c < n->nchild && !why; c++)
             why = subtree_cannot(p, n->child[c], n->loop, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
-            if (n->bound[k].k > 0 && !FAULT(lanes_from_the_middle))
-                why = "its first lane is not the first index";
+            if (n->bound[k].k > 0) why = "its first lane is not the first index";
         if (n->extent == 1) why = "it has one iteration";
         n->vector = !why;
         n->lanes = why ? 1 : p->machine->vector_bytes / bytes;

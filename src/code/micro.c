@@ -142,7 +142,7 @@ static int64_t place_span(const Ref *r) {
 }
 
 static int64_t place_start(const Ref *r) {
-    return r->disp + (r->lane < 0 ? r->lane * (r->active - 1) : 0);
+    return r->disp + (r->lane < 0 && !FAULT(overlap_backwards) ? r->lane * (r->active - 1) : 0);
 }
 
 static bool may_overlap(const Ref *l, const Ref *r) {
@@ -150,7 +150,7 @@ static bool may_overlap(const Ref *l, const Ref *r) {
     if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
         int64_t lane = l->lane < 0 ? -l->lane : l->lane, size = type_info[l->type].bytes;
         int64_t apart = floor_mod(r->disp - l->disp, lane);
-        if (apart >= size && (lane - apart >= size || FAULT(mesh_of_lanes))) return false;
+        if (apart >= size && lane - apart >= size) return false;
     }
     int64_t a = place_start(l), b = place_start(r);
     return a < b + place_span(r) && b < a + place_span(l);

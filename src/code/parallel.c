@@ -115,8 +115,8 @@ static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
         const PNode *in = at->child[0];
         if (in->kind != P_LOOP || in->mark != KIND_PARALLEL || in->nbounds || in->extent < 2) break;
         for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
-            if (p->alloc_loop[b] == at->loop && !FAULT(collapse_across_temporary)) return n;
-        if (meeting(p, in, last_loop) >= 0) break;
+            if (p->alloc_loop[b] == at->loop) return n;
+        if (meeting(p, in, last_loop) >= 0 && !FAULT(collapse_meeting)) break;
     }
     return n;
 }

@@ -9,6 +9,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "program/check.h"
 
 typedef struct Binder {
@@ -83,7 +84,7 @@ static void check_require(Binder *b, const Require *r) {
     int64_t v;
     if (!affine_eval(r->what, NULL, b->values, NULL, NULL, &v)) {
         fail_overflow(b, r->range);
-    } else if (v < 0) {
+    } else if (v < 0 && !FAULT(precondition_unchecked)) {
         Diag *d = diag_report(b->diags, r->range, DIAG_BIND_REQUIRE, show(b, r->what),
                               show_values(b, r->what, NULL), (long long)v);
         if (r->why) diag_note(b->diags, d, (Range){0, 0}, DIAG_BIND_REQUIRE_NOTE, r->why);

@@ -16,6 +16,7 @@
 #include "program/check.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 #include "program/deps.h"
 
 #include <string.h>
@@ -391,7 +392,9 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     const Affine *sub = a->sub[d];
     if (sub->has_read) return; // a gather: checked when it runs
     int64_t min, max, first = tensor_origin(t, d), last = first + tensor_size(t, d) - 1;
-    if (affine_bounds(sub, b->lo, b->hi, &min, &max) && min >= first && max <= last) return;
+    if (affine_bounds(sub, b->lo, b->hi, &min, &max) && min >= first &&
+        max <= last + FAULT(outside_by_one))
+        return;
     Exprs *x = c->p->exprs;
     Facts f;
     Box tight = *b;

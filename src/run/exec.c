@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "run/exec.h"
 
+#include "base/fault.h"
+
 #include "run/fork.h"
 
 #include <pthread.h>
@@ -59,7 +61,7 @@ ExecArena *exec_arena_new_private(void) {
 static void lock(ExecArena *a) {
     if (fork_happened(&a->fork)) {
         pthread_mutex_init(&a->lock, NULL);
-        for (Chunk *c = a->chunks; c; c = c->next) c->sealed = true;
+        for (Chunk *c = a->chunks; c; c = c->next) c->sealed = !FAULT(exec_child_writes);
         fork_settled(&a->fork);
     }
     pthread_mutex_lock(&a->lock);
@@ -96,7 +98,9 @@ static bool map_twice(Chunk *c) {
     bool ok = ftruncate(fd, (off_t)c->size) == 0;
     if (ok) {
         c->write = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        c->run = mmap(NULL, c->size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+        c->run =
+            mmap(NULL, c->size, PROT_READ | PROT_EXEC | (FAULT(exec_writable) ? PROT_WRITE : 0),
+                 MAP_SHARED, fd, 0);
         ok = c->write != MAP_FAILED && c->run != MAP_FAILED;
         if (!ok && c->write != MAP_FAILED) munmap(c->write, c->size);
         if (!ok && c->run != MAP_FAILED) munmap(c->run, c->size);
@@ -154,7 +158,7 @@ ExecBlock *exec_add(ExecArena *a, const void *code, size_t size) {
         if (c->write == c->run) ok = mprotect(c->run, c->size, PROT_READ | PROT_EXEC) == 0;
     }
     if (ok) {
-        c->used += padded;
+        c->used += padded - (FAULT(exec_blocks_overlap) ? ALIGN : 0);
         c->blocks++;
         *b = (ExecBlock){.arena = a, .chunk = c, .entry = b->entry, .references = 1};
     }
@@ -169,11 +173,12 @@ void *exec_entry(const ExecBlock *b) { return b->entry; }
 void exec_retain(ExecBlock *b) { atomic_fetch_add(&b->references, 1); }
 
 void exec_release(ExecBlock *b) {
-    if (!b || atomic_fetch_sub(&b->references, 1) != 1) return;
+    if (!b || atomic_fetch_sub(&b->references, 1) != 1 + FAULT(exec_references)) return;
     ExecArena *a = b->arena;
     lock(a);
     Chunk *c = b->chunk;
-    if (--c->blocks == 0 && (c != a->chunks || c->sealed)) drop_chunk(a, c);
+    if (--c->blocks == 0 && (c != a->chunks || c->sealed) && !FAULT(exec_chunk_kept))
+        drop_chunk(a, c);
     pthread_mutex_unlock(&a->lock);
     free(b);
 }

@@ -11,6 +11,8 @@
 #define _GNU_SOURCE
 #include "run/pool.h"
 
+#include "base/fault.h"
+
 #include "run/fork.h"
 
 #include <errno.h>
@@ -92,12 +94,12 @@ static bool claim(Pool *p, int64_t *from, int64_t *to) {
         int64_t left = p->count - at;
         if (left <= 0) return false;
         take = left / (2 * (p->helpers + 1));
-        if (take < p->grain) take = p->grain;
+        if (take < p->grain) take = FAULT(pool_grain) ? 1 : p->grain;
         if (take > left) take = left;
     } while (!atomic_compare_exchange_weak_explicit(&p->next, &at, at + take, memory_order_relaxed,
                                                     memory_order_relaxed));
     *from = at;
-    *to = at + take;
+    *to = at + take - (FAULT(claim_drops_last) && at + take == p->count);
     return true;
 }
 
@@ -106,7 +108,8 @@ static void work(Pool *p, int thread) {
     while (claim(p, &from, &to)) {
         int status = p->body(p->arg, from, to, thread), none = 0;
         if (!status) continue;
-        atomic_compare_exchange_strong(&p->status, &none, status);
+        if (thread == 0 || !FAULT(pool_status_lost))
+            atomic_compare_exchange_strong(&p->status, &none, status);
         atomic_store(&p->next, p->count);
     }
 }
@@ -117,12 +120,12 @@ static int enter(Pool *p) {
     while ((uint32_t)gate)
         if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - 1, memory_order_acquire,
                                                   memory_order_acquire))
-            return p->helpers - (int)(uint32_t)gate + 1;
+            return p->helpers - (int)(uint32_t)gate + !FAULT(helper_number);
     return 0;
 }
 
 static void help(Pool *p, int thread) {
-    set_control(p->control);
+    if (!FAULT(helper_rounding)) set_control(p->control);
     work(p, thread);
     atomic_fetch_add(&p->done, 1);
     if (atomic_load(&p->waiting)) futex_wake(&p->done, 1);
@@ -180,7 +183,9 @@ static void open_gate(Pool *p, int helpers) {
 // Waits for those who came in.
 static void close_gate(Pool *p) {
     uint64_t gate = atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
-    uint32_t came = (uint32_t)p->helpers - (uint32_t)gate, done;
+    uint32_t came = FAULT(pool_leaves_early) ? atomic_load(&p->done)
+                                             : (uint32_t)p->helpers - (uint32_t)gate,
+             done;
     for (int i = 0; (done = atomic_load(&p->done)) != came; i++) {
         if (i < SPINS) {
             relax();
@@ -209,7 +214,7 @@ int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, i
     int64_t tasks = (count - 1) / grain + 1;
     if (tasks < threads) threads = (int)tasks;
     if (threads <= 1) return body(arg, 0, count, 0);
-    if (fork_happened(&p->fork)) begin_anew(p);
+    if (fork_happened(&p->fork)) FAULT(pool_forked) ? fork_settled(&p->fork) : begin_anew(p);
     if (atomic_exchange_explicit(&p->busy, true, memory_order_acquire))
         return body(arg, 0, count, 0);
     start_threads(p, threads - 1);

@@ -13,6 +13,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 
 // --- What is known of each statement -----------------------------------------------------------
 
@@ -40,7 +41,8 @@ bool stmt_is_injective(const Stmt *s) {
             int unknown = 0, which = -1;
             for (int k = 0; sub->linear && k < sub->n; k++)
                 if (!known[sub->term[k].atom->index]) unknown++, which = sub->term[k].atom->index;
-            if (unknown == 1) known[which] = more = true;
+            if (unknown == 1 || (FAULT(injective_by_mistake) && unknown == 2))
+                known[which] = more = true;
         }
     }
     for (int i = 0; i < s->niters; i++)
@@ -113,7 +115,8 @@ static const Expr *identity(Lower *l, const Stmt *s) {
     static const char op[] = {'=', '+', '*', '<', '>'};
     Type type = l->p->tensors.at[s->write->tensor].type;
     bool partial = s->write->tensor >= l->ntensors;
-    if (partial && s->op == REDUCE_ADD && type_is_float(type)) return expr_float(l->x, type, -0.0);
+    if (partial && !FAULT(partial_starts_from_zero) && s->op == REDUCE_ADD && type_is_float(type))
+        return expr_float(l->x, type, -0.0);
     return expr_const(l->x, type, type_identity(type, op[s->op]));
 }
 
@@ -157,7 +160,7 @@ static const Node *hoist_guard(Lower *l, const Block **made) {
     const Affine **in = arena_new_n(l->arena, const Affine *, guard->nconstraints);
     int nout = 0, nin = 0;
     for (int i = 0; i < guard->nconstraints; i++) {
-        if (uses(loop, guard->constraint[i]))
+        if (uses(loop, guard->constraint[i]) && !FAULT(guard_hoisted_too_far))
             in[nin++] = guard->constraint[i];
         else
             out[nout++] = guard->constraint[i];
@@ -201,7 +204,7 @@ static void add_constraints(Lower *l, Item *guard) {
     Emit e = {l, leaf->inst};
     Subst with = {.iters = leaf->iter, .map = map_access, .user = &e};
     const Stmt *s = leaf->inst->info->s;
-    for (int c = 0; c < s->nconstraints; c++) {
+    for (int c = 0; c < s->nconstraints - FAULT(constraint_lost); c++) {
         const Affine *a = affine_subst(l->x, s->constraint[c], &with);
         int64_t min, max;
         if (affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0) continue;

@@ -11,6 +11,7 @@
 // only (storage.c).
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "program/deps.h"
 #include "tree/lower.h"
 #include "tree/pool.h"
@@ -155,7 +156,8 @@ static bool proven_equal(const Lower *l, const Access *a, const Inst *ia, int i,
 static bool zero_distance(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
                           const Inst *ib, int j) {
     if (ia->extent[i] <= 1 && ib->extent[j] <= 1) return true;
-    return plainly_equal(a, ia, i, b, ib, j) || proven_equal(l, a, ia, i, b, ib, j);
+    return FAULT(share_despite_distance) || plainly_equal(a, ia, i, b, ib, j) ||
+           proven_equal(l, a, ia, i, b, ib, j);
 }
 
 // How many of the first `p` open loops may stay open for this access of the new instance.
@@ -239,7 +241,7 @@ static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
     Item *guard = guard_new(l, parent, before);
     for (int i = 0; i < plan->init_at; i++) {
         idx[i] = outer[i];
-        if (plan->loop[i].reduction && plan->loop[i].extent > 1)
+        if (plan->loop[i].reduction && plan->loop[i].extent > 1 && !FAULT(init_every_time))
             vec_push(l->arena, &guard->constraint, affine_scale(l->x, outer[i], -1));
     }
     leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, plan->init_at, guard, idx), idx);
@@ -372,7 +374,8 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
         idx[i] = affine_iter(l->x, host->loop[i]->index.id);
         if (!plan->loop[i].reduction || plan->loop[i].extent <= 1) continue;
         int64_t last = plan_last(plan, i); // index == last
-        if (last > 0) vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
+        if (last > 0 && !FAULT(post_too_early))
+            vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
         if (last < plan->loop[i].extent - 1)
             vec_push(l->arena, &guard->constraint,
                      affine_add_const(l->x, affine_scale(l->x, idx[i], -1), last));

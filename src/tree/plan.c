@@ -13,6 +13,7 @@
 // constraints, never copies.
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "tree/lower.h"
 
 static bool is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
@@ -49,7 +50,7 @@ static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const S
         .complete = complete,
     };
     left->level++;
-    if (as->interleaved) left->unit *= max_i64(extent, 1);
+    if (as->interleaved && !FAULT(interleaved_unit)) left->unit *= max_i64(extent, 1);
     left->cur = step;
 }
 
@@ -64,7 +65,9 @@ static void place_init(Plan *plan) {
     if (at < plan->n)
         while (at > 0 && plan->loop[at - 1].reduction) at--;
     for (int i = 0; i < at; i++)
-        if (plan->loop[i].reduction && is_unordered(plan->loop[i].kind)) at = i;
+        if (plan->loop[i].reduction && is_unordered(plan->loop[i].kind) &&
+            !FAULT(init_inside_unordered))
+            at = i;
     plan->init_at = at;
     plan->first_reduction = first;
 }

@@ -18,6 +18,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "tree/lower.h"
 
 typedef struct Rewrite {
@@ -231,7 +232,7 @@ static bool needs_snapshot(const Stmt *s) {
     for (int i = 0; i < s->niters; i++)
         meets |= s->iter[i].reduction && iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) > 1;
     meets |= s->op != REDUCE_ASSIGN && !stmt_is_injective(s);
-    return meets && first_read(s, s->write->tensor);
+    return meets && first_read(s, s->write->tensor) && !FAULT(snapshot_missing);
 }
 
 static int make_snapshot(Rewrite *r, int i) {
@@ -282,7 +283,9 @@ static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, i
     c.constraint = arena_new_n(r->arena, const Affine *, c.nconstraints);
     for (int i = 0; i < s->nconstraints; i++)
         c.constraint[i] = affine_substitute(r->x, s->constraint[i], value, NULL);
-    if (parts * step != n)
+    if (parts * step != n && FAULT(parts_tail_counted_twice))
+        c.constraint[s->nconstraints] = affine_const(r->x, 0);
+    else if (parts * step != n)
         c.constraint[s->nconstraints] =
             affine_add_const(r->x, affine_scale(r->x, value[k], -1), iter_hi(&s->iter[k]) - 1);
     c.value = expr_substitute(r->x, s->value, value, NULL, NULL, NULL);
@@ -377,7 +380,9 @@ static const Expr *definition_at(Inline *in, const Access *read) {
     const Access *w = in->def->write;
     for (int d = 0; d < w->rank; d++) {
         int i = w->sub[d]->n ? w->sub[d]->term[0].atom->index : -1;
-        if (i >= 0 && !value[i]) value[i] = affine_add_const(x, read->sub[d], -w->sub[d]->constant);
+        if (i >= 0 && !value[i])
+            value[i] = affine_add_const(x, read->sub[d],
+                                        FAULT(inline_at_wrong_place) ? 0 : -w->sub[d]->constant);
     }
     return expr_substitute(x, in->def->value, value, NULL, NULL, NULL);
 }

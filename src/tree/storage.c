@@ -10,6 +10,7 @@
 // Where accesses disagree, or a subscript mixes the two in a division, the dimension is kept whole.
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "tree/lower.h"
 
 static Item *common(Item *a, Item *b) {
@@ -51,7 +52,7 @@ static void touch(Lower *l, const Item *leaf, const Access *a) {
     if (a == leaf->inst->info->s->write && leaf->role != LEAF_INIT &&
         leaf->inst->info->s->op != REDUCE_ASSIGN) {
         const Plan *plan = &leaf->inst->plan; // it accumulates over these loops
-        if (plan->first_reduction < plan->n)
+        if (plan->first_reduction < plan->n && !FAULT(buffer_inside_reduction))
             at = common(at, block_of(leaf->inst->loop[plan->first_reduction]->parent));
     }
     st->at = st->at ? common(st->at, at) : at;
@@ -128,7 +129,7 @@ static void size_up(Lower *l, Store *st) {
         const Part *p = &st->part[d];
         if (!p->whole && p->max - p->min + 1 < tensor_size(t, d)) {
             st->base[d] = affine_add_const(l->x, p->outer, p->min);
-            st->size[d] = p->max - p->min + 1;
+            st->size[d] = p->max - p->min + !FAULT(buffer_one_short);
         } else {
             st->base[d] = t->origin[d];
             st->size[d] = tensor_size(t, d);
@@ -182,7 +183,7 @@ static void lay_out(Lower *l, Store *st) {
         int d = named[i];
         int64_t block = min_i64(how->dim[i].block, left[d]);
         dim[st->ndims++] = (StoreDim){d, block, left[d]};
-        left[d] = block;
+        left[d] = FAULT(layout_digit) ? left[d] : block;
     }
     for (int d = 0; d < t->rank; d++)
         if (left[d] > 1) dim[st->ndims++] = (StoreDim){d, 1, left[d]};

@@ -15,6 +15,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 
 enum {
     MAX_WRITERS = 8,
@@ -202,7 +203,7 @@ static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed) {
         } else
             s->x[index->id] = y;
     }
-    return sooner && p != r;
+    return (sooner || FAULT(verify_reads_own_write)) && p != r;
 }
 
 // Divisions last: what is still unknown in a/c = v is taken from a = c*v, and v is the quotient.

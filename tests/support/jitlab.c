@@ -90,6 +90,23 @@ static int at_once(const KernelEnv *env, KernelBody *body, void *arg, int64_t co
     return status;
 }
 
+// What a kernel calls may use every register that is not callee-saved, masks and vectors included.
+static void apply(int op, int from, int to, int n, void *values) {
+    code_apply(op, from, to, n, values);
+    if (__builtin_cpu_supports("avx512bw"))
+        __asm__ volatile(
+            "kxnorq %%k1, %%k1, %%k1; kxnorq %%k2, %%k2, %%k2; kxnorq %%k3, %%k3, %%k3\n"
+            "kxnorq %%k4, %%k4, %%k4; kxnorq %%k5, %%k5, %%k5; kxnorq %%k6, %%k6, %%k6\n"
+            "kxnorq %%k7, %%k7, %%k7; vpternlogd $255, %%zmm31, %%zmm31, %%zmm31" ::
+                : "memory");
+    __asm__ volatile("pcmpeqd %%xmm0, %%xmm0; pcmpeqd %%xmm1, %%xmm1; pcmpeqd %%xmm7, %%xmm7\n"
+                     "mov $-1, %%rax; mov %%rax, %%rcx; mov %%rax, %%rdx; mov %%rax, %%rsi\n"
+                     "mov %%rax, %%rdi; mov %%rax, %%r8; mov %%rax, %%r9; mov %%rax, %%r10\n"
+                     "mov %%rax, %%r11" ::
+                         : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm0",
+                           "xmm1", "xmm7");
+}
+
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
                   int threads, bool low) {
     Code code;
@@ -113,7 +130,7 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
                               (flags.skip_post ? KERNEL_SKIP_POST : 0u),
                      .threads = threads,
                      .parallel_for = threads % 2 ? at_once : in_turn,
-                     .apply = code_apply,
+                     .apply = apply,
                      .user = &broken};
     int status = trampoline(
         (void (*)(void))exec_entry(block),

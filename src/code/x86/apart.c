@@ -3,6 +3,8 @@
 // tail are never touched.
 #include "code/x86/gen.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 
 // [reg + disp] such that all lanes are within reach; may use rax.
@@ -25,7 +27,7 @@ static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
     int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
     X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch);
     x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(gen_pool(g, at, bytes)));
-    if (r->active == r->width) {
+    if (r->active == r->width || FAULT(gather_reads_dead_lanes)) {
         x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(2), x86_k(2));
     } else {
         x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
@@ -63,7 +65,7 @@ static void turn_round(Gen *g, const Ref *r, int dst, int src) {
 
 static Ref forwards(const Ref *r) {
     Ref f = *r;
-    f.disp += r->lane * (r->active - 1);
+    f.disp += r->lane * (r->active - 1 - FAULT(backwards_from_wrong_end));
     f.lane = -r->lane;
     return f;
 }
@@ -103,7 +105,7 @@ static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem) {
     X86Arg d = gen_vreg(r->type, r->width, dst), lo = x86_xmm((unsigned)g->scratch);
     gather_narrow(g, r, mem, g->scratch, 0);
     if (size == 2 && r->width > 8) {
-        gather_narrow(g, r, mem, dst, 8);
+        gather_narrow(g, r, mem, dst, FAULT(narrow_upper_half) ? 0 : 8);
         X86Arg y = x86_ymm((unsigned)g->scratch);
         x86_4(a, X86_vinserti32x4, y, y, x86_xmm((unsigned)dst), x86_imm(1));
         lo = y;
@@ -114,7 +116,7 @@ static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem) {
         x86_2(a, X86_vpmovzxwd, d, lo);
         x86_3(a, X86_vpslld, d, d, x86_imm(16));
         break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, d, lo); break;
+    case TYPE_I8: x86_2(a, FAULT(narrow_lane_sign) ? X86_vpmovzxbd : X86_vpmovsxbd, d, lo); break;
     case TYPE_I16: x86_2(a, X86_vpmovsxwd, d, lo); break;
     case TYPE_U16: x86_2(a, X86_vpmovzxwd, d, lo); break;
     default: x86_2(a, X86_vpmovzxbd, d, lo); break;
@@ -275,9 +277,11 @@ void gen_check(Gen *g, const Micro *m) {
     int64_t size = m->value.i, last = size - 1;
     if (gen_is_wide(g)) {
         X86Arg k = x86_k(2);
-        if (m->op < m->width) k = x86_masked(k, gen_mask(g, m->op), false);
+        if (m->op < m->width && !FAULT(index_check_of_dead_lanes))
+            k = x86_masked(k, gen_mask(g, m->op), false);
         X86Arg limit = x86_bcast(x86_mem_label(gen_pool(g, &size, far ? 8 : 4)));
-        x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit, x86_imm(5));
+        x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit,
+              x86_imm(FAULT(index_check_off_by_one) ? 6 : 5));
         x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
     } else {
         uint8_t bytes[32];
@@ -285,7 +289,7 @@ void gen_check(Gen *g, const Micro *m) {
         X86Arg s = gen_vreg(m->type, m->width, g->scratch);
         X86Arg limit = x86_mem_label(gen_pool(g, bytes, 32));
         x86_3(a, far ? X86_vpcmpgtq : X86_vpcmpgtd, s, x, limit);
-        x86_3(a, X86_vorps, s, s, x);
+        if (!FAULT(avx2_negative_index)) x86_3(a, X86_vorps, s, s, x);
         x86_2(a, far ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RAX), s);
         x86_2(a, X86_test, x86_r32(X86_RAX), x86_imm((1 << m->op) - 1));
     }

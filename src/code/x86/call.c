@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 static const uint8_t kept[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX};
@@ -25,7 +26,7 @@ static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
     x86_1(a, X86_call, x86_to(&g->apply));
-    gen_set_masks(g);
+    if (!FAULT(call_clobbers_masks)) gen_set_masks(g);
 }
 
 void gen_call(Gen *g, const Micro *m) {
@@ -45,7 +46,7 @@ void gen_rescue(Gen *g, const Micro *m) {
     X86Arg t = gen_vreg(m->type, m->width, g->scratch), v[4];
     for (int i = 0; i < 4; i++) v[i] = gen_vreg(m->type, m->width, m->arg_reg[i]);
     X86Op compare = w ? X86_vcmppd : X86_vcmpps;
-    enum { NOT_LESS_EQUAL = 0x16 }; // or unordered
+    const int NOT_LESS_EQUAL = FAULT(rescue_ignores_nan) ? 0x1e : 0x16; // or unordered
     x86_2(a, X86_vmovaps, d, v[2]);
     if (m->width == 1) { // lanes above the first hold anything
         x86_2(a, w ? X86_vucomisd : X86_vucomiss, v[1], v[0]);
@@ -82,7 +83,8 @@ void gen_apply_routine(Gen *g) {
     int n = g->m->vector_registers;
     X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
     asm_bind(a, &g->apply);
-    for (int i = 0; i < KEPT; i++) x86_1(a, X86_push, x86_r64(kept[i]));
+    for (int i = 0; i < KEPT; i++)
+        x86_1(a, X86_push, x86_r64(kept[FAULT(call_clobbers_pointer) && i == 1 ? 0 : i]));
     x86_2(a, X86_mov, rbx, rsp);
     x86_2(a, X86_sub, rsp, x86_imm(n * (int)vec));
     x86_2(a, X86_and, rsp, x86_imm(-64));
@@ -137,7 +139,9 @@ static void divide_routine(Gen *g, int kind) {
     x86_2(a, X86_test, rcx, rcx);
     x86_1(a, X86_jz, x86_to(&zero));
     if (is_signed) {
-        x86_2(a, X86_cmp, rcx, x86_imm(-1)); // the one quotient that may not fit
+        x86_2(
+            a, X86_cmp, rcx,
+            x86_imm(FAULT(division64_by_minus_one) ? 0 : -1)); // the one quotient that may not fit
         x86_1(a, X86_je, x86_to(rest ? &zero : &minus));
         x86_0(a, X86_cqo);
         x86_1(a, X86_idiv, rcx);
@@ -149,7 +153,7 @@ static void divide_routine(Gen *g, int kind) {
         if (rest)
             x86_2(a, X86_add, rax, rcx);
         else
-            x86_2(a, X86_sub, rax, x86_imm(1));
+            x86_2(a, X86_sub, rax, x86_imm(!FAULT(division64_truncates)));
     } else {
         x86_2(a, X86_xor, x86_r32(X86_RDX), x86_r32(X86_RDX));
         x86_1(a, X86_div, rcx);

@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 static const uint8_t callee_saved[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
@@ -62,7 +63,8 @@ static void start_streams(Gen *g) {
         if (b < p->tree->nargs)
             x86_2(a, X86_mov, reg, x86_mem(X86_RCX, 8 * b));
         else
-            x86_2(a, X86_lea, reg, x86_mem(X86_RDX, p->offset[b]));
+            x86_2(a, X86_lea, reg,
+                  x86_mem(X86_RDX, FAULT(scratch_offset_dropped) ? 0 : p->offset[b]));
         if (to.reg < 0) x86_2(a, X86_mov, gen_item(to), reg);
     }
 }
@@ -70,16 +72,18 @@ static void start_streams(Gen *g) {
 void gen_leave(Gen *g) {
     Asm *a = &g->a;
     asm_bind(a, &g->leave);
-    if (g->streams_out) x86_0(a, X86_sfence);
+    if (g->streams_out && !FAULT(fence_dropped)) x86_0(a, X86_sfence);
     g->streams_out = false;
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
     x86_2(a, X86_mov, x86_r64(X86_RSP), gen_slot(g->env_slot + 8));
-    for (int i = 5; i >= 0; i--) x86_1(a, X86_pop, x86_r64(callee_saved[i]));
-    if (g->m->isa != ISA_SCALAR) x86_0(a, X86_vzeroupper);
+    for (int i = 5; i >= 0; i--)
+        x86_1(a, X86_pop, x86_r64(callee_saved[FAULT(callee_saved_order) ? 5 - i : i]));
+    if (g->m->isa != ISA_SCALAR && !FAULT(upper_halves_left)) x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
     if (g->bad_used) {
         asm_bind(a, &g->bad);
-        x86_2(a, X86_mov, gen_slot(g->status_slot), x86_imm(KERNEL_BAD_INDEX));
+        x86_2(a, X86_mov, gen_slot(g->status_slot),
+              x86_imm(FAULT(bad_index_unreported) ? 0 : KERNEL_BAD_INDEX));
         x86_1(a, X86_jmp, x86_to(&g->leave));
     }
     g->bad_used = false;
@@ -144,7 +148,7 @@ static void make_function(Gen *g) {
     gen_detours(g);
     gen_divide_routines(g);
     constants(g);
-    int32_t total = g->vector_area + 64 * (g->vector_slots + 1);
+    int32_t total = g->vector_area + (FAULT(frame_without_spills) ? 0 : 64 * (g->vector_slots + 1));
     AsmError error = asm_finish(&g->a);
     for (int i = 0; i < g->frames.n && error == ASM_OK; i++) {
         memcpy(g->a.start + g->frames.at[i], &total, 4);

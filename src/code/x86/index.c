@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
@@ -124,14 +125,14 @@ static void bad_index_if(Gen *g, X86Op jump, X86Op unless) {
     }
     AsmLabel fine = asm_label(&g->a);
     x86_1(&g->a, unless, x86_to(&fine));
-    x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(g->depth));
+    x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(FAULT(bad_index_stack) ? 0 : g->depth));
     x86_1(&g->a, X86_jmp, x86_to(&g->bad));
     g->bad_used = true;
     asm_bind(&g->a, &fine);
 }
 
 static void check_overflow(Gen *g, const Affine *a) {
-    if (a->has_read) bad_index_if(g, X86_jo, X86_jno);
+    if (a->has_read && !FAULT(index_overflow_unseen)) bad_index_if(g, X86_jo, X86_jno);
 }
 
 // reg <- reg · k; its flags say whether it overflowed.
@@ -215,7 +216,7 @@ void gen_divide(Gen *g, int64_t k, bool mod) {
     x86_2(&g->a, X86_test, x86_r64(X86_RDX), x86_r64(X86_RDX));
     x86_1(&g->a, X86_jz, x86_to(&done));
     x86_2(&g->a, X86_xor, x86_r64(X86_RCX), x86_r64(X86_RDX)); // signs differ: one less
-    x86_1(&g->a, X86_jns, x86_to(&done));
+    x86_1(&g->a, FAULT(index_division_truncates) ? X86_jmp : X86_jns, x86_to(&done));
     x86_2(&g->a, X86_sub, x86_r64(X86_RAX), x86_imm(1));
     x86_set(&g->a, X86_RCX, k);
     x86_2(&g->a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RCX));
@@ -225,7 +226,10 @@ void gen_divide(Gen *g, int64_t k, bool mod) {
 
 static void load_integer(Gen *g, Type t, X86Arg mem) {
     switch (t) {
-    case TYPE_I8: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 1)); break;
+    case TYPE_I8:
+        x86_2(&g->a, FAULT(index_sign) ? X86_movzx : X86_movsx, x86_r64(X86_RAX),
+              x86_sized(mem, 1));
+        break;
     case TYPE_I16: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 2)); break;
     case TYPE_I32: x86_2(&g->a, X86_movsxd, x86_r64(X86_RAX), x86_sized(mem, 4)); break;
     case TYPE_BOOL:
@@ -237,6 +241,7 @@ static void load_integer(Gen *g, Type t, X86Arg mem) {
 }
 
 static void check_below(Gen *g, int64_t size) {
+    size += FAULT(row_check_off_by_one);
     if (size == (int32_t)size) {
         x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_imm(size));
     } else {
@@ -320,8 +325,8 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
             break;
         }
         x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
-        x86_2(a, atom->kind == ATOM_MIN ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX),
-              x86_r64(X86_RCX));
+        x86_2(a, (atom->kind == ATOM_MIN) != FAULT(index_min_max_swapped) ? X86_cmovl : X86_cmovnle,
+              x86_r64(X86_RAX), x86_r64(X86_RCX));
         break;
     case ATOM_READ: read_index(g, atom->read, env); break;
     case ATOM_PARAM: g->declined = "a parameter that was not bound"; break;
@@ -360,7 +365,8 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
     }
     unsigned reg = base.reg >= 0 ? (unsigned)base.reg : scratch;
     if (base.reg < 0) gen_load_item(g, scratch, base);
-    if (ref->disp == (int32_t)ref->disp) return x86_mem(reg, ref->disp);
+    if (ref->disp == (int32_t)ref->disp || FAULT(far_displacement))
+        return x86_mem(reg, (int32_t)ref->disp);
     x86_set(&g->a, X86_RDX, ref->disp);
     return x86_mem_index(reg, X86_RDX, 0, 0);
 }

@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 #include "code/math.h"
 
@@ -113,7 +114,9 @@ static void find_row(LeafGen *l, Ref *r) {
     Gen *g = l->g;
     if (!ref_is_hard(r)) return;
     for (int i = 0; i < l->n->nreads; i++)
-        if (l->n->read[i].inner && g->seg->buffer[l->n->read[i].buffer].written) return;
+        if (l->n->read[i].inner && g->seg->buffer[l->n->read[i].buffer].written &&
+            !FAULT(row_of_old_index))
+            return;
     for (int i = 0; i < g->nrows && r->row < 0; i++)
         if (same_row(g, &g->row[i], r)) r->row = i;
     if (r->row >= 0 || g->nrows == MAX_ROWS) return;
@@ -162,7 +165,7 @@ static int gather_of(LeafGen *l, const Mem *m) {
     for (int d = 0; d < m->access->rank; d++) {
         if (!(m->computed >> d & 1)) continue;
         int at = subscript(l, m->access->sub[d], m->index);
-        if (!m->unchecked) seg_check(s, at, l->active, b->size[d]);
+        if (!m->unchecked && !FAULT(gather_unchecked)) seg_check(s, at, l->active, b->size[d]);
         if (b->stride[d] != 1) {
             int args[2] = {at, seg_const(s, m->index, w, (Value){.i = b->stride[d]})};
             at = seg_op(s, MI_OP, OP_MUL, m->index, m->index, w, 2, args);
@@ -203,7 +206,8 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     if (e->op == OP_SELECT) {
         args[0] = value_of(l, e->arg[0], guard);
         int yes = guard, no = guard;
-        if (has_unsafe_read(l->n, e->arg[1])) yes = logical_and(l, guard, args[0]);
+        if (has_unsafe_read(l->n, e->arg[1]) && !FAULT(branch_unguarded))
+            yes = logical_and(l, guard, args[0]);
         if (has_unsafe_read(l->n, e->arg[2])) no = logical_and(l, guard, logical_not(l, args[0]));
         args[1] = value_of(l, e->arg[1], yes);
         args[2] = value_of(l, e->arg[2], no);
@@ -211,7 +215,9 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     }
     if ((e->op == OP_AND || e->op == OP_OR) && has_unsafe_read(l->n, e->arg[1])) {
         args[0] = value_of(l, e->arg[0], guard);
-        int inner = logical_and(l, guard, e->op == OP_AND ? args[0] : logical_not(l, args[0]));
+        int inner = logical_and(
+            l, guard,
+            e->op == OP_AND || FAULT(guard_of_or_inverted) ? args[0] : logical_not(l, args[0]));
         args[1] = value_of(l, e->arg[1], inner);
         return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);
     }
@@ -246,8 +252,8 @@ typedef struct Summand {
 
 static Summand term_of(LeafGen *l) {
     const Expr *value = l->n->leaf->value;
-    bool fuse = l->n->leaf->op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL &&
-                type_is_float(l->n->write.type);
+    bool fuse = !FAULT(product_rounded_twice) && l->n->leaf->op == REDUCE_ADD &&
+                value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(l->n->write.type);
     if (!fuse) return (Summand){value_of(l, value, -1), -1};
     int x = value_of(l, value->arg[0], -1);
     return (Summand){x, value_of(l, value->arg[1], -1)};
@@ -310,9 +316,10 @@ static void reduce(LeafGen *l, const Ref *r) {
     else
         old = first_value(l, r, pending);
     int val = combine(l, old, t);
-    if (pending && l->active < w) val = only_active(l, val, old);
+    if (pending && l->active < w && !FAULT(tail_lanes_reduced)) val = only_active(l, val, old);
     Type to = l->n->write.type;
-    if (to != type_compute(to)) // what is kept in a register is what memory would hold
+    if (to != type_compute(to) &&
+        !FAULT(half_kept_precise)) // what is kept in a register is what memory would hold
         val = seg_op(s, MI_CAST, 0, to, type_compute(to), w, 1, &val);
     if (!loc || loc->pending != pending) {
         seg_store(s, r, val);

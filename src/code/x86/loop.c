@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 void gen_children(Gen *g, PNode *n) {
@@ -26,9 +27,10 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
         int64_t rest, min, max;
         if (gen_lin_known(g, b->rest, &rest)) {
             if (b->k < 0)
-                *hi = min_i64(*hi, floor_div(rest, -b->k) + 1);
+                *hi = min_i64(*hi, floor_div(rest, -b->k) + 1 + FAULT(unrolled_end_off_by_one));
             else
-                *lo = max_i64(*lo, ceil_div(-rest, b->k));
+                *lo = max_i64(*lo, FAULT(unrolled_start_rounds_down) ? floor_div(-rest, b->k)
+                                                                     : ceil_div(-rest, b->k));
             continue;
         }
         gen_lin_limits(g, b->rest, &min, &max);
@@ -92,7 +94,9 @@ static void pin_split(Gen *g, Pin *p) {
                               .type = p->type,
                               .width = p->ref.width,
                               .dst_reg = (int8_t)(p->parts.pin + k - 1),
-                              .value = reduce_identity(p->type, p->parts.op),
+                              .value = FAULT(parts_start_from_zero)
+                                           ? (Value){.i = 0}
+                                           : reduce_identity(p->type, p->parts.op),
                               .fold = -1});
     p->parts.live = true;
 }
@@ -131,7 +135,7 @@ static void pin_fold(Gen *g, int i) {
     int at = i, up = g->pinned, to = g->pinned + 1;
     for (int w = p->ref.width / 2; w >= 1; w /= 2) {
         pin_move(g, p, MI_UPPER, 0, up, at, w);
-        gen_reduce(g, p->ref.type, p->pending, w, to, at, up);
+        gen_reduce(g, p->ref.type, p->pending, w, to, at, FAULT(pin_fold_operand) ? at : up);
         at = to;
         to = at == i ? g->pinned + 1 : i;
     }
@@ -188,7 +192,8 @@ static void unrolled(Gen *g, PNode *n) {
         boundary(g, NULL);
         Lanes before = lanes_now(g);
         gen_line(g, n->line);
-        for (int i = 0; i < nopen; i++) test_bound(g, open[i], v, &skip);
+        for (int i = 0; i < (FAULT(copy_test_dropped) ? 1 : nopen); i++)
+            test_bound(g, open[i], v, &skip);
         gen_children(g, n);
         boundary(g, &before);
         asm_bind(&g->a, &skip);
@@ -212,7 +217,7 @@ static void record(void *gen, const Micro *m) {
 
 static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n) {
     int64_t by = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < (FAULT(replay_moves_one_loop) ? 1 : n); i++)
         for (int t = 0; t < r->mem->off->n; t++)
             if (r->mem->off->t[t].loop == loop[i]->loop) by += r->mem->off->t[t].k * at[i];
     return by;
@@ -389,10 +394,10 @@ static void counted(Gen *g, PNode *n) {
             x86_1(&g->a, X86_jl, x86_to(&top));
         }
     }
-    copies(g, n, extent - main, step);
+    if (!FAULT(remainder_dropped)) copies(g, n, extent - main, step);
     boundary(g, NULL);
     gen_line(g, n->line);
-    gen_advance(g, n->loop, -main);
+    if (!FAULT(pointers_not_restored)) gen_advance(g, n->loop, -main);
 }
 
 // Pointers move by as many iterations as the counter says, forwards or back.
@@ -426,11 +431,12 @@ int gen_range(Gen *g, PNode *n) {
             x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
             x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(end));
             x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            if (!FAULT(range_keeps_last_bound))
+                x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
             x86_2(a, X86_mov, gen_slot(end), x86_r64(X86_RAX));
         } else {
             gen_divide(g, b->k, false); // ceil(-rest / k) = -floor(rest / k)
-            x86_1(a, X86_neg, x86_r64(X86_RAX));
+            if (!FAULT(range_start_sign)) x86_1(a, X86_neg, x86_r64(X86_RAX));
             gen_load_item(g, X86_RCX, counter);
             x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
             x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
@@ -476,7 +482,7 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
         int64_t min, max;
         gen_lin_limits(g, n->bound[i].rest, &min, &max);
         int64_t worst = n->bound[i].k < 0 ? n->bound[i].k * (n->extent - 1) : 0;
-        if (min + worst < 0) live++;
+        if (min + worst < -FAULT(bound_that_bites)) live++;
     }
     return live > 0;
 }
@@ -527,7 +533,7 @@ int gen_guard_truth(Gen *g, const PNode *n) {
     for (int i = 0; i < n->nconds; i++) {
         int64_t min, max;
         gen_lin_limits(g, n->cond[i], &min, &max);
-        if (max < 0) return 0;
+        if (max < FAULT(guard_at_zero)) return 0;
         if (min < 0) truth = -1;
     }
     return truth;
@@ -545,7 +551,7 @@ static void guard(Gen *g, PNode *n) {
     Lanes before = lanes_now(g);
     gen_conditions(g, n, &skip);
     gen_children(g, n);
-    boundary(g, &before);
+    boundary(g, FAULT(lanes_meet_folded) ? NULL : &before);
     asm_bind(&g->a, &skip);
 }
 

@@ -1,17 +1,19 @@
 // Loads and stores: whole and masked vectors, broadcasts, lanes apart, narrow types, guarded reads.
 #include "code/x86/gen.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 
 static void set_mask(Gen *g, unsigned k, int active) {
-    x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << active) - 1));
+    x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << (active + FAULT(mask_off_by_one))) - 1));
     x86_2(&g->a, X86_kmovd, x86_k(k), x86_r32(X86_RAX));
 }
 
 unsigned gen_mask(Gen *g, int active) {
     for (unsigned i = 0; i < (unsigned)g->masks; i++)
         if (g->mask[i] == active) return 4 + i;
-    if (g->k1 != active) set_mask(g, 1, active);
+    if (g->k1 != active && !(FAULT(mask_of_other_tail) && g->k1)) set_mask(g, 1, active);
     g->k1 = active;
     return 1;
 }
@@ -24,7 +26,7 @@ void gen_set_masks(Gen *g) {
 // AVX2: the scratch register <- lanes below `active` all ones.
 void gen_mask_vector(Gen *g, Type t, int active) {
     uint8_t bytes[32] = {0};
-    memset(bytes, 0xff, (size_t)(active * gen_lane_size(t)));
+    memset(bytes, 0xff, (size_t)((active - FAULT(avx2_mask_off_by_one)) * gen_lane_size(t)));
     AsmLabel *mask = gen_pool(g, bytes, 32);
     x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), x86_mem_label(mask));
 }
@@ -61,7 +63,7 @@ void gen_spread(Gen *g, Type t, int width, int dst, int src) {
 }
 
 static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
-    if (r->active == r->width) return first;
+    if (r->active == r->width || FAULT(tail_mask_dropped)) return first;
     return x86_masked(first, gen_mask(g, r->active), zero);
 }
 
@@ -124,6 +126,7 @@ static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
     case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
     case TYPE_BOOL:
         x86_2(a, X86_vpmovzxbd, m, mem);
+        if (FAULT(bool_not_normalised)) break;
         x86_3(a, X86_vptestmd, x86_k(2), d, d);
         x86_2(a, X86_vpmovm2d, d, x86_k(2));
         break;
@@ -155,7 +158,8 @@ static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
 // Lanes of a guard as a mask in k2; AVX-512.
 static void guard_mask(Gen *g, int reg, const Ref *r) {
     X86Arg guard = gen_vreg(TYPE_BOOL, r->width, reg), k = x86_k(2);
-    if (r->active < r->width) k = x86_masked(k, gen_mask(g, r->active), false);
+    if (r->active < r->width && !FAULT(guard_forgets_tail))
+        k = x86_masked(k, gen_mask(g, r->active), false);
     x86_3(&g->a, X86_vptestmd, k, guard, guard);
 }
 
@@ -267,7 +271,7 @@ static void store_one(Gen *g, Type t, int reg, const Ref *r) {
 void gen_round_bf16(Gen *g, int width, int reg, int out) {
     Asm *a = &g->a;
     X86Arg v = gen_vreg(TYPE_F32, width, reg), o = gen_vreg(TYPE_F32, width, out);
-    uint32_t one = 1, bias = 0x7fff, quiet = 0x40;
+    uint32_t one = !FAULT(bf16_ties), bias = 0x7fff, quiet = 0x40;
     X86Arg k_one = x86_bcast(x86_mem_label(gen_pool(g, &one, 4)));
     X86Arg k_bias = x86_bcast(x86_mem_label(gen_pool(g, &bias, 4)));
     X86Arg k_quiet = x86_bcast(x86_mem_label(gen_pool(g, &quiet, 4)));
@@ -336,7 +340,7 @@ static void store_stream(Gen *g, const Micro *m) {
     *d = (Detour){asm_label(a), asm_label(a), v};
     vec_push(g->arena, &g->detours, d);
     x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
-    x86_2(a, X86_test, x86_r8(X86_RAX), x86_imm(bytes - 1));
+    x86_2(a, X86_test, x86_r8(X86_RAX), x86_imm(bytes / (FAULT(stream_unaligned) ? 2 : 1) - 1));
     x86_1(a, X86_jnz, x86_to(&d->from));
     x86_2(a, X86_vmovntps, x86_mem(X86_RAX, 0), v);
     asm_bind(a, &d->back);
@@ -345,7 +349,7 @@ static void store_stream(Gen *g, const Micro *m) {
 }
 
 static void store_pieces(Gen *g, X86Arg v) {
-    int pieces = v.kind == X86_Z ? 4 : 2;
+    int pieces = (v.kind == X86_Z ? 4 : 2) - FAULT(stream_pieces);
     X86Arg x = x86_xmm(v.reg), s = x86_xmm((unsigned)g->scratch);
     for (int i = 0; i < pieces; i++) {
         if (i && gen_is_wide(g))

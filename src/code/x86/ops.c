@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/fault.h"
 #include "code/x86/gen.h"
 
 // ---- Constants, indices
 
 // The bits of one lane.
 static int64_t lane_bits(Type t, Value v) {
-    if (t == TYPE_BOOL) return v.i ? -1 : 0;
+    if (t == TYPE_BOOL) return v.i ? (FAULT(bool_lane_of_one) ? 1 : -1) : 0;
     if (type_compute(t) == TYPE_F32) {
         float f = (float)v.f;
         uint32_t u;
@@ -63,7 +64,7 @@ static void do_index(Gen *g, const Micro *m) {
     if (!m->index->lane_step) return;
     uint8_t bytes[64] = {0};
     for (int i = 0; i < m->width; i++) {
-        int64_t at = i * m->index->lane_step;
+        int64_t at = (i + FAULT(index_lanes_from_one)) * m->index->lane_step;
         memcpy(bytes + i * gen_lane_size(m->type), &at, (size_t)gen_lane_size(m->type));
     }
     int size = m->width * gen_lane_size(m->type);
@@ -104,7 +105,8 @@ static void range_minmax(Ctx *c, bool max) {
     bool f64 = gen_is64(c->type);
     x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, x86_k(2), c->a, c->b, x86_imm(3));
     x86_4(a, f64 ? X86_vrangepd : X86_vrangeps, c->d, c->a, c->b, x86_imm(max ? 5 : 4));
-    x86_3(a, f64 ? X86_vaddpd : X86_vaddps, x86_masked(c->d, 2, false), c->a, c->b);
+    if (!FAULT(max_drops_nan))
+        x86_3(a, f64 ? X86_vaddpd : X86_vaddps, x86_masked(c->d, 2, false), c->a, c->b);
 }
 
 static void float_min(Ctx *c) {
@@ -117,7 +119,8 @@ static void float_min(Ctx *c) {
     }
     x86_3(a, min, c->t, c->a, c->b);
     x86_3(a, min, c->d, c->b, c->a);
-    x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t); // -0 | +0 = -0; NaN | x = NaN
+    if (!FAULT(min_sign_of_zero))
+        x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t); // -0 | +0 = -0; NaN | x = NaN
 }
 
 static void float_max(Ctx *c) {
@@ -141,7 +144,8 @@ static void relu(Ctx *c) {
     X86Arg x = x86_xmm((unsigned)c->g->scratch);
     x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vxorps, x, x, x);
     x86_3(a, f64 ? X86_vmaxpd : X86_vmaxps, c->d, c->t, c->a); // x when x is NaN
-    x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
+    if (!FAULT(relu_of_minus_zero))
+        x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
 }
 
 static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t == TYPE_BOOL; }
@@ -150,7 +154,8 @@ static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t
 static void int_greater(Ctx *c, X86Arg dst, X86Arg x, X86Arg y) {
     Asm *a = &c->g->a;
     bool w = gen_is64(c->type);
-    if (unsigned_type(c->type) && type_info[c->type].bits >= 32) {
+    if (unsigned_type(c->type) && type_info[c->type].bits >= 32 &&
+        !FAULT(unsigned_compared_signed)) {
         uint8_t flip[32];
         uint64_t top = w ? (uint64_t)1 << 63 : 0x8000000080000000u;
         for (int i = 0; i < 32; i += 8) memcpy(flip + i, &top, 8);
@@ -184,7 +189,7 @@ static void int_mul64(Ctx *c) { // AVX2: low 64 bits from 32-bit pieces
     x86_3(a, X86_vpmuludq, c->t, c->t, c->b); // a.hi * b.lo
     x86_3(a, X86_vpsrlq, c->d, c->b, x86_imm(32));
     x86_3(a, X86_vpmuludq, c->d, c->d, c->a); // b.hi * a.lo
-    x86_3(a, X86_vpaddq, c->t, c->t, c->d);
+    if (!FAULT(mul64_cross_terms)) x86_3(a, X86_vpaddq, c->t, c->t, c->d);
     x86_3(a, X86_vpsllq, c->t, c->t, x86_imm(32));
     x86_3(a, X86_vpmuludq, c->d, c->a, c->b);
     x86_3(a, X86_vpaddq, c->d, c->d, c->t);
@@ -332,7 +337,7 @@ static void float_op(Ctx *c, ExprOp op) {
     case OP_FLOOR:
     case OP_CEIL:
     case OP_TRUNC: {
-        int64_t mode = op == OP_FLOOR ? 9 : op == OP_CEIL ? 10 : 11;
+        int64_t mode = op == OP_FLOOR ? 9 : op == OP_CEIL ? (FAULT(ceil_is_floor) ? 9 : 10) : 11;
         if (c->d.kind == X86_Z)
             x86_3(a, w ? X86_vrndscalepd : X86_vrndscaleps, c->d, c->a, x86_imm(mode));
         else if (gen_is_wide(c->g))
@@ -351,7 +356,7 @@ static void int_shift(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
     bool w = gen_is64(c->type), is_signed = !unsigned_type(c->type);
     gen_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
-                  (Value){.i = type_info[c->type].bits - 1});
+                  (Value){.i = FAULT(shift_count_unmasked) ? -1 : type_info[c->type].bits - 1});
     x86_3(a, gen_is_wide(c->g) ? X86_vpandd : X86_vpand, c->t, c->b, c->t);
     if (op == OP_SHL) {
         x86_3(a, w ? X86_vpsllvq : X86_vpsllvd, c->d, c->a, c->t);
@@ -506,8 +511,8 @@ static bool calls(const Gen *g, const Micro *m) {
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     const Gen *g = user;
     if (m->kind != MI_FMA && m->kind != MI_OP) return false;
-    if (type_info[r->type].bits < 32 || r->active != r->width || r->guard >= 0 ||
-        r->width != m->width)
+    if (type_info[r->type].bits < 32 || (r->active != r->width && !FAULT(folded_tail)) ||
+        r->guard >= 0 || r->width != m->width)
         return false;
     if (r->lane != 0 && r->lane != type_info[r->type].bytes) return false;
     if (r->width > 1 && r->lane == 0 && !gen_is_wide(g)) return false;
@@ -532,7 +537,8 @@ static void do_fma(Gen *g, const Micro *m) {
     if (m->fold < 0 && m->dst_reg == m->arg_reg[1]) mem = 0, reg = 1;
     X86Arg x = operand(g, m, reg, m->type), y = operand(g, m, mem, m->type);
     X86Arg z = gen_vreg(m->type, m->width, m->arg_reg[2]);
-    if (m->dst_reg == m->arg_reg[reg] && m->dst_reg != m->arg_reg[2]) { // over a factor
+    if (m->dst_reg == m->arg_reg[reg] && m->dst_reg != m->arg_reg[2] &&
+        !FAULT(fma_factor_overwritten)) { // over a factor
         x86_3(a,
               one ? (w ? X86_vfmadd132sd : X86_vfmadd132ss)
                   : (w ? X86_vfmadd132pd : X86_vfmadd132ps),

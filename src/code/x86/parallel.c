@@ -8,6 +8,7 @@
 #include "code/x86/gen.h"
 
 #include "base/bug.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 #include <stddef.h>
@@ -54,7 +55,7 @@ static void count_iterations(Gen *g, PNode *n, AsmLabel *none) {
     }
     int end = gen_range(g, n);
     x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(end));
-    x86_2(a, X86_sub, x86_r64(X86_RCX), gen_item(counter));
+    if (!FAULT(parallel_start_ignored)) x86_2(a, X86_sub, x86_r64(X86_RCX), gen_item(counter));
     x86_1(a, X86_jle, x86_to(none));
     each_item(g, to_slot);
 }
@@ -99,7 +100,7 @@ void gen_parallel(Gen *g, PNode *n) {
     call_body(g, n, &body->label);
     x86_2(a, X86_mov, gen_slot(g->status_slot), x86_r64(X86_RAX));
     x86_2(a, X86_test, x86_r32(X86_RAX), x86_r32(X86_RAX));
-    x86_1(a, X86_jnz, x86_to(&g->leave));
+    if (!FAULT(parallel_status_lost)) x86_1(a, X86_jnz, x86_to(&g->leave));
     each_item(g, from_slot);
     asm_bind(a, &none);
     gen_item_set(g, gen_counter(g, n->loop), 0);
@@ -112,7 +113,7 @@ static void take_range(Gen *g, const PNode *n) {
     Asm *a = &g->a;
     int start = g->counter[n->loop].slot;
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, start), 8));
-    x86_2(a, X86_add, x86_r64(X86_RSI), x86_r64(X86_RAX));
+    x86_2(a, FAULT(chunk_from_start) ? X86_mov : X86_add, x86_r64(X86_RSI), x86_r64(X86_RAX));
     x86_2(a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RAX));
     x86_2(a, X86_mov, gen_slot(start), x86_r64(X86_RSI));
     x86_2(a, X86_mov, gen_slot(slot_of(g, n)), x86_r64(X86_RDX));
@@ -130,7 +131,7 @@ static void take_items(Gen *g, const PNode *n) {
     x86_2(a, X86_imul, x86_r64(X86_RCX), x86_r64(X86_RAX));
     for (int i = 0; i < p->streams.n; i++) {
         x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDX, g->stream[i].slot), 8));
-        if (p->private[p->streams.at[i].buffer])
+        if (p->private[p->streams.at[i].buffer] && !FAULT(thread_memory_shared))
             x86_2(a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
         x86_2(a, X86_mov, gen_item(g->stream[i]), x86_r64(X86_RAX));
     }
@@ -171,7 +172,7 @@ static void nest(Gen *g, PNode *n) {
     asm_bind(a, &top);
     gen_load_item(g, X86_RAX, flat);
     for (int i = n->collapse; i > 0; i--) {
-        x86_set(a, X86_RCX, innermost(n, i)->extent);
+        x86_set(a, X86_RCX, innermost(n, FAULT(nest_digit) ? i - 1 : i)->extent);
         x86_0(a, X86_cqo);
         x86_1(a, X86_idiv, x86_r64(X86_RCX));
         x86_2(a, X86_mov, gen_item(gen_counter(g, innermost(n, i)->loop)), x86_r64(X86_RDX));

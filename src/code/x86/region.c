@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 // The tile: every element written under a real loop of the region.
@@ -20,7 +21,7 @@ static void add_pin(Gen *g, const PNode *n) {
                  .ref = r,
                  .type = type_compute(n->write.type),
                  .line = n->line};
-        if (r.lane) p.ref.active = (uint8_t)g->active;
+        if (r.lane && !FAULT(tile_tail_full)) p.ref.active = (uint8_t)g->active;
         vec_push(g->arena, &g->pins, p);
     }
     Pin *p = &g->pins.at[i];
@@ -66,7 +67,7 @@ static void find_lanes(Gen *g, int first, int last) {
 static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
     if (!under_real && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
-        if (under_real && maybe && !n->write.safe) g->no_tile = n->number;
+        if (under_real && maybe && !n->write.safe && !FAULT(tile_of_maybe)) g->no_tile = n->number;
         if (under_real) add_pin(g, n);
         return;
     }
@@ -99,14 +100,15 @@ static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
 static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
     const Plan *p = g->p;
     return buffer >= p->tree->nargs && p->first_leaf[buffer] >= at[0]->first &&
-           p->last_leaf[buffer] < at[n - 1]->last && p->alloc_depth[buffer] >= at[0]->depth;
+           (p->last_leaf[buffer] < at[n - 1]->last || FAULT(result_not_stored)) &&
+           p->alloc_depth[buffer] >= at[0]->depth;
 }
 
 // Elements that the region surely assigns before it reads anything: those of leading assignments
 // of constants. False: whatever follows comes too late.
 static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     if (n->kind == P_LEAF) {
-        if (n->leaf->op != REDUCE_ASSIGN || n->nreads) return false;
+        if ((n->leaf->op != REDUCE_ASSIGN && !FAULT(tile_not_loaded)) || n->nreads) return false;
         Ref r = gen_ref(g, n, &n->write, n->width);
         for (int i = 0; i < g->pins.n; i++)
             if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp)
@@ -303,7 +305,9 @@ static bool same_bounds(const PNode *a, const PNode *b) {
     if (a->extent != b->extent || a->nbounds != b->nbounds) return false;
     for (int i = 0; i < a->nbounds; i++) {
         const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
-        if (a->bound[i].k != b->bound[i].k || x->c != y->c || x->n != y->n) return false;
+        if (a->bound[i].k != b->bound[i].k || (x->c != y->c && !FAULT(tails_confused)) ||
+            x->n != y->n)
+            return false;
         for (int t = 0; t < x->n; t++)
             if (x->t[t].loop != y->t[t].loop || x->t[t].k != y->t[t].k) return false;
     }
@@ -360,7 +364,8 @@ static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
     Asm *a = &g->a;
     if (t->outer && t->turn == (int32_t)t->turn) {
         x86_2(a, X86_cmp, gen_item(gen_counter(g, t->outer->loop)), x86_imm(t->turn));
-        x86_1(a, value == t->value[0] ? X86_jnl : X86_jl, x86_to(other));
+        x86_1(a, value == t->value[0] ? (FAULT(tail_chosen_late) ? X86_jnle : X86_jnl) : X86_jl,
+              x86_to(other));
         return;
     }
     gen_line(g, t->loop->line);

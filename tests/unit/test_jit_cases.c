@@ -1,0 +1,309 @@
+// Pairs of program and schedule that make the code generator decide something in particular, on
+// data that shows it: sums that round, zeros with a sign, reads that a guard must stop, elements
+// that several reads share. Random pairs (test_jit_fuzz) meet such combinations rarely or never.
+//
+// Each runs as compiled code with long and with short straight-line pieces, on every ISA level of
+// this machine, against the interpreter, bit for bit, buffers against guard pages on either side.
+#include "check.h"
+
+#include "support/jitlab.h"
+#include "tree/schedule.h"
+
+typedef enum Fill {
+    EXACT,   // small integers
+    ROUGH,   // sums of them round
+    MINUS,   // -0 throughout
+    ALL_BITS // of integers; floats are exact
+} Fill;
+
+typedef struct Case {
+    const char *program, *schedule;
+    Fill fill;
+} Case;
+
+static uint64_t mix(uint64_t i) {
+    i *= UINT64_C(0x9e3779b97f4a7c15);
+    return i ^ i >> 29;
+}
+
+static void fill(const Program *p, const LabData *d, Fill how) {
+    for (int t = 0; t < d->n; t++) {
+        Type type = p->tensors.at[t].type;
+        if (p->tensors.at[t].role == ROLE_OUTPUT || how == EXACT) continue;
+        if (how != ALL_BITS && !type_is_float(type)) continue;
+        for (int64_t e = 0; e < tensor_elements(&p->tensors.at[t]); e++) {
+            int64_t bits = (int64_t)mix((uint64_t)(e + 97 * t));
+            char *at = (char *)d->view[t].data + e * type_info[type].bytes;
+            if (how == MINUS)
+                lab_set(d, t, e, -0.0);
+            else if (how == ROUGH)
+                lab_set(d, t, e, (double)(bits % 100003) / 4099);
+            else if (type_is_integer(type))
+                type_store(type, at, type_round(type, (Value){.i = bits}));
+        }
+    }
+}
+
+static bool run_on(Lab *lab, const Program *p, const Tree *t, const LabData *start,
+                   const LabData *want, Isa isa, int turn) {
+    Machine m;
+    machine_detect(&m, isa);
+    if (m.isa != isa) return true;
+    if (turn & 2) m.unroll_limit = 8;
+    LabData got = lab_copy(lab, p, start);
+    if (!CHECK(jit_run(lab, t, &m, &got, (InterpFlags){0}, 1, turn & 1) == JIT_OK)) return false;
+    const char *d = lab_difference(lab, p, &got, want);
+    if (!CHECK(!d)) printf("%s, turn %d: %s\n", isa_name[isa], turn, d);
+    return !d;
+}
+
+static bool run_case(const Case *c) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, c->program, NULL);
+    Source src = {"s.lws", c->schedule, (uint32_t)strlen(c->schedule)};
+    const Schedule *s = p ? schedule_parse(&lab.arena, p->names, &src, &lab.diags) : NULL;
+    const Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    bool ok = CHECK(t);
+    if (ok) {
+        LabData start = lab_data(&lab, p, 7);
+        fill(p, &start, c->fill);
+        LabData want = lab_copy(&lab, p, &start);
+        ok = CHECK(lab_run(&lab, p, &want));
+        for (Isa isa = ISA_SCALAR; isa < ISA_COUNT && ok; isa++)
+            for (int turn = 0; turn < 4 && ok; turn++)
+                ok = run_on(&lab, p, t, &start, &want, isa, turn);
+    }
+    if (!ok) printf("%s\n%s\n%s", c->program, c->schedule, lab_errors(&lab));
+    lab_end(&lab);
+    return ok;
+}
+
+static void run_all(const Case *cases, size_t n) {
+    for (size_t i = 0; i < n; i++) run_case(&cases[i]);
+}
+
+#define RUN(CASES) run_all(CASES, sizeof CASES / sizeof *CASES)
+
+// --- Rounding ------------------------------------------------------------------------------------
+
+// Nobody reorders a sum that is not asked for in lanes or parts; products are fused; 16-bit floats
+// round at every step.
+TEST(sums_keep_their_order_and_rounding) {
+#define SUM(TYPE)                                                                                  \
+    "program s { input A: " TYPE "[5, 301] input B: " TYPE "[301] output S: " TYPE "[5]\n"         \
+    "S: for r in 0:5, i in 0:301  S[r] +=! A[r, i] }"
+#define DOT(TYPE)                                                                                  \
+    "program d { input A: " TYPE "[5, 301] input B: " TYPE "[301] output S: " TYPE "[5]\n"         \
+    "S: for r in 0:5, i in 0:301  S[r] +=! A[r, i]*B[i] }"
+    static const Case cases[] = {
+        {SUM("f32"), "S: r i", ROUGH},   {SUM("f64"), "S: r i", ROUGH},
+        {SUM("f16"), "S: r i", ROUGH},   {SUM("bf16"), "S: r i", ROUGH},
+        {SUM("f16"), "S: r i:v", ROUGH}, {SUM("bf16"), "S: r i:v", ROUGH},
+        {SUM("f16"), "S: i r:v", ROUGH}, {DOT("f32"), "S: r i", ROUGH},
+        {DOT("f64"), "S: r i", ROUGH},   {DOT("f16"), "S: i r:v", ROUGH},
+    };
+    RUN(cases);
+}
+
+// Lanes and parts that begin with 0 would turn -0 into +0.
+TEST(sums_of_minus_zero_stay_minus_zero) {
+#define ZEROS(TYPE)                                                                                \
+    "program z { input A: " TYPE "[3, 150] inout S: " TYPE "[3]\n"                                 \
+    "S: for r in 0:3, i in 0:150  S[r] += A[r, i] }"
+    static const Case cases[] = {
+        {ZEROS("f32"), "S: r i:v", MINUS},
+        {ZEROS("f64"), "S: r i:v", MINUS},
+        {ZEROS("f32"), "S: r i", MINUS},
+        {ZEROS("f32"), "S: r i:v\n    accumulators 4", MINUS},
+        {ZEROS("f32"), "S: r i\n    accumulators 3", MINUS},
+        {ZEROS("f32"), "S: r\n    privatise i/16\nS.part: r i.p i:v", MINUS},
+    };
+    RUN(cases);
+}
+
+// --- Guards, masks and tails ---------------------------------------------------------------------
+
+// A read that only some iterations may perform lies outside of its buffer in the others.
+TEST(guarded_reads_stay_inside) {
+#define NEXT(TYPE)                                                                                 \
+    "program n { input A: " TYPE "[37] output O: " TYPE "[37]\n"                                   \
+    "O: for i in 0:37  O[i] = select(index(i) < i64(36), A[i + 1], " TYPE "(7)) }"
+#define BEFORE                                                                                     \
+    "program b { input A: f32[37] output O: f32[37]\n"                                             \
+    "O: for i in 0:37  O[i] = select(index(i) >= i64(1), A[i - 1], f32(7)) }"
+#define BEYOND /* holds in lanes that do not exist */                                              \
+    "program y { input A: f32[37] output O: f32[37]\n"                                             \
+    "O: for i in 0:37\n"                                                                           \
+    "  O[i] = select(index(i) < i64(36) || index(i) >= i64(37), A[i + 1], f32(7)) }"
+#define EITHER                                                                                     \
+    "program e { input A: i32[37] output O: bool[37] output P: bool[37]\n"                         \
+    "O: for i in 0:37  O[i] = index(i) >= i64(36) || A[i + 1] > i32(0)\n"                          \
+    "P: for i in 0:37  P[i] = index(i) < i64(36) && A[i + 1] > i32(0) }"
+    static const Case cases[] = {
+        {NEXT("f32"), "O: i:v", EXACT},    {NEXT("f32"), "O: i", EXACT},
+        {NEXT("f64"), "O: i:v", EXACT},    {NEXT("i8"), "O: i:v", ALL_BITS},
+        {NEXT("u16"), "O: i:v", EXACT},    {NEXT("f16"), "O: i:v", EXACT},
+        {NEXT("bf16"), "O: i:v", EXACT},   {BEFORE, "O: i:v", EXACT},
+        {BEFORE, "O: i", EXACT},           {BEYOND, "O: i:v", EXACT},
+        {EITHER, "O: i:v\nP: i:v", EXACT}, {EITHER, "O: i\nP: i", EXACT},
+    };
+    RUN(cases);
+}
+
+// Limits that depend on loops around, from above and from below, one and several at a time.
+TEST(loops_with_limits_run_where_they_may) {
+#define UPPER                                                                                      \
+    "program u { input A: i32[40, 40] output O: i32[40]\n"                                         \
+    "O: for i in 0:40, j in 0:40 if j - i >= 0  O[i] +=! A[i, j] }"
+#define HALF                                                                                       \
+    "program h { input A: i32[9, 9] output O: i32[9]\n"                                            \
+    "O: for i in 0:9, j in 0:9 if 2*i - j - 1 >= 0  O[i] +=! A[i, j] }"
+#define DIAMOND                                                                                    \
+    "program d { input A: i32[300, 6] output O: i32[300]\n"                                        \
+    "O: for i in 0:300, j in 0:6 if i - 2*j >= 0, 297 - i - j >= 0  O[i] +=! A[i, j] }"
+#define THIRDS                                                                                     \
+    "program t { input A: i32[100, 37] output O: i32[1]\n"                                         \
+    "O: for k in 0:100, i in 0:37 if k % 3 - 1 >= 0  O[0] +=! A[k, i] }"
+#define ENDS /* a window that ends later than its reader */                                        \
+    "program w { input A: i32[44] temp T: i32[40] output O: i32[37]\n"                             \
+    "T: for x in 0:40  T[x] = A[x]*3\nO: for y in 0:37  O[y] = T[y + 1] }"
+    static const Case cases[] = {
+        {UPPER, "O: i j", EXACT},
+        {UPPER, "O: i j:v", EXACT},
+        {UPPER, "O: j i", EXACT},
+        {UPPER, "O: i/8 j i", EXACT},
+        {HALF, "O: j i", EXACT},
+        {HALF, "O: i j", EXACT},
+        {HALF, "O: j i:v", EXACT},
+        {DIAMOND, "O: i j", EXACT},
+        {DIAMOND, "O: i j:u", EXACT},
+        {DIAMOND, "O: j i:v", EXACT},
+        {THIRDS, "O: k i:v", EXACT},
+        {THIRDS, "O: k i", EXACT},
+        {THIRDS, "O: i k", EXACT},
+        {ENDS, "T: x\n    at y/8\nO: y/8 y", EXACT},
+        {ENDS, "T: x:v\n    at y/8\nO: y/8 y:v", EXACT},
+    };
+    RUN(cases);
+}
+
+// --- Elements and their registers ----------------------------------------------------------------
+
+TEST(tiles_begin_with_what_is_there) {
+#define COUNT                                                                                      \
+    "program c { inout C: i32[37]\n"                                                               \
+    "C: for i in 0:37, k in 0:1000  C[i] += 3 }"
+#define PLUS                                                                                       \
+    "program p { input A: f32[500, 37] inout C: f32[3, 37]\n"                                      \
+    "C: for r in 0:3, i in 0:37, k in 0:500  C[r, i] += A[k, i] }"
+    static const Case cases[] = {
+        {COUNT, "C: k i:v", EXACT},        {COUNT, "C: i k", EXACT},
+        {COUNT, "C: i/16 k i:v", EXACT},   {PLUS, "C: r k i:v", EXACT},
+        {PLUS, "C: r i/16 k i:v", EXACT},  {PLUS, "C: i/8 k r i:v", EXACT},
+        {PLUS, "C: r k/7 i/5 k i", EXACT},
+    };
+    RUN(cases);
+}
+
+// Two reads of one tensor that meet in one copy of a loop body, and in no other.
+TEST(reads_that_meet_once) {
+#define DOUBLE                                                                                     \
+    "program d { input A: i32[24, 40] output C: i32[40]\n"                                         \
+    "C: for n in 0:40, k in 0:12  C[n] +=! A[k, n]*A[2*k, n] }"
+#define SQUARE                                                                                     \
+    "program s { input A: i32[12, 12] output C: i32[12, 12]\n"                                     \
+    "C: for m in 0:12, n in 0:12, k in 0:12  C[m, n] +=! A[m, k]*A[k, n] }"
+    static const Case cases[] = {
+        {DOUBLE, "C: k n:v", EXACT},         {DOUBLE, "C: n k", EXACT},
+        {DOUBLE, "C: n/16 k n:v", EXACT},    {SQUARE, "C: m n k", EXACT},
+        {SQUARE, "C: m/3 n/4 k m n", EXACT},
+    };
+    RUN(cases);
+}
+
+// A value that is needed after its place was overwritten, with every register in use in between.
+TEST(values_outlive_their_memory) {
+#define SWAP                                                                                       \
+    "program x { inout A: f32[70] input B: f32[70] output C: f32[70] temp X: f32[70]\n"            \
+    "X: for i in 0:70  X[i] = A[i]\n"                                                              \
+    "A: for i in 0:70  A[i] = max(trunc(sin(B[i])*tanh(B[i])*exp(B[i])*f32(100)), B[i])\n"         \
+    "C: for i in 0:70  C[i] = X[i] + X[i]*B[i] }"
+    static const Case cases[] = {
+        {SWAP, "X: i\nA: i\nC: i", EXACT},
+        {SWAP, "X: i:v\nA: i:v\nC: i:v", EXACT},
+        {SWAP, "X: i/8 i:u\nA: i/8 i:u\nC: i/8 i:u", EXACT},
+    };
+    RUN(cases);
+}
+
+// --- Lanes apart ---------------------------------------------------------------------------------
+
+TEST(lanes_apart_of_every_type) {
+#define TURNED(TYPE, TO)                                                                           \
+    "program t { input A: " TYPE "[37, 6] output O: " TO "[6, 37]\n"                               \
+    "O: for r in 0:6, i in 0:37  O[r, i] = " TO "(A[i, r]) }"
+#define BACK(TYPE)                                                                                 \
+    "program b { input A: " TYPE "[37, 3] output O: " TYPE "[3, 37]\n"                             \
+    "O: for r in 0:3, i in 0:37  O[r, i] = A[36 - i, r] }"
+    static const Case cases[] = {
+        {TURNED("i8", "i32"), "O: r i:v", ALL_BITS},
+        {TURNED("u8", "i32"), "O: r i:v", ALL_BITS},
+        {TURNED("i16", "i32"), "O: r i:v", ALL_BITS},
+        {TURNED("u16", "i32"), "O: r i:v", ALL_BITS},
+        {TURNED("i32", "i64"), "O: r i:v", ALL_BITS},
+        {TURNED("u32", "i64"), "O: r i:v", ALL_BITS},
+        {TURNED("f16", "f32"), "O: r i:v", ROUGH},
+        {TURNED("bf16", "f32"), "O: r i:v", ROUGH},
+        {TURNED("bool", "i32"), "O: r i:v", EXACT},
+        {TURNED("i8", "i8"), "O: i r:v", ALL_BITS},
+        {TURNED("i16", "i16"), "O: i r:v", ALL_BITS},
+        {TURNED("f16", "f16"), "O: i r:v", ROUGH},
+        {TURNED("bf16", "bf16"), "O: i r:v", ROUGH},
+        {TURNED("f64", "f64"), "O: i r:v", ROUGH},
+        {TURNED("i64", "i64"), "O: i/8 r i:v", ALL_BITS},
+        {BACK("i8"), "O: r i:v", ALL_BITS},
+        {BACK("f64"), "O: r i:v", ROUGH},
+    };
+    RUN(cases);
+}
+
+// Rows that are turned in registers together must not be of two kinds, nor change in between.
+TEST(turned_blocks_keep_their_order) {
+#define STREAMS                                                                                    \
+    "program s { input A: i32[16, 900] output O: i32[8, 16]\n"                                     \
+    "O: for i in 0:8, j in 0:16, k in 0:400  O[i, j] +=! A[j, i + k]*A[j, i + 2*k + 8] }"
+#define SHIFT                                                                                      \
+    "program h { input B: i32[33, 8] output A: i32[33, 8] output C: i32[32, 8]\n"                  \
+    "A: for i in 0:8, j in 0:33  A[j, i] = B[j, i]*3\n"                                            \
+    "C: for i in 0:8, j in 0:32  C[j, i] = A[j + 1, i] - A[j, i] }"
+    static const Case cases[] = {
+        {STREAMS, "O: k i j:v", EXACT},
+        {STREAMS, "O: i/4 k i j:v", EXACT},
+        {SHIFT, "A: i j:v\nC: i j:v", EXACT},
+        {SHIFT, "A: j i:v\nC: j i:v", EXACT},
+    };
+    RUN(cases);
+}
+
+// --- Types ---------------------------------------------------------------------------------------
+
+// What is narrow must be wrapped before it is wide again; bool is 0 or 1, whatever reduces it.
+TEST(narrow_values_are_wrapped) {
+#define WRAP(FROM, BY)                                                                             \
+    "program w { input A: " FROM "[37] output O: i64[37]\n"                                        \
+    "O: for i in 0:37  O[i] = i64(" BY "(A[i]))*i64(3) + i64(" BY "(A[i]) / " BY "(3)) }"
+#define BOOLS                                                                                      \
+    "program b { input A: bool[6, 37] output L: bool[6] output G: bool[6] output O: bool[37]\n"    \
+    "L: for r in 0:6, i in 0:37  L[r] min=! A[r, i]\n"                                             \
+    "G: for r in 0:6, i in 0:37  G[r] *=! A[0, i] || A[r, i]\n"                                    \
+    "O: for i in 0:37, r in 0:0  O[i] min=! A[r, i] }"
+    static const Case cases[] = {
+        {WRAP("i32", "i8"), "O: i:v", ALL_BITS},      {WRAP("i32", "u8"), "O: i:v", ALL_BITS},
+        {WRAP("i64", "i16"), "O: i:v", ALL_BITS},     {WRAP("i64", "u32"), "O: i:v", ALL_BITS},
+        {WRAP("i16", "i8"), "O: i:v", ALL_BITS},      {WRAP("u16", "i8"), "O: i:v", ALL_BITS},
+        {BOOLS, "L: r i:v\nG: r i:v\nO: i:v", EXACT}, {BOOLS, "L: i r:v\nG: i r:v\nO: i", EXACT},
+        {BOOLS, "L: r i\nG: r i\nO: i:v", EXACT},
+    };
+    RUN(cases);
+}
