@@ -119,6 +119,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call made,cc  )
 	$(Q)$(CC) $(FLAGS) $(call sees,$<) -MMD -MP -c $< -o $@
 
+# The pages' styles and scripts are put in by the assembler, which tells no dependences.
+$(BUILD)/obj/cli/web.o: $(wildcard cli/web/*)
+
 # The compiler of descriptions, for this machine; it stands on src/base alone.
 $(SPACEC): $(call obj,$(wildcard tools/spacec/*.c src/base/*.c))
 	$(call made,link)
@@ -266,6 +269,10 @@ tsan:
 	    LW_FUZZ_SCALE=10 LW_KERNELS=200 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
 	    setarch -R build-tsan/unit/test_$$t || exit 1; done
 
+# The pages in a real browser; needs Chromium, so it is no part of `make test`.
+test-report: all bench-peers
+	@tools/test-report $(BUILD)
+
 check-layers:
 	@tools/check-layers
 
@@ -372,6 +379,7 @@ help:
 # > make sanitize       the whole suite under AddressSanitizer and UBSan
 # > make faults         plant faults into the compiler and see which test notices each
 # > make tsan           what runs in several threads, under ThreadSanitizer
+# > make test-report    render the pages of report and explain in headless Chromium
 # > make bless          rewrite the expectations of tests/text and tests/error
 # > make check-layers   who includes whom, against src/LAYERS
 # > make format         run clang-format on everything; check-format only looks
@@ -390,7 +398,7 @@ help:
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
-.PHONY: all tests benches demo test quick unit bless sanitize faults faults-quick tsan check-layers format \
+.PHONY: all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
         check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -218,7 +218,7 @@ static void summary(Bench *b) {
         won += p->ratio.high >= 1;
     }
     if (!b->out) return;
-    fprintf(b->out, "\n%d rows", b->n);
+    fprintf(b->out, "\n%d row%s", b->n, b->n == 1 ? "" : "s");
     if (n)
         fprintf(b->out,
                 "; against the best peer of each: geometric mean %.2f, at least level "
@@ -263,8 +263,9 @@ static int open_bench(Bench *b) {
     b->lab.patience_ns = b->quick ? 1e8 : 3e9;
     b->lab.trial_ns = b->quick ? 1.5e8 : 4e9;
     b->lab.cold = b->quick ? 3 : 11;
+    b->compiler = lw_context_new(NULL);
     lab_open(&b->lab);
-    return EXIT_OK;
+    return b->compiler ? EXIT_OK : cli_fail(cli, "out of memory");
 }
 
 static void close_bench(Bench *b) {
@@ -275,6 +276,7 @@ static void close_bench(Bench *b) {
     }
     free(b->row);
     free(b->machine_json);
+    lw_context_free(b->compiler);
 }
 
 int command_bench(Cli *cli) {

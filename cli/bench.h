@@ -79,6 +79,7 @@ typedef struct Bench {
     char peers[1024]; // the folder
     const char *only_peers;
     bool quick;
+    lw_context *compiler; // of the suites that measure time
     const lw_machine *machine;
     char *machine_json;
     char date[32], run[64];
@@ -95,13 +96,15 @@ void bench_item(Bench *b, const BenchItem *item); // measures one, adds its row
 int bench_program(Bench *b);                      // the file of the command line
 void bench_compile(Bench *b);                     // the suites `compile` and
 void bench_front(Bench *b);                       // `front`
-// The median of some compilations from a bound program to a kernel, each in a context of its own.
-double bench_compile_us(const BenchItem *item, int times);
+// The median of some compilations from a bound program to a kernel, us.
+double bench_compile_us(const Bench *b, const BenchItem *item, int times);
 
 // --- A program with operands ---------------------------------------------------------------------
 
 typedef struct BenchKernel {
-    lw_context *ctx; // its own: nothing is found compiled already
+    lw_context *ctx; // its own, unless
+    bool shared;     // it is somebody else's; then
+    int serial;      // makes the function's name another one; 0: it stays
     lw_module *module;
     lw_bound *bound;
     lw_kernel *kernel;

@@ -190,7 +190,7 @@ static void describe(const Bench *b, BenchKernel *k, BenchRow *r) {
     r->instances = (double)lw_bound_instances(k->bound);
     r->code_bytes = (double)k->info->code_bytes;
     r->compile_us = k->info->compile_us;
-    if (r->item->program) r->compile_us = bench_compile_us(r->item, b->quick ? 3 : 9);
+    if (r->item->program) r->compile_us = bench_compile_us(b, r->item, b->quick ? 3 : 9);
 }
 
 static void take_down(BenchRow *r, const Trial *t, int first, const bool *differs) {

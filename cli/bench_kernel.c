@@ -43,9 +43,14 @@ static size_t read_sizes(const char *text, lw_size *sizes, char *memory, size_t 
 bool bench_kernel_bind(BenchKernel *k, const BenchItem *item) {
     lw_parse_options o = {.struct_size = sizeof o, .language = LW_LANG_TC};
     lw_size sizes[BENCH_ARGS];
-    char memory[512];
-    size_t len = strlen(item->program);
-    if (failed(k, lw_parse(k->ctx, "suite.tc", item->program, len, &o, &k->module), "parsing"))
+    char memory[512], text[4096];
+    // "def mm(" with a serial number is "def mm7(".
+    size_t name = strcspn(item->program, "(");
+    char number[16] = "";
+    if (k->serial) snprintf(number, sizeof number, "_%d", k->serial);
+    int len = snprintf(text, sizeof text, "%.*s%s%s", (int)name, item->program, number,
+                       item->program + name);
+    if (failed(k, lw_parse(k->ctx, "suite.tc", text, (size_t)len, &o, &k->module), "parsing"))
         return false;
     size_t n = read_sizes(item->sizes, sizes, memory, BENCH_ARGS);
     const lw_function *f = lw_module_function(k->module, 0);
@@ -143,7 +148,7 @@ void bench_kernel_close(BenchKernel *k) {
     lw_kernel_free(k->kernel);
     lw_bound_free(k->bound);
     lw_module_free(k->module);
-    lw_context_free(k->ctx);
+    if (!k->shared) lw_context_free(k->ctx);
     *k = (BenchKernel){0};
 }
 

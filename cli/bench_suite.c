@@ -174,20 +174,19 @@ const BenchSuite bench_suites[] = {
         .suite = "gemm", .group = "skinny", .name = #M " x " #N " x " #K, .program = MM,           \
         .sizes = "M=" #M ",N=" #N ",K=" #K, .task = "gemm " #M " " #N " " #K                       \
     }
+#define SKIPPED(H) (1 - (3.0 * H - 2) * (3.0 * H - 2) / (9.0 * H * H))
 #define CONV3(C, H, CO, CI, KO, KI)                                                                \
-    {.suite = "conv",                                                                              \
-     .group = "3x3, filters in blocks",                                                            \
-     .name = #C "@" #H,                                                                            \
-     .program = CONV_BLOCKED,                                                                      \
-     .sizes = "H=" #H ",W=" #H ",CO=" #CO ",CI=" #CI ",KO=" #KO ",KI=" #KI,                        \
-     .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1",                                         \
-     .taps = 9,                                                                                    \
-     .skipped = 1 - (3.0 * H - 2) * (3.0 * H - 2) / (9.0 * H * H)},                                \
+    {                                                                                              \
+        .suite = "conv", .group = "3x3, filters in blocks", .name = #C "@" #H,                     \
+        .program = CONV_BLOCKED,                                                                   \
+        .sizes = "H=" #H ",W=" #H ",CO=" #CO ",CI=" #CI ",KO=" #KO ",KI=" #KI,                     \
+        .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", .taps = 9, .skipped = SKIPPED(H)     \
+    }
+#define CONV3_PLAIN(C, H)                                                                          \
     {                                                                                              \
         .suite = "conv", .group = "3x3, plain filters", .name = #C "@" #H, .program = CONV_PLAIN,  \
         .sizes = "H=" #H ",W=" #H ",C=" #C ",K=" #C,                                               \
-        .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1",                                      \
-        .skipped = 1 - (3.0 * H - 2) * (3.0 * H - 2) / (9.0 * H * H)                               \
+        .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", .skipped = SKIPPED(H)                \
     }
 #define POINT(GROUP, C, K, H)                                                                      \
     {                                                                                              \
@@ -198,7 +197,7 @@ const BenchSuite bench_suites[] = {
 #define DEPTH(SUITE, GROUP, NAME, C, H)                                                            \
     .suite = SUITE, .group = GROUP, .name = NAME, .program = DEPTHWISE,                            \
     .sizes = "H=" #H ",W=" #H ",C=" #C, .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 " #C,    \
-    .skipped = 1 - (3.0 * H - 2) * (3.0 * H - 2) / (9.0 * H * H)
+    .skipped = SKIPPED(H)
 #define DEPTH2(C, H)                                                                               \
     {                                                                                              \
         .suite = "conv", .group = "depthwise", .name = #C "@" #H " stride 2",                      \
@@ -237,7 +236,7 @@ const BenchSuite bench_suites[] = {
         .suite = "loopstack", .group = GROUP, .name = "CONV-" #NUMBER " (" #C "@" #H ")",          \
         .program = CONV_PLAIN, .sizes = "H=" #H ",W=" #H ",C=" #C ",K=" #C, .halide = true,        \
         .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", .isa = ISA, .paper = PAPER,          \
-        .skipped = 1 - (3.0 * H - 2) * (3.0 * H - 2) / (9.0 * H * H)                               \
+        .skipped = SKIPPED(H)                                                                      \
     }
 #define STACK_DEPTH(GROUP, ISA, NUMBER, C, H, PAPER)                                               \
     {                                                                                              \
@@ -312,6 +311,10 @@ const BenchItem bench_items[] = {
     CONV3(128, 28, 1, 128, 2, 64),
     CONV3(256, 14, 1, 256, 8, 32),
     CONV3(512, 7, 8, 64, 16, 32),
+    CONV3_PLAIN(64, 56),
+    CONV3_PLAIN(128, 28),
+    CONV3_PLAIN(256, 14),
+    CONV3_PLAIN(512, 7),
     POINT("ResNet-50 1x1", 64, 256, 56),
     POINT("ResNet-50 1x1", 256, 64, 56),
     POINT("ResNet-50 1x1", 512, 128, 28),

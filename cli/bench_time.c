@@ -1,5 +1,6 @@
-// The suites whose measure is time: to compile, and to parse. Every time is from nothing, in a
-// context of its own.
+// The suites whose measure is time: to compile, and to parse. Contexts are long-lived, as in a
+// program that compiles many kernels; every program gets a name of its own, so that none is found
+// compiled.
 #include "bench.h"
 
 #include <math.h>
@@ -17,8 +18,9 @@ typedef struct Step {
     double front, compile; // us: text to bound, bound to kernel
 } Step;
 
-static bool once(const BenchItem *item, Step *s) {
-    BenchKernel k = {.ctx = lw_context_new(NULL)};
+static bool once(lw_context *ctx, const BenchItem *item, Step *s) {
+    static int serial;
+    BenchKernel k = {.ctx = ctx, .shared = true, .serial = ++serial};
     lw_compile_options o = {.struct_size = sizeof o, .isa = item->isa};
     double begin = lab_cpu();
     bool ok = bench_kernel_bind(&k, item);
@@ -29,12 +31,12 @@ static bool once(const BenchItem *item, Step *s) {
     return ok;
 }
 
-double bench_compile_us(const BenchItem *item, int times) {
+double bench_compile_us(const Bench *b, const BenchItem *item, int times) {
     double x[64];
     int n = 0;
     Step s;
     for (int i = 0; i <= times && i < 64; i++)
-        if (once(item, &s) && i) x[n++] = s.compile; // the first one warms up
+        if (once(b->compiler, item, &s) && i) x[n++] = s.compile; // the first one warms up
     return estimate(x, n).median;
 }
 
@@ -63,7 +65,7 @@ static void shapes(Bench *b) {
         snprintf(sizes, sizeof sizes, "M=%d,N=%d,K=%d", side[i / SIDES / SIDES],
                  side[i / SIDES % SIDES], side[i % SIDES]);
         one.sizes = sizes;
-        if (once(&one, &s)) us[n++] = s.compile;
+        if (once(b->compiler, &one, &s)) us[n++] = s.compile;
     }
     BenchRow *r = bench_row(b, &all);
     r->sizes = cli_printf("%d of them", n);
@@ -73,12 +75,14 @@ static void shapes(Bench *b) {
 // --- Against others ------------------------------------------------------------------------------
 
 typedef struct Compiled {
+    lw_context *ctx;
     const BenchItem *item;
 } Compiled;
 
 static void compile_call(void *self) {
+    const Compiled *c = self;
     Step s;
-    once(((Compiled *)self)->item, &s);
+    once(c->ctx, c->item, &s);
 }
 
 static void add_compilers(Bench *b, BenchKernel *k, Trial *t) {
@@ -100,7 +104,7 @@ static void add_compilers(Bench *b, BenchKernel *k, Trial *t) {
 static void against(Bench *b, const BenchItem *item) {
     static Trial t;
     BenchKernel k;
-    Compiled self = {item};
+    Compiled self = {b->compiler, item};
     BenchRow *r = bench_row(b, item);
     Lab was = b->lab;
     t = (Trial){0};
@@ -116,7 +120,7 @@ static void against(Bench *b, const BenchItem *item) {
         trial_run(&b->lab, &t);
         b->lab.rounds = was.rounds, b->lab.cold = was.cold;
         r->code_bytes = (double)k.info->code_bytes;
-        r->compile_us = bench_compile_us(item, b->quick ? 5 : 21);
+        r->compile_us = bench_compile_us(b, item, b->quick ? 5 : 21);
         r->ns = trial_time(&t, 0);
         r->best_ns = trial_best(&t, 0);
         for (int i = 1; i < t.n; i++) {
@@ -150,7 +154,7 @@ void bench_compile(Bench *b) {
         item[i] = *find(all[i].suite, all[i].name);
         item[i].suite = "compile", item[i].group = "text to kernel";
         item[i].name = cli_printf("%s %s", all[i].suite, all[i].name);
-        item[i].task = all[i].task;
+        item[i].task = all[i].task, item[i].paper = NULL;
         against(b, &item[i]);
     }
 }
@@ -165,7 +169,7 @@ void bench_front(Bench *b) {
         double *us = cli_alloc((size_t)times * sizeof *us);
         int got = 0;
         for (int k = 0; k < times; k++) {
-            BenchKernel kernel = {.ctx = lw_context_new(NULL)};
+            BenchKernel kernel = {.ctx = b->compiler, .shared = true};
             double begin = lab_cpu();
             bool ok = bench_kernel_bind(&kernel, i);
             double end = lab_cpu();

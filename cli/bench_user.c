@@ -21,24 +21,18 @@ static bool is_f32(const Shapes *s, int i, int rank) {
 
 #define D(i, d) ((long long)s->t[i]->shape[d])
 
-// Two operands and one result, of which the shapes are a product's.
-static char *product(const Shapes *s) {
-    if (s->inputs != 2 || s->n != 3) return NULL;
-    if (is_f32(s, 0, 2) && is_f32(s, 1, 2) && is_f32(s, 2, 2) && D(2, 0) == D(0, 0)) {
-        if (D(1, 0) == D(0, 1) && D(1, 1) == D(2, 1))
-            return cli_printf("gemm %lld %lld %lld", D(2, 0), D(2, 1), D(0, 1));
-        if (D(1, 1) == D(0, 1) && D(1, 0) == D(2, 1))
-            return cli_printf("bgemm 1 %lld %lld %lld 1", D(2, 0), D(2, 1), D(0, 1));
-    }
-    if (is_f32(s, 0, 3) && is_f32(s, 1, 3) && is_f32(s, 2, 3) && D(2, 0) == D(0, 0) &&
-        D(1, 0) == D(0, 0) && D(2, 1) == D(0, 1)) {
-        bool plain = D(1, 1) == D(0, 2) && D(1, 2) == D(2, 2);
-        bool turned = D(1, 2) == D(0, 2) && D(1, 1) == D(2, 2);
-        if (plain || turned)
-            return cli_printf("bgemm %lld %lld %lld %lld %d", D(0, 0), D(2, 1), D(2, 2), D(0, 2),
-                              !plain);
-    }
-    return NULL;
+// Two operands and one result, of which the shapes are a product's; `turned`: the second operand
+// is stored the other way round.
+static char *product(const Shapes *s, bool turned) {
+    int rank = s->n == 3 ? s->t[2]->ndim : 0, row = rank - 2, column = rank - 1;
+    if (s->inputs != 2 || (rank != 2 && rank != 3)) return NULL;
+    for (int i = 0; i < 3; i++)
+        if (!is_f32(s, i, rank) || (rank == 3 && D(i, 0) != D(0, 0))) return NULL;
+    long long m = D(2, row), n = D(2, column), k = D(0, column);
+    if (D(0, row) != m || D(1, turned ? column : row) != k || D(1, turned ? row : column) != n)
+        return NULL;
+    if (rank == 2 && !turned) return cli_printf("gemm %lld %lld %lld", m, n, k);
+    return cli_printf("bgemm %lld %lld %lld %lld %d", rank == 3 ? D(0, 0) : 1, m, n, k, turned);
 }
 
 // Images and filters with channels last, borders so wide that the image keeps its size.
@@ -68,11 +62,11 @@ static char *matrix(const Shapes *s, int number) {
 }
 
 static char *candidate(const Shapes *s, int number) {
-    if (number == 0) return product(s);
-    if (number == 1) return convolution(s);
-    if (number == 2 && s->inputs == 1 && is_f32(s, 0, 1) && is_f32(s, 1, 1))
+    if (number <= 1) return product(s, number == 1);
+    if (number == 2) return convolution(s);
+    if (number == 3 && s->inputs == 1 && is_f32(s, 0, 1) && is_f32(s, 1, 1))
         return cli_printf("copy %lld", D(0, 0));
-    return number >= 3 ? matrix(s, number - 3) : NULL;
+    return number >= 4 ? matrix(s, number - 4) : NULL;
 }
 
 // Does anybody who knows the task give our result?
@@ -94,10 +88,10 @@ static bool agrees(Bench *b, BenchKernel *k, const char *task, bool rounded) {
 static char *library_call(Bench *b, BenchKernel *k, bool *rounded) {
     Shapes s = {.n = k->n, .inputs = k->inputs};
     for (int i = 0; i < k->n; i++) s.t[i] = lw_bound_tensor(k->bound, (size_t)i);
-    for (int number = 0; number < 7; number++) {
+    for (int number = 0; number < 8; number++) {
         char *task = candidate(&s, number);
         if (!task) continue;
-        *rounded = number == 3;
+        *rounded = number == 4;
         if (agrees(b, k, task, *rounded)) return task;
         free(task);
     }

@@ -126,6 +126,16 @@ const Command commands[] = {
      "  loopwright bench mine.tc --size M=300,N=200  a program of your own\n"
      "  loopwright bench --markdown > performance.md\n",
      command_bench},
+    {"report", "[LOG...]", "a page of charts from what was measured", OPTIONS("--from", "-o"),
+     "One HTML file that stands alone, light and dark, for a screen or a phone: ratios to the "
+     "best\n"
+     "peer and parts of peak by suite, compile times, a roofline, tables that sort; and from logs "
+     "of\n"
+     "tunings how the best came about.\n"
+     "\n"
+     "  loopwright report -o report.html\n"
+     "  loopwright report --from bench.jsonl matmul.jsonl -o report.html\n",
+     command_report},
     {0},
 };
 

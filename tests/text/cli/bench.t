@@ -24,7 +24,7 @@ $ sed -n '2,3p;4p;6p;8p' out | sed 's/ [ 0-9.]* .*compiled.*//'
 
 gemm: square, GFLOP/s
   16{{ .*[0-9.]+ %.*}}
-1 rows
+1 row
 $ cut -c1-14 h.jsonl
 {"kind": "run"
 {"kind": "row"

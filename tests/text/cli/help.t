@@ -12,6 +12,7 @@ usage: loopwright COMMAND FILE [options]
   einsum   compute an einsum over .npy files
   machine  measure and print what this machine can do
   bench    measure programs against the machine and against other libraries
+  report   a page of charts from what was measured
 
 `loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:
 

@@ -1,0 +1,44 @@
+// loopwright report: a history of benchmarks, and logs of tunings, as one page that stands alone.
+#include "web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A line that says which file the next ones are from, then the file as it is: lines that are no
+// JSON are counted by the page.
+static int add_file(Cli *cli, FILE *out, const char *path) {
+    FILE *in = fopen(path, "r");
+    if (!in) return cli_fail(cli, "cannot read '%s': %s", path, strerror(errno));
+    const char *base = strrchr(path, '/');
+    Json head = {0};
+    json_open(&head, NULL, '{');
+    json_str(&head, "kind", "file");
+    json_str(&head, "name", base ? base + 1 : path);
+    json_close(&head, '}');
+    web_data(out, head.text, head.len);
+    fputc('\n', out);
+    free(head.text);
+    char block[1 << 16];
+    for (size_t n; (n = fread(block, 1, sizeof block, in)) > 0;) web_data(out, block, n);
+    bool bad = ferror(in) != 0;
+    fputc('\n', out);
+    fclose(in);
+    return bad ? cli_fail(cli, "cannot read '%s'", path) : EXIT_OK;
+}
+
+int command_report(Cli *cli) {
+    const char *path = cli->output ? cli->output : "report.html";
+    char *usual = cli_history_path();
+    FILE *out = web_begin(cli, path, "Loopwright, measured", "");
+    int status = out ? EXIT_OK : EXIT_FAILED;
+    if (!status && cli->from) status = add_file(cli, out, cli->from);
+    if (!status && !cli->from && !cli->nwords) status = add_file(cli, out, usual);
+    for (size_t i = 0; i < cli->nwords && !status; i++) status = add_file(cli, out, cli->words[i]);
+    if (out && !status) status = web_end(cli, out, path, "report");
+    if (out && status) remove(path);
+    json_str(&cli->object, "page", path);
+    if (!status && !cli->json) printf("%s\n", path);
+    free(usual);
+    return status;
+}
