@@ -488,6 +488,7 @@ typedef struct lw_tune_state {
     double gflops;             // of the best; 0: not known
     double peak;               // its share of what this machine can do, 0 to 1; 0: not known
     double kernel_time;        // seconds spent inside candidates
+    double compile_time;       // and compiling them
 } lw_tune_state;
 
 typedef struct lw_tune_options {

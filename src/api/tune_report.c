@@ -34,6 +34,7 @@ void tune_figures(Tune *t) {
     lw_roof roof;
     s->elapsed = measure_clock() - t->began;
     if (t->measure) s->kernel_time = measure_tally(t->measure)->kernels;
+    if (t->measure) s->compile_time = measure_tally(t->measure)->compile;
     if (s->seconds <= 0) return;
     s->gflops = work.flops / s->seconds * 1e-9;
     s->gap = s->bound > 0 ? (s->seconds - s->bound) / s->bound : 0;

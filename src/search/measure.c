@@ -8,7 +8,7 @@
 
 // A call is cut short at `slow` times the incumbent, but not before `least_cut`; of the time spent
 // in kernels the share `leisure` may go to telling slow calls from endless ones.
-static const double slow = 8, least_cut = 2e-3, leisure = 0.05, first_leisure = 0.15;
+static const double slow = 4, least_cut = 2e-3, leisure = 0.05, first_leisure = 0.15;
 static const double heartbeat = 0.02; // how often a worker is looked after
 // Seconds after which a call surely hangs: so many per instance, and some.
 static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;

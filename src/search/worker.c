@@ -19,12 +19,15 @@
 
 enum {
     MOST_SAMPLES = 101,
-    FEW_PAIRS = 3,       // to reject a candidate that loses all of them
-    SOME_PAIRS = 6,      // to place it
-    MANY_PAIRS = 15,     // to tell it from the incumbent
+    SOME_PAIRS = 6,      // to place a candidate: its interval is one of 95 % then
+    MANY_PAIRS = 15,     // to tell a better one from the incumbent
     WORN_OUT = 128 << 20 // bytes of Programs and Trees
 };
-static const double sample_seconds = 30e-6, hopeless = 2.5, loses = 1.06, interesting = 1.03;
+static const double sample_seconds = 20e-6, alone_seconds = 2e-3;
+// A candidate loses by its first sample, by the first two or three all of which are slower by so
+// much; and is better when the median says so.
+static const double hopeless = 2, loses_two = 1.08, loses_three = 1.02, better = 0.995,
+                    just_better = 0.999;
 
 // A kernel in memory.
 typedef struct Loaded {
@@ -210,30 +213,43 @@ static double calibrate_calls(Worker *w, Loaded *k, double first) {
 }
 
 static void time_alone(Worker *w, const Loaded *k, double seconds, Trial *t) {
-    double x[MOST_SAMPLES], until = measure_clock() + seconds;
+    double x[MOST_SAMPLES], until = measure_clock() + fmax(seconds, alone_seconds);
     int n = 0;
     while (n < MOST_SAMPLES && (n < SOME_PAIRS || measure_clock() < until)) x[n++] = sample(w, k);
     Estimated e = sample_estimate(x, n);
     *t = (Trial){TRIAL_TIMED, e.median, e.low, e.high};
 }
 
+// The time of a candidate that takes `ratio` of what the incumbent takes. Ratios chosen for being
+// small are too small: multiplied, they would drift below any time ever seen. So one that is surely
+// better has the time that it was seen to take, or just less than the incumbent's where this is a
+// slow phase; one that is not surely better is no better.
+static Trial by_ratio(const Worker *w, Estimated ratio, double seen) {
+    double best = w->board->best, seconds = best * fmax(ratio.median, 1);
+    if (ratio.high < 1) seconds = fmin(seen, best * just_better);
+    double scale = seconds / ratio.median;
+    return (Trial){TRIAL_TIMED, seconds, ratio.low * scale, ratio.high * scale};
+}
+
 // In turn with the incumbent, as long as there is something to find out.
 static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
-    double ratio[MANY_PAIRS], sorted[MANY_PAIRS], best = w->board->best;
+    double ratio[MANY_PAIRS], sorted[MANY_PAIRS], seen[MANY_PAIRS];
     Estimated e = {0};
     int n = 0;
     bool slow = false, clear = false;
     while (n < MANY_PAIRS && !clear) {
-        double x = n % 2 ? sample(w, k) : 0, y = sample(w, &w->incumbent);
-        if (n % 2 == 0) x = sample(w, k);
-        ratio[n++] = x / y;
-        memcpy(sorted, ratio, (size_t)n * sizeof *ratio);
+        double first = sample(w, n % 2 ? k : &w->incumbent);
+        double second = sample(w, n % 2 ? &w->incumbent : k);
+        seen[n] = n % 2 ? first : second;
+        ratio[n] = n % 2 ? first / second : second / first;
+        memcpy(sorted, ratio, (size_t)++n * sizeof *ratio);
         e = sample_estimate(sorted, n);
-        slow = e.median > hopeless || (n >= FEW_PAIRS && e.low > loses);
-        clear = slow || (n >= SOME_PAIRS && (e.median > interesting || e.high < 1));
+        slow =
+            e.median > hopeless || (n >= 2 && e.low > loses_two) || (n >= 3 && e.low > loses_three);
+        clear = slow || (n >= SOME_PAIRS && (e.median > better || e.high < 1));
     }
-    slow &= n < SOME_PAIRS;
-    *t = (Trial){slow ? TRIAL_SLOW : TRIAL_TIMED, e.median * best, e.low * best, e.high * best};
+    *t = by_ratio(w, e, sample_estimate(seen, n).median);
+    if (slow && n < SOME_PAIRS) t->state = TRIAL_SLOW;
 }
 
 // --- A candidate ---------------------------------------------------------------------------------
