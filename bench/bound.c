@@ -235,7 +235,7 @@ static bool measure(Rates *out) {
     bool ok = ctx != NULL;
     for (int i = 0; i < 8 && ok; i++) {
         const lw_machine *m;
-        lw_machine_options o = {.struct_size = sizeof o, .remeasure = i > 0, .file = "/dev/null"};
+        lw_machine_options o = {.struct_size = sizeof o, .remeasure = i > 0, .file = ""};
         ok = lw_machine_get(ctx, &o, &m) == LW_OK;
         if (!ok) break;
         out->cores = m->cores;

@@ -560,7 +560,7 @@ typedef struct lw_machine {
 typedef struct lw_machine_options {
     size_t struct_size;
     bool remeasure;   // even though there is a file
-    const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU.json
+    const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU.json; "": nowhere
 } lw_machine_options;
 
 // Measures for about a second, all cores busy, unless that was done before and kept. It belongs to

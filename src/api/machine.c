@@ -137,8 +137,14 @@ static bool read_text(Arena *arena, const char *path, const char **text) {
     return true;
 }
 
-// Other processes see the old file or the new one, never a part.
+// Other processes see the old file or the new one, never a part. What is there and is no file (a
+// device, say) stays.
 static bool write_text(Arena *arena, const char *path, const char *text) {
+    struct stat old;
+    if (stat(path, &old) == 0 && !S_ISREG(old.st_mode)) {
+        errno = EEXIST;
+        return false;
+    }
     char *folder = arena_strndup(arena, path, strlen(path));
     for (char *c = folder + 1; (c = strchr(c, '/')); c++) {
         *c = 0;
@@ -211,6 +217,7 @@ static lw_status machine_body(Call *call, void *args) {
     machine_detect(&m, ISA_COUNT);
     Rates r = {.cores = measure_cores()};
     const char *path = c->options.file ? c->options.file : cache_path(call->arena, &m);
+    if (path && !*path) path = NULL;
     Kept kept = c->options.remeasure ? KEPT_NONE : read_kept(call->arena, path, &m, &r);
     if (kept == KEPT_BAD) diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_FILE, path);
     bool measure = kept != KEPT_RATES;
