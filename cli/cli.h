@@ -50,9 +50,11 @@ typedef struct Cli {
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
     const char *only, *peers, *peers_dir, *history, *from;
-    uint64_t seed, threads, samples;
+    const char *strategy, *order, *log, *plot, *db;
+    uint64_t seed, threads, samples, trials, repeat;
+    double seconds, gap;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
-    bool explain, explain_bound, complete, quick, csv, markdown;
+    bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -71,6 +73,7 @@ int command_show(Cli *cli);
 int command_space(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
+int command_tune(Cli *cli);
 int command_einsum(Cli *cli);
 int command_machine(Cli *cli);
 int command_bench(Cli *cli);
@@ -101,6 +104,7 @@ int cli_report(Cli *cli, lw_status status);
 char *cli_history_path(void); // where bench appends and report reads, unless told; to be freed
 void *cli_alloc(size_t size); // zeroed; ends the command when there is no memory
 char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *cli_time(char out[32], double us); // "12.3 us", "4.56 ms", "1.234 s"
 
 // --- What several commands do --------------------------------------------------------------------
 

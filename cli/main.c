@@ -73,6 +73,30 @@ const Command commands[] = {
      "  loopwright run matmul.tc --size M=512,N=512,K=512 --schedule matmul.lws --time\n"
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
+    {"tune", "FILE", "find the fastest schedule of a function by measuring",
+     OPTIONS("--def", "--size", "--seconds", "--gap", "--trials", "--strategy", "--order", "--seed",
+             "--repeat", "--set", "--schedule", "--threads", "--isa", "--cold", "--db", "--again",
+             "--log", "--plot", "-o", "--quiet", "--strict", "--unchecked", "--lang", "--trace"),
+     "Compiles, checks and times candidates until the budget is used up (5 seconds), and prints "
+     "the\n"
+     "fastest as a Schedule, with a certificate: what no implementation in the space can beat. "
+     "The\n"
+     "result is kept in a database, which `run` looks in. Ctrl-C keeps the best so far. Without "
+     "--def\n"
+     "all functions of the file are tuned; a size that is given again begins another set of sizes. "
+     "The\n"
+     "budget is shared out by work. See docs/tuning.md.\n"
+     "\n"
+     "Strategies: auto (the default), random, exhaustive, greedy, beam, genetic, mcts, sweep, each "
+     "with\n"
+     "options, as 'beam width=8'. Several, or `all`, are compared, each with all of the budget.\n"
+     "\n"
+     "  loopwright tune mm.tc --size M=64,N=64,K=64\n"
+     "  loopwright tune mm.tc --size M=512,N=512,K=512 --seconds 20 --gap 3% -o mm.lws\n"
+     "  loopwright tune mm.tc --size M=64,N=64,K=64 --size M=128,N=128 --log trials.jsonl\n"
+     "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot "
+     "best.svg\n",
+     command_tune},
     {"compile", "FILE", "write a function as a file that stands alone",
      OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--threads", "--isa", READING),
      "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
@@ -164,6 +188,16 @@ char *cli_printf(const char *format, ...) {
     char *text = format_text(format, args);
     va_end(args);
     return text;
+}
+
+const char *cli_time(char out[32], double us) {
+    if (us < 1e3)
+        snprintf(out, 32, "%.1f us", us);
+    else if (us < 1e6)
+        snprintf(out, 32, "%.2f ms", us / 1e3);
+    else
+        snprintf(out, 32, "%.3f s", us / 1e6);
+    return out;
 }
 
 static void say(Cli *cli, const char *text, int status) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Kind { FLAG, TEXT, WORD, NUMBER, PAIR, PAIRS } Kind;
+typedef enum Kind { FLAG, TEXT, WORD, NUMBER, REAL, PAIR, PAIRS } Kind;
 
 typedef struct Option {
     const char *name, *value, *help;
@@ -24,6 +24,7 @@ const char *const stage_words[] = {"program", "schedule", "tree", "stripe", "asm
 const char *const emit_words[] = {"c", "obj", "asm", "so", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
 static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
+static const char *const order_words[] = {"given", "reversed", "impact", NULL};
 
 #define AT(member) .at = offsetof(Cli, member)
 
@@ -60,6 +61,22 @@ static const Option options[] = {
     {"-o", "FILE",
      "the file to write; of compile: its header beside it, -: standard output, no header", TEXT,
      AT(output)},
+    {"--seconds", "S", "how long to search, all in all (5)", REAL, AT(seconds)},
+    {"--gap", "3%", "search until the best is as near to its lower bound", REAL, AT(gap)},
+    {"--trials", "N", "most candidates to measure", NUMBER, AT(trials), .least = 1,
+     .most = INT64_MAX},
+    {"--strategy", "NAMES", "how to search; several are compared", TEXT, AT(strategy)},
+    {"--order", "ORDER",
+     "of decisions: given, reversed, or impact: what moves the bound most first", WORD, AT(order),
+     .words = order_words},
+    {"--repeat", "N", "search so many times, with seeds from --seed on: mean and deviation", NUMBER,
+     AT(repeat), .least = 1, .most = 1000},
+    {"--cold", NULL, "empty the caches before each call that is timed", FLAG, AT(cold)},
+    {"--db", "FILE", "the database of tuned schedules; none: without one", TEXT, AT(db)},
+    {"--again", NULL, "search although the database has a result", FLAG, AT(again)},
+    {"--log", "T.jsonl", "write every trial, one JSON object a line", TEXT, AT(log)},
+    {"--plot", "B.svg", "write the best so far against time and trials", TEXT, AT(plot)},
+    {"--quiet", NULL, "no progress", FLAG, AT(quiet)},
     {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", WORD,
      AT(lang), .words = lang_words},
     {"--time", NULL, "measure: many runs, their median and spread", FLAG, AT(time)},
@@ -183,6 +200,17 @@ static int read_number(Cli *cli, const Option *o, const char *value, uint64_t *i
                       o->least ? " above 0" : "", value);
 }
 
+// Above 0; "3%" is 0.03.
+static int read_real(Cli *cli, const Option *o, const char *value, double *into) {
+    char *end;
+    *into = strtod(value, &end);
+    bool percent = end != value && *end == '%';
+    if (percent) *into /= 100;
+    if (end != value && !end[percent] && *into > 0 && *into < 1e9) return EXIT_OK;
+    return cli_misuse(cli, "%s takes a number above 0, such as %s %s, not '%s'", o->name, o->name,
+                      strcmp(o->value, "S") == 0 ? "2.5" : o->value, value);
+}
+
 static int read_option(Cli *cli, char **argv, int argc, int *i) {
     const char *word = argv[*i], *equals = strchr(word, '=');
     size_t len = equals ? (size_t)(equals - word) : strlen(word);
@@ -207,6 +235,7 @@ static int read_option(Cli *cli, char **argv, int argc, int *i) {
         return cli_misuse(cli, "%s needs a value, such as %s %s", o->name, o->name, o->value);
     if (o->kind == PAIR || o->kind == PAIRS) return read_pairs(cli, o, value);
     if (o->kind == NUMBER) return read_number(cli, o, value, (uint64_t *)into);
+    if (o->kind == REAL) return read_real(cli, o, value, (double *)into);
     *(const char **)into = value;
     return o->kind == WORD ? read_word(cli, o, value) : EXIT_OK;
 }
@@ -216,6 +245,7 @@ static bool is_given(const Cli *cli, const Option *o) {
     switch (o->kind) {
     case FLAG: return *(const bool *)at;
     case NUMBER: return *(const uint64_t *)at != 0;
+    case REAL: return *(const double *)at > 0;
     case PAIR:
     case PAIRS: return ((const Pairs *)at)->n != 0;
     default: return *(const char *const *)at != NULL;

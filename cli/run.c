@@ -213,12 +213,8 @@ static void compact(Array *a) {
 }
 
 static void print_time(double us) {
-    if (us < 1e3)
-        printf("%.1f us", us);
-    else if (us < 1e6)
-        printf("%.2f ms", us / 1e3);
-    else
-        printf("%.3f s", us / 1e6);
+    char text[32];
+    fputs(cli_time(text, us), stdout);
 }
 
 // How fast a compiled program is, when it was measured.

@@ -1,0 +1,363 @@
+// loopwright tune: what people and programs see of it.
+#include "tune.h"
+
+#include "plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- While it runs -------------------------------------------------------------------------------
+
+enum { BAR = 20 };
+static const double often = 0.1, seldom = 1; // seconds between progress lines: in place, plain
+
+static double part_done(const Tuning *t, const lw_tune_state *s) {
+    double time = t->seconds > 0 ? s->elapsed / t->seconds : 0;
+    double trials = t->trials > 0 ? (double)s->trials / (double)t->trials : 0;
+    return fmin(fmax(time, trials), 1);
+}
+
+void explored_progress(void *tuning, const lw_tune_state *s) {
+    Tuning *t = tuning;
+    char time[32], bound[32], bar[BAR + 1];
+    if (t->shown > 0 && s->elapsed - t->shown < (t->live ? often : seldom)) return;
+    t->shown = fmax(s->elapsed, 1e-9);
+    if (t->live) {
+        int full = (int)(part_done(t, s) * BAR);
+        memset(bar, '.', BAR);
+        memset(bar, '#', (size_t)full);
+        bar[BAR] = 0;
+        fprintf(stderr, "\r\033[K[%s] ", bar);
+    } else {
+        fprintf(stderr, "%s: ", lw_function_name(t->now->f));
+    }
+    fprintf(stderr, "%.1f s, %lld trials", s->elapsed, (long long)s->trials);
+    if (s->elapsed > 0) fprintf(stderr, " (%.0f/s)", (double)s->trials / s->elapsed);
+    if (s->seconds > 0) fprintf(stderr, ", best %s", cli_time(time, s->seconds * 1e6));
+    if (s->gflops > 0) fprintf(stderr, ", %.1f GFLOP/s", s->gflops);
+    if (s->peak > 0) fprintf(stderr, ", %.0f %% of peak", 100 * s->peak);
+    if (s->bound > 0) fprintf(stderr, ", bound %s", cli_time(bound, s->bound * 1e6));
+    if (s->bound > 0 && s->seconds > 0) fprintf(stderr, ", gap %.0f %%", 100 * s->gap);
+    if (!t->live) fputc('\n', stderr);
+    fflush(stderr);
+}
+
+void explored_progress_end(Tuning *t) {
+    if (t->live && t->shown > 0) fputs("\r\033[K", stderr);
+}
+
+static void enter_top(Explored *e, double seconds) {
+    for (int i = 0; i < TUNE_TOP; i++) {
+        if (e->top[i] > 0 && e->top[i] <= seconds) continue;
+        double last = e->top[i];
+        e->top[i] = seconds;
+        seconds = last;
+        if (last <= 0) return;
+    }
+}
+
+static void microseconds(Json *j, const char *key, double seconds) {
+    json_num(j, key, round(seconds * 1e9) / 1e3);
+}
+
+static void log_trial(Tuning *t, const lw_trial *trial) {
+    Json j = {0};
+    json_open(&j, NULL, '{');
+    json_str(&j, "def", lw_function_name(t->now->f));
+    json_values(&j, t->now->b);
+    json_str(&j, "strategy", t->by);
+    json_int(&j, "seed", (int64_t)t->seed);
+    json_int(&j, "trial", trial->number);
+    json_num(&j, "at", round(trial->at * 1e6) / 1e6);
+    json_str(&j, "state", lw_trial_state_name(trial->state));
+    if (trial->state <= LW_TRIAL_SLOW) {
+        microseconds(&j, "us", trial->seconds);
+        microseconds(&j, "low_us", trial->low);
+        microseconds(&j, "high_us", trial->high);
+    }
+    if (trial->bound > 0) microseconds(&j, "bound_us", trial->bound);
+    json_bool(&j, "best", trial->best);
+    json_str(&j, "schedule", trial->schedule);
+    if (trial->reproducer) json_str(&j, "reproducer", trial->reproducer);
+    json_close(&j, '}');
+    fprintf(t->log, "%s\n", j.text);
+    free(j.text);
+}
+
+void explored_trial(void *tuning, const lw_trial *trial) {
+    Tuning *t = tuning;
+    if (trial->state == LW_TRIAL_TIMED) enter_top(t->into, trial->seconds);
+    if (t->log) log_trial(t, trial);
+}
+
+// --- Figures -------------------------------------------------------------------------------------
+
+const Explored *explored_best(const Tuning *t, const Tuned *tuned) {
+    const Explored *best = &tuned->run[0];
+    (void)t;
+    for (size_t i = 1; i < tuned->nruns; i++)
+        if (tuned->run[i].state.seconds > 0 && tuned->run[i].state.seconds < best->state.seconds)
+            best = &tuned->run[i];
+    return best;
+}
+
+static double mean_top(const Explored *e) {
+    double sum = 0;
+    int n = 0;
+    for (; n < TUNE_TOP && e->top[n] > 0; n++) sum += e->top[n];
+    return n ? sum / n : e->state.seconds;
+}
+
+Spread explored_spread(const Tuning *t, const Tuned *tuned, size_t strategy) {
+    Spread s = {0};
+    double squares = 0;
+    for (size_t i = strategy * t->repeats; i < (strategy + 1) * t->repeats; i++) {
+        if (i >= tuned->nruns) break;
+        const Explored *e = &tuned->run[i];
+        double before = s.mean;
+        s.n++;
+        s.best = s.n == 1 ? e->state.seconds : fmin(s.best, e->state.seconds);
+        s.mean += (e->state.seconds - before) / (double)s.n; // Welford
+        squares += (e->state.seconds - before) * (e->state.seconds - s.mean);
+        s.top += (mean_top(e) - s.top) / (double)s.n;
+        s.trials += ((double)e->state.trials - s.trials) / (double)s.n;
+    }
+    s.deviation = s.n > 1 ? sqrt(squares / (double)(s.n - 1)) : 0;
+    return s;
+}
+
+// --- Summaries -----------------------------------------------------------------------------------
+
+static void print_time(const Explored *e) {
+    char time[32], low[32], high[32], chosen[32];
+    const lw_tune_state *s = &e->state;
+    printf("  time         %s (%s to %s)", cli_time(time, s->seconds * 1e6),
+           cli_time(low, s->low * 1e6), cli_time(high, s->high * 1e6));
+    if (s->gflops > 0) printf(", %.1f GFLOP/s", s->gflops);
+    if (s->peak > 0) printf(", %.0f %% of peak", 100 * s->peak);
+    putchar('\n');
+    if (e->chosen > 0)
+        printf("  before       %s as chosen without search: %.2f times as fast now\n",
+               cli_time(chosen, e->chosen * 1e6), e->chosen / s->seconds);
+}
+
+static void print_certificate(const Explored *e) {
+    char time[32], bound[32];
+    const lw_tune_state *s = &e->state;
+    if (s->bound <= 0) return;
+    printf("  certificate  %s; no implementation in this space can beat %s; gap %.0f %%\n",
+           cli_time(time, s->seconds * 1e6), cli_time(bound, s->bound * 1e6), 100 * s->gap);
+    if (e->finished) printf("               all of it was tried, or shown to be no better\n");
+}
+
+static void print_trials(const Explored *e) {
+    const lw_tune_state *s = &e->state;
+    printf("  trials       %lld in %.2f s (%.0f/s)", (long long)s->trials, s->elapsed,
+           s->elapsed > 0 ? (double)s->trials / s->elapsed : 0);
+    const char *before = ": ";
+    for (int i = 0; i < 8 && lw_trial_state_name((lw_trial_state)i); i++) {
+        if (s->count[i] == 0) continue;
+        printf("%s%lld %s", before, (long long)s->count[i], lw_trial_state_name((lw_trial_state)i));
+        before = ", ";
+    }
+    putchar('\n');
+}
+
+// One line a strategy: winners of its explorations, and the five fastest candidates of each.
+static void print_strategies(const Tuning *t, const Tuned *tuned) {
+    char best[32], mean[32], deviation[32], top[32];
+    printf("  %-24s %12s %12s %12s %12s %9s\n", "strategy", "best", "mean", "deviation", "top five",
+           "trials");
+    for (size_t i = 0; i < t->nstrategies; i++) {
+        Spread s = explored_spread(t, tuned, i);
+        if (s.n == 0) continue;
+        printf("  %-24s %12s %12s %12s %12s %9.0f\n", t->strategy[i], cli_time(best, s.best * 1e6),
+               cli_time(mean, s.mean * 1e6), cli_time(deviation, s.deviation * 1e6),
+               cli_time(top, s.top * 1e6), s.trials);
+    }
+}
+
+static void print_schedule(const char *text) {
+    printf("  schedule\n");
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        printf("    %.*s\n", (int)len, text);
+    }
+}
+
+void explored_summary(const Tuning *t, const Tuned *tuned) {
+    const Explored *e = explored_best(t, tuned);
+    char *sizes = cli_values_text(tuned->b);
+    printf("%s, %s\n", lw_function_name(tuned->f), sizes);
+    free(sizes);
+    print_time(e);
+    print_certificate(e);
+    if (strcmp(e->found_by, "database") == 0)
+        printf("  trials       none: the database knew it; --again searches\n");
+    else
+        print_trials(e);
+    printf("  found by     %s%s\n", e->found_by, e->stored ? ", kept in the database" : "");
+    if (tuned->nruns > 1) print_strategies(t, tuned);
+    print_schedule(e->schedule);
+    fflush(stdout);
+}
+
+static void json_explored(Json *j, const Explored *e) {
+    const lw_tune_state *s = &e->state;
+    microseconds(j, "us", s->seconds);
+    microseconds(j, "low_us", s->low);
+    microseconds(j, "high_us", s->high);
+    if (e->chosen > 0) microseconds(j, "chosen_us", e->chosen);
+    if (s->bound > 0) microseconds(j, "bound_us", s->bound);
+    if (s->bound > 0) json_num(j, "gap", round(s->gap * 1e4) / 1e4);
+    json_num(j, "gflops", round(s->gflops * 1e3) / 1e3);
+    if (s->peak > 0) json_num(j, "peak", round(s->peak * 1e4) / 1e4);
+    json_int(j, "trials", s->trials);
+    json_open(j, "count", '{');
+    for (int i = 0; i < 8 && lw_trial_state_name((lw_trial_state)i); i++)
+        json_int(j, lw_trial_state_name((lw_trial_state)i), s->count[i]);
+    json_close(j, '}');
+    json_num(j, "seconds", round(s->elapsed * 1e3) / 1e3);
+    json_num(j, "kernel_seconds", round(s->kernel_time * 1e3) / 1e3);
+    json_str(j, "found_by", e->found_by);
+    json_bool(j, "stored", e->stored);
+    json_bool(j, "finished", e->finished);
+    json_str(j, "schedule", e->schedule);
+    json_open(j, "curve", '[');
+    for (size_t i = 0; i < e->npoints; i++) {
+        json_open(j, NULL, '{');
+        json_num(j, "at", round(e->point[i].at * 1e6) / 1e6);
+        json_int(j, "trials", e->point[i].trials);
+        microseconds(j, "us", e->point[i].seconds);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+void explored_json(const Tuning *t, const Tuned *tuned) {
+    Json *j = &t->cli->object;
+    json_open(j, NULL, '{');
+    json_str(j, "def", lw_function_name(tuned->f));
+    json_values(j, tuned->b);
+    json_explored(j, explored_best(t, tuned));
+    if (tuned->nruns > 1) {
+        json_open(j, "strategies", '[');
+        for (size_t i = 0; i < t->nstrategies; i++) {
+            Spread s = explored_spread(t, tuned, i);
+            if (s.n == 0) continue;
+            json_open(j, NULL, '{');
+            json_str(j, "strategy", t->strategy[i]);
+            json_int(j, "runs", (int64_t)s.n);
+            microseconds(j, "best_us", s.best);
+            microseconds(j, "mean_us", s.mean);
+            json_num(j, "variance_us2", s.deviation * s.deviation * 1e12);
+            microseconds(j, "top5_us", s.top);
+            json_num(j, "trials", s.trials);
+            json_close(j, '}');
+        }
+        json_close(j, ']');
+    }
+    json_close(j, '}');
+}
+
+// --- The plot ------------------------------------------------------------------------------------
+
+// One exploration against time and against trials; of several functions, relative to the best.
+typedef struct Curve {
+    PlotLine time, trials;
+} Curve;
+
+static Curve curve_of(const Explored *e, const char *name, double unit) {
+    size_t n = e->npoints + 1;
+    double *at = cli_alloc(3 * n * sizeof *at), *trials = at + n, *y = at + 2 * n;
+    for (size_t i = 0; i < e->npoints; i++) {
+        at[i] = fmax(e->point[i].at, 1e-3);
+        trials[i] = (double)(e->point[i].trials > 0 ? e->point[i].trials : 1);
+        y[i] = e->point[i].seconds / unit;
+    }
+    if (e->npoints) { // until the end
+        at[n - 1] = fmax(e->state.elapsed, at[n - 2]);
+        trials[n - 1] = fmax((double)e->state.trials, trials[n - 2]);
+        y[n - 1] = y[n - 2];
+    }
+    size_t shown = e->npoints ? n : 0;
+    return (Curve){{name, at, y, shown, false}, {name, trials, y, shown, false}};
+}
+
+static char *line_name(const Tuning *t, const Tuned *tuned, size_t strategy) {
+    if (t->n == 1) return cli_printf("%s", t->strategy[strategy]);
+    char *sizes = cli_values_text(tuned->b);
+    char *name =
+        cli_printf("%s %s%s%s", lw_function_name(tuned->f), sizes, t->nstrategies > 1 ? ", " : "",
+                   t->nstrategies > 1 ? t->strategy[strategy] : "");
+    free(sizes);
+    return name;
+}
+
+// The bound, across the panel.
+static PlotLine bound_line(const Explored *best, double end, bool trials) {
+    double *xy = cli_alloc(4 * sizeof *xy);
+    xy[0] = trials ? 1 : 1e-2;
+    xy[1] = end;
+    xy[2] = xy[3] = best->state.bound * 1e6;
+    return (PlotLine){cli_printf("lower bound"), xy, xy + 2, 2, true};
+}
+
+static char *plot_title(const Tuning *t) {
+    if (t->n > 1) return cli_printf("%s: best so far", t->cli->words[0]);
+    char *sizes = cli_values_text(t->at[0].b);
+    char *title = cli_printf("%s, %s: best so far", lw_function_name(t->at[0].f), sizes);
+    free(sizes);
+    return title;
+}
+
+// Every exploration is a line; repetitions of a strategy share a colour and a name.
+static size_t fill_lines(const Tuning *t, PlotLine *time, PlotLine *trials) {
+    size_t n = 0;
+    double end = 0, most = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const Tuned *tuned = &t->at[i];
+        if (tuned->nruns == 0) continue;
+        double unit = t->n > 1 ? explored_best(t, tuned)->state.seconds : 1e-6;
+        for (size_t k = 0; k < tuned->nruns; k++) {
+            char *name = k % t->repeats == 0 ? line_name(t, tuned, k / t->repeats) : NULL;
+            Curve c = curve_of(&tuned->run[k], name, unit);
+            time[n] = c.time;
+            trials[n++] = c.trials;
+            end = fmax(end, tuned->run[k].state.elapsed);
+            most = fmax(most, (double)tuned->run[k].state.trials);
+        }
+    }
+    if (t->n == 1 && t->at[0].nruns && explored_best(t, &t->at[0])->state.bound > 0) {
+        const Explored *best = explored_best(t, &t->at[0]);
+        time[n] = bound_line(best, end, false);
+        trials[n++] = bound_line(best, most, true);
+    }
+    return n;
+}
+
+int explored_plot(Tuning *t) {
+    size_t room = t->n * t->nstrategies * t->repeats + 1;
+    PlotLine *time = cli_alloc(room * sizeof *time), *trials = cli_alloc(room * sizeof *trials);
+    size_t n = fill_lines(t, time, trials);
+    PlotPanel panels[] = {{"seconds of tuning", time, n, true}, {"trials", trials, n, true}};
+    char *title = plot_title(t);
+    Plot plot = {title, t->n > 1 ? "time, relative to the best" : "time of a call, microseconds",
+                 panels, 2};
+    FILE *f = fopen(t->cli->plot, "w");
+    if (f) plot_write(f, &plot);
+    bool ok = f && !ferror(f);
+    ok = (!f || fclose(f) == 0) && ok;
+    for (size_t i = 0; i < n; i++) {
+        free((char *)time[i].name); // a curve has one name, and its numbers in one piece
+        free((double *)time[i].x);
+        if (time[i].dashed) free((char *)trials[i].name);
+        if (time[i].dashed) free((double *)trials[i].x);
+    }
+    free(title);
+    free(time);
+    free(trials);
+    return ok ? EXIT_OK : cli_fail(t->cli, "cannot write '%s': %s", t->cli->plot, strerror(errno));
+}
