@@ -13,7 +13,9 @@
 // propagation repairs whatever the move made impossible. Moves start from one of the best, the best
 // one mostly. What a move, and what a choice, has brought so far (a candidate faster than the one
 // it came from) decides how often it is tried: the mean of a Beta distribution, squared, with old
-// trials fading. With a bound, candidates are accepted with probability p ~ best - bound.
+// trials fading. Of several candidates the one is measured that a model, learnt on the way,
+// guesses to be fastest; what the bound rules out is none of them.
+#include "search/model.h"
 #include "search/strategy.h"
 
 typedef enum Move { STEP, FLIP, PAIR, OBJECT, CHOICE, CROSS, FRESH, MOVES } Move;
@@ -23,7 +25,7 @@ typedef struct Credit {
     double won, tried;
 } Credit;
 
-enum { MAX_CHOICES = 64, RIVALS = 3 };
+enum { MAX_CHOICES = 64, RIVALS = 6 };
 
 // How a candidate came about.
 typedef struct Made {
@@ -35,6 +37,7 @@ typedef struct Made {
 typedef struct Auto {
     Search *q;
     Batch *batch;
+    Model *model;
     Cand *c, *rival;
     bool *anew; // per variable
     Credit move[MOVES], choice[MAX_CHOICES];
@@ -173,30 +176,23 @@ static bool move(Auto *a) {
 
 // --- The search ----------------------------------------------------------------------------------
 
-// Room below the best, which a candidate is preferred by; 0: it cannot be faster.
-static double promise(Auto *a) {
-    Search *q = a->q;
-    double best = search_best(&q->state);
-    if (q->o.blind || !q->host->bound || isinf(best)) return 1;
-    double b = search_bound(q, a->c);
-    if (b >= best) q->state.cut++;
-    return fmax(best - b, 0);
-}
-
-// Makes a few candidates; one of them, with probability p ~ best - bound, is left in a->c.
+// Makes some candidates and leaves in a->c the one that the model likes best, or one in six times
+// any of them.
 static bool compete(Auto *a) {
     Search *q = a->q;
     Made won = a->made;
-    double total = 0;
+    double least = INFINITY;
+    bool blindly = random_below(&q->random, 6) == 0;
     for (int i = 0; i < RIVALS; i++) {
-        double p = move(a) ? promise(a) : 0;
-        if (p <= 0 || search_known(q, a->c)) continue;
-        total += p;
-        if (random_unit(&q->random) * total >= p) continue;
+        if (!move(a) || search_known(q, a->c) || search_hopeless(q, a->c)) continue;
+        double guess = model_guess(a->model, a->c);
+        if (!(guess < least)) continue;
+        least = guess;
         won = a->made;
         space_copy(q->s, a->rival, a->c);
+        if (blindly) break;
     }
-    if (total <= 0) return false;
+    if (isinf(least)) return false;
     a->made = won;
     space_copy(q->s, a->c, a->rival);
     return true;
@@ -213,10 +209,12 @@ static void learn(Auto *a, double best) {
     for (int i = 0; i < b->n; i++) {
         double t = trial_time(&b->trial[i]);
         double reward = t < best * FASTER ? 1 : t < a->parent[i] * FASTER ? 0.5 : 0;
+        model_add(a->model, b->cand[i], log(t));
         int how = b->tag[i] % MOVES, which = b->tag[i] / MOVES - 1;
         pay(&a->move[how], reward);
         if (which >= 0) pay(&a->choice[which], reward);
     }
+    model_fit(a->model);
 }
 
 static void propose(Auto *a) {
@@ -234,6 +232,7 @@ static void propose(Auto *a) {
 
 void search_auto(Search *q) {
     Auto a = {.q = q, .batch = batch_new(q), .c = search_cand(q), .rival = search_cand(q)};
+    a.model = model_new(q);
     a.anew = arena_new_n(q->arena, bool, q->s->ndecisions);
     a.move[FRESH].tried = 4; // a last resort, until it pays
     while (!search_over(q)) {

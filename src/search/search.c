@@ -363,7 +363,7 @@ static bool belongs(const Search *q, const Cand *c) {
 
 static void try_starts(Search *q) {
     Batch *b = batch_new(q);
-    for (int i = 0; i < q->o.nstarts && !search_over(q); i++) {
+    for (int i = 0; i < q->o.nstarts && !q->o.scratch && !search_over(q); i++) {
         if (belongs(q, q->o.start[i])) batch_offer(q, b, q->o.start[i], 0);
         if (b->n > 0 && (i + 1 == q->o.nstarts || batch_full(q, b))) {
             batch_measure(q, b);

@@ -104,6 +104,7 @@ typedef struct SearchOptions {
     const Cand *root;         // with decisions taken; NULL: all of the Space
     const Cand *const *start; // full candidates to try first, best guess first
     int nstarts;
+    bool scratch; // leave them out
     // How it goes about it.
     SearchOrder order;
     bool blind;      // the bound is for the certificate alone: nothing is cut or weighted by it
