@@ -59,7 +59,8 @@ static double next_tick(Range r, double last) {
     double lead = last / power;
     if (decades > 3) return power * 10;
     if (decades > 0.7) return lead < 1.5 ? 2 * power : lead < 3 ? 5 * power : 10 * power;
-    double step = pow(10, floor(log10(r.high - r.low))) / 2;
+    double step = pow(10, floor(log10(r.high - r.low)));
+    step *= (r.high - r.low) / step < 2 ? 0.2 : (r.high - r.low) / step < 5 ? 0.5 : 1;
     return (floor(last / step + 1e-6) + 1) * step;
 }
 
