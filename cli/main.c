@@ -191,7 +191,9 @@ char *cli_printf(const char *format, ...) {
 }
 
 const char *cli_time(char out[32], double us) {
-    if (us < 1e3)
+    if (us < 1)
+        snprintf(out, 32, "%.3f us", us);
+    else if (us < 1e3)
         snprintf(out, 32, "%.1f us", us);
     else if (us < 1e6)
         snprintf(out, 32, "%.2f ms", us / 1e3);

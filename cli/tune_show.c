@@ -22,8 +22,8 @@ static double part_done(const Tuning *t, const lw_tune_state *s) {
 void explored_progress(void *tuning, const lw_tune_state *s) {
     Tuning *t = tuning;
     char time[32], bound[32], bar[BAR + 1];
-    if (t->shown > 0 && s->elapsed - t->shown < (t->live ? often : seldom)) return;
-    t->shown = fmax(s->elapsed, 1e-9);
+    if (s->elapsed - t->shown < (t->live ? often : seldom)) return;
+    t->shown = s->elapsed;
     if (t->live) {
         int full = (int)(part_done(t, s) * BAR);
         memset(bar, '.', BAR);
@@ -39,7 +39,7 @@ void explored_progress(void *tuning, const lw_tune_state *s) {
     if (s->gflops > 0) fprintf(stderr, ", %.1f GFLOP/s", s->gflops);
     if (s->peak > 0) fprintf(stderr, ", %.0f %% of peak", 100 * s->peak);
     if (s->bound > 0) fprintf(stderr, ", bound %s", cli_time(bound, s->bound * 1e6));
-    if (s->bound > 0 && s->seconds > 0) fprintf(stderr, ", gap %.0f %%", 100 * s->gap);
+    if (s->bound > 0 && s->seconds > 0) fprintf(stderr, ", gap %.0f %%", 100 * fmax(s->gap, 0));
     if (!t->live) fputc('\n', stderr);
     fflush(stderr);
 }
@@ -148,7 +148,8 @@ static void print_certificate(const Explored *e) {
     const lw_tune_state *s = &e->state;
     if (s->bound <= 0) return;
     printf("  certificate  %s; no implementation in this space can beat %s; gap %.0f %%\n",
-           cli_time(time, s->seconds * 1e6), cli_time(bound, s->bound * 1e6), 100 * s->gap);
+           cli_time(time, s->seconds * 1e6), cli_time(bound, s->bound * 1e6),
+           100 * fmax(s->gap, 0));
     if (e->finished) printf("               all of it was tried, or shown to be no better\n");
 }
 

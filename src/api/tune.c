@@ -55,11 +55,12 @@ static bool strategy_option(Call *call, char *word, SearchOptions *s) {
                    {"crossover", NULL, &s->crossover},
                    {"mutation", NULL, &s->mutation}};
     enum { N = sizeof options / sizeof *options };
-    const char *names[N + 1] = {"blind"};
+    const char *names[N + 2] = {"blind", "scratch"};
     char *value = strchr(word, '='), *end = NULL;
     if (!strcmp(word, "blind")) return s->blind = true;
+    if (!strcmp(word, "scratch")) return s->scratch = true;
     for (int i = 0; i < N; i++) {
-        names[i + 1] = options[i].name;
+        names[i + 2] = options[i].name;
         size_t len = strlen(options[i].name);
         if (!value || (size_t)(value - word) != len || strncmp(word, options[i].name, len))
             continue;
@@ -69,7 +70,7 @@ static bool strategy_option(Call *call, char *word, SearchOptions *s) {
         if (options[i].real) *options[i].real = x;
         return true;
     }
-    return no_such(call, word, "option of a strategy", join(call->arena, names, N + 1));
+    return no_such(call, word, "option of a strategy", join(call->arena, names, N + 2));
 }
 
 // "beam width=8"

@@ -8,6 +8,7 @@ usage: loopwright COMMAND FILE [options]
   show     print a file in one of the compiler's own text forms
   space    what may be decided about a function, and what follows
   run      run a function on data and summarise the results
+  tune     find the fastest schedule of a function by measuring
   compile  write a function as a file that stands alone
   einsum   compute an einsum over .npy files
   machine  measure and print what this machine can do

@@ -1,0 +1,37 @@
+# Tuning from the command line: what is refused, and small searches from end to end.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) {
+    C(m,n) +=! A(m,k) * B(k,n)
+}
+--- two.tc
+def twice(float(N) A) -> (B) { B(i) = A(i) * 2 }
+def sum(float(N) A) -> (s) { s +=! A(i) }
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy gentic
+--- stderr
+loopwright tune: no strategy 'gentic'; did you mean 'genetic'?
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --gap lots
+--- stderr
+loopwright tune: --gap takes a number above 0, such as --gap 3%, not 'lots'
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --size M=9 -o w.lws
+--- stderr
+loopwright tune: -o names one file, and there are 2 winners
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ XDG_CACHE_HOME=%/c loopwright tune mm.tc --size M=8,K=8,N=8 --trials 20 --seconds 9 --db none --quiet --log t.jsonl --plot b.svg -o w.lws > out
+$ sed -n '1p;/certificate/p;/trials/p;/schedule/p' out
+mm, M = 8, K = 8, N = 8
+  certificate  {{.*; no implementation in this space can beat .*; gap .* %}}
+  trials       {{\d+ in .* s \(\d+/s\): .*}}
+  schedule
+$ head -1 t.jsonl
+{"def": "mm", "sizes": {"M": 8, "K": 8, "N": 8}, "strategy": "auto", "seed": 0, "trial": 0, "at": {{.*}}, "state": "timed", {{.*}}, "best": true, "schedule": {{.*}}}
+$ head -c 4 b.svg; tail -1 b.svg
+<svg</svg>
+$ loopwright run mm.tc --size M=8,K=8,N=8 --schedule w.lws > ran
+$ XDG_CACHE_HOME=%/c loopwright tune two.tc --size N=64 --size N=96 --trials 12 --seconds 9 --db none --strategy random,genetic --repeat 2 --quiet --json > j
+$ python3 -c "import json; t = json.load(open('j'))['tunings']; print([(x['def'], x['sizes'], [(s['strategy'], s['runs']) for s in x['strategies']]) for x in t][1::2])"
+[('twice', {'N': 96}, [('random', 2), ('genetic', 2)]), ('sum', {'N': 96}, [('random', 2), ('genetic', 2)])]
