@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define HOW          "--schedule", "--backend", "--threads", "--isa", "--time" // to run it
-#define READING      "--strict", "--unchecked", "--lang", "--trace"            // a file
+#define HOW          "--schedule", "--backend", "--threads", "--isa", "--time", "--db" // to run it
+#define READING      "--strict", "--unchecked", "--lang", "--trace"                    // a file
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
@@ -23,7 +23,8 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            warnings fail it\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's own text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--threads", "--isa", "--cost", READING),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--threads", "--isa", "--cost", "--db",
+             READING),
      "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
      "parses\n"
      "                  back to itself and can be checked, shown and run like any other file.\n"
@@ -98,7 +99,8 @@ const Command commands[] = {
      "best.svg\n",
      command_tune},
     {"compile", "FILE", "write a function as a file that stands alone",
-     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--threads", "--isa", READING),
+     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--threads", "--isa", "--db",
+             READING),
      "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
      "header.\n"
      "\n"
@@ -511,6 +513,7 @@ static int run_command(Cli *cli, int argc, char **argv) {
         return EXIT_OK;
     }
     lw_context_options o = {.struct_size = sizeof o, .trace = cli->trace ? trace : NULL};
+    o.database = cli->db;
     cli->ctx = lw_context_new(&o);
     if (!cli->ctx) return cli_fail(cli, "out of memory");
     status = cli->command->run(cli);

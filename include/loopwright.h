@@ -111,6 +111,11 @@ typedef struct lw_context_options {
     void (*trace)(void *user, const char *step, double microseconds);
     void *user;   // handed to all three
     size_t chunk; // bytes to take from `alloc` at a time; 0: from 16 KiB, doubling up to a megabyte
+    // The tuning database (docs/tuning-database.md): a file, or several separated by colons of which
+    // only the first is written; "none": none. NULL: LW_DB, or the usual place. It is opened when
+    // something is first compiled without a schedule, and SQLite takes its memory from the C
+    // library.
+    const char *database;
 } lw_context_options;
 
 // NULL when out of memory. `options` may be NULL.
@@ -365,6 +370,8 @@ typedef struct lw_timing {
     double written_bytes; // of results; in-outs count among the bytes read too
     int32_t float_bits;   // of the widest floats among the arguments; 0: none
     double best_us;       // with median_us
+    const char *schedule; // where it was from: "given", "chosen", "tuned" (the tuning database had
+                          // it), "nearest" (had it for other sizes); of compiled code
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -421,6 +428,7 @@ typedef struct lw_kernel_info {
     int64_t thread_scratch; // and for every further one
     bool parallel;          // has loops that threads can share
     double compile_us;      // 0: it was there already
+    const char *schedule;   // as in lw_timing
 } lw_kernel_info;
 
 LW_API const lw_kernel_info *lw_kernel_get_info(const lw_kernel *k);

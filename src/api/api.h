@@ -32,6 +32,7 @@
 #include <stdatomic.h>
 
 typedef struct KernelCode KernelCode; // kernel.h
+typedef struct Db Db;                 // search/db.h
 
 // A kernel that the thread ran not long ago, and the bound function that it ran for.
 typedef struct SlotKernel {
@@ -79,6 +80,7 @@ struct lw_context {
     _Atomic(Machine *) machine[ISA_COUNT + 1]; // by cap
     int debug_what;                            // LW_PERF and LW_GDB; -1: not understood
     Debug *debug;                              // or NULL
+    Db *db;                                    // the tuning database; NULL: none is wanted
     int isa_cap;                               // LW_ISA; -1: not one
     int threads;                               // LW_THREADS, or processors; 0: not a number
 };
@@ -128,6 +130,10 @@ struct lw_bound {
 };
 
 // --- Calls, context.c ----------------------------------------------------------------------------
+// Where a Schedule is from.
+typedef enum Origin { ORIGIN_GIVEN, ORIGIN_CHOSEN, ORIGIN_TUNED, ORIGIN_NEAREST } Origin;
+extern const char *const origin_name[]; // "given", "chosen", "tuned", "nearest"
+
 typedef struct Call {
     lw_context *ctx;
     Slot *slot;
@@ -135,6 +141,9 @@ typedef struct Call {
     Arena *scratch; // until this call ends; for what may be large
     DiagList *diags;
     double schedule_us, lower_us; // that the parts of bound_lower took
+    Origin origin;                // of the Schedule that it lowered
+    const struct DbEntry *tuned;  // the one of the database, or NULL
+    const char *tuned_sizes;      // that it was tuned for; NULL: these
     Arena *joined[4];             // further arenas that unwind with this call
     int njoined;
 } Call;

@@ -103,7 +103,7 @@ static lw_status emit_code(Call *call, EmitCall *e) {
     Listed l;
     Aot aot;
     lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa,
-                                    for_one_thread(call, e->options.threads), NULL, &l);
+                                    e->options.threads, NULL, &l);
     if (status) return status;
     if (!is_chosen(e->bound, &e->options.schedule))
         warn_slow_loops(call, l.tree, &l.machine, l.code.report);
@@ -134,9 +134,8 @@ static lw_status emit_body(Call *call, void *args) {
     const Tree *t;
     const Machine *m = show_machine(call, e->options.isa);
     if (!m) return LW_ERROR;
-    lw_status status = bound_lower_cpu(
-        call, e->bound, &e->options.schedule,
-        (Target){.machine = m, .serial = for_one_thread(call, e->options.threads)}, &t);
+    lw_status status = bound_lower_cpu(call, e->bound, &e->options.schedule,
+                                       (Target){.machine = m, .threads = e->options.threads}, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(call->arena);

@@ -4,6 +4,7 @@
 #include "base/bug.h"
 #include "base/map.h"
 #include "base/nearest.h"
+#include "search/db.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ void context_hold(lw_context *ctx) { atomic_fetch_add(&ctx->refs, 1); }
 void context_drop(lw_context *ctx) {
     if (atomic_fetch_sub(&ctx->refs, 1) != 1) return;
     kernels_free(ctx);
+    db_free(ctx->db);
     Allocator allocator = ctx->allocator;
     allocator.free(allocator.user, ctx, sizeof *ctx);
 }
@@ -59,7 +61,9 @@ lw_context *lw_context_new(const lw_context_options *options) {
     ctx->isa_cap = cap && *cap ? isa_by_name(cap) : ISA_COUNT;
     ctx->threads = threads && *threads ? thread_count(threads) : pool_processors();
     kernels_init(ctx);
-    return ctx;
+    if (db_new(&ctx->allocator, o.database, &ctx->db)) return ctx;
+    context_drop(ctx);
+    return NULL;
 }
 
 static void free_slot(lw_context *ctx, Slot *s) {

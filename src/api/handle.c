@@ -84,7 +84,8 @@ static lw_status compile_body(Call *call, void *arg) {
                                .scratch = code->scratch,
                                .thread_scratch = code->thread_scratch,
                                .parallel = code->parallel > 0,
-                               .compile_us = p.timing.compile_us};
+                               .compile_us = p.timing.compile_us,
+                               .schedule = origin_name[code->origin]};
     describe(k, views, &c->options.schedule);
     call_part(call);
     return LW_OK;
@@ -144,10 +145,8 @@ static lw_status show_body(Call *call, void *arg) {
     const DLTensor **args = arena_new_n(call->arena, const DLTensor *, k->info.arg_count + 1);
     for (size_t i = 0; i < k->info.arg_count; i++) args[i] = &k->tensors[i];
     view_arguments(k->bound, args, views);
-    lw_show_options o = {.schedule = k->schedule,
-                         .json = s->json,
-                         .isa = k->info.isa,
-                         .threads = k->code->serial ? 1 : 0};
+    lw_show_options o = {
+        .schedule = k->schedule, .json = s->json, .isa = k->info.isa, .threads = k->code->threads};
     call_source(call, k->bound->function->module);
     return code_show(call, k->bound, s->stage, &o, views, &s->text);
 }

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "code/code.h"
+#include "search/db.h"
 #include "tree/schedule.h"
 
 static const Range nowhere = {0, 0};
@@ -171,6 +172,7 @@ static int run_code(Jit *j) {
     t->isa = isa_name[j->code->isa];
     t->written_bytes = j->code->written_bytes;
     t->float_bits = j->code->float_bits;
+    t->schedule = origin_name[j->code->origin];
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
         if (!FAULT(measuring_changes_results)) restore_inouts(j);
@@ -214,8 +216,9 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     const Tree *lowered;
     Code code;
     lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule,
-                                       (Target){m, p->views, draft->serial}, &lowered);
+                                       (Target){m, p->views, draft->threads}, &lowered);
     if (status) return status;
+    draft->origin = p->call->origin;
     const Tree *t = tree_for_views(p->call->scratch, lowered, p->views);
     if (!code_x86(p->call->scratch, t, m, &code, p->call->diags)) return LW_ERROR;
     if (!is_chosen(p->bound, &p->options->schedule)) warn_slow_loops(p->call, t, m, code.report);
@@ -236,11 +239,19 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     return LW_OK;
 }
 
-static lw_status make_kernel(Pipeline *p, const Machine *m, Way way, const KernelCode **out) {
+// What a chosen Schedule depends on beside the Program, the strides and the machine.
+static unsigned choice_of(const Call *call, int threads) {
+    unsigned stamp = db_stamp(call->ctx->db);
+    return stamp ? stamp * 2 * POOL_MAX_THREADS + (unsigned)threads : threads == 1 ? 1 : 2;
+}
+
+static lw_status make_kernel(Pipeline *p, const Machine *m, Way way, int threads,
+                             const KernelCode **out) {
     KernelCode *draft;
     double start = now_us();
     *out = kernel_look_up(p->call, p->bound, way, p->views, &draft);
     if (*out) return LW_OK;
+    draft->threads = threads;
     lw_status status = compile(p, m, draft);
     if (status) return status;
     *out = kernel_keep(p->call, p->bound, way, draft);
@@ -265,9 +276,10 @@ lw_status jit_code(Pipeline *p, const KernelCode **out) {
     const Machine *m = pick_machine(p->call, p->options->isa);
     if (!m) return LW_ERROR;
     const char *schedule = p->options->schedule.text;
-    Way way = {schedule, m->isa, !schedule && for_one_thread(p->call, p->options->threads)};
+    int threads = schedule ? 0 : threads_of(p->call, p->options->threads);
+    Way way = {schedule, m->isa, schedule ? 0 : choice_of(p->call, threads)};
     *out = kernel_find(p->call->slot, p->bound, way, p->views);
-    return *out ? LW_OK : make_kernel(p, m, way, out);
+    return *out ? LW_OK : make_kernel(p, m, way, threads, out);
 }
 
 lw_status backend_jit(Pipeline *p) {

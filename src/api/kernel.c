@@ -30,7 +30,7 @@ static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a,
 
 static unsigned front_place(const lw_bound *b, Way way) {
     uint64_t h = hash_mix(b->serial ^ (uint64_t)(uintptr_t)way.schedule << 20,
-                          (uint64_t)way.isa << 1 | way.serial);
+                          (uint64_t)way.isa << 32 | way.choice);
     return (unsigned)(h >> 40) & (SLOT_KERNELS - 1);
 }
 
@@ -39,7 +39,7 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View
     if (b->ctx != slot->ctx) return NULL;
     for (unsigned other = 0; other < 2; other++) {
         const SlotKernel *s = &slot->kernel[place ^ other];
-        if (s->bound != b->serial || s->code->isa != way.isa || s->code->serial != way.serial ||
+        if (s->bound != b->serial || s->code->isa != way.isa || s->code->choice != way.choice ||
             (!same_text(schedule_of(s->code), way.schedule) && !FAULT(key_without_schedule)) ||
             !kernel_fits(s->code, views, b->program->ninputs + b->program->noutputs))
             continue;
@@ -93,17 +93,18 @@ static KernelCode *draft_of(Call *call, const lw_bound *b, Way way, const View *
     int n = b->program->ninputs + b->program->noutputs;
     size_t strides = 0, text = strlen(program) + 1, more = schedule ? strlen(schedule) + 1 : 0;
     for (int i = 0; i < n; i++) strides += (size_t)views[i].rank * sizeof(int64_t);
-    size_t size = strides + 1 + text + more;
+    size_t head = 1 + sizeof way.choice, size = strides + head + text + more;
     KernelCode *k = arena_alloc(call->arena, sizeof *k + size);
-    *k = (KernelCode){.isa = way.isa, .serial = way.serial, .key_size = size};
+    *k = (KernelCode){.isa = way.isa, .choice = way.choice, .key_size = size};
     int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++) *at++ = views[i].stride[d];
     char *bytes = (char *)k->key;
-    bytes[strides] = (char)((FAULT(key_without_isa) ? 0u : (unsigned)way.isa) << 2 |
-                            way.serial << 1 | (schedule != NULL));
-    memcpy(bytes + strides + 1, program, text);
-    if (schedule) k->schedule = strides + 1 + text;
+    bytes[strides] =
+        (char)((FAULT(key_without_isa) ? 0u : (unsigned)way.isa) << 1 | (schedule != NULL));
+    memcpy(bytes + strides + 1, &way.choice, sizeof way.choice);
+    memcpy(bytes + strides + head, program, text);
+    if (schedule) k->schedule = strides + head + text;
     if (schedule) memcpy(bytes + k->schedule, schedule, more);
     k->hash = hash_bytes(0, k->key, size);
     return k;

@@ -13,11 +13,12 @@
 #include "machine/machine.h"
 #include "run/exec.h"
 
-// A Schedule or, with NULL, one that is chosen: for one thread, or for several.
+// A Schedule or, with NULL, one that is chosen: for one thread, or for several; as the tuning
+// database stands for so many threads, where it may know one.
 typedef struct Way {
     const char *schedule;
     Isa isa;
-    bool serial; // false where there is a Schedule
+    unsigned choice; // 0 where there is a Schedule
 } Way;
 
 typedef struct KernelCode {
@@ -32,11 +33,13 @@ typedef struct KernelCode {
     double flops, bytes, written_bytes;
     int float_bits; // of the widest floats among the arguments; 0: none
     Isa isa;
-    bool serial; // no parallel loops were chosen
+    unsigned choice; // of its Way
+    int threads;     // that it was chosen for; 0 where there is a Schedule
+    Origin origin;
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none
     size_t key_size;
-    int64_t key[]; // the strides of all arguments; then bytes: instruction set, Program, Schedule
+    int64_t key[]; // the strides of all arguments; then bytes: Way, Program, Schedule
 } KernelCode;
 
 // The one that was made before, or NULL. It stays until this thread's next call.

@@ -73,12 +73,12 @@ const Program *bound_own_program(Call *call, const Program *bound);
 typedef struct Target {
     const Machine *machine;
     const View *views; // per argument
-    bool serial;       // for one thread: no parallel loops are chosen
+    int threads;       // that a Schedule is chosen for; 0: the context's
 } Target;
 // Nobody says how to run it.
 bool is_chosen(const lw_bound *b, const lw_schedule_text *text);
-// Is this number of threads one? 0: LW_THREADS, or the processors there are.
-bool for_one_thread(const Call *call, int threads);
+// A number of threads that somebody asks for; 0: LW_THREADS, or the processors there are.
+int threads_of(const Call *call, int threads);
 // The bound Program, lowered under the text (NULL text: a Schedule is chosen for the target; empty
 // text: every loop as it is written). *schedule holds which.
 typedef struct Schedule Schedule;
@@ -102,7 +102,7 @@ typedef struct Listed {
     Listing listing;
 } Listed;
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, bool serial, const View *views, Listed *out);
+                       const char *isa, int threads, const View *views, Listed *out);
 // Warns of marks that the code does not keep: vector loops without lanes, parallel ones without
 // threads. Only of loops that somebody wrote, and not where there are no lanes at all.
 void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const char *report);

@@ -2,7 +2,7 @@
 //
 // Everything that is said of code is read off the code itself: its Listing gives the machine loops,
 // counted by what their instructions occupy; the line table says which line of the Tree each is.
-#include "api/pipeline.h"
+#include "api/database.h"
 
 #include "run/exec.h"
 #include "tree/schedule.h"
@@ -39,12 +39,12 @@ static const Tree *with_strides(Arena *arena, const Tree *t, const View *views) 
 }
 
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, bool serial, const View *views, Listed *out) {
+                       const char *isa, int threads, const View *views, Listed *out) {
     const Tree *lowered;
     const Machine *m = show_machine(call, isa);
     if (!m) return LW_ERROR;
     out->machine = *m;
-    lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views, serial}, &lowered);
+    lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views, threads}, &lowered);
     if (status) return status;
     out->tree = views ? with_strides(call->arena, lowered, views) : lowered;
     Text text = {.arena = call->arena};
@@ -249,6 +249,8 @@ static void print_head(Report *r, Text *out) {
                 verdict[r->verified]);
     text_printf(out, "  work     %.0f operations on %.0f bytes, %.1f each\n", r->flops, r->bytes,
                 intensity(r));
+    const char *origin = database_origin(r->call);
+    if (origin) text_printf(out, "  schedule %s\n", origin);
     text_add(out, "  compile ");
     double sum = 0;
     for (int i = 0; i < STEPS; i++) {
@@ -412,6 +414,8 @@ static void json_report(Report *r, Text *out) {
     json_number(out, "flops", r->flops);
     text_add(out, ", ");
     json_number(out, "bytes", r->bytes);
+    text_add(out, ", ");
+    json_text(out, "schedule", origin_name[r->call->origin]);
     text_add(out, ", \"compile_us\": {");
     for (int i = 0; i < STEPS; i++) {
         if (i) text_add(out, ", ");
@@ -449,8 +453,7 @@ static void count_work(Report *r) {
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out) {
     Report r = {.call = call, .bound = b};
-    lw_status status =
-        bound_listed(call, b, &o->schedule, o->isa, for_one_thread(call, o->threads), views, &r.l);
+    lw_status status = bound_listed(call, b, &o->schedule, o->isa, o->threads, views, &r.l);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (stage == LW_STAGE_ASM) {

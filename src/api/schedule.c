@@ -3,9 +3,10 @@
 // Lowering adds to the pools of expressions and names that a Program belongs to, and one bound
 // function may serve many threads. So a call lowers a Program of its own: the bound one printed and
 // parsed again.
-#include "api/pipeline.h"
+#include "api/database.h"
 
 #include "base/bug.h"
+#include "base/checked.h"
 #include "space/analytic.h"
 #include "tree/cost.h"
 #include "tree/schedule.h"
@@ -79,12 +80,13 @@ bool is_chosen(const lw_bound *b, const lw_schedule_text *text) {
     return !b->function->tree && !text->text;
 }
 
-bool for_one_thread(const Call *call, int threads) {
-    return (threads ? threads : call->ctx->threads) == 1;
+int threads_of(const Call *call, int threads) {
+    return threads > 0 ? (int)min_i64(threads, POOL_MAX_THREADS) : call->ctx->threads;
 }
 
 static AnalyticOptions choice_for(Call *call, const Program *p, Target target) {
-    AnalyticOptions o = {.machine = target.machine, .serial = target.serial};
+    AnalyticOptions o = {.machine = target.machine,
+                         .serial = threads_of(call, target.threads) == 1};
     if (!o.machine) o.machine = show_machine(call, NULL);
     int n = p->ninputs + p->noutputs;
     const int64_t **stride = target.views ? arena_new_n(call->arena, const int64_t *, n) : NULL;
@@ -123,7 +125,11 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
     if (status) return status;
     double parsed = now_us();
     call->schedule_us = parsed - start;
-    if (!*schedule)
+    call->origin = *schedule ? ORIGIN_GIVEN : ORIGIN_CHOSEN;
+    call->tuned = NULL;
+    if (!*schedule && database_lower(call, p, target, schedule, out))
+        call->schedule_us = now_us() - start;
+    else if (!*schedule)
         status = lower_chosen(call, p, target, schedule, out);
     else if (!(*out = tree_lower(call->arena, p, *schedule, call->diags)))
         status = LW_ERROR;
@@ -184,16 +190,18 @@ static lw_status show_body(Call *call, void *args) {
     else
         status =
             bound_lower(call, s->bound, &s->options.schedule,
-                        (Target){.machine = m, .serial = for_one_thread(call, s->options.threads)},
-                        &schedule, &tree);
+                        (Target){.machine = m, .threads = s->options.threads}, &schedule, &tree);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (s->stage == LW_STAGE_TREE)
         tree_show(&text, s->options.cost ? tree_expand(tree) : tree, s->options.cost);
     else if (s->stage == LW_STAGE_STRIPE)
         stripe_print(&text, tree);
-    else
+    else {
+        const char *origin = database_origin(call);
+        if (origin) text_printf(&text, "# %s\n", origin);
         schedule_print(&text, schedule);
+    }
     s->text = text_str(&text);
     return LW_OK;
 }

@@ -310,7 +310,7 @@ const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *t
 //   * a step that covers the new extent becomes the extent;
 //   * a step that divided the old extent and does not divide the new one becomes the nearest that
 //     does, if there is one within a third of it that is a multiple of the step inside it (of a
-//     vector's worth of elements where there is none);
+//     vector's worth of elements where the iterator runs in lanes);
 //   * every other step stays.
 //
 // A pair of iterator and step is one thing throughout the Schedule: loops, the places where copies
@@ -359,6 +359,7 @@ typedef struct Step {
 typedef struct Stride {
     const Alias *alias;
     int64_t old;
+    bool vector; // runs in lanes
     VEC(Step) steps;
 } Stride;
 
@@ -391,21 +392,21 @@ static void note_extent(void *user, const Iter *iter, int64_t old) {
 }
 
 // Kept in ascending order.
-static void note_step(Adapter *a, Name iter, int64_t step) {
-    Stride *s = iter && step > 1 ? stride_of(a, iter) : NULL;
+static void note_loop(Adapter *a, const SchedLoop *l) {
+    Stride *s = stride_of(a, l->iter);
+    int64_t step = l->step;
     int at = 0;
+    if (s) s->vector |= l->kind == KIND_VECTOR;
     while (s && at < s->steps.n && s->steps.at[at].old < step) at++;
-    if (!s || (at < s->steps.n && s->steps.at[at].old == step)) return;
+    if (!s || step <= 1 || (at < s->steps.n && s->steps.at[at].old == step)) return;
     vec_push(a->arena, &s->steps, ((Step){step, step}));
     for (int i = s->steps.n - 1; i > at; i--) s->steps.at[i] = s->steps.at[i - 1];
     s->steps.at[at] = (Step){step, step};
 }
 
-static int64_t fit_step(int64_t step, int64_t old, int64_t now, int64_t inner) {
-    enum { VECTOR = 16 };
+static int64_t fit_step(int64_t step, int64_t old, int64_t now, int64_t unit) {
     if (step >= now) return max_i64(now, 1);
     if (old % step || now % step == 0) return step;
-    int64_t unit = inner > 1 ? inner : min_i64(step & -step, VECTOR);
     for (int64_t away = 0; 3 * away <= step; away++) {
         if ((step - away) % unit == 0 && now % (step - away) == 0) return step - away;
         if ((step + away) % unit == 0 && now % (step + away) == 0) return step + away;
@@ -414,10 +415,12 @@ static int64_t fit_step(int64_t step, int64_t old, int64_t now, int64_t inner) {
 }
 
 static void fit_steps(Stride *s) {
+    enum { VECTOR = 16 };
     for (int i = 0; i < s->steps.n; i++) {
         Step *step = &s->steps.at[i], *inner = i ? &s->steps.at[i - 1] : NULL;
-        bool nested = inner && step->old % inner->old == 0;
-        step->now = fit_step(step->old, s->old, s->alias->extent, nested ? inner->now : 0);
+        int64_t unit = s->vector ? min_i64(step->old & -step->old, VECTOR) : 1;
+        if (inner && step->old % inner->old == 0) unit = inner->now;
+        step->now = fit_step(step->old, s->old, s->alias->extent, unit);
         if (inner) step->now = max_i64(step->now, inner->now);
     }
 }
@@ -465,8 +468,7 @@ const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, con
     if (isinf(canon_distance(c, sizes))) return NULL;
     sizes_read(c, sizes, note_extent, &a);
     for (int i = 0; i < s->nstmts; i++)
-        for (int k = 0; k < s->stmt[i]->nloops; k++)
-            note_step(&a, s->stmt[i]->loop[k].iter, s->stmt[i]->loop[k].step);
+        for (int k = 0; k < s->stmt[i]->nloops; k++) note_loop(&a, &s->stmt[i]->loop[k]);
     for (int i = 0; i < a.strides.cap; i++)
         if (a.strides.at[i]) fit_steps(a.strides.at[i]);
     Schedule *out = arena_copy(arena, s, sizeof *s);

@@ -71,26 +71,31 @@ static void take_paths(Db *db, const char *paths) {
     }
 }
 
-Db *db_new(const Allocator *allocator, const char *where) {
+static Db *new_db(const Allocator *allocator, const char *paths) {
+    size_t size = sizeof(Db) + strlen(paths) + 1;
+    Db *db = allocator->alloc(allocator->user, size);
+    if (!db) return NULL;
+    memset(db, 0, sizeof *db);
+    db->allocator = *allocator;
+    db->size = size;
+    pthread_mutex_init(&db->lock, NULL);
+    fork_mark_init(&db->fork);
+    take_paths(db, paths);
+    return db;
+}
+
+bool db_new(const Allocator *allocator, const char *where, Db **out) {
     Opening o = {.where = where};
+    *out = NULL;
     arena_init(&o.arena, allocator);
-    Db *db = NULL;
-    if (arena_try(&o.arena, find_paths, &o) && *o.paths) {
-        size_t size = sizeof *db + strlen(o.paths) + 1;
-        db = allocator->alloc(allocator->user, size);
-        if (db) {
-            memset(db, 0, sizeof *db);
-            db->allocator = *allocator;
-            db->size = size;
-            pthread_mutex_init(&db->lock, NULL);
-            fork_mark_init(&db->fork);
-            take_paths(db, o.paths);
-        }
-    }
+    bool enough = arena_try(&o.arena, find_paths, &o);
+    if (enough && *o.paths) enough = (*out = new_db(allocator, o.paths)) != NULL;
     arena_free(&o.arena);
-    if (!db || db->nfiles) return db;
-    db_free(db); // no path but colons
-    return NULL;
+    if (*out && !(*out)->nfiles) { // nothing but colons
+        db_free(*out);
+        *out = NULL;
+    }
+    return enough;
 }
 
 void db_free(Db *db) {
@@ -113,14 +118,6 @@ const char *db_complaint(Db *db, Arena *arena) {
         !atomic_compare_exchange_strong(&db->wrong, &waits, 2))
         return NULL;
     return arena_strndup(arena, db->why, strlen(db->why));
-}
-
-unsigned db_generation(const Db *db) {
-    return atomic_load_explicit(&db->generation, memory_order_relaxed);
-}
-
-bool db_may_hold(Db *db) {
-    return !atomic_load_explicit(&db->hopeless, memory_order_relaxed) || fork_happened(&db->fork);
 }
 
 // SQLite must not be used across a fork: a child forgets what its parent opened, without closing
@@ -148,6 +145,20 @@ void db_locked(Db *db, Arena *arena, void (*body)(void *arg), void *arg) {
     }
     pthread_mutex_unlock(&db->lock);
     if (!enough) arena_out_of_memory(arena);
+}
+
+static void look(Db *db) {
+    if (fork_happened(&db->fork)) after_fork(db);
+    pthread_mutex_lock(&db->lock);
+    for (int i = 0; i < db->nfiles; i++) db_file_open(db, &db->file[i], false);
+    atomic_store(&db->looked, true);
+    pthread_mutex_unlock(&db->lock);
+}
+
+unsigned db_stamp(Db *db) {
+    if (!db) return 0;
+    if (!atomic_load_explicit(&db->looked, memory_order_acquire)) look(db);
+    return atomic_load_explicit(&db->stamp, memory_order_relaxed);
 }
 
 // --- Keys ----------------------------------------------------------------------------------------
@@ -272,7 +283,7 @@ static void read_best(void *arg) {
 int db_all(Db *db, Arena *arena, const DbKey *key, const DbEntry **out) {
     Reading r = {.db = db, .arena = arena, .key = key, .most = 64};
     *out = NULL;
-    if (!db || !db_may_hold(db)) return 0;
+    if (!db_stamp(db)) return 0;
     db_locked(db, arena, read_best, &r);
     *out = r.found.at;
     return r.found.n;
@@ -280,7 +291,7 @@ int db_all(Db *db, Arena *arena, const DbKey *key, const DbEntry **out) {
 
 const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key) {
     Reading r = {.db = db, .arena = arena, .key = key, .most = 1};
-    if (!db || !db_may_hold(db)) return NULL;
+    if (!db_stamp(db)) return NULL;
     db_locked(db, arena, read_best, &r);
     return r.found.n ? &r.found.at[0] : NULL;
 }
@@ -325,7 +336,7 @@ static void read_nearest(void *arg) {
 const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c,
                           const char **sizes) {
     Reading r = {.db = db, .arena = arena, .key = key, .canon = c, .most = 1};
-    if (!db || !db_may_hold(db)) return NULL;
+    if (!db_stamp(db)) return NULL;
     db_locked(db, arena, read_nearest, &r);
     *sizes = r.sizes;
     return r.found.n ? &r.found.at[0] : NULL;
@@ -414,6 +425,8 @@ static void write_rows(void *arg) {
         w->kept = db_commit(w->db, f);
     else
         db_rollback(f);
+    if (w->kept && w->entry) atomic_fetch_add(&w->db->records, 1);
+    db_restamp(w->db);
 }
 
 static bool write(Db *db, Arena *scratch, Writing *w) {
@@ -424,9 +437,7 @@ static bool write(Db *db, Arena *scratch, Writing *w) {
 
 bool db_record(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entry) {
     Writing w = {.db = db, .key = key, .entry = entry};
-    bool kept = write(db, scratch, &w);
-    if (kept) atomic_fetch_add(&db->generation, 1);
-    return kept;
+    return write(db, scratch, &w);
 }
 
 bool db_trials(Db *db, Arena *scratch, const DbKey *key, const DbTrial *trials, int n) {

@@ -1,6 +1,7 @@
 // The tuning database: the best Schedules that were measured for a Program on a machine.
 //
-//     Db *db = db_new(&allocator, NULL);                       // nothing is opened yet
+//     Db *db;                                                  // NULL: none is wanted
+//     db_new(&allocator, NULL, &db);                           // nothing is opened yet
 //     DbKey key = db_key(arena, canon, strides, &where);
 //     const DbEntry *best = db_best(db, arena, &key);          // NULL: none
 //     db_record(db, arena, &key, &entry);                      // kept when it is among the best
@@ -48,7 +49,8 @@ typedef struct DbKey {
     const char *sizes;
 } DbKey;
 
-typedef struct DbEntry {
+typedef struct DbEntry DbEntry;
+struct DbEntry {
     const char *schedule;      // canonical
     double seconds, low, high; // of one call: median and its 95 % confidence interval
     int64_t samples;
@@ -58,7 +60,7 @@ typedef struct DbEntry {
     const char *verified; // how its result was compared: "exact: 4096 elements equal"
     const char *origin;   // "tuned", "hand"
     bool pinned;          // taken before anything faster: a person said so
-} DbEntry;
+};
 
 typedef struct DbTrial {
     const char *schedule; // canonical
@@ -69,17 +71,17 @@ typedef struct DbTrial {
 // --- Opening -------------------------------------------------------------------------------------
 // Files, separated by colons, the first one written and the others only read; "none"; NULL or "":
 // $LW_DB, or else $XDG_DATA_HOME/loopwright/tune.db (~/.local/share) and the like in XDG_DATA_DIRS,
-// read only. NULL: no database is wanted, or there is no memory.
-Db *db_new(const Allocator *allocator, const char *where);
+// read only. *out is NULL when none is wanted; every call below takes that. False: no memory.
+bool db_new(const Allocator *allocator, const char *where, Db **out);
 void db_free(Db *db);
 const char *db_path(const Db *db); // of the one that is written
 // The first thing that went wrong, as a sentence; the first caller after it went wrong gets it, all
 // others NULL.
 const char *db_complaint(Db *db, Arena *arena);
-// Changes with every record that was kept through this Db.
-unsigned db_generation(const Db *db);
-// False: nothing can be found, and no file was touched to know that.
-bool db_may_hold(Db *db);
+// 0: nothing can be found. Otherwise a number that changes with every record that was kept through
+// this Db: what was looked up under another may be out of date. The first call opens the files,
+// later ones touch none.
+unsigned db_stamp(Db *db);
 
 // --- Keys ----------------------------------------------------------------------------------------
 // `stride`, per argument, in elements; NULL (or a NULL entry): dense.

@@ -60,18 +60,16 @@ void db_wrong(Db *db, const DbFile *f, const char *format, ...) {
     atomic_store(&db->wrong, 1);
 }
 
-// Whether anything can still be found.
-static void count_hope(Db *db) {
-    bool hopeless = true;
-    for (int i = 0; i < db->nfiles; i++)
-        hopeless &= db->file[i].state == FILE_OFF || db->file[i].state == FILE_ABSENT;
-    atomic_store(&db->hopeless, hopeless);
+void db_restamp(Db *db) {
+    bool any = false;
+    for (int i = 0; i < db->nfiles; i++) any |= db->file[i].state == FILE_OPEN;
+    atomic_store(&db->stamp, any ? 1 + atomic_load(&db->records) : 0);
 }
 
 static void turn_off(Db *db, DbFile *f) {
     db_file_close(f);
     f->state = FILE_OFF;
-    count_hope(db);
+    db_restamp(db);
 }
 
 void db_failed(Db *db, DbFile *f, int code, bool writing) {
@@ -286,7 +284,7 @@ bool db_file_open(Db *db, DbFile *f, bool create) {
     if (f->state == FILE_OFF || (f->state == FILE_ABSENT && !create)) return false;
     if (f->state != FILE_OPEN) {
         open_file(db, f, create);
-        count_hope(db);
+        db_restamp(db);
         return f->state == FILE_OPEN;
     }
     sqlite3_file_control(f->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);

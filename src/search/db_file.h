@@ -77,9 +77,10 @@ struct Db {
     Allocator allocator;
     pthread_mutex_t lock; // held while a file is used
     ForkMark fork;
-    atomic_uint generation;
-    atomic_int wrong;     // 0: nothing; 1: `why` waits to be told; 2: it was told
-    atomic_bool hopeless; // no file can be read
+    atomic_uint records; // that were kept
+    atomic_uint stamp;   // of db_stamp
+    atomic_bool looked;  // the files were opened, as far as there are any
+    atomic_int wrong;    // 0: nothing; 1: `why` waits to be told; 2: it was told
     char why[1024];
     size_t size; // of this object
     int nfiles;
@@ -115,6 +116,8 @@ const char *db_text(Arena *arena, sqlite3_stmt *s, int column);
 // Notes what went wrong, if it is the first thing.
 void db_wrong(Db *db, const DbFile *f, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// After files were opened or turned off, or something was kept.
+void db_restamp(Db *db);
 void db_failed(Db *db, DbFile *f, int code, bool writing);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct Site {
 
 static void begin(Site *p, const char *where) {
     lab_begin(&p->lab);
-    p->db = db_new(&allocator_libc, where);
+    CHECK(db_new(&allocator_libc, where, &p->db));
     machine_describe(&p->machine, ISA_AVX2);
     strcpy(p->machine.cpu, "a processor");
 }
@@ -66,10 +66,12 @@ TEST(db_finds_what_was_recorded) {
     begin(&p, "found.db");
     DbKey key = key_for(&p, 64, 48, 32);
     CHECK(!db_best(p.db, &p.lab.arena, &key));
-    CHECK(!db_may_hold(p.db));
+    CHECK_INT_EQ(db_stamp(p.db), 0);
     CHECK(access("found.db", F_OK) != 0);
     CHECK(record(&p, &key, "s0: i0 i1 i2\n", 12));
+    unsigned stamp = db_stamp(p.db);
     CHECK(record(&p, &key, "s0: i1 i0 i2\n", 8));
+    CHECK(stamp && db_stamp(p.db) && db_stamp(p.db) != stamp);
     CHECK(record(&p, &key, "s0: i2 i0 i1\n", 10));
     const DbEntry *e = db_best(p.db, &p.lab.arena, &key);
     if (!CHECK(e)) return;
@@ -232,21 +234,32 @@ TEST(db_shared_files_are_read) {
     end(&p);
 }
 
+static const char *default_path(void) {
+    static char path[256];
+    Db *db;
+    CHECK(db_new(&allocator_libc, NULL, &db));
+    snprintf(path, sizeof path, "%s", db ? db_path(db) : "none");
+    db_free(db);
+    return path;
+}
+
 TEST(db_none_is_no_database) {
-    CHECK(!db_new(&allocator_libc, "none"));
-    CHECK(!db_new(&allocator_libc, ":"));
+    Db *db;
+    CHECK(db_new(&allocator_libc, "none", &db) && !db);
+    CHECK(db_new(&allocator_libc, ":", &db) && !db);
     setenv("LW_DB", "none", 1);
-    CHECK(!db_new(&allocator_libc, NULL));
+    CHECK_STR_EQ(default_path(), "none");
+    setenv("LW_DB", "a/b.db:c.db", 1);
+    CHECK_STR_EQ(default_path(), "a/b.db");
     unsetenv("LW_DB");
     setenv("XDG_DATA_HOME", "/some/where", 1);
-    Db *db = db_new(&allocator_libc, NULL);
-    CHECK_STR_EQ(db_path(db), "/some/where/loopwright/tune.db");
-    db_free(db);
+    CHECK_STR_EQ(default_path(), "/some/where/loopwright/tune.db");
     setenv("XDG_DATA_HOME", "relative", 1);
     setenv("HOME", "/home/me", 1);
-    db = db_new(&allocator_libc, NULL);
-    CHECK_STR_EQ(db_path(db), "/home/me/.local/share/loopwright/tune.db");
-    db_free(db);
+    CHECK_STR_EQ(default_path(), "/home/me/.local/share/loopwright/tune.db");
+    setenv("HOME", "", 1);
+    CHECK_STR_EQ(default_path(), "none");
+    CHECK_INT_EQ(db_stamp(NULL), 0);
 }
 
 TEST(db_children_open_their_own) {

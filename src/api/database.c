@@ -1,0 +1,143 @@
+// Looking up Schedules where none is given, and what is said about it.
+#include "api/database.h"
+
+#include "api/kernel.h"
+#include "tree/schedule.h"
+#include "tree/verify.h"
+
+#include <string.h>
+#include <time.h>
+
+static const Range nowhere = {0, 0};
+
+const char *const origin_name[] = {"given", "chosen", "tuned", "nearest"};
+
+void database_complain(Call *call, Db *db) {
+    const char *why = db_complaint(db, call->arena);
+    if (why) diag_report(call->diags, nowhere, DIAG_DB_NOT_USED, why);
+}
+
+// A machine that is only described has no name: code for it runs here, if anywhere.
+static Machine machine_of(Call *call, Target target) {
+    const Machine *here = context_machine(call->ctx, ISA_COUNT);
+    if (!here) arena_out_of_memory(call->arena);
+    Machine m = target.machine ? *target.machine : *here;
+    if (!m.cpu[0]) memcpy(m.cpu, here->cpu, sizeof m.cpu);
+    return m;
+}
+
+DbKey database_key(Call *call, const Canon *c, Target target) {
+    const Program *p = canon_program(c);
+    int n = p->ninputs + p->noutputs;
+    const int64_t **stride = target.views ? arena_new_n(call->arena, const int64_t *, n) : NULL;
+    for (int i = 0; stride && i < n; i++) stride[i] = target.views[i].stride;
+    Machine *m = arena_new(call->arena, Machine);
+    *m = machine_of(call, target);
+    return db_key(call->arena, c, stride, m, threads_of(call, target.threads));
+}
+
+// --- Looking up ----------------------------------------------------------------------------------
+
+typedef struct Lookup {
+    Call *call;
+    const Canon *canon;
+    const DbKey *key;
+    DiagList quiet; // what is wrong with a Schedule
+    const Schedule *schedule;
+    const Tree *tree;
+} Lookup;
+
+static bool find_axis(void *user, const Node *node, int depth, const Block *parent) {
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    *(bool *)user |= b && b->nindex && b->kind >= KIND_GRID_X;
+    return true;
+}
+
+// `sizes`, or NULL: those that it was tuned for.
+static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
+    Arena *arena = l->call->arena;
+    bool axis = false;
+    l->quiet = (DiagList){.arena = arena};
+    l->schedule = canon_schedule_parse(arena, l->canon, e->schedule, &l->quiet);
+    if (l->schedule && sizes) l->schedule = canon_adapt(arena, l->canon, l->schedule, sizes);
+    if (!l->schedule) return false;
+    l->tree = tree_lower(arena, canon_program(l->canon), l->schedule, &l->quiet);
+    if (!l->tree) return false;
+    tree_walk(l->tree, find_axis, &axis);
+    if (axis) diag_report(&l->quiet, nowhere, DIAG_DB_TARGET);
+    return !axis && tree_verify(arena, l->tree, NULL, &l->quiet) != VERIFY_REFUSED;
+}
+
+static void ignored(Lookup *l) {
+    const char *why = l->quiet.items.n ? l->quiet.items.at[0]->text : "it does not fit";
+    diag_report(l->call->diags, nowhere, DIAG_DB_IGNORED, canon_program(l->canon)->name, why);
+}
+
+static const DbEntry *find_exact(Lookup *l) {
+    Db *db = l->call->ctx->db;
+    const DbEntry *best = db_best(db, l->call->arena, l->key), *all;
+    if (!best || apply(l, best, NULL)) return best;
+    int n = db_all(db, l->call->arena, l->key, &all);
+    for (int i = 0; i < n; i++) {
+        if (apply(l, &all[i], NULL)) return &all[i];
+        ignored(l);
+    }
+    return NULL;
+}
+
+bool database_lower(Call *call, const Program *p, Target target, const Schedule **schedule,
+                    const Tree **out) {
+    Db *db = call->ctx->db;
+    bool found = false;
+    if (db_stamp(db)) {
+        const Canon *c = canon_of(call->arena, p);
+        DbKey key = database_key(call, c, target);
+        Lookup l = {.call = call, .canon = c, .key = &key};
+        const char *sizes = NULL;
+        const DbEntry *e = find_exact(&l);
+        found = e != NULL;
+        if (!found) e = db_nearest(db, call->arena, &key, c, &sizes);
+        if (!found) found = e && apply(&l, e, sizes);
+        if (found) {
+            *schedule = l.schedule;
+            *out = l.tree;
+            call->origin = sizes ? ORIGIN_NEAREST : ORIGIN_TUNED;
+            call->tuned = e;
+            call->tuned_sizes = sizes;
+        }
+    }
+    database_complain(call, db);
+    return found;
+}
+
+// --- Telling -------------------------------------------------------------------------------------
+
+static const char *day(Arena *arena, int64_t date) {
+    struct tm tm;
+    time_t t = (time_t)date;
+    char text[32];
+    if (!gmtime_r(&t, &tm) || !strftime(text, sizeof text, "%Y-%m-%d", &tm)) return "?";
+    return arena_strndup(arena, text, strlen(text));
+}
+
+static void print_seconds(Text *out, double s) {
+    if (s < 1e-3)
+        text_printf(out, "%.3g us", s * 1e6);
+    else
+        text_printf(out, s < 1 ? "%.4g ms" : "%.4g s", s < 1 ? s * 1e3 : s);
+}
+
+const char *database_origin(Call *call) {
+    const DbEntry *e = call->tuned;
+    if (!e) return NULL;
+    Text out = {.arena = call->arena};
+    if (call->origin == ORIGIN_NEAREST)
+        text_printf(&out, "tuned for sizes %s and made fit: ", call->tuned_sizes);
+    else
+        text_printf(&out, "%s: ", strcmp(e->origin, "hand") == 0 ? "by hand" : "tuned");
+    print_seconds(&out, e->seconds);
+    text_printf(&out, " on %s", day(call->arena, e->date));
+    if (e->bound > 0) text_printf(&out, ", gap %.0f %%", 100 * db_gap(e));
+    return text_str(&out);
+}

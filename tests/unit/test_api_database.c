@@ -1,0 +1,221 @@
+// The tuning database through the API: what is tuned is used without asking, what is wrong with it
+// costs a warning and never a result.
+#include "check.h"
+
+#include "api/database.h"
+#include "loopwright.h"
+
+#include <unistd.h>
+
+static const char matmul[] = "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
+                             "    C(m,n) +=! A(m,k) * B(k,n)\n}\n";
+static const char renamed[] = "def times(float(X,Z) left, float(Z,Y) right) -> (out) {\n"
+                              "    out(i,j) +=! left(i,q) * right(q,j)\n}\n";
+
+typedef struct Bench {
+    lw_context *ctx;
+    lw_module *mod;
+    lw_bound *bound;
+} Bench;
+
+static void remove_files(const char *path) {
+    char name[256];
+    static const char *const more[] = {"", "-wal", "-shm", "-journal"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s%s", path, more[i]);
+        unlink(name);
+    }
+}
+
+static void begin(Bench *b, const char *database, const char *text, int64_t m, int64_t n,
+                  int64_t k) {
+    lw_context_options o = {.struct_size = sizeof o, .database = database};
+    lw_parse_options tc = {.struct_size = sizeof tc, .language = LW_LANG_TC};
+    *b = (Bench){.ctx = lw_context_new(&o)};
+    CHECK(b->ctx && !lw_parse(b->ctx, "t.tc", text, strlen(text), &tc, &b->mod));
+    int64_t values[3];
+    const lw_function *f = lw_module_function(b->mod, 0);
+    for (size_t i = 0; i < 3; i++) {
+        const char *name = lw_function_param(f, i)->name;
+        values[i] = strchr("MX", *name) ? m : strchr("NY", *name) ? n : k;
+    }
+    CHECK(!lw_bind_values(b->ctx, f, values, 3, &b->bound));
+}
+
+static void end(Bench *b) {
+    lw_bound_free(b->bound);
+    lw_module_free(b->mod);
+    lw_context_free(b->ctx);
+}
+
+typedef struct Put {
+    const lw_bound *bound;
+    const char *schedule;
+    double seconds;
+    int threads;
+    bool kept;
+} Put;
+
+// What the tuner does.
+static lw_status put_body(Call *call, void *arg) {
+    Put *p = arg;
+    const Program *own = bound_own_program(call, p->bound->program);
+    const Canon *c = canon_of(call->arena, own);
+    DbKey key = database_key(call, c, (Target){.threads = p->threads});
+    DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};
+    e.verified = "exact";
+    p->kept = db_record(call->ctx->db, call->scratch, &key, &e);
+    database_complain(call, call->ctx->db);
+    return LW_OK;
+}
+
+static bool put(Bench *b, const char *schedule, double us, int threads) {
+    Put p = {b->bound, schedule, us * 1e-6, threads, false};
+    CHECK(!call_run(b->ctx, put_body, &p));
+    return p.kept;
+}
+
+static const char *schedule_of(Bench *b) {
+    const char *text = "failed";
+    CHECK(!lw_bound_show(b->ctx, b->bound, LW_STAGE_SCHEDULE, &text));
+    return text;
+}
+
+// Runs on ones; where the Schedule was from.
+static const char *run(Bench *b, int threads) {
+    static float data[3][256 * 256];
+    DLTensor t[3];
+    const DLTensor *args[3];
+    int64_t k = 0;
+    for (int i = 0; i < 3; i++) {
+        t[i] = *lw_bound_tensor(b->bound, (size_t)i);
+        t[i].data = data[i];
+        args[i] = &t[i];
+        for (int e = 0; e < 256 * 256; e++) data[i][e] = i == 2 ? -1 : 1;
+        if (i == 0) k = t[i].shape[1];
+    }
+    lw_timing timing = {.struct_size = sizeof timing};
+    lw_run_options o = {.struct_size = sizeof o, .timing = &timing, .threads = threads};
+    CHECK(!lw_run(b->ctx, b->bound, args, 3, &o));
+    for (int64_t e = 0; e < t[2].shape[0] * t[2].shape[1]; e++)
+        if (!CHECK(data[2][e] == (float)k)) break;
+    return timing.schedule;
+}
+
+TEST(api_database_is_used_without_asking) {
+    Bench b;
+    remove_files("used.db");
+    begin(&b, "used.db", matmul, 64, 48, 32);
+    CHECK_STR_EQ(run(&b, 1), "chosen");
+    CHECK(access("used.db", F_OK) != 0);
+    CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
+    CHECK_STR_EQ(run(&b, 1), "tuned"); // though a kernel was made before
+    CHECK_STR_EQ(run(&b, 2), "chosen");
+    CHECK_INT_EQ(lw_diag_count(b.ctx), 0);
+    lw_show_options o = {.struct_size = sizeof o, .threads = 1};
+    const char *text = "";
+    CHECK(!lw_bound_show_with(b.ctx, b.bound, LW_STAGE_REPORT, &o, &text));
+    CHECK(strstr(text, "\n  schedule tuned: 10 us on 20"));
+    CHECK(strstr(text, ", gap 100 %\n"));
+    o.json = true;
+    CHECK(!lw_bound_show_with(b.ctx, b.bound, LW_STAGE_REPORT, &o, &text));
+    CHECK(strstr(text, "\"schedule\": \"tuned\""));
+    CHECK(!lw_bound_show_with(b.ctx, b.bound, LW_STAGE_SCHEDULE, &o, &text));
+    CHECK(strncmp(text, "# tuned: ", 9) == 0 && strstr(text, "\nC: m/4 n/16 k m n:v\n"));
+    lw_kernel *k;
+    lw_compile_options c = {.struct_size = sizeof c, .threads = 1};
+    CHECK(!lw_compile(b.ctx, b.bound, &c, &k));
+    CHECK_STR_EQ(lw_kernel_get_info(k)->schedule, "tuned");
+    CHECK(!lw_kernel_show(b.ctx, k, LW_STAGE_REPORT, false, &text));
+    CHECK(strstr(text, "\n  schedule tuned: "));
+    lw_kernel_free(k);
+    end(&b);
+}
+
+TEST(api_database_finds_renamed_programs) {
+    Bench b;
+    remove_files("renamed.db");
+    setenv("LW_THREADS", "1", 1);
+    begin(&b, "renamed.db", matmul, 64, 48, 32);
+    CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
+    end(&b);
+    begin(&b, "renamed.db", renamed, 64, 48, 32);
+    CHECK(strstr(schedule_of(&b), "\nout: i/4 j/16 q i j:v\n"));
+    CHECK_STR_EQ(run(&b, 0), "tuned");
+    end(&b);
+    begin(&b, "none", renamed, 64, 48, 32);
+    CHECK_STR_EQ(run(&b, 0), "chosen");
+    end(&b);
+    unsetenv("LW_THREADS");
+}
+
+TEST(api_database_nearest_size_is_a_start) {
+    Bench b;
+    remove_files("nearest.db");
+    setenv("LW_THREADS", "1", 1);
+    begin(&b, "nearest.db", matmul, 64, 48, 32);
+    CHECK(put(&b, "s0: i0/16 i1/16 i2 i0 i1:v\n", 10, 1));
+    end(&b);
+    begin(&b, "nearest.db", matmul, 60, 96, 33);
+    CHECK_STR_EQ(run(&b, 0), "nearest");
+    const char *text = schedule_of(&b);
+    if (!CHECK(strncmp(text, "# tuned for sizes 64,48,32 and made fit: 10 us", 46) == 0))
+        printf("%s\n", text);
+    if (!CHECK(strstr(text, "\nC: m/15 n/16 k m n:v\n"))) printf("%s\n", text);
+    end(&b);
+    begin(&b, "nearest.db", matmul, 140, 48, 32);
+    CHECK_STR_EQ(run(&b, 0), "chosen");
+    end(&b);
+    unsetenv("LW_THREADS");
+}
+
+// Each of these would be wrong, or impossible: it is ignored, the next one is taken, and there is a
+// warning.
+TEST(api_database_checks_what_it_reads) {
+    static const struct {
+        const char *schedule, *why;
+    } bad[] = {
+        {"s0: i0 /\n", "expected"},
+        {"s1: i0\n", "it names what the program does not have"},
+        {"s0: i0 i9\n", "it names what the program does not have"},
+        {"s0: i1:v i0 i2\n", "vector"},
+        {"s0: i0:grid.x i1 i2\n", "its loops are for another target"},
+        {"s0: i0\n    copy t7\n", "it names what the program does not have"},
+        {"", ""}, // every loop as written: nothing is wrong with that
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        Bench b;
+        remove_files("bad.db");
+        begin(&b, "bad.db", matmul, 64, 48, 32);
+        CHECK(put(&b, bad[i].schedule, 1, 1));
+        CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
+        CHECK_STR_EQ(run(&b, 1), "tuned");
+        CHECK_INT_EQ(lw_diag_count(b.ctx), *bad[i].why != 0);
+        if (lw_diag_count(b.ctx)) {
+            const lw_diag *d = lw_diag_get(b.ctx, 0);
+            CHECK_INT_EQ(d->severity, LW_SEVERITY_WARNING);
+            CHECK(strncmp(d->text, "a tuned schedule for 'mm' is ignored: ", 38) == 0);
+            if (!CHECK(strstr(d->text, bad[i].why))) printf("%s\n", d->text);
+        }
+        end(&b);
+    }
+}
+
+TEST(api_database_that_is_broken_is_one_warning) {
+    Bench b;
+    FILE *f = fopen("broken.db", "wb");
+    for (int i = 0; i < 9000; i++) fputc("not a database\n"[i % 15], f);
+    fclose(f);
+    begin(&b, "broken.db", matmul, 64, 48, 32);
+    CHECK_STR_EQ(run(&b, 1), "chosen");
+    if (CHECK_INT_EQ(lw_diag_count(b.ctx), 1)) {
+        CHECK_STR_EQ(lw_diag_get(b.ctx, 0)->text,
+                     "no tuning database: 'broken.db' is not a database");
+        CHECK_INT_EQ(lw_diag_get(b.ctx, 0)->severity, LW_SEVERITY_WARNING);
+    }
+    CHECK_STR_EQ(run(&b, 2), "chosen");
+    CHECK_INT_EQ(lw_diag_count(b.ctx), 0);
+    CHECK(!put(&b, "s0: i0 i1 i2\n", 1, 1));
+    CHECK_INT_EQ(lw_diag_count(b.ctx), 0);
+    end(&b);
+}
