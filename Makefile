@@ -310,6 +310,8 @@ fuzz-long: $(BUILD)/unit/test_asm_sweep $(BUILD)/unit/test_jit_math
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 fuzzers: $(FUZZ_BIN)
 
+# Benchmarks never see the developer's own tuning database.
+bench-%: export LW_DB = none
 bench-front: $(BUILD)/bench/front
 	@$<
 bench-asm: $(BUILD)/bench/asm
