@@ -74,6 +74,15 @@ static void ignored(Lookup *l) {
     diag_report(l->call->diags, nowhere, DIAG_DB_IGNORED, canon_program(l->canon)->name, why);
 }
 
+// What is known for one thread serves several where there is nothing to share among them.
+static const DbEntry *find_serial(Lookup *l, Target target) {
+    DbKey one = *l->key;
+    one.threads = 1;
+    const DbEntry *e = db_best(l->call->ctx->db, l->call->arena, &one);
+    if (!e || chosen_in_parallel(l->call, canon_program(l->canon), target)) return NULL;
+    return apply(l, e, NULL) ? e : NULL;
+}
+
 static const DbEntry *find_exact(Lookup *l) {
     Db *db = l->call->ctx->db;
     const DbEntry *best = db_best(db, l->call->arena, l->key), *all;
@@ -96,6 +105,7 @@ bool database_lower(Call *call, const Program *p, Target target, const Schedule 
         Lookup l = {.call = call, .canon = c, .key = &key};
         const char *sizes = NULL;
         const DbEntry *e = find_exact(&l);
+        if (!e && key.threads > 1) e = find_serial(&l, target);
         found = e != NULL;
         if (!found) e = db_nearest(db, call->arena, &key, c, &sizes);
         if (!found) found = e && apply(&l, e, sizes);

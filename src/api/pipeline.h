@@ -79,6 +79,8 @@ typedef struct Target {
 bool is_chosen(const lw_bound *b, const lw_schedule_text *text);
 // A number of threads that somebody asks for; 0: LW_THREADS, or the processors there are.
 int threads_of(const Call *call, int threads);
+// Would threads share loops of what is chosen without search?
+bool chosen_in_parallel(Call *call, const Program *p, Target target);
 // The bound Program, lowered under the text (NULL text: a Schedule is chosen for the target; empty
 // text: every loop as it is written). *schedule holds which.
 typedef struct Schedule Schedule;

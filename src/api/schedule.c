@@ -95,6 +95,15 @@ static AnalyticOptions choice_for(Call *call, const Program *p, Target target) {
     return o;
 }
 
+bool chosen_in_parallel(Call *call, const Program *p, Target target) {
+    AnalyticOptions o = choice_for(call, p, target);
+    const Schedule *s = o.machine ? analytic_choose(call->arena, p, &o) : NULL;
+    for (int i = 0; s && i < s->nstmts; i++)
+        for (int k = 0; k < s->stmt[i]->nloops; k++)
+            if (s->stmt[i]->loop[k].kind == KIND_PARALLEL) return true;
+    return false;
+}
+
 // What is chosen lowers. Should it not, what it leaves out of orders and marks always does.
 static lw_status lower_chosen(Call *call, const Program *p, Target target,
                               const Schedule **schedule, const Tree **out) {

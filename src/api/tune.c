@@ -5,6 +5,7 @@
 // fresh process. Everything that may fail by a candidate's fault fails in the worker.
 #include "api/tune.h"
 
+#include "api/database.h"
 #include "api/measure.h"
 #include "base/checked.h"
 #include "code/code.h"
@@ -332,6 +333,7 @@ typedef struct TuneCall {
 static void tune_inside(void *arg) {
     TuneCall *c = arg;
     c->ok = tune(c->t);
+    database_complain(c->t->call, c->t->db);
 }
 
 // Workers and operands are given back also when memory runs out.

@@ -29,7 +29,8 @@ typedef struct Tune {
     const Schedule *given;   // to start from, or NULL
     const BoundModel *model; // NULL: there is no bound
     // What is known of it.
-    Db *db; // NULL: no database
+    Db *db;     // NULL: no database
+    Db *own_db; // the same, where it is not the context's
     const Canon *canon;
     DbKey key;
     VEC(DbTrial) trials; // not written yet

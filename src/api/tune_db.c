@@ -9,7 +9,9 @@ enum { TRIALS_AT_ONCE = 1000 };
 void tune_open_db(Tune *t) {
     Arena *arena = t->call->arena;
     int n = t->p->ninputs + t->p->noutputs;
-    t->db = db_new(&t->call->ctx->allocator, t->o.db);
+    const char *where = t->o.db && !*t->o.db ? "none" : t->o.db;
+    if (where && !db_new(&t->call->ctx->allocator, where, &t->own_db)) arena_out_of_memory(arena);
+    t->db = where ? t->own_db : t->call->ctx->db;
     if (!t->db) return;
     const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
     for (int i = 0; t->o.args && i < n; i++) stride[i] = t->views[i].stride;
@@ -18,8 +20,8 @@ void tune_open_db(Tune *t) {
 }
 
 void tune_close_db(Tune *t) {
-    if (t->db) db_free(t->db);
-    t->db = NULL;
+    db_free(t->own_db);
+    t->db = t->own_db = NULL;
 }
 
 // What is stored may be anything: it counts once it parses, lowers, and gives the right result.

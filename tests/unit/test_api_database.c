@@ -110,7 +110,7 @@ TEST(api_database_is_used_without_asking) {
     CHECK(access("used.db", F_OK) != 0);
     CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
     CHECK_STR_EQ(run(&b, 1), "tuned"); // though a kernel was made before
-    CHECK_STR_EQ(run(&b, 2), "chosen");
+    CHECK_STR_EQ(run(&b, 2), "tuned"); // nothing to share among threads
     CHECK_INT_EQ(lw_diag_count(b.ctx), 0);
     lw_show_options o = {.struct_size = sizeof o, .threads = 1};
     const char *text = "";
@@ -129,6 +129,18 @@ TEST(api_database_is_used_without_asking) {
     CHECK(!lw_kernel_show(b.ctx, k, LW_STAGE_REPORT, false, &text));
     CHECK(strstr(text, "\n  schedule tuned: "));
     lw_kernel_free(k);
+    end(&b);
+}
+
+TEST(api_database_for_one_thread_is_not_for_several) {
+    Bench b;
+    remove_files("threads.db");
+    begin(&b, "threads.db", matmul, 256, 256, 256);
+    CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 1000, 1));
+    CHECK_STR_EQ(run(&b, 1), "tuned");
+    CHECK_STR_EQ(run(&b, 2), "chosen");
+    CHECK(put(&b, "s0: i0/4:p i1/16 i2 i0 i1:v\n", 600, 2));
+    CHECK_STR_EQ(run(&b, 2), "tuned");
     end(&b);
 }
 
