@@ -53,6 +53,7 @@ options:
   --backend B        interp, tree, c or jit; the default is the best there is
   --threads N        for parallel loops; the default is LW_THREADS or all processors
   --isa ISA          at most this instruction set: scalar, avx2 or avx512
+  --db FILE          the database of tuned schedules; none: without one
   --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
   --time             measure: many runs, their median and spread
   --strict           warnings are errors
@@ -78,6 +79,7 @@ options:
   --backend B        interp, tree, c or jit; the default is the best there is
   --threads N        for parallel loops; the default is LW_THREADS or all processors
   --isa ISA          at most this instruction set: scalar, avx2 or avx512
+  --db FILE          the database of tuned schedules; none: without one
   --time             measure: many runs, their median and spread
   --trace            time of each step, to standard error
   --json             one JSON object on standard output
