@@ -352,8 +352,10 @@ int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
     if (!f) return cli_fail(cli, "cannot open '%s': %s", cli->schedule, strerror(errno));
     *memory = cli_alloc(LW_MAX_SOURCE + 1);
     size_t n = fread(*memory, 1, LW_MAX_SOURCE, f);
-    bool bad = ferror(f) || !feof(f) || memchr(*memory, 0, n);
+    int why = ferror(f) ? errno : 0;
+    bool bad = !feof(f) || memchr(*memory, 0, n);
     fclose(f);
+    if (why) return cli_fail(cli, "cannot read '%s': %s", cli->schedule, strerror(why));
     if (bad) return cli_fail(cli, "'%s' is not a text of at most 16 MiB", cli->schedule);
     (*memory)[n] = 0;
     *out = (lw_schedule_text){*memory, cli->schedule};
@@ -540,6 +542,23 @@ static void free_cli(Cli *cli) {
     free((char *)cli->error);
 }
 
+// Results that do not arrive are a failure.
+static int finish(int status) {
+    if (fflush(stdout) == 0 || status != EXIT_OK) return status;
+    fprintf(stderr, "loopwright: cannot write: %s\n", strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int help(Cli *cli, const char *name) {
+    const Command *c = name ? find_command(cli, name) : NULL;
+    if (name && !c) return EXIT_MISUSED;
+    if (c)
+        help_one(stdout, c);
+    else
+        help_all(stdout);
+    return finish(EXIT_OK);
+}
+
 int main(int argc, char **argv) {
     Cli cli = {0};
     if (argc < 2) {
@@ -547,18 +566,11 @@ int main(int argc, char **argv) {
         return EXIT_MISUSED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        const Command *c = argc > 2 ? find_command(&cli, argv[2]) : NULL;
-        if (argc > 2 && !c) return EXIT_MISUSED;
-        if (c)
-            help_one(stdout, c);
-        else
-            help_all(stdout);
-        return EXIT_OK;
-    }
+        strcmp(argv[1], "help") == 0)
+        return help(&cli, argc > 2 ? argv[2] : NULL);
     if (strcmp(argv[1], "--version") == 0) {
         printf("loopwright %s\n", lw_version());
-        return EXIT_OK;
+        return finish(EXIT_OK);
     }
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0) cli.json = true;
@@ -570,10 +582,7 @@ int main(int argc, char **argv) {
     json_bool(&cli.object, "ok", status == EXIT_OK);
     json_close(&cli.object, '}');
     if (cli.json) puts(cli.object.text);
-    if (fflush(stdout) != 0 && status == EXIT_OK) {
-        fprintf(stderr, "loopwright: cannot write: %s\n", strerror(errno));
-        status = EXIT_FAILED;
-    }
+    status = finish(status);
     free_cli(&cli);
     return status;
 }

@@ -11,7 +11,7 @@ error: cannot read 'nowhere.tc': No such file or directory
 $ loopwright check mv.txt
 --- stderr
 error: cannot tell the language of 'mv.txt' by its name
-note: known extensions are .tc, .lwp, .lwg and .stripe; or name the language
+note: known extensions are .tc, .lwp, .lwg and .stripe; or name the language, on the command line by --lang
 --- exit 1
 $ loopwright check mv.txt --lang tc
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
@@ -28,3 +28,15 @@ $ loopwright check nowhere.tc --json
 --- exit 1
 $ cat mv.txt | loopwright check /dev/stdin --lang tc
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
+$ loopwright run mv.txt --lang tc --size M=2,K=2 --schedule .
+--- stderr
+error: cannot read '.': Is a directory
+--- exit 1
+$ loopwright --version > /dev/full
+--- stderr
+loopwright: cannot write: No space left on device
+--- exit 1
+$ loopwright help run > /dev/full
+--- stderr
+loopwright: cannot write: No space left on device
+--- exit 1
