@@ -397,16 +397,16 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
 // --- Statements --------------------------------------------------------------------------------
 
 static void nest_statement(Lower *l, int stmt) {
-    Inst *inst = inst_new(l, stmt), *follower[PROGRAM_MAX_ITERS];
-    int nfollowers = 0;
+    Inst *inst = inst_new(l, stmt);
+    VEC(Inst *) follower = {0};
     if (!plan_make(l, inst, &inst->plan)) return;
     inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
     bool apart = needs_init(inst->info) && !inst->info->injective;
     int shared = apart || inst->info->empty_reduction ? 0 : shared_prefix(l, inst);
     for (int i = 0; i < l->p->stmts.n && !inst->info->empty_reduction; i++) {
-        if (l->info[i].host != stmt || nfollowers == PROGRAM_MAX_ITERS) continue;
-        follower[nfollowers] = follower_new(l, i, inst);
-        shared = share_all(l, follower[nfollowers++], shared);
+        if (l->info[i].host != stmt) continue;
+        vec_push(l->arena, &follower, follower_new(l, i, inst));
+        shared = share_all(l, follower.at[follower.n - 1], shared);
     }
     if (l->failed) return;
     for (int i = 0; i < shared; i++) inst->loop[i] = l->open.at[i];
@@ -417,7 +417,7 @@ static void nest_statement(Lower *l, int stmt) {
     l->open.n = inst->info->empty_reduction
                     ? 0
                     : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
-    for (int i = 0; i < nfollowers; i++) place_follower(l, follower[i], inst);
+    for (int i = 0; i < follower.n; i++) place_follower(l, follower.at[i], inst);
 }
 
 void nest_statements(Lower *l) {
