@@ -38,6 +38,7 @@ typedef enum CodeTrick {
     TRICK_ROW,    // rows found by an index from data
     TRICK_GATHER, // lanes found by indices from data
     TRICK_JOIN,   // loops around a vector loop that became part of it
+    TRICK_LANES,  // conditions that differ from lane to lane
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];

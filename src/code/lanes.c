@@ -10,11 +10,10 @@
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
-static int widest(const Expr *e) {
+static int widest(Plan *p, const Expr *e) {
     int w = lane_bytes(e->type);
-    if (e->kind == EXPR_INDEX) return w;
-    for (int i = 0; i < e->n; i++)
-        if (widest(e->arg[i]) > w) w = widest(e->arg[i]);
+    if (e->kind == EXPR_INDEX || code_condition(p, e)) return w;
+    for (int i = 0; i < e->n; i++) w = (int)max_i64(w, widest(p, e->arg[i]));
     return w;
 }
 
@@ -98,8 +97,8 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
     m->lane = lin_coef(m->off ? m->off : m->part, loop);
     int64_t size = type_info[m->type].bytes;
     if (guarded && !m->safe &&
-        (m->lane != size || p->machine->isa != ISA_AVX512 || m->type == TYPE_BOOL ||
-         m->type == TYPE_BF16))
+        (m->lane == 0 || (m->lane != size && size < 4) || p->machine->isa != ISA_AVX512 ||
+         m->type == TYPE_BOOL || m->type == TYPE_BF16))
         return "a guarded read is not contiguous";
     if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
         m->type != type_compute(m->type))
@@ -126,14 +125,19 @@ static bool has_guard(const Expr *e) {
 }
 
 // Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
-static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
+// `inside`: of a guard that differs from lane to lane. Lanes where it does not hold write what they
+// found, which must exist, and must not be another thread's.
+static const char *leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
-    bool guarded = has_guard(n->leaf->value);
+    bool guarded = inside || has_guard(n->leaf->value);
+    if (inside && (!n->write.safe || !n->write.off)) return "a guard depends on it";
+    for (int i = 0; i < p->nloops && inside && !reduces; i++)
+        if (p->loop[i]->mark == KIND_PARALLEL) return "a guard depends on it";
     const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
     for (int i = 0; i < n->nreads && !why; i++)
         why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
-    int w = widest(n->leaf->value);
+    int w = widest(p, n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
     for (int i = 0; i < n->nreads; i++)
         if (n->read[i].gathers && !FAULT(gather_width))
@@ -151,15 +155,19 @@ static const char *leaf_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
     return why;
 }
 
-static const char *subtree_cannot(const Plan *p, PNode *n, int loop, int *bytes) {
-    if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, bytes);
+static const char *subtree_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
+    if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, inside, bytes);
     if (n->kind == P_LOOP && n->extent > 1) return "it is not innermost";
-    for (int i = 0; i < n->nconds; i++)
-        if (lin_coef(n->cond[i], loop) && !FAULT(lanes_under_a_guard))
+    for (int i = 0; i < n->nconds; i++) {
+        if (!lin_coef(n->cond[i], loop)) continue;
+        if (p->machine->isa != ISA_AVX512 || !code_is_small(p, n->cond[i]))
             return "a guard depends on it";
+        inside = true;
+    }
     if (n->nhard) return "a guard is not linear";
     const char *why = NULL;
-    for (int i = 0; i < n->nchild && !why; i++) why = subtree_cannot(p, n->child[i], loop, bytes);
+    for (int i = 0; i < n->nchild && !why; i++)
+        why = subtree_cannot(p, n->child[i], loop, inside, bytes);
     return why;
 }
 
@@ -181,7 +189,7 @@ void plan_vectorise(Plan *p) {
         const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
         if (p->refused->vector[i]) why = "its end is only known at run time";
         for (int c = 0; c < n->nchild && !why; c++)
-            why = subtree_cannot(p, n->child[c], n->loop, &bytes);
+            why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
             if (n->bound[k].k > 0) why = "its first lane is not the first index";
         if (n->extent == 1) why = "it has one iteration";

@@ -37,13 +37,16 @@ static uint64_t micro_hash(const Micro *m) {
     uint64_t h = (uint64_t)m->kind << 24 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from;
     h = hash_mix(h, (uint64_t)m->value.i ^ m->width);
     for (int i = 0; i < m->nargs; i++) h = h * 31 + (uint64_t)m->arg[i];
-    if (m->index) h ^= (uint64_t)(uintptr_t)m->index->affine ^ (uint64_t)m->index->lane_step;
+    if (m->index)
+        h ^= (uint64_t)(uintptr_t)m->index->affine ^ (uint64_t)(uintptr_t)m->index->counters ^
+             (uint64_t)m->index->lane_step;
     return hash_mix(h, 0);
 }
 
 static bool index_same(const IndexOf *a, const IndexOf *b) {
     if (!a || !b) return a == b;
-    return a->affine == b->affine && a->env == b->env && a->lane_step == b->lane_step;
+    return a->affine == b->affine && a->env == b->env && a->counters == b->counters &&
+           a->lane_step == b->lane_step;
 }
 
 static bool micro_same(const Micro *a, const Micro *b) {
@@ -115,9 +118,16 @@ int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits) {
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
               int64_t lane_step) {
     IndexOf *index = arena_new(s->arena, IndexOf);
-    *index = (IndexOf){a, env, lane_step};
+    *index = (IndexOf){a, env, NULL, lane_step};
     return seg_value(
         s, &(Micro){.kind = MI_INDEX, .type = type, .width = (uint8_t)width, .index = index});
+}
+
+int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
+    IndexOf *index = arena_new(s->arena, IndexOf);
+    *index = (IndexOf){NULL, NULL, counters, lane_step};
+    return seg_value(
+        s, &(Micro){.kind = MI_INDEX, .type = TYPE_I32, .width = (uint8_t)width, .index = index});
 }
 
 // ---- Memory

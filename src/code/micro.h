@@ -78,10 +78,12 @@ typedef struct Ref {
 
 static inline bool ref_is_hard(const Ref *r) { return !r->mem->off; }
 
-// What MI_INDEX computes: the affine at `env`, plus lane times lane_step.
+// What MI_INDEX computes: the affine at `env`, or the counters of machine loops in `counters`, plus
+// lane times lane_step.
 typedef struct IndexOf {
     const Affine *affine; // NULL: 0
     const int64_t *env;
+    const Lin *counters; // or NULL
     int64_t lane_step;
 } IndexOf;
 
@@ -182,6 +184,7 @@ int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
+int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step); // in i32
 // The loc for a place, or NULL.
 Loc *seg_find(Seg *s, const Ref *ref);
 int seg_load(Seg *s, const Ref *ref);

@@ -92,6 +92,31 @@ static void lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
     }
 }
 
+bool code_is_small(const Plan *p, const Lin *l) {
+    int64_t min, max;
+    lin_range(p, l, &min, &max);
+    return min > -(1 << 30) && max < 1 << 30;
+}
+
+static void sum_operand(Builder *b, LinSum *s, const Expr *e, int64_t scale) {
+    if (e->kind == EXPR_INDEX)
+        sum_add(b, s, e->index, scale);
+    else if (e->kind != EXPR_CONST || e->type != TYPE_I64 || !checked_fma(e->value.i, scale, &s->c))
+        s->ok = false;
+}
+
+const Lin *code_condition(Plan *p, const Expr *e) {
+    if (e->kind != EXPR_OP ||
+        (e->op != OP_GE && e->op != OP_LE && e->op != OP_GT && e->op != OP_LT))
+        return NULL;
+    bool above = e->op == OP_GE || e->op == OP_GT, strict = e->op == OP_GT || e->op == OP_LT;
+    LinSum s = {.c = -strict, .ok = e->arg[0]->type == TYPE_I64};
+    sum_operand(&(Builder){.p = p}, &s, e->arg[0], above ? 1 : -1);
+    if (s.ok) sum_operand(&(Builder){.p = p}, &s, e->arg[1], above ? -1 : 1);
+    const Lin *l = s.ok ? code_lin(p->arena, s.c, s.t, s.n) : NULL;
+    return l && code_is_small(p, l) ? l : NULL;
+}
+
 // ---- Building
 
 static PNode *node_new(Builder *b, PKind kind) {

@@ -163,7 +163,11 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
 const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n);
 // The stream for a buffer with these real-loop terms.
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
-bool plan_has_index(const Expr *e); // uses an iterator's value
+// A comparison of indices as a linear function that is not negative where it holds, all of its
+// values far inside of 32 bits; NULL: it is something else.
+const Lin *code_condition(Plan *p, const Expr *e);
+bool code_is_small(const Plan *p, const Lin *l); // all of its values are
+bool plan_has_index(const Expr *e);              // uses an iterator's value
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);
 // The loop inside with the smallest number, or `none`.

@@ -155,6 +155,19 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem) {
           x86_xmm((unsigned)g->scratch), x86_imm(1));
 }
 
+// Only the lanes that a guard allows; AVX-512.
+void gen_load_apart_where(Gen *g, const Ref *r, int dst, int guard) {
+    Asm *a = &g->a;
+    X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
+    gen_guard_mask(g, guard, r);
+    x86_2(a, X86_kmovw, x86_k(3), x86_k(2));
+    X86Arg at = offsets(g, r, reachable(g, r, gen_mem(g, r, X86_RAX)));
+    x86_2(a, X86_kmovw, x86_k(2), x86_k(3));
+    x86_3(a, X86_vpxord, x, x, x);
+    x86_2(a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
+    g->tricks[TRICK_APART]++;
+}
+
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);

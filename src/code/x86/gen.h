@@ -107,8 +107,10 @@ typedef struct Gen {
     AsmLabel divide[4]; // routines that divide 64-bit integers: unsigned, signed, and their rests,
     bool divides[4];    // where there is need
     const char *declined;
-    int no_vector; // a vector loop that must run as a serial one; -1: none
-    int no_tile;   // a leaf whose elements must not be pinned; -1: none
+    VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
+    VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
+    int no_vector;               // a vector loop that must run as a serial one; -1: none
+    int no_tile;                 // a leaf whose elements must not be pinned; -1: none
     int depth;
     int regions;
     size_t code_before;
@@ -184,6 +186,8 @@ void gen_round_bf16(Gen *g, int width, int reg,
 bool gen_is_backwards(const Gen *g, const Ref *r);
 void gen_load_backwards(Gen *g, const Micro *m);
 void gen_store_backwards(Gen *g, const Micro *m);
+void gen_load_apart_where(Gen *g, const Ref *r, int dst, int guard);
+void gen_guard_mask(Gen *g, int reg, const Ref *r);
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem);
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
 
@@ -202,11 +206,17 @@ void gen_item_add(Gen *g, Item it, int64_t value);
 Item gen_counter(Gen *g, int loop);
 void gen_load_pushed(Gen *g, unsigned gpr, Item it);
 void gen_lin(Gen *g, const Lin *l);
+void gen_counters(Gen *g, const Lin *l); // rax <- the same of counters alone
 bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value);
 void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);
 void gen_push(Gen *g);
 void gen_pop(Gen *g, unsigned r);
 void gen_divide(Gen *g, int64_t k, bool mod);
+
+// lanes.c: conditions that differ from lane to lane.
+bool gen_in_lanes(const PNode *guard, int cond); // one of its conditions does
+int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width);
+int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
 
 // leaf.c
 void gen_open(Gen *g);

@@ -60,11 +60,8 @@ void gen_load_pushed(Gen *g, unsigned gpr, Item it) {
     gen_load_item(g, gpr, it);
 }
 
-// rax <- c + Σ k·loop over a linear function.
-void gen_lin(Gen *g, const Lin *l) {
-    int64_t c = l->c;
-    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
-    x86_set(&g->a, X86_RAX, c);
+// rax += Σ k·counter over the machine loops of a linear function.
+static void add_counters(Gen *g, const Lin *l) {
     for (int i = 0; i < l->n; i++) {
         if (!g->p->loop[l->t[i].loop]->real) continue;
         gen_load_pushed(g, X86_RCX, gen_counter(g, l->t[i].loop));
@@ -77,6 +74,19 @@ void gen_lin(Gen *g, const Lin *l) {
         }
         x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
     }
+}
+
+// rax <- c + Σ k·loop over a linear function.
+void gen_lin(Gen *g, const Lin *l) {
+    int64_t c = l->c;
+    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
+    x86_set(&g->a, X86_RAX, c);
+    add_counters(g, l);
+}
+
+void gen_counters(Gen *g, const Lin *l) {
+    x86_set(&g->a, X86_RAX, l->c);
+    add_counters(g, l);
 }
 
 bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value) {

@@ -89,6 +89,7 @@ typedef struct LeafGen {
     Gen *g;
     PNode *n;
     int active; // lanes
+    int guard;  // value that says in which of them it happens; -1: in all
 } LeafGen;
 
 static int value_of(LeafGen *l, const Expr *e, int guard);
@@ -200,12 +201,22 @@ static bool has_unsafe_read(const PNode *n, const Expr *e) {
     return false;
 }
 
+// Of a bool: 1 or 0 where it is a constant, else -1.
+static int known_truth(const Seg *s, int val) {
+    int def = s->vals.at[val].def;
+    if (def < 0 || s->micros.at[def].kind != MI_CONST) return -1;
+    return s->micros.at[def].value.i != 0;
+}
+
 static int op_of(LeafGen *l, const Expr *e, int guard) {
     Seg *s = l->g->seg;
     int args[4], w = l->n->width;
+    const Lin *condition = w > 1 ? code_condition(l->g->p, e) : NULL;
+    if (condition) return gen_lanes_hold(l->g, condition, l->n->vloop, w);
     if (e->op == OP_SELECT) {
         args[0] = value_of(l, e->arg[0], guard);
-        int yes = guard, no = guard;
+        int yes = guard, no = guard, known = known_truth(s, args[0]);
+        if (known >= 0) return value_of(l, e->arg[known ? 1 : 2], guard);
         if (has_unsafe_read(l->n, e->arg[1]) && !FAULT(branch_unguarded))
             yes = logical_and(l, guard, args[0]);
         if (has_unsafe_read(l->n, e->arg[2])) no = logical_and(l, guard, logical_not(l, args[0]));
@@ -213,8 +224,14 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         args[2] = value_of(l, e->arg[2], no);
         return seg_op(s, MI_OP, OP_SELECT, e->type, e->arg[1]->type, w, 3, args);
     }
-    if ((e->op == OP_AND || e->op == OP_OR) && has_unsafe_read(l->n, e->arg[1])) {
+    if (e->op == OP_AND || e->op == OP_OR) {
         args[0] = value_of(l, e->arg[0], guard);
+        int known = known_truth(s, args[0]);
+        if (known >= 0) return known == (e->op == OP_AND) ? value_of(l, e->arg[1], guard) : args[0];
+        args[1] = has_unsafe_read(l->n, e->arg[1]) ? -1 : value_of(l, e->arg[1], guard);
+        known = args[1] < 0 ? -1 : known_truth(s, args[1]);
+        if (known >= 0) return known == (e->op == OP_AND) ? args[0] : args[1];
+        if (args[1] >= 0) return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);
         int inner = logical_and(
             l, guard,
             e->op == OP_AND || FAULT(guard_of_or_inverted) ? args[0] : logical_not(l, args[0]));
@@ -254,9 +271,9 @@ static Summand term_of(LeafGen *l) {
     const Expr *value = l->n->leaf->value;
     bool fuse = !FAULT(product_rounded_twice) && l->n->leaf->op == REDUCE_ADD &&
                 value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(l->n->write.type);
-    if (!fuse) return (Summand){value_of(l, value, -1), -1};
-    int x = value_of(l, value->arg[0], -1);
-    return (Summand){x, value_of(l, value->arg[1], -1)};
+    if (!fuse) return (Summand){value_of(l, value, l->guard), -1};
+    int x = value_of(l, value->arg[0], l->guard);
+    return (Summand){x, value_of(l, value->arg[1], l->guard)};
 }
 
 // old op= term; old -1: the term itself.
@@ -271,16 +288,33 @@ static int combine(LeafGen *l, int old, Summand t) {
     return seg_op(s, MI_OP, reduce_op[l->n->leaf->op], type, type, w, 2, (int[]){old, t.x});
 }
 
-// Lanes beyond the tail keep what they had.
+// Where the mask is off, a reduction keeps what it had.
+static int only_where(LeafGen *l, int mask, int val, int old) {
+    Seg *s = l->g->seg;
+    int w = l->n->width;
+    Type type = type_compute(l->n->write.type);
+    if (old < 0) old = seg_const(s, type, w, reduce_identity(type, l->n->leaf->op));
+    return seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
+}
+
+// Lanes beyond the tail do.
 static int only_active(LeafGen *l, int val, int old) {
     Seg *s = l->g->seg;
     int w = l->n->width;
-    Type type = l->n->write.type;
-    if (old < 0) old = seg_const(s, type, w, reduce_identity(type, l->n->leaf->op));
     int mask = seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
                       (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
                               seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
-    return seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
+    return only_where(l, mask, val, old);
+}
+
+// Where all conditions of the guards around a leaf hold.
+static int guard_of(LeafGen *l) {
+    int guard = -1;
+    for (int i = 0; i < l->g->lane_conds.n && !FAULT(lanes_under_a_guard); i++) {
+        const Lin *cond = l->g->lane_conds.at[i];
+        guard = logical_and(l, guard, gen_lanes_hold(l->g, cond, l->n->vloop, l->n->width));
+    }
+    return guard;
 }
 
 // The value in front of a reduction: what its place holds, in lanes where lanes are reduced.
@@ -316,6 +350,7 @@ static void reduce(LeafGen *l, const Ref *r) {
     else
         old = first_value(l, r, pending);
     int val = combine(l, old, t);
+    if (l->guard >= 0) val = only_where(l, l->guard, val, old);
     if (pending && l->active < w && !FAULT(tail_lanes_reduced)) val = only_active(l, val, old);
     Type to = l->n->write.type;
     if (to != type_compute(to) &&
@@ -349,10 +384,11 @@ static void prefetch(LeafGen *l, const Mem *m) {
 void gen_leaf(Gen *g, PNode *n) {
     if (g->fresh) begin(g);
     int active = n->width > 1 ? g->active : 1;
-    LeafGen l = {g, n, active};
+    LeafGen l = {g, n, active, -1};
     const Leaf *f = n->leaf;
     flush_inner(g, n);
     g->seg->line = n->line;
+    l.guard = guard_of(&l);
     prefetch(&l, &n->write);
     for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i]);
     Ref r = gen_ref(g, n, &n->write, active);
@@ -362,8 +398,9 @@ void gen_leaf(Gen *g, PNode *n) {
         reduce(&l, &r);
         return;
     }
-    int val = value_of(&l, f->value, -1);
+    int val = value_of(&l, f->value, l.guard);
     Type to = n->write.type;
+    if (l.guard >= 0) val = only_where(&l, l.guard, val, seg_load(g->seg, &r));
     if (to != type_compute(to)) // what is kept in a register is what memory would hold
         val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->width, 1, &val);
     seg_store(g->seg, &r, val);

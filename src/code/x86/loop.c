@@ -516,6 +516,7 @@ void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
     gen_line(g, n->line);
     flag_guard(g, n->flag, skip);
     for (int i = 0; i < n->nconds; i++) {
+        if (gen_in_lanes(n, i)) continue; // the leaves' business
         gen_lin(g, n->cond[i]);
         x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
         x86_1(&g->a, X86_js, x86_to(skip));
@@ -527,14 +528,17 @@ void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
     }
 }
 
-// Static truth of a guard: 1 always, 0 never, -1 depends.
+// Static truth of one of its conditions, and of a guard: 1 always, 0 never, -1 depends.
+static int condition_truth(const Gen *g, const PNode *n, int i) {
+    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->vloop : -1, n->width);
+}
+
 int gen_guard_truth(Gen *g, const PNode *n) {
     int truth = n->flag || n->nhard ? -1 : 1;
     for (int i = 0; i < n->nconds; i++) {
-        int64_t min, max;
-        gen_lin_limits(g, n->cond[i], &min, &max);
-        if (max < FAULT(guard_at_zero)) return 0;
-        if (min < 0) truth = -1;
+        int one = condition_truth(g, n, i);
+        if (one == 0) return 0;
+        if (one < 0) truth = -1;
     }
     return truth;
 }
@@ -542,8 +546,18 @@ int gen_guard_truth(Gen *g, const PNode *n) {
 static void guard(Gen *g, PNode *n) {
     int truth = gen_guard_truth(g, n);
     if (truth == 0) return;
-    if (truth == 1) {
+    int around = g->lane_conds.n;
+    bool tests = n->flag || n->nhard;
+    for (int i = 0; i < n->nconds; i++) {
+        if (condition_truth(g, n, i) == 1) continue;
+        if (gen_in_lanes(n, i))
+            vec_push(g->arena, &g->lane_conds, n->cond[i]);
+        else
+            tests = true;
+    }
+    if (!tests) {
         gen_children(g, n);
+        g->lane_conds.n = around;
         return;
     }
     AsmLabel skip = asm_label(&g->a);
@@ -551,6 +565,7 @@ static void guard(Gen *g, PNode *n) {
     Lanes before = lanes_now(g);
     gen_conditions(g, n, &skip);
     gen_children(g, n);
+    g->lane_conds.n = around;
     boundary(g, FAULT(lanes_meet_folded) ? NULL : &before);
     asm_bind(&g->a, &skip);
 }

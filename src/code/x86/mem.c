@@ -156,7 +156,7 @@ static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
 }
 
 // Lanes of a guard as a mask in k2; AVX-512.
-static void guard_mask(Gen *g, int reg, const Ref *r) {
+void gen_guard_mask(Gen *g, int reg, const Ref *r) {
     X86Arg guard = gen_vreg(TYPE_BOOL, r->width, reg), k = x86_k(2);
     if (r->active < r->width && !FAULT(guard_forgets_tail))
         k = x86_masked(k, gen_mask(g, r->active), false);
@@ -167,7 +167,11 @@ static void load_masked(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     X86Arg d = gen_vreg(r->type, r->width, m->dst_reg);
-    guard_mask(g, m->arg_reg[0], r);
+    if (r->lane != type_info[r->type].bytes && type_info[r->type].bytes >= 4 && r->lane) {
+        gen_load_apart_where(g, r, m->dst_reg, m->arg_reg[0]);
+        return;
+    }
+    gen_guard_mask(g, m->arg_reg[0], r);
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (r->lane == 0 || r->lane != type_info[r->type].bytes || r->type == TYPE_BOOL ||
         r->type == TYPE_BF16) {

@@ -50,7 +50,9 @@ void gen_set_const(Gen *g, Type t, int width, int reg, Value v) {
 // i64 (or i32) lanes: rax + lane·step.
 static void do_index(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    if (m->index->affine)
+    if (m->index->counters)
+        gen_counters(g, m->index->counters);
+    else if (m->index->affine)
         gen_affine(g, m->index->affine, m->index->env);
     else
         x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));

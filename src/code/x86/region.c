@@ -168,7 +168,9 @@ static void store_pins(Gen *g, PNode **at, int n) {
 }
 
 static bool starts_with_guard(Gen *g, PNode *n) {
-    return n->kind == P_GUARD && gen_guard_truth(g, n) < 0;
+    bool lanes = false;
+    for (int i = 0; i < n->nconds; i++) lanes |= gen_in_lanes(n, i);
+    return n->kind == P_GUARD && !lanes && gen_guard_truth(g, n) < 0;
 }
 
 // Tails of vector loops: each gets a mask register.

@@ -1,0 +1,58 @@
+// Conditions that differ from lane to lane, or that lanes are chosen by:
+//
+//     c + Σ k·index >= 0,   index of the vector loop: that of lane 0 + lane
+//
+// What is known when the code is made decides it, for all lanes or for none. What is left becomes a
+// comparison in 4-byte lanes. Its one side are counters and the lane, which all copies of unrolled
+// loops share, the other a constant.
+#include "code/x86/gen.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+bool gen_in_lanes(const PNode *guard, int cond) {
+    return guard->width > 1 && lin_coef(guard->cond[cond], guard->vloop) != 0;
+}
+
+// 1: it holds in all lanes; 0: in none; -1: that depends.
+int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width) {
+    int64_t min, max, lanes = width;
+    gen_lin_limits(g, l, &min, &max);
+    if (vloop >= 0) {
+        const PNode *loop = g->p->loop[vloop];
+        if (!loop->real) lanes = min_i64(lanes, loop->extent - g->value[vloop]);
+        int64_t span = loop->real ? 0 : lin_coef(l, vloop) * (lanes - 1);
+        *(span < 0 ? &min : &max) += span;
+    }
+    return min >= 0 ? 1 : max < FAULT(guard_at_zero) ? 0 : -1;
+}
+
+// The machine loops of l, once for all that have the same.
+static const Lin *counters_of(Gen *g, const Lin *l) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    int n = 0;
+    for (int i = 0; i < l->n; i++)
+        if (g->p->loop[l->t[i].loop]->real) t[n++] = l->t[i];
+    if (!n) return NULL;
+    for (int i = 0; i < g->counters.n; i++) {
+        const Lin *known = g->counters.at[i];
+        if (known->n == n && !memcmp(known->t, t, (size_t)n * sizeof *t)) return known;
+    }
+    vec_push(g->arena, &g->counters, code_lin(g->arena, 0, t, n));
+    return vec_last(&g->counters);
+}
+
+int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width) {
+    Seg *s = g->seg;
+    int truth = gen_lanes_truth(g, l, vloop, width);
+    if (truth >= 0) return seg_const(s, TYPE_BOOL, width, (Value){.i = truth});
+    int64_t c = l->c;
+    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
+    int64_t step = vloop >= 0 ? lin_coef(l, vloop) : 0;
+    int args[2] = {seg_counters(s, width, counters_of(g, l), step),
+                   seg_const(s, TYPE_I32, width, (Value){.i = -c})};
+    g->tricks[TRICK_LANES]++;
+    return seg_op(s, MI_OP, OP_GE, TYPE_BOOL, TYPE_I32, width, 2, args);
+}
