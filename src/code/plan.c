@@ -272,6 +272,43 @@ static void bound_push(Builder *b, PNode *loop, int64_t k, const Lin *rest) {
     loop->bound = more;
 }
 
+// The first n terms of l, and c, divided by what all of the terms have in common.
+static const Lin *reduced(const Plan *p, const Lin *l, int64_t c, int n) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    int64_t step = 0;
+    for (int i = 0; i < n; i++) step = gcd_i64(step, l->t[i].k);
+    if (!step) step = 1;
+    for (int i = 0; i < n; i++) t[i] = (LinTerm){l->t[i].loop, l->t[i].k / step};
+    return code_lin(p->arena, floor_div(c, step), t, n);
+}
+
+// l >= 0 in its simplest form, and without loops that it holds for altogether or not at all: where
+// everything else moves in steps of a loop's extent, as after a split, 511 - 96·i - 16·j - k >= 0
+// with k in 16 is 31 - 6·i - j >= 0.
+static const Lin *simplest(const Plan *p, const Lin *l) {
+    l = reduced(p, l, l->c, l->n);
+    while (l->n && l->t[l->n - 1].k == -1) {
+        int64_t extent = p->loop[l->t[l->n - 1].loop]->extent, step = 0;
+        for (int i = 0; i < l->n - 1; i++) step = gcd_i64(step, l->t[i].k);
+        if (!step || step % extent || floor_mod(l->c + 1, extent)) break;
+        l = reduced(p, l, l->c - (extent - 1), l->n - 1);
+    }
+    return l;
+}
+
+// A loop around the current place has this bound already.
+static bool is_known(const Builder *b, const Lin *l) {
+    const PNode *loop = l->n ? b->p->loop[l->t[l->n - 1].loop] : NULL;
+    for (int i = 0; loop && i < loop->nbounds; i++) {
+        const Bound *is = &loop->bound[i];
+        bool same = is->k == l->t[l->n - 1].k && is->rest->n == l->n - 1 && is->rest->c == l->c;
+        for (int k = 0; same && k < l->n - 1; k++)
+            same = is->rest->t[k].loop == l->t[k].loop && is->rest->t[k].k == l->t[k].k;
+        if (same) return true;
+    }
+    return false;
+}
+
 // A constraint of a block whose own loops are `own` (outermost first): a bound on the innermost own
 // loop it mentions when that is the last loop it mentions at all; otherwise a condition of `outer`
 // (around the loops) or `inner` (inside them).
@@ -282,9 +319,11 @@ static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PN
         guard_push_hard(b, inner, c);
         return;
     }
+    l = simplest(b->p, l);
     int64_t min, max;
     lin_range(b->p, l, &min, &max);
     if (min >= -FAULT(constraint_dropped_early)) return;
+    if (is_known(b, l)) return;
     int last = l->n ? l->t[l->n - 1].loop : -1; // loops are numbered outside in
     for (int i = 0; i < nown; i++) {
         if (own[i]->loop != last) continue;

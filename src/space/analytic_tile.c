@@ -102,7 +102,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double issue = (sums * n->ops + loads + 1.5 + n->guards * (double)(part[0] * part[1])) /
                    m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
-    double end = t->folded ? 10 : n->ref[0].stride[t->v] == 1 ? 0 : 1.5 * n->lanes;
+    double end = t->folded ? 10 : n->ref[0].stride[t->v] == 1 ? 0 : 2.0 * n->lanes;
+    if (!n->s->init) end *= 2;
     double ends = 16 + (1.5 + end) * sums;
     return turns * (turn + 0.12 * load + 0.1 * issue) + ends;
 }
@@ -365,23 +366,41 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
 
 // --- Packing -------------------------------------------------------------------------------------
 
+// Iterators that run through neighbours of an operand, innermost first, up to about a vector: the
+// columns of a block that turns in registers.
+static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
+    int64_t length = 1;
+    int count = 0;
+    for (bool more = true; more && length < n->lanes;) {
+        more = false;
+        for (int i = 0; i < n->s->niters && !more; i++) {
+            if (i == v || n->extent[i] < 2 || x->stride[i] != length || x->hard[i]) continue;
+            if (count && length * n->extent[i] > 2 * n->lanes) continue;
+            chain[count++] = i;
+            length *= n->extent[i];
+            more = true;
+        }
+    }
+    return count;
+}
+
 // The section of the copy: along the lanes, or in blocks that turn in registers.
 static void order_copy(const Nest *n, const Blocks *b, SchedStmt *s, SchedLoop *loop) {
     const Ref *x = &n->ref[b->panel];
-    int v = b->t->v, along = -1, count = 0;
-    for (int i = 0; i < n->s->niters; i++)
-        if (i != v && x->stride[i] == 1 && n->extent[i] > 1) along = i;
-    bool turn = x->stride[v] != 1 && along >= 0;
+    int v = b->t->v, count = 0, chain[PROGRAM_MAX_ITERS];
+    int columns = x->stride[v] != 1 ? neighbours(n, x, v, chain) : 0;
+    bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
     for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
         int i = k < 0 ? k + n->s->niters : b->red[k];
-        if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction)) continue;
-        loop[count++] =
-            (SchedLoop){.iter = n->s->iter[i].name, .step = turn && i == along ? n->lanes : 1};
+        bool inside = false;
+        for (int j = 0; j < columns; j++) inside |= chain[j] == i;
+        if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction) || (inside && !cut))
+            continue;
+        loop[count++] = (SchedLoop){.iter = n->s->iter[i].name, .step = inside ? n->lanes : 1};
     }
-    if (turn) {
-        loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
-        loop[count++] = (SchedLoop){.iter = n->s->iter[along].name, .step = 1};
-    }
+    if (columns) loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
+    for (int k = columns - 1; k >= 0; k--)
+        loop[count++] = (SchedLoop){.iter = n->s->iter[chain[k]].name, .step = 1};
     loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = 1, .kind = KIND_VECTOR};
     s->nloops = count;
     s->loop = loop;
