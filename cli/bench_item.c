@@ -184,7 +184,9 @@ static char *sizes_text(const lw_bound *bound) {
 static void describe(const Bench *b, BenchKernel *k, BenchRow *r) {
     const char *text;
     r->sizes = sizes_text(k->bound);
-    if (!lw_bound_show(k->ctx, k->bound, LW_STAGE_SCHEDULE, &text)) r->schedule = bench_text(text);
+    lw_show_options o = {.struct_size = sizeof o, .isa = r->item->isa, .threads = 1};
+    if (!lw_bound_show_with(k->ctx, k->bound, LW_STAGE_SCHEDULE, &o, &text))
+        r->schedule = bench_text(text);
     r->flops = k->info->flops, r->bytes = k->info->bytes;
     if (r->item->moved > 0) r->bytes = r->item->moved;
     r->instances = (double)lw_bound_instances(k->bound);

@@ -116,7 +116,7 @@ static bool operands(BenchKernel *k) {
 }
 
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item) {
-    lw_compile_options o = {.struct_size = sizeof o};
+    lw_compile_options o = {.struct_size = sizeof o, .threads = 1};
     *k = (BenchKernel){.ctx = lw_context_new(NULL)};
     o.isa = item->isa ? item->isa : b->cli->isa;
     char *memory = NULL;

@@ -21,7 +21,7 @@ typedef struct Step {
 static bool once(lw_context *ctx, const BenchItem *item, Step *s) {
     static int serial;
     BenchKernel k = {.ctx = ctx, .shared = true, .serial = ++serial};
-    lw_compile_options o = {.struct_size = sizeof o, .isa = item->isa};
+    lw_compile_options o = {.struct_size = sizeof o, .isa = item->isa, .threads = 1};
     double begin = lab_cpu();
     bool ok = bench_kernel_bind(&k, item);
     double bound = lab_cpu();

@@ -5,7 +5,7 @@
 //   options.c   the table of options, reading the command line
 //   check.c show.c space.c run.c compile.c machine.c   the commands
 //   bench*.c    benchmarks; bench.h tells them apart
-//   report.c web.c   pages of HTML, from the pieces in web/
+//   report.c explain.c web.c   pages of HTML, from the pieces in web/
 //   data.c      arguments in memory: from files, from --arg, random; what summaries say of them
 //   npy.c       .npy files
 //   json.c      one JSON object on standard output
@@ -78,6 +78,7 @@ int command_einsum(Cli *cli);
 int command_machine(Cli *cli);
 int command_bench(Cli *cli);
 int command_report(Cli *cli);
+int command_explain(Cli *cli);
 
 // --- Reading the command line, options.c ---------------------------------------------------------
 

@@ -162,6 +162,17 @@ const Command commands[] = {
      "  loopwright report -o report.html\n"
      "  loopwright report --from bench.jsonl matmul.jsonl -o report.html\n",
      command_report},
+    {"explain", "FILE", "a page about one program: decisions, loops, code, and why it is as fast",
+     OPTIONS("--def", "--size", "--schedule", "--isa", "-o", "--strict", "--lang", "--trace"),
+     "One HTML file that stands alone: the Program; every decision with the lower bound that "
+     "other\n"
+     "values would have; the loops as a picture with what each touches, against the caches; the\n"
+     "machine code beside them in the same colours; what its instructions occupy; where it stands\n"
+     "under the roofline; and the certificate: measured time, lower bound, gap. For one thread.\n"
+     "\n"
+     "  loopwright explain matmul.tc --size M=256,N=256,K=256 -o matmul.html\n"
+     "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n",
+     command_explain},
     {0},
 };
 

@@ -2,7 +2,7 @@
 //
 //     <head> page.css </head> title, lead, navigation
 //     <script type="application/jsonl" id="data"> lines of JSON </script>
-//     <script> page.js report.js </script>
+//     <script> page.js, then report.js or explain.js </script>
 #include "web.h"
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 EMBED(web_page_css, "cli/web/page.css");
 EMBED(web_page_js, "cli/web/page.js");
 EMBED(web_report_js, "cli/web/report.js");
+EMBED(web_explain_js, "cli/web/explain.js");
 
 static void escaped(FILE *out, const char *text) {
     for (; *text; text++)
@@ -60,10 +61,9 @@ void web_data(FILE *out, const char *text, size_t len) {
 }
 
 int web_end(Cli *cli, FILE *out, const char *path, const char *name) {
-    (void)name;
     fputs("</script>\n<script>\n", out);
     fputs(web_page_js, out);
-    fputs(web_report_js, out);
+    fputs(strcmp(name, "report") ? web_explain_js : web_report_js, out);
     fputs("</script>\n</body>\n</html>\n", out);
     bool bad = ferror(out) != 0;
     if (fclose(out) || bad) return cli_fail(cli, "cannot write '%s': %s", path, strerror(errno));

@@ -273,7 +273,7 @@ typedef struct lw_show_options {
     size_t struct_size;
     lw_schedule_text schedule;
     bool cost;       // of a Tree: what each block touches, moves and computes
-    bool json;       // of a report: one JSON object instead of a table
+    bool json;       // of a report or a Tree: one JSON object; a Tree's has the costs of each line
     const char *isa; // of code: "scalar", "avx2" or "avx512", whether or not this machine has it;
                      // NULL: the best of this machine
     int threads;     // to choose a schedule for; 0: LW_THREADS, or the processors this process has
@@ -300,6 +300,8 @@ typedef struct lw_space_options {
     int64_t samples;           // of each estimate; 0: 1000
     uint64_t seed;
     bool explain_bound; // instead of estimates: the lower bound of the time, as a tree
+    bool json; // instead: one JSON object with the bound, what each resource takes, and every
+               // decision of `schedule` with the bound that each other value would have, in us
 } lw_space_options;
 
 // A report: what follows from the decisions, how many implementations there are, what none of them

@@ -22,6 +22,11 @@ function figure(x, digits = 3) {
   const places = a >= 100 ? 0 : a >= 10 ? Math.max(0, digits - 2) : Math.max(0, digits - 1);
   return x.toFixed(places);
 }
+function amount(n, unit) {
+  for (const [size, prefix] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']])
+    if (n >= size) return figure(n / size) + ' ' + prefix + unit;
+  return n + ' ' + unit;
+}
 const percent = x => finite(x) ? (100 * x).toFixed(x < 0.1 ? 1 : 0) + ' %' : '–';
 function duration(us) {
   if (!finite(us)) return '–';

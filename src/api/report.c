@@ -367,6 +367,11 @@ static void json_loop(Report *r, Text *out, int i) {
     text_add(out, ", \"ports\": {");
     for (int u = 0; u < PORT_COUNT; u++)
         text_printf(out, "%s\"%s\": %d", u ? ", " : "", port_name[u], p->count[u]);
+    text_add(out, "}, \"busy\": {");
+    for (int u = 0; u < PORT_COUNT; u++) {
+        if (u) text_add(out, ", ");
+        json_number(out, port_name[u], (double)p->count[u] / r->l.machine.ports[u]);
+    }
     text_add(out, "}, ");
     json_number(out, "cycles", p->cycles);
     text_add(out, ", ");

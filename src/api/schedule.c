@@ -4,6 +4,7 @@
 // function may serve many threads. So a call lowers a Program of its own: the bound one printed and
 // parsed again.
 #include "api/database.h"
+#include "api/explain.h"
 
 #include "base/bug.h"
 #include "base/checked.h"
@@ -202,7 +203,9 @@ static lw_status show_body(Call *call, void *args) {
                         (Target){.machine = m, .threads = s->options.threads}, &schedule, &tree);
     if (status) return status;
     Text text = {.arena = call->arena};
-    if (s->stage == LW_STAGE_TREE)
+    if (s->stage == LW_STAGE_TREE && s->options.json)
+        explain_tree(call->arena, &text, tree);
+    else if (s->stage == LW_STAGE_TREE)
         tree_show(&text, s->options.cost ? tree_expand(tree) : tree, s->options.cost);
     else if (s->stage == LW_STAGE_STRIPE)
         stripe_print(&text, tree);

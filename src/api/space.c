@@ -1,4 +1,5 @@
 // The space of a bound function, shown: what is open, how much there is, what follows from what.
+#include "api/explain.h"
 #include "api/measure.h"
 #include "api/pipeline.h"
 
@@ -175,6 +176,15 @@ static lw_status show(Shown *x, const Schedule *given) {
     return LW_OK;
 }
 
+// The decisions that the Schedule is, each with what others would cost.
+static lw_status explain(Shown *x, const Schedule *given) {
+    ExplainSpace e = {.arena = x->call->arena, .cs = x->cs, .bound = x->bound, .work = x->w};
+    if (given && !(e.d = cpu_read(e.arena, x->cs, given, x->call->diags, &e.n))) return LW_ERROR;
+    x->text.len = 0;
+    explain_space(&e, &x->text);
+    return LW_OK;
+}
+
 static lw_status space_body(Call *call, void *args) {
     SpaceCall *a = args;
     const lw_space_options *o = &a->options;
@@ -189,7 +199,8 @@ static lw_status space_body(Call *call, void *args) {
     CpuOptions options = {.threads = o->threads > 0 ? o->threads : 2, .given = given};
     Machine *m = &options.machine;
     machine_detect(m, ISA_COUNT);
-    bool known = o->explain_bound ? measure_known(call, m) : measure_kept(call->arena, m);
+    bool wanted = o->explain_bound || o->json;
+    bool known = wanted ? measure_known(call, m) : measure_kept(call->arena, m);
     CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);
     if (!cs) return LW_ERROR;
     Shown x = {.call = call, .o = o, .cs = cs, .s = cs->space, .text.arena = call->arena};
@@ -201,7 +212,7 @@ static lw_status space_body(Call *call, void *args) {
     space_copy(x.s, x.c, x.s->root);
     text_printf(&x.text, "space            %d objects, %d variables, %u bytes a candidate\n",
                 x.s->nobjects, x.s->nvars, x.s->size);
-    lw_status status = show(&x, given);
+    lw_status status = o->json && x.bound ? explain(&x, given) : show(&x, given);
     a->text = text_str(&x.text);
     return status;
 }

@@ -14,6 +14,7 @@ usage: loopwright COMMAND FILE [options]
   machine  measure and print what this machine can do
   bench    measure programs against the machine and against other libraries
   report   a page of charts from what was measured
+  explain  a page about one program: decisions, loops, code, and why it is as fast
 
 `loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:
 

@@ -1,0 +1,182 @@
+// loopwright explain: one program, what was decided about it, what each decision costs or gains,
+// and the code it became, as one page that stands alone. For one thread.
+#include "web.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Explain {
+    Cli *cli;
+    const lw_function *f;
+    lw_bound *bound;
+    lw_schedule_text schedule;
+    char *memory; // of a schedule from a file, or as chosen
+    lw_timing timing;
+    Json *j;
+} Explain;
+
+static int bind(Explain *x, lw_module *mod) {
+    lw_size *sizes = NULL;
+    size_t n = 0;
+    x->f = cli_function(x->cli, mod);
+    int status = x->f ? cli_sizes(x->cli, x->f, &sizes, &n) : EXIT_FAILED;
+    if (!status) status = cli_report(x->cli, lw_bind(x->cli->ctx, x->f, sizes, n, &x->bound));
+    free(sizes);
+    return status;
+}
+
+// The schedule as text: the file's, or the one that is chosen, so that all parts speak of the same.
+static int find_schedule(Explain *x) {
+    const char *text;
+    lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .threads = 1};
+    int status = cli_schedule(x->cli, &o.schedule, &x->memory);
+    if (!status)
+        status = cli_report(
+            x->cli, lw_bound_show_with(x->cli->ctx, x->bound, LW_STAGE_SCHEDULE, &o, &text));
+    if (status) return status;
+    char *copy = cli_printf("%s", text);
+    free(x->memory);
+    x->memory = copy;
+    x->schedule = (lw_schedule_text){copy, "chosen"};
+    return EXIT_OK;
+}
+
+// --- Parts ---------------------------------------------------------------------------------------
+
+static int add_stage(Explain *x, const char *key, lw_stage stage, bool json) {
+    const char *text;
+    lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .json = json, .threads = 1};
+    if (stage != LW_STAGE_PROGRAM) o.schedule = x->schedule;
+    int status = cli_report(x->cli, lw_bound_show_with(x->cli->ctx, x->bound, stage, &o, &text));
+    if (!status && json) json_raw(x->j, key, text);
+    if (!status && !json) json_str(x->j, key, text);
+    return status;
+}
+
+// Not every program has a space (Stripe's has not); the page then says nothing of decisions.
+static void add_space(Explain *x) {
+    const char *text;
+    lw_space_options o = {.struct_size = sizeof o, .json = true, .threads = 1};
+    o.schedule = x->schedule;
+    if (lw_bound_space(x->cli->ctx, x->bound, &o, &text) == LW_OK && *text == '{')
+        json_raw(x->j, "space", text);
+}
+
+static int measure(Explain *x) {
+    size_t n = lw_function_input_count(x->f) + lw_function_output_count(x->f);
+    Array *args = cli_alloc((n + 1) * sizeof *args);
+    const DLTensor **list = cli_alloc((n + 1) * sizeof *list);
+    int status = EXIT_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        const lw_tensor *t = lw_function_tensor(x->f, i);
+        int64_t lo = 0, hi = 0;
+        bool index = lw_bound_index_range(x->bound, i, &lo, &hi);
+        if (!data_new(&args[i], lw_bound_tensor(x->bound, i)))
+            status = cli_fail(x->cli, "there is not enough memory for '%s'", t->name);
+        else if (t->role == LW_INPUT)
+            data_random(&args[i], 0, t->name, index, lo, hi);
+        list[i] = &args[i].t;
+    }
+    x->timing = (lw_timing){.struct_size = sizeof x->timing};
+    lw_run_options o = {.struct_size = sizeof o, .threads = 1, .measure_seconds = 0.3};
+    o.backend = LW_BACKEND_JIT, o.timing = &x->timing, o.isa = x->cli->isa;
+    o.schedule = x->schedule;
+    if (!status) status = cli_report(x->cli, lw_run(x->cli->ctx, x->bound, list, n, &o));
+    for (size_t i = 0; i < n; i++) data_free(&args[i]);
+    free(args);
+    free(list);
+    return status;
+}
+
+static int add_timing(Explain *x) {
+    const lw_machine *m;
+    lw_roof roof;
+    const lw_timing *t = &x->timing;
+    static const char *const level[] = {"L1", "L2", "L3", "memory"};
+    int status = measure(x);
+    if (!status) status = cli_report(x->cli, lw_machine_get(x->cli->ctx, NULL, &m));
+    if (status) return status;
+    json_raw(x->j, "machine", m->json);
+    json_open(x->j, "timing", '{');
+    json_num(x->j, "median_us", t->median_us);
+    json_num(x->j, "best_us", t->best_us);
+    json_num(x->j, "p10_us", t->p10_us);
+    json_num(x->j, "p90_us", t->p90_us);
+    json_num(x->j, "compile_us", t->compile_us);
+    json_num(x->j, "flops", t->flops);
+    json_num(x->j, "bytes", t->bytes);
+    json_int(x->j, "code_bytes", (int64_t)t->code_bytes);
+    json_int(x->j, "float_bits", t->float_bits);
+    json_str(x->j, "isa", t->isa);
+    json_close(x->j, '}');
+    if (lw_machine_roof(m, t, &roof) != LW_OK) return EXIT_OK;
+    json_open(x->j, "roof", '{');
+    json_num(x->j, "us", roof.us);
+    json_num(x->j, "compute_us", roof.compute_us);
+    json_num(x->j, "memory_us", roof.memory_us);
+    json_str(x->j, "bound", roof.compute ? "compute" : "bandwidth");
+    json_str(x->j, "level", level[roof.level]);
+    json_num(x->j, "peak", roof.peak);
+    json_close(x->j, '}');
+    return EXIT_OK;
+}
+
+static void add_source(Explain *x, const char *path) {
+    FILE *f = fopen(path, "r");
+    if (!f) return;
+    char *text = cli_alloc(1 << 16);
+    text[fread(text, 1, (1 << 16) - 1, f)] = 0;
+    fclose(f);
+    json_str(x->j, "source", text);
+    free(text);
+}
+
+static int collect(Explain *x) {
+    json_open(x->j, NULL, '{');
+    json_str(x->j, "function", lw_function_name(x->f));
+    json_str(x->j, "signature", lw_function_signature(x->f));
+    json_str(x->j, "file", x->cli->words[0]);
+    json_values(x->j, x->bound);
+    add_source(x, x->cli->words[0]);
+    json_str(x->j, "schedule", x->schedule.text);
+    int status = add_stage(x, "program", LW_STAGE_PROGRAM, false);
+    if (!status) status = add_stage(x, "tree", LW_STAGE_TREE, true);
+    if (!status) status = add_stage(x, "asm", LW_STAGE_ASM, false);
+    if (!status) status = add_stage(x, "report", LW_STAGE_REPORT, true);
+    if (!status) status = add_timing(x);
+    if (!status) add_space(x);
+    json_close(x->j, '}');
+    return status;
+}
+
+// --- The page ------------------------------------------------------------------------------------
+
+static int write_page(Explain *x, const char *path) {
+    char *values = cli_values_text(x->bound);
+    char *lead = cli_printf("%s with %s", lw_function_signature(x->f), values);
+    FILE *out = web_begin(x->cli, path, lw_function_name(x->f), lead);
+    if (out) web_data(out, x->j->text, x->j->len);
+    if (out) fputc('\n', out);
+    int status = out ? web_end(x->cli, out, path, "explain") : EXIT_FAILED;
+    json_str(&x->cli->object, "page", path);
+    if (!status && !x->cli->json) printf("%s\n", path);
+    free(lead);
+    free(values);
+    return status;
+}
+
+int command_explain(Cli *cli) {
+    Json data = {0};
+    Explain x = {.cli = cli, .j = &data};
+    lw_module *mod;
+    int status = cli_open(cli, &mod);
+    if (!status) status = bind(&x, mod);
+    if (!status) status = find_schedule(&x);
+    if (!status) status = collect(&x);
+    if (!status) status = write_page(&x, cli->output ? cli->output : "explain.html");
+    free(data.text);
+    free(x.memory);
+    lw_bound_free(x.bound);
+    lw_module_free(mod);
+    return status;
+}

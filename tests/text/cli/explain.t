@@ -1,0 +1,28 @@
+# A page about one program, and the JSON that it is made of.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) {
+    C(m,n) +=! A(m,k) * B(k,n)
+}
+$ loopwright explain mm.tc --size M=16,N=16,K=16 -o mm.html
+mm.html
+$ grep -cE 'src=|href="http' mm.html; grep -oE '"(lines|resources|decisions|asm|roof)": [{["]' mm.html
+0
+"lines": [
+"asm": "
+"lines": [
+"lines": [
+"roof": {
+"resources": [
+"decisions": [
+$ grep -oE '"name": "kind\(C.n.[0-9]\)", "value": "VECTOR"' mm.html
+"name": "kind(C.n.{{[0-9]}})", "value": "VECTOR"
+$ loopwright explain mm.tc --size M=16,N=16
+--- stderr
+error: 'mm' needs a value for K
+note: give values by name; on the command line, for example, --size K=8
+--- exit 1
+$ loopwright explain @/examples/stripe/matmul.stripe
+--- stderr
+error: a Stripe program is one Tree, without statements that could be shown or scheduled
+note: its stages are tree and stripe, and the back-ends that take Trees run it
+--- exit 1
