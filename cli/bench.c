@@ -263,7 +263,7 @@ static int open_bench(Bench *b) {
     b->lab.patience_ns = b->quick ? 1e8 : 3e9;
     b->lab.trial_ns = b->quick ? 1.5e8 : 4e9;
     b->lab.cold = b->quick ? 3 : 11;
-    b->compiler = lw_context_new(NULL);
+    b->compiler = bench_context();
     lab_open(&b->lab);
     return b->compiler ? EXIT_OK : cli_fail(cli, "out of memory");
 }

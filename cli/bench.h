@@ -117,6 +117,7 @@ typedef struct BenchKernel {
     char *error;
 } BenchKernel;
 
+lw_context *bench_context(void);
 // `cli` has a file and options of its own where the item has no program.
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item);
 bool bench_kernel_bind(BenchKernel *k, const BenchItem *item); // parses and binds, no more

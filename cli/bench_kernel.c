@@ -115,9 +115,15 @@ static bool operands(BenchKernel *k) {
     return true;
 }
 
+// Nothing that was tuned before: what is measured does not depend on what a person did last week.
+lw_context *bench_context(void) {
+    lw_context_options o = {.struct_size = sizeof o, .database = "none"};
+    return lw_context_new(&o);
+}
+
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item) {
     lw_compile_options o = {.struct_size = sizeof o, .threads = 1};
-    *k = (BenchKernel){.ctx = lw_context_new(NULL)};
+    *k = (BenchKernel){.ctx = bench_context()};
     o.isa = item->isa ? item->isa : b->cli->isa;
     char *memory = NULL;
     if (!item->program && cli_schedule(b->cli, &o.schedule, &memory)) {
