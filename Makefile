@@ -318,6 +318,8 @@ bench-asm: $(BUILD)/bench/asm
 	@$<
 bench-dispatch: $(BUILD)/bench/dispatch
 	@$<
+bench-database: $(BUILD)/bench/database
+	@$<
 bench-functions: $(BUILD)/bench/functions
 	@$<
 bench-space: $(BUILD)/bench/space
@@ -389,6 +391,7 @@ help:
 # > make bench-front    time the front-end
 # > make bench-asm      time the instruction encoder
 # > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
+# > make bench-database time looking up tuned schedules, and keeping them
 # > make bench-functions time exp, tanh and the like, per element
 # > make bench-space    the spaces of known kernels: their size, dead ends, the cost of a decision
 # > make bench-bound    lower bounds against measured times: none above, and how far below the best
@@ -401,6 +404,6 @@ help:
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

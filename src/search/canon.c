@@ -317,8 +317,8 @@ const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *t
 // and windows stand, blocks of layouts.
 
 // The extents of `sizes`, one after the other, next to the Program's: `see` is told both. False:
-// they are not sizes of this Program.
-typedef void SeeExtents(void *user, const Iter *iter, int64_t old);
+// they are not sizes of this Program, or it has seen enough.
+typedef bool SeeExtents(void *user, const Iter *iter, int64_t old);
 static bool sizes_read(const Canon *c, const char *sizes, SeeExtents *see, void *user) {
     for (int i = 0; i < c->program->stmts.n; i++) {
         const Stmt *s = &c->program->stmts.at[i];
@@ -329,20 +329,19 @@ static bool sizes_read(const Canon *c, const char *sizes, SeeExtents *see, void 
             if (*sizes < '0' || *sizes > '9') return false;
             for (; *sizes >= '0' && *sizes <= '9'; sizes++)
                 if (!checked_mul(n, 10, &n) || !checked_add(n, *sizes - '0', &n)) return false;
-            see(user, &s->iter[k], n);
+            if (!see(user, &s->iter[k], n)) return false;
         }
     }
     return !*sizes;
 }
 
-static void add_distance(void *user, const Iter *iter, int64_t old) {
-    double *sum = user, far = INFINITY;
+static bool add_distance(void *user, const Iter *iter, int64_t old) {
     int64_t now = extent_of(iter);
-    if (old == now)
-        far = 0;
-    else if (old > 0 && now > 0)
-        far = fabs(log2((double)now) - log2((double)old));
-    *sum += far <= 1 ? far : INFINITY;
+    if (old == now) return true;
+    if (old <= 0 || now <= 0 || old / 2 > now || now / 2 > old) return false;
+    double far = fabs(log2((double)now / (double)old));
+    *(double *)user += far;
+    return far <= 1;
 }
 
 double canon_distance(const Canon *c, const char *sizes) {
@@ -386,9 +385,10 @@ static Stride *stride_of(Adapter *a, Name iter) {
     return *slot = s;
 }
 
-static void note_extent(void *user, const Iter *iter, int64_t old) {
+static bool note_extent(void *user, const Iter *iter, int64_t old) {
     Stride *s = stride_of(user, iter->name);
     if (s->old < 0) s->old = old;
+    return true;
 }
 
 // Kept in ascending order.

@@ -78,6 +78,8 @@ static Db *new_db(const Allocator *allocator, const char *paths) {
     memset(db, 0, sizeof *db);
     db->allocator = *allocator;
     db->size = size;
+    db->read_ms = DB_READ_MS;
+    db->write_ms = DB_WRITE_MS;
     pthread_mutex_init(&db->lock, NULL);
     fork_mark_init(&db->fork);
     take_paths(db, paths);
@@ -141,7 +143,7 @@ void db_locked(Db *db, Arena *arena, void (*body)(void *arg), void *arg) {
         DbFile *f = &db->file[i];
         for (int k = 0; k < DB_STATEMENT_COUNT; k++)
             if (f->stmt[k] && sqlite3_stmt_busy(f->stmt[k])) sqlite3_reset(f->stmt[k]);
-        if (f->handle && !sqlite3_get_autocommit(f->handle)) db_rollback(f);
+        if (f->handle && !sqlite3_get_autocommit(f->handle)) db_rollback(db, f);
     }
     pthread_mutex_unlock(&db->lock);
     if (!enough) arena_out_of_memory(arena);
@@ -296,41 +298,42 @@ const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key) {
     return r.found.n ? &r.found.at[0] : NULL;
 }
 
-// The nearest kernel of a file; 0: none is nearer than what was found before.
-static int64_t nearest_kernel(Reading *r, DbFile *f) {
+// The best entry of a kernel that is nearer than what was found before, if it has one.
+static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, double far) {
+    sqlite3_stmt *s = db_prepare(r->db, f, DB_BEST_OF);
+    DbEntry e;
+    if (!s) return;
+    sqlite3_bind_int64(s, 1, id);
+    if (!db_row(r->db, f, s) || !read_entry(r->arena, s, &e)) return;
+    r->found.n = 0;
+    vec_push(r->arena, &r->found, e);
+    r->sizes = sizes;
+    r->distance = far;
+}
+
+static void read_family(Reading *r, DbFile *f) {
+    enum { MOST = 1000 }; // some 0.2 us each
     sqlite3_stmt *s = db_prepare(r->db, f, DB_FAMILY);
-    int64_t id = 0;
-    if (!s) return 0;
+    if (!s) return;
     db_bind_text(s, 1, r->key->family);
     db_bind_text(s, 2, r->key->target);
     db_bind_text(s, 3, r->key->cpu);
     db_bind_text(s, 4, r->key->isa);
     sqlite3_bind_int(s, 5, r->key->threads);
     sqlite3_bind_int(s, 6, !*r->key->strides);
-    enum { MOST = 10000 };
-    for (int n = 0; n < MOST && db_row(r->db, f, s); n++) {
+    for (int n = 0; n < MOST && f->state == FILE_OPEN && db_row(r->db, f, s); n++) {
         const char *sizes = (const char *)sqlite3_column_text(s, 1);
         double far = sizes ? canon_distance(r->canon, sizes) : INFINITY;
-        if (far >= r->distance) continue;
-        r->distance = far;
-        r->sizes = db_text(r->arena, s, 1);
-        id = sqlite3_column_int64(s, 0);
+        if (far < r->distance)
+            take_nearer(r, f, sqlite3_column_int64(s, 0), db_text(r->arena, s, 1), far);
     }
-    return id;
 }
 
 static void read_nearest(void *arg) {
     Reading *r = arg;
     r->distance = INFINITY;
-    for (int i = 0; i < r->db->nfiles; i++) {
-        DbFile *f = &r->db->file[i];
-        int64_t id = db_file_open(r->db, f, false) ? nearest_kernel(r, f) : 0;
-        sqlite3_stmt *s = id ? db_prepare(r->db, f, DB_BEST_OF) : NULL;
-        if (!s) continue;
-        r->found.n = 0;
-        sqlite3_bind_int64(s, 1, id);
-        read_entries(r, f, s);
-    }
+    for (int i = 0; i < r->db->nfiles; i++)
+        if (db_file_open(r->db, &r->db->file[i], false)) read_family(r, &r->db->file[i]);
 }
 
 const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c,
@@ -364,6 +367,10 @@ static int64_t kernel_row(Db *db, DbFile *f, const DbKey *key) {
         return id;
     }
     if (f->state != FILE_OPEN) return 0;
+    sqlite3_stmt *family = db_prepare(db, f, DB_ADD_FAMILY);
+    if (!family) return 0;
+    db_bind_text(family, 1, key->family);
+    if (!db_step(db, f, DB_ADD_FAMILY)) return 0;
     sqlite3_stmt *add = db_prepare(db, f, DB_ADD_KERNEL);
     if (!add) return 0;
     bind_key(add, key);
@@ -424,7 +431,7 @@ static void write_rows(void *arg) {
     if (ok)
         w->kept = db_commit(w->db, f);
     else
-        db_rollback(f);
+        db_rollback(w->db, f);
     if (w->kept && w->entry) atomic_fetch_add(&w->db->records, 1);
     db_restamp(w->db);
 }

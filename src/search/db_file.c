@@ -34,12 +34,14 @@ static const struct {
              "samples INTEGER NOT NULL, bound REAL NOT NULL, date INTEGER NOT NULL, "
              "version TEXT NOT NULL, verified TEXT NOT NULL, origin TEXT NOT NULL, "
              "pinned INTEGER NOT NULL, PRIMARY KEY(kernel, schedule)) WITHOUT ROWID"},
+    {"family", "CREATE TABLE family(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)"},
     {"kernel", "CREATE TABLE kernel(id INTEGER PRIMARY KEY, program TEXT NOT NULL, "
                "strides TEXT NOT NULL, target TEXT NOT NULL, cpu TEXT NOT NULL, "
                "isa TEXT NOT NULL, threads INTEGER NOT NULL, name TEXT NOT NULL, "
-               "family TEXT NOT NULL, sizes TEXT NOT NULL, "
+               "family INTEGER NOT NULL, sizes TEXT NOT NULL, "
                "UNIQUE(program, strides, target, cpu, isa, threads))"},
-    {"kernel_family", "CREATE INDEX kernel_family ON kernel(family, target, cpu, isa, threads)"},
+    {"kernel_family",
+     "CREATE INDEX kernel_family ON kernel(family, target, cpu, isa, threads, strides, sizes)"},
     {"trial", "CREATE TABLE trial(kernel INTEGER NOT NULL, schedule TEXT NOT NULL, "
               "state TEXT NOT NULL, seconds REAL NOT NULL, low REAL NOT NULL, "
               "high REAL NOT NULL, date INTEGER NOT NULL)"},
@@ -164,13 +166,13 @@ static int identify(Db *db, DbFile *f, bool *empty, bool *ours) {
 }
 
 // The tables, in a file that has none. Another process may be doing the same.
-static int create_tables(DbFile *f) {
+static int create_tables(Db *db, DbFile *f) {
     int64_t tables = 0;
     char text[128];
-    sqlite3_busy_timeout(f->handle, DB_WRITE_MS);
+    sqlite3_busy_timeout(f->handle, db->write_ms);
     int code = SQLITE_BUSY;
     // Changing the mode does not wait by itself.
-    for (int i = 0; i < 3000 && code == SQLITE_BUSY; i++) {
+    for (int i = 0; 10 * i <= db->write_ms && code == SQLITE_BUSY; i++) {
         if (i) usleep(10000);
         code = sqlite3_exec(f->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
     }
@@ -199,13 +201,13 @@ static bool make_folders(DbFile *f) {
     return true;
 }
 
-static int open_handle(DbFile *f, bool create) {
+static int open_handle(Db *db, DbFile *f, bool create) {
     int flags = f->shared ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (create) flags |= SQLITE_OPEN_CREATE;
     int code = sqlite3_open_v2(f->path, &f->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
     if (code) return code;
     sqlite3_extended_result_codes(f->handle, 1);
-    sqlite3_busy_timeout(f->handle, DB_READ_MS);
+    sqlite3_busy_timeout(f->handle, db->read_ms);
     distrust(f);
     return SQLITE_OK;
 }
@@ -258,11 +260,11 @@ static bool look(Db *db, DbFile *f, bool create) {
 static void open_file(Db *db, DbFile *f, bool create) {
     bool empty = false, ours = false;
     if (!look(db, f, create)) return;
-    int code = open_handle(f, create);
+    int code = open_handle(db, f, create);
     if (!code) code = identify(db, f, &empty, &ours);
     if ((code & 0xff) == SQLITE_CANTOPEN && !create && !open_immutable(f))
         code = identify(db, f, &empty, &ours);
-    if (!code && empty && create) code = create_tables(f);
+    if (!code && empty && create) code = create_tables(db, f);
     if (!code && empty && create) code = identify(db, f, &empty, &ours);
     if (code) {
         db_failed(db, f, code, create);
@@ -333,21 +335,21 @@ bool db_begin(Db *db, DbFile *f) {
         db_failed(db, f, SQLITE_READONLY, true);
         return false;
     }
-    sqlite3_busy_timeout(f->handle, DB_WRITE_MS);
+    sqlite3_busy_timeout(f->handle, db->write_ms);
     return run(db, f, DB_BEGIN_WRITE);
 }
 
 bool db_commit(Db *db, DbFile *f) {
     bool ok = run(db, f, DB_COMMIT);
-    if (!ok) db_rollback(f);
-    if (f->handle) sqlite3_busy_timeout(f->handle, DB_READ_MS);
+    if (!ok) db_rollback(db, f);
+    if (f->handle) sqlite3_busy_timeout(f->handle, db->read_ms);
     return ok;
 }
 
-void db_rollback(DbFile *f) {
+void db_rollback(Db *db, DbFile *f) {
     if (f->handle && !sqlite3_get_autocommit(f->handle))
         sqlite3_exec(f->handle, "ROLLBACK", NULL, NULL, NULL);
-    if (f->handle) sqlite3_busy_timeout(f->handle, DB_READ_MS);
+    if (f->handle) sqlite3_busy_timeout(f->handle, db->read_ms);
 }
 
 void db_bind_text(sqlite3_stmt *s, int at, const char *text) {

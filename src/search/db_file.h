@@ -27,11 +27,12 @@ enum {
             "k.cpu = ? AND k.isa = ? AND k.threads = ? ORDER BY b.pinned DESC, b.seconds")         \
     X(BEST_OF, "SELECT schedule, seconds, low, high, samples, bound, date, version, verified, "    \
                "origin, pinned FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")          \
-    X(FAMILY, "SELECT id, sizes FROM kernel WHERE family = ? AND target = ? AND cpu = ? AND "      \
-              "isa = ? AND threads = ? AND (strides = '') = ? AND EXISTS "                         \
-              "(SELECT 1 FROM best WHERE best.kernel = kernel.id)")                                \
+    X(FAMILY,                                                                                      \
+      "SELECT k.id, k.sizes FROM family f JOIN kernel k ON k.family = f.id WHERE f.text = ? AND "  \
+      "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND (k.strides = '') = ?")       \
+    X(ADD_FAMILY, "INSERT INTO family(text) VALUES(?) ON CONFLICT DO NOTHING")                     \
     X(ADD_KERNEL, "INSERT INTO kernel(program, strides, target, cpu, isa, threads, name, family, " \
-                  "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
+                  "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, (SELECT id FROM family WHERE text = ?), ?)") \
     X(ADD_BEST, "INSERT INTO best(kernel, schedule, seconds, low, high, samples, bound, date, "    \
                 "version, verified, origin, pinned) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "   \
                 "ON CONFLICT DO UPDATE SET seconds = excluded.seconds, low = excluded.low, "       \
@@ -82,7 +83,8 @@ struct Db {
     atomic_bool looked;  // the files were opened, as far as there are any
     atomic_int wrong;    // 0: nothing; 1: `why` waits to be told; 2: it was told
     char why[1024];
-    size_t size; // of this object
+    int read_ms, write_ms; // to wait for a lock
+    size_t size;           // of this object
     int nfiles;
     DbFile file[DB_MAX_FILES];
     char paths[];
@@ -107,7 +109,7 @@ bool db_step(Db *db, DbFile *f, DbStatement which);
 // A transaction that writes; false when it cannot begin, and then there is nothing to end.
 bool db_begin(Db *db, DbFile *f);
 bool db_commit(Db *db, DbFile *f);
-void db_rollback(DbFile *f);
+void db_rollback(Db *db, DbFile *f);
 
 void db_bind_text(sqlite3_stmt *s, int at, const char *text);
 // A copy; NULL where the column is no text.
