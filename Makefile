@@ -225,7 +225,7 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(s
 demo:
 	@tools/setup build
 	+@$(SUBMAKE) all
-	@BUILD=$(BUILD) examples/demo
+	@$(BUILD)/loopwright demo
 
 test:
 	@tools/setup test

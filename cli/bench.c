@@ -111,6 +111,12 @@ static const BenchSuite *suite_named(const char *name) {
     return NULL;
 }
 
+const BenchItem *bench_find(const char *suite, const char *name) {
+    for (const BenchItem *i = bench_items; i->suite; i++)
+        if (!strcmp(i->suite, suite) && !strcmp(i->name, name)) return i;
+    return bench_items;
+}
+
 static bool looks_like_file(const char *word) { return strchr(word, '.') || strchr(word, '/'); }
 
 static int read_words(Bench *b, bool *file) {
@@ -244,7 +250,7 @@ static void json_rows(Bench *b) {
     json_close(j, ']');
 }
 
-static int open_bench(Bench *b) {
+int bench_open(Bench *b) {
     Cli *cli = b->cli;
     lw_machine_options o = {.struct_size = sizeof o, .remeasure = !cli->only && !cli->nwords};
     int status = cli_report(cli, lw_machine_get(cli->ctx, &o, &b->machine));
@@ -268,7 +274,7 @@ static int open_bench(Bench *b) {
     return b->compiler ? EXIT_OK : cli_fail(cli, "out of memory");
 }
 
-static void close_bench(Bench *b) {
+void bench_close(Bench *b) {
     lab_close(&b->lab);
     for (int i = 0; i < b->n; i++) {
         BenchRow *r = &b->row[i];
@@ -285,7 +291,7 @@ int command_bench(Cli *cli) {
     bool file = false;
     *b = (Bench){.cli = cli};
     int status = read_words(b, &file);
-    if (!status) status = open_bench(b);
+    if (!status) status = bench_open(b);
     if (status) return status;
     b->out = cli->json || cli->csv || cli->markdown ? NULL : stdout;
     if (file) {
@@ -302,6 +308,6 @@ int command_bench(Cli *cli) {
     if (!status && cli->markdown) bench_print_markdown(b);
     if (!status) json_rows(b);
     if (!status) status = write_history(b);
-    close_bench(b);
+    bench_close(b);
     return status;
 }

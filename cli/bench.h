@@ -47,6 +47,8 @@ extern const BenchSuite bench_suites[]; // ended by a NULL name
 
 // --- What was found ------------------------------------------------------------------------------
 
+typedef struct BenchKernel BenchKernel;
+
 typedef struct BenchPeer {
     const char *name;
     double ns, cold_ns;
@@ -88,6 +90,9 @@ typedef struct Bench {
     FILE *out; // for people; NULL: none
 } Bench;
 
+int bench_open(Bench *b);
+void bench_close(Bench *b);
+const BenchItem *bench_find(const char *suite, const char *name);
 void bench_describe(Bench *b); // says what machine it is
 BenchRow *bench_row(Bench *b, const BenchItem *item);
 // The peer that is hardest to beat; NULL: none counts.
@@ -96,12 +101,14 @@ void bench_item(Bench *b, const BenchItem *item); // measures one, adds its row
 int bench_program(Bench *b);                      // the file of the command line
 void bench_compile(Bench *b);                     // the suites `compile` and
 void bench_front(Bench *b);                       // `front`
+// What the machine could do at most with a kernel that moves so many bytes; false: not known.
+bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof);
 // The median of some compilations from a bound program to a kernel, us.
 double bench_compile_us(const Bench *b, const BenchItem *item, int times);
 
 // --- A program with operands ---------------------------------------------------------------------
 
-typedef struct BenchKernel {
+struct BenchKernel {
     lw_context *ctx; // its own, unless
     bool shared;     // it is somebody else's; then
     int serial;      // makes the function's name another one; 0: it stays
@@ -115,11 +122,13 @@ typedef struct BenchKernel {
     void *scratch;
     char *folder; // of files for C compilers; removed with the kernel
     char *error;
-} BenchKernel;
+};
 
 lw_context *bench_context(void);
 // `cli` has a file and options of its own where the item has no program.
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item);
+// The same under a schedule, given as text; NULL: as chosen.
+void bench_kernel_open_with(BenchKernel *k, Bench *b, const BenchItem *item, const char *schedule);
 bool bench_kernel_bind(BenchKernel *k, const BenchItem *item); // parses and binds, no more
 void bench_kernel_close(BenchKernel *k);
 void bench_kernel_call(void *kernel);

@@ -80,7 +80,7 @@ static void add_c(Bench *b, BenchKernel *k, Trial *t) {
 
 // --- What the machine can do ---------------------------------------------------------------------
 
-static bool find_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
+bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
     const DLTensor *out = lw_bound_tensor(k->bound, (size_t)k->inputs);
     lw_timing t = {.struct_size = sizeof t, .backend = LW_BACKEND_JIT, .threads = 1};
     t.flops = k->info->flops, t.bytes = bytes;
@@ -222,7 +222,7 @@ static void compete(Bench *b, BenchKernel *k, BenchRow *r) {
     if (item->taps) pack_filters(k, item->taps);
     check(b, k, &t, r, differs);
     if (r->note) return;
-    bool roofed = find_roof(b, k, r->bytes, &roof);
+    bool roofed = bench_roof(b, k, r->bytes, &roof);
     static const char *const level[] = {"L1", "L2", "L3", "memory"};
     r->compute = roofed && roof.compute;
     r->level = roofed ? level[roof.level] : "";

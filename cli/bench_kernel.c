@@ -121,22 +121,26 @@ lw_context *bench_context(void) {
     return lw_context_new(&o);
 }
 
-void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item) {
-    lw_compile_options o = {.struct_size = sizeof o, .threads = 1};
+void bench_kernel_open_with(BenchKernel *k, Bench *b, const BenchItem *item, const char *schedule) {
+    lw_compile_options o = {.struct_size = sizeof o, .threads = 1, .schedule.text = schedule};
     *k = (BenchKernel){.ctx = bench_context()};
     o.isa = item->isa ? item->isa : b->cli->isa;
-    char *memory = NULL;
-    if (!item->program && cli_schedule(b->cli, &o.schedule, &memory)) {
-        k->error = cli_printf("no schedule");
-        return;
-    }
     bool ok = item->program ? bench_kernel_bind(k, item) : bind_file(k, b->cli);
     ok = ok && operands(k) && !failed(k, lw_compile(k->ctx, k->bound, &o, &k->kernel), "compiling");
-    free(memory);
     if (!ok) return;
     k->info = lw_kernel_get_info(k->kernel);
     if (k->info->scratch)
         k->scratch = peer_allocate((size_t)k->info->scratch / 4 + 1, 0, &k->held[BENCH_ARGS]);
+}
+
+void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item) {
+    lw_schedule_text given = {0};
+    char *memory = NULL;
+    if (!item->program && cli_schedule(b->cli, &given, &memory))
+        *k = (BenchKernel){.error = cli_printf("no schedule")};
+    else
+        bench_kernel_open_with(k, b, item, given.text);
+    free(memory);
 }
 
 static void remove_folder(const char *folder) {

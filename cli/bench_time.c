@@ -132,12 +132,6 @@ static void against(Bench *b, const BenchItem *item) {
     bench_kernel_close(&k);
 }
 
-static const BenchItem *find(const char *suite, const char *name) {
-    for (const BenchItem *i = bench_items; i->suite; i++)
-        if (!strcmp(i->suite, suite) && !strcmp(i->name, name)) return i;
-    return bench_items;
-}
-
 void bench_compile(Bench *b) {
     static const struct {
         const char *suite, *name, *task;
@@ -151,7 +145,7 @@ void bench_compile(Bench *b) {
     static BenchItem item[sizeof all / sizeof *all];
     shapes(b);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        item[i] = *find(all[i].suite, all[i].name);
+        item[i] = *bench_find(all[i].suite, all[i].name);
         item[i].suite = "compile", item[i].group = "text to kernel";
         item[i].name = cli_printf("%s %s", all[i].suite, all[i].name);
         item[i].task = all[i].task, item[i].paper = NULL;

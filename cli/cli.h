@@ -79,6 +79,7 @@ int command_machine(Cli *cli);
 int command_bench(Cli *cli);
 int command_report(Cli *cli);
 int command_explain(Cli *cli);
+int command_demo(Cli *cli);
 
 // --- Reading the command line, options.c ---------------------------------------------------------
 

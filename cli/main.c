@@ -173,6 +173,16 @@ const Command commands[] = {
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 -o matmul.html\n"
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n",
      command_explain},
+    {"demo", "", "four programs from text to the speed of this machine, in under a minute",
+     OPTIONS("--isa"),
+     "A matrix product, a convolution with bias and relu, a softmax and an attention block: each "
+     "is\n"
+     "compiled, checked against the reference interpreter, measured, tuned for a second, checked "
+     "and\n"
+     "measured again; then one table: times, the lower bound and the gap to it, the part of peak.\n"
+     "\n"
+     "  loopwright demo\n",
+     command_demo},
     {0},
 };
 

@@ -15,6 +15,7 @@ usage: loopwright COMMAND FILE [options]
   bench    measure programs against the machine and against other libraries
   report   a page of charts from what was measured
   explain  a page about one program: decisions, loops, code, and why it is as fast
+  demo     four programs from text to the speed of this machine, in under a minute
 
 `loopwright COMMAND --help` explains a command with examples. A first program, mv.tc:
 
