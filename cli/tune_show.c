@@ -73,11 +73,11 @@ static void log_trial(Tuning *t, const lw_trial *trial) {
     json_num(&j, "at", round(trial->at * 1e6) / 1e6);
     json_str(&j, "state", lw_trial_state_name(trial->state));
     if (trial->state <= LW_TRIAL_SLOW) {
-        microseconds(&j, "us", trial->seconds);
-        microseconds(&j, "low_us", trial->low);
-        microseconds(&j, "high_us", trial->high);
+        json_num(&j, "seconds", round(trial->seconds * 1e12) / 1e12);
+        json_num(&j, "low", round(trial->low * 1e12) / 1e12);
+        json_num(&j, "high", round(trial->high * 1e12) / 1e12);
     }
-    if (trial->bound > 0) microseconds(&j, "bound_us", trial->bound);
+    if (trial->bound > 0) json_num(&j, "bound", round(trial->bound * 1e12) / 1e12);
     json_bool(&j, "best", trial->best);
     json_str(&j, "schedule", trial->schedule);
     if (trial->reproducer) json_str(&j, "reproducer", trial->reproducer);

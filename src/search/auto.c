@@ -25,7 +25,7 @@ typedef struct Credit {
     double won, tried;
 } Credit;
 
-enum { MAX_CHOICES = 64, RIVALS = 6 };
+enum { MAX_CHOICES = 64, RIVALS = 4 };
 
 // How a candidate came about.
 typedef struct Made {
@@ -39,13 +39,18 @@ typedef struct Auto {
     Batch *batch;
     Model *model;
     Cand *c, *rival;
+    int rivals; // as many as cost a small part of measuring
     bool *anew; // per variable
     Credit move[MOVES], choice[MAX_CHOICES];
     Made made; // of the candidate in c
     double parent[SEARCH_MAX_BATCH];
 } Auto;
 
-static const double FADE = 0.98, FASTER = 0.995;
+static const double FADE = 0.98, FASTER = 0.995, THINKING = 0.15;
+
+// Trials that each move is thought to have failed before it began: small moves come first.
+static const double doubt[MOVES] = {
+    [PAIR] = 4, [OBJECT] = 5, [CHOICE] = 7, [CROSS] = 5, [FRESH] = 9};
 
 static double worth(const Credit *c) {
     double mean = (c->won + 1) / (c->tried + 2);
@@ -63,16 +68,16 @@ static int draw(uint64_t *random, const double *weight, int n) {
 
 // --- Moves ---------------------------------------------------------------------------------------
 
-// A choice that has something to choose in `from`, as often as it pays; -1: there is none.
+// A choice that has something to choose in `from`: as often as it pays, and as it has variables;
+// -1: there is none.
 static int pick_choice(Auto *a, const Cand *from, bool numbers) {
     double weight[MAX_CHOICES] = {0};
     bool any = false;
     for (int v = 0; v < a->q->s->ndecisions; v++) {
         int k = a->q->s->var[v].choice;
-        if (k >= MAX_CHOICES || weight[k] > 0) continue;
+        if (k >= MAX_CHOICES || !search_varies(a->q, from, v)) continue;
         if (numbers && a->q->s->desc->choice[k].kind != CHOICE_INTEGER) continue;
-        if (!search_varies(a->q, from, v)) continue;
-        weight[k] = worth(&a->choice[k]);
+        weight[k] += worth(&a->choice[k]);
         any = true;
     }
     return any ? draw(&a->q->random, weight, MAX_CHOICES) : -1;
@@ -183,7 +188,7 @@ static bool compete(Auto *a) {
     Made won = a->made;
     double least = INFINITY;
     bool blindly = random_below(&q->random, 6) == 0;
-    for (int i = 0; i < RIVALS; i++) {
+    for (int i = 0; i < a->rivals; i++) {
         if (!move(a) || search_known(q, a->c) || search_hopeless(q, a->c)) continue;
         double guess = model_guess(a->model, a->c);
         if (!(guess < least)) continue;
@@ -215,6 +220,9 @@ static void learn(Auto *a, double best) {
         if (which >= 0) pay(&a->choice[which], reward);
     }
     model_fit(a->model);
+    double thinking = search_elapsed(a->q) - a->q->measuring;
+    int more = thinking < THINKING * a->q->measuring ? 1 : -1;
+    if (a->rivals + more >= 1 && a->rivals + more <= RIVALS) a->rivals += more;
 }
 
 static void propose(Auto *a) {
@@ -233,8 +241,9 @@ static void propose(Auto *a) {
 void search_auto(Search *q) {
     Auto a = {.q = q, .batch = batch_new(q), .c = search_cand(q), .rival = search_cand(q)};
     a.model = model_new(q);
+    a.rivals = 2;
     a.anew = arena_new_n(q->arena, bool, q->s->ndecisions);
-    a.move[FRESH].tried = 4; // a last resort, until it pays
+    for (int i = 0; i < MOVES; i++) a.move[i].tried = doubt[i];
     while (!search_over(q)) {
         double best = search_best(&q->state);
         propose(&a);

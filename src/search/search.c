@@ -25,11 +25,11 @@ int search_order_by_name(const char *name) {
 }
 
 // Proposals in a row that are nothing new, after which there probably is nothing.
-enum { STALE_LIMIT = 3000, TRIES = 32 };
+enum { STALE_LIMIT = 3000, TRIES = 32, ROLLOUTS = 4 };
 
 // --- Budgets -------------------------------------------------------------------------------------
 
-static double elapsed(const Search *q) { return q->host->now(q->host->user) - q->began; }
+double search_elapsed(const Search *q) { return q->host->now(q->host->user) - q->began; }
 
 static void end(Search *q, SearchEnd why) {
     if (q->state.end == SEARCH_RUNNING) q->state.end = why;
@@ -41,7 +41,7 @@ bool search_over(Search *q) {
     if (q->host->cancelled && q->host->cancelled(q->host->user)) end(q, SEARCH_CANCELLED);
     if (o->trials > 0 && q->state.trials >= o->trials) end(q, SEARCH_TRIALS);
     if (o->gap > 0 && q->state.gap <= o->gap) end(q, SEARCH_GAP);
-    if (o->seconds > 0 && elapsed(q) >= o->seconds) end(q, SEARCH_SECONDS);
+    if (o->seconds > 0 && search_elapsed(q) >= o->seconds) end(q, SEARCH_SECONDS);
     if (q->stale >= STALE_LIMIT) end(q, SEARCH_DONE);
     return q->state.end != SEARCH_RUNNING;
 }
@@ -50,7 +50,8 @@ int batch_room(const Search *q) {
     int64_t n = q->o.batch;
     if (q->o.trials > 0 && q->o.trials - q->state.trials < n) n = q->o.trials - q->state.trials;
     if (q->o.seconds > 0 && q->state.trials > 0) {
-        double each = q->measuring / (double)q->state.trials, left = q->o.seconds - elapsed(q);
+        double each = q->measuring / (double)q->state.trials,
+               left = q->o.seconds - search_elapsed(q);
         if (each * (double)n > left / 8) n = (int64_t)(left / 8 / each);
     }
     return n > 1 ? (int)n : 1;
@@ -114,7 +115,7 @@ static void enter_top(Search *q, const Cand *c, const Trial *t) {
     space_copy(q->s, memory, c);
     s->top[at] = (SearchFound){memory, *t, s->trials};
     if (at > 0) return;
-    SearchPoint p = {s->trials, elapsed(q), t->seconds};
+    SearchPoint p = {s->trials, search_elapsed(q), t->seconds};
     vec_push(q->arena, &q->curve, p);
     s->curve = q->curve.at;
     s->npoints = q->curve.n;
@@ -178,7 +179,7 @@ void batch_measure(Search *q, Batch *b) {
         record(q, b->cand[i], &b->trial[i]);
     }
     search_raise_bound(q, q->root_bound);
-    q->state.seconds = elapsed(q);
+    q->state.seconds = search_elapsed(q);
     if (h->progress) h->progress(h->user, &q->state);
 }
 
@@ -290,7 +291,7 @@ static bool take_weighted(Search *q, Cand *c, int var) {
 bool search_rollout(Search *q, Cand *c) {
     if (q->o.blind || !q->host->bound) return search_complete(q, c);
     space_copy(q->s, q->spare2, c);
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < ROLLOUTS; i++) {
         int at = 0, var, taken = 0;
         while ((var = search_open(q, c, &at)) >= 0)
             if (!(taken++ < WEIGHED ? take_weighted(q, c, var) : take(q, c, var, 0))) break;
@@ -405,6 +406,6 @@ SearchResult search_run(Arena *arena, const SearchHost *host, const SearchOption
     if (!search_over(q)) strategy[q->o.strategy](q);
     end(q, q->state.trials ? SEARCH_DONE : SEARCH_EMPTY);
     if (q->state.proved) search_raise_bound(q, search_best(&q->state));
-    q->state.seconds = elapsed(q);
+    q->state.seconds = search_elapsed(q);
     return q->state;
 }

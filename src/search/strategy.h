@@ -35,6 +35,7 @@ Strategy search_random, search_exhaustive, search_greedy, search_beam, search_ge
 
 // A budget is used up, somebody cancelled, or nothing new has turned up for very long.
 bool search_over(Search *q);
+double search_elapsed(const Search *q); // seconds since it began
 
 // The seconds of a right result; INFINITY otherwise.
 static inline double trial_time(const Trial *t) {
