@@ -148,3 +148,25 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
     if (broken) printf("the kernel changed %s\n", broken);
     return broken ? JIT_BROKEN : status ? JIT_STATUS : JIT_OK;
 }
+
+static const Node *bound_loops(Tree *t, const Node *node) {
+    const Block *b = as_block(node);
+    if (!b) return node;
+    const Node **child = arena_new_n(t->arena, const Node *, b->nchildren);
+    for (int i = 0; i < b->nchildren; i++) child[i] = bound_loops(t, b->child[i]);
+    const Block *guard = b->nchildren == 1 ? as_block(child[0]) : NULL;
+    if (!b->nindex || !guard || guard->nindex || guard->nallocs)
+        return &tree_block(t, b, child, b->nchildren)->node;
+    Block both = *b;
+    const Affine **all =
+        arena_new_n(t->arena, const Affine *, b->nconstraints + guard->nconstraints);
+    for (int i = 0; i < b->nconstraints; i++) all[i] = b->constraint[i];
+    for (int i = 0; i < guard->nconstraints; i++) all[both.nconstraints++] = guard->constraint[i];
+    both.constraint = all;
+    return &tree_block(t, &both, guard->child, guard->nchildren)->node;
+}
+
+Tree *jit_bound_loops(Tree *t) {
+    t->root = as_block(bound_loops(t, &t->root->node));
+    return t;
+}

@@ -29,4 +29,8 @@ extern int64_t jit_tricks[TRICK_COUNT];
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
                   int threads, bool low);
 
+// The same Tree with guards that stand alone in a loop as constraints of that loop, which is how
+// Stripe files have them: for j { if c { .. } } becomes for j where c { .. }.
+Tree *jit_bound_loops(Tree *t);
+
 #endif

@@ -13,6 +13,21 @@ static const char *const rows = "program g { input T: f32[10, 20] input I: i32[3
                                 "output O: f32[37, 20]\n"
                                 "O: for i in 0:37, j in 0:20 O[i, j] = T[I[i] + 1, j] }";
 
+// Two tensors of different sizes by one index; an index whose least value is 1, so that 0 in a lane
+// that does not exist would be bad.
+static const char *const both = "program g { input T: f32[20] input I: i32[37] input U: f32[10]\n"
+                                "output O: f32[37]\n"
+                                "O: for i in 0:37 O[i] = T[I[i] + 1] + U[I[i] + 1] }";
+static const char *const ones = "program g { input T: f32[10] input I: i32[37] output O: f32[37]\n"
+                                "O: for i in 0:37 O[i] = T[I[i] - 1] }";
+static const char *const bytes = "program g { input T: f32[200] input I: i8[37] output O: f32[37]\n"
+                                 "O: for i in 0:37 O[i] = T[I[i] + 100] }";
+static const char *const times = "program g { input T: f32[50] input I: i64[37] output O: f32[37]\n"
+                                 "O: for i in 0:37 O[i] = T[4*I[i] + 8] }";
+static const char *const square =
+    "program g { input T: f32[101] input I: i64[37] output O: f32[37]\n"
+    "O: for i in 0:37 O[i] = T[I[i]*I[i]] }";
+
 static JitResult run(Isa isa, const char *text, const char *order, int64_t at, double index) {
     Lab lab;
     lab_begin(&lab);
@@ -25,7 +40,7 @@ static JitResult run(Isa isa, const char *text, const char *order, int64_t at, d
     Tree *t = CHECK(p && s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     if (CHECK(t)) {
         LabData d = lab_data(&lab, p, 1);
-        for (int64_t i = 0; i < 37; i++) lab_set(&d, 1, i, (double)(i % 9));
+        for (int64_t i = 0; i < 37; i++) lab_set(&d, 1, i, (double)(1 + i % 8));
         lab_set(&d, 1, at, index);
         result = jit_run(&lab, t, &m, &d, (InterpFlags){0}, 1, at & 1);
     }
@@ -59,4 +74,44 @@ TEST(rows_with_a_bad_index_are_found) {
     try_all(rows, "O: i j:v\n");
     try_all(rows, "O: i/4 j i:v\n");
     CHECK(jit_tricks[TRICK_ROW] > before);
+}
+
+// One index among good ones, on every level, in every place.
+static void try_one(const char *text, const char *order, double index, JitResult want) {
+    for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+        Machine m;
+        machine_detect(&m, isa);
+        for (int64_t at = 0; at < 37 && m.isa == isa; at++)
+            if (!CHECK(run(isa, text, order, at, index) == want))
+                printf("%s, index %g at %d\n%s\n", isa_name[isa], index, (int)at, text);
+    }
+}
+
+TEST(an_index_is_checked_for_each_tensor) {
+    try_one(both, "O: i:v\n", 8, JIT_OK);
+    try_one(both, "O: i:v\n", 9, JIT_STATUS);
+    try_one(both, "O: i\n", 9, JIT_STATUS);
+}
+
+// Lanes beyond a tail hold 0, which is no index here.
+TEST(lanes_that_do_not_exist_are_not_checked) {
+    try_one(ones, "O: i:v\n", 10, JIT_OK);
+    try_one(ones, "O: i:v\n", 11, JIT_STATUS);
+    try_one(ones, "O: i:v\n", 0, JIT_STATUS);
+}
+
+TEST(indices_of_a_byte_have_a_sign) {
+    try_one(bytes, "O: i\n", -100, JIT_OK);
+    try_one(bytes, "O: i\n", -101, JIT_STATUS);
+    try_one(bytes, "O: i:v\n", -100, JIT_OK);
+}
+
+// 4 · 2^62 comes round to 0.
+TEST(an_index_that_overflows_is_found) {
+    try_one(times, "O: i\n", 10, JIT_OK);
+    try_one(times, "O: i\n", 0x1p62, JIT_STATUS);
+    try_one(times, "O: i\n", -0x1p62, JIT_STATUS);
+    try_one(times, "O: i:v\n", 0x1p62, JIT_STATUS);
+    try_one(square, "O: i\n", -10, JIT_OK);
+    try_one(square, "O: i\n", 0x1p32, JIT_STATUS);
 }

@@ -2,8 +2,9 @@
 // data that shows it: sums that round, zeros with a sign, reads that a guard must stop, elements
 // that several reads share. Random pairs (test_jit_fuzz) meet such combinations rarely or never.
 //
-// Each runs as compiled code with long and with short straight-line pieces, on every ISA level of
-// this machine, against the interpreter, bit for bit, buffers against guard pages on either side.
+// Each runs as compiled code with long and with short straight-line pieces, with guards inside of
+// loops and as limits of loops, on every ISA level of this machine, against the interpreter, bit
+// for bit, buffers against guard pages on either side.
 #include "check.h"
 
 #include "support/jitlab.h"
@@ -63,13 +64,17 @@ static bool run_case(const Case *c) {
     const Program *p = lab_program(&lab, c->program, NULL);
     Source src = {"s.lws", c->schedule, (uint32_t)strlen(c->schedule)};
     const Schedule *s = p ? schedule_parse(&lab.arena, p->names, &src, &lab.diags) : NULL;
-    const Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     bool ok = CHECK(t);
     if (ok) {
         LabData start = lab_data(&lab, p, 7);
         fill(p, &start, c->fill);
         LabData want = lab_copy(&lab, p, &start);
         ok = CHECK(lab_run(&lab, p, &want));
+        for (Isa isa = ISA_SCALAR; isa < ISA_COUNT && ok; isa++)
+            for (int turn = 0; turn < 4 && ok; turn++)
+                ok = run_on(&lab, p, t, &start, &want, isa, turn);
+        jit_bound_loops(t);
         for (Isa isa = ISA_SCALAR; isa < ISA_COUNT && ok; isa++)
             for (int turn = 0; turn < 4 && ok; turn++)
                 ok = run_on(&lab, p, t, &start, &want, isa, turn);
@@ -168,7 +173,12 @@ TEST(loops_with_limits_run_where_they_may) {
 #define ENDS /* a window that ends later than its reader */                                        \
     "program w { input A: i32[44] temp T: i32[40] output O: i32[37]\n"                             \
     "T: for x in 0:40  T[x] = A[x]*3\nO: for y in 0:37  O[y] = T[y + 1] }"
+#define TWICE /* lanes are folded on one way and not on the other */                               \
+    "program t { input A: i32[300, 20] input B: i32[50, 37] output S: i32[50]\n"                   \
+    "S: for r in 0:50, k in 0:300, i in 0:20  S[r] +=! A[k, i]\n"                                  \
+    "S.1: for r in 0:50, j in 0:37 if r % 3 - 1 >= 0  S[r] += B[r, j] }"
     static const Case cases[] = {
+        {TWICE, "S: r k i:v\nS.1: r j:v", EXACT},
         {UPPER, "O: i j", EXACT},
         {UPPER, "O: i j:v", EXACT},
         {UPPER, "O: j i", EXACT},
@@ -197,10 +207,14 @@ TEST(tiles_begin_with_what_is_there) {
 #define PLUS                                                                                       \
     "program p { input A: f32[500, 37] inout C: f32[3, 37]\n"                                      \
     "C: for r in 0:3, i in 0:37, k in 0:500  C[r, i] += A[k, i] }"
+#define TWO /* the first update does not read, but it needs what is there */                       \
+    "program t { input A: i32[500, 16] inout C: i32[16]\n"                                         \
+    "C: for i in 0:16  C[i] += 3\nC.1: for i in 0:16, k in 0:500  C[i] += A[k, i] }"
     static const Case cases[] = {
-        {COUNT, "C: k i:v", EXACT},        {COUNT, "C: i k", EXACT},
-        {COUNT, "C: i/16 k i:v", EXACT},   {PLUS, "C: r k i:v", EXACT},
-        {PLUS, "C: r i/16 k i:v", EXACT},  {PLUS, "C: i/8 k r i:v", EXACT},
+        {TWO, "C: i:v\nC.1: k i:v", EXACT}, {TWO, "C: i\nC.1: i k", EXACT},
+        {COUNT, "C: k i:v", EXACT},         {COUNT, "C: i k", EXACT},
+        {COUNT, "C: i/16 k i:v", EXACT},    {PLUS, "C: r k i:v", EXACT},
+        {PLUS, "C: r i/16 k i:v", EXACT},   {PLUS, "C: i/8 k r i:v", EXACT},
         {PLUS, "C: r k/7 i/5 k i", EXACT},
     };
     RUN(cases);
@@ -304,6 +318,35 @@ TEST(narrow_values_are_wrapped) {
         {WRAP("i16", "i8"), "O: i:v", ALL_BITS},      {WRAP("u16", "i8"), "O: i:v", ALL_BITS},
         {BOOLS, "L: r i:v\nG: r i:v\nO: i:v", EXACT}, {BOOLS, "L: i r:v\nG: i r:v\nO: i", EXACT},
         {BOOLS, "L: r i\nG: r i\nO: i:v", EXACT},
+    };
+    RUN(cases);
+}
+
+// --- Statements ----------------------------------------------------------------------------------
+
+// What a Schedule makes of statements, where a random one seldom shows the difference.
+TEST(statements_find_what_they_need) {
+#define POST /* doubling twice would show */                                                       \
+    "program p { input A: i32[6, 20] output C: i32[6]\n"                                           \
+    "C: for m in 0:6, k in 0:20  C[m] +=! A[m, k]\n"                                               \
+    "C.1: for m in 0:6 post  C[m] = C[m]*2 + 1 }"
+#define WINDOWS                                                                                    \
+    "program w { input A: i32[44] temp T: i32[44] output O: i32[40] output P: i32[40]\n"           \
+    "T: for x in 0:44  T[x] = A[x]*3\n"                                                            \
+    "O: for y in 0:40  O[y] = T[y + 1] + T[y + 3]\n"                                               \
+    "P: for y in 0:40  P[y] = T[y] - T[y + 3] }"
+#define INLINE                                                                                     \
+    "program i { input A: i32[40] temp T: i32[42] output O: i32[38]\n"                             \
+    "T: for i in 0:40  T[i + 2] = A[i]*3\n"                                                        \
+    "O: for j in 0:38  O[j] = T[j + 2] - T[j + 4]*A[j] }"
+    static const Case cases[] = {
+        {POST, "C: k/4 m k\nC.1: m\n    after C", EXACT},
+        {POST, "C: m k\nC.1: m\n    after C", EXACT},
+        {POST, "C: k m:v\nC.1: m:v\n    after C", EXACT},
+        {WINDOWS, "T: x\n    at y/8\nO: y/8 y\nP: y/8 y", EXACT},
+        {WINDOWS, "T: x\n    at y\nO: y\nP: y", EXACT},
+        {INLINE, "T: i\n    inline\nO: j:v", EXACT},
+        {INLINE, "T: i\n    inline\nO: j", EXACT},
     };
     RUN(cases);
 }

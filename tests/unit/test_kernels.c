@@ -297,6 +297,28 @@ TEST(many_kernels_in_flat_memory) {
     lw_context_free(ctx);
 }
 
+// What left the table does not hide what stands behind it. A kernel that is used again outlives one
+// that is not, so the newest are all there.
+TEST(kernels_are_found_after_others_left) {
+    enum { FIRST = 2048, MORE = 500 };
+    lw_context *ctx = lw_context_new(NULL);
+    int made = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (long i = pass ? FIRST : 0; i < FIRST + MORE; i++) {
+            Work w;
+            lw_timing t = {.struct_size = sizeof t};
+            if (!CHECK(open_work(&w, ctx, 1 + i % 20, 1 + i / 20 % 20, 1 + i / 400))) return;
+            Layout l = dense(&w);
+            for (int again = 0; again < 2; again++) {
+                CHECK(run(&w, &l, "C: m n k\n", 1, &t));
+                made += pass && t.compile_us > 0;
+            }
+            close_work(&w);
+        }
+    CHECK_INT_EQ(made, 0);
+    lw_context_free(ctx);
+}
+
 // --- Many threads and processes ------------------------------------------------------------------
 
 typedef struct Crowd {

@@ -104,6 +104,75 @@ TEST(listings_agree_with_zydis) {
     CHECK(instructions > 10 * check_rounds(100));
 }
 
+// --- Instructions that results do not show -------------------------------------------------------
+
+// The kernel for AVX-512, listed and checked; NULL where something went wrong.
+static const Listing *list(Lab *lab, const char *program, const char *schedule, Code *code) {
+    const Program *p = lab_program(lab, program, NULL);
+    Source src = {"s.lws", schedule, (uint32_t)strlen(schedule)};
+    const Schedule *s = p ? schedule_parse(&lab->arena, p->names, &src, &lab->diags) : NULL;
+    const Tree *t = s ? tree_lower(&lab->arena, p, s, &lab->diags) : NULL;
+    Listing *l = arena_new(&lab->arena, Listing);
+    Machine m;
+    machine_describe(&m, ISA_AVX512);
+    if (!CHECK(t && code_x86_listed(&lab->arena, t, &m, code, l, &lab->diags))) return NULL;
+    check_listing(code, l);
+    return l;
+}
+
+// How many instructions contain the text, and the last of them.
+static int find(const Listing *l, const char *text, int *last) {
+    int n = 0;
+    for (int i = 0; l && i < l->insns.n; i++)
+        if (strstr(l->insns.at[i].text, text)) n++, *last = i;
+    return n;
+}
+
+// Others may see a kernel's results as soon as it has returned.
+TEST(a_fence_ends_kernels_that_store_past_the_caches) {
+    Lab lab;
+    Code code;
+    int fence = 0, store = 0;
+    lab_begin(&lab);
+    const Listing *l = list(&lab,
+                            "program c { input A: f32[512] output C: f32[512]\n"
+                            "C: for i in 0:512  C[i] = A[i] }",
+                            "C: i:v\n    nontemporal", &code);
+    CHECK(find(l, "vmovntps", &store) > 0);
+    CHECK(find(l, "sfence", &fence) == 1);
+    lab_end(&lab);
+}
+
+// A comparison with a constant in memory has an immediate behind its label.
+TEST(labels_of_comparisons_are_listed) {
+    Lab lab;
+    Code code;
+    int at = 0;
+    lab_begin(&lab);
+    const Listing *l = list(&lab,
+                            "program g { input T: f32[10] input I: i32[37] output O: f32[37]\n"
+                            "O: for i in 0:37  O[i] = T[I[i]] }",
+                            "O: i:v", &code);
+    CHECK(find(l, "vpcmpud", &at) > 0);
+    CHECK(l && l->insns.at[at].label >= 0);
+    lab_end(&lab);
+}
+
+// Elements further than 2 GiB from where a tensor begins.
+TEST(far_elements_have_far_addresses) {
+    Lab lab;
+    Code code;
+    int at = 0;
+    lab_begin(&lab);
+    const Listing *l = list(&lab,
+                            "program f { input A: f32[3, 1073741824] output C: f32[3]\n"
+                            "C: for i in 0:3  C[i] = A[i, 5] }",
+                            "C: i:u", &code);
+    CHECK(find(l, "0x100000014", &at) == 1);
+    CHECK(find(l, "0x200000014", &at) == 1);
+    lab_end(&lab);
+}
+
 // --- GNU as --------------------------------------------------------------------------------------
 
 typedef struct Expected {

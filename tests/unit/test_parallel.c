@@ -48,6 +48,9 @@ static const Case cases[] = {
     {"program strided { input A: i32[40] input W: i32[9] output O: i32[400]\n"
      "O: for i in 0:40, j in 0:9  O[10*i + j] +=! A[i]*W[j] }",
      "O: i:p j", 1, false, NULL},
+    {"program touch { input A: i32[40] input W: i32[9] output O: i32[400]\n"
+     "O: for i in 0:40, j in 0:9  O[8*i + j] +=! A[i]*W[j] }",
+     "O: i:p j", 0, false, "update the same elements of 'O'"}, // one element of nine
     {"program scatter { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
      "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
      "O: i:p j", 0, false, "update the same elements of 'O'"},
@@ -116,6 +119,73 @@ TEST(a_status_comes_out_of_a_parallel_loop) {
             CHECK(jit_run(&lab, t, &m, &d, (InterpFlags){0}, threads, true) == JIT_STATUS);
         }
     lab_end(&lab);
+}
+
+// A loop that went wrong is not forgotten over the next one.
+TEST(a_status_survives_later_loops) {
+    Lab lab;
+    Machine m;
+    lab_begin(&lab);
+    machine_detect(&m, ISA_COUNT);
+    const Program *p =
+        lab_program(&lab,
+                    "program g { input A: f32[50] input X: i32[64] output O: f32[64] output P: "
+                    "f32[64]\n"
+                    "O: for i in 0:64  O[i] = A[X[i]]\nP: for j in 0:64  P[j] = O[63 - j] }",
+                    NULL);
+    const char *text = "O: i:p\nP: j:p";
+    Source src = {"s.lws", text, (uint32_t)strlen(text)};
+    const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
+    const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
+    for (int threads = 1; threads <= 3; threads++) {
+        LabData d = lab_data(&lab, p, 5);
+        lab_set(&d, 1, 40, 50);
+        CHECK(jit_run(&lab, t, &m, &d, (InterpFlags){0}, threads, true) == JIT_STATUS);
+    }
+    lab_end(&lab);
+}
+
+static int64_t shared_out; // iterations of the last loop
+
+static int count_only(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
+                      int64_t grain) {
+    (void)env, (void)body, (void)arg, (void)grain;
+    shared_out = count;
+    return 0;
+}
+
+// Loops inside a parallel one are shared out with it, unless their iterations meet.
+TEST(which_iterations_are_shared_out) {
+    static const struct {
+        const char *schedule;
+        int64_t count;
+    } loops[] = {{"C: m:p n k", 37},
+                 {"C: m:p n:p k", 37 * 43},
+                 {"C: m:p k:p n", 37},
+                 {"C: m:p n:p k:p", 37 * 43},
+                 {"C: m/5:p n/16:p m n k", 8 * 3}};
+    for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+        Lab lab;
+        Machine m;
+        Code code;
+        lab_begin(&lab);
+        machine_detect(&m, ISA_COUNT);
+        const Program *p = lab_program(&lab, MATMUL, NULL);
+        Source src = {"s.lws", loops[i].schedule, (uint32_t)strlen(loops[i].schedule)};
+        const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
+        const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
+        CHECK(t && code_x86(&lab.arena, t, &m, &code, &lab.diags));
+        LabData d = lab_data(&lab, p, 3);
+        ExecArena *exec = exec_arena_new();
+        ExecBlock *block = exec_add(exec, code.bytes, code.size);
+        void *buffers[] = {d.view[0].data, d.view[1].data, d.view[2].data};
+        KernelEnv env = {.threads = 4, .apply = code_apply, .parallel_for = count_only};
+        CHECK(((Kernel *)exec_entry(block))(buffers, NULL, &env) == 0);
+        if (!CHECK_INT_EQ(shared_out, loops[i].count)) printf("%s\n", loops[i].schedule);
+        exec_release(block);
+        exec_arena_free(exec);
+        lab_end(&lab);
+    }
 }
 
 // Without a parallel_for the kernel runs the loop itself, whatever the number of threads.

@@ -92,6 +92,31 @@ TEST(a_status_ends_the_loop) {
     pool_free(p);
 }
 
+typedef struct Meeting {
+    _Atomic int came, through;
+} Meeting;
+
+// Two tasks that wait for each other, so that each has a thread; the second one takes its time.
+static int meet(void *arg, int64_t from, int64_t to, int thread) {
+    Meeting *m = arg;
+    (void)from, (void)to;
+    atomic_fetch_add(&m->came, 1);
+    for (int i = 0; i < 100000 && atomic_load(&m->came) < 2; i++) usleep(100);
+    if (thread) usleep(20000);
+    atomic_fetch_add(&m->through, 1);
+    return thread ? 77 : 0;
+}
+
+TEST(a_loop_waits_for_its_helpers_and_their_status) {
+    Pool *p = pool_new(2);
+    for (int i = 0; i < 5; i++) {
+        Meeting m = {0};
+        CHECK(pool_for(p, 2, meet, &m, 2, 1) == 77);
+        CHECK(m.came == 2 && m.through == 2);
+    }
+    pool_free(p);
+}
+
 static int nest(void *arg, int64_t from, int64_t to, int thread) {
     Count *c = arg;
     (void)thread;
@@ -147,6 +172,8 @@ static int see_control(void *arg, int64_t from, int64_t to, int thread) {
 TEST(threads_round_as_their_caller) {
     Pool *p = pool_new(4);
     _Atomic int wrong = 0;
+    pool_for(p, 4, see_control, &wrong, 100, 1); // new threads would have it from their maker
+    wrong = 0;
     unsigned before = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(before | 1u << 15); // flush to zero
     pool_for(p, 4, see_control, &wrong, 100, 1);

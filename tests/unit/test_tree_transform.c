@@ -46,6 +46,9 @@ static const char outer[] = "program f { input A: f32[3] input B: f32[4] output 
                             "C: for i in 0:3, j in 0:4  C[i, j] = A[i]*B[j] }";
 static const char two[] = "program f { input A: f32[4] temp T: f32[4] output C: f32[4]\n"
                           "T: for i in 0:4  T[i] = A[i] + 1.0\nC: for i in 0:4  C[i] = T[i]*2.0 }";
+static const char ends[] =
+    "program f { input A: f32[11] output B: f32[10] output C: f32[11]\n"
+    "B: for i in 0:10  B[i] = A[i]*2.0\nC: for j in 0:11  C[j] = A[j] + 1.0 }";
 static const char sum[] = "program f { input A: f32[4, 3] output C: f32[4]\n"
                           "C: for i in 0:4, k in 0:3  C[i] +=! A[i, k] }";
 
@@ -125,6 +128,19 @@ TEST(fuse_distribute_move_and_sink) {
                                "comes first in the program; both touch T[0]"));
     e = edit(&r);
     CHECK(!tree_move(fused, (TreeRef){-1, 0}, 1, &e));
+    tr_end(&r);
+
+    // Loops that end in different places keep their own ends.
+    tr_begin(&r, ends);
+    e = edit(&r);
+    t = tr_lower(&r, NULL);
+    t = tree_split(t, loop(t, 0), 4, false, &e);
+    t = tree_split(t, loop(t, 2), 4, false, &e);
+    t = tree_fuse(t, loop(t, 0), &e);
+    CHECK_STR_EQ(shown(&r, tree_fuse(t, loop(t, 1), &e)),
+                 "for i in 3\n  for i.1 in 4\n    if 9 - 4*i - i.1 >= 0\n"
+                 "      B[4*i + i.1] = A[4*i + i.1]*2.0\n    if 10 - 4*i - i.1 >= 0\n"
+                 "      C[4*i + i.1] = A[4*i + i.1] + 1.0\n");
     tr_end(&r);
 
     tr_begin(&r, sum);

@@ -112,6 +112,11 @@ TEST(unordered_blocks_read_nothing_that_another_iteration_writes) {
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i),
                  "error: the loop over 'i' is parallel, but iteration (i=0) reads C[1], which "
                  "iteration (i=1) writes\n");
+    h.node[h.n++] = // the other way round
+        hand_leaf(&h, c, at(&h, 1, i, 1), REDUCE_ASSIGN, hand_read(&h, c, at(&h, 1, i, 0)));
+    CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i),
+                 "error: the loop over 'i' is parallel, but iteration (i=1) reads C[1], which "
+                 "iteration (i=0) writes\n");
     h.node[h.n++] =
         hand_leaf(&h, c, at(&h, 1, i, 0), REDUCE_ASSIGN, hand_read(&h, c, at(&h, 1, i, 0)));
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i), "");

@@ -332,6 +332,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
         gen_pop(g, X86_RCX);
         if (atom->kind == ATOM_PROD) {
             x86_2(a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+            if (atom->has_read) bad_index_if(g, X86_jo, X86_jno);
             break;
         }
         x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));

@@ -21,7 +21,7 @@ static void add_pin(Gen *g, const PNode *n) {
                  .ref = r,
                  .type = type_compute(n->write.type),
                  .line = n->line};
-        if (r.lane && !FAULT(tile_tail_full)) p.ref.active = (uint8_t)g->active;
+        if (r.lane) p.ref.active = (uint8_t)g->active;
         vec_push(g->arena, &g->pins, p);
     }
     Pin *p = &g->pins.at[i];
