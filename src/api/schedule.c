@@ -36,7 +36,7 @@ const Program *bound_own_program(Call *call, const Program *bound) {
     Text text = {.arena = call->arena};
     program_print(&text, bound);
     const Source *src = source_in(call, "<bound>", text_str(&text));
-    const Program *read = program_parse(call->arena, names, src, call->diags);
+    const Program *read = program_read_back(call->arena, names, src, call->diags);
     int64_t none = 0;
     Program *p = read ? program_bind(call->arena, read, &none, call->diags) : NULL;
     if (!p || p->stmts.n != bound->stmts.n) bug("the text of a bound program does not read back");

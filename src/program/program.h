@@ -155,6 +155,8 @@ static inline int64_t iter_hi(const Iter *i) { return i->hi->constant; }
 // print(parse(t)) == t for every t that print produced. See docs/program-text.md.
 void program_print(Text *out, const Program *p);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
+// The same of what program_print wrote, however long it became.
+Program *program_read_back(Arena *arena, Names *names, const Source *source, DiagList *diags);
 // A text may hold several, one after the other. Gives their number; stops at the first that is
 // wrong.
 int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,

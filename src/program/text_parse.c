@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-enum { MAX_NESTING = 200 };
+// What was printed reads back: a node within a node takes two levels at most, as in a - (b - c).
+enum { MAX_NESTING = 2 * EXPRS_MAX_DEPTH + 8 };
 
 typedef struct Parser {
     Program *p;
@@ -731,15 +732,15 @@ static Program *parse_one(Parser *ps, Names *names) {
                                                                                        : NULL;
 }
 
-int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
-                      Program ***out) {
+static int parse_all(Arena *arena, Names *names, const Source *source, uint32_t limit,
+                     DiagList *diags, Program ***out) {
     const Source *outer = diags->source;
     VEC(Program *) list = {0};
     diags->source = source;
     Parser *ps = arena_new(arena, Parser);
     *ps = (Parser){.arena = arena, .lex = {.source = source, .diags = diags}, .diags = diags};
-    if (source->len > PROGRAM_MAX_SOURCE) {
-        diag_report(diags, (Range){0, 0}, DIAG_TEXT_SIZE, PROGRAM_MAX_SOURCE);
+    if (source->len > limit) {
+        diag_report(diags, (Range){0, 0}, DIAG_TEXT_SIZE, (int)limit);
     } else {
         next(ps);
         do {
@@ -754,6 +755,17 @@ int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList
     diags->source = outer;
     *out = list.at;
     return list.n;
+}
+
+int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
+                      Program ***out) {
+    return parse_all(arena, names, source, PROGRAM_MAX_SOURCE, diags, out);
+}
+
+Program *program_read_back(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+    Program **all;
+    int n = parse_all(arena, names, source, UINT32_MAX, diags, &all);
+    return n == 1 ? all[0] : NULL;
 }
 
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
