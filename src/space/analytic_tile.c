@@ -68,8 +68,15 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
     return all;
 }
 
+// Loads that a vector of lanes apart is worth: every second element is shuffled from two vectors,
+// others are gathered one by one.
+static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, int v) {
+    return ref->stride[v] == 2 && c->m->isa == ISA_AVX512 ? 3 : 2 * n->lanes;
+}
+
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1].
-static double loads_of(const Nest *n, const Tile *t, const int64_t *part, double turns) {
+static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
+                       double turns) {
     double sum = 0;
     double sums = (double)(part[0] * part[1] * part[2]);
     if (n->window >= 0) turns = (double)n->extent[n->window];
@@ -83,7 +90,8 @@ static double loads_of(const Nest *n, const Tile *t, const int64_t *part, double
             continue;
         }
         if (ref->uses[t->v])
-            count = (double)part[2] * (is_vector(n, r, t->v, t->pack) ? 1 : n->lanes);
+            count = (double)part[2] *
+                    (is_vector(n, r, t->v, t->pack) ? 1 : lanes_apart(c, n, ref, t->v));
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
         sum += lines * count;
@@ -95,7 +103,7 @@ static double loads_of(const Nest *n, const Tile *t, const int64_t *part, double
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
     const Machine *m = c->m;
-    double sums = (double)(part[0] * part[1] * part[2]), loads = loads_of(n, t, part, turns);
+    double sums = (double)(part[0] * part[1] * part[2]), loads = loads_of(c, n, t, part, turns);
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
     double arithmetic = sums * n->ops / m->fma_ports, load = loads / m->load_ports;

@@ -155,6 +155,39 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem) {
           x86_xmm((unsigned)g->scratch), x86_imm(1));
 }
 
+// Every second element, AVX-512: they lie in two whole vectors, the second one ending with the last
+// of them, or in a part of one.
+static bool is_every_second(const Gen *g, const Ref *r) {
+    int size = type_info[r->type].bytes;
+    return gen_is_wide(g) && size >= 4 && r->lane == 2 * size && r->active > 2 &&
+           r->width * size == 64;
+}
+
+static void load_every_second(Gen *g, const Ref *r, int dst, X86Arg mem) {
+    Asm *a = &g->a;
+    bool wide = gen_is64(r->type);
+    int size = gen_lane_size(r->type), w = r->width, span = 2 * r->active - 1;
+    X86Arg d = gen_vreg(r->type, w, dst), index = gen_vreg(r->type, w, g->scratch);
+    uint8_t from[64] = {0};
+    for (int i = 0; i < w; i++) {
+        int at = i < r->active ? 2 * i : 0; // lanes beyond the tail do not matter
+        from[size * i] = (uint8_t)(at < w ? at : w + at - (span - w));
+    }
+    AsmLabel *table = gen_pool(g, from, 64);
+    if (span > w) {
+        x86_2(a, X86_vmovups, d, mem);
+        x86_2(a, X86_vmovups, index, x86_mem_label(table));
+        mem.value += (span - w) * size;
+        x86_3(a, wide ? X86_vpermt2pd : X86_vpermt2ps, d, index, mem);
+        return;
+    }
+    x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << span) - 1));
+    x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
+    x86_2(a, wide ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, true), mem);
+    x86_2(a, X86_vmovups, index, x86_mem_label(table));
+    x86_3(a, wide ? X86_vpermq : X86_vpermd, d, index, d);
+}
+
 // Only the lanes that a guard allows; AVX-512.
 void gen_load_apart_where(Gen *g, const Ref *r, int dst, int guard) {
     Asm *a = &g->a;
@@ -173,7 +206,9 @@ void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
     mem = reachable(g, r, mem);
     X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
-    if (!gen_is_wide(g) || few) {
+    if (is_every_second(g, r)) {
+        load_every_second(g, r, dst, mem);
+    } else if (!gen_is_wide(g) || few) {
         load_halves(g, r, dst, mem);
     } else if (type_info[r->type].bytes < 4) {
         load_narrow(g, r, dst, mem);
