@@ -41,17 +41,27 @@ bool code_computes_with(const Plan *p, const Mem *m, int loop) {
 
 static bool small_type(Type t) { return type_info[t].bits < 32; }
 
-// The linear part of a subscript, and the one element it reads (NULL: none); false: it has more.
+// A subscript that lanes can compute, made of linear parts, their minima and maxima, and at most
+// one element that it reads (NULL: none): how far from 0 it reaches without that. False: it has
+// more.
 static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
     *reach = a->constant < 0 ? -a->constant : a->constant;
     *read = NULL;
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
         int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef;
+        bool clamps = atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
         if (atom->kind == ATOM_READ && k == 1 && a->term[i].coef == 1 && !*read)
             *read = atom->read;
-        else if (atom->kind != ATOM_ITER || p->loop_of_id[atom->index] < 0 ||
-                 !checked_fma(k, p->loop[p->loop_of_id[atom->index]]->extent, reach))
+        else if (clamps && a->term[i].coef == 1) {
+            const Access *inner[2];
+            int64_t side[2];
+            if (!split_subscript(p, atom->a, &side[0], &inner[0]) ||
+                !split_subscript(p, atom->b, &side[1], &inner[1]) || inner[0] || inner[1] ||
+                !checked_add(*reach, max_i64(side[0], side[1]), reach))
+                return false;
+        } else if (atom->kind != ATOM_ITER || p->loop_of_id[atom->index] < 0 ||
+                   !checked_fma(k, p->loop[p->loop_of_id[atom->index]]->extent, reach))
             return false;
     }
     return true;

@@ -136,23 +136,39 @@ static int64_t index_lane_step(LeafGen *l, const Affine *a) {
     return 0;
 }
 
-// The value of a subscript in lanes: its linear part, and what it reads.
+static int subscript(LeafGen *l, const Affine *a, Type type);
+
+// What a subscript reads, or the minimum or maximum in it.
+static int atom_of(LeafGen *l, const Atom *atom, Type type) {
+    Gen *g = l->g;
+    int w = l->n->width;
+    if (atom->kind != ATOM_READ) {
+        int sides[2] = {subscript(l, atom->a, type), subscript(l, atom->b, type)};
+        ExprOp op = atom->kind == ATOM_MIN ? OP_MIN : OP_MAX;
+        return seg_op(g->seg, MI_OP, op, type, type, w, 2, sides);
+    }
+    const Mem *m = leaf_mem(l->n, atom->read);
+    Ref r = gen_ref(g, l->n, m, l->active);
+    int val = seg_load(g->seg, &r);
+    return m->type == type ? val : cast_expand(g->seg, g->m, type, m->type, w, val);
+}
+
+// The value of a subscript in lanes: its linear part, and the rest (see split_subscript).
 static int subscript(LeafGen *l, const Affine *a, Type type) {
     Gen *g = l->g;
     Exprs *x = g->p->tree->exprs;
-    const Access *read = NULL;
-    for (int i = 0; i < a->n; i++)
-        if (a->term[i].atom->kind == ATOM_READ) read = a->term[i].atom->read;
-    const Affine *rest = read ? affine_sub(x, a, affine_read(x, read)) : a;
+    const Affine *rest = a;
     int sum = -1, w = l->n->width;
-    if (read) {
-        const Mem *m = leaf_mem(l->n, read);
-        Ref r = gen_ref(g, l->n, m, l->active);
-        sum = seg_load(g->seg, &r);
-        if (m->type != type) sum = cast_expand(g->seg, g->m, type, m->type, w, sum);
+    for (int i = 0; i < a->n; i++) {
+        if (a->term[i].atom->kind == ATOM_ITER) continue;
+        int val = atom_of(l, a->term[i].atom, type);
+        sum = sum < 0 ? val : seg_op(g->seg, MI_OP, OP_ADD, type, type, w, 2, (int[]){sum, val});
+        rest = affine_sub(x, rest, affine_make(x, 0, &a->term[i], 1));
     }
     if (sum >= 0 && affine_is(rest, 0)) return sum;
-    int linear = seg_index(g->seg, type, w, rest, snapshot(g), index_lane_step(l, rest));
+    int linear = affine_is_const(rest)
+                     ? seg_const(g->seg, type, w, (Value){.i = rest->constant})
+                     : seg_index(g->seg, type, w, rest, snapshot(g), index_lane_step(l, rest));
     if (sum < 0) return linear;
     return seg_op(g->seg, MI_OP, OP_ADD, type, type, w, 2, (int[]){sum, linear});
 }
