@@ -207,6 +207,14 @@ $(BUILD)/peers/%: bench/peers/%.py
 $(BUILD)/peers/%: bench/peers/%.cpp $(wildcard bench/peers/*.h)
 	$(call peer,$(CXX) -x c++ -std=c++17 -O2 -Wall -Wextra)
 
+# Plug-ins, where what they stand on is there: `make mpi`.
+MPICC ?= mpicc
+mpi: $(BUILD)/loopwright-mpi.so
+$(BUILD)/loopwright-mpi.so: plugins/mpi/mpi.c src/search/remote.h
+	@mkdir -p $(@D)
+	$(call made,plug)
+	$(Q)$(MPICC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(SEE_ALL) $< -o $@
+
 # Examples are built as a user would build them: against the shared library and the public header.
 $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	@mkdir -p $(@D)
@@ -399,11 +407,12 @@ help:
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
 # > make bench-loopstack the two tables of the LoopStack paper
+# > make mpi            the plug-in that spreads tuning over ranks of mpirun (needs mpicc)
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto mpi install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

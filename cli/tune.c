@@ -181,6 +181,13 @@ static void keep(Explored *e, const lw_tune_result *r) {
     if (e->npoints) memcpy(e->point, r->points, e->npoints * sizeof *e->point);
 }
 
+// Of processes that mpirun started together: which one this is, and how many there are.
+static long mpi_number(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : 0;
+}
+static long mpi_size(void) { return mpi_number("OMPI_COMM_WORLD_SIZE"); }
+
 static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule) {
     const Cli *cli = t->cli;
     bool compared = t->repeats * t->nstrategies > 1;
@@ -198,6 +205,7 @@ static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule) 
                              .cold = cli->cold,
                              .db = cli->db,
                              .again = cli->again || compared,
+                             .plugin = mpi_size() > 1 ? "mpi" : NULL,
                              .progress = cli->quiet ? NULL : explored_progress,
                              .trial = explored_trial,
                              .cancelled = cancelled,
@@ -233,9 +241,10 @@ static int tune_all(Tuning *t) {
     json_open(&t->cli->object, "tunings", '[');
     for (size_t i = 0; i < t->n && !status && !interrupted; i++) {
         size_t n = t->nstrategies * t->repeats;
-        for (size_t k = 0; k < n && !status && !t->served && (k == 0 || !interrupted); k++)
+        for (size_t k = 0; k < n && !status && (k == 0 || !interrupted); k++)
             status = explore(t, &t->at[i], k, &schedule);
-        if (status || t->served) break;
+        if (status) break;
+        if (t->served) continue;
         explored_json(t, &t->at[i]);
         if (!t->cli->json) explored_summary(t, &t->at[i]);
     }
@@ -286,6 +295,11 @@ static void clean_up(Tuning *t) {
 }
 
 int command_tune(Cli *cli) {
+    // Of several processes one has the result, and says so.
+    if (mpi_size() > 1 && mpi_number("OMPI_COMM_WORLD_RANK") > 0) {
+        cli->quiet = true;
+        cli->log = cli->plot = cli->output = NULL;
+    }
     Tuning t = {.cli = cli, .repeats = cli->repeat ? cli->repeat : 1};
     lw_module *mod = NULL;
     t.live = isatty(STDERR_FILENO) && !cli->quiet;

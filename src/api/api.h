@@ -74,6 +74,7 @@ struct lw_context {
     atomic_int refs;
     _Atomic(Slot *) slots[SLOT_LISTS]; // lists by thread; slots are only ever added
     atomic_ullong serial;              // of bound functions
+    atomic_llong tunings;              // with other processes
     Kernels kernels;
     _Atomic(ExecArena *) exec;
     _Atomic(Pool *) pool;

@@ -8,7 +8,9 @@
 #include "api/database.h"
 #include "api/measure.h"
 #include "base/checked.h"
+#include "base/map.h"
 #include "code/code.h"
+#include "run/plugin.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,29 +131,43 @@ static Plant plant(void *tune, int64_t n) {
 
 // --- The host of a search ------------------------------------------------------------------------
 
+// Workers ask this often: a rank tells process 0 then that it is alive.
+static bool cancelled(void *user) {
+    const Tune *t = user;
+    if (t->remote) remote_beat(t->remote);
+    return !t->finishing && t->o.cancelled && t->o.cancelled(t->o.user);
+}
+
 static double bound(void *user, const Cand *c) {
     const Tune *t = user;
     return bound_seconds(t->model, c, NULL);
 }
 
+static void keep_best(Tune *t, const Cand *c, const Trial *trial) {
+    if (trial->state != TRIAL_TIMED || trial->seconds >= t->best_seconds) return;
+    space_copy(t->cs->space, t->best, c);
+    t->best_seconds = trial->seconds;
+}
+
 static void measure(void *user, const Cand *const *batch, int n, double best, Trial *out) {
     Tune *t = user;
-    Job jobs[SEARCH_MAX_BATCH] = {0};
+    Job jobs[SEARCH_MAX_BATCH] = {0}, incumbent = tune_cand_job(t, t->best);
+    bool known = t->best_seconds <= best && best < INFINITY;
     for (int i = 0; i < n; i++) jobs[i] = tune_cand_job(t, batch[i]);
-    measure_batch(t->measure, jobs, n, best, out);
-    for (int i = 0; i < n; i++)
+    if (t->remote)
+        remote_batch(t->remote, jobs, n, known ? &incumbent : NULL, best, out, cancelled, t);
+    else
+        measure_batch(t->measure, jobs, n, best, out);
+    for (int i = 0; i < n; i++) {
+        keep_best(t, batch[i], &out[i]);
         if (out[i].state != TRIAL_CANCELLED)
             tune_trial(t, &jobs[i], &out[i], t->model ? bound(t, batch[i]) : 0);
+    }
 }
 
 static double now(void *user) {
     (void)user;
     return measure_clock();
-}
-
-static bool cancelled(void *user) {
-    const Tune *t = user;
-    return !t->finishing && t->o.cancelled && t->o.cancelled(t->o.user);
 }
 
 static void progress(void *user, const SearchState *state) {
@@ -210,6 +226,7 @@ static bool start_measuring(Tune *t) {
                               .user = t,
                               .most_bytes = (size_t)max_i64(t->cs->space->size, TUNE_MOST_TEXT),
                               .threads = t->threads,
+                              .processor = t->rank,
                               .cold = t->o.cold,
                               .seed = t->o.seed,
                               .reference_seconds = fmax(share, least_reference),
@@ -302,11 +319,45 @@ static SearchResult search(Tune *t, SearchOptions *options) {
     return search_run(t->call->arena, &host, options);
 }
 
+// How other processes are reached, where they are wanted. False: reported.
+static bool find_others(Tune *t) {
+    char message[256];
+    int count;
+    if (!t->o.plugin) return true;
+    MessengerEntry *entry = NULL;
+    void *found = plugin_find(t->o.plugin, "lw_messenger", message, sizeof message);
+    memcpy(&entry, &found, sizeof entry); // ISO C has no cast from object to function
+    if (entry) t->messenger = entry();
+    if (t->messenger && t->messenger->version == MESSENGER_VERSION &&
+        t->messenger->open(&t->rank, &count))
+        return true;
+    diag_report(t->call->diags, nowhere, DIAG_TUNE_PLUGIN, t->o.plugin,
+                entry ? "it does not find other processes" : message);
+    return false;
+}
+
+static void join_others(Tune *t) {
+    const Space *s = t->cs->space;
+    t->best = space_cand(t->call->arena, s);
+    t->best_seconds = INFINITY;
+    if (!t->messenger) return;
+    uint64_t hash = hash_mix(s->desc->hash, space_hash(s, t->root));
+    int64_t number = (int64_t)atomic_fetch_add(&t->call->ctx->tunings, 1);
+    t->remote = remote_open(t->call->arena, t->messenger, t->measure, number, hash);
+}
+
 static bool tune(Tune *t) {
     SearchOptions options;
     Job winner;
     Trial trial;
-    if (!read_options(t, &options) || !prepare(t) || !start_measuring(t)) return false;
+    if (!read_options(t, &options) || !find_others(t) || !prepare(t) || !start_measuring(t))
+        return false;
+    join_others(t);
+    if (t->remote && t->rank) {
+        t->finishing = true;
+        remote_serve(t->remote);
+        return t->result->served = true;
+    }
     tune_open_db(t);
     if (recall(t)) return true;
     SearchResult found = search(t, &options);
@@ -355,6 +406,7 @@ static lw_status tune_body(Call *call, void *args) {
     read_plants(t);
     arena_init(&t->text, &call->ctx->allocator);
     bool memory = arena_try(call->arena, tune_inside, c);
+    if (t->remote && !t->result->served) remote_end(t->remote);
     measure_close(t->measure);
     tune_close_db(t);
     arena_free(&t->text);

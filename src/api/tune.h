@@ -10,6 +10,7 @@
 #include "api/kernel.h"
 #include "search/db.h"
 #include "search/measure.h"
+#include "search/remote.h"
 #include "space/bound.h"
 #include "space/cpu.h"
 
@@ -37,6 +38,11 @@ typedef struct Tune {
     // How it is measured.
     MeasureSetup setup;
     Measure *measure;
+    const Messenger *messenger; // NULL: this process is alone
+    int rank;
+    Remote *remote;
+    Cand *best; // of all candidates,
+    double best_seconds;
     Arena text; // of one trial
     // Where it stands.
     double began;

@@ -35,6 +35,8 @@ void tune_figures(Tune *t) {
     s->elapsed = measure_clock() - t->began;
     if (t->measure) s->kernel_time = measure_tally(t->measure)->kernels;
     if (t->measure) s->compile_time = measure_tally(t->measure)->compile;
+    if (t->remote) s->kernel_time += remote_tally(t->remote)->kernels;
+    if (t->remote) s->compile_time += remote_tally(t->remote)->compile;
     if (s->seconds <= 0) return;
     s->gflops = work.flops / s->seconds * 1e-9;
     s->gap = s->bound > 0 ? (s->seconds - s->bound) / s->bound : 0;

@@ -119,11 +119,12 @@ ChildSaid child_hear(Child *c, double seconds, char *what) {
 
 // --- Processors ----------------------------------------------------------------------------------
 
-int last_processor(void) {
+int nth_processor(int n) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return -1;
+    int left = n % CPU_COUNT(&set);
     for (int i = CPU_SETSIZE - 1; i >= 0; i--)
-        if (CPU_ISSET((size_t)i, &set)) return i;
+        if (CPU_ISSET((size_t)i, &set) && left-- == 0) return i;
     return -1;
 }
 

@@ -31,7 +31,7 @@ bool pipe_say(int out, char what);
 bool pipe_hear(int in, char *what); // waits; false: the parent is gone
 // To the given processor; -1: to all that the process had.
 void child_pin(int processor);
-int last_processor(void); // of those this process may run on
+int nth_processor(int n); // of those this process may run on, from the last, around and around
 _Noreturn void child_leave(void);
 
 // Calls rang(arg) on this thread, wherever it is, so many seconds after alarm_set; 0: no more. What

@@ -62,6 +62,11 @@ static Served wait_for(Measure *m, double limit) {
     }
 }
 
+static void drop_incumbent(Board *b) {
+    b->incumbent.size = 0;
+    b->serial++;
+}
+
 // --- Batches -------------------------------------------------------------------------------------
 
 static void post(Measure *m, int i, const Job *job, double long_seconds) {
@@ -109,7 +114,7 @@ static void serve(Measure *m) {
     for (int idle = 0; done(m) < b->count;) {
         int before = done(m);
         Served how = SERVED_DIED;
-        if (idle == MOST_RESTARTS / 2) b->incumbent.size = 0; // it may be what kills them
+        if (idle == MOST_RESTARTS / 2) drop_incumbent(b); // it may be what kills them
         if (idle >= MOST_RESTARTS || !start_worker(m)) break;
         if (child_tell(&m->child, 'g')) how = wait_for(m, limit);
         if (how == SERVED_CANCELLED) {
@@ -133,7 +138,7 @@ void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out) 
     double begin = measure_clock();
     b->cut = best < INFINITY ? fmax(least_cut, slow * best) : INFINITY;
     b->best = best;
-    if (!(best < INFINITY)) b->incumbent.size = 0;
+    if (!(best < INFINITY)) drop_incumbent(b);
     for (int from = 0; from < n; from += b->count) {
         b->count = n - from < BOARD_JOBS ? n - from : BOARD_JOBS;
         for (int i = 0; i < b->count; i++) post(m, i, &jobs[from + i], 0);
@@ -152,13 +157,29 @@ void measure_again(Measure *m, const Job *job, double seconds, Trial *out) {
     double begin = measure_clock();
     child_end(&m->child);
     b->cut = b->best = INFINITY;
-    b->incumbent.size = 0;
+    drop_incumbent(b);
     b->count = 1;
     post(m, 0, job, seconds);
     serve(m);
     *out = b->place[0].trial;
     account(m, &b->place[0]);
     m->tally.waited += measure_clock() - begin;
+}
+
+size_t measure_room(const Measure *m) { return m->board->room; }
+
+void measure_incumbent(Measure *m, const Job *job, double seconds) {
+    Board *b = m->board;
+    Place *p = &b->incumbent;
+    require(job->size <= b->room);
+    b->best = seconds;
+    if (p->size == job->size && p->kind == job->kind &&
+        !memcmp(place_bytes(b, p), job->bytes, job->size))
+        return;
+    p->kind = job->kind;
+    p->size = job->size;
+    memcpy(place_bytes(b, p), job->bytes, job->size);
+    b->serial++;
 }
 
 // --- Opening and closing -------------------------------------------------------------------------

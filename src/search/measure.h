@@ -73,6 +73,7 @@ typedef struct MeasureSetup {
     void *user;
     size_t most_bytes; // of a job
     int threads;
+    int processor;            // one thread runs on this one of those there are, from the last
     bool cold;                // caches are emptied before every sample, which is one call
     uint64_t seed;            // of the data
     double reference_seconds; // that the interpreter may take
@@ -106,6 +107,10 @@ void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out);
 // In a fresh process, checked again, for about so many seconds: absolute times. What comes next is
 // measured in turn with it, if its time is given as the best.
 void measure_again(Measure *m, const Job *job, double seconds, Trial *out);
+
+// What the next candidates are measured in turn with, found elsewhere: it was checked there.
+void measure_incumbent(Measure *m, const Job *job, double seconds);
+size_t measure_room(const Measure *m); // most bytes of a job
 
 const MeasureTally *measure_tally(const Measure *m);
 const Operands *measure_operands(const Measure *m);

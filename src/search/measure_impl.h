@@ -27,6 +27,7 @@ typedef struct Place {
 typedef struct Board {
     Place place[BOARD_JOBS];
     Place incumbent; // size 0: none
+    int serial;      // changes with the incumbent
     double best;     // its time
     double cut;      // seconds after which a call is hopeless; INFINITY: never
     double hang;     // seconds after which it is no mere slowness

@@ -46,6 +46,7 @@ typedef struct Worker {
     KernelEnv env;
     Guarded scratch;
     Loaded incumbent;
+    int serial;                           // of the board's incumbent that this is
     double clock_overhead, call_overhead; // seconds
     double kernels;                       // inside kernels, for the candidate at hand
     Alarm alarm;
@@ -262,9 +263,11 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
         memcpy(place_bytes(b, &b->incumbent), place_bytes(b, p), p->size);
         b->incumbent.size = p->size;
         b->best = p->trial.seconds;
+        b->serial++;
     }
     unload(&w->incumbent);
     w->incumbent = *k;
+    w->serial = b->serial;
     *k = (Loaded){0};
 }
 
@@ -272,7 +275,9 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
 static void load_incumbent(Worker *w) {
     Board *b = w->board;
     Loaded k;
-    if (w->incumbent.block || !b->incumbent.size || !(b->best < INFINITY)) return;
+    if (w->incumbent.block && w->serial == b->serial) return;
+    unload(&w->incumbent);
+    if (!b->incumbent.size || !(b->best < INFINITY)) return;
     Job job = job_at(b, &b->incumbent);
     if (!load(w, &job, &k)) return;
     double first = sample(w, &k);
@@ -377,7 +382,7 @@ static bool open_worker(Worker *w) {
     arena_init(&w->work, &allocator_libc);
     w->exec = exec_arena_new();
     if (!w->exec) return false;
-    child_pin(s->threads > 1 ? -1 : last_processor());
+    child_pin(s->threads > 1 ? -1 : nth_processor(s->processor));
     w->env = (KernelEnv){.threads = 1, .apply = s->apply};
     if (s->threads > 1 && (w->pool = pool_new(s->threads)))
         w->env = (KernelEnv){.threads = s->threads,

@@ -271,6 +271,7 @@ TEST(mistakes_are_told) {
         {{.strategy = "beam width=x"}, "'width=x' is no option of a strategy"},
         {{.order = "random"}, "'random' is no order of decisions; there are given"},
         {{.isa = "mmx"}, "isa is 'mmx'"},
+        {{.plugin = "mpy"}, "plug-in 'mpy' cannot be used: there is no loopwright-mpy.so"},
         {{.set = "size(C.m.1) = 4; size(C.m.1) = 2"}, "nothing is left"},
         {{.schedule = {"C: q\n", "q.lws"}}, "q"},
     };
