@@ -299,6 +299,7 @@ int command_tune(Cli *cli) {
     if (mpi_size() > 1 && mpi_number("OMPI_COMM_WORLD_RANK") > 0) {
         cli->quiet = true;
         cli->log = cli->plot = cli->output = NULL;
+        if (!freopen("/dev/null", "w", stdout)) return cli_fail(cli, "there is no /dev/null");
     }
     Tuning t = {.cli = cli, .repeats = cli->repeat ? cli->repeat : 1};
     lw_module *mod = NULL;

@@ -140,7 +140,14 @@ static bool cancelled(void *user) {
 
 static double bound(void *user, const Cand *c) {
     const Tune *t = user;
-    return bound_seconds(t->model, c, NULL);
+    return bound_seconds(t->model, c, NULL) * t->bound_scale;
+}
+
+// A candidate faster than its bound shows that the machine's rates were measured in a slow phase:
+// all bounds are lower by as much.
+static void doubt_bound(Tune *t, const Cand *c, const Trial *trial) {
+    if (!t->model || trial->state != TRIAL_TIMED || !(trial->seconds < bound(t, c))) return;
+    t->bound_scale *= trial->seconds / bound(t, c);
 }
 
 static void keep_best(Tune *t, const Cand *c, const Trial *trial) {
@@ -160,6 +167,7 @@ static void measure(void *user, const Cand *const *batch, int n, double best, Tr
         measure_batch(t->measure, jobs, n, best, out);
     for (int i = 0; i < n; i++) {
         keep_best(t, batch[i], &out[i]);
+        doubt_bound(t, batch[i], &out[i]);
         if (out[i].state != TRIAL_CANCELLED)
             tune_trial(t, &jobs[i], &out[i], t->model ? bound(t, batch[i]) : 0);
     }
@@ -401,6 +409,7 @@ static lw_status tune_body(Call *call, void *args) {
                 .o = c->options,
                 .threads = c->options.threads > 1 ? c->options.threads : 1,
                 .result = arena_new(call->arena, lw_tune_result),
+                .bound_scale = 1,
                 .began = measure_clock()};
     t->folder = failures_folder(t);
     read_plants(t);

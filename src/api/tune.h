@@ -29,6 +29,7 @@ typedef struct Tune {
     const Cand *root;        // decisions of `set` taken
     const Schedule *given;   // to start from, or NULL
     const BoundModel *model; // NULL: there is no bound
+    double bound_scale;      // 1, or less where it turned out too high
     // What is known of it.
     Db *db;     // NULL: no database
     Db *own_db; // the same, where it is not the context's

@@ -208,7 +208,7 @@ TEST(pinned_decisions_hold) {
     Seen seen;
     lw_tune_options o = options(&seen);
     const lw_tune_result *r;
-    o.set = "size(C.m.1) = 4";
+    o.set = "size(C.m.1) = 4; size(C.m.2) = 1";
     o.trials = 20;
     CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
     CHECK(strstr(r->schedule, "m/4"));
