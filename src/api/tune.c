@@ -62,8 +62,8 @@ static bool strategy_option(Call *call, char *word, SearchOptions *s) {
     char *value = strchr(word, '='), *end = NULL;
     if (!strcmp(word, "blind")) return s->blind = true;
     if (!strcmp(word, "scratch")) return s->scratch = true;
+    for (int i = 0; i < N; i++) names[i + 2] = options[i].name;
     for (int i = 0; i < N; i++) {
-        names[i + 2] = options[i].name;
         size_t len = strlen(options[i].name);
         if (!value || (size_t)(value - word) != len || strncmp(word, options[i].name, len))
             continue;

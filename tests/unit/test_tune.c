@@ -268,7 +268,9 @@ TEST(mistakes_are_told) {
     } wrong[] = {
         {{.strategy = "bean"}, "'bean' is no strategy; there are auto"},
         {{.strategy = "beam wide=3"}, "'wide=3' is no option of a strategy; there are blind"},
-        {{.strategy = "beam width=x"}, "'width=x' is no option of a strategy"},
+        {{.strategy = "beam width=x"},
+         "'width=x' is no option of a strategy; there are blind, scratch, width, lookahead, batch, "
+         "population"},
         {{.order = "random"}, "'random' is no order of decisions; there are given"},
         {{.isa = "mmx"}, "isa is 'mmx'"},
         {{.plugin = "mpy"}, "plug-in 'mpy' cannot be used: there is no loopwright-mpy.so"},
