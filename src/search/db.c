@@ -242,13 +242,18 @@ static bool read_entry(Arena *arena, sqlite3_stmt *s, DbEntry *e) {
                    .verified = db_text(arena, s, 8),
                    .origin = db_text(arena, s, 9),
                    .pinned = sqlite3_column_int(s, 10) != 0};
-    return e->schedule && e->version && e->verified && e->origin && e->seconds >= 0;
+    return e->schedule && e->version && e->verified && e->origin && e->seconds >= 0 &&
+           sqlite3_column_type(s, 1) == SQLITE_FLOAT && isfinite(e->seconds);
 }
 
 static void read_entries(Reading *r, DbFile *f, sqlite3_stmt *s) {
-    for (int n = 0; n < r->most && db_row(r->db, f, s); n++) {
+    enum { MOST = 64 }; // rows to look at
+    int found = 0;
+    for (int n = 0; n < MOST && found < r->most && db_row(r->db, f, s); n++) {
         DbEntry e;
-        if (read_entry(r->arena, s, &e)) vec_push(r->arena, &r->found, e);
+        if (!read_entry(r->arena, s, &e)) continue;
+        vec_push(r->arena, &r->found, e);
+        found++;
     }
 }
 
@@ -304,7 +309,10 @@ static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, do
     DbEntry e;
     if (!s) return;
     sqlite3_bind_int64(s, 1, id);
-    if (!db_row(r->db, f, s) || !read_entry(r->arena, s, &e)) return;
+    bool found = false;
+    for (int n = 0; n < DB_KEEP && !found && db_row(r->db, f, s); n++)
+        found = read_entry(r->arena, s, &e);
+    if (!found) return;
     r->found.n = 0;
     vec_push(r->arena, &r->found, e);
     r->sizes = sizes;

@@ -262,7 +262,8 @@ static void open_file(Db *db, DbFile *f, bool create) {
     if (!look(db, f, create)) return;
     int code = open_handle(db, f, create);
     if (!code) code = identify(db, f, &empty, &ours);
-    if ((code & 0xff) == SQLITE_CANTOPEN && !create && !open_immutable(f))
+    int kind = code & 0xff;
+    if ((kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY) && !create && !open_immutable(f))
         code = identify(db, f, &empty, &ours);
     if (!code && empty && create) code = create_tables(db, f);
     if (!code && empty && create) code = identify(db, f, &empty, &ours);

@@ -33,23 +33,21 @@ enum {
     X(ADD_FAMILY, "INSERT INTO family(text) VALUES(?) ON CONFLICT DO NOTHING")                     \
     X(ADD_KERNEL, "INSERT INTO kernel(program, strides, target, cpu, isa, threads, name, family, " \
                   "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, (SELECT id FROM family WHERE text = ?), ?)") \
-    X(ADD_BEST, "INSERT INTO best(kernel, schedule, seconds, low, high, samples, bound, date, "    \
-                "version, verified, origin, pinned) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "   \
-                "ON CONFLICT DO UPDATE SET seconds = excluded.seconds, low = excluded.low, "       \
-                "high = excluded.high, samples = excluded.samples, bound = excluded.bound, "       \
-                "date = excluded.date, version = excluded.version, verified = excluded.verified, " \
-                "origin = excluded.origin, pinned = excluded.pinned WHERE "                        \
-                "(excluded.pinned, -excluded.seconds, excluded.date) > "                           \
-                "(best.pinned, -best.seconds, best.date)")                                         \
+    X(ADD_BEST,                                                                                    \
+      "INSERT INTO best(kernel, schedule, seconds, low, high, samples, bound, date, version, "     \
+      "verified, origin, pinned) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO "       \
+      "UPDATE SET seconds = excluded.seconds, low = excluded.low, high = excluded.high, samples "  \
+      "= excluded.samples, bound = excluded.bound, date = excluded.date, version = "               \
+      "excluded.version, verified = excluded.verified, origin = excluded.origin, pinned = "        \
+      "excluded.pinned WHERE (excluded.pinned, -excluded.seconds, excluded.date) > (best.pinned, " \
+      "-best.seconds, best.date) OR typeof(best.seconds) <> 'real' OR best.seconds < 0")           \
     X(DROP_WORST, "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT " \
                   "schedule FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date "    \
                   "LIMIT ?2)")                                                                     \
     X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) "           \
                  "VALUES(?, ?, ?, ?, ?, ?, ?)")                                                    \
-    X(BEGIN_READ, "BEGIN")                                                                         \
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                              \
-    X(COMMIT, "COMMIT")                                                                            \
-    X(ROLLBACK, "ROLLBACK")
+    X(COMMIT, "COMMIT")
 
 typedef enum DbStatement {
 #define STATEMENT(id, sql) DB_##id,
