@@ -7,8 +7,7 @@
 //   call     a whole lw_run of a tiny kernel, and the kernel alone
 //   wake     a parallel loop of two tasks: soon after another, and after a pause
 //   threads  the gain from a second thread, for a product of 1024 by 1024 matrices and for a loop
-//   of
-//            bare multiply-adds, in turns
+//            of bare multiply-adds, in turns
 #define _GNU_SOURCE
 #include "api/kernel.h"
 #include "asm/x86.h"

@@ -2,12 +2,10 @@
 //
 // 1. live     nodes that some write needs, and how often each is used
 // 2. fold     an element-wise op used once, by a reduction (or by an op folded into one) that
-// ranges
-//             over the same dimensions, gets no statement: it is computed inside. So is the op a
-//             reduction starts from. Nothing is computed twice by that, and nothing large is stored
+//             ranges over the same dimensions, gets no statement: it is computed inside. So is the
+//             op a reduction starts from. Nothing is computed twice, nothing large is stored
 // 3. tensors  reads, writes, then a temporary for each op and place that no write can hold itself;
-// a
-//             post-operation shares the tensor that it updates
+//             a post-operation shares the tensor that it updates
 // 4. stmts    node by node; a view becomes subscripts of whoever reads it
 //
 // Outside of a view's input stands its border. In a reduction of that view alone, or a sum of

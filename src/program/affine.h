@@ -124,8 +124,7 @@ bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_
                    int64_t *max);
 
 // "2*i + k - 1". Iterators print as iter_names[index] ("i0", "i1" ... when NULL), parameters
-// likewise
-// ("p0"), reads through access_print.
+// likewise ("p0"), reads through access_print.
 typedef struct PrintNames {
     const Name *iters, *params, *tensors;
 } PrintNames;

@@ -9,9 +9,8 @@
 //   vector    the loop that runs in lanes: contiguous in the result, or a reduction that is
 //             contiguous in all that is read
 //   tile      how much of the result stays in registers: so many vectors by so many rows, by a
-//   model
-//             of a machine loop (multiply-adds, loads, issue, latency, what the ends waste, what a
-//             tile costs to begin and to end)
+//             model of a machine loop (multiply-adds, loads, issue, latency, what the ends waste,
+//             what a tile costs to begin and to end)
 //   order     which operand stays in a cache while the others pass by; reductions behind all of it
 //   packing   an operand that is read often, and lies badly, is copied into panels
 //   fusion    what only finishes a sum stands behind it (`after`); loops that statements can share

@@ -1,14 +1,11 @@
 // A Schedule: how to run a Program. Per statement an order of (possibly split) loops with marks,
 // and what belongs to the tensor that it defines: where it is computed, how it lies in memory.
 //
-//     C: m/192:p n/512 k/256 m/6 n/16 k m n:v     order: outermost first; m/192 runs in steps of
-//     192
-//         copy A at k/256 layout (m/6 k m)        a packed copy of what one iteration of k/256
-//         reads accumulators 4
-//     T: y x | c                                  loops behind the bar are not shared with later
-//     statements
-//         at y/8                                  recompute, inside its reader's loop y/8, the
-//         window it reads
+//     C: m/192:p n/512 k/256 m/6 n/16 k m n:v     outermost first; m/192 runs in steps of 192
+//         copy A at k/256 layout (m/6 k m)        packed: what one iteration of k/256 reads
+//         accumulators 4
+//     T: y x | c                                  later statements share no loop behind the bar
+//         at y/8                                  computed inside its reader's loop y/8, as needed
 //     O: m n:v
 //         after C                                 post-operation: where C's sum is complete
 //
