@@ -15,11 +15,15 @@
 //     store    stores, likewise
 //     L1       bytes between registers and the first cache
 //     L2 L3 memory   bytes from each level, given what the smaller ones can keep
+//     nest     of one statement, all of these at once: the least that any choice of the vector
+//              loop and any order of the loops leaves
 //
-// Traffic. A piece of a nest that runs in one go (all of it, or one iteration of some loop) and
-// touches F distinct bytes brings at least F - C of them from beyond a cache of C bytes. Of the
-// loops that an iteration encloses some are known, some possible; sizes are ranges; both ends of
-// each range are taken where they make the bound smaller. Registers are the innermost cache.
+// Traffic. The innermost loops of a nest run in one go. If they touch F distinct bytes, they bring
+// at least F - C of them from beyond a cache of C bytes, each time. An order of the loops is a
+// chain of such pieces, each with one loop more than the one before, and takes the most that one of
+// them takes; what all orders take that are still possible is the least of these, found from the
+// inside out. Sizes are ranges, of which both ends are taken where they make the bound smaller.
+// Registers are the innermost cache.
 //
 // Cache state: warm. The kernel ran just before on the same data. Each cache, with the smaller
 // ones, may still hold as many bytes as fit of what is most expensive to bring; of data that a call
@@ -44,15 +48,15 @@ typedef enum BoundKind {
     BOUND_L2,
     BOUND_L3,
     BOUND_MEMORY,
+    BOUND_NEST,
     BOUND_KINDS
 } BoundKind;
 extern const char *const bound_name[BOUND_KINDS]; // "compute", "issue", ...
 
-// What one resource takes. Where it is one statement's doing: its number, and the loop (an object)
-// whose iterations are looked at; -1: all statements, the whole nest.
+// What one resource takes, and whose doing it is: a statement's, or (-1) the Program's.
 typedef struct BoundTerm {
     double seconds;
-    int stmt, loop;
+    int stmt;
 } BoundTerm;
 
 typedef struct BoundOptions {

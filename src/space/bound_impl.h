@@ -8,17 +8,33 @@
 static inline double least_of(double a, double b) { return a < b ? a : b; }
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 
-// An access to an argument. Dimension d has 1 + Σ (x - 1) distinct subscripts over the iterators in
-// own[d], where x is how many values each runs through; no two dimensions own an iterator, so the
-// product is a number of distinct elements.
+enum { MANY_PIECES = 144, PIECE_ITERS = 7, MANY_REFS = 12 };
+
+// An access to an argument. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
+// that it owns, where x is how many values each runs through; no two dimensions own an iterator, so
+// the product is a number of distinct elements. Dimensions along which neighbours lie in different
+// lines come first.
+typedef struct BoundDim {
+    int iter; // the only one it owns; -1: several, or none
+    uint32_t own;
+} BoundDim;
+
 typedef struct BoundRef {
     int tensor, bytes;
+    bool again;    // the one before it is of the same tensor
     uint32_t pack; // place of its packing decision in a candidate; 0: none
     uint32_t iters;
-    int ndims;
-    const uint32_t *own;
-    const bool *far; // neighbours along it lie in different lines
+    int ndims, nfar;
+    const BoundDim *dim;
 } BoundRef;
+
+static inline double dim_values(const BoundRef *r, int d, const double *extent) {
+    if (r->dim[d].iter >= 0) return extent[r->dim[d].iter];
+    double values = 1;
+    for (uint32_t left = r->dim[d].own; left; left &= left - 1)
+        values += extent[__builtin_ctz(left)] - 1;
+    return values;
+}
 
 typedef struct BoundLoop {
     int object, iter;
@@ -43,14 +59,22 @@ typedef struct BoundStmt {
     double ops, float_ops; // operations of all instances, elements; those of the FMA ports
     double stored;         // elements written to arguments
     int lanes;
+    double lane;                       // 1/lanes
     uint32_t joins[PROGRAM_MAX_ITERS]; // iterators that might go on where this one ends
     bool wide;                         // f64
     bool plain;                        // loops may be looked at: no constraints
     uint32_t place;
     int nloops;
-    const BoundLoop *loop;
-    const BoundInside *inside; // nloops x nloops
-    int nreads, nwrites;       // by tensor, so that accesses to one stand together
+    const BoundLoop *loop; // by iterator, outermost first
+    // Pieces of the nest: so many of the innermost loops of each iterator. A piece's number is the
+    // sum of these times `radix`; the last one is all of the nest. 0: there are too many.
+    int npieces;
+    int nlevels[PROGRAM_MAX_ITERS], last[PROGRAM_MAX_ITERS]; // its loops; the innermost
+    int radix[PROGRAM_MAX_ITERS];
+    const uint8_t (*taken)[PIECE_ITERS]; // per piece: the numbers
+    unsigned beyond;                     // bit per level: all of the nest does not fit inside it
+    const BoundInside *inside;           // nloops x nloops
+    int nreads, nwrites;                 // by tensor, so that accesses to one stand together
     const BoundRef *read, *write;
     int latency;              // of a step of its reduction in cycles; 0: it has none
     double step_instructions; // of that step, at least
@@ -86,10 +110,48 @@ struct BoundModel {
 // What statements contribute, for explanations.
 typedef struct BoundPart {
     double seconds[BOUND_KINDS];
-    int loop[BOUND_KINDS];
-    double lanes; // elements by vectors
+    int piece[BOUND_KINDS]; // the one that says so (below); -1: none
+    double lanes;           // elements by vectors
     double cores, chains;
+    int along; // BOUND_NEST: the iterator that runs in lanes; -1: none does
 } BoundPart;
+
+// --- One evaluation
+// -----------------------------------------------------------------------------------
+
+// What is known of a loop in this candidate.
+typedef struct LoopState {
+    uint8_t kind;
+    double least, most; // iterations
+} LoopState;
+
+typedef struct Eval {
+    const BoundModel *b;
+    const uint8_t *v; // the candidate
+    BoundTerm *term;
+    BoundPart *part; // of the statement at hand; NULL: nobody asks
+    int stmt;
+    const BoundStmt *s;
+    bool nest; // it surely has loops of its own
+    bool dead;
+    bool parallel;                    // threads may share its work
+    double cores;                     // as many, with the shares as even as can be
+    uint32_t lanes;                   // iterators that may run in lanes
+    double share;                     // vectors by elements, at least,
+    double shares[PROGRAM_MAX_ITERS]; // and for each of those iterators
+    double straight;                  // vector operations of straight-line code, at most
+    double each[2];                   // seconds of a load, of a store
+    bool any_parallel;
+    bool detailed; // each resource by itself, too
+    LoopState loop[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS];
+} Eval;
+
+// Of what statements do not add up: the largest.
+void bound_raise(Eval *e, BoundKind kind, double seconds, int piece);
+// Arithmetic of the statement at so many vectors by elements.
+double bound_compute(const Eval *e, double share);
+// Loads, stores and traffic of a nest, by pieces of it.
+void bound_nest(Eval *e);
 
 double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, BoundPart *parts);
 

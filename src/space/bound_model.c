@@ -165,11 +165,10 @@ static uint32_t own_iters(const Affine *sub, int niters) {
 
 static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
     const Tensor *t = &x->p->tensors.at[a->tensor];
-    uint32_t *own = arena_new_n(x->arena, uint32_t, a->rank), seen = 0;
-    bool *far = arena_new_n(x->arena, bool, a->rank);
-    BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .ndims = a->rank};
-    r.own = own;
-    r.far = far;
+    BoundDim *dim = arena_new_n(x->arena, BoundDim, a->rank + 1);
+    BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .dim = dim};
+    uint32_t own[PROGRAM_MAX_RANK], seen = 0;
+    bool far[PROGRAM_MAX_RANK];
     double pitch = r.bytes;
     for (int d = a->rank - 1; d >= 0; d--) {
         own[d] = own_iters(a->sub[d], s->niters) & ~seen;
@@ -179,17 +178,19 @@ static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
         for (int i = 0; i < s->niters; i++)
             if (affine_uses_iter(a->sub[d], i)) r.iters |= 1u << i;
     }
+    for (int near = 0; near < 2; near++)
+        for (int d = 0; d < a->rank; d++) {
+            if (far[d] == near || !own[d]) continue;
+            bool one = !(own[d] & (own[d] - 1));
+            dim[r.ndims++] = (BoundDim){one ? __builtin_ctz(own[d]) : -1, own[d]};
+            r.nfar += !near;
+        }
     return r;
 }
 
 static double distinct(const BoundRef *r, const double *extent, bool far_only) {
     double n = 1;
-    for (int d = 0; d < r->ndims; d++) {
-        double values = 1;
-        for (uint32_t left = r->own[d]; left; left &= left - 1)
-            values += extent[__builtin_ctz(left)] - 1;
-        if (!far_only || r->far[d]) n *= values;
-    }
+    for (int d = 0; d < (far_only ? r->nfar : r->ndims); d++) n *= dim_values(r, d, extent);
     return n;
 }
 
@@ -237,7 +238,9 @@ static void see_accesses(Build *x, int stmt, const Reads *reads) {
         for (int i = 0; i < reads->at.n; i++) {
             if (reads->at.at[i]->tensor != t) continue;
             read[b->nreads] = ref_of(x, s, reads->at.at[i]);
-            read[b->nreads++].pack = pack_place(x, stmt, t);
+            read[b->nreads].pack = pack_place(x, stmt, t);
+            read[b->nreads].again = b->nreads && read[b->nreads - 1].tensor == t;
+            b->nreads++;
         }
     if (is_argument(x, s->write->tensor) && !s->write->has_read) {
         *write = ref_of(x, s, s->write);
@@ -345,6 +348,7 @@ static void see_arithmetic(Build *x, int stmt) {
     int bytes = (int)max_i64(lane_bytes(type), widest(s->value));
     b->wide = bytes == 8;
     b->lanes = (int)max_i64(1, x->m->vector_bytes / bytes);
+    b->lane = 1.0 / b->lanes;
 }
 
 // --- Decisions
@@ -404,6 +408,32 @@ static void see_loops(Build *x, int stmt) {
     b->nloops = n;
     b->loop = loop;
     b->inside = inside;
+    for (int i = 0; i < n; i++) {
+        b->nlevels[loop[i].iter]++;
+        b->last[loop[i].iter] = i;
+    }
+}
+
+static void see_pieces(Build *x, BoundStmt *b) {
+    b->npieces = b->niters <= PIECE_ITERS && b->nreads <= MANY_REFS;
+    for (int i = 0; i < b->niters && b->npieces; i++) {
+        b->radix[i] = b->npieces;
+        b->npieces *= b->nlevels[i] + 1;
+        if (b->npieces > MANY_PIECES) b->npieces = 0;
+    }
+    uint8_t(*taken)[PIECE_ITERS] = arena_alloc(x->arena, (size_t)(b->npieces + 1) * sizeof *taken);
+    for (int at = 0; at < b->npieces; at++)
+        for (int i = 0; i < b->niters; i++)
+            taken[at][i] = (uint8_t)(at / b->radix[i] % (b->nlevels[i] + 1));
+    b->taken = (const uint8_t(*)[PIECE_ITERS])taken;
+    double bytes = 0;
+    for (int r = 0; r < b->nreads + b->nwrites; r++) {
+        const BoundRef *ref = r < b->nreads ? &b->read[r] : &b->write[r - b->nreads];
+        bytes += most_of(distinct(ref, b->extent, false) * ref->bytes,
+                         distinct(ref, b->extent, true) * x->m->line_bytes);
+    }
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        if (bytes > x->b->cache[0][level]) b->beyond |= 1u << level;
 }
 
 static void see_reduction(Build *x, int stmt) {
@@ -423,8 +453,7 @@ static void see_reduction(Build *x, int stmt) {
         if (s->iter[i].reduction && b->extent[i] > 1) along |= 1u << i;
     int loaded = 0; // anew for every step; one may be folded into the arithmetic
     for (int r = 0; r < b->nreads; r++)
-        loaded += (b->read[r].iters & along) == along &&
-                  (r == 0 || b->read[r].tensor != b->read[r - 1].tensor);
+        loaded += (b->read[r].iters & along) == along && !b->read[r].again;
     b->step_instructions = (double)max_i64(1, loaded);
     int var = space_var(x->s, CPU_ACCUMULATORS, comp, -1, NULL);
     if (var >= 0) {
@@ -476,6 +505,7 @@ static void see_stmt(Build *x, int stmt) {
     see_arithmetic(x, stmt);
     see_joins(b);
     see_loops(x, stmt);
+    see_pieces(x, b);
     see_reduction(x, stmt);
 }
 

@@ -4,7 +4,7 @@
 //       compute        1.45 us
 //         C            1.45 us  262144 operations in 16 lanes on 2 cores
 //       L1             0.31 us
-//         C            0.31 us  in every iteration of C.n.0
+//         C            0.31 us  every run of C.m.2 C.n.2 C.k.0
 //       memory         0.20 us  every argument once
 #include "space/bound_impl.h"
 
@@ -26,6 +26,21 @@ static void add_column(Text *out, double seconds) {
     while (out->len < from + 10) text_char(out, ' ');
 }
 
+// The loops of a piece, or the loop whose iterations are the pieces.
+static void add_piece(Text *out, const BoundModel *b, const BoundStmt *s, int piece) {
+    const Space *space = b->cs->space;
+    if (piece < 0 || piece == s->npieces - 1) {
+        text_add(out, "all of the nest");
+    } else if (!s->npieces) {
+        text_printf(out, "every iteration of %s", space->name[s->loop[piece].object]);
+    } else {
+        text_add(out, "every run of");
+        for (int i = 0; i < s->niters; i++)
+            for (int n = piece / s->radix[i] % (s->nlevels[i] + 1); n > 0; n--)
+                text_printf(out, " %s", space->name[s->loop[s->last[i] - n + 1].object]);
+    }
+}
+
 static void add_why(Text *out, const BoundModel *b, BoundKind kind, int stmt, const BoundPart *p) {
     const BoundStmt *s = &b->stmt[stmt];
     if (kind == BOUND_COMPUTE) {
@@ -39,10 +54,14 @@ static void add_why(Text *out, const BoundModel *b, BoundKind kind, int stmt, co
         text_add(out, "instructions started");
     } else if (kind == BOUND_CHAIN) {
         text_printf(out, "%d cycles a step, %.3g sums at a time", s->latency, p->chains);
-    } else if (p->loop[kind] >= 0) {
-        text_printf(out, "in every iteration of %s", b->cs->space->name[p->loop[kind]]);
     } else {
-        text_add(out, "in the whole nest");
+        if (kind == BOUND_NEST && p->along < 0) text_add(out, "no lanes; ");
+        if (kind == BOUND_NEST && p->along >= 0)
+            text_printf(out, "lanes along %s; ", b->p->stmts.at[stmt].iter[p->along].name);
+        if (kind == BOUND_NEST && p->piece[kind] < 0)
+            text_add(out, "arithmetic");
+        else
+            add_piece(out, b, s, p->piece[kind]);
     }
 }
 
