@@ -331,10 +331,12 @@ bench-database: $(BUILD)/bench/database
 	@$<
 bench-functions: $(BUILD)/bench/functions
 	@$<
+# Large pages, as the rates of memory are measured with.
+HUGE_PAGES := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 bench-space: $(BUILD)/bench/space
-	@$<
+	@$(HUGE_PAGES) $< $(ARGS)
 bench-bound: $(BUILD)/bench/bound
-	@$< $(ARGS)
+	@$(HUGE_PAGES) $< $(ARGS)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -402,7 +404,7 @@ help:
 # > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
 # > make bench-database time looking up tuned schedules, and keeping them
 # > make bench-functions time exp, tanh and the like, per element
-# > make bench-space    the spaces of known kernels: their size, dead ends, the cost of a decision
+# > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, what bounds cut
 # > make bench-bound    lower bounds against measured times: none above, and how far below the best
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM

@@ -11,7 +11,6 @@
 // the bound is near.
 #include "lab/lab.h"
 #include "lab/ours.h"
-#include "loopwright.h"
 #include "space/analytic.h"
 #include "space/bound.h"
 
@@ -229,26 +228,6 @@ static void run_item(Bench *b, const Item *it) {
     ours_free(x.o);
 }
 
-// The best of several measurements: what disturbs one makes it slower.
-static bool measure(Rates *out) {
-    lw_context *ctx = lw_context_new(NULL);
-    bool ok = ctx != NULL;
-    for (int i = 0; i < 8 && ok; i++) {
-        const lw_machine *m;
-        lw_machine_options o = {.struct_size = sizeof o, .remeasure = i > 0, .file = ""};
-        ok = lw_machine_get(ctx, &o, &m) == LW_OK;
-        if (!ok) break;
-        out->cores = m->cores;
-        const double *from[] = {&m->gflops[0][0][0], &m->gbps[0][0][0]};
-        double *to[] = {&out->fma[0][0][0], &out->move[0][0][0]};
-        size_t n[] = {sizeof out->fma / sizeof(double), sizeof out->move / sizeof(double)};
-        for (int a = 0; a < 2; a++)
-            for (size_t k = 0; k < n[a]; k++) to[a][k] = fmax(to[a][k], from[a][k]);
-    }
-    lw_context_free(ctx);
-    return ok;
-}
-
 int main(int argc, char **argv) {
     Bench b = {.samples = 250, .seed = 1};
     Lab lab = {.peers = ""};
@@ -258,7 +237,7 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "--item") && i + 1 < argc) b.item = argv[++i];
         if (!strcmp(argv[i], "--verbose")) b.verbose = true;
     }
-    if (!measure(&b.rates)) return fprintf(stderr, "this machine cannot be measured\n"), 1;
+    if (!ours_rates(&b.rates, 8)) return fprintf(stderr, "this machine cannot be measured\n"), 1;
     lab_open(&lab);
     printf("%-18s %10s %10s %-8s %8s %10s\n", "us", "best known", "root bound", "by", "gap  ",
            "closest");

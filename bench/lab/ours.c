@@ -2,6 +2,7 @@
 #include "ours.h"
 
 #include "lab.h"
+#include "loopwright.h"
 #include "peers/peer.h"
 #include "space/analytic.h"
 #include "tree/cost.h"
@@ -211,4 +212,24 @@ bool ours_check(Ours *o, float tolerance) {
     ours_call(o);
     return program_interpret(&o->arena, p, view, (InterpFlags){0}, &o->diags) &&
            ours_close(mine, view[p->ninputs].data, n, tolerance);
+}
+
+bool ours_rates(Rates *out, int times) {
+    lw_context *ctx = lw_context_new(NULL);
+    bool ok = ctx != NULL;
+    *out = (Rates){0};
+    for (int i = 0; i < times && ok; i++) {
+        const lw_machine *m;
+        lw_machine_options o = {.struct_size = sizeof o, .remeasure = true, .file = "/dev/null"};
+        ok = lw_machine_get(ctx, &o, &m) == LW_OK;
+        if (!ok) break;
+        out->cores = m->cores;
+        const double *from[] = {&m->gflops[0][0][0], &m->gbps[0][0][0]};
+        double *to[] = {&out->fma[0][0][0], &out->move[0][0][0]};
+        size_t n[] = {sizeof out->fma / sizeof(double), sizeof out->move / sizeof(double)};
+        for (int a = 0; a < 2; a++)
+            for (size_t k = 0; k < n[a]; k++) to[a][k] = fmax(to[a][k], from[a][k]);
+    }
+    lw_context_free(ctx);
+    return ok;
 }

@@ -50,6 +50,9 @@ void ours_threads(Ours *o, int threads);
 // Does the result equal the reference interpreter's, up to `tolerance` of its largest element?
 bool ours_check(Ours *o, float tolerance);
 
+// The best rates of so many measurements of this machine: what disturbs one makes it slower.
+bool ours_rates(Rates *out, int times);
+
 // No element of y is farther from x than `tolerance` times the largest of x.
 bool ours_close(const float *x, const float *y, size_t n, float tolerance);
 

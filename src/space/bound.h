@@ -26,9 +26,9 @@
 // Registers are the innermost cache.
 //
 // Cache state: warm. The kernel ran just before on the same data. Each cache, with the smaller
-// ones, may still hold as many bytes as fit of what is most expensive to bring; of data that a call
-// walks through once, which does not fit, only what random replacement would leave. Registers hold
-// nothing. Arguments lie row-major and dense.
+// ones, may still hold as many bytes as fit of what is most expensive to bring; beyond L1, of data
+// that a call walks through once and that does not fit, only what random replacement would leave.
+// Registers hold nothing. Arguments lie row-major and dense.
 //
 // So the bound is admissible (at most the measured time), monotone (every part looks at domains
 // only through their extremes) and cheap. What is not understood (computed subscripts, guarded

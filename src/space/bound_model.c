@@ -15,6 +15,9 @@ enum {
     FUNCTION_OPS = 10,     // vector operations of exp, tanh and the like, at least
 };
 
+static const double quieter = 1.04; // L3, when its other users do less
+static const double mixing = 0.94;  // loads and stores together, against copies
+
 typedef struct Build {
     Arena *arena;
     BoundModel *b;
@@ -559,6 +562,7 @@ static double must_seconds(const BoundModel *b, int p, int level, const Moved *m
     double in = m->in[0] + m->in[1], out = m->out[0] + m->out[1];
     double once = m->in[0] + m->out[0], reused = m->in[1] + m->out[1];
     double held = cache > 0 ? least_of(cache, reused) + once * found_again(in + out, cache) : 0;
+    if (level == LEVEL_L2) held = most_of(held, least_of(cache, in + out)); // it costs little
     double one = most_of((in - held) * i, (out - held) * o);
     return most_of(0, most_of(one, b->both[level] * (in * i + out * o - held * most_of(i, o))));
 }
@@ -649,6 +653,8 @@ static void see_rates(Build *x) {
         for (int p = 0; p < 2; p++) {
             double n = p ? b->cores : 1;
             double in = move[MOVE_LOAD][0] * n, out = move[MOVE_STORE][0] * n;
+            // What is shared with others may be faster than it was when it was measured.
+            if (level == LEVEL_L3) in *= quieter, out *= quieter;
             if (p && shared)
                 in = least_of(in, move[MOVE_LOAD][1]), out = least_of(out, move[MOVE_STORE][1]);
             b->in[p][level] = in > 0 ? 1e-9 / in : 0;
@@ -659,7 +665,7 @@ static void see_rates(Build *x) {
         double sum = 1 / move[MOVE_LOAD][0] + 1 / move[MOVE_STORE][0];
         double copy = move[MOVE_COPY][0];
         b->both[level] =
-            copy > 0 && sum > 0 && isfinite(sum) ? least_of(1, 2 / copy / sum) * 0.94 : 0;
+            copy > 0 && sum > 0 && isfinite(sum) ? least_of(1, 2 / copy / sum) * mixing : 0;
         int64_t bytes = level < LEVEL_MEMORY ? m->cache[level + 1] : 0;
         inside += (double)bytes;
         all_inside += (double)bytes * (level < LEVEL_L3 ? b->cores : 1);

@@ -27,7 +27,14 @@ static void add_column(Text *out, double seconds) {
 }
 
 // The loops of a piece, or the loop whose iterations are the pieces.
-static void add_piece(Text *out, const BoundModel *b, const BoundStmt *s, int piece) {
+static bool runs_once(const BoundLoop *l, const Cand *c) {
+    if (!l->size || l->top) return false;
+    uint64_t dom = *(const uint64_t *)(const void *)((const uint8_t *)c + l->size);
+    return dom == 1 && l->universe[0] == 1;
+}
+
+static void add_piece(Text *out, const BoundModel *b, const BoundStmt *s, int piece,
+                      const Cand *c) {
     const Space *space = b->cs->space;
     if (piece < 0 || piece == s->npieces - 1) {
         text_add(out, "all of the nest");
@@ -37,11 +44,13 @@ static void add_piece(Text *out, const BoundModel *b, const BoundStmt *s, int pi
         text_add(out, "every run of");
         for (int i = 0; i < s->niters; i++)
             for (int n = piece / s->radix[i] % (s->nlevels[i] + 1); n > 0; n--)
-                text_printf(out, " %s", space->name[s->loop[s->last[i] - n + 1].object]);
+                if (!runs_once(&s->loop[s->last[i] - n + 1], c))
+                    text_printf(out, " %s", space->name[s->loop[s->last[i] - n + 1].object]);
     }
 }
 
-static void add_why(Text *out, const BoundModel *b, BoundKind kind, int stmt, const BoundPart *p) {
+static void add_why(Text *out, const BoundModel *b, const Cand *c, BoundKind kind, int stmt,
+                    const BoundPart *p) {
     const BoundStmt *s = &b->stmt[stmt];
     if (kind == BOUND_COMPUTE) {
         text_printf(out, "%.3g operations, ", s->ops);
@@ -61,18 +70,19 @@ static void add_why(Text *out, const BoundModel *b, BoundKind kind, int stmt, co
         if (kind == BOUND_NEST && p->piece[kind] < 0)
             text_add(out, "arithmetic");
         else
-            add_piece(out, b, s, p->piece[kind]);
+            add_piece(out, b, s, p->piece[kind], c);
     }
 }
 
-static void add_parts(Text *out, const BoundModel *b, BoundKind kind, const BoundPart *parts) {
+static void add_parts(Text *out, const BoundModel *b, const Cand *c, BoundKind kind,
+                      const BoundPart *parts) {
     for (int i = 0; i < b->nstmts; i++) {
         if (parts[i].seconds[kind] <= 0) continue;
         const char *name = b->cs->space->name[b->cs->host->comp[i]];
         text_printf(out, "    %-12s ", name);
         add_column(out, parts[i].seconds[kind]);
         text_char(out, ' ');
-        add_why(out, b, kind, i, &parts[i]);
+        add_why(out, b, c, kind, i, &parts[i]);
         text_char(out, '\n');
     }
 }
@@ -111,6 +121,6 @@ void bound_explain(Text *out, const BoundModel *b, const Cand *c) {
         else
             add_time(out, terms[best].seconds);
         text_add(out, once ? " every argument once\n" : "\n");
-        if (!once) add_parts(out, b, best, parts);
+        if (!once) add_parts(out, b, c, best, parts);
     }
 }
