@@ -560,6 +560,7 @@ static double found_again(double size, double cache) {
 static double must_seconds(const BoundModel *b, int p, int level, const Moved *m) {
     double i = b->in[p][level], o = b->out[p][level], cache = level ? b->cache[p][level] : 0;
     double in = m->in[0] + m->in[1], out = m->out[0] + m->out[1];
+    if (cache > 0 && in + out <= cache) return 0;
     double once = m->in[0] + m->out[0], reused = m->in[1] + m->out[1];
     double held = cache > 0 ? least_of(cache, reused) + once * found_again(in + out, cache) : 0;
     if (level == LEVEL_L2) held = most_of(held, least_of(cache, in + out)); // it costs little

@@ -93,7 +93,7 @@ static bool walk(Case *x, uint64_t *random) {
         ok = CHECK(now >= last * (1 - 1e-12)) && CHECK(isfinite(now)) &&
              CHECK(fabs(bound_seconds(x->b, x->c, NULL) - now) <= 1e-9 * now);
         for (int k = 0; k < BOUND_KINDS; k++)
-            if (!CHECK(after[k].seconds >= before[k].seconds * (1 - 1e-12))) {
+            if (!CHECK(after[k].seconds >= before[k].seconds * (1 - 1e-12) - 1e-18)) {
                 printf("%s: %g after %g\n", bound_name[k], after[k].seconds, before[k].seconds);
                 ok = false;
             }
@@ -192,7 +192,7 @@ TEST(order_says_what_is_brought_again) {
     bound_seconds(x.b, x.c, t);
     // 16 M of B go by for each of 2048 rows, at most 1 M and 32 K of it from the inner caches
     double bytes = 2048 * (2048 * 2048 * 4.0 - (1 << 20) - (32 << 10));
-    CHECK(near(t[BOUND_L3].seconds, bytes / 32e9) || t[BOUND_L3].seconds > bytes / 32e9);
+    CHECK(t[BOUND_L3].seconds > 0.95 * bytes / 32e9);
     CHECK_INT_EQ(t[BOUND_L3].stmt, 0);
     lab_end(&x.lab);
 }
