@@ -424,6 +424,10 @@ static void make_copy(Build *x, int i, int tensor) {
     o.comp = x->comp[i];
     o.reader = x->comp[i];
     o.extent = tensor_elements(t);
+    o.lanes = x->o->machine.vector_bytes / (type_info[type_compute(t->type)].bits == 64 ? 8 : 4);
+    int wide = 0;
+    for (int d = 0; d < t->rank; d++) wide += tensor_size(t, d) > 1;
+    o.may_turn = wide > 1 && o.lanes >= 4;
     const char *name = arena_printf(x->arena, "%s.%s", clean(x, c->s->label), clean(x, t->name));
     int pack = object_new(x, name, false, o);
     int w = object_new(x, arena_printf(x->arena, "%s.at", name), true, o);

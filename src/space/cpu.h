@@ -36,6 +36,8 @@ typedef struct CpuObject {
     bool may_follow, may_inline, may_recompute; // of a computation
     bool may_parallel, may_unroll;              // of a loop
     bool may_as_read, may_as_written, given;    // of memory
+    bool may_turn;                              // of a copy
+    int lanes;                                  // of a copy: elements of a vector
     int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
     int ntops;
     int nsizes;

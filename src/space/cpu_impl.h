@@ -34,6 +34,11 @@ static inline int64_t iter_extent(const Iter *i) {
     return iter_hi(i) > iter_lo(i) ? iter_hi(i) - iter_lo(i) : 0;
 }
 
+// The loops of the section of a copy: along the lanes, or in blocks of lanes by lanes; how many.
+enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };
+int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,
+                   SchedLoop *out);
+
 // The loop of a Schedule that object d is in a candidate: iterator and step.
 int64_t cpu_step(const CpuSpace *cs, const Cand *c, int dim);
 int64_t cpu_size(const CpuSpace *cs, const Cand *c, int dim); // of a tile

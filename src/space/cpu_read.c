@@ -254,6 +254,22 @@ static void read_window_kind(Read *r, const SchedStmt *g, int window) {
          vector ? CPU_WINDOW_KIND_VECTOR : CPU_WINDOW_KIND_SERIAL, "a mark");
 }
 
+// In blocks of lanes by lanes, as cpu_schedule.c writes it?
+static bool is_turned(Read *r, const SchedStmt *g, int window, const Storage *layout) {
+    SchedLoop loop[2][CPU_COPY_LOOPS];
+    int n[2];
+    if (!r->h->object[window].may_turn) return false;
+    for (int k = 0; k < 2; k++) {
+        n[k] = cpu_copy_loops(r->arena, r->cs, window, layout, k == 1, loop[k]);
+        bool same = n[k] == g->nloops;
+        for (int i = 0; same && i < n[k]; i++)
+            same = loop[k][i].iter == g->loop[i].iter && loop[k][i].step == g->loop[i].step &&
+                   loop[k][i].kind == g->loop[i].kind;
+        if (same) return k == 1;
+    }
+    return false;
+}
+
 static void read_copies(Read *r) {
     for (int i = 0; i < r->h->copies.n; i++) {
         int w = r->h->copies.at[i];
@@ -264,7 +280,11 @@ static void read_copies(Read *r) {
         read_window(r, g, w, &copy->at, o->stmt);
         read_storage(r, g, w + 1, &copy->storage);
         Name label = name_of(r->p->names, arena_printf(r->arena, "%s.%s", g->label, copy->tensor));
-        read_window_kind(r, section(r, label), w);
+        const SchedStmt *own = section(r, label);
+        if (is_turned(r, own, w, &copy->storage))
+            keep(r, own, CPU_WINDOW_KIND, w, -1, CPU_WINDOW_KIND_TURNED, "its loops");
+        else
+            read_window_kind(r, own, w);
     }
 }
 

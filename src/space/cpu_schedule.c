@@ -251,37 +251,72 @@ static SchedStmt *added_section(Make *m, Name label) {
 }
 
 // What lowering calls dimension d of a copy.
-static Name copy_iter(const Make *m, const Stmt *s, const Access *a, int d,
-                      const SchedLoop *names) {
-    Name name = name_of(m->p->names, arena_printf(m->arena, "d%d", d));
+static Name copy_iter(Arena *arena, Names *names, const Stmt *s, const Access *a, int d,
+                      const Name *before) {
+    Name name = name_of(names, arena_printf(arena, "d%d", d));
     const Affine *sub = a->sub[d];
     if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
         name = s->iter[sub->term[0].atom->index].name;
     for (int i = 0; i < d; i++)
-        if (names[i].iter == name) return name_of(m->p->names, arena_printf(m->arena, "d%d", d));
+        if (before[i] == name) return name_of(names, arena_printf(arena, "d%d", d));
     return name;
+}
+
+static bool is_cut(const SchedLoop *loop, int n, Name iter, int64_t step) {
+    for (int i = 0; i < n; i++)
+        if (loop[i].iter == iter && loop[i].step <= step) return true;
+    return false;
+}
+
+// Blocks of lanes by lanes of the innermost dimension v and of the one u that is contiguous in what
+// is copied (or the next one): ... u/16 v/16 u v:v. Blocks that the layout has already stay.
+static int turn_copy(SchedLoop *loop, int n, Name contiguous, int lanes, SchedLoop *out) {
+    Name v = loop[n - 1].iter, u = contiguous;
+    int count = 0;
+    for (int i = n - 2; i >= 0 && u == v; i--) u = loop[i].iter;
+    for (int i = 0; i < n - 1; i++) {
+        if (loop[i].iter != u || loop[i].step > 1)
+            out[count++] = loop[i];
+        else if (!is_cut(out, count, u, lanes))
+            out[count++] = (SchedLoop){.iter = u, .step = lanes};
+    }
+    if (!is_cut(out, count, v, lanes)) out[count++] = (SchedLoop){.iter = v, .step = lanes};
+    out[count++] = (SchedLoop){.iter = u, .step = 1};
+    out[count++] = loop[n - 1];
+    return count;
+}
+
+int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,
+                   SchedLoop *out) {
+    const CpuObject *o = &cs->host->object[window];
+    const Stmt *s = &cs->program->stmts.at[o->stmt];
+    const Access *a = read_of(s, o->tensor);
+    Name iters[PROGRAM_MAX_RANK] = {0};
+    SchedLoop loop[CPU_COPY_LOOPS] = {0};
+    for (int d = 0; d < a->rank; d++)
+        iters[d] = copy_iter(arena, cs->program->names, s, a, d, iters);
+    int n = layout->ndims ? layout->ndims : a->rank;
+    for (int i = 0; i < n; i++) {
+        const LayoutDim *dim = layout->ndims ? &layout->dim[i] : NULL;
+        int d = dim ? (dim->dim[0] >= '0' && dim->dim[0] <= '9' ? dim->dim[0] - '0' : -1) : i;
+        Name iter = d >= 0 && d < a->rank ? iters[d] : dim->dim;
+        loop[i] = (SchedLoop){.iter = iter, .step = dim ? dim->block : 1};
+    }
+    loop[n - 1].kind = KIND_VECTOR;
+    if (turned) return turn_copy(loop, n, iters[a->rank - 1], o->lanes, out);
+    memcpy(out, loop, (size_t)n * sizeof *out);
+    return n;
 }
 
 // A section of its own, so that its innermost loop can be a vector. (Where statements have
 // priorities, any copy has one.)
 static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
-    const CpuObject *o = &m->h->object[window];
-    const Stmt *s = &m->p->stmts.at[o->stmt];
-    const Access *a = read_of(s, o->tensor);
-    SchedLoop iters[PROGRAM_MAX_RANK];
+    const Stmt *s = &m->p->stmts.at[m->h->object[window].stmt];
     SchedStmt *c = added_section(m, added_label(m, s->label, copy->tensor));
-    for (int d = 0; d < a->rank; d++) iters[d].iter = copy_iter(m, s, a, d, iters);
-    int n = copy->storage.ndims ? copy->storage.ndims : a->rank;
-    SchedLoop *loop = arena_new_n(m->arena, SchedLoop, n + 1);
-    for (int i = 0; i < n; i++) {
-        const LayoutDim *dim = copy->storage.ndims ? &copy->storage.dim[i] : NULL;
-        int d = dim ? (dim->dim[0] >= '0' && dim->dim[0] <= '9' ? dim->dim[0] - '0' : -1) : i;
-        Name iter = d >= 0 && d < a->rank ? iters[d].iter : dim->dim;
-        loop[i] = (SchedLoop){.iter = iter, .step = dim ? dim->block : 1};
-    }
-    loop[n - 1].kind = KIND_VECTOR;
+    bool turned = ask(m, CPU_WINDOW_KIND, window, -1) == CPU_WINDOW_KIND_TURNED;
+    SchedLoop *loop = arena_new_n(m->arena, SchedLoop, CPU_COPY_LOOPS);
+    c->nloops = cpu_copy_loops(m->arena, m->cs, window, &copy->storage, turned, loop);
     c->loop = loop;
-    c->nloops = n;
     return c;
 }
 
@@ -297,7 +332,7 @@ static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
         if (depth) x->at = loop_ref(m, nest->dim[depth - 1]);
         x->storage = storage_of(m, w + 1, w);
         SchedStmt *own = NULL;
-        if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_VECTOR) own = vector_copy(m, w, x);
+        if (ask(m, CPU_WINDOW_KIND, w, -1) != CPU_WINDOW_KIND_SERIAL) own = vector_copy(m, w, x);
         if (!s->priority) continue;
         if (!own) own = added_section(m, added_label(m, s->label, x->tensor));
         own->priority = s->priority + 1;
