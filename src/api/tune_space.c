@@ -36,10 +36,20 @@ static bool take_set(Tune *t, Cand *root) {
     return false;
 }
 
+static AnalyticOptions choice(const Tune *t, Arena *arena, bool plain) {
+    int n = t->p->ninputs + t->p->noutputs;
+    const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
+    for (int i = 0; i < n; i++) stride[i] = t->views[i].stride;
+    return (AnalyticOptions){
+        .machine = &t->machine, .serial = t->threads <= 1, .plain = plain, .stride = stride};
+}
+
 bool tune_space(Tune *t) {
     Arena *arena = t->call->arena;
     if (!read_given(t)) return false;
-    CpuOptions o = {.machine = t->machine, .threads = t->threads, .given = t->given};
+    AnalyticOptions a = choice(t, arena, false);
+    const Schedule *join = t->given ? t->given : analytic_choose(arena, t->p, &a);
+    CpuOptions o = {.machine = t->machine, .threads = t->threads, .given = join};
     t->cs = cpu_space(arena, t->p, &o, t->call->diags);
     if (!t->cs) return false;
     t->work = space_work(arena, t->cs->space);
@@ -55,7 +65,8 @@ bool tune_space(Tune *t) {
 // --- Where to begin ------------------------------------------------------------------------------
 
 // The candidate nearest to a Schedule: what it says, decided one by one as far as the rest allows,
-// and what is open then, at random. NULL: there is none.
+// and what is open then by the first value that can be, which is what a Schedule means that says
+// nothing. NULL: there is none.
 static const Cand *nearest(Tune *t, const Schedule *s) {
     const Space *space = t->cs->space;
     Arena *arena = t->call->arena;
@@ -69,19 +80,15 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
         space_copy(space, next, c);
         if (space_apply(t->work, next, &d[i], 1)) space_copy(space, c, next);
     }
-    for (uint64_t random = t->o.seed + 1, tries = 0; tries < 16; tries++) {
+    for (int var; (var = space_open(space, c, 0)) >= 0;) {
+        uint64_t dom = space_domain(space, c, var), first = dom & -dom;
         space_copy(space, next, c);
-        if (space_complete(t->work, next, &random)) return next;
+        if (space_keep(t->work, next, var, first))
+            space_copy(space, c, next);
+        else if (!space_keep(t->work, c, var, dom & ~first))
+            return NULL;
     }
-    return NULL;
-}
-
-static AnalyticOptions choice(const Tune *t, Arena *arena, bool plain) {
-    int n = t->p->ninputs + t->p->noutputs;
-    const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
-    for (int i = 0; i < n; i++) stride[i] = t->views[i].stride;
-    return (AnalyticOptions){
-        .machine = &t->machine, .serial = t->threads <= 1, .plain = plain, .stride = stride};
+    return c;
 }
 
 int tune_starts(Tune *t, const Cand **out, int most) {
