@@ -5,7 +5,7 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 }
 $ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --samples 20
 space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
-implementations  4e+06 ± 5e+06 (Knuth, 20 descents), 4.1e+06 ± 7e+04 (Chen, 2 samples)
+implementations  3e+07 ± 3e+07 (Knuth, 20 descents), 1.1e+07 ± 2e+06 (Chen, 2 samples)
 dead ends        0.0 % ± 0.0 of random descents
 bound            {{.*}}
 open             15 decisions
