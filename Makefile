@@ -349,6 +349,8 @@ bench-x86: $(BUILD)/bench/x86 bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
 bench-auto: $(BUILD)/bench/auto bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
+bench-tune: $(BUILD)/bench/tune bench-peers
+	@$< --peers $(BUILD)/peers $(ARGS)
 
 # ---- Installing it ---------------------------------------------------------------------------
 
@@ -410,12 +412,13 @@ help:
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
 # > make bench-loopstack the two tables of the LoopStack paper
+# > make bench-tune     trials a second, what the first second finds, tuned kernels against libraries
 # > make mpi            the plug-in that spreads tuning over ranks of mpirun (needs mpicc)
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto mpi install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-tune mpi install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

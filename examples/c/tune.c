@@ -1,6 +1,7 @@
 // Finds a fast schedule for a matrix product by measuring, and uses it.
 //
-//     tune [SIZE] [SECONDS]
+//     cc tune.c $(pkg-config --cflags --libs loopwright) -o tune
+//     ./tune [SIZE] [SECONDS]
 #include <loopwright.h>
 
 #include <stdio.h>

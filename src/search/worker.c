@@ -24,10 +24,11 @@ enum {
     WORN_OUT = 128 << 20 // bytes of Programs and Trees
 };
 static const double sample_seconds = 20e-6, alone_seconds = 2e-3;
-// A candidate loses by its first sample, by the first two or three all of which are slower by so
-// much; and is better when the median says so.
+// A candidate loses by its first sample; by the first two or three, all of which are slower by so
+// much; and where a sample is one call and takes its time, by one of three that is not faster. It
+// may be better while the median and four of five samples say so.
 static const double hopeless = 2, loses_two = 1.08, loses_three = 1.02, better = 0.995,
-                    just_better = 0.999;
+                    just_better = 0.999, much_better = 0.85;
 
 // A kernel in memory.
 typedef struct Loaded {
@@ -245,9 +246,11 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
         ratio[n] = n % 2 ? first / second : second / first;
         memcpy(sorted, ratio, (size_t)++n * sizeof *ratio);
         e = sample_estimate(sorted, n);
-        slow =
-            e.median > hopeless || (n >= 2 && e.low > loses_two) || (n >= 3 && e.low > loses_three);
-        clear = slow || (n >= SOME_PAIRS && (e.median > better || e.high < 1));
+        slow = e.median > hopeless || (n >= 2 && e.low > loses_two) ||
+               (n >= 3 && e.low > loses_three) || (n == 3 && k->calls == 1 && e.high > 1);
+        bool doubtful = e.median > better || sorted[n - 1 - n / 5] > 1;
+        clear = slow || (n >= 3 && e.high < much_better) ||
+                (n >= SOME_PAIRS && (doubtful || e.high < 1));
     }
     *t = by_ratio(w, e, sample_estimate(seen, n).median);
     if (slow && n < SOME_PAIRS) t->state = TRIAL_SLOW;

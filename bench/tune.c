@@ -1,0 +1,352 @@
+// Tuning: how many candidates a second, how much of the time inside them, how good the first second
+// is, and how tuned kernels compare with other libraries.
+//
+//     make bench-tune
+//     build/bench/tune [--seconds 1] [--long 10] [--only rate,early,peers] [--item NAME] [--quick]
+//                      [--peers build/peers]
+//
+// Everything runs on one core: lab_open pins this process, and the worker that measures has no
+// other processor either. What was found is compared side by side in rounds (lab/lab.h), whatever
+// the tuning itself said.
+#include "lab/lab.h"
+#include "lab/ours.h"
+#include "lab/rivals.h"
+#include "lab/table.h"
+#include "loopwright.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAIN "examples/schedules/"
+#define TC    "examples/tc/"
+
+typedef struct Item {
+    const char *list, *name, *program, *sizes;
+    const char *task; // of peers, or NULL
+    double work;      // operations; 0: bytes of the arguments
+    Bar bar;
+    bool loopstack; // of the list that the first second is judged by
+    bool inexact;
+} Item;
+
+#define STR(x)  #x
+#define CUBE(N) "M=" STR(N) ",N=" STR(N) ",K=" STR(N)
+#define BEST                                                                                       \
+    { BAR_PEER, 1.0, NULL }
+#define TIMES(NEED, WHO)                                                                           \
+    { BAR_PEER, NEED, WHO }
+#define GEMM(N, LOOPSTACK)                                                                         \
+    {                                                                                              \
+        "gemm", #N, PLAIN "matmul.tc", CUBE(N), "gemm " #N " " #N " " #N, 2.0 * N *N *N, BEST,     \
+            LOOPSTACK, false                                                                       \
+    }
+#define SHAPE(M, N, K)                                                                             \
+    {                                                                                              \
+        "gemm", #M "x" #N "x" #K, PLAIN "matmul.tc", "M=" #M ",N=" #N ",K=" #K,                    \
+            "gemm " #M " " #N " " #K, 2.0 * M *N *K, BEST, false, false                            \
+    }
+// C channels at H x H pixels, in blocks.
+#define CONV(C, H, CO, CI, KO, KI)                                                                 \
+    {                                                                                              \
+        "conv 3x3", #C "@" #H, PLAIN "conv3x3.tc",                                                 \
+            "H=" #H ",W=" #H ",CO=" #CO ",CI=" #CI ",KO=" #KO ",KI=" #KI,                          \
+            "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", 18.0 * C *C *H *H,                       \
+            TIMES(0.97, "its own"), true, false                                                    \
+    }
+#define DEPTHWISE(C, H)                                                                            \
+    {                                                                                              \
+        "depthwise", #C "@" #H, PLAIN "depthwise.tc", "H=" #H ",W=" #H ",C=" #C,                   \
+            "conv 1 " #H " " #H " " #C " " #C " 3 1 1 " #C, 18.0 * C *H *H, TIMES(1.1, "onednn"),  \
+            true, false                                                                            \
+    }
+#define ROWS(NAME, N)                                                                              \
+    {                                                                                              \
+        "rows", NAME " " #N, PLAIN NAME ".tc", "N=" #N ",D=" #N, NAME " " #N " " #N, 0,            \
+            TIMES(1.2, NULL), false, true                                                          \
+    }
+#define MOVES(LIST, NAME, N, TASK)                                                                 \
+    {                                                                                              \
+        LIST, NAME " " #N, PLAIN NAME ".tc", "M=" #N ",N=" #N, TASK " " #N " " #N, 0,              \
+            TIMES(1.2, NULL), false, true                                                          \
+    }
+#define PAPER(NAME, SIZES, WORK)                                                                   \
+    { "tc", NAME " " SIZES, TC NAME ".tc", SIZES, NULL, WORK, {BAR_NONE, 0, NULL}, true, false }
+
+static const Item items[] = {
+    GEMM(64, true),
+    GEMM(128, true),
+    GEMM(256, true),
+    GEMM(512, true),
+    GEMM(1024, false),
+    GEMM(2048, false),
+    GEMM(31, false),
+    GEMM(63, false),
+    GEMM(100, false),
+    GEMM(127, false),
+    GEMM(255, false),
+    SHAPE(1, 1024, 1024),
+    SHAPE(8, 1024, 1024),
+    SHAPE(128, 256, 32),
+    CONV(64, 56, 1, 64, 1, 64),
+    CONV(128, 28, 1, 128, 2, 64),
+    CONV(256, 14, 1, 256, 8, 32),
+    CONV(512, 7, 8, 64, 16, 32),
+    DEPTHWISE(32, 112),
+    DEPTHWISE(128, 56),
+    DEPTHWISE(256, 28),
+    DEPTHWISE(512, 14),
+    PAPER("tmm", "M=128,N=256,K=32", 2.0 * 128 * 256 * 32),
+    PAPER("tmm", "M=128,N=1024,K=1024", 2.0 * 128 * 1024 * 1024),
+    PAPER("tbmm", "B=500,N=26,K=26,M=72", 2.0 * 500 * 26 * 26 * 72),
+    PAPER("kru", "M=256,N0=16,N1=16,N2=16,D0=32,D1=16,D2=16",
+          2.0 * 256 * 16 * (16 * 16 * 16 * 2 + 16 * 16 * 32)),
+    PAPER("gconv", "N=1,G=32,C=4,F=4,H=56,W=56,KH=3,KW=3,M=4", 2.0 * 32 * 4 * 4 * 54 * 54 * 9),
+    PAPER("fcrelu", "B=128,I=128,O=256", 2.0 * 128 * 128 * 256),
+    ROWS("softmax", 1024),
+    ROWS("layernorm", 1024),
+    MOVES("transpose", "transpose", 1024, "transpose"),
+    MOVES("transpose", "transpose", 4096, "transpose"),
+    MOVES("sums", "row_sums", 1024, "rowsum"),
+    MOVES("sums", "column_sums", 1024, "colsum"),
+};
+
+typedef struct Bench {
+    Lab lab;
+    Table table;
+    lw_context *ctx;
+    const char *only, *item;
+    double seconds, long_seconds;
+} Bench;
+
+static bool wanted(const Bench *b, const char *what) { return !b->only || strstr(b->only, what); }
+
+static bool selected(const Bench *b, const Item *it) {
+    return !b->item || !strcmp(b->item, it->name) || !strcmp(b->item, it->list);
+}
+
+// --- Tuning an item ------------------------------------------------------------------------------
+
+typedef struct Found {
+    lw_tune_state state;
+    char *schedule; // NULL: none
+} Found;
+
+static lw_bound *bind(Bench *b, const Item *it) {
+    lw_module *mod;
+    lw_bound *bound = NULL;
+    lw_size sizes[16];
+    size_t n = 0;
+    char text[256], *rest = text;
+    snprintf(text, sizeof text, "%s", it->sizes);
+    for (char *word; (word = strtok_r(rest, ",", &rest)) && n < 16;) {
+        char *value = strchr(word, '=');
+        *value = 0;
+        sizes[n++] = (lw_size){word, atoll(value + 1)};
+    }
+    if (lw_parse_file(b->ctx, it->program, NULL, &mod)) return NULL;
+    lw_bind(b->ctx, lw_module_function(mod, 0), sizes, n, &bound);
+    lw_module_free(mod);
+    return bound;
+}
+
+static Found tune(Bench *b, const Item *it, double seconds, uint64_t seed) {
+    Found f = {0};
+    lw_bound *bound = bind(b, it);
+    lw_tune_options o = {.struct_size = sizeof o,
+                         .seconds = seconds,
+                         .seed = seed,
+                         .db = "none",
+                         .failures = "none"};
+    const lw_tune_result *r;
+    if (bound && lw_tune(b->ctx, bound, &o, &r) == LW_OK) {
+        f.state = *r->state;
+        f.schedule = strdup(r->schedule);
+    } else {
+        fprintf(stderr, "%s %s: %s", it->list, it->name, lw_diag_text(b->ctx));
+    }
+    lw_bound_free(bound);
+    return f;
+}
+
+static Ours *compiled(const Item *it, const char *schedule) {
+    Ours *o = ours_new(it->program, schedule, it->sizes, ISA_AVX512);
+    if (o->error) fprintf(stderr, "%s %s: %s\n", it->list, it->name, o->error);
+    return o;
+}
+
+// --- Rates ---------------------------------------------------------------------------------------
+// Bars: 800 trials a second at 64^3; on larger kernels 0.1 over the best time, and 60 % of the time
+// in candidates.
+
+static void run_rate(Bench *b) {
+    printf("tuning for %.1f s, one core\n", b->seconds);
+    printf("  %-28s %10s %7s %9s %9s %9s\n", "", "best", "trials", "per s", "of bar", "in kernels");
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        const Item *it = &items[i];
+        if (!selected(b, it) || (!b->item && !it->loopstack)) continue;
+        Found f = tune(b, it, b->seconds, 1);
+        if (!f.schedule) continue;
+        double rate = (double)f.state.trials / f.state.elapsed;
+        double bar = fmin(800, 0.1 / f.state.seconds);
+        printf("  %-28s %7.1f us %7lld %9.0f %9.2f %8.0f %%\n", it->name, f.state.seconds * 1e6,
+               (long long)f.state.trials, rate, rate / bar,
+               100 * f.state.kernel_time / f.state.elapsed);
+        fflush(stdout);
+        free(f.schedule);
+    }
+}
+
+// --- The first second ----------------------------------------------------------------------------
+
+// How fast what a short tuning found is, by what a long one found.
+static double compare(Bench *b, const Item *it, double *gained) {
+    static Trial t;
+    Found early = tune(b, it, b->seconds, 1), late = tune(b, it, b->long_seconds, 2);
+    double ratio = NAN;
+    if (early.schedule && late.schedule) {
+        Ours *a = compiled(it, early.schedule), *z = compiled(it, late.schedule);
+        Ours *chosen = compiled(it, OURS_CHOSEN);
+        t = (Trial){0};
+        if (!a->error && !z->error && !chosen->error) {
+            trial_add_kernel(&t, "early", ours_call, a);
+            trial_add_kernel(&t, "late", ours_call, z);
+            trial_add_kernel(&t, "chosen", ours_call, chosen);
+            trial_run(&b->lab, &t);
+            ratio = trial_ratio(&t, 0, 1).median;
+            *gained = trial_ratio(&t, 0, 2).median;
+            printf("  %-28s %8.1f %8.1f %8.1f us  %6.3f  %6.2f\n", it->name,
+                   trial_median(&t, 0) / 1e3, trial_median(&t, 1) / 1e3, trial_median(&t, 2) / 1e3,
+                   ratio, *gained);
+            fflush(stdout);
+        }
+        ours_free(a);
+        ours_free(z);
+        ours_free(chosen);
+    }
+    free(early.schedule);
+    free(late.schedule);
+    return ratio;
+}
+
+static void run_early(Bench *b) {
+    double sum = 0, gain = 0;
+    int n = 0;
+    printf("after %.1f s, after %.0f s, chosen without search; speed of the first by the second, "
+           "and by the third\n",
+           b->seconds, b->long_seconds);
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        double gained = NAN, ratio;
+        if (!selected(b, &items[i]) || !items[i].loopstack) continue;
+        ratio = compare(b, &items[i], &gained);
+        if (!(ratio > 0)) continue;
+        sum += log(fmin(ratio, 1)), gain += log(gained), n++;
+    }
+    if (n)
+        printf("  geometric mean %.3f of the speed after %.0f s (bar: 0.95; gains of the first "
+               "count as 1), %.2f times what is chosen\n",
+               exp(sum / n), b->long_seconds, exp(gain / n));
+}
+
+// --- Peers ---------------------------------------------------------------------------------------
+
+// The filters, which peers take as taps x C x K, in our blocks: KO CO taps CI KI.
+static void pack_filters(const Ours *o) {
+    enum { TAPS = 9 };
+    const Tensor *f = &o->program->tensors.at[1];
+    int64_t co = tensor_size(f, 1), ci = tensor_size(f, 4), ki = tensor_size(f, 5);
+    int64_t c = co * ci, k = tensor_size(f, 0) * ki;
+    float *to = o->buffer[1], *from = malloc(o->elements[1] * sizeof *from);
+    memcpy(from, to, o->elements[1] * sizeof *from);
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < c; j++)
+            for (int64_t t = 0; t < TAPS; t++)
+                to[((((i / ki) * co + j / ci) * TAPS + t) * ci + j % ci) * ki + i % ki] =
+                    from[(t * c + j) * k + i];
+    free(from);
+}
+
+static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
+    static Trial t;
+    t = (Trial){0};
+    float tolerance = it->inexact ? 1024 * FLT_EPSILON : 0;
+    double work = it->work > 0 ? it->work : o->bytes;
+    bool differs[TRIAL_ENTRIES] = {false};
+    size_t n;
+    const float *mine = ours_result(o, &n);
+    trial_add_kernel(&t, "tuned", ours_call, o);
+    rivals_add(&b->lab, &t, it->task, ISA_AVX512, NULL);
+    if (!strcmp(it->list, "conv 3x3")) pack_filters(o);
+    ours_call(o);
+    for (int i = 1; i < t.n; i++) {
+        float *x = peer_fetch(t.entry[i].peer, n);
+        differs[i] = !x || !ours_close(mine, x, n, tolerance);
+        free(x);
+    }
+    trial_run(&b->lab, &t);
+    row->rate = work / trial_median(&t, 0);
+    row->of_peak = NAN;
+    for (int i = 1; i < t.n; i++)
+        row->peer[row->npeers++] = (RowPeer){t.entry[i].name, work / trial_median(&t, i),
+                                             trial_ratio(&t, 0, i), differs[i]};
+}
+
+static void run_peers(Bench *b) {
+    const char *list = NULL;
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        const Item *it = &items[i];
+        if (!selected(b, it) || !it->task) continue;
+        if (list && strcmp(list, it->list)) table_print(stdout, &b->table, list);
+        list = it->list;
+        Row *row = table_row(&b->table, it->list, it->name, it->work > 0 ? "GFLOP/s" : "GB/s");
+        row->bar = it->bar;
+        Found f = tune(b, it, b->long_seconds, 1);
+        Ours *o = f.schedule ? compiled(it, f.schedule) : NULL;
+        if (o && !o->error)
+            compete(b, it, o, row);
+        else
+            row->note = "not tuned";
+        if (o) ours_free(o);
+        free(f.schedule);
+    }
+    if (list) table_print(stdout, &b->table, list);
+    table_verdict(stdout, &b->table);
+}
+
+// --- The command ---------------------------------------------------------------------------------
+
+int main(int argc, char **argv) {
+    Bench b = {.lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6, .patience_ns = 5e9},
+               .seconds = 1,
+               .long_seconds = 10};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(argv[i], "--quick"))
+            b.lab.rounds = 9, b.lab.round_ns = 5e5, b.lab.patience_ns = 2e8, b.long_seconds = 3;
+        else if (value && !strcmp(argv[i], "--seconds"))
+            b.seconds = atof(argv[++i]);
+        else if (value && !strcmp(argv[i], "--long"))
+            b.long_seconds = atof(argv[++i]);
+        else if (value && !strcmp(argv[i], "--only"))
+            b.only = argv[++i];
+        else if (value && !strcmp(argv[i], "--item"))
+            b.item = argv[++i];
+        else if (value && !strcmp(argv[i], "--peers"))
+            b.lab.peers = argv[++i];
+        else
+            return fprintf(stderr, "usage: tune [--quick] [--seconds N] [--long N] [--only rate,"
+                                   "early,peers] [--item NAME] [--peers FOLDER]\n"),
+                   2;
+    }
+    b.ctx = lw_context_new(NULL);
+    lw_machine_get(b.ctx, NULL, &(const lw_machine *){NULL}); // by all cores, if need be
+    lab_open(&b.lab);
+    if (wanted(&b, "rate")) run_rate(&b);
+    if (wanted(&b, "early")) run_early(&b);
+    if (wanted(&b, "peers")) run_peers(&b);
+    lab_close(&b.lab);
+    table_free(&b.table);
+    lw_context_free(b.ctx);
+    return 0;
+}
