@@ -51,10 +51,10 @@ typedef struct Cli {
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
     const char *only, *peers, *peers_dir, *history, *from;
     const char *strategy, *order, *log, *plot, *db;
-    uint64_t seed, threads, samples, trials, repeat;
-    double seconds, gap;
+    uint64_t seed, threads, samples, trials, repeat, keep;
+    double seconds, gap, days;
     bool json, strict, unchecked, time, trace, help, cost, remeasure;
-    bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again;
+    bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;
@@ -76,6 +76,7 @@ int command_compile(Cli *cli);
 int command_tune(Cli *cli);
 int command_einsum(Cli *cli);
 int command_machine(Cli *cli);
+int command_db(Cli *cli);
 int command_bench(Cli *cli);
 int command_report(Cli *cli);
 int command_explain(Cli *cli);

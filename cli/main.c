@@ -123,6 +123,25 @@ const Command commands[] = {
      "  loopwright einsum 'mk,kn->mn' a.npy b.npy --time\n"
      "  loopwright einsum 'ii' a.npy                 the trace of a matrix\n",
      command_einsum},
+    {"db", "WHAT [FILE...]", "the tuning database, looked at and kept in order",
+     OPTIONS("--db", "--all", "--keep", "--days", "--bad", "-o", "--def", "--size", "--schedule",
+             "--threads", "--isa", "--pin", READING),
+     "list              what is tuned, one line each\n"
+     "show [KERNEL]     all of it: programs and schedules, in canonical names\n"
+     "put FILE          keeps a schedule by hand, once it was compared with the reference and "
+     "timed\n"
+     "export [-o FILE]  JSON lines, the portable form; --all: with everything that was tried\n"
+     "import FILE...    reads JSON lines; what does not apply is refused\n"
+     "merge DB...       takes over what other databases hold\n"
+     "prune             forgets: --keep N, --days N, --all (what was tried), --bad\n"
+     "verify            reads the whole file, and parses, lowers and verifies every schedule\n"
+     "\n"
+     "What is tuned is used by run, show, compile and einsum where no --schedule is given.\n"
+     "\n"
+     "  loopwright db list\n"
+     "  loopwright db put mm.tc --size M=64,N=64,K=64 --schedule mm.lws\n"
+     "  loopwright db export -o tuned.jsonl && loopwright db import tuned.jsonl --db other.db\n",
+     command_db},
     {"machine", "", "measure and print what this machine can do", OPTIONS("--remeasure", "--trace"),
      "Peak rate of fused multiply-adds for each instruction set, and how fast each level of "
      "memory\n"

@@ -111,9 +111,9 @@ typedef struct lw_context_options {
     void (*trace)(void *user, const char *step, double microseconds);
     void *user;   // handed to all three
     size_t chunk; // bytes to take from `alloc` at a time; 0: from 16 KiB, doubling up to a megabyte
-    // The tuning database (docs/tuning-database.md): a file, or several separated by colons of which
-    // only the first is written; "none": none. NULL: LW_DB, or the usual place. It is opened when
-    // something is first compiled without a schedule, and SQLite takes its memory from the C
+    // The tuning database (docs/tuning-database.md): a file, or several separated by colons of
+    // which only the first is written; "none": none. NULL: LW_DB, or the usual place. It is opened
+    // when something is first compiled without a schedule, and SQLite takes its memory from the C
     // library.
     const char *database;
 } lw_context_options;
@@ -548,6 +548,78 @@ typedef struct lw_tune_result {
 // search, and where that fails too an error.
 LW_API lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                          const lw_tune_result **out);
+
+// --- The tuning database -------------------------------------------------------------------------
+// What was tuned is found by lw_run, lw_compile and the rest where no schedule is given; these look
+// at it and keep it in order: docs/tuning-database.md. All act on the context's database
+// (lw_context_options.database). Results belong to the context and live as long as a diagnostic of
+// the call would. Unlike everywhere else, a database that cannot be used is an error here.
+LW_API const char *lw_db_file(lw_context *ctx); // that is written; NULL: no database is wanted
+
+// One schedule for one kernel: a function with its sizes, strides and types, on a processor.
+typedef struct lw_db_entry {
+    int64_t kernel; // its number in the file
+    int32_t rank;   // of this schedule among those of the kernel, from 0: the one that is used
+    bool pinned;    // used before faster ones
+    int32_t threads;
+    const char *name;    // of the function that was first tuned so
+    const char *program; // canonical text: names are i0, t0, s0, ...
+    const char *sizes;   // extents of the loops, by statement: "64,48,32"
+    const char *strides; // "": all arguments are dense
+    const char *target, *cpu, *isa;
+    const char *schedule;      // in canonical names
+    double seconds, low, high; // of one call: the median and its 95 % confidence interval
+    int64_t samples;
+    double bound, gap;    // 0: not known
+    const char *date;     // "2026-11-15T09:30:00Z"
+    const char *version;  // of the library
+    const char *verified; // how its result was compared
+    const char *origin;   // "tuned", "hand"
+    int64_t trials;       // that are kept for the kernel
+    const char *wrong;    // with lw_db_options.check: why it would be ignored; NULL: it applies
+} lw_db_entry;
+
+typedef struct lw_db_options {
+    size_t struct_size;
+    int64_t kernel; // only this one; 0: all
+    bool best;      // only the first of each kernel
+    bool check;     // lw_db_list: read the whole file, parse, lower and verify every schedule
+    bool trials;    // lw_db_export, lw_db_merge: everything that was tried, too
+} lw_db_options;
+
+// Entries by kernel, best first. `options` may be NULL, as everywhere.
+LW_API lw_status lw_db_list(lw_context *ctx, const lw_db_options *options, const lw_db_entry **out,
+                            size_t *count);
+
+typedef struct lw_db_counts {
+    size_t read, kept, refused, removed;
+} lw_db_counts;
+
+// JSON lines, the portable form: one object per entry. What is imported or merged is parsed,
+// lowered and verified first, and refused with a warning where it does not apply; all of the rest
+// is kept, or nothing. `counts` may be NULL.
+LW_API lw_status lw_db_export(lw_context *ctx, const lw_db_options *options, const char **out);
+LW_API lw_status lw_db_import(lw_context *ctx, const char *name, const char *text, size_t len,
+                              lw_db_counts *counts);
+LW_API lw_status lw_db_merge(lw_context *ctx, const char *file, const lw_db_options *options,
+                             lw_db_counts *counts);
+
+typedef struct lw_db_prune_options {
+    size_t struct_size;
+    int64_t keep; // the fastest of each kernel; 0: as many as there are
+    double days;  // what is older goes, unless it is pinned; 0: nothing goes for its age
+    bool trials;  // everything that was tried goes, too, or what of it is older
+    bool bad;     // entries that do not apply go
+} lw_db_prune_options;
+
+LW_API lw_status lw_db_prune(lw_context *ctx, const lw_db_prune_options *options,
+                             lw_db_counts *counts);
+
+// A schedule by hand: compiled, compared with the reference and timed as a tuned one, and kept.
+// Of the options db, schedule, threads, isa, args, cold and seed count. With `pin` it is used even
+// where a faster one is known.
+LW_API lw_status lw_db_put(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
+                           bool pin, const lw_tune_result **out);
 
 // --- This machine --------------------------------------------------------------------------------
 typedef enum lw_isa { LW_ISA_SCALAR = 0, LW_ISA_AVX2 = 1, LW_ISA_AVX512 = 2 } lw_isa;

@@ -354,6 +354,20 @@ static void join_others(Tune *t) {
     t->remote = remote_open(t->call->arena, t->messenger, t->measure, number, hash);
 }
 
+// A Schedule by hand.
+static bool put(Tune *t) {
+    Job job = {JOB_TEXT, t->put, strlen(t->put) + 1};
+    Trial trial = {.state = TRIAL_DECLINED};
+    if (t->model) t->state.bound = bound(t, t->root);
+    if (job.size <= TUNE_MOST_TEXT) measure_again(t->measure, &job, final_seconds, &trial);
+    if (trial.state != TRIAL_TIMED)
+        diag_report(t->call->diags, nowhere, DIAG_DB_NOT_KEPT, trial_state_name[trial.state]);
+    else if (!(t->result->stored = tune_keep(t, &job, &trial)))
+        diag_report(t->call->diags, nowhere, DIAG_DB_FAILED,
+                    db_trouble(t->db) ? db_trouble(t->db) : "the schedule cannot be named there");
+    return t->result->stored && finish(t, &job, &trial, "hand");
+}
+
 static bool tune(Tune *t) {
     SearchOptions options;
     Job winner;
@@ -367,6 +381,7 @@ static bool tune(Tune *t) {
         return t->result->served = true;
     }
     tune_open_db(t);
+    if (t->put) return put(t);
     if (recall(t)) return true;
     SearchResult found = search(t, &options);
     t->finishing = true;
@@ -384,6 +399,7 @@ static bool tune(Tune *t) {
 typedef struct TuneCall {
     const lw_bound *bound;
     lw_tune_options options;
+    bool put, pin;
     const lw_tune_result *out;
     Tune *t;
     bool ok;
@@ -393,6 +409,24 @@ static void tune_inside(void *arg) {
     TuneCall *c = arg;
     c->ok = tune(c->t);
     database_complain(c->t->call, c->t->db);
+}
+
+// What is put is no start for a search: it is taken as it is.
+static bool can_put(Tune *t) {
+    bool none = t->o.db ? !*t->o.db || strcmp(t->o.db, "none") == 0 : !t->call->ctx->db;
+    lw_schedule_text text = t->o.schedule;
+    const Schedule *schedule;
+    const Tree *tree;
+    if (none) {
+        Diag *d = diag_report(t->call->diags, nowhere, DIAG_DB_NONE);
+        diag_note(t->call->diags, d, nowhere, DIAG_DB_NONE_NOTE);
+    } else if (!text.text) {
+        diag_report(t->call->diags, nowhere, DIAG_DB_PUT_NOTHING);
+    } else if (!bound_lower(t->call, t->bound, &text, (Target){0}, &schedule, &tree)) {
+        t->put = text.text;
+        t->o.schedule = (lw_schedule_text){0};
+    }
+    return t->put;
 }
 
 // Workers and operands are given back also when memory runs out.
@@ -411,6 +445,7 @@ static lw_status tune_body(Call *call, void *args) {
                 .result = arena_new(call->arena, lw_tune_result),
                 .bound_scale = 1,
                 .began = measure_clock()};
+    if (c->put && !can_put(t)) return LW_ERROR;
     t->folder = failures_folder(t);
     read_plants(t);
     arena_init(&t->text, &call->ctx->allocator);
@@ -428,15 +463,24 @@ static lw_status tune_body(Call *call, void *args) {
     return LW_OK;
 }
 
-lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
-                  const lw_tune_result **out) {
+static lw_status tune_call(lw_context *ctx, TuneCall c, const lw_tune_options *options,
+                           const lw_tune_result **out) {
     if (!out) return call_misuse(ctx);
     *out = NULL;
-    if (!b) return call_misuse(ctx);
-    TuneCall c = {.bound = b};
+    if (!c.bound) return call_misuse(ctx);
     options_copy(&c.options, sizeof c.options, options);
     if (c.options.threads < 0 || c.options.threads > POOL_MAX_THREADS) return call_misuse(ctx);
     lw_status status = call_run(ctx, tune_body, &c);
     if (status == LW_OK) *out = c.out;
     return status;
+}
+
+lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
+                  const lw_tune_result **out) {
+    return tune_call(ctx, (TuneCall){.bound = b}, options, out);
+}
+
+lw_status lw_db_put(lw_context *ctx, const lw_bound *b, const lw_tune_options *options, bool pin,
+                    const lw_tune_result **out) {
+    return tune_call(ctx, (TuneCall){.bound = b, .put = true, .pin = pin}, options, out);
 }

@@ -44,7 +44,9 @@ typedef struct Tune {
     Remote *remote;
     Cand *best; // of all candidates,
     double best_seconds;
-    Arena text; // of one trial
+    Arena text;      // of one trial
+    const char *put; // a Schedule by hand, to be kept: nothing is searched
+    bool pin;
     // Where it stands.
     double began;
     lw_tune_state state;

@@ -82,7 +82,8 @@ bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
                  .low = trial->low,
                  .high = trial->high,
                  .bound = t->state.bound,
-                 .origin = "tuned",
+                 .origin = t->put ? "hand" : "tuned",
+                 .pinned = t->pin,
                  .verified = arena_printf(arena, "%s, against %s",
                                           o->exact ? "bit for bit" : "up to rounding",
                                           measure_reference(t->measure))};

@@ -157,6 +157,8 @@ static void look(Db *db) {
     pthread_mutex_unlock(&db->lock);
 }
 
+const char *db_trouble(const Db *db) { return atomic_load(&db->wrong) > 0 ? db->why : NULL; }
+
 unsigned db_stamp(Db *db) {
     if (!db) return 0;
     if (!atomic_load_explicit(&db->looked, memory_order_acquire)) look(db);
@@ -229,21 +231,20 @@ typedef struct Reading {
     double distance;
 } Reading;
 
-// False: the row is not one of ours.
-static bool read_entry(Arena *arena, sqlite3_stmt *s, DbEntry *e) {
-    *e = (DbEntry){.schedule = db_text(arena, s, 0),
-                   .seconds = sqlite3_column_double(s, 1),
-                   .low = sqlite3_column_double(s, 2),
-                   .high = sqlite3_column_double(s, 3),
-                   .samples = sqlite3_column_int64(s, 4),
-                   .bound = sqlite3_column_double(s, 5),
-                   .date = sqlite3_column_int64(s, 6),
-                   .version = db_text(arena, s, 7),
-                   .verified = db_text(arena, s, 8),
-                   .origin = db_text(arena, s, 9),
-                   .pinned = sqlite3_column_int(s, 10) != 0};
+bool db_read_entry(Arena *arena, sqlite3_stmt *s, int at, DbEntry *e) {
+    *e = (DbEntry){.schedule = db_text(arena, s, at),
+                   .seconds = sqlite3_column_double(s, at + 1),
+                   .low = sqlite3_column_double(s, at + 2),
+                   .high = sqlite3_column_double(s, at + 3),
+                   .samples = sqlite3_column_int64(s, at + 4),
+                   .bound = sqlite3_column_double(s, at + 5),
+                   .date = sqlite3_column_int64(s, at + 6),
+                   .version = db_text(arena, s, at + 7),
+                   .verified = db_text(arena, s, at + 8),
+                   .origin = db_text(arena, s, at + 9),
+                   .pinned = sqlite3_column_int(s, at + 10) != 0};
     return e->schedule && e->version && e->verified && e->origin && e->seconds >= 0 &&
-           sqlite3_column_type(s, 1) == SQLITE_FLOAT && isfinite(e->seconds);
+           sqlite3_column_type(s, at + 1) == SQLITE_FLOAT && isfinite(e->seconds);
 }
 
 static void read_entries(Reading *r, DbFile *f, sqlite3_stmt *s) {
@@ -251,7 +252,7 @@ static void read_entries(Reading *r, DbFile *f, sqlite3_stmt *s) {
     int found = 0;
     for (int n = 0; n < MOST && found < r->most && db_row(r->db, f, s); n++) {
         DbEntry e;
-        if (!read_entry(r->arena, s, &e)) continue;
+        if (!db_read_entry(r->arena, s, 0, &e)) continue;
         vec_push(r->arena, &r->found, e);
         found++;
     }
@@ -311,7 +312,7 @@ static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, do
     sqlite3_bind_int64(s, 1, id);
     bool found = false;
     for (int n = 0; n < DB_KEEP && !found && db_row(r->db, f, s); n++)
-        found = read_entry(r->arena, s, &e);
+        found = db_read_entry(r->arena, s, 0, &e);
     if (!found) return;
     r->found.n = 0;
     vec_push(r->arena, &r->found, e);
@@ -364,8 +365,7 @@ typedef struct Writing {
     bool kept;
 } Writing;
 
-// The row of a key, new where there is none; 0: something went wrong.
-static int64_t kernel_row(Db *db, DbFile *f, const DbKey *key) {
+int64_t db_kernel_row(Db *db, DbFile *f, const DbKey *key) {
     sqlite3_stmt *find = db_prepare(db, f, DB_FIND);
     if (!find) return 0;
     bind_key(find, key);
@@ -388,7 +388,7 @@ static int64_t kernel_row(Db *db, DbFile *f, const DbKey *key) {
     return db_step(db, f, DB_ADD_KERNEL) ? sqlite3_last_insert_rowid(f->handle) : 0;
 }
 
-static bool add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e) {
+bool db_add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e) {
     sqlite3_stmt *s = db_prepare(db, f, DB_ADD_BEST);
     if (!s) return false;
     sqlite3_bind_int64(s, 1, kernel);
@@ -432,9 +432,9 @@ static void write_rows(void *arg) {
     Writing *w = arg;
     DbFile *f = &w->db->file[0];
     if (!db_file_open(w->db, f, true) || !db_begin(w->db, f)) return;
-    int64_t kernel = kernel_row(w->db, f, w->key);
+    int64_t kernel = db_kernel_row(w->db, f, w->key);
     bool ok = kernel && f->state == FILE_OPEN;
-    if (ok && w->entry) ok = add_best(w->db, f, kernel, w->entry);
+    if (ok && w->entry) ok = db_add_best(w->db, f, kernel, w->entry);
     if (ok && w->ntrials) ok = add_trials(w->db, f, kernel, w);
     if (ok)
         w->kept = db_commit(w->db, f);

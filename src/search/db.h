@@ -78,6 +78,8 @@ const char *db_path(const Db *db); // of the one that is written
 // The first thing that went wrong, as a sentence; the first caller after it went wrong gets it, all
 // others NULL.
 const char *db_complaint(Db *db, Arena *arena);
+// The same as often as it is asked; NULL: nothing went wrong.
+const char *db_trouble(const Db *db);
 // 0: nothing can be found. Otherwise a number that changes with every record that was kept through
 // this Db: what was looked up under another may be out of date. The first call opens the files,
 // later ones touch none.

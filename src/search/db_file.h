@@ -18,6 +18,8 @@ enum {
     DB_MAX_FILES = 8,
 };
 
+#define DB_KEY_COLUMNS                                                                             \
+    "k.id, k.name, k.program, k.strides, k.target, k.cpu, k.isa, k.threads, k.sizes"
 #define DB_STATEMENTS(X)                                                                           \
     X(FIND, "SELECT id FROM kernel WHERE program = ? AND strides = ? AND target = ? AND cpu = ? "  \
             "AND isa = ? AND threads = ?")                                                         \
@@ -46,6 +48,14 @@ enum {
                   "LIMIT ?2)")                                                                     \
     X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) "           \
                  "VALUES(?, ?, ?, ?, ?, ?, ?)")                                                    \
+    X(LIST, "SELECT " DB_KEY_COLUMNS                                                               \
+            ", (SELECT count(*) FROM trial WHERE trial.kernel = k.id), b.schedule, b.seconds, "    \
+            "b.low, b.high, b.samples, b.bound, b.date, b.version, b.verified, b.origin, "         \
+            "b.pinned FROM kernel k JOIN best b ON b.kernel = k.id WHERE ?1 = 0 OR k.id = ?1 "     \
+            "ORDER BY k.id, b.pinned DESC, b.seconds")                                             \
+    X(LIST_TRIALS, "SELECT " DB_KEY_COLUMNS                                                        \
+                   ", t.schedule, t.state, t.seconds, t.low, t.high, t.date FROM kernel k JOIN "   \
+                   "trial t ON t.kernel = k.id WHERE ?1 = 0 OR k.id = ?1 ORDER BY t.rowid")        \
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                              \
     X(COMMIT, "COMMIT")
 
@@ -108,6 +118,13 @@ bool db_step(Db *db, DbFile *f, DbStatement which);
 bool db_begin(Db *db, DbFile *f);
 bool db_commit(Db *db, DbFile *f);
 void db_rollback(Db *db, DbFile *f);
+
+// Columns of DB_BEST from `at` on; false: the row is not one of ours.
+bool db_read_entry(Arena *arena, sqlite3_stmt *s, int at, DbEntry *e);
+// Inside a transaction that writes. The row of a key, new where there is none; 0: something went
+// wrong.
+int64_t db_kernel_row(Db *db, DbFile *f, const DbKey *key);
+bool db_add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e);
 
 void db_bind_text(sqlite3_stmt *s, int at, const char *text);
 // A copy; NULL where the column is no text.

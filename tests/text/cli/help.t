@@ -11,6 +11,7 @@ usage: loopwright COMMAND FILE [options]
   tune     find the fastest schedule of a function by measuring
   compile  write a function as a file that stands alone
   einsum   compute an einsum over .npy files
+  db       the tuning database, looked at and kept in order
   machine  measure and print what this machine can do
   bench    measure programs against the machine and against other libraries
   report   a page of charts from what was measured

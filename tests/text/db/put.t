@@ -1,0 +1,48 @@
+# A schedule by hand is compared with the reference, timed and kept; from then on it is used, under
+# whatever names.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) {
+    C(m,n) +=! A(m,k) * B(k,n)
+}
+--- other.tc
+def times(float(X,Z) left, float(Z,Y) right) -> (out) {
+    out(i,j) +=! left(i,q) * right(q,j)
+}
+--- mm.lws
+C: m/4 n/16 k m n:v
+--- wrong.lws
+C: m/4 n/16 x
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule mm.lws --db t.db
+mm: kept, {{[0-9.]+ us}}
+$ loopwright show mm.tc --size M=64,N=48,K=32 --stage schedule --threads 1 --db t.db
+{{# by hand: .* us on 20..-..-.., gap .* %}}
+C: m/4 n/16 k m n:v
+$ loopwright show other.tc --size X=64,Y=48,Z=32 --stage schedule --threads 1 --db t.db
+{{# by hand: .*}}
+out: i/4 j/16 q i j:v
+$ loopwright show other.tc --size X=60,Y=48,Z=32 --stage schedule --threads 1 --db t.db
+{{# tuned for sizes 64,48,32 and made fit: .*}}
+out: i/4 j/16 q i j:v
+$ loopwright run mm.tc --size M=64,N=48,K=32 --threads 1 --db t.db --json | grep -o '"schedule": "[a-z]*"'
+"schedule": "tuned"
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule wrong.lws --db t.db
+--- stderr
+wrong.lws:1:13: error: no iterator 'x' in statement 'C'
+  C: m/4 n/16 x
+              ^
+note: there are 'm', 'n' and 'k'
+--- exit 1
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --db t.db
+--- stderr
+error: which schedule? give one by --schedule FILE.lws
+--- exit 1
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule mm.lws --db none
+--- stderr
+error: no tuning database is in use
+note: name a file by --db FILE, or by LW_DB
+--- exit 1
+$ (cat mm.lws; yes '# it goes on and on' | head -4000) > long.lws
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule long.lws --db t.db
+--- stderr
+error: the schedule is not kept: it is declined
+--- exit 1
