@@ -6,6 +6,7 @@
 //     pair     two of them at once
 //     object   everything about one object is drawn anew: a loop gets a place, a copy a shape
 //     choice   everything of one kind is drawn anew: all orders, all sizes
+//     tail     everything that is decided after some point is drawn anew
 //     cross    three of the best are crossed
 //     fresh    a rollout weighted by the bound, from the root
 //
@@ -18,7 +19,7 @@
 #include "search/model.h"
 #include "search/strategy.h"
 
-typedef enum Move { STEP, FLIP, PAIR, OBJECT, CHOICE, CROSS, FRESH, MOVES } Move;
+typedef enum Move { STEP, FLIP, PAIR, OBJECT, CHOICE, TAIL, CROSS, FRESH, MOVES } Move;
 
 // How often something paid.
 typedef struct Credit {
@@ -50,7 +51,7 @@ static const double FADE = 0.98, FASTER = 0.995, THINKING = 0.15;
 
 // Trials that each move is thought to have failed before it began: small moves come first.
 static const double doubt[MOVES] = {
-    [PAIR] = 4, [OBJECT] = 5, [CHOICE] = 7, [CROSS] = 5, [FRESH] = 9};
+    [PAIR] = 4, [OBJECT] = 5, [CHOICE] = 7, [TAIL] = 1, [CROSS] = 5, [FRESH] = 9};
 
 static double worth(const Credit *c) {
     double mean = (c->won + 1) / (c->tried + 2);
@@ -137,6 +138,19 @@ static bool redraw_choice(Auto *a, const Cand *from) {
     return a->made.which >= 0 && search_imitate(q, a->c, from, a->anew);
 }
 
+// What is decided first stays.
+static bool redraw_tail(Auto *a, const Cand *from) {
+    Search *q = a->q;
+    int choice = pick_choice(a, from, false), var = choice < 0 ? -1 : pick_var(a, from, choice);
+    bool anew = false;
+    for (int i = 0; i < q->s->ndecisions; i++) {
+        int v = q->order ? q->order[i] : i;
+        anew |= v == var;
+        a->anew[v] = anew;
+    }
+    return var >= 0 && search_imitate(q, a->c, from, a->anew);
+}
+
 // One of the best: the first mostly.
 static const SearchFound *pick_parent(Auto *a) {
     const SearchState *s = &a->q->state;
@@ -170,6 +184,7 @@ static bool move(Auto *a) {
     switch (a->made.how) {
     case OBJECT: return redraw_object(a, from->cand);
     case CHOICE: return redraw_choice(a, from->cand);
+    case TAIL: return redraw_tail(a, from->cand);
     case CROSS: return cross(a);
     case PAIR:
         if (!alter(a, from->cand, false)) return false;
