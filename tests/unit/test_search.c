@@ -401,6 +401,7 @@ TEST(search_takes_decisions_in_any_order) {
         for (int k = 0; k < SEARCH_STRATEGIES; k++) {
             Mock m;
             if (!mock_begin(&m)) return;
+            m.knot = 20;
             SearchResult r = mock_run(&m, (SearchOptions){.strategy = (SearchStrategy)k,
                                                           .trials = 100,
                                                           .order = (SearchOrder)order});
