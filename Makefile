@@ -308,7 +308,7 @@ fuzz:
 	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
 	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
 	@LW_FUZZ_TIMES=10 $(BUILD)/unit/test_space_props verify
-	@LW_FUZZ_TIMES=7 $(BUILD)/unit/test_space_cpu candidates
+	@LW_FUZZ_TIMES=5 $(BUILD)/unit/test_space_cpu candidates
 	+@$(SUBMAKE) $(BUILD)/unit/test_kernels $(BUILD)/unit/test_db_crash
 	@cd $(BUILD) && LW_DB_ROUNDS=500 unit/test_db_crash
 	@LW_KERNELS=200000 $(BUILD)/unit/test_kernels many

@@ -93,7 +93,7 @@ static bool take_text(Shown *x) {
                               x->call->diags, &n);
     if (!d) return false;
     if (take(x, d, n)) return true;
-    diag_report(x->call->diags, (Range){0, 0}, DIAG_SPACE_DEAD);
+    space_report_dead(x->call->arena, x->w, x->before, d, n, x->call->diags);
     return false;
 }
 
@@ -101,7 +101,10 @@ static bool take_schedule(Shown *x, const Schedule *s) {
     int n;
     if (!s) return true;
     Decision *d = cpu_read(x->call->arena, x->cs, s, x->call->diags, &n);
-    return d && space_apply(x->w, x->c, d, n);
+    space_copy(x->s, x->before, x->c);
+    if (!d || space_apply(x->w, x->c, d, n)) return d != NULL;
+    space_report_dead(x->call->arena, x->w, x->before, d, n, x->call->diags);
+    return false;
 }
 
 // --- The report ----------------------------------------------------------------------------------

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 static Source *source_in(Arena *arena, const char *name, const char *text) {
     Source *s = arena_new(arena, Source);
     *s = (Source){name, text, (uint32_t)strlen(text)};
@@ -31,8 +29,10 @@ static bool take_set(Tune *t, Cand *root) {
     Source *source = source_in(t->call->arena, "<set>", t->o.set);
     Decision *d = space_parse(t->call->arena, t->cs->space, source, t->call->diags, &n);
     if (!d) return false;
+    Cand *before = space_cand(t->call->arena, t->cs->space);
+    space_copy(t->cs->space, before, root);
     if (space_apply(t->work, root, d, n)) return true;
-    diag_report(t->call->diags, nowhere, DIAG_SPACE_DEAD);
+    space_report_dead(t->call->arena, t->work, before, d, n, t->call->diags);
     return false;
 }
 

@@ -203,6 +203,10 @@ void space_trace(SpaceWork *w, SpaceTrace *trace);
 // The trace of propagating the root from scratch: why values were never there.
 bool space_trace_root(SpaceWork *w, Cand *c, SpaceTrace *trace);
 void removal_print(Text *out, const Space *s, const Removal *r);
+// Reports that these decisions kill a candidate: which of them does, what it leaves nothing for,
+// and the constraints that took the values.
+void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
+                       DiagList *diags);
 
 // --- Text (text.c) -------------------------------------------------------------------------------
 //     size(C.m.1) = 6

@@ -1,7 +1,8 @@
 // The text form of candidates and decisions, and of reasons.
-#include "space/space.h"
+#include "space/engine.h"
 
 #include "base/bug.h"
+#include "base/nearest.h"
 
 #include <stdlib.h>
 
@@ -117,11 +118,41 @@ static void need(Reader *r, const char *mark) {
     r->failed = true;
 }
 
-static int object(Reader *r) {
+// Names that could have been meant.
+typedef struct Meant {
+    const Space *s;
+    int choice, set;
+} Meant;
+
+static const char *nth_object(const void *of, size_t i) {
+    const Meant *m = of;
+    const ObjectSet *set = &m->s->set[m->set];
+    return i < (size_t)set->n ? m->s->name[set->item[i]] : NULL;
+}
+
+static const char *nth_choice(const void *of, size_t i) {
+    const Meant *m = of;
+    for (int k = 0; k < m->s->desc->nchoices; k++)
+        if (m->s->desc->choice[k].kind != CHOICE_COUNTER && i-- == 0)
+            return m->s->desc->choice[k].name;
+    return NULL;
+}
+
+static const char *nth_value(const void *of, size_t i) {
+    const Meant *m = of;
+    const ChoiceDesc *c = &m->s->desc->choice[m->choice];
+    return i < (size_t)c->nvalues ? c->value[i] : NULL;
+}
+
+// An object of the set that this choice is about.
+static int object(Reader *r, int choice, int n) {
     Range range = word(r);
     for (int o = 0; o < r->s->nobjects; o++)
         if (is(r, range, r->s->name[o])) return o;
-    if (!r->failed) diag_report(r->diags, range, DIAG_SPACE_UNKNOWN_OBJECT, spelled(r, range));
+    if (r->failed) return 0;
+    Diag *d = diag_report(r->diags, range, DIAG_SPACE_UNKNOWN_OBJECT, spelled(r, range));
+    Meant m = {r->s, choice, r->s->desc->choice[choice].set[n]};
+    diag_suggest(r->diags, d, spelled(r, range), nth_object, &m);
     r->failed = true;
     return 0;
 }
@@ -133,21 +164,25 @@ static int variable(Reader *r, bool *flipped) {
     for (int k = 0; k < r->s->desc->nchoices; k++)
         if (is(r, name, r->s->desc->choice[k].name)) choice = k;
     if (choice < 0 || r->s->desc->choice[choice].kind == CHOICE_COUNTER) {
-        diag_report(r->diags, name, DIAG_SPEC_UNKNOWN_CHOICE, spelled(r, name));
+        Diag *d = diag_report(r->diags, name, DIAG_SPEC_UNKNOWN_CHOICE, spelled(r, name));
+        diag_suggest(r->diags, d, spelled(r, name), nth_choice, &(Meant){r->s, 0, 0});
         r->failed = true;
         return -1;
     }
     need(r, "(");
     for (; !r->failed && n < r->s->desc->choice[choice].arity; n++) {
         if (n) need(r, ",");
-        if (!r->failed) o[n] = object(r);
+        if (!r->failed) o[n] = object(r, choice, n);
     }
     need(r, ")");
     if (r->failed) return -1;
     int var = space_var(r->s, choice, o[0], o[1], flipped);
     name.to = r->at;
-    if (var < 0) diag_report(r->diags, name, DIAG_SPACE_NO_VARIABLE, spelled(r, name));
-    r->failed |= var < 0;
+    if (var >= 0) return var;
+    Diag *d = diag_report(r->diags, name, DIAG_SPACE_NO_VARIABLE, spelled(r, name));
+    Meant m = {r->s, choice, r->s->desc->choice[choice].set[0]};
+    diag_suggest(r->diags, d, r->s->name[o[0]], nth_object, &m);
+    r->failed = true;
     return var;
 }
 
@@ -171,7 +206,16 @@ static uint64_t value(Reader *r, int var, int how) {
     }
     for (int i = 0; c->kind == CHOICE_ENUM && i < c->nvalues; i++)
         if (is(r, range, c->value[i])) return 1ull << i;
-    if (!r->failed) diag_report(r->diags, range, DIAG_SPEC_UNKNOWN_VALUE, text, c->name);
+    if (r->failed) return 0;
+    Diag *d = diag_report(r->diags, range, DIAG_SPEC_UNKNOWN_VALUE, text, c->name);
+    Meant m = {r->s, r->s->var[var].choice, 0};
+    Text all = {.arena = r->arena};
+    if (c->kind == CHOICE_INTEGER) {
+        space_print_values(&all, r->s, var, ~0ull >> (64 - r->s->nuniverse[var]));
+        diag_note(r->diags, d, (Range){0, 0}, DIAG_THERE_ARE, text_str(&all));
+    } else {
+        diag_suggest(r->diags, d, text, nth_value, &m);
+    }
     r->failed = true;
     return 0;
 }
@@ -224,4 +268,63 @@ Decision *space_parse(Arena *arena, const Space *s, const Source *source, DiagLi
     *n = all.n;
     if (r.failed) return NULL;
     return all.n ? all.at : arena_new(arena, Decision);
+}
+
+// --- Dead ends -----------------------------------------------------------------------------------
+
+enum { MANY_REASONS = 5 };
+
+// Why this variable has lost any of these values.
+static int note_reasons(const Space *s, const SpaceTrace *trace, int var, uint64_t values,
+                        DiagList *diags, Diag *d) {
+    int n = 0;
+    for (int i = 0; i < trace->at.n && n < MANY_REASONS; i++) {
+        const Removal *r = &trace->at.at[i];
+        if (r->var != var || !(r->removed & values)) continue;
+        Text why = {.arena = diags->arena};
+        removal_print(&why, s, r);
+        diag_note(diags, d, (Range){0, 0}, DIAG_NONE, text_str(&why));
+        n++;
+    }
+    return n;
+}
+
+// The variable that lost its last value first; -1: none did.
+static int first_empty(Arena *arena, const Space *s, const Cand *from, const SpaceTrace *trace) {
+    uint64_t *left = arena_new_n(arena, uint64_t, s->ndecisions);
+    for (int v = 0; v < s->ndecisions; v++) left[v] = space_domain(s, from, v);
+    for (int i = 0; i < trace->at.n; i++) {
+        const Removal *r = &trace->at.at[i];
+        if (r->var < s->ndecisions && !(left[r->var] &= ~r->removed)) return r->var;
+    }
+    return -1;
+}
+
+void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
+                       DiagList *diags) {
+    const Space *s = w->s;
+    SpaceTrace trace = {.arena = arena}, root = {.arena = arena};
+    Cand *c = space_cand(arena, s), *spare = space_cand(arena, s);
+    space_copy(s, c, from);
+    space_trace(w, &trace);
+    int at = 0;
+    while (at < n && space_keep(w, c, d[at].var, d[at].keep)) at++;
+    space_trace(w, NULL);
+    Diag *diag = diag_report(diags, (Range){0, 0}, DIAG_SPACE_DEAD);
+    int var = first_empty(arena, s, from, &trace);
+    if (at == n || var < 0) return;
+    Text what = {.arena = diags->arena};
+    space_print_var(&what, s, d[at].var);
+    text_add(&what, " = ");
+    space_print_values(&what, s, d[at].var, d[at].keep);
+    text_add(&what, " cannot be");
+    if (var != d[at].var) {
+        text_add(&what, ", it leaves nothing for ");
+        space_print_var(&what, s, var);
+    }
+    diag_note(diags, diag, (Range){0, 0}, DIAG_NONE, text_str(&what));
+    uint64_t values = var == d[at].var ? d[at].keep : ~0ull;
+    if (note_reasons(s, &trace, var, values, diags, diag)) return;
+    space_trace_root(w, spare, &root);
+    note_reasons(s, &root, var, values, diags, diag);
 }

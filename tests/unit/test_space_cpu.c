@@ -62,7 +62,7 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
     LabData want = lab_data(lab, p, seed);
     LabData start = lab_copy(lab, p, &want);
     if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return NULL;
-    for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+    for (Isa isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
         Machine m;
         machine_detect(&m, isa);
         if (m.isa != isa) continue;
@@ -198,7 +198,7 @@ static uint64_t from_env(const char *name, uint64_t otherwise) {
 
 TEST(candidates_of_random_programs) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(200) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_rounds(500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
     for (int64_t i = 0; i < rounds; i++) {
         uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
         Lab lab;
@@ -215,7 +215,7 @@ TEST(candidates_of_random_programs) {
 
 TEST(candidates_of_known_shapes) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(200) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_rounds(500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
     for (int64_t i = 0; i < rounds; i++) {
         uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i, state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];

@@ -35,15 +35,52 @@ odd.lws:1:1: warning: 'C': a split cannot be said in this space, and is left ope
 $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.1) = 1; size(C.m.2) = 4'
 --- stderr
 error: nothing is left: these decisions contradict each other, or the program
+note: size(C.m.2) = 4 cannot be
+note: size(C.m.2) loses 2|3|4|5|6|7|8|9|10|11|12|13|14|15|16|20|24|32|48|64: src/space/cpu.space:{{[0-9]+}}, size($d) > "1" || size($e) == "1" with $d = C.m.1, $e = C.m.2
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.9) = 1'
 --- stderr
 <set>:1:6: error: unknown object 'C.m.9'
   size(C.m.9) = 1
        ^~~~~
+note: did you mean 'C.m.1'?
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --samples many
 --- stderr
 loopwright space: --samples takes a whole number above 0, not 'many'
 usage: loopwright space FILE [options]; --help explains them
 --- exit 2
+$ loopwright space mm.tc --size M=96,N=64,K=64 --set 'kind(C.m.0) = VECTOR; kind(C.n.0) = VECTOR'
+--- stderr
+error: nothing is left: these decisions contradict each other, or the program
+note: kind(C.n.0) = VECTOR cannot be
+note: kind(C.n.0) loses VECTOR: src/space/cpu.space:{{[0-9]+}}, kind($d) is not VECTOR || order($d, $e) is INNER with $d = C.n.0, $e = C.m.0
+--- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --set 'knd(C.m.0) = VECTOR'
+--- stderr
+<set>:1:1: error: unknown choice 'knd'
+  knd(C.m.0) = VECTOR
+  ^~~
+note: did you mean 'kind'?
+--- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --set 'kind(C.m.0) = VECTR'
+--- stderr
+<set>:1:15: error: 'VECTR' is no value of 'kind'
+  kind(C.m.0) = VECTR
+                ^~~~~
+note: did you mean 'VECTOR'?
+--- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --set 'kind(C) = VECTOR'
+--- stderr
+<set>:1:1: error: there is no decision 'kind(C)'
+  kind(C) = VECTOR
+  ^~~~~~~
+note: there are 'C.m.0', 'C.m.1', 'C.m.2', 'C.n.0', 'C.n.1', 'C.n.2', 'C.k.0' and 'C.k.1'
+--- exit 1
+$ loopwright space mm.tc --size M=5,N=64,K=64 --set 'size(C.m.1) = 77'
+--- stderr
+<set>:1:15: error: '77' is no value of 'size'
+  size(C.m.1) = 77
+                ^~
+note: there are 1|2|3|4
+--- exit 1
