@@ -195,6 +195,8 @@ void plan_vectorise(Plan *p) {
     for (int i = 0; i < p->nloops; i++) {
         PNode *n = p->loop[i];
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
+        n->lanes = 1;
+        if (n->extent == 1) continue; // lanes may run along a loop further out
         int bytes = 4;
         const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
         if (p->refused->vector[i]) why = "its end is only known at run time";
@@ -202,11 +204,10 @@ void plan_vectorise(Plan *p) {
             why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
         for (int k = 0; k < n->nbounds && !why; k++)
             if (n->bound[k].k > 0) why = "its first lane is not the first index";
-        if (n->extent == 1) why = "it has one iteration";
         n->vector = !why;
         n->lanes = why ? 1 : p->machine->vector_bytes / bytes;
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
-        if (why && n->extent > 1)
+        if (why)
             text_printf(&p->report, "line %d: the vector loop runs as a serial one: %s\n", n->line,
                         why);
     }
