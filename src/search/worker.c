@@ -293,7 +293,8 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     Trial *t = &p->trial;
     double once = calibrate_calls(w, k, first);
     bool in_turn = w->incumbent.block && p->long_seconds <= 0;
-    if (in_turn && once > hopeless * b->best)
+    double doubt = k->calls > 1 ? 4 : 1; // of one call that is much shorter than a sample
+    if (in_turn && once > doubt * hopeless * b->best)
         *t = (Trial){TRIAL_SLOW, once, once, once};
     else if (in_turn)
         time_in_turn(w, k, t);
