@@ -218,6 +218,13 @@ static const char *fault_text(MeasureFault f) {
     }
 }
 
+// Ranks have their processors to themselves, as far as one can tell; and one processor is better
+// used by the worker.
+static int compilers(const Tune *t) {
+    int n = pool_processors();
+    return t->messenger || n < 2 ? 0 : n;
+}
+
 static bool start_measuring(Tune *t) {
     const lw_bound *b = t->bound;
     int n = t->p->ninputs + t->p->noutputs;
@@ -234,6 +241,7 @@ static bool start_measuring(Tune *t) {
                               .user = t,
                               .most_bytes = (size_t)max_i64(t->cs->space->size, TUNE_MOST_TEXT),
                               .threads = t->threads,
+                              .compilers = compilers(t),
                               .processor = t->rank,
                               .cold = t->o.cold,
                               .seed = t->o.seed,

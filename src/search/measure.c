@@ -9,7 +9,6 @@
 // A call is cut short at `slow` times the incumbent, but not before `least_cut`; of the time spent
 // in kernels the share `leisure` may go to telling slow calls from endless ones.
 static const double slow = 4, least_cut = 2e-3, leisure = 0.05, first_leisure = 0.15;
-static const double heartbeat = 0.02; // how often a worker is looked after
 // Seconds after which a call surely hangs: so many per instance, and some.
 static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;
 
@@ -31,7 +30,7 @@ static bool start_worker(Measure *m) {
     return child_start(&m->child, worker_main, m);
 }
 
-static bool is_cancelled(const Measure *m) {
+bool measure_cancelled(const Measure *m) {
     return m->setup->cancelled && m->setup->cancelled(m->setup->cancel_user);
 }
 
@@ -49,13 +48,13 @@ static Served wait_for(Measure *m, double limit) {
     double begin = measure_clock();
     for (;;) {
         char what = 0;
-        ChildSaid said = child_hear(&m->child, heartbeat, &what);
+        ChildSaid said = child_hear(&m->child, HEARTBEAT_MS * 1e-3, &what);
         if (said == CHILD_SAID) {
             if (what == 'x') child_end(&m->child);
             return SERVED;
         }
         if (said == CHILD_DIED) return SERVED_DIED;
-        if (is_cancelled(m)) return SERVED_CANCELLED;
+        if (measure_cancelled(m)) return SERVED_CANCELLED;
         Place *p = working(m);
         double now = measure_clock();
         if (p ? now - p->started > p->limit : now - begin > limit) return SERVED_HUNG;
@@ -111,7 +110,8 @@ static void blame(Measure *m, Served how) {
 static void serve(Measure *m) {
     Board *b = m->board;
     double limit = m->setup->compile_seconds + 4 * b->hang;
-    for (int idle = 0; done(m) < b->count;) {
+    bool go_on = compilers_run(m);
+    for (int idle = 0; go_on && done(m) < b->count;) {
         int before = done(m);
         Served how = SERVED_DIED;
         if (idle == MOST_RESTARTS / 2) drop_incumbent(b); // it may be what kills them
@@ -187,6 +187,7 @@ void measure_incumbent(Measure *m, const Job *job, double seconds) {
 static bool make_board(Measure *m) {
     size_t room = (m->setup->most_bytes + 63) / 64 * 64 + 64;
     if (!guarded_new(&m->memory, sizeof(Board) + (BOARD_JOBS + 1) * room, true)) return false;
+    if (m->setup->compilers && !guarded_new(&m->codes, BOARD_JOBS * CODE_ROOM, true)) return false;
     m->board = (Board *)m->memory.data;
     m->board->room = room;
     m->board->best = INFINITY;
@@ -204,7 +205,7 @@ static bool have_reference(Measure *m) {
         if (!start_worker(m)) return false;
         if (child_tell(&m->child, i ? 'i' : 'r') && wait_for(m, limit) == SERVED) break;
         child_end(&m->child);
-        if (is_cancelled(m)) break;
+        if (measure_cancelled(m)) break;
     }
     return true;
 }
@@ -227,6 +228,8 @@ Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fau
 void measure_close(Measure *m) {
     if (!m) return;
     child_end(&m->child);
+    compilers_end(m);
     operands_free(&m->operands);
     guarded_free(&m->memory);
+    guarded_free(&m->codes);
 }

@@ -9,7 +9,7 @@
 // turns them into code. So this knows neither spaces nor code generators, and the same bytes may go
 // to another machine.
 //
-//   parent                              worker (a child, pinned to one core)
+//   parent                              worker (a child, pinned to one core; compilers before it)
 //     jobs ──▶ board (shared memory) ──▶ compile, load
 //     'g' ───────────── pipe ─────────▶ results to a pattern, one call under a time limit, compare
 //     trials ◀── board ◀────────────── samples, in turn with the incumbent's
@@ -73,11 +73,12 @@ typedef struct MeasureSetup {
     void *user;
     size_t most_bytes; // of a job
     int threads;
-    int processor;            // one thread runs on this one of those there are, from the last
-    bool cold;                // caches are emptied before every sample, which is one call
-    uint64_t seed;            // of the data
-    double reference_seconds; // that the interpreter may take
-    double compile_seconds;   // that a compilation may take
+    int compilers; // processes that compile before anything is timed; 0: the worker does it
+    int processor; // one thread runs on this one of those there are, from the last
+    bool cold;     // caches are emptied before every sample, which is one call
+    uint64_t seed; // of the data
+    double reference_seconds;              // that the interpreter may take
+    double compile_seconds;                // that a compilation may take
     bool (*cancelled)(void *cancel_user);  // NULL: never
     Plant (*plant)(void *user, int64_t n); // of the n-th candidate; NULL: none
     void *cancel_user;

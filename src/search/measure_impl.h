@@ -7,13 +7,23 @@
 
 #include <stdatomic.h>
 
-enum { BOARD_JOBS = 32 };
+enum {
+    BOARD_JOBS = 32,
+    MOST_COMPILERS = 16,
+    CODE_ROOM = 256 * 1024, // bytes of code that a compiler can hand over
+    WORN_OUT = 128 << 20,   // bytes of Programs and Trees after which a process is replaced
+    HEARTBEAT_MS = 20,      // how often processes are looked after
+};
 
 typedef enum PlaceState { PLACE_WAITING, PLACE_WORKING, PLACE_DONE } PlaceState;
 
+// Who makes the code of a place: MADE_TAKEN and more is the number of a compiler.
+enum { MADE_NOT, MADE_CODE, MADE_DECLINED, MADE_TOO_LARGE, MADE_TAKEN = 100 };
+
 // One job on the board; its bytes lie behind.
 typedef struct Place {
-    atomic_int state;
+    atomic_int state, made;
+    JobCode code; // of MADE_CODE, but for its bytes
     JobKind kind;
     size_t size;
     Plant plant;
@@ -43,9 +53,11 @@ enum { REFERENCE_NONE, REFERENCE_INTERPRETER, REFERENCE_NAIVE, REFERENCE_PLAIN }
 struct Measure {
     const MeasureSetup *setup;
     Operands operands;
-    Guarded memory;
+    Guarded memory, codes;
     Board *board;
     Child child;
+    Child compiler[MOST_COMPILERS];
+    int starting; // number of the compiler that is forked next
     MeasureTally tally;
     int64_t numbered; // candidates so far, for `plant`
 };
@@ -54,6 +66,18 @@ static inline char *place_bytes(Board *b, const Place *p) {
     size_t i = p == &b->incumbent ? BOARD_JOBS : (size_t)(p - b->place);
     return b->bytes + i * b->room;
 }
+
+static inline char *place_code(const Measure *m, const Place *p) {
+    return m->codes.data + (size_t)(p - m->board->place) * CODE_ROOM;
+}
+
+bool measure_cancelled(const Measure *m);
+
+// compiler.c
+bool job_compile(const MeasureSetup *setup, Arena *work, const Job *job, JobCode *out);
+ChildBody compiler_main;
+bool compilers_run(Measure *m); // false: cancelled
+void compilers_end(Measure *m);
 
 // worker.c: what a worker does until its parent is gone. `arg` is the Measure. Characters:
 //   'r' compute the reference       'i' the same, by the interpreter in any case

@@ -19,9 +19,8 @@
 
 enum {
     MOST_SAMPLES = 101,
-    SOME_PAIRS = 6,      // to place a candidate: its interval is one of 95 % then
-    MANY_PAIRS = 15,     // to tell a better one from the incumbent
-    WORN_OUT = 128 << 20 // bytes of Programs and Trees
+    SOME_PAIRS = 6,  // to place a candidate: its interval is one of 95 % then
+    MANY_PAIRS = 15, // to tell a better one from the incumbent
 };
 static const double sample_seconds = 20e-6, alone_seconds = 2e-3;
 // A candidate loses by its first sample; by the first two or three, all of which are slower by so
@@ -71,19 +70,6 @@ static double tick(const Worker *w) {
 
 // --- Loading -------------------------------------------------------------------------------------
 
-typedef struct CompileCall {
-    Worker *w;
-    const Job *job;
-    JobCode code;
-    bool ok;
-} CompileCall;
-
-static void compile_body(void *arg) {
-    CompileCall *c = arg;
-    const MeasureSetup *s = c->w->m->setup;
-    c->ok = s->compile(s->user, &c->w->work, c->job, &c->code);
-}
-
 static bool provide_scratch(Worker *w, const JobCode *code) {
     size_t need = (size_t)(code->scratch + (w->env.threads - 1) * code->thread_scratch);
     if (need <= w->scratch.bytes && w->scratch.map) return true;
@@ -91,24 +77,45 @@ static bool provide_scratch(Worker *w, const JobCode *code) {
     return guarded_new(&w->scratch, need, false);
 }
 
-static bool load(Worker *w, const Job *job, Loaded *out) {
-    CompileCall c = {.w = w, .job = job};
-    ArenaMark mark = arena_mark(&w->work);
+static Job job_at(Board *b, const Place *p) { return (Job){p->kind, place_bytes(b, p), p->size}; }
+
+static bool put(Worker *w, const JobCode *code, Loaded *out) {
     *out = (Loaded){.calls = 1};
-    bool ok = arena_try(&w->work, compile_body, &c) && c.ok && provide_scratch(w, &c.code);
-    if (ok) out->block = exec_add(w->exec, c.code.bytes, c.code.size);
+    if (provide_scratch(w, code)) out->block = exec_add(w->exec, code->bytes, code->size);
+    if (out->block) out->entry = (Kernel *)exec_entry(out->block);
+    return out->block;
+}
+
+static bool load(Worker *w, const Job *job, Loaded *out) {
+    JobCode code;
+    ArenaMark mark = arena_mark(&w->work);
+    *out = (Loaded){0};
+    bool ok = job_compile(w->m->setup, &w->work, job, &code) && put(w, &code, out);
     arena_release(&w->work, mark);
-    if (!out->block) return false;
-    out->entry = (Kernel *)exec_entry(out->block);
-    return true;
+    return ok;
+}
+
+// What a compiler made of a job, or else what we make of it.
+static bool load_place(Worker *w, Place *p, Loaded *out) {
+    int made = atomic_load(&p->made);
+    double begin = measure_clock();
+    JobCode code = p->code;
+    *out = (Loaded){0};
+    if (made == MADE_DECLINED) return false;
+    if (made == MADE_CODE) {
+        code.bytes = place_code(w->m, p);
+        return put(w, &code, out);
+    }
+    Job job = job_at(w->board, p);
+    bool ok = load(w, &job, out);
+    p->compile = measure_clock() - begin;
+    return ok;
 }
 
 static void unload(Loaded *k) {
     if (k->block) exec_release(k->block);
     *k = (Loaded){0};
 }
-
-static Job job_at(Board *b, const Place *p) { return (Job){p->kind, place_bytes(b, p), p->size}; }
 
 // --- Calls under a time limit --------------------------------------------------------------------
 
@@ -305,11 +312,9 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
 
 static void try_candidate(Worker *w, Place *p) {
     Loaded k;
-    Job job = job_at(w->board, p);
-    double begin = measure_clock(), seconds;
+    double seconds;
     int status;
-    bool ok = load(w, &job, &k);
-    p->compile = measure_clock() - begin;
+    bool ok = load_place(w, p, &k);
     p->trial = (Trial){.state = TRIAL_DECLINED};
     if (ok && first_call(w, &k, p, &seconds, &status)) {
         if (status != KERNEL_OK || !operands_agree(w->operands))

@@ -10,6 +10,7 @@
 #include "tree/schedule.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static const char *const matmul = "program matmul(M, N, K) {\n"
                                   "    input A: f32[M, K]\n"
@@ -44,6 +45,8 @@ static bool compile(void *user, Arena *arena, const Job *job, JobCode *out) {
     DiagList diags = {.arena = arena};
     Code code;
     x->lab.arena.try = arena->try;
+    if (job->kind == JOB_TEXT && !strcmp(job->bytes, "die\n")) abort();
+    while (job->kind == JOB_TEXT && !strcmp(job->bytes, "hang\n")) usleep(1000);
     const Schedule *s = job_schedule(x, job, &diags);
     const Tree *t = s ? tree_lower(arena, x->p, s, &diags) : NULL;
     if (!t || !code_x86(arena, t, &x->machine, &code, &diags)) return false;
@@ -77,6 +80,7 @@ static void open_bench(Bench *x, const char *text, const int64_t *sizes, int64_t
                               .most_bytes = 4096,
                               .threads = x->setup.threads > 0 ? x->setup.threads : 1,
                               .cold = x->setup.cold,
+                              .compilers = x->setup.compilers,
                               .reference_seconds = 0.1,
                               .compile_seconds = 1,
                               .cancelled = cancelled,
@@ -248,6 +252,33 @@ TEST(threads_are_the_workers_own) {
     CHECK(t[1].state == TRIAL_TIMED || t[1].state == TRIAL_SLOW);
     CHECK(t[2].state == TRIAL_HUNG);
     CHECK(t[3].state == TRIAL_TIMED || t[3].state == TRIAL_SLOW);
+    close_bench(&x);
+}
+
+// Compilers hand over what the worker would have made; one that dies or hangs costs its job.
+TEST(jobs_are_compiled_at_once) {
+    static Bench x = {.setup.compilers = 3};
+    open_bench(&x, matmul, (int64_t[]){32, 32, 32}, 32 * 32 * 32);
+    enum { N = 40 };
+    Job jobs[N];
+    Trial t[N];
+    static const char *const text[] = {
+        "", "C: n/32 m/6 k m n:v\n", "C: q\n", "die\n", "C: m n:v k\n", "C: m k n:v\n", "hang\n"};
+    for (int i = 0; i < N; i++) jobs[i] = text_job(text[i == 6 ? 6 : i % 6]);
+    measure_batch(x.m, jobs, N, INFINITY, t);
+    for (int i = 0; i < N; i++) {
+        const char *s = text[i == 6 ? 6 : i % 6];
+        TrialState got = t[i].state;
+        if (!strcmp(s, "die\n"))
+            CHECK(got == TRIAL_CRASHED);
+        else if (!strcmp(s, "hang\n"))
+            CHECK(got == TRIAL_HUNG);
+        else if (!strcmp(s, "C: q\n") || !strcmp(s, "C: m n:v k\n"))
+            CHECK(got == TRIAL_DECLINED);
+        else
+            CHECK(got == TRIAL_TIMED || got == TRIAL_SLOW);
+    }
+    CHECK(measure_tally(x.m)->compile > 0);
     close_bench(&x);
 }
 
