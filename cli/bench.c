@@ -278,7 +278,8 @@ void bench_close(Bench *b) {
     lab_close(&b->lab);
     for (int i = 0; i < b->n; i++) {
         BenchRow *r = &b->row[i];
-        free(r->sizes), free(r->schedule), free(r->check), free(r->note), free(r->times);
+        free(r->sizes), free(r->schedule), free(r->check), free(r->note), free(r->remark),
+            free(r->times);
     }
     free(b->row);
     free(b->machine_json);

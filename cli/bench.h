@@ -52,9 +52,10 @@ typedef struct BenchKernel BenchKernel;
 typedef struct BenchPeer {
     const char *name;
     double ns, cold_ns;
-    Estimate ratio; // how many times faster ours is
-    bool differs;   // its result is not ours: it does not count
-    bool other;     // another algorithm
+    double compile_us; // 0: not asked
+    Estimate ratio;    // how many times faster ours is
+    bool differs;      // its result is not ours: it does not count
+    bool other;        // another algorithm
 } BenchPeer;
 
 typedef struct BenchRow {
@@ -62,6 +63,8 @@ typedef struct BenchRow {
     char *sizes, *schedule; // texts
     char *check;            // what the result was compared with
     char *note;             // why there is no number
+    char *remark;           // something to say beside it
+    double halide_us;       // that Halide took to compile the same schedule; 0: not asked
     double flops, bytes, instances, code_bytes;
     Estimate ns;
     double best_ns, cold_ns, compile_us;
@@ -141,6 +144,9 @@ bool bench_kernel_same(const BenchKernel *k, const void *x, bool rounded);
 // needs to run it; the path of that description, to be freed. NULL: it cannot be done.
 char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name);
 char *bench_text(const char *text); // a copy without line ends
+
+// The Program and the Schedule as texts, for peers that take both; as above.
+char *bench_kernel_texts(BenchKernel *k, const char *isa);
 
 // --- Rows as text --------------------------------------------------------------------------------
 

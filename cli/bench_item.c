@@ -78,6 +78,31 @@ static void add_c(Bench *b, BenchKernel *k, Trial *t) {
     }
 }
 
+static const char *halide_env(const Bench *b, const BenchItem *item) {
+    return isa_of(b, item) == RIVAL_AVX512
+               ? "HL_NUM_THREADS=1"
+               : "HL_NUM_THREADS=1 HL_JIT_TARGET=x86-64-linux-avx-avx2-f16c-fma-sse41";
+}
+
+// Halide with the loops of our schedule. What it cannot express is said, and that is all.
+static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
+    char line[LAB_LINE], answer[LAB_LINE];
+    LabPeer *p = lab_peer(&b->lab, "halide_same", halide_env(b, r->item));
+    if (!p || !peer_wanted(b, "halide")) return;
+    char *path = bench_kernel_texts(k, r->item->isa);
+    snprintf(line, sizeof line, "task compile-same %s", path ? path : "");
+    if (path && peer_ask(p, line, answer)) {
+        if (strcmp(answer, "ok")) r->remark = cli_printf("Halide %s", answer + 3);
+        double x[5];
+        int n = 0, times = b->quick ? 1 : 5;
+        while (n < times && !r->remark && peer_ask(p, "cold", answer)) x[n++] = atof(answer) / 1e3;
+        if (n) r->halide_us = estimate(x, n).median;
+        snprintf(line, sizeof line, "same %s", path);
+        if (!r->remark) trial_add_peer(t, p, "halide", line);
+    }
+    free(path);
+}
+
 // --- What the machine can do ---------------------------------------------------------------------
 
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
@@ -206,6 +231,7 @@ static void take_down(BenchRow *r, const Trial *t, int first, const bool *differ
         p->ratio = trial_ratio(t, 0, i);
         p->differs = differs[i];
         p->other = !strcmp(p->name, "winograd");
+        if (!strcmp(p->name, "halide")) p->compile_us = r->halide_us;
     }
 }
 
@@ -219,6 +245,7 @@ static void compete(Bench *b, BenchKernel *k, BenchRow *r) {
     t.entry[0].flush = bench_kernel_flush;
     if (item->task) rivals_add(&b->lab, &t, item->task, isa_of(b, item), b->only_peers);
     if (item->c) add_c(b, k, &t);
+    if (item->halide) add_halide(b, k, &t, r);
     if (item->taps) pack_filters(k, item->taps);
     check(b, k, &t, r, differs);
     if (r->note) return;

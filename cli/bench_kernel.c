@@ -243,6 +243,35 @@ static bool write_operands(BenchKernel *k) {
     return ok;
 }
 
+// The arguments, as peers read them.
+static void describe_arguments(const BenchKernel *k, FILE *f) {
+    for (int i = 0; i < k->n; i++)
+        if (i < k->inputs)
+            fprintf(f, "in %zu %s/in%d\n", k->bytes[i], k->folder, i);
+        else
+            fprintf(f, "out %zu\n", k->bytes[i]);
+}
+
+char *bench_kernel_texts(BenchKernel *k, const char *isa) {
+    const char *text;
+    lw_show_options o = {.struct_size = sizeof o, .isa = isa, .threads = 1};
+    if (!write_operands(k)) return NULL;
+    if (lw_bound_show(k->ctx, k->bound, LW_STAGE_PROGRAM, &text) ||
+        !write_file(k->folder, "program.lwp", text, strlen(text)))
+        return NULL;
+    if (lw_bound_show_with(k->ctx, k->bound, LW_STAGE_SCHEDULE, &o, &text) ||
+        !write_file(k->folder, "schedule.lws", text, strlen(text)))
+        return NULL;
+    char *path = cli_printf("%s/texts.task", k->folder);
+    FILE *f = fopen(path, "w");
+    if (!f) return free(path), NULL;
+    fprintf(f, "program %s/program.lwp\nschedule %s/schedule.lws\nlanes %d\n", k->folder, k->folder,
+            isa && !strcmp(isa, "avx2") ? 8 : 16);
+    describe_arguments(k, f);
+    fclose(f);
+    return path;
+}
+
 char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name) {
     char text[64];
     lw_emit_options o = {.struct_size = sizeof o};
@@ -263,11 +292,7 @@ char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name) {
     if (!f) return free(path), NULL;
     fprintf(f, "source %s/%s.c\nkernel %s_kernel\nscratch %lld\n", k->folder, name, e.function,
             scratch);
-    for (int i = 0; i < k->n; i++)
-        if (i < k->inputs)
-            fprintf(f, "in %zu %s/in%d\n", k->bytes[i], k->folder, i);
-        else
-            fprintf(f, "out %zu\n", k->bytes[i]);
+    describe_arguments(k, f);
     fclose(f);
     return path;
 }

@@ -55,6 +55,12 @@ static void print_peers(FILE *out, const BenchRow *r) {
         fprintf(out, " %s %.4g%s", p->name, bench_rate(r, p->ns), p->differs ? "!" : "");
         if (i + 1 < r->npeers) fputc(',', out);
     }
+    for (int i = 0; i < r->npeers; i++)
+        if (r->peer[i].compile_us > 0)
+            fprintf(out, "  %s: compiled in %.0f us, ours %.0fx faster; speed %.2fx",
+                    r->peer[i].name, r->peer[i].compile_us, r->peer[i].compile_us / r->compile_us,
+                    r->peer[i].ratio.median);
+    if (r->remark) fprintf(out, "  %s", r->remark);
     if (r->item->paper) fprintf(out, "  (paper: %s)", r->item->paper);
     fputc('\n', out);
 }
@@ -168,6 +174,11 @@ static void markdown_row(const BenchRow *r) {
     for (int i = 0; i < r->npeers; i++)
         printf("%s%s %.4g%s", i ? ", " : "", r->peer[i].name, bench_rate(r, r->peer[i].ns),
                r->peer[i].differs ? " (differs)" : "");
+    for (int i = 0; i < r->npeers; i++)
+        if (r->peer[i].compile_us > 0)
+            printf("; %s compiles %.0fx slower, runs %.2fx slower", r->peer[i].name,
+                   r->peer[i].compile_us / r->compile_us, r->peer[i].ratio.median);
+    if (r->remark) printf("; %s", r->remark);
     if (r->item->paper) printf("%spaper: %s", r->npeers ? "; " : "", r->item->paper);
     printf(" |\n");
 }
@@ -268,6 +279,7 @@ static void json_peers(Json *j, const BenchRow *r) {
         json_measured(j, "low", p->ratio.low);
         json_measured(j, "high", p->ratio.high);
         json_measured(j, "cold_us", p->cold_ns / 1e3);
+        if (p->compile_us > 0) json_measured(j, "compile_us", p->compile_us);
         json_bool(j, "counts", !p->differs && !p->other);
         json_bool(j, "same", !p->differs);
         json_close(j, '}');
@@ -290,6 +302,7 @@ void bench_row_json(Json *j, const Bench *b, const BenchRow *r) {
     }
     if (r->schedule) json_str(j, "schedule", r->schedule);
     if (r->check) json_str(j, "checked", r->check);
+    if (r->remark) json_str(j, "remark", r->remark);
     json_measured(j, "us", r->ns.median / 1e3);
     json_measured(j, "low_us", r->ns.low / 1e3);
     json_measured(j, "high_us", r->ns.high / 1e3);

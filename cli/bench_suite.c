@@ -225,23 +225,25 @@ const BenchSuite bench_suites[] = {
         .suite = "teml", .group = "double, one core", .name = NAME, .program = PROGRAM,            \
         .sizes = SIZES, .c = true, .rounded = true, __VA_ARGS__                                    \
     }
+// Eight lanes are the second half of the tables: not for --quick.
+#define IS_AVX2(ISA) (sizeof ISA == sizeof "avx2")
 #define STACK_MM(GROUP, ISA, N, PAPER)                                                             \
     {                                                                                              \
         .suite = "loopstack", .group = GROUP, .name = "MM-" #N, .program = MM,                     \
         .sizes = "M=" #N ",N=" #N ",K=" #N, .task = "gemm " #N " " #N " " #N, .halide = true,      \
-        .isa = ISA, .paper = PAPER                                                                 \
+        .isa = ISA, .slow = IS_AVX2(ISA), .paper = PAPER                                           \
     }
 #define STACK_CONV(GROUP, ISA, NUMBER, C, H, PAPER)                                                \
     {                                                                                              \
         .suite = "loopstack", .group = GROUP, .name = "CONV-" #NUMBER " (" #C "@" #H ")",          \
         .program = CONV_PLAIN, .sizes = "H=" #H ",W=" #H ",C=" #C ",K=" #C, .halide = true,        \
-        .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", .isa = ISA, .paper = PAPER,          \
-        .skipped = SKIPPED(H)                                                                      \
+        .task = "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", .isa = ISA, .slow = IS_AVX2(ISA),    \
+        .paper = PAPER, .skipped = SKIPPED(H)                                                      \
     }
 #define STACK_DEPTH(GROUP, ISA, NUMBER, C, H, PAPER)                                               \
     {                                                                                              \
         DEPTH("loopstack", GROUP, "DWCONV-" #NUMBER " (" #C "@" #H ")", C, H),                     \
-            .halide = true, .isa = ISA, .paper = PAPER                                             \
+            .halide = true, .isa = ISA, .slow = IS_AVX2(ISA), .paper = PAPER                       \
     }
 
 const BenchItem bench_items[] = {

@@ -181,7 +181,7 @@ static inline int peer_main(const Peer *p) {
         if (!strcmp(line, "name"))
             puts(p->name);
         else if (!strncmp(line, "task ", 5))
-            peer_task(p, line + 5);
+            calls = 1, each = 0, peer_task(p, line + 5);
         else if (!strncmp(line, "result ", 7))
             peer_result(p, line + 7);
         else if (!strncmp(line, "calls ", 6))
