@@ -343,6 +343,10 @@ bench-peers: $(PEER_BIN)
 # Arguments of a benchmark: make bench-x86 ARGS='--quick --only gemm'
 bench: all bench-peers
 	@$(BUILD)/loopwright bench $(ARGS)
+# All suites, at length, as a page; on a machine that nobody else uses it takes about an hour.
+performance: all bench-peers
+	@$(BUILD)/loopwright bench --markdown $(ARGS) > $(BUILD)/performance.md
+	@mv $(BUILD)/performance.md docs/performance.md
 bench-loopstack: all bench-peers
 	@$(BUILD)/loopwright bench loopstack $(ARGS)
 bench-x86: $(BUILD)/bench/x86 bench-peers
@@ -411,6 +415,7 @@ help:
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
+# > make performance    write docs/performance.md again, from a run of all suites
 # > make bench-loopstack the two tables of the LoopStack paper
 # > make bench-tune     trials a second, what the first second finds, tuned kernels against libraries
 # > make mpi            the plug-in that spreads tuning over ranks of mpirun (needs mpicc)
@@ -419,6 +424,6 @@ help:
 # > make clean          remove what was built
 
 .PHONY: all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-tune mpi install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-tune mpi install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

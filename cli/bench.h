@@ -41,6 +41,7 @@ extern const BenchItem bench_items[];
 
 typedef struct BenchSuite {
     const char *name, *what;
+    const char *note; // on a paper's numbers; NULL: nothing
 } BenchSuite;
 
 extern const BenchSuite bench_suites[]; // ended by a NULL name

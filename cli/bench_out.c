@@ -178,6 +178,9 @@ static void markdown_row(const BenchRow *r) {
         if (r->peer[i].compile_us > 0)
             printf("; %s compiles %.0fx slower, runs %.2fx slower", r->peer[i].name,
                    r->peer[i].compile_us / r->compile_us, r->peer[i].ratio.median);
+    for (int i = 0; i < r->npeers; i++)
+        if (!strcmp(r->peer[i].name, "gcc, as written") && isfinite(r->peer[i].ratio.median))
+            printf("; %.1fx sequential C", r->peer[i].ratio.median);
     if (r->remark) printf("; %s", r->remark);
     if (r->item->paper) printf("%spaper: %s", r->npeers ? "; " : "", r->item->paper);
     printf(" |\n");
@@ -209,8 +212,9 @@ static void markdown_suite(const Bench *b, int first, int end) {
     const char *suite = b->row[first].item->suite, *group = "";
     const BenchSuite *s = bench_suites;
     while (s->name && strcmp(s->name, suite)) s++;
-    printf("\n## %s\n\n%s%s. `loopwright bench %s%s`\n", suite, s->name ? s->what : "", "", suite,
+    printf("\n## %s\n\n%s. `loopwright bench %s%s`\n", suite, s->name ? s->what : "", suite,
            b->quick ? " --quick" : "");
+    if (s->name && s->note) printf("\n%s\n", s->note);
     for (int i = first; i < end; i++) {
         const BenchRow *r = &b->row[i];
         if (strcmp(group, r->item->group))

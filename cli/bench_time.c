@@ -74,61 +74,77 @@ static void shapes(Bench *b) {
 
 // --- Against others ------------------------------------------------------------------------------
 
-typedef struct Compiled {
-    lw_context *ctx;
-    const BenchItem *item;
-} Compiled;
-
-static void compile_call(void *self) {
-    const Compiled *c = self;
-    Step s;
-    once(c->ctx, c->item, &s);
+// The median time that a peer needs for a task, us: what takes long is asked a few times, one call
+// each, what does not in rounds of many. NAN: it is absent or does not do it.
+static double peer_us(const Bench *b, LabPeer *p, const char *task) {
+    char line[LAB_LINE], answer[LAB_LINE];
+    double x[9], most = b->quick ? 1 : 5;
+    int n = 0;
+    snprintf(line, sizeof line, "task %s", task);
+    if (!p || !peer_ask(p, line, answer) || strcmp(answer, "ok")) return NAN;
+    if (!peer_ask(p, "cold", answer)) return NAN;
+    bool slow = atof(answer) > 5e6;
+    if (!slow) peer_ask(p, "calls 1e6", answer);
+    while (n < (slow ? most : 9) && peer_ask(p, slow ? "cold" : "round", answer))
+        x[n++] = atof(answer) / 1e3;
+    return estimate(x, n).median;
 }
 
-static void add_compilers(Bench *b, BenchKernel *k, Trial *t) {
+static void add(BenchRow *r, const char *name, double us) {
+    if (!isfinite(us)) return;
+    BenchPeer *p = &r->peer[r->npeers++];
+    *p = (BenchPeer){.name = name, .ns = us * 1e3, .cold_ns = NAN};
+    p->ratio = (Estimate){p->ns / r->ns.median, p->ns / r->ns.high, p->ns / r->ns.low};
+}
+
+static bool wanted(const Bench *b, const char *name) {
+    return !b->only_peers || rival_word(b->only_peers, name, strlen(name));
+}
+
+static void add_compilers(Bench *b, BenchKernel *k, BenchRow *r) {
     static const char *const env[] = {
         "CC=gcc CFLAGS=-O3,-march=native,-ffp-contract=off,-fopenmp-simd COMPILE=1",
         "CC=clang CFLAGS=-O3,-march=native,-ffp-contract=off,-fopenmp-simd COMPILE=1"};
     static const char *const name[] = {"gcc", "clang"};
-    for (int i = 0; i < 2; i++) {
-        if (b->only_peers && !rival_word(b->only_peers, name[i], strlen(name[i]))) continue;
+    for (int i = 0; i < (b->quick ? 1 : 2); i++) {
+        if (!wanted(b, name[i])) continue;
         LabPeer *p = lab_peer(&b->lab, "cc", env[i]);
         char *path = p ? bench_kernel_c(k, NULL, "chosen") : NULL;
         char *task = path ? cli_printf("compile-c %s", path) : NULL;
-        if (task) trial_add_peer(t, p, name[i], task);
+        if (task) add(r, name[i], peer_us(b, p, task));
         free(path);
         free(task);
     }
 }
 
+static void add_jits(Bench *b, BenchRow *r, const char *task) {
+    for (const Rival *v = rivals; v->name; v++)
+        if (rival_word(v->ops, task, strcspn(task, " ")) && wanted(b, v->name))
+            add(r, v->name, peer_us(b, lab_peer(&b->lab, v->program, v->env[RIVAL_AVX512]), task));
+}
+
 static void against(Bench *b, const BenchItem *item) {
-    static Trial t;
     BenchKernel k;
-    Compiled self = {b->compiler, item};
     BenchRow *r = bench_row(b, item);
-    Lab was = b->lab;
-    t = (Trial){0};
     bench_kernel_open(&k, b, item);
     if (k.error) {
         r->note = cli_printf("%s", k.error);
-    } else {
-        r->sizes = cli_printf("%s", item->sizes);
-        trial_add_kernel(&t, "ours", compile_call, &self);
-        if (item->task) rivals_add(&b->lab, &t, item->task, RIVAL_AVX512, b->only_peers);
-        add_compilers(b, &k, &t);
-        b->lab.rounds = b->quick ? 3 : 7, b->lab.cold = 0;
-        trial_run(&b->lab, &t);
-        b->lab.rounds = was.rounds, b->lab.cold = was.cold;
-        r->code_bytes = (double)k.info->code_bytes;
-        r->compile_us = bench_compile_us(b, item, b->quick ? 5 : 21);
-        r->ns = trial_time(&t, 0);
-        r->best_ns = trial_best(&t, 0);
-        for (int i = 1; i < t.n; i++) {
-            BenchPeer *p = &r->peer[r->npeers++];
-            *p = (BenchPeer){.name = t.entry[i].name, .ns = trial_median(&t, i), .cold_ns = NAN};
-            p->ratio = trial_ratio(&t, 0, i);
-        }
+        bench_kernel_close(&k);
+        return;
     }
+    double all[32], alone[32];
+    int n = 0;
+    Step s;
+    for (int i = 0; i < 22; i++)
+        if (once(b->compiler, item, &s) && i) // the first one warms up
+            all[n] = (s.front + s.compile) * 1e3, alone[n++] = s.compile;
+    r->ns = estimate(all, n);
+    r->best_ns = n ? all[0] : (double)NAN;
+    r->compile_us = estimate(alone, n).median;
+    r->sizes = cli_printf("%s", item->sizes);
+    r->code_bytes = (double)k.info->code_bytes;
+    if (item->task) add_jits(b, r, item->task);
+    add_compilers(b, &k, r);
     bench_kernel_close(&k);
 }
 

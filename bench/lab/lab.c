@@ -247,13 +247,13 @@ static void cold_rounds(Lab *lab, Trial *t) {
 }
 
 void trial_run(Lab *lab, Trial *t) {
-    enum { LEAST = 5 }; // rounds, whatever they take
+    int least = lab->least ? lab->least : 5; // rounds, whatever they take
     double patience = lab->patience_ns, end = lab_now() + lab->trial_ns;
     int most = lab->rounds < TRIAL_ROUNDS ? lab->rounds : TRIAL_ROUNDS;
     for (int i = 0; i < t->n; i++) calibrate(lab, &t->entry[i]);
     for (t->rounds = 0; t->rounds < most; t->rounds++) {
         int r = t->rounds;
-        if (lab->trial_ns > 0 && r >= LEAST && r % 2 && lab_now() > end) break;
+        if (lab->trial_ns > 0 && r >= least && r % 2 && lab_now() > end) break;
         for (int i = 0; i < t->n; i++) {
             Entry *e = &t->entry[(i + r) % t->n];
             e->ns[r] = quiet_round(lab, e, &patience);

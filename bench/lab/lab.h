@@ -43,7 +43,8 @@ typedef struct Lab {
     const char *peers;  // folder of the peers' programs
     int rounds;         // per trial, odd
     double round_ns;    // of one entry
-    double trial_ns;    // what a trial may take about; fewer rounds, but 5, where it would not do
+    double trial_ns;    // what a trial may take about: fewer rounds where all would not do,
+    int least;          // but so many; 0: 5
     int cold;           // cold calls per entry and trial
     int core;           // everything runs on this one; both set by lab_open
     cpu_set_t cores;    // all there are
