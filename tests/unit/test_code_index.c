@@ -17,7 +17,7 @@ static const char *const rows = "program g { input T: f32[10, 20] input I: i32[3
 // that does not exist would be bad.
 static const char *const both = "program g { input T: f32[20] input I: i32[37] input U: f32[10]\n"
                                 "output O: f32[37]\n"
-                                "O: for i in 0:37 O[i] = T[I[i] + 1] + U[I[i] + 1] }";
+                                "O: for i in 0:37 O[i] = T[I[i]] + U[I[i]] }";
 static const char *const ones = "program g { input T: f32[10] input I: i32[37] output O: f32[37]\n"
                                 "O: for i in 0:37 O[i] = T[I[i] - 1] }";
 static const char *const bytes = "program g { input T: f32[200] input I: i8[37] output O: f32[37]\n"
@@ -88,9 +88,9 @@ static void try_one(const char *text, const char *order, double index, JitResult
 }
 
 TEST(an_index_is_checked_for_each_tensor) {
-    try_one(both, "O: i:v\n", 8, JIT_OK);
-    try_one(both, "O: i:v\n", 9, JIT_STATUS);
-    try_one(both, "O: i\n", 9, JIT_STATUS);
+    try_one(both, "O: i:v\n", 9, JIT_OK);
+    try_one(both, "O: i:v\n", 10, JIT_STATUS);
+    try_one(both, "O: i\n", 10, JIT_STATUS);
 }
 
 // Lanes beyond a tail hold 0, which is no index here.

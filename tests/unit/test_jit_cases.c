@@ -288,9 +288,9 @@ TEST(turned_blocks_keep_their_order) {
     "program s { input A: i32[16, 900] output O: i32[8, 16]\n"                                     \
     "O: for i in 0:8, j in 0:16, k in 0:400  O[i, j] +=! A[j, i + k]*A[j, i + 2*k + 8] }"
 #define SHIFT                                                                                      \
-    "program h { input B: i32[33, 8] output A: i32[33, 8] output C: i32[32, 8]\n"                  \
-    "A: for i in 0:8, j in 0:33  A[j, i] = B[j, i]*3\n"                                            \
-    "C: for i in 0:8, j in 0:32  C[j, i] = A[j + 1, i] - A[j, i] }"
+    "program h { input B: i32[33, 6] output A: i32[33, 6] output C: i32[32, 6]\n"                  \
+    "A: for i in 0:6, j in 0:33  A[j, i] = B[j, i]*3\n"                                            \
+    "C: for i in 0:6, j in 0:32  C[j, i] = A[j + 1, i] - A[j, i] }"
     static const Case cases[] = {
         {STREAMS, "O: k i j:v", EXACT},
         {STREAMS, "O: i/4 k i j:v", EXACT},
@@ -330,11 +330,11 @@ TEST(statements_find_what_they_need) {
     "program p { input A: i32[6, 20] output C: i32[6]\n"                                           \
     "C: for m in 0:6, k in 0:20  C[m] +=! A[m, k]\n"                                               \
     "C.1: for m in 0:6 post  C[m] = C[m]*2 + 1 }"
-#define WINDOWS                                                                                    \
-    "program w { input A: i32[44] temp T: i32[44] output O: i32[40] output P: i32[40]\n"           \
+#define WINDOWS /* U and O need different parts of T in one loop */                                \
+    "program w { input A: i32[44] temp T: i32[44] temp U: i32[40] output O: i32[40]\n"             \
     "T: for x in 0:44  T[x] = A[x]*3\n"                                                            \
-    "O: for y in 0:40  O[y] = T[y + 1] + T[y + 3]\n"                                               \
-    "P: for y in 0:40  P[y] = T[y] - T[y + 3] }"
+    "U: for x in 0:40  U[x] = T[x] - T[x + 3]\n"                                                   \
+    "O: for y in 0:40  O[y] = T[y + 1] + T[y + 3]*U[y] }"
 #define INLINE                                                                                     \
     "program i { input A: i32[40] temp T: i32[42] output O: i32[38]\n"                             \
     "T: for i in 0:40  T[i + 2] = A[i]*3\n"                                                        \
@@ -343,8 +343,9 @@ TEST(statements_find_what_they_need) {
         {POST, "C: k/4 m k\nC.1: m\n    after C", EXACT},
         {POST, "C: m k\nC.1: m\n    after C", EXACT},
         {POST, "C: k m:v\nC.1: m:v\n    after C", EXACT},
-        {WINDOWS, "T: x\n    at y/8\nO: y/8 y\nP: y/8 y", EXACT},
-        {WINDOWS, "T: x\n    at y\nO: y\nP: y", EXACT},
+        {WINDOWS, "T: x\n    at y/8\nU: x\n    at y/8\nO: y/8 y", EXACT},
+        {WINDOWS, "T: x\n    at y\nU: x\n    at y\nO: y", EXACT},
+        {WINDOWS, "T: x:v\n    at y/16\nU: x:v\n    at y/16\nO: y/16 y:v", EXACT},
         {INLINE, "T: i\n    inline\nO: j:v", EXACT},
         {INLINE, "T: i\n    inline\nO: j", EXACT},
     };

@@ -154,23 +154,27 @@ static int count_only(const KernelEnv *env, KernelBody *body, void *arg, int64_t
     return 0;
 }
 
+#define ADD                                                                                        \
+    "program mm { input A: f32[37, 29] input B: f32[29, 43] inout C: f32[37, 43]\n"                \
+    "C: for m in 0:37, n in 0:43, k in 0:29  C[m, n] += A[m, k]*B[k, n] }"
+
 // Loops inside a parallel one are shared out with it, unless their iterations meet.
 TEST(which_iterations_are_shared_out) {
     static const struct {
-        const char *schedule;
+        const char *program, *schedule;
         int64_t count;
-    } loops[] = {{"C: m:p n k", 37},
-                 {"C: m:p n:p k", 37 * 43},
-                 {"C: m:p k:p n", 37},
-                 {"C: m:p n:p k:p", 37 * 43},
-                 {"C: m/5:p n/16:p m n k", 8 * 3}};
+    } loops[] = {{MATMUL, "C: m:p n k", 37},
+                 {MATMUL, "C: m:p n:p k", 37 * 43},
+                 {ADD, "C: m:p k:p n", 37},
+                 {ADD, "C: m:p n:p k:p", 37 * 43},
+                 {MATMUL, "C: m/5:p n/16:p m n k", 8 * 3}};
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
         Lab lab;
         Machine m;
         Code code;
         lab_begin(&lab);
         machine_detect(&m, ISA_COUNT);
-        const Program *p = lab_program(&lab, MATMUL, NULL);
+        const Program *p = lab_program(&lab, loops[i].program, NULL);
         Source src = {"s.lws", loops[i].schedule, (uint32_t)strlen(loops[i].schedule)};
         const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
         const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
