@@ -48,7 +48,8 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
 static View view_of(const lw_bound *b, int t, const DLTensor *a) {
     const DLTensor *want = &b->tensors[t];
     return (View){
-        .data = a->data ? (char *)a->data + a->byte_offset : NULL,
+        .data =
+            a->data ? (char *)a->data + (FAULT(byte_offset_ignored) ? 0 : a->byte_offset) : NULL,
         .type = b->program->tensors.at[t].type,
         .rank = want->ndim,
         .size = want->shape,

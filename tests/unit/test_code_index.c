@@ -18,6 +18,9 @@ static const char *const rows = "program g { input T: f32[10, 20] input I: i32[3
 static const char *const both = "program g { input T: f32[20] input I: i32[37] input U: f32[10]\n"
                                 "output O: f32[37]\n"
                                 "O: for i in 0:37 O[i] = T[I[i]] + U[I[i]] }";
+static const char *const pairs = "program g { input T: f32[40, 10] input I: i32[37]\n"
+                                 "output O: f32[37]\n"
+                                 "O: for i in 0:37 O[i] = T[I[i], I[i]] }";
 static const char *const ones = "program g { input T: f32[10] input I: i32[37] output O: f32[37]\n"
                                 "O: for i in 0:37 O[i] = T[I[i] - 1] }";
 static const char *const bytes = "program g { input T: f32[200] input I: i8[37] output O: f32[37]\n"
@@ -91,6 +94,9 @@ TEST(an_index_is_checked_for_each_tensor) {
     try_one(both, "O: i:v\n", 9, JIT_OK);
     try_one(both, "O: i:v\n", 10, JIT_STATUS);
     try_one(both, "O: i\n", 10, JIT_STATUS);
+    try_one(pairs, "O: i\n", 9, JIT_OK);
+    try_one(pairs, "O: i\n", 10, JIT_STATUS); // in the middle of an address
+    try_one(pairs, "O: i:v\n", 10, JIT_STATUS);
 }
 
 // Lanes beyond a tail hold 0, which is no index here.

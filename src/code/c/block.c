@@ -11,6 +11,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -163,7 +164,7 @@ static void narrow(CWriter *w, Bounds *b, const Affine *c, const Index *x) {
     const Affine *step = affine_const(pool, coef < 0 ? -coef : coef);
     const Affine *whole = affine_div(pool, rest, step);
     if (coef < 0) {
-        const Affine *to = affine_add_const(pool, whole, 1);
+        const Affine *to = affine_add_const(pool, whole, !FAULT(c_bound_off_by_one));
         bool known = affine_bounds(to, w->lo, w->hi, &lo, &hi);
         if (known && lo >= x->extent) return;
         bool only = known && hi <= x->extent && affine_is(b->to, x->extent);
@@ -285,7 +286,7 @@ static bool is_sum(CWriter *w, const Leaves *all, const Leaf *leaf, int depth) {
         for (int d = 0; d < all->at[i]->write->rank; d++)
             affine_visit_accesses(all->at[i]->write->sub[d], count_touch, &touch);
     }
-    return touch.count == 1 && c_bounded(w, leaf->write);
+    return (touch.count == 1 || FAULT(c_sum_read_elsewhere)) && c_bounded(w, leaf->write);
 }
 
 // --- Pragmas -----------------------------------------------------------------------------------
@@ -414,7 +415,7 @@ static void place_buffer(CWriter *w, int number) {
         return;
     }
     c->offset = w->scratch;
-    w->scratch += (bytes + 63) & ~(int64_t)63;
+    w->scratch += FAULT(c_scratch_overlaps) ? 0 : (bytes + 63) & ~(int64_t)63;
     w->most_scratch = max_i64(w->most_scratch, w->scratch);
 }
 

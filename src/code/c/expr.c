@@ -8,6 +8,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 #include <math.h>
@@ -472,7 +473,7 @@ static bool int_arith(CWriter *w, Text *out, const Expr *e, Type t, int around) 
     case OP_ADD: h = HELPER_ADD; break;
     case OP_SUB: h = HELPER_SUB; break;
     case OP_MUL: h = HELPER_MUL; break;
-    case OP_DIV: h = is_signed ? HELPER_DIV : HELPER_UDIV; break;
+    case OP_DIV: h = is_signed || FAULT(c_unsigned_division) ? HELPER_DIV : HELPER_UDIV; break;
     case OP_MOD: h = is_signed ? HELPER_MOD : HELPER_UMOD; break;
     case OP_MIN: h = HELPER_MIN; break;
     case OP_MAX: h = HELPER_MAX; break;
@@ -608,7 +609,8 @@ static void combined(CWriter *w, Text *out, const Leaf *leaf, Type t, const char
         value(w, out, e, ANY);
         return;
     }
-    if (leaf->op == REDUCE_ADD && is_float && e->kind == EXPR_OP && e->op == OP_MUL) {
+    if (leaf->op == REDUCE_ADD && is_float && e->kind == EXPR_OP && e->op == OP_MUL &&
+        !FAULT(c_product_rounded_twice)) {
         w->u->math = true;
         text_add(out, type_compute(t) == TYPE_F32 ? "fmaf(" : "fma(");
         value(w, out, e->arg[0], ANY);
