@@ -286,7 +286,7 @@ static bool is_sum(CWriter *w, const Leaves *all, const Leaf *leaf, int depth) {
         for (int d = 0; d < all->at[i]->write->rank; d++)
             affine_visit_accesses(all->at[i]->write->sub[d], count_touch, &touch);
     }
-    return (touch.count == 1 || FAULT(c_sum_read_elsewhere)) && c_bounded(w, leaf->write);
+    return touch.count == 1 && c_bounded(w, leaf->write);
 }
 
 // --- Pragmas -----------------------------------------------------------------------------------
@@ -415,7 +415,7 @@ static void place_buffer(CWriter *w, int number) {
         return;
     }
     c->offset = w->scratch;
-    w->scratch += FAULT(c_scratch_overlaps) ? 0 : (bytes + 63) & ~(int64_t)63;
+    w->scratch += (bytes + 63) & ~(int64_t)63;
     w->most_scratch = max_i64(w->most_scratch, w->scratch);
 }
 

@@ -46,7 +46,7 @@ void gen_rescue(Gen *g, const Micro *m) {
     X86Arg t = gen_vreg(m->type, m->width, g->scratch), v[4];
     for (int i = 0; i < 4; i++) v[i] = gen_vreg(m->type, m->width, m->arg_reg[i]);
     X86Op compare = w ? X86_vcmppd : X86_vcmpps;
-    const int NOT_LESS_EQUAL = FAULT(rescue_ignores_nan) ? 0x1e : 0x16; // or unordered
+    enum { NOT_LESS_EQUAL = 0x16 }; // or unordered
     x86_2(a, X86_vmovaps, d, v[2]);
     if (m->width == 1) { // lanes above the first hold anything
         x86_2(a, w ? X86_vucomisd : X86_vucomiss, v[1], v[0]);
@@ -60,7 +60,7 @@ void gen_rescue(Gen *g, const Micro *m) {
         x86_2(a, w ? X86_vtestpd : X86_vtestps, t, t);
         x86_1(a, X86_jz, x86_to(&done));
     }
-    x86_2(a, X86_vmovups, area(g, 0), v[3]);
+    x86_2(a, X86_vmovups, area(g, 0), v[FAULT(rescue_magnitude) ? 0 : 3]);
     call_apply(g, m->op, m->type, m->type, m->width);
     if (m->width == 1) {
         x86_2(a, X86_vmovups, d, area(g, 0));
