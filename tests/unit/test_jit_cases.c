@@ -227,11 +227,15 @@ TEST(reads_that_meet_once) {
 #define SQUARE                                                                                     \
     "program s { input A: i32[12, 12] output C: i32[12, 12]\n"                                     \
     "C: for m in 0:12, n in 0:12, k in 0:12  C[m, n] +=! A[m, k]*A[k, n] }"
+#define CHAIN                                                                                      \
+    "program p { input A: f32[24] output P: f32[1]\n"                                              \
+    "P: for i in 0:24  P[0] +=! A[i] }"
 #define CONV                                                                                       \
     "program c { input I: i32[70, 10, 40] input K: i32[70, 3, 3] output O: i32[8, 38]\n"           \
     "O: for h in 0:8, w in 0:38, c in 0:70, r in 0:3, s in 0:3\n"                                  \
     "  O[h, w] +=! I[c, h + r, w + s]*K[c, r, s] }"
     static const Case cases[] = {
+        {CHAIN, "P: i/4 i", EXACT},          {CHAIN, "P: i/6 i/2 i", EXACT},
         {CONV, "O: h c r s w:v", EXACT},     {CONV, "O: h/4 c r s h w:v", EXACT},
         {CONV, "O: h/2 c r s h w:v", EXACT}, {DOUBLE, "C: k n:v", EXACT},
         {DOUBLE, "C: n k", EXACT},           {DOUBLE, "C: n/16 k n:v", EXACT},
