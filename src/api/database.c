@@ -2,6 +2,7 @@
 #include "api/database.h"
 
 #include "api/kernel.h"
+#include "base/checked.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 
@@ -54,6 +55,23 @@ static bool find_axis(void *user, const Node *node, int depth, const Block *pare
     return true;
 }
 
+// Temporaries of a Schedule that was measured are no larger than a few times the arguments.
+static bool is_modest(const Tree *t) {
+    enum { TIMES = 16 };
+    int64_t most = (int64_t)256 << 20, sum = 0;
+    for (int i = 0; i < t->buffers.n; i++) {
+        const Buffer *b = &t->buffers.at[i];
+        int64_t bytes = type_info[b->type].bytes;
+        for (int d = 0; d < b->rank; d++)
+            if (!checked_mul(bytes, max_i64(b->size[d], 0), &bytes)) return false;
+        if (i < t->nargs) {
+            if (!checked_fma(bytes, TIMES, &most)) most = INT64_MAX;
+        } else if (!checked_add(sum, bytes, &sum))
+            return false;
+    }
+    return sum <= most;
+}
+
 // `sizes`, or NULL: those that it was tuned for.
 static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
     Arena *arena = l->call->arena;
@@ -65,8 +83,10 @@ static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
     l->tree = tree_lower(arena, canon_program(l->canon), l->schedule, &l->quiet);
     if (!l->tree) return false;
     tree_walk(l->tree, find_axis, &axis);
+    bool modest = is_modest(l->tree);
     if (axis) diag_report(&l->quiet, nowhere, DIAG_DB_TARGET);
-    return !axis && tree_verify(arena, l->tree, NULL, &l->quiet) != VERIFY_REFUSED;
+    if (!modest) diag_report(&l->quiet, nowhere, DIAG_DB_MEMORY);
+    return !axis && modest && tree_verify(arena, l->tree, NULL, &l->quiet) != VERIFY_REFUSED;
 }
 
 static void ignored(Lookup *l) {
@@ -99,7 +119,7 @@ bool database_lower(Call *call, const Program *p, Target target, const Schedule 
                     const Tree **out) {
     Db *db = call->ctx->db;
     bool found = false;
-    if (db_stamp(db)) {
+    if (!call->no_database && db_stamp(db)) {
         const Canon *c = canon_of(call->arena, p);
         DbKey key = database_key(call, c, target);
         Lookup l = {.call = call, .canon = c, .key = &key};

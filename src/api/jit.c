@@ -212,15 +212,33 @@ static DebugCode debug_code(Pipeline *p, const Tree *t, const Code *code) {
                        .nlines = code->nlines};
 }
 
+// Lowers and generates. What the database has and the generator declines is ignored like anything
+// else that does not apply.
+static lw_status generate(Pipeline *p, const Machine *m, KernelCode *draft, const Tree **tree,
+                          Code *code) {
+    Call *call = p->call;
+    for (;;) {
+        const Tree *lowered;
+        lw_status status = bound_lower_cpu(call, p->bound, &p->options->schedule,
+                                           (Target){m, p->views, draft->threads}, &lowered);
+        if (status) return status;
+        draft->origin = call->origin;
+        *tree = tree_for_views(call->scratch, lowered, p->views);
+        DiagList quiet = {.arena = call->arena};
+        if (code_x86(call->scratch, *tree, m, code, call->tuned ? &quiet : call->diags))
+            return LW_OK;
+        if (!call->tuned) return LW_ERROR;
+        diag_report(call->diags, nowhere, DIAG_DB_IGNORED, p->bound->program->name,
+                    quiet.items.at[0]->text);
+        call->no_database = true;
+    }
+}
+
 static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
-    const Tree *lowered;
+    const Tree *t;
     Code code;
-    lw_status status = bound_lower_cpu(p->call, p->bound, &p->options->schedule,
-                                       (Target){m, p->views, draft->threads}, &lowered);
+    lw_status status = generate(p, m, draft, &t, &code);
     if (status) return status;
-    draft->origin = p->call->origin;
-    const Tree *t = tree_for_views(p->call->scratch, lowered, p->views);
-    if (!code_x86(p->call->scratch, t, m, &code, p->call->diags)) return LW_ERROR;
     if (!is_chosen(p->bound, &p->options->schedule)) warn_slow_loops(p->call, t, m, code.report);
     draft->scratch = code.scratch;
     draft->thread_scratch = code.thread_scratch;

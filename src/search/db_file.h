@@ -43,9 +43,10 @@ enum {
       "excluded.version, verified = excluded.verified, origin = excluded.origin, pinned = "        \
       "excluded.pinned WHERE (excluded.pinned, -excluded.seconds, excluded.date) > (best.pinned, " \
       "-best.seconds, best.date) OR typeof(best.seconds) <> 'real' OR best.seconds < 0")           \
-    X(DROP_WORST, "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT " \
-                  "schedule FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date "    \
-                  "LIMIT ?2)")                                                                     \
+    X(DROP_WORST,                                                                                  \
+      "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT "             \
+      "schedule FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date, schedule "      \
+      "LIMIT ?2)")                                                                                 \
     X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) "           \
                  "VALUES(?, ?, ?, ?, ?, ?, ?)")                                                    \
     X(LIST, "SELECT " DB_KEY_COLUMNS                                                               \

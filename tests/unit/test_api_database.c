@@ -213,6 +213,21 @@ TEST(api_database_checks_what_it_reads) {
     }
 }
 
+// A quarter of a terabyte for partial sums.
+TEST(api_database_has_no_say_over_memory) {
+    Bench b;
+    remove_files("large.db");
+    begin(&b, "large.db", matmul, 1024, 1024, 65536);
+    CHECK(put(&b, "s0: i0 i1 i2.p\n    privatise i2\ns0.part: i2.p i0 i1 i2\n", 1, 1));
+    lw_show_options o = {.struct_size = sizeof o, .threads = 1};
+    const char *text = "";
+    CHECK(!lw_bound_show_with(b.ctx, b.bound, LW_STAGE_SCHEDULE, &o, &text));
+    CHECK(text[0] == 'C');
+    CHECK(lw_diag_count(b.ctx) == 1 &&
+          strstr(lw_diag_text(b.ctx), "it takes more memory than any that was measured"));
+    end(&b);
+}
+
 TEST(api_database_that_is_broken_is_one_warning) {
     Bench b;
     FILE *f = fopen("broken.db", "wb");
@@ -230,4 +245,56 @@ TEST(api_database_that_is_broken_is_one_warning) {
     CHECK(!put(&b, "s0: i0 i1 i2\n", 1, 1));
     CHECK_INT_EQ(lw_diag_count(b.ctx), 0);
     end(&b);
+}
+
+// --- Out of memory -------------------------------------------------------------------------------
+
+static int left;
+static void *few_alloc(void *user, size_t size) {
+    (void)user;
+    return left-- > 0 ? malloc(size) : NULL;
+}
+static void few_free(void *user, void *p, size_t size) { (void)user, (void)size, free(p); }
+
+// A context that finds its Schedule in a database, with the n-th allocation failing: out of memory
+// or a result, never a lock that stays, and afterwards it works.
+TEST(api_database_out_of_memory) {
+    Bench b;
+    remove_files("few.db");
+    begin(&b, "few.db", matmul, 64, 48, 32);
+    CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
+    end(&b);
+    lw_context_options o = {
+        .struct_size = sizeof o, .alloc = few_alloc, .free = few_free, .database = "few.db"};
+    o.chunk = 4096;
+    lw_parse_options tc = {.struct_size = sizeof tc, .language = LW_LANG_TC};
+    lw_size sizes[] = {{"M", 64}, {"N", 48}, {"K", 32}};
+    bool done = false;
+    int n = 0;
+    for (; n < 2000 && !done; n++) {
+        lw_module *mod = NULL;
+        lw_bound *bound = NULL;
+        const char *text = NULL;
+        const lw_db_entry *entry;
+        size_t count = 0;
+        left = n;
+        lw_context *ctx = lw_context_new(&o);
+        if (!ctx) continue;
+        lw_show_options show = {.struct_size = sizeof show, .threads = 1};
+        lw_status status = lw_parse(ctx, "t.tc", matmul, strlen(matmul), &tc, &mod);
+        if (!status) status = lw_bind(ctx, lw_module_function(mod, 0), sizes, 3, &bound);
+        if (!status) status = lw_bound_show_with(ctx, bound, LW_STAGE_SCHEDULE, &show, &text);
+        if (!status) CHECK(strncmp(text, "# tuned", 7) == 0);
+        if (!status) status = lw_db_list(ctx, NULL, &entry, &count);
+        if (!status) status = lw_db_export(ctx, NULL, &text);
+        if (!status) CHECK_INT_EQ(count, 1);
+        CHECK(status == LW_OK || status == LW_NO_MEMORY);
+        done = status == LW_OK;
+        left = 100000;
+        if (bound) CHECK(!lw_bound_show_with(ctx, bound, LW_STAGE_SCHEDULE, &show, &text));
+        lw_bound_free(bound);
+        lw_module_free(mod);
+        lw_context_free(ctx);
+    }
+    CHECK(done && n > 10);
 }
