@@ -7,8 +7,8 @@
 //
 // Half of the implementations are random descents; the other half keep most of what the analytic
 // choice decides, since what is near the best is where a bound could be wrong. Noise makes kernels
-// slower, never faster: the least of several short rounds counts, and more of them are run where
-// the bound is near.
+// slower: the least of several short rounds counts, and more of them are run where the bound is
+// near. Clocks do change, so the machine is measured again where a kernel seems too fast.
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "space/analytic.h"
@@ -96,6 +96,7 @@ typedef struct Case {
     int nchosen;
     Decision *chosen; // what the analytic choice decides
     uint64_t random;
+    int threads;
 } Case;
 
 static uint64_t next(uint64_t *state) {
@@ -131,6 +132,24 @@ static void complain(const Case *x, double seconds, double bound) {
     printf("%s\n", text_str(&text));
 }
 
+// Clocks go up and down with what others do: a kernel that seems too fast may have run when this
+// machine was faster than when its rates were measured. They are measured again, and the best kept.
+static double bound_again(Bench *b, Case *x, double seconds) {
+    double bound = bound_seconds(x->b, x->c, NULL);
+    for (int i = 0; i < 30 && seconds < 0.98 * bound; i++) {
+        Rates fresh;
+        if (!ours_rates(&fresh, 1)) break;
+        double *to = &b->rates.fma[0][0][0], *from = &fresh.fma[0][0][0];
+        for (size_t k = 0; k < sizeof fresh.fma / sizeof *to; k++) to[k] = fmax(to[k], from[k]);
+        to = &b->rates.move[0][0][0], from = &fresh.move[0][0][0];
+        for (size_t k = 0; k < sizeof fresh.move / sizeof *to; k++) to[k] = fmax(to[k], from[k]);
+        x->b = bound_new(&x->o->arena, x->cs,
+                         &(BoundOptions){.machine = &x->o->machine, .threads = x->threads});
+        bound = bound_seconds(x->b, x->c, NULL);
+    }
+    return bound;
+}
+
 // Compiles and times the candidate at hand; INFINITY: it does not compile.
 static double try_candidate(Bench *b, Case *x, double budget_ns, double *closest) {
     double bound = bound_seconds(x->b, x->c, NULL);
@@ -144,6 +163,7 @@ static double try_candidate(Bench *b, Case *x, double budget_ns, double *closest
         return INFINITY;
     }
     double seconds = least_seconds(x->o, bound, budget_ns);
+    bound = bound_again(b, x, seconds);
     b->tried++;
     *closest = fmin(*closest, seconds / bound);
     if (seconds < 0.98 * bound) {
@@ -190,6 +210,7 @@ static bool open_case(const Bench *b, const Item *it, Case *x) {
     x->c = space_cand(&o->arena, x->cs->space);
     x->chosen = cpu_read(&o->arena, x->cs, chosen, &o->diags, &x->nchosen);
     x->random = b->seed;
+    x->threads = it->threads;
     return x->b && x->chosen && ours_schedule(o, chosen);
 }
 
@@ -216,6 +237,7 @@ static void run_item(Bench *b, const Item *it) {
     for (int k = 1; k < BOUND_KINDS; k++)
         if (terms[k].seconds > terms[why].seconds) why = k;
     best = run_samples(b, &x, best, &closest);
+    root = bound_seconds(x.b, x.cs->space->root, terms); // at rates that may be better by now
     double gap = best / root - 1;
     printf("%-18s %10.3f %10.3f %-8s %6.1f %%%s %8.2f\n", it->name, best * 1e6, root * 1e6,
            bound_name[why], 100 * gap,
