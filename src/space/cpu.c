@@ -61,6 +61,10 @@ static bool reduces(const Stmt *s) {
     return false;
 }
 
+static bool is_reducer(const Build *x, int i) {
+    return stmt_of(x, i)->s->op != REDUCE_ASSIGN && reduces(stmt_of(x, i)->s);
+}
+
 // The statement whose post-operation number i may be; -1: none.
 static int find_host(Build *x, int i) {
     const CpuStmt *c = stmt_of(x, i);
@@ -277,8 +281,7 @@ static void make_comp(Build *x, int i) {
     o.sizes = with_value(x, accumulator_counts, &o.nsizes, g ? g->accumulators : 0);
     x->comp[i] = object_new(x, clean(x, c->s->label), false, o);
     backbone_add(x->b, CPU_SET_COMPS, x->comp[i]);
-    if (c->s->op != REDUCE_ASSIGN && reduces(c->s))
-        backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
+    if (is_reducer(x, i)) backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
     bool reread = facts_reads(c, o.tensor);
     for (int k = i + 1; k < x->p->stmts.n; k++) reread |= facts_reads(stmt_of(x, k), o.tensor);
     if (!reread && !is_temp(x, o.tensor) && c->s->op == REDUCE_ASSIGN && !c->s->write->has_read)
@@ -562,6 +565,8 @@ static void relate_dims(Build *x, int i) {
         backbone_relate(b, CPU_SET_OWNBODY, d, x->body[i]);
         if (o->level == 0) backbone_relate(b, CPU_SET_TOPSOF, x->comp[i], d);
         if (o->level > 0 || o->nlevels == 1) backbone_relate(b, CPU_SET_STATICOF, x->comp[i], d);
+        if ((o->level > 0 || o->nlevels == 1) && !o->reduction && is_reducer(x, i))
+            backbone_relate(b, CPU_SET_RESULTSOF, x->comp[i], d);
         for (int m = 0; m < x->ndims[i]; m++) {
             int e = x->first_dim[i] + m;
             const CpuObject *q = &x->h->object[e];
@@ -723,6 +728,20 @@ static void given_numbers(Build *x) {
     }
 }
 
+// Registers for sums; or as many as somebody unrolls into.
+static int64_t registers_for_sums(const Build *x) {
+    int64_t most = x->o->machine.vector_registers > 0 ? x->o->machine.vector_registers : 16;
+    for (int i = 0; x->o->given && i < x->p->stmts.n; i++) {
+        const SchedStmt *g = given(x, stmt_of(x, i)->s->label);
+        int64_t product = 1;
+        for (int k = 0; g && k < g->nloops; k++)
+            if (g->loop[k].kind == KIND_UNROLL)
+                product = eng_mul(product, max_i64(1, schedule_extent(stmt_of(x, i)->s, g, k)));
+        most = max_i64(most, product);
+    }
+    return most;
+}
+
 CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags) {
     Build *x = arena_new(arena, Build);
     x->arena = arena;
@@ -734,6 +753,7 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     x->h->p = p;
     x->h->unroll_limit = o->machine.unroll_limit > 0 ? o->machine.unroll_limit : 64;
     x->h->stack_limit = 16384;
+    x->h->registers = registers_for_sums(x);
     x->b = backbone_new(arena, &cpu_desc, x->h);
     plan_all(x);
     if (plan_levels(x) > MANY_OBJECTS) {

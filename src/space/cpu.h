@@ -59,7 +59,7 @@ typedef struct CpuHost {
     const int *window; // per statement: T.at, or -1
     const int *region; // per statement: T.mem, or -1
     VEC(int) copies;   // windows of possible copies
-    int64_t unroll_limit, stack_limit;
+    int64_t unroll_limit, stack_limit, registers;
     int nunroll, ngrain; // values that somebody wrote
     int64_t unroll[8], grain[8];
 } CpuHost;

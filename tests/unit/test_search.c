@@ -249,12 +249,12 @@ TEST(search_survives_failures) {
             m.fail_share = share;
             SearchResult r =
                 mock_run(&m, (SearchOptions){.strategy = (SearchStrategy)k, .trials = 300});
-            CHECK_INT_EQ(r.trials, 300);
+            CHECK(r.trials == 300 || (share < 100 && r.end == SEARCH_DONE));
             CHECK((r.ntop == 0) == (share == 100));
             CHECK(share < 100 || (isinf(search_best(&r)) && isinf(r.gap)));
             int64_t sum = 0;
             for (int i = 0; i < TRIAL_STATES; i++) sum += r.count[i];
-            CHECK_INT_EQ(sum, 300);
+            CHECK_INT_EQ(sum, r.trials);
             CHECK(r.count[TRIAL_DECLINED] > 0 && r.count[TRIAL_WRONG] > 0 &&
                   r.count[TRIAL_CRASHED] > 0 && r.count[TRIAL_HUNG] > 0);
             mock_end(&m);

@@ -300,3 +300,29 @@ TEST(a_program_may_be_too_large) {
     CHECK(strstr(lab_errors(&lab), "loops and statements to decide about") != NULL);
     lab_end(&lab);
 }
+
+// Unrolled loops over the results of a sum hold no more of them than there are registers.
+TEST(sums_stay_in_registers) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, matmul, (int64_t[]){1024, 1024, 1024});
+    CpuOptions o = options(1);
+    o.machine.vector_registers = 32;
+    CpuSpace *cs = p ? cpu_space(&lab.arena, p, &o, &lab.diags) : NULL;
+    if (!CHECK(cs)) return;
+    const Space *s = cs->space;
+    SpaceWork *w = space_work(&lab.arena, s);
+    Cand *c = space_cand(&lab.arena, s);
+    int m = space_object(s, "C.m.2"), n = space_object(s, "C.n.2"), k = space_object(s, "C.k.1");
+    space_copy(s, c, s->root);
+    CHECK(space_decide(w, c, CPU_KIND, m, -1, CPU_KIND_UNROLL));
+    CHECK(space_decide(w, c, CPU_KIND, n, -1, CPU_KIND_UNROLL));
+    CHECK(space_decide(w, c, CPU_KIND, k, -1, CPU_KIND_UNROLL));
+    CHECK(space_decide_number(w, c, CPU_SIZE, m, 8));
+    int var = space_var(s, CPU_SIZE, n, -1, NULL), free = space_var(s, CPU_SIZE, k, -1, NULL);
+    uint64_t left = space_domain(s, c, var);
+    CHECK_INT_EQ(space_value(s, var, 63 - __builtin_clzll(left)), 4);
+    left = space_domain(s, c, free); // reduced loops hold nothing; 256 operations are the limit
+    CHECK_INT_EQ(space_value(s, free, 63 - __builtin_clzll(left)), 16);
+    lab_end(&lab);
+}
