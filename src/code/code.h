@@ -6,7 +6,8 @@
 //   regions.c   which loops become machine loops and which are unrolled; which outputs stay in
 //               registers (LoopNest's register blocking)
 //   micro.c     straight-line code as micro-operations on vector values: value numbering, store
-//               forwarding, registers by farthest next use. Knows no instruction set.
+//               forwarding. Knows no instruction set.
+//   assign.c    registers for it, by farthest next use
 //   x86/        micro-operations and loops as x86-64; aot.c makes objects of a kernel
 //   listing.c   the instructions as text between the Tree's lines, and counted by port
 //   c/          Trees as C
