@@ -29,6 +29,8 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 LW_FUZZ_SCALE ?= 1
 export LW_FUZZ_SCALE
+# Tests and benchmarks never see the developer's own tuning database.
+export LW_DB = none
 # Instructions that fuzz-long compares with as and Zydis, and the seed that draws their operands.
 ASM_COUNT ?= 5000000
 ASM_SEED ?= 1
@@ -270,7 +272,7 @@ faults-quick:
 
 # What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
 # instrumented; everything around it is. Threads need a fixed address layout there.
-TSAN_TESTS := pool parallel kernels
+TSAN_TESTS := pool parallel kernels db
 tsan:
 	+@$(SUBMAKE) BUILD=build-tsan SANITIZE='-fsanitize=thread' $(TSAN_TESTS:%=build-tsan/unit/test_%)
 	@for t in $(TSAN_TESTS); do \
@@ -319,8 +321,6 @@ fuzz-long: $(BUILD)/unit/test_asm_sweep $(BUILD)/unit/test_jit_math
 	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 fuzzers: $(FUZZ_BIN)
 
-# Benchmarks never see the developer's own tuning database.
-bench-%: export LW_DB = none
 bench-front: $(BUILD)/bench/front
 	@$<
 bench-asm: $(BUILD)/bench/asm

@@ -5,6 +5,7 @@
 #include "support/proglab.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -283,5 +284,53 @@ TEST(db_children_open_their_own) {
     const DbEntry *e;
     CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 5);
     CHECK_STR_EQ(e[0].schedule, "s0: i0/5 i1 i2\n");
+    end(&p);
+}
+
+// --- Threads -------------------------------------------------------------------------------------
+
+typedef struct Worker {
+    Db *db;
+    DbKey key;
+    int number;
+    int failed;
+} Worker;
+
+static void *work(void *arg) {
+    Worker *w = arg;
+    Arena arena;
+    arena_init(&arena, &allocator_libc);
+    for (int i = 0; i < 30; i++) {
+        DbEntry e = {.schedule = arena_printf(&arena, "s0: i0/%d i1 i2\n", 2 + i),
+                     .seconds = 1.0 / (1 + 8 * i + w->number),
+                     .verified = ""};
+        DbTrial t = {e.schedule, "timed", e.seconds, e.seconds, e.seconds};
+        w->failed += !db_record(w->db, &arena, &w->key, &e);
+        w->failed += !db_trials(w->db, &arena, &w->key, &t, 1);
+        w->failed += !db_best(w->db, &arena, &w->key) || !db_stamp(w->db);
+    }
+    arena_free(&arena);
+    return NULL;
+}
+
+TEST(db_threads_share_one) {
+    enum { THREADS = 4 };
+    Site p;
+    pthread_t thread[THREADS];
+    Worker w[THREADS];
+    remove_files("threads.db");
+    begin(&p, "threads.db");
+    DbKey key = key_for(&p, 64, 64, 64);
+    for (int i = 0; i < THREADS; i++) {
+        w[i] = (Worker){p.db, key, i, 0};
+        CHECK(!pthread_create(&thread[i], NULL, work, &w[i]));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        CHECK_INT_EQ(w[i].failed, 0);
+    }
+    const DbEntry *e;
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), DB_KEEP);
+    CHECK_F64_EQ(e[0].seconds, 1.0 / (1 + 8 * 29 + THREADS - 1));
     end(&p);
 }
