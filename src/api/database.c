@@ -94,15 +94,6 @@ static void ignored(Lookup *l) {
     diag_report(l->call->diags, nowhere, DIAG_DB_IGNORED, canon_program(l->canon)->name, why);
 }
 
-// What is known for one thread serves several where there is nothing to share among them.
-static const DbEntry *find_serial(Lookup *l, Target target) {
-    DbKey one = *l->key;
-    one.threads = 1;
-    const DbEntry *e = db_best(l->call->ctx->db, l->call->arena, &one);
-    if (!e || chosen_in_parallel(l->call, canon_program(l->canon), target)) return NULL;
-    return apply(l, e, NULL) ? e : NULL;
-}
-
 static const DbEntry *find_exact(Lookup *l) {
     Db *db = l->call->ctx->db;
     const DbEntry *best = db_best(db, l->call->arena, l->key), *all;
@@ -115,21 +106,41 @@ static const DbEntry *find_exact(Lookup *l) {
     return NULL;
 }
 
+static const DbEntry *find_near(Lookup *l, const DbKey *key, const char **sizes) {
+    const DbEntry *e = db_nearest(l->call->ctx->db, l->call->arena, key, l->canon, sizes);
+    return e && apply(l, e, *sizes) ? e : NULL;
+}
+
+// These very sizes before near ones. What is known for one thread serves several where there is
+// nothing to share among them.
+static const DbEntry *find(Lookup *l, Target target, const char **sizes) {
+    const Program *p = canon_program(l->canon);
+    bool several = l->key->threads > 1;
+    DbKey one = *l->key;
+    one.threads = 1;
+    *sizes = NULL;
+    const DbEntry *e = find_exact(l);
+    if (e) return e;
+    const DbEntry *serial = several ? db_best(l->call->ctx->db, l->call->arena, &one) : NULL;
+    bool shared = serial && chosen_in_parallel(l->call, p, target);
+    if (serial && !shared && apply(l, serial, NULL)) return serial;
+    e = find_near(l, l->key, sizes);
+    if (e || !several || shared) return e;
+    e = find_near(l, &one, sizes);
+    return e && !chosen_in_parallel(l->call, p, target) ? e : NULL;
+}
+
 bool database_lower(Call *call, const Program *p, Target target, const Schedule **schedule,
                     const Tree **out) {
     Db *db = call->ctx->db;
-    bool found = false;
+    const DbEntry *e = NULL;
     if (!call->no_database && db_stamp(db)) {
         const Canon *c = canon_of(call->arena, p);
         DbKey key = database_key(call, c, target);
         Lookup l = {.call = call, .canon = c, .key = &key};
-        const char *sizes = NULL;
-        const DbEntry *e = find_exact(&l);
-        if (!e && key.threads > 1) e = find_serial(&l, target);
-        found = e != NULL;
-        if (!found) e = db_nearest(db, call->arena, &key, c, &sizes);
-        if (!found) found = e && apply(&l, e, sizes);
-        if (found) {
+        const char *sizes;
+        e = find(&l, target, &sizes);
+        if (e) {
             *schedule = l.schedule;
             *out = l.tree;
             call->origin = sizes ? ORIGIN_NEAREST : ORIGIN_TUNED;
@@ -138,7 +149,7 @@ bool database_lower(Call *call, const Program *p, Target target, const Schedule 
         }
     }
     database_complain(call, db);
-    return found;
+    return e;
 }
 
 // --- Telling -------------------------------------------------------------------------------------

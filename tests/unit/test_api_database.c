@@ -170,6 +170,7 @@ TEST(api_database_nearest_size_is_a_start) {
     end(&b);
     begin(&b, "nearest.db", matmul, 60, 96, 33);
     CHECK_STR_EQ(run(&b, 0), "nearest");
+    CHECK_STR_EQ(run(&b, 2), "nearest"); // nothing to share among threads
     const char *text = schedule_of(&b);
     if (!CHECK(strncmp(text, "# tuned for sizes 64,48,32 and made fit: 10 us", 46) == 0))
         printf("%s\n", text);
