@@ -177,6 +177,8 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->finished = r->finished;
     e->chosen = r->chosen;
     e->npoints = r->point_count;
+    // The last point is not the strategy's when it found nothing better.
+    if (e->npoints > 1 && strcmp(r->strategy, "chosen") == 0) e->npoints--;
     e->point = cli_alloc((e->npoints + 1) * sizeof *e->point);
     if (e->npoints) memcpy(e->point, r->points, e->npoints * sizeof *e->point);
 }

@@ -110,17 +110,23 @@ static double mean_top(const Explored *e) {
     return n ? sum / n : e->state.seconds;
 }
 
+// What a strategy found itself, where what is chosen without search is faster.
+static double found(const Explored *e) {
+    bool nothing = strcmp(e->found_by, "chosen") == 0 && e->top[0] > 0;
+    return nothing ? fmax(e->top[0], e->state.seconds) : e->state.seconds;
+}
+
 Spread explored_spread(const Tuning *t, const Tuned *tuned, size_t strategy) {
     Spread s = {0};
     double squares = 0;
     for (size_t i = strategy * t->repeats; i < (strategy + 1) * t->repeats; i++) {
         if (i >= tuned->nruns) break;
         const Explored *e = &tuned->run[i];
-        double before = s.mean;
+        double before = s.mean, seconds = found(e);
         s.n++;
-        s.best = s.n == 1 ? e->state.seconds : fmin(s.best, e->state.seconds);
-        s.mean += (e->state.seconds - before) / (double)s.n; // Welford
-        squares += (e->state.seconds - before) * (e->state.seconds - s.mean);
+        s.best = s.n == 1 ? seconds : fmin(s.best, seconds);
+        s.mean += (seconds - before) / (double)s.n; // Welford
+        squares += (seconds - before) * (seconds - s.mean);
         s.top += (mean_top(e) - s.top) / (double)s.n;
         s.trials += ((double)e->state.trials - s.trials) / (double)s.n;
     }
@@ -265,26 +271,49 @@ void explored_json(const Tuning *t, const Tuned *tuned) {
 
 // --- The plot ------------------------------------------------------------------------------------
 
-// One exploration against time and against trials; of several functions, relative to the best.
-typedef struct Curve {
-    PlotLine time, trials;
-} Curve;
+// Where a curve has a point: of one exploration, against time or against trials.
+static double place_of(const Explored *e, size_t i, bool trials) {
+    return trials ? fmax((double)e->point[i].trials, 1) : fmax(e->point[i].at, 1e-3);
+}
 
-static Curve curve_of(const Explored *e, const char *name, double unit) {
-    size_t n = e->npoints + 1;
-    double *at = cli_alloc(3 * n * sizeof *at), *trials = at + n, *y = at + 2 * n;
-    for (size_t i = 0; i < e->npoints; i++) {
-        at[i] = fmax(e->point[i].at, 1e-3);
-        trials[i] = (double)(e->point[i].trials > 0 ? e->point[i].trials : 1);
-        y[i] = e->point[i].seconds / unit;
+// The best so far at some place; 0: there is none yet.
+static double best_at(const Explored *e, double x, bool trials) {
+    double best = 0;
+    for (size_t i = 0; i < e->npoints && place_of(e, i, trials) <= x; i++)
+        best = e->point[i].seconds;
+    return best;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The repetitions of a strategy as one line: the geometric mean of their best so far, from where
+// all of them have one to the end. Of several functions, relative to `unit`.
+static PlotLine mean_curve(const Explored *run, size_t runs, char *name, double unit, bool trials) {
+    size_t n = runs, used = 0;
+    for (size_t k = 0; k < runs; k++) n += run[k].npoints;
+    double *x = cli_alloc(2 * n * sizeof *x), *y = x + n;
+    n = 0;
+    for (size_t k = 0; k < runs; k++) {
+        for (size_t i = 0; i < run[k].npoints; i++) x[n++] = place_of(&run[k], i, trials);
+        x[n++] = trials ? (double)run[k].state.trials : run[k].state.elapsed;
     }
-    if (e->npoints) { // until the end
-        at[n - 1] = fmax(e->state.elapsed, at[n - 2]);
-        trials[n - 1] = fmax((double)e->state.trials, trials[n - 2]);
-        y[n - 1] = y[n - 2];
+    qsort(x, n, sizeof *x, by_value);
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        bool all = true;
+        for (size_t k = 0; k < runs; k++) {
+            double best = best_at(&run[k], x[i], trials);
+            all = all && best > 0;
+            sum += all ? log(best / unit) : 0;
+        }
+        if (!all) continue;
+        x[used] = x[i];
+        y[used++] = exp(sum / (double)runs);
     }
-    size_t shown = e->npoints ? n : 0;
-    return (Curve){{name, at, y, shown, false}, {name, trials, y, shown, false}};
+    return (PlotLine){name, x, y, used, false};
 }
 
 static char *line_name(const Tuning *t, const Tuned *tuned, size_t strategy) {
@@ -314,35 +343,41 @@ static char *plot_title(const Tuning *t) {
     return title;
 }
 
-// Every exploration is a line; repetitions of a strategy share a colour and a name.
-static size_t fill_lines(const Tuning *t, PlotLine *time, PlotLine *trials) {
+// One line a strategy.
+static size_t fill_lines(const Tuning *t, PlotLine *lines, bool trials) {
     size_t n = 0;
-    double end = 0, most = 0;
+    double end = 0;
     for (size_t i = 0; i < t->n; i++) {
         const Tuned *tuned = &t->at[i];
-        if (tuned->nruns == 0) continue;
-        double unit = t->n > 1 ? explored_best(t, tuned)->state.seconds : 1e-6;
+        double unit = t->n > 1 && tuned->nruns ? explored_best(t, tuned)->state.seconds : 1e-6;
+        for (size_t k = 0; k < tuned->nruns; k += t->repeats) {
+            size_t runs = tuned->nruns - k < t->repeats ? tuned->nruns - k : t->repeats;
+            lines[n++] =
+                mean_curve(&tuned->run[k], runs, line_name(t, tuned, k / t->repeats), unit, trials);
+        }
         for (size_t k = 0; k < tuned->nruns; k++) {
-            char *name = k % t->repeats == 0 ? line_name(t, tuned, k / t->repeats) : NULL;
-            Curve c = curve_of(&tuned->run[k], name, unit);
-            time[n] = c.time;
-            trials[n++] = c.trials;
-            end = fmax(end, tuned->run[k].state.elapsed);
-            most = fmax(most, (double)tuned->run[k].state.trials);
+            const lw_tune_state *s = &tuned->run[k].state;
+            end = fmax(end, trials ? (double)s->trials : s->elapsed);
         }
     }
-    if (t->n == 1 && t->at[0].nruns && explored_best(t, &t->at[0])->state.bound > 0) {
-        const Explored *best = explored_best(t, &t->at[0]);
-        time[n] = bound_line(best, end, false);
-        trials[n++] = bound_line(best, most, true);
-    }
+    if (t->n == 1 && t->at[0].nruns && explored_best(t, &t->at[0])->state.bound > 0)
+        lines[n++] = bound_line(explored_best(t, &t->at[0]), end, trials);
     return n;
 }
 
+static void free_lines(PlotLine *lines, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        free((char *)lines[i].name);
+        free((double *)lines[i].x); // and y, behind it
+    }
+    free(lines);
+}
+
 int explored_plot(Tuning *t) {
-    size_t room = t->n * t->nstrategies * t->repeats + 1;
+    size_t room = t->n * t->nstrategies + 1;
     PlotLine *time = cli_alloc(room * sizeof *time), *trials = cli_alloc(room * sizeof *trials);
-    size_t n = fill_lines(t, time, trials);
+    size_t n = fill_lines(t, time, false);
+    fill_lines(t, trials, true);
     PlotPanel panels[] = {{"seconds of tuning", time, n, true}, {"trials", trials, n, true}};
     char *title = plot_title(t);
     Plot plot = {title, t->n > 1 ? "time, relative to the best" : "time of a call, microseconds",
@@ -351,14 +386,8 @@ int explored_plot(Tuning *t) {
     if (f) plot_write(f, &plot);
     bool ok = f && !ferror(f);
     ok = (!f || fclose(f) == 0) && ok;
-    for (size_t i = 0; i < n; i++) {
-        free((char *)time[i].name); // a curve has one name, and its numbers in one piece
-        free((double *)time[i].x);
-        if (time[i].dashed) free((char *)trials[i].name);
-        if (time[i].dashed) free((double *)trials[i].x);
-    }
     free(title);
-    free(time);
-    free(trials);
+    free_lines(time, n);
+    free_lines(trials, n);
     return ok ? EXIT_OK : cli_fail(t->cli, "cannot write '%s': %s", t->cli->plot, strerror(errno));
 }
