@@ -117,7 +117,7 @@ static void make(Ours *o, const char *program, const char *schedule, const char 
     if (!o->program || o->diags.errors) return (void)fail(o, "the program does not bind");
     bool chosen = schedule && !strcmp(schedule, OURS_CHOSEN);
     const Source *s = schedule && !chosen ? source(o, schedule) : NULL;
-    AnalyticOptions choice = {.machine = &o->machine};
+    AnalyticOptions choice = {.machine = &o->machine, .serial = true}; // one core
     if (chosen) o->schedule = analytic_choose(&o->arena, o->program, &choice);
     if (s) o->schedule = schedule_parse(&o->arena, &o->names, s, &o->diags);
     if (o->error) return;

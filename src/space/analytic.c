@@ -115,7 +115,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     n->guards += 0.5 * s->nconstraints;
     for (int i = 0; i < s->niters && s->nconstraints; i++)
         if (s->iter[i].reduction) n->window = i;
-    n->lanes = (int)max_i64(1, c->m->vector_bytes / bytes);
+    n->lanes = c->m->isa == ISA_SCALAR ? 1 : (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;
     for (int i = 0; i < s->niters; i++) n->known &= !n->ref[0].hard[i];
