@@ -141,6 +141,15 @@ static bool only_assigns(const Plan *p, const PNode *n) {
     return true;
 }
 
+// A short loop marked `unroll` around loops that are not: they stay loops in each of its copies.
+static bool is_copied_alone(const Plan *p, const PNode *n) {
+    bool large = false;
+    if (n->kind != P_LOOP || n->mark != KIND_UNROLL || n->extent > 16) return false;
+    for (int i = 0; i < n->nchild; i++)
+        large |= n->child[i]->count > (n->most ? n->most : unroll_limit(p));
+    return large;
+}
+
 // Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
 // `pins`: it may have a tile.
 static bool mark(Plan *p, PNode *n, bool pins) {
@@ -151,12 +160,16 @@ static bool mark(Plan *p, PNode *n, bool pins) {
         limit = min_i64(limit, MAX_COPIES);
     if (n->kind == P_LEAF) return true;
     bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
-    if (n->count <= (again ? limit / 2 : limit)) {
+    bool alone = is_copied_alone(p, n);
+    if (n->count <= (again ? limit / 2 : limit) && !alone) {
         unroll_all(n);
         if (pins) choose_replay(p, n);
         return true;
     }
-    if (n->kind == P_LOOP) {
+    if (alone) {
+        n->real = n->replay = false;
+        n->unroll = 1;
+    } else if (n->kind == P_LOOP) {
         if (!writes_skip(p, n)) return false;
         n->real = n->extent > 1;
         n->replay = false;
