@@ -323,7 +323,7 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
 // What begins with a flag, the run-time choice between initialising elements and keeping them.
 static const PNode *flag_first(const PNode *n) {
     while (n->nchild && !n->flag) n = n->child[0];
-    return n->flag ? n : NULL;
+    return n->flag && !n->nconds ? n : NULL;
 }
 
 // Nothing repeats, but how elements begin depends on a flag: in registers they are initialised or
