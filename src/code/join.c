@@ -66,6 +66,25 @@ static bool is_independent(const Join *j, const PNode *n) {
     return true;
 }
 
+static bool is_inside(const Join *j, const Mem *write) {
+    for (int i = 0; i < j->nwritten; i++)
+        if (j->written[i] == write) return true;
+    return false;
+}
+
+// Elements that are initialised here and updated elsewhere, or the other way round, may be a tile:
+// then vectors must be the same in both places.
+static bool shares_tile(const Join *j) {
+    for (int i = 0; i < j->p->leaves.n; i++) {
+        const PNode *leaf = j->p->leaves.at[i];
+        for (int k = 0; k < j->nwritten && !is_inside(j, &leaf->write); k++)
+            if (j->written[k]->buffer == leaf->write.buffer && leaf->leaf->op != REDUCE_ASSIGN &&
+                lin_coef(j->written[k]->off, j->inner->loop))
+                return true;
+    }
+    return false;
+}
+
 static bool may_join(const Plan *p, const PNode *outer, const PNode *inner) {
     Join j = {.p = p, .outer = outer, .inner = inner};
     int64_t extent;
@@ -74,7 +93,7 @@ static bool may_join(const Plan *p, const PNode *outer, const PNode *inner) {
     if (!checked_mul(outer->extent, inner->extent, &extent)) return false;
     for (int i = p->tree->nargs; i < p->tree->buffers.n; i++)
         if (p->alloc_loop[i] == outer->loop || p->alloc_loop[i] == inner->loop) return false;
-    return allows(&j, inner) && is_independent(&j, inner);
+    return allows(&j, inner) && is_independent(&j, inner) && !shares_tile(&j);
 }
 
 static void forget(const Plan *p, Mem *m, int loop) {

@@ -68,10 +68,11 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
     return all;
 }
 
-// Loads that a vector of lanes apart is worth: every second element is shuffled from two vectors,
-// others are gathered one by one.
+// Loads that a vector of lanes apart is worth: every second element is shuffled from two vectors, a
+// few lanes are inserted one by one, others are gathered.
 static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, int v) {
-    return ref->stride[v] == 2 && c->m->isa == ISA_AVX512 ? 3 : 2 * n->lanes;
+    if (ref->stride[v] == 2 && c->m->isa == ISA_AVX512) return 3;
+    return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : 2 * n->lanes;
 }
 
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1].
