@@ -15,7 +15,7 @@ int mv_kernel(void *const *buffers, void *scratch, const struct KernelEnv *env);
 #define mv_scratch        INT64_C(0)
 #define mv_thread_scratch INT64_C(0)
 $ loopwright compile mv.tc --size M=4,K=3 --emit asm -o mv.s && grep -o '[.]globl.*\|#.*[+]=.*' mv.s | sort -u
-#   4 |     C[m] += A[m, k]*x[k]
+#   5 |     C[m] += A[m, k]*x[k]
 .globl mv
 .globl mv_kernel
 $ loopwright compile next.tc --size N=4 --emit obj -o next.o
