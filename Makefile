@@ -343,7 +343,7 @@ bench-peers: $(PEER_BIN)
 # Arguments of a benchmark: make bench-x86 ARGS='--quick --only gemm'
 bench: all bench-peers
 	@$(BUILD)/loopwright bench $(ARGS)
-# All suites, at length, as a page; on a machine that nobody else uses it takes about an hour.
+# All suites, at length, as a page: some twenty minutes of a machine that nobody else uses.
 performance: all bench-peers
 	@$(BUILD)/loopwright bench --markdown $(ARGS) > $(BUILD)/performance.md
 	@mv $(BUILD)/performance.md docs/performance.md

@@ -242,6 +242,22 @@ function table(rows) {
   return element('details', rows[0].suite === 'front' ? {open: ''} : {}, element('summary', {}, `All ${rows.length} rows as a table`), sortable([...shared, ...speed, ...rest], rows));
 }
 
+// LoopStack's two tables: how much slower LLVM compiles, and runs, under the same schedule; there and here.
+function beside(rows) {
+  const list = rows.map(r => {
+    const said = /compile ([\d.]+)x, speed ([\d.]+)x/.exec(r.paper || ''), halide = (r.peers || []).find(p => p.name === 'halide');
+    return said && halide ? {r, halide, compile: halide.compile_us / r.compile_us, speed: halide.ratio, paperCompile: Number(said[1]), paperSpeed: Number(said[2])} : null;
+  }).filter(Boolean);
+  if (!list.length) return null;
+  const column = (name, get, show) => ({name, value: get, show: x => (show || ratioText)(get(x))});
+  return [element('h3', {}, 'Halide (LLVM) under the same schedule, and what the paper found'), sortable([
+    {name: 'operator', value: x => x.r.group + ': ' + x.r.item, show: x => element('span', {}, x.r.item, ' ', element('span', {class: 'pill'}, x.r.group))},
+    column('ours compiles in', x => x.r.compile_us, duration), column('LLVM compiles in', x => x.halide.compile_us, duration),
+    column('ratio', x => x.compile), column('paper', x => x.paperCompile),
+    column('ours, GFLOP/s', x => x.r.rate, figure), column('LLVM, GFLOP/s', x => x.halide.rate, figure),
+    {name: 'ratio', value: x => x.speed, show: x => element('span', {class: x.halide.low > 1 ? 'win' : x.halide.high < 1 ? 'lose' : 'even'}, ratioText(x.speed))}, column('paper', x => x.paperSpeed)], list)];
+}
+
 function machineOf(run) {
   const m = run && run.machine || {}, isa = m.isa || '', flops = m.gflops || {};
   const peak = flops[isa] && flops[isa].f32 ? flops[isa].f32[0] : NaN, levels = [];
@@ -282,7 +298,7 @@ function show(records, tunings, bad, run) {
     const mine = rows.filter(r => r.suite === suite), peers = mine.map(best).filter(Boolean);
     const said = peers.length ? `Geometric mean against the best peer: ${ratioText(mean(peers.map(p => p.ratio)))}.` : '';
     const byGroup = [...new Set(mine.map(r => r.group))].flatMap(g => mine.filter(r => r.group === g));
-    card(suite, suite, element('p', {}, said), suite === 'front' ? null : bars(byGroup), table(byGroup));
+    card(suite, suite, element('p', {}, said), suite === 'front' ? null : bars(byGroup), ...(beside(byGroup) || []), table(byGroup));
   }
   const compile = compileTimes(rows);
   if (compile) card('times', 'Time to compile', ...compile);
@@ -299,13 +315,15 @@ function show(records, tunings, bad, run) {
 function report() {
   theme();
   const {found, bad} = lines('data'), tunings = [];
-  let file = null;
+  // One curve per function, sizes, strategy and seed of a log.
+  let file = '', curve = new Map();
   for (const r of found) {
-    if (r.kind === 'file') { file = {name: r.name, trials: []}; continue; }
-    if (r.kind === 'run' || r.kind === 'row') continue;
-    if (!file || !finite(r.seconds)) continue;
-    if (!file.trials.length) tunings.push(file);
-    file.trials.push(r);
+    if (r.kind === 'file') { file = r.name.replace(/\.jsonl$/, ''); curve = new Map(); continue; }
+    if (r.kind === 'run' || r.kind === 'row' || !finite(r.seconds)) continue;
+    const sizes = r.sizes ? Object.entries(r.sizes).map(([n, v]) => n + '=' + v).join(',') : '';
+    const name = r.def ? `${r.def} ${sizes}, ${r.strategy}${r.seed ? ', seed ' + r.seed : ''}` : file;
+    if (!curve.has(name)) { curve.set(name, {name, trials: []}); tunings.push(curve.get(name)); }
+    curve.get(name).trials.push(r);
   }
   const runs = found.filter(r => r.kind === 'run');
   const choose = element('select', {'aria-label': 'which run'}, element('option', {value: ''}, 'newest of each row'),
