@@ -146,14 +146,15 @@ static void on_alarm(int number, siginfo_t *info, void *context) {
     a->rang(a->arg);
 }
 
-void alarm_open(Alarm *a, void (*rang)(void *arg), void *arg) {
+void alarm_open(Alarm *a, bool all_time, void (*rang)(void *arg), void *arg) {
     struct sigaction action = {.sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
     *a = (Alarm){.rang = rang, .arg = arg};
     event.sigev_value.sival_ptr = a;
     event._sigev_un._tid = gettid();
-    a->works = sigaction(SIGALRM, &action, NULL) == 0 &&
-               timer_create(CLOCK_MONOTONIC, &event, &a->timer) == 0;
+    a->works =
+        sigaction(SIGALRM, &action, NULL) == 0 &&
+        timer_create(all_time ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &event, &a->timer) == 0;
 }
 
 void alarm_set(const Alarm *a, double seconds) {

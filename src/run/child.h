@@ -34,15 +34,16 @@ void child_pin(int processor);
 int nth_processor(int n); // of those this process may run on, from the last, around and around
 _Noreturn void child_leave(void);
 
-// Calls rang(arg) on this thread, wherever it is, so many seconds after alarm_set; 0: no more. What
-// it calls must be safe in a signal handler; it may leave by siglongjmp.
+// Calls rang(arg) on this thread, wherever it is, so many seconds after alarm_set; 0: no more. The
+// seconds are those that the thread has a processor, or all that pass. What it calls must be safe
+// in a signal handler; it may leave by siglongjmp.
 typedef struct Alarm {
     timer_t timer;
     bool works; // otherwise nothing ever rings
     void (*rang)(void *arg);
     void *arg;
 } Alarm;
-void alarm_open(Alarm *a, void (*rang)(void *arg), void *arg);
+void alarm_open(Alarm *a, bool all_time, void (*rang)(void *arg), void *arg);
 void alarm_set(const Alarm *a, double seconds);
 
 // --- Memory

@@ -398,7 +398,7 @@ static bool open_worker(Worker *w) {
                              .apply = s->apply,
                              .parallel_for = pool_parallel_for,
                              .user = w->pool};
-    alarm_open(&w->alarm, alarm_rang, w);
+    alarm_open(&w->alarm, w->env.threads > 1, alarm_rang, w);
     calibrate(w);
     return true;
 }
