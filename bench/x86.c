@@ -300,6 +300,63 @@ static void run_threads(Bench *b) {
     table_print(stdout, &b->table, "threads");
 }
 
+// --- Places from data ----------------------------------------------------------------------------
+// With indices checked and without, and by a loop in C that does not check either.
+
+typedef struct ByHand {
+    const float *table;
+    const int32_t *at;
+    float *out;
+    size_t n, width;
+} ByHand;
+
+static void gather_by_hand(void *user) {
+    const ByHand *h = user;
+    for (size_t i = 0; i < h->n; i++)
+        if (h->width == 1)
+            h->out[i] = h->table[h->at[i]];
+        else
+            memcpy(h->out + i * h->width, h->table + (size_t)h->at[i] * h->width,
+                   h->width * sizeof(float));
+}
+
+static void gathers(Bench *b, const char *name, const char *program, const char *sizes) {
+    char path[256];
+    static Trial t;
+    t = (Trial){0};
+    snprintf(path, sizeof path, EXAMPLES "%s", program);
+    Row *row = table_row(&b->table, "gather", name, "GB/s");
+    Ours *o = ours_new(path, OURS_CHOSEN, sizes, ISA_AVX512);
+    Ours *free_of = ours_new(path, OURS_CHOSEN, sizes, ISA_AVX512);
+    row->note = o->error || free_of->error || !ours_vouch(free_of) ? "not compiled" : NULL;
+    if (!row->note) {
+        ByHand hand = {o->buffer[0], o->buffer[1], calloc(o->elements[2], 4), o->elements[1],
+                       o->elements[2] / o->elements[1]};
+        trial_add_kernel(&t, "ours", ours_call, o);
+        trial_add_kernel(&t, "unchecked", ours_call, free_of);
+        trial_add_kernel(&t, "C loop", gather_by_hand, &hand);
+        trial_run(&b->lab, &t);
+        double moved = 4.0 * (double)(2 * o->elements[2] + o->elements[1]);
+        row->rate = moved / trial_median(&t, 0);
+        for (int i = 1; i < t.n; i++)
+            row->peer[row->npeers++] = (RowPeer){t.entry[i].name, moved / trial_median(&t, i),
+                                                 trial_ratio(&t, 0, i), false};
+        if (!ours_check(o, 0) || !ours_check(free_of, 0)) row->note = "WRONG";
+        free(hand.out);
+    }
+    ours_free(o);
+    ours_free(free_of);
+}
+
+static void run_gathers(Bench *b) {
+    gathers(b, "elements, 16 KiB", "gather.tc", "R=4096,N=4096");
+    gathers(b, "elements, 4 MiB", "gather.tc", "R=1048576,N=65536");
+    gathers(b, "rows of 16", "embedding.tc", "R=1000,C=16,N=1000");
+    gathers(b, "rows of 64", "embedding.tc", "R=1000,C=64,N=1000");
+    gathers(b, "rows of 256", "embedding.tc", "R=10000,C=256,N=1000");
+    table_print(stdout, &b->table, "gather");
+}
+
 // --- Compile time --------------------------------------------------------------------------------
 // From a bound Program and a parsed Schedule to a callable pointer, in microseconds.
 
@@ -403,6 +460,7 @@ static void run_lists(Bench *b) {
         if (i + 1 == count || strcmp(items[i].list, items[i + 1].list) || b->item)
             table_print(stdout, &b->table, items[i].list);
     }
+    if ((!b->only || rival_word(b->only, "gather", 6)) && !b->item) run_gathers(b);
     if ((!b->only || rival_word(b->only, "threads", 7)) && !b->item) run_threads(b);
     if ((!b->only || rival_word(b->only, "compile", 7)) && !b->item) run_compile(b);
 }

@@ -45,6 +45,8 @@ void ours_call(void *ours);
 const float *ours_result(const Ours *o, size_t *n); // the first output, as f32
 // Another schedule for the same operands; false: it does not lower or compile.
 bool ours_schedule(Ours *o, const Schedule *s);
+// No index from data is checked from here on; false: it does not compile.
+bool ours_vouch(Ours *o);
 // Parallel loops run on so many threads from here on.
 void ours_threads(Ours *o, int threads);
 // Does the result equal the reference interpreter's, up to `tolerance` of its largest element?
