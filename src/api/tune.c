@@ -396,6 +396,8 @@ static bool tune(Tune *t) {
     t->state.bound = found.bound;
     tune_keep_trials(t);
     if (!decide(t, &found, &winner, &trial)) return false;
+    if (found.proved && trial.seconds < t->state.bound) // as it is measured now
+        t->state.bound = trial.seconds;
     t->result->finished = found.proved;
     t->result->stored = tune_keep(t, &winner, &trial);
     return finish(t, &winner, &trial,

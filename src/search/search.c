@@ -53,6 +53,7 @@ int batch_room(const Search *q) {
         double each = q->measuring / (double)q->state.trials,
                left = q->o.seconds - search_elapsed(q);
         if (each * (double)n > left / 8) n = (int64_t)(left / 8 / each);
+        if (n > q->state.trials) n = q->state.trials; // the first few say little of what is to come
     }
     return n > 1 ? (int)n : 1;
 }
