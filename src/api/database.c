@@ -78,8 +78,8 @@ static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
     bool axis = false;
     l->quiet = (DiagList){.arena = arena};
     l->schedule = canon_schedule_parse(arena, l->canon, e->schedule, &l->quiet);
-    if (l->schedule && sizes) l->schedule = canon_adapt(arena, l->canon, l->schedule, sizes);
-    if (!l->schedule) return false;
+    if (!l->schedule || (sizes && !canon_same_inside(arena, l->canon, l->schedule, sizes)))
+        return false;
     l->tree = tree_lower(arena, canon_program(l->canon), l->schedule, &l->quiet);
     if (!l->tree) return false;
     tree_walk(l->tree, find_axis, &axis);
@@ -174,7 +174,7 @@ const char *database_origin(Call *call) {
     if (!e) return NULL;
     Text out = {.arena = call->arena};
     if (call->origin == ORIGIN_NEAREST)
-        text_printf(&out, "tuned for sizes %s and made fit: ", call->tuned_sizes);
+        text_printf(&out, "tuned for sizes %s: ", call->tuned_sizes);
     else
         text_printf(&out, "%s: ", strcmp(e->origin, "hand") == 0 ? "by hand" : "tuned");
     print_seconds(&out, e->seconds);

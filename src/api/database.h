@@ -10,9 +10,9 @@
 DbKey database_key(Call *call, const Canon *c, Target target);
 
 // The best Schedule that is known for these very sizes, or else what was tuned for the nearest ones
-// made fit for them, lowered; call->origin and call->tuned say which. What is read is checked like
-// anything that a stranger wrote: a Schedule that does not parse, lower or verify is ignored with a
-// warning. False: none is known.
+// where it does the same inside (canon_same_inside), lowered; call->origin and call->tuned say
+// which. What is read is checked like anything that a stranger wrote: a Schedule that does not
+// parse, lower or verify is ignored with a warning. False: none is known.
 bool database_lower(Call *call, const Program *p, Target target, const Schedule **schedule,
                     const Tree **out);
 

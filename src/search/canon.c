@@ -463,14 +463,58 @@ static const SchedStmt *adapt_stmt(Adapter *a, const SchedStmt *from) {
     return s;
 }
 
+// What becomes of every step. False: the sizes are too far away.
+static bool fit_all(Adapter *a, const Schedule *s, const char *sizes) {
+    if (isinf(canon_distance(a->c, sizes))) return false;
+    sizes_read(a->c, sizes, note_extent, a);
+    for (int i = 0; i < s->nstmts; i++)
+        for (int k = 0; k < s->stmt[i]->nloops; k++) note_loop(a, &s->stmt[i]->loop[k]);
+    for (int i = 0; i < a->strides.cap; i++)
+        if (a->strides.at[i]) fit_steps(a->strides.at[i]);
+    return true;
+}
+
+static bool steps_stay(const Stride *s) {
+    for (int i = 0; i < s->steps.n; i++)
+        if (s->steps.at[i].now != s->steps.at[i].old) return false;
+    return true;
+}
+
+// Its outermost loop only turns more or less often: nothing inside of a tile changes.
+static bool only_more_turns(const SchedStmt *section, const Stmt *st, const Iter *iter) {
+    for (int k = 0; section && k < section->nloops; k++) {
+        const SchedLoop *l = &section->loop[k];
+        const Iter *of = NULL;
+        for (int i = 0; i < st->niters; i++)
+            if (strcmp(st->iter[i].name, l->iter) == 0) of = &st->iter[i];
+        if (of == iter) return l->kind != KIND_VECTOR && l->kind != KIND_UNROLL;
+        if (of && of->reduction && !iter->reduction) return false;
+    }
+    return false;
+}
+
+bool canon_same_inside(Arena *arena, const Canon *c, const Schedule *s, const char *sizes) {
+    Adapter a = {arena, (Canon *)c, {0}};
+    if (!fit_all(&a, s, sizes)) return false;
+    for (int i = 0; i < c->program->stmts.n; i++) {
+        const Stmt *st = &c->program->stmts.at[i];
+        const SchedStmt *section = NULL;
+        for (int k = 0; k < s->nstmts; k++)
+            if (strcmp(s->stmt[k]->label, st->label) == 0) section = s->stmt[k];
+        if (section && (section->after || section->inlined)) continue;
+        for (int k = 0; k < st->niters; k++) {
+            const Stride *stride = stride_of(&a, st->iter[k].name);
+            if (!steps_stay(stride)) return false;
+            if (stride->old == extent_of(&st->iter[k])) continue;
+            if (!only_more_turns(section, st, &st->iter[k])) return false;
+        }
+    }
+    return true;
+}
+
 const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, const char *sizes) {
     Adapter a = {arena, (Canon *)c, {0}};
-    if (isinf(canon_distance(c, sizes))) return NULL;
-    sizes_read(c, sizes, note_extent, &a);
-    for (int i = 0; i < s->nstmts; i++)
-        for (int k = 0; k < s->stmt[i]->nloops; k++) note_loop(&a, &s->stmt[i]->loop[k]);
-    for (int i = 0; i < a.strides.cap; i++)
-        if (a.strides.at[i]) fit_steps(a.strides.at[i]);
+    if (!fit_all(&a, s, sizes)) return NULL;
     Schedule *out = arena_copy(arena, s, sizeof *s);
     const SchedStmt **stmt = arena_new_n(arena, const SchedStmt *, s->nstmts);
     for (int i = 0; i < s->nstmts; i++) stmt[i] = adapt_stmt(&a, s->stmt[i]);

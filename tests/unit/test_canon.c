@@ -137,6 +137,38 @@ TEST(canon_adapts_steps_to_sizes) {
     lab_end(&lab);
 }
 
+TEST(canon_same_inside_is_the_same_tile) {
+    static const struct {
+        const char *schedule;
+        int64_t m, n, k;
+        bool same;
+    } of[] = {
+        {"C: m/6 k m n:v\n", 96, 128, 192, true},
+        {"C: m/6 k m n:v\n", 120, 128, 192, true}, // more tiles
+        {"C: m/6 k m n:v\n", 97, 128, 100, true},  // and shorter sums
+        {"C: m/6 k m n:v\n", 96, 112, 192, false}, // another number of vectors
+        {"C: n/64 m/6 k m n:v\n", 96, 192, 192, true},
+        {"C: n/64 m/6 k m n:v\n", 96, 160, 192, false}, // 64 would become 80
+        {"C: m k n\n", 96, 128, 150, true},
+        {"C: m k n\n", 96, 100, 192, false}, // inside of a reduction
+        {"C: m k n\n", 100, 128, 192, true},
+        {"C: m/6 k\n", 96, 100, 192, false}, // not said
+        {"C: m:u n k\n", 90, 128, 192, false},
+        {"C: m n k\n", 300, 128, 192, false}, // too far
+        {"", 96, 128, 192, true},
+        {"", 97, 128, 192, false},
+    };
+    Lab lab;
+    lab_begin(&lab);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const Canon *c = canon(&lab, matmul, of[i].m, of[i].n, of[i].k);
+        const Schedule *s = schedule(&lab, of[i].schedule);
+        if (!CHECK(canon_same_inside(&lab.arena, c, s, "96,128,192") == of[i].same))
+            printf("%zu: %s", i, of[i].schedule);
+    }
+    lab_end(&lab);
+}
+
 // Every Program's canonical text is a Program that is its own canonical text; every Schedule comes
 // back as it was, and what is stored applies to the canonical Program too.
 TEST(canon_random) {
