@@ -33,6 +33,7 @@ typedef struct BenchItem {
     double moved;        // bytes that it moves, where that is not its arguments' (tables); or 0
     double skipped;      // share of the operations that a peer may leave out (border taps)
     const char *isa;     // NULL: the best there is
+    const char *why;     // where it loses: what is known of it; NULL: nothing in particular
     const char *paper;   // what a paper says of it, in a few words; NULL: nothing
 } BenchItem;
 

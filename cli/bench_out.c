@@ -150,8 +150,7 @@ static const char *why(const BenchRow *r, const BenchPeer *p) {
         return "it got its filters reordered beforehand, and leaves out the taps in the border";
     if (conv && !strcmp(p->name, "onednn")) return "it got its filters reordered beforehand";
     if (!r->compute && r->of_peak > 0.9) return "both stand at what memory gives";
-    if (!strcmp(r->item->suite, "teml"))
-        return "the BLAS that NumPy calls; our loops are chosen without search";
+    if (r->item->why) return r->item->why;
     return "our loops are chosen without search; `loopwright tune` looks further";
 }
 
@@ -251,11 +250,12 @@ void bench_print_markdown(const Bench *b) {
     printf("\nPeers:");
     for (int i = 0; i < b->lab.npeers; i++) {
         bool first = true;
-        for (int j = 0; j < i; j++) first &= strcmp(b->lab.peer[j].title, b->lab.peer[i].title);
+        for (int j = 0; j < i; j++)
+            first = first && strcmp(b->lab.peer[j].title, b->lab.peer[i].title);
         if (first && *b->lab.peer[i].title && strcmp(b->lab.peer[i].title, "limits"))
             printf(" %s;", b->lab.peer[i].title);
     }
-    printf(" absent ones are columns less.\n");
+    printf(" those that are absent are columns less.\n");
     for (int i = 0, end; i < b->n; i = end) {
         for (end = i; end < b->n && !strcmp(b->row[end].item->suite, b->row[i].item->suite);) end++;
         markdown_suite(b, i, end);
