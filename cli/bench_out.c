@@ -112,9 +112,13 @@ static void csv_number(double x) {
 static void csv_line(const BenchRow *r, const BenchPeer *p) {
     printf("%s,\"%s\",\"%s\",\"%s\",%s,", r->item->suite, r->item->group, r->item->name,
            r->sizes ? r->sizes : "", bench_unit(r));
-    const double own[] = {bench_rate(r, r->ns.median), bench_rate(r, r->ns.low),
-                          bench_rate(r, r->ns.high),   r->of_peak,
-                          bench_rate(r, r->cold_ns),   r->compile_us};
+    bool rate = !is_time(r); // the longest time is the lowest rate
+    const double own[] = {bench_rate(r, r->ns.median),
+                          bench_rate(r, rate ? r->ns.high : r->ns.low),
+                          bench_rate(r, rate ? r->ns.low : r->ns.high),
+                          r->of_peak,
+                          bench_rate(r, r->cold_ns),
+                          r->compile_us};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) csv_number(own[i]), putchar(',');
     printf("%s,", r->note ? "none" : r->check ? r->check : "");
     if (p) {
