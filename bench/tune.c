@@ -47,6 +47,10 @@ typedef struct Item {
         "gemm", #M "x" #N "x" #K, PLAIN "matmul.tc", "M=" #M ",N=" #N ",K=" #K,                    \
             "gemm " #M " " #N " " #K, 2.0 * M *N *K, BEST, false, false                            \
     }
+#define MANY(NAME, PROGRAM, SIZES, TASK, WORK)                                                     \
+    { "gemm", NAME, PROGRAM, SIZES, TASK, WORK, BEST, false, false }
+#define BATCHES                                                                                    \
+    "def bmm(float(B,N,M) X, float(B,M,K) Y) -> (Z) {\n    Z(b,n,k) +=! X(b,n,m) * Y(b,m,k)\n}\n"
 // C channels at H x H pixels, in blocks.
 #define CONV(C, H, CO, CI, KO, KI)                                                                 \
     {                                                                                              \
@@ -89,6 +93,12 @@ static const Item items[] = {
     SHAPE(1, 1024, 1024),
     SHAPE(8, 1024, 1024),
     SHAPE(128, 256, 32),
+    MANY("128x1024x1024, B transposed", TC "tmm.tc", "M=128,N=1024,K=1024",
+         "bgemm 1 128 1024 1024 1", 2.0 * 128 * 1024 * 1024),
+    MANY("500 of 26x26x72", BATCHES, "B=500,N=26,K=26,M=72", "bgemm 500 26 26 72 0",
+         2.0 * 500 * 26 * 26 * 72),
+    MANY("500 of 26x26x72, B transposed", TC "tbmm.tc", "B=500,N=26,K=26,M=72",
+         "bgemm 500 26 26 72 1", 2.0 * 500 * 26 * 26 * 72),
     CONV(64, 56, 1, 64, 1, 64),
     CONV(128, 28, 1, 128, 2, 64),
     CONV(256, 14, 1, 256, 8, 32),
@@ -145,7 +155,10 @@ static lw_bound *bind(Bench *b, const Item *it) {
         *value = 0;
         sizes[n++] = (lw_size){word, atoll(value + 1)};
     }
-    if (lw_parse_file(b->ctx, it->program, NULL, &mod)) return NULL;
+    bool is_text = strchr(it->program, '\n');
+    if (is_text ? lw_parse(b->ctx, "text.tc", it->program, strlen(it->program), NULL, &mod)
+                : lw_parse_file(b->ctx, it->program, NULL, &mod))
+        return NULL;
     lw_bind(b->ctx, lw_module_function(mod, 0), sizes, n, &bound);
     lw_module_free(mod);
     return bound;
