@@ -130,6 +130,21 @@ TEST(sums_of_minus_zero_stay_minus_zero) {
 // --- Guards, masks and tails ---------------------------------------------------------------------
 
 // A read that only some iterations may perform lies outside of its buffer in the others.
+// A product outside of all loops that stay loops, and then a sum inside one, into the same element:
+// the registers for parts are the sum's.
+TEST(parts_belong_to_one_reduction) {
+#define PRODUCT_THEN_SUM                                                                           \
+    "program t { input A: f32[5] input B: f32[300] output S: f32[]\n"                              \
+    "S: for i in 0:5  S[] *=! A[i]\n"                                                              \
+    "S.1: for j in 0:300  S[] += B[j] }"
+    static const Case cases[] = {
+        {PRODUCT_THEN_SUM, "S: i\n    accumulators 4\nS.1: j\n    accumulators 2", EXACT},
+        {PRODUCT_THEN_SUM, "S: i\n    accumulators 2\nS.1: j/50 j:v\n    accumulators 4", EXACT},
+        {PRODUCT_THEN_SUM, "S: i:u\n    accumulators 2\nS.1: j/7 j:u\n    accumulators 2", EXACT},
+    };
+    RUN(cases);
+}
+
 TEST(guarded_reads_stay_inside) {
 #define NEXT(TYPE)                                                                                 \
     "program n { input A: " TYPE "[37] output O: " TYPE "[37]\n"                                   \
