@@ -304,13 +304,14 @@ fuzz:
 	    fuzzers
 	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
 	+@$(SUBMAKE) $(patsubst %,$(BUILD)/unit/test_%,tree_fuzz tree_walk jit_fuzz c_fuzz \
-	    space_props space_cpu)
+	    space_props space_cpu search)
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
 	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_walk
 	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
 	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
 	@LW_FUZZ_TIMES=10 $(BUILD)/unit/test_space_props verify
 	@LW_FUZZ_TIMES=5 $(BUILD)/unit/test_space_cpu candidates
+	@LW_FUZZ_TIMES=20 $(BUILD)/unit/test_search random_programs
 	+@$(SUBMAKE) $(BUILD)/unit/test_kernels $(BUILD)/unit/test_db_crash
 	@cd $(BUILD) && LW_DB_ROUNDS=500 unit/test_db_crash
 	@LW_KERNELS=200000 $(BUILD)/unit/test_kernels many

@@ -439,7 +439,8 @@ TEST(search_names_read_back) {
 // --- Random programs -----------------------------------------------------------------------------
 
 TEST(search_random_programs) {
-    int64_t found = 0, rounds = check_rounds(80);
+    const char *times = getenv("LW_FUZZ_TIMES");
+    int64_t found = 0, rounds = check_rounds(80) * (times ? atoll(times) : 1);
     for (int64_t i = 0; i < rounds; i++) {
         Mock m = {0};
         lab_begin(&m.lab);
