@@ -379,6 +379,9 @@ install: all
 	install -m 755 $(LIB_SO) $(LIB_INTO)/libloopwright.so.$(VERSION)
 	ln -sf libloopwright.so.$(VERSION) $(LIB_INTO)/libloopwright.so.$(SOVERSION)
 	ln -sf libloopwright.so.$(SOVERSION) $(LIB_INTO)/libloopwright.so
+	if [ -e $(BUILD)/loopwright-mpi.so ]; then \
+	    install -d $(LIB_INTO)/loopwright && \
+	    install -m 755 $(BUILD)/loopwright-mpi.so $(LIB_INTO)/loopwright/; fi
 	$(fill) tools/loopwright.pc.in > $(LIB_INTO)/pkgconfig/loopwright.pc
 	$(fill) tools/loopwright-config.cmake.in > \
 	    $(LIB_INTO)/cmake/loopwright/loopwright-config.cmake
@@ -388,7 +391,7 @@ install: all
 uninstall:
 	rm -f $(INTO)/bin/loopwright $(INTO)/include/loopwright.h $(LIB_INTO)/libloopwright.a \
 	    $(LIB_INTO)/libloopwright.so* $(LIB_INTO)/pkgconfig/loopwright.pc
-	rm -rf $(LIB_INTO)/cmake/loopwright $(INTO)/libexec/loopwright
+	rm -rf $(LIB_INTO)/cmake/loopwright $(LIB_INTO)/loopwright $(INTO)/libexec/loopwright
 
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-tsan
