@@ -134,13 +134,14 @@ TEST(sums_of_minus_zero_stay_minus_zero) {
 // the registers for parts are the sum's.
 TEST(parts_belong_to_one_reduction) {
 #define PRODUCT_THEN_SUM                                                                           \
-    "program t { input A: f32[5] input B: f32[300] output S: f32[]\n"                              \
-    "S: for i in 0:5  S[] *=! A[i]\n"                                                              \
-    "S.1: for j in 0:300  S[] += B[j] }"
+    "program t { input A: f32[17] input B: f32[23] input C: f32[31] output S: f32[]\n"             \
+    "S: for i in 0:17  S[] *=! max(A[i], -1.0)\n"                                                  \
+    "S.1: for j in 0:23, k in 0:31  S[] += B[j]*C[k] }"
     static const Case cases[] = {
-        {PRODUCT_THEN_SUM, "S: i\n    accumulators 4\nS.1: j\n    accumulators 2", EXACT},
-        {PRODUCT_THEN_SUM, "S: i\n    accumulators 2\nS.1: j/50 j:v\n    accumulators 4", EXACT},
-        {PRODUCT_THEN_SUM, "S: i:u\n    accumulators 2\nS.1: j/7 j:u\n    accumulators 2", EXACT},
+        {PRODUCT_THEN_SUM, "S: i\n    accumulators 8\nS.1: k j\n    accumulators 2", EXACT},
+        {PRODUCT_THEN_SUM, "S: i/7 i:u\n    accumulators 2\nS.1: k/7 k:u j:v\n    accumulators 2",
+         EXACT},
+        {PRODUCT_THEN_SUM, "S: i:v\n    accumulators 4\nS.1: k j:v\n    accumulators 4", EXACT},
     };
     RUN(cases);
 }
