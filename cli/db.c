@@ -56,6 +56,7 @@ static void json_entry(Json *j, const lw_db_entry *e, bool whole) {
         json_num(j, "high", e->high);
         json_int(j, "samples", e->samples);
         json_num(j, "bound", e->bound);
+        if (e->chosen > 0) json_num(j, "chosen", e->chosen);
         json_str(j, "version", e->version);
         json_str(j, "verified", e->verified);
         json_str(j, "program", e->program);
@@ -143,6 +144,7 @@ static void print_entry(const lw_db_entry *e) {
         print_time(e->bound);
         printf(", gap %.0f %%", 100 * e->gap);
     }
+    if (e->chosen > 0) printf(", %.2f times as fast as chosen", e->chosen / e->seconds);
     printf("; %s on %.10s by %s%s", strcmp(e->origin, "hand") ? e->origin : "by hand", e->date,
            e->version, e->pinned ? ", pinned" : "");
     if (*e->verified) printf("; verified %s", e->verified);

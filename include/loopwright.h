@@ -576,6 +576,7 @@ typedef struct lw_db_entry {
     const char *verified; // how its result was compared
     const char *origin;   // "tuned", "hand"
     int64_t trials;       // that are kept for the kernel
+    double chosen;        // seconds of what is chosen without search; 0: not known
     const char *wrong;    // with lw_db_options.check: why it would be ignored; NULL: it applies
 } lw_db_entry;
 

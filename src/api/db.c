@@ -61,6 +61,7 @@ static lw_db_entry describe(Call *call, const DbRow *row) {
                          .samples = e->samples,
                          .bound = e->bound,
                          .gap = gap > 0 ? gap : 0,
+                         .chosen = e->chosen,
                          .date = db_date(call->arena, e->date),
                          .version = e->version,
                          .verified = e->verified,

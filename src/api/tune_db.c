@@ -84,6 +84,7 @@ bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
                  .bound = t->state.bound,
                  .origin = t->put ? "hand" : "tuned",
                  .pinned = t->pin,
+                 .chosen = t->result->chosen,
                  .verified = arena_printf(arena, "%s, against %s",
                                           o->exact ? "bit for bit" : "up to rounding",
                                           measure_reference(t->measure))};

@@ -242,7 +242,8 @@ bool db_read_entry(Arena *arena, sqlite3_stmt *s, int at, DbEntry *e) {
                    .version = db_text(arena, s, at + 7),
                    .verified = db_text(arena, s, at + 8),
                    .origin = db_text(arena, s, at + 9),
-                   .pinned = sqlite3_column_int(s, at + 10) != 0};
+                   .pinned = sqlite3_column_int(s, at + 10) != 0,
+                   .chosen = sqlite3_column_double(s, at + 11)};
     return e->schedule && e->version && e->verified && e->origin && e->seconds >= 0 &&
            sqlite3_column_type(s, at + 1) == SQLITE_FLOAT && isfinite(e->seconds);
 }
@@ -403,6 +404,7 @@ bool db_add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e) {
     db_bind_text(s, 10, e->verified);
     db_bind_text(s, 11, e->origin ? e->origin : "tuned");
     sqlite3_bind_int(s, 12, e->pinned);
+    sqlite3_bind_double(s, 13, e->chosen);
     if (!db_step(db, f, DB_ADD_BEST)) return false;
     s = db_prepare(db, f, DB_DROP_WORST);
     if (!s) return false;

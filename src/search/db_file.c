@@ -29,11 +29,12 @@ static const char *const statement_text[] = {
 static const struct {
     const char *name, *sql;
 } schema[] = {
-    {"best", "CREATE TABLE best(kernel INTEGER NOT NULL, schedule TEXT NOT NULL, "
-             "seconds REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, "
-             "samples INTEGER NOT NULL, bound REAL NOT NULL, date INTEGER NOT NULL, "
-             "version TEXT NOT NULL, verified TEXT NOT NULL, origin TEXT NOT NULL, "
-             "pinned INTEGER NOT NULL, PRIMARY KEY(kernel, schedule)) WITHOUT ROWID"},
+    {"best",
+     "CREATE TABLE best(kernel INTEGER NOT NULL, schedule TEXT NOT NULL, "
+     "seconds REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, "
+     "samples INTEGER NOT NULL, bound REAL NOT NULL, date INTEGER NOT NULL, "
+     "version TEXT NOT NULL, verified TEXT NOT NULL, origin TEXT NOT NULL, "
+     "pinned INTEGER NOT NULL, chosen REAL NOT NULL, PRIMARY KEY(kernel, schedule)) WITHOUT ROWID"},
     {"family", "CREATE TABLE family(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)"},
     {"kernel", "CREATE TABLE kernel(id INTEGER PRIMARY KEY, program TEXT NOT NULL, "
                "strides TEXT NOT NULL, target TEXT NOT NULL, cpu TEXT NOT NULL, "

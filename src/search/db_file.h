@@ -23,12 +23,12 @@ enum {
 #define DB_STATEMENTS(X)                                                                           \
     X(FIND, "SELECT id FROM kernel WHERE program = ? AND strides = ? AND target = ? AND cpu = ? "  \
             "AND isa = ? AND threads = ?")                                                         \
-    X(BEST, "SELECT b.schedule, b.seconds, b.low, b.high, b.samples, b.bound, b.date, "            \
-            "b.version, b.verified, b.origin, b.pinned FROM kernel k JOIN best b ON "              \
-            "b.kernel = k.id WHERE k.program = ? AND k.strides = ? AND k.target = ? AND "          \
-            "k.cpu = ? AND k.isa = ? AND k.threads = ? ORDER BY b.pinned DESC, b.seconds")         \
+    X(BEST, "SELECT b.schedule, b.seconds, b.low, b.high, b.samples, b.bound, b.date, b.version, " \
+            "b.verified, b.origin, b.pinned, b.chosen FROM kernel k JOIN best b ON b.kernel = "    \
+            "k.id WHERE k.program = ? AND k.strides = ? AND k.target = ? AND k.cpu = ? AND k.isa " \
+            "= ? AND k.threads = ? ORDER BY b.pinned DESC, b.seconds")                             \
     X(BEST_OF, "SELECT schedule, seconds, low, high, samples, bound, date, version, verified, "    \
-               "origin, pinned FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")          \
+               "origin, pinned, chosen FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")  \
     X(FAMILY,                                                                                      \
       "SELECT k.id, k.sizes FROM family f JOIN kernel k ON k.family = f.id WHERE f.text = ? AND "  \
       "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND (k.strides = '') = ?")       \
@@ -37,23 +37,23 @@ enum {
                   "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, (SELECT id FROM family WHERE text = ?), ?)") \
     X(ADD_BEST,                                                                                    \
       "INSERT INTO best(kernel, schedule, seconds, low, high, samples, bound, date, version, "     \
-      "verified, origin, pinned) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO "       \
-      "UPDATE SET seconds = excluded.seconds, low = excluded.low, high = excluded.high, samples "  \
-      "= excluded.samples, bound = excluded.bound, date = excluded.date, version = "               \
-      "excluded.version, verified = excluded.verified, origin = excluded.origin, pinned = "        \
-      "excluded.pinned WHERE (excluded.pinned, -excluded.seconds, excluded.date) > (best.pinned, " \
-      "-best.seconds, best.date) OR typeof(best.seconds) <> 'real' OR best.seconds < 0")           \
+      "verified, origin, pinned, chosen) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON "        \
+      "CONFLICT DO UPDATE SET seconds = excluded.seconds, low = excluded.low, high = "             \
+      "excluded.high, samples = excluded.samples, bound = excluded.bound, date = excluded.date, "  \
+      "version = excluded.version, verified = excluded.verified, origin = excluded.origin, "       \
+      "pinned = excluded.pinned, chosen = excluded.chosen WHERE (excluded.pinned, "                \
+      "-excluded.seconds, excluded.date) > (best.pinned, -best.seconds, best.date) OR "            \
+      "typeof(best.seconds) <> 'real' OR best.seconds < 0")                                        \
     X(DROP_WORST,                                                                                  \
-      "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT "             \
-      "schedule FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date, schedule "      \
-      "LIMIT ?2)")                                                                                 \
-    X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) "           \
-                 "VALUES(?, ?, ?, ?, ?, ?, ?)")                                                    \
+      "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT schedule "    \
+      "FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date, schedule LIMIT ?2)")     \
+    X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) VALUES(?, " \
+                 "?, ?, ?, ?, ?, ?)")                                                              \
     X(LIST, "SELECT " DB_KEY_COLUMNS                                                               \
             ", (SELECT count(*) FROM trial WHERE trial.kernel = k.id), b.schedule, b.seconds, "    \
             "b.low, b.high, b.samples, b.bound, b.date, b.version, b.verified, b.origin, "         \
-            "b.pinned FROM kernel k JOIN best b ON b.kernel = k.id WHERE ?1 = 0 OR k.id = ?1 "     \
-            "ORDER BY k.id, b.pinned DESC, b.seconds")                                             \
+            "b.pinned, b.chosen FROM kernel k JOIN best b ON b.kernel = k.id WHERE ?1 = 0 OR "     \
+            "k.id = ?1 ORDER BY k.id, b.pinned DESC, b.seconds")                                   \
     X(LIST_TRIALS, "SELECT " DB_KEY_COLUMNS                                                        \
                    ", t.schedule, t.state, t.seconds, t.low, t.high, t.date FROM kernel k JOIN "   \
                    "trial t ON t.kernel = k.id WHERE ?1 = 0 OR k.id = ?1 ORDER BY t.rowid")        \

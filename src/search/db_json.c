@@ -3,8 +3,8 @@
 //     {"format": 1, "name": "mm", "program": "program f {\n...", "strides": "", "target": "x86-64",
 //      "cpu": "...", "isa": "avx512", "threads": 1, "schedule": "s0: i0/6 ...", "seconds": 1.2e-05,
 //      "low": 1.19e-05, "high": 1.22e-05, "date": "2026-11-15T09:30:00Z", "samples": 101,
-//      "bound": 1.1e-05, "version": "0.1.0", "verified": "...", "origin": "tuned",
-//      "pinned": false, "gap": 0.09}
+//      "bound": 1.1e-05, "chosen": 1.4e-05, "version": "0.1.0", "verified": "...", "origin":
+//      "tuned", "pinned": false, "gap": 0.09}
 //
 // A trial has "state" and less of the rest. The reader takes members in any order
 // and passes over those that it does not know; what follows from others (gap) is not read.
@@ -44,6 +44,7 @@ static const struct Member {
     {"state", TEXT, OF_TRIAL, AT(state)},
     {"samples", INTEGER, OF_ENTRY, AT(entry.samples)},
     {"bound", NUMBER, OF_ENTRY, AT(entry.bound)},
+    {"chosen", NUMBER, OF_ENTRY, AT(entry.chosen)},
     {"version", TEXT, OF_ENTRY, AT(entry.version)},
     {"verified", TEXT, OF_ENTRY, AT(entry.verified)},
     {"origin", TEXT, OF_ENTRY, AT(entry.origin)},

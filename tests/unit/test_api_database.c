@@ -64,6 +64,7 @@ static lw_status put_body(Call *call, void *arg) {
     DbKey key = database_key(call, c, (Target){.threads = p->threads});
     DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};
     e.verified = "exact";
+    e.chosen = 2 * p->seconds;
     p->kept = db_record(call->ctx->db, call->scratch, &key, &e);
     database_complain(call, call->ctx->db);
     return LW_OK;

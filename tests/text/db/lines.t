@@ -1,6 +1,6 @@
 # JSON lines are the portable form. What is imported is checked; what does not apply is refused.
 --- tuned.jsonl
-{"format": 1, "name": "sum", "program": "program f {\n    input t0: f32[8]\n    output t1: f32[]\n\n    s0: for i0 in 0:8\n        t1[] +=! t0[i0]\n}\n", "strides": "", "target": "x86-64", "cpu": "a processor", "isa": "avx2", "threads": 1, "schedule": "s0: i0:v\n", "seconds": 1.5e-08, "low": 1.4e-08, "high": 1.6e-08, "date": "2026-11-15T09:30:00Z", "samples": 11, "bound": 1e-08, "version": "0.1.0", "verified": "bit for bit", "origin": "tuned", "pinned": false, "gap": 0.5}
+{"format": 1, "name": "sum", "program": "program f {\n    input t0: f32[8]\n    output t1: f32[]\n\n    s0: for i0 in 0:8\n        t1[] +=! t0[i0]\n}\n", "strides": "", "target": "x86-64", "cpu": "a processor", "isa": "avx2", "threads": 1, "schedule": "s0: i0:v\n", "seconds": 1.5e-08, "low": 1.4e-08, "high": 1.6e-08, "date": "2026-11-15T09:30:00Z", "samples": 11, "bound": 1e-08, "chosen": 1.8e-08, "version": "0.1.0", "verified": "bit for bit", "origin": "tuned", "pinned": false, "gap": 0.5}
 --- bad.jsonl
 not an object
 {"program": "program f { }", "target": "x86-64", "cpu": "c", "isa": "avx2", "schedule": ""}
@@ -25,7 +25,7 @@ kernel 1: sum, 1 thread, avx2 on a processor
         s0: for i0 in 0:8
             t1[] +=! t0[i0]
     }
-  schedule 1: 0.015 us (0.014 us to 0.016 us), bound 0.01 us, gap 50 %; tuned on 2026-11-15 by 0.1.0; verified bit for bit
+  schedule 1: 0.015 us (0.014 us to 0.016 us), bound 0.01 us, gap 50 %, 1.20 times as fast as chosen; tuned on 2026-11-15 by 0.1.0; verified bit for bit
     s0: i0:v
 $ loopwright db import bad.jsonl --db t.db
 6 read, 0 kept, 6 refused
