@@ -51,7 +51,7 @@ static const double FADE = 0.98, FASTER = 0.995, THINKING = 0.15;
 
 // Trials that each move is thought to have failed before it began: small moves come first.
 static const double doubt[MOVES] = {
-    [PAIR] = 4, [OBJECT] = 5, [CHOICE] = 7, [TAIL] = 1, [CROSS] = 5, [FRESH] = 9};
+    [PAIR] = 4, [OBJECT] = 2, [CHOICE] = 7, [TAIL] = 0, [CROSS] = 5, [FRESH] = 9};
 
 static double worth(const Credit *c) {
     double mean = (c->won + 1) / (c->tried + 2);
