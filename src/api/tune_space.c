@@ -56,9 +56,8 @@ bool tune_space(Tune *t) {
     Cand *root = space_cand(arena, t->cs->space);
     space_copy(t->cs->space, root, t->cs->space->root);
     t->root = root;
-    if (!t->o.args) // of dense arguments alone
-        t->model =
-            bound_new(arena, t->cs, &(BoundOptions){.machine = &t->machine, .threads = t->threads});
+    BoundOptions bound = {.machine = &t->machine, .threads = t->threads, .stride = a.stride};
+    t->model = bound_new(arena, t->cs, &bound);
     return take_set(t, root);
 }
 

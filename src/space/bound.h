@@ -28,7 +28,7 @@
 // Cache state: warm. The kernel ran just before on the same data. Each cache, with the smaller
 // ones, may still hold as many bytes as fit of what is most expensive to bring; beyond L1, of data
 // that a call walks through once and that does not fit, only what random replacement would leave.
-// Registers hold nothing. Arguments lie row-major and dense.
+// Registers hold nothing.
 //
 // So the bound is admissible (at most the measured time), monotone (every part looks at domains
 // only through their extremes) and cheap. What is not understood (computed subscripts, guarded
@@ -62,6 +62,7 @@ typedef struct BoundTerm {
 typedef struct BoundOptions {
     const Machine *machine; // with rates; without (or with none for its ISA) there is no bound
     int threads;            // as the Space was made for; at most the cores that were measured
+    const int64_t *const *stride; // per argument, in elements; NULL (or NULL entry): row-major
 } BoundOptions;
 
 typedef struct BoundModel BoundModel;

@@ -25,12 +25,17 @@ typedef struct Build {
     const Space *s;
     const Program *p;
     const Machine *m;
+    const int64_t *const *stride;
     BoundStmt *stmt;
     bool *real;     // per tensor: its values are not constants that fold where it is inlined
     bool *walked;   // per argument: each element is used once
     double *wanted; // per temporary: elements that are read for sure
     double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any case
 } Build;
+
+static bool is_argument(const Build *x, int tensor) {
+    return tensor < x->p->ninputs + x->p->noutputs;
+}
 
 // --- Points
 // ---------------------------------------------------------------------------------------------
@@ -166,24 +171,43 @@ static uint32_t own_iters(const Affine *sub, int niters) {
     return mine;
 }
 
+// Bytes between neighbours of each dimension; 0 where they are one. False: places may overlap.
+static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pitch) {
+    const int64_t *given = is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
+    double bytes = type_info[t->type].bytes, dense = bytes, end = 0;
+    bool done[PROGRAM_MAX_RANK] = {false};
+    for (int d = t->rank - 1; d >= 0; d--) {
+        pitch[d] = given ? fabs((double)given[d]) * bytes : dense;
+        dense *= (double)max_i64(tensor_size(t, d), 1);
+    }
+    for (int n = 0; given && n < t->rank; n++) { // from the nearest neighbours outwards
+        int next = -1;
+        for (int d = 0; d < t->rank; d++)
+            if (!done[d] && (next < 0 || pitch[d] < pitch[next])) next = d;
+        done[next] = true;
+        if (pitch[next] == 0 || tensor_size(t, next) <= 1) continue;
+        if (pitch[next] < end) return false;
+        end = pitch[next] * (double)tensor_size(t, next);
+    }
+    return true;
+}
+
 static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
     const Tensor *t = &x->p->tensors.at[a->tensor];
     BoundDim *dim = arena_new_n(x->arena, BoundDim, a->rank + 1);
     BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .dim = dim};
     uint32_t own[PROGRAM_MAX_RANK], seen = 0;
-    bool far[PROGRAM_MAX_RANK];
-    double pitch = r.bytes;
+    double pitch[PROGRAM_MAX_RANK];
+    bool apart = see_pitches(x, t, a->tensor, pitch);
     for (int d = a->rank - 1; d >= 0; d--) {
-        own[d] = own_iters(a->sub[d], s->niters) & ~seen;
+        own[d] = apart && pitch[d] > 0 ? own_iters(a->sub[d], s->niters) & ~seen : 0;
         seen |= own[d];
-        far[d] = pitch >= x->m->line_bytes;
-        pitch *= (double)max_i64(tensor_size(t, d), 1);
         for (int i = 0; i < s->niters; i++)
             if (affine_uses_iter(a->sub[d], i)) r.iters |= 1u << i;
     }
     for (int near = 0; near < 2; near++)
         for (int d = 0; d < a->rank; d++) {
-            if (far[d] == near || !own[d]) continue;
+            if ((pitch[d] >= x->m->line_bytes) == near || !own[d]) continue;
             bool one = !(own[d] & (own[d] - 1));
             dim[r.ndims++] = (BoundDim){one ? __builtin_ctz(own[d]) : -1, own[d]};
             r.nfar += !near;
@@ -213,10 +237,6 @@ static void sure_read(void *user, const Access *a, bool guarded) {
 static void any_read(void *user, const Access *a, bool guarded) {
     (void)guarded;
     sure_read(user, a, false);
-}
-
-static bool is_argument(const Build *x, int tensor) {
-    return tensor < x->p->ninputs + x->p->noutputs;
 }
 
 // The decision to pack what a statement reads of a tensor; 0: none.
@@ -681,6 +701,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     int n = cs->program->stmts.n, t = cs->program->tensors.n + 1;
     BoundModel *b = arena_new(arena, BoundModel);
     Build x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
+    x.stride = o->stride;
     x.stmt = arena_new_n(arena, BoundStmt, n + 1);
     double **array[] = {&x.wanted, &x.in, &x.out, &x.in_lines, &x.out_lines};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)

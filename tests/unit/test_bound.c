@@ -229,6 +229,29 @@ TEST(streams_are_bound_by_their_level) {
     lab_end(&x.lab);
 }
 
+TEST(strides_say_what_is_touched) {
+    static const char text[] =
+        "program copy(M, N) {\n    input A: f32[M, N]\n    output C: f32[M, N]\n"
+        "    C: for i in 0:M, j in 0:N\n        C[i, j] = A[i, j]\n}\n";
+    Case x;
+    if (!open_text(&x, text, (int64_t[]){512, 512}, 1)) return;
+    // dense; one row for all; one line an element; all places overlap
+    static const int64_t strides[][2] = {{512, 1}, {0, 1}, {16 * 512, 16}, {1, 1}};
+    double l2[4];
+    for (int i = 0; i < 4; i++) {
+        CpuOptions o = options(1);
+        const int64_t *stride[] = {strides[i], NULL};
+        BoundTerm t[BOUND_KINDS];
+        const BoundModel *b =
+            bound_new(&x.lab.arena, x.cs,
+                      &(BoundOptions){.machine = &o.machine, .threads = 1, .stride = stride});
+        bound_seconds(b, x.s->root, t);
+        l2[i] = t[BOUND_L2].seconds;
+    }
+    CHECK(l2[1] < l2[0] && l2[3] < l2[0] && l2[2] > 4 * l2[0]);
+    lab_end(&x.lab);
+}
+
 TEST(without_rates_there_is_none) {
     Lab lab;
     lab_begin(&lab);
