@@ -2,8 +2,10 @@
 'use strict';
 
 const d = lines('data').found[0];
-const caches = ((d.machine || {}).cache || []).map((size, i) => ({name: 'L' + (i + 1), size})).filter(c => c.size > 0);
-const hue = new Map(); // line of the tree -> colour
+const caches = ((d.machine || {}).cache || [])
+                   .map((size, i) => ({name: 'L' + (i + 1), size}))
+                   .filter(c => c.size > 0);
+const hue = new Map();  // line of the tree -> colour
 d.tree.lines.filter(l => l.kind).forEach((l, i) => hue.set(l.line, series(i)));
 const hot = new Set(d.report.nests.flatMap(n => n.loops.map(l => l.line)));
 
@@ -12,149 +14,332 @@ function homeOf(size) {
   return c ? c.name : 'memory';
 }
 
-// --- Certificate ----------------------------------------------------------------------------------
+// --- Certificate -------------------------------------------------------------------------------
 function certificate() {
-  const t = d.timing, s = d.space, list = [fact(...duration(t.median_us).split(' '), `median of a run; best ${duration(t.best_us)}`)];
-  if (d.roof) list.push(fact((100 * d.roof.us / t.median_us).toFixed(0), '%', `of what the machine could do at most, bound by ${d.roof.bound}`));
-  if (t.flops > 0) list.push(fact(figure(t.flops / t.median_us / 1e3), 'GFLOP/s', `${t.isa}, one core; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
-  if (s && finite(s.bound)) list.push(fact(...duration(s.bound).split(' '), `no implementation in its space can beat this; gap ${(100 * (t.median_us / s.bound - 1)).toFixed(0)} %`));
-  list.push(fact(...duration(t.compile_us).split(' '), `to compile, into ${bytes(t.code_bytes)} of code`));
+  const t = d.timing, s = d.space,
+        list = [fact(
+            ...duration(t.median_us).split(' '), `median of a run; best ${duration(t.best_us)}`)];
+  if (d.roof)
+    list.push(fact(
+        (100 * d.roof.us / t.median_us).toFixed(0), '%',
+        `of what the machine could do at most, bound by ${d.roof.bound}`));
+  if (t.flops > 0)
+    list.push(fact(
+        figure(t.flops / t.median_us / 1e3), 'GFLOP/s',
+        `${t.isa}, one core; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
+  if (s && finite(s.bound))
+    list.push(fact(
+        ...duration(s.bound).split(' '),
+        `no implementation in its space can beat this; gap ${
+            (100 * (t.median_us / s.bound - 1)).toFixed(0)} %`));
+  list.push(fact(
+      ...duration(t.compile_us).split(' '), `to compile, into ${bytes(t.code_bytes)} of code`));
   $('main').append(element('div', {class: 'facts'}, list));
 }
 
-// --- Program --------------------------------------------------------------------------------------
+// --- Program -----------------------------------------------------------------------------------
 function block(title, words) {
-  return element('div', {}, element('h3', {}, title), element('pre', {class: 'code'}, words.trimEnd()));
+  return element(
+      'div', {}, element('h3', {}, title), element('pre', {class: 'code'}, words.trimEnd()));
 }
 function program() {
   const left = d.source ? block(d.file.split('/').pop(), d.source) : null;
-  card('program', 'Program', element('p', {}, 'What to compute, with every range and type; no loops, no order. Below it how, as a Schedule that can be edited and given back by --schedule.'),
-    element('div', {class: 'pair'}, left, block('Program', d.program)), d.schedule.trim() ? block('Schedule', d.schedule) : null);
+  card(
+      'program', 'Program',
+      element(
+          'p', {},
+          'What to compute, with every range and type; no loops, no order. Below it how, as ' +
+          'a Schedule that can be edited and given back by --schedule.'),
+      element('div', {class: 'pair'}, left, block('Program', d.program)),
+      d.schedule.trim() ? block('Schedule', d.schedule) : null);
 }
 
-// --- Decisions ------------------------------------------------------------------------------------
-// How much longer at least with another value: the least over its values, all else kept, or open.
+// --- Decisions ---------------------------------------------------------------------------------
+// How much
+// longer at least with another value: the least over its values, all else kept, or open.
 function decisions() {
   const s = d.space;
   if (!s || !s.decisions.length) return;
   const now = s.decided || s.bound, ratio = us => finite(us) ? us / now : NaN;
   const rows = s.decisions.map(x => {
     const kept = x.others.filter(o => finite(o.kept));
-    const best = kept.reduce((a, o) => !a || o.kept < a.kept ? o : a, null), worst = kept.reduce((a, o) => !a || o.kept > a.kept ? o : a, null);
+    const best = kept.reduce((a, o) => !a || o.kept < a.kept ? o : a, null),
+          worst = kept.reduce((a, o) => !a || o.kept > a.kept ? o : a, null);
     return {...x, best, worst, span: worst ? Math.max(ratio(worst.kept), 1 / ratio(best.kept)) : 1};
   });
-  const matter = rows.filter(r => r.span > 1.005).sort((a, b) => b.span - a.span), shown = matter.slice(0, 24);
+  const matter = rows.filter(r => r.span > 1.005).sort((a, b) => b.span - a.span),
+        shown = matter.slice(0, 24);
   const plot = shown.length ? chart('decisions', (svg, width) => {
-    const phone = width < 560, high = phone ? 42 : 26, top = 30, left = phone ? 0 : Math.min(300, width * 0.34), bottom = top + shown.length * high;
+    const phone = width < 560, high = phone ? 42 : 26, top = 30,
+          left = phone ? 0 : Math.min(300, width * 0.34), bottom = top + shown.length * high;
     const all = shown.flatMap(r => r.others.map(o => ratio(o.kept)).filter(finite));
-    const lo = Math.min(0.95, ...all) / 1.04, hi = Math.max(1.3, ...all) * 1.06, x = logarithmic(lo, hi, left + 8, width - 14);
+    const lo = Math.min(0.95, ...all) / 1.04, hi = Math.max(1.3, ...all) * 1.06,
+          x = logarithmic(lo, hi, left + 8, width - 14);
     let edge = -Infinity;
-    for (const t of hi / lo < 4 ? [0.5, 0.8, 1, 1.2, 1.5, 2, 3] : [0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100, 1000]) if (t >= lo && t <= hi && x(t) - edge > 36) {
-      edge = x(t);
-      svg.append(line(x(t), top - 4, x(t), bottom, {stroke: t === 1 ? 'var(--muted)' : 'var(--grid)', 'stroke-dasharray': t === 1 ? '3 3' : null}));
-      svg.append(text(x(t), top - 10, t + '×', {class: 'dim', 'text-anchor': 'middle'}));
-    }
+    for (const t of hi / lo < 4 ? [0.5, 0.8, 1, 1.2, 1.5, 2, 3] :
+                                  [0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100, 1000])
+      if (t >= lo && t <= hi && x(t) - edge > 36) {
+        edge = x(t);
+        svg.append(line(x(t), top - 4, x(t), bottom, {
+          stroke: t === 1 ? 'var(--muted)' : 'var(--grid)',
+          'stroke-dasharray': t === 1 ? '3 3' : null
+        }));
+        svg.append(text(x(t), top - 10, t + '×', {class: 'dim', 'text-anchor': 'middle'}));
+      }
     shown.forEach((r, i) => {
       const y = top + i * high, middle = phone ? y + 30 : y + high / 2, g = element('g', {});
       g.append(element('rect', {x: 0, y, width, height: high, fill: 'transparent'}));
       const name = text(0, phone ? y + 15 : middle + 4, '', {class: 'mono'});
-      name.append(element('tspan', {}, r.name + ' = '), element('tspan', {'font-weight': 650, fill: 'var(--win)'}, r.value));
+      name.append(
+          element('tspan', {}, r.name + ' = '),
+          element('tspan', {'font-weight': 650, fill: 'var(--win)'}, r.value));
       g.append(name);
-      r.others.forEach(o => { if (finite(o.kept)) g.append(element('circle', {cx: x(ratio(o.kept)), cy: middle, r: 4, opacity: .75,
-        fill: ratio(o.kept) < 0.995 ? 'var(--s2)' : 'var(--s1)', 'data-tip': `${r.name} = ${o.value}\nat least ${duration(o.kept)} with all else as it is` +
-        (finite(o.free) ? `,\n${duration(o.free)} with all else open` : '')})); });
-      g.append(element('circle', {cx: x(1), cy: middle, r: 5, fill: 'var(--win)', stroke: 'var(--card)', 'stroke-width': 1.5, 'data-tip': `${r.name} = ${r.value}, as it is: at least ${duration(now)}`}));
+      r.others.forEach(o => {
+        if (finite(o.kept))
+          g.append(element('circle', {
+            cx: x(ratio(o.kept)),
+            cy: middle,
+            r: 4,
+            opacity: .75,
+            fill: ratio(o.kept) < 0.995 ? 'var(--s2)' : 'var(--s1)',
+            'data-tip':
+                `${r.name} = ${o.value}\nat least ${duration(o.kept)} with all else as it is` +
+                (finite(o.free) ? `,\n${duration(o.free)} with all else open` : '')
+          }));
+      });
+      g.append(element('circle', {
+        cx: x(1),
+        cy: middle,
+        r: 5,
+        fill: 'var(--win)',
+        stroke: 'var(--card)',
+        'stroke-width': 1.5,
+        'data-tip': `${r.name} = ${r.value}, as it is: at least ${duration(now)}`
+      }));
       svg.append(g);
     });
     return bottom + 8;
   }) : null;
-  const table = sortable([
-    {name: 'decision', value: r => r.name, show: r => element('code', {}, r.name), left: true},
-    {name: 'value', value: r => r.value, show: r => element('code', {}, r.value), left: true},
-    {name: 'others possible', value: r => r.others.filter(o => finite(o.kept)).length, show: r => `${r.others.filter(o => finite(o.kept)).length} of ${r.others.length}`},
-    {name: 'best other', value: r => r.best ? r.best.value : '', show: r => r.best ? element('code', {}, r.best.value) : '–', left: true},
-    {name: 'at least', value: r => r.best ? r.best.kept : NaN, show: r => r.best ? duration(r.best.kept) : '–'},
-    {name: 'worst other', value: r => r.worst ? r.worst.value : '', show: r => r.worst ? element('code', {}, r.worst.value) : '–', left: true},
-    {name: 'at least', value: r => r.worst ? r.worst.kept : NaN, show: r => r.worst ? duration(r.worst.kept) : '–'}], rows);
+  const table = sortable(
+      [
+        {name: 'decision', value: r => r.name, show: r => element('code', {}, r.name), left: true},
+        {name: 'value', value: r => r.value, show: r => element('code', {}, r.value), left: true}, {
+          name: 'others possible',
+          value: r => r.others.filter(o => finite(o.kept)).length,
+          show: r => `${r.others.filter(o => finite(o.kept)).length} of ${r.others.length}`
+        },
+        {
+          name: 'best other',
+          value: r => r.best ? r.best.value : '',
+          show: r => r.best ? element('code', {}, r.best.value) : '–',
+          left: true
+        },
+        {
+          name: 'at least',
+          value: r => r.best ? r.best.kept : NaN,
+          show: r => r.best ? duration(r.best.kept) : '–'
+        },
+        {
+          name: 'worst other',
+          value: r => r.worst ? r.worst.value : '',
+          show: r => r.worst ? element('code', {}, r.worst.value) : '–',
+          left: true
+        },
+        {
+          name: 'at least',
+          value: r => r.worst ? r.worst.kept : NaN,
+          show: r => r.worst ? duration(r.worst.kept) : '–'
+        }
+      ],
+      rows);
   const bounds = s.resources.filter(r => r.us > 0).sort((a, b) => b.us - a.us);
-  card('decisions', 'Decisions', element('p', {}, `The lower bound of what was decided is ${duration(now)}, of the whole space ${duration(s.bound)}. Each dot is another value of one decision, all else as it is: ` +
-    'to the right of 1× it cannot be as fast as the bound of what was chosen; to the left it might be. What is not drawn makes no difference to the bound.'), plot,
-    element('details', {}, element('summary', {}, `All ${rows.length} decisions as a table`), table),
-    element('h3', {}, 'What bounds it'), chart('resources', (svg, width) => {
-      const left = 76, high = 24, x = linear(0, Math.max(...bounds.map(b => b.us), d.timing.median_us) * 1.02, left, width - 80), h = bounds.length * high + 8;
-      svg.append(line(x(d.timing.median_us), 0, x(d.timing.median_us), h, {stroke: 'var(--lose)', 'stroke-width': 1.5, 'stroke-dasharray': '4 3', 'data-tip': 'measured: ' + duration(d.timing.median_us)}));
-      svg.append(text(x(d.timing.median_us) - 6, h + 12, 'measured', {'text-anchor': 'end', class: 'dim'}));
-      bounds.forEach((b, i) => {
-        const y = i * high + 4;
-        svg.append(text(0, y + 13, b.name), element('rect', {x: left, y, width: Math.max(2, x(b.us) - left), height: 15, rx: 2, fill: i ? 'var(--s1)' : 'var(--win)', opacity: .8}), text(x(b.us) + 6, y + 13, duration(b.us), {class: 'dim'}));
-      });
-      return h + 20;
-    }));
+  card(
+      'decisions', 'Decisions',
+      element(
+          'p', {},
+          `The lower bound of what was decided is ${duration(now)}, of the whole space ${
+              duration(s.bound)}. Each dot is another value of one decision, all else as it is: ` +
+              'to the right of 1× it cannot be as fast as the bound of what was chosen; to ' +
+              'the left it might be. What is not drawn makes no difference to the bound.'),
+      plot,
+      element(
+          'details', {}, element('summary', {}, `All ${rows.length} decisions as a table`), table),
+      element('h3', {}, 'What bounds it'), chart('resources', (svg, width) => {
+        const left = 76, high = 24,
+              x = linear(
+                  0, Math.max(...bounds.map(b => b.us), d.timing.median_us) * 1.02, left,
+                  width - 80),
+              h = bounds.length * high + 8;
+        svg.append(line(x(d.timing.median_us), 0, x(d.timing.median_us), h, {
+          stroke: 'var(--lose)',
+          'stroke-width': 1.5,
+          'stroke-dasharray': '4 3',
+          'data-tip': 'measured: ' + duration(d.timing.median_us)
+        }));
+        svg.append(text(
+            x(d.timing.median_us) - 6, h + 12, 'measured', {'text-anchor': 'end', class: 'dim'}));
+        bounds.forEach((b, i) => {
+          const y = i * high + 4;
+          svg.append(
+              text(0, y + 13, b.name), element('rect', {
+                x: left,
+                y,
+                width: Math.max(2, x(b.us) - left),
+                height: 15,
+                rx: 2,
+                fill: i ? 'var(--s1)' : 'var(--win)',
+                opacity: .8
+              }),
+              text(x(b.us) + 6, y + 13, duration(b.us), {class: 'dim'}));
+        });
+        return h + 20;
+      }));
 }
 
-// --- Loops ----------------------------------------------------------------------------------------
-const levelColour = {L1: 'var(--s0)', L2: 'var(--s1)', L3: 'var(--s2)', memory: 'var(--s4)'};
+// --- Loops -------------------------------------------------------------------------------------
+const levelColour = {
+  L1: 'var(--s0)',
+  L2: 'var(--s1)',
+  L3: 'var(--s2)',
+  memory: 'var(--s4)'
+};
 function meter(size) {
-  const last = caches.length ? caches[caches.length - 1].size : 1 << 25, x = logarithmic(64, last * 8, 0, 100), share = Math.max(1, Math.min(100, x(Math.max(64, size))));
-  const marks = caches.map(c => element('i', {class: 'mark', style: `left:${x(c.size)}%`, title: `${c.name} ${bytes(c.size)}`}));
-  return element('span', {class: 'meter', title: `touches ${bytes(size)}, which ${homeOf(size) === 'memory' ? 'no cache holds' : homeOf(size) + ' holds'}`},
-    element('b', {style: `width:${share}%;background:${levelColour[homeOf(size)]}`}), marks);
+  const last = caches.length ? caches[caches.length - 1].size : 1 << 25,
+        x = logarithmic(64, last * 8, 0, 100),
+        share = Math.max(1, Math.min(100, x(Math.max(64, size))));
+  const marks = caches.map(
+      c => element(
+          'i', {class: 'mark', style: `left:${x(c.size)}%`, title: `${c.name} ${bytes(c.size)}`}));
+  return element(
+      'span', {
+        class: 'meter',
+        title: `touches ${bytes(size)}, which ${
+            homeOf(size) === 'memory' ? 'no cache holds' : homeOf(size) + ' holds'}`
+      },
+      element('b', {style: `width:${share}%;background:${levelColour[homeOf(size)]}`}), marks);
 }
 function loops() {
   const root = element('div', {class: 'tree'}), stack = [{depth: -1, node: root}];
   for (const l of d.tree.lines) {
     while (stack[stack.length - 1].depth >= l.depth) stack.pop();
-    const row = element('div', {class: 'row', 'data-line': l.line, style: hue.has(l.line) ? `--c:${hue.get(l.line)}` : null},
-      element('code', {class: 'what'}, l.text, hot.has(l.line) ? element('span', {class: 'pill hot'}, 'hot') : null),
-      finite(l.touches) ? element('span', {class: 'cost'}, meter(l.touches), element('span', {class: 'num'}, bytes(l.touches)),
-        element('span', {class: 'pill', style: `background:color-mix(in srgb, ${levelColour[homeOf(l.touches)]} 22%, transparent)`}, homeOf(l.touches)),
-        element('span', {class: 'num wide'}, l.flops ? amount(l.flops, 'flop') : '')) : null);
-    const node = element('div', {class: 'node ' + (l.kind || 'plain'), style: hue.has(l.line) ? `--c:${hue.get(l.line)}` : null}, row);
+    const row = element(
+        'div', {
+          class: 'row',
+          'data-line': l.line,
+          style: hue.has(l.line) ? `--c:${hue.get(l.line)}` : null
+        },
+        element(
+            'code', {class: 'what'}, l.text,
+            hot.has(l.line) ? element('span', {class: 'pill hot'}, 'hot') : null),
+        finite(l.touches) ?
+            element(
+                'span', {class: 'cost'}, meter(l.touches),
+                element('span', {class: 'num'}, bytes(l.touches)),
+                element(
+                    'span', {
+                      class: 'pill',
+                      style: `background:color-mix(in srgb, ${
+                          levelColour[homeOf(l.touches)]} 22%, transparent)`
+                    },
+                    homeOf(l.touches)),
+                element('span', {class: 'num wide'}, l.flops ? amount(l.flops, 'flop') : '')) :
+            null);
+    const node = element(
+        'div', {
+          class: 'node ' + (l.kind || 'plain'),
+          style: hue.has(l.line) ? `--c:${hue.get(l.line)}` : null
+        },
+        row);
     stack[stack.length - 1].node.append(node);
     stack.push({depth: l.depth, node});
   }
-  card('loops', 'Loops', element('p', {}, 'Every loop encloses what it repeats. The bar is what one whole run of the line touches, on a logarithmic scale with marks where the caches end.'),
-    element('div', {class: 'legend'}, ['L1', 'L2', 'L3', 'memory'].map(n => {
-      const c = caches.find(k => k.name === n);
-      return n === 'memory' || c ? element('span', {}, element('i', {style: `background:${levelColour[n]}`}), c ? `fits ${n}, ${bytes(c.size)}` : 'fits no cache') : null;
-    })), element('div', {'data-chart': 'loops', class: 'treebox'}, root));
+  card(
+      'loops', 'Loops',
+      element(
+          'p', {},
+          'Every loop encloses what it repeats. The bar is what one whole run of the line ' +
+          'touches, on a logarithmic scale with marks where the caches end.'),
+      element('div', {class: 'legend'}, ['L1', 'L2', 'L3', 'memory'].map(n => {
+        const c = caches.find(k => k.name === n);
+        return n === 'memory' || c ?
+            element(
+                'span', {}, element('i', {style: `background:${levelColour[n]}`}),
+                c ? `fits ${n}, ${bytes(c.size)}` : 'fits no cache') :
+            null;
+      })),
+      element('div', {'data-chart': 'loops', class: 'treebox'}, root));
 }
 
-// --- Code -----------------------------------------------------------------------------------------
+// --- Code --------------------------------------------------------------------------------------
 function segments() {
   const list = [{line: 0, code: []}];
   for (const text of d.asm.split('\n')) {
     const head = /^#\s+(\d+) \|/.exec(text);
-    if (head) list.push({line: Number(head[1]), code: []});
-    else if (text.trim()) list[list.length - 1].code.push(text.replace(/^ {8}/, '    ').replace(/^ *\.byte .*/, '    nop'));
+    if (head)
+      list.push({line: Number(head[1]), code: []});
+    else if (text.trim())
+      list[list.length - 1].code.push(
+          text.replace(/^ {8}/, '    ').replace(/^ *\.byte .*/, '    nop'));
   }
   return list.filter(s => s.code.length);
 }
 function code() {
-  const side = element('div', {class: 'side'}, d.tree.lines.map(l => element('div', {class: 'mini', 'data-line': l.line,
-    style: `--c:${hue.get(l.line) || 'transparent'};padding-left:${8 + l.depth * 12}px`}, element('code', {}, l.text))));
+  const side = element(
+      'div', {class: 'side'},
+      d.tree.lines.map(
+          l => element(
+              'div', {
+                class: 'mini',
+                'data-line': l.line,
+                style: `--c:${hue.get(l.line) || 'transparent'};padding-left:${8 + l.depth * 12}px`
+              },
+              element('code', {}, l.text))));
   const all = segments(), most = Math.max(...all.map(s => s.code.length));
   const body = element('div', {class: 'listing'}, all.map(s => {
-    const l = d.tree.lines[s.line - 1], open = hot.has(s.line) || s.code.length <= 10 || s.code.length === most;
-    return element('details', {class: 'seg', 'data-line': s.line, style: `--c:${hue.get(s.line) || 'var(--even)'}`, open: open ? '' : null},
-      element('summary', {}, element('code', {}, l ? l.text : 'entry and exit'), element('span', {class: 'pill'}, s.code.length + (s.code.length === 1 ? ' instruction' : ' instructions'))),
-      element('pre', {class: 'code'}, s.code.join('\n')));
+    const l = d.tree.lines[s.line - 1],
+          open = hot.has(s.line) || s.code.length <= 10 || s.code.length === most;
+    return element(
+        'details', {
+          class: 'seg',
+          'data-line': s.line,
+          style: `--c:${hue.get(s.line) || 'var(--even)'}`,
+          open: open ? '' : null
+        },
+        element(
+            'summary', {}, element('code', {}, l ? l.text : 'entry and exit'),
+            element(
+                'span', {class: 'pill'},
+                s.code.length + (s.code.length === 1 ? ' instruction' : ' instructions'))),
+        element('pre', {class: 'code'}, s.code.join('\n')));
   }));
   const holder = element('div', {class: 'twin', 'data-chart': 'code'}, side, body);
   const light = event => {
     const at = event.target.closest('[data-line]'), lineNumber = at ? at.dataset.line : '';
-    holder.querySelectorAll('[data-line]').forEach(e => e.classList.toggle('lit', e.dataset.line === lineNumber && lineNumber !== ''));
+    holder.querySelectorAll('[data-line]')
+        .forEach(
+            e => e.classList.toggle('lit', e.dataset.line === lineNumber && lineNumber !== ''));
   };
   holder.addEventListener('pointerover', light);
   holder.addEventListener('pointerleave', light);
   side.addEventListener('click', event => {
-    const at = event.target.closest('[data-line]'), to = at && body.querySelector(`[data-line="${at.dataset.line}"]`);
-    if (to) { to.open = true; to.scrollIntoView({block: 'nearest'}); }
+    const at = event.target.closest('[data-line]'),
+          to = at && body.querySelector(`[data-line="${at.dataset.line}"]`);
+    if (to) {
+      to.open = true;
+      to.scrollIntoView({block: 'nearest'});
+    }
   });
-  card('code', 'Machine code', element('p', {}, `${bytes(d.report.code_bytes)} for ${d.report.isa}. The colours are those of the loops; touch a line to find its instructions.`), holder);
+  card(
+      'code', 'Machine code',
+      element(
+          'p', {},
+          `${bytes(d.report.code_bytes)} for ${
+              d.report
+                  .isa}. The colours are those of the loops; touch a line to find its instructions.`),
+      holder);
 }
 
-// --- Ports ----------------------------------------------------------------------------------------
+// --- Ports -------------------------------------------------------------------------------------
 function ports() {
   const all = d.report.nests.flatMap(n => n.loops);
   if (!all.length) return;
@@ -162,45 +347,120 @@ function ports() {
   const plots = all.map(l => {
     const busy = names.map(n => ({n, ops: l.ports[n] || 0})).filter(p => p.ops > 0);
     const cycles = busy.map(p => l.busy[p.n]);
-    return element('div', {class: 'port'}, element('h3', {}, element('code', {style: `color:${hue.get(l.line)}`}, l.loop), ' ',
-      element('span', {class: 'pill'}, `${l.block} block, ${l.accumulators} sums`)),
-      chart('ports', (svg, width) => {
-        const left = 62, high = 22, x = linear(0, Math.max(l.cycles, ...cycles) * 1.05, left, width - 90), h = busy.length * high + 6;
-        svg.append(line(x(l.cycles), 0, x(l.cycles), h, {stroke: 'var(--muted)', 'stroke-dasharray': '3 3', 'data-tip': `${figure(l.cycles)} cycles an iteration`}));
-        busy.forEach((p, i) => svg.append(text(0, i * high + 15, p.n), element('rect', {x: left, y: i * high + 4, width: Math.max(1, x(cycles[i]) - left), height: 14, rx: 2,
-          fill: p.n === l.bound_by ? 'var(--win)' : 'var(--s1)', opacity: p.n === l.bound_by ? .9 : .55}), text(x(cycles[i]) + 6, i * high + 15, `${p.ops} in ${figure(cycles[i])} cycles`, {class: 'dim'})));
-        return h;
-      }), element('p', {}, `At least ${figure(l.cycles)} cycles an iteration, bound by ${l.bound_by}; ${percent(l.of_peak)} of peak; ${figure(l.fma_per_load)} multiply-adds a load.`));
+    return element(
+        'div', {class: 'port'},
+        element(
+            'h3', {}, element('code', {style: `color:${hue.get(l.line)}`}, l.loop), ' ',
+            element('span', {class: 'pill'}, `${l.block} block, ${l.accumulators} sums`)),
+        chart(
+            'ports',
+            (svg, width) => {
+              const left = 62, high = 22,
+                    x = linear(0, Math.max(l.cycles, ...cycles) * 1.05, left, width - 90),
+                    h = busy.length * high + 6;
+              svg.append(line(x(l.cycles), 0, x(l.cycles), h, {
+                stroke: 'var(--muted)',
+                'stroke-dasharray': '3 3',
+                'data-tip': `${figure(l.cycles)} cycles an iteration`
+              }));
+              busy.forEach(
+                  (p, i) => svg.append(
+                      text(0, i * high + 15, p.n), element('rect', {
+                        x: left,
+                        y: i * high + 4,
+                        width: Math.max(1, x(cycles[i]) - left),
+                        height: 14,
+                        rx: 2,
+                        fill: p.n === l.bound_by ? 'var(--win)' : 'var(--s1)',
+                        opacity: p.n === l.bound_by ? .9 : .55
+                      }),
+                      text(
+                          x(cycles[i]) + 6, i * high + 15,
+                          `${p.ops} in ${figure(cycles[i])} cycles`, {class: 'dim'})));
+              return h;
+            }),
+        element(
+            'p', {},
+            `At least ${figure(l.cycles)} cycles an iteration, bound by ${l.bound_by}; ${
+                percent(l.of_peak)} of peak; ${figure(l.fma_per_load)} multiply-adds a load.`));
   });
   card('ports', 'What its instructions occupy', ...plots);
-  if (d.report.declined.length) $('#ports').append(element('h3', {}, 'Declined'), element('ul', {}, d.report.declined.map(x => element('li', {}, typeof x === 'string' ? x : Object.values(x).join(': ')))));
+  if (d.report.declined.length)
+    $('#ports').append(
+        element('h3', {}, 'Declined'),
+        element(
+            'ul', {},
+            d.report.declined.map(
+                x => element('li', {}, typeof x === 'string' ? x : Object.values(x).join(': ')))));
 }
 
-// --- Roofline -------------------------------------------------------------------------------------
+// --- Roofline ----------------------------------------------------------------------------------
 function roof() {
   const t = d.timing, m = d.machine;
   if (!(t.flops > 0)) return;
-  const bits = t.float_bits === 64 ? 'f64' : 'f32', peak = m.gflops[t.isa] ? m.gflops[t.isa][bits][0] : NaN;
-  const levels = ['L1', 'L2', 'L3', 'memory'].filter(n => m.gbps[n]).map(n => ({name: n, gbps: Math.max(m.gbps[n].load[0], m.gbps[n].copy[0])}));
+  const bits = t.float_bits === 64 ? 'f64' : 'f32',
+        peak = m.gflops[t.isa] ? m.gflops[t.isa][bits][0] : NaN;
+  const levels = ['L1', 'L2', 'L3', 'memory']
+                     .filter(n => m.gbps[n])
+                     .map(n => ({name: n, gbps: Math.max(m.gbps[n].load[0], m.gbps[n].copy[0])}));
   const px = t.flops / t.bytes, py = t.flops / t.median_us / 1e3;
   card('roofline', 'Roofline', chart('roofline', (svg, width) => {
-    const left = 46, height = 340, bottom = height - 42, lo = Math.min(0.05, px / 2), hi = Math.max(200, px * 3), least = Math.min(0.5, py / 2), most = Math.max(peak, py) * 2;
-    const x = logarithmic(lo, hi, left, width - 10), y = logarithmic(least, most, bottom, 10);
-    decades(lo, hi).forEach(v => svg.append(line(x(v), 10, x(v), bottom, {stroke: 'var(--grid)'}), text(x(v), bottom + 17, String(v), {class: 'dim', 'text-anchor': 'middle'})));
-    decades(least, most).forEach(v => svg.append(line(left, y(v), width - 10, y(v), {stroke: 'var(--grid)'}), text(left - 6, y(v) + 4, String(v), {class: 'dim', 'text-anchor': 'end'})));
-    levels.forEach(l => {
-      const knee = peak / l.gbps, from = Math.max(lo, least / l.gbps);
-      if (from < knee) svg.append(line(x(from), y(from * l.gbps), x(knee), y(peak), {stroke: 'var(--muted)', 'stroke-width': l.name === (d.roof || {}).level ? 2 : 1, opacity: l.name === (d.roof || {}).level ? 1 : .5}),
-        text(x(from * 1.3), y(from * 1.3 * l.gbps) - 6, l.name, {class: 'dim', 'font-size': 11}));
-    });
-    svg.append(line(x(peak / Math.max(...levels.map(l => l.gbps))), y(peak), x(hi), y(peak), {stroke: 'var(--muted)', 'stroke-width': 1.5}), text(x(hi) - 4, y(peak) - 7, figure(peak) + ' GFLOP/s', {class: 'dim', 'text-anchor': 'end'}));
-    const top = Math.min(peak, px * (levels.find(l => l.name === (d.roof || {}).level) || {gbps: Infinity}).gbps);
-    svg.append(line(x(px), y(py), x(px), y(top), {stroke: 'var(--lose)', 'stroke-dasharray': '3 3'}));
-    svg.append(element('circle', {cx: x(px), cy: y(py), r: 7, fill: 'var(--win)', stroke: 'var(--card)', 'stroke-width': 2, 'data-tip': `${figure(py)} GFLOP/s at ${figure(px)} operations a byte`}));
-    svg.append(text(x(px) + (x(px) > width * .7 ? -12 : 12), y(py) + 18, `${figure(py)} GFLOP/s, ${percent((d.roof || {}).us / t.median_us)}`, {class: 'strong', 'text-anchor': x(px) > width * .7 ? 'end' : 'start'}));
-    svg.append(text(width - 10, bottom + 34, 'operations per byte of its arguments', {class: 'dim', 'text-anchor': 'end'}));
-    return height;
-  }));
+         const left = 46, height = 340, bottom = height - 42, lo = Math.min(0.05, px / 2),
+               hi = Math.max(200, px * 3), least = Math.min(0.5, py / 2),
+               most = Math.max(peak, py) * 2;
+         const x = logarithmic(lo, hi, left, width - 10), y = logarithmic(least, most, bottom, 10);
+         decades(lo, hi).forEach(
+             v => svg.append(
+                 line(x(v), 10, x(v), bottom, {stroke: 'var(--grid)'}),
+                 text(x(v), bottom + 17, String(v), {class: 'dim', 'text-anchor': 'middle'})));
+         decades(least, most)
+             .forEach(
+                 v => svg.append(
+                     line(left, y(v), width - 10, y(v), {stroke: 'var(--grid)'}),
+                     text(left - 6, y(v) + 4, String(v), {class: 'dim', 'text-anchor': 'end'})));
+         levels.forEach(l => {
+           const knee = peak / l.gbps, from = Math.max(lo, least / l.gbps);
+           if (from < knee)
+             svg.append(
+                 line(x(from), y(from * l.gbps), x(knee), y(peak), {
+                   stroke: 'var(--muted)',
+                   'stroke-width': l.name === (d.roof || {}).level ? 2 : 1,
+                   opacity: l.name === (d.roof || {}).level ? 1 : .5
+                 }),
+                 text(
+                     x(from * 1.3), y(from * 1.3 * l.gbps) - 6, l.name,
+                     {class: 'dim', 'font-size': 11}));
+         });
+         svg.append(
+             line(
+                 x(peak / Math.max(...levels.map(l => l.gbps))), y(peak), x(hi), y(peak),
+                 {stroke: 'var(--muted)', 'stroke-width': 1.5}),
+             text(
+                 x(hi) - 4, y(peak) - 7, figure(peak) + ' GFLOP/s',
+                 {class: 'dim', 'text-anchor': 'end'}));
+         const top = Math.min(
+             peak,
+             px * (levels.find(l => l.name === (d.roof || {}).level) || {gbps: Infinity}).gbps);
+         svg.append(
+             line(x(px), y(py), x(px), y(top), {stroke: 'var(--lose)', 'stroke-dasharray': '3 3'}));
+         svg.append(element('circle', {
+           cx: x(px),
+           cy: y(py),
+           r: 7,
+           fill: 'var(--win)',
+           stroke: 'var(--card)',
+           'stroke-width': 2,
+           'data-tip': `${figure(py)} GFLOP/s at ${figure(px)} operations a byte`
+         }));
+         svg.append(text(
+             x(px) + (x(px) > width * .7 ? -12 : 12), y(py) + 18,
+             `${figure(py)} GFLOP/s, ${percent((d.roof || {}).us / t.median_us)}`,
+             {class: 'strong', 'text-anchor': x(px) > width * .7 ? 'end' : 'start'}));
+         svg.append(text(
+             width - 10, bottom + 34, 'operations per byte of its arguments',
+             {class: 'dim', 'text-anchor': 'end'}));
+         return height;
+       }));
 }
 
 theme();
@@ -211,4 +471,7 @@ loops();
 code();
 ports();
 roof();
-$('main').append(element('footer', {}, 'Made by loopwright explain. Bounds hold for this machine\'s measured rates and data that is warm in the caches.'));
+$('main').append(element(
+    'footer', {},
+    'Made by loopwright explain. Bounds hold for this machine\'s measured rates and data ' +
+    'that is warm in the caches.'));

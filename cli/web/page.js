@@ -1,10 +1,14 @@
-// What the report and the explanation share: elements, SVG, scales, tips, the theme, tables that sort.
+// What the report and the explanation share: elements, SVG, scales, tips, the theme, tables that
+// sort.
 'use strict';
 const $ = (selector, within) => (within || document).querySelector(selector);
 
 function element(name, attributes, ...children) {
-  const svg = ['svg', 'g', 'rect', 'line', 'path', 'circle', 'text', 'tspan', 'title', 'polyline'].includes(name);
-  const e = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) : document.createElement(name);
+  const svg = [
+    'svg', 'g', 'rect', 'line', 'path', 'circle', 'text', 'tspan', 'title', 'polyline'
+  ].includes(name);
+  const e = svg ? document.createElementNS('http://www.w3.org/2000/svg', name) :
+                  document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {}))
     if (value !== undefined && value !== null) e.setAttribute(key, value);
   for (const child of children.flat())
@@ -13,7 +17,7 @@ function element(name, attributes, ...children) {
   return e;
 }
 
-// --- Numbers --------------------------------------------------------------------------------------
+// --- Numbers -----------------------------------------------------------------------------------
 const finite = x => typeof x === 'number' && isFinite(x);
 function figure(x, digits = 3) {
   if (!finite(x)) return '–';
@@ -43,9 +47,11 @@ function bytes(n) {
   return figure(n / (1 << 30)) + ' GiB';
 }
 const mean = xs => xs.length ? Math.exp(xs.reduce((s, x) => s + Math.log(x), 0) / xs.length) : NaN;
-function quantile(sorted, q) { return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]; }
+function quantile(sorted, q) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
+}
 
-// --- Scales ---------------------------------------------------------------------------------------
+// --- Scales ------------------------------------------------------------------------------------
 const linear = (lo, hi, from, to) => x => from + (x - lo) / (hi - lo) * (to - from);
 const logarithmic = (lo, hi, from, to) => {
   const a = Math.log(lo), b = Math.log(hi);
@@ -57,8 +63,9 @@ function decades(lo, hi) {
   return ticks.filter(t => t >= lo * 0.999 && t <= hi * 1.001);
 }
 
-// --- Charts ---------------------------------------------------------------------------------------
-// draw(svg, width) fills the svg and returns its height; drawn again when the width changes.
+// --- Charts ------------------------------------------------------------------------------------
+// draw(svg,
+// width) fills the svg and returns its height; drawn again when the width changes.
 function chart(name, draw) {
   const holder = element('div', {class: 'chart', 'data-chart': name});
   const svg = element('svg', {role: 'img', 'aria-label': name});
@@ -77,7 +84,10 @@ function chart(name, draw) {
   new ResizeObserver(() => requestAnimationFrame(render)).observe(holder);
   const show = event => {
     const target = event.target.closest('[data-tip]');
-    if (!target) { tip.style.opacity = 0; return; }
+    if (!target) {
+      tip.style.opacity = 0;
+      return;
+    }
     tip.textContent = target.getAttribute('data-tip');
     tip.style.whiteSpace = 'pre-line';
     const box = holder.getBoundingClientRect();
@@ -88,44 +98,61 @@ function chart(name, draw) {
   };
   holder.addEventListener('pointermove', show);
   holder.addEventListener('pointerdown', show);
-  holder.addEventListener('pointerleave', () => { tip.style.opacity = 0; });
+  holder.addEventListener('pointerleave', () => {
+    tip.style.opacity = 0;
+  });
   return holder;
 }
-function text(x, y, words, attributes) { return element('text', {x, y, ...attributes}, words); }
-function line(x1, y1, x2, y2, attributes) { return element('line', {x1, y1, x2, y2, ...attributes}); }
+function text(x, y, words, attributes) {
+  return element('text', {x, y, ...attributes}, words);
+}
+function line(x1, y1, x2, y2, attributes) {
+  return element('line', {x1, y1, x2, y2, ...attributes});
+}
 const series = i => `var(--s${i % 10})`;
 
-// --- Tables ---------------------------------------------------------------------------------------
-// columns: [{name, value(row), show(row), left}]; a value sorts, what is shown need not be it.
+// --- Tables ------------------------------------------------------------------------------------
+// columns:
+// [{name, value(row), show(row), left}]; a value sorts, what is shown need not be it.
 function sortable(columns, rows) {
   const body = element('tbody');
-  const fill = list => body.replaceChildren(...list.map(row => element('tr', {}, columns.map(c => {
-    const shown = c.show ? c.show(row) : c.value(row);
-    return element('td', {class: c.left ? 'left' : null}, shown);
-  }))));
+  const fill = list => body.replaceChildren(
+      ...list.map(row => element('tr', {}, columns.map(c => {
+                    const shown = c.show ? c.show(row) : c.value(row);
+                    return element('td', {class: c.left ? 'left' : null}, shown);
+                  }))));
   const heads = columns.map((c, i) => {
-    const th = element('th', {class: c.left ? 'left' : null, 'data-sort': i, tabindex: 0, scope: 'col'}, c.name);
+    const th = element(
+        'th', {class: c.left ? 'left' : null, 'data-sort': i, tabindex: 0, scope: 'col'}, c.name);
     const sort = () => {
       const down = th.getAttribute('aria-sort') !== 'descending';
       heads.forEach(h => h.removeAttribute('aria-sort'));
       th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-      const key = row => { const v = c.value(row); return v === undefined || v === null || v !== v ? -Infinity : v; };
+      const key = row => {
+        const v = c.value(row);
+        return v === undefined || v === null || v !== v ? -Infinity : v;
+      };
       fill([...rows].sort((a, b) => {
         const x = key(a), y = key(b);
-        const order = typeof x === 'string' || typeof y === 'string' ? String(x).localeCompare(String(y)) : x - y;
+        const order = typeof x === 'string' || typeof y === 'string' ?
+            String(x).localeCompare(String(y)) :
+            x - y;
         return down ? -order : order;
       }));
     };
     th.addEventListener('click', sort);
-    th.addEventListener('keydown', e => { if (e.key === 'Enter') sort(); });
+    th.addEventListener('keydown', e => {
+      if (e.key === 'Enter') sort();
+    });
     return th;
   });
   fill(rows);
-  return element('div', {class: 'scroll'},
-    element('table', {}, element('thead', {}, element('tr', {}, heads)), body));
+  return element(
+      'div', {class: 'scroll'},
+      element('table', {}, element('thead', {}, element('tr', {}, heads)), body));
 }
 
-// --- The page -------------------------------------------------------------------------------------
+// --- The page ----------------------------------------------------------------------------------
 function theme() {
   const root = document.documentElement, dark = matchMedia('(prefers-color-scheme: dark)');
   const button = $('button.theme');
@@ -135,7 +162,10 @@ function theme() {
     root.dataset.theme = now;
     button.textContent = now === 'dark' ? 'Light' : 'Dark';
   };
-  button.addEventListener('click', () => { chosen = root.dataset.theme === 'dark' ? 'light' : 'dark'; apply(); });
+  button.addEventListener('click', () => {
+    chosen = root.dataset.theme === 'dark' ? 'light' : 'dark';
+    apply();
+  });
   dark.addEventListener('change', apply);
   apply();
 }
@@ -147,15 +177,21 @@ function card(id, title, ...children) {
   return section;
 }
 function fact(value, unit, what) {
-  return element('div', {class: 'fact'}, element('b', {}, value, unit ? element('small', {}, ' ' + unit) : null),
-    element('span', {}, what));
+  return element(
+      'div', {class: 'fact'},
+      element('b', {}, value, unit ? element('small', {}, ' ' + unit) : null),
+      element('span', {}, what));
 }
 function lines(id) {
   const found = [];
   let bad = 0;
   for (const line of $('#' + id).textContent.split('\n')) {
     if (!line.trim()) continue;
-    try { found.push(JSON.parse(line)); } catch (error) { bad++; }
+    try {
+      found.push(JSON.parse(line));
+    } catch (error) {
+      bad++;
+    }
   }
   return {found, bad};
 }
