@@ -43,15 +43,17 @@ function block(title, words) {
       'div', {}, element('h3', {}, title), element('pre', {class: 'code'}, words.trimEnd()));
 }
 function program() {
-  const left = d.source ? block(d.file.split('/').pop(), d.source) : null;
+  const source = d.source ? block(d.file.split('/').pop(), d.source) : null;
+  const schedule = d.schedule.trim() ? block('Schedule', d.schedule) : null;
   card(
       'program', 'Program',
       element(
           'p', {},
-          'What to compute, with every range and type; no loops, no order. Below it how, as ' +
-          'a Schedule that can be edited and given back by --schedule.'),
-      element('div', {class: 'pair'}, left, block('Program', d.program)),
-      d.schedule.trim() ? block('Schedule', d.schedule) : null);
+          'What to compute, with every range and type; no loops, no order. And how: a Schedule ' +
+              'that can be edited and given back by --schedule.'),
+      element(
+          'div', {class: 'pair'}, element('div', {}, source, schedule),
+          block('Program', d.program)));
 }
 
 // --- Decisions ---------------------------------------------------------------------------------
