@@ -283,11 +283,10 @@ static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, i
     c.constraint = arena_new_n(r->arena, const Affine *, c.nconstraints);
     for (int i = 0; i < s->nconstraints; i++)
         c.constraint[i] = affine_substitute(r->x, s->constraint[i], value, NULL);
-    if (parts * step != n && FAULT(parts_tail_counted_twice))
-        c.constraint[s->nconstraints] = affine_const(r->x, 0);
-    else if (parts * step != n)
+    if (parts * step != n) // the last part ends early
         c.constraint[s->nconstraints] =
-            affine_add_const(r->x, affine_scale(r->x, value[k], -1), iter_hi(&s->iter[k]) - 1);
+            affine_add_const(r->x, affine_scale(r->x, value[k], -1),
+                             iter_hi(&s->iter[k]) - !FAULT(parts_tail_too_long));
     c.value = expr_substitute(r->x, s->value, value, NULL, NULL, NULL);
     for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
     sub[s->write->rank] = part;

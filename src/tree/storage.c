@@ -183,7 +183,7 @@ static void lay_out(Lower *l, Store *st) {
         int d = named[i];
         int64_t block = min_i64(how->dim[i].block, left[d]);
         dim[st->ndims++] = (StoreDim){d, block, left[d]};
-        left[d] = FAULT(layout_digit) ? left[d] : block;
+        left[d] = block;
     }
     for (int d = 0; d < t->rank; d++)
         if (left[d] > 1) dim[st->ndims++] = (StoreDim){d, 1, left[d]};
@@ -225,7 +225,8 @@ static void make_buffer(Lower *l, Store *st) {
     if (l->failed) return;
     int64_t *size = arena_new_n(l->arena, int64_t, st->ndims);
     int64_t *stride = arena_new_n(l->arena, int64_t, st->ndims);
-    for (int i = 0; i < st->ndims; i++) size[i] = ceil_div(st->dim[i].left, st->dim[i].block);
+    for (int i = 0; i < st->ndims; i++)
+        size[i] = ceil_div(st->dim[i].left - FAULT(layout_short_by_one), st->dim[i].block);
     check_place(l, st, row_major(l, size, stride, st->ndims));
     const Storage *how = st->storage;
     Buffer b = {.name = t->name,

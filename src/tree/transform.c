@@ -189,7 +189,7 @@ const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e) {
         return refuse(&w, "the loop may have no iterations");
     const Affine *i = iter(&w, b->index[0]);
     const Affine *guard =
-        front ? affine_add_const(w.x, affine_scale(w.x, i, -1), FAULT(sink_in_last_iteration))
+        front ? affine_add_const(w.x, affine_scale(w.x, i, -1), FAULT(sink_in_two_iterations))
               : affine_add_const(w.x, i, 1 - b->index[0].extent);
     const Node *inside = &tree_guard(w.t, &guard, 1, s.node)->node;
     const Node **child = arena_new_n(w.arena, const Node *, b->nchildren + 1);
@@ -241,7 +241,7 @@ const Tree *tree_fuse(const Tree *t, int loop, const TreeEdit *e) {
     out.nviews = 0;
     out.view = NULL;
     n += b->nchildren;
-    if (!same_constraints(a, &second) && !FAULT(fuse_keeps_index)) {
+    if (!same_constraints(a, &second) && !FAULT(fuse_drops_constraints)) {
         const Node *half[] = {guarded(&w, a, child, a->nchildren),
                               guarded(&w, &second, child + a->nchildren, b->nchildren)};
         child[0] = half[0];
