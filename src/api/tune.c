@@ -21,6 +21,8 @@ static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
 static const double reference_share = 0.1, final_share = 0.05, final_seconds = 0.25;
 static const double least_reference = 0.1, compile_seconds = 10;
+// What takes longer to compile is left out: it would keep many others from being tried.
+static const double slow_compile_share = 0.04, slow_compile = 0.1;
 
 enum { STARTS = 4, RECHECKS = 3 };
 
@@ -231,7 +233,8 @@ static bool start_measuring(Tune *t) {
     ValueRange *ranges = arena_new_n(t->call->arena, ValueRange, n + 1);
     for (int i = 0; i < n; i++)
         ranges[i] = (ValueRange){b->ranges[i].used, b->ranges[i].lo, b->ranges[i].hi};
-    double share = reference_share * (t->o.seconds > 0 ? t->o.seconds : default_seconds);
+    double seconds = t->o.seconds > 0 ? t->o.seconds : default_seconds;
+    double share = reference_share * seconds;
     t->setup = (MeasureSetup){.program = t->p,
                               .views = t->views,
                               .ranges = ranges,
@@ -247,6 +250,7 @@ static bool start_measuring(Tune *t) {
                               .seed = t->o.seed,
                               .reference_seconds = fmax(share, least_reference),
                               .compile_seconds = compile_seconds,
+                              .slow_compile = fmax(slow_compile_share * seconds, slow_compile),
                               .cancelled = cancelled,
                               .plant = plant,
                               .cancel_user = t};

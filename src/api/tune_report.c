@@ -105,7 +105,7 @@ static const char *reproducer(Tune *t, const char *schedule, const Trial *trial)
     const char *lws = arena_printf(arena, "%s.lws", base);
     const char *how =
         arena_printf(arena,
-                     "# %s when it was tuned with %s, isa %s, %d threads; to see it again:\n"
+                     "# %s when it was tuned with %s, isa %s, threads %d; to see it again:\n"
                      "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d\n",
                      state, LW_BUILD_VERSION, isa_name[t->machine.isa], t->threads, base, base,
                      isa_name[t->machine.isa], t->threads);

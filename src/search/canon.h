@@ -44,9 +44,9 @@ const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *t
 // A Schedule tuned for other sizes (canon_sizes of them) made fit for these: adapt.c. In the
 // Program's own names. NULL: the sizes are too far away, or not of this Program.
 const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, const char *sizes);
-// Would it do the same things inside, only more or less often? Every step stays, and where an extent
-// differs, the outermost loop over it is neither vector nor unrolled and lies outside of every
-// reduction (or is one): what stays in registers and in which lanes is as it was tuned.
+// Would it do the same things inside, only more or less often? Every step stays, and where an
+// extent differs, the outermost loop over it is neither vector nor unrolled and lies outside of
+// every reduction (or is one): what stays in registers and in which lanes is as it was tuned.
 bool canon_same_inside(Arena *arena, const Canon *c, const Schedule *s, const char *sizes);
 // How far sizes are from this Program's: the sum over iterators of |log2|. INFINITY: one differs by
 // more than a factor of two, or they are sizes of another Program.

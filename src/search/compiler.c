@@ -23,6 +23,13 @@ bool job_compile(const MeasureSetup *setup, Arena *work, const Job *job, JobCode
     return arena_try(work, compile_body, &c) && c.ok;
 }
 
+// The pools of a compilation that is left in the middle are not to be used again: the process goes.
+static void took_too_long(void *place) {
+    Place *p = *(Place *volatile *)place;
+    atomic_store(&p->made, MADE_DECLINED);
+    child_leave();
+}
+
 static void make(Measure *m, Arena *work, Place *p) {
     Board *b = m->board;
     Job job = {p->kind, place_bytes(b, p), p->size};
@@ -44,16 +51,22 @@ void compiler_main(void *arg, int in, int out) {
     Board *b = m->board;
     Arena work;
     char what;
+    Place *volatile at = NULL;
+    Alarm alarm;
     int me = m->starting;
     const Arena *pool = m->setup->program->arena;
     size_t fresh = pool->reserved;
     arena_init(&work, &allocator_libc);
+    alarm_open(&alarm, false, took_too_long, (void *)&at);
     while (pipe_hear(in, &what)) {
         for (int i = 0; i < b->count; i++) {
             int none = MADE_NOT;
             Place *p = &b->place[i];
             if (!atomic_compare_exchange_strong(&p->made, &none, MADE_TAKEN + me)) continue;
+            at = p;
+            alarm_set(&alarm, m->setup->slow_compile);
             make(m, &work, p);
+            alarm_set(&alarm, 0);
         }
         bool worn = pool->reserved + work.reserved > fresh + WORN_OUT;
         if (!pipe_say(out, worn ? 'x' : 'd')) return;

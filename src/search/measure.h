@@ -77,8 +77,9 @@ typedef struct MeasureSetup {
     int processor; // one thread runs on this one of those there are, from the last
     bool cold;     // caches are emptied before every sample, which is one call
     uint64_t seed; // of the data
-    double reference_seconds;              // that the interpreter may take
-    double compile_seconds;                // that a compilation may take
+    double reference_seconds; // that the interpreter may take
+    double compile_seconds;   // after which a compilation hangs
+    double slow_compile;      // seconds of processor time after which one is given up; 0: never
     bool (*cancelled)(void *cancel_user);  // NULL: never
     Plant (*plant)(void *user, int64_t n); // of the n-th candidate; NULL: none
     void *cancel_user;

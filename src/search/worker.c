@@ -51,7 +51,8 @@ typedef struct Worker {
     double kernels;                       // inside kernels, for the candidate at hand
     Alarm alarm;
     sigjmp_buf left;
-    volatile sig_atomic_t armed; // 1: the next signal is for the cut, 2: for the hang
+    // What the next signal is for: 1 the cut, 2 the hang, 3 a compilation that takes too long.
+    volatile sig_atomic_t armed;
     Place *volatile at;
 } Worker;
 
@@ -107,7 +108,11 @@ static bool load_place(Worker *w, Place *p, Loaded *out) {
         return put(w, &code, out);
     }
     Job job = job_at(w->board, p);
+    w->armed = 3;
+    alarm_set(&w->alarm, p->long_seconds > 0 ? 0 : w->m->setup->slow_compile);
     bool ok = load(w, &job, out);
+    alarm_set(&w->alarm, 0);
+    w->armed = 0;
     p->compile = measure_clock() - begin;
     return ok;
 }
@@ -124,6 +129,11 @@ static void alarm_rang(void *worker) {
     Worker *w = worker;
     Board *b = w->board;
     if (!w->armed) return;
+    if (w->armed == 3) {
+        w->at->trial = (Trial){.state = TRIAL_DECLINED};
+        atomic_store(&w->at->state, PLACE_DONE);
+        child_leave(); // what it left in the middle is not to be used again
+    }
     if (w->armed == 1 && b->leisure >= b->hang) {
         b->leisure -= b->hang;
         w->armed = 2;

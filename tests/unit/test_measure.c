@@ -47,6 +47,7 @@ static bool compile(void *user, Arena *arena, const Job *job, JobCode *out) {
     x->lab.arena.try = arena->try;
     if (job->kind == JOB_TEXT && !strcmp(job->bytes, "die\n")) abort();
     while (job->kind == JOB_TEXT && !strcmp(job->bytes, "hang\n")) usleep(1000);
+    for (volatile int slow = !strcmp(job->bytes, "slow\n"); slow;) continue;
     const Schedule *s = job_schedule(x, job, &diags);
     const Tree *t = s ? tree_lower(arena, x->p, s, &diags) : NULL;
     if (!t || !code_x86(arena, t, &x->machine, &code, &diags)) return false;
@@ -82,7 +83,8 @@ static void open_bench(Bench *x, const char *text, const int64_t *sizes, int64_t
                               .cold = x->setup.cold,
                               .compilers = x->setup.compilers,
                               .reference_seconds = 0.1,
-                              .compile_seconds = 1,
+                              .compile_seconds = 2,
+                              .slow_compile = x->setup.slow_compile,
                               .cancelled = cancelled,
                               .plant = plant,
                               .cancel_user = x};
@@ -253,6 +255,22 @@ TEST(threads_are_the_workers_own) {
     CHECK(t[2].state == TRIAL_HUNG);
     CHECK(t[3].state == TRIAL_TIMED || t[3].state == TRIAL_SLOW);
     close_bench(&x);
+}
+
+// What takes long to compile is left out, whoever compiles.
+TEST(slow_compilations_are_given_up) {
+    for (int compilers = 0; compilers <= 2; compilers += 2) {
+        static Bench x;
+        x = (Bench){.setup = {.compilers = compilers, .slow_compile = 0.03}};
+        open_bench(&x, matmul, (int64_t[]){16, 16, 16}, 4096);
+        Job jobs[] = {text_job(fast), text_job("slow\n"), text_job(fast), text_job("slow\n")};
+        Trial t[4];
+        measure_batch(x.m, jobs, 4, INFINITY, t);
+        for (int i = 0; i < 4; i++)
+            CHECK(i % 2 ? t[i].state == TRIAL_DECLINED
+                        : t[i].state == TRIAL_TIMED || t[i].state == TRIAL_SLOW);
+        close_bench(&x);
+    }
 }
 
 // Compilers hand over what the worker would have made; one that dies or hangs costs its job.
