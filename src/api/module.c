@@ -253,6 +253,7 @@ static lw_status parse_body(Call *call, void *args) {
     call->diags->strict = options.strict;
     lw_module *mod = module_new(call, &a->mod);
     if (!take_text(call, a, mod)) return LW_ERROR;
+    source_skip_mark(&mod->source);
     call_source(call, mod);
     Pipeline p = {.call = call, .language = language, .unchecked = options.unchecked, .mod = mod};
     return pipeline(&p, STEP_PARSE);

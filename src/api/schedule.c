@@ -21,6 +21,7 @@ static Source *source_in(Call *call, const char *name, const char *text) {
     size_t len = strlen(text);
     *s = (Source){arena_strndup(call->arena, name, strlen(name)),
                   arena_strndup(call->arena, text, len), (uint32_t)len};
+    source_skip_mark(s);
     return s;
 }
 

@@ -57,6 +57,12 @@ void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...) {
     *last = note;
 }
 
+void source_skip_mark(Source *s) {
+    if (s->len < 3 || memcmp(s->text, "\xef\xbb\xbf", 3) != 0) return;
+    s->text += 3;
+    s->len -= 3;
+}
+
 void source_position(const Source *s, uint32_t at, int *line, int *column) {
     uint32_t start = 0;
     *line = 1;

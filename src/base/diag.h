@@ -70,6 +70,8 @@ Diag *diag_report_va(DiagList *list, Range range, DiagId id, va_list args);
 // Adds a note; `id` is a row of severity NOTE. Range {0,0}: no place.
 void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...);
 
+// Some editors begin a text with a mark that it is UTF-8: it is no part of the text.
+void source_skip_mark(Source *s);
 // 1-based line and column (in bytes) of a position.
 void source_position(const Source *s, uint32_t at, int *line, int *column);
 // The text of a diagnostic with its source line, caret range and notes, as shown above.

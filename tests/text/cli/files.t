@@ -40,3 +40,12 @@ $ loopwright help run > /dev/full
 --- stderr
 loopwright: cannot write: No space left on device
 --- exit 1
+$ printf '\357\273\277def f(float(N) A) -> (B) { B(i) = A(i) + C(i) }\n' > mark.tc; loopwright check mark.tc
+--- stderr
+mark.tc:1:42: error: undefined tensor 'C'
+  def f(float(N) A) -> (B) { B(i) = A(i) + C(i) }
+                                           ^~~~
+note: declare it as a parameter, or define it by an earlier statement
+--- exit 1
+$ printf '\357\273\277C: m k\n' > mark.lws; loopwright run mv.txt --lang tc --size M=2,K=2 --schedule mark.lws | tail -1
+           [-0.5184682, 0.17501417]
