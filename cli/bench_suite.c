@@ -73,6 +73,12 @@ const BenchSuite bench_suites[] = {
     "    P(y + 3,x + 3,c) = I(y,x,c)\n"                                                            \
     "    O(h,w,k) +=! P(2 * h + r,2 * w + s,c) * F(r,s,c,k) where h in 0:(H / 2), w in 0:(W / "    \
     "2)\n}\n"
+// In G groups, filters 3 x 3 x C x G x F.
+#define CONV_GROUPED                                                                               \
+    "def grouped(float(H,W,G,C) I, float(3,3,C,G,F) K) -> (O) {\n"                                 \
+    "    P(y,x,g,c) = 0.0 where y in 0:H + 2, x in 0:W + 2, g in 0:G, c in 0:C\n"                  \
+    "    P(y + 1,x + 1,g,c) = I(y,x,g,c)\n"                                                        \
+    "    O(h,w,g,f) +=! P(h + r,w + s,g,c) * K(r,s,c,g,f) where h in 0:H, w in 0:W\n}\n"
 #define DEPTHWISE                                                                                  \
     "def depthwise(float(H,W,C) I, float(3,3,C) K) -> (O) {\n"                                     \
     "    O(h,w,c) +=! pad(I(h + r - 1, w + s - 1, c)) * K(r,s,c) where h in 0:H, w in 0:W\n}\n"
@@ -209,6 +215,12 @@ const BenchSuite bench_suites[] = {
         .suite = "conv", .group = GROUP, .name = #C " to " #K "@" #H, .program = CONV_POINT,       \
         .sizes = "H=" #H ",W=" #H ",C=" #C ",K=" #K,                                               \
         .task = "conv 1 " #H " " #H " " #C " " #K " 1 1 0 1"                                       \
+    }
+#define GROUPED(C, H, ALL)                                                                         \
+    {                                                                                              \
+        .suite = "conv", .group = "grouped", .name = "32 x " #C "@" #H, .program = CONV_GROUPED,   \
+        .sizes = "H=" #H ",W=" #H ",G=32,C=" #C ",F=" #C,                                          \
+        .task = "conv 1 " #H " " #H " " #ALL " " #ALL " 3 1 1 32", .skipped = SKIPPED(H)           \
     }
 #define DEPTH_TASK(C, H) "conv 1 " #H " " #H " " #C " " #C " 3 1 1 " #C
 #define DEPTH(SUITE, GROUP, NAME, C, H, TASK)                                                      \
@@ -349,6 +361,10 @@ const BenchItem bench_items[] = {
     POINT("MobileNet-v2 pointwise", 192, 64, 28),
     POINT("MobileNet-v2 pointwise", 576, 96, 14),
     POINT("MobileNet-v2 pointwise", 960, 320, 7),
+    GROUPED(4, 56, 128),
+    GROUPED(8, 28, 256),
+    GROUPED(16, 14, 512),
+    GROUPED(32, 7, 1024),
     {DEPTH("conv", "depthwise", "32@112", 32, 112, DEPTH_TASK(32, 112))},
     {DEPTH("conv", "depthwise", "144@56", 144, 56, DEPTH_TASK(144, 56))},
     {DEPTH("conv", "depthwise", "192@28", 192, 28, DEPTH_TASK(192, 28))},
