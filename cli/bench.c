@@ -96,7 +96,11 @@ static int write_history(Bench *b) {
         free(line.text);
     }
     int status = EXIT_OK;
-    if (!ok) status = cli_fail(b->cli, "cannot append to '%s': %s", path, strerror(errno));
+    // What was measured is not lost over a file that nobody asked for.
+    if (!ok && b->cli->history)
+        status = cli_fail(b->cli, "cannot append to '%s': %s", path, strerror(errno));
+    else if (!ok)
+        fprintf(stderr, "warning: cannot append to '%s': %s\n", path, strerror(errno));
     if (ok && b->out) fprintf(b->out, "  appended to %s\n", path);
     if (fd >= 0) close(fd);
     free(path);

@@ -25,6 +25,13 @@ $ sed -n '2,3p;4p;6p;8p' out | sed 's/ [ 0-9.]* .*compiled.*//'
 gemm: square, GFLOP/s
   16{{ .*[0-9.]+ %.*}}
 1 row
+$ XDG_CACHE_HOME=%/c loopwright bench gemm --quick --only 16 --peers none --history /dev/null/h > out
+--- stderr
+error: cannot append to '/dev/null/h': Not a directory
+--- exit 1
+$ XDG_CACHE_HOME=%/c XDG_DATA_HOME=/dev/null loopwright bench gemm --quick --only 16 --peers none > out
+--- stderr
+warning: cannot append to '/dev/null/loopwright/bench.jsonl': Not a directory
 $ cut -c1-14 h.jsonl
 {"kind": "run"
 {"kind": "row"
