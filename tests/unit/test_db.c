@@ -89,6 +89,7 @@ TEST(db_finds_what_was_recorded) {
     CHECK(!db_complaint(p.db, &p.lab.arena));
     end(&p);
     begin(&p, "found.db");
+    key = key_for(&p, 64, 48, 32);
     CHECK((e = db_best(p.db, &p.lab.arena, &key)) && !strcmp(e->schedule, "s0: i1 i0 i2\n"));
     end(&p);
 }
