@@ -336,6 +336,8 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
 static int as_wide(Seg *s, int val, int width) {
     const Val *v = &s->vals.at[val];
     if (width == 1 || v->width >= width) return val;
+    const Micro *def = v->def < 0 ? NULL : &s->micros.at[v->def];
+    if (def && def->kind == MI_CONST) return seg_const(s, v->type, width, def->value);
     return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
 }
 

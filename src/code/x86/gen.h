@@ -229,6 +229,7 @@ void gen_leaf(Gen *g, PNode *n);
 void gen_children(Gen *g, PNode *n);
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
 void gen_pin_lanes(Gen *g, int i, int want, bool split);
+int gen_pin_result(Gen *g, int i); // joined and folded: the register that holds it
 bool gen_has_bounds(Gen *g, const PNode *n);
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);

@@ -130,7 +130,8 @@ static void pin_join(Gen *g, int i) {
     p->parts.live = false;
 }
 
-static void pin_fold(Gen *g, int i) {
+// The register whose lane 0 then holds the result.
+static int pin_fold(Gen *g, int i) {
     Pin *p = &g->pins.at[i];
     int at = i, up = g->pinned, to = g->pinned + 1;
     for (int w = p->ref.width / 2; w >= 1; w /= 2) {
@@ -139,19 +140,26 @@ static void pin_fold(Gen *g, int i) {
         at = to;
         to = at == i ? g->pinned + 1 : i;
     }
-    pin_move(g, p, MI_SPREAD, 0, i, at, p->ref.width);
     p->pending = 0;
+    return at;
 }
 
 void gen_pin_lanes(Gen *g, int i, int want, bool split) {
     Pin *p = &g->pins.at[i];
     if (p->parts.live && (!split || p->pending != want)) pin_join(g, i);
-    if (p->pending && p->pending != want) pin_fold(g, i);
+    if (p->pending && p->pending != want)
+        pin_move(g, p, MI_SPREAD, 0, i, pin_fold(g, i), p->ref.width);
     if (want && p->pending != want) {
         pin_move(g, p, MI_LANES, want, i, i, p->ref.width);
         p->pending = want;
     }
     if (split && !p->parts.live) pin_split(g, p);
+}
+
+int gen_pin_result(Gen *g, int i) {
+    Pin *p = &g->pins.at[i];
+    if (p->parts.live) pin_join(g, i);
+    return p->pending ? pin_fold(g, i) : i;
 }
 
 static void lanes_restore(Gen *g, const Lanes *want) {

@@ -153,14 +153,14 @@ static void store_pins(Gen *g, PNode **at, int n) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
         gen_line(g, p->line);
-        gen_pin_lanes(g, i, 0, false);
         if (dead_after(g, p->buffer, at, n)) continue;
+        int reg = gen_pin_result(g, i);
         Micro m = {.kind = MI_STORE,
                    .type = p->type,
                    .width = p->ref.width,
                    .dst = -1,
                    .nargs = 1,
-                   .arg_reg = {(int8_t)i},
+                   .arg_reg = {(int8_t)reg},
                    .ref = &p->ref,
                    .fold = -1};
         x86_micro(g, &m);
