@@ -272,7 +272,6 @@ int bench_open(Bench *b) {
     b->lab.round_ns = b->quick ? 4e5 : 2e6;
     b->lab.patience_ns = b->quick ? 3e7 : 3e9;
     b->lab.trial_ns = b->quick ? 1e8 : 4e9;
-    b->lab.least = b->quick ? 3 : 5;
     b->lab.cold = b->quick ? 3 : 11;
     b->compiler = bench_context();
     lab_open(&b->lab);

@@ -247,13 +247,13 @@ static void cold_rounds(Lab *lab, Trial *t) {
 }
 
 void trial_run(Lab *lab, Trial *t) {
-    int least = lab->least ? lab->least : 5; // rounds, whatever they take
+    enum { LEAST = 5 }; // rounds, whatever they take
     double patience = lab->patience_ns, end = lab_now() + lab->trial_ns;
     int most = lab->rounds < TRIAL_ROUNDS ? lab->rounds : TRIAL_ROUNDS;
     for (int i = 0; i < t->n; i++) calibrate(lab, &t->entry[i]);
     for (t->rounds = 0; t->rounds < most; t->rounds++) {
         int r = t->rounds;
-        if (lab->trial_ns > 0 && r >= least && r % 2 && lab_now() > end) break;
+        if (lab->trial_ns > 0 && r >= LEAST && r % 2 && lab_now() > end) break;
         for (int i = 0; i < t->n; i++) {
             Entry *e = &t->entry[(i + r) % t->n];
             e->ns[r] = quiet_round(lab, e, &patience);
@@ -277,12 +277,13 @@ double quantile(const double *sorted, int n, double q) {
 }
 
 // The bounds are the k-th smallest and the k-th largest value, for the largest k with P(fewer than
-// k of n lie below the median) <= 5 %: no assumption about the distribution.
+// k of n lie below the median) <= 2.5 %: no assumption about the distribution. Fewer than 6 values
+// promise less.
 Estimate estimate(double *x, int n) {
     qsort(x, (size_t)n, sizeof *x, by_value);
     double below = 0, p = pow(0.5, n);
     int k = 0;
-    while (k < n / 2 && below + p <= 0.05) {
+    while (k < n / 2 && below + p <= 0.025) {
         below += p;
         p *= (double)(n - k) / (k + 1);
         k++;

@@ -3,9 +3,9 @@
 // A Trial has entries, each something that runs rounds: a function of this process, or a peer (a
 // program under bench/peers, in a process of its own). All are pinned to one core and take turns,
 // round by round, starting with another one each time, so that a slow phase of the machine strikes
-// all of them alike; what counts is the median of the ratios within rounds, and the lower 95 %
-// bound of that median. Time is what a thread had a core for, and rounds in which a busy
-// hyperthread slowed the core down are repeated, so that others on the machine disturb less.
+// all of them alike; what counts is the median of the ratios within rounds, and its 95 % interval.
+// Time is what a thread had a core for, and rounds in which a busy hyperthread slowed the core down
+// are repeated, so that others on the machine disturb less.
 // Results are compared before anything is timed.
 //
 //     Lab lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6};
@@ -43,8 +43,7 @@ typedef struct Lab {
     const char *peers;  // folder of the peers' programs
     int rounds;         // per trial, odd
     double round_ns;    // of one entry
-    double trial_ns;    // what a trial may take about: fewer rounds where all would not do,
-    int least;          // but so many; 0: 5
+    double trial_ns;    // what a trial may take about; fewer rounds, but 5, where it would not do
     int cold;           // cold calls per entry and trial
     int core;           // everything runs on this one; both set by lab_open
     cpu_set_t cores;    // all there are
@@ -99,7 +98,7 @@ double trial_best(const Trial *t, int i);   // ns
 double trial_cold(const Trial *t, int i);   // ns, the median of cold calls; NAN: none
 
 typedef struct Estimate {
-    double median, low, high; // the lower and the upper 95 % bound
+    double median, low, high; // of a 95 % interval of the median
 } Estimate;
 
 // Of `n` values, which are sorted.
