@@ -92,7 +92,7 @@ static bool may_join(const Plan *p, const PNode *outer, const PNode *inner) {
     if (outer->nbounds || p->refused->vector[inner->loop]) return false;
     if (!checked_mul(outer->extent, inner->extent, &extent)) return false;
     for (int i = p->tree->nargs; i < p->tree->buffers.n; i++)
-        if (p->alloc_loop[i] == outer->loop || p->alloc_loop[i] == inner->loop) return false;
+        if (p->alloc_loop[i] == outer->loop) return false;
     return allows(&j, inner) && is_independent(&j, inner) && !shares_tile(&j);
 }
 

@@ -2,7 +2,7 @@
 //
 // A loop does when every access inside follows it with one vector instruction (contiguous, one
 // element for all, or lanes apart that the ISA can gather); otherwise it runs as a serial loop and
-// the report says why.
+// the report says why. Temporaries that live inside the loop have an element for every lane.
 #include "code/plan.h"
 
 #include "base/checked.h"
@@ -92,11 +92,39 @@ static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
     return true;
 }
 
+static bool has_loop(const PNode *n, int loop) {
+    if (n->kind == P_LOOP && n->loop == loop) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (has_loop(n->child[i], loop)) return true;
+    return false;
+}
+
+static bool is_still(const Mem *m, int buffer, int loop) {
+    return m->buffer != buffer || (m->off && !lin_coef(m->off, loop) && !m->inner);
+}
+
+// A temporary of one iteration of the loop: every lane gets one of its own (widen).
+static bool is_private(const Plan *p, const Mem *m, int loop) {
+    int b = m->buffer;
+    if (b < p->tree->nargs || !has_loop(p->loop[loop], p->alloc_loop[b])) return false;
+    for (int l = p->first_leaf[b]; l <= p->last_leaf[b]; l++) {
+        const PNode *leaf = p->leaves.at[l];
+        if (!is_still(&leaf->write, b, loop)) return false;
+        for (int i = 0; i < leaf->nreads; i++)
+            if (!is_still(&leaf->read[i], b, loop)) return false;
+    }
+    return true;
+}
+
 // NULL when the access can follow `loop` with one vector instruction, else why not.
 static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
                                  bool guarded) {
     bool write = m == &leaf->write;
     m->gathers = false;
+    if (is_private(p, m, loop)) {
+        m->lane = type_info[m->type].bytes;
+        return NULL;
+    }
     if (!m->off) {
         if (guarded) return "a guarded read is computed";
         if (code_computes_with(p, m, loop))
@@ -191,6 +219,23 @@ static void set_width(PNode *n, int loop, int width) {
     for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
 }
 
+// Elements of temporaries that lanes have for themselves become vectors.
+static void widen_mem(Plan *p, Mem *m, int loop, int lanes) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    if (!is_private(p, m, loop)) return;
+    for (int i = 0; i < m->off->n; i++) t[i] = (LinTerm){m->off->t[i].loop, m->off->t[i].k * lanes};
+    m->off = code_lin(p->arena, m->off->c * lanes, t, m->off->n);
+    p->lanes[m->buffer] = lanes;
+}
+
+static void widen(Plan *p, PNode *n, int loop, int lanes) {
+    if (n->kind == P_LEAF) {
+        widen_mem(p, &n->write, loop, lanes);
+        for (int i = 0; i < n->nreads; i++) widen_mem(p, &n->read[i], loop, lanes);
+    }
+    for (int i = 0; i < n->nchild; i++) widen(p, n->child[i], loop, lanes);
+}
+
 void plan_vectorise(Plan *p) {
     for (int i = 0; i < p->nloops; i++) {
         PNode *n = p->loop[i];
@@ -207,6 +252,7 @@ void plan_vectorise(Plan *p) {
         n->vector = !why;
         n->lanes = why ? 1 : p->machine->vector_bytes / bytes;
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
+        if (n->vector) widen(p, n, n->loop, n->lanes);
         if (why)
             text_printf(&p->report, "line %d: the vector loop runs as a serial one: %s\n", n->line,
                         why);

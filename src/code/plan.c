@@ -520,7 +520,8 @@ static int64_t place(Plan *p, bool private, int64_t at) {
                 p->declined = "a buffer is too large";
         }
         int64_t bytes;
-        if (!checked_mul(span, type_info[b->type].bytes, &bytes) || bytes > INT64_MAX / 4)
+        if (!checked_mul(span, type_info[b->type].bytes * max_i64(p->lanes[i], 1), &bytes) ||
+            bytes > INT64_MAX / 4)
             p->declined = "a buffer is too large";
         else
             p->offset[i] = at,
@@ -550,6 +551,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     p->offset = arena_new_n(arena, int64_t, nb);
     p->alloc_depth = arena_new_n(arena, int, nb);
     p->alloc_loop = arena_new_n(arena, int, nb);
+    p->lanes = arena_new_n(arena, int, nb);
     p->private = arena_new_n(arena, bool, nb);
     p->passed = arena_new_n(arena, const Affine *, tree->nindices + 1);
     p->first_leaf = arena_new_n(arena, int, nb);

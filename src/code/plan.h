@@ -140,6 +140,7 @@ typedef struct Plan {
     int64_t *offset;             // per buffer: place in scratch; -1 for arguments
     int *alloc_depth;            // per buffer: depth of the block it lives in
     int *alloc_loop;             // per buffer: innermost loop around that block's content, or -1
+    int *lanes;                  // per buffer: lanes that have an element each; 0: none
     bool *private;               // per buffer: lives in a parallel loop; each thread has one
     int *first_leaf, *last_leaf; // per buffer: leaves that touch it
     int64_t scratch;             // bytes of all allocations, those of one thread included
