@@ -170,6 +170,7 @@ static Found tune(Bench *b, const Item *it, double seconds, uint64_t seed) {
     lw_tune_options o = {.struct_size = sizeof o,
                          .seconds = seconds,
                          .seed = seed,
+                         .threads = 1,
                          .db = "none",
                          .failures = "none"};
     const lw_tune_result *r;

@@ -511,7 +511,7 @@ typedef struct lw_tune_options {
     const char *strategy; // of lw_tune_strategies, with options, "beam width=8"; NULL: the first
     const char *order;    // of decisions: names of choices, most important first; NULL: the usual
     uint64_t seed;
-    int threads;                 // that parallel loops may have; 0 or 1: one
+    int threads;                 // 0: LW_THREADS, or the processors this process has
     const char *isa;             // as in lw_run_options
     const DLTensor *const *args; // whose strides it is for, as in lw_compile_options
     lw_schedule_text schedule;   // to start from; its sizes and layouts join the choice

@@ -455,7 +455,7 @@ static lw_status tune_body(Call *call, void *args) {
     *t = (Tune){.call = call,
                 .bound = c->bound,
                 .o = c->options,
-                .threads = c->options.threads > 1 ? c->options.threads : 1,
+                .threads = threads_of(call, c->options.threads),
                 .result = arena_new(call->arena, lw_tune_result),
                 .bound_scale = 1,
                 .began = measure_clock()};

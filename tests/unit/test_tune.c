@@ -61,6 +61,7 @@ static lw_tune_options options(Seen *seen) {
     *seen = (Seen){0};
     return (lw_tune_options){.struct_size = sizeof(lw_tune_options),
                              .trials = 60,
+                             .threads = 1,
                              .db = "none",
                              .failures = "none",
                              .progress = on_progress,
@@ -212,7 +213,7 @@ TEST(pinned_decisions_hold) {
     o.trials = 20;
     CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
     CHECK(strstr(r->schedule, "m/4"));
-    o = (lw_tune_options){.struct_size = sizeof o, .trials = 1, .db = "none"};
+    o = (lw_tune_options){.struct_size = sizeof o, .trials = 1, .threads = 1, .db = "none"};
     o.schedule = (lw_schedule_text){"C: n/16 m/2 k m n:v\n", "mine.lws"};
     CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
     lw_bound_free(b);
@@ -326,7 +327,7 @@ TEST(running_out_of_memory_is_a_status) {
                                  .chunk = 16 * 1024};
         lw_context *ctx = lw_context_new(&co);
         lw_bound *b = bind(ctx, "mm", (int64_t[]){8, 8, 8}, 3);
-        lw_tune_options o = {.struct_size = sizeof o, .trials = 3, .db = "none"};
+        lw_tune_options o = {.struct_size = sizeof o, .trials = 3, .threads = 1, .db = "none"};
         const lw_tune_result *r;
         scarce.left = k;
         lw_status status = lw_tune(ctx, b, &o, &r);

@@ -12,7 +12,7 @@ def times(float(X,Z) left, float(Z,Y) right) -> (out) {
 C: m/4 n/16 k m n:v
 --- wrong.lws
 C: m/4 n/16 x
-$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule mm.lws --db t.db
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule mm.lws --threads 1 --db t.db
 mm: kept, {{[0-9.]+ us}}
 $ loopwright show mm.tc --size M=64,N=48,K=32 --stage schedule --threads 1 --db t.db
 {{# by hand: .* us on 20..-..-.., gap .* %}}
