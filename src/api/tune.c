@@ -289,9 +289,11 @@ static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial
         measure_again(t->measure, winner, each, trial);
         any = trial->state == TRIAL_TIMED;
     }
-    if (any)
+    if (any && strcmp(schedule_text(t, winner), schedule_text(t, &job)) == 0)
+        chosen = *trial;
+    else if (any)
         measure_batch(t->measure, &job, 1, trial->seconds, &chosen);
-    else
+    if (!any || chosen.state == TRIAL_SLOW) // a rough figure will not do
         measure_again(t->measure, &job, each, &chosen);
     if (chosen.state <= TRIAL_SLOW) t->result->chosen = chosen.seconds;
     if (chosen.state == TRIAL_TIMED && !t->o.set && (!any || chosen.high < trial->seconds)) {
