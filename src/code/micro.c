@@ -392,7 +392,7 @@ void seg_store(Seg *s, const Ref *ref, int val) {
 int seg_turn(Seg *s, Loc *l, int op, int n) {
     Parts *p = l->parts;
     if (p && p->live && p->op != op) join_parts(s, l);
-    if (!p && (n < 2 || l->pin >= 0)) return 0; // no registers for parts
+    if (!p && (n < 2 || l->pin >= 0)) return 0;    // no registers for parts
     if (p && p->pin >= 0 && p->op != op) return 0; // they are another reduction's, in a loop
     if (!p) {
         p = l->parts = arena_new(s->arena, Parts);
