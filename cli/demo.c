@@ -68,6 +68,16 @@ static bool matches(BenchKernel *k, const void *reference, bool rounded) {
     return bench_kernel_same(k, reference, rounded);
 }
 
+static void print_schedule(FILE *to, const char *schedule) {
+    fprintf(to, "  loops after tuning:\n    ");
+    for (const char *c = schedule; *c; c++)
+        if (*c == ';')
+            fputs("\n    ", to);
+        else
+            fputc(*c, to);
+    fputc('\n', to);
+}
+
 static void play(Bench *b, const Story *s, Outcome *o) {
     const BenchItem *item = s->suite ? bench_find(s->suite, s->name) : &s->own;
     BenchKernel chosen, tuned = {0};
@@ -88,7 +98,7 @@ static void play(Bench *b, const Story *s, Outcome *o) {
     o->tuned = tune(b, item, &chosen, &tuned, o);
     o->tuned_right = o->tuned && known && matches(&tuned, reference, item->rounded);
     measure(b, &chosen, o->tuned ? &tuned : NULL, o);
-    if (o->schedule && b->out) fprintf(b->out, "  loops after tuning: %s\n", o->schedule);
+    if (o->schedule && b->out) print_schedule(b->out, o->schedule);
     free(reference);
     bench_kernel_close(&tuned);
     bench_kernel_close(&chosen);

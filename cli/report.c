@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // A line that says which file the next ones are from, then the file as it is: lines that are no
 // JSON are counted by the page.
@@ -33,7 +34,10 @@ int command_report(Cli *cli) {
     FILE *out = web_begin(cli, path, "Loopwright, measured", "");
     int status = out ? EXIT_OK : EXIT_FAILED;
     if (!status && cli->from) status = add_file(cli, out, cli->from);
-    if (!status && !cli->from && !cli->nwords) status = add_file(cli, out, usual);
+    bool measured = access(usual, R_OK) == 0;
+    if (!status && !cli->from && !measured && !cli->nwords)
+        status = cli_fail(cli, "there is no '%s' yet: `loopwright bench` makes it", usual);
+    if (!status && !cli->from && measured) status = add_file(cli, out, usual);
     for (size_t i = 0; i < cli->nwords && !status; i++) status = add_file(cli, out, cli->words[i]);
     if (out && !status) status = web_end(cli, out, path, "report");
     if (out && status) remove(path);

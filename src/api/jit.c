@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "code/code.h"
 #include "search/db.h"
+#include "tree/cost.h"
 #include "tree/schedule.h"
 
 static const Range nowhere = {0, 0};
@@ -190,7 +191,9 @@ static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     const Program *program = p->bound->program;
     for (int i = 0; i < t->nargs; i++) {
         const View *v = &p->views[i];
-        double bytes = (double)view_bytes(v);
+        double bytes = p->bound->function->tree
+                           ? (double)view_bytes(v)
+                           : program_touches(program, i) * type_info[v->type].bytes;
         k->bytes += bytes;
         if (i >= program->ninputs) k->written_bytes += bytes;
         if (type_is_float(v->type))

@@ -5,6 +5,7 @@
 #include "api/database.h"
 
 #include "run/exec.h"
+#include "tree/cost.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 
@@ -450,7 +451,9 @@ static void count_work(Report *r) {
     r->flops = bound_flops(r->call->scratch, r->bound, t);
     for (int i = 0; i < t->nargs; i++) {
         double bytes = type_info[t->buffers.at[i].type].bytes;
-        for (int d = 0; d < t->buffers.at[i].rank; d++) bytes *= (double)t->buffers.at[i].size[d];
+        if (!r->bound->function->tree) bytes *= program_touches(r->bound->program, i);
+        for (int d = 0; d < t->buffers.at[i].rank && r->bound->function->tree; d++)
+            bytes *= (double)t->buffers.at[i].size[d];
         r->bytes += bytes;
     }
 }

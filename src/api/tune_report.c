@@ -1,6 +1,7 @@
 #include "api/tune.h"
 
 #include "base/map.h"
+#include "tree/cost.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@ static lw_timing work_of(const Tune *t) {
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const Tensor *x = &p->tensors.at[i];
-        double bytes = (double)tensor_elements(x) * type_info[x->type].bytes;
+        double bytes = program_touches(p, i) * type_info[x->type].bytes;
         w.bytes += bytes;
         if (i >= p->ninputs) w.written_bytes += bytes;
         if (type_is_float(x->type) && type_info[type_compute(x->type)].bits > w.float_bits)

@@ -74,16 +74,44 @@ static int64_t flops_of(const Expr *e) {
     return n + counts;
 }
 
+static double instances_of(const Stmt *s) {
+    double n = 1;
+    for (int k = 0; k < s->niters; k++)
+        n *= (double)max_i64(0, iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]));
+    return n;
+}
+
 double program_flops(const Program *p) {
     double sum = 0;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
-        double each = (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
-        for (int k = 0; k < s->niters; k++)
-            each *= (double)max_i64(0, iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]));
-        sum += each;
+        sum += instances_of(s) * (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
     }
     return sum;
+}
+
+typedef struct Touched {
+    int tensor;
+    double times;
+} Touched;
+
+static void touch_access(void *user, const Access *a, bool guarded) {
+    Touched *t = user;
+    (void)guarded;
+    t->times += a->tensor == t->tensor;
+}
+
+double program_touches(const Program *p, int tensor) {
+    double sum = 0, all = (double)tensor_elements(&p->tensors.at[tensor]);
+    for (int i = 0; i < p->stmts.n && sum < all; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        Touched t = {.tensor = tensor, .times = s->write->tensor == tensor};
+        expr_visit_accesses(s->value, touch_access, &t);
+        for (int d = 0; d < s->write->rank; d++)
+            affine_visit_accesses(s->write->sub[d], touch_access, &t);
+        sum += t.times * instances_of(s);
+    }
+    return sum < all ? sum : all;
 }
 
 // --- Footprint ---------------------------------------------------------------------------------
