@@ -270,8 +270,8 @@ int bench_open(Bench *b) {
     b->lab.peers = b->peers;
     b->lab.rounds = b->quick ? 9 : 31;
     b->lab.round_ns = b->quick ? 4e5 : 2e6;
-    b->lab.patience_ns = b->quick ? 3e7 : 3e9;
-    b->lab.trial_ns = b->quick ? 1e8 : 4e9;
+    b->lab.patience_ns = b->quick ? 1.6e7 : 3e9;
+    b->lab.trial_ns = b->quick ? 6e7 : 4e9;
     b->lab.cold = b->quick ? 3 : 11;
     b->compiler = bench_context();
     lab_open(&b->lab);
