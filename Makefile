@@ -257,7 +257,7 @@ bless: tests
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -DLW_DEBUG
 sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
-	@LW_FUZZ_SCALE=25 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
+	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
 # A build in which LW_FAULT plants one of the faults of src/base/fault.def. Faults that the tests do
 # not see are tests that are missing. `make faults ARGS='mask mem.c'` takes some of them.
@@ -276,7 +276,7 @@ TSAN_TESTS := pool parallel kernels db
 tsan:
 	+@$(SUBMAKE) BUILD=build-tsan SANITIZE='-fsanitize=thread' $(TSAN_TESTS:%=build-tsan/unit/test_%)
 	@for t in $(TSAN_TESTS); do \
-	    LW_FUZZ_SCALE=25 LW_KERNELS=200 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
+	    LW_FUZZ_SCALE=10 LW_KERNELS=200 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
 	    setarch -R build-tsan/unit/test_$$t || exit 1; done
 
 # The pages in a real browser; needs Chromium, so it is no part of `make test`.
