@@ -311,6 +311,10 @@ int command_tune(Cli *cli) {
     if (!status) status = find_work(&t, mod);
     if (!status && cli->output && t.n > 1)
         status = cli_misuse(cli, "-o names one file, and there are %zu winners", t.n);
+    const char *kind = cli->plot ? strrchr(cli->plot, '.') : NULL;
+    if (!status && kind && !strcmp(kind, ".png"))
+        status = cli_misuse(cli, "--plot writes an SVG, not a PNG; name it b.svg or so, not '%s'",
+                            cli->plot);
     if (!status) status = open_log(&t);
     if (!status) {
         signal(SIGINT, interrupt);

@@ -21,6 +21,11 @@ $ loopwright tune mm.tc --size M=8,K=8,N=8 --size M=9 -o w.lws
 loopwright tune: -o names one file, and there are 2 winners
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --plot b.png
+--- stderr
+loopwright tune: --plot writes an SVG, not a PNG; name it b.svg or so, not 'b.png'
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
 $ XDG_CACHE_HOME=%/c loopwright tune mm.tc --size M=8,K=8,N=8 --trials 20 --seconds 9 --db none --quiet --log t.jsonl --plot b.svg -o w.lws > out
 $ sed -n '1p;/certificate/p;/trials/p;/schedule/p' out
 mm, M = 8, K = 8, N = 8
