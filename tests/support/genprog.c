@@ -511,8 +511,9 @@ static void make_stmt(Gen *g) {
     t = &g->t[g->target];
     bool from_old = op != REDUCE_ASSIGN && !init;
     if (fresh && from_old && t->role == ROLE_TEMP) t->role = ROLE_OUTPUT; // becomes in-out
-    double mag = v.mag, old = from_old ? t->mag : op == REDUCE_MUL ? 1 : 0;
-    if (op != REDUCE_ASSIGN) v = fit_reduction(g, op, v, old, &mag);
+    double mag = v.mag;
+    // An initialising reduction, too, starts from what is there when the caller says accumulate.
+    if (op != REDUCE_ASSIGN) v = fit_reduction(g, op, v, t->mag, &mag);
     bool infinite = init && op >= REDUCE_MIN; // an empty minimum
     t->mag = fresh ? mag : fmax(mag, t->mag);
     if (fresh)
