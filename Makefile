@@ -370,23 +370,25 @@ fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBD
 space := $() $()
 
 install: all
-	install -d $(INTO)/bin $(INTO)/include $(LIB_INTO)/pkgconfig $(LIB_INTO)/cmake/loopwright
-	install -m 755 $(COMMAND) $(INTO)/bin/
-	install -m 644 include/loopwright.h $(INTO)/include/
-	for p in $(wildcard $(PEER_BIN)); do \
+	$(Q)install -d $(INTO)/bin $(INTO)/include $(LIB_INTO)/pkgconfig $(LIB_INTO)/cmake/loopwright
+	$(Q)install -m 755 $(COMMAND) $(INTO)/bin/
+	$(Q)install -m 644 include/loopwright.h $(INTO)/include/
+	$(Q)for p in $(wildcard $(PEER_BIN)); do \
 	    install -D -m 755 $$p $(INTO)/libexec/loopwright/peers/$${p##*/}; done
-	install -m 644 $(LIB_A) $(LIB_INTO)/
-	install -m 755 $(LIB_SO) $(LIB_INTO)/libloopwright.so.$(VERSION)
-	ln -sf libloopwright.so.$(VERSION) $(LIB_INTO)/libloopwright.so.$(SOVERSION)
-	ln -sf libloopwright.so.$(SOVERSION) $(LIB_INTO)/libloopwright.so
-	if [ -e $(BUILD)/loopwright-mpi.so ]; then \
+	$(Q)install -m 644 $(LIB_A) $(LIB_INTO)/
+	$(Q)install -m 755 $(LIB_SO) $(LIB_INTO)/libloopwright.so.$(VERSION)
+	$(Q)ln -sf libloopwright.so.$(VERSION) $(LIB_INTO)/libloopwright.so.$(SOVERSION)
+	$(Q)ln -sf libloopwright.so.$(SOVERSION) $(LIB_INTO)/libloopwright.so
+	$(Q)if [ -e $(BUILD)/loopwright-mpi.so ]; then \
 	    install -d $(LIB_INTO)/loopwright && \
 	    install -m 755 $(BUILD)/loopwright-mpi.so $(LIB_INTO)/loopwright/; fi
-	$(fill) tools/loopwright.pc.in > $(LIB_INTO)/pkgconfig/loopwright.pc
-	$(fill) tools/loopwright-config.cmake.in > \
+	$(Q)$(fill) tools/loopwright.pc.in > $(LIB_INTO)/pkgconfig/loopwright.pc
+	$(Q)$(fill) tools/loopwright-config.cmake.in > \
 	    $(LIB_INTO)/cmake/loopwright/loopwright-config.cmake
-	$(fill) tools/loopwright-config-version.cmake.in > \
+	$(Q)$(fill) tools/loopwright-config-version.cmake.in > \
 	    $(LIB_INTO)/cmake/loopwright/loopwright-config-version.cmake
+	@echo 'installed: $(INTO)/bin/loopwright, $(INTO)/include/loopwright.h,'
+	@echo '           $(LIB_INTO)/libloopwright.so.$(VERSION), its static library, pkg-config and CMake files'
 
 uninstall:
 	rm -f $(INTO)/bin/loopwright $(INTO)/include/loopwright.h $(LIB_INTO)/libloopwright.a \

@@ -118,6 +118,12 @@ static bool takes(const Command *command, const char *name) {
 static int unknown_option(Cli *cli, const char *word) {
     const char *names[COUNT];
     size_t n = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (strcmp(options[i].name, word) == 0)
+            return cli_misuse(cli, "no option '%s' here%s", word,
+                              strcmp(cli->command->name, "einsum") || strcmp(word, "--size")
+                                  ? ", only after other commands"
+                                  : ": the arrays tell the sizes");
     for (int i = 0; i < COUNT; i++) // dashes say nothing of what was meant
         if (takes(cli->command, options[i].name) && options[i].name[1] == '-')
             names[n++] = options[i].name + 2;

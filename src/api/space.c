@@ -138,8 +138,22 @@ static void show_bound(Shown *x) {
         bound_summary(&x->text, x->bound, x->c);
 }
 
+// Whether something is open about an object that does not exist yet, and may never do.
+static bool more_may_open(const Shown *x) {
+    for (int v = 0; v < x->s->ndecisions; v++) {
+        const SpaceVar *var = &x->s->var[v];
+        uint64_t left = space_domain(x->s, x->c, v);
+        bool there = (var->a < 0 || space_exists(x->s, x->c, var->a)) &&
+                     (var->b < 0 || space_exists(x->s, x->c, var->b));
+        if (var->present && !there && (left & (left - 1))) return true;
+    }
+    return false;
+}
+
 static void show_open(Shown *x) {
-    text_printf(&x->text, "open             %d decisions\n", space_count_open(x->s, x->c));
+    int n = space_count_open(x->s, x->c);
+    text_printf(&x->text, "open             %d decision%s%s\n", n, n == 1 ? "" : "s",
+                n && more_may_open(x) ? ", which may open more" : "");
     for (int v = -1; (v = space_open(x->s, x->c, v + 1)) >= 0;) {
         text_add(&x->text, "  ");
         space_print_var(&x->text, x->s, v);

@@ -3,7 +3,7 @@
 // Every text stands in one table, diag.def; each row has a test. A diagnostic carries a byte range
 // of a Source; printing gives
 //
-//     mv.tc:3:12: error: undefined tensor 'B'
+//     mv.tc:3:12: error: no tensor or function named 'B'
 //       C(i) +=! A(i,k) * B(k)
 //                         ^~~~
 //     note: declare it as a parameter, or define it by an earlier statement

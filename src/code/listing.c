@@ -45,7 +45,7 @@ static void announce(Printer *p, uint32_t offset) {
     if (line != p->last && line > 0 && line < p->nlines)
         text_printf(p->out, "# %3d | %s\n", line, p->line[line]);
     else if (line != p->last && p->nlines > 1)
-        text_add(p->out, "#     |\n");
+        text_add(p->out, "#     | (of the function, not of a line)\n");
     p->last = line;
     for (int i = 0; i < p->style->nsymbols; i++)
         if (p->style->symbols[i].offset == offset)

@@ -311,13 +311,31 @@ static int suggest(const Work *w, uint32_t iters) {
     return __builtin_ctz(windows ? windows : iters);
 }
 
+// How far a written iterator could run: the size of what it subscripts, though that does not bound
+// it (padded reads leave their tensor). NULL when there is no such size.
+static const char *fitting_size(Infer *in, const Work *w, int v) {
+    for (int r = 0; r < w->info->nreads; r++) {
+        const Access *a = w->info->reads[r].access;
+        for (int d = 0; in->shape[a->tensor].ranged && d < a->rank; d++) {
+            const Affine *hi = tensor_hi(in, a->tensor, d);
+            int64_t step = affine_coef(a->sub[d], v);
+            if (step < 1 || hi->n != 1 || hi->constant || hi->term[0].atom->kind != ATOM_PARAM)
+                continue;
+            const char *size = show(in, w, hi);
+            return step == 1 ? size : arena_printf(in->arena, "%s/%lld", size, (long long)step);
+        }
+    }
+    return NULL;
+}
+
 static void note_where(Infer *in, const Work *w, Diag *d, uint32_t iters, const Cons *c) {
     int v = suggest(w, iters);
     bool size = c && c->hi->n == 1 && c->hi->term[0].atom->kind == ATOM_PARAM;
     bool window = true;
     for (int i = 0; i < w->stmt->write->rank; i++)
         window &= !affine_uses_iter(w->stmt->write->sub[i], v);
-    const char *end = size ? show(in, w, c->hi) : window ? "3" : "10";
+    const char *fits = window ? NULL : fitting_size(in, w, v);
+    const char *end = size ? show(in, w, c->hi) : window ? "3" : fits ? fits : "10";
     DiagId id = iters & (iters - 1) ? DIAG_INFER_WHERE_ONE : DIAG_INFER_WHERE;
     diag_note(in->diags, d, (Range){0, 0}, id, w->stmt->iter[v].name, end);
 }

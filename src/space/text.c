@@ -122,6 +122,7 @@ static void need(Reader *r, const char *mark) {
 typedef struct Meant {
     const Space *s;
     int choice, set;
+    Arena *arena; // of nth_decision
 } Meant;
 
 static const char *nth_object(const void *of, size_t i) {
@@ -144,6 +145,18 @@ static const char *nth_value(const void *of, size_t i) {
     return i < (size_t)c->nvalues ? c->value[i] : NULL;
 }
 
+// Of this choice.
+static const char *nth_decision(const void *of, size_t i) {
+    const Meant *m = of;
+    for (int v = 0; v < m->s->ndecisions; v++)
+        if (m->s->var[v].choice == m->choice && m->s->var[v].present && i-- == 0) {
+            Text t = {.arena = m->arena};
+            space_print_var(&t, m->s, v);
+            return text_str(&t);
+        }
+    return NULL;
+}
+
 // An object of the set that this choice is about.
 static int object(Reader *r, int choice, int n) {
     Range range = word(r);
@@ -151,7 +164,7 @@ static int object(Reader *r, int choice, int n) {
         if (is(r, range, r->s->name[o])) return o;
     if (r->failed) return 0;
     Diag *d = diag_report(r->diags, range, DIAG_SPACE_UNKNOWN_OBJECT, spelled(r, range));
-    Meant m = {r->s, choice, r->s->desc->choice[choice].set[n]};
+    Meant m = {.s = r->s, .choice = choice, .set = r->s->desc->choice[choice].set[n]};
     diag_suggest(r->diags, d, spelled(r, range), nth_object, &m);
     r->failed = true;
     return 0;
@@ -165,7 +178,7 @@ static int variable(Reader *r, bool *flipped) {
         if (is(r, name, r->s->desc->choice[k].name)) choice = k;
     if (choice < 0 || r->s->desc->choice[choice].kind == CHOICE_COUNTER) {
         Diag *d = diag_report(r->diags, name, DIAG_SPEC_UNKNOWN_CHOICE, spelled(r, name));
-        diag_suggest(r->diags, d, spelled(r, name), nth_choice, &(Meant){r->s, 0, 0});
+        diag_suggest(r->diags, d, spelled(r, name), nth_choice, &(Meant){.s = r->s});
         r->failed = true;
         return -1;
     }
@@ -180,8 +193,8 @@ static int variable(Reader *r, bool *flipped) {
     name.to = r->at;
     if (var >= 0) return var;
     Diag *d = diag_report(r->diags, name, DIAG_SPACE_NO_VARIABLE, spelled(r, name));
-    Meant m = {r->s, choice, r->s->desc->choice[choice].set[0]};
-    diag_suggest(r->diags, d, r->s->name[o[0]], nth_object, &m);
+    Meant m = {.s = r->s, .choice = choice, .arena = r->diags->arena};
+    diag_suggest(r->diags, d, spelled(r, name), nth_decision, &m);
     r->failed = true;
     return var;
 }
@@ -208,7 +221,7 @@ static uint64_t value(Reader *r, int var, int how) {
         if (is(r, range, c->value[i])) return 1ull << i;
     if (r->failed) return 0;
     Diag *d = diag_report(r->diags, range, DIAG_SPEC_UNKNOWN_VALUE, text, c->name);
-    Meant m = {r->s, r->s->var[var].choice, 0};
+    Meant m = {.s = r->s, .choice = r->s->var[var].choice};
     Text all = {.arena = r->arena};
     if (c->kind == CHOICE_INTEGER) {
         space_print_values(&all, r->s, var, ~0ull >> (64 - r->s->nuniverse[var]));

@@ -170,4 +170,9 @@ const char *tc_type_name_at(int i);                      // likewise
 const Builtin *tc_builtin_at(int i);                     // the table in order; NULL past its end
 Type tc_type_name(const char *name, size_t len);         // NONE when it is no type
 
+// --- Hints ---------------------------------------------------------------------------------------
+// What to write instead of a statement's word, or of a function, of another language; NULL.
+const char *tc_word_hint(const char *word);
+const char *tc_function_hint(const char *word);
+
 #endif

@@ -21,6 +21,7 @@ typedef enum Weak { WEAK_NOT, WEAK_INT, WEAK_FLOAT } Weak;
 typedef struct Val {
     const Expr *e; // NULL: poisoned, reported already
     Weak weak;
+    const Node *rounded; // in a weak one, a division of integers with a remainder
 } Val;
 
 typedef enum SymKind { SYM_TENSOR, SYM_SCALAR, SYM_POISON } SymKind;
@@ -128,12 +129,13 @@ typedef struct Checker {
     Program *p;
     Exprs *x;
     TcFunc *func;
-    int *inlined;    // of the whole file
-    int depth;       // of calls that led here
-    bool poisoned;   // something called has failed: fail silently
-    bool again;      // a further round: types changed after they were used; warnings were given
-    bool changed;    // a type changed after it was used
-    VEC(Seed) seeds; // types found in the round before, by number
+    int *inlined;       // of the whole file
+    int depth;          // of calls that led here
+    const Node *warned; // the last division that a warning spoke of
+    bool poisoned;      // something called has failed: fail silently
+    bool again;         // a further round: types changed after they were used; warnings were given
+    bool changed;       // a type changed after it was used
+    VEC(Seed) seeds;    // types found in the round before, by number
     VEC(Ten) tens;
     Set used; // names of tensors and parameters
     VEC(Work) works;

@@ -34,9 +34,10 @@ Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range)
     return s;
 }
 
-// A warning, given in the first round only and not again where a function is inlined.
+// A warning, given in the first round only and not again where a function is inlined. What could
+// not be read may be what a warning misses.
 Diag *tc_warn(Checker *ck, Range range, DiagId id, const char *a, const char *b) {
-    if (ck->again || ck->frame->caller) return NULL;
+    if (ck->again || ck->frame->caller || ck->func->broken) return NULL;
     return diag_report(ck->diags, range, id, a, b);
 }
 

@@ -12,9 +12,9 @@
 
 #include "base/nearest.h"
 
-static const Val poison = {NULL, WEAK_NOT};
+static const Val poison = {NULL, WEAK_NOT, NULL};
 
-static Val strong(const Expr *e) { return (Val){e, WEAK_NOT}; }
+static Val strong(const Expr *e) { return (Val){e, WEAK_NOT, NULL}; }
 
 // --- Types ---------------------------------------------------------------------------------------
 
@@ -38,7 +38,18 @@ static const Expr *coerce_weak(Checker *ck, const Expr *e, Type type) {
     return expr_cast(ck->x, type, e);
 }
 
+// 1/2 becomes a float, but is 0 already.
+static void warn_rounded(Checker *ck, const Node *n) {
+    if (ck->warned == n) return;
+    ck->warned = n;
+    uint32_t len = n->range.to - n->range.from;
+    const char *text = arena_strndup(ck->arena, ck->source->text + n->range.from, len);
+    Diag *d = tc_warn(ck, n->range, DIAG_TC_INTEGER_DIVISION, text, "");
+    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INTEGER_DIVISION_NOTE);
+}
+
 const Expr *tc_coerce(Checker *ck, Val v, Type type) {
+    if (v.rounded && type_is_float(type)) warn_rounded(ck, v.rounded);
     return v.weak ? coerce_weak(ck, v.e, type) : expr_cast(ck->x, type, v.e);
 }
 
@@ -184,7 +195,7 @@ static bool constant_name(Checker *ck, const Node *n, Val *out) {
         *out = strong(expr_int(ck->x, TYPE_BOOL, name == ck->name_true));
     } else if (name == ck->name_inf || name == ck->name_nan) {
         double f = name == ck->name_inf ? (double)INFINITY : (double)NAN;
-        *out = (Val){expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT};
+        *out = (Val){expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT, NULL};
     } else if (tc_find_func(ck->file, ck->arena, name) || tc_builtin(name, strlen(name))) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_BARE_FUNCTION, name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_BARE_FUNCTION_NOTE, name);
@@ -299,8 +310,11 @@ static const char *nth_known(const void *of, size_t i) {
 
 void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame, const Node *n) {
     Known known = {frame, n->kind == NODE_CALL};
+    const char *hint = known.calls ? tc_function_hint(n->name) : NULL;
     const char *near = nearest(n->name, nth_known, &known);
-    if (near)
+    if (hint)
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
+    else if (near)
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
     else
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
@@ -312,7 +326,7 @@ void tc_report_undefined(Checker *ck, const Node *n) {
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE, n->name);
         return;
     }
-    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_UNDEFINED, n->name);
+    Diag *d = diag_report(ck->diags, n->range, DIAG_TC_UNDEFINED_CALL, n->name);
     tc_note_undefined(ck, d, ck->frame, n);
     tc_add_sym(ck, ck->frame, n->name, SYM_POISON, n->range);
 }
@@ -365,17 +379,26 @@ static bool is_bitwise(ExprOp op) {
     return op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR || op == OP_SHL || op == OP_SHR;
 }
 
+static bool leaves_rest(ExprOp op, const Expr *a, const Expr *b) {
+    return op == OP_DIV && a->kind == EXPR_CONST && b->kind == EXPR_CONST && b->value.i > 0 &&
+           a->value.i % b->value.i != 0;
+}
+
 static Val arith(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
     Common c = common(a, b);
     if (c.type == TYPE_BOOL) c.type = TYPE_I32;
     if (is_bitwise(op) && !type_is_integer(c.type)) {
-        diag_report(ck->diags, n->range, DIAG_TC_NOT_INTEGER, op_info[op].name,
-                    type_info[c.type].name);
+        Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NOT_INTEGER, op_info[op].name,
+                              type_info[c.type].name);
+        if (op == OP_BITXOR) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_POWER_NOTE);
         return poison;
     }
     const Expr *x = tc_coerce(ck, a, c.type), *y = tc_coerce(ck, b, c.type);
     const Expr *e = c.type == TYPE_I64 ? index_arith(ck, op, x, y) : NULL;
-    return (Val){e ? e : expr_binary(ck->x, op, x, y), c.weak};
+    Val v = {e ? e : expr_binary(ck->x, op, x, y), c.weak, NULL};
+    if (c.weak == WEAK_INT)
+        v.rounded = leaves_rest(op, x, y) ? n : a.rounded ? a.rounded : b.rounded;
+    return v;
 }
 
 static Val compare(Checker *ck, ExprOp op, Val a, Val b) {
@@ -388,7 +411,7 @@ static Val arith_unary(Checker *ck, ExprOp op, Val a) {
     if (!a.weak && a.e->type == TYPE_BOOL) a = strong(expr_cast(ck->x, TYPE_I32, a.e));
     if (op == OP_NEG && !a.weak && a.e->kind == EXPR_INDEX && a.e->type == TYPE_I64)
         return strong(expr_index(ck->x, TYPE_I64, affine_scale(ck->x, a.e->index, -1)));
-    return (Val){expr_unary(ck->x, op, a.e), a.weak};
+    return (Val){expr_unary(ck->x, op, a.e), a.weak, a.rounded};
 }
 
 static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
@@ -397,20 +420,20 @@ static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
     Val sum = v[0];
     for (int i = 1; i < n; i++) {
         c = common(sum, v[i]);
-        sum = (Val){expr_int(ck->x, c.type, 0), c.weak};
+        sum = (Val){expr_int(ck->x, c.type, 0), c.weak, NULL};
     }
     if (c.weak) c = (Common){TYPE_F64, WEAK_FLOAT};
     if (!type_is_float(c.type)) c.type = TYPE_F32;
     const Expr *arg[4];
     for (int i = 0; i < n; i++) arg[i] = tc_coerce(ck, v[i], c.type);
-    return (Val){expr_op(ck->x, op, c.type, n, arg), c.weak};
+    return (Val){expr_op(ck->x, op, c.type, n, arg), c.weak, NULL};
 }
 
 Val tc_select(Checker *ck, Val c, Val a, Val b) {
     if (!c.e || !a.e || !b.e) return poison;
     Common t = common(a, b);
     const Expr *x = tc_coerce(ck, a, t.type), *y = tc_coerce(ck, b, t.type);
-    return (Val){expr_select(ck->x, c.e, x, y), t.weak};
+    return (Val){expr_select(ck->x, c.e, x, y), t.weak, NULL};
 }
 
 static Val guarded(Checker *ck, const Node *n) {
@@ -504,8 +527,8 @@ static Val call_value(Checker *ck, const Node *n) {
 Val tc_value(Checker *ck, const Node *n) {
     switch ((NodeKind)n->kind) {
     case NODE_BAD: return poison;
-    case NODE_INT: return (Val){expr_int(ck->x, TYPE_I64, n->i), WEAK_INT};
-    case NODE_FLOAT: return (Val){expr_float(ck->x, TYPE_F64, n->f), WEAK_FLOAT};
+    case NODE_INT: return (Val){expr_int(ck->x, TYPE_I64, n->i), WEAK_INT, NULL};
+    case NODE_FLOAT: return (Val){expr_float(ck->x, TYPE_F64, n->f), WEAK_FLOAT, NULL};
     case NODE_NAME: return name_value(ck, n);
     case NODE_CALL: return call_value(ck, n);
     case NODE_OP: return operation(ck, (ExprOp)n->op, n);

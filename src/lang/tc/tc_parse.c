@@ -19,12 +19,15 @@ typedef struct Parser {
     int depth;
     bool failed;       // of the statement or header at hand: one report each
     bool recovered;    // what follows was guessed to be a statement: be silent when it is none
+    Token before;      // the token before the one at hand
+    Diag *report;      // the last of fail_expected
     VEC(Node *) stack; // lists being parsed
     Name name_in, name_exists;
 } Parser;
 
 static void advance(Parser *ps) {
     ps->ended = ps->t.range.to;
+    ps->before = ps->t;
     tc_lex_next(&ps->lx, &ps->t);
     while (ps->t.kind == TOK_BAD) {
         bool first = ps->t.first;
@@ -57,11 +60,25 @@ static Range here(const Parser *ps) {
     return r;
 }
 
+// Whether the token at hand is part of these two characters, written without a blank.
+static bool within(const Parser *ps, const char pair[2]) {
+    uint32_t from = ps->t.range.from;
+    const char *s = ps->lx.text + from;
+    return ps->t.kind == TOK_OP && ((from + 1 < ps->lx.len && !memcmp(s, pair, 2)) ||
+                                    (from > 0 && !memcmp(s - 1, pair, 2)));
+}
+
 // Reports once per statement or header.
 static Diag *fail_expected(Parser *ps, const char *what) {
     if (ps->failed) return NULL;
     ps->failed = true;
-    return diag_report(ps->diags, here(ps), DIAG_TC_EXPECTED, what, found(ps));
+    Diag *d = diag_report(ps->diags, here(ps), DIAG_TC_EXPECTED, what, found(ps));
+    ps->report = d;
+    if (within(ps, "//") || within(ps, "/*"))
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_COMMENT_NOTE);
+    else if (within(ps, "**"))
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_POWER_NOTE);
+    return d;
 }
 
 static bool accept(Parser *ps, char c) {
@@ -209,9 +226,7 @@ static Node *primary(Parser *ps) {
         expect(ps, ')', "')'");
         return node;
     }
-    Diag *d = fail_expected(ps, "an expression");
-    if (d && t.kind == TOK_OP && t.op == OP_DIV)
-        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_COMMENT_NOTE);
+    fail_expected(ps, "an expression");
     return bad(ps, here(ps));
 }
 
@@ -321,7 +336,7 @@ static void where_list(Parser *ps, TcStmt *s) {
     s->nwhere = v.n;
 }
 
-static void hint(Parser *ps, TcStmt *s) {
+static void library_hint(Parser *ps, TcStmt *s) {
     advance(ps); // <=>
     Token name = ps->t;
     if (name.kind != TOK_NAME) {
@@ -375,24 +390,41 @@ static void left_side(Parser *ps, TcStmt *s) {
     s->write_range = (Range){s->range.from, ps->ended};
 }
 
-static void assign_expected(Parser *ps, TcStmt *s) {
+// A word of another language where the statement went wrong: before it (`O(i) = if A(i) > 0`), as
+// its first word (`for i in`), or where an assignment should be (`A(i) else 0`).
+static bool foreign_word(Parser *ps, const Token *before, const Token *first) {
+    const Token *word[] = {before, first, &ps->t};
+    for (int i = first->first; i < 3; i++) { // what stands on the line above is another matter
+        const char *hint = word[i]->kind == TOK_NAME ? tc_word_hint(word[i]->name) : NULL;
+        if (!hint) continue;
+        Diag *d = diag_report(ps->diags, word[i]->range, DIAG_TC_FOREIGN, word[i]->name);
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
+        ps->failed = true;
+        return true;
+    }
+    return false;
+}
+
+static void assign_expected(Parser *ps, const Token *before, const Token *first) {
     if (ps->recovered) ps->failed = true;
-    if (ps->failed) return;
+    if (ps->failed || foreign_word(ps, before, first)) return;
     bool minus = at_op(ps, OP_SUB), over = at_op(ps, OP_DIV);
     Diag *d = fail_expected(ps, "'=', '+=', '*=', 'min=', 'max=' or one of them with '!'");
-    if (minus || over)
+    if ((minus || over) && !within(ps, "//") && !within(ps, "/*"))
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_NOTE, minus ? '-' : '/');
-    else if (s->ntargets == 1 &&
-             (!strcmp(s->target[0].name, "and") || !strcmp(s->target[0].name, "or")))
-        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_WORDS_NOTE);
 }
 
 static TcStmt *statement(Parser *ps) {
     TcStmt *s = arena_new(ps->arena, TcStmt);
-    s->range = ps->t.range;
+    const Token before = ps->before, first = ps->t;
+    ps->report = NULL;
+    s->range = first.range;
     left_side(ps, s);
+    const char *hint = ps->failed && first.kind == TOK_NAME ? tc_word_hint(first.name) : NULL;
+    if (hint && ps->report) // for (i = 0; ...
+        diag_note(ps->diags, ps->report, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
     if (ps->t.kind != TOK_ASSIGN) {
-        assign_expected(ps, s);
+        assign_expected(ps, &before, &first);
         return s;
     }
     s->op = (Reduce)ps->t.op;
@@ -400,7 +432,7 @@ static TcStmt *statement(Parser *ps) {
     s->op_range = ps->t.range;
     advance(ps);
     if (!ps->failed) s->value = expression(ps);
-    if (!ps->failed && ps->t.kind == TOK_HINT) hint(ps, s);
+    if (!ps->failed && ps->t.kind == TOK_HINT) library_hint(ps, s);
     if (!ps->failed && ps->t.kind == TOK_WHERE) {
         advance(ps);
         where_list(ps, s);
@@ -409,13 +441,17 @@ static TcStmt *statement(Parser *ps) {
     return s;
 }
 
-// Goes on at what could start a statement: the first token of a line outside parentheses.
+// Goes on at what could start a statement: the first token of a line outside parentheses, and
+// outside braces of other languages.
 static void recover(Parser *ps) {
-    int open = 0;
+    int open = 0, braces = 0;
     ps->failed = false;
     for (;; advance(ps)) {
-        if (ps->t.kind == TOK_END || ps->t.kind == TOK_DEF || at(ps, '}')) break;
-        if (ps->t.first && open <= 0 && (ps->t.kind == TOK_NAME || at(ps, '('))) break;
+        if (ps->t.kind == TOK_END || ps->t.kind == TOK_DEF) break;
+        if (at(ps, '}') && braces-- == 0) break;
+        if (at(ps, '{')) braces++;
+        if (ps->t.first && braces == 0 && open <= 0 && (ps->t.kind == TOK_NAME || at(ps, '(')))
+            break;
         if (at(ps, '(') || at(ps, '[')) open++;
         if (at(ps, ')') || at(ps, ']')) open--;
         if (ps->t.kind == TOK_WHERE) open = 0;
@@ -425,7 +461,7 @@ static void recover(Parser *ps) {
 
 static void body(Parser *ps, TcFunc *f) {
     Range brace = ps->t.range;
-    TcStmt **last = &f->stmts;
+    TcStmt **last = &f->stmts, *latest = NULL;
     advance(ps); // {
     while (!at(ps, '}') && ps->t.kind != TOK_END && ps->t.kind != TOK_DEF) {
         if (at(ps, ';')) {
@@ -440,8 +476,12 @@ static void body(Parser *ps, TcFunc *f) {
             fail_expected(ps, "a statement or '}'");
             advance(ps);
         } else {
-            TcStmt *s = statement(ps);
+            bool same_line = !ps->t.first;
+            TcStmt *s = statement(ps), *previous = same_line ? latest : NULL;
             if (ps->failed) s->value = bad(ps, s->range), s->nwhere = 0;
+            if (ps->failed && previous) // perhaps it was meant to go on
+                previous->value = bad(ps, previous->range), previous->nwhere = 0;
+            latest = s;
             if (s->ntargets) *last = s, last = &s->next;
         }
         ps->recovered = ps->failed;

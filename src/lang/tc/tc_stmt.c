@@ -90,7 +90,7 @@ static void add_let(Checker *ck, const TcWhere *w) {
     let.val = tc_value(ck, w->a);
     ck->owner = -1;
     if (let.val.e && let.val.weak && let.val.e->kind != EXPR_CONST)
-        let.val = (Val){tc_coerce(ck, let.val, tc_value_type(let.val)), WEAK_NOT};
+        let.val = (Val){tc_coerce(ck, let.val, tc_value_type(let.val)), WEAK_NOT, NULL};
     vec_push(ck->arena, &ck->lets, let);
 }
 

@@ -37,3 +37,8 @@ $ loopwright einsum ii s.npy --json
 $ @/tests/npy write i.npy '<f4' 2,2 1 0 0 1 && echo 'out: j i' > e.lws && loopwright einsum 'ij->ji' i.npy --schedule e.lws --isa avx2 --threads 1 --time | sed -n '/time\|peak/s/[0-9.]\+/#/g; /time/s/:.*//p; /\[/p'
   time     median # us, p# # us, p# # us, best # us
            [1, 0, 0, 1]
+$ loopwright einsum 'mk,kn->mn' --size m=3
+--- stderr
+loopwright einsum: no option '--size' here: the arrays tell the sizes
+usage: loopwright einsum SUBSCRIPTS FILE... [options]; --help explains them
+--- exit 2

@@ -42,7 +42,7 @@ loopwright: cannot write: No space left on device
 --- exit 1
 $ printf '\357\273\277def f(float(N) A) -> (B) { B(i) = A(i) + C(i) }\n' > mark.tc; loopwright check mark.tc
 --- stderr
-mark.tc:1:42: error: undefined tensor 'C'
+mark.tc:1:42: error: no tensor or function named 'C'
   def f(float(N) A) -> (B) { B(i) = A(i) + C(i) }
                                            ^~~~
 note: declare it as a parameter, or define it by an earlier statement

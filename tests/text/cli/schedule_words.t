@@ -41,3 +41,10 @@ near.lws:2:5: error: no option 'copi'
       ^~~~
 note: did you mean 'copy'?
 --- exit 1
+$ printf 'C: m n\n    pack A at m\n' > pack.lws; loopwright show @/examples/schedules/matmul.tc --size M=4,N=4,K=4 --stage tree --schedule pack.lws
+--- stderr
+pack.lws:2:5: error: no option 'pack'
+      pack A at m
+      ^~~~
+note: did you mean 'copy'?
+--- exit 1

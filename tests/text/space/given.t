@@ -75,7 +75,7 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'kind(C) = VECTOR'
 <set>:1:1: error: there is no decision 'kind(C)'
   kind(C) = VECTOR
   ^~~~~~~
-note: there are 'C.m.0', 'C.m.1', 'C.m.2', 'C.n.0', 'C.n.1', 'C.n.2', 'C.k.0' and 'C.k.1'
+note: there are 'kind(C.m.0)', 'kind(C.m.1)', 'kind(C.m.2)', 'kind(C.n.0)', 'kind(C.n.1)', 'kind(C.n.2)', 'kind(C.k.0)' and 'kind(C.k.1)'
 --- exit 1
 $ loopwright space mm.tc --size M=5,N=64,K=64 --set 'size(C.m.1) = 77'
 --- stderr

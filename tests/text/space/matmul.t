@@ -8,7 +8,7 @@ space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a ca
 implementations  3e+07 ± 3e+07 (Knuth, 20 descents), 1.1e+07 ± 2e+06 (Chen, 2 samples)
 dead ends        0.0 % ± 0.0 of random descents
 bound            {{.*}}
-open             15 decisions
+open             15 decisions, which may open more
   pack(C.A) in NO|YES
   pack(C.B) in NO|YES
   kind(C.m.0) in SERIAL|VECTOR
@@ -37,7 +37,7 @@ space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a ca
 implementations  2.2e+03 ± 4e+02 (Knuth, 20 descents), 2.3e+03 ± 0 (Chen, 2 samples)
 dead ends        0.0 % ± 0.0 of random descents
 bound            {{.*}}
-open             9 decisions
+open             9 decisions, which may open more
   kind(C.m.1) in SERIAL|UNROLL
   kind(C.k.0) in SERIAL|UNROLL
   size(C.m.1) in 1|2|3|4|5|6|7
@@ -49,3 +49,10 @@ open             9 decisions
   accumulators(C) in 0|1|2|4|8
 $ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --set 'order(C.m.0, C.n.0) = OUTER; order(C.n.0, C.k.0) = OUTER' --explain --samples 2 | grep 'order(C.k.0, C.m.0)'
   order(C.k.0, C.m.0) loses OUTER: src/space/cpu.space:{{[0-9]+}}, order($a, $c) is INNER || order($a, $b) is not INNER || order($b, $c) is not INNER for C.k.0, C.n.0, C.m.0
+$ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --set 'size(C.m.0) = 4'
+--- stderr
+<set>:1:1: error: there is no decision 'size(C.m.0)'
+  size(C.m.0) = 4
+  ^~~~~~~~~~~
+note: did you mean 'size(C.m.1)'?
+--- exit 1

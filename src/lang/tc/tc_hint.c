@@ -1,0 +1,57 @@
+// What to write here instead of a word of another language. None of these is reserved: a program
+// that uses one as a name is right, so they are looked up only when something is wrong already.
+#include "lang/tc/tc.h"
+
+#include <string.h>
+
+typedef struct Hint {
+    const char *word, *text;
+} Hint;
+
+#define NO_LOOPS                                                                                   \
+    "there are no loops: an index runs over all of its range by itself; 'where i in 0:N' limits "  \
+    "it"
+#define TERNARY   "to choose between two values write 'condition ? a : b'"
+#define OPERATORS "the operators are spelled '&&', '||' and '!'"
+#define LEAVE_OUT "leave it out: a tensor is defined by assigning to it, and its type follows"
+#define RESULTS   "the results are named behind '->'; define them by assigning, as in 'O(i) = ...'"
+
+static const Hint words[] = {
+    {"for", NO_LOOPS},    {"while", NO_LOOPS},   {"if", TERNARY},    {"then", TERNARY},
+    {"else", TERNARY},    {"and", OPERATORS},    {"or", OPERATORS},  {"not", OPERATORS},
+    {"return", RESULTS},  {"let", LEAVE_OUT},    {"var", LEAVE_OUT}, {"auto", LEAVE_OUT},
+    {"const", LEAVE_OUT}, {"tensor", LEAVE_OUT},
+};
+
+#define SUMS                                                                                       \
+    "a sum is an assignment: with 'Y(i) +=! X(i,j)', what only the right side has is summed"
+
+static const Hint functions[] = {
+    {"sum", SUMS},
+    {"reduce_sum", SUMS},
+    {"mean", "sum with 'S(i) +=! X(i,j)', then divide by the size of the dimension, 'X.1'"},
+    {"prod", "a product is an assignment: 'Y(i) *=! X(i,j)'"},
+    {"gelu", "write '0.5 * x * (1 + erf(x * 0.70710678))'"},
+    {"silu", "write 'x * sigmoid(x)'"},
+    {"swish", "write 'x * sigmoid(x)'"},
+    {"softplus", "write 'log1p(exp(x))'"},
+    {"softmax", "write it in three statements: 'M(i) max=! X(i,j)', 'S(i) +=! exp(X(i,j) - M(i))', "
+                "'Y(i,j) = exp(X(i,j) - M(i)) / S(i)'"},
+    {"dot", SUMS},
+    {"matmul", SUMS},
+};
+
+static const char *find(const Hint *hint, size_t n, const char *word) {
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(hint[i].word, word)) return hint[i].text;
+    return NULL;
+}
+
+const char *tc_word_hint(const char *word) {
+    const char *hint = find(words, sizeof words / sizeof *words, word);
+    return hint || tc_type_name(word, strlen(word)) == TYPE_NONE ? hint : LEAVE_OUT;
+}
+
+const char *tc_function_hint(const char *word) {
+    return find(functions, sizeof functions / sizeof *functions, word);
+}
