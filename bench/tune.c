@@ -5,9 +5,9 @@
 //     build/bench/tune [--seconds 1] [--long 10] [--only rate,early,peers] [--item NAME] [--quick]
 //                      [--peers build/peers]
 //
-// Everything runs on one core: lab_open pins this process, and the worker that measures has no
-// other processor either. What was found is compared side by side in rounds (lab/lab.h), whatever
-// the tuning itself said.
+// Kernels run on one core, the last one, when they are tuned as well as when they are compared. The
+// tuning itself has the other cores to think and compile on, as it has with a user. What was found
+// is compared side by side in rounds (lab/lab.h), whatever the tuning itself said.
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "lab/rivals.h"
@@ -166,6 +166,7 @@ static lw_bound *bind(Bench *b, const Item *it) {
 
 static Found tune(Bench *b, const Item *it, double seconds, uint64_t seed) {
     Found f = {0};
+    lab_pin(&b->lab, false);
     lw_bound *bound = bind(b, it);
     lw_tune_options o = {.struct_size = sizeof o,
                          .seconds = seconds,
@@ -181,6 +182,7 @@ static Found tune(Bench *b, const Item *it, double seconds, uint64_t seed) {
         fprintf(stderr, "%s %s: %s", it->list, it->name, lw_diag_text(b->ctx));
     }
     lw_bound_free(bound);
+    lab_pin(&b->lab, true);
     return f;
 }
 

@@ -19,8 +19,8 @@
 static const Range nowhere = {0, 0};
 static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
-static const double reference_share = 0.1, final_share = 0.05, final_seconds = 0.25;
-static const double least_reference = 0.1, compile_seconds = 10;
+static const double reference_share = 0.05, final_share = 0.05, final_seconds = 0.25;
+static const double least_reference = 0.05, compile_seconds = 10;
 // What takes longer to compile is left out: it would keep many others from being tried.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
 
@@ -158,21 +158,46 @@ static void keep_best(Tune *t, const Cand *c, const Trial *trial) {
     t->best_seconds = trial->seconds;
 }
 
+static void make_jobs(Tune *t, const Cand *const *batch, int n, Job *jobs) {
+    for (int i = 0; i < n; i++) jobs[i] = tune_cand_job(t, batch[i]);
+    t->begun = batch;
+    t->nbegun = n;
+}
+
+static void take_trials(Tune *t, const Trial *out) {
+    for (int i = 0; i < t->nbegun; i++) {
+        const Cand *c = t->begun[i];
+        Job job = tune_cand_job(t, c);
+        keep_best(t, c, &out[i]);
+        doubt_bound(t, c, &out[i]);
+        if (out[i].state != TRIAL_CANCELLED)
+            tune_trial(t, &job, &out[i], t->model ? bound(t, c) : 0);
+    }
+}
+
 static void measure(void *user, const Cand *const *batch, int n, double best, Trial *out) {
     Tune *t = user;
     Job jobs[SEARCH_MAX_BATCH] = {0}, incumbent = tune_cand_job(t, t->best);
     bool known = t->best_seconds <= best && best < INFINITY;
-    for (int i = 0; i < n; i++) jobs[i] = tune_cand_job(t, batch[i]);
+    make_jobs(t, batch, n, jobs);
     if (t->remote)
         remote_batch(t->remote, jobs, n, known ? &incumbent : NULL, best, out, cancelled, t);
     else
         measure_batch(t->measure, jobs, n, best, out);
-    for (int i = 0; i < n; i++) {
-        keep_best(t, batch[i], &out[i]);
-        doubt_bound(t, batch[i], &out[i]);
-        if (out[i].state != TRIAL_CANCELLED)
-            tune_trial(t, &jobs[i], &out[i], t->model ? bound(t, batch[i]) : 0);
-    }
+    take_trials(t, out);
+}
+
+static void measure_ahead(void *user, const Cand *const *batch, int n, double best) {
+    Tune *t = user;
+    Job jobs[SEARCH_MAX_BATCH] = {0};
+    make_jobs(t, batch, n, jobs);
+    measure_begin(t->measure, jobs, n, best);
+}
+
+static void measure_rest(void *user, Trial *out) {
+    Tune *t = user;
+    measure_end(t->measure, out);
+    take_trials(t, out);
 }
 
 static double now(void *user) {
@@ -220,11 +245,11 @@ static const char *fault_text(MeasureFault f) {
     }
 }
 
-// Ranks have their processors to themselves, as far as one can tell; and one processor is better
-// used by the worker.
+// Ranks have their processors to themselves, as far as one can tell; one thread is timed on a
+// processor that nobody else uses, several on all of them, when nothing else is done.
 static int compilers(const Tune *t) {
     int n = pool_processors();
-    return t->messenger || n < 2 ? 0 : n;
+    return t->messenger || n < 2 ? 0 : t->threads > 1 ? n : n - 1;
 }
 
 static bool start_measuring(Tune *t) {
@@ -331,9 +356,12 @@ static SearchResult search(Tune *t, SearchOptions *options) {
     options->nstarts = tune_starts(t, starts, STARTS);
     double used = measure_clock() - t->began, last = 2 * final_share * t->o.seconds;
     if (t->o.seconds > 0) options->seconds = fmax(t->o.seconds - used - last, 1e-3);
+    bool ahead = t->setup.compilers && t->threads <= 1;
     SearchHost host = {.user = t,
                        .space = t->cs->space,
                        .measure = measure,
+                       .begin = ahead ? measure_ahead : NULL,
+                       .end = ahead ? measure_rest : NULL,
                        .bound = t->model ? bound : NULL,
                        .now = now,
                        .cancelled = cancelled,

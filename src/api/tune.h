@@ -44,6 +44,8 @@ typedef struct Tune {
     Remote *remote;
     Cand *best; // of all candidates,
     double best_seconds;
+    const Cand *const *begun; // candidates that are being measured
+    int nbegun;
     Arena text;      // of one trial
     const char *put; // a Schedule by hand, to be kept: nothing is searched
     bool pin;

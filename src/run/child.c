@@ -136,34 +136,58 @@ void child_pin(int processor) {
     sched_setaffinity(0, sizeof set, &set); // where it is refused, timing is noisier
 }
 
+void child_avoid(int processor) {
+    cpu_set_t set;
+    if (processor < 0 || sched_getaffinity(0, sizeof set, &set) != 0) return;
+    CPU_CLR((size_t)processor, &set);
+    if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
 _Noreturn void child_leave(void) { _exit(0); }
 
 // --- Alarms --------------------------------------------------------------------------------------
 
-static void on_alarm(int number, siginfo_t *info, void *context) {
-    const Alarm *a = info->si_value.sival_ptr;
-    (void)number, (void)context;
-    a->rang(a->arg);
-}
+// Timers of a thread's own time ring at the next tick of the scheduler only, milliseconds late. So
+// the clock on the wall rings, and again for what the thread did not have of that time.
 
-void alarm_open(Alarm *a, bool all_time, void (*rang)(void *arg), void *arg) {
-    struct sigaction action = {.sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO};
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
-    *a = (Alarm){.rang = rang, .arg = arg};
-    event.sigev_value.sival_ptr = a;
-    event._sigev_un._tid = gettid();
-    a->works =
-        sigaction(SIGALRM, &action, NULL) == 0 &&
-        timer_create(all_time ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &event, &a->timer) == 0;
-}
-
-void alarm_set(const Alarm *a, double seconds) {
+static void start_timer(const Alarm *a, double seconds) {
     struct itimerspec t = {0};
     if (seconds > 0 && seconds < 1e6) {
         t.it_value.tv_sec = (time_t)seconds;
         t.it_value.tv_nsec = (long)((seconds - (double)t.it_value.tv_sec) * 1e9) + 1;
     }
     if (a->works) timer_settime(a->timer, 0, &t, NULL);
+}
+
+static double thread_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void on_alarm(int number, siginfo_t *info, void *context) {
+    const Alarm *a = info->si_value.sival_ptr;
+    (void)number, (void)context;
+    double missing = a->all_time ? 0 : a->due - thread_time();
+    if (missing > 0)
+        start_timer(a, missing);
+    else
+        a->rang(a->arg);
+}
+
+void alarm_open(Alarm *a, bool all_time, void (*rang)(void *arg), void *arg) {
+    struct sigaction action = {.sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    *a = (Alarm){.rang = rang, .arg = arg, .all_time = all_time};
+    event.sigev_value.sival_ptr = a;
+    event._sigev_un._tid = gettid();
+    a->works = sigaction(SIGALRM, &action, NULL) == 0 &&
+               timer_create(CLOCK_MONOTONIC, &event, &a->timer) == 0;
+}
+
+void alarm_set(Alarm *a, double seconds) {
+    if (!a->all_time && seconds > 0) a->due = thread_time() + seconds;
+    start_timer(a, seconds);
 }
 
 // --- Memory --------------------------------------------------------------------------------------

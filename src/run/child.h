@@ -31,20 +31,23 @@ bool pipe_say(int out, char what);
 bool pipe_hear(int in, char *what); // waits; false: the parent is gone
 // To the given processor; -1: to all that the process had.
 void child_pin(int processor);
+void child_avoid(int processor); // to all others, if there are any
 int nth_processor(int n); // of those this process may run on, from the last, around and around
 _Noreturn void child_leave(void);
 
 // Calls rang(arg) on this thread, wherever it is, so many seconds after alarm_set; 0: no more. The
-// seconds are those that the thread has a processor, or all that pass. What it calls must be safe
-// in a signal handler; it may leave by siglongjmp.
+// seconds are those that the thread has a processor, or all that pass, and are met to some
+// microseconds. What it calls must be safe in a signal handler; it may leave by siglongjmp.
 typedef struct Alarm {
     timer_t timer;
     bool works; // otherwise nothing ever rings
+    bool all_time;
+    double due; // of the thread's own clock, unless all time counts
     void (*rang)(void *arg);
     void *arg;
 } Alarm;
 void alarm_open(Alarm *a, bool all_time, void (*rang)(void *arg), void *arg);
-void alarm_set(const Alarm *a, double seconds);
+void alarm_set(Alarm *a, double seconds);
 
 // --- Memory
 // ----------------------------------------------------------------------------------------

@@ -37,17 +37,17 @@ typedef struct Made {
 
 typedef struct Auto {
     Search *q;
-    Batch *batch;
+    Batch *batch[2]; // the one that is filled; the other one may be being measured
     Model *model;
     Cand *c, *rival;
     int rivals; // as many as cost a small part of measuring
     bool *anew; // per variable
     Credit move[MOVES], choice[MAX_CHOICES];
-    Made made; // of the candidate in c
-    double parent[SEARCH_MAX_BATCH];
+    Made made;                          // of the candidate in c
+    double parent[2][SEARCH_MAX_BATCH]; // times of those the candidates came from
 } Auto;
 
-static const double FADE = 0.98, FASTER = 0.995, THINKING = 0.15;
+static const double FADE = 0.98, FASTER = 0.995, THINKING = 0.15, AT_ONCE = 0.6;
 
 // Trials that each move is thought to have failed before it began: small moves come first.
 static const double doubt[MOVES] = {
@@ -223,46 +223,56 @@ static void pay(Credit *c, double reward) {
     c->tried = c->tried * FADE + 1;
 }
 
-// What came of the batch.
-static void learn(Auto *a, double best) {
-    const Batch *b = a->batch;
+// What came of a batch, begun when the best took `best`.
+static void learn(Auto *a, int at, double best) {
+    const Batch *b = a->batch[at];
+    const double *parent = a->parent[at];
     for (int i = 0; i < b->n; i++) {
         double t = trial_time(&b->trial[i]);
-        double reward = t < best * FASTER ? 1 : t < a->parent[i] * FASTER ? 0.5 : 0;
+        double reward = t < best * FASTER ? 1 : t < parent[i] * FASTER ? 0.5 : 0;
         model_add(a->model, b->cand[i], log(t));
         int how = b->tag[i] % MOVES, which = b->tag[i] / MOVES - 1;
         pay(&a->move[how], reward);
         if (which >= 0) pay(&a->choice[which], reward);
     }
     model_fit(a->model);
+    // What is thought while the host measures costs nothing, as long as that takes longer.
     double thinking = search_elapsed(a->q) - a->q->measuring;
-    int more = thinking < THINKING * a->q->measuring ? 1 : -1;
+    int more = thinking < (a->q->host->begin ? AT_ONCE : THINKING) * a->q->measuring ? 1 : -1;
     if (a->rivals + more >= 1 && a->rivals + more <= RIVALS) a->rivals += more;
 }
 
-static void propose(Auto *a) {
+static void propose(Auto *a, int which) {
     Search *q = a->q;
-    a->batch->n = 0;
-    while (!search_over(q) && !batch_full(q, a->batch)) {
+    Batch *b = a->batch[which];
+    b->n = 0;
+    while (!search_over(q) && !batch_full(q, b)) {
         if (!compete(a)) {
             q->stale++;
             continue;
         }
-        int at = a->batch->n, tag = (int)a->made.how + MOVES * (a->made.which + 1);
-        if (batch_offer(q, a->batch, a->c, tag)) a->parent[at] = a->made.from;
+        int at = b->n, tag = (int)a->made.how + MOVES * (a->made.which + 1);
+        if (batch_offer(q, b, a->c, tag)) a->parent[which][at] = a->made.from;
     }
 }
 
 void search_auto(Search *q) {
-    Auto a = {.q = q, .batch = batch_new(q), .c = search_cand(q), .rival = search_cand(q)};
+    Auto a = {.q = q, .c = search_cand(q), .rival = search_cand(q)};
     a.model = model_new(q);
     a.rivals = 2;
     a.anew = arena_new_n(q->arena, bool, q->s->ndecisions);
     for (int i = 0; i < MOVES; i++) a.move[i].tried = doubt[i];
-    while (!search_over(q)) {
-        double best = search_best(&q->state);
-        propose(&a);
-        batch_measure(q, a.batch);
-        learn(&a, best);
+    // Where the host can, a batch is measured while the next one is thought of.
+    bool ahead = q->host->begin;
+    for (int i = 0; i < 2; i++) a.batch[i] = batch_new(q);
+    double best[2] = {INFINITY, INFINITY};
+    for (int at = 0; !search_over(q) || q->begun; at ^= 1) {
+        int done = ahead ? at ^ 1 : at;
+        propose(&a, at);
+        if (ahead) batch_end(q, a.batch[done]);
+        best[at] = search_best(&q->state);
+        batch_begin(q, a.batch[at]);
+        if (!ahead) batch_end(q, a.batch[done]);
+        learn(&a, done, best[done]);
     }
 }

@@ -1,8 +1,9 @@
-// Compilers: processes that turn the jobs of a board into code, all processors at once, before the
-// worker times them one after the other with nobody else about. Which job is whose is settled by
-// the place's `made`; a compiler that dies costs the job it had taken.
+// Compilers: processes that turn the jobs of a board into code, on the processors that the worker
+// does not time them on. Which job is whose is settled by the place's `made`; a compiler that dies
+// costs the job it had taken.
 #include "search/measure_impl.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct CompileCall {
@@ -18,9 +19,40 @@ static void compile_body(void *arg) {
     c->ok = c->setup->compile(c->setup->user, c->work, c->job, c->code);
 }
 
-bool job_compile(const MeasureSetup *setup, Arena *work, const Job *job, JobCode *out) {
-    CompileCall c = {setup, work, job, out, false};
-    return arena_try(work, compile_body, &c) && c.ok;
+enum { CHUNK = 64 * 1024 };
+
+static void *workshop_alloc(void *workshop, size_t size) {
+    Workshop *w = workshop;
+    void *chunk = w->kept;
+    if (w->until < INFINITY && thread_clock() > w->until) return NULL;
+    if (size != CHUNK || !chunk) return allocator_libc.alloc(NULL, size);
+    memcpy(&w->kept, chunk, sizeof w->kept);
+    return chunk;
+}
+
+static void workshop_free(void *workshop, void *chunk, size_t size) {
+    Workshop *w = workshop;
+    if (size != CHUNK) {
+        allocator_libc.free(NULL, chunk, size);
+        return;
+    }
+    memcpy(chunk, &w->kept, sizeof w->kept);
+    w->kept = chunk;
+}
+
+void workshop_open(Workshop *w) {
+    *w = (Workshop){.until = INFINITY};
+    w->allocator = (Allocator){workshop_alloc, workshop_free, w, CHUNK};
+    arena_init(&w->arena, &w->allocator);
+}
+
+bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double patience,
+                 JobCode *out) {
+    CompileCall c = {setup, &w->arena, job, out, false};
+    if (patience < INFINITY) w->until = thread_clock() + patience;
+    bool ok = arena_try(&w->arena, compile_body, &c) && c.ok;
+    w->until = INFINITY;
+    return ok;
 }
 
 // The pools of a compilation that is left in the middle are not to be used again: the process goes.
@@ -30,33 +62,36 @@ static void took_too_long(void *place) {
     child_leave();
 }
 
-static void make(Measure *m, Arena *work, Place *p) {
+static void make(Measure *m, Workshop *w, Place *p) {
     Board *b = m->board;
     Job job = {p->kind, place_bytes(b, p), p->size};
     JobCode code;
-    ArenaMark mark = arena_mark(work);
+    ArenaMark mark = arena_mark(&w->arena);
     p->started = measure_clock();
-    bool ok = job_compile(m->setup, work, &job, &code), fits = ok && code.size <= CODE_ROOM;
+    double begin = thread_clock();
+    bool ok = job_compile(m->setup, w, &job, b->patience, &code),
+         fits = ok && code.size <= CODE_ROOM;
     if (fits) {
         memcpy(place_code(m, p), code.bytes, code.size);
         p->code = (JobCode){NULL, code.size, code.scratch, code.thread_scratch};
     }
-    arena_release(work, mark);
-    p->compile = measure_clock() - p->started;
+    arena_release(&w->arena, mark);
+    p->compile = thread_clock() - begin;
     atomic_store(&p->made, fits ? MADE_CODE : ok ? MADE_TOO_LARGE : MADE_DECLINED);
 }
 
 void compiler_main(void *arg, int in, int out) {
     Measure *m = arg;
     Board *b = m->board;
-    Arena work;
+    Workshop work;
     char what;
     Place *volatile at = NULL;
     Alarm alarm;
     int me = m->starting;
     const Arena *pool = m->setup->program->arena;
     size_t fresh = pool->reserved;
-    arena_init(&work, &allocator_libc);
+    workshop_open(&work);
+    if (m->setup->threads <= 1) child_avoid(nth_processor(m->setup->processor));
     alarm_open(&alarm, false, took_too_long, (void *)&at);
     while (pipe_hear(in, &what)) {
         for (int i = 0; i < b->count; i++) {
@@ -68,7 +103,7 @@ void compiler_main(void *arg, int in, int out) {
             make(m, &work, p);
             alarm_set(&alarm, 0);
         }
-        bool worn = pool->reserved + work.reserved > fresh + WORN_OUT;
+        bool worn = pool->reserved + work.arena.reserved > fresh + WORN_OUT;
         if (!pipe_say(out, worn ? 'x' : 'd')) return;
     }
 }
@@ -94,36 +129,43 @@ static bool overdue(const Measure *m, int compiler) {
     return false;
 }
 
-// Until it is done; false: cancelled.
-static bool wait_for_compiler(Measure *m, int i) {
-    for (;;) {
-        char what = 0;
-        ChildSaid said = child_hear(&m->compiler[i], HEARTBEAT_MS * 1e-3, &what);
-        if (said == CHILD_SAID && what == 'x') child_end(&m->compiler[i]);
-        if (said == CHILD_SAID) return true;
-        if (said == CHILD_DIED) return give_up(m, i, TRIAL_CRASHED), true;
-        if (measure_cancelled(m)) return false;
-        if (overdue(m, i)) return give_up(m, i, TRIAL_HUNG), true;
-    }
+// What it says within so many seconds, and whether it is still to be waited for.
+static bool hear(Measure *m, int i, double seconds) {
+    char what = 0;
+    ChildSaid said = child_hear(&m->compiler[i], seconds, &what);
+    if (said == CHILD_SAID && what == 'x') child_end(&m->compiler[i]);
+    if (said == CHILD_DIED) give_up(m, i, TRIAL_CRASHED);
+    if (said == CHILD_SILENT && overdue(m, i)) give_up(m, i, TRIAL_HUNG), said = CHILD_DIED;
+    return m->told[i] = said == CHILD_SILENT;
 }
 
 // What is not made in the end the worker makes by itself.
-bool compilers_run(Measure *m) {
-    bool told[MOST_COMPILERS] = {false}, ok = true;
+void compilers_tell(Measure *m) {
     int n = m->setup->compilers < MOST_COMPILERS ? m->setup->compilers : MOST_COMPILERS;
-    if (m->board->count < 2) return true;
+    if (m->board->count < 2) return;
     for (int i = 0; i < n; i++) {
         m->starting = i;
         if (!m->compiler[i].pid && !child_start(&m->compiler[i], compiler_main, m)) continue;
-        told[i] = child_tell(&m->compiler[i], 'c');
-        if (!told[i]) child_end(&m->compiler[i]);
+        m->told[i] = child_tell(&m->compiler[i], 'c');
+        if (!m->told[i]) child_end(&m->compiler[i]);
     }
-    for (int i = 0; i < n && ok; i++)
-        if (told[i]) ok = wait_for_compiler(m, i);
-    if (!ok) compilers_end(m);
-    return ok;
+}
+
+void compilers_watch(Measure *m) {
+    for (int i = 0; i < MOST_COMPILERS; i++)
+        if (m->told[i]) hear(m, i, 0);
+}
+
+bool compilers_wait(Measure *m) {
+    for (int i = 0; i < MOST_COMPILERS; i++)
+        while (m->told[i] && hear(m, i, HEARTBEAT_MS * 1e-3))
+            if (measure_cancelled(m)) return compilers_end(m), false;
+    return true;
 }
 
 void compilers_end(Measure *m) {
-    for (int i = 0; i < MOST_COMPILERS; i++) child_end(&m->compiler[i]);
+    for (int i = 0; i < MOST_COMPILERS; i++) {
+        child_end(&m->compiler[i]);
+        m->told[i] = false;
+    }
 }

@@ -6,11 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-// A call is cut short at `slow` times the incumbent, but not before `least_cut`; of the time spent
+// A call is cut short at `slow` times the incumbent, but not before `least_cut`, or `leave_cut`
+// where a worker goes with it because other threads cannot be called back; of the time spent
 // in kernels the share `leisure` may go to telling slow calls from endless ones.
-static const double slow = 4, least_cut = 2e-3, leisure = 0.05, first_leisure = 0.15;
+static const double slow = 4, least_cut = 2e-4, leave_cut = 2e-3, leisure = 0.05,
+                    first_leisure = 0.15;
 // Seconds after which a call surely hangs: so many per instance, and some.
 static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;
+
+// What takes so many times as long to compile as those that were worth timing is left out: most of
+// it is code that was unrolled beyond use.
+static const double lengthy = 8, least_patience = 1e-3;
 
 enum { MOST_RESTARTS = 4 }; // one after the other, nothing done in between
 
@@ -43,10 +49,17 @@ static Place *working(Measure *m) {
     return NULL;
 }
 
-// Waits until the worker is done or is to be given up. `limit`: of all of it.
+static int done(const Measure *m) {
+    int n = 0;
+    for (int i = 0; i < m->board->count; i++)
+        n += atomic_load(&m->board->place[i].state) == PLACE_DONE;
+    return n;
+}
+
+// Waits until the worker is done or is to be given up. `limit`: for getting anything done.
 static Served wait_for(Measure *m, double limit) {
     double begin = measure_clock();
-    for (;;) {
+    for (int before = 0;;) {
         char what = 0;
         ChildSaid said = child_hear(&m->child, HEARTBEAT_MS * 1e-3, &what);
         if (said == CHILD_SAID) {
@@ -55,8 +68,10 @@ static Served wait_for(Measure *m, double limit) {
         }
         if (said == CHILD_DIED) return SERVED_DIED;
         if (measure_cancelled(m)) return SERVED_CANCELLED;
+        compilers_watch(m);
         Place *p = working(m);
         double now = measure_clock();
+        if (done(m) > before) before = done(m), begin = now;
         if (p ? now - p->started > p->limit : now - begin > limit) return SERVED_HUNG;
     }
 }
@@ -90,13 +105,6 @@ static void settle_rest(Measure *m, TrialState state) {
     }
 }
 
-static int done(const Measure *m) {
-    int n = 0;
-    for (int i = 0; i < m->board->count; i++)
-        n += atomic_load(&m->board->place[i].state) == PLACE_DONE;
-    return n;
-}
-
 // The worker is gone, or is to go: what it was at is its fault.
 static void blame(Measure *m, Served how) {
     Place *p = working(m);
@@ -106,17 +114,24 @@ static void blame(Measure *m, Served how) {
     atomic_store(&p->state, PLACE_DONE);
 }
 
+// Has compilers and a worker begin with what is on the board.
+static void begin(Measure *m) {
+    compilers_tell(m);
+    if (m->setup->threads > 1 && !compilers_wait(m)) return;
+    m->going = start_worker(m) && child_tell(&m->child, 'g');
+}
+
 // Has workers do all that is on the board.
 static void serve(Measure *m) {
     Board *b = m->board;
     double limit = m->setup->compile_seconds + 4 * b->hang;
-    bool go_on = compilers_run(m);
-    for (int idle = 0; go_on && done(m) < b->count;) {
+    for (int idle = 0; (m->going || done(m) < b->count) && !measure_cancelled(m);) {
         int before = done(m);
         Served how = SERVED_DIED;
         if (idle == MOST_RESTARTS / 2) drop_incumbent(b); // it may be what kills them
         if (idle >= MOST_RESTARTS || !start_worker(m)) break;
-        if (child_tell(&m->child, 'g')) how = wait_for(m, limit);
+        if (m->going || child_tell(&m->child, 'g')) how = wait_for(m, limit);
+        m->going = false;
         if (how == SERVED_CANCELLED) {
             child_end(&m->child);
             break;
@@ -124,46 +139,67 @@ static void serve(Measure *m) {
         if (how != SERVED) blame(m, how);
         idle = done(m) > before ? 0 : idle + 1;
     }
+    if (m->going) child_end(&m->child);
+    m->going = false;
+    compilers_wait(m);
     settle_rest(m, TRIAL_CANCELLED);
 }
 
 static void account(Measure *m, const Place *p) {
     m->tally.kernels += p->kernels;
     m->tally.compile += p->compile;
+    if (p->trial.state == TRIAL_TIMED) m->compiled += p->compile, m->ncompiled++;
     m->board->leisure += leisure * p->kernels;
 }
 
-void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out) {
+void measure_begin(Measure *m, const Job *jobs, int n, double best) {
     Board *b = m->board;
-    double begin = measure_clock();
-    b->cut = best < INFINITY ? fmax(least_cut, slow * best) : INFINITY;
+    m->began = measure_clock();
+    require(n <= BOARD_JOBS);
+    double least = m->setup->threads > 1 ? leave_cut : least_cut;
+    b->cut = best < INFINITY ? fmax(least, slow * best) : INFINITY;
     b->best = best;
     if (!(best < INFINITY)) drop_incumbent(b);
-    for (int from = 0; from < n; from += b->count) {
-        b->count = n - from < BOARD_JOBS ? n - from : BOARD_JOBS;
-        for (int i = 0; i < b->count; i++) post(m, i, &jobs[from + i], 0);
-        serve(m);
-        for (int i = 0; i < b->count; i++) {
-            out[from + i] = b->place[i].trial;
-            account(m, &b->place[i]);
-        }
+    b->patience = INFINITY;
+    if (m->ncompiled)
+        b->patience = fmax(least_patience, lengthy * m->compiled / (double)m->ncompiled);
+    b->count = n;
+    for (int i = 0; i < n; i++) post(m, i, &jobs[i], 0);
+    begin(m);
+}
+
+void measure_end(Measure *m, Trial *out) {
+    Board *b = m->board;
+    serve(m);
+    for (int i = 0; i < b->count; i++) {
+        out[i] = b->place[i].trial;
+        account(m, &b->place[i]);
     }
-    m->tally.trials += n;
-    m->tally.waited += measure_clock() - begin;
+    m->tally.trials += b->count;
+    m->tally.waited += measure_clock() - m->began;
+}
+
+void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out) {
+    for (int from = 0; from < n; from += BOARD_JOBS) {
+        int some = n - from < BOARD_JOBS ? n - from : BOARD_JOBS;
+        measure_begin(m, jobs + from, some, best);
+        measure_end(m, out + from);
+    }
 }
 
 void measure_again(Measure *m, const Job *job, double seconds, Trial *out) {
     Board *b = m->board;
-    double begin = measure_clock();
+    m->began = measure_clock();
     child_end(&m->child);
     b->cut = b->best = INFINITY;
     drop_incumbent(b);
     b->count = 1;
     post(m, 0, job, seconds);
+    begin(m);
     serve(m);
     *out = b->place[0].trial;
     account(m, &b->place[0]);
-    m->tally.waited += measure_clock() - begin;
+    m->tally.waited += measure_clock() - m->began;
 }
 
 size_t measure_room(const Measure *m) { return m->board->room; }

@@ -2,6 +2,8 @@
 //
 //     Measure *m = measure_open(arena, &setup);          // operands; the reference comes first
 //     measure_batch(m, jobs, n, best, trials);           // ready for SearchHost.measure
+//     measure_begin(m, jobs, n, best);                   // the same in two steps
+//     measure_end(m, trials);
 //     measure_again(m, &winner, 0.2, &trial);            // in a fresh process, absolute
 //     measure_close(m);
 //
@@ -9,11 +11,17 @@
 // turns them into code. So this knows neither spaces nor code generators, and the same bytes may go
 // to another machine.
 //
-//   parent                              worker (a child, pinned to one core; compilers before it)
-//     jobs ──▶ board (shared memory) ──▶ compile, load
-//     'g' ───────────── pipe ─────────▶ results to a pattern, one call under a time limit, compare
+//   parent                              compilers (children, on the other processors)
+//     jobs ──▶ board (shared memory) ──▶ compile: code ──▶ board
+//     'c' ───────────── pipe ─────────▶ worker (a child, pinned to one processor)
+//     'g' ───────────── pipe ─────────▶ load what is compiled, or compile what nobody has taken;
+//                                       results to a pattern, one call under a time limit, compare;
 //     trials ◀── board ◀────────────── samples, in turn with the incumbent's
 //         ◀──────────── pipe ────────── 'd'
+//
+// All three go on at once where one thread is timed: compilers are ahead of the worker, and the
+// parent may think of what comes next between measure_begin and measure_end. Where several threads
+// are timed, compilers come first, and are done.
 //
 // The time of a candidate is told by the incumbent: both take turns, and the median ratio of
 // neighbouring samples times the incumbent's time is what is reported, so that slow phases of the
@@ -73,10 +81,10 @@ typedef struct MeasureSetup {
     void *user;
     size_t most_bytes; // of a job
     int threads;
-    int compilers; // processes that compile before anything is timed; 0: the worker does it
-    int processor; // one thread runs on this one of those there are, from the last
-    bool cold;     // caches are emptied before every sample, which is one call
-    uint64_t seed; // of the data
+    int compilers;            // processes that compile beside the worker; 0: it does it all
+    int processor;            // one thread runs on this one of those there are, from the last
+    bool cold;                // caches are emptied before every sample, which is one call
+    uint64_t seed;            // of the data
     double reference_seconds; // that the interpreter may take
     double compile_seconds;   // after which a compilation hangs
     double slow_compile;      // seconds of processor time after which one is given up; 0: never
@@ -106,6 +114,11 @@ Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fau
 void measure_close(Measure *m);
 
 void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out);
+// The same in two steps, with at most MEASURE_JOBS at a time; nothing else in between.
+enum { MEASURE_JOBS = SEARCH_MAX_BATCH };
+void measure_begin(Measure *m, const Job *jobs, int n, double best);
+void measure_end(Measure *m, Trial *out);
+
 // In a fresh process, checked again, for about so many seconds: absolute times. What comes next is
 // measured in turn with it, if its time is given as the best.
 void measure_again(Measure *m, const Job *job, double seconds, Trial *out);

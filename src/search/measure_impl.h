@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 enum {
-    BOARD_JOBS = 32,
+    BOARD_JOBS = MEASURE_JOBS,
     MOST_COMPILERS = 16,
     CODE_ROOM = 256 * 1024, // bytes of code that a compiler can hand over
     WORN_OUT = 128 << 20,   // bytes of Programs and Trees after which a process is replaced
@@ -18,7 +18,7 @@ enum {
 typedef enum PlaceState { PLACE_WAITING, PLACE_WORKING, PLACE_DONE } PlaceState;
 
 // Who makes the code of a place: MADE_TAKEN and more is the number of a compiler.
-enum { MADE_NOT, MADE_CODE, MADE_DECLINED, MADE_TOO_LARGE, MADE_TAKEN = 100 };
+enum { MADE_NOT, MADE_CODE, MADE_DECLINED, MADE_TOO_LARGE, MADE_BY_WORKER, MADE_TAKEN = 100 };
 
 // One job on the board; its bytes lie behind.
 typedef struct Place {
@@ -41,6 +41,7 @@ typedef struct Board {
     double best;     // its time
     double cut;      // seconds after which a call is hopeless; INFINITY: never
     double hang;     // seconds after which it is no mere slowness
+    double patience; // seconds that a compilation may take; INFINITY: as long as it likes
     double leisure;  // seconds that may still be spent on telling a slow call from an endless one
     int count;
     atomic_int reference; // REFERENCE_*
@@ -57,7 +58,12 @@ struct Measure {
     Board *board;
     Child child;
     Child compiler[MOST_COMPILERS];
-    int starting; // number of the compiler that is forked next
+    bool told[MOST_COMPILERS]; // that there are jobs, and has not answered
+    bool going;                // the worker likewise
+    int starting;              // number of the compiler that is forked next
+    double began;              // what is on the board
+    double compiled;           // seconds that the compilations of timed candidates took,
+    int64_t ncompiled;         // and how many they were
     MeasureTally tally;
     int64_t numbered; // candidates so far, for `plant`
 };
@@ -74,9 +80,23 @@ static inline char *place_code(const Measure *m, const Place *p) {
 bool measure_cancelled(const Measure *m);
 
 // compiler.c
-bool job_compile(const MeasureSetup *setup, Arena *work, const Job *job, JobCode *out);
+// Where compilations happen. They run out of memory when they run out of time: unwinding leaves
+// everything as it should be, which a signal does not.
+typedef struct Workshop {
+    Arena arena;
+    Allocator allocator;
+    double until; // of the thread's time
+    void *kept;   // chunks that came back: the first word of each is the next one
+} Workshop;
+void workshop_open(Workshop *w);
+// What it makes lies in the workshop's arena. False: it is declined.
+bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double patience,
+                 JobCode *out);
+double thread_clock(void); // seconds that this thread had a processor
 ChildBody compiler_main;
-bool compilers_run(Measure *m); // false: cancelled
+void compilers_tell(Measure *m);  // that there are jobs
+bool compilers_wait(Measure *m);  // until they are done; false: cancelled
+void compilers_watch(Measure *m); // gives up those that died or hang
 void compilers_end(Measure *m);
 
 // worker.c: what a worker does until its parent is gone. `arg` is the Measure. Characters:

@@ -47,11 +47,12 @@ bool search_over(Search *q) {
 }
 
 int batch_room(const Search *q) {
-    int64_t n = q->o.batch;
-    if (q->o.trials > 0 && q->o.trials - q->state.trials < n) n = q->o.trials - q->state.trials;
+    int64_t n = q->o.batch, left_trials = q->o.trials - q->state.trials - q->begun;
+    if (q->o.trials > 0 && left_trials <= 0) return 0; // what is begun is the last
+    if (q->o.trials > 0 && left_trials < n) n = left_trials;
     if (q->o.seconds > 0 && q->state.trials > 0) {
-        double each = q->measuring / (double)q->state.trials,
-               left = q->o.seconds - search_elapsed(q);
+        double elapsed = search_elapsed(q), each = elapsed / (double)q->state.trials,
+               left = q->o.seconds - elapsed;
         if (each * (double)n > left / 8) n = (int64_t)(left / 8 / each);
         if (n > q->state.trials) n = q->state.trials; // the first few say little of what is to come
     }
@@ -150,7 +151,7 @@ bool batch_offer(Search *q, Batch *b, const Cand *c, int tag) {
     uint64_t hash;
     Known **slot = find_known(q, c, &hash);
     require(b->n < q->o.batch);
-    if (q->o.trials > 0 && q->state.trials + b->n >= q->o.trials) return false;
+    if (q->o.trials > 0 && q->state.trials + q->begun + b->n >= q->o.trials) return false;
     if (*slot) {
         q->state.duplicates++;
         q->stale++;
@@ -169,12 +170,26 @@ bool batch_offer(Search *q, Batch *b, const Cand *c, int tag) {
     return true;
 }
 
-void batch_measure(Search *q, Batch *b) {
+void batch_begin(Search *q, Batch *b) {
+    const SearchHost *h = q->host;
+    const Cand *const *cands = (const Cand *const *)b->cand;
+    if (b->n == 0) return;
+    double start = h->now(h->user);
+    if (h->begin)
+        h->begin(h->user, cands, b->n, search_best(&q->state));
+    else
+        h->measure(h->user, cands, b->n, search_best(&q->state), b->trial);
+    q->measuring += h->now(h->user) - start;
+    q->begun = b->n;
+}
+
+void batch_end(Search *q, Batch *b) {
     const SearchHost *h = q->host;
     if (b->n == 0) return;
     double start = h->now(h->user);
-    h->measure(h->user, (const Cand *const *)b->cand, b->n, search_best(&q->state), b->trial);
+    if (h->begin) h->end(h->user, b->trial);
     q->measuring += h->now(h->user) - start;
+    q->begun = 0;
     for (int i = 0; i < b->n; i++) {
         b->trial[i] = sane(b->trial[i]);
         record(q, b->cand[i], &b->trial[i]);
@@ -182,6 +197,11 @@ void batch_measure(Search *q, Batch *b) {
     search_raise_bound(q, q->root_bound);
     q->state.seconds = search_elapsed(q);
     if (h->progress) h->progress(h->user, &q->state);
+}
+
+void batch_measure(Search *q, Batch *b) {
+    batch_begin(q, b);
+    batch_end(q, b);
 }
 
 // --- Drawing -------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@
 //
 // Candidates are measured in batches, so that a host may compile them at once and spread them; a
 // strategy that has one question at a time asks with a batch of one. The answer to a batch is
-// complete when `measure` returns. No candidate is asked about twice.
+// complete when `measure` returns. Where a host can `begin` a batch and `end` it later, `auto`
+// thinks of the next one meanwhile. No candidate is asked about twice.
 //
 // One file holds each strategy (strategy.h is what they share):
 //
@@ -61,6 +62,9 @@ typedef struct SearchHost {
     bool (*cancelled)(void *user);              // NULL: never
     // After each batch; NULL: nobody looks.
     void (*progress)(void *user, const SearchState *state);
+    // `measure` in two steps, one batch at a time: it stays where it is until `end`. NULL: neither.
+    void (*begin)(void *user, const Cand *const *batch, int n, double best);
+    void (*end)(void *user, Trial *out);
 } SearchHost;
 
 // --- What is asked for ---------------------------------------------------------------------------

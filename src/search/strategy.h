@@ -22,7 +22,8 @@ typedef struct Search {
     const int *order; // per position: the variable that is decided there
     Set seen;         // of Known
     Cand *spare, *spare2;
-    double began, measuring; // seconds at the beginning, and spent inside measure()
+    double began, measuring; // seconds at the beginning, and spent inside the host's measuring
+    int begun;               // candidates of the batch that is being measured
     double root_bound;
     int stale; // proposals in a row that had been seen or came to nothing
     VEC(SearchPoint) curve;
@@ -86,6 +87,10 @@ static inline bool batch_full(const Search *q, const Batch *b) { return b->n >= 
 bool batch_offer(Search *q, Batch *b, const Cand *c, int tag);
 // Asks about all of them; b->trial holds the answers until the next batch_offer.
 void batch_measure(Search *q, Batch *b);
+// The same in two steps: another batch may be filled in between, none begun. Where the host cannot
+// do that, all is done by the first.
+void batch_begin(Search *q, Batch *b);
+void batch_end(Search *q, Batch *b);
 // The answer to a candidate that has been measured; NULL: it has not.
 const Trial *search_known(Search *q, const Cand *c);
 

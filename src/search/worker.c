@@ -12,6 +12,7 @@
 #include "search/sample.h"
 
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -40,7 +41,7 @@ typedef struct Worker {
     Measure *m;
     Board *board;
     Operands *operands;
-    Arena work;
+    Workshop work;
     ExecArena *exec;
     Pool *pool;
     KernelEnv env;
@@ -62,11 +63,15 @@ double measure_clock(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double thread_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 // Time that counts: what the one thread had a core for; of several, what passes.
 static double tick(const Worker *w) {
-    struct timespec t;
-    clock_gettime(w->env.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return w->env.threads > 1 ? measure_clock() : thread_clock();
 }
 
 // --- Loading -------------------------------------------------------------------------------------
@@ -87,19 +92,19 @@ static bool put(Worker *w, const JobCode *code, Loaded *out) {
     return out->block;
 }
 
-static bool load(Worker *w, const Job *job, Loaded *out) {
+static bool load(Worker *w, const Job *job, double patience, Loaded *out) {
     JobCode code;
-    ArenaMark mark = arena_mark(&w->work);
+    ArenaMark mark = arena_mark(&w->work.arena);
     *out = (Loaded){0};
-    bool ok = job_compile(w->m->setup, &w->work, job, &code) && put(w, &code, out);
-    arena_release(&w->work, mark);
+    bool ok = job_compile(w->m->setup, &w->work, job, patience, &code) && put(w, &code, out);
+    arena_release(&w->work.arena, mark);
     return ok;
 }
 
 // What a compiler made of a job, or else what we make of it.
 static bool load_place(Worker *w, Place *p, Loaded *out) {
     int made = atomic_load(&p->made);
-    double begin = measure_clock();
+    double begin = thread_clock(), patience = w->board->patience;
     JobCode code = p->code;
     *out = (Loaded){0};
     if (made == MADE_DECLINED) return false;
@@ -110,10 +115,10 @@ static bool load_place(Worker *w, Place *p, Loaded *out) {
     Job job = job_at(w->board, p);
     w->armed = 3;
     alarm_set(&w->alarm, p->long_seconds > 0 ? 0 : w->m->setup->slow_compile);
-    bool ok = load(w, &job, out);
+    bool ok = load(w, &job, p->long_seconds > 0 ? INFINITY : patience, out);
     alarm_set(&w->alarm, 0);
     w->armed = 0;
-    p->compile = measure_clock() - begin;
+    p->compile = thread_clock() - begin;
     return ok;
 }
 
@@ -299,7 +304,7 @@ static void load_incumbent(Worker *w) {
     unload(&w->incumbent);
     if (!b->incumbent.size || !(b->best < INFINITY)) return;
     Job job = job_at(b, &b->incumbent);
-    if (!load(w, &job, &k)) return;
+    if (!load(w, &job, INFINITY, &k)) return;
     double first = sample(w, &k);
     calibrate_calls(w, &k, first);
     become_incumbent(w, &k, &b->incumbent);
@@ -346,18 +351,18 @@ static void interpret_body(void *arg) {
     InterpretCall *c = arg;
     const Program *p = c->w->m->setup->program;
     Operands *o = c->w->operands;
-    DiagList diags = {.arena = &c->w->work};
-    View *views = arena_new_n(&c->w->work, View, o->n);
+    DiagList diags = {.arena = &c->w->work.arena};
+    View *views = arena_new_n(&c->w->work.arena, View, o->n);
     for (int i = 0; i < o->n; i++) views[i] = o->at[i].view;
-    c->ok = program_interpret(&c->w->work, p, views, (InterpFlags){0}, &diags);
+    c->ok = program_interpret(&c->w->work.arena, p, views, (InterpFlags){0}, &diags);
 }
 
 static bool interpret(Worker *w) {
     InterpretCall c = {.w = w};
-    ArenaMark mark = arena_mark(&w->work);
+    ArenaMark mark = arena_mark(&w->work.arena);
     operands_reset(w->operands);
-    bool ok = arena_try(&w->work, interpret_body, &c) && c.ok;
-    arena_release(&w->work, mark);
+    bool ok = arena_try(&w->work.arena, interpret_body, &c) && c.ok;
+    arena_release(&w->work.arena, mark);
     if (ok) operands_expect(w->operands);
     return ok;
 }
@@ -365,7 +370,7 @@ static bool interpret(Worker *w) {
 static bool run_once(Worker *w, JobKind kind) {
     Loaded k;
     Job job = {kind, "", 1};
-    if (!load(w, &job, &k)) return false;
+    if (!load(w, &job, INFINITY, &k)) return false;
     operands_reset(w->operands);
     bool ok = k.entry(w->operands->buffer, w->scratch.data, &w->env) == KERNEL_OK;
     unload(&k);
@@ -398,7 +403,7 @@ static void compute_reference(Worker *w, bool interpreter) {
 
 static bool open_worker(Worker *w) {
     const MeasureSetup *s = w->m->setup;
-    arena_init(&w->work, &allocator_libc);
+    workshop_open(&w->work);
     w->exec = exec_arena_new();
     if (!w->exec) return false;
     child_pin(s->threads > 1 ? -1 : nth_processor(s->processor));
@@ -413,12 +418,33 @@ static bool open_worker(Worker *w) {
     return true;
 }
 
-static void serve_board(Worker *w) {
-    Board *b = w->board;
-    load_incumbent(w);
+// What is compiled comes first, then what nobody compiles. NULL: there is neither; *more: but there
+// will be.
+static Place *next_place(Board *b, bool *more) {
+    Place *free = NULL;
+    *more = false;
     for (int i = 0; i < b->count; i++) {
         Place *p = &b->place[i];
         if (atomic_load(&p->state) != PLACE_WAITING) continue;
+        int made = atomic_load(&p->made);
+        if (made != MADE_NOT && made < MADE_TAKEN) return p;
+        if (made == MADE_NOT && !free) free = p;
+        *more = true;
+    }
+    int none = MADE_NOT;
+    bool taken = free && atomic_compare_exchange_strong(&free->made, &none, MADE_BY_WORKER);
+    return taken ? free : NULL;
+}
+
+static void serve_board(Worker *w) {
+    Board *b = w->board;
+    Place *p;
+    load_incumbent(w);
+    for (bool more; (p = next_place(b, &more)) || more;) {
+        if (!p) {
+            sched_yield();
+            continue;
+        }
         w->kernels = 0;
         p->started = measure_clock();
         w->at = p;
@@ -441,7 +467,7 @@ void worker_main(void *arg, int in, int out) {
     while (pipe_hear(in, &what)) {
         if (what == 'r' || what == 'i') compute_reference(&w, what == 'i');
         if (what == 'g') serve_board(&w);
-        bool worn = pool->reserved + w.work.reserved > fresh + WORN_OUT;
+        bool worn = pool->reserved + w.work.arena.reserved > fresh + WORN_OUT;
         if (!pipe_say(out, worn ? 'x' : 'd')) return;
     }
 }

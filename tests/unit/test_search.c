@@ -28,6 +28,9 @@ typedef struct Mock {
     int64_t progressed;
     double last_best;
     bool worse; // the best went up
+    const Cand *const *begun;
+    int nbegun;
+    double begun_best;
 } Mock;
 
 static double weight(uint64_t seed, int var, int bit) {
@@ -91,6 +94,21 @@ static void mock_measure(void *user, const Cand *const *batch, int n, double bes
     }
 }
 
+// The same in two steps.
+static void mock_start(void *user, const Cand *const *batch, int n, double best) {
+    Mock *m = user;
+    CHECK_INT_EQ(m->nbegun, 0);
+    m->begun = batch;
+    m->nbegun = n;
+    m->begun_best = best;
+}
+static void mock_finish(void *user, Trial *out) {
+    Mock *m = user;
+    CHECK(m->nbegun > 0);
+    mock_measure(m, m->begun, m->nbegun, m->begun_best, out);
+    m->nbegun = 0;
+}
+
 static double mock_now(void *user) { return ((Mock *)user)->clock; }
 static bool mock_cancelled(void *user) {
     Mock *m = user;
@@ -109,8 +127,13 @@ static bool mock_of(Mock *m, const Program *p) {
     CpuSpace *cs = p ? cpu_space(&m->lab.arena, p, &o, &m->lab.diags) : NULL;
     if (!CHECK(cs)) return false;
     m->s = cs->space;
-    m->host = (SearchHost){m,        cs->space,      mock_measure, mock_bound,
-                           mock_now, mock_cancelled, mock_progress};
+    m->host = (SearchHost){.user = m,
+                           .space = cs->space,
+                           .measure = mock_measure,
+                           .bound = mock_bound,
+                           .now = mock_now,
+                           .cancelled = mock_cancelled,
+                           .progress = mock_progress};
     m->w = space_work(&m->lab.arena, m->s);
     m->root = space_cand(&m->lab.arena, m->s);
     space_copy(m->s, m->root, m->s->root);
@@ -238,6 +261,32 @@ TEST(search_can_be_cancelled) {
         CHECK(m.asked >= 40 && m.asked <= 45 && r.ntop > 0 && m.most <= 5);
         CHECK(!r.proved);
         mock_end(&m);
+    }
+}
+
+// A host that measures while the strategy thinks: nothing is lost, asked twice or overdrawn.
+TEST(search_thinks_ahead) {
+    for (int k = 0; k < SEARCH_STRATEGIES; k++) {
+        uint64_t log[2];
+        for (int i = 0; i < 3; i++) {
+            Mock m;
+            if (!mock_begin(&m)) return;
+            m.host.begin = mock_start;
+            m.host.end = mock_finish;
+            m.knot = 20;
+            m.cancel_at = i == 2 ? 40 : 0;
+            SearchResult r = mock_run(&m, (SearchOptions){.strategy = (SearchStrategy)k,
+                                                          .batch = 7,
+                                                          .trials = i == 2 ? 0 : 300});
+            CHECK_INT_EQ(m.nbegun, 0);
+            CHECK_INT_EQ(r.trials, m.asked);
+            CHECK_INT_EQ(r.end, i == 2 ? SEARCH_CANCELLED : SEARCH_TRIALS);
+            if (i < 2) CHECK_INT_EQ(m.asked, 300);
+            if (i == 2) CHECK(m.asked >= 40 && m.asked <= 40 + 2 * 7);
+            if (i < 2) log[i] = m.log;
+            mock_end(&m);
+        }
+        CHECK(log[0] == log[1]);
     }
 }
 
