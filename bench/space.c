@@ -247,7 +247,11 @@ static void show_cuts(void) {
            "with cut", "left %", "(paper)", "depth     nodes  by", "reverse   nodes  by");
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) show_cut(i, &rates);
     printf(
-        "(paper, matmul 1024^3: 24 times fewer at depth 10, 1.8 times at depth 16 in reverse)\n");
+        "(paper, matmul 1024^3: 24 times fewer at depth 10, 1.8 times at depth 16 in reverse)\n"
+        "The paper's spaces are of a GPU, ours of this CPU, so sizes are to be compared in order "
+        "of "
+        "magnitude; its speed-ups over cuBLAS and its four hours of search cannot be repeated here "
+        "(`make bench-tune` has ours over libraries of a CPU).\n");
 }
 
 int main(int argc, char **argv) {

@@ -76,6 +76,7 @@ static void json_run(Json *j, const Bench *b) {
     json_int(j, "rounds", b->lab.rounds_run);
     json_int(j, "repeated", b->lab.repeated);
     json_int(j, "noisy", b->lab.noisy);
+    json_int(j, "seconds", (int64_t)((lab_now() - b->begun) / 1e9));
 }
 
 static int write_history(Bench *b) {
@@ -180,30 +181,24 @@ static bool item_wanted(const Bench *b, const BenchItem *item) {
 
 // --- Running -------------------------------------------------------------------------------------
 
-static void run_items(Bench *b) {
-    int first = b->n;
-    const BenchItem *last = NULL;
-    for (const BenchItem *item = bench_items; item->suite; item++) {
-        if (!item_wanted(b, item)) continue;
-        if (last && (strcmp(last->suite, item->suite) || strcmp(last->group, item->group))) {
-            bench_print_group(b, first, b->n);
-            first = b->n;
-        }
-        bench_item(b, item);
-        last = item;
-    }
-    bench_print_group(b, first, b->n);
+static bool time_wanted(const Bench *b, const BenchItem *item) {
+    const char *only = b->cli->only;
+    return suite_wanted(b, item->suite) && (!only || named(only, item->suite) ||
+                                            named(only, item->group) || named(only, item->name));
 }
 
-static void run_times(Bench *b, const char *suite, void (*run)(Bench *)) {
-    if (!suite_wanted(b, suite) || (b->cli->only && !named(b->cli->only, suite))) return;
-    int first = b->n;
-    run(b);
-    for (int end = first; first < b->n; first = end) {
-        for (end = first; end < b->n && b->row[end].item->group == b->row[first].item->group;)
-            end++;
-        bench_print_group(b, first, end);
-    }
+static void run_suites(Bench *b) {
+    enum { MOST = 512 };
+    BenchJob *jobs = cli_alloc(MOST * sizeof *jobs);
+    const BenchItem *item;
+    const BenchKind *kind;
+    int n = 0;
+    for (item = bench_items; item->suite && n < MOST; item++)
+        if (item_wanted(b, item)) jobs[n++] = (BenchJob){.item = item, .kind = &bench_kernels};
+    for (int i = 0; (item = bench_time_item(i, &kind)) != NULL && n < MOST; i++)
+        if (time_wanted(b, item)) jobs[n++] = (BenchJob){.item = item, .kind = kind};
+    bench_jobs(b, jobs, n);
+    free(jobs);
 }
 
 void bench_describe(Bench *b) {
@@ -215,6 +210,14 @@ void bench_describe(Bench *b) {
             m->gbps[LW_MEMORY][LW_LOAD][0]);
     if (!*b->peers || !is_folder(b->peers))
         fprintf(b->out, "  no peers: `make bench-peers` builds them, --peers-dir names them\n");
+}
+
+static void passes(const Bench *b, int *least, int *most) {
+    for (int i = 0; i < b->n; i++) {
+        int p = b->row[i].passes;
+        if (p && (!*least || p < *least)) *least = p;
+        if (p > *most) *most = p;
+    }
 }
 
 static void summary(Bench *b) {
@@ -235,10 +238,15 @@ static void summary(Bench *b) {
                 "in %d of %d",
                 exp(sum / n), won, n);
     if (bad) fprintf(b->out, "; %d without a number", bad);
+    int least = 0, most = 0;
+    passes(b, &least, &most);
+    fprintf(b->out, "\n  %d", least);
+    if (most > least) fprintf(b->out, " to %d", most);
     fprintf(b->out,
-            "\n  %lld rounds, %lld repeated because the core was shared; never quiet: %d "
-            "rows\n",
-            (long long)b->lab.rounds_run, (long long)b->lab.repeated, b->lab.noisy);
+            " passes over all rows in %.0f s: %lld rounds, %lld repeated because the core was "
+            "shared; never quiet: %d rows\n",
+            (lab_now() - b->begun) / 1e9, (long long)b->lab.rounds_run, (long long)b->lab.repeated,
+            b->lab.noisy);
 }
 
 static void json_rows(Bench *b) {
@@ -271,8 +279,11 @@ int bench_open(Bench *b) {
     b->lab.rounds = b->quick ? 9 : 31;
     b->lab.round_ns = b->quick ? 4e5 : 2e6;
     b->lab.patience_ns = b->quick ? 1.6e7 : 3e9;
+    b->lab.pass_ns = b->quick ? 1.2e7 : 3e8;
+    b->lab.sparse_ns = b->quick ? 5e7 : 1e9;
     b->lab.trial_ns = b->quick ? 6e7 : 4e9;
     b->lab.cold = b->quick ? 3 : 11;
+    if (b->quick) b->deadline = b->begun + 5.6e10;
     b->compiler = bench_context();
     lab_open(&b->lab);
     return b->compiler ? EXIT_OK : cli_fail(cli, "out of memory");
@@ -294,7 +305,8 @@ int command_bench(Cli *cli) {
     static Bench bench; // large
     Bench *b = &bench;
     bool file = false;
-    *b = (Bench){.cli = cli};
+    if (cli->agree) return bench_agree(cli);
+    *b = (Bench){.cli = cli, .begun = lab_now()};
     int status = read_words(b, &file);
     if (!status) status = bench_open(b);
     if (status) return status;
@@ -303,9 +315,7 @@ int command_bench(Cli *cli) {
         status = bench_program(b);
     } else {
         bench_describe(b);
-        run_items(b);
-        run_times(b, "compile", bench_compile);
-        run_times(b, "front", bench_front);
+        run_suites(b);
         if (!b->n) status = cli_misuse(cli, "nothing is called '%s'", cli->only ? cli->only : "");
     }
     if (!status) summary(b);

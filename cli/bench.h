@@ -3,9 +3,12 @@
 //
 //   bench.c         the command: which suites, the machine, history
 //   bench_suite.c   the suites: a table of programs, sizes, and what peers are asked
+//   bench_jobs.c    the plan of a run: rows that are open at once take turns, pass by pass
 //   bench_item.c    one item: compiled, checked, measured beside its peers
 //   bench_kernel.c  a program with operands, ready to be called; C compilers on the same program
 //   bench_time.c    the suites whose measure is time to compile and to parse
+//   bench_agree.c   two runs compared
+//   bench_why.c     what is known of rows that a peer wins
 //   bench_out.c     rows as a table, as CSV, as Markdown, as JSON
 //
 // How it is measured is bench/lab's matter (lab.h), shared with the programs in bench/.
@@ -13,6 +16,7 @@
 #define CLI_BENCH_H
 
 #include "lab/rivals.h" // first: it asks for GNU's part of the C library
+#include "peers/peer.h"
 
 #include "cli.h"
 
@@ -33,7 +37,7 @@ typedef struct BenchItem {
     double moved;        // bytes that it moves, where that is not its arguments' (tables); or 0
     double skipped;      // share of the operations that a peer may leave out (border taps)
     const char *isa;     // NULL: the best there is
-    const char *why;     // where it loses: what is known of it; NULL: nothing in particular
+    int threads;         // 0: one
     const char *paper;   // what a paper says of it, in a few words; NULL: nothing
 } BenchItem;
 
@@ -74,6 +78,7 @@ typedef struct BenchRow {
     double of_peak;    // of what the machine could do in this run
     double roof_ns;    // by the rates of the machine
     const char *level; // which memory holds its arguments
+    int passes;        // that it was measured in
     int npeers;
     BenchPeer peer[TRIAL_ENTRIES];
     double *times; // of suites that measure times: a distribution, us, sorted
@@ -92,7 +97,8 @@ typedef struct Bench {
     char date[32], run[64];
     BenchRow *row;
     int n, cap;
-    FILE *out; // for people; NULL: none
+    double begun, deadline; // by lab_now; 0: there is none
+    FILE *out;              // for people; NULL: none
 } Bench;
 
 int bench_open(Bench *b);
@@ -102,14 +108,27 @@ void bench_describe(Bench *b); // says what machine it is
 BenchRow *bench_row(Bench *b, const BenchItem *item);
 // The peer that is hardest to beat; NULL: none counts.
 const BenchPeer *bench_best(const BenchRow *r);
-void bench_item(Bench *b, const BenchItem *item); // measures one, adds its row
-int bench_program(Bench *b);                      // the file of the command line
-void bench_compile(Bench *b);                     // the suites `compile` and
-void bench_front(Bench *b);                       // `front`
+int bench_program(Bench *b); // the file of the command line
+int bench_agree(Cli *cli);   // --agree
+
+// A row while it is measured.
+typedef struct BenchJob BenchJob;
+typedef struct BenchKind {
+    void (*open)(Bench *b, BenchJob *j,
+                 BenchRow *r);             // all but measuring; a note: there is no number
+    void (*sample)(Bench *b, BenchJob *j); // behind each pass; NULL: nothing
+    void (*finish)(Bench *b, BenchJob *j, BenchRow *r);
+} BenchKind;
+
+extern const BenchKind bench_kernels, bench_compiles, bench_shapes, bench_fronts;
+void bench_jobs(Bench *b, BenchJob *jobs, int n); // measures and prints them
+void bench_note(BenchJob *j, double us);          // one more of a job's own times
+// The items of the suites `compile` and `front`, and how they are measured; NULL: there are no
+// more.
+const BenchItem *bench_time_item(int number, const BenchKind **kind);
 // What the machine could do at most with a kernel that moves so many bytes; false: not known.
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof);
-// The median of some compilations from a bound program to a kernel, us.
-double bench_compile_us(const Bench *b, const BenchItem *item, int times);
+double bench_compile_us(const Bench *b, const BenchItem *item); // bound program to kernel, once
 
 // --- A program with operands ---------------------------------------------------------------------
 
@@ -122,11 +141,26 @@ struct BenchKernel {
     lw_kernel *kernel;
     const lw_kernel_info *info;
     int n, inputs;
-    void *buffer[BENCH_ARGS], *held[BENCH_ARGS + 1];
+    void *buffer[BENCH_ARGS];
+    PeerPool pool; // what they are in
+    int threads;
     size_t bytes[BENCH_ARGS];
     void *scratch;
     char *folder; // of files for C compilers; removed with the kernel
     char *error;
+};
+
+struct BenchJob {
+    const BenchItem *item;
+    const BenchKind *kind;
+    int row; // its number
+    Trial *trial;
+    BenchKernel kernel;
+    int limits;   // entries from here on are what the machine can do,
+    double limit; // with so much work a call
+    bool differs[TRIAL_ENTRIES];
+    double *us; // times of its own
+    int n, cap;
 };
 
 lw_context *bench_context(void);
@@ -156,7 +190,9 @@ void bench_print_group(Bench *b, int first, int end); // rows of one group, for 
 void bench_print_csv(const Bench *b);
 void bench_print_markdown(const Bench *b);
 void bench_row_json(Json *j, const Bench *b, const BenchRow *r); // members
-double bench_rate(const BenchRow *r, double ns);                 // in the row's unit
+// What is known of a row that a peer wins.
+const char *bench_why(const BenchRow *r, const BenchPeer *p);
+double bench_rate(const BenchRow *r, double ns); // in the row's unit
 const char *bench_unit(const BenchRow *r);
 
 #endif

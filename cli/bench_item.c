@@ -72,7 +72,7 @@ static void add_c(Bench *b, BenchKernel *k, Trial *t) {
         LabPeer *p = lab_peer(&b->lab, "cc", all[i].env);
         char *path = p ? bench_kernel_c(k, all[i].schedule, all[i].file) : NULL;
         char *task = path ? cli_printf("c %s", path) : NULL;
-        if (task) trial_add_peer(t, p, all[i].name, task);
+        if (task) trial_ask_peer(t, p, all[i].name, task);
         free(path);
         free(task);
     }
@@ -90,16 +90,12 @@ static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
     LabPeer *p = lab_peer(&b->lab, "halide_same", halide_env(b, r->item));
     if (!p || !peer_wanted(b, "halide")) return;
     char *path = bench_kernel_texts(k, r->item->isa);
+    snprintf(line, sizeof line, "same %s", path ? path : "");
+    int i = path ? trial_add_peer(t, p, "halide", line) : -1;
+    if (i >= 0 && peer_ask(t->entry[i].peer, "compiled", answer)) r->halide_us = atof(answer) / 1e3;
     snprintf(line, sizeof line, "task compile-same %s", path ? path : "");
-    if (path && peer_ask(p, line, answer)) {
-        if (strcmp(answer, "ok")) r->remark = cli_printf("Halide %s", answer + 3);
-        double x[5];
-        int n = 0, times = b->quick ? 1 : 5;
-        while (n < times && !r->remark && peer_ask(p, "cold", answer)) x[n++] = atof(answer) / 1e3;
-        if (n) r->halide_us = estimate(x, n).median;
-        snprintf(line, sizeof line, "same %s", path);
-        if (!r->remark) trial_add_peer(t, p, "halide", line);
-    }
+    if (path && i < 0 && peer_ask(p, line, answer) && strcmp(answer, "ok"))
+        r->remark = cli_printf("Halide %s", answer + 3);
     free(path);
 }
 
@@ -107,7 +103,7 @@ static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
 
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
     const DLTensor *out = lw_bound_tensor(k->bound, (size_t)k->inputs);
-    lw_timing t = {.struct_size = sizeof t, .backend = LW_BACKEND_JIT, .threads = 1};
+    lw_timing t = {.struct_size = sizeof t, .backend = LW_BACKEND_JIT, .threads = k->threads};
     t.flops = k->info->flops, t.bytes = bytes;
     t.written_bytes = k->info->written_bytes;
     t.isa = k->info->isa, t.code_bytes = k->info->code_bytes;
@@ -126,8 +122,11 @@ static int add_limits(Bench *b, const BenchKernel *k, const BenchRow *r, Trial *
         bool wide = isa_of(b, r->item) == RIVAL_AVX512;
         bool full = lw_bound_tensor(k->bound, (size_t)k->inputs)->dtype.bits == 64;
         *work = 2.0 * FMA_LOOPS * FMA_CHAINS * (wide ? 16 : 8) / (full ? 2 : 1);
-        snprintf(task, sizeof task, "fma %d 1", wide ? 512 : 256);
-        trial_add_peer(t, lab_peer(&b->lab, "limits", ""), "limit", task);
+        int threads = r->item->threads == 2 ? 2 : 1;
+        *work *= threads;
+        snprintf(task, sizeof task, "fma %d %d %d", wide ? 512 : 256, threads, threads > 1);
+        trial_add_peer(t, lab_peer(&b->lab, "limits", threads > 1 ? "ROW=free" : ""), "limit",
+                       task);
         return first;
     }
     // Half of a copy is read; what is mostly read competes with a loop that only reads.
@@ -159,7 +158,7 @@ static double of_peak(const Trial *t, const BenchRow *r, int first, double limit
         }
         x[round] = work / t->entry[0].ns[round] / best;
     }
-    return estimate(x, t->rounds).median;
+    return trial_estimate(t, x).median;
 }
 
 // --- Checking ------------------------------------------------------------------------------------
@@ -206,10 +205,10 @@ static char *sizes_text(const lw_bound *bound) {
     return text;
 }
 
-static void describe(const Bench *b, BenchKernel *k, BenchRow *r) {
+static void describe(BenchKernel *k, BenchRow *r) {
     const char *text;
     r->sizes = sizes_text(k->bound);
-    lw_show_options o = {.struct_size = sizeof o, .isa = r->item->isa, .threads = 1};
+    lw_show_options o = {.struct_size = sizeof o, .isa = r->item->isa, .threads = k->threads};
     if (!lw_bound_show_with(k->ctx, k->bound, LW_STAGE_SCHEDULE, &o, &text))
         r->schedule = bench_text(text);
     r->flops = k->info->flops, r->bytes = k->info->bytes;
@@ -217,60 +216,70 @@ static void describe(const Bench *b, BenchKernel *k, BenchRow *r) {
     r->instances = (double)lw_bound_instances(k->bound);
     r->code_bytes = (double)k->info->code_bytes;
     r->compile_us = k->info->compile_us;
-    if (r->item->program) r->compile_us = bench_compile_us(b, r->item, b->quick ? 3 : 9);
 }
 
-static void take_down(BenchRow *r, const Trial *t, int first, const bool *differs) {
+static void finish(Bench *b, BenchJob *j, BenchRow *r) {
+    const Trial *t = j->trial;
+    (void)b;
     r->ns = trial_time(t, 0);
     r->best_ns = trial_best(t, 0);
     r->cold_ns = trial_cold(t, 0);
-    for (int i = 1; i < first; i++) {
+    for (int i = 1; i < j->limits; i++) {
         BenchPeer *p = &r->peer[r->npeers++];
         *p = (BenchPeer){.name = t->entry[i].name, .ns = trial_median(t, i)};
         p->cold_ns = trial_cold(t, i);
         p->ratio = trial_ratio(t, 0, i);
-        p->differs = differs[i];
+        p->differs = j->differs[i];
         p->other = !strcmp(p->name, "winograd");
         if (!strcmp(p->name, "halide")) p->compile_us = r->halide_us;
     }
+    r->of_peak = of_peak(t, r, j->limits, j->limit, r->compute ? r->flops : r->bytes);
+    if (j->n) r->compile_us = median(j->us, j->n);
 }
 
-static void compete(Bench *b, BenchKernel *k, BenchRow *r) {
-    static Trial t;
-    const BenchItem *item = r->item;
-    bool differs[TRIAL_ENTRIES] = {false};
-    lw_roof roof = {0};
-    t = (Trial){0};
-    trial_add_kernel(&t, "ours", bench_kernel_call, k);
-    t.entry[0].flush = bench_kernel_flush;
-    if (item->task) rivals_add(&b->lab, &t, item->task, isa_of(b, item), b->only_peers);
-    if (item->c) add_c(b, k, &t);
-    if (item->halide) add_halide(b, k, &t, r);
-    if (item->taps) pack_filters(k, item->taps);
-    check(b, k, &t, r, differs);
-    if (r->note) return;
-    bool roofed = bench_roof(b, k, r->bytes, &roof);
+static void roof_of(const Bench *b, const BenchKernel *k, BenchRow *r) {
     static const char *const level[] = {"L1", "L2", "L3", "memory"};
+    lw_roof roof = {0};
+    bool roofed = bench_roof(b, k, r->bytes, &roof);
     r->compute = roofed && roof.compute;
     r->level = roofed ? level[roof.level] : "";
     r->roof_ns = roofed ? roof.us * 1e3 : NAN;
-    double limit = 0;
-    int first = add_limits(b, k, r, &t, &limit);
-    trial_run(&b->lab, &t);
-    take_down(r, &t, first, differs);
-    r->of_peak = of_peak(&t, r, first, limit, r->compute ? r->flops : r->bytes);
 }
 
-void bench_item(Bench *b, const BenchItem *item) {
-    BenchKernel k;
-    BenchRow *r = bench_row(b, item);
-    bench_kernel_open(&k, b, item);
-    if (k.error) {
-        r->note = cli_printf("%s", k.error);
+static void open_kernel(Bench *b, BenchJob *j, BenchRow *r) {
+    const BenchItem *item = j->item;
+    BenchKernel *k = &j->kernel;
+    Trial *t = j->trial;
+    if (item->threads > 1 && CPU_COUNT(&b->lab.cores) < item->threads)
+        r->note = cli_printf("this process may use one core only");
+    else
+        bench_kernel_open(k, b, item);
+    if (k->error) r->note = cli_printf("%s", k->error);
+    if (r->note) {
         r->sizes = cli_printf("%s", item->sizes ? item->sizes : "");
-    } else {
-        describe(b, &k, r);
-        compete(b, &k, r);
+        return;
     }
-    bench_kernel_close(&k);
+    describe(k, r);
+    trial_add_kernel(t, "ours", bench_kernel_call, k);
+    t->entry[0].flush = bench_kernel_flush;
+    t->entry[0].wall = item->threads > 1;
+    if (item->task) rivals_add(&b->lab, t, item->task, isa_of(b, item), b->only_peers);
+    if (item->c) add_c(b, k, t);
+    trial_gather(t);
+    if (item->halide) add_halide(b, k, t, r);
+    if (item->taps) pack_filters(k, item->taps);
+    check(b, k, t, r, j->differs);
+    if (r->note) return;
+    roof_of(b, k, r);
+    j->limits = add_limits(b, k, r, t, &j->limit);
 }
+
+// How long compiling takes depends on the minute as well.
+static void sample(Bench *b, BenchJob *j) {
+    for (int i = 0; i < 3 && j->item->program; i++) {
+        double us = bench_compile_us(b, j->item);
+        if (i && isfinite(us)) bench_note(j, us); // the first one warms up
+    }
+}
+
+const BenchKind bench_kernels = {open_kernel, sample, finish};

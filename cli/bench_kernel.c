@@ -4,8 +4,6 @@
 // numbers, which only C compilers get to see, as files.
 #include "bench.h"
 
-#include "peers/peer.h"
-
 #include <dirent.h>
 #include <float.h>
 #include <math.h>
@@ -109,7 +107,7 @@ static bool operands(BenchKernel *k) {
         const DLTensor *t = lw_bound_tensor(k->bound, (size_t)i);
         size_t elements = (size_t)data_elements(t);
         k->bytes[i] = elements * (t->dtype.bits / 8u);
-        k->buffer[i] = peer_allocate(k->bytes[i] / 4 + 1, i, &k->held[i]);
+        k->buffer[i] = peer_take(&k->pool, k->bytes[i] / 4 + 1);
         if (i < k->inputs) fill(k, i, elements);
     }
     return true;
@@ -122,15 +120,16 @@ lw_context *bench_context(void) {
 }
 
 void bench_kernel_open_with(BenchKernel *k, Bench *b, const BenchItem *item, const char *schedule) {
-    lw_compile_options o = {.struct_size = sizeof o, .threads = 1, .schedule.text = schedule};
-    *k = (BenchKernel){.ctx = bench_context()};
+    int threads = item->threads ? item->threads : 1;
+    lw_compile_options o = {.struct_size = sizeof o, .threads = threads, .schedule.text = schedule};
+    *k = (BenchKernel){.ctx = bench_context(), .threads = threads};
     o.isa = item->isa ? item->isa : b->cli->isa;
     bool ok = item->program ? bench_kernel_bind(k, item) : bind_file(k, b->cli);
     ok = ok && operands(k) && !failed(k, lw_compile(k->ctx, k->bound, &o, &k->kernel), "compiling");
     if (!ok) return;
     k->info = lw_kernel_get_info(k->kernel);
-    if (k->info->scratch)
-        k->scratch = peer_allocate((size_t)k->info->scratch / 4 + 1, 0, &k->held[BENCH_ARGS]);
+    int64_t scratch = k->info->scratch + (threads - 1) * k->info->thread_scratch;
+    if (scratch) k->scratch = peer_take(&k->pool, (size_t)scratch / 4 + 1);
 }
 
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item) {
@@ -154,7 +153,7 @@ void bench_kernel_close(BenchKernel *k) {
     if (k->folder) remove_folder(k->folder);
     free(k->folder);
     free(k->error);
-    for (int i = 0; i <= BENCH_ARGS; i++) free(k->held[i]);
+    peer_give_back(&k->pool);
     lw_kernel_free(k->kernel);
     lw_bound_free(k->bound);
     lw_module_free(k->module);
@@ -166,7 +165,7 @@ void bench_kernel_close(BenchKernel *k) {
 
 void bench_kernel_call(void *kernel) {
     BenchKernel *k = kernel;
-    lw_kernel_call(k->kernel, k->buffer, k->scratch, 1);
+    lw_kernel_call(k->kernel, k->buffer, k->scratch, k->threads);
 }
 
 void bench_kernel_flush(void *kernel) {

@@ -143,21 +143,6 @@ void bench_print_csv(const Bench *b) {
 
 // --- Markdown ------------------------------------------------------------------------------------
 
-// Why a peer wins, as far as that is known of its kind.
-static const char *why(const BenchRow *r, const BenchPeer *p) {
-    bool conv = strstr(r->item->task ? r->item->task : "", "conv") != NULL;
-    if (!strcmp(p->name, "packed B"))
-        return "it got B packed beforehand; packing is in our time and not in its";
-    if (!strcmp(p->name, "its own"))
-        return "it got images and filters in layouts of its own, reorders not counted";
-    if (conv && !strcmp(p->name, "onednn") && r->item->skipped > 0)
-        return "it got its filters reordered beforehand, and leaves out the taps in the border";
-    if (conv && !strcmp(p->name, "onednn")) return "it got its filters reordered beforehand";
-    if (!r->compute && r->of_peak > 0.9) return "both stand at what memory gives";
-    if (r->item->why) return r->item->why;
-    return "our loops are chosen without search; `loopwright tune` looks further";
-}
-
 static void markdown_row(const BenchRow *r) {
     const BenchPeer *best = bench_best(r);
     printf("| %s | ", r->item->name);
@@ -196,7 +181,7 @@ static void markdown_losses(const Bench *b, int first, int end) {
         if (!lost(r)) continue;
         printf("%s- ▼ %s, %s, %.2f of %s: %s.\n", any ? "" : "\nWhere a peer wins:\n\n",
                r->item->group, r->item->name, bench_best(r)->ratio.median, bench_best(r)->name,
-               why(r, bench_best(r)));
+               bench_why(r, bench_best(r)));
         any = true;
     }
 }
@@ -232,6 +217,25 @@ static void markdown_suite(const Bench *b, int first, int end) {
     markdown_losses(b, first, end);
 }
 
+// Where the papers' tables are, and what of them cannot be had here.
+static void markdown_papers(void) {
+    static const char *const rows[][3] = {
+        {"TC, figures 5 and 6", "`loopwright bench tc`",
+         "times on GPUs cannot be repeated on a CPU; their ratios to the library stand beside "
+         "ours"},
+        {"LoopStack, tables 1 and 2", "`make bench-loopstack`",
+         "its sizes of convolutions and its LLVM are not published; ours are said above"},
+        {"TeML, figure 11", "`loopwright bench teml`",
+         "bars without numbers; its several cores and its Pluto programs are not here"},
+        {"Telamon, tables 2 and 3", "`make bench-space`",
+         "sizes and dead ends of the spaces, and what the bound cuts, beside the paper's; its "
+         "speed-ups over cuBLAS are of a GPU"},
+    };
+    puts("\n## The papers' tables\n\n| table | command | what cannot be repeated |\n|---|---|---|");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        printf("| %s | %s | %s |\n", rows[i][0], rows[i][1], rows[i][2]);
+}
+
 void bench_print_markdown(const Bench *b) {
     const lw_machine *m = b->machine;
     printf(
@@ -241,8 +245,9 @@ void bench_print_markdown(const Bench *b) {
         "- **%s**, Loopwright %s.\n"
         "- %s, %s, %d cores that this process may use; %.1f GFLOP/s of f32 multiply-adds on one "
         "core, %.1f GB/s read from memory.\n"
-        "- One pinned core. Medians over interleaved rounds with 95 %% intervals, processor "
-        "time; results equal to the reference before anything counts ([how](../bench/README.md)).\n"
+        "- One pinned core. Medians over %d passes that are spread over the run, with 95 %% "
+        "intervals, processor time; results equal to the reference before anything counts "
+        "([how](../bench/README.md)).\n"
         "- Schedules are chosen without search. *of peak*: a round's rate by the largest of a "
         "multiply-add loop (or a loop that streams as many bytes) before it, behind it, and any "
         "peer in that round.\n"
@@ -250,7 +255,7 @@ void bench_print_markdown(const Bench *b) {
         "its result is not bit for bit ours, so it does not count.\n",
         b->quick ? " --quick" : "", b->date, lw_version(), m->cpu, m->isa, m->cores,
         m->gflops[!strcmp(m->isa, "avx512") ? LW_ISA_AVX512 : LW_ISA_AVX2][0][0],
-        m->gbps[LW_MEMORY][LW_LOAD][0]);
+        m->gbps[LW_MEMORY][LW_LOAD][0], b->n ? b->row[0].passes : 0);
     printf("\nPeers:");
     for (int i = 0; i < b->lab.npeers; i++) {
         bool first = true;
@@ -264,6 +269,7 @@ void bench_print_markdown(const Bench *b) {
         for (end = i; end < b->n && !strcmp(b->row[end].item->suite, b->row[i].item->suite);) end++;
         markdown_suite(b, i, end);
     }
+    markdown_papers();
 }
 
 // --- JSON ----------------------------------------------------------------------------------------
@@ -311,6 +317,7 @@ void bench_row_json(Json *j, const Bench *b, const BenchRow *r) {
     if (r->schedule) json_str(j, "schedule", r->schedule);
     if (r->check) json_str(j, "checked", r->check);
     if (r->remark) json_str(j, "remark", r->remark);
+    json_int(j, "passes", r->passes);
     json_measured(j, "us", r->ns.median / 1e3);
     json_measured(j, "low_us", r->ns.low / 1e3);
     json_measured(j, "high_us", r->ns.high / 1e3);

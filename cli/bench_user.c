@@ -101,7 +101,7 @@ static char *library_call(Bench *b, BenchKernel *k, bool *rounded) {
 int bench_program(Bench *b) {
     static BenchItem item;
     item = (BenchItem){.suite = "program", .group = b->cli->words[0], .c = true, .rounded = true};
-    BenchKernel k;
+    BenchKernel k = {0};
     bench_kernel_open(&k, b, &item);
     int status = k.error ? EXIT_FAILED : EXIT_OK;
     if (k.error && k.bound) cli_fail(b->cli, "%s", k.error);
@@ -113,9 +113,9 @@ int bench_program(Bench *b) {
     bench_kernel_close(&k);
     if (status) return status;
     bench_describe(b);
-    bench_item(b, &item);
+    BenchJob job = {.item = &item, .kind = &bench_kernels};
+    bench_jobs(b, &job, 1);
     BenchRow *r = &b->row[b->n - 1];
-    bench_print_group(b, b->n - 1, b->n);
     if (b->out && item.task) fprintf(b->out, "  the same as `%s`\n", item.task);
     if (b->out && r->schedule) fprintf(b->out, "  loops: %s\n", r->schedule);
     if (b->out && r->check) fprintf(b->out, "  result equal to that of %s\n", r->check);

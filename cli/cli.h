@@ -9,6 +9,7 @@
 //   data.c      arguments in memory: from files, from --arg, random; what summaries say of them
 //   npy.c       .npy files
 //   json.c      one JSON object on standard output
+//   json_read.c lines of JSON that were written before
 //
 // Exit status: 0 success, 1 a diagnosed failure, 2 misuse of the command line. Results go to
 // standard output, everything else to standard error; under --json standard output holds one object
@@ -53,7 +54,7 @@ typedef struct Cli {
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;
     double seconds, gap, days;
-    bool json, strict, unchecked, time, trace, help, cost, remeasure;
+    bool json, strict, unchecked, time, trace, help, cost, remeasure, agree;
     bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
@@ -168,5 +169,15 @@ void json_num(Json *j, const char *key, double f); // not finite: null
 void json_bool(Json *j, const char *key, bool b);
 void json_array(Json *j, const char *key, const Json *elements);
 void json_raw(Json *j, const char *key, const char *text); // JSON already; made one line
+
+// --- Reading JSON, json_read.c -------------------------------------------------------------------
+// All but the first take what json_valid found to be JSON; NULL, or `otherwise`: there is none.
+bool json_valid(const char *text);
+const char *json_member(const char *object, const char *key); // where its value begins
+const char *json_element(const char *array, int i);
+double json_number(const char *object, const char *key, double otherwise);
+bool json_is(const char *object, const char *key, const char *text); // a string, or a word
+char *json_text(const char *object,
+                const char *key); // as it stands there, without quotes; to be freed
 
 #endif

@@ -155,21 +155,25 @@ const Command commands[] = {
      command_machine},
     {"bench", "[SUITE...|FILE]", "measure programs against the machine and against other libraries",
      OPTIONS("--quick", "--only", "--peers", "--peers-dir", "--csv", "--markdown", "--history",
-             "--size", "--def", "--schedule", "--isa", "--strict", "--lang"),
+             "--agree", "--size", "--def", "--schedule", "--isa", "--strict", "--lang"),
      "Suites: gemm, conv, memory, tc, loopstack, teml, compile, front; without any, all of them. "
      "A\n"
      "file is benched against gcc and clang at -O3 and, where a library call gives the same "
      "result,\n"
      "against that. Whoever is compared with is a program in --peers-dir; those that are not "
      "there\n"
-     "are columns less. All take turns on one core; ratios are medians over rounds with 95 %\n"
-     "intervals, and no number counts before the result is right. See bench/README.md.\n"
+     "are columns less. All take turns on one core, in passes that are spread over the run; ratios "
+     "are\n"
+     "medians over passes with 95 % intervals, and no number counts before the result is right. "
+     "See\n"
+     "bench/README.md.\n"
      "\n"
      "  loopwright bench --quick                     everything, under a minute\n"
      "  loopwright bench gemm conv                   two suites, at length\n"
      "  loopwright bench gemm --only square,31 --peers openblas\n"
      "  loopwright bench mine.tc --size M=300,N=200  a program of your own\n"
-     "  loopwright bench --markdown > performance.md\n",
+     "  loopwright bench --markdown > performance.md\n"
+     "  loopwright bench --agree                     did the last two runs say the same?\n",
      command_bench},
     {"report", "[LOG...]", "a page of charts from what was measured", OPTIONS("--from", "-o"),
      "One HTML file that stands alone, light and dark, for a screen or a phone: ratios to the "

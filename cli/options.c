@@ -94,6 +94,8 @@ static const Option options[] = {
      TEXT, AT(peers_dir)},
     {"--csv", NULL, "one line per item and peer", FLAG, AT(csv)},
     {"--markdown", NULL, "as docs/performance.md", FLAG, AT(markdown)},
+    {"--agree", NULL, "measure nothing: do the last two runs of a history, or of two, agree?", FLAG,
+     AT(agree)},
     {"--history", "FILE", "append to this file; none: to none", TEXT, AT(history)},
     {"--from", "FILE", "the history to read; otherwise the one that bench appends to", TEXT,
      AT(from)},

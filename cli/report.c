@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// A line that says which file the next ones are from, then the file as it is: lines that are no
-// JSON are counted by the page.
+// A line that says which file the next ones are from, then those of the file. Lines that are no
+// JSON are counted by the page; a file without any other is not what was meant.
 static int add_file(Cli *cli, FILE *out, const char *path) {
     FILE *in = fopen(path, "r");
     if (!in) return cli_fail(cli, "cannot read '%s': %s", path, strerror(errno));
@@ -20,12 +20,25 @@ static int add_file(Cli *cli, FILE *out, const char *path) {
     web_data(out, head.text, head.len);
     fputc('\n', out);
     free(head.text);
-    char block[1 << 16];
-    for (size_t n; (n = fread(block, 1, sizeof block, in)) > 0;) web_data(out, block, n);
+    char *line = NULL;
+    size_t size = 0;
+    bool any = false;
+    for (ssize_t n; (n = getline(&line, &size, in)) > 0;) {
+        any = any || json_valid(line);
+        web_data(out, line, (size_t)n);
+    }
     bool bad = ferror(in) != 0;
     fputc('\n', out);
+    free(line);
     fclose(in);
-    return bad ? cli_fail(cli, "cannot read '%s'", path) : EXIT_OK;
+    if (bad) return cli_fail(cli, "cannot read '%s'", path);
+    if (!any)
+        return cli_fail(
+            cli,
+            "no line of '%s' is JSON: it is neither a history of `loopwright bench` nor "
+            "a log of `loopwright tune`",
+            path);
+    return EXIT_OK;
 }
 
 int command_report(Cli *cli) {

@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,14 +29,16 @@ double lab_cpu(void) {
 }
 
 // --- Cores ---------------------------------------------------------------------------------------
-void lab_pin(const Lab *lab, bool one) {
+static void pin(const Lab *lab, pid_t who, bool one) {
     cpu_set_t set = lab->cores;
     if (one) {
         CPU_ZERO(&set);
         CPU_SET((size_t)lab->core, &set);
     }
-    sched_setaffinity(0, sizeof set, &set);
+    sched_setaffinity(who, sizeof set, &set);
 }
+
+void lab_pin(const Lab *lab, bool one) { pin(lab, 0, one); }
 
 // --- Quiet ---------------------------------------------------------------------------------------
 
@@ -57,7 +62,30 @@ static bool quiet(Lab *lab) {
     return rate > 0.93 * lab->fastest;
 }
 
+// The address by which copies of peers find us; nothing of it lies in a file system.
+static struct sockaddr_un address(void) {
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "loopwright-bench-%d", (int)getpid());
+    return a;
+}
+
+static int listen_there(void) {
+    struct sockaddr_un a = address();
+    socklen_t size =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a.sun_path + 1));
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s >= 0 && (bind(s, (struct sockaddr *)&a, size) || listen(s, 8))) close(s), s = -1;
+    // Every copy is two files; a thousand, which is usual, is soon too few.
+    struct rlimit files;
+    if (!getrlimit(RLIMIT_NOFILE, &files)) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    return s;
+}
+
 void lab_open(Lab *lab) {
+    lab->listen = listen_there();
     sched_getaffinity(0, sizeof lab->cores, &lab->cores);
     for (size_t i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &lab->cores)) lab->core = (int)i;
@@ -81,6 +109,7 @@ void lab_close(Lab *lab) {
     for (int i = 0; i < lab->npeers; i++)
         if (lab->peer[i].alive) bury(&lab->peer[i]);
     lab->npeers = 0;
+    if (lab->listen >= 0) close(lab->listen);
 }
 
 static void become(const char *path, const char *env, int in, int out) {
@@ -114,7 +143,8 @@ LabPeer *lab_peer(Lab *lab, const char *program, const char *env) {
     }
     if (lab->npeers == LAB_PEERS) return NULL;
     LabPeer *p = &lab->peer[lab->npeers++];
-    *p = (LabPeer){.program = program, .env = env};
+    *p = (LabPeer){.program = program};
+    snprintf(p->env, sizeof p->env, "%s", env);
     return start(lab, p) ? p : NULL;
 }
 
@@ -122,11 +152,35 @@ bool peer_ask(LabPeer *p, const char *line, char answer[LAB_LINE]) {
     if (!p->alive) return false;
     fprintf(p->to, "%s\n", line);
     fflush(p->to);
+    return peer_hear(p, answer);
+}
+
+bool peer_hear(LabPeer *p, char answer[LAB_LINE]) {
+    if (!p->alive) return false;
     struct pollfd wait = {.fd = fileno(p->from), .events = POLLIN};
     if (poll(&wait, 1, PATIENCE_MS) != 1 || !fgets(answer, LAB_LINE, p->from))
         return bury(p), false;
     answer[strcspn(answer, "\n")] = 0;
     return true;
+}
+
+LabPeer *lab_fork(const Lab *lab, LabPeer *p) {
+    char line[LAB_LINE], answer[LAB_LINE];
+    struct pollfd wait = {.fd = lab->listen, .events = POLLIN};
+    if (lab->listen < 0) return NULL;
+    snprintf(line, sizeof line, "fork %s", address().sun_path + 1);
+    if (!peer_ask(p, line, answer) || strcmp(answer, "ok")) return NULL;
+    int s = poll(&wait, 1, PATIENCE_MS) == 1 ? accept4(lab->listen, NULL, NULL, SOCK_CLOEXEC) : -1;
+    int again = s < 0 ? -1 : fcntl(s, F_DUPFD_CLOEXEC, 0);
+    if (again < 0) return close(s), NULL;
+    LabPeer *copy = malloc(sizeof *copy);
+    *copy = *p;
+    copy->to = fdopen(s, "w"), copy->from = fdopen(again, "r");
+    if (!fgets(answer, sizeof answer, copy->from)) answer[0] = 0;
+    copy->pid = (pid_t)atol(answer);
+    if (copy->pid > 0) return copy;
+    fclose(copy->to), fclose(copy->from), free(copy);
+    return NULL;
 }
 
 float *peer_fetch(LabPeer *p, size_t n) {
@@ -164,22 +218,62 @@ int trial_add_kernel(Trial *t, const char *name, void (*call)(void *), void *sel
     return t->n - 1;
 }
 
-int trial_add_peer(Trial *t, LabPeer *p, const char *name, const char *task) {
-    char line[LAB_LINE], answer[LAB_LINE];
+static void let_go(Entry *e) {
+    if (!e->own) return;
+    if (e->peer->alive) bury(e->peer);
+    free(e->peer);
+}
+
+// A copy may use any core until it is ready.
+int trial_ask_peer(Trial *t, LabPeer *p, const char *name, const char *task) {
     if (!p || t->n == TRIAL_ENTRIES) return -1;
-    snprintf(line, sizeof line, "task %s", task);
-    if (!peer_ask(p, line, answer) || strcmp(answer, "ok")) return -1;
-    add(t, name)->peer = p;
+    if (t->own && !(p = lab_fork(t->own, p))) return -1;
+    if (t->own) pin(t->own, p->pid, false);
+    Entry *e = add(t, name);
+    e->peer = p, e->own = t->own != NULL;
+    fprintf(p->to, "task %s\n", task);
+    fflush(p->to);
+    e->asked = true;
     return t->n - 1;
+}
+
+void trial_gather(Trial *t) {
+    char answer[LAB_LINE];
+    int n = 0;
+    for (int i = 0; i < t->n; i++) {
+        Entry *e = &t->entry[i];
+        bool ready = !e->asked || (peer_hear(e->peer, answer) && !strcmp(answer, "ok"));
+        if (ready && e->asked && e->own && t->threads < 2) pin(t->own, e->peer->pid, true);
+        e->asked = false;
+        if (!ready) let_go(e);
+        if (ready && n != i) t->entry[n] = *e;
+        n += ready;
+    }
+    t->n = n;
+}
+
+int trial_add_peer(Trial *t, LabPeer *p, const char *name, const char *task) {
+    int n = t->n;
+    if (trial_ask_peer(t, p, name, task) < 0) return -1;
+    trial_gather(t);
+    return t->n > n ? n : -1;
+}
+
+void trial_close(Trial *t) {
+    for (int i = 0; i < t->n; i++) let_go(&t->entry[i]);
+    t->n = 0;
 }
 
 static double timed(Entry *e, int64_t calls) {
     double (*now)(void) = e->wall ? lab_now : lab_cpu;
     double begin = now();
     for (int64_t i = 0; i < calls; i++) e->call(e->self);
-    return (now() - begin) / (double)calls;
+    double ns = (now() - begin) / (double)calls;
+    e->last = lab_now();
+    return ns;
 }
 
+// As peer_calibrate does on its side.
 static void calibrate(const Lab *lab, Entry *e) {
     char line[LAB_LINE], answer[LAB_LINE];
     if (e->peer) {
@@ -188,7 +282,9 @@ static void calibrate(const Lab *lab, Entry *e) {
         return;
     }
     e->calls = 1;
-    timed(e, 1);
+    if (e->round) return;
+    e->each = timed(e, 1);
+    if (e->each > 1e8 && e->each > lab->round_ns) return;
     e->each = timed(e, 1);
     while (e->each * (double)e->calls < lab->round_ns / 4 && e->calls < 1 << 28)
         e->each = timed(e, e->calls *= 2);
@@ -197,12 +293,15 @@ static void calibrate(const Lab *lab, Entry *e) {
 
 // As peer_round does on its side.
 static double round_of(Entry *e) {
+    enum { SHORT_NS = 5000000, LONG_NS = 50000000, RESTED_NS = 100000000 };
     char answer[LAB_LINE];
     if (e->peer) {
         e->failed = e->failed || !peer_ask(e->peer, "round", answer);
         return e->failed ? NAN : atof(answer);
     }
-    if (e->each < 5e6) timed(e, 1 + e->calls / 20);
+    if (e->round) return e->round(e->self);
+    bool rested = lab_now() - e->last > RESTED_NS;
+    if (e->each < SHORT_NS || (e->each < LONG_NS && rested)) timed(e, 1 + e->calls / 20);
     return e->each = timed(e, e->calls);
 }
 
@@ -216,52 +315,66 @@ static double quiet_round(Lab *lab, Entry *e, double *patience) {
             nanosleep(&nap, NULL);
             *patience -= lab_now() - begin, begin = lab_now();
         }
-        double ns = round_of(e);
+        begin = lab_now();
+        double ns = round_of(e), took = lab_now() - begin;
+        if (lab->sparse_ns > 0 && took > lab->sparse_ns) e->sparse = true;
         if (e->failed || *patience <= 0 || quiet(lab)) return ns;
-        *patience -= lab_now() - begin;
+        *patience -= took;
         lab->repeated++;
     }
 }
 
-// One call with nothing in the caches; NAN where the entry cannot do that.
-static double cold_call(Entry *e) {
+// One call with nothing in the caches; nothing is noted where the entry cannot do that.
+static void cold_call(Entry *e) {
     char answer[LAB_LINE];
-    if (e->failed) return NAN;
+    double ns = NAN;
+    if (e->failed || e->ncold == TRIAL_COLD) return;
     if (e->peer) {
-        if (!peer_ask(e->peer, "cold", answer)) e->failed = true;
-        return e->failed || answer[0] == 'n' ? NAN : atof(answer);
+        e->failed = !peer_ask(e->peer, "cold", answer);
+        if (!e->failed && answer[0] != 'n') ns = atof(answer);
+    } else if (e->flush) {
+        e->flush(e->self);
+        ns = timed(e, 1);
     }
-    if (!e->flush) return NAN;
-    e->flush(e->self);
-    return timed(e, 1);
+    if (isfinite(ns)) e->cold[e->ncold++] = ns;
 }
 
-static void cold_rounds(Lab *lab, Trial *t) {
-    int rounds = lab->cold < TRIAL_COLD ? lab->cold : TRIAL_COLD;
-    for (int r = 0; r < rounds; r++)
+void trial_begin(const Lab *lab, Trial *t) {
+    t->rounds = t->passes = 0;
+    t->patience = lab->patience_ns;
+    for (int i = 0; i < t->n; i++) calibrate(lab, &t->entry[i]);
+}
+
+void trial_pass(Lab *lab, Trial *t, int rounds, bool cold) {
+    double begin = lab_now();
+    bool patient = t->patience > 0;
+    int first = t->rounds, end = first + rounds < TRIAL_ROUNDS ? first + rounds : TRIAL_ROUNDS;
+    for (; t->rounds < end; t->rounds++) {
+        int r = t->rounds;
+        if (r > first && lab->pass_ns > 0 && lab_now() - begin > lab->pass_ns) break;
         for (int i = 0; i < t->n; i++) {
             Entry *e = &t->entry[(i + r) % t->n];
-            double ns = cold_call(e);
-            if (isfinite(ns)) e->cold[e->ncold++] = ns;
+            bool rests = e->sparse && t->passes % 2;
+            if (cold && r == first && !rests) cold_call(e);
+            e->ns[r] = rests || (e->sparse && r > first) ? NAN : quiet_round(lab, e, &t->patience);
         }
+    }
+    t->begin[t->passes] = first;
+    if (t->rounds > first) t->begin[++t->passes] = t->rounds;
+    lab->rounds_run += (t->rounds - first) * t->n;
+    lab->noisy += patient && t->patience <= 0;
 }
 
 void trial_run(Lab *lab, Trial *t) {
     enum { LEAST = 5 }; // rounds, whatever they take
-    double patience = lab->patience_ns, end = lab_now() + lab->trial_ns;
+    double end = lab_now() + lab->trial_ns;
     int most = lab->rounds < TRIAL_ROUNDS ? lab->rounds : TRIAL_ROUNDS;
-    for (int i = 0; i < t->n; i++) calibrate(lab, &t->entry[i]);
-    for (t->rounds = 0; t->rounds < most; t->rounds++) {
+    trial_begin(lab, t);
+    while (t->rounds < most) {
         int r = t->rounds;
         if (lab->trial_ns > 0 && r >= LEAST && r % 2 && lab_now() > end) break;
-        for (int i = 0; i < t->n; i++) {
-            Entry *e = &t->entry[(i + r) % t->n];
-            e->ns[r] = quiet_round(lab, e, &patience);
-        }
+        trial_pass(lab, t, 1, r < lab->cold);
     }
-    cold_rounds(lab, t);
-    lab->rounds_run += t->rounds * t->n;
-    lab->noisy += patience <= 0;
 }
 
 // --- Statistics ----------------------------------------------------------------------------------
@@ -276,26 +389,56 @@ double quantile(const double *sorted, int n, double q) {
     return n ? sorted[i < n ? i : n - 1] : NAN;
 }
 
-// The bounds are the k-th smallest and the k-th largest value, for the largest k with P(fewer than
-// k of n lie below the median) <= 2.5 %: no assumption about the distribution. Fewer than 6 values
-// promise less.
+double median(double *x, int n) {
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return n ? x[n / 2] : (double)NAN;
+}
+
+// Too few for order statistics: that their logarithms are normal is assumed here, and nowhere else.
+static Estimate student(const double *x, int n) {
+    static const double t95[] = {0, 0, 12.706, 4.303, 3.182, 2.776}; // by number of values
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++) sum += log(x[i]);
+    for (int i = 0; i < n; i++) squares += pow(log(x[i]) - sum / n, 2);
+    double half = t95[n] * sqrt(squares / (n - 1) / n), middle = exp(sum / n);
+    return (Estimate){x[n / 2], fmin(x[0], middle * exp(-half)),
+                      fmax(x[n - 1], middle * exp(half))};
+}
+
+// Order statistics, no assumption about the distribution: from the d-th smallest to the d-th
+// largest value lies the median with probability 1 - 2 P(fewer than d of n below it), for the
+// largest d with 95 % or more. The next pair of values holds less than that, and between the two it
+// is interpolated (Hettmansperger and Sheather's weights) to what is promised.
 Estimate estimate(double *x, int n) {
     qsort(x, (size_t)n, sizeof *x, by_value);
-    double below = 0, p = pow(0.5, n);
-    int k = 0;
-    while (k < n / 2 && below + p <= 0.025) {
-        below += p;
-        p *= (double)(n - k) / (k + 1);
-        k++;
+    if (n < 2) return n ? (Estimate){x[0], x[0], x[0]} : (Estimate){NAN, NAN, NAN};
+    if (n < 6 && x[0] > 0) return student(x, n);
+    double p = pow(0.5, n), below = p; // P(exactly d - 1), P(fewer than d)
+    int d = 1;
+    for (double next; (next = p * (n - d + 1) / d, below + next <= 0.025); d++)
+        p = next, below += next;
+    double outer = 1 - 2 * below, inner = 1 - 2 * (below + p * (n - d + 1) / d);
+    double part = fmax(0, (outer - 0.95) / (outer - inner));
+    double weight = (n - d) * part / (d + (n - 2 * d) * part);
+    int low = d - 1, high = n - d;
+    return (Estimate){x[n / 2], x[low] + weight * (x[low + 1] - x[low]),
+                      x[high] - weight * (x[high] - x[high - 1])};
+}
+
+Estimate trial_estimate(const Trial *t, const double *x) {
+    double value[TRIAL_ROUNDS], of[TRIAL_ROUNDS];
+    int n = 0;
+    for (int p = 0; p < t->passes; p++) {
+        int k = 0;
+        for (int r = t->begin[p]; r < t->begin[p + 1]; r++)
+            if (isfinite(x[r])) of[k++] = x[r];
+        if (k) value[n++] = median(of, k);
     }
-    int low = k ? k - 1 : 0;
-    return n ? (Estimate){x[n / 2], x[low], x[n - 1 - low]} : (Estimate){NAN, NAN, NAN};
+    return estimate(value, n);
 }
 
 Estimate trial_time(const Trial *t, int i) {
-    double x[TRIAL_ROUNDS];
-    memcpy(x, t->entry[i].ns, sizeof *x * (size_t)t->rounds);
-    return t->entry[i].failed ? (Estimate){NAN, NAN, NAN} : estimate(x, t->rounds);
+    return t->entry[i].failed ? (Estimate){NAN, NAN, NAN} : trial_estimate(t, t->entry[i].ns);
 }
 
 double trial_median(const Trial *t, int i) { return trial_time(t, i).median; }
@@ -303,7 +446,7 @@ double trial_median(const Trial *t, int i) { return trial_time(t, i).median; }
 double trial_cold(const Trial *t, int i) {
     double x[TRIAL_COLD];
     memcpy(x, t->entry[i].cold, sizeof x);
-    return estimate(x, t->entry[i].failed ? 0 : t->entry[i].ncold).median;
+    return median(x, t->entry[i].failed ? 0 : t->entry[i].ncold);
 }
 
 double trial_best(const Trial *t, int i) {
@@ -316,5 +459,5 @@ Estimate trial_ratio(const Trial *t, int i, int j) {
     double x[TRIAL_ROUNDS];
     if (t->entry[i].failed || t->entry[j].failed) return (Estimate){NAN, NAN, NAN};
     for (int r = 0; r < t->rounds; r++) x[r] = t->entry[j].ns[r] / t->entry[i].ns[r];
-    return estimate(x, t->rounds);
+    return trial_estimate(t, x);
 }

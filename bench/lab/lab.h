@@ -8,6 +8,11 @@
 // are repeated, so that others on the machine disturb less.
 // Results are compared before anything is timed.
 //
+// A machine that others share is slower in one minute than in the next. Rounds that follow each
+// other see nothing of that, so a trial is cut into passes, and many trials that are open at once
+// take turns with theirs (`own`: each has processes of its own, copies of a peer that is ready).
+// One pass gives one value, the median of its rounds; the interval is that of the passes' values.
+//
 //     Lab lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6};
 //     lab_open(&lab);
 //     Trial t = {0};
@@ -15,6 +20,8 @@
 //     trial_add_peer(&t, lab_peer(&lab, "openblas", env), "gemm 64 64 64");
 //     trial_run(&lab, &t);
 //     Estimate e = trial_ratio(&t, 0, 1);      how many times faster entry 0 is than entry 1
+//
+// trial_run is trial_begin and as many passes of one round as there are rounds.
 #ifndef LW_BENCH_LAB_H
 #define LW_BENCH_LAB_H
 
@@ -32,7 +39,7 @@ enum { LAB_PEERS = 32, TRIAL_ENTRIES = 16, TRIAL_ROUNDS = 201, TRIAL_COLD = 31, 
 
 typedef struct LabPeer {
     const char *program;  // its file under `peers`
-    const char *env;      // "A=1 B=2"
+    char env[256];        // "A=1 B=2"
     char title[LAB_LINE]; // what it says it is
     pid_t pid;
     FILE *to, *from;
@@ -48,6 +55,9 @@ typedef struct Lab {
     int core;           // everything runs on this one; both set by lab_open
     cpu_set_t cores;    // all there are
     double patience_ns; // a trial may wait so long for a core of its own, and repeat rounds
+    double pass_ns;     // a pass has fewer rounds than asked for, but one, where it takes longer
+    double sparse_ns;   // whose round takes longer is in every second pass only; 0: in all
+    int listen;         // where copies of peers answer; set by lab_open, -1: nowhere
     int64_t repeated, rounds_run;
     int noisy;      // trials that ran out of patience
     double fastest; // of the loop that tells whether the core is ours alone
@@ -62,21 +72,29 @@ void lab_pin(const Lab *lab, bool one);
 // The peer, started if need be; NULL when it is absent or has died.
 LabPeer *lab_peer(Lab *lab, const char *program, const char *env);
 
+// A copy of the peer in a process of its own, to be given to trials; NULL: it died.
+LabPeer *lab_fork(const Lab *lab, LabPeer *p);
+
 // Sends a line, reads the answer; false when the peer died or was silent for a minute.
 bool peer_ask(LabPeer *p, const char *line, char answer[LAB_LINE]);
+bool peer_hear(LabPeer *p, char answer[LAB_LINE]); // the answer to what was sent before
 // The result of its task, malloc'd; NULL: none.
 float *peer_fetch(LabPeer *p, size_t n);
 
 typedef struct Entry {
     const char *name;
-    void (*call)(void *self);  // of this process, or
-    void (*flush)(void *self); // takes its operands out of the caches; NULL: it cannot
+    void (*call)(void *self);    // of this process, or
+    void (*flush)(void *self);   // takes its operands out of the caches; NULL: it cannot
+    double (*round)(void *self); // or: a round as it measures it by itself, ns
     void *self;
-    bool wall; // it has more threads than one: measured by the clock on the wall
+    bool own;   // the peer is a copy, which ends with the trial
+    bool asked; // and has not answered yet
+    bool wall;  // it has more threads than one: measured by the clock on the wall
     LabPeer *peer;
     int64_t calls; // per round
     double each;   // ns of the last call
-    bool failed;
+    double last;   // when that was
+    bool failed, sparse;
     double ns[TRIAL_ROUNDS];
     int ncold;
     double cold[TRIAL_COLD]; // ns of single calls, nothing of its operands in a cache
@@ -84,14 +102,25 @@ typedef struct Entry {
 
 typedef struct Trial {
     int n;
-    int rounds;
+    int threads; // that everybody may use; 0: one
+    Lab *own;    // peers that are added get a process of their own; NULL: they share one
+    int rounds;  // over all passes
+    int passes;
+    int begin[TRIAL_ROUNDS + 1]; // of each pass: its first round
+    double patience;             // what is left of it
     Entry entry[TRIAL_ENTRIES];
 } Trial;
 
 int trial_add_kernel(Trial *t, const char *name, void (*call)(void *), void *self);
-// -1 when the peer is absent or does not do the task.
+// -1 when the peer is absent or does not do the task. Those that are asked get ready at once, on
+// all cores, while others are asked; gathering waits for them, and drops who does not do it.
+int trial_ask_peer(Trial *t, LabPeer *p, const char *name, const char *task);
+void trial_gather(Trial *t);
 int trial_add_peer(Trial *t, LabPeer *p, const char *name, const char *task);
+void trial_begin(const Lab *lab, Trial *t);                 // how many calls a round has
+void trial_pass(Lab *lab, Trial *t, int rounds, bool cold); // at most so many rounds
 void trial_run(Lab *lab, Trial *t);
+void trial_close(Trial *t); // ends the peers of its own
 
 double trial_median(const Trial *t, int i); // ns
 double trial_best(const Trial *t, int i);   // ns
@@ -101,8 +130,13 @@ typedef struct Estimate {
     double median, low, high; // of a 95 % interval of the median
 } Estimate;
 
-// Of `n` values, which are sorted.
+// Of `n` values, which are sorted. Order statistics; of fewer than 6, Student's t of their
+// logarithms.
 Estimate estimate(double *x, int n);
+double median(double *x, int n); // which are sorted; NAN: none
+// Of values one a round, as functions of rounds: medians by pass, then the interval of these.
+// Rounds without a value are NAN.
+Estimate trial_estimate(const Trial *t, const double *x);
 Estimate trial_ratio(const Trial *t, int i, int j); // time of j by time of i
 Estimate trial_time(const Trial *t, int i);         // ns
 double quantile(const double *sorted, int n, double q);

@@ -3,7 +3,6 @@
 
 #include "lab.h"
 #include "loopwright.h"
-#include "peers/peer.h"
 #include "space/analytic.h"
 #include "tree/cost.h"
 
@@ -61,7 +60,7 @@ static int64_t size_of(const char *sizes, const char *name) {
     return -1;
 }
 
-static const Program *bind(Ours *o, const Program *p, const char *sizes) {
+static const Program *bound_to(Ours *o, const Program *p, const char *sizes) {
     int64_t value[PROGRAM_MAX_PARAMS];
     for (int i = 0; i < p->params.n; i++)
         if ((value[i] = size_of(sizes, p->params.at[i].name)) < 0)
@@ -108,7 +107,7 @@ static void operands(Ours *o) {
         o->elements[i] = n;
         o->bytes += (double)n * type_info[t->type].bytes;
         o->buffer[i] =
-            peer_allocate((n * (size_t)type_info[t->type].bytes + 3) / 4, i, &o->held[i]);
+            peer_take(&o->pool_of_operands, (n * (size_t)type_info[t->type].bytes + 3) / 4);
         if (i < p->ninputs && t->type == TYPE_F32) peer_fill(o->buffer[i], n, (unsigned)i);
         if (i < p->ninputs && t->type == TYPE_I32) fill_indices(o->buffer[i], n, p);
     }
@@ -116,13 +115,13 @@ static void operands(Ours *o) {
 
 static void provide_scratch(Ours *o, int threads) {
     int64_t bytes = o->code.scratch + (threads - 1) * o->code.thread_scratch;
-    free(o->held[OURS_ARGS]);
-    o->scratch = peer_allocate((size_t)bytes / 4 + 16, OURS_ARGS, &o->held[OURS_ARGS]);
+    peer_give_back(&o->pool_of_scratch);
+    o->scratch = peer_take(&o->pool_of_scratch, (size_t)bytes / 4 + 16);
 }
 
 static void make(Ours *o, const char *program, const char *schedule, const char *sizes) {
     const Program *p = parse(o, program);
-    if (p && !o->error) o->program = bind(o, p, sizes);
+    if (p && !o->error) o->program = bound_to(o, p, sizes);
     if (o->error) return;
     if (!o->program || o->diags.errors) return (void)fail(o, "the program does not bind");
     bool chosen = schedule && !strcmp(schedule, OURS_CHOSEN);
@@ -158,7 +157,8 @@ void ours_free(Ours *o) {
     if (o->pool) pool_free(o->pool);
     if (o->block) exec_release(o->block);
     if (o->exec) exec_arena_free(o->exec);
-    for (int i = 0; i <= OURS_ARGS; i++) free(o->held[i]);
+    peer_give_back(&o->pool_of_operands);
+    peer_give_back(&o->pool_of_scratch);
     arena_free(&o->work);
     arena_free(&o->arena);
     free(o);

@@ -6,6 +6,7 @@
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "lang/lang.h"
+#include "peers/peer.h"
 #include "run/exec.h"
 #include "run/pool.h"
 #include "tree/schedule.h"
@@ -30,7 +31,7 @@ typedef struct Ours {
     Pool *pool; // NULL: one thread
     void *scratch;
     void *buffer[OURS_ARGS];
-    void *held[OURS_ARGS + 1]; // what they are in, and the scratch memory
+    PeerPool pool_of_operands, pool_of_scratch; // what they are in
     size_t elements[OURS_ARGS];
     double flops, bytes;
     const char *error; // why there is no kernel

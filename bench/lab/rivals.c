@@ -7,6 +7,11 @@
 #define DNN(NAME, OPS, HOW, ROW, OTHER)                                                            \
     { NAME, "onednn", OPS, HOW, {NULL, DNN2 ROW, DNN512 ROW}, OTHER }
 
+// The C library gives memory back and takes it again at every call that makes a large result, or
+// does not, as it happened to learn in that process: here it keeps what it has, which is the faster
+// way.
+#define KEEP " MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1073741824"
+
 const Rival rivals[] = {
     {"openblas",
      "openblas",
@@ -41,15 +46,15 @@ const Rival rivals[] = {
     {"torch",
      "torch",
      "bgemm,copy,axpy,triad,transpose,softmax,layernorm,rowsum,colsum,embedding,fcrelu,mlp3,kru,"
-     "gconv,groupnorm,moments,lut,tmm,tbmm,convnchw,attention,chain,c3",
+     "gconv,groupnorm,moments,lut,lut2,tmm,tbmm,convnchw,attention,chain,c3",
      "",
-     {NULL, NULL, "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 DNNL_MAX_CPU_ISA=AVX512_CORE"},
+     {NULL, NULL, "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 DNNL_MAX_CPU_ISA=AVX512_CORE" KEEP},
      false},
     {"numpy",
      "torch",
      "einsum,einsum64,copy,axpy,rowsum,colsum",
      " numpy",
-     {NULL, NULL, "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 LW_ROW=numpy"},
+     {NULL, NULL, "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 LW_ROW=numpy" KEEP},
      false},
     {0},
 };
@@ -62,14 +67,31 @@ bool rival_word(const char *words, const char *word, size_t n) {
     return false;
 }
 
+// The environment for more threads than one, which are measured by the clock on the wall; false: it
+// has but one.
+static bool with_threads(char env[256], const char *one, int threads) {
+    static const char word[] = "NUM_THREADS=";
+    size_t n = 0;
+    const char *from = one, *at;
+    for (; (at = strstr(from, word)) != NULL; from = at + sizeof word) // past the digit
+        n += (size_t)snprintf(env + n, 256 - n, "%.*s%s%d", (int)(at - from), from, word, threads);
+    snprintf(env + n, 256 - n, "%s LW_WALL=1", from);
+    return n > 0;
+}
+
 void rivals_add(Lab *lab, Trial *t, const char *task, int isa, const char *only) {
-    char line[LAB_LINE];
+    char line[LAB_LINE], env[256];
     for (const Rival *r = rivals; r->name; r++) {
         if (!rival_word(r->ops, task, strcspn(task, " ")) || !r->env[isa]) continue;
         if (only && !rival_word(only, r->name, strlen(r->name)) &&
             !rival_word(only, r->program, strlen(r->program)))
             continue;
+        snprintf(env, sizeof env, "%s", r->env[isa]);
+        if (t->threads > 1 && !with_threads(env, r->env[isa], t->threads)) continue;
         snprintf(line, sizeof line, "%s%s", task, r->how);
-        trial_add_peer(t, lab_peer(lab, r->program, r->env[isa]), r->name, line);
+        if (t->own)
+            trial_ask_peer(t, lab_peer(lab, r->program, env), r->name, line);
+        else
+            trial_add_peer(t, lab_peer(lab, r->program, env), r->name, line);
     }
 }

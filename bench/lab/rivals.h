@@ -21,7 +21,8 @@ extern const Rival rivals[]; // ended by a NULL name
 
 // Is `word` of n characters among the words of a list "gemm,conv"?
 bool rival_word(const char *words, const char *word, size_t n);
-// Adds all that know `task` ("gemm 64 64 64"); `only` names some, NULL: all of them.
+// Adds all that know `task` ("gemm 64 64 64") and can have as many threads as the trial; `only`
+// names some, NULL: all of them. A trial with peers of its own has then to gather them.
 void rivals_add(Lab *lab, Trial *t, const char *task, int isa, const char *only);
 
 #endif

@@ -8,7 +8,7 @@ int main(void) {
                                         "/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.so.4",
                                         "libblis.so.4", NULL};
     static char name[128] = "BLIS";
-    void *lib = blas_load(paths);
+    void *lib = blas_load(paths + (getenv("LW_WALL") != NULL));
     if (!lib) return 1;
     int (*id)(void) = (int (*)(void))dlsym(lib, "bli_arch_query_id");
     const char *(*text)(int) = (const char *(*)(int))dlsym(lib, "bli_arch_string");

@@ -21,3 +21,8 @@ error: cannot write 'no/r.html': No such file or directory
 --- exit 1
 $ loopwright report --from h.jsonl -o r.html --json
 {"command": "report", "page": "r.html", "diagnostics": [], "ok": true}
+$ echo no JSON > t.txt; loopwright report t.txt -o s.html; ls s.html
+--- stderr
+error: no line of 't.txt' is JSON: it is neither a history of `loopwright bench` nor a log of `loopwright tune`
+ls: cannot access 's.html': No such file or directory
+--- exit 2
