@@ -1,10 +1,13 @@
-// What is chosen without search, against schedules written by hand and, for small GEMMs, against
-// LIBXSMM: the same programs and rounds as bench/x86. And how long choosing takes.
+// What is chosen without search, against schedules written by hand, for small GEMMs against
+// LIBXSMM, and for the layers of ResNet-50 and MobileNet-v2, channels first, against oneDNN on the
+// same plain layouts: the same rounds as bench/x86. And how long choosing takes.
 //
 //     make bench-auto
-//     build/bench/auto [--quick] [--only hand,shapes,time] [--item NAME] [--peers build/peers]
+//     build/bench/auto [--quick] [--only hand,shapes,layers,time] [--item NAME] [--peers
+//     build/peers]
 #include "lab/lab.h"
 #include "lab/ours.h"
+#include "lab/rivals.h"
 #include "space/analytic.h"
 
 #include <math.h>
@@ -214,20 +217,139 @@ static void run_shapes(Bench *b, int step) {
     free(s);
 }
 
-static void run_time(Bench *b, int step) {
-    static double choose[SHAPES], compile[SHAPES], both[SHAPES];
-    int n;
-    Shape *s = all_shapes(b, false, step, &n);
-    for (int i = 0; i < n; i++)
-        choose[i] = s[i].choose, compile[i] = s[i].compile, both[i] = choose[i] + compile[i];
+// --- Layers --------------------------------------------------------------------------------------
+
+// Image c x h x h, filters r x r; k 0: one filter for each channel.
+typedef struct Layer {
+    const char *net;
+    int c, k, h, r, stride;
+} Layer;
+
+#define RESNET "ResNet-50"
+#define MOBILE "MobileNet-v2"
+static const Layer layers[] = {
+    {RESNET, 3, 64, 224, 7, 2},    {RESNET, 64, 64, 56, 1, 1},    {RESNET, 64, 64, 56, 3, 1},
+    {RESNET, 64, 256, 56, 1, 1},   {RESNET, 256, 64, 56, 1, 1},   {RESNET, 256, 128, 56, 1, 1},
+    {RESNET, 128, 128, 56, 3, 2},  {RESNET, 128, 512, 28, 1, 1},  {RESNET, 256, 512, 56, 1, 2},
+    {RESNET, 512, 128, 28, 1, 1},  {RESNET, 128, 128, 28, 3, 1},  {RESNET, 512, 256, 28, 1, 1},
+    {RESNET, 256, 256, 28, 3, 2},  {RESNET, 256, 1024, 14, 1, 1}, {RESNET, 512, 1024, 28, 1, 2},
+    {RESNET, 1024, 256, 14, 1, 1}, {RESNET, 256, 256, 14, 3, 1},  {RESNET, 1024, 512, 14, 1, 1},
+    {RESNET, 512, 512, 14, 3, 2},  {RESNET, 512, 2048, 7, 1, 1},  {RESNET, 1024, 2048, 14, 1, 2},
+    {RESNET, 2048, 512, 7, 1, 1},  {RESNET, 512, 512, 7, 3, 1},   {MOBILE, 3, 32, 224, 3, 2},
+    {MOBILE, 32, 0, 112, 3, 1},    {MOBILE, 32, 16, 112, 1, 1},   {MOBILE, 16, 96, 112, 1, 1},
+    {MOBILE, 96, 0, 112, 3, 2},    {MOBILE, 96, 24, 56, 1, 1},    {MOBILE, 24, 144, 56, 1, 1},
+    {MOBILE, 144, 0, 56, 3, 1},    {MOBILE, 144, 24, 56, 1, 1},   {MOBILE, 144, 0, 56, 3, 2},
+    {MOBILE, 144, 32, 28, 1, 1},   {MOBILE, 32, 192, 28, 1, 1},   {MOBILE, 192, 0, 28, 3, 1},
+    {MOBILE, 192, 32, 28, 1, 1},   {MOBILE, 192, 0, 28, 3, 2},    {MOBILE, 192, 64, 14, 1, 1},
+    {MOBILE, 64, 384, 14, 1, 1},   {MOBILE, 384, 0, 14, 3, 1},    {MOBILE, 384, 64, 14, 1, 1},
+    {MOBILE, 384, 96, 14, 1, 1},   {MOBILE, 96, 576, 14, 1, 1},   {MOBILE, 576, 0, 14, 3, 1},
+    {MOBILE, 576, 96, 14, 1, 1},   {MOBILE, 576, 0, 14, 3, 2},    {MOBILE, 576, 160, 7, 1, 1},
+    {MOBILE, 160, 960, 7, 1, 1},   {MOBILE, 960, 0, 7, 3, 1},     {MOBILE, 960, 160, 7, 1, 1},
+    {MOBILE, 960, 320, 7, 1, 1},   {MOBILE, 320, 1280, 7, 1, 1},
+};
+enum { LAYERS = sizeof layers / sizeof *layers };
+
+static Ours *layer_new(const Layer *l) {
+    char program[512], sizes[64], y[32], x[32];
+    int pad = l->r / 2, out = (l->h - 1) / l->stride + 1;
+    snprintf(y, sizeof y, "%d*h + r - %d", l->stride, pad);
+    snprintf(x, sizeof x, "%d*w + s - %d", l->stride, pad);
+    const char *image = pad ? "pad(I(c, %s, %s))" : "I(c, %s, %s)";
+    char read[128];
+    snprintf(read, sizeof read, image, y, x);
+    if (l->k)
+        snprintf(program, sizeof program,
+                 "def conv(float(C,H,H) I, float(K,C,R,R) F) -> (O) {\n"
+                 "    O(k,h,w) +=! %s * F(k,c,r,s) where h in 0:%d, w in 0:%d\n}\n",
+                 read, out, out);
+    else
+        snprintf(program, sizeof program,
+                 "def conv(float(C,H,H) I, float(C,R,R) F) -> (O) {\n"
+                 "    O(c,h,w) +=! %s * F(c,r,s) where h in 0:%d, w in 0:%d\n}\n",
+                 read, out, out);
+    int n = snprintf(sizes, sizeof sizes, "C=%d,H=%d,R=%d", l->c, l->h, l->r);
+    if (l->k) snprintf(sizes + n, sizeof sizes - (size_t)n, ",K=%d", l->k);
+    return ours_new(program, OURS_CHOSEN, sizes, ISA_AVX512);
+}
+
+static double try_layer(Bench *b, const Layer *l) {
+    char task[LAB_LINE];
+    static Trial t;
+    t = (Trial){0};
+    Ours *o = layer_new(l);
+    double ratio = NAN;
+    int k = l->k ? l->k : l->c;
+    snprintf(task, sizeof task, "nchw 1 %d %d %d %d %d %d %d %d", l->h, l->h, l->c, k, l->r,
+             l->stride, l->r / 2, l->k ? 1 : l->c);
+    if (!o->error) {
+        trial_add_kernel(&t, "chosen", ours_call, o);
+        rivals_add(&b->lab, &t, task, ISA_AVX512, "onednn");
+    }
+    if (t.n == 2) {
+        size_t n;
+        const float *mine = ours_result(o, &n);
+        ours_call(o);
+        float *theirs = peer_fetch(t.entry[1].peer, n);
+        bool same = theirs && ours_close(mine, theirs, n, 1e-5f);
+        free(theirs);
+        trial_run(&b->lab, &t);
+        Estimate e = trial_ratio(&t, 0, 1);
+        ratio = e.median;
+        printf("  %-12s %4d to %4d@%-3d %dx%d/%d %7.1f %7.1f  %5.2f [%.2f, %.2f]%s  %s\n", l->net,
+               l->c, k, l->h, l->r, l->r, l->stride, o->flops / trial_median(&t, 0),
+               o->flops / trial_median(&t, 1), ratio, e.low, e.high, same ? "" : " DIFFERS",
+               one_line(o));
+        fflush(stdout);
+    }
+    if (o->error) fprintf(stderr, "%s: %s\n", task, o->error);
+    ours_free(o);
+    return ratio;
+}
+
+static void run_layers(Bench *b, int step) {
+    double sum = 0, least = INFINITY;
+    int n = 0;
+    printf(
+        "layers, channels first: GFLOP/s of the chosen schedule and of oneDNN, and their ratio\n");
+    for (int i = 0; i < LAYERS; i += step) {
+        double ratio = try_layer(b, &layers[i]);
+        if (ratio > 0) sum += log(ratio), least = fmin(least, ratio), n++;
+    }
+    if (n)
+        printf("  geometric mean %.3f, least %.3f, of %d (bar: 1)\n", exp(sum / n), least, n);
+    else
+        printf("  oneDNN is absent\n");
+}
+
+// --- Time ----------------------------------------------------------------------------------------
+
+static void print_times(const char *what, double *choose, double *both, int n) {
     qsort(choose, (size_t)n, sizeof *choose, by_value);
     qsort(both, (size_t)n, sizeof *both, by_value);
-    printf("%d GEMM shapes: choosing p50 %.1f us, p99 %.1f us (bar: p50 120); with lowering and "
-           "code p50 "
+    printf("%d %s: choosing p50 %.1f us, p99 %.1f us (bar: p50 120); with lowering and code p50 "
            "%.1f us, p99 %.1f us (bars: 200, 1000)\n",
-           n, quantile(choose, n, 0.5), quantile(choose, n, 0.99), quantile(both, n, 0.5),
+           n, what, quantile(choose, n, 0.5), quantile(choose, n, 0.99), quantile(both, n, 0.5),
            quantile(both, n, 0.99));
+}
+
+static void run_time(Bench *b, int step) {
+    static double choose[SHAPES + LAYERS], both[SHAPES + LAYERS];
+    int n, all = 0;
+    for (int i = 0; i < LAYERS; i += step) {
+        Ours *o = layer_new(&layers[i]);
+        if (!o->error) {
+            choose[all] = choose_us(o);
+            both[all] = choose[all] + fmin(ours_compile(o), ours_compile(o)) / 1e3;
+            all++;
+        }
+        ours_free(o);
+    }
+    print_times("layers", choose, both, all);
+    Shape *s = all_shapes(b, false, step, &n);
+    for (int i = 0; i < n; i++, all++)
+        choose[all] = s[i].choose, both[all] = s[i].choose + s[i].compile;
     free(s);
+    print_times("layers and GEMM shapes", choose, both, all);
 }
 
 // --- The command ---------------------------------------------------------------------------------
@@ -246,13 +368,15 @@ int main(int argc, char **argv) {
         else if (value && !strcmp(argv[i], "--peers"))
             b.lab.peers = argv[++i];
         else
-            return fprintf(stderr, "usage: auto [--quick] [--only hand,shapes,time] [--item NAME]"
-                                   " [--peers FOLDER]\n"),
+            return fprintf(stderr,
+                           "usage: auto [--quick] [--only hand,shapes,layers,time] [--item NAME]"
+                           " [--peers FOLDER]\n"),
                    2;
     }
     lab_open(&b.lab);
     if (wanted(&b, "hand")) run_hand(&b);
     if (wanted(&b, "time") && !b.item) run_time(&b, step);
+    if (wanted(&b, "layers") && !b.item) run_layers(&b, step);
     if (wanted(&b, "shapes") && !b.item) run_shapes(&b, step);
     lab_close(&b.lab);
     return 0;

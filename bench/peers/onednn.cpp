@@ -4,6 +4,7 @@
 //     bgemm B M N K TB                         B of them; TB 1: each B is stored N x K
 //     conv N H W C K R STRIDE PAD GROUPS HOW   R x R filters, NHWC results
 //         HOW 0: NHWC, filters packed; 1: all plain (NHWC, HWIO); 2: all as it likes; 3: Winograd
+//     nchw N H W C K R STRIDE PAD GROUPS       the same, all plain and channels first
 //     transpose M N
 //     softmax M N                              along rows
 //     layernorm M N                            with scale and shift, statistics kept
@@ -15,6 +16,7 @@
 
 #include "peer.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 using namespace dnnl;
@@ -95,18 +97,28 @@ void conv(const int64_t *a) {
     int64_t oh = (h + 2 * pad - r) / stride + 1, ow = (w + 2 * pad - r) / stride + 1;
     dims ds{n, c, h, w}, dd{n, k, oh, ow};
     dims dw = groups > 1 ? dims{groups, k / groups, c / groups, r, r} : dims{k, c, r, r};
-    tag hwio = groups > 1 ? tag::hwigo : tag::hwio;
-    tag image = how >= 2 ? tag::any : tag::nhwc, filter = how == 1 ? hwio : tag::any;
+    bool first = how == 4;
+    tag nhwc = first ? tag::nchw : tag::nhwc;
+    tag hwio = groups > 1 ? first ? tag::goihw : tag::hwigo : first ? tag::oihw : tag::hwio;
+    tag image = how == 2 || how == 3 ? tag::any : nhwc,
+        filter = how == 1 || first ? hwio : tag::any;
     auto algorithm = how == 3 ? algorithm::convolution_winograd : algorithm::convolution_direct;
     convolution_forward::desc d(prop_kind::forward_inference, algorithm, {ds, f32, image},
                                 {dw, f32, filter}, {dd, f32, image}, {stride, stride}, {pad, pad},
                                 {pad, pad});
     convolution_forward::primitive_desc pd(d, cpu);
     task.p = convolution_forward(pd);
-    task.args = {{DNNL_ARG_SRC, as(operand(ds, tag::nhwc, 0), pd.src_desc())},
+    task.args = {{DNNL_ARG_SRC, as(operand(ds, nhwc, 0), pd.src_desc())},
                  {DNNL_ARG_WEIGHTS, as(operand(dw, hwio, 1), pd.weights_desc())},
                  {DNNL_ARG_DST, fresh(pd.dst_desc())}};
-    result(dd, tag::nhwc);
+    result(dd, nhwc);
+}
+
+void nchw(const int64_t *a) {
+    int64_t all[10];
+    std::copy(a, a + 9, all);
+    all[9] = 4;
+    conv(all);
 }
 
 void transpose(const int64_t *a) {
@@ -156,10 +168,9 @@ bool prepare(const PeerTask *t, const char **why) {
     static const struct {
         const char *op;
         void (*make)(const int64_t *);
-    } ops[] = {{"gemm", gemm},          {"bgemm", bgemm},   {"conv", conv},
-               {"transpose", transpose},
-               {"softmax", softmax},    {"rowsum", rowsum}, {"colsum", colsum},
-               {"layernorm", layernorm}};
+    } ops[] = {{"gemm", gemm},     {"bgemm", bgemm},         {"conv", conv},
+               {"nchw", nchw},     {"transpose", transpose}, {"softmax", softmax},
+               {"rowsum", rowsum}, {"colsum", colsum},       {"layernorm", layernorm}};
     static char text[128];
     task.args.clear();
     task.plain = memory();
