@@ -14,16 +14,6 @@ static const Range nowhere = {0, 0};
 
 // --- Running -----------------------------------------------------------------------------------
 
-// The Tree for arguments with these strides.
-static Tree *specialise(Call *call, const Tree *t, const View *views) {
-    Tree *mine = arena_copy(call->arena, t, sizeof *t);
-    mine->buffers.at =
-        arena_copy(call->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *t->buffers.at);
-    mine->buffers.cap = t->buffers.n;
-    for (int i = 0; views && i < t->nargs; i++) mine->buffers.at[i].stride = views[i].stride;
-    return mine;
-}
-
 static lw_status cc_failed(Call *call, CcResult result, const char *message) {
     if (result == CC_MISSING) {
         Diag *d = diag_report(call->diags, nowhere, DIAG_CC_MISSING, message);
@@ -69,7 +59,7 @@ lw_status c_execute(Pipeline *p) {
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(p->call->arena);
-    Tree *mine = specialise(p->call, t, p->views);
+    Tree *mine = tree_for_views(p->call->arena, t, p->views);
     if (!c_unit_add(unit, mine, NULL, &f, p->call->diags)) return LW_ERROR;
     Text source = {.arena = p->call->arena};
     c_unit_print(unit, NULL, &source, NULL);
@@ -139,7 +129,7 @@ static lw_status emit_body(Call *call, void *args) {
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(call->arena);
-    if (!c_unit_add(unit, specialise(call, t, NULL), e->options.name, &f, call->diags))
+    if (!c_unit_add(unit, tree_for_views(call->arena, t, NULL), e->options.name, &f, call->diags))
         return LW_ERROR;
     Text source = {.arena = call->arena}, header = {.arena = call->arena};
     const char *include = e->options.header;

@@ -29,9 +29,7 @@ static Machine machine_of(Call *call, Target target) {
 
 DbKey database_key(Call *call, const Canon *c, Target target) {
     const Program *p = canon_program(c);
-    int n = p->ninputs + p->noutputs;
-    const int64_t **stride = target.views ? arena_new_n(call->arena, const int64_t *, n) : NULL;
-    for (int i = 0; stride && i < n; i++) stride[i] = target.views[i].stride;
+    const int64_t *const *stride = strides_of(call->arena, p, target.views);
     Machine *m = arena_new(call->arena, Machine);
     *m = machine_of(call, target);
     return db_key(call->arena, c, stride, m, threads_of(call, target.threads));

@@ -45,14 +45,6 @@ static int pick_threads(Pipeline *p, const KernelCode *k) {
     return threads;
 }
 
-const Tree *tree_for_views(Arena *arena, const Tree *lowered, const View *views) {
-    Tree *t = arena_copy(arena, lowered, sizeof *lowered);
-    t->buffers.at = arena_copy(arena, lowered->buffers.at,
-                               (size_t)lowered->buffers.n * sizeof *lowered->buffers.at);
-    for (int i = 0; i < t->nargs; i++) t->buffers.at[i].stride = views[i].stride;
-    return t;
-}
-
 static size_t view_bytes(const View *v) {
     size_t n = (size_t)type_info[v->type].bytes;
     for (int d = 0; d < v->rank; d++) n *= (size_t)v->size[d];

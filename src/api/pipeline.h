@@ -61,12 +61,12 @@ lw_status backend_jit(Pipeline *p);
 lw_status jit_code(Pipeline *p, const KernelCode **out);
 // The machine that code is made for: at most `asked`; NULL: LW_ISA, or this one. NULL: reported.
 const Machine *pick_machine(Call *call, const char *asked);
-// The Tree for arguments with the strides of these views.
-const Tree *tree_for_views(Arena *arena, const Tree *lowered, const View *views);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.
 double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree);
+// Per argument, those of the views; NULL for NULL.
+const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views);
 // A Program of the call's own, for what adds to its pools.
 const Program *bound_own_program(Call *call, const Program *bound);
 // What code is made for. Both may be NULL: this machine, dense arguments.

@@ -31,14 +31,6 @@ const Machine *show_machine(Call *call, const char *isa) {
     return m;
 }
 
-static const Tree *with_strides(Arena *arena, const Tree *t, const View *views) {
-    Tree *mine = arena_copy(arena, t, sizeof *t);
-    mine->buffers.at =
-        arena_copy(arena, t->buffers.at, (size_t)t->buffers.n * sizeof *t->buffers.at);
-    for (int i = 0; i < t->nargs; i++) mine->buffers.at[i].stride = views[i].stride;
-    return mine;
-}
-
 lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
                        const char *isa, int threads, const View *views, Listed *out) {
     const Tree *lowered;
@@ -47,7 +39,7 @@ lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *sc
     out->machine = *m;
     lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views, threads}, &lowered);
     if (status) return status;
-    out->tree = views ? with_strides(call->arena, lowered, views) : lowered;
+    out->tree = tree_for_views(call->arena, lowered, views);
     Text text = {.arena = call->arena};
     tree_show(&text, out->tree, false);
     out->text = text_str(&text);

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "space/analytic.h"
 #include "tree/cost.h"
+#include "tree/flatten.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 #include "tree/stripe.h"
@@ -86,15 +87,28 @@ int threads_of(const Call *call, int threads) {
     return threads > 0 ? (int)min_i64(threads, POOL_MAX_THREADS) : call->ctx->threads;
 }
 
+const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views) {
+    int n = p->ninputs + p->noutputs;
+    const int64_t **stride = views ? arena_new_n(arena, const int64_t *, n + 1) : NULL;
+    for (int i = 0; stride && i < n; i++) stride[i] = views[i].stride;
+    return stride;
+}
+
 static AnalyticOptions choice_for(Call *call, const Program *p, Target target) {
     AnalyticOptions o = {.machine = target.machine,
                          .serial = threads_of(call, target.threads) == 1};
     if (!o.machine) o.machine = show_machine(call, NULL);
-    int n = p->ninputs + p->noutputs;
-    const int64_t **stride = target.views ? arena_new_n(call->arena, const int64_t *, n) : NULL;
-    for (int i = 0; stride && i < n; i++) stride[i] = target.views[i].stride;
-    o.stride = stride;
+    o.stride = strides_of(call->arena, p, target.views);
     return o;
+}
+
+// A flat form needs arguments that run through memory as one, too.
+static bool views_fit(Call *call, const Program *p, const Schedule *s, const View *views) {
+    if (!s->flatten || !views) return true;
+    Flat flat = program_flatten(call->arena, p);
+    if (flat_fits(&flat, p, strides_of(call->arena, p, views))) return true;
+    diag_report(call->diags, s->flatten_range, DIAG_SCHEDULE_FLATTEN_STRIDES, p->name);
+    return false;
 }
 
 bool chosen_in_parallel(Call *call, const Program *p, Target target) {
@@ -142,7 +156,8 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
         call->schedule_us = now_us() - start;
     else if (!*schedule)
         status = lower_chosen(call, p, target, schedule, out);
-    else if (!(*out = tree_lower(call->arena, p, *schedule, call->diags)))
+    else if (!(*out = tree_lower(call->arena, p, *schedule, call->diags)) ||
+             !views_fit(call, p, *schedule, target.views))
         status = LW_ERROR;
     if (status) return status;
     call->lower_us = now_us() - start - call->schedule_us;

@@ -37,11 +37,10 @@ static bool take_set(Tune *t, Cand *root) {
 }
 
 static AnalyticOptions choice(const Tune *t, Arena *arena, bool plain) {
-    int n = t->p->ninputs + t->p->noutputs;
-    const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
-    for (int i = 0; i < n; i++) stride[i] = t->views[i].stride;
-    return (AnalyticOptions){
-        .machine = &t->machine, .serial = t->threads <= 1, .plain = plain, .stride = stride};
+    return (AnalyticOptions){.machine = &t->machine,
+                             .serial = t->threads <= 1,
+                             .plain = plain,
+                             .stride = strides_of(arena, t->p, t->views)};
 }
 
 bool tune_space(Tune *t) {

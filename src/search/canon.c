@@ -271,7 +271,7 @@ static const Schedule *rename_schedule(Arena *arena, const Canon *c, const Sched
     for (int i = 0; i < s->nstmts; i++) stmt[i] = rename_stmt(&r, s->stmt[i]);
     if (r.failed) return NULL;
     Schedule *out = arena_new(arena, Schedule);
-    *out = (Schedule){arena, c->program->names, NULL, s->nstmts, stmt};
+    *out = (Schedule){arena, c->program->names, NULL, s->nstmts, stmt, s->flatten, {0, 0}};
     return out;
 }
 
@@ -495,7 +495,7 @@ static bool only_more_turns(const SchedStmt *section, const Stmt *st, const Iter
 
 bool canon_same_inside(Arena *arena, const Canon *c, const Schedule *s, const char *sizes) {
     Adapter a = {arena, (Canon *)c, {0}};
-    if (!fit_all(&a, s, sizes)) return false;
+    if (s->flatten || !fit_all(&a, s, sizes)) return false; // steps are not those of one iterator
     for (int i = 0; i < c->program->stmts.n; i++) {
         const Stmt *st = &c->program->stmts.at[i];
         const SchedStmt *section = NULL;
@@ -514,7 +514,7 @@ bool canon_same_inside(Arena *arena, const Canon *c, const Schedule *s, const ch
 
 const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, const char *sizes) {
     Adapter a = {arena, (Canon *)c, {0}};
-    if (!fit_all(&a, s, sizes)) return NULL;
+    if (s->flatten || !fit_all(&a, s, sizes)) return NULL;
     Schedule *out = arena_copy(arena, s, sizeof *s);
     const SchedStmt **stmt = arena_new_n(arena, const SchedStmt *, s->nstmts);
     for (int i = 0; i < s->nstmts; i++) stmt[i] = adapt_stmt(&a, s->stmt[i]);

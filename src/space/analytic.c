@@ -1,5 +1,6 @@
 // The analytic choice, statement by statement. See analytic.h.
 #include "space/analytic_impl.h"
+#include "tree/flatten.h"
 
 #include "base/checked.h"
 
@@ -357,7 +358,7 @@ static void choose(Chooser *c, Nest *n) {
         choose_pointwise(c, n);
 }
 
-static const Schedule *write_out(Chooser *c) {
+static Schedule *write_out(Chooser *c) {
     Schedule *s = arena_new(c->arena, Schedule);
     const SchedStmt **list = arena_new_n(c->arena, const SchedStmt *, 2 * c->p->stmts.n + 1);
     *s = (Schedule){.arena = c->arena, .names = c->p->names, .stmt = list};
@@ -375,11 +376,40 @@ static const Schedule *write_out(Chooser *c) {
     return s;
 }
 
-const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o) {
+// Are there sums whose tiles end early because rows are short? (Loops that sum up nothing need no
+// flat form: the generator joins them.)
+static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i], *flat = &f->p->stmts.at[i];
+        bool reduces = false, ragged = false;
+        for (int k = 0; k < flat->niters; k++) reduces |= flat->iter[k].reduction;
+        const int *last = f->last[s->write->tensor];
+        const Tensor *t = &p->tensors.at[s->write->tensor];
+        for (int d = 0, from = 0; d < flat->write->rank; from = last[d++] + 1)
+            ragged |= last[d] > from && tensor_size(t, last[d]) % tile;
+        if (reduces && ragged) return true;
+    }
+    return false;
+}
+
+static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOptions *o) {
     Chooser c = {arena, p, o, o->machine, arena_new_n(arena, Nest, p->stmts.n + 1)};
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
     if (!o->plain) choose_followers(&c);
     for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
     if (!o->serial) choose_threads(&c);
     return write_out(&c);
+}
+
+const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o) {
+    enum { VECTORS = 4 }; // of a wide tile
+    Flat flat = o->plain ? (Flat){p, NULL} : program_flatten(arena, p);
+    if (!flat.last || !is_ragged(p, &flat, VECTORS * o->machine->vector_bytes / 4) ||
+        !flat_fits(&flat, p, o->stride))
+        return choose_all(arena, p, o);
+    AnalyticOptions flattened = *o;
+    flattened.stride = flat_strides(arena, &flat, o->stride);
+    Schedule *s = choose_all(arena, flat.p, &flattened);
+    s->flatten = true;
+    return s;
 }

@@ -701,7 +701,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     int n = cs->program->stmts.n, t = cs->program->tensors.n + 1;
     BoundModel *b = arena_new(arena, BoundModel);
     Build x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
-    x.stride = o->stride;
+    x.stride = flat_strides(arena, &cs->flat, o->stride);
     x.stmt = arena_new_n(arena, BoundStmt, n + 1);
     double **array[] = {&x.wanted, &x.in, &x.out, &x.in_lines, &x.out_lines};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)

@@ -46,7 +46,7 @@ static bool lowers(Build *x, const SchedStmt *section) {
     Schedule *s = arena_new(x->arena, Schedule);
     const SchedStmt **list = arena_new(x->arena, const SchedStmt *);
     *list = section;
-    *s = (Schedule){x->arena, x->p->names, NULL, 1, list};
+    *s = (Schedule){.arena = x->arena, .names = x->p->names, .nstmts = 1, .stmt = list};
     DiagList quiet = {.arena = x->arena};
     return tree_lower(x->arena, x->p, s, &quiet) != NULL;
 }
@@ -744,6 +744,9 @@ static int64_t registers_for_sums(const Build *x) {
 
 CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags) {
     Build *x = arena_new(arena, Build);
+    bool flatten = o->flatten || (o->given && o->given->flatten);
+    Flat flat = flatten ? program_flatten(arena, p) : (Flat){p, NULL};
+    p = flat.p;
     x->arena = arena;
     x->p = p;
     x->o = o;
@@ -776,6 +779,6 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     relate_all(x);
     relate_followers(x);
     CpuSpace *cs = arena_new(arena, CpuSpace);
-    *cs = (CpuSpace){space_new(arena, x->b), x->h, p};
+    *cs = (CpuSpace){space_new(arena, x->b), x->h, p, flat};
     return cs;
 }

@@ -23,6 +23,7 @@
 
 #include "machine/machine.h"
 #include "space/engine.h"
+#include "tree/flatten.h"
 #include "tree/schedule.h"
 
 enum { CPU_MAX_LEVELS = 4 };
@@ -68,13 +69,15 @@ typedef struct CpuOptions {
     Machine machine;
     int threads;           // 1: no parallel loops
     int levels;            // of an iterator; 0: 3
+    bool flatten;          // of the Program's flat form, if there is one; so too when `given` is
     const Schedule *given; // its sizes, levels and layouts join the universes; may be NULL
 } CpuOptions;
 
 typedef struct CpuSpace {
     Space *space;
     CpuHost *host;
-    const Program *program;
+    const Program *program; // the flat one, if it is of that
+    Flat flat;
 } CpuSpace;
 
 // NULL: the Program is too large for this (reported).

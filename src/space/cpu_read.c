@@ -379,6 +379,10 @@ static void read_sharing(Read *r) {
 Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n) {
     Read r = {.arena = arena, .cs = cs, .h = cs->host, .p = cs->program, .s = s, .diags = diags};
     const Source *old = diags->source;
+    if (s && s->nstmts && s->flatten != (cs->flat.last != NULL)) {
+        diag_report(diags, (Range){0, 0}, DIAG_SPACE_FLATTEN);
+        return NULL;
+    }
     if (s) diags->source = s->source;
     r.w = space_work(arena, cs->space);
     r.c = space_cand(arena, cs->space);
@@ -502,6 +506,6 @@ const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMa
     const SchedStmt **list = arena_new_n(arena, const SchedStmt *, p->stmts.n);
     CpuFacts *f = cpu_facts(arena, p);
     for (int i = 0; i < p->stmts.n; i++) list[i] = mapping_section(arena, f, i, m);
-    *s = (Schedule){arena, p->names, NULL, p->stmts.n, list};
+    *s = (Schedule){.arena = arena, .names = p->names, .nstmts = p->stmts.n, .stmt = list};
     return s;
 }

@@ -441,6 +441,10 @@ const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c) {
         section(&m, i, moved ? priority : 0);
     }
     Schedule *s = arena_new(arena, Schedule);
-    *s = (Schedule){arena, m.p->names, NULL, m.out.n, m.out.at};
+    *s = (Schedule){.arena = arena,
+                    .names = m.p->names,
+                    .nstmts = m.out.n,
+                    .stmt = m.out.at,
+                    .flatten = cs->flat.last != NULL};
     return s;
 }

@@ -3,6 +3,7 @@
 // always legal.
 #include "base/bug.h"
 #include "base/checked.h"
+#include "tree/flatten.h"
 #include "tree/lower.h"
 #include "tree/rewrite.h"
 
@@ -65,6 +66,7 @@ const Schedule *schedule_complete(Arena *arena, const Program *p, const Schedule
     Schedule *out = arena_new(arena, Schedule);
     *out = s ? *s : (Schedule){.names = p->names};
     out->arena = arena;
+    if (out->flatten) p = program_flatten(arena, p).p;
     const Schedule *all = out;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *st = &p->stmts.at[i];

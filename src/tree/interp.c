@@ -247,7 +247,8 @@ bool tree_interpret_observed(Arena *scratch, const Tree *t, const View *views, I
     r.value = arena_new_n(scratch, int64_t, t->nindices);
     for (int i = 0; i < t->buffers.n; i++) {
         if (i < t->nargs)
-            r.mem[i] = (Memory){.data = views[i].data, .stride = views[i].stride};
+            r.mem[i] = (Memory){.data = views[i].data,
+                                .stride = buffer_strides(scratch, &t->buffers.at[i], &views[i])};
         else
             allocate(&r, scratch, i);
     }

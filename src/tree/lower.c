@@ -271,19 +271,23 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (s && s->source) diags->source = s->source;
     Rewritten now;
     Arena *kept = pool ? pool_arena(pool) : arena; // what the Tree points to
-    bool ok = schedule_rewrite(kept, p, s, diags, &now);
+    Flat flat = s && s->flatten ? program_flatten(kept, p) : (Flat){p, NULL};
+    if (s && s->flatten && !flat.last)
+        diag_report(diags, s->flatten_range, DIAG_SCHEDULE_FLATTEN, p->name);
+    bool ok = schedule_rewrite(kept, flat.p, s, diags, &now) && !(s && s->flatten && !flat.last);
     Lower l = {.tree = tree_new(kept, p->exprs, p->names),
                .arena = arena,
                .x = p->exprs,
                .p = now.p,
                .ntensors = p->tensors.n,
+               .flat = flat,
                .schedule = s,
                .diags = diags,
                .failed = !ok};
     l.tree->program = now.p;
     l.tree->pool = pool;
     if (!l.failed) know_statements(&l, now.sched);
-    if (!l.failed) check_schedule(&l, p);
+    if (!l.failed) check_schedule(&l, flat.p);
     if (!l.failed) know_tensors(&l);
     if (!l.failed) statement_hosts(&l);
     if (!l.failed) plan_classes(&l);

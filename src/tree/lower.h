@@ -12,6 +12,7 @@
 #ifndef LW_TREE_LOWER_H
 #define LW_TREE_LOWER_H
 
+#include "tree/flatten.h"
 #include "tree/schedule.h"
 
 typedef struct Item Item;
@@ -144,6 +145,7 @@ typedef struct Lower {
     Exprs *x;
     const Program *p;
     int ntensors; // of the given Program; rewriting added those beyond
+    Flat flat;    // the given Program, or its flat form
     const Schedule *schedule;
     DiagList *diags;
     bool failed;

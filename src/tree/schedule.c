@@ -129,6 +129,7 @@ static void print_options(Text *out, const SchedStmt *s) {
 }
 
 void schedule_print(Text *out, const Schedule *s) {
+    if (s->flatten) text_add(out, "flatten\n");
     for (int i = 0; i < s->nstmts; i++) {
         print_order(out, s->stmt[i]);
         print_options(out, s->stmt[i]);
@@ -487,12 +488,27 @@ static const SchedStmt *parse_section(Parser *p) {
     return s;
 }
 
+// A first line `flatten`, which no statement's section can be: it has no colon.
+static bool parse_flatten(Parser *p, Range *range) {
+    Parser before = *p;
+    if (p->tok.kind == TOKEN_LINE) next(p);
+    *range = p->tok.range;
+    if (accept_word(p, "flatten") && !is_char(p, ':')) {
+        end_of_line(p);
+        return true;
+    }
+    *p = before;
+    return false;
+}
+
 Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
     Parser p = {.arena = arena, .names = names, .src = source, .diags = diags};
     const Source *before = diags->source;
     VEC(const SchedStmt *) stmts = {0};
     diags->source = source;
     next_line(&p);
+    Range flatten = {0, 0};
+    bool flat = parse_flatten(&p, &flatten);
     while (!p.failed && p.tok.kind != TOKEN_END) {
         if (p.tok.kind == TOKEN_INDENT) {
             fault(&p, p.tok.range, DIAG_SCHEDULE_INDENT, NULL, NULL);
@@ -508,6 +524,6 @@ Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagL
     diags->source = before;
     if (p.failed) return NULL;
     Schedule *s = arena_new(arena, Schedule);
-    *s = (Schedule){arena, names, source, stmts.n, stmts.at};
+    *s = (Schedule){arena, names, source, stmts.n, stmts.at, flat, flatten};
     return s;
 }

@@ -9,6 +9,8 @@
 //     O: m n:v
 //         after C                                 post-operation: where C's sum is complete
 //
+// A first line `flatten` says that iterators which run through memory as one are one (flatten.h).
+//
 // Any order of any splits is right (lower.c). A level that is missing is added innermost, a
 // statement that is missing runs its iterators as declared, so the empty Schedule is the naive one.
 // The text form (.lws) is documented in docs/schedules.md; print(parse(t)) == t for every t that
@@ -96,6 +98,8 @@ typedef struct Schedule {
     const Source *source; // what ranges point into; may be NULL
     int nstmts;
     const SchedStmt *const *stmt; // unique labels
+    bool flatten;                 // it speaks of the Program's flat form (flatten.h)
+    Range flatten_range;
 } Schedule;
 
 // --- Text (schedule.c) -------------------------------------------------------------------------

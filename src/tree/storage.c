@@ -255,6 +255,7 @@ static void argument_buffers(Lower *l) {
                     .rank = t->rank,
                     .size = size,
                     .stride = stride,
+                    .of_view = l->flat.last ? l->flat.last[i] : NULL,
                     .bank_dim = -1};
         tree_buffer(l->tree, &b);
     }

@@ -41,6 +41,23 @@ int tree_buffer(Tree *t, const Buffer *b) {
     return t->buffers.n - 1;
 }
 
+const int64_t *buffer_strides(Arena *arena, const Buffer *b, const View *view) {
+    if (!b->of_view || !view->stride) return view->stride;
+    int64_t *stride = arena_new_n(arena, int64_t, b->rank + 1);
+    for (int d = 0; d < b->rank; d++) stride[d] = view->stride[b->of_view[d]];
+    return stride;
+}
+
+Tree *tree_for_views(Arena *arena, const Tree *t, const View *views) {
+    Tree *mine = arena_copy(arena, t, sizeof *t);
+    mine->buffers.at =
+        arena_copy(arena, t->buffers.at, (size_t)t->buffers.n * sizeof *t->buffers.at);
+    mine->buffers.cap = t->buffers.n;
+    for (int i = 0; views && i < t->nargs; i++)
+        mine->buffers.at[i].stride = buffer_strides(arena, &mine->buffers.at[i], &views[i]);
+    return mine;
+}
+
 Index tree_index(Tree *t, Name name, int64_t extent) {
     require(t->nindices < TREE_MAX_INDICES);
     return (Index){.name = name, .id = t->nindices++, .extent = extent};

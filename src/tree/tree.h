@@ -105,8 +105,10 @@ typedef struct Buffer {
     int tensor; // the Program's tensor that it holds (a part of), or -1
     int rank;
     const int64_t *size,
-        *stride; // elements; strides of arguments are those that the code is specialised to
-    int align;   // bytes; 0: the element's
+        *stride;        // elements; strides of arguments are those that the code is specialised to
+    const int *of_view; // of an argument: the dimension of the caller's view that each runs along;
+                        // NULL: the same
+    int align;          // bytes; 0: the element's
     Place place;
     int bank_dim; // dimension spread over banks, or -1
     Tags tags;
@@ -211,8 +213,12 @@ typedef struct Tree {
 // --- Building ----------------------------------------------------------------------------------
 // Parts are copied into the arena; arrays may be on the caller's stack.
 Tree *tree_new(Arena *arena, Exprs *exprs, Names *names);
-TreePool *tree_pool(Arena *arena);                    // the arena that the shared nodes live in
-int tree_buffer(Tree *t, const Buffer *b);            // number
+TreePool *tree_pool(Arena *arena);         // the arena that the shared nodes live in
+int tree_buffer(Tree *t, const Buffer *b); // number
+// Strides of an argument, from its caller's view of it.
+const int64_t *buffer_strides(Arena *arena, const Buffer *b, const View *view);
+// The Tree for arguments with these strides (NULL: as it was lowered): a copy that may be changed.
+Tree *tree_for_views(Arena *arena, const Tree *t, const View *views);
 Index tree_index(Tree *t, Name name, int64_t extent); // fresh id
 const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren);
 const Block *tree_loop(Tree *t, Kind kind, Index index, const Node *const *children, int nchildren);

@@ -1,13 +1,14 @@
 #include "gensched.h"
 
 #include "base/checked.h"
+#include "tree/flatten.h"
 
 #include <string.h>
 
 const char *const sched_feature_name[FEATURE_COUNT] = {
-    "split",     "interleaved", "oversize", "ragged", "missing", "parallel", "unroll",
-    "vector",    "any",         "axis",     "staged", "at",      "inline",   "after",
-    "privatise", "copy",        "copy at",  "layout", "place",   "prefetch", "priority",
+    "split",   "interleaved", "oversize", "ragged",   "missing",  "parallel", "unroll",    "vector",
+    "any",     "axis",        "staged",   "at",       "inline",   "after",    "privatise", "copy",
+    "copy at", "layout",      "place",    "prefetch", "priority", "flatten",
 };
 
 static uint64_t next(GenSched *g) {
@@ -284,8 +285,12 @@ static bool is_parallel(const SchedStmt *s) {
 }
 
 const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
-    Gen x = {.g = g, .arena = arena, .p = p};
+    Gen x = {.g = g, .arena = arena};
     memset(g->used, 0, sizeof g->used);
+    Flat flat = one_in(g, 2) ? program_flatten(arena, p) : (Flat){p, NULL};
+    bool flatten = flat.last && use(&x, FEATURE_FLATTEN);
+    if (flatten) p = flat.p;
+    x.p = p;
     SchedStmt **section = arena_new_n(arena, SchedStmt *, p->stmts.n);
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *st = &p->stmts.at[i];
@@ -302,7 +307,7 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
     if (!g->plain)
         for (int i = 0; i < p->stmts.n; i++) random_options(&x, i, section);
     Schedule *s = arena_new(arena, Schedule);
-    *s = (Schedule){arena, p->names, NULL, x.out.n, x.out.at};
+    *s = (Schedule){arena, p->names, NULL, x.out.n, x.out.at, flatten, {0, 0}};
     return s;
 }
 

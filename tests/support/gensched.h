@@ -26,6 +26,7 @@ typedef enum SchedFeature {
     FEATURE_PLACE,
     FEATURE_PREFETCH,
     FEATURE_PRIORITY,
+    FEATURE_FLATTEN,
     FEATURE_COUNT
 } SchedFeature;
 extern const char *const sched_feature_name[FEATURE_COUNT];

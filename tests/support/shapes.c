@@ -16,6 +16,18 @@ const Shape shapes[] = {
      "O: for o in 0:3, h in 0:H, w in 0:W, c in 0:C, r in 0:3, s in 0:3\n"
      "  O[o, h, w] +=! I[c, h + r, w + s]*K[o, c, r, s] }",
      3},
+    {"program pointwise(C, H, W) { input I: f32[C, H, W] input K: f32[3, C, 1, 1] output O: "
+     "f32[3, H, W]\n"
+     "O: for o in 0:3, h in 0:H, w in 0:W, c in 0:C, r in 0:1, s in 0:1\n"
+     "  O[o, h, w] +=! I[c, h + r, w + s]*K[o, c, r, s] }",
+     3},
+    {"program flat(B, M, N) { input A: f32[B, M, 3] input W: f32[3, N] output O: f32[B, M, N]\n"
+     "output S: f32[]\n"
+     "temp T: f32[B, M, N]\n"
+     "T: for b in 0:B, m in 0:M, n in 0:N, k in 0:3  T[b, m, n] +=! A[b, m, k]*W[k, n]\n"
+     "O: for i in 0:B, j in 0:M, n in 0:N post  O[i, j, n] = relu(T[i, j, n])\n"
+     "S: for i in 0:B, j in 0:M, n in 0:N  S[] +=! T[i, j, n] }",
+     3},
     {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
      "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
      "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"

@@ -22,6 +22,11 @@ typedef struct Case {
 static const Case cases[] = {
     {"  C: m\n", "1:3: error: an indented line is an option and needs a statement above it"},
     {"C m\n", "1:3: error: expected ':', found 'm'"},
+    {"flatten\nC: m\n",
+     "1:1: error: nothing in 'p' runs through memory as one, so there is nothing "
+     "to flatten"},
+    {"flatten it\n", "1:9: error: expected the end of the line, found 'it'"},
+    {"flatten: m\n", "1:1: error: no statement 'flatten' in the program"},
     {"C: m n k\nC: m\n", "2:1: error: statement 'C' has two sections"},
     {"C: m/0\n", "1:6: error: '0' is not a number of at least 1 that fits"},
     {"C: m/99999999999999999999\n",
