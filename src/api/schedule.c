@@ -107,7 +107,10 @@ static bool views_fit(Call *call, const Program *p, const Schedule *s, const Vie
     if (!s->flatten || !views) return true;
     Flat flat = program_flatten(call->arena, p);
     if (flat_fits(&flat, p, strides_of(call->arena, p, views))) return true;
+    const Source *before = call->diags->source;
+    call->diags->source = s->source;
     diag_report(call->diags, s->flatten_range, DIAG_SCHEDULE_FLATTEN_STRIDES, p->name);
+    call->diags->source = before;
     return false;
 }
 

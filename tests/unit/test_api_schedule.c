@@ -103,3 +103,47 @@ TEST(a_schedule_needs_a_backend_with_loops) {
                  "error: the back-end 'interp' has no loops that a schedule could arrange\n");
     close_mv(&mv);
 }
+
+// A 1 x 1 convolution with rows of three: flat where its arguments are without gaps, and right on
+// every back-end in either case.
+TEST(flat_schedules_need_arguments_without_gaps) {
+    static const char text[] = "def pw(float(C,H,W) I, float(K,C) F) -> (O) {\n"
+                               "    O(k,h,w) +=! I(c,h,w) * F(k,c)\n"
+                               "}\n";
+    enum { C = 5, K = 4, H = 3, W = 3, GAP = 2, SPAN = C * H * (W + GAP) };
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod;
+    lw_bound *b;
+    const lw_size sizes[] = {{"C", C}, {"H", H}, {"W", W}, {"K", K}};
+    CHECK_INT_EQ(lw_parse(ctx, "pw.tc", text, strlen(text), NULL, &mod), LW_OK);
+    CHECK_INT_EQ(lw_bind(ctx, lw_module_function(mod, 0), sizes, 4, &b), LW_OK);
+    float image[SPAN], filter[K * C], out[2][K * H * W];
+    for (int i = 0; i < SPAN; i++) image[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < K * C; i++) filter[i] = (float)(i % 5 - 2);
+    DLTensor I = *lw_bound_tensor(b, 0), F = *lw_bound_tensor(b, 1), O = *lw_bound_tensor(b, 2);
+    I.data = image, F.data = filter;
+    for (int gap = 0; gap <= 1; gap++) {
+        int64_t strides[] = {H * (W + GAP), W + GAP, 1};
+        I.strides = gap ? strides : NULL;
+        for (int run = 0; run < 3; run++) {
+            static const lw_backend backend[] = {LW_BACKEND_INTERP, LW_BACKEND_TREE,
+                                                 LW_BACKEND_JIT};
+            lw_run_options o = {.struct_size = sizeof o, .backend = backend[run]};
+            O.data = out[run > 0];
+            memset(O.data, 0x55, sizeof out[0]);
+            const DLTensor *args[] = {&I, &F, &O};
+            CHECK_INT_EQ(lw_run(ctx, b, args, 3, &o), LW_OK);
+            CHECK(run == 0 || !memcmp(out[0], out[1], sizeof out[0]));
+        }
+        lw_run_options given = {.struct_size = sizeof given, .schedule = {"flatten\n", "s.lws"}};
+        const DLTensor *args[] = {&I, &F, &O};
+        CHECK_INT_EQ(lw_run(ctx, b, args, 3, &given), gap ? LW_ERROR : LW_OK);
+        if (gap)
+            CHECK_STR_EQ(lw_diag_text(ctx), "s.lws:1:1: error: some argument of 'pw' does not run "
+                                            "through memory as one, so it cannot be flattened\n"
+                                            "  flatten\n  ^~~~~~~\n");
+    }
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}

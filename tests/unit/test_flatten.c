@@ -1,6 +1,7 @@
 // Flat forms of programs: what becomes one, what stays, what the loops of a flat Schedule are.
 #include "tree_run.h"
 
+#include "space/cpu.h"
 #include "tree/flatten.h"
 
 static void flat_is(const char *text, const char *want) {
@@ -71,5 +72,24 @@ TEST(a_flat_schedule_speaks_of_the_first) {
     CHECK_STR_EQ(tr_show(&r, "flatten\nO: a/16 a:v\n"),
                  "for a in 2\n  for a.1 in 16 vector where 29 - 16*a - a.1 >= 0\n"
                  "    O[16*a + a.1] = A[16*a + a.1]\n");
+    tr_end(&r);
+}
+
+TEST(a_space_is_of_one_form) {
+    TreeRun r;
+    tr_begin(&r, "program p { input A: f32[2, 3, 5] output O: f32[2, 3, 5]\n"
+                 "O: for a in 0:2, b in 0:3, c in 0:5  O[a, b, c] = A[a, b, c] }");
+    for (int flatten = 0; flatten <= 1; flatten++) {
+        int n;
+        CpuOptions o = {.threads = 1, .flatten = flatten};
+        machine_detect(&o.machine, ISA_COUNT);
+        const CpuSpace *cs = cpu_space(&r.arena, r.p, &o, &r.diags);
+        const Schedule *flat = tr_schedule(&r, "flatten\nO: a/16 a:v\n");
+        const Schedule *plain = tr_schedule(&r, "O: a b c:v\n");
+        CHECK(cpu_read(&r.arena, cs, flatten ? flat : plain, &r.diags, &n));
+        CHECK_INT_EQ(r.diags.errors, flatten);
+        CHECK(!cpu_read(&r.arena, cs, flatten ? plain : flat, &r.diags, &n));
+        CHECK(r.diags.items.at[flatten]->id == DIAG_SPACE_FLATTEN);
+    }
     tr_end(&r);
 }
