@@ -19,6 +19,12 @@ static bool atom_uses(const Atom *a, int iter) {
     return false;
 }
 
+// Reductions that move an access along with another iterator.
+static void see_windows(Nest *n, const Affine *sub) {
+    for (int i = 0; i < n->s->niters && sub->n > 1; i++)
+        if (n->s->iter[i].reduction && affine_uses_iter(sub, i)) n->windows |= (uint64_t)1 << i;
+}
+
 // `pitch`: elements between neighbours of this dimension.
 static void see_subscript(const Nest *n, Ref *r, const Affine *sub, int64_t pitch) {
     for (int t = 0; t < sub->n; t++) {
@@ -57,6 +63,7 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
     int64_t pitch = 1;
     for (int d = a->rank - 1; d >= 0; d--) {
         see_subscript(n, r, a->sub[d], given ? given[d] : pitch);
+        see_windows(n, a->sub[d]);
         if (!checked_mul(pitch, max_i64(tensor_size(t, d), 1), &pitch)) n->known = false;
     }
     for (int i = 0; i < n->s->niters; i++)
@@ -306,13 +313,17 @@ static int64_t trips(const Nest *n, int at) {
     return 1;
 }
 
+static bool is_moved(const Nest *n) { return n->after >= 0 || n->out.at.iter; }
+
 // Statements from `from` on that begin with the same loop, as far as that goes.
 static int run_of(const Chooser *c, int from, double *cycles) {
-    int n = 1, first = from;
-    *cycles = c->nest[from].cycles;
+    const Nest *first = NULL;
+    int n = 0;
+    *cycles = 0;
     for (; from + n < c->p->stmts.n; n++) {
         const Nest *next = &c->nest[from + n];
-        if (next->after < 0 && !same_first(&c->nest[first], next)) break;
+        if (!is_moved(next) && first && !same_first(first, next)) break;
+        if (!is_moved(next) && !first) first = next;
         *cycles += next->cycles;
     }
     return n;
@@ -340,10 +351,10 @@ static void choose_threads(Chooser *c) {
     for (int i = 0, n; i < c->p->stmts.n; i += n) {
         n = run_of(c, i, &cycles);
         if (cycles < worth) continue;
-        bool alone = true;
-        for (int k = i + 1; k < i + n; k++) alone &= c->nest[k].after >= 0;
+        int nests = 0;
+        for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
         for (int k = i; k < i + n; k++)
-            if (c->nest[k].after < 0) spread(&c->nest[k], alone);
+            if (!is_moved(&c->nest[k])) spread(&c->nest[k], nests == 1);
     }
 }
 

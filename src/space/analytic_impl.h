@@ -24,12 +24,13 @@ typedef struct Nest {
     int64_t extent[PROGRAM_MAX_ITERS];
     int nrefs; // ref[0] is the write
     Ref *ref;
-    bool known;    // all of its accesses are here, and the written places are strides
-    bool reduces;  // combines several values into one element
-    int lanes;     // of a vector
-    double ops;    // arithmetic of one instance beside its reads
-    double guards; // and conditions
-    int window;    // innermost reduction where instances may not exist; -1: all do
+    bool known;       // all of its accesses are here, and the written places are strides
+    bool reduces;     // combines several values into one element
+    int lanes;        // of a vector
+    double ops;       // arithmetic of one instance beside its reads
+    double guards;    // and conditions
+    uint64_t windows; // reductions that share a subscript with another iterator
+    int window;       // innermost reduction where instances may not exist; -1: all do
     double instances, cycles, memory; // cycles: with those that memory takes
     int after;                        // it stands behind this statement; -1: on its own
     SchedStmt out;

@@ -12,7 +12,8 @@
 // where an operand is loaded once per turn for all of the tile that it does not depend on. Tiles
 // are enumerated; the ends of the ranges, which run with what is left of a tile, are counted as
 // what they are. A reduction may itself run in lanes, which then have to be added up for every
-// element.
+// element. A short reduction that moves a window along the rows (w + s) stands inside all others:
+// what neighbours share is then loaded once, as far as there are registers to keep it.
 //
 // Of the loops around the tile those that the vector operand depends on come first, so that a panel
 // of it stays in a cache while rows pass by, or the other way round, whichever streams less.
@@ -25,6 +26,7 @@
 
 enum {
     LEAST_FOLDED = 8,    // values of a reduction that lanes are worth
+    STRAIGHT = 256,      // vector operations that the generator unrolls
     GUARDED_UNROLL = 64, // where instances may not exist: tests stand around pieces of this size
 };
 
@@ -35,6 +37,8 @@ typedef struct Tile {
     int row[2];      // -1: none
     int64_t rows[2]; // how many of it
     int pack;        // this access must be packed first; 0: none
+    uint64_t near;   // reductions that are unrolled around the tile, inside all others,
+    double turns;    // and so many turns of them
     double cost;     // cycles of the whole statement
 } Tile;
 
@@ -44,11 +48,11 @@ static bool is_vector(const Nest *n, int r, int v, int pack) {
     return r == pack || n->ref[r].stride[v] == 1;
 }
 
-// How many values of an iterator a part of the tile has, its reductions unrolled.
+// How many values of an iterator a part of the tile has, its nearest reductions unrolled.
 static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i) {
     if (i == t->v) return part[2];
     if (i == t->row[0] || i == t->row[1]) return part[i == t->row[1]];
-    return n->s->iter[i].reduction && (n->window < 0 || i == n->window) ? n->extent[i] : 1;
+    return t->near >> i & 1 ? n->extent[i] : 1;
 }
 
 // Elements that an operand has in a part of the tile over all turns: neighbours in a window share.
@@ -75,26 +79,56 @@ static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, int v
     return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : 2 * n->lanes;
 }
 
-// Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1].
+// Does some operand move along a row of the tile as it does along this reduction?
+static bool slides(const Nest *n, const Tile *t, int i) {
+    for (int r = 1; r < n->nrefs; r++)
+        for (int d = 0; d < n->ref[r].access->rank; d++) {
+            const Affine *sub = n->ref[r].access->sub[d];
+            for (int k = 0; k < 2 && affine_uses_iter(sub, i); k++)
+                if (t->row[k] >= 0 && affine_uses_iter(sub, t->row[k])) return true;
+        }
+    return false;
+}
+
+// The reductions that are unrolled around the tile: all of them where they are short, else those
+// that slide along its rows, innermost first, if a fair part of a window can be kept.
+static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double turns) {
+    double sums = (double)(t->rows[0] * t->rows[1] * t->vectors), room = STRAIGHT / sums;
+    bool keeps = 3 * (c->m->vector_registers - sums - t->vectors - 1) >= sums / t->vectors;
+    uint64_t near = 0;
+    if (t->folded) return 0;
+    if (n->window >= 0)
+        return (double)n->extent[n->window] * STRAIGHT <= room * GUARDED_UNROLL
+                   ? (uint64_t)1 << n->window
+                   : 0;
+    for (int i = n->s->niters - 1; i >= 0; i--) {
+        if (!n->s->iter[i].reduction || (double)n->extent[i] > room) continue;
+        bool window = keeps && n->windows >> i & 1 && slides(n, t, i);
+        if (turns > room && !window) continue;
+        if (turns > room) room /= (double)n->extent[i];
+        near |= (uint64_t)1 << i;
+    }
+    return near;
+}
+
+// Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1]. *shared: so many
+// less, where windows are kept.
 static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
-                       double turns) {
-    double sum = 0;
+                       double *shared) {
+    double sum = 0, turns = t->turns;
     double sums = (double)(part[0] * part[1] * part[2]);
-    if (n->window >= 0) turns = (double)n->extent[n->window];
-    bool straight =
-        turns > 1 && turns * sums <= (n->window < 0 ? 256 : GUARDED_UNROLL) && !t->folded;
+    double room = c->m->vector_registers - sums - (double)part[2] - 1;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
         double count = 1, lines = ref->crooked && ref->uses[t->v] && r != t->pack ? 2 : 1;
-        if (straight && (!ref->uses[t->v] || is_vector(n, r, t->v, t->pack))) {
-            sum += lines * window_of(n, t, part, ref) / turns;
-            continue;
-        }
-        if (ref->uses[t->v])
-            count = (double)part[2] *
-                    (is_vector(n, r, t->v, t->pack) ? 1 : lanes_apart(c, n, ref, t->v));
+        bool whole = !ref->uses[t->v] || is_vector(n, r, t->v, t->pack);
+        if (ref->uses[t->v]) count = (double)part[2] * (whole ? 1 : lanes_apart(c, n, ref, t->v));
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
+        if (turns > 1 && whole) {
+            double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
+            *shared += lines * kept * (count - window / turns);
+        }
         sum += lines * count;
     }
     return sum;
@@ -104,21 +138,23 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
     const Machine *m = c->m;
-    double sums = (double)(part[0] * part[1] * part[2]), loads = loads_of(c, n, t, part, turns);
+    double sums = (double)(part[0] * part[1] * part[2]), shared = 0;
+    double loads = loads_of(c, n, t, part, &shared);
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
-    double arithmetic = sums * n->ops / m->fma_ports, load = loads / m->load_ports;
-    double issue = (sums * n->ops + loads + 1.5 + n->guards * (double)(part[0] * part[1])) /
+    double arithmetic = sums * n->ops / m->fma_ports, load = (loads - shared) / m->load_ports;
+    double issue = (sums * n->ops + loads - shared + 1.5 / t->turns +
+                    n->guards * (double)(part[0] * part[1])) /
                    m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
     double end = t->folded ? 10 : n->ref[0].stride[t->v] == 1 ? 0 : 2.0 * n->lanes;
     if (!n->s->init) end *= 2;
     double ends = 16 + (1.5 + end) * sums;
-    return turns * (turn + 0.12 * load + 0.1 * issue) + ends;
+    return turns * (turn + 0.12 * (load + shared / m->load_ports) + 0.1 * issue) + ends;
 }
 
 // Full tiles and what is left over, in every direction.
-static double tile_cost(const Chooser *c, const Nest *n, const Tile *t) {
+static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
     int64_t size[3] = {t->rows[0], t->rows[1], t->vectors};
     double turns = 1, outer = 1, cost = 0;
@@ -132,6 +168,10 @@ static double tile_cost(const Chooser *c, const Nest *n, const Tile *t) {
         turns *= (double)length[2];
         length[2] = 1;
     }
+    t->near = near_of(c, n, t, turns);
+    t->turns = 1;
+    for (int i = 0; i < n->s->niters && t->near; i++)
+        if (t->near >> i & 1) t->turns *= (double)n->extent[i];
     for (int at = 0; at < 8; at++) {
         int64_t part[3];
         double count = 1;
@@ -329,7 +369,8 @@ static double traffic(const Chooser *c, double bytes, double size) {
     return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
 }
 
-// Reductions by what they step over in the panel operand, largest steps first.
+// Reductions by what they step over in the panel operand, largest steps first; but those that are
+// unrolled around the tile come last.
 static void order_reductions(Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
@@ -340,6 +381,14 @@ static void order_reductions(Blocks *b) {
             b->red[at] = b->red[at - 1];
         b->red[at] = i;
     }
+    int far = 0, near = 0, last[PROGRAM_MAX_ITERS];
+    for (int k = 0; k < b->nred; k++) {
+        if (b->t->near >> b->red[k] & 1)
+            last[near++] = b->red[k];
+        else
+            b->red[far++] = b->red[k];
+    }
+    for (int k = 0; k < near; k++) b->red[far + k] = last[k];
 }
 
 // A panel that is too large for its cache is done in parts, one after the other for all rows.
@@ -363,14 +412,15 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     int64_t least = INT64_MAX / 8; // from one row to the next
     if (c->o->plain || b->t->folded || !b->panel || !x->lone || !x->once) return false;
     if (b->t->pack) return true;
-    if (b->reuse < 8 || x->stride[b->t->v] != 1) return false;
+    if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
         int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
         crooked |= stride % c->m->line_bytes != 0;
         if (stride && b->n->extent[b->red[k]] > 1) least = min_i64(least, stride);
     }
     if (crooked && b->bytes > (double)c->m->cache[1]) return true;
-    return least >= 1024 && b->bytes >= (double)c->m->cache[2] / 2;
+    double all = (double)tensor_elements(&c->p->tensors.at[x->access->tensor]) * x->bytes;
+    return (least >= 4096 ? all : least >= 1024 ? b->bytes : 0) >= (double)c->m->cache[2] / 2;
 }
 
 // --- Packing -------------------------------------------------------------------------------------
@@ -448,6 +498,47 @@ static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at
     order_copy(n, b, n->copy, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
 }
 
+// --- What comes before ---------------------------------------------------------------------------
+
+// A temporary that only this statement reads, and that is computed from arguments element by
+// element: it can as well be computed in parts, where they are needed.
+static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
+    if (c->p->tensors.at[tensor].role != ROLE_TEMP) return false;
+    for (int k = 0; k < c->p->stmts.n; k++) {
+        const Nest *other = &c->nest[k];
+        bool writes = other->s->write->tensor == tensor;
+        if (!other->known || (writes && (other > n || other->reduces || other->after >= 0)))
+            return false;
+        for (int r = 1; r < other->nrefs && other != n; r++) {
+            int from = other->ref[r].access->tensor;
+            if (from == tensor || (writes && c->p->tensors.at[from].role != ROLE_INPUT))
+                return false;
+        }
+    }
+    return true;
+}
+
+// What a loop around everything needs of a temporary that lies across it is computed inside, and so
+// lies together and near.
+static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
+    for (int r = 1; r < n->nrefs; r++) {
+        const Access *a = n->ref[r].access;
+        const Tensor *t = &c->p->tensors.at[a->tensor];
+        bool across = false;
+        for (int d = 1; d < a->rank; d++) {
+            int i = affine_as_iter(a->sub[d]);
+            across |= i >= 0 && n->s->iter[i].name == at->iter && at->step == 1;
+        }
+        if (!across || (double)tensor_elements(t) * n->ref[r].bytes <= (double)c->m->cache[1] ||
+            !is_movable(c, n, a->tensor))
+            continue;
+        for (Nest *writer = c->nest; writer < n; writer++)
+            if (writer->s->write->tensor == a->tensor)
+                writer->out.at = (LoopRef){.iter = at->iter, .step = at->step};
+        n->perfect = (int)min_i64(n->perfect, at - n->loop + 1);
+    }
+}
+
 // --- The order -----------------------------------------------------------------------------------
 
 static void outer_loop(Nest *n, const Blocks *b, int i) {
@@ -473,6 +564,7 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
     loops_at(n, b, 0);
+    int outer = n->nloops;
     if (n->nloops) at = &n->loop[n->nloops - 1];
     loops_at(n, b, first);
     for (int k = 0; k < b->nred; k++)
@@ -487,6 +579,7 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (packed) pack(c, n, b, at);
     n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;
+    if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
     if (n->window >= 0 && !c->o->plain) n->out.unroll_limit = GUARDED_UNROLL;
 }
 

@@ -28,6 +28,14 @@ const Shape shapes[] = {
      "O: for i in 0:B, j in 0:M, n in 0:N post  O[i, j, n] = relu(T[i, j, n])\n"
      "S: for i in 0:B, j in 0:M, n in 0:N  S[] +=! T[i, j, n] }",
      3},
+    {"program grouped(W, G, C) { input I: f32[W, G, C] input K: f32[3, C, G, C] output O: f32[W, "
+     "G, C]\n"
+     "temp P: f32[W + 2, G, C]\n"
+     "P: for x in 0:W + 2, g in 0:G, c in 0:C  P[x, g, c] = 0.0\n"
+     "P.1: for x in 0:W, g in 0:G, c in 0:C  P[x + 1, g, c] = I[x, g, c]\n"
+     "O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"
+     "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f] }",
+     3},
     {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
      "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
      "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"

@@ -275,6 +275,13 @@ TEST(common_kernels_get_their_tiles) {
     CHOSEN("r: i j:v\n", SIZES(64, 256),
            "program r(M, N) {\n input A: f32[M, N]\n output r: f32[M]\n"
            " r: for i in 0:M, j in 0:N\n  r[i] +=! A[i, j]\n}\n");
+    CHOSEN("P: x g c:v\n    at g\nP.1: x g c:v\n    at g\nO: g w/14 c s w f:v\n", SIZES(28, 32, 16),
+           "program g(W, G, C) {\n input I: f32[W, G, C]\n input K: f32[3, C, G, C]\n"
+           " output O: f32[W, G, C]\n temp P: f32[W + 2, G, C]\n"
+           " P: for x in 0:W + 2, g in 0:G, c in 0:C\n  P[x, g, c] = 0.0\n"
+           " P.1: for x in 0:W, g in 0:G, c in 0:C\n  P[x + 1, g, c] = I[x, g, c]\n"
+           " O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"
+           "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f]\n}\n");
     CHOSEN("B: j/16 i/16 j i:v\n", SIZES(256, 256),
            "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
            " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n");
