@@ -132,6 +132,19 @@ static void complain(const Case *x, double seconds, double bound) {
     printf("%s\n", text_str(&text));
 }
 
+// One candidate, for finding out where the bound is far off.
+static void tell(const Case *x, double seconds, double bound) {
+    BoundTerm terms[BOUND_KINDS];
+    Text text = {.arena = &x->o->work};
+    int why = 0;
+    bound_seconds(x->b, x->c, terms);
+    for (int k = 1; k < BOUND_KINDS; k++)
+        if (terms[k].seconds > terms[why].seconds) why = k;
+    schedule_print(&text, x->o->schedule);
+    printf("    %7.2f times: %.4g us, bound %.4g us by %s\n%s", seconds / bound, seconds * 1e6,
+           bound * 1e6, bound_name[why], text_str(&text));
+}
+
 // Clocks go up and down with what others do: a kernel that seems too fast may have run when this
 // machine was faster than when its rates were measured. They are measured again, and the best kept.
 static double bound_again(Bench *b, Case *x, double seconds) {
@@ -170,7 +183,7 @@ static double try_candidate(Bench *b, Case *x, double budget_ns, double *closest
         b->violations++;
         complain(x, seconds, bound);
     }
-    if (b->verbose) printf("    %.4g us, bound %.4g us\n", seconds * 1e6, bound * 1e6);
+    if (b->verbose) tell(x, seconds, bound);
     return seconds;
 }
 

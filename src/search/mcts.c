@@ -12,12 +12,20 @@
 // whose children all are; the root being dead proves the best. Bounds of nodes rise as their
 // children are seen: that of the root is what no implementation can beat.
 //
+// The best time is far away at first, and hardly tells two children apart. So there is an aim, a
+// little above the bound of the root: children whose bound is above it are left for later, rollouts
+// take values with probability p ~ max(aim - bound, 0), and whenever a batch has brought nothing,
+// or walks find nothing below it, the aim goes up. A node opens its children by and by: to visit
+// all of them before any is visited twice would take most of the trials.
+//
 // Nodes hold no candidates: a walk decides again what leads to them. A batch is so many walks,
 // visits counted on the way down so that they part, times on the way back.
 #include "search/strategy.h"
 
 enum { TAG_K = 10 };
 static const double TAG_DELTA = 1;
+enum { TRIES = 8 }; // walks that come to nothing, before the aim is raised
+static const double AIM = 1.1, HIGHER = 1.02; // by the bound; and by itself, when nothing is won
 
 typedef struct Tree Tree;
 
@@ -112,36 +120,62 @@ double mcts_tag_score(int s, int n, int total, int children) {
     return n ? (s + a + sqrt(a * (2 * s + a))) / n : (double)INFINITY;
 }
 
+// Not now: its bound is above the aim.
+static bool is_closed(const Mcts *m, const Child *k) {
+    return k->dead || (k->bound > 0 && k->bound >= search_aim(m->q));
+}
+
 static Child *by_tag(Mcts *m, Tree *t) {
     double limit = threshold(t), best = -1;
     int total = 0, live = 0;
     Child *chosen = NULL;
     for (int i = 0; i < t->nchildren; i++) total += t->child[i].visits;
-    for (int i = 0; i < t->nchildren; i++) live += !is_dead(m, &t->child[i]);
+    for (int i = 0; i < t->nchildren; i++)
+        live += !is_dead(m, &t->child[i]) && t->child[i].visits > 0;
     for (int i = 0; i < t->nchildren; i++) {
         Child *k = &t->child[i];
         int s = 0;
+        if (is_closed(m, k) || !k->visits) continue;
         while (s < k->ntimes && k->time[s] <= limit) s++;
         double score = mcts_tag_score(s, k->visits, total, live);
-        if (k->dead || score <= best) continue;
+        if (score <= best) continue;
         best = score;
         chosen = k;
     }
     return chosen;
 }
 
-// One that nobody has visited, with probability p ~ max(best - bound, 0); NULL: all have been.
+// A node with a bound opens its children one after the other, the more it is visited: those of the
+// least bounds need not wait until the others have been seen.
+static bool is_wide_enough(const Mcts *m, const Tree *t) {
+    int open = 0, visits = 0;
+    if (m->q->o.blind || !m->q->host->bound) return false;
+    for (int i = 0; i < t->nchildren; i++) {
+        visits += t->child[i].visits;
+        open += t->child[i].visits > 0 && !is_closed(m, &t->child[i]);
+    }
+    return open > 0 && open * open > visits;
+}
+
+// One that nobody has visited, with probability p ~ max(aim - bound, 0); NULL: all have been, or
+// are closed.
 static Child *unvisited(Mcts *m, Tree *t) {
-    double best = search_best(&m->q->state), total = 0;
+    double aim = search_aim(m->q), total = 0;
     Child *chosen = NULL;
     for (int i = 0; i < t->nchildren; i++) {
         Child *k = &t->child[i];
-        if (k->visits || is_dead(m, k)) continue;
-        double weight = k->bound <= 0 ? 1 : isinf(best) ? 1 / k->bound : best - k->bound;
+        if (k->visits || is_dead(m, k) || is_closed(m, k)) continue;
+        double weight = k->bound <= 0 ? 1 : isinf(aim) ? 1 / k->bound : aim - k->bound;
         total += weight;
         if (random_unit(&m->q->random) * total < weight || !chosen) chosen = k;
     }
     return chosen;
+}
+
+static bool all_dead(const Tree *t) {
+    for (int i = 0; i < t->nchildren; i++)
+        if (!t->child[i].dead) return false;
+    return true;
 }
 
 // --- Iterations ----------------------------------------------------------------------------------
@@ -161,10 +195,11 @@ static bool walk(Mcts *m, Walk *w) {
             at->dead = true; // its one implementation is about to be measured
             return true;
         }
-        Child *next = unvisited(m, t);
+        Child *next = is_wide_enough(m, t) ? NULL : unvisited(m, t);
         if (!next) next = by_tag(m, t);
+        if (!next) next = unvisited(m, t);
         if (!next) {
-            at->dead = true;
+            at->dead = all_dead(t);
             return false;
         }
         space_keep(q->w, m->c, t->var, 1ull << next->bit);
@@ -189,6 +224,8 @@ static void back(Mcts *m, Walk *w, double time) {
 
 static void iterate(Mcts *m) {
     Search *q = m->q;
+    double before = search_best(&q->state);
+    int failed = 0;
     m->batch->n = 0;
     for (; !search_over(q) && !batch_full(q, m->batch) && !m->root.dead;) {
         Walk *w = &m->walk[m->batch->n];
@@ -196,6 +233,7 @@ static void iterate(Mcts *m) {
         if (!walk(m, w)) {
             back(m, w, INFINITY);
             q->stale++;
+            if (++failed >= TRIES) q->aim *= HIGHER, failed = 0;
         } else if ((known = search_known(q, m->c))) {
             back(m, w, trial_time(known));
             q->stale++;
@@ -205,12 +243,14 @@ static void iterate(Mcts *m) {
     }
     batch_measure(q, m->batch);
     for (int i = 0; i < m->batch->n; i++) back(m, &m->walk[i], trial_time(&m->batch->trial[i]));
+    if (search_best(&q->state) >= before) q->aim *= HIGHER;
     search_raise_bound(q, m->root.dead ? search_best(&q->state) : m->root.bound);
 }
 
 void search_mcts(Search *q) {
     Mcts m = {.q = q, .batch = batch_new(q), .c = search_cand(q)};
     m.root.bound = search_bound(q, q->root);
+    if (m.root.bound > 0) q->aim = AIM * m.root.bound;
     while (!search_over(q) && !m.root.dead) iterate(&m);
     q->state.proved = m.root.dead && !q->state.count[TRIAL_CANCELLED];
 }

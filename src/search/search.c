@@ -75,6 +75,8 @@ bool search_hopeless(Search *q, const Cand *c) {
     return true;
 }
 
+double search_aim(const Search *q) { return fmin(search_best(&q->state), q->aim); }
+
 void search_raise_bound(Search *q, double bound) {
     if (bound > q->state.bound) q->state.bound = bound;
     if (q->state.bound > search_best(&q->state)) q->state.bound = search_best(&q->state);
@@ -284,27 +286,25 @@ bool search_complete(Search *q, Cand *c) {
     return false;
 }
 
-// Values that a rollout compares, of more so many are drawn, and decisions for which it does:
-// those that come first weigh most, and a bound is not free.
-enum { COMPARED = 6, WEIGHED = 24 };
+// Values below the aim that a rollout compares; of more so many are drawn.
+enum { COMPARED = 8 };
 
-// One of the values of `var`, with probability p ~ max(best - bound, 0), or 1 / bound as long as
-// there is no best.
+// One of the values of `var`, with probability p ~ max(aim - bound, 0), or 1 / bound as long as
+// there is nothing to aim at. False: none is below.
 static bool take_weighted(Search *q, Cand *c, int var) {
-    double best = search_best(&q->state), total = 0;
+    double aim = search_aim(q), total = 0;
     uint64_t left = space_domain(q->s, c, var), chosen = 0;
     for (int live = 0; left && live < COMPARED;) {
         uint64_t bit = random_bit(&q->random, left);
         left &= ~bit;
         space_copy(q->s, q->spare, c);
         if (!space_keep(q->w, q->spare, var, bit)) continue;
-        live++;
         double b = search_bound(q, q->spare);
-        double weight = isinf(best) ? 1 / fmax(b, 1e-12) : fmax(best - b, 0);
-        if (weight <= 0) q->state.cut++;
+        double weight = isinf(aim) ? 1 / fmax(b, 1e-12) : fmax(aim - b, 0);
+        if (b >= search_best(&q->state)) q->state.cut++;
+        live += weight > 0;
         total += weight;
         if (weight > 0 && random_unit(&q->random) * total < weight) chosen = bit;
-        if (weight > 0 && !chosen) chosen = bit;
     }
     return chosen && space_keep(q->w, c, var, chosen);
 }
@@ -313,9 +313,9 @@ bool search_rollout(Search *q, Cand *c) {
     if (q->o.blind || !q->host->bound) return search_complete(q, c);
     space_copy(q->s, q->spare2, c);
     for (int i = 0; i < ROLLOUTS; i++) {
-        int at = 0, var, taken = 0;
+        int at = 0, var;
         while ((var = search_open(q, c, &at)) >= 0)
-            if (!(taken++ < WEIGHED ? take_weighted(q, c, var) : take(q, c, var, 0))) break;
+            if (!take_weighted(q, c, var)) break;
         if (var < 0) return true;
         q->stale++;
         space_copy(q->s, c, q->spare2);
@@ -421,6 +421,7 @@ SearchResult search_run(Arena *arena, const SearchHost *host, const SearchOption
         return q->state;
     }
     q->root_bound = bound_of(q, q->root);
+    q->aim = INFINITY;
     search_raise_bound(q, q->root_bound);
     choose_order(q);
     try_starts(q);

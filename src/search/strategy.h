@@ -25,6 +25,7 @@ typedef struct Search {
     double began, measuring; // seconds at the beginning, and spent inside the host's measuring
     int begun;               // candidates of the batch that is being measured
     double root_bound;
+    double aim; // of rollouts, where that is less than the best
     int stale; // proposals in a row that had been seen or came to nothing
     VEC(SearchPoint) curve;
     SearchState state;
@@ -60,8 +61,10 @@ int search_open(const Search *q, const Cand *c, int *at);
 // A variable that a candidate of this Space has, with something to choose from at the root.
 bool search_varies(const Search *q, const Cand *c, int var);
 
+// The time that a rollout tries to stay below: the best, or less (q->aim).
+double search_aim(const Search *q);
 // Random descent from `c`; false: dead ends only. With the bound, values are taken with
-// probability p ~ max(best - bound, 0).
+// probability p ~ max(aim - bound, 0).
 bool search_complete(Search *q, Cand *c);
 bool search_rollout(Search *q, Cand *c);
 // Decides everything that is open as `like` does, where it still can be and skip[var] is not set

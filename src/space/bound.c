@@ -12,9 +12,8 @@
 #include <math.h>
 
 enum {
-    IN_FLIGHT = 512,    // instructions that a core looks ahead, at most
-    MOST_PARTS = 8,     // of a sum that the code generator splits
-    MARKED_UNROLL = 16, // so many times more is unrolled where a schedule says so
+    IN_FLIGHT = 512, // instructions that a core looks ahead, at most
+    MOST_PARTS = 8,  // of a sum that the code generator splits
 };
 static const double least_seconds = 1e-9; // calling a kernel
 

@@ -9,6 +9,7 @@ static inline double least_of(double a, double b) { return a < b ? a : b; }
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 
 enum { MANY_PIECES = 144, PIECE_ITERS = 7, MANY_REFS = 12 };
+enum { MARKED_UNROLL = 16 }; // so many times more is unrolled where a schedule says so
 
 // An access to an argument. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
 // that it owns, where x is how many values each runs through; no two dimensions own an iterator, so
@@ -24,6 +25,9 @@ typedef struct BoundRef {
     bool again;    // the one before it is of the same tensor
     uint32_t pack; // place of its packing decision in a candidate; 0: none
     uint32_t iters;
+    uint32_t apart; // iterators whose neighbours surely lie neither side by side nor on each other
+    int unit;       // the one whose neighbours lie side by side; -1: none
+    bool grid;      // every subscript has one iterator of its own
     int ndims, nfar;
     const BoundDim *dim;
 } BoundRef;
@@ -44,6 +48,14 @@ typedef struct BoundLoop {
     const double *share;       // per value: vectors by elements, when it runs in lanes
     double whole_share;        // of the whole extent
 } BoundLoop;
+
+// A packed copy of what a statement reads.
+typedef struct BoundCopy {
+    uint32_t pack, kind, layout; // places in a candidate
+    const uint32_t *at;          // per loop of the statement: place of whether it is made inside
+    const BoundRef *ref;         // the first read that goes to it
+    double elements;             // of one copy of all that is read
+} BoundCopy;
 
 // Whether loop j is inside loop i: the byte at `at` has this bit, or no other.
 typedef struct BoundInside {
@@ -76,6 +88,10 @@ typedef struct BoundStmt {
     const BoundInside *inside;           // nloops x nloops
     int nreads, nwrites;                 // by tensor, so that accesses to one stand together
     const BoundRef *read, *write;
+    int ncopies;
+    const BoundCopy *copy;
+    double results; // elements that it combines values in; 0: it does not
+    int result_bytes;
     int latency;              // of a step of its reduction in cycles; 0: it has none
     double step_instructions; // of that step, at least
     double reduced;           // values that go into one element
@@ -94,6 +110,7 @@ struct BoundModel {
     double fastest;                          // scalar multiply-adds a second
     double instructions[2];                  // vector operations a second at full width, f32/f64
     double issue, loads, stores, scalar_ops; // a second
+    double shuffles;                         // of full vectors, a second
     double vector_ports;                     // by those that multiply-add
     double registers, line_bytes;
     int64_t unrolled; // vector operations of straight-line code, at most
@@ -119,6 +136,13 @@ typedef struct BoundPart {
 // --- One evaluation
 // -----------------------------------------------------------------------------------
 
+// Work beside the loops of a statement: copies that it reads, partial results.
+typedef struct Extra {
+    double loads, stores; // of registers
+    double parts;         // the loops themselves store so many registers, at least
+    double bytes;         // written to memory of its own, and read again
+} Extra;
+
 // What is known of a loop in this candidate.
 typedef struct LoopState {
     uint8_t kind;
@@ -140,7 +164,13 @@ typedef struct Eval {
     double share;                     // vectors by elements, at least,
     double shares[PROGRAM_MAX_ITERS]; // and for each of those iterators
     double straight;                  // vector operations of straight-line code, at most
+    double rounds;                    // of shuffling, for what all lanes take part in
+    double used;                      // cores that may share loads and stores
     double each[2];                   // seconds of a load, of a store
+    // Per access, reads and then the write: iterators in whose lanes it needs a load or store for
+    // each element; and those in which it may go by whole rows that are turned in registers.
+    uint32_t single[MANY_REFS + 1], turned[MANY_REFS + 1];
+    Extra extra;
     bool any_parallel;
     bool detailed; // each resource by itself, too
     LoopState loop[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS];
@@ -150,6 +180,8 @@ typedef struct Eval {
 void bound_raise(Eval *e, BoundKind kind, double seconds, int piece);
 // Arithmetic of the statement at so many vectors by elements.
 double bound_compute(const Eval *e, double share);
+// Lanes that lie apart, copies, partial results (bound_extra.c).
+void bound_extra(Eval *e);
 // Loads, stores and traffic of a nest, by pieces of it.
 void bound_nest(Eval *e);
 

@@ -192,6 +192,31 @@ static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pit
     return true;
 }
 
+// How lanes along each iterator lie: bytes from one to the next, where that is a number. Nothing is
+// known of iterators that stand in computed subscripts.
+static void see_strides(const Stmt *s, const Access *a, const double *pitch, BoundRef *r) {
+    double stride[PROGRAM_MAX_ITERS] = {0};
+    uint32_t plain = r->iters;
+    for (int d = 0; d < a->rank; d++) {
+        uint32_t own = own_iters(a->sub[d], s->niters);
+        for (int i = 0; i < s->niters; i++)
+            if (affine_uses_iter(a->sub[d], i) && !(own >> i & 1)) plain &= ~(1u << i);
+        for (int t = 0; t < a->sub[d]->n; t++) {
+            const Atom *atom = a->sub[d]->term[t].atom;
+            if (atom->kind == ATOM_ITER && atom->index < s->niters)
+                stride[atom->index] += (double)a->sub[d]->term[t].coef * pitch[d];
+        }
+    }
+    r->unit = -1;
+    for (int i = 0; i < s->niters; i++) {
+        if (!(plain >> i & 1)) continue;
+        if (fabs(stride[i]) == r->bytes)
+            r->unit = i;
+        else if (stride[i] != 0)
+            r->apart |= 1u << i;
+    }
+}
+
 static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
     const Tensor *t = &x->p->tensors.at[a->tensor];
     BoundDim *dim = arena_new_n(x->arena, BoundDim, a->rank + 1);
@@ -212,6 +237,11 @@ static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
             dim[r.ndims++] = (BoundDim){one ? __builtin_ctz(own[d]) : -1, own[d]};
             r.nfar += !near;
         }
+    see_strides(s, a, pitch, &r);
+    uint32_t alone = 0;
+    for (int d = 0; d < r.ndims; d++)
+        if (dim[d].iter >= 0) alone |= dim[d].own;
+    r.grid = alone == r.iters;
     return r;
 }
 
@@ -241,6 +271,7 @@ static void any_read(void *user, const Access *a, bool guarded) {
 
 // The decision to pack what a statement reads of a tensor; 0: none.
 static uint32_t place_of(const Space *s, int choice, int object);
+static uint32_t var_place(const Space *s, int var);
 
 static uint32_t pack_place(const Build *x, int stmt, int tensor) {
     const CpuHost *h = x->cs->host;
@@ -272,6 +303,33 @@ static void see_accesses(Build *x, int stmt, const Reads *reads) {
     }
     b->read = read;
     b->write = write;
+}
+
+// Copies of what it reads, for as far as the reads are looked at.
+static void see_copies(Build *x, int stmt) {
+    const CpuHost *h = x->cs->host;
+    BoundStmt *b = &x->stmt[stmt];
+    BoundCopy *copy = arena_new_n(x->arena, BoundCopy, h->copies.n + 1);
+    for (int i = 0; i < h->copies.n; i++) {
+        int w = h->copies.at[i];
+        const CpuObject *o = &h->object[w];
+        const BoundRef *ref = NULL;
+        for (int r = 0; r < b->nreads && !ref; r++)
+            if (b->read[r].tensor == o->tensor) ref = &b->read[r];
+        if (o->stmt != stmt || !ref) continue;
+        uint32_t *at = arena_new_n(x->arena, uint32_t, b->nloops + 1);
+        for (int k = 0; k < b->nloops; k++) {
+            int var = space_var(x->s, CPU_AT, w, b->loop[k].object, NULL);
+            at[k] = var < 0 ? 0 : var_place(x->s, var);
+        }
+        copy[b->ncopies++] = (BoundCopy){.pack = place_of(x->s, CPU_PACK, w - 1),
+                                         .kind = place_of(x->s, CPU_WINDOW_KIND, w),
+                                         .layout = place_of(x->s, CPU_LAYOUT, w + 1),
+                                         .at = at,
+                                         .ref = ref,
+                                         .elements = distinct(ref, b->extent, false)};
+    }
+    b->copy = copy;
 }
 
 // --- Arithmetic
@@ -469,6 +527,8 @@ static void see_reduction(Build *x, int stmt) {
         if (s->iter[i].reduction) b->reduced *= b->extent[i];
     if (s->op == REDUCE_ASSIGN || s->write->has_read || !b->plain || b->reduced <= 1) return;
     bool adds = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
+    b->results = b->box / b->reduced;
+    b->result_bytes = type_info[x->p->tensors.at[s->write->tensor].type].bytes;
     b->float_sum = type_is_float(x->p->tensors.at[s->write->tensor].type);
     b->latency = adds && b->float_sum ? x->m->fma_latency : 1;
     uint32_t along = 0; // iterators that reduce
@@ -528,6 +588,7 @@ static void see_stmt(Build *x, int stmt) {
     see_arithmetic(x, stmt);
     see_joins(b);
     see_loops(x, stmt);
+    see_copies(x, stmt);
     see_pieces(x, b);
     see_reduction(x, stmt);
 }
@@ -661,10 +722,13 @@ static void see_rates(Build *x) {
     b->loads = b->hertz * (double)max_i64(m->load_ports, 2);
     b->stores = b->hertz * (double)max_i64(m->store_ports, 2);
     b->scalar_ops = b->hertz * (double)max_i64(m->ports[PORT_SCALAR], 5);
+    b->shuffles = b->hertz * (double)max_i64(m->ports[PORT_SHUFFLE], m->vector_bytes < 64 ? 2 : 1);
     b->vector_ports = most_of(1, (double)m->ports[PORT_VECTOR] / m->fma_ports);
     b->vector_bytes = m->vector_bytes;
     b->registers = m->vector_registers;
     b->unrolled = m->unroll_limit;
+    for (int i = 0; i < x->cs->host->nunroll; i++)
+        b->unrolled = max_i64(b->unrolled, x->cs->host->unroll[i]);
     b->line_bytes = m->line_bytes;
     for (int level = 0; level < LEVEL_COUNT; level++) {
         const double(*move)[CORES_COUNT] = m->rates->move[level];

@@ -18,9 +18,11 @@ enum { FIRST = BOUND_LOAD, KINDS = BOUND_MEMORY - BOUND_LOAD + 1 };
 
 // A piece: how much of each iterator runs inside.
 typedef struct Piece {
-    double most[PROGRAM_MAX_ITERS];
+    double most[PROGRAM_MAX_ITERS], least[PROGRAM_MAX_ITERS];
+    double runs[PROGRAM_MAX_ITERS]; // pieces of an iterator, those that end early among them
     double often, kept; // how often it runs, at least; how often the cache is full before it
     bool parallel;      // a parallel loop may be inside
+    bool alone;         // no piece of straight-line code has two runs of it
 } Piece;
 
 // --- One piece
@@ -54,12 +56,12 @@ static Moves moves_of(const Eval *e, const BoundRef *ref, int n, const double *e
     return all;
 }
 
-// Loads or stores of so many elements each, where the given iterators run in lanes.
+// Loads or stores of so many elements each, where one of the given iterators may run in lanes.
 static double vectors_of(const Eval *e, const BoundRef *ref, int n, const double *elements,
-                         uint32_t lanes) {
+                         const uint32_t *single, uint32_t lanes) {
     double all = 0, last = 0;
     for (int i = 0; i < n; i++) {
-        double m = ref[i].iters & lanes ? elements[i] * e->s->lane : elements[i];
+        double m = ref[i].iters & lanes & ~single[i] ? elements[i] * e->s->lane : elements[i];
         if (ref[i].again) {
             m = most_of(m, last);
             all -= last;
@@ -80,18 +82,123 @@ static double level_seconds(const BoundModel *b, int p, int level, double in, do
 
 // What a piece costs: all levels together, and each by itself.
 typedef struct Cost {
-    double levels; // L1 and beyond
+    double levels; // L2 and beyond
     double t[KINDS];
     double elements[MANY_REFS + 1]; // reads, then the write
+    double total[MANY_REFS + 1];    // of all runs together
+    double in, out, back;           // bytes of these; elements of results that are loaded
+    double tile;                    // elements of results, at least
     double room;                    // registers that are full before it, all times together
 } Cost;
 
-static inline double vector_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t lanes,
-                                    bool store) {
+// Registers pass on operands inside straight-line code only; results from one turn of a loop to the
+// next as well, when there is room for all of them.
+enum { OTHER_REGISTERS = 4 }; // than those of results
+
+static bool keeps_results(const Eval *e, const Piece *x, const Cost *c, double share) {
+    return !x->alone || c->tile * share <= e->b->registers - OTHER_REGISTERS;
+}
+
+// Of the elements that a piece combines values in, all times together, those that it loads: not
+// the ones that nothing was combined in before.
+static double loaded_again(const Eval *e, double elements) {
     const BoundStmt *s = e->s;
-    double n = store ? vectors_of(e, s->write, s->nwrites, c->elements + s->nreads, lanes)
-                     : vectors_of(e, s->read, s->nreads, c->elements, lanes);
-    return (x->often * n - c->room) * e->each[store];
+    if (!s->nwrites || s->results <= 0) return 0;
+    double new = s->results;
+    if (s->privatise && e->v[s->privatise] & CPU_PRIVATISE_YES && s->split >= 0)
+        new *= e->loop[s->split].most;
+    return most_of(0, elements - new);
+}
+
+// How a piece uses registers and ports, given the lanes.
+typedef struct Shares {
+    double in;     // loads of operands,
+    double single; // and of these, a lane each
+    double result; // loads and stores of an element of the result,
+    double held;   // and registers
+} Shares;
+
+// Seconds of loads and stores.
+typedef struct Ports {
+    double load, store;
+} Ports;
+
+static Ports port_seconds(const Eval *e, const Piece *x, const Cost *c, const Shares *h) {
+    const BoundStmt *s = e->s;
+    double out = s->nwrites ? c->total[s->nreads] * h->result : 0, back = c->back * h->result;
+    double in = h->in, room = c->room * h->result / h->held;
+    if (!keeps_results(e, x, c, h->held)) {
+        in += back;
+    } else if (x->alone) {
+        in += most_of(0, back - room);
+        out -= room;
+    } else { // registers save most where each lane would have a load of its own
+        double single = h->single + (h->result > h->held ? back : 0);
+        double saved = least_of(single, c->room * s->lanes);
+        in += back - saved - (c->room - saved * s->lane);
+        out -= room;
+    }
+    in = most_of(in, 0) + e->extra.loads;
+    out = most_of(out, e->extra.parts) + e->extra.stores;
+    return (Ports){in * e->each[0], out * e->each[1]};
+}
+
+static Ports all_ports(const Eval *e, const Piece *x, const Cost *c) {
+    const BoundStmt *s = e->s;
+    Shares h = {.result = 1, .held = 1};
+    h.in = vectors_of(e, s->read, s->nreads, c->total, e->single, e->lanes);
+    for (int r = 0; r < s->nreads; r++)
+        if (e->single[r] & e->lanes) h.single += c->total[r];
+    if (s->nwrites && s->write->iters & e->lanes) {
+        h.held = s->lane;
+        h.result = e->lanes & s->write->iters & ~e->single[s->nreads] ? s->lane : 1;
+    }
+    return port_seconds(e, x, c, &h);
+}
+
+// Between registers and L1: loads of operands and of results, and stores. `share`: registers by
+// elements, of results.
+static double l1_seconds(const Eval *e, const Piece *x, const Cost *c, double share) {
+    const BoundModel *b = e->b;
+    int p = e->parallel;
+    double i = b->in[p][LEVEL_L1], o = b->out[p][LEVEL_L1], own = e->extra.bytes;
+    double room = c->room * b->vector_bytes, back = c->back * e->s->result_bytes;
+    double in = c->in, out = c->out, saved = 0, loads = in + back;
+    if (keeps_results(e, x, c, share)) {
+        saved = room * (back > 0 ? i + o : x->alone ? o : most_of(i, o));
+        loads = x->alone ? in + most_of(0, back - room) : in + back - room;
+    } else {
+        room = 0;
+    }
+    double sum = b->both[LEVEL_L1] * ((in + back + own) * i + (out + own) * o - saved);
+    return most_of(0, most_of(sum, most_of((loads + own) * i, (out + own - room) * o)));
+}
+
+// Elements that all runs of a piece touch. Registers that are full before a run count against whole
+// runs only; where none are, runs that end early count as well: such a run touches what there is,
+// so that all of them together touch everything as often as other iterators have pieces.
+static void set_totals(const Eval *e, const Piece *x, Cost *c) {
+    const BoundStmt *s = e->s;
+    double last = 0;
+    bool kept = keeps_results(e, x, c, s->lane);
+    c->in = c->out = 0;
+    for (int r = 0; r < s->nreads + s->nwrites; r++) {
+        bool read = r < s->nreads;
+        const BoundRef *ref = read ? &s->read[r] : &s->write[r - s->nreads];
+        double n = x->often * c->elements[r], all = 1;
+        if (ref->grid && x->alone && (read || !kept)) {
+            for (int i = 0; i < s->niters; i++)
+                all *= ref->iters >> i & 1 ? s->extent[i] : x->runs[i];
+            n = most_of(n, all);
+        }
+        c->total[r] = n;
+        if (read && ref->again) {
+            c->in -= last;
+            n = most_of(n, last / ref->bytes);
+        }
+        last = n * ref->bytes;
+        *(read ? &c->in : &c->out) += last;
+    }
 }
 
 static void set_cost(const Eval *e, const Piece *x, Cost *c) {
@@ -102,9 +209,12 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
     Moves in = moves_of(e, s->read, s->nreads, x->most, c->elements);
     Moves out = moves_of(e, s->write, s->nwrites, x->most, c->elements + s->nreads);
     c->room = x->kept * b->registers * (inside ? cores : 1);
-    c->levels = level_seconds(b, p, LEVEL_L1, x->often * in.bytes, x->often * out.bytes,
-                              c->room * b->vector_bytes);
-    c->t[2] = c->levels;
+    c->tile = 1;
+    for (int d = 0; s->nwrites && d < s->write->ndims; d++)
+        c->tile *= dim_values(s->write, d, x->least);
+    set_totals(e, x, c);
+    c->back = s->nwrites ? loaded_again(e, c->total[s->nreads]) : 0;
+    c->levels = 0;
     for (int level = LEVEL_L2; level < LEVEL_COUNT; level++) {
         c->t[2 + level] = 0;
         if (!(s->beyond >> level & 1)) continue;
@@ -124,18 +234,29 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
 // Of the innermost loops of an iterator, by their number.
 typedef struct Inner {
     double least, most, whole; // whole: of its pieces so many are, at least
+    double runs;               // pieces
     bool parallel;
+    bool unrolls; // a loop around them might be marked so
 } Inner;
 
-static Inner inner_of(double least, double most, double extent, bool parallel) {
+static Inner inner_of(double least, double most, double extent) {
     bool known = least >= most;
-    return (Inner){least, most, known ? floor(extent / most) * most / extent : 0.5, parallel};
+    return (Inner){.least = least,
+                   .most = most,
+                   .runs = ceil(extent / most),
+                   .whole = known ? floor(extent / most) * most / extent : 0.5};
+}
+
+// Two runs of a piece of so many instances are too many vector operations for one piece of
+// straight-line code.
+static bool is_alone(const Eval *e, double instances, bool unrolls) {
+    return 2 * instances * e->s->lane > (double)e->b->unrolled * (unrolls ? MARKED_UNROLL : 1);
 }
 
 static void see_inner(const Eval *e, int iter, Inner *out) {
     const BoundStmt *s = e->s;
     double extent = s->extent[iter];
-    out[0] = (Inner){1, 1, 1, false};
+    out[0] = (Inner){1, 1, 1, extent, false, false};
     for (int n = 1; n <= s->nlevels[iter]; n++) {
         int at = s->last[iter] - n + 1;
         const LoopState *l = &e->loop[at];
@@ -143,8 +264,11 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
         double least = least_of(extent, out[n - 1].least * l->least);
         double most = least_of(extent, out[n - 1].most * l->most);
         if (s->loop[at].top) least = most = extent;
-        out[n] = inner_of(least, most, extent, parallel);
+        out[n] = inner_of(least, most, extent);
+        out[n].parallel = parallel;
     }
+    for (int n = s->nlevels[iter] - 1; n >= 0; n--)
+        out[n].unrolls = out[n + 1].unrolls || e->loop[s->last[iter] - n].kind & CPU_KIND_UNROLL;
 }
 
 // How many loops of each iterator a piece has, a byte each; and of `a` nowhere fewer than of `b`.
@@ -174,15 +298,20 @@ static Taken needs_of(const Eval *e, int at) {
 static double make_piece(const Eval *e, const uint8_t *taken, Inner inner[][CPU_MAX_LEVELS + 1],
                          Piece *x) {
     double most = 1, least = 1, whole = e->s->box;
+    bool unrolls = false;
     x->parallel = false;
     for (int i = 0; i < e->s->niters; i++) {
         const Inner *n = &inner[i][taken[i]];
         x->most[i] = n->most;
+        x->least[i] = n->least;
+        x->runs[i] = n->runs;
         most *= n->most;
         least *= n->least;
         whole *= n->whole;
         x->parallel |= n->parallel;
+        unrolls |= n->unrolls;
     }
+    x->alone = is_alone(e, least, unrolls);
     x->often = whole / most;
     x->kept = whole / least;
     return least;
@@ -195,50 +324,100 @@ enum { MANY_COLUMNS = PIECE_ITERS + 1 + KINDS };
 typedef struct Lattice {
     int ncolumns, nways; // ways to have lanes come first
     int along[PIECE_ITERS + 1];
-    double element[PIECE_ITERS + 1][MANY_REFS + 1];
+    double share[PIECE_ITERS + 1][MANY_REFS + 1];              // loads or stores by elements
+    double compute[PIECE_ITERS + 1], held[PIECE_ITERS + 1];    // see Shares
+    uint32_t turned[PIECE_ITERS + 1], single[PIECE_ITERS + 1]; // accesses
+    uint32_t folds;                                            // ways with lanes that are summed up
     double best[MANY_PIECES][MANY_COLUMNS]; // of the cheapest order that gets to a piece
 } Lattice;
 
-// Seconds of a load or store of one element, by access, for each way to have lanes.
+// Loads or stores of one element, by access, for each way to have lanes.
 static void set_ways(const Eval *e, Lattice *l) {
     const BoundStmt *s = e->s;
     l->nways = 1;
     l->along[0] = -1;
+    l->folds = 0;
     for (int i = 0; i < s->niters; i++)
         if (e->lanes >> i & 1) l->along[l->nways++] = i;
     for (int w = 0; w < l->nways; w++) {
         uint32_t lanes = w ? 1u << l->along[w] : 0;
+        l->turned[w] = l->single[w] = 0;
+        l->held[w] = s->nwrites && s->write->iters & lanes ? s->lane : 1;
+        l->compute[w] = bound_compute(e, w ? e->shares[l->along[w]] : 1);
+        if (s->nwrites && s->latency > 1 && lanes & ~s->write->iters) l->folds |= 1u << w;
         for (int r = 0; r < s->nreads + s->nwrites; r++) {
-            bool write = r >= s->nreads;
-            const BoundRef *ref = write ? &s->write[r - s->nreads] : &s->read[r];
-            l->element[w][r] = e->each[write] * (ref->iters & lanes ? s->lane : 1);
+            const BoundRef *ref = r < s->nreads ? &s->read[r] : &s->write[r - s->nreads];
+            l->share[w][r] = ref->iters & lanes & ~e->single[r] ? s->lane : 1;
+            if (e->single[r] & lanes) l->single[w] |= 1u << r;
+            if (e->turned[r] & lanes) l->turned[w] |= 1u << r;
         }
     }
     l->ncolumns = l->nways + (e->detailed ? KINDS : 0);
+}
+
+// Seconds of vectors that are turned: by rounds of shuffling, or else every element is loaded or
+// stored by itself. Of several accesses the one that takes most counts, since others may do the
+// other thing; but results are loaded and stored in one way.
+static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t accesses,
+                              double arithmetic) {
+    const BoundStmt *s = e->s;
+    double most = 0, each = e->rounds / e->b->shuffles / e->used;
+    for (; accesses; accesses &= accesses - 1) {
+        int r = __builtin_ctz(accesses);
+        double n = c->total[r] * s->lane, back = c->back * s->lane;
+        bool result = r >= s->nreads, kept = result && keeps_results(e, x, c, s->lane);
+        if (result ? kept : !x->alone) n -= c->room, back -= c->room;
+        back = result ? most_of(0, back) : 0;
+        double single =
+            s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
+        double turned = (n + back) * each;
+        if (e->b->vector_ports <= 1) // arithmetic is done where lanes are shuffled
+            turned = most_of(turned, arithmetic + (n + back) * e->rounds /
+                                                      e->b->instructions[s->wide] / e->cores);
+        most = most_of(most, least_of(turned, single));
+    }
+    return most;
+}
+
+// Lanes that are summed up meet in rounds of shuffling and adding, whenever a sum is put away.
+static double folding_seconds(const Eval *e, const Piece *x, const Cost *c, double arithmetic) {
+    const BoundModel *b = e->b;
+    double n = c->total[e->s->nreads];
+    if (keeps_results(e, x, c, 1)) n -= c->room;
+    return most_of(arithmetic + n * e->rounds / b->instructions[e->s->wide] / e->cores,
+                   n * (e->rounds - 1) / b->shuffles / e->used);
 }
 
 static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double *t) {
     const BoundStmt *s = e->s;
     Cost c;
     set_cost(e, x, &c);
-    double room[2] = {c.room * e->each[0], c.room * e->each[1]};
     for (int w = 0; w < l->nways; w++) {
-        const double *element = l->element[w];
-        double in = 0, out = 0, last = 0;
+        const double *share = l->share[w];
+        double in = 0, last = 0, single = 0;
         for (int r = 0; r < s->nreads; r++) {
-            double m = c.elements[r] * element[r];
+            double m = c.total[r] * share[r];
+            if (l->single[w] >> r & 1) single += m;
             if (s->read[r].again) m = most_of(m, last), in -= last;
             in += m;
             last = m;
         }
-        if (s->nwrites) out = c.elements[s->nreads] * element[s->nreads];
-        t[w] = most_of(c.levels, most_of(x->often * in - room[0], x->often * out - room[1]));
+        Shares h = {.in = in, .single = single, .held = l->held[w]};
+        h.result = s->nwrites ? share[s->nreads] : 1;
+        Ports ports = port_seconds(e, x, &c, &h);
+        t[w] = most_of(most_of(c.levels, l1_seconds(e, x, &c, h.held)),
+                       most_of(ports.load, ports.store));
+        if (l->turned[w])
+            t[w] = most_of(t[w], turning_seconds(e, x, &c, l->turned[w], l->compute[w]));
+        if (l->folds >> w & 1) t[w] = most_of(t[w], folding_seconds(e, x, &c, l->compute[w]));
     }
     if (l->ncolumns == l->nways) return;
     t += l->nways;
-    t[0] = vector_seconds(e, x, &c, e->lanes, false);
-    t[1] = vector_seconds(e, x, &c, e->lanes, true);
-    for (int k = 2; k < KINDS; k++) t[k] = c.t[k];
+    Ports ports = all_ports(e, x, &c);
+    t[0] = ports.load;
+    t[1] = ports.store;
+    t[2] = l1_seconds(e, x, &c, s->lane);
+    for (int k = 3; k < KINDS; k++) t[k] = c.t[k];
 }
 
 // From the inside out: the cheapest piece with one loop less, and then the piece itself. A piece of
@@ -304,9 +483,8 @@ static void see_lattice(Eval *e) {
     int way = 0;
     bool arithmetic = false;
     for (int w = 0; w < l.nways; w++) {
-        double compute = bound_compute(e, w ? e->shares[l.along[w]] : 1);
-        double t = most_of(compute, all[w]);
-        if (t < best) best = t, way = w, arithmetic = compute >= all[w];
+        double t = most_of(l.compute[w], all[w]);
+        if (t < best) best = t, way = w, arithmetic = l.compute[w] >= all[w];
     }
     if (!isfinite(best)) return;
     bound_raise(e, BOUND_NEST, best, e->part && !arithmetic ? worst_piece(s, &l, way) : -1);
@@ -336,19 +514,24 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
         x->parallel |= (e->loop[i].kind & CPU_KIND_PARALLEL) != 0;
     }
     for (int i = 0; i < s->niters; i++) {
-        Inner n = inner_of(least[i], x->most[i], s->extent[i], false);
+        Inner n = inner_of(least[i], x->most[i], s->extent[i]);
+        x->least[i] = n.least;
+        x->runs[i] = n.runs;
         all *= n.most;
         few *= n.least;
         whole *= n.whole;
     }
     x->often = whole / all;
     x->kept = whole / few;
+    x->alone = is_alone(e, few, e->straight > (double)e->b->unrolled);
 }
 
 void bound_nest(Eval *e) {
-    double cores = e->parallel ? e->b->cores : 1;
-    e->each[0] = 1 / e->b->loads / cores;
-    e->each[1] = 1 / e->b->stores / cores;
+    e->used = e->parallel ? e->b->cores : 1;
+    e->each[0] = 1 / e->b->loads / e->used;
+    e->each[1] = 1 / e->b->stores / e->used;
+    e->rounds = e->s->lanes >= 16 ? 4 : e->s->lanes >= 8 ? 3 : e->s->lanes >= 4 ? 2 : 1;
+    bound_extra(e);
     if (e->s->npieces) {
         see_lattice(e);
         return;
@@ -358,8 +541,10 @@ void bound_nest(Eval *e) {
         Cost c;
         one_iteration(e, at, &x);
         set_cost(e, &x, &c);
-        c.t[0] = vector_seconds(e, &x, &c, e->lanes, false);
-        c.t[1] = vector_seconds(e, &x, &c, e->lanes, true);
+        Ports ports = all_ports(e, &x, &c);
+        c.t[0] = ports.load;
+        c.t[1] = ports.store;
+        c.t[2] = l1_seconds(e, &x, &c, e->s->lane);
         for (int k = 0; k < KINDS; k++) bound_raise(e, FIRST + k, c.t[k], at);
     }
 }
