@@ -129,6 +129,7 @@ const BenchItem *bench_time_item(int number, const BenchKind **kind);
 // What the machine could do at most with a kernel that moves so many bytes; false: not known.
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof);
 double bench_compile_us(const Bench *b, const BenchItem *item); // bound program to kernel, once
+double bench_file_compile_us(Bench *b);                         // the same of the file
 
 // --- A program with operands ---------------------------------------------------------------------
 

@@ -71,6 +71,20 @@ static bool bind_file(BenchKernel *k, Cli *cli) {
     return !k->error;
 }
 
+double bench_file_compile_us(Bench *b) {
+    BenchKernel k = {.ctx = bench_context()};
+    lw_compile_options o = {.struct_size = sizeof o, .threads = 1, .isa = b->cli->isa};
+    char *memory = NULL;
+    double us = NAN;
+    if (!cli_schedule(b->cli, &o.schedule, &memory) && bind_file(&k, b->cli)) {
+        double begin = lab_cpu();
+        if (!lw_compile(k.ctx, k.bound, &o, &k.kernel)) us = (lab_cpu() - begin) / 1e3;
+    }
+    free(memory);
+    bench_kernel_close(&k);
+    return us;
+}
+
 static void fill(BenchKernel *k, int i, size_t elements) {
     const lw_function *f = lw_bound_function(k->bound);
     const DLTensor *t = lw_bound_tensor(k->bound, (size_t)i);

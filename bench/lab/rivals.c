@@ -47,7 +47,7 @@ const Rival rivals[] = {
     {"torch",
      "torch",
      "bgemm,copy,axpy,triad,transpose,softmax,layernorm,rowsum,colsum,embedding,fcrelu,mlp3,kru,"
-     "gconv,groupnorm,moments,lut,lut2,tmm,tbmm,convnchw,attention,chain,c3",
+     "conv2d,gconv,groupnorm,moments,lut,lut2,tmm,tbmm,convnchw,attention,chain,c3",
      "",
      {NULL, NULL, "OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 DNNL_MAX_CPU_ISA=AVX512_CORE" KEEP},
      false},

@@ -2,7 +2,8 @@
 // own path, in a process of its own.
 //
 //     gemm M N K             C = A B, row-major
-//     bgemm B M N K TB       B of them, one after the other; TB 1: each B is stored N x K
+//     bgemm B M N K T        B of them, one after the other; T 1: each B is stored N x K, 2: each A
+//     K x M
 #include "peer.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@ typedef void Sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, 
 
 static struct {
     Sgemm *sgemm;
-    int batch, m, n, k, tb;
+    int batch, m, n, k, turned;
     float *a, *b, *c;
 } blas;
 
@@ -30,7 +31,7 @@ static bool blas_prepare(const PeerTask *t, const char **why) {
     bool many = !strcmp(t->op, "bgemm");
     const int64_t *at = t->arg + many;
     if (strcmp(t->op, "gemm") && !many) return false;
-    blas.batch = many ? (int)t->arg[0] : 1, blas.tb = many ? (int)t->arg[4] : 0;
+    blas.batch = many ? (int)t->arg[0] : 1, blas.turned = many ? (int)t->arg[4] : 0;
     blas.m = (int)at[0], blas.n = (int)at[1], blas.k = (int)at[2];
     size_t batch = (size_t)blas.batch;
     blas.a = peer_operand(batch * (size_t)blas.m * (size_t)blas.k, 0);
@@ -41,11 +42,12 @@ static bool blas_prepare(const PeerTask *t, const char **why) {
 
 static void blas_call(void) {
     enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
-    int m = blas.m, n = blas.n, k = blas.k, tb = blas.tb;
+    int m = blas.m, n = blas.n, k = blas.k;
+    bool ta = blas.turned == 2, tb = blas.turned == 1;
     for (int i = 0; i < blas.batch; i++)
-        blas.sgemm(ROW_MAJOR, AS_IT_IS, tb ? TRANSPOSED : AS_IT_IS, m, n, k, 1,
-                   blas.a + (int64_t)i * m * k, k, blas.b + (int64_t)i * k * n, tb ? k : n, 0,
-                   blas.c + (int64_t)i * m * n, n);
+        blas.sgemm(ROW_MAJOR, ta ? TRANSPOSED : AS_IT_IS, tb ? TRANSPOSED : AS_IT_IS, m, n, k, 1,
+                   blas.a + (int64_t)i * m * k, ta ? m : k, blas.b + (int64_t)i * k * n, tb ? k : n,
+                   0, blas.c + (int64_t)i * m * n, n);
 }
 
 static const float *blas_result(size_t *n) {

@@ -35,6 +35,7 @@ static bool prepare(const PeerTask *t, const char **why) {
     xsmm.m = (int)at[0], xsmm.n = (int)at[1], xsmm.k = (int)at[2];
     xsmm.batch = many ? (int)t->arg[0] : 1, xsmm.tb = many ? (int)t->arg[4] : 0;
     if (xsmm.compiles) return true;
+    if (xsmm.tb > 1) return false;
     make(0);
     *why = "no kernel";
     size_t batch = (size_t)xsmm.batch;

@@ -1,7 +1,7 @@
 // oneDNN. Reorders into the layouts that it prefers are no part of a call.
 //
 //     gemm M N K HOW                           HOW 0: plain, 1: B packed
-//     bgemm B M N K TB                         B of them; TB 1: each B is stored N x K
+//     bgemm B M N K T                          B of them; T 1: each B is stored N x K, 2: each A K x M
 //     conv N H W C K R STRIDE PAD GROUPS HOW   R x R filters, NHWC results
 //         HOW 0: NHWC, filters packed; 1: all plain (NHWC, HWIO); 2: all as it likes; 3: Winograd
 //     nchw N H W C K R STRIDE PAD GROUPS       the same, all plain and channels first
@@ -81,11 +81,11 @@ void gemm(const int64_t *a) {
 
 void bgemm(const int64_t *a) {
     dims da{a[0], a[1], a[3]}, db{a[0], a[3], a[2]}, dc{a[0], a[1], a[2]};
-    tag right = a[4] ? tag::acb : tag::abc;
+    tag left = a[4] == 2 ? tag::acb : tag::abc, right = a[4] == 1 ? tag::acb : tag::abc;
     memory::desc c(dc, f32, tag::abc);
-    matmul::primitive_desc pd(matmul::desc({da, f32, tag::abc}, {db, f32, right}, c), cpu);
+    matmul::primitive_desc pd(matmul::desc({da, f32, left}, {db, f32, right}, c), cpu);
     task.p = matmul(pd);
-    task.args = {{DNNL_ARG_SRC, operand(da, tag::abc, 0)},
+    task.args = {{DNNL_ARG_SRC, operand(da, left, 0)},
                  {DNNL_ARG_WEIGHTS, operand(db, right, 1)},
                  {DNNL_ARG_DST, fresh(c)}};
     result(dc, tag::abc);

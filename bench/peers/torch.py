@@ -3,12 +3,13 @@
 
     copy N   axpy N   triad N   chain N     y = x; a x + y; relu(a x + y); a chain of eight pointwise steps
     transpose M N   softmax M N   layernorm M N   rowsum M N   colsum M N
-    bgemm B M N K TB                        B products; TB 1: each right operand is stored N x K
+    bgemm B M N K T                         B products; T 1: each right operand is stored N x K, 2: each left one K x M
     tmm M N K   tbmm B N M K                TC's names for that
     embedding R C N                         rows by subscripts
     lut B D L E   lut2 B D L E              TC's 1LUT: sums of L rows of a table; 2LUT: of two tables
     c3 B WX WY   fcrelu B I O   mlp3 B N O P Q
     kru M D0 D1 D2 N0 N1 N2                 a product with a Kronecker product of three factors
+    conv2d N C F H W K STRIDE PAD           channels first
     convnchw N C F H W K   gconv N G C F H W K
     groupnorm N G D H W   moments N K
     attention B N M D E
@@ -125,8 +126,8 @@ def torch_task(op, a):
         x = t(0, *a)
         return lambda: x.sum(1 if op == "rowsum" else 0)
     if op == "bgemm":
-        x = t(0, a[0], a[1], a[3])
-        y = t(1, a[0], a[2], a[3]).transpose(1, 2) if a[4] else t(1, a[0], a[3], a[2])
+        x = t(0, a[0], a[3], a[1]).transpose(1, 2) if a[4] == 2 else t(0, a[0], a[1], a[3])
+        y = t(1, a[0], a[2], a[3]).transpose(1, 2) if a[4] == 1 else t(1, a[0], a[3], a[2])
         return lambda: torch.bmm(x, y)
     if op == "tmm":
         x, y = t(0, a[0], a[2]), t(1, a[1], a[2])
@@ -169,6 +170,9 @@ def torch_task(op, a):
             y = torch.matmul(w1, y)
             return torch.matmul(w0, y.reshape(m, n[0], -1)).reshape(m, *d)
         return run
+    if op == "conv2d":
+        x, w = t(0, a[0], a[1], a[3], a[4]), t(1, a[2], a[1], a[5], a[5])
+        return lambda: F.conv2d(x, w, stride=a[6], padding=a[7])
     if op == "convnchw":
         x, w, b = t(0, a[0], a[1], a[3], a[4]), t(1, a[2], a[1], a[5], a[5]), t(2, a[2])
         return lambda: F.conv2d(x, w, b)
