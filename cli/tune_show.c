@@ -76,6 +76,8 @@ static void log_trial(Tuning *t, const lw_trial *trial) {
         json_num(&j, "seconds", round(trial->seconds * 1e12) / 1e12);
         json_num(&j, "low", round(trial->low * 1e12) / 1e12);
         json_num(&j, "high", round(trial->high * 1e12) / 1e12);
+        json_int(&j, "samples", trial->samples);
+        if (trial->ratio > 0) json_num(&j, "ratio", round(trial->ratio * 1e4) / 1e4);
     }
     if (trial->bound > 0) json_num(&j, "bound", round(trial->bound * 1e12) / 1e12);
     json_bool(&j, "best", trial->best);

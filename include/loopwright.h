@@ -475,9 +475,11 @@ typedef struct lw_trial {
     double at;                 // seconds since the tuning began
     double seconds, low, high; // of one call: the median and its 95 % confidence interval
     double bound;              // no implementation like it can be faster than this; 0: not known
-    bool best;                 // faster than all before it
+    bool best;                 // taken as the best so far: surely faster, sample by sample
     const char *schedule;      // text
     const char *reproducer;    // file that shows what went wrong; NULL: nothing did
+    double ratio; // to the best so far, measured in turn with it: the median; 0: it was not
+    int samples;  // of which `seconds` is the median
 } lw_trial;
 
 // The best so far, as it became so.

@@ -19,12 +19,14 @@
 static const Range nowhere = {0, 0};
 static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
-static const double reference_share = 0.05, final_share = 0.05, final_seconds = 0.25;
+static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5;
+// Of times that are as good as the same, by which one may be less.
+static const double surely = 0.997;
 static const double least_reference = 0.05, compile_seconds = 10;
 // What takes longer to compile is left out: it would keep many others from being tried.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
 
-enum { STARTS = 4, RECHECKS = 3 };
+enum { STARTS = 4, FINALISTS = 4 };
 
 const char *lw_trial_state_name(lw_trial_state state) {
     return state >= 0 && (int)state < TRIAL_STATES ? trial_state_name[state] : NULL;
@@ -302,32 +304,34 @@ static void nothing_runs(Tune *t, const Trial *chosen) {
               trial_state_name[chosen->state]);
 }
 
-// The winner in a fresh process: the first of the best that is right there too, or what is chosen
-// without search where that is faster and allowed. False: there is none.
+// The best few in a fresh process, in turn with what is chosen without search: single times of the
+// search are lucky ones. False: none of them is right, nor what is chosen, or that is not allowed.
 static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial) {
-    double each = fmin(final_seconds, final_share * fmax(t->o.seconds, 1));
-    Trial chosen = {.state = TRIAL_DECLINED};
-    Job job = {JOB_CHOSEN, "", 1};
-    bool any = false;
-    for (int i = 0; i < found->ntop && i < RECHECKS && !any; i++) {
-        *winner = tune_cand_job(t, found->top[i].cand);
-        measure_again(t->measure, winner, each, trial);
-        any = trial->state == TRIAL_TIMED;
-    }
-    if (any && strcmp(schedule_text(t, winner), schedule_text(t, &job)) == 0)
-        chosen = *trial;
-    else if (any)
-        measure_batch(t->measure, &job, 1, trial->seconds, &chosen);
-    if (!any || chosen.state == TRIAL_SLOW) // a rough figure will not do
-        measure_again(t->measure, &job, each, &chosen);
-    if (chosen.state <= TRIAL_SLOW) t->result->chosen = chosen.seconds;
-    if (chosen.state == TRIAL_TIMED && !t->o.set && (!any || chosen.high < trial->seconds)) {
-        *winner = job;
-        *trial = chosen;
-        any = true;
-    }
-    if (!any) nothing_runs(t, &chosen);
-    return any;
+    Job jobs[FINALISTS + 1];
+    Trial trials[FINALISTS + 1];
+    int n = 0, best = -1;
+    double seconds = fmin(final_seconds, final_share * fmax(t->o.seconds, 1));
+    for (; n < found->ntop && n < FINALISTS; n++) jobs[n] = tune_cand_job(t, found->top[n].cand);
+    int chosen = n;
+    jobs[n] = (Job){JOB_CHOSEN, "", 1};
+    const char *text = schedule_text(t, &jobs[n]);
+    for (int i = n - 1; i >= 0; i--)
+        if (strcmp(schedule_text(t, &jobs[i]), text) == 0) chosen = i;
+    measure_again(t->measure, jobs, chosen == n ? n + 1 : n, seconds, trials);
+    for (int i = 0; i < n; i++)
+        if (trials[i].state == TRIAL_TIMED &&
+            (best < 0 || trials[i].seconds < trials[best].seconds))
+            best = i;
+    bool right = trials[chosen].state == TRIAL_TIMED, allowed = chosen < n || !t->o.set;
+    if (right) t->result->chosen = trials[chosen].seconds;
+    // What is not faster for sure is not worth another schedule.
+    if (right && allowed && (best < 0 || trials[chosen].seconds * surely <= trials[best].seconds))
+        best = chosen;
+    if (best < 0) return nothing_runs(t, &trials[chosen]), false;
+    *winner = jobs[best];
+    *trial = trials[best];
+    if (best == chosen) winner->kind = JOB_CHOSEN, winner->bytes = "", winner->size = 1;
+    return true;
 }
 
 static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *strategy) {
@@ -341,12 +345,13 @@ static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *s
 
 // What the database has, if it still is right; nothing is searched then.
 static bool recall(Tune *t) {
-    Job job;
-    Trial trial;
-    if (t->o.again || t->o.set || !tune_known(t, &job)) return false;
-    measure_again(t->measure, &job, final_seconds, &trial);
-    t->result->stored = trial.state == TRIAL_TIMED;
-    return trial.state == TRIAL_TIMED && finish(t, &job, &trial, "database");
+    Job jobs[2] = {{0}, {JOB_CHOSEN, "", 1}};
+    Trial trials[2];
+    if (t->o.again || t->o.set || !tune_known(t, &jobs[0])) return false;
+    measure_again(t->measure, jobs, 2, final_seconds, trials);
+    t->result->stored = trials[0].state == TRIAL_TIMED;
+    if (trials[1].state == TRIAL_TIMED) t->result->chosen = trials[1].seconds;
+    return t->result->stored && finish(t, &jobs[0], &trials[0], "database");
 }
 
 static SearchResult search(Tune *t, SearchOptions *options) {
@@ -354,7 +359,7 @@ static SearchResult search(Tune *t, SearchOptions *options) {
     options->root = t->root;
     options->start = starts;
     options->nstarts = tune_starts(t, starts, STARTS);
-    double used = measure_clock() - t->began, last = 2 * final_share * t->o.seconds;
+    double used = measure_clock() - t->began, last = final_share * t->o.seconds;
     if (t->o.seconds > 0) options->seconds = fmax(t->o.seconds - used - last, 1e-3);
     bool ahead = t->setup.compilers && t->threads <= 1;
     SearchHost host = {.user = t,
@@ -401,7 +406,7 @@ static bool put(Tune *t) {
     Job job = {JOB_TEXT, t->put, strlen(t->put) + 1};
     Trial trial = {.state = TRIAL_DECLINED};
     if (t->model) t->state.bound = bound(t, t->root);
-    if (job.size <= TUNE_MOST_TEXT) measure_again(t->measure, &job, final_seconds, &trial);
+    if (job.size <= TUNE_MOST_TEXT) measure_again(t->measure, &job, 1, final_seconds, &trial);
     if (trial.state != TRIAL_TIMED)
         diag_report(t->call->diags, nowhere, DIAG_DB_NOT_KEPT, trial_state_name[trial.state]);
     else if (!(t->result->stored = tune_keep(t, &job, &trial)))

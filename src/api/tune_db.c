@@ -60,7 +60,7 @@ void tune_keep_trial(Tune *t, const Schedule *s, const Trial *trial) {
     if (!t->db) return;
     const char *text = canon_schedule_text(arena, t->canon, s);
     if (!text) return;
-    DbTrial kept = {text, trial_state_name[trial->state], trial->seconds, trial->low, trial->high};
+    DbTrial kept = {text, trial_state_name[trial->state], trial->measured, trial->low, trial->high};
     vec_push(arena, &t->trials, kept);
     if (t->trials.n >= TRIALS_AT_ONCE) tune_keep_trials(t);
 }
@@ -81,6 +81,7 @@ bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
                  .seconds = trial->seconds,
                  .low = trial->low,
                  .high = trial->high,
+                 .samples = trial->samples,
                  .bound = t->state.bound,
                  .origin = t->put ? "hand" : "tuned",
                  .pinned = t->pin,

@@ -139,11 +139,13 @@ void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound) {
     lw_trial shown = {.number = number,
                       .state = (lw_trial_state)trial->state,
                       .at = measure_clock() - t->began,
-                      .seconds = trial->seconds,
+                      .seconds = trial->measured,
                       .low = trial->low,
                       .high = trial->high,
                       .bound = bound,
                       .best = best,
+                      .ratio = trial->ratio,
+                      .samples = trial->samples,
                       .schedule = text_str(&text)};
     if (schedule) tune_keep_trial(t, schedule, trial);
     if (is_failure(trial->state)) shown.reproducer = reproducer(t, shown.schedule, trial);

@@ -116,7 +116,7 @@ static void blame(Measure *m, Served how) {
 
 // Has compilers and a worker begin with what is on the board.
 static void begin(Measure *m) {
-    compilers_tell(m);
+    if (m->board->place[0].long_seconds <= 0) compilers_tell(m);
     if (m->setup->threads > 1 && !compilers_wait(m)) return;
     m->going = start_worker(m) && child_tell(&m->child, 'g');
 }
@@ -187,18 +187,22 @@ void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out) 
     }
 }
 
-void measure_again(Measure *m, const Job *job, double seconds, Trial *out) {
+void measure_again(Measure *m, const Job *jobs, int n, double seconds, Trial *out) {
     Board *b = m->board;
     m->began = measure_clock();
     child_end(&m->child);
     b->cut = b->best = INFINITY;
     drop_incumbent(b);
-    b->count = 1;
-    post(m, 0, job, seconds);
+    require(n <= MEASURE_TOGETHER);
+    b->count = n;
+    b->patience = INFINITY;
+    for (int i = 0; i < n; i++) post(m, i, &jobs[i], seconds);
     begin(m);
     serve(m);
-    *out = b->place[0].trial;
-    account(m, &b->place[0]);
+    for (int i = 0; i < n; i++) {
+        out[i] = b->place[i].trial;
+        account(m, &b->place[i]);
+    }
     m->tally.waited += measure_clock() - m->began;
 }
 

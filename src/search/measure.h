@@ -4,7 +4,7 @@
 //     measure_batch(m, jobs, n, best, trials);           // ready for SearchHost.measure
 //     measure_begin(m, jobs, n, best);                   // the same in two steps
 //     measure_end(m, trials);
-//     measure_again(m, &winner, 0.2, &trial);            // in a fresh process, absolute
+//     measure_again(m, winners, n, 0.2, trials);         // in a fresh process, absolute
 //     measure_close(m);
 //
 // A job is bytes that mean a kernel to whoever made the setup: its `compile` runs in the worker and
@@ -119,9 +119,10 @@ enum { MEASURE_JOBS = SEARCH_MAX_BATCH };
 void measure_begin(Measure *m, const Job *jobs, int n, double best);
 void measure_end(Measure *m, Trial *out);
 
-// In a fresh process, checked again, for about so many seconds: absolute times. What comes next is
-// measured in turn with it, if its time is given as the best.
-void measure_again(Measure *m, const Job *job, double seconds, Trial *out);
+// In a fresh process, checked again, in turn, for about so many seconds altogether: absolute times
+// that can be compared with each other. At most MEASURE_TOGETHER.
+enum { MEASURE_TOGETHER = 8 };
+void measure_again(Measure *m, const Job *jobs, int n, double seconds, Trial *out);
 
 // What the next candidates are measured in turn with, found elsewhere: it was checked there.
 void measure_incumbent(Measure *m, const Job *job, double seconds);

@@ -27,7 +27,7 @@ typedef struct Place {
     JobKind kind;
     size_t size;
     Plant plant;
-    double long_seconds; // not 0: timed alone for so long
+    double long_seconds; // not 0: all on the board are timed in turn, for so long altogether
     double started;      // measure_clock
     double limit;        // seconds from there; the parent ends it then
     Trial trial;

@@ -46,8 +46,11 @@ extern const char *const trial_state_name[TRIAL_STATES];
 
 typedef struct Trial {
     TrialState state;
-    double seconds;   // of one call, median
-    double low, high; // its 95 % confidence interval
+    double seconds;   // of one call, as the search counts it: less than the best's, if it is better
+    double low, high; // 95 % confidence interval of what was measured
+    double measured;  // of one call: the median of the samples
+    double ratio;     // likewise, to the best so far, sample by sample; 0: not compared
+    int samples;
 } Trial;
 
 typedef struct SearchState SearchState; // below

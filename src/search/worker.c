@@ -129,6 +129,11 @@ static void unload(Loaded *k) {
 
 // --- Calls under a time limit --------------------------------------------------------------------
 
+// One call, or as much of it as there was.
+static Trial cut_short(TrialState state, double seconds) {
+    return (Trial){state, seconds, seconds, seconds, .measured = seconds, .samples = 1};
+}
+
 // A call took too long. The first time there may be leisure to see whether it ever ends.
 static void alarm_rang(void *worker) {
     Worker *w = worker;
@@ -148,8 +153,7 @@ static void alarm_rang(void *worker) {
     bool hung = w->armed == 2;
     w->armed = 0;
     if (w->env.threads > 1) {
-        w->at->trial =
-            (Trial){.state = hung ? TRIAL_HUNG : TRIAL_SLOW, .seconds = hung ? b->hang : b->cut};
+        w->at->trial = cut_short(hung ? TRIAL_HUNG : TRIAL_SLOW, hung ? b->hang : b->cut);
         w->at->kernels += w->at->trial.seconds;
         atomic_store(&w->at->state, PLACE_DONE);
         child_leave();
@@ -176,7 +180,7 @@ static bool first_call(Worker *w, const Loaded *k, Place *p, double *seconds, in
     if (how) {
         *seconds = how == 2 ? b->hang : b->cut;
         w->kernels += *seconds;
-        p->trial = (Trial){.state = how == 2 ? TRIAL_HUNG : TRIAL_SLOW, .seconds = *seconds};
+        p->trial = cut_short(how == 2 ? TRIAL_HUNG : TRIAL_SLOW, *seconds);
         return false;
     }
     bool cuts = b->cut < b->hang;
@@ -236,23 +240,30 @@ static double calibrate_calls(Worker *w, Loaded *k, double first) {
     return once;
 }
 
-static void time_alone(Worker *w, const Loaded *k, double seconds, Trial *t) {
-    double x[MOST_SAMPLES], until = measure_clock() + fmax(seconds, alone_seconds);
+// The times of samples as they are.
+static Trial by_samples(double *x, int n) {
+    Estimated e = sample_estimate(x, n);
+    return (Trial){TRIAL_TIMED, e.median, e.low, e.high, .measured = e.median, .samples = n};
+}
+
+static void time_alone(Worker *w, const Loaded *k, Trial *t) {
+    double x[MOST_SAMPLES], until = measure_clock() + alone_seconds;
     int n = 0;
     while (n < MOST_SAMPLES && (n < SOME_PAIRS || measure_clock() < until)) x[n++] = sample(w, k);
-    Estimated e = sample_estimate(x, n);
-    *t = (Trial){TRIAL_TIMED, e.median, e.low, e.high};
+    *t = by_samples(x, n);
 }
 
 // The time of a candidate that takes `ratio` of what the incumbent takes. Ratios chosen for being
 // small are too small: multiplied, they would drift below any time ever seen. So one that is surely
 // better has the time that it was seen to take, or just less than the incumbent's where this is a
 // slow phase; one that is not surely better is no better.
-static Trial by_ratio(const Worker *w, Estimated ratio, double seen) {
-    double best = w->board->best, seconds = best * fmax(ratio.median, 1);
-    if (ratio.high < 1) seconds = fmin(seen, best * just_better);
-    double scale = seconds / ratio.median;
-    return (Trial){TRIAL_TIMED, seconds, ratio.low * scale, ratio.high * scale};
+static Trial by_ratio(const Worker *w, Estimated ratio, double *seen, int n) {
+    double best = w->board->best;
+    Trial t = by_samples(seen, n);
+    t.ratio = ratio.median;
+    t.seconds = best * fmax(ratio.median, 1);
+    if (ratio.high < 1) t.seconds = fmin(t.measured, best * just_better);
+    return t;
 }
 
 // In turn with the incumbent, as long as there is something to find out.
@@ -274,7 +285,7 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
         clear = slow || (n >= 3 && e.high < much_better) ||
                 (n >= SOME_PAIRS && (doubtful || e.high < 1));
     }
-    *t = by_ratio(w, e, sample_estimate(seen, n).median);
+    *t = by_ratio(w, e, seen, n);
     if (slow && n < SOME_PAIRS) t->state = TRIAL_SLOW;
 }
 
@@ -314,30 +325,78 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     Board *b = w->board;
     Trial *t = &p->trial;
     double once = calibrate_calls(w, k, first);
-    bool in_turn = w->incumbent.block && p->long_seconds <= 0;
+    bool in_turn = w->incumbent.block;
     double doubt = k->calls > 1 ? 4 : 1; // of one call that is much shorter than a sample
     if (in_turn && once > doubt * hopeless * b->best)
-        *t = (Trial){TRIAL_SLOW, once, once, once};
+        *t = cut_short(TRIAL_SLOW, once);
     else if (in_turn)
         time_in_turn(w, k, t);
     else
-        time_alone(w, k, p->long_seconds, t);
+        time_alone(w, k, t);
     if (t->state == TRIAL_TIMED && t->seconds < b->best) become_incumbent(w, k, p);
+}
+
+// Loads a candidate, calls it once and compares. False: p->trial says why it is not to be timed.
+static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
+    int status;
+    bool ok = load_place(w, p, k);
+    p->trial = (Trial){.state = TRIAL_DECLINED};
+    if (!ok || !first_call(w, k, p, seconds, &status)) return false;
+    p->trial.state = TRIAL_WRONG;
+    return status == KERNEL_OK && operands_agree(w->operands);
 }
 
 static void try_candidate(Worker *w, Place *p) {
     Loaded k;
     double seconds;
-    int status;
-    bool ok = load_place(w, p, &k);
-    p->trial = (Trial){.state = TRIAL_DECLINED};
-    if (ok && first_call(w, &k, p, &seconds, &status)) {
-        if (status != KERNEL_OK || !operands_agree(w->operands))
-            p->trial = (Trial){.state = TRIAL_WRONG};
-        else
-            time_candidate(w, &k, p, seconds);
-    }
+    if (check_candidate(w, p, &k, &seconds)) time_candidate(w, &k, p, seconds);
     unload(&k);
+}
+
+static void enter(Worker *w, Place *p) {
+    w->kernels = 0;
+    p->started = measure_clock();
+    w->at = p;
+    atomic_store(&p->state, PLACE_WORKING);
+}
+
+static void leave(Worker *w, Place *p, PlaceState state) {
+    p->kernels += w->kernels;
+    atomic_store(&p->state, state);
+    if (state == PLACE_DONE && p->trial.state == TRIAL_WRONG)
+        child_leave(); // what else did it write?
+}
+
+// All of the board, in turn: slow phases strike them alike.
+static void time_together(Worker *w, double seconds) {
+    Board *b = w->board;
+    Loaded k[MEASURE_TOGETHER] = {0};
+    double x[MEASURE_TOGETHER][MOST_SAMPLES], first;
+    int n = 0;
+    for (int i = 0; i < b->count; i++) {
+        Place *p = &b->place[i];
+        if (atomic_load(&p->state) != PLACE_WAITING) continue;
+        enter(w, p);
+        bool right = check_candidate(w, p, &k[i], &first);
+        if (right) calibrate_calls(w, &k[i], first);
+        if (!right) unload(&k[i]);
+        leave(w, p, right ? PLACE_WAITING : PLACE_DONE);
+    }
+    double until = measure_clock() + seconds;
+    for (; n < MOST_SAMPLES && (n < SOME_PAIRS || measure_clock() < until); n++)
+        for (int i = 0; i < b->count; i++) {
+            int at = (i + n) % b->count;
+            if (!k[at].block) continue;
+            enter(w, &b->place[at]);
+            x[at][n] = sample(w, &k[at]);
+            leave(w, &b->place[at], PLACE_WAITING);
+        }
+    for (int i = 0; i < b->count; i++) {
+        if (!k[i].block) continue;
+        b->place[i].trial = by_samples(x[i], n);
+        atomic_store(&b->place[i].state, PLACE_DONE);
+        unload(&k[i]);
+    }
 }
 
 // --- The reference -------------------------------------------------------------------------------
@@ -439,20 +498,19 @@ static Place *next_place(Board *b, bool *more) {
 static void serve_board(Worker *w) {
     Board *b = w->board;
     Place *p;
+    if (b->count && b->place[0].long_seconds > 0) {
+        time_together(w, b->place[0].long_seconds);
+        return;
+    }
     load_incumbent(w);
     for (bool more; (p = next_place(b, &more)) || more;) {
         if (!p) {
             sched_yield();
             continue;
         }
-        w->kernels = 0;
-        p->started = measure_clock();
-        w->at = p;
-        atomic_store(&p->state, PLACE_WORKING);
+        enter(w, p);
         try_candidate(w, p);
-        p->kernels = w->kernels;
-        atomic_store(&p->state, PLACE_DONE);
-        if (p->trial.state == TRIAL_WRONG) child_leave(); // who knows what else it wrote
+        leave(w, p, PLACE_DONE);
     }
 }
 

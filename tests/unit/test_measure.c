@@ -132,11 +132,27 @@ TEST(candidates_are_timed) {
     CHECK(t[3].state == TRIAL_TIMED || t[3].state == TRIAL_SLOW);
     CHECK(t[3].seconds < t[1].seconds);
     Trial again;
-    measure_again(x.m, &jobs[0], 0.02, &again);
+    measure_again(x.m, &jobs[0], 1, 0.02, &again);
     CHECK(again.state == TRIAL_TIMED);
     CHECK(again.seconds < 3 * t[0].seconds);
     const MeasureTally *tally = measure_tally(x.m);
     CHECK(tally->trials == 4 && tally->kernels > 0 && tally->restarts == 2);
+    close_bench(&x);
+}
+
+// Several in a fresh process: those that do not run do not keep the others from it.
+TEST(the_last_word_is_spoken_in_turn) {
+    static Bench x;
+    open_bench(&x, matmul, (int64_t[]){64, 64, 64}, 64 * 64 * 64);
+    Job jobs[] = {text_job(fast), text_job(bad), text_job(naive), text_job(fast)};
+    Trial t[4];
+    measure_again(x.m, jobs, 4, 0.05, t);
+    CHECK(t[0].state == TRIAL_TIMED && t[1].state == TRIAL_DECLINED);
+    CHECK(t[2].state == TRIAL_TIMED && t[3].state == TRIAL_TIMED);
+    CHECK(t[0].samples >= 6 && t[0].samples == t[2].samples && t[0].samples == t[3].samples);
+    CHECK(t[0].measured > 0 && t[0].seconds <= t[0].measured && t[0].measured <= t[0].seconds);
+    CHECK(t[2].seconds > 2 * t[0].seconds);
+    CHECK(t[3].seconds < 1.5 * t[0].seconds && t[0].seconds < 1.5 * t[3].seconds);
     close_bench(&x);
 }
 
@@ -313,10 +329,10 @@ TEST(cold_calls_are_slower) {
     Job job = text_job("C: n:v\n");
     Trial warm, cold;
     open_bench(&x, total, sizes, sizes[0]);
-    measure_again(x.m, &job, 0.03, &warm);
+    measure_again(x.m, &job, 1, 0.03, &warm);
     close_bench(&x);
     open_bench(&y, total, sizes, sizes[0]);
-    measure_again(y.m, &job, 0.03, &cold);
+    measure_again(y.m, &job, 1, 0.03, &cold);
     close_bench(&y);
     CHECK(warm.state == TRIAL_TIMED && cold.state == TRIAL_TIMED);
     CHECK(cold.seconds > warm.seconds);

@@ -90,7 +90,7 @@ static void mock_measure(void *user, const Cand *const *batch, int n, double bes
         double t = mock_time(m, batch[i]);
         bool fails = m->fail_share && (int64_t)(space_hash(m->s, batch[i]) % 100) < m->fail_share;
         TrialState bad = (TrialState)(TRIAL_DECLINED + space_hash(m->s, batch[i]) / 100 % 4);
-        out[i] = (Trial){fails ? bad : TRIAL_TIMED, t, t, t};
+        out[i] = (Trial){fails ? bad : TRIAL_TIMED, t, t, t, .measured = t};
     }
 }
 
