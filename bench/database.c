@@ -84,7 +84,7 @@ typedef struct Case {
 static void compile_cases(const char *known) {
     static Case cases[] = {
         {.what = "no database wanted", .database = "none", .k = 40},
-        {.what = "there is none", .database = "/nowhere/tune.db", .k = 40},
+        {.what = "there is none", .database = "no-such-tune.db", .k = 40},
         {.what = "holds it", .database = NULL, .k = 32},
         {.what = "holds sizes near it", .database = NULL, .k = 33},
         {.what = "does not hold it", .database = NULL, .k = 200},

@@ -40,6 +40,7 @@ static void json_entry(Json *j, const lw_db_entry *e, bool whole) {
     json_int(j, "rank", e->rank);
     json_str(j, "name", e->name);
     json_str(j, "sizes", e->sizes);
+    if (e->named_sizes) json_str(j, "named_sizes", e->named_sizes);
     json_str(j, "isa", e->isa);
     json_int(j, "threads", e->threads);
     json_num(j, "seconds", e->seconds);
@@ -72,17 +73,43 @@ static size_t entries_of(const lw_db_entry *entry, size_t n, size_t from) {
     return k - from;
 }
 
+// What is longer than its column ends in dots.
+static char *shortened(const char *text, int most) {
+    bool fits = strlen(text) <= (size_t)most;
+    return fits ? cli_printf("%s", text) : cli_printf("%.*s...", most - 3, text);
+}
+
+static const char *sizes_of(const lw_db_entry *e) {
+    return e->named_sizes && *e->named_sizes ? e->named_sizes : e->sizes;
+}
+
+// The longest text of a column, as far as it is shown.
+static int width(const lw_db_entry *entry, size_t n, const char *title, bool sizes, int most) {
+    size_t longest = strlen(title);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(sizes ? sizes_of(&entry[i]) : entry[i].name);
+        longest = len > longest ? len : longest;
+    }
+    return longest > (size_t)most ? most : (int)longest;
+}
+
 static void print_list(const lw_db_entry *entry, size_t n) {
-    printf("%6s  %-16s %-18s %-7s %7s %10s %6s %9s %7s  %s\n", "kernel", "function", "sizes", "isa",
-           "threads", "time", "gap", "schedules", "trials", "date");
+    enum { MOST_NAME = 24, MOST_SIZES = 36 };
+    int names = width(entry, n, "function", false, MOST_NAME);
+    int sizes = width(entry, n, "sizes", true, MOST_SIZES);
+    printf("%6s  %-*s  %-*s  %-7s %7s %10s %6s %9s %7s  %s\n", "kernel", names, "function", sizes,
+           "sizes", "isa", "threads", "time", "gap", "schedules", "trials", "date");
     for (size_t i = 0, more; i < n; i += more) {
         const lw_db_entry *e = &entry[i];
         more = entries_of(entry, n, i);
         char *time = time_text(e->seconds);
         char *gap = e->bound > 0 ? cli_printf("%.0f %%", 100 * e->gap) : cli_printf("-");
-        printf("%6lld  %-16s %-18s %-7s %7d %10s %6s %9zu %7lld  %.10s%s\n", (long long)e->kernel,
-               e->name, e->sizes, e->isa, e->threads, time, gap, more, (long long)e->trials,
+        char *name = shortened(e->name, MOST_NAME), *size = shortened(sizes_of(e), MOST_SIZES);
+        printf("%6lld  %-*s  %-*s  %-7s %7d %10s %6s %9zu %7lld  %.10s%s\n", (long long)e->kernel,
+               names, name, sizes, size, e->isa, e->threads, time, gap, more, (long long)e->trials,
                e->date, e->pinned ? " pinned" : "");
+        free(name);
+        free(size);
         free(time);
         free(gap);
     }
@@ -123,10 +150,11 @@ static void print_indented(const char *text) {
 }
 
 static void print_kernel(const lw_db_entry *e) {
-    printf("kernel %lld: %s, %d thread%s, %s on %s\n  strides  %s\n  program\n",
-           (long long)e->kernel, e->name, e->threads, e->threads == 1 ? "" : "s", e->isa, e->cpu,
-           *e->strides ? e->strides : "dense");
-    print_indented(e->program);
+    const char *sizes = e->named_sizes ? e->named_sizes : "";
+    printf("kernel %lld: %s, %s%s%d thread%s, %s on %s\n  strides  %s\n  program\n",
+           (long long)e->kernel, e->name, sizes, *sizes ? ", " : "", e->threads,
+           e->threads == 1 ? "" : "s", e->isa, e->cpu, *e->strides ? e->strides : "dense");
+    print_indented(e->named_program ? e->named_program : e->program);
 }
 
 static void print_entry(const lw_db_entry *e) {
@@ -147,9 +175,10 @@ static void print_entry(const lw_db_entry *e) {
     if (e->chosen > 0) printf(", %.2f times as fast as chosen", e->chosen / e->seconds);
     printf("; %s on %.10s by %s%s", strcmp(e->origin, "hand") ? e->origin : "by hand", e->date,
            e->version, e->pinned ? ", pinned" : "");
+    if (e->samples > 0) printf("; %lld samples", (long long)e->samples);
     if (*e->verified) printf("; verified %s", e->verified);
     printf("\n");
-    print_indented(e->schedule);
+    print_indented(e->named_schedule ? e->named_schedule : e->schedule);
 }
 
 static int db_show(Cli *cli) {

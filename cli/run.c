@@ -22,6 +22,7 @@ typedef struct Run {
     lw_timing timing;
     lw_roof roof; // when measured
     bool roofed;
+    int cores; // that its peak is of
 } Run;
 
 // --- Options that name arguments -----------------------------------------------------------------
@@ -239,6 +240,8 @@ static void find_roof(Run *r) {
     const lw_machine *m;
     if (cli_report(r->cli, lw_machine_get(r->cli->ctx, NULL, &m))) return;
     r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
+    r->cores = r->timing.threads < m->cores ? r->timing.threads : m->cores;
+    if (r->cores < 1) r->cores = 1;
 }
 
 // The rate of integer operations is not measured: where there are any, only moving is known.
@@ -260,8 +263,8 @@ static void print_roof(const Run *r) {
         printf("%.1f GFLOP/s (%s f%d", f->peak, t->isa, t->float_bits);
     else
         printf("%.1f GB/s (%s", f->peak, level_name[f->level]);
-    printf(", %d core%s); bound by %s: compute ", t->threads > 1 ? t->threads : 1,
-           t->threads > 1 ? "s" : "", f->compute ? "compute" : "bandwidth");
+    printf(", %d core%s); bound by %s: compute ", r->cores, r->cores > 1 ? "s" : "",
+           f->compute ? "compute" : "bandwidth");
     print_time(f->compute_us);
     printf(", moving ");
     print_time(f->memory_us);

@@ -580,6 +580,9 @@ typedef struct lw_db_entry {
     int64_t trials;       // that are kept for the kernel
     double chosen;        // seconds of what is chosen without search; 0: not known
     const char *wrong;    // with lw_db_options.check: why it would be ignored; NULL: it applies
+    // In the names of the program that was first tuned so; NULL: they are not known.
+    const char *named_sizes; // "M=64,K=32,N=48"
+    const char *named_program, *named_schedule;
 } lw_db_entry;
 
 typedef struct lw_db_options {

@@ -39,34 +39,52 @@ typedef struct DbCall {
     lw_db_counts counts;
 } DbCall;
 
+// "mm M=64,N=48 m,n A,B C": the function, and what is known beyond it.
+static void describe_names(Call *call, const char *name, lw_db_entry *out) {
+    size_t len = strcspn(name, " ");
+    out->name = arena_strndup(call->arena, name, len);
+    if (!name[len]) return;
+    const char *sizes = name + len + 1;
+    len = strcspn(sizes, " ");
+    out->named_sizes = arena_strndup(call->arena, sizes, len);
+    if (!sizes[len]) return;
+    out->named_program = canon_rename(call->arena, out->program, sizes + len + 1);
+    static const char head[] = "program f ";
+    if (strncmp(out->named_program, head, sizeof head - 1) == 0)
+        out->named_program = arena_printf(call->arena, "program %s %s", out->name,
+                                          out->named_program + sizeof head - 1);
+    out->named_schedule = canon_rename(call->arena, out->schedule, sizes + len + 1);
+}
+
 static lw_db_entry describe(Call *call, const DbRow *row) {
     const DbKey *k = &row->key;
     const DbEntry *e = &row->entry;
     double gap = db_gap(e);
-    return (lw_db_entry){.kernel = row->kernel,
-                         .rank = row->rank,
-                         .pinned = e->pinned,
-                         .threads = k->threads,
-                         .name = k->name,
-                         .program = k->program,
-                         .sizes = k->sizes,
-                         .strides = k->strides,
-                         .target = k->target,
-                         .cpu = k->cpu,
-                         .isa = k->isa,
-                         .schedule = e->schedule,
-                         .seconds = e->seconds,
-                         .low = e->low,
-                         .high = e->high,
-                         .samples = e->samples,
-                         .bound = e->bound,
-                         .gap = gap > 0 ? gap : 0,
-                         .chosen = e->chosen,
-                         .date = db_date(call->arena, e->date),
-                         .version = e->version,
-                         .verified = e->verified,
-                         .origin = e->origin,
-                         .trials = row->trials};
+    lw_db_entry out = {.kernel = row->kernel,
+                       .rank = row->rank,
+                       .pinned = e->pinned,
+                       .threads = k->threads,
+                       .program = k->program,
+                       .sizes = k->sizes,
+                       .strides = k->strides,
+                       .target = k->target,
+                       .cpu = k->cpu,
+                       .isa = k->isa,
+                       .schedule = e->schedule,
+                       .seconds = e->seconds,
+                       .low = e->low,
+                       .high = e->high,
+                       .samples = e->samples,
+                       .bound = e->bound,
+                       .gap = gap > 0 ? gap : 0,
+                       .chosen = e->chosen,
+                       .date = db_date(call->arena, e->date),
+                       .version = e->version,
+                       .verified = e->verified,
+                       .origin = e->origin,
+                       .trials = row->trials};
+    describe_names(call, k->name, &out);
+    return out;
 }
 
 static lw_status list_body(Call *call, void *arg) {

@@ -6,6 +6,18 @@
 
 enum { TRIALS_AT_ONCE = 1000 };
 
+// For people: what is behind the canonical names.
+static const char *names_of(const Tune *t) {
+    Text out = {.arena = t->call->arena};
+    const lw_function *f = t->bound->function;
+    text_printf(&out, "%s ", t->p->name);
+    for (int i = 0; i < f->program->params.n; i++)
+        text_printf(&out, "%s%s=%lld", i ? "," : "", f->params[i].name,
+                    (long long)t->bound->values[i]);
+    text_printf(&out, " %s", canon_names(t->call->arena, t->canon));
+    return text_str(&out);
+}
+
 void tune_open_db(Tune *t) {
     Arena *arena = t->call->arena;
     int n = t->p->ninputs + t->p->noutputs;
@@ -17,6 +29,7 @@ void tune_open_db(Tune *t) {
     for (int i = 0; t->o.args && i < n; i++) stride[i] = t->views[i].stride;
     t->canon = canon_of(arena, t->p);
     t->key = db_key(arena, t->canon, stride, &t->machine, t->threads);
+    t->key.name = names_of(t);
 }
 
 void tune_close_db(Tune *t) {

@@ -112,6 +112,72 @@ const char *canon_text(Arena *arena, const Canon *c) {
     return print(arena, &p);
 }
 
+// --- Names for people ----------------------------------------------------------------------------
+
+static void add_names(Text *out, Arena *arena, const Aliases *a) {
+    Aliases *own = (Aliases *)a; // looking up may grow its sets, and changes nothing else
+    for (int i = 0; i < a->by_canon.n; i++) {
+        const char *canon = arena_printf(arena, "%c%d", a->letter, i);
+        text_printf(out, "%s%s", i ? "," : "", alias_of(arena, own, canon, true));
+    }
+}
+
+const char *canon_names(Arena *arena, const Canon *c) {
+    Text out = {.arena = arena};
+    add_names(&out, arena, &c->iter);
+    text_char(&out, ' ');
+    add_names(&out, arena, &c->tensor);
+    text_char(&out, ' ');
+    add_names(&out, arena, &c->label);
+    return text_str(&out);
+}
+
+// The n-th of names separated by commas; *len 0: there is none.
+static const char *nth_name(const char *names, int64_t n, size_t *len) {
+    for (;; names++) {
+        *len = strcspn(names, ", ");
+        if (n-- == 0) return names;
+        names += *len;
+        if (*names != ',') return *len = 0, names;
+    }
+}
+
+static bool is_letter(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The name that a word of `len` characters stands for; *own 0: itself. i8 may be a type too: then
+// what follows is a bracket.
+static const char *own_name(const char *word, size_t len, const char *const part[3], size_t *own) {
+    const char *letters = "its", *kind = strchr(letters, *word);
+    int64_t n = 0;
+    *own = 0;
+    if (len < 2 || len > 8 || !kind || !part[kind - letters]) return NULL;
+    for (size_t i = 1; i < len; i++) {
+        if (!is_digit(word[i])) return NULL;
+        n = 10 * n + (word[i] - '0');
+    }
+    if (*word == 'i' && word[len] && strchr("[(", word[len])) return NULL;
+    return nth_name(part[kind - letters], n, own);
+}
+
+const char *canon_rename(Arena *arena, const char *text, const char *names) {
+    Text out = {.arena = arena};
+    const char *part[3] = {names};
+    for (int i = 1; i < 3; i++) {
+        part[i] = part[i - 1] ? strchr(part[i - 1], ' ') : NULL;
+        if (part[i]) part[i]++;
+    }
+    for (size_t len; *text; text += len) {
+        len = 1;
+        bool word = is_letter(*text) || *text == '_';
+        while (word && (is_letter(text[len]) || is_digit(text[len]) || text[len] == '_')) len++;
+        size_t own = 0;
+        const char *name = word ? own_name(text, len, part, &own) : NULL;
+        text_add_n(&out, own ? name : text, own ? own : len);
+    }
+    return text_str(&out);
+}
+
 // The same without its constant.
 static const Affine *without_constant(Arena *arena, const Affine *a) {
     Affine *copy = arena_copy(arena, a, sizeof *a + (size_t)a->n * sizeof *a->term);
@@ -338,15 +404,15 @@ static bool sizes_read(const Canon *c, const char *sizes, SeeExtents *see, void 
 static bool add_distance(void *user, const Iter *iter, int64_t old) {
     int64_t now = extent_of(iter);
     if (old == now) return true;
-    if (old <= 0 || now <= 0 || old / 2 > now || now / 2 > old) return false;
-    double far = fabs(log2((double)now / (double)old));
-    *(double *)user += far;
-    return far <= 1;
+    if (old <= 0 || now <= 0) return false;
+    double ratio = old > now ? (double)old / (double)now : (double)now / (double)old;
+    *(double *)user *= ratio;
+    return ratio <= 2;
 }
 
 double canon_distance(const Canon *c, const char *sizes) {
-    double sum = 0;
-    return sizes_read(c, sizes, add_distance, &sum) ? sum : INFINITY;
+    double product = 1; // a logarithm is taken once
+    return sizes_read(c, sizes, add_distance, &product) ? log2(product) : INFINITY;
 }
 
 // What became of one step.

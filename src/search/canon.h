@@ -32,6 +32,12 @@ const char *canon_family(Arena *arena, const Canon *c);
 // Extents of all iterators, by statement: "64,48,32;64,48".
 const char *canon_sizes(Arena *arena, const Canon *c);
 
+// The Program's own names, of iterators, tensors and statements, in the order of the canonical
+// ones: "m,n,k A,B,C C". And a text in canonical names (a Program's, a Schedule's) in those names;
+// what has none stays as it is.
+const char *canon_names(Arena *arena, const Canon *c);
+const char *canon_rename(Arena *arena, const char *text, const char *names);
+
 // A Schedule of the Program in canonical names, and back. NULL: it names what the Program has not.
 const Schedule *canon_schedule(Arena *arena, const Canon *c, const Schedule *s);
 const Schedule *canon_restore(Arena *arena, const Canon *c, const Schedule *s);

@@ -46,12 +46,14 @@ typedef struct Opening {
     Arena arena;
     const char *where;
     const char *paths;
+    bool usual; // nobody named one
 } Opening;
 
 static void find_paths(void *arg) {
     Opening *o = arg;
     Text out = {.arena = &o->arena};
     const char *where = o->where && *o->where ? o->where : environment("LW_DB");
+    o->usual = !where;
     if (!where)
         default_paths(&out);
     else if (strcmp(where, "none") != 0)
@@ -92,6 +94,7 @@ bool db_new(const Allocator *allocator, const char *where, Db **out) {
     arena_init(&o.arena, allocator);
     bool enough = arena_try(&o.arena, find_paths, &o);
     if (enough && *o.paths) enough = (*out = new_db(allocator, o.paths)) != NULL;
+    if (*out) (*out)->usual = o.usual;
     arena_free(&o.arena);
     if (*out && !(*out)->nfiles) { // nothing but colons
         db_free(*out);
@@ -323,14 +326,13 @@ static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, do
 
 static void read_family(Reading *r, DbFile *f) {
     enum { MOST = 1000 }; // some 0.2 us each
-    sqlite3_stmt *s = db_prepare(r->db, f, DB_FAMILY);
+    sqlite3_stmt *s = db_prepare(r->db, f, *r->key->strides ? DB_STRIDED : DB_FAMILY);
     if (!s) return;
     db_bind_text(s, 1, r->key->family);
     db_bind_text(s, 2, r->key->target);
     db_bind_text(s, 3, r->key->cpu);
     db_bind_text(s, 4, r->key->isa);
     sqlite3_bind_int(s, 5, r->key->threads);
-    sqlite3_bind_int(s, 6, !*r->key->strides);
     for (int n = 0; n < MOST && f->state == FILE_OPEN && db_row(r->db, f, s); n++) {
         const char *sizes = (const char *)sqlite3_column_text(s, 1);
         double far = sizes ? canon_distance(r->canon, sizes) : INFINITY;

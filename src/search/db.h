@@ -44,7 +44,9 @@ typedef struct DbKey {
     const char *cpu, *isa;
     int threads;
     // What follows from it.
-    const char *name;   // of the function, when it was first recorded
+    // The function, when it was first recorded; behind it, as far as they are known, its sizes and
+    // its names (canon_names): "mm M=64,K=32,N=48 m,n,k A,B,C C"
+    const char *name;
     const char *family; // the program up to sizes
     const char *sizes;
 } DbKey;

@@ -202,6 +202,17 @@ static bool make_folders(DbFile *f) {
     return true;
 }
 
+// A place that somebody named is one that there is, or else a mistake.
+static bool has_folder(DbFile *f) {
+    char *path = (char *)f->path, *end = strrchr(path, '/');
+    struct stat st;
+    if (!end || end == path) return true;
+    *end = 0;
+    bool there = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    *end = '/';
+    return there;
+}
+
 static int open_handle(Db *db, DbFile *f, bool create) {
     int flags = f->shared ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (create) flags |= SQLITE_OPEN_CREATE;
@@ -247,13 +258,18 @@ static bool look(Db *db, DbFile *f, bool create) {
         turn_off(db, f);
         return false;
     }
-    bool absent = errno == ENOENT || errno == ENOTDIR;
+    bool absent = errno == ENOENT || errno == ENOTDIR,
+         lost = absent && !db->usual && !has_folder(f);
     f->state = FILE_ABSENT;
-    if (absent && !create) return false;
+    if (absent && !create && !lost) return false;
     int fd = -1;
-    if (absent && make_folders(f)) fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (absent && !lost && (!db->usual || make_folders(f)))
+        fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0 && close(fd) == 0) return true;
-    db_wrong(db, f, "cannot be %s: %s", absent ? "made" : "read", strerror(errno));
+    if (lost)
+        db_wrong(db, f, "is in a folder that does not exist");
+    else
+        db_wrong(db, f, "cannot be %s: %s", absent ? "made" : "read", strerror(errno));
     turn_off(db, f);
     return false;
 }

@@ -31,7 +31,10 @@ enum {
                "origin, pinned, chosen FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")  \
     X(FAMILY,                                                                                      \
       "SELECT k.id, k.sizes FROM family f JOIN kernel k ON k.family = f.id WHERE f.text = ? AND "  \
-      "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND (k.strides = '') = ?")       \
+      "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND k.strides = ''")             \
+    X(STRIDED,                                                                                     \
+      "SELECT k.id, k.sizes FROM family f JOIN kernel k ON k.family = f.id WHERE f.text = ? AND "  \
+      "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND k.strides > ''")             \
     X(ADD_FAMILY, "INSERT INTO family(text) VALUES(?) ON CONFLICT DO NOTHING")                     \
     X(ADD_KERNEL, "INSERT INTO kernel(program, strides, target, cpu, isa, threads, name, family, " \
                   "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, (SELECT id FROM family WHERE text = ?), ?)") \
@@ -93,6 +96,7 @@ struct Db {
     atomic_int wrong;    // 0: nothing; 1: `why` waits to be told; 2: it was told
     char why[1024];
     int read_ms, write_ms; // to wait for a lock
+    bool usual;            // the usual place: its folders are made
     size_t size;           // of this object
     int nfiles;
     DbFile file[DB_MAX_FILES];

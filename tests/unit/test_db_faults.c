@@ -363,11 +363,28 @@ TEST(db_faults_read_only) {
 TEST(db_faults_new_files_are_private) {
     struct stat st;
     Site s;
+    char folder[4096];
+    const char *was = getenv("LW_DB");
+    char *db = was ? strdup(was) : NULL;
+    CHECK(getcwd(folder, sizeof folder - 8));
+    strcat(folder, "/fresh");
     remove_files("fresh/loopwright/tune.db");
     rmdir("fresh/loopwright");
     rmdir("fresh");
+    // A place that was named is not made: it may be a mistake.
     begin(&s, "fresh/loopwright/tune.db");
+    CHECK(!record(&s, 5));
+    CHECK(db_trouble(s.db) && strstr(db_trouble(s.db), "in a folder that does not exist"));
+    CHECK(stat("fresh", &st) != 0);
+    end(&s);
+    // The usual one is.
+    setenv("XDG_DATA_HOME", folder, 1);
+    unsetenv("LW_DB");
+    begin(&s, NULL);
     CHECK(record(&s, 5));
+    unsetenv("XDG_DATA_HOME");
+    if (db) setenv("LW_DB", db, 1);
+    free(db);
     CHECK(stat("fresh/loopwright/tune.db", &st) == 0 && (st.st_mode & 0777) == 0600);
     CHECK(stat("fresh/loopwright/tune.db-wal", &st) == 0 && (st.st_mode & 0777) == 0600);
     CHECK(stat("fresh/loopwright", &st) == 0 && (st.st_mode & 0777) == 0700);

@@ -9,8 +9,8 @@ nothing is tuned in 't.db'
 $ loopwright db import a.jsonl --db t.db
 4 read, 4 kept, 0 refused
 $ loopwright db list --db t.db
-kernel  function         sizes              isa     threads       time    gap schedules  trials  date
-     1  sum              8                  avx2          1    0.03 us      -         3       1  2026-01-01 pinned
+kernel  function  sizes  isa     threads       time    gap schedules  trials  date
+     1  sum       8      avx2          1    0.03 us      -         3       1  2026-01-01 pinned
 $ loopwright db prune --keep 1 --db t.db
 1 removed
 $ loopwright db export --all --db t.db | grep -o '"schedule": "[^"]*"\|"state": "[a-z]*"'
@@ -21,8 +21,8 @@ $ loopwright db export --all --db t.db | grep -o '"schedule": "[^"]*"\|"state": 
 $ loopwright db prune --all --days 1000 --db t.db
 2 removed
 $ loopwright db list --db t.db
-kernel  function         sizes              isa     threads       time    gap schedules  trials  date
-     1  sum              8                  avx2          1    0.03 us      -         1       0  2026-01-01 pinned
+kernel  function  sizes  isa     threads       time    gap schedules  trials  date
+     1  sum       8      avx2          1    0.03 us      -         1       0  2026-01-01 pinned
 $ loopwright db prune --db t.db
 --- stderr
 loopwright db: what should go? --keep N, --days N, --all, --bad

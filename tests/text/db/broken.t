@@ -28,5 +28,6 @@ for i in 4 vector
 warning: no tuning database: 'folder.db' is not a file
 $ loopwright run add.tc --size N=4 --db nowhere/at/all.db > /dev/null; ls nowhere
 --- stderr
+warning: no tuning database: 'nowhere/at/all.db' is in a folder that does not exist
 ls: cannot access 'nowhere': No such file or directory
 --- exit 2

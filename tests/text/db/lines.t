@@ -11,8 +11,8 @@ not an object
 $ loopwright db import tuned.jsonl --db t.db
 1 read, 1 kept, 0 refused
 $ loopwright db list --db t.db
-kernel  function         sizes              isa     threads       time    gap schedules  trials  date
-     1  sum              8                  avx2          1   0.015 us   50 %         1       0  2026-11-15
+kernel  function  sizes  isa     threads       time    gap schedules  trials  date
+     1  sum       8      avx2          1   0.015 us   50 %         1       0  2026-11-15
 $ loopwright db export --db t.db | cmp - tuned.jsonl
 $ loopwright db show 1 --db t.db
 kernel 1: sum, 1 thread, avx2 on a processor
@@ -25,7 +25,7 @@ kernel 1: sum, 1 thread, avx2 on a processor
         s0: for i0 in 0:8
             t1[] +=! t0[i0]
     }
-  schedule 1: 0.015 us (0.014 us to 0.016 us), bound 0.01 us, gap 50 %, 1.20 times as fast as chosen; tuned on 2026-11-15 by 0.1.0; verified bit for bit
+  schedule 1: 0.015 us (0.014 us to 0.016 us), bound 0.01 us, gap 50 %, 1.20 times as fast as chosen; tuned on 2026-11-15 by 0.1.0; 11 samples; verified bit for bit
     s0: i0:v
 $ loopwright db import bad.jsonl --db t.db
 6 read, 0 kept, 6 refused

@@ -23,6 +23,22 @@ out: i/4 j/16 q i j:v
 $ loopwright show other.tc --size X=60,Y=48,Z=32 --stage schedule --threads 1 --db t.db
 {{# tuned for sizes 64,48,32: .*}}
 out: i/4 j/16 q i j:v
+$ loopwright db list --db t.db | cut -c 1-32
+kernel  function  sizes         
+     1  mm        M=64,K=32,N=48
+$ loopwright db show --db t.db | grep -v us
+{{kernel 1: mm, M=64,K=32,N=48, 1 thread, .*}}
+  strides  dense
+  program
+    program mm {
+        input A: f32[64, 32]
+        input B: f32[32, 48]
+        output C: f32[64, 48]
+    
+        C: for m in 0:64, n in 0:48, k in 0:32
+            C[m, n] +=! A[m, k]*B[k, n]
+    }
+    C: m/4 n/16 k m n:v
 $ loopwright run mm.tc --size M=64,N=48,K=32 --threads 1 --db t.db --json | grep -o '"schedule": "[a-z]*"'
 "schedule": "tuned"
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule wrong.lws --db t.db
