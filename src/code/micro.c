@@ -16,7 +16,7 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 }
 
 void seg_reset(Seg *s) {
-    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->fetched.n = 0;
+    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->fetched.n = s->guarded.n = 0;
     s->crowded = false;
     s->torn = -1;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
@@ -341,11 +341,25 @@ static int as_wide(Seg *s, int val, int width) {
     return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
 }
 
+// The same load under the same guard, of a buffer that nothing here writes; -1: none. Copies of a
+// loop ask again soon.
+static int find_guarded(const Seg *s, const Ref *ref, const Ref *plain) {
+    enum { RECENT = 32 };
+    if (ref->guard < 0 || s->buffer[ref->buffer].written) return -1;
+    for (int i = s->guarded.n - 1; i >= 0 && i >= s->guarded.n - RECENT; i--) {
+        const Guarded *g = &s->guarded.at[i];
+        if (g->ref->guard == ref->guard && same_place(g->ref, plain)) return g->val;
+    }
+    return -1;
+}
+
 int seg_load(Seg *s, const Ref *ref) {
     Ref plain = *ref;
     plain.guard = -1; // a value that is known needs no memory, and so no guard
     Loc *l = seg_find(s, &plain);
     if (l) return as_wide(s, resolve(s, l), ref->width);
+    int known = find_guarded(s, ref, &plain);
+    if (known >= 0) return known;
     settle(s, ref, false, NULL);
     s->apart += is_apart(ref);
     Micro m = {.kind = MI_LOAD,
@@ -362,6 +376,7 @@ int seg_load(Seg *s, const Ref *ref) {
     }
     vec_push(s->arena, &s->micros, m);
     if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
+    if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((Guarded){m.ref, m.dst}));
     return m.dst;
 }
 

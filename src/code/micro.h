@@ -149,6 +149,12 @@ typedef struct Line {
     int64_t number;
 } Line;
 
+// A load under a guard.
+typedef struct Guarded {
+    const Ref *ref;
+    int val;
+} Guarded;
+
 typedef struct Seg {
     Arena *arena;
     VEC(Micro) micros;
@@ -171,6 +177,7 @@ typedef struct Seg {
     int line;     // of the leaf being built
     bool crowded; // has long expressions: pins may leave their registers in between
     VEC(Line) fetched;
+    VEC(Guarded) guarded;
     int apart; // accesses with lanes apart
     int spills;
     int *work; // room for micro_assign
