@@ -219,6 +219,12 @@ static void set_width(PNode *n, int loop, int width) {
     for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
 }
 
+// Half a vector where that holds all there is: 64-byte vectors close a port and load more slowly.
+static int lanes_for(const Machine *m, int64_t extent, int bytes) {
+    int lanes = m->vector_bytes / bytes;
+    return m->vector_bytes == 64 && extent <= lanes / 2 ? lanes / 2 : lanes;
+}
+
 // Elements of temporaries that lanes have for themselves become vectors.
 static void widen_mem(Plan *p, Mem *m, int loop, int lanes) {
     LinTerm t[TREE_MAX_DEPTH * 2];
@@ -250,7 +256,7 @@ void plan_vectorise(Plan *p) {
         for (int k = 0; k < n->nbounds && !why; k++)
             if (n->bound[k].k > 0) why = "its first lane is not the first index";
         n->vector = !why;
-        n->lanes = why ? 1 : p->machine->vector_bytes / bytes;
+        n->lanes = why ? 1 : lanes_for(p->machine, n->extent, bytes);
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
         if (n->vector) widen(p, n, n->loop, n->lanes);
         if (why)
