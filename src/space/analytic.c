@@ -66,6 +66,9 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
         see_windows(n, a->sub[d]);
         if (!checked_mul(pitch, max_i64(tensor_size(t, d), 1), &pitch)) n->known = false;
     }
+    r->size = r->bytes;
+    for (int i = 0; i < n->s->niters; i++)
+        if (r->uses[i]) r->size *= (double)n->extent[i];
     for (int i = 0; i < n->s->niters; i++)
         r->crooked |= llabs(r->stride[i]) > 1 && r->stride[i] * r->bytes % c->m->line_bytes != 0;
     r->once = t->role == ROLE_INPUT;

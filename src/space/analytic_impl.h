@@ -11,6 +11,7 @@ enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };
 typedef struct Ref {
     const Access *access;
     int bytes;    // of an element
+    double size;  // bytes of all elements
     bool lone;    // every subscript is one iterator by itself, each another
     bool crooked; // vectors of it begin inside cache lines
     bool once;    // the only access to its tensor, which nothing in the Program writes

@@ -24,6 +24,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define FAR 1.75 // what a vector from beyond the first cache weighs, in loads
+
 enum {
     LEAST_FOLDED = 8,    // values of a reduction that lanes are worth
     STRAIGHT = 256,      // vector operations that the generator unrolls
@@ -128,10 +130,32 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         if (turns > 1 && whole) {
             double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
             *shared += lines * kept * (count - window / turns);
-        }
+        } else if (ref->uses[t->v] && ref->size > (double)c->m->cache[1])
+            lines = fmax(lines, FAR);
         sum += lines * count;
     }
     return sum;
+}
+
+// Rows that lie a power of two apart meet in few sets of the first cache, and put each other out.
+static double crowding(const Nest *n, const Tile *t, const int64_t *part, double turns) {
+    enum { WAY = 4096, ROOM = 10 }; // bytes of a way; lines of a set that rows may have
+    double lost = 0;
+    for (int r = 1; r < n->nrefs && turns >= 64; r++)
+        for (int k = 0; k < 2; k++) {
+            if (t->row[k] < 0 || r == t->pack || n->ref[r].uses[t->v]) continue;
+            int64_t apart = llabs(n->ref[r].stride[t->row[k]]) * n->ref[r].bytes;
+            if (!apart) continue;
+            int64_t sets = max_i64(WAY / (apart & -apart), 1);
+            if (sets < 4) lost += fmax(0, (double)(part[k] - ROOM * sets));
+        }
+    return 0.4 * lost;
+}
+
+// Loads of one cycle. Whole 64-byte vectors, and what fills them, come one at a time.
+static double load_rate(const Machine *m, const Nest *n, const Tile *t) {
+    bool wide = m->vector_bytes == 64 && n->extent[t->v] > n->lanes / 2;
+    return wide ? 1.1 : m->load_ports;
 }
 
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
@@ -142,7 +166,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double loads = loads_of(c, n, t, part, &shared);
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
-    double arithmetic = sums * n->ops / m->fma_ports, load = (loads - shared) / m->load_ports;
+    double arithmetic = sums * n->ops / m->fma_ports;
+    double load = (loads - shared) / load_rate(m, n, t);
     double issue = (sums * n->ops + loads - shared + 1.5 / t->turns +
                     n->guards * (double)(part[0] * part[1])) /
                    m->ports[PORT_ISSUE];
@@ -150,7 +175,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double end = t->folded ? 10 : n->ref[0].stride[t->v] == 1 ? 0 : 2.0 * n->lanes;
     if (!n->s->init) end *= 2;
     double ends = 16 + (1.5 + end) * sums;
-    return turns * (turn + 0.12 * (load + shared / m->load_ports) + 0.1 * issue) + ends;
+    turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
+    return turns * turn + ends;
 }
 
 // Full tiles and what is left over, in every direction.
@@ -183,10 +209,8 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
     }
     cost *= outer;
     if (t->pack) {
-        double elements = 1;
-        for (int i = 0; i < n->s->niters; i++)
-            if (n->ref[t->pack].uses[i]) elements *= (double)n->extent[i];
-        cost += elements * (n->ref[t->pack].stride[t->v] == 1 ? 0.15 : 0.5) + 100;
+        const Ref *x = &n->ref[t->pack];
+        cost += x->size / x->bytes * (x->stride[t->v] == 1 ? 0.15 : 0.5) + 200;
     }
     return cost;
 }
@@ -288,7 +312,8 @@ static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
     double declared = 2 * n->instances * fmax(1, n->ops) + 8 * elements;
     *best = (Tile){.v = -1, .cost = declared};
     for (int i = 0; i < n->s->niters; i++) {
-        if (n->extent[i] < 2) continue;
+        bool single = n->extent[i] < 2;
+        if (n->s->iter[i].reduction ? single : single && n->ref[0].stride[i] != 1) continue;
         if (n->s->iter[i].reduction)
             try_folded(c, n, i, best);
         else if (n->ref[0].uses[i])
@@ -311,10 +336,7 @@ static int panel_operand(const Nest *n, const Tile *t) {
     double most = 0;
     if (t->pack) return t->pack;
     for (int r = 1; r < n->nrefs; r++) {
-        double size = n->ref[r].bytes;
-        for (int i = 0; i < n->s->niters; i++)
-            if (n->ref[r].uses[i]) size *= (double)n->extent[i];
-        if (n->ref[r].uses[t->v] && size > most) best = r, most = size;
+        if (n->ref[r].uses[t->v] && n->ref[r].size > most) best = r, most = n->ref[r].size;
     }
     return best;
 }
@@ -327,6 +349,8 @@ typedef struct Blocks {
     double panel_bytes, bytes;        // of one panel; of all of it
     double rest_bytes, reuse;         // of the other operands; how often a panel is read
     bool rows_first;                  // the loops over rows are outside
+    bool streamed;                    // parts of the reduction are outside of everything
+    int64_t width;                    // of the lanes' iterator around them; 0: all of it
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
     int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
 } Blocks;
@@ -406,11 +430,39 @@ static void block_reductions(const Chooser *c, Blocks *b) {
     }
 }
 
+// So many values of a reduction, or about as many if that divides its extent.
+static int64_t part_near(int64_t extent, int64_t want) {
+    for (int64_t i = 0; i <= want / 2; i++)
+        if (extent % (want + i) == 0) return want + i;
+    return want;
+}
+
+// A large operand that few rows pass by is read once, and as it lies: some of its rows at a time
+// from one end to the other, while the sums come and go. Panels of it would jump from page to page.
+static void stream_panel(const Chooser *c, Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
+    if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
+    if (b->reuse >= 8 || b->bytes <= (double)c->m->cache[2] / 2) return;
+    int i = b->red[0], v = b->t->v;
+    int64_t rows = 1, wide = step_of(n, b->t, v);
+    for (int k = 0; k < 2; k++)
+        if (b->t->row[k] >= 0) rows *= n->extent[b->t->row[k]];
+    int64_t step = part_near(n->extent[i], min_i64(max_i64(2 * rows, 16), 64));
+    if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
+        return;
+    b->streamed = true;
+    b->step[i] = step;
+    b->width = ceil_div(512, wide) * wide;
+    if (b->width >= n->extent[v] || (c->o->serial && n->extent[v] % b->width)) b->width = 0;
+}
+
 static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || !b->panel || !x->lone || !x->once) return false;
+    if (c->o->plain || b->t->folded || b->streamed || !b->panel || !x->lone || !x->once)
+        return false;
     if (b->t->pack) return true;
     if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
@@ -566,9 +618,11 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
     loops_at(n, b, 0);
     int outer = n->nloops;
     if (n->nloops) at = &n->loop[n->nloops - 1];
-    loops_at(n, b, first);
+    if (b->width) nest_loop(n, b->t->v, b->width, KIND_SERIAL);
+    if (!b->streamed) loops_at(n, b, first);
     for (int k = 0; k < b->nred; k++)
         if (b->step[b->red[k]]) nest_loop(n, b->red[k], b->step[b->red[k]], KIND_SERIAL);
+    if (b->streamed) loops_at(n, b, first);
     if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
     loops_at(n, b, 3 - first);
     idle_loops(n);
@@ -595,6 +649,7 @@ void choose_contraction(Chooser *c, Nest *n) {
                        traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
     }
     order_reductions(&b);
-    block_reductions(c, &b);
+    stream_panel(c, &b);
+    if (!b.streamed) block_reductions(c, &b);
     emit(c, n, &b);
 }
