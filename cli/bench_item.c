@@ -251,7 +251,7 @@ static void open_kernel(Bench *b, BenchJob *j, BenchRow *r) {
     BenchKernel *k = &j->kernel;
     Trial *t = j->trial;
     if (item->threads > 1 && CPU_COUNT(&b->lab.cores) < item->threads)
-        r->note = cli_printf("this process may use one core only");
+        r->note = cli_printf("it may use one core only");
     else
         bench_kernel_open(k, b, item);
     if (k->error) r->note = cli_printf("%s", k->error);

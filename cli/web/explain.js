@@ -30,7 +30,7 @@ function certificate() {
   if (s && finite(s.bound))
     list.push(fact(
         ...duration(s.bound).split(' '),
-        `no implementation in its space can beat this; gap ${
+        `certificate: no implementation in its space can beat this; gap ${
             (100 * (t.median_us / s.bound - 1)).toFixed(0)} %`));
   list.push(fact(
       ...duration(t.compile_us).split(' '), `to compile, into ${bytes(t.code_bytes)} of code`));
@@ -422,6 +422,8 @@ function roof() {
                      text(left - 6, y(v) + 4, String(v), {class: 'dim', 'text-anchor': 'end'})));
          levels.forEach(l => {
            const knee = peak / l.gbps, from = Math.max(lo, least / l.gbps);
+           const tx = x(from * 1.15), ty = y(from * 1.15 * l.gbps) - 5;
+           const angle = Math.atan2(y(peak) - y(from * l.gbps), x(knee) - x(from)) * 180 / Math.PI;
            if (from < knee)
              svg.append(
                  line(x(from), y(from * l.gbps), x(knee), y(peak), {
@@ -430,8 +432,8 @@ function roof() {
                    opacity: l.name === (d.roof || {}).level ? 1 : .5
                  }),
                  text(
-                     x(from * 1.3), y(from * 1.3 * l.gbps) - 6, l.name,
-                     {class: 'dim', 'font-size': 11}));
+                     tx, ty, `${l.name} ${figure(l.gbps)} GB/s`,
+                     {class: 'dim', 'font-size': 11, transform: `rotate(${angle} ${tx} ${ty})`}));
          });
          svg.append(
              line(

@@ -27,6 +27,8 @@ function ratioText(x) {
   return (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2)) + '×';
 }
 
+const brief = (text, n) => text.length > n ? text.slice(0, n - 1) + '…' : text;
+
 // --- Ratio to the best peer, and part of peak --------------------------------------------------
 function bars(rows) {
   return chart('ratio and part of peak', (svg, width) => {
@@ -35,7 +37,12 @@ function bars(rows) {
           label = phone ? 0 : Math.min(280, 26 + longest * 6.6);
     const peaked = rows.some(r => finite(r.of_peak)), words = phone ? 0 : 148,
           gap = phone ? 14 : 24;
-    const peakWidth = !peaked ? 0 : phone ? width * 0.26 : width * 0.17;
+    // Without anybody to compare with, the part of peak has the room, and rates stand for ratios.
+    const compared = rows.some(best);
+    const peakWidth = !peaked ? 0 :
+        !compared             ? width - label - words - gap :
+        phone                 ? width * 0.26 :
+                                width * 0.17;
     const x0 = label, x1 = width - peakWidth - gap - words;
     const ratios = rows.map(best).filter(Boolean).map(p => p.ratio);
     const hi = Math.max(1.5, ...ratios) * 1.12, lo = Math.min(0.75, ...ratios) / 1.12;
@@ -47,7 +54,8 @@ function bars(rows) {
     });
     const bottom = top + rows.length * high + groups.length * 26;
     let edge = -Infinity;
-    for (const t of hi / lo < 6 ? [0.5, 0.75, 1, 1.5, 2, 3] :
+    for (const t of !compared   ? [] :
+             hi / lo < 6        ? [0.5, 0.75, 1, 1.5, 2, 3] :
              hi < 40            ? [0.1, 0.25, 0.5, 1, 2, 4, 10, 25] :
                                   [0.01, 0.1, 1, 10, 100, 1000]) {
       if (t < lo || t > hi || x(t) - edge < 36) continue;
@@ -59,9 +67,9 @@ function bars(rows) {
       }));
       svg.append(text(x(t), top - 12, t + '×', {class: 'dim', 'text-anchor': 'middle'}));
     }
-    for (const t of peaked ? [0, 0.5, 1] : []) {
+    for (const t of !peaked ? [] : compared ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
       svg.append(line(p(t), top - 6, p(t), bottom, {stroke: 'var(--grid)'}));
-      if (!phone || t !== 0.5)
+      if (!phone || !compared || t !== 0.5)
         svg.append(text(p(t), top - 12, t * 100 + (t === 1 ? ' % of peak' : ''), {
           class: 'dim',
           'text-anchor': t === 0 ? 'start' :
@@ -118,9 +126,10 @@ function bars(rows) {
             phone ? text(width, y + 16, said, {'text-anchor': 'end'}) :
                     text(x1 + 14, middle + 4, said));
       } else {
+        const rate = finite(row.rate) ? figure(row.rate) + ' ' + row.unit : '';
         g.append(text(
             phone ? width : x1 + 14, phone ? y + 16 : middle + 4,
-            row.note ? row.note.slice(0, 28) : 'no peer',
+            row.note ? brief(row.note, 24) : compared ? 'no peer' : rate,
             {class: 'dim', 'text-anchor': phone ? 'end' : 'start'}));
       }
       if (finite(row.of_peak)) {
@@ -371,13 +380,17 @@ function ratioCell(row) {
                  ratioText(p.ratio)) :
              '–';
 }
+// Is there something to draw as bars?
+const charted = rows => rows.some(r => best(r) || finite(r.of_peak));
 function table(rows) {
+  const groups = new Set(rows.map(r => r.group)).size;
   const shared = [
     {
       name: rows[0].suite,
       value: r => r.group + ': ' + r.item,
       show: r => element(
-          'span', {title: r.sizes || ''}, r.item, ' ', element('span', {class: 'pill'}, r.group))
+          'span', {title: r.sizes || ''}, r.item, ' ',
+          groups > 1 ? element('span', {class: 'pill'}, r.group) : null)
     },
     {name: 'unit', value: r => r.unit, left: true},
     {name: 'ours', value: r => r.rate, show: r => r.note || figure(r.rate)}, {
@@ -414,10 +427,13 @@ function table(rows) {
   ];
   if (rows.some(r => r.paper))
     rest.push({name: 'the paper says', value: r => r.paper || '', left: true});
+  const filled = [...shared, ...speed, ...rest].filter(c => rows.some(r => {
+    const v = c.value(r);
+    return typeof v === 'number' ? finite(v) : v;
+  }));
   return element(
-      'details', rows[0].suite === 'front' ? {open: ''} : {},
-      element('summary', {}, `All ${rows.length} rows as a table`),
-      sortable([...shared, ...speed, ...rest], rows));
+      'details', charted(rows) ? {} : {open: ''},
+      element('summary', {}, `All ${rows.length} rows as a table`), sortable(filled, rows));
 }
 
 // LoopStack's two tables: how much slower LLVM compiles, and runs, under the same schedule; there
@@ -519,25 +535,30 @@ function show(records, tunings, bad, run) {
   const suites = [...new Set(rows.map(r => r.suite))];
   const newest = runs.filter(r => !run || r.run === run).pop(), machine = machineOf(newest);
   $('p.lead').textContent = rows.length ?
-      `${machine.cpu}, ${machine.isa}, ${machine.cores} cores. ` +
+      `${machine.cpu}, ${machine.isa}, ${machine.cores} core${machine.cores === 1 ? '' : 's'}. ` +
           `${newest ? newest.date + ', Loopwright ' + newest.version : ''}. ${
-              rows.length} rows of ${runs.length} runs` +
+              rows.length} rows of ${runs.length} run${runs.length === 1 ? '' : 's'}` +
           (bad ? `; ${bad} lines could not be read` : '') :
                  'Nothing was measured yet: `loopwright bench` appends to the history that ' +
                  'this page is made from.';
+  const compared = rows.some(best), legend = [['--s1', 'part of peak']];
+  if (compared)
+    legend.unshift(
+        ['--win', 'faster than the best peer'], ['--even', 'level: the interval holds 1'],
+        ['--lose', 'slower']);
   if (rows.length)
     $('main').append(
         facts(rows),
         element(
             'div', {class: 'legend'},
-            [
-              ['--win', 'faster than the best peer'], ['--even', 'level: the interval holds 1'],
-              ['--lose', 'slower'], ['--s1', 'part of peak']
-            ]
-                .map(
-                    ([c, what]) =>
-                        element('span', {}, element('i', {style: `background:var(${c})`}), what)),
-            element('span', {}, '├─┤ 95 % interval')));
+            legend.map(
+                ([c, what]) =>
+                    element('span', {}, element('i', {style: `background:var(${c})`}), what)),
+            compared ? element('span', {}, '├─┤ 95 % interval') :
+                       element(
+                           'span', {},
+                           'No other library was there to compare with: `make bench-setup ' +
+                               'bench-peers` brings them.')));
   for (const suite of suites) {
     const mine = rows.filter(r => r.suite === suite), peers = mine.map(best).filter(Boolean);
     const said = peers.length ?
@@ -546,7 +567,7 @@ function show(records, tunings, bad, run) {
     const byGroup =
         [...new Set(mine.map(r => r.group))].flatMap(g => mine.filter(r => r.group === g));
     card(
-        suite, suite, element('p', {}, said), suite === 'front' ? null : bars(byGroup),
+        suite, suite, element('p', {}, said), charted(byGroup) ? bars(byGroup) : null,
         ...(beside(byGroup) || []), table(byGroup));
   }
   const compile = compileTimes(rows);
@@ -578,8 +599,8 @@ function show(records, tunings, bad, run) {
         ...tuned);
   $('main').append(element(
       'footer', {},
-      'A ratio above 1: Loopwright is faster. Bars end at the median over interleaved ' +
-          'rounds, whiskers at its 95 % interval; ' +
+      'A ratio above 1: Loopwright is faster. Bars end at the median over passes ' +
+          'that are spread over the run, whiskers at its 95 % interval; ' +
           'a peer whose result differs does not count. Made by loopwright report; how it is ' +
           'measured: bench/README.md.'));
 }
