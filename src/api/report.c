@@ -441,9 +441,11 @@ static void json_report(Report *r, Text *out) {
 static void count_work(Report *r) {
     const Tree *t = r->l.tree;
     r->flops = bound_flops(r->call->scratch, r->bound, t);
+    const double *touched =
+        r->bound->function->tree ? NULL : program_touches(r->call->scratch, r->bound->program);
     for (int i = 0; i < t->nargs; i++) {
         double bytes = type_info[t->buffers.at[i].type].bytes;
-        if (!r->bound->function->tree) bytes *= program_touches(r->bound->program, i);
+        if (touched) bytes *= touched[i];
         for (int d = 0; d < t->buffers.at[i].rank && r->bound->function->tree; d++)
             bytes *= (double)t->buffers.at[i].size[d];
         r->bytes += bytes;

@@ -18,9 +18,10 @@ static lw_timing work_of(const Tune *t) {
     lw_timing w = {.struct_size = sizeof w, .threads = t->threads};
     w.isa = isa_name[t->machine.isa];
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
+    const double *touched = program_touches(t->call->scratch, p);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const Tensor *x = &p->tensors.at[i];
-        double bytes = program_touches(p, i) * type_info[x->type].bytes;
+        double bytes = touched[i] * type_info[x->type].bytes;
         w.bytes += bytes;
         if (i >= p->ninputs) w.written_bytes += bytes;
         if (type_is_float(x->type) && type_info[type_compute(x->type)].bits > w.float_bits)

@@ -39,3 +39,31 @@ void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *s
     s->hash[i] = hash;
     return &s->at[i];
 }
+
+typedef struct Numbered {
+    const void *key;
+    int number;
+} Numbered;
+
+static bool same_key(const void *key, const void *item) {
+    return ((const Numbered *)item)->key == key;
+}
+
+static void **slot_of(Numbers *m, const void *key) {
+    return set_find(m->arena, &m->set, hash_mix(0, (uint64_t)(uintptr_t)key), key, same_key);
+}
+
+void numbers_put(Numbers *m, const void *key, int number) {
+    void **slot = slot_of(m, key);
+    if (*slot) return;
+    Numbered *item = arena_new(m->arena, Numbered);
+    *item = (Numbered){key, number};
+    *slot = item;
+    m->set.n++;
+}
+
+int numbers_get(Numbers *m, const void *key) {
+    if (!m->set.n) return -1;
+    const Numbered *item = *slot_of(m, key);
+    return item ? item->number : -1;
+}

@@ -20,6 +20,16 @@ typedef bool SetSame(const void *key, const void *item);
 
 void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *same);
 
+// Numbers by pointer: where in a list the thing with this interned name is.
+typedef struct Numbers {
+    Arena *arena;
+    Set set;
+} Numbers;
+
+// Keeps the number that a key has already.
+void numbers_put(Numbers *m, const void *key, int number);
+int numbers_get(Numbers *m, const void *key); // -1: none
+
 // A well-mixing 64-bit hash, fed piece by piece.
 static inline uint64_t hash_mix(uint64_t h, uint64_t x) {
     h = (h ^ x) * 0x9e3779b97f4a7c15ull;

@@ -91,9 +91,10 @@ static bool may_join(const Plan *p, const PNode *outer, const PNode *inner) {
     if (outer->mark != KIND_ANY && outer->mark != KIND_SERIAL) return false;
     if (outer->nbounds || p->refused->vector[inner->loop]) return false;
     if (!checked_mul(outer->extent, inner->extent, &extent)) return false;
+    if (!allows(&j, inner) || !is_independent(&j, inner)) return false;
     for (int i = p->tree->nargs; i < p->tree->buffers.n; i++)
         if (p->alloc_loop[i] == outer->loop) return false;
-    return allows(&j, inner) && is_independent(&j, inner) && !shares_tile(&j);
+    return !shares_tile(&j);
 }
 
 static void forget(const Plan *p, Mem *m, int loop) {

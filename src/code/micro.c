@@ -135,8 +135,8 @@ int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
 static int place_lanes(const Ref *r) { return r->lane ? r->width << 8 | r->active : 0; }
 
 static uint64_t place_hash(const Ref *r) {
-    uint64_t h = (uint64_t)r->disp + ((uint64_t)r->stream << 48);
-    return hash_mix(h, (uint64_t)place_lanes(r) << 32);
+    uint64_t h = hash_mix((uint64_t)r->stream, (uint64_t)r->disp);
+    return hash_mix(h, (uint64_t)place_lanes(r));
 }
 
 static bool same_place(const Ref *a, const Ref *b) {

@@ -459,18 +459,22 @@ static PNode *build_node(Builder *b, const Node *node) {
 // ---- Streams
 
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
-    for (int i = 0; i < p->streams.n; i++) {
+    if (!p->stream_of) {
+        p->stream_of = arena_new_n(p->arena, int, p->tree->buffers.n);
+        for (int i = 0; i < p->tree->buffers.n; i++) p->stream_of[i] = -1;
+    }
+    for (int i = p->stream_of[buffer], next; i >= 0; i = next) {
         Stream *s = &p->streams.at[i];
-        if (s->buffer != buffer || s->n != n ||
-            (n && memcmp(s->t, t, (size_t)n * sizeof *t) && !FAULT(streams_confused)))
+        next = s->next;
+        if (s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t) && !FAULT(streams_confused)))
             continue;
         if (depth > s->depth) s->depth = depth;
         return i;
     }
     LinTerm *copy = arena_new_n(p->arena, LinTerm, n);
     if (n) memcpy(copy, t, (size_t)n * sizeof *t);
-    vec_push(p->arena, &p->streams, ((Stream){buffer, n, copy, depth}));
-    return p->streams.n - 1;
+    vec_push(p->arena, &p->streams, ((Stream){buffer, n, copy, depth, p->stream_of[buffer]}));
+    return p->stream_of[buffer] = p->streams.n - 1;
 }
 
 static void stream_of(Plan *p, Mem *m, int depth) {

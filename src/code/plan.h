@@ -117,6 +117,7 @@ typedef struct Stream {
     int n;
     const LinTerm *t; // real loops only
     int depth;        // of the deepest use, for giving out registers
+    int next;         // another one of its buffer, or -1
 } Stream;
 
 // What making the code showed to be impossible; the plan is made again without it.
@@ -137,6 +138,7 @@ typedef struct Plan {
     const Affine **passed; // by Tree index id: what it equals, or NULL
     VEC(PNode *) leaves;
     VEC(Stream) streams;
+    int *stream_of;              // by buffer: its latest stream, or -1
     int64_t *offset;             // per buffer: place in scratch; -1 for arguments
     int *alloc_depth;            // per buffer: depth of the block it lives in
     int *alloc_loop;             // per buffer: innermost loop around that block's content, or -1

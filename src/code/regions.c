@@ -428,10 +428,11 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
         while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
             nodes[i]->region = span;
+            int room = tile_limit(p, nodes + i, span);
             for (int j = i; j < i + span; j++) {
                 Around around = {.n = 0};
                 choose_unroll(p, nodes[j]);
-                split_reductions(p, nodes[j], &around, tile, tile_limit(p, nodes + i, span));
+                split_reductions(p, nodes[j], &around, tile, room);
             }
             i += span;
             continue;

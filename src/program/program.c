@@ -108,24 +108,21 @@ static void count_arguments(Program *p) {
 
 // --- Labels and flags --------------------------------------------------------------------------
 
-static bool label_taken(const Program *p, Name label) {
-    for (int s = 0; s < p->stmts.n; s++)
-        if (p->stmts.at[s].label == label) return true;
-    return false;
-}
-
 // The tensor's name for its first definition, then name.1, name.2, ... Labels that are there
 // already stay.
 static void label_stmts(Program *p) {
     int *defined = arena_new_n(p->arena, int, p->tensors.n);
+    Numbers taken = {.arena = p->arena};
+    for (int s = 0; s < p->stmts.n; s++)
+        if (p->stmts.at[s].label) numbers_put(&taken, p->stmts.at[s].label, s);
     for (int s = 0; s < p->stmts.n; s++) {
         Stmt *st = &p->stmts.at[s];
         int *k = &defined[st->write->tensor];
         Name label = p->tensors.at[st->write->tensor].name, base = label;
         if (*k) label = name_of(p->names, arena_printf(p->arena, "%s.%d", base, *k));
-        while (!st->label && label_taken(p, label))
+        while (!st->label && numbers_get(&taken, label) >= 0)
             label = name_of(p->names, arena_printf(p->arena, "%s.%d", base, ++*k));
-        if (!st->label) st->label = label;
+        if (!st->label) st->label = label, numbers_put(&taken, label, s);
         ++*k;
     }
 }

@@ -22,6 +22,7 @@ typedef struct Parser {
     bool bad;     // the current item is in error: nothing is accepted any more
     int nesting;
     const Stmt *st; // whose iterators are in scope, or NULL
+    Numbers tensors, labels;
 } Parser;
 
 // --- What stands here --------------------------------------------------------------------------
@@ -209,7 +210,7 @@ static const Affine *parse_affine(Parser *ps) {
 // `name` was read; its subscripts follow.
 static const Access *parse_access(Parser *ps, Name name, Range range) {
     const Affine *sub[PROGRAM_MAX_RANK];
-    int rank = 0, tensor = name ? program_find_tensor(ps->p, name) : -1;
+    int rank = 0, tensor = name ? numbers_get(&ps->tensors, name) : -1;
     expect(ps, "[");
     if (!ps->bad && tensor < 0) {
         diag_report(ps->diags, range, DIAG_TEXT_UNKNOWN, "tensor", name);
@@ -515,7 +516,7 @@ static void parse_tensor(Parser *ps, Role role) {
     Range range = ps->token.range;
     Name name = expect_name(ps, "the name of a tensor");
     if (ps->bad || too_many(ps, range, "tensors", p->tensors.n, PROGRAM_MAX_TENSORS)) return;
-    if (program_find_tensor(p, name) >= 0) duplicate(ps, range, name);
+    if (numbers_get(&ps->tensors, name) >= 0) duplicate(ps, range, name);
     expect(ps, ":");
     Type type = accept_type(ps);
     if (type == TYPE_NONE) expected(ps, "a type");
@@ -530,6 +531,7 @@ static void parse_tensor(Parser *ps, Role role) {
     no_reads(ps, origin, origins, range);
     check_size(ps, range);
     if (ps->bad) return;
+    numbers_put(&ps->tensors, name, p->tensors.n);
     program_tensor(p, name, type, role, rank, size);
     Tensor *t = &vec_last(&p->tensors);
     t->range = range;
@@ -613,8 +615,7 @@ static void parse_operator(Parser *ps, Stmt *st) {
 }
 
 static void parse_label(Parser *ps, Stmt *st, Name label, Range range) {
-    for (int s = 0; s < ps->p->stmts.n; s++)
-        if (ps->p->stmts.at[s].label == label) duplicate(ps, range, label);
+    if (numbers_get(&ps->labels, label) >= 0) duplicate(ps, range, label);
     st->label = label;
     next(ps); // the colon
 }
@@ -660,6 +661,7 @@ static void parse_stmt(Parser *ps) {
         return;
     }
     st.iter = arena_copy(ps->arena, iters, (size_t)st.niters * sizeof(Iter));
+    if (st.label) numbers_put(&ps->labels, st.label, p->stmts.n);
     *program_stmt(p, st.range) = st;
 }
 
@@ -725,6 +727,7 @@ static void parse_body(Parser *ps) {
 static Program *parse_one(Parser *ps, Names *names) {
     int before = ps->diags->errors;
     ps->p = program_new(ps->arena, names, "", 0);
+    ps->tensors = ps->labels = (Numbers){.arena = ps->arena};
     ps->p->source = ps->lex.source;
     parse_head(ps);
     if (!ps->bad) parse_body(ps);

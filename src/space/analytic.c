@@ -186,15 +186,16 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     int t = n->ref[0].access->tensor;
     double bytes = 0;
     if (c->p->tensors.at[t].role != ROLE_OUTPUT || n->s->op != REDUCE_ASSIGN) return false;
+    for (int r = 0; r < n->nrefs; r++)
+        if (n->ref[r].uses[v]) bytes += n->instances * n->ref[r].bytes;
+    double room = n->ops > 0 ? (double)c->m->cache[3] / 2 : 4.0 * (double)c->m->cache[2];
+    if (bytes <= room || n->instances * n->ref[0].bytes < (double)c->m->cache[2]) return false;
     for (int i = 0; i < c->p->stmts.n; i++) {
         const Nest *other = &c->nest[i];
         for (int r = other == n; r < other->nrefs; r++)
             if (other->ref[r].access->tensor == t) return false;
     }
-    for (int r = 0; r < n->nrefs; r++)
-        if (n->ref[r].uses[v]) bytes += n->instances * n->ref[r].bytes;
-    double room = n->ops > 0 ? (double)c->m->cache[3] / 2 : 4.0 * (double)c->m->cache[2];
-    return bytes > room && n->instances * n->ref[0].bytes >= (double)c->m->cache[2];
+    return true;
 }
 
 static int contiguous(const Nest *n) {
@@ -286,13 +287,18 @@ static bool may_follow(const Chooser *c, int i, int h) {
 }
 
 static void choose_followers(Chooser *c) {
-    for (int i = 1; i < c->p->stmts.n; i++)
-        for (int h = i - 1; h >= 0 && c->nest[i].after < 0; h--)
-            if (c->nest[h].s->write->tensor != c->nest[i].s->write->tensor &&
-                !reads(&c->nest[i], c->nest[h].s->write->tensor))
-                continue;
-            else if (may_follow(c, i, h))
-                c->nest[i].after = h;
+    // Counted from 1: the latest statement that writes a tensor, and the one before each.
+    int *latest = arena_new_n(c->arena, int, c->p->tensors.n + 1);
+    int *before = arena_new_n(c->arena, int, c->p->stmts.n + 1);
+    for (int i = 0; i < c->p->stmts.n; i++) {
+        Nest *n = &c->nest[i];
+        for (int r = 1; r < n->nrefs; r++) // the latest of those whose results it reads
+            for (int h = latest[n->ref[r].access->tensor] - 1; h > n->after; h = before[h] - 1)
+                if (may_follow(c, i, h)) n->after = h;
+        int *writer = &latest[n->s->write->tensor];
+        before[i] = *writer;
+        *writer = i + 1;
+    }
 }
 
 // --- Threads -------------------------------------------------------------------------------------

@@ -61,18 +61,14 @@ const char *ref_text(Arena *arena, const LoopRef *ref) {
 
 // --- Labels ------------------------------------------------------------------------------------
 
-static bool is_label(const Program *p, Name label) {
-    for (int i = 0; i < p->stmts.n; i++)
-        if (p->stmts.at[i].label == label) return true;
-    return false;
-}
-
 // Sections may name statements of the Program and those that rewriting added.
 static void check_labels(Lower *l, const Program *given) {
+    Numbers label = {.arena = l->arena};
+    for (int i = 0; i < given->stmts.n; i++) numbers_put(&label, given->stmts.at[i].label, i);
+    for (int i = 0; i < l->p->stmts.n; i++) numbers_put(&label, l->p->stmts.at[i].label, i);
     for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
         const SchedStmt *sched = l->schedule->stmt[i];
-        if (is_label(given, sched->label) || (l->p != given && is_label(l->p, sched->label)))
-            continue;
+        if (numbers_get(&label, sched->label) >= 0) continue;
         Diag *d = diag_report(l->diags, sched->range, DIAG_SCHEDULE_UNKNOWN_LABEL, sched->label);
         suggest_label(l->diags, d, sched->label, l->p);
         l->failed = true;

@@ -91,27 +91,31 @@ double program_flops(const Program *p) {
 }
 
 typedef struct Touched {
-    int tensor;
-    double times;
+    double instances; // of the statement looked at
+    double *sum;      // by tensor
 } Touched;
 
 static void touch_access(void *user, const Access *a, bool guarded) {
     Touched *t = user;
     (void)guarded;
-    t->times += a->tensor == t->tensor;
+    t->sum[a->tensor] += t->instances;
 }
 
-double program_touches(const Program *p, int tensor) {
-    double sum = 0, all = (double)tensor_elements(&p->tensors.at[tensor]);
-    for (int i = 0; i < p->stmts.n && sum < all; i++) {
+const double *program_touches(Arena *arena, const Program *p) {
+    Touched t = {.sum = arena_new_n(arena, double, p->tensors.n)};
+    for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
-        Touched t = {.tensor = tensor, .times = s->write->tensor == tensor};
+        t.instances = instances_of(s);
+        touch_access(&t, s->write, false);
         expr_visit_accesses(s->value, touch_access, &t);
         for (int d = 0; d < s->write->rank; d++)
             affine_visit_accesses(s->write->sub[d], touch_access, &t);
-        sum += t.times * instances_of(s);
     }
-    return sum < all ? sum : all;
+    for (int i = 0; i < p->tensors.n; i++) {
+        double all = (double)tensor_elements(&p->tensors.at[i]);
+        if (t.sum[i] > all) t.sum[i] = all;
+    }
+    return t.sum;
 }
 
 // --- Footprint ---------------------------------------------------------------------------------

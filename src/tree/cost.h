@@ -29,9 +29,9 @@ const TreeCost *tree_cost(Arena *arena, const Tree *t);
 // Operations of a bound Program, whatever its Schedule: exact but for statements with constraints,
 // which count as if they held everywhere.
 double program_flops(const Program *p);
-// Elements of a tensor that a bound Program touches at most: all, or as many as there are instances
-// of the statements that name it. A gather does not read all of its table.
-double program_touches(const Program *p, int tensor);
+// By tensor, the elements that a bound Program touches at most: all, or as many as there are
+// instances of the statements that name it. A gather does not read all of its table.
+const double *program_touches(Arena *arena, const Program *p);
 const BlockCost *cost_of(const TreeCost *c, const Node *node); // NULL: none
 
 #endif

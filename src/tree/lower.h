@@ -47,9 +47,10 @@ typedef struct StmtInfo {
     int nreads;
     const Access *const *read; // every access but the write, those inside subscripts included
     int *class;                // per iterator
-    bool injective;       // distinct points (of the not reduced iterators) write distinct elements
-    bool empty_reduction; // some reduced iterator has no values: only the initialisation is left
-    int host;             // the statement that this one stands behind (`after`), or -1
+    bool injective;        // distinct points (of the not reduced iterators) write distinct elements
+    bool empty_reduction;  // some reduced iterator has no values: only the initialisation is left
+    int host;              // the statement that this one stands behind (`after`), or -1
+    int follower, sibling; // the first that stands behind this one, the next behind the same; or -1
 } StmtInfo;
 
 // A tensor as its readers in one instance see it.

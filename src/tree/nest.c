@@ -193,8 +193,23 @@ static int shared_prefix(Lower *l, Inst *inst) {
     return window_limit(l, inst, share_all(l, inst, p));
 }
 
+// Do both run through the same iterations in the same loops?
+static bool alike(const Inst *a, const Inst *b) {
+    const Stmt *s = a->info->s, *t = b->info->s;
+    bool same = !a->reader && !b->reader && s->niters == t->niters && a->plan.n == b->plan.n;
+    for (int i = 0; same && i < s->niters; i++)
+        same = s->iter[i].lo == t->iter[i].lo && s->iter[i].hi == t->iter[i].hi;
+    for (int i = 0; same && i < a->plan.n; i++) same = a->plan.loop[i].iter == b->plan.loop[i].iter;
+    return same;
+}
+
+// A later access that is just like the latest one stands for it too: whatever may not be shared
+// with the earlier leaf may not be shared with this one.
 static void record(Lower *l, const Inst *inst, const Access *a, bool write, int leaf) {
     Record r = {a, inst, write, leaf, l->last_record[a->tensor]};
+    const Record *old = r.next < 0 ? NULL : &l->record.at[r.next];
+    if (old && old->access == a && old->write == write && alike(old->inst, inst))
+        r.next = old->next;
     l->last_record[a->tensor] = l->record.n;
     vec_push(l->arena, &l->record, r);
 }
@@ -403,8 +418,8 @@ static void nest_statement(Lower *l, int stmt) {
     inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
     bool apart = needs_init(inst->info) && !inst->info->injective;
     int shared = apart || inst->info->empty_reduction ? 0 : shared_prefix(l, inst);
-    for (int i = 0; i < l->p->stmts.n && !inst->info->empty_reduction; i++) {
-        if (l->info[i].host != stmt) continue;
+    int first = inst->info->empty_reduction ? -1 : inst->info->follower;
+    for (int i = first; i >= 0; i = l->info[i].sibling) {
         vec_push(l->arena, &follower, follower_new(l, i, inst));
         shared = share_all(l, follower.at[follower.n - 1], shared);
     }

@@ -84,12 +84,6 @@ int after_iter(const StmtInfo *info, const Stmt *host, int i) {
     return -1;
 }
 
-static int find_label(const Lower *l, Name label) {
-    for (int i = 0; i < l->p->stmts.n; i++)
-        if (l->info[i].s->label == label) return i;
-    return -1;
-}
-
 static bool same_range(const Iter *a, const Iter *b) { return a->lo == b->lo && a->hi == b->hi; }
 
 // Does access `a` of the follower mean the element that its host has just finished?
@@ -139,11 +133,22 @@ static const char *why_not(const Lower *l, int i, int h) {
     return NULL;
 }
 
+static void list_followers(Lower *l) {
+    for (int i = 0; i < l->p->stmts.n; i++) l->info[i].follower = -1;
+    for (int i = l->p->stmts.n - 1; i >= 0; i--) {
+        int host = l->info[i].host;
+        l->info[i].sibling = host < 0 ? -1 : l->info[host].follower;
+        if (host >= 0) l->info[host].follower = i;
+    }
+}
+
 void statement_hosts(Lower *l) {
+    Numbers label = {.arena = l->arena};
+    for (int i = 0; i < l->p->stmts.n; i++) numbers_put(&label, l->info[i].s->label, i);
     for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
         const SchedStmt *sched = l->info[i].sched;
         if (!sched || !sched->after) continue;
-        int h = find_label(l, sched->after);
+        int h = numbers_get(&label, sched->after);
         const char *why = h < 0 ? "there is no such statement" : why_not(l, i, h);
         if (why) {
             Diag *d = diag_report(l->diags, sched->range, DIAG_SCHEDULE_AFTER, sched->label,
@@ -153,4 +158,5 @@ void statement_hosts(Lower *l) {
         } else if (!l->info[h].empty_reduction)
             l->info[i].host = h;
     }
+    list_followers(l);
 }

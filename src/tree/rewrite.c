@@ -29,6 +29,7 @@ typedef struct Rewrite {
     VEC(const SchedStmt *) sched; // per statement; NULL: none
     DiagList *diags;
     bool failed;
+    Numbers taken; // names of tensors and labels, once a new one is wanted
 } Rewrite;
 
 static void fault(Rewrite *r, Range range, DiagId id, const char *a, const char *b) {
@@ -40,14 +41,17 @@ static void fault(Rewrite *r, Range range, DiagId id, const char *a, const char 
 
 static Name fresh_label(Rewrite *r, const char *a, const char *b) {
     const char *text = arena_printf(r->arena, "%s.%s", a, b);
-    for (bool taken = true; taken;) {
-        taken = false;
-        Name n = name_of(r->p->names, text);
-        for (int i = 0; i < r->p->tensors.n; i++) taken |= r->p->tensors.at[i].name == n;
-        for (int i = 0; i < r->p->stmts.n; i++) taken |= r->p->stmts.at[i].label == n;
-        if (taken) text = arena_printf(r->arena, "%s_", text);
+    if (!r->taken.arena) {
+        r->taken.arena = r->arena;
+        for (int i = 0; i < r->p->tensors.n; i++)
+            numbers_put(&r->taken, r->p->tensors.at[i].name, i);
+        for (int i = 0; i < r->p->stmts.n; i++) numbers_put(&r->taken, r->p->stmts.at[i].label, i);
     }
-    return name_of(r->p->names, text);
+    Name n = name_of(r->p->names, text);
+    while (numbers_get(&r->taken, n) >= 0)
+        n = name_of(r->p->names, text = arena_printf(r->arena, "%s_", text));
+    numbers_put(&r->taken, n, 0);
+    return n;
 }
 
 // A temporary like tensor t, with `more` further dimensions for the caller to fill in.
@@ -480,8 +484,12 @@ bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagLis
                       Rewritten *out) {
     static const Schedule none;
     Rewrite r = {.arena = arena, .x = p->exprs, .s = s ? s : &none, .diags = diags};
-    for (int i = 0; i < p->stmts.n; i++)
-        vec_push(arena, &r.sched, schedule_find(r.s, p->stmts.at[i].label));
+    Numbers section = {.arena = arena};
+    for (int i = 0; i < r.s->nstmts; i++) numbers_put(&section, r.s->stmt[i]->label, i);
+    for (int i = 0; i < p->stmts.n; i++) {
+        int at = numbers_get(&section, p->stmts.at[i].label);
+        vec_push(arena, &r.sched, at < 0 ? NULL : r.s->stmt[at]);
+    }
     *out = (Rewritten){p, r.sched.at};
     if (!has_work(p, s)) return true;
     r.p = arena_copy(arena, p, sizeof *p);

@@ -505,6 +505,7 @@ Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagL
     Parser p = {.arena = arena, .names = names, .src = source, .diags = diags};
     const Source *before = diags->source;
     VEC(const SchedStmt *) stmts = {0};
+    Numbers section = {.arena = arena};
     diags->source = source;
     next_line(&p);
     Range flatten = {0, 0};
@@ -516,9 +517,9 @@ Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagL
         }
         next(&p);
         const SchedStmt *s = parse_section(&p);
-        for (int i = 0; !p.failed && i < stmts.n; i++)
-            if (stmts.at[i]->label == s->label)
-                fault(&p, s->range, DIAG_SCHEDULE_TWICE, s->label, NULL);
+        if (!p.failed && numbers_get(&section, s->label) >= 0)
+            fault(&p, s->range, DIAG_SCHEDULE_TWICE, s->label, NULL);
+        if (!p.failed) numbers_put(&section, s->label, stmts.n);
         vec_push(arena, &stmts, s);
     }
     diags->source = before;

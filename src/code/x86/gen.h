@@ -77,6 +77,7 @@ typedef struct Gen {
     int vector_slots; // in use at most
     int call_area;    // 4 × 64 bytes for operands of calls
     VEC(PoolEntry *) pool;
+    Set pooled; // by content
     VEC(Detour *) detours;
     Row row[MAX_ROWS]; // of this segment, in slots from row_area on
     int nrows, row_area;

@@ -8,16 +8,22 @@
 #include "base/fault.h"
 #include "base/kernel_abi.h"
 
+static bool same_entry(const void *key, const void *item) {
+    const PoolEntry *a = key, *b = item;
+    return a->size == b->size && !memcmp(a->bytes, b->bytes, (size_t)a->size);
+}
+
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
-    for (int i = 0; i < g->pool.n; i++)
-        if (g->pool.at[i]->size == size && !memcmp(g->pool.at[i]->bytes, bytes, (size_t)size))
-            return &g->pool.at[i]->label;
-    PoolEntry *e = arena_new(g->arena, PoolEntry);
-    memcpy(e->bytes, bytes, (size_t)size);
-    e->size = size;
-    e->label = asm_label(&g->a);
-    vec_push(g->arena, &g->pool, e);
-    return &e->label;
+    PoolEntry key = {.size = size};
+    memcpy(key.bytes, bytes, (size_t)size);
+    uint64_t hash = hash_bytes((uint64_t)size, bytes, (size_t)size);
+    PoolEntry **e = (PoolEntry **)set_find(g->arena, &g->pooled, hash, &key, same_entry);
+    if (*e) return &(*e)->label;
+    *e = arena_copy(g->arena, &key, sizeof key);
+    (*e)->label = asm_label(&g->a);
+    g->pooled.n++;
+    vec_push(g->arena, &g->pool, *e);
+    return &(*e)->label;
 }
 
 void gen_load_item(Gen *g, unsigned gpr, Item it) {
