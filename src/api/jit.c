@@ -181,11 +181,11 @@ static int run_code(Jit *j) {
 static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     k->flops = bound_flops(p->call->scratch, p->bound, t);
     const Program *program = p->bound->program;
+    const double *touched =
+        p->bound->function->tree ? NULL : program_touches(p->call->scratch, program);
     for (int i = 0; i < t->nargs; i++) {
         const View *v = &p->views[i];
-        double bytes = p->bound->function->tree
-                           ? (double)view_bytes(v)
-                           : program_touches(program, i) * type_info[v->type].bytes;
+        double bytes = touched ? touched[i] * type_info[v->type].bytes : (double)view_bytes(v);
         k->bytes += bytes;
         if (i >= program->ninputs) k->written_bytes += bytes;
         if (type_is_float(v->type))
@@ -303,5 +303,8 @@ lw_status backend_jit(Pipeline *p) {
     int threads = pick_threads(p, k);
     if (!threads) return LW_ERROR;
     Jit j = prepare(p, k, threads);
-    return run_code(&j) ? explain(p) : LW_OK;
+    int result = run_code(&j);
+    if (result != KERNEL_FORKED) return result ? explain(p) : LW_OK;
+    diag_report(p->call->diags, (Range){0, 0}, DIAG_KERNEL_FORKED, p->bound->program->name);
+    return LW_ERROR;
 }

@@ -5,7 +5,8 @@
 // `buffers` holds one pointer per argument tensor of the Program, inputs first, to the element at
 // its origin. `scratch` points to as many bytes as the kernel's scratch query says for env->threads
 // threads, 64-byte aligned: what a parallel loop allocates is there once per thread. The result is
-// 0, or a status: KERNEL_BAD_INDEX + statement number when a gather or scatter left its tensor.
+// 0, or a status: KERNEL_BAD_INDEX + statement number when a gather or scatter left its tensor;
+// KERNEL_FORKED in a child that was made inside a parallel loop, whose other parts its parent has.
 #ifndef LW_BASE_KERNEL_ABI_H
 #define LW_BASE_KERNEL_ABI_H
 
@@ -37,7 +38,7 @@ enum {
     KERNEL_SKIP_POST = 2,  // POST leaves do nothing
 };
 
-enum { KERNEL_OK = 0, KERNEL_BAD_INDEX = 1000 };
+enum { KERNEL_OK = 0, KERNEL_FORKED = 1, KERNEL_BAD_INDEX = 1000 };
 
 typedef int Kernel(void *const *buffers, void *scratch, const KernelEnv *env);
 

@@ -34,6 +34,7 @@ struct Pool {
     pthread_t *thread; // size - 1 of them
     _Atomic int started;
     _Atomic bool busy, stop;
+    _Atomic unsigned epoch; // counts forks that led here
 
     // the loop
     KernelBody *body;
@@ -180,13 +181,32 @@ static void open_gate(Pool *p, int helpers) {
     if (atomic_load(&p->sleepers)) futex_wake(&p->signal, helpers);
 }
 
-// Waits for those who came in.
-static void close_gate(Pool *p) {
+// In a child the threads of the parent do not exist, and whoever was in the slot is not here.
+static void begin_anew(Pool *p) {
+    atomic_store(&p->started, 0);
+    atomic_store(&p->sleepers, 0);
+    atomic_store(&p->waiting, false);
+    atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
+    atomic_fetch_add(&p->epoch, 1);
+    atomic_store(&p->busy, false);
+    fork_settled(&p->fork);
+}
+
+// Is this a child of the process in which the loop began?
+static bool left_behind(Pool *p, unsigned epoch) {
+    if (fork_happened(&p->fork)) FAULT(pool_forked) ? fork_settled(&p->fork) : begin_anew(p);
+    return atomic_load_explicit(&p->epoch, memory_order_relaxed) != epoch;
+}
+
+// Waits for those who came in; false: this is another process, and they are not in it.
+static bool close_gate(Pool *p, unsigned epoch) {
+    if (left_behind(p, epoch)) return false;
     uint64_t gate = atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
     uint32_t came = FAULT(pool_leaves_early) ? atomic_load(&p->done)
                                              : (uint32_t)p->helpers - (uint32_t)gate,
              done;
     for (int i = 0; (done = atomic_load(&p->done)) != came; i++) {
+        if (left_behind(p, epoch)) return false;
         if (i < SPINS) {
             relax();
             continue;
@@ -195,16 +215,7 @@ static void close_gate(Pool *p) {
         if (atomic_load(&p->done) == done) futex_wait(&p->done, done);
         atomic_store(&p->waiting, false);
     }
-}
-
-// In a child the threads of the parent do not exist, and whoever was in the slot is not here.
-static void begin_anew(Pool *p) {
-    atomic_store(&p->started, 0);
-    atomic_store(&p->sleepers, 0);
-    atomic_store(&p->waiting, false);
-    atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
-    atomic_store(&p->busy, false);
-    fork_settled(&p->fork);
+    return true;
 }
 
 int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, int64_t grain) {
@@ -214,7 +225,7 @@ int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, i
     int64_t tasks = (count - 1) / grain + 1;
     if (tasks < threads) threads = (int)tasks;
     if (threads <= 1) return body(arg, 0, count, 0);
-    if (fork_happened(&p->fork)) FAULT(pool_forked) ? fork_settled(&p->fork) : begin_anew(p);
+    left_behind(p, 0);
     if (atomic_exchange_explicit(&p->busy, true, memory_order_acquire))
         return body(arg, 0, count, 0);
     start_threads(p, threads - 1);
@@ -224,9 +235,10 @@ int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, i
     p->arg = arg;
     p->count = count;
     p->grain = grain;
+    unsigned epoch = atomic_load(&p->epoch);
     open_gate(p, helpers);
     work(p, 0);
-    close_gate(p);
+    if (!close_gate(p, epoch)) return KERNEL_FORKED; // nothing here is this loop's any more
     int status = atomic_load(&p->status);
     atomic_store_explicit(&p->busy, false, memory_order_release);
     return status;

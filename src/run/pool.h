@@ -4,7 +4,9 @@
 // looking for a few microseconds and sleep after that, so that a loop that follows soon upon
 // another finds them awake. One loop has the threads at a time: a loop that is started from inside
 // another, or from a second thread meanwhile, runs where it is started. A pool may be used from any
-// thread; after fork, the child's first loop makes threads of its own.
+// thread; after fork, the child's first loop makes threads of its own. A child made inside a loop
+// (by a body, or by a signal handler) may start loops too; when it returns to the one it was made
+// in, that ends with KERNEL_FORKED.
 #ifndef LW_RUN_POOL_H
 #define LW_RUN_POOL_H
 

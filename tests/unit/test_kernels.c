@@ -5,9 +5,11 @@
 #include "api/kernel.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -390,6 +392,48 @@ TEST(forks_in_the_middle) {
     lw_context *ctx = lw_context_new(NULL);
     CHECK(open_work(&w, ctx, 33, 20, 7));
     CHECK(crowd(ctx, &w, 4, 60, 10) == 0);
+    close_work(&w);
+    lw_context_free(ctx);
+}
+
+static volatile sig_atomic_t forked_here; // by the handler: 1 in the parent, 2 in the child
+
+static void fork_now(int signal) {
+    (void)signal;
+    if (!forked_here) forked_here = fork() ? 1 : 2;
+}
+
+// A signal handler forks while a kernel runs on two threads. The child goes back into the kernel,
+// which ends with an error there, and can run others.
+TEST(forks_inside_a_kernel) {
+    Work w;
+    lw_context *ctx = lw_context_new(NULL);
+    CHECK(open_work(&w, ctx, 700, 300, 300));
+    Matrix a = matrix(700, 300, 300, 1, 0), b = matrix(300, 300, 300, 1, 0);
+    Matrix c = matrix(700, 300, 300, 1, 0);
+    put(&a, 1), put(&b, 2);
+    const DLTensor *args[] = {tensor(&a), tensor(&b), tensor(&c)};
+    static const char slow[] = "C: m:p n k\n";
+    lw_run_options o = {.struct_size = sizeof o, .threads = 2};
+    o.schedule = (lw_schedule_text){.text = slow};
+    CHECK(!lw_run(ctx, w.bound, args, 3, &o));
+    struct sigaction old, act = {.sa_handler = fork_now, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &act, &old);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0, 5000}}, NULL);
+    pid_t me = getpid();
+    while (!forked_here) {
+        lw_status status = lw_run(ctx, w.bound, args, 3, &o);
+        if (getpid() != me) { // the loop was over at the very moment, or it was not
+            bool told = !status || strstr(lw_diag_text(ctx), "'mm' is not finished: this process");
+            bool again = !lw_run(ctx, w.bound, args, 3, &o);
+            _exit(told && again ? 0 : 1);
+        }
+        CHECK(!status);
+    }
+    sigaction(SIGALRM, &old, NULL);
+    int child = -1;
+    CHECK(waitpid(-1, &child, 0) > 0 && child == 0);
+    free(a.memory), free(b.memory), free(c.memory);
     close_work(&w);
     lw_context_free(ctx);
 }

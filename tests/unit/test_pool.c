@@ -202,6 +202,52 @@ static bool child_works(Pool *p) {
     return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+// A body that makes a child, which runs loops of its own there and then goes back to where its
+// parent was: the loop ends, with a status, since its other parts are not in this process.
+typedef struct Forking {
+    Count *count;
+    pid_t caller;
+    _Atomic pid_t child;
+    _Atomic bool nested_ok;
+} Forking;
+
+static int forking(void *arg, int64_t from, int64_t to, int thread) {
+    Forking *f = arg;
+    if (thread == 0 && !f->child && getpid() == f->caller) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(60);
+            Count *c = fresh(f->count->pool);
+            f->nested_ok = pool_for(c->pool, 4, count, c, 1000, 1) == 0 && each_once(c, 1000);
+            f->child = 1;
+        } else {
+            f->child = pid;
+        }
+    }
+    return count(f->count, from, to, thread);
+}
+
+TEST(a_body_may_fork) {
+    Pool *p = pool_new(4);
+    for (int round = 0, forks = 0; forks < 10; round++) {
+        Forking f = {.count = fresh(p), .caller = getpid()};
+        int status = pool_for(p, 4, forking, &f, 1000, 1);
+        if (getpid() != f.caller) {
+            bool again = pool_for(p, 4, count, fresh(p), 1000, 1) == 0;
+            _exit((status != KERNEL_FORKED) | !f.nested_ok << 1 | !again << 2);
+        }
+        CHECK(status == 0);
+        CHECK(each_once(f.count, 1000));
+        int child = -1;
+        forks += f.child > 0; // others may have been quicker than the caller
+        CHECK(!f.child || waitpid(f.child, &child, 0) == f.child);
+        CHECK(!f.child || child == 0);
+        free(f.count);
+        if (!CHECK(round < 1000)) return;
+    }
+    pool_free(p);
+}
+
 TEST(a_fork_takes_no_threads_along) {
     Pool *p = pool_new(4);
     pthread_t t[2];
