@@ -2,8 +2,8 @@
 // is, and how tuned kernels compare with other libraries.
 //
 //     make bench-tune
-//     build/bench/tune [--seconds 1] [--long 10] [--only rate,early,peers] [--item NAME] [--quick]
-//                      [--peers build/peers]
+//     build/bench/tune [--seconds 1] [--long 10] [--only rate,early,peers,two] [--item NAME]
+//                      [--quick] [--peers build/peers]
 //
 // Kernels run on one core, the last one, when they are tuned as well as when they are compared. The
 // tuning itself has the other cores to think and compile on, as it has with a user. What was found
@@ -65,6 +65,26 @@ typedef struct Item {
             "conv 1 " #H " " #H " " #C " " #C " 3 1 1 " #C, 18.0 * C *H *H, TIMES(1.1, "onednn"),  \
             true, false                                                                            \
     }
+// Channels first, nothing blocked or packed: 3x3 at H x H pixels, and the groups of TC's paper.
+#define FIRST_TEXT                                                                                 \
+    "def conv(float(C,H,W) I, float(K,C,3,3) F) -> (O) {\n"                                        \
+    "    O(k,h,w) +=! pad(I(c, h + r - 1, w + s - 1)) * F(k,c,r,s) where h in 0:H, w in 0:W\n}\n"
+#define FIRST(C, H)                                                                                \
+    {                                                                                              \
+        "conv nchw", #C "@" #H " nchw", FIRST_TEXT, "H=" #H ",W=" #H ",C=" #C ",K=" #C,            \
+            "nchw 1 " #H " " #H " " #C " " #C " 3 1 1 1", 18.0 * C *C *H *H, TIMES(1.3, "onednn"), \
+            false, false                                                                           \
+    }
+#define GROUPS_TEXT                                                                                \
+    "def gconv(float(N,G,C,H,W) I, float(G,F,C,3,3) W1) -> (O) {\n"                                \
+    "    O(n,g,o,h,w) +=! I(n,g,i, h + kh, w + kw) * W1(g,o,i,kh,kw)\n}\n"
+#define GROUPS(C, ALL, H)                                                                          \
+    {                                                                                              \
+        "grouped", "32 x 32 groups of " #C "@" #H, GROUPS_TEXT,                                    \
+            "N=32,G=32,C=" #C ",F=" #C ",H=" #H ",W=" #H,                                          \
+            "nchw 32 " #H " " #H " " #ALL " " #ALL " 3 1 0 32",                                    \
+            18.0 * 32 * 32 * C *C *(H - 2) * (H - 2), TIMES(1.0, "onednn"), false, false           \
+    }
 #define ROWS(NAME, N)                                                                              \
     {                                                                                              \
         "rows", NAME " " #N, PLAIN NAME ".tc", "N=" #N ",D=" #N, NAME " " #N " " #N, 0,            \
@@ -103,6 +123,14 @@ static const Item items[] = {
     CONV(128, 28, 1, 128, 2, 64),
     CONV(256, 14, 1, 256, 8, 32),
     CONV(512, 7, 8, 64, 16, 32),
+    FIRST(64, 56),
+    FIRST(128, 28),
+    FIRST(256, 14),
+    FIRST(512, 7),
+    GROUPS(4, 128, 56),
+    GROUPS(8, 256, 28),
+    GROUPS(16, 512, 14),
+    GROUPS(32, 1024, 7),
     DEPTHWISE(32, 112),
     DEPTHWISE(128, 56),
     DEPTHWISE(256, 28),
@@ -128,6 +156,7 @@ typedef struct Bench {
     lw_context *ctx;
     const char *only, *item;
     double seconds, long_seconds;
+    int threads; // of what is tuned and of peers
 } Bench;
 
 static bool wanted(const Bench *b, const char *what) { return !b->only || strstr(b->only, what); }
@@ -143,7 +172,7 @@ typedef struct Found {
     char *schedule; // NULL: none
 } Found;
 
-static lw_bound *bind(Bench *b, const Item *it) {
+static lw_bound *bind_item(Bench *b, const Item *it) {
     lw_module *mod;
     lw_bound *bound = NULL;
     lw_size sizes[16];
@@ -167,11 +196,11 @@ static lw_bound *bind(Bench *b, const Item *it) {
 static Found tune(Bench *b, const Item *it, double seconds, uint64_t seed) {
     Found f = {0};
     lab_pin(&b->lab, false);
-    lw_bound *bound = bind(b, it);
+    lw_bound *bound = bind_item(b, it);
     lw_tune_options o = {.struct_size = sizeof o,
                          .seconds = seconds,
                          .seed = seed,
-                         .threads = 1,
+                         .threads = b->threads,
                          .db = "none",
                          .failures = "none"};
     const lw_tune_result *r;
@@ -285,7 +314,9 @@ static void pack_filters(const Ours *o) {
 
 static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
     static Trial t;
-    t = (Trial){0};
+    t = (Trial){.threads = b->threads};
+    lab_pin(&b->lab, b->threads < 2);
+    if (b->threads > 1) ours_threads(o, b->threads);
     float tolerance = it->inexact ? 1024 * FLT_EPSILON : 0;
     double work = it->work > 0 ? it->work : o->bytes;
     bool differs[TRIAL_ENTRIES] = {false};
@@ -301,6 +332,7 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
         free(x);
     }
     trial_run(&b->lab, &t);
+    lab_pin(&b->lab, true);
     row->rate = work / trial_median(&t, 0);
     row->of_peak = NAN;
     for (int i = 1; i < t.n; i++)
@@ -308,14 +340,17 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
                                              trial_ratio(&t, 0, i), differs[i]};
 }
 
-static void run_peers(Bench *b) {
+// On one core all items, on two the products.
+static void run_peers(Bench *b, int threads) {
     const char *list = NULL;
+    b->threads = threads;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         const Item *it = &items[i];
-        if (!selected(b, it) || !it->task) continue;
-        if (list && strcmp(list, it->list)) table_print(stdout, &b->table, list);
-        list = it->list;
-        Row *row = table_row(&b->table, it->list, it->name, it->work > 0 ? "GFLOP/s" : "GB/s");
+        if (!selected(b, it) || !it->task || (threads > 1 && strcmp(it->list, "gemm"))) continue;
+        const char *to = threads > 1 ? "gemm, two cores" : it->list;
+        if (list && strcmp(list, to)) table_print(stdout, &b->table, list);
+        list = to;
+        Row *row = table_row(&b->table, to, it->name, it->work > 0 ? "GFLOP/s" : "GB/s");
         row->bar = it->bar;
         Found f = tune(b, it, b->long_seconds, 1);
         Ours *o = f.schedule ? compiled(it, f.schedule) : NULL;
@@ -327,7 +362,7 @@ static void run_peers(Bench *b) {
         free(f.schedule);
     }
     if (list) table_print(stdout, &b->table, list);
-    table_verdict(stdout, &b->table);
+    b->threads = 1;
 }
 
 // --- The command ---------------------------------------------------------------------------------
@@ -335,6 +370,7 @@ static void run_peers(Bench *b) {
 int main(int argc, char **argv) {
     Bench b = {.lab = {.peers = "build/peers", .rounds = 21, .round_ns = 2e6, .patience_ns = 5e9},
                .seconds = 1,
+               .threads = 1,
                .long_seconds = 10};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -352,7 +388,7 @@ int main(int argc, char **argv) {
             b.lab.peers = argv[++i];
         else
             return fprintf(stderr, "usage: tune [--quick] [--seconds N] [--long N] [--only rate,"
-                                   "early,peers] [--item NAME] [--peers FOLDER]\n"),
+                                   "early,peers,two] [--item NAME] [--peers FOLDER]\n"),
                    2;
     }
     b.ctx = lw_context_new(NULL);
@@ -360,7 +396,9 @@ int main(int argc, char **argv) {
     lab_open(&b.lab);
     if (wanted(&b, "rate")) run_rate(&b);
     if (wanted(&b, "early")) run_early(&b);
-    if (wanted(&b, "peers")) run_peers(&b);
+    if (wanted(&b, "peers")) run_peers(&b, 1);
+    if (wanted(&b, "two") && CPU_COUNT(&b.lab.cores) > 1) run_peers(&b, 2);
+    if (wanted(&b, "peers") || wanted(&b, "two")) table_verdict(stdout, &b.table);
     lab_close(&b.lab);
     table_free(&b.table);
     lw_context_free(b.ctx);
