@@ -21,7 +21,7 @@ static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
 static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5;
 // Of times that are as good as the same, by which one may be less.
-static const double surely = 0.997;
+static const double surely = 0.99;
 static const double least_reference = 0.05, compile_seconds = 10;
 // What takes longer to compile is left out: it would keep many others from being tried.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;

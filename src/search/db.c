@@ -108,6 +108,8 @@ void db_free(Db *db) {
     // A child leaves what its parent opened alone.
     bool inherited = fork_happened(&db->fork);
     for (int i = 0; i < db->nfiles && !inherited; i++) db_file_close(&db->file[i]);
+    for (int i = 0; i < db->nfiles && inherited; i++)
+        if (db->file[i].family.arena.allocator) arena_free(&db->file[i].family.arena);
     if (inherited) fork_settled(&db->fork);
     pthread_mutex_destroy(&db->lock);
     fork_mark_free(&db->fork);
@@ -134,6 +136,7 @@ static void after_fork(Db *db) {
         memset(f->stmt, 0, sizeof f->stmt);
         f->handle = NULL;
         if (f->state == FILE_OPEN) f->state = FILE_CLOSED;
+        f->family.key.family = NULL; // numbers of another connection
     }
     fork_settled(&db->fork);
 }
@@ -324,8 +327,34 @@ static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, do
     r->distance = far;
 }
 
-static void read_family(Reading *r, DbFile *f) {
-    enum { MOST = 1000 }; // some 0.2 us each
+// Is what is held of a family what the file holds?
+static bool is_current(Reading *r, DbFile *f) {
+    DbFamily *y = &f->family;
+    sqlite3_stmt *s = db_prepare(r->db, f, DB_DATA_VERSION);
+    int64_t changes = f->handle ? sqlite3_total_changes(f->handle) : 0;
+    int64_t version = s && db_row(r->db, f, s) ? sqlite3_column_int64(s, 0) : -1;
+    if (s) sqlite3_reset(s);
+    bool same = y->key.family && y->version == version && y->changes == changes &&
+                y->key.threads == r->key->threads && !*y->key.strides == !*r->key->strides &&
+                !strcmp(y->key.family, r->key->family) && !strcmp(y->key.cpu, r->key->cpu) &&
+                !strcmp(y->key.isa, r->key->isa) && !strcmp(y->key.target, r->key->target);
+    y->version = version;
+    y->changes = changes;
+    return same;
+}
+
+static void hold_family(Reading *r, DbFile *f) {
+    enum { MOST = 1000 };
+    DbFamily *y = &f->family;
+    Arena *arena = &y->arena;
+    if (f->state != FILE_OPEN) return;
+    y->key.family = NULL;
+    if (!arena->allocator) arena_init(arena, &r->db->allocator);
+    arena_release(arena, (ArenaMark){0});
+    arena->try = r->arena->try;
+    y->id = arena_new_n(arena, int64_t, MOST);
+    y->sizes = arena_new_n(arena, const char *, MOST);
+    y->n = 0;
     sqlite3_stmt *s = db_prepare(r->db, f, *r->key->strides ? DB_STRIDED : DB_FAMILY);
     if (!s) return;
     db_bind_text(s, 1, r->key->family);
@@ -333,11 +362,29 @@ static void read_family(Reading *r, DbFile *f) {
     db_bind_text(s, 3, r->key->cpu);
     db_bind_text(s, 4, r->key->isa);
     sqlite3_bind_int(s, 5, r->key->threads);
-    for (int n = 0; n < MOST && f->state == FILE_OPEN && db_row(r->db, f, s); n++) {
-        const char *sizes = (const char *)sqlite3_column_text(s, 1);
-        double far = sizes ? canon_distance(r->canon, sizes) : INFINITY;
+    while (y->n < MOST && f->state == FILE_OPEN && db_row(r->db, f, s)) {
+        const char *sizes = db_text(arena, s, 1);
+        if (!sizes) continue;
+        y->id[y->n] = sqlite3_column_int64(s, 0);
+        y->sizes[y->n++] = sizes;
+    }
+    if (f->state != FILE_OPEN) return; // nothing is held any more
+    y->key = *r->key;                  // copies: the caller's do not last
+    y->key.family = arena_strndup(arena, r->key->family, strlen(r->key->family));
+    y->key.strides = *r->key->strides ? "strided" : "";
+    y->key.target = arena_strndup(arena, r->key->target, strlen(r->key->target));
+    y->key.cpu = arena_strndup(arena, r->key->cpu, strlen(r->key->cpu));
+    y->key.isa = arena_strndup(arena, r->key->isa, strlen(r->key->isa));
+}
+
+static void read_family(Reading *r, DbFile *f) {
+    DbFamily *y = &f->family;
+    if (!is_current(r, f)) hold_family(r, f);
+    for (int i = 0; i < y->n && f->state == FILE_OPEN; i++) {
+        double far = canon_distance(r->canon, y->sizes[i]);
         if (far < r->distance)
-            take_nearer(r, f, sqlite3_column_int64(s, 0), db_text(r->arena, s, 1), far);
+            take_nearer(r, f, y->id[i], arena_strndup(r->arena, y->sizes[i], strlen(y->sizes[i])),
+                        far);
     }
 }
 

@@ -102,6 +102,8 @@ void db_file_close(DbFile *f) {
     sqlite3_close_v2(f->handle);
     f->handle = NULL;
     f->state = FILE_CLOSED;
+    if (f->family.arena.allocator) arena_free(&f->family.arena);
+    f->family = (DbFamily){0};
 }
 
 // The first column of the first row as a number; a code other than SQLITE_OK says why not.

@@ -60,6 +60,7 @@ enum {
     X(LIST_TRIALS, "SELECT " DB_KEY_COLUMNS                                                        \
                    ", t.schedule, t.state, t.seconds, t.low, t.high, t.date FROM kernel k JOIN "   \
                    "trial t ON t.kernel = k.id WHERE ?1 = 0 OR k.id = ?1 ORDER BY t.rowid")        \
+    X(DATA_VERSION, "PRAGMA data_version")                                                         \
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                              \
     X(COMMIT, "COMMIT")
 
@@ -77,6 +78,17 @@ typedef enum DbFileState {
     FILE_OFF, // it cannot be used, and will not be looked at again
 } DbFileState;
 
+// The kernels of one family, as they were last read: programs of changing sizes ask for the same
+// ones again and again.
+typedef struct DbFamily {
+    Arena arena;
+    DbKey key;                // family NULL: nothing is held. Only what a family is found by
+    int64_t version, changes; // of the file then, by others and by this process
+    int n;
+    int64_t *id;
+    const char **sizes;
+} DbFamily;
+
 typedef struct DbFile {
     const char *path;
     DbFileState state;
@@ -84,6 +96,7 @@ typedef struct DbFile {
     bool readonly; // cannot be written
     sqlite3 *handle;
     sqlite3_stmt *stmt[DB_STATEMENT_COUNT];
+    DbFamily family;
 } DbFile;
 
 struct Db {
