@@ -3,6 +3,7 @@
 
 #include "lab.h"
 #include "loopwright.h"
+#include "peers/peer.h"
 #include "space/analytic.h"
 #include "tree/cost.h"
 

@@ -6,7 +6,7 @@
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "lang/lang.h"
-#include "peers/peer.h"
+#include "peers/pool.h"
 #include "run/exec.h"
 #include "run/pool.h"
 #include "tree/schedule.h"

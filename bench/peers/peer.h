@@ -24,13 +24,14 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "pool.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -66,41 +67,6 @@ static inline double peer_clock_ns(clockid_t clock) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 static inline double peer_now(void) { return peer_clock_ns(peer_clock); }
-
-// Zeroed memory in large pages, on every side alike. Operands follow each other, some lines apart,
-// so that they do not share the sets of a cache; small ones share a page.
-enum { PEER_BLOCKS = 64 };
-typedef struct PeerPool {
-    void *block[PEER_BLOCKS];
-    int blocks;
-    char *at;
-    size_t left;
-} PeerPool;
-
-static inline float *peer_take(PeerPool *pool, size_t n) {
-    size_t huge = (size_t)2 << 20, gap = 17 * 64;
-    size_t bytes = (n * sizeof(float) + 63) / 64 * 64 + gap;
-    if (bytes > pool->left) {
-        size_t all = (bytes + huge - 1) / huge * huge;
-        void *block = NULL;
-        if (pool->blocks == PEER_BLOCKS || posix_memalign(&block, huge, all)) exit(1);
-        madvise(block, all, MADV_HUGEPAGE);
-        memset(block, 0, all);
-        pool->block[pool->blocks++] = block;
-        // Blocks start alike; what is in the second one stands apart from what is in the first.
-        size_t shift = (size_t)(pool->blocks - 1) % 8 * gap;
-        if (all - bytes < shift) shift = 0;
-        pool->at = (char *)block + shift, pool->left = all - shift;
-    }
-    float *x = (float *)(void *)pool->at;
-    pool->at += bytes, pool->left -= bytes;
-    return x;
-}
-
-static inline void peer_give_back(PeerPool *pool) {
-    while (pool->blocks) free(pool->block[--pool->blocks]);
-    pool->left = 0;
-}
 
 // Takes what lies there out of all caches. Flushes need no order among themselves, where the
 // processor has one that does without (clflushopt, cpuid 7: EBX bit 23), which is several times as
