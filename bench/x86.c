@@ -96,7 +96,7 @@ static const Item items[] = {
     GEMM_ODD(255, "gemm_panel.lws"),
     GEMM256(64, "gemm_avx2.lws"),
     GEMM256(128, "gemm_avx2.lws"),
-    GEMM256(256, "gemm_avx2.lws"),
+    GEMM256(256, "gemm_avx2_packed.lws"),
     GEMM256(512, "gemm_avx2_packed.lws"),
     CONV(64, 56, 1, 64, 1, 64, "conv3x3_h14w6.lws"),
     CONV(128, 28, 1, 128, 2, 64, "conv3x3_w6.lws"),

@@ -11,7 +11,8 @@
 //   tile      how much of the result stays in registers: so many vectors by so many rows, by a
 //             model of a machine loop (multiply-adds, loads, issue, latency, what the ends waste,
 //             what a tile costs to begin and to end)
-//   order     which operand stays in a cache while the others pass by; reductions behind all of it
+//   order     which operand stays in a cache while the others pass by; reductions behind all of it,
+//             but for a large operand that is read once, as it lies
 //   packing   an operand that is read often, and lies badly, is copied into panels
 //   fusion    what only finishes a sum stands behind it (`after`); loops that statements can share
 //             come first and alike in all of them, and lowering shares them

@@ -16,7 +16,9 @@
 // what neighbours share is then loaded once, as far as there are registers to keep it.
 //
 // Of the loops around the tile those that the vector operand depends on come first, so that a panel
-// of it stays in a cache while rows pass by, or the other way round, whichever streams less.
+// of it stays in a cache while rows pass by, or the other way round, whichever streams less. Panels
+// that are packed come several at a time where that goes up evenly. A large operand that few rows
+// pass by is read as it lies, with parts of the reduction outermost.
 #include "space/analytic_impl.h"
 
 #include "base/checked.h"
@@ -29,6 +31,7 @@
 enum {
     LEAST_FOLDED = 8,    // values of a reduction that lanes are worth
     STRAIGHT = 256,      // vector operations that the generator unrolls
+    WAY = 4096,          // bytes of a way of the first cache
     GUARDED_UNROLL = 64, // where instances may not exist: tests stand around pieces of this size
 };
 
@@ -131,22 +134,25 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
             double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
             *shared += lines * kept * (count - window / turns);
         } else if (ref->uses[t->v] && ref->size > (double)c->m->cache[1])
-            lines = fmax(lines, FAR);
+            lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
         sum += lines * count;
     }
     return sum;
 }
 
+// So many rows, `apart` bytes from each other, begin in sets of their own of the first cache.
+static int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart & -apart), 1); }
+
 // Rows that lie a power of two apart meet in few sets of the first cache, and put each other out.
 static double crowding(const Nest *n, const Tile *t, const int64_t *part, double turns) {
-    enum { WAY = 4096, ROOM = 10 }; // bytes of a way; lines of a set that rows may have
+    enum { ROOM = 10 }; // lines of a set that rows may have
     double lost = 0;
     for (int r = 1; r < n->nrefs && turns >= 64; r++)
         for (int k = 0; k < 2; k++) {
             if (t->row[k] < 0 || r == t->pack || n->ref[r].uses[t->v]) continue;
             int64_t apart = llabs(n->ref[r].stride[t->row[k]]) * n->ref[r].bytes;
             if (!apart) continue;
-            int64_t sets = max_i64(WAY / (apart & -apart), 1);
+            int64_t sets = rows_of_way(apart);
             if (sets < 4) lost += fmax(0, (double)(part[k] - ROOM * sets));
         }
     return 0.4 * lost;
@@ -351,6 +357,7 @@ typedef struct Blocks {
     bool rows_first;                  // the loops over rows are outside
     bool streamed;                    // parts of the reduction are outside of everything
     int64_t width;                    // of the lanes' iterator around them; 0: all of it
+    int64_t group;                    // of it in panels that are packed together; 0: one panel
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
     int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
 } Blocks;
@@ -457,6 +464,13 @@ static void stream_panel(const Chooser *c, Blocks *b) {
     if (b->width >= n->extent[v] || (c->o->serial && n->extent[v] % b->width)) b->width = 0;
 }
 
+// A panel that the first cache could hold, but its rows meet in few of the sets.
+static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
+    double row = (double)(b->t->vectors * b->n->lanes * b->n->ref[b->panel].bytes);
+    double room = (double)(c->m->cache[1] / WAY * rows_of_way(apart)) * row;
+    return b->panel_bytes <= (double)c->m->cache[1] / 2 && 2 * room < b->panel_bytes;
+}
+
 static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
@@ -471,8 +485,21 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
         if (stride && b->n->extent[b->red[k]] > 1) least = min_i64(least, stride);
     }
     if (crooked && b->bytes > (double)c->m->cache[1]) return true;
+    if (b->nred == 1 && b->reuse >= 24 && is_crowded(c, b, least)) return true;
     double all = (double)tensor_elements(&c->p->tensors.at[x->access->tensor]) * x->bytes;
     return (least >= 4096 ? all : least >= 1024 ? b->bytes : 0) >= (double)c->m->cache[2] / 2;
+}
+
+// Panels that are packed together, side by side: the rows that pass by them are read less often.
+static void group_panels(const Chooser *c, Blocks *b) {
+    const Nest *n = b->n;
+    int v = b->t->v;
+    int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16;
+    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1) return;
+    for (int64_t k = 2; k <= 8; k++)
+        if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
+            (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
+            b->group = k * wide;
 }
 
 // --- Packing -------------------------------------------------------------------------------------
@@ -501,6 +528,9 @@ static void order_copy(const Nest *n, const Blocks *b, SchedStmt *s, SchedLoop *
     int v = b->t->v, count = 0, chain[PROGRAM_MAX_ITERS];
     int columns = x->stride[v] != 1 ? neighbours(n, x, v, chain) : 0;
     bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
+    SchedLoop panels = {.iter = n->s->iter[v].name, .step = step_of(n, b->t, v)};
+    bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
+    if (b->group && whole) loop[count++] = panels;
     for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
         int i = k < 0 ? k + n->s->niters : b->red[k];
         bool inside = false;
@@ -509,6 +539,7 @@ static void order_copy(const Nest *n, const Blocks *b, SchedStmt *s, SchedLoop *
             continue;
         loop[count++] = (SchedLoop){.iter = n->s->iter[i].name, .step = inside ? n->lanes : 1};
     }
+    if (b->group && !whole) loop[count++] = panels;
     if (columns) loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
     for (int k = columns - 1; k >= 0; k--)
         loop[count++] = (SchedLoop){.iter = n->s->iter[chain[k]].name, .step = 1};
@@ -601,7 +632,11 @@ static void outer_loop(Nest *n, const Blocks *b, int i) {
 
 static void loops_at(Nest *n, const Blocks *b, int depth) {
     for (int i = 0; i < n->s->niters; i++)
-        if (!n->s->iter[i].reduction && n->extent[i] > 1 && depth_of(b, i) == depth)
+        if (n->s->iter[i].reduction || n->extent[i] <= 1 || depth_of(b, i) != depth)
+            continue;
+        else if (i == b->t->v && b->group)
+            nest_loop(n, i, b->group, KIND_SERIAL);
+        else
             outer_loop(n, b, i);
 }
 
@@ -611,8 +646,9 @@ static void idle_loops(Nest *n) {
         if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
 }
 
-static void emit(Chooser *c, Nest *n, const Blocks *b) {
+static void emit(Chooser *c, Nest *n, Blocks *b) {
     bool packed = wants_pack(c, b);
+    if (packed) group_panels(c, b);
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
     loops_at(n, b, 0);
@@ -625,6 +661,7 @@ static void emit(Chooser *c, Nest *n, const Blocks *b) {
     if (b->streamed) loops_at(n, b, first);
     if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
     loops_at(n, b, 3 - first);
+    if (b->group) outer_loop(n, b, b->t->v);
     idle_loops(n);
     for (int k = 0; k < b->nred; k++)
         if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
