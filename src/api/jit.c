@@ -204,7 +204,9 @@ static DebugCode debug_code(Pipeline *p, const Tree *t, const Code *code) {
                        .size = code->size,
                        .text = text_str(&text),
                        .lines = lines,
-                       .nlines = code->nlines};
+                       .nlines = code->nlines,
+                       .frames = code->frames,
+                       .nframes = code->nframes};
 }
 
 // Lowers and generates. What the database has and the generator declines is ignored like anything

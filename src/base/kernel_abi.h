@@ -38,6 +38,23 @@ enum {
     KERNEL_SKIP_POST = 2,  // POST leaves do nothing
 };
 
+// How the caller is found from inside, from `offset` of the code on until the next rule: where the
+// stack pointer was behind the return address. rbx, rbp, r12 ... r15 lie below that, the first
+// `kept` of them.
+typedef enum FrameRule {
+    FRAME_RSP,  // at rsp + 8 + 8*kept
+    FRAME_RAX,  // at rax + 8 + 8*kept
+    FRAME_RBX,  // at rbx + 8 + 8*at, and none of the registers are known
+    FRAME_SLOT, // 8 + 8*kept above what lies `at` bytes above rsp, rounded up to 64 bytes
+} FrameRule;
+
+typedef struct KernelFrame {
+    uint32_t offset;
+    FrameRule rule;
+    int kept;
+    int at;
+} KernelFrame;
+
 enum { KERNEL_OK = 0, KERNEL_FORKED = 1, KERNEL_BAD_INDEX = 1000 };
 
 typedef int Kernel(void *const *buffers, void *scratch, const KernelEnv *env);

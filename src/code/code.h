@@ -18,6 +18,7 @@
 #ifndef LW_CODE_CODE_H
 #define LW_CODE_CODE_H
 
+#include "base/kernel_abi.h"
 #include "machine/machine.h"
 #include "tree/tree.h"
 
@@ -53,6 +54,8 @@ typedef struct Code {
     const char *report;     // what was declined and why, "line 4: ..." of the Tree, one line each
     int nlines;
     const CodeLine *lines; // by offset; the first is at 0, neighbours differ
+    int nframes;
+    const KernelFrame *frames; // by offset
     int tricks[TRICK_COUNT];
 } Code;
 

@@ -250,7 +250,9 @@ DebugEntry *debug_add(Debug *d, const DebugCode *c) {
                                    .code = c->code,
                                    .size = c->size,
                                    .lines = c->lines,
-                                   .nlines = c->nlines});
+                                   .nlines = c->nlines,
+                                   .frames = c->frames,
+                                   .nframes = c->nframes});
     pthread_mutex_unlock(&d->lock);
     return entry;
 }

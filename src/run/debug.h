@@ -12,6 +12,8 @@
 #ifndef LW_RUN_DEBUG_H
 #define LW_RUN_DEBUG_H
 
+#include "base/kernel_abi.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +35,8 @@ typedef struct DebugCode {
     const char *text;
     const DebugLine *lines; // by offset
     int nlines;
+    const KernelFrame *frames;
+    int nframes;
 } DebugCode;
 
 // Reads LW_PERF (map, jitdump, or both with a comma between) and LW_GDB (1). -1: LW_PERF is
@@ -54,6 +58,8 @@ typedef struct GdbCode {
     size_t size;
     const DebugLine *lines;
     int nlines;
+    const KernelFrame *frames;
+    int nframes;
 } GdbCode;
 DebugEntry *gdb_add(const GdbCode *c); // NULL when there is no memory
 

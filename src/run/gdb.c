@@ -1,7 +1,7 @@
 // gdb's interface for code made at run time: a list of ELF files in memory, and a function that the
 // debugger stops in when the list changes. Each file here has one section that stands for the code
 // (at its address, without content), one symbol, and DWARF 4 for one function: .debug_info names
-// it, .debug_line has its lines.
+// it, .debug_line has its lines, .debug_frame says how to find its caller.
 #include "run/debug.h"
 
 #include <elf.h>
@@ -237,9 +237,91 @@ static void lines(Out *o, const GdbCode *c) {
     end_unit(o, unit);
 }
 
-enum { S_NONE, S_TEXT, S_SYMTAB, S_STRTAB, S_SHSTRTAB, S_ABBREV, S_INFO, S_LINE, S_COUNT };
-static const char section_names[] =
-    "\0.text\0.symtab\0.strtab\0.shstrtab\0.debug_abbrev\0.debug_info\0.debug_line";
+// --- Frames --------------------------------------------------------------------------------------
+
+enum { // DWARF 4 and its numbers of registers
+    CFA_ADVANCE_LOC4 = 0x04,
+    CFA_SAME_VALUE = 0x08,
+    CFA_DEF_CFA = 0x0c,
+    CFA_DEF_CFA_EXPRESSION = 0x0f,
+    CFA_OFFSET = 0x80,
+    OP_DEREF = 0x06,
+    OP_CONST1S = 0x09,
+    OP_AND = 0x1a,
+    OP_PLUS_UCONST = 0x23,
+    OP_BREG_RSP = 0x77,
+    RAX = 0,
+    RBX = 3,
+    RSP = 7,
+    RETURN_ADDRESS = 16,
+};
+static const uint8_t kept[] = {RBX, 6, 12, 13, 14, 15};
+
+static void frame_base(Out *o, const KernelFrame *f) {
+    uint64_t above = 8 + 8 * (uint64_t)f->kept;
+    if (f->rule != FRAME_SLOT) {
+        u8(o, CFA_DEF_CFA);
+        uleb(o, f->rule == FRAME_RSP ? RSP : f->rule == FRAME_RAX ? RAX : RBX);
+        uleb(o, f->rule == FRAME_RBX ? 8 + 8 * (uint64_t)f->at : above);
+        return;
+    }
+    for (int counting = 1; counting >= 0; counting--) { // the length of the expression first
+        Out count = {0}, *e = counting ? &count : o;
+        u8(e, OP_BREG_RSP);
+        sleb(e, 63);
+        u8(e, OP_CONST1S);
+        u8(e, (unsigned)-64);
+        u8(e, OP_AND);
+        u8(e, OP_PLUS_UCONST);
+        uleb(e, (uint64_t)f->at);
+        u8(e, OP_DEREF);
+        u8(e, OP_PLUS_UCONST);
+        uleb(e, above);
+        if (!counting) continue;
+        u8(o, CFA_DEF_CFA_EXPRESSION);
+        uleb(o, count.n);
+    }
+}
+
+static void frame_rules(Out *o, const GdbCode *c) {
+    uint32_t at = 0;
+    int now = 0;
+    for (int i = 0; i < c->nframes; i++) {
+        const KernelFrame *f = &c->frames[i];
+        if (f->offset != at) u8(o, CFA_ADVANCE_LOC4), u32(o, f->offset - at);
+        at = f->offset;
+        frame_base(o, f);
+        for (; now < f->kept; now++) u8(o, CFA_OFFSET | kept[now]), uleb(o, (uint64_t)now + 2);
+        for (; now > f->kept; now--) u8(o, CFA_SAME_VALUE), uleb(o, kept[now - 1]);
+    }
+}
+
+static void frames(Out *o, const GdbCode *c) {
+    size_t common = begin_unit(o);
+    u32(o, 0xffffffff);
+    u8(o, 1);
+    text(o, "");
+    uleb(o, 1);
+    sleb(o, -8);
+    u8(o, RETURN_ADDRESS);
+    u8(o, CFA_DEF_CFA), uleb(o, RSP), uleb(o, 8);
+    u8(o, CFA_OFFSET | RETURN_ADDRESS), uleb(o, 1);
+    while (o->n % 8 != 0) u8(o, 0);
+    end_unit(o, common);
+    size_t function = begin_unit(o);
+    u32(o, 0); // the common part
+    u64(o, (uint64_t)(uintptr_t)c->code);
+    u64(o, c->size);
+    frame_rules(o, c);
+    while (o->n % 8 != 0) u8(o, 0);
+    end_unit(o, function);
+}
+
+// --- Sections ------------------------------------------------------------------------------------
+
+enum { S_NONE, S_TEXT, S_SYMTAB, S_STRTAB, S_SHSTRTAB, S_ABBREV, S_INFO, S_LINE, S_FRAME, S_COUNT };
+static const char section_names[] = "\0.text\0.symtab\0.strtab\0.shstrtab\0.debug_abbrev\0"
+                                    ".debug_info\0.debug_line\0.debug_frame";
 
 static uint32_t section_name(int section) {
     size_t at = 0;
@@ -267,6 +349,7 @@ static void content(Out *o, const GdbCode *c, int section) {
     case S_ABBREV: abbreviations(o); break;
     case S_INFO: info(o, c); break;
     case S_LINE: lines(o, c); break;
+    case S_FRAME: frames(o, c); break;
     }
 }
 

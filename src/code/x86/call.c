@@ -83,9 +83,11 @@ void gen_apply_routine(Gen *g) {
     int n = g->m->vector_registers;
     X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
     asm_bind(a, &g->apply);
+    gen_frame(g, FRAME_RSP, 0, 0);
     for (int i = 0; i < KEPT; i++)
         x86_1(a, X86_push, x86_r64(kept[FAULT(call_clobbers_pointer) && i == 1 ? 0 : i]));
     x86_2(a, X86_mov, rbx, rsp);
+    gen_frame(g, FRAME_RBX, 0, KEPT);
     x86_2(a, X86_sub, rsp, x86_imm(n * (int)vec));
     x86_2(a, X86_and, rsp, x86_imm(-64));
     for (int i = 0; i < n; i++)

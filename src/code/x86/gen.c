@@ -39,14 +39,25 @@ void gen_line(Gen *g, int line) {
     vec_push(g->arena, &g->lines, ((CodeLine){at, line}));
 }
 
+void gen_frame(Gen *g, FrameRule rule, int kept, int at) {
+    KernelFrame f = {(uint32_t)asm_size(&g->a), rule, kept, at};
+    vec_push(g->arena, &g->unwind, f);
+}
+
 void gen_enter(Gen *g) {
     Asm *a = &g->a;
-    for (int i = 0; i < 6; i++) x86_1(a, X86_push, x86_r64(callee_saved[i]));
+    gen_frame(g, FRAME_RSP, 0, 0);
+    for (int i = 0; i < 6; i++) {
+        x86_1(a, X86_push, x86_r64(callee_saved[i]));
+        gen_frame(g, FRAME_RSP, i + 1, 0);
+    }
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RSP));
+    gen_frame(g, FRAME_RAX, 6, 0);
     x86_2(a, X86_sub, x86_r64(X86_RSP), x86_imm(0x7fffffff)); // patched when the frame is known
     vec_push(g->arena, &g->frames, asm_size(a) - 4);
     x86_2(a, X86_and, x86_r64(X86_RSP), x86_imm(-64));
     x86_2(a, X86_mov, gen_slot(g->env_slot + 8), x86_r64(X86_RAX));
+    gen_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
     x86_2(a, X86_mov, gen_slot(g->status_slot), x86_imm(0));
 }
 
@@ -76,10 +87,14 @@ void gen_leave(Gen *g) {
     g->streams_out = false;
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
     x86_2(a, X86_mov, x86_r64(X86_RSP), gen_slot(g->env_slot + 8));
-    for (int i = 5; i >= 0; i--)
+    gen_frame(g, FRAME_RSP, 6, 0);
+    for (int i = 5; i >= 0; i--) {
         x86_1(a, X86_pop, x86_r64(callee_saved[FAULT(callee_saved_order) ? 5 - i : i]));
+        gen_frame(g, FRAME_RSP, i, 0);
+    }
     if (g->m->isa != ISA_SCALAR && !FAULT(upper_halves_left)) x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
+    gen_frame(g, FRAME_SLOT, 6, g->env_slot + 8); // what lies behind is jumped to
     if (g->bad_used) {
         asm_bind(a, &g->bad);
         x86_2(a, X86_mov, gen_slot(g->status_slot),
@@ -145,7 +160,9 @@ static void make_function(Gen *g) {
     gen_leave(g);
     gen_bodies(g);
     gen_apply_routine(g);
+    gen_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
     gen_detours(g);
+    gen_frame(g, FRAME_RSP, 0, 0);
     gen_divide_routines(g);
     constants(g);
     int32_t total = g->vector_area + (FAULT(frame_without_spills) ? 0 : 64 * (g->vector_slots + 1));
@@ -229,9 +246,12 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
             diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
             return false;
         }
-        *out = (Code){g.a.start,           asm_size(&g.a), g.p->scratch,
-                      g.p->thread_scratch, g.bodies.n,     text_str(&g.p->report),
-                      g.lines.n,           g.lines.at,     {0}};
+        *out = (Code){g.a.start,    asm_size(&g.a),
+                      g.p->scratch, g.p->thread_scratch,
+                      g.bodies.n,   text_str(&g.p->report),
+                      g.lines.n,    g.lines.at,
+                      g.unwind.n,   g.unwind.at,
+                      {0}};
         memcpy(out->tricks, g.tricks, sizeof g.tricks);
         out->tricks[TRICK_JOIN] = g.p->joined;
         return true;

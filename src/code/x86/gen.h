@@ -84,6 +84,7 @@ typedef struct Gen {
     bool streams_out; // has non-temporal stores
     int tricks[TRICK_COUNT];
     VEC(CodeLine) lines;
+    VEC(KernelFrame) unwind;
     Listing *listing;    // NULL: none is wanted
     Seg *seg;            // the segment being built, or NULL
     bool fresh;          // nothing is in it yet
@@ -153,6 +154,7 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env);
 X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch_gpr);
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size);
 
+void gen_frame(Gen *g, FrameRule rule, int kept, int at); // holds for what follows
 void gen_line(Gen *g, int line); // what follows belongs to this line of the Tree's text
 
 static inline X86Arg gen_slot(int slot) { return x86_sized(x86_mem(X86_RSP, slot), 8); }
