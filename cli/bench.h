@@ -193,7 +193,8 @@ void bench_print_markdown(const Bench *b);
 void bench_row_json(Json *j, const Bench *b, const BenchRow *r); // members
 // What is known of a row that a peer wins.
 const char *bench_why(const BenchRow *r, const BenchPeer *p);
-double bench_rate(const BenchRow *r, double ns); // in the row's unit
+const char *bench_given(const BenchRow *r, const BenchPeer *p); // what it had beforehand; or ""
+double bench_rate(const BenchRow *r, double ns);                // in the row's unit
 const char *bench_unit(const BenchRow *r);
 
 #endif

@@ -179,9 +179,9 @@ static void markdown_losses(const Bench *b, int first, int end) {
     for (int i = first; i < end; i++) {
         const BenchRow *r = &b->row[i];
         if (!lost(r)) continue;
-        printf("%s- ▼ %s, %s, %.2f of %s: %s.\n", any ? "" : "\nWhere a peer wins:\n\n",
+        printf("%s- ▼ %s, %s, %.2f of %s: %s%s.\n", any ? "" : "\nWhere a peer wins:\n\n",
                r->item->group, r->item->name, bench_best(r)->ratio.median, bench_best(r)->name,
-               bench_why(r, bench_best(r)));
+               bench_why(r, bench_best(r)), bench_given(r, bench_best(r)));
         any = true;
     }
 }
@@ -245,7 +245,8 @@ void bench_print_markdown(const Bench *b) {
         "- **%s**, Loopwright %s.\n"
         "- %s, %s, %d cores that this process may use; %.1f GFLOP/s of f32 multiply-adds on one "
         "core, %.1f GB/s read from memory.\n"
-        "- One pinned core. Medians over %d passes that are spread over the run, with 95 %% "
+        "- One pinned core (`two cores`: both, by the clock on the wall). Medians over %d passes "
+        "that are spread over the run, with 95 %% "
         "intervals, processor time; results equal to the reference before anything counts "
         "([how](../bench/README.md)).\n"
         "- Schedules are chosen without search. *of peak*: a round's rate by the largest of a "
