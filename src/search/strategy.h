@@ -26,7 +26,7 @@ typedef struct Search {
     int begun;               // candidates of the batch that is being measured
     double root_bound;
     double aim; // of rollouts, where that is less than the best
-    int stale; // proposals in a row that had been seen or came to nothing
+    int stale;  // proposals in a row that had been seen or came to nothing
     VEC(SearchPoint) curve;
     SearchState state;
 } Search;
