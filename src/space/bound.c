@@ -88,7 +88,10 @@ static double share_in(const Eval *e, int v, double full) {
         least = 1;
         for (uint64_t dom = domain64(e, l->size); dom && least > full;) {
             int bit = 63 - __builtin_clzll(dom);
-            least = least_of(least, l->share[bit]);
+            double share = l->share[bit];
+            if (e->v[l->split] & CPU_SPLIT_INTERLEAVE) // runs that end early may be of any length
+                share = 1 / least_of(s->lanes, (double)l->universe[bit]);
+            least = least_of(least, share);
             dom &= ~(1ull << bit);
         }
     }

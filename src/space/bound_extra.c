@@ -9,6 +9,9 @@
 // loops around it that what it holds does not depend on, and each element once in any case. What
 // may be small enough for registers counts as nothing.
 //
+// Temporaries. What one statement writes and another one reads goes through memory when there is
+// more of it, between loops that they may share, than registers hold.
+//
 // Partial results are written once each and read once, when they are combined; those of one element
 // are neighbours.
 #include "space/bound_impl.h"
@@ -68,6 +71,52 @@ static void see_lanes(Eval *e) {
     }
 }
 
+// --- Temporaries
+// ---------------------------------------------------------------------------------------
+
+// Iterators along which a temporary may be small, since those that use it share loops; false: it
+// may not be there at all.
+static bool shared_iters(const Eval *e, const BoundTemp *t, uint32_t *shared) {
+    *shared = UINT32_MAX;
+    for (int i = 0; i < t->nuses; i++) {
+        const BoundUse *use = &t->use[i];
+        uint8_t place = use->place ? e->v[use->place] : CPU_PLACE_NEST;
+        uint32_t mine = 0;
+        if (use->defines && place & CPU_PLACE_INLINE) return false;
+        if (place != CPU_PLACE_NEST) continue;
+        for (int k = 0; k < use->nmeets; k++)
+            if (e->v[use->meet[k].at] & CPU_ORDER_MERGED) mine |= 1u << use->meet[k].iter;
+        *shared &= mine;
+    }
+    return *shared != UINT32_MAX;
+}
+
+static void see_temporary(Eval *e, const BoundRef *r, uint32_t bit) {
+    const BoundStmt *s = e->s;
+    double extent[PROGRAM_MAX_ITERS], elements = 1;
+    uint32_t shared = UINT32_MAX;
+    bool there = shared_iters(e, r->temp, &shared);
+    for (int i = 0; i < s->niters; i++) extent[i] = shared >> i & 1 ? 1 : s->extent[i];
+    for (int d = 0; d < r->ndims; d++) elements *= dim_values(r, d, extent);
+    if (!there || elements * s->lane <= e->b->registers) e->absent |= bit;
+    if (shared) e->somewhere |= bit;
+}
+
+static void see_temporaries(Eval *e) {
+    const BoundStmt *s = e->s;
+    e->absent = e->somewhere = 0;
+    for (int i = 0; i < s->nreads + s->nwrites; i++) {
+        const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
+        if (!r->temp) continue;
+        if (i < s->nreads && r->again) { // as the one before it
+            e->absent |= (e->absent >> (i - 1) & 1) << i;
+            e->somewhere |= (e->somewhere >> (i - 1) & 1) << i;
+        } else {
+            see_temporary(e, r, 1u << i);
+        }
+    }
+}
+
 // --- Copies
 // --------------------------------------------------------------------------------------------
 
@@ -114,6 +163,7 @@ static void see_parts(Eval *e) {
 void bound_extra(Eval *e) {
     e->extra = (Extra){0};
     see_lanes(e);
+    see_temporaries(e);
     for (int i = 0; i < e->s->ncopies; i++) see_copy(e, &e->s->copy[i]);
     see_parts(e);
 }

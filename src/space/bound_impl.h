@@ -11,7 +11,7 @@ static inline double most_of(double a, double b) { return a > b ? a : b; }
 enum { MANY_PIECES = 144, PIECE_ITERS = 7, MANY_REFS = 12 };
 enum { MARKED_UNROLL = 16 }; // so many times more is unrolled where a schedule says so
 
-// An access to an argument. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
+// An access. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
 // that it owns, where x is how many values each runs through; no two dimensions own an iterator, so
 // the product is a number of distinct elements. Dimensions along which neighbours lie in different
 // lines come first.
@@ -20,10 +20,29 @@ typedef struct BoundDim {
     uint32_t own;
 } BoundDim;
 
+// Another statement that uses a temporary: where its loops may be one with those of this one.
+typedef struct BoundMeet {
+    uint32_t at; // place of the order of two loops
+    int iter;    // of this statement
+} BoundMeet;
+
+typedef struct BoundUse {
+    uint32_t place; // of the statement; 0: it has loops of its own
+    bool defines;
+    int nmeets;
+    const BoundMeet *meet;
+} BoundUse;
+
+typedef struct BoundTemp {
+    int nuses;
+    const BoundUse *use;
+} BoundTemp;
+
 typedef struct BoundRef {
     int tensor, bytes;
-    bool again;    // the one before it is of the same tensor
-    uint32_t pack; // place of its packing decision in a candidate; 0: none
+    const BoundTemp *temp; // NULL: an argument
+    bool again;            // the one before it is of the same tensor
+    uint32_t pack;         // place of its packing decision in a candidate; 0: none
     uint32_t iters;
     uint32_t apart; // iterators whose neighbours surely lie neither side by side nor on each other
     int unit;       // the one whose neighbours lie side by side; -1: none
@@ -44,6 +63,7 @@ typedef struct BoundLoop {
     int object, iter;
     bool top, reduction;
     uint32_t kind, size, step; // places in a candidate; size 0: a top with several levels
+    uint32_t split;            // of the top; 0: it is the only loop
     const int64_t *universe;   // of `size`
     const double *share;       // per value: vectors by elements, when it runs in lanes
     double whole_share;        // of the whole extent
@@ -124,6 +144,9 @@ struct BoundModel {
     const BoundStmt *stmt;
 };
 
+// The rates of a model whose cores are known.
+void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h);
+
 // What statements contribute, for explanations.
 typedef struct BoundPart {
     double seconds[BOUND_KINDS];
@@ -170,6 +193,7 @@ typedef struct Eval {
     // Per access, reads and then the write: iterators in whose lanes it needs a load or store for
     // each element; and those in which it may go by whole rows that are turned in registers.
     uint32_t single[MANY_REFS + 1], turned[MANY_REFS + 1];
+    uint32_t absent, somewhere; // accesses to temporaries: that might vanish; that may be small
     Extra extra;
     bool any_parallel;
     bool detailed; // each resource by itself, too

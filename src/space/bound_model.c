@@ -13,10 +13,8 @@ enum {
     MANY_OPS = 256,        // operations of an expression that are looked at
     MANY_POINTS = 1 << 16, // under constraints that are counted one by one
     FUNCTION_OPS = 10,     // vector operations of exp, tanh and the like, at least
+    DIVISION_OPS = 6,      // as many take as long as a division or a square root of floats
 };
-
-static const double quieter = 1.04; // L3, when its other users do less
-static const double mixing = 0.94;  // loads and stores together, against copies
 
 typedef struct Build {
     Arena *arena;
@@ -238,6 +236,7 @@ static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
             r.nfar += !near;
         }
     see_strides(s, a, pitch, &r);
+    if (!is_argument(x, a->tensor)) r.apart = 0; // it may lie in any order
     uint32_t alone = 0;
     for (int d = 0; d < r.ndims; d++)
         if (dim[d].iter >= 0) alone |= dim[d].own;
@@ -283,23 +282,68 @@ static uint32_t pack_place(const Build *x, int stmt, int tensor) {
     return 0;
 }
 
+// Where the loops of two statements may be one.
+static void see_meets(Build *x, int stmt, int other, BoundUse *use) {
+    const CpuHost *h = x->cs->host;
+    int n = 0;
+    BoundMeet *meet =
+        arena_new_n(x->arena, BoundMeet, (size_t)h->ndims[stmt] * (size_t)h->ndims[other] + 1);
+    for (int i = 0; i < h->ndims[stmt]; i++)
+        for (int k = 0; k < h->ndims[other]; k++) {
+            int d = h->first_dim[stmt] + i, o = h->first_dim[other] + k;
+            int var = cpu_partners(h, d, o) ? space_var(x->s, CPU_ORDER, d, o, NULL) : -1;
+            if (var >= 0) meet[n++] = (BoundMeet){var_place(x->s, var), h->object[d].iter};
+        }
+    use->nmeets = n;
+    use->meet = meet;
+}
+
+static bool reads_tensor(const Build *x, const Stmt *s, int tensor) {
+    Reads reads = {.arena = x->arena};
+    expr_visit_accesses(s->value, any_read, &reads);
+    for (int k = 0; k < reads.at.n; k++)
+        if (reads.at.at[k]->tensor == tensor) return true;
+    return false;
+}
+
+// Who else uses a temporary; NULL: an argument.
+static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
+    if (is_argument(x, tensor)) return NULL;
+    BoundTemp *t = arena_new(x->arena, BoundTemp);
+    BoundUse *use = arena_new_n(x->arena, BoundUse, x->p->stmts.n);
+    for (int i = 0; i < x->p->stmts.n; i++) {
+        const Stmt *s = &x->p->stmts.at[i];
+        bool defines = s->write->tensor == tensor;
+        if (i == stmt || (!defines && !reads_tensor(x, s, tensor))) continue;
+        BoundUse *u = &use[t->nuses++];
+        u->defines = defines;
+        u->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[i]);
+        see_meets(x, stmt, i, u);
+    }
+    t->use = use;
+    return t;
+}
+
 static void see_accesses(Build *x, int stmt, const Reads *reads) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
     BoundRef *read = arena_new_n(x->arena, BoundRef, reads->at.n + 1);
     BoundRef *write = arena_new(x->arena, BoundRef);
-    for (int t = 0; t < x->p->ninputs + x->p->noutputs; t++)
+    for (int t = 0; t < x->p->tensors.n; t++)
         for (int i = 0; i < reads->at.n; i++) {
             if (reads->at.at[i]->tensor != t) continue;
+            if (!is_argument(x, t) && b->nreads >= MANY_REFS) continue;
             read[b->nreads] = ref_of(x, s, reads->at.at[i]);
             read[b->nreads].pack = pack_place(x, stmt, t);
             read[b->nreads].again = b->nreads && read[b->nreads - 1].tensor == t;
+            read[b->nreads].temp = see_temp(x, stmt, t);
             b->nreads++;
         }
-    if (is_argument(x, s->write->tensor) && !s->write->has_read) {
+    if (!s->write->has_read) {
         *write = ref_of(x, s, s->write);
+        write->temp = see_temp(x, stmt, s->write->tensor);
         b->nwrites = 1;
-        b->stored = distinct(write, b->extent, false);
+        if (!write->temp) b->stored = distinct(write, b->extent, false);
     }
     b->read = read;
     b->write = write;
@@ -352,6 +396,7 @@ static bool among(ExprOp op, const ExprOp *list, size_t n) {
 static double op_weight(const Expr *e) {
     if (among(e->op, nothing, sizeof nothing / sizeof *nothing)) return 0;
     if (op_info[e->op].class == OP_COMPARE || e->type == TYPE_BOOL) return 0;
+    if (type_is_float(e->type) && (e->op == OP_DIV || e->op == OP_SQRT)) return DIVISION_OPS;
     bool one =
         op_info[e->op].class != OP_MATH || among(e->op, simple, sizeof simple / sizeof *simple);
     return one ? 1 : FUNCTION_OPS;
@@ -460,6 +505,7 @@ static void see_loop(Build *x, const BoundStmt *b, int object, BoundLoop *l) {
     l->reduction = o->reduction;
     l->kind = place_of(x->s, CPU_KIND, object);
     l->step = place_of(x->s, CPU_STEP, object);
+    l->split = o->nlevels > 1 ? place_of(x->s, CPU_SPLIT, object - o->level) : 0;
     l->whole_share = share_of(o->extent, o->extent, b->lanes);
     int var = space_var(x->s, CPU_SIZE, object, -1, NULL);
     if (var < 0) return;
@@ -536,7 +582,7 @@ static void see_reduction(Build *x, int stmt) {
         if (s->iter[i].reduction && b->extent[i] > 1) along |= 1u << i;
     int loaded = 0; // anew for every step; one may be folded into the arithmetic
     for (int r = 0; r < b->nreads; r++)
-        loaded += (b->read[r].iters & along) == along && !b->read[r].again;
+        loaded += (b->read[r].iters & along) == along && !b->read[r].again && !b->read[r].temp;
     b->step_instructions = (double)max_i64(1, loaded);
     int var = space_var(x->s, CPU_ACCUMULATORS, comp, -1, NULL);
     if (var >= 0) {
@@ -556,9 +602,11 @@ static void see_joins(BoundStmt *b) {
         for (int k = 0; k < b->niters; k++) {
             bool apart = false;
             for (int r = 0; r < b->nreads; r++)
-                apart |= (b->read[r].iters >> i & 1) != (b->read[r].iters >> k & 1);
+                apart |=
+                    !b->read[r].temp && (b->read[r].iters >> i & 1) != (b->read[r].iters >> k & 1);
             for (int r = 0; r < b->nwrites; r++)
-                apart |= (b->write[r].iters >> i & 1) != (b->write[r].iters >> k & 1);
+                apart |= !b->write[r].temp &&
+                         (b->write[r].iters >> i & 1) != (b->write[r].iters >> k & 1);
             if (i == k || !apart) b->joins[i] |= 1u << k;
         }
 }
@@ -679,8 +727,10 @@ static void see_moves(Build *x) {
     for (int i = 0; i < x->p->stmts.n; i++) {
         const BoundStmt *s = &x->stmt[i];
         if (s->count <= 0 || s->needed < s->count) continue;
-        for (int r = 0; r < s->nreads; r++) move_once(x, s, &s->read[r], x->in, x->in_lines);
-        for (int r = 0; r < s->nwrites; r++) move_once(x, s, &s->write[r], x->out, x->out_lines);
+        for (int r = 0; r < s->nreads; r++)
+            if (!s->read[r].temp) move_once(x, s, &s->read[r], x->in, x->in_lines);
+        for (int r = 0; r < s->nwrites; r++)
+            if (!s->write[r].temp) move_once(x, s, &s->write[r], x->out, x->out_lines);
     }
     for (int t = 0; t < n; t++) {
         int again = !x->walked[t];
@@ -694,68 +744,8 @@ static void see_moves(Build *x) {
             b->must[p][level] = must_seconds(b, p, level, level ? &lines : &dense);
 }
 
-// --- The machine
-// ---------------------------------------------------------------------------------------
-
-// Cycles a second, from the instruction set that ran fastest.
-static double clock_of(const Machine *m) {
-    double best = 0;
-    for (int isa = 0; isa < ISA_COUNT; isa++)
-        for (int wide = 0; wide < 2; wide++) {
-            double lanes = isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
-            best = most_of(best, m->rates->fma[isa][wide][CORES_ONE] / lanes);
-        }
-    return best * 1e9 / 2 / m->fma_ports;
-}
-
-static void see_rates(Build *x) {
-    BoundModel *b = x->b;
-    const Machine *m = x->m;
-    double inside = 0, all_inside = 0;
-    b->hertz = clock_of(m);
-    for (int wide = 0; wide < 2; wide++) {
-        double lanes = m->isa == ISA_SCALAR ? 1 : m->vector_bytes / (wide ? 8 : 4);
-        b->instructions[wide] = m->rates->fma[m->isa][wide][CORES_ONE] * 1e9 / 2 / lanes;
-    }
-    b->fastest = b->hertz * m->fma_ports;
-    b->issue = b->hertz * (double)max_i64(m->ports[PORT_ISSUE], 6);
-    b->loads = b->hertz * (double)max_i64(m->load_ports, 2);
-    b->stores = b->hertz * (double)max_i64(m->store_ports, 2);
-    b->scalar_ops = b->hertz * (double)max_i64(m->ports[PORT_SCALAR], 5);
-    b->shuffles = b->hertz * (double)max_i64(m->ports[PORT_SHUFFLE], m->vector_bytes < 64 ? 2 : 1);
-    b->vector_ports = most_of(1, (double)m->ports[PORT_VECTOR] / m->fma_ports);
-    b->vector_bytes = m->vector_bytes;
-    b->registers = m->vector_registers;
-    b->unrolled = m->unroll_limit;
-    for (int i = 0; i < x->cs->host->nunroll; i++)
-        b->unrolled = max_i64(b->unrolled, x->cs->host->unroll[i]);
-    b->line_bytes = m->line_bytes;
-    for (int level = 0; level < LEVEL_COUNT; level++) {
-        const double(*move)[CORES_COUNT] = m->rates->move[level];
-        bool shared = level >= LEVEL_L3;
-        b->cache[0][level] = inside;
-        b->cache[1][level] = all_inside;
-        for (int p = 0; p < 2; p++) {
-            double n = p ? b->cores : 1;
-            double in = move[MOVE_LOAD][0] * n, out = move[MOVE_STORE][0] * n;
-            // What is shared with others may be faster than it was when it was measured.
-            if (level == LEVEL_L3) in *= quieter, out *= quieter;
-            if (p && shared)
-                in = least_of(in, move[MOVE_LOAD][1]), out = least_of(out, move[MOVE_STORE][1]);
-            b->in[p][level] = in > 0 ? 1e-9 / in : 0;
-            b->out[p][level] = out > 0 ? 1e-9 / out : 0;
-        }
-        // How far loads and stores get in each other's way, as copies show; other mixtures may
-        // do a little better.
-        double sum = 1 / move[MOVE_LOAD][0] + 1 / move[MOVE_STORE][0];
-        double copy = move[MOVE_COPY][0];
-        b->both[level] =
-            copy > 0 && sum > 0 && isfinite(sum) ? least_of(1, 2 / copy / sum) * mixing : 0;
-        int64_t bytes = level < LEVEL_MEMORY ? m->cache[level + 1] : 0;
-        inside += (double)bytes;
-        all_inside += (double)bytes * (level < LEVEL_L3 ? b->cores : 1);
-    }
-}
+// --- All of it
+// ---------------------------------------------------------------------------------------------
 
 BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     const Machine *m = o->machine;
@@ -775,7 +765,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     for (int i = 0; i < cs->program->ninputs + cs->program->noutputs; i++) x.real[i] = true;
     *b = (BoundModel){.cs = cs, .p = cs->program, .nstmts = n, .stmt = x.stmt};
     b->cores = (int)max_i64(1, min_i64(o->threads, m->rates->cores));
-    see_rates(&x);
+    bound_rates(b, m, cs->host);
     for (int i = 0; i < n; i++) see_stmt(&x, i);
     see_needs(&x);
     see_moves(&x);

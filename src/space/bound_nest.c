@@ -32,20 +32,24 @@ typedef struct Moves {
     double bytes, lines;
 } Moves;
 
-// What a piece touches; of a tensor that it accesses in several places, the largest.
-static Moves moves_of(const Eval *e, const BoundRef *ref, int n, const double *extent,
+// What a piece touches; of a tensor that it accesses in several places, the largest. Memory of
+// temporaries that may be small is used again and again. `first`: the number of the first access.
+static Moves moves_of(const Eval *e, const BoundRef *ref, int n, int first, const double *extent,
                       double *elements) {
     Moves all = {0}, last = {0};
     for (int i = 0; i < n; i++) {
         const BoundRef *r = &ref[i];
         double far = 1, count;
+        elements[i] = 0;
+        if (e->absent >> (first + i) & 1) continue;
         for (int d = 0; d < r->nfar; d++) far *= dim_values(r, d, extent);
         count = far;
         for (int d = r->nfar; d < r->ndims; d++) count *= dim_values(r, d, extent);
         elements[i] = count;
         Moves m = {count * r->bytes, far * e->b->line_bytes};
-        bool packed = r->pack && e->v[r->pack] & CPU_PACK_YES;
+        bool packed = r->temp || (r->pack && e->v[r->pack] & CPU_PACK_YES);
         if (packed || m.lines < m.bytes) m.lines = m.bytes;
+        if (e->somewhere >> (first + i) & 1) m.lines = 0;
         if (r->again) {
             m.bytes = most_of(m.bytes, last.bytes), m.lines = most_of(m.lines, last.lines);
             all.bytes -= last.bytes, all.lines -= last.lines;
@@ -186,7 +190,7 @@ static void set_totals(const Eval *e, const Piece *x, Cost *c) {
         bool read = r < s->nreads;
         const BoundRef *ref = read ? &s->read[r] : &s->write[r - s->nreads];
         double n = x->often * c->elements[r], all = 1;
-        if (ref->grid && x->alone && (read || !kept)) {
+        if (ref->grid && x->alone && n > 0 && (read || !kept)) {
             for (int i = 0; i < s->niters; i++)
                 all *= ref->iters >> i & 1 ? s->extent[i] : x->runs[i];
             n = most_of(n, all);
@@ -206,8 +210,8 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
     const BoundStmt *s = e->s;
     int p = e->parallel, inside = x->parallel && p;
     double cores = p ? b->cores : 1;
-    Moves in = moves_of(e, s->read, s->nreads, x->most, c->elements);
-    Moves out = moves_of(e, s->write, s->nwrites, x->most, c->elements + s->nreads);
+    Moves in = moves_of(e, s->read, s->nreads, 0, x->most, c->elements);
+    Moves out = moves_of(e, s->write, s->nwrites, s->nreads, x->most, c->elements + s->nreads);
     c->room = x->kept * b->registers * (inside ? cores : 1);
     c->tile = 1;
     for (int d = 0; s->nwrites && d < s->write->ndims; d++)
@@ -239,12 +243,13 @@ typedef struct Inner {
     bool unrolls; // a loop around them might be marked so
 } Inner;
 
+// So many pieces touch least when they are all as long; of sizes that are not known, half of the
+// instances are in whole ones.
 static Inner inner_of(double least, double most, double extent) {
-    bool known = least >= most;
-    return (Inner){.least = least,
-                   .most = most,
-                   .runs = ceil(extent / most),
-                   .whole = known ? floor(extent / most) * most / extent : 0.5};
+    double runs = ceil(extent / most);
+    if (least < most) return (Inner){.least = least, .most = most, .runs = runs, .whole = 0.5};
+    double even = floor(extent / runs);
+    return (Inner){.least = even, .most = even, .runs = runs, .whole = even * runs / extent};
 }
 
 // Two runs of a piece of so many instances are too many vector operations for one piece of

@@ -332,7 +332,7 @@ static void make_dim(Build *x, int i, int iter, int level) {
         arena_printf(x->arena, "%s.%s.%d", clean(x, s->label), clean(x, s->iter[iter].name), level);
     int d = object_new(x, name, !always_nested(x, i), o);
     backbone_add(x->b, CPU_SET_DIMENSIONS, d);
-    if (level == 0) backbone_add(x->b, CPU_SET_TOPS, d);
+    if (level == 0) backbone_add(x->b, o.nlevels > 1 ? CPU_SET_TILED : CPU_SET_TOPS, d);
     if (sized) backbone_add(x->b, level ? CPU_SET_TILES : CPU_SET_STATICDIMS, d);
     if (o.reduction) backbone_add(x->b, CPU_SET_REDUCTIONS, d);
 }
@@ -392,11 +392,15 @@ static int64_t bytes_of(const Build *x, int tensor) {
     return tensor_elements(t) * type_info[t->type].bytes;
 }
 
+static bool is_tiled(const CpuObject *loop) { return loop->level == 0 && loop->nlevels > 1; }
+
 static void relate_reader(Build *x, int window, int reader) {
     for (int k = 0; k < x->ndims[reader]; k++) {
         int d = x->first_dim[reader] + k;
         backbone_relate(x->b, CPU_SET_READERDIMS, window, d);
-        if (x->h->object[d].level > 0) backbone_relate(x->b, CPU_SET_READERTILES, window, d);
+        const CpuObject *o = &x->h->object[d];
+        if (o->level > 0) backbone_relate(x->b, CPU_SET_READERTILES, window, d);
+        if (is_tiled(o)) backbone_relate(x->b, CPU_SET_READERTILED, window, d);
     }
 }
 
@@ -640,6 +644,7 @@ static void relate_all(Build *x) {
                 backbone_relate(x->b, CPU_SET_PARTNERS, d, e);
                 bool sized = (o->level || o->nlevels == 1) && (q->level || q->nlevels == 1);
                 if (sized) backbone_relate(x->b, CPU_SET_SIZEDPARTNERS, d, e);
+                if (is_tiled(o) && is_tiled(q)) backbone_relate(x->b, CPU_SET_TILEDPARTNERS, d, e);
             }
             if (!known) backbone_relate(x->b, CPU_SET_STRANGERS, d, x->body[j]);
         }

@@ -117,16 +117,20 @@ static int loop_iter(const Read *r, int stmt, const SchedStmt *from, int i, int6
 typedef struct Steps {
     int n;
     int64_t at[CPU_MAX_LEVELS + 1];
+    bool interleaved; // the first
 } Steps;
 
 // The steps of an iterator, outermost first, down to 1; those that cover everything left out.
 static bool steps_of(const Read *r, int stmt, int iter, const SchedStmt *from, Steps *out) {
     int64_t left = iter_extent(&r->p->stmts.at[stmt].iter[iter]), step;
     out->n = 0;
+    out->interleaved = false;
     for (int i = 0; i < from->nloops; i++) {
         if (loop_iter(r, stmt, from, i, &step) != iter) continue;
-        if (from->loop[i].interleaved || out->n > CPU_MAX_LEVELS) return false;
+        if (out->n > CPU_MAX_LEVELS) return false;
         if (step >= left && left > 1) continue;
+        if (from->loop[i].interleaved && (out->n || step == 1)) return false;
+        out->interleaved |= from->loop[i].interleaved;
         if (out->n && out->at[out->n - 1] % step) return false;
         out->at[out->n++] = step;
         left = step;
@@ -146,6 +150,9 @@ static void read_sizes(Read *r, int stmt, const SchedStmt *from) {
         for (int level = 1; level < r->h->object[top].nlevels; level++)
             keep_number(r, from, CPU_SIZE, top + level,
                         level < steps.n ? steps.at[level - 1] / steps.at[level] : 1, "a size");
+        if (space_var(r->cs->space, CPU_SPLIT, top, -1, NULL) >= 0)
+            keep(r, from, CPU_SPLIT, top, -1,
+                 steps.interleaved ? CPU_SPLIT_INTERLEAVE : CPU_SPLIT_BLOCK, "a split");
     }
 }
 
@@ -233,7 +240,7 @@ static bool same_loop(const Read *r, int dim, const LoopRef *ref, int reader) {
     int64_t step = ref->step;
     if (iter < 0 && g->privatise.iter)
         iter = find_iter(s, g->privatise.iter), step = g->privatise.step;
-    return iter == o->iter && cpu_step(r->cs, r->c, dim) == step;
+    return !ref->interleaved && iter == o->iter && cpu_step(r->cs, r->c, dim) == step;
 }
 
 // The loops of the reader around a window.

@@ -3,7 +3,7 @@
 //     order of bodies     ──▶ priorities, where it is not that of the Program
 //     order of loops      ──▶ one order per statement; loops of one iteration are left out
 //     merged or not       ──▶ lowering shares what matches; a bar where the candidate does not
-//     step, kind          ──▶ m/64:p
+//     step, split, kind   ──▶ m/64:p, m%64
 //     place, at, pack     ──▶ after, inline, at LOOP, copy ... at LOOP
 //     layout, space       ──▶ layout (...), place stack
 #include "space/cpu_impl.h"
@@ -89,19 +89,24 @@ static int split_dim(const Make *m, int stmt) {
     return f->item[f->first[m->h->comp[stmt]]];
 }
 
+static bool is_interleaved(const Make *m, int dim) {
+    return space_var(m->cs->space, CPU_SPLIT, dim, -1, NULL) >= 0 &&
+           ask(m, CPU_SPLIT, dim, -1) == CPU_SPLIT_INTERLEAVE;
+}
+
 static LoopRef loop_ref(const Make *m, int dim) {
     int stmt = m->h->object[dim].stmt;
     if (privatised(m, stmt) && split_dim(m, stmt) == dim)
         return (LoopRef){
             name_of(m->p->names, arena_printf(m->arena, "%s.p", iter_name(m, dim))), 1, false, {0}};
-    return (LoopRef){iter_name(m, dim), cpu_step(m->cs, m->c, dim), false, {0}};
+    return (LoopRef){iter_name(m, dim), cpu_step(m->cs, m->c, dim), is_interleaved(m, dim), {0}};
 }
 
 static SchedLoop sched_loop(const Make *m, int dim) {
     static const Kind kinds[] = {KIND_SERIAL, KIND_PARALLEL, KIND_UNROLL, KIND_VECTOR};
     LoopRef r = loop_ref(m, dim);
     Kind kind = kinds[__builtin_ctzll(ask(m, CPU_KIND, dim, -1))];
-    return (SchedLoop){.iter = r.iter, .step = r.step, .kind = kind};
+    return (SchedLoop){.iter = r.iter, .step = r.step, .interleaved = r.interleaved, .kind = kind};
 }
 
 static void set_loops(const Make *m, SchedStmt *s, const Nest *nest) {
@@ -115,6 +120,7 @@ static bool looks_alike(const Make *m, int d, int e) {
     const CpuObject *p = &m->h->object[d], *q = &m->h->object[e];
     return p->level == q->level && p->extent == q->extent && p->class == q->class &&
            cpu_step(m->cs, m->c, d) == cpu_step(m->cs, m->c, e) &&
+           is_interleaved(m, d) == is_interleaved(m, e) &&
            ask(m, CPU_KIND, d, -1) == ask(m, CPU_KIND, e, -1);
 }
 
