@@ -34,14 +34,16 @@ void bound_raise(Eval *e, BoundKind kind, double seconds, int piece) {
         e->part->seconds[kind] = seconds;
         e->part->piece[kind] = piece;
     }
-    if (seconds > e->term[kind].seconds) e->term[kind] = (BoundTerm){seconds, e->stmt};
+    if (e->stmt >= 0)
+        e->own[kind] = most_of(e->own[kind], seconds);
+    else if (seconds > e->term[kind].seconds)
+        e->term[kind] = (BoundTerm){seconds, -1};
 }
 
-// --- Loops
-// ---------------------------------------------------------------------------------------------
+// --- Loops ---------------------------------------------------------------------------------------
 
-static void see_loop(Eval *e, const BoundLoop *l, LoopState *out) {
-    double extent = e->s->extent[l->iter];
+static void see_loop(Eval *e, const BoundStmt *s, const BoundLoop *l, LoopState *out) {
+    double extent = s->extent[l->iter];
     out->kind = e->v[l->kind];
     if (!out->kind) e->dead = true;
     if (l->size) {
@@ -117,7 +119,7 @@ static void see_loops(Eval *e) {
     e->parallel = false;
     e->straight = (double)e->b->unrolled;
     e->lanes = 0;
-    for (int i = 0; i < s->nloops && !e->dead; i++) see_loop(e, &s->loop[i], &e->loop[i]);
+    for (int i = 0; i < s->nloops && !e->dead; i++) see_loop(e, s, &s->loop[i], &e->loop[i]);
     for (int i = 0; i < s->nloops && !e->dead; i++) {
         const LoopState *l = &e->loop[i];
         if (l->kind & CPU_KIND_VECTOR) {
@@ -137,15 +139,15 @@ static void see_loops(Eval *e) {
     e->cores = e->parallel ? 1 / part : 1;
 }
 
-// --- Arithmetic
-// ----------------------------------------------------------------------------------------
+// --- Arithmetic ----------------------------------------------------------------------------------
 
-// Vectors, however many of their lanes are in use, go at the rate of full ones; what does not run
-// in lanes at that of the fastest instruction set, and integers one by one in general registers.
+// Full vectors go at their rate, others at most at that of the fastest ones; what does not run in
+// lanes at that of the fastest instruction set, and integers one by one in general registers.
 double bound_compute(const Eval *e, double share) {
     const BoundModel *b = e->b;
     const BoundStmt *s = e->s;
-    double each = least_of(share / b->instructions[s->wide], 1 / b->fastest);
+    double each = most_of(s->lane / b->instructions[s->wide], share / b->vectors[s->wide]);
+    each = least_of(each, 1 / b->fastest);
     double any = least_of(each / b->vector_ports, 1 / b->scalar_ops);
     return most_of(s->float_ops * each, s->ops * any) / e->cores;
 }
@@ -188,8 +190,25 @@ static void see_chain(Eval *e) {
     add_term(e, BOUND_CHAIN, t / e->cores);
 }
 
-// --- All of it
-// ---------------------------------------------------------------------------------------------
+// Instances that are computed, by instances. In a loop of its reader everything is computed again
+// in each iteration.
+static double times_computed(Eval *e, uint8_t place) {
+    const BoundStmt *s = e->s;
+    if (!(place & (CPU_PLACE_INLINE | CPU_PLACE_AT))) return 1;
+    if (place == CPU_PLACE_INLINE) return s->inlined / s->count;
+    double times = s->needed / s->count;
+    for (int i = 0; place == CPU_PLACE_AT && s->reader >= 0 && i < e->b->stmt[s->reader].nloops;
+         i++) {
+        const BoundLoop *l = &e->b->stmt[s->reader].loop[i];
+        LoopState state;
+        if (!s->at[i] || e->v[s->at[i]] != CPU_AT_INSIDE || s->read_along >> l->iter & 1) continue;
+        see_loop(e, &e->b->stmt[s->reader], l, &state);
+        if (!e->dead) times *= state.least;
+    }
+    return times;
+}
+
+// --- All of it -----------------------------------------------------------------------------------
 
 static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     const BoundStmt *s = &e->b->stmt[stmt];
@@ -211,8 +230,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     e->any_parallel |= e->parallel;
     if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = e->cores};
     for (int k = 0; part && k < BOUND_KINDS; k++) part->piece[k] = -1;
-    bool in_place = (place & (CPU_PLACE_INLINE | CPU_PLACE_AT)) != 0;
-    see_compute(e, in_place ? s->needed / s->count : 1);
+    see_compute(e, times_computed(e, place));
     if (!e->nest || !s->plain) return;
     if (s->latency) see_chain(e);
     bound_nest(e);
@@ -231,13 +249,63 @@ static void see_must(Eval *e) {
         bound_raise(e, BOUND_L1 + level, b->must[p][level], -1);
 }
 
+// Statements that share no loop run one after the other, and what they take adds up; of those that
+// may share some, the largest counts.
+typedef struct Groups {
+    int of[MANY_STMTS];
+    double own[MANY_STMTS][BOUND_KINDS];
+} Groups;
+
+static void join_groups(const Eval *e, Groups *g) {
+    const BoundModel *b = e->b;
+    for (int i = 0; i < b->nstmts; i++) g->of[i] = i;
+    for (int i = 0; i < b->npairs; i++) {
+        const BoundPair *p = &b->pair[i];
+        bool shared = false;
+        int to = g->of[p->a], from = g->of[p->b];
+        for (int k = 0; k < p->n && !shared; k++) shared = e->v[p->meet[k].at] & CPU_ORDER_MERGED;
+        for (int k = 0; k < b->nstmts && shared && to != from; k++)
+            if (g->of[k] == from) g->of[k] = to;
+    }
+}
+
+static void add_groups(Eval *e, const Groups *g) {
+    int n = e->b->nstmts;
+    for (int k = BOUND_LOAD; k < BOUND_KINDS; k++) {
+        double sum = 0;
+        int said = 0, by = -1;
+        for (int i = 0; i < n; i++) {
+            double most = 0;
+            for (int s = 0; s < n && g->of[i] == i; s++)
+                if (g->of[s] == i && g->own[s][k] > most) most = g->own[s][k], by = s;
+            sum += most;
+            said += most > 0;
+        }
+        e->term[k] = (BoundTerm){sum, said == 1 ? by : -1};
+    }
+}
+
 double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, BoundPart *parts) {
     BoundTerm local[BOUND_KINDS];
+    Groups groups;
     Eval e = {.b = b, .v = (const uint8_t *)c, .term = terms ? terms : local};
+    bool grouped = b->nstmts > 1 && b->nstmts <= MANY_STMTS;
     e.detailed = terms != NULL;
     double most = least_seconds;
     for (int k = 0; k < BOUND_KINDS; k++) e.term[k] = (BoundTerm){0, -1};
-    for (int i = 0; i < b->nstmts && !e.dead; i++) see_stmt(&e, i, parts ? &parts[i] : NULL);
+    for (int i = 0; i < b->nstmts && !e.dead; i++) {
+        for (int k = BOUND_LOAD; k < BOUND_KINDS; k++) e.own[k] = 0;
+        see_stmt(&e, i, parts ? &parts[i] : NULL);
+        for (int k = BOUND_LOAD; k < BOUND_NEST; k++)
+            e.own[BOUND_NEST] = most_of(e.own[BOUND_NEST], e.own[k]);
+        for (int k = BOUND_LOAD; k < BOUND_KINDS; k++) {
+            if (grouped)
+                groups.own[i][k] = e.own[k];
+            else if (e.own[k] > e.term[k].seconds)
+                e.term[k] = (BoundTerm){e.own[k], i};
+        }
+    }
+    if (grouped && !e.dead) join_groups(&e, &groups), add_groups(&e, &groups);
     see_must(&e);
     for (int k = 0; k < BOUND_KINDS; k++) most = most_of(most, e.term[k].seconds);
     return e.dead ? INFINITY : most;

@@ -16,7 +16,9 @@
 //     L1       bytes between registers and the first cache
 //     L2 L3 memory   bytes from each level, given what the smaller ones can keep
 //     nest     of one statement, all of these at once: the least that any choice of the vector
-//              loop and any order of the loops leaves
+//              loop and any order of the loops leaves; lanes that lie apart, and lanes summed up
+//
+// Statements that can share no loop run one after the other: from `load` on, they add up.
 //
 // Traffic. The innermost loops of a nest run in one go. If they touch F distinct bytes, they bring
 // at least F - C of them from beyond a cache of C bytes, each time. An order of the loops is a
@@ -32,7 +34,7 @@
 //
 // So the bound is admissible (at most the measured time), monotone (every part looks at domains
 // only through their extremes) and cheap. What is not understood (computed subscripts, guarded
-// reads, temporaries that might vanish) counts as nothing.
+// reads) or might stay in registers (temporaries, copies) counts as nothing.
 #ifndef LW_SPACE_BOUND_H
 #define LW_SPACE_BOUND_H
 

@@ -25,8 +25,7 @@ static bool surely_inside(const Eval *e, int outer, int inner) {
     return outer != inner && e->v[in->at] == in->bit;
 }
 
-// --- Lanes
-// ---------------------------------------------------------------------------------------------
+// --- Lanes ---------------------------------------------------------------------------------------
 
 // Can some iterations of a loop over `iter` be in one piece of straight-line code?
 static bool may_repeat(const Eval *e, int iter) {
@@ -71,8 +70,7 @@ static void see_lanes(Eval *e) {
     }
 }
 
-// --- Temporaries
-// ---------------------------------------------------------------------------------------
+// --- Temporaries ---------------------------------------------------------------------------------
 
 // Iterators along which a temporary may be small, since those that use it share loops; false: it
 // may not be there at all.
@@ -117,17 +115,19 @@ static void see_temporaries(Eval *e) {
     }
 }
 
-// --- Copies
-// --------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
 // Does an iteration of the loops around it copy more than registers hold?
 static bool is_large(const Eval *e, const BoundCopy *c) {
     const BoundStmt *s = e->s;
     double extent[PROGRAM_MAX_ITERS], elements = 1;
     for (int i = 0; i < s->niters; i++) extent[i] = 1;
-    for (int i = 0; i < s->nloops; i++)
-        if (c->at[i] && e->v[c->at[i]] == CPU_AT_OUTSIDE)
-            extent[s->loop[i].iter] *= e->loop[i].least;
+    for (int i = 0; i < s->nloops; i++) {
+        int iter = s->loop[i].iter;
+        if (!c->at[i] || e->v[c->at[i]] != CPU_AT_OUTSIDE) continue;
+        extent[iter] = s->loop[i].top ? s->extent[iter]
+                                      : least_of(s->extent[iter], extent[iter] * e->loop[i].least);
+    }
     for (int d = 0; d < c->ref->ndims; d++) elements *= dim_values(c->ref, d, extent);
     bool lanes = (e->v[c->kind] & ~CPU_WINDOW_KIND_SERIAL) != 0;
     return (lanes ? elements * s->lane : elements) > e->b->registers;
@@ -146,8 +146,7 @@ static void see_copy(Eval *e, const BoundCopy *c) {
     e->extra.bytes += elements * c->ref->bytes;
 }
 
-// --- Partial results
-// ------------------------------------------------------------------------------------
+// --- Partial results -----------------------------------------------------------------------------
 
 static void see_parts(Eval *e) {
     const BoundStmt *s = e->s;

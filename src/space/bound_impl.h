@@ -9,6 +9,7 @@ static inline double least_of(double a, double b) { return a < b ? a : b; }
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 
 enum { MANY_PIECES = 144, PIECE_ITERS = 7, MANY_REFS = 12 };
+enum { MANY_STMTS = 48 };    // with more, only the largest of them counts
 enum { MARKED_UNROLL = 16 }; // so many times more is unrolled where a schedule says so
 
 // An access. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
@@ -88,6 +89,10 @@ typedef struct BoundStmt {
     double extent[PROGRAM_MAX_ITERS];
     double box;            // product of the extents
     double count, needed;  // instances; those that somebody needs, when it is computed in place
+    double inlined;        // when it is in the place of every read
+    int reader;            // computed in a loop of this statement, again in each of its iterations
+    uint32_t read_along;   // but for those along which it is read
+    const uint32_t *at;    // per loop of the reader: place of whether it is computed inside
     double ops, float_ops; // operations of all instances, elements; those of the FMA ports
     double stored;         // elements written to arguments
     int lanes;
@@ -122,6 +127,12 @@ typedef struct BoundStmt {
     bool float_sum;
 } BoundStmt;
 
+// Two statements whose loops might be shared, and the places of the orders that say so.
+typedef struct BoundPair {
+    int a, b, n;
+    const BoundMeet *meet;
+} BoundPair;
+
 struct BoundModel {
     const CpuSpace *cs;
     const Program *p;
@@ -129,6 +140,7 @@ struct BoundModel {
     double hertz;
     double fastest;                          // scalar multiply-adds a second
     double instructions[2];                  // vector operations a second at full width, f32/f64
+    double vectors[2];                       // at any width
     double issue, loads, stores, scalar_ops; // a second
     double shuffles;                         // of full vectors, a second
     double vector_ports;                     // by those that multiply-add
@@ -142,7 +154,19 @@ struct BoundModel {
     double must_loads, must_stores;                 // vectors
     int nstmts;
     const BoundStmt *stmt;
+    int npairs;
+    const BoundPair *pair;
 };
+
+// Points of a statement (bound_points.c): both ends inside.
+typedef struct BoundBox {
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
+} BoundBox;
+int64_t bound_extent(const BoundBox *x, int i);
+// A box of points that all exist; false: none was found.
+bool bound_inner_box(const Stmt *s, BoundBox *x);
+// Instances; where constraints tie too many points together, those of the box.
+double bound_instances(const Stmt *s, const BoundBox *box);
 
 // The rates of a model whose cores are known.
 void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h);
@@ -156,8 +180,7 @@ typedef struct BoundPart {
     int along; // BOUND_NEST: the iterator that runs in lanes; -1: none does
 } BoundPart;
 
-// --- One evaluation
-// -----------------------------------------------------------------------------------
+// --- One evaluation ------------------------------------------------------------------------------
 
 // Work beside the loops of a statement: copies that it reads, partial results.
 typedef struct Extra {
@@ -195,12 +218,13 @@ typedef struct Eval {
     uint32_t single[MANY_REFS + 1], turned[MANY_REFS + 1];
     uint32_t absent, somewhere; // accesses to temporaries: that might vanish; that may be small
     Extra extra;
+    double own[BOUND_KINDS]; // of the statement: what statements that share loops do not add up
     bool any_parallel;
     bool detailed; // each resource by itself, too
     LoopState loop[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS];
 } Eval;
 
-// Of what statements do not add up: the largest.
+// Of what a statement does not add up: the largest.
 void bound_raise(Eval *e, BoundKind kind, double seconds, int piece);
 // Arithmetic of the statement at so many vectors by elements.
 double bound_compute(const Eval *e, double share);

@@ -26,6 +26,10 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
     for (int wide = 0; wide < 2; wide++) {
         double lanes = m->isa == ISA_SCALAR ? 1 : m->vector_bytes / (wide ? 8 : 4);
         b->instructions[wide] = m->rates->fma[m->isa][wide][CORES_ONE] * 1e9 / 2 / lanes;
+        b->vectors[wide] = b->instructions[wide];
+        if (m->isa == ISA_AVX512)
+            b->vectors[wide] =
+                most_of(b->vectors[wide], m->rates->fma[ISA_AVX2][wide][CORES_ONE] * 1e9 / lanes);
     }
     b->fastest = b->hertz * m->fma_ports;
     b->issue = b->hertz * (double)max_i64(m->ports[PORT_ISSUE], 6);

@@ -10,10 +10,9 @@
 #include <math.h>
 
 enum {
-    MANY_OPS = 256,        // operations of an expression that are looked at
-    MANY_POINTS = 1 << 16, // under constraints that are counted one by one
-    FUNCTION_OPS = 10,     // vector operations of exp, tanh and the like, at least
-    DIVISION_OPS = 6,      // as many take as long as a division or a square root of floats
+    MANY_OPS = 256,    // operations of an expression that are looked at
+    FUNCTION_OPS = 10, // vector operations of exp, tanh and the like, at least
+    DIVISION_OPS = 6,  // as many take as long as a division or a square root of floats
 };
 
 typedef struct Build {
@@ -25,9 +24,9 @@ typedef struct Build {
     const Machine *m;
     const int64_t *const *stride;
     BoundStmt *stmt;
-    bool *real;     // per tensor: its values are not constants that fold where it is inlined
-    bool *walked;   // per argument: each element is used once
-    double *wanted; // per temporary: elements that are read for sure
+    bool *real;   // per tensor: its values are not constants that fold where it is inlined
+    bool *walked; // per argument: each element is used once
+    double *wanted, *inlined; // per temporary: elements that are read for sure; by all statements
     double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any case
 } Build;
 
@@ -35,121 +34,7 @@ static bool is_argument(const Build *x, int tensor) {
     return tensor < x->p->ninputs + x->p->noutputs;
 }
 
-// --- Points
-// ---------------------------------------------------------------------------------------------
-
-typedef struct Box {
-    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // both inside
-} Box;
-
-static int64_t box_extent(const Box *x, int i) { return x->hi[i] - x->lo[i] + 1; }
-
-// Makes one iterator's range smaller so that the constraint comes closer to holding everywhere;
-// the one with the fewest values goes first. False: all have one value.
-static bool shrink(const Stmt *s, Box *x, const Affine *constraint) {
-    int best = -1;
-    for (int i = 0; i < s->niters; i++)
-        if (box_extent(x, i) > 1 && affine_uses_iter(constraint, i) &&
-            (best < 0 || box_extent(x, i) < box_extent(x, best)))
-            best = i;
-    if (best < 0) return false;
-    int64_t coef = affine_coef(constraint, best);
-    if (coef > 0)
-        x->lo[best]++;
-    else if (coef < 0)
-        x->hi[best]--;
-    else
-        x->lo[best] = x->hi[best] = x->lo[best] + box_extent(x, best) / 2;
-    return true;
-}
-
-// A box of points that all exist; false: none was found.
-static bool inner_box(const Stmt *s, Box *x) {
-    int budget = 4096;
-    for (int i = 0; i < s->niters; i++) {
-        x->lo[i] = iter_lo(&s->iter[i]);
-        x->hi[i] = iter_hi(&s->iter[i]) - 1;
-        if (x->hi[i] < x->lo[i]) return false;
-    }
-    for (int k = 0; k < s->nconstraints; k++) {
-        int64_t min, max;
-        for (;; budget--) {
-            if (!affine_bounds(s->constraint[k], x->lo, x->hi, &min, &max)) return false;
-            if (min >= 0) break;
-            if (max < 0 || budget <= 0 || !shrink(s, x, s->constraint[k])) return false;
-        }
-    }
-    return true;
-}
-
-static bool point_exists(const Stmt *s, const int64_t *at, uint32_t iters) {
-    for (int k = 0; k < s->nconstraints; k++) {
-        int64_t value;
-        bool mine = false;
-        for (int i = 0; i < s->niters && !mine; i++)
-            mine = iters >> i & 1 && affine_uses_iter(s->constraint[k], i);
-        if (mine && (!affine_eval(s->constraint[k], at, NULL, NULL, NULL, &value) || value < 0))
-            return false;
-    }
-    return true;
-}
-
-// Points over some iterators, each constraint speaking of these or of others; -1: too many.
-static double count_points(const Stmt *s, uint32_t iters) {
-    int64_t at[PROGRAM_MAX_ITERS], points = 1, found = 0;
-    for (int i = 0; i < s->niters; i++) {
-        at[i] = iter_lo(&s->iter[i]);
-        if (iters >> i & 1 && !checked_mul(points, iter_extent(&s->iter[i]), &points)) return -1;
-    }
-    if (points > MANY_POINTS) return -1;
-    for (int64_t n = 0; n < points; n++) {
-        int64_t rest = n;
-        for (int i = 0; i < s->niters; i++) {
-            if (!(iters >> i & 1)) continue;
-            at[i] = iter_lo(&s->iter[i]) + rest % iter_extent(&s->iter[i]);
-            rest /= iter_extent(&s->iter[i]);
-        }
-        found += point_exists(s, at, iters);
-    }
-    return (double)found;
-}
-
-// Iterators that constraints tie to `first`, directly or not.
-static uint32_t tied_to(const Stmt *s, int first) {
-    uint32_t all = 1u << first, before = 0;
-    while (all != before) {
-        before = all;
-        for (int k = 0; k < s->nconstraints; k++) {
-            uint32_t mine = 0;
-            for (int i = 0; i < s->niters; i++)
-                if (affine_uses_iter(s->constraint[k], i)) mine |= 1u << i;
-            if (mine & all) all |= mine;
-        }
-    }
-    return all;
-}
-
-// Instances; where constraints tie too many points together, those of the box.
-static double count_instances(const Stmt *s, const Box *box) {
-    double all = 1;
-    uint32_t done = 0;
-    for (int i = 0; i < s->niters; i++) {
-        if (done >> i & 1) continue;
-        uint32_t tied = tied_to(s, i);
-        double n = s->nconstraints ? count_points(s, tied) : (double)iter_extent(&s->iter[i]);
-        if (n < 0) {
-            n = 1;
-            for (int k = 0; k < s->niters; k++)
-                if (tied >> k & 1) n *= (double)box_extent(box, k);
-        }
-        all *= n;
-        done |= tied;
-    }
-    return all;
-}
-
-// --- Accesses
-// ------------------------------------------------------------------------------------------
+// --- Accesses ------------------------------------------------------------------------------------
 
 // Iterators that stand by themselves in a subscript, and nowhere else in it.
 static uint32_t own_iters(const Affine *sub, int niters) {
@@ -282,8 +167,8 @@ static uint32_t pack_place(const Build *x, int stmt, int tensor) {
     return 0;
 }
 
-// Where the loops of two statements may be one.
-static void see_meets(Build *x, int stmt, int other, BoundUse *use) {
+// Where the loops of two statements may be one; how many such places.
+static int see_meets(Build *x, int stmt, int other, const BoundMeet **out) {
     const CpuHost *h = x->cs->host;
     int n = 0;
     BoundMeet *meet =
@@ -294,8 +179,8 @@ static void see_meets(Build *x, int stmt, int other, BoundUse *use) {
             int var = cpu_partners(h, d, o) ? space_var(x->s, CPU_ORDER, d, o, NULL) : -1;
             if (var >= 0) meet[n++] = (BoundMeet){var_place(x->s, var), h->object[d].iter};
         }
-    use->nmeets = n;
-    use->meet = meet;
+    *out = meet;
+    return n;
 }
 
 static bool reads_tensor(const Build *x, const Stmt *s, int tensor) {
@@ -318,7 +203,7 @@ static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
         BoundUse *u = &use[t->nuses++];
         u->defines = defines;
         u->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[i]);
-        see_meets(x, stmt, i, u);
+        u->nmeets = see_meets(x, stmt, i, &u->meet);
     }
     t->use = use;
     return t;
@@ -376,8 +261,7 @@ static void see_copies(Build *x, int stmt) {
     b->copy = copy;
 }
 
-// --- Arithmetic
-// ----------------------------------------------------------------------------------------
+// --- Arithmetic ----------------------------------------------------------------------------------
 
 // Vector operations that one operation takes, at least. What may fold into others, or into masks,
 // counts as nothing.
@@ -477,8 +361,7 @@ static void see_arithmetic(Build *x, int stmt) {
     b->lane = 1.0 / b->lanes;
 }
 
-// --- Decisions
-// -----------------------------------------------------------------------------------------
+// --- Decisions -----------------------------------------------------------------------------------
 
 static uint32_t var_place(const Space *s, int var) {
     int choice = s->var[var].choice;
@@ -563,6 +446,29 @@ static void see_pieces(Build *x, BoundStmt *b) {
         if (bytes > x->b->cache[0][level]) b->beyond |= 1u << level;
 }
 
+// The loops of its reader that it may be computed in.
+static void see_window(Build *x, int stmt) {
+    const CpuHost *h = x->cs->host;
+    BoundStmt *b = &x->stmt[stmt];
+    int w = h->window[stmt];
+    b->reader = -1;
+    if (w < 0) return;
+    int reader = h->object[h->object[w].reader].stmt, n = h->ndims[reader];
+    const Stmt *s = &x->p->stmts.at[reader];
+    uint32_t *at = arena_new_n(x->arena, uint32_t, n + 1);
+    for (int k = 0; k < n; k++) {
+        int var = space_var(x->s, CPU_AT, w, h->first_dim[reader] + k, NULL);
+        at[k] = var < 0 ? 0 : var_place(x->s, var);
+    }
+    Reads reads = {.arena = x->arena};
+    expr_visit_accesses(s->value, any_read, &reads);
+    for (int k = 0; k < reads.at.n; k++)
+        if (reads.at.at[k]->tensor == x->p->stmts.at[stmt].write->tensor)
+            b->read_along |= access_iters(reads.at.at[k], s->niters);
+    b->reader = reader;
+    b->at = at;
+}
+
 static void see_reduction(Build *x, int stmt) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
@@ -611,25 +517,24 @@ static void see_joins(BoundStmt *b) {
         }
 }
 
-// --- Statements
-// ----------------------------------------------------------------------------------------
+// --- Statements ----------------------------------------------------------------------------------
 
 static void see_stmt(Build *x, int stmt) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
-    Box box;
+    BoundBox box;
     b->niters = s->niters;
     b->lanes = 1;
     b->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[stmt]);
-    bool known = inner_box(s, &box);
+    bool known = bound_inner_box(s, &box);
     b->plain = known && !s->nconstraints;
     b->box = 1;
     for (int i = 0; i < s->niters; i++) {
-        b->extent[i] = known ? (double)box_extent(&box, i) : 0;
+        b->extent[i] = known ? (double)bound_extent(&box, i) : 0;
         b->box *= b->extent[i];
     }
     if (!known) return;
-    b->count = count_instances(s, &box);
+    b->count = bound_instances(s, &box);
     Reads reads = {.arena = x->arena};
     expr_visit_accesses(s->value, sure_read, &reads);
     see_accesses(x, stmt, &reads);
@@ -638,6 +543,7 @@ static void see_stmt(Build *x, int stmt) {
     see_loops(x, stmt);
     see_copies(x, stmt);
     see_pieces(x, b);
+    see_window(x, stmt);
     see_reduction(x, stmt);
 }
 
@@ -657,19 +563,24 @@ static void see_needs(Build *x) {
         if (!is_argument(x, t) && x->wanted[t] <= 0) b->count = b->ops = b->float_ops = 0;
         if (!is_argument(x, t) && writers[t] == 1 && elements > 0)
             b->needed = b->count * least_of(1, x->wanted[t] / elements);
+        b->inlined = b->needed;
+        if (b->needed > 0 && !is_argument(x, t) && elements > 0)
+            b->inlined = most_of(b->needed, b->count * x->inlined[t] / elements);
         if (b->count <= 0) continue;
         Reads reads = {.arena = x->arena};
         expr_visit_accesses(s->value, sure_read, &reads);
         for (int r = 0; r < reads.at.n; r++) {
             BoundRef ref = ref_of(x, s, reads.at.at[r]);
             double n = b->needed >= b->count ? distinct(&ref, b->extent, false) : 1;
+            bool first = true; // read of this tensor by this statement
+            for (int k = 0; k < r; k++) first &= reads.at.at[k]->tensor != ref.tensor;
             x->wanted[ref.tensor] = most_of(x->wanted[ref.tensor], n);
+            if (first) x->inlined[ref.tensor] += n;
         }
     }
 }
 
-// --- What is moved in any case
-// ------------------------------------------------------------------------
+// --- What is moved in any case -------------------------------------------------------------------
 
 // What is moved in any case, by what happens to it: each element used once, or several times.
 typedef struct Moved {
@@ -744,8 +655,21 @@ static void see_moves(Build *x) {
             b->must[p][level] = must_seconds(b, p, level, level ? &lines : &dense);
 }
 
-// --- All of it
-// ---------------------------------------------------------------------------------------------
+static void see_pairs(Build *x) {
+    int n = x->p->stmts.n;
+    if (n > MANY_STMTS) return;
+    BoundPair *pair = arena_new_n(x->arena, BoundPair, n * n + 1);
+    for (int a = 0; a < n; a++)
+        for (int b = a + 1; b < n; b++) {
+            BoundPair *p = &pair[x->b->npairs];
+            *p = (BoundPair){.a = a, .b = b};
+            p->n = see_meets(x, a, b, &p->meet);
+            x->b->npairs += p->n > 0;
+        }
+    x->b->pair = pair;
+}
+
+// --- All of it -----------------------------------------------------------------------------------
 
 BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     const Machine *m = o->machine;
@@ -757,7 +681,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     Build x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
     x.stride = flat_strides(arena, &cs->flat, o->stride);
     x.stmt = arena_new_n(arena, BoundStmt, n + 1);
-    double **array[] = {&x.wanted, &x.in, &x.out, &x.in_lines, &x.out_lines};
+    double **array[] = {&x.wanted, &x.inlined, &x.in, &x.out, &x.in_lines, &x.out_lines};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         *array[i] = arena_new_n(arena, double, t);
     x.real = arena_new_n(arena, bool, t);
@@ -769,5 +693,6 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     for (int i = 0; i < n; i++) see_stmt(&x, i);
     see_needs(&x);
     see_moves(&x);
+    see_pairs(&x);
     return b;
 }

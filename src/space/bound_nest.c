@@ -25,8 +25,7 @@ typedef struct Piece {
     bool alone;         // no piece of straight-line code has two runs of it
 } Piece;
 
-// --- One piece
-// ------------------------------------------------------------------------------------------
+// --- One piece -----------------------------------------------------------------------------------
 
 typedef struct Moves {
     double bytes, lines;
@@ -232,24 +231,33 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
     }
 }
 
-// --- All pieces
-// -----------------------------------------------------------------------------------------
+// --- All pieces ----------------------------------------------------------------------------------
 
 // Of the innermost loops of an iterator, by their number.
 typedef struct Inner {
-    double least, most, whole; // whole: of its pieces so many are, at least
-    double runs;               // pieces
+    double least, most, whole; // whole: of its instances so many are in whole pieces, at least
+    double runs, full;         // pieces, at least; whole ones, at most
     bool parallel;
     bool unrolls; // a loop around them might be marked so
 } Inner;
 
-// So many pieces touch least when they are all as long; of sizes that are not known, half of the
-// instances are in whole ones.
-static Inner inner_of(double least, double most, double extent) {
-    double runs = ceil(extent / most);
-    if (least < most) return (Inner){.least = least, .most = most, .runs = runs, .whole = 0.5};
-    double even = floor(extent / runs);
-    return (Inner){.least = even, .most = even, .runs = runs, .whole = even * runs / extent};
+// Of pieces that are not all as long, whole ones count alone: half of the instances at least are in
+// these, or in pieces that take their place where the ends of an interleaved loop are spread.
+static Inner inner_of(double least, double most, double extent, bool spread) {
+    Inner n = {.least = least, .most = most, .runs = ceil(extent / most), .whole = 0.5};
+    if (!spread && least >= most) n.whole = floor(extent / most) * most / extent;
+    n.full = spread ? ceil(extent / least) : n.whole * extent / least;
+    return n;
+}
+
+// May elements that are far apart be in one iteration of its outermost loop, in some fewer than in
+// others?
+static bool is_spread(const Eval *e, int iter) {
+    const BoundStmt *s = e->s;
+    const BoundLoop *top = &s->loop[s->last[iter] - s->nlevels[iter] + 1];
+    if (!top->split || !(e->v[top->split] & CPU_SPLIT_INTERLEAVE)) return false;
+    const int64_t *step = (const int64_t *)(const void *)(e->v + top->step);
+    return step[0] != step[1] || fmod(s->extent[iter], (double)step[0]) != 0;
 }
 
 // Two runs of a piece of so many instances are too many vector operations for one piece of
@@ -261,7 +269,8 @@ static bool is_alone(const Eval *e, double instances, bool unrolls) {
 static void see_inner(const Eval *e, int iter, Inner *out) {
     const BoundStmt *s = e->s;
     double extent = s->extent[iter];
-    out[0] = (Inner){1, 1, 1, extent, false, false};
+    bool spread = is_spread(e, iter);
+    out[0] = (Inner){1, 1, 1, extent, extent, false, false};
     for (int n = 1; n <= s->nlevels[iter]; n++) {
         int at = s->last[iter] - n + 1;
         const LoopState *l = &e->loop[at];
@@ -269,7 +278,7 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
         double least = least_of(extent, out[n - 1].least * l->least);
         double most = least_of(extent, out[n - 1].most * l->most);
         if (s->loop[at].top) least = most = extent;
-        out[n] = inner_of(least, most, extent);
+        out[n] = inner_of(least, most, extent, spread && least < extent);
         out[n].parallel = parallel;
     }
     for (int n = s->nlevels[iter] - 1; n >= 0; n--)
@@ -305,6 +314,7 @@ static double make_piece(const Eval *e, const uint8_t *taken, Inner inner[][CPU_
     double most = 1, least = 1, whole = e->s->box;
     bool unrolls = false;
     x->parallel = false;
+    x->kept = 1;
     for (int i = 0; i < e->s->niters; i++) {
         const Inner *n = &inner[i][taken[i]];
         x->most[i] = n->most;
@@ -313,12 +323,12 @@ static double make_piece(const Eval *e, const uint8_t *taken, Inner inner[][CPU_
         most *= n->most;
         least *= n->least;
         whole *= n->whole;
+        x->kept *= n->full;
         x->parallel |= n->parallel;
         unrolls |= n->unrolls;
     }
     x->alone = is_alone(e, least, unrolls);
     x->often = whole / most;
-    x->kept = whole / least;
     return least;
 }
 
@@ -498,14 +508,14 @@ static void see_lattice(Eval *e) {
         bound_raise(e, FIRST + k, all[l.nways + k], e->part ? worst_piece(s, &l, l.nways + k) : -1);
 }
 
-// --- Too many pieces
-// ------------------------------------------------------------------------------------
+// --- Too many pieces -----------------------------------------------------------------------------
 
 // One iteration of a loop; -1: all of them.
 static void one_iteration(const Eval *e, int at, Piece *x) {
     const BoundStmt *s = e->s;
     double least[PROGRAM_MAX_ITERS], all = 1, few = 1, whole = s->box;
     x->parallel = at < 0 && e->parallel;
+    x->kept = 1;
     for (int i = 0; i < s->niters; i++) least[i] = x->most[i] = at < 0 ? s->extent[i] : 1;
     for (int i = 0; at >= 0 && i < s->nloops; i++) {
         const BoundInside *in = &s->inside[at * s->nloops + i];
@@ -519,15 +529,16 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
         x->parallel |= (e->loop[i].kind & CPU_KIND_PARALLEL) != 0;
     }
     for (int i = 0; i < s->niters; i++) {
-        Inner n = inner_of(least[i], x->most[i], s->extent[i]);
+        Inner n = inner_of(least[i], x->most[i], s->extent[i],
+                           least[i] < s->extent[i] && is_spread(e, i));
         x->least[i] = n.least;
         x->runs[i] = n.runs;
         all *= n.most;
         few *= n.least;
         whole *= n.whole;
+        x->kept *= n.full;
     }
     x->often = whole / all;
-    x->kept = whole / few;
     x->alone = is_alone(e, few, e->straight > (double)e->b->unrolled);
 }
 

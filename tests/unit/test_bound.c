@@ -252,6 +252,68 @@ TEST(strides_say_what_is_touched) {
     lab_end(&x.lab);
 }
 
+TEST(lanes_that_lie_apart_take_a_load_each) {
+    Case x;
+    if (!open_text(&x, MATMUL, (int64_t[]){256, 256, 256}, 1)) return;
+    double peak = 2 * 256.0 * 256 * 256 / 128e9;
+    take(&x, "pack(C.A) = NO; pack(C.B) = NO; privatise(C) = NO; kind(C.m.0) = VECTOR");
+    CHECK(seconds(&x) < 1.2 * peak); // rows of A and C may be turned
+    take(&x, "order(C.n.0, C.k.0) = OUTER; size(C.n.1) = 1; size(C.k.1) = 128");
+    take(&x, "order(C.k.0, C.k.1) = OUTER; kind(C.k.0) = SERIAL; kind(C.k.1) = SERIAL");
+    double loads = 256.0 * 256 * 256; // of A, one by one or by four rounds of shuffling
+    CHECK(seconds(&x) > 0.9 * loads / 16 * 4 / 2e9);
+    lab_end(&x.lab);
+}
+
+TEST(copies_are_made_again) {
+    Case x;
+    if (!open_text(&x, MATMUL, (int64_t[]){256, 256, 256}, 1)) return;
+    BoundTerm t[BOUND_KINDS];
+    take(&x, "pack(C.B) = YES; size(C.m.1) = 1; at(C.B.at, C.m.0) = INSIDE\n"
+             "at(C.B.at, C.n.0) = OUTSIDE; at(C.B.at, C.k.0) = OUTSIDE");
+    bound_seconds(x.b, x.c, t);
+    double vectors = 256.0 * 256 * 256 / 16; // once for every row
+    CHECK(t[BOUND_STORE].seconds > 0.99 * vectors / 4e9);
+    take(&x, "window_kind(C.B.at) = SERIAL");
+    bound_seconds(x.b, x.c, t);
+    CHECK(t[BOUND_STORE].seconds > 0.99 * 16 * vectors / 4e9);
+    lab_end(&x.lab);
+}
+
+#define CHAIN                                                                                      \
+    "program chain(N) {\n    input A: f32[N]\n    output C: f32[N]\n    temp T: f32[N]\n"          \
+    "    T: for i in 0:N\n        T[i] = A[i] + 1.0\n"                                             \
+    "    C: for i in 0:N\n        C[i] = T[i]*T[i]\n}\n"
+
+TEST(temporaries_go_through_memory_unless_loops_are_shared) {
+    BoundTerm t[BOUND_KINDS];
+    double l2[2];
+    for (int apart = 0; apart < 2; apart++) {
+        Case x;
+        if (!open_text(&x, CHAIN, (int64_t[]){1 << 17}, 1)) return;
+        take(&x, "place(T) = NEST");
+        if (apart) take(&x, "order(T.i.0, C.i.0) = BEFORE");
+        bound_seconds(x.b, x.c, t);
+        l2[apart] = t[BOUND_L2].seconds;
+        lab_end(&x.lab);
+    }
+    CHECK(l2[1] > 1.4 * l2[0]);
+}
+
+TEST(what_is_computed_in_a_loop_is_computed_again) {
+    static const char text[] =
+        "program again(M, N) {\n    input A: f32[N]\n    output C: f32[M, N]\n    temp T: f32[N]\n"
+        "    T: for i in 0:N\n        T[i] = exp(A[i])\n"
+        "    C: for m in 0:M, i in 0:N\n        C[m, i] = T[i]\n}\n";
+    Case x;
+    BoundTerm t[BOUND_KINDS];
+    if (!open_text(&x, text, (int64_t[]){64, 4096}, 1)) return;
+    take(&x, "place(T) = AT; size(C.m.1) = 1; at(T.at, C.m.0) = INSIDE");
+    bound_seconds(x.b, x.c, t);
+    CHECK(t[BOUND_COMPUTE].seconds > 0.99 * 64 * 4096 / 16 * 10 / 4e9);
+    lab_end(&x.lab);
+}
+
 TEST(without_rates_there_is_none) {
     Lab lab;
     lab_begin(&lab);

@@ -39,7 +39,7 @@ static const char *cand_text(Lab *lab, const CpuSpace *cs, const Cand *c) {
 
 typedef struct Totals {
     int64_t full, dead, refused, unproven, declined, programs;
-    int64_t place[4], merged, packed, privatised;
+    int64_t place[4], merged, packed, privatised, interleaved;
 } Totals;
 
 static void count(const CpuSpace *cs, const Cand *c, Totals *t) {
@@ -53,6 +53,7 @@ static void count(const CpuSpace *cs, const Cand *c, Totals *t) {
             t->merged += dom == CPU_ORDER_MERGED;
         if (x->choice == CPU_PACK) t->packed += dom == CPU_PACK_YES;
         if (x->choice == CPU_PRIVATISE) t->privatised += dom == CPU_PRIVATISE_YES;
+        if (x->choice == CPU_SPLIT) t->interleaved += dom == CPU_SPLIT_INTERLEAVE;
     }
 }
 
@@ -184,11 +185,11 @@ static bool try_candidates(Lab *lab, const Program *p, uint64_t seed, int n, boo
 
 static void report(const Totals *t) {
     printf("%lld programs, %lld candidates, %lld dead ends, %lld declined; nest %lld after %lld "
-           "inline %lld at %lld, merged %lld, packed %lld, privatised %lld\n",
+           "inline %lld at %lld, merged %lld, packed %lld, privatised %lld, interleaved %lld\n",
            (long long)t->programs, (long long)t->full, (long long)t->dead, (long long)t->declined,
            (long long)t->place[0], (long long)t->place[1], (long long)t->place[2],
            (long long)t->place[3], (long long)t->merged, (long long)t->packed,
-           (long long)t->privatised);
+           (long long)t->privatised, (long long)t->interleaved);
 }
 
 static uint64_t from_env(const char *name, uint64_t otherwise) {
