@@ -141,12 +141,14 @@ static void see_loops(Eval *e) {
 
 // --- Arithmetic ----------------------------------------------------------------------------------
 
-// Full vectors go at their rate, others at most at that of the fastest ones; what does not run in
-// lanes at that of the fastest instruction set, and integers one by one in general registers.
+// Vectors go at the rate of full ones, those that are at most half full (so many as the elements
+// leave) perhaps at a better one; what does not run in lanes at that of the fastest instruction
+// set, and integers one by one in general registers.
 double bound_compute(const Eval *e, double share) {
     const BoundModel *b = e->b;
     const BoundStmt *s = e->s;
-    double each = most_of(s->lane / b->instructions[s->wide], share / b->vectors[s->wide]);
+    double half = least_of(share, 2 * (share - s->lane));
+    double each = (share - half) / b->instructions[s->wide] + half / b->vectors[s->wide];
     each = least_of(each, 1 / b->fastest);
     double any = least_of(each / b->vector_ports, 1 / b->scalar_ops);
     return most_of(s->float_ops * each, s->ops * any) / e->cores;
