@@ -6,8 +6,10 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 --- mm.lws
 C: m/24 k/7 n m k:u
     copy A at k/7 layout (k m)
---- odd.lws
+--- spread.lws
 C: m%4 n k m
+--- odd.lws
+C: m/32 n k m%4 m
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule mm.lws --samples 2
 space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
 implementations  1 ± 0 (Knuth, 2 descents), 1 ± 0 (Chen, 2 samples)
@@ -26,11 +28,13 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(x)' --complete
 --- stderr
 error: 'tile(x)' is no mapping: expected a preset, or tile(...), unroll(...), fuse(min), fuse(max) and promote, joined by dots
 --- exit 1
+$ loopwright space mm.tc --size M=96,N=64,K=64 --schedule spread.lws --complete
+C: m%4 n k m
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule odd.lws --samples 2 | head -1
 space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
 --- stderr
 odd.lws:1:1: warning: 'C': a split cannot be said in this space, and is left open
-  C: m%4 n k m
+  C: m/32 n k m%4 m
   ^
 $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.1) = 1; size(C.m.2) = 4'
 --- stderr

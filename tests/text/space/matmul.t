@@ -5,10 +5,10 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 }
 $ loopwright space mm.tc --size M=8,N=3,K=2 --threads 1 --samples 20
 space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
-implementations  3e+07 ± 3e+07 (Knuth, 20 descents), 1.1e+07 ± 2e+06 (Chen, 2 samples)
+implementations  1e+07 ± 2e+07 (Knuth, 20 descents), 1e+07 ± 8e+04 (Chen, 2 samples)
 dead ends        0.0 % ± 0.0 of random descents
 bound            {{.*}}
-open             15 decisions, which may open more
+open             16 decisions, which may open more
   pack(C.A) in NO|YES
   pack(C.B) in NO|YES
   kind(C.m.0) in SERIAL|VECTOR
@@ -16,6 +16,7 @@ open             15 decisions, which may open more
   kind(C.n.0) in SERIAL|UNROLL|VECTOR
   kind(C.k.0) in SERIAL|UNROLL|VECTOR
   size(C.m.1) in 1|2|3|4|5|6|7
+  split(C.m.0) in BLOCK|INTERLEAVE
   order(C.n.0, C.m.0) in INNER|OUTER
   order(C.n.0, C.m.1) in INNER|OUTER
   order(C.k.0, C.m.0) in INNER|OUTER
@@ -34,13 +35,14 @@ space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a ca
   follows  kind(C.k.0) = SERIAL|UNROLL
   follows  order(C.n.0, C.m.0) = INNER
   follows  order(C.k.0, C.n.0) = OUTER
-implementations  2.2e+03 ± 4e+02 (Knuth, 20 descents), 2.3e+03 ± 0 (Chen, 2 samples)
+implementations  4.4e+03 ± 9e+02 (Knuth, 20 descents), 4.5e+03 ± 0 (Chen, 2 samples)
 dead ends        0.0 % ± 0.0 of random descents
 bound            {{.*}}
-open             9 decisions, which may open more
+open             10 decisions, which may open more
   kind(C.m.1) in SERIAL|UNROLL
   kind(C.k.0) in SERIAL|UNROLL
   size(C.m.1) in 1|2|3|4|5|6|7
+  split(C.m.0) in BLOCK|INTERLEAVE
   order(C.n.0, C.m.1) in INNER|OUTER
   order(C.k.0, C.m.0) in INNER|OUTER
   order(C.k.0, C.m.1) in INNER|OUTER
