@@ -133,6 +133,7 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
         if (write && !lin_coef(m->part, loop)) return "the written element is computed";
     }
     m->lane = lin_coef(m->off ? m->off : m->part, loop);
+    if (m->repeat) return NULL; // seen when loops were joined
     int64_t size = type_info[m->type].bytes;
     if (guarded && !m->safe &&
         (m->lane == 0 || (m->lane != size && size < 4) || p->machine->isa != ISA_AVX512 ||
@@ -242,21 +243,26 @@ static void widen(Plan *p, PNode *n, int loop, int lanes) {
     for (int i = 0; i < n->nchild; i++) widen(p, n->child[i], loop, lanes);
 }
 
+int plan_lanes(Plan *p, PNode *n, int64_t rows, const char **why) {
+    int bytes = 4;
+    *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
+    if (p->refused->vector[n->loop]) *why = "its end is only known at run time";
+    for (int c = 0; c < n->nchild && !*why; c++)
+        *why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
+    for (int k = 0; k < n->nbounds && !*why; k++)
+        if (n->bound[k].k > 0) *why = "its first lane is not the first index";
+    return *why ? 1 : lanes_for(p->machine, n->extent * rows, bytes);
+}
+
 void plan_vectorise(Plan *p) {
     for (int i = 0; i < p->nloops; i++) {
         PNode *n = p->loop[i];
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
         n->lanes = 1;
         if (n->extent == 1) continue; // lanes may run along a loop further out
-        int bytes = 4;
-        const char *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
-        if (p->refused->vector[i]) why = "its end is only known at run time";
-        for (int c = 0; c < n->nchild && !why; c++)
-            why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
-        for (int k = 0; k < n->nbounds && !why; k++)
-            if (n->bound[k].k > 0) why = "its first lane is not the first index";
+        const char *why;
+        n->lanes = plan_lanes(p, n, 1, &why);
         n->vector = !why;
-        n->lanes = why ? 1 : lanes_for(p->machine, n->extent, bytes);
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
         if (n->vector) widen(p, n, n->loop, n->lanes);
         if (why)

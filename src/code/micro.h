@@ -27,6 +27,8 @@ typedef enum MicroKind {
     MI_UPPER,   // the upper half of arg0's lanes
     MI_SHUFFLE, // lanes of arg0 and arg1 in turn; `op` is a Shuffle
     MI_SPREAD,  // lane 0 of arg0 in all lanes
+    MI_HEAD,    // arg1 in the first `op` lanes, arg0 in the others
+    MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
     MI_GATHER,  // each lane from ref plus arg0's elements
     MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
     MI_ROW,     // the computed part of ref's address, to row slot `slot`

@@ -47,6 +47,7 @@ typedef struct Mem {
     bool unchecked;    // or not, where somebody vouches for it
     int stream;    // the pointer that follows its real loops; for a non-linear one the bare base
     int64_t lane;  // bytes between lanes of the vector loop
+    int repeat;    // so many lanes in turn share an element, the first one's; 0: each has its own
     bool safe;     // always inside its buffer: no guard and no check needed
     bool inner;    // stands inside a subscript: read while an address is computed
     int fetch;     // cache level to prefetch into, 0: none; what lies
@@ -158,6 +159,8 @@ void plan_parallel(Plan *p);
 // The steps of code_plan that have files of their own.
 void plan_join(Plan *p);
 void plan_vectorise(Plan *p);
+// Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.
+int plan_lanes(Plan *p, PNode *loop, int64_t rows, const char **why);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);
 

@@ -70,6 +70,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
     for (int i = 0; i < leaf->nreads; i++) {
         const Mem *m = &leaf->read[i];
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
+        if (m->repeat && lin_coef(m->off, loop) % (m->lane * m->repeat)) return false;
         int64_t size = type_info[m->type].bytes; // columns side by side turn together
         if (leaf->width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
             return false;
@@ -253,7 +254,8 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
 static bool mem_agrees(const Tile *t, const Mem *m, int width) {
     for (int i = 0; i < t->n; i++) {
         if (t->at[i].buffer != m->buffer) continue;
-        if (m->inner || !m->off || !same_outside(t, m->off, t->at[i].off)) return false;
+        if (m->inner || !m->off || m->repeat || !same_outside(t, m->off, t->at[i].off))
+            return false;
         for (int j = 0; j < m->off->n; j++) {
             const PNode *l = t->p->loop[m->off->t[j].loop];
             if (l->loop >= t->first_loop && (l->real || l->replay)) return false;

@@ -38,6 +38,8 @@ enum {
 typedef struct Tile {
     int v;           // the iterator that runs in lanes
     bool folded;     // it is a reduction
+    int group;       // the iterator whose rows along v are too short for a vector; -1: none
+    int64_t groups;  // so many of them fill one
     int vectors;     // of it in the tile
     int row[2];      // -1: none
     int64_t rows[2]; // how many of it
@@ -160,8 +162,13 @@ static double crowding(const Nest *n, const Tile *t, const int64_t *part, double
 
 // Loads of one cycle. Whole 64-byte vectors, and what fills them, come one at a time.
 static double load_rate(const Machine *m, const Nest *n, const Tile *t) {
-    bool wide = m->vector_bytes == 64 && n->extent[t->v] > n->lanes / 2;
+    bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
     return wide ? 1.1 : m->load_ports;
+}
+
+// To give all lanes of a group what they share: a shuffle, or as many blends as it takes.
+static double spread_cost(const Nest *n, const Tile *t) {
+    return n->extent[t->v] <= 4 ? 1 : (double)(t->groups - 1);
 }
 
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
@@ -172,7 +179,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double loads = loads_of(c, n, t, part, &shared);
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
-    double arithmetic = sums * n->ops / m->fma_ports;
+    double spread = t->group < 0 ? 0 : (loads - shared - 1) * spread_cost(n, t);
+    double arithmetic = (sums * n->ops + spread) / m->fma_ports;
     double load = (loads - shared) / load_rate(m, n, t);
     double issue = (sums * n->ops + loads - shared + 1.5 / t->turns +
                     n->guards * (double)(part[0] * part[1])) /
@@ -194,7 +202,8 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
         if (t->row[k] >= 0) length[k] = n->extent[t->row[k]];
     for (int i = 0; i < n->s->niters; i++) {
         if (i == t->v || i == t->row[0] || i == t->row[1]) continue;
-        *(n->s->iter[i].reduction ? &turns : &outer) *= (double)n->extent[i];
+        int64_t extent = i == t->group ? n->extent[i] / t->groups : n->extent[i];
+        *(n->s->iter[i].reduction ? &turns : &outer) *= (double)extent;
     }
     if (t->folded) {
         turns *= (double)length[2];
@@ -288,8 +297,37 @@ static int to_pack(const Chooser *c, const Nest *n, int v) {
     return pack;
 }
 
+// Do rows along v follow each other along g in all that has them, while what has none moves from
+// row to row? Then lanes of one row share the latter (code/join.c).
+static bool is_group(const Nest *n, int v, int g) {
+    bool moves = false;
+    for (int r = 0; r < n->nrefs; r++) {
+        const Ref *x = &n->ref[r];
+        if (x->hard[v] || x->hard[g]) return false;
+        if (x->stride[g] == x->stride[v] * n->extent[v] && (x->stride[v] == 1 || !x->uses[g]))
+            continue;
+        if (r == 0 || x->uses[v] || x->stride[g] < 1) return false;
+        moves = true;
+    }
+    return moves;
+}
+
+// Rows shorter than a vector, several in one.
+static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
+    int64_t groups = n->lanes / n->extent[v];
+    if (groups < 2 || n->lanes % n->extent[v] || n->window >= 0 || n->guards > 0) return;
+    for (int g = 0; g < n->s->niters; g++) {
+        if (g == v || n->s->iter[g].reduction || n->extent[g] % groups || !is_group(n, v, g))
+            continue;
+        Tile t = {.v = v, .group = g, .groups = groups, .vectors = 1};
+        t.row[0] = t.row[1] = -1;
+        t.rows[0] = t.rows[1] = 1;
+        try_rows(c, n, &t, 0, best);
+    }
+}
+
 static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
-    Tile t = {.v = v, .row = {-1, -1}, .rows = {1, 1}};
+    Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     int64_t vectors = ceil_div(n->extent[v], n->lanes);
     for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1)
         for (t.vectors = 1; t.vectors <= min_i64(vectors, 8) && has_room(c, n, &t); t.vectors++)
@@ -298,7 +336,7 @@ static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
 
 // A reduction in lanes: all that is read lies along it, or is the same for all of it.
 static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
-    Tile t = {.v = v, .folded = true, .vectors = 1, .row = {-1, -1}, .rows = {1, 1}};
+    Tile t = {.v = v, .group = -1, .folded = true, .vectors = 1, .row = {-1, -1}, .rows = {1, 1}};
     bool along = false;
     if (n->extent[v] < LEAST_FOLDED) return;
     for (int r = 1; r < n->nrefs; r++) {
@@ -323,7 +361,7 @@ static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
         if (n->s->iter[i].reduction)
             try_folded(c, n, i, best);
         else if (n->ref[0].uses[i])
-            try_lanes(c, n, i, best);
+            try_lanes(c, n, i, best), try_groups(c, n, i, best);
     }
     return best->v >= 0;
 }
@@ -332,6 +370,7 @@ static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
 
 static int64_t step_of(const Nest *n, const Tile *t, int i) {
     if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
+    if (i == t->group) return t->groups;
     if (i == t->row[0]) return t->rows[0];
     return i == t->row[1] ? t->rows[1] : 1;
 }
@@ -477,6 +516,7 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     int64_t least = INT64_MAX / 8; // from one row to the next
     if (c->o->plain || b->t->folded || b->streamed || !b->panel || !x->lone || !x->once)
         return false;
+    if (b->t->group >= 0) return false;
     if (b->t->pack) return true;
     if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
@@ -610,7 +650,7 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
         bool across = false;
         for (int d = 1; d < a->rank; d++) {
             int i = affine_as_iter(a->sub[d]);
-            across |= i >= 0 && n->s->iter[i].name == at->iter && at->step == 1;
+            across |= i >= 0 && n->s->iter[i].name == at->iter;
         }
         if (!across || (double)tensor_elements(t) * n->ref[r].bytes <= (double)c->m->cache[1] ||
             !is_movable(c, n, a->tensor))
@@ -626,7 +666,7 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
 
 static void outer_loop(Nest *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);
-    bool inside = i == b->t->v || i == b->t->row[0] || i == b->t->row[1];
+    bool inside = i == b->t->v || i == b->t->group || i == b->t->row[0] || i == b->t->row[1];
     if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
@@ -667,6 +707,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
         if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
+    if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (packed) pack(c, n, b, at);
     n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;

@@ -324,6 +324,52 @@ TEST(turned_blocks_keep_their_order) {
     RUN(cases);
 }
 
+// Rows shorter than a vector, several in one: lanes of a row share elements, taken out of whole
+// vectors or one by one.
+TEST(rows_share_a_vector) {
+#define GROUPS(TYPE, G, C, F)                                                                      \
+    "program g { input P: " TYPE "[6, " #G ", " #C "] input K: " TYPE "[3, " #C ", " #G ", " #F    \
+    "] output O: " TYPE "[4, " #G ", " #F "]\n"                                                    \
+    "O: for w in 0:4, g in 0:" #G ", f in 0:" #F ", s in 0:3, c in 0:" #C "\n"                     \
+    "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f] }"
+#define SCALED(TYPE, N, M)                                                                         \
+    "program s { input A: " TYPE "[" #N "] input X: " TYPE "[" #N ", " #M "] output O: " TYPE      \
+    "[" #N ", " #M "]\n"                                                                           \
+    "O: for i in 0:" #N ", j in 0:" #M "  O[i, j] = A[i]*X[i, j] - A[i] }"
+    static const Case cases[] = {
+        {GROUPS("f32", 8, 4, 4), "O: g/4 c s w g f:v", EXACT},
+        {GROUPS("f32", 8, 4, 4), "O: w s c g f:v", EXACT},
+        {GROUPS("f32", 12, 4, 4), "O: w s c g f:v", EXACT},
+        {GROUPS("f32", 7, 4, 4), "O: s w c g f:v", EXACT},
+        {GROUPS("f32", 7, 4, 4), "O: g/4 s w c g f:v", EXACT},
+        {GROUPS("f32", 16, 2, 2), "O: g/8 c s w g f:v", EXACT},
+        {GROUPS("f32", 6, 8, 8), "O: g/2 w c s g f:v", EXACT},
+        {GROUPS("f32", 8, 3, 4), "O: g/4 w c s g f:v", EXACT},
+        {GROUPS("f32", 8, 6, 4), "O: g/4 c s w g f:v", EXACT},
+        {GROUPS("f32", 8, 40, 4), "O: g/4 w s c g f:v", EXACT},
+        {GROUPS("f32", 8, 40, 8), "O: g/2 w s c g f:v", EXACT},
+        {GROUPS("f64", 6, 4, 4), "O: g/2 c s w g f:v", EXACT},
+        {GROUPS("f64", 12, 2, 2), "O: g/4 c s w g f:v", EXACT},
+        {GROUPS("f64", 5, 3, 2), "O: w c s g f:v", EXACT},
+        {GROUPS("i32", 8, 4, 4), "O: g/4 c s w g f:v", ALL_BITS},
+        {GROUPS("i64", 6, 4, 4), "O: w c s g f:v", ALL_BITS},
+        {GROUPS("i8", 8, 4, 4), "O: g/4 c s w g f:v", ALL_BITS},
+        {GROUPS("f16", 8, 4, 4), "O: w c s g f:v", EXACT},
+        {GROUPS("bf16", 8, 8, 8), "O: w c s g f:v", EXACT},
+        {SCALED("f32", 9, 4), "O: i j:v", ROUGH},
+        {SCALED("f64", 100, 2), "O: i j:v", ROUGH},
+        {SCALED("i16", 33, 8), "O: i j:v", ALL_BITS},
+        {SCALED("f32", 64, 8), "O: i/8 i j:v", ROUGH},
+        {"program r { input A: f32[9] input X: f32[9, 4] output O: f32[9, 4]\n"
+         "O: for i in 0:9, j in 0:4  O[i, j] = A[8 - i]*X[i, j] }",
+         "O: i j:v", ROUGH},
+        {"program u { input A: f32[9, 4] inout X: f32[9, 4]\n"
+         "X: for i in 0:9, j in 0:4  X[i, j] += A[i, 2]*X[i, j] }",
+         "X: i j:v", ROUGH},
+    };
+    RUN(cases);
+}
+
 // --- Types ---------------------------------------------------------------------------------------
 
 // What is narrow must be wrapped before it is wide again; bool is 0 or 1, whatever reduces it.

@@ -227,6 +227,8 @@ void gen_close(Gen *g);
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
 void gen_leaf(Gen *g, PNode *n);
+// What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
+bool gen_has_groups(const Gen *g, const Mem *m);
 
 // loop.c
 void gen_children(Gen *g, PNode *n);

@@ -197,9 +197,62 @@ static int gather_of(LeafGen *l, const Mem *m) {
     return seg_gather(s, &r, distance);
 }
 
+// All elements of the buffer lie together.
+static bool is_dense(const Buffer *b) {
+    int64_t span = 1, count = 1;
+    for (int d = 0; d < b->rank; d++) {
+        if (b->stride[d] < 0 || !checked_fma(b->size[d] - 1, b->stride[d], &span) ||
+            !checked_mul(count, b->size[d], &count))
+            return false;
+    }
+    return span == count;
+}
+
+// Groups of lanes share elements of neighbouring groups of memory, from whose beginning the place
+// in the group is known: no machine loop moves inside one.
+bool gen_has_groups(const Gen *g, const Mem *m) {
+    const Buffer *b = &g->p->tree->buffers.at[m->buffer];
+    int64_t size = type_info[m->type].bytes, group = m->repeat * size, bytes = size;
+    if (size < 4 || m->repeat > 4 || m->lane != size || !is_dense(b)) return false;
+    for (int i = 0; i < m->off->n; i++)
+        if (g->p->loop[m->off->t[i].loop]->real && !g->p->loop[m->off->t[i].loop]->vector &&
+            m->off->t[i].k % group)
+            return false;
+    for (int d = 0; d < b->rank; d++) bytes *= b->size[d];
+    return bytes % group == 0;
+}
+
+// Neighbouring lanes share elements.
+static int repeat_of(LeafGen *l, const Mem *m) {
+    Gen *g = l->g;
+    Seg *s = g->seg;
+    Type type = type_compute(m->type);
+    int n = m->repeat, w = l->n->width;
+    int64_t size = type_info[m->type].bytes, apart = m->lane * n;
+    Ref r = gen_ref(g, l->n, m, l->active);
+    if (gen_has_groups(g, m)) {
+        int64_t at = floor_mod(r.disp, apart) / size;
+        r.disp -= at * size;
+        int all = seg_load(s, &r);
+        return seg_op(s, MI_GROUP, n * 16 + (int)(at ^ FAULT(group_of_another)), type, type, w, 1,
+                      &all);
+    }
+    r.lane = 0;
+    r.active = r.width;
+    int last = (int)ceil_div(l->active, n) - 1;
+    r.disp += last * apart;
+    int val = seg_load(s, &r);
+    for (int i = last; i > 0; i--) {
+        r.disp -= apart;
+        val = seg_op(s, MI_HEAD, i * n, type, type, w, 2, (int[]){val, seg_load(s, &r)});
+    }
+    return val;
+}
+
 static int read_of(LeafGen *l, const Expr *e, int guard) {
     const Mem *m = leaf_mem(l->n, e->access);
     if (m->gathers) return gather_of(l, m);
+    if (m->repeat) return repeat_of(l, m);
     Ref r = gen_ref(l->g, l->n, m, l->active);
     if (guard >= 0 && !m->safe) {
         r.guard = guard;

@@ -502,6 +502,26 @@ static void do_shuffle(Gen *g, const Micro *m) {
               x86_imm(d.kind == X86_Z ? (odd ? 0xdd : 0x88) : (odd ? 3 : 0)));
 }
 
+static void do_head(Gen *g, const Micro *m) {
+    bool f64 = gen_is64(m->type);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    unsigned k = gen_is_wide(g) ? gen_mask(g, m->op) : 0; // before rax is in use
+    X86Arg tail = gen_vreg(m->type, m->width, m->arg_reg[0]), head = operand(g, m, 1, m->type);
+    if (k)
+        x86_3(&g->a, f64 ? X86_vblendmpd : X86_vblendmps, x86_masked(d, k, false), tail, head);
+    else
+        x86_4(&g->a, f64 ? X86_vblendpd : X86_vblendps, d, tail, head,
+              x86_imm((1 << m->op) - 1 - FAULT(head_too_short)));
+}
+
+static void do_group(Gen *g, const Micro *m) {
+    bool f64 = gen_is64(m->type), four = m->op / 16 == 4;
+    int at = m->op % 16, pair = f64 ? (at ? 0xff : 0) : (at ? 0xf5 : 0xa0);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg), x = operand(g, m, 0, m->type);
+    x86_3(&g->a, f64 ? (four ? X86_vpermpd : X86_vpermilpd) : X86_vpermilps, d, x,
+          x86_imm(four ? at * 0x55 : pair));
+}
+
 // ---- All of it
 
 // Is it done by a call?
@@ -512,7 +532,8 @@ static bool calls(const Gen *g, const Micro *m) {
 // The last operand of packed arithmetic on f32, f64, i32 and i64 may come from memory.
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     const Gen *g = user;
-    if (m->kind != MI_FMA && m->kind != MI_OP) return false;
+    bool lanes = m->kind == MI_HEAD || m->kind == MI_GROUP;
+    if (m->kind != MI_FMA && m->kind != MI_OP && !lanes) return false;
     if (type_info[r->type].bits < 32 || (r->active != r->width && !FAULT(folded_tail)) ||
         r->guard >= 0 || r->width != m->width)
         return false;
@@ -520,6 +541,7 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     if (r->width > 1 && r->lane == 0 && !gen_is_wide(g)) return false;
     if (r->width == 1 && !type_is_float(r->type)) return false;
     if (m->kind == MI_FMA) return arg == 1 || arg == 0;
+    if (lanes) return arg == (m->kind == MI_HEAD) && (m->kind == MI_HEAD || r->lane != 0);
     switch ((ExprOp)m->op) {
     case OP_ADD:
     case OP_SUB:
@@ -603,6 +625,8 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_LANES: do_lanes(g, m); break;
     case MI_UPPER: do_upper(g, m); break;
     case MI_SHUFFLE: do_shuffle(g, m); break;
+    case MI_HEAD: do_head(g, m); break;
+    case MI_GROUP: do_group(g, m); break;
     case MI_FETCH: gen_prefetch(g, m); break;
     case MI_ROW: gen_row(g, m); break;
     case MI_GATHER: gen_gather(g, m); break;

@@ -174,11 +174,19 @@ static bool starts_with_guard(Gen *g, PNode *n) {
 }
 
 // Tails of vector loops: each gets a mask register.
+static void add_mask(Gen *g, int lanes) {
+    int i = 0;
+    while (i < g->masks && g->mask[i] != lanes) i++;
+    if (lanes && i == g->masks && g->masks < 4) g->mask[g->masks++] = lanes;
+}
+
 static void find_masks(Gen *g, const PNode *n) {
     int64_t extent = n->kind != P_LOOP || !n->vector ? 0 : n->limit >= 0 ? n->limit : n->extent;
-    int tail = (int)(extent % (n->lanes ? n->lanes : 1)), i = 0;
-    while (i < g->masks && g->mask[i] != tail) i++;
-    if (tail && i == g->masks && g->masks < 4) g->mask[g->masks++] = tail;
+    add_mask(g, (int)(extent % (n->lanes ? n->lanes : 1)));
+    for (int r = 0; n->kind == P_LEAF && r < n->nreads; r++)
+        for (int at = n->read[r].repeat; at && at < n->width && !gen_has_groups(g, &n->read[r]);
+             at += n->read[r].repeat)
+            add_mask(g, at);
     for (int c = 0; c < n->nchild; c++) find_masks(g, n->child[c]);
 }
 
