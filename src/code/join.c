@@ -103,6 +103,31 @@ static bool shares_tile(const Join *j) {
     return false;
 }
 
+// Is this updated by some other loop? Then it may be its tile, if it is small enough.
+static bool is_of_tile(const Join *j, const Mem *m) {
+    int64_t lanes = max_i64(1, j->p->machine->vector_bytes / type_info[m->type].bytes), vectors;
+    if (!lin_coef(m->off, j->inner->loop) ||
+        !checked_mul(j->outer->extent, ceil_div(j->inner->extent, lanes), &vectors) ||
+        vectors > j->p->machine->vector_registers)
+        return false;
+    for (int i = 0; i < j->p->leaves.n; i++) {
+        const PNode *leaf = j->p->leaves.at[i];
+        if (leaf->write.buffer == m->buffer && leaf->leaf->op != REDUCE_ASSIGN &&
+            !is_inside(j, &leaf->write))
+            return true;
+    }
+    return false;
+}
+
+// What reads a tile takes vectors as they are in it.
+static bool reads_tile(const Join *j, const PNode *n) {
+    for (int i = 0; i < n->nreads; i++)
+        if (is_of_tile(j, &n->read[i])) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (reads_tile(j, n->child[i])) return true;
+    return false;
+}
+
 static bool may_join(Join *j) {
     const PNode *outer = j->outer, *inner = j->inner;
     const Plan *p = j->p;
@@ -113,7 +138,7 @@ static bool may_join(Join *j) {
     if (!allows(j, inner) || !is_independent(j, inner)) return false;
     for (int i = p->tree->nargs; i < p->tree->buffers.n; i++)
         if (p->alloc_loop[i] == outer->loop) return false;
-    return j->may_repeat || !shares_tile(j);
+    return j->may_repeat || (!shares_tile(j) && !reads_tile(j, inner));
 }
 
 // The access without the outer loop. What lanes share moves on by a row in a row's lanes.
@@ -189,24 +214,30 @@ static void find_rows(Rows *rows, PNode *n) {
     vec_push(rows->p->arena, &rows->at, j);
 }
 
-// Some row that joins writes this as j does.
-static bool joins_too(const Rows *rows, const Join *j, const Mem *write, const Mem *mine) {
+// Does the leaf stand in a row that joins, and touch this as j touches what it writes?
+static bool joins_too(const Rows *rows, const Join *j, const PNode *leaf, const Mem *m,
+                      const Mem *mine) {
     for (int i = 0; i < rows->at.n; i++) {
         const Join *other = &rows->at.at[i];
-        if (is_inside(other, write))
+        if (is_inside(other, &leaf->write))
             return other->outer->extent == j->outer->extent &&
-                   other->inner->extent == j->inner->extent &&
-                   lin_coef(write->off, other->inner->loop) == lin_coef(mine->off, j->inner->loop);
+                   other->inner->extent == j->inner->extent && m->off &&
+                   lin_coef(m->off, other->inner->loop) == lin_coef(mine->off, j->inner->loop);
     }
     return false;
 }
 
+// Somebody else touches what j writes in vectors of another kind.
 static bool joins_alone(const Rows *rows, const Join *j) {
     for (int i = 0; i < rows->p->leaves.n; i++) {
-        const Mem *write = &rows->p->leaves.at[i]->write;
-        for (int k = 0; k < j->nwritten && !is_inside(j, write); k++)
-            if (j->written[k]->buffer == write->buffer && !joins_too(rows, j, write, j->written[k]))
-                return true;
+        const PNode *leaf = rows->p->leaves.at[i];
+        for (int k = 0; k < j->nwritten && !is_inside(j, &leaf->write); k++)
+            for (int r = -1; r < leaf->nreads; r++) {
+                const Mem *m = r < 0 ? &leaf->write : &leaf->read[r];
+                if (j->written[k]->buffer == m->buffer &&
+                    !joins_too(rows, j, leaf, m, j->written[k]))
+                    return true;
+            }
     }
     return false;
 }
