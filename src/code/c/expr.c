@@ -507,17 +507,27 @@ static void see_gather(void *user, const Access *a, bool guarded) {
     *(bool *)user |= a->has_read;
 }
 
+// Two reads of what is one variable here: a buffer of one element has no subscripts.
+static bool same_read(CWriter *w, const Expr *a, const Expr *b) {
+    if (a->kind != EXPR_READ || b->kind != EXPR_READ || a->access->tensor != b->access->tensor)
+        return false;
+    Text left = {.arena = w->u->arena}, right = {.arena = w->u->arena};
+    value(w, &left, a, UNARY);
+    value(w, &right, b, UNARY);
+    return !strcmp(text_str(&left), text_str(&right));
+}
+
 // An integer compared with itself: compilers ask what is meant.
-static bool same_twice(const Expr *e) {
+static bool same_twice(CWriter *w, const Expr *e) {
     bool gathers = false;
-    if (e->arg[0] != e->arg[1] || type_is_float(e->arg[0]->type)) return false;
+    if (type_is_float(e->arg[0]->type)) return false;
     expr_visit_accesses(e, see_gather, &gathers);
-    return !gathers;
+    return !gathers && (e->arg[0] == e->arg[1] || same_read(w, e->arg[0], e->arg[1]));
 }
 
 static void compare(CWriter *w, Text *out, const Expr *e, int around) {
     bool equal = e->op == OP_EQ || e->op == OP_LE || e->op == OP_GE;
-    if (same_twice(e))
+    if (same_twice(w, e))
         text_add(out, equal ? "true" : "false");
     else
         infix(w, out, e, op_info[e->op].name, COMPARE, around);
