@@ -22,6 +22,7 @@ typedef struct Piece {
     double runs[PROGRAM_MAX_ITERS]; // pieces of an iterator, those that end early among them
     double often, kept; // how often it runs, at least; how often the cache is full before it
     bool parallel;      // a parallel loop may be inside
+    bool beside;        // or around it, so that pieces may run side by side
     bool alone;         // no piece of straight-line code has two runs of it
 } Piece;
 
@@ -222,7 +223,7 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
         c->t[2 + level] = 0;
         if (!(s->beyond >> level & 1)) continue;
         // Threads that run such pieces side by side may share what comes from memory.
-        double shared = level == LEVEL_MEMORY && p && !inside ? 1 / cores : 1;
+        double shared = level == LEVEL_MEMORY && p && x->beside ? 1 / cores : 1;
         double cache = b->cache[inside || level == LEVEL_MEMORY ? p : 0][level];
         double often = x->often * shared;
         c->t[2 + level] = level_seconds(b, p, level, often * in.lines, often * out.lines,
@@ -237,8 +238,8 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
 typedef struct Inner {
     double least, most, whole; // whole: of its instances so many are in whole pieces, at least
     double runs, full;         // pieces, at least; whole ones, at most
-    bool parallel;
-    bool unrolls; // a loop around them might be marked so
+    bool parallel, beside;     // a parallel loop may be inside, may be around
+    bool unrolls;              // a loop around them might be marked so
 } Inner;
 
 // Of pieces that are not all as long, whole ones count alone: half of the instances at least are in
@@ -270,7 +271,7 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
     const BoundStmt *s = e->s;
     double extent = s->extent[iter];
     bool spread = is_spread(e, iter);
-    out[0] = (Inner){1, 1, 1, extent, extent, false, false};
+    out[0] = (Inner){.least = 1, .most = 1, .whole = 1, .runs = extent, .full = extent};
     for (int n = 1; n <= s->nlevels[iter]; n++) {
         int at = s->last[iter] - n + 1;
         const LoopState *l = &e->loop[at];
@@ -281,8 +282,11 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
         out[n] = inner_of(least, most, extent, spread && least < extent);
         out[n].parallel = parallel;
     }
-    for (int n = s->nlevels[iter] - 1; n >= 0; n--)
-        out[n].unrolls = out[n + 1].unrolls || e->loop[s->last[iter] - n].kind & CPU_KIND_UNROLL;
+    for (int n = s->nlevels[iter] - 1; n >= 0; n--) {
+        uint64_t around = e->loop[s->last[iter] - n].kind;
+        out[n].unrolls = out[n + 1].unrolls || around & CPU_KIND_UNROLL;
+        out[n].beside = out[n + 1].beside || around & CPU_KIND_PARALLEL;
+    }
 }
 
 // How many loops of each iterator a piece has, a byte each; and of `a` nowhere fewer than of `b`.
@@ -313,7 +317,7 @@ static double make_piece(const Eval *e, const uint8_t *taken, Inner inner[][CPU_
                          Piece *x) {
     double most = 1, least = 1, whole = e->s->box;
     bool unrolls = false;
-    x->parallel = false;
+    x->parallel = x->beside = false;
     x->kept = 1;
     for (int i = 0; i < e->s->niters; i++) {
         const Inner *n = &inner[i][taken[i]];
@@ -325,6 +329,7 @@ static double make_piece(const Eval *e, const uint8_t *taken, Inner inner[][CPU_
         whole *= n->whole;
         x->kept *= n->full;
         x->parallel |= n->parallel;
+        x->beside |= n->beside;
         unrolls |= n->unrolls;
     }
     x->alone = is_alone(e, least, unrolls);
@@ -515,18 +520,21 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
     const BoundStmt *s = e->s;
     double least[PROGRAM_MAX_ITERS], all = 1, few = 1, whole = s->box;
     x->parallel = at < 0 && e->parallel;
+    x->beside = false;
     x->kept = 1;
     for (int i = 0; i < s->niters; i++) least[i] = x->most[i] = at < 0 ? s->extent[i] : 1;
     for (int i = 0; at >= 0 && i < s->nloops; i++) {
         const BoundInside *in = &s->inside[at * s->nloops + i];
         const BoundLoop *l = &s->loop[i];
         uint8_t dom = i == at ? 0 : e->v[in->at];
+        bool parallel = (e->loop[i].kind & CPU_KIND_PARALLEL) != 0;
+        x->beside |= parallel && dom != in->bit;
         if (!(dom & in->bit)) continue;
         double extent = s->extent[l->iter];
         x->most[l->iter] = l->top ? extent : least_of(extent, x->most[l->iter] * e->loop[i].most);
         if (dom == in->bit)
             least[l->iter] = l->top ? extent : least_of(extent, least[l->iter] * e->loop[i].least);
-        x->parallel |= (e->loop[i].kind & CPU_KIND_PARALLEL) != 0;
+        x->parallel |= parallel;
     }
     for (int i = 0; i < s->niters; i++) {
         Inner n = inner_of(least[i], x->most[i], s->extent[i],

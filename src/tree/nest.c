@@ -109,7 +109,8 @@ static bool needs_init(const StmtInfo *info) {
 
 static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
     return a->class == b->class && a->level == b->level && a->extent == b->extent &&
-           a->coef == b->coef && a->cur == b->cur && a->unit == b->unit && a->kind == b->kind;
+           a->coef == b->coef && a->cur == b->cur && a->unit == b->unit && a->kind == b->kind &&
+           a->interleaved == b->interleaved && (!a->interleaved || a->step == b->step);
 }
 
 // Some dimension says that i and j are the same: a·i + c against a·j + c.

@@ -239,6 +239,16 @@ static bool needs_snapshot(const Stmt *s) {
     return meets && first_read(s, s->write->tensor) && !FAULT(snapshot_missing);
 }
 
+// Its own section, or one that lets it come as early as its reader wants to.
+static const SchedStmt *snapshot_sched(Rewrite *r, Name label, const SchedStmt *reader) {
+    const SchedStmt *own = schedule_find(r->s, label);
+    if (own || !reader || !reader->priority) return own;
+    SchedStmt *s = arena_new(r->arena, SchedStmt);
+    *s = (SchedStmt){
+        .label = label, .stage = -1, .storage.home = HOME_AUTO, .priority = reader->priority};
+    return s;
+}
+
 static int make_snapshot(Rewrite *r, int i) {
     Stmt *s = &r->p->stmts.at[i];
     if (!needs_snapshot(s)) return i;
@@ -247,7 +257,7 @@ static int make_snapshot(Rewrite *r, int i) {
     int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
     Stmt c = copy_stmt(r, s, read, from, to);
     redirect_reads(r, s, from, to);
-    insert_stmt(r, i, c, schedule_find(r->s, c.label));
+    insert_stmt(r, i, c, snapshot_sched(r, c.label, r->sched.at[i]));
     return i + 1;
 }
 

@@ -354,7 +354,7 @@ static const Row refused[] = {
     // of the notes' section 2.3 and further
     {"I(N,M) | O(i,j) = I(10+i-j,i+j)", "{10+i-j} cannot infer ranges for 'i' and 'j': subscript "
                                         "'10+i-j' of 'I' leaves more than one choice / "
-                                        "give one of them a range, as in 'where i in 0:10'"},
+                                        "give one of them a range, as in 'where i in 0:N'"},
     {"A(N,M,K) | O(i) = A(i+j,i+j,i+j)", "{i+j} cannot infer ranges for 'i' and 'j': subscript "
                                          "'i+j' of 'A' leaves more than one choice / "
                                          "give one of them a range, as in 'where j in 0:3'"},
@@ -421,7 +421,7 @@ static const Row refused[] = {
      "{i%3} cannot infer a range for 'i': subscript 'i%3' of 'A' does not limit it / "
      "say how far it runs, as in 'where i in 0:N'"},
     {"A(N) | O(i) = <A(i-1)>", "{i} cannot infer a range for 'i': no subscript bounds it / "
-                               "say how far it runs, as in 'where i in 0:10'"},
+                               "say how far it runs, as in 'where i in 0:N'"},
     {"A(N) | T(i) = B(i,j); O(i) = T(i) A(i)", "'B' has no size and nothing defines it"},
     {"A(9223372036854775807) | O(i) = A(i-9223372036854775807) ; P(i) = O(i-9223372036854775807)",
      "{O(i) = A(i-9223372036854775807) ;} a size does not fit in 64 bits, or its formula is too "
