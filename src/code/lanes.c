@@ -220,10 +220,19 @@ static void set_width(PNode *n, int loop, int width) {
     for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
 }
 
+static bool reduces_along(const PNode *n, int loop) {
+    if (n->kind == P_LEAF) return !n->write.off || !lin_coef(n->write.off, loop);
+    for (int i = 0; i < n->nchild; i++)
+        if (reduces_along(n->child[i], loop)) return true;
+    return false;
+}
+
 // Half a vector where that holds all there is: 64-byte vectors close a port and load more slowly.
-static int lanes_for(const Machine *m, int64_t extent, int bytes) {
+// Not of results in lanes: they may go on where others of whole vectors began.
+static int lanes_for(const Machine *m, const PNode *n, int64_t extent, int bytes) {
     int lanes = m->vector_bytes / bytes;
-    return m->vector_bytes == 64 && extent <= lanes / 2 ? lanes / 2 : lanes;
+    bool half = m->vector_bytes == 64 && extent <= lanes / 2 && !reduces_along(n, n->loop);
+    return half ? lanes / 2 : lanes;
 }
 
 // Elements of temporaries that lanes have for themselves become vectors.
@@ -251,7 +260,7 @@ int plan_lanes(Plan *p, PNode *n, int64_t rows, const char **why) {
         *why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
     for (int k = 0; k < n->nbounds && !*why; k++)
         if (n->bound[k].k > 0) *why = "its first lane is not the first index";
-    return *why ? 1 : lanes_for(p->machine, n->extent * rows, bytes);
+    return *why ? 1 : lanes_for(p->machine, n, n->extent * rows, bytes);
 }
 
 void plan_vectorise(Plan *p) {

@@ -386,11 +386,17 @@ static int guard_of(LeafGen *l) {
     return guard;
 }
 
+// Does the reduction go on in the lanes (as many, where they are partial results) of the last one?
+static bool goes_on(const LeafGen *l, const Loc *loc, int pending) {
+    return loc->pending == pending &&
+           (!pending || l->g->seg->vals.at[loc->val].width == l->n->width);
+}
+
 // The value in front of a reduction: what its place holds, in lanes where lanes are reduced.
 static int first_value(LeafGen *l, const Ref *r, int pending) {
     Seg *s = l->g->seg;
     Loc *loc = seg_find(s, r);
-    if (loc && pending && loc->pending == pending) return loc->val;
+    if (loc && pending && goes_on(l, loc, pending)) return loc->val;
     int old = seg_load(s, r);
     if (!pending) return old;
     Type type = type_compute(l->n->write.type);
@@ -409,9 +415,11 @@ static void reduce(LeafGen *l, const Ref *r) {
     int pending = w > 1 && r->lane == 0 ? op : 0;
     Summand t = term_of(l);
     Loc *loc = seg_find(s, r);
-    if (loc && loc->parts && loc->parts->live && (loc->parts->op != op || loc->pending != pending))
+    if (loc && loc->parts && loc->parts->live &&
+        (loc->parts->op != op || !goes_on(l, loc, pending)))
         seg_load(s, r); // another reduction: this one begins with its result
-    if (l->n->split > 1 && loc && loc->pending == pending) part = seg_turn(s, loc, op, l->n->split);
+    if (l->n->split > 1 && loc && goes_on(l, loc, pending))
+        part = seg_turn(s, loc, op, l->n->split);
     if (part)
         old = loc->parts->val[part], l->g->tricks[TRICK_SPLIT]++;
     else if (loc && loc->parts && loc->parts->live)
