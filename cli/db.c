@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Verb {
     const char *name;
@@ -230,6 +231,8 @@ static int db_export(Cli *cli) {
     int status = too_many(cli, 1);
     if (!status && cli->json && !cli->output)
         return cli_misuse(cli, "--json says what was done: name the file by -o");
+    if (!status && cli->db && access(cli->db, F_OK) != 0)
+        return cli_fail(cli, "there is no database '%s'", cli->db);
     if (!status) status = cli_report(cli, lw_db_export(cli->ctx, &o, &text));
     if (status) return status;
     if (!cli->output || strcmp(cli->output, "-") == 0) {

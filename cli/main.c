@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HOW          "--schedule", "--backend", "--threads", "--isa", "--time", "--db" // to run it
@@ -549,6 +550,27 @@ static void trace(void *user, const char *step, double microseconds) {
     fprintf(stderr, "trace: %-8s %10.1f us\n", step, microseconds);
 }
 
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+// What is written is nothing that is read.
+static int keep_inputs(Cli *cli) {
+    const char *in[] = {cli->schedule, cli->from, cli->db ? cli->db : getenv("LW_DB")};
+    const char *out[] = {cli->output, cli->log, cli->plot};
+    const char *const name[] = {"-o", "--log", "--plot"};
+    for (int o = 0; o < 3; o++) {
+        bool same = false;
+        for (int i = 0; i < 3; i++) same |= same_file(out[o], in[i]);
+        for (size_t i = 0; i < cli->nwords; i++) same |= same_file(out[o], cli->words[i]);
+        if (same)
+            return cli_misuse(cli, "%s would write over '%s', which is read", name[o], out[o]);
+    }
+    return EXIT_OK;
+}
+
 static int run_command(Cli *cli, int argc, char **argv) {
     json_str(&cli->object, "command", cli->command->name);
     int status = cli_read(cli, argc, argv);
@@ -562,7 +584,8 @@ static int run_command(Cli *cli, int argc, char **argv) {
     o.database = cli->db;
     cli->ctx = lw_context_new(&o);
     if (!cli->ctx) return cli_fail(cli, "out of memory");
-    status = cli->command->run(cli);
+    status = keep_inputs(cli);
+    if (!status) status = cli->command->run(cli);
     lw_context_free(cli->ctx);
     return status;
 }

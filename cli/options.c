@@ -214,12 +214,12 @@ static int read_number(Cli *cli, const Option *o, const char *value, uint64_t *i
                       o->least ? " above 0" : "", value);
 }
 
-// Above 0; "3%" is 0.03.
+// Above 0; "3%" is 0.03, and so is "3" of what is given in percent.
 static int read_real(Cli *cli, const Option *o, const char *value, double *into) {
     char *end;
     *into = strtod(value, &end);
     bool percent = end != value && *end == '%';
-    if (percent) *into /= 100;
+    if (percent || strchr(o->value, '%')) *into /= 100;
     if (end != value && !end[percent] && *into > 0 && *into < 1e9) return EXIT_OK;
     return cli_misuse(cli, "%s takes a number above 0, such as %s %s, not '%s'", o->name, o->name,
                       strcmp(o->value, "S") == 0 ? "2.5" : o->value, value);

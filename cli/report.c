@@ -52,8 +52,10 @@ int command_report(Cli *cli) {
         status = cli_fail(cli, "there is no '%s' yet: `loopwright bench` makes it", usual);
     if (!status && !cli->from && measured) status = add_file(cli, out, usual);
     for (size_t i = 0; i < cli->nwords && !status; i++) status = add_file(cli, out, cli->words[i]);
-    if (out && !status) status = web_end(cli, out, path, "report");
-    if (out && status) remove(path);
+    if (out && status)
+        web_drop(out, path);
+    else if (out)
+        status = web_end(cli, out, path, "report");
     json_str(&cli->object, "page", path);
     if (!status && !cli->json) printf("%s\n", path);
     free(usual);

@@ -6,6 +6,7 @@
 #include "web.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EMBED(NAME, FILE)                                                                          \
@@ -29,8 +30,13 @@ static void escaped(FILE *out, const char *text) {
             fputc(*text, out);
 }
 
+// A page is made beside the old one, which stays until the new one is whole.
+static char *unfinished(const char *path) { return cli_printf("%s.part", path); }
+
 FILE *web_begin(Cli *cli, const char *path, const char *title, const char *lead) {
-    FILE *out = fopen(path, "w");
+    char *part = unfinished(path);
+    FILE *out = fopen(part, "w");
+    free(part);
     if (!out) {
         cli_fail(cli, "cannot write '%s': %s", path, strerror(errno));
         return NULL;
@@ -65,7 +71,18 @@ int web_end(Cli *cli, FILE *out, const char *path, const char *name) {
     fputs(web_page_js, out);
     fputs(strcmp(name, "report") ? web_explain_js : web_report_js, out);
     fputs("</script>\n</body>\n</html>\n", out);
+    char *part = unfinished(path);
     bool bad = ferror(out) != 0;
-    if (fclose(out) || bad) return cli_fail(cli, "cannot write '%s': %s", path, strerror(errno));
-    return EXIT_OK;
+    bad = fclose(out) != 0 || bad || rename(part, path) != 0;
+    int why = errno;
+    if (bad) remove(part);
+    free(part);
+    return bad ? cli_fail(cli, "cannot write '%s': %s", path, strerror(why)) : EXIT_OK;
+}
+
+void web_drop(FILE *out, const char *path) {
+    char *part = unfinished(path);
+    fclose(out);
+    remove(part);
+    free(part);
 }

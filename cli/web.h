@@ -11,5 +11,6 @@ void web_data(FILE *out, const char *text, size_t len);
 // Ends the data, adds the script `name` ("report"), closes the file. EXIT_OK, or EXIT_FAILED after
 // saying why.
 int web_end(Cli *cli, FILE *out, const char *path, const char *name);
+void web_drop(FILE *out, const char *path); // instead of web_end: there is no page
 
 #endif

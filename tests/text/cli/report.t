@@ -15,6 +15,16 @@ $ loopwright report --from nowhere.jsonl -o s.html; ls s.html
 error: cannot read 'nowhere.jsonl': No such file or directory
 ls: cannot access 's.html': No such file or directory
 --- exit 2
+$ loopwright report --from nowhere.jsonl -o r.html 2> err; ls r.html; ls r.html.part
+r.html
+--- stderr
+ls: cannot access 'r.html.part': No such file or directory
+--- exit 2
+$ loopwright report --from h.jsonl -o h.jsonl
+--- stderr
+loopwright report: -o would write over 'h.jsonl', which is read
+usage: loopwright report [LOG...] [options]; --help explains them
+--- exit 2
 $ loopwright report --from h.jsonl -o no/r.html
 --- stderr
 error: cannot write 'no/r.html': No such file or directory

@@ -21,6 +21,16 @@ $ loopwright tune mm.tc --size M=8,K=8,N=8 --size M=9 -o w.lws
 loopwright tune: -o names one file, and there are 2 winners
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --log mm.tc
+--- stderr
+loopwright tune: --log would write over 'mm.tc', which is read
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright explain mm.tc --size M=8,K=8,N=8 -o ./mm.tc
+--- stderr
+loopwright explain: -o would write over './mm.tc', which is read
+usage: loopwright explain FILE [options]; --help explains them
+--- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --plot b.png
 --- stderr
 loopwright tune: --plot writes an SVG, not a PNG; name it b.svg or so, not 'b.png'
