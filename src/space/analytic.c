@@ -261,6 +261,7 @@ static bool same_elements(const Nest *n, const Nest *host) {
         const Access *a = n->ref[r].access;
         for (int d = 0; a->tensor == w->tensor && d < a->rank; d++) {
             int want = affine_as_iter(w->sub[d]);
+            if (affine_is_const(w->sub[d]) && a->sub[d] == w->sub[d]) continue;
             if (want < 0 || affine_as_iter(a->sub[d]) != same_iter(n, host, want)) return false;
         }
     }

@@ -282,6 +282,14 @@ TEST(common_kernels_get_their_tiles) {
            " P.1: for x in 0:W, g in 0:G, c in 0:C\n  P[x + 1, g, c] = I[x, g, c]\n"
            " O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"
            "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f]\n}\n");
+    CHOSEN(
+        "flatten\nO: k/6 c k h:v\nO.1:\n    after O\n", SIZES(16, 24, 7),
+        "program p(C, K, H) {\n input I: f32[1, C, H, H]\n input F: f32[K, C]\n input b: f32[K]\n"
+        " output O: f32[1, K, H, H]\n"
+        " O: for n in 0:1, k in 0:K, h in 0:H, w in 0:H, c in 0:C\n"
+        "  O[n, k, h, w] +=! I[n, c, h, w]*F[k, c]\n"
+        " O.1: for n in 0:1, k in 0:K, h in 0:H, w in 0:H\n"
+        "  O[n, k, h, w] = relu(O[n, k, h, w] + b[k])\n}\n");
     CHOSEN("B: j/16 i/16 j i:v\n", SIZES(256, 256),
            "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
            " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n");
