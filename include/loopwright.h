@@ -497,7 +497,7 @@ typedef struct lw_tune_state {
     double seconds, low, high; // of the best; 0: there is none yet
     double bound;              // nothing in the space can be faster; 0: not known
     double gap;                // (seconds - bound)/bound; 0: not known
-    double gflops;             // of the best; 0: not known
+    double gflops;             // of the best; 0: not known, or of integers
     double peak;               // its share of what this machine can do, 0 to 1; 0: not known
     double kernel_time;        // seconds spent inside candidates
     double compile_time;       // and compiling them
