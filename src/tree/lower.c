@@ -285,6 +285,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
                .diags = diags,
                .failed = !ok};
     l.tree->program = now.p;
+    l.tree->given = p;
     l.tree->pool = pool;
     if (!l.failed) know_statements(&l, now.sched);
     if (!l.failed) check_schedule(&l, flat.p);

@@ -48,6 +48,16 @@ const int64_t *buffer_strides(Arena *arena, const Buffer *b, const View *view) {
     return stride;
 }
 
+void argument_print(Text *out, const Tree *t, int argument) {
+    const Buffer *b = &t->buffers.at[argument];
+    const Tensor *given = b->of_view ? &t->given->tensors.at[argument] : NULL;
+    text_printf(out, "%s[", type_info[b->type].name);
+    for (int d = 0; d < (given ? given->rank : b->rank); d++)
+        text_printf(out, "%s%lld", d ? ", " : "",
+                    (long long)(given ? tensor_size(given, d) : b->size[d]));
+    text_char(out, ']');
+}
+
 Tree *tree_for_views(Arena *arena, const Tree *t, const View *views) {
     Tree *mine = arena_copy(arena, t, sizeof *t);
     mine->buffers.at =

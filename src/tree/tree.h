@@ -203,6 +203,7 @@ typedef struct Tree {
     Exprs *exprs;
     Names *names;
     const Program *program; // bound; NULL for a hand-written Tree
+    const Program *given;   // before a Schedule rewrote it; NULL: there was none
     VEC(Buffer) buffers;    // arguments first, numbered as the Program's tensors 0..nargs
     int nargs;
     int nindices;      // ids in use are below this
@@ -217,6 +218,8 @@ TreePool *tree_pool(Arena *arena);         // the arena that the shared nodes li
 int tree_buffer(Tree *t, const Buffer *b); // number
 // Strides of an argument, from its caller's view of it.
 const int64_t *buffer_strides(Arena *arena, const Buffer *b, const View *view);
+// "f32[64, 7, 7]": an argument as its caller sees it, flat here or not.
+void argument_print(Text *out, const Tree *t, int argument);
 // The Tree for arguments with these strides (NULL: as it was lowered): a copy that may be changed.
 Tree *tree_for_views(Arena *arena, const Tree *t, const View *views);
 Index tree_index(Tree *t, Name name, int64_t extent); // fresh id

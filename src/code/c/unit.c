@@ -135,14 +135,12 @@ static void describe(const CWriter *w, Text *out) {
         const Buffer *b = &w->t->buffers.at[i];
         int64_t dense = 1;
         bool odd = false;
-        text_printf(out, "%s%s %s[", i ? ", " : "", w->buffer[i].name, type_info[b->type].name);
+        text_printf(out, "%s%s ", i ? ", " : "", w->buffer[i].name);
+        argument_print(out, w->t, i);
         for (int d = b->rank - 1; d >= 0; d--) {
             odd |= b->size[d] > 1 && b->stride[d] != dense;
             dense *= b->size[d];
         }
-        for (int d = 0; d < b->rank; d++)
-            text_printf(out, "%s%lld", d ? ", " : "", (long long)b->size[d]);
-        text_char(out, ']');
         for (int d = 0; odd && d < b->rank; d++)
             text_printf(out, "%s%lld", d ? ", " : " strides ", (long long)b->stride[d]);
     }

@@ -308,11 +308,8 @@ static void print_arguments(const Aot *a, Text *out) {
 static void describe(const Aot *a, Text *out) {
     for (int i = 0; i < a->tree->nargs; i++) {
         const Buffer *b = &a->tree->buffers.at[i];
-        text_printf(out, "%s%s %s[", i ? ", " : " ", b->name ? b->name : "T",
-                    type_info[b->type].name);
-        for (int d = 0; d < b->rank; d++)
-            text_printf(out, "%s%lld", d ? ", " : "", (long long)b->size[d]);
-        text_char(out, ']');
+        text_printf(out, "%s%s ", i ? ", " : " ", b->name ? b->name : "T");
+        argument_print(out, a->tree, i);
     }
 }
 
