@@ -8,7 +8,6 @@
 #include "base/fault.h"
 #include "code/code.h"
 #include "search/db.h"
-#include "tree/cost.h"
 #include "tree/schedule.h"
 
 static const Range nowhere = {0, 0};
@@ -181,13 +180,11 @@ static int run_code(Jit *j) {
 static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     k->flops = bound_flops(p->call->scratch, p->bound, t);
     const Program *program = p->bound->program;
-    const double *touched =
-        p->bound->function->tree ? NULL : program_touches(p->call->scratch, program);
+    const double *bytes = bound_bytes(p->call->scratch, p->bound, t);
     for (int i = 0; i < t->nargs; i++) {
         const View *v = &p->views[i];
-        double bytes = touched ? touched[i] * type_info[v->type].bytes : (double)view_bytes(v);
-        k->bytes += bytes;
-        if (i >= program->ninputs) k->written_bytes += bytes;
+        k->bytes += bytes[i];
+        if (i >= program->ninputs) k->written_bytes += bytes[i];
         if (type_is_float(v->type))
             k->float_bits = (int)max_i64(k->float_bits, type_info[type_compute(v->type)].bits);
     }

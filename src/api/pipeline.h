@@ -65,6 +65,8 @@ const Machine *pick_machine(Call *call, const char *asked);
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.
 double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree);
+// Bytes of each argument that are touched, likewise.
+const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree);
 // Per argument, those of the views; NULL for NULL.
 const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views);
 // A Program of the call's own, for what adds to its pools.

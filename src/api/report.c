@@ -5,7 +5,6 @@
 #include "api/database.h"
 
 #include "run/exec.h"
-#include "tree/cost.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 
@@ -441,15 +440,8 @@ static void json_report(Report *r, Text *out) {
 static void count_work(Report *r) {
     const Tree *t = r->l.tree;
     r->flops = bound_flops(r->call->scratch, r->bound, t);
-    const double *touched =
-        r->bound->function->tree ? NULL : program_touches(r->call->scratch, r->bound->program);
-    for (int i = 0; i < t->nargs; i++) {
-        double bytes = type_info[t->buffers.at[i].type].bytes;
-        if (touched) bytes *= touched[i];
-        for (int d = 0; d < t->buffers.at[i].rank && r->bound->function->tree; d++)
-            bytes *= (double)t->buffers.at[i].size[d];
-        r->bytes += bytes;
-    }
+    const double *bytes = bound_bytes(r->call->scratch, r->bound, t);
+    for (int i = 0; i < t->nargs; i++) r->bytes += bytes[i];
 }
 
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,

@@ -32,6 +32,20 @@ double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree) {
     return root ? (double)root->flops : 0;
 }
 
+const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree) {
+    const Program *p = bound->function->tree ? NULL : bound->program;
+    int n = p ? p->ninputs + p->noutputs : tree->nargs;
+    const double *touched = p ? program_touches(scratch, p) : NULL;
+    double *bytes = arena_new_n(scratch, double, n + 1);
+    for (int i = 0; i < n; i++) {
+        bytes[i] = type_info[p ? p->tensors.at[i].type : tree->buffers.at[i].type].bytes;
+        if (p) bytes[i] *= touched[i];
+        for (int d = 0; !p && d < tree->buffers.at[i].rank; d++)
+            bytes[i] *= (double)tree->buffers.at[i].size[d];
+    }
+    return bytes;
+}
+
 const Program *bound_own_program(Call *call, const Program *bound) {
     Names *names = arena_new(call->arena, Names);
     names->arena = call->arena;

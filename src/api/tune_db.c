@@ -20,13 +20,11 @@ static const char *names_of(const Tune *t) {
 
 void tune_open_db(Tune *t) {
     Arena *arena = t->call->arena;
-    int n = t->p->ninputs + t->p->noutputs;
     const char *where = t->o.db && !*t->o.db ? "none" : t->o.db;
     if (where && !db_new(&t->call->ctx->allocator, where, &t->own_db)) arena_out_of_memory(arena);
     t->db = where ? t->own_db : t->call->ctx->db;
     if (!t->db) return;
-    const int64_t **stride = arena_new_n(arena, const int64_t *, n + 1);
-    for (int i = 0; t->o.args && i < n; i++) stride[i] = t->views[i].stride;
+    const int64_t *const *stride = strides_of(arena, t->p, t->o.args ? t->views : NULL);
     t->canon = canon_of(arena, t->p);
     t->key = db_key(arena, t->canon, stride, &t->machine, t->threads);
     t->key.name = names_of(t);

@@ -1,7 +1,6 @@
 #include "api/tune.h"
 
 #include "base/map.h"
-#include "tree/cost.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +17,11 @@ static lw_timing work_of(const Tune *t) {
     lw_timing w = {.struct_size = sizeof w, .threads = t->threads};
     w.isa = isa_name[t->machine.isa];
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
-    const double *touched = program_touches(t->call->scratch, p);
+    const double *bytes = bound_bytes(t->call->scratch, t->bound, NULL);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const Tensor *x = &p->tensors.at[i];
-        double bytes = touched[i] * type_info[x->type].bytes;
-        w.bytes += bytes;
-        if (i >= p->ninputs) w.written_bytes += bytes;
+        w.bytes += bytes[i];
+        if (i >= p->ninputs) w.written_bytes += bytes[i];
         if (type_is_float(x->type) && type_info[type_compute(x->type)].bits > w.float_bits)
             w.float_bits = type_info[type_compute(x->type)].bits;
     }
