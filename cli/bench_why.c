@@ -12,16 +12,18 @@ static const struct {
     {"gemm", "square", "16", NULL,
      "a call takes 0.12 us, of which the multiply-adds are 0.05: the rest is the way in, loads and "
      "stores"},
+    {"gemm", "square", NULL, "libxsmm",
+     "level with it: the same loops were measured at 94 to 99 % of peak, for 64, 128 and 256, "
+     "while "
+     "nobody else had the machine"},
     {"gemm", "square", "512", "packed B",
      "it got B packed beforehand; with B packed our loops were measured at 96 to 98 % of peak, "
      "what "
      "is missing is the packing"},
     {"gemm", "square", NULL, "packed B",
      "it got B packed beforehand; our time has the packing of each panel in it"},
-    {"gemm", "skinny", "1024 x 8", NULL,
-     "8 columns fill half of a vector, so half of every multiply-add is masked off. Remains: "
-     "vectors "
-     "along M, with results turned around as they are stored"},
+    {"gemm", "skinny", "128 x 256 x 32", "libxsmm",
+     "a tile of 24 vectors is begun and stored for 32 steps of the sum: 24 cycles beside 384"},
     {"gemm", "skinny", "8 x 1024", NULL,
      "B (4 MB, more than L2 holds) is read once for 8 rows: the rate is that of L3, and the peer "
      "packed it beforehand"},
@@ -47,6 +49,8 @@ static const struct {
     {"conv", "grouped", NULL, NULL,
      "the image is copied into a border first, group by group, and a group is small: at 7 x 7 the "
      "taps in the border are 18 % of its operations"},
+    {"tc", "products", "tmm 128 1024 1024", NULL,
+     "B (4 MB) is turned around in registers as it is packed, once for 128 rows"},
     {"memory", "rows", "layer norm", NULL,
      "three sweeps over each row, for the mean, the variance and the result, as the program says"},
     {"teml", NULL, "helm", NULL,

@@ -122,6 +122,19 @@ function decisions() {
     });
     return bottom + 8;
   }) : null;
+  const other = which => [
+    {
+      name: `${which} other`,
+      value: r => r[which] ? r[which].value : '',
+      show: r => r[which] ? element('code', {}, r[which].value) : '–',
+      left: true
+    },
+    {
+      name: 'at least',
+      value: r => r[which] ? r[which].kept : NaN,
+      show: r => r[which] ? duration(r[which].kept) : '–'
+    }
+  ];
   const table = sortable(
       [
         {name: 'decision', value: r => r.name, show: r => element('code', {}, r.name), left: true},
@@ -130,28 +143,7 @@ function decisions() {
           value: r => r.others.filter(o => finite(o.kept)).length,
           show: r => `${r.others.filter(o => finite(o.kept)).length} of ${r.others.length}`
         },
-        {
-          name: 'best other',
-          value: r => r.best ? r.best.value : '',
-          show: r => r.best ? element('code', {}, r.best.value) : '–',
-          left: true
-        },
-        {
-          name: 'at least',
-          value: r => r.best ? r.best.kept : NaN,
-          show: r => r.best ? duration(r.best.kept) : '–'
-        },
-        {
-          name: 'worst other',
-          value: r => r.worst ? r.worst.value : '',
-          show: r => r.worst ? element('code', {}, r.worst.value) : '–',
-          left: true
-        },
-        {
-          name: 'at least',
-          value: r => r.worst ? r.worst.kept : NaN,
-          show: r => r.worst ? duration(r.worst.kept) : '–'
-        }
+        ...other('best'), ...other('worst')
       ],
       rows);
   const bounds = s.resources.filter(r => r.us > 0).sort((a, b) => b.us - a.us);

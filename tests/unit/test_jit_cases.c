@@ -129,7 +129,6 @@ TEST(sums_of_minus_zero_stay_minus_zero) {
 
 // --- Guards, masks and tails ---------------------------------------------------------------------
 
-// A read that only some iterations may perform lies outside of its buffer in the others.
 // A product outside of all loops that stay loops, and then a sum inside one, into the same element:
 // the registers for parts are the sum's.
 TEST(parts_belong_to_one_reduction) {
@@ -146,6 +145,7 @@ TEST(parts_belong_to_one_reduction) {
     RUN(cases);
 }
 
+// A read that only some iterations may perform lies outside of its buffer in the others.
 TEST(guarded_reads_stay_inside) {
 #define NEXT(TYPE)                                                                                 \
     "program n { input A: " TYPE "[37] output O: " TYPE "[37]\n"                                   \
