@@ -4,9 +4,9 @@
 //     make bench-setup bench-x86
 //     build/bench/x86 [--quick] [--only gemm,conv] [--item 64] [--json FILE] [--peers build/peers]
 //
-// Rates are medians over interleaved rounds. `of peak`: a round's rate by the largest of the
-// multiply-add loop before it, the one behind it, and any peer in that round; the median of those.
-// For memory-bound kernels a hand-written loop with the same streams takes the place of peak.
+// Rates are medians over interleaved rounds. `of peak`: by the largest of a multiply-add loop,
+// which runs before and behind, and any peer, in the fastest tenth of their rounds. For
+// memory-bound kernels a hand-written loop with the same streams takes the place of peak.
 #include "lab/ours.h"
 #include "lab/rivals.h"
 #include "lab/table.h"
@@ -176,28 +176,19 @@ static int add_limits(Bench *b, const Item *it, Trial *t) {
     return first;
 }
 
-// What the machine could do around round r, in units of work per ns: the largest of the limits
-// before and behind it, and any peer that did all of the work.
-static double limit_rate(const Trial *t, int first, const Item *it, double work, int r) {
+// Our rate by the machine's: the largest of a multiply-add loop, which has rounds before and behind
+// ours, and any peer that did all of the work. The fastest tenth of the rounds of each: whoever
+// else is on the machine makes all of them slower, by different amounts.
+static double of_peak(const Trial *t, int first, const Item *it, double work) {
     double flops = 2.0 * FMA_LOOPS * FMA_CHAINS * (it->isa == ISA_AVX2 ? 8 : 16);
-    double best = 0;
+    double least = NAN;
     for (int i = 1; i < t->n; i++) {
-        const Entry *e = &t->entry[i];
         double done = i < first && it->done > 0 ? it->done : work;
         if (i >= first && !it->limit) done = flops;
-        if (e->failed || !strcmp(e->name, "winograd")) continue;
-        best = fmax(best, done / e->ns[r]);
-        if (i >= first && r + 1 < t->rounds) best = fmax(best, done / e->ns[r + 1]);
+        if (first == t->n || !strcmp(t->entry[i].name, "winograd")) continue;
+        least = fmin(least, trial_fast(t, i) / trial_fast(t, 0) * work / done);
     }
-    return best;
-}
-
-static double of_peak(const Trial *t, int first, const Item *it, double work) {
-    double x[TRIAL_ROUNDS];
-    if (first == t->n) return NAN;
-    for (int r = 0; r < t->rounds; r++)
-        x[r] = work / t->entry[0].ns[r] / limit_rate(t, first, it, work, r);
-    return estimate(x, t->rounds).median;
+    return least;
 }
 
 static void fill_row(Row *row, const Trial *t, int first, const bool *differs, const Item *it,
@@ -227,7 +218,7 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
     if (t.n == 1 && n <= 1 << 20 && !ours_check(o, tolerance(it))) row->note = "WRONG";
     int first = add_limits(b, it, &t);
     int rounds = b->lab.rounds;
-    if (it->work > 5e9) b->lab.rounds = rounds / 3 | 1;
+    if (it->work > 5e9) b->lab.rounds = rounds / 5 | 1;
     trial_run(&b->lab, &t);
     b->lab.rounds = rounds;
     fill_row(row, &t, first, differs, it, it->work > 0 ? it->work : o->bytes);
@@ -411,7 +402,7 @@ static void compile_one(Bench *b, const Item *it, const char *name, const char *
         trial_add_peer(&t, lab_peer(&b->lab, "halide", "HL_NUM_THREADS=1"), "halide", task);
     }
     int rounds = b->lab.rounds;
-    if (task) b->lab.rounds = rounds / 4 | 1;
+    if (task) b->lab.rounds = rounds / 8 | 1;
     row->bar = bar;
     if (o->error) {
         row->note = "not compiled";
@@ -495,7 +486,7 @@ static bool options(Bench *b, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    Bench b = {.lab = {.peers = "build/peers", .rounds = 31, .round_ns = 2e6, .patience_ns = 5e9}};
+    Bench b = {.lab = {.peers = "build/peers", .rounds = 61, .round_ns = 1e6, .patience_ns = 5e9}};
     if (!options(&b, argc, argv)) {
         fprintf(stderr, "usage: x86 [--quick] [--only LIST,...] [--item NAME] [--json FILE]"
                         " [--peers FOLDER]\n");

@@ -124,6 +124,7 @@ void trial_close(Trial *t); // ends the peers of its own
 
 double trial_median(const Trial *t, int i); // ns
 double trial_best(const Trial *t, int i);   // ns
+double trial_fast(const Trial *t, int i);   // ns, of the fastest tenth of the rounds the slowest
 double trial_cold(const Trial *t, int i);   // ns, the median of cold calls; NAN: none
 
 typedef struct Estimate {
