@@ -14,11 +14,18 @@
 enum {
     IN_FLIGHT = 512, // instructions that a core looks ahead, at most
     MOST_PARTS = 8,  // of a sum that the code generator splits
+    // A parallel loop is a call of the pool and one of its body, with all that the kernel keeps in
+    // registers stored before and loaded after each: so many instructions, at least.
+    LAUNCH_INSTRUCTIONS = 40,
+    // Where there is enough for several threads, at least six locked instructions of the thread
+    // that starts the loop come before the first iteration or after the last; none takes less.
+    LAUNCH_CYCLES = 6 * 12,
+    SHARED_OUT = 1 << 15, // instances that surely are more than one thread's share
 };
 static const double least_seconds = 1e-9; // calling a kernel
 
-const char *const bound_name[BOUND_KINDS] = {"compute", "issue", "chain", "load",   "store",
-                                             "L1",      "L2",    "L3",    "memory", "nest"};
+const char *const bound_name[BOUND_KINDS] = {"compute", "issue", "chain",  "load", "store", "L1",
+                                             "L2",      "L3",    "memory", "nest", "launch"};
 
 static uint64_t domain64(const Eval *e, uint32_t at) {
     return *(const uint64_t *)(const void *)(e->v + at);
@@ -112,6 +119,32 @@ static double uneven(const LoopState *l, double cores) {
     return ceil(l->most / cores) / l->most;
 }
 
+// The iterations of a nest that are surely handed out in one go: does one thread not take all?
+static bool is_shared_out(const Eval *e, double instances, double iterations) {
+    const BoundStmt *s = e->s;
+    uint64_t dom = s->grain ? domain64(e, s->grain) : 1;
+    int64_t most = s->grain && dom ? s->grains[63 - __builtin_clzll(dom)] : 0;
+    bool automatic = !s->grain || (dom & 1 && s->grains[0] == 0);
+    return e->b->cores > 1 && iterations > (double)most && (!automatic || instances > SHARED_OUT);
+}
+
+// How often a loop that is surely parallel begins: in every iteration of what is surely around it.
+static void see_launches(Eval *e, int at) {
+    const BoundStmt *s = e->s;
+    double least = 1, most = 1, iterations = e->loop[at].least;
+    if (e->loop[at].kind != CPU_KIND_PARALLEL || iterations < 2 || s->loop[at].reduction) return;
+    for (int i = 0; i < s->nloops; i++) {
+        const BoundInside *in = &s->inside[i * s->nloops + at];
+        if (i == at || !(e->v[in->at] & in->bit)) continue;
+        if (e->loop[i].kind & CPU_KIND_PARALLEL) return;
+        most *= e->loop[i].most;
+        if (e->v[in->at] == in->bit) least *= e->loop[i].least;
+    }
+    e->launches = least;
+    e->turns = least * iterations;
+    if (is_shared_out(e, s->count / most, iterations)) e->gated = least;
+}
+
 static void see_loops(Eval *e) {
     const BoundStmt *s = e->s;
     double full = 1.0 / s->lanes, all = e->b->cores, part = 1;
@@ -137,6 +170,7 @@ static void see_loops(Eval *e) {
         }
     }
     e->cores = e->parallel ? 1 / part : 1;
+    for (int i = 0; i < s->nloops && s->plain && !e->dead; i++) see_launches(e, i);
 }
 
 // --- Arithmetic ----------------------------------------------------------------------------------
@@ -157,8 +191,9 @@ double bound_compute(const Eval *e, double share) {
 static void see_compute(Eval *e, double scale) {
     const BoundStmt *s = e->s;
     add_term(e, BOUND_COMPUTE, bound_compute(e, e->share) * scale);
-    double turns = s->count * e->share / e->straight;
+    double turns = most_of(e->turns, s->count * e->share / e->straight);
     double started = s->ops * e->share + s->stored / s->lanes + 2 * turns;
+    started += LAUNCH_INSTRUCTIONS * e->launches;
     add_term(e, BOUND_ISSUE, started * scale / e->b->issue / e->cores);
 }
 
@@ -219,6 +254,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     e->s = s;
     e->part = part;
     e->nest = place == CPU_PLACE_NEST;
+    e->launches = e->gated = e->turns = 0;
     if (!place) e->dead = true;
     if (s->count <= 0 || e->dead) return;
     if (e->nest) {
@@ -230,9 +266,10 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
         e->parallel = e->b->cores > 1;
     }
     e->any_parallel |= e->parallel;
-    if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = e->cores};
+    if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = e->cores, .launches = e->gated};
     for (int k = 0; part && k < BOUND_KINDS; k++) part->piece[k] = -1;
     see_compute(e, times_computed(e, place));
+    if (e->gated) bound_raise(e, BOUND_LAUNCH, e->gated * LAUNCH_CYCLES / e->b->hertz, -1);
     if (!e->nest || !s->plain) return;
     if (s->latency) see_chain(e);
     bound_nest(e);
@@ -309,7 +346,8 @@ double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, Boun
     }
     if (grouped && !e.dead) join_groups(&e, &groups), add_groups(&e, &groups);
     see_must(&e);
-    for (int k = 0; k < BOUND_KINDS; k++) most = most_of(most, e.term[k].seconds);
+    for (int k = 0; k < BOUND_LAUNCH; k++) most = most_of(most, e.term[k].seconds);
+    if (e.term[BOUND_LAUNCH].seconds > 0) most = e.term[BOUND_LAUNCH].seconds += most;
     return e.dead ? INFINITY : most;
 }
 

@@ -17,6 +17,7 @@
 //     L2 L3 memory   bytes from each level, given what the smaller ones can keep
 //     nest     of one statement, all of these at once: the least that any choice of the vector
 //              loop and any order of the loops leaves; lanes that lie apart, and lanes summed up
+//     launch   handing parallel loops out, while nobody works, and the largest of the others
 //
 // Statements that can share no loop run one after the other: from `load` on, they add up.
 //
@@ -51,6 +52,7 @@ typedef enum BoundKind {
     BOUND_L3,
     BOUND_MEMORY,
     BOUND_NEST,
+    BOUND_LAUNCH,
     BOUND_KINDS
 } BoundKind;
 extern const char *const bound_name[BOUND_KINDS]; // "compute", "issue", ...

@@ -121,9 +121,10 @@ typedef struct BoundStmt {
     double step_instructions; // of that step, at least
     double reduced;           // values that go into one element
     uint32_t accumulators;    // places; 0: none
-    uint32_t privatise;
+    uint32_t privatise, grain;
     int split;             // loop that privatising makes parts of; -1: none
     const int64_t *counts; // universe of accumulators
+    const int64_t *grains; // and of grain
     bool float_sum;
 } BoundStmt;
 
@@ -176,7 +177,7 @@ typedef struct BoundPart {
     double seconds[BOUND_KINDS];
     int piece[BOUND_KINDS]; // the one that says so (below); -1: none
     double lanes;           // elements by vectors
-    double cores, chains;
+    double cores, chains, launches;
     int along; // BOUND_NEST: the iterator that runs in lanes; -1: none does
 } BoundPart;
 
@@ -210,6 +211,8 @@ typedef struct Eval {
     double share;                     // vectors by elements, at least,
     double shares[PROGRAM_MAX_ITERS]; // and for each of those iterators
     double straight;                  // vector operations of straight-line code, at most
+    double launches, gated;           // of parallel loops; those that surely find helpers
+    double turns;                     // iterations of parallel loops, which nothing unrolls
     double rounds;                    // of shuffling, for what all lanes take part in
     double used;                      // cores that may share loads and stores
     double each[2];                   // seconds of a load, of a store

@@ -541,6 +541,8 @@ static void see_stmt(Build *x, int stmt) {
     see_arithmetic(x, stmt);
     see_joins(b);
     see_loops(x, stmt);
+    int grain = space_var(x->s, CPU_GRAIN, x->cs->host->comp[stmt], -1, NULL);
+    if (grain >= 0) b->grain = var_place(x->s, grain), b->grains = x->s->universe[grain];
     see_copies(x, stmt);
     see_pieces(x, b);
     see_window(x, stmt);

@@ -63,6 +63,8 @@ static void add_why(Text *out, const BoundModel *b, const Cand *c, BoundKind kin
         text_add(out, "instructions started");
     } else if (kind == BOUND_CHAIN) {
         text_printf(out, "%d cycles a step, %.3g sums at a time", s->latency, p->chains);
+    } else if (kind == BOUND_LAUNCH) {
+        text_printf(out, "%.3g times", p->launches);
     } else {
         if (kind == BOUND_NEST && p->along < 0) text_add(out, "no lanes; ");
         if (kind == BOUND_NEST && p->along >= 0)

@@ -171,6 +171,23 @@ TEST(threads_share_it) {
     lab_end(&x.lab);
 }
 
+// Nobody works while a loop is handed out: 72 cycles at 2 GHz, in each of 256 iterations.
+TEST(parallel_loops_are_launched) {
+    Case x;
+    if (!open_text(&x, MATMUL, (int64_t[]){256, 256, 256}, 2)) return;
+    BoundTerm t[BOUND_KINDS];
+    take(&x, "kind(C.n.0) = PARALLEL; size(C.n.1) = 64; size(C.n.2) = 1");
+    bound_seconds(x.b, x.c, t);
+    CHECK(t[BOUND_LAUNCH].seconds == 0); // with everything else around it, one thread does it
+    take(&x, "size(C.m.1) = 1; size(C.m.2) = 1; order(C.m.0, C.n.0) = OUTER\n"
+             "order(C.n.0, C.k.0) = OUTER");
+    double most = 0, launched = bound_seconds(x.b, x.c, t);
+    for (int k = 0; k < BOUND_LAUNCH; k++) most = fmax(most, t[k].seconds);
+    CHECK(near(launched - most, 256 * 72 / 2e9));
+    CHECK(t[BOUND_LAUNCH].seconds == launched);
+    lab_end(&x.lab);
+}
+
 TEST(lanes_follow_from_sizes) {
     Case x;
     if (!open_text(&x, MATMUL, (int64_t[]){256, 256, 256}, 1)) return;
