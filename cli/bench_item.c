@@ -141,24 +141,18 @@ static int add_limits(Bench *b, const BenchKernel *k, const BenchRow *r, Trial *
     return first;
 }
 
-// Of the best that was seen around each round: the limits before and behind it, and any peer that
-// did all of the work.
+// Of the most that was seen: the limits, which have rounds before and behind ours, and any peer
+// that did all of the work, each by the fastest tenth of its rounds.
 static double of_peak(const Trial *t, const BenchRow *r, int first, double limit, double work) {
-    double x[TRIAL_ROUNDS];
+    double least = NAN;
     if (first == t->n) return r->roof_ns / r->ns.median;
-    for (int round = 0; round < t->rounds; round++) {
-        double best = 0;
-        for (int i = 1; i < t->n; i++) {
-            const Entry *e = &t->entry[i];
-            bool peer = i < first;
-            if (e->failed || (peer && (r->peer[i - 1].other || r->peer[i - 1].differs))) continue;
-            double done = peer ? work * (1 - r->item->skipped) : limit;
-            best = fmax(best, done / e->ns[round]);
-            if (!peer && round + 1 < t->rounds) best = fmax(best, done / e->ns[round + 1]);
-        }
-        x[round] = work / t->entry[0].ns[round] / best;
+    for (int i = 1; i < t->n; i++) {
+        bool peer = i < first;
+        if (peer && (r->peer[i - 1].other || r->peer[i - 1].differs)) continue;
+        double done = peer ? work * (1 - r->item->skipped) : limit;
+        least = fmin(least, trial_fast(t, i) / trial_fast(t, 0) * work / done);
     }
-    return trial_estimate(t, x).median;
+    return least;
 }
 
 // --- Checking ------------------------------------------------------------------------------------

@@ -249,9 +249,9 @@ void bench_print_markdown(const Bench *b) {
         "that are spread over the run, with 95 %% "
         "intervals, processor time; results equal to the reference before anything counts "
         "([how](../bench/README.md)).\n"
-        "- Schedules are chosen without search. *of peak*: a round's rate by the largest of a "
-        "multiply-add loop (or a loop that streams as many bytes) before it, behind it, and any "
-        "peer in that round.\n"
+        "- Schedules are chosen without search. *of peak*: by the largest of a "
+        "multiply-add loop (or a loop that streams as many bytes), before and behind, and any "
+        "peer, all in the fastest tenth of their rounds.\n"
         "- A ratio above 1: ours is faster. ▼: a peer wins by more than the interval. `(differs)`: "
         "its result is not bit for bit ours, so it does not count.\n",
         b->quick ? " --quick" : "", b->date, lw_version(), m->cpu, m->isa, m->cores,

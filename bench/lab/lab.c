@@ -457,10 +457,11 @@ double trial_best(const Trial *t, int i) {
 
 double trial_fast(const Trial *t, int i) {
     double x[TRIAL_ROUNDS];
-    if (t->entry[i].failed) return NAN;
-    memcpy(x, t->entry[i].ns, sizeof x);
-    qsort(x, (size_t)t->rounds, sizeof *x, by_value);
-    return quantile(x, t->rounds, 0.1);
+    int n = 0;
+    for (int r = 0; r < t->rounds; r++)
+        if (isfinite(t->entry[i].ns[r])) x[n++] = t->entry[i].ns[r];
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return t->entry[i].failed ? NAN : quantile(x, n, 0.1);
 }
 
 Estimate trial_ratio(const Trial *t, int i, int j) {
