@@ -14,19 +14,20 @@
 // propagation repairs whatever the move made impossible. Moves start from one of the best, the best
 // one mostly. What a move, and what a choice, has brought so far (a candidate faster than the one
 // it came from) decides how often it is tried: the mean of a Beta distribution, squared, with old
-// trials fading. Of several candidates the one is measured that a model, learnt on the way,
-// guesses to be fastest; what the bound rules out is none of them.
+// trials fading, less by as much as thinking of a candidate makes it dearer. Of several candidates
+// the one is measured that a model, learnt on the way, guesses to be fastest; what the bound rules
+// out is none of them.
 #include "search/model.h"
 #include "search/strategy.h"
 
 typedef enum Move { STEP, FLIP, PAIR, OBJECT, CHOICE, TAIL, CROSS, FRESH, MOVES } Move;
 
-// How often something paid.
+// How often something paid, and the seconds that it took to come by what was tried.
 typedef struct Credit {
-    double won, tried;
+    double won, tried, thought;
 } Credit;
 
-enum { MAX_CHOICES = 64, RIVALS = 4 };
+enum { MAX_CHOICES = 64, RIVALS = 4, COMPARED = 1 };
 
 // How a candidate came about.
 typedef struct Made {
@@ -56,6 +57,12 @@ static const double doubt[MOVES] = {
 static double worth(const Credit *c) {
     double mean = (c->won + 1) / (c->tried + 2);
     return mean * mean;
+}
+
+// The same by what a candidate costs: to measure, and to think of.
+static double move_worth(const Credit *c, double measured) {
+    double thought = c->thought / (c->tried + 1);
+    return measured > 0 ? worth(c) * measured / (measured + thought) : worth(c);
 }
 
 static int draw(uint64_t *random, const double *weight, int n) {
@@ -168,16 +175,16 @@ static bool cross(Auto *a) {
 }
 
 // Makes one candidate in a->c.
-static bool move(Auto *a) {
+static bool make(Auto *a) {
     Search *q = a->q;
-    double weight[MOVES];
-    for (int i = 0; i < MOVES; i++) weight[i] = worth(&a->move[i]);
+    double weight[MOVES], measured = q->measuring / (double)(q->state.trials + 1);
+    for (int i = 0; i < MOVES; i++) weight[i] = move_worth(&a->move[i], measured);
     a->made.how = q->state.ntop ? (Move)draw(&q->random, weight, MOVES) : FRESH;
     a->made.which = -1;
     space_copy(q->s, a->c, q->root);
     if (a->made.how == FRESH) {
         a->made.from = search_best(&q->state);
-        return search_rollout(q, a->c);
+        return search_rollout(q, a->c, COMPARED);
     }
     const SearchFound *from = pick_parent(a);
     a->made.from = from->trial.seconds;
@@ -192,6 +199,13 @@ static bool move(Auto *a) {
     default: break;
     }
     return alter(a, from->cand, a->made.how == STEP) && search_imitate(q, a->c, from->cand, NULL);
+}
+
+static bool move(Auto *a) {
+    double begin = search_elapsed(a->q);
+    bool made = make(a);
+    a->move[a->made.how].thought += search_elapsed(a->q) - begin;
+    return made;
 }
 
 // --- The search ----------------------------------------------------------------------------------
@@ -221,6 +235,7 @@ static bool compete(Auto *a) {
 static void pay(Credit *c, double reward) {
     c->won = c->won * FADE + reward;
     c->tried = c->tried * FADE + 1;
+    c->thought *= FADE;
 }
 
 // What came of a batch, begun when the best took `best`.

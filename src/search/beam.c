@@ -63,7 +63,8 @@ static void witness(Beam *b, int child) {
 // Completes `from` as `like` does, or at random.
 static void try_completion(Beam *b, int child, const Cand *from, const Cand *like) {
     space_copy(b->q->s, b->c, from);
-    bool lives = like ? search_imitate(b->q, b->c, like, NULL) : search_rollout(b->q, b->c);
+    bool lives =
+        like ? search_imitate(b->q, b->c, like, NULL) : search_rollout(b->q, b->c, ROLLOUT_MOST);
     if (lives) witness(b, child);
 }
 

@@ -188,7 +188,7 @@ static bool walk(Mcts *m, Walk *w) {
     space_copy(q->s, m->c, q->root);
     for (;;) {
         vec_push(q->arena, &w->path, at);
-        if (at->visits++ == 0 && at != &m->root) return search_rollout(q, m->c);
+        if (at->visits++ == 0 && at != &m->root) return search_rollout(q, m->c, ROLLOUT_MOST);
         if (!at->below) at->below = expand(m, m->c);
         Tree *t = at->below;
         if (t->var < 0) {

@@ -9,14 +9,14 @@
 // A call is cut short at `slow` times the incumbent, but not before `least_cut`, or `leave_cut`
 // where a worker goes with it because other threads cannot be called back; of the time spent
 // in kernels the share `leisure` may go to telling slow calls from endless ones.
-static const double slow = 4, least_cut = 2e-4, leave_cut = 2e-3, leisure = 0.05,
+static const double slow = 3, least_cut = 2e-4, leave_cut = 2e-3, leisure = 0.05,
                     first_leisure = 0.15;
 // Seconds after which a call surely hangs: so many per instance, and some.
 static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;
 
 // What takes so many times as long to compile as those that were worth timing is left out: most of
 // it is code that was unrolled beyond use.
-static const double lengthy = 8, least_patience = 1e-3;
+static const double lengthy = 4, least_patience = 3e-4;
 
 enum { MOST_RESTARTS = 4 }; // one after the other, nothing done in between
 

@@ -1,6 +1,6 @@
 #include "search/model.h"
 
-enum { SAMPLES = 1024, NOT_THERE = SPACE_MAX_VALUES };
+enum { SAMPLES = 512, NOT_THERE = SPACE_MAX_VALUES };
 static const double RIDGE = 1, WORST = 3; // WORST: log of a time that says no more than "bad"
 
 struct Model {
@@ -9,9 +9,10 @@ struct Model {
     const int *var; // those that vary
     double *weight; // SPACE_MAX_VALUES + 1 of each; the last one is of a variable that is not there
     double mean, best;
-    int n, next; // samples, a ring
-    uint8_t *value;
-    double *log_time, *error; // error: log_time less the guess
+    int n, next;    // samples, a ring
+    int half;       // of the variables, which is fitted next
+    uint8_t *value; // of each variable, one behind the other: those of all samples
+    double *error;  // of each sample: the logarithm of its time less the guess
 };
 
 Model *model_new(Search *q) {
@@ -24,8 +25,7 @@ Model *model_new(Search *q) {
     m->s = q->s;
     m->var = var;
     m->weight = arena_new_n(q->arena, double, m->nvars *(NOT_THERE + 1));
-    m->value = arena_new_n(q->arena, uint8_t, (int64_t)SAMPLES * m->nvars);
-    m->log_time = arena_new_n(q->arena, double, SAMPLES);
+    m->value = arena_new_n(q->arena, uint8_t, (int64_t)m->nvars * SAMPLES);
     m->error = arena_new_n(q->arena, double, SAMPLES);
     m->best = INFINITY;
     return m;
@@ -36,12 +36,6 @@ static int value_of(const Model *m, const Cand *c, int i) {
     if ((x->a >= 0 && !space_exists(m->s, c, x->a)) || (x->b >= 0 && !space_exists(m->s, c, x->b)))
         return NOT_THERE;
     return __builtin_ctzll(space_domain(m->s, c, m->var[i]));
-}
-
-static double guess(const Model *m, const uint8_t *value) {
-    double sum = m->mean;
-    for (int i = 0; i < m->nvars; i++) sum += m->weight[i * (NOT_THERE + 1) + value[i]];
-    return sum;
 }
 
 double model_guess(const Model *m, const Cand *c) {
@@ -56,10 +50,8 @@ void model_add(Model *m, const Cand *c, double log_time) {
     if (isinf(m->best)) return; // nothing to compare with yet
     m->next = (at + 1) % SAMPLES;
     if (m->n < SAMPLES) m->n++;
-    for (int i = 0; i < m->nvars; i++)
-        m->value[(int64_t)at * m->nvars + i] = (uint8_t)value_of(m, c, i);
-    m->log_time[at] = fmin(log_time, m->best + WORST);
-    m->error[at] = m->log_time[at] - guess(m, m->value + (int64_t)at * m->nvars);
+    for (int i = 0; i < m->nvars; i++) m->value[i * SAMPLES + at] = (uint8_t)value_of(m, c, i);
+    m->error[at] = fmin(log_time, m->best + WORST) - model_guess(m, c);
 }
 
 static void fit_mean(Model *m) {
@@ -73,19 +65,20 @@ static void fit_mean(Model *m) {
 void model_fit(Model *m) {
     double sum[NOT_THERE + 1], count[NOT_THERE + 1];
     fit_mean(m);
-    for (int i = 0; i < m->nvars; i++) {
+    m->half ^= 1;
+    for (int i = m->half; i < m->nvars; i += 2) {
         double *w = m->weight + i * (NOT_THERE + 1);
+        const uint8_t *value = m->value + i * SAMPLES;
         memset(sum, 0, sizeof sum);
         memset(count, 0, sizeof count);
         for (int k = 0; k < m->n; k++) {
-            int v = m->value[(int64_t)k * m->nvars + i];
-            sum[v] += m->error[k];
-            count[v]++;
+            sum[value[k]] += m->error[k];
+            count[value[k]]++;
         }
         for (int v = 0; v <= NOT_THERE; v++) { // now the step of each weight
             sum[v] = (sum[v] + count[v] * w[v]) / (count[v] + RIDGE) - w[v];
             w[v] += sum[v];
         }
-        for (int k = 0; k < m->n; k++) m->error[k] -= sum[m->value[(int64_t)k * m->nvars + i]];
+        for (int k = 0; k < m->n; k++) m->error[k] -= sum[value[k]];
     }
 }

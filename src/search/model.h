@@ -3,7 +3,7 @@
 //
 //     log t = mean + sum over variables v that exist: w[v][value of v]
 //
-// Fitted by coordinate descent on the squared error with a ridge, one sweep at a time, over the
+// Fitted by coordinate descent on the squared error with a ridge, half a sweep at a time, over the
 // last measurements. It knows nothing of what decisions do together; it is for telling good
 // neighbours of a good candidate from hopeless ones, which is most of what there is to tell.
 #ifndef LW_SEARCH_MODEL_H
@@ -15,7 +15,7 @@ typedef struct Model Model;
 Model *model_new(Search *q);
 // A full candidate and its log time; INFINITY: it failed.
 void model_add(Model *m, const Cand *c, double log_time);
-void model_fit(Model *m); // one sweep
+void model_fit(Model *m); // half a sweep
 double model_guess(const Model *m, const Cand *c);
 
 #endif

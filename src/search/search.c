@@ -286,16 +286,13 @@ bool search_complete(Search *q, Cand *c) {
     return false;
 }
 
-// Values below the aim that a rollout compares; of more so many are drawn.
-enum { COMPARED = 8 };
-
-// One of the values of `var`, with probability p ~ max(aim - bound, 0), or 1 / bound as long as
-// there is nothing to aim at. False: none is below.
-static bool take_weighted(Search *q, Cand *c, int var) {
+// One of the values of `var`, of so many that are below the aim, with probability p ~ max(aim -
+// bound, 0), or 1 / bound as long as there is nothing to aim at. False: none is below.
+static bool take_weighted(Search *q, Cand *c, int var, int most) {
     double aim = search_aim(q), total = 0;
-    uint64_t left = space_domain(q->s, c, var), chosen = 0;
-    for (int live = 0; left && live < COMPARED;) {
-        uint64_t bit = random_bit(&q->random, left);
+    uint64_t left = space_domain(q->s, c, var), chosen = 0, bit = 0;
+    for (int live = 0; left && live < most;) {
+        bit = random_bit(&q->random, left);
         left &= ~bit;
         space_copy(q->s, q->spare, c);
         if (!space_keep(q->w, q->spare, var, bit)) continue;
@@ -306,16 +303,19 @@ static bool take_weighted(Search *q, Cand *c, int var) {
         total += weight;
         if (weight > 0 && random_unit(&q->random) * total < weight) chosen = bit;
     }
-    return chosen && space_keep(q->w, c, var, chosen);
+    if (!chosen) return false;
+    if (chosen != bit) return space_keep(q->w, c, var, chosen);
+    space_copy(q->s, c, q->spare);
+    return true;
 }
 
-bool search_rollout(Search *q, Cand *c) {
+bool search_rollout(Search *q, Cand *c, int most) {
     if (q->o.blind || !q->host->bound) return search_complete(q, c);
     space_copy(q->s, q->spare2, c);
     for (int i = 0; i < ROLLOUTS; i++) {
         int at = 0, var;
         while ((var = search_open(q, c, &at)) >= 0)
-            if (!take_weighted(q, c, var)) break;
+            if (!take_weighted(q, c, var, most)) break;
         if (var < 0) return true;
         q->stale++;
         space_copy(q->s, c, q->spare2);

@@ -64,9 +64,10 @@ bool search_varies(const Search *q, const Cand *c, int var);
 // The time that a rollout tries to stay below: the best, or less (q->aim).
 double search_aim(const Search *q);
 // Random descent from `c`; false: dead ends only. With the bound, values are taken with
-// probability p ~ max(aim - bound, 0).
+// probability p ~ max(aim - bound, 0), of `most` that are compared at each decision.
 bool search_complete(Search *q, Cand *c);
-bool search_rollout(Search *q, Cand *c);
+enum { ROLLOUT_MOST = 8 };
+bool search_rollout(Search *q, Cand *c, int most);
 // Decides everything that is open as `like` does, where it still can be and skip[var] is not set
 // (skip may be NULL); the rest at random.
 bool search_imitate(Search *q, Cand *c, const Cand *like, const bool *skip);

@@ -24,11 +24,11 @@ enum {
     MANY_PAIRS = 15, // to tell a better one from the incumbent
 };
 static const double sample_seconds = 20e-6, alone_seconds = 2e-3;
-// A candidate loses by its first sample; by the first two or three, all of which are slower by so
-// much; and where a sample is one call and takes its time, by one of three that is not faster. It
-// may be better while the median and four of five samples say so.
-static const double hopeless = 2, loses_two = 1.08, loses_three = 1.02, better = 0.995,
-                    just_better = 0.999, much_better = 0.85;
+// A candidate loses by its first sample, sooner where that is one call that takes its time; by the
+// first two or three, all of which are slower by so much; and where a sample is one call, by one of
+// three that is not faster. It may be better while the median and four of five samples say so.
+static const double hopeless = 2, hopeless_call = 1.5, loses_two = 1.08, loses_three = 1.02,
+                    better = 0.995, just_better = 0.999, much_better = 0.85;
 
 // A kernel in memory.
 typedef struct Loaded {
@@ -279,8 +279,9 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
         ratio[n] = n % 2 ? first / second : second / first;
         memcpy(sorted, ratio, (size_t)++n * sizeof *ratio);
         e = sample_estimate(sorted, n);
-        slow = e.median > hopeless || (n >= 2 && e.low > loses_two) ||
-               (n >= 3 && e.low > loses_three) || (n == 3 && k->calls == 1 && e.high > 1);
+        slow = e.median > (k->calls > 1 ? hopeless : hopeless_call) ||
+               (n >= 2 && e.low > loses_two) || (n >= 3 && e.low > loses_three) ||
+               (n == 3 && k->calls == 1 && e.high > 1);
         bool doubtful = e.median > better || sorted[n - 1 - n / 5] > 1;
         clear = slow || (n >= 3 && e.high < much_better) ||
                 (n >= SOME_PAIRS && (doubtful || e.high < 1));
@@ -326,8 +327,9 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     Trial *t = &p->trial;
     double once = calibrate_calls(w, k, first);
     bool in_turn = w->incumbent.block;
-    double doubt = k->calls > 1 ? 4 : 1; // of one call that is much shorter than a sample
-    if (in_turn && once > doubt * hopeless * b->best)
+    // One call that is much shorter than a sample says little.
+    double limit = k->calls > 1 ? 4 * hopeless : hopeless_call;
+    if (in_turn && once > limit * b->best)
         *t = cut_short(TRIAL_SLOW, once);
     else if (in_turn)
         time_in_turn(w, k, t);
