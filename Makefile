@@ -25,7 +25,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 
-# Fuzzing: seconds per libFuzzer target, and the divisor of the counts of randomised tests.
+# Fuzzing: seconds of each libFuzzer target, and the divisor of the counts of randomised tests.
 FUZZ_SECONDS ?= 60
 LW_FUZZ_SCALE ?= 1
 export LW_FUZZ_SCALE
@@ -297,29 +297,16 @@ check-format:
 	    ! LC_ALL=C.UTF-8 grep -HnE '^.{101}' $$f || bad=1; \
 	done; exit $$bad
 
+# tests/fuzz/run names the parts, builds what they need and runs them: ARGS='--only code,walks',
+# ARGS='--seed 500000', ARGS=--list. fuzz-long: what nobody waits for, and the same at ten times the
+# length from other seeds.
 fuzz:
 	@tools/setup ci
-	+@$(SUBMAKE) BUILD=build-fuzz CC=clang \
-	    SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DLW_DEBUG' \
-	    fuzzers
-	@tests/fuzz/run build-fuzz/fuzz $(FUZZ_SECONDS)
-	+@$(SUBMAKE) $(patsubst %,$(BUILD)/unit/test_%,tree_fuzz tree_walk jit_fuzz c_fuzz \
-	    space_props space_cpu search)
-	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_fuzz
-	@LW_FUZZ_TIMES=50 $(BUILD)/unit/test_tree_walk
-	@LW_FUZZ_TIMES=67 $(BUILD)/unit/test_jit_fuzz
-	@LW_FUZZ_TIMES=25 $(BUILD)/unit/test_c_fuzz
-	@LW_FUZZ_TIMES=10 $(BUILD)/unit/test_space_props verify
-	@LW_FUZZ_TIMES=5 $(BUILD)/unit/test_space_cpu candidates
-	@LW_FUZZ_TIMES=20 $(BUILD)/unit/test_search random_programs
-	+@$(SUBMAKE) $(BUILD)/unit/test_kernels $(BUILD)/unit/test_db_crash
-	@cd $(BUILD) && LW_DB_ROUNDS=500 unit/test_db_crash
-	@LW_KERNELS=200000 $(BUILD)/unit/test_kernels many
-	+@$(MAKE) --no-print-directory tsan
+	+@MAKE='$(SUBMAKE)' tests/fuzz/run --build $(BUILD) --seconds $(FUZZ_SECONDS) $(ARGS)
 fuzz-long: $(BUILD)/unit/test_asm_sweep $(BUILD)/unit/test_jit_math
 	@LW_ASM_COUNT=$(ASM_COUNT) LW_ASM_SEED=$(ASM_SEED) $<
 	@LW_MATH_STRIDE=1 LW_MATH_REPORT=1 $(BUILD)/unit/test_jit_math
-	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
+	+@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800 ARGS='--times 10 --seed 1000001 $(ARGS)'
 fuzzers: $(FUZZ_BIN)
 
 bench-front: $(BUILD)/bench/front
@@ -413,7 +400,7 @@ help:
 # > make bless          rewrite the expectations of tests/text and tests/error
 # > make check-layers   who includes whom, against src/LAYERS
 # > make format         run clang-format on everything; check-format only looks
-# > make fuzz           60 seconds of libFuzzer per target; fuzz-long: half an hour each
+# > make fuzz           randomised tests at full length (ARGS=--list: the parts); fuzz-long: a day of them
 # > make bench-front    time the front-end
 # > make bench-asm      time the instruction encoder
 # > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads

@@ -15,6 +15,16 @@ enum { PAGE = 4096 };
 JitCount jit_count;
 int64_t jit_tricks[TRICK_COUNT];
 
+// Asked for hundreds of times a second, and CPUID is slow under a hypervisor.
+bool jit_machine(Isa isa, Machine *m) {
+    static Machine known[ISA_COUNT + 1];
+    static bool asked[ISA_COUNT + 1];
+    if (!asked[isa]) machine_detect(&known[isa], isa);
+    asked[isa] = true;
+    *m = known[isa];
+    return isa == ISA_COUNT || m->isa == isa;
+}
+
 typedef struct Guarded {
     char *map;
     size_t mapped, bytes;

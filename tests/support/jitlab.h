@@ -22,6 +22,10 @@ typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS, JIT_BROKEN } JitResul
 // What all kernels so far made use of.
 extern int64_t jit_tricks[TRICK_COUNT];
 
+// The machine these tests run on, as one that has no more than `isa`; false where it has less.
+// ISA_COUNT: all that it has.
+bool jit_machine(Isa isa, Machine *m);
+
 // `threads`: 1 runs on the caller's; of more, an even number deals the iterations of parallel loops
 // out in turn, last ones first, and an odd one shares them out to threads. `low`: buffers begin
 // right behind a guard page; otherwise they end right in front of one. The results replace the

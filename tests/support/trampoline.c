@@ -104,10 +104,16 @@ __asm__(".text\n"
         "    ret\n"
         ".size trampoline_enter, .-trampoline_enter\n");
 
-// Can XGETBV tell which vector state is in use?
+// Can XGETBV tell which vector state is in use? Asked once: CPUID is slow under a hypervisor.
 static bool sees_vectors(void) {
-    uint32_t a, b, c, d;
-    return __builtin_cpu_supports("avx") && __get_cpuid_count(0xd, 1, &a, &b, &c, &d) && a & 4;
+    static int known; // 1: no, 2: yes; threads find the same
+    if (!__atomic_load_n(&known, __ATOMIC_RELAXED)) {
+        uint32_t a, b, c, d;
+        bool yes =
+            __builtin_cpu_supports("avx") && __get_cpuid_count(0xd, 1, &a, &b, &c, &d) && a & 4;
+        __atomic_store_n(&known, yes ? 2 : 1, __ATOMIC_RELAXED);
+    }
+    return __atomic_load_n(&known, __ATOMIC_RELAXED) == 2;
 }
 
 // Bits 2 and 6 of XINUSE: the upper halves of ymm0-15, and of zmm0-15.

@@ -100,13 +100,24 @@ static inline bool check_str_eq(const char *got, const char *want, const char *t
 #define CHECK_F64_EQ(GOT, WANT) check_f64_eq((GOT), (WANT), #GOT, __FILE__, __LINE__)
 #define CHECK_STR_EQ(GOT, WANT) check_str_eq((GOT), (WANT), #GOT, __FILE__, __LINE__)
 
+static inline uint64_t check_env(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
 // The number of rounds of a randomised test whose full count is `full`; at least one.
 static inline int64_t check_rounds(int64_t full) {
-    const char *text = getenv("LW_FUZZ_SCALE");
-    int64_t scale = text ? strtoll(text, NULL, 10) : 1;
+    int64_t scale = (int64_t)check_env("LW_FUZZ_SCALE", 1);
     if (scale < 1) scale = 1;
     return full / scale > 0 ? full / scale : 1;
 }
+
+// The same of a test that `make fuzz` makes longer: LW_FUZZ_TIMES multiplies its rounds, and they
+// begin at LW_FUZZ_SEED.
+static inline int64_t check_long_rounds(int64_t full) {
+    return check_rounds(full) * (int64_t)check_env("LW_FUZZ_TIMES", 1);
+}
+static inline uint64_t check_first_seed(void) { return check_env("LW_FUZZ_SEED", 1); }
 
 // A small reproducible random source (splitmix64): the seed is the bug report.
 static inline uint64_t check_random(uint64_t *state) {

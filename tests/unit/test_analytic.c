@@ -109,18 +109,13 @@ static bool try_program(Lab *lab, const Program *p, uint64_t seed, double tolera
     return true;
 }
 
-static uint64_t first_seed(void) {
-    const char *text = getenv("LW_FUZZ_SEED");
-    return text ? strtoull(text, NULL, 10) : 1;
-}
-
 TEST(choices_for_random_programs_are_right) {
     Counts c = {0};
-    for (int64_t i = 0; i < check_rounds(1500); i++) {
+    for (int64_t i = 0; i < check_long_rounds(1500); i++) {
         Lab lab;
         lab_begin(&lab);
-        const Program *p = genprog(&lab, first_seed() + (uint64_t)i);
-        bool ok = CHECK(p) && try_program(&lab, p, first_seed() + (uint64_t)i, 0, &c);
+        const Program *p = genprog(&lab, check_first_seed() + (uint64_t)i);
+        bool ok = CHECK(p) && try_program(&lab, p, check_first_seed() + (uint64_t)i, 0, &c);
         lab_end(&lab);
         if (!ok) return;
     }
@@ -129,8 +124,8 @@ TEST(choices_for_random_programs_are_right) {
 
 TEST(choices_for_known_shapes_are_right) {
     Counts c = {0};
-    for (int64_t i = 0; i < check_rounds(1500); i++) {
-        uint64_t seed = first_seed() + (uint64_t)i, state = seed;
+    for (int64_t i = 0; i < check_long_rounds(1500); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int k = 0; k < shape->nparams; k++) {
@@ -151,7 +146,7 @@ TEST(choices_for_known_shapes_are_right) {
 TEST(choices_read_back_as_decisions) {
     int64_t read = 0, partly = 0;
     for (int64_t i = 0; i < check_rounds(200); i++) {
-        uint64_t state = first_seed() + (uint64_t)i;
+        uint64_t state = check_first_seed() + (uint64_t)i;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int k = 0; k < 3; k++) values[k] = (int64_t)(check_random(&state) % 60) + 2;

@@ -2,8 +2,7 @@
 // bit for bit on exact data. Many kernels share one start of a compiler. A failure is shrunk and
 // printed as program text, schedule text and C.
 //
-// LW_FUZZ_SEED begins elsewhere, LW_FUZZ_TIMES makes it longer, LW_FUZZ_BATCH sets the kernels per
-// start (1: the C of a failure holds nothing else).
+// LW_FUZZ_BATCH sets the kernels per start (1: the C of a failure holds nothing else).
 #include "check.h"
 
 #include "support/clab.h"
@@ -24,11 +23,6 @@ typedef struct Pair {
 } Pair;
 
 static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
-
-static uint64_t from_env(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 // --- Pairs -------------------------------------------------------------------------------------
 
@@ -199,8 +193,8 @@ static bool batch(uint64_t seed, int n, bool is_first) {
 }
 
 TEST(c_keeps_the_meaning_of_schedules) {
-    int64_t pairs = check_rounds(400) * (int64_t)from_env("LW_FUZZ_TIMES", 1), done = 0;
-    uint64_t size = from_env("LW_FUZZ_BATCH", BATCH), seed = from_env("LW_FUZZ_SEED", 1);
+    int64_t pairs = check_long_rounds(400), done = 0;
+    uint64_t size = check_env("LW_FUZZ_BATCH", BATCH), seed = check_first_seed();
     if (size > BATCH) size = BATCH;
     while (done < pairs) {
         int n = pairs - done < (int64_t)size ? (int)(pairs - done) : (int)size;

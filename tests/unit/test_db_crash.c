@@ -1,7 +1,7 @@
 // Eight processes write to one tuning database and are killed at any moment: what was acknowledged
 // is there, whole and once, and nobody who lives sees an error.
 //
-// LW_DB_ROUNDS is the number of rounds. In each, eight writers are started, and killed one after
+// In each round eight writers are started, and killed one after
 // the other within some milliseconds; every tenth round begins without a file, so that they are
 // killed while they make it. A writer w writes its rows 0, 1, 2, ... and counts in shared memory
 // those that were acknowledged:
@@ -151,11 +151,10 @@ static void one_round(int round, uint64_t *state) {
 }
 
 TEST(db_crash_killed_writers_lose_nothing) {
-    const char *rounds = getenv("LW_DB_ROUNDS");
-    int64_t n = rounds ? strtoll(rounds, NULL, 10) : check_rounds(20);
+    int64_t n = check_long_rounds(20);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!CHECK(shared != MAP_FAILED)) return;
-    uint64_t state = 11;
+    uint64_t state = 10 + check_first_seed();
     long long written = 0;
     for (int64_t i = 0; i < n; i++) {
         one_round((int)i, &state);

@@ -57,8 +57,7 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
             Machine m;
             Isa isa = (Isa)(run % (int)ISA_COUNT);
             int threads = thread_counts[run / (int)ISA_COUNT];
-            machine_detect(&m, isa);
-            if (m.isa != isa || isa == ISA_SCALAR || (threads > 1 && !parallel)) continue;
+            if ((threads > 1 && !parallel) || !jit_machine(isa, &m)) continue;
             if (seed % 3) m.unroll_limit = seed % 3 == 1 ? 8 : 40; // small programs have loops too
             LabData got = lab_copy(lab, p, &start);
             JitResult r =
@@ -136,16 +135,11 @@ static void check_totals(const Totals *t) {
     CHECK(t->pairs < 100 || t->constant * 10 <= t->outputs * 3);
 }
 
-static uint64_t from_env(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 TEST(compiled_schedules_keep_their_meaning) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(1500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_long_rounds(1500);
     for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i, state = seed;
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int k = 0; k < shape->nparams; k++) {
@@ -164,9 +158,9 @@ TEST(compiled_schedules_keep_their_meaning) {
 
 TEST(compiled_random_programs_keep_their_meaning) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(1500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_long_rounds(1500);
     for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
+        uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
         const Program *p = genprog(&lab, seed);

@@ -488,9 +488,8 @@ TEST(search_names_read_back) {
 // --- Random programs -----------------------------------------------------------------------------
 
 TEST(search_random_programs) {
-    const char *times = getenv("LW_FUZZ_TIMES");
-    int64_t found = 0, rounds = check_rounds(80) * (times ? atoll(times) : 1);
-    for (int64_t i = 0; i < rounds; i++) {
+    int64_t found = 0, rounds = check_long_rounds(80), first = (int64_t)check_first_seed();
+    for (int64_t i = first; i < first + rounds; i++) {
         Mock m = {0};
         lab_begin(&m.lab);
         if (!mock_of(&m, genprog(&m.lab, (uint64_t)i))) return;

@@ -21,7 +21,7 @@ static const char matmul[] =
 
 static CpuOptions options(int threads) {
     CpuOptions o = {.threads = threads};
-    machine_detect(&o.machine, ISA_COUNT);
+    jit_machine(ISA_COUNT, &o.machine);
     return o;
 }
 
@@ -65,8 +65,7 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
     if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return NULL;
     for (Isa isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
         Machine m;
-        machine_detect(&m, isa);
-        if (m.isa != isa) continue;
+        if (!jit_machine(isa, &m)) continue;
         LabData got = lab_copy(lab, p, &start);
         int threads = 1 + (int)(seed % 4);
         JitResult r = jit_run(lab, t, &m, &got, (InterpFlags){0}, threads, seed & 1);
@@ -192,16 +191,11 @@ static void report(const Totals *t) {
            (long long)t->privatised, (long long)t->interleaved);
 }
 
-static uint64_t from_env(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 TEST(candidates_of_random_programs) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_long_rounds(500);
     for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
+        uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
         const Program *p = genprog(&lab, seed);
@@ -216,9 +210,9 @@ TEST(candidates_of_random_programs) {
 
 TEST(candidates_of_known_shapes) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_long_rounds(500);
     for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i, state = seed;
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int k = 0; k < shape->nparams; k++) {

@@ -252,9 +252,8 @@ TEST(lowering_merges_what_the_candidate_merges) {
 // Lowered and verified, not run: many.
 TEST(candidates_verify) {
     int64_t full = 0, dead = 0, unproven = 0;
-    const char *times = getenv("LW_FUZZ_TIMES");
-    int64_t rounds = check_rounds(1000) * (times ? atoll(times) : 1);
-    for (int64_t i = 0; i < rounds; i++) {
+    int64_t rounds = check_long_rounds(1000), first = (int64_t)check_first_seed();
+    for (int64_t i = first; i < first + rounds; i++) {
         Walk k;
         uint64_t seed = (uint64_t)i * 77;
         bool ok = walk_begin(&k, (uint64_t)i + 100000, i % 2);

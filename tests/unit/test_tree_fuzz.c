@@ -159,19 +159,10 @@ static void report(const Totals *totals) {
     CHECK(totals->shared > 0 && totals->guards > 0 && totals->ragged > 0);
 }
 
-static uint64_t from_env(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
-// LW_FUZZ_SEED begins elsewhere; LW_FUZZ_TIMES makes it longer (`make fuzz`).
-static uint64_t first_seed(void) { return from_env("LW_FUZZ_SEED", 1); }
-static int64_t rounds(int64_t n) { return check_rounds(n) * (int64_t)from_env("LW_FUZZ_TIMES", 1); }
-
 TEST(schedules_of_known_programs_keep_their_meaning) {
     Totals totals = {0};
-    for (int64_t i = 0; i < rounds(2000); i++) {
-        uint64_t seed = first_seed() + (uint64_t)i, state = seed;
+    for (int64_t i = 0; i < check_long_rounds(2000); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int k = 0; k < shape->nparams; k++) {
@@ -191,8 +182,8 @@ TEST(schedules_of_known_programs_keep_their_meaning) {
 
 TEST(schedules_of_random_programs_keep_their_meaning) {
     Totals totals = {0};
-    for (int64_t i = 0; i < rounds(2000); i++) {
-        uint64_t seed = first_seed() + (uint64_t)i;
+    for (int64_t i = 0; i < check_long_rounds(2000); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
         bool ok = try_pair(&lab, genprog(&lab, seed), seed, &totals);
@@ -299,9 +290,9 @@ static bool walk(Lab *lab, const Program *p, uint64_t seed, int64_t *applied) {
 }
 
 TEST(walks_of_actions_keep_the_meaning) {
-    int64_t applied[ACTIONS] = {0}, walks = rounds(2000);
+    int64_t applied[ACTIONS] = {0}, walks = check_long_rounds(2000);
     for (int64_t i = 0; i < walks; i++) {
-        uint64_t seed = first_seed() + (uint64_t)i;
+        uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
         bool ok = walk(&lab, genprog(&lab, seed), seed, applied);
