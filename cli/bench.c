@@ -144,11 +144,12 @@ static int read_words(Bench *b, bool *file) {
                           word);
     }
     if (*file && cli->nwords > 1) return cli_misuse(cli, "one file by itself, without suites");
-    if (!*file && (cli->sizes.n || cli->def || cli->schedule))
+    if (!*file && (cli->sizes.n || cli->def || cli->schedule || cli->db))
         return cli_misuse(cli, "%s is for a program of your own: name its file",
-                          cli->sizes.n ? "--size"
-                          : cli->def   ? "--def"
-                                       : "--schedule");
+                          cli->sizes.n    ? "--size"
+                          : cli->def      ? "--def"
+                          : cli->schedule ? "--schedule"
+                                          : "--db");
     return EXIT_OK;
 }
 
@@ -244,9 +245,9 @@ static void summary(Bench *b) {
     if (most > least) fprintf(b->out, " to %d", most);
     fprintf(b->out,
             " passes over all rows in %.0f s: %lld rounds, %lld repeated because the core was "
-            "shared; never quiet: %d rows\n",
+            "shared; never quiet: %d row%s\n",
             (lab_now() - b->begun) / 1e9, (long long)b->lab.rounds_run, (long long)b->lab.repeated,
-            b->lab.noisy);
+            b->lab.noisy, b->lab.noisy == 1 ? "" : "s");
 }
 
 static void json_rows(Bench *b) {
@@ -284,7 +285,7 @@ int bench_open(Bench *b) {
     b->lab.trial_ns = b->quick ? 6e7 : 4e9;
     b->lab.cold = b->quick ? 3 : 11;
     if (b->quick) b->deadline = b->begun + 5.6e10;
-    b->compiler = bench_context();
+    b->compiler = bench_context("none");
     lab_open(&b->lab);
     return b->compiler ? EXIT_OK : cli_fail(cli, "out of memory");
 }

@@ -67,6 +67,7 @@ typedef struct BenchPeer {
 typedef struct BenchRow {
     const BenchItem *item;
     char *sizes, *schedule; // texts
+    bool tuned;             // the schedule is from the tuning database
     char *check;            // what the result was compared with
     char *note;             // why there is no number
     char *remark;           // something to say beside it
@@ -147,6 +148,7 @@ struct BenchKernel {
     int threads;
     size_t bytes[BENCH_ARGS];
     void *scratch;
+    char *given;  // its schedule, unless it is chosen
     char *folder; // of files for C compilers; removed with the kernel
     char *error;
 };
@@ -164,7 +166,9 @@ struct BenchJob {
     int n, cap;
 };
 
-lw_context *bench_context(void);
+// `database`: of tuned schedules, NULL the usual one. Suites take "none": what they measure does
+// not depend on what somebody tuned last week.
+lw_context *bench_context(const char *database);
 // `cli` has a file and options of its own where the item has no program.
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item);
 // The same under a schedule, given as text; NULL: as chosen.
@@ -180,7 +184,7 @@ bool bench_kernel_same(const BenchKernel *k, const void *x, bool rounded);
 // Writes the program as C under a schedule (NULL: as chosen; "": as written) and what the peer `cc`
 // needs to run it; the path of that description, to be freed. NULL: it cannot be done.
 char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name);
-char *bench_text(const char *text); // a copy without line ends
+char *bench_text(const char *text); // a copy on one line, without comments
 
 // The Program and the Schedule as texts, for peers that take both; as above.
 char *bench_kernel_texts(BenchKernel *k, const char *isa);

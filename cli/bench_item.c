@@ -203,8 +203,10 @@ static void describe(BenchKernel *k, BenchRow *r) {
     const char *text;
     r->sizes = sizes_text(k->bound);
     lw_show_options o = {.struct_size = sizeof o, .isa = r->item->isa, .threads = k->threads};
+    o.schedule.text = k->given;
     if (!lw_bound_show_with(k->ctx, k->bound, LW_STAGE_SCHEDULE, &o, &text))
         r->schedule = bench_text(text);
+    r->tuned = cli_tuned(k->info->schedule);
     r->flops = k->info->flops, r->bytes = k->info->bytes;
     if (r->item->moved > 0) r->bytes = r->item->moved;
     r->instances = (double)lw_bound_instances(k->bound);

@@ -12,9 +12,14 @@
 // --- Opening -------------------------------------------------------------------------------------
 
 char *bench_text(const char *text) {
-    char *copy = cli_printf("%s", text);
-    for (char *c = copy; *c; c++)
-        if (*c == '\n') *c = c[1] ? ';' : 0;
+    char *copy = cli_printf("%*s", 2 * (int)strlen(text) + 1, ""), *to = copy;
+    for (const char *line = text; *line;) {
+        size_t len = strcspn(line, "\n"), blank = strspn(line, " ");
+        if (line[blank] != '#' && len > blank)
+            to += sprintf(to, "%s%.*s", to > copy ? "; " : "", (int)(len - blank), line + blank);
+        line += len + (line[len] == '\n');
+    }
+    *to = 0;
     return copy;
 }
 
@@ -72,11 +77,14 @@ static bool bind_file(BenchKernel *k, Cli *cli) {
 }
 
 double bench_file_compile_us(Bench *b) {
-    BenchKernel k = {.ctx = bench_context()};
+    BenchKernel k = {.ctx = bench_context(b->cli->db)};
     lw_compile_options o = {.struct_size = sizeof o, .threads = 1, .isa = b->cli->isa};
+    lw_show_options show = {.struct_size = sizeof show, .threads = 1, .isa = b->cli->isa};
     char *memory = NULL;
     double us = NAN;
     if (!cli_schedule(b->cli, &o.schedule, &memory) && bind_file(&k, b->cli)) {
+        const char *text; // opens the database, which is no part of compiling
+        lw_bound_show_with(k.ctx, k.bound, LW_STAGE_SCHEDULE, &show, &text);
         double begin = lab_cpu();
         if (!lw_compile(k.ctx, k.bound, &o, &k.kernel)) us = (lab_cpu() - begin) / 1e3;
     }
@@ -127,16 +135,17 @@ static bool operands(BenchKernel *k) {
     return true;
 }
 
-// Nothing that was tuned before: what is measured does not depend on what a person did last week.
-lw_context *bench_context(void) {
-    lw_context_options o = {.struct_size = sizeof o, .database = "none"};
+lw_context *bench_context(const char *database) {
+    lw_context_options o = {.struct_size = sizeof o, .database = database};
     return lw_context_new(&o);
 }
 
 void bench_kernel_open_with(BenchKernel *k, Bench *b, const BenchItem *item, const char *schedule) {
     int threads = item->threads ? item->threads : 1;
     lw_compile_options o = {.struct_size = sizeof o, .threads = threads, .schedule.text = schedule};
-    *k = (BenchKernel){.ctx = bench_context(), .threads = threads};
+    *k = (BenchKernel){.ctx = bench_context(item->program ? "none" : b->cli->db),
+                       .threads = threads,
+                       .given = schedule ? cli_printf("%s", schedule) : NULL};
     o.isa = item->isa ? item->isa : b->cli->isa;
     bool ok = item->program ? bench_kernel_bind(k, item) : bind_file(k, b->cli);
     ok = ok && operands(k) && !failed(k, lw_compile(k->ctx, k->bound, &o, &k->kernel), "compiling");
@@ -166,6 +175,7 @@ static void remove_folder(const char *folder) {
 void bench_kernel_close(BenchKernel *k) {
     if (k->folder) remove_folder(k->folder);
     free(k->folder);
+    free(k->given);
     free(k->error);
     peer_give_back(&k->pool);
     lw_kernel_free(k->kernel);

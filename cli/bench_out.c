@@ -316,6 +316,7 @@ void bench_row_json(Json *j, const Bench *b, const BenchRow *r) {
         return;
     }
     if (r->schedule) json_str(j, "schedule", r->schedule);
+    if (r->tuned) json_bool(j, "tuned", true);
     if (r->check) json_str(j, "checked", r->check);
     if (r->remark) json_str(j, "remark", r->remark);
     json_int(j, "passes", r->passes);

@@ -223,7 +223,9 @@ int bench_program(Bench *b) {
     if (b->out && item.task) fprintf(b->out, "  the same as `%s`\n", item.task);
     if (b->out && !item.task && b->lab.npeers)
         fprintf(b->out, "  no library call that is known here gives this result\n");
-    if (b->out && r->schedule) fprintf(b->out, "  loops: %s\n", r->schedule);
+    if (b->out && r->schedule)
+        fprintf(b->out, "  loops%s: %s\n", r->tuned ? ", from the tuning database" : "",
+                r->schedule);
     if (b->out && r->check) fprintf(b->out, "  result equal to that of %s\n", r->check);
     return EXIT_OK;
 }

@@ -125,6 +125,8 @@ char *cli_values_text(const lw_bound *b);
 // "f32(4, 3) C" with numbers; a dimension that does not start at 0 as first:end.
 char *cli_tensor_text(const lw_bound *b, size_t i);
 const char *cli_dtype_name(DLDataType dtype);
+// Is a schedule of this origin (lw_timing.schedule) from the tuning database?
+bool cli_tuned(const char *origin);
 void json_dims(Json *j, const char *key, int32_t n, const int64_t *at);
 void json_values(Json *j, const lw_bound *b); // "sizes": {...}
 void json_tensor(Json *j, const lw_bound *b,

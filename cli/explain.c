@@ -1,5 +1,5 @@
 // loopwright explain: one program, what was decided about it, what each decision costs or gains,
-// and the code it became, as one page that stands alone. For one thread.
+// and the code it became, as one page that stands alone.
 #include "web.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 typedef struct Explain {
     Cli *cli;
+    int threads;
     const lw_function *f;
     lw_bound *bound;
     lw_schedule_text schedule;
@@ -28,7 +29,7 @@ static int bind(Explain *x, lw_module *mod) {
 // The schedule as text: the file's, or the one that is chosen, so that all parts speak of the same.
 static int find_schedule(Explain *x) {
     const char *text;
-    lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .threads = 1};
+    lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .threads = x->threads};
     int status = cli_schedule(x->cli, &o.schedule, &x->memory);
     if (!status)
         status = cli_report(
@@ -45,7 +46,8 @@ static int find_schedule(Explain *x) {
 
 static int add_stage(Explain *x, const char *key, lw_stage stage, bool json) {
     const char *text;
-    lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .json = json, .threads = 1};
+    lw_show_options o = {
+        .struct_size = sizeof o, .isa = x->cli->isa, .json = json, .threads = x->threads};
     if (stage != LW_STAGE_PROGRAM) o.schedule = x->schedule;
     int status = cli_report(x->cli, lw_bound_show_with(x->cli->ctx, x->bound, stage, &o, &text));
     if (!status && json) json_raw(x->j, key, text);
@@ -56,7 +58,7 @@ static int add_stage(Explain *x, const char *key, lw_stage stage, bool json) {
 // Not every program has a space (Stripe's has not); the page then says nothing of decisions.
 static void add_space(Explain *x) {
     const char *text;
-    lw_space_options o = {.struct_size = sizeof o, .json = true, .threads = 1};
+    lw_space_options o = {.struct_size = sizeof o, .json = true, .threads = x->threads};
     o.schedule = x->schedule;
     if (lw_bound_space(x->cli->ctx, x->bound, &o, &text) == LW_OK && *text == '{')
         json_raw(x->j, "space", text);
@@ -78,7 +80,7 @@ static int measure(Explain *x) {
         list[i] = &args[i].t;
     }
     x->timing = (lw_timing){.struct_size = sizeof x->timing};
-    lw_run_options o = {.struct_size = sizeof o, .threads = 1, .measure_seconds = 0.3};
+    lw_run_options o = {.struct_size = sizeof o, .threads = x->threads, .measure_seconds = 0.3};
     o.backend = LW_BACKEND_JIT, o.timing = &x->timing, o.isa = x->cli->isa;
     o.schedule = x->schedule;
     if (!status) status = cli_report(x->cli, lw_run(x->cli->ctx, x->bound, list, n, &o));
@@ -108,6 +110,7 @@ static int add_timing(Explain *x) {
     json_int(x->j, "code_bytes", (int64_t)t->code_bytes);
     json_int(x->j, "float_bits", t->float_bits);
     json_str(x->j, "isa", t->isa);
+    json_int(x->j, "threads", t->threads);
     json_close(x->j, '}');
     if (lw_machine_roof(m, t, &roof) != LW_OK) return EXIT_OK;
     json_open(x->j, "roof", '{');
@@ -167,7 +170,7 @@ static int write_page(Explain *x, const char *path) {
 
 int command_explain(Cli *cli) {
     Json data = {0};
-    Explain x = {.cli = cli, .j = &data};
+    Explain x = {.cli = cli, .j = &data, .threads = cli->threads ? (int)cli->threads : 1};
     lw_module *mod;
     int status = cli_open(cli, &mod);
     if (!status) status = bind(&x, mod);

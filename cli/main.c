@@ -156,7 +156,7 @@ const Command commands[] = {
      command_machine},
     {"bench", "[SUITE...|FILE]", "measure programs against the machine and against other libraries",
      OPTIONS("--quick", "--only", "--peers", "--peers-dir", "--csv", "--markdown", "--history",
-             "--agree", "--size", "--def", "--schedule", "--isa", "--strict", "--lang"),
+             "--agree", "--size", "--def", "--schedule", "--isa", "--db", "--strict", "--lang"),
      "Suites: gemm, conv, memory, tc, loopstack, teml, compile, front; without any, all of them. "
      "A\n"
      "file is benched against gcc and clang at -O3 and, where a library call gives the same "
@@ -187,12 +187,14 @@ const Command commands[] = {
      "  loopwright report --from bench.jsonl matmul.jsonl -o report.html\n",
      command_report},
     {"explain", "FILE", "a page about one program: decisions, loops, code, and why it is as fast",
-     OPTIONS("--def", "--size", "--schedule", "--isa", "-o", "--strict", "--lang", "--trace"),
+     OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--db", "-o", "--strict",
+             "--lang", "--trace"),
      "One HTML file that stands alone: the Program; every decision with the lower bound that "
      "other\n"
      "values would have; the loops as a picture with what each touches, against the caches; the\n"
      "machine code beside them in the same colours; what its instructions occupy; where it stands\n"
-     "under the roofline; and the certificate: measured time, lower bound, gap. For one thread.\n"
+     "under the roofline; and the certificate: measured time, lower bound, gap. For one thread\n"
+     "unless --threads says how many.\n"
      "\n"
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 -o matmul.html\n"
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n",
@@ -249,17 +251,23 @@ const char *cli_time(char out[32], double us) {
     return out;
 }
 
+// How the command is used, in a line; to be freed.
+static char *usage(const Cli *cli) {
+    return cli->command ? cli_printf("usage: loopwright %s %s [options]; --help explains them",
+                                     cli->command->name, cli->command->args)
+                        : cli_printf("`loopwright --help` lists the commands");
+}
+
 static void say(Cli *cli, const char *text, int status) {
+    char *line = usage(cli);
     if (cli->json)
         cli->error = cli->error ? cli->error : cli_printf("%s", text);
     else if (status == EXIT_FAILED)
         fprintf(stderr, "error: %s\n", text);
-    else if (cli->command)
-        fprintf(stderr,
-                "loopwright %s: %s\nusage: loopwright %s %s [options]; --help explains them\n",
-                cli->command->name, text, cli->command->name, cli->command->args);
     else
-        fprintf(stderr, "loopwright: %s\n`loopwright --help` lists the commands\n", text);
+        fprintf(stderr, "loopwright%s%s: %s\n%s\n", cli->command ? " " : "",
+                cli->command ? cli->command->name : "", text, line);
+    free(line);
 }
 
 int cli_misuse(Cli *cli, const char *format, ...) {
@@ -440,6 +448,10 @@ const char *cli_dtype_name(DLDataType t) {
     case kDLBfloat: return "bf16";
     default: return "bool";
     }
+}
+
+bool cli_tuned(const char *origin) {
+    return origin && (!strcmp(origin, "tuned") || !strcmp(origin, "nearest"));
 }
 
 char *cli_values_text(const lw_bound *b) {
@@ -645,6 +657,9 @@ int main(int argc, char **argv) {
     cli.command = find_command(&cli, argv[1]);
     int status = cli.command ? run_command(&cli, argc - 2, argv + 2) : EXIT_MISUSED;
     if (cli.error) json_str(&cli.object, "error", cli.error);
+    char *hint = status == EXIT_MISUSED ? usage(&cli) : NULL;
+    if (hint) json_str(&cli.object, "hint", hint);
+    free(hint);
     json_array(&cli.object, "diagnostics", &cli.diags);
     json_bool(&cli.object, "ok", status == EXIT_OK);
     json_close(&cli.object, '}');

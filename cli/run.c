@@ -285,10 +285,6 @@ static void json_roof(Json *j, const Run *r) {
     json_close(j, '}');
 }
 
-static bool from_database(const lw_timing *t) {
-    return t->schedule && (!strcmp(t->schedule, "tuned") || !strcmp(t->schedule, "nearest"));
-}
-
 static void print_summary(Run *r) {
     char *values = cli_values_text(r->bound);
     printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
@@ -301,7 +297,7 @@ static void print_summary(Run *r) {
         print_time(r->timing.compile_us);
     }
     if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
-    if (from_database(&r->timing)) printf(", schedule %s", r->timing.schedule);
+    if (cli_tuned(r->timing.schedule)) printf(", schedule %s", r->timing.schedule);
     printf("\n");
     print_speed(&r->timing);
     print_roof(r);
@@ -340,7 +336,7 @@ static void json_summary(Run *r) {
     json_close(j, '}');
     if (t->code_bytes) {
         if (t->threads > 1) json_int(j, "threads", t->threads);
-        if (from_database(t)) json_str(j, "schedule", t->schedule);
+        if (cli_tuned(t->schedule)) json_str(j, "schedule", t->schedule);
         json_num(j, t->float_bits ? "gflops" : "gops", round(t->flops / median) / 1e3);
         json_num(j, "gbps", round(t->bytes / median) / 1e3);
     }

@@ -26,7 +26,7 @@ function certificate() {
   if (t.flops > 0)
     list.push(fact(
         figure(t.flops / t.median_us / 1e3), 'GFLOP/s',
-        `${t.isa}, one core; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
+        `${t.isa}, ${t.threads > 1 ? t.threads + ' threads' : 'one thread'}; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
   if (s && finite(s.bound))
     list.push(fact(
         ...duration(s.bound).split(' '),

@@ -1,6 +1,7 @@
 // This machine's numbers through the API, and the file that keeps what was measured.
 //
-// The file is one JSON object: $XDG_CACHE_HOME/loopwright/machine-CPU.json, or below $HOME/.cache.
+// The file is one JSON object: $XDG_CACHE_HOME/loopwright/machine-CPU-CORES.json, or below
+// $HOME/.cache. A process that may use fewer cores has a file of its own.
 // One function describes its text; it runs over the text to write and again to read, so that a file
 // is either exactly what this version writes for this processor, or ignored with a warning.
 #define _GNU_SOURCE
@@ -116,11 +117,11 @@ static const char *slug(Arena *arena, const char *cpu) {
 
 // NULL when there is nowhere to keep it.
 static const char *cache_path(Arena *arena, const Machine *m) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const char *name = slug(arena, m->cpu);
-    if (xdg && *xdg == '/') return arena_printf(arena, "%s/loopwright/machine-%s.json", xdg, name);
-    if (!home || *home != '/') return NULL;
-    return arena_printf(arena, "%s/.cache/loopwright/machine-%s.json", home, name);
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *below = "";
+    if (!xdg || *xdg != '/') xdg = home, below = "/.cache";
+    if (!xdg || *xdg != '/') return NULL;
+    return arena_printf(arena, "%s%s/loopwright/machine-%s-%d.json", xdg, below,
+                        slug(arena, m->cpu), measure_cores());
 }
 
 enum { FILE_LIMIT = 16384 };

@@ -16,6 +16,9 @@ $ grep -cE 'src=|href="http' mm.html; grep -oE '"(lines|resources|decisions|asm|
 "decisions": [
 $ grep -oE '"name": "kind\(C.n.[0-9]\)", "value": "VECTOR"' mm.html
 "name": "kind(C.n.{{[0-9]}})", "value": "VECTOR"
+$ loopwright explain mm.tc --size M=16,N=16,K=16 --threads 2 --db none -o mm.html && grep -c '"threads": ' mm.html
+mm.html
+1
 $ loopwright explain mm.tc --size M=16,N=16
 --- stderr
 error: 'mm' needs a value for K

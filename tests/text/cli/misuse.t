@@ -84,10 +84,10 @@ loopwright einsum: give the subscripts, then one .npy file per operand
 usage: loopwright einsum SUBSCRIPTS FILE... [options]; --help explains them
 --- exit 2
 $ loopwright frobnicate --json
-{"error": "unknown command 'frobnicate'", "diagnostics": [], "ok": false}
+{"error": "unknown command 'frobnicate'", "hint": "`loopwright --help` lists the commands", "diagnostics": [], "ok": false}
 --- exit 2
 $ loopwright run mv.tc --siez=4 --json
-{"command": "run", "error": "unknown option '--siez'; did you mean '--size'?", "diagnostics": [], "ok": false}
+{"command": "run", "error": "unknown option '--siez'; did you mean '--size'?", "hint": "usage: loopwright run FILE [options]; --help explains them", "diagnostics": [], "ok": false}
 --- exit 2
 $ loopwright run mv.tc --bogus
 --- stderr
