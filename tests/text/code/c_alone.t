@@ -47,7 +47,7 @@ loopwright compile: -o mv.txt: this object file ends in .o; its header goes besi
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit c -o - --json
-{"command": "compile", "error": "with --json standard output holds one object: -o FILE.c", "diagnostics": [], "ok": false}
+{"command": "compile", "error": "with --json standard output holds one object: -o FILE.c", "hint": "usage: loopwright compile FILE [options]; --help explains them", "diagnostics": [], "ok": false}
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit asm -o mv.o
 --- stderr
