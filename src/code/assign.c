@@ -220,9 +220,9 @@ static void do_pin(Assign *a, Micro *m, int at) {
 }
 
 // FMA writes over one of its operands, the addend if it can: the register of one that dies here
-// passes on. -1: none does.
+// passes on, in a masked one only that. -1: none does.
 static int dying(const Assign *a, const Micro *m) {
-    for (int k = 2; k >= 0; k--)
+    for (int k = 2; k >= (m->nargs == 4 ? 2 : 0); k--)
         if (m->fold != k && (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)))
             return m->arg[k];
     return -1;

@@ -135,10 +135,6 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
     m->lane = lin_coef(m->off ? m->off : m->part, loop);
     if (m->repeat) return NULL; // seen when loops were joined
     int64_t size = type_info[m->type].bytes;
-    if (guarded && !m->safe &&
-        (m->lane == 0 || (m->lane != size && size < 4) || p->machine->isa != ISA_AVX512 ||
-         m->type == TYPE_BOOL || m->type == TYPE_BF16))
-        return "a guarded read is not contiguous";
     if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
         m->type != type_compute(m->type))
         return "sums in a 16-bit float round at every step";
@@ -199,8 +195,7 @@ static const char *subtree_cannot(Plan *p, PNode *n, int loop, bool inside, int 
     if (n->kind == P_LOOP && n->extent > 1) return "it is not innermost";
     for (int i = 0; i < n->nconds; i++) {
         if (!lin_coef(n->cond[i], loop)) continue;
-        if (p->machine->isa != ISA_AVX512 || !code_is_small(p, n->cond[i]))
-            return "a guard depends on it";
+        if (!code_is_small(p, n->cond[i])) return "a guard depends on it";
         inside = true;
     }
     if (n->nhard) return "a guard is not linear";

@@ -169,6 +169,22 @@ TEST(guarded_reads_stay_inside) {
         {EITHER, "O: i:v\nP: i:v", EXACT}, {EITHER, "O: i\nP: i", EXACT},
     };
     RUN(cases);
+#define APART(TYPE) /* lanes apart, backwards, and one element for all of them */                  \
+    "program a { input A: " TYPE "[71] output O: " TYPE "[37] output P: " TYPE "[37]\n"            \
+    "output Q: " TYPE "[37]\n"                                                                     \
+    "O: for i in 0:37  O[i] = select(index(i) < i64(35), A[2*i + 2], " TYPE "(7))\n"               \
+    "P: for i in 0:37  P[i] = select(index(i) < i64(36), A[35 - i], " TYPE "(7))\n"                \
+    "Q: for i in 0:37, k in 0:3  Q[i] max=! select(index(i) > i64(4) && index(k) < i64(2), A[k + " \
+    "69], A[k]) }"
+    static const Case apart[] = {
+        {APART("f32"), "O: i:v\nP: i:v\nQ: k i:v", EXACT},
+        {APART("f64"), "O: i:v\nP: i:v\nQ: k i:v", EXACT},
+        {APART("i8"), "O: i:v\nP: i:v\nQ: k i:v", ALL_BITS},
+        {APART("u16"), "O: i:v\nP: i:v\nQ: k i:v", ALL_BITS},
+        {APART("bf16"), "O: i:v\nP: i:v\nQ: k i:v", EXACT},
+        {APART("bool"), "O: i:v\nP: i:v\nQ: k i:v", EXACT},
+    };
+    RUN(apart);
 }
 
 // Limits that depend on loops around, from above and from below, one and several at a time.

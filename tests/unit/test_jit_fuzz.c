@@ -3,6 +3,7 @@
 // and schedule text. The run also fails when more than 30 % of what was compared is constant.
 #include "check.h"
 
+#include "support/genlanes.h"
 #include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/jitlab.h"
@@ -150,6 +151,22 @@ TEST(compiled_schedules_keep_their_meaning) {
         lab_begin(&lab);
         const Program *p = lab_program(&lab, shape->text, values);
         bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    check_totals(&totals);
+}
+
+TEST(compiled_lanes_keep_their_meaning) {
+    Totals totals = {0};
+    int64_t rounds = check_rounds(1500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, genlanes_text(&lab.arena, seed), NULL);
+        bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
+        if (!p) printf("%s\n%s", genlanes_text(&lab.arena, seed), lab_errors(&lab));
         lab_end(&lab);
         if (!ok) return;
     }

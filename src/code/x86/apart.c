@@ -19,20 +19,23 @@ static X86Arg lane_at(const Ref *r, X86Arg mem, int i) {
     return x86_mem(mem.reg, mem.value + i * r->lane);
 }
 
-// The scratch register <- offsets of the lanes; k2 <- the lanes that exist. (A gather or scatter
-// uses up its mask.)
-static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
-    int32_t at[16] = {0};
-    for (int i = 0; i < r->width && i < 16; i++) at[i] = (int32_t)(i * r->lane);
-    int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
-    X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch);
-    x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(gen_pool(g, at, bytes)));
+// k2 <- the lanes that exist. (A gather or scatter uses up its mask.)
+static void mask_of(Gen *g, const Ref *r) {
     if (r->active == r->width || FAULT(gather_reads_dead_lanes)) {
         x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(2), x86_k(2));
     } else {
         x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
         x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
     }
+}
+
+// The scratch register <- offsets of the lanes.
+static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
+    int32_t at[16] = {0};
+    for (int i = 0; i < r->width && i < 16; i++) at[i] = (int32_t)(i * r->lane);
+    int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
+    X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch);
+    x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(gen_pool(g, at, bytes)));
     return x86_mem_vector(mem.reg, index, 0, mem.value);
 }
 
@@ -89,23 +92,33 @@ void gen_store_backwards(Gen *g, const Micro *m) {
 
 // ---- Loads
 
+// Skips what follows, up to `skip`, unless the bit of a lane is set in edx.
+static void unless(Gen *g, int lane, AsmLabel *skip) {
+    x86_2(&g->a, X86_test, x86_r32(X86_RDX), x86_imm(1 << (lane ^ FAULT(guard_of_next_lane))));
+    x86_1(&g->a, X86_jz, x86_to(skip));
+}
+
 // Narrow lanes (1 or 2 bytes), 8 or 16 of them, side by side in a register of 16 bytes each.
-static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first) {
+static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool where) {
     int size = type_info[r->type].bytes;
     X86Arg x = x86_xmm((unsigned)reg);
     x86_3(&g->a, X86_vpxord, x, x, x);
-    for (int i = first; i < r->active && i < first + 16 / size; i++)
+    for (int i = first; i < r->active && i < first + 16 / size; i++) {
+        AsmLabel skip = asm_label(&g->a);
+        if (where) unless(g, i, &skip);
         x86_4(&g->a, size == 1 ? X86_vpinsrb : X86_vpinsrw, x, x,
               x86_sized(lane_at(r, mem, i), (unsigned)size), x86_imm(i - first));
+        if (where) asm_bind(&g->a, &skip);
+    }
 }
 
-static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem) {
+static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     Asm *a = &g->a;
     int size = type_info[r->type].bytes;
     X86Arg d = gen_vreg(r->type, r->width, dst), lo = x86_xmm((unsigned)g->scratch);
-    gather_narrow(g, r, mem, g->scratch, 0);
+    gather_narrow(g, r, mem, g->scratch, 0, where);
     if (size == 2 && r->width > 8) {
-        gather_narrow(g, r, mem, dst, FAULT(narrow_upper_half) ? 0 : 8);
+        gather_narrow(g, r, mem, dst, FAULT(narrow_upper_half) ? 0 : 8, where);
         X86Arg y = x86_ymm((unsigned)g->scratch);
         x86_4(a, X86_vinserti32x4, y, y, x86_xmm((unsigned)dst), x86_imm(1));
         lo = y;
@@ -126,30 +139,37 @@ static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem) {
     x86_2(a, X86_vpmovm2d, d, x86_k(2));
 }
 
+static void load_lane(Gen *g, const Ref *r, X86Arg mem, X86Arg x, int i) {
+    if (!gen_is64(r->type))
+        x86_4(&g->a, X86_vinsertps, x, x, lane_at(r, mem, i), x86_imm(i % 4 << 4));
+    else
+        x86_3(&g->a, i % 2 ? X86_vmovhpd : X86_vmovlpd, x, x, lane_at(r, mem, i));
+}
+
 // Half of 16 bytes at a time: AVX2, and few lanes.
-static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first) {
+static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool where) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
     bool wide = gen_is64(r->type);
     int per = wide ? 2 : 4;
-    if (first >= r->active) {
+    bool zero = first >= r->active || where;
+    if (zero)
         x86_3(a, X86_vxorps, x, x, x);
-        return;
-    }
-    x86_2(a, wide ? X86_vmovsd : X86_vmovss, x, lane_at(r, mem, first));
-    for (int i = 1; i < per && first + i < r->active && first + i < r->width; i++) {
-        if (wide)
-            x86_3(a, X86_vmovhpd, x, x, lane_at(r, mem, first + i));
-        else
-            x86_4(a, X86_vinsertps, x, x, lane_at(r, mem, first + i), x86_imm(i << 4));
+    else
+        x86_2(a, wide ? X86_vmovsd : X86_vmovss, x, lane_at(r, mem, first));
+    for (int i = !where; i < per && first + i < r->active && first + i < r->width; i++) {
+        AsmLabel skip = asm_label(a);
+        if (where) unless(g, first + i, &skip);
+        load_lane(g, r, mem, x, first + i);
+        if (where) asm_bind(a, &skip);
     }
 }
 
-static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem) {
+static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     int per = gen_is64(r->type) ? 2 : 4;
-    load_half(g, r, mem, dst, 0);
+    load_half(g, r, mem, dst, 0, where);
     if (r->width <= per || (gen_is_wide(g) && r->active <= per)) return;
-    load_half(g, r, mem, g->scratch, per);
+    load_half(g, r, mem, g->scratch, per, where);
     X86Arg y = x86_ymm((unsigned)dst);
     x86_4(&g->a, gen_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, y, y,
           x86_xmm((unsigned)g->scratch), x86_imm(1));
@@ -188,35 +208,31 @@ static void load_every_second(Gen *g, const Ref *r, int dst, X86Arg mem) {
     x86_3(a, wide ? X86_vpermq : X86_vpermd, d, index, d);
 }
 
-// Only the lanes that a guard allows; AVX-512.
-void gen_load_apart_where(Gen *g, const Ref *r, int dst, int guard) {
-    Asm *a = &g->a;
-    X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
-    gen_guard_mask(g, guard, r);
-    x86_2(a, X86_kmovw, x86_k(3), x86_k(2));
-    X86Arg at = offsets(g, r, reachable(g, r, gen_mem(g, r, X86_RAX)));
-    x86_2(a, X86_kmovw, x86_k(2), x86_k(3));
-    x86_3(a, X86_vpxord, x, x, x);
-    x86_2(a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
-    g->tricks[TRICK_APART]++;
+bool gen_gathers_apart(const Gen *g, const Ref *r) {
+    return gen_is_wide(g) && type_info[r->type].bytes >= 4;
 }
 
-void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem) {
+static void gather_apart(Gen *g, const Ref *r, int dst, X86Arg at) {
+    X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
+    x86_3(&g->a, X86_vpxord, x, x, x);
+    x86_2(&g->a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
+}
+
+void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
-    X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
-    if (is_every_second(g, r)) {
+    if (where && gen_gathers_apart(g, r)) {
+        gather_apart(g, r, dst, offsets(g, r, mem));
+    } else if (is_every_second(g, r)) {
         load_every_second(g, r, dst, mem);
     } else if (!gen_is_wide(g) || few) {
-        load_halves(g, r, dst, mem);
+        load_halves(g, r, dst, mem, where);
     } else if (type_info[r->type].bytes < 4) {
-        load_narrow(g, r, dst, mem);
+        load_narrow(g, r, dst, mem, where);
     } else {
-        X86Arg at = offsets(g, r, mem);
-        x86_3(&g->a, X86_vpxord, x, x, x);
-        x86_2(&g->a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false),
-              at);
+        mask_of(g, r);
+        gather_apart(g, r, dst, offsets(g, r, mem));
     }
 }
 
@@ -282,6 +298,7 @@ void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
     } else if (type_info[r->type].bytes < 4) {
         store_narrow(g, r, reg, mem);
     } else {
+        mask_of(g, r);
         X86Arg at = x86_masked(offsets(g, r, mem), 2, false);
         x86_2(&g->a, gen_is64(r->type) ? X86_vscatterdpd : X86_vscatterdps, at,
               gen_vreg(r->type, r->width, reg));

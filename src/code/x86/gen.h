@@ -5,7 +5,7 @@
 // rax, rcx, rdx are scratch; the rest hold stream pointers and loop counters, the most deeply used
 // first, others in stack slots. Vector registers: 0.. are the region's pins, then free ones, and
 // the last one is scratch for multi-instruction operations. k4.. are the masks of the region's
-// tails, k1 that of another one, k2 and k3 are scratch.
+// tails, k1 that of another one, k3 lanes of a guard, k2 is scratch.
 #ifndef LW_CODE_X86_GEN_H
 #define LW_CODE_X86_GEN_H
 
@@ -96,6 +96,7 @@ typedef struct Gen {
     bool in_region;
     int active;            // lanes of the current vector that exist
     int k1;                // active lanes that k1 holds a mask for; 0: unknown
+    int k3;                // value (number + 1) whose lanes k3 holds; 0: none
     int masks, mask[4];    // active lanes that k4.. hold masks for throughout the region
     int scratch;           // the scratch vector register
     const PNode *indexing; // the leaf whose subscripts are being computed, or NULL
@@ -180,8 +181,13 @@ void list_call(Gen *g, int op, Type from, Type to);
 // mem.c
 // The mask register of the first `active` lanes: one of the region's, or k1, set through rax.
 unsigned gen_mask(Gen *g, int active);
-void gen_set_masks(Gen *g);                       // k4.. <- the region's masks; uses rax
-void gen_mask_vector(Gen *g, Type t, int active); // AVX2: the same in the scratch register
+void gen_set_masks(Gen *g);                        // k4.. <- the region's masks; uses rax
+X86Arg gen_mask_bytes(Gen *g, Type t, int active); // AVX2: the same in memory,
+void gen_mask_vector(Gen *g, Type t, int active);  // and in the scratch register
+void gen_load_one(Gen *g, Type t, int reg, X86Arg mem);
+void gen_load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem);
+// AVX-512: contiguous lanes of mask k, zero elsewhere.
+void gen_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem);
 void gen_spread(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
 void gen_round_bf16(Gen *g, int width, int reg,
                     int out); // AVX-512: bits in the low halves of lanes
@@ -189,10 +195,15 @@ void gen_round_bf16(Gen *g, int width, int reg,
 bool gen_is_backwards(const Gen *g, const Ref *r);
 void gen_load_backwards(Gen *g, const Micro *m);
 void gen_store_backwards(Gen *g, const Micro *m);
-void gen_load_apart_where(Gen *g, const Ref *r, int dst, int guard);
-void gen_guard_mask(Gen *g, int reg, const Ref *r);
-void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem);
+// `where`: only lanes whose bits are set in k2 (gathers) or edx; others become 0.
+void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where);
+bool gen_gathers_apart(const Gen *g, const Ref *r);
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
+
+// guard.c: loads of lanes where a guard holds
+void gen_load_guarded(Gen *g, const Micro *m);
+// AVX-512: the mask register that has the lanes of a bool, operand `arg` of m.
+unsigned gen_guard(Gen *g, const Micro *m, int arg);
 
 void gen_detours(Gen *g);
 void gen_prefetch(Gen *g, const Micro *m);

@@ -23,7 +23,7 @@ static void begin(Gen *g) {
         Pin *p = &g->pins.at[i];
         seg_pin(g->seg, &p->ref, i, p->type, p->pending, &p->parts);
     }
-    g->k1 = 0;
+    g->k1 = g->k3 = 0;
 }
 
 // The plan will be made again with this buffer in memory.
@@ -345,6 +345,16 @@ static Summand term_of(LeafGen *l) {
     return (Summand){x, value_of(l, value->arg[1], l->guard)};
 }
 
+// Where the mask is off, a reduction keeps what it had.
+static int only_where(LeafGen *l, int mask, int val, int old) {
+    Seg *s = l->g->seg;
+    int w = l->n->width;
+    Type type = type_compute(l->n->write.type);
+    if (mask < 0) return val;
+    if (old < 0) old = seg_const(s, type, w, reduce_identity(type, l->n->leaf->op));
+    return seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
+}
+
 // old op= term; old -1: the term itself.
 static int combine(LeafGen *l, int old, Summand t) {
     Seg *s = l->g->seg;
@@ -357,23 +367,21 @@ static int combine(LeafGen *l, int old, Summand t) {
     return seg_op(s, MI_OP, reduce_op[l->n->leaf->op], type, type, w, 2, (int[]){old, t.x});
 }
 
-// Where the mask is off, a reduction keeps what it had.
-static int only_where(LeafGen *l, int mask, int val, int old) {
-    Seg *s = l->g->seg;
-    int w = l->n->width;
+// The same in lanes of the mask alone; -1: in all.
+static int combine_where(LeafGen *l, int mask, int old, Summand t) {
     Type type = type_compute(l->n->write.type);
-    if (old < 0) old = seg_const(s, type, w, reduce_identity(type, l->n->leaf->op));
-    return seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
+    if (mask < 0 || t.y < 0 || old < 0 || !gen_is_wide(l->g) || l->n->width == 1)
+        return only_where(l, mask, combine(l, old, t), old);
+    return seg_op(l->g->seg, MI_FMA, 0, type, type, l->n->width, 4, (int[]){t.x, t.y, old, mask});
 }
 
-// Lanes beyond the tail do.
-static int only_active(LeafGen *l, int val, int old) {
+// Lanes in front of the tail's end.
+static int active_lanes(LeafGen *l) {
     Seg *s = l->g->seg;
     int w = l->n->width;
-    int mask = seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
-                      (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
-                              seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
-    return only_where(l, mask, val, old);
+    return seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
+                  (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
+                          seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
 }
 
 // Where all conditions of the guards around a leaf hold.
@@ -426,9 +434,10 @@ static void reduce(LeafGen *l, const Ref *r) {
         old = loc->val;
     else
         old = first_value(l, r, pending);
-    int val = combine(l, old, t);
-    if (l->guard >= 0) val = only_where(l, l->guard, val, old);
-    if (pending && l->active < w && !FAULT(tail_lanes_reduced)) val = only_active(l, val, old);
+    int mask = l->guard;
+    if (pending && l->active < w && !FAULT(tail_lanes_reduced))
+        mask = logical_and(l, mask, active_lanes(l));
+    int val = combine_where(l, mask, old, t);
     Type to = l->n->write.type;
     if (to != type_compute(to) &&
         !FAULT(half_kept_precise)) // what is kept in a register is what memory would hold

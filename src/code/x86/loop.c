@@ -232,6 +232,7 @@ static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n)
 }
 
 static void play(Gen *g, PNode *const *loop, const int64_t *at, int n) {
+    g->k3 = 0; // values have the same numbers, not the same lanes
     for (int i = 0; i < g->recorded.n; i++) {
         Micro m = g->recorded.at[i];
         Ref r;

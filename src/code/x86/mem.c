@@ -1,4 +1,5 @@
-// Loads and stores: whole and masked vectors, broadcasts, lanes apart, narrow types, guarded reads.
+// Loads and stores: whole and masked vectors, broadcasts, narrow types. Guarded loads are in
+// guard.c, lanes that do not lie side by side in apart.c.
 #include "code/x86/gen.h"
 
 #include "base/fault.h"
@@ -19,19 +20,21 @@ unsigned gen_mask(Gen *g, int active) {
 }
 
 void gen_set_masks(Gen *g) {
-    g->k1 = 0;
+    g->k1 = g->k3 = 0;
     for (unsigned i = 0; i < (unsigned)g->masks; i++) set_mask(g, 4 + i, g->mask[i]);
 }
 
-// AVX2: the scratch register <- lanes below `active` all ones.
-void gen_mask_vector(Gen *g, Type t, int active) {
+X86Arg gen_mask_bytes(Gen *g, Type t, int active) {
     uint8_t bytes[32] = {0};
     memset(bytes, 0xff, (size_t)((active - FAULT(avx2_mask_off_by_one)) * gen_lane_size(t)));
-    AsmLabel *mask = gen_pool(g, bytes, 32);
-    x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), x86_mem_label(mask));
+    return x86_mem_label(gen_pool(g, bytes, 32));
 }
 
-static void load_one(Gen *g, Type t, int reg, X86Arg mem) {
+void gen_mask_vector(Gen *g, Type t, int active) {
+    x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), gen_mask_bytes(g, t, active));
+}
+
+void gen_load_one(Gen *g, Type t, int reg, X86Arg mem) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
     switch (type_info[t].bytes) {
@@ -67,11 +70,11 @@ static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
     return x86_masked(first, gen_mask(g, r->active), zero);
 }
 
-static void load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
+void gen_load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Type t = r->type;
     X86Arg d = gen_vreg(t, r->width, dst);
     if (type_info[t].bytes < 4) {
-        load_one(g, t, dst, mem);
+        gen_load_one(g, t, dst, mem);
         gen_spread(g, t, r->width, dst, dst);
     } else if (gen_is64(t)) {
         x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d, mem);
@@ -94,6 +97,34 @@ static X86Op piece_move(const Ref *r, int reg, X86Arg *part) {
     return bytes == 4 ? X86_vmovss : bytes == 8 ? X86_vmovsd : X86_vmovups;
 }
 
+// AVX-512: lanes side by side, as many as `m`, which is `d` or masked, lets through.
+static void load_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg m, X86Arg mem) {
+    Asm *a = &g->a;
+    switch (r->type) {
+    case TYPE_F16: x86_2(a, X86_vcvtph2ps, m, mem); break;
+    case TYPE_BF16:
+        x86_2(a, X86_vpmovzxwd, m, mem);
+        x86_3(a, X86_vpslld, d, d, x86_imm(16));
+        break;
+    case TYPE_I8: x86_2(a, X86_vpmovsxbd, m, mem); break;
+    case TYPE_U8: x86_2(a, X86_vpmovzxbd, m, mem); break;
+    case TYPE_I16: x86_2(a, X86_vpmovsxwd, m, mem); break;
+    case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
+    case TYPE_BOOL:
+        x86_2(a, X86_vpmovzxbd, m, mem);
+        if (FAULT(bool_not_normalised)) break;
+        x86_3(a, X86_vptestmd, x86_k(2), d, d);
+        x86_2(a, X86_vpmovm2d, d, x86_k(2));
+        break;
+    default: x86_2(a, gen_is64(r->type) ? X86_vmovupd : X86_vmovups, m, mem);
+    }
+}
+
+void gen_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem) {
+    X86Arg d = gen_vreg(r->type, r->width, dst);
+    load_lanes(g, r, d, x86_masked(d, k, true), mem);
+}
+
 static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Asm *a = &g->a;
     Type t = r->type;
@@ -113,90 +144,13 @@ static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
         }
         return;
     }
-    X86Arg m = tail_of(g, r, d, true);
-    switch (t) {
-    case TYPE_F16: x86_2(a, X86_vcvtph2ps, m, mem); break;
-    case TYPE_BF16:
-        x86_2(a, X86_vpmovzxwd, m, mem);
-        x86_3(a, X86_vpslld, d, d, x86_imm(16));
-        break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, m, mem); break;
-    case TYPE_U8: x86_2(a, X86_vpmovzxbd, m, mem); break;
-    case TYPE_I16: x86_2(a, X86_vpmovsxwd, m, mem); break;
-    case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
-    case TYPE_BOOL:
-        x86_2(a, X86_vpmovzxbd, m, mem);
-        if (FAULT(bool_not_normalised)) break;
-        x86_3(a, X86_vptestmd, x86_k(2), d, d);
-        x86_2(a, X86_vpmovm2d, d, x86_k(2));
-        break;
-    default: x86_2(a, gen_is64(t) ? X86_vmovupd : X86_vmovups, m, mem);
-    }
-}
-
-// k2 (AVX-512) or flags (one lane) from a guard; a guarded load of one lane goes to a safe place
-// when it is off.
-static void load_guarded(Gen *g, const Micro *m, X86Arg mem) {
-    Asm *a = &g->a;
-    const Ref *r = m->ref;
-    X86Arg guard = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[0]);
-    if (r->width == 1) {
-        AsmLabel skip = asm_label(a);
-        x86_3(a, X86_vxorps, x86_xmm((unsigned)m->dst_reg), x86_xmm((unsigned)m->dst_reg),
-              x86_xmm((unsigned)m->dst_reg));
-        x86_2(a, X86_vmovd, x86_r32(X86_RDX), guard);
-        x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
-        x86_1(a, X86_jz, x86_to(&skip));
-        load_one(g, r->type, m->dst_reg, gen_mem(g, r, X86_RAX));
-        asm_bind(a, &skip);
-        return;
-    }
-    (void)mem;
-    g->declined = "a guarded vector load";
-}
-
-// Lanes of a guard as a mask in k2; AVX-512.
-void gen_guard_mask(Gen *g, int reg, const Ref *r) {
-    X86Arg guard = gen_vreg(TYPE_BOOL, r->width, reg), k = x86_k(2);
-    if (r->active < r->width && !FAULT(guard_forgets_tail))
-        k = x86_masked(k, gen_mask(g, r->active), false);
-    x86_3(&g->a, X86_vptestmd, k, guard, guard);
-}
-
-static void load_masked(Gen *g, const Micro *m) {
-    Asm *a = &g->a;
-    const Ref *r = m->ref;
-    X86Arg d = gen_vreg(r->type, r->width, m->dst_reg);
-    if (r->lane != type_info[r->type].bytes && type_info[r->type].bytes >= 4 && r->lane) {
-        gen_load_apart_where(g, r, m->dst_reg, m->arg_reg[0]);
-        return;
-    }
-    gen_guard_mask(g, m->arg_reg[0], r);
-    X86Arg mem = gen_mem(g, r, X86_RAX);
-    if (r->lane == 0 || r->lane != type_info[r->type].bytes || r->type == TYPE_BOOL ||
-        r->type == TYPE_BF16) {
-        g->declined = "a guarded vector load that is not contiguous";
-        return;
-    }
-    X86Arg md = x86_masked(d, 2, true);
-    switch (r->type) {
-    case TYPE_F16: x86_2(a, X86_vcvtph2ps, md, mem); break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, md, mem); break;
-    case TYPE_U8: x86_2(a, X86_vpmovzxbd, md, mem); break;
-    case TYPE_I16: x86_2(a, X86_vpmovsxwd, md, mem); break;
-    case TYPE_U16: x86_2(a, X86_vpmovzxwd, md, mem); break;
-    default: x86_2(a, gen_is64(r->type) ? X86_vmovupd : X86_vmovups, md, mem);
-    }
+    load_lanes(g, r, d, tail_of(g, r, d, true), mem);
 }
 
 void gen_load(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    if (m->nargs && r->width > 1 && gen_is_wide(g)) {
-        load_masked(g, m);
-        return;
-    }
     if (m->nargs) {
-        load_guarded(g, m, x86_imm(0));
+        gen_load_guarded(g, m);
         return;
     }
     if (r->width > 1 && gen_is_backwards(g, r)) {
@@ -207,13 +161,13 @@ void gen_load(Gen *g, const Micro *m) {
         gen_mask(g, r->active); // before rax is in use
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (r->width == 1)
-        load_one(g, r->type, m->dst_reg, mem);
+        gen_load_one(g, r->type, m->dst_reg, mem);
     else if (r->lane == 0)
-        load_broadcast(g, r, m->dst_reg, mem);
+        gen_load_broadcast(g, r, m->dst_reg, mem);
     else if (r->lane == type_info[r->type].bytes)
         load_vector(g, r, m->dst_reg, mem);
     else
-        gen_load_apart(g, r, m->dst_reg, mem);
+        gen_load_apart(g, r, m->dst_reg, mem, false);
 }
 
 // edx <- bf16 of the f32 in lane 0, to nearest even; NaN stays NaN. Uses rcx.
@@ -284,9 +238,9 @@ void gen_round_bf16(Gen *g, int width, int reg, int out) {
     x86_3(a, X86_vpaddd, o, o, v);
     x86_3(a, X86_vpaddd, o, o, k_bias);
     x86_3(a, X86_vpsrld, o, o, x86_imm(16));
-    x86_4(a, X86_vcmpps, x86_k(3), v, v, x86_imm(3)); // NaN: keep, made quiet
-    x86_3(a, X86_vpsrld, x86_masked(o, 3, false), v, x86_imm(16));
-    x86_3(a, X86_vpord, x86_masked(o, 3, false), o, k_quiet);
+    x86_4(a, X86_vcmpps, x86_k(2), v, v, x86_imm(3)); // NaN: keep, made quiet
+    x86_3(a, X86_vpsrld, x86_masked(o, 2, false), v, x86_imm(16));
+    x86_3(a, X86_vpord, x86_masked(o, 2, false), o, k_quiet);
 }
 
 static void store_vector(Gen *g, const Micro *m) {

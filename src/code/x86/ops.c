@@ -47,31 +47,38 @@ void gen_set_const(Gen *g, Type t, int width, int reg, Value v) {
     }
 }
 
-// i64 (or i32) lanes: rax + lane·step.
-static void do_index(Gen *g, const Micro *m) {
-    Asm *a = &g->a;
-    if (m->index->counters)
-        gen_counters(g, m->index->counters);
-    else if (m->index->affine)
-        gen_affine(g, m->index->affine, m->index->env);
-    else
-        x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
-    X86Arg x = x86_xmm((unsigned)m->dst_reg), d = gen_vreg(m->type, m->width, m->dst_reg);
-    if (gen_is64(m->type))
-        x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
-    else
-        x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
-    if (m->width == 1) return;
-    gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
-    if (!m->index->lane_step) return;
+// Multiples of the step, lane by lane, in memory.
+static X86Arg lane_steps(Gen *g, const Micro *m) {
     uint8_t bytes[64] = {0};
     for (int i = 0; i < m->width; i++) {
         int64_t at = (i + FAULT(index_lanes_from_one)) * m->index->lane_step;
         memcpy(bytes + i * gen_lane_size(m->type), &at, (size_t)gen_lane_size(m->type));
     }
     int size = m->width * gen_lane_size(m->type);
-    AsmLabel *steps = gen_pool(g, bytes, size < 16 ? 16 : size);
-    x86_3(a, gen_is64(m->type) ? X86_vpaddq : X86_vpaddd, d, d, x86_mem_label(steps));
+    return x86_mem_label(gen_pool(g, bytes, size < 16 ? 16 : size));
+}
+
+// i64 (or i32) lanes: rax + lane·step.
+static void do_index(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    X86Arg x = x86_xmm((unsigned)m->dst_reg), d = gen_vreg(m->type, m->width, m->dst_reg);
+    bool steps = m->width > 1 && m->index->lane_step;
+    if (!m->index->counters && !m->index->affine && steps) {
+        x86_2(a, X86_vmovups, d, lane_steps(g, m));
+        return;
+    }
+    if (m->index->counters)
+        gen_counters(g, m->index->counters);
+    else if (m->index->affine)
+        gen_affine(g, m->index->affine, m->index->env);
+    else
+        x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
+    if (gen_is64(m->type))
+        x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
+    else
+        x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
+    if (m->width > 1) gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
+    if (steps) x86_3(a, gen_is64(m->type) ? X86_vpaddq : X86_vpaddd, d, d, lane_steps(g, m));
 }
 
 // ---- Arithmetic
@@ -210,8 +217,9 @@ static void compare(Ctx *c, ExprOp op) {
         X86Op i32 = unsigned_type(c->type) ? X86_vpcmpud : X86_vpcmpd;
         X86Op i64 = unsigned_type(c->type) ? X86_vpcmpuq : X86_vpcmpq;
         X86Op cmp = isf ? (w ? X86_vcmppd : X86_vcmpps) : (w ? i64 : i32);
-        x86_4(a, cmp, x86_k(2), c->a, c->b, x86_imm(isf ? fp[op] : ip[op]));
-        x86_2(a, X86_vpmovm2d, gen_vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(2));
+        x86_4(a, cmp, x86_k(3), c->a, c->b, x86_imm(isf ? fp[op] : ip[op]));
+        x86_2(a, X86_vpmovm2d, gen_vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(3));
+        c->g->k3 = c->m->dst + 1;
         return;
     }
     if (isf) {
@@ -246,8 +254,7 @@ static void select(Ctx *c) {
            no = gen_vreg(m->type, m->width, m->arg_reg[2]);
     bool w = gen_is64(m->type);
     if (gen_is_wide(c->g)) {
-        x86_3(a, X86_vptestmd, x86_k(2), mask, mask);
-        X86Arg d = x86_masked(c->d, 2, false);
+        X86Arg d = x86_masked(c->d, gen_guard(c->g, m, 0), false);
         x86_3(a, w ? X86_vblendmpd : X86_vblendmps, d, no, yes);
         return;
     }
@@ -551,8 +558,25 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     }
 }
 
+// AVX-512: lanes of operand 3 alone, the others keep operand 2.
+static void do_masked_fma(Gen *g, const Micro *m) {
+    bool w = gen_is64(m->type);
+    int mem = m->fold == 0 ? 0 : 1;
+    unsigned k = gen_guard(g, m, 3);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    if (m->dst_reg != m->arg_reg[2])
+        x86_2(&g->a, X86_vmovaps, d, gen_vreg(m->type, m->width, m->arg_reg[2]));
+    x86_3(&g->a, w ? X86_vfmadd231pd : X86_vfmadd231ps,
+          FAULT(masked_fma_everywhere) ? d : x86_masked(d, k, false),
+          operand(g, m, 1 - mem, m->type), operand(g, m, mem, m->type));
+}
+
 static void do_fma(Gen *g, const Micro *m) {
     Asm *a = &g->a;
+    if (m->nargs == 4) {
+        do_masked_fma(g, m);
+        return;
+    }
     bool w = gen_is64(m->type), one = m->width == 1;
     X86Op op =
         one ? (w ? X86_vfmadd231sd : X86_vfmadd231ss) : (w ? X86_vfmadd231pd : X86_vfmadd231ps);

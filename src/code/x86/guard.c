@@ -1,0 +1,105 @@
+// Loads under a guard, which touch only lanes where it holds; the others become 0.
+//
+// A guard is a bool in lanes. AVX-512 takes it as a mask register: the last one stays in k3, so
+// that neighbours under the same guard share it. AVX2 takes the lanes themselves. Lanes that no
+// masked instruction reaches are tested one by one, in bits of edx; what all lanes share is read
+// where the guard holds in any.
+#include "code/x86/gen.h"
+
+#include "base/fault.h"
+
+unsigned gen_guard(Gen *g, const Micro *m, int arg) {
+    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
+    if (g->k3 != m->arg[arg] + 1 && !(FAULT(guard_of_another) && g->k3))
+        x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
+    g->k3 = m->arg[arg] + 1;
+    return 3;
+}
+
+static bool in_tail(const Ref *r) { return r->active < r->width && !FAULT(guard_forgets_tail); }
+
+// The same of those lanes that exist; uses rax.
+static unsigned guard_mask(Gen *g, const Micro *m) {
+    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
+    if (!in_tail(m->ref)) return gen_guard(g, m, 0);
+    x86_3(&g->a, X86_vptestmd, x86_masked(x86_k(2), gen_mask(g, m->ref->active), false), guard,
+          guard);
+    return 2;
+}
+
+// AVX2: the same as a vector, in the scratch register or the guard's own.
+static X86Arg guard_vector(Gen *g, const Micro *m) {
+    const Ref *r = m->ref;
+    X86Arg mask = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[0]);
+    X86Arg scratch = gen_vreg(r->type, r->width, g->scratch);
+    if (gen_is64(r->type)) {
+        x86_2(&g->a, X86_vpmovsxdq, scratch, mask);
+        mask = scratch;
+    }
+    if (!in_tail(r)) return mask;
+    x86_3(&g->a, X86_vandps, scratch, mask, gen_mask_bytes(g, r->type, r->active));
+    return scratch;
+}
+
+// edx <- a bit for each lane; uses rax.
+static void guard_bits(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    if (gen_is_wide(g)) {
+        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(guard_mask(g, m)));
+        return;
+    }
+    X86Arg mask = guard_vector(g, m);
+    x86_2(a, gen_is64(m->ref->type) ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RDX), mask);
+}
+
+// One element, for one lane or all.
+static void load_element(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    const Ref *r = m->ref;
+    X86Arg x = x86_xmm((unsigned)m->dst_reg);
+    AsmLabel skip = asm_label(a);
+    if (r->width == 1)
+        x86_2(a, X86_vmovd, x86_r32(X86_RDX), gen_vreg(TYPE_BOOL, 1, m->arg_reg[0]));
+    else
+        guard_bits(g, m);
+    x86_3(a, gen_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
+    x86_1(a, X86_jz, x86_to(&skip));
+    if (r->width == 1)
+        gen_load_one(g, r->type, m->dst_reg, gen_mem(g, r, X86_RAX));
+    else
+        gen_load_broadcast(g, r, m->dst_reg, gen_mem(g, r, X86_RAX));
+    asm_bind(a, &skip);
+}
+
+static void load_contiguous(Gen *g, const Micro *m) {
+    const Ref *r = m->ref;
+    if (gen_is_wide(g)) {
+        unsigned k = guard_mask(g, m);
+        gen_load_where(g, r, m->dst_reg, k, gen_mem(g, r, X86_RAX));
+        return;
+    }
+    X86Arg mask = guard_vector(g, m);
+    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps,
+          gen_vreg(r->type, r->width, m->dst_reg), mask, gen_mem(g, r, X86_RAX));
+}
+
+static void load_apart(Gen *g, const Micro *m) {
+    const Ref *r = m->ref;
+    if (!gen_gathers_apart(g, r)) {
+        guard_bits(g, m);
+    } else if (guard_mask(g, m) == 3) { // a gather uses up its mask
+        x86_2(&g->a, X86_kmovw, x86_k(2), x86_k(3));
+    }
+    gen_load_apart(g, r, m->dst_reg, gen_mem(g, r, X86_RAX), true);
+}
+
+void gen_load_guarded(Gen *g, const Micro *m) {
+    const Ref *r = m->ref;
+    if (r->width == 1 || r->lane == 0)
+        load_element(g, m);
+    else if (r->lane == type_info[r->type].bytes)
+        load_contiguous(g, m);
+    else
+        load_apart(g, m);
+}

@@ -1,0 +1,107 @@
+#include "support/genlanes.h"
+
+typedef struct Gen {
+    uint64_t state;
+    Arena *arena;
+    const char *type; // of all but indices
+    bool is_float;
+} Gen;
+
+static int pick(Gen *g, int n) {
+    uint64_t z = (g->state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (int)((z ^ (z >> 31)) % (uint64_t)n);
+}
+
+static int size(Gen *g) {
+    static const int sizes[] = {1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 33, 37};
+    return sizes[pick(g, 16)];
+}
+
+// `op=!` and a value that stays exact under it, or `=`.
+static const char *update(Gen *g, bool reduces, const char *value) {
+    static const char *const op[] = {"+=!", "+=!", "min=!", "max=!", "+=", "*=!"};
+    if (!reduces) return arena_printf(g->arena, "= %s", value);
+    int k = pick(g, 6);
+    const char *one = g->is_float ? "1.0" : "1";
+    if (k == 5) value = arena_printf(g->arena, "min(%s, %s(%s))", value, g->type, one);
+    if (k == 5) value = arena_printf(g->arena, "max(%s, -%s(%s))", value, g->type, one);
+    if (k == 5 && g->type[0] == 'u') k = 0;
+    return arena_printf(g->arena, "%s %s", op[k], value);
+}
+
+// A window over a row, whose border is a condition of the program, or of the value; the element
+// read moves along the lanes by 1, 2, -1, 3 or not at all.
+static const char *guarded(Gen *g) {
+    static const int steps[] = {1, 1, 1, 2, -1, 3, 0};
+    int rows = 1 + pick(g, 4), n = size(g), s = 1 + pick(g, 3), step = steps[pick(g, 7)];
+    int length = step ? 1 + (n - 1) * (step < 0 ? -step : step) : s;
+    int shift = step < 0 ? (n - 1) + pick(g, 3) - 1 : pick(g, 3) - 2 + s / 2;
+    length = length > 2 ? length - pick(g, 2) : length;
+    const char *at = arena_printf(g->arena, "%d*j + s + %d", step, shift);
+    const char *holds =
+        step ? arena_printf(g->arena, "%s >= 0, %s < %d", at, at, length)
+             : arena_printf(g->arena, "%s >= 0, %s < %d, j - s - 1 >= 0", at, at, length);
+    const char *read = arena_printf(g->arena, "A[r, %s]", at);
+    bool inside = pick(g, 2), reduces = s > 1 || pick(g, 2);
+    if (!inside)
+        read = arena_printf(
+            g->arena, "select(index(%s) >= i64(0) && index(%s) < i64(%d)%s, %s, %s(%s))", at, at,
+            length, step ? "" : " && index(j) >= i64(3)", read, g->type, g->is_float ? "2.0" : "2");
+    if (pick(g, 2)) read = arena_printf(g->arena, "%s*K[s]", read);
+    return arena_printf(g->arena,
+                        "program g { input A: %s[%d, %d] input K: %s[%d] inout O: %s[%d, %d]\n"
+                        "O: for r in 0:%d, j in 0:%d, s in 0:%d%s%s  O[r, j] %s }",
+                        g->type, rows, length, g->type, s, g->type, rows, n, rows, n,
+                        reduces ? s : 1, inside ? " if " : "", inside ? holds : "",
+                        update(g, reduces, read));
+}
+
+static const char *gathered(Gen *g) {
+    static const char *const index[] = {"i32", "i32", "i64", "u8", "i16", "i8"};
+    int rows = 1 + pick(g, 4), n = size(g), table = 1 + pick(g, 60), form = pick(g, 4);
+    static const char *const tables[] = {"%d", "%d, 3", "3, %d", "%d, 5"};
+    static const char *const reads[] = {"T[I[j]]", "T[I[j], r % 3]", "T[r % 3, I[j]]",
+                                        "T[I[j], 2] + T[I[j], 0]"};
+    bool reduces = pick(g, 3) == 0;
+    const char *dims = arena_printf(g->arena, tables[form], table);
+    const char *write = reduces ? "O[r]" : "O[r, j]";
+    const char *read =
+        pick(g, 3) ? reads[form] : arena_printf(g->arena, "(%s)*B[r, j]", reads[form]);
+    return arena_printf(g->arena,
+                        "program t { input T: %s[%s] input I: %s[%d] input B: %s[%d, %d]\n"
+                        "inout O: %s[%d%s]\nO: for r in 0:%d, j in 0:%d  %s %s }",
+                        g->type, dims, index[pick(g, 6)], n, g->type, rows, n, g->type, rows,
+                        reduces ? "" : arena_printf(g->arena, ", %d", n), rows, n, write,
+                        update(g, reduces, read));
+}
+
+// Rows reduced along the lanes, one after the other; sometimes with a second pass that reads the
+// results.
+static const char *rows(Gen *g) {
+    int n = 1 + pick(g, 40), m = size(g), form = pick(g, 3);
+    const char *first = update(g, true, "A[r, j]");
+    const char *second = update(g, true, "A[r, j]*B[j]");
+    const char *text =
+        arena_printf(g->arena,
+                     "program r { input A: %s[%d, %d] input B: %s[%d] inout S: %s[%d] "
+                     "inout P: %s[%d] output O: %s[%d, %d]\n"
+                     "S: for r in 0:%d, j in 0:%d  S[r] %s\n",
+                     g->type, n, m, g->type, m, g->type, n, g->type, n, g->type, n, m, n, m, first);
+    if (form == 1)
+        text =
+            arena_printf(g->arena, "%sP: for r in 0:%d, j in 0:%d  P[r] %s\n", text, n, m, second);
+    return arena_printf(g->arena, "%sO: for r in 0:%d, j in 0:%d  O[r, j] = max(A[r, j], S[r])%s }",
+                        text, n, m, form == 2 ? " + A[r, j]" : "");
+}
+
+const char *genlanes_text(Arena *arena, uint64_t seed) {
+    static const char *const types[] = {"f32", "f32", "f32", "f64", "f16", "bf16", "i8",
+                                        "i16", "i32", "i64", "u8",  "u16", "u32",  "u64"};
+    Gen g = {.state = seed, .arena = arena};
+    g.type = types[pick(&g, 14)];
+    g.is_float = g.type[0] == 'f' || g.type[0] == 'b';
+    int form = pick(&g, 3);
+    return form == 0 ? guarded(&g) : form == 1 ? gathered(&g) : rows(&g);
+}
