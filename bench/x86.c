@@ -47,10 +47,12 @@ typedef struct Item {
 #define GEMM512(N, S, NEED) GEMM("gemm", N, S, ISA_AVX512, LIMIT(NEED))
 #define GEMM256(N, S)       GEMM("gemm avx2", N, S, ISA_AVX2, LIMIT(0.92))
 #define GEMM_ODD(N, S)      GEMM("gemm odd", N, S, ISA_AVX512, PEER(1, "libxsmm"))
-// C channels at H x H pixels, in blocks. Taps that lie in the border need not be computed.
+// C channels at H x H pixels, in blocks. Taps that lie in the border need not be computed, and are
+// counted all the same, as is usual; what a peer is taken for as a measure of the machine (`done`)
+// leaves them out.
 #define CONV(C, H, CO, CI, KO, KI, SCHEDULE)                                                       \
     {                                                                                              \
-        "conv 3x3", #C "@" #H, "conv3x3.tc", SCHEDULE,                                             \
+        "conv 3x3", #C "@" #H, "conv3x3_taps.tc", SCHEDULE,                                        \
             "H=" #H ",W=" #H ",CO=" #CO ",CI=" #CI ",KO=" #KO ",KI=" #KI,                          \
             "conv 1 " #H " " #H " " #C " " #C " 3 1 1 1", NULL, 18.0 * C *C *H *H,                 \
             2.0 * C *C *(3 * H - 2) * (3 * H - 2), ISA_AVX512, LIMIT(0.92), false, 9               \
@@ -98,10 +100,10 @@ static const Item items[] = {
     GEMM256(128, "gemm_avx2.lws"),
     GEMM256(256, "gemm_avx2_packed.lws"),
     GEMM256(512, "gemm_avx2_packed.lws"),
-    CONV(64, 56, 1, 64, 1, 64, "conv3x3_h14w6.lws"),
-    CONV(128, 28, 1, 128, 2, 64, "conv3x3_w6.lws"),
-    CONV(256, 14, 1, 256, 8, 32, "conv3x3_w14.lws"),
-    CONV(512, 7, 8, 64, 16, 32, "conv3x3_h2w7.lws"),
+    CONV(64, 56, 1, 64, 1, 64, "conv3x3_taps_w6.lws"),
+    CONV(128, 28, 1, 128, 2, 64, "conv3x3_taps_w6.lws"),
+    CONV(256, 14, 1, 256, 8, 32, "conv3x3_taps_w14.lws"),
+    CONV(512, 7, 8, 64, 16, 32, "conv3x3_taps_h2w7.lws"),
     DEPTHWISE(32, 112),
     DEPTHWISE(256, 28),
     DEPTHWISE(512, 14),
@@ -420,17 +422,19 @@ static void run_compile(Bench *b) {
     static const Item tiny = GEMM("", 64, "gemm_avx512.lws", ISA_AVX512, LIMIT(1));
     static const Item deep = GEMM("", 512, "matmul.lws", ISA_AVX512, LIMIT(1));
     static const Item wide = GEMM("", 512, "gemm_packed.lws", ISA_AVX512, LIMIT(1));
+    static const Item both = {.program = "conv3x3.tc",
+                              .schedule = "conv3x3_w6.lws",
+                              .sizes = "H=28,W=28,CO=1,CI=128,KO=2,KI=64",
+                              .isa = ISA_AVX512};
     static const Bar most = {BAR_MOST, 300, NULL}, halide = {BAR_PEER, 100, "halide"};
     compile_shapes(b);
     compile_one(b, &tiny, "GEMM 64", "compile-gemm 64 64 64", (Bar){BAR_NONE, 0, NULL});
     compile_one(b, &deep, "GEMM 512, three levels", NULL, most);
     compile_one(b, &wide, "GEMM 512, packed", "compile-gemm 512 512 512", halide);
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
-        if (!strcmp(items[i].program, "conv3x3.tc"))
+        if (!strcmp(items[i].program, "conv3x3_taps.tc"))
             compile_one(b, &items[i], items[i].name, NULL, most);
-    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
-        if (!strcmp(items[i].schedule, "conv3x3_w6.lws"))
-            compile_one(b, &items[i], "128@28, by Halide too", "compile-conv 28 128 128", halide);
+    compile_one(b, &both, "128@28, by Halide too", "compile-conv 28 128 128", halide);
     table_print(stdout, &b->table, "compile");
 }
 

@@ -169,13 +169,14 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
         .access = access, .buffer = access->tensor, .type = buf->type, .safe = true, .stream = -1};
     LinSum s = {.ok = true}, part = {.ok = true};
     int64_t bytes = type_info[buf->type].bytes;
+    m->sub = arena_new_n(b->p->arena, const Lin *, access->rank);
     for (int d = 0; d < access->rank; d++) {
         LinSum one = {.ok = true};
         sum_add(b, &one, access->sub[d], 1);
         if (one.ok) {
-            const Lin *l = code_lin(b->p->arena, one.c, one.t, one.n);
             int64_t min, max;
-            lin_range(b->p, l, &min, &max);
+            m->sub[d] = code_lin(b->p->arena, one.c, one.t, one.n);
+            lin_range(b->p, m->sub[d], &min, &max);
             if (min < 0 || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
         } else {
             m->safe = false;
@@ -189,6 +190,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
         }
     }
     if (s.ok) m->off = code_lin(b->p->arena, s.c, s.t, s.n);
+    if (!s.ok) m->sub = NULL;
     m->part = part.ok ? code_lin(b->p->arena, part.c, part.t, part.n) : NULL;
     if (!part.ok) compute_all(b, m);
 }

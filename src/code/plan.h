@@ -32,6 +32,12 @@ static inline int64_t lin_coef(const Lin *l, int loop) {
     return 0;
 }
 
+static inline bool lin_same_terms(const LinTerm *a, const LinTerm *b, int n) {
+    for (int i = 0; i < n; i++)
+        if (a[i].loop != b[i].loop || a[i].k != b[i].k) return false;
+    return true;
+}
+
 // One access of a leaf.
 typedef struct Mem {
     const Access *access;
@@ -45,13 +51,14 @@ typedef struct Mem {
     bool gathers;      // each lane has an index of its own,
     Type index;        // computed in this type
     bool unchecked;    // or not, where somebody vouches for it
-    int stream;    // the pointer that follows its real loops; for a non-linear one the bare base
-    int64_t lane;  // bytes between lanes of the vector loop
-    int repeat;    // so many lanes in turn share an element, the first one's; 0: each has its own
-    bool safe;     // always inside its buffer: no guard and no check needed
-    bool inner;    // stands inside a subscript: read while an address is computed
-    int fetch;     // cache level to prefetch into, 0: none; what lies
-    int64_t ahead; // so many bytes further
+    int stream;      // the pointer that follows its real loops; for a non-linear one the bare base
+    int64_t lane;    // bytes between lanes of the vector loop
+    int repeat;      // so many lanes in turn share an element, the first one's; 0: each has its own
+    bool safe;       // always inside its buffer: no guard and no check needed
+    const Lin **sub; // by dimension; NULL where one is not linear
+    bool inner;      // stands inside a subscript: read while an address is computed
+    int fetch;       // cache level to prefetch into, 0: none; what lies
+    int64_t ahead;   // so many bytes further
 } Mem;
 
 enum { MAX_PARTS = 8 }; // of a reduction that is split

@@ -229,6 +229,36 @@ TEST(loops_with_limits_run_where_they_may) {
     RUN(cases);
 }
 
+// Windows over a border, whose conditions stand still in the loop over channels and are decided in
+// front of it: at the first tile, at the last one, at both, and in tiles that are cut off.
+TEST(conditions_are_decided_in_front_of_loops) {
+#define WINDOW(W, LAST) /* LAST: the condition on the right */                                     \
+    "program w { input I: f32[" #W ", 40] input F: f32[3, 40, 16] output O: f32[" #W ", 16]\n"     \
+    "O: for w in 0:" #W ", k in 0:16, s in 0:3, c in 0:40 if w + s - 1 >= 0, " LAST                \
+    "    O[w, k] +=! I[w + s - 1, c]*F[s, c, k] }"
+#define IMAGE                                                                                      \
+    "program i { input I: f32[7, 11, 24] input F: f32[3, 3, 24, 16] output O: f32[7, 11, 16]\n"    \
+    "O: for h in 0:7, w in 0:11, k in 0:16, r in 0:3, s in 0:3, c in 0:24\n"                       \
+    "    if h + r - 1 >= 0, 7 - h - r >= 0, w + s - 1 >= 0, 11 - w - s >= 0\n"                     \
+    "    O[h, w, k] +=! I[h + r - 1, w + s - 1, c]*F[r, s, c, k] }"
+    static const Case cases[] = {
+        {WINDOW(14, "14 - w - s >= 0"), "O: w/4 s:u c w k:v", EXACT},
+        {WINDOW(14, "14 - w - s >= 0"), "O: w/4 s c w k:v", EXACT},
+        {WINDOW(13, "13 - w - s >= 0"), "O: w/4 s:u c w k:v", EXACT},
+        {WINDOW(13, "13 - w - s >= 0"), "O: w/6 w/3 s c w k:v", EXACT},
+        {WINDOW(12, "12 - w - s >= 0"), "O: w/3 s c w k:v", EXACT},
+        {WINDOW(12, "12 - w - s >= 0"), "O: w/12 s:u c w k:v", EXACT},
+        {WINDOW(12, "12 - w - s >= 0, 5 - w + 2*s >= 0"), "O: w/6 s c w k:v", EXACT},
+        {WINDOW(12, "12 - w - s >= 0, 2*c - w - s >= 0"), "O: w/4 s c w k:v", EXACT},
+        {IMAGE, "O: h w/4 r s:u c w k:v", EXACT},
+        {IMAGE, "O: h/2 w/3 r s c h w k:v", EXACT},
+        {IMAGE, "O: h/2 w/11 r s:u c h w k:v", EXACT},
+        {IMAGE, "O: h/3 w/4 r:u s:u c h w k:v", EXACT},
+        {IMAGE, "O: h:p w/4 s c r w k:v", EXACT},
+    };
+    RUN(cases);
+}
+
 // --- Elements and their registers ----------------------------------------------------------------
 
 TEST(tiles_begin_with_what_is_there) {

@@ -56,6 +56,12 @@ typedef struct Detour {
 
 enum { MAX_ROWS = 32 }; // computed addresses kept at a time
 
+// What a test has shown about counters: min <= Σ k·counter <= max.
+typedef struct Known {
+    const Lin *sum; // of machine loops alone
+    int64_t min, max;
+} Known;
+
 typedef struct Row {
     const Mem *mem;
     const int64_t *env;
@@ -112,6 +118,8 @@ typedef struct Gen {
     const char *declined;
     VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
     VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
+    VEC(Known) known;            // here
+    int chosen;                  // conditions decided in front of the loops around here
     int no_vector;               // a vector loop that must run as a serial one; -1: none
     int no_tile;                 // a leaf whose elements must not be pinned; -1: none
     int depth;
@@ -230,6 +238,7 @@ void gen_divide(Gen *g, int64_t k, bool mod);
 // lanes.c: conditions that differ from lane to lane.
 bool gen_in_lanes(const PNode *guard, int cond); // one of its conditions does
 int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width);
+const Lin *gen_counters_of(Gen *g, const Lin *l); // its machine loops; NULL: none
 int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
 
 // leaf.c

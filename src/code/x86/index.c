@@ -105,16 +105,34 @@ bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value) {
     return true;
 }
 
+// Narrows a sum of machine loops to what tests have shown.
+static void narrow(const Gen *g, const LinTerm *t, int n, int64_t *min, int64_t *max) {
+    for (int i = 0; i < g->known.n && n; i++) {
+        const Known *k = &g->known.at[i];
+        if (k->sum->n != n || !lin_same_terms(k->sum->t, t, n)) continue;
+        *min = max_i64(*min, k->min);
+        *max = min_i64(*max, k->max);
+    }
+}
+
 // Smallest and largest value given what is known of the loops here.
 void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max) {
-    *min = *max = l->c;
+    LinTerm real[TREE_MAX_DEPTH * 2];
+    int64_t least = 0, most = 0, c = l->c;
+    int n = 0;
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = g->p->loop[l->t[i].loop];
-        int64_t at = l->t[i].k * g->value[l->t[i].loop];
-        int64_t span = loop->real ? l->t[i].k * (loop->extent - 1) : 0;
-        *min += at + (span < 0 ? span : 0);
-        *max += at + (span > 0 ? span : 0);
+        int64_t k = l->t[i].k, first = 0, last = loop->extent - 1;
+        c += k * g->value[l->t[i].loop];
+        if (!loop->real) continue;
+        narrow(g, &(LinTerm){.loop = l->t[i].loop, .k = 1}, 1, &first, &last);
+        least += k * (k < 0 ? last : first);
+        most += k * (k < 0 ? first : last);
+        real[n++] = l->t[i];
     }
+    narrow(g, real, n, &least, &most);
+    *min = c + least;
+    *max = c + most;
 }
 
 // ---- Non-linear index arithmetic

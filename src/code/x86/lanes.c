@@ -7,8 +7,6 @@
 // loops share, the other a constant.
 #include "code/x86/gen.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/fault.h"
 
@@ -29,8 +27,8 @@ int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width) {
     return min >= 0 ? 1 : max < FAULT(guard_at_zero) ? 0 : -1;
 }
 
-// The machine loops of l, once for all that have the same.
-static const Lin *counters_of(Gen *g, const Lin *l) {
+// Once for all that have the same.
+const Lin *gen_counters_of(Gen *g, const Lin *l) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0;
     for (int i = 0; i < l->n; i++)
@@ -38,7 +36,7 @@ static const Lin *counters_of(Gen *g, const Lin *l) {
     if (!n) return NULL;
     for (int i = 0; i < g->counters.n; i++) {
         const Lin *known = g->counters.at[i];
-        if (known->n == n && !memcmp(known->t, t, (size_t)n * sizeof *t)) return known;
+        if (known->n == n && lin_same_terms(known->t, t, n)) return known;
     }
     vec_push(g->arena, &g->counters, code_lin(g->arena, 0, t, n));
     return vec_last(&g->counters);
@@ -51,7 +49,7 @@ int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width) {
     int64_t c = l->c;
     for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
     int64_t step = vloop >= 0 ? lin_coef(l, vloop) : 0;
-    int args[2] = {seg_counters(s, width, counters_of(g, l), step),
+    int args[2] = {seg_counters(s, width, gen_counters_of(g, l), step),
                    seg_const(s, TYPE_I32, width, (Value){.i = -c})};
     g->tricks[TRICK_LANES]++;
     return seg_op(s, MI_OP, OP_GE, TYPE_BOOL, TYPE_I32, width, 2, args);

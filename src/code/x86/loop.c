@@ -496,6 +496,117 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
     return live > 0;
 }
 
+// Static truth of one of its conditions, and of a guard: 1 always, 0 never, -1 depends.
+static int condition_truth(const Gen *g, const PNode *n, int i) {
+    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->vloop : -1, n->width);
+}
+
+int gen_guard_truth(Gen *g, const PNode *n) {
+    int truth = n->flag || n->nhard ? -1 : 1;
+    for (int i = 0; i < n->nconds; i++) {
+        int one = condition_truth(g, n, i);
+        if (one == 0) return 0;
+        if (one < 0) truth = -1;
+    }
+    return truth;
+}
+
+// ---- Conditions in front of loops
+//
+// A condition inside a loop that does not change in it is decided in front of it:
+//
+//     for ci { ... if (6*w - 1 >= 0) ... }    if (6*w - 1 >= 0) for ci { ... } else for ci { ... }
+//
+// Of unrolled copies that ask for the same sum and another constant the most demanding one is
+// asked: where it holds, all do. Innermost loops alone, so that little code is made twice; beyond
+// MAX_CHOSEN of them tests stay inside.
+
+enum { MAX_CHOSEN = 2 };
+
+// sum + c >= 0
+typedef struct Choice {
+    const Lin *sum; // NULL: there is none
+    int64_t c;
+} Choice;
+
+static bool is_outside(const Lin *sum, int loop) {
+    for (int i = 0; i < sum->n; i++)
+        if (sum->t[i].loop >= loop) return false;
+    return true;
+}
+
+static void consider(Gen *g, const Lin *cond, int loop, Choice *best) {
+    const Lin *sum = gen_counters_of(g, cond);
+    if (!sum || !is_outside(sum, loop) || (best->sum && best->sum != sum)) return;
+    int64_t c = cond->c;
+    for (int i = 0; i < cond->n; i++) c += cond->t[i].k * g->value[cond->t[i].loop];
+    if (!best->sum || c < best->c) *best = (Choice){sum, c};
+}
+
+// Conditions below n that depend on loops around `loop` alone.
+static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
+    int64_t lo = 0, hi = 1;
+    if (n->kind == P_GUARD) {
+        if (gen_guard_truth(g, n) == 0) return;
+        for (int i = 0; i < n->nconds; i++)
+            if (!gen_in_lanes(n, i) && condition_truth(g, n, i) < 0)
+                consider(g, n->cond[i], loop, best);
+    }
+    const Bound *open[16];
+    if (n->kind == P_LOOP && !n->real && !n->vector && n->nbounds <= 16)
+        gen_limits(g, n, &lo, &hi, open);
+    for (int64_t v = lo; v < hi; v++) {
+        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        for (int i = 0; i < n->nchild; i++) find_choice(g, n->child[i], loop, best);
+    }
+    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+}
+
+static void machine_loop(Gen *g, PNode *n);
+
+static void loop_where(Gen *g, PNode *n, const Lin *sum, int64_t min, int64_t max) {
+    vec_push(g->arena, &g->known, ((Known){sum, min, max}));
+    machine_loop(g, n);
+    g->known.n--;
+}
+
+static void chosen(Gen *g, PNode *n, const Choice *c) {
+    AsmLabel other = asm_label(&g->a), done = asm_label(&g->a);
+    Lanes lanes = lanes_spread(g);
+    boundary(g, &lanes);
+    gen_line(g, n->line);
+    gen_counters(g, c->sum);
+    x86_set(&g->a, X86_RCX, -c->c);
+    x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    x86_1(&g->a, FAULT(choice_off_by_one) ? X86_jnle : X86_jl, x86_to(&other));
+    g->chosen++;
+    loop_where(g, n, c->sum, -c->c, INT64_MAX);
+    boundary(g, &lanes);
+    x86_1(&g->a, X86_jmp, x86_to(&done));
+    asm_bind(&g->a, &other);
+    loop_where(g, n, c->sum, INT64_MIN, -c->c - 1);
+    boundary(g, &lanes);
+    g->chosen--;
+    asm_bind(&g->a, &done);
+}
+
+static bool has_machine_loop(const PNode *n) {
+    bool has = false;
+    for (int i = 0; i < n->nchild && !has; i++)
+        has = n->child[i]->real || has_machine_loop(n->child[i]);
+    return has;
+}
+
+static void machine_loop(Gen *g, PNode *n) {
+    Choice choice = {0};
+    if (g->in_region && g->chosen < MAX_CHOSEN && !has_machine_loop(n))
+        find_choice(g, n, n->loop, &choice);
+    if (choice.sum)
+        chosen(g, n, &choice);
+    else
+        counted(g, n);
+}
+
 static void loop(Gen *g, PNode *n) {
     if (!n->real && can_replay(g, n) && !gen_has_bounds(g, n)) {
         Lanes lanes = lanes_spread(g);
@@ -512,7 +623,7 @@ static void loop(Gen *g, PNode *n) {
         return;
     }
     if (!gen_has_bounds(g, n)) {
-        counted(g, n);
+        machine_loop(g, n);
         return;
     }
     if (n->vector)
@@ -535,21 +646,6 @@ void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
         x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
         x86_1(&g->a, X86_js, x86_to(skip));
     }
-}
-
-// Static truth of one of its conditions, and of a guard: 1 always, 0 never, -1 depends.
-static int condition_truth(const Gen *g, const PNode *n, int i) {
-    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->vloop : -1, n->width);
-}
-
-int gen_guard_truth(Gen *g, const PNode *n) {
-    int truth = n->flag || n->nhard ? -1 : 1;
-    for (int i = 0; i < n->nconds; i++) {
-        int one = condition_truth(g, n, i);
-        if (one == 0) return 0;
-        if (one < 0) truth = -1;
-    }
-    return truth;
 }
 
 static void guard(Gen *g, PNode *n) {

@@ -63,11 +63,26 @@ static void find_lanes(Gen *g, int first, int last) {
     }
 }
 
+// Is this copy's element inside its buffer, whether a guard lets it through or not?
+static bool is_inside(const Gen *g, const PNode *n) {
+    const Mem *m = &n->write;
+    if (m->safe) return true;
+    for (int d = 0; m->sub && d < m->access->rank; d++) {
+        int64_t min, max,
+            lanes = n->width > 1 ? lin_coef(m->sub[d], n->vloop) * (g->active - 1) : 0;
+        gen_lin_limits(g, m->sub[d], &min, &max);
+        *(lanes < 0 ? &min : &max) += lanes;
+        if (min < 0 || max >= g->p->tree->buffers.at[m->buffer].size[d]) return false;
+    }
+    return m->sub != NULL;
+}
+
 // `maybe`: whether this copy runs is only known at run time.
 static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
     if (!under_real && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
-        if (under_real && maybe && !n->write.safe && !FAULT(tile_of_maybe)) g->no_tile = n->number;
+        if (under_real && maybe && !is_inside(g, n) && !FAULT(tile_of_maybe))
+            g->no_tile = n->number;
         if (under_real) add_pin(g, n);
         return;
     }
@@ -316,10 +331,8 @@ static bool same_bounds(const PNode *a, const PNode *b) {
     for (int i = 0; i < a->nbounds; i++) {
         const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
         if (a->bound[i].k != b->bound[i].k || (x->c != y->c && !FAULT(tails_confused)) ||
-            x->n != y->n)
+            x->n != y->n || !lin_same_terms(x->t, y->t, x->n))
             return false;
-        for (int t = 0; t < x->n; t++)
-            if (x->t[t].loop != y->t[t].loop || x->t[t].k != y->t[t].k) return false;
     }
     return true;
 }
@@ -407,6 +420,13 @@ static void emit_nodes(Gen *g, PNode **at, int n) {
         gen_walk(g, at[0]);
 }
 
+static void know_turn(Gen *g, const Tail *t, bool full) {
+    LinTerm counter = {.loop = t->outer->loop, .k = 1};
+    Known k = {code_lin(g->arena, 0, &counter, 1), full ? 0 : t->turn,
+               full ? t->turn - 1 : INT64_MAX};
+    vec_push(g->arena, &g->known, k);
+}
+
 // One combination of tails after the other, each behind its test.
 static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, int n) {
     if (k == tails->n) {
@@ -420,7 +440,9 @@ static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, in
         bool last = i == t->n - 1;
         if (!last) test_tail(g, t, t->value[i], &other);
         set_limit(t, t->value[i]);
+        if (t->outer) know_turn(g, t, i == 0);
         variants(g, tails, k + 1, done, at, n);
+        if (t->outer) g->known.n--;
         if (!last) asm_bind(&g->a, &other);
     }
     set_limit(t, -1);
