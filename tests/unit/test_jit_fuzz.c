@@ -159,9 +159,9 @@ TEST(compiled_schedules_keep_their_meaning) {
 
 TEST(compiled_lanes_keep_their_meaning) {
     Totals totals = {0};
-    int64_t rounds = check_rounds(1500) * (int64_t)from_env("LW_FUZZ_TIMES", 1);
+    int64_t rounds = check_long_rounds(1500);
     for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = from_env("LW_FUZZ_SEED", 1) + (uint64_t)i;
+        uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
         const Program *p = lab_program(&lab, genlanes_text(&lab.arena, seed), NULL);
