@@ -269,7 +269,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = e->cores, .launches = e->gated};
     for (int k = 0; part && k < BOUND_KINDS; k++) part->piece[k] = -1;
     see_compute(e, times_computed(e, place));
-    if (e->gated) bound_raise(e, BOUND_LAUNCH, e->gated * LAUNCH_CYCLES / e->b->hertz, -1);
+    if (e->gated > 0) bound_raise(e, BOUND_LAUNCH, e->gated * LAUNCH_CYCLES / e->b->hertz, -1);
     if (!e->nest || !s->plain) return;
     if (s->latency) see_chain(e);
     bound_nest(e);
