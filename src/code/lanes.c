@@ -73,7 +73,7 @@ static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
     const Buffer *b = &p->tree->buffers.at[m->buffer];
     int64_t span = 0;
     m->index = TYPE_I32;
-    if (small_type(m->type) || lin_coef(m->part, loop) || m->inner) return false;
+    if (lin_coef(m->part, loop) || m->inner) return false;
     for (int d = 0; d < m->access->rank; d++) {
         int64_t reach, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
         const Access *read;

@@ -431,7 +431,7 @@ void seg_update(Seg *s, const Ref *ref, int part, int val) {
     write_part(s, l, part, val);
 }
 
-int seg_gather(Seg *s, const Ref *ref, int distance) {
+int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last) {
     settle(s, ref, false, NULL);
     Micro m = {.kind = MI_GATHER,
                .type = type_compute(ref->type),
@@ -439,6 +439,7 @@ int seg_gather(Seg *s, const Ref *ref, int distance) {
                .width = ref->width,
                .nargs = 1,
                .arg = {distance},
+               .value.i = last,
                .ref = keep(s, ref),
                .line = s->line};
     use(s, distance);

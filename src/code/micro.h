@@ -29,7 +29,7 @@ typedef enum MicroKind {
     MI_SPREAD,  // lane 0 of arg0 in all lanes
     MI_HEAD,    // arg1 in the first `op` lanes, arg0 in the others
     MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
-    MI_GATHER,  // each lane from ref plus arg0's elements
+    MI_GATHER,  // each lane from ref plus arg0's elements; see seg_gather for `value`
     MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
     MI_ROW,     // the computed part of ref's address, to row slot `slot`
     MI_FETCH,   // the line at ref, into the cache of level `op`
@@ -200,8 +200,9 @@ int seg_load(Seg *s, const Ref *ref);
 void seg_store(Seg *s, const Ref *ref, int val);
 // The computed part of an address, into slot ref->row.
 void seg_row(Seg *s, const Ref *ref);
-// Lanes of a buffer by their distance from ref, in elements; and the check that an index needs.
-int seg_gather(Seg *s, const Ref *ref, int distance);
+// Lanes of a buffer by their distance from ref, in elements, the `last` (or -1) where 4 bytes may be
+// read; and the check that an index needs.
+int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last);
 void seg_check(Seg *s, int index, int active, int64_t size);
 // Once per line of 64 bytes; false: that line is on its way.
 bool seg_prefetch(Seg *s, const Ref *ref, int level);

@@ -9,6 +9,11 @@ static const char *const lanes = "program g { input T: f32[10] input I: i32[37] 
                                  "O: for i in 0:37 O[i] = T[I[i] + 1] }";
 static const char *const wide = "program g { input T: f64[10] input I: i64[37] output O: f64[37]\n"
                                 "O: for i in 0:37 O[i] = T[I[i] + 1] }";
+static const char *const small = "program g { input T: i8[10] input I: i32[37] output O: i8[37]\n"
+                                 "O: for i in 0:37 O[i] = T[I[i] + 1] }";
+static const char *const halves =
+    "program g { input T: f16[10] input I: i64[37] output O: f16[37]\n"
+    "O: for i in 0:37 O[i] = T[I[i] + 1] }";
 static const char *const rows = "program g { input T: f32[10, 20] input I: i32[37]\n"
                                 "output O: f32[37, 20]\n"
                                 "O: for i in 0:37, j in 0:20 O[i, j] = T[I[i] + 1, j] }";
@@ -69,6 +74,8 @@ TEST(lanes_with_a_bad_index_are_found) {
     int64_t before = jit_tricks[TRICK_GATHER];
     try_all(lanes, "O: i:v\n");
     try_all(wide, "O: i:v\n");
+    try_all(small, "O: i:v\n");
+    try_all(halves, "O: i:v\n");
     CHECK(jit_tricks[TRICK_GATHER] > before);
 }
 

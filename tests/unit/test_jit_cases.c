@@ -27,6 +27,11 @@ static uint64_t mix(uint64_t i) {
     return i ^ i >> 29;
 }
 
+// Indices are called I.
+static bool is_index(const Program *p, int tensor) {
+    return !strcmp(p->tensors.at[tensor].name, "I");
+}
+
 static void fill(const Program *p, const LabData *d, Fill how) {
     for (int t = 0; t < d->n; t++) {
         Type type = p->tensors.at[t].type;
@@ -39,7 +44,7 @@ static void fill(const Program *p, const LabData *d, Fill how) {
                 lab_set(d, t, e, -0.0);
             else if (how == ROUGH)
                 lab_set(d, t, e, (double)(bits % 100003) / 4099);
-            else if (type_is_integer(type))
+            else if (type_is_integer(type) && !is_index(p, t))
                 type_store(type, at, type_round(type, (Value){.i = bits}));
         }
     }
@@ -185,6 +190,38 @@ TEST(guarded_reads_stay_inside) {
         {APART("bool"), "O: i:v\nP: i:v\nQ: k i:v", EXACT},
     };
     RUN(apart);
+}
+
+// Elements of 1 and 2 bytes found by an index, the first and the last of their table among them, in
+// tables down to a single element.
+TEST(narrow_tables_are_read_to_their_end) {
+#define TABLE(TYPE, SIZE, INDEX)                                                                   \
+    "program t { input T: " TYPE "[" SIZE "] input I: " INDEX "[45] output O: " TYPE "[45]\n"      \
+    "output P: " TYPE "[45]\n"                                                                     \
+    "O: for i in 0:45  O[i] = T[I[i]]\n"                                                           \
+    "P: for i in 0:45  P[i] = T[max(min(2*i - 3, " SIZE " - 1), 0)] }"
+#define SIZES(TYPE, INDEX)                                                                         \
+    {TABLE(TYPE, "1", INDEX), "O: i:v\nP: i:v", ALL_BITS},                                         \
+        {TABLE(TYPE, "2", INDEX), "O: i:v\nP: i:v", ALL_BITS},                                     \
+        {TABLE(TYPE, "3", INDEX), "O: i:v\nP: i:v", ALL_BITS},                                     \
+        {TABLE(TYPE, "4", INDEX), "O: i:v\nP: i:v", ALL_BITS},                                     \
+        {TABLE(TYPE, "5", INDEX), "O: i:v\nP: i:v", ALL_BITS}, {                                   \
+        TABLE(TYPE, "50", INDEX), "O: i:v\nP: i:v", ALL_BITS                                       \
+    }
+    static const Case cases[] = {SIZES("i8", "i32"),  SIZES("u8", "i64"),  SIZES("i16", "u8"),
+                                 SIZES("u16", "i32"), SIZES("f16", "i32"), SIZES("bf16", "i64"),
+                                 SIZES("bool", "i32")};
+#define WIDE(TYPE)                                                                                 \
+    "program w { input T: " TYPE "[50] input I: i32[45] output O: i64[45]\n"                       \
+    "O: for i in 0:45  O[i] = i64(T[I[i]]) }"
+    static const Case wide[] = {{WIDE("i8"), "O: i:v", ALL_BITS},
+                                {WIDE("u8"), "O: i:v", ALL_BITS},
+                                {WIDE("i16"), "O: i:v", ALL_BITS},
+                                {WIDE("u16"), "O: i:v", ALL_BITS}};
+    int64_t before = jit_tricks[TRICK_GATHER];
+    RUN(cases);
+    RUN(wide);
+    CHECK(jit_tricks[TRICK_GATHER] > before);
 }
 
 // Limits that depend on loops around, from above and from below, one and several at a time.

@@ -112,17 +112,11 @@ static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first, 
     }
 }
 
-static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
+// What lies side by side in the scratch register becomes lanes.
+static void widen_narrow(Gen *g, const Ref *r, int dst) {
     Asm *a = &g->a;
-    int size = type_info[r->type].bytes;
-    X86Arg d = gen_vreg(r->type, r->width, dst), lo = x86_xmm((unsigned)g->scratch);
-    gather_narrow(g, r, mem, g->scratch, 0, where);
-    if (size == 2 && r->width > 8) {
-        gather_narrow(g, r, mem, dst, FAULT(narrow_upper_half) ? 0 : 8, where);
-        X86Arg y = x86_ymm((unsigned)g->scratch);
-        x86_4(a, X86_vinserti32x4, y, y, x86_xmm((unsigned)dst), x86_imm(1));
-        lo = y;
-    }
+    X86Arg d = gen_vreg(r->type, r->width, dst);
+    X86Arg lo = x86_vec(r->width * type_info[r->type].bytes > 16 ? 32 : 16, (unsigned)g->scratch);
     switch (r->type) {
     case TYPE_F16: x86_2(a, X86_vcvtph2ps, d, lo); break;
     case TYPE_BF16:
@@ -137,6 +131,16 @@ static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     if (r->type != TYPE_BOOL) return;
     x86_3(a, X86_vptestmd, x86_k(2), d, d);
     x86_2(a, X86_vpmovm2d, d, x86_k(2));
+}
+
+static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
+    gather_narrow(g, r, mem, g->scratch, 0, where);
+    if (type_info[r->type].bytes == 2 && r->width > 8) {
+        gather_narrow(g, r, mem, dst, FAULT(narrow_upper_half) ? 0 : 8, where);
+        X86Arg y = x86_ymm((unsigned)g->scratch);
+        x86_4(&g->a, X86_vinserti32x4, y, y, x86_xmm((unsigned)dst), x86_imm(1));
+    }
+    widen_narrow(g, r, dst);
 }
 
 static void load_lane(Gen *g, const Ref *r, X86Arg mem, X86Arg x, int i) {
@@ -307,6 +311,83 @@ void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
 
 // ---- Places from data
 
+// k2 <- the lanes that exist.
+static void set_gather_mask(Gen *g, const Ref *r) {
+    x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
+    x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
+}
+
+// The element of 1 or 2 bytes that each lane of dst begins with, as the type's lane.
+static void narrow_lanes(Gen *g, const Ref *r, int dst) {
+    Asm *a = &g->a;
+    X86Arg d = gen_vreg(r->type, r->width, dst), s = gen_vreg(r->type, r->width, g->scratch);
+    int bits = type_info[r->type].bytes * 8;
+    if (r->type == TYPE_F16) {
+        X86Arg half = x86_vec(r->width > 8 ? 32 : 16, (unsigned)g->scratch);
+        x86_2(a, X86_vpmovdw, half, d);
+        x86_2(a, X86_vcvtph2ps, d, half);
+        return;
+    }
+    x86_3(a, X86_vpslld, s, d, x86_imm(32 - bits));
+    if (r->type == TYPE_BF16) {
+        x86_2(a, X86_vmovaps, d, s);
+    } else if (r->type == TYPE_BOOL) {
+        x86_3(a, X86_vptestmd, x86_k(2), s, s);
+        x86_2(a, X86_vpmovm2d, d, x86_k(2));
+    } else {
+        bool sign = type_info[r->type].class == CLASS_INT && !FAULT(narrow_gather_sign);
+        x86_3(a, sign ? X86_vpsrad : X86_vpsrld, d, s, x86_imm(32 - bits));
+    }
+}
+
+// Gathers 4 bytes for each element of 1 or 2. The last elements of the buffer are the upper ones of
+// the last 4 bytes, so that nothing behind it is read: lanes are shifted down by what they began
+// too early.
+static void gather_dwords(Gen *g, const Micro *m, X86Arg mem) {
+    Asm *a = &g->a;
+    const Ref *r = m->ref;
+    int size = type_info[r->type].bytes;
+    bool far = gen_is64(m->from);
+    int64_t last = m->value.i + FAULT(narrow_gather_reads_on);
+    X86Arg index = gen_vreg(m->from, r->width, m->arg_reg[0]), x = x86_xmm((unsigned)m->dst_reg);
+    X86Arg from = gen_vreg(m->from, r->width, g->scratch);
+    X86Arg d = gen_vreg(r->type, r->width, m->dst_reg), s = gen_vreg(r->type, r->width, g->scratch);
+    X86Arg limit = x86_bcast(x86_mem_label(gen_pool(g, &last, far ? 8 : 4)));
+    set_gather_mask(g, r);
+    x86_3(a, X86_vpxord, x, x, x);
+    x86_3(a, far ? X86_vpminsq : X86_vpminsd, from, index, limit);
+    x86_2(a, far ? X86_vgatherqps : X86_vgatherdps, x86_masked(d, 2, false),
+          x86_mem_vector(mem.reg, from, (unsigned)size - 1, mem.value));
+    x86_3(a, far ? X86_vpsubq : X86_vpsubd, from, index, from);
+    if (far) x86_2(a, X86_vpmovqd, s, from);
+    x86_3(a, X86_vpslld, s, s, x86_imm(size == 1 ? 3 : 4));
+    if (!FAULT(narrow_gather_unshifted)) x86_3(a, X86_vpsrlvd, d, d, s);
+    narrow_lanes(g, r, m->dst_reg);
+}
+
+// A lane after the other, its index from the stack; rax may be in mem.
+static void gather_elements(Gen *g, const Micro *m, X86Arg mem) {
+    Asm *a = &g->a;
+    const Ref *r = m->ref;
+    int size = type_info[r->type].bytes, per = 16 / size, step = gen_lane_size(m->from);
+    X86Arg index = gen_vreg(m->from, r->width, m->arg_reg[0]);
+    X86Arg lo = x86_xmm((unsigned)g->scratch), hi = x86_xmm((unsigned)m->dst_reg);
+    x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area), index);
+    x86_3(a, X86_vpxord, lo, lo, lo);
+    x86_3(a, X86_vpxord, hi, hi, hi);
+    for (int i = 0; i < r->active; i++) {
+        X86Arg at = x86_sized(x86_mem(X86_RSP, g->call_area + step * i), (unsigned)step);
+        x86_2(a, step == 8 ? X86_mov : X86_movsxd, x86_r64(X86_RCX), at);
+        at = x86_sized(x86_mem_index(mem.reg, X86_RCX, (unsigned)size - 1, mem.value),
+                       (unsigned)size);
+        X86Arg to = i < per ? lo : hi;
+        x86_4(a, size == 1 ? X86_vpinsrb : X86_vpinsrw, to, to, at, x86_imm(i % per));
+    }
+    X86Arg y = x86_ymm((unsigned)g->scratch);
+    if (r->active > per) x86_4(a, X86_vinserti32x4, y, y, hi, x86_imm(1));
+    widen_narrow(g, r, m->dst_reg);
+}
+
 void gen_gather(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
@@ -319,6 +400,10 @@ void gen_gather(Gen *g, const Micro *m) {
         x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
         mem = x86_mem(X86_RAX, 0);
     }
+    if (type_info[r->type].bytes < 4) {
+        (m->value.i >= 0 ? gather_dwords : gather_elements)(g, m, mem);
+        return;
+    }
     X86Arg at = x86_mem_vector(mem.reg, gen_vreg(m->from, r->width, m->arg_reg[0]), wide ? 3 : 2,
                                mem.value);
     if (!gen_is_wide(g)) {
@@ -327,8 +412,7 @@ void gen_gather(Gen *g, const Micro *m) {
         x86_3(a, op, d, at, x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch));
         return;
     }
-    x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
-    x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
+    set_gather_mask(g, r);
     x86_3(a, X86_vpxord, x, x, x);
     x86_2(a, op, x86_masked(d, 2, false), at);
 }

@@ -173,6 +173,28 @@ static int subscript(LeafGen *l, const Affine *a, Type type) {
     return seg_op(g->seg, MI_OP, OP_ADD, type, type, w, 2, (int[]){sum, linear});
 }
 
+// All elements of the buffer lie together.
+static bool is_dense(const Buffer *b) {
+    int64_t span = 1, count = 1;
+    for (int d = 0; d < b->rank; d++) {
+        if (b->stride[d] < 0 || !checked_fma(b->size[d] - 1, b->stride[d], &span) ||
+            !checked_mul(count, b->size[d], &count))
+            return false;
+    }
+    return span == count;
+}
+
+// The last place, in elements, from which 4 bytes can be read that lie among those to be gathered,
+// or between them; -1: there are none, or not all that lies between belongs to the buffer.
+static int64_t last_dword(const Buffer *b, const Mem *m) {
+    int64_t last = 0;
+    if (!is_dense(b)) return -1;
+    for (int d = 0; d < m->access->rank; d++)
+        if (m->computed >> d & 1) last += (b->size[d] - 1) * b->stride[d];
+    last -= 4 / type_info[m->type].bytes - 1;
+    return max_i64(last, -1);
+}
+
 // Lanes whose places come from data: indices in lanes, checked together.
 static int gather_of(LeafGen *l, const Mem *m) {
     Gen *g = l->g;
@@ -194,18 +216,7 @@ static int gather_of(LeafGen *l, const Mem *m) {
     Ref r = gen_ref(g, l->n, m, l->active);
     r.active = (uint8_t)l->active;
     g->tricks[TRICK_GATHER]++;
-    return seg_gather(s, &r, distance);
-}
-
-// All elements of the buffer lie together.
-static bool is_dense(const Buffer *b) {
-    int64_t span = 1, count = 1;
-    for (int d = 0; d < b->rank; d++) {
-        if (b->stride[d] < 0 || !checked_fma(b->size[d] - 1, b->stride[d], &span) ||
-            !checked_mul(count, b->size[d], &count))
-            return false;
-    }
-    return span == count;
+    return seg_gather(s, &r, distance, last_dword(b, m));
 }
 
 // Groups of lanes share elements of neighbouring groups of memory, from whose beginning the place
