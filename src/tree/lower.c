@@ -237,6 +237,12 @@ static bool touches(const StmtInfo *info, int tensor) {
     return found;
 }
 
+static bool copied(const SchedStmt *s, const char *tensor) {
+    for (int i = 0; i < s->ncopies; i++)
+        if (!strcmp(s->copy[i].tensor, tensor)) return true;
+    return false;
+}
+
 // Prefetches of an instance: what it reads of a tensor, at one of its loops.
 static void emit_prefetches(Lower *l, Inst *inst) {
     const SchedStmt *sched = inst->info->sched;
@@ -252,6 +258,9 @@ static void emit_prefetches(Lower *l, Inst *inst) {
                                          inst->info->s->label);
             if (used)
                 suggest_loop(l, d, &f->at, inst);
+            else if (copied(sched, f->tensor))
+                diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_PREFETCH_NOTE,
+                          inst->info->s->label, f->tensor);
             else
                 suggest_tensor(l->diags, d, f->tensor, l->p);
             l->failed = true;

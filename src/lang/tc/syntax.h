@@ -174,5 +174,8 @@ Type tc_type_name(const char *name, size_t len);         // NONE when it is no t
 // What to write instead of a statement's word, or of a function, of another language; NULL.
 const char *tc_word_hint(const char *word);
 const char *tc_function_hint(const char *word);
+const char *tc_range_hint(const char *word);
+// The same of a sign at text[at], or of two from the one before it.
+const char *tc_sign_hint(const char *text, uint32_t len, uint32_t at);
 
 #endif

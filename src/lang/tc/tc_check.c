@@ -46,12 +46,26 @@ bool tc_is_reserved(Name name) {
     return tc_builtin(name, len) || tc_type_name(name, len);
 }
 
+static bool is_result(const TcFunc *f, Range at) {
+    for (int i = 0; i < f->noutputs; i++)
+        if (f->output[i].name_range.from == at.from) return true;
+    return false;
+}
+
+static bool is_input(const TcFunc *f, Name name) {
+    for (int i = 0; i < f->ninputs; i++)
+        if (f->input[i].name == name) return true;
+    return false;
+}
+
 // Whether the name may be given to a parameter or tensor; reports when not.
 bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
     const Sym *old = tc_find(ck, frame, name);
     if (old) {
         Diag *d = diag_report(ck->diags, range, DIAG_TC_TWICE, name);
         if (old->range.to) diag_note(ck->diags, d, old->range, DIAG_TC_FIRST_NOTE);
+        if (is_result(ck->func, range) && is_input(ck->func, name))
+            diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_IN_PLACE_NOTE, name);
         return false;
     }
     if (!tc_is_reserved(name)) return true;

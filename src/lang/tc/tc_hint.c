@@ -1,5 +1,6 @@
-// What to write here instead of a word of another language. None of these is reserved: a program
-// that uses one as a name is right, so they are looked up only when something is wrong already.
+// What to write here instead of a word or a sign of another language. None of these is reserved: a
+// program that uses one as a name is right, so they are looked up only when something is wrong
+// already.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -23,6 +24,9 @@ static const Hint words[] = {
     {"const", LEAVE_OUT}, {"tensor", LEAVE_OUT},
 };
 
+#define RANGES     "a range is written 'i in 0:N', and ends before N"
+#define TRANSPOSED "what is transposed is read with its subscripts exchanged: 'A(j,i)'"
+
 #define SUMS                                                                                       \
     "a sum is an assignment: with 'Y(i) +=! X(i,j)', what only the right side has is summed"
 
@@ -39,6 +43,29 @@ static const Hint functions[] = {
                 "'Y(i,j) = exp(X(i,j) - M(i)) / S(i)'"},
     {"dot", SUMS},
     {"matmul", SUMS},
+    {"maximum", "write 'max(a, b)'; the largest of a row is an assignment, 'Y(i) max=! X(i,j)'"},
+    {"minimum", "write 'min(a, b)'; the least of a row is an assignment, 'Y(i) min=! X(i,j)'"},
+    {"clip", "write 'min(max(x, low), high)'"},
+    {"square", "write 'x * x'"},
+    {"power", "write 'pow(x, y)'"},
+    {"where", TERNARY},
+    {"transpose", TRANSPOSED},
+};
+
+static const Hint signs[] = {
+    {"@", "a product of matrices is 'C(m,n) +=! A(m,k) * B(k,n)'"},
+    {"..", RANGES},
+    {":=", "an assignment is written '='"},
+    {"==", "an assignment is written '='"},
+    {"'", TRANSPOSED},
+    {"\u00d7", "write '*'"}, // multiplication sign
+    {"\u00b7", "write '*'"}, // middle dot
+    {"\u2212", "write '-'"}, // minus
+    {"\u2264", "write '<='"},
+    {"\u2265", "write '>='"},
+    {"\u2260", "write '!='"},
+    {"\u2211", SUMS},
+    {"\u03a3", SUMS},
 };
 
 static const char *find(const Hint *hint, size_t n, const char *word) {
@@ -51,6 +78,17 @@ const char *tc_word_hint(const char *word) {
     const char *hint = find(words, sizeof words / sizeof *words, word);
     return hint || tc_type_name(word, strlen(word)) == TYPE_NONE ? hint : LEAVE_OUT;
 }
+
+const char *tc_sign_hint(const char *text, uint32_t len, uint32_t at) {
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        uint32_t n = (uint32_t)strlen(signs[i].word);
+        uint32_t from = n == 2 && at && text[at - 1] == signs[i].word[0] ? at - 1 : at;
+        if (from + n <= len && !memcmp(text + from, signs[i].word, n)) return signs[i].text;
+    }
+    return NULL;
+}
+
+const char *tc_range_hint(const char *word) { return strcmp(word, "range") ? NULL : RANGES; }
 
 const char *tc_function_hint(const char *word) {
     return find(functions, sizeof functions / sizeof *functions, word);

@@ -192,15 +192,16 @@ static void punct_token(Lexer *lx, Token *t, char c) {
 
 static void bad_byte(Lexer *lx, Token *t) {
     unsigned char c = peek(lx, 0);
+    const char *hint = tc_sign_hint(lx->text, lx->len, lx->at), *text = lx->text + lx->at;
     t->kind = TOK_BAD;
-    uint32_t len = 1;
-    while (c >= 0xc0 && len < 4 && (peek(lx, len) & 0xc0) == 0x80) len++;
+    uint32_t len = 1, whole = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    while (len < whole && (peek(lx, len) & 0xc0) == 0x80) len++;
     lx->at += len;
     t->range.to = lx->at;
-    if (c > 32 && c < 127)
-        diag_report(lx->diags, t->range, DIAG_TC_BAD_CHARACTER, c);
-    else
-        diag_report(lx->diags, t->range, DIAG_TC_BAD_BYTE, c);
+    bool shown = len == whole && (c < 0x80 ? c > 32 && c < 127 : c >= 0xc2 && c < 0xf5);
+    Diag *d = shown ? diag_report(lx->diags, t->range, DIAG_TC_BAD_CHARACTER, (int)len, text)
+                    : diag_report(lx->diags, t->range, DIAG_TC_BAD_BYTE, c);
+    if (hint) diag_note(lx->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
     if (++lx->nbad < TC_MAX_BAD) return;
     diag_report(lx->diags, t->range, DIAG_TC_NOT_TEXT);
     lx->at = lx->len;

@@ -81,6 +81,11 @@ static Diag *fail_expected(Parser *ps, const char *what) {
     return d;
 }
 
+// What to write instead, if that is known, below a report that was made.
+static void instead(Parser *ps, Diag *d, const char *hint) {
+    if (d && hint) diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
+}
+
 static bool accept(Parser *ps, char c) {
     if (!at(ps, c)) return false;
     advance(ps);
@@ -226,7 +231,9 @@ static Node *primary(Parser *ps) {
         expect(ps, ')', "')'");
         return node;
     }
-    fail_expected(ps, "an expression");
+    Diag *d = fail_expected(ps, "an expression");
+    if (at(ps, ':'))
+        instead(ps, d, "there are no slices: give every dimension an index, as in 'A(i,j)'");
     return bad(ps, here(ps));
 }
 
@@ -305,7 +312,10 @@ static void where_clause(Parser *ps, TcWhere *w) {
     if (at_name(ps, ps->name_in)) {
         advance(ps);
         w->a = expression(ps);
-        expect(ps, ':', "':' between the bounds of the range");
+        if (!accept(ps, ':')) {
+            Diag *d = fail_expected(ps, "':' between the bounds of the range");
+            instead(ps, d, w->a->kind == NODE_CALL ? tc_range_hint(w->a->name) : NULL);
+        }
         w->b = expression(ps);
     } else if (ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN) {
         advance(ps);
@@ -398,7 +408,7 @@ static bool foreign_word(Parser *ps, const Token *before, const Token *first) {
         const char *hint = word[i]->kind == TOK_NAME ? tc_word_hint(word[i]->name) : NULL;
         if (!hint) continue;
         Diag *d = diag_report(ps->diags, word[i]->range, DIAG_TC_FOREIGN, word[i]->name);
-        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
+        instead(ps, d, hint);
         ps->failed = true;
         return true;
     }
@@ -412,6 +422,8 @@ static void assign_expected(Parser *ps, const Token *before, const Token *first)
     Diag *d = fail_expected(ps, "'=', '+=', '*=', 'min=', 'max=' or one of them with '!'");
     if ((minus || over) && !within(ps, "//") && !within(ps, "/*"))
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_NOTE, minus ? '-' : '/');
+    if (at(ps, ':') || at_op(ps, OP_EQ))
+        instead(ps, d, tc_sign_hint(ps->lx.text, ps->lx.len, ps->t.range.from));
 }
 
 static TcStmt *statement(Parser *ps) {
@@ -421,8 +433,7 @@ static TcStmt *statement(Parser *ps) {
     s->range = first.range;
     left_side(ps, s);
     const char *hint = ps->failed && first.kind == TOK_NAME ? tc_word_hint(first.name) : NULL;
-    if (hint && ps->report) // for (i = 0; ...
-        diag_note(ps->diags, ps->report, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
+    instead(ps, ps->report, hint); // for (i = 0; ...
     if (ps->t.kind != TOK_ASSIGN) {
         assign_expected(ps, &before, &first);
         return s;
@@ -473,7 +484,9 @@ static void body(Parser *ps, TcFunc *f) {
         }
         ps->failed = false;
         if (ps->t.kind != TOK_NAME && !at(ps, '(')) {
-            fail_expected(ps, "a statement or '}'");
+            Diag *d = fail_expected(ps, "a statement or '}'");
+            if (at(ps, ':') && latest && latest->nwhere)
+                instead(ps, d, "a range has no step: write '2*i' in the subscripts");
             advance(ps);
         } else {
             bool same_line = !ps->t.first;
@@ -565,7 +578,11 @@ static int parameters(Parser *ps, TcParam **out, bool result) {
         if (!ps->failed) vec_push(ps->arena, &v, p);
         more = !ps->failed && accept(ps, ',');
     }
-    expect(ps, ')', "',' or ')'");
+    if (!accept(ps, ')')) {
+        Diag *d = fail_expected(ps, "',' or ')'");
+        if (at(ps, '(') || at(ps, '['))
+            instead(ps, d, "the sizes stand behind the type: 'float(M,N) A'");
+    }
     *out = v.at;
     return v.n;
 }
@@ -582,7 +599,8 @@ static void header(Parser *ps, TcFunc *f) {
     f->ninputs = parameters(ps, &f->input, false);
     if (ps->failed) return;
     if (ps->t.kind != TOK_ARROW) {
-        fail_expected(ps, "'->' and the results");
+        instead(ps, fail_expected(ps, "'->' and the results"),
+                "name the results behind the parameters: 'def f(float(N) A) -> (B) { ... }'");
         return;
     }
     advance(ps);
@@ -655,7 +673,9 @@ void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *sourc
             continue;
         }
         ps.failed = false;
-        fail_expected(&ps, "'def' and a function");
+        Diag *d = fail_expected(&ps, "'def' and a function");
+        if (ps.t.kind == TOK_NAME)
+            instead(&ps, d, "statements stand in a function: 'def f(float(N) A) -> (B) { ... }'");
         while (ps.t.kind != TOK_DEF && ps.t.kind != TOK_END) advance(&ps);
     }
 }

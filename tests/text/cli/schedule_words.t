@@ -48,3 +48,10 @@ pack.lws:2:5: error: no option 'pack'
       ^~~~
 note: did you mean 'copy'?
 --- exit 1
+$ printf 'C: m k\n    copy B at m\n    prefetch B at k\n' > copy.lws && loopwright show mm.tc --size M=4,N=4,K=4 --stage tree --schedule copy.lws
+--- stderr
+copy.lws:3:14: error: no tensor 'B' that statement 'C' uses
+      prefetch B at k
+               ^
+note: it reads the copy: 'prefetch C.B'
+--- exit 1
