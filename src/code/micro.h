@@ -205,6 +205,7 @@ void seg_row(Seg *s, const Ref *ref);
 int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last);
 void seg_check(Seg *s, int index, int active, int64_t size);
 // Once per line of 64 bytes; false: that line is on its way.
+enum { FETCH_TO_WRITE = 0 }; // instead of a level: into the first one, to be written
 bool seg_prefetch(Seg *s, const Ref *ref, int level);
 // The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And
 // its new value.

@@ -479,7 +479,7 @@ int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
     return p->stream_of[buffer] = p->streams.n - 1;
 }
 
-static void stream_of(Plan *p, Mem *m, int depth) {
+void plan_stream(Plan *p, Mem *m, int depth) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0;
     const Lin *l = m->off ? m->off : m->part;
@@ -488,28 +488,11 @@ static void stream_of(Plan *p, Mem *m, int depth) {
     m->stream = code_stream(p, m->buffer, t, n, depth);
 }
 
-// A prefetch asked for at a loop concerns every access to its buffer that moves with that loop.
-static void find_prefetch(const Plan *p, Mem *m) {
-    for (int i = 0; i < p->tree->prefetches.n && m->off; i++) {
-        const Prefetch *f = &p->tree->prefetches.at[i];
-        for (int k = 0; k < f->at->nindex && f->buffer == m->buffer; k++) {
-            if (f->at->index[k].passed) continue;
-            int64_t step = lin_coef(m->off, p->loop_of_id[f->at->index[k].id]);
-            if (!step || !checked_mul(step, f->distance, &m->ahead)) continue;
-            if (m->ahead == (int32_t)m->ahead) m->fetch = f->level;
-        }
-    }
-}
-
 static void streams(Plan *p) {
     for (int i = 0; i < p->leaves.n; i++) {
         PNode *n = p->leaves.at[i];
-        stream_of(p, &n->write, n->depth);
-        find_prefetch(p, &n->write);
-        for (int r = 0; r < n->nreads; r++) {
-            stream_of(p, &n->read[r], n->depth);
-            find_prefetch(p, &n->read[r]);
-        }
+        plan_stream(p, &n->write, n->depth);
+        for (int r = 0; r < n->nreads; r++) plan_stream(p, &n->read[r], n->depth);
     }
 }
 
@@ -578,5 +561,6 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     place_buffers(p);
     plan_regions(p, &p->root, 1);
     streams(p);
+    plan_prefetches(p);
     return p;
 }

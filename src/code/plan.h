@@ -57,8 +57,9 @@ typedef struct Mem {
     bool safe;       // always inside its buffer: no guard and no check needed
     const Lin **sub; // by dimension; NULL where one is not linear
     bool inner;      // stands inside a subscript: read while an address is computed
-    int fetch;       // cache level to prefetch into, 0: none; what lies
-    int64_t ahead;   // so many bytes further
+    int fetch;       // cache level to prefetch into, 0: none
+    bool spread;     // line by line, over turns in which the access may stand still
+    const struct Mem *next; // what to prefetch
 } Mem;
 
 enum { MAX_PARTS = 8 }; // of a reduction that is split
@@ -164,6 +165,7 @@ typedef struct Plan {
 void plan_parallel(Plan *p);
 
 // The steps of code_plan that have files of their own.
+void plan_prefetches(Plan *p);
 void plan_join(Plan *p);
 void plan_vectorise(Plan *p);
 // Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.
@@ -176,6 +178,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
 const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n);
 // The stream for a buffer with these real-loop terms.
 int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
+void plan_stream(Plan *p, Mem *m, int depth); // m gets its stream
 // A comparison of indices as a linear function that is not negative where it holds, all of its
 // values far inside of 32 bits; NULL: it is something else.
 const Lin *code_condition(Plan *p, const Expr *e);

@@ -403,7 +403,7 @@ static SchedPrefetch parse_prefetch(Parser *p) {
         expected(p, "'at'");
     else
         f.at = parse_ref(p);
-    if (accept_word(p, "distance")) f.distance = number(p, 1, MOST);
+    if (accept_word(p, "distance")) f.distance = number(p, 0, MOST);
     if (accept_word(p, "level")) f.level = (int)number(p, 1, 9);
     return f;
 }

@@ -129,7 +129,7 @@ static bool grow(Asm *a, size_t need) {
 
 static uint32_t features_of(const Machine *m) {
     uint32_t f = X86_HAS_POPCNT | X86_HAS_BMI1 | X86_HAS_BMI2 | X86_HAS_AVX | X86_HAS_AVX2 |
-                 X86_HAS_FMA | X86_HAS_F16C;
+                 X86_HAS_FMA | X86_HAS_F16C | X86_HAS_PREFETCHW; // the first with AVX2 ignore it
     if (m->isa == ISA_AVX512)
         f |= X86_HAS_AVX512F | X86_HAS_AVX512VL | X86_HAS_AVX512BW | X86_HAS_AVX512DQ |
              X86_HAS_AVX512CD;

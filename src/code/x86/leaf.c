@@ -469,13 +469,19 @@ static void flush_inner(Gen *g, const PNode *n) {
         if (n->read[i].inner) seg_flush(g->seg, n->read[i].buffer);
 }
 
-static void prefetch(LeafGen *l, const Mem *m) {
+static void prefetch(LeafGen *l, const Mem *m, int level) {
     if (!m->fetch) return;
-    Ref r = gen_ref(l->g, l->n, m, l->active);
-    r.disp += m->ahead;
+    Ref r = gen_ref(l->g, l->n, m->next, l->active);
     bool apart = r.lane && r.lane != type_info[r.type].bytes;
     for (int i = 0; i < (apart ? r.active : 1); i++, r.disp += r.lane)
-        l->g->tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, m->fetch);
+        l->g->tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, level);
+}
+
+// What is in the tile was fetched in front of the region.
+static bool is_pinned(const Gen *g, const Mem *m) {
+    for (int i = 0; i < g->pins.n; i++)
+        if (g->pins.at[i].buffer == m->buffer) return true;
+    return false;
 }
 
 void gen_leaf(Gen *g, PNode *n) {
@@ -486,8 +492,8 @@ void gen_leaf(Gen *g, PNode *n) {
     flush_inner(g, n);
     g->seg->line = n->line;
     l.guard = guard_of(&l);
-    prefetch(&l, &n->write);
-    for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i]);
+    if (n->write.spread || !is_pinned(g, &n->write)) prefetch(&l, &n->write, FETCH_TO_WRITE);
+    for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i], n->read[i].fetch);
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;
     find_row(&l, &r);

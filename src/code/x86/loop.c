@@ -240,6 +240,9 @@ static void play(Gen *g, PNode *const *loop, const int64_t *at, int n) {
             r = *m.ref;
             r.disp += moved(&r, loop, at, n);
             m.ref = &r;
+            if (m.kind == MI_FETCH &&
+                floor_div(r.disp, 64) == floor_div(g->recorded.at[i].ref->disp, 64))
+                continue; // the first copy did
         }
         x86_micro(g, &m);
     }

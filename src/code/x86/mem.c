@@ -357,7 +357,7 @@ void gen_store(Gen *g, const Micro *m) {
 }
 
 void gen_prefetch(Gen *g, const Micro *m) {
-    static const X86Op op[] = {X86_prefetchnta, X86_prefetcht0, X86_prefetcht1, X86_prefetcht2};
+    static const X86Op op[] = {X86_prefetchw, X86_prefetcht0, X86_prefetcht1, X86_prefetcht2};
     X86Arg mem = gen_mem(g, m->ref, X86_RAX);
-    x86_1(&g->a, op[m->op > 3 ? 0 : m->op], x86_sized(mem, 1));
+    x86_1(&g->a, m->op > 3 ? X86_prefetchnta : op[m->op], x86_sized(mem, 1));
 }

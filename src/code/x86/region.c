@@ -164,6 +164,22 @@ static void load_pins(Gen *g, const bool *except) {
     }
 }
 
+// One line after the other; pins stand in the order of their addresses, mostly.
+static void fetch_pins(Gen *g) {
+    int64_t line = INT64_MIN;
+    for (int i = 0; i < g->pins.n; i++) {
+        const Mem *m = g->pins.at[i].ref.mem;
+        if (!m->fetch || m->spread) continue;
+        Ref r = g->pins.at[i].ref;
+        r.mem = m->next;
+        r.disp += m->next->off->c - m->off->c;
+        if (floor_div(r.disp, 64) == line) continue;
+        line = floor_div(r.disp, 64);
+        gen_prefetch(g, &(Micro){.kind = MI_FETCH, .op = FETCH_TO_WRITE, .ref = &r});
+        g->tricks[TRICK_PREFETCH]++;
+    }
+}
+
 static void store_pins(Gen *g, PNode **at, int n) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
@@ -239,6 +255,7 @@ static void region(Gen *g, PNode **at, int n) {
         mark_assigned(g, at[0], assigned);
         load_pins(g, assigned);
     }
+    fetch_pins(g);
     gen_open(g);
     for (int i = from; i < n; i++) gen_walk(g, at[i]);
     gen_close(g);
