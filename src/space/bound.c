@@ -36,7 +36,7 @@ static void add_term(Eval *e, BoundKind kind, double seconds) {
     if (e->part) e->part->seconds[kind] += seconds;
 }
 
-void bound_raise(Eval *e, BoundKind kind, double seconds, int piece) {
+void bound_raise(Eval *e, BoundKind kind, double seconds, int64_t piece) {
     if (e->part && seconds > e->part->seconds[kind]) {
         e->part->seconds[kind] = seconds;
         e->part->piece[kind] = piece;
@@ -295,6 +295,12 @@ typedef struct Groups {
     double own[MANY_STMTS][BOUND_KINDS];
 } Groups;
 
+// May a statement have loops of its own? What is done within those of others costs nothing there.
+static bool may_nest(const Eval *e, int stmt) {
+    const BoundStmt *s = &e->b->stmt[stmt];
+    return !s->place || e->v[s->place] & CPU_PLACE_NEST;
+}
+
 static void join_groups(const Eval *e, Groups *g) {
     const BoundModel *b = e->b;
     for (int i = 0; i < b->nstmts; i++) g->of[i] = i;
@@ -302,6 +308,7 @@ static void join_groups(const Eval *e, Groups *g) {
         const BoundPair *p = &b->pair[i];
         bool shared = false;
         int to = g->of[p->a], from = g->of[p->b];
+        if (!may_nest(e, p->a) || !may_nest(e, p->b)) continue;
         for (int k = 0; k < p->n && !shared; k++) shared = e->v[p->meet[k].at] & CPU_ORDER_MERGED;
         for (int k = 0; k < b->nstmts && shared && to != from; k++)
             if (g->of[k] == from) g->of[k] = to;
@@ -320,7 +327,7 @@ static void add_groups(Eval *e, const Groups *g) {
             sum += most;
             said += most > 0;
         }
-        e->term[k] = (BoundTerm){sum, said == 1 ? by : -1};
+        e->term[k] = (BoundTerm){sum, said == 1 ? by : BOUND_SEVERAL};
     }
 }
 

@@ -57,7 +57,9 @@ typedef enum BoundKind {
 } BoundKind;
 extern const char *const bound_name[BOUND_KINDS]; // "compute", "issue", ...
 
-// What one resource takes, and whose doing it is: a statement's, or (-1) the Program's.
+// What one resource takes, and whose doing it is: a statement's, the Program's (-1), or that of
+// several statements which run one after the other.
+enum { BOUND_SEVERAL = -2 };
 typedef struct BoundTerm {
     double seconds;
     int stmt;

@@ -42,9 +42,31 @@ static bool may_repeat(const Eval *e, int iter) {
     return false;
 }
 
-// The copy that a read may go to has its elements in another order.
-static bool may_be_packed(const Eval *e, const BoundRef *r) {
-    return r->pack && e->v[r->pack] & CPU_PACK_YES;
+// Does a copy surely hold several values along an iterator?
+static bool surely_long(const Eval *e, const BoundCopy *c, int iter) {
+    const BoundStmt *s = e->s;
+    for (int i = 0; i < s->nloops; i++)
+        if (s->loop[i].iter == iter && c->at[i] && e->v[c->at[i]] == CPU_AT_OUTSIDE &&
+            e->loop[i].least > 1)
+            return true;
+    return false;
+}
+
+// Iterators whose neighbours a read surely finds apart. A copy has its elements in another order,
+// but for one that is row-major like what it is made of: there they are apart as long as it holds
+// more than one value along the subscripts behind.
+static uint32_t surely_apart(const Eval *e, const BoundRef *r) {
+    uint32_t apart = 0;
+    if (!r->pack || !(e->v[r->pack] & CPU_PACK_YES)) return r->apart;
+    if (r->copy < 0 || e->v[r->pack] != CPU_PACK_YES) return 0;
+    const BoundCopy *c = &e->s->copy[r->copy];
+    if (e->v[c->layout] != CPU_LAYOUT_ROW_MAJOR) return 0;
+    for (uint32_t left = r->apart & e->lanes; left; left &= left - 1) {
+        int i = __builtin_ctz(left);
+        for (uint32_t behind = r->behind[i]; behind; behind &= behind - 1)
+            if (surely_long(e, c, __builtin_ctz(behind))) apart |= 1u << i;
+    }
+    return apart;
 }
 
 static bool has_parts(const Eval *e) {
@@ -57,12 +79,12 @@ static void see_lanes(Eval *e) {
     const BoundStmt *s = e->s;
     for (int i = 0; i < s->nreads + s->nwrites; i++) {
         const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
-        uint32_t apart = r->apart;
+        uint32_t apart = i < s->nreads ? surely_apart(e, r) : r->apart;
         int unit = r->unit;
         // Partial results of one element lie side by side.
         if (i == s->nreads && has_parts(e)) apart = r->iters, unit = s->loop[s->split].iter;
         e->single[i] = e->turned[i] = 0;
-        if (!(apart & e->lanes) || (i < s->nreads && may_be_packed(e, r))) continue;
+        if (!(apart & e->lanes)) continue;
         if (unit >= 0 && may_repeat(e, unit))
             e->turned[i] = apart;
         else

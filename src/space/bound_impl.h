@@ -47,7 +47,10 @@ typedef struct BoundRef {
     uint32_t iters;
     uint32_t apart; // iterators whose neighbours surely lie neither side by side nor on each other
     int unit;       // the one whose neighbours lie side by side; -1: none
-    bool grid;      // every subscript has one iterator of its own
+    int copy;       // number of the copy that it may go to; -1: none
+    // Per iterator of `apart`: those of the subscripts behind its own, in the order of the tensor.
+    const uint32_t *behind;
+    bool grid; // every subscript has one iterator of its own
     int ndims, nfar;
     const BoundDim *dim;
 } BoundRef;
@@ -103,15 +106,12 @@ typedef struct BoundStmt {
     uint32_t place;
     int nloops;
     const BoundLoop *loop; // by iterator, outermost first
-    // Pieces of the nest: so many of the innermost loops of each iterator. A piece's number is the
-    // sum of these times `radix`; the last one is all of the nest. 0: there are too many.
-    int npieces;
+    // Pieces of the nest: so many of the innermost loops of each iterator.
+    double npieces;                                          // while everything is open
     int nlevels[PROGRAM_MAX_ITERS], last[PROGRAM_MAX_ITERS]; // its loops; the innermost
-    int radix[PROGRAM_MAX_ITERS];
-    const uint8_t (*taken)[PIECE_ITERS]; // per piece: the numbers
-    unsigned beyond;                     // bit per level: all of the nest does not fit inside it
-    const BoundInside *inside;           // nloops x nloops
-    int nreads, nwrites;                 // by tensor, so that accesses to one stand together
+    unsigned beyond;           // bit per level: all of the nest does not fit inside it
+    const BoundInside *inside; // nloops x nloops
+    int nreads, nwrites;       // by tensor, so that accesses to one stand together
     const BoundRef *read, *write;
     int ncopies;
     const BoundCopy *copy;
@@ -175,8 +175,10 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h);
 // What statements contribute, for explanations.
 typedef struct BoundPart {
     double seconds[BOUND_KINDS];
-    int piece[BOUND_KINDS]; // the one that says so (below); -1: none
-    double lanes;           // elements by vectors
+    // The piece that says so, a byte for each iterator: how many of its loops; -1: all or none;
+    // below: one iteration of loop -2 - piece.
+    int64_t piece[BOUND_KINDS];
+    double lanes; // elements by vectors
     double cores, chains, launches;
     int along; // BOUND_NEST: the iterator that runs in lanes; -1: none does
 } BoundPart;
@@ -228,7 +230,7 @@ typedef struct Eval {
 } Eval;
 
 // Of what a statement does not add up: the largest.
-void bound_raise(Eval *e, BoundKind kind, double seconds, int piece);
+void bound_raise(Eval *e, BoundKind kind, double seconds, int64_t piece);
 // Arithmetic of the statement at so many vectors by elements.
 double bound_compute(const Eval *e, double share);
 // Lanes that lie apart, copies, partial results (bound_extra.c).

@@ -54,9 +54,14 @@ static uint32_t own_iters(const Affine *sub, int niters) {
     return mine;
 }
 
+// Strides that are not those of a dense row-major tensor; NULL: they are.
+static const int64_t *strides_of(const Build *x, int tensor) {
+    return is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
+}
+
 // Bytes between neighbours of each dimension; 0 where they are one. False: places may overlap.
 static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pitch) {
-    const int64_t *given = is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
+    const int64_t *given = strides_of(x, tensor);
     double bytes = type_info[t->type].bytes, dense = bytes, end = 0;
     bool done[PROGRAM_MAX_RANK] = {false};
     for (int d = t->rank - 1; d >= 0; d--) {
@@ -100,19 +105,41 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
     }
 }
 
+static uint32_t iters_of(const Affine *a, int niters) {
+    uint32_t mask = 0;
+    for (int i = 0; i < niters; i++)
+        if (affine_uses_iter(a, i)) mask |= 1u << i;
+    return mask;
+}
+
+// See BoundRef.behind; none of an iterator that has several subscripts, or of strides that somebody
+// gave: another iterator may be that of neighbours then.
+static const uint32_t *see_behind(Build *x, const Stmt *s, const Access *a) {
+    uint32_t *behind = arena_new_n(x->arena, uint32_t, s->niters + 1), inner = 0, seen = 0;
+    for (int d = a->rank - 1; d >= 0 && !strides_of(x, a->tensor); d--) {
+        uint32_t here = iters_of(a->sub[d], s->niters);
+        for (int i = 0; i < s->niters; i++)
+            if (here >> i & 1) behind[i] = seen >> i & 1 ? 0 : inner;
+        inner |= here;
+        seen |= here;
+    }
+    for (int i = 0; i < s->niters; i++) behind[i] &= ~(1u << i);
+    return behind;
+}
+
 static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
     const Tensor *t = &x->p->tensors.at[a->tensor];
     BoundDim *dim = arena_new_n(x->arena, BoundDim, a->rank + 1);
-    BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .dim = dim};
+    BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .dim = dim, .copy = -1};
     uint32_t own[PROGRAM_MAX_RANK], seen = 0;
     double pitch[PROGRAM_MAX_RANK];
     bool apart = see_pitches(x, t, a->tensor, pitch);
     for (int d = a->rank - 1; d >= 0; d--) {
         own[d] = apart && pitch[d] > 0 ? own_iters(a->sub[d], s->niters) & ~seen : 0;
         seen |= own[d];
-        for (int i = 0; i < s->niters; i++)
-            if (affine_uses_iter(a->sub[d], i)) r.iters |= 1u << i;
+        r.iters |= iters_of(a->sub[d], s->niters);
     }
+    r.behind = see_behind(x, s, a);
     for (int near = 0; near < 2; near++)
         for (int d = 0; d < a->rank; d++) {
             if ((pitch[d] >= x->m->line_bytes) == near || !own[d]) continue;
@@ -209,7 +236,8 @@ static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
     return t;
 }
 
-static void see_accesses(Build *x, int stmt, const Reads *reads) {
+// Gives the reads.
+static BoundRef *see_accesses(Build *x, int stmt, const Reads *reads) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
     BoundRef *read = arena_new_n(x->arena, BoundRef, reads->at.n + 1);
@@ -232,10 +260,11 @@ static void see_accesses(Build *x, int stmt, const Reads *reads) {
     }
     b->read = read;
     b->write = write;
+    return read;
 }
 
 // Copies of what it reads, for as far as the reads are looked at.
-static void see_copies(Build *x, int stmt) {
+static void see_copies(Build *x, int stmt, BoundRef *read) {
     const CpuHost *h = x->cs->host;
     BoundStmt *b = &x->stmt[stmt];
     BoundCopy *copy = arena_new_n(x->arena, BoundCopy, h->copies.n + 1);
@@ -243,9 +272,12 @@ static void see_copies(Build *x, int stmt) {
         int w = h->copies.at[i];
         const CpuObject *o = &h->object[w];
         const BoundRef *ref = NULL;
-        for (int r = 0; r < b->nreads && !ref; r++)
-            if (b->read[r].tensor == o->tensor) ref = &b->read[r];
-        if (o->stmt != stmt || !ref) continue;
+        for (int r = 0; r < b->nreads && o->stmt == stmt; r++) {
+            if (b->read[r].tensor != o->tensor) continue;
+            read[r].copy = b->ncopies;
+            if (!ref) ref = &b->read[r];
+        }
+        if (!ref) continue;
         uint32_t *at = arena_new_n(x->arena, uint32_t, b->nloops + 1);
         for (int k = 0; k < b->nloops; k++) {
             int var = space_var(x->s, CPU_AT, w, b->loop[k].object, NULL);
@@ -425,17 +457,8 @@ static void see_loops(Build *x, int stmt) {
 }
 
 static void see_pieces(Build *x, BoundStmt *b) {
-    b->npieces = b->niters <= PIECE_ITERS && b->nreads <= MANY_REFS;
-    for (int i = 0; i < b->niters && b->npieces; i++) {
-        b->radix[i] = b->npieces;
-        b->npieces *= b->nlevels[i] + 1;
-        if (b->npieces > MANY_PIECES) b->npieces = 0;
-    }
-    uint8_t(*taken)[PIECE_ITERS] = arena_alloc(x->arena, (size_t)(b->npieces + 1) * sizeof *taken);
-    for (int at = 0; at < b->npieces; at++)
-        for (int i = 0; i < b->niters; i++)
-            taken[at][i] = (uint8_t)(at / b->radix[i] % (b->nlevels[i] + 1));
-    b->taken = (const uint8_t(*)[PIECE_ITERS])taken;
+    b->npieces = 1;
+    for (int i = 0; i < b->niters; i++) b->npieces *= b->nlevels[i] + 1;
     double bytes = 0;
     for (int r = 0; r < b->nreads + b->nwrites; r++) {
         const BoundRef *ref = r < b->nreads ? &b->read[r] : &b->write[r - b->nreads];
@@ -537,13 +560,13 @@ static void see_stmt(Build *x, int stmt) {
     b->count = bound_instances(s, &box);
     Reads reads = {.arena = x->arena};
     expr_visit_accesses(s->value, sure_read, &reads);
-    see_accesses(x, stmt, &reads);
+    BoundRef *read = see_accesses(x, stmt, &reads);
     see_arithmetic(x, stmt);
     see_joins(b);
     see_loops(x, stmt);
     int grain = space_var(x->s, CPU_GRAIN, x->cs->host->comp[stmt], -1, NULL);
     if (grain >= 0) b->grain = var_place(x->s, grain), b->grains = x->s->universe[grain];
-    see_copies(x, stmt);
+    see_copies(x, stmt, read);
     see_pieces(x, b);
     see_window(x, stmt);
     see_reduction(x, stmt);

@@ -5,9 +5,10 @@
 // nothing to all of the nest, a loop at a time. The cost of a path is that of its most expensive
 // piece, and the bound that of the cheapest path whose pieces are possible: once for each resource,
 // and once for all of them together for every iterator that might run in lanes. Where orders are
-// decided, few pieces are left.
+// decided, few pieces are left, and loops that run once make none.
 //
-// A nest with too many pieces is looked at loop by loop: one iteration of each.
+// A nest of many loops is looked at loop by loop as well, one iteration of each: there are too many
+// pieces before most of it is decided.
 #include "space/bound_impl.h"
 
 #include "space/cpu_space.h"
@@ -23,7 +24,7 @@ typedef struct Piece {
     double often, kept; // how often it runs, at least; how often the cache is full before it
     bool parallel;      // a parallel loop may be inside
     bool beside;        // or around it, so that pieces may run side by side
-    bool alone;         // no piece of straight-line code has two runs of it
+    double together;    // runs of it in one piece of straight-line code, at most
 } Piece;
 
 // --- One piece -----------------------------------------------------------------------------------
@@ -99,8 +100,10 @@ typedef struct Cost {
 // next as well, when there is room for all of them.
 enum { OTHER_REGISTERS = 4 }; // than those of results
 
+static bool is_alone(const Piece *x) { return x->together < 2; }
+
 static bool keeps_results(const Eval *e, const Piece *x, const Cost *c, double share) {
-    return !x->alone || c->tile * share <= e->b->registers - OTHER_REGISTERS;
+    return !is_alone(x) || c->tile * share <= e->b->registers - OTHER_REGISTERS;
 }
 
 // Of the elements that a piece combines values in, all times together, those that it loads: not
@@ -130,10 +133,10 @@ typedef struct Ports {
 static Ports port_seconds(const Eval *e, const Piece *x, const Cost *c, const Shares *h) {
     const BoundStmt *s = e->s;
     double out = s->nwrites ? c->total[s->nreads] * h->result : 0, back = c->back * h->result;
-    double in = h->in, room = c->room * h->result / h->held;
+    double in = h->in, room = c->room * h->result / h->held, each = in / x->together;
     if (!keeps_results(e, x, c, h->held)) {
         in += back;
-    } else if (x->alone) {
+    } else if (is_alone(x)) {
         in += most_of(0, back - room);
         out -= room;
     } else { // registers save most where each lane would have a load of its own
@@ -142,7 +145,7 @@ static Ports port_seconds(const Eval *e, const Piece *x, const Cost *c, const Sh
         in += back - saved - (c->room - saved * s->lane);
         out -= room;
     }
-    in = most_of(in, 0) + e->extra.loads;
+    in = most_of(in, each) + e->extra.loads;
     out = most_of(out, e->extra.parts) + e->extra.stores;
     return (Ports){in * e->each[0], out * e->each[1]};
 }
@@ -169,8 +172,9 @@ static double l1_seconds(const Eval *e, const Piece *x, const Cost *c, double sh
     double room = c->room * b->vector_bytes, back = c->back * e->s->result_bytes;
     double in = c->in, out = c->out, saved = 0, loads = in + back;
     if (keeps_results(e, x, c, share)) {
-        saved = room * (back > 0 ? i + o : x->alone ? o : most_of(i, o));
-        loads = x->alone ? in + most_of(0, back - room) : in + back - room;
+        saved = room * (back > 0 ? i + o : is_alone(x) ? o : most_of(i, o));
+        loads = is_alone(x) ? in + most_of(0, back - room) : in + back - room;
+        loads = most_of(loads, in / x->together);
     } else {
         room = 0;
     }
@@ -190,7 +194,7 @@ static void set_totals(const Eval *e, const Piece *x, Cost *c) {
         bool read = r < s->nreads;
         const BoundRef *ref = read ? &s->read[r] : &s->write[r - s->nreads];
         double n = x->often * c->elements[r], all = 1;
-        if (ref->grid && x->alone && n > 0 && (read || !kept)) {
+        if (ref->grid && is_alone(x) && n > 0 && (read || !kept)) {
             for (int i = 0; i < s->niters; i++)
                 all *= ref->iters >> i & 1 ? s->extent[i] : x->runs[i];
             n = most_of(n, all);
@@ -261,12 +265,6 @@ static bool is_spread(const Eval *e, int iter) {
     return step[0] != step[1] || fmod(s->extent[iter], (double)step[0]) != 0;
 }
 
-// Two runs of a piece of so many instances are too many vector operations for one piece of
-// straight-line code.
-static bool is_alone(const Eval *e, double instances, bool unrolls) {
-    return 2 * instances * e->s->lane > (double)e->b->unrolled * (unrolls ? MARKED_UNROLL : 1);
-}
-
 static void see_inner(const Eval *e, int iter, Inner *out) {
     const BoundStmt *s = e->s;
     double extent = s->extent[iter];
@@ -275,7 +273,7 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
     for (int n = 1; n <= s->nlevels[iter]; n++) {
         int at = s->last[iter] - n + 1;
         const LoopState *l = &e->loop[at];
-        bool parallel = out[n - 1].parallel || l->kind & CPU_KIND_PARALLEL;
+        bool parallel = out[n - 1].parallel || (l->most > 1 && l->kind & CPU_KIND_PARALLEL);
         double least = least_of(extent, out[n - 1].least * l->least);
         double most = least_of(extent, out[n - 1].most * l->most);
         if (s->loop[at].top) least = most = extent;
@@ -283,7 +281,8 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
         out[n].parallel = parallel;
     }
     for (int n = s->nlevels[iter] - 1; n >= 0; n--) {
-        uint64_t around = e->loop[s->last[iter] - n].kind;
+        const LoopState *l = &e->loop[s->last[iter] - n];
+        uint64_t around = l->most > 1 ? l->kind : 0;
         out[n].unrolls = out[n + 1].unrolls || around & CPU_KIND_UNROLL;
         out[n].beside = out[n + 1].beside || around & CPU_KIND_PARALLEL;
     }
@@ -312,29 +311,22 @@ static Taken needs_of(const Eval *e, int at) {
     return need;
 }
 
-// Gives the instances of a piece, at least.
-static double make_piece(const Eval *e, const uint8_t *taken, Inner inner[][CPU_MAX_LEVELS + 1],
-                         Piece *x) {
-    double most = 1, least = 1, whole = e->s->box;
-    bool unrolls = false;
-    x->parallel = x->beside = false;
-    x->kept = 1;
-    for (int i = 0; i < e->s->niters; i++) {
-        const Inner *n = &inner[i][taken[i]];
-        x->most[i] = n->most;
-        x->least[i] = n->least;
-        x->runs[i] = n->runs;
-        most *= n->most;
-        least *= n->least;
-        whole *= n->whole;
-        x->kept *= n->full;
-        x->parallel |= n->parallel;
-        x->beside |= n->beside;
-        unrolls |= n->unrolls;
+static int taken_of(Taken t, int iter) { return (int)(t >> (BYTE * iter) & 0xff); }
+
+static bool is_whole(const BoundStmt *s, Taken t) {
+    for (int i = 0; i < s->niters; i++)
+        if (taken_of(t, i) < s->nlevels[i]) return false;
+    return true;
+}
+
+// Of each iterator the larger number.
+static Taken most_needed(Taken a, Taken b) {
+    Taken both = 0;
+    for (int at = 0; at < 64; at += BYTE) {
+        Taken x = a >> at & 0xff, y = b >> at & 0xff;
+        both |= (x > y ? x : y) << at;
     }
-    x->alone = is_alone(e, least, unrolls);
-    x->often = whole / most;
-    return least;
+    return both;
 }
 
 // Questions that are asked of the lattice at once: with lanes along each iterator that may have
@@ -348,8 +340,55 @@ typedef struct Lattice {
     double compute[PIECE_ITERS + 1], held[PIECE_ITERS + 1];    // see Shares
     uint32_t turned[PIECE_ITERS + 1], single[PIECE_ITERS + 1]; // accesses
     uint32_t folds;                                            // ways with lanes that are summed up
+    // Pieces, those with fewer loops first; the last one is all of the nest. 0: there are too many.
+    int n;
+    Taken piece[MANY_PIECES];
+    uint8_t next[MANY_PIECES][PIECE_ITERS]; // with one loop more of each iterator; 0: none
     double best[MANY_PIECES][MANY_COLUMNS]; // of the cheapest order that gets to a piece
 } Lattice;
+
+// Runs of a piece of so many instances in one piece of straight-line code. Where the loop around it
+// is too long to be unrolled whole, it gets a few copies of its body.
+static double together(const Eval *e, const Lattice *l, int at, Inner inner[][CPU_MAX_LEVELS + 1],
+                       double instances, bool unrolls) {
+    enum { COPIES = 8 };
+    static const double part = 3.0 / 8; // of the limit, that copies may have
+    double size = instances * e->s->lane, limit = (double)e->b->unrolled;
+    double marked = limit * (unrolls ? MARKED_UNROLL : 1);
+    for (int i = 0; i < e->s->niters; i++) {
+        int next = l->next[at][i];
+        if (!next) continue;
+        const Inner *now = inner[i] + taken_of(l->piece[at], i),
+                    *then = inner[i] + taken_of(l->piece[next], i);
+        if (size * then->least / now->least <= marked) return most_of(1, floor(marked / size));
+    }
+    return most_of(1, least_of(COPIES, floor(part * limit / size)));
+}
+
+// Gives the instances of a piece, at least.
+static double make_piece(const Eval *e, const Lattice *l, int at, Inner inner[][CPU_MAX_LEVELS + 1],
+                         Piece *x) {
+    double most = 1, least = 1, whole = e->s->box;
+    bool unrolls = false;
+    x->parallel = x->beside = false;
+    x->kept = 1;
+    for (int i = 0; i < e->s->niters; i++) {
+        const Inner *n = &inner[i][taken_of(l->piece[at], i)];
+        x->most[i] = n->most;
+        x->least[i] = n->least;
+        x->runs[i] = n->runs;
+        most *= n->most;
+        least *= n->least;
+        whole *= n->whole;
+        x->kept *= n->full;
+        x->parallel |= n->parallel;
+        x->beside |= n->beside;
+        unrolls |= n->unrolls;
+    }
+    x->together = together(e, l, at, inner, least, unrolls);
+    x->often = whole / most;
+    return least;
+}
 
 // Loads or stores of one element, by access, for each way to have lanes.
 static void set_ways(const Eval *e, Lattice *l) {
@@ -384,9 +423,10 @@ static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint
     double most = 0, each = e->rounds / e->b->shuffles / e->used;
     for (; accesses; accesses &= accesses - 1) {
         int r = __builtin_ctz(accesses);
-        double n = c->total[r] * s->lane, back = c->back * s->lane;
+        double n = c->total[r] * s->lane, back = c->back * s->lane, fewest = n / x->together;
         bool result = r >= s->nreads, kept = result && keeps_results(e, x, c, s->lane);
-        if (result ? kept : !x->alone) n -= c->room, back -= c->room;
+        if (result ? kept : !is_alone(x)) n -= c->room, back -= c->room;
+        if (!result) n = most_of(n, fewest);
         back = result ? most_of(0, back) : 0;
         double single =
             s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
@@ -440,65 +480,117 @@ static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double
     for (int k = 3; k < KINDS; k++) t[k] = c.t[k];
 }
 
-// From the inside out: the cheapest piece with one loop less, and then the piece itself. A piece of
-// so few instances that registers could hold all they touch costs nothing.
-static void fill_lattice(const Eval *e, Lattice *l) {
+// The loops of an iterator that make pieces. One that runs once is inside as soon as the loop in it
+// is; what it needs inside the next one needs.
+typedef struct Steps {
+    int first;                        // so many are inside before anything is
+    uint8_t next[CPU_MAX_LEVELS + 1]; // by the number that is inside: the next number; 0: none
+    Taken need[CPU_MAX_LEVELS + 1];   // by the next number
+} Steps;
+
+// So many loops of an iterator that run once are around the innermost n of it.
+static int idle_loops(const Inner *inner, int n, int all) {
+    int more = n;
+    while (more < all && inner[more + 1].most <= inner[more].most &&
+           inner[more + 1].least <= inner[more].least)
+        more++;
+    return more - n;
+}
+
+static Steps steps_of(const Eval *e, int iter, const Inner *inner) {
+    const BoundStmt *s = e->s;
+    Steps t = {.first = 0};
+    Taken need[CPU_MAX_LEVELS + 1], pending = 0;
+    int all = s->nlevels[iter];
+    for (int n = 1; n <= all; n++) need[n] = needs_of(e, s->last[iter] - n + 1);
+    t.first = idle_loops(inner, 0, all);
+    for (int n = 1; n <= t.first; n++) pending = most_needed(pending, need[n]);
+    for (int at = t.first, next; at < all; at = next) {
+        next = at + 1 + idle_loops(inner, at + 1, all);
+        t.next[at] = (uint8_t)next;
+        t.need[next] = most_needed(pending, need[at + 1]);
+        pending = 0;
+        for (int n = at + 2; n <= next; n++) pending = most_needed(pending, need[n]);
+    }
+    return t;
+}
+
+// All pieces that an order may still have, from the inside out.
+static void find_pieces(const Eval *e, const Steps *t, Lattice *l) {
+    enum { BITS = 9 };
+    uint8_t table[1 << BITS] = {0}; // number of a piece; 0: free
+    int n = e->s->niters;
+    l->n = 1;
+    l->piece[0] = 0;
+    for (int i = 0; i < n; i++) l->piece[0] |= (Taken)t[i].first << (BYTE * i);
+    for (int at = 0; at < l->n; at++)
+        for (int i = 0; i < n; i++) {
+            int now = taken_of(l->piece[at], i), next = t[i].next[now];
+            Taken more = l->piece[at] + ((Taken)(next - now) << (BYTE * i));
+            l->next[at][i] = 0;
+            if (!next || !covers(more, t[i].need[next])) continue;
+            unsigned slot = (unsigned)(more * 0x9e3779b97f4a7c15u >> (64 - BITS));
+            while (table[slot] && l->piece[table[slot]] != more) slot = (slot + 1) % (1 << BITS);
+            if (!table[slot] && l->n == MANY_PIECES) {
+                l->n = 0;
+                return;
+            }
+            if (!table[slot]) l->piece[table[slot] = (uint8_t)l->n++] = more;
+            l->next[at][i] = table[slot];
+        }
+}
+
+// The cheapest piece with one loop less, and then the piece itself. A piece of so few instances
+// that registers could hold all they touch costs nothing. False: there are too many pieces, or no
+// order gets to all of the nest.
+static bool fill_lattice(const Eval *e, Lattice *l) {
     const BoundStmt *s = e->s;
     Inner inner[PIECE_ITERS][CPU_MAX_LEVELS + 1];
-    Taken need[PIECE_ITERS][CPU_MAX_LEVELS + 1];
+    Steps steps[PIECE_ITERS];
     double few = e->b->registers / most_of(1, s->nreads);
     for (int i = 0; i < s->niters; i++) {
         see_inner(e, i, inner[i]);
-        need[i][0] = 0;
-        for (int n = 1; n <= s->nlevels[i]; n++) need[i][n] = needs_of(e, s->last[i] - n + 1);
+        steps[i] = steps_of(e, i, inner[i]);
     }
-    for (int c = 0; c < l->ncolumns; c++) l->best[0][c] = 0;
-    for (int at = 1; at < s->npieces; at++) {
-        const uint8_t *taken = s->taken[at];
-        double before[MANY_COLUMNS], *now = l->best[at];
-        Taken all = 0;
-        bool possible = true;
-        for (int c = 0; c < l->ncolumns; c++) now[c] = before[c] = INFINITY;
-        for (int i = 0; i < s->niters; i++) all |= (Taken)taken[i] << (BYTE * i);
-        for (int i = 0; i < s->niters; i++) possible &= covers(all, need[i][taken[i]]);
-        if (!possible) continue;
-        for (int i = 0; i < s->niters; i++) {
-            if (!taken[i]) continue;
-            const double *from = l->best[at - s->radix[i]];
-            for (int c = 0; c < l->ncolumns; c++) before[c] = least_of(before[c], from[c]);
-        }
-        if (before[0] == INFINITY) continue;
+    find_pieces(e, steps, l);
+    if (!l->n || !is_whole(s, l->piece[l->n - 1])) return false;
+    for (int at = 0; at < l->n; at++)
+        for (int c = 0; c < l->ncolumns; c++) l->best[at][c] = at ? INFINITY : 0;
+    for (int at = 0; at < l->n; at++) {
+        double cost[MANY_COLUMNS] = {0}, *now = l->best[at];
         Piece x;
-        double least = make_piece(e, taken, inner, &x);
-        if (least > few)
-            fill_columns(e, l, &x, now);
-        else
-            for (int c = 0; c < l->ncolumns; c++) now[c] = 0;
-        for (int c = 0; c < l->ncolumns; c++) now[c] = most_of(now[c], before[c]);
+        if (at && make_piece(e, l, at, inner, &x) > few) fill_columns(e, l, &x, cost);
+        for (int c = 0; c < l->ncolumns; c++) now[c] = most_of(now[c], cost[c]);
+        for (int i = 0; i < s->niters; i++) {
+            if (!l->next[at][i]) continue;
+            double *next = l->best[l->next[at][i]];
+            for (int c = 0; c < l->ncolumns; c++) next[c] = least_of(next[c], now[c]);
+        }
     }
+    return true;
 }
 
 // The piece that makes the cheapest order as expensive as it is.
-static int worst_piece(const BoundStmt *s, const Lattice *l, int column) {
-    int at = s->npieces - 1;
+static int64_t worst_piece(const BoundStmt *s, const Lattice *l, int column) {
+    int at = l->n - 1;
     while (at > 0) {
         int from = -1;
-        for (int i = 0; i < s->niters; i++)
-            if (s->taken[at][i] &&
-                (from < 0 || l->best[at - s->radix[i]][column] < l->best[from][column]))
-                from = at - s->radix[i];
-        if (l->best[from][column] < l->best[at][column]) return at;
+        for (int k = 0; k < at; k++)
+            for (int i = 0; i < s->niters; i++)
+                if (l->next[k][i] == at && (from < 0 || l->best[k][column] < l->best[from][column]))
+                    from = k;
+        if (from < 0 || l->best[from][column] < l->best[at][column]) break;
         at = from;
     }
-    return 0;
+    return (int64_t)l->piece[at];
 }
 
 static void see_lattice(Eval *e) {
     const BoundStmt *s = e->s;
     Lattice l;
     set_ways(e, &l);
-    fill_lattice(e, &l);
-    const double *all = l.best[s->npieces - 1];
+    if (!fill_lattice(e, &l)) return;
+    const double *all = l.best[l.n - 1];
     double best = INFINITY;
     int way = 0;
     bool arithmetic = false;
@@ -513,7 +605,7 @@ static void see_lattice(Eval *e) {
         bound_raise(e, FIRST + k, all[l.nways + k], e->part ? worst_piece(s, &l, l.nways + k) : -1);
 }
 
-// --- Too many pieces -----------------------------------------------------------------------------
+// --- Loop by loop --------------------------------------------------------------------------------
 
 // One iteration of a loop; -1: all of them.
 static void one_iteration(const Eval *e, int at, Piece *x) {
@@ -547,7 +639,7 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
         x->kept *= n.full;
     }
     x->often = whole / all;
-    x->alone = is_alone(e, few, e->straight > (double)e->b->unrolled);
+    x->together = most_of(1, e->straight / (few * s->lane));
 }
 
 void bound_nest(Eval *e) {
@@ -556,10 +648,8 @@ void bound_nest(Eval *e) {
     e->each[1] = 1 / e->b->stores / e->used;
     e->rounds = e->s->lanes >= 16 ? 4 : e->s->lanes >= 8 ? 3 : e->s->lanes >= 4 ? 2 : 1;
     bound_extra(e);
-    if (e->s->npieces) {
-        see_lattice(e);
-        return;
-    }
+    if (e->s->niters <= PIECE_ITERS && e->s->nreads <= MANY_REFS) see_lattice(e);
+    if (e->s->npieces <= MANY_PIECES) return;
     for (int at = -1; at < e->s->nloops && e->s->nreads <= MANY_REFS; at++) {
         Piece x;
         Cost c;
@@ -569,6 +659,6 @@ void bound_nest(Eval *e) {
         c.t[0] = ports.load;
         c.t[1] = ports.store;
         c.t[2] = l1_seconds(e, &x, &c, e->s->lane);
-        for (int k = 0; k < KINDS; k++) bound_raise(e, FIRST + k, c.t[k], at);
+        for (int k = 0; k < KINDS; k++) bound_raise(e, FIRST + k, c.t[k], -2 - at);
     }
 }

@@ -33,20 +33,24 @@ static bool runs_once(const BoundLoop *l, const Cand *c) {
     return dom == 1 && l->universe[0] == 1;
 }
 
-static void add_piece(Text *out, const BoundModel *b, const BoundStmt *s, int piece,
+static void add_piece(Text *out, const BoundModel *b, const BoundStmt *s, int64_t piece,
                       const Cand *c) {
     const Space *space = b->cs->space;
-    if (piece < 0 || piece == s->npieces - 1) {
-        text_add(out, "all of the nest");
-    } else if (!s->npieces) {
-        text_printf(out, "every iteration of %s", space->name[s->loop[piece].object]);
-    } else {
-        text_add(out, "every run of");
-        for (int i = 0; i < s->niters; i++)
-            for (int n = piece / s->radix[i] % (s->nlevels[i] + 1); n > 0; n--)
-                if (!runs_once(&s->loop[s->last[i] - n + 1], c))
-                    text_printf(out, " %s", space->name[s->loop[s->last[i] - n + 1].object]);
+    bool whole = true;
+    if (piece < -1) {
+        text_printf(out, "every iteration of %s", space->name[s->loop[-2 - piece].object]);
+        return;
     }
+    for (int i = 0; i < s->niters; i++) whole &= (piece >> (8 * i) & 0xff) == s->nlevels[i];
+    if (piece < 0 || whole) {
+        text_add(out, "all of the nest");
+        return;
+    }
+    text_add(out, "every run of");
+    for (int i = 0; i < s->niters; i++)
+        for (int n = (int)(piece >> (8 * i) & 0xff); n > 0; n--)
+            if (!runs_once(&s->loop[s->last[i] - n + 1], c))
+                text_printf(out, " %s", space->name[s->loop[s->last[i] - n + 1].object]);
 }
 
 static void add_why(Text *out, const BoundModel *b, const Cand *c, BoundKind kind, int stmt,
@@ -116,7 +120,7 @@ void bound_explain(Text *out, const BoundModel *b, const Cand *c) {
             if (!done[k] && (best < 0 || terms[k].seconds > terms[best].seconds)) best = k;
         done[best] = true;
         if (terms[best].seconds <= 0) return;
-        bool once = best > BOUND_CHAIN && terms[best].stmt < 0;
+        bool once = best > BOUND_CHAIN && terms[best].stmt == -1;
         text_printf(out, "  %-14s ", bound_name[best]);
         if (once)
             add_column(out, terms[best].seconds);
