@@ -30,9 +30,9 @@
 //
 // ABI. Handles are opaque. Enumerators keep their values. Structs that the library hands out only
 // ever grow at their end: use them through the pointers given. Structs that the caller fills in
-// begin with struct_size, to be set to sizeof; members after it that are zero mean the default. The
-// small ones without it (lw_size, lw_window, lw_schedule_text) stay as they are. Only names
-// beginning with lw_ are exported.
+// begin with struct_size, to be set to sizeof (zero is LW_MISUSE: nothing that was set would be
+// read); members after it that are zero mean the default. The small ones without it (lw_size,
+// lw_window, lw_schedule_text) stay as they are. Only names beginning with lw_ are exported.
 #ifndef LOOPWRIGHT_H
 #define LOOPWRIGHT_H
 
@@ -90,7 +90,7 @@ typedef enum lw_status {
     LW_OK = 0,
     LW_ERROR = 1,       // something is wrong with the input; the diagnostics say what
     LW_NO_MEMORY = 2,   // an allocation failed
-    LW_MISUSE = 3,      // the call itself is wrong (NULL handle, bad enumerator)
+    LW_MISUSE = 3,      // the call itself is wrong (NULL handle, bad enumerator, struct_size 0)
     LW_UNAVAILABLE = 4, // asked for something this build or this machine does not have; diagnosed
 } lw_status;
 

@@ -206,7 +206,7 @@ const char *dtype_name(Arena *arena, DLDataType dtype);
 // "(4, 3)"
 const char *shape_text(Arena *arena, int ndim, const int64_t *shape);
 // A struct that begins with struct_size, from a caller whose version of it may be shorter; the rest
-// is zero.
-void options_copy(void *into, size_t size, const void *from);
+// is zero. False: struct_size was forgotten, and what the caller set would go unread.
+bool options_copy(void *into, size_t size, const void *from);
 
 #endif

@@ -150,6 +150,6 @@ lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
     memset(out, 0, sizeof *out);
     if (!b || what < LW_EMIT_C || what > LW_EMIT_SO) return call_misuse(ctx);
     EmitCall e = {.bound = b, .what = what, .out = out};
-    options_copy(&e.options, sizeof e.options, options);
+    if (!options_copy(&e.options, sizeof e.options, options)) return call_misuse(ctx);
     return call_run(ctx, emit_body, &e);
 }

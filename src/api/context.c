@@ -28,12 +28,12 @@ void *call_new(Call *call, size_t size) {
     return memset(p, 0, size);
 }
 
-void options_copy(void *into, size_t size, const void *from) {
+bool options_copy(void *into, size_t size, const void *from) {
+    size_t given = sizeof given;
     memset(into, 0, size);
-    if (!from) return;
-    size_t given;
-    memcpy(&given, from, sizeof given);
-    memcpy(into, from, given < size ? given : size);
+    if (from) memcpy(&given, from, sizeof given);
+    if (from) memcpy(into, from, given < size ? given : size);
+    return given >= sizeof given;
 }
 
 // A number from 1 to POOL_MAX_THREADS; 0: it is none.
@@ -45,8 +45,7 @@ static int thread_count(const char *text) {
 
 lw_context *lw_context_new(const lw_context_options *options) {
     lw_context_options o;
-    options_copy(&o, sizeof o, options);
-    if (!o.alloc != !o.free) return NULL;
+    if (!options_copy(&o, sizeof o, options) || !o.alloc != !o.free) return NULL;
     Allocator allocator = allocator_libc;
     if (o.alloc) allocator = (Allocator){.alloc = o.alloc, .free = o.free};
     allocator.user = o.user;

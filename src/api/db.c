@@ -114,7 +114,7 @@ lw_status lw_db_list(lw_context *ctx, const lw_db_options *options, const lw_db_
     *out = NULL;
     *count = 0;
     DbCall c = {0};
-    options_copy(&c.options, sizeof c.options, options);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
     lw_status status = call_run(ctx, list_body, &c);
     if (status) return status;
     *out = c.entries;
@@ -138,7 +138,7 @@ lw_status lw_db_export(lw_context *ctx, const lw_db_options *options, const char
     if (!out) return call_misuse(ctx);
     *out = NULL;
     DbCall c = {0};
-    options_copy(&c.options, sizeof c.options, options);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
     lw_status status = call_run(ctx, export_body, &c);
     if (!status) *out = c.jsonl;
     return status;
@@ -234,7 +234,7 @@ lw_status lw_db_merge(lw_context *ctx, const char *file, const lw_db_options *op
                       lw_db_counts *counts) {
     if (!file || !*file) return call_misuse(ctx);
     DbCall c = {.name = file};
-    options_copy(&c.options, sizeof c.options, options);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
     return count_call(ctx, merge_body, &c, counts);
 }
 
@@ -265,7 +265,7 @@ static lw_status prune_body(Call *call, void *arg) {
 
 lw_status lw_db_prune(lw_context *ctx, const lw_db_prune_options *options, lw_db_counts *counts) {
     DbCall c = {0};
-    options_copy(&c.prune, sizeof c.prune, options);
+    if (!options_copy(&c.prune, sizeof c.prune, options)) return call_misuse(ctx);
     if (c.prune.keep < 0 || c.prune.days < 0) return call_misuse(ctx);
     return count_call(ctx, prune_body, &c, counts);
 }

@@ -97,7 +97,7 @@ lw_status lw_compile(lw_context *ctx, const lw_bound *b, const lw_compile_option
     *out = NULL;
     if (!b) return call_misuse(ctx);
     CompileCall c = {.bound = b};
-    options_copy(&c.options, sizeof c.options, options);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
     lw_status status = call_run(ctx, compile_body, &c);
     if (status == LW_OK)
         *out = c.kernel;
@@ -174,7 +174,7 @@ typedef struct RunCall {
 static lw_status run_body(Call *call, void *arg) {
     RunCall *r = arg;
     lw_run_options o;
-    options_copy(&o, sizeof o, r->options);
+    if (!options_copy(&o, sizeof o, r->options)) return LW_MISUSE;
     o.struct_size = sizeof o;
     o.backend = LW_BACKEND_JIT;
     o.schedule = r->kernel->schedule;

@@ -250,7 +250,7 @@ lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
     if (!out) return call_misuse(ctx);
     *out = NULL;
     MachineCall c = {0};
-    options_copy(&c.options, sizeof c.options, options);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
     lw_status status = call_run(ctx, machine_body, &c);
     if (status == LW_OK) *out = c.out;
     return status;
@@ -285,8 +285,7 @@ static double move_us(const double rate[3][2], double in, double out, int thread
 
 lw_status lw_machine_roof(const lw_machine *m, const lw_timing *timing, lw_roof *out) {
     lw_timing t;
-    if (!m || !timing || !out) return LW_MISUSE;
-    options_copy(&t, sizeof t, timing);
+    if (!m || !timing || !out || !options_copy(&t, sizeof t, timing)) return LW_MISUSE;
     int isa = t.isa ? isa_by_name(t.isa) : -1, threads = t.threads < 1 ? 1 : t.threads;
     *out = (lw_roof){.level = level_of(m, t.bytes, threads)};
     if (isa < 0) return LW_MISUSE;

@@ -243,7 +243,7 @@ static bool take_text(Call *call, const ParseArgs *a, lw_module *mod) {
 static lw_status parse_body(Call *call, void *args) {
     ParseArgs *a = args;
     lw_parse_options options;
-    options_copy(&options, sizeof options, a->options);
+    if (!options_copy(&options, sizeof options, a->options)) return LW_MISUSE;
     lw_language language = options.language ? options.language : language_of(a->name);
     if (language == LW_LANG_BY_NAME) {
         Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_UNKNOWN_LANGUAGE, a->name);

@@ -198,7 +198,8 @@ lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, 
 lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
                         const DLTensor *const *args, size_t count, const lw_run_options *options) {
     lw_run_options o;
-    options_copy(&o, sizeof o, options);
+    if (!options_copy(&o, sizeof o, options)) return LW_MISUSE;
+    if (o.timing && o.timing->struct_size < sizeof(size_t)) return LW_MISUSE;
     call_source(call, b->function->module);
     View *views = arena_new_n(call->arena, View, b->program->ninputs + b->program->noutputs);
     if (!take_arguments(call, b, args, count, views)) return LW_ERROR;

@@ -243,7 +243,7 @@ lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_space_opti
     *out = NULL;
     if (!b) return call_misuse(ctx);
     SpaceCall s = {.bound = b};
-    options_copy(&s.options, sizeof s.options, options);
+    if (!options_copy(&s.options, sizeof s.options, options)) return call_misuse(ctx);
     lw_status status = call_run(ctx, space_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;

@@ -517,7 +517,7 @@ static lw_status tune_call(lw_context *ctx, TuneCall c, const lw_tune_options *o
     if (!out) return call_misuse(ctx);
     *out = NULL;
     if (!c.bound) return call_misuse(ctx);
-    options_copy(&c.options, sizeof c.options, options);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
     if (c.options.threads < 0 || c.options.threads > POOL_MAX_THREADS) return call_misuse(ctx);
     lw_status status = call_run(ctx, tune_body, &c);
     if (status == LW_OK) *out = c.out;

@@ -183,6 +183,15 @@ TEST(wrong_arguments_are_refused) {
     lw_run_options o = {.struct_size = sizeof o, .backend = (lw_backend)77};
     CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
     CHECK_INT_EQ(lw_run(NULL, b, good, 3, &o), LW_MISUSE);
+    lw_timing timing = {0};
+    o = (lw_run_options){.struct_size = sizeof o, .timing = &timing};
+    CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
+    o = (lw_run_options){.threads = 1}; // forgotten
+    CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
+    const char *text;
+    CHECK_INT_EQ(lw_bound_show_with(ctx, b, LW_STAGE_TREE, &(lw_show_options){0}, &text),
+                 LW_MISUSE);
+    CHECK(lw_context_new(&(lw_context_options){.database = "none"}) == NULL);
     CHECK_INT_EQ(lw_run(ctx, NULL, good, 3, &o), LW_MISUSE);
     lw_bound_free(b);
     lw_module_free(mod);
