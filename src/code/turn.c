@@ -119,6 +119,15 @@ static void add_group(Turn *t, const Strided *column, int n) {
     t->group[t->ngroups++] = g;
 }
 
+// Loads of whole vectors of 64 bytes whose lanes lie in two or three of them: one by one they take
+// as many loads, and a shuffle less, each; all rounds of shuffling are worth it for many only.
+static bool is_better_apart(const Strided *x, int run) {
+    const Ref *r = x->ref;
+    int size = type_info[r->type].bytes;
+    return !x->store && size >= 4 && r->width * size == 64 && r->lane <= 3 * size &&
+           r->lane > size && run < 12;
+}
+
 static void find_groups(Turn *t, const Strided *list, int n) {
     for (int i = 0, run; i < n; i += run) {
         int most = list[i].ref->width;
@@ -128,7 +137,8 @@ static void find_groups(Turn *t, const Strided *list, int n) {
         bool again = i + run < n && list[i + run].ref->disp == list[i + run - 1].ref->disp;
         const Ref *r = list[i].ref;
         bool wide = r->width * lane_bytes(r) >= 32; // at least two pieces of 16 bytes
-        if (run >= LEAST && r->active >= LEAST && wide && !again) add_group(t, list + i, run);
+        if (run >= LEAST && r->active >= LEAST && wide && !again && !is_better_apart(&list[i], run))
+            add_group(t, list + i, run);
     }
 }
 

@@ -124,8 +124,13 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL) n->ops--;
     if (s->op != REDUCE_ASSIGN) n->ops++;
     n->guards += 0.5 * s->nconstraints;
+    for (int i = 0; i < s->niters; i++)
+        for (int k = 0; k < s->nconstraints; k++)
+            if (affine_uses_iter(s->constraint[k], i)) n->guarded |= (uint64_t)1 << i;
     for (int i = 0; i < s->niters && s->nconstraints; i++)
-        if (s->iter[i].reduction) n->window = i;
+        if (s->iter[i].reduction &&
+            (n->window < 0 || n->guarded >> i & 1 || !(n->guarded >> n->window & 1)))
+            n->window = i;
     n->lanes = c->m->isa == ISA_SCALAR ? 1 : (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;

@@ -2,6 +2,7 @@
 #ifndef LW_SPACE_ANALYTIC_IMPL_H
 #define LW_SPACE_ANALYTIC_IMPL_H
 
+#include "base/checked.h"
 #include "space/analytic.h"
 
 enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };
@@ -31,7 +32,8 @@ typedef struct Nest {
     double ops;       // arithmetic of one instance beside its reads
     double guards;    // and conditions
     uint64_t windows; // reductions that share a subscript with another iterator
-    int window;       // innermost reduction where instances may not exist; -1: all do
+    uint64_t guarded; // iterators that say whether instances exist
+    int window;       // innermost reduction of these, or else of all; -1: all instances exist
     double instances, cycles, memory; // cycles: with those that memory takes
     int after;                        // it stands behind this statement; -1: on its own
     SchedStmt out;
@@ -53,7 +55,48 @@ static inline void nest_loop(Nest *n, int iter, int64_t step, Kind kind) {
     n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[iter].name, .step = step, .kind = kind};
 }
 
-// Sums and everything else that combines values: vector loop, tile, order and packing.
+// How much of the result of a statement that combines values stays in registers.
+typedef struct Tile {
+    int v;           // the iterator that runs in lanes
+    bool folded;     // it is a reduction
+    uint64_t joins;  // reductions around it that go on where it ends, and become part of it,
+    int64_t length;  // so that it has as many values
+    int group;       // the iterator whose rows along v are too short for a vector; -1: none
+    int64_t groups;  // so many of them fill one
+    int vectors;     // of it in the tile
+    int row[2];      // -1: none
+    int64_t rows[2]; // how many of it
+    int pack;        // this access must be packed first; 0: none
+    uint64_t near;   // reductions that are unrolled around the tile, inside all others,
+    double turns;    // and so many turns of them
+    double cost;     // cycles of the whole statement
+} Tile;
+
+// Some operand is the same for all values of the iterator.
+static inline bool shares(const Nest *n, int i) {
+    for (int r = 1; r < n->nrefs; r++)
+        if (!n->ref[r].uses[i]) return true;
+    return false;
+}
+
+enum {
+    WAY = 4096,    // bytes of a way of the first cache
+    FEW_TILES = 3, // of rows where instances may not exist, that are unrolled
+};
+
+// So many rows, `apart` bytes from each other, begin in sets of their own of the first cache.
+static inline int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart & -apart), 1); }
+
+// Where instances may not exist, tests stand around pieces of this size.
+static inline int guarded_unroll(const Nest *n, const Tile *t) {
+    return n->guarded >> t->v & 1 ? 64 : 192;
+}
+
+// Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
+bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
+// Does some operand move along a row of the tile as it does along this reduction?
+bool tile_slides(const Nest *n, const Tile *t, int i);
+// All of it, with order and packing (analytic_order.c).
 void choose_contraction(Chooser *c, Nest *n);
 
 #endif

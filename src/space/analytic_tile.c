@@ -1,4 +1,5 @@
-// Contractions: the vector loop, the tile in registers, the order around it, packing.
+// Contractions: the vector loop and the tile in registers. See analytic_order.c for what
+// stands around it.
 //
 // A statement that combines values, whatever it is (GEMM, einsum, convolution, pooling, row and
 // column sums), runs as
@@ -14,14 +15,7 @@
 // what they are. A reduction may itself run in lanes, which then have to be added up for every
 // element. A short reduction that moves a window along the rows (w + s) stands inside all others:
 // what neighbours share is then loaded once, as far as there are registers to keep it.
-//
-// Of the loops around the tile those that the vector operand depends on come first, so that a panel
-// of it stays in a cache while rows pass by, or the other way round, whichever streams less. Panels
-// that are packed come several at a time where that goes up evenly. A large operand that few rows
-// pass by is read as it lies, with parts of the reduction outermost.
 #include "space/analytic_impl.h"
-
-#include "base/checked.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,25 +23,9 @@
 #define FAR 1.75 // what a vector from beyond the first cache weighs, in loads
 
 enum {
-    LEAST_FOLDED = 8,    // values of a reduction that lanes are worth
-    STRAIGHT = 256,      // vector operations that the generator unrolls
-    WAY = 4096,          // bytes of a way of the first cache
-    GUARDED_UNROLL = 64, // where instances may not exist: tests stand around pieces of this size
+    LEAST_FOLDED = 8, // values of a reduction that lanes are worth
+    STRAIGHT = 256,   // vector operations that the generator unrolls
 };
-
-typedef struct Tile {
-    int v;           // the iterator that runs in lanes
-    bool folded;     // it is a reduction
-    int group;       // the iterator whose rows along v are too short for a vector; -1: none
-    int64_t groups;  // so many of them fill one
-    int vectors;     // of it in the tile
-    int row[2];      // -1: none
-    int64_t rows[2]; // how many of it
-    int pack;        // this access must be packed first; 0: none
-    uint64_t near;   // reductions that are unrolled around the tile, inside all others,
-    double turns;    // and so many turns of them
-    double cost;     // cycles of the whole statement
-} Tile;
 
 // --- The model -----------------------------------------------------------------------------------
 
@@ -79,15 +57,29 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
     return all;
 }
 
-// Loads that a vector of lanes apart is worth: every second element is shuffled from two vectors, a
-// few lanes are inserted one by one, others are gathered.
-static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, int v) {
-    if (ref->stride[v] == 2 && c->m->isa == ISA_AVX512) return 3;
+// Vectors along the lanes that lie side by side, since reductions around the tile that are unrolled
+// run through neighbours: whole rows are loaded and turned in registers.
+static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
+    int64_t columns = 1;
+    for (int i = n->s->niters - 1; i >= 0; i--)
+        if (t->near >> i & 1 && ref->stride[i] == columns && !ref->hard[i]) columns *= n->extent[i];
+    return columns;
+}
+
+// Loads that a vector of lanes apart is worth: those a few elements apart are shuffled from as many
+// whole vectors, a few lanes are inserted one by one, others are gathered.
+static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
+    int v = t->v;
+    int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
+    if (t->vectors == 1 && columns >= 4 && n->lanes >= 8 && n->extent[v] >= n->lanes)
+        return 1 + 5.0 * n->lanes / (double)min_i64(columns, n->lanes);
+    if (apart >= 2 && apart <= 4 && ref->bytes >= 4 && c->m->isa == ISA_AVX512)
+        return (double)(2 * apart - 1);
     return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : 2 * n->lanes;
 }
 
 // Does some operand move along a row of the tile as it does along this reduction?
-static bool slides(const Nest *n, const Tile *t, int i) {
+bool tile_slides(const Nest *n, const Tile *t, int i) {
     for (int r = 1; r < n->nrefs; r++)
         for (int d = 0; d < n->ref[r].access->rank; d++) {
             const Affine *sub = n->ref[r].access->sub[d];
@@ -104,13 +96,16 @@ static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double t
     bool keeps = 3 * (c->m->vector_registers - sums - t->vectors - 1) >= sums / t->vectors;
     uint64_t near = 0;
     if (t->folded) return 0;
-    if (n->window >= 0)
-        return (double)n->extent[n->window] * STRAIGHT <= room * GUARDED_UNROLL
-                   ? (uint64_t)1 << n->window
-                   : 0;
+    if (n->window >= 0) {
+        int inner = n->window;
+        for (int i = 0; i < n->s->niters; i++)
+            if (n->guarded >> i & 1 && n->s->iter[i].reduction && tile_slides(n, t, i)) inner = i;
+        bool fits = (double)n->extent[inner] * STRAIGHT <= room * guarded_unroll(n, t);
+        return fits ? (uint64_t)1 << inner : 0;
+    }
     for (int i = n->s->niters - 1; i >= 0; i--) {
         if (!n->s->iter[i].reduction || (double)n->extent[i] > room) continue;
-        bool window = keeps && n->windows >> i & 1 && slides(n, t, i);
+        bool window = keeps && n->windows >> i & 1 && tile_slides(n, t, i);
         if (turns > room && !window) continue;
         if (turns > room) room /= (double)n->extent[i];
         near |= (uint64_t)1 << i;
@@ -127,23 +122,20 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
     double room = c->m->vector_registers - sums - (double)part[2] - 1;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
-        double count = 1, lines = ref->crooked && ref->uses[t->v] && r != t->pack ? 2 : 1;
-        bool whole = !ref->uses[t->v] || is_vector(n, r, t->v, t->pack);
-        if (ref->uses[t->v]) count = (double)part[2] * (whole ? 1 : lanes_apart(c, n, ref, t->v));
+        bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
+        double count = 1, lines = along && whole && ref->crooked && r != t->pack ? 2 : 1;
+        if (along) count = (double)part[2] * (whole ? 1 : lanes_apart(c, n, ref, t));
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
         if (turns > 1 && whole) {
             double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
             *shared += lines * kept * (count - window / turns);
-        } else if (ref->uses[t->v] && ref->size > (double)c->m->cache[1])
+        } else if (along && ref->size > (double)c->m->cache[1])
             lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
         sum += lines * count;
     }
     return sum;
 }
-
-// So many rows, `apart` bytes from each other, begin in sets of their own of the first cache.
-static int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart & -apart), 1); }
 
 // Rows that lie a power of two apart meet in few sets of the first cache, and put each other out.
 static double crowding(const Nest *n, const Tile *t, const int64_t *part, double turns) {
@@ -171,6 +163,28 @@ static double spread_cost(const Nest *n, const Tile *t) {
     return n->extent[t->v] <= 4 ? 1 : (double)(t->groups - 1);
 }
 
+// To store a vector of results, beside a plain store: lanes that lie apart go one by one, but rows
+// that lie side by side are turned in registers.
+static double store_cost(const Nest *n, const Tile *t, const int64_t *part) {
+    if (n->ref[0].stride[t->v] == 1) return 0;
+    for (int k = 0; k < 2; k++)
+        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= 4)
+            return 1 + 5.0 * n->lanes / (double)min_i64(part[k], n->lanes);
+    return 2.0 * n->lanes;
+}
+
+// Tests of instances: of lanes everywhere; of rows in the first and the last tile, and nowhere when
+// few tiles are unrolled, so that where they stand is known.
+static double border_cost(const Nest *n, const Tile *t) {
+    double cost = n->guarded >> t->v & 1 ? 1.5 : 1;
+    for (int k = 0; k < 2; k++) {
+        if (t->row[k] < 0 || !(n->guarded >> t->row[k] & 1)) continue;
+        double tiles = ceil((double)n->extent[t->row[k]] / (double)t->rows[k]);
+        cost *= tiles <= FEW_TILES ? 1.05 : 1 + 2 / tiles;
+    }
+    return cost;
+}
+
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
@@ -186,11 +200,27 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
                     n->guards * (double)(part[0] * part[1])) /
                    m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
-    double end = t->folded ? 10 : n->ref[0].stride[t->v] == 1 ? 0 : 2.0 * n->lanes;
+    double end = t->folded ? 10 : store_cost(n, t, part);
     if (!n->s->init) end *= 2;
-    double ends = 16 + (1.5 + end) * sums;
+    double ends = (t->folded ? 8 : 16) + (1.5 + end) * sums;
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
+    turn *= border_cost(n, t);
     return turns * turn + ends;
+}
+
+// A copy that is packed: elements that are turned in registers, several columns at a time; and as
+// often as it is made anew, in every iteration of the loops that all operands depend on.
+static double pack_cost(const Nest *n, const Tile *t) {
+    const Ref *x = &n->ref[t->pack];
+    double times = 1;
+    int64_t columns = 1;
+    for (int i = 0; i < n->s->niters; i++) {
+        if (i == t->v) continue;
+        if (!n->s->iter[i].reduction && !shares(n, i)) times *= (double)n->extent[i];
+        if (x->stride[i] == 1) columns = min_i64(n->extent[i], n->lanes);
+    }
+    double each = x->stride[t->v] == 1 ? 0.15 : 0.5 * n->lanes / (double)columns;
+    return x->size / x->bytes * each + 200 + 30 * (times - 1);
 }
 
 // Full tiles and what is left over, in every direction.
@@ -201,12 +231,12 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0) length[k] = n->extent[t->row[k]];
     for (int i = 0; i < n->s->niters; i++) {
-        if (i == t->v || i == t->row[0] || i == t->row[1]) continue;
+        if (i == t->v || i == t->row[0] || i == t->row[1] || t->joins >> i & 1) continue;
         int64_t extent = i == t->group ? n->extent[i] / t->groups : n->extent[i];
         *(n->s->iter[i].reduction ? &turns : &outer) *= (double)extent;
     }
     if (t->folded) {
-        turns *= (double)length[2];
+        turns *= (double)ceil_div(t->length, n->lanes);
         length[2] = 1;
     }
     t->near = near_of(c, n, t, turns);
@@ -223,11 +253,7 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
         if (count > 0) cost += count * (part_cost(c, n, t, part, turns) + (at ? 15 : 0));
     }
     cost *= outer;
-    if (t->pack) {
-        const Ref *x = &n->ref[t->pack];
-        cost += x->size / x->bytes * (x->stride[t->v] == 1 ? 0.15 : 0.5) + 200;
-    }
-    return cost;
+    return t->pack ? cost + pack_cost(n, t) : cost;
 }
 
 // --- Enumeration ---------------------------------------------------------------------------------
@@ -236,18 +262,11 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
 static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
     int64_t most = c->m->vector_registers - 4 - (t->folded || n->ops > 2 ? 3 : 0);
-    if (n->window >= 0 && n->extent[n->window] <= GUARDED_UNROLL / 4 &&
-        sums * n->extent[n->window] > GUARDED_UNROLL)
+    if (n->window >= 0 && n->extent[n->window] <= guarded_unroll(n, t) / 4 &&
+        sums * n->extent[n->window] > guarded_unroll(n, t))
         return sums == 1;
     int64_t held = t->folded ? t->rows[0] + 1 : t->vectors + 1;
     return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
-}
-
-// Some operand is the same for all values of the iterator.
-static bool shares(const Nest *n, int i) {
-    for (int r = 1; r < n->nrefs; r++)
-        if (!n->ref[r].uses[i]) return true;
-    return false;
 }
 
 // May be a row of tiles along v: best where vectors are shared, else where anything is.
@@ -265,9 +284,10 @@ static bool is_row(const Nest *n, int v, int i) {
 
 // Ends of tiles and tests of instances do not go together.
 static bool is_ragged(const Nest *n, const Tile *t) {
-    int64_t vectors = ceil_div(n->extent[t->v], n->lanes);
+    int64_t width = t->vectors * n->lanes, extent = n->extent[t->v];
     if (n->window < 0) return false;
-    return (t->row[0] >= 0 && n->extent[t->row[0]] % t->rows[0]) || vectors % t->vectors;
+    return (t->row[0] >= 0 && n->extent[t->row[0]] % t->rows[0]) ||
+           (width < extent && extent % width);
 }
 
 static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
@@ -337,11 +357,31 @@ static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
             try_rows(c, n, &t, 0, best);
 }
 
+// Does iterator i go on where `length` values of iterator v end, in all that is read?
+static bool goes_on(const Nest *n, int i, int v, int64_t length) {
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *x = &n->ref[r];
+        if (x->hard[i] || x->uses[i] != x->uses[v] || x->stride[i] != x->stride[v] * length)
+            return false;
+    }
+    return true;
+}
+
+static void join_reductions(const Nest *n, Tile *t) {
+    t->length = n->extent[t->v];
+    for (int i = n->s->niters - 1; i >= 0 && n->window < 0; i--)
+        if (i != t->v && n->s->iter[i].reduction && goes_on(n, i, t->v, t->length)) {
+            t->joins |= (uint64_t)1 << i;
+            t->length *= n->extent[i];
+        }
+}
+
 // A reduction in lanes: all that is read lies along it, or is the same for all of it.
 static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
     Tile t = {.v = v, .group = -1, .folded = true, .vectors = 1, .row = {-1, -1}, .rows = {1, 1}};
     bool along = false;
-    if (n->extent[v] < LEAST_FOLDED) return;
+    join_reductions(n, &t);
+    if (t.length < LEAST_FOLDED) return;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
         if (ref->hard[v] || (ref->uses[v] && ref->stride[v] != 1)) return;
@@ -352,7 +392,7 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
     if (t.cost < best->cost) *best = t;
 }
 
-static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
+bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
     double elements = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction) elements *= (double)n->extent[i];
@@ -367,370 +407,4 @@ static bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
             try_lanes(c, n, i, best), try_groups(c, n, i, best);
     }
     return best->v >= 0;
-}
-
-// --- Around the tile -----------------------------------------------------------------------------
-
-static int64_t step_of(const Nest *n, const Tile *t, int i) {
-    if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
-    if (i == t->group) return t->groups;
-    if (i == t->row[0]) return t->rows[0];
-    return i == t->row[1] ? t->rows[1] : 1;
-}
-
-// The largest operand in lanes: what is packed, or would be.
-static int panel_operand(const Nest *n, const Tile *t) {
-    int best = 0;
-    double most = 0;
-    if (t->pack) return t->pack;
-    for (int r = 1; r < n->nrefs; r++) {
-        if (n->ref[r].uses[t->v] && n->ref[r].size > most) best = r, most = n->ref[r].size;
-    }
-    return best;
-}
-
-// What follows counts one iteration of the loops that all operands depend on.
-typedef struct Blocks {
-    const Nest *n;
-    const Tile *t;
-    int panel;                        // the operand of which a panel stays; 0: none
-    double panel_bytes, bytes;        // of one panel; of all of it
-    double rest_bytes, reuse;         // of the other operands; how often a panel is read
-    bool rows_first;                  // the loops over rows are outside
-    bool streamed;                    // parts of the reduction are outside of everything
-    int64_t width;                    // of the lanes' iterator around them; 0: all of it
-    int64_t group;                    // of it in panels that are packed together; 0: one panel
-    int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
-    int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
-} Blocks;
-
-// 0: all operands depend on it; 1: the panel does; 2: it does not.
-static int depth_of(const Blocks *b, int i) {
-    const Nest *n = b->n;
-    if (!n->ref[b->panel].uses[i]) return 2;
-    return !shares(n, i) && i != b->t->v ? 0 : 1;
-}
-
-static void measure(Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel];
-    b->panel_bytes = b->bytes = x->bytes;
-    b->reuse = 1;
-    for (int i = 0; i < n->s->niters; i++) {
-        if (!n->s->iter[i].reduction && depth_of(b, i) == 0) continue;
-        double whole = (double)n->extent[i],
-               tile = (double)min_i64(step_of(n, b->t, i), n->extent[i]);
-        if (x->uses[i]) b->bytes *= whole;
-        if (x->uses[i]) b->panel_bytes *= n->s->iter[i].reduction ? whole : tile;
-        if (!x->uses[i] && !n->s->iter[i].reduction) b->reuse *= ceil(whole / tile);
-    }
-    b->rest_bytes = 0;
-    for (int r = 1; r < n->nrefs; r++) {
-        double size = n->ref[r].bytes;
-        for (int i = 0; i < n->s->niters; i++)
-            if (n->ref[r].uses[i] && (n->s->iter[i].reduction || depth_of(b, i)))
-                size *= (double)n->extent[i];
-        if (r != b->panel) b->rest_bytes += size;
-    }
-}
-
-// Cycles to bring in so many bytes, again and again, from something so large.
-static double traffic(const Chooser *c, double bytes, double size) {
-    const int64_t *cache = c->m->cache;
-    if (size <= (double)cache[1] / 2) return 0;
-    if (size <= (double)cache[2] / 2) return bytes / 48;
-    return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
-}
-
-// Reductions by what they step over in the panel operand, largest steps first; but those that are
-// unrolled around the tile come last.
-static void order_reductions(Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
-    for (int i = 0; i < n->s->niters; i++) {
-        if (!n->s->iter[i].reduction || (b->t->folded && i == b->t->v)) continue;
-        int at = b->nred++;
-        for (; at > 0 && llabs(x->stride[b->red[at - 1]]) < llabs(x->stride[i]); at--)
-            b->red[at] = b->red[at - 1];
-        b->red[at] = i;
-    }
-    int far = 0, near = 0, last[PROGRAM_MAX_ITERS];
-    for (int k = 0; k < b->nred; k++) {
-        if (b->t->near >> b->red[k] & 1)
-            last[near++] = b->red[k];
-        else
-            b->red[far++] = b->red[k];
-    }
-    for (int k = 0; k < near; k++) b->red[far + k] = last[k];
-}
-
-// A panel that is too large for its cache is done in parts, one after the other for all rows.
-static void block_reductions(const Chooser *c, Blocks *b) {
-    double limit = (double)c->m->cache[2] / 4;
-    if (b->reuse < 4 || b->rows_first) return;
-    for (int k = 0; k < b->nred && b->panel_bytes > limit; k++) {
-        int i = b->red[k];
-        int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
-        if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
-        int64_t step = ceil_div(extent, parts);
-        b->step[i] = extent < 64 ? step : (step + 7) / 8 * 8;
-        if (b->step[i] >= extent) b->step[i] = 0;
-        b->panel_bytes /= (double)min_i64(parts, extent);
-    }
-}
-
-// So many values of a reduction, or about as many if that divides its extent.
-static int64_t part_near(int64_t extent, int64_t want) {
-    for (int64_t i = 0; i <= want / 2; i++)
-        if (extent % (want + i) == 0) return want + i;
-    return want;
-}
-
-// A large operand that few rows pass by is read once, and as it lies: some of its rows at a time
-// from one end to the other, while the sums come and go. Panels of it would jump from page to page.
-static void stream_panel(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel];
-    if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
-    if (b->reuse >= 8 || b->bytes <= (double)c->m->cache[2] / 2) return;
-    int i = b->red[0], v = b->t->v;
-    int64_t rows = 1, wide = step_of(n, b->t, v);
-    for (int k = 0; k < 2; k++)
-        if (b->t->row[k] >= 0) rows *= n->extent[b->t->row[k]];
-    int64_t step = part_near(n->extent[i], min_i64(max_i64(2 * rows, 16), 64));
-    if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
-        return;
-    b->streamed = true;
-    b->step[i] = step;
-    b->width = ceil_div(512, wide) * wide;
-    if (b->width >= n->extent[v] || (c->o->serial && n->extent[v] % b->width)) b->width = 0;
-}
-
-// A panel that the first cache could hold, but its rows meet in few of the sets.
-static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
-    double row = (double)(b->t->vectors * b->n->lanes * b->n->ref[b->panel].bytes);
-    double room = (double)(c->m->cache[1] / WAY * rows_of_way(apart)) * row;
-    return b->panel_bytes <= (double)c->m->cache[1] / 2 && 2 * room < b->panel_bytes;
-}
-
-static bool wants_pack(const Chooser *c, const Blocks *b) {
-    const Ref *x = &b->n->ref[b->panel];
-    bool crooked = false;          // rows of vectors begin in the middle of cache lines
-    int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || b->streamed || !b->panel || !x->lone || !x->once)
-        return false;
-    if (b->t->group >= 0) return false;
-    if (b->t->pack) return true;
-    if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
-    for (int k = 0; k < b->nred; k++) {
-        int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
-        crooked |= stride % c->m->line_bytes != 0;
-        if (stride && b->n->extent[b->red[k]] > 1) least = min_i64(least, stride);
-    }
-    if (crooked && b->bytes > (double)c->m->cache[1]) return true;
-    if (b->nred == 1 && b->reuse >= 24 && is_crowded(c, b, least)) return true;
-    double all = (double)tensor_elements(&c->p->tensors.at[x->access->tensor]) * x->bytes;
-    return (least >= 4096 ? all : least >= 1024 ? b->bytes : 0) >= (double)c->m->cache[2] / 2;
-}
-
-// Panels that are packed together, side by side: the rows that pass by them are read less often.
-static void group_panels(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
-    int v = b->t->v;
-    int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16;
-    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1) return;
-    for (int64_t k = 2; k <= 8; k++)
-        if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
-            (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
-            b->group = k * wide;
-}
-
-// --- Packing -------------------------------------------------------------------------------------
-
-// Iterators that run through neighbours of an operand, innermost first, up to about a vector: the
-// columns of a block that turns in registers.
-static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
-    int64_t length = 1;
-    int count = 0;
-    for (bool more = true; more && length < n->lanes;) {
-        more = false;
-        for (int i = 0; i < n->s->niters && !more; i++) {
-            if (i == v || n->extent[i] < 2 || x->stride[i] != length || x->hard[i]) continue;
-            if (count && length * n->extent[i] > 2 * n->lanes) continue;
-            chain[count++] = i;
-            length *= n->extent[i];
-            more = true;
-        }
-    }
-    return count;
-}
-
-// The section of the copy: along the lanes, or in blocks that turn in registers.
-static void order_copy(const Nest *n, const Blocks *b, SchedStmt *s, SchedLoop *loop) {
-    const Ref *x = &n->ref[b->panel];
-    int v = b->t->v, count = 0, chain[PROGRAM_MAX_ITERS];
-    int columns = x->stride[v] != 1 ? neighbours(n, x, v, chain) : 0;
-    bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
-    SchedLoop panels = {.iter = n->s->iter[v].name, .step = step_of(n, b->t, v)};
-    bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
-    if (b->group && whole) loop[count++] = panels;
-    for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
-        int i = k < 0 ? k + n->s->niters : b->red[k];
-        bool inside = false;
-        for (int j = 0; j < columns; j++) inside |= chain[j] == i;
-        if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction) || (inside && !cut))
-            continue;
-        loop[count++] = (SchedLoop){.iter = n->s->iter[i].name, .step = inside ? n->lanes : 1};
-    }
-    if (b->group && !whole) loop[count++] = panels;
-    if (columns) loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
-    for (int k = columns - 1; k >= 0; k--)
-        loop[count++] = (SchedLoop){.iter = n->s->iter[chain[k]].name, .step = 1};
-    loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = 1, .kind = KIND_VECTOR};
-    s->nloops = count;
-    s->loop = loop;
-}
-
-static bool is_taken(const Program *p, Name label) {
-    for (int i = 0; i < p->stmts.n; i++)
-        if (p->stmts.at[i].label == label) return true;
-    return program_find_tensor(p, label) >= 0;
-}
-
-// A copy of the panel operand, made inside loop `at` (NULL: first of all).
-static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at) {
-    const Ref *x = &n->ref[b->panel];
-    Name tensor = c->p->tensors.at[x->access->tensor].name;
-    Name label = name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
-    if (is_taken(c->p, label)) return;
-    SchedCopy *copy = arena_new(c->arena, SchedCopy);
-    LayoutDim *dim = arena_new_n(c->arena, LayoutDim, 2 * PROGRAM_MAX_ITERS);
-    int count = 0, v = b->t->v;
-    int64_t width = (int64_t)b->t->vectors * n->lanes;
-    for (int i = 0; i < n->s->niters; i++)
-        if (x->uses[i] && i != v && !n->s->iter[i].reduction)
-            dim[count++] = (LayoutDim){.dim = n->s->iter[i].name, .block = 1};
-    if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = width};
-    for (int k = 0; k < b->nred; k++)
-        if (x->uses[b->red[k]])
-            dim[count++] = (LayoutDim){.dim = n->s->iter[b->red[k]].name, .block = 1};
-    dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = 1};
-    *copy = (SchedCopy){.tensor = tensor, .storage = {.ndims = count, .dim = dim, .align = 64}};
-    if (at) copy->at = (LoopRef){.iter = at->iter, .step = at->step};
-    n->out.copy = copy;
-    n->out.ncopies = 1;
-    n->copy = arena_new(c->arena, SchedStmt);
-    *n->copy = (SchedStmt){.label = label, .stage = -1};
-    order_copy(n, b, n->copy, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
-}
-
-// --- What comes before ---------------------------------------------------------------------------
-
-// A temporary that only this statement reads, and that is computed from arguments element by
-// element: it can as well be computed in parts, where they are needed.
-static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
-    if (c->p->tensors.at[tensor].role != ROLE_TEMP) return false;
-    for (int k = 0; k < c->p->stmts.n; k++) {
-        const Nest *other = &c->nest[k];
-        bool writes = other->s->write->tensor == tensor;
-        if (!other->known || (writes && (other > n || other->reduces || other->after >= 0)))
-            return false;
-        for (int r = 1; r < other->nrefs && other != n; r++) {
-            int from = other->ref[r].access->tensor;
-            if (from == tensor || (writes && c->p->tensors.at[from].role != ROLE_INPUT))
-                return false;
-        }
-    }
-    return true;
-}
-
-// What a loop around everything needs of a temporary that lies across it is computed inside, and so
-// lies together and near.
-static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
-    for (int r = 1; r < n->nrefs; r++) {
-        const Access *a = n->ref[r].access;
-        const Tensor *t = &c->p->tensors.at[a->tensor];
-        bool across = false;
-        for (int d = 1; d < a->rank; d++) {
-            int i = affine_as_iter(a->sub[d]);
-            across |= i >= 0 && n->s->iter[i].name == at->iter;
-        }
-        if (!across || (double)tensor_elements(t) * n->ref[r].bytes <= (double)c->m->cache[1] ||
-            !is_movable(c, n, a->tensor))
-            continue;
-        for (Nest *writer = c->nest; writer < n; writer++)
-            if (writer->s->write->tensor == a->tensor)
-                writer->out.at = (LoopRef){.iter = at->iter, .step = at->step};
-        n->perfect = (int)min_i64(n->perfect, at - n->loop + 1);
-    }
-}
-
-// --- The order -----------------------------------------------------------------------------------
-
-static void outer_loop(Nest *n, const Blocks *b, int i) {
-    int64_t step = step_of(n, b->t, i);
-    bool inside = i == b->t->v || i == b->t->group || i == b->t->row[0] || i == b->t->row[1];
-    if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
-}
-
-static void loops_at(Nest *n, const Blocks *b, int depth) {
-    for (int i = 0; i < n->s->niters; i++)
-        if (n->s->iter[i].reduction || n->extent[i] <= 1 || depth_of(b, i) != depth)
-            continue;
-        else if (i == b->t->v && b->group)
-            nest_loop(n, i, b->group, KIND_SERIAL);
-        else
-            outer_loop(n, b, i);
-}
-
-// Loops of one iteration come last, where they are in nobody's way.
-static void idle_loops(Nest *n) {
-    for (int i = 0; i < n->s->niters; i++)
-        if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
-}
-
-static void emit(Chooser *c, Nest *n, Blocks *b) {
-    bool packed = wants_pack(c, b);
-    if (packed) group_panels(c, b);
-    const SchedLoop *at = NULL;
-    int first = b->rows_first ? 2 : 1;
-    loops_at(n, b, 0);
-    int outer = n->nloops;
-    if (n->nloops) at = &n->loop[n->nloops - 1];
-    if (b->width) nest_loop(n, b->t->v, b->width, KIND_SERIAL);
-    if (!b->streamed) loops_at(n, b, first);
-    for (int k = 0; k < b->nred; k++)
-        if (b->step[b->red[k]]) nest_loop(n, b->red[k], b->step[b->red[k]], KIND_SERIAL);
-    if (b->streamed) loops_at(n, b, first);
-    if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
-    loops_at(n, b, 3 - first);
-    if (b->group) outer_loop(n, b, b->t->v);
-    idle_loops(n);
-    for (int k = 0; k < b->nred; k++)
-        if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
-    for (int k = 0; k < 2; k++)
-        if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
-    if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
-    nest_loop(n, b->t->v, 1, KIND_VECTOR);
-    if (packed) pack(c, n, b, at);
-    n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;
-    if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
-    if (n->window >= 0 && !c->o->plain) n->out.unroll_limit = GUARDED_UNROLL;
-}
-
-void choose_contraction(Chooser *c, Nest *n) {
-    Tile t;
-    if (!choose_tile(c, n, &t)) return;
-    Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
-    n->cycles = t.cost + n->memory;
-    if (b.panel) {
-        measure(&b);
-        double panels = b.bytes / b.panel_bytes;
-        b.rows_first = traffic(c, b.rest_bytes * panels, b.rest_bytes) >
-                       traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
-    }
-    order_reductions(&b);
-    stream_panel(c, &b);
-    if (!b.streamed) block_reductions(c, &b);
-    emit(c, n, &b);
 }

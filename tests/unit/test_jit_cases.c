@@ -296,6 +296,29 @@ TEST(conditions_are_decided_in_front_of_loops) {
     RUN(cases);
 }
 
+// Most tiles of a padded convolution lie inside of the image and need no test; those at its edges
+// do, and so do all where two loops decide together.
+TEST(borders_are_tested_at_the_edges) {
+#define BORDER(TYPE, S, H, W)                                                                      \
+    "program b { input I: " TYPE "[" #H ", " #W ", 3] input K: " TYPE "[3, 5, 3, 7]\n"             \
+    "output O: " TYPE "[(" #H " - 1)/" #S " + 1, (" #W " - 1)/" #S " + 1, 7]\n"                    \
+    "O: for h in 0:(" #H " - 1)/" #S " + 1, w in 0:(" #W " - 1)/" #S " + 1, f in 0:7,"             \
+    " x in 0:3, y in 0:5, c in 0:3 if " #S "*h + x - 1 >= 0, " #H " - " #S "*h - x >= 0,"          \
+    " " #S "*w + y - 2 >= 0, 1 + " #W " - " #S "*w - y >= 0\n"                                     \
+    "O[h, w, f] +=! I[" #S "*h + x - 1, " #S "*w + y - 2, c]*K[x, y, c, f] }"
+    static const Case cases[] = {
+        {BORDER("i32", 1, 9, 40), "O: h w/4 x c y w f:v", EXACT},
+        {BORDER("i32", 1, 9, 41), "O: h w/4 x c y w f:v", EXACT},
+        {BORDER("i32", 2, 12, 40), "O: h w/5 x c y w f:v", EXACT},
+        {BORDER("i32", 2, 11, 39), "O: w/3 h/2 x c y h w f:v", EXACT},
+        {BORDER("i32", 3, 20, 50), "O: h w/2:u x c y w f:v", EXACT},
+        {BORDER("i32", 1, 12, 40), "O: f h/3 y c x h w:v", EXACT},
+        {BORDER("i32", 2, 12, 70), "O: f h w/8 y x c w:v", EXACT},
+        {BORDER("i32", 1, 40, 37), "O: h/8 w/8 h/2 w/4 x c y h w f:v", EXACT},
+    };
+    RUN(cases);
+}
+
 // --- Elements and their registers ----------------------------------------------------------------
 
 TEST(tiles_begin_with_what_is_there) {
@@ -386,6 +409,23 @@ TEST(lanes_apart_of_every_type) {
         {BACK("i8"), "O: r i:v", ALL_BITS},
         {BACK("f64"), "O: r i:v", ROUGH},
     };
+    RUN(cases);
+}
+
+// Lanes a few elements apart are picked out of whole vectors, which must not go beyond the last.
+TEST(lanes_near_each_other) {
+#define NEAR(TYPE, S, N)                                                                           \
+    "program n { input A: " TYPE "[" #S "*" #N " - " #S " + 1] output O: " TYPE "[" #N "]\n"       \
+    "O: for i in 0:" #N "  O[i] = A[" #S "*i] }"
+#define EACH(S)                                                                                    \
+    {NEAR("i32", S, 3), "O: i:v", ALL_BITS}, {NEAR("i32", S, 5), "O: i:v", ALL_BITS},              \
+        {NEAR("i32", S, 9), "O: i:v", ALL_BITS}, {NEAR("i32", S, 16), "O: i:v", ALL_BITS},         \
+        {NEAR("i32", S, 29), "O: i:v", ALL_BITS}, {NEAR("i32", S, 150), "O: i:v", ALL_BITS},       \
+        {NEAR("i64", S, 3), "O: i:v", ALL_BITS}, {NEAR("i64", S, 6), "O: i:v", ALL_BITS},          \
+        {NEAR("f64", S, 43), "O: i:v", ROUGH}, {                                                   \
+        NEAR("i16", S, 43), "O: i:v", ALL_BITS                                                     \
+    }
+    static const Case cases[] = {EACH(2), EACH(3), EACH(4), EACH(5)};
     RUN(cases);
 }
 

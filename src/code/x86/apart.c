@@ -3,9 +3,12 @@
 // tail are never touched.
 #include "code/x86/gen.h"
 
+#include "base/checked.h"
 #include "base/fault.h"
 
 #include <string.h>
+
+enum { NEAR_LANES = 4 }; // elements from one lane to the next, so that whole vectors are loaded
 
 // [reg + disp] such that all lanes are within reach; may use rax.
 static X86Arg reachable(Gen *g, const Ref *r, X86Arg mem) {
@@ -179,36 +182,49 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
           x86_xmm((unsigned)g->scratch), x86_imm(1));
 }
 
-// Every second element, AVX-512: they lie in two whole vectors, the second one ending with the last
-// of them, or in a part of one.
-static bool is_every_second(const Gen *g, const Ref *r) {
+// A few elements apart, AVX-512: the lanes lie in as many whole vectors, the last one ending with
+// the last of them, or in a part of one.
+static bool is_near(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
-    return gen_is_wide(g) && size >= 4 && r->lane == 2 * size && r->active > 2 &&
-           r->width * size == 64;
+    return gen_is_wide(g) && size >= 4 && r->lane > size && r->lane <= NEAR_LANES * size &&
+           r->lane % size == 0 && r->active > 2 && r->width * size == 64;
 }
 
-static void load_every_second(Gen *g, const Ref *r, int dst, X86Arg mem) {
+// Lane i of the vector so far, or of the whole vector that begins `start` elements further on.
+static void pick_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg mem, int start, int at) {
+    Asm *a = &g->a;
+    int size = gen_lane_size(r->type), w = r->width, step = (int)(r->lane / size);
+    X86Arg index = gen_vreg(r->type, w, g->scratch);
+    uint8_t from[64] = {0};
+    for (int i = 0; i < r->active; i++) { // lanes beyond the tail do not matter
+        int place = step * i, kept = at == 1 ? place : i;
+        if (place < (at + 1) * w)
+            from[size * i] =
+                (uint8_t)(place < at * w ? kept : w + place - start + FAULT(near_lanes_shifted));
+    }
+    x86_2(a, X86_vmovups, index, x86_mem_label(gen_pool(g, from, 64)));
+    mem.value += start * size;
+    x86_3(a, gen_is64(r->type) ? X86_vpermt2pd : X86_vpermt2ps, d, index, mem);
+}
+
+static void load_near(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Asm *a = &g->a;
     bool wide = gen_is64(r->type);
-    int size = gen_lane_size(r->type), w = r->width, span = 2 * r->active - 1;
+    int size = gen_lane_size(r->type), w = r->width, step = (int)(r->lane / size);
+    int span = step * (r->active - 1) + 1;
     X86Arg d = gen_vreg(r->type, w, dst), index = gen_vreg(r->type, w, g->scratch);
-    uint8_t from[64] = {0};
-    for (int i = 0; i < w; i++) {
-        int at = i < r->active ? 2 * i : 0; // lanes beyond the tail do not matter
-        from[size * i] = (uint8_t)(at < w ? at : w + at - (span - w));
-    }
-    AsmLabel *table = gen_pool(g, from, 64);
     if (span > w) {
         x86_2(a, X86_vmovups, d, mem);
-        x86_2(a, X86_vmovups, index, x86_mem_label(table));
-        mem.value += (span - w) * size;
-        x86_3(a, wide ? X86_vpermt2pd : X86_vpermt2ps, d, index, mem);
+        for (int at = 1; at * w < span; at++)
+            pick_lanes(g, r, d, mem, (int)min_i64(at * w, span - w), at);
         return;
     }
+    uint8_t from[64] = {0};
+    for (int i = 0; i < r->active; i++) from[size * i] = (uint8_t)(step * i);
     x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << span) - 1));
     x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
     x86_2(a, wide ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, true), mem);
-    x86_2(a, X86_vmovups, index, x86_mem_label(table));
+    x86_2(a, X86_vmovups, index, x86_mem_label(gen_pool(g, from, 64)));
     x86_3(a, wide ? X86_vpermq : X86_vpermd, d, index, d);
 }
 
@@ -228,8 +244,8 @@ void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
     if (where && gen_gathers_apart(g, r)) {
         gather_apart(g, r, dst, offsets(g, r, mem));
-    } else if (is_every_second(g, r)) {
-        load_every_second(g, r, dst, mem);
+    } else if (is_near(g, r)) {
+        load_near(g, r, dst, mem);
     } else if (!gen_is_wide(g) || few) {
         load_halves(g, r, dst, mem, where);
     } else if (type_info[r->type].bytes < 4) {

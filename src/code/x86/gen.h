@@ -258,6 +258,26 @@ int gen_pin_result(Gen *g, int i); // joined and folded: the register that holds
 bool gen_has_bounds(Gen *g, const PNode *n);
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);
+
+// interior.c: where all conditions in a region hold.
+enum { MAX_INTERIORS = 4 };
+
+typedef struct Interior {
+    const PNode *loop;
+    int64_t first, last;
+    bool worth; // conditions that would be tested
+} Interior;
+
+typedef struct Interiors {
+    int n;
+    Interior at[MAX_INTERIORS];
+} Interiors;
+
+// False: there is no interior, or no need of one.
+bool gen_find_interiors(const Gen *g, PNode *const *at, int n, int first_inside, Interiors *in);
+// Jumps to `other` outside of them; what follows is made for the inside.
+void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other);
+void gen_leave_interiors(Gen *g, const Interiors *in);
 void gen_walk(Gen *g, PNode *n);
 void gen_advance(Gen *g, int loop, int64_t by);
 void gen_shift(Gen *g, int loop, X86Op way);

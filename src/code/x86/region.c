@@ -465,30 +465,46 @@ static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, in
     set_limit(t, -1);
 }
 
+// A region, or something else by itself, with variants for its tails.
+static void with_tails(Gen *g, PNode **at, int n, int first_inside) {
+    Tails tails = {0};
+    int combinations = 1;
+    for (int j = 0; j < n && first_inside >= 0; j++) find_tails(g, at[j], first_inside, &tails);
+    for (int j = 0; j < tails.n; j++) {
+        if (combinations * tails.at[j].n > MAX_VARIANTS)
+            tails.n = j;
+        else
+            combinations *= tails.at[j].n;
+    }
+    if (!tails.n) {
+        emit_nodes(g, at, n);
+        return;
+    }
+    AsmLabel done = asm_label(&g->a);
+    variants(g, &tails, 0, &done, at, n);
+    asm_bind(&g->a, &done);
+}
+
 void gen_nodes(Gen *g, PNode **at, int n) {
-    for (int i = 0; i < n;) {
-        int span = at[i]->region ? at[i]->region : 1;
-        Tails tails = {0};
+    for (int i = 0, span; i < n; i += span) {
+        int first = -1; // loop inside
+        Interiors in;
+        span = at[i]->region ? at[i]->region : 1;
         if (at[i]->region || (at[i]->kind == P_LOOP && at[i]->vector)) {
-            int first = g->p->nloops;
+            first = g->p->nloops;
             for (int j = i; j < i + span && first == g->p->nloops; j++)
                 first = plan_first_loop(at[j], g->p->nloops);
-            for (int j = i; j < i + span; j++) find_tails(g, at[j], first, &tails);
         }
-        int combinations = 1;
-        for (int j = 0; j < tails.n; j++) {
-            if (combinations * tails.at[j].n > MAX_VARIANTS)
-                tails.n = j;
-            else
-                combinations *= tails.at[j].n;
+        AsmLabel other = asm_label(&g->a), done = asm_label(&g->a);
+        bool twice = first >= 0 && gen_find_interiors(g, at + i, span, first, &in);
+        if (twice) {
+            gen_enter_interiors(g, &in, &other);
+            with_tails(g, at + i, span, first);
+            gen_leave_interiors(g, &in);
+            x86_1(&g->a, X86_jmp, x86_to(&done));
+            asm_bind(&g->a, &other);
         }
-        AsmLabel done = asm_label(&g->a);
-        if (tails.n) {
-            variants(g, &tails, 0, &done, at + i, span);
-            asm_bind(&g->a, &done);
-        } else {
-            emit_nodes(g, at + i, span);
-        }
-        i += span;
+        with_tails(g, at + i, span, first);
+        if (twice) asm_bind(&g->a, &done);
     }
 }

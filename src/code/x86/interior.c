@@ -1,0 +1,108 @@
+// Where conditions surely hold.
+//
+// Borders and windows are conditions: a padded convolution adds up what lies inside its image only.
+// They depend on where the loops around a region stand, and for most of their iterations all of
+// them hold, whatever the loops inside do:
+//
+//     for w in 28                                    first = 1, last = 26
+//       region: ... where 4*w + y - 1 >= 0 ...       y in 0:3
+//
+// So the code of such a region is made twice, behind one comparison or two a loop: for the interior
+// without any test, and for everywhere else. Conditions that two machine loops decide together stay
+// tests in both.
+#include "code/x86/gen.h"
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+// A condition: k·index of `own` + rest >= 0, or the rest alone.
+typedef struct Condition {
+    const Lin *rest;
+    int64_t k;
+    const PNode *own; // NULL: the rest alone
+    bool tail;        // the end of a split, which regions know how to handle
+} Condition;
+
+static int64_t least_of(int64_t k, int64_t lo, int64_t hi) { return k * (k < 0 ? hi : lo); }
+
+static Interior *interior_of(Interiors *in, const PNode *loop) {
+    for (int i = 0; i < in->n; i++)
+        if (in->at[i].loop == loop) return &in->at[i];
+    if (in->n == MAX_INTERIORS || loop->extent > INT32_MAX) return NULL;
+    in->at[in->n] = (Interior){loop, 0, loop->extent - 1, false};
+    return &in->at[in->n++];
+}
+
+// Where the one machine loop outside that decides makes the condition hold for all inside.
+static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors *in) {
+    int64_t rest = c->rest->c, k = 0;
+    const PNode *outer = NULL;
+    if (c->own) rest += least_of(c->k, 0, c->own->extent - 1);
+    for (int i = 0; i < c->rest->n; i++) {
+        const LinTerm *t = &c->rest->t[i];
+        const PNode *loop = g->p->loop[t->loop];
+        rest += t->k * g->value[t->loop];
+        if (t->loop >= first_inside)
+            rest += least_of(t->k, 0, loop->extent - 1);
+        else if (loop->real && outer)
+            return;
+        else if (loop->real)
+            outer = loop, k = t->k;
+    }
+    if (!outer || rest + least_of(k, 0, outer->extent - 1) >= 0) return;
+    Interior *x = interior_of(in, outer);
+    if (!x) return;
+    if (k > 0)
+        x->first = max_i64(x->first, ceil_div(-rest, k) - FAULT(interior_too_wide));
+    else
+        x->last = min_i64(x->last, floor_div(rest, -k));
+    x->worth |= !c->tail;
+}
+
+static void look(const Gen *g, const PNode *n, int first_inside, Interiors *in) {
+    for (int i = 0; n->kind == P_LOOP && n->limit < 0 && i < n->nbounds; i++) {
+        const Bound *b = &n->bound[i];
+        bool tail = b->k < 0;
+        for (int t = 0; t < b->rest->n; t++) tail &= b->rest->t[t].loop < first_inside;
+        narrow(g, &(Condition){b->rest, b->k, n, tail}, first_inside, in);
+    }
+    for (int i = 0; n->kind == P_GUARD && i < n->nconds; i++)
+        narrow(g, &(Condition){.rest = n->cond[i]}, first_inside, in);
+    for (int i = 0; i < n->nchild; i++) look(g, n->child[i], first_inside, in);
+}
+
+bool gen_find_interiors(const Gen *g, PNode *const *at, int n, int first_inside, Interiors *in) {
+    *in = (Interiors){0};
+    for (int i = 0; i < n; i++) look(g, at[i], first_inside, in);
+    bool worth = false;
+    int kept = 0;
+    for (int i = 0; i < in->n; i++) {
+        const Interior *x = &in->at[i];
+        if (2 * (x->last - x->first + 1) < x->loop->extent) continue;
+        worth |= x->worth;
+        in->at[kept++] = *x;
+    }
+    in->n = kept;
+    return worth;
+}
+
+void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
+    for (int i = 0; i < in->n; i++) {
+        const Interior *x = &in->at[i];
+        int loop = x->loop->loop;
+        int64_t first = x->first - g->value[loop], last = x->last - g->value[loop];
+        Item counter = gen_counter(g, loop);
+        if (x->first > 0) {
+            x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(first));
+            x86_1(&g->a, X86_jl, x86_to(other));
+        }
+        if (x->last < x->loop->extent - 1 && !FAULT(interior_for_all)) {
+            x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(last));
+            x86_1(&g->a, X86_jnle, x86_to(other));
+        }
+        LinTerm sum = {.loop = loop, .k = 1};
+        vec_push(g->arena, &g->known, ((Known){code_lin(g->arena, 0, &sum, 1), first, last}));
+    }
+}
+
+void gen_leave_interiors(Gen *g, const Interiors *in) { g->known.n -= in->n; }

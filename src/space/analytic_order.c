@@ -1,0 +1,391 @@
+// Contractions: the order of the loops around the tile, and packing.
+//
+// Of the loops around the tile those that the vector operand depends on come first, so that a panel
+// of it stays in a cache while rows pass by, or the other way round, whichever streams less. Panels
+// that are packed come several at a time where that goes up evenly. A large operand that few rows
+// pass by is read as it lies, with parts of the reduction outermost.
+#include "space/analytic_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// --- Around the tile -----------------------------------------------------------------------------
+
+static int64_t step_of(const Nest *n, const Tile *t, int i) {
+    if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
+    if (i == t->group) return t->groups;
+    if (i == t->row[0]) return t->rows[0];
+    return i == t->row[1] ? t->rows[1] : 1;
+}
+
+// The largest operand in lanes: what is packed, or would be.
+static int panel_operand(const Nest *n, const Tile *t) {
+    int best = 0;
+    double most = 0;
+    if (t->pack) return t->pack;
+    for (int r = 1; r < n->nrefs; r++) {
+        if (n->ref[r].uses[t->v] && n->ref[r].size > most) best = r, most = n->ref[r].size;
+    }
+    return best;
+}
+
+// What follows counts one iteration of the loops that all operands depend on.
+typedef struct Blocks {
+    const Nest *n;
+    const Tile *t;
+    int panel;                        // the operand of which a panel stays; 0: none
+    double panel_bytes, bytes;        // of one panel; of all of it
+    double rest_bytes, reuse;         // of the other operands; how often a panel is read
+    bool rows_first;                  // the loops over rows are outside
+    bool streamed;                    // parts of the reduction are outside of everything
+    int64_t width;                    // of the lanes' iterator around them; 0: all of it
+    int64_t group;                    // of it in panels that are packed together; 0: one panel
+    int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
+    int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
+} Blocks;
+
+// 0: all operands depend on it; 1: the panel does; 2: it does not.
+static int depth_of(const Blocks *b, int i) {
+    const Nest *n = b->n;
+    if (!n->ref[b->panel].uses[i]) return 2;
+    return !shares(n, i) && i != b->t->v ? 0 : 1;
+}
+
+static void measure(Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
+    b->panel_bytes = b->bytes = x->bytes;
+    b->reuse = 1;
+    for (int i = 0; i < n->s->niters; i++) {
+        if (!n->s->iter[i].reduction && depth_of(b, i) == 0) continue;
+        double whole = (double)n->extent[i],
+               tile = (double)min_i64(step_of(n, b->t, i), n->extent[i]);
+        if (x->uses[i]) b->bytes *= whole;
+        if (x->uses[i]) b->panel_bytes *= n->s->iter[i].reduction ? whole : tile;
+        if (!x->uses[i] && !n->s->iter[i].reduction) b->reuse *= ceil(whole / tile);
+    }
+    b->rest_bytes = 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        double size = n->ref[r].bytes;
+        for (int i = 0; i < n->s->niters; i++)
+            if (n->ref[r].uses[i] && (n->s->iter[i].reduction || depth_of(b, i)))
+                size *= (double)n->extent[i];
+        if (r != b->panel) b->rest_bytes += size;
+    }
+}
+
+// Cycles to bring in so many bytes, again and again, from something so large.
+static double traffic(const Chooser *c, double bytes, double size) {
+    const int64_t *cache = c->m->cache;
+    if (size <= (double)cache[1] / 2) return 0;
+    if (size <= (double)cache[2] / 2) return bytes / 48;
+    return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
+}
+
+// Reductions by what they step over in the panel operand, largest steps first; but those that are
+// unrolled around the tile come last, and of these those that share what they load from row to row.
+static void order_reductions(Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
+    for (int i = 0; i < n->s->niters; i++) {
+        if (!n->s->iter[i].reduction || (b->t->folded && i == b->t->v)) continue;
+        int at = b->nred++;
+        for (; at > 0 && llabs(x->stride[b->red[at - 1]]) < llabs(x->stride[i]); at--)
+            b->red[at] = b->red[at - 1];
+        b->red[at] = i;
+    }
+    int far = 0, near = 0, last[PROGRAM_MAX_ITERS];
+    for (int k = 0; k < b->nred; k++) {
+        if (b->t->near >> b->red[k] & 1)
+            last[near++] = b->red[k];
+        else
+            b->red[far++] = b->red[k];
+    }
+    for (int sliding = 0; sliding < 2; sliding++)
+        for (int k = 0; k < near; k++)
+            if (tile_slides(n, b->t, last[k]) == sliding) b->red[far++] = last[k];
+}
+
+// A panel that is too large for its cache is done in parts, one after the other for all rows.
+static void block_reductions(const Chooser *c, Blocks *b) {
+    double limit = (double)c->m->cache[2] / 4;
+    if (b->reuse < 4 || b->rows_first) return;
+    for (int k = 0; k < b->nred && b->panel_bytes > limit; k++) {
+        int i = b->red[k];
+        int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
+        if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
+        int64_t step = ceil_div(extent, parts);
+        b->step[i] = extent < 64 ? step : (step + 7) / 8 * 8;
+        if (b->step[i] >= extent) b->step[i] = 0;
+        b->panel_bytes /= (double)min_i64(parts, extent);
+    }
+}
+
+// So many values of a reduction, or about as many if that divides its extent.
+static int64_t part_near(int64_t extent, int64_t want) {
+    for (int64_t i = 0; i <= want / 2; i++)
+        if (extent % (want + i) == 0) return want + i;
+    return want;
+}
+
+// A large operand that few rows pass by is read once, and as it lies: some of its rows at a time
+// from one end to the other, while the sums come and go. Panels of it would jump from page to page.
+static void stream_panel(const Chooser *c, Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
+    if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
+    if (b->reuse >= 8 || b->bytes <= (double)c->m->cache[2] / 2) return;
+    int i = b->red[0], v = b->t->v;
+    int64_t rows = 1, wide = step_of(n, b->t, v);
+    for (int k = 0; k < 2; k++)
+        if (b->t->row[k] >= 0) rows *= n->extent[b->t->row[k]];
+    int64_t step = part_near(n->extent[i], min_i64(max_i64(2 * rows, 16), 64));
+    if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
+        return;
+    b->streamed = true;
+    b->step[i] = step;
+    b->width = ceil_div(512, wide) * wide;
+    if (b->width >= n->extent[v] || (c->o->serial && n->extent[v] % b->width)) b->width = 0;
+}
+
+// A panel that the first cache could hold, but its rows meet in few of the sets.
+static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
+    double row = (double)(b->t->vectors * b->n->lanes * b->n->ref[b->panel].bytes);
+    double room = (double)(c->m->cache[1] / WAY * rows_of_way(apart)) * row;
+    return b->panel_bytes <= (double)c->m->cache[1] / 2 && 2 * room < b->panel_bytes;
+}
+
+static bool wants_pack(const Chooser *c, const Blocks *b) {
+    const Ref *x = &b->n->ref[b->panel];
+    bool crooked = false;          // rows of vectors begin in the middle of cache lines
+    int64_t least = INT64_MAX / 8; // from one row to the next
+    if (c->o->plain || b->t->folded || b->streamed || !b->panel || !x->lone || !x->once)
+        return false;
+    if (b->t->group >= 0) return false;
+    if (b->t->pack) return true;
+    if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
+    for (int k = 0; k < b->nred; k++) {
+        int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
+        crooked |= stride % c->m->line_bytes != 0;
+        if (stride && b->n->extent[b->red[k]] > 1) least = min_i64(least, stride);
+    }
+    if (crooked && b->bytes > (double)c->m->cache[1]) return true;
+    if (b->nred == 1 && b->reuse >= 24 && is_crowded(c, b, least)) return true;
+    double all = (double)tensor_elements(&c->p->tensors.at[x->access->tensor]) * x->bytes;
+    return (least >= 4096 ? all : least >= 1024 ? b->bytes : 0) >= (double)c->m->cache[2] / 2;
+}
+
+// Panels that are packed together, side by side: the rows that pass by them are read less often.
+static void group_panels(const Chooser *c, Blocks *b) {
+    const Nest *n = b->n;
+    int v = b->t->v;
+    int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16;
+    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1) return;
+    for (int64_t k = 2; k <= 8; k++)
+        if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
+            (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
+            b->group = k * wide;
+}
+
+// --- Packing -------------------------------------------------------------------------------------
+
+// Iterators that run through neighbours of an operand, innermost first, up to about a vector: the
+// columns of a block that turns in registers.
+static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
+    int64_t length = 1;
+    int count = 0;
+    for (bool more = true; more && length < n->lanes;) {
+        more = false;
+        for (int i = 0; i < n->s->niters && !more; i++) {
+            if (i == v || n->extent[i] < 2 || x->stride[i] != length || x->hard[i]) continue;
+            if (count && length * n->extent[i] > 2 * n->lanes) continue;
+            chain[count++] = i;
+            length *= n->extent[i];
+            more = true;
+        }
+    }
+    return count;
+}
+
+// Are there several panels in the copy that is made inside loop `at` (NULL: first of all)?
+static bool has_panels(const Nest *n, const Blocks *b, const SchedLoop *at) {
+    int64_t wide = step_of(n, b->t, b->t->v);
+    for (const SchedLoop *l = n->loop; at && l <= at; l++)
+        if (l->iter == n->s->iter[b->t->v].name && l->step <= wide) return false;
+    return wide < n->extent[b->t->v];
+}
+
+// The section of the copy: along the lanes, or in blocks that turn in registers.
+static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, SchedStmt *s,
+                       SchedLoop *loop) {
+    const Ref *x = &n->ref[b->panel];
+    int v = b->t->v, count = 0, chain[PROGRAM_MAX_ITERS];
+    int columns = x->stride[v] != 1 ? neighbours(n, x, v, chain) : 0;
+    bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
+    SchedLoop panels = {.iter = n->s->iter[v].name, .step = step_of(n, b->t, v)};
+    bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
+    bool several = has_panels(n, b, at);
+    if (several && whole) loop[count++] = panels;
+    for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
+        int i = k < 0 ? k + n->s->niters : b->red[k];
+        bool inside = false;
+        for (int j = 0; j < columns; j++) inside |= chain[j] == i;
+        if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction) || (inside && !cut))
+            continue;
+        loop[count++] = (SchedLoop){.iter = n->s->iter[i].name, .step = inside ? n->lanes : 1};
+    }
+    if (several && !whole) loop[count++] = panels;
+    if (columns) loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
+    for (int k = columns - 1; k >= 0; k--)
+        loop[count++] = (SchedLoop){.iter = n->s->iter[chain[k]].name, .step = 1};
+    loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = 1, .kind = KIND_VECTOR};
+    s->nloops = count;
+    s->loop = loop;
+}
+
+static bool is_taken(const Program *p, Name label) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return true;
+    return program_find_tensor(p, label) >= 0;
+}
+
+// A copy of the panel operand, made inside loop `at` (NULL: first of all).
+static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at) {
+    const Ref *x = &n->ref[b->panel];
+    Name tensor = c->p->tensors.at[x->access->tensor].name;
+    Name label = name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
+    if (is_taken(c->p, label)) return;
+    SchedCopy *copy = arena_new(c->arena, SchedCopy);
+    LayoutDim *dim = arena_new_n(c->arena, LayoutDim, 2 * PROGRAM_MAX_ITERS);
+    int count = 0, v = b->t->v;
+    int64_t width = (int64_t)b->t->vectors * n->lanes;
+    for (int i = 0; i < n->s->niters; i++)
+        if (x->uses[i] && i != v && !n->s->iter[i].reduction)
+            dim[count++] = (LayoutDim){.dim = n->s->iter[i].name, .block = 1};
+    if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = width};
+    for (int k = 0; k < b->nred; k++)
+        if (x->uses[b->red[k]])
+            dim[count++] = (LayoutDim){.dim = n->s->iter[b->red[k]].name, .block = 1};
+    dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = 1};
+    *copy = (SchedCopy){.tensor = tensor, .storage = {.ndims = count, .dim = dim, .align = 64}};
+    if (at) copy->at = (LoopRef){.iter = at->iter, .step = at->step};
+    n->out.copy = copy;
+    n->out.ncopies = 1;
+    n->copy = arena_new(c->arena, SchedStmt);
+    *n->copy = (SchedStmt){.label = label, .stage = -1};
+    order_copy(n, b, at, n->copy, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
+}
+
+// --- What comes before ---------------------------------------------------------------------------
+
+// A temporary that only this statement reads, and that is computed from arguments element by
+// element: it can as well be computed in parts, where they are needed.
+static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
+    if (c->p->tensors.at[tensor].role != ROLE_TEMP) return false;
+    for (int k = 0; k < c->p->stmts.n; k++) {
+        const Nest *other = &c->nest[k];
+        bool writes = other->s->write->tensor == tensor;
+        if (!other->known || (writes && (other > n || other->reduces || other->after >= 0)))
+            return false;
+        for (int r = 1; r < other->nrefs && other != n; r++) {
+            int from = other->ref[r].access->tensor;
+            if (from == tensor || (writes && c->p->tensors.at[from].role != ROLE_INPUT))
+                return false;
+        }
+    }
+    return true;
+}
+
+// What a loop around everything needs of a temporary that lies across it is computed inside, and so
+// lies together and near.
+static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
+    for (int r = 1; r < n->nrefs; r++) {
+        const Access *a = n->ref[r].access;
+        const Tensor *t = &c->p->tensors.at[a->tensor];
+        bool across = false;
+        for (int d = 1; d < a->rank; d++) {
+            int i = affine_as_iter(a->sub[d]);
+            across |= i >= 0 && n->s->iter[i].name == at->iter;
+        }
+        if (!across || (double)tensor_elements(t) * n->ref[r].bytes <= (double)c->m->cache[1] ||
+            !is_movable(c, n, a->tensor))
+            continue;
+        for (Nest *writer = c->nest; writer < n; writer++)
+            if (writer->s->write->tensor == a->tensor)
+                writer->out.at = (LoopRef){.iter = at->iter, .step = at->step};
+        n->perfect = (int)min_i64(n->perfect, at - n->loop + 1);
+    }
+}
+
+// --- The order -----------------------------------------------------------------------------------
+
+static void outer_loop(Nest *n, const Blocks *b, int i) {
+    int64_t step = step_of(n, b->t, i);
+    bool row = i == b->t->row[0] || i == b->t->row[1];
+    bool inside = i == b->t->v || i == b->t->group || row;
+    bool few = row && n->guarded >> i & 1 && ceil_div(n->extent[i], step) <= FEW_TILES;
+    if (step < n->extent[i] || !inside) nest_loop(n, i, step, few ? KIND_UNROLL : KIND_SERIAL);
+}
+
+static void loops_at(Nest *n, const Blocks *b, int depth) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].reduction || n->extent[i] <= 1 || depth_of(b, i) != depth)
+            continue;
+        else if (i == b->t->v && b->group)
+            nest_loop(n, i, b->group, KIND_SERIAL);
+        else
+            outer_loop(n, b, i);
+}
+
+// Loops of one iteration come last, where they are in nobody's way.
+static void idle_loops(Nest *n) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
+}
+
+static void emit(Chooser *c, Nest *n, Blocks *b) {
+    bool packed = wants_pack(c, b);
+    if (packed) group_panels(c, b);
+    const SchedLoop *at = NULL;
+    int first = b->rows_first ? 2 : 1;
+    loops_at(n, b, 0);
+    int outer = n->nloops;
+    if (n->nloops) at = &n->loop[n->nloops - 1];
+    if (b->width) nest_loop(n, b->t->v, b->width, KIND_SERIAL);
+    if (!b->streamed) loops_at(n, b, first);
+    for (int k = 0; k < b->nred; k++)
+        if (b->step[b->red[k]]) nest_loop(n, b->red[k], b->step[b->red[k]], KIND_SERIAL);
+    if (b->streamed) loops_at(n, b, first);
+    if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
+    loops_at(n, b, 3 - first);
+    if (b->group) outer_loop(n, b, b->t->v);
+    idle_loops(n);
+    for (int k = 0; k < b->nred; k++)
+        if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
+    for (int k = 0; k < 2; k++)
+        if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
+    if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
+    nest_loop(n, b->t->v, 1, KIND_VECTOR);
+    if (packed) pack(c, n, b, at);
+    n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;
+    if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
+        n->out.unroll_limit = guarded_unroll(n, b->t);
+    if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
+}
+
+void choose_contraction(Chooser *c, Nest *n) {
+    Tile t;
+    if (!choose_tile(c, n, &t)) return;
+    Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
+    n->cycles = t.cost + n->memory;
+    if (b.panel) {
+        measure(&b);
+        double panels = b.bytes / b.panel_bytes;
+        b.rows_first = traffic(c, b.rest_bytes * panels, b.rest_bytes) >
+                       traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
+    }
+    order_reductions(&b);
+    stream_panel(c, &b);
+    if (!b.streamed) block_reductions(c, &b);
+    emit(c, n, &b);
+}
