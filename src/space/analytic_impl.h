@@ -79,10 +79,7 @@ static inline bool shares(const Nest *n, int i) {
     return false;
 }
 
-enum {
-    WAY = 4096,    // bytes of a way of the first cache
-    FEW_TILES = 3, // of rows where instances may not exist, that are unrolled
-};
+enum { WAY = 4096 }; // bytes of a way of the first cache
 
 // So many rows, `apart` bytes from each other, begin in sets of their own of the first cache.
 static inline int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart & -apart), 1); }

@@ -321,10 +321,8 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
 
 static void outer_loop(Nest *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);
-    bool row = i == b->t->row[0] || i == b->t->row[1];
-    bool inside = i == b->t->v || i == b->t->group || row;
-    bool few = row && n->guarded >> i & 1 && ceil_div(n->extent[i], step) <= FEW_TILES;
-    if (step < n->extent[i] || !inside) nest_loop(n, i, step, few ? KIND_UNROLL : KIND_SERIAL);
+    bool inside = i == b->t->v || i == b->t->group || i == b->t->row[0] || i == b->t->row[1];
+    if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
 static void loops_at(Nest *n, const Blocks *b, int depth) {

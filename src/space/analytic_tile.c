@@ -125,12 +125,13 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
         double count = 1, lines = along && whole && ref->crooked && r != t->pack ? 2 : 1;
         if (along) count = (double)part[2] * (whole ? 1 : lanes_apart(c, n, ref, t));
+        if (ref->bytes < 4) count *= along ? 1.5 : 2.5; // they are converted, and then spread
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
         if (turns > 1 && whole) {
             double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
             *shared += lines * kept * (count - window / turns);
-        } else if (along && ref->size > (double)c->m->cache[1])
+        } else if (along && whole && ref->size > (double)c->m->cache[1])
             lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
         sum += lines * count;
     }
@@ -163,24 +164,23 @@ static double spread_cost(const Nest *n, const Tile *t) {
     return n->extent[t->v] <= 4 ? 1 : (double)(t->groups - 1);
 }
 
-// To store a vector of results, beside a plain store: lanes that lie apart go one by one, but rows
-// that lie side by side are turned in registers.
+// To store a vector of results, beside a plain store: lanes that lie apart go one by one, those of
+// rows side by side to the same cache lines.
 static double store_cost(const Nest *n, const Tile *t, const int64_t *part) {
     if (n->ref[0].stride[t->v] == 1) return 0;
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= 4)
-            return 1 + 5.0 * n->lanes / (double)min_i64(part[k], n->lanes);
+            return 14 + 5.0 * n->lanes / (double)min_i64(part[k], n->lanes);
     return 2.0 * n->lanes;
 }
 
-// Tests of instances: of lanes everywhere; of rows in the first and the last tile, and nowhere when
-// few tiles are unrolled, so that where they stand is known.
+// Tests of instances: of lanes everywhere; of rows in the first and the last of several tiles.
 static double border_cost(const Nest *n, const Tile *t) {
     double cost = n->guarded >> t->v & 1 ? 1.5 : 1;
     for (int k = 0; k < 2; k++) {
         if (t->row[k] < 0 || !(n->guarded >> t->row[k] & 1)) continue;
         double tiles = ceil((double)n->extent[t->row[k]] / (double)t->rows[k]);
-        cost *= tiles <= FEW_TILES ? 1.05 : 1 + 2 / tiles;
+        if (tiles > 1) cost *= 1 + 0.6 / tiles;
     }
     return cost;
 }
