@@ -311,7 +311,10 @@ static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial
     Trial trials[FINALISTS + 1];
     int n = 0, best = -1;
     double seconds = fmin(final_seconds, final_share * fmax(t->o.seconds, 1));
-    for (; n < found->ntop && n < FINALISTS; n++) jobs[n] = tune_cand_job(t, found->top[n].cand);
+    for (; n < found->ntop && n < FINALISTS; n++) {
+        jobs[n] = tune_cand_job(t, found->top[n].cand);
+        if (t->threads > 1) tune_shares(t, &jobs[n]);
+    }
     int chosen = n;
     jobs[n] = (Job){JOB_CHOSEN, "", 1};
     const char *text = schedule_text(t, &jobs[n]);
@@ -335,6 +338,8 @@ static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial
 }
 
 static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *strategy) {
+    Job job = *winner;
+    t->used = t->threads > 1 && tune_shares(t, &job) ? t->threads : 1;
     tune_best(t, trial);
     if (t->model && t->state.bound <= 0) t->state.bound = bound(t, t->root);
     tune_figures(t);

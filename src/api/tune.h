@@ -49,6 +49,7 @@ typedef struct Tune {
     Arena text;      // of one trial
     const char *put; // a Schedule by hand, to be kept: nothing is searched
     bool pin;
+    int used; // threads that the result makes use of; 0: it is not known yet
     // Where it stands.
     double began;
     lw_tune_state state;
@@ -69,6 +70,9 @@ int tune_starts(Tune *t, const Cand **out, int most);
 // Of a worker: code for a job.
 bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out);
 Job tune_cand_job(const Tune *t, const Cand *c);
+// Do several threads share anything of a job? One that is a candidate loses the marks of parallel
+// loops that run on one thread all the same, and is a text then.
+bool tune_shares(Tune *t, Job *job);
 // The Schedule that a job stands for; NULL: it does not parse.
 const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *diags);
 

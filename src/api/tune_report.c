@@ -14,7 +14,7 @@
 
 static lw_timing work_of(const Tune *t) {
     const Program *p = t->p;
-    lw_timing w = {.struct_size = sizeof w, .threads = t->threads};
+    lw_timing w = {.struct_size = sizeof w, .threads = t->used ? t->used : t->threads};
     w.isa = isa_name[t->machine.isa];
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
     const double *bytes = bound_bytes(t->call->scratch, t->bound, NULL);

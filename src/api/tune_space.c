@@ -117,6 +117,57 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
     return analytic_choose(arena, t->p, &o);
 }
 
+// --- Parallel loops that are none ----------------------------------------------------------------
+
+// Iterations that a Schedule has several threads share; -1: it does not compile.
+static int64_t shared_out(Tune *t, const Schedule *s) {
+    Arena *arena = t->call->arena;
+    DiagList quiet = {.arena = arena};
+    Code code;
+    const Tree *lowered = tree_lower(arena, t->p, s, &quiet);
+    const Tree *tree = lowered ? tree_for_views(arena, lowered, t->views) : NULL;
+    return tree && code_x86(arena, tree, &t->machine, &code, &quiet) ? code.shared : -1;
+}
+
+// A copy whose loops can be changed: loops[i] are those of statement i.
+static const Schedule *copy_schedule(Arena *arena, const Schedule *s, SchedLoop **loops) {
+    Schedule *out = arena_copy(arena, s, sizeof *s);
+    const SchedStmt **stmt = arena_new_n(arena, const SchedStmt *, s->nstmts);
+    for (int i = 0; i < s->nstmts; i++) {
+        SchedStmt *x = arena_copy(arena, s->stmt[i], sizeof *x);
+        x->loop = loops[i] = arena_copy(arena, x->loop, (size_t)x->nloops * sizeof *x->loop);
+        stmt[i] = x;
+    }
+    out->stmt = stmt;
+    return out;
+}
+
+// From the inside out: what a loop inside might take over is gone by then.
+bool tune_shares(Tune *t, Job *job) {
+    Arena *arena = t->call->arena;
+    DiagList quiet = {.arena = arena};
+    const Schedule *given = tune_schedule(t, arena, job, &quiet);
+    if (!given) return false;
+    int64_t shared = shared_out(t, given);
+    SchedLoop **loops = arena_new_n(arena, SchedLoop *, given->nstmts + 1);
+    const Schedule *s = copy_schedule(arena, given, loops);
+    bool changed = false;
+    for (int i = 0; i < s->nstmts && job->kind == JOB_CAND && shared >= 0 && !t->o.set; i++)
+        for (int k = s->stmt[i]->nloops - 1; k >= 0; k--) {
+            SchedLoop *l = &loops[i][k];
+            if (l->kind != KIND_PARALLEL) continue;
+            l->kind = KIND_SERIAL;
+            if (shared_out(t, s) == shared)
+                changed = true;
+            else
+                l->kind = KIND_PARALLEL;
+        }
+    Text text = {.arena = arena};
+    if (changed) schedule_print(&text, s);
+    if (changed) *job = (Job){JOB_TEXT, text_str(&text), text.len + 1};
+    return shared > 0;
+}
+
 // In a child the Program's pools grow beyond what they were, by memory of the C library: whatever
 // the context's own allocator needs may not be there.
 static void become_child(Tune *t, Arena *arena) {

@@ -50,7 +50,8 @@ typedef struct Code {
     size_t size;
     int64_t scratch;        // bytes the caller provides, 64-byte aligned, to run on one thread
     int64_t thread_scratch; // and for every further thread
-    int parallel;           // loops that are shared out among threads
+    int parallel;           // loops that are shared out among threads;
+    int64_t shared;         // iterations of those that are more than one thread's task
     const char *report;     // what was declined and why, "line 4: ..." of the Tree, one line each
     int nlines;
     const CodeLine *lines; // by offset; the first is at 0, neighbours differ

@@ -149,6 +149,7 @@ static void make_parallel(Plan *p, PNode *n) {
         n->grain = automatic_grain(n, iterations);
     else if (!checked_mul(n->grain, inner, &n->grain))
         n->grain = INT64_MAX;
+    if (n->grain < iterations) p->shared += iterations;
     for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
         if (is_private(p, n, last, b)) p->private[b] = !FAULT(parallel_temporary_shared);
 }

@@ -156,6 +156,7 @@ typedef struct Plan {
     int *first_leaf, *last_leaf; // per buffer: leaves that touch it
     int64_t scratch;             // bytes of all allocations, those of one thread included
     int64_t thread_scratch;      // bytes that every further thread needs
+    int64_t shared;              // iterations of parallel loops that are more than one task
     int joined;                  // loops that went on where another ended, and became part of it
     Text report;
     const char *declined; // why, when the Tree cannot be compiled

@@ -235,6 +235,25 @@ TEST(threads_are_tuned_for) {
 }
 
 // Arguments with gaps, columns first: code is made and checked for these.
+// What is too little to share out is not marked, whatever the candidates were.
+TEST(idle_parallel_loops_are_not_marked) {
+    lw_context *ctx = lw_context_new(NULL);
+    int64_t sizes[] = {20, 20, 20};
+    lw_bound *b = bind(ctx, "mm", sizes, 3);
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        Seen seen;
+        lw_tune_options o = options(&seen);
+        const lw_tune_result *r;
+        o.threads = 2;
+        o.seed = seed;
+        o.strategy = "random scratch";
+        o.trials = 40;
+        if (CHECK(lw_tune(ctx, b, &o, &r) == LW_OK)) CHECK(!strstr(r->schedule, ":p"));
+    }
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
 TEST(strides_are_kept) {
     lw_context *ctx = lw_context_new(NULL);
     lw_bound *b = bind(ctx, "mm", (int64_t[]){10, 12, 14}, 3);

@@ -246,12 +246,17 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
             diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
             return false;
         }
-        *out = (Code){g.a.start,    asm_size(&g.a),
-                      g.p->scratch, g.p->thread_scratch,
-                      g.bodies.n,   text_str(&g.p->report),
-                      g.lines.n,    g.lines.at,
-                      g.unwind.n,   g.unwind.at,
-                      {0}};
+        *out = (Code){.bytes = g.a.start,
+                      .size = asm_size(&g.a),
+                      .scratch = g.p->scratch,
+                      .thread_scratch = g.p->thread_scratch,
+                      .parallel = g.bodies.n,
+                      .shared = g.p->shared,
+                      .report = text_str(&g.p->report),
+                      .nlines = g.lines.n,
+                      .lines = g.lines.at,
+                      .nframes = g.unwind.n,
+                      .frames = g.unwind.at};
         memcpy(out->tricks, g.tricks, sizeof g.tricks);
         out->tricks[TRICK_JOIN] = g.p->joined;
         return true;
