@@ -29,6 +29,9 @@ static const struct {
      "packed it beforehand"},
     {"gemm", "skinny", NULL, "packed B",
      "it got B packed beforehand, and with few rows packing is a larger part of our time"},
+    {"gemm", "batched", "500 x 26 26 72", NULL,
+     "26 columns leave 6 of 32 lanes empty, for both, and 8.8 MB come from beyond L2 once: what is "
+     "left is the order in which they come"},
     {"conv", "3x3, plain filters", "512@7", NULL,
      "filters of 9.4 MB come from L3 and are packed on the way, which the peer had done "
      "beforehand; "
@@ -46,6 +49,11 @@ static const struct {
      "our time has the packing of the filters in it, which few pixels pay for"},
     {"conv", "MobileNet-v2 pointwise", NULL, NULL,
      "our time has the packing of the filters in it, which few pixels pay for"},
+    {"conv", "7x7 stride 2", NULL, NULL,
+     "the image is copied into a border first, where the peer leaves out the taps"},
+    {"conv", "depthwise", NULL, NULL,
+     "about one operation a byte: the rate is that of loads, and a tile takes 64 bytes of each "
+     "pixel, not its whole row"},
     {"conv", "grouped", NULL, NULL,
      "the image is copied into a border first, group by group, and a group is small: at 7 x 7 the "
      "taps in the border are 18 % of its operations"},
@@ -75,9 +83,10 @@ const char *bench_why(const BenchRow *r, const BenchPeer *p) {
     if (!r->compute && r->of_peak > 0.9) return "both stand at what memory gives";
     if (!strcmp(p->name, "packed B"))
         return "it got B packed beforehand; packing is in our time and not in its";
-    return "nothing is known of this row yet; `loopwright explain` shows its loops and their "
-           "bound, "
-           "`loopwright tune` looks further";
+    if (!r->compute)
+        return "what memory gives is not reached; `loopwright explain` shows what each loop moves";
+    return "no reason is known; `loopwright explain` shows its loops and their bound, `loopwright "
+           "tune` looks further";
 }
 
 const char *bench_given(const BenchRow *r, const BenchPeer *p) {
