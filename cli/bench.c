@@ -40,7 +40,8 @@ static void find_peers(Bench *b) {
 char *cli_history_path(void) {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (data && *data) return cli_printf("%s/loopwright/bench.jsonl", data);
-    return cli_printf("%s/.local/share/loopwright/bench.jsonl", home ? home : ".");
+    if (!home || !*home) return NULL;
+    return cli_printf("%s/.local/share/loopwright/bench.jsonl", home);
 }
 
 static void make_parents(char *path) {
@@ -82,6 +83,10 @@ static void json_run(Json *j, const Bench *b) {
 static int write_history(Bench *b) {
     if (b->cli->history && !strcmp(b->cli->history, "none")) return EXIT_OK;
     char *path = b->cli->history ? cli_printf("%s", b->cli->history) : cli_history_path();
+    if (!path) {
+        fputs("warning: the run is kept nowhere: neither XDG_DATA_HOME nor HOME is set\n", stderr);
+        return EXIT_OK;
+    }
     make_parents(path);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     bool ok = fd >= 0;

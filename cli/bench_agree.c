@@ -156,6 +156,8 @@ int bench_agree(Cli *cli) {
     char *usual = cli_history_path();
     Count c = {0};
     if (cli->nwords > 2) return cli_misuse(cli, "two histories at most");
+    if (!cli->nwords && !usual)
+        return cli_fail(cli, "neither XDG_DATA_HOME nor HOME is set: name a history");
     int status = read_runs(cli, cli->nwords ? cli->words[0] : usual, run);
     if (!status && cli->nwords == 2) {
         status = read_runs(cli, cli->words[1], other);

@@ -6,6 +6,7 @@
 //   check.c show.c space.c run.c compile.c machine.c   the commands
 //   bench*.c    benchmarks; bench.h tells them apart
 //   report.c explain.c web.c   pages of HTML, from the pieces in web/
+//   output.c    files that are written
 //   data.c      arguments in memory: from files, from --arg, random; what summaries say of them
 //   npy.c       .npy files
 //   json.c      one JSON object on standard output
@@ -105,7 +106,8 @@ int cli_fail(Cli *cli, const char *format, ...) __attribute__((format(printf, 2,
 // Prints the diagnostics of the last call, warnings included, or puts them in the object. Returns
 // EXIT_FAILED unless status is LW_OK.
 int cli_report(Cli *cli, lw_status status);
-char *cli_history_path(void); // where bench appends and report reads, unless told; to be freed
+char *cli_history_path(void); // where bench appends and report reads, unless told; to be freed;
+                              // NULL: nowhere, there is no home
 void *cli_alloc(size_t size); // zeroed; ends the command when there is no memory
 char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *cli_time(char out[32], double us); // "12.3 us", "4.56 ms", "1.234 s"
@@ -153,13 +155,27 @@ uint64_t data_checksum(const DLTensor *t);
 char *data_values(const DLTensor *t, int count);
 void json_data(Json *j, const DLTensor *t, int count); // "checksum", "values"
 
+// --- Files that are written, output.c ------------------------------------------------------------
+
+typedef struct Output {
+    FILE *file;
+    const char *path;
+    char *to;   // where it is until it is whole
+    bool plain; // that is beside path, not path itself
+} Output;
+
+bool output_open(Cli *cli, const char *path, Output *o); // false after saying why
+int output_close(Cli *cli, Output *o);                   // EXIT_FAILED after saying why
+void output_drop(Output *o);                             // instead: what was there stays
+int output_write(Cli *cli, const char *path, const void *bytes, size_t size); // all at once
+
 // --- .npy files, npy.c ---------------------------------------------------------------------------
 
 // NULL on success, else what is wrong, to be freed. bf16 has no name there: an array of uint16 or
 // V2 is read as bf16 when `want_bf16`, and written as uint16.
 char *npy_read(const char *path, bool want_bf16, Array *into);
 char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *into);
-char *npy_write(const char *path, const DLTensor *t);
+void npy_write(FILE *f, const DLTensor *t);
 
 // --- JSON, json.c --------------------------------------------------------------------------------
 // Members of an object when `key` is not NULL, elements of an array otherwise.

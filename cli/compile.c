@@ -1,7 +1,6 @@
 // loopwright compile: a function as a file that stands alone.
 #include "cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +9,7 @@ static bool is_stdout(const char *path) { return strcmp(path, "-") == 0; }
 static int write_file(Cli *cli, const char *path, const char *bytes, size_t size) {
     if (is_stdout(path)) // what goes wrong there is seen at the end
         return fwrite(bytes, 1, size, stdout) == size ? EXIT_OK : EXIT_FAILED;
-    FILE *f = fopen(path, "wb");
-    bool ok = f && fwrite(bytes, 1, size, f) == size;
-    int why = errno;
-    if (f && fclose(f) != 0) {
-        ok = false;
-        why = errno;
-    }
-    return ok ? EXIT_OK : cli_fail(cli, "cannot write '%s': %s", path, strerror(why));
+    return output_write(cli, path, bytes, size);
 }
 
 typedef struct Kind {

@@ -239,11 +239,8 @@ static int db_export(Cli *cli) {
         fputs(text, stdout);
         return EXIT_OK;
     }
-    FILE *f = fopen(cli->output, "wb");
-    bool ok = f && fputs(text, f) >= 0;
-    int why = errno;
-    if (f && fclose(f) != 0) ok = false, why = errno;
-    if (!ok) return cli_fail(cli, "cannot write '%s': %s", cli->output, strerror(why));
+    status = output_write(cli, cli->output, text, strlen(text));
+    if (status) return status;
     json_str(&cli->object, "file", cli->output);
     return EXIT_OK;
 }

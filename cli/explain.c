@@ -157,10 +157,13 @@ static int collect(Explain *x) {
 static int write_page(Explain *x, const char *path) {
     char *values = cli_values_text(x->bound);
     char *lead = cli_printf("%s with %s", lw_function_signature(x->f), values);
-    FILE *out = web_begin(x->cli, path, lw_function_name(x->f), lead);
-    if (out) web_data(out, x->j->text, x->j->len);
-    if (out) fputc('\n', out);
-    int status = out ? web_end(x->cli, out, path, "explain") : EXIT_FAILED;
+    Output page;
+    int status = EXIT_FAILED;
+    if (web_begin(x->cli, path, lw_function_name(x->f), lead, &page)) {
+        web_data(page.file, x->j->text, x->j->len);
+        fputc('\n', page.file);
+        status = web_end(x->cli, &page, "explain");
+    }
     json_str(&x->cli->object, "page", path);
     if (!status && !x->cli->json) printf("%s\n", path);
     free(lead);

@@ -335,6 +335,10 @@ int cli_open(Cli *cli, lw_module **mod) {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
     *mod = NULL;
     if (cli->nwords == 0) return cli_misuse(cli, "which file?");
+    if (cli->nwords > 1 && cli->sizes.n && strchr(cli->words[1], '='))
+        return cli_misuse(cli, "'%s' is no file; sizes are joined by commas: --size %s=%s,%s",
+                          cli->words[1], cli->sizes.at[0].name, cli->sizes.at[0].value,
+                          cli->words[1]);
     if (cli->nwords > 1)
         return cli_misuse(cli, "one file at a time, not '%s' as well", cli->words[1]);
     o.language = (lw_language)(1 + cli_word(lang_words, cli->lang));
@@ -623,7 +627,8 @@ static void free_cli(Cli *cli) {
 
 // Results that do not arrive are a failure.
 static int finish(int status) {
-    if (fflush(stdout) == 0 || status != EXIT_OK) return status;
+    bool lost = ferror(stdout) != 0; // what was flushed on the way counts too
+    if ((fflush(stdout) == 0 && !lost) || status != EXIT_OK) return status;
     fprintf(stderr, "loopwright: cannot write: %s\n", strerror(errno));
     return EXIT_FAILED;
 }

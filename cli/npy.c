@@ -232,9 +232,7 @@ static char *header_text(const DLTensor *t) {
 }
 
 // Outputs are compact, so the data is one piece.
-char *npy_write(const char *path, const DLTensor *t) {
-    FILE *f = fopen(path, "wb");
-    if (!f) return cli_printf("cannot write '%s': %s", path, strerror(errno));
+void npy_write(FILE *f, const DLTensor *t) {
     char *text = header_text(t);
     size_t len = strlen(text), pad = 63 - (10 + len) % 64;
     unsigned short total = (unsigned short)(len + pad + 1);
@@ -244,8 +242,5 @@ char *npy_write(const char *path, const DLTensor *t) {
     fwrite(prefix, 1, sizeof prefix, f);
     fprintf(f, "%s%*s\n", text, (int)pad, "");
     if (bytes) fwrite(t->data, 1, bytes, f);
-    bool bad = ferror(f) != 0;
     free(text);
-    if (fclose(f) != 0 || bad) return cli_printf("cannot write '%s': %s", path, strerror(errno));
-    return NULL;
 }

@@ -143,6 +143,7 @@ static void add_pair(Pairs *pairs, char *name, char *value) {
 }
 
 static int read_pair(Cli *cli, const Option *o, const char *item, size_t len) {
+    for (; len && *item == ' '; len--) item++; // 'M=4, N=8' is what one writes
     const char *equals = memchr(item, '=', len);
     size_t name = equals ? (size_t)(equals - item) : 0;
     if (name == 0 || name + 1 == len)

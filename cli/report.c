@@ -44,18 +44,22 @@ static int add_file(Cli *cli, FILE *out, const char *path) {
 int command_report(Cli *cli) {
     const char *path = cli->output ? cli->output : "report.html";
     char *usual = cli_history_path();
-    FILE *out = web_begin(cli, path, "Loopwright, measured", "");
-    int status = out ? EXIT_OK : EXIT_FAILED;
-    if (!status && cli->from) status = add_file(cli, out, cli->from);
-    bool measured = access(usual, R_OK) == 0;
+    Output page;
+    bool begun = web_begin(cli, path, "Loopwright, measured", "", &page);
+    int status = begun ? EXIT_OK : EXIT_FAILED;
+    if (!status && cli->from) status = add_file(cli, page.file, cli->from);
+    bool measured = usual && access(usual, R_OK) == 0;
     if (!status && !cli->from && !measured && !cli->nwords)
-        status = cli_fail(cli, "there is no '%s' yet: `loopwright bench` makes it", usual);
-    if (!status && !cli->from && measured) status = add_file(cli, out, usual);
-    for (size_t i = 0; i < cli->nwords && !status; i++) status = add_file(cli, out, cli->words[i]);
-    if (out && status)
-        web_drop(out, path);
-    else if (out)
-        status = web_end(cli, out, path, "report");
+        status =
+            usual ? cli_fail(cli, "there is no '%s' yet: `loopwright bench` makes it", usual)
+                  : cli_fail(cli, "neither XDG_DATA_HOME nor HOME is set: --from names a history");
+    if (!status && !cli->from && measured) status = add_file(cli, page.file, usual);
+    for (size_t i = 0; i < cli->nwords && !status; i++)
+        status = add_file(cli, page.file, cli->words[i]);
+    if (begun && status)
+        output_drop(&page);
+    else if (begun)
+        status = web_end(cli, &page, "report");
     json_str(&cli->object, "page", path);
     if (!status && !cli->json) printf("%s\n", path);
     free(usual);

@@ -181,12 +181,10 @@ static int write_outputs(Run *r) {
     for (size_t i = 0; i < r->cli->out.n; i++) {
         const Pair *out = &r->cli->out.at[i];
         const DLTensor *t = &r->args[lw_function_find_tensor(r->f, out->name)].t;
-        char *wrong = npy_write(out->value, t);
-        if (wrong) {
-            cli_fail(r->cli, "%s", wrong);
-            free(wrong);
-            return EXIT_FAILED;
-        }
+        Output file;
+        if (!output_open(r->cli, out->value, &file)) return EXIT_FAILED;
+        npy_write(file.file, t);
+        if (output_close(r->cli, &file)) return EXIT_FAILED;
         if (t->dtype.code == kDLBfloat && !r->cli->json)
             fprintf(stderr, "note: '%s' is bf16; '%s' holds its bits as uint16\n", out->name,
                     out->value);

@@ -260,11 +260,7 @@ static int tune_all(Tuning *t) {
 static int write_winner(Tuning *t) {
     if (!t->cli->output || t->at[0].nruns == 0) return EXIT_OK;
     const char *text = explored_best(t, &t->at[0])->schedule;
-    FILE *f = fopen(t->cli->output, "w");
-    bool ok = f && fputs(text, f) >= 0;
-    ok = (!f || fclose(f) == 0) && ok;
-    return ok ? EXIT_OK
-              : cli_fail(t->cli, "cannot write '%s': %s", t->cli->output, strerror(errno));
+    return output_write(t->cli, t->cli->output, text, strlen(text));
 }
 
 static int open_log(Tuning *t) {

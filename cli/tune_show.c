@@ -3,7 +3,6 @@
 
 #include "plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,12 +385,12 @@ int explored_plot(Tuning *t) {
     char *title = plot_title(t);
     Plot plot = {title, t->n > 1 ? "time, relative to the best" : "time of a call, microseconds",
                  panels, 2};
-    FILE *f = fopen(t->cli->plot, "w");
-    if (f) plot_write(f, &plot);
-    bool ok = f && !ferror(f);
-    ok = (!f || fclose(f) == 0) && ok;
+    Output o;
+    int status = output_open(t->cli, t->cli->plot, &o) ? EXIT_OK : EXIT_FAILED;
+    if (!status) plot_write(o.file, &plot);
+    if (!status) status = output_close(t->cli, &o);
     free(title);
     free_lines(time, n);
     free_lines(trials, n);
-    return ok ? EXIT_OK : cli_fail(t->cli, "cannot write '%s': %s", t->cli->plot, strerror(errno));
+    return status;
 }

@@ -5,7 +5,6 @@
 //     <script> page.js, then report.js or explain.js </script>
 #include "web.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,17 +29,9 @@ static void escaped(FILE *out, const char *text) {
             fputc(*text, out);
 }
 
-// A page is made beside the old one, which stays until the new one is whole.
-static char *unfinished(const char *path) { return cli_printf("%s.part", path); }
-
-FILE *web_begin(Cli *cli, const char *path, const char *title, const char *lead) {
-    char *part = unfinished(path);
-    FILE *out = fopen(part, "w");
-    free(part);
-    if (!out) {
-        cli_fail(cli, "cannot write '%s': %s", path, strerror(errno));
-        return NULL;
-    }
+bool web_begin(Cli *cli, const char *path, const char *title, const char *lead, Output *page) {
+    if (!output_open(cli, path, page)) return false;
+    FILE *out = page->file;
     fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
           out);
@@ -55,7 +46,7 @@ FILE *web_begin(Cli *cli, const char *path, const char *title, const char *lead)
     fputs("</h1><p class=\"lead\">", out);
     escaped(out, lead);
     fputs("</p></header>\n<main></main>\n<script type=\"application/jsonl\" id=\"data\">\n", out);
-    return out;
+    return true;
 }
 
 void web_data(FILE *out, const char *text, size_t len) {
@@ -66,23 +57,11 @@ void web_data(FILE *out, const char *text, size_t len) {
             fputc(text[i], out);
 }
 
-int web_end(Cli *cli, FILE *out, const char *path, const char *name) {
+int web_end(Cli *cli, Output *page, const char *name) {
+    FILE *out = page->file;
     fputs("</script>\n<script>\n", out);
     fputs(web_page_js, out);
     fputs(strcmp(name, "report") ? web_explain_js : web_report_js, out);
     fputs("</script>\n</body>\n</html>\n", out);
-    char *part = unfinished(path);
-    bool bad = ferror(out) != 0;
-    bad = fclose(out) != 0 || bad || rename(part, path) != 0;
-    int why = errno;
-    if (bad) remove(part);
-    free(part);
-    return bad ? cli_fail(cli, "cannot write '%s': %s", path, strerror(why)) : EXIT_OK;
-}
-
-void web_drop(FILE *out, const char *path) {
-    char *part = unfinished(path);
-    fclose(out);
-    remove(part);
-    free(part);
+    return output_close(cli, page);
 }

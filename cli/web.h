@@ -5,12 +5,12 @@
 #include "cli.h"
 
 // Begins a page: `title`, a sentence `lead`, its data to follow.
-FILE *web_begin(Cli *cli, const char *path, const char *title, const char *lead);
+// False after saying why not.
+bool web_begin(Cli *cli, const char *path, const char *title, const char *lead, Output *page);
 // Text inside of the page's data, which no script element ends too early: < becomes \u003c.
 void web_data(FILE *out, const char *text, size_t len);
 // Ends the data, adds the script `name` ("report"), closes the file. EXIT_OK, or EXIT_FAILED after
 // saying why.
-int web_end(Cli *cli, FILE *out, const char *path, const char *name);
-void web_drop(FILE *out, const char *path); // instead of web_end: there is no page
+int web_end(Cli *cli, Output *page, const char *name);
 
 #endif

@@ -49,3 +49,27 @@ note: declare it as a parameter, or define it by an earlier statement
 --- exit 1
 $ printf '\357\273\277C: m k\n' > mark.lws; loopwright run mv.txt --lang tc --size M=2,K=2 --schedule mark.lws | tail -1
            [-0.5184682, 0.17501417]
+$ loopwright show mv.txt --lang tc --size M=64,K=64 --stage asm > /dev/full
+--- stderr
+loopwright: cannot write: No space left on device
+--- exit 1
+$ loopwright explain mv.txt --lang tc --size M=4,K=4 -o /dev/full; test -c /dev/full && echo a device
+a device
+--- stderr
+error: cannot write '/dev/full': No space left on device
+$ echo old > c.npy; (ulimit -f 1; trap '' XFSZ; loopwright run mv.txt --lang tc --size M=4096,K=2 --out C=c.npy); cat c.npy; ls | grep part
+old
+--- stderr
+error: cannot write 'c.npy': File too large
+--- exit 1
+$ loopwright run mv.txt --lang tc --size M=2 K=2
+--- stderr
+loopwright run: 'K=2' is no file; sizes are joined by commas: --size M=2,K=2
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mv.txt --lang tc --size 'M=2, K=2' | grep sizes
+  sizes    M = 2, K = 2
+$ env -u HOME -u XDG_DATA_HOME loopwright report
+--- stderr
+error: neither XDG_DATA_HOME nor HOME is set: --from names a history
+--- exit 1
