@@ -285,6 +285,23 @@ static int tell_counts(Cli *cli, const lw_db_counts *c) {
     return c->refused ? EXIT_FAILED : EXIT_OK;
 }
 
+// Something else than lines of JSON is refused as a whole, not line by line.
+static int check_lines(Cli *cli, const char *path, const char *text, size_t len) {
+    static const char sqlite[] = "SQLite format 3";
+    if (len >= sizeof sqlite && !memcmp(text, sqlite, sizeof sqlite))
+        return cli_fail(cli, "'%s' is a database: `loopwright db merge` takes it", path);
+    bool any = !len, binary = memchr(text, 0, len) != NULL;
+    for (const char *line = text; line && !any;
+         line = memchr(line, '\n', len - (size_t)(line - text))) {
+        line += *line == '\n';
+        any = *line == '{';
+    }
+    return any && !binary
+               ? EXIT_OK
+               : cli_fail(cli, "no line of '%s' is an object: it is not what db export writes",
+                          path);
+}
+
 static int db_import(Cli *cli) {
     lw_db_counts all = {0}, one;
     int status = EXIT_OK;
@@ -293,8 +310,10 @@ static int db_import(Cli *cli) {
         size_t len;
         char *text = read_file(cli, cli->words[i], &len);
         if (!text) return EXIT_FAILED;
-        status = cli_report(cli, lw_db_import(cli->ctx, cli->words[i], text, len, &one));
-        add_counts(&all, &one);
+        status = check_lines(cli, cli->words[i], text, len);
+        if (!status)
+            status = cli_report(cli, lw_db_import(cli->ctx, cli->words[i], text, len, &one));
+        if (!status) add_counts(&all, &one);
         free(text);
     }
     return status ? status : tell_counts(cli, &all);

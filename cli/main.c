@@ -253,9 +253,10 @@ const char *cli_time(char out[32], double us) {
 
 // How the command is used, in a line; to be freed.
 static char *usage(const Cli *cli) {
-    return cli->command ? cli_printf("usage: loopwright %s %s [options]; --help explains them",
-                                     cli->command->name, cli->command->args)
-                        : cli_printf("`loopwright --help` lists the commands");
+    const Command *c = cli->command;
+    return c ? cli_printf("usage: loopwright %s%s%s [options]; --help explains them", c->name,
+                          *c->args ? " " : "", c->args)
+             : cli_printf("`loopwright --help` lists the commands");
 }
 
 static void say(Cli *cli, const char *text, int status) {

@@ -223,7 +223,10 @@ static int read_real(Cli *cli, const Option *o, const char *value, double *into)
     if (percent || strchr(o->value, '%')) *into /= 100;
     if (end != value && !end[percent] && *into > 0 && *into < 1e9) return EXIT_OK;
     return cli_misuse(cli, "%s takes a number above 0, such as %s %s, not '%s'", o->name, o->name,
-                      strcmp(o->value, "S") == 0 ? "2.5" : o->value, value);
+                      strcmp(o->value, "S") == 0   ? "2.5"
+                      : strcmp(o->value, "N") == 0 ? "30"
+                                                   : o->value,
+                      value);
 }
 
 static int read_option(Cli *cli, char **argv, int argc, int *i) {
@@ -288,7 +291,8 @@ int cli_read(Cli *cli, int argc, char **argv) {
             ended = true;
         } else if (!ended && (strcmp(argv[i], "-h") == 0)) {
             cli->help = true;
-        } else if (!ended && argv[i][0] == '-' && argv[i][1]) {
+        } else if (!ended && argv[i][0] == '-' && argv[i][1] &&
+                   argv[i][1] != '>') { // '->' of einsum
             int status = read_option(cli, argv, argc, &i);
             if (status) return status;
         } else {

@@ -64,6 +64,7 @@ static bool strategy_option(Call *call, char *word, SearchOptions *s) {
     enum { N = sizeof options / sizeof *options };
     const char *names[N + 2] = {"blind", "scratch"};
     char *value = strchr(word, '='), *end = NULL;
+    const char *what = "option of a strategy";
     if (!strcmp(word, "blind")) return s->blind = true;
     if (!strcmp(word, "scratch")) return s->scratch = true;
     for (int i = 0; i < N; i++) names[i + 2] = options[i].name;
@@ -72,12 +73,15 @@ static bool strategy_option(Call *call, char *word, SearchOptions *s) {
         if (!value || (size_t)(value - word) != len || strncmp(word, options[i].name, len))
             continue;
         double x = strtod(value + 1, &end);
-        if (end == value + 1 || *end || x < 0 || x > 1e6) break;
-        if (options[i].whole) *options[i].whole = (int)x;
-        if (options[i].real) *options[i].real = x;
+        bool whole = options[i].whole != NULL;
+        what = whole ? "option with a whole number above 0"
+                     : "option with a number above 0"; // 0 would be the default
+        if (end == value + 1 || *end || !(x > 0 && x <= 1e6) || (whole && x != (int)x)) break;
+        if (whole) *options[i].whole = (int)x;
+        if (!whole) *options[i].real = x;
         return true;
     }
-    return no_such(call, word, "option of a strategy", join(call->arena, names, N + 2));
+    return no_such(call, word, what, join(call->arena, names, N + 2));
 }
 
 // "beam width=8"

@@ -43,3 +43,8 @@ $ loopwright db import - --db u.db < tuned.jsonl && loopwright db merge u.db t.d
 1 read, 1 kept, 0 refused
 2 read, 2 kept, 0 refused
 {"command": "db", "database": "v.db", "entries": [{"kernel": 1, "rank": 0, "name": "sum", "sizes": "8", "isa": "avx2", "threads": 1, "seconds": 1.5e-08, "gap": 0.5, "date": "2026-11-15T09:30:00Z", "origin": "tuned", "pinned": false, "trials": 0}], "diagnostics": [], "ok": true}
+$ loopwright db import t.db --db w.db; loopwright db import /bin/true --db w.db
+--- stderr
+error: 't.db' is a database: `loopwright db merge` takes it
+error: no line of '/bin/true' is an object: it is not what db export writes
+--- exit 1
