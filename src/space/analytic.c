@@ -94,7 +94,8 @@ static void see_value(Nest *n, const Expr *e, int *bytes) {
         *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
     if (e->kind != EXPR_OP) return;
     bool guard = e->type == TYPE_BOOL || e->op == OP_SELECT;
-    *(guard ? &n->guards : &n->ops) += op_info[e->op].class == OP_MATH ? 12 : 1;
+    bool slow = e->op == OP_DIV && type_is_float(e->type);
+    *(guard ? &n->guards : &n->ops) += op_info[e->op].class == OP_MATH ? 12 : slow ? 16 : 1;
     for (int i = 0; i < e->n; i++) see_value(n, e->arg[i], bytes);
 }
 
@@ -209,13 +210,43 @@ static int contiguous(const Nest *n) {
     return -1;
 }
 
+// Does another statement go through the same elements, so that they may share loops?
+static bool has_company(const Chooser *c, const Nest *n) {
+    int mine = n->s->write->tensor;
+    for (int i = 0; i < c->p->stmts.n; i++) {
+        const Nest *other = &c->nest[i];
+        int theirs = other->s->write->tensor;
+        if (other == n || other->out.inlined) continue;
+        for (int r = 1; r < n->nrefs; r++)
+            if (n->ref[r].access->tensor == theirs && n->ref[r].lone) return true;
+        for (int r = 1; r < other->nrefs; r++)
+            if (other->ref[r].access->tensor == mine && other->ref[r].lone) return true;
+    }
+    return false;
+}
+
+// Some rows of a stencil at a time, a few vectors long, so that what they share is loaded once.
+static void choose_rows(const Chooser *c, Nest *n, int v) {
+    int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
+    if (rows < 2 || n->extent[v] < 2 * n->lanes || has_company(c, n)) return;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < n->nloops && row[k] >= 0; i++)
+            if (n->loop[i].iter == n->s->iter[row[k]].name) n->loop[i].step = k ? rows / 2 : rows;
+    nest_loop(n, v, (row[1] < 0 ? 4 : 2) * n->lanes, KIND_SERIAL);
+    for (int k = 1; k >= 0; k--)
+        if (row[k] >= 0) nest_loop(n, row[k], 1, KIND_SERIAL);
+}
+
 static void choose_pointwise(Chooser *c, Nest *n) {
     int v = contiguous(n);
     outer_loops(n, v);
     if (v < 0) return;
     int u = n->extent[v] >= 4 && !c->o->plain ? turned(n, v) : -1;
     bool streamed = !c->o->plain && is_streamed(c, n, v);
-    if (u >= 0) turn_blocks(n, u, v, streamed);
+    if (u >= 0)
+        turn_blocks(n, u, v, streamed);
+    else
+        choose_rows(c, n, v);
     nest_loop(n, v, 1, KIND_VECTOR);
     n->perfect = n->nloops;
     n->out.nontemporal = streamed;
@@ -328,7 +359,7 @@ static int64_t trips(const Nest *n, int at) {
     return 1;
 }
 
-static bool is_moved(const Nest *n) { return n->after >= 0 || n->out.at.iter; }
+static bool is_moved(const Nest *n) { return n->after >= 0 || n->out.at.iter || n->out.inlined; }
 
 // Statements from `from` on that begin with the same loop, as far as that goes.
 static int run_of(const Chooser *c, int from, double *cycles) {
@@ -376,8 +407,9 @@ static void choose_threads(Chooser *c) {
 // --- All of it -----------------------------------------------------------------------------------
 
 static void choose(Chooser *c, Nest *n) {
-    n->out = (SchedStmt){.label = n->s->label, .stage = -1};
-    if (!n->known || n->instances <= 1 || n->after >= 0) return;
+    bool inlined = n->out.inlined;
+    n->out = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
+    if (inlined || !n->known || n->instances <= 1 || n->after >= 0) return;
     if (n->reduces)
         choose_contraction(c, n);
     else
@@ -392,7 +424,7 @@ static Schedule *write_out(Chooser *c) {
         Nest *n = &c->nest[i];
         if (n->after >= 0)
             n->out.after = c->nest[n->after].s->label;
-        else if (!n->nloops)
+        else if (!n->nloops && !n->out.inlined)
             continue;
         n->out.loop = n->loop;
         n->out.nloops = n->nloops;
@@ -422,6 +454,7 @@ static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOption
     Chooser c = {arena, p, o, o->machine, arena_new_n(arena, Nest, p->stmts.n + 1)};
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
     if (!o->plain) choose_followers(&c);
+    if (!o->plain) choose_places(&c);
     for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
     if (!o->serial) choose_threads(&c);
     return write_out(&c);

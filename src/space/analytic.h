@@ -15,7 +15,9 @@
 //             but for a large operand that is read once, as it lies
 //   packing   an operand that is read often, and lies badly, is copied into panels
 //   fusion    what only finishes a sum stands behind it (`after`); loops that statements can share
-//             come first and alike in all of them, and lowering shares them
+//             come first and alike in all of them, and lowering shares them; what a stencil reads
+//             is computed in the place of each read (`inline`) where that takes less than to bring
+//             it back (analytic_fuse.c)
 //   threads   the outermost loops of a nest that is worth it are parallel
 //
 // Every choice is one that a person could have written: the Schedule reads back as decisions of the

@@ -20,6 +20,8 @@ typedef struct Ref {
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
 } Ref;
 
+typedef struct Taps Taps; // (analytic_fuse.c)
+
 // A statement, and the section that is being written for it.
 typedef struct Nest {
     const Stmt *s;
@@ -36,6 +38,7 @@ typedef struct Nest {
     int window;       // innermost reduction of these, or else of all; -1: all instances exist
     double instances, cycles, memory; // cycles: with those that memory takes
     int after;                        // it stands behind this statement; -1: on its own
+    const Taps *taps;                 // of a statement that combines nothing; NULL: not known
     SchedStmt out;
     int nloops;
     SchedLoop loop[MAX_LOOPS];
@@ -87,6 +90,20 @@ static inline int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart &
 // Where instances may not exist, tests stand around pieces of this size.
 static inline int guarded_unroll(const Nest *n, const Tile *t) {
     return n->guarded >> t->v & 1 ? 64 : 192;
+}
+
+// Definitions that are put in the place of their reads (analytic_fuse.c).
+void choose_places(Chooser *c);
+// Rows of a stencil that are computed together, and the iterators along which they lie: so many of
+// the first (1: none) and half as many of the second (-1: none).
+int stencil_rows(const Nest *n, int row[2]);
+
+// Cycles to bring in so many bytes, again and again, from something so large.
+static inline double chooser_traffic(const Chooser *c, double bytes, double size) {
+    const int64_t *cache = c->m->cache;
+    if (size <= (double)cache[1] / 2) return 0;
+    if (size <= (double)cache[2] / 2) return bytes / 48;
+    return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
 }
 
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.

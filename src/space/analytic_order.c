@@ -74,14 +74,6 @@ static void measure(Blocks *b) {
     }
 }
 
-// Cycles to bring in so many bytes, again and again, from something so large.
-static double traffic(const Chooser *c, double bytes, double size) {
-    const int64_t *cache = c->m->cache;
-    if (size <= (double)cache[1] / 2) return 0;
-    if (size <= (double)cache[2] / 2) return bytes / 48;
-    return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
-}
-
 // Reductions by what they step over in the panel operand, largest steps first; but those that are
 // unrolled around the tile come last, and of these those that share what they load from row to row.
 static void order_reductions(Blocks *b) {
@@ -379,8 +371,8 @@ void choose_contraction(Chooser *c, Nest *n) {
     if (b.panel) {
         measure(&b);
         double panels = b.bytes / b.panel_bytes;
-        b.rows_first = traffic(c, b.rest_bytes * panels, b.rest_bytes) >
-                       traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
+        b.rows_first = chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
+                       chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
     }
     order_reductions(&b);
     stream_panel(c, &b);

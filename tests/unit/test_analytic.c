@@ -289,3 +289,19 @@ TEST(common_kernels_get_their_tiles) {
            "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
            " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n");
 }
+
+// What a stencil reads is computed in the place of each read where that takes less than to bring it
+// back: sums do, exponentials do not; and what is read once needs no memory anyway.
+TEST(definitions_go_where_they_are_cheaper) {
+#define STENCIL(VALUE)                                                                             \
+    "program s(H, W) {\n input I: f32[H + 2, W + 1]\n output O: f32[H, W]\n"                       \
+    " temp T: f32[H + 2, W]\n T: for i in 0:H + 2, j in 0:W\n  T[i, j] = " VALUE "\n"              \
+    " O: for i in 0:H, j in 0:W\n  O[i, j] = T[i, j] + T[i + 1, j] + T[i + 2, j]\n}\n"
+    CHOSEN("T:\n    inline\nO: i/4 j/64 i j:v\n", SIZES(160, 160),
+           STENCIL("I[i, j] + I[i, j + 1]"));
+    CHOSEN("T: i j:v\nO: i j:v\n", SIZES(160, 160), STENCIL("exp(I[i, j]) + exp(I[i, j + 1])"));
+    CHOSEN("T: i j:v\nO: i j:v\n", SIZES(160, 160),
+           "program p(H, W) {\n input I: f32[H, W]\n output O: f32[H, W]\n temp T: f32[H, W]\n"
+           " T: for i in 0:H, j in 0:W\n  T[i, j] = I[i, j] + 1.0\n"
+           " O: for i in 0:H, j in 0:W\n  O[i, j] = T[i, j]*T[i, j]\n}\n");
+}
