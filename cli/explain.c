@@ -112,7 +112,7 @@ static int add_timing(Explain *x) {
     json_str(x->j, "isa", t->isa);
     json_int(x->j, "threads", t->threads);
     json_close(x->j, '}');
-    if (lw_machine_roof(m, t, &roof) != LW_OK) return EXIT_OK;
+    if (lw_machine_roof(m, t, &roof) != LW_OK || roof.partly) return EXIT_OK;
     json_open(x->j, "roof", '{');
     json_num(x->j, "us", roof.us);
     json_num(x->j, "compute_us", roof.compute_us);

@@ -242,14 +242,11 @@ static void find_roof(Run *r) {
     if (r->cores < 1) r->cores = 1;
 }
 
-// The rate of integer operations is not measured: where there are any, only moving is known.
-static bool no_peak(const Run *r) { return r->timing.flops > 0 && !r->timing.float_bits; }
-
 static void print_roof(const Run *r) {
     const lw_timing *t = &r->timing;
     const lw_roof *f = &r->roof;
     if (!r->roofed) return;
-    if (no_peak(r)) {
+    if (f->partly) {
         printf("  peak     not known of integers; moving the arguments takes ");
         print_time(f->memory_us);
         printf(" (%.1f GB/s, %s)\n", f->peak, level_name[f->level]);
@@ -272,7 +269,7 @@ static void print_roof(const Run *r) {
 static void json_roof(Json *j, const Run *r) {
     const lw_roof *f = &r->roof;
     json_open(j, "roof", '{');
-    if (!no_peak(r)) {
+    if (!f->partly) {
         json_str(j, "bound", f->compute ? "compute" : "bandwidth");
         json_num(j, "fraction", round(1e4 * f->us / r->timing.median_us) / 1e4);
     }

@@ -658,7 +658,8 @@ LW_API lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *optio
 
 // The least time that this machine could need for what a run of compiled code did: its operations
 // at the peak rate of multiply-adds, and its arguments moved once between the processor and the
-// innermost level that holds all of them. Whichever takes longer is the roof.
+// innermost level that holds all of them. Whichever takes longer is the roof. This is the one limit
+// that times are compared with, wherever a part of the peak is said.
 typedef struct lw_roof {
     double us;         // the larger of the next two
     double compute_us; // 0: no floats, or the rate is not known
@@ -666,6 +667,7 @@ typedef struct lw_roof {
     bool compute; // it is the operations
     lw_level level;
     double peak; // GFLOP/s, or GB/s of this mix of loads and stores
+    bool partly; // integers, whose peak is not measured: no part of it can be said
 } lw_roof;
 
 LW_API lw_status lw_machine_roof(const lw_machine *machine, const lw_timing *timing, lw_roof *out);

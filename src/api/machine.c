@@ -287,7 +287,8 @@ lw_status lw_machine_roof(const lw_machine *m, const lw_timing *timing, lw_roof 
     lw_timing t;
     if (!m || !timing || !out || !options_copy(&t, sizeof t, timing)) return LW_MISUSE;
     int isa = t.isa ? isa_by_name(t.isa) : -1, threads = t.threads < 1 ? 1 : t.threads;
-    *out = (lw_roof){.level = level_of(m, t.bytes, threads)};
+    *out =
+        (lw_roof){.level = level_of(m, t.bytes, threads), .partly = t.flops > 0 && !t.float_bits};
     if (isa < 0) return LW_MISUSE;
     double peak = 0;
     if (t.float_bits) peak = rate_of(m->gflops[isa][t.float_bits > 32], threads, m->cores);

@@ -38,10 +38,9 @@ void tune_figures(Tune *t) {
     if (t->remote) s->kernel_time += remote_tally(t->remote)->kernels;
     if (t->remote) s->compile_time += remote_tally(t->remote)->compile;
     if (s->seconds <= 0) return;
-    bool integers = work.flops > 0 && !work.float_bits; // whose peak is not measured
-    s->gflops = integers ? 0 : work.flops / s->seconds * 1e-9;
+    s->gflops = work.float_bits ? work.flops / s->seconds * 1e-9 : 0;
     s->gap = s->bound > 0 ? (s->seconds - s->bound) / s->bound : 0;
-    if (t->rated && !integers && lw_machine_roof(t->rated, &work, &roof) == LW_OK)
+    if (t->rated && lw_machine_roof(t->rated, &work, &roof) == LW_OK && !roof.partly)
         s->peak = roof.us * 1e-6 / s->seconds;
 }
 
