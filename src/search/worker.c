@@ -369,6 +369,20 @@ static void leave(Worker *w, Place *p, PlaceState state) {
         child_leave(); // what else did it write?
 }
 
+// The time of one of several that took turns: the median ratio of its samples to another one's, by
+// that one's median. `x` is sorted afterwards.
+static Trial by_turns(double *x, const double *other, int n) {
+    double ratio[MOST_SAMPLES], sorted[MOST_SAMPLES];
+    for (int i = 0; i < n; i++) ratio[i] = x[i] / other[i];
+    memcpy(sorted, other, (size_t)n * sizeof *sorted);
+    double seconds = sample_estimate(ratio, n).median * sample_estimate(sorted, n).median;
+    Trial t = by_samples(x, n);
+    t.seconds = seconds;
+    t.low = fmin(t.low, seconds);
+    t.high = fmax(t.high, seconds);
+    return t;
+}
+
 // All of the board, in turn: slow phases strike them alike.
 static void time_together(Worker *w, double seconds) {
     Board *b = w->board;
@@ -393,9 +407,11 @@ static void time_together(Worker *w, double seconds) {
             x[at][n] = sample(w, &k[at]);
             leave(w, &b->place[at], PLACE_WAITING);
         }
-    for (int i = 0; i < b->count; i++) {
+    int other = 0;
+    while (other < b->count && !k[other].block) other++;
+    for (int i = b->count - 1; i >= other; i--) {
         if (!k[i].block) continue;
-        b->place[i].trial = by_samples(x[i], n);
+        b->place[i].trial = by_turns(x[i], x[other], n);
         atomic_store(&b->place[i].state, PLACE_DONE);
         unload(&k[i]);
     }
