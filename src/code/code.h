@@ -41,6 +41,7 @@ typedef enum CodeTrick {
     TRICK_GATHER, // lanes found by indices from data
     TRICK_JOIN,   // loops around a vector loop that became part of it
     TRICK_LANES,  // conditions that differ from lane to lane
+    TRICK_ROWS,   // reductions along the lanes that were folded together with others
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];

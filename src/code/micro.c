@@ -17,6 +17,7 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 
 void seg_reset(Seg *s) {
     s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->fetched.n = s->guarded.n = 0;
+    s->rows = s->begun = 0;
     s->crowded = false;
     s->torn = -1;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
@@ -285,22 +286,53 @@ static void join_parts(Seg *s, Loc *l) {
     l->val = p->val[0];
 }
 
+// What stands in front of the reduction of a loc, in as many places as `ref` has.
+static int begin_value(Seg *s, const Loc *l, const Ref *ref) {
+    Micro m = {.kind = MI_BEGIN,
+               .op = l->begin,
+               .type = type_compute(ref->type),
+               .from = ref->type,
+               .width = ref->width,
+               .value = l->init,
+               .ref = ref,
+               .line = s->line};
+    m.dst = new_val(s, s->micros.n, m.type, m.width);
+    vec_push(s->arena, &s->micros, m);
+    return m.dst;
+}
+
+// With that.
+static int begin_with(Seg *s, const Loc *l, const Ref *ref, int val) {
+    Type t = ref->type;
+    if (!l->begin || FAULT(init_forgotten)) return val;
+    int both[2] = {begin_value(s, l, ref), val};
+    return seg_op(s, MI_OP, reduce_op[l->pending], t, t, ref->width, 2, both);
+}
+
 // Lanes reduced into the first, by halves, and from there into all.
-static int fold_lanes(Seg *s, int op, Type t, int val) {
-    int width = s->vals.at[val].width;
+static int fold_lanes(Seg *s, const Loc *l) {
+    int op = l->pending, val = l->val, width = s->vals.at[val].width;
+    Type t = l->ref->type;
     for (int w = width / 2; w >= 1 + FAULT(fold_skips_last_pair); w /= 2) {
         int both[2] = {val, seg_op(s, MI_UPPER, 0, t, t, w, 1, &val)};
         val = seg_op(s, MI_OP, reduce_op[op], t, t, w, 2, both);
+    }
+    if (l->begin) {
+        Ref *one = arena_copy(s->arena, l->ref, sizeof *one);
+        one->width = one->active = 1;
+        val = begin_with(s, l, one, val);
     }
     return seg_op(s, MI_SPREAD, 0, t, t, width, 1, &val);
 }
 
 static int resolve(Seg *s, Loc *l) {
     join_parts(s, l);
-    if (l->pending) {
-        l->val = fold_lanes(s, l->pending, l->ref->type, l->val);
-        l->pending = 0;
-    }
+    if (l->pending)
+        l->val = fold_lanes(s, l);
+    else if (l->begin)
+        l->val = begin_value(s, l, l->ref);
+    l->pending = 0;
+    l->begin = 0;
     return l->val;
 }
 
@@ -401,6 +433,7 @@ void seg_store(Seg *s, const Ref *ref, int val) {
     if (!l) l = loc_new(s, keep(s, ref));
     if (l->parts) l->parts->live = false;
     l->pending = 0;
+    l->begin = 0;
     write_part(s, l, 0, val);
 }
 
@@ -487,6 +520,100 @@ bool seg_prefetch(Seg *s, const Ref *ref, int level) {
     return true;
 }
 
+// ---- Rows
+//
+// Reductions along the lanes whose results lie side by side are folded together: of each pair of
+// vectors, two shuffles bring halves to meet, so that one operation does the work of both, and
+// after log2(lanes) rounds every lane has the result of a row, in order, and one store takes all of
+// them.
+//
+//     a0 a1 a2 a3   b0 b1 b2 b3   ->   a02 b02 a13 b13   ->   a b c d
+
+// Does b hold the reduction of the row after a's, in lanes like a's?
+static bool next_row(const Seg *s, const Loc *a, const Loc *b, int64_t k) {
+    return b->pending == a->pending && b->dirty && !b->dead && b->pin < 0 && !b->ref->lane &&
+           b->ref->buffer == a->ref->buffer && b->ref->stream == a->ref->stream &&
+           b->ref->disp == a->ref->disp + k * type_info[a->ref->type].bytes &&
+           b->begin == a->begin && b->init.i == a->init.i && !ref_is_hard(b->ref) &&
+           s->vals.at[b->val].width == s->vals.at[a->val].width;
+}
+
+// One round: pairs of values become one each; a last one without a partner meets itself.
+static int fold_round(Seg *s, const Loc *l, Shuffle low, Shuffle high, int *val, int n) {
+    Type t = l->ref->type;
+    int width = s->vals.at[val[0]].width;
+    for (int i = 0; i < n; i += 2) {
+        int two[2] = {val[i], val[i + 1 < n ? i + 1 : i]};
+        int both[2] = {seg_op(s, MI_SHUFFLE, (int)low, t, t, width, 2, two),
+                       seg_op(s, MI_SHUFFLE, (int)high, t, t, width, 2, two)};
+        val[i / 2] = seg_op(s, MI_OP, reduce_op[l->pending], t, t, width, 2, both);
+    }
+    return (n + 1) / 2;
+}
+
+static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
+    int size = type_info[type_compute(l->ref->type)].bits == 64 ? 8 : 4;
+    int bytes = size * s->vals.at[val[0]].width;
+    if (size == 4) n = fold_round(s, l, SHUFFLE_LOW32, SHUFFLE_HIGH32, val, n);
+    n = fold_round(s, l, SHUFFLE_LOW64, SHUFFLE_HIGH64, val, n);
+    for (; bytes > 16; bytes /= 2) n = fold_round(s, l, SHUFFLE_EVEN128, SHUFFLE_ODD128, val, n);
+    return val[0];
+}
+
+enum { MAX_LANES = 16 };
+
+// Rows from loc number `first` on, as many as there are lanes; alone it stays as it is.
+static void fold_rows(Seg *s, int first) {
+    const Loc *l = &s->locs.at[first];
+    int width = s->vals.at[l->val].width, at[MAX_LANES] = {first}, val[MAX_LANES], n = 1;
+    int size = type_info[type_compute(l->ref->type)].bits == 64 ? 8 : 4, written = l->written;
+    if (width > MAX_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
+    for (int i = first + 1; i < s->locs.n && i < at[n - 1] + 8 && n < width; i++)
+        if (next_row(s, l, &s->locs.at[i], n)) at[n++] = i;
+    if (n == 1) return;
+    int line = s->line;
+    s->line = l->line;
+    for (int i = 0; i < n; i++) {
+        join_parts(s, &s->locs.at[at[i]]);
+        val[i] = s->locs.at[at[i]].val;
+        if (s->locs.at[at[i]].written > written) written = s->locs.at[at[i]].written;
+    }
+    l = &s->locs.at[first];
+    Ref *all = arena_copy(s->arena, l->ref, sizeof *all);
+    all->lane = type_info[all->type].bytes;
+    all->width = (uint8_t)width;
+    all->active = (uint8_t)(n - FAULT(last_row_dropped));
+    emit_store(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
+    for (int i = 0; i < n; i++) {
+        s->locs.at[at[i]].dirty = false;
+        s->locs.at[at[i]].dead = true; // who asks again reads memory
+    }
+    s->rows += n;
+    s->line = line;
+}
+
+// Enough rows for a vector are folded at once, which frees their registers.
+static void fold_begun(Seg *s) {
+    const Loc *l = &s->locs.at[s->first_begun];
+    if (!s->begun || !l->pending || l->dead || s->begun < s->vals.at[l->val].width) return;
+    fold_rows(s, s->first_begun);
+    s->begun = 0;
+}
+
+void seg_begin(Seg *s, const Ref *ref, int flags, Value init) {
+    fold_begun(s);
+    note_written(s, ref->buffer);
+    Loc *l = seg_find(s, ref);
+    settle(s, ref, true, l);
+    if (!l) l = loc_new(s, keep(s, ref));
+    if (l->parts) l->parts->live = false;
+    l->pending = 0;
+    write_part(s, l, 0, -1);
+    l->begin = (uint8_t)flags;
+    l->init = init;
+    if (!s->begun++) s->first_begun = (int)(l - s->locs.at);
+}
+
 void seg_flush(Seg *s, int buffer) {
     for (int i = s->buffer[buffer].head; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
     s->buffer[buffer].overlap = true; // its stores stay where they are
@@ -537,6 +664,10 @@ static void pin_parts(Seg *s, Loc *l) {
 }
 
 void seg_close(Seg *s) {
+    for (int i = 0; i < s->locs.n; i++) {
+        const Loc *l = &s->locs.at[i];
+        if (l->pending && l->dirty && l->pin < 0 && !l->dead) fold_rows(s, i);
+    }
     for (int i = 0; i < s->locs.n; i++) {
         Loc *l = &s->locs.at[i];
         if (l->pin < 0) {

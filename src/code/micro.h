@@ -31,6 +31,7 @@ typedef enum MicroKind {
     MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
     MI_GATHER,  // each lane from ref plus arg0's elements; see seg_gather for `value`
     MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
+    MI_BEGIN,   // `value` in all lanes; ref's content where a bit of `op` is set in the environment
     MI_ROW,     // the computed part of ref's address, to row slot `slot`
     MI_FETCH,   // the line at ref, into the cache of level `op`
     MI_PIN,     // arg0 moves to pinned register `dst_reg`
@@ -141,7 +142,9 @@ typedef struct Loc {
     int8_t pin;     // index into Region pins, or -1
     int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
     bool dirty, dead;
-    int line; // that wrote it last
+    uint8_t begin; // flags: what stands in front of its reduction, unless one is set, is
+    Value init;    // this, else what memory holds; it comes in when lanes are folded. 0: none
+    int line;      // that wrote it last
     Parts *parts;
 } Loc;
 
@@ -180,7 +183,9 @@ typedef struct Seg {
     bool crowded; // has long expressions: pins may leave their registers in between
     VEC(Line) fetched;
     VEC(Guarded) guarded;
-    int apart; // accesses with lanes apart
+    int apart;              // accesses with lanes apart
+    int rows;               // reductions that were folded together with others
+    int begun, first_begun; // locs of seg_begin since the last fold, and the first of them
     int spills;
     int *work; // room for micro_assign
     int work_cap;
@@ -200,8 +205,8 @@ int seg_load(Seg *s, const Ref *ref);
 void seg_store(Seg *s, const Ref *ref, int val);
 // The computed part of an address, into slot ref->row.
 void seg_row(Seg *s, const Ref *ref);
-// Lanes of a buffer by their distance from ref, in elements, the `last` (or -1) where 4 bytes may be
-// read; and the check that an index needs.
+// Lanes of a buffer by their distance from ref, in elements, the `last` (or -1) where 4 bytes may
+// be read; and the check that an index needs.
 int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last);
 void seg_check(Seg *s, int index, int active, int64_t size);
 // Once per line of 64 bytes; false: that line is on its way.
@@ -211,6 +216,8 @@ bool seg_prefetch(Seg *s, const Ref *ref, int level);
 // its new value.
 int seg_turn(Seg *s, Loc *l, int op, int n);
 void seg_update(Seg *s, const Ref *ref, int part, int val);
+// The place is assigned `init` unless a flag is set. What it holds is asked for as late as can be.
+void seg_begin(Seg *s, const Ref *ref, int flags, Value init);
 // The pinned loc enters the segment with its register's content. `ref` must outlive the segment.
 void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts);
 Value reduce_identity(Type t, int op);

@@ -108,6 +108,7 @@ struct PNode {
     const Affine **hard; // conditions that are not linear, >= 0
     int nhard;
     uint32_t flag;
+    bool deferred; // it initialises what lanes are then reduced into: when they are folded
 
     // P_LEAF
     const Leaf *leaf;

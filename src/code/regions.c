@@ -342,6 +342,50 @@ static bool has_flagged_part(const PNode *n) {
     return n->kind == P_GUARD || n->extent == 1 || !plan_pins(n);
 }
 
+// A constant for an element that lanes of the region's leaves are reduced into.
+static bool is_deferrable(const Plan *p, const PNode *init, int first, int last) {
+    bool lanes = false;
+    if (init->kind != P_LEAF || init->leaf->op != REDUCE_ASSIGN || init->width > 1 ||
+        init->leaf->value->kind != EXPR_CONST || !init->write.off)
+        return false;
+    for (int i = first; i < last; i++) {
+        const PNode *n = p->leaves.at[i];
+        if (n->write.buffer != init->write.buffer || n == init) continue;
+        if (n->leaf->op == REDUCE_ASSIGN || n->width == 1 || n->write.lane || !n->write.off)
+            return false;
+        lanes = true;
+    }
+    return lanes;
+}
+
+// All that depends on flags can wait until lanes are folded: then the region is straight-line code,
+// however many rows it has.
+static bool defer(const Plan *p, PNode *n, int first, int last) {
+    bool ok = true;
+    n->deferred = false;
+    if (n->kind == P_GUARD && n->flag) {
+        ok = !n->nconds && !n->nhard && n->nchild;
+        for (int i = 0; i < n->nchild && ok; i++) ok = is_deferrable(p, n->child[i], first, last);
+        n->deferred = ok;
+        return ok;
+    }
+    for (int i = 0; i < n->nchild; i++) ok &= defer(p, n->child[i], first, last);
+    return ok;
+}
+
+static void forget_deferred(PNode *n) {
+    n->deferred = false;
+    for (int i = 0; i < n->nchild; i++) forget_deferred(n->child[i]);
+}
+
+static bool all_deferred(const Plan *p, PNode **nodes, int n) {
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++)
+        ok = !plan_pins(nodes[i]) && defer(p, nodes[i], nodes[0]->first, nodes[n - 1]->last);
+    for (int i = 0; i < n && !ok; i++) forget_deferred(nodes[i]);
+    return ok;
+}
+
 static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     bool pins = true;
     nodes[0]->pinned = false;
@@ -350,6 +394,7 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) pins &= !p->refused->tile[i];
     for (int i = 0; i < n; i++)
         if (!mark(p, nodes[i], pins)) return false;
+    if (all_deferred(p, nodes, n)) return tile_fits(p, nodes, n, false, tile) && (!*tile || pins);
     nodes[0]->pinned = pins && begins_by_flag(nodes, n) && tile_fits(p, nodes, n, true, tile);
     if (nodes[0]->pinned) return true;
     if (n == 1 && has_flagged_part(nodes[0])) return false;

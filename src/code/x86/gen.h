@@ -219,6 +219,7 @@ void gen_row(Gen *g, const Micro *m);
 void gen_gather(Gen *g, const Micro *m);
 void gen_check(Gen *g, const Micro *m);
 void gen_load(Gen *g, const Micro *m);
+void gen_begin_value(Gen *g, const Micro *m);
 void gen_store(Gen *g, const Micro *m);
 
 // index.c
@@ -243,10 +244,12 @@ int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
 
 // leaf.c
 void gen_open(Gen *g);
+void gen_begin(Gen *g); // the segment that was opened, if nothing is in it yet
 void gen_close(Gen *g);
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
 void gen_leaf(Gen *g, PNode *n);
+void gen_deferred(Gen *g, const PNode *guard); // see PNode.deferred
 // What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
 bool gen_has_groups(const Gen *g, const Mem *m);
 
@@ -254,7 +257,6 @@ bool gen_has_groups(const Gen *g, const Mem *m);
 void gen_children(Gen *g, PNode *n);
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
 void gen_pin_lanes(Gen *g, int i, int want, bool split);
-int gen_pin_result(Gen *g, int i); // joined and folded: the register that holds it
 bool gen_has_bounds(Gen *g, const PNode *n);
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);

@@ -15,7 +15,8 @@ void gen_open(Gen *g) {
     g->fresh = true;
 }
 
-static void begin(Gen *g) {
+void gen_begin(Gen *g) {
+    if (!g->fresh) return;
     g->fresh = false;
     seg_reset(g->seg);
     g->nrows = 0;
@@ -51,6 +52,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         g->pins.at[i].written |= l->dirty;
     }
     seg_close(s);
+    g->tricks[TRICK_ROWS] += s->rows;
     g->tricks[TRICK_TURN] += micro_turn(s);
     if (s->micros.n) {
         MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = emit, .user = g};
@@ -366,11 +368,21 @@ static int only_where(LeafGen *l, int mask, int val, int old) {
     return seg_op(s, MI_OP, OP_SELECT, type, type, w, 3, (int[]){mask, val, old});
 }
 
+// The constant that changes nothing.
+static bool is_identity(const LeafGen *l, int val) {
+    const Seg *s = l->g->seg;
+    const Micro *def =
+        val < 0 || s->vals.at[val].def < 0 ? NULL : &s->micros.at[s->vals.at[val].def];
+    Type type = type_compute(l->n->write.type);
+    return def && def->kind == MI_CONST && def->value.i == reduce_identity(type, l->n->leaf->op).i;
+}
+
 // old op= term; old -1: the term itself.
 static int combine(LeafGen *l, int old, Summand t) {
     Seg *s = l->g->seg;
     int w = l->n->width;
     Type type = l->n->write.type, compute = type_compute(type);
+    if (is_identity(l, old)) old = -1;
     if (t.y >= 0 && old >= 0)
         return seg_op(s, MI_FMA, 0, compute, compute, w, 3, (int[]){t.x, t.y, old});
     if (t.y >= 0) return seg_op(s, MI_OP, OP_MUL, compute, compute, w, 2, (int[]){t.x, t.y});
@@ -416,9 +428,11 @@ static int first_value(LeafGen *l, const Ref *r, int pending) {
     Seg *s = l->g->seg;
     Loc *loc = seg_find(s, r);
     if (loc && pending && goes_on(l, loc, pending)) return loc->val;
+    Type type = type_compute(l->n->write.type);
+    if (loc && pending && loc->begin && !loc->pending) // comes in at the end
+        return seg_const(s, type, l->n->width, reduce_identity(type, pending));
     int old = seg_load(s, r);
     if (!pending) return old;
-    Type type = type_compute(l->n->write.type);
     const Micro *def = s->vals.at[old].def < 0 ? NULL : &s->micros.at[s->vals.at[old].def];
     bool zero = pending == REDUCE_ADD && def && def->value.f == 0 && type_is_float(type);
     if (def && def->kind == MI_CONST && (zero || def->value.i == reduce_identity(type, pending).i))
@@ -437,6 +451,8 @@ static void reduce(LeafGen *l, const Ref *r) {
     if (loc && loc->parts && loc->parts->live &&
         (loc->parts->op != op || !goes_on(l, loc, pending)))
         seg_load(s, r); // another reduction: this one begins with its result
+    if (loc && loc->begin && !pending) seg_load(s, r);
+    int begin = loc && loc->begin && !loc->pending ? loc->begin : 0;
     if (l->n->split > 1 && loc && goes_on(l, loc, pending))
         part = seg_turn(s, loc, op, l->n->split);
     if (part)
@@ -457,6 +473,7 @@ static void reduce(LeafGen *l, const Ref *r) {
         seg_store(s, r, val);
         loc = seg_find(s, r);
         if (pending) loc->pending = (int8_t)pending;
+        if (pending) loc->begin = (uint8_t)begin;
         if (loc && l->n->split > 1) seg_turn(s, loc, op, l->n->split); // the first had its turn
     } else {
         seg_update(s, r, part, val);
@@ -484,8 +501,18 @@ static bool is_pinned(const Gen *g, const Mem *m) {
     return false;
 }
 
+void gen_deferred(Gen *g, const PNode *guard) {
+    gen_begin(g);
+    for (int i = 0; i < guard->nchild; i++) {
+        const PNode *n = guard->child[i];
+        Ref r = gen_ref(g, n, &n->write, 1);
+        g->seg->line = n->line;
+        seg_begin(g->seg, &r, (int)guard->flag, n->leaf->value->value);
+    }
+}
+
 void gen_leaf(Gen *g, PNode *n) {
-    if (g->fresh) begin(g);
+    gen_begin(g);
     int active = n->width > 1 ? g->active : 1;
     LeafGen l = {g, n, active, -1};
     const Leaf *f = n->leaf;

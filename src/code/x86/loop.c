@@ -156,12 +156,6 @@ void gen_pin_lanes(Gen *g, int i, int want, bool split) {
     if (split && !p->parts.live) pin_split(g, p);
 }
 
-int gen_pin_result(Gen *g, int i) {
-    Pin *p = &g->pins.at[i];
-    if (p->parts.live) pin_join(g, i);
-    return p->pending ? pin_fold(g, i) : i;
-}
-
 static void lanes_restore(Gen *g, const Lanes *want) {
     for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i], want->split[i]);
 }
@@ -652,6 +646,10 @@ void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
 }
 
 static void guard(Gen *g, PNode *n) {
+    if (n->deferred) {
+        gen_deferred(g, n);
+        return;
+    }
     int truth = gen_guard_truth(g, n);
     if (truth == 0) return;
     int around = g->lane_conds.n;

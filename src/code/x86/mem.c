@@ -170,6 +170,18 @@ void gen_load(Gen *g, const Micro *m) {
         gen_load_apart(g, r, m->dst_reg, mem, false);
 }
 
+void gen_begin_value(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    AsmLabel skip = asm_label(a);
+    if (m->ref->active < m->ref->width && gen_is_wide(g)) gen_mask(g, m->ref->active);
+    gen_set_const(g, m->type, m->width, m->dst_reg, m->value);
+    x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
+    x86_2(a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm(m->op));
+    x86_1(a, FAULT(begin_flag_inverted) ? X86_jnz : X86_jz, x86_to(&skip));
+    gen_load(g, m);
+    asm_bind(a, &skip);
+}
+
 // edx <- bf16 of the f32 in lane 0, to nearest even; NaN stays NaN. Uses rcx.
 static void bf16_to_edx(Gen *g, X86Arg x) {
     Asm *a = &g->a;

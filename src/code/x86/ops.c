@@ -637,6 +637,7 @@ void x86_micro(void *gen, const Micro *m) {
     switch (m->kind) {
     case MI_CONST: gen_set_const(g, m->type, m->width, m->dst_reg, m->value); break;
     case MI_LOAD: gen_load(g, m); break;
+    case MI_BEGIN: gen_begin_value(g, m); break;
     case MI_INDEX: do_index(g, m); break;
     case MI_OP: do_op(g, m); break;
     case MI_FMA: do_fma(g, m); break;

@@ -180,22 +180,16 @@ static void fetch_pins(Gen *g) {
     }
 }
 
-static void store_pins(Gen *g, PNode **at, int n) {
+// The tile leaves its registers with the last segment.
+static void close_pins(Gen *g, PNode **at, int n) {
+    if (g->pins.n) gen_begin(g);
     for (int i = 0; i < g->pins.n; i++) {
-        Pin *p = &g->pins.at[i];
-        gen_line(g, p->line);
-        if (dead_after(g, p->buffer, at, n)) continue;
-        int reg = gen_pin_result(g, i);
-        Micro m = {.kind = MI_STORE,
-                   .type = p->type,
-                   .width = p->ref.width,
-                   .dst = -1,
-                   .nargs = 1,
-                   .arg_reg = {(int8_t)reg},
-                   .ref = &p->ref,
-                   .fold = -1};
-        x86_micro(g, &m);
+        Loc *l = &g->seg->locs.at[i];
+        l->pin = -1;
+        l->dirty = !dead_after(g, g->pins.at[i].buffer, at, n);
+        l->line = g->pins.at[i].line;
     }
+    gen_close(g);
 }
 
 static bool starts_with_guard(Gen *g, PNode *n) {
@@ -258,8 +252,7 @@ static void region(Gen *g, PNode **at, int n) {
     fetch_pins(g);
     gen_open(g);
     for (int i = from; i < n; i++) gen_walk(g, at[i]);
-    gen_close(g);
-    store_pins(g, at, n);
+    close_pins(g, at, n);
     g->in_region = false;
     g->pins.n = g->pinned = g->masks = 0;
 }
