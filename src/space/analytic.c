@@ -237,6 +237,22 @@ static void choose_rows(const Chooser *c, Nest *n, int v) {
         if (row[k] >= 0) nest_loop(n, row[k], 1, KIND_SERIAL);
 }
 
+// Rows of one vector that do not follow each other in memory: several of them in one go.
+static void choose_short_rows(const Chooser *c, Nest *n, int v) {
+    enum { ROWS = 8 };
+    int u = -1;
+    if (n->extent[v] > n->lanes || !n->nloops || c->o->plain || has_company(c, n)) return;
+    SchedLoop *last = &n->loop[n->nloops - 1];
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].name == last->iter) u = i;
+    bool joined = true;
+    for (int r = 0; r < n->nrefs; r++)
+        joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
+    if (joined || last->step != 1 || n->extent[u] < 2 * ROWS) return;
+    last->step = ROWS;
+    nest_loop(n, u, 1, KIND_UNROLL);
+}
+
 static void choose_pointwise(Chooser *c, Nest *n) {
     int v = contiguous(n);
     outer_loops(n, v);
@@ -246,7 +262,7 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     if (u >= 0)
         turn_blocks(n, u, v, streamed);
     else
-        choose_rows(c, n, v);
+        choose_rows(c, n, v), choose_short_rows(c, n, v);
     nest_loop(n, v, 1, KIND_VECTOR);
     n->perfect = n->nloops;
     n->out.nontemporal = streamed;

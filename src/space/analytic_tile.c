@@ -40,7 +40,8 @@ static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i)
     return t->near >> i & 1 ? n->extent[i] : 1;
 }
 
-// Elements that an operand has in a part of the tile over all turns: neighbours in a window share.
+// Elements that an operand has in a part of the tile over all turns: neighbours in a window share,
+// but along the lanes, where every place is another vector.
 static double window_of(const Nest *n, const Tile *t, const int64_t *part, const Ref *ref) {
     double all = 1;
     for (int d = 0; d < ref->access->rank; d++) {
@@ -52,7 +53,7 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
             span += fabs((double)sub->term[k].coef) * (size - 1);
             product *= size;
         }
-        all *= fmin(span, product);
+        all *= affine_uses_iter(sub, t->v) ? product : fmin(span, product);
     }
     return all;
 }
@@ -217,7 +218,7 @@ static double pack_cost(const Nest *n, const Tile *t) {
     for (int i = 0; i < n->s->niters; i++) {
         if (i == t->v) continue;
         if (!n->s->iter[i].reduction && !shares(n, i)) times *= (double)n->extent[i];
-        if (x->stride[i] == 1) columns = min_i64(n->extent[i], n->lanes);
+        if (x->stride[i] == 1) columns = max_i64(columns, min_i64(n->extent[i], n->lanes));
     }
     double each = x->stride[t->v] == 1 ? 0.15 : 0.5 * n->lanes / (double)columns;
     return x->size / x->bytes * each + 200 + 30 * (times - 1);
