@@ -62,16 +62,12 @@ bool bench_kernel_bind(BenchKernel *k, const BenchItem *item) {
 
 // The file and the sizes of the command line.
 static bool bind_file(BenchKernel *k, Cli *cli) {
-    lw_size *sizes = NULL;
-    size_t n = 0;
     lw_context *was = cli->ctx;
     cli->ctx = k->ctx;
     int status = cli_open(cli, &k->module);
     const lw_function *f = status ? NULL : cli_function(cli, k->module);
-    if (f) status = cli_sizes(cli, f, &sizes, &n);
-    if (f && !status) status = cli_report(cli, lw_bind(k->ctx, f, sizes, n, &k->bound));
+    if (f) status = cli_bind(cli, f, &k->bound);
     cli->ctx = was;
-    free(sizes);
     if (!f || status) k->error = cli_printf("it does not bind");
     return !k->error;
 }

@@ -122,6 +122,8 @@ const lw_function *cli_function(Cli *cli, const lw_module *mod);
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory);
 // Reads --size, and integer --arg that name scalars of f (NULL: all of --size). The caller frees.
 int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count);
+// Binds f to those sizes, and reports.
+int cli_bind(Cli *cli, const lw_function *f, lw_bound **out);
 // "M = 4, K = 3"; "no sizes" when there are none.
 char *cli_values_text(const lw_bound *b);
 // "f32(4, 3) C" with numbers; a dimension that does not start at 0 as first:end.

@@ -67,16 +67,12 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
 static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
     lw_emit_options o = {.struct_size = sizeof o, .isa = cli->isa, .threads = (int)cli->threads};
     char *schedule = NULL;
-    lw_size *sizes;
-    size_t n = 0;
     lw_bound *b = NULL;
-    int status = cli_sizes(cli, NULL, &sizes, &n);
-    if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
-    if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
+    int status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status) status = cli_bind(cli, f, &b);
     if (!status) json_values(&cli->object, b);
     if (!status) status = write_files(cli, b, kind, &o);
     lw_bound_free(b);
-    free(sizes);
     free(schedule);
     return status;
 }

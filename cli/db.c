@@ -355,12 +355,9 @@ static int put_function(Cli *cli, const lw_function *f) {
     lw_tune_options o = {.struct_size = sizeof o, .threads = (int)cli->threads, .isa = cli->isa};
     const lw_tune_result *r = NULL;
     char *schedule = NULL;
-    lw_size *sizes;
-    size_t n = 0;
     lw_bound *b = NULL;
-    int status = cli_sizes(cli, NULL, &sizes, &n);
-    if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
-    if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
+    int status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status) status = cli_bind(cli, f, &b);
     if (!status) status = cli_report(cli, lw_db_put(cli->ctx, b, &o, cli->pin, &r));
     if (!status) {
         json_values(&cli->object, b);
@@ -373,7 +370,6 @@ static int put_function(Cli *cli, const lw_function *f) {
         printf("%s\n", cli->pin ? ", pinned" : "");
     }
     lw_bound_free(b);
-    free(sizes);
     free(schedule);
     return status;
 }

@@ -16,16 +16,6 @@ typedef struct Explain {
     Json *j;
 } Explain;
 
-static int bind(Explain *x, lw_module *mod) {
-    lw_size *sizes = NULL;
-    size_t n = 0;
-    x->f = cli_function(x->cli, mod);
-    int status = x->f ? cli_sizes(x->cli, x->f, &sizes, &n) : EXIT_FAILED;
-    if (!status) status = cli_report(x->cli, lw_bind(x->cli->ctx, x->f, sizes, n, &x->bound));
-    free(sizes);
-    return status;
-}
-
 // The schedule as text: the file's, or the one that is chosen, so that all parts speak of the same.
 static int find_schedule(Explain *x) {
     const char *text;
@@ -176,7 +166,8 @@ int command_explain(Cli *cli) {
     Explain x = {.cli = cli, .j = &data, .threads = cli->threads ? (int)cli->threads : 1};
     lw_module *mod;
     int status = cli_open(cli, &mod);
-    if (!status) status = bind(&x, mod);
+    if (!status) x.f = cli_function(cli, mod);
+    if (!status) status = x.f ? cli_bind(cli, x.f, &x.bound) : EXIT_FAILED;
     if (!status) status = find_schedule(&x);
     if (!status) status = collect(&x);
     if (!status) status = write_page(&x, cli->output ? cli->output : "explain.html");

@@ -441,6 +441,15 @@ int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count) {
     return EXIT_OK;
 }
 
+int cli_bind(Cli *cli, const lw_function *f, lw_bound **out) {
+    lw_size *sizes = NULL;
+    size_t n = 0;
+    int status = cli_sizes(cli, f, &sizes, &n);
+    if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, out));
+    free(sizes);
+    return status;
+}
+
 const char *cli_dtype_name(DLDataType t) {
     static const char *const ints[] = {"i8", "i16", "i32", "i64"};
     static const char *const uints[] = {"u8", "u16", "u32", "u64"};

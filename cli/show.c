@@ -11,13 +11,10 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
     o.json = cli->json;
     o.threads = (int)cli->threads;
     char *schedule = NULL;
-    lw_size *sizes;
-    size_t n = 0;
     lw_bound *b = NULL;
-    int status = cli_sizes(cli, NULL, &sizes, &n);
-    if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
-    if (!status && (n || stage != LW_STAGE_PROGRAM)) {
-        status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
+    int status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status && (cli->sizes.n || stage != LW_STAGE_PROGRAM)) {
+        status = cli_bind(cli, f, &b);
         if (!status) status = cli_report(cli, lw_bound_show_with(cli->ctx, b, stage, &o, &text));
     } else if (!status) {
         status = cli_report(cli, lw_function_show(cli->ctx, f, LW_STAGE_PROGRAM, &text));
@@ -35,7 +32,6 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
         printf("%s%s", text, more ? "\n" : "");
     }
     lw_bound_free(b);
-    free(sizes);
     free(schedule);
     return status;
 }

@@ -13,15 +13,12 @@ static int space_of(Cli *cli, const lw_function *f) {
                           .mapping = cli->mapping};
     const char *text = NULL;
     char *schedule = NULL;
-    lw_size *sizes;
-    size_t n = 0;
     lw_bound *b = NULL;
     o.samples = (int64_t)cli->samples;
     o.seed = cli->seed;
     o.threads = (int)cli->threads;
-    int status = cli_sizes(cli, NULL, &sizes, &n);
-    if (!status) status = cli_schedule(cli, &o.schedule, &schedule);
-    if (!status) status = cli_report(cli, lw_bind(cli->ctx, f, sizes, n, &b));
+    int status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status) status = cli_bind(cli, f, &b);
     if (!status) status = cli_report(cli, lw_bound_space(cli->ctx, b, &o, &text));
     if (!status && cli->json) {
         json_str(&cli->object, "def", lw_function_name(f));
@@ -31,7 +28,6 @@ static int space_of(Cli *cli, const lw_function *f) {
         fputs(text, stdout);
     }
     lw_bound_free(b);
-    free(sizes);
     free(schedule);
     return status;
 }

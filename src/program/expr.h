@@ -124,6 +124,8 @@ bool name_reserved(const char *name, int len);
 // Infix text with as few parentheses as the precedences of C allow: "A[i, k]*x[k] + 1.0". It is
 // the syntax of program text: float literals are f32 and integers i32 unless a type stands around
 // them, f64(0.1); the value of an affine is index(2*i + 1), a cast is f32(A[i]).
+// true, 1.5 or 7: without the type.
+void value_print(Text *out, Type type, Value v);
 void expr_print(Text *out, const Expr *e, const PrintNames *names);
 void access_print(Text *out, const Access *a, const PrintNames *names);
 // Binding strength of an infix operator, 1 (OR) to 10 (MUL, DIV, MOD); 0 for what is written as a

@@ -181,7 +181,7 @@ int op_precedence(ExprOp op) {
     }
 }
 
-static void print_literal(Text *out, Type type, Value v) {
+void value_print(Text *out, Type type, Value v) {
     if (type == TYPE_BOOL)
         text_add(out, v.i ? "true" : "false");
     else if (type_is_float(type))
@@ -195,7 +195,7 @@ static void print_literal(Text *out, Type type, Value v) {
 static void print_const(Text *out, Type type, Value v) {
     bool typed = type != TYPE_F32 && type != TYPE_I32 && type != TYPE_BOOL;
     if (typed) text_printf(out, "%s(", type_info[type].name);
-    print_literal(out, type, v);
+    value_print(out, type, v);
     if (typed) text_char(out, ')');
 }
 

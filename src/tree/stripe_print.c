@@ -304,14 +304,7 @@ static void load_subscripts(Printer *w, const Access *a) {
 
 static void print_literal(Text *out, Type type, Value v) {
     text_printf(out, "(%s)", type_info[type].stripe);
-    if (type == TYPE_BOOL)
-        text_add(out, v.i ? "true" : "false");
-    else if (type_is_float(type))
-        text_float(out, v.f, type != TYPE_F64);
-    else if (type == TYPE_U64)
-        text_printf(out, "%llu", (unsigned long long)v.i);
-    else
-        text_int(out, v.i);
+    value_print(out, type, v);
 }
 
 static void print_operation(Printer *w, const Expr *e) {
