@@ -285,6 +285,4 @@ void pool_free(Pool *p) {
     free(p);
 }
 
-int pool_threads(const Pool *p) { return p->size; }
-
 int pool_started(const Pool *p) { return atomic_load(&p->started); }

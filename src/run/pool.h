@@ -23,7 +23,6 @@ int pool_processors(void);
 Pool *pool_new(int threads);
 // No loop may be running. Waits for the threads to end.
 void pool_free(Pool *p);
-int pool_threads(const Pool *p);
 int pool_started(const Pool *p); // threads that exist, the caller's not counted
 
 // Calls body(arg, from, to, thread) so that the ranges cover [0, count), each at least `grain`

@@ -9,8 +9,6 @@ const char *const trial_state_name[TRIAL_STATES] = {"timed",   "slow", "declined
 const char *const search_strategy_name[SEARCH_STRATEGIES + 1] = {
     "auto", "random", "exhaustive", "greedy", "beam", "genetic", "mcts", "sweep"};
 const char *const search_order_name[SEARCH_ORDERS] = {"given", "reversed", "impact"};
-const char *const search_end_name[SEARCH_ENDS] = {"running", "done", "empty",    "seconds",
-                                                  "trials",  "gap",  "cancelled"};
 
 static int by_name(const char *const *names, int n, const char *name) {
     for (int i = 0; i < n; i++)

@@ -134,9 +134,7 @@ typedef enum SearchEnd {
     SEARCH_TRIALS,    //
     SEARCH_GAP,       // the best is as near to the bound as was asked for
     SEARCH_CANCELLED, // by the host
-    SEARCH_ENDS
 } SearchEnd;
-extern const char *const search_end_name[SEARCH_ENDS];
 
 // A full candidate that was timed.
 typedef struct SearchFound {

@@ -215,12 +215,6 @@ const Schedule *schedule_after(const Schedule *s, Name label, Name host) {
     return with_section(s, section);
 }
 
-const Schedule *schedule_storage(const Schedule *s, Name label, const Storage *storage) {
-    SchedStmt *section = section_of(s, label);
-    section->storage = *storage;
-    return with_section(s, section);
-}
-
 // (0 1 2)  ->  (1 0 2): two places of the layout change; `rank` of the tensor where nothing was
 // said yet.
 const Schedule *schedule_swap_dims(const Schedule *s, Name label, int rank, int a, int b) {

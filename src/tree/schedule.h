@@ -148,7 +148,6 @@ const Schedule *schedule_drop_copy(const Schedule *s, Name label, Name tensor);
 const Schedule *schedule_at(const Schedule *s, Name label, LoopRef at); // .iter NULL: no more
 const Schedule *schedule_inline(const Schedule *s, Name label, bool on);
 const Schedule *schedule_after(const Schedule *s, Name label, Name host); // NULL: no more
-const Schedule *schedule_storage(const Schedule *s, Name label, const Storage *storage);
 const Schedule *schedule_swap_dims(const Schedule *s, Name label, int rank, int a, int b);
 
 const Schedule *schedule_maximise_reuse(Arena *arena, const Program *p, const Schedule *s);
