@@ -220,11 +220,18 @@ static void do_pin(Assign *a, Micro *m, int at) {
 }
 
 // FMA writes over one of its operands, the addend if it can: the register of one that dies here
-// passes on, in a masked one only that. -1: none does.
+// passes on, in a masked one only that. Other operations may, so that sums stay where they are: not
+// where the result has a register of its own that is free. -1: none does.
 static int dying(const Assign *a, const Micro *m) {
-    for (int k = 2; k >= (m->nargs == 4 ? 2 : 0); k--)
+    bool fma = m->kind == MI_FMA;
+    int pin = m->dst >= 0 ? a->s->vals.at[m->dst].pin : -1;
+    if (!fma && (m->dst < 0 || !a->isa->ties(a->isa->user, m) || (pin >= 0 && a->holder[pin] < 0)))
+        return -1;
+    for (int i = 0; i < (m->nargs == 4 ? 1 : m->nargs); i++) {
+        int k = fma ? 2 - i : i;
         if (m->fold != k && (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)))
             return m->arg[k];
+    }
     return -1;
 }
 
@@ -235,7 +242,7 @@ static void do_one(Assign *a, Micro m, int at) {
         if (k != m.fold) fetch(a, m.arg[k], &m);
     for (int k = 0; k < m.nargs; k++) m.arg_reg[k] = (int8_t)(k == m.fold ? -1 : a->reg[m.arg[k]]);
     for (int k = 0; k < m.nargs; k++) a->next[m.arg[k]] = a->use_next[4 * at + k];
-    int tied = m.kind == MI_FMA ? dying(a, &m) : -1;
+    int tied = dying(a, &m);
     int tied_reg = tied >= 0 ? a->reg[tied] : -1;
     if (m.dst >= 0) {
         if (tied >= 0) {

@@ -235,6 +235,8 @@ typedef struct MicroIsa {
     int registers;
     // Can operand `arg` of `m` come straight from `ref`?
     bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
+    // May the result of `m`, no MI_FMA, have the register of an operand?
+    bool (*ties)(const void *user, const Micro *m);
     // Takes the operations in order, with registers filled in.
     void (*emit)(void *user, const Micro *m);
     void *user;

@@ -132,6 +132,7 @@ typedef struct Gen {
 void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y);
 void x86_micro(void *gen, const Micro *m); // a MicroIsa.emit
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *ref);
+bool x86_ties(const void *user, const Micro *m);
 
 void gen_set_const(Gen *g, Type t, int width, int reg, Value v);
 

@@ -55,7 +55,8 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     g->tricks[TRICK_ROWS] += s->rows;
     g->tricks[TRICK_TURN] += micro_turn(s);
     if (s->micros.n) {
-        MicroIsa isa = {.registers = g->scratch, .folds = x86_folds, .emit = emit, .user = g};
+        MicroIsa isa = {
+            .registers = g->scratch, .folds = x86_folds, .ties = x86_ties, .emit = emit, .user = g};
         micro_assign(s, &isa, g->pinned);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
     }

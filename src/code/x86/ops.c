@@ -1,6 +1,6 @@
 // One micro-operation as x86-64 instructions. Registers were given out; `g->scratch` is free for
 // use in between, and the destination never shares a register with an operand unless the operation
-// is one that allows it (FMA, PIN, FOLD, LANES).
+// is one that allows it (x86_ties, FMA, PIN, LANES).
 //
 // A value of n lanes occupies n·4 or n·8 bytes (lane_size); bool is a 4-byte lane of all ones or
 // zeros; integers narrower than 32 bits live sign- or zero-extended in 4-byte lanes and are wrapped
@@ -556,6 +556,13 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     case OP_DIV: return arg == 1 && type_is_float(m->from);
     default: return false;
     }
+}
+
+// Operations of one instruction.
+bool x86_ties(const void *user, const Micro *m) {
+    if (m->kind != MI_OP || m->from == TYPE_BOOL) return false;
+    bool long_product = gen_is64(m->from) && !type_is_float(m->from) && !gen_is_wide(user);
+    return m->op == OP_ADD || m->op == OP_SUB || (m->op == OP_MUL && !long_product);
 }
 
 // AVX-512: lanes of operand 3 alone, the others keep operand 2.
