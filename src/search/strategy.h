@@ -86,7 +86,12 @@ typedef struct Batch {
 Batch *batch_new(Search *q);
 // How many candidates to ask about now: a small part of the time that is left.
 int batch_room(const Search *q);
-static inline bool batch_full(const Search *q, const Batch *b) { return b->n >= batch_room(q); }
+// It is full, or what is new has become rare: the search ends where nothing is, and what it has
+// found before that is to be measured.
+enum { STALE_BATCH = 256 };
+static inline bool batch_full(const Search *q, const Batch *b) {
+    return b->n >= batch_room(q) || (b->n > 0 && q->stale >= STALE_BATCH);
+}
 // Adds a full candidate unless it has been seen or is hopeless.
 bool batch_offer(Search *q, Batch *b, const Cand *c, int tag);
 // Asks about all of them; b->trial holds the answers until the next batch_offer.
