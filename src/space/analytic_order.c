@@ -333,6 +333,28 @@ static void idle_loops(Nest *n) {
         if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
 }
 
+// A long window along the lanes: with every so many taps in one go, those a vector apart, most of
+// what they load is a whole vector that another tap has loaded. 0: there is no such window.
+static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
+    int64_t taps = n->extent[i] / n->lanes;
+    bool slides = false;
+    if (b->t->folded || n->window >= 0 || b->step[i] || n->extent[i] % n->lanes) return 0;
+    if (taps < 2 || taps > 8 || b->t->vectors < 2) return 0;
+    for (int r = 1; r < n->nrefs; r++)
+        slides |= n->ref[r].stride[i] == 1 && n->ref[r].stride[b->t->v] == 1;
+    return slides ? taps : 0;
+}
+
+static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
+    for (int k = 0; k < b->nred; k++) {
+        int i = b->red[k];
+        int64_t taps = k + 1 == b->nred && !c->o->plain ? taps_in_one_go(n, b, i) : 0;
+        if (taps) nest_loop(n, i, taps, KIND_SERIAL);
+        if (taps) n->loop[n->nloops - 1].interleaved = true;
+        if (b->step[i] != 1) nest_loop(n, i, 1, KIND_SERIAL);
+    }
+}
+
 static void emit(Chooser *c, Nest *n, Blocks *b) {
     bool packed = wants_pack(c, b);
     if (packed) group_panels(c, b);
@@ -350,8 +372,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     loops_at(n, b, 3 - first);
     if (b->group) outer_loop(n, b, b->t->v);
     idle_loops(n);
-    for (int k = 0; k < b->nred; k++)
-        if (b->step[b->red[k]] != 1) nest_loop(n, b->red[k], 1, KIND_SERIAL);
+    inner_reductions(c, n, b);
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
