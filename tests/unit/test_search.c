@@ -428,6 +428,20 @@ TEST(search_bound_saves_mcts_trials) {
     printf("  with the bound %.0f trials, without %.0f\n", with / 5, without / 5);
 }
 
+// Where the bound rules out nearly everything, the little that it leaves is measured all the same.
+TEST(search_measures_what_little_is_left) {
+    double first = 0;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        Mock m;
+        if (!mock_begin(&m)) return;
+        m.knot = 0; // the bound of a full candidate is its time
+        SearchResult r = mock_run(&m, (SearchOptions){.seed = seed});
+        if (seed == 0) first = search_best(&r);
+        CHECK(r.end == SEARCH_DONE && search_best(&r) == first);
+        mock_end(&m);
+    }
+}
+
 TEST(search_bounds_rise_as_the_tree_is_seen) {
     Mock m;
     if (!mock_begin(&m)) return;
