@@ -112,5 +112,7 @@ bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
 bool tile_slides(const Nest *n, const Tile *t, int i);
 // All of it, with order and packing (analytic_order.c).
 void choose_contraction(Chooser *c, Nest *n);
+// Prefetches, the first `turns` loops being those around its tile; `copied`: a read that is packed.
+void choose_fetches(Chooser *c, Nest *n, int turns, int copied);
 
 #endif

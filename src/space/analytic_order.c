@@ -373,6 +373,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (b->group) outer_loop(n, b, b->t->v);
     idle_loops(n);
     inner_reductions(c, n, b);
+    int turns = n->nloops;
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
@@ -382,6 +383,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
+    if (!c->o->plain) choose_fetches(c, n, turns, n->copy ? b->panel : 0);
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
