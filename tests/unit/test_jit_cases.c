@@ -278,6 +278,10 @@ TEST(conditions_are_decided_in_front_of_loops) {
     "O: for h in 0:7, w in 0:11, k in 0:16, r in 0:3, s in 0:3, c in 0:24\n"                       \
     "    if h + r - 1 >= 0, 7 - h - r >= 0, w + s - 1 >= 0, 11 - w - s >= 0\n"                     \
     "    O[h, w, k] +=! I[h + r - 1, w + s - 1, c]*F[r, s, c, k] }"
+#define SHORT_SUM /* no loop over channels: tests are left out where all of them hold */           \
+    "program e { input I: f32[40, 16] input F: f32[3, 16] output O: f32[40, 16]\n"                 \
+    "O: for w in 0:40, k in 0:16, s in 0:3 if w + s - 1 >= 0, 40 - w - s >= 0\n"                   \
+    "    O[w, k] +=! I[w + s - 1, k]*F[s, k] }"
     static const Case cases[] = {
         {WINDOW(14, "14 - w - s >= 0"), "O: w/4 s:u c w k:v", EXACT},
         {WINDOW(14, "14 - w - s >= 0"), "O: w/4 s c w k:v", EXACT},
@@ -292,6 +296,9 @@ TEST(conditions_are_decided_in_front_of_loops) {
         {IMAGE, "O: h/2 w/11 r s:u c h w k:v", EXACT},
         {IMAGE, "O: h/3 w/4 r:u s:u c h w k:v", EXACT},
         {IMAGE, "O: h:p w/4 s c r w k:v", EXACT},
+        {SHORT_SUM, "O: w/4 s w k:v", EXACT},
+        {SHORT_SUM, "O: w s k:v", EXACT},
+        {SHORT_SUM, "O: w/3 w s k:v", EXACT},
     };
     RUN(cases);
 }

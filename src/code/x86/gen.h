@@ -259,6 +259,7 @@ void gen_children(Gen *g, PNode *n);
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
 void gen_pin_lanes(Gen *g, int i, int want, bool split);
 bool gen_has_bounds(Gen *g, const PNode *n);
+bool gen_has_machine_loop(const PNode *n); // inside
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);
 

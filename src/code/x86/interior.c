@@ -9,7 +9,8 @@
 //
 // So the code of such a region is made twice, behind one comparison or two a loop: for the interior
 // without any test, and for everywhere else. Conditions that two machine loops decide together stay
-// tests in both.
+// tests in both. Two copies are not worth it for what is tested seldom: around machine loops, or in
+// front of an innermost one (loop.c).
 #include "code/x86/gen.h"
 
 #include "base/checked.h"
@@ -20,7 +21,7 @@ typedef struct Condition {
     const Lin *rest;
     int64_t k;
     const PNode *own; // NULL: the rest alone
-    bool tail;        // the end of a split, which regions know how to handle
+    bool seldom;      // tested seldom; or the end of a split, which regions know how to handle
 } Condition;
 
 static int64_t least_of(int64_t k, int64_t lo, int64_t hi) { return k * (k < 0 ? hi : lo); }
@@ -53,27 +54,32 @@ static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors
     Interior *x = interior_of(in, outer);
     if (!x) return;
     if (k > 0)
-        x->first = max_i64(x->first, ceil_div(-rest, k) - FAULT(interior_too_wide));
+        x->first = max_i64(x->first, ceil_div(-rest, k));
     else
         x->last = min_i64(x->last, floor_div(rest, -k));
-    x->worth |= !c->tail;
+    x->worth |= !c->seldom;
 }
 
-static void look(const Gen *g, const PNode *n, int first_inside, Interiors *in) {
+// `around`: the machine loop of the region that n stands in, -1: none.
+static void look(const Gen *g, const PNode *n, int first_inside, int around, Interiors *in) {
+    bool seldom = gen_has_machine_loop(n);
     for (int i = 0; n->kind == P_LOOP && n->limit < 0 && i < n->nbounds; i++) {
         const Bound *b = &n->bound[i];
         bool tail = b->k < 0;
         for (int t = 0; t < b->rest->n; t++) tail &= b->rest->t[t].loop < first_inside;
-        narrow(g, &(Condition){b->rest, b->k, n, tail}, first_inside, in);
+        narrow(g, &(Condition){b->rest, b->k, n, tail || seldom}, first_inside, in);
     }
-    for (int i = 0; n->kind == P_GUARD && i < n->nconds; i++)
-        narrow(g, &(Condition){.rest = n->cond[i]}, first_inside, in);
-    for (int i = 0; i < n->nchild; i++) look(g, n->child[i], first_inside, in);
+    for (int i = 0; n->kind == P_GUARD && i < n->nconds; i++) {
+        bool still = around >= 0 && !lin_coef(n->cond[i], around);
+        narrow(g, &(Condition){.rest = n->cond[i], .seldom = seldom || still}, first_inside, in);
+    }
+    if (n->kind == P_LOOP && n->real) around = n->loop;
+    for (int i = 0; i < n->nchild; i++) look(g, n->child[i], first_inside, around, in);
 }
 
 bool gen_find_interiors(const Gen *g, PNode *const *at, int n, int first_inside, Interiors *in) {
     *in = (Interiors){0};
-    for (int i = 0; i < n; i++) look(g, at[i], first_inside, in);
+    for (int i = 0; i < n; i++) look(g, at[i], first_inside, -1, in);
     bool worth = false;
     int kept = 0;
     for (int i = 0; i < in->n; i++) {
@@ -93,7 +99,7 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
         int64_t first = x->first - g->value[loop], last = x->last - g->value[loop];
         Item counter = gen_counter(g, loop);
         if (x->first > 0) {
-            x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(first));
+            x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(first - FAULT(interior_too_wide)));
             x86_1(&g->a, X86_jl, x86_to(other));
         }
         if (x->last < x->loop->extent - 1 && !FAULT(interior_for_all)) {

@@ -587,16 +587,16 @@ static void chosen(Gen *g, PNode *n, const Choice *c) {
     asm_bind(&g->a, &done);
 }
 
-static bool has_machine_loop(const PNode *n) {
+bool gen_has_machine_loop(const PNode *n) {
     bool has = false;
     for (int i = 0; i < n->nchild && !has; i++)
-        has = n->child[i]->real || has_machine_loop(n->child[i]);
+        has = n->child[i]->real || gen_has_machine_loop(n->child[i]);
     return has;
 }
 
 static void machine_loop(Gen *g, PNode *n) {
     Choice choice = {0};
-    if (g->in_region && g->chosen < MAX_CHOSEN && !has_machine_loop(n))
+    if (g->in_region && g->chosen < MAX_CHOSEN && !gen_has_machine_loop(n))
         find_choice(g, n, n->loop, &choice);
     if (choice.sum)
         chosen(g, n, &choice);
