@@ -352,11 +352,12 @@ static void flush(Seg *s, Loc *l) {
 // written. `exact` is the loc of ref itself; when it exists and nothing overlaps, there is nothing
 // to do.
 static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
-    const struct SegBuffer *b = &s->buffer[ref->buffer];
+    struct SegBuffer *b = &s->buffer[ref->buffer];
     if (!b->written || (exact && !b->overlap) || beyond(b, ref)) return;
     for (int i = b->head; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
         if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
+        b->overlap = true; // with what is forgotten, too: its stores keep their order
         if (l->pin >= 0) s->torn = ref->buffer;
         if (!FAULT(write_not_settled)) flush(s, l);
         l = &s->locs.at[i];

@@ -445,10 +445,13 @@ TEST(turned_blocks_keep_their_order) {
     "program h { input B: i32[33, 6] output A: i32[33, 6] output C: i32[32, 6]\n"                  \
     "A: for i in 0:6, j in 0:33  A[j, i] = B[j, i]*3\n"                                            \
     "C: for i in 0:6, j in 0:32  C[j, i] = A[j + 1, i] - A[j, i] }"
+#define MESHED /* stores that are four columns side by side, and of which two write over two */    \
+    "program b { input I: f32[10, 2] output P: f32[12, 2]\n"                                       \
+    "P: for x in 0:12, g in 0:2  P[x, g] = 0.0\n"                                                  \
+    "P.1: for x in 0:10, g in 0:2  P[x + 1, g] = I[x, g] }"
     static const Case cases[] = {
-        {STREAMS, "O: k i j:v", EXACT},
-        {STREAMS, "O: i/4 k i j:v", EXACT},
-        {SHIFT, "A: i j:v\nC: i j:v", EXACT},
+        {MESHED, "P: g x:v\nP.1: g x:v", EXACT}, {STREAMS, "O: k i j:v", EXACT},
+        {STREAMS, "O: i/4 k i j:v", EXACT},      {SHIFT, "A: i j:v\nC: i j:v", EXACT},
         {SHIFT, "A: j i:v\nC: j i:v", EXACT},
     };
     RUN(cases);
