@@ -106,6 +106,17 @@ static inline double chooser_traffic(const Chooser *c, double bytes, double size
     return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
 }
 
+// Rows of a short reduction in lanes that are done in one go, so that their lanes are added up
+// together; 0: it is long.
+static inline int64_t folded_rows(const Nest *n, const Tile *t) {
+    enum { ROWS = 16, SHORT = 8 };
+    int64_t turns = 1;
+    if (!t->folded || n->window >= 0) return 0;
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].reduction && i != t->v && !(t->joins >> i & 1)) turns *= n->extent[i];
+    return turns == 1 && t->length <= SHORT * n->lanes ? ROWS : 0;
+}
+
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
 // Does some operand move along a row of the tile as it does along this reduction?

@@ -355,6 +355,18 @@ static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
     }
 }
 
+// The innermost loop over results, in blocks of as many rows as are folded together.
+static void block_rows(Nest *n, const Tile *t) {
+    int64_t rows = folded_rows(n, t);
+    SchedLoop *last = n->nloops ? &n->loop[n->nloops - 1] : NULL;
+    for (int i = 0; last && rows && i < n->s->niters; i++)
+        if (n->s->iter[i].name == last->iter && last->step == 1 && n->extent[i] >= 2 * rows) {
+            last->step = rows;
+            nest_loop(n, i, 1, KIND_SERIAL);
+            return;
+        }
+}
+
 static void emit(Chooser *c, Nest *n, Blocks *b) {
     bool packed = wants_pack(c, b);
     if (packed) group_panels(c, b);
@@ -372,6 +384,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     loops_at(n, b, 3 - first);
     if (b->group) outer_loop(n, b, b->t->v);
     idle_loops(n);
+    block_rows(n, b->t);
     inner_reductions(c, n, b);
     int turns = n->nloops;
     for (int k = 0; k < 2; k++)

@@ -201,7 +201,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
                     n->guards * (double)(part[0] * part[1])) /
                    m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
-    double end = t->folded ? (t->length % n->lanes ? 10 : 4) : store_cost(n, t, part);
+    double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(n, t, part);
     if (!n->s->init) end *= 2;
     double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
