@@ -45,16 +45,24 @@ static bool goes_on(const Join *j, const Mem *m) {
 }
 
 static bool stands_still(Join *j, const Mem *m) {
-    if (!j->may_repeat || !m->off || m->inner || !m->safe) return false;
+    if (!j->may_repeat || !m->off || m->inner) return false;
     int64_t row = lin_coef(m->off, j->outer->loop);
     if (row <= 0 || row > INT32_MAX / 64 || row % j->inner->extent) return false;
     if (lin_coef(m->off, j->inner->loop)) return false;
     return j->repeats = true;
 }
 
+// Its conditions hold for all lanes or for none.
+static bool is_uniform(const Join *j, const PNode *n) {
+    for (int i = 0; i < n->nconds; i++)
+        if (lin_coef(n->cond[i], j->outer->loop) || lin_coef(n->cond[i], j->inner->loop))
+            return false;
+    return !n->nhard;
+}
+
 // Collects what is written; false: some access, bound or guard needs both loops.
 static bool allows(Join *j, const PNode *n) {
-    if (n->nconds || n->nhard || (n->kind == P_LOOP && n->nbounds)) return false;
+    if (!is_uniform(j, n) || (n->kind == P_LOOP && n->nbounds)) return false;
     if (n->kind == P_LEAF) {
         if (!goes_on(j, &n->write) || j->nwritten == 8 || plan_has_index(n->leaf->value))
             return false;

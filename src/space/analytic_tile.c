@@ -336,13 +336,15 @@ static bool is_group(const Nest *n, int v, int g) {
 // Rows shorter than a vector, several in one.
 static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
     int64_t groups = n->lanes / n->extent[v];
-    if (groups < 2 || n->lanes % n->extent[v] || n->window >= 0 || n->guards > 0) return;
+    bool chooses = n->guards > 0.5 * n->s->nconstraints; // conditions inside its value
+    if (groups < 2 || n->lanes % n->extent[v] || chooses || n->guarded >> v & 1) return;
     for (int k = 0; k < c->p->stmts.n; k++) // who reads the result would take other vectors
         for (int r = 1; r < c->nest[k].nrefs; r++)
             if (c->nest[k].ref[r].access->tensor == n->ref[0].access->tensor) return;
     for (int g = 0; g < n->s->niters; g++) {
         if (g == v || n->s->iter[g].reduction || n->extent[g] % groups || !is_group(n, v, g))
             continue;
+        if (n->guarded >> g & 1) continue;
         Tile t = {.v = v, .group = g, .groups = groups, .vectors = 1};
         t.row[0] = t.row[1] = -1;
         t.rows[0] = t.rows[1] = 1;

@@ -36,6 +36,11 @@ const Shape shapes[] = {
      "O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"
      "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f] }",
      3},
+    {"program bordered(W, G, C) { input I: f32[W, G, C] input K: f32[3, C, G, C]\n"
+     "output O: f32[W, G, C]\n"
+     "O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C if w + s - 1 >= 0, W - w - s >= 0\n"
+     "  O[w, g, f] +=! I[w + s - 1, g, c]*K[s, c, g, f] }",
+     3},
     {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
      "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
      "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"

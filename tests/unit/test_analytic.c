@@ -277,6 +277,12 @@ TEST(common_kernels_get_their_tiles) {
            " P.1: for x in 0:W, g in 0:G, c in 0:C\n  P[x + 1, g, c] = I[x, g, c]\n"
            " O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"
            "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f]\n}\n");
+    CHOSEN("O: g/4 c s w g f:v\n    unroll 192\n", SIZES(28, 32, 4),
+           "program b(W, G, C) {\n input I: f32[W, G, C]\n input K: f32[3, C, G, C]\n"
+           " output O: f32[W, G, C]\n"
+           " O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C"
+           " if w + s - 1 >= 0, W - w - s >= 0\n"
+           "  O[w, g, f] +=! I[w + s - 1, g, c]*K[s, c, g, f]\n}\n");
     CHOSEN(
         "flatten\nO: k/6 c k h:v\nO.1:\n    after O\n", SIZES(16, 24, 7),
         "program p(C, K, H) {\n input I: f32[1, C, H, H]\n input F: f32[K, C]\n input b: f32[K]\n"

@@ -465,6 +465,12 @@ TEST(rows_share_a_vector) {
     "] output O: " TYPE "[4, " #G ", " #F "]\n"                                                    \
     "O: for w in 0:4, g in 0:" #G ", f in 0:" #F ", s in 0:3, c in 0:" #C "\n"                     \
     "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f] }"
+#define PADDED(TYPE, G, C, F)                                                                      \
+    "program p { input I: " TYPE "[5, " #G ", " #C "] input K: " TYPE "[3, " #C ", " #G ", " #F    \
+    "] output O: " TYPE "[5, " #G ", " #F "]\n"                                                    \
+    "O: for w in 0:5, g in 0:" #G ", f in 0:" #F ", s in 0:3, c in 0:" #C                          \
+    " if w + s - 1 >= 0, 5 - w - s >= 0\n"                                                         \
+    "  O[w, g, f] +=! I[w + s - 1, g, c]*K[s, c, g, f] }"
 #define SCALED(TYPE, N, M)                                                                         \
     "program s { input A: " TYPE "[" #N "] input X: " TYPE "[" #N ", " #M "] output O: " TYPE      \
     "[" #N ", " #M "]\n"                                                                           \
@@ -489,6 +495,11 @@ TEST(rows_share_a_vector) {
         {GROUPS("i8", 8, 4, 4), "O: g/4 c s w g f:v", ALL_BITS},
         {GROUPS("f16", 8, 4, 4), "O: w c s g f:v", EXACT},
         {GROUPS("bf16", 8, 8, 8), "O: w c s g f:v", EXACT},
+        {PADDED("f32", 8, 4, 4), "O: g/4 c s w g f:v", EXACT},
+        {PADDED("f32", 8, 4, 4), "O: g/4 w/3 s c w g f:v", EXACT},
+        {PADDED("f32", 7, 3, 4), "O: w s c g f:v", EXACT},
+        {PADDED("f64", 6, 4, 4), "O: g/2 w c s g f:v", EXACT},
+        {PADDED("i16", 8, 5, 4), "O: g/4 w s c g f:v", ALL_BITS},
         {SCALED("f32", 9, 4), "O: i j:v", ROUGH},
         {SCALED("f64", 100, 2), "O: i j:v", ROUGH},
         {SCALED("i16", 33, 8), "O: i j:v", ALL_BITS},
