@@ -149,6 +149,9 @@ int64_t tensor_origin(const Tensor *t, int d);
 int64_t tensor_elements(const Tensor *t);
 static inline int64_t iter_lo(const Iter *i) { return i->lo->constant; }
 static inline int64_t iter_hi(const Iter *i) { return i->hi->constant; }
+static inline int64_t iter_extent(const Iter *i) {
+    return iter_hi(i) > iter_lo(i) ? iter_hi(i) - iter_lo(i) : 0;
+}
 
 // --- Text form (.lwp), text.c --------------------------------------------------------------------
 

@@ -2,9 +2,8 @@
 #include "space/bound_impl.h"
 
 #include "base/checked.h"
+#include "program/points.h"
 #include "space/cpu_impl.h"
-
-enum { MANY_POINTS = 1 << 16 }; // under constraints that are counted one by one
 
 int64_t bound_extent(const BoundBox *x, int i) { return x->hi[i] - x->lo[i] + 1; }
 
@@ -46,62 +45,16 @@ bool bound_inner_box(const Stmt *s, BoundBox *x) {
     return true;
 }
 
-static bool point_exists(const Stmt *s, const int64_t *at, uint32_t iters) {
-    for (int k = 0; k < s->nconstraints; k++) {
-        int64_t value;
-        bool mine = false;
-        for (int i = 0; i < s->niters && !mine; i++)
-            mine = iters >> i & 1 && affine_uses_iter(s->constraint[k], i);
-        if (mine && (!affine_eval(s->constraint[k], at, NULL, NULL, NULL, &value) || value < 0))
-            return false;
-    }
-    return true;
-}
-
-// Points over some iterators, each constraint speaking of these or of others; -1: too many.
-static double count_points(const Stmt *s, uint32_t iters) {
-    int64_t at[PROGRAM_MAX_ITERS], points = 1, found = 0;
-    for (int i = 0; i < s->niters; i++) {
-        at[i] = iter_lo(&s->iter[i]);
-        if (iters >> i & 1 && !checked_mul(points, iter_extent(&s->iter[i]), &points)) return -1;
-    }
-    if (points > MANY_POINTS) return -1;
-    for (int64_t n = 0; n < points; n++) {
-        int64_t rest = n;
-        for (int i = 0; i < s->niters; i++) {
-            if (!(iters >> i & 1)) continue;
-            at[i] = iter_lo(&s->iter[i]) + rest % iter_extent(&s->iter[i]);
-            rest /= iter_extent(&s->iter[i]);
-        }
-        found += point_exists(s, at, iters);
-    }
-    return (double)found;
-}
-
-// Iterators that constraints tie to `first`, directly or not.
-static uint32_t tied_to(const Stmt *s, int first) {
-    uint32_t all = 1u << first, before = 0;
-    while (all != before) {
-        before = all;
-        for (int k = 0; k < s->nconstraints; k++) {
-            uint32_t mine = 0;
-            for (int i = 0; i < s->niters; i++)
-                if (affine_uses_iter(s->constraint[k], i)) mine |= 1u << i;
-            if (mine & all) all |= mine;
-        }
-    }
-    return all;
-}
-
 // Instances; where constraints tie too many points together, those of the box.
 double bound_instances(const Stmt *s, const BoundBox *box) {
     double all = 1;
     uint32_t done = 0;
     for (int i = 0; i < s->niters; i++) {
         if (done >> i & 1) continue;
-        uint32_t tied = tied_to(s, i);
-        double n = s->nconstraints ? count_points(s, tied) : (double)iter_extent(&s->iter[i]);
-        if (n < 0) {
+        uint32_t tied = points_tied(s, i);
+        bool exact = true;
+        double n = points_count(s, tied, &exact);
+        if (!exact) {
             n = 1;
             for (int k = 0; k < s->niters; k++)
                 if (tied >> k & 1) n *= (double)bound_extent(box, k);

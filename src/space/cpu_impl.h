@@ -30,10 +30,6 @@ bool facts_share(const CpuFacts *f, int a, int i, int b, int j);
 // The iterator of `s` that is iterator i of the statement whose result it reads; -1: none.
 int facts_follow(const CpuStmt *s, const Stmt *host, int i);
 
-static inline int64_t iter_extent(const Iter *i) {
-    return iter_hi(i) > iter_lo(i) ? iter_hi(i) - iter_lo(i) : 0;
-}
-
 // The loops of the section of a copy: along the lanes, or in blocks of lanes by lanes; how many.
 enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };
 int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,

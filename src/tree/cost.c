@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "program/points.h"
 
 typedef struct Touch { // an access of a leaf
     const Access *access;
@@ -74,18 +75,12 @@ static int64_t flops_of(const Expr *e) {
     return n + counts;
 }
 
-static double instances_of(const Stmt *s) {
-    double n = 1;
-    for (int k = 0; k < s->niters; k++)
-        n *= (double)max_i64(0, iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]));
-    return n;
-}
-
 double program_flops(const Program *p) {
     double sum = 0;
+    bool exact;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
-        sum += instances_of(s) * (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
+        sum += stmt_points(s, &exact) * (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
     }
     return sum;
 }
@@ -103,9 +98,10 @@ static void touch_access(void *user, const Access *a, bool guarded) {
 
 const double *program_touches(Arena *arena, const Program *p) {
     Touched t = {.sum = arena_new_n(arena, double, p->tensors.n)};
+    bool exact;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
-        t.instances = instances_of(s);
+        t.instances = stmt_points(s, &exact);
         touch_access(&t, s->write, false);
         expr_visit_accesses(s->value, touch_access, &t);
         for (int d = 0; d < s->write->rank; d++)

@@ -26,8 +26,7 @@ typedef struct TreeCost {
 int64_t tree_instances(Arena *scratch, const Tree *t);
 
 const TreeCost *tree_cost(Arena *arena, const Tree *t);
-// Operations of a bound Program, whatever its Schedule: exact but for statements with constraints,
-// which count as if they held everywhere.
+// Operations of a bound Program, whatever its Schedule, of instances that exist (stmt_points).
 double program_flops(const Program *p);
 // By tensor, the elements that a bound Program touches at most: all, or as many as there are
 // instances of the statements that name it. A gather does not read all of its table.

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "base/checked.h"
+#include "program/points.h"
 #include "support/genprog.h"
 
 #include <ctype.h>
@@ -108,14 +109,19 @@ static void brute_stmt(Lab *lab, Brute *b) {
     int64_t n = tensor_elements(&b->p->tensors.at[st->write->tensor]);
     b->writer = arena_new_n(&lab->arena, int, max_i64(n, 1));
     if (st->init) brute_init(b);
+    int64_t instances = 0;
+    bool exact = true;
+    double points = stmt_points(st, &exact);
     if (!first(b)) return;
     do {
         int64_t e = element(b, st->write);
+        instances += exists(b);
         b->outside |= e == -1 && exists(b);
         if (e < 0 || !exists(b)) continue;
         b->twice |= st->op == REDUCE_ASSIGN && b->writer[e];
         b->writer[e] = b->instance + 1;
     } while (next(b));
+    CHECK(!exact || points == (double)instances);
     first(b);
     do expr_visit_accesses(st->value, brute_read, b);
     while (next(b));

@@ -1,0 +1,110 @@
+// Counting the points of a statement's domain.
+//
+// Iterators that no constraint ties together multiply. Of those that are tied, all but the longest
+// are walked, and what is left of the longest is an interval: a window of 3 x 3 taps at the border
+// of an image takes three steps for its rows and three for its columns. Where there are too many
+// points to walk, some are, at equal distances.
+#include "program/points.h"
+
+#include "base/checked.h"
+
+enum { MANY_POINTS = 4096 };
+
+uint32_t points_tied(const Stmt *s, int first) {
+    uint32_t all = 1u << first, before = 0;
+    while (all != before) {
+        before = all;
+        for (int k = 0; k < s->nconstraints; k++) {
+            uint32_t mine = 0;
+            for (int i = 0; i < s->niters; i++)
+                if (affine_uses_iter(s->constraint[k], i)) mine |= 1u << i;
+            if (mine & all) all |= mine;
+        }
+    }
+    return all;
+}
+
+typedef struct Points {
+    const Stmt *s;
+    int n;
+    const Affine *constraint[PROGRAM_MAX_ITERS * 4]; // that speak of these iterators
+    int longest;                                     // not walked; -1: all are
+    int64_t at[PROGRAM_MAX_ITERS];
+} Points;
+
+// At the point that stands in at[]: the part of the longest iterator where all constraints hold.
+static int64_t left_of(const Points *p) {
+    int64_t lo = 0, hi = p->longest < 0 ? 1 : iter_extent(&p->s->iter[p->longest]);
+    for (int k = 0; k < p->n && lo < hi; k++) {
+        int64_t value, coef = p->longest < 0 ? 0 : affine_coef(p->constraint[k], p->longest);
+        if (!affine_eval(p->constraint[k], p->at, NULL, NULL, NULL, &value)) return 0;
+        if (coef > 0) lo = max_i64(lo, ceil_div(-value, coef));
+        if (coef < 0) hi = min_i64(hi, floor_div(value, -coef) + 1);
+        if (!coef && value < 0) return 0;
+    }
+    return max_i64(0, hi - lo);
+}
+
+static bool is_linear_in(const Points *p, int iter) {
+    for (int k = 0; k < p->n; k++)
+        if (!p->constraint[k]->linear && affine_uses_iter(p->constraint[k], iter)) return false;
+    return true;
+}
+
+static void go_to(Points *p, uint32_t iters, int64_t n) {
+    for (int i = 0; i < p->s->niters; i++) {
+        const Iter *it = &p->s->iter[i];
+        p->at[i] = iter_lo(it);
+        if (!(iters >> i & 1) || i == p->longest) continue;
+        p->at[i] += n % iter_extent(it);
+        n /= iter_extent(it);
+    }
+}
+
+double points_count(const Stmt *s, uint32_t iters, bool *exact) {
+    Points p = {.s = s, .longest = -1};
+    double all = 1, found = 0;
+    for (int i = 0; i < s->niters; i++) {
+        if (!(iters >> i & 1)) continue;
+        if (iter_extent(&s->iter[i]) < 1) return 0;
+        all *= (double)iter_extent(&s->iter[i]);
+        for (int k = 0; k < s->nconstraints; k++) {
+            bool seen = false;
+            for (int j = 0; j < p.n; j++) seen |= p.constraint[j] == s->constraint[k];
+            if (seen || !affine_uses_iter(s->constraint[k], i)) continue;
+            if (s->constraint[k]->has_read) { // data decide
+                *exact = false;
+                continue;
+            }
+            if (p.n == (int)(sizeof p.constraint / sizeof *p.constraint))
+                return *exact = false, all;
+            p.constraint[p.n++] = s->constraint[k];
+        }
+    }
+    if (!p.n) return all;
+    for (int i = 0; i < s->niters; i++)
+        if (iters >> i & 1 && is_linear_in(&p, i) &&
+            (p.longest < 0 || iter_extent(&s->iter[i]) > iter_extent(&s->iter[p.longest])))
+            p.longest = i;
+    double walk = p.longest < 0 ? all : all / (double)iter_extent(&s->iter[p.longest]);
+    if (walk > INT32_MAX) return *exact = false, all;
+    int64_t points = (int64_t)walk, steps = min_i64(points, MANY_POINTS);
+    if (steps < points) *exact = false;
+    for (int64_t n = 0; n < steps; n++) {
+        go_to(&p, iters, steps < points ? n * points / steps : n);
+        found += (double)left_of(&p);
+    }
+    return found * (double)points / (double)steps;
+}
+
+double stmt_points(const Stmt *s, bool *exact) {
+    double all = 1;
+    uint32_t done = 0;
+    for (int i = 0; i < s->niters; i++) {
+        if (done >> i & 1) continue;
+        uint32_t tied = points_tied(s, i);
+        all *= points_count(s, tied, exact);
+        done |= tied;
+    }
+    return all;
+}

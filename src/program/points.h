@@ -1,0 +1,15 @@
+// How many instances a statement has under its constraints.
+#ifndef LW_PROGRAM_POINTS_H
+#define LW_PROGRAM_POINTS_H
+
+#include "program/program.h"
+
+// A bit for each iterator that constraints tie to `first`, directly or not, itself included.
+uint32_t points_tied(const Stmt *s, int first);
+// Points over iterators that are tied to each other and to no other one. *exact is cleared where
+// there are too many to look at, or data decide, and it is estimated.
+double points_count(const Stmt *s, uint32_t iters, bool *exact);
+// Of all iterators.
+double stmt_points(const Stmt *s, bool *exact);
+
+#endif
