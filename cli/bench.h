@@ -35,7 +35,6 @@ typedef struct BenchItem {
     bool halide;         // and beside Halide, under the same schedule
     int taps;            // operand 1 is a filter in blocks, KO CO taps CI KI; 0: it is not
     double moved;        // bytes that it moves, where that is not its arguments' (tables); or 0
-    double skipped;      // share of the operations that a peer may leave out (border taps)
     const char *isa;     // NULL: the best there is
     int threads;         // 0: one
     const char *paper;   // what a paper says of it, in a few words; NULL: nothing

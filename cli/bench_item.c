@@ -149,7 +149,7 @@ static double of_peak(const Trial *t, const BenchRow *r, int first, double limit
     for (int i = 1; i < t->n; i++) {
         bool peer = i < first;
         if (peer && (r->peer[i - 1].other || r->peer[i - 1].differs)) continue;
-        double done = peer ? work * (1 - r->item->skipped) : limit;
+        double done = peer ? work : limit;
         least = fmin(least, trial_fast(t, i) / trial_fast(t, 0) * work / done);
     }
     return least;
