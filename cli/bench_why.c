@@ -34,29 +34,20 @@ static const struct {
      "left is the order in which they come"},
     {"conv", "3x3, plain filters", "512@7", NULL,
      "filters of 9.4 MB come from L3 and are packed on the way, which the peer had done "
-     "beforehand; "
-     "and it leaves out the taps in the border, 18 % of the operations at 7 x 7. Tried: no border "
-     "but a test of each tap, at half of the speed, because the test stood inside the loop over "
-     "channels; remains: that test outside of it"},
+     "beforehand"},
     {"conv", "3x3, plain filters", "256@14", NULL,
      "the filters (2.4 MB) are packed in our time, which the peer had done beforehand, and rows of "
      "14 pixels are tiles of 5, 5 and 4"},
-    {"conv", "3x3, plain filters", NULL, NULL,
-     "our time has the packing of the filters and the border in it"},
-    {"conv", "3x3, filters in blocks", NULL, NULL,
-     "the image is copied into a border first, where the peer leaves out the taps"},
+    {"conv", "3x3, plain filters", NULL, NULL, "our time has the packing of the filters in it"},
     {"conv", "ResNet-50 1x1", NULL, NULL,
      "our time has the packing of the filters in it, which few pixels pay for"},
     {"conv", "MobileNet-v2 pointwise", NULL, NULL,
      "our time has the packing of the filters in it, which few pixels pay for"},
-    {"conv", "7x7 stride 2", NULL, NULL,
-     "the image is copied into a border first, where the peer leaves out the taps"},
     {"conv", "depthwise", NULL, NULL,
      "about one operation a byte: the rate is that of loads, and a tile takes 64 bytes of each "
      "pixel, not its whole row"},
     {"conv", "grouped", NULL, NULL,
-     "the image is copied into a border first, group by group, and a group is small: at 7 x 7 the "
-     "taps in the border are 18 % of its operations"},
+     "groups are small: several share a vector, and what they multiply is spread by shuffles"},
     {"tc", "products", "tmm 128 1024 1024", NULL,
      "B (4 MB) is turned around in registers as it is packed, once for 128 rows"},
     {"memory", "rows", "layer norm", NULL,
