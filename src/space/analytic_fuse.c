@@ -122,9 +122,43 @@ int stencil_rows(const Nest *n, int row[2]) {
 
 // --- Definitions in the place of reads -----------------------------------------------------------
 
+// Who reads and writes what, so that thousands of statements are looked through once.
+typedef struct Users {
+    int *writes, *last; // by tensor: how many statements write it, and the last of them
+    int *first;         // by tensor: 1 + its first reader in `reader`; 0: none
+    struct {
+        int stmt, next; // likewise
+    } * reader;
+    int unknown; // statements of which not all is seen
+} Users;
+
+static Users users_of(const Chooser *c) {
+    const Program *p = c->p;
+    Users u = {.writes = arena_new_n(c->arena, int, p->tensors.n),
+               .last = arena_new_n(c->arena, int, p->tensors.n),
+               .first = arena_new_n(c->arena, int, p->tensors.n)};
+    int n = 0;
+    for (int i = 0; i < p->stmts.n; i++) n += c->nest[i].nrefs;
+    u.reader = arena_alloc(c->arena, (size_t)(n + 1) * sizeof *u.reader);
+    n = 0;
+    for (int i = p->stmts.n - 1; i >= 0; i--) {
+        const Nest *nest = &c->nest[i];
+        int written = nest->s->write->tensor;
+        if (!u.writes[written]++) u.last[written] = i;
+        u.unknown += !nest->known;
+        for (int r = 1; r < nest->nrefs; r++) {
+            int *first = &u.first[nest->ref[r].access->tensor];
+            if (*first && u.reader[*first - 1].stmt == i) continue;
+            u.reader[n].stmt = i, u.reader[n].next = *first;
+            *first = ++n;
+        }
+    }
+    return u;
+}
+
 // One definition, each dimension another iterator (and a constant), each iterator in a dimension,
 // and storing does not round: the rules of `inline` (tree/rewrite.c).
-static bool is_definition(const Chooser *c, int i, const Tap *w) {
+static bool is_definition(const Chooser *c, const Users *u, int i, const Tap *w) {
     const Nest *n = &c->nest[i];
     const Tensor *t = &c->p->tensors.at[n->s->write->tensor];
     uint64_t seen = 0;
@@ -135,15 +169,15 @@ static bool is_definition(const Chooser *c, int i, const Tap *w) {
             if (seen >> w->iter[d] & 1) return false;
             seen |= (uint64_t)1 << w->iter[d];
         }
-    for (int k = 0; k < c->p->stmts.n; k++)
-        if (k != i && c->p->stmts.at[k].write->tensor == w->tensor) return false;
-    return seen == ((uint64_t)1 << n->s->niters) - 1;
+    return u->writes[w->tensor] == 1 && seen == ((uint64_t)1 << n->s->niters) - 1;
 }
 
-static bool writes_what_it_reads(const Chooser *c, int def, int from, int to) {
-    for (int k = from; k <= to; k++)
-        for (int t = 0; t < c->nest[def].taps->n; t++)
-            if (c->nest[def].taps->at[t].tensor == c->p->stmts.at[k].write->tensor) return true;
+// Does a statement behind the definition, up to `to`, write what it reads?
+static bool reads_old(const Chooser *c, const Users *u, int def, int to) {
+    const Taps *taps = c->nest[def].taps;
+    for (int t = 0; t < taps->n; t++)
+        for (int k = def + 1; k <= to && k <= u->last[taps->at[t].tensor]; k++)
+            if (taps->at[t].tensor == c->p->stmts.at[k].write->tensor) return true;
     return false;
 }
 
@@ -182,39 +216,40 @@ static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const 
 }
 
 // Puts the definition in the place of all reads if that is cheaper.
-static void choose_place(Chooser *c, int def) {
+static void choose_place(Chooser *c, const Users *u, int def) {
     Nest *n = &c->nest[def];
     Tap w;
-    if (!tap_of(n->s->write, &w) || !is_definition(c, def, &w)) return;
+    if (!tap_of(n->s->write, &w) || !is_definition(c, u, def, &w)) return;
+    if (u->unknown > !n->known) return;
     double bytes = n->instances * n->ref[0].bytes, between = bytes, apart = 0, joined = 0;
-    Taps **with = arena_new_n(c->arena, Taps *, c->p->stmts.n);
-    double *ops = arena_new_n(c->arena, double, c->p->stmts.n);
+    struct Reader {
+        Nest *nest;
+        Taps *taps; // with the definition in its place
+        double ops;
+    };
+    VEC(struct Reader) readers = {0};
     bool once = true; // loops are shared then, and it stays in registers
-    for (int k = 0; k < c->p->stmts.n; k++) {
-        const Nest *reader = &c->nest[k];
-        int reads = 0;
-        for (int r = 1; r < reader->nrefs; r++) reads += reader->ref[r].access->tensor == w.tensor;
-        if (!reads) {
-            if (!reader->known && k != def) return;
-            continue;
-        }
+    for (int at = u->first[w.tensor]; at; at = u->reader[at - 1].next) {
+        int k = u->reader[at - 1].stmt, reads;
+        Nest *reader = &c->nest[k];
         if (k <= def || !reader->taps || reader->out.inlined || reader->after >= 0) return;
-        if (writes_what_it_reads(c, def, def + 1, k)) return;
-        with[k] = taps_with(c, n, &w, reader, &reads);
-        if (!with[k]) return;
+        if (reads_old(c, u, def, k)) return;
+        struct Reader x = {reader, taps_with(c, n, &w, reader, &reads), 0};
+        if (!x.taps) return;
         once &= reads == 1;
-        ops[k] = reader->ops + reads * n->ops;
+        x.ops = reader->ops + reads * n->ops;
         between += reader->instances * reader->ref[0].bytes;
         apart += stencil_cycles(c, reader, reader->ops, reader->taps);
-        joined += stencil_cycles(c, reader, ops[k], with[k]);
+        joined += stencil_cycles(c, reader, x.ops, x.taps);
+        vec_push(c->arena, &readers, x);
     }
     if (once || joined == 0) return;
     for (int t = 0; t < n->taps->n; t++) between += n->instances * n->ref[0].bytes / n->taps->n;
     apart += stencil_cycles(c, n, n->ops, n->taps) + chooser_traffic(c, 3 * bytes, between);
     if (joined >= apart) return;
     n->out.inlined = true;
-    for (int k = def + 1; k < c->p->stmts.n; k++)
-        if (with[k]) c->nest[k].taps = with[k], c->nest[k].ops = ops[k];
+    for (int k = 0; k < readers.n; k++)
+        readers.at[k].nest->taps = readers.at[k].taps, readers.at[k].nest->ops = readers.at[k].ops;
 }
 
 void choose_places(Chooser *c) {
@@ -223,5 +258,7 @@ void choose_places(Chooser *c) {
         c->nest[i].taps = taps_of(c, &c->nest[i]);
         stencils |= c->nest[i].taps != NULL;
     }
-    for (int i = 0; i + 1 < c->p->stmts.n && stencils; i++) choose_place(c, i);
+    if (!stencils) return;
+    Users u = users_of(c);
+    for (int i = 0; i + 1 < c->p->stmts.n; i++) choose_place(c, &u, i);
 }
