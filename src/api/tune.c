@@ -500,6 +500,7 @@ static lw_status tune_body(Call *call, void *args) {
                 .bound = c->bound,
                 .o = c->options,
                 .threads = threads_of(call, c->options.threads),
+                .pin = c->pin,
                 .result = arena_new(call->arena, lw_tune_result),
                 .bound_scale = 1,
                 .began = measure_clock()};

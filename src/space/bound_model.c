@@ -365,10 +365,12 @@ static uint32_t see_ops(Ops *o, const Expr *e, bool *real) {
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
+// Bytes of the widest lane; 0: it is made of indices alone, and computed in any type that holds it.
 static int widest(const Expr *e) {
-    int w = lane_bytes(e->type);
+    if (e->kind == EXPR_READ) return lane_bytes(e->type);
+    int w = 0;
     for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) w = (int)max_i64(w, widest(e->arg[i]));
-    return w;
+    return w ? (int)max_i64(w, lane_bytes(e->type)) : 0;
 }
 
 static void see_arithmetic(Build *x, int stmt) {

@@ -62,3 +62,11 @@ $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule long.lws --db t.db
 --- stderr
 error: the schedule is not kept: it is declined
 --- exit 1
+# One that is pinned is used though it is slower.
+--- slow.lws
+C: m n k
+$ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule slow.lws --threads 1 --pin --db t.db
+mm: kept, {{[0-9.]+ us}}, pinned
+$ loopwright show mm.tc --size M=64,N=48,K=32 --stage schedule --threads 1 --db t.db
+{{# by hand: .* us on 20..-..-.., gap .* %}}
+C: m n k
