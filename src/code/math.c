@@ -98,12 +98,22 @@ static int times_power(const Calc *c, int y, const Power *p) {
     return mul(c, mul(c, y, shift(c, MOP_SHL, half, c->mant)), shift(c, MOP_SHL, rest, c->mant));
 }
 
+// The same where x was clamped to `low` because the result is 0 from there on: 0 times a power,
+// because making a 0 out of a product that is too small takes the processor a hundred cycles.
+static int times_power_from(const Calc *c, int y, const Power *p, int x, double low) {
+    return times_power(c, choose(c, OP_LE, x, num(c, low), num(c, 0), y), p);
+}
+
+// eʳ
+static int exp_rest(const Calc *c, int r) {
+    int q = is_f64(c) ? POLY(c, r, exp_f64) : POLY(c, r, exp_f32);
+    return add(c, fma3(c, mul(c, r, r), q, r), num(c, 1));
+}
+
 // eˣ for -2^mant < x·log2(e) where 2ⁿ is in reach of times_power.
 static int exp_inside(const Calc *c, int x) {
     Power p = reduce_exp(c, x);
-    int q = is_f64(c) ? POLY(c, p.r, exp_f64) : POLY(c, p.r, exp_f32);
-    int y = add(c, fma3(c, mul(c, p.r, p.r), q, p.r), num(c, 1));
-    return times_power(c, y, &p);
+    return times_power(c, exp_rest(c, p.r), &p);
 }
 
 // Beyond these, eˣ is infinite or rounds to 0.
@@ -112,27 +122,33 @@ static double exp_min(const Calc *c) {
     return is_f64(c) ? -746 : FAULT(exp_denormals) ? -87 : -104;
 }
 
-static int do_exp(const Calc *c, int x) {
-    return exp_inside(c, at_least(c, at_most(c, x, exp_max(c)), exp_min(c)));
+// eˣ for x that are not too large.
+static int exp_from(const Calc *c, int x) {
+    x = at_least(c, x, exp_min(c));
+    Power p = reduce_exp(c, x);
+    return times_power_from(c, exp_rest(c, p.r), &p, x, exp_min(c));
 }
 
+static int do_exp(const Calc *c, int x) { return exp_from(c, at_most(c, x, exp_max(c))); }
+
 static int do_exp2(const Calc *c, int x) {
-    x = at_least(c, at_most(c, x, c->bias + 2), -(c->bias + c->mant + 1));
+    double low = -(c->bias + c->mant + 1);
+    x = at_least(c, at_most(c, x, c->bias + 2), low);
     Power p = reduce(c, x, 1, 1, 0);
     int q = is_f64(c) ? POLY(c, p.r, exp2_f64) : POLY(c, p.r, exp2_f32);
-    return times_power(c, fma3(c, p.r, q, num(c, 1)), &p);
+    return times_power_from(c, fma3(c, p.r, q, num(c, 1)), &p, x, low);
 }
 
 // 10ˣ = 2ⁿ·e^(r·ln10)
 static int do_exp10(const Calc *c, int x) {
     bool w = is_f64(c);
-    x = at_least(c, at_most(c, x, w ? 309 : 39), w ? -324 : -46);
+    double from = w ? -324 : -46;
+    x = at_least(c, at_most(c, x, w ? 309 : 39), from);
     Power p = w ? reduce(c, x, 0x1.a934f0979a371p+1, 0x1.34413509f6p-2, 0x1.9fef311f12b36p-42)
                 : reduce(c, x, 0x1.a934f0p+1, 0x1.3440p-2, 0x1.3509f8p-18);
     int low = mul(c, p.r, num(c, w ? -0x1.f48ad494ea3e9p-53 : -0x1.12aabap-25));
     int r = fma3(c, p.r, num(c, w ? 0x1.26bb1bbb55516p+1 : 0x1.26bb1cp+1), low);
-    int q = w ? POLY(c, r, exp_f64) : POLY(c, r, exp_f32);
-    return times_power(c, add(c, fma3(c, mul(c, r, r), q, r), num(c, 1)), &p);
+    return times_power_from(c, exp_rest(c, r), &p, x, from);
 }
 
 // eˣ - 1 = 2ⁿ·(eʳ - 1) + (2ⁿ - 1), all halved so that 2ⁿ exists. n = 0 keeps small numbers exact.
@@ -146,10 +162,12 @@ static int do_expm1(const Calc *c, int x0) {
     return signed_as(c, choose(c, OP_EQ, p.n, num(c, 0), e, add(c, y, y)), x0);
 }
 
-// e/d where d = 1 + small; the rounding of d is made good where 2 ULP are asked for.
+// e/d where d = 1 + small; the rounding of d is made good where 2 ULP are asked for. What is much
+// too small to matter is left out, because its product with e is smaller than numbers are.
 static int ratio(const Calc *c, int e, int d, int small) {
     if (is_f64(c)) return divide(c, e, d);
     int low = sub(c, small, sub(c, d, num(c, 1)));
+    low = choose(c, OP_LT, small, num(c, 0x1p-40), num(c, 0), low);
     int r = divide(c, num(c, 1), d), q = mul(c, e, r);
     int minus = bits2(c, OP_BITXOR, q, sign_word(c));
     int rest = fma3(c, minus, FAULT(sigmoid_uncorrected) ? num(c, 0) : low, fma3(c, minus, d, e));
@@ -158,7 +176,7 @@ static int ratio(const Calc *c, int e, int d, int small) {
 
 // With e = exp(-|x|): 1/(1 + e), or e/(1 + e) for negative x.
 static int do_sigmoid(const Calc *c, int x) {
-    int e = exp_inside(c, at_least(c, bits2(c, OP_BITOR, x, sign_word(c)), exp_min(c)));
+    int e = exp_from(c, bits2(c, OP_BITOR, x, sign_word(c)));
     int one = num(c, 1), above = choose(c, OP_LT, x, num(c, 0), e, one);
     return ratio(c, above, add(c, one, e), e);
 }
