@@ -31,12 +31,21 @@ static int distance(const char *a, const char *b) {
     return row[na % 3][nb];
 }
 
+static int begins_alike(const char *a, const char *b) {
+    int n = 0;
+    while (a[n] && same_letter(a[n], b[n])) n++;
+    return n;
+}
+
+// Of several that are as near, the one that begins like the word.
 const char *nearest(const char *word, Candidate *candidate, const void *of) {
     int best = (int)(strlen(word) + 2) / 3 + 1;
     const char *found = NULL, *name;
     for (size_t i = 0; (name = candidate(of, i)); i++) {
         int d = distance(word, name);
-        if (d < best && d < (int)strlen(name)) best = d, found = name;
+        bool nearer = d < best ||
+                      (found && d == best && begins_alike(word, name) > begins_alike(word, found));
+        if (nearer && d < (int)strlen(name)) best = d, found = name;
     }
     return found;
 }

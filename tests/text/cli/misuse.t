@@ -8,6 +8,11 @@ $ loopwright chekc mv.tc
 loopwright: unknown command 'chekc'; did you mean 'check'?
 `loopwright --help` lists the commands
 --- exit 2
+$ loopwright tun mv.tc
+--- stderr
+loopwright: unknown command 'tun'; did you mean 'tune'?
+`loopwright --help` lists the commands
+--- exit 2
 $ loopwright frobnicate
 --- stderr
 loopwright: unknown command 'frobnicate'
