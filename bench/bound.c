@@ -34,6 +34,8 @@ typedef struct Item {
 #define FIRST                                                                                      \
     "def conv(float(C,H,W) I, float(K,C,3,3) F) -> (O) {\n"                                        \
     "    O(k,h,w) +=! I(c, h + r, w + s) * F(k,c,r,s)\n}\n"
+#define RUNNING                                                                                    \
+    "def running(float(N,T) X) -> (Y) {\n    Y(n,t) +=! s <= t ? X(n,s) : 0.0 where t in 0:T\n}\n"
 #define LAYERS                                                                                     \
     "def layers(float(B,I) X, float(I,H) V, float(H) v, float(H,O) W, float(O) w) -> (Y, Z) {\n"   \
     "    Y(b,h) +=! X(b,i) * V(i,h)\n    Y(b,h) = fmax(Y(b,h) + v(h), 0)\n"                        \
@@ -62,6 +64,7 @@ static const Item items[] = {
     {"conv 64@28", "conv3x3.tc", "conv3x3_w14.lws", "H=28,W=28,CO=1,CI=64,KO=1,KI=64", 1, 0},
     {"conv 16@14, channels first", FIRST, NULL, "C=16,K=16,H=16,W=16", 1, 0},
     {"two layers of 64", LAYERS, NULL, "B=16,I=64,H=64,O=64", 1, 0},
+    {"running sums of 64", RUNNING, NULL, "N=64,T=64", 1, 0},
 };
 
 typedef struct Bench {
