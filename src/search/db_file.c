@@ -147,7 +147,7 @@ static void distrust(DbFile *f) {
 }
 
 // Whose file is it? SQLITE_OK with *empty when it is nobody's yet.
-static int identify(Db *db, DbFile *f, bool *empty, bool *ours) {
+static int identify_now(Db *db, DbFile *f, bool *empty, bool *ours) {
     int64_t application = 0, version = 0, pages = 0;
     *empty = *ours = false;
     int code = ask(f, "PRAGMA application_id", &application);
@@ -165,6 +165,15 @@ static int identify(Db *db, DbFile *f, bool *empty, bool *ours) {
         code = check_schema(f, ours);
         if (!code && !*ours) db_wrong(db, f, "is damaged: its tables are not ours");
     }
+    return code;
+}
+
+// All questions in one transaction: another process may make the tables between two of them.
+static int identify(Db *db, DbFile *f, bool *empty, bool *ours) {
+    int code = sqlite3_exec(f->handle, "BEGIN", NULL, NULL, NULL);
+    if (code) return code;
+    code = identify_now(db, f, empty, ours);
+    sqlite3_exec(f->handle, "COMMIT", NULL, NULL, NULL);
     return code;
 }
 

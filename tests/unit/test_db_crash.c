@@ -71,6 +71,8 @@ static void write_until_killed(int round, int w) {
         else
             atomic_fetch_add(&shared->refused, 1);
         if (!db_best(db, &arena, &common)) atomic_fetch_add(&shared->refused, 1);
+        const char *why = db_complaint(db, &arena);
+        if (why) printf("round %d writer %d: %s\n", round, w, why), fflush(stdout);
         arena_release(&arena, mark);
     }
     _exit(0);
