@@ -77,14 +77,8 @@ static double compile(void (*shape)(Text *, int), int n) {
     return least;
 }
 
-// Others on the machine take caches away, which many statements feel more than few: another look is
-// allowed.
 static void check_scale(const char *name, void (*shape)(Text *, int), double most) {
-    double few = 1e9, many = 1e9;
-    for (int look = 0; look < 4 && (look == 0 || many >= most * few); look++) {
-        double f = compile(shape, 1000), m = compile(shape, 4000);
-        if (look == 0 || m / f < many / few) few = f, many = m;
-    }
+    double few = compile(shape, 1000), many = compile(shape, 4000);
     printf("%s: %.1f ms, four times as many %.1f ms (%.1f)\n", name, few * 1e3, many * 1e3,
            many / few);
     CHECK(many < most * few);
