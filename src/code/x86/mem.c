@@ -125,23 +125,27 @@ void gen_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem) {
     load_lanes(g, r, d, x86_masked(d, k, true), mem);
 }
 
+// A vector, or its active lanes, where a mask is a vector too.
+static void move_narrow(Gen *g, const Ref *r, X86Arg v, X86Arg mem, bool store) {
+    X86Arg to = store ? mem : v, from = store ? v : mem;
+    if (r->active == r->width) {
+        x86_2(&g->a, X86_vmovups, to, from);
+        return;
+    }
+    gen_mask_vector(g, r->type, r->active);
+    X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
+    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, to, mask, from);
+}
+
 static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
-    Asm *a = &g->a;
-    Type t = r->type;
-    X86Arg d = gen_vreg(t, r->width, dst), part;
+    X86Arg d = gen_vreg(r->type, r->width, dst), part;
     if (is_piece(r)) {
         X86Op move = piece_move(r, dst, &part);
-        x86_2(a, move, part, mem);
+        x86_2(&g->a, move, part, mem);
         return;
     }
     if (!gen_is_wide(g)) {
-        if (r->active == r->width) {
-            x86_2(a, X86_vmovups, d, mem);
-        } else {
-            gen_mask_vector(g, t, r->active);
-            X86Arg mask = x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
-            x86_3(a, gen_is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, d, mask, mem);
-        }
+        move_narrow(g, r, d, mem, false);
         return;
     }
     load_lanes(g, r, d, tail_of(g, r, d, true), mem);
@@ -268,13 +272,7 @@ static void store_vector(Gen *g, const Micro *m) {
     if (r->active != r->width && gen_is_wide(g)) gen_mask(g, r->active); // before rax is in use
     X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
     if (!gen_is_wide(g)) {
-        if (r->active == r->width) {
-            x86_2(a, X86_vmovups, mem, v);
-        } else {
-            gen_mask_vector(g, t, r->active);
-            X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
-            x86_3(a, gen_is64(t) ? X86_vmaskmovpd : X86_vmaskmovps, mem, mask, v);
-        }
+        move_narrow(g, r, v, mem, true);
         return;
     }
     X86Arg to = tail_of(g, r, mem, false);
