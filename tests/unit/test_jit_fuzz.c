@@ -136,56 +136,50 @@ static void check_totals(const Totals *t) {
     CHECK(t->pairs < 100 || t->constant * 10 <= t->outputs * 3);
 }
 
-TEST(compiled_schedules_keep_their_meaning) {
-    Totals totals = {0};
-    int64_t rounds = check_long_rounds(1500);
-    for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
-        const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
-        int64_t values[3];
-        for (int k = 0; k < shape->nparams; k++) {
-            uint64_t r = check_random(&state);
-            values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (r % 3 ? 9 : 40)) + 1;
-        }
-        Lab lab;
-        lab_begin(&lab);
-        const Program *p = lab_program(&lab, shape->text, values);
-        bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
-        lab_end(&lab);
-        if (!ok) return;
-    }
-    check_totals(&totals);
-}
+typedef const Program *MakeProgram(Lab *lab, uint64_t seed);
 
-TEST(compiled_lanes_keep_their_meaning) {
+// Pairs of programs and schedules, one a seed; how many, or 0 after a failure.
+static int64_t try_pairs(MakeProgram *make) {
     Totals totals = {0};
     int64_t rounds = check_long_rounds(1500);
     for (int64_t i = 0; i < rounds; i++) {
         uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
-        const Program *p = lab_program(&lab, genlanes_text(&lab.arena, seed), NULL);
+        const Program *p = make(&lab, seed);
         bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
-        if (!p) printf("%s\n%s", genlanes_text(&lab.arena, seed), lab_errors(&lab));
+        if (!p) printf("seed %llu: %s", (unsigned long long)seed, lab_errors(&lab));
         lab_end(&lab);
-        if (!ok) return;
+        if (!ok) return 0;
     }
     check_totals(&totals);
+    return rounds;
 }
+
+static const Program *known_shape(Lab *lab, uint64_t seed) {
+    uint64_t state = seed;
+    const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
+    int64_t values[3];
+    for (int k = 0; k < shape->nparams; k++) {
+        uint64_t r = check_random(&state);
+        values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (r % 3 ? 9 : 40)) + 1;
+    }
+    return lab_program(lab, shape->text, values);
+}
+
+static const Program *random_lanes(Lab *lab, uint64_t seed) {
+    return lab_program(lab, genlanes_text(&lab->arena, seed), NULL);
+}
+
+static const Program *random_program(Lab *lab, uint64_t seed) { return genprog(lab, seed); }
+
+TEST(compiled_schedules_keep_their_meaning) { try_pairs(known_shape); }
+
+TEST(compiled_lanes_keep_their_meaning) { try_pairs(random_lanes); }
 
 TEST(compiled_random_programs_keep_their_meaning) {
-    Totals totals = {0};
-    int64_t rounds = check_long_rounds(1500);
-    for (int64_t i = 0; i < rounds; i++) {
-        uint64_t seed = check_first_seed() + (uint64_t)i;
-        Lab lab;
-        lab_begin(&lab);
-        const Program *p = genprog(&lab, seed);
-        bool ok = CHECK(p) && try_pair(&lab, p, seed, &totals);
-        lab_end(&lab);
-        if (!ok) return;
-    }
-    check_totals(&totals);
+    int64_t rounds = try_pairs(random_program);
+    if (!rounds) return;
     printf("%lld runs on threads, %lld with memory of their own\n", (long long)jit_count.parallel,
            (long long)jit_count.private);
     CHECK(rounds < 1000 || (jit_count.parallel > 100 && jit_count.private > 10));

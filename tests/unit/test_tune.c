@@ -234,7 +234,6 @@ TEST(threads_are_tuned_for) {
     lw_context_free(ctx);
 }
 
-// Arguments with gaps, columns first: code is made and checked for these.
 // What is too little to share out is not marked, whatever the candidates were.
 TEST(idle_parallel_loops_are_not_marked) {
     lw_context *ctx = lw_context_new(NULL);
@@ -254,6 +253,7 @@ TEST(idle_parallel_loops_are_not_marked) {
     lw_context_free(ctx);
 }
 
+// Arguments with gaps, columns first: code is made and checked for these.
 TEST(strides_are_kept) {
     lw_context *ctx = lw_context_new(NULL);
     lw_bound *b = bind(ctx, "mm", (int64_t[]){10, 12, 14}, 3);
