@@ -74,7 +74,8 @@ static void fetch_from(Fetch *f, Mem *m, int loop, int64_t ahead, int depth) {
     int end = turns_end(f, ++from);
     int64_t span = 0, turns = 1;
     if (from <= f->n && stands_still(f, m, from, end)) span = dense_span(f, m, from);
-    for (int i = from; i < end && span; i++) turns *= f->open[i]->extent;
+    for (int i = from; i < end && span; i++)
+        if (!checked_mul(turns, f->open[i]->extent, &turns)) span = 0;
     Mem *next = arena_copy(f->p->arena, m, sizeof *m);
     m->spread = span > 0;
     const Lin *off = span ? walk(f, m, from, end, ceil_div(span, turns)) : m->off;
