@@ -58,7 +58,7 @@ made = $(if $(V),,@echo '  $(1) $@')
 SEE_ALL := -Isrc -Iinclude -Itests -Ibench -I$(BUILD)/gen $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
 # The command measures as the benchmarks do: bench/lab, which knows nothing of the library.
-COMMAND_LAB := bench/lab/lab.c bench/lab/rivals.c
+COMMAND_LAB := bench/lab/lab.c bench/lab/rivals.c bench/lab/stats.c
 sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter cli/%,$(1)),$(SEE_API) -Ibench,$(SEE_ALL)))
 
 # ---- What there is ---------------------------------------------------------------------------

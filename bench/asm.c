@@ -6,18 +6,12 @@
 // time, so what is above the best is the machine.
 
 #include "asm/x86.h"
+#include "lab/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { ROUNDS = 200, RUNS = 2001 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 // The body of a matrix product: loads and fused multiply-adds with broadcast operands.
 static unsigned emit_fma(Asm *a) {
@@ -67,11 +61,6 @@ static unsigned emit_masked(Asm *a) {
     return 6;
 }
 
-static int ascending(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static void measure(const char *name, unsigned (*emit)(Asm *)) {
     static uint8_t code[1 << 18];
     static double ns[RUNS];
@@ -80,13 +69,13 @@ static void measure(const char *name, unsigned (*emit)(Asm *)) {
         Asm a;
         unsigned n = 0;
         asm_init(&a, code, sizeof code);
-        double start = now();
+        double start = lab_now();
         for (unsigned i = 0; i < ROUNDS; i++) n += emit(&a);
-        ns[r] = (now() - start) / n;
+        ns[r] = (lab_now() - start) / n;
         bytes = asm_size(&a) / ROUNDS;
         if (asm_finish(&a) != ASM_OK) exit(1);
     }
-    qsort(ns, RUNS, sizeof *ns, ascending);
+    sort_values(ns, RUNS);
     printf("%-10s %6.2f ns/instruction, median %6.2f, %zu bytes\n", name, ns[0], ns[RUNS / 2],
            bytes);
 }

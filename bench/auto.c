@@ -74,11 +74,6 @@ typedef struct Bench {
 
 static bool wanted(const Bench *b, const char *list) { return !b->only || strstr(b->only, list); }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static const char *one_line(Ours *o) {
     Text text = {.arena = &o->arena};
     schedule_print(&text, o->schedule);
@@ -327,8 +322,8 @@ static void run_layers(Bench *b) {
 // --- Time ----------------------------------------------------------------------------------------
 
 static void print_times(const char *what, double *choose, double *both, int n) {
-    qsort(choose, (size_t)n, sizeof *choose, by_value);
-    qsort(both, (size_t)n, sizeof *both, by_value);
+    sort_values(choose, n);
+    sort_values(both, n);
     printf("%d %s: choosing p50 %.1f us, p99 %.1f us (bar: p50 120); with lowering and code p50 "
            "%.1f us, p99 %.1f us (bars: 200, 1000)\n",
            n, what, quantile(choose, n, 0.5), quantile(choose, n, 0.99), quantile(both, n, 0.5),

@@ -8,11 +8,11 @@
 //   write    records of a winner, and trials in batches of 64 as a tuner keeps them, per second
 #define _GNU_SOURCE
 #include "api/database.h"
+#include "lab/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 400, KERNELS = 100, BATCH = 64, BATCHES = 64 };
@@ -20,17 +20,6 @@ enum { ROUNDS = 400, KERNELS = 100, BATCH = 64, BATCHES = 64 };
 static const char text[] = "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
                            "    C(m,n) +=! A(m,k) * B(k,n)\n}\n";
 static const char schedule[] = "s0: i0/6 i1/16 i2 i0 i1:v\n";
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void die(lw_context *ctx) {
     fprintf(stderr, "%s", ctx ? lw_diag_text(ctx) : "out of memory\n");
@@ -64,9 +53,9 @@ static double compile(Bench *b, int64_t m, int64_t n, int64_t k, const char **fr
     lw_bound *bound = bind(b, m, n, k);
     lw_compile_options o = {.struct_size = sizeof o, .threads = 1};
     lw_kernel *kernel;
-    double start = now();
+    double start = lab_now();
     if (lw_compile(b->ctx, bound, &o, &kernel)) die(b->ctx);
-    double us = now() - start;
+    double us = (lab_now() - start) * 1e-3;
     *from = lw_kernel_get_info(kernel)->schedule;
     lw_kernel_free(kernel);
     lw_bound_free(bound);
@@ -109,7 +98,7 @@ static void compile_cases(const char *known) {
         }
     printf("compile                        least     median   schedule\n");
     for (int c = 0; c < CASES; c++) {
-        qsort(cases[c].us, ROUNDS, sizeof(double), by_value);
+        sort_values(cases[c].us, ROUNDS);
         printf("  %-24s %8.1f us %8.1f us   %s\n", cases[c].what, cases[c].us[0],
                cases[c].us[ROUNDS / 2], cases[c].from);
         lw_module_free(cases[c].bench.mod);
@@ -130,15 +119,15 @@ static lw_status write_body(Call *call, void *arg) {
     const Canon *c = canon_of(call->arena, bound_own_program(call, w->bound->program));
     DbKey key = database_key(call, c, (Target){.threads = 1});
     DbEntry e = {.schedule = schedule, .seconds = 1e-6, .verified = "exact", .chosen = 2e-6};
-    double start = now();
+    double start = lab_now();
     if (!db_record(call->ctx->db, call->scratch, &key, &e)) exit(1);
-    w->us[0] = now() - start;
+    w->us[0] = (lab_now() - start) * 1e-3;
     DbTrial trials[BATCH];
     for (int i = 0; i < BATCH; i++) trials[i] = (DbTrial){schedule, "timed", 1e-6, 1e-6, 1e-6};
-    start = now();
+    start = lab_now();
     for (int i = 0; w->trials && i < BATCHES; i++)
         if (!db_trials(call->ctx->db, call->scratch, &key, trials, BATCH)) exit(1);
-    w->us[1] = now() - start;
+    w->us[1] = (lab_now() - start) * 1e-3;
     return LW_OK;
 }
 
@@ -154,7 +143,7 @@ static void write_cases(const char *known) {
             printf("write\n  trials in batches of %d   %8.0f a second\n", BATCH,
                    BATCH * BATCHES / w.us[1] * 1e6);
     }
-    qsort(record, KERNELS, sizeof *record, by_value);
+    sort_values(record, KERNELS);
     printf("  a record                 %8.1f us %8.1f us median\n", record[0], record[KERNELS / 2]);
     lw_module_free(b.mod);
     lw_context_free(b.ctx);

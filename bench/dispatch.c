@@ -11,35 +11,24 @@
 #define _GNU_SOURCE
 #include "api/kernel.h"
 #include "asm/x86.h"
+#include "lab/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { RUNS = 301 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 // Nanoseconds of one `fn`, done `times` at a time: the least, and the median.
 static void measure(const char *what, void (*fn)(void *), void *arg, int times) {
     double sample[RUNS];
     for (int i = 0; i < RUNS; i++) {
-        double start = now();
+        double start = lab_now();
         for (int k = 0; k < times; k++) fn(arg);
-        sample[i] = (now() - start) / times;
+        sample[i] = (lab_now() - start) / times;
     }
-    qsort(sample, RUNS, sizeof *sample, by_value);
+    sort_values(sample, RUNS);
     printf("  %-44s %10.1f ns   median %10.1f\n", what, sample[0], sample[RUNS / 2]);
 }
 
@@ -161,9 +150,9 @@ typedef struct Wake {
 static int two_tasks(void *arg, int64_t from, int64_t to, int thread) {
     Wake *w = arg;
     (void)to;
-    if (thread) w->seen = (int64_t)now();
-    double until = now() + 2e5; // give the other one time to come
-    while (!thread && from == 0 && !w->seen && now() < until) continue;
+    if (thread) w->seen = (int64_t)lab_now();
+    double until = lab_now() + 2e5; // give the other one time to come
+    while (!thread && from == 0 && !w->seen && lab_now() < until) continue;
     return 0;
 }
 
@@ -177,12 +166,12 @@ static void waking(void) {
         for (int i = 0; i < RUNS; i++) {
             if (pause_us[p]) usleep((unsigned)pause_us[p]);
             w.seen = 0;
-            double start = now();
+            double start = lab_now();
             pool_for(w.pool, 2, two_tasks, &w, 2, 1);
             if (w.seen) sample[n++] = (double)w.seen - start;
         }
         if (!n) continue;
-        qsort(sample, (size_t)n, sizeof *sample, by_value);
+        sort_values(sample, n);
         printf(
             "  a second thread, %4d us after the last loop    %10.1f ns   median %10.1f   (%d of "
             "%d)\n",
@@ -227,16 +216,16 @@ static int bare_task(void *arg, int64_t from, int64_t to, int thread) {
 }
 
 static double bare(Bare *b, int threads) {
-    double start = now();
+    double start = lab_now();
     pool_for(b->pool, threads, bare_task, b, 16, 1);
-    return now() - start;
+    return lab_now() - start;
 }
 
 static double product(Bench *b, int threads) {
     b->options.threads = threads;
-    double start = now();
+    double start = lab_now();
     call(b);
-    return now() - start;
+    return lab_now() - start;
 }
 
 static void scaling(void) {
@@ -262,7 +251,7 @@ static void scaling(void) {
     }
     printf("threads\n");
     for (int k = 0; k < 2; k++) {
-        qsort(gain[k], TURNS, sizeof(double), by_value);
+        sort_values(gain[k], TURNS);
         printf(
             "  %-20s 1 thread %8.2f ms, 2 threads %8.2f ms: gain %.2f of the least, %.2f median\n",
             k ? "1024^3 product" : "bare multiply-adds", least[k][0] * 1e-6, least[k][1] * 1e-6,

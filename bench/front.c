@@ -6,6 +6,7 @@
 // lw_bound; freeing is outside the clock. All memory of the context comes through the hooks below,
 // and malloc itself is counted, so what bypasses the arenas shows. Bars: the p50 of mv at most 20
 // us, of prodModel at most 150 us; at most 256 KiB for prodModel; nothing outside the arenas.
+#include "lab/stats.h"
 #include "loopwright.h"
 
 #include <malloc.h>
@@ -87,17 +88,6 @@ static void hook_free(void *user, void *ptr, size_t size) {
 
 // --- Measuring -----------------------------------------------------------------------------------
 
-static double now_us(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int ascending(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static void die(lw_context *ctx, const char *what) {
     fprintf(stderr, "bench: %s failed\n%s", what, lw_diag_text(ctx));
     exit(1);
@@ -107,11 +97,11 @@ static double round_us(lw_context *ctx, const Case *c, size_t nsizes, const char
                        size_t len) {
     lw_module *mod;
     lw_bound *bound;
-    double start = now_us();
+    double start = lab_now();
     if (lw_parse(ctx, c->file, text, len, NULL, &mod)) die(ctx, "parse");
     const lw_function *f = lw_module_find(mod, c->function);
     if (!f || lw_bind(ctx, f, c->sizes, nsizes, &bound)) die(ctx, "bind");
-    double us = now_us() - start;
+    double us = (lab_now() - start) * 1e-3;
     lw_bound_free(bound);
     lw_module_free(mod);
     return us;
@@ -140,7 +130,7 @@ static int measure(lw_context *ctx, const Case *c) {
     size_t base = peak = live;
     calls = outside = 0;
     for (int i = 0; i < ROUNDS; i++) us[i] = round_us(ctx, c, nsizes, text, len);
-    qsort(us, ROUNDS, sizeof *us, ascending);
+    sort_values(us, ROUNDS);
     size_t bytes = peak - base, loose = outside;
     double p50 = us[ROUNDS / 2];
     int ok = (!c->limit_us || p50 <= c->limit_us) && bytes <= 256 * 1024 && !loose;

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/kernel_abi.h"
 #include "code/code.h"
+#include "lab/stats.h"
 #include "run/exec.h"
 #include "support/proglab.h"
 #include "tree/schedule.h"
@@ -17,12 +17,6 @@
 enum { N = 2048, TIMES = 400 };
 
 static float a[N], b[N], c[N];
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 typedef float F1(float);
 
@@ -65,9 +59,9 @@ static double time_kernel(Kernel *k, bool two) {
     KernelEnv env = {.threads = 1, .apply = code_apply};
     double best = INFINITY;
     for (int i = 0; i < TIMES; i++) {
-        double t = now();
+        double t = lab_cpu();
         for (int r = 0; r < 8; r++) k(two ? (void *[]){a, b, c} : (void *[]){a, c}, NULL, &env);
-        t = (now() - t) / (8.0 * N);
+        t = (lab_cpu() - t) / (8.0 * N);
         if (t < best) best = t;
     }
     return best;
@@ -76,7 +70,7 @@ static double time_kernel(Kernel *k, bool two) {
 static double time_calls(int op) {
     double best = INFINITY;
     for (int i = 0; i < TIMES / 20; i++) {
-        double t = now();
+        double t = lab_cpu();
         for (int at = 0; at < N; at += 16) {
             float area[4][16];
             memcpy(area[0], a + at, 64);
@@ -84,7 +78,7 @@ static double time_calls(int op) {
             code_apply(op, TYPE_F32, TYPE_F32, 16, area);
             memcpy(c + at, area[0], 64);
         }
-        t = (now() - t) / N;
+        t = (lab_cpu() - t) / N;
         if (t < best) best = t;
     }
     return best;
@@ -93,9 +87,9 @@ static double time_calls(int op) {
 static double time_libm(F1 *f, bool pow) {
     double best = INFINITY;
     for (int i = 0; i < TIMES / 20; i++) {
-        double t = now();
+        double t = lab_cpu();
         for (int k = 0; k < N; k++) c[k] = pow ? powf(a[k], b[k]) : f(a[k]);
-        t = (now() - t) / N;
+        t = (lab_cpu() - t) / N;
         if (t < best) best = t;
     }
     return best;

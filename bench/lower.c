@@ -4,6 +4,7 @@
 //
 // Each candidate lowers into an arena that is released behind it, as a search does.
 
+#include "lab/stats.h"
 #include "lang/lang.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { RUNS = 4001 };
 
@@ -20,17 +20,6 @@ typedef struct Bench {
     Names names;
     DiagList diags;
 } Bench;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void complain(Bench *b) {
     for (int i = 0; i < b->diags.items.n; i++) {
@@ -55,17 +44,17 @@ static void measure(Bench *b, const char *name, const Program *p, const char *te
     int nloops = 0;
     for (int i = 0; i < RUNS && s; i++) {
         ArenaMark mark = arena_mark(&arena);
-        double start = now();
+        double start = lab_now();
         const Tree *t = tree_lower(&arena, p, s, &b->diags);
-        time[i] = now() - start;
+        time[i] = (lab_now() - start) * 1e-3;
         if (!t || tree_verify(&arena, t, NULL, &b->diags) != VERIFY_OK) complain(b);
-        both[i] = now() - start;
+        both[i] = (lab_now() - start) * 1e-3;
         nloops = t->nindices;
         arena_release(&arena, mark);
     }
     if (!s) complain(b);
-    qsort(time, RUNS, sizeof *time, by_size);
-    qsort(both, RUNS, sizeof *both, by_size);
+    sort_values(time, RUNS);
+    sort_values(both, RUNS);
     printf("%-24s %3d statements %3d loops   p50 %7.2f us   p99 %7.2f us   verified p50 %7.2f us"
            "   p99 %7.2f us\n",
            name, p->stmts.n, nloops, time[RUNS / 2], time[RUNS * 99 / 100], both[RUNS / 2],
@@ -85,13 +74,13 @@ static void measure_shared(Bench *b, const char *name, const Program *p, const c
         s[i] = schedule_parse(&b->arena, &b->names, source(b, "s.lws", text[i]), &b->diags);
     for (int i = 0; i < RUNS && s[0] && s[1]; i++) {
         ArenaMark mark = arena_mark(&arena);
-        double start = now();
+        double start = lab_now();
         if (!tree_lower_shared(&arena, pool, p, s[i % 2], &b->diags)) complain(b);
-        time[i] = now() - start;
+        time[i] = (lab_now() - start) * 1e-3;
         arena_release(&arena, mark);
     }
     if (!s[0] || !s[1]) complain(b);
-    qsort(time, RUNS, sizeof *time, by_size);
+    sort_values(time, RUNS);
     printf("%-24s %3d statements             p50 %7.2f us   p99 %7.2f us\n", name, p->stmts.n,
            time[RUNS / 2], time[RUNS * 99 / 100]);
     arena_free(&kept);

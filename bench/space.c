@@ -5,14 +5,13 @@
 // is above the best time known; and Section 5.5, the same with the decisions in reverse order, at
 // the first depth with more than 100,000 nodes. Numbers of nodes are estimates (Knuth's).
 #include "lab/ours.h"
+#include "lab/stats.h"
 #include "space/bound.h"
 #include "support/proglab.h"
 
 #include <math.h>
-
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define MATMUL(a)                                                                                  \
     "program mm(M, N, K) {\n    input A: f32[" a                                                   \
@@ -39,23 +38,6 @@ static const struct {
      "2.3"},
 };
 
-static double cpu_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static uint64_t next(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -78,15 +60,15 @@ static void time_decisions(Arena *arena, const Space *s, double *p50, double *p9
             for (int skip = (int)(next(&state) % (uint64_t)__builtin_popcountll(bits)); skip;
                  skip--)
                 bits &= bits - 1;
-            double start = now_ns();
+            double start = lab_now();
             space_copy(s, d, c);
             bool alive = space_keep(w, d, var, bits & -bits);
-            ns[n++] = now_ns() - start;
+            ns[n++] = lab_now() - start;
             if (!alive) break;
             space_copy(s, c, d);
         }
     }
-    qsort(ns, MANY, sizeof *ns, by_value);
+    sort_values(ns, MANY);
     *p50 = ns[MANY / 2];
     *p99 = ns[MANY / 100 * 99];
 }
@@ -104,9 +86,9 @@ static void show_sizes(void) {
         }
         CpuOptions o = {.threads = 2};
         machine_detect(&o.machine, ISA_COUNT);
-        double start = now_ns();
+        double start = lab_now();
         CpuSpace *cs = cpu_space(&lab.arena, p, &o, &lab.diags);
-        double build = (now_ns() - start) / 1e3, p50, p99;
+        double build = (lab_now() - start) / 1e3, p50, p99;
         SpaceWork *w = space_work(&lab.arena, cs->space);
         SpaceEstimate k = space_knuth(w, &lab.arena, cs->space->root, 5000, 1);
         SpaceEstimate c = space_chen(w, &lab.arena, cs->space->root, 100, 1);
@@ -145,15 +127,15 @@ static const struct {
 static double best_seconds(const char *program, const char *schedule, const char *sizes) {
     enum { CALLS = 400 };
     Ours *o = ours_new(program, schedule, sizes, ISA_COUNT);
-    double ns[CALLS], end = now_ns() + 1.5e9;
+    double ns[CALLS], end = lab_now() + 1.5e9;
     int n = 0;
     if (o->error) fprintf(stderr, "%s\n", o->error);
-    while (!o->error && n < CALLS && (n < 4 || now_ns() < end)) {
-        double start = cpu_ns();
+    while (!o->error && n < CALLS && (n < 4 || lab_now() < end)) {
+        double start = lab_cpu();
         ours_call(o);
-        ns[n++] = cpu_ns() - start;
+        ns[n++] = lab_cpu() - start;
     }
-    qsort(ns, (size_t)n, sizeof *ns, by_value);
+    sort_values(ns, n);
     ours_free(o);
     return n ? ns[n / 4] * 1e-9 : INFINITY;
 }

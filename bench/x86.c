@@ -353,15 +353,10 @@ static void run_gathers(Bench *b) {
 // --- Compile time --------------------------------------------------------------------------------
 // From a bound Program and a parsed Schedule to a callable pointer, in microseconds.
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double compile_us(Ours *o, int times) {
     double x[64];
     for (int i = 0; i < times; i++) x[i] = ours_compile(o) / 1e3;
-    qsort(x, (size_t)times, sizeof *x, by_value);
+    sort_values(x, times);
     return x[times / 2];
 }
 
@@ -378,7 +373,7 @@ static void compile_shapes(Bench *b) {
         us[i] = o->error ? NAN : compile_us(o, 3);
         ours_free(o);
     }
-    qsort(us, SHAPES, sizeof *us, by_value);
+    sort_values(us, SHAPES);
     Row *row = table_row(&b->table, "compile", "1728 GEMM shapes, p50", "us");
     row->rate = quantile(us, SHAPES, 0.5);
     row->bar = (Bar){BAR_MOST, 30, NULL};

@@ -35,6 +35,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "stats.h"
+
 enum { LAB_PEERS = 32, TRIAL_ENTRIES = 16, TRIAL_ROUNDS = 201, TRIAL_COLD = 31, LAB_LINE = 1024 };
 
 typedef struct LabPeer {
@@ -127,22 +129,10 @@ double trial_best(const Trial *t, int i);   // ns
 double trial_fast(const Trial *t, int i);   // ns, of the fastest tenth of the rounds the slowest
 double trial_cold(const Trial *t, int i);   // ns, the median of cold calls; NAN: none
 
-typedef struct Estimate {
-    double median, low, high; // of a 95 % interval of the median
-} Estimate;
-
-// Of `n` values, which are sorted. Order statistics; of fewer than 6, Student's t of their
-// logarithms.
-Estimate estimate(double *x, int n);
-double median(double *x, int n); // which are sorted; NAN: none
 // Of values one a round, as functions of rounds: medians by pass, then the interval of these.
 // Rounds without a value are NAN.
 Estimate trial_estimate(const Trial *t, const double *x);
 Estimate trial_ratio(const Trial *t, int i, int j); // time of j by time of i
 Estimate trial_time(const Trial *t, int i);         // ns
-double quantile(const double *sorted, int n, double q);
-
-double lab_now(void); // ns
-double lab_cpu(void); // ns that this thread had a core
 
 #endif

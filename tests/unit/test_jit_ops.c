@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "support/jitlab.h"
+#include "support/specials.h"
 #include "tree/schedule.h"
 
 enum { VALUES = 37 }; // two vectors of 16 and a tail
@@ -89,45 +90,6 @@ static Value special(Type t, int i) {
     return type_round(t, (Value){.i = ints[i]});
 }
 
-static LabData special_data(Lab *lab, const Program *p) {
-    LabData d = lab_data(lab, p, 1);
-    for (int t = 0; t < p->ninputs; t++) {
-        Type type = p->tensors.at[t].type;
-        for (int i = 0; i < VALUES; i++)
-            type_store(type, (char *)d.view[t].data + i * type_info[type].bytes, special(type, i));
-    }
-    return d;
-}
-
-// "C[i, j] = A[j] + B[i]", or with a call.
-static const char *op_text(Arena *arena, int op, Type t) {
-    const OpInfo *o = &op_info[op];
-    const char *type = type_info[t].name, *to = o->class == OP_COMPARE ? "bool" : type;
-    static const char *const args[] = {"A[j]", "B[i]", "A[i]", "B[j]"};
-    Text value = {.arena = arena};
-    if (o->arity == 2 && op_precedence((ExprOp)op)) {
-        text_printf(&value, "A[j] %s B[i]", o->name);
-    } else if (op == OP_NEG) {
-        text_add(&value, "-A[j]");
-    } else {
-        text_printf(&value, "%s(", o->name);
-        for (int i = 0; i < o->arity; i++) text_printf(&value, "%s%s", i ? ", " : "", args[i]);
-        text_char(&value, ')');
-    }
-    return arena_printf(arena,
-                        "program f { input A: %s[37] input B: %s[37] output C: %s[37, 37]\n"
-                        "C: for i in 0:37, j in 0:37  C[i, j] = %s }",
-                        type, type, to, text_str(&value));
-}
-
-static bool applies(int op, Type t) {
-    bool is_float = type_is_float(t);
-    if (op_info[op].class == OP_COMPARE) return true;
-    if (op_info[op].class == OP_MATH) return is_float;
-    if (op_info[op].class != OP_ARITH) return false;
-    return !is_float || op < OP_BITAND || op > OP_SHR;
-}
-
 // May results differ in the last places?
 static bool rounds_freely(int op) {
     switch (op) {
@@ -187,7 +149,7 @@ static void compare(Lab *lab, const char *text, const char *schedule, bool freel
         printf("%s\n%s\n", text, lab_errors(lab));
         return;
     }
-    LabData start = special_data(lab, p), want = lab_copy(lab, p, &start);
+    LabData start = special_data(lab, p, VALUES, special), want = lab_copy(lab, p, &start);
     lab_run(lab, p, &want);
     for (Isa isa = 0; isa < ISA_COUNT; isa++) {
         Machine m;
@@ -206,8 +168,9 @@ TEST(compiled_code_computes_every_operation) {
         Lab lab;
         lab_begin(&lab);
         for (int op = 0; op < OP_COUNT; op++)
-            if (applies(op, (Type)t))
-                compare(&lab, op_text(&lab.arena, op, (Type)t), "C: i j:v\n", rounds_freely(op));
+            if (op_applies(op, (Type)t))
+                compare(&lab, op_program(&lab.arena, op, (Type)t, VALUES), "C: i j:v\n",
+                        rounds_freely(op));
         lab_end(&lab);
     }
 }
@@ -219,7 +182,7 @@ TEST(compiled_code_takes_operands_from_memory) {
     for (int t = TYPE_BOOL; t < TYPE_COUNT; t++)
         for (int op = 0; op < OP_COUNT; op++) {
             const OpInfo *o = &op_info[op];
-            if (!applies(op, (Type)t) || o->arity != 2 || rounds_freely(op)) continue;
+            if (!op_applies(op, (Type)t) || o->arity != 2 || rounds_freely(op)) continue;
             const char *type = type_info[t].name, *to = o->class == OP_COMPARE ? "bool" : type;
             bool infix = op_precedence((ExprOp)op);
             compare(&lab,
@@ -237,11 +200,7 @@ TEST(compiled_code_converts_between_all_types) {
     lab_begin(&lab);
     for (int from = TYPE_BOOL; from < TYPE_COUNT; from++)
         for (int to = TYPE_BOOL; to < TYPE_COUNT; to++)
-            compare(&lab,
-                    arena_printf(&lab.arena,
-                                 "program f { input A: %s[37] output C: %s[37]\n"
-                                 "C: for i in 0:37  C[i] = %s(A[i]) }",
-                                 type_info[from].name, type_info[to].name, type_info[to].name),
-                    "C: i:v\n", false);
+            compare(&lab, cast_program(&lab.arena, (Type)from, (Type)to, VALUES), "C: i:v\n",
+                    false);
     lab_end(&lab);
 }
