@@ -37,6 +37,13 @@ Type type_promote(Type a, Type b) {
     return signed_of_bits(sbits > ubits ? sbits : 2 * ubits);
 }
 
+bool type_widens(Type t, Type wide) {
+    bool floats = type_is_float(t) && type_is_float(wide);
+    bool integers = type_is_integer(t) && type_is_integer(wide);
+    return (floats || integers) && type_info[wide].bits > type_info[t].bits &&
+           type_promote(t, wide) == wide;
+}
+
 Type type_by_name(const char *name, int len) {
     for (Type t = TYPE_BOOL; len > 0 && t < TYPE_COUNT; t++) {
         const char *known = type_info[t].name;

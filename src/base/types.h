@@ -48,6 +48,8 @@ Type type_accumulator(Type t);
 //   of two integers of the same sign the wider wins; of mixed sign, the signed type that holds both
 //   (i64 when none does).
 Type type_promote(Type a, Type b);
+// Is `wide` a wider type of the same kind, which holds every value of `t`?
+bool type_widens(Type t, Type wide);
 
 // Sized names only ("f32", "u8", "bool"); TYPE_NONE when unknown. Languages add their own aliases.
 Type type_by_name(const char *name, int len);

@@ -2,13 +2,15 @@
 // adds temporaries and statements with labels of their own, so that the rest of the lowering (and
 // the Schedule) treats them like any others:
 //
-//     C: inline            T[i] = f(i); .. T[g] ..         ->  .. f(g) ..
-//     C: copy A            C[..] += A[..] * ..             ->  C.A[x, y] = A[x, y];  C[..] +=
-//     C.A[..] * .. C: privatise k/64    C[m] += v(m, k)                 ->  C.part[m, p] +=! v(m,
-//     64*p + k);
-//                                                              C[m] += C.part[m, p]
-//     (always)             T[i] += T[i] * v(i, k)          ->  T.old[i] = T[i];  T[i] += T.old[i] *
-//     v(i, k)
+//     C: inline          T[i] = f(i);  .. T[g] ..     ->  .. f(g) ..
+//     C: copy A          C[..] += A[..] * ..          ->  C.A[x, y] = A[x, y];
+//                                                         C[..] += C.A[..] * ..
+//     C: copy A as f32   C[..] += f32(A[..]) * ..     ->  C.A[x, y] = f32(A[x, y]);
+//                                                         C[..] += C.A[..] * ..
+//     C: privatise k/64  C[m] += v(m, k)              ->  C.part[m, p] +=! v(m, 64*p + k);
+//                                                         C[m] += C.part[m, p]
+//     (always)           T[i] += T[i] * v(i, k)       ->  T.old[i] = T[i];
+//                                                         T[i] += T.old[i] * v(i, k)
 //
 // The last keeps "all reads happen before any write" where instances that meet in an element read
 // it.
@@ -153,6 +155,22 @@ static Name dim_name(Rewrite *r, const Stmt *s, const Access *read, int d, const
     return name;
 }
 
+// Reads of a tensor of type `as` that holds values of narrower type `was`: what converts them to
+// another type converts from the wider one instead, which has the same values.
+static const Expr *read_as(Exprs *x, const Expr *e, int tensor, Type was, Type as) {
+    bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
+    const Expr *read = cast ? e->arg[0] : e, *arg[4];
+    if (read->kind == EXPR_READ && read->access->tensor == tensor)
+        return expr_cast(x, cast ? e->type : was, expr_read(x, as, read->access));
+    if (e->kind != EXPR_OP) return e;
+    bool same = true;
+    for (int i = 0; i < e->n; i++) {
+        arg[i] = read_as(x, e->arg[i], tensor, was, as);
+        same &= arg[i] == e->arg[i];
+    }
+    return same ? e : expr_op(x, e->op, e->type, e->n, arg);
+}
+
 // to[x, y, ...] = from[x, y, ...] for the whole of `from`.
 static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to) {
     const Tensor *t = &r->p->tensors.at[from];
@@ -166,6 +184,7 @@ static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int fr
     }
     c.write = access_make(r->x, to, t->rank, sub);
     c.value = expr_read(r->x, t->type, access_make(r->x, from, t->rank, sub));
+    c.value = expr_cast(r->x, r->p->tensors.at[to].type, c.value);
     return c;
 }
 
@@ -221,9 +240,18 @@ static int make_copies(Rewrite *r, int i) {
             r->failed = true;
             return i;
         }
+        Type was = r->p->tensors.at[from].type;
+        if (how->as && how->as != was && !type_widens(was, how->as)) {
+            diag_report(r->diags, how->range, DIAG_SCHEDULE_COPY_TYPE, how->tensor,
+                        type_info[how->as].name, type_info[was].name);
+            r->failed = true;
+            return i;
+        }
         int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
-        Stmt c = copy_stmt(r, s, read, from, to);
-        redirect_reads(r, &r->p->stmts.at[i], from, to);
+        if (how->as) r->p->tensors.at[to].type = how->as;
+        Stmt c = copy_stmt(r, s, read, from, to), *reader = &r->p->stmts.at[i];
+        redirect_reads(r, reader, from, to);
+        if (how->as) reader->value = read_as(r->x, reader->value, to, was, how->as);
         insert_stmt(r, i++, c, copy_sched(r, &c, how));
     }
     return i;

@@ -110,6 +110,7 @@ static void print_options(Text *out, const SchedStmt *s) {
     for (int i = 0; i < s->ncopies; i++) {
         text_add(out, "    copy ");
         print_word(out, s->copy[i].tensor);
+        if (s->copy[i].as) text_printf(out, " as %s", type_info[s->copy[i].as].name);
         print_ref(out, " at ", &s->copy[i].at);
         print_storage(out, &s->copy[i].storage, false);
         text_char(out, '\n');
@@ -388,9 +389,20 @@ static bool parse_storage(Parser *p, Storage *s) {
     return !p->failed;
 }
 
+static Type parse_type(Parser *p) {
+    Type type = TYPE_NONE;
+    if (p->tok.kind == TOKEN_WORD) type = type_by_name(p->tok.word, (int)strlen(p->tok.word));
+    if (type)
+        next(p);
+    else
+        expected(p, "a type");
+    return type;
+}
+
 static SchedCopy parse_copy(Parser *p) {
     SchedCopy c = {.storage.home = HOME_AUTO};
     c.tensor = word(p, "a tensor", &c.range);
+    if (accept_word(p, "as")) c.as = parse_type(p);
     if (accept_word(p, "at")) c.at = parse_ref(p);
     while (parse_storage(p, &c.storage)) {}
     return c;

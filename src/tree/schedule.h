@@ -3,6 +3,7 @@
 //
 //     C: m/192:p n/512 k/256 m/6 n/16 k m n:v     outermost first; m/192 runs in steps of 192
 //         copy A at k/256 layout (m/6 k m)        packed: what one iteration of k/256 reads
+//         copy B as f32 at k/256                  the same, converted once instead of at every read
 //         accumulators 4
 //     T: y x | c                                  later statements share no loop behind the bar
 //         at y/8                                  computed inside its reader's loop y/8, as needed
@@ -58,6 +59,7 @@ typedef struct Storage {
 
 typedef struct SchedCopy {
     Name tensor; // read by the statement
+    Type as;     // the type that it holds, a wider one than the tensor's; TYPE_NONE: the same
     LoopRef at;  // none: before everything
     Storage storage;
     Range range;

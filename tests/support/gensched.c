@@ -187,6 +187,15 @@ static void order_copy(Gen *x, const SchedStmt *s, const Stmt *st, int tensor) {
     vec_push(x->arena, &x->out, c);
 }
 
+// A type that a copy may have; TYPE_NONE: there is none, or none is wanted.
+static Type random_wider(Gen *x, Type t) {
+    Type wider[TYPE_COUNT];
+    int n = 0;
+    for (int k = 1; k < TYPE_COUNT; k++)
+        if (type_widens(t, (Type)k)) wider[n++] = (Type)k;
+    return n ? wider[below(x->g, n)] : TYPE_NONE;
+}
+
 static void random_copy(Gen *x, SchedStmt *s, const Stmt *st) {
     Reads r = reads_of(x, st);
     if (!r.at.n) return;
@@ -195,6 +204,7 @@ static void random_copy(Gen *x, SchedStmt *s, const Stmt *st) {
     SchedCopy *c = arena_new(x->arena, SchedCopy);
     c->tensor = t->name;
     c->storage = random_storage(x, t->rank);
+    if (one_in(x->g, 2)) c->as = random_wider(x, t->type);
     if (s->nloops && one_in(x->g, 2)) c->at = random_loop(x, s);
     if (tensor != st->write->tensor && one_in(x->g, 3)) order_copy(x, s, st, tensor);
     s->copy = c;

@@ -213,6 +213,32 @@ TEST(schedule_copies_nothing_that_is_written) {
     tr_end(&r);
 }
 
+TEST(schedule_copies_hold_all_values) {
+    static const char *const refused[][3] = {
+        {"i8", "u16",
+         "a copy of 'A' cannot hold u16: only a wider type than its i8, with all of "
+         "its values"},
+        {"f32", "f16",
+         "a copy of 'A' cannot hold f16: only a wider type than its f32, with all of "
+         "its values"},
+        {"i32", "f64",
+         "a copy of 'A' cannot hold f64: only a wider type than its i32, with all of "
+         "its values"}};
+    for (int i = 0; i < 3; i++) {
+        TreeRun r;
+        char text[200], schedule[50];
+        snprintf(text, sizeof text,
+                 "program p {\n    input A: %s[7]\n    output C: %s[7]\n"
+                 "    C: for m in 0:7\n        C[m] = A[m]\n}\n",
+                 refused[i][0], refused[i][0]);
+        snprintf(schedule, sizeof schedule, "C:\n    copy A as %s\n", refused[i][1]);
+        tr_begin(&r, text);
+        CHECK(!tr_lower(&r, schedule));
+        CHECK_STR_EQ(r.diags.items.at[0]->text, refused[i][2]);
+        tr_end(&r);
+    }
+}
+
 // More loops than a Tree has indices for: no two statements can share theirs.
 TEST(trees_refuse_what_is_too_large) {
     TreeRun r;
