@@ -7,7 +7,8 @@
 //   bench*.c    benchmarks; bench.h tells them apart
 //   report.c explain.c web.c   pages of HTML, from the pieces in web/
 //   output.c    files that are written
-//   data.c      arguments in memory: from files, from --arg, random; what summaries say of them
+//   data.c      arguments in memory: from text, random; what summaries say of them
+//   given.c     arguments that the command line gives
 //   npy.c       .npy files
 //   json.c      one JSON object on standard output
 //   json_read.c lines of JSON that were written before
@@ -156,6 +157,25 @@ uint64_t data_checksum(const DLTensor *t);
 // The first values: "[0.5, 1, ...]".
 char *data_values(const DLTensor *t, int count);
 void json_data(Json *j, const DLTensor *t, int count); // "checksum", "values"
+
+// --- Arguments that are given, given.c -----------------------------------------------------------
+typedef struct Given {
+    Cli *cli;
+    const lw_function *f;
+    size_t n;          // arguments of f: inputs and outputs
+    Array *args;       // memory NULL: not there
+    const char **from; // where an argument comes from; NULL: it is not given
+    lw_size *sizes;    // of --size, in that order, then integers of --arg and --in
+    size_t nsizes;
+} Given;
+
+int given_read(Given *g, Cli *cli, const lw_function *f); // --size, --in, --arg; says what is wrong
+void given_begin(Given *g, Cli *cli, const lw_function *f); // with none of them
+void given_free(Given *g);
+const DLTensor **given_tensors(const Given *g); // those that are there; to be freed
+bool given_is_result(const Given *g, const char *name);
+// Says that f has no such input or result (`what`) as the option names.
+int given_unknown(Given *g, const char *option, const char *name, const char *what);
 
 // --- Files that are written, output.c ------------------------------------------------------------
 

@@ -76,9 +76,10 @@ const Command commands[] = {
      "  loopwright run sgemm.tc --size M=8,N=8,K=8 --arg a=2.5 --arg b=1 --seed 7 --json\n",
      command_run},
     {"tune", "FILE", "find the fastest schedule of a function by measuring",
-     OPTIONS("--def", "--size", "--seconds", "--gap", "--trials", "--strategy", "--order", "--seed",
-             "--repeat", "--set", "--schedule", "--threads", "--isa", "--cold", "--db", "--again",
-             "--log", "--plot", "-o", "--quiet", "--strict", "--unchecked", "--lang", "--trace"),
+     OPTIONS("--def", "--size", "--in", "--arg", "--seconds", "--gap", "--trials", "--strategy",
+             "--order", "--seed", "--repeat", "--set", "--schedule", "--threads", "--isa", "--cold",
+             "--db", "--again", "--log", "--plot", "-o", "--quiet", "--strict", "--unchecked",
+             "--lang", "--trace"),
      "Compiles, checks and times candidates until the budget is used up (5 seconds), and prints "
      "the\n"
      "fastest as a Schedule, with a certificate: what no implementation in the space can beat. "
@@ -87,7 +88,9 @@ const Command commands[] = {
      "--def\n"
      "all functions of the file are tuned; a size that is given again begins another set of sizes. "
      "The\n"
-     "budget is shared out by work. See docs/tuning.md.\n"
+     "budget is shared out by work. Candidates are timed on data that are made up, or on those of "
+     "--in\n"
+     "and --arg. See docs/tuning.md.\n"
      "\n"
      "Strategies: auto (the default), random, exhaustive, greedy, beam, genetic, mcts, sweep, each "
      "with\n"

@@ -13,11 +13,10 @@
 typedef struct Run {
     Cli *cli;
     const lw_function *f;
-    size_t n;          // arguments: inputs and outputs
-    Array *args;       // memory NULL: not there yet
-    const char **from; // where an input comes from, for the summary
-    lw_size *sizes;
-    size_t nsizes;
+    Given g;
+    size_t n;          // of g
+    Array *args;       //
+    const char **from; //
     lw_bound *bound;
     lw_timing timing;
     lw_roof roof; // when measured
@@ -25,94 +24,10 @@ typedef struct Run {
     int cores; // that its peak is of
 } Run;
 
-// --- Options that name arguments -----------------------------------------------------------------
-
-static int unknown_name(Run *r, const char *option, const char *name, const char *what) {
-    const char **names = cli_alloc((r->n + lw_function_param_count(r->f) + 1) * sizeof *names);
-    size_t k = 0;
-    for (size_t i = 0; i < r->n; i++) names[k++] = lw_function_tensor(r->f, i)->name;
-    for (size_t i = 0; i < lw_function_param_count(r->f); i++)
-        names[k++] = lw_function_param(r->f, i)->name;
-    const char *near = lw_nearest(name, names, k);
-    free(names);
-    if (near && strcmp(near, name) != 0)
-        return cli_fail(r->cli, "%s %s: '%s' has no %s of that name; did you mean '%s'?", option,
-                        name, lw_function_name(r->f), what, near);
-    return cli_fail(r->cli, "%s %s: '%s' has no %s of that name; it is %s", option, name,
-                    lw_function_name(r->f), what, lw_function_signature(r->f));
-}
-
-// The tensor whose content --in or --arg may give: an input or an in-out result.
-static int find_given(const Run *r, const char *name) {
-    int t = lw_function_find_tensor(r->f, name);
-    if (t < 0) return -1;
-    lw_role role = lw_function_tensor(r->f, (size_t)t)->role;
-    return role == LW_INPUT || role == LW_INOUT ? t : -1;
-}
-
-static bool is_result(const Run *r, const char *name) {
-    int t = lw_function_find_tensor(r->f, name);
-    return t >= (int)lw_function_input_count(r->f) && t < (int)r->n;
-}
-
-static int read_scalar(Run *r, const Pair *in) {
-    Array a;
-    int64_t value = 0;
-    char *wrong = npy_read(in->value, false, &a);
-    int status = EXIT_OK;
-    if (wrong)
-        status = cli_fail(r->cli, "%s", wrong);
-    else if (!data_integer(&a, &value))
-        status =
-            cli_fail(r->cli, "'%s' gives '%s', which is an integer: it should hold one integer",
-                     in->value, in->name);
-    else
-        r->sizes[r->nsizes++] = (lw_size){in->name, value};
-    free(wrong);
-    data_free(&a);
-    return status;
-}
-
-static int read_input(Run *r, const Pair *in) {
-    if (lw_function_find_param(r->f, in->name) >= 0) return read_scalar(r, in);
-    int t = find_given(r, in->name);
-    if (t < 0 && is_result(r, in->name))
-        return cli_fail(r->cli, "--in %s: it is a result whose old content does not matter",
-                        in->name);
-    if (t < 0) return unknown_name(r, "--in", in->name, "input");
-    if (r->args[t].memory) return cli_misuse(r->cli, "'%s' is given twice", in->name);
-    bool bf16 = lw_function_tensor(r->f, (size_t)t)->dtype.code == kDLBfloat;
-    char *wrong = npy_read(in->value, bf16, &r->args[t]);
-    if (!wrong) {
-        r->from[t] = in->value;
-        return EXIT_OK;
-    }
-    int status = cli_fail(r->cli, "%s", wrong);
-    free(wrong);
-    return status;
-}
-
-static int read_number(Run *r, const Pair *arg) {
-    if (lw_function_find_param(r->f, arg->name) >= 0) return EXIT_OK; // among the sizes
-    int t = find_given(r, arg->name);
-    if (t < 0) return unknown_name(r, "--arg", arg->name, "scalar argument");
-    const lw_tensor *tensor = lw_function_tensor(r->f, (size_t)t);
-    if (tensor->ndim)
-        return cli_fail(r->cli, "--arg %s: it is not a scalar but %s; use --in %s=FILE.npy",
-                        arg->name, tensor->text, arg->name);
-    if (r->args[t].memory) return cli_misuse(r->cli, "'%s' is given twice", arg->name);
-    DLTensor like = {.dtype = tensor->dtype};
-    if (!data_new(&r->args[t], &like)) return cli_fail(r->cli, "out of memory");
-    r->from[t] = "--arg";
-    if (data_number(&r->args[t], arg->value)) return EXIT_OK;
-    return cli_misuse(r->cli, "--arg %s=%s: not a value of type %s", arg->name, arg->value,
-                      cli_dtype_name(tensor->dtype));
-}
-
 static int check_outputs(Run *r) {
     for (size_t i = 0; i < r->cli->out.n; i++) {
-        if (!is_result(r, r->cli->out.at[i].name))
-            return unknown_name(r, "--out", r->cli->out.at[i].name, "result");
+        if (!given_is_result(&r->g, r->cli->out.at[i].name))
+            return given_unknown(&r->g, "--out", r->cli->out.at[i].name, "result");
     }
     return EXIT_OK;
 }
@@ -128,20 +43,10 @@ static int check_effects(Cli *cli) {
 
 // --- Steps ---------------------------------------------------------------------------------------
 
-static int read_options(Run *r) {
-    int status = cli_sizes(r->cli, r->f, &r->sizes, &r->nsizes);
-    for (size_t i = 0; i < r->cli->in.n && !status; i++) status = read_input(r, &r->cli->in.at[i]);
-    for (size_t i = 0; i < r->cli->arg.n && !status; i++)
-        status = read_number(r, &r->cli->arg.at[i]);
-    return status ? status : check_outputs(r);
-}
-
 static int bind_sizes(Run *r) {
-    const DLTensor **given = cli_alloc((r->n + 1) * sizeof *given);
-    for (size_t i = 0; i < r->n; i++)
-        if (r->args[i].memory) given[i] = &r->args[i].t;
+    const DLTensor **given = given_tensors(&r->g);
     lw_status status =
-        lw_bind_tensors(r->cli->ctx, r->f, given, r->n, r->sizes, r->nsizes, &r->bound);
+        lw_bind_tensors(r->cli->ctx, r->f, given, r->n, r->g.sizes, r->g.nsizes, &r->bound);
     free(given);
     return cli_report(r->cli, status);
 }
@@ -348,12 +253,12 @@ static void json_summary(Run *r) {
 
 // --- The commands --------------------------------------------------------------------------------
 
-static void begin(Run *r, Cli *cli, const lw_function *f) {
-    r->cli = cli;
-    r->f = f;
-    r->n = lw_function_input_count(f) + lw_function_output_count(f);
-    r->args = cli_alloc((r->n + 1) * sizeof *r->args);
-    r->from = cli_alloc((r->n + 1) * sizeof *r->from);
+static void begin(Run *r) {
+    r->cli = r->g.cli;
+    r->f = r->g.f;
+    r->n = r->g.n;
+    r->args = r->g.args;
+    r->from = r->g.from;
 }
 
 static int finish(Run *r) {
@@ -372,10 +277,7 @@ static int finish(Run *r) {
 }
 
 static void end(Run *r) {
-    for (size_t i = 0; i < r->n; i++) data_free(&r->args[i]);
-    free(r->args);
-    free(r->from);
-    free(r->sizes);
+    given_free(&r->g);
     lw_bound_free(r->bound);
 }
 
@@ -387,8 +289,9 @@ int command_run(Cli *cli) {
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status && !f) status = EXIT_FAILED;
     if (!status) {
-        begin(&r, cli, f);
-        status = read_options(&r);
+        status = given_read(&r.g, cli, f);
+        begin(&r);
+        if (!status) status = check_outputs(&r);
         if (!status) status = finish(&r);
         end(&r);
     }
@@ -423,7 +326,8 @@ int command_einsum(Cli *cli) {
     int status = check_effects(cli);
     if (!status) status = read_operands(cli, operands, n, &mod);
     if (!status) {
-        begin(&r, cli, lw_module_function(mod, 0));
+        given_begin(&r.g, cli, lw_module_function(mod, 0));
+        begin(&r);
         for (size_t i = 0; i < n; i++) {
             r.args[i] = operands[i];
             operands[i] = (Array){0};

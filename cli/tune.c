@@ -71,14 +71,31 @@ static int read_bindings(Cli *cli, Bindings *all) {
     return status;
 }
 
+// Data are of one function's arguments.
+static int read_data(Tuning *t, const lw_function *const *f, size_t n) {
+    const Cli *cli = t->cli;
+    const char *option = cli->in.n ? "--in" : "--arg";
+    if (!cli->in.n && !cli->arg.n) return EXIT_OK;
+    if (n > 1)
+        return cli_misuse(
+            t->cli, "%s gives data to one function, and there are %zu; --def names one", option, n);
+    return given_read(&t->given, t->cli, f[0]);
+}
+
 // Of several functions each takes the sizes that it has.
 static int bind(Tuning *t, const lw_function *f, const Binding *b, bool only) {
-    lw_size *sizes = cli_alloc((b->n + 1) * sizeof *sizes);
+    const Given *g = &t->given;
+    lw_size *sizes = cli_alloc((b->n + g->nsizes + 1) * sizeof *sizes);
+    const DLTensor **data = given_tensors(g);
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++)
         if (only || lw_function_find_param(f, b->size[i].name) >= 0) sizes[n++] = b->size[i];
+    for (size_t i = t->cli->sizes.n; i < g->nsizes; i++) sizes[n++] = g->sizes[i];
     Tuned *tuned = &t->at[t->n];
-    int status = cli_report(t->cli, lw_bind(t->cli->ctx, f, sizes, n, &tuned->b));
+    lw_status bound = g->n ? lw_bind_tensors(t->cli->ctx, f, data, g->n, sizes, n, &tuned->b)
+                           : lw_bind(t->cli->ctx, f, sizes, n, &tuned->b);
+    int status = cli_report(t->cli, bound);
+    free(data);
     free(sizes);
     if (status) return status;
     tuned->f = f;
@@ -119,6 +136,7 @@ static int find_work(Tuning *t, const lw_module *mod) {
     Bindings sizes = {0};
     const lw_function **f = functions(t->cli, mod, &n);
     int status = n ? read_bindings(t->cli, &sizes) : EXIT_FAILED;
+    if (!status) status = read_data(t, f, n);
     t->at = cli_alloc((n * sizes.n + 1) * sizeof *t->at);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < sizes.n && !status; k++) {
@@ -190,7 +208,8 @@ static long mpi_number(const char *name) {
 }
 static long mpi_size(void) { return mpi_number("OMPI_COMM_WORLD_SIZE"); }
 
-static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule) {
+static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule,
+                                   const DLTensor *const *data) {
     const Cli *cli = t->cli;
     bool compared = t->repeats * t->nstrategies > 1;
     return (lw_tune_options){.struct_size = sizeof(lw_tune_options),
@@ -202,6 +221,8 @@ static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule) 
                              .seed = t->seed,
                              .threads = (int)cli->threads,
                              .isa = cli->isa,
+                             .args = t->given.n ? data : NULL,
+                             .data = true,
                              .schedule = *schedule,
                              .set = cli->set,
                              .cold = cli->cold,
@@ -225,8 +246,10 @@ static int explore(Tuning *t, Tuned *tuned, size_t which, const lw_schedule_text
     t->seconds = (unbounded ? 5 : cli->seconds) * tuned->share;
     t->trials = cli->trials ? (int64_t)ceil((double)cli->trials * tuned->share) : 0;
     t->shown = 0;
-    lw_tune_options o = options_for(t, schedule);
+    const DLTensor **data = given_tensors(&t->given);
+    lw_tune_options o = options_for(t, schedule, data);
     lw_status status = lw_tune(cli->ctx, tuned->b, &o, &r);
+    free(data);
     explored_progress_end(t);
     t->served = !status && r->served;
     if (!status && !t->served) {
@@ -288,6 +311,7 @@ static void clean_up(Tuning *t) {
         lw_bound_free(t->at[i].b);
     }
     for (size_t i = 0; i < t->nstrategies; i++) free((char *)t->strategy[i]);
+    given_free(&t->given);
     free(t->strategy);
     free(t->at);
 }

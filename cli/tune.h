@@ -31,6 +31,7 @@ typedef struct Tuned {
 
 typedef struct Tuning {
     Cli *cli;
+    Given given; // of the only function; n is 0 where nothing is given
     Tuned *at;
     size_t n;
     const char **strategy;

@@ -530,6 +530,9 @@ typedef struct lw_tune_options {
     void (*trial)(void *user, const lw_trial *trial);
     bool (*cancelled)(void *user); // true ends the tuning; the best so far is its result
     void *user;
+    // Candidates are timed on what inputs among `args` hold (those that are there, and have data),
+    // and on data that are made up otherwise. Results are checked on data that are made up.
+    bool data;
 } lw_tune_options;
 
 // It belongs to the context and lives as long as a diagnostic of this call would.

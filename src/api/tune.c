@@ -219,6 +219,32 @@ static void progress(void *user, const SearchState *state) {
 
 // --- From options to a result --------------------------------------------------------------------
 
+// Do the subscripts that a user's data hold stay inside? Kernels do not look while they are timed.
+static bool subscripts_fit(Tune *t, int arg, const View *v) {
+    const IndexRange *range = &t->bound->ranges[arg];
+    int64_t at[PROGRAM_MAX_RANK] = {0}, offset = 0;
+    bool more = range->used && v->data;
+    for (int d = 0; d < v->rank; d++) more &= v->size[d] > 0;
+    while (more) {
+        const char *p = (const char *)v->data + offset * type_info[v->type].bytes;
+        int64_t x = type_convert(TYPE_I64, v->type, type_load(v->type, p)).i;
+        if (x < range->lo || x > range->hi) {
+            diag_report(t->call->diags, nowhere, DIAG_TUNE_DATA, t->p->tensors.at[arg].name,
+                        (long long)x, (long long)range->lo, (long long)range->hi);
+            return false;
+        }
+        int d = v->rank - 1;
+        for (; d >= 0; d--) {
+            offset += v->stride[d];
+            if (++at[d] < v->size[d]) break;
+            offset -= at[d] * v->stride[d];
+            at[d] = 0;
+        }
+        more = d >= 0;
+    }
+    return true;
+}
+
 static const View *views_of(Tune *t) {
     int n = t->p->ninputs + t->p->noutputs;
     const DLTensor **args = arena_new_n(t->call->arena, const DLTensor *, n + 1);
@@ -228,6 +254,10 @@ static const View *views_of(Tune *t) {
         if (args[i] && !argument_fits(t->call, t->bound, i, args[i])) return NULL;
     }
     view_arguments(t->bound, args, views);
+    for (int i = 0; i < n; i++) {
+        if (!t->o.data) views[i].data = NULL;
+        if (!subscripts_fit(t, i, &views[i])) return NULL;
+    }
     return views;
 }
 

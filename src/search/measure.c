@@ -157,7 +157,7 @@ void measure_begin(Measure *m, const Job *jobs, int n, double best) {
     m->began = measure_clock();
     require(n <= BOARD_JOBS);
     double least = m->setup->threads > 1 ? leave_cut : least_cut;
-    b->cut = best < INFINITY ? fmax(least, slow * best) : INFINITY;
+    b->cut = best < INFINITY ? fmax(least, slow * fmax(best, b->first)) : INFINITY;
     b->best = best;
     if (!(best < INFINITY)) drop_incumbent(b);
     b->patience = INFINITY;
@@ -219,6 +219,7 @@ void measure_incumbent(Measure *m, const Job *job, double seconds) {
     p->kind = job->kind;
     p->size = job->size;
     memcpy(place_bytes(b, p), job->bytes, job->size);
+    b->first = 0;
     b->serial++;
 }
 

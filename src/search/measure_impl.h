@@ -30,6 +30,7 @@ typedef struct Place {
     double long_seconds; // not 0: all on the board are timed in turn, for so long altogether
     double started;      // measure_clock
     double limit;        // seconds from there; the parent ends it then
+    double first;        // seconds of the call that was checked
     Trial trial;
     double kernels, compile;
 } Place;
@@ -39,6 +40,7 @@ typedef struct Board {
     Place incumbent; // size 0: none
     int serial;      // changes with the incumbent
     double best;     // its time
+    double first;    // that of the call that was checked, where other data are timed; or 0
     double cut;      // seconds after which a call is hopeless; INFINITY: never
     double hang;     // seconds after which it is no mere slowness
     double patience; // seconds that a compilation may take; INFINITY: as long as it likes

@@ -135,6 +135,37 @@ static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *range
     return exact;
 }
 
+// --- How large values should be ------------------------------------------------------------------
+
+// The inputs whose product an expression is, other factors left out: so many of them.
+static int input_factors(const Program *p, const Expr *e, int *input, int n, int most) {
+    if (e->kind == EXPR_READ && e->access->tensor < p->ninputs && n < most)
+        input[n++] = e->access->tensor;
+    bool product = e->kind == EXPR_OP &&
+                   (e->op == OP_MUL || e->op == OP_CAST || e->op == OP_NEG || e->op == OP_FMA);
+    for (int i = 0; product && i < e->n && i < 2; i++)
+        n = input_factors(p, e->arg[i], input, n, most);
+    return n;
+}
+
+// For each argument the size of its elements for which sums of products come out about as large as
+// one of their factors that was computed, or as 1: a layer behind a layer behind a layer stays
+// there.
+static const double *input_scales(Arena *arena, const Program *p) {
+    enum { FACTORS = 8 };
+    int input[FACTORS], nargs = p->ninputs + p->noutputs;
+    double *scale = arena_new_n(arena, double, nargs + 1);
+    for (int i = 0; i < nargs; i++) scale[i] = 1;
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        if (s->op != REDUCE_ADD) continue;
+        int n = input_factors(p, s->value, input, 0, FACTORS);
+        double each = pow(fmax(terms(s), 1), n ? -0.5 / n : 0);
+        for (int k = 0; k < n; k++) scale[input[k]] = fmin(scale[input[k]], each);
+    }
+    return scale;
+}
+
 static double unit_roundoff(Type t) {
     switch (t) {
     case TYPE_F64: return DBL_EPSILON;
@@ -151,10 +182,22 @@ static uint64_t random_next(uint64_t *state) {
     return hash_mix(*state += 0x9e3779b97f4a7c15ull, 0x2545f4914f6cdd1dull);
 }
 
-static Value random_value(Type type, const ValueRange *range, uint64_t *state) {
+// What an argument is filled with.
+typedef struct Filling {
+    const ValueRange *range; // NULL: any
+    double real;             // floats between this and its negative; 0: small integers
+    uint64_t seed;
+} Filling;
+
+static Value random_value(Type type, const Filling *with, uint64_t *state) {
     static const int8_t some[] = {-3, -2, -1, 1, 2, 3};
+    const ValueRange *range = with->range;
     uint64_t r = random_next(state) >> 16;
     int64_t v;
+    if (with->real > 0 && type_is_float(type) && !(range && range->used)) {
+        double unit = (double)(r >> 24) * 0x1p-23 - 1;
+        return type_convert(type, TYPE_F64, (Value){.f = unit * with->real});
+    }
     if (range && range->used)
         v = range->lo + (range->hi >= range->lo
                              ? (int64_t)(r % ((uint64_t)range->hi - (uint64_t)range->lo + 1))
@@ -167,11 +210,12 @@ static Value random_value(Type type, const ValueRange *range, uint64_t *state) {
 }
 
 // Elements of an image are filled whether or not the view reaches them.
-static void fill(char *data, Type type, size_t bytes, const ValueRange *range, uint64_t seed) {
+static void fill(char *data, Type type, size_t bytes, const Filling *with) {
     enum { PERIOD = 4099 }; // values repeat: large operands are copied, not drawn
+    uint64_t seed = with->seed;
     size_t step = (size_t)type_info[type].bytes, period = PERIOD * step;
     for (size_t i = 0; i < bytes && i < period; i += step)
-        type_store(type, data + i, random_value(type, range, &seed));
+        type_store(type, data + i, random_value(type, with, &seed));
     for (size_t i = period; i < bytes; i += period)
         memcpy(data + i, data, bytes - i < period ? bytes - i : period);
 }
@@ -192,24 +236,39 @@ static bool extent(const View *v, int64_t *below, int64_t *above) {
     return true;
 }
 
-static bool make(Operand *x, const View *view, const ValueRange *range, uint64_t seed) {
+// Data to time on: the user's, all that lies between its elements included, or floats.
+static bool make_timing(Operand *x, const char *given, size_t bytes, const Filling *with) {
+    if (!guarded_new(&x->timing, bytes, false)) return false;
+    if (given)
+        memcpy(x->timing.data, given, bytes);
+    else
+        fill(x->timing.data, x->type, bytes, with);
+    guarded_protect(&x->timing);
+    return true;
+}
+
+// *timed: where data to time on begin.
+static bool make(Operand *x, const View *view, const Filling *with, char **timed) {
     int64_t below, above;
     x->view = *view;
     x->type = view->type;
     if (!extent(view, &below, &above)) return false;
     size_t step = (size_t)type_info[x->type].bytes, bytes = (size_t)(below + above + 1) * step;
+    size_t first = (size_t)below * step;
+    const char *given = view->data ? (const char *)view->data - first : NULL;
+    Filling exact = *with;
+    exact.real = 0;
     if (!guarded_new(&x->image, bytes, false)) return false;
-    x->view.data = x->image.data + (size_t)below * step;
+    *timed = x->view.data = x->image.data + first;
     if (x->role != ROLE_INPUT && !guarded_new(&x->expected, bytes, true)) return false;
-    if (x->role == ROLE_INOUT) {
-        if (!guarded_new(&x->initial, bytes, false)) return false;
-        fill(x->initial.data, x->type, bytes, range, seed);
-        guarded_protect(&x->initial);
-    }
-    if (x->role == ROLE_INPUT) {
-        fill(x->image.data, x->type, bytes, range, seed);
-        guarded_protect(&x->image);
-    }
+    if (x->role == ROLE_OUTPUT) return true;
+    if (x->role == ROLE_INOUT && !guarded_new(&x->initial, bytes, false)) return false;
+    const Guarded *filled = x->role == ROLE_INOUT ? &x->initial : &x->image;
+    fill(filled->data, x->type, bytes, &exact);
+    guarded_protect(filled);
+    if (!given && !(with->real > 0 && type_is_float(x->type))) return true;
+    if (!make_timing(x, given, bytes, with)) return false;
+    if (x->role == ROLE_INPUT) *timed = x->timing.data + first;
     return true;
 }
 
@@ -220,15 +279,21 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
     *o = (Operands){.n = n, .ninputs = p->ninputs};
     o->at = arena_new_n(arena, Operand, n + 1);
     o->buffer = arena_new_n(arena, void *, n + 1);
+    o->timed = arena_new_n(arena, void *, n + 1);
     o->exact = follow_sizes(arena, p, ranges, &longest);
+    const double *scale = input_scales(arena, p);
     for (int i = 0; i < n; i++) {
         const Tensor *t = &p->tensors.at[i];
         Operand *x = &o->at[i];
         x->name = t->name;
         x->role = t->role;
-        if (!make(x, &views[i], ranges ? &ranges[i] : NULL, seed + (uint64_t)i)) return false;
+        Filling with = {ranges ? &ranges[i] : NULL, o->exact ? 0 : scale[i], seed + (uint64_t)i};
+        char *timed = NULL;
+        if (!make(x, &views[i], &with, &timed)) return false;
         if (!o->exact) x->tolerance = unit_roundoff(x->type) * (32 + 4 * longest);
         o->buffer[i] = x->view.data;
+        o->timed[i] = timed;
+        o->apart |= x->timing.map != NULL;
         o->bytes += x->image.bytes;
     }
     return true;
@@ -238,6 +303,7 @@ void operands_free(Operands *o) {
     for (int i = 0; i < o->n; i++) {
         guarded_free(&o->at[i].image);
         guarded_free(&o->at[i].initial);
+        guarded_free(&o->at[i].timing);
         guarded_free(&o->at[i].expected);
     }
     o->n = 0;
@@ -246,15 +312,21 @@ void operands_free(Operands *o) {
 // --- Results -------------------------------------------------------------------------------------
 
 void operands_restore(Operands *o) {
-    for (int i = o->ninputs; i < o->n; i++)
-        if (o->at[i].role == ROLE_INOUT)
-            memcpy(o->at[i].image.data, o->at[i].initial.data, o->at[i].image.bytes);
+    for (int i = o->ninputs; i < o->n; i++) {
+        Operand *x = &o->at[i];
+        const Guarded *from = x->timing.map ? &x->timing : &x->initial;
+        if (x->role == ROLE_INOUT) memcpy(x->image.data, from->data, x->image.bytes);
+    }
 }
 
 void operands_reset(Operands *o) {
-    for (int i = o->ninputs; i < o->n; i++)
-        if (o->at[i].role != ROLE_INOUT) memset(o->at[i].image.data, PATTERN, o->at[i].image.bytes);
-    operands_restore(o);
+    for (int i = o->ninputs; i < o->n; i++) {
+        Operand *x = &o->at[i];
+        if (x->role == ROLE_INOUT)
+            memcpy(x->image.data, x->initial.data, x->image.bytes);
+        else
+            memset(x->image.data, PATTERN, x->image.bytes);
+    }
 }
 
 void operands_expect(Operands *o) {
@@ -311,10 +383,14 @@ bool operands_agree(Operands *o) {
     return true;
 }
 
+static void empty_caches(const Guarded *g) {
+    for (size_t b = 0; b < g->bytes; b += LINE) __builtin_ia32_clflush(g->data + b);
+}
+
 void operands_empty_caches(const Operands *o) {
     for (int i = 0; i < o->n; i++) {
-        const Guarded *g = &o->at[i].image;
-        for (size_t b = 0; b < g->bytes; b += LINE) __builtin_ia32_clflush(g->data + b);
+        empty_caches(&o->at[i].image);
+        if (o->at[i].role == ROLE_INPUT) empty_caches(&o->at[i].timing);
     }
     __builtin_ia32_mfence();
 }

@@ -203,7 +203,7 @@ static double sample(Worker *w, const Loaded *k) {
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
     double start = tick(w);
-    for (int64_t i = 0; i < k->calls; i++) k->entry(w->operands->buffer, w->scratch.data, &w->env);
+    for (int64_t i = 0; i < k->calls; i++) k->entry(w->operands->timed, w->scratch.data, &w->env);
     double took = tick(w) - start;
     w->kernels += took;
     took = took - w->clock_overhead - (double)k->calls * w->call_overhead;
@@ -300,6 +300,7 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
         memcpy(place_bytes(b, &b->incumbent), place_bytes(b, p), p->size);
         b->incumbent.size = p->size;
         b->best = p->trial.seconds;
+        b->first = w->operands->apart ? p->first : 0;
         b->serial++;
     }
     unload(&w->incumbent);
@@ -319,6 +320,12 @@ static void load_incumbent(Worker *w) {
     if (!load(w, &job, INFINITY, &k)) return;
     double first = sample(w, &k);
     calibrate_calls(w, &k, first);
+    if (w->operands->apart && b->first <= 0) {
+        operands_reset(w->operands);
+        double start = tick(w);
+        k.entry(w->operands->buffer, w->scratch.data, &w->env);
+        b->first = tick(w) - start;
+    }
     become_incumbent(w, &k, &b->incumbent);
 }
 
@@ -328,8 +335,8 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     double once = calibrate_calls(w, k, first);
     bool in_turn = w->incumbent.block;
     // One call that is much shorter than a sample says little.
-    double limit = k->calls > 1 ? 4 * hopeless : hopeless_call;
-    if (in_turn && once > limit * b->best)
+    double limit = k->calls > 1 ? 4 * hopeless * b->best : hopeless_call * fmax(b->best, b->first);
+    if (in_turn && once > limit)
         *t = cut_short(TRIAL_SLOW, once);
     else if (in_turn)
         time_in_turn(w, k, t);
@@ -345,6 +352,7 @@ static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
     p->trial = (Trial){.state = TRIAL_DECLINED};
     if (!ok || !first_call(w, k, p, seconds, &status)) return false;
     p->trial.state = TRIAL_WRONG;
+    p->first = *seconds;
     return status == KERNEL_OK && operands_agree(w->operands);
 }
 

@@ -240,6 +240,91 @@ TEST(inexact_programs_have_a_tolerance) {
     close_bench(&x);
 }
 
+// --- Data ----------------------------------------------------------------------------------------
+
+static float most_of(const void *data, size_t n) {
+    const float *x = data;
+    float most = 0;
+    for (size_t i = 0; i < n; i++) most = fmaxf(most, fabsf(x[i]));
+    return most;
+}
+
+static bool whole(const void *data, size_t n) {
+    const float *x = data;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != truncf(x[i])) return false;
+    return true;
+}
+
+// A sum of 4096 small integers is in the hundreds, and its exponential infinite: times would be
+// those of infinities. Candidates are checked on integers and timed on sums that are about 1.
+TEST(times_are_of_numbers_in_range) {
+    static Bench x;
+    open_bench(&x,
+               "program f(M, N, K) {\n"
+               "    input A: f32[M, K]\n"
+               "    input B: f32[K, N]\n"
+               "    input I: i32[M]\n"
+               "    inout S: f32[M]\n"
+               "    temp H: f32[M, N]\n"
+               "    H: for m in 0:M, n in 0:N, k in 0:K\n"
+               "        H[m, n] +=! A[m, k]*B[k, n]\n"
+               "    S: for m in 0:M, n in 0:N\n"
+               "        S[m] += exp(H[m, n])*f32(I[m])\n"
+               "}\n",
+               (int64_t[]){4, 8, 4096}, 4 * 8 * 4096);
+    const Operands *o = measure_operands(x.m);
+    enum { A = 4 * 4096, B = 8 * 4096, M = 4, N = 8, K = 4096 };
+    CHECK(!o->exact && o->apart);
+    CHECK(whole(o->buffer[0], A) && whole(o->buffer[1], B) && whole(o->at[3].initial.data, M));
+    CHECK(most_of(o->timed[0], A) <= 0.2f && most_of(o->timed[0], A) > 0.1f);
+    CHECK(!whole(o->timed[1], B) && !whole(o->at[3].timing.data, M));
+    CHECK(o->timed[2] == o->buffer[2] && o->timed[3] == o->buffer[3]); // integers, results
+    const float *a = o->timed[0], *b = o->timed[1];
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++) sum += (double)a[m * K + k] * (double)b[k * N + n];
+            CHECK(fabs(sum) < 5);
+        }
+    Job jobs[] = {text_job("S: m n:v\n"), text_job("H: m k n:v\nS: m n:v\n")};
+    Trial t[2];
+    measure_batch(x.m, jobs, 2, INFINITY, t);
+    for (int i = 0; i < 2; i++) CHECK(t[i].state == TRIAL_TIMED || t[i].state == TRIAL_SLOW);
+    close_bench(&x);
+}
+
+// Products take as long whatever they multiply: there is one set of data.
+TEST(exact_programs_have_one_set_of_data) {
+    static Bench x;
+    open_bench(&x, matmul, (int64_t[]){16, 16, 16}, 4096);
+    const Operands *o = measure_operands(x.m);
+    CHECK(o->exact && !o->apart);
+    for (int i = 0; i < o->n; i++) CHECK(o->timed[i] == o->buffer[i]);
+    close_bench(&x);
+}
+
+// A user's data are timed on, gaps of strides and all, and not checked on.
+TEST(data_of_a_user_are_timed_on) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, matmul, (int64_t[]){2, 3, 2});
+    float a[] = {1.5f, 2.5f, 99, 3.5f, 4.5f};
+    int64_t size[3][2] = {{2, 2}, {2, 3}, {2, 3}}, stride[2] = {-3, 1};
+    View v[3] = {{.data = a + 3, .type = TYPE_F32, .rank = 2, .size = size[0], .stride = stride},
+                 {.type = TYPE_F32, .rank = 2, .size = size[1]},
+                 {.type = TYPE_F32, .rank = 2, .size = size[2]}};
+    Operands o;
+    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0))) {
+        const float *timed = o.timed[0], *checked = o.buffer[0];
+        CHECK(o.apart && timed[0] == 3.5f && timed[1] == 4.5f && timed[-3] == 1.5f);
+        CHECK(checked[0] == truncf(checked[0]) && checked[-3] == truncf(checked[-3]));
+        CHECK(o.timed[1] == o.buffer[1]);
+    }
+    operands_free(&o);
+    lab_end(&lab);
+}
+
 // What is added to must start anew for every comparison, and may be added to while it is timed.
 TEST(in_outs_start_from_the_same_content) {
     static Bench x;

@@ -267,6 +267,43 @@ TEST(idle_parallel_loops_are_not_marked) {
     lw_context_free(ctx);
 }
 
+// Subscripts that a user gives are looked at before anything runs on them.
+TEST(data_of_a_user_are_looked_at) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "pick", (int64_t[]){100, 30}, 2);
+    int64_t n = 100, m = 30, step = -1;
+    float x[100] = {0};
+    int32_t at[30] = {99, 98};
+    DLTensor dx = {.data = x,
+                   .device = {kDLCPU, 0},
+                   .ndim = 1,
+                   .dtype = {kDLFloat, 32, 1},
+                   .shape = &n},
+             dat = {.data = at + 29,
+                    .device = {kDLCPU, 0},
+                    .ndim = 1,
+                    .dtype = {kDLInt, 32, 1},
+                    .shape = &m,
+                    .strides = &step};
+    const DLTensor *args[] = {&dx, &dat, NULL};
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.trials = 6;
+    o.args = args;
+    o.data = true;
+    if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_OK)) printf("%s", lw_diag_text(ctx));
+    at[0] = 100;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR);
+    CHECK(
+        strstr(lw_diag_text(ctx), "'at' holds 100, and as a subscript it should be from 0 to 99"));
+    o.data = false;
+    seen = (Seen){0};
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
 // Arguments with gaps, columns first: code is made and checked for these.
 TEST(strides_are_kept) {
     lw_context *ctx = lw_context_new(NULL);
