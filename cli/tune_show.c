@@ -202,6 +202,10 @@ void explored_summary(const Tuning *t, const Tuned *tuned) {
     char *sizes = cli_values_text(tuned->b);
     printf("%s, %s\n", lw_function_name(tuned->f), sizes);
     free(sizes);
+    if (strcmp(e->found_by, "empty") == 0) {
+        printf("  nothing to tune: its results have no elements\n");
+        return;
+    }
     print_time(e);
     print_certificate(e);
     if (strcmp(e->found_by, "database") == 0)

@@ -539,13 +539,14 @@ typedef struct lw_tune_options {
 typedef struct lw_tune_result {
     const lw_tune_state *state; // of the best: checked once more and timed in a fresh process
     const char *schedule;       // text, for lw_schedule_text
-    const char *strategy;       // that found it; "database": nothing was searched
-    bool stored;                // in the database
-    bool finished;              // everything was tried, or shown to be no better: this is the best
-    bool served;                // this process measured for another, which has the result: all else
-                                // is zero
-    double chosen;              // seconds of what is chosen without search; 0: not known
-    size_t point_count;         // how the best came about
+    const char *strategy; // that found it; "database": nothing was searched; "empty": there is
+                          // nothing to compute, and all times are 0
+    bool stored;          // in the database
+    bool finished;        // everything was tried, or shown to be no better: this is the best
+    bool served;          // this process measured for another, which has the result: all else
+                          // is zero
+    double chosen;        // seconds of what is chosen without search; 0: not known
+    size_t point_count;   // how the best came about
     const lw_tune_point *points;
 } lw_tune_result;
 

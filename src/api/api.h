@@ -141,7 +141,7 @@ typedef struct Call {
     Arena *arena;   // the slot's: until this thread's next call
     Arena *scratch; // until this call ends; for what may be large
     DiagList *diags;
-    double schedule_us, lower_us; // that the parts of bound_lower took
+    double database_us, schedule_us, lower_us; // that the parts of bound_lower took
     Origin origin;                // of the Schedule that it lowered
     const struct DbEntry *tuned;  // the one of the database, or NULL
     const char *tuned_sizes;      // that it was tuned for; NULL: these

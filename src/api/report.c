@@ -113,8 +113,20 @@ void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const char 
 
 // --- Times ---------------------------------------------------------------------------------------
 
-enum { STEPS = 8, REPEAT = 7 };
-static const char *const step_name[STEPS] = {"front",  "bind", "schedule", "lower",
+enum { REPEAT = 7 };
+typedef enum Timed {
+    T_FRONT,
+    T_BIND,
+    T_DATABASE,
+    T_SCHEDULE,
+    T_LOWER,
+    T_VERIFY,
+    T_PLAN,
+    T_GENERATE,
+    T_INSTALL,
+    STEPS
+} Timed;
+static const char *const step_name[STEPS] = {"front",  "bind", "database", "schedule", "lower",
                                              "verify", "plan", "generate", "install"};
 
 typedef struct Report {
@@ -138,7 +150,7 @@ static void time_verify(Report *r) {
         DiagList found = {.arena = r->call->scratch};
         double start = now_us();
         r->verified = tree_verify(r->call->scratch, r->l.tree, NULL, &found);
-        keep_least(&r->us[4], now_us() - start);
+        keep_least(&r->us[T_VERIFY], now_us() - start);
         arena_release(r->call->scratch, mark);
     }
 }
@@ -154,10 +166,10 @@ static void time_code(Report *r) {
         double planned = now_us();
         code_x86(r->call->scratch, r->l.tree, &r->l.machine, &code, &found);
         keep_least(&all, now_us() - planned);
-        keep_least(&r->us[5], planned - start);
+        keep_least(&r->us[T_PLAN], planned - start);
         arena_release(r->call->scratch, mark);
     }
-    r->us[6] = all > r->us[5] ? all - r->us[5] : 0;
+    r->us[T_GENERATE] = all > r->us[T_PLAN] ? all - r->us[T_PLAN] : 0;
 }
 
 static void time_install(Report *r) {
@@ -166,7 +178,7 @@ static void time_install(Report *r) {
     for (int i = 0; i < REPEAT; i++) {
         double start = now_us();
         ExecBlock *block = exec_add(exec, r->l.code.bytes, r->l.code.size);
-        if (i) keep_least(&r->us[7], now_us() - start); // the first maps memory
+        if (i) keep_least(&r->us[T_INSTALL], now_us() - start); // the first maps memory
         exec_release(block);
     }
     exec_arena_free(exec);
@@ -174,10 +186,11 @@ static void time_install(Report *r) {
 
 // Steps that are done again here are the best of a few; lowering was done once, for this call.
 static void time_steps(Report *r) {
-    r->us[0] = r->bound->function->module->front_us;
-    r->us[1] = r->bound->bind_us;
-    r->us[2] = r->call->schedule_us;
-    r->us[3] = r->call->lower_us;
+    r->us[T_FRONT] = r->bound->function->module->front_us;
+    r->us[T_BIND] = r->bound->bind_us;
+    r->us[T_DATABASE] = r->call->database_us;
+    r->us[T_SCHEDULE] = r->call->schedule_us;
+    r->us[T_LOWER] = r->call->lower_us;
     time_verify(r);
     time_code(r);
     time_install(r);

@@ -169,15 +169,15 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
     call->schedule_us = parsed - start;
     call->origin = *schedule ? ORIGIN_GIVEN : ORIGIN_CHOSEN;
     call->tuned = NULL;
-    if (!*schedule && database_lower(call, p, target, schedule, out))
-        call->schedule_us = now_us() - start;
-    else if (!*schedule)
+    bool tuned = !*schedule && database_lower(call, p, target, schedule, out);
+    call->database_us = now_us() - parsed;
+    if (!tuned && !*schedule)
         status = lower_chosen(call, p, target, schedule, out);
-    else if (!(*out = tree_lower(call->arena, p, *schedule, call->diags)) ||
-             !views_fit(call, p, *schedule, target.views))
+    else if (!tuned && (!(*out = tree_lower(call->arena, p, *schedule, call->diags)) ||
+                        !views_fit(call, p, *schedule, target.views)))
         status = LW_ERROR;
     if (status) return status;
-    call->lower_us = now_us() - start - call->schedule_us;
+    call->lower_us = now_us() - start - call->schedule_us - call->database_us;
     verify_lowered(call, *out);
     if (!(*schedule)->nstmts) *schedule = schedule_complete(call->arena, p, NULL);
     return LW_OK;

@@ -154,8 +154,8 @@ static double bound(void *user, const Cand *c) {
 // A candidate faster than its bound shows that the machine's rates were measured in a slow phase:
 // all bounds are lower by as much.
 static void doubt_bound(Tune *t, const Cand *c, const Trial *trial) {
-    if (!t->model || trial->state != TRIAL_TIMED || !(trial->seconds < bound(t, c))) return;
-    t->bound_scale *= trial->seconds / bound(t, c);
+    if (!t->model || trial->state != TRIAL_TIMED || !(trial->measured < bound(t, c))) return;
+    t->bound_scale *= trial->measured / bound(t, c);
 }
 
 static void keep_best(Tune *t, const Cand *c, const Trial *trial) {
@@ -454,12 +454,31 @@ static bool put(Tune *t) {
     return t->result->stored && finish(t, &job, &trial, "hand");
 }
 
+// Nothing is computed where no result has an element.
+static bool is_empty(const Tune *t) {
+    const Program *p = t->p;
+    for (int i = p->ninputs; i < p->ninputs + p->noutputs; i++) {
+        bool empty = false;
+        for (int d = 0; d < t->views[i].rank; d++) empty |= t->views[i].size[d] == 0;
+        if (!empty) return false;
+    }
+    return true;
+}
+
+static bool nothing_to_tune(Tune *t) {
+    t->result->schedule = schedule_text(t, &(Job){JOB_CHOSEN, "", 1});
+    t->result->strategy = "empty";
+    t->result->finished = true;
+    return true;
+}
+
 static bool tune(Tune *t) {
     SearchOptions options;
     Job winner;
     Trial trial;
-    if (!read_options(t, &options) || !find_others(t) || !prepare(t) || !start_measuring(t))
-        return false;
+    if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
+    if (is_empty(t)) return nothing_to_tune(t);
+    if (!start_measuring(t)) return false;
     join_others(t);
     if (t->remote && t->rank) {
         t->finishing = true;

@@ -52,6 +52,7 @@ typedef struct Tune {
     int used; // threads that the result makes use of; 0: it is not known yet
     // Where it stands.
     double began;
+    double counted; // the best's time as the search counts it; 0: there is none
     lw_tune_state state;
     bool finishing; // no longer to be cancelled
     lw_tune_result *result;
@@ -90,6 +91,7 @@ bool tune_keep(Tune *t, const Job *winner, const Trial *trial);
 
 // --- tune_report.c -------------------------------------------------------------------------------
 void tune_figures(Tune *t); // what follows from state.seconds
+// The result: state.seconds is its time, and so is the last point.
 void tune_best(Tune *t, const Trial *trial);
 // Counts a trial and tells whoever wants to know.
 void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound);

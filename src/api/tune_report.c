@@ -44,9 +44,9 @@ void tune_figures(Tune *t) {
         s->peak = roof.us * 1e-6 / s->seconds;
 }
 
-void tune_best(Tune *t, const Trial *trial) {
+static void show_best(Tune *t, const Trial *trial, double seconds) {
     lw_tune_state *s = &t->state;
-    s->seconds = trial->seconds;
+    s->seconds = seconds;
     s->low = trial->low;
     s->high = trial->high;
     if (t->npoints == t->most_points) {
@@ -55,8 +55,17 @@ void tune_best(Tune *t, const Trial *trial) {
         if (t->npoints) memcpy(more, t->points, (size_t)t->npoints * sizeof *more);
         t->points = more;
     }
-    t->points[t->npoints++] =
-        (lw_tune_point){measure_clock() - t->began, s->trials, trial->seconds};
+    t->points[t->npoints++] = (lw_tune_point){measure_clock() - t->began, s->trials, seconds};
+}
+
+void tune_best(Tune *t, const Trial *trial) { show_best(t, trial, trial->seconds); }
+
+// In turn with the one before, one may be surely faster and yet have taken longer, in a slow phase.
+// The search counts it as a little faster than that; what is shown are times that were measured.
+static void count_best(Tune *t, const Trial *trial) {
+    t->counted = trial->seconds;
+    if (t->state.seconds <= 0 || trial->measured < t->state.seconds)
+        show_best(t, trial, trial->measured);
 }
 
 void tune_progress(Tune *t) {
@@ -124,10 +133,10 @@ static bool is_failure(TrialState s) {
 
 void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound) {
     lw_tune_state *s = &t->state;
-    bool best = trial->state == TRIAL_TIMED && (s->seconds <= 0 || trial->seconds < s->seconds);
+    bool best = trial->state == TRIAL_TIMED && (t->counted <= 0 || trial->seconds < t->counted);
     int64_t number = s->trials++;
     s->count[trial->state]++;
-    if (best) tune_best(t, trial);
+    if (best) count_best(t, trial);
     if (!t->o.trial && !t->db && !is_failure(trial->state)) return;
     t->text.try = t->call->arena->try;
     ArenaMark mark = arena_mark(&t->text);

@@ -282,14 +282,26 @@ static void sort_entries(Reading *r) {
     }
 }
 
+// The row of a key; 0: there is none. (Two simple statements: SQLite takes as long to read a join of
+// them as to open the file.)
+static int64_t find_kernel(Db *db, DbFile *f, const DbKey *key) {
+    sqlite3_stmt *s = db_prepare(db, f, DB_FIND);
+    if (!s) return 0;
+    bind_key(s, key);
+    int64_t id = db_row(db, f, s) ? sqlite3_column_int64(s, 0) : 0;
+    sqlite3_reset(s);
+    return id;
+}
+
 static void read_best(void *arg) {
     Reading *r = arg;
     for (int i = 0; i < r->db->nfiles; i++) {
         DbFile *f = &r->db->file[i];
         if (!db_file_open(r->db, f, false)) continue;
-        sqlite3_stmt *s = db_prepare(r->db, f, DB_BEST);
+        int64_t id = find_kernel(r->db, f, r->key);
+        sqlite3_stmt *s = id ? db_prepare(r->db, f, DB_BEST_OF) : NULL;
         if (!s) continue;
-        bind_key(s, r->key);
+        sqlite3_bind_int64(s, 1, id);
         read_entries(r, f, s);
     }
     sort_entries(r);
@@ -416,15 +428,8 @@ typedef struct Writing {
 } Writing;
 
 int64_t db_kernel_row(Db *db, DbFile *f, const DbKey *key) {
-    sqlite3_stmt *find = db_prepare(db, f, DB_FIND);
-    if (!find) return 0;
-    bind_key(find, key);
-    if (db_row(db, f, find)) {
-        int64_t id = sqlite3_column_int64(find, 0);
-        sqlite3_reset(find);
-        return id;
-    }
-    if (f->state != FILE_OPEN) return 0;
+    int64_t id = find_kernel(db, f, key);
+    if (id || f->state != FILE_OPEN) return id;
     sqlite3_stmt *family = db_prepare(db, f, DB_ADD_FAMILY);
     if (!family) return 0;
     db_bind_text(family, 1, key->family);

@@ -117,24 +117,23 @@ static int ask(DbFile *f, const char *sql, int64_t *out) {
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int check_schema(DbFile *f, bool *ours) {
+// Nothing at all, our tables, or other ones?
+static int check_schema(DbFile *f, bool *none, bool *ours) {
     sqlite3_stmt *s;
-    int code = sqlite3_prepare_v2(
-        f->handle, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name", -1,
-        &s, NULL);
+    int code = sqlite3_prepare_v2(f->handle, "SELECT name, sql FROM sqlite_schema", -1, &s, NULL);
     if (code) return code;
-    int n = 0;
-    *ours = true;
-    while ((code = sqlite3_step(s)) == SQLITE_ROW && *ours) {
+    int found = 0, n = 0;
+    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         const char *sql = (const char *)sqlite3_column_text(s, 1);
-        *ours = n < SCHEMA && name && sql && !strcmp(name, schema[n].name) &&
-                !strcmp(sql, schema[n].sql);
-        n++;
+        for (int i = 0; i < SCHEMA && sql && name; i++)
+            found += !strcmp(name, schema[i].name) && !strcmp(sql, schema[i].sql);
+        n += sql != NULL;
+        *none = false;
     }
     sqlite3_finalize(s);
-    *ours &= n == SCHEMA;
-    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+    *ours = n == SCHEMA && found == SCHEMA; // names are unique
+    return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
 static void distrust(DbFile *f) {
@@ -148,24 +147,25 @@ static void distrust(DbFile *f) {
 
 // Whose file is it? SQLITE_OK with *empty when it is nobody's yet.
 static int identify_now(Db *db, DbFile *f, bool *empty, bool *ours) {
-    int64_t application = 0, version = 0, pages = 0;
+    int64_t application = 0, version = 0;
+    bool none = true, known = false;
     *empty = *ours = false;
     int code = ask(f, "PRAGMA application_id", &application);
     if (!code) code = ask(f, "PRAGMA user_version", &version);
-    if (!code) code = ask(f, "SELECT count(*) FROM sqlite_schema", &pages);
+    if (!code) code = check_schema(f, &none, &known);
     if (code) return code;
-    *empty = !application && !version && !pages;
+    *empty = !application && !version && none;
     if (*empty) return SQLITE_OK;
     if (application != DB_APPLICATION)
         db_wrong(db, f, "belongs to another program");
     else if (version > DB_VERSION)
         db_wrong(db, f, "was made by a newer version (tables %lld, this one knows %d)",
                  (long long)version, DB_VERSION);
-    else {
-        code = check_schema(f, ours);
-        if (!code && !*ours) db_wrong(db, f, "is damaged: its tables are not ours");
-    }
-    return code;
+    else if (!known)
+        db_wrong(db, f, "is damaged: its tables are not ours");
+    else
+        *ours = true;
+    return SQLITE_OK;
 }
 
 // All questions in one transaction: another process may make the tables between two of them.

@@ -23,10 +23,6 @@ enum {
 #define DB_STATEMENTS(X)                                                                           \
     X(FIND, "SELECT id FROM kernel WHERE program = ? AND strides = ? AND target = ? AND cpu = ? "  \
             "AND isa = ? AND threads = ?")                                                         \
-    X(BEST, "SELECT b.schedule, b.seconds, b.low, b.high, b.samples, b.bound, b.date, b.version, " \
-            "b.verified, b.origin, b.pinned, b.chosen FROM kernel k JOIN best b ON b.kernel = "    \
-            "k.id WHERE k.program = ? AND k.strides = ? AND k.target = ? AND k.cpu = ? AND k.isa " \
-            "= ? AND k.threads = ? ORDER BY b.pinned DESC, b.seconds")                             \
     X(BEST_OF, "SELECT schedule, seconds, low, high, samples, bound, date, version, verified, "    \
                "origin, pinned, chosen FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")  \
     X(FAMILY,                                                                                      \
@@ -137,7 +133,7 @@ bool db_begin(Db *db, DbFile *f);
 bool db_commit(Db *db, DbFile *f);
 void db_rollback(Db *db, DbFile *f);
 
-// Columns of DB_BEST from `at` on; false: the row is not one of ours.
+// Columns of DB_BEST_OF from `at` on; false: the row is not one of ours.
 bool db_read_entry(Arena *arena, sqlite3_stmt *s, int at, DbEntry *e);
 // Inside a transaction that writes. The row of a key, new where there is none; 0: something went
 // wrong.

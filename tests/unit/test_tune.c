@@ -27,7 +27,9 @@ static lw_bound *bind(lw_context *ctx, const char *name, const int64_t *values, 
     return b;
 }
 
+enum { MOST_SEEN = 4096 };
 typedef struct Seen {
+    double times[MOST_SEEN]; // that were measured
     int64_t trials, progress, best, failures, stop_at;
     int64_t count[8];
     bool blocks_of_four; // every candidate has them
@@ -52,6 +54,7 @@ static void on_trial(void *user, const lw_trial *t) {
     s->failures += t->reproducer != NULL;
     s->best += t->best;
     s->count[t->state]++;
+    if (s->trials < MOST_SEEN) s->times[s->trials] = t->seconds;
     s->trials++;
 }
 
@@ -103,6 +106,32 @@ TEST(a_tuned_schedule_runs) {
     lw_compile_options c = {.struct_size = sizeof c, .schedule = {schedule, "tuned.lws"}};
     if (CHECK(lw_compile(ctx, b, &c, &k) == LW_OK)) lw_kernel_free(k);
     free(schedule);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+// How the best came about is told by times that were measured, each less than the one before. The
+// search itself counts what is surely faster, and was measured in a slow phase, as a little faster.
+TEST(curves_show_what_was_measured) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){48, 48, 48}, 3);
+    static Seen seen;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        lw_tune_options o = options(&seen);
+        const lw_tune_result *r;
+        o.strategy = "auto scratch";
+        o.trials = 150;
+        o.seed = seed;
+        if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_OK)) break;
+        for (size_t i = 0; i + 1 < r->point_count; i++) {
+            bool found = false;
+            for (int64_t k = 0; k < r->points[i].trials; k++)
+                found |= !(seen.times[k] < r->points[i].seconds) &&
+                         !(seen.times[k] > r->points[i].seconds);
+            CHECK(found);
+            if (i > 0) CHECK(r->points[i].seconds < r->points[i - 1].seconds);
+        }
+    }
     lw_bound_free(b);
     lw_context_free(ctx);
 }

@@ -23,7 +23,7 @@ usage: loopwright show FILE [options]; --help explains them
 $ loopwright show mm.tc --size M=16,K=64,N=32 --schedule mm.lws --stage report --isa avx512
 mm for avx512: {{\d+}} bytes of code, 0 of scratch memory; tree verified
   work     65536 operations on 14336 bytes, 4.6 each
-  compile  {{front .*, bind .*, schedule .*, lower .*, verify .*, plan .*, generate .*, install .* us; .*}}
+  compile  {{front .*, bind .*, database .*, schedule .*, lower .*, verify .*, plan .*, generate .*, install .* us; .*}}
 {{}}
   nest at lines 1-8: for m in 4, {{\d+}} bytes
     line  loop                         block        sums  fma load store instr  bytes   cycles  bound by
