@@ -220,14 +220,14 @@ static void do_pin(Assign *a, Micro *m, int at) {
 }
 
 // FMA writes over one of its operands, the addend if it can: the register of one that dies here
-// passes on, in a masked one only that. Other operations may, so that sums stay where they are: not
-// where the result has a register of its own that is free. -1: none does.
+// passes on, in a masked one or one of integers only that. Other operations may, so that sums stay
+// where they are: not where the result has a register of its own that is free. -1: none does.
 static int dying(const Assign *a, const Micro *m) {
     bool fma = m->kind == MI_FMA;
     int pin = m->dst >= 0 ? a->s->vals.at[m->dst].pin : -1;
     if (!fma && (m->dst < 0 || !a->isa->ties(a->isa->user, m) || (pin >= 0 && a->holder[pin] < 0)))
         return -1;
-    for (int i = 0; i < (m->nargs == 4 ? 1 : m->nargs); i++) {
+    for (int i = 0; i < (m->nargs == 4 || (fma && m->op) ? 1 : m->nargs); i++) {
         int k = fma ? 2 - i : i;
         if (m->fold != k && (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)))
             return m->arg[k];

@@ -1,6 +1,7 @@
 // Code: a Tree for one machine, performing exactly the loops of the Tree, in that order.
 //
 //   plan.c      Tree -> Plan: loops, guards and leaves with linear byte offsets
+//   dots.c      which sums of products of narrow integers are taken several at a time
 //   lanes.c     which vector loops run in lanes
 //   parallel.c  which parallel loops are shared out among threads
 //   regions.c   which loops become machine loops and which are unrolled; which outputs stay in
@@ -41,6 +42,7 @@ typedef enum CodeTrick {
     TRICK_GATHER, // lanes found by indices from data
     TRICK_JOIN,   // loops around a vector loop that became part of it
     TRICK_LANES,  // conditions that differ from lane to lane
+    TRICK_DOTS,   // products of narrow integers that were summed up several at a time
     TRICK_ROWS,   // reductions along the lanes that were folded together with others
     TRICK_COUNT
 } CodeTrick;

@@ -142,6 +142,7 @@ static uint64_t place_hash(const Ref *r) {
 
 static bool same_place(const Ref *a, const Ref *b) {
     return a->disp == b->disp && a->stream == b->stream && a->lane == b->lane &&
+           type_info[a->type].bytes == type_info[b->type].bytes &&
            place_lanes(a) == place_lanes(b) && !ref_is_hard(a) && !ref_is_hard(b) && b->guard < 0;
 }
 
@@ -158,9 +159,10 @@ static int64_t place_start(const Ref *r) {
 static bool may_overlap(const Ref *l, const Ref *r) {
     if (ref_is_hard(l) || ref_is_hard(r) || l->stream != r->stream) return true;
     if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
-        int64_t lane = l->lane < 0 ? -l->lane : l->lane, size = type_info[l->type].bytes;
+        int64_t lane = l->lane < 0 ? -l->lane : l->lane;
         int64_t apart = floor_mod(r->disp - l->disp, lane);
-        if (apart >= size && lane - apart >= size) return false;
+        if (apart >= type_info[l->type].bytes && lane - apart >= type_info[r->type].bytes)
+            return false;
     }
     int64_t a = place_start(l), b = place_start(r);
     return a < b + place_span(r) && b < a + place_span(l);
@@ -423,6 +425,42 @@ static void write_part(Seg *s, Loc *l, int part, int val) {
     l->written = s->micros.n - 1;
 }
 
+// ---- Words
+//
+// Narrow integers that mesh with others, as in panels whose pairs or fours lie together, are stored
+// with them: lanes of 4 bytes, each of which holds two or four of them.
+
+static bool is_meshed(const Ref *r) {
+    return type_is_integer(r->type) && type_info[r->type].bytes < 4 && r->lane == 4 && r->width > 1;
+}
+
+// All parts of the words that end with this store are known: one store for all of them.
+static void store_words(Seg *s, const Ref *ref) {
+    int bytes = type_info[ref->type].bytes, n = 4 / bytes, val[4], width = ref->width;
+    Loc *part[4];
+    for (int i = 0; i < n; i++) {
+        Ref one = *ref;
+        one.disp -= (n - 1 - i) * bytes;
+        part[i] = seg_find(s, &one);
+        if (!part[i] || !part[i]->dirty || part[i]->pin >= 0) return;
+        if (part[i]->pending || part[i]->begin || (part[i]->parts && part[i]->parts->live)) return;
+        val[i] = part[i]->val;
+    }
+    for (int i = 0; i < n; i++) part[i]->dirty = false;
+    int low = seg_const(s, TYPE_I32, width, (Value){.i = (1 << 8 * bytes) - 1}), word = -1;
+    for (int i = 0; i < n; i++) {
+        int x = val[i];
+        if (i < n - 1)
+            x = seg_op(s, MI_OP, OP_BITAND, TYPE_I32, TYPE_I32, width, 2, (int[]){x, low});
+        if (i) x = seg_shift(s, MOP_SHL, TYPE_I32, width, x, 8 * bytes * i);
+        word = i ? seg_op(s, MI_OP, OP_BITOR, TYPE_I32, TYPE_I32, width, 2, (int[]){word, x}) : x;
+    }
+    Ref *all = arena_copy(s->arena, ref, sizeof *all);
+    all->disp -= (n - 1) * bytes;
+    all->type = TYPE_I32;
+    emit_store(s, all, word, s->micros.n - 1);
+}
+
 void seg_store(Seg *s, const Ref *ref, int val) {
     note_written(s, ref->buffer);
     Loc *l = seg_find(s, ref);
@@ -436,6 +474,7 @@ void seg_store(Seg *s, const Ref *ref, int val) {
     l->pending = 0;
     l->begin = 0;
     write_part(s, l, 0, val);
+    if (is_meshed(ref)) store_words(s, ref);
 }
 
 int seg_turn(Seg *s, Loc *l, int op, int n) {

@@ -15,7 +15,9 @@ typedef enum MicroKind {
     MI_LOAD,    // from ref; lane 0: one element in all lanes
     MI_INDEX,   // an Affine's value (plus lane·index), as `type`
     MI_OP,      // ExprOp or MicroOp on the operands, which have type `from`
-    MI_FMA,     // arg0 · arg1 + arg2, one rounding; where bool arg3 holds, if given, else arg2
+    MI_FMA,     // arg0 · arg1 + arg2, one rounding; where bool arg3 holds, if given, else arg2.
+                // With op 2 or 4: each lane of i32 is so many integers of i16, or of u8 by i8,
+                // whose products are added up
     MI_CHOOSE,  // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
     MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type f32 or i32) as f64; a single lane
                 // has a half 0

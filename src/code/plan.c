@@ -2,7 +2,8 @@
 //
 // 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they
 //    mention (as a bound on it) or become guards; subscripts become byte offsets.
-// 2. loops that go on where a vector loop ends become part of it (join.c).
+// 2. narrow integers whose products are summed up several at a time (dots.c); loops that go on where
+//    a vector loop ends become part of it (join.c).
 // 3. lanes of the loops marked `vector` (lanes.c).
 // 4. parallel loops: those whose iterations cannot meet (parallel.c).
 // 5. regions, whose tile fits in registers (regions.c).
@@ -553,6 +554,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     p->root = build_node(&b, &tree->root->node);
     if (!p->root) p->root = node_new(&b, P_GUARD);
     p->root = flagged(&b, p->root);
+    plan_dots(p);
     plan_join(p);
     plan_vectorise(p);
     int leaf = 0;

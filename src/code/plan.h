@@ -113,9 +113,11 @@ struct PNode {
     // P_LEAF
     const Leaf *leaf;
     int number;
-    int vloop; // loop number of its vector loop, or -1
-    int width; // lanes: that loop's, or 1
-    int split; // a reduction over so many values that take turns, to cover latency
+    int vloop;    // loop number of its vector loop, or -1
+    int width;    // lanes: that loop's, or 1
+    int split;    // a reduction over so many values that take turns, to cover latency
+    int dots;     // it adds up so many products at a time, of elements in a word (dots.c); 0: one
+    bool swapped; // and its first factor is the signed one
     Mem write;
     int nreads;
     Mem *read;
@@ -168,6 +170,7 @@ void plan_parallel(Plan *p);
 
 // The steps of code_plan that have files of their own.
 void plan_prefetches(Plan *p);
+void plan_dots(Plan *p);
 void plan_join(Plan *p);
 void plan_vectorise(Plan *p);
 // Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.

@@ -96,12 +96,36 @@ static const char *rows(Gen *g) {
                         text, n, m, form == 2 ? " + A[r, j]" : "");
 }
 
+// Sums of products of narrow integers that lie in words, as packed panels do; now and then of types
+// or numbers that no instruction takes together.
+static const char *words(Gen *g) {
+    static const char *const types[][2] = {{"i16", "i16"}, {"i16", "i16"}, {"u8", "i8"},
+                                           {"i8", "u8"},   {"i8", "i8"},   {"i16", "i8"},
+                                           {"u16", "i16"}, {"u8", "u8"}};
+    static const char *const sums[] = {"i32", "i32", "i32", "u32", "i64"};
+    const char *const *type = types[pick(g, 8)], *sum = sums[pick(g, 5)];
+    int in_word = type[0][1] == '8' ? 4 : 2;
+    if (pick(g, 6) == 0) in_word = 2 + pick(g, 3);
+    int m = 1 + pick(g, 7), n = size(g), k = 1 + pick(g, 9), rows = pick(g, 3);
+    const char *b = rows ? "B[k, n, p]" : "B[m, n, p]"; // a panel, or as many words as results
+    const char *a = arena_printf(g->arena, rows == 1 ? "A[m, %d*k + p]" : "A[m, k, p]", in_word);
+    const char *dims = arena_printf(g->arena, rows == 1 ? "%d, %d" : "%d, %d, %d", m,
+                                    rows == 1 ? in_word * k : k, in_word);
+    return arena_printf(
+        g->arena,
+        "program w { input A: %s[%s] input B: %s[%d, %d, %d] inout C: %s[%d, %d]\n"
+        "C: for m in 0:%d, n in 0:%d, k in 0:%d, p in 0:%d  C[m, n] %s %s(%s)*%s(%s) }",
+        type[0], dims, type[1], rows ? k : m, n, in_word, sum, m, n, m, n, k, in_word,
+        pick(g, 3) ? "+=!" : "+=", sum, a, sum, b);
+}
+
 const char *genlanes_text(Arena *arena, uint64_t seed) {
     static const char *const types[] = {"f32", "f32", "f32", "f64", "f16", "bf16", "i8",
                                         "i16", "i32", "i64", "u8",  "u16", "u32",  "u64"};
     Gen g = {.state = seed, .arena = arena};
     g.type = types[pick(&g, 14)];
     g.is_float = g.type[0] == 'f' || g.type[0] == 'b';
-    int form = pick(&g, 3);
+    int form = pick(&g, 4);
+    if (form == 3) return words(&g);
     return form == 0 ? guarded(&g) : form == 1 ? gathered(&g) : rows(&g);
 }

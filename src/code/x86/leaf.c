@@ -350,8 +350,17 @@ typedef struct Summand {
     int x, y; // y -1: no product
 } Summand;
 
+// Words of narrow integers, the unsigned ones first.
+static Summand dots_of(LeafGen *l, const Expr *product) {
+    int swap = l->n->swapped;
+    int x = read_of(l, product->arg[swap]->arg[0], l->guard);
+    l->g->tricks[TRICK_DOTS]++;
+    return (Summand){x, read_of(l, product->arg[!swap]->arg[0], l->guard)};
+}
+
 static Summand term_of(LeafGen *l) {
     const Expr *value = l->n->leaf->value;
+    if (l->n->dots) return dots_of(l, value);
     bool fuse = !FAULT(product_rounded_twice) && l->n->leaf->op == REDUCE_ADD &&
                 value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(l->n->write.type);
     if (!fuse) return (Summand){value_of(l, value, l->guard), -1};
@@ -383,9 +392,10 @@ static int combine(LeafGen *l, int old, Summand t) {
     Seg *s = l->g->seg;
     int w = l->n->width;
     Type type = l->n->write.type, compute = type_compute(type);
-    if (is_identity(l, old)) old = -1;
+    if (l->n->dots && old < 0) old = seg_const(s, type, w, (Value){.i = 0});
+    if (is_identity(l, old) && !l->n->dots) old = -1;
     if (t.y >= 0 && old >= 0)
-        return seg_op(s, MI_FMA, 0, compute, compute, w, 3, (int[]){t.x, t.y, old});
+        return seg_op(s, MI_FMA, l->n->dots, compute, compute, w, 3, (int[]){t.x, t.y, old});
     if (t.y >= 0) return seg_op(s, MI_OP, OP_MUL, compute, compute, w, 2, (int[]){t.x, t.y});
     if (old < 0) return t.x;
     return seg_op(s, MI_OP, reduce_op[l->n->leaf->op], type, type, w, 2, (int[]){old, t.x});
@@ -394,7 +404,7 @@ static int combine(LeafGen *l, int old, Summand t) {
 // The same in lanes of the mask alone; -1: in all.
 static int combine_where(LeafGen *l, int mask, int old, Summand t) {
     Type type = type_compute(l->n->write.type);
-    if (mask < 0 || t.y < 0 || old < 0 || !gen_is_wide(l->g) || l->n->width == 1)
+    if (mask < 0 || t.y < 0 || old < 0 || l->n->dots || !gen_is_wide(l->g) || l->n->width == 1)
         return only_where(l, mask, combine(l, old, t), old);
     return seg_op(l->g->seg, MI_FMA, 0, type, type, l->n->width, 4, (int[]){t.x, t.y, old, mask});
 }

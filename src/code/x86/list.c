@@ -46,7 +46,8 @@ static unsigned memory_units(const char *name, const X86Arg *args) {
 }
 
 static unsigned units_of(const char *name, const X86Arg *args) {
-    static const char *const fma[] = {"vfm", "vfnm", "vadd", "vsub", "vmul", NULL};
+    static const char *const fma[] = {"vfm",  "vfnm", "vadd",   "vsub",
+                                      "vmul", "vpdp", "vpmadd", NULL};
     static const char *const shuffle[] = {"vperm",     "vshuf",      "vunpck",      "vpunpck",
                                           "vpshuf",    "vinsert",    "vextract",    "vpack",
                                           "valign",    "vbroadcast", "vpbroadcast", "vpalign",
@@ -88,7 +89,7 @@ void list_add(Listing *l, Asm *a, size_t offset, unsigned op, const void *operan
     const X86Arg *args = operands;
     const char *name = x86_name((X86Op)op);
     const AsmLabel *label = label_of(args);
-    bool sums = begins(name, "vfmadd231") || begins(name, "vfnmadd231");
+    bool sums = begins(name, "vfmadd231") || begins(name, "vfnmadd231") || begins(name, "vpdp");
     ListedInsn in = {.offset = (uint32_t)offset,
                      .size = (uint8_t)(asm_size(a) - offset),
                      .units = (uint8_t)units_of(name, args),

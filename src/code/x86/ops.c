@@ -547,7 +547,9 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     if (r->lane != 0 && r->lane != type_info[r->type].bytes) return false;
     if (r->width > 1 && r->lane == 0 && !gen_is_wide(g)) return false;
     if (r->width == 1 && !type_is_float(r->type)) return false;
-    if (m->kind == MI_FMA) return arg == 1 || arg == 0;
+    bool broadcast = r->width > 1 && r->lane == 0; // which vpmaddwd does not have
+    if (m->kind == MI_FMA && m->op == 2 && !g->m->has_vnni && broadcast) return false;
+    if (m->kind == MI_FMA) return arg == 1 || (arg == 0 && m->op != 4);
     if (lanes) return arg == (m->kind == MI_HEAD) && (m->kind == MI_HEAD || r->lane != 0);
     switch ((ExprOp)m->op) {
     case OP_ADD:
@@ -578,8 +580,29 @@ static void do_masked_fma(Gen *g, const Micro *m) {
           operand(g, m, 1 - mem, m->type), operand(g, m, mem, m->type));
 }
 
+// Products of narrow integers, added up in each lane. The signed bytes may come from memory.
+static void do_dots(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    int mem = m->fold == 0 ? 0 : 1;
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    X86Arg sum = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    X86Arg x = operand(g, m, 1 - mem, m->type), y = operand(g, m, mem, m->type);
+    if (!g->m->has_vnni || !gen_is_wide(g)) {
+        X86Arg t = gen_vreg(m->type, m->width, g->scratch);
+        x86_3(a, X86_vpmaddwd, t, x, y);
+        x86_3(a, X86_vpaddd, d, sum, t);
+        return;
+    }
+    if (m->dst_reg != m->arg_reg[2]) x86_2(a, X86_vmovaps, d, sum);
+    x86_3(a, m->op == 4 ? X86_vpdpbusd : X86_vpdpwssd, d, x, y);
+}
+
 static void do_fma(Gen *g, const Micro *m) {
     Asm *a = &g->a;
+    if (m->op) {
+        do_dots(g, m);
+        return;
+    }
     if (m->nargs == 4) {
         do_masked_fma(g, m);
         return;
