@@ -5,6 +5,7 @@
 //   find     nanoseconds to find a kernel that ran before: in the thread's own memory, and in the
 //            context's table
 //   call     a whole lw_run of a tiny kernel, and the kernel alone
+//   make     a kernel through the API for a size not seen before: bound, chosen, lowered, generated
 //   wake     a parallel loop of two tasks: soon after another, and after a pause
 //   threads  the gain from a second thread, for a product of 1024 by 1024 matrices and for a loop
 //            of bare multiply-adds, in turns
@@ -41,6 +42,7 @@ typedef struct Bench {
     DLTensor tensor[3];
     const DLTensor *arg[3];
     lw_run_options options;
+    int64_t size; // of what was made last
     // for looking behind the API
     Slot *slot;
     View views[3];
@@ -138,6 +140,41 @@ static void finding(void) {
     measure("lw_run of 16 additions", call, &b, 100);
     measure("its kernel alone", alone, &b, 1000);
     close_bench(&b);
+}
+
+// --- Making --------------------------------------------------------------------------------------
+
+static void make_one(void *arg) {
+    Bench *b = arg;
+    lw_bound *bound = NULL;
+    lw_kernel *kernel = NULL;
+    lw_size sizes[] = {{"N", ++b->size}};
+    if (lw_bind(b->ctx, lw_module_function(b->mod, 0), sizes, 1, &bound) ||
+        lw_compile(b->ctx, bound, NULL, &kernel)) {
+        fprintf(stderr, "%s", lw_diag_text(b->ctx));
+        exit(1);
+    }
+    lw_kernel_free(kernel);
+    lw_bound_free(bound);
+}
+
+static void making(void) {
+    static const struct {
+        const char *what, *text;
+    } kinds[] = {
+        {"matmul N x 64 x 64",
+         "def mm(float(N,64) A, float(64,64) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"},
+        {"sum of N vectors of 64", "def s(float(N,64) A, float(N) B) -> (C) { C(i) +=! A(n,i) }"},
+        {"addition of N", "def add(float(N) A, float(N) B) -> (C) { C(i) = A(i) + B(i) }"},
+    };
+    printf("make\n");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        Bench b;
+        open_bench(&b, kinds[i].text, NULL, 16, 1);
+        b.size = 16;
+        measure(kinds[i].what, make_one, &b, 1);
+        close_bench(&b);
+    }
 }
 
 // --- Waking --------------------------------------------------------------------------------------
@@ -264,6 +301,7 @@ static void scaling(void) {
 
 int main(void) {
     finding();
+    making();
     waking();
     scaling();
     return 0;

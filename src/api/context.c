@@ -69,6 +69,7 @@ static void free_slot(lw_context *ctx, Slot *s) {
     const Allocator *allocator = &ctx->allocator;
     lw_module_free(s->holds);
     arena_free(&s->arena);
+    arena_free(&s->scratch);
     slot_forget_kernels(ctx, s);
     if (s->work) allocator->free(allocator->user, s->work, s->work_size);
     allocator->free(allocator->user, s, sizeof *s);
@@ -215,7 +216,7 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
         .ctx = ctx, .slot = s, .arena = &s->arena, .scratch = &s->scratch, .diags = &s->diags};
     bool enough = arena_try(&s->arena, enter, &f);
     call_part(&f.call);
-    arena_free(&s->scratch);
+    arena_release(&s->scratch, (ArenaMark){0}); // a chunk stays: fresh pages cost more than code
     if (enough) return f.status;
     forget(s);
     s->text = "error: out of memory\n";

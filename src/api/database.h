@@ -6,7 +6,7 @@
 #include "api/pipeline.h"
 #include "search/db.h"
 
-// The key of a Program of the call's own (bound_own_program) on a target.
+// The key of a Program of the call's own (program_fork) on a target.
 DbKey database_key(Call *call, const Canon *c, Target target);
 
 // The best Schedule that is known for these very sizes, or else what was tuned for the nearest ones

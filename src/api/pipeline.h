@@ -69,8 +69,6 @@ double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree);
 const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree);
 // Per argument, those of the views; NULL for NULL.
 const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views);
-// A Program of the call's own, for what adds to its pools.
-const Program *bound_own_program(Call *call, const Program *bound);
 // What code is made for. Both may be NULL: this machine, dense arguments.
 typedef struct Target {
     const Machine *machine;

@@ -46,21 +46,6 @@ const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tre
     return bytes;
 }
 
-const Program *bound_own_program(Call *call, const Program *bound) {
-    Names *names = arena_new(call->arena, Names);
-    names->arena = call->arena;
-    Text text = {.arena = call->arena};
-    program_print(&text, bound);
-    const Source *src = source_in(call, "<bound>", text_str(&text));
-    const Program *read = program_read_back(call->arena, names, src, call->diags);
-    int64_t none = 0;
-    Program *p = read ? program_bind(call->arena, read, &none, call->diags) : NULL;
-    if (!p || p->stmts.n != bound->stmts.n) bug("the text of a bound program does not read back");
-    p->source = bound->source; // what goes wrong later is said of the user's text
-    for (int i = 0; i < p->stmts.n; i++) p->stmts.at[i].range = bound->stmts.at[i].range;
-    return p;
-}
-
 static lw_status parse(Call *call, const Program *p, const lw_schedule_text *text,
                        const Schedule **out) {
     *out = NULL;
@@ -162,7 +147,7 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
         return LW_OK;
     }
     double start = now_us();
-    const Program *p = bound_own_program(call, b->program);
+    const Program *p = program_fork(call->arena, b->program);
     lw_status status = parse(call, p, text, schedule);
     if (status) return status;
     double parsed = now_us();

@@ -211,7 +211,7 @@ static lw_status space_body(Call *call, void *args) {
         diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
         return LW_ERROR;
     }
-    const Program *p = bound_own_program(call, a->bound->program);
+    const Program *p = program_fork(call->arena, a->bound->program);
     const Schedule *given = given_schedule(call, p, o);
     if (call->diags->errors) return LW_ERROR;
     CpuOptions options = {.threads = o->threads > 0 ? o->threads : 2, .given = given};

@@ -268,7 +268,7 @@ static bool prepare(Tune *t) {
     t->machine = *m;
     t->rated = machine_rated(call, &t->machine);
     t->began = measure_clock(); // measuring the machine is not the tuning's time
-    t->p = bound_own_program(call, t->bound->program);
+    t->p = program_fork(call->arena, t->bound->program);
     t->views = views_of(t);
     return t->views && tune_space(t);
 }

@@ -31,6 +31,14 @@ static void rehash(Arena *arena, Set *s) {
         if (old.at[i]) place(s, old.hash[i], old.at[i]);
 }
 
+Set set_fork(Arena *arena, const Set *s) {
+    Set t = *s;
+    if (!t.cap) return t;
+    t.at = arena_copy(arena, s->at, (size_t)t.cap * sizeof *t.at);
+    t.hash = arena_copy(arena, s->hash, (size_t)t.cap * sizeof *t.hash);
+    return t;
+}
+
 void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *same) {
     if (2 * (s->n + 1) > s->cap) rehash(arena, s);
     uint64_t mask = (uint64_t)s->cap - 1, i = hash & mask;

@@ -18,6 +18,8 @@ typedef struct Set {
 
 typedef bool SetSame(const void *key, const void *item);
 
+// One that grows apart from `s`; the items are the same.
+Set set_fork(Arena *arena, const Set *s);
 void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *same);
 
 // Numbers by pointer: where in a list the thing with this interned name is.

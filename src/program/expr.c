@@ -17,6 +17,16 @@ const OpInfo op_info[OP_COUNT] = {
 
 void exprs_init(Exprs *x, Arena *arena) { *x = (Exprs){.arena = arena}; }
 
+Exprs *exprs_fork(Arena *arena, const Exprs *x) {
+    Exprs *own = arena_copy(arena, x, sizeof *x);
+    own->arena = arena;
+    own->affines = set_fork(arena, &x->affines);
+    own->atoms = set_fork(arena, &x->atoms);
+    own->accesses = set_fork(arena, &x->accesses);
+    own->exprs = set_fork(arena, &x->exprs);
+    return own;
+}
+
 // --- Accesses ----------------------------------------------------------------------------------
 
 typedef struct AccessKey {

@@ -79,6 +79,8 @@ struct Exprs {
 };
 
 void exprs_init(Exprs *x, Arena *arena);
+// A pool that begins with the nodes of another, and grows apart from it.
+Exprs *exprs_fork(Arena *arena, const Exprs *x);
 
 const Access *access_make(Exprs *x, int tensor, int rank, const Affine *const *sub);
 const Expr *expr_const(Exprs *x, Type type, Value value);

@@ -17,7 +17,7 @@ static bool spells(const char *word, const char *name, int len) {
 }
 
 bool name_reserved(const char *name, int len) {
-    if (len <= 0 || name[0] < 'a') return false; // all of them are in lower case
+    if (len < 2 || name[0] < 'a') return false; // all are in lower case, and none is that short
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (spells(keywords[i], name, len)) return true;
     for (int op = 0; op < OP_COUNT; op++)

@@ -21,6 +21,32 @@ Program *program_new(Arena *arena, Names *names, const char *name, size_t len) {
     return p;
 }
 
+static Iter *fork_iters(Program *own, const Stmt *st) {
+    Name names[PROGRAM_MAX_ITERS];
+    bool same = true;
+    program_name_iters(own->arena, own, st, names);
+    for (int i = 0; i < st->niters; i++) same &= names[i] == st->iter[i].name;
+    if (same) return st->iter;
+    Iter *iter = arena_copy(own->arena, st->iter, (size_t)st->niters * sizeof *iter);
+    for (int i = 0; i < st->niters; i++) iter[i].name = name_of(own->names, names[i]);
+    return iter;
+}
+
+Program *program_fork(Arena *arena, const Program *p) {
+    Program *own = arena_copy(arena, p, sizeof *p);
+    own->arena = arena;
+    own->exprs = exprs_fork(arena, p->exprs);
+    own->names = names_fork(arena, p->names);
+    own->params.at = arena_copy(arena, p->params.at, (size_t)p->params.n * sizeof(Param));
+    own->tensors.at = arena_copy(arena, p->tensors.at, (size_t)p->tensors.n * sizeof(Tensor));
+    own->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof(Stmt));
+    own->requires.at = arena_copy(arena, p->requires.at, (size_t)p->requires.n * sizeof(Require));
+    own->params.cap = p->params.n, own->tensors.cap = p->tensors.n;
+    own->stmts.cap = p->stmts.n, own->requires.cap = p->requires.n;
+    for (int i = 0; i < p->stmts.n; i++) own->stmts.at[i].iter = fork_iters(own, &p->stmts.at[i]);
+    return own;
+}
+
 int program_find_param(const Program *p, Name name) {
     for (int i = 0; i < p->params.n; i++)
         if (p->params.at[i].name == name) return i;

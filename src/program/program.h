@@ -137,6 +137,10 @@ int program_find_param(const Program *p, Name name);  // -1
 // ill-formed.
 bool program_finish(Program *p, DiagList *diags);
 
+// The same Program with pools of its own, so that what is made of it may add to them: nobody else
+// sees that. Iterators are called what the text form calls them. It lives no longer than `p`.
+Program *program_fork(Arena *arena, const Program *p);
+
 // --- Binding -----------------------------------------------------------------------------------
 // values[i] is parameter i. Reports (ranges empty or contradictory, preconditions violated, sizes
 // that overflow, subscripts outside their tensor with the offending instance) and returns NULL on
@@ -157,9 +161,10 @@ static inline int64_t iter_extent(const Iter *i) {
 
 // print(parse(t)) == t for every t that print produced. See docs/program-text.md.
 void program_print(Text *out, const Program *p);
+// The names that it prints iterators by: one that is also the name of a parameter or of another
+// iterator gets a number, so that subscripts read unambiguously.
+void program_name_iters(Arena *arena, const Program *p, const Stmt *st, Name *names);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
-// The same of what program_print wrote, however long it became.
-Program *program_read_back(Arena *arena, Names *names, const Source *source, DiagList *diags);
 // A text may hold several, one after the other. Gives their number; stops at the first that is
 // wrong.
 int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,

@@ -735,15 +735,15 @@ static Program *parse_one(Parser *ps, Names *names) {
                                                                                        : NULL;
 }
 
-static int parse_all(Arena *arena, Names *names, const Source *source, uint32_t limit,
-                     DiagList *diags, Program ***out) {
+int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
+                      Program ***out) {
     const Source *outer = diags->source;
     VEC(Program *) list = {0};
     diags->source = source;
     Parser *ps = arena_new(arena, Parser);
     *ps = (Parser){.arena = arena, .lex = {.source = source, .diags = diags}, .diags = diags};
-    if (source->len > limit) {
-        diag_report(diags, (Range){0, 0}, DIAG_TEXT_SIZE, (int)limit);
+    if (source->len > PROGRAM_MAX_SOURCE) {
+        diag_report(diags, (Range){0, 0}, DIAG_TEXT_SIZE, PROGRAM_MAX_SOURCE);
     } else {
         next(ps);
         do {
@@ -758,17 +758,6 @@ static int parse_all(Arena *arena, Names *names, const Source *source, uint32_t 
     diags->source = outer;
     *out = list.at;
     return list.n;
-}
-
-int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
-                      Program ***out) {
-    return parse_all(arena, names, source, PROGRAM_MAX_SOURCE, diags, out);
-}
-
-Program *program_read_back(Arena *arena, Names *names, const Source *source, DiagList *diags) {
-    Program **all;
-    int n = parse_all(arena, names, source, UINT32_MAX, diags, &all);
-    return n == 1 ? all[0] : NULL;
 }
 
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {

@@ -76,14 +76,12 @@ static bool name_taken(const Program *p, const Stmt *st, const Name *given, Name
     return false;
 }
 
-// The iterators' names; one that is also the name of a parameter or of another iterator gets a
-// number, so that subscripts read unambiguously. (Compared by spelling: printing interns nothing,
-// so that a Program may be printed by several threads.)
-static void name_iters(Printer *pr, const Stmt *st, Name *names) {
+// (Compared by spelling: printing interns nothing, so that several threads may print a Program.)
+void program_name_iters(Arena *arena, const Program *p, const Stmt *st, Name *names) {
     for (int i = 0; i < st->niters; i++) {
         Name name = names[i] = st->iter[i].name;
-        for (int k = 1; name_taken(pr->p, st, names, names[i], i); k++)
-            names[i] = arena_printf(pr->out->arena, "%s.%d", name, k);
+        for (int k = 1; name_taken(p, st, names, names[i], i); k++)
+            names[i] = arena_printf(arena, "%s.%d", name, k);
     }
 }
 
@@ -105,7 +103,7 @@ static void print_domain(Printer *pr, const Stmt *st) {
 
 static void print_stmt(Printer *pr, const Stmt *st) {
     Name iters[PROGRAM_MAX_ITERS];
-    name_iters(pr, st, iters);
+    program_name_iters(pr->out->arena, pr->p, st, iters);
     pr->names.iters = iters;
     text_add(pr->out, "\n    ");
     name_print(pr->out, st->label);

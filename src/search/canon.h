@@ -23,7 +23,7 @@
 typedef struct Canon Canon;
 
 // Of a bound Program whose iterators have distinct names in each statement (one that was read from
-// its text, api's bound_own_program). Adds to its pool of names.
+// its text, or program_fork). Adds to its pool of names.
 Canon *canon_of(Arena *arena, const Program *p);
 const Program *canon_program(const Canon *c); // in its own names
 

@@ -225,7 +225,8 @@ static double pack_cost(const Nest *n, const Tile *t) {
 }
 
 // Full tiles and what is left over, in every direction.
-static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
+// Anything above `limit`, where it is that.
+static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
     int64_t size[3] = {t->rows[0], t->rows[1], t->vectors};
     double turns = 1, outer = 1, cost = 0;
@@ -244,12 +245,14 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t) {
     t->turns = 1;
     for (int i = 0; i < n->s->niters && t->near; i++)
         if (t->near >> i & 1) t->turns *= (double)n->extent[i];
-    for (int at = 0; at < 8; at++) {
+    int64_t tiles[3], rest[3];
+    for (int k = 0; k < 3; k++) tiles[k] = length[k] / size[k], rest[k] = length[k] % size[k];
+    for (int at = 0; at < 8 && cost * outer <= limit; at++) {
         int64_t part[3];
         double count = 1;
         for (int k = 0; k < 3; k++) {
-            part[k] = at >> k & 1 ? length[k] % size[k] : size[k];
-            count *= (double)(at >> k & 1 ? part[k] > 0 : length[k] / size[k]);
+            part[k] = at >> k & 1 ? rest[k] : size[k];
+            count *= (double)(at >> k & 1 ? rest[k] > 0 : tiles[k]);
         }
         if (count > 0) cost += count * (part_cost(c, n, t, part, turns) + (at ? 15 : 0));
     }
@@ -292,7 +295,7 @@ static bool is_ragged(const Nest *n, const Tile *t) {
 }
 
 static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
-    t->cost = is_ragged(n, t) ? INFINITY : tile_cost(c, n, t);
+    t->cost = is_ragged(n, t) ? INFINITY : tile_cost(c, n, t, best->cost);
     if (t->cost < best->cost) *best = *t;
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
@@ -391,7 +394,7 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
         along |= ref->uses[v];
     }
     if (!along) return;
-    t.cost = tile_cost(c, n, &t);
+    t.cost = tile_cost(c, n, &t, INFINITY);
     if (t.cost < best->cost) *best = t;
 }
 

@@ -59,7 +59,7 @@ typedef struct Put {
 // What the tuner does.
 static lw_status put_body(Call *call, void *arg) {
     Put *p = arg;
-    const Program *own = bound_own_program(call, p->bound->program);
+    const Program *own = program_fork(call->arena, p->bound->program);
     const Canon *c = canon_of(call->arena, own);
     DbKey key = database_key(call, c, (Target){.threads = p->threads});
     DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};

@@ -159,6 +159,36 @@ TEST(iterators_named_like_parameters_are_renamed) {
     lab_end(&lab);
 }
 
+// Pools of its own: what is added to them the Program does not see, nor anybody who shares it.
+TEST(a_fork_grows_apart) {
+    lab_begin(&lab);
+    int64_t values[] = {4};
+    Program *p = lab_program(&lab,
+                             "program f(N) { input A: f32[N, N] output C: f32[N]\n"
+                             "C: for i in 0:N, k in 0:N  C[i] +=! A[i, k] + A[k, i] }",
+                             values);
+    if (!CHECK(p)) return;
+    const char *text = lab_text(&lab, p);
+    p->stmts.at[0].iter[1].name = p->stmts.at[0].iter[0].name;
+    const char *alike = lab_text(&lab, p);
+    Program *own = program_fork(&lab.arena, p);
+    CHECK_STR_EQ(lab_text(&lab, own), alike);
+    CHECK_STR_EQ(own->stmts.at[0].iter[0].name, "i.1");
+    CHECK_STR_EQ(p->stmts.at[0].iter[0].name, "i");
+    CHECK(own->stmts.at[0].value == p->stmts.at[0].value);
+    int affines = p->exprs->affines.n, names = p->names->set.n;
+    const Affine *far = affine_const(own->exprs, 123456);
+    CHECK(far == affine_const(own->exprs, 123456) && own->exprs->affines.n == affines + 1);
+    CHECK(name_of(own->names, "fresh") == name_of(own->names, "fresh"));
+    for (int i = 0; i < 100; i++)
+        name_of(own->names, arena_printf(&lab.arena, "n%d", i)), program_stmt(own, (Range){0, 0});
+    CHECK(p->exprs->affines.n == affines && p->names->set.n == names && p->stmts.n == 1);
+    CHECK(name_of(own->names, "i") == p->stmts.at[0].iter[0].name);
+    p->stmts.at[0].iter[1].name = name_of(&lab.names, "k");
+    CHECK_STR_EQ(lab_text(&lab, p), text);
+    lab_end(&lab);
+}
+
 TEST(finishing_orders_tensors_and_finds_roles) {
     lab_begin(&lab);
     Program *p = lab_parse(&lab, "program r(N) { temp t: f32[N] output C: f32[N] output D: f32[N]\n"
