@@ -58,7 +58,10 @@ typedef struct Mem {
     const Lin **sub; // by dimension; NULL where one is not linear
     bool inner;      // stands inside a subscript: read while an address is computed
     int fetch;       // cache level to prefetch into, 0: none
-    bool spread;     // line by line, over turns in which the access may stand still
+    struct {
+        int lines, rows; // of each turn, rows so many bytes
+        int64_t apart;   // from each other
+    } spread; // over turns in which the access may stand still; no lines: the access itself
     const struct Mem *next; // what to prefetch
 } Mem;
 

@@ -54,14 +54,14 @@ static int block_loop(const Nest *n, const Ref *r, int turns) {
 
 // The loop around a tile; -1: there is none, or its sums are too short for anything to come
 // meanwhile.
-static int store_loop(const Nest *n, int turns) {
+static int store_loop(const Nest *n, int turns, bool cut) {
     enum { LONG = 256 };
     int j = turns - 1;
     double length = 1;
     while (j >= 0 && !n->ref[0].uses[iter_of(n, &n->loop[j])]) j--;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].reduction) length *= (double)inside(n, j, i);
-    return length < LONG ? -1 : j;
+    return length < LONG && !cut ? -1 : j;
 }
 
 static void ask(Chooser *c, Nest *n, const Ref *r, int at, int64_t distance, int level) {
@@ -75,7 +75,22 @@ static void ask(Chooser *c, Nest *n, const Ref *r, int at, int64_t distance, int
     n->out.prefetch = all;
 }
 
-void choose_fetches(Chooser *c, Nest *n, int turns, int copied) {
+// The outermost loop that brings a new panel, but not more than a fair part of the second cache at
+// a time; and into the first one if it holds two of them.
+void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
+    for (int j = 0; j < turns; j++) {
+        double bytes = panel->bytes;
+        for (int i = 0; i < n->s->niters; i++)
+            if (panel->uses[i]) bytes *= (double)inside(n, j, i);
+        int i = iter_of(n, &n->loop[j]);
+        if (!panel->uses[i] || bytes > (double)c->m->cache[2] / 4) continue;
+        if (n->extent[i] > n->loop[j].step)
+            ask(c, n, panel, j, 1, 3 * bytes <= (double)c->m->cache[1] ? 1 : 2);
+        return;
+    }
+}
+
+void choose_fetches(Chooser *c, Nest *n, int turns, int copied, bool cut) {
     double cache = (double)c->m->cache[2];
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
@@ -83,6 +98,6 @@ void choose_fetches(Chooser *c, Nest *n, int turns, int copied) {
         double bytes = at < 0 ? 0 : block_of(n, ref, at);
         if (bytes > 4096 && bytes <= cache / 2) ask(c, n, ref, at, 1, 2);
     }
-    int at = n->ref[0].lone && n->ref[0].size > cache / 2 ? store_loop(n, turns) : -1;
+    int at = stores_far(c, n) ? store_loop(n, turns, cut) : -1;
     if (at >= 0) ask(c, n, &n->ref[0], at, 0, 1);
 }

@@ -123,7 +123,14 @@ bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
 bool tile_slides(const Nest *n, const Tile *t, int i);
 // All of it, with order and packing (analytic_order.c).
 void choose_contraction(Chooser *c, Nest *n);
-// Prefetches, the first `turns` loops being those around its tile; `copied`: a read that is packed.
-void choose_fetches(Chooser *c, Nest *n, int turns, int copied);
+// Prefetches, the first `turns` loops being those around its tile; `copied`: a read that is packed;
+// `cut`: the reduction is cut so that a tile is fetched some rows at a time.
+void choose_fetches(Chooser *c, Nest *n, int turns, int copied, bool cut);
+// Of an operand whose panels are read where they lie, the next one while one is used.
+void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns);
+// Are the results more than the second cache holds, so that it is worth to fetch where they go?
+static inline bool stores_far(const Chooser *c, const Nest *n) {
+    return n->ref[0].lone && n->ref[0].size > (double)c->m->cache[2] / 2;
+}
 
 #endif

@@ -40,8 +40,10 @@ typedef struct Blocks {
     bool streamed;                    // parts of the reduction are outside of everything
     int64_t width;                    // of the lanes' iterator around them; 0: all of it
     int64_t group;                    // of it in panels that are packed together; 0: one panel
+    double straight;                  // panels are read where they lie, parts of so many bytes
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
     int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
+    int64_t turn;                     // of the last reduction in each part of a tile's rows; 0: all
 } Blocks;
 
 // 0: all operands depend on it; 1: the panel does; 2: it does not.
@@ -98,16 +100,43 @@ static void order_reductions(Blocks *b) {
             if (tile_slides(n, b->t, last[k]) == sliding) b->red[far++] = last[k];
 }
 
+// A panel from beyond the second cache whose rows are whole lines, in sets of their own of the
+// first cache: while one is used the next one comes, which takes less than to pack it.
+static void read_straight(const Chooser *c, Blocks *b) {
+    enum { LEAST = 32 }; // rows of a part
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
+    if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
+    if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->stride[b->t->v] != 1) return;
+    int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
+    if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
+    int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
+    int64_t sets = min_i64(rows_of_way(apart) * row, WAY); // of all, as bytes of a way
+    double room = 0.5 * (double)c->m->cache[1] * (double)sets / WAY;
+    if (room >= (double)(LEAST * row)) b->straight = room;
+}
+
+// At most so many values of a reduction: a number that divides its extent, if there is one that is
+// not much less.
+static int64_t part_below(int64_t extent, int64_t most) {
+    for (int64_t i = most / 8 * 8; i >= most / 2 && i > 0; i -= 8)
+        if (extent % i == 0) return i;
+    return 0;
+}
+
 // A panel that is too large for its cache is done in parts, one after the other for all rows.
 static void block_reductions(const Chooser *c, Blocks *b) {
-    double limit = (double)c->m->cache[2] / 4;
-    if (b->reuse < 4 || b->rows_first) return;
+    double limit = b->straight > 0 ? b->straight : (double)c->m->cache[2] / 4;
+    if (b->reuse < (b->straight > 0 ? 6 : 4) || b->rows_first) return;
     for (int k = 0; k < b->nred && b->panel_bytes > limit; k++) {
         int i = b->red[k];
         int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
         if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
         int64_t step = ceil_div(extent, parts);
-        b->step[i] = extent < 64 ? step : (step + 7) / 8 * 8;
+        int64_t even = b->straight > 0
+                           ? part_below(extent, extent * (int64_t)limit / (int64_t)b->panel_bytes)
+                           : 0;
+        b->step[i] = even ? even : extent < 64 ? step : (step + 7) / 8 * 8;
         if (b->step[i] >= extent) b->step[i] = 0;
         b->panel_bytes /= (double)min_i64(parts, extent);
     }
@@ -151,7 +180,8 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || b->streamed || !b->panel || !x->lone || !x->once)
+    if (c->o->plain || b->t->folded || b->streamed || b->straight > 0 || !b->panel || !x->lone ||
+        !x->once)
         return false;
     if (b->t->group >= 0) return false;
     if (b->t->pack) return true;
@@ -345,12 +375,29 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
     return slides ? taps : 0;
 }
 
+// Where tiles are stored beyond the second cache, their rows are fetched some at a time while sums
+// are made: the reduction is cut into about as many parts as there are rows.
+static void share_rows(const Chooser *c, Blocks *b) {
+    enum { LEAST = 8, COPIES = 4 }; // turns of a part; what the generator unrolls
+    const Nest *n = b->n;
+    const Tile *t = b->t;
+    if (c->o->plain || t->folded || t->near || b->nred != 1 || t->row[0] < 0 || t->row[1] >= 0)
+        return;
+    if (!stores_far(c, n) || n->ref[0].stride[t->v] != 1 || n->window >= 0) return;
+    int i = b->red[0];
+    int64_t all = b->step[i] ? b->step[i] : n->extent[i];
+    int64_t turn = max_i64(ceil_div(ceil_div(all, t->rows[0]), COPIES) * COPIES, LEAST);
+    while (turn < all && (all % turn || n->extent[i] % turn)) turn += COPIES;
+    if (2 * turn <= all) b->turn = turn;
+}
+
 static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
     for (int k = 0; k < b->nred; k++) {
         int i = b->red[k];
         int64_t taps = k + 1 == b->nred && !c->o->plain ? taps_in_one_go(n, b, i) : 0;
         if (taps) nest_loop(n, i, taps, KIND_SERIAL);
         if (taps) n->loop[n->nloops - 1].interleaved = true;
+        if (b->turn) nest_loop(n, i, b->turn, KIND_SERIAL);
         if (b->step[i] != 1) nest_loop(n, i, 1, KIND_SERIAL);
     }
 }
@@ -385,6 +432,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (b->group) outer_loop(n, b, b->t->v);
     idle_loops(n);
     block_rows(n, b->t);
+    share_rows(c, b);
     inner_reductions(c, n, b);
     int turns = n->nloops;
     for (int k = 0; k < 2; k++)
@@ -396,7 +444,8 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
-    if (!c->o->plain) choose_fetches(c, n, turns, n->copy ? b->panel : 0);
+    if (!c->o->plain) choose_fetches(c, n, turns, n->copy ? b->panel : 0, b->turn);
+    if (b->straight > 0 && b->reuse >= 2) fetch_panels(c, n, &n->ref[b->panel], turns);
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
@@ -412,6 +461,7 @@ void choose_contraction(Chooser *c, Nest *n) {
     }
     order_reductions(&b);
     stream_panel(c, &b);
+    read_straight(c, &b);
     if (!b.streamed) block_reductions(c, &b);
     emit(c, n, &b);
 }

@@ -501,8 +501,13 @@ static void prefetch(LeafGen *l, const Mem *m, int level) {
     if (!m->fetch) return;
     Ref r = gen_ref(l->g, l->n, m->next, l->active);
     bool apart = r.lane && r.lane != type_info[r.type].bytes;
-    for (int i = 0; i < (apart ? r.active : 1); i++, r.disp += r.lane)
+    int rows = m->spread.lines ? m->spread.rows : apart ? r.active : 1;
+    int lines = m->spread.lines ? m->spread.lines : 1;
+    int64_t row = m->spread.lines ? m->spread.apart : r.lane, begin = r.disp;
+    for (int i = 0; i < rows * lines; i++) {
+        r.disp = begin + i / lines * row + i % lines * 64;
         l->g->tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, level);
+    }
 }
 
 // What is in the tile was fetched in front of the region.
@@ -530,7 +535,7 @@ void gen_leaf(Gen *g, PNode *n) {
     flush_inner(g, n);
     g->seg->line = n->line;
     l.guard = guard_of(&l);
-    if (n->write.spread || !is_pinned(g, &n->write)) prefetch(&l, &n->write, FETCH_TO_WRITE);
+    if (n->write.spread.lines || !is_pinned(g, &n->write)) prefetch(&l, &n->write, FETCH_TO_WRITE);
     for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i], n->read[i].fetch);
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;

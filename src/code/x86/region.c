@@ -169,7 +169,7 @@ static void fetch_pins(Gen *g) {
     int64_t line = INT64_MIN;
     for (int i = 0; i < g->pins.n; i++) {
         const Mem *m = g->pins.at[i].ref.mem;
-        if (!m->fetch || m->spread) continue;
+        if (!m->fetch || m->spread.lines) continue;
         Ref r = g->pins.at[i].ref;
         r.mem = m->next;
         r.disp += m->next->off->c - m->off->c;
