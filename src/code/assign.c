@@ -17,7 +17,7 @@ enum { NEVER = 1 << 30 };
 typedef struct Assign {
     Seg *s;
     const MicroIsa *isa;
-    int npins;
+    int npins;      // the last ones of them are the segment's kept ones
     int *next;      // per value: position of its next use from here on
     int *reg;       // per value: register, or -1
     int *slot;      // per value: stack slot, or -1
@@ -34,14 +34,14 @@ static int *carve(int **room, int n) {
 }
 
 // Stores go right behind the write they perform, so that the value need not be kept: positions of
-// micros in the final order, ended by -1.
-static int *order_micros(Seg *s, int **room) {
+// micros in the final order, ended by -1. `only`: those of which this is true.
+static int *order_micros(Seg *s, const bool *only, int **room) {
     int n = s->micros.n, at = 0;
     int *first = carve(room, n + 2), *next = carve(room, n + 2), *order = carve(room, n + 1);
     memset(first, 0, (size_t)(n + 2) * sizeof(int));
     for (int i = n - 1; i >= 0; i--) { // lists of stores by the micro they follow, in program order
         const Micro *m = &s->micros.at[i];
-        if (m->kind != MI_STORE) continue;
+        if (m->kind != MI_STORE || (only && !only[i])) continue;
         next[i] = first[m->after + 1];
         first[m->after + 1] = i + 1;
     }
@@ -50,11 +50,16 @@ static int *order_micros(Seg *s, int **room) {
             for (int st = first[i + 1]; st; st = next[st - 1]) order[at++] = st - 1;
             continue;
         }
-        if (i >= 0) order[at++] = i;
+        if (i >= 0 && (!only || only[i])) order[at++] = i;
         for (int st = first[i + 1]; st; st = next[st - 1]) order[at++] = st - 1;
     }
     order[at] = -1;
     return order;
+}
+
+static bool is_kept(const Assign *a, int v) {
+    const Val *x = &a->s->vals.at[v];
+    return x->def < 0 && x->pin >= a->npins - a->s->kept;
 }
 
 // Next uses of every operand, and for each load the position of the next store to its buffer.
@@ -62,7 +67,7 @@ static void use_positions(Assign *a, const int *order, int n) {
     Seg *s = a->s;
     int *store = a->store;
     for (int i = 0; i < s->nbuffers; i++) store[i] = NEVER;
-    for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
+    for (int v = 0; v < s->vals.n; v++) a->next[v] = is_kept(a, v) ? n : NEVER;
     for (int i = n - 1; i >= 0; i--) {
         Micro *m = &s->micros.at[order[i]];
         if (m->kind == MI_LOAD)
@@ -118,7 +123,7 @@ static int take(Assign *a, int v, const Micro *m) {
     int pin = v >= 0 ? a->s->vals.at[v].pin : -1, best = -1, spare = -1;
     if (pin >= 0 && a->holder[pin] < 0) return pin;
     for (int r = a->s->crowded ? 0 : a->npins; r < a->isa->registers; r++) {
-        if (r < a->npins && a->done >> r & 1) continue;
+        if (r < a->npins && (a->done >> r & 1 || r >= a->npins - a->s->kept)) continue;
         if (a->holder[r] < 0 && r >= a->npins) return r;
         if (a->holder[r] < 0) spare = r;
         if (a->holder[r] < 0 || (is_arg(m, a->holder[r]) && !FAULT(operand_evicted))) continue;
@@ -260,13 +265,13 @@ static void do_one(Assign *a, Micro m, int at) {
     if (m.dst >= 0 && a->next[m.dst] == NEVER) release(a, m.dst);
 }
 
-void micro_assign(Seg *s, const MicroIsa *isa, int npins) {
+void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only) {
     int need = 8 * (s->micros.n + 4) + 4 * s->vals.n + s->nbuffers;
     if (need > s->work_cap) {
         s->work_cap = 2 * need;
         s->work = arena_raw(s->arena, (size_t)s->work_cap * sizeof(int));
     }
-    int *room = s->work, *order = order_micros(s, &room), n = 0;
+    int *room = s->work, *order = order_micros(s, only, &room), n = 0;
     while (order[n] >= 0) n++;
     Assign a = {.s = s, .isa = isa, .npins = npins};
     a.next = carve(&room, s->vals.n);

@@ -189,6 +189,7 @@ typedef struct Seg {
     int rows;               // reductions that were folded together with others
     int begun, first_begun; // locs of seg_begin since the last fold, and the first of them
     int spills;
+    int kept;  // the last pinned registers, so many, keep what was made in front of a loop
     int *work; // room for micro_assign
     int work_cap;
 } Seg;
@@ -244,7 +245,21 @@ typedef struct MicroIsa {
     void *user;
 } MicroIsa;
 
-// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on.
-void micro_assign(Seg *s, const MicroIsa *isa, int npins);
+// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on. `only` (or NULL):
+// per micro, whether it is wanted.
+void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only);
+
+// A machine loop of which a segment is the body, repeated as it is or, if `replayed`, with other
+// addresses too.
+typedef struct Turns {
+    int loop;
+    int64_t n; // least number of turns
+    bool replayed;
+} Turns;
+
+// hoist.c: what is the same in every turn is made by `isa` now, as far as there are registers:
+// those behind the pinned ones, s->kept of them. Returns what is left for the loop, for
+// micro_assign; NULL: all of it.
+const bool *micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct Piece {
     bool parallel;      // a parallel loop may be inside
     bool beside;        // or around it, so that pieces may run side by side
     double together;    // runs of it in one piece of straight-line code, at most
+    uint32_t still;     // reads that may be loaded in front of the loop around that
 } Piece;
 
 // --- One piece -----------------------------------------------------------------------------------
@@ -96,14 +97,21 @@ typedef struct Cost {
     double room;                    // registers that are full before it, all times together
 } Cost;
 
-// Registers pass on operands inside straight-line code only; results from one turn of a loop to the
-// next as well, when there is room for all of them.
+// Registers pass on operands inside straight-line code, and those that stand still from one turn of
+// the loop around it to the next; results as well, when there is room for all of them.
 enum { OTHER_REGISTERS = 4 }; // than those of results
 
 static bool is_alone(const Piece *x) { return x->together < 2; }
 
 static bool keeps_results(const Eval *e, const Piece *x, const Cost *c, double share) {
     return !is_alone(x) || c->tile * share <= e->b->registers - OTHER_REGISTERS;
+}
+
+// Of `room`, what is left to operands that stand still beside the results that come back.
+static double spare(const Eval *e, const Piece *x, const Cost *c, double share, double room,
+                    double back) {
+    if (!keeps_results(e, x, c, share)) return room;
+    return is_alone(x) ? most_of(0, room - back) : 0;
 }
 
 // Of the elements that a piece combines values in, all times together, those that it loads: not
@@ -120,7 +128,8 @@ static double loaded_again(const Eval *e, double elements) {
 // How a piece uses registers and ports, given the lanes.
 typedef struct Shares {
     double in;     // loads of operands,
-    double single; // and of these, a lane each
+    double single; // and of these, a lane each,
+    double still;  // and those that may be loaded in front of a loop
     double result; // loads and stores of an element of the result,
     double held;   // and registers
 } Shares;
@@ -133,7 +142,9 @@ typedef struct Ports {
 static Ports port_seconds(const Eval *e, const Piece *x, const Cost *c, const Shares *h) {
     const BoundStmt *s = e->s;
     double out = s->nwrites ? c->total[s->nreads] * h->result : 0, back = c->back * h->result;
-    double in = h->in, room = c->room * h->result / h->held, each = in / x->together;
+    double in = h->in, room = c->room * h->result / h->held;
+    double each = most_of(0, in - h->still) / x->together;
+    in -= least_of(h->still, spare(e, x, c, h->held, c->room, back * h->held / h->result));
     if (!keeps_results(e, x, c, h->held)) {
         in += back;
     } else if (is_alone(x)) {
@@ -154,8 +165,12 @@ static Ports all_ports(const Eval *e, const Piece *x, const Cost *c) {
     const BoundStmt *s = e->s;
     Shares h = {.result = 1, .held = 1};
     h.in = vectors_of(e, s->read, s->nreads, c->total, e->single, e->lanes);
-    for (int r = 0; r < s->nreads; r++)
-        if (e->single[r] & e->lanes) h.single += c->total[r];
+    for (int r = 0; r < s->nreads; r++) {
+        bool single = e->single[r] & e->lanes;
+        if (single) h.single += c->total[r];
+        if (x->still >> r & 1)
+            h.still += c->total[r] * (s->read[r].iters & e->lanes && !single ? s->lane : 1);
+    }
     if (s->nwrites && s->write->iters & e->lanes) {
         h.held = s->lane;
         h.result = e->lanes & s->write->iters & ~e->single[s->nreads] ? s->lane : 1;
@@ -170,14 +185,20 @@ static double l1_seconds(const Eval *e, const Piece *x, const Cost *c, double sh
     int p = e->parallel;
     double i = b->in[p][LEVEL_L1], o = b->out[p][LEVEL_L1], own = e->extra.bytes;
     double room = c->room * b->vector_bytes, back = c->back * e->s->result_bytes;
-    double in = c->in, out = c->out, saved = 0, loads = in + back;
-    if (keeps_results(e, x, c, share)) {
-        saved = room * (back > 0 ? i + o : is_alone(x) ? o : most_of(i, o));
-        loads = is_alone(x) ? in + most_of(0, back - room) : in + back - room;
-        loads = most_of(loads, in / x->together);
-    } else {
+    double in = c->in, out = c->out, still = 0;
+    for (int r = 0; r < e->s->nreads; r++)
+        if (x->still >> r & 1) still += c->total[r] * e->s->read[r].bytes;
+    double each = most_of(0, in - still) / x->together;
+    double loads = in - least_of(still, spare(e, x, c, share, room, back)) + back, saved;
+    if (!keeps_results(e, x, c, share)) {
+        saved = least_of(still, room) * i;
         room = 0;
+    } else {
+        saved = room * (back > 0 ? i + o : most_of(i, o));
+        if (is_alone(x)) saved = least_of(saved, (back + still) * i + room * o);
+        loads -= is_alone(x) ? least_of(back, room) : room;
     }
+    loads = most_of(loads, each);
     double sum = b->both[LEVEL_L1] * ((in + back + own) * i + (out + own) * o - saved);
     return most_of(0, most_of(sum, most_of((loads + own) * i, (out + own - room) * o)));
 }
@@ -194,7 +215,7 @@ static void set_totals(const Eval *e, const Piece *x, Cost *c) {
         bool read = r < s->nreads;
         const BoundRef *ref = read ? &s->read[r] : &s->write[r - s->nreads];
         double n = x->often * c->elements[r], all = 1;
-        if (ref->grid && is_alone(x) && n > 0 && (read || !kept)) {
+        if (ref->grid && is_alone(x) && n > 0 && (read ? !(x->still >> r & 1) : !kept)) {
             for (int i = 0; i < s->niters; i++)
                 all *= ref->iters >> i & 1 ? s->extent[i] : x->runs[i];
             n = most_of(n, all);
@@ -345,6 +366,7 @@ typedef struct Lattice {
     Taken piece[MANY_PIECES];
     uint8_t next[MANY_PIECES][PIECE_ITERS]; // with one loop more of each iterator; 0: none
     double best[MANY_PIECES][MANY_COLUMNS]; // of the cheapest order that gets to a piece
+    uint32_t around[MANY_PIECES];           // iterators of which the loop around it may be
 } Lattice;
 
 // Runs of a piece of so many instances in one piece of straight-line code. Where the loop around it
@@ -363,6 +385,14 @@ static double together(const Eval *e, const Lattice *l, int at, Inner inner[][CP
         if (size * then->least / now->least <= marked) return most_of(1, floor(marked / size));
     }
     return most_of(1, least_of(COPIES, floor(part * limit / size)));
+}
+
+// Reads that do not depend on one of the iterators.
+static uint32_t still_reads(const BoundStmt *s, uint32_t around) {
+    uint32_t still = 0;
+    for (int r = 0; r < s->nreads; r++)
+        if (around & ~s->read[r].iters) still |= 1u << r;
+    return still;
 }
 
 // Gives the instances of a piece, at least.
@@ -387,6 +417,10 @@ static double make_piece(const Eval *e, const Lattice *l, int at, Inner inner[][
     }
     x->together = together(e, l, at, inner, least, unrolls);
     x->often = whole / most;
+    uint32_t around = l->around[at];
+    for (int i = 0; i < e->s->niters && !is_alone(x); i++)
+        if (taken_of(l->piece[at], i) < e->s->nlevels[i]) around |= 1u << i;
+    x->still = still_reads(e->s, around);
     return least;
 }
 
@@ -425,7 +459,9 @@ static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint
         int r = __builtin_ctz(accesses);
         double n = c->total[r] * s->lane, back = c->back * s->lane, fewest = n / x->together;
         bool result = r >= s->nreads, kept = result && keeps_results(e, x, c, s->lane);
-        if (result ? kept : !is_alone(x)) n -= c->room, back -= c->room;
+        bool still = !result && x->still >> r & 1;
+        if (result ? kept : still || !is_alone(x)) n -= c->room, back -= c->room;
+        if (still) fewest = 0;
         if (!result) n = most_of(n, fewest);
         back = result ? most_of(0, back) : 0;
         double single =
@@ -454,15 +490,16 @@ static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double
     set_cost(e, x, &c);
     for (int w = 0; w < l->nways; w++) {
         const double *share = l->share[w];
-        double in = 0, last = 0, single = 0;
+        double in = 0, last = 0, single = 0, still = 0;
         for (int r = 0; r < s->nreads; r++) {
             double m = c.total[r] * share[r];
             if (l->single[w] >> r & 1) single += m;
+            if (x->still >> r & 1) still += m;
             if (s->read[r].again) m = most_of(m, last), in -= last;
             in += m;
             last = m;
         }
-        Shares h = {.in = in, .single = single, .held = l->held[w]};
+        Shares h = {.in = in, .single = single, .still = still, .held = l->held[w]};
         h.result = s->nwrites ? share[s->nreads] : 1;
         Ports ports = port_seconds(e, x, &c, &h);
         t[w] = most_of(most_of(c.levels, l1_seconds(e, x, &c, h.held)),
@@ -540,6 +577,20 @@ static void find_pieces(const Eval *e, const Steps *t, Lattice *l) {
         }
 }
 
+// A loop that may run once is none.
+static void find_around(const Eval *e, Inner inner[][CPU_MAX_LEVELS + 1], Lattice *l) {
+    for (int at = l->n - 1; at >= 0; at--) {
+        l->around[at] = 0;
+        for (int i = 0; i < e->s->niters; i++) {
+            int next = l->next[at][i];
+            if (!next) continue;
+            const Inner *now = inner[i] + taken_of(l->piece[at], i),
+                        *then = inner[i] + taken_of(l->piece[next], i);
+            l->around[at] |= 1u << i | (then->least <= now->most ? l->around[next] : 0);
+        }
+    }
+}
+
 // The cheapest piece with one loop less, and then the piece itself. A piece of so few instances
 // that registers could hold all they touch costs nothing. False: there are too many pieces, or no
 // order gets to all of the nest.
@@ -554,6 +605,7 @@ static bool fill_lattice(const Eval *e, Lattice *l) {
     }
     find_pieces(e, steps, l);
     if (!l->n || !is_whole(s, l->piece[l->n - 1])) return false;
+    find_around(e, inner, l);
     for (int at = 0; at < l->n; at++)
         for (int c = 0; c < l->ncolumns; c++) l->best[at][c] = at ? INFINITY : 0;
     for (int at = 0; at < l->n; at++) {
@@ -640,6 +692,7 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
     }
     x->often = whole / all;
     x->together = most_of(1, e->straight / (few * s->lane));
+    x->still = still_reads(s, at < 0 ? 0 : ~0u);
 }
 
 void bound_nest(Eval *e) {

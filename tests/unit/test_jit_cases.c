@@ -95,6 +95,26 @@ static void run_all(const Case *cases, size_t n) {
 
 #define RUN(CASES) run_all(CASES, sizeof CASES / sizeof *CASES)
 
+// --- What stands still -------------------------------------------------------------------------
+
+// Sums that are too many for registers are loaded and stored in every turn, though their places
+// stand still; what nobody writes is loaded once.
+TEST(loops_load_again_what_they_store) {
+    static const Case cases[] = {
+        {"program m { input A: f32[70] input B: f32[1000] output C: f32[1000]\n"
+         "C: for k in 0:70, n in 0:1000  C[n] +=! A[k]*B[n] }",
+         "C: k n:v", ROUGH},
+        {"program m { input A: f32[70] input B: f32[66, 70] output C: f32[66]\n"
+         "C: for k in 0:70, n in 0:66  C[n] +=! A[k]*B[n, k] }",
+         "C: k n", ROUGH},
+        {"program m { input A: f32[70] input x: f32[3] output C: f32[70] output D: f32[70]\n"
+         "C: for k in 0:70  C[k] = A[k]/sqrt(x[1]*x[1] + 1.5)\n"
+         "D: for k in 0:70  D[k] = C[k]*(x[0] + x[2])/sqrt(x[1]*x[1] + 1.5) }",
+         "C: k:v\nD: k:v", ROUGH},
+    };
+    RUN(cases);
+}
+
 // --- Rounding ------------------------------------------------------------------------------------
 
 // Nobody reorders a sum that is not asked for in lanes or parts; products are fused; 16-bit floats

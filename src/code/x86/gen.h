@@ -93,6 +93,8 @@ typedef struct Gen {
     VEC(KernelFrame) unwind;
     Listing *listing;    // NULL: none is wanted
     Seg *seg;            // the segment being built, or NULL
+    AsmLabel *top;       // it is the body of a loop, which will begin here; or NULL
+    Turns turns;         // of that loop
     bool fresh;          // nothing is in it yet
     bool replaying;      // it will be repeated
     VEC(Micro) recorded; // its operations
@@ -284,6 +286,7 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other);
 void gen_leave_interiors(Gen *g, const Interiors *in);
 void gen_walk(Gen *g, PNode *n);
 void gen_advance(Gen *g, int loop, int64_t by);
+void gen_begin_loop(Gen *g); // at g->top, if it waits
 void gen_shift(Gen *g, int loop, X86Op way);
 int gen_range(Gen *g, PNode *n);
 
@@ -293,5 +296,6 @@ void gen_bodies(Gen *g);
 
 // region.c
 void gen_nodes(Gen *g, PNode **at, int n);
+void gen_masks(Gen *g, PNode **at, int n); // finds and sets those of tails inside
 
 #endif

@@ -37,6 +37,17 @@ static void refuse_tile(Gen *g, int buffer) {
     bug("a tile that was refused");
 }
 
+// A loop begins with the segment that is its body, behind what is the same in all of its turns.
+static const bool *begin_turns(Gen *g, Seg *s, MicroIsa isa) {
+    if (!g->top) return NULL;
+    g->turns.replayed = isa.emit != x86_micro;
+    isa.emit = x86_micro;
+    const bool *left = micro_hoist(s, &isa, g->p, &g->turns, g->pinned);
+    g->pinned += s->kept;
+    gen_begin_loop(g);
+    return left;
+}
+
 void gen_close(Gen *g) { gen_close_to(g, x86_micro); }
 
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
@@ -57,7 +68,8 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     if (s->micros.n) {
         MicroIsa isa = {
             .registers = g->scratch, .folds = x86_folds, .ties = x86_ties, .emit = emit, .user = g};
-        micro_assign(s, &isa, g->pinned);
+        const bool *only = begin_turns(g, s, isa);
+        micro_assign(s, &isa, g->pinned, only);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
     }
 }

@@ -352,13 +352,8 @@ static bool straight(const PNode *n) {
     return true;
 }
 
-// Straight-line part of a real loop: bodies `step` apart. They share a segment, and its constants.
+// Straight-line part of a real loop: bodies `step` apart.
 static void copies(Gen *g, PNode *n, int64_t total, int step) {
-    bool together = !g->in_region && total > step && straight(n);
-    if (together) {
-        g->in_region = true;
-        gen_open(g);
-    }
     int64_t v = total > 1 && can_replay(g, n) ? replay(g, n, total) : 0;
     for (; v < total; v += step) {
         g->value[n->loop] = v;
@@ -366,9 +361,21 @@ static void copies(Gen *g, PNode *n, int64_t total, int step) {
         gen_children(g, n);
     }
     g->value[n->loop] = 0;
-    if (!together) return;
-    gen_close(g);
-    g->in_region = false;
+}
+
+// The loop will begin with its first segment, where its body is one.
+static void open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
+    g->top = top;
+    g->turns = (Turns){.loop = n->loop, .n = turns};
+    if (!g->in_region || !(straight(n) || can_replay(g, n)) || turns < 2) gen_begin_loop(g);
+}
+
+void gen_begin_loop(Gen *g) {
+    if (!g->top) return;
+    x86_align(&g->a, 16);
+    asm_bind(&g->a, g->top);
+    g->top = NULL;
+    g->k1 = g->k3 = 0;
 }
 
 // A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
@@ -383,10 +390,12 @@ static void counted(Gen *g, PNode *n) {
     gen_item_set(g, counter, 0);
     if (main) {
         AsmLabel top = asm_label(&g->a);
-        x86_align(&g->a, 16);
-        asm_bind(&g->a, &top);
+        int pinned = g->pinned;
+        open_turns(g, n, main / stride, &top);
         copies(g, n, stride, step);
         boundary(g, &lanes);
+        gen_begin_loop(g);
+        g->pinned = pinned;
         gen_line(g, n->line);
         gen_advance(g, n->loop, stride);
         gen_item_add(g, counter, stride);
@@ -604,7 +613,29 @@ static void machine_loop(Gen *g, PNode *n) {
         counted(g, n);
 }
 
+static bool has_tile(const PNode *n) {
+    bool has = n->pinned;
+    for (int i = 0; i < n->nchild && !has; i++) has = has_tile(n->child[i]);
+    return has;
+}
+
+// A loop around straight-line code, which is a segment: its copies share their constants, and what
+// stands still is done once.
+static void around_segment(Gen *g, PNode *n) {
+    gen_masks(g, &n, 1);
+    g->in_region = true;
+    gen_open(g);
+    gen_walk(g, n);
+    gen_close(g);
+    g->in_region = false;
+    g->masks = 0;
+}
+
 static void loop(Gen *g, PNode *n) {
+    if (n->real && !n->parallel && !g->in_region && straight(n) && !has_tile(n)) {
+        around_segment(g, n);
+        return;
+    }
     if (!n->real && can_replay(g, n) && !gen_has_bounds(g, n)) {
         Lanes lanes = lanes_spread(g);
         boundary(g, &lanes);

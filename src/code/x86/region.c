@@ -215,10 +215,14 @@ static void find_masks(Gen *g, const PNode *n) {
     for (int c = 0; c < n->nchild; c++) find_masks(g, n->child[c]);
 }
 
-static void region(Gen *g, PNode **at, int n) {
+void gen_masks(Gen *g, PNode **at, int n) {
     g->masks = 0;
     for (int i = 0; i < n && gen_is_wide(g); i++) find_masks(g, at[i]);
     gen_set_masks(g);
+}
+
+static void region(Gen *g, PNode **at, int n) {
+    gen_masks(g, at, n);
     g->pins.n = 0;
     for (int i = 0; i < n; i++) find_pins(g, at[i], at[0]->pinned, false);
     find_lanes(g, at[0]->first, at[n - 1]->last);
