@@ -434,6 +434,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     block_rows(n, b->t);
     share_rows(c, b);
     inner_reductions(c, n, b);
+    if (b->t->folded && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
     int turns = n->nloops;
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);

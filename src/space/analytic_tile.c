@@ -134,6 +134,8 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
             *shared += lines * kept * (count - window / turns);
         } else if (along && whole && ref->size > (double)c->m->cache[1])
             lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
+        if (t->folded && t->row[0] >= 0 && lines >= FAR)
+            lines *= 1.5; // they come in rows, none is used twice
         sum += lines * count;
     }
     return sum;
@@ -394,8 +396,9 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
         along |= ref->uses[v];
     }
     if (!along) return;
-    t.cost = tile_cost(c, n, &t, INFINITY);
-    if (t.cost < best->cost) *best = t;
+    // Tiles of sums, whose lanes are added up in the end, pay where that is far away.
+    bool rows = !t.joins && n->window < 0 && t.length % n->lanes == 0 && !folded_rows(n, &t);
+    try_rows(c, n, &t, rows ? 0 : 2, best);
 }
 
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {

@@ -54,16 +54,25 @@ static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const S
     left->cur = step;
 }
 
+// The last reduction loop above loop `i`; -1: none.
+static int reduction_above(const Plan *plan, int i) {
+    while (--i >= 0 && !plan->loop[i].reduction) continue;
+    return i;
+}
+
 // Initialisation stands in front of the last run of reduction loops, but outside every unordered
-// one: nothing may come first there.
+// one: nothing may come first there. Lanes of a reduction belong to the run that goes on with them:
+// what lies between is a tile, whose sums stay where they are.
 static void place_init(Plan *plan) {
-    int at = plan->n, first = plan->n;
+    int at = reduction_above(plan, plan->n), first = plan->n;
     for (int i = plan->n - 1; i >= 0; i--)
         if (plan->loop[i].reduction) first = i;
-    for (int i = plan->n - 1; i >= 0 && at == plan->n; i--)
-        if (plan->loop[i].reduction) at = i;
-    if (at < plan->n)
-        while (at > 0 && plan->loop[at - 1].reduction) at--;
+    int outer = at < 0 ? -1 : reduction_above(plan, at);
+    if (outer >= 0 && plan->loop[at].kind == KIND_VECTOR &&
+        plan->loop[outer].iter == plan->loop[at].iter)
+        at = outer;
+    if (at < 0) at = plan->n;
+    while (at < plan->n && at > 0 && plan->loop[at - 1].reduction) at--;
     for (int i = 0; i < at; i++)
         if (plan->loop[i].reduction && is_unordered(plan->loop[i].kind) &&
             !FAULT(init_inside_unordered))
