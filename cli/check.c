@@ -139,10 +139,11 @@ int command_check(Cli *cli) {
     size_t n = 0;
     int status = cli_sizes(cli, NULL, &sizes, &n);
     if (!status) status = cli_open(cli, &mod);
-    if (!status) {
+    if (!status || (mod && !cli->def)) { // of what has errors, the functions that have none
         json_open(&cli->object, "functions", '[');
-        status = check_module(cli, mod, sizes, n);
+        int checked = check_module(cli, mod, sizes, status ? 0 : n);
         json_close(&cli->object, ']');
+        if (!status) status = checked;
     }
     free(sizes);
     lw_module_free(mod);

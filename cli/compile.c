@@ -38,6 +38,20 @@ static char *header_path(const char *path, const Kind *kind) {
     return cli_printf("%.*s.h", (int)(has ? len - end : len), path);
 }
 
+// C source and machine code have different prototypes. Is there a header of the other one?
+static bool is_other_header(const char *path, const Kind *kind) {
+    enum { MOST = 1 << 16 };
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    char *text = cli_alloc(MOST);
+    bool some = fread(text, 1, MOST - 1, f) > 0;
+    bool ours = some && strncmp(text, "#ifndef LW_", 11) == 0;
+    bool machine = strstr(text, "// Machine code for ") != NULL;
+    fclose(f);
+    free(text);
+    return ours && machine == (kind == &kinds[LW_EMIT_C]);
+}
+
 // Standard output holds one file: there is no header, and C source has it inside.
 static int write_one(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
     lw_emitted out;
@@ -52,7 +66,12 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
     const char *slash = strrchr(header, '/');
     lw_emitted out;
     o->header = slash ? slash + 1 : header;
-    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, &out));
+    int status = EXIT_OK;
+    if (is_other_header(header, kind))
+        status = cli_fail(cli, "'%s' declares %s, which has other prototypes; name another file",
+                          header, kind == &kinds[LW_EMIT_C] ? "machine code" : "C source");
+    if (!status)
+        status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, &out));
     if (!status) status = write_file(cli, cli->output, out.bytes, out.size);
     if (!status) status = write_file(cli, header, out.header, out.header_size);
     if (!status) {

@@ -334,9 +334,30 @@ int cli_report(Cli *cli, lw_status status) {
 
 // --- What several commands do --------------------------------------------------------------------
 
+// A text on standard input is TC unless --lang says otherwise.
+static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
+    size_t len = 0, room = 1 << 16, got;
+    char *text = cli_alloc(room);
+    while (len <= LW_MAX_SOURCE && (got = fread(text + len, 1, room - len, stdin)) > 0) {
+        len += got;
+        if (len < room) continue;
+        char *more = cli_alloc(2 * room);
+        memcpy(more, text, len);
+        free(text);
+        text = more;
+        room *= 2;
+    }
+    if (!cli->lang) o->language = LW_LANG_TC;
+    int status = ferror(stdin) ? cli_fail(cli, "cannot read standard input: %s", strerror(errno))
+                               : cli_report(cli, lw_parse(cli->ctx, "<stdin>", text, len, o, mod));
+    free(text);
+    return status;
+}
+
 int cli_open(Cli *cli, lw_module **mod) {
     lw_parse_options o = {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
+    o.partial = cli->command->run == command_check;
     *mod = NULL;
     if (cli->nwords == 0) return cli_misuse(cli, "which file?");
     if (cli->nwords > 1 && cli->sizes.n && strchr(cli->words[1], '='))
@@ -347,6 +368,7 @@ int cli_open(Cli *cli, lw_module **mod) {
         return cli_misuse(cli, "one file at a time, not '%s' as well", cli->words[1]);
     o.language = (lw_language)(1 + cli_word(lang_words, cli->lang));
     json_str(&cli->object, "file", cli->words[0]);
+    if (strcmp(cli->words[0], "-") == 0) return open_stdin(cli, &o, mod);
     return cli_report(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod));
 }
 

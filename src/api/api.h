@@ -142,11 +142,11 @@ typedef struct Call {
     Arena *scratch; // until this call ends; for what may be large
     DiagList *diags;
     double database_us, schedule_us, lower_us; // that the parts of bound_lower took
-    Origin origin;                // of the Schedule that it lowered
-    const struct DbEntry *tuned;  // the one of the database, or NULL
-    const char *tuned_sizes;      // that it was tuned for; NULL: these
-    bool no_database;             // what it has is of no use
-    Arena *joined[4];             // further arenas that unwind with this call
+    Origin origin;                             // of the Schedule that it lowered
+    const struct DbEntry *tuned;               // the one of the database, or NULL
+    const char *tuned_sizes;                   // that it was tuned for; NULL: these
+    bool no_database;                          // what it has is of no use
+    Arena *joined[4];                          // further arenas that unwind with this call
     int njoined;
 } Call;
 

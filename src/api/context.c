@@ -199,10 +199,19 @@ static void enter(void *arg) {
     show_all(f->call.slot);
 }
 
+// Which one it is the caller sees by the call; what such calls share is said here.
+static lw_status misused(Slot *s) {
+    s->text =
+        "error: LW_MISUSE: an argument is NULL that must not be, a struct_size is not set, or "
+        "a number or an enumerator is none that loopwright.h has\n";
+    return LW_MISUSE;
+}
+
 lw_status call_misuse(lw_context *ctx) {
     Slot *s = ctx ? find_slot(ctx) : NULL;
+    if (ctx && !s) s = add_slot(ctx);
     if (s) forget(s);
-    return LW_MISUSE;
+    return s ? misused(s) : LW_MISUSE;
 }
 
 lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
@@ -217,6 +226,7 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     bool enough = arena_try(&s->arena, enter, &f);
     call_part(&f.call);
     arena_release(&s->scratch, (ArenaMark){0}); // a chunk stays: fresh pages cost more than code
+    if (enough && f.status == LW_MISUSE && !s->ndiags) return misused(s);
     if (enough) return f.status;
     forget(s);
     s->text = "error: out of memory\n";

@@ -36,12 +36,12 @@ const Machine *pick_machine(Call *call, const char *asked) {
 
 // How many threads parallel loops may have; 0 with a diagnostic.
 static int pick_threads(Pipeline *p, const KernelCode *k) {
-    if (!k->parallel) return 1;
-    if (p->options->threads > 0) return (int)min_i64(p->options->threads, POOL_MAX_THREADS);
-    int threads = p->call->ctx->threads;
-    if (!threads)
+    int asked = p->options->threads, threads = p->call->ctx->threads;
+    if (asked <= 0 && !threads) // also where no loop is parallel: it is a mistake all the same
         diag_report(p->call->diags, nowhere, DIAG_THREADS, getenv("LW_THREADS"), POOL_MAX_THREADS);
-    return threads;
+    else if (!k->parallel)
+        return 1;
+    return asked > 0 ? (int)min_i64(asked, POOL_MAX_THREADS) : threads;
 }
 
 static size_t view_bytes(const View *v) {

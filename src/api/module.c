@@ -256,6 +256,7 @@ static lw_status parse_body(Call *call, void *args) {
     source_skip_mark(&mod->source);
     call_source(call, mod);
     Pipeline p = {.call = call, .language = language, .unchecked = options.unchecked, .mod = mod};
+    p.partial = options.partial && language == LW_LANG_TC; // texts of several functions
     return pipeline(&p, STEP_PARSE);
 }
 
@@ -264,7 +265,8 @@ static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {
     *out = NULL;
     if (!a->name) return call_misuse(ctx);
     lw_status status = call_run(ctx, parse_body, a);
-    if (status == LW_OK)
+    bool some = status == LW_ERROR && a->mod && a->mod->nfunctions > 0;
+    if (status == LW_OK || some)
         *out = a->mod;
     else
         lw_module_free(a->mod);

@@ -102,12 +102,12 @@ static lw_status parse(Pipeline *p) {
         m = parse_programs(mod, diags);
     else
         return LW_MISUSE;
-    if (diags->errors) return LW_ERROR;
+    if (diags->errors && !p->partial) return LW_ERROR;
     if (p->unchecked) vouch(m);
     module_describe(mod, m);
     for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].tree = p->tree;
     mod->front_us = now_us() - start;
-    return LW_OK;
+    return diags->errors ? LW_ERROR : LW_OK;
 }
 
 static lw_status bind(Pipeline *p) {

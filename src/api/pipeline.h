@@ -16,6 +16,7 @@ typedef struct Pipeline {
     lw_language language;
     bool unchecked; // what is not proven of a Stripe program passes; indices from data are not
                     // checked
+    bool partial;   // functions without errors are described although others have some
     lw_module *mod;
     const struct Tree *tree; // of a Stripe program
     bool einsum;             // the source is einsum's subscripts, of these operands

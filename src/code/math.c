@@ -421,7 +421,8 @@ static int pow_lanes(const Calc *c, const Calc *half, int x, int y) {
 // Negative x: the sign of odd powers, NaN where y is not whole. 1 where y = 0 or x = 1, whatever
 // the other is.
 static int pow_f32(const Calc *c, const Calc *half, int x, int y) {
-    int a = magnitude(c, x), one = num(c, 1), zero = num(c, 0), nan = num(c, NAN);
+    int a = magnitude(c, x), one = num(c, 1), zero = num(c, 0);
+    int nan = num(c, -NAN);       // as libm gives it
     double most = 0x1.fffffep127; // instead of infinity: 0 · inf
     int z = pow_lanes(c, half, a, at_least(c, at_most(c, y, most), -most));
     int h = mul(c, y, num(c, 0.5)), whole = unary(c, OP_FLOOR, y);

@@ -105,8 +105,9 @@ typedef struct Cursor {
 } Cursor;
 void cursor_blanks(Cursor *c);
 bool cursor_word(Cursor *c, const char **word, size_t *len); // a name; false without a report
-bool cursor_char(Cursor *c, char expected);                  // taken when it is there
-bool cursor_expected(Cursor *c, const char *what);           // reports "expected WHAT"; false
+bool cursor_dim(Cursor *c, const char *word, size_t len, int *out); // false after a report
+bool cursor_char(Cursor *c, char expected);                         // taken when it is there
+bool cursor_expected(Cursor *c, const char *what); // reports "expected WHAT"; false
 bool index_parse(Cursor *c, const Affine **out);
 bool relations_parse(Cursor *c, Relations *out);
 // Terms in an order that does not depend on how the expression came about.

@@ -85,12 +85,18 @@ static bool parse_int(Cursor *c, const Affine **out) {
     return ok;
 }
 
-static bool find_dim(Cursor *c, const char *word, size_t len, int *out) {
-    *out = graph_find_dim(c->g, name_intern(c->g->names, word, len));
-    uint32_t from = (uint32_t)(word - c->source->text);
-    if (*out < 0)
-        graph_report_at(c->g, c->source, (Range){from, c->at}, DIAG_GRAPH_NO_DIM, (int)len, word);
-    return *out >= 0;
+// It is missed once: a dimension that was not there is there from then on.
+bool cursor_dim(Cursor *c, const char *word, size_t len, int *out) {
+    Name name = name_intern(c->g->names, word, len);
+    *out = graph_find_dim(c->g, name);
+    if (*out >= 0) return true;
+    Range at = {(uint32_t)(word - c->source->text), c->at};
+    Diag *d = graph_report_at(c->g, c->source, at, DIAG_GRAPH_NO_DIM, (int)len, word);
+    if (d)
+        diag_note(c->g->diags, d, (Range){0, 0}, DIAG_GRAPH_NO_DIM_NOTE, (int)len, word, (int)len,
+                  word);
+    *out = graph_dim(c->g, name);
+    return false;
 }
 
 static bool same_word(const char *word, size_t len, const char *keyword) {
@@ -104,7 +110,7 @@ static bool parse_call(Cursor *c, const char *word, size_t len, const Affine **o
         size_t n;
         int dim;
         if (!cursor_word(c, &name, &n)) return cursor_expected(c, "the name of a dimension");
-        if (!find_dim(c, name, n, &dim)) return false;
+        if (!cursor_dim(c, name, n, &dim)) return false;
         *out = affine_param(c->g->exprs, dim);
         return cursor_char(c, ')') || cursor_expected(c, "')'");
     }
@@ -125,7 +131,7 @@ static bool parse_word(Cursor *c, const Affine **out) {
     bool call =
         same_word(word, len, "size") || same_word(word, len, "min") || same_word(word, len, "max");
     if (call && cursor_char(c, '(')) return parse_call(c, word, len, out);
-    if (!find_dim(c, word, len, &dim)) return false;
+    if (!cursor_dim(c, word, len, &dim)) return false;
     *out = affine_iter(c->g->exprs, dim);
     return true;
 }

@@ -216,9 +216,10 @@ static int parse_nodes(Parser *p, int *out) {
 // "[N, C]"; -1 after a report.
 static int parse_dims(Parser *p, int *out) {
     Graph *g = p->g;
+    bool missing = false;
     if (!cursor_char(&p->c, '[')) return cursor_expected(&p->c, "'['") - 1;
     for (int n = 0;; n++) {
-        if (cursor_char(&p->c, ']')) return n;
+        if (cursor_char(&p->c, ']')) return missing ? -1 : n;
         if (n && !cursor_char(&p->c, ',')) return cursor_expected(&p->c, "',' or ']'") - 1;
         const char *word;
         size_t len;
@@ -227,11 +228,7 @@ static int parse_dims(Parser *p, int *out) {
             graph_report(g, DIAG_GRAPH_LIMIT, "dimensions of a node", PROGRAM_MAX_RANK);
             return -1;
         }
-        out[n] = graph_find_dim(g, name_intern(g->names, word, len));
-        uint32_t from = (uint32_t)(word - p->c.source->text);
-        if (out[n] >= 0) continue;
-        graph_report_at(g, p->c.source, (Range){from, p->c.at}, DIAG_GRAPH_NO_DIM, (int)len, word);
-        return -1;
+        if (!cursor_dim(&p->c, word, len, &out[n])) missing = true;
     }
 }
 

@@ -189,6 +189,9 @@ static bool fail_outside(Interp *in, const Access *a, int d, int64_t v) {
                              (long long)v, show_instance(in), (long long)p->origin[d],
                              (long long)(p->origin[d] + p->size[d]));
     note_reads(in, diag, a->sub[d]);
+    if (p->size[d] == 0)
+        diag_note(in->diags, diag, (Range){0, 0}, DIAG_RUN_OUTSIDE_EMPTY,
+                  in->p->tensors.at[a->tensor].name);
     return false;
 }
 

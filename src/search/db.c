@@ -282,8 +282,8 @@ static void sort_entries(Reading *r) {
     }
 }
 
-// The row of a key; 0: there is none. (Two simple statements: SQLite takes as long to read a join of
-// them as to open the file.)
+// The row of a key; 0: there is none. Two simple statements: SQLite takes longer to read a join of
+// them than to find both.
 static int64_t find_kernel(Db *db, DbFile *f, const DbKey *key) {
     sqlite3_stmt *s = db_prepare(db, f, DB_FIND);
     if (!s) return 0;

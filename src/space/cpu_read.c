@@ -31,32 +31,41 @@ typedef struct Read {
 
 // --- Deciding ------------------------------------------------------------------------------------
 
-static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
+// The decision that a pair of objects keeps these values; var < 0: there is nothing to decide.
+static Decision decision(const Read *r, int choice, int a, int b, uint64_t keep) {
     bool flipped;
     int var = space_var(r->cs->space, choice, a, b, &flipped);
-    if (var < 0) return false;
     const ChoiceDesc *c = &r->cs->space->desc->choice[choice];
-    uint64_t turned = keep;
-    if (flipped) {
-        turned = 0;
-        for (int i = 0; i < c->nvalues; i++)
-            if (keep >> i & 1) turned |= 1ull << c->inverse[i];
-    }
+    uint64_t turned = 0;
+    for (int i = 0; i < c->nvalues && var >= 0 && flipped; i++)
+        if (keep >> i & 1) turned |= 1ull << c->inverse[i];
+    return (Decision){var, var >= 0 && flipped ? turned : keep};
+}
+
+static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
+    Decision d = decision(r, choice, a, b, keep);
+    if (d.var < 0) return false;
     space_copy(r->cs->space, r->trial, r->c);
-    if (!space_keep(r->w, r->trial, var, turned)) return false;
+    if (!space_keep(r->w, r->trial, d.var, d.keep)) return false;
     space_copy(r->cs->space, r->c, r->trial);
-    vec_push(r->arena, &r->out, ((Decision){var, turned}));
+    vec_push(r->arena, &r->out, d);
     return true;
 }
 
-static void left_open(Read *r, Range range, const char *label, const char *what) {
-    diag_report(r->diags, range, DIAG_SPACE_SCHEDULE, label, what);
+static Diag *left_open(Read *r, Range range, const char *label, const char *what) {
+    return diag_report(r->diags, range, DIAG_SPACE_SCHEDULE, label, what);
 }
 
+// Says which constraint is in the way, where one is.
 static bool keep(Read *r, const SchedStmt *g, int choice, int a, int b, uint64_t values,
                  const char *what) {
     if (try_keep(r, choice, a, b, values)) return true;
-    left_open(r, g->range, g->label, what);
+    Diag *diag = left_open(r, g->range, g->label, what);
+    Decision d = decision(r, choice, a, b, values);
+    if (d.var < 0) return false;
+    vec_push(r->arena, &r->out, d); // behind all that it may contradict
+    space_note_dead(r->arena, r->w, r->cs->space->root, r->out.at, r->out.n, r->diags, diag);
+    r->out.n--;
     return false;
 }
 
@@ -311,7 +320,8 @@ static void read_recomputed(Read *r, int stmt) {
     if (plain)
         keep_number(r, g, CPU_INNERMOST, w, inner, "its order");
     else
-        left_open(r, g->range, g->label, "its order");
+        diag_note(r->diags, left_open(r, g->range, g->label, "its order"), (Range){0, 0},
+                  DIAG_SPACE_ORDER_NOTE, g->label);
     read_window_kind(r, g, w);
 }
 

@@ -207,6 +207,9 @@ void removal_print(Text *out, const Space *s, const Removal *r);
 // and the constraints that took the values.
 void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
                        DiagList *diags);
+// The notes of it alone.
+void space_note_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
+                     DiagList *diags, Diag *diag);
 
 // --- Text (text.c) -------------------------------------------------------------------------------
 //     size(C.m.1) = 6

@@ -313,8 +313,8 @@ static int first_empty(Arena *arena, const Space *s, const Cand *from, const Spa
     return -1;
 }
 
-void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
-                       DiagList *diags) {
+void space_note_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
+                     DiagList *diags, Diag *diag) {
     const Space *s = w->s;
     SpaceTrace trace = {.arena = arena}, root = {.arena = arena};
     Cand *c = space_cand(arena, s), *spare = space_cand(arena, s);
@@ -323,7 +323,6 @@ void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decis
     int at = 0;
     while (at < n && space_keep(w, c, d[at].var, d[at].keep)) at++;
     space_trace(w, NULL);
-    Diag *diag = diag_report(diags, (Range){0, 0}, DIAG_SPACE_DEAD);
     int var = first_empty(arena, s, from, &trace);
     if (at == n || var < 0) return;
     Text what = {.arena = diags->arena};
@@ -340,4 +339,10 @@ void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decis
     if (note_reasons(s, &trace, var, values, diags, diag)) return;
     space_trace_root(w, spare, &root);
     note_reasons(s, &root, var, values, diags, diag);
+}
+
+void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
+                       DiagList *diags) {
+    Diag *diag = diag_report(diags, (Range){0, 0}, DIAG_SPACE_DEAD);
+    space_note_dead(arena, w, from, d, n, diags, diag);
 }

@@ -124,7 +124,7 @@ bool plan_make(Lower *l, const Inst *inst, Plan *plan) {
     }
     place_init(plan);
     plan->stage = sched && sched->stage >= 0 ? sched->stage : plan->n;
-    if (sched) check_vectors(l, inst, plan, sched);
+    if (sched && !l->failed) check_vectors(l, inst, plan, sched);
     return !l->failed;
 }
 

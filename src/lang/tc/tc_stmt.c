@@ -287,12 +287,13 @@ static bool room_for_stmt(Checker *ck, const TcStmt *s) {
 typedef struct SelfRead {
     const Access *write;
     const Access *other; // a read of another element than the one written, for certain
+    bool shifted;        // at a constant distance
     bool any;
 } SelfRead;
 
 // Bare indices or constants in other places than on the left, or at a constant distance from it:
 // some instance surely reads what another one writes (unless there is one instance only).
-static bool surely_other(const Access *write, const Access *read) {
+static bool surely_other(const Access *write, const Access *read, bool *shifted) {
     bool bare = true, shift = true;
     for (int d = 0; d < write->rank; d++) {
         const Affine *a = write->sub[d], *b = read->sub[d];
@@ -304,6 +305,7 @@ static bool surely_other(const Access *write, const Access *read) {
         int64_t distance = a->constant - b->constant;
         shift = shift && same && (a->n == 1 || distance == 0) && distance % step == 0;
     }
+    *shifted = shift;
     return bare || shift;
 }
 
@@ -312,7 +314,10 @@ static void self_read(void *user, const Access *a, bool guarded) {
     SelfRead *s = user;
     if (a->tensor != s->write->tensor || a->rank != s->write->rank) return;
     s->any = true;
-    if (a != s->write && surely_other(s->write, a)) s->other = a;
+    bool shifted;
+    if (a == s->write || !surely_other(s->write, a, &shifted)) return;
+    s->other = a;
+    s->shifted = shifted;
 }
 
 static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
@@ -331,6 +336,7 @@ static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
             if (ck->reads.at[i].read.access == self.other) range = ck->reads.at[i].read.range;
         Diag *d = diag_report(ck->diags, range, DIAG_TC_IN_PLACE, t->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
+        if (self.shifted) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RECURRENCE_NOTE, t->name);
     }
 }
 

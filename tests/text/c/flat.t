@@ -7,5 +7,5 @@ $ loopwright show pw.tc --size C=4,K=3,H=5,W=7 --isa avx512 --threads 1 --stage 
 flatten
 $ loopwright compile pw.tc --size C=4,K=3,H=5,W=7 --isa avx2 --emit obj -o pw.o; grep 'f32\[' pw.h
 // pw: I f32[4, 5, 7], F f32[3, 4], O f32[3, 5, 7]
-$ loopwright compile pw.tc --size C=4,K=3,H=5,W=7 --emit c -o pw.c; grep 'f32\[' pw.h
+$ loopwright compile pw.tc --size C=4,K=3,H=5,W=7 --emit c -o pc.c; grep 'f32\[' pc.h
 // pw: I f32[4, 5, 7], F f32[3, 4], O f32[3, 5, 7]

@@ -49,6 +49,7 @@ g.tc:1:60: error: statement 'G': subscript 1 of 'G' is I[b] = {{.*}} at b = 0, d
   def g(float(B,D) X, int32(B) I, int E) -> (float(E,D) G) { G(I(b),d) +=! X(b,d) }
                                                              ^~~~~~~~~~~~~~~~~~~~
 note: I[0] is {{.*}}
+note: 'G' has no elements along that dimension: no subscript is inside
 --- exit 1
 $ loopwright run mm.tc --size M=2,N=2,K=2 --backend interp --time > out
 --- stderr
