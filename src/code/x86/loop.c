@@ -78,11 +78,30 @@ static Lanes lanes_now(const Gen *g) {
     return l;
 }
 
-static Lanes lanes_spread(const Gen *g) {
+// Does a leaf reduce into the pin, along its vector loop or in parts? -1: it does not touch it.
+static int reduces_into(const PNode *leaf, const Pin *p) {
+    int touches = -1;
+    bool lanes = p->lanes && (leaf->width == 1 || leaf->write.lane);
+    if (leaf->write.buffer == p->buffer) touches = leaf->leaf->op != REDUCE_ASSIGN && !lanes;
+    for (int r = 0; r < leaf->nreads && touches < 0; r++)
+        if (leaf->read[r].buffer == p->buffer) touches = 0;
+    return touches;
+}
+
+// What accumulators should be like in a loop: spread where it reduces into them, one result where it
+// only reads them, as they are where it does neither.
+static Lanes lanes_spread(const Gen *g, const PNode *n) {
     Lanes l = lanes_now(g);
     for (int i = 0; i < g->pins.n; i++) {
-        if (g->pins.at[i].lanes) l.pending[i] = (int8_t)g->pins.at[i].op;
-        l.split[i] = g->pins.at[i].parts.n > 1;
+        const Pin *p = &g->pins.at[i];
+        int how = -1;
+        for (int k = n->first; k < n->last && how < 1; k++) {
+            int one = reduces_into(g->p->leaves.at[k], p);
+            how = one > how ? one : how;
+        }
+        if (how < 0) continue;
+        if (p->lanes) l.pending[i] = how ? (int8_t)p->op : 0;
+        l.split[i] = how && p->parts.n > 1;
     }
     return l;
 }
@@ -384,7 +403,7 @@ static void counted(Gen *g, PNode *n) {
     int64_t extent = n->limit >= 0 ? n->limit : n->extent;
     int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = lanes_spread(g);
+    Lanes lanes = lanes_spread(g, n);
     boundary(g, &lanes);
     gen_line(g, n->line);
     gen_item_set(g, counter, 0);
@@ -465,7 +484,7 @@ int gen_range(Gen *g, PNode *n) {
 static void bounded(Gen *g, PNode *n) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = lanes_spread(g);
+    Lanes lanes = lanes_spread(g, n);
     boundary(g, &lanes);
     gen_line(g, n->line);
     int save = gen_range(g, n);
@@ -578,7 +597,7 @@ static void loop_where(Gen *g, PNode *n, const Lin *sum, int64_t min, int64_t ma
 
 static void chosen(Gen *g, PNode *n, const Choice *c) {
     AsmLabel other = asm_label(&g->a), done = asm_label(&g->a);
-    Lanes lanes = lanes_spread(g);
+    Lanes lanes = lanes_spread(g, n);
     boundary(g, &lanes);
     gen_line(g, n->line);
     gen_counters(g, c->sum);
@@ -637,7 +656,7 @@ static void loop(Gen *g, PNode *n) {
         return;
     }
     if (!n->real && can_replay(g, n) && !gen_has_bounds(g, n)) {
-        Lanes lanes = lanes_spread(g);
+        Lanes lanes = lanes_spread(g, n);
         boundary(g, &lanes);
         copies(g, n, n->limit >= 0 ? n->limit : n->extent, 1);
         return;
