@@ -204,10 +204,18 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     return true;
 }
 
+// The iterator that runs through neighbours of the result, or else through elements a few apart, as
+// of pairs and triples; -1: none.
 static int contiguous(const Nest *n) {
-    for (int i = n->s->niters - 1; i >= 0; i--)
-        if (n->ref[0].stride[i] == 1 && n->extent[i] > 1) return i;
-    return -1;
+    enum { FEW = 4 };
+    int best = -1;
+    int64_t least = FEW + 1;
+    for (int i = n->s->niters - 1; i >= 0; i--) {
+        int64_t stride = n->ref[0].stride[i];
+        if (stride == 1 && n->extent[i] > 1) return i;
+        if (stride > 1 && stride < least && n->extent[i] >= n->lanes) best = i, least = stride;
+    }
+    return best;
 }
 
 // Does another statement go through the same elements, so that they may share loops?
@@ -226,30 +234,31 @@ static bool has_company(const Chooser *c, const Nest *n) {
 }
 
 // Some rows of a stencil at a time, a few vectors long, so that what they share is loaded once.
-static void choose_rows(const Chooser *c, Nest *n, int v) {
+static bool choose_rows(const Chooser *c, Nest *n, int v) {
     int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
-    if (rows < 2 || n->extent[v] < 2 * n->lanes || has_company(c, n)) return;
+    if (rows < 2 || n->extent[v] < 2 * n->lanes || has_company(c, n)) return false;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < n->nloops && row[k] >= 0; i++)
             if (n->loop[i].iter == n->s->iter[row[k]].name) n->loop[i].step = k ? rows / 2 : rows;
     nest_loop(n, v, (row[1] < 0 ? 4 : 2) * n->lanes, KIND_SERIAL);
     for (int k = 1; k >= 0; k--)
         if (row[k] >= 0) nest_loop(n, row[k], 1, KIND_SERIAL);
+    return true;
 }
 
-// Rows of one vector that do not follow each other in memory: several of them in one go.
+// Rows of a vector or two that do not follow each other in memory: several of them in one go.
 static void choose_short_rows(const Chooser *c, Nest *n, int v) {
-    enum { ROWS = 8 };
     int u = -1;
-    if (n->extent[v] > n->lanes || !n->nloops || c->o->plain || has_company(c, n)) return;
+    int64_t rows = 8 / ceil_div(n->extent[v], n->lanes);
+    if (rows < 4 || !n->nloops || c->o->plain || has_company(c, n)) return;
     SchedLoop *last = &n->loop[n->nloops - 1];
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == last->iter) u = i;
     bool joined = true;
     for (int r = 0; r < n->nrefs; r++)
         joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
-    if (joined || last->step != 1 || n->extent[u] < 2 * ROWS) return;
-    last->step = ROWS;
+    if (joined || last->step != 1 || n->extent[u] < 2 * rows) return;
+    last->step = rows;
     nest_loop(n, u, 1, KIND_UNROLL);
 }
 
@@ -261,8 +270,8 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     bool streamed = !c->o->plain && is_streamed(c, n, v);
     if (u >= 0)
         turn_blocks(n, u, v, streamed);
-    else
-        choose_rows(c, n, v), choose_short_rows(c, n, v);
+    else if (!choose_rows(c, n, v))
+        choose_short_rows(c, n, v);
     nest_loop(n, v, 1, KIND_VECTOR);
     n->perfect = n->nloops;
     n->out.nontemporal = streamed;
@@ -375,8 +384,6 @@ static int64_t trips(const Nest *n, int at) {
     return 1;
 }
 
-static bool is_moved(const Nest *n) { return n->after >= 0 || n->out.at.iter || n->out.inlined; }
-
 // Statements from `from` on that begin with the same loop, as far as that goes.
 static int run_of(const Chooser *c, int from, double *cycles) {
     const Nest *first = NULL;
@@ -425,6 +432,7 @@ static void choose_threads(Chooser *c) {
 static void choose(Chooser *c, Nest *n) {
     bool inlined = n->out.inlined;
     n->out = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
+    if (n->after >= 0) choose_release(c, n);
     if (inlined || !n->known || n->instances <= 1 || n->after >= 0) return;
     if (n->reduces)
         choose_contraction(c, n);
@@ -467,11 +475,14 @@ static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
 }
 
 static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOptions *o) {
-    Chooser c = {arena, p, o, o->machine, arena_new_n(arena, Nest, p->stmts.n + 1)};
+    Chooser c = {.arena = arena, .p = p, .o = o, .m = o->machine};
+    c.nest = arena_new_n(arena, Nest, p->stmts.n + 1);
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
+    c.users = chooser_users(&c);
     if (!o->plain) choose_followers(&c);
     if (!o->plain) choose_places(&c);
     for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
+    if (!o->plain) choose_blocks(&c);
     if (!o->serial) choose_threads(&c);
     return write_out(&c);
 }

@@ -11,6 +11,9 @@
 // is used between. The cheaper form is chosen, definition by definition, in the Program's order: a
 // definition that has others in it counts with them.
 //
+// Sums in lanes are folded: several rows together where they are short, which does not go with
+// other statements between the rows; and what only finishes a sum has no lanes behind it.
+//
 // A tap is a place that a statement reads, relative to its iterators: taps that are the same are
 // one load. Rows of a stencil that are computed together have taps in common.
 #include "space/analytic_impl.h"
@@ -122,17 +125,7 @@ int stencil_rows(const Nest *n, int row[2]) {
 
 // --- Definitions in the place of reads -----------------------------------------------------------
 
-// Who reads and writes what, so that thousands of statements are looked through once.
-typedef struct Users {
-    int *writes, *last; // by tensor: how many statements write it, and the last of them
-    int *first;         // by tensor: 1 + its first reader in `reader`; 0: none
-    struct {
-        int stmt, next; // likewise
-    } * reader;
-    int unknown; // statements of which not all is seen
-} Users;
-
-static Users users_of(const Chooser *c) {
+Users chooser_users(const Chooser *c) {
     const Program *p = c->p;
     Users u = {.writes = arena_new_n(c->arena, int, p->tensors.n),
                .last = arena_new_n(c->arena, int, p->tensors.n),
@@ -208,11 +201,14 @@ static Taps *taps_with(Chooser *c, const Nest *def, const Tap *w, const Nest *re
     return all;
 }
 
-// Cycles of all vectors of a statement.
+// Cycles of all vectors of a statement that loads so many, or as few as its rows share.
+static double vector_cycles(const Chooser *c, const Nest *n, double ops, double loads) {
+    return n->instances / n->lanes * fmax(ops / c->m->fma_ports, 0.7 * loads + 1);
+}
+
 static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const Taps *taps) {
     int row = best_row(n, taps, STENCIL_ROWS, -1);
-    double loads = row >= 0 ? taps_in_rows(taps, row, STENCIL_ROWS) : taps->n;
-    return n->instances / n->lanes * fmax(ops / c->m->fma_ports, 0.7 * loads + 1);
+    return vector_cycles(c, n, ops, row >= 0 ? taps_in_rows(taps, row, STENCIL_ROWS) : taps->n);
 }
 
 // Puts the definition in the place of all reads if that is cheaper.
@@ -243,9 +239,13 @@ static void choose_place(Chooser *c, const Users *u, int def) {
         joined += stencil_cycles(c, reader, x.ops, x.taps);
         vec_push(c->arena, &readers, x);
     }
-    if (once || joined == 0) return;
+    if (joined == 0 || (once && readers.n > 1)) return;
+    if (once) // statements that share loops do one row at a time
+        apart =
+            0.9 * vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
     for (int t = 0; t < n->taps->n; t++) between += n->instances * n->ref[0].bytes / n->taps->n;
-    apart += stencil_cycles(c, n, n->ops, n->taps) + chooser_traffic(c, 3 * bytes, between);
+    if (!once)
+        apart += stencil_cycles(c, n, n->ops, n->taps) + chooser_traffic(c, 3 * bytes, between);
     if (joined >= apart) return;
     n->out.inlined = true;
     for (int k = 0; k < readers.n; k++)
@@ -258,7 +258,83 @@ void choose_places(Chooser *c) {
         c->nest[i].taps = taps_of(c, &c->nest[i]);
         stencils |= c->nest[i].taps != NULL;
     }
-    if (!stencils) return;
-    Users u = users_of(c);
-    for (int i = 0; i + 1 < c->p->stmts.n; i++) choose_place(c, &u, i);
+    for (int i = 0; i + 1 < c->p->stmts.n && stencils; i++) choose_place(c, &c->users, i);
+}
+
+// --- Sums in lanes -------------------------------------------------------------------------------
+
+// Does a later statement read the result element by element, so that it might share loops?
+static bool is_passed_on(const Chooser *c, const Nest *n) {
+    int tensor = n->s->write->tensor, me = (int)(n - c->nest);
+    for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next) {
+        const Nest *reader = &c->nest[c->users.reader[at - 1].stmt];
+        for (int r = 1; r < reader->nrefs && reader - c->nest > me; r++) {
+            const Access *a = reader->ref[r].access;
+            bool free = a->tensor == tensor;
+            for (int d = 0; d < a->rank && free; d++) {
+                int i = affine_as_iter(a->sub[d]);
+                free = i >= 0 && !reader->s->iter[i].reduction;
+            }
+            if (free) return true;
+        }
+    }
+    return false;
+}
+
+// Behind a sum in lanes there is one result at a time: what is done to it is done in lanes too when
+// all results are there. Not where that would take them through the caches again, nor where others
+// wait for them in the same row.
+void choose_release(Chooser *c, Nest *n) {
+    Nest *host = &c->nest[n->after];
+    bool small = n->instances * n->ref[0].bytes * n->nrefs <= (double)c->m->cache[2] / 2;
+    bool worth = host->by_rows || (n->instances >= n->lanes && small && !is_passed_on(c, n));
+    if (!host->folded || !(worth || host->released)) return;
+    host->released = true;
+    n->after = -1;
+}
+
+// Statements from `from` on that begin with a loop over the same iterator.
+static int same_rows(const Chooser *c, int from, bool *by_rows, double *bytes) {
+    Name iter = NULL;
+    int n = 0;
+    *by_rows = false;
+    *bytes = 0;
+    for (; from + n < c->p->stmts.n; n++) {
+        const Nest *next = &c->nest[from + n];
+        if (is_moved(next)) continue;
+        if (!next->nloops || (iter && next->loop[0].iter != iter)) break;
+        iter = next->loop[0].iter;
+        *by_rows |= next->by_rows;
+        for (int r = 0; r < next->nrefs; r++) *bytes += next->ref[r].size;
+    }
+    return n;
+}
+
+static void add_block(Nest *n, int64_t step) {
+    for (int i = n->nloops++; i > 0; i--) n->loop[i] = n->loop[i - 1];
+    n->loop[0] = (SchedLoop){.iter = n->loop[1].iter, .step = step};
+    n->out.stage = n->perfect = 1;
+}
+
+// Rows that are added up together must not be shared with other statements, which come between
+// them. What is more than the second cache holds is done in blocks, nest by nest.
+void choose_blocks(Chooser *c) {
+    enum { BLOCK = 256 };
+    bool by_rows;
+    double bytes;
+    for (int i = 0, n; i<c->p->stmts.n; i += n> 0 ? n : 1) {
+        n = same_rows(c, i, &by_rows, &bytes);
+        int nests = 0;
+        for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
+        if (!by_rows || nests < 2) continue;
+        bool large = bytes > (double)c->m->cache[2] / 2;
+        for (int k = i; k < i + n; k++) {
+            Nest *x = &c->nest[k];
+            if (is_moved(x)) continue;
+            if (large)
+                add_block(x, BLOCK);
+            else if (x->by_rows)
+                x->out.stage = 0;
+        }
+    }
 }

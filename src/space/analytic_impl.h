@@ -43,8 +43,21 @@ typedef struct Nest {
     int nloops;
     SchedLoop loop[MAX_LOOPS];
     int perfect;     // so many of them have nothing else inside
+    bool folded;     // a reduction runs in lanes, which are added up for every result,
+    bool by_rows;    // those of several results together
+    bool released;   // what stood behind it has a nest of its own
     SchedStmt *copy; // section of the packed copy; NULL: none
 } Nest;
+
+// Who reads and writes what, so that thousands of statements are looked through once.
+typedef struct Users {
+    int *writes, *last; // by tensor: how many statements write it, and the last of them
+    int *first;         // by tensor: 1 + its first reader in `reader`; 0: none
+    struct {
+        int stmt, next; // likewise
+    } * reader;
+    int unknown; // statements of which not all is seen
+} Users;
 
 typedef struct Chooser {
     Arena *arena;
@@ -52,6 +65,7 @@ typedef struct Chooser {
     const AnalyticOptions *o;
     const Machine *m;
     Nest *nest; // per statement
+    Users users;
 } Chooser;
 
 static inline void nest_loop(Nest *n, int iter, int64_t step, Kind kind) {
@@ -75,6 +89,10 @@ typedef struct Tile {
     double cost;     // cycles of the whole statement
 } Tile;
 
+static inline bool is_moved(const Nest *n) {
+    return n->after >= 0 || n->out.at.iter || n->out.inlined;
+}
+
 // Some operand is the same for all values of the iterator.
 static inline bool shares(const Nest *n, int i) {
     for (int r = 1; r < n->nrefs; r++)
@@ -92,8 +110,13 @@ static inline int guarded_unroll(const Nest *n, const Tile *t) {
     return n->guarded >> t->v & 1 ? 64 : 192;
 }
 
+Users chooser_users(const Chooser *c);
 // Definitions that are put in the place of their reads (analytic_fuse.c).
 void choose_places(Chooser *c);
+// A statement that stands behind sums gets a nest of its own where it cannot run in lanes there.
+void choose_release(Chooser *c, Nest *n);
+// Nests whose lanes are added up by rows share no row with others.
+void choose_blocks(Chooser *c);
 // Rows of a stencil that are computed together, and the iterators along which they lie: so many of
 // the first (1: none) and half as many of the second (-1: none).
 int stencil_rows(const Nest *n, int row[2]);

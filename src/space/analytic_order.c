@@ -410,6 +410,7 @@ static void block_rows(Nest *n, const Tile *t) {
         if (n->s->iter[i].name == last->iter && last->step == 1 && n->extent[i] >= 2 * rows) {
             last->step = rows;
             nest_loop(n, i, 1, KIND_SERIAL);
+            n->by_rows = true;
             return;
         }
 }
@@ -454,6 +455,7 @@ void choose_contraction(Chooser *c, Nest *n) {
     if (!choose_tile(c, n, &t)) return;
     Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
     n->cycles = t.cost + n->memory;
+    n->folded = t.folded;
     if (b.panel) {
         measure(&b);
         double panels = b.bytes / b.panel_bytes;

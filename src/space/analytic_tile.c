@@ -114,6 +114,28 @@ static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double t
     return near;
 }
 
+// Is every element of the operand read once?
+static bool is_passing(const Nest *n, const Ref *ref) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->extent[i] > 1 && !ref->uses[i]) return false;
+    return true;
+}
+
+// What all rows and lanes read is the same window: what is computed of it is computed once for each
+// of its elements. The part of the instances that do, at least.
+static double fresh_values(const Nest *n, const Tile *t, const int64_t *part) {
+    double all = (double)(part[0] * part[1] * part[2]) * t->turns, most = 0;
+    if (t->turns <= 1 || t->folded) return 1;
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *ref = &n->ref[r];
+        for (int k = 0; k < 2; k++)
+            if (t->row[k] >= 0 && !ref->uses[t->row[k]]) return 1;
+        if (!ref->uses[t->v]) return 1;
+        most = fmax(most, window_of(n, t, part, ref) / all);
+    }
+    return fmin(1, most);
+}
+
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1]. *shared: so many
 // less, where windows are kept.
 static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
@@ -132,8 +154,11 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         if (turns > 1 && whole) {
             double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
             *shared += lines * kept * (count - window / turns);
-        } else if (along && whole && ref->size > (double)c->m->cache[1])
+        } else if (along && whole && ref->size > (double)c->m->cache[1]) {
+            bool again = lines > 1; // neighbours are in the same lines
             lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
+            if (again && !t->folded && is_passing(n, ref)) lines = FAR * (1 + 1 / (double)part[2]);
+        }
         if (t->folded && t->row[0] >= 0 && lines >= FAR)
             lines *= 1.5; // they come in rows, none is used twice
         sum += lines * count;
@@ -197,11 +222,12 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
     double spread = t->group < 0 ? 0 : (loads - shared - 1) * spread_cost(n, t);
-    double arithmetic = (sums * n->ops + spread) / m->fma_ports;
+    double ops = sums * (1 + fmax(0, n->ops - 1) * fresh_values(n, t, part));
+    double arithmetic = (ops + spread) / m->fma_ports;
     double load = (loads - shared) / load_rate(m, n, t);
-    double issue = (sums * n->ops + loads - shared + 1.5 / t->turns +
-                    n->guards * (double)(part[0] * part[1])) /
-                   m->ports[PORT_ISSUE];
+    double issue =
+        (ops + loads - shared + 1.5 / t->turns + n->guards * (double)(part[0] * part[1])) /
+        m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
     double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(n, t, part);
     if (!n->s->init) end *= 2;
@@ -275,10 +301,24 @@ static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
 }
 
-// May be a row of tiles along v: best where vectors are shared, else where anything is.
+// Does some operand move along the iterator just as it does along a reduction? Minima and maxima,
+// which take several registers each, gain nothing by that.
+static bool slides(const Nest *n, int i) {
+    if (n->s->op != REDUCE_ADD) return false;
+    for (int r = 1; r < n->nrefs; r++)
+        for (int k = 0; k < n->s->niters; k++)
+            if (n->s->iter[k].reduction && n->windows >> k & 1 && n->ref[r].stride[k] &&
+                n->ref[r].stride[k] == n->ref[r].stride[i])
+                return true;
+    return false;
+}
+
+// May be a row of tiles along v: best where vectors are shared, else where anything is; or where
+// windows are.
 static bool is_row(const Nest *n, int v, int i) {
     bool vectors = false, any = false; // some iterator shares vectors; this one does
-    if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v || !shares(n, i)) return false;
+    if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v) return false;
+    if (!shares(n, i)) return n->window < 0 && slides(n, i);
     for (int r = 1; r < n->nrefs; r++) {
         if (!n->ref[r].uses[v]) continue;
         any |= !n->ref[r].uses[i];

@@ -311,3 +311,61 @@ TEST(definitions_go_where_they_are_cheaper) {
            " T: for i in 0:H, j in 0:W\n  T[i, j] = I[i, j] + 1.0\n"
            " O: for i in 0:H, j in 0:W\n  O[i, j] = T[i, j]*T[i, j]\n}\n");
 }
+
+// Behind a sum in lanes there is one result at a time: what is dear is done in lanes when all are
+// there, unless others wait for it in the same row.
+TEST(what_finishes_sums_runs_in_lanes) {
+    CHOSEN("h: f/15 d/16 f d:v\nh.1: f:v\n", SIZES(512, 256),
+           "program h(F, D) {\n input X: f32[D]\n input A: f32[F, D]\n output h: f32[F]\n"
+           " h: for f in 0:F, d in 0:D\n  h[f] +=! X[d]*A[f, d]\n"
+           " h.1: for f in 0:F\n  h[f] = h[f]*sigmoid(h[f])\n}\n");
+    CHOSEN("m: n d:v\nm.1:\n    after m\nY: n d:v\n", SIZES(64, 768),
+           "program c(N, D) {\n input X: f32[N, D]\n output Y: f32[N, D]\n temp m: f32[N]\n"
+           " m: for n in 0:N, d in 0:D\n  m[n] +=! X[n, d]\n"
+           " m.1: for n in 0:N\n  m[n] = m[n]/768.0\n"
+           " Y: for n in 0:N, d in 0:D\n  Y[n, d] = X[n, d] - m[n]\n}\n");
+}
+
+// Short rows are added up together, which other statements must not come between; beyond the second
+// cache in blocks.
+TEST(short_rows_are_added_up_together) {
+#define COSINE                                                                                     \
+    "program c(N, D) {\n input A: f32[N, D]\n input B: f32[N, D]\n output C: f32[N]\n"             \
+    " temp x: f32[N]\n temp y: f32[N]\n x: for n in 0:N, d in 0:D\n  x[n] +=! A[n, d]*B[n, d]\n"   \
+    " y: for n in 0:N, d in 0:D\n  y[n] +=! A[n, d]*A[n, d]\n"                                     \
+    " C: for n in 0:N\n  C[n] = x[n]/y[n]\n}\n"
+    CHOSEN("x: | n/16 n d:v\ny: | n/16 n d:v\nC: n:v\n", SIZES(500, 8), COSINE);
+    CHOSEN("x: n/256 | n/16 n d:v\ny: n/256 | n/16 n d:v\nC: n/256 | n:v\n", SIZES(50000, 8),
+           COSINE);
+}
+
+// Results a few elements apart, as of complex numbers, run in lanes too.
+TEST(pairs_run_in_lanes) {
+    CHOSEN("C: n:v\nC.1: n:v\n", SIZES(1000),
+           "program c(N) {\n input A: f32[N, 2]\n input B: f32[N, 2]\n output C: f32[N, 2]\n"
+           " C: for n in 0:N\n  C[n, 0] = A[n, 0]*B[n, 0] - A[n, 1]*B[n, 1]\n"
+           " C.1: for n in 0:N\n  C[n, 1] = A[n, 0]*B[n, 1] + A[n, 1]*B[n, 0]\n}\n");
+}
+
+// Rows of windows share what is computed of them.
+TEST(windows_without_weights_share_rows) {
+    CHOSEN("V: y/12 x/16 j i y x:v\n", SIZES(70, 70),
+           "program s(H, W) {\n input A: f32[H, W]\n input B: f32[H, W]\n"
+           " output V: f32[H - 6, W - 6]\n"
+           " V: for y in 0:H - 6, x in 0:W - 6, i in 0:7, j in 0:7\n"
+           "  V[y, x] +=! (A[y + i, x + j] - B[y + i, x + j])*(A[y + i, x + j] - B[y + i, x + j])\n"
+           "}\n");
+    CHOSEN("b:\n    inline\nO: i/4 j/64 i j:v\n", SIZES(130, 130),
+           "program u(H, W) {\n input I: f32[H, W]\n output O: f32[H - 2, W]\n"
+           " temp b: f32[H - 2, W]\n b: for i in 0:H - 2, j in 0:W\n"
+           "  b[i, j] = I[i, j] + I[i + 1, j] + I[i + 2, j]\n"
+           " O: for i in 0:H - 2, j in 0:W\n  O[i, j] = I[i + 1, j] - b[i, j]\n}\n");
+}
+
+// An operand that is read once, and not along cache lines, is read in whole rows.
+TEST(what_passes_by_is_read_in_whole_rows) {
+    CHOSEN("Y: i/6 j i k:v\n", SIZES(50, 50, 50),
+           "program t(I, J, K) {\n input X: f32[I, J, K]\n input v: f32[J]\n"
+           " output Y: f32[I, K]\n Y: for i in 0:I, k in 0:K, j in 0:J\n"
+           "  Y[i, k] +=! X[i, j, k]*v[j]\n}\n");
+}
