@@ -103,9 +103,12 @@ static bool arguments_fit(Solver *s, const DLTensor *const *args, size_t nargs) 
     bool ok = true;
     for (size_t t = 0; t < nargs; t++) {
         const Tensor *tensor = &p->tensors.at[t];
-        if (!args[t] || args[t]->ndim == tensor->rank) continue;
-        Diag *d = diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_RANK, tensor->name,
-                              tensor->rank, args[t]->ndim);
+        bool same_rank = !args[t] || args[t]->ndim == tensor->rank;
+        if (!args[t] || (same_rank && (!tensor->rank || args[t]->shape))) continue;
+        Diag *d = same_rank ? diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_NO_SHAPE,
+                                          tensor->name, tensor->rank)
+                            : diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_RANK, tensor->name,
+                                          tensor->rank, args[t]->ndim);
         diag_note(s->call->diags, d, nowhere, DIAG_DECLARED_AS, s->f->tensors[t].text);
         ok = false;
     }
@@ -399,25 +402,25 @@ void bound_describe(lw_bound *b) {
         describe_stmts(b);
 }
 
-const lw_function *lw_bound_function(const lw_bound *b) { return b->function; }
+const lw_function *lw_bound_function(const lw_bound *b) { return b ? b->function : NULL; }
 
 int64_t lw_bound_value(const lw_bound *b, size_t param) {
-    return param < lw_function_param_count(b->function) ? b->values[param] : 0;
+    return param < lw_function_param_count(lw_bound_function(b)) ? b->values[param] : 0;
 }
 
 const DLTensor *lw_bound_tensor(const lw_bound *b, size_t i) {
-    return i < (size_t)b->program->tensors.n ? &b->tensors[i] : NULL;
+    return b && i < (size_t)b->program->tensors.n ? &b->tensors[i] : NULL;
 }
 
 const int64_t *lw_bound_origin(const lw_bound *b, size_t i) {
-    return i < (size_t)b->program->tensors.n ? b->origins[i] : NULL;
+    return b && i < (size_t)b->program->tensors.n ? b->origins[i] : NULL;
 }
 
 bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64_t *hi) {
-    if (i >= (size_t)b->program->tensors.n || !b->ranges[i].used) return false;
+    if (!b || i >= (size_t)b->program->tensors.n || !b->ranges[i].used) return false;
     *lo = b->ranges[i].lo;
     *hi = b->ranges[i].hi;
     return true;
 }
 
-int64_t lw_bound_instances(const lw_bound *b) { return b->instances; }
+int64_t lw_bound_instances(const lw_bound *b) { return b ? b->instances : 0; }

@@ -10,6 +10,11 @@ static bool take_operands(Call *call, const DLTensor *const *operands, size_t co
         const DLTensor *t = operands[i];
         const char *name = arena_printf(call->arena, "in%zu", i);
         into[i] = (EinsumOperand){type_of(t->dtype), t->ndim, t->shape};
+        if (t->ndim > 0 && !t->shape) {
+            diag_report(call->diags, (Range){0, 0}, DIAG_ARGUMENT_NO_SHAPE, name, t->ndim);
+            ok = false;
+            continue;
+        }
         if (into[i].type != TYPE_NONE) continue;
         diag_report(call->diags, (Range){0, 0}, DIAG_OPERAND_TYPE, name,
                     dtype_name(call->arena, t->dtype));

@@ -123,12 +123,12 @@ void lw_kernel_free(lw_kernel *k) {
 
 // --- Asking --------------------------------------------------------------------------------------
 
-const lw_kernel_info *lw_kernel_get_info(const lw_kernel *k) { return &k->info; }
+const lw_kernel_info *lw_kernel_get_info(const lw_kernel *k) { return k ? &k->info : NULL; }
 
-const lw_bound *lw_kernel_bound(const lw_kernel *k) { return k->bound; }
+const lw_bound *lw_kernel_bound(const lw_kernel *k) { return k ? k->bound : NULL; }
 
 const DLTensor *lw_kernel_tensor(const lw_kernel *k, size_t i) {
-    return i < k->info.arg_count ? &k->tensors[i] : NULL;
+    return k && i < k->info.arg_count ? &k->tensors[i] : NULL;
 }
 
 typedef struct ShowCall {

@@ -300,34 +300,40 @@ const lw_function *lw_module_find(const lw_module *mod, const char *name) {
     return NULL;
 }
 
-const char *lw_function_name(const lw_function *f) { return f->program->name; }
+const char *lw_function_name(const lw_function *f) { return f ? f->program->name : ""; }
 
-const char *lw_function_signature(const lw_function *f) { return f->signature; }
+const char *lw_function_signature(const lw_function *f) { return f ? f->signature : ""; }
 
-size_t lw_function_param_count(const lw_function *f) { return (size_t)f->program->params.n; }
+size_t lw_function_param_count(const lw_function *f) {
+    return f ? (size_t)f->program->params.n : 0;
+}
 
 const lw_param *lw_function_param(const lw_function *f, size_t i) {
     return i < lw_function_param_count(f) ? &f->params[i] : NULL;
 }
 
-size_t lw_function_input_count(const lw_function *f) { return (size_t)f->program->ninputs; }
+size_t lw_function_input_count(const lw_function *f) { return f ? (size_t)f->program->ninputs : 0; }
 
-size_t lw_function_output_count(const lw_function *f) { return (size_t)f->program->noutputs; }
+size_t lw_function_output_count(const lw_function *f) {
+    return f ? (size_t)f->program->noutputs : 0;
+}
 
-size_t lw_function_tensor_count(const lw_function *f) { return (size_t)f->program->tensors.n; }
+size_t lw_function_tensor_count(const lw_function *f) {
+    return f ? (size_t)f->program->tensors.n : 0;
+}
 
 const lw_tensor *lw_function_tensor(const lw_function *f, size_t i) {
     return i < lw_function_tensor_count(f) ? &f->tensors[i] : NULL;
 }
 
 int lw_function_find_tensor(const lw_function *f, const char *name) {
-    for (int i = 0; i < f->program->tensors.n; i++)
+    for (int i = 0; f && i < f->program->tensors.n; i++)
         if (name && strcmp(f->program->tensors.at[i].name, name) == 0) return i;
     return -1;
 }
 
 int lw_function_find_param(const lw_function *f, const char *name) {
-    for (int i = 0; i < f->program->params.n; i++)
+    for (int i = 0; f && i < f->program->params.n; i++)
         if (name && strcmp(f->program->params.at[i].name, name) == 0) return i;
     return -1;
 }

@@ -31,6 +31,9 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
     if (a->ndim != want->ndim)
         return complain(call, b->function, t,
                         diag_report(diags, nowhere, DIAG_ARGUMENT_RANK, name, want->ndim, a->ndim));
+    if (a->ndim && !a->shape)
+        return complain(call, b->function, t,
+                        diag_report(diags, nowhere, DIAG_ARGUMENT_NO_SHAPE, name, a->ndim));
     for (int d = 0; d < want->ndim; d++)
         if (a->shape[d] != want->shape[d])
             return complain(call, b->function, t,

@@ -124,6 +124,19 @@ TEST(run_with_any_strides) {
     lw_context_free(ctx);
 }
 
+TEST(nothing_answers_with_nothing) {
+    int64_t lo, hi;
+    const lw_function *f = lw_module_find(NULL, "f");
+    CHECK(!f && !*lw_function_name(f) && !*lw_function_signature(f));
+    CHECK(!lw_function_param_count(f) && !lw_function_param(f, 0) && !lw_function_tensor(f, 0));
+    CHECK(!lw_function_input_count(f) && !lw_function_output_count(f));
+    CHECK(lw_function_find_tensor(f, "A") == -1 && lw_function_find_param(f, "N") == -1);
+    CHECK(!lw_bound_function(NULL) && !lw_bound_value(NULL, 0) && !lw_bound_tensor(NULL, 0));
+    CHECK(!lw_bound_origin(NULL, 0) && !lw_bound_index_range(NULL, 0, &lo, &hi));
+    CHECK(!lw_bound_instances(NULL) && !lw_kernel_get_info(NULL) && !lw_kernel_bound(NULL));
+    CHECK(!lw_kernel_tensor(NULL, 0));
+}
+
 // Each wrong argument list gives LW_ERROR and one diagnostic with this text.
 static void refuse(lw_context *ctx, const lw_bound *b, const DLTensor *const *args, size_t n,
                    const char *text) {
@@ -159,6 +172,14 @@ TEST(wrong_arguments_are_refused) {
         "lanes");
     bad = A, bad.ndim = 1;
     refuse(ctx, b, args, 3, "argument 'A' should have rank 2, but has rank 1");
+    bad = A, bad.shape = NULL;
+    refuse(ctx, b, args, 3, "argument 'A' has rank 2, but no shape");
+    lw_bound *unshaped;
+    CHECK_INT_EQ(lw_bind_tensors(ctx, lw_module_function(mod, 0), args, 2, NULL, 0, &unshaped),
+                 LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "argument 'A' has rank 2, but no shape"));
+    CHECK_INT_EQ(lw_einsum(ctx, "ij,j->i", args, 2, &C, NULL), LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "argument 'in0' has rank 2, but no shape"));
     bad = A, bad.shape = (int64_t[]){3, 2};
     refuse(ctx, b, args, 3, "argument 'A' should have the shape (2, 3), but has (3, 2)");
     bad = A, bad.device.device_type = kDLCUDA;
