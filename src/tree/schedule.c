@@ -480,12 +480,21 @@ static void end_of_line(Parser *p) {
     if (p->tok.kind == TOKEN_WORD || p->tok.kind == TOKEN_CHAR) expected(p, "the end of the line");
 }
 
+// A line that begins with a word, but is none of a statement.
+static void no_section(Parser *p, const SchedStmt *s) {
+    bool option = false;
+    for (size_t i = 0; nth_option(NULL, i); i++) option |= !strcmp(nth_option(NULL, i), s->label);
+    Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_EXPECTED, "':'", found(p));
+    if (option) diag_note(p->diags, d, s->range, DIAG_SCHEDULE_INDENT_NOTE);
+    p->failed = true;
+}
+
 static const SchedStmt *parse_section(Parser *p) {
     SchedStmt *s = arena_new(p->arena, SchedStmt);
     Options o = {0};
     s->storage.home = HOME_AUTO;
     s->label = word(p, "a statement's label", &s->range);
-    if (!p->failed && !accept(p, ':')) expected(p, "':'");
+    if (!p->failed && !accept(p, ':')) no_section(p, s);
     parse_order(p, s);
     end_of_line(p);
     while (!p->failed && p->tok.kind == TOKEN_INDENT) {

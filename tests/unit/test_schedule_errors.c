@@ -139,6 +139,9 @@ TEST(schedules_ask_what_was_meant) {
          "error: no iterator 'colum' in statement 'sums'\nnote: did you mean 'column'?\n");
     says(names, "sums:\n    privatize column\n",
          "error: no option 'privatize'\nnote: did you mean 'privatise'?\n");
+    says(names, "sums: row\ncopy twice\n",
+         "error: expected ':', found 'twice'\n"
+         "note: options stand below the order of their statement, and are indented\n");
     says(names, "sums:\n    copy twise\n",
          "error: no tensor 'twise' that statement 'sums' reads\nnote: did you mean 'twice'?\n");
     says(names, "sums: row\n    prefetch twicee at row\n",

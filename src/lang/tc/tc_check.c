@@ -68,7 +68,9 @@ bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
             diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_IN_PLACE_NOTE, name);
         return false;
     }
-    if (!tc_is_reserved(name)) return true;
+    // Coordinates are called y0 and j1 more often than Bessel's functions are called at all.
+    bool bessel = strlen(name) == 2 && (name[0] == 'j' || name[0] == 'y');
+    if (bessel || !tc_is_reserved(name)) return true;
     Diag *d = diag_report(ck->diags, range, DIAG_TC_RESERVED, name);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
     return false;

@@ -308,11 +308,22 @@ static const char *nth_known(const void *of, size_t i) {
     return b ? b->name : NULL;
 }
 
+static const TcTarget *defined_later(const TcFunc *f, const Node *n) {
+    for (const TcStmt *st = f->stmts; st; st = st->next)
+        for (int i = 0; i < st->ntargets; i++)
+            if (st->target[i].name == n->name && st->range.from > n->range.from)
+                return &st->target[i];
+    return NULL;
+}
+
 void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame, const Node *n) {
     Known known = {frame, n->kind == NODE_CALL};
     const char *hint = known.calls ? tc_function_hint(n->name) : NULL;
     const char *near = nearest(n->name, nth_known, &known);
-    if (hint)
+    const TcTarget *later = defined_later(ck->func, n);
+    if (later)
+        diag_note(ck->diags, d, later->range, DIAG_TC_LATER_NOTE);
+    else if (hint)
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
     else if (near)
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);

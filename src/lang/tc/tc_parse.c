@@ -560,7 +560,8 @@ static void parameter(Parser *ps, TcParam *p, bool result) {
     }
     if (at(ps, '(')) dimensions(ps, p);
     if (ps->t.kind != TOK_NAME) {
-        fail_expected(ps, "the name of the parameter");
+        Diag *d = fail_expected(ps, "the name of the parameter");
+        if (at(ps, '[')) instead(ps, d, "sizes stand in parentheses: 'float(M,N) A'");
         return;
     }
     p->name = ps->t.name;
