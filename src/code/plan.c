@@ -2,8 +2,8 @@
 //
 // 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they
 //    mention (as a bound on it) or become guards; subscripts become byte offsets.
-// 2. narrow integers whose products are summed up several at a time (dots.c); loops that go on where
-//    a vector loop ends become part of it (join.c).
+// 2. narrow integers whose products are summed up several at a time (dots.c); loops that go on
+//    where a vector loop ends become part of it (join.c).
 // 3. lanes of the loops marked `vector` (lanes.c).
 // 4. parallel loops: those whose iterations cannot meet (parallel.c).
 // 5. regions, whose tile fits in registers (regions.c).

@@ -110,7 +110,7 @@ static double memory_cycles(const Chooser *c, const Nest *n) {
 }
 
 static void see(Chooser *c, Nest *n, const Stmt *s) {
-    *n = (Nest){.s = s, .known = true, .after = -1, .window = -1, .instances = 1};
+    *n = (Nest){.s = s, .known = true, .after = -1, .window = -1, .pair = -1, .instances = 1};
     n->ref = arena_new_n(c->arena, Ref, MAX_REFS);
     for (int i = 0; i < s->niters; i++) {
         n->extent[i] = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
@@ -442,7 +442,9 @@ static void choose(Chooser *c, Nest *n) {
 
 static Schedule *write_out(Chooser *c) {
     Schedule *s = arena_new(c->arena, Schedule);
-    const SchedStmt **list = arena_new_n(c->arena, const SchedStmt *, 2 * c->p->stmts.n + 1);
+    int most = 1;
+    for (int i = 0; i < c->p->stmts.n; i++) most += 1 + c->nest[i].out.ncopies;
+    const SchedStmt **list = arena_new_n(c->arena, const SchedStmt *, most);
     *s = (Schedule){.arena = c->arena, .names = c->p->names, .stmt = list};
     for (int i = 0; i < c->p->stmts.n; i++) {
         Nest *n = &c->nest[i];
@@ -453,7 +455,9 @@ static Schedule *write_out(Chooser *c) {
         n->out.loop = n->loop;
         n->out.nloops = n->nloops;
         list[s->nstmts++] = &n->out;
-        if (n->copy) list[s->nstmts++] = n->copy;
+        n->out.copy = n->copy;
+        for (int k = 0; k < n->out.ncopies; k++)
+            if (n->section[k]->nloops) list[s->nstmts++] = n->section[k];
     }
     return s;
 }

@@ -43,6 +43,10 @@ typedef struct AnalyticOptions {
     const int64_t *const *stride; // per argument, in elements; NULL (or NULL entry): row-major
 } AnalyticOptions;
 
+// Products of narrow integers that one instruction of the machine can add up for a statement, each
+// as type *as (TYPE_NONE: as they are); 0: it has none (analytic_narrow.c, code/dots.c).
+int space_word(const Program *p, const Stmt *s, const Machine *m, Type *as);
+
 const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o);
 
 #endif

@@ -94,7 +94,8 @@ void choose_fetches(Chooser *c, Nest *n, int turns, int copied, bool cut) {
     double cache = (double)c->m->cache[2];
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
-        int at = r != copied && ref->lone && ref->size > cache ? block_loop(n, ref, turns) : -1;
+        bool there = r != copied && !ref->as && ref->lone;
+        int at = there && ref->size > cache ? block_loop(n, ref, turns) : -1;
         double bytes = at < 0 ? 0 : block_of(n, ref, at);
         if (bytes > 4096 && bytes <= cache / 2) ask(c, n, ref, at, 1, 2);
     }

@@ -16,6 +16,7 @@ typedef struct Ref {
     bool lone;    // every subscript is one iterator by itself, each another
     bool crooked; // vectors of it begin inside cache lines
     bool once;    // the only access to its tensor, which nothing in the Program writes
+    Type as;      // it is read from a copy that holds this type; TYPE_NONE: there is none
     int64_t stride[PROGRAM_MAX_ITERS];
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
 } Ref;
@@ -42,11 +43,14 @@ typedef struct Nest {
     SchedStmt out;
     int nloops;
     SchedLoop loop[MAX_LOOPS];
-    int perfect;     // so many of them have nothing else inside
-    bool folded;     // a reduction runs in lanes, which are added up for every result,
-    bool by_rows;    // those of several results together
-    bool released;   // what stood behind it has a nest of its own
-    SchedStmt *copy; // section of the packed copy; NULL: none
+    int perfect;         // so many of them have nothing else inside
+    bool folded;         // a reduction runs in lanes, which are added up for every result,
+    bool by_rows;        // those of several results together
+    bool released;       // what stood behind it has a nest of its own
+    int word;            // products of narrow integers that are taken together (code/dots.c),
+    int pair;            // along this reduction, whose extent counts words; -1: none
+    SchedCopy *copy;     // out.ncopies of them,
+    SchedStmt **section; // and of each its section
 } Nest;
 
 // Who reads and writes what, so that thousands of statements are looked through once.
@@ -69,6 +73,7 @@ typedef struct Chooser {
 } Chooser;
 
 static inline void nest_loop(Nest *n, int iter, int64_t step, Kind kind) {
+    if (iter == n->pair) step *= n->word;
     n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[iter].name, .step = step, .kind = kind};
 }
 
@@ -139,6 +144,16 @@ static inline int64_t folded_rows(const Nest *n, const Tile *t) {
         if (n->s->iter[i].reduction && i != t->v && !(t->joins >> i & 1)) turns *= n->extent[i];
     return turns == 1 && t->length <= SHORT * n->lanes ? ROWS : 0;
 }
+
+// Operands of narrow types that are converted when they are copied, or taken in `words`
+// (analytic_narrow.c): the nest then has elements of the wider type, or words. The nest as it was,
+// where it has words; else NULL.
+const Nest *choose_types(const Chooser *c, Nest *n, bool words);
+bool words_fit(const Nest *n, const Tile *t); // the tile has one operand in lanes, and can pack it
+// A copy of operand r, made before everything, for those that are converted and not packed.
+void convert_operand(const Chooser *c, Nest *n, int r);
+// A new copy of operand r, and its section; NULL: its name is taken.
+SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section);
 
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);

@@ -107,7 +107,8 @@ static void read_straight(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
-    if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->stride[b->t->v] != 1) return;
+    if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->as) return;
+    if (x->stride[b->t->v] != 1) return;
     int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
     if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
@@ -155,6 +156,7 @@ static void stream_panel(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
+    if (x->as) return;
     if (b->reuse >= 8 || b->bytes <= (double)c->m->cache[2] / 2) return;
     int i = b->red[0], v = b->t->v;
     int64_t rows = 1, wide = step_of(n, b->t, v);
@@ -184,7 +186,7 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
         !x->once)
         return false;
     if (b->t->group >= 0) return false;
-    if (b->t->pack) return true;
+    if (b->t->pack || x->as) return true;
     if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
         int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
@@ -242,7 +244,7 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
                        SchedLoop *loop) {
     const Ref *x = &n->ref[b->panel];
     int v = b->t->v, count = 0, chain[PROGRAM_MAX_ITERS];
-    int columns = x->stride[v] != 1 ? neighbours(n, x, v, chain) : 0;
+    int columns = x->stride[v] != 1 && !n->word ? neighbours(n, x, v, chain) : 0;
     bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
     SchedLoop panels = {.iter = n->s->iter[v].name, .step = step_of(n, b->t, v)};
     bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
@@ -255,9 +257,12 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
         if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction) || (inside && !cut))
             continue;
         loop[count++] = (SchedLoop){.iter = n->s->iter[i].name, .step = inside ? n->lanes : 1};
+        if (i == n->pair) loop[count - 1].step = n->word;
     }
     if (several && !whole) loop[count++] = panels;
-    if (columns) loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
+    if (columns || n->word)
+        loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
+    if (n->word) loop[count++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
     for (int k = columns - 1; k >= 0; k--)
         loop[count++] = (SchedLoop){.iter = n->s->iter[chain[k]].name, .step = 1};
     loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = 1, .kind = KIND_VECTOR};
@@ -265,19 +270,12 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     s->loop = loop;
 }
 
-static bool is_taken(const Program *p, Name label) {
-    for (int i = 0; i < p->stmts.n; i++)
-        if (p->stmts.at[i].label == label) return true;
-    return program_find_tensor(p, label) >= 0;
-}
-
 // A copy of the panel operand, made inside loop `at` (NULL: first of all).
-static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at) {
+static bool pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at) {
     const Ref *x = &n->ref[b->panel];
-    Name tensor = c->p->tensors.at[x->access->tensor].name;
-    Name label = name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
-    if (is_taken(c->p, label)) return;
-    SchedCopy *copy = arena_new(c->arena, SchedCopy);
+    SchedStmt *section;
+    SchedCopy *copy = nest_copy(c, n, b->panel, &section);
+    if (!copy) return false;
     LayoutDim *dim = arena_new_n(c->arena, LayoutDim, 2 * PROGRAM_MAX_ITERS);
     int count = 0, v = b->t->v;
     int64_t width = (int64_t)b->t->vectors * n->lanes;
@@ -287,15 +285,14 @@ static void pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at
     if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = width};
     for (int k = 0; k < b->nred; k++)
         if (x->uses[b->red[k]])
-            dim[count++] = (LayoutDim){.dim = n->s->iter[b->red[k]].name, .block = 1};
+            dim[count++] = (LayoutDim){.dim = n->s->iter[b->red[k]].name,
+                                       .block = b->red[k] == n->pair ? n->word : 1};
     dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = 1};
-    *copy = (SchedCopy){.tensor = tensor, .storage = {.ndims = count, .dim = dim, .align = 64}};
+    if (n->word) dim[count++] = (LayoutDim){.dim = n->s->iter[n->pair].name, .block = 1};
+    copy->storage = (Storage){.ndims = count, .dim = dim, .align = 64};
     if (at) copy->at = (LoopRef){.iter = at->iter, .step = at->step};
-    n->out.copy = copy;
-    n->out.ncopies = 1;
-    n->copy = arena_new(c->arena, SchedStmt);
-    *n->copy = (SchedStmt){.label = label, .stage = -1};
-    order_copy(n, b, at, n->copy, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
+    order_copy(n, b, at, section, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
+    return true;
 }
 
 // --- What comes before ---------------------------------------------------------------------------
@@ -437,22 +434,32 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     inner_reductions(c, n, b);
     if (b->t->folded && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
     int turns = n->nloops;
+    if (n->word) n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
-    if (packed) pack(c, n, b, at);
-    n->perfect = n->copy && at ? (int)(at - n->loop) + 1 : n->nloops;
+    packed = packed && pack(c, n, b, at);
+    n->perfect = packed && at ? (int)(at - n->loop) + 1 : n->nloops;
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].as && !(packed && r == b->panel)) convert_operand(c, n, r);
     if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
-    if (!c->o->plain) choose_fetches(c, n, turns, n->copy ? b->panel : 0, b->turn);
+    if (!c->o->plain) choose_fetches(c, n, turns, packed ? b->panel : 0, b->turn);
     if (b->straight > 0 && b->reuse >= 2) fetch_panels(c, n, &n->ref[b->panel], turns);
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
     Tile t;
-    if (!choose_tile(c, n, &t)) return;
+    const Nest *before = choose_types(c, n, true);
+    bool found = choose_tile(c, n, &t);
+    if (before && !(found && words_fit(n, &t))) {
+        *n = *before;
+        choose_types(c, n, false);
+        found = choose_tile(c, n, &t);
+    }
+    if (!found) return;
     Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
     n->cycles = t.cost + n->memory;
     n->folded = t.folded;

@@ -4,6 +4,7 @@
 #include "space/bound_impl.h"
 
 #include "base/checked.h"
+#include "space/analytic.h"
 #include "space/cpu_impl.h"
 #include "space/cpu_space.h"
 
@@ -544,6 +545,18 @@ static void see_joins(BoundStmt *b) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
+// Products of narrow integers that go several at a time: where they lie in memory is up to copies,
+// so loops say little, and there is one operation for all of a word.
+static void see_words(Build *x, int stmt) {
+    BoundStmt *b = &x->stmt[stmt];
+    Type as;
+    int word = space_word(x->p, &x->p->stmts.at[stmt], x->m, &as);
+    if (!word || b->reduced <= 1) return;
+    b->plain = false;
+    b->count /= word;
+    b->ops = b->count;
+}
+
 static void see_stmt(Build *x, int stmt) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
@@ -572,6 +585,7 @@ static void see_stmt(Build *x, int stmt) {
     see_pieces(x, b);
     see_window(x, stmt);
     see_reduction(x, stmt);
+    see_words(x, stmt);
 }
 
 // Which instances are needed where results may be computed in place: those of arguments all, of

@@ -435,6 +435,8 @@ static void make_copy(Build *x, int i, int tensor) {
     int wide = 0;
     for (int d = 0; d < t->rank; d++) wide += tensor_size(t, d) > 1;
     o.may_turn = wide > 1 && o.lanes >= 4;
+    const SchedCopy *g = copy_given(x, c->s->label, t->name);
+    o.as = g ? g->as : copy_type(c->s, tensor, t->type);
     const char *name = arena_printf(x->arena, "%s.%s", clean(x, c->s->label), clean(x, t->name));
     int pack = object_new(x, name, false, o);
     int w = object_new(x, arena_printf(x->arena, "%s.at", name), true, o);
@@ -449,7 +451,6 @@ static void make_copy(Build *x, int i, int tensor) {
     for (int k = 0; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor && is_temp(x, tensor))
             backbone_relate(x->b, CPU_SET_COPIED, pack, x->comp[k]);
-    const SchedCopy *g = copy_given(x, c->s->label, t->name);
     o.comp = -1;
     o.extent = bytes_of(x, tensor);
     o.may_as_read = t->rank > 1;

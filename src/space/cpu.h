@@ -39,6 +39,7 @@ typedef struct CpuObject {
     bool may_as_read, may_as_written, given;    // of memory
     bool may_turn;                              // of a copy
     int lanes;                                  // of a copy: elements of a vector
+    Type as;                                    // of a copy: what it holds; TYPE_NONE: the same
     int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
     int ntops;
     int nsizes;

@@ -292,6 +292,23 @@ static int turn_copy(SchedLoop *loop, int n, Name contiguous, int lanes, SchedLo
     return count;
 }
 
+// Two or four neighbours of one dimension are innermost, so that they are read in words.
+static bool is_in_words(const SchedLoop *loop, int n) {
+    for (int i = 0; i < n - 2; i++)
+        if (loop[i].iter == loop[n - 1].iter && (loop[i].step == 2 || loop[i].step == 4))
+            return true;
+    return false;
+}
+
+// Lanes then run along the dimension around them, and all parts of their words come together.
+static int copy_words(const SchedLoop *loop, int n, int lanes, SchedLoop *out) {
+    memcpy(out, loop, (size_t)(n - 2) * sizeof *out);
+    out[n - 2] = (SchedLoop){.iter = loop[n - 2].iter, .step = lanes};
+    out[n - 1] = loop[n - 1];
+    out[n] = (SchedLoop){.iter = loop[n - 2].iter, .step = 1, .kind = KIND_VECTOR};
+    return n + 1;
+}
+
 int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,
                    SchedLoop *out) {
     const CpuObject *o = &cs->host->object[window];
@@ -308,6 +325,7 @@ int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *
         Name iter = d >= 0 && d < a->rank ? iters[d] : dim->dim;
         loop[i] = (SchedLoop){.iter = iter, .step = dim ? dim->block : 1};
     }
+    if (is_in_words(loop, n)) return copy_words(loop, n, o->lanes, out);
     loop[n - 1].kind = KIND_VECTOR;
     if (turned) return turn_copy(loop, n, iters[a->rank - 1], o->lanes, out);
     memcpy(out, loop, (size_t)n * sizeof *out);
@@ -335,6 +353,7 @@ static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
         SchedCopy *x = &copy[s->ncopies++];
         int depth = depth_of(m, w, nest);
         x->tensor = m->p->tensors.at[o->tensor].name;
+        x->as = o->as;
         if (depth) x->at = loop_ref(m, nest->dim[depth - 1]);
         x->storage = storage_of(m, w + 1, w);
         SchedStmt *own = NULL;

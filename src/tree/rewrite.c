@@ -171,6 +171,25 @@ static const Expr *read_as(Exprs *x, const Expr *e, int tensor, Type was, Type a
     return same ? e : expr_op(x, e->op, e->type, e->n, arg);
 }
 
+// TYPE_NONE, as long as no reads were seen; -1: they differ, or are not converted.
+static void see_casts(const Expr *e, int tensor, int *to) {
+    bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
+    const Expr *read = cast ? e->arg[0] : e;
+    if (read->kind != EXPR_READ) {
+        for (int i = 0; i < e->n; i++) see_casts(e->arg[i], tensor, to);
+    } else if (read->access->tensor == tensor) {
+        bool same = cast && (*to == TYPE_NONE || *to == (int)e->type);
+        *to = same ? (int)e->type : -1;
+    }
+}
+
+Type copy_type(const Stmt *s, int tensor, Type from) {
+    int to = TYPE_NONE;
+    if (type_info[from].bits >= 32) return TYPE_NONE;
+    see_casts(s->value, tensor, &to);
+    return to > 0 && type_widens(from, (Type)to) ? (Type)to : TYPE_NONE;
+}
+
 // to[x, y, ...] = from[x, y, ...] for the whole of `from`.
 static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to) {
     const Tensor *t = &r->p->tensors.at[from];

@@ -128,6 +128,10 @@ int *const *statement_classes(Arena *arena, const Program *p);
 // subscripts tell?
 bool stmt_is_injective(const Stmt *s);
 
+// A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
+// that type, which a copy should hold. TYPE_NONE: there is none.
+Type copy_type(const Stmt *s, int tensor, Type from);
+
 // --- Actions (action.c) ------------------------------------------------------------------------
 // Pure: each returns a new Schedule in the old one's arena, or NULL when there is nothing to act
 // on. `at` is a position in the order of statement `label`, which has to be written out

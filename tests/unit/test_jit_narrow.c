@@ -5,6 +5,7 @@
 
 #include "support/jitlab.h"
 #include "support/proglab.h"
+#include "space/analytic.h"
 #include "tree/schedule.h"
 
 #include <stdio.h>
@@ -95,6 +96,26 @@ static Tree *lowered(Lab *lab, const Program *p, const char *text) {
     return s ? tree_lower(&lab->arena, p, s, &lab->diags) : NULL;
 }
 
+// Is the Tree, compiled for an ISA level, what the program means? `made` says how it came about.
+static bool is_right(Lab *lab, Case *c, const Program *p, const Tree *t, Isa isa, uint64_t seed,
+                     const char *made) {
+    Machine m;
+    if (!jit_machine(isa, &m)) return true;
+    if (seed % 5 == 0) m.has_vnni = false;
+    if (seed % 3) m.unroll_limit = seed % 3 == 1 ? 8 : 40;
+    LabData start = lab_data(lab, p, seed);
+    for (int i = 0; i < start.n; i++) fill(c, p, &start, i);
+    LabData want = lab_copy(lab, p, &start), got = lab_copy(lab, p, &start);
+    if (!CHECK(lab_run(lab, p, &want))) return false;
+    JitResult r = jit_run(lab, t, &m, &got, (InterpFlags){0}, 1, seed & 1);
+    const char *differ =
+        r == JIT_OK ? lab_difference(lab, p, &got, &want) : "no result, or a broken one";
+    if (CHECK(!differ)) return true;
+    printf("seed %llu, %s: %s %s\n%s\n%s", (unsigned long long)seed, isa_name[isa], differ,
+           lab_errors(lab), lab_text(lab, p), made);
+    return false;
+}
+
 static bool try_case(Lab *lab, uint64_t seed) {
     Case c = random_case(seed);
     const char *text = text_of(lab, &c), *schedule = schedule_of(lab, &c);
@@ -104,36 +125,76 @@ static bool try_case(Lab *lab, uint64_t seed) {
         printf("seed %llu: %s\n%s\n%s", (unsigned long long)seed, lab_errors(lab), text, schedule);
         return false;
     }
-    LabData start = lab_data(lab, p, seed);
-    for (int i = 0; i < start.n; i++) fill(&c, p, &start, i);
-    LabData want = lab_copy(lab, p, &start);
-    if (!CHECK(lab_run(lab, p, &want))) return false;
-    for (int isa = 0; isa < (int)ISA_COUNT; isa++) {
-        Machine m;
-        if (!jit_machine((Isa)isa, &m)) continue;
-        if (seed % 5 == 0) m.has_vnni = false;
-        if (seed % 3) m.unroll_limit = seed % 3 == 1 ? 8 : 40;
-        LabData got = lab_copy(lab, p, &start);
-        JitResult r = jit_run(lab, t, &m, &got, (InterpFlags){0}, 1, seed & 1);
-        const char *differ =
-            r == JIT_OK ? lab_difference(lab, p, &got, &want) : "no result, or a broken one";
-        if (CHECK(!differ)) continue;
-        printf("seed %llu, %s: %s %s\n%s\n%s", (unsigned long long)seed, isa_name[isa], differ,
-               lab_errors(lab), text, schedule);
-        return false;
-    }
+    for (int isa = 0; isa < (int)ISA_COUNT; isa++)
+        if (!is_right(lab, &c, p, t, (Isa)isa, seed, schedule)) return false;
     return true;
 }
 
-TEST(narrow_products_keep_their_meaning) {
-    int64_t rounds = check_long_rounds(1500);
+static void try_all(bool (*try)(Lab *lab, uint64_t seed), int64_t rounds) {
     for (int64_t i = 0; i < rounds; i++) {
         Lab lab;
         lab_begin(&lab);
-        bool ok = try_case(&lab, check_first_seed() + (uint64_t)i);
+        bool ok = try(&lab, check_first_seed() + (uint64_t)i);
         lab_end(&lab);
         if (!ok) return;
     }
     printf("%lld words of products\n", (long long)jit_tricks[TRICK_DOTS]);
+}
+
+TEST(narrow_products_keep_their_meaning) {
+    int64_t rounds = check_long_rounds(1500);
+    try_all(try_case, rounds);
     CHECK(rounds < 100 || jit_tricks[TRICK_DOTS] > rounds);
+}
+
+// Products and convolutions large enough for copies that convert, with operands that lie this way
+// and that.
+static const char *large(Lab *lab, Case *c) {
+    static const char *const products[][3] = {{"m, k", "k, n", "C[m, n]"},
+                                              {"k, m", "k, n", "C[m, n]"},
+                                              {"m, k", "n, k", "C[m, n]"},
+                                              {"m, k", "k, n", "C[n, m]"}};
+    int form = pick(c, 6), m = 16 + pick(c, 20), n = 16 + pick(c, 60), k = 2 + pick(c, 30);
+    int size[2][2] = {{form == 1 ? k : m, form == 1 ? m : k},
+                      {form == 2 ? n : k, form == 2 ? k : n}};
+    if (form < 4)
+        return arena_printf(
+            &lab->arena,
+            "program p { input A: %s[%d, %d] input B: %s[%d, %d] inout C: %s[%d, %d]\n"
+            "C: for m in 0:%d, n in 0:%d, k in 0:%d  %s += %s(A[%s])*%s(B[%s]) }",
+            c->a, size[0][0], size[0][1], c->b, size[1][0], size[1][1], c->sum, form == 3 ? n : m,
+            form == 3 ? m : n, m, n, k, products[form][2], c->sum, products[form][0], c->sum,
+            products[form][1]);
+    int w = 5 + pick(c, 8), f = 8 + pick(c, 30), ch = 2 + pick(c, 8);
+    bool last = form == 4;
+    return arena_printf(
+        &lab->arena,
+        "program p { input I: %s[%d, %d, %d] input K: %s[%d, %d, 3, 3] inout O: %s[%d, %d, %d]\n"
+        "O: for h in 0:%d, w in 0:%d, f in 0:%d, r in 0:3, s in 0:3, c in 0:%d\n"
+        "  O[%s] += %s(I[%s])*%s(K[f, c, r, s]) }",
+        c->a, last ? w + 2 : ch, w + 2, last ? ch : w + 2, c->b, f, ch, c->sum, last ? w : f, w,
+        last ? f : w, w, w, f, ch, last ? "h, w, f" : "f, h, w", c->sum,
+        last ? "h + r, w + s, c" : "c, h + r, w + s", c->sum);
+}
+
+static bool try_choice(Lab *lab, uint64_t seed) {
+    Case c = random_case(seed);
+    const Program *p = lab_program(lab, large(lab, &c), NULL);
+    for (int isa = 0; isa < (int)ISA_COUNT && CHECK(p); isa++) {
+        Machine m;
+        if (!jit_machine((Isa)isa, &m)) continue;
+        const Schedule *s = analytic_choose(&lab->arena, p, &(AnalyticOptions){.machine = &m});
+        Text made = {.arena = &lab->arena};
+        schedule_print(&made, s);
+        Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+        if (!CHECK(t)) printf("%s\n%s", lab_errors(lab), text_str(&made));
+        if (!t || !is_right(lab, &c, p, t, (Isa)isa, seed, text_str(&made))) return false;
+    }
+    return p != NULL;
+}
+
+TEST(choices_for_narrow_products_are_right) {
+    int64_t rounds = check_long_rounds(300), before = jit_tricks[TRICK_DOTS];
+    try_all(try_choice, rounds);
+    CHECK(rounds < 100 || jit_tricks[TRICK_DOTS] - before > rounds);
 }

@@ -1,0 +1,196 @@
+// Contractions of narrow types: what is read often is converted once, where it is copied, instead
+// of at every read.
+//
+//     C += f32(A)·f32(B)     A, B of f16     copy A as f32, copy B as f32
+//     C += i32(A)·i32(B)     A, B of i8      copy A as i16, copy B as i16, in pairs along k
+//                            u8 by i8        copy B, in fours along k
+//
+// Integers that are summed up in i32 are taken two or four at a time, in words of 4 bytes
+// (code/dots.c): along a reduction that both operands have by itself in a subscript. The operand in
+// lanes is packed so that words of neighbouring lanes lie side by side, the other one so that its
+// words lie together. The rest of the choice sees a product of words, with a shorter reduction.
+#include "space/analytic_impl.h"
+
+#include <stdlib.h>
+
+enum {
+    OFTEN = 16,     // times that an element is read which is worth a conversion,
+    MOST = 1 << 28, // if the copy has no more bytes
+    WORD = 4,
+};
+
+// --- Types ---------------------------------------------------------------------------------------
+
+static bool is_taken(const Program *p, Name label) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return true;
+    return program_find_tensor(p, label) >= 0;
+}
+
+static Name copy_label(const Chooser *c, const Nest *n, int r) {
+    Name tensor = c->p->tensors.at[n->ref[r].access->tensor].name;
+    return name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
+}
+
+// An argument that is read often enough, and can be copied.
+static bool is_worth_it(const Chooser *c, const Nest *n, int r) {
+    const Ref *x = &n->ref[r];
+    const Tensor *t = &c->p->tensors.at[x->access->tensor];
+    double elements = (double)tensor_elements(t);
+    return t->role == ROLE_INPUT && !x->access->has_read && n->instances >= OFTEN * elements &&
+           elements * WORD <= MOST && !is_taken(c->p, copy_label(c, n, r));
+}
+
+static Type type_of(const Chooser *c, const Nest *n, int r) {
+    return c->p->tensors.at[n->ref[r].access->tensor].type;
+}
+
+// The operand as a copy has it: so many elements to one of `bytes`.
+static void read_copy(Ref *x, Type as, int bytes, int elements) {
+    x->as = as;
+    x->size = x->size / x->bytes * bytes / elements;
+    x->bytes = bytes;
+    x->crooked = false;
+}
+
+static void convert_reads(const Chooser *c, Nest *n) {
+    for (int r = 1; r < n->nrefs; r++) {
+        Type to = copy_type(n->s, n->ref[r].access->tensor, type_of(c, n, r));
+        if (to && is_worth_it(c, n, r)) read_copy(&n->ref[r], to, type_info[to].bytes, 1);
+    }
+}
+
+// --- Words ---------------------------------------------------------------------------------------
+
+// The tensor that an operand reads, to widen it; -1: it does something else.
+static int factor_of(const Expr *e) {
+    bool cast = e->kind == EXPR_OP && e->op == OP_CAST && type_info[e->type].bits == 32;
+    return cast && e->arg[0]->kind == EXPR_READ ? e->arg[0]->access->tensor : -1;
+}
+
+int space_word(const Program *p, const Stmt *s, const Machine *m, Type *as) {
+    const Expr *e = s->value;
+    Type sum = p->tensors.at[s->write->tensor].type;
+    if (s->op != REDUCE_ADD || (sum != TYPE_I32 && sum != TYPE_U32) || e->kind != EXPR_OP ||
+        e->op != OP_MUL || m->isa == ISA_SCALAR)
+        return 0;
+    bool bytes = true, is_signed[2];
+    for (int i = 0; i < 2; i++) {
+        int tensor = factor_of(e->arg[i]);
+        Type t = tensor < 0 ? TYPE_NONE : p->tensors.at[tensor].type;
+        if (t != TYPE_I16 && !type_widens(t, TYPE_I16)) return 0;
+        bytes &= type_info[t].bytes == 1;
+        is_signed[i] = type_info[t].class == CLASS_INT;
+    }
+    bool fours = m->has_vnni && m->isa == ISA_AVX512 && bytes && is_signed[0] != is_signed[1];
+    *as = fours ? TYPE_NONE : TYPE_I16;
+    return fours ? 4 : 2;
+}
+
+// The dimension that is this iterator, by itself; -1: there is none, or another has it too.
+static int own_dim(const Ref *x, int i) {
+    int found = -1;
+    for (int d = 0; d < x->access->rank; d++) {
+        if (affine_as_iter(x->access->sub[d]) == i && found < 0)
+            found = d;
+        else if (affine_uses_iter(x->access->sub[d], i))
+            return -1;
+    }
+    return found;
+}
+
+// The longest reduction that words can lie along; -1: none.
+static int pair_of(const Nest *n, int word) {
+    int best = -1;
+    for (int i = 0; i < n->s->niters; i++) {
+        if (!n->s->iter[i].reduction || n->extent[i] % word || n->guarded >> i & 1) continue;
+        if (own_dim(&n->ref[1], i) < 0 || own_dim(&n->ref[2], i) < 0) continue;
+        if (iter_lo(&n->s->iter[i]) % word) continue;
+        if (best < 0 || n->extent[i] > n->extent[best]) best = i;
+    }
+    return best;
+}
+
+static bool take_words(const Chooser *c, Nest *n) {
+    Type as = TYPE_NONE;
+    int word = n->nrefs == 3 ? space_word(c->p, n->s, c->m, &as) : 0;
+    int pair = word ? pair_of(n, word) : -1;
+    if (pair < 0 || !n->ref[1].once || !n->ref[2].once) return false;
+    for (int r = 1; r <= 2; r++)
+        if (!is_worth_it(c, n, r)) return false;
+    for (int r = 1; r <= 2; r++) read_copy(&n->ref[r], as ? as : type_of(c, n, r), WORD, word);
+    n->word = word;
+    n->pair = pair;
+    n->extent[pair] /= word;
+    return true;
+}
+
+const Nest *choose_types(const Chooser *c, Nest *n, bool words) {
+    bool narrow = false;
+    for (int r = 1; r < n->nrefs; r++) narrow |= type_info[type_of(c, n, r)].bits < 32;
+    if (c->o->plain || !narrow) return NULL;
+    Nest was = *n;
+    Ref *ref = arena_copy(c->arena, n->ref, MAX_REFS * sizeof *ref);
+    if (words && take_words(c, n)) {
+        Nest *before = arena_copy(c->arena, &was, sizeof was);
+        before->ref = ref;
+        return before;
+    }
+    convert_reads(c, n);
+    return NULL;
+}
+
+bool words_fit(const Nest *n, const Tile *t) {
+    if (t->folded || t->group >= 0 || n->ref[1].uses[t->v] == n->ref[2].uses[t->v]) return false;
+    return n->ref[n->ref[1].uses[t->v] ? 1 : 2].lone;
+}
+
+// --- Copies --------------------------------------------------------------------------------------
+
+SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section) {
+    const Tensor *t = &c->p->tensors.at[n->ref[r].access->tensor];
+    Name label = copy_label(c, n, r);
+    if (is_taken(c->p, label)) return NULL;
+    if (!n->copy) {
+        n->copy = arena_new_n(c->arena, SchedCopy, n->nrefs);
+        n->section = arena_new_n(c->arena, SchedStmt *, n->nrefs);
+    }
+    int at = n->out.ncopies++;
+    *section = n->section[at] = arena_new(c->arena, SchedStmt);
+    **section = (SchedStmt){.label = label, .stage = -1};
+    n->copy[at] = (SchedCopy){.tensor = t->name};
+    if (n->ref[r].as != t->type) n->copy[at].as = n->ref[r].as;
+    return &n->copy[at];
+}
+
+// What the copy calls a dimension: its iterator, or its number.
+static Name dim_name(const Chooser *c, const Nest *n, const Access *a, int d) {
+    const Affine *sub = a->sub[d];
+    Name name = name_of(c->p->names, arena_printf(c->arena, "d%d", d));
+    if (sub->n != 1 || sub->term[0].atom->kind != ATOM_ITER) return name;
+    Name iter = n->s->iter[sub->term[0].atom->index].name;
+    for (int k = 0; k < d; k++)
+        if (dim_name(c, n, a, k) == iter) return name;
+    return iter;
+}
+
+// Words lie along the reduction: it comes last.
+void convert_operand(const Chooser *c, Nest *n, int r) {
+    const Ref *x = &n->ref[r];
+    int last = n->word ? own_dim(x, n->pair) : x->access->rank - 1, rank = x->access->rank;
+    if (n->word && x->as == type_of(c, n, r) && x->stride[n->pair] == 1) return; // they do already
+    SchedStmt *section;
+    SchedCopy *copy = nest_copy(c, n, r, &section);
+    if (!copy || !rank) return;
+    LayoutDim *dim = arena_new_n(c->arena, LayoutDim, rank);
+    SchedLoop *loop = arena_new_n(c->arena, SchedLoop, rank);
+    for (int d = 0, at = 0; d < rank; d++) {
+        int to = d == last ? rank - 1 : at++;
+        dim[to] = (LayoutDim){.dim = dim_name(c, n, x->access, d), .block = 1};
+        loop[to] = (SchedLoop){.iter = dim[to].dim, .step = 1};
+    }
+    loop[rank - 1].kind = KIND_VECTOR;
+    if (last != rank - 1) copy->storage = (Storage){.ndims = rank, .dim = dim};
+    section->loop = loop;
+    section->nloops = rank;
+}
