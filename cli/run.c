@@ -121,6 +121,8 @@ static void print_time(double us) {
     fputs(cli_time(text, us), stdout);
 }
 
+static double float_ops(const lw_timing *t) { return t->float_bits ? t->flops - t->int_ops : 0; }
+
 // How fast a compiled program is, when it was measured.
 static void print_speed(const lw_timing *t) {
     if (!t->samples) return;
@@ -132,17 +134,28 @@ static void print_speed(const lw_timing *t) {
     print_time(t->p90_us);
     printf(", best ");
     print_time(t->best_us);
-    printf(": %.1f %s/s, %.1f GB/s\n", t->flops / t->median_us * 1e-3,
-           t->float_bits ? "GFLOP" : "Gop", t->bytes / t->median_us * 1e-3);
+    double floats = float_ops(t), ints = t->flops - floats;
+    if (floats > 0 || ints <= 0) printf(": %.1f GFLOP/s", floats / t->median_us * 1e-3);
+    if (ints > 0) printf("%s%.1f Gop/s", floats > 0 ? ", " : ": ", ints / t->median_us * 1e-3);
+    if (ints > 0 && floats > 0) printf(" of integers");
+    printf(", %.1f GB/s\n", t->bytes / t->median_us * 1e-3);
 }
 
 static const char *const level_name[] = {"L1", "L2", "L3", "memory"};
 
 // What of this machine's peak that was; measures the machine when nobody did before.
 static void find_roof(Run *r) {
+    static const double sure = 1.02; // times as fast as possible
     const lw_machine *m;
     if (cli_report(r->cli, lw_machine_get(r->cli->ctx, NULL, &m))) return;
     r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
+    if (r->roofed && !r->roof.partly && r->roof.us > sure * r->timing.best_us) {
+        lw_machine_options again = {.struct_size = sizeof again, .improve = true};
+        fprintf(stderr, "note: this is faster than the machine was measured to be, which was in a "
+                        "slow moment then; measuring it again\n");
+        if (cli_report(r->cli, lw_machine_get(r->cli->ctx, &again, &m))) return;
+        r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
+    }
     r->cores = r->timing.threads < m->cores ? r->timing.threads : m->cores;
     if (r->cores < 1) r->cores = 1;
 }
@@ -237,7 +250,9 @@ static void json_summary(Run *r) {
     if (t->code_bytes) {
         if (t->threads > 1) json_int(j, "threads", t->threads);
         if (cli_tuned(t->schedule)) json_str(j, "schedule", t->schedule);
-        json_num(j, t->float_bits ? "gflops" : "gops", round(t->flops / median) / 1e3);
+        double floats = float_ops(t), ints = t->flops - floats;
+        if (floats > 0 || ints <= 0) json_num(j, "gflops", round(floats / median) / 1e3);
+        if (ints > 0) json_num(j, "gops", round(ints / median) / 1e3);
         json_num(j, "gbps", round(t->bytes / median) / 1e3);
     }
     if (r->roofed) json_roof(j, r);

@@ -378,6 +378,7 @@ typedef struct lw_timing {
     double best_us;       // with median_us
     const char *schedule; // where it was from: "given", "chosen", "tuned" (the tuning database had
                           // it), "nearest" (had it for other sizes); of compiled code
+    double int_ops;       // those among `flops` that are of integers
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -657,10 +658,12 @@ typedef struct lw_machine_options {
     size_t struct_size;
     bool remeasure;   // even though there is a file
     const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU.json; "": nowhere
+    bool improve; // the same, and of each rate the better one of both is kept: for when something
+                  // is faster than what was measured, in a slow moment then
 } lw_machine_options;
 
-// Measures for about a second, all cores busy, unless that was done before and kept. It belongs to
-// the context and lives as long as a diagnostic of this call would.
+// Measures for about two seconds, all cores busy, unless that was done before and kept. It belongs
+// to the context and lives as long as a diagnostic of this call would.
 LW_API lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
                                 const lw_machine **out);
 
@@ -675,7 +678,7 @@ typedef struct lw_roof {
     bool compute; // it is the operations
     lw_level level;
     double peak; // GFLOP/s, or GB/s of this mix of loads and stores
-    bool partly; // integers, whose peak is not measured: no part of it can be said
+    bool partly; // mostly integers, whose peak is not measured: no part of it can be said
 } lw_roof;
 
 LW_API lw_status lw_machine_roof(const lw_machine *machine, const lw_timing *timing, lw_roof *out);

@@ -159,6 +159,7 @@ static int run_code(Jit *j) {
     lw_timing *t = &j->p->timing;
     t->code_bytes = j->code->code_bytes;
     t->flops = j->code->flops;
+    t->int_ops = j->code->int_ops;
     t->bytes = j->code->bytes;
     t->threads = j->env.threads;
     t->isa = isa_name[j->code->isa];
@@ -179,6 +180,7 @@ static int run_code(Jit *j) {
 
 static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     k->flops = bound_flops(p->call->scratch, p->bound, t);
+    k->int_ops = bound_int_ops(p->bound);
     const Program *program = p->bound->program;
     const double *bytes = bound_bytes(p->call->scratch, p->bound, t);
     for (int i = 0; i < t->nargs; i++) {

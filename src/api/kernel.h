@@ -30,7 +30,7 @@ typedef struct KernelCode {
     int64_t scratch, thread_scratch; // code/code.h
     int parallel;
     size_t code_bytes;
-    double flops, bytes, written_bytes;
+    double flops, int_ops, bytes, written_bytes;
     int float_bits; // of the widest floats among the arguments; 0: none
     Isa isa;
     unsigned choice; // of its Way

@@ -212,6 +212,16 @@ bool measure_known(Call *call, Machine *m) {
     return true;
 }
 
+// Of each rate the better one.
+static void improve(Rates *r, const Rates *kept) {
+    double *to = &r->fma[0][0][0];
+    const double *from = &kept->fma[0][0][0];
+    for (size_t i = 0; i < sizeof r->fma / sizeof *to; i++) to[i] = fmax(to[i], from[i]);
+    to = &r->move[0][0][0];
+    from = &kept->move[0][0][0];
+    for (size_t i = 0; i < sizeof r->move / sizeof *to; i++) to[i] = fmax(to[i], from[i]);
+}
+
 static lw_status machine_body(Call *call, void *args) {
     MachineCall *c = args;
     Machine m;
@@ -221,8 +231,10 @@ static lw_status machine_body(Call *call, void *args) {
     if (path && !*path) path = NULL;
     Kept kept = c->options.remeasure ? KEPT_NONE : read_kept(call->arena, path, &m, &r);
     if (kept == KEPT_BAD) diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_FILE, path);
-    bool measure = kept != KEPT_RATES;
+    bool better = c->options.improve && kept == KEPT_RATES, measure = better || kept != KEPT_RATES;
+    Rates before = r;
     if (measure && !measure_rates(call, &m, &r)) arena_out_of_memory(call->arena);
+    if (better) improve(&r, &before);
     lw_machine *out = describe(call->arena, &m, &r);
     out->measured = measure;
     out->file = path;
@@ -287,12 +299,12 @@ lw_status lw_machine_roof(const lw_machine *m, const lw_timing *timing, lw_roof 
     lw_timing t;
     if (!m || !timing || !out || !options_copy(&t, sizeof t, timing)) return LW_MISUSE;
     int isa = t.isa ? isa_by_name(t.isa) : -1, threads = t.threads < 1 ? 1 : t.threads;
-    *out =
-        (lw_roof){.level = level_of(m, t.bytes, threads), .partly = t.flops > 0 && !t.float_bits};
+    double floats = t.float_bits ? t.flops - t.int_ops : 0;
+    *out = (lw_roof){.level = level_of(m, t.bytes, threads), .partly = t.flops > 2 * floats};
     if (isa < 0) return LW_MISUSE;
     double peak = 0;
-    if (t.float_bits) peak = rate_of(m->gflops[isa][t.float_bits > 32], threads, m->cores);
-    if (peak > 0) out->compute_us = t.flops / peak * 1e-3;
+    if (floats > 0) peak = rate_of(m->gflops[isa][t.float_bits > 32], threads, m->cores);
+    if (peak > 0) out->compute_us = floats / peak * 1e-3;
     out->memory_us =
         move_us(m->gbps[out->level], t.bytes - t.written_bytes, t.written_bytes, threads, m->cores);
     out->compute = out->compute_us > out->memory_us;

@@ -32,6 +32,10 @@ double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree) {
     return root ? (double)root->flops : 0;
 }
 
+double bound_int_ops(const lw_bound *bound) {
+    return bound->function->tree ? 0 : program_int_ops(bound->program);
+}
+
 const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree) {
     const Program *p = bound->function->tree ? NULL : bound->program;
     int n = p ? p->ninputs + p->noutputs : tree->nargs;

@@ -17,6 +17,7 @@ static lw_timing work_of(const Tune *t) {
     lw_timing w = {.struct_size = sizeof w, .threads = t->used ? t->used : t->threads};
     w.isa = isa_name[t->machine.isa];
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
+    w.int_ops = bound_int_ops(t->bound);
     const double *bytes = bound_bytes(t->call->scratch, t->bound, NULL);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const Tensor *x = &p->tensors.at[i];
@@ -38,7 +39,7 @@ void tune_figures(Tune *t) {
     if (t->remote) s->kernel_time += remote_tally(t->remote)->kernels;
     if (t->remote) s->compile_time += remote_tally(t->remote)->compile;
     if (s->seconds <= 0) return;
-    s->gflops = work.float_bits ? work.flops / s->seconds * 1e-9 : 0;
+    s->gflops = work.float_bits ? (work.flops - work.int_ops) / s->seconds * 1e-9 : 0;
     s->gap = s->bound > 0 ? (s->seconds - s->bound) / s->bound : 0;
     if (t->rated && lw_machine_roof(t->rated, &work, &roof) == LW_OK && !roof.partly)
         s->peak = roof.us * 1e-6 / s->seconds;

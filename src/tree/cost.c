@@ -85,6 +85,23 @@ double program_flops(const Program *p) {
     return sum;
 }
 
+static int64_t int_ops_of(const Expr *e) {
+    int64_t n = 0;
+    for (int i = 0; i < e->n; i++) n += int_ops_of(e->arg[i]);
+    return n + (e->kind == EXPR_OP && op_info[e->op].class == OP_ARITH && !type_is_float(e->type));
+}
+
+double program_int_ops(const Program *p) {
+    double sum = 0;
+    bool exact;
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        bool adds = s->op != REDUCE_ASSIGN && !type_is_float(p->tensors.at[s->write->tensor].type);
+        sum += stmt_points(s, &exact) * (double)(int_ops_of(s->value) + adds);
+    }
+    return sum;
+}
+
 typedef struct Touched {
     double instances; // of the statement looked at
     double *sum;      // by tensor

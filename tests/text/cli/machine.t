@@ -27,3 +27,24 @@ $ d="$PWD/cache/loopwright"; mkdir -p $d; XDG_CACHE_HOME="$PWD/cache" loopwright
   measured now; kept in nowhere
 --- stderr
 warning: cannot keep what was measured in '%/cache/loopwright/{{.*}}.json': File exists
+--- copy.tc
+def copy(float(N) A) -> (B) { B(i) = A(i) }
+--- mixed.tc
+def mixed(int32(M,K) A, int32(K,N) B, float s) -> (C, O) {
+    C(m,n) +=! A(m,k) * B(k,n)
+    O(m,n) = float(C(m,n)) * s
+}
+# A file that was written in a slow moment: what is faster has the machine measured again.
+$ XDG_CACHE_HOME=%/slow loopwright machine > /dev/null && sed -i 's/\[[0-9.]*, [0-9.]*\]/[0.01, 0.01]/g' slow/loopwright/*.json && XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out; grep -c 'peak  ' out; grep -c '\[0.01, ' slow/loopwright/*.json
+1
+0
+--- stderr
+note: this is faster than the machine was measured to be, which was in a slow moment then; measuring it again
+--- exit 1
+$ XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 2>&1 | grep -c note
+0
+--- exit 1
+# Operations of integers and of floats are told apart.
+$ XDG_CACHE_HOME=%/slow loopwright run mixed.tc --size M=16,N=16,K=16 --time --threads 1 | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
+  time     median #, p10 #, p90 #, best #: # GFLOP/s, # Gop/s of integers, # GB/s
+  peak     not known of integers; moving the arguments takes # (# GB/s, L1)
