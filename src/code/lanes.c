@@ -151,26 +151,17 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
     return false;
 }
 
-static bool has_guard(const Expr *e) {
-    if (e->kind != EXPR_OP) return false;
-    if (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR) return true;
-    for (int i = 0; i < e->n; i++)
-        if (has_guard(e->arg[i])) return true;
-    return false;
-}
-
 // Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
 // `inside`: of a guard that differs from lane to lane. Lanes where it does not hold write what they
 // found, which must exist, and must not be another thread's.
 static const char *leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
-    bool guarded = inside || has_guard(n->leaf->value);
     if (inside && (!n->write.safe || !n->write.off)) return "a guard depends on it";
     for (int i = 0; i < p->nloops && inside && !reduces; i++)
         if (p->loop[i]->mark == KIND_PARALLEL) return "a guard depends on it";
     const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
     for (int i = 0; i < n->nreads && !why; i++)
-        why = cannot_follow(p, n, &n->read[i], loop, false, guarded);
+        why = cannot_follow(p, n, &n->read[i], loop, false, inside || n->read[i].guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
     int w = widest(p, n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);

@@ -208,13 +208,36 @@ static void touch(Plan *p, int buffer, int leaf) {
     p->last_leaf[buffer] = leaf;
 }
 
+// The loop innermost here, of those that run more than once, if it is a vector loop; else NULL.
+static const PNode *vector_loop(const Builder *b) {
+    int inner = b->open.n - 1;
+    while (inner >= 0 && b->open.at[inner]->extent == 1) inner--;
+    return inner >= 0 && b->open.at[inner]->mark == KIND_VECTOR ? b->open.at[inner] : NULL;
+}
+
+// The leaf with subscripts that are proven to stay inside as linear as they can be.
+static const Leaf *resolved_leaf(Plan *p, const Leaf *leaf) {
+    Leaf now = *leaf;
+    now.value = plan_pieces(p, leaf->value);
+    now.write = plan_resolve(p, leaf->write);
+    if (now.value == leaf->value && now.write == leaf->write) return leaf;
+    return arena_copy(p->arena, &now, sizeof now);
+}
+
+static void note_guarded(void *user, const Access *access, bool guarded) {
+    PNode *n = user;
+    for (int i = 0; i < n->nreads && guarded; i++)
+        if (n->read[i].access == access) n->read[i].guarded = true;
+}
+
 static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     Plan *p = b->p;
     PNode *n = node_new(b, P_LEAF);
-    n->leaf = leaf;
     n->number = p->leaves.n;
     const Program *program = p->tree->program;
     bool unproven = leaf->stmt >= 0 && program && program->stmts.at[leaf->stmt].unproven;
+    if (!unproven) leaf = resolved_leaf(p, leaf);
+    n->leaf = leaf;
     n->width = 1;
     AccessList reads = {.arena = p->arena};
     expr_visit_accesses(leaf->value, access_collect, &reads);
@@ -238,9 +261,9 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     n->write.unchecked = leaf->unchecked;
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
-    int inner = b->open.n - 1; // loops that run once do not count
-    while (inner >= 0 && b->open.at[inner]->extent == 1) inner--;
-    if (inner >= 0 && b->open.at[inner]->mark == KIND_VECTOR) n->vloop = b->open.at[inner]->loop;
+    expr_visit_accesses(leaf->value, note_guarded, n);
+    const PNode *vector = vector_loop(b);
+    if (vector) n->vloop = vector->loop;
     return n;
 }
 
@@ -390,6 +413,7 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     n->limit = -1;
     p->loop[p->nloops] = n;
     p->loop_of_id[index->id] = p->nloops++;
+    p->most[index->id] = index->extent - 1;
     vec_push(p->arena, &b->open, n);
     if (n->extent > 1) b->depth++;
     return n;
@@ -544,6 +568,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     p->lanes = arena_new_n(arena, int, nb);
     p->private = arena_new_n(arena, bool, nb);
     p->passed = arena_new_n(arena, const Affine *, tree->nindices + 1);
+    p->least = arena_new_n(arena, int64_t, tree->nindices + 1);
+    p->most = arena_new_n(arena, int64_t, tree->nindices + 1);
     p->first_leaf = arena_new_n(arena, int, nb);
     p->last_leaf = arena_new_n(arena, int, nb);
     memset(p->first_leaf, -1, (size_t)nb * sizeof(int));

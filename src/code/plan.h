@@ -57,6 +57,7 @@ typedef struct Mem {
     bool safe;       // always inside its buffer: no guard and no check needed
     const Lin **sub; // by dimension; NULL where one is not linear
     bool inner;      // stands inside a subscript: read while an address is computed
+    bool guarded;    // not every instance performs it
     int fetch;       // cache level to prefetch into, 0: none
     struct {
         int lines, rows; // of each turn, rows so many bytes
@@ -151,6 +152,7 @@ typedef struct Plan {
     PNode **loop;          // by number
     int *loop_of_id;       // Tree index id -> loop number
     const Affine **passed; // by Tree index id: what it equals, or NULL
+    int64_t *least, *most; // by Tree index id: its first value and its last
     VEC(PNode *) leaves;
     VEC(Stream) streams;
     int *stream_of;              // by buffer: its latest stream, or -1
@@ -172,6 +174,9 @@ typedef struct Plan {
 void plan_parallel(Plan *p);
 
 // The steps of code_plan that have files of their own.
+// A value with subscripts as linear as they can be, and those of a write.
+const Expr *plan_pieces(Plan *p, const Expr *value);
+const Access *plan_resolve(Plan *p, const Access *a);
 void plan_prefetches(Plan *p);
 void plan_dots(Plan *p);
 void plan_join(Plan *p);

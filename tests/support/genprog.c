@@ -176,6 +176,45 @@ static const char *gather_within(Gen *g, int64_t first, int64_t size) {
     return arena_printf(g->arena, "T%d[i%d]", t, i);
 }
 
+// A linear function that may go anywhere, brought into [first, first + size): rotated, mirrored,
+// clamped, divided; NULL when that would still be too large.
+static const char *bent_within(Gen *g, int64_t first, int64_t size) {
+    int i = pick(g, g->niters), j = chance(g, 40) ? pick(g, g->niters) : i;
+    int64_t k = chance(g, 70) ? 1 : between(g, -2, 3), c = between(g, -5, 20),
+            by = between(g, 2, 5);
+    int64_t ends[] = {k * g->lo[i] + c, k * (g->hi[i] - 1) + c};
+    int64_t least = min_i64(ends[0], ends[1]), most = max_i64(ends[0], ends[1]);
+    const char *a = arena_printf(g->arena, "%lld*i%d", (long long)k, i);
+    if (j != i) {
+        least += g->lo[j];
+        most += g->hi[j] - 1;
+        a = arena_printf(g->arena, "%s + i%d", a, j);
+    }
+    a = arena_printf(g->arena, "(%s)", plus(g, a, c));
+    if (chance(g, 15)) by = between(g, 6, 16);
+    int64_t turn = max_i64(2 * (size - 1), 1), part = between(g, 1, size) * by;
+    switch (pick(g, 6)) {
+    case 0: return plus(g, arena_printf(g->arena, "%s%%%lld", a, (long long)size), first);
+    case 1:
+        if (floor_div(most, by) - floor_div(least, by) >= size) return NULL;
+        a = arena_printf(g->arena, "%s/%lld", a, (long long)by);
+        return plus(g, a, first - floor_div(least, by));
+    case 2:
+        if (chance(g, 30)) a = arena_printf(g->arena, "%s/%lld", a, (long long)by);
+        return arena_printf(g->arena, "max(min(%s, %lld), %lld)", a, (long long)(first + size - 1),
+                            (long long)first);
+    case 3:
+        a = arena_printf(g->arena, "%s%%%lld", a, (long long)turn);
+        return plus(g, arena_printf(g->arena, "min(%s, %lld - %s)", a, (long long)turn, a), first);
+    case 4:
+        a = arena_printf(g->arena, "(%s/%lld)%%%lld", a, (long long)by, (long long)size);
+        return plus(g, a, first);
+    default:
+        a = arena_printf(g->arena, "(%s%%%lld)/%lld", a, (long long)part, (long long)by);
+        return plus(g, a, first);
+    }
+}
+
 // An index expression that stays in [first, first + size) for every instance.
 static const char *sub_within(Gen *g, int64_t first, int64_t size) {
     for (int attempt = 0; attempt < 8 && size > 0; attempt++) {
@@ -192,6 +231,8 @@ static const char *sub_within(Gen *g, int64_t first, int64_t size) {
                              (long long)(first + size - 1), (long long)first);
         else if (kind == 4)
             s = gather_within(g, first, size);
+        else if (kind < 9)
+            s = bent_within(g, first, size);
         else
             s = linear_within(g, first, size);
         if (s) return s;

@@ -236,26 +236,76 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
     }
 }
 
-// rax <- floor(rax / k) or rax mod k, for a constant k.
-void gen_divide(Gen *g, int64_t k, bool mod) {
-    if (k == 0 || (mod && (k == 1 || k == -1))) {
-        x86_set(&g->a, X86_RAX, 0);
-        return;
-    }
-    if (k == 1) return;
+// By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ.
+static void divide_slowly(Gen *g, int64_t k, bool mod) {
     x86_set(&g->a, X86_RCX, k);
     x86_0(&g->a, X86_cqo);
-    x86_1(&g->a, X86_idiv, x86_r64(X86_RCX)); // rax quotient towards zero, rdx remainder
+    x86_1(&g->a, X86_idiv, x86_r64(X86_RCX));
     AsmLabel done = asm_label(&g->a);
     x86_2(&g->a, X86_test, x86_r64(X86_RDX), x86_r64(X86_RDX));
     x86_1(&g->a, X86_jz, x86_to(&done));
-    x86_2(&g->a, X86_xor, x86_r64(X86_RCX), x86_r64(X86_RDX)); // signs differ: one less
+    x86_2(&g->a, X86_xor, x86_r64(X86_RCX), x86_r64(X86_RDX));
     x86_1(&g->a, FAULT(index_division_truncates) ? X86_jmp : X86_jns, x86_to(&done));
     x86_2(&g->a, X86_sub, x86_r64(X86_RAX), x86_imm(1));
     x86_set(&g->a, X86_RCX, k);
     x86_2(&g->a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RCX));
     asm_bind(&g->a, &done);
     if (mod) x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RDX));
+}
+
+static void divide_by_power(Gen *g, int64_t k, bool mod) {
+    if (!mod) {
+        x86_2(&g->a, X86_sar, x86_r64(X86_RAX), x86_imm(__builtin_ctzll((uint64_t)k)));
+    } else if (k - 1 == (int32_t)(k - 1)) {
+        x86_2(&g->a, X86_and, x86_r64(X86_RAX), x86_imm(k - 1));
+    } else {
+        x86_set(&g->a, X86_RCX, k - 1);
+        x86_2(&g->a, X86_and, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+}
+
+// By the high half of a product. Below zero floor(n/k) is ~floor(~n/k), so that 0 <= n < 2^63; then
+// with 2^(l-1) < k <= 2^l and M = ceil(2^(63+l) / k), which 64 bits hold, n/k is n·M >> (63+l): M
+// is too large by less than k/2^(63+l) parts, and n times that is less than 1/k.
+static void divide_by_product(Gen *g, int64_t k, bool mod) {
+    int l = 64 - __builtin_clzll((uint64_t)k - 1);
+    unsigned __int128 top = (unsigned __int128)1 << (63 + l);
+    uint64_t m = (uint64_t)((top + (uint64_t)k - 1) / (uint64_t)k);
+    if (mod) x86_1(&g->a, X86_push, x86_r64(X86_RAX));
+    x86_2(&g->a, X86_mov, x86_r64(X86_RCX), x86_r64(X86_RAX));
+    x86_2(&g->a, X86_sar, x86_r64(X86_RCX), x86_imm(63));
+    x86_2(&g->a, X86_xor, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    x86_set(&g->a, X86_RDX, (int64_t)m);
+    x86_1(&g->a, X86_mul, x86_r64(X86_RDX)); // rdx <- the high half
+    if (l > 1)
+        x86_2(&g->a, X86_shr, x86_r64(X86_RDX), x86_imm(l - 1 + FAULT(index_division_by_shift)));
+    x86_2(&g->a, X86_xor, x86_r64(X86_RDX), x86_r64(X86_RCX));
+    if (!mod) {
+        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RDX));
+        return;
+    }
+    if (k == (int32_t)k) {
+        x86_3(&g->a, X86_imul, x86_r64(X86_RDX), x86_r64(X86_RDX), x86_imm(k));
+    } else {
+        x86_set(&g->a, X86_RCX, k);
+        x86_2(&g->a, X86_imul, x86_r64(X86_RDX), x86_r64(X86_RCX));
+    }
+    x86_1(&g->a, X86_pop, x86_r64(X86_RAX));
+    x86_2(&g->a, X86_sub, x86_r64(X86_RAX), x86_r64(X86_RDX));
+}
+
+// rax <- floor(rax / k) or rax mod k, for a constant k.
+void gen_divide(Gen *g, int64_t k, bool mod) {
+    if (k == 0 || (mod && (k == 1 || k == -1)))
+        x86_set(&g->a, X86_RAX, 0);
+    else if (k == 1)
+        return;
+    else if (k < 0 || FAULT(index_division_truncates))
+        divide_slowly(g, k, mod);
+    else if ((k & (k - 1)) == 0)
+        divide_by_power(g, k, mod);
+    else
+        divide_by_product(g, k, mod);
 }
 
 static void load_integer(Gen *g, Type t, X86Arg mem) {

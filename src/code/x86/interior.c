@@ -34,6 +34,9 @@ static Interior *interior_of(Interiors *in, const PNode *loop) {
     return &in->at[in->n++];
 }
 
+// Of a vector loop, the counter is the index of the first lane.
+static int lanes_of(const PNode *loop) { return loop->vector ? loop->lanes : 1; }
+
 // Where the one machine loop outside that decides makes the condition hold for all inside.
 static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors *in) {
     int64_t rest = c->rest->c, k = 0;
@@ -51,6 +54,7 @@ static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors
             outer = loop, k = t->k;
     }
     if (!outer || rest + least_of(k, 0, outer->extent - 1) >= 0) return;
+    if (!FAULT(interior_of_first_lane)) rest += least_of(k, 0, lanes_of(outer) - 1);
     Interior *x = interior_of(in, outer);
     if (!x) return;
     if (k > 0)
@@ -58,6 +62,14 @@ static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors
     else
         x->last = min_i64(x->last, floor_div(rest, -k));
     x->worth |= !c->seldom;
+}
+
+// Conditions that a value chooses by.
+static void look_in_value(const Gen *g, const Expr *e, int first_inside, Interiors *in) {
+    const Lin *condition = e->type == TYPE_BOOL ? code_condition(g->p, e) : NULL;
+    if (condition) narrow(g, &(Condition){.rest = condition}, first_inside, in);
+    for (int i = 0; e->kind == EXPR_OP && !condition && i < e->n; i++)
+        look_in_value(g, e->arg[i], first_inside, in);
 }
 
 // `around`: the machine loop of the region that n stands in, -1: none.
@@ -73,6 +85,7 @@ static void look(const Gen *g, const PNode *n, int first_inside, int around, Int
         bool still = around >= 0 && !lin_coef(n->cond[i], around);
         narrow(g, &(Condition){.rest = n->cond[i], .seldom = seldom || still}, first_inside, in);
     }
+    if (n->kind == P_LEAF && n->width > 1) look_in_value(g, n->leaf->value, first_inside, in);
     if (n->kind == P_LOOP && n->real) around = n->loop;
     for (int i = 0; i < n->nchild; i++) look(g, n->child[i], first_inside, around, in);
 }
@@ -107,7 +120,8 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
             x86_1(&g->a, X86_jnle, x86_to(other));
         }
         LinTerm sum = {.loop = loop, .k = 1};
-        vec_push(g->arena, &g->known, ((Known){code_lin(g->arena, 0, &sum, 1), first, last}));
+        Known k = {code_lin(g->arena, 0, &sum, 1), first, last + lanes_of(x->loop) - 1};
+        vec_push(g->arena, &g->known, k);
     }
 }
 
