@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-const char *const code_trick_name[TRICK_COUNT] = {"split",       "turn",     "apart", "backwards",
-                                                  "nontemporal", "prefetch", "row",   "gather",
-                                                  "join",        "lanes",    "dots",  "rows"};
+const char *const code_trick_name[TRICK_COUNT] = {
+    "split",  "turn", "apart", "backwards", "nontemporal", "prefetch", "row",
+    "gather", "join", "lanes", "dots",      "rows",        "pick"};
 
 // Lanes of 4 or 8 bytes, as code/x86 keeps them: bool is 0 or -1, narrow integers are extended.
 static Value lane_get(Type t, const char *lanes, int i) {

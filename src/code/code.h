@@ -44,6 +44,7 @@ typedef enum CodeTrick {
     TRICK_LANES,  // conditions that differ from lane to lane
     TRICK_DOTS,   // products of narrow integers that were summed up several at a time
     TRICK_ROWS,   // reductions along the lanes that were folded together with others
+    TRICK_PICK,   // lanes picked out of whole vectors
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];

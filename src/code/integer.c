@@ -112,3 +112,27 @@ int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int wid
     s->crowded = true;
     return divide_ints(s, machine, op, type, width, args);
 }
+
+// ---- Indices
+
+// floor((a + 1/2)·(1/k)): a + 1/2 is exact, its quotient at least 1/2k away from a whole number,
+// and the product, of less than 2^20/k, is off by less than that.
+static int quotient_index(const Calc *c, int x, int64_t k) {
+    int half = add(c, to_float(c, x), num(c, 0.5));
+    int q = unary(c, FAULT(index_lanes_truncate) ? OP_TRUNC : OP_FLOOR,
+                  mul(c, half, num(c, 1.0 / (double)k)));
+    return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
+}
+
+int index_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, int x, int64_t k,
+                 bool small) {
+    bool power = (k & (k - 1)) == 0, mod = op == OP_MOD;
+    int64_t by = !power ? k : mod ? k - 1 : __builtin_ctzll((uint64_t)k);
+    int args[2] = {x, seg_const(s, type, width, (Value){.i = by})};
+    if (power) return seg_op(s, MI_OP, mod ? OP_BITAND : OP_SHR, type, type, width, 2, args);
+    if (type == TYPE_I64) return seg_op(s, MI_OP, op, type, type, width, 2, args);
+    if (!small) return integer_expand(s, machine, op, type, width, args);
+    Calc c = calc_for(s, machine, TYPE_F32, width);
+    int q = quotient_index(&c, x, k);
+    return mod ? int2(&c, OP_SUB, x, int2(&c, OP_MUL, q, args[1])) : q;
+}

@@ -41,28 +41,42 @@ bool code_computes_with(const Plan *p, const Mem *m, int loop) {
 
 static bool small_type(Type t) { return type_info[t].bits < 32; }
 
-// A subscript that lanes can compute, made of linear parts, their minima and maxima, and at most
-// one element that it reads (NULL: none): how far from 0 it reaches without that. False: it has
-// more.
+static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read);
+
+// How far a minimum, maximum, quotient or remainder and all that it is made of reach from 0.
+static bool split_atom(const Plan *p, const Atom *atom, int64_t *reach) {
+    const Access *inner[2];
+    int64_t side[2];
+    bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD;
+    if (!divides && atom->kind != ATOM_MIN && atom->kind != ATOM_MAX) return false;
+    if (divides && (!affine_is_const(atom->b) || atom->b->constant <= 0)) return false;
+    if (!split_subscript(p, atom->a, &side[0], &inner[0]) ||
+        !split_subscript(p, atom->b, &side[1], &inner[1]) || inner[0] || inner[1])
+        return false;
+    *reach = max_i64(side[0], side[1]);
+    return true;
+}
+
+// A subscript that lanes can compute, made of linear parts, their minima, maxima, quotients and
+// remainders, and at most one element that it reads (NULL: none): how far from 0 it reaches without
+// that. False: it has more.
 static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
     *reach = a->constant < 0 ? -a->constant : a->constant;
     *read = NULL;
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
-        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef;
-        bool clamps = atom->kind == ATOM_MIN || atom->kind == ATOM_MAX;
-        if (atom->kind == ATOM_READ && k == 1 && a->term[i].coef == 1 && !*read)
+        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef, far;
+        if (atom->kind == ATOM_READ && a->term[i].coef == 1 && !*read) {
             *read = atom->read;
-        else if (clamps && a->term[i].coef == 1) {
-            const Access *inner[2];
-            int64_t side[2];
-            if (!split_subscript(p, atom->a, &side[0], &inner[0]) ||
-                !split_subscript(p, atom->b, &side[1], &inner[1]) || inner[0] || inner[1] ||
-                !checked_add(*reach, max_i64(side[0], side[1]), reach))
-                return false;
-        } else if (atom->kind != ATOM_ITER || p->loop_of_id[atom->index] < 0 ||
-                   !checked_fma(k, p->loop[p->loop_of_id[atom->index]]->extent, reach))
-            return false;
+            continue;
+        }
+        if (atom->kind != ATOM_ITER) {
+            if (!split_atom(p, atom, &far)) return false;
+        } else {
+            if (p->loop_of_id[atom->index] < 0) return false;
+            far = p->loop[p->loop_of_id[atom->index]]->extent;
+        }
+        if (!checked_fma(k, far, reach)) return false;
     }
     return true;
 }
@@ -72,8 +86,10 @@ static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, cons
 static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
     const Buffer *b = &p->tree->buffers.at[m->buffer];
     int64_t span = 0;
+    int64_t beside = lin_coef(m->part, loop), size = type_info[m->type].bytes;
     m->index = TYPE_I32;
-    if (lin_coef(m->part, loop) || m->inner) return false;
+    if (m->inner || (beside && (size < 4 || beside % size))) return false;
+    if (!checked_fma(beside < 0 ? -beside : beside, 16, &span)) return false;
     for (int d = 0; d < m->access->rank; d++) {
         int64_t reach, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
         const Access *read;
@@ -126,7 +142,7 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
         return NULL;
     }
     if (!m->off) {
-        if (guarded) return "a guarded read is computed";
+        if (guarded && !m->safe) return "a guarded read is computed";
         if (code_computes_with(p, m, loop))
             return !write && can_gather(p, leaf, m, loop) ? NULL
                                                           : "a subscript is not linear in it";

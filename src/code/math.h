@@ -20,6 +20,12 @@ bool integer_has(ExprOp op, Type type);
 int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
                    const int *args);
 
+// x / k or x % k (OP_DIV, OP_MOD) of indices, i32 or i64, by a constant k > 0; `small`: x is
+// between -INDEX_SMALL and INDEX_SMALL.
+enum { INDEX_SMALL = 1 << 20 };
+int index_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, int x, int64_t k,
+                 bool small);
+
 // A value of type `from`, converted.
 int cast_expand(Seg *s, const Machine *machine, Type to, Type from, int width, int x);
 

@@ -103,6 +103,20 @@ int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int 
     return seg_value(s, &m);
 }
 
+int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks) {
+    int number = 0;
+    while (number < p->picks.n && memcmp(&p->picks.at[number], picks, sizeof *picks)) number++;
+    if (number == p->picks.n) vec_push(p->arena, &p->picks, *picks);
+    Micro m = {.kind = MI_PICK,
+               .type = type,
+               .from = type,
+               .width = (uint8_t)width,
+               .nargs = (uint8_t)n,
+               .value.i = number};
+    for (int i = 0; i < n; i++) m.arg[i] = args[i];
+    return seg_value(s, &m);
+}
+
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits) {
     Micro m = {.kind = MI_OP,
                .op = (uint8_t)op,

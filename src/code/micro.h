@@ -31,6 +31,7 @@ typedef enum MicroKind {
     MI_SPREAD,  // lane 0 of arg0 in all lanes
     MI_HEAD,    // arg1 in the first `op` lanes, arg0 in the others
     MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
+    MI_PICK,    // lanes of arg0, or of arg0 and arg1, in the order of Plan.picks[value]
     MI_GATHER,  // each lane from ref plus arg0's elements; see seg_gather for `value`
     MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
     MI_BEGIN,   // `value` in all lanes; ref's content where a bit of `op` is set in the environment
@@ -199,6 +200,7 @@ void seg_reset(Seg *s); // empty again; keeps its memory
 
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
+int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
 int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step); // in i32

@@ -164,6 +164,19 @@ static void compute_all(Builder *b, Mem *m) {
     m->computed = (1u << m->access->rank) - 1;
 }
 
+bool plan_is_plain(const Plan *p, const Affine *a) {
+    for (int i = 0; p->has_passed && i < p->tree->nindices; i++)
+        if (p->passed[i] && affine_uses_iter(a, i)) return false;
+    return true;
+}
+
+// Does a subscript stay inside, whatever the values of the indices?
+static bool is_inside(const Plan *p, const Affine *a, int64_t size) {
+    int64_t min, max;
+    return plan_is_plain(p, a) && affine_bounds(a, p->least, p->most, &min, &max) && min >= 0 &&
+           max < size;
+}
+
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
     *m = (Mem){
@@ -179,7 +192,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             m->sub[d] = code_lin(b->p->arena, one.c, one.t, one.n);
             lin_range(b->p, m->sub[d], &min, &max);
             if (min < 0 || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
-        } else {
+        } else if (!is_inside(b->p, access->sub[d], buf->size[d])) {
             m->safe = false;
         }
         sum_add(b, &s, access->sub[d], buf->stride[d] * bytes);
@@ -252,13 +265,14 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
         n->read[i].inner = (expr_has_inner(leaf->value, reads.at.at[i]) ||
                             access_has_inner(leaf->write, reads.at.at[i])) &&
                            !FAULT(index_not_flushed);
-        n->read[i].unchecked = leaf->unchecked;
+        n->read[i].unchecked = leaf->unchecked || (!unproven && !reads.at.at[i]->has_read);
         touch(p, n->read[i].buffer, n->number);
     }
     mem_make(b, &n->write, leaf->write);
+    n->write.safe &= n->write.off != NULL;
     n->write.leaf = n;
     if (unproven && !n->write.safe) compute_all(b, &n->write);
-    n->write.unchecked = leaf->unchecked;
+    n->write.unchecked = leaf->unchecked || (!unproven && !leaf->write->has_read);
     touch(p, n->write.buffer, n->number);
     vec_push(p->arena, &p->leaves, n);
     expr_visit_accesses(leaf->value, note_guarded, n);
@@ -404,6 +418,7 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     Plan *p = b->p;
     PNode *n = node_new(b, P_LOOP);
     n->loop = p->nloops;
+    n->id = index->id;
     n->extent = index->extent;
     n->mark = block->kind;
     n->most = block->unroll_limit;
@@ -434,7 +449,7 @@ static PNode *build_block(Builder *b, const Block *block) {
     PNode *outer = node_new(b, P_GUARD);
     for (int i = 0; i < block->nindex; i++) {
         if (block->index[i].passed)
-            b->p->passed[block->index[i].id] = block->index[i].passed;
+            b->p->passed[block->index[i].id] = block->index[i].passed, b->p->has_passed = true;
         else
             own[nown++] = open_loop(b, block, &block->index[i]);
     }
@@ -517,7 +532,10 @@ static void streams(Plan *p) {
     for (int i = 0; i < p->leaves.n; i++) {
         PNode *n = p->leaves.at[i];
         plan_stream(p, &n->write, n->depth);
-        for (int r = 0; r < n->nreads; r++) plan_stream(p, &n->read[r], n->depth);
+        for (int r = 0; r < n->nreads; r++) {
+            plan_stream(p, &n->read[r], n->depth);
+            if (n->read[r].piece) plan_stream(p, n->read[r].piece, n->depth);
+        }
     }
 }
 
@@ -568,8 +586,8 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     p->lanes = arena_new_n(arena, int, nb);
     p->private = arena_new_n(arena, bool, nb);
     p->passed = arena_new_n(arena, const Affine *, tree->nindices + 1);
-    p->least = arena_new_n(arena, int64_t, tree->nindices + 1);
-    p->most = arena_new_n(arena, int64_t, tree->nindices + 1);
+    p->least = arena_new_n(arena, int64_t, tree->nindices + 2);
+    p->most = arena_new_n(arena, int64_t, tree->nindices + 2);
     p->first_leaf = arena_new_n(arena, int, nb);
     p->last_leaf = arena_new_n(arena, int, nb);
     memset(p->first_leaf, -1, (size_t)nb * sizeof(int));
@@ -583,6 +601,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     plan_dots(p);
     plan_join(p);
     plan_vectorise(p);
+    plan_places(p);
     int leaf = 0;
     plan_number(p, p->root, &leaf);
     plan_parallel(p);

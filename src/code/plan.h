@@ -58,7 +58,13 @@ typedef struct Mem {
     const Lin **sub; // by dimension; NULL where one is not linear
     bool inner;      // stands inside a subscript: read while an address is computed
     bool guarded;    // not every instance performs it
-    int fetch;       // cache level to prefetch into, 0: none
+    // Of one that gathers: the same where all conditions hold in all lanes, and lanes have places
+    // that are known.
+    struct Mem *piece;
+    int nconds;
+    const Lin **cond;     // of a piece, >= 0
+    const int16_t *place; // of a piece: of lanes, in elements; NULL: they are `lane` bytes apart
+    int fetch;            // cache level to prefetch into, 0: none
     struct {
         int lines, rows; // of each turn, rows so many bytes
         int64_t apart;   // from each other
@@ -90,6 +96,7 @@ struct PNode {
 
     // P_LOOP
     int loop;
+    int id; // of the Tree's index
     int64_t extent;
     Kind mark;
     bool vector; // lanes run along it
@@ -142,6 +149,11 @@ typedef struct Refusals {
     bool *tile;   // by leaf: its elements may not exist, so they cannot be kept in registers
 } Refusals;
 
+// Lanes of one vector, or of two behind each other, in another order.
+typedef struct Picks {
+    uint8_t from[16];
+} Picks;
+
 typedef struct Plan {
     Arena *arena;
     const Tree *tree;
@@ -152,7 +164,8 @@ typedef struct Plan {
     PNode **loop;          // by number
     int *loop_of_id;       // Tree index id -> loop number
     const Affine **passed; // by Tree index id: what it equals, or NULL
-    int64_t *least, *most; // by Tree index id: its first value and its last
+    bool has_passed;
+    int64_t *least, *most; // by Tree index id: its first value and its last; two more ids are free
     VEC(PNode *) leaves;
     VEC(Stream) streams;
     int *stream_of;              // by buffer: its latest stream, or -1
@@ -166,6 +179,7 @@ typedef struct Plan {
     int64_t thread_scratch;      // bytes that every further thread needs
     int64_t shared;              // iterations of parallel loops that are more than one task
     int joined;                  // loops that went on where another ended, and became part of it
+    VEC(Picks) picks;            // that seg_pick is asked for
     Text report;
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;
@@ -177,6 +191,8 @@ void plan_parallel(Plan *p);
 // A value with subscripts as linear as they can be, and those of a write.
 const Expr *plan_pieces(Plan *p, const Expr *value);
 const Access *plan_resolve(Plan *p, const Access *a);
+void plan_places(Plan *p);                          // Mem.piece
+bool plan_is_plain(const Plan *p, const Affine *a); // has no passed indices
 void plan_prefetches(Plan *p);
 void plan_dots(Plan *p);
 void plan_join(Plan *p);

@@ -1,5 +1,7 @@
 #include "support/genlanes.h"
 
+#include "base/checked.h"
+
 typedef struct Gen {
     uint64_t state;
     Arena *arena;
@@ -119,13 +121,89 @@ static const char *words(Gen *g) {
         pick(g, 3) ? "+=!" : "+=", sum, a, sum, b);
 }
 
+// A subscript made of quotients, remainders, minima and maxima of a*j + s + c, with what it is at a
+// point.
+typedef struct Bent {
+    int form, a, c, by, turn, k;
+} Bent;
+
+static int64_t bent_at(const Bent *b, int64_t j, int64_t s) {
+    int64_t x = b->a * j + s + b->c, m = floor_mod(x, b->turn);
+    switch (b->form) {
+    case 0: return floor_div(x, b->by);
+    case 1: return m;
+    case 2: return max_i64(min_i64(floor_div(x, b->by), b->turn), b->k);
+    case 3: return min_i64(m, b->turn - m);
+    case 4: return floor_mod(floor_div(x, b->by), b->turn);
+    case 5: return b->k * floor_div(x, b->by) + floor_mod(x, b->by);
+    case 6: return max_i64(min_i64(x, b->turn), b->k);
+    default: return x;
+    }
+}
+
+static const char *bent_text(Gen *g, const Bent *b) {
+    const char *x = arena_printf(g->arena, "(%d*j + s + %d)", b->a, b->c);
+    const char *m = arena_printf(g->arena, "%s%%%d", x, b->turn);
+    switch (b->form) {
+    case 0: return arena_printf(g->arena, "%s/%d", x, b->by);
+    case 1: return m;
+    case 2: return arena_printf(g->arena, "max(min(%s/%d, %d), %d)", x, b->by, b->turn, b->k);
+    case 3: return arena_printf(g->arena, "min(%s, %d - %s)", m, b->turn, m);
+    case 4: return arena_printf(g->arena, "(%s/%d)%%%d", x, b->by, b->turn);
+    case 5: return arena_printf(g->arena, "%d*(%s/%d) + %s%%%d", b->k, x, b->by, x, b->by);
+    case 6: return arena_printf(g->arena, "max(min(%s, %d), %d)", x, b->turn, b->k);
+    default: return x;
+    }
+}
+
+// A random one over j in 0:n, s in 0:m, from 0; *size: its values are less.
+static const char *bent(Gen *g, int n, int m, int64_t *size) {
+    static const int by[] = {2, 2, 2, 3, 4, 4, 5, 8, 16, 32};
+    static const int steps[] = {1, 1, 1, 1, 2, -1, 3, 0};
+    Bent b = {pick(g, 8), steps[pick(g, 8)], pick(g, 9) - 4, by[pick(g, 10)], 1, pick(g, 5)};
+    b.turn = pick(g, 2) ? n : 1 + pick(g, 2 * n + 4);
+    if (pick(g, 3)) b.form = pick(g, 6); // the others are met elsewhere
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t s = 0; s < m; s++) {
+            least = min_i64(least, bent_at(&b, j, s));
+            most = max_i64(most, bent_at(&b, j, s));
+        }
+    *size = most - least + 1;
+    return arena_printf(g->arena, "%s + %lld", bent_text(g, &b), (long long)-least);
+}
+
+// Lanes whose places follow a rule that is not a stride, in one dimension or two.
+static const char *bent_rows(Gen *g) {
+    int rows = 1 + pick(g, 4), n = size(g) + (pick(g, 2) ? 32 : 0), m = 1 + pick(g, 3) / 2 * 2;
+    int64_t first, last, other;
+    bool reduces = m > 1 || pick(g, 4) == 0;
+    const char *a = bent(g, n, m, &first), *b = bent(g, n, m, &last), *c = bent(g, n, m, &other);
+    if (pick(g, 2)) b = "s", last = m;
+    const char *value = arena_printf(g->arena, "A[%s, %s]", b, a);
+    if (pick(g, 2)) value = arena_printf(g->arena, "%s + B[r/2, %s]", value, c);
+    if (pick(g, 4) == 0)
+        value = arena_printf(g->arena, "select(index(j) >= i64(%d), %s, %s(%s))", pick(g, n), value,
+                             g->type, g->is_float ? "2.0" : "2");
+    return arena_printf(
+        g->arena,
+        "program b { input A: %s[%lld, %lld] input B: %s[%d, %lld] inout O: %s[%d, %d]\n"
+        "O: for r in 0:%d, j in 0:%d, s in 0:%d  O[r, j] %s }",
+        g->type, (long long)last, (long long)first, g->type, (rows + 1) / 2, (long long)other,
+        g->type, rows, n, rows, n, m, update(g, reduces, value));
+}
+
 const char *genlanes_text(Arena *arena, uint64_t seed) {
     static const char *const types[] = {"f32", "f32", "f32", "f64", "f16", "bf16", "i8",
                                         "i16", "i32", "i64", "u8",  "u16", "u32",  "u64"};
     Gen g = {.state = seed, .arena = arena};
     g.type = types[pick(&g, 14)];
     g.is_float = g.type[0] == 'f' || g.type[0] == 'b';
-    int form = pick(&g, 4);
-    if (form == 3) return words(&g);
-    return form == 0 ? guarded(&g) : form == 1 ? gathered(&g) : rows(&g);
+    switch (pick(&g, 6)) {
+    case 0: return guarded(&g);
+    case 1: return gathered(&g);
+    case 2: return rows(&g);
+    case 3: return words(&g);
+    default: return bent_rows(&g);
+    }
 }

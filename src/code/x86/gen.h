@@ -209,6 +209,7 @@ void gen_store_backwards(Gen *g, const Micro *m);
 // `where`: only lanes whose bits are set in k2 (gathers) or edx; others become 0.
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where);
 bool gen_gathers_apart(const Gen *g, const Ref *r);
+void gen_pick(Gen *g, const Micro *m);
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
 
 // guard.c: loads of lanes where a guard holds

@@ -72,6 +72,13 @@ static void look_in_value(const Gen *g, const Expr *e, int first_inside, Interio
         look_in_value(g, e->arg[i], first_inside, in);
 }
 
+static void look_in_leaf(const Gen *g, const PNode *n, int first_inside, Interiors *in) {
+    look_in_value(g, n->leaf->value, first_inside, in);
+    for (int r = 0; r < n->nreads; r++)
+        for (int i = 0; n->read[r].piece && i < n->read[r].piece->nconds; i++)
+            narrow(g, &(Condition){.rest = n->read[r].piece->cond[i]}, first_inside, in);
+}
+
 // `around`: the machine loop of the region that n stands in, -1: none.
 static void look(const Gen *g, const PNode *n, int first_inside, int around, Interiors *in) {
     bool seldom = gen_has_machine_loop(n);
@@ -85,7 +92,7 @@ static void look(const Gen *g, const PNode *n, int first_inside, int around, Int
         bool still = around >= 0 && !lin_coef(n->cond[i], around);
         narrow(g, &(Condition){.rest = n->cond[i], .seldom = seldom || still}, first_inside, in);
     }
-    if (n->kind == P_LEAF && n->width > 1) look_in_value(g, n->leaf->value, first_inside, in);
+    if (n->kind == P_LEAF && n->width > 1) look_in_leaf(g, n, first_inside, in);
     if (n->kind == P_LOOP && n->real) around = n->loop;
     for (int i = 0; i < n->nchild; i++) look(g, n->child[i], first_inside, around, in);
 }

@@ -153,10 +153,18 @@ static int64_t index_lane_step(LeafGen *l, const Affine *a) {
 
 static int subscript(LeafGen *l, const Affine *a, Type type);
 
-// What a subscript reads, or the minimum or maximum in it.
+// What a subscript reads, or the minimum, maximum, quotient or remainder in it.
 static int atom_of(LeafGen *l, const Atom *atom, Type type) {
     Gen *g = l->g;
+    const Plan *p = g->p;
     int w = l->n->width;
+    if (atom->kind == ATOM_DIV || atom->kind == ATOM_MOD) {
+        int64_t min = INT64_MIN, max = INT64_MAX;
+        affine_bounds(atom->a, p->least, p->most, &min, &max);
+        bool small = min > -INDEX_SMALL && max < INDEX_SMALL;
+        return index_expand(g->seg, g->m, atom->kind == ATOM_MOD ? OP_MOD : OP_DIV, type, w,
+                            subscript(l, atom->a, type), atom->b->constant, small);
+    }
     if (atom->kind != ATOM_READ) {
         int sides[2] = {subscript(l, atom->a, type), subscript(l, atom->b, type)};
         ExprOp op = atom->kind == ATOM_MIN ? OP_MIN : OP_MAX;
@@ -175,10 +183,15 @@ static int subscript(LeafGen *l, const Affine *a, Type type) {
     const Affine *rest = a;
     int sum = -1, w = l->n->width;
     for (int i = 0; i < a->n; i++) {
-        if (a->term[i].atom->kind == ATOM_ITER) continue;
-        int val = atom_of(l, a->term[i].atom, type);
+        const Term *t = &a->term[i];
+        if (t->atom->kind == ATOM_ITER) continue;
+        int val = atom_of(l, t->atom, type);
+        if (t->coef != 1) {
+            int args[2] = {val, seg_const(g->seg, type, w, (Value){.i = t->coef})};
+            val = seg_op(g->seg, MI_OP, OP_MUL, type, type, w, 2, args);
+        }
         sum = sum < 0 ? val : seg_op(g->seg, MI_OP, OP_ADD, type, type, w, 2, (int[]){sum, val});
-        rest = affine_sub(x, rest, affine_make(x, 0, &a->term[i], 1));
+        rest = affine_sub(x, rest, affine_make(x, 0, t, 1));
     }
     if (sum >= 0 && affine_is(rest, 0)) return sum;
     int linear = affine_is_const(rest)
@@ -228,6 +241,11 @@ static int gather_of(LeafGen *l, const Mem *m) {
             at = seg_op(s, MI_OP, OP_ADD, m->index, m->index, w, 2, (int[]){distance, at});
         distance = at;
     }
+    int64_t beside = lin_coef(m->part, l->n->vloop) / type_info[m->type].bytes;
+    if (beside) {
+        int args[2] = {distance, seg_index(s, m->index, w, NULL, NULL, beside)};
+        distance = seg_op(s, MI_OP, OP_ADD, m->index, m->index, w, 2, args);
+    }
     Ref r = gen_ref(g, l->n, m, l->active);
     r.active = (uint8_t)l->active;
     g->tricks[TRICK_GATHER]++;
@@ -275,9 +293,56 @@ static int repeat_of(LeafGen *l, const Mem *m) {
     return val;
 }
 
+// Whole vectors from the first of the lanes' places to the last, of which lanes pick their own.
+static int picked_of(LeafGen *l, const Mem *m) {
+    Gen *g = l->g;
+    int w = l->n->width, size = type_info[m->type].bytes, all = -1;
+    int first = m->place[0], last = first;
+    for (int i = 0; i < l->active; i++) {
+        first = (int)min_i64(first, m->place[i]);
+        last = (int)max_i64(last, m->place[i]);
+    }
+    last -= first;
+    Ref r = gen_ref(g, l->n, m, l->active);
+    find_row(l, &r);
+    r.lane = size;
+    r.disp += (int64_t)first * size;
+    for (int at = 0; at * w <= last; at++, r.disp += (int64_t)w * size) {
+        Picks p = {{0}};
+        r.active = (uint8_t)min_i64(w, last + 1 - at * w);
+        int val = seg_load(g->seg, &r), args[2] = {all, val};
+        if (at == 0) all = val;
+        for (int i = 0; i < l->active; i++) {
+            int place = m->place[i] - first, kept = at == 1 ? place : i;
+            bool here = place >= at * w && place < (at + 1) * w;
+            p.from[i] = (uint8_t)(here ? (at ? w : 0) + place - at * w : kept);
+        }
+        if (at > 0)
+            all = seg_pick(g->seg, g->p, type_compute(m->type), w, 2, args, &p);
+        else if (last < w)
+            all = seg_pick(g->seg, g->p, type_compute(m->type), w, 1, &val, &p);
+    }
+    g->tricks[TRICK_PICK]++;
+    return all;
+}
+
+static int piece_of(LeafGen *l, const Mem *m) {
+    if (m->place) return picked_of(l, m);
+    Ref r = gen_ref(l->g, l->n, m, l->active);
+    find_row(l, &r);
+    return seg_load(l->g->seg, &r);
+}
+
+// Is the piece what all lanes read?
+static bool piece_holds(const LeafGen *l, const Mem *piece) {
+    for (int i = 0; piece && i < piece->nconds; i++)
+        if (gen_lanes_truth(l->g, piece->cond[i], l->n->vloop, l->n->width) != 1) return false;
+    return piece != NULL;
+}
+
 static int read_of(LeafGen *l, const Expr *e, int guard) {
     const Mem *m = leaf_mem(l->n, e->access);
-    if (m->gathers) return gather_of(l, m);
+    if (m->gathers) return piece_holds(l, m->piece) ? piece_of(l, m->piece) : gather_of(l, m);
     if (m->repeat) return repeat_of(l, m);
     Ref r = gen_ref(l->g, l->n, m, l->active);
     if (guard >= 0 && !m->safe) {

@@ -682,6 +682,7 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_SHUFFLE: do_shuffle(g, m); break;
     case MI_HEAD: do_head(g, m); break;
     case MI_GROUP: do_group(g, m); break;
+    case MI_PICK: gen_pick(g, m); break;
     case MI_FETCH: gen_prefetch(g, m); break;
     case MI_ROW: gen_row(g, m); break;
     case MI_GATHER: gen_gather(g, m); break;
