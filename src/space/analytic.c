@@ -40,12 +40,28 @@ static void see_subscript(const Nest *n, Ref *r, const Affine *sub, int64_t pitc
     }
 }
 
-static bool is_lone(const Access *a) {
+// An iterator by itself, or all of its parts: its number, or its first one's; else -1.
+static int whole_iter(const Chooser *c, const Nest *n, const Affine *sub) {
+    int first = -1;
+    if (affine_as_iter(sub) >= 0 || !c->parts.n || !sub->linear || sub->constant)
+        return affine_as_iter(sub);
+    for (int i = 0; i < sub->n; i++)
+        if (first < 0 || sub->term[i].atom->index < first) first = sub->term[i].atom->index;
+    for (int k = 0, i = first; k < sub->n; k++, i++) {
+        int64_t by = 1;
+        for (int q = 0; q < c->parts.n; q++)
+            if (c->parts.at[q].name == n->s->iter[i].name) by = c->parts.at[q].by;
+        if (affine_coef(sub, i) != by || (by == 1) != (k + 1 == sub->n)) return -1;
+    }
+    return first;
+}
+
+static bool is_lone(const Chooser *c, const Nest *n, const Access *a) {
     for (int d = 0; d < a->rank; d++) {
-        int i = affine_as_iter(a->sub[d]);
+        int i = whole_iter(c, n, a->sub[d]);
         if (i < 0) return false;
         for (int k = 0; k < d; k++)
-            if (affine_as_iter(a->sub[k]) == i) return false;
+            if (whole_iter(c, n, a->sub[k]) == i) return false;
     }
     return a->rank > 0;
 }
@@ -59,11 +75,12 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
     const int64_t *given =
         c->o->stride && a->tensor < c->p->ninputs + c->p->noutputs ? c->o->stride[a->tensor] : NULL;
     Ref *r = &n->ref[n->nrefs++];
-    *r = (Ref){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(a)};
+    *r = (Ref){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(c, n, a)};
+    r->likely = n->nrefs > 1 ? likely_access(c->p->exprs, n->s, a) : a;
     int64_t pitch = 1;
     for (int d = a->rank - 1; d >= 0; d--) {
-        see_subscript(n, r, a->sub[d], given ? given[d] : pitch);
-        see_windows(n, a->sub[d]);
+        see_subscript(n, r, r->likely->sub[d], given ? given[d] : pitch);
+        see_windows(n, r->likely->sub[d]);
         if (!checked_mul(pitch, max_i64(tensor_size(t, d), 1), &pitch)) n->known = false;
     }
     r->size = r->bytes;
@@ -119,6 +136,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
         n->reduces |= s->iter[i].reduction && s->op != REDUCE_ASSIGN;
     }
     int bytes = lane_bytes(c->p->tensors.at[s->write->tensor].type);
+    see_divisors(n);
     see_access(c, n, s->write);
     expr_visit_accesses(s->value, see_read, &(See){c, n});
     see_value(n, s->value, &bytes);
@@ -438,6 +456,7 @@ static void choose(Chooser *c, Nest *n) {
         choose_contraction(c, n);
     else
         choose_pointwise(c, n);
+    if (!has_company(c, n)) add_levels(n);
 }
 
 static Schedule *write_out(Chooser *c) {
@@ -452,6 +471,7 @@ static Schedule *write_out(Chooser *c) {
             n->out.after = c->nest[n->after].s->label;
         else if (!n->nloops && !n->out.inlined)
             continue;
+        fold_parts(c, n);
         n->out.loop = n->loop;
         n->out.nloops = n->nloops;
         list[s->nstmts++] = &n->out;
@@ -481,6 +501,7 @@ static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
 static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOptions *o) {
     Chooser c = {.arena = arena, .p = p, .o = o, .m = o->machine};
     c.nest = arena_new_n(arena, Nest, p->stmts.n + 1);
+    if (!o->plain) p = c.p = unfold_reductions(&c);
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
     c.users = chooser_users(&c);
     if (!o->plain) choose_followers(&c);

@@ -11,17 +11,31 @@ enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };
 // iterator in another way than by a stride.
 typedef struct Ref {
     const Access *access;
-    int bytes;    // of an element
-    double size;  // bytes of all elements
-    bool lone;    // every subscript is one iterator by itself, each another
-    bool crooked; // vectors of it begin inside cache lines
-    bool once;    // the only access to its tensor, which nothing in the Program writes
-    Type as;      // it is read from a copy that holds this type; TYPE_NONE: there is none
+    const Access *likely; // as linear as it mostly is
+    int bytes;            // of an element
+    double size;          // bytes of all elements
+    bool lone;            // every subscript is one iterator by itself, each another
+    bool crooked;         // vectors of it begin inside cache lines
+    bool once;            // the only access to its tensor, which nothing in the Program writes
+    Type as;              // it is read from a copy that holds this type; TYPE_NONE: there is none
     int64_t stride[PROGRAM_MAX_ITERS];
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
 } Ref;
 
 typedef struct Taps Taps; // (analytic_fuse.c)
+
+// What divides an iterator in subscripts: divisors of its range, each of the one before.
+enum { MAX_DIVISORS = 3 };
+typedef struct Divisors {
+    int n;
+    int64_t by[MAX_DIVISORS];
+} Divisors;
+
+// An iterator of the choice that runs through another one in steps.
+typedef struct Part {
+    Name name, iter;
+    int64_t by;
+} Part;
 
 // A statement, and the section that is being written for it.
 typedef struct Nest {
@@ -37,9 +51,10 @@ typedef struct Nest {
     uint64_t windows; // reductions that share a subscript with another iterator
     uint64_t guarded; // iterators that say whether instances exist
     int window;       // innermost reduction of these, or else of all; -1: all instances exist
-    double instances, cycles, memory; // cycles: with those that memory takes
-    int after;                        // it stands behind this statement; -1: on its own
-    const Taps *taps;                 // of a statement that combines nothing; NULL: not known
+    double instances, cycles, memory;     // cycles: with those that memory takes
+    int after;                            // it stands behind this statement; -1: on its own
+    Divisors divisors[PROGRAM_MAX_ITERS]; // of iterators that are not reduced
+    const Taps *taps;                     // of a statement that combines nothing; NULL: not known
     SchedStmt out;
     int nloops;
     SchedLoop loop[MAX_LOOPS];
@@ -70,6 +85,7 @@ typedef struct Chooser {
     const Machine *m;
     Nest *nest; // per statement
     Users users;
+    VEC(Part) parts;
 } Chooser;
 
 static inline void nest_loop(Nest *n, int iter, int64_t step, Kind kind) {
@@ -154,6 +170,17 @@ bool words_fit(const Nest *n, const Tile *t); // the tile has one operand in lan
 void convert_operand(const Chooser *c, Nest *n, int r);
 // A new copy of operand r, and its section; NULL: its name is taken.
 SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section);
+
+// Subscripts that divide iterators (analytic_divide.c): an access as linear as it mostly is; what
+// divides those that are not reduced; the Program with reductions as their parts, and a section
+// that was chosen for it in terms of what there is.
+const Access *likely_access(Exprs *x, const Stmt *s, const Access *a);
+void see_divisors(Nest *n);
+const Program *unfold_reductions(Chooser *c);
+void fold_parts(Chooser *c, Nest *n);
+// Do so many rows lie in one block, or make up whole ones? And loops over blocks, at the end.
+bool goes_up(const Nest *n, int iter, int64_t rows);
+void add_levels(Nest *n);
 
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);

@@ -391,7 +391,8 @@ static void share_rows(const Chooser *c, Blocks *b) {
 static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
     for (int k = 0; k < b->nred; k++) {
         int i = b->red[k];
-        int64_t taps = k + 1 == b->nred && !c->o->plain ? taps_in_one_go(n, b, i) : 0;
+        int64_t taps =
+            k + 1 == b->nred && !c->o->plain && !c->parts.n ? taps_in_one_go(n, b, i) : 0;
         if (taps) nest_loop(n, i, taps, KIND_SERIAL);
         if (taps) n->loop[n->nloops - 1].interleaved = true;
         if (b->turn) nest_loop(n, i, b->turn, KIND_SERIAL);

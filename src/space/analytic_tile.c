@@ -44,8 +44,8 @@ static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i)
 // but along the lanes, where every place is another vector.
 static double window_of(const Nest *n, const Tile *t, const int64_t *part, const Ref *ref) {
     double all = 1;
-    for (int d = 0; d < ref->access->rank; d++) {
-        const Affine *sub = ref->access->sub[d];
+    for (int d = 0; d < ref->likely->rank; d++) {
+        const Affine *sub = ref->likely->sub[d];
         double span = 1, product = 1;
         for (int k = 0; k < sub->n; k++) {
             if (sub->term[k].atom->kind != ATOM_ITER) continue;
@@ -82,8 +82,8 @@ static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const
 // Does some operand move along a row of the tile as it does along this reduction?
 bool tile_slides(const Nest *n, const Tile *t, int i) {
     for (int r = 1; r < n->nrefs; r++)
-        for (int d = 0; d < n->ref[r].access->rank; d++) {
-            const Affine *sub = n->ref[r].access->sub[d];
+        for (int d = 0; d < n->ref[r].likely->rank; d++) {
+            const Affine *sub = n->ref[r].likely->sub[d];
             for (int k = 0; k < 2 && affine_uses_iter(sub, i); k++)
                 if (t->row[k] >= 0 && affine_uses_iter(sub, t->row[k])) return true;
         }
@@ -344,7 +344,7 @@ static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best
         if (i == t->row[0] || !is_row(n, t->v, i)) continue;
         t->row[k] = i;
         for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
-            try_rows(c, n, t, k + 1, best);
+            if (goes_up(n, i, t->rows[k])) try_rows(c, n, t, k + 1, best);
         t->row[k] = -1;
         t->rows[k] = 1;
     }

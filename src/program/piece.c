@@ -1,0 +1,142 @@
+// Under facts the first condition that they do not decide is asked; see piece.h.
+#include "program/piece.h"
+
+#include "base/checked.h"
+
+// Bounds by the extents of loops and by the facts.
+static bool limits(const Pieces *s, const Affine *a, int64_t *min, int64_t *max) {
+    if (!affine_bounds(a, s->least, s->most, min, max)) return false;
+    for (int i = 0; i < s->nfacts; i++) {
+        const Affine *apart = affine_sub(s->x, a, s->fact[i]);
+        if (affine_is_const(apart)) *min = max_i64(*min, apart->constant);
+        apart = affine_add(s->x, a, s->fact[i]);
+        if (affine_is_const(apart)) *max = min_i64(*max, apart->constant);
+    }
+    return true;
+}
+
+// d, or what is not negative where d is not: k - a/c >= 0 where c*k + c - 1 - a >= 0, and
+// k + a/c >= 0 where c*k + a >= 0.
+static const Affine *without_quotient(Pieces *s, const Affine *d) {
+    for (int i = 0; i < d->n; i++) {
+        const Term *t = &d->term[i];
+        if (t->atom->kind != ATOM_DIV || (t->coef != 1 && t->coef != -1)) continue;
+        if (!affine_is_const(t->atom->b) || t->atom->b->constant <= 0) continue;
+        int64_t c = t->atom->b->constant;
+        const Affine *k = affine_sub(s->x, d, affine_make(s->x, 0, t, 1));
+        k = affine_add_const(s->x, affine_scale(s->x, k, c), t->coef < 0 ? c - 1 : 0);
+        return affine_add(s->x, k, affine_scale(s->x, t->atom->a, t->coef));
+    }
+    return d;
+}
+
+// Is d >= 0? -1: here and there. Then it is asked, if it is linear.
+static int ask(Pieces *s, const Affine *d) {
+    int64_t min, max;
+    d = without_quotient(s, d);
+    if (!limits(s, d, &min, &max)) return -1;
+    if (min >= 0) return 1;
+    if (max < 0) return 0;
+    if (d->linear && !s->open) s->open = d;
+    return -1;
+}
+
+static const Affine *divided(Pieces *s, const Affine *a, int64_t by, bool rest);
+
+// With g that divides `by`, a = g·A + R and 0 <= R < g: a/by = A/(by/g), a%by = g·(A%(by/g)) + R.
+// NULL: there is no such g.
+static const Affine *divided_apart(Pieces *s, const Affine *a, int64_t by, bool rest) {
+    int64_t g = by, min, max;
+    const Affine *whole = affine_const(s->x, 0), *part;
+    for (int i = 0; i < a->n; i++)
+        if (gcd_i64(a->term[i].coef, by) > 1) g = gcd_i64(a->term[i].coef, g);
+    if (g <= 1) return NULL;
+    for (int i = 0; i < a->n; i++) {
+        Term t = {a->term[i].atom, a->term[i].coef / g};
+        if (t.coef * g == a->term[i].coef)
+            whole = affine_add(s->x, whole, affine_make(s->x, 0, &t, 1));
+    }
+    whole = affine_add_const(s->x, whole, floor_div(a->constant, g));
+    part = affine_sub(s->x, a, affine_scale(s->x, whole, g));
+    if (affine_is_const(whole) || !limits(s, part, &min, &max) || min < 0 || max >= g) return NULL;
+    if (by == g) return rest ? part : whole;
+    whole = divided(s, whole, by / g, rest);
+    return rest ? affine_add(s->x, affine_scale(s->x, whole, g), part) : whole;
+}
+
+static const Affine *divided(Pieces *s, const Affine *a, int64_t by, bool rest) {
+    const Affine *k = affine_const(s->x, by), *apart = divided_apart(s, a, by, rest);
+    int64_t min, max;
+    if (apart) return apart;
+    const Affine *plain = rest ? affine_mod(s->x, a, k) : affine_div(s->x, a, k);
+    if (!limits(s, a, &min, &max)) return plain;
+    int64_t first = floor_div(min, by), last = floor_div(max, by);
+    if (first == last)
+        return rest ? affine_add_const(s->x, a, -first * by) : affine_const(s->x, first);
+    if (last - first < s->quotients) ask(s, affine_add_const(s->x, a, -(first + 1) * by));
+    return plain;
+}
+
+static bool is_of(const Affine *a, int index) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        bool own = atom->kind == ATOM_ITER
+                       ? atom->index == index
+                       : !atom->read && is_of(atom->a, index) && is_of(atom->b, index);
+        if (!own) return false;
+    }
+    return true;
+}
+
+// Made of one iterator alone that is left as it is.
+bool piece_is_apart(const Pieces *s, const Atom *atom) {
+    return s->apart >= 0 && !atom->read && is_of(atom->a, s->apart) && is_of(atom->b, s->apart);
+}
+
+static const Affine *resolved_atom(Pieces *s, const Atom *atom) {
+    if (piece_is_apart(s, atom)) return affine_make(s->x, 0, &(Term){atom, 1}, 1);
+    const Affine *a = piece_resolve(s, atom->a), *b = piece_resolve(s, atom->b);
+    int truth;
+    switch (atom->kind) {
+    case ATOM_MIN:
+        truth = ask(s, affine_sub(s->x, b, a));
+        return truth < 0 ? affine_min(s->x, a, b) : truth ? a : b;
+    case ATOM_MAX:
+        truth = ask(s, affine_sub(s->x, a, b));
+        return truth < 0 ? affine_max(s->x, a, b) : truth ? a : b;
+    case ATOM_DIV:
+        if (affine_is_const(b) && b->constant > 0) return divided(s, a, b->constant, false);
+        return affine_div(s->x, a, b);
+    case ATOM_MOD:
+        if (affine_is_const(b) && b->constant > 0) return divided(s, a, b->constant, true);
+        return affine_mod(s->x, a, b);
+    default: return affine_mul(s->x, a, b);
+    }
+}
+
+const Affine *piece_resolve(Pieces *s, const Affine *a) {
+    if (a->linear) return a;
+    const Affine *sum = affine_const(s->x, a->constant);
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        const Affine *one =
+            atom->kind == ATOM_ITER ? affine_iter(s->x, atom->index) : resolved_atom(s, atom);
+        sum = affine_add(s->x, sum, affine_scale(s->x, one, a->term[i].coef));
+    }
+    return sum;
+}
+
+const Affine *piece_opposite(Pieces *s, const Affine *d) {
+    return affine_add_const(s->x, affine_scale(s->x, d, -1), -1);
+}
+
+const Affine *piece_likelier(Pieces *s, const Affine *d) {
+    int64_t min, max;
+    return limits(s, d, &min, &max) && -min > max + 1 ? piece_opposite(s, d) : d;
+}
+
+bool access_is_linear(const Access *a) {
+    for (int d = 0; d < a->rank; d++)
+        if (!a->sub[d]->linear) return false;
+    return true;
+}

@@ -1,0 +1,281 @@
+// Subscripts that divide an iterator: I(k/9, y + (k/3)%3, x + k%3), K(h/4, m, d), A(i/16, i%16).
+//
+// Split by what divides it, k = 9*a + 3*b + c, an iterator leaves subscripts linear
+// (program/piece.h takes the quotients out, here and where code is made). So
+//
+//   a reduction    is as many iterators for the choice, each with a place, a stride and a window of
+//                  its own; what is chosen for them is written as loops k/9, k/3 and k
+//   others         get the same loops at the end; rows of a tile go up in blocks, or blocks in rows
+//
+// Blocks must go up in the range: ends would need conditions that cost more than a quotient.
+#include "space/analytic_impl.h"
+
+#include "program/piece.h"
+
+// --- What divides an iterator
+// ----------------------------------------------------------------------
+
+typedef struct Search {
+    int iter, n;
+    int64_t by[8];
+} Search;
+
+static void note(Search *s, int64_t by) {
+    for (int i = 0; i < s->n; i++)
+        if (s->by[i] == by) return;
+    if (by > 1 && s->n < 8) s->by[s->n++] = by;
+}
+
+// The period of a quotient's numerator: that of k*i + c, or of a quotient or remainder of i.
+static void note_period(Search *s, const Affine *a, int64_t by) {
+    if (a->n != 1) return;
+    const Term *t = &a->term[0];
+    if (t->atom->kind == ATOM_ITER)
+        note(s, by / gcd_i64(t->coef, by));
+    else if (t->atom->kind == ATOM_MOD && t->coef == 1)
+        note(s, by);
+    else if (t->atom->kind == ATOM_DIV && t->coef == 1 && affine_is_const(t->atom->b) &&
+             t->atom->b->constant > 0 && t->atom->b->constant < INT32_MAX / by)
+        note(s, by * t->atom->b->constant);
+}
+
+static void search_affine(Search *s, const Affine *a) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_ITER || !atom->a || !atom->b) continue;
+        search_affine(s, atom->a);
+        search_affine(s, atom->b);
+        bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD;
+        if (divides && affine_is_const(atom->b) && affine_uses_iter(atom->a, s->iter) &&
+            atom->b->constant > 0 && atom->b->constant <= INT32_MAX)
+            note_period(s, atom->a, atom->b->constant);
+    }
+}
+
+static void search_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    for (int d = 0; d < a->rank; d++) search_affine(user, a->sub[d]);
+}
+
+// Divisors of the range, each of the one before.
+static Divisors divisors_of(const Stmt *s, int iter) {
+    Search all = {.iter = iter};
+    Divisors out = {0};
+    int64_t extent = iter_extent(&s->iter[iter]);
+    if (iter_lo(&s->iter[iter]) != 0) return out;
+    expr_visit_accesses(s->value, search_access, &all);
+    for (int64_t most = extent;;) {
+        int64_t best = 0;
+        for (int i = 0; i < all.n; i++)
+            if (all.by[i] < most && most % all.by[i] == 0 && all.by[i] > best) best = all.by[i];
+        if (!best || out.n == MAX_DIVISORS) return out;
+        most = out.by[out.n++] = best;
+    }
+}
+
+void see_divisors(Nest *n) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction) n->divisors[i] = divisors_of(n->s, i);
+}
+
+// --- Linear forms
+// ----------------------------------------------------------------------------------
+
+// What an access mostly is: what ranges decide is gone, and conditions that are open are taken to
+// hold as they mostly do.
+const Access *likely_access(Exprs *x, const Stmt *s, const Access *a) {
+    int64_t least[PROGRAM_MAX_ITERS], most[PROGRAM_MAX_ITERS];
+    const Affine *sub[PROGRAM_MAX_RANK];
+    if (access_is_linear(a) || a->has_read) return a;
+    for (int i = 0; i < s->niters; i++) {
+        least[i] = iter_lo(&s->iter[i]);
+        most[i] = iter_hi(&s->iter[i]) - 1;
+        if (most[i] < least[i]) return a;
+    }
+    Pieces p = {.x = x, .least = least, .most = most, .apart = -1, .quotients = 3};
+    do {
+        const Affine *fact = p.open ? piece_likelier(&p, p.open) : NULL;
+        if (fact) p.fact[p.nfacts++] = fact;
+        p.open = NULL;
+        for (int d = 0; d < a->rank; d++) sub[d] = piece_resolve(&p, a->sub[d]);
+    } while (p.open && p.nfacts < PIECE_FACTS);
+    return access_make(x, a->tensor, a->rank, sub);
+}
+
+// --- Reductions
+// ------------------------------------------------------------------------------------
+
+typedef struct Unfold {
+    const Stmt *s;
+    int64_t least[PROGRAM_MAX_ITERS], most[PROGRAM_MAX_ITERS];
+} Unfold;
+
+static const Access *resolve(void *user, Exprs *x, const Access *a) {
+    const Unfold *u = user;
+    const Affine *sub[PROGRAM_MAX_RANK];
+    if (access_is_linear(a) || a->has_read) return a;
+    Pieces p = {.x = x, .least = u->least, .most = u->most, .apart = -1};
+    for (int d = 0; d < a->rank; d++) sub[d] = piece_resolve(&p, a->sub[d]);
+    return access_make(x, a->tensor, a->rank, sub);
+}
+
+static void add_part(Chooser *c, Name name, Name iter, int64_t by) {
+    Part part = {name, iter, by};
+    vec_push(c->arena, &c->parts, part);
+}
+
+// Iterator i as its parts, from number `n` on; its value.
+static const Affine *split_iter(Chooser *c, Exprs *x, const Iter *iter, const Divisors *d, Iter *to,
+                                int n) {
+    const Affine *value = affine_const(x, 0);
+    int64_t extent = iter_extent(iter);
+    for (int k = 0; k <= d->n; k++) {
+        int64_t by = k < d->n ? d->by[k] : 1;
+        Iter *part = &to[n + k];
+        *part = *iter;
+        if (by > 1) {
+            part->name =
+                name_of(c->p->names, arena_printf(c->arena, "%s/%lld", iter->name, (long long)by));
+            add_part(c, part->name, iter->name, by);
+        }
+        part->hi = affine_const(x, extent / by);
+        value = affine_add(x, value, affine_scale(x, affine_iter(x, n + k), by));
+        extent = by;
+    }
+    return value;
+}
+
+static bool unfold(Chooser *c, const Stmt *from, Stmt *s) {
+    Exprs *x = c->p->exprs;
+    Divisors d[PROGRAM_MAX_ITERS] = {{0}};
+    const Affine *value[PROGRAM_MAX_ITERS];
+    int n = 0, more = 0;
+    if (from->op == REDUCE_ASSIGN || from->write->has_read) return false;
+    for (int i = 0; i < from->niters; i++)
+        if (from->iter[i].reduction) more += (d[i] = divisors_of(from, i)).n;
+    if (!more || from->niters + more > PROGRAM_MAX_ITERS / 2) return false;
+    Unfold u = {.s = s};
+    Iter *iter = arena_new_n(c->arena, Iter, from->niters + more);
+    for (int i = 0; i < from->niters; i++) {
+        value[i] = split_iter(c, x, &from->iter[i], &d[i], iter, n);
+        if (!d[i].n) iter[n] = from->iter[i], value[i] = affine_iter(x, n);
+        n += d[i].n + 1;
+    }
+    for (int i = 0; i < n; i++) u.least[i] = iter_lo(&iter[i]), u.most[i] = iter_hi(&iter[i]) - 1;
+    Subst with = {.iters = value, .map = resolve, .user = &u};
+    s->iter = iter;
+    s->niters = n;
+    s->write = access_subst(x, from->write, &with);
+    s->value = expr_subst(x, from->value, &with);
+    const Affine **cond = arena_new_n(c->arena, const Affine *, from->nconstraints + 1);
+    for (int i = 0; i < from->nconstraints; i++)
+        cond[i] = affine_subst(x, from->constraint[i], &with);
+    s->constraint = cond;
+    return true;
+}
+
+const Program *unfold_reductions(Chooser *c) {
+    const Program *p = c->p;
+    Program *q = NULL;
+    for (int i = 0; i < p->stmts.n; i++) {
+        Stmt s = p->stmts.at[i];
+        if (!unfold(c, &p->stmts.at[i], &s)) continue;
+        if (!q) {
+            q = arena_copy(c->arena, p, sizeof *p);
+            q->stmts.at = arena_copy(c->arena, p->stmts.at, (size_t)p->stmts.n * sizeof s);
+        }
+        q->stmts.at[i] = s;
+    }
+    return q ? q : p;
+}
+
+// --- What was chosen, for the iterators that there are
+// ----------------------------------------------
+
+static const Part *part_of(const Chooser *c, Name name) {
+    for (int i = 0; i < c->parts.n; i++)
+        if (c->parts.at[i].name == name) return &c->parts.at[i];
+    return NULL;
+}
+
+static void fold_name(const Chooser *c, Name *iter, int64_t *step) {
+    const Part *part = *iter ? part_of(c, *iter) : NULL;
+    if (!part) return;
+    *iter = part->iter;
+    *step *= part->by;
+}
+
+// Of one iterator the larger steps stand outside.
+static void fold_loops(const Chooser *c, SchedLoop *loop, int n) {
+    for (int i = 0; i < n; i++) fold_name(c, &loop[i].iter, &loop[i].step);
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < n; k++) {
+            if (loop[i].iter != loop[k].iter || loop[i].step >= loop[k].step) continue;
+            int64_t step = loop[i].step;
+            loop[i].step = loop[k].step;
+            loop[k].step = step;
+        }
+}
+
+// A dimension is there once, where its largest blocks were.
+static void fold_layout(const Chooser *c, Storage *s) {
+    LayoutDim *dim = arena_copy(c->arena, s->dim, (size_t)s->ndims * sizeof *dim);
+    int n = 0;
+    for (int i = 0; i < s->ndims; i++) {
+        LayoutDim d = s->dim[i];
+        const Part *part = part_of(c, d.dim);
+        bool seen = false;
+        if (part) d.dim = part->iter;
+        for (int k = 0; k < n; k++) seen |= dim[k].dim == d.dim && dim[k].block == d.block;
+        if (!seen) dim[n++] = d;
+    }
+    s->dim = dim;
+    s->ndims = n;
+}
+
+void fold_parts(Chooser *c, Nest *n) {
+    if (!c->parts.n) return;
+    fold_loops(c, n->loop, n->nloops);
+    fold_name(c, &n->out.at.iter, &n->out.at.step);
+    for (int i = 0; i < n->out.ncopies; i++) {
+        fold_name(c, &n->copy[i].at.iter, &n->copy[i].at.step);
+        fold_layout(c, &n->copy[i].storage);
+        SchedStmt *section = n->section[i];
+        SchedLoop *loop =
+            arena_copy(c->arena, section->loop, (size_t)section->nloops * sizeof *loop);
+        fold_loops(c, loop, section->nloops);
+        section->loop = loop;
+    }
+    SchedPrefetch *fetch =
+        arena_copy(c->arena, n->out.prefetch, (size_t)n->out.nprefetches * sizeof *fetch);
+    for (int i = 0; i < n->out.nprefetches; i++) fold_name(c, &fetch[i].at.iter, &fetch[i].at.step);
+    n->out.prefetch = fetch;
+}
+
+// --- Blocks of the others
+// ---------------------------------------------------------------------------
+
+bool goes_up(const Nest *n, int iter, int64_t rows) {
+    const Divisors *d = &n->divisors[iter];
+    for (int i = 0; i < d->n; i++)
+        if (rows % d->by[i] && d->by[i] % rows) return false;
+    return true;
+}
+
+// A loop in steps of `by` around those over smaller steps, unless it is there or lanes run along
+// it.
+static void add_level(Nest *n, int iter, int64_t by) {
+    int at = 0;
+    while (at < n->nloops && (n->loop[at].iter != n->s->iter[iter].name || n->loop[at].step > by))
+        at++;
+    if (at == n->nloops || n->loop[at].step == by || n->loop[at].kind == KIND_VECTOR) return;
+    if (n->nloops == MAX_LOOPS) return;
+    for (int i = n->nloops++; i > at; i--) n->loop[i] = n->loop[i - 1];
+    n->loop[at] = (SchedLoop){.iter = n->s->iter[iter].name, .step = by};
+    if (n->perfect > at) n->perfect++;
+}
+
+void add_levels(Nest *n) {
+    for (int i = 0; i < n->s->niters; i++)
+        for (int k = 0; k < n->divisors[i].n; k++) add_level(n, i, n->divisors[i].by[k]);
+}
