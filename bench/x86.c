@@ -36,9 +36,9 @@ typedef struct Item {
 #define CUBE(N)    "M=" STR(N) ",N=" STR(N) ",K=" STR(N)
 #define CUBE_OF(N) STR(N) " " STR(N) " " STR(N)
 #define LIMIT(NEED)                                                                                \
-    { BAR_LIMIT, NEED, NULL }
+    { BAR_LIMIT, NEED, NULL, 0 }
 #define PEER(NEED, WHO)                                                                            \
-    { BAR_PEER, NEED, WHO }
+    { BAR_PEER, NEED, WHO, 0 }
 #define GEMM(LIST, N, SCHEDULE, ISA, BAR)                                                          \
     {                                                                                              \
         LIST, #N, "matmul.tc", SCHEDULE, CUBE(N), "gemm " CUBE_OF(N), NULL, 2.0 * N *N *N, 0, ISA, \
@@ -376,10 +376,10 @@ static void compile_shapes(Bench *b) {
     sort_values(us, SHAPES);
     Row *row = table_row(&b->table, "compile", "1728 GEMM shapes, p50", "us");
     row->rate = quantile(us, SHAPES, 0.5);
-    row->bar = (Bar){BAR_MOST, 30, NULL};
+    row->bar = (Bar){.kind = BAR_MOST, .need = 30};
     row = table_row(&b->table, "compile", "1728 GEMM shapes, p99", "us");
     row->rate = quantile(us, SHAPES, 0.99);
-    row->bar = (Bar){BAR_MOST, 150, NULL};
+    row->bar = (Bar){.kind = BAR_MOST, .need = 150};
 }
 
 static void compile_call(void *ours) { ours_compile(ours); }
@@ -421,9 +421,9 @@ static void run_compile(Bench *b) {
                               .schedule = "conv3x3_w6.lws",
                               .sizes = "H=28,W=28,CO=1,CI=128,KO=2,KI=64",
                               .isa = ISA_AVX512};
-    static const Bar most = {BAR_MOST, 300, NULL}, halide = {BAR_PEER, 100, "halide"};
+    static const Bar most = {BAR_MOST, 300, NULL, 0}, halide = {BAR_PEER, 100, "halide", 0};
     compile_shapes(b);
-    compile_one(b, &tiny, "GEMM 64", "compile-gemm 64 64 64", (Bar){BAR_NONE, 0, NULL});
+    compile_one(b, &tiny, "GEMM 64", "compile-gemm 64 64 64", (Bar){BAR_NONE, 0, NULL, 0});
     compile_one(b, &deep, "GEMM 512, three levels", NULL, most);
     compile_one(b, &wide, "GEMM 512, packed", "compile-gemm 512 512 512", halide);
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)

@@ -211,8 +211,8 @@ typedef struct lw_tensor {
     const char *text;          // "f32(N, H - KH + 1) O"; a dimension with an origin is "1:N - 1"
 } lw_tensor;
 
-// Asked of NULL (no such function), these and those below of bound functions and kernels answer with
-// an empty text, 0, NULL or -1.
+// Asked of NULL (no such function), these and those below of bound functions and kernels answer
+// with an empty text, 0, NULL or -1.
 LW_API const char *lw_function_name(const lw_function *f);
 // "mv(f32(M, K) A, f32(K) x) -> (f32(M) C)"; in-out results are marked `inout`.
 LW_API const char *lw_function_signature(const lw_function *f);

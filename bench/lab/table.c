@@ -52,7 +52,9 @@ bool row_met(const Row *r) {
     double value = row_value(r);
     switch (r->bar.kind) {
     case BAR_LIMIT: return value >= r->bar.need;
-    case BAR_PEER: return value >= (r->bar.need > 1 ? r->bar.need : (100 - SLACK_PERCENT) / 100.0);
+    case BAR_PEER:
+        if (r->bar.limit > 0 && r->of_peak >= r->bar.limit) return true;
+        return value >= (r->bar.need > 1 ? r->bar.need : (100 - SLACK_PERCENT) / 100.0);
     case BAR_MOST: return value <= r->bar.need;
     case BAR_NONE: break;
     }
@@ -67,6 +69,10 @@ static void bar_text(const Row *r, char *out, size_t size) {
     if (r->bar.kind == BAR_LIMIT)
         snprintf(out, size, ">= %2.0f %%        %5.1f %%       %s", r->bar.need * 100, value * 100,
                  met);
+    else if (r->bar.kind == BAR_PEER && r->bar.limit > 0)
+        snprintf(out, size, ">= %4.4g %-10.10s %.2f > %.2f, or %2.0f %%: %3.0f %% %s", r->bar.need,
+                 p ? p->name : "(absent)", p ? p->ratio.median : NAN, value, r->bar.limit * 100,
+                 r->of_peak * 100, met);
     else if (r->bar.kind == BAR_PEER)
         snprintf(out, size, ">= %4.4g %-10.10s %.2f > %.2f %s", r->bar.need,
                  p ? p->name : "(absent)", p ? p->ratio.median : NAN, value, met);

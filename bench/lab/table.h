@@ -15,6 +15,7 @@ typedef struct Bar {
     BarKind kind;
     double need;
     const char *against;
+    double limit; // of BAR_PEER: or so much of what the machine can do; 0: no such way out
 } Bar;
 
 typedef struct RowPeer {
