@@ -66,6 +66,27 @@ static bool is_lone(const Chooser *c, const Nest *n, const Access *a) {
     return a->rank > 0;
 }
 
+int subscript_iter(const Nest *n, const Affine *sub) {
+    int found = -1;
+    for (int t = 0; t < sub->n; t++) {
+        const Atom *atom = sub->term[t].atom;
+        if (atom->kind != ATOM_ITER) return -1;
+        if (n->extent[atom->index] > 1 && found >= 0) return -1;
+        if (n->extent[atom->index] > 1) found = atom->index;
+    }
+    return found;
+}
+
+static bool is_stepped(const Nest *n, const Access *a) {
+    for (int d = 0; d < a->rank; d++) {
+        int i = subscript_iter(n, a->sub[d]);
+        if (i < 0) return false;
+        for (int k = 0; k < d; k++)
+            if (subscript_iter(n, a->sub[k]) == i) return false;
+    }
+    return a->rank > 0;
+}
+
 static void see_access(Chooser *c, Nest *n, const Access *a) {
     if (n->nrefs == MAX_REFS) n->known = false;
     if (n->nrefs == MAX_REFS) return;
@@ -77,6 +98,7 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
     Ref *r = &n->ref[n->nrefs++];
     *r = (Ref){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(c, n, a)};
     r->likely = n->nrefs > 1 ? likely_access(c->p->exprs, n->s, a) : a;
+    r->stepped = is_stepped(n, a);
     int64_t pitch = 1;
     for (int d = a->rank - 1; d >= 0; d--) {
         see_subscript(n, r, r->likely->sub[d], given ? given[d] : pitch);

@@ -15,6 +15,7 @@ typedef struct Ref {
     int bytes;            // of an element
     double size;          // bytes of all elements
     bool lone;            // every subscript is one iterator by itself, each another
+    bool stepped;         // or steps by it, and something that stands still
     bool crooked;         // vectors of it begin inside cache lines
     bool once;            // the only access to its tensor, which nothing in the Program writes
     Type as;              // it is read from a copy that holds this type; TYPE_NONE: there is none
@@ -99,6 +100,8 @@ typedef struct Tile {
     bool folded;     // it is a reduction
     uint64_t joins;  // reductions around it that go on where it ends, and become part of it,
     int64_t length;  // so that it has as many values
+    int join;        // the iterator whose rows along v lie side by side once they are packed, and
+    int64_t joined;  // so many of them in the tile; -1: none
     int group;       // the iterator whose rows along v are too short for a vector; -1: none
     int64_t groups;  // so many of them fill one
     int vectors;     // of it in the tile
@@ -125,6 +128,11 @@ enum { WAY = 4096 }; // bytes of a way of the first cache
 
 // So many rows, `apart` bytes from each other, begin in sets of their own of the first cache.
 static inline int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart & -apart), 1); }
+
+// What of a panel stays in the first cache, and does it have to? Few rows take vectors faster than
+// they come from the second one.
+static inline double near_bytes(const Chooser *c) { return 0.6 * (double)c->m->cache[1]; }
+static inline bool tile_is_near(const Tile *t) { return t->join >= 0 && t->rows[0] < 5; }
 
 // Where instances may not exist, tests stand around pieces of this size.
 static inline int guarded_unroll(const Nest *n, const Tile *t) {
@@ -184,6 +192,8 @@ void add_levels(Nest *n);
 
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
+// The iterator that a subscript steps by, of those with several values; -1: none, or more.
+int subscript_iter(const Nest *n, const Affine *sub);
 // Does some operand move along a row of the tile as it does along this reduction?
 bool tile_slides(const Nest *n, const Tile *t, int i);
 // All of it, with order and packing (analytic_order.c).

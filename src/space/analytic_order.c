@@ -12,7 +12,9 @@
 // --- Around the tile -----------------------------------------------------------------------------
 
 static int64_t step_of(const Nest *n, const Tile *t, int i) {
+    if (i == t->v && t->join >= 0) return n->extent[i];
     if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
+    if (i == t->join) return t->joined;
     if (i == t->group) return t->groups;
     if (i == t->row[0]) return t->rows[0];
     return i == t->row[1] ? t->rows[1] : 1;
@@ -40,9 +42,11 @@ typedef struct Blocks {
     bool streamed;                    // parts of the reduction are outside of everything
     int64_t width;                    // of the lanes' iterator around them; 0: all of it
     int64_t group;                    // of it in panels that are packed together; 0: one panel
-    double straight;                  // panels are read where they lie, parts of so many bytes
+    bool straight;                    // panels are read where they lie
+    double near;                      // parts of them have so many bytes, for the first cache; 0
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
     int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
+    Name name[PROGRAM_MAX_ITERS];     // of iterators in the packed copy; NULL: it has none
     int64_t turn;                     // of the last reduction in each part of a tile's rows; 0: all
 } Blocks;
 
@@ -106,6 +110,7 @@ static void read_straight(const Chooser *c, Blocks *b) {
     enum { LEAST = 32 }; // rows of a part
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
+    if (tile_is_near(b->t)) b->near = near_bytes(c);
     if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
     if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->as) return;
     if (x->stride[b->t->v] != 1) return;
@@ -113,8 +118,10 @@ static void read_straight(const Chooser *c, Blocks *b) {
     if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
     int64_t sets = min_i64(rows_of_way(apart) * row, WAY); // of all, as bytes of a way
-    double room = 0.5 * (double)c->m->cache[1] * (double)sets / WAY;
-    if (room >= (double)(LEAST * row)) b->straight = room;
+    double room = near_bytes(c) * (double)sets / WAY;
+    if (room < (double)(LEAST * row)) return;
+    b->straight = true;
+    b->near = room;
 }
 
 // At most so many values of a reduction: a number that divides its extent, if there is one that is
@@ -127,16 +134,15 @@ static int64_t part_below(int64_t extent, int64_t most) {
 
 // A panel that is too large for its cache is done in parts, one after the other for all rows.
 static void block_reductions(const Chooser *c, Blocks *b) {
-    double limit = b->straight > 0 ? b->straight : (double)c->m->cache[2] / 4;
-    if (b->reuse < (b->straight > 0 ? 6 : 4) || b->rows_first) return;
+    double limit = b->near > 0 ? b->near : (double)c->m->cache[2] / 4;
+    if (b->reuse < (b->near > 0 ? 6 : 4) || b->rows_first) return;
     for (int k = 0; k < b->nred && b->panel_bytes > limit; k++) {
         int i = b->red[k];
         int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
         if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
         int64_t step = ceil_div(extent, parts);
-        int64_t even = b->straight > 0
-                           ? part_below(extent, extent * (int64_t)limit / (int64_t)b->panel_bytes)
-                           : 0;
+        int64_t even =
+            b->near > 0 ? part_below(extent, extent * (int64_t)limit / (int64_t)b->panel_bytes) : 0;
         b->step[i] = even ? even : extent < 64 ? step : (step + 7) / 8 * 8;
         if (b->step[i] >= extent) b->step[i] = 0;
         b->panel_bytes /= (double)min_i64(parts, extent);
@@ -182,9 +188,10 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || b->streamed || b->straight > 0 || !b->panel || !x->lone ||
-        !x->once)
+    if (c->o->plain || b->t->folded || b->streamed || b->straight || !b->panel || !x->once)
         return false;
+    if (b->t->join >= 0) return true;
+    if (!x->lone) return false;
     if (b->t->group >= 0) return false;
     if (b->t->pack || x->as) return true;
     if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
@@ -204,7 +211,7 @@ static void group_panels(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     int v = b->t->v;
     int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16;
-    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1) return;
+    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1 || b->t->join >= 0) return;
     for (int64_t k = 2; k <= 8; k++)
         if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
             (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
@@ -243,10 +250,10 @@ static bool has_panels(const Nest *n, const Blocks *b, const SchedLoop *at) {
 static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, SchedStmt *s,
                        SchedLoop *loop) {
     const Ref *x = &n->ref[b->panel];
-    int v = b->t->v, count = 0, chain[PROGRAM_MAX_ITERS];
-    int columns = x->stride[v] != 1 && !n->word ? neighbours(n, x, v, chain) : 0;
+    int v = b->t->v, join = b->t->join, count = 0, chain[PROGRAM_MAX_ITERS];
+    int columns = x->stride[v] != 1 && !n->word && join < 0 ? neighbours(n, x, v, chain) : 0;
     bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
-    SchedLoop panels = {.iter = n->s->iter[v].name, .step = step_of(n, b->t, v)};
+    SchedLoop panels = {.iter = b->name[v], .step = step_of(n, b->t, v)};
     bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
     bool several = has_panels(n, b, at);
     if (several && whole) loop[count++] = panels;
@@ -254,41 +261,54 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
         int i = k < 0 ? k + n->s->niters : b->red[k];
         bool inside = false;
         for (int j = 0; j < columns; j++) inside |= chain[j] == i;
-        if (i == v || !x->uses[i] || (k < 0 && n->s->iter[i].reduction) || (inside && !cut))
+        if (i == v || i == join || !b->name[i] || (k < 0 && n->s->iter[i].reduction) ||
+            (inside && !cut))
             continue;
-        loop[count++] = (SchedLoop){.iter = n->s->iter[i].name, .step = inside ? n->lanes : 1};
+        loop[count++] = (SchedLoop){.iter = b->name[i], .step = inside ? n->lanes : 1};
         if (i == n->pair) loop[count - 1].step = n->word;
     }
     if (several && !whole) loop[count++] = panels;
-    if (columns || n->word)
-        loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = n->lanes};
-    if (n->word) loop[count++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
+    if (columns || n->word) loop[count++] = (SchedLoop){.iter = b->name[v], .step = n->lanes};
+    if (n->word) loop[count++] = (SchedLoop){.iter = b->name[n->pair], .step = 1};
     for (int k = columns - 1; k >= 0; k--)
-        loop[count++] = (SchedLoop){.iter = n->s->iter[chain[k]].name, .step = 1};
-    loop[count++] = (SchedLoop){.iter = n->s->iter[v].name, .step = 1, .kind = KIND_VECTOR};
+        loop[count++] = (SchedLoop){.iter = b->name[chain[k]], .step = 1};
+    if (join >= 0) loop[count++] = (SchedLoop){.iter = b->name[join], .step = 1};
+    loop[count++] = (SchedLoop){.iter = b->name[v], .step = 1, .kind = KIND_VECTOR};
     s->nloops = count;
     s->loop = loop;
 }
 
+static void name_copy(const Chooser *c, Blocks *b) {
+    const Access *a = b->n->ref[b->panel].access;
+    Name name[PROGRAM_MAX_RANK];
+    schedule_copy_iters(c->arena, c->p->names, b->n->s, a, name);
+    for (int d = 0; d < a->rank; d++) {
+        int i = affine_as_iter(a->sub[d]);
+        if (i < 0) i = subscript_iter(b->n, a->sub[d]);
+        if (i >= 0) b->name[i] = name[d];
+    }
+}
+
 // A copy of the panel operand, made inside loop `at` (NULL: first of all).
-static bool pack(const Chooser *c, Nest *n, const Blocks *b, const SchedLoop *at) {
-    const Ref *x = &n->ref[b->panel];
+static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
     SchedStmt *section;
     SchedCopy *copy = nest_copy(c, n, b->panel, &section);
     if (!copy) return false;
+    name_copy(c, b);
     LayoutDim *dim = arena_new_n(c->arena, LayoutDim, 2 * PROGRAM_MAX_ITERS);
-    int count = 0, v = b->t->v;
+    int count = 0, v = b->t->v, join = b->t->join;
     int64_t width = (int64_t)b->t->vectors * n->lanes;
     for (int i = 0; i < n->s->niters; i++)
-        if (x->uses[i] && i != v && !n->s->iter[i].reduction)
-            dim[count++] = (LayoutDim){.dim = n->s->iter[i].name, .block = 1};
-    if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = width};
+        if (b->name[i] && i != v && i != join && !n->s->iter[i].reduction)
+            dim[count++] = (LayoutDim){.dim = b->name[i], .block = 1};
+    if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = b->name[v], .block = width};
     for (int k = 0; k < b->nred; k++)
-        if (x->uses[b->red[k]])
-            dim[count++] = (LayoutDim){.dim = n->s->iter[b->red[k]].name,
-                                       .block = b->red[k] == n->pair ? n->word : 1};
-    dim[count++] = (LayoutDim){.dim = n->s->iter[v].name, .block = 1};
-    if (n->word) dim[count++] = (LayoutDim){.dim = n->s->iter[n->pair].name, .block = 1};
+        if (b->name[b->red[k]])
+            dim[count++] =
+                (LayoutDim){.dim = b->name[b->red[k]], .block = b->red[k] == n->pair ? n->word : 1};
+    if (join >= 0) dim[count++] = (LayoutDim){.dim = b->name[join], .block = 1};
+    dim[count++] = (LayoutDim){.dim = b->name[v], .block = 1};
+    if (n->word) dim[count++] = (LayoutDim){.dim = b->name[n->pair], .block = 1};
     copy->storage = (Storage){.ndims = count, .dim = dim, .align = 64};
     if (at) copy->at = (LoopRef){.iter = at->iter, .step = at->step};
     order_copy(n, b, at, section, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
@@ -340,7 +360,8 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
 
 static void outer_loop(Nest *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);
-    bool inside = i == b->t->v || i == b->t->group || i == b->t->row[0] || i == b->t->row[1];
+    bool inside = i == b->t->v || i == b->t->join || i == b->t->group || i == b->t->row[0] ||
+                  i == b->t->row[1];
     if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
@@ -439,6 +460,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
+    if (b->t->join >= 0) nest_loop(n, b->t->join, 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     packed = packed && pack(c, n, b, at);
     n->perfect = packed && at ? (int)(at - n->loop) + 1 : n->nloops;
@@ -448,7 +470,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
     if (!c->o->plain) choose_fetches(c, n, turns, packed ? b->panel : 0, b->turn);
-    if (b->straight > 0 && b->reuse >= 2) fetch_panels(c, n, &n->ref[b->panel], turns);
+    if (b->straight && b->reuse >= 2) fetch_panels(c, n, &n->ref[b->panel], turns);
 }
 
 void choose_contraction(Chooser *c, Nest *n) {

@@ -154,7 +154,7 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         if (turns > 1 && whole) {
             double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
             *shared += lines * kept * (count - window / turns);
-        } else if (along && whole && ref->size > (double)c->m->cache[1]) {
+        } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(t)) {
             bool again = lines > 1; // neighbours are in the same lines
             lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
             if (again && !t->folded && is_passing(n, ref)) lines = FAR * (1 + 1 / (double)part[2]);
@@ -234,12 +234,14 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
     turn *= border_cost(n, t);
-    return turns * turn + ends;
+    double parts =
+        t->join >= 0 && tile_is_near(t) ? ceil(turns * (double)part[2] * 64 / near_bytes(c)) : 1;
+    return turns * turn + ends * (2 * parts - 1);
 }
 
 // A copy that is packed: elements that are turned in registers, several columns at a time; and as
 // often as it is made anew, in every iteration of the loops that all operands depend on.
-static double pack_cost(const Nest *n, const Tile *t) {
+static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
     const Ref *x = &n->ref[t->pack];
     double times = 1;
     int64_t columns = 1;
@@ -248,20 +250,32 @@ static double pack_cost(const Nest *n, const Tile *t) {
         if (!n->s->iter[i].reduction && !shares(n, i)) times *= (double)n->extent[i];
         if (x->stride[i] == 1) columns = max_i64(columns, min_i64(n->extent[i], n->lanes));
     }
-    double each = x->stride[t->v] == 1 ? 0.15 : 0.5 * n->lanes / (double)columns;
-    return x->size / x->bytes * each + 200 + 30 * (times - 1);
+    double each = x->stride[t->v] == 1 ? 0.15
+                  : t->join >= 0       ? 0.3 // shuffled from whole vectors
+                                       : 0.5 * n->lanes / (double)columns;
+    double far = chooser_traffic(c, x->size, x->size); // nothing else goes on meanwhile
+    return x->size / x->bytes * each + far + 200 + 30 * (times - 1);
 }
 
-// Full tiles and what is left over, in every direction.
-// Anything above `limit`, where it is that.
+// Vectors of so many rows along v that lie side by side; a last tile with fewer rows keeps them
+// apart in all tiles.
+static int64_t joined_vectors(const Nest *n, const Tile *t, int64_t rows) {
+    bool even = n->extent[t->join] % t->joined == 0;
+    return even ? ceil_div(rows * n->extent[t->v], n->lanes)
+                : rows * ceil_div(n->extent[t->v], n->lanes);
+}
+
+// Full tiles and what is left over, in every direction. Anything above `limit`, where it is that.
 static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
     int64_t size[3] = {t->rows[0], t->rows[1], t->vectors};
     double turns = 1, outer = 1, cost = 0;
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0) length[k] = n->extent[t->row[k]];
+    if (t->join >= 0) length[2] = n->extent[t->join], size[2] = t->joined;
     for (int i = 0; i < n->s->niters; i++) {
-        if (i == t->v || i == t->row[0] || i == t->row[1] || t->joins >> i & 1) continue;
+        if (i == t->v || i == t->join || i == t->row[0] || i == t->row[1] || t->joins >> i & 1)
+            continue;
         int64_t extent = i == t->group ? n->extent[i] / t->groups : n->extent[i];
         *(n->s->iter[i].reduction ? &turns : &outer) *= (double)extent;
     }
@@ -282,10 +296,11 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
             part[k] = at >> k & 1 ? rest[k] : size[k];
             count *= (double)(at >> k & 1 ? rest[k] > 0 : tiles[k]);
         }
+        if (t->join >= 0) part[2] = joined_vectors(n, t, part[2]);
         if (count > 0) cost += count * (part_cost(c, n, t, part, turns) + (at ? 15 : 0));
     }
     cost *= outer;
-    return t->pack ? cost + pack_cost(n, t) : cost;
+    return t->pack ? cost + pack_cost(c, n, t) : cost;
 }
 
 // --- Enumeration ---------------------------------------------------------------------------------
@@ -341,7 +356,7 @@ static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best
     if (t->cost < best->cost) *best = *t;
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
-        if (i == t->row[0] || !is_row(n, t->v, i)) continue;
+        if (i == t->row[0] || i == t->join || !is_row(n, t->v, i)) continue;
         t->row[k] = i;
         for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
             if (goes_up(n, i, t->rows[k])) try_rows(c, n, t, k + 1, best);
@@ -390,7 +405,7 @@ static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
         if (g == v || n->s->iter[g].reduction || n->extent[g] % groups || !is_group(n, v, g))
             continue;
         if (n->guarded >> g & 1) continue;
-        Tile t = {.v = v, .group = g, .groups = groups, .vectors = 1};
+        Tile t = {.v = v, .join = -1, .group = g, .groups = groups, .vectors = 1};
         t.row[0] = t.row[1] = -1;
         t.rows[0] = t.rows[1] = 1;
         try_rows(c, n, &t, 0, best);
@@ -398,11 +413,41 @@ static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
 }
 
 static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
-    Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
+    Tile t = {.v = v, .join = -1, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     int64_t vectors = ceil_div(n->extent[v], n->lanes);
     for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1)
         for (t.vectors = 1; t.vectors <= min_i64(vectors, 8) && has_room(c, n, &t); t.vectors++)
             try_rows(c, n, &t, 0, best);
+}
+
+// The operand whose rows along v, packed, go on along g as those of the result do; 0: none.
+static int to_join(const Nest *n, int v, int g) {
+    int pack = 0;
+    const Ref *w = &n->ref[0];
+    if (w->stride[v] != 1 || w->stride[g] != n->extent[v] || n->s->iter[g].reduction) return 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *x = &n->ref[r];
+        if (!x->uses[v] && !x->uses[g]) continue;
+        if (pack || !x->uses[v] || !x->uses[g] || !x->stepped || !x->once) return 0;
+        pack = r;
+    }
+    if (pack && n->ref[pack].stride[v] == 1 && n->ref[pack].stride[g] == n->extent[v]) return 0;
+    return pack;
+}
+
+// Short rows that lie apart in an operand, but not in the result: several of them in one go.
+static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
+    enum { MOST = 8 }; // vectors
+    Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
+    if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > MOST * n->lanes) return;
+    for (t.join = 0; t.join < n->s->niters; t.join++) {
+        t.pack = t.join == v || n->extent[t.join] < 2 ? 0 : to_join(n, v, t.join);
+        int64_t most = min_i64(n->extent[t.join], MOST * n->lanes);
+        for (t.joined = 1; t.pack && t.joined <= most; t.joined++) {
+            t.vectors = (int)joined_vectors(n, &t, t.joined);
+            if (t.vectors <= MOST && has_room(c, n, &t)) try_rows(c, n, &t, 0, best);
+        }
+    }
 }
 
 // Does iterator i go on where `length` values of iterator v end, in all that is read?
@@ -426,7 +471,13 @@ static void join_reductions(const Nest *n, Tile *t) {
 
 // A reduction in lanes: all that is read lies along it, or is the same for all of it.
 static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
-    Tile t = {.v = v, .group = -1, .folded = true, .vectors = 1, .row = {-1, -1}, .rows = {1, 1}};
+    Tile t = {.v = v,
+              .join = -1,
+              .group = -1,
+              .folded = true,
+              .vectors = 1,
+              .row = {-1, -1},
+              .rows = {1, 1}};
     bool along = false;
     join_reductions(n, &t);
     if (t.length < LEAST_FOLDED) return;
@@ -453,7 +504,7 @@ bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
         if (n->s->iter[i].reduction)
             try_folded(c, n, i, best);
         else if (n->ref[0].uses[i])
-            try_lanes(c, n, i, best), try_groups(c, n, i, best);
+            try_lanes(c, n, i, best), try_joined(c, n, i, best), try_groups(c, n, i, best);
     }
     return best->v >= 0;
 }

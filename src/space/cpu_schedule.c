@@ -256,18 +256,6 @@ static SchedStmt *added_section(Make *m, Name label) {
     return s;
 }
 
-// What lowering calls dimension d of a copy.
-static Name copy_iter(Arena *arena, Names *names, const Stmt *s, const Access *a, int d,
-                      const Name *before) {
-    Name name = name_of(names, arena_printf(arena, "d%d", d));
-    const Affine *sub = a->sub[d];
-    if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
-        name = s->iter[sub->term[0].atom->index].name;
-    for (int i = 0; i < d; i++)
-        if (before[i] == name) return name_of(names, arena_printf(arena, "d%d", d));
-    return name;
-}
-
 static bool is_cut(const SchedLoop *loop, int n, Name iter, int64_t step) {
     for (int i = 0; i < n; i++)
         if (loop[i].iter == iter && loop[i].step <= step) return true;
@@ -316,8 +304,7 @@ int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *
     const Access *a = read_of(s, o->tensor);
     Name iters[PROGRAM_MAX_RANK] = {0};
     SchedLoop loop[CPU_COPY_LOOPS] = {0};
-    for (int d = 0; d < a->rank; d++)
-        iters[d] = copy_iter(arena, cs->program->names, s, a, d, iters);
+    schedule_copy_iters(arena, cs->program->names, s, a, iters);
     int n = layout->ndims ? layout->ndims : a->rank;
     for (int i = 0; i < n; i++) {
         const LayoutDim *dim = layout->ndims ? &layout->dim[i] : NULL;

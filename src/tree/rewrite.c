@@ -3,8 +3,8 @@
 // the Schedule) treats them like any others:
 //
 //     C: inline          T[i] = f(i);  .. T[g] ..     ->  .. f(g) ..
-//     C: copy A          C[..] += A[..] * ..          ->  C.A[x, y] = A[x, y];
-//                                                         C[..] += C.A[..] * ..
+//     C: copy A          C[..] += A[2*i, ..] * ..     ->  C.A[x, y] = A[2*x, y];
+//                                                         C[..] += C.A[i, ..] * ..
 //     C: copy A as f32   C[..] += f32(A[..]) * ..     ->  C.A[x, y] = f32(A[x, y]);
 //                                                         C[..] += C.A[..] * ..
 //     C: privatise k/64  C[m] += v(m, k)              ->  C.part[m, p] +=! v(m, 64*p + k);
@@ -95,17 +95,93 @@ static void remove_stmt(Rewrite *r, int at) {
 
 // --- Reading from another tensor ---------------------------------------------------------------
 
-typedef struct Redirect {
-    int from, to;
-} Redirect;
+// The elements of a tensor that a statement reads are some of first + step*x, in each dimension.
+typedef struct Lattice {
+    int64_t step[PROGRAM_MAX_RANK], first[PROGRAM_MAX_RANK];
+} Lattice;
 
-static const Access *redirect(void *user, Exprs *x, const Access *a) {
-    const Redirect *d = user;
-    return a->tensor == d->from ? access_make(x, d->to, a->rank, a->sub) : a;
+// Where a subscript begins, its iterators with one value put in; and all others step by multiples
+// of what is returned (0: there are none).
+static int64_t subscript_step(const Stmt *s, const Affine *sub, int64_t *first) {
+    int64_t step = 0;
+    *first = sub->constant;
+    for (int i = 0; i < sub->n; i++) {
+        const Term *t = &sub->term[i];
+        if (t->atom->kind != ATOM_ITER) return 1;
+        const Iter *iter = &s->iter[t->atom->index];
+        if (iter_extent(iter) != 1)
+            step = gcd_i64(step, t->coef);
+        else if (!checked_fma(t->coef, iter_lo(iter), first))
+            return 1;
+    }
+    return step;
 }
 
-static void redirect_reads(Rewrite *r, Stmt *s, int from, int to) {
-    Redirect d = {from, to};
+typedef struct Steps {
+    const Stmt *s;
+    int tensor;
+    bool seen;
+    Lattice at;
+} Steps;
+
+static void see_steps(void *user, const Access *a, bool guarded) {
+    Steps *t = user;
+    (void)guarded;
+    if (a->tensor != t->tensor) return;
+    for (int d = 0; d < a->rank; d++) {
+        int64_t first, apart = 0, step = subscript_step(t->s, a->sub[d], &first);
+        if (!t->seen) t->at.step[d] = step, t->at.first[d] = first;
+        if (!checked_sub(first, t->at.first[d], &apart)) apart = 1;
+        t->at.step[d] = gcd_i64(gcd_i64(t->at.step[d], step), apart);
+    }
+    t->seen = true;
+}
+
+static Lattice lattice_of(const Rewrite *r, const Stmt *s, int tensor) {
+    Steps t = {.s = s, .tensor = tensor};
+    expr_visit_accesses(s->value, see_steps, &t);
+    for (int d = 0; d < s->write->rank; d++) affine_visit_accesses(s->write->sub[d], see_steps, &t);
+    for (int c = 0; c < s->nconstraints; c++)
+        affine_visit_accesses(s->constraint[c], see_steps, &t);
+    for (int d = 0; d < r->p->tensors.at[tensor].rank; d++) {
+        t.at.step[d] = max_i64(t.at.step[d], 1);
+        t.at.first[d] = floor_mod(t.at.first[d], t.at.step[d]);
+    }
+    return t.at;
+}
+
+typedef struct Redirect {
+    int from, to;
+    const Stmt *s;
+    const Lattice *at; // NULL: all elements
+} Redirect;
+
+// (sub - first)/step, which is a whole number.
+static const Affine *lattice_place(Exprs *x, const Redirect *r, const Affine *sub, int d) {
+    int64_t step = r->at->step[d], first;
+    if (step == 1) return sub;
+    subscript_step(r->s, sub, &first);
+    const Affine *place = affine_const(x, floor_div(first - r->at->first[d], step));
+    for (int i = 0; i < sub->n; i++) {
+        int iter = sub->term[i].atom->index;
+        if (iter_extent(&r->s->iter[iter]) == 1) continue;
+        const Affine *term = affine_scale(x, affine_iter(x, iter), sub->term[i].coef / step);
+        place = affine_add(x, place, term);
+    }
+    return place;
+}
+
+static const Access *redirect(void *user, Exprs *x, const Access *a) {
+    const Redirect *r = user;
+    const Affine *sub[PROGRAM_MAX_RANK];
+    if (a->tensor != r->from) return a;
+    for (int d = 0; d < a->rank; d++)
+        sub[d] = r->at ? lattice_place(x, r, a->sub[d], d) : a->sub[d];
+    return access_make(x, r->to, a->rank, sub);
+}
+
+static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const Lattice *at) {
+    Redirect d = {from, to, s, at};
     Subst with = {.map = redirect, .user = &d};
     s->value = expr_subst(r->x, s->value, &with);
     const Affine **sub = arena_new_n(r->arena, const Affine *, s->write->rank);
@@ -142,17 +218,15 @@ static const Access *first_read(const Stmt *s, int tensor) {
 
 // --- Copies ------------------------------------------------------------------------------------
 
-// The name of the copy's iterator for dimension d: that of the reader's, where one stands alone in
-// the subscript.
-static Name dim_name(Rewrite *r, const Stmt *s, const Access *read, int d, const Stmt *copy) {
-    Name name = name_of(r->p->names, arena_printf(r->arena, "d%d", d));
-    const Affine *sub = read->sub[d];
-    if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
-        name = s->iter[sub->term[0].atom->index].name;
-    for (int i = 0; i < d; i++)
-        if (copy->iter[i].name == name)
-            return name_of(r->p->names, arena_printf(r->arena, "d%d", d));
-    return name;
+void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read,
+                         Name *name) {
+    for (int d = 0; d < read->rank; d++) {
+        const Affine *sub = read->sub[d];
+        bool alone = sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER;
+        name[d] = alone ? s->iter[sub->term[0].atom->index].name : NULL;
+        for (int i = 0; i < d; i++) alone &= name[i] != name[d];
+        if (!alone) name[d] = name_of(names, arena_printf(arena, "d%d", d));
+    }
 }
 
 // Reads of a tensor of type `as` that holds values of narrower type `was`: what converts them to
@@ -190,21 +264,41 @@ Type copy_type(const Stmt *s, int tensor, Type from) {
     return to > 0 && type_widens(from, (Type)to) ? (Type)to : TYPE_NONE;
 }
 
-// to[x, y, ...] = from[x, y, ...] for the whole of `from`.
-static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to) {
-    const Tensor *t = &r->p->tensors.at[from];
-    Stmt c = {.label = r->p->tensors.at[to].name, .niters = t->rank, .range = reader->range};
-    const Affine *sub[PROGRAM_MAX_RANK];
+// to[x, y, ...] = from[x, y, ...] for the whole of `to`; with a lattice its place instead of x.
+static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to,
+                      const Lattice *at) {
+    const Tensor *t = &r->p->tensors.at[to];
+    Stmt c = {.label = t->name, .niters = t->rank, .range = reader->range};
+    const Affine *sub[PROGRAM_MAX_RANK], *place[PROGRAM_MAX_RANK];
+    Name name[PROGRAM_MAX_RANK];
+    schedule_copy_iters(r->arena, r->p->names, reader, read, name);
     c.iter = arena_new_n(r->arena, Iter, t->rank);
     for (int d = 0; d < t->rank; d++) {
-        c.iter[d] = (Iter){.name = dim_name(r, reader, read, d, &c), .lo = t->origin[d]};
+        c.iter[d] = (Iter){.name = name[d], .lo = t->origin[d]};
         c.iter[d].hi = affine_add(r->x, t->origin[d], t->size[d]);
-        sub[d] = affine_iter(r->x, d);
+        place[d] = sub[d] = affine_iter(r->x, d);
+        if (at)
+            place[d] =
+                affine_add_const(r->x, affine_scale(r->x, sub[d], at->step[d]), at->first[d]);
     }
     c.write = access_make(r->x, to, t->rank, sub);
-    c.value = expr_read(r->x, t->type, access_make(r->x, from, t->rank, sub));
+    Type type = r->p->tensors.at[from].type;
+    c.value = expr_read(r->x, type, access_make(r->x, from, t->rank, place));
     c.value = expr_cast(r->x, r->p->tensors.at[to].type, c.value);
     return c;
+}
+
+// A copy has the elements that may be read, and no others.
+static void keep_lattice(Rewrite *r, int from, int to, const Lattice *at) {
+    const Tensor *was = &r->p->tensors.at[from];
+    Tensor *t = &r->p->tensors.at[to];
+    for (int d = 0; d < t->rank; d++) {
+        int64_t step = at->step[d], before = tensor_origin(was, d) - at->first[d];
+        if (step == 1) continue;
+        int64_t lo = ceil_div(before, step), hi = ceil_div(before + tensor_size(was, d), step);
+        t->origin[d] = affine_const(r->x, lo);
+        t->size[d] = affine_const(r->x, max_i64(hi - lo, 0));
+    }
 }
 
 // The order of a copy that has none of its own: that of its layout, so that it writes one element
@@ -268,8 +362,10 @@ static int make_copies(Rewrite *r, int i) {
         }
         int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
         if (how->as) r->p->tensors.at[to].type = how->as;
-        Stmt c = copy_stmt(r, s, read, from, to), *reader = &r->p->stmts.at[i];
-        redirect_reads(r, reader, from, to);
+        Lattice at = lattice_of(r, s, from);
+        keep_lattice(r, from, to, &at);
+        Stmt c = copy_stmt(r, s, read, from, to, &at), *reader = &r->p->stmts.at[i];
+        redirect_reads(r, reader, from, to, &at);
         if (how->as) reader->value = read_as(r->x, reader->value, to, was, how->as);
         insert_stmt(r, i++, c, copy_sched(r, &c, how));
     }
@@ -302,8 +398,8 @@ static int make_snapshot(Rewrite *r, int i) {
     int from = s->write->tensor;
     const Access *read = first_read(s, from);
     int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
-    Stmt c = copy_stmt(r, s, read, from, to);
-    redirect_reads(r, s, from, to);
+    Stmt c = copy_stmt(r, s, read, from, to, NULL);
+    redirect_reads(r, s, from, to, NULL);
     insert_stmt(r, i, c, snapshot_sched(r, c.label, r->sched.at[i]));
     return i + 1;
 }

@@ -131,6 +131,9 @@ bool stmt_is_injective(const Stmt *s);
 // A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
 // that type, which a copy should hold. TYPE_NONE: there is none.
 Type copy_type(const Stmt *s, int tensor, Type from);
+// What the iterators of a copy are called, by dimension of what is copied: as those of the reader,
+// where one stands alone in its subscript.
+void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read, Name *name);
 
 // --- Actions (action.c) ------------------------------------------------------------------------
 // Pure: each returns a new Schedule in the old one's arena, or NULL when there is nothing to act

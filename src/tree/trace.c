@@ -339,7 +339,9 @@ static void on_leaf(void *user, const Leaf *leaf, const TreeMoment *m) {
 
 // Copies of whole boxes move what nothing wrote along; using it is the fault.
 static bool is_copy(const Leaf *leaf) {
-    return leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_READ;
+    const Expr *e = leaf->value;
+    if (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0]; // to a wider type
+    return leaf->op == REDUCE_ASSIGN && e->kind == EXPR_READ;
 }
 
 static void on_access(void *user, int buffer, int64_t number, bool write, const int64_t *value) {

@@ -404,6 +404,7 @@ static bool starts_empty(const Verifier *v, int buffer) {
 // A Schedule's copy moves whole boxes, and with them what nothing wrote; that is no use of it.
 static bool only_moves(const Verifier *v, const Leaf *leaf, const Access *read) {
     const Expr *e = leaf->value;
+    if (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0]; // to a wider type
     return leaf->stmt >= 0 && leaf->op == REDUCE_ASSIGN && leaf->write->tensor >= v->f.t->nargs &&
            e->kind == EXPR_READ && e->access == read;
 }
