@@ -151,6 +151,8 @@ SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section) {
     const Tensor *t = &c->p->tensors.at[n->ref[r].access->tensor];
     Name label = copy_label(c, n, r);
     if (is_taken(c->p, label)) return NULL;
+    for (int k = 0; k < n->out.ncopies; k++) // one copy is for all reads
+        if (n->copy[k].tensor == t->name) return NULL;
     if (!n->copy) {
         n->copy = arena_new_n(c->arena, SchedCopy, n->nrefs);
         n->section = arena_new_n(c->arena, SchedStmt *, n->nrefs);

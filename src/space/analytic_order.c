@@ -279,14 +279,15 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
 }
 
 static void name_copy(const Chooser *c, Blocks *b) {
-    const Access *a = b->n->ref[b->panel].access;
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
     Name name[PROGRAM_MAX_RANK];
-    schedule_copy_iters(c->arena, c->p->names, b->n->s, a, name);
-    for (int d = 0; d < a->rank; d++) {
-        int i = affine_as_iter(a->sub[d]);
-        if (i < 0) i = subscript_iter(b->n, a->sub[d]);
-        if (i >= 0) b->name[i] = name[d];
-    }
+    for (int i = 0; i < n->s->niters && x->lone; i++)
+        if (x->uses[i]) b->name[i] = n->s->iter[i].name;
+    if (x->lone) return;
+    schedule_copy_iters(c->arena, c->p->names, n->s, x->access, name);
+    for (int d = 0; d < x->access->rank; d++)
+        b->name[subscript_iter(n, x->access->sub[d])] = name[d];
 }
 
 // A copy of the panel operand, made inside loop `at` (NULL: first of all).
