@@ -302,6 +302,17 @@ static void choose_short_rows(const Chooser *c, Nest *n, int v) {
     nest_loop(n, u, 1, KIND_UNROLL);
 }
 
+// A result whose rows are found by an index, Y(I(n),d) += X(n,d): lanes along the row, which are
+// distinct elements. All other loops as declared.
+static void choose_scatter(Nest *n) {
+    bool fits = n->s->write->has_read && n->s->niters <= PROGRAM_MAX_ITERS / 2;
+    int v = fits ? contiguous(n) : -1;
+    if (v < 0 || n->ref[0].hard[v] || n->s->iter[v].reduction || n->extent[v] < 2) return;
+    for (int i = 0; i < n->s->niters; i++)
+        if (i != v) nest_loop(n, i, 1, KIND_SERIAL);
+    nest_loop(n, v, 1, KIND_VECTOR);
+}
+
 static void choose_pointwise(Chooser *c, Nest *n) {
     int v = contiguous(n);
     outer_loops(n, v);
@@ -408,7 +419,8 @@ static void choose_followers(Chooser *c) {
 static bool is_free(const Nest *n, int at) {
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == n->loop[at].iter)
-            return !n->s->iter[i].reduction && n->ref[0].uses[i] && n->loop[at].kind == KIND_SERIAL;
+            return !n->s->iter[i].reduction && n->ref[0].uses[i] && !n->ref[0].hard[i] &&
+                   n->loop[at].kind == KIND_SERIAL;
     return false;
 }
 
@@ -473,8 +485,10 @@ static void choose(Chooser *c, Nest *n) {
     bool inlined = n->out.inlined;
     n->out = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
     if (n->after >= 0) choose_release(c, n);
-    if (inlined || !n->known || n->instances <= 1 || n->after >= 0) return;
-    if (n->reduces)
+    if (inlined || n->instances <= 1 || n->after >= 0) return;
+    if (!n->known)
+        choose_scatter(n);
+    else if (n->reduces)
         choose_contraction(c, n);
     else
         choose_pointwise(c, n);
