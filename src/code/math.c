@@ -473,6 +473,32 @@ static int do_fminmax(const Calc *c, ExprOp op, int x, int y) {
 
 // ---- All of it
 
+// ---- Remainders
+//
+// a - q·b with q the truncated quotient is exact, in one multiply-add, as long as q is. The
+// quotient as it is rounded may be a whole number that the true one just misses: then q is one too
+// many, the remainder has the other sign (and is still exact), and b brings it back. Larger
+// quotients, and whatever is not finite, are rescued by a call.
+
+static int do_fmod(const Calc *c, int a, int b, ExprOp op) {
+    int ratio = divide(c, a, b), size = magnitude(c, ratio), q = unary(c, OP_TRUNC, ratio);
+    int r = fma3(c, bits2(c, OP_BITXOR, q, sign_word(c)), b, a);
+    int zero = word(c, 0), other = bits2(c, OP_BITXOR, r, a);
+    int back = add(c, r, signed_as(c, magnitude(c, b), a));
+    int right = choose_bits(c, OP_LT, other, zero, back, r);
+    if (!FAULT(remainder_one_too_many)) r = choose(c, OP_EQ, r, num(c, 0), r, right);
+    r = choose(c, OP_EQ, q, num(c, 0), a, r); // whatever b is, infinite or not
+    r = signed_as(c, magnitude(c, r), a);
+    if (op == OP_MOD) { // the sign of b
+        int apart = bits2(c, OP_BITXOR, r, b);
+        int floor = choose_bits(c, OP_LT, apart, zero, add(c, r, b), r);
+        r = choose(c, OP_EQ, r, num(c, 0), sign_of(c, b), floor);
+    }
+    double most = is_f64(c) ? 0x1p51 : 0x1p22;
+    int fits = choose(c, OP_LE, size, num(c, most), size, num(c, NAN));
+    return seg_op(c->s, MI_RESCUE, op, c->type, c->type, c->width, 4, (int[]){fits, r, a, b});
+}
+
 bool math_has(ExprOp op, Type type) {
     if (!type_is_float(type)) return false;
     switch (op) {
@@ -494,7 +520,9 @@ bool math_has(ExprOp op, Type type) {
     case OP_COPYSIGN:
     case OP_FDIM:
     case OP_FMIN:
-    case OP_FMAX: return true;
+    case OP_FMAX:
+    case OP_FMOD:
+    case OP_MOD: return true;
     case OP_ERF: return type_compute(type) == TYPE_F32;
     default: return false;
     }
@@ -524,6 +552,8 @@ int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
     case OP_SIN:
     case OP_COS: return do_trig(&c, op, x);
     case OP_POW: return do_pow(&c, machine, x, args[1]);
+    case OP_FMOD:
+    case OP_MOD: return do_fmod(&c, x, args[1], op);
     case OP_RSQRT: return divide(&c, num(&c, 1), unary(&c, OP_SQRT, x));
     case OP_ROUND: return do_round(&c, x);
     case OP_COPYSIGN: return signed_as(&c, magnitude(&c, x), args[1]);

@@ -22,7 +22,8 @@ typedef enum MicroKind {
     MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type f32 or i32) as f64; a single lane
                 // has a half 0
     MI_JOIN,    // its halves in f64 as f32 or, towards zero, i32
-    MI_RESCUE,  // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3
+    MI_RESCUE,  // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3. Of an
+                // operation with two operands: arg1 where arg0 is a number; else of arg2 and arg3
     MI_CAST,    // from `from` to `type`
     MI_STORE,   // arg0 to ref
     MI_LANES,   // lane 0 keeps arg0, the others take the identity of reduction `op`

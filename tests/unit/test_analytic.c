@@ -192,6 +192,7 @@ static const Example examples[] = {
     {"gconv.tc", "N=2,G=3,C=4,F=5,H=9,W=21,KH=3,KW=3,M=5", 5},
     {"groupnorm.tc", "N=3,G=4,D=2,H=5,W=17", 5},
     {"histogram.tc", "N=100,K=20", 5},
+    {"quantised.tc", "M=37,N=70,K=64", 6},
     {"kru.tc", "", 6},
     {"layernorm.tc", "N=7,D=85", 5},
     {"matmul_bias_relu.tc", "M=31,N=67,K=20", 5},

@@ -4,10 +4,13 @@
 #include "check.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "run/exec.h"
+#include "space/analytic.h"
+#include "support/jitlab.h"
 #include "support/proglab.h"
 #include "tree/schedule.h"
 
@@ -327,4 +330,66 @@ static void try_f64(const Function *f) {
 TEST(functions_of_f64_are_right_to_4_units) {
     for (int i = 0; i < FUNCTIONS; i++)
         if (selected(functions[i].name)) try_f64(&functions[i]);
+}
+
+// Remainders of what lies next to a multiple, of quotients that round up to a whole number, and of
+// any bits at all: the same as the interpreter's.
+static double near_multiple(uint64_t *state, double b, bool is_f64) {
+    double k = (double)(check_random(state) % (check_random(state) % 4 ? 100 : 1 << 24));
+    double to = check_random(state) & 1 ? (double)INFINITY : -(double)INFINITY, a = k * b;
+    for (uint64_t steps = check_random(state) % 3; steps; steps--)
+        a = is_f64 ? nextafter(a, to) : (double)nextafterf((float)a, (float)to);
+    return check_random(state) & 1 ? a : -a;
+}
+
+static double any_bits(uint64_t *state, bool is_f64) {
+    uint64_t bits = check_random(state);
+    double d;
+    float f;
+    uint32_t half = (uint32_t)bits;
+    memcpy(&d, &bits, sizeof d);
+    memcpy(&f, &half, sizeof f);
+    return is_f64 ? d : (double)f;
+}
+
+static void remainders(const char *type, uint64_t seed) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(
+        &lab,
+        arena_printf(&lab.arena,
+                     "program p { input A: %s[999] input B: %s[999] output O: %s[999] output P: "
+                     "%s[999]\n O: for i in 0:999  O[i] = A[i] %% B[i]\n"
+                     " P: for i in 0:999  P[i] = fmod(A[i], B[i]) }",
+                     type, type, type, type),
+        NULL);
+    bool is_f64 = !strcmp(type, "f64");
+    LabData start = lab_data(&lab, p, seed);
+    for (int64_t e = 0; e < 999; e++) {
+        bool any = e % 3 == 0;
+        double b = any ? any_bits(&seed, is_f64) : 0x1p-20 * (double)(check_random(&seed) >> 40);
+        lab_set(&start, 1, e, e % 7 == 0 ? -b : b);
+        b = lab_value(&start, 1, e);
+        lab_set(&start, 0, e, any ? any_bits(&seed, is_f64) : near_multiple(&seed, b, is_f64));
+    }
+    LabData want = lab_copy(&lab, p, &start);
+    CHECK(lab_run(&lab, p, &want));
+    for (int isa = 0; isa < (int)ISA_COUNT; isa++) {
+        Machine m;
+        if (!jit_machine((Isa)isa, &m)) continue;
+        LabData got = lab_copy(&lab, p, &start);
+        const Schedule *s = analytic_choose(&lab.arena, p, &(AnalyticOptions){.machine = &m});
+        Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
+        CHECK(jit_run(&lab, t, &m, &got, (InterpFlags){0}, 1, isa & 1) == JIT_OK);
+        const char *d = lab_difference(&lab, p, &got, &want);
+        if (!CHECK(!d)) printf("%s, %s: %s\n", type, isa_name[isa], d);
+    }
+    lab_end(&lab);
+}
+
+TEST(remainders_are_exact) {
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        remainders("f32", seed);
+        remainders("f64", seed);
+    }
 }

@@ -45,6 +45,9 @@ RUNS(padded_maxpool, "@padded_maxpool.tc padded_maxpool", "N=1 C=1 H=3 W=3",
      "I=-9 -2 -3 -4 -5 -6 -7 -8 -1", "O[1,1,2,2]=-2 -2 -4 -1")
 RUNS(attention, "@attention.tc attention", "B=1 N=1 D=4 M=2 E=2",
      "Q=0 0 0 0  K=1 2 3 4 5 6 7 8  V=1 2 3 4", "O[1,1,2]=2 3")
+RUNS(quantised, "@quantised.tc quantised", "M=1 N=2 K=3",
+     "A=255 1 200\nW=-128 127 2 -1 1 3\nzero=10 -10\nscale=0.5 2.0",
+     "S:i32[1,2]=-32438 32984\nO:f32[1,2]=-16224.0 65988.0")
 RUNS(histogram, "@histogram.tc histogram", "N=6 K=4", "B=3 0 3 3 1 0", "H:i32[4]=2 1 0 3")
 RUNS(embedding_bag, "@embedding_bag.tc embedding_bag", "E=3 D=2 B=2 L=2",
      "table=1 2 3 4 5 6  index=0 0 2 1", "O[2,2]=2 4 8 10")

@@ -40,32 +40,34 @@ void gen_call(Gen *g, const Micro *m) {
 // arg0 <= arg1 in all lanes is the rule, and arg2 the result; in other lanes it is op(arg3).
 void gen_rescue(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    bool w = gen_is64(m->type), wide = gen_is_wide(g);
+    bool w = gen_is64(m->type), wide = gen_is_wide(g), two = op_info[m->op].arity == 2;
     AsmLabel done = asm_label(a);
     X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
     X86Arg t = gen_vreg(m->type, m->width, g->scratch), v[4];
     for (int i = 0; i < 4; i++) v[i] = gen_vreg(m->type, m->width, m->arg_reg[i]);
+    X86Arg limit = v[two ? 0 : 1], found = v[two ? 1 : 2];
     X86Op compare = w ? X86_vcmppd : X86_vcmpps;
     enum { NOT_LESS_EQUAL = 0x16 }; // or unordered
-    x86_2(a, X86_vmovaps, d, v[2]);
+    x86_2(a, X86_vmovaps, d, found);
     if (m->width == 1) { // lanes above the first hold anything
-        x86_2(a, w ? X86_vucomisd : X86_vucomiss, v[1], v[0]);
+        x86_2(a, w ? X86_vucomisd : X86_vucomiss, limit, v[0]);
         x86_1(a, X86_jae, x86_to(&done));
     } else if (wide) {
-        x86_4(a, compare, x86_k(2), v[0], v[1], x86_imm(NOT_LESS_EQUAL));
+        x86_4(a, compare, x86_k(2), v[0], limit, x86_imm(NOT_LESS_EQUAL));
         x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
         x86_1(a, X86_jz, x86_to(&done));
     } else {
-        x86_4(a, compare, t, v[0], v[1], x86_imm(NOT_LESS_EQUAL));
+        x86_4(a, compare, t, v[0], limit, x86_imm(NOT_LESS_EQUAL));
         x86_2(a, w ? X86_vtestpd : X86_vtestps, t, t);
         x86_1(a, X86_jz, x86_to(&done));
     }
-    x86_2(a, X86_vmovups, area(g, 0), v[FAULT(rescue_magnitude) ? 0 : 3]);
+    x86_2(a, X86_vmovups, area(g, 0), v[FAULT(rescue_magnitude) ? 0 : two ? 2 : 3]);
+    if (two) x86_2(a, X86_vmovups, area(g, 1), v[3]);
     call_apply(g, m->op, m->type, m->type, m->width);
     if (m->width == 1) {
         x86_2(a, X86_vmovups, d, area(g, 0));
     } else if (wide) {
-        x86_4(a, compare, x86_k(2), v[0], v[1], x86_imm(NOT_LESS_EQUAL));
+        x86_4(a, compare, x86_k(2), v[0], limit, x86_imm(NOT_LESS_EQUAL));
         x86_2(a, w ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, false), area(g, 0));
     } else { // the scratch register still has the mask
         x86_4(a, w ? X86_vblendvpd : X86_vblendvps, d, d, area(g, 0), t);
