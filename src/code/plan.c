@@ -93,6 +93,22 @@ static void lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
     }
 }
 
+// Its greatest value where all instances exist: of a split that does not divide, the last block
+// ends early.
+static int64_t lin_most(const Plan *p, const Lin *l, int64_t max) {
+    for (int i = 0; i < l->n; i++) {
+        const PNode *loop = p->loop[l->t[i].loop];
+        for (int j = 0; j < loop->nbounds; j++) {
+            const Bound *b = &loop->bound[j];
+            bool same = l->t[i].k == -b->k && l->n == b->rest->n + 1;
+            for (int t = 0; t < b->rest->n && same; t++)
+                same = lin_coef(l, b->rest->t[t].loop) == -b->rest->t[t].k;
+            if (same) max = min_i64(max, l->c + b->rest->c);
+        }
+    }
+    return max;
+}
+
 bool code_is_small(const Plan *p, const Lin *l) {
     int64_t min, max;
     lin_range(p, l, &min, &max);
@@ -160,6 +176,7 @@ static bool expr_has_inner(const Expr *e, const Access *access) {
 // All dimensions are computed, and checked.
 static void compute_all(Builder *b, Mem *m) {
     m->off = NULL;
+    m->inside = false;
     m->part = code_lin(b->p->arena, 0, NULL, 0);
     m->computed = (1u << m->access->rank) - 1;
 }
@@ -179,8 +196,8 @@ static bool is_inside(const Plan *p, const Affine *a, int64_t size) {
 
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
-    *m = (Mem){
-        .access = access, .buffer = access->tensor, .type = buf->type, .safe = true, .stream = -1};
+    *m = (Mem){.access = access, .buffer = access->tensor, .type = buf->type, .stream = -1};
+    m->safe = m->inside = true;
     LinSum s = {.ok = true}, part = {.ok = true};
     int64_t bytes = type_info[buf->type].bytes;
     m->sub = arena_new_n(b->p->arena, const Lin *, access->rank);
@@ -192,8 +209,9 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             m->sub[d] = code_lin(b->p->arena, one.c, one.t, one.n);
             lin_range(b->p, m->sub[d], &min, &max);
             if (min < 0 || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
+            if (min < 0 || lin_most(b->p, m->sub[d], max) >= buf->size[d]) m->inside = false;
         } else if (!is_inside(b->p, access->sub[d], buf->size[d])) {
-            m->safe = false;
+            m->safe = m->inside = false;
         }
         sum_add(b, &s, access->sub[d], buf->stride[d] * bytes);
         if (!one.ok) {

@@ -55,6 +55,7 @@ typedef struct Mem {
     int64_t lane;    // bytes between lanes of the vector loop
     int repeat;      // so many lanes in turn share an element, the first one's; 0: each has its own
     bool safe;       // always inside its buffer: no guard and no check needed
+    bool inside;     // in every instance that exists, whatever conditions say
     const Lin **sub; // by dimension; NULL where one is not linear
     bool inner;      // stands inside a subscript: read while an address is computed
     bool guarded;    // not every instance performs it

@@ -115,6 +115,24 @@ TEST(loops_load_again_what_they_store) {
     RUN(cases);
 }
 
+// A read in a branch that is inside its tensor in every instance is done whatever the condition
+// says; instances behind the end of a split do not exist.
+TEST(branches_read_what_is_there) {
+    static const Case cases[] = {
+        {"program c { input A: f32[37, 9] output C: f32[37, 37]\n"
+         "C: for i in 0:37, j in 0:37, k in 0:9\n"
+         " C[i, j] +=! select(index(j) <= index(i), A[i, k]*A[j, k], f32(0)) }",
+         "C: j/16 i/5 k i j:v", EXACT},
+        {"program c { input A: f32[37] output C: f32[37]\n"
+         "C: for i in 0:37  C[i] = select(index(i) > i64(4), A[i], A[36 - i]) }",
+         "C: i/5 i", ROUGH},
+        {"program c { input A: f32[38] output C: f32[37]\n"
+         "C: for i in 0:37  C[i] = select(index(i) < i64(36), A[i + 2], A[i + 1]) }",
+         "C: i/16 i:v", ROUGH},
+    };
+    RUN(cases);
+}
+
 // --- Rounding ------------------------------------------------------------------------------------
 
 // Nobody reorders a sum that is not asked for in lanes or parts; products are fused; 16-bit floats

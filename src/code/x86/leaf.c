@@ -354,8 +354,10 @@ static int read_of(LeafGen *l, const Expr *e, int guard) {
     return seg_load(l->g->seg, &r);
 }
 
+// A read in a branch that must not be done where the condition does not hold.
 static bool has_unsafe_read(const PNode *n, const Expr *e) {
-    if (e->kind == EXPR_READ) return !leaf_mem(n, e->access)->safe;
+    const Mem *m = e->kind == EXPR_READ ? leaf_mem(n, e->access) : NULL;
+    if (m) return !m->safe && !m->inside;
     for (int i = 0; i < e->n; i++)
         if (has_unsafe_read(n, e->arg[i])) return true;
     return false;
