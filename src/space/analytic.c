@@ -128,12 +128,23 @@ static void see_read(void *user, const Access *a, bool guarded) {
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
+static void see_condition(Nest *n, const Expr *e) {
+    for (int i = 0; i < n->s->niters; i++) {
+        bool uses = e->kind == EXPR_INDEX && affine_uses_iter(e->index, i);
+        for (int d = 0; e->kind == EXPR_READ && d < e->access->rank; d++)
+            uses |= affine_uses_iter(e->access->sub[d], i);
+        if (uses) n->asked |= (uint64_t)1 << i;
+    }
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) see_condition(n, e->arg[i]);
+}
+
 static void see_value(Nest *n, const Expr *e, int *bytes) {
     if (e->kind != EXPR_INDEX && e->type != TYPE_BOOL)
         *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
     if (e->kind != EXPR_OP) return;
     bool guard = e->type == TYPE_BOOL || e->op == OP_SELECT;
     bool slow = e->op == OP_DIV && type_is_float(e->type);
+    if (e->op == OP_SELECT) see_condition(n, e->arg[0]);
     *(guard ? &n->guards : &n->ops) += op_info[e->op].class == OP_MATH ? 12 : slow ? 16 : 1;
     for (int i = 0; i < e->n; i++) see_value(n, e->arg[i], bytes);
 }
@@ -172,6 +183,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
         if (s->iter[i].reduction &&
             (n->window < 0 || n->guarded >> i & 1 || !(n->guarded >> n->window & 1)))
             n->window = i;
+    n->apart = stmt_is_injective(s);
     n->lanes = c->m->isa == ISA_SCALAR ? 1 : (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;
@@ -244,18 +256,31 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     return true;
 }
 
+// Rows along v follow each other along u in all accesses.
+static bool joins(const Nest *n, int u, int v) {
+    bool joined = true;
+    for (int r = 0; r < n->nrefs; r++)
+        joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
+    return joined;
+}
+
 // The iterator that runs through neighbours of the result, or else through elements a few apart, as
 // of pairs and triples; -1: none.
 static int contiguous(const Nest *n) {
-    enum { FEW = 4 };
-    int best = -1;
+    enum { FEW = 4, DEAR = 8 };
+    int best = -1, next = -1;
     int64_t least = FEW + 1;
+    for (int i = n->s->niters - 1; i >= 0 && next < 0; i--) {
+        int64_t stride = n->ref[0].stride[i];
+        if (stride == 1 && n->extent[i] > 1) next = i;
+    }
     for (int i = n->s->niters - 1; i >= 0; i--) {
         int64_t stride = n->ref[0].stride[i];
-        if (stride == 1 && n->extent[i] > 1) return i;
         if (stride > 1 && stride < least && n->extent[i] >= n->lanes) best = i, least = stride;
     }
-    return best;
+    bool dear = n->ops >= DEAR && best >= 0 && 4 * n->extent[next] <= n->lanes;
+    bool worth = next < 0 || (dear && !joins(n, best, next));
+    return worth ? best : next;
 }
 
 // Does another statement go through the same elements, so that they may share loops?
@@ -294,10 +319,7 @@ static void choose_short_rows(const Chooser *c, Nest *n, int v) {
     SchedLoop *last = &n->loop[n->nloops - 1];
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == last->iter) u = i;
-    bool joined = true;
-    for (int r = 0; r < n->nrefs; r++)
-        joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
-    if (joined || last->step != 1 || n->extent[u] < 2 * rows) return;
+    if (joins(n, u, v) || last->step != 1 || n->extent[u] < 2 * rows) return;
     last->step = rows;
     nest_loop(n, u, 1, KIND_UNROLL);
 }

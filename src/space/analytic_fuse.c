@@ -293,6 +293,19 @@ void choose_release(Chooser *c, Nest *n) {
     n->after = -1;
 }
 
+// Results in less than a vector, which a sum reads one by one: loads would wait for masked stores
+// if they came at once.
+static bool waits(const Chooser *c, const Nest *n) {
+    int v = -1, tensor = n->s->write->tensor;
+    if (n->reduces || n->ref[0].size > (double)c->m->cache[2] / 2) return false;
+    for (int i = 0; i < n->s->niters && n->nloops; i++)
+        if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
+    if (v < 0 || n->extent[v] >= n->lanes || !(n->extent[v] & (n->extent[v] - 1))) return false;
+    for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next)
+        if (c->nest[c->users.reader[at - 1].stmt].reduces) return true;
+    return false;
+}
+
 // Statements from `from` on that begin with a loop over the same iterator.
 static int same_rows(const Chooser *c, int from, bool *by_rows, double *bytes) {
     Name iter = NULL;
@@ -322,8 +335,10 @@ void choose_blocks(Chooser *c) {
     enum { BLOCK = 256 };
     bool by_rows;
     double bytes;
-    for (int i = 0, n; i<c->p->stmts.n; i += n> 0 ? n : 1) {
-        n = same_rows(c, i, &by_rows, &bytes);
+    for (int i = 0; i + 1 < c->p->stmts.n; i++)
+        if (!is_moved(&c->nest[i]) && waits(c, &c->nest[i])) c->nest[i].out.stage = 0;
+    for (int i = 0, n = 0; i < c->p->stmts.n; i += n) {
+        n = (int)max_i64(1, same_rows(c, i, &by_rows, &bytes));
         int nests = 0;
         for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
         if (!by_rows || nests < 2) continue;

@@ -48,7 +48,9 @@ typedef struct Nest {
     bool reduces;     // combines several values into one element
     int lanes;        // of a vector
     double ops;       // arithmetic of one instance beside its reads
-    double guards;    // and conditions
+    double guards;    // and conditions,
+    uint64_t asked;   // the iterators that they ask for
+    bool apart;       // different instances write different elements, but for reductions
     uint64_t windows; // reductions that share a subscript with another iterator
     uint64_t guarded; // iterators that say whether instances exist
     int window;       // innermost reduction of these, or else of all; -1: all instances exist

@@ -336,8 +336,25 @@ static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
     return true;
 }
 
+// Cycles to write a temporary of so many bytes and to bring it back: all of it, with the operands
+// that pass by in between, or part by part, in every iteration of a loop, which takes some to
+// begin.
+static double whole_cycles(const Chooser *c, const Nest *n, double bytes) {
+    double between = bytes;
+    for (int r = 1; r < n->nrefs; r++) between += n->ref[r].size;
+    return chooser_traffic(c, 3 * bytes, between);
+}
+
+static double part_cycles(const Chooser *c, const Nest *n, double bytes, const SchedLoop *at) {
+    enum { BEGIN = 40 };
+    double trips = 1;
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].name == at->iter) trips = ceil((double)n->extent[i] / (double)at->step);
+    return chooser_traffic(c, 3 * bytes, bytes / trips) + BEGIN * trips;
+}
+
 // What a loop around everything needs of a temporary that lies across it is computed inside, and so
-// lies together and near.
+// lies together and near, where that takes less than to bring it back.
 static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
     for (int r = 1; r < n->nrefs; r++) {
         const Access *a = n->ref[r].access;
@@ -347,7 +364,8 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
             int i = affine_as_iter(a->sub[d]);
             across |= i >= 0 && n->s->iter[i].name == at->iter;
         }
-        if (!across || (double)tensor_elements(t) * n->ref[r].bytes <= (double)c->m->cache[1] ||
+        double bytes = (double)tensor_elements(t) * n->ref[r].bytes;
+        if (!across || part_cycles(c, n, bytes, at) >= whole_cycles(c, n, bytes) ||
             !is_movable(c, n, a->tensor))
             continue;
         for (Nest *writer = c->nest; writer < n; writer++)

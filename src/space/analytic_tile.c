@@ -26,6 +26,7 @@ enum {
     LEAST_FOLDED = 8, // values of a reduction that lanes are worth
     STRAIGHT = 256,   // vector operations that the generator unrolls
 };
+#define HALF 0.6 // of the instances are left, mostly, where conditions are known
 
 // --- The model -----------------------------------------------------------------------------------
 
@@ -72,7 +73,7 @@ static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
 static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
     int v = t->v;
     int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
-    if (t->vectors == 1 && columns >= 4 && n->lanes >= 8 && n->extent[v] >= n->lanes)
+    if (t->vectors == 1 && apart > 0 && columns >= 4 && n->lanes >= 8 && n->extent[v] >= n->lanes)
         return 1 + 5.0 * n->lanes / (double)min_i64(columns, n->lanes);
     if (apart >= 2 && apart <= 4 && ref->bytes >= 4 && c->m->isa == ISA_AVX512)
         return (double)(2 * apart - 1);
@@ -213,6 +214,25 @@ static double border_cost(const Nest *n, const Tile *t) {
     return cost;
 }
 
+// Is each iterator that a condition asks for unrolled, so that the generator knows the answer?
+static bool is_answered(const Nest *n, const Tile *t) {
+    uint64_t open = n->asked & ~t->near;
+    if ((int64_t)t->vectors * n->lanes >= n->extent[t->v]) open &= ~((uint64_t)1 << t->v);
+    for (int k = 0; k < 2; k++)
+        if (t->row[k] >= 0 && t->rows[k] >= n->extent[t->row[k]])
+            open &= ~((uint64_t)1 << t->row[k]);
+    return n->asked && !open;
+}
+
+// Conditions of one turn: those of a value once for all rows that it does not ask for.
+static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
+    double often = 1;
+    if (is_answered(n, t)) return 0;
+    for (int k = 0; k < 2; k++)
+        if (!n->asked || (t->row[k] >= 0 && n->asked >> t->row[k] & 1)) often *= (double)part[k];
+    return n->guards * often * (n->asked >> t->v & 1 ? (double)part[2] : 1);
+}
+
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
@@ -223,17 +243,17 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double split = fmin(8, fmax(1, floor(room / sums)));
     double spread = t->group < 0 ? 0 : (loads - shared - 1) * spread_cost(n, t);
     double ops = sums * (1 + fmax(0, n->ops - 1) * fresh_values(n, t, part));
-    double arithmetic = (ops + spread) / m->fma_ports;
+    double guards = guard_ops(n, t, part);
+    double arithmetic =
+        (ops + spread + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;
     double load = (loads - shared) / load_rate(m, n, t);
-    double issue =
-        (ops + loads - shared + 1.5 / t->turns + n->guards * (double)(part[0] * part[1])) /
-        m->ports[PORT_ISSUE];
+    double issue = (ops + loads - shared + 1.5 / t->turns + guards) / m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
     double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(n, t, part);
     if (!n->s->init) end *= 2;
     double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
-    turn *= border_cost(n, t);
+    turn *= border_cost(n, t) * (is_answered(n, t) ? HALF : 1);
     double parts =
         t->join >= 0 && tile_is_near(t) ? ceil(turns * (double)part[2] * 64 / near_bytes(c)) : 1;
     return turns * turn + ends * (2 * parts - 1);
@@ -328,12 +348,21 @@ static bool slides(const Nest *n, int i) {
     return false;
 }
 
+// May two values of each write the same element?
+static bool meet(const Nest *n, int i, int k) {
+    for (int d = 0; d < n->s->write->rank; d++)
+        if (affine_uses_iter(n->s->write->sub[d], i) && affine_uses_iter(n->s->write->sub[d], k))
+            return true;
+    return false;
+}
+
 // May be a row of tiles along v: best where vectors are shared, else where anything is; or where
 // windows are.
 static bool is_row(const Nest *n, int v, int i) {
     bool vectors = false, any = false; // some iterator shares vectors; this one does
     if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v) return false;
-    if (!shares(n, i)) return n->window < 0 && slides(n, i);
+    if (!n->apart && meet(n, i, v)) return false;
+    if (!shares(n, i)) return slides(n, i) || (n->asked && !(n->asked >> i & 1));
     for (int r = 1; r < n->nrefs; r++) {
         if (!n->ref[r].uses[v]) continue;
         any |= !n->ref[r].uses[i];
@@ -357,6 +386,7 @@ static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
         if (i == t->row[0] || i == t->join || !is_row(n, t->v, i)) continue;
+        if (!n->apart && t->row[0] >= 0 && meet(n, i, t->row[0])) continue;
         t->row[k] = i;
         for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
             if (goes_up(n, i, t->rows[k])) try_rows(c, n, t, k + 1, best);

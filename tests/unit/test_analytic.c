@@ -370,3 +370,49 @@ TEST(what_passes_by_is_read_in_whole_rows) {
            " output Y: f32[I, K]\n Y: for i in 0:I, k in 0:K, j in 0:J\n"
            "  Y[i, k] +=! X[i, j, k]*v[j]\n}\n");
 }
+
+// A condition is asked once for all rows that it does not depend on; where everything is unrolled
+// it is known.
+TEST(rows_share_conditions) {
+#define RUNNING                                                                                    \
+    "program c(B, N) {\n input x: f32[B, N]\n output y: f32[B, N]\n"                               \
+    " y: for b in 0:B, i in 0:N, j in 0:N\n"                                                       \
+    "  y[b, i] +=! select(index(j) <= index(i), x[b, j], 0.0)\n}\n"
+    CHOSEN("y: b/13 i/32 j b i:v\n", SIZES(64, 200), RUNNING);
+    CHOSEN("y: b j i:v\n", SIZES(64, 64), RUNNING);
+}
+
+// Tiles have no element twice: taps of a transposed convolution are outside.
+TEST(tiles_have_no_element_twice) {
+    CHOSEN("Y: w/48 f/8 x c f w:v\n", SIZES(16, 200, 16, 5),
+           "program d(C, W, F, K) {\n input X: f32[C, W]\n input k: f32[C, F, K]\n"
+           " output Y: f32[F, W + K - 1]\n Y: for f in 0:F, w in 0:W, x in 0:K, c in 0:C\n"
+           "  Y[f, w + x] +=! X[c, w]*k[c, f, x]\n}\n");
+}
+
+// What is stored under a mask is not read at once; lanes that run backwards are not turned.
+TEST(loads_do_not_wait_for_masked_stores) {
+    CHOSEN("c: | n d:v\nC: n i j:v\n", SIZES(100, 7),
+           "program c(N, D) {\n input X: f32[N, D]\n input m: f32[D]\n output C: f32[D, D]\n"
+           " temp c: f32[N, D]\n c: for n in 0:N, d in 0:D\n  c[n, d] = X[n, d] - m[d]\n"
+           " C: for i in 0:D, j in 0:D, n in 0:N\n  C[i, j] +=! c[n, i]*c[n, j]\n}\n");
+    CHOSEN("S: i j/16 j d:v\n", SIZES(48, 32),
+           "program r(N, D) {\n input Q: f32[N, D]\n input K: f32[N, D]\n"
+           " input R: f32[2*N - 1, D]\n output S: f32[N, N]\n"
+           " S: for i in 0:N, j in 0:N, d in 0:D\n"
+           "  S[i, j] +=! Q[i, d]*(K[j, d] + R[i - j + N - 1, d])\n}\n");
+}
+
+// A temporary is computed in parts where they are needed if that takes less than to bring it back.
+TEST(parts_are_computed_where_they_are_cheaper) {
+#define GROUPS                                                                                     \
+    "program g(W, G, C) {\n input I: f32[W, G, C]\n input K: f32[3, C, G, C]\n"                    \
+    " output O: f32[W, G, C]\n temp P: f32[W + 2, G, C]\n"                                         \
+    " P: for x in 0:W + 2, g in 0:G, c in 0:C\n  P[x, g, c] = 0.0\n"                               \
+    " P.1: for x in 0:W, g in 0:G, c in 0:C\n  P[x + 1, g, c] = I[x, g, c]\n"                      \
+    " O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"                                   \
+    "  O[w, g, f] +=! P[w + s, g, c]*K[s, c, g, f]\n}\n"
+    CHOSEN("P: x g c:v\n    at g\nP.1: x g c:v\n    at g\nO: g w/14 c s w f:v\n", SIZES(56, 64, 16),
+           GROUPS);
+    CHOSEN("P: x g c:v\nP.1: x g c:v\nO: g c s w f:v\n", SIZES(4, 4, 16), GROUPS);
+}
