@@ -226,7 +226,7 @@ static bool extent(const View *v, int64_t *below, int64_t *above) {
     *below = *above = 0;
     for (int d = v->rank - 1; d >= 0; d--) {
         int64_t stride = v->stride ? v->stride[d] : dense, last;
-        if (v->size[d] == 0) return *above = -1, true;
+        if (v->size[d] == 0) return *below = 0, *above = -1, true;
         if (!checked_mul(v->size[d] - 1, stride, &last)) return false;
         if (!checked_add(last < 0 ? *below : *above, last < 0 ? -last : last,
                          last < 0 ? below : above))

@@ -322,6 +322,14 @@ TEST(data_of_a_user_are_timed_on) {
         CHECK(o.timed[1] == o.buffer[1]);
     }
     operands_free(&o);
+    size[0][0] = 0; // no element: no byte before the first is looked at either
+    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0))) CHECK(o.at[0].timing.bytes == 0);
+    operands_free(&o);
+    int64_t back[2] = {1, -1};
+    size[0][0] = 0, size[0][1] = 3;
+    v[0].stride = back;
+    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0))) CHECK(o.at[0].timing.bytes == 0);
+    operands_free(&o);
     lab_end(&lab);
 }
 
