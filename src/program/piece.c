@@ -30,13 +30,14 @@ static const Affine *without_quotient(Pieces *s, const Affine *d) {
     return d;
 }
 
-// Is d >= 0? -1: here and there. Then it is asked, if it is linear.
-static int ask(Pieces *s, const Affine *d) {
+// Is d >= 0 (1), or less (0; or at most 0, where 0 is the same)? -1: here and there. Then it is
+// asked, if it is linear.
+static int ask(Pieces *s, const Affine *given, bool same) {
     int64_t min, max;
-    d = without_quotient(s, d);
+    const Affine *d = without_quotient(s, given);
     if (!limits(s, d, &min, &max)) return -1;
     if (min >= 0) return 1;
-    if (max < 0) return 0;
+    if (max < 0 || (max == 0 && same && d == given)) return 0;
     if (d->linear && !s->open) s->open = d;
     return -1;
 }
@@ -73,7 +74,7 @@ static const Affine *divided(Pieces *s, const Affine *a, int64_t by, bool rest) 
     int64_t first = floor_div(min, by), last = floor_div(max, by);
     if (first == last)
         return rest ? affine_add_const(s->x, a, -first * by) : affine_const(s->x, first);
-    if (last - first < s->quotients) ask(s, affine_add_const(s->x, a, -(first + 1) * by));
+    if (last - first < s->quotients) ask(s, affine_add_const(s->x, a, -(first + 1) * by), false);
     return plain;
 }
 
@@ -99,10 +100,10 @@ static const Affine *resolved_atom(Pieces *s, const Atom *atom) {
     int truth;
     switch (atom->kind) {
     case ATOM_MIN:
-        truth = ask(s, affine_sub(s->x, b, a));
+        truth = ask(s, affine_sub(s->x, b, a), true);
         return truth < 0 ? affine_min(s->x, a, b) : truth ? a : b;
     case ATOM_MAX:
-        truth = ask(s, affine_sub(s->x, a, b));
+        truth = ask(s, affine_sub(s->x, a, b), true);
         return truth < 0 ? affine_max(s->x, a, b) : truth ? a : b;
     case ATOM_DIV:
         if (affine_is_const(b) && b->constant > 0) return divided(s, a, b->constant, false);

@@ -88,8 +88,8 @@ static int reduces_into(const PNode *leaf, const Pin *p) {
     return touches;
 }
 
-// What accumulators should be like in a loop: spread where it reduces into them, one result where it
-// only reads them, as they are where it does neither.
+// What accumulators should be like in a loop: spread where it reduces into them, one result where
+// it only reads them, as they are where it does neither.
 static Lanes lanes_spread(const Gen *g, const PNode *n) {
     Lanes l = lanes_now(g);
     for (int i = 0; i < g->pins.n; i++) {
@@ -650,8 +650,18 @@ static void around_segment(Gen *g, PNode *n) {
     g->masks = 0;
 }
 
+// Is what stands inside made twice? Then each turn chooses, and is no one segment.
+static bool has_interior(const Gen *g, const PNode *n) {
+    Interiors in;
+    int first = g->p->nloops;
+    for (int i = 0; i < n->nchild && first == g->p->nloops; i++)
+        first = plan_first_loop(n->child[i], g->p->nloops);
+    return gen_find_interiors(g, n->child, n->nchild, first, &in);
+}
+
 static void loop(Gen *g, PNode *n) {
-    if (n->real && !n->parallel && !g->in_region && straight(n) && !has_tile(n)) {
+    if (n->real && !n->parallel && !g->in_region && straight(n) && !has_tile(n) &&
+        !has_interior(g, n)) {
         around_segment(g, n);
         return;
     }
