@@ -204,27 +204,33 @@ static bool set_conditions(Places *q) {
     return true;
 }
 
+int plan_windows(const int32_t *place, int lanes, int width, int32_t *start) {
+    for (int n = 0; n <= MAX_WINDOWS; n++) {
+        int64_t next = INT64_MAX, end = n ? (int64_t)start[n - 1] + width : INT64_MIN;
+        for (int l = 0; l < lanes; l++)
+            if (place[l] >= end) next = min_i64(next, place[l]);
+        if (next == INT64_MAX) return n;
+        start[n] = (int32_t)next;
+    }
+    return MAX_WINDOWS + 1;
+}
+
 static bool set_places(Places *q) {
-    enum { VECTORS = 4 }; // that lanes are picked from
-    int64_t first = q->place[0], least = 0, most = 0;
+    int64_t first = q->place[0];
+    int32_t *place = arena_new_n(q->p->arena, int32_t, q->width), start[MAX_WINDOWS + 1];
     bool even = true;
     for (int l = 0; l < q->width; l++) {
         q->place[l] -= first;
         even &= q->place[l] == l * q->place[1];
-        least = min_i64(least, q->place[l]);
-        most = max_i64(most, q->place[l]);
+        if (llabs(q->place[l]) > INT32_MAX / 512) return false;
+        place[l] = (int32_t)q->place[l];
     }
     if (!checked_fma(first, type_info[q->m->type].bytes, &q->c)) return false;
-    if (even && llabs(q->place[1]) <= INT32_MAX / 512) {
-        q->m->lane = q->place[1] * type_info[q->m->type].bytes;
-        return true;
-    }
-    if (most - least >= VECTORS * q->width) return false;
-    int16_t *place = arena_new_n(q->p->arena, int16_t, q->width);
-    for (int l = 0; l < q->width; l++) place[l] = (int16_t)q->place[l];
-    q->m->place = place;
     q->m->lane = type_info[q->m->type].bytes;
-    return true;
+    if (even) q->m->lane *= q->place[1];
+    if (even) return true;
+    q->m->place = place;
+    return plan_windows(place, (int)q->width, (int)q->width, start) <= MAX_WINDOWS;
 }
 
 static bool make_piece(Places *q) {

@@ -64,7 +64,7 @@ typedef struct Mem {
     struct Mem *piece;
     int nconds;
     const Lin **cond;     // of a piece, >= 0
-    const int16_t *place; // of a piece: of lanes, in elements; NULL: they are `lane` bytes apart
+    const int32_t *place; // of a piece: of lanes, in elements; NULL: they are `lane` bytes apart
     int fetch;            // cache level to prefetch into, 0: none
     struct {
         int lines, rows; // of each turn, rows so many bytes
@@ -149,6 +149,12 @@ typedef struct Refusals {
     bool *vector; // by loop: its end is only known at run time
     bool *tile;   // by leaf: its elements may not exist, so they cannot be kept in registers
 } Refusals;
+
+enum { MAX_WINDOWS = 4 }; // whole vectors that lanes are picked from
+
+// The windows of `width` elements, as few as can be, in which the places of the first lanes lie;
+// start: where they begin; how many, or MAX_WINDOWS + 1.
+int plan_windows(const int32_t *place, int lanes, int width, int32_t *start);
 
 // Lanes of one vector, or of two behind each other, in another order.
 typedef struct Picks {

@@ -293,34 +293,33 @@ static int repeat_of(LeafGen *l, const Mem *m) {
     return val;
 }
 
-// Whole vectors from the first of the lanes' places to the last, of which lanes pick their own.
+// Whole vectors in which the lanes' places lie, of which lanes pick their own.
 static int picked_of(LeafGen *l, const Mem *m) {
     Gen *g = l->g;
     int w = l->n->width, size = type_info[m->type].bytes, all = -1;
-    int first = m->place[0], last = first;
-    for (int i = 0; i < l->active; i++) {
-        first = (int)min_i64(first, m->place[i]);
-        last = (int)max_i64(last, m->place[i]);
-    }
-    last -= first;
-    Ref r = gen_ref(g, l->n, m, l->active);
-    find_row(l, &r);
-    r.lane = size;
-    r.disp += (int64_t)first * size;
-    for (int at = 0; at * w <= last; at++, r.disp += (int64_t)w * size) {
+    int32_t start[MAX_WINDOWS + 1];
+    int n = plan_windows(m->place, l->active, w, start);
+    Ref whole = gen_ref(g, l->n, m, l->active);
+    find_row(l, &whole);
+    whole.lane = size;
+    for (int at = 0; at < n; at++) {
+        Ref r = whole;
         Picks p = {{0}};
-        r.active = (uint8_t)min_i64(w, last + 1 - at * w);
-        int val = seg_load(g->seg, &r), args[2] = {all, val};
-        if (at == 0) all = val;
+        r.disp += (int64_t)start[at] * size;
+        r.active = 1;
         for (int i = 0; i < l->active; i++) {
-            int place = m->place[i] - first, kept = at == 1 ? place : i;
-            bool here = place >= at * w && place < (at + 1) * w;
-            p.from[i] = (uint8_t)(here ? (at ? w : 0) + place - at * w : kept);
+            int64_t place = m->place[i] - start[at], before = m->place[i] - start[0];
+            bool here = place >= 0 && place < w;
+            if (here) r.active = (uint8_t)max_i64(r.active, place + 1);
+            p.from[i] = (uint8_t)(here      ? (at ? w : 0) + place
+                                  : at == 1 ? (before < w ? before : 0)
+                                            : i);
         }
-        if (at > 0)
-            all = seg_pick(g->seg, g->p, type_compute(m->type), w, 2, args, &p);
-        else if (last < w)
-            all = seg_pick(g->seg, g->p, type_compute(m->type), w, 1, &val, &p);
+        int args[2] = {all, seg_load(g->seg, &r)};
+        if (n == 1)
+            all = seg_pick(g->seg, g->p, type_compute(m->type), w, 1, &args[1], &p);
+        else
+            all = at ? seg_pick(g->seg, g->p, type_compute(m->type), w, 2, args, &p) : args[1];
     }
     g->tricks[TRICK_PICK]++;
     return all;
