@@ -87,6 +87,22 @@ static bool is_stepped(const Nest *n, const Access *a) {
     return a->rank > 0;
 }
 
+// A(i, k) and A(j, k): a copy may serve both (pack in analytic_order.c).
+static void see_twins(Nest *n, int k, int r) {
+    Ref *a = &n->ref[k], *b = &n->ref[r];
+    int differ = 0, at = 0;
+    bool twins = a->once && b->once && a->lone && b->lone;
+    for (int d = 0; d < a->access->rank; d++)
+        if (a->access->sub[d] != b->access->sub[d]) differ++, at = d;
+    a->once = b->once = false;
+    a->twin = b->twin = 0;
+    if (!twins || differ != 1) return;
+    int mine = affine_as_iter(a->access->sub[at]), yours = affine_as_iter(b->access->sub[at]);
+    if (mine < 0 || yours < 0) return;
+    a->twin = r, a->own = mine;
+    b->twin = k, b->own = yours;
+}
+
 static void see_access(Chooser *c, Nest *n, const Access *a) {
     if (n->nrefs == MAX_REFS) n->known = false;
     if (n->nrefs == MAX_REFS) return;
@@ -112,7 +128,7 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
         r->crooked |= llabs(r->stride[i]) > 1 && r->stride[i] * r->bytes % c->m->line_bytes != 0;
     r->once = t->role == ROLE_INPUT;
     for (int k = 1; k < n->nrefs - 1; k++)
-        if (n->ref[k].access->tensor == a->tensor) r->once = n->ref[k].once = false;
+        if (n->ref[k].access->tensor == a->tensor) see_twins(n, k, n->nrefs - 1);
 }
 
 typedef struct See {

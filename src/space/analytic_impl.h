@@ -18,7 +18,9 @@ typedef struct Ref {
     bool stepped;         // or steps by it, and something that stands still
     bool crooked;         // vectors of it begin inside cache lines
     bool once;            // the only access to its tensor, which nothing in the Program writes
-    Type as;              // it is read from a copy that holds this type; TYPE_NONE: there is none
+    int twin; // the one other read of such a tensor, which differs in one subscript; 0: none
+    int own;  // the iterator in that subscript
+    Type as;  // it is read from a copy that holds this type; TYPE_NONE: there is none
     int64_t stride[PROGRAM_MAX_ITERS];
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
 } Ref;
@@ -191,6 +193,9 @@ void fold_parts(Chooser *c, Nest *n);
 // Do so many rows lie in one block, or make up whole ones? And loops over blocks, at the end.
 bool goes_up(const Nest *n, int iter, int64_t rows);
 void add_levels(Nest *n);
+
+// May lanes along v be read from a copy, as far as other accesses to the tensor go?
+static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
 
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);

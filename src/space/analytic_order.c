@@ -188,12 +188,14 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || b->streamed || b->straight || !b->panel || !x->once)
+    if (c->o->plain || b->t->folded || b->streamed || b->straight || !b->panel ||
+        !can_pack(x, b->t->v))
         return false;
     if (b->t->join >= 0) return true;
     if (!x->lone) return false;
     if (b->t->group >= 0) return false;
     if (b->t->pack || x->as) return true;
+    if (x->twin) return false;
     if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
         int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
@@ -255,7 +257,7 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
     SchedLoop panels = {.iter = b->name[v], .step = step_of(n, b->t, v)};
     bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
-    bool several = has_panels(n, b, at);
+    bool several = has_panels(n, b, at) && !x->twin;
     if (several && whole) loop[count++] = panels;
     for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
         int i = k < 0 ? k + n->s->niters : b->red[k];
@@ -278,12 +280,14 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     s->loop = loop;
 }
 
+// What the copy calls its iterators: as the first read of the tensor does.
 static void name_copy(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     Name name[PROGRAM_MAX_RANK];
     for (int i = 0; i < n->s->niters && x->lone; i++)
         if (x->uses[i]) b->name[i] = n->s->iter[i].name;
+    if (x->twin && x->twin < b->panel) b->name[x->own] = n->s->iter[n->ref[x->twin].own].name;
     if (x->lone) return;
     schedule_copy_iters(c->arena, c->p->names, n->s, x->access, name);
     for (int d = 0; d < x->access->rank; d++)
@@ -302,7 +306,8 @@ static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
     for (int i = 0; i < n->s->niters; i++)
         if (b->name[i] && i != v && i != join && !n->s->iter[i].reduction)
             dim[count++] = (LayoutDim){.dim = b->name[i], .block = 1};
-    if (width < n->extent[v]) dim[count++] = (LayoutDim){.dim = b->name[v], .block = width};
+    if (width < n->extent[v] && !n->ref[b->panel].twin)
+        dim[count++] = (LayoutDim){.dim = b->name[v], .block = width};
     for (int k = 0; k < b->nred; k++)
         if (b->name[b->red[k]])
             dim[count++] =
@@ -455,7 +460,8 @@ static void block_rows(Nest *n, const Tile *t) {
 
 static void emit(Chooser *c, Nest *n, Blocks *b) {
     bool packed = wants_pack(c, b);
-    if (packed) group_panels(c, b);
+    bool twin = packed && n->ref[b->panel].twin; // its copy is of all there is, for both
+    if (packed && !twin) group_panels(c, b);
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
     loops_at(n, b, 0);
@@ -481,6 +487,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
     if (b->t->join >= 0) nest_loop(n, b->t->join, 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
+    if (twin) at = NULL;
     packed = packed && pack(c, n, b, at);
     n->perfect = packed && at ? (int)(at - n->loop) + 1 : n->nloops;
     for (int r = 1; r < n->nrefs; r++)

@@ -402,7 +402,7 @@ static int to_pack(const Chooser *c, const Nest *n, int v) {
         const Ref *ref = &n->ref[r];
         if (ref->hard[v]) return -1;
         if (!ref->uses[v] || ref->stride[v] == 1) continue;
-        if (pack || c->o->plain || !ref->lone || !ref->once) return 0;
+        if (pack || c->o->plain || !ref->lone || !can_pack(ref, v)) return 0;
         pack = r;
     }
     return pack;

@@ -416,3 +416,22 @@ TEST(parts_are_computed_where_they_are_cheaper) {
            GROUPS);
     CHOSEN("P: x g c:v\nP.1: x g c:v\nO: g c s w f:v\n", SIZES(4, 4, 16), GROUPS);
 }
+
+// One copy serves both reads: all of the tensor, turned.
+TEST(a_tensor_times_itself_is_packed) {
+#define GRAM(product)                                                                              \
+    "program g(N, K) {\n input A: f32[N, K]\n output O: f32[N, N]\n"                               \
+    " O: for i in 0:N, j in 0:N, k in 0:K\n  O[i, j] +=! " product "\n}\n"
+    CHOSEN("O: j/64 i/6 k i j:v\n    copy A layout (k i) align 64\nO.A: k/16 i/16 k i:v\n",
+           SIZES(192, 256), GRAM("A[i, k]*A[j, k]"));
+    CHOSEN("O: j/64 i/6 k i j:v\n    copy A layout (k j) align 64\nO.A: k/16 j/16 k j:v\n",
+           SIZES(192, 256), GRAM("A[j, k]*A[i, k]"));
+}
+
+// Few results of long sums: tiles of sums in lanes.
+TEST(long_sums_go_in_tiles) {
+    CHOSEN("C: n/6 k/16 m n k:v\n", SIZES(4, 2048, 4096),
+           "program d(M, N, K) {\n input A: f32[M, K]\n input B: f32[N, K]\n"
+           " output C: f32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
+           "  C[m, n] +=! A[m, k]*B[n, k]\n}\n");
+}
