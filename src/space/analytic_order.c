@@ -417,20 +417,26 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
     return slides ? taps : 0;
 }
 
+// A part of a reduction with about so many turns, but at least `least`: a number that divides it.
+static int64_t even_turn(int64_t all, int64_t extent, int64_t want, int64_t least) {
+    enum { COPIES = 4 }; // what the generator unrolls
+    int64_t turn = max_i64(ceil_div(want, COPIES) * COPIES, least);
+    while (turn < all && (all % turn || extent % turn)) turn += COPIES;
+    return 2 * turn <= all ? turn : 0;
+}
+
 // Where tiles are stored beyond the second cache, their rows are fetched some at a time while sums
 // are made: the reduction is cut into about as many parts as there are rows.
 static void share_rows(const Chooser *c, Blocks *b) {
-    enum { LEAST = 8, COPIES = 4 }; // turns of a part; what the generator unrolls
     const Nest *n = b->n;
     const Tile *t = b->t;
     if (c->o->plain || t->folded || t->near || b->nred != 1 || t->row[0] < 0 || t->row[1] >= 0)
         return;
     if (!stores_far(c, n) || n->ref[0].stride[t->v] != 1 || n->window >= 0) return;
     int i = b->red[0];
-    int64_t all = b->step[i] ? b->step[i] : n->extent[i];
-    int64_t turn = max_i64(ceil_div(ceil_div(all, t->rows[0]), COPIES) * COPIES, LEAST);
-    while (turn < all && (all % turn || n->extent[i] % turn)) turn += COPIES;
-    if (2 * turn <= all) b->turn = turn;
+    int64_t all = b->step[i] ? b->step[i] : n->extent[i], want = ceil_div(all, t->rows[0]);
+    b->turn = even_turn(all, n->extent[i], want, 16);
+    if (!b->turn) b->turn = even_turn(all, n->extent[i], want, 8);
 }
 
 static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
