@@ -273,7 +273,7 @@ void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only) {
     }
     int *room = s->work, *order = order_micros(s, only, &room), n = 0;
     while (order[n] >= 0) n++;
-    Assign a = {.s = s, .isa = isa, .npins = npins};
+    Assign a = {.s = s, .isa = isa, .npins = npins, .done = s->busy};
     a.next = carve(&room, s->vals.n);
     a.reg = carve(&room, s->vals.n);
     a.slot = carve(&room, s->vals.n);

@@ -178,7 +178,9 @@ const bool *micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns 
     }
     if (!h.n) return NULL;
     const bool *body = body_of(&h);
+    s->busy = FAULT(hoist_into_pins) ? 0 : ((uint64_t)1 << npins) - 1;
     micro_assign(s, isa, npins + h.n, front_of(&h));
+    s->busy = 0;
     for (int i = 0; i < h.n; i++) s->vals.at[h.val[i]].def = -1;
     s->kept = h.n;
     return body;

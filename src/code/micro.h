@@ -182,9 +182,10 @@ typedef struct Seg {
         int64_t lo, hi; // what its locs cover, from the stream's pointer
     } * buffer;
     int nbuffers;
-    int torn;     // a buffer of which an access overlaps a pinned element in part; or -1
-    int line;     // of the leaf being built
-    bool crowded; // has long expressions: pins may leave their registers in between
+    int torn;      // a buffer of which an access overlaps a pinned element in part; or -1
+    int line;      // of the leaf being built
+    bool crowded;  // has long expressions: pins may leave their registers in between
+    uint64_t busy; // registers whose pins may not, since what is left out of it needs them
     VEC(Line) fetched;
     VEC(Guarded) guarded;
     int apart;              // accesses with lanes apart

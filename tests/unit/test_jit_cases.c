@@ -97,6 +97,19 @@ static void run_all(const Case *cases, size_t n) {
 
 // --- What stands still -------------------------------------------------------------------------
 
+// What is made in front of a loop takes many registers, but none of the sums'.
+TEST(sums_stay_while_others_are_made) {
+    static const Case cases[] = {
+        {"program w { input T: f32[2] input V: f32[3] output S: i32[]\n"
+         "S: for i in 0:16, k in 0:2  S[] +=! i32(T[0])*i32(V[k]) }",
+         "", EXACT},
+        {"program w { input T: f32[2] input V: f32[3] output S: u32[]\n"
+         "S: for i in 0:16, k in 0:3  S[] +=! u32(T[1])*u32(V[k]) }",
+         "", EXACT},
+    };
+    RUN(cases);
+}
+
 // Sums that are too many for registers are loaded and stored in every turn, though their places
 // stand still; what nobody writes is loaded once.
 TEST(loops_load_again_what_they_store) {
