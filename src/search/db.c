@@ -288,7 +288,8 @@ static int64_t find_kernel(Db *db, DbFile *f, const DbKey *key) {
     sqlite3_stmt *s = db_prepare(db, f, DB_FIND);
     if (!s) return 0;
     bind_key(s, key);
-    int64_t id = db_row(db, f, s) ? sqlite3_column_int64(s, 0) : 0;
+    if (!db_row(db, f, s)) return 0; // the statement may be gone
+    int64_t id = sqlite3_column_int64(s, 0);
     sqlite3_reset(s);
     return id;
 }

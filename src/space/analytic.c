@@ -301,13 +301,17 @@ static int contiguous(const Nest *n) {
 
 // Does another statement go through the same elements, so that they may share loops?
 static bool has_company(const Chooser *c, const Nest *n) {
-    int mine = n->s->write->tensor;
-    for (int i = 0; i < c->p->stmts.n; i++) {
-        const Nest *other = &c->nest[i];
-        int theirs = other->s->write->tensor;
+    const Users *u = &c->users;
+    int mine = n->s->write->tensor, readers = u->lone[mine];
+    for (int r = 1; r < n->nrefs; r++) {
+        int t = n->ref[r].access->tensor, others = u->writes[t] - (t == mine);
+        if (!n->ref[r].lone) continue;
+        if (t == mine && readers == u->lone[mine]) readers--;
+        if (others > 1 || (others == 1 && !c->nest[u->last[t]].out.inlined)) return true;
+    }
+    for (int at = u->first[mine]; at && readers > 0; at = u->reader[at - 1].next) {
+        const Nest *other = &c->nest[u->reader[at - 1].stmt];
         if (other == n || other->out.inlined) continue;
-        for (int r = 1; r < n->nrefs; r++)
-            if (n->ref[r].access->tensor == theirs && n->ref[r].lone) return true;
         for (int r = 1; r < other->nrefs; r++)
             if (other->ref[r].access->tensor == mine && other->ref[r].lone) return true;
     }

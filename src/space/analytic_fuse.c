@@ -125,10 +125,18 @@ int stencil_rows(const Nest *n, int row[2]) {
 
 // --- Definitions in the place of reads -----------------------------------------------------------
 
+// The first lone read of its tensor?
+static bool is_lone_reader(const Nest *n, int r) {
+    for (int k = 1; k < r; k++)
+        if (n->ref[k].lone && n->ref[k].access->tensor == n->ref[r].access->tensor) return false;
+    return n->ref[r].lone;
+}
+
 Users chooser_users(const Chooser *c) {
     const Program *p = c->p;
     Users u = {.writes = arena_new_n(c->arena, int, p->tensors.n),
                .last = arena_new_n(c->arena, int, p->tensors.n),
+               .lone = arena_new_n(c->arena, int, p->tensors.n),
                .first = arena_new_n(c->arena, int, p->tensors.n)};
     int n = 0;
     for (int i = 0; i < p->stmts.n; i++) n += c->nest[i].nrefs;
@@ -140,6 +148,7 @@ Users chooser_users(const Chooser *c) {
         if (!u.writes[written]++) u.last[written] = i;
         u.unknown += !nest->known;
         for (int r = 1; r < nest->nrefs; r++) {
+            u.lone[nest->ref[r].access->tensor] += is_lone_reader(nest, r);
             int *first = &u.first[nest->ref[r].access->tensor];
             if (*first && u.reader[*first - 1].stmt == i) continue;
             u.reader[n].stmt = i, u.reader[n].next = *first;

@@ -76,6 +76,7 @@ typedef struct Nest {
 // Who reads and writes what, so that thousands of statements are looked through once.
 typedef struct Users {
     int *writes, *last; // by tensor: how many statements write it, and the last of them
+    int *lone;          // by tensor: how many statements have a lone read of it
     int *first;         // by tensor: 1 + its first reader in `reader`; 0: none
     struct {
         int stmt, next; // likewise
