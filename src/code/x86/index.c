@@ -236,8 +236,9 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
     }
 }
 
-// By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ.
-static void divide_slowly(Gen *g, int64_t k, bool mod) {
+// By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ; `truncates`
+// (a planted fault): that is left out.
+static void divide_slowly(Gen *g, int64_t k, bool mod, bool truncates) {
     x86_set(&g->a, X86_RCX, k);
     x86_0(&g->a, X86_cqo);
     x86_1(&g->a, X86_idiv, x86_r64(X86_RCX));
@@ -245,7 +246,7 @@ static void divide_slowly(Gen *g, int64_t k, bool mod) {
     x86_2(&g->a, X86_test, x86_r64(X86_RDX), x86_r64(X86_RDX));
     x86_1(&g->a, X86_jz, x86_to(&done));
     x86_2(&g->a, X86_xor, x86_r64(X86_RCX), x86_r64(X86_RDX));
-    x86_1(&g->a, FAULT(index_division_truncates) ? X86_jmp : X86_jns, x86_to(&done));
+    x86_1(&g->a, truncates ? X86_jmp : X86_jns, x86_to(&done));
     x86_2(&g->a, X86_sub, x86_r64(X86_RAX), x86_imm(1));
     x86_set(&g->a, X86_RCX, k);
     x86_2(&g->a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RCX));
@@ -296,12 +297,13 @@ static void divide_by_product(Gen *g, int64_t k, bool mod) {
 
 // rax <- floor(rax / k) or rax mod k, for a constant k.
 void gen_divide(Gen *g, int64_t k, bool mod) {
+    bool truncates = FAULT(index_division_truncates);
     if (k == 0 || (mod && (k == 1 || k == -1)))
         x86_set(&g->a, X86_RAX, 0);
     else if (k == 1)
         return;
-    else if (k < 0 || FAULT(index_division_truncates))
-        divide_slowly(g, k, mod);
+    else if (k < 0 || truncates)
+        divide_slowly(g, k, mod, truncates);
     else if ((k & (k - 1)) == 0)
         divide_by_power(g, k, mod);
     else
