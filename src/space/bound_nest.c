@@ -462,8 +462,9 @@ static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint
         bool still = !result && x->still >> r & 1;
         if (result ? kept : still || !is_alone(x)) n -= c->room, back -= c->room;
         if (still) fewest = 0;
-        if (!result) n = most_of(n, fewest);
-        back = result ? most_of(0, back) : 0;
+        // In straight-line code results may wait as vectors, on the stack, until all is added up.
+        n = result ? least_of(n, fewest) : most_of(n, fewest);
+        back = result ? most_of(0, least_of(back, c->back * s->lane / x->together)) : 0;
         double single =
             s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
         double turned = (n + back) * each;
