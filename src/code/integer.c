@@ -55,31 +55,55 @@ static int to_float(const Calc *c, int x) {
     return seg_op(c->s, MI_CAST, 0, TYPE_F32, TYPE_I32, c->width, 1, &x);
 }
 
-static int quotient_small(const Calc *c, int x, int y) {
-    int q = unary(c, FAULT(division_truncates) ? OP_TRUNC : OP_FLOOR,
-                  divide(c, to_float(c, x), to_float(c, y)));
+// The quotient of exact floats, not rounded. By a number k > 0 that is known it is a product:
+// (x + 1/2)·(1/k), since x + 1/2 is exact, its quotient at least 1/2k away from a whole number, and
+// the product off by less than that.
+static int quotient(const Calc *c, int x, int y, int64_t k) {
+    return k > 0 ? mul(c, add(c, x, num(c, FAULT(quotient_without_half) ? 0 : 0.5)),
+                       num(c, 1.0 / (double)k))
+                 : divide(c, x, y);
+}
+
+static int quotient_small(const Calc *c, int x, int y, int64_t k) {
+    int q = quotient(c, to_float(c, x), k > 0 ? -1 : to_float(c, y), k);
+    q = unary(c, FAULT(division_truncates) ? OP_TRUNC : OP_FLOOR, q);
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
 }
 
 // Unsigned numbers pass through i32 lowered by 2^31.
-static int quotient_32(const Calc *c, bool is_signed, int x, int y) {
+static int quotient_32(const Calc *c, bool is_signed, int x, int y, int64_t known) {
     Calc half = calc_for(c->s, c->machine, TYPE_F64, c->width == 1 ? 1 : c->width / 2);
     int top = word(c, INT32_MIN), q[2], n = c->width == 1 ? 1 : 2;
     int shift_by = num(&half, 0x1p31);
     int arg[2] = {is_signed ? x : int2(c, OP_BITXOR, x, top),
                   is_signed ? y : int2(c, OP_BITXOR, y, top)};
     for (int i = 0; i < n; i++) {
-        int f[2];
-        for (int k = 0; k < 2; k++) {
+        int f[2] = {-1, -1};
+        for (int k = 0; k < (known > 0 ? 1 : 2); k++) {
             f[k] = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_I32, half.width, 1, &arg[k]);
             if (!is_signed && !(FAULT(unsigned_division_top_bit) && k == 0))
                 f[k] = add(&half, f[k], shift_by);
         }
-        q[i] = unary(&half, OP_FLOOR, divide(&half, f[0], f[1]));
+        q[i] = unary(&half, OP_FLOOR, quotient(&half, f[0], f[1], known));
         if (!is_signed) q[i] = sub(&half, q[i], shift_by);
     }
     int z = seg_op(c->s, MI_JOIN, 0, TYPE_I32, TYPE_F64, c->width, n, q);
     return is_signed ? z : int2(c, OP_BITXOR, z, top);
+}
+
+static int divide_by_power(const Calc *c, ExprOp op, Type type, int x, int64_t k) {
+    bool mod = op == OP_MOD;
+    if (type_info[type].bits < 32) type = TYPE_I32; // as which they are held
+    int64_t by = mod ? k - 1 : __builtin_ctzll((uint64_t)k);
+    int args[2] = {x, seg_const(c->s, type, c->width, (Value){.i = by})};
+    return seg_op(c->s, MI_OP, mod ? OP_BITAND : OP_SHR, type, type, c->width, 2, args);
+}
+
+// The divisor where it is a constant above 0; else 0.
+static int64_t known_divisor(const Seg *s, int y) {
+    int def = s->vals.at[y].def;
+    if (def < 0 || s->micros.at[def].kind != MI_CONST) return 0;
+    return s->micros.at[def].value.i > 0 ? s->micros.at[def].value.i : 0;
 }
 
 // The smallest number divided by -1 is 2^31, of which i32 makes itself.
@@ -87,13 +111,15 @@ static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int
                        const int *args) {
     Calc c = calc_for(s, machine, TYPE_F32, width);
     int x = args[0], y = args[1], zero = word(&c, 0);
+    int64_t k = known_divisor(s, y);
     bool small = type_info[type].bits < 32;
-    int z = small ? quotient_small(&c, x, y)
-                  : quotient_32(&c, type_info[type].class == CLASS_INT, x, y);
+    if (k > 0 && (k & (k - 1)) == 0) return divide_by_power(&c, op, type, x, k);
+    int z = small ? quotient_small(&c, x, y, k)
+                  : quotient_32(&c, type_info[type].class == CLASS_INT, x, y, k);
     if (op == OP_MOD)
         z = FAULT(remainder_operands) ? int2(&c, OP_SUB, int2(&c, OP_MUL, z, y), x)
                                       : int2(&c, OP_SUB, x, int2(&c, OP_MUL, z, y));
-    if (!FAULT(division_by_zero)) z = choose_bits(&c, OP_EQ, y, zero, zero, z);
+    if (k == 0 && !FAULT(division_by_zero)) z = choose_bits(&c, OP_EQ, y, zero, zero, z);
     return cast_expand(s, machine, type, TYPE_I32, width, z);
 }
 
@@ -115,24 +141,20 @@ int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int wid
 
 // ---- Indices
 
-// floor((a + 1/2)·(1/k)): a + 1/2 is exact, its quotient at least 1/2k away from a whole number,
-// and the product, of less than 2^20/k, is off by less than that.
+// Of indices below 2^20.
 static int quotient_index(const Calc *c, int x, int64_t k) {
-    int half = add(c, to_float(c, x), num(c, 0.5));
     int q = unary(c, FAULT(index_lanes_truncate) ? OP_TRUNC : OP_FLOOR,
-                  mul(c, half, num(c, 1.0 / (double)k)));
+                  quotient(c, to_float(c, x), -1, k));
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
 }
 
 int index_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, int x, int64_t k,
                  bool small) {
-    bool power = (k & (k - 1)) == 0, mod = op == OP_MOD;
-    int64_t by = !power ? k : mod ? k - 1 : __builtin_ctzll((uint64_t)k);
-    int args[2] = {x, seg_const(s, type, width, (Value){.i = by})};
-    if (power) return seg_op(s, MI_OP, mod ? OP_BITAND : OP_SHR, type, type, width, 2, args);
+    int args[2] = {x, seg_const(s, type, width, (Value){.i = k})};
+    Calc c = calc_for(s, machine, TYPE_F32, width);
+    if ((k & (k - 1)) == 0) return divide_by_power(&c, op, type, x, k);
     if (type == TYPE_I64) return seg_op(s, MI_OP, op, type, type, width, 2, args);
     if (!small) return integer_expand(s, machine, op, type, width, args);
-    Calc c = calc_for(s, machine, TYPE_F32, width);
     int q = quotient_index(&c, x, k);
-    return mod ? int2(&c, OP_SUB, x, int2(&c, OP_MUL, q, args[1])) : q;
+    return op == OP_MOD ? int2(&c, OP_SUB, x, int2(&c, OP_MUL, q, args[1])) : q;
 }

@@ -140,27 +140,35 @@ static const char *difference(Lab *lab, const Program *p, const LabData *got, co
     return NULL;
 }
 
-static void compare(Lab *lab, const char *text, const char *schedule, bool freely) {
-    const Program *p = lab_program(lab, text, NULL);
+static void compare_data(Lab *lab, const Program *p, const char *schedule, const LabData *start,
+                         bool freely) {
     Source source = {"schedule", schedule, (uint32_t)strlen(schedule)};
     Schedule *s = schedule_parse(&lab->arena, &lab->names, &source, &lab->diags);
     Tree *t = p && s ? tree_lower(&lab->arena, p, s, &lab->diags) : NULL;
     if (!CHECK(t)) {
-        printf("%s\n%s\n", text, lab_errors(lab));
+        printf("%s\n", lab_errors(lab));
         return;
     }
-    LabData start = special_data(lab, p, VALUES, special), want = lab_copy(lab, p, &start);
+    LabData want = lab_copy(lab, p, start);
     lab_run(lab, p, &want);
     for (Isa isa = 0; isa < ISA_COUNT; isa++) {
         Machine m;
         machine_detect(&m, isa);
         if (m.isa != isa) continue;
-        LabData got = lab_copy(lab, p, &start);
+        LabData got = lab_copy(lab, p, start);
         if (!CHECK(jit_run(lab, t, &m, &got, (InterpFlags){0}, 1, isa & 1) == JIT_OK))
-            printf("%s on %s\n%s", text, isa_name[isa], lab_errors(lab));
+            printf("%s on %s\n%s", lab_text(lab, p), isa_name[isa], lab_errors(lab));
         const char *d = difference(lab, p, &got, &want, freely);
-        if (!CHECK(!d)) printf("%s\n%s: %s\n", text, isa_name[isa], d);
+        if (!CHECK(!d)) printf("%s\n%s: %s\n", lab_text(lab, p), isa_name[isa], d);
     }
+}
+
+static void compare(Lab *lab, const char *text, const char *schedule, bool freely) {
+    const Program *p = lab_program(lab, text, NULL);
+    if (!CHECK(p)) printf("%s\n%s\n", text, lab_errors(lab));
+    if (!p) return;
+    LabData start = special_data(lab, p, VALUES, special);
+    compare_data(lab, p, schedule, &start, freely);
 }
 
 TEST(compiled_code_computes_every_operation) {
@@ -203,4 +211,43 @@ TEST(compiled_code_converts_between_all_types) {
             compare(&lab, cast_program(&lab.arena, (Type)from, (Type)to, VALUES), "C: i:v\n",
                     false);
     lab_end(&lab);
+}
+
+// Near multiples of a divisor that is known, over the whole range of the type.
+TEST(compiled_code_divides_by_constants) {
+    enum { N = 1024 };
+    static const int64_t by[] = {1,          2,          3,          5,   6,    7,      8,
+                                 10,         64,         100,        127, 128,  255,    641,
+                                 1000,       32767,      -1,         -3,  -128, 65535,  0x40000000,
+                                 0x7fffffff, 0x80000000, 0xffffffff, 255, 0,    6700417};
+    for (int t = TYPE_I8; t < TYPE_COUNT; t++)
+        for (size_t d = 0; d < sizeof by / sizeof *by; d++) {
+            Type type = (Type)t;
+            int64_t k = type_round(type, (Value){.i = by[d]}).i;
+            bool fits = k == by[d] && (k >= 0 || type_info[type].class == CLASS_INT);
+            if (!type_is_integer(type) || !fits) continue;
+            Lab lab;
+            lab_begin(&lab);
+            const char *name = type_info[type].name;
+            const Program *p = lab_program(
+                &lab,
+                arena_printf(&lab.arena,
+                             "program f { input A: %s[%d] output Q: %s[%d] output R: %s[%d]\n"
+                             "Q: for i in 0:%d  Q[i] = A[i] / %s(%lld)\n"
+                             "R: for i in 0:%d  R[i] = A[i] %% %s(%lld) }",
+                             name, N, name, N, name, N, N, name, (long long)k, N, name,
+                             (long long)k),
+                NULL);
+            if (!CHECK(p)) return;
+            LabData start = lab_data(&lab, p, 1);
+            uint64_t state = 7 + d;
+            for (int i = 0; i < N; i++) {
+                int64_t x = (int64_t)check_random(&state);
+                if (i % 4 < 3) x = (int64_t)((uint64_t)(x / 65536) * (uint64_t)k) + i % 4 - 1;
+                type_store(type, (char *)start.view[0].data + i * type_info[type].bytes,
+                           type_round(type, (Value){.i = x}));
+            }
+            compare_data(&lab, p, "Q: i:v\nR: i:v\n", &start, false);
+            lab_end(&lab);
+        }
 }
