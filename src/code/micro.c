@@ -391,14 +391,17 @@ static int as_wide(Seg *s, int val, int width) {
     return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
 }
 
-// The same load under the same guard, of a buffer that nothing here writes; -1: none. Copies of a
-// loop ask again soon.
+// The same load under the same guard, for as many lanes, of a buffer that nothing here writes; -1:
+// none. Copies of a loop ask again soon.
 static int find_guarded(const Seg *s, const Ref *ref, const Ref *plain) {
     enum { RECENT = 32 };
     if (ref->guard < 0 || s->buffer[ref->buffer].written) return -1;
     for (int i = s->guarded.n - 1; i >= 0 && i >= s->guarded.n - RECENT; i--) {
         const Guarded *g = &s->guarded.at[i];
-        if (g->ref->guard == ref->guard && same_place(g->ref, plain)) return g->val;
+        bool lanes = g->ref->width == ref->width && g->ref->active >= ref->active;
+        if (g->ref->guard == ref->guard && (lanes || FAULT(guarded_in_fewer_lanes)) &&
+            same_place(g->ref, plain))
+            return g->val;
     }
     return -1;
 }

@@ -217,12 +217,21 @@ TEST(guarded_reads_stay_inside) {
     "O: for i in 0:37  O[i] = index(i) >= i64(36) || A[i + 1] > i32(0)\n"                          \
     "P: for i in 0:37  P[i] = index(i) < i64(36) && A[i + 1] > i32(0) }"
     static const Case cases[] = {
-        {NEXT("f32"), "O: i:v", EXACT},    {NEXT("f32"), "O: i", EXACT},
-        {NEXT("f64"), "O: i:v", EXACT},    {NEXT("i8"), "O: i:v", ALL_BITS},
-        {NEXT("u16"), "O: i:v", EXACT},    {NEXT("f16"), "O: i:v", EXACT},
-        {NEXT("bf16"), "O: i:v", EXACT},   {BEFORE, "O: i:v", EXACT},
-        {BEFORE, "O: i", EXACT},           {SHORT, "O: i:v", EXACT},
-        {EITHER, "O: i:v\nP: i:v", EXACT}, {EITHER, "O: i\nP: i", EXACT},
+        {NEXT("f32"), "O: i:v", EXACT},
+        {NEXT("f32"), "O: i", EXACT},
+        {NEXT("f64"), "O: i:v", EXACT},
+        {NEXT("i8"), "O: i:v", ALL_BITS},
+        {NEXT("u16"), "O: i:v", EXACT},
+        {NEXT("f16"), "O: i:v", EXACT},
+        {NEXT("bf16"), "O: i:v", EXACT},
+        {BEFORE, "O: i:v", EXACT},
+        {BEFORE, "O: i", EXACT},
+        {SHORT, "O: i:v", EXACT},
+        {EITHER, "O: i:v\nP: i:v", EXACT},
+        {EITHER, "O: i\nP: i", EXACT},
+        {"program g { input T: i32[8] output S: i32[1]\n"
+         "S: for i in 0:9, j in 0:1, k in 0:8  S[j] +=! T[(i + k)/2] }",
+         "S: i/4 i k/3 k:v", EXACT},
     };
     RUN(cases);
 #define APART(TYPE) /* lanes apart, backwards, and one element for all of them */                  \
