@@ -195,6 +195,7 @@ typedef struct Tile {
         int64_t lane;
         int width;
         const Lin *off;
+        int summed; // lanes of what is reduced into it along a vector loop; 0: none yet
     } at[64];
     bool fits;
 } Tile;
@@ -225,7 +226,7 @@ static void tile_add(Tile *t, const PNode *leaf) {
         t->fits = false;
         return;
     }
-    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off};
+    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off, 0};
 }
 
 bool plan_pins(const PNode *n) {
@@ -264,6 +265,18 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
         bool vector_there = width > 1 && m->lane != 0;
         if (vector_here != vector_there) return false;
         if (vector_here && (t->at[i].width != width || t->at[i].lane != m->lane)) return false;
+    }
+    return true;
+}
+
+// What is reduced into an element in lanes is so in as many everywhere: they wait in one register.
+static bool lanes_agree(Tile *t, const PNode *leaf) {
+    if (leaf->width == 1 || leaf->write.lane || leaf->leaf->op == REDUCE_ASSIGN) return true;
+    for (int i = 0; i < t->n; i++) {
+        struct TileAt *at = &t->at[i];
+        if (at->buffer != leaf->write.buffer) continue;
+        if (at->summed && at->summed != leaf->width && !FAULT(sums_of_other_widths)) return false;
+        at->summed = leaf->width;
     }
     return true;
 }
@@ -315,7 +328,7 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     if (!t.fits) return false;
     for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
         const PNode *leaf = p->leaves.at[i];
-        if (!mem_agrees(&t, &leaf->write, leaf->width)) return false;
+        if (!mem_agrees(&t, &leaf->write, leaf->width) || !lanes_agree(&t, leaf)) return false;
         for (int r = 0; r < leaf->nreads; r++)
             if (!mem_agrees(&t, &leaf->read[r], leaf->width)) return false;
     }

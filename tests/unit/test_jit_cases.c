@@ -106,6 +106,11 @@ TEST(sums_stay_while_others_are_made) {
         {"program w { input T: f32[2] input V: f32[3] output S: u32[]\n"
          "S: for i in 0:16, k in 0:3  S[] +=! u32(T[1])*u32(V[k]) }",
          "", EXACT},
+        {"program w { input A: f32[5] output C: f32[2] temp T: f32[]\n"
+         "T: for i in 0:5  T[] +=! A[i]\nC: for i in 0:1  C[i] +=! T[]\n"
+         "T.1: for i in 0:2, j in 0:11, k in 0:4  T[] += f32(index(k))\n"
+         "C.1: for i in 1:2  C[i] +=! T[] }",
+         "T: i:v\nT.1: j k i:v", EXACT},
     };
     RUN(cases);
 }
