@@ -66,9 +66,10 @@ static double bound_of(const Search *q, const Cand *c) {
 
 double search_bound(Search *q, const Cand *c) { return q->o.blind ? 0 : bound_of(q, c); }
 
+// The best may have been timed in a lucky moment: what it takes at most counts, as far as known.
 bool search_hopeless(Search *q, const Cand *c) {
     if (q->o.blind || !q->host->bound || !q->state.ntop) return false;
-    if (bound_of(q, c) < search_best(&q->state)) return false;
+    if (bound_of(q, c) < fmax(search_best(&q->state), q->state.top[0].trial.high)) return false;
     q->state.cut++;
     return true;
 }
