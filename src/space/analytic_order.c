@@ -141,8 +141,8 @@ static void block_reductions(const Chooser *c, Blocks *b) {
         int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
         if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
         int64_t step = ceil_div(extent, parts);
-        int64_t even =
-            b->near > 0 ? part_below(extent, extent * (int64_t)limit / (int64_t)b->panel_bytes) : 0;
+        double most = (double)extent * limit / b->panel_bytes;
+        int64_t even = b->near > 0 ? part_below(extent, (int64_t)most) : 0;
         b->step[i] = even ? even : extent < 64 ? step : (step + 7) / 8 * 8;
         if (b->step[i] >= extent) b->step[i] = 0;
         b->panel_bytes /= (double)min_i64(parts, extent);
@@ -501,8 +501,9 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
-    if (!c->o->plain) choose_fetches(c, n, turns, packed ? b->panel : 0, b->turn);
-    if (b->straight && b->reuse >= 2) fetch_panels(c, n, &n->ref[b->panel], turns);
+    bool ahead = b->straight && b->reuse >= 2; // panel by panel, and by nothing else
+    if (!c->o->plain) choose_fetches(c, n, turns, packed || ahead ? b->panel : 0, b->turn);
+    if (ahead) fetch_panels(c, n, &n->ref[b->panel], turns);
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
