@@ -145,19 +145,25 @@ static const char *plus(Gen *g, const char *a, int64_t c) {
                         (long long)(c < 0 ? -c : c));
 }
 
+// k*i, and + j unless that is i, with its smallest and its largest value.
+static const char *linear(Gen *g, int64_t k, int i, int j, int64_t *least, int64_t *most) {
+    int64_t ends[] = {k * g->lo[i], k * (g->hi[i] - 1)};
+    const char *s = arena_printf(g->arena, "%lld*i%d", (long long)k, i);
+    *least = min_i64(ends[0], ends[1]);
+    *most = max_i64(ends[0], ends[1]);
+    if (j == i) return s;
+    *least += g->lo[j];
+    *most += g->hi[j] - 1;
+    return arena_printf(g->arena, "%s + i%d", s, j);
+}
+
 // k*i (+ j) shifted into [first, first + size); NULL when its span is too large.
 static const char *linear_within(Gen *g, int64_t first, int64_t size) {
     int i = pick(g, g->niters), j = chance(g, 40) ? pick(g, g->niters) : i;
     int64_t k = chance(g, 65) ? 1 : chance(g, 50) ? -1 : between(g, -2, 3);
     if (k == 0) return NULL;
-    int64_t ends[] = {k * g->lo[i], k * (g->hi[i] - 1)};
-    int64_t least = min_i64(ends[0], ends[1]), most = max_i64(ends[0], ends[1]);
-    const char *s = arena_printf(g->arena, "%lld*i%d", (long long)k, i);
-    if (j != i) {
-        least += g->lo[j];
-        most += g->hi[j] - 1;
-        s = arena_printf(g->arena, "%s + i%d", s, j);
-    }
+    int64_t least, most;
+    const char *s = linear(g, k, i, j, &least, &most);
     if (most - least >= size) return NULL;
     int64_t slack = size - 1 - (most - least);
     int64_t shift = chance(g, 50) ? 0 : between(g, 0, slack);
@@ -182,14 +188,9 @@ static const char *bent_within(Gen *g, int64_t first, int64_t size) {
     int i = pick(g, g->niters), j = chance(g, 40) ? pick(g, g->niters) : i;
     int64_t k = chance(g, 70) ? 1 : between(g, -2, 3), c = between(g, -5, 20),
             by = between(g, 2, 5);
-    int64_t ends[] = {k * g->lo[i] + c, k * (g->hi[i] - 1) + c};
-    int64_t least = min_i64(ends[0], ends[1]), most = max_i64(ends[0], ends[1]);
-    const char *a = arena_printf(g->arena, "%lld*i%d", (long long)k, i);
-    if (j != i) {
-        least += g->lo[j];
-        most += g->hi[j] - 1;
-        a = arena_printf(g->arena, "%s + i%d", a, j);
-    }
+    int64_t least, most;
+    const char *a = linear(g, k, i, j, &least, &most);
+    least += c, most += c;
     a = arena_printf(g->arena, "(%s)", plus(g, a, c));
     if (chance(g, 15)) by = between(g, 6, 16);
     int64_t turn = max_i64(2 * (size - 1), 1), part = between(g, 1, size) * by;
