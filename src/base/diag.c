@@ -47,6 +47,14 @@ Diag *diag_report(DiagList *list, Range range, DiagId id, ...) {
     return d;
 }
 
+bool diag_was_reported(const DiagList *list, Range range, DiagId id) {
+    for (int i = 0; i < list->items.n; i++) {
+        const Diag *d = list->items.at[i];
+        if (d->id == id && d->range.from == range.from && d->range.to == range.to) return true;
+    }
+    return false;
+}
+
 void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...) {
     va_list args;
     va_start(args, id);

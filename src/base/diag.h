@@ -67,6 +67,8 @@ typedef struct DiagList {
 // added.
 Diag *diag_report(DiagList *list, Range range, DiagId id, ...);
 Diag *diag_report_va(DiagList *list, Range range, DiagId id, va_list args);
+// Whether the same was said of the same place before: once will do for a warning.
+bool diag_was_reported(const DiagList *list, Range range, DiagId id);
 // Adds a note; `id` is a row of severity NOTE. Range {0,0}: no place.
 void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...);
 

@@ -47,7 +47,7 @@ typedef struct InferStmt {
     const InferRead *reads;
 } InferStmt;
 
-// False when something was reported as an error. Warnings (none needed so far) do not fail it.
+// False when something was reported as an error. Warnings do not fail it.
 bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags);
 
 #endif

@@ -208,6 +208,36 @@ static void check_given(Infer *in, const Work *w, int v) {
     add_require(in, NULL, what, why, w->stmt->iter[v].range, PIECES);
 }
 
+static bool is_size(const Infer *in, const Affine *a) {
+    return a->n == 1 && a->constant == 0 && a->term[0].coef == 1 &&
+           a->term[0].atom->kind == ATOM_PARAM &&
+           in->p->params.at[a->term[0].atom->index].kind == PARAM_SIZE;
+}
+
+// A(i) + B(i) of N and of M elements goes as far as the smaller size. Mostly one size was meant, of
+// which then a part is left out in silence.
+static void warn_sizes(Infer *in, const Work *w, int v) {
+    const Bounds *upper = &w->var[v].upper;
+    const Bound *first = NULL;
+    for (int u = 0; u < upper->n; u++) {
+        const Bound *b = &upper->at[u];
+        const Cons *c = b->from;
+        if (!c || c->mode != READ_PLAIN || affine_as_iter(c->sub) < 0 || !is_size(in, b->at))
+            continue;
+        if (!first) {
+            first = b;
+            continue;
+        }
+        if (diag_was_reported(in->diags, cons_range(c), DIAG_INFER_TWO_SIZES)) return;
+        Name name = w->stmt->iter[v].name;
+        const char *one = show(in, w, first->at), *other = show(in, w, b->at);
+        Diag *d = diag_report(in->diags, cons_range(c), DIAG_INFER_TWO_SIZES, name, one, other);
+        note_bound(in, w, d, v, first, true);
+        diag_note(in->diags, d, (Range){0, 0}, DIAG_INFER_TWO_SIZES_OUT, name, one, other);
+        return;
+    }
+}
+
 void infer_check_ranges(Infer *in, Work *w) {
     for (int v = 0; v < w->stmt->niters; v++) {
         Var *var = &w->var[v];
@@ -218,6 +248,7 @@ void infer_check_ranges(Infer *in, Work *w) {
         for (int l = 0; l < var->lower.n; l++)
             for (int u = 0; u < var->upper.n; u++)
                 check_range(in, w, v, &var->lower.at[l], &var->upper.at[u]);
+        if (!in->failed) warn_sizes(in, w, v);
     }
 }
 

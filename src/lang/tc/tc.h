@@ -22,6 +22,8 @@ typedef struct Val {
     const Expr *e; // NULL: poisoned, reported already
     Weak weak;
     const Node *rounded; // in a weak one, a division of integers with a remainder
+    const Node
+        *written; // a weak one as it stands in the text; NULL: whatever becomes of it is meant
 } Val;
 
 typedef enum SymKind { SYM_TENSOR, SYM_SCALAR, SYM_POISON } SymKind;
@@ -129,13 +131,11 @@ typedef struct Checker {
     Program *p;
     Exprs *x;
     TcFunc *func;
-    int *inlined;       // of the whole file
-    int depth;          // of calls that led here
-    const Node *warned; // the last division that a warning spoke of
-    bool poisoned;      // something called has failed: fail silently
-    bool again;         // a further round: types changed after they were used; warnings were given
-    bool changed;       // a type changed after it was used
-    VEC(Seed) seeds;    // types found in the round before, by number
+    int *inlined;    // of the whole file
+    int depth;       // of calls that led here
+    bool poisoned;   // something called has failed: fail silently
+    bool changed;    // a type changed after it was used
+    VEC(Seed) seeds; // types found in the round before, by number
     VEC(Ten) tens;
     Set used; // names of tensors and parameters
     VEC(Work) works;
@@ -186,7 +186,8 @@ const Affine *tc_origin(Checker *ck, int tensor, int dim);
 void tc_require(Checker *ck, const Affine *what, const char *why, Range range); // what >= 0
 void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
-Diag *tc_warn(Checker *ck, Range range, DiagId id, const char *a, const char *b); // may be NULL
+// Once per place: NULL where it was said before, or is another function's to say.
+Diag *tc_warn(Checker *ck, Range range, DiagId id, ...);
 
 // tc_stmt.c
 void tc_check_stmts(Checker *ck, Frame *frame);

@@ -172,7 +172,7 @@ static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affin
     w.nreads = 1;
     w.write = access_make(ck->x, to, c->rank, write);
     if (type == TYPE_NONE || !tc_join_type(ck, to, type, WEAK_NOT, c->arg[i]->range)) return;
-    w.value = (Val){expr_read(ck->x, type, a), WEAK_NOT, NULL};
+    w.value = (Val){.e = expr_read(ck->x, type, a)};
     vec_push(ck->arena, &ck->works, w);
 }
 

@@ -34,11 +34,16 @@ Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range)
     return s;
 }
 
-// A warning, given in the first round only and not again where a function is inlined. What could
-// not be read may be what a warning misses.
-Diag *tc_warn(Checker *ck, Range range, DiagId id, const char *a, const char *b) {
-    if (ck->again || ck->frame->caller || ck->func->broken) return NULL;
-    return diag_report(ck->diags, range, id, a, b);
+// Not where a function is inlined, nor in one of which something could not be read: that may be
+// what a warning misses.
+Diag *tc_warn(Checker *ck, Range range, DiagId id, ...) {
+    if (ck->frame->caller || ck->func->broken || diag_was_reported(ck->diags, range, id))
+        return NULL;
+    va_list args;
+    va_start(args, id);
+    Diag *d = diag_report_va(ck->diags, range, id, args);
+    va_end(args);
+    return d;
 }
 
 bool tc_is_reserved(Name name) {
@@ -403,7 +408,7 @@ void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const So
     ck.name_nan = name_of(names, "nan");
     ck.name_axis = name_of(names, "axis");
     do {
-        if (ck.changed) save_types(&ck), ck.again = true;
+        if (ck.changed) save_types(&ck);
         ck.p->params.n = 0;
         one_round(&ck, f, errors);
     } while (ck.changed && diags->errors == errors);

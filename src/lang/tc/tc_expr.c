@@ -12,9 +12,13 @@
 
 #include "base/nearest.h"
 
-static const Val poison = {NULL, WEAK_NOT, NULL};
+static const Val poison = {.weak = WEAK_NOT};
 
-static Val strong(const Expr *e) { return (Val){e, WEAK_NOT, NULL}; }
+static Val strong(const Expr *e) { return (Val){.e = e}; }
+
+static Val weak(const Expr *e, Weak kind, const Node *written) {
+    return (Val){.e = e, .weak = kind, .written = written};
+}
 
 // --- Types ---------------------------------------------------------------------------------------
 
@@ -38,18 +42,40 @@ static const Expr *coerce_weak(Checker *ck, const Expr *e, Type type) {
     return expr_cast(ck->x, type, e);
 }
 
+static const char *source_text(Checker *ck, const Node *n) {
+    uint32_t len = n->range.to - n->range.from;
+    return arena_strndup(ck->arena, ck->source->text + n->range.from, len);
+}
+
 // 1/2 becomes a float, but is 0 already.
 static void warn_rounded(Checker *ck, const Node *n) {
-    if (ck->warned == n) return;
-    ck->warned = n;
-    uint32_t len = n->range.to - n->range.from;
-    const char *text = arena_strndup(ck->arena, ck->source->text + n->range.from, len);
-    Diag *d = tc_warn(ck, n->range, DIAG_TC_INTEGER_DIVISION, text, "");
+    Diag *d = tc_warn(ck, n->range, DIAG_TC_INTEGER_DIVISION, source_text(ck, n));
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INTEGER_DIVISION_NOTE);
+}
+
+// Whether a literal is still itself in a type, but for what a float rounds.
+static bool keeps_value(Type type, const Expr *literal, Value in_type) {
+    Value was = literal->value;
+    if (!type_is_float(type)) return in_type.i == was.i && (type != TYPE_U64 || was.i >= 0);
+    double f = type_is_float(literal->type) ? was.f : (double)was.i;
+    return isinf(in_type.f) == isinf(f) && (in_type.f == 0) == (f == 0);
+}
+
+// 300 in u8 is 44, 1e40 in f32 is infinite.
+static void warn_lost(Checker *ck, Val v, Type type) {
+    Value value = type_convert(type, v.e->type, v.e->value);
+    if (keeps_value(type, v.e, value)) return;
+    const char *now = type_is_float(type) ? arena_printf(ck->arena, "%g", value.f)
+                      : type == TYPE_U64  ? arena_printf(ck->arena, "%llu", (long long)value.i)
+                                          : arena_printf(ck->arena, "%lld", (long long)value.i);
+    const char *text = source_text(ck, v.written), *name = type_info[type].name;
+    Diag *d = tc_warn(ck, v.written->range, DIAG_TC_LITERAL_LOST, text, name, now);
+    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_LITERAL_LOST_NOTE, name, text);
 }
 
 const Expr *tc_coerce(Checker *ck, Val v, Type type) {
     if (v.rounded && type_is_float(type)) warn_rounded(ck, v.rounded);
+    if (v.weak && v.written && v.e->kind == EXPR_CONST) warn_lost(ck, v, type);
     return v.weak ? coerce_weak(ck, v.e, type) : expr_cast(ck->x, type, v.e);
 }
 
@@ -195,7 +221,7 @@ static bool constant_name(Checker *ck, const Node *n, Val *out) {
         *out = strong(expr_int(ck->x, TYPE_BOOL, name == ck->name_true));
     } else if (name == ck->name_inf || name == ck->name_nan) {
         double f = name == ck->name_inf ? (double)INFINITY : (double)NAN;
-        *out = (Val){expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT, NULL};
+        *out = weak(expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT, n);
     } else if (tc_find_func(ck->file, ck->arena, name) || tc_builtin(name, strlen(name))) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_BARE_FUNCTION, name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_BARE_FUNCTION_NOTE, name);
@@ -390,6 +416,27 @@ static bool is_bitwise(ExprOp op) {
     return op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR || op == OP_SHL || op == OP_SHR;
 }
 
+// Masks are taken by their bits: 0xff is one of i8, and -2 one of u8.
+static Val mask(Val v, Type type) {
+    int bits = 8 * type_info[type].bytes;
+    if (!v.weak || v.e->kind != EXPR_CONST || bits == 64) return v;
+    if (v.e->value.i >= -(INT64_C(1) << (bits - 1)) && v.e->value.i < INT64_C(1) << bits)
+        v.written = NULL;
+    return v;
+}
+
+// i64 is what u64 and a signed type have in common, in which half of the values of u64 are
+// negative. Sums and products do not mind.
+static void warn_signed(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
+    if (a.weak || b.weak || op == OP_ADD || op == OP_SUB || op == OP_MUL || is_bitwise(op)) return;
+    Type s = a.e->type, u = b.e->type;
+    if (s == TYPE_U64) s = b.e->type, u = a.e->type;
+    if (u != TYPE_U64 || s == TYPE_U64 || type_promote(s, u) != TYPE_I64) return;
+    Diag *d = tc_warn(ck, n->range, DIAG_TC_SIGNED, op_info[op].name, type_info[a.e->type].name,
+                      type_info[b.e->type].name);
+    if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SIGNED_NOTE);
+}
+
 static bool leaves_rest(ExprOp op, const Expr *a, const Expr *b) {
     return op == OP_DIV && a->kind == EXPR_CONST && b->kind == EXPR_CONST && b->value.i > 0 &&
            a->value.i % b->value.i != 0;
@@ -404,25 +451,30 @@ static Val arith(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
         if (op == OP_BITXOR) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_POWER_NOTE);
         return poison;
     }
+    if (is_bitwise(op)) a = mask(a, c.type), b = mask(b, c.type);
+    warn_signed(ck, op, n, a, b);
     const Expr *x = tc_coerce(ck, a, c.type), *y = tc_coerce(ck, b, c.type);
     const Expr *e = c.type == TYPE_I64 ? index_arith(ck, op, x, y) : NULL;
-    Val v = {e ? e : expr_binary(ck->x, op, x, y), c.weak, NULL};
+    Val v = weak(e ? e : expr_binary(ck->x, op, x, y), c.weak, n);
     if (c.weak == WEAK_INT)
         v.rounded = leaves_rest(op, x, y) ? n : a.rounded ? a.rounded : b.rounded;
     return v;
 }
 
-static Val compare(Checker *ck, ExprOp op, Val a, Val b) {
+static Val compare(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
     Common c = common(a, b);
+    warn_signed(ck, op, n, a, b);
     if (c.type == TYPE_BOOL && op != OP_EQ && op != OP_NE) c.type = TYPE_I32;
     return strong(expr_binary(ck->x, op, tc_coerce(ck, a, c.type), tc_coerce(ck, b, c.type)));
 }
 
-static Val arith_unary(Checker *ck, ExprOp op, Val a) {
+static Val arith_unary(Checker *ck, ExprOp op, const Node *n, Val a) {
     if (!a.weak && a.e->type == TYPE_BOOL) a = strong(expr_cast(ck->x, TYPE_I32, a.e));
     if (op == OP_NEG && !a.weak && a.e->kind == EXPR_INDEX && a.e->type == TYPE_I64)
         return strong(expr_index(ck->x, TYPE_I64, affine_scale(ck->x, a.e->index, -1)));
-    return (Val){expr_unary(ck->x, op, a.e), a.weak, a.rounded};
+    Val v = weak(expr_unary(ck->x, op, a.e), a.weak, n);
+    v.rounded = a.rounded;
+    return v;
 }
 
 static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
@@ -431,20 +483,20 @@ static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
     Val sum = v[0];
     for (int i = 1; i < n; i++) {
         c = common(sum, v[i]);
-        sum = (Val){expr_int(ck->x, c.type, 0), c.weak, NULL};
+        sum = weak(expr_int(ck->x, c.type, 0), c.weak, NULL);
     }
     if (c.weak) c = (Common){TYPE_F64, WEAK_FLOAT};
     if (!type_is_float(c.type)) c.type = TYPE_F32;
     const Expr *arg[4];
     for (int i = 0; i < n; i++) arg[i] = tc_coerce(ck, v[i], c.type);
-    return (Val){expr_op(ck->x, op, c.type, n, arg), c.weak, NULL};
+    return weak(expr_op(ck->x, op, c.type, n, arg), c.weak, NULL);
 }
 
 Val tc_select(Checker *ck, Val c, Val a, Val b) {
     if (!c.e || !a.e || !b.e) return poison;
     Common t = common(a, b);
     const Expr *x = tc_coerce(ck, a, t.type), *y = tc_coerce(ck, b, t.type);
-    return (Val){expr_select(ck->x, c.e, x, y), t.weak, NULL};
+    return weak(expr_select(ck->x, c.e, x, y), t.weak, NULL);
 }
 
 static Val guarded(Checker *ck, const Node *n) {
@@ -475,9 +527,9 @@ static Val operation(Checker *ck, ExprOp op, const Node *n) {
     bool ok = true;
     for (int i = 0; i < n->n; i++) v[i] = tc_value(ck, n->arg[i]), ok = ok && v[i].e;
     if (!ok) return poison;
-    if (op_info[op].class == OP_COMPARE) return compare(ck, op, v[0], v[1]);
+    if (op_info[op].class == OP_COMPARE) return compare(ck, op, n, v[0], v[1]);
     if (op_info[op].class == OP_MATH) return math(ck, op, n->n, v);
-    return n->n == 1 ? arith_unary(ck, op, v[0]) : arith(ck, op, n, v[0], v[1]);
+    return n->n == 1 ? arith_unary(ck, op, n, v[0]) : arith(ck, op, n, v[0], v[1]);
 }
 
 static bool check_arity(Checker *ck, const Node *n, int least, int most) {
@@ -495,6 +547,7 @@ static bool check_arity(Checker *ck, const Node *n, int least, int most) {
 static Val cast(Checker *ck, const Node *n, Type type) {
     if (!check_arity(ck, n, 1, 1)) return poison;
     Val v = tc_value(ck, n->arg[0]);
+    v.written = NULL; // a conversion says what it does
     return v.e ? strong(tc_coerce(ck, v, type)) : poison;
 }
 
@@ -538,8 +591,8 @@ static Val call_value(Checker *ck, const Node *n) {
 Val tc_value(Checker *ck, const Node *n) {
     switch ((NodeKind)n->kind) {
     case NODE_BAD: return poison;
-    case NODE_INT: return (Val){expr_int(ck->x, TYPE_I64, n->i), WEAK_INT, NULL};
-    case NODE_FLOAT: return (Val){expr_float(ck->x, TYPE_F64, n->f), WEAK_FLOAT, NULL};
+    case NODE_INT: return weak(expr_int(ck->x, TYPE_I64, n->i), WEAK_INT, n);
+    case NODE_FLOAT: return weak(expr_float(ck->x, TYPE_F64, n->f), WEAK_FLOAT, n);
     case NODE_NAME: return name_value(ck, n);
     case NODE_CALL: return call_value(ck, n);
     case NODE_OP: return operation(ck, (ExprOp)n->op, n);

@@ -36,10 +36,10 @@ const Affine *tc_expr_affine(Checker *ck, Val v) {
     case EXPR_OP: break;
     }
     if (e->op == OP_CAST && type_info[e->type].bits >= 32)
-        return tc_expr_affine(ck, (Val){e->arg[0], WEAK_NOT, NULL});
+        return tc_expr_affine(ck, (Val){.e = e->arg[0]});
     if (e->n != 2 || e->type != TYPE_I64) return NULL;
-    const Affine *a = tc_expr_affine(ck, (Val){e->arg[0], WEAK_NOT, NULL});
-    const Affine *b = a ? tc_expr_affine(ck, (Val){e->arg[1], WEAK_NOT, NULL}) : NULL;
+    const Affine *a = tc_expr_affine(ck, (Val){.e = e->arg[0]});
+    const Affine *b = a ? tc_expr_affine(ck, (Val){.e = e->arg[1]}) : NULL;
     if (!b) return NULL;
     switch (e->op) {
     case OP_ADD: return affine_add(ck->x, a, b);
@@ -208,7 +208,7 @@ const Affine *tc_affine(Checker *ck, const Node *n, const char *what) {
 // A subscript that is just an index whose range is inferred stays inside by that inference and is
 // left alone.
 
-static const Val poison = {NULL, WEAK_NOT, NULL};
+static const Val poison = {.weak = WEAK_NOT};
 
 static bool has_range(const Checker *ck, Name name) {
     for (int i = 0; i < ck->stmt->nwhere; i++) {
@@ -338,8 +338,8 @@ Val tc_border(Checker *ck, const Node *n, BuiltinKind kind) {
         ck->guard--;
         if (!a || !v.e) return poison;
         const Expr *c = inside(ck, a);
-        Val read = {expr_read(ck->x, type, a), WEAK_NOT, NULL};
-        return c ? tc_select(ck, (Val){c, WEAK_NOT, NULL}, read, v) : read;
+        Val read = {.e = expr_read(ck->x, type, a)};
+        return c ? tc_select(ck, (Val){.e = c}, read, v) : read;
     }
     if (!a) return poison;
     if (kind == BUILTIN_PAD) {
@@ -347,5 +347,5 @@ Val tc_border(Checker *ck, const Node *n, BuiltinKind kind) {
     } else {
         a = moved(ck, a, kind);
     }
-    return (Val){expr_read(ck->x, type, a), WEAK_NOT, NULL};
+    return (Val){.e = expr_read(ck->x, type, a)};
 }

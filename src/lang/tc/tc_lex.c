@@ -137,7 +137,8 @@ static bool lex_number(Lexer *lx, Token *t) {
         t->kind = TOK_INT;
         t->range.to = lx->at + end;
         if (!int_value(lx->text + lx->at, whole, &t->i)) {
-            diag_report(lx->diags, t->range, DIAG_TC_BIG_NUMBER);
+            Diag *d = diag_report(lx->diags, t->range, DIAG_TC_BIG_NUMBER);
+            diag_note(lx->diags, d, (Range){0, 0}, DIAG_TC_BIG_NUMBER_NOTE);
             t->i = 0;
         }
     }

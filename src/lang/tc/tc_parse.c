@@ -470,7 +470,7 @@ static void recover(Parser *ps) {
     ps->failed = false;
 }
 
-static void body(Parser *ps, TcFunc *f) {
+static void body(Parser *ps, TcFunc *f, int errors) {
     Range brace = ps->t.range;
     TcStmt **last = &f->stmts, *latest = NULL;
     advance(ps); // {
@@ -503,6 +503,7 @@ static void body(Parser *ps, TcFunc *f) {
             recover(ps);
         }
     }
+    f->broken |= ps->diags->errors != errors; // of its numbers too
     if (accept(ps, '}')) return;
     f->broken = true;
     ps->failed = false;
@@ -647,13 +648,14 @@ static void add_func(Parser *ps, TcFile *file, TcFunc *f) {
 
 static void function(Parser *ps, TcFile *file) {
     TcFunc *f = arena_new(ps->arena, TcFunc);
+    int errors = ps->diags->errors;
     ps->failed = false;
     advance(ps); // def
     header(ps, f);
     f->broken = f->headless = ps->failed;
     if (f->broken) // look for the body, so that its mistakes are found too
         while (!at(ps, '{') && ps->t.kind != TOK_DEF && ps->t.kind != TOK_END) advance(ps);
-    if (at(ps, '{')) body(ps, f);
+    if (at(ps, '{')) body(ps, f, errors);
     if (f->name) add_func(ps, file, f);
 }
 

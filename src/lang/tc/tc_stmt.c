@@ -90,7 +90,7 @@ static void add_let(Checker *ck, const TcWhere *w) {
     let.val = tc_value(ck, w->a);
     ck->owner = -1;
     if (let.val.e && let.val.weak && let.val.e->kind != EXPR_CONST)
-        let.val = (Val){tc_coerce(ck, let.val, tc_value_type(let.val)), WEAK_NOT, NULL};
+        let.val = (Val){.e = tc_coerce(ck, let.val, tc_value_type(let.val))};
     vec_push(ck->arena, &ck->lets, let);
 }
 
@@ -177,7 +177,7 @@ static void check_lets(Checker *ck, const TcStmt *s) {
         if (used[i])
             add_let(ck, w);
         else if (let_is_free(ck, w))
-            tc_warn(ck, w->range, DIAG_TC_UNUSED, w->name, "");
+            tc_warn(ck, w->range, DIAG_TC_UNUSED, w->name);
     }
 }
 
@@ -205,7 +205,7 @@ static void names_list(Checker *ck, Text *t, int from) {
 static void assign_reduces(Checker *ck, const TcStmt *s, Work *w) {
     Text names = {.arena = ck->arena};
     names_list(ck, &names, w->nlhs);
-    Diag *d = tc_warn(ck, s->op_range, DIAG_TC_ASSIGN_REDUCES, text_str(&names), "");
+    Diag *d = tc_warn(ck, s->op_range, DIAG_TC_ASSIGN_REDUCES, text_str(&names));
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_ASSIGN_REDUCES_NOTE);
     w->op = REDUCE_ADD;
     w->init = true;

@@ -25,3 +25,18 @@ halves(f32(N) B) -> (f32(2*N) A)
 strided(i32 s, f32(N) B) -> (f32((N - 1)/s + 1) A)
 least(f32(A0, A1, A2) A, f32(B0, B1, B2) B) -> (f32(min(A1, B0), min(A2, B1), B2) O)
 both(f32(N) B) -> (f32(N, N - 3) A)
+--- stderr
+a.tc:11:84: warning: 'j' runs as far as the smaller of B0 and A1
+  def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
+                                                                                     ^
+a.tc:11:73: note: 'j' is below B0: subscript 'j' of 'B' stays below B0
+  def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
+                                                                          ^
+note: where they are one size, give it one name; else write 'where j in 0:min(B0, A1)'
+a.tc:11:86: warning: 'k' runs as far as the smaller of B1 and A2
+  def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
+                                                                                       ^
+a.tc:11:75: note: 'k' is below B1: subscript 'k' of 'B' stays below B1
+  def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
+                                                                            ^
+note: where they are one size, give it one name; else write 'where k in 0:min(B1, A2)'

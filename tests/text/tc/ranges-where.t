@@ -29,3 +29,11 @@ hull(f32(N) A) -> (f32(N + 2) P)
 gather(f32(J) B, i32(I) C) -> (f32(I) A)
 like(f32(N, M) A) -> (f32(N, M) O)
 softmax(f32(N, D) I) -> (f32(N) m, f32(N, D) e, f32(N) s, f32(N, D) O)
+--- stderr
+a.tc:6:74: warning: 'i' runs as far as the smaller of N and M
+  def joined(float(N) A, float(M) B) -> (O) { O(i) = A(i)  O(i) = O(i) + B(i) }
+                                                                           ^
+a.tc:6:54: note: 'i' is below N: subscript 'i' of 'A' stays below N
+  def joined(float(N) A, float(M) B) -> (O) { O(i) = A(i)  O(i) = O(i) + B(i) }
+                                                       ^
+note: where they are one size, give it one name; else write 'where i in 0:min(N, M)'
