@@ -7,7 +7,8 @@
 //   order.c    which statement comes when
 //   window.c   statements computed inside a loop of their readers
 //   nest.c     all statements: which loops they share, where initialisations and post-operations
-//   stand storage.c  temporaries: the block each lives in, and how much of it must exist there
+//              stand
+//   storage.c  temporaries: the block each lives in, and how much of it must exist there
 //   lower.c    the driver, and the immutable Tree out of all that
 #ifndef LW_TREE_LOWER_H
 #define LW_TREE_LOWER_H
