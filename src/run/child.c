@@ -136,11 +136,18 @@ void child_pin(int processor) {
     sched_setaffinity(0, sizeof set, &set); // where it is refused, timing is noisier
 }
 
-void child_avoid(int processor) {
+bool child_avoid(int processor) {
+    cpu_set_t set;
+    if (processor < 0 || sched_getaffinity(0, sizeof set, &set) != 0) return false;
+    CPU_CLR((size_t)processor, &set);
+    return CPU_COUNT(&set) > 0 && sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+void child_rejoin(int processor) {
     cpu_set_t set;
     if (processor < 0 || sched_getaffinity(0, sizeof set, &set) != 0) return;
-    CPU_CLR((size_t)processor, &set);
-    if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+    CPU_SET((size_t)processor, &set);
+    sched_setaffinity(0, sizeof set, &set);
 }
 
 _Noreturn void child_leave(void) { _exit(0); }

@@ -29,9 +29,11 @@ void child_end(Child *c); // at once; nothing when there is none
 // --------------------------------------------------------------------------
 bool pipe_say(int out, char what);
 bool pipe_hear(int in, char *what); // waits; false: the parent is gone
-// To the given processor; -1: to all that the process had.
+// Where this thread runs: on one processor (-1: as before); on all others, if there are any; and
+// there again.
 void child_pin(int processor);
-void child_avoid(int processor); // to all others, if there are any
+bool child_avoid(int processor); // false: as before
+void child_rejoin(int processor);
 int nth_processor(int n); // of those this process may run on, from the last, around and around
 _Noreturn void child_leave(void);
 

@@ -91,7 +91,7 @@ void compiler_main(void *arg, int in, int out) {
     const Arena *pool = m->setup->program->arena;
     size_t fresh = pool->reserved;
     workshop_open(&work);
-    if (m->setup->threads <= 1) child_avoid(nth_processor(m->setup->processor));
+    child_avoid(m->processor);
     alarm_open(&alarm, false, took_too_long, (void *)&at);
     while (pipe_hear(in, &what)) {
         for (int i = 0; i < b->count; i++) {

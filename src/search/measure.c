@@ -16,7 +16,7 @@ static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;
 
 // What takes so many times as long to compile as those that were worth timing is left out: most of
 // it is code that was unrolled beyond use.
-static const double lengthy = 4, least_patience = 3e-4;
+static const double lengthy = 3, least_patience = 3e-4;
 
 enum { MOST_RESTARTS = 4 }; // one after the other, nothing done in between
 
@@ -254,6 +254,7 @@ static bool have_reference(Measure *m) {
 Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fault) {
     Measure *m = arena_new(arena, Measure);
     m->setup = setup;
+    m->processor = setup->threads > 1 ? -1 : nth_processor(setup->processor);
     *fault = MEASURE_NO_MEMORY;
     if (operands_make(&m->operands, arena, setup->program, setup->views, setup->ranges,
                       setup->seed) &&
@@ -261,7 +262,10 @@ Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fau
         *fault = have_reference(m) ? MEASURE_NO_REFERENCE : MEASURE_NO_PROCESS;
         if (atomic_load(&m->board->reference) != REFERENCE_NONE) *fault = MEASURE_OK;
     }
-    if (*fault == MEASURE_OK) return m;
+    if (*fault == MEASURE_OK) {
+        m->avoided = setup->compilers && child_avoid(m->processor);
+        return m;
+    }
     measure_close(m);
     return NULL;
 }
@@ -273,4 +277,5 @@ void measure_close(Measure *m) {
     operands_free(&m->operands);
     guarded_free(&m->memory);
     guarded_free(&m->codes);
+    if (m->avoided) child_rejoin(m->processor);
 }

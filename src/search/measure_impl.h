@@ -62,6 +62,8 @@ struct Measure {
     Child compiler[MOST_COMPILERS];
     bool told[MOST_COMPILERS]; // that there are jobs, and has not answered
     bool going;                // the worker likewise
+    int processor;             // that one thread is timed on; -1: any
+    bool avoided;              // we stay away from it meanwhile
     int starting;              // number of the compiler that is forked next
     double began;              // what is on the board
     double compiled;           // seconds that the compilations of timed candidates took,

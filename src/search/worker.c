@@ -23,7 +23,7 @@ enum {
     SOME_PAIRS = 6,  // to place a candidate: its interval is one of 95 % then
     MANY_PAIRS = 15, // to tell a better one from the incumbent
 };
-static const double sample_seconds = 20e-6, alone_seconds = 2e-3;
+static const double sample_seconds = 50e-6, alone_seconds = 2e-3;
 // A candidate loses by its first sample, sooner where that is one call that takes its time; by the
 // first two or three, all of which are slower by so much; and where a sample is one call, by one of
 // three that is not faster. It may be better while the median and four of five samples say so.
@@ -491,7 +491,7 @@ static bool open_worker(Worker *w) {
     workshop_open(&w->work);
     w->exec = exec_arena_new();
     if (!w->exec) return false;
-    child_pin(s->threads > 1 ? -1 : nth_processor(s->processor));
+    child_pin(w->m->processor);
     w->env = (KernelEnv){.threads = 1, .apply = s->apply};
     if (s->threads > 1 && (w->pool = pool_new(s->threads)))
         w->env = (KernelEnv){.threads = s->threads,
