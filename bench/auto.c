@@ -3,8 +3,10 @@
 // same plain layouts: the same rounds as bench/x86. And how long choosing takes.
 //
 //     make bench-auto
-//     build/bench/auto [--quick] [--only hand,shapes,layers,time] [--item NAME] [--peers
-//     build/peers]
+//     build/bench/auto [--quick] [--only hand,shapes,layers,time] [--item NAME]
+//                      [--peers build/peers]
+//
+// Layers are called "64 to 256@56 1x1/1", and begin with what is asked for.
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "lab/rivals.h"
@@ -271,12 +273,14 @@ static Ours *layer_new(const Layer *l) {
 }
 
 static double try_layer(Bench *b, const Layer *l) {
-    char task[LAB_LINE];
+    char task[LAB_LINE], name[64];
     static Trial t;
     t = (Trial){0};
-    Ours *o = layer_new(l);
     double ratio = NAN;
     int k = l->k ? l->k : l->c;
+    snprintf(name, sizeof name, "%d to %d@%d %dx%d/%d", l->c, k, l->h, l->r, l->r, l->stride);
+    if (b->item && strncmp(name, b->item, strlen(b->item))) return NAN;
+    Ours *o = layer_new(l);
     snprintf(task, sizeof task, "nchw 1 %d %d %d %d %d %d %d %d", l->h, l->h, l->c, k, l->r,
              l->stride, l->r / 2, l->k ? 1 : l->c);
     if (!o->error) {
@@ -293,10 +297,9 @@ static double try_layer(Bench *b, const Layer *l) {
         trial_run(&b->lab, &t);
         Estimate e = trial_ratio(&t, 0, 1);
         ratio = e.median;
-        printf("  %-12s %4d to %4d@%-3d %dx%d/%d %7.1f %7.1f  %5.2f [%.2f, %.2f]%s  %s\n", l->net,
-               l->c, k, l->h, l->r, l->r, l->stride, o->flops / trial_median(&t, 0),
-               o->flops / trial_median(&t, 1), ratio, e.low, e.high, same ? "" : " DIFFERS",
-               one_line(o));
+        printf("  %-12s %-22s %7.1f %7.1f  %5.2f [%.2f, %.2f]%s  %s\n", l->net, name,
+               o->flops / trial_median(&t, 0), o->flops / trial_median(&t, 1), ratio, e.low, e.high,
+               same ? "" : " DIFFERS", one_line(o));
         fflush(stdout);
     }
     if (o->error) fprintf(stderr, "%s: %s\n", task, o->error);
@@ -316,7 +319,7 @@ static void run_layers(Bench *b) {
     if (n)
         printf("  geometric mean %.3f, least %.3f, of %d (bar: 1)\n", exp(sum / n), least, n);
     else
-        printf("  oneDNN is absent\n");
+        printf(b->item ? "  no such layer, or oneDNN is absent\n" : "  oneDNN is absent\n");
 }
 
 // --- Time ----------------------------------------------------------------------------------------
@@ -374,7 +377,7 @@ int main(int argc, char **argv) {
     lab_open(&b.lab);
     if (wanted(&b, "hand")) run_hand(&b);
     if (wanted(&b, "time") && !b.item) run_time(&b, step);
-    if (wanted(&b, "layers") && !b.item) run_layers(&b);
+    if (wanted(&b, "layers")) run_layers(&b);
     if (wanted(&b, "shapes") && !b.item) run_shapes(&b, step);
     lab_close(&b.lab);
     return 0;

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { PACKED = 6 }; // reads of a panel that are worth to pack it
+
 // --- Around the tile -----------------------------------------------------------------------------
 
 static int64_t step_of(const Nest *n, const Tile *t, int i) {
@@ -105,21 +107,23 @@ static void order_reductions(Blocks *b) {
 }
 
 // A panel from beyond the second cache whose rows are whole lines, in sets of their own of the
-// first cache: while one is used the next one comes, which takes less than to pack it.
+// first cache: while one is used the next one comes, which takes less than to pack it, unless many
+// rows pass by.
 static void read_straight(const Chooser *c, Blocks *b) {
-    enum { LEAST = 32 }; // rows of a part
+    enum { MANY = 40, LEAST = 32 }; // of these rows; rows of a part
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     if (tile_is_near(b->t)) b->near = near_bytes(c);
     if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
     if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->as) return;
-    if (x->stride[b->t->v] != 1) return;
+    if (x->stride[b->t->v] != 1 || b->reuse >= MANY) return;
     int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
     if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
     int64_t sets = min_i64(rows_of_way(apart) * row, WAY); // of all, as bytes of a way
     double room = near_bytes(c) * (double)sets / WAY;
-    if (room < (double)(LEAST * row)) return;
+    bool fits = b->reuse < PACKED && room >= 0.8 * b->panel_bytes; // as it would not be packed
+    if (!fits && room < (double)(LEAST * row)) return;
     b->straight = true;
     b->near = room;
 }
@@ -196,7 +200,7 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     if (b->t->group >= 0) return false;
     if (b->t->pack || x->as) return true;
     if (x->twin) return false;
-    if (b->reuse < 6 || x->stride[b->t->v] != 1) return false;
+    if (b->reuse < PACKED || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
         int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
         crooked |= stride % c->m->line_bytes != 0;

@@ -285,6 +285,26 @@ static int64_t joined_vectors(const Nest *n, const Tile *t, int64_t rows) {
                 : rows * ceil_div(n->extent[t->v], n->lanes);
 }
 
+// Lines come from beyond the second cache in pairs: rows of a tile that do not have whole ones
+// bring a line in vain, which is waited for now and then, unless its turn comes soon.
+static double odd_lines(const Chooser *c, const Nest *n, const Tile *t) {
+    enum { SOON = 8 }; // tiles in between
+    int64_t width = (int64_t)t->vectors * n->lanes, between = 1;
+    double cycles = 0;
+    for (int k = 0; k < 2; k++)
+        if (t->row[k] >= 0) between *= ceil_div(n->extent[t->row[k]], t->rows[k]);
+    if (t->folded || t->join >= 0 || width >= n->extent[t->v] || between < SOON) return 0;
+    for (int r = 0; r < n->nrefs; r++) {
+        const Ref *x = &n->ref[r];
+        if ((r && r == t->pack) || x->stride[t->v] != 1 || x->crooked) continue;
+        if (width * x->bytes % (2 * c->m->line_bytes) == 0) continue;
+        double lines = x->size / (double)(width * x->bytes);
+        if (x->size > (double)c->m->cache[2] / 2)
+            cycles += chooser_traffic(c, lines * c->m->line_bytes, x->size) / 4;
+    }
+    return cycles;
+}
+
 // Full tiles and what is left over, in every direction. Anything above `limit`, where it is that.
 static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
@@ -319,7 +339,7 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
         if (t->join >= 0) part[2] = joined_vectors(n, t, part[2]);
         if (count > 0) cost += count * (part_cost(c, n, t, part, turns) + (at ? 15 : 0));
     }
-    cost *= outer;
+    cost = cost * outer + odd_lines(c, n, t);
     return t->pack ? cost + pack_cost(c, n, t) : cost;
 }
 

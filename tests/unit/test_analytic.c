@@ -444,3 +444,17 @@ TEST(huge_extents_do_not_overflow) {
            " output C: i32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
            "  C[m, n] +=! i32(A[m, k])*i32(B[k, n])\n}\n");
 }
+
+// Rows of tiles that come from beyond the second cache are whole pairs of lines. Panels are fetched
+// ahead where they lie, or packed if many rows pass by.
+TEST(panels_are_pairs_of_lines) {
+    static const char gemm[] = "program g(M, N, K) {\n input A: f32[M, K]\n input B: f32[K, N]\n"
+                               " output C: f32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
+                               "  C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+    CHOSEN("C: n/64 m/6 k/16 k m n:v\n"
+           "    prefetch C at m/6 distance 0 level 1\n    prefetch B at n/64 distance 1 level 2\n",
+           SIZES(64, 3136, 64), gemm);
+    CHOSEN("C: n/448 m/6 n/64 k/16 k m n:v\n    copy B at n/448 layout (n/64 k n) align 64\n"
+           "    prefetch C at n/64 distance 0 level 1\nC.B: n/64 k n:v\n",
+           SIZES(256, 3136, 64), gemm);
+}
