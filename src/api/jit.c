@@ -297,7 +297,7 @@ lw_status jit_code(Pipeline *p, const KernelCode **out) {
 }
 
 lw_status backend_jit(Pipeline *p) {
-    if (p->options->threads < 0) return LW_MISUSE;
+    if (p->options->threads < 0 || !(p->options->measure_seconds >= 0)) return LW_MISUSE;
     const KernelCode *k = p->kernel;
     lw_status status = k ? LW_OK : jit_code(p, &k);
     if (status) return status;

@@ -275,9 +275,9 @@ static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {
 
 lw_status lw_parse(lw_context *ctx, const char *name, const char *text, size_t len,
                    const lw_parse_options *options, lw_module **out) {
-    ParseArgs a = {
-        .name = name, .text = text ? text : "", .len = text ? len : 0, .options = options};
-    return parse(ctx, &a, out);
+    ParseArgs a = {.name = name, .text = text ? text : "", .len = len, .options = options};
+    if (out) *out = NULL;
+    return text || !len ? parse(ctx, &a, out) : call_misuse(ctx);
 }
 
 lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_options *options,

@@ -207,6 +207,8 @@ TEST(wrong_arguments_are_refused) {
     lw_timing timing = {0};
     o = (lw_run_options){.struct_size = sizeof o, .timing = &timing};
     CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
+    o = (lw_run_options){.struct_size = sizeof o, .measure_seconds = -1};
+    CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
     o = (lw_run_options){.threads = 1}; // forgotten
     CHECK_INT_EQ(lw_run(ctx, b, good, 3, &o), LW_MISUSE);
     const char *text;
@@ -289,6 +291,7 @@ TEST(diagnostics_are_data) {
                  LW_ERROR);
     CHECK_STR_EQ(lw_diag_text(ctx), "error: cannot read '/dev': is a directory\n");
     CHECK_INT_EQ(lw_parse(ctx, NULL, text, 3, NULL, &mod), LW_MISUSE);
+    CHECK_INT_EQ(lw_parse(ctx, "a.tc", NULL, 3, NULL, &mod), LW_MISUSE);
     lw_context_free(ctx);
 }
 
