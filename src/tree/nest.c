@@ -204,13 +204,21 @@ static bool alike(const Inst *a, const Inst *b) {
     return same;
 }
 
-// A later access that is just like the latest one stands for it too: whatever may not be shared
-// with the earlier leaf may not be shared with this one.
+// A later access that is just like an earlier one stands for it too: whatever may not be shared
+// with the earlier leaf may not be shared with this one. So thousands of updates of one tensor,
+// each a read and a write, leave two records.
 static void record(Lower *l, const Inst *inst, const Access *a, bool write, int leaf) {
+    enum { RECENT = 4 };
     Record r = {a, inst, write, leaf, l->last_record[a->tensor]};
-    const Record *old = r.next < 0 ? NULL : &l->record.at[r.next];
-    if (old && old->access == a && old->write == write && alike(old->inst, inst))
-        r.next = old->next;
+    int *link = &r.next;
+    for (int i = 0; i < RECENT && *link >= 0; i++) {
+        Record *old = &l->record.at[*link];
+        if (old->access == a && old->write == write && alike(old->inst, inst)) {
+            *link = old->next;
+            break;
+        }
+        link = &old->next;
+    }
     l->last_record[a->tensor] = l->record.n;
     vec_push(l->arena, &l->record, r);
 }

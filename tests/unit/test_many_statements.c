@@ -32,6 +32,13 @@ static void updates(Text *t, int n) {
     text_add(t, "}\n");
 }
 
+// The same in place: each of them reads and writes.
+static void in_place(Text *t, int n) {
+    text_add(t, "def f(float(N) X) -> (Y) {\n  Y(i) = X(i)\n");
+    for (int k = 1; k < n; k++) text_printf(t, "  Y(i) = Y(i) * 0.5 + %d\n", k);
+    text_add(t, "}\n");
+}
+
 // Sums, each with what stands behind it.
 static void sums(Text *t, int n) {
     text_add(t, "def f(float(N) X, float(N,N) W) -> (Y) {\n  R0(i) = X(i)\n");
@@ -87,4 +94,5 @@ static void check_scale(const char *name, void (*shape)(Text *, int), double mos
 TEST(a_chain_of_statements) { check_scale("chain", chain, 6); }
 TEST(many_results) { check_scale("results", results, 9); }
 TEST(many_updates) { check_scale("updates", updates, 9); }
+TEST(many_updates_in_place) { check_scale("in place", in_place, 14); }
 TEST(many_sums) { check_scale("sums", sums, 12); }
