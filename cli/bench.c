@@ -203,6 +203,7 @@ static void run_suites(Bench *b) {
         if (item_wanted(b, item)) jobs[n++] = (BenchJob){.item = item, .kind = &bench_kernels};
     for (int i = 0; (item = bench_time_item(i, &kind)) != NULL && n < MOST; i++)
         if (time_wanted(b, item)) jobs[n++] = (BenchJob){.item = item, .kind = kind};
+    if (n) bench_describe(b);
     bench_jobs(b, jobs, n);
     free(jobs);
 }
@@ -320,7 +321,6 @@ int command_bench(Cli *cli) {
     if (file) {
         status = bench_program(b);
     } else {
-        bench_describe(b);
         run_suites(b);
         if (!b->n) status = cli_misuse(cli, "nothing is called '%s'", cli->only ? cli->only : "");
     }

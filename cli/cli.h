@@ -189,6 +189,8 @@ typedef struct Output {
 bool output_open(Cli *cli, const char *path, Output *o); // false after saying why
 int output_close(Cli *cli, Output *o);                   // EXIT_FAILED after saying why
 void output_drop(Output *o);                             // instead: what was there stays
+// Before much work is done for it: can it be written? NULL: there is nothing to write.
+int output_try(Cli *cli, const char *path);
 int output_write(Cli *cli, const char *path, const void *bytes, size_t size); // all at once
 
 // --- .npy files, npy.c ---------------------------------------------------------------------------

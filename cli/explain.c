@@ -164,13 +164,15 @@ static int write_page(Explain *x, const char *path) {
 int command_explain(Cli *cli) {
     Json data = {0};
     Explain x = {.cli = cli, .j = &data, .threads = cli->threads ? (int)cli->threads : 1};
+    const char *page = cli->output ? cli->output : "explain.html";
     lw_module *mod;
     int status = cli_open(cli, &mod);
+    if (!status) status = output_try(cli, page);
     if (!status) x.f = cli_function(cli, mod);
     if (!status) status = x.f ? cli_bind(cli, x.f, &x.bound) : EXIT_FAILED;
     if (!status) status = find_schedule(&x);
     if (!status) status = collect(&x);
-    if (!status) status = write_page(&x, cli->output ? cli->output : "explain.html");
+    if (!status) status = write_page(&x, page);
     free(data.text);
     free(x.memory);
     lw_bound_free(x.bound);

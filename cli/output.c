@@ -13,9 +13,13 @@ static int cannot(Cli *cli, const char *path, int why) {
     return cli_fail(cli, "cannot write '%s': %s", path, strerror(why));
 }
 
-bool output_open(Cli *cli, const char *path, Output *o) {
+static bool is_plain(const char *path) {
     struct stat old;
-    bool plain = lstat(path, &old) != 0 || S_ISREG(old.st_mode);
+    return lstat(path, &old) != 0 || S_ISREG(old.st_mode);
+}
+
+bool output_open(Cli *cli, const char *path, Output *o) {
+    bool plain = is_plain(path);
     // What must not be written is not replaced either.
     bool ours = !plain || access(path, F_OK) != 0 || access(path, W_OK) == 0;
     char *to = plain ? cli_printf("%s.%ld.part", path, (long)getpid()) : cli_printf("%s", path);
@@ -40,6 +44,14 @@ void output_drop(Output *o) {
     fclose(o->file);
     if (o->plain) remove(o->to);
     free(o->to);
+}
+
+int output_try(Cli *cli, const char *path) {
+    Output o;
+    if (!path || !is_plain(path)) return EXIT_OK; // to open a pipe is to write to it
+    if (!output_open(cli, path, &o)) return EXIT_FAILED;
+    output_drop(&o);
+    return EXIT_OK;
 }
 
 int output_write(Cli *cli, const char *path, const void *bytes, size_t size) {

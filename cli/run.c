@@ -25,9 +25,14 @@ typedef struct Run {
 } Run;
 
 static int check_outputs(Run *r) {
-    for (size_t i = 0; i < r->cli->out.n; i++) {
-        if (!given_is_result(&r->g, r->cli->out.at[i].name))
-            return given_unknown(&r->g, "--out", r->cli->out.at[i].name, "result");
+    const Pairs *out = &r->cli->out;
+    for (size_t i = 0; i < out->n; i++) {
+        if (!given_is_result(&r->g, out->at[i].name))
+            return given_unknown(&r->g, "--out", out->at[i].name, "result");
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(out->at[j].value, out->at[i].value))
+                return cli_misuse(r->cli, "--out writes '%s' twice", out->at[i].value);
+        if (output_try(r->cli, out->at[i].value)) return EXIT_FAILED;
     }
     return EXIT_OK;
 }

@@ -335,6 +335,8 @@ int command_tune(Cli *cli) {
     if (!status && kind && !strcmp(kind, ".png"))
         status = cli_misuse(cli, "--plot writes an SVG, not a PNG; name it b.svg or so, not '%s'",
                             cli->plot);
+    if (!status) status = output_try(cli, cli->output);
+    if (!status) status = output_try(cli, cli->plot);
     if (!status) status = open_log(&t);
     if (!status) {
         signal(SIGINT, interrupt);

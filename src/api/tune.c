@@ -74,8 +74,8 @@ static bool strategy_option(Call *call, char *word, SearchOptions *s) {
             continue;
         double x = strtod(value + 1, &end);
         bool whole = options[i].whole != NULL;
-        what = whole ? "option with a whole number above 0"
-                     : "option with a number above 0"; // 0 would be the default
+        what = whole ? "option with a whole number from 1 to 1000000"
+                     : "option with a number above 0, and up to 1000000"; // 0 is the default
         if (end == value + 1 || *end || !(x > 0 && x <= 1e6) || (whole && x != (int)x)) break;
         if (whole) *options[i].whole = (int)x;
         if (!whole) *options[i].real = x;

@@ -130,6 +130,7 @@ static CcResult compile(const Folder *f, const CcOptions *o, bool openmp, char *
         return CC_SYSTEM;
     }
     read_log(f, message, size);
+    if (!*message) snprintf(message, size, "'%s' ends with status %d", args[0], code);
     return CC_FAILED;
 }
 

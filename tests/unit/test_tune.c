@@ -367,10 +367,11 @@ TEST(mistakes_are_told) {
         const char *want;
     } wrong[] = {
         {{.strategy = "bean"}, "'bean' is no strategy; there are auto"},
-        {{.strategy = "beam width=0"}, "is no option with a whole number above 0"},
+        {{.strategy = "beam width=0"}, "is no option with a whole number from 1 to 1000000"},
         {{.strategy = "beam wide=3"}, "'wide=3' is no option of a strategy; there are blind"},
         {{.strategy = "beam width=x"},
-         "'width=x' is no option with a whole number above 0; there are blind, scratch, width, "
+         "'width=x' is no option with a whole number from 1 to 1000000; there are blind, scratch, "
+         "width, "
          "lookahead, batch, "
          "population"},
         {{.order = "random"}, "'random' is no order of decisions; there are given"},
