@@ -251,6 +251,9 @@ static void emit_prefetches(Lower *l, Inst *inst) {
         int tensor = program_find_tensor(l->p, f->tensor), at;
         Inst *owner;
         bool used = tensor >= 0 && touches(inst->info, tensor);
+        if (!used && !copied(sched, f->tensor) &&
+            statement_reads(l->flat.p, inst->info->s->label, f->tensor))
+            continue; // inlining left it out
         if (!used || !loop_find(inst, &f->at, &owner, &at)) {
             Diag *d = used ? diag_report(l->diags, f->at.range, DIAG_SCHEDULE_PREFETCH_LOOP,
                                          ref_text(l->arena, &f->at), inst->info->s->label)

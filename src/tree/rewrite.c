@@ -26,6 +26,7 @@
 typedef struct Rewrite {
     Arena *arena;
     Exprs *x;
+    const Program *given;
     Program *p;
     const Schedule *s;
     VEC(const SchedStmt *) sched; // per statement; NULL: none
@@ -216,6 +217,13 @@ static const Access *first_read(const Stmt *s, int tensor) {
     return f.found;
 }
 
+bool statement_reads(const Program *p, Name label, Name tensor) {
+    int t = program_find_tensor(p, tensor);
+    for (int i = 0; t >= 0 && i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return first_read(&p->stmts.at[i], t) != NULL;
+    return false;
+}
+
 // --- Copies ------------------------------------------------------------------------------------
 
 void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read,
@@ -346,6 +354,7 @@ static int make_copies(Rewrite *r, int i) {
         const Stmt *s = &r->p->stmts.at[i];
         int from = program_find_tensor(r->p, how->tensor);
         const Access *read = from < 0 ? NULL : first_read(s, from);
+        if (!read && statement_reads(r->given, s->label, how->tensor)) continue; // no more
         if (!read || writes(s, from)) {
             DiagId id = read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD;
             Diag *d = diag_report(r->diags, how->range, id, how->tensor, s->label);
@@ -636,7 +645,7 @@ static bool has_work(const Program *p, const Schedule *s) {
 bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
                       Rewritten *out) {
     static const Schedule none;
-    Rewrite r = {.arena = arena, .x = p->exprs, .s = s ? s : &none, .diags = diags};
+    Rewrite r = {.arena = arena, .x = p->exprs, .given = p, .s = s ? s : &none, .diags = diags};
     Numbers section = {.arena = arena};
     for (int i = 0; i < r.s->nstmts; i++) numbers_put(&section, r.s->stmt[i]->label, i);
     for (int i = 0; i < p->stmts.n; i++) {

@@ -13,4 +13,8 @@ typedef struct Rewritten {
 bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
                       Rewritten *out);
 
+// Does the statement read it, in a Program as given? Inlining may leave a read out, since
+// `c ? x : x` is x; what a Schedule says of that tensor there is then without effect.
+bool statement_reads(const Program *p, Name label, Name tensor);
+
 #endif

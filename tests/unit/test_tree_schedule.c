@@ -124,6 +124,18 @@ TEST(schedule_inlines) {
     tr_end(&r);
 }
 
+// `c ? x : x` is x: what inlining leaves out need not be fetched or copied.
+TEST(schedule_inlining_may_leave_reads_out) {
+    TreeRun r;
+    tr_begin(&r, "program p { input X: f32[] input A: f32[8] output O: f32[8] temp T: f32[8]\n"
+                 "T: for i in 0:8  T[i] = X[]\n"
+                 "O: for i in 0:8  O[i] = select(A[i] > T[0], X[], T[i]) }");
+    const char *want = "for i in 8\n  O[i] = X[]\n";
+    CHECK_STR_EQ(tr_show(&r, "T:\n    inline\nO: i\n    prefetch A at i\n"), want);
+    CHECK_STR_EQ(tr_show(&r, "T:\n    inline\nO: i\n    copy A\n"), want);
+    tr_end(&r);
+}
+
 TEST(schedule_every_order_of_a_split_matmul) {
     TreeRun r;
     tr_begin(&r, matmul);
