@@ -160,6 +160,12 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
     return NULL;
 }
 
+bool plan_is_parallel(const Plan *p) {
+    for (int i = 0; i < p->nloops; i++)
+        if (p->loop[i]->mark == KIND_PARALLEL) return true;
+    return false;
+}
+
 static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
     if (e->kind == EXPR_INDEX) return !e->index->linear && affine_mentions(p, e->index, loop);
     for (int i = 0; i < e->n; i++)
@@ -168,14 +174,15 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
 }
 
 // Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
-// `inside`: of a guard that differs from lane to lane. Lanes where it does not hold write what they
-// found, which must exist, and must not be another thread's.
+// `inside`: of a guard that differs from lane to lane. Where lanes do not lie side by side, those
+// in which it does not hold write what they found, which must exist, and must not be another
+// thread's.
 static const char *leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
     if (inside && (!n->write.safe || !n->write.off)) return "a guard depends on it";
-    for (int i = 0; i < p->nloops && inside && !reduces; i++)
-        if (p->loop[i]->mark == KIND_PARALLEL) return "a guard depends on it";
     const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
+    bool apart = n->write.lane != type_info[n->write.type].bytes;
+    if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = "a guard depends on it";
     for (int i = 0; i < n->nreads && !why; i++)
         why = cannot_follow(p, n, &n->read[i], loop, false, inside || n->read[i].guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";

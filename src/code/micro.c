@@ -482,7 +482,7 @@ static void store_words(Seg *s, const Ref *ref) {
 void seg_store(Seg *s, const Ref *ref, int val) {
     note_written(s, ref->buffer);
     Loc *l = seg_find(s, ref);
-    settle(s, ref, true, l);
+    settle(s, ref, true, ref->guard < 0 ? l : NULL);
     if (ref_is_hard(ref) || ref->guard >= 0) {
         emit_store(s, keep(s, ref), val, s->micros.n - 1);
         return;

@@ -222,6 +222,7 @@ bool code_is_small(const Plan *p, const Lin *l); // all of its values are
 bool plan_has_index(const Expr *e);              // uses an iterator's value
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);
+bool plan_is_parallel(const Plan *p); // some of it may run in several threads
 // The loop inside with the smallest number, or `none`.
 int plan_first_loop(const PNode *n, int none);
 // Is the loop mentioned in a dimension of m that is computed?

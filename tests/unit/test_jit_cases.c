@@ -257,6 +257,19 @@ TEST(guarded_reads_stay_inside) {
     RUN(apart);
 }
 
+// Elements whose lane a guard forbids keep their bits, whatever those are.
+TEST(guarded_writes_leave_the_rest_alone) {
+#define BAND(TYPE)                                                                                 \
+    "program b { input A: " TYPE "[37] output O: " TYPE "[37] output P: " TYPE "[23, 37]\n"        \
+    "O: for i in 0:37 if i - 3 >= 0, 30 - i >= 0  O[i] = A[i]\n"                                   \
+    "P: for i in 0:23, j in 0:37 if j - i >= 0  P[i, j] = A[j] }"
+#define BANDS(TYPE)                                                                                \
+    {BAND(TYPE), "O: i:v\nP: i j:v", EXACT}, { BAND(TYPE), "O: i/16:p i:v\nP: i:p j:v", EXACT }
+    static const Case cases[] = {BANDS("f32"), BANDS("f64"), BANDS("bool"), BANDS("i8"),
+                                 BANDS("u16"), BANDS("f16"), BANDS("bf16")};
+    RUN(cases);
+}
+
 // Elements of 1 and 2 bytes found by an index, the first and the last of their table among them, in
 // tables down to a single element.
 TEST(narrow_tables_are_read_to_their_end) {

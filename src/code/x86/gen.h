@@ -212,8 +212,12 @@ bool gen_gathers_apart(const Gen *g, const Ref *r);
 void gen_pick(Gen *g, const Micro *m);
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
 
-// guard.c: loads of lanes where a guard holds
+// guard.c: lanes where a guard holds
 void gen_load_guarded(Gen *g, const Micro *m);
+// Those of them that a load or a store touches: AVX-512 as a mask register (uses rax), AVX2 as a
+// vector, in the scratch register or the guard's own.
+unsigned gen_guard_mask(Gen *g, const Micro *m);
+X86Arg gen_guard_vector(Gen *g, const Micro *m);
 // AVX-512: the mask register that has the lanes of a bool, operand `arg` of m.
 unsigned gen_guard(Gen *g, const Micro *m, int arg);
 

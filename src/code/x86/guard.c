@@ -1,4 +1,5 @@
-// Loads under a guard, which touch only lanes where it holds; the others become 0.
+// Loads and stores under a guard, which touch only lanes where it holds; the others are loaded as
+// 0.
 //
 // A guard is a bool in lanes. AVX-512 takes it as a mask register: the last one stays in k3, so
 // that neighbours under the same guard share it. AVX2 takes the lanes themselves. Lanes that no
@@ -16,21 +17,22 @@ unsigned gen_guard(Gen *g, const Micro *m, int arg) {
     return 3;
 }
 
+// Which operand it is.
+static int guard_arg(const Micro *m) { return m->kind == MI_STORE; }
+
 static bool in_tail(const Ref *r) { return r->active < r->width && !FAULT(guard_forgets_tail); }
 
-// The same of those lanes that exist; uses rax.
-static unsigned guard_mask(Gen *g, const Micro *m) {
-    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
-    if (!in_tail(m->ref)) return gen_guard(g, m, 0);
+unsigned gen_guard_mask(Gen *g, const Micro *m) {
+    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[guard_arg(m)]);
+    if (!in_tail(m->ref)) return gen_guard(g, m, guard_arg(m));
     x86_3(&g->a, X86_vptestmd, x86_masked(x86_k(2), gen_mask(g, m->ref->active), false), guard,
           guard);
     return 2;
 }
 
-// AVX2: the same as a vector, in the scratch register or the guard's own.
-static X86Arg guard_vector(Gen *g, const Micro *m) {
+X86Arg gen_guard_vector(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    X86Arg mask = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[0]);
+    X86Arg mask = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[guard_arg(m)]);
     X86Arg scratch = gen_vreg(r->type, r->width, g->scratch);
     if (gen_is64(r->type)) {
         x86_2(&g->a, X86_vpmovsxdq, scratch, mask);
@@ -45,10 +47,10 @@ static X86Arg guard_vector(Gen *g, const Micro *m) {
 static void guard_bits(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     if (gen_is_wide(g)) {
-        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(guard_mask(g, m)));
+        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(gen_guard_mask(g, m)));
         return;
     }
-    X86Arg mask = guard_vector(g, m);
+    X86Arg mask = gen_guard_vector(g, m);
     x86_2(a, gen_is64(m->ref->type) ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RDX), mask);
 }
 
@@ -75,11 +77,11 @@ static void load_element(Gen *g, const Micro *m) {
 static void load_contiguous(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
     if (gen_is_wide(g)) {
-        unsigned k = guard_mask(g, m);
+        unsigned k = gen_guard_mask(g, m);
         gen_load_where(g, r, m->dst_reg, k, gen_mem(g, r, X86_RAX));
         return;
     }
-    X86Arg mask = guard_vector(g, m);
+    X86Arg mask = gen_guard_vector(g, m);
     x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps,
           gen_vreg(r->type, r->width, m->dst_reg), mask, gen_mem(g, r, X86_RAX));
 }
@@ -88,7 +90,7 @@ static void load_apart(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
     if (!gen_gathers_apart(g, r)) {
         guard_bits(g, m);
-    } else if (guard_mask(g, m) == 3) { // a gather uses up its mask
+    } else if (gen_guard_mask(g, m) == 3) { // a gather uses up its mask
         x86_2(&g->a, X86_kmovw, x86_k(2), x86_k(3));
     }
     gen_load_apart(g, r, m->dst_reg, gen_mem(g, r, X86_RAX), true);

@@ -605,6 +605,13 @@ void gen_deferred(Gen *g, const PNode *guard) {
     }
 }
 
+// Are lanes where the guard does not hold left alone, rather than written as they were? Not where
+// that is known: the next one may want it all.
+static bool is_masked(const LeafGen *l, const Ref *r) {
+    if (r->lane != type_info[r->type].bytes || ref_is_hard(r)) return false;
+    return plan_is_parallel(l->g->p) || !seg_find(l->g->seg, r);
+}
+
 void gen_leaf(Gen *g, PNode *n) {
     gen_begin(g);
     int active = n->width > 1 ? g->active : 1;
@@ -624,7 +631,10 @@ void gen_leaf(Gen *g, PNode *n) {
     }
     int val = value_of(&l, f->value, l.guard);
     Type to = n->write.type;
-    if (l.guard >= 0) val = only_where(&l, l.guard, val, seg_load(g->seg, &r));
+    if (l.guard >= 0 && is_masked(&l, &r))
+        r.guard = l.guard;
+    else if (l.guard >= 0)
+        val = only_where(&l, l.guard, val, seg_load(g->seg, &r));
     if (to != type_compute(to)) // what is kept in a register is what memory would hold
         val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->width, 1, &val);
     seg_store(g->seg, &r, val);

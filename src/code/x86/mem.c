@@ -259,29 +259,48 @@ void gen_round_bf16(Gen *g, int width, int reg, int out) {
     x86_3(a, X86_vpord, x86_masked(o, 2, false), o, k_quiet);
 }
 
+// Memory, in those lanes that exist and that a guard allows.
+static X86Arg stored_lanes(Gen *g, const Micro *m) {
+    const Ref *r = m->ref;
+    if (r->guard >= 0 && !FAULT(guarded_store_everywhere)) {
+        unsigned k = gen_guard_mask(g, m); // before rax is in use
+        return x86_masked(gen_mem(g, r, X86_RAX), k, false);
+    }
+    if (r->active != r->width) gen_mask(g, r->active);
+    return tail_of(g, r, gen_mem(g, r, X86_RAX), false);
+}
+
+static void store_narrow(Gen *g, const Micro *m, X86Arg v) {
+    const Ref *r = m->ref;
+    if (r->guard < 0) {
+        move_narrow(g, r, v, gen_mem(g, r, X86_RAX), true);
+        return;
+    }
+    X86Arg mask = gen_guard_vector(g, m);
+    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, gen_mem(g, r, X86_RAX), mask,
+          v);
+}
+
 static void store_vector(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     Type t = r->type;
     X86Arg part;
-    if (is_piece(r)) {
+    if (is_piece(r) && r->guard < 0) {
         X86Op move = piece_move(r, m->arg_reg[0], &part);
         x86_2(a, move, gen_mem(g, r, X86_RAX), part);
         return;
     }
-    if (r->active != r->width && gen_is_wide(g)) gen_mask(g, r->active); // before rax is in use
-    X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
+    X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]);
     if (!gen_is_wide(g)) {
-        move_narrow(g, r, v, mem, true);
+        store_narrow(g, m, v);
         return;
     }
-    X86Arg to = tail_of(g, r, mem, false);
+    if (t == TYPE_BF16) gen_round_bf16(g, r->width, m->arg_reg[0], g->scratch); // uses k2
+    X86Arg to = stored_lanes(g, m);
     switch (t) {
     case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
-    case TYPE_BF16:
-        gen_round_bf16(g, r->width, m->arg_reg[0], g->scratch);
-        x86_2(a, X86_vpmovdw, to, gen_vreg(t, r->width, g->scratch));
-        break;
+    case TYPE_BF16: x86_2(a, X86_vpmovdw, to, gen_vreg(t, r->width, g->scratch)); break;
     case TYPE_I8:
     case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
     case TYPE_I16:
@@ -347,8 +366,8 @@ void gen_detours(Gen *g) {
 }
 
 static bool can_stream(const Ref *r) {
-    return r->nontemporal && r->active == r->width && type_info[r->type].bytes >= 4 &&
-           r->width * gen_lane_size(r->type) >= 32;
+    return r->nontemporal && r->guard < 0 && r->active == r->width &&
+           type_info[r->type].bytes >= 4 && r->width * gen_lane_size(r->type) >= 32;
 }
 
 void gen_store(Gen *g, const Micro *m) {
