@@ -203,6 +203,9 @@ RUNS(computed_index_tensor,
      "N=3 M=2", "X=1 2 3 F=1.5 0.25", "Z=2 1")
 RUNS(gather_by_conversion, "def f(float(N) X, float(M) F) -> (Z) { Z(i) = X(int32(F(i))) }",
      "N=3 M=2", "X=1 2 3 F=1.5 0.25", "Z=2 1")
+RUNS(gather_by_narrowing,
+     "def f(float(N) X, i64(M) I, i8(M) J) -> (Z) { Z(i) = X(int(I(i))) + X(int(J(i))) }",
+     "N=3 M=2", "X=5 6 7 I=1 4294967298 J=0 2", "Z=11 14")
 RUNS(gather_by_function,
      "def f(float(N) X, int(M) I) -> (Z) { Z(i,j) = X(abs(I(i)) + j)"
      " where j in 0:2 }",

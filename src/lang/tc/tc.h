@@ -170,7 +170,6 @@ Sym *tc_find(Checker *ck, Frame *frame, Name name); // NULL
 Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range);
 bool tc_is_reserved(Name name);
 bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range); // reports when not
-void tc_use_name(Checker *ck, Name name);
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
 int tc_new_tensor(Checker *ck, Name name, Role role, Range range);
 // A temporary of the compiler's own, called base_suffix.
@@ -183,7 +182,6 @@ bool tc_type_fits(Type declared, Type type, Weak weak);
 bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range);
 const Affine *tc_extent(Checker *ck, int tensor, int dim);
 const Affine *tc_origin(Checker *ck, int tensor, int dim);
-void tc_require(Checker *ck, const Affine *what, const char *why, Range range); // what >= 0
 void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 // Once per place: NULL where it was said before, or is another function's to say.
@@ -211,7 +209,6 @@ const InferRead *tc_take_reads(Checker *ck, int *n); // of the statement at hand
 
 // tc_index.c
 const Affine *tc_affine(Checker *ck, const Node *n, const char *what); // NULL: reported
-const Affine *tc_expr_affine(Checker *ck, Val v);                      // NULL: it is not one
 void tc_put_hoists(Checker *ck); // as statements before the one at hand
 Val tc_border(Checker *ck, const Node *n, BuiltinKind kind);
 

@@ -83,6 +83,21 @@ bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
 
 // --- Tensors -------------------------------------------------------------------------------------
 
+// Names of tensors and parameters in use, and how often each served as the base of a fresh one.
+static Used *used_name(Checker *ck, Name name) {
+    void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
+    return *slot;
+}
+
+static void use_name(Checker *ck, Name name) {
+    void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
+    if (*slot) return;
+    Used *u = *slot = arena_new(ck->arena, Used);
+    ck->used.n++;
+    u->name = name;
+    u->next = 2;
+}
+
 int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     int n = ck->tens.n;
     if (n == PROGRAM_MAX_TENSORS && !ck->full) {
@@ -93,7 +108,7 @@ int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     Ten t = {.name = name, .role = role, .rank = -1, .range = range};
     if (n < ck->seeds.n) t.type = ck->seeds.at[n].type, t.weak = ck->seeds.at[n].weak;
     vec_push(ck->arena, &ck->tens, t);
-    tc_use_name(ck, name);
+    use_name(ck, name);
     return n;
 }
 
@@ -188,7 +203,8 @@ const Affine *tc_origin(Checker *ck, int tensor, int dim) {
     return t->size ? affine_const(ck->x, 0) : stand_in(ck, tensor, dim, true);
 }
 
-void tc_require(Checker *ck, const Affine *what, const char *why, Range range) {
+// what >= 0
+static void require(Checker *ck, const Affine *what, const char *why, Range range) {
     if (affine_is_const(what) && what->constant >= 0) return;
     Require r = {what, why, range};
     vec_push(ck->arena, &ck->requires, r);
@@ -203,23 +219,8 @@ void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
     const char *text = arena_strndup(ck->arena, why, strlen(why));
-    tc_require(ck, affine_sub(ck->x, a, b), text, range);
-    tc_require(ck, affine_sub(ck->x, b, a), text, range);
-}
-
-// Names of tensors and parameters in use, and how often each served as the base of a fresh one.
-static Used *used_name(Checker *ck, Name name) {
-    void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
-    return *slot;
-}
-
-void tc_use_name(Checker *ck, Name name) {
-    void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
-    if (*slot) return;
-    Used *u = *slot = arena_new(ck->arena, Used);
-    ck->used.n++;
-    u->name = name;
-    u->next = 2;
+    require(ck, affine_sub(ck->x, a, b), text, range);
+    require(ck, affine_sub(ck->x, b, a), text, range);
 }
 
 // A name no tensor or parameter has yet.
@@ -242,7 +243,7 @@ static int add_param(Checker *ck, Name name, ParamKind kind, Type type, Range ra
         return 0;
     }
     int i = program_param(ck->p, name, kind);
-    tc_use_name(ck, name);
+    use_name(ck, name);
     ck->p->params.at[i].type = type;
     ck->p->params.at[i].range = range;
     return i;

@@ -24,22 +24,30 @@ static const Affine *not_integer(Checker *ck, const Node *n, const char *what, c
 
 static const Affine *hoist(Checker *ck, const Node *n, const Expr *e);
 
+static const Affine *expr_affine(Checker *ck, const Expr *e);
+
+// Only where nothing can be lost: what is read may be anything, indices are not that large.
+static const Affine *cast_affine(Checker *ck, const Expr *e) {
+    const Expr *from = e->arg[0];
+    const Affine *a = expr_affine(ck, from);
+    bool kept = type_widens(from->type, e->type);
+    return a && (kept || (!a->has_read && type_info[e->type].bits >= 32)) ? a : NULL;
+}
+
 // A value that is nothing but index arithmetic or an integer read, as an Affine; NULL when it is
 // not. Narrow arithmetic wraps, so it is not taken apart.
-const Affine *tc_expr_affine(Checker *ck, Val v) {
-    const Expr *e = v.e;
-    if (!e || !(type_is_integer(e->type))) return NULL;
+static const Affine *expr_affine(Checker *ck, const Expr *e) {
+    if (!type_is_integer(e->type)) return NULL;
     switch (e->kind) {
     case EXPR_CONST: return affine_const(ck->x, e->value.i);
     case EXPR_INDEX: return e->index;
     case EXPR_READ: return affine_read(ck->x, e->access);
     case EXPR_OP: break;
     }
-    if (e->op == OP_CAST && type_info[e->type].bits >= 32)
-        return tc_expr_affine(ck, (Val){.e = e->arg[0]});
+    if (e->op == OP_CAST) return cast_affine(ck, e);
     if (e->n != 2 || e->type != TYPE_I64) return NULL;
-    const Affine *a = tc_expr_affine(ck, (Val){.e = e->arg[0]});
-    const Affine *b = a ? tc_expr_affine(ck, (Val){.e = e->arg[1]}) : NULL;
+    const Affine *a = expr_affine(ck, e->arg[0]);
+    const Affine *b = a ? expr_affine(ck, e->arg[1]) : NULL;
     if (!b) return NULL;
     switch (e->op) {
     case OP_ADD: return affine_add(ck->x, a, b);
@@ -138,7 +146,7 @@ void tc_put_hoists(Checker *ck) {
 static const Affine *through_value(Checker *ck, const Node *n, const char *what) {
     Val v = tc_value(ck, n);
     if (!v.e) return NULL;
-    const Affine *a = tc_expr_affine(ck, v);
+    const Affine *a = expr_affine(ck, v.e);
     if (a) return a;
     Type type = tc_value_type(v);
     if (!type_is_integer(type)) return not_integer(ck, n, what, type_info[type].name);
