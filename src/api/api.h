@@ -173,8 +173,6 @@ void module_hold(lw_module *mod);
 lw_module *module_new(Call *call, lw_module **into);
 // Fills in the functions from parsed Programs.
 void module_describe(lw_module *mod, const Module *programs);
-lw_status einsum_open(Call *call, const char *spec, const DLTensor *const *operands, size_t count,
-                      lw_module **into);
 
 // --- Binding and running -------------------------------------------------------------------------
 typedef struct BindArgs {

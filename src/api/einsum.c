@@ -23,8 +23,8 @@ static bool take_operands(Call *call, const DLTensor *const *operands, size_t co
     return ok;
 }
 
-lw_status einsum_open(Call *call, const char *spec, const DLTensor *const *operands, size_t count,
-                      lw_module **into) {
+static lw_status open_module(Call *call, const char *spec, const DLTensor *const *operands,
+                             size_t count, lw_module **into) {
     for (size_t i = 0; i < count; i++)
         if (!operands[i]) return LW_MISUSE;
     size_t len = strlen(spec);
@@ -54,7 +54,7 @@ typedef struct EinsumCall {
 
 static lw_status parse_body(Call *call, void *args) {
     EinsumCall *e = args;
-    return einsum_open(call, e->spec, e->operands, e->count, &e->mod);
+    return open_module(call, e->spec, e->operands, e->count, &e->mod);
 }
 
 lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
@@ -73,7 +73,7 @@ lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *con
 
 static lw_status einsum_body(Call *call, void *args) {
     EinsumCall *e = args;
-    lw_status status = einsum_open(call, e->spec, e->operands, e->count, &e->mod);
+    lw_status status = open_module(call, e->spec, e->operands, e->count, &e->mod);
     if (status) return status;
     BindArgs bind = {.f = &e->mod->functions[0], .args = e->operands, .nargs = e->count};
     status = bind_open(call, &bind, &e->bound);

@@ -191,7 +191,6 @@ Inst *inst_new(Lower *l, int stmt);
 // Places an instance with `shared` of its loops open already, the rest below `parent` and in front
 // of `before` (NULL: at the end).
 void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before);
-void item_attach(Lower *l, Item *parent, Item *item, const Item *before);
 
 // order.c
 int *statement_order(Lower *l);                                // NULL: as they stand

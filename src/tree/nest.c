@@ -28,7 +28,7 @@ static Item *item_new(Lower *l, ItemKind what) {
     return item;
 }
 
-void item_attach(Lower *l, Item *parent, Item *item, const Item *before) {
+static void attach(Lower *l, Item *parent, Item *item, const Item *before) {
     item->parent = parent;
     item->depth = parent->depth + 1;
     vec_push(l->arena, &parent->child, item);
@@ -227,7 +227,7 @@ static void record(Lower *l, const Inst *inst, const Access *a, bool write, int 
 
 static Item *guard_new(Lower *l, Item *parent, const Item *before) {
     Item *guard = item_new(l, ITEM_GUARD);
-    item_attach(l, parent, guard, before);
+    attach(l, parent, guard, before);
     return guard;
 }
 
@@ -239,7 +239,7 @@ static void leaf_new(Lower *l, Inst *inst, LeafRole role, Item *parent, const Af
     leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
     for (int i = 0; i < s->niters; i++)
         if (role != LEAF_INIT || !s->iter[i].reduction) leaf->iter[i] = plan_value(l, inst, i, idx);
-    item_attach(l, parent, leaf, NULL);
+    attach(l, parent, leaf, NULL);
     vec_push(l->arena, &l->leaf, leaf);
 }
 
@@ -250,7 +250,7 @@ static Item *clone_loops(Lower *l, Inst *inst, int from, Item *parent, const Aff
         if (inst->plan.loop[i].reduction) continue;
         Item *loop = loop_new(l, inst, i, FOR_INIT, idx);
         plan_constraints(l, inst, i, idx, loop);
-        item_attach(l, parent, loop, NULL);
+        attach(l, parent, loop, NULL);
         parent = loop;
     }
     return parent;
@@ -282,12 +282,12 @@ static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
     for (int d = 0; d < t->rank; d++) {
         Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d),
                                (IndexKey){inst->stmt, FOR_WHOLE, d, 0});
-        item_attach(l, parent, loop, before);
+        attach(l, parent, loop, before);
         before = NULL;
         parent = loop;
         leaf->iter[d] = affine_add(l->x, affine_iter(l->x, loop->index.id), t->origin[d]);
     }
-    item_attach(l, parent, leaf, before);
+    attach(l, parent, leaf, before);
     vec_push(l->arena, &l->leaf, leaf);
 }
 
@@ -346,7 +346,7 @@ static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *be
         if (init && plan->init_at == i) place_init(l, inst, parent, before, idx);
         Item *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
         plan_constraints(l, inst, i, idx, loop);
-        item_attach(l, parent, loop, before);
+        attach(l, parent, loop, before);
         before = NULL;
         parent = loop;
         windows_inside(l, inst, i);
@@ -413,7 +413,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
         int k = after_iter(inst->info, host->info->s, i);
         if (k >= 0) leaf->iter[k] = plan_value(l, host, i, idx);
     }
-    item_attach(l, guard_new(l, nest, NULL), leaf, NULL);
+    attach(l, guard_new(l, nest, NULL), leaf, NULL);
     vec_push(l->arena, &l->leaf, leaf);
     record_all(l, inst);
 }
