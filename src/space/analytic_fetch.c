@@ -1,7 +1,8 @@
 // What is fetched ahead: operands that come from beyond the second cache block by block, each block
-// used by several turns of a loop inside. While one is used the next one comes, a line now and then
-// (code/fetch.c), instead of all at once when its turn begins. And the places that tiles are stored
-// to, where all of them are more than that cache holds.
+// used by several turns of a loop inside, or of a loop that brings new blocks of all operands.
+// While one is used the next one comes, a line now and then (code/fetch.c), instead of all at once
+// when its turn begins. And the places that tiles are stored to, where all of them are more than
+// that cache holds.
 #include "space/analytic_impl.h"
 
 #include "base/checked.h"
@@ -64,19 +65,24 @@ static int store_loop(const Nest *n, int turns, bool cut) {
     return length < LONG && !cut ? -1 : j;
 }
 
-static void ask(Chooser *c, Nest *n, const Ref *r, int at, int64_t distance, int level) {
-    SchedPrefetch *all = arena_new_n(c->arena, SchedPrefetch, n->out.nprefetches + 1);
-    for (int i = 0; i < n->out.nprefetches; i++) all[i] = n->out.prefetch[i];
-    const SchedLoop *l = &n->loop[at];
-    all[n->out.nprefetches++] = (SchedPrefetch){.tensor = c->p->tensors.at[r->access->tensor].name,
-                                                .at = {.iter = l->iter, .step = l->step},
-                                                .distance = distance,
-                                                .level = level};
-    n->out.prefetch = all;
+static void ask(Chooser *c, SchedStmt *s, const Ref *r, const SchedLoop *l, int64_t distance,
+                int level) {
+    SchedPrefetch *all = arena_new_n(c->arena, SchedPrefetch, s->nprefetches + 1);
+    for (int i = 0; i < s->nprefetches; i++) all[i] = s->prefetch[i];
+    all[s->nprefetches++] = (SchedPrefetch){.tensor = c->p->tensors.at[r->access->tensor].name,
+                                            .at = {.iter = l->iter, .step = l->step},
+                                            .distance = distance,
+                                            .level = level};
+    s->prefetch = all;
+}
+
+// Into the first cache, if it holds two such blocks and what goes with them.
+static int level_of(const Chooser *c, double bytes) {
+    return 3 * bytes <= (double)c->m->cache[1] ? 1 : 2;
 }
 
 // The outermost loop that brings a new panel, but not more than a fair part of the second cache at
-// a time; and into the first one if it holds two of them.
+// a time.
 void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
     for (int j = 0; j < turns; j++) {
         double bytes = panel->bytes;
@@ -85,20 +91,36 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
         int i = iter_of(n, &n->loop[j]);
         if (!panel->uses[i] || bytes > (double)c->m->cache[2] / 4) continue;
         if (n->extent[i] > n->loop[j].step)
-            ask(c, n, panel, j, 1, 3 * bytes <= (double)c->m->cache[1] ? 1 : 2);
+            ask(c, &n->out, panel, &n->loop[j], 1, level_of(c, bytes));
         return;
     }
 }
 
-void choose_fetches(Chooser *c, Nest *n, int turns, int copied, bool cut) {
-    double cache = (double)c->m->cache[2];
-    for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
-        bool there = r != copied && !ref->as && ref->lone;
-        int at = there && ref->size > cache ? block_loop(n, ref, turns) : -1;
-        double bytes = at < 0 ? 0 : block_of(n, ref, at);
-        if (bytes > 4096 && bytes <= cache / 2) ask(c, n, ref, at, 1, 2);
-    }
-    int at = stores_far(c, n) ? store_loop(n, turns, cut) : -1;
-    if (at >= 0) ask(c, n, &n->ref[0], at, 0, 1);
+// Is each element used several times?
+static bool is_shared(const Nest *n, const Ref *r) {
+    for (int i = 0; i < n->s->niters; i++)
+        if (!r->uses[i] && n->extent[i] >= n->lanes) return true;
+    return false;
+}
+
+static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
+    enum { LEAST = 2048 }; // bytes
+    const Ref *ref = &n->ref[r];
+    double cache = (double)c->m->cache[2], all = 0;
+    bool packed = r == a->packed;
+    if (ref->as || !ref->lone || r == a->ahead) return;
+    int at = !packed && ref->size > cache ? block_loop(n, ref, a->turns) : -1;
+    for (int k = 0; k < n->nrefs; k++) all += n->ref[k].size;
+    bool whole = packed && !n->copy[0].at.iter; // all of it is packed at once
+    if (at < 0 && a->outer && all > cache && is_shared(n, ref) && !whole) at = a->outer - 1;
+    double bytes = at < 0 ? 0 : block_of(n, ref, at);
+    int level = at < a->outer ? level_of(c, bytes) : 2;
+    if (bytes >= LEAST && bytes <= cache / 2)
+        ask(c, packed ? n->section[0] : &n->out, ref, &n->loop[at], 1, level);
+}
+
+void choose_fetches(Chooser *c, Nest *n, const Around *a) {
+    for (int r = 1; r < n->nrefs; r++) fetch_blocks(c, n, a, r);
+    int at = stores_far(c, n) ? store_loop(n, a->turns, a->cut) : -1;
+    if (at >= 0) ask(c, &n->out, &n->ref[0], &n->loop[at], 0, 1);
 }

@@ -206,9 +206,15 @@ int subscript_iter(const Nest *n, const Affine *sub);
 bool tile_slides(const Nest *n, const Tile *t, int i);
 // All of it, with order and packing (analytic_order.c).
 void choose_contraction(Chooser *c, Nest *n);
-// Prefetches, the first `turns` loops being those around its tile; `copied`: a read that is packed;
-// `cut`: the reduction is cut so that a tile is fetched some rows at a time.
-void choose_fetches(Chooser *c, Nest *n, int turns, int copied, bool cut);
+// Prefetches, and what they have to know of the loops.
+typedef struct Around {
+    int turns; // so many loops stand around the tile,
+    int outer; // and so many of them around all that operands share
+    int packed,
+        ahead; // reads that are packed, in the first copy, or fetched panel by panel; 0: none
+    bool cut;  // the reduction is cut so that a tile is fetched some rows at a time
+} Around;
+void choose_fetches(Chooser *c, Nest *n, const Around *a);
 // Of an operand whose panels are read where they lie, the next one while one is used.
 void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns);
 // Are the results more than the second cache holds, so that it is worth to fetch where they go?

@@ -506,7 +506,8 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
     bool ahead = b->straight && b->reuse >= 2; // panel by panel, and by nothing else
-    if (!c->o->plain) choose_fetches(c, n, turns, packed || ahead ? b->panel : 0, b->turn);
+    Around around = {turns, outer, packed ? b->panel : 0, ahead ? b->panel : 0, b->turn > 0};
+    if (!c->o->plain) choose_fetches(c, n, &around);
     if (ahead) fetch_panels(c, n, &n->ref[b->panel], turns);
 }
 

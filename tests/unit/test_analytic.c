@@ -458,3 +458,15 @@ TEST(panels_are_pairs_of_lines) {
            "    prefetch C at n/64 distance 0 level 1\nC.B: n/64 k n:v\n",
            SIZES(256, 3136, 64), gemm);
 }
+
+// Of a batch that the second cache does not hold the next blocks are fetched meanwhile, also those
+// that are packed.
+TEST(batches_are_fetched_ahead) {
+    CHOSEN("Z: b n/13 m/24 m n k:v\n    copy Y at b layout (b m k) align 64\n"
+           "    prefetch X at b distance 1 level 1\n    prefetch Z at n/13 distance 0 level 1\n"
+           "Z.Y: b m/16 k/16 m k:v\n    prefetch Y at b distance 1 level 1\n",
+           SIZES(500, 26, 26, 72),
+           "program t(B, N, K, M) {\n input X: f32[B, N, M]\n input Y: f32[B, K, M]\n"
+           " output Z: f32[B, N, K]\n Z: for b in 0:B, n in 0:N, k in 0:K, m in 0:M\n"
+           "  Z[b, n, k] +=! X[b, n, m]*Y[b, k, m]\n}\n");
+}
