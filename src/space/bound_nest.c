@@ -166,10 +166,9 @@ static Ports all_ports(const Eval *e, const Piece *x, const Cost *c) {
     Shares h = {.result = 1, .held = 1};
     h.in = vectors_of(e, s->read, s->nreads, c->total, e->single, e->lanes);
     for (int r = 0; r < s->nreads; r++) {
-        bool single = e->single[r] & e->lanes;
-        if (single) h.single += c->total[r];
-        if (x->still >> r & 1)
-            h.still += c->total[r] * (s->read[r].iters & e->lanes && !single ? s->lane : 1);
+        bool whole = s->read[r].iters & e->lanes & ~e->single[r]; // along some iterator
+        if (!whole && e->single[r] & e->lanes) h.single += c->total[r];
+        if (x->still >> r & 1) h.still += c->total[r] * (whole ? s->lane : 1);
     }
     if (s->nwrites && s->write->iters & e->lanes) {
         h.held = s->lane;
