@@ -523,6 +523,21 @@ static void choose_threads(Chooser *c) {
 
 // --- All of it -----------------------------------------------------------------------------------
 
+// A temporary that is there when a statement reads it, in one place, may be packed as arguments
+// are.
+static void see_temporaries(Chooser *c) {
+    for (int i = 0; i < c->p->stmts.n; i++) {
+        Nest *n = &c->nest[i];
+        for (int r = 1; r < n->nrefs; r++) {
+            int t = n->ref[r].access->tensor, reads = 0;
+            if (c->p->tensors.at[t].role != ROLE_TEMP || !c->users.writes[t]) continue;
+            if (c->users.last[t] >= i || c->nest[c->users.last[t]].out.inlined) continue;
+            for (int k = 1; k < n->nrefs; k++) reads += n->ref[k].access->tensor == t;
+            n->ref[r].once = reads == 1;
+        }
+    }
+}
+
 static void choose(Chooser *c, Nest *n) {
     bool inlined = n->out.inlined;
     n->out = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
@@ -584,6 +599,7 @@ static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOption
     c.users = chooser_users(&c);
     if (!o->plain) choose_followers(&c);
     if (!o->plain) choose_places(&c);
+    if (!o->plain) see_temporaries(&c);
     for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
     if (!o->plain) choose_blocks(&c);
     if (!o->serial) choose_threads(&c);

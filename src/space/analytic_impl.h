@@ -17,7 +17,7 @@ typedef struct Ref {
     bool lone;            // every subscript is one iterator by itself, each another
     bool stepped;         // or steps by it, and something that stands still
     bool crooked;         // vectors of it begin inside cache lines
-    bool once;            // the only access to its tensor, which nothing in the Program writes
+    bool once;            // the only access to its tensor, which nothing writes from here on
     int twin; // the one other read of such a tensor, which differs in one subscript; 0: none
     int own;  // the iterator in that subscript
     Type as;  // it is read from a copy that holds this type; TYPE_NONE: there is none

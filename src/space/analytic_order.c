@@ -374,6 +374,7 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
             across |= i >= 0 && n->s->iter[i].name == at->iter;
         }
         double bytes = (double)tensor_elements(t) * n->ref[r].bytes;
+        for (int k = 0; k < n->out.ncopies; k++) across &= n->copy[k].tensor != t->name;
         if (!across || part_cycles(c, n, bytes, at) >= whole_cycles(c, n, bytes) ||
             !is_movable(c, n, a->tensor))
             continue;

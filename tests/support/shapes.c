@@ -87,5 +87,17 @@ const Shape shapes[] = {
      "T.1: for i in 0:M  T[i + N] = B[i]\n"
      "O: for i in 0:N + M  O[i] = T[N + M - 1 - i] }",
      2},
+    // Temporaries that a product reads across, and may pack: sums, what follows them, and a batch.
+    {"program keys(M, N, K) {\n input X: f32[M, K]\n input W: f32[K, N]\n input Q: f32[M, N]\n "
+     "temp T: f32[M, N]\n"
+     " output C: f32[M, M]\n T: for m in 0:M, n in 0:N, k in 0:K\n  T[m, n] +=! X[m, k]*W[k, n]\n"
+     " T.1: for m in 0:M, n in 0:N\n  T[m, n] = max(T[m, n], 0.0)\n"
+     " C: for i in 0:M, j in 0:M, n in 0:N\n  C[i, j] +=! Q[i, n]*T[j, n]\n}\n",
+     3},
+    {"program heads(B, N, D) {\n input Q: f32[B, N, D]\n input X: f32[B, N, D]\n"
+     " temp K: f32[B, N, D]\n output S: f32[B, N, N]\n"
+     " K: for b in 0:B, n in 0:N, d in 0:D\n  K[b, n, d] = X[b, n, d]*2.0\n"
+     " S: for b in 0:B, n in 0:N, m in 0:N, d in 0:D\n  S[b, n, m] +=! Q[b, n, d]*K[b, m, d]\n}\n",
+     3},
 };
 const int nshapes = sizeof shapes / sizeof *shapes;
