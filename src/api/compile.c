@@ -150,6 +150,7 @@ lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
     memset(out, 0, sizeof *out);
     if (!b || what < LW_EMIT_C || what > LW_EMIT_SO) return call_misuse(ctx);
     EmitCall e = {.bound = b, .what = what, .out = out};
-    if (!options_copy(&e.options, sizeof e.options, options)) return call_misuse(ctx);
+    if (!options_copy(&e.options, sizeof e.options, options) || e.options.threads < 0)
+        return call_misuse(ctx);
     return call_run(ctx, emit_body, &e);
 }

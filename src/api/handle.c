@@ -97,7 +97,8 @@ lw_status lw_compile(lw_context *ctx, const lw_bound *b, const lw_compile_option
     *out = NULL;
     if (!b) return call_misuse(ctx);
     CompileCall c = {.bound = b};
-    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
+    if (!options_copy(&c.options, sizeof c.options, options) || c.options.threads < 0)
+        return call_misuse(ctx);
     lw_status status = call_run(ctx, compile_body, &c);
     if (status == LW_OK)
         *out = c.kernel;

@@ -247,7 +247,8 @@ lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
     if (!b) return call_misuse(ctx);
     if (stage == LW_STAGE_PROGRAM) return lw_bound_show(ctx, b, stage, out);
     ShowCall s = {.bound = b, .stage = stage};
-    if (!options_copy(&s.options, sizeof s.options, options)) return call_misuse(ctx);
+    if (!options_copy(&s.options, sizeof s.options, options) || s.options.threads < 0)
+        return call_misuse(ctx);
     lw_status status = call_run(ctx, show_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;

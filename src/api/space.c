@@ -243,7 +243,8 @@ lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_space_opti
     *out = NULL;
     if (!b) return call_misuse(ctx);
     SpaceCall s = {.bound = b};
-    if (!options_copy(&s.options, sizeof s.options, options)) return call_misuse(ctx);
+    if (!options_copy(&s.options, sizeof s.options, options) || s.options.threads < 0)
+        return call_misuse(ctx);
     lw_status status = call_run(ctx, space_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;

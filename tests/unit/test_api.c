@@ -214,6 +214,16 @@ TEST(wrong_arguments_are_refused) {
     const char *text;
     CHECK_INT_EQ(lw_bound_show_with(ctx, b, LW_STAGE_TREE, &(lw_show_options){0}, &text),
                  LW_MISUSE);
+    lw_kernel *kernel;
+    lw_emitted emitted;
+    lw_show_options show = {.struct_size = sizeof show, .threads = -1};
+    lw_space_options space = {.struct_size = sizeof space, .threads = -1};
+    lw_compile_options compile = {.struct_size = sizeof compile, .threads = -1};
+    lw_emit_options emit = {.struct_size = sizeof emit, .threads = -1};
+    CHECK_INT_EQ(lw_bound_show_with(ctx, b, LW_STAGE_TREE, &show, &text), LW_MISUSE);
+    CHECK_INT_EQ(lw_bound_space(ctx, b, &space, &text), LW_MISUSE);
+    CHECK_INT_EQ(lw_compile(ctx, b, &compile, &kernel), LW_MISUSE);
+    CHECK_INT_EQ(lw_bound_emit(ctx, b, LW_EMIT_OBJ, &emit, &emitted), LW_MISUSE);
     CHECK(lw_context_new(&(lw_context_options){.database = "none"}) == NULL);
     CHECK_INT_EQ(lw_run(ctx, NULL, good, 3, &o), LW_MISUSE);
     lw_bound_free(b);
