@@ -262,8 +262,8 @@ static char *usage(const Cli *cli) {
              : cli_printf("`loopwright --help` lists the commands");
 }
 
-static void say(Cli *cli, const char *text, int status) {
-    char *line = usage(cli);
+static int say(Cli *cli, int status, const char *format, va_list args) {
+    char *text = format_text(format, args), *line = usage(cli);
     if (cli->json)
         cli->error = cli->error ? cli->error : cli_printf("%s", text);
     else if (status == EXIT_FAILED)
@@ -272,26 +272,24 @@ static void say(Cli *cli, const char *text, int status) {
         fprintf(stderr, "loopwright%s%s: %s\n%s\n", cli->command ? " " : "",
                 cli->command ? cli->command->name : "", text, line);
     free(line);
+    free(text);
+    return status;
 }
 
 int cli_misuse(Cli *cli, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *text = format_text(format, args);
+    int status = say(cli, EXIT_MISUSED, format, args);
     va_end(args);
-    say(cli, text, EXIT_MISUSED);
-    free(text);
-    return EXIT_MISUSED;
+    return status;
 }
 
 int cli_fail(Cli *cli, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *text = format_text(format, args);
+    int status = say(cli, EXIT_FAILED, format, args);
     va_end(args);
-    say(cli, text, EXIT_FAILED);
-    free(text);
-    return EXIT_FAILED;
+    return status;
 }
 
 static void json_diag(Json *j, const lw_diag *d) {
