@@ -277,7 +277,7 @@ static const char *fault_text(MeasureFault f) {
     switch (f) {
     case MEASURE_NO_MEMORY: return "there is no memory for operands";
     case MEASURE_NO_PROCESS: return "no process can be started";
-    default: return "no reference could be computed";
+    default: return "no reference could be computed; one run takes too much memory, or too long";
     }
 }
 

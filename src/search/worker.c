@@ -469,8 +469,9 @@ static bool cross_check(Worker *w, JobKind one) {
     return run_once(w, JOB_CHOSEN) && operands_agree(w->operands);
 }
 
-// Instances per second that the interpreter and naive code surely do.
-static const double interpreted = 30e6, naive = 400e6;
+// Instances per second that the interpreter and naive code surely do, and the seconds that the
+// interpreter may take where nothing else gives a reference.
+static const double interpreted = 30e6, naive = 400e6, patience = 10;
 
 static void compute_reference(Worker *w, bool interpreter) {
     const MeasureSetup *s = w->m->setup;
@@ -480,7 +481,8 @@ static void compute_reference(Worker *w, bool interpreter) {
     bool medium = instances <= naive * seconds;
     if (!small) how = medium ? REFERENCE_NAIVE : REFERENCE_PLAIN;
     bool ok = !small && cross_check(w, medium ? JOB_TEXT : JOB_PLAIN);
-    if (!ok && interpret(w)) how = REFERENCE_INTERPRETER, ok = true;
+    bool bearable = small || instances <= interpreted * patience;
+    if (!ok && bearable && interpret(w)) how = REFERENCE_INTERPRETER, ok = true;
     atomic_store(&w->board->reference, ok ? how : REFERENCE_NONE);
 }
 

@@ -16,7 +16,11 @@ static const char text[] = "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
                            "    s(m) max=! x(m,n)\n"
                            "    o(m,n) = exp(x(m,n) - s(m))\n"
                            "}\n"
-                           "def pick(float(N) x, int32(M) at) -> (o) { o(i) = x(at(i)) }\n";
+                           "def pick(float(N) x, int32(M) at) -> (o) { o(i) = x(at(i)) }\n"
+                           "def vast(float(N) x) -> (o) {\n"
+                           "    t(i,j) = x(i)*x(j)\n"
+                           "    o(i) +=! t(j,i)*t(i,j)\n"
+                           "}\n";
 
 static lw_bound *bind(lw_context *ctx, const char *name, const int64_t *values, size_t n) {
     lw_module *mod;
@@ -416,6 +420,19 @@ static void *scarce_alloc(void *user, size_t size) {
 static void scarce_free(void *user, void *p, size_t size) {
     (void)user, (void)size;
     free(p);
+}
+
+// Nothing compiled finds the memory that its temporary needs, and the interpreter would take years.
+TEST(what_has_no_reference_is_not_waited_for) {
+    lw_context *ctx = lw_context_new(
+        &(lw_context_options){.struct_size = sizeof(lw_context_options), .database = "none"});
+    lw_bound *b = bind(ctx, "vast", (int64_t[]){20000000}, 1);
+    const lw_tune_result *r;
+    lw_tune_options o = {.struct_size = sizeof o, .seconds = 0.2, .threads = 1};
+    CHECK_INT_EQ(lw_tune(ctx, b, &o, &r), LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "no reference could be computed"));
+    lw_bound_free(b);
+    lw_context_free(ctx);
 }
 
 TEST(running_out_of_memory_is_a_status) {
