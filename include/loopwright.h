@@ -657,7 +657,7 @@ typedef struct lw_machine {
 typedef struct lw_machine_options {
     size_t struct_size;
     bool remeasure;   // even though there is a file
-    const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU.json; "": nowhere
+    const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU-CORES.json; "": nowhere
     bool improve; // the same, and of each rate the better one of both is kept: for when something
                   // is faster than what was measured, in a slow moment then
 } lw_machine_options;
