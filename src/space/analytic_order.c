@@ -106,9 +106,24 @@ static void order_reductions(Blocks *b) {
             if (tile_slides(n, b->t, last[k]) == sliding) b->red[far++] = last[k];
 }
 
+// Panels that are packed together, side by side: the rows that pass by them are read less often,
+// and long rows are read and written. 0: one by one.
+static int64_t group_of(const Chooser *c, const Blocks *b) {
+    const Nest *n = b->n;
+    int v = b->t->v;
+    int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16, group = 0;
+    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1 || b->t->join >= 0)
+        return 0;
+    for (int64_t k = 2; k <= 8; k++)
+        if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
+            (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
+            group = k * wide;
+    return group;
+}
+
 // A panel from beyond the second cache whose rows are whole lines, in sets of their own of the
 // first cache: while one is used the next one comes, which takes less than to pack it, unless many
-// rows pass by.
+// rows pass by several of them.
 static void read_straight(const Chooser *c, Blocks *b) {
     enum { MANY = 40, LEAST = 32 }; // of these rows; rows of a part
     const Nest *n = b->n;
@@ -116,7 +131,7 @@ static void read_straight(const Chooser *c, Blocks *b) {
     if (tile_is_near(b->t)) b->near = near_bytes(c);
     if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
     if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->as) return;
-    if (x->stride[b->t->v] != 1 || b->reuse >= MANY) return;
+    if (x->stride[b->t->v] != 1 || (b->reuse >= MANY && group_of(c, b))) return;
     int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
     if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
@@ -210,18 +225,6 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     if (b->nred == 1 && b->reuse >= 24 && is_crowded(c, b, least)) return true;
     double all = (double)tensor_elements(&c->p->tensors.at[x->access->tensor]) * x->bytes;
     return (least >= 4096 ? all : least >= 1024 ? b->bytes : 0) >= (double)c->m->cache[2] / 2;
-}
-
-// Panels that are packed together, side by side: the rows that pass by them are read less often.
-static void group_panels(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
-    int v = b->t->v;
-    int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16;
-    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1 || b->t->join >= 0) return;
-    for (int64_t k = 2; k <= 8; k++)
-        if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
-            (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
-            b->group = k * wide;
 }
 
 // --- Packing -------------------------------------------------------------------------------------
@@ -422,16 +425,19 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
     return slides ? taps : 0;
 }
 
-// A part of a reduction with about so many turns, but at least `least`: a number that divides it.
+// A part of a reduction with so many turns or fewer, but at least `least`: a number that divides
+// it.
 static int64_t even_turn(int64_t all, int64_t extent, int64_t want, int64_t least) {
     enum { COPIES = 4 }; // what the generator unrolls
-    int64_t turn = max_i64(ceil_div(want, COPIES) * COPIES, least);
+    int64_t turn = max_i64(want / COPIES * COPIES, least), few = max_i64(want / 2, least);
+    while (turn > few && (all % turn || extent % turn)) turn -= COPIES;
     while (turn < all && (all % turn || extent % turn)) turn += COPIES;
     return 2 * turn <= all ? turn : 0;
 }
 
 // Where tiles are stored beyond the second cache, their rows are fetched some at a time while sums
-// are made: the reduction is cut into about as many parts as there are rows.
+// are made: the reduction is cut into as many parts as there are rows or a few more, so that the
+// last one is there in time.
 static void share_rows(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Tile *t = b->t;
@@ -472,7 +478,7 @@ static void block_rows(Nest *n, const Tile *t) {
 static void emit(Chooser *c, Nest *n, Blocks *b) {
     bool packed = wants_pack(c, b);
     bool twin = packed && n->ref[b->panel].twin; // its copy is of all there is, for both
-    if (packed && !twin) group_panels(c, b);
+    if (packed && !twin) b->group = group_of(c, b);
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
     loops_at(n, b, 0);
