@@ -1,0 +1,12 @@
+# A temporary that no memory holds: the bytes that it takes are said.
+--- vast.tc
+def vast(float(N) x) -> (o) {
+    t(i,j) = x(i) * x(j)
+    o(i) +=! t(j,i) * t(i,j)
+}
+$ loopwright run vast.tc --size N=6000000
+--- stderr
+error: out of memory: the temporaries take 144000000000000 bytes
+--- exit 1
+$ loopwright run vast.tc --size N=6000000 --json | grep -o '"error": "[a-z ]*: the temporaries take [0-9]* bytes"'
+"error": "out of memory: the temporaries take 144000000000000 bytes"
