@@ -2,14 +2,21 @@
 //
 //   plan.c      Tree -> Plan: loops, guards and leaves with linear byte offsets
 //   dots.c      which sums of products of narrow integers are taken several at a time
+//   join.c      which loops around a vector loop run through memory like one with it
 //   lanes.c     which vector loops run in lanes
 //   parallel.c  which parallel loops are shared out among threads
 //   regions.c   which loops become machine loops and which are unrolled; which outputs stay in
 //               registers (LoopNest's register blocking)
 //   micro.c     straight-line code as micro-operations on vector values: value numbering, store
 //               forwarding. Knows no instruction set.
+//   math.c, integer.c, cast.c
+//               what no instruction does, as micro-operations; calc.h writes them like formulas
+//   piece.c     reads at quotients, remainders, minima and maxima, as choices of linear ones
+//   turn.c, fetch.c, hoist.c
+//               strided blocks turned in registers, prefetches, what a loop does not change
 //   assign.c    registers for it, by farthest next use
 //   x86/        micro-operations and loops as x86-64; aot.c makes objects of a kernel
+//   apply.c     what is left over: kernels call it, a vector at a time
 //   listing.c   the instructions as text between the Tree's lines, and counted by port
 //   c/          Trees as C
 //
