@@ -8,8 +8,8 @@
  *     x86_2(a, X86_mov, x86_eax, imm)      the caller: an instruction and typed operands
  *       └─ x86_emit          x86.c         finds the first form whose pattern takes the operands
  *            ├─ x86_forms[]  x86.def       one row per form: operands, prefix, map, opcode, flags
- *            └─ bytes        x86.c         legacy, VEX or EVEX prefix, ModRM, displacement,
- * immediate x86_print              x86_print.c   the same form and operands as Intel text
+ *            └─ bytes        x86.c         prefix, opcode, ModRM, displacement, immediate
+ *     x86_print              x86_print.c   the same form and operands as Intel text
  *
  * Rules of the folder:
  * - Nothing allocates. Bytes go into memory that the caller supplies; `grow` may supply more.

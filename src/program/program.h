@@ -25,7 +25,7 @@
 // iterators' own coordinates, so element (x, y) stands at (x - origin[0])·stride + ... Inputs and
 // most results have origin 0.
 //
-// Built by front-ends (src/lang), by program text (text.c) or by hand with program_* below;
+// Built by front-ends (src/lang), by program text (text_parse.c) or by hand with program_* below;
 // everything lives in the Program's arena. Immutable once built: program_bind and rewrites make new
 // Programs.
 #ifndef LW_PROGRAM_PROGRAM_H

@@ -47,7 +47,7 @@ const char *canon_schedule_text(Arena *arena, const Canon *c, const Schedule *s)
 const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *text,
                                      DiagList *diags);
 
-// A Schedule tuned for other sizes (canon_sizes of them) made fit for these: adapt.c. In the
+// A Schedule tuned for other sizes (canon_sizes of them) made fit for these. In the
 // Program's own names. NULL: the sizes are too far away, or not of this Program.
 const Schedule *canon_adapt(Arena *arena, const Canon *c, const Schedule *s, const char *sizes);
 // Would it do the same things inside, only more or less often? Every step stays, and where an
