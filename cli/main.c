@@ -488,7 +488,8 @@ const char *cli_dtype_name(DLDataType t) {
 }
 
 bool cli_tuned(const char *origin) {
-    return origin && (!strcmp(origin, "tuned") || !strcmp(origin, "nearest"));
+    return origin &&
+           (!strcmp(origin, "tuned") || !strcmp(origin, "nearest") || !strcmp(origin, "hand"));
 }
 
 char *cli_values_text(const lw_bound *b) {

@@ -233,7 +233,8 @@ static void print_summary(Run *r) {
         print_time(r->timing.compile_us);
     }
     if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
-    if (cli_tuned(r->timing.schedule)) printf(", schedule %s", r->timing.schedule);
+    const char *from = r->timing.schedule;
+    if (cli_tuned(from)) printf(", schedule %s", !strcmp(from, "hand") ? "by hand" : from);
     printf("\n");
     print_speed(&r->timing);
     print_roof(r);

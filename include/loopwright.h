@@ -377,7 +377,7 @@ typedef struct lw_timing {
     int32_t float_bits;   // of the widest floats among the arguments; 0: none
     double best_us;       // with median_us
     const char *schedule; // where it was from: "given", "chosen", "tuned" (the tuning database had
-                          // it), "nearest" (had it for other sizes); of compiled code
+                          // it), "hand" (by hand), "nearest" (for other sizes); of compiled code
     double int_ops;       // those among `flops` that are of integers
 } lw_timing;
 

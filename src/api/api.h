@@ -132,8 +132,14 @@ struct lw_bound {
 
 // --- Calls, context.c ----------------------------------------------------------------------------
 // Where a Schedule is from.
-typedef enum Origin { ORIGIN_GIVEN, ORIGIN_CHOSEN, ORIGIN_TUNED, ORIGIN_NEAREST } Origin;
-extern const char *const origin_name[]; // "given", "chosen", "tuned", "nearest"
+typedef enum Origin {
+    ORIGIN_GIVEN,
+    ORIGIN_CHOSEN,
+    ORIGIN_TUNED,
+    ORIGIN_NEAREST,
+    ORIGIN_HAND
+} Origin;
+extern const char *const origin_name[]; // "given", "chosen", "tuned", ...
 
 typedef struct Call {
     lw_context *ctx;

@@ -11,7 +11,7 @@
 
 static const Range nowhere = {0, 0};
 
-const char *const origin_name[] = {"given", "chosen", "tuned", "nearest"};
+const char *const origin_name[] = {"given", "chosen", "tuned", "nearest", "hand"};
 
 void database_complain(Call *call, Db *db) {
     const char *why = db_complaint(db, call->arena);
@@ -104,10 +104,12 @@ static const DbEntry *find_exact(Lookup *l) {
     return NULL;
 }
 
+static bool by_hand(const DbEntry *e) { return strcmp(e->origin, "hand") == 0; }
+
 // Was anything learned that choosing did not know? What a person wrote counts.
 static bool is_lesson(const DbEntry *e) {
     static const double worth = 1.05; // times as fast
-    return strcmp(e->origin, "hand") == 0 || worth * e->seconds < e->chosen;
+    return by_hand(e) || worth * e->seconds < e->chosen;
 }
 
 static const DbEntry *find_near(Lookup *l, const DbKey *key, const char **sizes) {
@@ -147,7 +149,7 @@ bool database_lower(Call *call, const Program *p, Target target, const Schedule 
         if (e) {
             *schedule = l.schedule;
             *out = l.tree;
-            call->origin = sizes ? ORIGIN_NEAREST : ORIGIN_TUNED;
+            call->origin = sizes ? ORIGIN_NEAREST : by_hand(e) ? ORIGIN_HAND : ORIGIN_TUNED;
             call->tuned = e;
             call->tuned_sizes = sizes;
         }
@@ -180,7 +182,7 @@ const char *database_origin(Call *call) {
     if (call->origin == ORIGIN_NEAREST)
         text_printf(&out, "tuned for sizes %s: ", call->tuned_sizes);
     else
-        text_printf(&out, "%s: ", strcmp(e->origin, "hand") == 0 ? "by hand" : "tuned");
+        text_printf(&out, "%s: ", by_hand(e) ? "by hand" : "tuned");
     print_seconds(&out, e->seconds);
     text_printf(&out, " on %s", day(call->arena, e->date));
     if (e->bound > 0) text_printf(&out, ", gap %.0f %%", 100 * db_gap(e));

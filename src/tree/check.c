@@ -125,6 +125,22 @@ static bool has_kind(const SchedStmt *s, Kind k) {
     return false;
 }
 
+// `m/4 m/8 m`: inside of a tile there is one of a larger one.
+static void warn_once(Lower *l, const SchedStmt *s) {
+    for (int i = 0; i < s->nloops; i++)
+        for (int k = 0; k < i; k++) {
+            const SchedLoop *in = &s->loop[i], *out = &s->loop[k];
+            if (in->iter != out->iter || in->interleaved || out->interleaved) continue;
+            if (in->step <= out->step) continue;
+            const char *loop =
+                arena_printf(l->arena, "the loop '%s/%lld'", in->iter, (long long)in->step);
+            const char *why = arena_printf(l->arena, "it runs once, one outside has tiles of %lld",
+                                           (long long)out->step);
+            diag_report(l->diags, in->range, DIAG_SCHEDULE_IDLE, loop, why);
+            break;
+        }
+}
+
 static void warn_idle(Lower *l, const StmtInfo *info) {
     const SchedStmt *s = info->sched;
     bool reduces = false;
@@ -137,6 +153,7 @@ static void warn_idle(Lower *l, const StmtInfo *info) {
     if (s->accumulators > 1 && !reduces)
         diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'accumulators'",
                     "the statement reduces nothing");
+    if (!s->after) warn_once(l, s);
 }
 
 void check_schedule(Lower *l, const Program *given) {

@@ -262,11 +262,12 @@ static bool accept_word(Parser *p, const char *w) {
 static int64_t number(Parser *p, int64_t least, int64_t most) {
     Range range;
     const char *what = least > 0 ? "a number of at least 1" : "a number";
+    if (most < 10) what = arena_printf(p->arena, "a number from %d to %d", (int)least, (int)most);
     bool minus = least < 0 && accept(p, '-');
     Name w = word(p, what, &range);
     int64_t n = 0;
     for (const char *c = w ? w : ""; *c; c++) {
-        if (*c < '0' || *c > '9' || n > (most - 9) / 10) {
+        if (*c < '0' || *c > '9' || n > most / 10 || *c - '0' > most - 10 * n) {
             fault(p, range, DIAG_SCHEDULE_NUMBER, w, what);
             return least;
         }
@@ -276,7 +277,7 @@ static int64_t number(Parser *p, int64_t least, int64_t most) {
     return minus ? -n : n;
 }
 
-enum { MOST = INT32_MAX };
+enum { MOST = INT32_MAX, MOST_LEVEL = 4 };
 
 // --- Parsing -----------------------------------------------------------------------------------
 
@@ -416,7 +417,7 @@ static SchedPrefetch parse_prefetch(Parser *p) {
     else
         f.at = parse_ref(p);
     if (accept_word(p, "distance")) f.distance = number(p, 0, MOST);
-    if (accept_word(p, "level")) f.level = (int)number(p, 1, 9);
+    if (accept_word(p, "level")) f.level = (int)number(p, 1, MOST_LEVEL);
     return f;
 }
 

@@ -31,6 +31,8 @@ static const Case cases[] = {
     {"C: m/0\n", "1:6: error: '0' is not a number of at least 1 that fits"},
     {"C: m/99999999999999999999\n",
      "1:6: error: '99999999999999999999' is not a number of at least 1 that fits"},
+    {"C: m n k\n    prefetch B at k distance 1 level 9\n",
+     "2:38: error: '9' is not a number from 1 to 4 that fits"},
     {"C: m | n | k\n", "1:10: error: an order has at most one '|'"},
     {"C: m:x\n", "1:6: error: no mark 'x': expected p, u, v, any, grid.x or thread.x"},
     {"C: m\n    fly\n", "2:5: error: no option 'fly'"},
@@ -184,6 +186,8 @@ TEST(schedules_say_nothing_in_vain) {
          "warning: 'grain' has no effect: no loop is parallel\n");
     says(names, "twice: row\n    accumulators 4\n",
          "warning: 'accumulators' has no effect: the statement reduces nothing\n");
+    says(names, "twice: row/2 row/4 row\n",
+         "warning: the loop 'row/4' has no effect: it runs once, one outside has tiles of 2\n");
     says(program, "O: m n\n    after C\n",
          "warning: an order has no effect: with 'after' it runs in the loops of that statement\n");
     says("program p {\n    input A: f32[9]\n    output O: f32[9]\n    temp T: f32[9]\n"

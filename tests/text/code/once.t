@@ -7,3 +7,7 @@ $ for b in interp jit; do loopwright run f.tc --size N=33 --seed 3 --backend $b 
 checksum 03b127fbc36c302d
 checksum 03b127fbc36c302d
 checksum 03b127fbc36c302d
+--- stderr
+f.lws:1:8: warning: the loop 'i/2' has no effect: it runs once, one outside has tiles of 1
+  B: i:v i/2:v
+         ^

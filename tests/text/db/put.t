@@ -23,6 +23,8 @@ out: i/4 j/16 q i j:v
 $ loopwright show other.tc --size X=60,Y=48,Z=32 --stage schedule --threads 1 --db t.db
 {{# tuned for sizes 64,48,32: .*}}
 out: i/4 j/16 q i j:v
+$ loopwright run mm.tc --size M=64,N=48,K=32 --threads 1 --db t.db | grep -o "schedule.*"
+schedule by hand
 $ loopwright db list --db t.db | cut -c 1-32
 kernel  function  sizes         
      1  mm        M=64,K=32,N=48
@@ -40,7 +42,7 @@ $ loopwright db show --db t.db | grep -v us
     }
     C: m/4 n/16 k m n:v
 $ loopwright run mm.tc --size M=64,N=48,K=32 --threads 1 --db t.db --json | grep -o '"schedule": "[a-z]*"'
-"schedule": "tuned"
+"schedule": "hand"
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule wrong.lws --db t.db
 --- stderr
 wrong.lws:1:13: error: no iterator 'x' in statement 'C'
