@@ -18,13 +18,21 @@
 // or walks find nothing below it, the aim goes up. A node opens its children by and by: to visit
 // all of them before any is visited twice would take most of the trials.
 //
+// What the bound does not see is learnt: the logarithm of time by bound as a sum over decisions
+// (model.h). Values that were seen to cost more than their bound says are taken less often, and of
+// several rollouts the one is measured whose bound, so corrected, is least.
+//
 // Nodes hold no candidates: a walk decides again what leads to them. A batch is so many walks,
 // visits counted on the way down so that they part, times on the way back.
+#include "search/model.h"
 #include "search/strategy.h"
 
 enum { TAG_K = 10 };
 static const double TAG_DELTA = 1;
-enum { TRIES = 8 }; // walks that come to nothing, before the aim is raised
+enum { RIVALS = 16, RIVAL_MOST = 3 }; // rollouts of a walk, and values that each of them compares
+enum { FUTILE = 2 };                  // that bring nothing new at first: there is hardly any more
+enum { SWEEPS = 2 };                  // of the model after each batch
+enum { TRIES = 8 };                   // walks that come to nothing, before the aim is raised
 static const double AIM = 1.05, HIGHER = 1.1; // by the bound; and by itself, when nothing is won
 
 typedef struct Tree Tree;
@@ -53,7 +61,8 @@ typedef struct Mcts {
     Batch *batch;
     Child root;
     Walk walk[SEARCH_MAX_BATCH];
-    Cand *c;
+    Cand *c, *from, *rival;
+    Model *model; // NULL: there is no bound
 } Mcts;
 
 // --- The tree ------------------------------------------------------------------------------------
@@ -166,6 +175,7 @@ static Child *unvisited(Mcts *m, Tree *t) {
         Child *k = &t->child[i];
         if (k->visits || is_dead(m, k) || is_closed(m, k)) continue;
         double weight = k->bound <= 0 ? 1 : isinf(aim) ? 1 / k->bound : aim - k->bound;
+        weight *= search_favour(m->q, t->var, k->bit);
         total += weight;
         if (random_unit(&m->q->random) * total < weight || !chosen) chosen = k;
     }
@@ -180,6 +190,26 @@ static bool all_dead(const Tree *t) {
 
 // --- Iterations ----------------------------------------------------------------------------------
 
+// Completes m->c several times and leaves what is guessed to be fastest, or one in six times any.
+static bool roll_out(Mcts *m) {
+    Search *q = m->q;
+    double least = INFINITY;
+    if (!m->model) return search_rollout(q, m->c, ROLLOUT_MOST);
+    bool blindly = random_below(&q->random, 6) == 0;
+    space_copy(q->s, m->from, m->c);
+    for (int i = 0; i < RIVALS; i++) {
+        if (least < INFINITY ? blindly : i >= FUTILE) break;
+        space_copy(q->s, m->c, m->from);
+        if (!search_rollout(q, m->c, RIVAL_MOST) || search_known(q, m->c)) continue;
+        double guess = log(search_bound(q, m->c)) + model_guess(m->model, m->c);
+        if (!(guess < least)) continue;
+        least = guess;
+        space_copy(q->s, m->rival, m->c);
+    }
+    space_copy(q->s, m->c, m->rival);
+    return least < INFINITY;
+}
+
 // Walks to a candidate in m->c; false: nothing came of it (some node died, or a dead end).
 static bool walk(Mcts *m, Walk *w) {
     Search *q = m->q;
@@ -188,7 +218,7 @@ static bool walk(Mcts *m, Walk *w) {
     space_copy(q->s, m->c, q->root);
     for (;;) {
         vec_push(q->arena, &w->path, at);
-        if (at->visits++ == 0 && at != &m->root) return search_rollout(q, m->c, ROLLOUT_MOST);
+        if (at->visits++ == 0 && at != &m->root) return roll_out(m);
         if (!at->below) at->below = expand(m, m->c);
         Tree *t = at->below;
         if (t->var < 0) {
@@ -222,6 +252,16 @@ static void back(Mcts *m, Walk *w, double time) {
     }
 }
 
+static void learn(Mcts *m) {
+    const Batch *b = m->batch;
+    for (int i = 0; i < b->n; i++) {
+        double time = trial_time(&b->trial[i]);
+        back(m, &m->walk[i], time);
+        if (m->model) model_add(m->model, b->cand[i], log(time / search_bound(m->q, b->cand[i])));
+    }
+    for (int i = 0; m->model && i < SWEEPS; i++) model_fit(m->model);
+}
+
 static void iterate(Mcts *m) {
     Search *q = m->q;
     double before = search_best(&q->state);
@@ -242,7 +282,7 @@ static void iterate(Mcts *m) {
         }
     }
     batch_measure(q, m->batch);
-    for (int i = 0; i < m->batch->n; i++) back(m, &m->walk[i], trial_time(&m->batch->trial[i]));
+    learn(m);
     if (search_best(&q->state) >= before) q->aim *= HIGHER;
     search_raise_bound(q, m->root.dead ? search_best(&q->state) : m->root.bound);
 }
@@ -250,7 +290,13 @@ static void iterate(Mcts *m) {
 void search_mcts(Search *q) {
     Mcts m = {.q = q, .batch = batch_new(q), .c = search_cand(q)};
     m.root.bound = search_bound(q, q->root);
-    if (m.root.bound > 0) q->aim = AIM * m.root.bound;
+    if (m.root.bound > 0) {
+        q->aim = AIM * m.root.bound;
+        q->model = m.model = model_new(q);
+        m.from = search_cand(q);
+        m.rival = search_cand(q);
+    }
     while (!search_over(q) && !m.root.dead) iterate(&m);
+    q->model = NULL;
     q->state.proved = m.root.dead && !q->state.count[TRIAL_CANCELLED];
 }

@@ -7,6 +7,7 @@ struct Model {
     const Space *s;
     int nvars;
     const int *var; // those that vary
+    const int *at;  // of each variable: its place among them; -1: it does not vary
     double *weight; // SPACE_MAX_VALUES + 1 of each; the last one is of a variable that is not there
     double mean, best;
     int n, next;    // samples, a ring
@@ -18,12 +19,16 @@ struct Model {
 Model *model_new(Search *q) {
     Model *m = arena_new(q->arena, Model);
     int *var = arena_new_n(q->arena, int, q->s->ndecisions);
+    int *at = arena_new_n(q->arena, int, q->s->ndecisions);
     for (int v = 0; v < q->s->ndecisions; v++) {
         uint64_t dom = space_domain(q->s, q->root, v);
-        if (q->s->var[v].present && (dom & (dom - 1))) var[m->nvars++] = v;
+        bool varies = q->s->var[v].present && (dom & (dom - 1));
+        at[v] = varies ? m->nvars : -1;
+        if (varies) var[m->nvars++] = v;
     }
     m->s = q->s;
     m->var = var;
+    m->at = at;
     m->weight = arena_new_n(q->arena, double, m->nvars *(NOT_THERE + 1));
     m->value = arena_new_n(q->arena, uint8_t, (int64_t)m->nvars * SAMPLES);
     m->error = arena_new_n(q->arena, double, SAMPLES);
@@ -36,6 +41,10 @@ static int value_of(const Model *m, const Cand *c, int i) {
     if ((x->a >= 0 && !space_exists(m->s, c, x->a)) || (x->b >= 0 && !space_exists(m->s, c, x->b)))
         return NOT_THERE;
     return __builtin_ctzll(space_domain(m->s, c, m->var[i]));
+}
+
+double model_value(const Model *m, int var, int bit) {
+    return m->at[var] < 0 ? 0 : m->weight[m->at[var] * (NOT_THERE + 1) + bit];
 }
 
 double model_guess(const Model *m, const Cand *c) {

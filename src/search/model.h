@@ -11,11 +11,12 @@
 
 #include "search/strategy.h"
 
-typedef struct Model Model;
 Model *model_new(Search *q);
 // A full candidate and its log time; INFINITY: it failed.
 void model_add(Model *m, const Cand *c, double log_time);
 void model_fit(Model *m); // half a sweep
 double model_guess(const Model *m, const Cand *c);
+// What one value contributes.
+double model_value(const Model *m, int var, int bit);
 
 #endif

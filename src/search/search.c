@@ -2,6 +2,7 @@
 #include "search/search.h"
 
 #include "base/bug.h"
+#include "search/model.h"
 #include "search/strategy.h"
 
 const char *const trial_state_name[TRIAL_STATES] = {"timed",   "slow", "declined", "wrong",
@@ -285,6 +286,11 @@ bool search_complete(Search *q, Cand *c) {
     return false;
 }
 
+double search_favour(const Search *q, int var, int bit) {
+    static const double sharpness = 2;
+    return q->model ? exp(-sharpness * model_value(q->model, var, bit)) : 1;
+}
+
 // One of the values of `var`, of so many that are below the aim, with probability p ~ max(aim -
 // bound, 0), or 1 / bound as long as there is nothing to aim at. False: none is below.
 static bool take_weighted(Search *q, Cand *c, int var, int most) {
@@ -297,6 +303,7 @@ static bool take_weighted(Search *q, Cand *c, int var, int most) {
         if (!space_keep(q->w, q->spare, var, bit)) continue;
         double b = search_bound(q, q->spare);
         double weight = isinf(aim) ? 1 / fmax(b, 1e-12) : fmax(aim - b, 0);
+        weight *= search_favour(q, var, __builtin_ctzll(bit));
         if (b >= search_best(&q->state)) q->state.cut++;
         live += weight > 0;
         total += weight;
@@ -358,7 +365,7 @@ static void choose_order(Search *q) {
 // --- Beginning and ending ------------------------------------------------------------------------
 
 static void fill(SearchOptions *o) {
-    if (o->batch <= 0) o->batch = 16;
+    if (o->batch <= 0) o->batch = o->strategy == SEARCH_MCTS ? 4 : 16; // a tree learns by each
     if (o->batch > SEARCH_MAX_BATCH) o->batch = SEARCH_MAX_BATCH;
     if (o->lookahead <= 0) o->lookahead = 1;
     if (o->width <= 0) o->width = 8;

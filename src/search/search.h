@@ -115,7 +115,7 @@ typedef struct SearchOptions {
     // How it goes about it.
     SearchOrder order;
     bool blind;      // the bound is for the certificate alone: nothing is cut or weighted by it
-    int batch;       // most candidates of one question (16)
+    int batch;       // most candidates of one question (16, of mcts 4)
     int lookahead;   // of greedy: 1 or 2 (1)
     int width;       // of beam (8)
     int population;  // of genetic (100, fewer for a small budget of trials)

@@ -11,6 +11,8 @@
 #include "base/vec.h"
 #include "search/search.h"
 
+typedef struct Model Model; // model.h
+
 typedef struct Search {
     Arena *arena;
     const SearchHost *host;
@@ -25,8 +27,9 @@ typedef struct Search {
     double began, measuring; // seconds at the beginning, and spent inside the host's measuring
     int begun;               // candidates of the batch that is being measured
     double root_bound;
-    double aim; // of rollouts, where that is less than the best
-    int stale;  // proposals in a row that had been seen or came to nothing
+    double aim;         // of rollouts, where that is less than the best
+    const Model *model; // what values cost beyond their bounds; NULL: nobody learns it
+    int stale;          // proposals in a row that had been seen or came to nothing
     VEC(SearchPoint) curve;
     SearchState state;
 } Search;
@@ -63,6 +66,8 @@ bool search_varies(const Search *q, const Cand *c, int var);
 
 // The time that a rollout tries to stay below: the best, or less (q->aim).
 double search_aim(const Search *q);
+// How much likelier than others a value is to be taken, by what it was seen to cost.
+double search_favour(const Search *q, int var, int bit);
 // Random descent from `c`; false: dead ends only. With the bound, values are taken with
 // probability p ~ max(aim - bound, 0), of `most` that are compared at each decision.
 bool search_complete(Search *q, Cand *c);
