@@ -205,10 +205,10 @@ static int64_t row_major(Lower *l, const int64_t *size, int64_t *stride, int ran
 
 // A place that could never hold it.
 static void check_place(Lower *l, const Store *st, int64_t elements) {
-    enum { REGISTERS = 32 * 64, STACK = 64 << 10 };
+    enum { REGISTERS = 32 * 64 };
     const Tensor *t = &l->p->tensors.at[st->tensor];
     BufferHome home = st->storage ? st->storage->home : HOME_AUTO;
-    int64_t bytes = 0, most = home == HOME_REGISTER ? REGISTERS : STACK;
+    int64_t bytes = 0, most = home == HOME_REGISTER ? REGISTERS : TREE_MAX_STACK;
     if ((home != HOME_REGISTER && home != HOME_STACK) ||
         (checked_mul(elements, type_info[t->type].bytes, &bytes) && bytes <= most))
         return;

@@ -35,8 +35,9 @@
 #include "program/program.h"
 
 enum {
-    TREE_MAX_DEPTH = 64,      // nested indices on any path
-    TREE_MAX_INDICES = 16384, // in the whole Tree
+    TREE_MAX_DEPTH = 64,       // nested indices on any path
+    TREE_MAX_STACK = 64 << 10, // bytes of a buffer there
+    TREE_MAX_INDICES = 16384,  // in the whole Tree
 };
 
 typedef enum Kind {
