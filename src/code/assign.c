@@ -91,7 +91,7 @@ static bool again(const Assign *a, int v) {
     int def = a->s->vals.at[v].def;
     if (def < 0) return false;
     const Micro *d = &a->s->micros.at[def];
-    return d->kind == MI_CONST ||
+    return d->kind == MI_CONST || d->kind == MI_PICKS ||
            (d->kind == MI_LOAD && a->next[v] < d->after && !d->nargs && !ref_is_hard(d->ref));
 }
 
@@ -170,7 +170,7 @@ static void fetch(Assign *a, int v, const Micro *m) {
 // A load or constant waits until somebody needs it; a load that will be overwritten before that
 // does not.
 static bool lazy(const Assign *a, const Micro *m) {
-    if (m->kind == MI_CONST) return true;
+    if (m->kind == MI_CONST || m->kind == MI_PICKS) return true;
     return m->kind == MI_LOAD && again(a, m->dst);
 }
 
@@ -230,10 +230,10 @@ static void do_pin(Assign *a, Micro *m, int at) {
 static int dying(const Assign *a, const Micro *m) {
     bool fma = m->kind == MI_FMA;
     int pin = m->dst >= 0 ? a->s->vals.at[m->dst].pin : -1;
-    if (!fma && (m->dst < 0 || !a->isa->ties(a->isa->user, m) || (pin >= 0 && a->holder[pin] < 0)))
-        return -1;
+    if (!fma && (m->dst < 0 || (pin >= 0 && a->holder[pin] < 0))) return -1;
     for (int i = 0; i < (m->nargs == 4 || (fma && m->op) ? 1 : m->nargs); i++) {
         int k = fma ? 2 - i : i;
+        if (!fma && !a->isa->ties(a->isa->user, m, k)) continue;
         if (m->fold != k && (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)))
             return m->arg[k];
     }

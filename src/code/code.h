@@ -41,6 +41,7 @@ typedef struct CodeLine {
 typedef enum CodeTrick {
     TRICK_SPLIT,       // accumulators split to cover latency
     TRICK_TURN,        // blocks of strided accesses turned in registers
+    TRICK_COMB,        // columns combed out of whole vectors, or into them
     TRICK_APART,       // lanes apart: gathered, scattered, or one by one
     TRICK_BACKWARDS,   // lanes in reverse
     TRICK_NONTEMPORAL, // stores past the caches

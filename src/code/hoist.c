@@ -46,7 +46,8 @@ static bool stands_still(const Hoist *h, const Ref *r) {
 // 0: it has to be done in every turn.
 static int cost_of(const Hoist *h, const Micro *m) {
     switch (m->kind) {
-    case MI_CONST: return 1;
+    case MI_CONST:
+    case MI_PICKS: return 1;
     case MI_LOAD: return m->nargs || !stands_still(h, m->ref) ? 0 : 1;
     case MI_OP: return m->op == OP_DIV || m->op == OP_SQRT ? 20 : 4;
     case MI_FMA:

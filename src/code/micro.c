@@ -16,7 +16,8 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 }
 
 void seg_reset(Seg *s) {
-    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->fetched.n = s->guarded.n = 0;
+    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->combed = s->fetched.n =
+        s->guarded.n = 0;
     s->rows = s->begun = 0;
     s->crowded = false;
     s->kept = 0;
@@ -103,17 +104,26 @@ int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int 
     return seg_value(s, &m);
 }
 
-int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks) {
+Micro plan_picks(Plan *p, Type type, int width, const Picks *picks) {
     int number = 0;
     while (number < p->picks.n && memcmp(&p->picks.at[number], picks, sizeof *picks)) number++;
     if (number == p->picks.n) vec_push(p->arena, &p->picks, *picks);
+    return (Micro){.kind = MI_PICKS,
+                   .type = type_info[type].bits == 64 ? TYPE_I64 : TYPE_I32,
+                   .width = (uint8_t)width,
+                   .value.i = number};
+}
+
+int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks) {
+    Micro numbers = plan_picks(p, type, width, picks);
     Micro m = {.kind = MI_PICK,
                .type = type,
                .from = type,
                .width = (uint8_t)width,
-               .nargs = (uint8_t)n,
-               .value.i = number};
+               .nargs = (uint8_t)(n + 1),
+               .value = numbers.value};
     for (int i = 0; i < n; i++) m.arg[i] = args[i];
+    m.arg[n] = seg_value(s, &numbers);
     return seg_value(s, &m);
 }
 

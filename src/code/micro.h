@@ -32,7 +32,9 @@ typedef enum MicroKind {
     MI_SPREAD,  // lane 0 of arg0 in all lanes
     MI_HEAD,    // arg1 in the first `op` lanes, arg0 in the others
     MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
-    MI_PICK,    // lanes of arg0, or of arg0 and arg1, in the order of Plan.picks[value]
+    MI_PICKS,   // numbers of lanes, Plan.picks[value], for
+    MI_PICK,    // lanes of arg0, or of arg0 and arg1, in the order of the last operand, a
+                // MI_PICKS of the same `value`
     MI_GATHER,  // each lane from ref plus arg0's elements; see seg_gather for `value`
     MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
     MI_BEGIN,   // `value` in all lanes; ref's content where a bit of `op` is set in the environment
@@ -189,6 +191,7 @@ typedef struct Seg {
     VEC(Line) fetched;
     VEC(Guarded) guarded;
     int apart;              // accesses with lanes apart
+    int combed;             // columns that were combed
     int rows;               // reductions that were folded together with others
     int begun, first_begun; // locs of seg_begin since the last fold, and the first of them
     int spills;
@@ -202,6 +205,8 @@ void seg_reset(Seg *s); // empty again; keeps its memory
 
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
+// The numbers of lanes as a micro-operation.
+Micro plan_picks(Plan *p, Type type, int width, const Picks *picks);
 int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
@@ -234,16 +239,17 @@ void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).
 void seg_close(Seg *s);
 
-// turn.c: blocks of strided accesses in a closed segment become whole rows, shuffled; how many.
-int micro_turn(Seg *s);
+// turn.c: strided accesses in a closed segment become whole vectors, shuffled: blocks that are
+// turned, how many, and columns that are combed.
+int micro_turn(Seg *s, Plan *p);
 
 // What the instruction set can do.
 typedef struct MicroIsa {
     int registers;
     // Can operand `arg` of `m` come straight from `ref`?
     bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
-    // May the result of `m`, no MI_FMA, have the register of an operand?
-    bool (*ties)(const void *user, const Micro *m);
+    // May the result of `m`, no MI_FMA, have the register of operand `arg`?
+    bool (*ties)(const void *user, const Micro *m, int arg);
     // Takes the operations in order, with registers filled in.
     void (*emit)(void *user, const Micro *m);
     void *user;

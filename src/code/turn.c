@@ -12,7 +12,7 @@
 //
 // Runs once on a finished segment, between seg_close and micro_assign, and only where strided
 // accesses were seen.
-#include "code/micro.h"
+#include "code/turn.h"
 
 #include <stdlib.h>
 
@@ -20,27 +20,6 @@
 #include "base/fault.h"
 
 enum { LEAST = 4 }; // rows and columns of a block that is worth it
-
-typedef struct Strided {
-    const Ref *ref;
-    int micro;
-    bool store;
-} Strided;
-
-// Strided accesses side by side: columns[0 .. n).
-typedef struct Group {
-    const Strided *column;
-    int n;
-    int at; // old micro in front of which a load group stands; behind which a store group does
-} Group;
-
-typedef struct Turn {
-    Seg *s;
-    VEC(Micro) out;
-    Group *group;
-    int ngroups;
-    int *of; // per old micro: its group, or -1
-} Turn;
 
 // ---- Finding groups
 
@@ -93,7 +72,7 @@ static int find_strided(Seg *s, Strided **list) {
         const Micro *m = &s->micros.at[i];
         n += (m->kind == MI_LOAD || m->kind == MI_STORE) && is_apart(m->ref);
     }
-    if (n < LEAST) return 0;
+    if (!n) return 0;
     bool *ok = settled_buffers(s);
     *list = arena_new_n(s->arena, Strided, n);
     n = 0;
@@ -106,8 +85,8 @@ static int find_strided(Seg *s, Strided **list) {
     return n;
 }
 
-static void add_group(Turn *t, const Strided *column, int n) {
-    Group g = {column, n, column[0].store ? -1 : column[0].micro};
+static void add_group(Turn *t, const Strided *column, int n, bool comb) {
+    Group g = {column, n, column[0].store ? -1 : column[0].micro, comb};
     for (int i = 0; i < n; i++) {
         int at = column[i].micro;
         t->of[at] = t->ngroups;
@@ -119,26 +98,21 @@ static void add_group(Turn *t, const Strided *column, int n) {
     t->group[t->ngroups++] = g;
 }
 
-// Loads of whole vectors of 64 bytes whose lanes lie in two or three of them: one by one they take
-// as many loads, and a shuffle less, each; all rounds of shuffling are worth it for many only.
-static bool is_better_apart(const Strided *x, int run) {
-    const Ref *r = x->ref;
-    int size = type_info[r->type].bytes;
-    return !x->store && size >= 4 && r->width * size == 64 && r->lane <= 3 * size &&
-           r->lane > size && run < 12;
-}
-
 static void find_groups(Turn *t, const Strided *list, int n) {
     for (int i = 0, run; i < n; i += run) {
         int most = list[i].ref->width;
+        if ((run = comb_columns(t, list + i, n - i))) {
+            add_group(t, list + i, run, true);
+            continue;
+        }
         for (run = 1;
              i + run < n && run < most && side_by_side(&list[i + run - 1], &list[i + run]);)
             run++;
         bool again = i + run < n && list[i + run].ref->disp == list[i + run - 1].ref->disp;
         const Ref *r = list[i].ref;
         bool wide = r->width * lane_bytes(r) >= 32; // at least two pieces of 16 bytes
-        if (run >= LEAST && r->active >= LEAST && wide && !again && !is_better_apart(&list[i], run))
-            add_group(t, list + i, run);
+        if (run >= LEAST && r->active >= LEAST && wide && !again)
+            add_group(t, list + i, run, false);
     }
 }
 
@@ -152,7 +126,7 @@ typedef struct Net {
     int in[16], pair[8][2], quad[4][4], half[4][2][2]; // values; -1: any
 } Net;
 
-static int new_value(Turn *t, Type type, int width) {
+int turn_value(Turn *t, Type type, int width) {
     Seg *s = t->s;
     vec_push(s->arena, &s->vals, ((Val){t->out.n, 0, -1, type, (uint8_t)width}));
     return s->vals.n - 1;
@@ -164,7 +138,7 @@ static int shuffle_to(Net *n, int dst, Shuffle how, int a, int b) {
     if (a < 0 && b < 0) return -1;
     if (a < 0) a = b;
     if (b < 0) b = a;
-    if (dst < 0) dst = new_value(n->t, n->type, n->width);
+    if (dst < 0) dst = turn_value(n->t, n->type, n->width);
     Micro m = {.kind = MI_SHUFFLE,
                .op = (uint8_t)how,
                .type = n->type,
@@ -257,7 +231,7 @@ static void emit_loads(Turn *t, const Group *g) {
                    .from = r->type,
                    .width = r->width,
                    .ref = row_ref(s, g, i),
-                   .dst = new_value(t, n.type, r->width),
+                   .dst = turn_value(t, n.type, r->width),
                    .line = n.line};
         vec_push(s->arena, &t->out, m);
         n.in[i] = m.dst;
@@ -299,7 +273,8 @@ static void emit_stores(Turn *t, const Group *g) {
 
 static void emit_stores_behind(Turn *t, int at) {
     for (int i = 0; i < t->ngroups; i++)
-        if (t->group[i].column[0].store && t->group[i].at == at) emit_stores(t, &t->group[i]);
+        if (t->group[i].column[0].store && t->group[i].at == at)
+            (t->group[i].comb ? comb_stores : emit_stores)(t, &t->group[i]);
 }
 
 static void copy_micro(Turn *t, const Micro *old, const int *place) {
@@ -324,7 +299,7 @@ static void rewrite(Turn *t) {
         if (!g)
             copy_micro(t, m, place);
         else if (m->kind == MI_LOAD && g->at == i)
-            emit_loads(t, g);
+            (g->comb ? comb_loads : emit_loads)(t, g);
         place[i] = t->out.n - 1;
         emit_stores_behind(t, i);
     }
@@ -332,16 +307,21 @@ static void rewrite(Turn *t) {
     for (int i = 0; i < t->out.n; i++) vec_push(s->arena, &s->micros, t->out.at[i]);
 }
 
-int micro_turn(Seg *s) {
+int micro_turn(Seg *s, Plan *p) {
     Strided *list;
-    if (s->apart < LEAST) return 0;
+    if (!s->apart) return 0;
     int n = find_strided(s, &list);
-    if (n < LEAST) return 0;
-    Turn t = {.s = s};
-    t.group = arena_new_n(s->arena, Group, n / LEAST + 1);
+    if (!n) return 0;
+    Turn t = {.s = s, .p = p};
+    t.group = arena_new_n(s->arena, Group, n);
     t.of = arena_new_n(s->arena, int, s->micros.n);
     for (int i = 0; i < s->micros.n; i++) t.of[i] = -1;
     find_groups(&t, list, n);
+    int turned = 0;
+    for (int i = 0; i < t.ngroups; i++) {
+        turned += !t.group[i].comb;
+        s->combed += t.group[i].comb ? t.group[i].n : 0;
+    }
     if (t.ngroups) rewrite(&t);
-    return t.ngroups;
+    return turned;
 }

@@ -193,17 +193,43 @@ static const char *bent_rows(Gen *g) {
         g->type, rows, n, rows, n, m, update(g, reduces, value));
 }
 
+// Columns of short rows, side by side: in a loop over them, or in a statement each, which may read
+// what others wrote. Rows may have more elements than columns; the last one need not.
+static const char *columns(Gen *g) {
+    int s = 2 + pick(g, pick(g, 3) ? 3 : 7), n = size(g) + (pick(g, 2) ? 32 : 0);
+    int used = pick(g, 3) ? s : 1 + pick(g, s), stored = pick(g, 4) ? s : 1 + pick(g, s);
+    const char *text = arena_printf(
+        g->arena, "program c { input A: %s[%d] input B: %s[%d, %d] inout O: %s[%d, %d]\n", g->type,
+        s * (n - 1) + used, g->type, n, s, g->type, n, s);
+    if (pick(g, 2)) {
+        const char *second =
+            used == s ? arena_printf(g->arena, "A[%d*j + %d - c]", s, s - 1) : "B[j, c]";
+        return arena_printf(g->arena,
+                            "%sO: for j in 0:%d, c in 0:%d  O[j, c] = A[%d*j + %s]*B[j, c] + %s }",
+                            text, n, stored, s, stored <= used ? "c" : "0", second);
+    }
+    for (int c = 0; c < stored; c++) {
+        const char *read = pick(g, 3) ? arena_printf(g->arena, "B[j, %d]", pick(g, s))
+                                      : arena_printf(g->arena, "O[j, %d]", pick(g, s));
+        text = arena_printf(g->arena, "%sO%d: for j in 0:%d  O[j, %d] = A[%d*j + %d] - %s\n", text,
+                            c, n, c, s, pick(g, used), read);
+    }
+    return arena_printf(g->arena, "%s}", text);
+}
+
 const char *genlanes_text(Arena *arena, uint64_t seed) {
     static const char *const types[] = {"f32", "f32", "f32", "f64", "f16", "bf16", "i8",
                                         "i16", "i32", "i64", "u8",  "u16", "u32",  "u64"};
     Gen g = {.state = seed, .arena = arena};
     g.type = types[pick(&g, 14)];
     g.is_float = g.type[0] == 'f' || g.type[0] == 'b';
-    switch (pick(&g, 6)) {
+    switch (pick(&g, 8)) {
     case 0: return guarded(&g);
     case 1: return gathered(&g);
     case 2: return rows(&g);
     case 3: return words(&g);
+    case 4:
+    case 5: return columns(&g);
     default: return bent_rows(&g);
     }
 }

@@ -514,6 +514,37 @@ TEST(lanes_near_each_other) {
     RUN(cases);
 }
 
+// Columns of short rows lie in whole vectors together, of which nothing else is written, and nothing
+// beyond the last one is read.
+TEST(columns_are_combed) {
+#define COMB(TYPE, S, N) /* all columns, the other way round */                                    \
+    "program c { input A: " TYPE "[" #N ", " #S "] output O: " TYPE "[" #N ", " #S "]\n"           \
+    "O: for i in 0:" #N ", c in 0:" #S "  O[i, c] = A[i, " #S " - 1 - c] }"
+#define SOME(TYPE, S, N) /* two columns of more; the second row begins there too */                \
+    "program s { input A: " TYPE "[" #S "*" #N " - " #S " + 2] inout O: " TYPE "[" #N ", " #S      \
+    "]\nO: for i in 0:" #N ", c in 0:2  O[i, c] = A[" #S "*i + c] }"
+#define INTO(TYPE, S, N) /* of a column each */                                                    \
+    "program i { input A: " TYPE "[" #S ", " #N "] output O: " TYPE "[" #N ", " #S "]\n"           \
+    "O: for i in 0:" #N ", c in 0:" #S "  O[i, c] = A[c, i] }"
+#define COMBED(S)                                                                                  \
+    {COMB("i32", S, 2), "O: c i:v", ALL_BITS}, {COMB("i32", S, 5), "O: c i:v", ALL_BITS},          \
+        {COMB("i32", S, 16), "O: c i:v", ALL_BITS}, {COMB("i32", S, 31), "O: c i:v", ALL_BITS},    \
+        {COMB("i32", S, 100), "O: i/16 c i:v", ALL_BITS}, {SOME("i32", S, 7), "O: c i:v", EXACT},  \
+        {SOME("i32", S, 13), "O: c i:v", EXACT}, {SOME("i32", S, 37), "O: c i:v", EXACT},          \
+        {COMB("f64", S, 13), "O: c i:v", ROUGH}, {SOME("i64", S, 13), "O: c i:v", ALL_BITS},       \
+        {COMB("u8", S, 37), "O: c i:v", ALL_BITS}, {COMB("i16", S, 23), "O: c i:v", ALL_BITS},     \
+        {COMB("f16", S, 37), "O: c i:v", ROUGH}, {COMB("bf16", S, 11), "O: c i:v", ROUGH},         \
+        {COMB("bool", S, 19), "O: c i:v", EXACT}, {INTO("i32", S, 21), "O: c i:v", ALL_BITS},      \
+    {                                                                                              \
+        INTO("i64", S, 21), "O: c i:v\n  nontemporal", ALL_BITS                                       \
+    }
+    static const Case cases[] = {COMBED(2), COMBED(3), COMBED(4), COMBED(5),
+                                 COMBED(6), COMBED(7), COMBED(8)};
+    int64_t before = jit_tricks[TRICK_COMB];
+    RUN(cases);
+    CHECK(jit_tricks[TRICK_COMB] > before);
+}
+
 // Rows that are turned in registers together must not be of two kinds, nor change in between.
 TEST(turned_blocks_keep_their_order) {
 #define STREAMS                                                                                    \

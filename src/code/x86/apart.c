@@ -258,8 +258,9 @@ void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
 
 // ---- Lanes in another order
 
-// The scratch register <- numbers of lanes. AVX2 counts 4 bytes, in each of two vectors.
-static void set_picks(Gen *g, const Micro *m, const Picks *p) {
+// AVX2 counts 4 bytes, in each of two vectors.
+void gen_picks(Gen *g, const Micro *m) {
+    const Picks *p = &g->p->picks.at[m->value.i];
     int size = gen_lane_size(m->type);
     uint8_t index[64] = {0};
     for (int i = 0; i < m->width; i++) {
@@ -272,7 +273,7 @@ static void set_picks(Gen *g, const Micro *m, const Picks *p) {
             index[size * i + 4 * part] = (uint8_t)(from % m->width * (size / 4) + part);
     }
     int bytes = size * m->width < 32 ? 32 : size * m->width;
-    x86_2(&g->a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)g->scratch),
+    x86_2(&g->a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)m->dst_reg),
           x86_mem_label(gen_pool(g, index, bytes)));
 }
 
@@ -282,26 +283,38 @@ static X86Arg pick_reg(const Micro *m, int reg) {
     return r.kind == X86_X ? x86_ymm((unsigned)reg) : r;
 }
 
+// Lanes of two vectors, AVX-512: the result lies where one of them did, or the numbers of lanes.
+static void pick_of_two(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    bool wide = gen_is64(m->type);
+    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    X86Arg x = gen_vreg(m->type, m->width, m->arg_reg[0]);
+    X86Arg y = gen_vreg(m->type, m->width, m->arg_reg[1]);
+    X86Arg from = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    if (m->dst_reg == m->arg_reg[0]) {
+        x86_3(a, wide ? X86_vpermt2pd : X86_vpermt2ps, d, from, y);
+        return;
+    }
+    if (m->dst_reg != m->arg_reg[2]) x86_2(a, X86_vmovaps, d, from);
+    x86_3(a, wide ? X86_vpermi2pd : X86_vpermi2ps, d, x, y);
+}
+
 void gen_pick(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    const Picks *p = &g->p->picks.at[m->value.i];
     bool wide = gen_is64(m->type);
     X86Arg d = pick_reg(m, m->dst_reg), s = pick_reg(m, g->scratch);
-    set_picks(g, m, p);
-    if (m->nargs == 1) {
+    X86Arg from = pick_reg(m, m->arg_reg[m->nargs - 1]);
+    if (m->nargs == 2) {
         X86Op op = wide && gen_is_wide(g) ? X86_vpermq : X86_vpermd;
-        x86_3(a, op, d, s, pick_reg(m, m->arg_reg[0]));
+        x86_3(a, op, d, from, pick_reg(m, m->arg_reg[0]));
     } else if (gen_is_wide(g)) {
-        X86Arg own = gen_vreg(m->type, m->width, g->scratch);
-        x86_3(a, wide ? X86_vpermi2pd : X86_vpermi2ps, own,
-              gen_vreg(m->type, m->width, m->arg_reg[0]),
-              gen_vreg(m->type, m->width, m->arg_reg[1]));
-        x86_2(a, X86_vmovaps, d, s);
+        pick_of_two(g, m);
     } else {
+        const Picks *p = &g->p->picks.at[m->value.i];
         int second = 0, parts = gen_lane_size(m->type) / 4;
         for (int i = 0; i < m->width * parts; i++) second |= (p->from[i / parts] >= m->width) << i;
-        x86_3(a, X86_vpermd, d, s, pick_reg(m, m->arg_reg[0]));
-        x86_3(a, X86_vpermd, s, s, pick_reg(m, m->arg_reg[1]));
+        x86_3(a, X86_vpermd, s, from, pick_reg(m, m->arg_reg[1]));
+        x86_3(a, X86_vpermd, d, from, pick_reg(m, m->arg_reg[0]));
         x86_4(a, X86_vblendps, d, d, s, x86_imm(second));
     }
 }

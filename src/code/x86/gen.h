@@ -134,7 +134,7 @@ typedef struct Gen {
 void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y);
 void x86_micro(void *gen, const Micro *m); // a MicroIsa.emit
 bool x86_folds(const void *user, const Micro *m, int arg, const Ref *ref);
-bool x86_ties(const void *user, const Micro *m);
+bool x86_ties(const void *user, const Micro *m, int arg);
 
 void gen_set_const(Gen *g, Type t, int width, int reg, Value v);
 
@@ -209,6 +209,7 @@ void gen_store_backwards(Gen *g, const Micro *m);
 // `where`: only lanes whose bits are set in k2 (gathers) or edx; others become 0.
 void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where);
 bool gen_gathers_apart(const Gen *g, const Ref *r);
+void gen_picks(Gen *g, const Micro *m);
 void gen_pick(Gen *g, const Micro *m);
 void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
 

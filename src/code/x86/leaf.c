@@ -64,7 +64,8 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     }
     seg_close(s);
     g->tricks[TRICK_ROWS] += s->rows;
-    g->tricks[TRICK_TURN] += micro_turn(s);
+    g->tricks[TRICK_TURN] += micro_turn(s, g->p);
+    g->tricks[TRICK_COMB] += s->combed;
     if (s->micros.n) {
         MicroIsa isa = {
             .registers = g->scratch, .folds = x86_folds, .ties = x86_ties, .emit = emit, .user = g};

@@ -561,7 +561,8 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
 }
 
 // Operations of one instruction.
-bool x86_ties(const void *user, const Micro *m) {
+bool x86_ties(const void *user, const Micro *m, int arg) {
+    if (m->kind == MI_PICK) return gen_is_wide(user) && m->nargs == 3 && arg != 1;
     if (m->kind != MI_OP || m->from == TYPE_BOOL) return false;
     bool long_product = gen_is64(m->from) && !type_is_float(m->from) && !gen_is_wide(user);
     return m->op == OP_ADD || m->op == OP_SUB || (m->op == OP_MUL && !long_product);
@@ -682,6 +683,7 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_SHUFFLE: do_shuffle(g, m); break;
     case MI_HEAD: do_head(g, m); break;
     case MI_GROUP: do_group(g, m); break;
+    case MI_PICKS: gen_picks(g, m); break;
     case MI_PICK: gen_pick(g, m); break;
     case MI_FETCH: gen_prefetch(g, m); break;
     case MI_ROW: gen_row(g, m); break;
