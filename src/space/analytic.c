@@ -230,12 +230,13 @@ static void outer_loops(Nest *n, int last) {
 }
 
 // Something is read across the lanes, but along iterator u: blocks of both turn in registers.
-static int turned(const Nest *n, int v) {
+static int turned(const Chooser *c, const Nest *n, int v) {
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
         if (!ref->uses[v] || ref->hard[v] || llabs(ref->stride[v]) <= 1) continue;
+        int64_t least = comb_shuffles(c, ref->stride[v]) ? 2 : 4;
         for (int u = 0; u < n->s->niters; u++)
-            if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= 4 &&
+            if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= least &&
                 n->ref[0].stride[u])
                 return u;
     }
@@ -255,6 +256,47 @@ static void turn_blocks(Nest *n, int u, int v, bool streamed) {
     nest_loop(n, u, 1, KIND_SERIAL);
 }
 
+// Rows along v follow each other along u in all accesses.
+static bool joins(const Nest *n, int u, int v) {
+    bool joined = true;
+    for (int r = 0; r < n->nrefs; r++)
+        joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
+    return joined;
+}
+
+// Rows along v so short that they are columns rather: the iterator along which they follow each
+// other in the result, and lanes should run, since combing takes less than vectors that are mostly
+// empty; -1: there is none.
+static int rows_of(const Chooser *c, const Nest *n, int v) {
+    int64_t columns = n->extent[v], shuffles = columns * comb_shuffles(c, columns);
+    if (!shuffles || c->o->plain || n->ref[0].stride[v] != 1) return -1;
+    if (c->m->isa == ISA_AVX2) shuffles *= 3; // two of either half, and a blend
+    for (int u = 0; u < n->s->niters; u++) {
+        double cost = (double)columns * n->ops / 2;
+        bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= n->lanes;
+        for (int r = 0; r < n->nrefs && fits; r++) {
+            const Ref *ref = &n->ref[r];
+            int64_t apart = ref->stride[u];
+            fits = !ref->hard[u] && !ref->hard[v] &&
+                   (!ref->uses[u] || apart == 1 || (apart == columns && ref->stride[v] == 1));
+            if (apart == columns) cost += (double)shuffles;
+        }
+        if (fits && !joins(n, u, v) && cost <= n->lanes * (1 + n->ops / 2)) return u;
+    }
+    return -1;
+}
+
+// Some vectors of each column in one go.
+static void comb_blocks(Nest *n, int rows, int column) {
+    int kept = 0;
+    int64_t vectors = min_i64(max_i64(8 / n->extent[column], 1), n->extent[rows] / n->lanes);
+    for (int i = 0; i < n->nloops; i++)
+        if (n->loop[i].iter != n->s->iter[column].name) n->loop[kept++] = n->loop[i];
+    n->nloops = kept;
+    nest_loop(n, rows, vectors * n->lanes, KIND_SERIAL);
+    nest_loop(n, column, 1, KIND_UNROLL);
+}
+
 // Results that nothing here reads again, and that would not stay in the caches anyway.
 static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     int t = n->ref[0].access->tensor;
@@ -270,14 +312,6 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
             if (other->ref[r].access->tensor == t) return false;
     }
     return true;
-}
-
-// Rows along v follow each other along u in all accesses.
-static bool joins(const Nest *n, int u, int v) {
-    bool joined = true;
-    for (int r = 0; r < n->nrefs; r++)
-        joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
-    return joined;
 }
 
 // The iterator that runs through neighbours of the result, or else through elements a few apart, as
@@ -356,12 +390,15 @@ static void choose_scatter(Nest *n) {
 }
 
 static void choose_pointwise(Chooser *c, Nest *n) {
-    int v = contiguous(n);
+    int v = contiguous(n), rows = v < 0 ? -1 : rows_of(c, n, v), column = v;
+    if (rows >= 0) v = rows;
     outer_loops(n, v);
     if (v < 0) return;
-    int u = n->extent[v] >= 4 && !c->o->plain ? turned(n, v) : -1;
+    int u = n->extent[v] >= 4 && !c->o->plain ? turned(c, n, v) : -1;
     bool streamed = !c->o->plain && is_streamed(c, n, v);
-    if (u >= 0)
+    if (rows >= 0)
+        comb_blocks(n, rows, column);
+    else if (u >= 0)
         turn_blocks(n, u, v, streamed);
     else if (!choose_rows(c, n, v))
         choose_short_rows(c, n, v);

@@ -195,6 +195,14 @@ void fold_parts(Chooser *c, Nest *n);
 bool goes_up(const Nest *n, int iter, int64_t rows);
 void add_levels(Nest *n);
 
+// Shuffles for each of as many columns as there are elements from lane to lane, which are combed
+// out of whole vectors, or into them (code/comb.c); 0: they are not.
+static inline int comb_shuffles(const Chooser *c, int64_t apart) {
+    static const int shuffles[] = {0, 0, 1, 2, 2, 4, 3, 6, 3};
+    int64_t most = c->m->isa == ISA_AVX512 ? 8 : c->m->isa == ISA_AVX2 ? 4 : 0;
+    return apart >= 2 && apart <= most ? shuffles[apart] : 0;
+}
+
 // May lanes along v be read from a copy, as far as other accesses to the tensor go?
 static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
 

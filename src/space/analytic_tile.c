@@ -73,6 +73,7 @@ static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
 static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
     int v = t->v;
     int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
+    if (comb_shuffles(c, apart) && columns >= apart) return 1 + comb_shuffles(c, apart);
     if (t->vectors == 1 && apart > 0 && columns >= 4 && n->lanes >= 8 && n->extent[v] >= n->lanes)
         return 1 + 5.0 * n->lanes / (double)min_i64(columns, n->lanes);
     if (apart >= 2 && apart <= 4 && ref->bytes >= 4 && c->m->isa == ISA_AVX512)
@@ -194,9 +195,13 @@ static double spread_cost(const Nest *n, const Tile *t) {
 }
 
 // To store a vector of results, beside a plain store: lanes that lie apart go one by one, those of
-// rows side by side to the same cache lines.
-static double store_cost(const Nest *n, const Tile *t, const int64_t *part) {
-    if (n->ref[0].stride[t->v] == 1) return 0;
+// rows side by side to the same cache lines; of whole rows that are short they are combed.
+static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
+    int64_t apart = n->ref[0].stride[t->v];
+    if (apart == 1) return 0;
+    for (int k = 0; k < 2 && comb_shuffles(c, apart); k++)
+        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] == apart)
+            return comb_shuffles(c, apart);
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= 4)
             return 14 + 5.0 * n->lanes / (double)min_i64(part[k], n->lanes);
@@ -249,7 +254,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double load = (loads - shared) / load_rate(m, n, t);
     double issue = (ops + loads - shared + 1.5 / t->turns + guards) / m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
-    double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(n, t, part);
+    double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(c, n, t, part);
     if (!n->s->init) end *= 2;
     double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);

@@ -81,6 +81,8 @@ static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pit
     return true;
 }
 
+enum { NEAR = 8 }; // elements from lane to lane, so that columns share whole vectors (code/comb.c)
+
 // How lanes along each iterator lie: bytes from one to the next, where that is a number. Nothing is
 // known of iterators that stand in computed subscripts.
 static void see_strides(const Stmt *s, const Access *a, const double *pitch, BoundRef *r) {
@@ -101,7 +103,7 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
         if (!(plain >> i & 1)) continue;
         if (fabs(stride[i]) == r->bytes)
             r->unit = i;
-        else if (stride[i] != 0)
+        else if (fabs(stride[i]) > NEAR * r->bytes)
             r->apart |= 1u << i;
     }
 }
