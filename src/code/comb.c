@@ -40,6 +40,7 @@ static bool pays(const Turn *t, const Strided *x, int n, int s) {
     const Ref *r = x->ref;
     int size = type_info[r->type].bytes;
     bool wide = t->p->machine->vector_bytes == 64;
+    if (s == 7) return false; // turning takes less
     if (x->store) return n == s && (wide || s <= 4);
     if (n == 1) return wide ? s <= 4 && r->width * size < 64 : s <= 3;
     return s <= 4 || (wide && 2 * n > s);

@@ -198,7 +198,7 @@ void add_levels(Nest *n);
 // Shuffles for each of as many columns as there are elements from lane to lane, which are combed
 // out of whole vectors, or into them (code/comb.c); 0: they are not.
 static inline int comb_shuffles(const Chooser *c, int64_t apart) {
-    static const int shuffles[] = {0, 0, 1, 2, 2, 4, 3, 6, 3};
+    static const int shuffles[] = {0, 0, 1, 2, 2, 4, 3, 0, 3};
     int64_t most = c->m->isa == ISA_AVX512 ? 8 : c->m->isa == ISA_AVX2 ? 4 : 0;
     return apart >= 2 && apart <= most ? shuffles[apart] : 0;
 }

@@ -68,12 +68,19 @@ static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
     return columns;
 }
 
+// Does the generator unroll all turns around the tile? Functions take many operations.
+static bool is_straight(const Nest *n, const Tile *t) {
+    double sums = (double)(t->rows[0] * t->rows[1] * t->vectors);
+    return sums * t->turns * (1 + n->ops / 4) <= STRAIGHT;
+}
+
 // Loads that a vector of lanes apart is worth: those a few elements apart are shuffled from as many
 // whole vectors, a few lanes are inserted one by one, others are gathered.
 static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
     int v = t->v;
     int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
-    if (comb_shuffles(c, apart) && columns >= apart) return 1 + comb_shuffles(c, apart);
+    if (comb_shuffles(c, apart) && columns >= apart && is_straight(n, t))
+        return 1 + comb_shuffles(c, apart);
     if (t->vectors == 1 && apart > 0 && columns >= 4 && n->lanes >= 8 && n->extent[v] >= n->lanes)
         return 1 + 5.0 * n->lanes / (double)min_i64(columns, n->lanes);
     if (apart >= 2 && apart <= 4 && ref->bytes >= 4 && c->m->isa == ISA_AVX512)

@@ -228,8 +228,7 @@ const char *genlanes_text(Arena *arena, uint64_t seed) {
     case 1: return gathered(&g);
     case 2: return rows(&g);
     case 3: return words(&g);
-    case 4:
-    case 5: return columns(&g);
+    case 4: return columns(&g);
     default: return bent_rows(&g);
     }
 }

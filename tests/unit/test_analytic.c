@@ -335,8 +335,8 @@ TEST(short_rows_are_added_up_together) {
     " temp x: f32[N]\n temp y: f32[N]\n x: for n in 0:N, d in 0:D\n  x[n] +=! A[n, d]*B[n, d]\n"   \
     " y: for n in 0:N, d in 0:D\n  y[n] +=! A[n, d]*A[n, d]\n"                                     \
     " C: for n in 0:N\n  C[n] = x[n]/y[n]\n}\n"
-    CHOSEN("x: | n/16 n d:v\ny: | n/16 n d:v\nC: n:v\n", SIZES(500, 8), COSINE);
-    CHOSEN("x: n/256 | n/16 n d:v\ny: n/256 | n/16 n d:v\nC: n/256 | n:v\n", SIZES(50000, 8),
+    CHOSEN("x: | n/16 n d:v\ny: | n/16 n d:v\nC: n:v\n", SIZES(500, 9), COSINE);
+    CHOSEN("x: n/256 | n/16 n d:v\ny: n/256 | n/16 n d:v\nC: n/256 | n:v\n", SIZES(50000, 9),
            COSINE);
 }
 
