@@ -389,6 +389,15 @@ static void choose_scatter(Nest *n) {
     nest_loop(n, v, 1, KIND_VECTOR);
 }
 
+// Hardly more than copies of elements far apart, each of which is a load of its own anyway.
+static bool is_picked(const Nest *n, int v) {
+    enum { FAR = 8 };
+    for (int r = 1; r < n->nrefs && n->ops < 2; r++)
+        if (n->ref[r].uses[v] && !n->ref[r].hard[v] && llabs(n->ref[r].stride[v]) > FAR)
+            return true;
+    return false;
+}
+
 static void choose_pointwise(Chooser *c, Nest *n) {
     int v = contiguous(n), rows = v < 0 ? -1 : rows_of(c, n, v), column = v;
     if (rows >= 0) v = rows;
@@ -396,13 +405,16 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     if (v < 0) return;
     int u = n->extent[v] >= 4 && !c->o->plain ? turned(c, n, v) : -1;
     bool streamed = !c->o->plain && is_streamed(c, n, v);
-    if (rows >= 0)
+    bool picked = rows < 0 && u < 0 && is_picked(n, v);
+    if (picked)
+        nest_loop(n, v, 2 * n->lanes, KIND_SERIAL);
+    else if (rows >= 0)
         comb_blocks(n, rows, column);
     else if (u >= 0)
         turn_blocks(n, u, v, streamed);
     else if (!choose_rows(c, n, v))
         choose_short_rows(c, n, v);
-    nest_loop(n, v, 1, KIND_VECTOR);
+    nest_loop(n, v, 1, picked ? KIND_UNROLL : KIND_VECTOR);
     n->perfect = n->nloops;
     n->out.nontemporal = streamed;
 }

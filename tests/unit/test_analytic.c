@@ -348,6 +348,29 @@ TEST(pairs_run_in_lanes) {
            " C.1: for n in 0:N\n  C[n, 1] = A[n, 0]*B[n, 1] + A[n, 1]*B[n, 0]\n}\n");
 }
 
+// Rows of a few elements are columns that are combed in blocks, and so are planes that are read out
+// of them; longer ones are not, nor are rows that follow each other in everything.
+TEST(short_rows_are_columns) {
+#define OUTER                                                                                      \
+    "program o(N, M) {\n input a: f32[N]\n input b: f32[M]\n output O: f32[N, M]\n"                \
+    " O: for i in 0:N, j in 0:M\n  O[i, j] = a[i] - b[j]\n}\n"
+    CHOSEN("O: i/32 j:u i:v\n", SIZES(1000, 3), OUTER);
+    CHOSEN("O: i/8 i:u j:v\n", SIZES(1000, 9), OUTER);
+    CHOSEN("O: c/16 i/16 c i:v\n", SIZES(1000, 3),
+           "program p(N, C) {\n input X: f32[N, C]\n output O: f32[C, N]\n"
+           " O: for c in 0:C, i in 0:N\n  O[c, i] = X[i, c]*0.5\n}\n");
+    CHOSEN("Y: n/112 j i n:v\n", SIZES(1000, 3),
+           "program r(N, D) {\n input X: f32[N, D]\n input R: f32[D, D]\n output Y: f32[N, D]\n"
+           " Y: for n in 0:N, i in 0:D, j in 0:D\n  Y[n, i] +=! X[n, j]*R[i, j]\n}\n");
+}
+
+// What is copied one by one anyway has no lanes.
+TEST(copies_of_single_elements) {
+    CHOSEN("d: i/32 i:u\n", SIZES(200),
+           "program d(N) {\n input A: f32[N, N]\n output d: f32[N]\n"
+           " d: for i in 0:N\n  d[i] = A[i, i]\n}\n");
+}
+
 // Rows of windows share what is computed of them.
 TEST(windows_without_weights_share_rows) {
     CHOSEN("V: y/12 x/16 j i y x:v\n", SIZES(70, 70),

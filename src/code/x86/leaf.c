@@ -370,11 +370,28 @@ static int known_truth(const Seg *s, int val) {
     return s->micros.at[def].value.i != 0;
 }
 
+// A choice by a comparison of floats needs no bool in lanes; -1: it is another one.
+static int choice_of(LeafGen *l, const Expr *e, int guard) {
+    const Expr *c = e->arg[0];
+    if (c->kind != EXPR_OP || c->op < OP_LT || c->op > OP_NE || code_condition(l->g->p, c))
+        return -1;
+    Type from = c->arg[0]->type;
+    if ((from != TYPE_F32 && from != TYPE_F64) || e->type == TYPE_BOOL) return -1;
+    if (gen_lane_size(e->type) != gen_lane_size(from)) return -1;
+    if (has_unsafe_read(l->n, e->arg[1]) || has_unsafe_read(l->n, e->arg[2])) return -1;
+    int args[4] = {value_of(l, c->arg[0], guard), value_of(l, c->arg[1], guard)};
+    for (int i = 0; i < 2; i++)
+        args[2 + (i ^ FAULT(choice_swapped))] = value_of(l, e->arg[1 + i], guard);
+    return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->width, 4, args);
+}
+
 static int op_of(LeafGen *l, const Expr *e, int guard) {
     Seg *s = l->g->seg;
     int args[4], w = l->n->width;
     const Lin *condition = w > 1 ? code_condition(l->g->p, e) : NULL;
     if (condition) return gen_lanes_hold(l->g, condition, l->n->vloop, w);
+    int choice = e->op == OP_SELECT ? choice_of(l, e, guard) : -1;
+    if (choice >= 0) return choice;
     if (e->op == OP_SELECT) {
         args[0] = value_of(l, e->arg[0], guard);
         int yes = guard, no = guard, known = known_truth(s, args[0]);
