@@ -514,8 +514,8 @@ TEST(lanes_near_each_other) {
     RUN(cases);
 }
 
-// Columns of short rows lie in whole vectors together, of which nothing else is written, and nothing
-// beyond the last one is read.
+// Columns of short rows lie in whole vectors together, of which nothing else is written, and
+// nothing beyond the last one is read.
 TEST(columns_are_combed) {
 #define COMB(TYPE, S, N) /* all columns, the other way round */                                    \
     "program c { input A: " TYPE "[" #N ", " #S "] output O: " TYPE "[" #N ", " #S "]\n"           \
@@ -534,9 +534,8 @@ TEST(columns_are_combed) {
         {COMB("f64", S, 13), "O: c i:v", ROUGH}, {SOME("i64", S, 13), "O: c i:v", ALL_BITS},       \
         {COMB("u8", S, 37), "O: c i:v", ALL_BITS}, {COMB("i16", S, 23), "O: c i:v", ALL_BITS},     \
         {COMB("f16", S, 37), "O: c i:v", ROUGH}, {COMB("bf16", S, 11), "O: c i:v", ROUGH},         \
-        {COMB("bool", S, 19), "O: c i:v", EXACT}, {INTO("i32", S, 21), "O: c i:v", ALL_BITS},      \
-    {                                                                                              \
-        INTO("i64", S, 21), "O: c i:v\n  nontemporal", ALL_BITS                                       \
+        {COMB("bool", S, 19), "O: c i:v", EXACT}, {INTO("i32", S, 21), "O: c i:v", ALL_BITS}, {    \
+        INTO("i64", S, 21), "O: c i:v\n  nontemporal", ALL_BITS                                    \
     }
     static const Case cases[] = {COMBED(2), COMBED(3), COMBED(4), COMBED(5),
                                  COMBED(6), COMBED(7), COMBED(8)};
