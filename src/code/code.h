@@ -12,7 +12,7 @@
 //   math.c, integer.c, cast.c
 //               what no instruction does, as micro-operations; calc.h writes them like formulas
 //   piece.c     reads at quotients, remainders, minima and maxima, as choices of linear ones
-//   turn.c, fetch.c, hoist.c
+//   turn.c, comb.c, fetch.c, hoist.c
 //               strided blocks turned in registers, prefetches, what a loop does not change
 //   assign.c    registers for it, by farthest next use
 //   x86/        micro-operations and loops as x86-64; aot.c makes objects of a kernel
