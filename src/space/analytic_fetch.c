@@ -111,8 +111,10 @@ static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
     if (ref->as || !ref->lone || r == a->ahead) return;
     int at = !packed && ref->size > cache ? block_loop(n, ref, a->turns) : -1;
     for (int k = 0; k < n->nrefs; k++) all += n->ref[k].size;
-    bool whole = packed && !n->copy[0].at.iter; // all of it is packed at once
-    if (at < 0 && a->outer && all > cache && is_shared(n, ref) && !whole) at = a->outer - 1;
+    bool whole = packed && !n->copy[0].at.iter;       // all of it is packed at once
+    bool made = c->users.writes[ref->access->tensor]; // here, perhaps in the same turn
+    if (at < 0 && a->outer && all > cache && is_shared(n, ref) && !whole && !made)
+        at = a->outer - 1;
     double bytes = at < 0 ? 0 : block_of(n, ref, at);
     int level = at < a->outer ? level_of(c, bytes) : 2;
     if (bytes >= LEAST && bytes <= cache / 2)
