@@ -179,7 +179,7 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
 // thread's.
 static const char *leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
-    if (inside && (!n->write.safe || !n->write.off)) return "a guard depends on it";
+    if (inside && (!n->write.inside || !n->write.off)) return "a guard depends on it";
     const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
     bool apart = n->write.lane != type_info[n->write.type].bytes;
     if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = "a guard depends on it";

@@ -215,9 +215,11 @@ static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const i
     return 2.0 * n->lanes;
 }
 
-// Tests of instances: of lanes everywhere; of rows in the first and the last of several tiles.
+// Tests of instances: of lanes in their first and last vectors; of rows in the first and the last
+// of several tiles.
 static double border_cost(const Nest *n, const Tile *t) {
-    double cost = n->guarded >> t->v & 1 ? 1.5 : 1;
+    bool whole = t->vectors * n->lanes >= n->extent[t->v];
+    double cost = !(n->guarded >> t->v & 1) ? 1 : whole ? 1.3 : 1.5;
     for (int k = 0; k < 2; k++) {
         if (t->row[k] < 0 || !(n->guarded >> t->row[k] & 1)) continue;
         double tiles = ceil((double)n->extent[t->row[k]] / (double)t->rows[k]);
@@ -245,6 +247,11 @@ static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
     return n->guards * often * (n->asked >> t->v & 1 ? (double)part[2] : 1);
 }
 
+// Cycles from one step of a reduction to the next: minima and maxima have to look for NaN.
+static double latency_of(const Machine *m, const Nest *n) {
+    return (n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX ? 2 : 1) * m->fma_latency;
+}
+
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
@@ -260,7 +267,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
         (ops + spread + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;
     double load = (loads - shared) / load_rate(m, n, t);
     double issue = (ops + loads - shared + 1.5 / t->turns + guards) / m->ports[PORT_ISSUE];
-    double turn = fmax(fmax(arithmetic, load), fmax(issue, m->fma_latency / split));
+    double turn = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
     double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(c, n, t, part);
     if (!n->s->init) end *= 2;
     double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
@@ -364,14 +371,15 @@ static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     if (n->window >= 0 && n->extent[n->window] <= guarded_unroll(n, t) / 4 &&
         sums * n->extent[n->window] > guarded_unroll(n, t))
         return sums == 1;
+    // Windows of minima and maxima have operands to keep, and each step takes several registers.
+    bool order = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
+    if (order && n->windows && sums > 8) return t->rows[0] == 1;
     int64_t held = t->folded ? t->rows[0] + 1 : t->vectors + 1;
     return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
 }
 
-// Does some operand move along the iterator just as it does along a reduction? Minima and maxima,
-// which take several registers each, gain nothing by that.
+// Does some operand move along the iterator just as it does along a reduction?
 static bool slides(const Nest *n, int i) {
-    if (n->s->op != REDUCE_ADD) return false;
     for (int r = 1; r < n->nrefs; r++)
         for (int k = 0; k < n->s->niters; k++)
             if (n->s->iter[k].reduction && n->windows >> k & 1 && n->ref[r].stride[k] &&
@@ -404,16 +412,8 @@ static bool is_row(const Nest *n, int v, int i) {
     return any || !vectors;
 }
 
-// Ends of tiles and tests of instances do not go together.
-static bool is_ragged(const Nest *n, const Tile *t) {
-    int64_t width = t->vectors * n->lanes, extent = n->extent[t->v];
-    if (n->window < 0) return false;
-    return (t->row[0] >= 0 && n->extent[t->row[0]] % t->rows[0]) ||
-           (width < extent && extent % width);
-}
-
 static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
-    t->cost = is_ragged(n, t) ? INFINITY : tile_cost(c, n, t, best->cost);
+    t->cost = tile_cost(c, n, t, best->cost);
     if (t->cost < best->cost) *best = *t;
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {

@@ -255,6 +255,32 @@ TEST(guarded_reads_stay_inside) {
         {APART("bool"), "O: i:v\nP: i:v\nQ: k i:v", EXACT},
     };
     RUN(apart);
+#define EDGED(TYPE, STEP, END) /* lanes a few elements apart: the border of a strided window */    \
+    "program w { input A: " TYPE "[" END "] output O: " TYPE "[23] output P: " TYPE "[7]\n"        \
+    "O: for i in 0:23, k in 0:3 if " STEP "*i + k - 1 >= 0, " END " - " STEP "*i - k >= 0\n"       \
+    "    O[i] max=! A[" STEP "*i + k - 1]\n"                                                       \
+    "P: for i in 0:7, k in 0:3 if " STEP "*i + k - 1 >= 0\n"                                       \
+    "    P[i] +=! A[" STEP "*i + k - 1] }"
+    static const Case edged[] = {
+        {EDGED("f32", "2", "45"), "O: k i:v\nP: k i:v", EXACT},
+        {EDGED("f32", "2", "46"), "O: i/16 k i:v\nP: i k", EXACT},
+        {EDGED("f32", "3", "68"), "O: k i:v\nP: k i:v", EXACT},
+        {EDGED("f32", "4", "90"), "O: i/8 k i:v\nP: k i:v", EXACT},
+        {EDGED("f64", "2", "44"), "O: k i:v\nP: k i:v", EXACT},
+        {EDGED("i32", "3", "67"), "O: i/20 k i:v\nP: k i:v", EXACT},
+    };
+    RUN(edged);
+#define RAGGED /* the border of a window, in tiles that do not divide */                           \
+    "program b { input A: f32[21, 37] input K: f32[3, 3] output O: f32[21, 37]\n"                  \
+    "O: for h in 0:21, w in 0:37, r in 0:3, s in 0:3\n"                                            \
+    "        if h + r - 1 >= 0, 21 - h - r >= 0, w + s - 1 >= 0, 37 - w - s >= 0\n"                \
+    "    O[h, w] +=! A[h + r - 1, w + s - 1]*K[r, s] }"
+    static const Case border[] = {
+        {RAGGED, "O: h/4 w/16 s r h w:v", EXACT},
+        {RAGGED, "O: h/8 s r h w:v", EXACT},
+        {RAGGED, "O: w/32 h r s w:v", EXACT},
+    };
+    RUN(border);
 }
 
 // Elements whose lane a guard forbids keep their bits, whatever those are.

@@ -187,7 +187,7 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
 static bool is_near(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
     return gen_is_wide(g) && size >= 4 && r->lane > size && r->lane <= NEAR_LANES * size &&
-           r->lane % size == 0 && r->active > 2 && r->width * size == 64;
+           r->lane % size == 0 && r->active > 2 && r->width * size >= 32;
 }
 
 // Lane i of the vector so far, or of the whole vector that begins `start` elements further on.

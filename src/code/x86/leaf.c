@@ -294,43 +294,72 @@ static int repeat_of(LeafGen *l, const Mem *m) {
     return val;
 }
 
-// Whole vectors in which the lanes' places lie, of which lanes pick their own.
-static int picked_of(LeafGen *l, const Mem *m) {
+// Of a window: element place[i] where the guard of lane i holds, no other.
+static int window_guard(LeafGen *l, const int32_t *place, int32_t start, int guard) {
+    Seg *s = l->g->seg;
+    int w = l->n->width, args[2] = {guard, seg_const(s, TYPE_BOOL, w, (Value){.i = 0})};
+    Picks p;
+    memset(&p, w, sizeof p);
+    for (int i = 0; i < l->active; i++)
+        if (place[i] >= start && place[i] < start + w)
+            p.from[place[i] - start] = (uint8_t)(i ^ FAULT(window_of_next_guard));
+    return seg_pick(s, l->g->p, TYPE_BOOL, w, 2, args, &p);
+}
+
+// Whole vectors in which the lanes' places lie, of which lanes pick their own. `whole` has lanes
+// side by side; guard -1: none.
+static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int guard) {
     Gen *g = l->g;
-    int w = l->n->width, size = type_info[m->type].bytes, all = -1;
+    int w = l->n->width, size = type_info[whole->type].bytes, all = -1;
     int32_t start[MAX_WINDOWS + 1];
-    int n = plan_windows(m->place, l->active, w, start);
-    Ref whole = gen_ref(g, l->n, m, l->active);
-    find_row(l, &whole);
-    whole.lane = size;
+    int n = plan_windows(place, l->active, w, start);
     for (int at = 0; at < n; at++) {
-        Ref r = whole;
+        Ref r = *whole;
         Picks p = {{0}};
         r.disp += (int64_t)start[at] * size;
         r.active = 1;
         for (int i = 0; i < l->active; i++) {
-            int64_t place = m->place[i] - start[at], before = m->place[i] - start[0];
-            bool here = place >= 0 && place < w;
-            if (here) r.active = (uint8_t)max_i64(r.active, place + 1);
-            p.from[i] = (uint8_t)(here      ? (at ? w : 0) + place
+            int64_t from = place[i] - start[at], before = place[i] - start[0];
+            bool here = from >= 0 && from < w;
+            if (here) r.active = (uint8_t)max_i64(r.active, from + 1);
+            p.from[i] = (uint8_t)(here      ? (at ? w : 0) + from
                                   : at == 1 ? (before < w ? before : 0)
                                             : i);
         }
+        if (guard >= 0) r.guard = window_guard(l, place, start[at], guard);
         int args[2] = {all, seg_load(g->seg, &r)};
+        Type type = type_compute(whole->type);
         if (n == 1)
-            all = seg_pick(g->seg, g->p, type_compute(m->type), w, 1, &args[1], &p);
+            all = seg_pick(g->seg, g->p, type, w, 1, &args[1], &p);
         else
-            all = at ? seg_pick(g->seg, g->p, type_compute(m->type), w, 2, args, &p) : args[1];
+            all = at ? seg_pick(g->seg, g->p, type, w, 2, args, &p) : args[1];
     }
     g->tricks[TRICK_PICK]++;
     return all;
 }
 
+// Lanes a few elements apart, of which a guard allows some: cheaper than one by one.
+static bool is_near(const LeafGen *l, const Ref *r) {
+    enum { NEAR = 4 };
+    int size = type_info[r->type].bytes;
+    return size >= 4 && r->lane > size && r->lane <= NEAR * size && r->lane % size == 0 &&
+           l->active > 2 && l->n->width * size >= 32 && !ref_is_hard(r);
+}
+
+static int guarded_apart(LeafGen *l, Ref r, int guard) {
+    int size = type_info[r.type].bytes, step = (int)(r.lane / size);
+    int32_t place[16];
+    for (int i = 0; i < l->active; i++) place[i] = i * step;
+    r.lane = size;
+    return picked_of(l, &r, place, guard);
+}
+
 static int piece_of(LeafGen *l, const Mem *m) {
-    if (m->place) return picked_of(l, m);
     Ref r = gen_ref(l->g, l->n, m, l->active);
     find_row(l, &r);
-    return seg_load(l->g->seg, &r);
+    if (!m->place) return seg_load(l->g->seg, &r);
+    r.lane = type_info[m->type].bytes;
+    return picked_of(l, &r, m->place, -1);
 }
 
 // Is the piece what all lanes read?
@@ -346,6 +375,7 @@ static int read_of(LeafGen *l, const Expr *e, int guard) {
     if (m->repeat) return repeat_of(l, m);
     Ref r = gen_ref(l->g, l->n, m, l->active);
     if (guard >= 0 && !m->safe) {
+        if (is_near(l, &r)) return guarded_apart(l, r, guard);
         r.guard = guard;
         r.active = (uint8_t)l->active;
     } else {
