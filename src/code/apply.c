@@ -6,8 +6,8 @@
 #include <string.h>
 
 const char *const code_trick_name[TRICK_COUNT] = {
-    "split", "turn",   "comb", "apart", "backwards", "nontemporal", "prefetch",
-    "row",   "gather", "join", "lanes", "dots",      "rows",        "pick"};
+    "split",  "turn", "comb",  "apart", "backwards", "nontemporal", "prefetch", "row",
+    "gather", "join", "lanes", "dots",  "rows",      "pick",        "cut"};
 
 // Lanes of 4 or 8 bytes, as code/x86 keeps them: bool is 0 or -1, narrow integers are extended.
 static Value lane_get(Type t, const char *lanes, int i) {

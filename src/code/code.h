@@ -53,6 +53,7 @@ typedef enum CodeTrick {
     TRICK_DOTS,   // products of narrow integers that were summed up several at a time
     TRICK_ROWS,   // reductions along the lanes that were folded together with others
     TRICK_PICK,   // lanes picked out of whole vectors
+    TRICK_CUT,    // loops cut where conditions inside begin and cease to hold
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];

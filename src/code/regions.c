@@ -32,6 +32,10 @@ void plan_number(Plan *p, PNode *n, int *leaf) {
     n->last = *leaf;
 }
 
+static int64_t trips_of(const PNode *loop) {
+    return loop->vector ? ceil_div(loop->extent, loop->lanes) : loop->extent;
+}
+
 static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
 
 // No leaf below writes along this loop.
@@ -151,6 +155,38 @@ static bool is_copied_alone(const Plan *p, const PNode *n) {
     return large;
 }
 
+// Some condition inside, below `loop`, depends on it and on a loop around it.
+static bool decides(const Lin *l, int loop) { return lin_coef(l, loop) && l->t[0].loop < loop; }
+
+static bool chooses_by(Plan *p, const Expr *e, int loop) {
+    const Lin *l = e->type == TYPE_BOOL ? code_condition(p, e) : NULL;
+    bool found = l && decides(l, loop);
+    for (int i = 0; !l && !found && e->kind == EXPR_OP && i < e->n; i++)
+        found = chooses_by(p, e->arg[i], loop);
+    return found;
+}
+
+static bool has_edge(Plan *p, const PNode *n, int loop) {
+    bool found = n->kind == P_LEAF && n->width > 1 && chooses_by(p, n->leaf->value, loop);
+    for (int i = 0; n->kind == P_GUARD && i < n->nconds && !found; i++)
+        found = decides(n->cond[i], loop);
+    for (int i = 0; n->kind == P_LOOP && i < n->nbounds && !found; i++)
+        found = decides(n->bound[i].rest, loop);
+    for (int i = 0; i < n->nchild && !found; i++) found = has_edge(p, n->child[i], loop);
+    return found;
+}
+
+// The loop of a triangle, or of a band: conditions inside hold in some of its turns, and loops
+// around it say in which. It can be cut there if it is one (x86/cut.c).
+static bool is_cut(Plan *p, const PNode *n) {
+    if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !writes_skip(p, n)) return false;
+    bool found = false;
+    for (int i = 0; i < n->nchild && !found; i++) found = has_edge(p, n->child[i], n->loop);
+    return found;
+}
+
+enum { MOST_UNCUT = 16 }; // trips of a loop that needs no cut
+
 // Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
 // `pins`: it may have a tile.
 static bool mark(Plan *p, PNode *n, bool pins) {
@@ -162,6 +198,8 @@ static bool mark(Plan *p, PNode *n, bool pins) {
     if (n->kind == P_LEAF) return true;
     bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
     bool alone = is_copied_alone(p, n);
+    if (n->kind == P_LOOP && trips_of(n) > MOST_UNCUT && n->count > limit / 16 && is_cut(p, n))
+        limit = 0;
     if (n->count <= (again ? limit / 2 : limit) && !alone) {
         unroll_all(n);
         if (pins) choose_replay(p, n);
@@ -425,9 +463,12 @@ static void choose_unroll(Plan *p, PNode *n) {
         }
         int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
         // Enough to hide the loop's own instructions, and without a rest where that is near.
-        int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1)),
-                u = most;
-        while (u > (most + 1) / 2 && trips % u) u--;
+        int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1));
+        bool cut = is_cut(p, n);
+        if (cut) most = min_i64(most, ceil_div(trips, 8));
+        while (cut && most & (most - 1)) most &= most - 1; // limits are divided by it
+        int64_t u = most;
+        while (u > (most + 1) / 2 && trips % u && !cut) u--;
         if (trips % max_i64(u, 1)) u = most;
         n->unroll = straight && u > 1 ? (int)u : 1;
     }
@@ -442,14 +483,10 @@ typedef struct Around {
     int n;
 } Around;
 
-static int64_t trips_of(const PNode *loop) {
-    return loop->vector ? ceil_div(loop->extent, loop->lanes) : loop->extent;
-}
-
 // `tile` values are kept anyway, `room` registers can be had.
-static int split_of(const Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
+static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
     const Mem *w = &leaf->write;
-    int64_t chains = 1, steps = 1;
+    int64_t chains = 1, steps = 1, turn = MAX_PARTS;
     if (leaf->leaf->op == REDUCE_ASSIGN || !w->off || w->type != type_compute(w->type) ||
         w->type == TYPE_BOOL)
         return 1;
@@ -458,6 +495,7 @@ static int split_of(const Plan *p, const PNode *leaf, const Around *around, int 
         const PNode *loop = around->loop[i];
         bool reduced = lin_coef(w->off, loop->loop) == 0;
         inside |= reduced;
+        if (loop->real && reduced && is_cut(p, loop)) turn = loop->unroll; // few, and seldom many
         if (inside && trips_of(loop) < 1 << 20)
             *(reduced ? &steps : &chains) *= trips_of(loop);
         else if (reduced)
@@ -465,8 +503,7 @@ static int split_of(const Plan *p, const PNode *leaf, const Around *around, int 
         steps = min_i64(steps, 1 << 20);
         chains = min_i64(chains, 1 << 20);
     }
-    int64_t most = min_i64(MAX_PARTS, room / max_i64(chains, tile)),
-            asked = leaf->leaf->accumulators;
+    int64_t most = min_i64(turn, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
     // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
     if (!asked && leaf->width == 1 && type_is_float(w->type) && !FAULT(scalar_sum_reordered))

@@ -566,15 +566,16 @@ static void see_stmt(Build *x, int stmt) {
     b->niters = s->niters;
     b->lanes = 1;
     b->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[stmt]);
-    bool known = bound_inner_box(s, &box);
-    b->plain = known && !s->nconstraints;
+    Stmt sure = bound_sure_part(x->arena, x->p->exprs, s);
+    bool known = bound_inner_box(&sure, &box);
+    b->plain = known && !sure.nconstraints;
     b->box = 1;
     for (int i = 0; i < s->niters; i++) {
         b->extent[i] = known ? (double)bound_extent(&box, i) : 0;
         b->box *= b->extent[i];
     }
     if (!known) return;
-    b->count = bound_instances(s, &box);
+    b->count = bound_instances(&sure, &box);
     Reads reads = {.arena = x->arena};
     expr_visit_accesses(s->value, sure_read, &reads);
     BoundRef *read = see_accesses(x, stmt, &reads);

@@ -217,14 +217,44 @@ static const char *columns(Gen *g) {
     return arena_printf(g->arena, "%s}", text);
 }
 
+// A triangle or a band: terms where one or two conditions hold that depend on what is summed up and
+// on where the sum goes; a condition of the program, or of the value.
+static const char *triangle(Gen *g) {
+    static const char *const other[] = {"0", "0", "0", "2", "1"};
+    int m = size(g), n = size(g), k = size(g) + pick(g, 3) * 32;
+    const char *side[2], *holds = "", *where = "";
+    for (int c = 0; c < 2; c++) {
+        int step = 1 + pick(g, 4) / 3;
+        const char *by = pick(g, 3) ? "i" : "j", *sign = pick(g, 2) ? "" : "-";
+        side[c] = arena_printf(g->arena, "%s%d*k + %d*%s + %d", sign, step, pick(g, 5) - 2, by,
+                               pick(g, 41) - 20);
+    }
+    bool band = pick(g, 2);
+    holds = arena_printf(g->arena, "index(%s) >= i64(0)", side[0]);
+    where = arena_printf(g->arena, "%s >= 0", side[0]);
+    if (band) holds = arena_printf(g->arena, "%s && index(%s) > i64(-3)", holds, side[1]);
+    if (band) where = arena_printf(g->arena, "%s, %s > -3", where, side[1]);
+    const char *value = pick(g, 2) ? "A[i, k]*B[k, j]" : "A[i, k]";
+    bool inside = pick(g, 4) == 0;
+    if (!inside)
+        value = arena_printf(g->arena, "select(%s, %s, %s(%s%s))", holds, value, g->type,
+                             other[pick(g, 5)], g->is_float ? ".0" : "");
+    return arena_printf(g->arena,
+                        "program t { input A: %s[%d, %d] input B: %s[%d, %d] inout O: %s[%d, %d]\n"
+                        "O: for i in 0:%d, j in 0:%d, k in 0:%d%s%s  O[i, j] %s }",
+                        g->type, m, k, g->type, k, n, g->type, m, n, m, n, k, inside ? " if " : "",
+                        inside ? where : "", update(g, true, value));
+}
+
 const char *genlanes_text(Arena *arena, uint64_t seed) {
     static const char *const types[] = {"f32", "f32", "f32", "f64", "f16", "bf16", "i8",
                                         "i16", "i32", "i64", "u8",  "u16", "u32",  "u64"};
     Gen g = {.state = seed, .arena = arena};
     g.type = types[pick(&g, 14)];
     g.is_float = g.type[0] == 'f' || g.type[0] == 'b';
-    switch (pick(&g, 8)) {
+    switch (pick(&g, 9)) {
     case 0: return guarded(&g);
+    case 6: return triangle(&g);
     case 1: return gathered(&g);
     case 2: return rows(&g);
     case 3: return words(&g);

@@ -430,6 +430,59 @@ TEST(borders_are_tested_at_the_edges) {
     RUN(cases);
 }
 
+// A loop is cut where conditions begin and cease to hold: triangles and bands of all kinds, sums
+// that no term is added to, and values that are assigned where they do not.
+TEST(triangles_are_cut) {
+#define TRIANGLE(TYPE, COND, ELSE)                                                                 \
+    "program t { input A: " TYPE "[67, 67] input B: " TYPE "[67, 19] output C: " TYPE "[67, 19]\n" \
+    "C: for i in 0:67, j in 0:19, k in 0:67\n"                                                     \
+    "    C[i, j] +=! select(" COND ", A[i, k]*B[k, j], " TYPE "(" ELSE ")) }"
+#define UNDER  "index(k) <= index(i)"
+#define OVER   "index(2*k) > index(i + 3)"
+#define BANDED "index(k) >= index(i - 5) && index(k) < index(i + 7)"
+#define SELDOM "index(k) >= index(i + 9) && index(k) < index(70 - i)"
+    static const Case cases[] = {
+        {TRIANGLE("f32", UNDER, "0"), "C: i/2 k i j:v", EXACT},
+        {TRIANGLE("f32", OVER, "0"), "C: i/2 k i j:v", EXACT},
+        {TRIANGLE("f32", BANDED, "0"), "C: i/4 k i j:v", EXACT},
+        {TRIANGLE("f64", SELDOM, "0"), "C: i k j:v", EXACT},
+        {TRIANGLE("f32", UNDER, "0"), "C: i/3 k i j", EXACT},
+        {TRIANGLE("f32", UNDER, "0"), "C: j k i:v", EXACT},
+        {TRIANGLE("f32", OVER, "0"), "C: j i/16 k i:v", EXACT},
+        {TRIANGLE("f32", BANDED, "0"), "C: i j k:v", EXACT},
+        {TRIANGLE("i32", UNDER, "0"), "C: i j k:v", EXACT},
+        {TRIANGLE("f32", OVER, "3"), "C: i/2 k i j:v", EXACT},
+        {TRIANGLE("f32", UNDER, "0"), "C: i k j:v", MINUS},
+    };
+    RUN(cases);
+#define ROWS(OP, COND, ELSE) /* long rows, in lanes */                                             \
+    "program r { input A: f32[35, 611] inout S: f32[35] output T: f32[35, 611]\n"                  \
+    "S: for i in 0:35, k in 0:611  S[i] " OP " select(" COND ", A[i, k], f32(" ELSE "))\n"         \
+    "T: for i in 0:35, k in 0:611  T[i, k] = select(" COND ", A[i, k]*A[i, k], f32(7)) }"
+    static const Case rows[] = {
+        {ROWS("+=", "index(k) <= index(17*i)", "0"), "S: i k:v\nT: i k:v", EXACT},
+        {ROWS("+=", "index(k) <= index(17*i - 40)", "0"), "S: i k:v\nT: i k:v", MINUS},
+        {ROWS("max=", "index(k) >= index(40*i)", "-3"), "S: i k:v\nT: i k:v", EXACT},
+        {ROWS("+=", "index(k) >= index(9*i) && index(k) < index(9*i + 99)", "0"),
+         "S: i k:v\nT: i k:v", EXACT},
+        {ROWS("*=", "index(k) < index(i - 30)", "1"), "S: i k\nT: i k", EXACT},
+        {ROWS("+=", "index(k) < index(i - 40)", "-0.0"), "S: i k:v\nT: i k:v", MINUS},
+    };
+    RUN(rows);
+#define DOMAIN(COND) /* the same as limits of loops */                                             \
+    "program d { input A: f32[67, 67] input B: f32[67, 19] output C: f32[67, 19]\n"                \
+    "C: for i in 0:67, j in 0:19, k in 0:67 if " COND "\n"                                         \
+    "    C[i, j] +=! A[i, k]*B[k, j] }"
+    static const Case domains[] = {
+        {DOMAIN("i - k >= 0"), "C: i/2 k i j:v", EXACT},
+        {DOMAIN("i - k >= 0"), "C: j k i:v", EXACT},
+        {DOMAIN("k - i - 3 >= 0"), "C: i/4 k i j:v", EXACT},
+        {DOMAIN("k - i + 4 >= 0, i - k + 6 >= 0"), "C: i/4 k i j:v", EXACT},
+        {DOMAIN("i - k >= 0"), "C: i j k:v", EXACT},
+    };
+    RUN(domains);
+}
+
 // --- Elements and their registers ----------------------------------------------------------------
 
 TEST(tiles_begin_with_what_is_there) {

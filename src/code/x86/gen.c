@@ -146,7 +146,8 @@ static void make_function(Gen *g) {
     g->env_slot = frame;
     g->status_slot = frame + 16;
     g->save_slots = frame + 24;
-    frame += 24 + 8 * (p->nloops + 1);
+    g->cut_slots = frame + 24 + 8 * (p->nloops + 1);
+    frame = g->cut_slots + 8 * 4;
     g->row_area = frame;
     frame += 8 * MAX_ROWS;
     g->call_area = (frame + 63) & ~63;

@@ -75,8 +75,9 @@ typedef struct Gen {
     DiagList *diags;
     Item *stream, *counter;
     int64_t
-        *value;   // by loop: constant of an unrolled loop, or offset added to a real one's counter
-    int env_slot; // stack slot of the KernelEnv pointer
+        *value;    // by loop: constant of an unrolled loop, or offset added to a real one's counter
+    int env_slot;  // stack slot of the KernelEnv pointer
+    int cut_slots; // four limits of the loop that is being cut
     int save_slots; // stack area for pointers saved around loops, one group per depth
     int status_slot;
     int vector_area;  // byte offset from rsp of vector spills
@@ -262,7 +263,28 @@ void gen_deferred(Gen *g, const PNode *guard); // see PNode.deferred
 // What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
 bool gen_has_groups(const Gen *g, const Mem *m);
 
+// Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
+// parts, or one value. Where paths meet they must agree.
+typedef struct Lanes {
+    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+    bool split[64];
+} Lanes;
+
 // loop.c
+// What accumulators should be like in a loop: spread where it reduces into them, one result where
+// it only reads them, as they are where it does neither.
+Lanes gen_lanes_spread(const Gen *g, const PNode *n);
+// Ends the straight-line code here; what follows is reached from elsewhere too, with the
+// accumulators as in `want`.
+void gen_boundary(Gen *g, const Lanes *want);
+void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
+void gen_open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top); // with its first segment
+
+// cut.c: innermost loops whose conditions hold in a range of turns. NULL: there is none.
+typedef struct Cuts Cuts;
+const Cuts *gen_find_cuts(Gen *g, const PNode *n);
+void gen_cut(Gen *g, PNode *n, const Cuts *c);
+
 void gen_children(Gen *g, PNode *n);
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
 void gen_pin_lanes(Gen *g, int i, int want, bool split);

@@ -418,8 +418,10 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
 static int op_of(LeafGen *l, const Expr *e, int guard) {
     Seg *s = l->g->seg;
     int args[4], w = l->n->width;
-    const Lin *condition = w > 1 ? code_condition(l->g->p, e) : NULL;
-    if (condition) return gen_lanes_hold(l->g, condition, l->n->vloop, w);
+    const Lin *condition = code_condition(l->g->p, e);
+    if (condition && w > 1) return gen_lanes_hold(l->g, condition, l->n->vloop, w);
+    int truth = condition ? gen_lanes_truth(l->g, condition, -1, 1) : -1;
+    if (truth >= 0) return seg_const(s, TYPE_BOOL, 1, (Value){.i = truth});
     int choice = e->op == OP_SELECT ? choice_of(l, e, guard) : -1;
     if (choice >= 0) return choice;
     if (e->op == OP_SELECT) {

@@ -62,13 +62,6 @@ static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
     x86_1(&g->a, X86_js, x86_to(skip));
 }
 
-// Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
-// parts, or one value. Where paths meet they must agree.
-typedef struct Lanes {
-    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
-    bool split[64];
-} Lanes;
-
 static Lanes lanes_now(const Gen *g) {
     Lanes l = {{0}, {0}};
     for (int i = 0; i < g->pins.n; i++) {
@@ -90,7 +83,7 @@ static int reduces_into(const PNode *leaf, const Pin *p) {
 
 // What accumulators should be like in a loop: spread where it reduces into them, one result where
 // it only reads them, as they are where it does neither.
-static Lanes lanes_spread(const Gen *g, const PNode *n) {
+Lanes gen_lanes_spread(const Gen *g, const PNode *n) {
     Lanes l = lanes_now(g);
     for (int i = 0; i < g->pins.n; i++) {
         const Pin *p = &g->pins.at[i];
@@ -181,7 +174,7 @@ static void lanes_restore(Gen *g, const Lanes *want) {
 
 // Ends the straight-line code here; what follows is reached from elsewhere too, with the
 // accumulators as in `want`.
-static void boundary(Gen *g, const Lanes *want) {
+void gen_boundary(Gen *g, const Lanes *want) {
     if (!g->in_region) return;
     gen_close(g);
     g->k1 = 0;
@@ -210,13 +203,13 @@ static void unrolled(Gen *g, PNode *n) {
             return;
         }
         AsmLabel skip = asm_label(&g->a);
-        boundary(g, NULL);
+        gen_boundary(g, NULL);
         Lanes before = lanes_now(g);
         gen_line(g, n->line);
         for (int i = 0; i < (FAULT(copy_test_dropped) ? 1 : nopen); i++)
             test_bound(g, open[i], v, &skip);
         gen_children(g, n);
-        boundary(g, &before);
+        gen_boundary(g, &before);
         asm_bind(&g->a, &skip);
     }
     g->value[n->loop] = 0;
@@ -333,7 +326,7 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
         trips[depth++] = hi;
     }
     if (copies < group) return 0;
-    boundary(g, NULL);
+    gen_boundary(g, NULL);
     Lanes start = lanes_now(g);
     g->recorded.n = 0;
     g->replaying = true;
@@ -372,7 +365,7 @@ static bool straight(const PNode *n) {
 }
 
 // Straight-line part of a real loop: bodies `step` apart.
-static void copies(Gen *g, PNode *n, int64_t total, int step) {
+void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
     int64_t v = total > 1 && can_replay(g, n) ? replay(g, n, total) : 0;
     for (; v < total; v += step) {
         g->value[n->loop] = v;
@@ -383,7 +376,7 @@ static void copies(Gen *g, PNode *n, int64_t total, int step) {
 }
 
 // The loop will begin with its first segment, where its body is one.
-static void open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
+void gen_open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
     g->top = top;
     g->turns = (Turns){.loop = n->loop, .n = turns};
     if (!g->in_region || !(straight(n) || can_replay(g, n)) || turns < 2) gen_begin_loop(g);
@@ -403,16 +396,16 @@ static void counted(Gen *g, PNode *n) {
     int64_t extent = n->limit >= 0 ? n->limit : n->extent;
     int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = lanes_spread(g, n);
-    boundary(g, &lanes);
+    Lanes lanes = gen_lanes_spread(g, n);
+    gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_item_set(g, counter, 0);
     if (main) {
         AsmLabel top = asm_label(&g->a);
         int pinned = g->pinned;
-        open_turns(g, n, main / stride, &top);
-        copies(g, n, stride, step);
-        boundary(g, &lanes);
+        gen_open_turns(g, n, main / stride, &top);
+        gen_copies(g, n, stride, step);
+        gen_boundary(g, &lanes);
         gen_begin_loop(g);
         g->pinned = pinned;
         gen_line(g, n->line);
@@ -428,8 +421,8 @@ static void counted(Gen *g, PNode *n) {
             x86_1(&g->a, X86_jl, x86_to(&top));
         }
     }
-    if (!FAULT(remainder_dropped)) copies(g, n, extent - main, step);
-    boundary(g, NULL);
+    if (!FAULT(remainder_dropped)) gen_copies(g, n, extent - main, step);
+    gen_boundary(g, NULL);
     gen_line(g, n->line);
     if (!FAULT(pointers_not_restored)) gen_advance(g, n->loop, -main);
 }
@@ -484,8 +477,8 @@ int gen_range(Gen *g, PNode *n) {
 static void bounded(Gen *g, PNode *n) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = lanes_spread(g, n);
-    boundary(g, &lanes);
+    Lanes lanes = gen_lanes_spread(g, n);
+    gen_boundary(g, &lanes);
     gen_line(g, n->line);
     int save = gen_range(g, n);
     AsmLabel top = asm_label(a), done = asm_label(a);
@@ -495,8 +488,8 @@ static void bounded(Gen *g, PNode *n) {
     // pointers start at `counter`
     gen_shift(g, n->loop, X86_add);
     asm_bind(a, &top);
-    copies(g, n, 1, 1);
-    boundary(g, &lanes);
+    gen_copies(g, n, 1, 1);
+    gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_advance(g, n->loop, 1);
     gen_item_add(g, counter, 1);
@@ -597,8 +590,8 @@ static void loop_where(Gen *g, PNode *n, const Lin *sum, int64_t min, int64_t ma
 
 static void chosen(Gen *g, PNode *n, const Choice *c) {
     AsmLabel other = asm_label(&g->a), done = asm_label(&g->a);
-    Lanes lanes = lanes_spread(g, n);
-    boundary(g, &lanes);
+    Lanes lanes = gen_lanes_spread(g, n);
+    gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_counters(g, c->sum);
     x86_set(&g->a, X86_RCX, -c->c);
@@ -606,11 +599,11 @@ static void chosen(Gen *g, PNode *n, const Choice *c) {
     x86_1(&g->a, FAULT(choice_off_by_one) ? X86_jnle : X86_jl, x86_to(&other));
     g->chosen++;
     loop_where(g, n, c->sum, -c->c, INT64_MAX);
-    boundary(g, &lanes);
+    gen_boundary(g, &lanes);
     x86_1(&g->a, X86_jmp, x86_to(&done));
     asm_bind(&g->a, &other);
     loop_where(g, n, c->sum, INT64_MIN, -c->c - 1);
-    boundary(g, &lanes);
+    gen_boundary(g, &lanes);
     g->chosen--;
     asm_bind(&g->a, &done);
 }
@@ -626,8 +619,12 @@ static void machine_loop(Gen *g, PNode *n) {
     Choice choice = {0};
     if (g->in_region && g->chosen < MAX_CHOSEN && !gen_has_machine_loop(n))
         find_choice(g, n, n->loop, &choice);
+    const Cuts *cuts = NULL;
+    if (g->in_region && !choice.sum && !gen_has_machine_loop(n)) cuts = gen_find_cuts(g, n);
     if (choice.sum)
         chosen(g, n, &choice);
+    else if (cuts)
+        gen_cut(g, n, cuts);
     else
         counted(g, n);
 }
@@ -666,9 +663,9 @@ static void loop(Gen *g, PNode *n) {
         return;
     }
     if (!n->real && can_replay(g, n) && !gen_has_bounds(g, n)) {
-        Lanes lanes = lanes_spread(g, n);
-        boundary(g, &lanes);
-        copies(g, n, n->limit >= 0 ? n->limit : n->extent, 1);
+        Lanes lanes = gen_lanes_spread(g, n);
+        gen_boundary(g, &lanes);
+        gen_copies(g, n, n->limit >= 0 ? n->limit : n->extent, 1);
         return;
     }
     if (!n->real) {
@@ -727,12 +724,12 @@ static void guard(Gen *g, PNode *n) {
         return;
     }
     AsmLabel skip = asm_label(&g->a);
-    boundary(g, NULL);
+    gen_boundary(g, NULL);
     Lanes before = lanes_now(g);
     gen_conditions(g, n, &skip);
     gen_children(g, n);
     g->lane_conds.n = around;
-    boundary(g, FAULT(lanes_meet_folded) ? NULL : &before);
+    gen_boundary(g, FAULT(lanes_meet_folded) ? NULL : &before);
     asm_bind(&g->a, &skip);
 }
 

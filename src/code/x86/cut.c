@@ -1,0 +1,385 @@
+// Loops cut where conditions inside begin and cease to hold.
+//
+// A triangle, a band, a causal mask: conditions inside an innermost machine loop that depend on its
+// counter and on those of loops around it. Which turns they hold in is computed in front:
+//
+//     for k in 128                        for k in [0, first)      nothing, or the other value
+//       if (i - k >= 0) ...               for k in [first, begin)  with tests
+//                                         for k in [begin, end)    all hold: no test
+//                                         for k in [end, last)     with tests
+//                                         for k in [last, 128)     nothing, or the other value
+//
+// All limits are whole turns (copies of the body and lanes). Outside of [first, last) no leaf does
+// anything: a guard around it fails, or what it combines, into the same elements in every turn, is
+// select(condition, ..., c) with a c that makes no difference the second time. That is done once,
+// for the sake of zeros with a sign and of NaN. Where values are assigned instead, they are
+// assigned in a loop without tests.
+#include "code/x86/gen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+enum { MAX_CUTS = 4, LEAST_TURNS = 3 };
+
+typedef enum Idle { IDLE_NOTHING, IDLE_ONCE, IDLE_ASSIGNS } Idle;
+
+// Conditions sum + c >= 0 of one sum of counters.
+typedef struct Cut {
+    const Lin *sum;
+    int64_t k;     // of the loop's counter
+    int64_t least; // all hold where sum + least >= 0
+    int64_t most;  // no leaf does anything where sum + most < 0; INT64_MAX: some does
+    Idle idle;     // what is done there instead
+} Cut;
+
+struct Cuts {
+    const PNode *loop;
+    int64_t stride, main; // indices of a turn, and of all whole ones
+    int64_t extent, end;  // of all, and with a last turn that were whole
+    int n;
+    Cut at[MAX_CUTS];
+};
+
+// ---- Finding
+
+// Range of what copies and loops inside add to the sum of counters in k·index of `own` + l.
+static void constant_range(const Gen *g, const Cuts *c, const Lin *l, const PNode *own, int64_t k,
+                           int64_t *lo, int64_t *hi) {
+    *lo = *hi = l->c;
+    for (int i = 0; i < l->n + (own != NULL); i++) {
+        const PNode *loop = i < l->n ? g->p->loop[l->t[i].loop] : own;
+        int64_t by = i < l->n ? l->t[i].k : k, last = loop->extent - 1;
+        if (loop->real && loop != c->loop) continue;
+        if (loop == c->loop)
+            last = c->stride - (loop->vector ? loop->lanes : 1);
+        else if (loop->loop < c->loop->loop)
+            *lo += by * g->value[loop->loop], *hi += by * g->value[loop->loop], last = 0;
+        *(by < 0 ? lo : hi) += by * last;
+    }
+}
+
+// The cut for a condition that the loop decides; NULL: it is none, or decided already.
+static Cut *cut_of(Gen *g, Cuts *c, const Lin *l, const PNode *own, int64_t k, int64_t *lo,
+                   int64_t *hi) {
+    int64_t step = lin_coef(l, c->loop->loop), min, max;
+    const Lin *sum = step ? gen_counters_of(g, l) : NULL;
+    if (!sum) return NULL;
+    constant_range(g, c, l, own, k, lo, hi);
+    gen_lin_limits(g, sum, &min, &max);
+    if (min + *lo >= 0 || max + *hi < 0) return NULL;
+    int i = 0;
+    while (i < c->n && c->at[i].sum != sum) i++;
+    if (i == MAX_CUTS) return NULL;
+    if (i == c->n) c->at[c->n++] = (Cut){sum, step, INT64_MAX, INT64_MIN, IDLE_NOTHING};
+    return &c->at[i];
+}
+
+// Where conditions of one path fail, by cut.
+typedef struct Fails {
+    int64_t at[MAX_CUTS];
+} Fails;
+
+static void see(Gen *g, Cuts *c, const Lin *l, const PNode *own, int64_t k, Fails *f) {
+    int64_t lo, hi;
+    Cut *cut = cut_of(g, c, l, own, k, &lo, &hi);
+    if (!cut) return;
+    cut->least = min_i64(cut->least, lo);
+    int64_t *at = &f->at[cut - c->at];
+    *at = min_i64(*at, hi);
+}
+
+// Conditions that all have to hold for the value e to be true.
+static void see_conjuncts(Gen *g, Cuts *c, const Expr *e, Fails *f) {
+    const Lin *l = code_condition(g->p, e);
+    if (l) see(g, c, l, NULL, 0, f);
+    for (int i = 0; !l && e->kind == EXPR_OP && e->op == OP_AND && i < 2; i++)
+        see_conjuncts(g, c, e->arg[i], f);
+}
+
+static void see_value(Gen *g, Cuts *c, const Expr *e) {
+    Fails any;
+    memset(&any, 0, sizeof any);
+    const Lin *l = e->type == TYPE_BOOL ? code_condition(g->p, e) : NULL;
+    if (l) see(g, c, l, NULL, 0, &any);
+    for (int i = 0; !l && e->kind == EXPR_OP && i < e->n; i++) see_value(g, c, e->arg[i]);
+}
+
+// (x op v) op v is x op v, in every bit.
+static bool is_idle(Reduce op, const Expr *v) {
+    if (v->kind != EXPR_CONST) return false;
+    bool whole = !type_is_float(v->type);
+    if (op == REDUCE_ADD) return whole ? v->value.i == 0 : v->value.f == 0;
+    if (op == REDUCE_MUL) return whole ? v->value.i == 1 : v->value.f == 1;
+    return op == REDUCE_MIN || op == REDUCE_MAX;
+}
+
+static void see_leaf(Gen *g, Cuts *c, const PNode *n, const Fails *around) {
+    const Expr *value = n->leaf->value;
+    Fails own;
+    for (int i = 0; i < MAX_CUTS; i++) own.at[i] = INT64_MAX;
+    see_value(g, c, value);
+    for (int r = 0; r < n->nreads; r++)
+        for (int i = 0; n->read[r].piece && i < n->read[r].piece->nconds; i++)
+            see(g, c, n->read[r].piece->cond[i], NULL, 0, &(Fails){{0}});
+    bool selects = value->kind == EXPR_OP && value->op == OP_SELECT;
+    if (selects) see_conjuncts(g, c, value->arg[0], &own);
+    bool still = n->write.off && !lin_coef(n->write.off, c->loop->loop);
+    bool again = selects && still && is_idle(n->leaf->op, value->arg[2]);
+    Idle idle = again || FAULT(cut_idle_along) ? IDLE_ONCE : IDLE_ASSIGNS;
+    for (int i = 0; i < c->n; i++) {
+        bool guarded = around->at[i] != INT64_MAX;
+        c->at[i].most = max_i64(c->at[i].most, guarded ? around->at[i] : own.at[i]);
+        if (!guarded && idle > c->at[i].idle) c->at[i].idle = idle;
+    }
+}
+
+static void look(Gen *g, Cuts *c, const PNode *n, Fails around) {
+    for (int i = 0; n->kind == P_LOOP && n->limit < 0 && i < n->nbounds; i++)
+        see(g, c, n->bound[i].rest, n, n->bound[i].k, &around);
+    for (int i = 0; n->kind == P_GUARD && i < n->nconds; i++)
+        see(g, c, n->cond[i], NULL, 0, &around);
+    if (n->kind == P_LEAF) see_leaf(g, c, n, &around);
+    for (int i = 0; i < n->nchild; i++) look(g, c, n->child[i], around);
+}
+
+// Twice: the first time finds the cuts, the second what they do to every leaf.
+static void look_at_all(Gen *g, Cuts *c) {
+    Fails none;
+    for (int i = 0; i < MAX_CUTS; i++) none.at[i] = INT64_MAX;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < c->n; i++)
+            c->at[i] = (Cut){c->at[i].sum, c->at[i].k, INT64_MAX, INT64_MIN, IDLE_NOTHING};
+        for (int i = 0; i < c->loop->nchild; i++) look(g, c, c->loop->child[i], none);
+    }
+}
+
+const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
+    int64_t extent = n->limit >= 0 ? n->limit : n->extent;
+    int64_t stride = (int64_t)n->unroll * (n->vector ? n->lanes : 1);
+    Cuts c = {.loop = n, .stride = stride, .main = extent / stride * stride, .extent = extent};
+    c.end = ceil_div(extent, stride) * stride;
+    if (c.main < LEAST_TURNS * stride || c.main > INT32_MAX) return NULL;
+    look_at_all(g, &c);
+    bool small = c.n > 0;
+    for (int i = 0; i < c.n; i++) {
+        small &= llabs(c.at[i].k) <= INT32_MAX / stride;
+        if (!code_is_small(g->p, c.at[i].sum) || llabs(c.at[i].least) > INT32_MAX) small = false;
+    }
+    return small ? arena_copy(g->arena, &c, sizeof c) : NULL;
+}
+
+// ---- Making
+
+// Places on the stack, in this order; `first` and `last` are those of turns that do something.
+enum { FIRST, BEGIN, END, LAST };
+
+static X86Arg limit_at(const Gen *g, int which) { return gen_slot(g->cut_slots + 8 * which); }
+
+static void set_limit(Gen *g, int which, int64_t value) {
+    x86_set(&g->a, X86_RAX, value);
+    x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+}
+
+// The place <- the larger or smaller of rax and what it has.
+static void narrow(Gen *g, int which, bool larger) {
+    x86_2(&g->a, X86_mov, x86_r64(X86_RCX), limit_at(g, which));
+    x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    x86_2(&g->a, larger ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+}
+
+// The place <- itself, but not below (above) a value.
+static void clip(Gen *g, int which, int64_t value, bool below) {
+    x86_set(&g->a, X86_RAX, value);
+    narrow(g, which, below);
+}
+
+// The place <- itself and so many turns.
+static void move(Gen *g, const Cuts *c, int which, int from, int turns) {
+    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, from));
+    x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(turns * c->stride));
+    if (which == from)
+        x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+    else
+        narrow(g, which, turns > 0);
+}
+
+// The place <- rax, but not above a value.
+static void set_limit_to(Gen *g, int which, int64_t value) {
+    x86_set(&g->a, X86_RCX, value);
+    x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    x86_2(&g->a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+}
+
+// rax <- the first turn with sum + constant >= 0 (k > 0), or the end of those (k < 0). `all`: in
+// all lanes, else in any.
+static void turn_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, bool all) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    int n = 0, lanes = c->loop->vector ? c->loop->lanes : 1;
+    int64_t step = llabs(cut->k) * c->stride;
+    for (int i = 0; i < cut->sum->n; i++)
+        if (cut->sum->t[i].loop != c->loop->loop) t[n++] = cut->sum->t[i];
+    if ((cut->k < 0) == all) constant += cut->k * (lanes - 1);
+    if (FAULT(cut_all_too_wide) && all) constant += step;
+    if (FAULT(cut_any_too_narrow) && !all) constant -= step;
+    gen_counters(g, code_lin(g->arena, constant, t, n));
+    gen_divide(g, step, false);
+    if (cut->k > 0)
+        x86_1(&g->a, X86_neg, x86_r64(X86_RAX));
+    else
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(1));
+    x86_set(&g->a, X86_RCX, c->stride);
+    x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+}
+
+// An end of the loop where nothing holds: what is done there; the one cut that decides, or NULL.
+typedef struct End {
+    bool is;
+    Idle idle;
+    const Cut *by;
+} End;
+
+static End end_of(const Cuts *c, bool above) {
+    End e = {0};
+    for (int i = 0; i < c->n; i++) {
+        const Cut *cut = &c->at[i];
+        if ((cut->k < 0) != above || cut->most == INT64_MAX) continue;
+        e.by = e.is ? NULL : cut;
+        e.is = true;
+        if (cut->idle > e.idle) e.idle = cut->idle;
+    }
+    return e;
+}
+
+static bool has_side(const Cuts *c, bool above) {
+    for (int i = 0; i < c->n; i++)
+        if ((c->at[i].k < 0) == above) return true;
+    return false;
+}
+
+// All limits that there is need of; FIRST and LAST between 0 and the end, which what is left of the
+// last turn is in front of. What is done once, where all is idle, has a turn if there is any such.
+static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above) {
+    bool first = below->is && below->idle == IDLE_ONCE && !FAULT(cut_idle_never);
+    bool last = above->is && above->idle == IDLE_ONCE && !FAULT(cut_idle_never);
+    set_limit(g, END, c->main);
+    set_limit(g, LAST, c->end);
+    if (has_side(c, false)) set_limit(g, BEGIN, 0);
+    if (below->is) set_limit(g, FIRST, 0);
+    for (int i = 0; i < c->n; i++) {
+        const Cut *cut = &c->at[i];
+        bool up = cut->k > 0;
+        turn_of(g, c, cut, cut->least, true);
+        narrow(g, up ? BEGIN : END, up);
+        if (cut->most == INT64_MAX) continue;
+        turn_of(g, c, cut, cut->most, false);
+        narrow(g, up ? FIRST : LAST, up);
+    }
+    if (above->is) clip(g, LAST, 0, true);
+    if (last) move(g, c, LAST, LAST, 1);
+    if (last) clip(g, LAST, c->end, false);
+    if (below->is) clip(g, FIRST, c->end, false);
+    if (first) move(g, c, FIRST, FIRST, -1);
+    if (first) move(g, c, FIRST, LAST, -1);
+    if (last && !first && below->is) move(g, c, LAST, FIRST, 1);
+    if (last && !first && below->is) clip(g, LAST, c->end, false);
+    if (first) clip(g, FIRST, 0, true);
+    if (below->is) clip(g, FIRST, c->main, false);
+    if (above->is && has_side(c, false)) {
+        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, LAST));
+        narrow(g, BEGIN, false);
+    }
+    if (has_side(c, false)) clip(g, BEGIN, c->main, false);
+}
+
+// Turns up to a limit.
+static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int limit) {
+    Asm *a = &g->a;
+    Item counter = gen_counter(g, n->loop);
+    AsmLabel top = asm_label(a), done = asm_label(a);
+    int pinned = g->pinned;
+    gen_line(g, n->line);
+    gen_load_item(g, X86_RAX, counter);
+    x86_2(a, X86_cmp, x86_r64(X86_RAX), limit_at(g, limit));
+    x86_1(a, X86_jnl, x86_to(&done));
+    gen_open_turns(g, n, 2, &top);
+    gen_copies(g, n, c->stride, n->vector ? n->lanes : 1);
+    gen_boundary(g, lanes);
+    gen_begin_loop(g);
+    g->pinned = pinned;
+    gen_line(g, n->line);
+    gen_advance(g, n->loop, c->stride);
+    gen_item_add(g, counter, c->stride);
+    gen_load_item(g, X86_RAX, counter);
+    x86_2(a, X86_cmp, x86_r64(X86_RAX), limit_at(g, limit));
+    x86_1(a, X86_jl, x86_to(&top));
+    asm_bind(a, &done);
+}
+
+static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
+    vec_push(g->arena, &g->known, ((Known){sum, min, max}));
+}
+
+static void turns_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const End *e,
+                              int limit) {
+    int known = g->known.n;
+    if (e->by) know(g, e->by->sum, INT64_MIN, -e->by->most - 1);
+    turns_to(g, n, c, lanes, limit);
+    g->known.n = known;
+}
+
+// What is left of a last turn, if it is not idle: pointers and the counter stand at the beginning.
+static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const End *above) {
+    AsmLabel done = asm_label(&g->a);
+    bool skips = above->is && above->idle != IDLE_ASSIGNS;
+    if (skips) {
+        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, LAST));
+        x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_imm(c->main));
+        x86_1(&g->a, X86_jle, x86_to(&done));
+    }
+    gen_advance(g, n->loop, c->main);
+    gen_copies(g, n, c->extent - c->main, n->vector ? n->lanes : 1);
+    gen_boundary(g, lanes);
+    gen_line(g, n->line);
+    gen_advance(g, n->loop, -c->main);
+    asm_bind(&g->a, &done);
+}
+
+void gen_cut(Gen *g, PNode *n, const Cuts *c) {
+    Item counter = gen_counter(g, n->loop);
+    Lanes lanes = gen_lanes_spread(g, n);
+    End below = end_of(c, false), above = end_of(c, true);
+    g->tricks[TRICK_CUT]++;
+    gen_boundary(g, &lanes);
+    gen_line(g, n->line);
+    set_limits(g, c, &below, &above);
+    gen_item_set(g, counter, 0);
+    if (below.is && below.idle == IDLE_ASSIGNS) {
+        turns_that_assign(g, n, c, &lanes, &below, FIRST);
+    } else if (below.is) {
+        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, FIRST));
+        x86_2(&g->a, X86_mov, gen_item(counter), x86_r64(X86_RAX));
+        gen_shift(g, n->loop, X86_add);
+    }
+    if (has_side(c, false)) turns_to(g, n, c, &lanes, BEGIN);
+    int known = g->known.n;
+    for (int i = 0; i < c->n; i++) know(g, c->at[i].sum, -c->at[i].least, INT64_MAX);
+    turns_to(g, n, c, &lanes, END);
+    g->known.n = known;
+    if (has_side(c, true)) {
+        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, LAST));
+        set_limit_to(g, END, c->main);
+        turns_to(g, n, c, &lanes, END);
+    }
+    if (above.is && above.idle == IDLE_ASSIGNS) {
+        set_limit(g, END, c->main);
+        turns_that_assign(g, n, c, &lanes, &above, END);
+    }
+    gen_shift(g, n->loop, X86_sub);
+    gen_item_set(g, counter, c->main);
+    if (c->extent > c->main) left_over(g, n, c, &lanes, &above);
+}
