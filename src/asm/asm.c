@@ -98,30 +98,3 @@ void asm_bind(Asm *a, AsmLabel *label) {
         a->pending--;
     }
 }
-
-AsmLabel *asm_constant(Asm *a, AsmPool *pool, const void *bytes, size_t size) {
-    for (unsigned i = 0; i < pool->count; i++) {
-        AsmConstant *c = &pool->items[i];
-        if (c->size == size && (!memcmp(c->bytes, bytes, size) || FAULT(constant_shared_by_size)))
-            return &c->label;
-    }
-    if (pool->count == pool->capacity) {
-        asm_fail(a, ASM_FULL);
-        return &pool->items[0].label;
-    }
-    AsmConstant *c = &pool->items[pool->count++];
-    *c = (AsmConstant){.label = asm_label(a), .size = (uint32_t)size};
-    memcpy(c->bytes, bytes, size);
-    return &c->label;
-}
-
-void asm_place(Asm *a, AsmPool *pool) {
-    for (size_t size = sizeof pool->items->bytes; size; size /= 2)
-        for (unsigned i = 0; i < pool->count; i++) {
-            AsmConstant *c = &pool->items[i];
-            if (c->size != size) continue;
-            asm_fill(a, size, 0xcc); // int3, should anything run into them
-            asm_bind(a, &c->label);
-            asm_bytes(a, c->bytes, size);
-        }
-}

@@ -23,7 +23,7 @@
  * Labels cost no memory either: they belong to the caller (often the generator's own loop record).
  * Until a label is bound, the 32-bit fields that refer to it form a chain through the code itself:
  * each holds the place of the one before, and binding walks the chain. A constant pool is labels
- * bound after the code: x86_mem_label(&c) addresses one; AsmPool keeps and places them. */
+ * bound after the code: x86_mem_label(&c) addresses one. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,25 +94,5 @@ void asm_fill(Asm *a, size_t alignment,
 /* For encoders: a 32-bit field at offset `field`, holding label - (field + 4 + after) once known.
  */
 void asm_refer(Asm *a, AsmLabel *label, size_t field, unsigned after);
-
-/* Constants, each kept once, placed together after the code. The items are the caller's and must
- * not move before asm_place. */
-typedef struct AsmConstant {
-    AsmLabel label;
-    uint32_t size;
-    uint8_t bytes[64];
-} AsmConstant;
-
-typedef struct AsmPool {
-    AsmConstant *items;
-    unsigned count, capacity; // capacity at least 1
-} AsmPool;
-
-/* The label of a constant of 1, 2, 4 .. 64 bytes. A pool that is full is the error ASM_FULL; the
- * label is then another one. */
-AsmLabel *asm_constant(Asm *a, AsmPool *pool, const void *bytes, size_t size);
-
-// Places them here, the largest first, each aligned to its size.
-void asm_place(Asm *a, AsmPool *pool);
 
 #endif

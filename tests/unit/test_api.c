@@ -157,7 +157,7 @@ TEST(wrong_arguments_are_refused) {
     const DLTensor *good[] = {&A, &X, &C};
     CHECK_INT_EQ(lw_run(ctx, b, good, 3, NULL), LW_OK);
     CHECK_INT_EQ(lw_diag_count(ctx), 0);
-    refuse(ctx, b, good, 2, "'mv' takes 2 inputs and 1 outputs, but 2 arguments are given");
+    refuse(ctx, b, good, 2, "'mv' takes 2 + 1 arguments (inputs + outputs), but 2 were given");
     refuse(ctx, b, (const DLTensor *const[]){&A, NULL, &C}, 3,
            "argument 'x' is missing or has no data");
 

@@ -279,33 +279,6 @@ TEST(constants_count_from_the_end_of_the_instruction) {
                     "488d05f9ffffff"));
 }
 
-TEST(a_pool_keeps_each_constant_once) {
-    Buffer b;
-    AsmConstant items[3];
-    AsmPool pool = {items, 0, 3};
-    const uint8_t small[4] = {1, 2, 3, 4}, large[16] = {1, 2, 3, 4, 5};
-    start(&b);
-    AsmLabel *x = asm_constant(&b.a, &pool, small, 4), *y = asm_constant(&b.a, &pool, large, 16);
-    CHECK(x != y);
-    CHECK(asm_constant(&b.a, &pool, small, 4) == x);
-    CHECK(asm_constant(&b.a, &pool, large, 16) == y);
-    AsmLabel *z = asm_constant(&b.a, &pool, large, 4); // a part is another constant, here the first
-    CHECK(z == x);
-    x86_2(&b.a, X86_mov, EAX, x86_mem_label(x));            // 6 bytes
-    x86_2(&b.a, X86_vmovups, x86_xmm(0), x86_mem_label(y)); // 8 bytes
-    asm_place(&b.a, &pool);
-    CHECK_INT_EQ(y->pos, 16);
-    CHECK_INT_EQ(x->pos, 32);
-    CHECK(holds(&b, "8b051a000000c5f8100502000000cccc"
-                    "01020304050000000000000000000000"
-                    "01020304"));
-    CHECK_INT_EQ(asm_finish(&b.a), ASM_OK);
-    asm_constant(&b.a, &pool, "ab", 2);
-    CHECK_INT_EQ(asm_finish(&b.a), ASM_OK);
-    asm_constant(&b.a, &pool, "cd", 2);
-    CHECK_INT_EQ(asm_finish(&b.a), ASM_FULL);
-}
-
 // Backward jumps are short as far as they reach, to the byte.
 TEST(short_jumps_reach_128_bytes_back) {
     for (unsigned distance = 120; distance < 135; distance++) {
@@ -450,12 +423,10 @@ TEST(a_loop_runs) {
 
 // void f(float *out, const float *x): out = x * 3 + out, of n numbers by mask or by vector
 static void emit_axpy(Asm *a, unsigned n, bool avx512) {
-    AsmConstant items[1];
-    AsmPool pool = {items, 0, 1};
-    AsmLabel *three = asm_constant(a, &pool, &(float){3}, 4);
+    AsmLabel three = asm_label(a);
     X86Arg v = avx512 ? x86_zmm(17) : x86_ymm(1), x = x86_mem(X86_RSI, 0),
            out = x86_mem(X86_RDI, 0);
-    X86Arg w = avx512 ? x86_zmm(18) : x86_ymm(2), c = x86_mem_label(three);
+    X86Arg w = avx512 ? x86_zmm(18) : x86_ymm(2), c = x86_mem_label(&three);
     if (avx512) {
         x86_set(a, X86_RAX, (1 << n) - 1);
         x86_2(a, X86_kmovw, x86_k(3), EAX);
@@ -472,7 +443,8 @@ static void emit_axpy(Asm *a, unsigned n, bool avx512) {
     }
     x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
-    asm_place(a, &pool);
+    asm_bind(a, &three);
+    asm_bytes(a, &(float){3}, 4);
 }
 
 static void run_axpy(unsigned n, bool avx512) {
