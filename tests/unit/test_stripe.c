@@ -45,8 +45,8 @@ static bool comes_back(Lab *lab, const Program *p, const Schedule *s, uint64_t s
     if (!t) return false;
     const char *first = printed(lab, t);
     Tree *again = parsed(lab, first);
-    if (!CHECK_STR_EQ(lab_errors(lab), "") || !again) {
-        printf("%s", first);
+    if (!CHECK(again && !lab->diags.errors)) {
+        printf("%s%s", lab_errors(lab), first);
         return true;
     }
     const char *second = printed(lab, again);

@@ -264,8 +264,9 @@ static bool has_side(const Cuts *c, bool above) {
 // All limits that there is need of; FIRST and LAST between 0 and the end, which what is left of the
 // last turn is in front of. What is done once, where all is idle, has a turn if there is any such.
 static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above) {
-    bool first = below->is && below->idle == IDLE_ONCE && !FAULT(cut_idle_never);
-    bool last = above->is && above->idle == IDLE_ONCE && !FAULT(cut_idle_never);
+    bool turns = !FAULT(cut_idle_never);
+    bool first = below->is && below->idle == IDLE_ONCE && turns;
+    bool last = above->is && above->idle == IDLE_ONCE && turns;
     set_limit(g, END, c->main);
     set_limit(g, LAST, c->end);
     if (has_side(c, false)) set_limit(g, BEGIN, 0);

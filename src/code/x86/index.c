@@ -10,15 +10,13 @@
 
 static bool same_entry(const void *key, const void *item) {
     const PoolEntry *a = key, *b = item;
-    bool same = FAULT(constant_shared_by_size) || !memcmp(a->bytes, b->bytes, (size_t)a->size);
-    return a->size == b->size && same;
+    return a->size == b->size && !memcmp(a->bytes, b->bytes, (size_t)a->size);
 }
 
 AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
     PoolEntry key = {.size = size};
-    memcpy(key.bytes, bytes, (size_t)size);
-    size_t hashed = FAULT(constant_shared_by_size) ? 0 : (size_t)size;
-    uint64_t hash = hash_bytes((uint64_t)size, bytes, hashed);
+    memcpy(key.bytes, bytes, FAULT(constant_cut) ? 1 : (size_t)size);
+    uint64_t hash = hash_bytes((uint64_t)size, key.bytes, (size_t)size);
     PoolEntry **e = (PoolEntry **)set_find(g->arena, &g->pooled, hash, &key, same_entry);
     if (*e) return &(*e)->label;
     *e = arena_copy(g->arena, &key, sizeof key);
