@@ -34,8 +34,8 @@ int numbers_get(Numbers *m, const void *key); // -1: none
 
 // A well-mixing 64-bit hash, fed piece by piece.
 static inline uint64_t hash_mix(uint64_t h, uint64_t x) {
-    h = (h ^ x) * 0x9e3779b97f4a7c15ull;
-    return h ^ (h >> 29);
+    unsigned __int128 m = (unsigned __int128)(h ^ x) * 0x9e3779b97f4a7c15ull;
+    return (uint64_t)m ^ (uint64_t)(m >> 64); // of doubles only the high bits differ
 }
 uint64_t hash_bytes(uint64_t h, const void *p, size_t n);
 

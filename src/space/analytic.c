@@ -491,17 +491,15 @@ static bool may_follow(const Chooser *c, int i, int h) {
 }
 
 static void choose_followers(Chooser *c) {
-    // Counted from 1: the latest statement that writes a tensor, and the one before each.
-    int *latest = arena_new_n(c->arena, int, c->p->tensors.n + 1);
-    int *before = arena_new_n(c->arena, int, c->p->stmts.n + 1);
+    int *latest = arena_new_n(c->arena, int, c->p->tensors.n + 1); // that writes it, from 1
     for (int i = 0; i < c->p->stmts.n; i++) {
         Nest *n = &c->nest[i];
-        for (int r = 1; r < n->nrefs; r++) // the latest of those whose results it reads
-            for (int h = latest[n->ref[r].access->tensor] - 1; h > n->after; h = before[h] - 1)
-                if (may_follow(c, i, h)) n->after = h;
-        int *writer = &latest[n->s->write->tensor];
-        before[i] = *writer;
-        *writer = i + 1;
+        for (int r = 1; r < n->nrefs; r++) { // the latest of those whose results it reads
+            int h = latest[n->ref[r].access->tensor] - 1;
+            while (h > n->after && !may_follow(c, i, h)) h = c->nest[h].after; // both behind that
+            if (h > n->after) n->after = h;
+        }
+        latest[n->s->write->tensor] = i + 1;
     }
 }
 

@@ -92,7 +92,7 @@ static void check_scale(const char *name, void (*shape)(Text *, int), double mos
 }
 
 TEST(a_chain_of_statements) { check_scale("chain", chain, 6); }
-TEST(many_results) { check_scale("results", results, 9); }
-TEST(many_updates) { check_scale("updates", updates, 9); }
-TEST(many_updates_in_place) { check_scale("in place", in_place, 14); }
+TEST(many_results) { check_scale("results", results, 12); }
+TEST(many_updates) { check_scale("updates", updates, 12); }
+TEST(many_updates_in_place) { check_scale("in place", in_place, 12); }
 TEST(many_sums) { check_scale("sums", sums, 12); }
