@@ -1,7 +1,7 @@
 // Loads and stores of lanes that do not lie side by side: backwards, by gather and scatter
 // instructions where the ISA has them for the type, and lane by lane otherwise. Lanes beyond the
 // tail are never touched.
-#include "code/x86/gen.h"
+#include "code/x86/mem.h"
 
 #include "base/checked.h"
 #include "base/fault.h"

@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "base/kernel_abi.h"
+#include "code/x86/mem.h"
 
 static const uint8_t kept[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX};
 enum { KEPT = sizeof kept };

@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/fault.h"
+#include "code/x86/mem.h"
 
 void gen_wrap(Gen *g, Type t, X86Arg lanes) {
     int cut = 32 - type_info[t].bits;

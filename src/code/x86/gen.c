@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "base/kernel_abi.h"
+#include "code/x86/mem.h"
 
 static const uint8_t callee_saved[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
 static const uint8_t item_regs[] = {X86_RBX, X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10,

@@ -5,7 +5,7 @@
 // that neighbours under the same guard share it. AVX2 takes the lanes themselves. Lanes that no
 // masked instruction reaches are tested one by one, in bits of edx; what all lanes share is read
 // where the guard holds in any.
-#include "code/x86/gen.h"
+#include "code/x86/mem.h"
 
 #include "base/fault.h"
 

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "base/kernel_abi.h"
+#include "code/x86/mem.h"
 
 static bool same_entry(const void *key, const void *item) {
     const PoolEntry *a = key, *b = item;

@@ -1,6 +1,6 @@
 // Loads and stores: whole and masked vectors, broadcasts, narrow types. Guarded loads are in
 // guard.c, lanes that do not lie side by side in apart.c.
-#include "code/x86/gen.h"
+#include "code/x86/mem.h"
 
 #include "base/fault.h"
 

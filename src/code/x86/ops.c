@@ -11,6 +11,7 @@
 #include "base/bug.h"
 #include "base/fault.h"
 #include "code/x86/gen.h"
+#include "code/x86/mem.h"
 
 // ---- Constants, indices
 

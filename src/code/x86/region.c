@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "base/kernel_abi.h"
+#include "code/x86/mem.h"
 
 // The tile: every element written under a real loop of the region.
 // One element may be written by scalars (its initialisation) and by lanes (its reduction).
