@@ -4,7 +4,7 @@
 // A quotient of floats that are exact is never rounded up to a whole number that it does not reach,
 // as long as the product of quotient and divisor fits the mantissa: f32 divides 8- and 16-bit
 // integers, f64 those of 32 bits, half of the lanes at a time. 64-bit division is left to the
-// back-end.
+// back-end, unless it is by a power of two.
 #include "code/calc.h"
 
 #include "base/bug.h"
@@ -106,6 +106,17 @@ static int64_t known_divisor(const Seg *s, int y) {
     return s->micros.at[def].value.i > 0 ? s->micros.at[def].value.i : 0;
 }
 
+static bool is_power(int64_t k) { return k > 0 && (k & (k - 1)) == 0; }
+
+// Of 64 bits, by anything but a power of two: left to the back-end.
+static int divide_wide(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
+                       const int *args) {
+    Calc c = calc_for(s, machine, TYPE_F32, width);
+    int64_t k = known_divisor(s, args[1]);
+    if (is_power(k)) return divide_by_power(&c, op, type, args[0], k);
+    return seg_op(s, MI_OP, op, type, type, width, 2, args);
+}
+
 // The smallest number divided by -1 is 2^31, of which i32 makes itself.
 static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
                        const int *args) {
@@ -113,7 +124,7 @@ static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int
     int x = args[0], y = args[1], zero = word(&c, 0);
     int64_t k = known_divisor(s, y);
     bool small = type_info[type].bits < 32;
-    if (k > 0 && (k & (k - 1)) == 0) return divide_by_power(&c, op, type, x, k);
+    if (is_power(k)) return divide_by_power(&c, op, type, x, k);
     int z = small ? quotient_small(&c, x, y, k)
                   : quotient_32(&c, type_info[type].class == CLASS_INT, x, y, k);
     if (op == OP_MOD)
@@ -129,12 +140,13 @@ bool integer_has(ExprOp op, Type type) {
     if (type == TYPE_BOOL)
         return op_info[op].class == OP_COMPARE ||
                (op_info[op].class == OP_ARITH && (op < OP_BITAND || op > OP_BITXOR));
-    return (op == OP_DIV || op == OP_MOD) && type_is_integer(type) && type_info[type].bits <= 32;
+    return (op == OP_DIV || op == OP_MOD) && type_is_integer(type);
 }
 
 int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
                    const int *args) {
     if (type == TYPE_BOOL) return bool_op(s, op, width, args);
+    if (type_info[type].bits == 64) return divide_wide(s, machine, op, type, width, args);
     s->crowded = true;
     return divide_ints(s, machine, op, type, width, args);
 }
@@ -152,9 +164,8 @@ int index_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width
                  bool small) {
     int args[2] = {x, seg_const(s, type, width, (Value){.i = k})};
     Calc c = calc_for(s, machine, TYPE_F32, width);
-    if ((k & (k - 1)) == 0) return divide_by_power(&c, op, type, x, k);
-    if (type == TYPE_I64) return seg_op(s, MI_OP, op, type, type, width, 2, args);
-    if (!small) return integer_expand(s, machine, op, type, width, args);
+    if (is_power(k)) return divide_by_power(&c, op, type, x, k);
+    if (type == TYPE_I64 || !small) return integer_expand(s, machine, op, type, width, args);
     int q = quotient_index(&c, x, k);
     return op == OP_MOD ? int2(&c, OP_SUB, x, int2(&c, OP_MUL, q, args[1])) : q;
 }

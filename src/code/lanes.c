@@ -132,6 +132,14 @@ static bool is_private(const Plan *p, const Mem *m, int loop) {
     return true;
 }
 
+// Does the loop not move what is computed, without a table, so that lanes read one element, or
+// neighbours?
+static bool stands_still(const Plan *p, const Mem *m, int loop) {
+    int64_t lane = lin_coef(m->part, loop);
+    return !m->inner && !code_computes_with(p, m, loop) &&
+           (lane == 0 || lane == type_info[m->type].bytes);
+}
+
 // NULL when the access can follow `loop` with one vector instruction, else why not.
 static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
                                  bool guarded) {
@@ -142,7 +150,7 @@ static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int l
         return NULL;
     }
     if (!m->off) {
-        if (guarded && !m->safe) return "a guarded read is computed";
+        if (guarded && !m->safe && !stands_still(p, m, loop)) return "a guarded read is computed";
         if (code_computes_with(p, m, loop))
             return !write && can_gather(p, leaf, m, loop) ? NULL
                                                           : "a subscript is not linear in it";

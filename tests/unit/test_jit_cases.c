@@ -283,6 +283,43 @@ TEST(guarded_reads_stay_inside) {
     RUN(border);
 }
 
+// Quotients round down, whatever the sign; so do those by powers of two.
+TEST(wide_integers_are_divided) {
+#define DIVIDED(TYPE, BY)                                                                          \
+    "program d { input A: " TYPE "[37] output O: " TYPE "[37] output P: " TYPE "[37]\n"            \
+    "O: for i in 0:37  O[i] = A[i] / " TYPE "(" BY ")\n"                                           \
+    "P: for i in 0:37  P[i] = A[i] % " TYPE "(" BY ") }"
+    static const Case cases[] = {
+        {DIVIDED("i64", "1"), "O: i:v\nP: i:v", ALL_BITS},
+        {DIVIDED("i64", "8"), "O: i:v\nP: i:v", ALL_BITS},
+        {DIVIDED("i64", "8"), "O: i\nP: i", ALL_BITS},
+        {DIVIDED("i64", "1099511627776"), "O: i:v\nP: i:v", ALL_BITS},
+        {DIVIDED("i64", "7"), "O: i:v\nP: i:v", ALL_BITS},
+        {DIVIDED("u64", "16"), "O: i:v\nP: i:v", ALL_BITS},
+        {DIVIDED("u64", "12"), "O: i:v\nP: i:v", ALL_BITS},
+        {DIVIDED("i32", "64"), "O: i:v\nP: i:v", ALL_BITS},
+    };
+    RUN(cases);
+}
+
+// What is computed from other iterators, under a condition of those: one element for all lanes, or
+// neighbours.
+TEST(guarded_computed_reads_are_shared) {
+#define SHARED                                                                                     \
+    "program s { input A: f32[9, 37] output O: f32[16, 37] output P: f32[16, 37]\n"                \
+    "O: for y in 0:16, x in 0:37  O[y, x] = select(index(y - 3) % i64(2) == i64(0) && "            \
+    "index(y - 3) >= i64(0), A[(y - 3)/2, x], f32(7))\n"                                           \
+    "P: for y in 0:16, x in 0:37  P[y, x] = select(index(y - 3) % i64(2) == i64(0) && "            \
+    "index(y - 3) >= i64(0), A[(y - 3)/2, (y + 1)/2], f32(7)) }"
+    static const Case cases[] = {
+        {SHARED, "O: y x:v\nP: y x:v", EXACT},
+        {SHARED, "O: x/8 y x:v\nP: x/8 y x:v", EXACT},
+        {SHARED, "O: y:u x:v\nP: y:u x:v", EXACT},
+        {SHARED, "O: y:p x:v\nP: y:p x:v", EXACT},
+    };
+    RUN(cases);
+}
+
 // Elements whose lane a guard forbids keep their bits, whatever those are.
 TEST(guarded_writes_leave_the_rest_alone) {
 #define BAND(TYPE)                                                                                 \
