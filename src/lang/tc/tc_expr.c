@@ -222,7 +222,7 @@ static bool constant_name(Checker *ck, const Node *n, Val *out) {
     } else if (name == ck->name_inf || name == ck->name_nan) {
         double f = name == ck->name_inf ? (double)INFINITY : (double)NAN;
         *out = weak(expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT, n);
-    } else if (tc_find_func(ck->file, ck->arena, name) || tc_builtin(name, strlen(name))) {
+    } else if (tc_builtin(name, strlen(name))) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_BARE_FUNCTION, name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_BARE_FUNCTION_NOTE, name);
         *out = poison;
