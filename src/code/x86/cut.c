@@ -91,12 +91,21 @@ static void see(Gen *g, Cuts *c, const Lin *l, const PNode *own, int64_t k, Fail
     *at = min_i64(*at, hi);
 }
 
-// Conditions that all have to hold for the value e to be true.
+// Does it look into a table, whose index is checked wherever the program says so?
+static bool may_fail(const Expr *e) {
+    bool found = e->kind == EXPR_READ && e->access->has_read;
+    for (int i = 0; i < e->n && !found; i++) found = may_fail(e->arg[i]);
+    return found;
+}
+
+// Conditions that all have to hold for the value e to be true, as far as nothing in front of them
+// may fail.
 static void see_conjuncts(Gen *g, Cuts *c, const Expr *e, Fails *f) {
     const Lin *l = code_condition(g->p, e);
     if (l) see(g, c, l, NULL, 0, f);
-    for (int i = 0; !l && e->kind == EXPR_OP && e->op == OP_AND && i < 2; i++)
-        see_conjuncts(g, c, e->arg[i], f);
+    if (l || e->kind != EXPR_OP || e->op != OP_AND) return;
+    see_conjuncts(g, c, e->arg[0], f);
+    if (!may_fail(e->arg[0]) || FAULT(cut_before_check)) see_conjuncts(g, c, e->arg[1], f);
 }
 
 static void see_value(Gen *g, Cuts *c, const Expr *e) {
