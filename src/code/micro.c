@@ -674,7 +674,6 @@ void seg_begin(Seg *s, const Ref *ref, int flags, Value init) {
     Loc *l = seg_find(s, ref);
     settle(s, ref, true, l);
     if (l && !FAULT(begun_from_stale)) flush(s, l); // it may go on from memory
-    l = seg_find(s, ref);
     if (!l) l = loc_new(s, keep(s, ref));
     if (l->parts) l->parts->live = false;
     l->pending = 0;
