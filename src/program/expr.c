@@ -173,7 +173,7 @@ static bool is_step(const Expr *a) {
 // A cast to f16 or bf16 of an operation of that very type rounds what was computed in f32.
 static const Expr *explicit_cast(Exprs *x, Type to, const Expr *a) {
     if (is_const(a)) return expr_const(x, to, type_convert(to, a->type, a->value));
-    if (is_step(a)) return expr_cast(x, to, a->arg[0]);
+    if (is_step(a)) return explicit_cast(x, to, a->arg[0]);
     bool rounds = type_compute(to) != to && a->kind == EXPR_OP && a->op != OP_CAST;
     if (a->type == to && !rounds) return a;
     ExprKey k = {.node = {.kind = EXPR_OP, .type = to, .op = OP_CAST, .n = 1, .weight = 1},

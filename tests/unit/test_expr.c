@@ -151,10 +151,25 @@ TEST(halves_round_only_by_casts) {
     CHECK(expr_cast(x, TYPE_F16, third) == third);
     const Expr *rounded = expr_op(x, OP_CAST, TYPE_F16, 1, &third);
     CHECK(rounded != third && expr_op(x, OP_CAST, TYPE_F16, 1, &rounded) == rounded);
+    CHECK(expr_cast(x, TYPE_F16, expr_cast(x, TYPE_F32, third)) == rounded);
     Value v, r;
     CHECK(expr_eval(third, NULL, &v) && expr_eval(rounded, NULL, &r));
     CHECK_F64_EQ(v.f, (double)(1.0f / 3));
     CHECK_F64_EQ(r.f, (double)f16_to_f32(f16_from_f32(1.0f / 3)));
+    arena_free(&arena);
+}
+
+// A cast that keeps every value is left out in front of another.
+TEST(casts_go_in_one_step) {
+    begin();
+    const Expr *a = read(0, affine_iter(x, 0)); // f32
+    const Expr *u = expr_cast(x, TYPE_U8, a), *wide = expr_cast(x, TYPE_I16, u);
+    CHECK(expr_cast(x, TYPE_I32, wide) == expr_cast(x, TYPE_I32, u));
+    CHECK(expr_cast(x, TYPE_U8, wide) == u);
+    const Expr *narrow = expr_cast(x, TYPE_I8, u); // loses: 200 is -56
+    CHECK(expr_cast(x, TYPE_I32, narrow) != expr_cast(x, TYPE_I32, u));
+    const Expr *whole = expr_cast(x, TYPE_F32, u); // and back it would stop at 127, not come round
+    CHECK(expr_cast(x, TYPE_I8, whole) != expr_cast(x, TYPE_I8, u));
     arena_free(&arena);
 }
 

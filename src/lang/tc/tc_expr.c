@@ -66,8 +66,9 @@ static void warn_lost(Checker *ck, Val v, Type type) {
     Value value = type_convert(type, v.e->type, v.e->value);
     if (keeps_value(type, v.e, value)) return;
     const char *now = type_is_float(type) ? arena_printf(ck->arena, "%g", value.f)
-                      : type == TYPE_U64  ? arena_printf(ck->arena, "%llu", (long long)value.i)
-                                          : arena_printf(ck->arena, "%lld", (long long)value.i);
+                      : type == TYPE_U64
+                          ? arena_printf(ck->arena, "%llu", (unsigned long long)value.i)
+                          : arena_printf(ck->arena, "%lld", (long long)value.i);
     const char *text = source_text(ck, v.written), *name = type_info[type].name;
     Diag *d = tc_warn(ck, v.written->range, DIAG_TC_LITERAL_LOST, text, name, now);
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_LITERAL_LOST_NOTE, name, text);
