@@ -8,6 +8,10 @@
 //   signal  counts loops; threads without work look at it, then sleep on it (futex)
 //   next    the first iteration that nobody has claimed; claims shrink as the end comes nearer
 //   done    helpers that came in and are through; the starter sleeps on it if it must
+//
+// Where few processors share a cache, Linux wakes a thread where it last ran though somebody runs
+// there, and the two share that processor for milliseconds while another has nothing to do. So a
+// thread notes where it went to sleep, and who wakes it from there sends it elsewhere.
 #define _GNU_SOURCE
 #include "run/pool.h"
 
@@ -28,10 +32,17 @@
 
 enum { LINE = 64, SPINS = 1000 };
 
+typedef struct Helper {
+    Pool *pool;
+    pthread_t thread;
+    _Atomic int bed; // the processor on which it went to sleep; -1: it did not yet
+} Helper;
+
 struct Pool {
     int size;
     ForkMark fork;
-    pthread_t *thread; // size - 1 of them
+    Helper *helper; // size - 1 of them
+    cpu_set_t may;  // the processors that they were given
     _Atomic int started;
     _Atomic bool busy, stop;
     _Atomic unsigned epoch; // counts forks that led here
@@ -132,18 +143,21 @@ static void help(Pool *p, int thread) {
     if (atomic_load(&p->waiting)) futex_wake(&p->done, 1);
 }
 
-static void idle(Pool *p, uint32_t seen) {
+static void idle(Helper *h, uint32_t seen) {
+    Pool *p = h->pool;
     for (int i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&p->signal, memory_order_acquire) != seen) return;
         relax();
     }
+    atomic_store(&h->bed, sched_getcpu());
     atomic_fetch_add(&p->sleepers, 1);
     futex_wait(&p->signal, seen);
     atomic_fetch_sub(&p->sleepers, 1);
 }
 
 static void *thread_main(void *arg) {
-    Pool *p = arg;
+    Helper *h = arg;
+    Pool *p = h->pool;
     for (;;) {
         uint32_t seen = atomic_load(&p->signal);
         if (atomic_load(&p->stop)) return NULL;
@@ -151,7 +165,7 @@ static void *thread_main(void *arg) {
         if (thread)
             help(p, thread);
         else
-            idle(p, seen);
+            idle(h, seen);
     }
 }
 
@@ -160,14 +174,32 @@ static void start_threads(Pool *p, int want) {
     sigset_t all, before;
     int n = atomic_load(&p->started);
     if (n >= want) return;
+    if (sched_getaffinity(0, sizeof p->may, &p->may) != 0) CPU_ZERO(&p->may);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (n < want && pthread_create(&p->thread[n], NULL, thread_main, p) == 0) n++;
+    for (; n < want; n++) {
+        Helper *h = &p->helper[n];
+        h->pool = p;
+        atomic_store(&h->bed, -1);
+        if (pthread_create(&h->thread, NULL, thread_main, h) != 0) break;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store(&p->started, n);
 }
 
 // --- Loops -------------------------------------------------------------------------------------
+
+// Is there a processor for each thread, they need not sleep where this one runs.
+static void wake(Pool *p, int helpers) {
+    int here = sched_getcpu(), n = atomic_load(&p->started);
+    for (int i = 0; i < n && n < CPU_COUNT(&p->may); i++) {
+        cpu_set_t elsewhere = p->may;
+        if (here < 0 || atomic_load(&p->helper[i].bed) != here) continue;
+        if (!FAULT(pool_crowds)) CPU_CLR((size_t)here, &elsewhere);
+        pthread_setaffinity_np(p->helper[i].thread, sizeof elsewhere, &elsewhere);
+    }
+    futex_wake(&p->signal, helpers);
+}
 
 static void open_gate(Pool *p, int helpers) {
     p->helpers = helpers;
@@ -178,7 +210,7 @@ static void open_gate(Pool *p, int helpers) {
     uint64_t number = (atomic_load(&p->gate) >> 32) + 1;
     atomic_store(&p->gate, number << 32 | (uint64_t)helpers);
     atomic_fetch_add(&p->signal, 1);
-    if (atomic_load(&p->sleepers)) futex_wake(&p->signal, helpers);
+    if (atomic_load(&p->sleepers)) wake(p, helpers);
 }
 
 // In a child the threads of the parent do not exist, and whoever was in the slot is not here.
@@ -263,8 +295,8 @@ Pool *pool_new(int threads) {
     Pool *p = aligned_alloc(LINE, (sizeof *p + LINE - 1) / LINE * LINE);
     if (!p) return NULL;
     *p = (Pool){.size = threads < 1 ? 1 : threads > POOL_MAX_THREADS ? POOL_MAX_THREADS : threads};
-    p->thread = calloc((size_t)p->size, sizeof *p->thread);
-    if (!p->thread) {
+    p->helper = calloc((size_t)p->size, sizeof *p->helper);
+    if (!p->helper) {
         free(p);
         return NULL;
     }
@@ -279,9 +311,9 @@ void pool_free(Pool *p) {
     atomic_fetch_add(&p->signal, 1);
     futex_wake(&p->signal, INT_MAX);
     int n = atomic_load(&p->started);
-    for (int i = 0; i < n; i++) pthread_join(p->thread[i], NULL);
+    for (int i = 0; i < n; i++) pthread_join(p->helper[i].thread, NULL);
     fork_mark_free(&p->fork);
-    free(p->thread);
+    free(p->helper);
     free(p);
 }
 

@@ -1,13 +1,16 @@
 // The thread pool: every iteration once, statuses, nested and concurrent loops, forks.
+#define _GNU_SOURCE
 #include "check.h"
 
 #include "run/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST = 4096 };
@@ -182,6 +185,54 @@ TEST(threads_round_as_their_caller) {
     pool_free(p);
 }
 #endif
+
+// --- Where threads run ---------------------------------------------------------------------------
+
+typedef struct Places {
+    _Atomic int caller, helper; // processors
+} Places;
+
+// A tenth of a millisecond.
+static int note_place(void *arg, int64_t from, int64_t to, int thread) {
+    Places *p = arg;
+    (void)from, (void)to;
+    struct timespec t, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    atomic_store(thread ? &p->helper : &p->caller, sched_getcpu());
+    do clock_gettime(CLOCK_MONOTONIC, &t);
+    while ((t.tv_sec - end.tv_sec) * 1000000000 + t.tv_nsec - end.tv_nsec < 100000);
+    return 0;
+}
+
+static void move_to(int processor) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)processor, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+// The caller comes to where the helper sleeps; that must not wake up there.
+TEST(a_helper_makes_room_for_its_caller) {
+    enum { ROUNDS = 40 };
+    const struct timespec rest = {0, 3000000};
+    cpu_set_t all;
+    if (pool_processors() < 2) return;
+    sched_getaffinity(0, sizeof all, &all);
+    Pool *pool = pool_new(2);
+    int met = 0, apart = 0;
+    Places p = {.helper = -1};
+    pool_for(pool, 2, note_place, &p, 40, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        nanosleep(&rest, NULL);
+        if (p.helper >= 0) move_to(p.helper);
+        sched_setaffinity(0, sizeof all, &all);
+        p = (Places){.helper = -1};
+        pool_for(pool, 2, note_place, &p, 8, 1);
+        met += p.helper >= 0, apart += p.helper >= 0 && p.helper != p.caller;
+    }
+    CHECK(met >= ROUNDS / 2 && 4 * apart >= 3 * met);
+    pool_free(pool);
+}
 
 #if !defined(__SANITIZE_THREAD__) // which does not follow a fork while there are threads
 // A child of a process whose pool is at work: it has no threads, and makes some when it needs them.
