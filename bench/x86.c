@@ -254,7 +254,7 @@ static double scaling(const Trial *t) {
 
 static void two_threads(Bench *b, const Item *it) {
     static Trial t;
-    t = (Trial){0};
+    t = (Trial){.threads = 2};
     Row *row = table_row(&b->table, it->list, it->name, "GFLOP/s");
     row->bar = it->bar;
     char program[256], schedule[256];
@@ -272,7 +272,6 @@ static void two_threads(Bench *b, const Item *it) {
         trial_add_kernel(&t, "ours", ours_call, o);
         trial_add_peer(&t, lab_peer(&b->lab, "limits", "ROW=free1"), "limit", "fma 512 1 1");
         trial_add_peer(&t, lab_peer(&b->lab, "limits", "ROW=free2"), "limit", "fma 512 2 1");
-        t.entry[0].wall = t.entry[1].wall = true;
         trial_run(&b->lab, &t);
         row->rate = it->work / trial_median(&t, 1);
         if (t.n == 4) row->of_peak = scaling(&t);

@@ -1,6 +1,7 @@
 // Peers' processes, rounds, and what is said of them.
 #include "lab.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -203,6 +204,7 @@ int trial_add_kernel(Trial *t, const char *name, void (*call)(void *), void *sel
     if (t->n == TRIAL_ENTRIES) return -1;
     Entry *e = add(t, name);
     e->call = call, e->self = self;
+    e->wall = t->threads > 1;
     return t->n - 1;
 }
 
@@ -273,10 +275,39 @@ static void calibrate(const Lab *lab, Entry *e) {
     if (e->round) return;
     e->each = timed(e, 1);
     if (e->each > 1e8 && e->each > lab->round_ns) return;
+    if (e->wall) // threads wake
+        for (double end = lab_now() + 5 * lab->round_ns; lab_now() < end;) timed(e, 1);
     e->each = timed(e, 1);
     while (e->each * (double)e->calls < lab->round_ns / 4 && e->calls < 1 << 28)
         e->each = timed(e, e->calls *= 2);
     e->calls = e->each < lab->round_ns ? (int64_t)(lab->round_ns / e->each) : 1;
+}
+
+// Has a thread of the process a core?
+static bool runs(pid_t pid) {
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    bool found = false;
+    for (struct dirent *d; tasks && !found && (d = readdir(tasks)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, d->d_name);
+        FILE *f = d->d_name[0] == '.' ? NULL : fopen(path, "r");
+        const char *state = f && fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+        found = state && state[1] && state[2] == 'R';
+        if (f) fclose(f);
+    }
+    if (tasks) closedir(tasks);
+    return found;
+}
+
+// Threads that have nothing to do turn round and round for a while before they sleep, and would
+// take a core from the next to be measured. Waits for those of peers.
+static void settle(const Trial *t) {
+    const struct timespec nap = {0, 500000};
+    double end = lab_now() + 2e8;
+    for (int i = 0; i < t->n; i++)
+        while (t->entry[i].peer && runs(t->entry[i].peer->pid) && lab_now() < end)
+            nanosleep(&nap, NULL);
 }
 
 // As peer_round does on its side.
@@ -289,7 +320,9 @@ static double round_of(Entry *e) {
     }
     if (e->round) return e->round(e->self);
     bool rested = lab_now() - e->last > RESTED_NS;
-    if (e->each < SHORT_NS || (e->each < LONG_NS && rested)) timed(e, 1 + e->calls / 20);
+    // Threads have to wake first.
+    if (e->each < SHORT_NS || (e->each < LONG_NS && rested))
+        timed(e, 1 + e->calls / (e->wall ? 2 : 20));
     return e->each = timed(e, e->calls);
 }
 
@@ -344,7 +377,12 @@ void trial_pass(Lab *lab, Trial *t, int rounds, bool cold) {
             Entry *e = &t->entry[(i + r) % t->n];
             bool rests = e->sparse && t->passes % 2;
             if (cold && r == first && !rests) cold_call(e);
-            e->ns[r] = rests || (e->sparse && r > first) ? NAN : quiet_round(lab, e, &t->patience);
+            if (rests || (e->sparse && r > first)) {
+                e->ns[r] = NAN;
+                continue;
+            }
+            if (t->threads > 1) settle(t);
+            e->ns[r] = quiet_round(lab, e, &t->patience);
         }
     }
     t->begin[t->passes] = first;

@@ -104,7 +104,7 @@ typedef struct Entry {
 
 typedef struct Trial {
     int n;
-    int threads; // that everybody may use; 0: one
+    int threads; // that everybody may use; 0: one. Several are timed by the clock on the wall
     Lab *own;    // peers that are added get a process of their own; NULL: they share one
     int rounds;  // over all passes
     int passes;

@@ -136,23 +136,31 @@ static inline double peer_time(const Peer *p, int64_t calls) {
     return (peer_now() - start) / (double)calls;
 }
 
+// The first calls of threads that slept, perhaps one behind the other on one core, tell nothing.
+static inline void peer_wake(const Peer *p, double ns) {
+    for (double end = peer_now() + ns; peer_now() < end;) p->call();
+}
+
 // As many calls as take about `ns`. Preparing has called once, which took `first`: who takes much
 // longer than a round is not called a second time (shorter ones are: a first call may set things
 // up).
 static inline int64_t peer_calibrate(const Peer *p, double ns, double first) {
     int64_t calls = 1;
     if (first > 1e8 && first > ns) return 1;
+    if (peer_clock == CLOCK_MONOTONIC) peer_wake(p, 5 * ns);
     double each = peer_time(p, 1);
     while (each * (double)calls < ns / 4 && calls < 1 << 28) each = peer_time(p, calls *= 2);
     return each < ns ? (int64_t)(ns / each) : 1;
 }
 
 // Long calls warm themselves up; those of some milliseconds, unless others had the caches for long.
+// Threads have to wake first.
 static inline double peer_round(const Peer *p, int64_t calls, double ns) {
     enum { SHORT_NS = 5000000, LONG_NS = 50000000, RESTED_NS = 100000000 };
     static double last;
     bool rested = peer_clock_ns(CLOCK_MONOTONIC) - last > RESTED_NS;
-    if (ns < SHORT_NS || (ns < LONG_NS && rested)) peer_time(p, 1 + calls / 20);
+    int64_t warm = calls / (peer_clock == CLOCK_MONOTONIC ? 2 : 20);
+    if (ns < SHORT_NS || (ns < LONG_NS && rested)) peer_time(p, 1 + warm);
     ns = peer_time(p, calls);
     last = peer_clock_ns(CLOCK_MONOTONIC);
     return ns;

@@ -248,6 +248,9 @@ class Peer:
         self.calls = 1
         if self.each > max(ns, 1e8):
             return "1"
+        end = clock() + 5 * ns  # threads wake
+        while clock == time.monotonic_ns and clock() < end:
+            self.time(1)
         self.each = self.time(1)
         while self.each * self.calls < ns / 4 and self.calls < 1 << 20:
             self.calls *= 2
@@ -257,7 +260,7 @@ class Peer:
 
     def round(self):
         if self.each < 5e6 or (self.each < 5e7 and time.monotonic() - self.last > 0.1):
-            self.time(1 + self.calls // 20)
+            self.time(1 + self.calls // (2 if clock == time.monotonic_ns else 20))
         self.each = self.time(self.calls)
         self.last = time.monotonic()
         return "%.3f" % self.each
