@@ -33,7 +33,7 @@
 #include "machine/machine.h"
 #include "tree/schedule.h"
 
-enum { ANALYTIC_WORTH = 150000 }; // some 50 microseconds
+enum { ANALYTIC_WORTH = 30000 }; // some 10 microseconds
 
 typedef struct AnalyticOptions {
     const Machine *machine;

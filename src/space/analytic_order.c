@@ -187,7 +187,7 @@ static void stream_panel(const Chooser *c, Blocks *b) {
     int64_t rows = 1, wide = step_of(n, b->t, v);
     for (int k = 0; k < 2; k++)
         if (b->t->row[k] >= 0) rows *= n->extent[b->t->row[k]];
-    int64_t step = part_near(n->extent[i], min_i64(max_i64(2 * rows, 16), 64));
+    int64_t step = part_near(n->extent[i], min_i64(max_i64(8 * rows, 16), 32));
     if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
         return;
     b->streamed = true;

@@ -9,8 +9,8 @@ C: m/4:p k/2 n k m:v     # a comment
 C: m/4:p k/2 q
 $ loopwright show mm.tc --size M=10,N=8,K=5 --stage schedule --schedule naive
 C: m n k
-$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx512
-C: n/64 m/6 k m n:v
+$ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx512 --threads 2
+C: n/64:p m/6:p k m n:v
 $ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx2 --threads 2
 C: n/16:p m/6 k m n:v
 $ loopwright show mm.tc --size M=100,N=256,K=128 --stage schedule --isa avx2 --threads 1
