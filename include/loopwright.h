@@ -159,7 +159,7 @@ typedef struct lw_parse_options {
     bool strict;    // warnings are errors
     bool unchecked; // what nobody could prove or refute of a Stripe program is taken as right, and
                     // compiled code does not check subscripts that are read from data
-    bool partial;   // where some functions of a TC text have errors, the status is LW_ERROR, and
+    bool partial;   // where some functions of a text have errors, the status is LW_ERROR, and
                     // there is a module of the others all the same, if there are any
 } lw_parse_options;
 

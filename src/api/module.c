@@ -256,7 +256,8 @@ static lw_status parse_body(Call *call, void *args) {
     source_skip_mark(&mod->source);
     call_source(call, mod);
     Pipeline p = {.call = call, .language = language, .unchecked = options.unchecked, .mod = mod};
-    p.partial = options.partial && language == LW_LANG_TC; // texts of several functions
+    bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
+    p.partial = options.partial && several;
     return pipeline(&p, STEP_PARSE);
 }
 

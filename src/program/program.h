@@ -165,8 +165,7 @@ void program_print(Text *out, const Program *p);
 // iterator gets a number, so that subscripts read unambiguously.
 void program_name_iters(Arena *arena, const Program *p, const Stmt *st, Name *names);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
-// A text may hold several, one after the other. Gives their number; stops at the first that is
-// wrong.
+// A text may hold several, one after the other. Gives those that are right, and their number.
 int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
                       Program ***out);
 

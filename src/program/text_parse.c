@@ -2,7 +2,8 @@
 //
 // Errors: the first mistake of an item is reported and the rest of it skipped, up to the next line
 // that begins a declaration or a labelled statement. Statements are not looked at when a
-// declaration failed: every mention of what it should have declared would be an error too.
+// declaration failed: every mention of what it should have declared would be an error too. The next
+// line that begins a program is looked at in any case.
 #include "program/program.h"
 
 #include "program/lex.h"
@@ -681,6 +682,12 @@ static bool at_declaration(const Parser *ps) {
     return false;
 }
 
+static bool at_program(const Parser *ps) { return ps->token.first && is(ps, "program"); }
+
+static bool at_body_end(const Parser *ps) {
+    return ps->token.kind == TOKEN_END || is(ps, "}") || at_program(ps);
+}
+
 // Goes on behind a mistake: to a line that begins a declaration, a labelled statement or one with a
 // domain, or to the end. `item` is where the item in error began.
 static void recover(Parser *ps, uint32_t item) {
@@ -695,7 +702,7 @@ static void recover(Parser *ps, uint32_t item) {
     ps->bad = false;
     ps->nesting = 0;
     ps->st = NULL;
-    while (ps->token.kind != TOKEN_END && !is(ps, "}")) {
+    while (!at_body_end(ps)) {
         bool labelled = at(ps, TOKEN_NAME) && lex_peek(&ps->lex) == ':';
         if (ps->token.first && (at_declaration(ps) || is(ps, "for") || labelled)) break;
         next(ps);
@@ -706,7 +713,7 @@ static void recover(Parser *ps, uint32_t item) {
 
 static void parse_body(Parser *ps) {
     bool sound = true; // the declarations
-    while (!is(ps, "}") && ps->token.kind != TOKEN_END) {
+    while (!at_body_end(ps)) {
         if (too_many(ps, ps->token.range, "statements", ps->p->stmts.n, PROGRAM_MAX_STMTS)) return;
         uint32_t item = ps->token.range.from;
         int d = accept_declaration(ps);
@@ -722,6 +729,16 @@ static void parse_body(Parser *ps) {
         recover(ps, item);
     }
     expect(ps, "}");
+}
+
+// Goes on behind a program in error, at the next one.
+static void skip_program(Parser *ps) {
+    ps->lex.quiet = true;
+    ps->bad = false;
+    for (; ps->token.kind != TOKEN_END && !at_program(ps); ps->bad = false) next(ps);
+    ps->nesting = 0;
+    ps->st = NULL;
+    ps->lex.quiet = false;
 }
 
 static Program *parse_one(Parser *ps, Names *names) {
@@ -748,11 +765,11 @@ int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList
         next(ps);
         do {
             Program *p = parse_one(ps, names);
-            if (!p) break;
-            for (int i = 0; i < list.n; i++)
-                if (list.at[i]->name == p->name)
-                    diag_report(diags, (Range){0, 0}, DIAG_TEXT_PROGRAM_TWICE, p->name);
-            vec_push(arena, &list, p);
+            bool twice = false;
+            if (!p) skip_program(ps);
+            for (int i = 0; p && i < list.n; i++) twice |= list.at[i]->name == p->name;
+            if (twice) diag_report(diags, (Range){0, 0}, DIAG_TEXT_PROGRAM_TWICE, p->name);
+            if (p && !twice) vec_push(arena, &list, p);
         } while (ps->token.kind != TOKEN_END);
     }
     diags->source = outer;

@@ -42,10 +42,12 @@ MLP1(f32(B, M) I, f3
 MLP3(f32(B, N) O1, f
 prodModel(f32(E1, D)
 $ cat a.lwp a.lwp > twice.lwp; loopwright check twice.lwp
+mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
 --- stderr
 error: there is a program 'mv' already
 --- exit 1
 $ echo oops >> a.lwp; loopwright check a.lwp
+mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
 --- stderr
 a.lwp:9:1: error: expected 'program', found 'oops'
   oops
