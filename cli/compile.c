@@ -108,9 +108,7 @@ int command_compile(Cli *cli) {
                           cli->output, kind->what, kind->ending);
     lw_module *mod = NULL;
     int status = EXIT_OK;
-    if (cli->schedule)
-        status = cli_idle(cli, "--threads", "with --schedule, which says what is parallel");
-    if (!status && cli->schedule && kind == &kinds[LW_EMIT_C])
+    if (cli->schedule && kind == &kinds[LW_EMIT_C])
         status =
             cli_idle(cli, "--isa", "with --schedule: it is for machine code, and to choose by");
     if (!status) status = cli_open(cli, &mod);

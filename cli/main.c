@@ -41,6 +41,8 @@ const Command commands[] = {
      "the\n"
      "                  time of each step of the compiler, and what was declined and why.\n"
      "\n"
+     "Without --stage: the Program, or with --schedule, --threads, --isa or --cost the tree.\n"
+     "\n"
      "  loopwright show mv.tc\n"
      "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n"
      "  loopwright show mv.tc --size M=4,K=3 --stage tree --schedule mv.lws\n"
@@ -48,7 +50,7 @@ const Command commands[] = {
      command_show},
     {"space", "FILE", "what may be decided about a function, and what follows",
      OPTIONS("--def", "--size", "--set", "--explain", "--explain-bound", "--schedule", "--mapping",
-             "--complete", "--samples", "--seed", "--threads", "--strict", "--lang", "--trace"),
+             "--complete", "--samples", "--seed", "--threads", READING),
      "The decisions that are open, with what is left to choose from, an estimate of the number of\n"
      "implementations, how often random decisions end dead, and a time that none of them can beat\n"
      "on this machine. --set takes decisions and shows what follows; --explain names the "
@@ -78,8 +80,7 @@ const Command commands[] = {
     {"tune", "FILE", "find the fastest schedule of a function by measuring",
      OPTIONS("--def", "--size", "--in", "--arg", "--seconds", "--gap", "--trials", "--strategy",
              "--order", "--seed", "--repeat", "--set", "--schedule", "--threads", "--isa", "--cold",
-             "--db", "--again", "--log", "--plot", "-o", "--quiet", "--strict", "--unchecked",
-             "--lang", "--trace"),
+             "--db", "--again", "--log", "--plot", "-o", "--quiet", READING),
      "Compiles, checks and times candidates until the budget is used up (5 seconds), and prints "
      "the\n"
      "fastest as a Schedule, with a certificate: what no implementation in the space can beat. "
@@ -190,8 +191,7 @@ const Command commands[] = {
      "  loopwright report --from bench.jsonl matmul.jsonl -o report.html\n",
      command_report},
     {"explain", "FILE", "a page about one program: decisions, loops, code, and why it is as fast",
-     OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--db", "-o", "--strict",
-             "--lang", "--trace"),
+     OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--db", "-o", READING),
      "One HTML file that stands alone: the Program; every decision with the lower bound that "
      "other\n"
      "values would have; the loops as a picture with what each touches, against the caches; the\n"

@@ -58,19 +58,20 @@ static int check_effects(Cli *cli) {
             cli_idle(cli, "--schedule --threads --isa --cost", "on a Program, which has no loops");
     if (!status && stage != LW_STAGE_TREE)
         status = cli_idle(cli, "--cost", "but with --stage tree");
-    if (!status && cli->schedule)
-        status = cli_idle(cli, "--threads", "with --schedule, which says what is parallel");
-    if (!status && cli->schedule && stage < LW_STAGE_ASM)
-        status =
-            cli_idle(cli, "--isa", "with --schedule: it is for machine code, and to choose by");
     return status;
 }
 
-int command_show(Cli *cli) {
-    // A Stripe file holds a Tree, not a Program.
+// What the options speak of: loops, or else the Program. A Stripe file holds a Tree, no Program.
+// Beside a Schedule --threads and --isa choose nothing, but a command line of `run` can be shown.
+static const char *default_stage(const Cli *cli) {
     const char *dot = cli->nwords ? strrchr(cli->words[0], '.') : NULL;
     bool stripe = cli->lang ? strcmp(cli->lang, "stripe") == 0 : dot && !strcmp(dot, ".stripe");
-    if (!cli->stage) cli->stage = stripe ? "stripe" : "program";
+    bool loops = cli->schedule || cli->threads || cli->isa || cli->cost;
+    return stripe && !cli->cost ? "stripe" : loops ? "tree" : "program";
+}
+
+int command_show(Cli *cli) {
+    if (!cli->stage) cli->stage = default_stage(cli);
     lw_module *mod = NULL;
     int status = check_effects(cli);
     if (!status) status = cli_open(cli, &mod);

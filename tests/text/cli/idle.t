@@ -20,7 +20,7 @@ $ loopwright einsum i mv.tc --backend c --isa avx2
 loopwright einsum: --isa has no effect with --backend c: it is for machine code
 usage: loopwright einsum SUBSCRIPTS FILE... [options]; --help explains them
 --- exit 2
-$ loopwright show mv.tc --isa avx2
+$ loopwright show mv.tc --stage program --isa avx2
 --- stderr
 loopwright show: --isa has no effect on a Program, which has no loops
 usage: loopwright show FILE [options]; --help explains them
@@ -28,11 +28,6 @@ usage: loopwright show FILE [options]; --help explains them
 $ loopwright show mv.tc --size M=2,K=2 --stage asm --cost
 --- stderr
 loopwright show: --cost has no effect but with --stage tree
-usage: loopwright show FILE [options]; --help explains them
---- exit 2
-$ loopwright show mv.tc --size M=2,K=2 --stage tree --schedule mv.lws --threads 2
---- stderr
-loopwright show: --threads has no effect with --schedule, which says what is parallel
 usage: loopwright show FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=2 --emit c -o mv.c --schedule mv.lws --isa avx2
