@@ -1,6 +1,7 @@
 // loopwright bench: which suites, the machine, history.
 #include "bench.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,6 +16,15 @@
 static bool is_folder(const char *path) {
     struct stat s;
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static bool has_files(const char *path) {
+    DIR *folder = opendir(path);
+    bool some = false;
+    for (const struct dirent *e; folder && !some && (e = readdir(folder)) != NULL;)
+        some = e->d_name[0] != '.';
+    if (folder) closedir(folder);
+    return some;
 }
 
 // The peers' programs: --peers-dir, LW_PEERS_DIR, beside the executable, in libexec. Absent: none.
@@ -215,8 +225,9 @@ void bench_describe(Bench *b) {
     fprintf(b->out, "%s, %s, core %d of %d: %.1f GFLOP/s of f32 multiply-adds, memory %.1f GB/s\n",
             m->cpu, m->isa, b->lab.core, m->cores, m->gflops[wide][0][0],
             m->gbps[LW_MEMORY][LW_LOAD][0]);
-    if (!*b->peers || !is_folder(b->peers))
-        fprintf(b->out, "  no peers: `make bench-peers` builds them, --peers-dir names them\n");
+    if (b->alone)
+        fprintf(b->out, "  no peers to compare with: `make bench-peers` builds them, --peers-dir "
+                        "names their folder\n");
 }
 
 static void passes(const Bench *b, int *least, int *most) {
@@ -280,6 +291,7 @@ int bench_open(Bench *b) {
     strftime(b->date, sizeof b->date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
     snprintf(b->run, sizeof b->run, "%lld-%d", (long long)now, (int)getpid());
     find_peers(b);
+    b->alone = !has_files(b->peers);
     b->quick = cli->quick;
     b->only_peers = cli->peers;
     b->lab.peers = b->peers;

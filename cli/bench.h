@@ -89,6 +89,7 @@ typedef struct Bench {
     Cli *cli;
     Lab lab;
     char peers[1024]; // the folder
+    bool alone;       // nobody is in it
     const char *only_peers;
     bool quick;
     lw_context *compiler; // of the suites that measure time

@@ -221,7 +221,7 @@ int bench_program(Bench *b) {
     bench_jobs(b, &job, 1);
     BenchRow *r = &b->row[b->n - 1];
     if (b->out && item.task) fprintf(b->out, "  the same as `%s`\n", item.task);
-    if (b->out && !item.task && b->lab.npeers)
+    if (b->out && !item.task && !b->alone && b->lab.npeers)
         fprintf(b->out, "  no library call that is known here gives this result\n");
     if (b->out && r->schedule)
         fprintf(b->out, "  loops%s: %s\n", r->tuned ? ", from the tuning database" : "",

@@ -20,7 +20,7 @@ error: cannot read 'nowhere.tc': No such file or directory
 --- exit 1
 $ XDG_CACHE_HOME=%/c loopwright bench gemm --quick --only 16 --peers none --peers-dir %/no --history %/h.jsonl > out
 $ sed -n '2,3p;4p;6p;8p' out | sed 's/ [ 0-9.]* .*compiled.*//'
-  no peers: `make bench-peers` builds them, --peers-dir names them
+  no peers to compare with: `make bench-peers` builds them, --peers-dir names their folder
 
 gemm: square, GFLOP/s
   16{{ .*[0-9.]+ %.*}}
@@ -41,3 +41,8 @@ $ grep -o '"item": "16", "sizes": "M=16,K=16,N=16"\|"checked": "interp"' h.jsonl
 $ XDG_CACHE_HOME=%/c loopwright bench memory --only 'copy 4096' --quick --peers none --csv --history none | cut -d, -f1-5
 suite,group,item,sizes,unit
 memory,"streams","copy 4096","N=4096",GB/s
+$ mkdir -p empty; XDG_CACHE_HOME=%/c loopwright bench @/examples/tc/mv.tc --size M=4,K=4 --quick --peers-dir empty --db none --history none > out
+$ grep 'peers\|  mv\|library call\|equal' out
+  no peers to compare with: `make bench-peers` builds them, --peers-dir names their folder
+  mv {{.*}} -{{ *}}
+  result equal to that of interp
