@@ -221,6 +221,15 @@ static void json_roof(Json *j, const Run *r) {
     json_close(j, '}');
 }
 
+// What was tuned for other threads, or another instruction set, is not used.
+static void print_tuned(const lw_timing *t) {
+    if (!t->tuned_threads) return;
+    printf("  tuned    for %d thread%s of %s, not for %d of %s: `loopwright tune` with the same "
+           "--threads and --isa does it\n",
+           t->tuned_threads, t->tuned_threads == 1 ? "" : "s", t->tuned_isa, t->chosen_threads,
+           t->isa);
+}
+
 static void print_summary(Run *r) {
     char *values = cli_values_text(r->bound);
     printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
@@ -236,6 +245,7 @@ static void print_summary(Run *r) {
     const char *from = r->timing.schedule;
     if (cli_tuned(from)) printf(", schedule %s", !strcmp(from, "hand") ? "by hand" : from);
     printf("\n");
+    print_tuned(&r->timing);
     print_speed(&r->timing);
     print_roof(r);
     for (size_t i = 0; i < r->n; i++) {
@@ -274,6 +284,12 @@ static void json_summary(Run *r) {
     if (t->code_bytes) {
         if (t->threads > 1) json_int(j, "threads", t->threads);
         if (cli_tuned(t->schedule)) json_str(j, "schedule", t->schedule);
+        if (t->tuned_threads) {
+            json_open(j, "tuned_for", '{');
+            json_int(j, "threads", t->tuned_threads);
+            json_str(j, "isa", t->tuned_isa);
+            json_close(j, '}');
+        }
         double floats = float_ops(t), ints = t->flops - floats;
         if (floats > 0 || ints <= 0) json_num(j, "gflops", round(floats / median) / 1e3);
         if (ints > 0) json_num(j, "gops", round(ints / median) / 1e3);

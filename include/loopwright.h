@@ -379,6 +379,11 @@ typedef struct lw_timing {
     const char *schedule; // where it was from: "given", "chosen", "tuned" (the tuning database had
                           // it), "hand" (by hand), "nearest" (for other sizes); of compiled code
     double int_ops;       // those among `flops` that are of integers
+    int chosen_threads;   // that the schedule is for; 0: it was given
+    // Where it is "chosen", and the tuning database has one for these very sizes, but for so many
+    // threads and this instruction set: tune it for these. 0 and NULL otherwise.
+    int tuned_threads;
+    const char *tuned_isa;
 } lw_timing;
 
 typedef struct lw_run_options {

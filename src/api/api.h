@@ -151,6 +151,7 @@ typedef struct Call {
     Origin origin;                             // of the Schedule that it lowered
     const struct DbEntry *tuned;               // the one of the database, or NULL
     const char *tuned_sizes;                   // that it was tuned for; NULL: these
+    const struct DbKey *wanted, *elsewhere;    // it has none for this key, but for this one
     bool no_database;                          // what it has is of no use
     Arena *joined[4];                          // further arenas that unwind with this call
     int njoined;

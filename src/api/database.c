@@ -136,10 +136,21 @@ static const DbEntry *find(Lookup *l, Target target, const char **sizes) {
     return e && !chosen_in_parallel(l->call, p, target) ? e : NULL;
 }
 
+// What was tuned for other threads or another instruction set is not used; it is worth a word.
+static void look_elsewhere(Lookup *l) {
+    DbKey other;
+    Call *call = l->call;
+    if (!db_elsewhere(call->ctx->db, call->arena, l->key, &other) || isa_by_name(other.isa) < 0)
+        return;
+    call->wanted = arena_copy(call->arena, l->key, sizeof *l->key);
+    call->elsewhere = arena_copy(call->arena, &other, sizeof other);
+}
+
 bool database_lower(Call *call, const Program *p, Target target, const Schedule **schedule,
                     const Tree **out) {
     Db *db = call->ctx->db;
     const DbEntry *e = NULL;
+    call->wanted = call->elsewhere = NULL;
     if (!call->no_database && db_stamp(db)) {
         const Canon *c = canon_of(call->arena, p);
         DbKey key = database_key(call, c, target);
@@ -152,6 +163,8 @@ bool database_lower(Call *call, const Program *p, Target target, const Schedule 
             call->origin = sizes ? ORIGIN_NEAREST : by_hand(e) ? ORIGIN_HAND : ORIGIN_TUNED;
             call->tuned = e;
             call->tuned_sizes = sizes;
+        } else {
+            look_elsewhere(&l);
         }
     }
     database_complain(call, db);
@@ -177,8 +190,13 @@ static void print_seconds(Text *out, double s) {
 
 const char *database_origin(Call *call) {
     const DbEntry *e = call->tuned;
-    if (!e) return NULL;
+    const DbKey *want = call->wanted, *other = call->elsewhere;
     Text out = {.arena = call->arena};
+    if (!e && other && call->origin == ORIGIN_CHOSEN)
+        return arena_printf(call->arena, "chosen: tuned for %d thread%s of %s, not for %d of %s",
+                            other->threads, other->threads == 1 ? "" : "s", other->isa,
+                            want->threads, want->isa);
+    if (!e) return NULL;
     if (call->origin == ORIGIN_NEAREST)
         text_printf(&out, "tuned for sizes %s: ", call->tuned_sizes);
     else

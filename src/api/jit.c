@@ -166,6 +166,9 @@ static int run_code(Jit *j) {
     t->written_bytes = j->code->written_bytes;
     t->float_bits = j->code->float_bits;
     t->schedule = origin_name[j->code->origin];
+    t->chosen_threads = j->code->threads;
+    t->tuned_threads = j->code->tuned_threads;
+    t->tuned_isa = j->code->tuned_threads ? isa_name[j->code->tuned_isa] : NULL;
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
         if (!FAULT(measuring_changes_results)) restore_inouts(j);
@@ -219,6 +222,10 @@ static lw_status generate(Pipeline *p, const Machine *m, KernelCode *draft, cons
                                            (Target){m, p->views, draft->threads}, &lowered);
         if (status) return status;
         draft->origin = call->origin;
+        if (call->origin == ORIGIN_CHOSEN && call->elsewhere) {
+            draft->tuned_threads = call->elsewhere->threads;
+            draft->tuned_isa = (Isa)isa_by_name(call->elsewhere->isa);
+        }
         *tree = tree_for_views(call->scratch, lowered, p->views);
         DiagList quiet = {.arena = call->arena};
         if (code_x86(call->scratch, *tree, m, code, call->tuned ? &quiet : call->diags))

@@ -36,6 +36,8 @@ typedef struct KernelCode {
     unsigned choice; // of its Way
     int threads;     // that it was chosen for; 0 where there is a Schedule
     Origin origin;
+    int tuned_threads; // what else it is tuned for (call->elsewhere); 0: nothing
+    Isa tuned_isa;
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none
     size_t key_size;

@@ -324,6 +324,38 @@ const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key) {
     return r.found.n ? &r.found.at[0] : NULL;
 }
 
+typedef struct Elsewhere {
+    Db *db;
+    Arena *arena;
+    const DbKey *key;
+    DbKey other;
+    bool found;
+} Elsewhere;
+
+static void read_elsewhere(void *arg) {
+    Elsewhere *e = arg;
+    for (int i = 0; i < e->db->nfiles && !e->found; i++) {
+        DbFile *f = &e->db->file[i];
+        sqlite3_stmt *s = db_file_open(e->db, f, false) ? db_prepare(e->db, f, DB_ELSEWHERE) : NULL;
+        if (!s) continue;
+        bind_key(s, e->key);
+        if (!db_row(e->db, f, s)) continue;
+        e->other = *e->key;
+        e->other.isa = db_text(e->arena, s, 0);
+        e->other.threads = sqlite3_column_int(s, 1);
+        e->found = e->other.isa && e->other.threads > 0;
+        sqlite3_reset(s);
+    }
+}
+
+bool db_elsewhere(Db *db, Arena *arena, const DbKey *key, DbKey *other) {
+    Elsewhere e = {.db = db, .arena = arena, .key = key};
+    if (!db_stamp(db)) return false;
+    db_locked(db, arena, read_elsewhere, &e);
+    *other = e.other;
+    return e.found;
+}
+
 // The best entry of a kernel that is nearer than what was found before, if it has one.
 static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, double far) {
     sqlite3_stmt *s = db_prepare(r->db, f, DB_BEST_OF);

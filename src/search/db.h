@@ -99,6 +99,9 @@ double db_gap(const DbEntry *e);
 const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key);
 // All of a key, best first: at most DB_KEEP and the pinned ones, of each file.
 int db_all(Db *db, Arena *arena, const DbKey *key, const DbEntry **out);
+// Is this very program known on this processor, but for another number of threads or instruction
+// set? `other` is the key of those nearest to what was asked for.
+bool db_elsewhere(Db *db, Arena *arena, const DbKey *key, DbKey *other);
 // The best entry for the nearest sizes of the same family and target (canon_distance), and those
 // sizes. NULL: none is near.
 const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c,

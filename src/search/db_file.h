@@ -31,6 +31,10 @@ enum {
     X(STRIDED,                                                                                     \
       "SELECT k.id, k.sizes FROM family f JOIN kernel k ON k.family = f.id WHERE f.text = ? AND "  \
       "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND k.strides > ''")             \
+    X(ELSEWHERE,                                                                                   \
+      "SELECT isa, threads FROM kernel k WHERE program = ?1 AND strides = ?2 AND target = ?3 AND " \
+      "cpu = ?4 AND (isa, threads) <> (?5, ?6) AND EXISTS (SELECT 1 FROM best WHERE kernel = "     \
+      "k.id) ORDER BY isa <> ?5, abs(threads - ?6), isa, threads LIMIT 1")                         \
     X(ADD_FAMILY, "INSERT INTO family(text) VALUES(?) ON CONFLICT DO NOTHING")                     \
     X(ADD_KERNEL, "INSERT INTO kernel(program, strides, target, cpu, isa, threads, name, family, " \
                   "sizes) VALUES(?, ?, ?, ?, ?, ?, ?, (SELECT id FROM family WHERE text = ?), ?)") \
