@@ -6,7 +6,10 @@
 //
 //   gate    number of the loop << 32 | tickets left: a ticket of an old loop cannot be taken
 //   signal  counts loops; threads without work look at it, then sleep on it (futex)
-//   next    the first iteration that nobody has claimed; claims shrink as the end comes nearer
+//   share   of each thread: the tasks (of `grain` iterations) that nobody has begun. It takes half
+//   of
+//           them at a time, and when its own are done half of another's, so that a loop that comes
+//           again finds the same data in the caches of the same thread, and all end together
 //   done    helpers that came in and are through; the starter sleeps on it if it must
 //
 // Where few processors share a cache, Linux wakes a thread where it last ran though somebody runs
@@ -38,10 +41,16 @@ typedef struct Helper {
     _Atomic int bed; // the processor on which it went to sleep; -1: it did not yet
 } Helper;
 
+typedef struct Share {
+    _Alignas(LINE) _Atomic int64_t next;
+    int64_t end;
+} Share;
+
 struct Pool {
     int size;
     ForkMark fork;
     Helper *helper; // size - 1 of them
+    Share *share;   // size of them
     cpu_set_t may;  // the processors that they were given
     _Atomic int started;
     _Atomic bool busy, stop;
@@ -52,13 +61,13 @@ struct Pool {
     void *arg;
     int64_t count, grain;
     int helpers; // tickets at the start
+    bool all;    // for all there are
     unsigned control;
 
     _Alignas(LINE) _Atomic uint64_t gate;
     _Alignas(LINE) _Atomic uint32_t signal;
     _Atomic int sleepers;
-    _Alignas(LINE) _Atomic int64_t next;
-    _Atomic int status;
+    _Alignas(LINE) _Atomic int status;
     _Alignas(LINE) _Atomic uint32_t done;
     _Atomic bool waiting;
 };
@@ -99,40 +108,48 @@ static void set_control(unsigned control) {
 
 // --- Working -----------------------------------------------------------------------------------
 
-// A share of what is left: half of an even one, so that threads end together.
-static bool claim(Pool *p, int64_t *from, int64_t *to) {
-    int64_t at = atomic_load_explicit(&p->next, memory_order_relaxed), take;
+// Half of the tasks of a share that nobody has begun, one at least.
+static bool claim(Pool *p, Share *s, int64_t *from, int64_t *to) {
+    int64_t at = atomic_load_explicit(&s->next, memory_order_relaxed), end;
     do {
-        int64_t left = p->count - at;
-        if (left <= 0) return false;
-        take = left / (2 * (p->helpers + 1));
-        if (take < p->grain) take = FAULT(pool_grain) ? 1 : p->grain;
-        if (take > left) take = left;
-    } while (!atomic_compare_exchange_weak_explicit(&p->next, &at, at + take, memory_order_relaxed,
+        if (at >= s->end) return false;
+        end = at + (s->end - at + 1) / 2;
+    } while (!atomic_compare_exchange_weak_explicit(&s->next, &at, end, memory_order_relaxed,
                                                     memory_order_relaxed));
-    *from = at;
-    *to = at + take - (FAULT(claim_drops_last) && at + take == p->count);
+    *from = at * p->grain;
+    *to = end > p->count / p->grain ? p->count : end * p->grain;
+    *to -= FAULT(claim_drops_last) && *to == p->count;
     return true;
+}
+
+static void stop_all(Pool *p) {
+    for (int i = 0; i <= p->helpers; i++) atomic_store(&p->share[i].next, p->share[i].end);
 }
 
 static void work(Pool *p, int thread) {
     int64_t from, to;
-    while (claim(p, &from, &to)) {
-        int status = p->body(p->arg, from, to, thread), none = 0;
-        if (!status) continue;
-        if (thread == 0 || !FAULT(pool_status_lost))
-            atomic_compare_exchange_strong(&p->status, &none, status);
-        atomic_store(&p->next, p->count);
+    for (int k = 0, n = p->helpers + 1; k < n; k++) {
+        Share *s = &p->share[(thread + k) % n];
+        while (claim(p, s, &from, &to)) {
+            int status = p->body(p->arg, from, to, thread), none = 0;
+            if (!status) continue;
+            if (thread == 0 || !FAULT(pool_status_lost))
+                atomic_compare_exchange_strong(&p->status, &none, status);
+            stop_all(p);
+        }
     }
 }
 
-// A ticket: the number of this thread in the loop; 0 when there is none to be had.
-static int enter(Pool *p) {
+// A ticket: the number of this thread in the loop, always the same where all take part; 0 when
+// there is none to be had.
+static int enter(Helper *h) {
+    Pool *p = h->pool;
     uint64_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
     while ((uint32_t)gate)
         if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - 1, memory_order_acquire,
                                                   memory_order_acquire))
-            return p->helpers - (int)(uint32_t)gate + !FAULT(helper_number);
+            return (p->all ? (int)(h - p->helper) : p->helpers - (int)(uint32_t)gate) +
+                   !FAULT(helper_number);
     return 0;
 }
 
@@ -161,7 +178,7 @@ static void *thread_main(void *arg) {
     for (;;) {
         uint32_t seen = atomic_load(&p->signal);
         if (atomic_load(&p->stop)) return NULL;
-        int thread = enter(p);
+        int thread = enter(h);
         if (thread)
             help(p, thread);
         else
@@ -201,10 +218,15 @@ static void wake(Pool *p, int helpers) {
     futex_wake(&p->signal, helpers);
 }
 
-static void open_gate(Pool *p, int helpers) {
+static void open_gate(Pool *p, int helpers, int64_t tasks) {
     p->helpers = helpers;
+    p->all = helpers == atomic_load(&p->started);
     p->control = get_control();
-    atomic_store(&p->next, 0);
+    int64_t each = tasks / (helpers + 1), more = tasks % (helpers + 1), at = 0;
+    for (int i = 0; i <= helpers; i++) {
+        atomic_store_explicit(&p->share[i].next, at, memory_order_relaxed);
+        p->share[i].end = at += each + (i < more);
+    }
     atomic_store(&p->status, 0);
     atomic_store(&p->done, 0);
     uint64_t number = (atomic_load(&p->gate) >> 32) + 1;
@@ -252,7 +274,7 @@ static bool close_gate(Pool *p, unsigned epoch) {
 
 int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, int64_t grain) {
     if (count <= 0) return 0;
-    if (grain < 1) grain = 1;
+    if (grain < 1 || FAULT(pool_grain)) grain = 1;
     if (threads > p->size) threads = p->size;
     int64_t tasks = (count - 1) / grain + 1;
     if (tasks < threads) threads = (int)tasks;
@@ -268,7 +290,7 @@ int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, i
     p->count = count;
     p->grain = grain;
     unsigned epoch = atomic_load(&p->epoch);
-    open_gate(p, helpers);
+    open_gate(p, helpers, tasks);
     work(p, 0);
     if (!close_gate(p, epoch)) return KERNEL_FORKED; // nothing here is this loop's any more
     int status = atomic_load(&p->status);
@@ -296,7 +318,10 @@ Pool *pool_new(int threads) {
     if (!p) return NULL;
     *p = (Pool){.size = threads < 1 ? 1 : threads > POOL_MAX_THREADS ? POOL_MAX_THREADS : threads};
     p->helper = calloc((size_t)p->size, sizeof *p->helper);
-    if (!p->helper) {
+    p->share = aligned_alloc(LINE, (size_t)p->size * sizeof *p->share);
+    if (!p->helper || !p->share) {
+        free(p->helper);
+        free(p->share);
         free(p);
         return NULL;
     }
@@ -314,6 +339,7 @@ void pool_free(Pool *p) {
     for (int i = 0; i < n; i++) pthread_join(p->helper[i].thread, NULL);
     fork_mark_free(&p->fork);
     free(p->helper);
+    free(p->share);
     free(p);
 }
 
