@@ -96,6 +96,16 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
     }
 }
 
+// The rows of a panel, as many turns of the innermost sum ahead as leave the caches room for all
+// the lines that are on their way and for rows that meet in one set.
+void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide) {
+    enum { LINES = 40, ROWS = 8 };
+    int at = n->nloops - 1;
+    while (at >= 0 && !n->s->iter[iter_of(n, &n->loop[at])].reduction) at--;
+    int64_t lines = ceil_div(wide * panel->bytes, c->m->line_bytes);
+    if (at >= 0) ask(c, &n->out, panel, &n->loop[at], max_i64(min_i64(LINES / lines, ROWS), 1), 1);
+}
+
 // Is each element used several times?
 static bool is_shared(const Nest *n, const Ref *r) {
     for (int i = 0; i < n->s->niters; i++)

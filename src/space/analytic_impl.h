@@ -225,6 +225,7 @@ typedef struct Around {
 void choose_fetches(Chooser *c, Nest *n, const Around *a);
 // Of an operand whose panels are read where they lie, the next one while one is used.
 void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns);
+void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide);
 // Are the results more than the second cache holds, so that it is worth to fetch where they go?
 static inline bool stores_far(const Chooser *c, const Nest *n) {
     return n->ref[0].lone && n->ref[0].size > (double)c->m->cache[2] / 2;

@@ -45,6 +45,7 @@ typedef struct Blocks {
     int64_t width;                    // of the lanes' iterator around them; 0: all of it
     int64_t group;                    // of it in panels that are packed together; 0: one panel
     bool straight;                    // panels are read where they lie
+    bool fetched;                     // so are these, their rows fetched some turns ahead
     double near;                      // parts of them have so many bytes, for the first cache; 0
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
     int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
@@ -130,7 +131,7 @@ static void read_straight(const Chooser *c, Blocks *b) {
     const Ref *x = &n->ref[b->panel];
     if (tile_is_near(b->t)) b->near = near_bytes(c);
     if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
-    if (b->rows_first || b->streamed || b->nred != 1 || !x->lone || x->as) return;
+    if (b->rows_first || b->streamed || b->fetched || b->nred != 1 || !x->lone || x->as) return;
     if (x->stride[b->t->v] != 1 || (b->reuse >= MANY && group_of(c, b))) return;
     int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
     if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
@@ -176,8 +177,10 @@ static int64_t part_near(int64_t extent, int64_t want) {
 }
 
 // A large operand that few rows pass by is read once, and as it lies: some of its rows at a time
-// from one end to the other, while the sums come and go. Panels of it would jump from page to page.
+// from one end to the other, while the sums come and go. Panels of it would jump from page to page,
+// which is better only where the processor knows all of the pages, and is told of the next ones.
 static void stream_panel(const Chooser *c, Blocks *b) {
+    enum { PAGE = 4096, KNOWN = 1024 };
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
@@ -190,6 +193,10 @@ static void stream_panel(const Chooser *c, Blocks *b) {
     int64_t step = part_near(n->extent[i], min_i64(max_i64(8 * rows, 16), 32));
     if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
         return;
+    int64_t apart = llabs(x->stride[i]) * x->bytes;
+    b->fetched = !c->o->plain && x->lone && apart > 0.9 * PAGE &&
+                 (double)apart * (double)n->extent[i] <= (double)KNOWN * PAGE;
+    if (b->fetched) return;
     b->streamed = true;
     b->step[i] = step;
     b->width = ceil_div(512, wide) * wide;
@@ -207,7 +214,7 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || b->streamed || b->straight || !b->panel ||
+    if (c->o->plain || b->t->folded || b->streamed || b->straight || b->fetched || !b->panel ||
         !can_pack(x, b->t->v))
         return false;
     if (b->t->join >= 0) return true;
@@ -516,6 +523,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     Around around = {turns, outer, packed ? b->panel : 0, ahead ? b->panel : 0, b->turn > 0};
     if (!c->o->plain) choose_fetches(c, n, &around);
     if (ahead) fetch_panels(c, n, &n->ref[b->panel], turns);
+    if (b->fetched) fetch_rows(c, n, &n->ref[b->panel], step_of(n, b->t, b->t->v));
 }
 
 void choose_contraction(Chooser *c, Nest *n) {
@@ -540,6 +548,6 @@ void choose_contraction(Chooser *c, Nest *n) {
     order_reductions(&b);
     stream_panel(c, &b);
     read_straight(c, &b);
-    if (!b.streamed) block_reductions(c, &b);
+    if (!b.streamed && !b.fetched) block_reductions(c, &b);
     emit(c, n, &b);
 }
