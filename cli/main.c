@@ -310,11 +310,16 @@ static void json_diag(Json *j, const lw_diag *d) {
     json_close(j, '}');
 }
 
-static const char *first_error(Cli *cli, lw_status status) {
+// Running out of memory, or misuse, is a text and no diagnostic.
+static char *first_error(Cli *cli, lw_status status) {
+    static const char head[] = "error: ";
+    const char *text = lw_diag_text(cli->ctx);
     const lw_diag *d;
     for (size_t i = 0; (d = lw_diag_get(cli->ctx, i)); i++)
-        if (d->severity == LW_SEVERITY_ERROR) return d->text;
-    return lw_status_name(status);
+        if (d->severity == LW_SEVERITY_ERROR) return cli_printf("%s", d->text);
+    if (strncmp(text, head, strlen(head))) return cli_printf("%s", lw_status_name(status));
+    text += strlen(head);
+    return cli_printf("%.*s", (int)strcspn(text, "\n"), text);
 }
 
 int cli_report(Cli *cli, lw_status status) {
@@ -326,7 +331,9 @@ int cli_report(Cli *cli, lw_status status) {
         fflush(stdout);
         fputs(text, stderr);
     }
-    if (status && (cli->json || !*text)) cli_fail(cli, "%s", first_error(cli, status));
+    char *error = first_error(cli, status);
+    if (status && (cli->json || !*text)) cli_fail(cli, "%s", error);
+    free(error);
     return status ? EXIT_FAILED : EXIT_OK;
 }
 

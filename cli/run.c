@@ -70,19 +70,6 @@ static int make_arguments(Run *r) {
     return EXIT_OK;
 }
 
-// Temporaries are what nobody sees: machine code knows how much memory they take.
-static int report_memory(Run *r, const DLTensor *const *args, const lw_run_options *run) {
-    lw_compile_options o = {.struct_size = sizeof o, .schedule = run->schedule, .isa = run->isa};
-    o.args = args;
-    o.threads = run->threads;
-    lw_kernel *k = NULL;
-    lw_compile(r->cli->ctx, r->bound, &o, &k);
-    long long bytes = k ? (long long)lw_kernel_get_info(k)->scratch : 0;
-    lw_kernel_free(k);
-    if (!bytes) return cli_report(r->cli, LW_NO_MEMORY);
-    return cli_fail(r->cli, "out of memory: the temporaries take %lld bytes", bytes);
-}
-
 static int execute(Run *r) {
     const DLTensor **args = cli_alloc((r->n + 1) * sizeof *args);
     for (size_t i = 0; i < r->n; i++) args[i] = &r->args[i].t;
@@ -94,12 +81,7 @@ static int execute(Run *r) {
     if (r->cli->time) o.measure_seconds = 0.5;
     char *schedule = NULL;
     int failed = cli_schedule(r->cli, &o.schedule, &schedule);
-    if (!failed) {
-        lw_status status = lw_run(r->cli->ctx, r->bound, args, r->n, &o);
-        bool code = o.backend == LW_BACKEND_DEFAULT || o.backend == LW_BACKEND_JIT;
-        failed = status == LW_NO_MEMORY && code ? report_memory(r, args, &o)
-                                                : cli_report(r->cli, status);
-    }
+    if (!failed) failed = cli_report(r->cli, lw_run(r->cli->ctx, r->bound, args, r->n, &o));
     free(args);
     free(schedule);
     return failed;

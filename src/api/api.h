@@ -55,6 +55,7 @@ struct Slot {
     size_t ndiags;    // the diagnostics as the API shows them
     const lw_diag **shown;
     const char *text;
+    char lack[96]; // the text where memory ran out: there is none to print it in
     SlotKernel kernel[SLOT_KERNELS];
     void *work; // memory that kernels use, kept from call to call
     size_t work_size;
@@ -84,6 +85,7 @@ struct lw_context {
     Db *db;                                    // the tuning database; NULL: none is wanted
     int isa_cap;                               // LW_ISA; -1: not one
     int threads;                               // LW_THREADS, or processors; 0: not a number
+    atomic_bool starved;                       // there was no memory for a thread's slot
 };
 
 // A description of one Program, made when it is parsed so that queries neither allocate nor fail.
@@ -161,6 +163,10 @@ typedef lw_status CallBody(Call *call, void *args);
 lw_status call_run(lw_context *ctx, CallBody *body, void *args);
 // LW_MISUSE, before anything ran: diagnostics of the call before are not this one's.
 lw_status call_misuse(lw_context *ctx);
+// LW_NO_MEMORY, likewise; why, as a text that is not copied.
+lw_status call_no_memory(lw_context *ctx, const char *text);
+// Ends a call as arena_out_of_memory does; the user is told that "WHAT N bytes".
+_Noreturn void call_lacks(Call *call, const char *what, size_t bytes);
 // Running out of memory in `a` ends this call too; until the call ends.
 void call_join(Call *call, Arena *a);
 void call_part(Call *call); // from all that were joined

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "search/db.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,8 @@ void lw_context_free(lw_context *ctx) {
 
 // --- Calls ---------------------------------------------------------------------------------------
 
+static const char out_of_memory[] = "error: out of memory\n";
+
 static _Atomic(Slot *) *slot_list(lw_context *ctx) {
     uint64_t me = (uint64_t)pthread_self();
     return &ctx->slots[hash_mix(me, me >> 12) >> 32 & (SLOT_LISTS - 1)];
@@ -109,6 +112,7 @@ static void first_chunk(void *arg) {
 
 static Slot *add_slot(lw_context *ctx) {
     Slot *s = ctx->allocator.alloc(ctx->allocator.user, sizeof *s);
+    if (!s) atomic_store(&ctx->starved, true);
     if (!s) return NULL;
     memset(s, 0, sizeof *s);
     s->thread = pthread_self();
@@ -118,6 +122,7 @@ static Slot *add_slot(lw_context *ctx) {
     arena_init(&s->scratch, &ctx->allocator);
     if (!arena_try(&s->arena, first_chunk, s)) {
         ctx->allocator.free(ctx->allocator.user, s, sizeof *s);
+        atomic_store(&ctx->starved, true);
         return NULL;
     }
     _Atomic(Slot *) *list = slot_list(ctx);
@@ -214,12 +219,36 @@ lw_status call_misuse(lw_context *ctx) {
     return s ? misused(s) : LW_MISUSE;
 }
 
+lw_status call_no_memory(lw_context *ctx, const char *text) {
+    Slot *s = find_slot(ctx);
+    if (s) forget(s);
+    if (s) s->text = text;
+    return LW_NO_MEMORY;
+}
+
+_Noreturn void call_lacks(Call *call, const char *what, size_t bytes) {
+    snprintf(call->slot->lack, sizeof call->slot->lack, "error: out of memory: %s %zu bytes\n",
+             what, bytes);
+    arena_out_of_memory(call->arena);
+}
+
+// There is no memory to say so in but the slot.
+static lw_status no_memory(Slot *s) {
+    forget(s);
+    if (!*s->lack && s->arena.refused)
+        snprintf(s->lack, sizeof s->lack, "error: out of memory: asked for %zu bytes\n",
+                 s->arena.refused);
+    s->text = *s->lack ? s->lack : out_of_memory;
+    return LW_NO_MEMORY;
+}
+
 lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     if (!ctx) return LW_MISUSE;
     Slot *s = find_slot(ctx);
     if (!s) s = add_slot(ctx);
     if (!s) return LW_NO_MEMORY;
     forget(s);
+    s->lack[0] = 0;
     Frame f = {.body = body, .args = args};
     f.call = (Call){
         .ctx = ctx, .slot = s, .arena = &s->arena, .scratch = &s->scratch, .diags = &s->diags};
@@ -227,10 +256,7 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     call_part(&f.call);
     arena_release(&s->scratch, (ArenaMark){0}); // a chunk stays: fresh pages cost more than code
     if (enough && f.status == LW_MISUSE && !s->ndiags) return misused(s);
-    if (enough) return f.status;
-    forget(s);
-    s->text = "error: out of memory\n";
-    return LW_NO_MEMORY;
+    return enough ? f.status : no_memory(s);
 }
 
 // --- Diagnostics ---------------------------------------------------------------------------------
@@ -247,7 +273,8 @@ const lw_diag *lw_diag_get(lw_context *ctx, size_t i) {
 
 const char *lw_diag_text(lw_context *ctx) {
     Slot *s = ctx ? find_slot(ctx) : NULL;
-    return s ? s->text : "";
+    if (s) return s->text;
+    return ctx && atomic_load(&ctx->starved) ? out_of_memory : "";
 }
 
 // --- Small things --------------------------------------------------------------------------------

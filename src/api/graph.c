@@ -101,10 +101,15 @@ static lw_status graph_body(Call *call, void *args) {
     return leave(call, c->g);
 }
 
+static lw_status lost(const lw_graph *g) {
+    return call_no_memory(g->home->ctx, "error: out of memory: an earlier call ran out of it, and "
+                                        "the graph lacks what it should have added\n");
+}
+
 static lw_status run(GraphCall *c) {
     c->result = GRAPH_BAD;
     if (!c->g) return LW_MISUSE;
-    if (c->g->broken) return LW_NO_MEMORY;
+    if (c->g->broken) return lost(c->g);
     return call_run(c->g->home->ctx, graph_body, c);
 }
 
@@ -212,7 +217,7 @@ lw_status lw_graph_build(lw_graph *g, lw_module **out) {
     if (!out) return LW_MISUSE;
     *out = NULL;
     if (!g) return LW_MISUSE;
-    if (g->broken) return LW_NO_MEMORY;
+    if (g->broken) return lost(g);
     BuildCall b = {.g = g};
     lw_status status = call_run(g->home->ctx, build_body, &b);
     if (status == LW_OK)
@@ -241,7 +246,7 @@ static lw_status text(lw_graph *g, void (*print)(Text *out, const Graph *g), con
     if (!out) return LW_MISUSE;
     *out = NULL;
     if (!g) return LW_MISUSE;
-    if (g->broken) return LW_NO_MEMORY;
+    if (g->broken) return lost(g);
     TextCall t = {g, print, NULL};
     lw_status status = call_run(g->home->ctx, text_body, &t);
     if (status == LW_OK) *out = t.text;

@@ -123,7 +123,7 @@ static void *work_memory(Call *call, int64_t need) {
         s->work_size = (size_t)need + 64;
         s->work = allocator->alloc(allocator->user, s->work_size);
         if (!s->work) s->work_size = 0;
-        if (!s->work) arena_out_of_memory(call->arena);
+        if (!s->work) call_lacks(call, "the temporaries take", (size_t)need);
     }
     return (void *)(((uintptr_t)s->work + 63) & ~(uintptr_t)63);
 }
@@ -253,7 +253,7 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     if (watch) debug = debug_code(p, t, &code);
     ExecArena *exec = context_exec(p->call->ctx);
     draft->block = exec ? exec_add(exec, code.bytes, code.size) : NULL;
-    if (!draft->block) return LW_NO_MEMORY;
+    if (!draft->block) call_lacks(p->call, "the machine code takes", code.size);
     draft->entry = (Kernel *)exec_entry(draft->block);
     debug.code = exec_entry(draft->block);
     if (watch) draft->debug = debug_add(watch, &debug);

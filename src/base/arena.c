@@ -18,6 +18,7 @@ struct ArenaChunk {
 struct ArenaTry {
     jmp_buf unwind;
     ArenaTry *outer;
+    volatile size_t refused;
 };
 
 static void *libc_alloc(void *user, size_t size) {
@@ -55,7 +56,9 @@ void arena_free(Arena *a) {
 
 bool arena_try(Arena *a, void (*fn)(void *arg), void *arg) {
     ArenaTry try = {.outer = a->try};
+    a->refused = 0;
     if (setjmp(try.unwind)) {
+        a->refused = try.refused;
         a->try = a->try->outer;
         return false;
     }
@@ -67,6 +70,7 @@ bool arena_try(Arena *a, void (*fn)(void *arg), void *arg) {
 
 _Noreturn void arena_out_of_memory(Arena *a) {
     if (!a->try) bug("arena used outside arena_try ran out of memory");
+    if (!a->try->refused) a->try->refused = a->refused; // of an inner one that was caught
     longjmp(a->try->unwind, 1);
 }
 
@@ -84,6 +88,7 @@ static void grow(Arena *a, size_t size) {
         c->older = a->newest;
     } else {
         c = a->allocator->alloc(a->allocator->user, want);
+        if (!c && a->try) a->try->refused = want;
         if (!c) arena_out_of_memory(a);
         *c = (ArenaChunk){a->newest, want};
         a->reserved += want;

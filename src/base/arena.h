@@ -32,6 +32,7 @@ typedef struct Arena {
     const Allocator *allocator;
     ArenaTry *try;   // where running out of memory unwinds to
     size_t reserved; // bytes taken from the allocator
+    size_t refused;  // bytes that the allocator did not have when arena_try was false; 0: not known
 } Arena;
 
 typedef struct ArenaMark {

@@ -186,6 +186,7 @@ static void inject(Scenario *scenario, lw_status want, size_t chunk) {
         lw_status status = scenario(ctx);
         if (!CHECK(status == (budget.failed ? LW_NO_MEMORY : want)))
             printf("  at %lld\n", (long long)at);
+        CHECK(status != LW_NO_MEMORY || !strncmp(lw_diag_text(ctx), "error: out of memory", 20));
         budget.left = -1;
         if (at % 16 == 0) CHECK_INT_EQ(scenario(ctx), want); // as if nothing had happened
     }

@@ -8,3 +8,5 @@ $ loopwright run vast.tc --size N=6000000 2>&1 | grep error
 error: out of memory: the temporaries take 144000000000000 bytes
 $ loopwright run vast.tc --size N=6000000 --json 2>/dev/null | grep -o '"error": "[a-z ]*: the temporaries take [0-9]* bytes"'
 "error": "out of memory: the temporaries take 144000000000000 bytes"
+$ loopwright run vast.tc --size N=6000000 --backend tree 2>&1 | grep error
+error: out of memory: asked for {{[0-9]+}} bytes
