@@ -572,17 +572,41 @@ static void choose_threads(Chooser *c) {
 
 // A temporary that is there when a statement reads it, in one place, may be packed as arguments
 // are.
-static void see_temporaries(Chooser *c) {
-    for (int i = 0; i < c->p->stmts.n; i++) {
-        Nest *n = &c->nest[i];
-        for (int r = 1; r < n->nrefs; r++) {
-            int t = n->ref[r].access->tensor, reads = 0;
-            if (c->p->tensors.at[t].role != ROLE_TEMP || !c->users.writes[t]) continue;
-            if (c->users.last[t] >= i || c->nest[c->users.last[t]].out.inlined) continue;
-            for (int k = 1; k < n->nrefs; k++) reads += n->ref[k].access->tensor == t;
-            n->ref[r].once = reads == 1;
-        }
+static void see_temporaries(const Chooser *c, Nest *n) {
+    for (int r = 1; r < n->nrefs; r++) {
+        int t = n->ref[r].access->tensor, reads = 0;
+        if (c->p->tensors.at[t].role != ROLE_TEMP || !c->users.writes[t]) continue;
+        if (c->users.last[t] >= n - c->nest || c->nest[c->users.last[t]].out.inlined) continue;
+        for (int k = 1; k < n->nrefs; k++) reads += n->ref[k].access->tensor == t;
+        n->ref[r].once = reads == 1;
     }
+}
+
+// A contraction is chosen for the parts of iterators that subscripts divide; what comes of it is
+// the nest's.
+static bool choose_parts(Chooser *c, Nest *n) {
+    Nest was = *n, now;
+    const Stmt *parts = c->o->plain ? NULL : unfold_result(c, n);
+    if (!parts) return false;
+    see(c, n, parts);
+    see_temporaries(c, n);
+    n->apart = was.apart;
+    n->out = was.out;
+    if (n->known) choose_contraction(c, n);
+    fold_parts(c, n);
+    now = *n;
+    *n = was;
+    if (!now.nloops) return false;
+    for (int i = 0; i < now.nloops; i++) n->loop[i] = now.loop[i];
+    n->nloops = now.nloops;
+    n->perfect = now.perfect;
+    n->cycles = now.cycles;
+    n->folded = now.folded;
+    n->by_rows = now.by_rows;
+    n->out = now.out;
+    n->copy = now.copy;
+    n->section = now.section;
+    return true;
 }
 
 static void choose(Chooser *c, Nest *n) {
@@ -592,11 +616,11 @@ static void choose(Chooser *c, Nest *n) {
     if (inlined || n->instances <= 1 || n->after >= 0) return;
     if (!n->known)
         choose_scatter(n);
-    else if (n->reduces)
-        choose_contraction(c, n);
-    else
+    else if (!n->reduces)
         choose_pointwise(c, n);
-    if (!has_company(c, n)) add_levels(n);
+    else if (!choose_parts(c, n))
+        choose_contraction(c, n);
+    add_levels(n);
 }
 
 static Schedule *write_out(Chooser *c) {
@@ -639,14 +663,15 @@ static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
 }
 
 static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOptions *o) {
-    Chooser c = {.arena = arena, .p = p, .o = o, .m = o->machine};
+    Chooser c = {.arena = arena, .p = p, .given = p, .o = o, .m = o->machine};
     c.nest = arena_new_n(arena, Nest, p->stmts.n + 1);
     if (!o->plain) p = c.p = unfold_reductions(&c);
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
     c.users = chooser_users(&c);
+    share_divisors(&c);
     if (!o->plain) choose_followers(&c);
     if (!o->plain) choose_places(&c);
-    if (!o->plain) see_temporaries(&c);
+    for (int i = 0; i < p->stmts.n && !o->plain; i++) see_temporaries(&c, &c.nest[i]);
     for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
     if (!o->plain) choose_blocks(&c);
     if (!o->serial) choose_threads(&c);

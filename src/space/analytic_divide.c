@@ -5,6 +5,8 @@
 //
 //   a reduction    is as many iterators for the choice, each with a place, a stride and a window of
 //                  its own; what is chosen for them is written as loops k/9, k/3 and k
+//   of a result    that is summed up, likewise, unless its elements lie side by side: what depends
+//                  on h/4 alone is packed once for four values of h
 //   others         get the same loops at the end; rows of a tile go up in blocks, or blocks in rows
 //
 // Blocks must go up in the range: ends would need conditions that cost more than a quotient.
@@ -78,6 +80,39 @@ void see_divisors(Nest *n) {
         if (!n->s->iter[i].reduction) n->divisors[i] = divisors_of(n->s, i);
 }
 
+// What divides a dimension of a tensor divides the iterators of all that reads or writes it there,
+// so that loops can still be shared.
+typedef struct Dims {
+    Divisors of[PROGRAM_MAX_RANK];
+} Dims;
+
+// `tensor`: of each.
+static void spread_divisors(const Chooser *c, Dims *tensor, Nest *n) {
+    for (int r = 0; r < n->nrefs; r++) {
+        const Access *a = n->ref[r].access;
+        for (int d = 0; d < a->rank && c->users.writes[a->tensor]; d++) {
+            Divisors *dim = &tensor[a->tensor].of[d];
+            int i = affine_as_iter(a->sub[d]);
+            if (i < 0 || n->s->iter[i].reduction) continue;
+            Divisors *own = &n->divisors[i];
+            if (!dim->n) *dim = *own;
+            if (!own->n && dim->n && iter_lo(&n->s->iter[i]) == 0 && n->extent[i] > dim->by[0] &&
+                n->extent[i] % dim->by[0] == 0)
+                *own = *dim;
+        }
+    }
+}
+
+void share_divisors(Chooser *c) {
+    bool any = false;
+    for (int i = 0; i < c->p->stmts.n; i++)
+        for (int k = 0; k < c->nest[i].s->niters; k++) any |= c->nest[i].divisors[k].n > 0;
+    if (!any) return;
+    Dims *tensor = arena_new_n(c->arena, Dims, c->p->tensors.n + 1);
+    for (int i = 0; i < c->p->stmts.n; i++) spread_divisors(c, tensor, &c->nest[i]);
+    for (int i = c->p->stmts.n - 1; i >= 0; i--) spread_divisors(c, tensor, &c->nest[i]);
+}
+
 // --- Linear forms
 // ----------------------------------------------------------------------------------
 
@@ -102,8 +137,8 @@ const Access *likely_access(Exprs *x, const Stmt *s, const Access *a) {
     return access_make(x, a->tensor, a->rank, sub);
 }
 
-// --- Reductions
-// ------------------------------------------------------------------------------------
+// --- Parts
+// -----------------------------------------------------------------------------------------
 
 typedef struct Unfold {
     const Stmt *s;
@@ -145,14 +180,15 @@ static const Affine *split_iter(Chooser *c, Exprs *x, const Iter *iter, const Di
     return value;
 }
 
-static bool unfold(Chooser *c, const Stmt *from, Stmt *s) {
+// The statement with iterators of `which` as their parts.
+static bool unfold(Chooser *c, const Stmt *from, uint64_t which, Stmt *s) {
     Exprs *x = c->p->exprs;
     Divisors d[PROGRAM_MAX_ITERS] = {{0}};
     const Affine *value[PROGRAM_MAX_ITERS];
     int n = 0, more = 0;
     if (from->op == REDUCE_ASSIGN || from->write->has_read) return false;
     for (int i = 0; i < from->niters; i++)
-        if (from->iter[i].reduction) more += (d[i] = divisors_of(from, i)).n;
+        if (which >> i & 1) more += (d[i] = divisors_of(from, i)).n;
     if (!more || from->niters + more > PROGRAM_MAX_ITERS / 2) return false;
     Unfold u = {.s = s};
     Iter *iter = arena_new_n(c->arena, Iter, from->niters + more);
@@ -179,7 +215,9 @@ const Program *unfold_reductions(Chooser *c) {
     Program *q = NULL;
     for (int i = 0; i < p->stmts.n; i++) {
         Stmt s = p->stmts.at[i];
-        if (!unfold(c, &p->stmts.at[i], &s)) continue;
+        uint64_t which = 0;
+        for (int k = 0; k < s.niters; k++) which |= (uint64_t)s.iter[k].reduction << k;
+        if (!unfold(c, &p->stmts.at[i], which, &s)) continue;
         if (!q) {
             q = arena_copy(c->arena, p, sizeof *p);
             q->stmts.at = arena_copy(c->arena, p->stmts.at, (size_t)p->stmts.n * sizeof s);
@@ -189,6 +227,25 @@ const Program *unfold_reductions(Chooser *c) {
     return q ? q : p;
 }
 
+// Does the iterator step through the result, by itself and in one dimension?
+static bool steps_alone(const Nest *n, int i) {
+    int dims = 0;
+    for (int d = 0; d < n->s->write->rank; d++) {
+        const Affine *sub = n->s->write->sub[d];
+        if (affine_uses_iter(sub, i)) dims += affine_as_iter(sub) == i ? 1 : 2;
+    }
+    return dims == 1 && n->ref[0].stride[i] > 1;
+}
+
+const Stmt *unfold_result(Chooser *c, const Nest *n) {
+    uint64_t which = 0;
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction && !(n->guarded >> i & 1) && steps_alone(n, i))
+            which |= (uint64_t)1 << i;
+    Stmt *s = arena_copy(c->arena, n->s, sizeof *s);
+    return unfold(c, n->s, which, s) ? s : NULL;
+}
+
 // --- What was chosen, for the iterators that there are
 // ----------------------------------------------
 
@@ -196,6 +253,10 @@ static const Part *part_of(const Chooser *c, Name name) {
     for (int i = 0; i < c->parts.n; i++)
         if (c->parts.at[i].name == name) return &c->parts.at[i];
     return NULL;
+}
+
+bool is_coarse(const Chooser *c, const Nest *n, int i) {
+    return c->parts.n && !n->s->iter[i].reduction && part_of(c, n->s->iter[i].name);
 }
 
 static void fold_name(const Chooser *c, Name *iter, int64_t *step) {
@@ -233,6 +294,13 @@ static void fold_layout(const Chooser *c, Storage *s) {
     s->ndims = n;
 }
 
+static void fold_fetches(const Chooser *c, SchedStmt *s) {
+    SchedPrefetch *fetch =
+        arena_copy(c->arena, s->prefetch, (size_t)s->nprefetches * sizeof *fetch);
+    for (int i = 0; i < s->nprefetches; i++) fold_name(c, &fetch[i].at.iter, &fetch[i].at.step);
+    s->prefetch = fetch;
+}
+
 void fold_parts(Chooser *c, Nest *n) {
     if (!c->parts.n) return;
     fold_loops(c, n->loop, n->nloops);
@@ -245,11 +313,9 @@ void fold_parts(Chooser *c, Nest *n) {
             arena_copy(c->arena, section->loop, (size_t)section->nloops * sizeof *loop);
         fold_loops(c, loop, section->nloops);
         section->loop = loop;
+        fold_fetches(c, section);
     }
-    SchedPrefetch *fetch =
-        arena_copy(c->arena, n->out.prefetch, (size_t)n->out.nprefetches * sizeof *fetch);
-    for (int i = 0; i < n->out.nprefetches; i++) fold_name(c, &fetch[i].at.iter, &fetch[i].at.step);
-    n->out.prefetch = fetch;
+    fold_fetches(c, &n->out);
 }
 
 // --- Blocks of the others

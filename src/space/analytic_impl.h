@@ -87,6 +87,7 @@ typedef struct Users {
 typedef struct Chooser {
     Arena *arena;
     const Program *p;
+    const Program *given; // p, but with reductions in one piece
     const AnalyticOptions *o;
     const Machine *m;
     Nest *nest; // per statement
@@ -181,16 +182,22 @@ const Nest *choose_types(const Chooser *c, Nest *n, bool words);
 bool words_fit(const Nest *n, const Tile *t); // the tile has one operand in lanes, and can pack it
 // A copy of operand r, made before everything, for those that are converted and not packed.
 void convert_operand(const Chooser *c, Nest *n, int r);
-// A new copy of operand r, and its section; NULL: its name is taken.
+// A new copy of operand r, and its section; NULL: its name is taken. What it calls its dimensions.
 SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section);
+void copy_dims(const Chooser *c, const Nest *n, int r, Name *name);
 
 // Subscripts that divide iterators (analytic_divide.c): an access as linear as it mostly is; what
 // divides those that are not reduced; the Program with reductions as their parts, and a section
 // that was chosen for it in terms of what there is.
 const Access *likely_access(Exprs *x, const Stmt *s, const Access *a);
 void see_divisors(Nest *n);
+void share_divisors(Chooser *c); // from statement to statement
 const Program *unfold_reductions(Chooser *c);
 void fold_parts(Chooser *c, Nest *n);
+// A statement with such iterators of the result as their parts; NULL: it has none. Is iterator i
+// one of these, of which another part runs through the steps?
+const Stmt *unfold_result(Chooser *c, const Nest *n);
+bool is_coarse(const Chooser *c, const Nest *n, int i);
 // Do so many rows lie in one block, or make up whole ones? And loops over blocks, at the end.
 bool goes_up(const Nest *n, int iter, int64_t rows);
 void add_levels(Nest *n);

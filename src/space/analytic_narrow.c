@@ -165,15 +165,23 @@ SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section) {
     return &n->copy[at];
 }
 
-// What the copy calls a dimension: its iterator, or its number.
-static Name dim_name(const Chooser *c, const Nest *n, const Access *a, int d) {
-    const Affine *sub = a->sub[d];
-    Name name = name_of(c->p->names, arena_printf(c->arena, "d%d", d));
-    if (sub->n != 1 || sub->term[0].atom->kind != ATOM_ITER) return name;
-    Name iter = n->s->iter[sub->term[0].atom->index].name;
-    for (int k = 0; k < d; k++)
-        if (dim_name(c, n, a, k) == iter) return name;
-    return iter;
+typedef struct First {
+    int tensor;
+    const Access *read;
+} First;
+
+static void see_first(void *user, const Access *a, bool guarded) {
+    First *first = user;
+    (void)guarded;
+    if (!first->read && a->tensor == first->tensor) first->read = a;
+}
+
+// As the first read of the tensor does, in the statement as it was given.
+void copy_dims(const Chooser *c, const Nest *n, int r, Name *name) {
+    const Stmt *s = &c->given->stmts.at[n - c->nest];
+    First first = {.tensor = n->ref[r].access->tensor};
+    expr_visit_accesses(s->value, see_first, &first);
+    schedule_copy_iters(c->arena, c->p->names, s, first.read, name);
 }
 
 // Words lie along the reduction: it comes last.
@@ -186,9 +194,11 @@ void convert_operand(const Chooser *c, Nest *n, int r) {
     if (!copy || !rank) return;
     LayoutDim *dim = arena_new_n(c->arena, LayoutDim, rank);
     SchedLoop *loop = arena_new_n(c->arena, SchedLoop, rank);
+    Name name[PROGRAM_MAX_RANK];
+    copy_dims(c, n, r, name);
     for (int d = 0, at = 0; d < rank; d++) {
         int to = d == last ? rank - 1 : at++;
-        dim[to] = (LayoutDim){.dim = dim_name(c, n, x->access, d), .block = 1};
+        dim[to] = (LayoutDim){.dim = name[d], .block = 1};
         loop[to] = (SchedLoop){.iter = dim[to].dim, .step = 1};
     }
     loop[rank - 1].kind = KIND_VECTOR;

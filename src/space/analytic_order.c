@@ -294,18 +294,19 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     s->loop = loop;
 }
 
-// What the copy calls its iterators: as the first read of the tensor does.
+// What the copy calls the iterators; parts of one keep their own names.
 static void name_copy(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
     Name name[PROGRAM_MAX_RANK];
-    for (int i = 0; i < n->s->niters && x->lone; i++)
-        if (x->uses[i]) b->name[i] = n->s->iter[i].name;
-    if (x->twin && x->twin < b->panel) b->name[x->own] = n->s->iter[n->ref[x->twin].own].name;
-    if (x->lone) return;
-    schedule_copy_iters(c->arena, c->p->names, n->s, x->access, name);
-    for (int d = 0; d < x->access->rank; d++)
-        b->name[subscript_iter(n, x->access->sub[d])] = name[d];
+    copy_dims(c, n, b->panel, name);
+    for (int d = 0; d < x->access->rank; d++) {
+        const Affine *sub = x->access->sub[d];
+        int i = x->lone ? affine_as_iter(sub) : subscript_iter(n, sub);
+        for (int k = 0; k < n->s->niters && i < 0; k++)
+            if (affine_uses_iter(sub, k)) b->name[k] = n->s->iter[k].name;
+        if (i >= 0) b->name[i] = name[d];
+    }
 }
 
 // A copy of the panel operand, made inside loop `at` (NULL: first of all).

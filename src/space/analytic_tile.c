@@ -412,12 +412,18 @@ static bool is_row(const Nest *n, int v, int i) {
     return any || !vectors;
 }
 
+// Steps of an iterator are rows only around all values inside of them.
+static bool is_whole(const Chooser *c, const Nest *n, const Tile *t, int i) {
+    return !is_coarse(c, n, i) || (t->row[0] == i + 1 && t->rows[0] == n->extent[i + 1]);
+}
+
 static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
     t->cost = tile_cost(c, n, t, best->cost);
     if (t->cost < best->cost) *best = *t;
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
         if (i == t->row[0] || i == t->join || !is_row(n, t->v, i)) continue;
+        if (!is_whole(c, n, t, i)) continue;
         if (!n->apart && t->row[0] >= 0 && meet(n, i, t->row[0])) continue;
         t->row[k] = i;
         for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
@@ -466,7 +472,7 @@ static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
     for (int g = 0; g < n->s->niters; g++) {
         if (g == v || n->s->iter[g].reduction || n->extent[g] % groups || !is_group(n, v, g))
             continue;
-        if (n->guarded >> g & 1) continue;
+        if (n->guarded >> g & 1 || is_coarse(c, n, g)) continue;
         Tile t = {.v = v, .join = -1, .group = g, .groups = groups, .vectors = 1};
         t.row[0] = t.row[1] = -1;
         t.rows[0] = t.rows[1] = 1;
@@ -503,7 +509,8 @@ static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
     Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > MOST * n->lanes) return;
     for (t.join = 0; t.join < n->s->niters; t.join++) {
-        t.pack = t.join == v || n->extent[t.join] < 2 ? 0 : to_join(n, v, t.join);
+        bool fits = t.join != v && n->extent[t.join] > 1 && !is_coarse(c, n, t.join);
+        t.pack = fits ? to_join(n, v, t.join) : 0;
         int64_t most = min_i64(n->extent[t.join], MOST * n->lanes);
         for (t.joined = 1; t.pack && t.joined <= most; t.joined++) {
             t.vectors = (int)joined_vectors(n, &t, t.joined);
@@ -565,7 +572,7 @@ bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
         if (n->s->iter[i].reduction ? single : single && n->ref[0].stride[i] != 1) continue;
         if (n->s->iter[i].reduction)
             try_folded(c, n, i, best);
-        else if (n->ref[0].uses[i])
+        else if (n->ref[0].uses[i] && !is_coarse(c, n, i))
             try_lanes(c, n, i, best), try_joined(c, n, i, best), try_groups(c, n, i, best);
     }
     return best->v >= 0;

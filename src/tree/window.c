@@ -62,17 +62,37 @@ static Part iter_part(Lower *l, const Inst *inst, int iter, const Item *at) {
     return p;
 }
 
+static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *at);
+
+// Of a quotient, where what is fixed goes up in blocks: (4*h + i)/4 is h + i/4.
+static Part atom_part(Lower *l, const Inst *inst, const Atom *atom, const Item *at) {
+    if (atom->kind == ATOM_ITER) return iter_part(l, inst, atom->index, at);
+    Part p = {.outer = affine_const(l->x, 0), .whole = true};
+    if (atom->kind != ATOM_DIV || !affine_is_const(atom->b) || atom->b->constant <= 0) return p;
+    int64_t by = atom->b->constant;
+    p = sub_part(l, inst, atom->a, at);
+    const Affine *steps = affine_const(l->x, 0);
+    for (int i = 0; i < p.outer->n; i++) {
+        Term t = {p.outer->term[i].atom, p.outer->term[i].coef / by};
+        p.whole |= t.coef * by != p.outer->term[i].coef;
+        steps = affine_add(l->x, steps, affine_make(l->x, 0, &t, 1));
+    }
+    p.min = floor_div(p.min + p.outer->constant, by);
+    p.max = floor_div(p.max + p.outer->constant, by);
+    p.outer = steps;
+    return p;
+}
+
 static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *at) {
     Part all = {.outer = affine_const(l->x, 0), .min = sub->constant, .max = sub->constant};
-    for (int i = 0; i < sub->n && sub->linear; i++) {
+    for (int i = 0; i < sub->n; i++) {
         int64_t k = sub->term[i].coef;
-        Part p = iter_part(l, inst, sub->term[i].atom->index, at);
+        Part p = atom_part(l, inst, sub->term[i].atom, at);
         all.whole |= p.whole;
         all.outer = affine_add(l->x, all.outer, affine_scale(l->x, p.outer, k));
         all.min += k * (k > 0 ? p.min : p.max);
         all.max += k * (k > 0 ? p.max : p.min);
     }
-    all.whole |= !sub->linear;
     return all;
 }
 

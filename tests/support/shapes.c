@@ -99,5 +99,32 @@ const Shape shapes[] = {
      " K: for b in 0:B, n in 0:N, d in 0:D\n  K[b, n, d] = X[b, n, d]*2.0\n"
      " S: for b in 0:B, n in 0:N, m in 0:N, d in 0:D\n  S[b, n, m] +=! Q[b, n, d]*K[b, m, d]\n}\n",
      3},
+    // Subscripts that divide an iterator of the result, or a reduction
+    {"program shared(G, M, D) { input Q: f32[4*G, M, D] input K: f32[G, M, D] input V: f32[G, M, "
+     "D]\n"
+     "output O: f32[4*G, M, D] temp s: f32[4*G, M, M] temp t: f32[4*G, M, M]\n"
+     "s: for h in 0:4*G, q in 0:M, k in 0:M, d in 0:D  s[h, q, k] +=! Q[h, q, d]*K[h/4, k, d]\n"
+     "t: for h in 0:4*G, q in 0:M, k in 0:M  t[h, q, k] = relu(s[h, q, k] - 1.0)\n"
+     "O: for h in 0:4*G, q in 0:M, k in 0:M, e in 0:D  O[h, q, e] +=! t[h, q, k]*V[h/4, k, e] }",
+     3},
+    {"program between(G, M, D) { input Q: f32[M, 6*G, D] input K: f32[M, G, D] output S: f32[6*G, "
+     "M, M]\n"
+     "S: for h in 0:6*G, q in 0:M, k in 0:M, d in 0:D\n"
+     "  S[h, q, k] +=! Q[q, h, d]*K[k, h/6, d] }",
+     3},
+    {"program nested(B, M, K) { input A: f32[B, M, 2*K] input W: f32[B, 3, 2*K, M]\n"
+     "input X: f32[2, K, M] output O: f32[M, 6*B, M]\n"
+     "O: for m in 0:M, h in 0:6*B, n in 0:M, k in 0:2*K\n"
+     "  O[m, h, n] +=! A[h/6, m, k]*W[h/6, (h/2)%3, k, n]*X[h%2, k/2, n] }",
+     3},
+    {"program enlarged(C, H, W) { input I: f32[C, H, W] input F: f32[5, C] output O: f32[5, 2*H, "
+     "2*W]\n"
+     "O: for k in 0:5, y in 0:2*H, x in 0:2*W, c in 0:C  O[k, y, x] +=! I[c, y/2, x/2]*F[k, c] }",
+     3},
+    {"program paired(M, N, K) { input A: f32[M, 2*K] input B: f32[K, N] input s: f32[N, K]\n"
+     "output C: f32[M, N] output D: f32[M, N]\n"
+     "C: for m in 0:M, n in 0:N, k in 0:2*K  C[m, n] +=! A[m, k]*B[k/2, n]\n"
+     "D: for m in 0:M, n in 0:N, k in 0:2*K  D[m, n] +=! A[m, k]*s[n, k/2] }",
+     3},
 };
 const int nshapes = sizeof shapes / sizeof *shapes;

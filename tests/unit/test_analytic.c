@@ -493,3 +493,29 @@ TEST(batches_are_fetched_ahead) {
            " output Z: f32[B, N, K]\n Z: for b in 0:B, n in 0:N, k in 0:K, m in 0:M\n"
            "  Z[b, n, k] +=! X[b, n, m]*Y[b, k, m]\n}\n");
 }
+
+// K[h/4] is one matrix for four values of h: chosen as if h were two iterators, and statements that
+// share the loops have them too.
+TEST(quotients_of_the_result_move_panels) {
+    const char *heads = "program g(H, M, D) {\n input Q: f32[4*H, M, D]\n input K: f32[H, M, D]\n"
+                        " output S: f32[4*H, M, M]\n"
+                        " S: for h in 0:4*H, q in 0:M, k in 0:M, d in 0:D\n"
+                        "  S[h, q, k] +=! Q[h, q, d]*K[h/4, k, d]\n}\n";
+    CHOSEN("S: h/4 k/64 h q/6 d/16 d q k:v\n    copy K at k/64 layout (d0 k/64 d k) align 64\n"
+           "    prefetch Q at h/4 distance 1 level 2\n    prefetch S at q/6 distance 0 level 1\n"
+           "S.K: d0 d/16 k/16 d k:v\n    prefetch K at h/4 distance 1 level 2\n",
+           SIZES(8, 256, 64), heads);
+    CHOSEN("s: h/4 k/64 h q/6 d/16 d q k:v\n    copy K at k/64 layout (d0 k/64 d k) align 64\n"
+           "    prefetch Q at h/4 distance 1 level 2\n    prefetch s at q/6 distance 0 level 1\n"
+           "s.K: d0 d/16 k/16 d k:v\n    prefetch K at h/4 distance 1 level 2\n"
+           "top: h/4 h q k:v\nO: h/4 h q/6 k/32 k q e:v\n"
+           "    prefetch V at h/4 distance 1 level 2\n    prefetch O at q/6 distance 0 level 1\n",
+           SIZES(8, 256, 64),
+           "program a(H, M, D) {\n input Q: f32[4*H, M, D]\n input K: f32[H, M, D]\n"
+           " input V: f32[H, M, D]\n output O: f32[4*H, M, D]\n output top: f32[4*H, M]\n"
+           " temp s: f32[4*H, M, M]\n s: for h in 0:4*H, q in 0:M, k in 0:M, d in 0:D\n"
+           "  s[h, q, k] +=! Q[h, q, d]*K[h/4, k, d]\n"
+           " top: for h in 0:4*H, q in 0:M, k in 0:M\n  top[h, q] max=! s[h, q, k]\n"
+           " O: for h in 0:4*H, q in 0:M, k in 0:M, e in 0:D\n"
+           "  O[h, q, e] +=! s[h, q, k]*V[h/4, k, e]\n}\n");
+}
