@@ -23,7 +23,7 @@ enum {
     SOME_PAIRS = 6,  // to place a candidate: its interval is one of 95 % then
     MANY_PAIRS = 15, // to tell a better one from the incumbent
 };
-static const double sample_seconds = 50e-6, alone_seconds = 2e-3;
+static const double sample_seconds = 70e-6, alone_seconds = 2e-3;
 // A candidate loses by its first sample, sooner where that is one call that takes its time; by the
 // first two or three, all of which are slower by so much; and where a sample is one call, by one of
 // three that is not faster. It may be better while the median and four of five samples say so.
