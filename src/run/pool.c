@@ -39,6 +39,7 @@ typedef struct Helper {
     Pool *pool;
     pthread_t thread;
     _Atomic int bed; // the processor on which it went to sleep; -1: it did not yet
+    int kept;        // the one that it was sent away from; -1: none
 } Helper;
 
 typedef struct Share {
@@ -198,6 +199,7 @@ static void start_threads(Pool *p, int want) {
         Helper *h = &p->helper[n];
         h->pool = p;
         atomic_store(&h->bed, -1);
+        h->kept = -1;
         if (pthread_create(&h->thread, NULL, thread_main, h) != 0) break;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -206,14 +208,23 @@ static void start_threads(Pool *p, int want) {
 
 // --- Loops -------------------------------------------------------------------------------------
 
-// Is there a processor for each thread, they need not sleep where this one runs.
+// Has the helper the processors that it was given, but the one that it was sent away from? If not,
+// somebody else has given it others, and it stays there.
+static bool has_processors(const Pool *p, const Helper *h) {
+    cpu_set_t now, ours = p->may;
+    if (h->kept >= 0) CPU_CLR((size_t)h->kept, &ours);
+    return !pthread_getaffinity_np(h->thread, sizeof now, &now) && CPU_EQUAL(&now, &ours);
+}
+
+// Where there is a processor for each thread none has to wake on this one.
 static void wake(Pool *p, int helpers) {
     int here = sched_getcpu(), n = atomic_load(&p->started);
     for (int i = 0; i < n && n < CPU_COUNT(&p->may); i++) {
+        Helper *h = &p->helper[i];
+        if (here < 0 || atomic_load(&h->bed) != here || !has_processors(p, h)) continue;
         cpu_set_t elsewhere = p->may;
-        if (here < 0 || atomic_load(&p->helper[i].bed) != here) continue;
         if (!FAULT(pool_crowds)) CPU_CLR((size_t)here, &elsewhere);
-        pthread_setaffinity_np(p->helper[i].thread, sizeof elsewhere, &elsewhere);
+        if (!pthread_setaffinity_np(h->thread, sizeof elsewhere, &elsewhere)) h->kept = here;
     }
     futex_wake(&p->signal, helpers);
 }
