@@ -374,7 +374,8 @@ typedef struct lw_timing {
     int threads; // that parallel loops were shared out to; 1: there are none, or there is but one
     const char *isa;      // "avx512"; of compiled code, as the rest
     double written_bytes; // of results; in-outs count among the bytes read too
-    int32_t float_bits;   // of the widest floats among the arguments; 0: none
+    int32_t float_bits;   // of the widest floats among the arguments, or where there are none among
+                          // what is computed; 0: none there either
     double best_us;       // with median_us
     const char *schedule; // where it was from: "given", "chosen", "tuned" (the tuning database had
                           // it), "hand" (by hand), "nearest" (for other sizes); of compiled code

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "code/code.h"
 #include "search/db.h"
+#include "tree/cost.h"
 #include "tree/schedule.h"
 
 static const Range nowhere = {0, 0};
@@ -184,14 +185,12 @@ static int run_code(Jit *j) {
 static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     k->flops = bound_flops(p->call->scratch, p->bound, t);
     k->int_ops = bound_int_ops(p->bound);
+    k->float_bits = program_float_bits(p->bound->program);
     const Program *program = p->bound->program;
     const double *bytes = bound_bytes(p->call->scratch, p->bound, t);
     for (int i = 0; i < t->nargs; i++) {
-        const View *v = &p->views[i];
         k->bytes += bytes[i];
         if (i >= program->ninputs) k->written_bytes += bytes[i];
-        if (type_is_float(v->type))
-            k->float_bits = (int)max_i64(k->float_bits, type_info[type_compute(v->type)].bits);
     }
 }
 

@@ -31,7 +31,7 @@ typedef struct KernelCode {
     int parallel;
     size_t code_bytes;
     double flops, int_ops, bytes, written_bytes;
-    int float_bits; // of the widest floats among the arguments; 0: none
+    int float_bits; // program_float_bits
     Isa isa;
     unsigned choice; // of its Way
     int threads;     // that it was chosen for; 0 where there is a Schedule

@@ -1,6 +1,7 @@
 #include "api/tune.h"
 
 #include "base/map.h"
+#include "tree/cost.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +19,11 @@ static lw_timing work_of(const Tune *t) {
     w.isa = isa_name[t->machine.isa];
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
     w.int_ops = bound_int_ops(t->bound);
+    w.float_bits = program_float_bits(p);
     const double *bytes = bound_bytes(t->call->scratch, t->bound, NULL);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const Tensor *x = &p->tensors.at[i];
         w.bytes += bytes[i];
         if (i >= p->ninputs) w.written_bytes += bytes[i];
-        if (type_is_float(x->type) && type_info[type_compute(x->type)].bits > w.float_bits)
-            w.float_bits = type_info[type_compute(x->type)].bits;
     }
     return w;
 }

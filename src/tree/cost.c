@@ -102,6 +102,23 @@ double program_int_ops(const Program *p) {
     return sum;
 }
 
+static int float_bits(Type t) { return type_is_float(t) ? type_info[type_compute(t)].bits : 0; }
+
+static int float_bits_of(const Expr *e) {
+    int most = e->kind == EXPR_OP ? float_bits(e->type) : 0;
+    for (int i = 0; i < e->n; i++) most = (int)max_i64(most, float_bits_of(e->arg[i]));
+    return most;
+}
+
+int program_float_bits(const Program *p) {
+    int most = 0;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++)
+        most = (int)max_i64(most, float_bits(p->tensors.at[i].type));
+    for (int i = 0, given = most; !given && i < p->stmts.n; i++)
+        most = (int)max_i64(most, float_bits_of(p->stmts.at[i].value));
+    return most;
+}
+
 typedef struct Touched {
     double instances; // of the statement looked at
     double *sum;      // by tensor

@@ -29,6 +29,9 @@ const TreeCost *tree_cost(Arena *arena, const Tree *t);
 // Operations of a bound Program, whatever its Schedule, of instances that exist (stmt_points).
 double program_flops(const Program *p);
 double program_int_ops(const Program *p); // those of them that are of integers
+// Of the widest floats among its arguments, or where there are none among what it computes; 0: none
+// there either.
+int program_float_bits(const Program *p);
 // By tensor, the elements that a bound Program touches at most: all, or as many as there are
 // instances of the statements that name it. A gather does not read all of its table.
 const double *program_touches(Arena *arena, const Program *p);

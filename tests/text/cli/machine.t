@@ -29,6 +29,10 @@ $ d="$PWD/cache/loopwright"; mkdir -p $d; XDG_CACHE_HOME="$PWD/cache" loopwright
 warning: cannot keep what was measured in '%/cache/loopwright/{{.*}}.json': File exists
 --- copy.tc
 def copy(float(N) A) -> (B) { B(i) = A(i) }
+--- gray.tc
+def gray(uint8(H,W,3) I) -> (uint8(H,W) G) {
+    G(h,w) = uint8(0.299 * I(h,w,0) + 0.587 * I(h,w,1) + 0.114 * I(h,w,2))
+}
 --- mixed.tc
 def mixed(int32(M,K) A, int32(K,N) B, float s) -> (C, O) {
     C(m,n) +=! A(m,k) * B(k,n)
@@ -48,3 +52,5 @@ $ XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 
 $ XDG_CACHE_HOME=%/slow loopwright run mixed.tc --size M=16,N=16,K=16 --time --threads 1 | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
   time     median #, p10 #, p90 #, best #: # GFLOP/s, # Gop/s of integers, # GB/s
   peak     not known of integers; moving the arguments takes # (# GB/s, L1)
+$ XDG_CACHE_HOME=%/slow loopwright run gray.tc --size H=16,W=16 --time --threads 1 2>/dev/null | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time/p'
+  time     median #, p10 #, p90 #, best #: # GFLOP/s, # GB/s
