@@ -241,23 +241,31 @@ static Diag *report_rank(Checker *ck, Range range, int tensor, int n) {
     return d;
 }
 
-// Whether the tensor can be read here with n subscripts.
-bool tc_readable(Checker *ck, int tensor, int n, Range range) {
+static bool is_defined(Checker *ck, int tensor, Range range) {
+    const Ten *t = &ck->tens.at[tensor];
+    if (t->role != ROLE_TEMP || t->defs > 0) return true;
+    Diag *d = diag_report(ck->diags, range, DIAG_TC_TEMP_READ, t->name);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_TEMP_READ_NOTE, t->name);
+    return false;
+}
+
+static bool fits_rank(Checker *ck, int tensor, int n, Range range) {
     Ten *t = &ck->tens.at[tensor];
-    if (t->role == ROLE_TEMP && t->defs == 0) {
-        Diag *d = diag_report(ck->diags, range, DIAG_TC_TEMP_READ, t->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_TEMP_READ_NOTE, t->name);
-        return false;
-    }
     if (t->rank < 0) t->rank = n, t->range = range;
     if (t->rank == n) return true;
     report_rank(ck, range, tensor, n);
     return false;
 }
 
+// Whether the tensor can be read here with n subscripts.
+bool tc_readable(Checker *ck, int tensor, int n, Range range) {
+    return is_defined(ck, tensor, range) && fits_rank(ck, tensor, n, range);
+}
+
+// Other elements of what the statement itself defines are its mistake, to be told as such.
 const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs) {
     const Affine *sub[PROGRAM_MAX_RANK];
-    bool ok = tc_readable(ck, tensor, n->n, n->range);
+    bool ok = fits_rank(ck, tensor, n->n, n->range);
     Range *ranges = arena_new_n(ck->arena, Range, n->n);
     for (int d = 0; d < n->n; d++) {
         const Affine *s = tc_affine(ck, n->arg[d], "a subscript");
@@ -266,15 +274,17 @@ const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **su
         ok = ok && s;
     }
     *subs = ranges;
-    return ok ? access_make(ck->x, tensor, n->n, sub) : NULL;
+    const Access *a = ok ? access_make(ck->x, tensor, n->n, sub) : NULL;
+    bool itself = a && ck->write && ck->write->tensor == tensor && ck->write != a;
+    return a && (itself || is_defined(ck, tensor, n->range)) ? a : NULL;
 }
 
 static Val read_tensor(Checker *ck, const Node *n, int tensor) {
     const Range *subs;
     const Access *a = tc_access(ck, n, tensor, &subs);
     Type type = tc_tensor_type(ck, tensor);
+    if (a) tc_add_read(ck, a, READ_PLAIN, n->range, subs);
     if (!a || type == TYPE_NONE) return poison;
-    tc_add_read(ck, a, READ_PLAIN, n->range, subs);
     return strong(expr_read(ck->x, type, a));
 }
 

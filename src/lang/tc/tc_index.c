@@ -332,9 +332,8 @@ static const Access *border_read(Checker *ck, const Node *n, Type *type) {
     const Range *subs;
     const Access *a = tc_access(ck, arg, s->tensor, &subs);
     *type = tc_tensor_type(ck, s->tensor);
-    if (!a || *type == TYPE_NONE) return NULL;
-    tc_add_read(ck, a, READ_PADDED, arg->range, subs);
-    return a;
+    if (a) tc_add_read(ck, a, READ_PADDED, arg->range, subs);
+    return *type == TYPE_NONE ? NULL : a;
 }
 
 Val tc_border(Checker *ck, const Node *n, BuiltinKind kind) {

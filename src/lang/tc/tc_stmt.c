@@ -323,7 +323,13 @@ static void self_read(void *user, const Access *a, bool guarded) {
 static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
     SelfRead self = {.write = w->write};
     const Ten *t = &ck->tens.at[w->write->tensor];
-    expr_visit_accesses(w->value.e, self_read, &self);
+    if (w->value.e) expr_visit_accesses(w->value.e, self_read, &self);
+    for (int i = 0; !w->value.e && i < ck->reads.n; i++) { // it has no type: made of itself alone?
+        const Access *a = ck->reads.at[i].read.access;
+        self_read(&self, a, false);
+        bool undefined = t->role == ROLE_TEMP && a->tensor == w->write->tensor && a != w->write;
+        if (undefined && !self.other) self.other = a;
+    }
     for (int d = 0; d < w->write->rank; d++)
         affine_visit_accesses(w->write->sub[d], self_read, &self);
     if (self.any && w->init) {
@@ -335,18 +341,18 @@ static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
         for (int i = 0; i < ck->reads.n; i++)
             if (ck->reads.at[i].read.access == self.other) range = ck->reads.at[i].read.range;
         Diag *d = diag_report(ck->diags, range, DIAG_TC_IN_PLACE, t->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
         if (self.shifted) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RECURRENCE_NOTE, t->name);
+        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_COPY_NOTE, t->name);
     }
 }
 
-static void check_write(Checker *ck, const TcStmt *s, const Work *w) {
+static void check_write(Checker *ck, const TcStmt *s, const Work *w, int errors) {
     if (w->op == REDUCE_ASSIGN && w->scatter) {
         const Ten *t = &ck->tens.at[w->write->tensor];
         Diag *d = diag_report(ck->diags, s->write_range, DIAG_TC_SCATTER_ASSIGN, t->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SCATTER_NOTE);
     }
-    if (w->value.e) check_in_place(ck, s, w);
+    if (w->value.e || ck->diags->errors == errors) check_in_place(ck, s, w);
 }
 
 // --- All of it -----------------------------------------------------------------------------------
@@ -371,11 +377,11 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     if (w.write) {
         w.scatter = w.write->has_read;
         w.meets = w.scatter || !tells_indices(&w);
-        check_write(ck, s, &w);
+        check_write(ck, s, &w, errors);
         bool silent = ck->diags->errors > errors; // warnings would only repeat the error
         if (w.op == REDUCE_ASSIGN && w.niters > w.nlhs && !silent) assign_reduces(ck, s, &w);
         check_padding(ck, &w);
-        check_initialised(ck, s, &w, tensor);
+        if (!silent) check_initialised(ck, s, &w, tensor);
         if (w.op != REDUCE_ASSIGN && !w.init)
             tc_add_read(ck, w.write, READ_PLAIN, s->write_range, w.sub_range);
     }

@@ -68,11 +68,11 @@ note: declare it above, 'dim Ho', or with its size, 'dim Ho = 3'
 --- exit 1
 $ loopwright check scan.tc
 --- stderr
-scan.tc:3:12: error: 'y' is read here at other elements than the one that is written
+scan.tc:3:12: error: a statement may not read other elements of the tensor that it defines: 'y' is read here
       y(i) = y(i-1) + x(i) where i in 1:N
              ^~~~~~
-note: to read what 'y' held before, compute into another tensor
 note: a recurrence, whose elements are made of others of the same result, cannot be said; a running sum can: 'y(t) +=! s <= t ? X(s) : 0.0 where t in 0:T'
+note: to read what 'y' held before, compute into another tensor
 --- exit 1
 $ loopwright check running.tc
 scan(f32(T) X) -> (f32(T) y)
