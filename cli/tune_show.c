@@ -6,10 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 // --- While it runs -------------------------------------------------------------------------------
 
-enum { BAR = 20 };
 static const double often = 0.1, seldom = 1; // seconds between progress lines: in place, plain
 
 static double part_done(const Tuning *t, const lw_tune_state *s) {
@@ -18,27 +19,68 @@ static double part_done(const Tuning *t, const lw_tune_state *s) {
     return fmin(fmax(time, trials), 1);
 }
 
+// A progress line is made of parts. What does not fit beside the others goes, the least important
+// first (`rank`); the bar takes what is left over.
+typedef struct Part {
+    char text[48];
+    int rank;
+} Part;
+enum { PARTS = 8, BAR_LEAST = 10, BAR_MOST = 20, BAR_RANK = 4, BAR_FRAME = 3 };
+
+static int collect(Part *p, const lw_tune_state *s) {
+    char time[32];
+    int n = 0;
+#define PART(rank_, ...)                                                                           \
+    (p[n].rank = (rank_), snprintf(p[n].text, sizeof p[n].text, __VA_ARGS__), n++)
+    PART(9, "%.1f s", s->elapsed);
+    PART(6, ", %lld trials", (long long)s->trials);
+    if (s->elapsed > 0) PART(1, " (%.0f/s)", (double)s->trials / s->elapsed);
+    if (s->seconds > 0) PART(8, ", best %s", cli_time(time, s->seconds * 1e6));
+    if (s->gflops > 0) PART(3, ", %.1f GFLOP/s", s->gflops);
+    if (s->peak > 0) PART(5, ", %.0f %% of peak", 100 * s->peak);
+    if (s->bound > 0) PART(2, ", bound %s", cli_time(time, s->bound * 1e6));
+    if (s->bound > 0 && s->seconds > 0) PART(7, ", gap %.0f %%", 100 * fmax(s->gap, 0));
+#undef PART
+    return n;
+}
+
+// Removes parts until they take at most `room` columns; returns how long the bar is, 0: it is gone.
+static int fit(Part *p, int n, int room) {
+    int used = BAR_LEAST + BAR_FRAME, bar = BAR_LEAST;
+    for (int i = 0; i < n; i++) used += (int)strlen(p[i].text);
+    for (int rank = 1; rank < p[0].rank && used > room; rank++) {
+        for (int i = 0; i < n; i++)
+            if (p[i].rank == rank) used -= (int)strlen(p[i].text), p[i].text[0] = 0;
+        if (rank == BAR_RANK) used -= BAR_LEAST + BAR_FRAME, bar = 0;
+    }
+    if (!bar) return 0;
+    return room - used < BAR_MOST - bar ? bar + room - used : BAR_MOST;
+}
+
+// Asked each time: windows change. The last column stays empty, for where a line that fills it
+// would wrap.
+static int columns(void) {
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return (known ? size.ws_col : 80) - 1;
+}
+
 void explored_progress(void *tuning, const lw_tune_state *s) {
     Tuning *t = tuning;
-    char time[32], bound[32], bar[BAR + 1];
+    Part part[PARTS];
     if (s->elapsed - t->shown < (t->live ? often : seldom)) return;
     t->shown = s->elapsed;
+    int n = collect(part, s);
     if (t->live) {
-        int full = (int)(part_done(t, s) * BAR);
-        memset(bar, '.', BAR);
-        memset(bar, '#', (size_t)full);
-        bar[BAR] = 0;
-        fprintf(stderr, "\r\033[K[%s] ", bar);
+        int bar = fit(part, n, columns()), full = (int)(part_done(t, s) * bar);
+        fputs("\r\033[K", stderr);
+        if (bar)
+            fprintf(stderr, "[%.*s%.*s] ", full, "####################", bar - full,
+                    "....................");
     } else {
         fprintf(stderr, "%s: ", lw_function_name(t->now->f));
     }
-    fprintf(stderr, "%.1f s, %lld trials", s->elapsed, (long long)s->trials);
-    if (s->elapsed > 0) fprintf(stderr, " (%.0f/s)", (double)s->trials / s->elapsed);
-    if (s->seconds > 0) fprintf(stderr, ", best %s", cli_time(time, s->seconds * 1e6));
-    if (s->gflops > 0) fprintf(stderr, ", %.1f GFLOP/s", s->gflops);
-    if (s->peak > 0) fprintf(stderr, ", %.0f %% of peak", 100 * s->peak);
-    if (s->bound > 0) fprintf(stderr, ", bound %s", cli_time(bound, s->bound * 1e6));
-    if (s->bound > 0 && s->seconds > 0) fprintf(stderr, ", gap %.0f %%", 100 * fmax(s->gap, 0));
+    for (int i = 0; i < n; i++) fputs(part[i].text, stderr);
     if (!t->live) fputc('\n', stderr);
     fflush(stderr);
 }
