@@ -13,6 +13,8 @@ static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8
 static int widest(Plan *p, const Expr *e) {
     int w = lane_bytes(e->type);
     if (e->kind == EXPR_INDEX || code_condition(p, e)) return w;
+    bool index = e->kind == EXPR_OP && e->op == OP_CAST && e->arg[0]->kind == EXPR_INDEX;
+    if (index && code_index(p, e->arg[0]->index)) return w; // computed in 4 bytes
     for (int i = 0; i < e->n; i++) w = (int)max_i64(w, widest(p, e->arg[i]));
     return w;
 }

@@ -84,6 +84,20 @@ static const Expr *resolve_read(Plan *p, const Expr *e) {
     return a == e->access ? e : expr_read(p->tree->exprs, e->type, a);
 }
 
+// What is computed of indices, as an index.
+static const Expr *resolve_index(Plan *p, const Expr *e) {
+    if (!type_is_integer(e->type) || e->n > 2) return e;
+    for (int i = 0; i < e->n; i++) {
+        const Expr *arg = e->arg[i]->kind == EXPR_OP ? e->arg[i]->arg[0] : e->arg[i];
+        if (arg->kind == EXPR_INDEX && !plan_is_plain(p, arg->index)) return e;
+    }
+    Pieces s = pieces_of(p, -1);
+    bool before = s.x->overflow;
+    s.x->overflow = false;
+    const Expr *index = piece_index(&s, e);
+    return overflowed(s.x, before) ? e : index;
+}
+
 const Expr *plan_pieces(Plan *p, const Expr *e) {
     if (e->kind == EXPR_READ) return resolve_read(p, e);
     if (e->kind != EXPR_OP) return e;
@@ -93,7 +107,8 @@ const Expr *plan_pieces(Plan *p, const Expr *e) {
         arg[i] = plan_pieces(p, e->arg[i]);
         same &= arg[i] == e->arg[i];
     }
-    return same ? e : expr_op(p->tree->exprs, e->op, e->type, e->n, arg);
+    if (!same) e = expr_op(p->tree->exprs, e->op, e->type, e->n, arg);
+    return resolve_index(p, e);
 }
 
 // ---- Places of lanes

@@ -115,6 +115,11 @@ bool code_is_small(const Plan *p, const Lin *l) {
     return min > -(1 << 30) && max < 1 << 30;
 }
 
+const Lin *code_index(Plan *p, const Affine *a) {
+    const Lin *l = lin_of(&(Builder){.p = p}, a);
+    return l && code_is_small(p, l) ? l : NULL;
+}
+
 static void sum_operand(Builder *b, LinSum *s, const Expr *e, int64_t scale) {
     if (e->kind == EXPR_INDEX)
         sum_add(b, s, e->index, scale);

@@ -219,6 +219,7 @@ void plan_stream(Plan *p, Mem *m, int depth); // m gets its stream
 // values far inside of 32 bits; NULL: it is something else.
 const Lin *code_condition(Plan *p, const Expr *e);
 bool code_is_small(const Plan *p, const Lin *l); // all of its values are
+const Lin *code_index(Plan *p, const Affine *a); // likewise, what an index is
 bool plan_has_index(const Expr *e);              // uses an iterator's value
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);

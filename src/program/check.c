@@ -18,6 +18,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "program/deps.h"
+#include "program/piece.h"
 
 #include <string.h>
 
@@ -117,35 +118,8 @@ static bool affordable(Checker *c, const Box *b, int64_t each) {
 
 // --- Facts -------------------------------------------------------------------------------------
 
-// The expression as an affine when it is integer arithmetic on indices that cannot wrap in the box.
 static const Affine *as_affine(const Checker *c, const Expr *e) {
-    Exprs *x = c->p->exprs;
-    const Affine *a = NULL, *b = NULL, *r = NULL;
-    if (!type_is_integer(e->type)) return NULL;
-    if (e->kind == EXPR_CONST) return e->type == TYPE_U64 ? NULL : affine_const(x, e->value.i);
-    if (e->kind == EXPR_INDEX) return e->index->has_read ? NULL : e->index;
-    if (e->kind != EXPR_OP || e->n > 2) return NULL;
-    if (!(a = as_affine(c, e->arg[0]))) return NULL;
-    if (e->n == 2 && !(b = as_affine(c, e->arg[1]))) return NULL;
-    switch (e->op) {
-    case OP_ADD: r = affine_add(x, a, b); break;
-    case OP_SUB: r = affine_sub(x, a, b); break;
-    case OP_MUL: r = affine_mul(x, a, b); break;
-    case OP_DIV: r = affine_div(x, a, b); break;
-    case OP_MOD: r = affine_mod(x, a, b); break;
-    case OP_MIN: r = affine_min(x, a, b); break;
-    case OP_MAX: r = affine_max(x, a, b); break;
-    case OP_NEG: r = affine_scale(x, a, -1); break;
-    case OP_CAST: r = a; break;
-    default: return NULL;
-    }
-    int64_t min, max;
-    bool sound = !x->overflow && !x->too_large &&
-                 affine_bounds(r, c->box.lo, c->box.hi, &min, &max) && e->type != TYPE_U64 &&
-                 type_round(e->type, (Value){.i = min}).i == min &&
-                 type_round(e->type, (Value){.i = max}).i == max;
-    x->overflow = x->too_large = false;
-    return sound ? r : NULL;
+    return expr_as_affine(c->p->exprs, e, c->box.lo, c->box.hi);
 }
 
 static void add_fact(const Checker *c, Facts *f, const Affine *a) {

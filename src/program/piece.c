@@ -141,3 +141,71 @@ bool access_is_linear(const Access *a) {
         if (!a->sub[d]->linear) return false;
     return true;
 }
+
+// --- Values --------------------------------------------------------------------------------------
+
+// Shifts and masks, as products, quotients and remainders.
+static const Affine *bits_as_affine(Exprs *x, const Expr *e, const Affine *a, const Affine *b) {
+    enum { MOST = 30 };
+    if (!affine_is_const(b) || b->constant < 0 || b->constant >= (int64_t)1 << MOST) return NULL;
+    int64_t k = b->constant;
+    if (e->op == OP_BITAND) return k & (k + 1) ? NULL : affine_mod(x, a, affine_const(x, k + 1));
+    if (k > MOST || k >= type_info[e->type].bits) return NULL;
+    const Affine *power = affine_const(x, (int64_t)1 << k);
+    return e->op == OP_SHL ? affine_mul(x, a, power) : affine_div(x, a, power);
+}
+
+static const Affine *op_as_affine(Exprs *x, const Expr *e, const Affine *a, const Affine *b) {
+    switch (e->op) {
+    case OP_ADD: return affine_add(x, a, b);
+    case OP_SUB: return affine_sub(x, a, b);
+    case OP_MUL: return affine_mul(x, a, b);
+    case OP_DIV: return affine_div(x, a, b);
+    case OP_MOD: return affine_mod(x, a, b);
+    case OP_MIN: return affine_min(x, a, b);
+    case OP_MAX: return affine_max(x, a, b);
+    case OP_NEG: return affine_scale(x, a, -1);
+    case OP_CAST: return a;
+    case OP_SHL:
+    case OP_SHR:
+    case OP_BITAND: return bits_as_affine(x, e, a, b);
+    default: return NULL;
+    }
+}
+
+const Affine *expr_as_affine(Exprs *x, const Expr *e, const int64_t *lo, const int64_t *hi) {
+    const Affine *a = NULL, *b = NULL;
+    if (!type_is_integer(e->type) || e->type == TYPE_U64) return NULL;
+    if (e->kind == EXPR_CONST) return affine_const(x, e->value.i);
+    if (e->kind == EXPR_INDEX) return e->index->has_read ? NULL : e->index;
+    if (e->kind != EXPR_OP || e->n > 2) return NULL;
+    if (!(a = expr_as_affine(x, e->arg[0], lo, hi))) return NULL;
+    if (e->n == 2 && !(b = expr_as_affine(x, e->arg[1], lo, hi))) return NULL;
+    bool overflow = x->overflow, large = x->too_large;
+    x->overflow = x->too_large = false;
+    const Affine *r = op_as_affine(x, e, a, b);
+    int64_t min, max;
+    bool sound = r && !x->overflow && !x->too_large && affine_bounds(r, lo, hi, &min, &max) &&
+                 type_round(e->type, (Value){.i = min}).i == min &&
+                 type_round(e->type, (Value){.i = max}).i == max;
+    x->overflow = overflow;
+    x->too_large = large;
+    return sound ? r : NULL;
+}
+
+static bool is_index(const Expr *e) {
+    if (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
+    return e->kind == EXPR_INDEX;
+}
+
+const Expr *piece_index(Pieces *s, const Expr *e) {
+    bool index = false;
+    if (e->kind != EXPR_OP || e->op == OP_CAST) return e;
+    for (int i = 0; i < e->n; i++) {
+        if (!is_index(e->arg[i]) && e->arg[i]->kind != EXPR_CONST) return e;
+        index |= is_index(e->arg[i]);
+    }
+    const Affine *a = index ? expr_as_affine(s->x, e, s->least, s->most) : NULL;
+    if (a) a = piece_resolve(s, a);
+    return a && a->linear ? expr_index(s->x, e->type, a) : e;
+}

@@ -1,4 +1,5 @@
-// Subscripts made of quotients, remainders, minima and maxima, as linear as they can be.
+// Subscripts made of quotients, remainders, minima and maxima, as linear as they can be; and values
+// that are computed of indices.
 //
 // What the ranges of iterators decide goes away: with r in 0:3
 //
@@ -35,5 +36,12 @@ const Affine *piece_likelier(Pieces *s, const Affine *d);
 bool piece_is_apart(const Pieces *s, const Atom *atom);
 
 bool access_is_linear(const Access *a);
+
+// Integer arithmetic on indices that cannot wrap where each is in lo..hi; NULL: it is more than
+// that.
+const Affine *expr_as_affine(Exprs *x, const Expr *e, const int64_t *lo, const int64_t *hi);
+// An operation on indices as one index, if that is linear: 4*(index(2*q + r)%2) as index(4*r).
+// Otherwise what it was.
+const Expr *piece_index(Pieces *s, const Expr *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 #include "base/fault.h"
+#include "program/piece.h"
 
 bool kind_is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
 
@@ -20,32 +21,8 @@ typedef struct Guards {
     bool whole;
 } Guards;
 
-// Integer arithmetic on indices that cannot wrap.
 static const Affine *as_affine(TreeFacts *f, const Expr *e) {
-    const Affine *a = NULL, *b = NULL, *r = NULL;
-    if (!type_is_integer(e->type) || e->type == TYPE_U64) return NULL;
-    if (e->kind == EXPR_CONST) return affine_const(f->x, e->value.i);
-    if (e->kind == EXPR_INDEX) return e->index->has_read ? NULL : e->index;
-    if (e->kind != EXPR_OP || e->n > 2 || !(a = as_affine(f, e->arg[0]))) return NULL;
-    if (e->n == 2 && !(b = as_affine(f, e->arg[1]))) return NULL;
-    switch (e->op) {
-    case OP_ADD: r = affine_add(f->x, a, b); break;
-    case OP_SUB: r = affine_sub(f->x, a, b); break;
-    case OP_MUL: r = affine_mul(f->x, a, b); break;
-    case OP_DIV: r = affine_div(f->x, a, b); break;
-    case OP_MOD: r = affine_mod(f->x, a, b); break;
-    case OP_MIN: r = affine_min(f->x, a, b); break;
-    case OP_MAX: r = affine_max(f->x, a, b); break;
-    case OP_NEG: r = affine_scale(f->x, a, -1); break;
-    case OP_CAST: r = a; break;
-    default: return NULL;
-    }
-    int64_t min, max;
-    return affine_bounds(r, f->lo, f->hi, &min, &max) &&
-                   type_round(e->type, (Value){.i = min}).i == min &&
-                   type_round(e->type, (Value){.i = max}).i == max
-               ? r
-               : NULL;
+    return expr_as_affine(f->x, e, f->lo, f->hi);
 }
 
 static void learn_order(TreeFacts *f, Guards *g, const Affine *a, const Affine *b, bool strict) {

@@ -309,14 +309,30 @@ static bool read_padded(Gen *g, GenValue *out) {
     return true;
 }
 
+// What is computed of iterators alone, in a type that may not hold it.
+static GenValue of_indices(Gen *g) {
+    static const Type types[] = {TYPE_I64, TYPE_I64, TYPE_I32, TYPE_I16, TYPE_U8, TYPE_I8};
+    static const char *const ops[] = {"%s%%%s(%d)",   "%s/%s(%d)", "%s & %s(%d)", "%s >> %s(%d)",
+                                      "%s << %s(%d)", "%s*%s(%d)", "%s - %s(%d)"};
+    int i = pick(g, g->niters), j = chance(g, 40) ? pick(g, g->niters) : i;
+    Type type = types[chance(g, 50) ? 0 : pick(g, 6)];
+    int64_t least, most;
+    const char *s = linear(g, chance(g, 70) ? 1 : between(g, -2, 3), i, j, &least, &most);
+    double mag = (double)max_i64(max_i64(-least, most), 256);
+    s = arena_printf(g->arena, type == TYPE_I64 ? "index(%s)" : "%s(index(%s))",
+                     type == TYPE_I64 ? s : type_info[type].name, s);
+    for (int n = pick(g, 3); n > 0; n--, mag *= 4) {
+        int op = pick(g, 7), k = (int)between(g, 1, 4);
+        if (op == 2) k = chance(g, 80) ? (1 << k) - 1 : 5;
+        s = arena_printf(g->arena, "(%s)", s);
+        s = arena_printf(g->arena, ops[op], s, type_info[type].name, op == 4 ? k % 3 : k);
+    }
+    return (GenValue){arena_printf(g->arena, "(%s)", s), type, mag};
+}
+
 static GenValue leaf(Gen *g, Type type) {
     GenValue v;
-    if (g->niters && chance(g, 8)) {
-        int i = pick(g, g->niters);
-        double mag = (double)max_i64(g->hi[i] < 0 ? -g->hi[i] : g->hi[i], 40);
-        return fit(g, convert(g, type,
-                              (GenValue){arena_printf(g->arena, "index(i%d)", i), TYPE_I64, mag}));
-    }
+    if (g->niters && chance(g, 8)) return fit(g, convert(g, type, of_indices(g)));
     if (g->niters && chance(g, 8) && read_padded(g, &v)) return fit(g, convert(g, type, v));
     for (int attempt = 0; attempt < 4 && chance(g, 75); attempt++)
         if (read_existing(g, &v)) return fit(g, convert(g, type, v));

@@ -1,4 +1,5 @@
-// Subscripts in pieces: what is resolved is what was there, wherever the facts hold.
+// Subscripts in pieces: what is resolved is what was there, wherever the facts hold; values of
+// indices are what they are computed to be.
 #include "check.h"
 
 #include "base/checked.h"
@@ -121,4 +122,43 @@ TEST(pieces_of_known_subscripts) {
     CHECK(piece_resolve(&p, affine_mod(x, next, ten)) == next);
     CHECK(!p.open);
     arena_free(&b->arena);
+}
+
+static const Expr *random_value(Bench *b, Type type, int depth) {
+    static const ExprOp ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV,    OP_MOD,
+                                 OP_SHL, OP_SHR, OP_MIN, OP_BITAND, OP_MAX};
+    if (depth == 0) return expr_index(&b->x, type, random_linear(b));
+    const Expr *a = random_value(b, type, depth - 1);
+    int64_t k = between(b, 0, 3) ? between(b, 0, 9) : ((int64_t)1 << between(b, 0, 70) % 64) - 1;
+    return expr_binary(&b->x, ops[between(b, 0, 9)], a, expr_int(&b->x, type, k));
+}
+
+static bool same_values(const Bench *b, const Expr *e, const Affine *a) {
+    int64_t at[ITERS];
+    for (at[0] = b->least[0]; at[0] <= b->most[0]; at[0]++)
+        for (at[1] = b->least[1]; at[1] <= b->most[1]; at[1]++)
+            for (at[2] = b->least[2]; at[2] <= b->most[2]; at[2]++) {
+                Value v = {.i = 0};
+                if (!CHECK(expr_eval(e, at, &v)) || v.i != value_at(a, at)) return false;
+            }
+    return true;
+}
+
+TEST(values_of_indices_are_affine_where_they_do_not_wrap) {
+    static const Type types[] = {TYPE_I64, TYPE_I32, TYPE_I16, TYPE_U8, TYPE_I8, TYPE_U32};
+    int64_t found = 0, all = check_rounds(20000);
+    for (int64_t i = 0; i < all; i++) {
+        Bench *b = bench_new((uint64_t)i);
+        for (int k = 0; k < ITERS; k++) {
+            b->least[k] = between(b, -2, 2);
+            b->most[k] = b->least[k] + between(b, 0, 6);
+        }
+        const Expr *e = random_value(b, types[between(b, 0, 5)], (int)between(b, 0, 2));
+        const Affine *a = expr_as_affine(&b->x, e, b->least, b->most);
+        CHECK(!b->x.overflow);
+        if (a && !CHECK(same_values(b, e, a))) printf("it became %s\n", show(b, a));
+        found += a != NULL;
+        arena_free(&b->arena);
+    }
+    CHECK(4 * found > all);
 }

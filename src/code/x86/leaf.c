@@ -415,6 +415,29 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
     return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->width, 4, args);
 }
 
+// The value of an index. What counters and lanes make of it is the same in all copies of unrolled
+// loops; a constant is added, which often is all there is.
+static int index_of(LeafGen *l, const Affine *a, Type type) {
+    Gen *g = l->g;
+    int w = l->n->width;
+    const Lin *lin = code_index(g->p, a);
+    if (!lin) {
+        int i64 = seg_index(g->seg, TYPE_I64, w, a, snapshot(g), index_lane_step(l, a));
+        return cast_expand(g->seg, g->m, type, TYPE_I64, w, i64);
+    }
+    int64_t c = lin->c, step = w > 1 ? lin_coef(lin, l->n->vloop) : 0;
+    for (int i = 0; i < lin->n; i++) c += lin->t[i].k * g->value[lin->t[i].loop];
+    const Lin *counters = gen_counters_of(g, lin);
+    if (!counters && !step && type_is_integer(type))
+        return seg_const(g->seg, type, w, type_round(type, (Value){.i = c}));
+    int args[2] = {0, seg_const(g->seg, TYPE_I32, w, (Value){.i = c})};
+    if (counters || step) args[0] = seg_counters(g->seg, w, counters, step);
+    int sum = !counters && !step ? args[1]
+              : c                ? seg_op(g->seg, MI_OP, OP_ADD, TYPE_I32, TYPE_I32, w, 2, args)
+                                 : args[0];
+    return cast_expand(g->seg, g->m, type, TYPE_I32, w, sum);
+}
+
 static int op_of(LeafGen *l, const Expr *e, int guard) {
     Seg *s = l->g->seg;
     int args[4], w = l->n->width;
@@ -449,6 +472,8 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         args[1] = value_of(l, e->arg[1], inner);
         return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);
     }
+    if (e->op == OP_CAST && e->arg[0]->kind == EXPR_INDEX)
+        return index_of(l, e->arg[0]->index, e->type);
     for (int i = 0; i < e->n; i++) args[i] = value_of(l, e->arg[i], guard);
     Type from = e->n ? e->arg[0]->type : e->type;
     if (e->op == OP_CAST) return cast_expand(s, l->g->m, e->type, from, w, args[0]);
@@ -464,11 +489,7 @@ static int value_of(LeafGen *l, const Expr *e, int guard) {
     case EXPR_CONST: return seg_const(l->g->seg, e->type, l->n->width, e->value);
     case EXPR_READ: return read_of(l, e, guard);
     case EXPR_OP: return op_of(l, e, guard);
-    case EXPR_INDEX: {
-        int i64 = seg_index(l->g->seg, TYPE_I64, l->n->width, e->index, snapshot(l->g),
-                            index_lane_step(l, e->index));
-        return cast_expand(l->g->seg, l->g->m, e->type, TYPE_I64, l->n->width, i64);
-    }
+    case EXPR_INDEX: return index_of(l, e->index, e->type);
     }
     bug("expression kind %d", e->kind);
 }
