@@ -144,25 +144,45 @@ static void see_read(void *user, const Access *a, bool guarded) {
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
-static void see_condition(Nest *n, const Expr *e) {
+static uint64_t used_by(const Nest *n, const Expr *e) {
+    uint64_t uses = 0;
     for (int i = 0; i < n->s->niters; i++) {
-        bool uses = e->kind == EXPR_INDEX && affine_uses_iter(e->index, i);
+        bool any = e->kind == EXPR_INDEX && affine_uses_iter(e->index, i);
         for (int d = 0; e->kind == EXPR_READ && d < e->access->rank; d++)
-            uses |= affine_uses_iter(e->access->sub[d], i);
-        if (uses) n->asked |= (uint64_t)1 << i;
+            any |= affine_uses_iter(e->access->sub[d], i);
+        uses |= (uint64_t)any << i;
     }
+    return uses;
+}
+
+static void see_condition(Nest *n, const Expr *e) {
+    n->asked |= used_by(n, e);
     for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) see_condition(n, e->arg[i]);
 }
 
-static void see_value(Nest *n, const Expr *e, int *bytes) {
+static void see_work(Nest *n, uint64_t uses, double ops) {
+    int i = 0;
+    while (i < n->nworks && n->work[i].uses != uses) i++;
+    if (i == MAX_WORK) n->work[--i].uses |= uses;
+    n->work[i].ops += ops;
+    n->work[i].uses |= uses;
+    if (i == n->nworks) n->nworks++;
+}
+
+// Of `last`, the product that a sum adds, only what it is made of. Iterators that it depends on.
+static uint64_t see_value(Nest *n, const Expr *e, const Expr *last, int *bytes) {
     if (e->kind != EXPR_INDEX && e->type != TYPE_BOOL)
         *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
-    if (e->kind != EXPR_OP) return;
+    if (e->kind != EXPR_OP) return used_by(n, e);
     bool guard = e->type == TYPE_BOOL || e->op == OP_SELECT;
     bool slow = e->op == OP_DIV && type_is_float(e->type);
+    double ops = op_info[e->op].class == OP_MATH ? 12 : slow ? 16 : 1;
+    uint64_t uses = 0;
     if (e->op == OP_SELECT) see_condition(n, e->arg[0]);
-    *(guard ? &n->guards : &n->ops) += op_info[e->op].class == OP_MATH ? 12 : slow ? 16 : 1;
-    for (int i = 0; i < e->n; i++) see_value(n, e->arg[i], bytes);
+    for (int i = 0; i < e->n; i++) uses |= see_value(n, e->arg[i], last, bytes);
+    *(guard ? &n->guards : &n->ops) += ops;
+    if (!guard && e != last) see_work(n, uses, ops);
+    return uses;
 }
 
 // What has to come from beyond the caches of a core.
@@ -188,8 +208,10 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     see_divisors(n);
     see_access(c, n, s->write);
     expr_visit_accesses(s->value, see_read, &(See){c, n});
-    see_value(n, s->value, &bytes);
-    if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL) n->ops--;
+    const Expr *value = likely_value(c->p->exprs, s, s->value);
+    bool fused = s->op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL;
+    see_value(n, value, fused ? value : NULL, &bytes);
+    if (fused) n->ops--;
     if (s->op != REDUCE_ASSIGN) n->ops++;
     n->guards += 0.5 * s->nconstraints;
     for (int i = 0; i < s->niters; i++)

@@ -137,6 +137,31 @@ const Access *likely_access(Exprs *x, const Stmt *s, const Access *a) {
     return access_make(x, a->tensor, a->rank, sub);
 }
 
+static const Expr *value_of(Pieces *p, const Expr *e) {
+    const Expr *arg[4];
+    bool same = true;
+    if (e->kind != EXPR_OP) return e;
+    for (int i = 0; i < e->n; i++) {
+        arg[i] = value_of(p, e->arg[i]);
+        same &= arg[i] == e->arg[i];
+    }
+    return piece_index(p, same ? e : expr_op(p->x, e->op, e->type, e->n, arg));
+}
+
+// A value as the generator sees it: what is computed of indices alone is an index.
+const Expr *likely_value(Exprs *x, const Stmt *s, const Expr *e) {
+    int64_t least[PROGRAM_MAX_ITERS], most[PROGRAM_MAX_ITERS];
+    for (int i = 0; i < s->niters; i++) {
+        least[i] = iter_lo(&s->iter[i]);
+        most[i] = iter_hi(&s->iter[i]) - 1;
+        if (most[i] < least[i]) return e;
+    }
+    bool before = x->overflow;
+    e = value_of(&(Pieces){.x = x, .least = least, .most = most, .apart = -1}, e);
+    x->overflow = before;
+    return e;
+}
+
 // --- Parts
 // -----------------------------------------------------------------------------------------
 

@@ -40,16 +40,25 @@ typedef struct Part {
     int64_t by;
 } Part;
 
+// Arithmetic of values that depend on the same iterators.
+enum { MAX_WORK = 6 };
+typedef struct Work {
+    uint64_t uses;
+    double ops;
+} Work;
+
 // A statement, and the section that is being written for it.
 typedef struct Nest {
     const Stmt *s;
     int64_t extent[PROGRAM_MAX_ITERS];
     int nrefs; // ref[0] is the write
     Ref *ref;
-    bool known;       // all of its accesses are here, and the written places are strides
-    bool reduces;     // combines several values into one element
-    int lanes;        // of a vector
-    double ops;       // arithmetic of one instance beside its reads
+    bool known;   // all of its accesses are here, and the written places are strides
+    bool reduces; // combines several values into one element
+    int lanes;    // of a vector
+    double ops;   // arithmetic of one instance beside its reads
+    int nworks;   // what of it comes before the last step of a sum:
+    Work work[MAX_WORK];
     double guards;    // and conditions,
     uint64_t asked;   // the iterators that they ask for
     bool apart;       // different instances write different elements, but for reductions
@@ -190,6 +199,7 @@ void copy_dims(const Chooser *c, const Nest *n, int r, Name *name);
 // divides those that are not reduced; the Program with reductions as their parts, and a section
 // that was chosen for it in terms of what there is.
 const Access *likely_access(Exprs *x, const Stmt *s, const Access *a);
+const Expr *likely_value(Exprs *x, const Stmt *s, const Expr *e); // of indices, if it is
 void see_divisors(Nest *n);
 void share_divisors(Chooser *c); // from statement to statement
 const Program *unfold_reductions(Chooser *c);

@@ -145,6 +145,23 @@ static double fresh_values(const Nest *n, const Tile *t, const int64_t *part) {
     return fmin(1, most);
 }
 
+// Arithmetic of one turn before its sums: once for all of the tile that a value does not depend on.
+static double work_of(const Nest *n, const Tile *t, const int64_t *part) {
+    double all = 0;
+    for (int i = 0; i < n->nworks; i++) {
+        const Work *w = &n->work[i];
+        double often = w->uses >> t->v & 1 ? (double)part[2] : 1;
+        bool every = w->uses >> t->v & 1;
+        for (int k = 0; k < 2; k++) {
+            bool along = t->row[k] >= 0 && w->uses >> t->row[k] & 1;
+            if (along) often *= (double)part[k];
+            every &= along || t->row[k] < 0;
+        }
+        all += w->ops * often * (every ? fresh_values(n, t, part) : 1);
+    }
+    return all;
+}
+
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1]. *shared: so many
 // less, where windows are kept.
 static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
@@ -261,7 +278,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double room = m->vector_registers - 4;
     double split = fmin(8, fmax(1, floor(room / sums)));
     double spread = t->group < 0 ? 0 : (loads - shared - 1) * spread_cost(n, t);
-    double ops = sums * (1 + fmax(0, n->ops - 1) * fresh_values(n, t, part));
+    double ops = sums + work_of(n, t, part);
     double guards = guard_ops(n, t, part);
     double arithmetic =
         (ops + spread + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;

@@ -126,5 +126,15 @@ const Shape shapes[] = {
      "C: for m in 0:M, n in 0:N, k in 0:2*K  C[m, n] +=! A[m, k]*B[k/2, n]\n"
      "D: for m in 0:M, n in 0:N, k in 0:2*K  D[m, n] +=! A[m, k]*s[n, k/2] }",
      3},
+    // Weights of 4 bits, two in a byte
+    {"program nibbles(M, N, K) { input X: f32[M, 2*K] input W: u8[N, K] output O: f32[M, N]\n"
+     "O: for m in 0:M, n in 0:N, k in 0:2*K\n"
+     "  O[m, n] +=! X[m, k]*f32((W[n, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15)) }",
+     3},
+    {"program sides(M, N, K) { input X: f32[M, 2*K] input W: i8[K, N] input s: f32[N] output O: "
+     "f32[M, N]\n"
+     "O: for m in 0:M, n in 0:N, k in 0:2*K\n"
+     "  O[m, n] +=! X[m, k]*(f32(W[k/2, n]/(i8(1) + i8(3)*i8(index(k) & i64(1)))%i8(4)) - s[n]) }",
+     3},
 };
 const int nshapes = sizeof shapes / sizeof *shapes;

@@ -519,3 +519,13 @@ TEST(quotients_of_the_result_move_panels) {
            " O: for h in 0:4*H, q in 0:M, k in 0:M, e in 0:D\n"
            "  O[h, q, e] +=! s[h, q, k]*V[h/4, k, e]\n}\n");
 }
+
+// What is unpacked of an operand is the same for all rows: it costs a tile little that has many.
+TEST(nibbles_are_unpacked_for_all_rows) {
+    CHOSEN("O: m/12 n/32 k/2 k m n:v\n    copy W layout (n/32 d1 n) align 64\n"
+           "O.W: d1/16 n/32 n/16 d1 n:v\n",
+           SIZES(128, 512, 256),
+           "program w(M, N, K) {\n input X: f32[M, 2*K]\n input W: u8[N, K]\n"
+           " output O: f32[M, N]\n O: for m in 0:M, n in 0:N, k in 0:2*K\n"
+           "  O[m, n] +=! X[m, k]*f32((W[n, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))\n}\n");
+}
