@@ -56,6 +56,7 @@ typedef struct Cli {
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;
     double seconds, gap, days;
+    long rank; // of processes that mpirun started together; the first speaks for all of them
     bool json, strict, unchecked, time, trace, help, cost, remeasure, agree;
     bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
@@ -77,6 +78,7 @@ int command_space(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_tune(Cli *cli);
+bool tune_rank(Cli *cli); // finds `rank`, and keeps others than the first quiet; false: it cannot
 int command_einsum(Cli *cli);
 int command_machine(Cli *cli);
 int command_db(Cli *cli);

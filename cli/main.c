@@ -263,6 +263,7 @@ static char *usage(const Cli *cli) {
 }
 
 static int say(Cli *cli, int status, const char *format, va_list args) {
+    if (cli->rank > 0) return status;
     char *text = format_text(format, args), *line = usage(cli);
     if (cli->json)
         cli->error = cli->error ? cli->error : cli_printf("%s", text);
@@ -324,6 +325,7 @@ static char *first_error(Cli *cli, lw_status status) {
 
 int cli_report(Cli *cli, lw_status status) {
     const char *text = lw_diag_text(cli->ctx);
+    if (cli->rank > 0) return status ? EXIT_FAILED : EXIT_OK;
     if (cli->json)
         for (size_t i = 0; i < lw_diag_count(cli->ctx); i++)
             json_diag(&cli->diags, lw_diag_get(cli->ctx, i));
@@ -630,6 +632,8 @@ static int keep_inputs(Cli *cli) {
 
 static int run_command(Cli *cli, int argc, char **argv) {
     json_str(&cli->object, "command", cli->command->name);
+    if (cli->command->run == command_tune && !tune_rank(cli))
+        return cli_fail(cli, "there is no /dev/null");
     int status = cli_read(cli, argc, argv);
     if (status) return status;
     if (cli->help) {

@@ -25,6 +25,18 @@ static bool cancelled(void *tuning) {
     return interrupted != 0;
 }
 
+// Of processes that mpirun started together: which one this is, and how many there are.
+static long mpi_number(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : 0;
+}
+static long mpi_size(void) { return mpi_number("OMPI_COMM_WORLD_SIZE"); }
+
+bool tune_rank(Cli *cli) {
+    if (mpi_size() > 1) cli->rank = mpi_number("OMPI_COMM_WORLD_RANK");
+    return cli->rank <= 0 || freopen("/dev/null", "w", stdout);
+}
+
 // --- What is tuned -------------------------------------------------------------------------------
 
 // One set of sizes.
@@ -201,13 +213,6 @@ static void keep(Explored *e, const lw_tune_result *r) {
     if (e->npoints) memcpy(e->point, r->points, e->npoints * sizeof *e->point);
 }
 
-// Of processes that mpirun started together: which one this is, and how many there are.
-static long mpi_number(const char *name) {
-    const char *text = getenv(name);
-    return text ? strtol(text, NULL, 10) : 0;
-}
-static long mpi_size(void) { return mpi_number("OMPI_COMM_WORLD_SIZE"); }
-
 static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule,
                                    const DLTensor *const *data) {
     const Cli *cli = t->cli;
@@ -255,6 +260,12 @@ static int explore(Tuning *t, Tuned *tuned, size_t which, const lw_schedule_text
     if (!status && !t->served) {
         keep(t->into, r);
         tuned->nruns++;
+    }
+    if (t->served && !r->finished) {
+        fprintf(stderr,
+                "error: rank 0 has been silent for seconds: it has died, so rank %ld ends\n",
+                cli->rank);
+        return EXIT_FAILED;
     }
     return cli_report(t->cli, status);
 }
@@ -317,11 +328,9 @@ static void clean_up(Tuning *t) {
 }
 
 int command_tune(Cli *cli) {
-    // Of several processes one has the result, and says so.
-    if (mpi_size() > 1 && mpi_number("OMPI_COMM_WORLD_RANK") > 0) {
+    if (cli->rank > 0) { // the first has the result
         cli->quiet = true;
         cli->log = cli->plot = cli->output = NULL;
-        if (!freopen("/dev/null", "w", stdout)) return cli_fail(cli, "there is no /dev/null");
     }
     Tuning t = {.cli = cli, .repeats = cli->repeat ? cli->repeat : 1};
     lw_module *mod = NULL;

@@ -555,7 +555,7 @@ typedef struct lw_tune_result {
     bool stored;          // in the database
     bool finished;        // everything was tried, or shown to be no better: this is the best
     bool served;          // this process measured for another, which has the result: all else
-                          // is zero
+                          // is zero, and it is `finished` unless that one was lost
     double chosen;        // seconds of what is chosen without search; 0: not known
     size_t point_count;   // how the best came about
     const lw_tune_point *points;

@@ -139,10 +139,8 @@ static Plant plant(void *tune, int64_t n) {
 
 // --- The host of a search ------------------------------------------------------------------------
 
-// Workers ask this often: a rank tells process 0 then that it is alive.
 static bool cancelled(void *user) {
     const Tune *t = user;
-    if (t->remote) remote_beat(t->remote);
     return !t->finishing && t->o.cancelled && t->o.cancelled(t->o.user);
 }
 
@@ -482,7 +480,7 @@ static bool tune(Tune *t) {
     join_others(t);
     if (t->remote && t->rank) {
         t->finishing = true;
-        remote_serve(t->remote);
+        t->result->finished = remote_serve(t->remote);
         return t->result->served = true;
     }
     tune_open_db(t);

@@ -6,16 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-// Silence after which a rank is lost, and after which process 0 is; how often to say something.
-static const double rank_silent = 3, leader_silent = 60, beat_every = 0.2;
+// Silence after which a rank is lost, and after which process 0 is, and everything with it.
+static const double rank_silent = 3, leader_silent = 5;
 
-typedef enum MessageKind {
-    MESSAGE_HELLO,
-    MESSAGE_BEAT,
-    MESSAGE_JOB,
-    MESSAGE_TRIAL,
-    MESSAGE_END
-} MessageKind;
+typedef enum MessageKind { MESSAGE_HELLO, MESSAGE_JOB, MESSAGE_TRIAL, MESSAGE_END } MessageKind;
 
 typedef struct Message {
     int64_t tuning; // its number: what is left of an earlier one is not for this one
@@ -28,12 +22,12 @@ typedef struct Message {
     double best;
     Trial trial;
     double kernels, compile;
+    int lost; // of an end: one that was; 0: none
 } Message;
 
 typedef struct Rank {
     bool ready; // said hello with our Space
     int job;    // that it is at; -1: none
-    double heard;
 } Rank;
 
 struct Remote {
@@ -43,10 +37,10 @@ struct Remote {
     int64_t number, batch;
     uint64_t hash;
     Rank *ranks;
-    double beat; // when we last said something
     char *buffer;
     size_t room;
     RemoteTally tally;
+    int lost; // a rank that was; 0: none
 };
 
 const RemoteTally *remote_tally(const Remote *r) { return &r->tally; }
@@ -69,15 +63,6 @@ Remote *remote_open(Arena *arena, const Messenger *messenger, Measure *m, int64_
     r->buffer = arena_alloc(arena, r->room);
     if (r->rank) say(r, 0, &(Message){.kind = MESSAGE_HELLO, .hash = hash});
     return r;
-}
-
-void remote_beat(Remote *r) {
-    double now = measure_clock();
-    if (now - r->beat < beat_every) return;
-    r->beat = now;
-    if (r->rank) say(r, 0, &(Message){.kind = MESSAGE_BEAT});
-    for (int i = 1; !r->rank && i < r->count; i++)
-        if (r->ranks[i].ready) say(r, i, &(Message){.kind = MESSAGE_BEAT});
 }
 
 // --- Process 0 -----------------------------------------------------------------------------------
@@ -113,7 +98,6 @@ static bool listen(Remote *r, Batch *b) {
         memcpy(&msg, r->buffer, sizeof msg);
         if (msg.tuning != r->number) continue;
         Rank *rank = &r->ranks[from];
-        rank->heard = measure_clock();
         any = true;
         if (msg.kind == MESSAGE_HELLO) rank->ready = msg.hash == r->hash;
         if (msg.kind == MESSAGE_TRIAL) {
@@ -150,7 +134,6 @@ static void hand_out(Remote *r, Batch *b) {
         if (!give(r, b, i, next)) continue;
         b->state[next] = JOB_AWAY;
         rank->job = next;
-        rank->heard = measure_clock();
     }
 }
 
@@ -159,11 +142,12 @@ static int look_after(Remote *r, Batch *b) {
     int left = 0;
     for (int i = 1; i < r->count; i++) {
         Rank *rank = &r->ranks[i];
-        if (rank->ready && rank->job >= 0 && measure_clock() - rank->heard > rank_silent) {
-            if (b->state[rank->job] == JOB_AWAY) b->state[rank->job] = JOB_OPEN;
+        if (rank->ready && r->messenger->silence(i) > rank_silent) {
+            if (rank->job >= 0 && b->state[rank->job] == JOB_AWAY) b->state[rank->job] = JOB_OPEN;
             *rank = (Rank){.job = -1};
             r->messenger->lost(i);
             r->tally.lost++;
+            r->lost = i;
         }
         left += rank->ready;
     }
@@ -189,7 +173,6 @@ void remote_batch(Remote *r, const Job *jobs, int n, const Job *incumbent, doubl
     r->batch++;
     for (int i = 0; i < n; i++) out[i] = (Trial){.state = TRIAL_CANCELLED};
     while (b.done < n && !(cancelled && cancelled(user))) {
-        remote_beat(r);
         hand_out(r, &b);
         if (!listen(r, &b)) nap();
         if (look_after(r, &b) == 0) measure_one(r, &b);
@@ -198,7 +181,7 @@ void remote_batch(Remote *r, const Job *jobs, int n, const Job *incumbent, doubl
 }
 
 void remote_end(Remote *r) {
-    for (int i = 1; i < r->count; i++) say(r, i, &(Message){.kind = MESSAGE_END});
+    for (int i = 1; i < r->count; i++) say(r, i, &(Message){.kind = MESSAGE_END, .lost = r->lost});
 }
 
 // --- A rank --------------------------------------------------------------------------------------
@@ -216,22 +199,24 @@ static void answer(Remote *r, const Message *msg) {
     say(r, 0, &back);
 }
 
-void remote_serve(Remote *r) {
-    double heard = measure_clock();
-    while (measure_clock() - heard < leader_silent) {
+bool remote_serve(Remote *r) {
+    while (r->messenger->silence(0) < leader_silent) {
         int from;
         long size = r->messenger->receive(r->buffer, r->room, &from);
         Message msg;
-        remote_beat(r);
         if (size < (long)sizeof msg) {
             if (size < 0) nap();
             continue;
         }
         memcpy(&msg, r->buffer, sizeof msg);
         if (from != 0 || msg.tuning != r->number) continue;
-        heard = measure_clock();
-        if (msg.kind == MESSAGE_END) return;
+        if (msg.kind == MESSAGE_END) {
+            if (msg.lost) r->messenger->lost(msg.lost); // or it would be waited for
+            return true;
+        }
         if (msg.kind == MESSAGE_JOB && sizeof msg + msg.size + msg.incumbent_size <= r->room)
             answer(r, &msg);
     }
+    r->messenger->lost(0);
+    return false;
 }

@@ -5,18 +5,20 @@
 // what is in them is decided here. All processes make the same Space from the same program, and say
 // so at the beginning; one that has another Space is not asked.
 //
-//   rank ──▶ 0    hello (its Space's hash)      0 ──▶ rank    job (candidate, incumbent and its
-//   time) rank ──▶ 0    beat, every now and then      0 ──▶ rank    beat, likewise rank ──▶ 0 trial
+//   rank ──▶ 0    hello (its Space's hash)
+//   0 ──▶ rank    job (candidate, incumbent and its time)
+//   rank ──▶ 0    trial
 //   0 ──▶ rank    end
 //
-// A rank that is silent for a while has died: its candidate goes to another, and nothing else is
-// lost. Where no rank is left, process 0 measures by itself.
+// That a process is alive is the plug-in's business too, whatever the process is busy with. A rank
+// that is silent for a while has died: its candidate goes to another, and nothing else is lost.
+// Where no rank is left, process 0 measures by itself. Without process 0 there is nothing to do.
 #ifndef LW_SEARCH_REMOTE_H
 #define LW_SEARCH_REMOTE_H
 
 #include "search/measure.h"
 
-enum { MESSENGER_VERSION = 1, REMOTE_RANKS = 1024 };
+enum { MESSENGER_VERSION = 2, REMOTE_RANKS = 1024 };
 
 // What a plug-in exports: `const Messenger *lw_messenger(void)`.
 typedef struct Messenger {
@@ -29,6 +31,8 @@ typedef struct Messenger {
     // The next message: its size, and who sent it; -1: there is none. What is longer than `room` is
     // cut off.
     long (*receive)(void *into, size_t room, int *from);
+    // Seconds since it gave a sign of life; each does, several times a second, from open on.
+    double (*silence)(int rank);
     void (*lost)(int rank); // it has died, as far as one can tell
 } Messenger;
 typedef const Messenger *MessengerEntry(void);
@@ -45,10 +49,8 @@ void remote_batch(Remote *r, const Job *jobs, int n, const Job *incumbent, doubl
 // The others may go on to what comes next.
 void remote_end(Remote *r);
 
-// A rank: measures until process 0 says that it is over, or is gone.
-void remote_serve(Remote *r);
-// To be called while this process is busy elsewhere.
-void remote_beat(Remote *r);
+// A rank: measures until process 0 says that it is over. False: it is gone.
+bool remote_serve(Remote *r);
 
 // Trials that were measured by others, and ranks that were lost.
 typedef struct RemoteTally {
