@@ -203,6 +203,7 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->state = *r->state;
     e->schedule = cli_printf("%s", r->schedule);
     e->found_by = cli_printf("%s", r->strategy);
+    e->unchecked = r->unchecked ? cli_printf("%s", r->unchecked) : NULL;
     e->stored = r->stored;
     e->finished = r->finished;
     e->chosen = r->chosen;
@@ -316,6 +317,7 @@ static void clean_up(Tuning *t) {
         for (size_t k = 0; k < t->nstrategies * t->repeats; k++) {
             free(t->at[i].run[k].schedule);
             free(t->at[i].run[k].found_by);
+            free(t->at[i].run[k].unchecked);
             free(t->at[i].run[k].point);
         }
         free(t->at[i].run);

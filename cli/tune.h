@@ -13,6 +13,7 @@ enum { TUNE_TOP = 5 };
 typedef struct Explored {
     lw_tune_state state;
     char *schedule, *found_by;
+    char *unchecked; // results; NULL: none
     bool stored, finished;
     double chosen; // seconds of what is chosen without search; 0: not known
     lw_tune_point *point;

@@ -255,6 +255,9 @@ void explored_summary(const Tuning *t, const Tuned *tuned) {
     else
         print_trials(e);
     printf("  found by     %s%s\n", e->found_by, e->stored ? ", kept in the database" : "");
+    if (e->unchecked)
+        printf("  unchecked    %s: all alike, infinite or no numbers on the data to compare on\n",
+               e->unchecked);
     if (tuned->nruns > 1) print_strategies(t, tuned);
     print_schedule(e->schedule);
     fflush(stdout);
@@ -280,6 +283,7 @@ static void json_explored(Json *j, const Explored *e) {
     json_str(j, "found_by", e->found_by);
     json_bool(j, "stored", e->stored);
     json_bool(j, "finished", e->finished);
+    if (e->unchecked) json_str(j, "unchecked", e->unchecked);
     json_str(j, "schedule", e->schedule);
     json_open(j, "curve", '[');
     for (size_t i = 0; i < e->npoints; i++) {

@@ -559,6 +559,9 @@ typedef struct lw_tune_result {
     double chosen;        // seconds of what is chosen without search; 0: not known
     size_t point_count;   // how the best came about
     const lw_tune_point *points;
+    // Results that could not be checked, "K, L": they are the same, infinite or no numbers nearly
+    // everywhere, on all data that there are to compare on; NULL: none.
+    const char *unchecked;
 } lw_tune_result;
 
 // `options` may be NULL. When every candidate fails the result is the schedule chosen without

@@ -319,6 +319,14 @@ static bool start_measuring(Tune *t) {
     return t->measure;
 }
 
+static void name_unchecked(Tune *t) {
+    Text text = {.arena = t->call->arena};
+    for (int i = t->p->ninputs; i < t->p->ninputs + t->p->noutputs; i++)
+        if (measure_blank(t->measure, i))
+            text_printf(&text, "%s%s", text.len ? ", " : "", t->p->tensors.at[i].name);
+    if (text.len) t->result->unchecked = text_str(&text);
+}
+
 static const char *schedule_text(Tune *t, const Job *job) {
     Text text = {.arena = t->call->arena};
     DiagList quiet = {.arena = t->call->arena};
@@ -477,6 +485,7 @@ static bool tune(Tune *t) {
     if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
     if (is_empty(t)) return nothing_to_tune(t);
     if (!start_measuring(t)) return false;
+    name_unchecked(t);
     join_others(t);
     if (t->remote && t->rank) {
         t->finishing = true;

@@ -88,6 +88,7 @@ bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
     const char *text = s ? canon_schedule_text(arena, t->canon, s) : NULL;
     if (!text) return false;
     const Operands *o = measure_operands(t->measure);
+    const char *not = t->result->unchecked;
     DbEntry e = {.schedule = text,
                  .seconds = trial->seconds,
                  .low = trial->low,
@@ -97,8 +98,8 @@ bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
                  .origin = t->put ? "hand" : "tuned",
                  .pinned = t->pin,
                  .chosen = t->result->chosen,
-                 .verified = arena_printf(arena, "%s, against %s",
-                                          o->exact ? "bit for bit" : "up to rounding",
-                                          measure_reference(t->measure))};
+                 .verified = arena_printf(
+                     arena, "%s, against %s%s%s", o->exact ? "bit for bit" : "up to rounding",
+                     measure_reference(t->measure), not ? ", but not " : "", not ? not : "")};
     return db_record(t->db, arena, &t->key, &e);
 }

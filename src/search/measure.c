@@ -28,6 +28,10 @@ const char *measure_reference(const Measure *m) {
     return name[atomic_load(&m->board->reference)];
 }
 
+bool measure_blank(Measure *m, int result) {
+    return operands_blank(&m->operands, result, m->board->checks);
+}
+
 // --- Workers -------------------------------------------------------------------------------------
 
 static bool start_worker(Measure *m) {

@@ -131,6 +131,9 @@ size_t measure_room(const Measure *m); // most bytes of a job
 const MeasureTally *measure_tally(const Measure *m);
 const Operands *measure_operands(const Measure *m);
 const char *measure_reference(const Measure *m); // "interpreter", or the kernels that agreed
+// Of a result (by its number as an argument): comparing it says next to nothing, because what it
+// should be is no number, or the same, all but everywhere.
+bool measure_blank(Measure *m, int result);
 
 double measure_clock(void); // seconds
 

@@ -47,6 +47,7 @@ typedef struct Board {
     double leisure;  // seconds that may still be spent on telling a slow call from an endless one
     int count;
     atomic_int reference; // REFERENCE_*
+    int checks;           // sets of data that results are compared on
     size_t room;          // bytes per job
     char bytes[];         // of each place, then of the incumbent
 } Board;

@@ -137,31 +137,55 @@ static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *range
 
 // --- How large values should be ------------------------------------------------------------------
 
-// The inputs whose product an expression is, other factors left out: so many of them.
-static int input_factors(const Program *p, const Expr *e, int *input, int n, int most) {
-    if (e->kind == EXPR_READ && e->access->tensor < p->ninputs && n < most)
-        input[n++] = e->access->tensor;
-    bool product = e->kind == EXPR_OP &&
-                   (e->op == OP_MUL || e->op == OP_CAST || e->op == OP_NEG || e->op == OP_FMA);
-    for (int i = 0; product && i < e->n && i < 2; i++)
-        n = input_factors(p, e->arg[i], input, n, most);
-    return n;
+// Inputs that a product is made of.
+enum { FACTORS = 8 };
+typedef struct Factors {
+    const Program *p;
+    int n, input[FACTORS];
+    bool positive; // a square, or a magnitude: a sum of them grows with each
+} Factors;
+
+// How many inputs are multiplied in an expression, other factors left out; of the terms of a sum or
+// a difference those that have most.
+static int find_factors(Factors *f, const Expr *e) {
+    int degree = 0;
+    if (e->kind == EXPR_READ && e->access->tensor < f->p->ninputs && f->n < FACTORS) {
+        for (int i = 0; i < f->n; i++) f->positive |= f->input[i] == e->access->tensor;
+        f->input[f->n++] = e->access->tensor;
+        return 1;
+    }
+    if (e->kind != EXPR_OP) return 0;
+    switch (e->op) {
+    case OP_MUL:
+    case OP_FMA: return find_factors(f, e->arg[0]) + find_factors(f, e->arg[1]);
+    case OP_ABS:
+    case OP_FABS: f->positive = true; return find_factors(f, e->arg[0]);
+    case OP_CAST:
+    case OP_NEG: return find_factors(f, e->arg[0]);
+    case OP_ADD:
+    case OP_SUB:
+        degree = find_factors(f, e->arg[0]);
+        int other = find_factors(f, e->arg[1]);
+        return degree > other ? degree : other;
+    default: return 0;
+    }
 }
 
 // For each argument the size of its elements for which sums of products come out about as large as
 // one of their factors that was computed, or as 1: a layer behind a layer behind a layer stays
 // there.
 static const double *input_scales(Arena *arena, const Program *p) {
-    enum { FACTORS = 8 };
-    int input[FACTORS], nargs = p->ninputs + p->noutputs;
+    int nargs = p->ninputs + p->noutputs;
     double *scale = arena_new_n(arena, double, nargs + 1);
     for (int i = 0; i < nargs; i++) scale[i] = 1;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
+        Factors f = {.p = p};
         if (s->op != REDUCE_ADD) continue;
-        int n = input_factors(p, s->value, input, 0, FACTORS);
-        double each = pow(fmax(terms(s), 1), n ? -0.5 / n : 0);
-        for (int k = 0; k < n; k++) scale[input[k]] = fmin(scale[input[k]], each);
+        int degree = find_factors(&f, s->value);
+        double growth = f.positive ? 1 : 0.5;
+        double each = pow(fmax(terms(s), 1), degree ? -growth / degree : 0);
+        for (int k = 0; k < f.n; k++) scale[f.input[k]] = fmin(scale[f.input[k]], each);
     }
     return scale;
 }
@@ -236,40 +260,44 @@ static bool extent(const View *v, int64_t *below, int64_t *above) {
     return true;
 }
 
-// Data to time on: the user's, all that lies between its elements included, or floats.
-static bool make_timing(Operand *x, const char *given, size_t bytes, const Filling *with) {
-    if (!guarded_new(&x->timing, bytes, false)) return false;
+// One set of data of an argument: a copy of all that a user's memory holds between its elements, or
+// what is drawn.
+static bool add_data(Operand *x, DataSet set, const char *given, size_t bytes,
+                     const Filling *with) {
+    Guarded *g = &x->data[set];
+    if (!guarded_new(g, bytes, false)) return false;
     if (given)
-        memcpy(x->timing.data, given, bytes);
+        memcpy(g->data, given, bytes);
     else
-        fill(x->timing.data, x->type, bytes, with);
-    guarded_protect(&x->timing);
+        fill(g->data, x->type, bytes, with);
+    guarded_protect(g);
     return true;
 }
 
-// *timed: where data to time on begin.
-static bool make(Operand *x, const View *view, const Filling *with, char **timed) {
+static const Guarded *content(const Operand *x, DataSet set) {
+    while (set > DATA_WHOLE && !x->data[set].map) set--;
+    return &x->data[set];
+}
+
+// *first: bytes from where the data begin to their first element.
+static bool make(Operand *x, const View *view, const Filling *with, size_t *first) {
     int64_t below, above;
+    bool input = x->role == ROLE_INPUT, output = x->role == ROLE_OUTPUT;
+    bool real = with->real > 0;
     x->view = *view;
     x->type = view->type;
     if (!extent(view, &below, &above)) return false;
     size_t step = (size_t)type_info[x->type].bytes, bytes = (size_t)(below + above + 1) * step;
-    size_t first = (size_t)below * step;
-    const char *given = view->data ? (const char *)view->data - first : NULL;
-    Filling exact = *with;
-    exact.real = 0;
-    if (!guarded_new(&x->image, bytes, false)) return false;
-    *timed = x->view.data = x->image.data + first;
-    if (x->role != ROLE_INPUT && !guarded_new(&x->expected, bytes, true)) return false;
-    if (x->role == ROLE_OUTPUT) return true;
-    if (x->role == ROLE_INOUT && !guarded_new(&x->initial, bytes, false)) return false;
-    const Guarded *filled = x->role == ROLE_INOUT ? &x->initial : &x->image;
-    fill(filled->data, x->type, bytes, &exact);
-    guarded_protect(filled);
-    if (!given && !(with->real > 0 && type_is_float(x->type))) return true;
-    if (!make_timing(x, given, bytes, with)) return false;
-    if (x->role == ROLE_INPUT) *timed = x->timing.data + first;
-    return true;
+    *first = (size_t)below * step;
+    Filling whole = *with;
+    whole.real = 0;
+    if (!input && !guarded_new(&x->image, bytes, false)) return false;
+    for (int set = 0; set <= real && !input; set++)
+        if (!guarded_new(&x->expected[set], bytes, true)) return false;
+    if (output) return true;
+    if (!add_data(x, DATA_WHOLE, NULL, bytes, &whole)) return false;
+    if (real && type_is_float(x->type) && !add_data(x, DATA_REAL, NULL, bytes, with)) return false;
+    return !view->data || add_data(x, DATA_GIVEN, (const char *)view->data - *first, bytes, with);
 }
 
 bool operands_make(Operands *o, Arena *arena, const Program *p, const View *views,
@@ -278,23 +306,24 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
     double longest;
     *o = (Operands){.n = n, .ninputs = p->ninputs};
     o->at = arena_new_n(arena, Operand, n + 1);
-    o->buffer = arena_new_n(arena, void *, n + 1);
-    o->timed = arena_new_n(arena, void *, n + 1);
+    for (int set = 0; set < DATA_SETS; set++) o->buffer[set] = arena_new_n(arena, void *, n + 1);
     o->exact = follow_sizes(arena, p, ranges, &longest);
     const double *scale = input_scales(arena, p);
     for (int i = 0; i < n; i++) {
         const Tensor *t = &p->tensors.at[i];
         Operand *x = &o->at[i];
+        size_t first = 0;
         x->name = t->name;
         x->role = t->role;
         Filling with = {ranges ? &ranges[i] : NULL, o->exact ? 0 : scale[i], seed + (uint64_t)i};
-        char *timed = NULL;
-        if (!make(x, &views[i], &with, &timed)) return false;
+        if (!make(x, &views[i], &with, &first)) return false;
         if (!o->exact) x->tolerance = unit_roundoff(x->type) * (32 + 4 * longest);
-        o->buffer[i] = x->view.data;
-        o->timed[i] = timed;
-        o->apart |= x->timing.map != NULL;
-        o->bytes += x->image.bytes;
+        for (DataSet set = DATA_WHOLE; set < DATA_SETS; set++) {
+            const Guarded *g = x->role == ROLE_INPUT ? content(x, set) : &x->image;
+            o->buffer[set][i] = g->data + first;
+            if (x->data[set].map && set > o->timed) o->timed = set;
+        }
+        o->bytes += x->role == ROLE_INPUT ? x->data[DATA_WHOLE].bytes : x->image.bytes;
     }
     return true;
 }
@@ -302,50 +331,57 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
 void operands_free(Operands *o) {
     for (int i = 0; i < o->n; i++) {
         guarded_free(&o->at[i].image);
-        guarded_free(&o->at[i].initial);
-        guarded_free(&o->at[i].timing);
-        guarded_free(&o->at[i].expected);
+        for (int set = 0; set < DATA_SETS; set++) guarded_free(&o->at[i].data[set]);
+        for (int set = 0; set < CHECK_SETS; set++) guarded_free(&o->at[i].expected[set]);
     }
     o->n = 0;
 }
 
 // --- Results -------------------------------------------------------------------------------------
 
-void operands_restore(Operands *o) {
-    for (int i = o->ninputs; i < o->n; i++) {
-        Operand *x = &o->at[i];
-        const Guarded *from = x->timing.map ? &x->timing : &x->initial;
-        if (x->role == ROLE_INOUT) memcpy(x->image.data, from->data, x->image.bytes);
-    }
+static void begin_anew(const Operand *x, DataSet set) {
+    memcpy(x->image.data, content(x, set)->data, x->image.bytes);
 }
 
-void operands_reset(Operands *o) {
+void operands_restore(Operands *o) {
+    for (int i = o->ninputs; i < o->n; i++)
+        if (o->at[i].role == ROLE_INOUT) begin_anew(&o->at[i], o->timed);
+}
+
+void operands_reset(Operands *o, DataSet set) {
     for (int i = o->ninputs; i < o->n; i++) {
         Operand *x = &o->at[i];
         if (x->role == ROLE_INOUT)
-            memcpy(x->image.data, x->initial.data, x->image.bytes);
+            begin_anew(x, set);
         else
             memset(x->image.data, PATTERN, x->image.bytes);
     }
 }
 
-void operands_expect(Operands *o) {
+void operands_expect(Operands *o, DataSet set) {
     for (int i = o->ninputs; i < o->n; i++)
-        memcpy(o->at[i].expected.data, o->at[i].image.data, o->at[i].image.bytes);
+        memcpy(o->at[i].expected[set].data, o->at[i].image.data, o->at[i].image.bytes);
 }
 
 static double as_double(Type t, const char *p) {
     return type_convert(TYPE_F64, t, type_load(t, p)).f;
 }
 
-static double largest(const Operand *x) {
+static double largest(const Operand *x, const Guarded *expected) {
     double most = 0;
     size_t step = (size_t)type_info[x->type].bytes;
-    for (size_t i = 0; i < x->expected.bytes; i += step) {
-        double v = fabs(as_double(x->type, x->expected.data + i));
+    for (size_t i = 0; i < expected->bytes; i += step) {
+        double v = fabs(as_double(x->type, expected->data + i));
         if (v <= DBL_MAX && v > most) most = v;
     }
     return most;
+}
+
+// How far two elements may be apart that mean the same.
+static double rounding(Operand *x, DataSet set) {
+    if (!(x->tolerance > 0 && type_is_float(x->type))) return 0;
+    if (x->largest[set] <= 0) x->largest[set] = largest(x, &x->expected[set]);
+    return x->tolerance * x->largest[set];
 }
 
 // The common case by itself, for speed: no element farther apart, none that is not a number.
@@ -356,17 +392,16 @@ static bool floats_close(const float *got, const float *want, size_t n, float ap
 }
 
 // Bytes that differ may still mean the same: both not a number, zeros of either sign, or rounding.
-static bool close_enough(Operand *x) {
+static bool close_enough(Operand *x, DataSet set) {
+    const Guarded *expected = &x->expected[set];
     size_t step = (size_t)type_info[x->type].bytes;
-    bool rounds = x->tolerance > 0 && type_is_float(x->type);
-    if (rounds && x->largest <= 0) x->largest = largest(x);
-    double apart = rounds ? x->tolerance * x->largest : 0;
+    double apart = rounding(x, set);
     if (x->type == TYPE_F32 &&
-        floats_close((const float *)x->image.data, (const float *)x->expected.data,
+        floats_close((const float *)x->image.data, (const float *)expected->data,
                      x->image.bytes / step, (float)apart))
         return true;
     for (size_t i = 0; i < x->image.bytes; i += step) {
-        const char *got = x->image.data + i, *want = x->expected.data + i;
+        const char *got = x->image.data + i, *want = expected->data + i;
         if (!memcmp(got, want, step)) continue;
         double g = as_double(x->type, got), w = as_double(x->type, want);
         if (!(g == w || fabs(g - w) <= apart || (g != g && w != w))) return false;
@@ -374,12 +409,84 @@ static bool close_enough(Operand *x) {
     return true;
 }
 
-bool operands_agree(Operands *o) {
+// Integers that follow from what was rounded, such as where the largest element is, may differ.
+static bool is_compared(const Operand *x, DataSet set) {
+    return set == DATA_WHOLE || type_is_float(x->type);
+}
+
+bool operands_agree(Operands *o, DataSet set) {
     for (int i = o->ninputs; i < o->n; i++) {
         Operand *x = &o->at[i];
-        if (memcmp(x->image.data, x->expected.data, x->image.bytes) && !close_enough(x))
+        if (is_compared(x, set) && memcmp(x->image.data, x->expected[set].data, x->image.bytes) &&
+            !close_enough(x, set))
             return false;
     }
+    return true;
+}
+
+// --- What comparing says -------------------------------------------------------------------------
+
+// Values that turn up most, as far as one pass can tell (Misra and Gries).
+enum { COMMON = 3 };
+typedef struct Common {
+    double value[COMMON], apart;
+    int64_t times[COMMON];
+    int n; // at most COMMON
+} Common;
+
+static int find_common(const Common *c, double v) {
+    int i = 0;
+    while (i < c->n && !(c->times[i] > 0 && fabs(c->value[i] - v) <= c->apart)) i++;
+    return i;
+}
+
+static void count_common(Common *c, double v) {
+    int at = find_common(c, v);
+    for (int i = 0; i < c->n && at == c->n; i++)
+        if (c->times[i] == 0) c->value[i] = v, at = i;
+    if (at < c->n) c->times[at]++;
+    for (int i = 0; i < c->n && at == c->n; i++) c->times[i]--;
+}
+
+// Elements of what is expected, a few thousand of many: the next one, from *at on.
+static bool next_sample(const Operand *x, const Guarded *g, size_t *at, double *v) {
+    enum { SAMPLES = 4096 };
+    size_t step = (size_t)type_info[x->type].bytes, n = g->bytes / step, every = n / SAMPLES | 1;
+    static const unsigned char gap[8] = {PATTERN, PATTERN, PATTERN, PATTERN,
+                                         PATTERN, PATTERN, PATTERN, PATTERN};
+    while (*at < n && memcmp(g->data + *at * step, gap, step) == 0) *at += every;
+    if (*at >= n) return false;
+    *v = as_double(x->type, g->data + *at * step);
+    *at += every;
+    return true;
+}
+
+// The part of a result's elements that a wrong kernel would be seen by: numbers that are none of
+// the `common` values that turn up most. Of a single element: one that is not 0.
+static double telling(Operand *x, DataSet set, int common) {
+    const Guarded *g = &x->expected[set];
+    Common c = {.apart = rounding(x, set), .n = common};
+    int64_t n = 0, tell = 0;
+    double v;
+    for (size_t at = 0; next_sample(x, g, &at, &v); n++)
+        if (isfinite(v)) count_common(&c, v);
+    for (size_t at = 0; next_sample(x, g, &at, &v);)
+        tell += isfinite(v) && (n == 1 ? fabs(v) > c.apart : find_common(&c, v) == c.n);
+    return n ? (double)tell / (double)n : 1;
+}
+
+static const double little = 0.25, next_to_nothing = 1.0 / 16;
+
+bool operands_vague(Operands *o, DataSet set) {
+    for (int i = o->ninputs; i < o->n; i++)
+        if (telling(&o->at[i], set, COMMON) < little) return true;
+    return false;
+}
+
+bool operands_blank(Operands *o, int result, int sets) {
+    Operand *x = &o->at[result];
+    for (DataSet set = DATA_WHOLE; (int)set < sets; set++)
+        if (is_compared(x, set) && telling(x, set, 1) >= next_to_nothing) return false;
     return true;
 }
 
@@ -389,8 +496,8 @@ static void empty_caches(const Guarded *g) {
 
 void operands_empty_caches(const Operands *o) {
     for (int i = 0; i < o->n; i++) {
-        empty_caches(&o->at[i].image);
-        if (o->at[i].role == ROLE_INPUT) empty_caches(&o->at[i].timing);
+        const Operand *x = &o->at[i];
+        empty_caches(x->role == ROLE_INPUT ? content(x, o->timed) : &x->image);
     }
     __builtin_ia32_mfence();
 }

@@ -7,10 +7,11 @@
 // of the largest element as its longest sum has terms. Tensors whose values are subscripts get
 // values that stay inside.
 //
-// Times are not to depend on such data. Sums and products take as long whatever they add up, but an
-// exponential of 200 is infinite, and the rest of the program computes with that. So where results
-// round, candidates are timed on other data than they are checked on: floats between -1 and 1, less
-// where many products of them are summed up, so that sums are about 1 as well; or on a user's own.
+// Not everything can be seen on such data. Sums and products take as long whatever they add up, but
+// an exponential of 200 is infinite, one of -200 is 0, and so is all that follows, whatever was
+// added up. So where results round there is another set of data: floats between -1 and 1, less
+// where many products of them are summed up, so that sums are about 1 as well. Candidates are timed
+// on those, or on a user's own, and compared on both where the integers leave little to compare.
 //
 // An argument is an image: all memory from its lowest element to its highest, with the gaps that
 // strides leave. Each image lies between guard pages; inputs cannot be written. Images of results
@@ -26,27 +27,33 @@ typedef struct ValueRange {
     int64_t lo, hi; // inclusive
 } ValueRange;
 
+typedef enum DataSet {
+    DATA_WHOLE, // small integers
+    DATA_REAL,  // floats, where results round
+    DATA_GIVEN, // a user's
+    DATA_SETS,
+    CHECK_SETS = DATA_GIVEN // those that results are compared on
+} DataSet;
+
 typedef struct Operand {
     const char *name;
     Type type;
     Role role;
-    View view;        // of the image
-    Guarded image;    // private: a child's own once it writes
-    Guarded initial;  // of an in-out: what it starts from
-    Guarded timing;   // of both, what it is timed on instead; none: the same
-    Guarded expected; // of a result; shared with children
-    double tolerance; // of the largest element; 0: bit for bit
-    double largest;   // of `expected`, once it was asked for; 0: not yet
+    View view;
+    Guarded image;                // of a result; private: a child's own once it writes
+    Guarded data[DATA_SETS];      // an input, or what an in-out starts from; none: the set before
+    Guarded expected[CHECK_SETS]; // of a result; shared with children
+    double tolerance;             // of the largest element; 0: bit for bit
+    double largest[CHECK_SETS];   // of `expected`, once it was asked for; 0: not yet
 } Operand;
 
 typedef struct Operands {
     int n, ninputs;
     Operand *at;
-    void **buffer; // as kernels take them: to check their results,
-    void **timed;  // and to time them
-    bool apart;    // those two differ in what they hold
-    bool exact;
-    size_t bytes; // of all images
+    void **buffer[DATA_SETS]; // as kernels take them
+    DataSet timed;            // that kernels are timed on
+    bool exact;               // on integers
+    size_t bytes;             // of all arguments
 } Operands;
 
 // `views` gives shapes and strides (NULL stride: dense), and of inputs and in-outs data to time on,
@@ -55,10 +62,16 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
                    const ValueRange *ranges, uint64_t seed);
 void operands_free(Operands *o);
 
-void operands_reset(Operands *o);   // results to a pattern, in-outs to their first content
+// Results to a pattern, in-outs to their first content.
+void operands_reset(Operands *o, DataSet set);
 void operands_restore(Operands *o); // in-outs alone, to what they are timed on
-void operands_expect(Operands *o);  // what results hold now is what they should hold
-bool operands_agree(Operands *o);   // do they?
+// What results hold now is what they should hold; do they?
+void operands_expect(Operands *o, DataSet set);
+bool operands_agree(Operands *o, DataSet set);
+// Is there little to compare: elements that are no numbers, or are all but the same few?
+bool operands_vague(Operands *o, DataSet set);
+// Likewise of one result, next to nothing, on all of the first so many sets.
+bool operands_blank(Operands *o, int result, int sets);
 void operands_empty_caches(const Operands *o);
 
 #endif

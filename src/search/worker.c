@@ -161,21 +161,33 @@ static void alarm_rang(void *worker) {
     siglongjmp(w->left, hung ? 2 : 1);
 }
 
+// One element is another, whatever may be due to rounding.
+static void spoil(Operand *x) {
+    size_t step = (size_t)type_info[x->type].bytes;
+    char *p = x->image.data + x->image.bytes / step / 2 * step;
+    Value v = type_load(x->type, p);
+    if (type_is_float(x->type))
+        type_store(x->type, p, type_convert(x->type, TYPE_F64, (Value){.f = v.f != v.f ? 1 : NAN}));
+    else
+        *p ^= type_info[x->type].class == CLASS_BOOL ? 1 : 0x40;
+}
+
 static void plant(Worker *w, Plant what) {
     Operand *x = &w->operands->at[w->operands->ninputs];
     sigset_t all;
-    if (what == PLANT_WRONG && x->image.bytes) x->image.data[x->image.bytes / 2] ^= 0x40;
+    if (what == PLANT_WRONG && x->image.bytes) spoil(x);
     if (what == PLANT_CRASH) *(volatile char *)x->image.map = 0; // a guard page
     sigfillset(&all);
     if (what == PLANT_STUCK) sigprocmask(SIG_BLOCK, &all, NULL);
     for (volatile int endless = what == PLANT_HANG || what == PLANT_STUCK; endless;) continue;
 }
 
-// The first call, on results that hold a pattern. False: it was left.
-static bool first_call(Worker *w, const Loaded *k, Place *p, double *seconds, int *status) {
+// A call on results that hold a pattern. False: it was left.
+static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double *seconds,
+                       int *status) {
     Board *b = w->board;
     volatile double start = tick(w);
-    operands_reset(w->operands);
+    operands_reset(w->operands, set);
     int how = sigsetjmp(w->left, 1);
     if (how) {
         *seconds = how == 2 ? b->hang : b->cut;
@@ -187,7 +199,7 @@ static bool first_call(Worker *w, const Loaded *k, Place *p, double *seconds, in
     w->armed = cuts ? 1 : 2;
     alarm_set(&w->alarm, cuts ? b->cut : b->hang);
     start = tick(w);
-    *status = k->entry(w->operands->buffer, w->scratch.data, &w->env);
+    *status = k->entry(w->operands->buffer[set], w->scratch.data, &w->env);
     if (p->plant) plant(w, p->plant);
     *seconds = fmax(tick(w) - start - w->clock_overhead, 1e-9);
     w->armed = 0;
@@ -203,7 +215,8 @@ static double sample(Worker *w, const Loaded *k) {
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
     double start = tick(w);
-    for (int64_t i = 0; i < k->calls; i++) k->entry(w->operands->timed, w->scratch.data, &w->env);
+    void **buffer = w->operands->buffer[w->operands->timed];
+    for (int64_t i = 0; i < k->calls; i++) k->entry(buffer, w->scratch.data, &w->env);
     double took = tick(w) - start;
     w->kernels += took;
     took = took - w->clock_overhead - (double)k->calls * w->call_overhead;
@@ -222,7 +235,7 @@ static void calibrate(Worker *w) {
     double clock = INFINITY, calls = INFINITY;
     for (int i = 0; i < ROUNDS; i++) {
         double a = tick(w), b = tick(w);
-        for (int c = 0; c < CALLS; c++) empty(w->operands->buffer, NULL, &w->env);
+        for (int c = 0; c < CALLS; c++) empty(w->operands->buffer[DATA_WHOLE], NULL, &w->env);
         double end = tick(w);
         clock = fmin(clock, b - a);
         calls = fmin(calls, end - b);
@@ -300,7 +313,7 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
         memcpy(place_bytes(b, &b->incumbent), place_bytes(b, p), p->size);
         b->incumbent.size = p->size;
         b->best = p->trial.seconds;
-        b->first = w->operands->apart ? p->first : 0;
+        b->first = w->operands->timed != DATA_WHOLE ? p->first : 0;
         b->serial++;
     }
     unload(&w->incumbent);
@@ -320,10 +333,10 @@ static void load_incumbent(Worker *w) {
     if (!load(w, &job, INFINITY, &k)) return;
     double first = sample(w, &k);
     calibrate_calls(w, &k, first);
-    if (w->operands->apart && b->first <= 0) {
-        operands_reset(w->operands);
+    if (w->operands->timed != DATA_WHOLE && b->first <= 0) {
+        operands_reset(w->operands, DATA_WHOLE);
         double start = tick(w);
-        k.entry(w->operands->buffer, w->scratch.data, &w->env);
+        k.entry(w->operands->buffer[DATA_WHOLE], w->scratch.data, &w->env);
         b->first = tick(w) - start;
     }
     become_incumbent(w, &k, &b->incumbent);
@@ -345,15 +358,20 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     if (t->state == TRIAL_TIMED && t->seconds < b->best) become_incumbent(w, k, p);
 }
 
-// Loads a candidate, calls it once and compares. False: p->trial says why it is not to be timed.
+// Loads a candidate, calls it once on each set of data and compares. False: p->trial says why it is
+// not to be timed.
 static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
     int status;
     bool ok = load_place(w, p, k);
     p->trial = (Trial){.state = TRIAL_DECLINED};
-    if (!ok || !first_call(w, k, p, seconds, &status)) return false;
-    p->trial.state = TRIAL_WRONG;
-    p->first = *seconds;
-    return status == KERNEL_OK && operands_agree(w->operands);
+    p->first = 0;
+    for (DataSet set = DATA_WHOLE; ok && (int)set < w->board->checks; set++) {
+        if (!first_call(w, k, p, set, seconds, &status)) return false;
+        p->trial.state = TRIAL_WRONG;
+        p->first = fmax(p->first, *seconds);
+        ok = status == KERNEL_OK && operands_agree(w->operands, set);
+    }
+    return ok;
 }
 
 static void try_candidate(Worker *w, Place *p) {
@@ -429,6 +447,7 @@ static void time_together(Worker *w, double seconds) {
 
 typedef struct InterpretCall {
     Worker *w;
+    DataSet set;
     bool ok;
 } InterpretCall;
 
@@ -438,52 +457,63 @@ static void interpret_body(void *arg) {
     Operands *o = c->w->operands;
     DiagList diags = {.arena = &c->w->work.arena};
     View *views = arena_new_n(&c->w->work.arena, View, o->n);
-    for (int i = 0; i < o->n; i++) views[i] = o->at[i].view;
+    for (int i = 0; i < o->n; i++) {
+        views[i] = o->at[i].view;
+        views[i].data = o->buffer[c->set][i];
+    }
     c->ok = program_interpret(&c->w->work.arena, p, views, (InterpFlags){0}, &diags);
 }
 
-static bool interpret(Worker *w) {
-    InterpretCall c = {.w = w};
+static bool interpret(Worker *w, DataSet set) {
+    InterpretCall c = {.w = w, .set = set};
     ArenaMark mark = arena_mark(&w->work.arena);
-    operands_reset(w->operands);
+    operands_reset(w->operands, set);
     bool ok = arena_try(&w->work.arena, interpret_body, &c) && c.ok;
     arena_release(&w->work.arena, mark);
-    if (ok) operands_expect(w->operands);
+    if (ok) operands_expect(w->operands, set);
     return ok;
 }
 
-static bool run_once(Worker *w, JobKind kind) {
+static bool run_once(Worker *w, DataSet set, JobKind kind) {
     Loaded k;
     Job job = {kind, "", 1};
     if (!load(w, &job, INFINITY, &k)) return false;
-    operands_reset(w->operands);
-    bool ok = k.entry(w->operands->buffer, w->scratch.data, &w->env) == KERNEL_OK;
+    operands_reset(w->operands, set);
+    bool ok = k.entry(w->operands->buffer[set], w->scratch.data, &w->env) == KERNEL_OK;
     unload(&k);
     return ok;
 }
 
 // Two kernels made in different ways that agree.
-static bool cross_check(Worker *w, JobKind one) {
-    if (!run_once(w, one)) return false;
-    operands_expect(w->operands);
-    return run_once(w, JOB_CHOSEN) && operands_agree(w->operands);
+static bool cross_check(Worker *w, DataSet set, JobKind one) {
+    if (!run_once(w, set, one)) return false;
+    operands_expect(w->operands, set);
+    return run_once(w, set, JOB_CHOSEN) && operands_agree(w->operands, set);
 }
 
 // Instances per second that the interpreter and naive code surely do, and the seconds that the
 // interpreter may take where nothing else gives a reference.
 static const double interpreted = 30e6, naive = 400e6, patience = 10;
 
-static void compute_reference(Worker *w, bool interpreter) {
+static int reference_on(Worker *w, DataSet set, bool interpreter) {
     const MeasureSetup *s = w->m->setup;
     double instances = (double)s->instances, seconds = s->reference_seconds;
-    int how = REFERENCE_INTERPRETER;
     bool small = interpreter || instances <= interpreted * seconds;
-    bool medium = instances <= naive * seconds;
-    if (!small) how = medium ? REFERENCE_NAIVE : REFERENCE_PLAIN;
-    bool ok = !small && cross_check(w, medium ? JOB_TEXT : JOB_PLAIN);
-    bool bearable = small || instances <= interpreted * patience;
-    if (!ok && bearable && interpret(w)) how = REFERENCE_INTERPRETER, ok = true;
-    atomic_store(&w->board->reference, ok ? how : REFERENCE_NONE);
+    bool medium = instances <= naive * seconds, bearable = instances <= interpreted * patience;
+    if (!small && cross_check(w, set, medium ? JOB_TEXT : JOB_PLAIN))
+        return medium ? REFERENCE_NAIVE : REFERENCE_PLAIN;
+    return bearable && interpret(w, set) ? REFERENCE_INTERPRETER : REFERENCE_NONE;
+}
+
+// Where the integers leave little to compare, on floats too.
+static void compute_reference(Worker *w, bool interpreter) {
+    Board *b = w->board;
+    Operands *o = w->operands;
+    int how = reference_on(w, DATA_WHOLE, interpreter);
+    b->checks = 1;
+    if (how && !o->exact && operands_vague(o, DATA_WHOLE))
+        b->checks += reference_on(w, DATA_REAL, how == REFERENCE_INTERPRETER) != REFERENCE_NONE;
+    atomic_store(&b->reference, how);
 }
 
 // --- Serving -------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ static const char *const matmul = "program matmul(M, N, K) {\n"
 typedef struct Bench {
     Lab lab;
     Machine machine;
-    const Program *p;
+    const char *other_text;   // NULL: none
+    const Program *p, *other; // what is measured, and what "other" compiles instead
     MeasureSetup setup;
     View view[8];
     Measure *m;
@@ -48,8 +49,10 @@ static bool compile(void *user, Arena *arena, const Job *job, JobCode *out) {
     if (job->kind == JOB_TEXT && !strcmp(job->bytes, "die\n")) abort();
     while (job->kind == JOB_TEXT && !strcmp(job->bytes, "hang\n")) usleep(1000);
     for (volatile int slow = !strcmp(job->bytes, "slow\n"); slow;) continue;
-    const Schedule *s = job_schedule(x, job, &diags);
-    const Tree *t = s ? tree_lower(arena, x->p, s, &diags) : NULL;
+    bool other = job->kind == JOB_TEXT && !strcmp(job->bytes, "other\n");
+    const Program *p = other ? x->other : x->p;
+    const Schedule *s = other ? schedule_complete(arena, p, NULL) : job_schedule(x, job, &diags);
+    const Tree *t = s ? tree_lower(arena, p, s, &diags) : NULL;
     if (!t || !code_x86(arena, t, &x->machine, &code, &diags)) return false;
     *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
     return true;
@@ -70,6 +73,7 @@ static void open_bench(Bench *x, const char *text, const int64_t *sizes, int64_t
     machine_detect(&x->machine, ISA_COUNT);
     x->p = lab_program(&x->lab, text, sizes);
     if (!CHECK(x->p)) printf("%s\n", lab_errors(&x->lab));
+    if (x->other_text) CHECK(x->other = lab_program(&x->lab, x->other_text, sizes));
     LabData d = lab_data(&x->lab, x->p, 1);
     for (int i = 0; i < d.n; i++) x->view[i] = d.view[i], x->view[i].data = NULL;
     x->setup = (MeasureSetup){.program = x->p,
@@ -275,12 +279,13 @@ TEST(times_are_of_numbers_in_range) {
                (int64_t[]){4, 8, 4096}, 4 * 8 * 4096);
     const Operands *o = measure_operands(x.m);
     enum { A = 4 * 4096, B = 8 * 4096, M = 4, N = 8, K = 4096 };
-    CHECK(!o->exact && o->apart);
-    CHECK(whole(o->buffer[0], A) && whole(o->buffer[1], B) && whole(o->at[3].initial.data, M));
-    CHECK(most_of(o->timed[0], A) <= 0.2f && most_of(o->timed[0], A) > 0.1f);
-    CHECK(!whole(o->timed[1], B) && !whole(o->at[3].timing.data, M));
-    CHECK(o->timed[2] == o->buffer[2] && o->timed[3] == o->buffer[3]); // integers, results
-    const float *a = o->timed[0], *b = o->timed[1];
+    void **ints = o->buffer[DATA_WHOLE], **real = o->buffer[DATA_REAL];
+    CHECK(!o->exact && o->timed == DATA_REAL);
+    CHECK(whole(ints[0], A) && whole(ints[1], B) && whole(o->at[3].data[DATA_WHOLE].data, M));
+    CHECK(most_of(real[0], A) <= 0.2f && most_of(real[0], A) > 0.1f);
+    CHECK(!whole(real[1], B) && !whole(o->at[3].data[DATA_REAL].data, M));
+    CHECK(real[2] == ints[2] && real[3] == ints[3]); // integers, results
+    const float *a = real[0], *b = real[1];
     for (int m = 0; m < M; m++)
         for (int n = 0; n < N; n++) {
             double sum = 0;
@@ -299,8 +304,8 @@ TEST(exact_programs_have_one_set_of_data) {
     static Bench x;
     open_bench(&x, matmul, (int64_t[]){16, 16, 16}, 4096);
     const Operands *o = measure_operands(x.m);
-    CHECK(o->exact && !o->apart);
-    for (int i = 0; i < o->n; i++) CHECK(o->timed[i] == o->buffer[i]);
+    CHECK(o->exact && o->timed == DATA_WHOLE);
+    for (int i = 0; i < o->n; i++) CHECK(o->buffer[DATA_REAL][i] == o->buffer[DATA_WHOLE][i]);
     close_bench(&x);
 }
 
@@ -316,21 +321,92 @@ TEST(data_of_a_user_are_timed_on) {
                  {.type = TYPE_F32, .rank = 2, .size = size[2]}};
     Operands o;
     if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0))) {
-        const float *timed = o.timed[0], *checked = o.buffer[0];
-        CHECK(o.apart && timed[0] == 3.5f && timed[1] == 4.5f && timed[-3] == 1.5f);
+        const float *timed = o.buffer[DATA_GIVEN][0], *checked = o.buffer[DATA_WHOLE][0];
+        CHECK(o.timed == DATA_GIVEN && timed[0] == 3.5f && timed[1] == 4.5f && timed[-3] == 1.5f);
         CHECK(checked[0] == truncf(checked[0]) && checked[-3] == truncf(checked[-3]));
-        CHECK(o.timed[1] == o.buffer[1]);
+        CHECK(o.buffer[DATA_GIVEN][1] == o.buffer[DATA_WHOLE][1]);
     }
     operands_free(&o);
     size[0][0] = 0; // no element: no byte before the first is looked at either
-    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0))) CHECK(o.at[0].timing.bytes == 0);
+    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0)))
+        CHECK(o.at[0].data[DATA_GIVEN].bytes == 0);
     operands_free(&o);
     int64_t back[2] = {1, -1};
     size[0][0] = 0, size[0][1] = 3;
     v[0].stride = back;
-    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0))) CHECK(o.at[0].timing.bytes == 0);
+    if (CHECK(operands_make(&o, &lab.arena, p, v, NULL, 0)))
+        CHECK(o.at[0].data[DATA_GIVEN].bytes == 0);
     operands_free(&o);
     lab_end(&lab);
+}
+
+// --- What comparing says -------------------------------------------------------------------------
+
+// exp(-sum of squares): of integers it is 0, whatever the sum.
+static const char *const kernel_text =
+    "program rbf(N, M, D) {\n"
+    "    input X: f32[N, D]\n"
+    "    input Y: f32[M, D]\n"
+    "    output K: f32[N, M]\n"
+    "    temp S: f32[N, M]\n"
+    "    S: for i in 0:N, j in 0:M, d in 0:D%s\n"
+    "        S[i, j] +=! (X[i, d] - Y[j, d])*(X[i, d] - Y[j, d])\n"
+    "    K: for i in 0:N, j in 0:M\n"
+    "        K[i, j] = exp(%s*S[i, j])\n"
+    "}\n";
+
+static void open_rbf(Bench *x, const char *factor) {
+    char text[600], wrong[600];
+    int64_t sizes[] = {30, 21, 64};
+    snprintf(text, sizeof text, kernel_text, "", factor);
+    snprintf(wrong, sizeof wrong, kernel_text, " - 1", factor); // forgets one term of 64
+    x->other_text = wrong;
+    open_bench(x, text, sizes, 30 * 21 * 65);
+}
+
+TEST(results_that_saturate_are_compared_on_other_data) {
+    static Bench x = {.plants = {[2] = PLANT_WRONG}};
+    open_rbf(&x, "-1.0");
+    const Operands *o = measure_operands(x.m);
+    CHECK(!o->exact && most_of(o->at[2].expected[DATA_WHOLE].data, 30 * 21) == 0);
+    CHECK(most_of(o->at[2].expected[DATA_REAL].data, 30 * 21) > 1e-3f);
+    CHECK(!measure_blank(x.m, 2));
+    Job jobs[] = {text_job("S: i j d:v\n"), text_job("other\n"), text_job("S: i j d:v\n")};
+    Trial t[3];
+    measure_batch(x.m, jobs, 3, INFINITY, t);
+    CHECK(t[0].state == TRIAL_TIMED);
+    CHECK(t[1].state == TRIAL_WRONG && t[2].state == TRIAL_WRONG);
+    close_bench(&x);
+}
+
+// Nothing helps: that is told.
+TEST(what_says_nothing_on_any_data_is_told) {
+    static const char *const factors[] = {"-100000.0", "0.0000000001", "-1.0"};
+    for (int i = 0; i < 3; i++) {
+        static Bench x;
+        x = (Bench){0};
+        open_rbf(&x, factors[i]);
+        CHECK(measure_blank(x.m, 2) == (i < 2));
+        close_bench(&x);
+    }
+}
+
+TEST(a_planted_fault_exceeds_any_rounding) {
+    static Bench x = {.plants = {[1] = PLANT_WRONG}};
+    open_bench(&x,
+               "program f(M, N) {\n"
+               "    input A: f32[M, N]\n"
+               "    output B: f32[M, N]\n"
+               "    B: for m in 0:M, n in 0:N\n"
+               "        B[m, n] = sqrt(A[m, n])\n" // half of them are no numbers
+               "}\n",
+               (int64_t[]){40, 100}, 4000);
+    Job jobs[] = {text_job("B: m n:v\n"), text_job("B: m n:v\n")};
+    Trial t[2];
+    measure_batch(x.m, jobs, 2, INFINITY, t);
+    CHECK(t[0].state == TRIAL_TIMED && t[1].state == TRIAL_WRONG);
+    CHECK(!measure_blank(x.m, 1));
+    close_bench(&x);
 }
 
 // What is added to must start anew for every comparison, and may be added to while it is timed.
