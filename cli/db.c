@@ -362,12 +362,18 @@ static int put_function(Cli *cli, const lw_function *f) {
     if (!status) {
         json_values(&cli->object, b);
         json_num(&cli->object, "seconds", r->state->seconds);
+        if (r->chosen > 0) json_num(&cli->object, "chosen", r->chosen);
         json_bool(&cli->object, "pinned", cli->pin);
     }
     if (!status && !cli->json) {
         printf("%s: kept, ", lw_function_name(f));
         print_time(r->state->seconds);
         printf("%s\n", cli->pin ? ", pinned" : "");
+    }
+    if (!status && !cli->json && !cli->pin && r->chosen > 0 && r->chosen < r->state->seconds) {
+        printf("  what is chosen without search takes ");
+        print_time(r->chosen);
+        printf(" and is used: --pin says otherwise\n");
     }
     lw_bound_free(b);
     free(schedule);

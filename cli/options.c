@@ -79,7 +79,7 @@ static const Option options[] = {
     {"--days", "N", "what is older goes", REAL, AT(days)},
     {"--bad", NULL, "schedules that do not apply go", FLAG, AT(bad)},
     {"--pin", NULL, "use it even where a faster one is known", FLAG, AT(pin)},
-    {"--again", NULL, "search although the database has a result", FLAG, AT(again)},
+    {"--again", NULL, "search although such a search is in the database", FLAG, AT(again)},
     {"--log", "T.jsonl", "write every trial, one JSON object a line", TEXT, AT(log)},
     {"--plot", "B.svg", "write the best so far against time and trials", TEXT, AT(plot)},
     {"--quiet", NULL, "no progress", FLAG, AT(quiet)},

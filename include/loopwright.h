@@ -533,7 +533,7 @@ typedef struct lw_tune_options {
     // The database that knows results of earlier tunings and keeps this one's. NULL: LW_DB, or the
     // usual place; "none".
     const char *db;
-    bool again;           // search although the database has a result
+    bool again;           // search although the database has the result of such a search
     const char *failures; // folder for reproducers; NULL: beside the database; "none"
     const char *plugin;   // spreads measuring over processes: docs/tuning.md; NULL: none
     // Callbacks, each may be NULL; they run on the calling thread.
@@ -579,16 +579,17 @@ LW_API const char *lw_db_file(lw_context *ctx); // that is written; NULL: no dat
 // One schedule for one kernel: a function with its sizes, strides and types, on a processor.
 typedef struct lw_db_entry {
     int64_t kernel; // its number in the file
-    int32_t rank;   // of this schedule among those of the kernel, from 0: the one that is used
+    int32_t rank;   // of this schedule among those of the kernel, from 0: the one that is used,
+                    // unless it is slower than `chosen`, and not pinned
     bool pinned;    // used before faster ones
     int32_t threads;
-    const char *name;    // of the function that was first tuned so
-    const char *program; // canonical text: names are i0, t0, s0, ...
-    const char *sizes;   // extents of the loops, by statement: "64,48,32"
-    const char *strides; // "": all arguments are dense
-    const char *target, *cpu, *isa;
-    const char *schedule;      // in canonical names
-    double seconds, low, high; // of one call: the median and its 95 % confidence interval
+    const char *name;               // of the function that was first tuned so
+    const char *program;            // canonical text: names are i0, t0, s0, ...
+    const char *sizes;              // extents of the loops, by statement: "64,48,32"
+    const char *strides;            // "": all arguments are dense
+    const char *target, *cpu, *isa; // "x86-64", or "x86-64, cold": tuned with cold caches
+    const char *schedule;           // in canonical names
+    double seconds, low, high;      // of one call: the median and its 95 % confidence interval
     int64_t samples;
     double bound, gap;    // 0: not known
     const char *date;     // "2026-11-15T09:30:00Z"
@@ -641,7 +642,7 @@ LW_API lw_status lw_db_prune(lw_context *ctx, const lw_db_prune_options *options
 
 // A schedule by hand: compiled, compared with the reference and timed as a tuned one, and kept.
 // Of the options db, schedule, threads, isa, args, cold and seed count. With `pin` it is used even
-// where a faster one is known.
+// where a faster one is known, or what is chosen without search is faster.
 LW_API lw_status lw_db_put(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                            bool pin, const lw_tune_result **out);
 

@@ -92,24 +92,37 @@ static void ignored(Lookup *l) {
     diag_report(l->call->diags, nowhere, DIAG_DB_IGNORED, canon_program(l->canon)->name, why);
 }
 
-static const DbEntry *find_exact(Lookup *l) {
+// What loses to the choice serves only those who search, unless a person says otherwise. Entries
+// that are not used come last.
+static bool is_used(const DbEntry *e) { return e->pinned || db_wins(e); }
+
+static const DbEntry *find_key(Lookup *l, const DbKey *key) {
     Db *db = l->call->ctx->db;
-    const DbEntry *best = db_best(db, l->call->arena, l->key), *all;
-    if (!best || apply(l, best, NULL)) return best;
-    int n = db_all(db, l->call->arena, l->key, &all);
-    for (int i = 0; i < n; i++) {
+    const DbEntry *best = db_best(db, l->call->arena, key), *all;
+    if (!best || !is_used(best)) return NULL;
+    if (apply(l, best, NULL)) return best;
+    int n = db_all(db, l->call->arena, key, &all);
+    for (int i = 0; i < n && is_used(&all[i]); i++) {
         if (apply(l, &all[i], NULL)) return &all[i];
         ignored(l);
     }
     return NULL;
 }
 
+// What was tuned with cold caches is used where nothing was with warm ones.
+static const DbEntry *find_exact(Lookup *l) {
+    const DbEntry *e = find_key(l, l->key);
+    DbKey cold = *l->key;
+    cold.target = DB_TARGET_COLD;
+    return e ? e : find_key(l, &cold);
+}
+
 static bool by_hand(const DbEntry *e) { return strcmp(e->origin, "hand") == 0; }
 
-// Was anything learned that choosing did not know? What a person wrote counts.
+// Was anything learned that choosing did not know?
 static bool is_lesson(const DbEntry *e) {
     static const double worth = 1.05; // times as fast
-    return by_hand(e) || worth * e->seconds < e->chosen;
+    return worth * e->seconds < e->chosen;
 }
 
 static const DbEntry *find_near(Lookup *l, const DbKey *key, const char **sizes) {
@@ -129,7 +142,7 @@ static const DbEntry *find(Lookup *l, Target target, const char **sizes) {
     if (e) return e;
     const DbEntry *serial = several ? db_best(l->call->ctx->db, l->call->arena, &one) : NULL;
     bool shared = serial && chosen_in_parallel(l->call, p, target);
-    if (serial && !shared && apply(l, serial, NULL)) return serial;
+    if (serial && !shared && is_used(serial) && apply(l, serial, NULL)) return serial;
     e = find_near(l, l->key, sizes);
     if (e || !several || shared) return e;
     e = find_near(l, &one, sizes);

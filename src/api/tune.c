@@ -22,6 +22,8 @@ static const double default_seconds = 5;
 static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5;
 // Of times that are as good as the same, by which one may be less.
 static const double surely = 0.99;
+// Of times that were measured on another day, by which one is not the best any more.
+static const double lost = 0.95;
 static const double least_reference = 0.05, compile_seconds = 10;
 // What takes longer to compile is left out: it would keep many others from being tried.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
@@ -344,11 +346,19 @@ static void nothing_runs(Tune *t, const Trial *chosen) {
               trial_state_name[chosen->state]);
 }
 
-// The best few in a fresh process, in turn with what is chosen without search: single times of the
-// search are lucky ones. False: none of them is right, nor what is chosen, or that is not allowed.
-static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial) {
+// The best few, and what is chosen without search.
+typedef struct Final {
     Job jobs[FINALISTS + 1];
     Trial trials[FINALISTS + 1];
+    int n;
+    int best;
+} Final;
+
+// The best few in a fresh process, in turn with what is chosen without search: single times of the
+// search are lucky ones. False: none of them is right, nor what is chosen, or that is not allowed.
+static bool decide(Tune *t, const SearchResult *found, Final *out) {
+    Job *jobs = out->jobs;
+    Trial *trials = out->trials;
     int n = 0, best = -1;
     double seconds = fmin(final_seconds, final_share * fmax(t->o.seconds, 1));
     for (; n < found->ntop && n < FINALISTS; n++) {
@@ -360,7 +370,8 @@ static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial
     const char *text = schedule_text(t, &jobs[n]);
     for (int i = n - 1; i >= 0; i--)
         if (strcmp(schedule_text(t, &jobs[i]), text) == 0) chosen = i;
-    measure_again(t->measure, jobs, chosen == n ? n + 1 : n, seconds, trials);
+    out->n = chosen == n ? n + 1 : n;
+    measure_again(t->measure, jobs, out->n, seconds, trials);
     for (int i = 0; i < n; i++)
         if (trials[i].state == TRIAL_TIMED &&
             (best < 0 || trials[i].seconds < trials[best].seconds))
@@ -371,10 +382,22 @@ static bool decide(Tune *t, const SearchResult *found, Job *winner, Trial *trial
     if (right && allowed && (best < 0 || trials[chosen].seconds * surely <= trials[best].seconds))
         best = chosen;
     if (best < 0) return nothing_runs(t, &trials[chosen]), false;
-    *winner = jobs[best];
-    *trial = trials[best];
-    if (best == chosen) winner->kind = JOB_CHOSEN, winner->bytes = "", winner->size = 1;
+    jobs[chosen] = (Job){JOB_CHOSEN, "", 1};
+    out->best = best;
     return true;
+}
+
+// All that were right. What seems a little faster than the winner was not enough so to win.
+static bool keep(Tune *t, const Final *final, const SearchOptions *options) {
+    Job jobs[FINALISTS + 1];
+    Trial trials[FINALISTS + 1];
+    int n = 0;
+    for (int i = 0; i < final->n; i++) {
+        if (final->trials[i].seconds < final->trials[final->best].seconds) continue;
+        jobs[n] = final->jobs[i];
+        trials[n++] = final->trials[i];
+    }
+    return tune_keep(t, jobs, trials, n, options);
 }
 
 static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *strategy) {
@@ -388,15 +411,20 @@ static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *s
     return true;
 }
 
-// What the database has, if it still is right; nothing is searched then.
-static bool recall(Tune *t) {
+// What the database has, if it still is right and no slower than what is chosen; nothing is
+// searched then.
+static bool recall(Tune *t, const SearchOptions *options) {
     Job jobs[2] = {{0}, {JOB_CHOSEN, "", 1}};
     Trial trials[2];
-    if (t->o.again || t->o.set || !tune_known(t, &jobs[0])) return false;
+    if (!tune_known(t, options, &jobs[0])) return false;
     measure_again(t->measure, jobs, 2, final_seconds, trials);
-    t->result->stored = trials[0].state == TRIAL_TIMED;
-    if (trials[1].state == TRIAL_TIMED) t->result->chosen = trials[1].seconds;
-    return t->result->stored && finish(t, &jobs[0], &trials[0], "database");
+    if (trials[0].state != TRIAL_TIMED) return false;
+    bool right = trials[1].state == TRIAL_TIMED;
+    bool same = strcmp(jobs[0].bytes, schedule_text(t, &jobs[1])) == 0;
+    if (right && !same && trials[1].seconds < lost * trials[0].seconds) return false;
+    if (right) t->result->chosen = trials[1].seconds;
+    t->result->stored = true;
+    return finish(t, &jobs[0], &trials[0], "database");
 }
 
 static SearchResult search(Tune *t, SearchOptions *options) {
@@ -448,16 +476,17 @@ static void join_others(Tune *t) {
 
 // A Schedule by hand.
 static bool put(Tune *t) {
-    Job job = {JOB_TEXT, t->put, strlen(t->put) + 1};
-    Trial trial = {.state = TRIAL_DECLINED};
+    Job jobs[2] = {{JOB_TEXT, t->put, strlen(t->put) + 1}, {JOB_CHOSEN, "", 1}};
+    Trial trials[2] = {{.state = TRIAL_DECLINED}};
     if (t->model) t->state.bound = bound(t, t->root);
-    if (job.size <= TUNE_MOST_TEXT) measure_again(t->measure, &job, 1, final_seconds, &trial);
-    if (trial.state != TRIAL_TIMED)
-        diag_report(t->call->diags, nowhere, DIAG_DB_NOT_KEPT, trial_state_name[trial.state]);
-    else if (!(t->result->stored = tune_keep(t, &job, &trial)))
+    if (jobs[0].size <= TUNE_MOST_TEXT) measure_again(t->measure, jobs, 2, final_seconds, trials);
+    if (trials[1].state == TRIAL_TIMED) t->result->chosen = trials[1].seconds;
+    if (trials[0].state != TRIAL_TIMED)
+        diag_report(t->call->diags, nowhere, DIAG_DB_NOT_KEPT, trial_state_name[trials[0].state]);
+    else if (!(t->result->stored = tune_keep(t, jobs, trials, 1, NULL)))
         diag_report(t->call->diags, nowhere, DIAG_DB_FAILED,
                     db_trouble(t->db) ? db_trouble(t->db) : "the schedule cannot be named there");
-    return t->result->stored && finish(t, &job, &trial, "hand");
+    return t->result->stored && finish(t, &jobs[0], &trials[0], "hand");
 }
 
 // Nothing is computed where no result has an element.
@@ -480,8 +509,7 @@ static bool nothing_to_tune(Tune *t) {
 
 static bool tune(Tune *t) {
     SearchOptions options;
-    Job winner;
-    Trial trial;
+    Final final;
     if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
     if (is_empty(t)) return nothing_to_tune(t);
     if (!start_measuring(t)) return false;
@@ -494,18 +522,21 @@ static bool tune(Tune *t) {
     }
     tune_open_db(t);
     if (t->put) return put(t);
-    if (recall(t)) return true;
+    if (recall(t, &options)) return true;
     SearchResult found = search(t, &options);
+    bool whole = !cancelled(t);
     t->finishing = true;
     t->state.bound = found.bound;
     tune_keep_trials(t);
-    if (!decide(t, &found, &winner, &trial)) return false;
-    if (found.proved && trial.seconds < t->state.bound) // as it is measured now
-        t->state.bound = trial.seconds;
+    if (!decide(t, &found, &final)) return false;
+    const Job *winner = &final.jobs[final.best];
+    const Trial *trial = &final.trials[final.best];
+    if (found.proved && trial->seconds < t->state.bound) // as it is measured now
+        t->state.bound = trial->seconds;
     t->result->finished = found.proved;
-    t->result->stored = tune_keep(t, &winner, &trial);
-    return finish(t, &winner, &trial,
-                  winner.kind == JOB_CHOSEN ? "chosen" : search_strategy_name[options.strategy]);
+    t->result->stored = keep(t, &final, whole ? &options : NULL);
+    return finish(t, winner, trial,
+                  winner->kind == JOB_CHOSEN ? "chosen" : search_strategy_name[options.strategy]);
 }
 
 // --- The call ------------------------------------------------------------------------------------

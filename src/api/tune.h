@@ -11,6 +11,7 @@
 #include "search/db.h"
 #include "search/measure.h"
 #include "search/remote.h"
+#include "search/search.h"
 #include "space/bound.h"
 #include "space/cpu.h"
 
@@ -81,13 +82,16 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
 enum { TUNE_MOST_TEXT = 64 * 1024 }; // of a stored Schedule
 void tune_open_db(Tune *t);
 void tune_close_db(Tune *t);
-// What was found for this function before; false: nothing.
-bool tune_known(Tune *t, Job *job);
+// What was found for this function before, where searching as `options` say again would bring
+// nothing: a search went as far, or the gap is reached. False: it is to be searched.
+bool tune_known(Tune *t, const SearchOptions *options, Job *job);
 // Schedules to start from: of this key, or of the nearest sizes. At most `most`.
 int tune_known_schedules(Tune *t, const Schedule **out, int most);
 void tune_keep_trial(Tune *t, const Schedule *s, const Trial *trial);
 void tune_keep_trials(Tune *t); // to the file
-bool tune_keep(Tune *t, const Job *winner, const Trial *trial);
+// Those that are timed, and that they were searched for; NULL: that says nothing. `options` as they
+// were asked for.
+bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options);
 
 // --- tune_report.c -------------------------------------------------------------------------------
 void tune_figures(Tune *t); // what follows from state.seconds

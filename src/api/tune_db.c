@@ -2,6 +2,7 @@
 
 #include "tree/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { TRIALS_AT_ONCE = 1000 };
@@ -28,6 +29,7 @@ void tune_open_db(Tune *t) {
     t->canon = canon_of(arena, t->p);
     t->key = db_key(arena, t->canon, stride, &t->machine, t->threads);
     t->key.name = names_of(t);
+    if (t->o.cold) t->key.target = DB_TARGET_COLD;
 }
 
 void tune_close_db(Tune *t) {
@@ -41,10 +43,31 @@ static const Schedule *restore(Tune *t, const DbEntry *e) {
     return canon_schedule_parse(t->call->arena, t->canon, e->schedule, &quiet);
 }
 
-bool tune_known(Tune *t, Job *job) {
-    const DbEntry *e = t->db ? db_best(t->db, t->call->arena, &t->key) : NULL;
+// A search that takes decisions, data or a start of somebody's says nothing about others.
+static bool is_plain(const Tune *t) {
+    return !t->o.set && !(t->o.args && t->o.data) && !t->o.schedule.text;
+}
+
+static DbSearch search_of(Tune *t, const SearchOptions *o) {
+    const char *strategy = t->o.strategy ? t->o.strategy : search_strategy_name[o->strategy];
+    if (o->order)
+        strategy =
+            arena_printf(t->call->arena, "%s, order %s", strategy, search_order_name[o->order]);
+    return (DbSearch){strategy, t->o.seconds > 0 ? t->o.seconds : INFINITY,
+                      o->trials > 0 ? (double)o->trials : INFINITY, o->gap};
+}
+
+bool tune_known(Tune *t, const SearchOptions *options, Job *job) {
+    const DbEntry *all, *e = NULL;
+    if (!t->db || t->o.again || !is_plain(t)) return false;
+    int n = db_all(t->db, t->call->arena, &t->key, &all);
+    for (int i = 0; i < n && !e; i++) // not what somebody pinned though it is slow
+        if (db_wins(&all[i])) e = &all[i];
     const Schedule *s = e ? restore(t, e) : NULL;
     if (!s) return false;
+    DbSearch search = search_of(t, options);
+    bool reached = e->bound > 0 && db_gap(e) <= options->gap;
+    if (!reached && !db_searched(t->db, t->call->arena, &t->key, &search)) return false;
     Text text = {.arena = t->call->arena};
     schedule_print(&text, s);
     *job = (Job){JOB_TEXT, text_str(&text), (size_t)text.len + 1};
@@ -81,25 +104,37 @@ void tune_keep_trials(Tune *t) {
     t->trials.n = 0;
 }
 
-bool tune_keep(Tune *t, const Job *winner, const Trial *trial) {
-    Arena *arena = t->call->arena;
-    DiagList quiet = {.arena = arena};
-    const Schedule *s = t->db ? tune_schedule(t, arena, winner, &quiet) : NULL;
-    const char *text = s ? canon_schedule_text(arena, t->canon, s) : NULL;
-    if (!text) return false;
+// The bound of a search whose decisions somebody took is one of what was left.
+static DbEntry entry_of(Tune *t, const char *schedule, const Trial *trial) {
     const Operands *o = measure_operands(t->measure);
     const char *not = t->result->unchecked;
-    DbEntry e = {.schedule = text,
-                 .seconds = trial->seconds,
-                 .low = trial->low,
-                 .high = trial->high,
-                 .samples = trial->samples,
-                 .bound = t->state.bound,
-                 .origin = t->put ? "hand" : "tuned",
-                 .pinned = t->pin,
-                 .chosen = t->result->chosen,
-                 .verified = arena_printf(
-                     arena, "%s, against %s%s%s", o->exact ? "bit for bit" : "up to rounding",
-                     measure_reference(t->measure), not ? ", but not " : "", not ? not : "")};
-    return db_record(t->db, arena, &t->key, &e);
+    return (DbEntry){.schedule = schedule,
+                     .seconds = trial->seconds,
+                     .low = trial->low,
+                     .high = trial->high,
+                     .samples = trial->samples,
+                     .bound = t->o.set ? 0 : t->state.bound,
+                     .origin = t->put ? "hand" : "tuned",
+                     .pinned = t->pin,
+                     .chosen = t->result->chosen,
+                     .verified = arena_printf(t->call->arena, "%s, against %s%s%s",
+                                              o->exact ? "bit for bit" : "up to rounding",
+                                              measure_reference(t->measure),
+                                              not ? ", but not " : "", not ? not : "")};
+}
+
+bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options) {
+    Arena *arena = t->call->arena;
+    DiagList quiet = {.arena = arena};
+    VEC(DbEntry) kept = {0};
+    if (!t->db) return false;
+    for (int i = 0; i < n; i++) {
+        const Schedule *s = tune_schedule(t, arena, &jobs[i], &quiet);
+        const char *text = s ? canon_schedule_text(arena, t->canon, s) : NULL;
+        if (text && trials[i].state == TRIAL_TIMED)
+            vec_push(arena, &kept, entry_of(t, text, &trials[i]));
+    }
+    DbSearch search = options ? search_of(t, options) : (DbSearch){0};
+    return kept.n && db_record_search(t->db, arena, &t->key, kept.at, kept.n,
+                                      options && is_plain(t) ? &search : NULL);
 }

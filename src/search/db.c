@@ -204,7 +204,7 @@ DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const M
     const Program *p = canon_program(c);
     return (DbKey){.program = canon_text(arena, c),
                    .strides = strides_text(arena, p, stride),
-                   .target = "x86-64",
+                   .target = DB_TARGET,
                    .cpu = machine->cpu,
                    .isa = isa_name[machine->isa],
                    .threads = threads,
@@ -214,6 +214,8 @@ DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const M
 }
 
 double db_gap(const DbEntry *e) { return e->bound > 0 ? (e->seconds - e->bound) / e->bound : -1; }
+
+bool db_wins(const DbEntry *e) { return e->chosen <= 0 || e->seconds <= e->chosen; }
 
 static void bind_key(sqlite3_stmt *s, const DbKey *key) {
     db_bind_text(s, 1, key->program);
@@ -265,9 +267,10 @@ static void read_entries(Reading *r, DbFile *f, sqlite3_stmt *s) {
     }
 }
 
-// What one pinned beats, and then the time.
+// As the statements have it.
 static bool comes_before(const DbEntry *a, const DbEntry *b) {
-    return a->pinned != b->pinned ? a->pinned : a->seconds < b->seconds;
+    if (a->pinned != b->pinned) return a->pinned;
+    return db_wins(a) != db_wins(b) ? db_wins(a) : a->seconds < b->seconds;
 }
 
 // Entries of several files, each in order: stable, so that one's own comes before one that is
@@ -322,6 +325,40 @@ const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key) {
     if (!db_stamp(db)) return NULL;
     db_locked(db, arena, read_best, &r);
     return r.found.n ? &r.found.at[0] : NULL;
+}
+
+typedef struct Searched {
+    Db *db;
+    const DbKey *key;
+    const DbSearch *search;
+    bool found;
+} Searched;
+
+static void bind_search(sqlite3_stmt *s, int64_t kernel, const DbSearch *search) {
+    sqlite3_bind_int64(s, 1, kernel);
+    db_bind_text(s, 2, search->strategy);
+    sqlite3_bind_double(s, 3, search->seconds);
+    sqlite3_bind_double(s, 4, search->trials);
+    sqlite3_bind_double(s, 5, search->gap);
+}
+
+static void read_searched(void *arg) {
+    Searched *r = arg;
+    for (int i = 0; i < r->db->nfiles && !r->found; i++) {
+        DbFile *f = &r->db->file[i];
+        if (!db_file_open(r->db, f, false) || !db_has_searches(f)) continue;
+        int64_t id = find_kernel(r->db, f, r->key);
+        sqlite3_stmt *s = id ? db_prepare(r->db, f, DB_SEARCHED) : NULL;
+        if (!s) continue;
+        bind_search(s, id, r->search);
+        if ((r->found = db_row(r->db, f, s))) sqlite3_reset(s);
+    }
+}
+
+bool db_searched(Db *db, Arena *arena, const DbKey *key, const DbSearch *search) {
+    Searched r = {.db = db, .key = key, .search = search};
+    if (db_stamp(db)) db_locked(db, arena, read_searched, &r);
+    return r.found;
 }
 
 typedef struct Elsewhere {
@@ -454,7 +491,9 @@ const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c
 typedef struct Writing {
     Db *db;
     const DbKey *key;
-    const DbEntry *entry; // or NULL
+    const DbEntry *entries;
+    int nentries;
+    const DbSearch *search; // or NULL
     const DbTrial *trials;
     int ntrials;
     bool kept;
@@ -517,19 +556,28 @@ static bool add_trials(Db *db, DbFile *f, int64_t kernel, const Writing *w) {
     return true;
 }
 
+static bool add_search(Db *db, DbFile *f, int64_t kernel, const DbSearch *search) {
+    sqlite3_stmt *s = db_prepare(db, f, DB_ADD_SEARCH);
+    if (!s) return false;
+    bind_search(s, kernel, search);
+    sqlite3_bind_int64(s, 6, (int64_t)time(NULL));
+    return db_step(db, f, DB_ADD_SEARCH);
+}
+
 static void write_rows(void *arg) {
     Writing *w = arg;
     DbFile *f = &w->db->file[0];
     if (!db_file_open(w->db, f, true) || !db_begin(w->db, f)) return;
     int64_t kernel = db_kernel_row(w->db, f, w->key);
     bool ok = kernel && f->state == FILE_OPEN;
-    if (ok && w->entry) ok = db_add_best(w->db, f, kernel, w->entry);
+    for (int i = 0; i < w->nentries && ok; i++) ok = db_add_best(w->db, f, kernel, &w->entries[i]);
+    if (ok && w->search) ok = add_search(w->db, f, kernel, w->search);
     if (ok && w->ntrials) ok = add_trials(w->db, f, kernel, w);
     if (ok)
         w->kept = db_commit(w->db, f);
     else
         db_rollback(w->db, f);
-    if (w->kept && w->entry) atomic_fetch_add(&w->db->records, 1);
+    if (w->kept && w->nentries) atomic_fetch_add(&w->db->records, 1);
     db_restamp(w->db);
 }
 
@@ -540,7 +588,12 @@ static bool write(Db *db, Arena *scratch, Writing *w) {
 }
 
 bool db_record(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entry) {
-    Writing w = {.db = db, .key = key, .entry = entry};
+    return db_record_search(db, scratch, key, entry, 1, NULL);
+}
+
+bool db_record_search(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entries, int n,
+                      const DbSearch *search) {
+    Writing w = {.db = db, .key = key, .entries = entries, .nentries = n, .search = search};
     return write(db, scratch, &w);
 }
 

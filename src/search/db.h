@@ -5,6 +5,7 @@
 //     DbKey key = db_key(arena, canon, strides, &where);
 //     const DbEntry *best = db_best(db, arena, &key);          // NULL: none
 //     db_record(db, arena, &key, &entry);                      // kept when it is among the best
+//     db_searched(db, arena, &key, &search);                   // was that asked for before?
 //     db_trials(db, arena, &key, trials, n);                   // everything that was tried
 //
 // One SQLite file (WAL) that many processes read and write at once, and any number of further ones
@@ -24,6 +25,11 @@
 //              measurement, so that records commute: in whatever order processes write and files
 //              are merged, the result is the same
 //     trial    every Schedule that was tried, with its time or its failure
+//     search   what was searched to its end, since version 2: files of version 1 are read as they
+//              are, and get the table when something is written to them
+//
+// An entry has the time of what is chosen without search, measured beside its own. Those that lose
+// to it come last: they are where a search may begin, and nobody should compile them.
 #ifndef LW_SEARCH_DB_H
 #define LW_SEARCH_DB_H
 
@@ -32,15 +38,19 @@
 
 enum {
     DB_KEEP = 8,    // Schedules per key
-    DB_VERSION = 1, // of the tables; a file of a newer one is not touched
+    DB_VERSION = 2, // of the tables; a file of a newer one is not touched
 };
+
+// What a key is for, and whether times are of empty caches.
+#define DB_TARGET      "x86-64"
+#define DB_TARGET_COLD "x86-64, cold"
 
 typedef struct Db Db;
 
 typedef struct DbKey {
     const char *program; // canonical text: shapes and types are in it
     const char *strides; // "": all arguments are dense
-    const char *target;  // "x86-64"
+    const char *target;  // DB_TARGET
     const char *cpu, *isa;
     int threads;
     // What follows from it.
@@ -71,6 +81,13 @@ typedef struct DbTrial {
     double seconds, low, high;
 } DbTrial;
 
+// How far a search may go: it ends by the first of these. INFINITY: without end.
+typedef struct DbSearch {
+    const char *strategy; // with its options
+    double seconds, trials;
+    double gap; // 0: only where nothing can be better
+} DbSearch;
+
 // --- Opening -------------------------------------------------------------------------------------
 // Files, separated by colons, the first one written and the others only read; "none"; NULL or "":
 // $LW_DB, or else $XDG_DATA_HOME/loopwright/tune.db (~/.local/share) and the like in XDG_DATA_DIRS,
@@ -94,11 +111,15 @@ DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const M
              int threads);
 // (seconds - bound) / bound; -1: there is no bound.
 double db_gap(const DbEntry *e);
+// Is it no slower than what is chosen without search, as far as that is known?
+bool db_wins(const DbEntry *e);
 
 // --- Reading -------------------------------------------------------------------------------------
 const DbEntry *db_best(Db *db, Arena *arena, const DbKey *key);
 // All of a key, best first: at most DB_KEEP and the pinned ones, of each file.
 int db_all(Db *db, Arena *arena, const DbKey *key, const DbEntry **out);
+// Did a search go as far as this one may?
+bool db_searched(Db *db, Arena *arena, const DbKey *key, const DbSearch *search);
 // Is this very program known on this processor, but for another number of threads or instruction
 // set? `other` is the key of those nearest to what was asked for.
 bool db_elsewhere(Db *db, Arena *arena, const DbKey *key, DbKey *other);
@@ -109,6 +130,9 @@ const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c
 
 // --- Writing: true when it is kept, whatever happens to this process next ------------------------
 bool db_record(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entry);
+// Several at once, and the search that found them; NULL: not one that says anything about others.
+bool db_record_search(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entries, int n,
+                      const DbSearch *search);
 bool db_trials(Db *db, Arena *scratch, const DbKey *key, const DbTrial *trials, int n);
 
 #endif

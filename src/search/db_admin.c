@@ -220,13 +220,16 @@ int db_record_rows(Db *db, Arena *scratch, const DbRow *rows, int n) {
 
 static const char drop_kernels[] = "DELETE FROM kernel WHERE id NOT IN (SELECT kernel FROM best) "
                                    "AND id NOT IN (SELECT kernel FROM trial)";
+static const char drop_searches[] =
+    "DELETE FROM search WHERE kernel NOT IN (SELECT id FROM kernel)";
 static const char drop_families[] =
     "DELETE FROM family WHERE id NOT IN (SELECT family FROM kernel)";
 
 // Kernels that nothing speaks of any more; they do not count.
 static bool drop_empty(Change *c, DbFile *f) {
     int64_t count = c->count;
-    bool ok = change(c, f, drop_kernels, 0, 0, NULL) && change(c, f, drop_families, 0, 0, NULL);
+    bool ok = change(c, f, drop_kernels, 0, 0, NULL) && change(c, f, drop_searches, 0, 0, NULL) &&
+              change(c, f, drop_families, 0, 0, NULL);
     c->count = count;
     return ok;
 }
@@ -240,11 +243,12 @@ static void prune(void *arg) {
     if (p->before)
         ok = change(c, f, "DELETE FROM best WHERE NOT pinned AND date < ?", p->before, 0, NULL);
     if (ok && p->keep >= 0)
-        ok = change(c, f,
-                    "DELETE FROM best WHERE (kernel, schedule) IN (SELECT kernel, schedule FROM "
-                    "(SELECT kernel, schedule, row_number() OVER (PARTITION BY kernel ORDER BY "
-                    "seconds) AS place FROM best WHERE NOT pinned) WHERE place > ?)",
-                    p->keep, 0, NULL);
+        ok = change(
+            c, f,
+            "DELETE FROM best WHERE (kernel, schedule) IN (SELECT kernel, schedule FROM "
+            "(SELECT kernel, schedule, row_number() OVER (PARTITION BY kernel ORDER BY " DB_WINS
+            " DESC, seconds) AS place FROM best WHERE NOT pinned) WHERE place > ?)",
+            p->keep, 0, NULL);
     if (ok && p->trials)
         ok = change(c, f, "DELETE FROM trial WHERE ?1 = 0 OR date < ?1", p->before, 0, NULL);
     finish(c, f, ok && drop_empty(c, f));

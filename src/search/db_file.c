@@ -2,7 +2,8 @@
 //
 // Whatever is wrong with a file turns it off: FILE_OFF is final for the life of the Db, so that a
 // broken database costs one attempt and one warning. What only keeps us from writing (a full disk,
-// a file system that is read only) makes it `readonly` instead, and reading goes on.
+// a file system that is read only) makes it `readonly` instead, and reading goes on: without the
+// files that SQLite puts beside it, where there is no room for them.
 //
 // A file is ours when its header says so (application_id), its tables are of a version we know
 // (user_version), and its schema is ours to the letter: no triggers, no views, nothing that would
@@ -13,10 +14,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static const char *const statement_text[] = {
@@ -47,8 +50,13 @@ static const struct {
               "state TEXT NOT NULL, seconds REAL NOT NULL, low REAL NOT NULL, "
               "high REAL NOT NULL, date INTEGER NOT NULL)"},
     {"trial_kernel", "CREATE INDEX trial_kernel ON trial(kernel)"},
+    {"search", "CREATE TABLE search(kernel INTEGER NOT NULL, strategy TEXT NOT NULL, "
+               "seconds REAL NOT NULL, trials REAL NOT NULL, gap REAL NOT NULL, "
+               "date INTEGER NOT NULL, "
+               "PRIMARY KEY(kernel, strategy, seconds, trials, gap)) WITHOUT ROWID"},
 };
-enum { SCHEMA = sizeof schema / sizeof *schema };
+// All of them, and the first ones, which are those of version 1.
+enum { SCHEMA = sizeof schema / sizeof *schema, SCHEMA_1 = SCHEMA - 1 };
 
 // --- What went wrong -----------------------------------------------------------------------------
 
@@ -89,7 +97,7 @@ void db_failed(Db *db, DbFile *f, int code, bool writing) {
     default: db_wrong(db, f, "cannot be %s: %.200s", writing ? "written" : "read", message); break;
     }
     int kind = code & 0xff;
-    f->readonly = true;
+    f->readonly = kind;
     if (kind == SQLITE_FULL || kind == SQLITE_READONLY || (writing && kind == SQLITE_IOERR)) return;
     turn_off(db, f);
 }
@@ -117,22 +125,24 @@ static int ask(DbFile *f, const char *sql, int64_t *out) {
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-// Nothing at all, our tables, or other ones?
-static int check_schema(DbFile *f, bool *none, bool *ours) {
+// Nothing at all, our tables (of which version?), or other ones (0)?
+static int check_schema(DbFile *f, bool *none, int *version) {
     sqlite3_stmt *s;
     int code = sqlite3_prepare_v2(f->handle, "SELECT name, sql FROM sqlite_schema", -1, &s, NULL);
     if (code) return code;
-    int found = 0, n = 0;
+    unsigned found = 0;
+    int n = 0;
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         const char *sql = (const char *)sqlite3_column_text(s, 1);
         for (int i = 0; i < SCHEMA && sql && name; i++)
-            found += !strcmp(name, schema[i].name) && !strcmp(sql, schema[i].sql);
+            if (!strcmp(name, schema[i].name) && !strcmp(sql, schema[i].sql)) found |= 1u << i;
         n += sql != NULL;
         *none = false;
     }
     sqlite3_finalize(s);
-    *ours = n == SCHEMA && found == SCHEMA; // names are unique
+    if (n == SCHEMA_1 && found == (1u << SCHEMA_1) - 1) *version = 1;
+    if (n == SCHEMA && found == (1u << SCHEMA) - 1) *version = DB_VERSION;
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
@@ -148,11 +158,12 @@ static void distrust(DbFile *f) {
 // Whose file is it? SQLITE_OK with *empty when it is nobody's yet.
 static int identify_now(Db *db, DbFile *f, bool *empty, bool *ours) {
     int64_t application = 0, version = 0;
-    bool none = true, known = false;
+    bool none = true;
+    int tables = 0;
     *empty = *ours = false;
     int code = ask(f, "PRAGMA application_id", &application);
     if (!code) code = ask(f, "PRAGMA user_version", &version);
-    if (!code) code = check_schema(f, &none, &known);
+    if (!code) code = check_schema(f, &none, &tables);
     if (code) return code;
     *empty = !application && !version && none;
     if (*empty) return SQLITE_OK;
@@ -161,10 +172,11 @@ static int identify_now(Db *db, DbFile *f, bool *empty, bool *ours) {
     else if (version > DB_VERSION)
         db_wrong(db, f, "was made by a newer version (tables %lld, this one knows %d)",
                  (long long)version, DB_VERSION);
-    else if (!known)
+    else if (!tables || tables != version)
         db_wrong(db, f, "is damaged: its tables are not ours");
     else
         *ours = true;
+    f->version = tables;
     return SQLITE_OK;
 }
 
@@ -237,7 +249,7 @@ static int open_handle(Db *db, DbFile *f, bool create) {
 
 // In a folder that cannot be written, a file in WAL mode opens only when it is promised not to
 // change. Should it change nevertheless, what is read is checked like anything else.
-static int open_immutable(DbFile *f) {
+static int open_immutable(DbFile *f, int why) {
     sqlite3_str *uri = sqlite3_str_new(NULL);
     sqlite3_str_appendall(uri, "file:");
     for (const char *c = f->path; *c; c++) {
@@ -255,8 +267,44 @@ static int open_immutable(DbFile *f) {
     int code = sqlite3_open_v2(text, &f->handle, flags, NULL);
     sqlite3_free(text);
     if (!code) distrust(f);
-    f->readonly = true;
+    f->readonly = why;
     return code;
+}
+
+// Is there too little space for the two files that SQLite puts beside it, and would it put them
+// there? It would leave beginnings of them behind.
+static bool no_room(const DbFile *f) {
+    enum { ROOM = 64 << 10 };
+    struct statvfs fs;
+    struct stat st;
+    char wal[PATH_MAX];
+    if (statvfs(f->path, &fs) != 0 || !fs.f_blocks || fs.f_flag & ST_RDONLY) return false;
+    uint64_t blocks = geteuid() ? fs.f_bavail : fs.f_bfree;
+    return blocks * fs.f_frsize < ROOM && snprintf(wal, sizeof wal, "%s-wal", f->path) > 0 &&
+           stat(wal, &st) != 0;
+}
+
+// SQLITE_OK, or why there is nothing to be read in the usual way; *why then says what keeps it from
+// being written, and 0 where it cannot be read at all.
+static int open_usual(Db *db, DbFile *f, bool create, bool *empty, bool *ours, int *why) {
+    int code = no_room(f) ? SQLITE_FULL : open_handle(db, f, create);
+    if (!code) code = identify(db, f, empty, ours);
+    switch (code) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR_SHMOPEN:
+    case SQLITE_IOERR_SHMSIZE:
+    case SQLITE_IOERR_SHMMAP: *why = SQLITE_FULL; break;
+    default:
+        *why = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY
+                   ? SQLITE_READONLY
+                   : SQLITE_OK;
+    }
+    return code;
+}
+
+static bool has_content(const DbFile *f) {
+    struct stat st;
+    return stat(f->path, &st) == 0 && st.st_size > 0;
 }
 
 // False: there is nothing to open, or nothing that could be.
@@ -287,17 +335,15 @@ static bool look(Db *db, DbFile *f, bool create) {
 
 static void open_file(Db *db, DbFile *f, bool create) {
     bool empty = false, ours = false;
+    int why;
     if (!look(db, f, create)) return;
-    int code = open_handle(db, f, create);
-    if (!code) code = identify(db, f, &empty, &ours);
-    int kind = code & 0xff;
-    if ((kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY) && !create && !open_immutable(f))
-        code = identify(db, f, &empty, &ours);
+    int code = open_usual(db, f, create, &empty, &ours, &why);
+    if (why && has_content(f) && !open_immutable(f, why)) code = identify(db, f, &empty, &ours);
     if (!code && empty && create) code = create_tables(db, f);
     if (!code && empty && create) code = identify(db, f, &empty, &ours);
     if (code) {
         db_failed(db, f, code, create);
-        if (f->handle) turn_off(db, f);
+        turn_off(db, f);
     } else if (empty) {
         db_file_close(f);
         f->state = FILE_ABSENT;
@@ -305,7 +351,8 @@ static void open_file(Db *db, DbFile *f, bool create) {
         turn_off(db, f);
     } else {
         f->state = FILE_OPEN;
-        f->readonly |= f->shared || sqlite3_db_readonly(f->handle, "main") == 1;
+        if (!f->readonly && (f->shared || sqlite3_db_readonly(f->handle, "main") == 1))
+            f->readonly = SQLITE_READONLY;
         sqlite3_exec(f->handle, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
     }
 }
@@ -359,13 +406,33 @@ static bool run(Db *db, DbFile *f, DbStatement which) {
     return db_prepare(db, f, which) && db_step(db, f, which);
 }
 
+bool db_has_searches(DbFile *f) {
+    int64_t version = 0;
+    if (f->version < DB_VERSION && !ask(f, "PRAGMA user_version", &version))
+        f->version = (int)version;
+    return f->version >= DB_VERSION;
+}
+
+// Inside a transaction: what is missing in tables of version 1, unless another process was first.
+static bool upgrade(Db *db, DbFile *f) {
+    if (db_has_searches(f)) return true;
+    char text[64];
+    snprintf(text, sizeof text, "PRAGMA user_version = %d", DB_VERSION);
+    int code = sqlite3_exec(f->handle, schema[SCHEMA_1].sql, NULL, NULL, NULL);
+    if (!code) code = sqlite3_exec(f->handle, text, NULL, NULL, NULL);
+    if (!code) return true;
+    db_failed(db, f, code, true);
+    db_rollback(db, f);
+    return false;
+}
+
 bool db_begin(Db *db, DbFile *f) {
     if (f->readonly) {
-        db_failed(db, f, SQLITE_READONLY, true);
+        db_failed(db, f, f->readonly, true);
         return false;
     }
     sqlite3_busy_timeout(f->handle, db->write_ms);
-    return run(db, f, DB_BEGIN_WRITE);
+    return run(db, f, DB_BEGIN_WRITE) && upgrade(db, f);
 }
 
 bool db_commit(Db *db, DbFile *f) {

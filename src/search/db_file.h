@@ -20,11 +20,15 @@ enum {
 
 #define DB_KEY_COLUMNS                                                                             \
     "k.id, k.name, k.program, k.strides, k.target, k.cpu, k.isa, k.threads, k.sizes"
+// Of those that somebody pinned, of those that are no slower than what is chosen, and of the rest
+// the fastest; of those that are as fast whichever.
+#define DB_WINS "(chosen <= 0 OR seconds <= chosen)"
 #define DB_STATEMENTS(X)                                                                           \
     X(FIND, "SELECT id FROM kernel WHERE program = ? AND strides = ? AND target = ? AND cpu = ? "  \
             "AND isa = ? AND threads = ?")                                                         \
     X(BEST_OF, "SELECT schedule, seconds, low, high, samples, bound, date, version, verified, "    \
-               "origin, pinned, chosen FROM best WHERE kernel = ? ORDER BY pinned DESC, seconds")  \
+               "origin, pinned, chosen FROM best WHERE kernel = ? ORDER BY pinned DESC, " DB_WINS  \
+               " DESC, seconds")                                                                   \
     X(FAMILY,                                                                                      \
       "SELECT k.id, k.sizes FROM family f JOIN kernel k ON k.family = f.id WHERE f.text = ? AND "  \
       "k.target = ? AND k.cpu = ? AND k.isa = ? AND k.threads = ? AND k.strides = ''")             \
@@ -45,18 +49,25 @@ enum {
       "excluded.high, samples = excluded.samples, bound = excluded.bound, date = excluded.date, "  \
       "version = excluded.version, verified = excluded.verified, origin = excluded.origin, "       \
       "pinned = excluded.pinned, chosen = excluded.chosen WHERE (excluded.pinned, "                \
-      "-excluded.seconds, excluded.date) > (best.pinned, -best.seconds, best.date) OR "            \
+      "excluded.chosen <= 0 OR excluded.seconds <= excluded.chosen, -excluded.seconds, "           \
+      "excluded.date) > (best.pinned, best.chosen <= 0 OR best.seconds <= best.chosen, "           \
+      "-best.seconds, best.date) OR "                                                              \
       "typeof(best.seconds) <> 'real' OR best.seconds < 0")                                        \
     X(DROP_WORST,                                                                                  \
       "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT schedule "    \
-      "FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY seconds, date, schedule LIMIT ?2)")     \
+      "FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY " DB_WINS " DESC, seconds, date, "      \
+      "schedule LIMIT ?2)")                                                                        \
+    X(SEARCHED, "SELECT 1 FROM search WHERE kernel = ? AND strategy = ? AND seconds >= ? AND "     \
+                "trials >= ? AND gap <= ? LIMIT 1")                                                \
+    X(ADD_SEARCH, "INSERT INTO search(kernel, strategy, seconds, trials, gap, date) VALUES(?, ?, " \
+                  "?, ?, ?, ?) ON CONFLICT DO UPDATE SET date = excluded.date")                    \
     X(ADD_TRIAL, "INSERT INTO trial(kernel, schedule, state, seconds, low, high, date) VALUES(?, " \
                  "?, ?, ?, ?, ?, ?)")                                                              \
     X(LIST, "SELECT " DB_KEY_COLUMNS                                                               \
             ", (SELECT count(*) FROM trial WHERE trial.kernel = k.id), b.schedule, b.seconds, "    \
             "b.low, b.high, b.samples, b.bound, b.date, b.version, b.verified, b.origin, "         \
             "b.pinned, b.chosen FROM kernel k JOIN best b ON b.kernel = k.id WHERE ?1 = 0 OR "     \
-            "k.id = ?1 ORDER BY k.id, b.pinned DESC, b.seconds")                                   \
+            "k.id = ?1 ORDER BY k.id, b.pinned DESC, " DB_WINS " DESC, b.seconds")                 \
     X(LIST_TRIALS, "SELECT " DB_KEY_COLUMNS                                                        \
                    ", t.schedule, t.state, t.seconds, t.low, t.high, t.date FROM kernel k JOIN "   \
                    "trial t ON t.kernel = k.id WHERE ?1 = 0 OR k.id = ?1 ORDER BY t.rowid")        \
@@ -92,8 +103,9 @@ typedef struct DbFamily {
 typedef struct DbFile {
     const char *path;
     DbFileState state;
-    bool shared;   // never written
-    bool readonly; // cannot be written
+    bool shared;  // never written
+    int readonly; // why it cannot be written, a code of SQLite's; 0: it can
+    int version;  // of its tables, when somebody last looked
     sqlite3 *handle;
     sqlite3_stmt *stmt[DB_STATEMENT_COUNT];
     DbFamily family;
@@ -124,6 +136,8 @@ void db_locked(Db *db, Arena *arena, void (*body)(void *arg), void *arg);
 // is open.
 bool db_file_open(Db *db, DbFile *f, bool create);
 void db_file_close(DbFile *f);
+// Has it what came with version 2?
+bool db_has_searches(DbFile *f);
 
 // A statement, reset and ready to be bound; NULL: it cannot be prepared, and the file is off.
 sqlite3_stmt *db_prepare(Db *db, DbFile *f, DbStatement which);
@@ -132,7 +146,8 @@ bool db_row(Db *db, DbFile *f, sqlite3_stmt *s);
 // Runs a statement that gives no rows. False: something went wrong; what a write meets (a full
 // disk) leaves reading alone.
 bool db_step(Db *db, DbFile *f, DbStatement which);
-// A transaction that writes; false when it cannot begin, and then there is nothing to end.
+// A transaction that writes, in tables of this version; false when it cannot begin, and then there
+// is nothing to end.
 bool db_begin(Db *db, DbFile *f);
 bool db_commit(Db *db, DbFile *f);
 void db_rollback(Db *db, DbFile *f);

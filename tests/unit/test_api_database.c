@@ -54,6 +54,8 @@ typedef struct Put {
     double seconds;
     int threads;
     bool kept;
+    double chosen; // 0: twice as long
+    bool pinned, cold;
 } Put;
 
 // What the tuner does.
@@ -64,14 +66,16 @@ static lw_status put_body(Call *call, void *arg) {
     DbKey key = database_key(call, c, (Target){.threads = p->threads});
     DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};
     e.verified = "exact";
-    e.chosen = 2 * p->seconds;
+    e.chosen = p->chosen ? p->chosen : 2 * p->seconds;
+    e.pinned = p->pinned;
+    if (p->cold) key.target = DB_TARGET_COLD;
     p->kept = db_record(call->ctx->db, call->scratch, &key, &e);
     database_complain(call, call->ctx->db);
     return LW_OK;
 }
 
 static bool put(Bench *b, const char *schedule, double us, int threads) {
-    Put p = {b->bound, schedule, us * 1e-6, threads, false};
+    Put p = {.bound = b->bound, .schedule = schedule, .seconds = us * 1e-6, .threads = threads};
     CHECK(!call_run(b->ctx, put_body, &p));
     return p.kept;
 }
@@ -130,6 +134,49 @@ TEST(api_database_is_used_without_asking) {
     CHECK(!lw_kernel_show(b.ctx, k, LW_STAGE_REPORT, false, &text));
     CHECK(strstr(text, "\n  schedule tuned: "));
     lw_kernel_free(k);
+    end(&b);
+}
+
+// What lost to the choice is not used, here or for other sizes, unless somebody pinned it.
+TEST(api_database_does_not_use_losers) {
+    Bench b, near;
+    remove_files("lost.db");
+    begin(&b, "lost.db", matmul, 64, 48, 32);
+    begin(&near, "lost.db", matmul, 80, 48, 32);
+    Put p = {.bound = b.bound,
+             .schedule = "s0: i0/4 i1/16 i2 i0 i1:v\n",
+             .seconds = 2e-6,
+             .chosen = 1e-6,
+             .threads = 1};
+    CHECK(!call_run(b.ctx, put_body, &p) && p.kept);
+    CHECK_STR_EQ(run(&b, 1), "chosen");
+    CHECK_STR_EQ(run(&near, 1), "chosen");
+    CHECK_STR_EQ(run(&b, 2), "chosen");
+    p.pinned = true;
+    CHECK(!call_run(b.ctx, put_body, &p) && p.kept);
+    CHECK_STR_EQ(run(&b, 1), "tuned");
+    CHECK_STR_EQ(run(&near, 1), "chosen");
+    end(&b);
+    end(&near);
+}
+
+// With cold caches the same program is another matter; it serves where nothing better is known.
+TEST(api_database_keeps_cold_apart) {
+    Bench b;
+    remove_files("cold.db");
+    begin(&b, "cold.db", matmul, 64, 48, 32);
+    Put p = {.bound = b.bound,
+             .schedule = "s0: i0/8 i1/16 i2 i0 i1:v\n",
+             .seconds = 1e-6,
+             .threads = 1,
+             .cold = true};
+    CHECK(!call_run(b.ctx, put_body, &p) && p.kept);
+    CHECK_STR_EQ(run(&b, 1), "tuned");
+    CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
+    lw_show_options o = {.struct_size = sizeof o, .threads = 1};
+    const char *text = "";
+    CHECK(!lw_bound_show_with(b.ctx, b.bound, LW_STAGE_SCHEDULE, &o, &text));
+    CHECK(strstr(text, "\nC: m/4 n/16 k m n:v\n"));
     end(&b);
 }
 

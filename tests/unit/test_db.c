@@ -176,6 +176,74 @@ TEST(db_pinned_entries_come_first) {
     end(&p);
 }
 
+// What loses to the choice comes last, however fast it is said to be, and goes first.
+TEST(db_losers_come_last) {
+    Site p;
+    remove_files("lost.db");
+    begin(&p, "lost.db");
+    DbKey key = key_for(&p, 8, 8, 8);
+    DbEntry lost = {.schedule = "s0: i0 i2 i1\n", .seconds = 2e-6, .chosen = 1e-6, .verified = ""};
+    DbEntry won = {.schedule = "s0: i1 i2 i0\n", .seconds = 3e-6, .chosen = 4e-6, .verified = ""};
+    const DbEntry *e;
+    CHECK(!db_wins(&lost) && db_wins(&won));
+    CHECK(db_record(p.db, &p.lab.arena, &key, &lost));
+    CHECK(db_record(p.db, &p.lab.arena, &key, &won));
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 2);
+    CHECK_STR_EQ(e[0].schedule, won.schedule);
+    // In a slow hour it was better than the choice: that counts, in whatever order they come.
+    lost.seconds = 5e-6;
+    lost.chosen = 6e-6;
+    CHECK(db_record(p.db, &p.lab.arena, &key, &lost));
+    lost.seconds = 2e-6;
+    lost.chosen = 1e-6;
+    CHECK(db_record(p.db, &p.lab.arena, &key, &lost));
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 2);
+    CHECK_F64_EQ(e[1].seconds, 5e-6);
+    lost.schedule = "s0: i2 i1 i0\n";
+    CHECK(db_record(p.db, &p.lab.arena, &key, &lost));
+    for (int i = 0; i < DB_KEEP; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "s0: i0/%d i1 i2\n", i + 2);
+        CHECK(record(&p, &key, text, 100 + i));
+    }
+    int n = db_all(p.db, &p.lab.arena, &key, &e);
+    CHECK_INT_EQ(n, DB_KEEP);
+    for (int i = 0; i < n; i++) CHECK(db_wins(&e[i]));
+    end(&p);
+}
+
+// A search is answered by one that went as far, on the same key.
+TEST(db_knows_what_was_searched) {
+    Site p;
+    remove_files("searched.db");
+    begin(&p, "searched.db");
+    DbKey key = key_for(&p, 8, 8, 8), cold = key;
+    cold.target = DB_TARGET_COLD;
+    DbEntry e[2] = {{.schedule = "s0: i0 i2 i1\n", .seconds = 2, .verified = ""},
+                    {.schedule = "s0: i1 i2 i0\n", .seconds = 1, .verified = ""}};
+    DbSearch done = {"auto", 5, INFINITY, 0.03};
+    static const struct {
+        DbSearch search;
+        bool answered;
+    } asked[] = {
+        {{"auto", 5, INFINITY, 0.03}, true},  {{"auto", 1, INFINITY, 0.03}, true},
+        {{"auto", 5, 100, 0.03}, true},       {{"auto", 5, INFINITY, 0.1}, true},
+        {{"auto", 6, INFINITY, 0.03}, false}, {{"auto", INFINITY, 100, 0.03}, false},
+        {{"auto", 5, INFINITY, 0}, false},    {{"random", 5, INFINITY, 0.03}, false},
+    };
+    CHECK(!db_searched(p.db, &p.lab.arena, &key, &done));
+    CHECK(db_record_search(p.db, &p.lab.arena, &key, e, 2, NULL));
+    CHECK(!db_searched(p.db, &p.lab.arena, &key, &done));
+    CHECK(db_record_search(p.db, &p.lab.arena, &key, e, 2, &done));
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        CHECK(db_searched(p.db, &p.lab.arena, &key, &asked[i].search) == asked[i].answered);
+    CHECK(!db_searched(p.db, &p.lab.arena, &cold, &done));
+    CHECK(!db_best(p.db, &p.lab.arena, &cold));
+    const DbEntry *all;
+    CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &all), 2);
+    end(&p);
+}
+
 TEST(db_finds_the_nearest_size) {
     Site p;
     remove_files("near.db");

@@ -123,8 +123,11 @@ TEST(db_faults_files_of_others) {
     sql("f.db", "CREATE TABLE mine(a); INSERT INTO mine VALUES(1)");
     expect_off("f.db", "belongs to another program");
     make_good("f.db");
-    sql("f.db", "PRAGMA user_version = 2");
-    expect_off("f.db", "was made by a newer version (tables 2, this one knows 1)");
+    sql("f.db", "PRAGMA user_version = 3");
+    expect_off("f.db", "was made by a newer version (tables 3, this one knows 2)");
+    make_good("f.db");
+    sql("f.db", "PRAGMA user_version = 1");
+    expect_off("f.db", "its tables are not ours");
     make_good("f.db");
     sql("f.db", "CREATE TRIGGER t AFTER INSERT ON best BEGIN DELETE FROM best; END");
     expect_off("f.db", "its tables are not ours");
@@ -141,6 +144,35 @@ TEST(db_faults_files_of_others) {
     Site s; // nothing is in an empty file, and it becomes a database
     begin(&s, "f.db");
     CHECK(!best(&s) && record(&s, 5) && best(&s) && !db_complaint(s.db, &s.lab.arena));
+    end(&s);
+}
+
+// One of version 1 is read as it is, by those who may not write it too; what is written to it makes
+// it one of this version, and nothing is lost.
+TEST(db_faults_older_version) {
+    DbSearch search = {"auto", 5, INFINITY, 0};
+    Site s, t;
+    make_good("old.db");
+    sql("old.db", "DROP TABLE search; PRAGMA user_version = 1");
+    begin(&s, "none.db:old.db");
+    CHECK(best(&s) && !db_searched(s.db, &s.lab.arena, &s.key, &search));
+    CHECK(!db_complaint(s.db, &s.lab.arena));
+    end(&s);
+    begin(&s, "old.db");
+    begin(&t, "old.db");
+    CHECK(best(&s) && best(&t));
+    CHECK(!db_searched(s.db, &s.lab.arena, &s.key, &search));
+    DbEntry e = {.schedule = "s0: i1 i0 i2\n", .seconds = 2e-6, .verified = ""};
+    CHECK(db_record_search(s.db, &s.lab.arena, &s.key, &e, 1, &search));
+    CHECK(db_searched(t.db, &t.lab.arena, &t.key, &search));
+    CHECK(db_record_search(t.db, &t.lab.arena, &t.key, &e, 1, &search));
+    const DbEntry *all;
+    CHECK_INT_EQ(db_all(t.db, &t.lab.arena, &t.key, &all), 2);
+    CHECK(!db_complaint(s.db, &s.lab.arena) && !db_complaint(t.db, &t.lab.arena));
+    end(&s);
+    end(&t);
+    begin(&s, "old.db");
+    CHECK(best(&s) && db_searched(s.db, &s.lab.arena, &s.key, &search));
     end(&s);
 }
 
@@ -582,6 +614,29 @@ TEST(db_faults_full_disk_is_said_and_reading_goes_on) {
     CHECK(best(&s) && !record(&s, 1) && !db_complaint(s.db, &s.lab.arena));
     fault.kind = NO_FAULT;
     end(&s);
+    with_faults(false);
+}
+
+// As a disk is that was full before: there is no room for the files beside it.
+TEST(db_faults_no_room_to_open) {
+    Site s;
+    with_faults(true);
+    make_good("full.db");
+    for (int writes_first = 0; writes_first < 2; writes_first++) {
+        begin(&s, "full.db");
+        fault.kind = ON_LOCK; // shared memory included: one lock is taken before it
+        fault.countdown = 2;
+        fault.code = SQLITE_IOERR_SHMSIZE;
+        fault.stays = false;
+        fault.met = 0;
+        if (!writes_first) CHECK(best(&s) && !db_complaint(s.db, &s.lab.arena));
+        CHECK(!record(&s, 1) && fault.met == 1);
+        const char *why = db_complaint(s.db, &s.lab.arena);
+        if (!CHECK(why && strstr(why, "is not written: the disk is full"))) printf("%s\n", why);
+        CHECK(best(&s) && !db_complaint(s.db, &s.lab.arena));
+        fault.kind = NO_FAULT;
+        end(&s);
+    }
     with_faults(false);
 }
 

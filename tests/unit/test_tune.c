@@ -198,7 +198,7 @@ TEST(planted_faults_are_recorded_and_never_stored) {
     CHECK(files_in(failures, ".lws") > 0 && files_in(failures, ".lws") <= seen.failures);
     CHECK_INT_EQ(files_in(failures, ".lwp"), files_in(failures, ".lws"));
 
-    // What is known is looked at and not searched; `again` searches.
+    // What is known is looked at and not searched, unless more is asked for; `again` searches.
     o = options(&seen);
     o.db = db;
     CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
@@ -223,6 +223,57 @@ TEST(planted_faults_are_recorded_and_never_stored) {
     CHECK(strstr(lw_diag_text(ctx), "candidates runs and gives the right result"));
     CHECK(strstr(lw_diag_text(ctx), "what is chosen without search: "));
     unsetenv("LW_TUNE_PLANT");
+    lw_bound_free(b);
+    lw_context_free(ctx);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+}
+
+// Trials that the same database is asked for with other options.
+static int64_t trials_of(lw_context *ctx, lw_bound *b, lw_tune_options o, Seen *seen) {
+    const lw_tune_result *r = NULL;
+    *seen = (Seen){0};
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    return seen->trials;
+}
+
+// A search answers those that ask for no more, and no others: what was tuned with decisions of
+// somebody's, with cold caches, or in less time says nothing.
+TEST(tuning_searches_what_was_not_searched) {
+    char folder[] = "/tmp/lw-tune-XXXXXX", db[64], command[128];
+    if (!CHECK(mkdtemp(folder))) return;
+    snprintf(db, sizeof db, "%s/t.db", folder);
+    lw_context_options where = {.struct_size = sizeof where, .database = db};
+    lw_context *ctx = lw_context_new(&where);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){64, 48, 32}, 3);
+    Seen seen;
+    lw_tune_options plain = options(&seen), pinned, cold, more, random, hand;
+    plain.db = NULL;
+    plain.trials = 40;
+    pinned = cold = more = random = hand = plain;
+    pinned.set = "kind(C.k.0) = SERIAL; size(C.m.1) = 4; size(C.m.2) = 1";
+    cold.cold = true;
+    more.trials = 60;
+    random.strategy = "random";
+    const lw_tune_result *r;
+    hand.schedule.text = "C: m n k\n";
+    CHECK(lw_db_put(ctx, b, &hand, false, &r) == LW_OK && r->stored);
+    CHECK(r->chosen > 0 && r->chosen < r->state->seconds);
+    CHECK(trials_of(ctx, b, pinned, &seen) > 0);
+    CHECK(trials_of(ctx, b, cold, &seen) > 0);
+    CHECK(trials_of(ctx, b, plain, &seen) > 0);
+    CHECK(trials_of(ctx, b, pinned, &seen) > 0);
+    CHECK(trials_of(ctx, b, more, &seen) > 0);
+    CHECK(trials_of(ctx, b, random, &seen) > 0);
+    // Several were checked and timed at the end: all of them are there, and those that lost last.
+    const lw_db_entry *e;
+    size_t n = 0, apart = 0;
+    CHECK(lw_db_list(ctx, NULL, &e, &n) == LW_OK && n > 2);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(e[i].rank || e[i].seconds <= e[i].chosen);
+        apart += strcmp(e[i].target, "x86-64, cold") == 0;
+    }
+    CHECK(apart > 0 && apart < n);
     lw_bound_free(b);
     lw_context_free(ctx);
     snprintf(command, sizeof command, "rm -r %s", folder);

@@ -5,8 +5,8 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 }
 --- mm.lws
 C: m/4 n/16 k m n:v
-$ loopwright db put mm.tc --size M=600,N=480,K=320 --schedule mm.lws --threads 1 --isa avx2 --db t.db
-mm: kept, {{[0-9.]+ [mu]s}}
+$ loopwright db put mm.tc --size M=600,N=480,K=320 --schedule mm.lws --threads 1 --isa avx2 --pin --db t.db
+mm: kept, {{[0-9.]+ [mu]s}}, pinned
 $ loopwright run mm.tc --size M=600,N=480,K=320 --threads 1 --isa avx2 --db t.db | grep -o 'schedule.*\|  tuned.*'
 schedule by hand
 $ loopwright run mm.tc --size M=600,N=480,K=320 --threads 2 --isa avx2 --db t.db | grep -o 'schedule.*\|  tuned.*'
