@@ -33,8 +33,9 @@ static int collect(Part *p, const lw_tune_state *s) {
 #define PART(rank_, ...)                                                                           \
     (p[n].rank = (rank_), snprintf(p[n].text, sizeof p[n].text, __VA_ARGS__), n++)
     PART(9, "%.1f s", s->elapsed);
-    PART(6, ", %lld trials", (long long)s->trials);
-    if (s->elapsed > 0) PART(1, " (%.0f/s)", (double)s->trials / s->elapsed);
+    if (s->trials > 0) PART(6, ", %lld trials", (long long)s->trials);
+    if (s->trials == 0) PART(7, ", computing the reference");
+    if (s->trials > 0) PART(1, " (%.0f/s)", (double)s->trials / s->elapsed);
     if (s->seconds > 0) PART(8, ", best %s", cli_time(time, s->seconds * 1e6));
     if (s->gflops > 0) PART(3, ", %.1f GFLOP/s", s->gflops);
     if (s->peak > 0) PART(5, ", %.0f %% of peak", 100 * s->peak);
@@ -246,6 +247,11 @@ void explored_summary(const Tuning *t, const Tuned *tuned) {
     free(sizes);
     if (strcmp(e->found_by, "empty") == 0) {
         printf("  nothing to tune: its results have no elements\n");
+        return;
+    }
+    if (strcmp(e->found_by, "cancelled") == 0) {
+        printf("  cancelled    before anything was measured: this is chosen without search\n");
+        print_schedule(e->schedule);
         return;
     }
     print_time(e);

@@ -537,6 +537,7 @@ typedef struct lw_tune_options {
     const char *failures; // folder for reproducers; NULL: beside the database; "none"
     const char *plugin;   // spreads measuring over processes: docs/tuning.md; NULL: none
     // Callbacks, each may be NULL; they run on the calling thread.
+    // Also while the reference is computed: there are no trials yet.
     void (*progress)(void *user, const lw_tune_state *state);
     void (*trial)(void *user, const lw_trial *trial);
     bool (*cancelled)(void *user); // true ends the tuning; the best so far is its result
@@ -550,8 +551,9 @@ typedef struct lw_tune_options {
 typedef struct lw_tune_result {
     const lw_tune_state *state; // of the best: checked once more and timed in a fresh process
     const char *schedule;       // text, for lw_schedule_text
-    const char *strategy; // that found it; "database": nothing was searched; "empty": there is
-                          // nothing to compute, and all times are 0
+    const char *strategy; // that found it; "database": nothing was searched; "chosen": it is what
+                          // is chosen without search. The same, and all times are 0: "empty",
+                          // there is nothing to compute; "cancelled", before there was a reference
     bool stored;          // in the database
     bool finished;        // everything was tried, or shown to be no better: this is the best
     bool served;          // this process measured for another, which has the result: all else

@@ -25,6 +25,8 @@ static const double surely = 0.99;
 // Of times that were measured on another day, by which one is not the best any more.
 static const double lost = 0.95;
 static const double least_reference = 0.05, compile_seconds = 10;
+// Computing the reference ends after so long, or half of the time.
+static const double reference_limit = 10, reference_most = 0.5;
 // What takes longer to compile is left out: it would keep many others from being tried.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
 
@@ -142,7 +144,8 @@ static Plant plant(void *tune, int64_t n) {
 // --- The host of a search ------------------------------------------------------------------------
 
 static bool cancelled(void *user) {
-    const Tune *t = user;
+    Tune *t = user;
+    if (!t->measure) tune_progress(t); // the reference is being computed
     return !t->finishing && t->o.cancelled && t->o.cancelled(t->o.user);
 }
 
@@ -310,6 +313,7 @@ static bool start_measuring(Tune *t) {
                               .cold = t->o.cold,
                               .seed = t->o.seed,
                               .reference_seconds = fmax(share, least_reference),
+                              .reference_limit = fmax(reference_most * seconds, reference_limit),
                               .compile_seconds = compile_seconds,
                               .slow_compile = fmax(slow_compile_share * seconds, slow_compile),
                               .cancelled = cancelled,
@@ -317,7 +321,9 @@ static bool start_measuring(Tune *t) {
                               .cancel_user = t};
     MeasureFault fault;
     t->measure = measure_open(t->call->arena, &t->setup, &fault);
-    if (!t->measure) diag_report(t->call->diags, nowhere, DIAG_TUNE_CANNOT, fault_text(fault));
+    t->interrupted = fault == MEASURE_CANCELLED;
+    if (!t->measure && !t->interrupted)
+        diag_report(t->call->diags, nowhere, DIAG_TUNE_CANNOT, fault_text(fault));
     return t->measure;
 }
 
@@ -500,10 +506,11 @@ static bool is_empty(const Tune *t) {
     return true;
 }
 
-static bool nothing_to_tune(Tune *t) {
+// What is chosen without search, and was not measured.
+static bool nothing_measured(Tune *t, const char *why) {
     t->result->schedule = schedule_text(t, &(Job){JOB_CHOSEN, "", 1});
-    t->result->strategy = "empty";
-    t->result->finished = true;
+    t->result->strategy = why;
+    tune_figures(t);
     return true;
 }
 
@@ -511,8 +518,8 @@ static bool tune(Tune *t) {
     SearchOptions options;
     Final final;
     if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
-    if (is_empty(t)) return nothing_to_tune(t);
-    if (!start_measuring(t)) return false;
+    if (is_empty(t)) return t->result->finished = nothing_measured(t, "empty");
+    if (!start_measuring(t)) return t->interrupted && nothing_measured(t, "cancelled");
     name_unchecked(t);
     join_others(t);
     if (t->remote && t->rank) {

@@ -55,7 +55,8 @@ typedef struct Tune {
     double began;
     double counted; // the best's time as the search counts it; 0: there is none
     lw_tune_state state;
-    bool finishing; // no longer to be cancelled
+    bool finishing;   // no longer to be cancelled
+    bool interrupted; // before there was a reference
     lw_tune_result *result;
     lw_tune_point *points;
     int npoints, most_points;

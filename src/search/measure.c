@@ -242,17 +242,18 @@ static bool make_board(Measure *m) {
     return true;
 }
 
-// A worker that dies of the kernels that should agree is followed by one that interprets. False:
-// there is no process.
-static bool have_reference(Measure *m) {
-    double limit = 10 + 1e-7 * (double)m->setup->instances;
-    for (int i = 0; i < 2; i++) {
-        if (!start_worker(m)) return false;
-        if (child_tell(&m->child, i ? 'i' : 'r') && wait_for(m, limit) == SERVED) break;
-        child_end(&m->child);
-        if (measure_cancelled(m)) break;
+// A worker that dies of the kernels that should agree is followed by one that interprets.
+static MeasureFault have_reference(Measure *m) {
+    double until = measure_clock() + m->setup->reference_limit;
+    Served how = SERVED_DIED;
+    for (int i = 0; i < 2 && how == SERVED_DIED; i++) {
+        if (!start_worker(m)) return MEASURE_NO_PROCESS;
+        if (child_tell(&m->child, i ? 'i' : 'r')) how = wait_for(m, until - measure_clock());
+        if (how != SERVED) child_end(&m->child);
     }
-    return true;
+    if (how == SERVED_CANCELLED) return MEASURE_CANCELLED;
+    bool found = how == SERVED && atomic_load(&m->board->reference) != REFERENCE_NONE;
+    return found ? MEASURE_OK : MEASURE_NO_REFERENCE;
 }
 
 Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fault) {
@@ -262,10 +263,8 @@ Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fau
     *fault = MEASURE_NO_MEMORY;
     if (operands_make(&m->operands, arena, setup->program, setup->views, setup->ranges,
                       setup->seed) &&
-        make_board(m)) {
-        *fault = have_reference(m) ? MEASURE_NO_REFERENCE : MEASURE_NO_PROCESS;
-        if (atomic_load(&m->board->reference) != REFERENCE_NONE) *fault = MEASURE_OK;
-    }
+        make_board(m))
+        *fault = have_reference(m);
     if (*fault == MEASURE_OK) {
         m->avoided = setup->compilers && child_avoid(m->processor);
         return m;

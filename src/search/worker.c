@@ -20,10 +20,11 @@
 
 enum {
     MOST_SAMPLES = 101,
+    FEW_SAMPLES = 2, // of what takes long
     SOME_PAIRS = 6,  // to place a candidate: its interval is one of 95 % then
     MANY_PAIRS = 15, // to tell a better one from the incumbent
 };
-static const double sample_seconds = 70e-6, alone_seconds = 2e-3;
+static const double sample_seconds = 70e-6, alone_seconds = 2e-3, long_seconds = 0.3;
 // A candidate loses by its first sample, sooner where that is one call that takes its time; by the
 // first two or three, all of which are slower by so much; and where a sample is one call, by one of
 // three that is not faster. It may be better while the median and four of five samples say so.
@@ -259,10 +260,17 @@ static Trial by_samples(double *x, int n) {
     return (Trial){TRIAL_TIMED, e.median, e.low, e.high, .measured = e.median, .samples = n};
 }
 
+// Samples are taken for so many seconds; some in any case, few where they take much longer.
+static bool another_sample(int n, double began, double seconds) {
+    double spent = measure_clock() - began;
+    if (n < SOME_PAIRS) return n < FEW_SAMPLES || spent < fmax(seconds, long_seconds);
+    return n < MOST_SAMPLES && spent < seconds;
+}
+
 static void time_alone(Worker *w, const Loaded *k, Trial *t) {
-    double x[MOST_SAMPLES], until = measure_clock() + alone_seconds;
+    double x[MOST_SAMPLES], began = measure_clock();
     int n = 0;
-    while (n < MOST_SAMPLES && (n < SOME_PAIRS || measure_clock() < until)) x[n++] = sample(w, k);
+    while (another_sample(n, began, alone_seconds)) x[n++] = sample(w, k);
     *t = by_samples(x, n);
 }
 
@@ -424,8 +432,8 @@ static void time_together(Worker *w, double seconds) {
         if (!right) unload(&k[i]);
         leave(w, p, right ? PLACE_WAITING : PLACE_DONE);
     }
-    double until = measure_clock() + seconds;
-    for (; n < MOST_SAMPLES && (n < SOME_PAIRS || measure_clock() < until); n++)
+    double began = measure_clock();
+    for (; another_sample(n, began, seconds); n++)
         for (int i = 0; i < b->count; i++) {
             int at = (i + n) % b->count;
             if (!k[at].block) continue;
@@ -491,15 +499,15 @@ static bool cross_check(Worker *w, DataSet set, JobKind one) {
     return run_once(w, set, JOB_CHOSEN) && operands_agree(w->operands, set);
 }
 
-// Instances per second that the interpreter and naive code surely do, and the seconds that the
-// interpreter may take where nothing else gives a reference.
-static const double interpreted = 30e6, naive = 400e6, patience = 10;
+// Instances per second that the interpreter and naive code surely do.
+static const double interpreted = 30e6, naive = 400e6;
 
 static int reference_on(Worker *w, DataSet set, bool interpreter) {
     const MeasureSetup *s = w->m->setup;
     double instances = (double)s->instances, seconds = s->reference_seconds;
     bool small = interpreter || instances <= interpreted * seconds;
-    bool medium = instances <= naive * seconds, bearable = instances <= interpreted * patience;
+    bool medium = instances <= naive * seconds;
+    bool bearable = instances <= interpreted * s->reference_limit;
     if (!small && cross_check(w, set, medium ? JOB_TEXT : JOB_PLAIN))
         return medium ? REFERENCE_NAIVE : REFERENCE_PLAIN;
     return bearable && interpret(w, set) ? REFERENCE_INTERPRETER : REFERENCE_NONE;

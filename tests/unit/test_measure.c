@@ -87,6 +87,7 @@ static void open_bench(Bench *x, const char *text, const int64_t *sizes, int64_t
                               .cold = x->setup.cold,
                               .compilers = x->setup.compilers,
                               .reference_seconds = 0.1,
+                              .reference_limit = 10,
                               .compile_seconds = 2,
                               .slow_compile = x->setup.slow_compile,
                               .cancelled = cancelled,
@@ -222,6 +223,23 @@ TEST(large_programs_are_cross_checked) {
     Trial t;
     measure_batch(x.m, &job, 1, INFINITY, &t);
     CHECK(t.state == TRIAL_TIMED);
+    close_bench(&x);
+}
+
+// Nobody waits longer for it, and nobody who cancels waits at all.
+TEST(the_reference_has_a_limit) {
+    static Bench x;
+    open_bench(&x, matmul, (int64_t[]){256, 256, 256}, 256 * 256 * 256);
+    MeasureSetup s = x.setup;
+    MeasureFault fault;
+    double begin = measure_clock();
+    s.reference_seconds = 60;
+    s.reference_limit = 0.01; // the interpreter takes half a second; it would take too long
+    CHECK(!measure_open(&x.lab.arena, &s, &fault) && fault == MEASURE_NO_REFERENCE);
+    s.reference_limit = 60;
+    x.stop_after = 1;
+    CHECK(!measure_open(&x.lab.arena, &s, &fault) && fault == MEASURE_CANCELLED);
+    CHECK(measure_clock() - begin < 0.4);
     close_bench(&x);
 }
 

@@ -296,6 +296,35 @@ TEST(tuning_is_cancelled) {
     lw_context_free(ctx);
 }
 
+static bool at_once(void *seen) {
+    (void)seen;
+    return true;
+}
+
+static void count_early(void *seen, const lw_tune_state *s) {
+    Seen *x = seen;
+    x->stop_at += s->trials == 0;
+}
+
+// While the reference is computed that is told, and what is chosen is the result of an interrupt.
+TEST(tuning_is_cancelled_before_it_begins) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){400, 400, 400}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    o.trials = 0;
+    o.seconds = 60; // the interpreter takes its time
+    o.cancelled = at_once;
+    o.progress = count_early;
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+    CHECK_STR_EQ(r->strategy, "cancelled");
+    CHECK(r->state->seconds <= 0 && r->state->elapsed < 1 && seen.trials == 0 && seen.stop_at > 0);
+    CHECK(strncmp(r->schedule, "C: ", 3) == 0 && !r->stored && !r->finished);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
 TEST(pinned_decisions_hold) {
     lw_context *ctx = lw_context_new(NULL);
     lw_bound *b = bind(ctx, "mm", (int64_t[]){32, 32, 32}, 3);
