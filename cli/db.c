@@ -11,6 +11,7 @@ typedef struct Verb {
     const char *name;
     int (*run)(Cli *cli);
     const char *idle; // options that have no effect on it
+    bool reads;       // what there is
 } Verb;
 
 static const char *word(const Cli *cli, size_t i) { return i < cli->nwords ? cli->words[i] : NULL; }
@@ -42,6 +43,7 @@ static void json_entry(Json *j, const lw_db_entry *e, bool whole) {
     json_str(j, "name", e->name);
     json_str(j, "sizes", e->sizes);
     if (e->named_sizes) json_str(j, "named_sizes", e->named_sizes);
+    json_str(j, "cpu", e->cpu);
     json_str(j, "isa", e->isa);
     json_int(j, "threads", e->threads);
     json_num(j, "seconds", e->seconds);
@@ -51,7 +53,6 @@ static void json_entry(Json *j, const lw_db_entry *e, bool whole) {
     json_bool(j, "pinned", e->pinned);
     json_int(j, "trials", e->trials);
     if (whole) {
-        json_str(j, "cpu", e->cpu);
         json_str(j, "target", e->target);
         json_str(j, "strides", e->strides);
         json_num(j, "low", e->low);
@@ -80,37 +81,57 @@ static char *shortened(const char *text, int most) {
     return fits ? cli_printf("%s", text) : cli_printf("%.*s...", most - 3, text);
 }
 
+// Tuned with cold caches.
+static bool is_cold(const lw_db_entry *e) { return strstr(e->target, ", cold") != NULL; }
+
 static const char *sizes_of(const lw_db_entry *e) {
     return e->named_sizes && *e->named_sizes ? e->named_sizes : e->sizes;
 }
 
+static const char *name_of(const lw_db_entry *e) { return e->name; }
+static const char *cpu_of(const lw_db_entry *e) { return e->cpu; }
+
 // The longest text of a column, as far as it is shown.
-static int width(const lw_db_entry *entry, size_t n, const char *title, bool sizes, int most) {
+static int width(const lw_db_entry *entry, size_t n, const char *title,
+                 const char *(*of)(const lw_db_entry *e), int most) {
     size_t longest = strlen(title);
     for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(sizes ? sizes_of(&entry[i]) : entry[i].name);
+        size_t len = strlen(of(&entry[i]));
         longest = len > longest ? len : longest;
     }
     return longest > (size_t)most ? most : (int)longest;
 }
 
+static bool has_several_cpus(const lw_db_entry *entry, size_t n) {
+    size_t same = 0;
+    while (same < n && strcmp(entry[same].cpu, entry[0].cpu) == 0) same++;
+    return same < n;
+}
+
 static void print_list(const lw_db_entry *entry, size_t n) {
-    enum { MOST_NAME = 24, MOST_SIZES = 36 };
-    int names = width(entry, n, "function", false, MOST_NAME);
-    int sizes = width(entry, n, "sizes", true, MOST_SIZES);
-    printf("%6s  %-*s  %-*s  %-7s %7s %10s %6s %9s %7s  %s\n", "kernel", names, "function", sizes,
-           "sizes", "isa", "threads", "time", "gap", "schedules", "trials", "date");
+    enum { MOST_NAME = 24, MOST_SIZES = 36, MOST_CPU = 40 };
+    int names = width(entry, n, "function", name_of, MOST_NAME);
+    int sizes = width(entry, n, "sizes", sizes_of, MOST_SIZES);
+    int cpus = has_several_cpus(entry, n) ? width(entry, n, "cpu", cpu_of, MOST_CPU) : 0;
+    printf("%6s  %-*s  %-*s  ", "kernel", names, "function", sizes, "sizes");
+    if (cpus) printf("%-*s  ", cpus, "cpu");
+    printf("%-7s %7s %10s %6s %9s %7s  %s\n", "isa", "threads", "time", "gap", "schedules",
+           "trials", "date");
     for (size_t i = 0, more; i < n; i += more) {
         const lw_db_entry *e = &entry[i];
         more = entries_of(entry, n, i);
         char *time = time_text(e->seconds);
         char *gap = e->bound > 0 ? cli_printf("%.0f %%", 100 * e->gap) : cli_printf("-");
         char *name = shortened(e->name, MOST_NAME), *size = shortened(sizes_of(e), MOST_SIZES);
-        printf("%6lld  %-*s  %-*s  %-7s %7d %10s %6s %9zu %7lld  %.10s%s\n", (long long)e->kernel,
-               names, name, sizes, size, e->isa, e->threads, time, gap, more, (long long)e->trials,
-               e->date, e->pinned ? " pinned" : "");
+        char *cpu = shortened(e->cpu, MOST_CPU);
+        printf("%6lld  %-*s  %-*s  ", (long long)e->kernel, names, name, sizes, size);
+        if (cpus) printf("%-*s  ", cpus, cpu);
+        printf("%-7s %7d %10s %6s %9zu %7lld  %.10s%s%s\n", e->isa, e->threads, time, gap, more,
+               (long long)e->trials, e->date, is_cold(e) ? " cold" : "",
+               e->pinned ? " pinned" : "");
         free(name);
         free(size);
+        free(cpu);
         free(time);
         free(gap);
     }
@@ -152,9 +173,10 @@ static void print_indented(const char *text) {
 
 static void print_kernel(const lw_db_entry *e) {
     const char *sizes = e->named_sizes ? e->named_sizes : "";
-    printf("kernel %lld: %s, %s%s%d thread%s, %s on %s\n  strides  %s\n  program\n",
+    printf("kernel %lld: %s, %s%s%d thread%s, %s on %s%s\n  strides  %s\n  program\n",
            (long long)e->kernel, e->name, sizes, *sizes ? ", " : "", e->threads,
-           e->threads == 1 ? "" : "s", e->isa, e->cpu, *e->strides ? e->strides : "dense");
+           e->threads == 1 ? "" : "s", e->isa, e->cpu, is_cold(e) ? ", cold caches" : "",
+           *e->strides ? e->strides : "dense");
     print_indented(e->named_program ? e->named_program : e->program);
 }
 
@@ -215,9 +237,10 @@ static int db_verify(Cli *cli) {
     for (size_t i = 0; i < n; i++) {
         if (!entry[i].wrong) continue;
         bad++;
-        if (!cli->json)
-            printf("kernel %lld, schedule %d: %s\n", (long long)entry[i].kernel, entry[i].rank + 1,
-                   entry[i].wrong);
+        if (cli->json) continue;
+        printf("kernel %lld", (long long)entry[i].kernel);
+        if (entry[i].rank >= 0) printf(", schedule %d", entry[i].rank + 1);
+        printf(": %s\n", entry[i].wrong);
     }
     if (!cli->json) printf("%zu apply, %zu do not\n", n - bad, bad);
     return bad ? EXIT_FAILED : EXIT_OK;
@@ -231,8 +254,6 @@ static int db_export(Cli *cli) {
     int status = too_many(cli, 1);
     if (!status && cli->json && !cli->output)
         return cli_misuse(cli, "--json says what was done: name the file by -o");
-    if (!status && cli->db && access(cli->db, F_OK) != 0)
-        return cli_fail(cli, "there is no database '%s'", cli->db);
     if (!status) status = cli_report(cli, lw_db_export(cli->ctx, &o, &text));
     if (status) return status;
     if (!cli->output || strcmp(cli->output, "-") == 0) {
@@ -399,16 +420,25 @@ static int db_put(Cli *cli) {
 #define PUTTING "--size --def --schedule --threads --isa --pin --strict --unchecked --lang "
 
 static const Verb verbs[] = {
-    {"list", db_list, PUTTING "-o --all --keep --days --bad"},
-    {"show", db_show, PUTTING "-o --all --keep --days --bad"},
-    {"export", db_export, PUTTING "--keep --days --bad"},
-    {"import", db_import, PUTTING "-o --all --keep --days --bad"},
-    {"merge", db_merge, PUTTING "-o --keep --days --bad"},
-    {"prune", db_prune, PUTTING "-o"},
-    {"verify", db_verify, PUTTING "-o --all --keep --days --bad"},
-    {"put", db_put, "-o --all --keep --days --bad"},
+    {"list", db_list, PUTTING "-o --all --keep --days --bad", true},
+    {"show", db_show, PUTTING "-o --all --keep --days --bad", true},
+    {"export", db_export, PUTTING "--keep --days --bad", true},
+    {"import", db_import, PUTTING "-o --all --keep --days --bad", false},
+    {"merge", db_merge, PUTTING "-o --keep --days --bad", false},
+    {"prune", db_prune, PUTTING "-o", true},
+    {"verify", db_verify, PUTTING "-o --all --keep --days --bad", true},
+    {"put", db_put, "-o --all --keep --days --bad", false},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
+
+// A file that somebody named is one that there is; at the usual place there may be none yet.
+static int is_missing(Cli *cli) {
+    const char *file = lw_db_file(cli->ctx), *variable = getenv("LW_DB");
+    bool named = cli->db || (variable && *variable);
+    return named && file && access(file, F_OK) != 0
+               ? cli_fail(cli, "there is no database '%s'", file)
+               : EXIT_OK;
+}
 
 int command_db(Cli *cli) {
     const char *names[VERBS];
@@ -421,6 +451,7 @@ int command_db(Cli *cli) {
         char *why = cli_printf("with db %s", verbs[i].name);
         int status = cli_idle(cli, verbs[i].idle, why);
         free(why);
+        if (!status && verbs[i].reads) status = is_missing(cli);
         return status ? status : verbs[i].run(cli);
     }
     const char *near = lw_nearest(cli->words[0], names, VERBS);

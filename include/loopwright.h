@@ -582,7 +582,8 @@ LW_API const char *lw_db_file(lw_context *ctx); // that is written; NULL: no dat
 typedef struct lw_db_entry {
     int64_t kernel; // its number in the file
     int32_t rank;   // of this schedule among those of the kernel, from 0: the one that is used,
-                    // unless it is slower than `chosen`, and not pinned
+                    // unless it is slower than `chosen`, and not pinned; -1: with
+                    // lw_db_options.check, a row that cannot be read: all else is empty
     bool pinned;    // used before faster ones
     int32_t threads;
     const char *name;               // of the function that was first tuned so

@@ -95,7 +95,8 @@ static lw_status list_body(Call *call, void *arg) {
     lw_db_entry *entries = arena_new_n(call->arena, lw_db_entry, rows.n + 1);
     const char *file = c->options.check ? db_check_file(db, call->arena) : NULL;
     for (int i = 0; i < rows.n; i++) {
-        if (c->options.best && rows.at[i].rank) continue;
+        bool bad = rows.at[i].wrong;
+        if (bad ? !c->options.check : c->options.best && rows.at[i].rank) continue;
         entries[c->count] = describe(call, &rows.at[i]);
         if (c->options.check) entries[c->count].wrong = db_row_check(call->arena, &rows.at[i]);
         c->count++;
@@ -129,7 +130,8 @@ static lw_status export_body(Call *call, void *arg) {
     DbRows rows = db_rows(db, call->arena, c->options.kernel, c->options.trials);
     Text out = {.arena = call->arena};
     for (int i = 0; i < rows.n; i++)
-        if (!c->options.best || !rows.at[i].rank) db_row_print(&out, &rows.at[i]);
+        if (!rows.at[i].wrong && (!c->options.best || !rows.at[i].rank))
+            db_row_print(&out, &rows.at[i]);
     c->jsonl = text_str(&out);
     return settled(call, db);
 }
@@ -146,8 +148,9 @@ lw_status lw_db_export(lw_context *ctx, const lw_db_options *options, const char
 
 // --- Adding --------------------------------------------------------------------------------------
 
-// Those that apply.
-static void take(Call *call, DbCall *c, DbRows *good, DbRow row, const char *wrong, int number) {
+// Those that apply. `what` with that number it is.
+static void take(Call *call, DbCall *c, DbRows *good, DbRow row, const char *wrong,
+                 const char *what, int number) {
     c->counts.read++;
     if (!wrong) wrong = db_row_check(call->arena, &row);
     if (!wrong) {
@@ -155,7 +158,7 @@ static void take(Call *call, DbCall *c, DbRows *good, DbRow row, const char *wro
         return;
     }
     c->counts.refused++;
-    diag_report(call->diags, nowhere, DIAG_DB_REFUSED, c->name, number, wrong);
+    diag_report(call->diags, nowhere, DIAG_DB_REFUSED, c->name, what, number, wrong);
 }
 
 static lw_status keep(Call *call, DbCall *c, Db *db, const DbRows *good) {
@@ -167,9 +170,10 @@ static lw_status import_body(Call *call, void *arg) {
     DbCall *c = arg;
     Db *db = database(call);
     DbRows good = {0};
-    int entry = 0;
+    int line = 0;
     if (!db) return LW_ERROR;
     for (const char *at = c->text, *last = at + c->len; at < last;) {
+        line++;
         const char *end = memchr(at, '\n', (size_t)(last - at));
         if (!end) end = last;
         size_t len = (size_t)(end - at), blank = 0;
@@ -177,7 +181,7 @@ static lw_status import_body(Call *call, void *arg) {
         if (blank < len) {
             DbRow row;
             const char *wrong = db_row_parse(call->arena, at, len, &row);
-            take(call, c, &good, row, wrong, ++entry);
+            take(call, c, &good, row, wrong, "line", line);
         }
         at = end + 1;
     }
@@ -215,7 +219,7 @@ static void merge(void *arg) {
         m->status = LW_ERROR;
         return;
     }
-    for (int i = 0; i < rows.n; i++) take(m->call, m->c, &good, rows.at[i], NULL, i + 1);
+    for (int i = 0; i < rows.n; i++) take(m->call, m->c, &good, rows.at[i], NULL, "entry", i + 1);
     m->status = keep(m->call, m->c, m->db, &good);
 }
 
@@ -243,7 +247,7 @@ lw_status lw_db_merge(lw_context *ctx, const char *file, const lw_db_options *op
 static bool prune_bad(Call *call, Db *db, lw_db_counts *counts) {
     DbRows rows = db_rows(db, call->arena, 0, false);
     for (int i = 0; i < rows.n; i++) {
-        if (!db_row_check(call->arena, &rows.at[i])) continue;
+        if (rows.at[i].wrong || !db_row_check(call->arena, &rows.at[i])) continue;
         if (!db_remove(db, call->scratch, &rows.at[i])) return false;
         counts->removed++;
     }
@@ -256,7 +260,7 @@ static lw_status prune_body(Call *call, void *arg) {
     if (!db) return LW_ERROR;
     const lw_db_prune_options *o = &c->prune;
     if (o->bad && !prune_bad(call, db, &c->counts)) return settled(call, db);
-    DbPrune what = {.keep = o->keep > 0 ? o->keep : -1, .trials = o->trials};
+    DbPrune what = {.keep = o->keep > 0 ? o->keep : -1, .trials = o->trials, .unreadable = o->bad};
     if (o->days > 0) what.before = (int64_t)time(NULL) - (int64_t)(o->days * 86400);
     int64_t removed = db_prune(db, call->scratch, &what);
     if (removed > 0) c->counts.removed += (size_t)removed;

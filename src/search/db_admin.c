@@ -1,9 +1,9 @@
 #include "search/db_admin.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "run/pool.h"
 #include "search/db_file.h"
 #include "tree/verify.h"
 
@@ -41,17 +41,33 @@ static bool read_key(Arena *arena, sqlite3_stmt *s, DbRow *row) {
     return k->name && k->program && k->strides && k->target && k->cpu && k->isa && k->sizes;
 }
 
+static bool read_row(Arena *arena, sqlite3_stmt *s, DbRow *row) {
+    row->trials = sqlite3_column_int64(s, KEY_COLUMNS);
+    return read_key(arena, s, row) && db_read_entry(arena, s, KEY_COLUMNS + 1, &row->entry);
+}
+
+static const DbRow unreadable = {
+    .rank = -1,
+    .wrong = "a row cannot be read",
+    .key =
+        {.name = "", .program = "", .strides = "", .target = "", .cpu = "", .isa = "", .sizes = ""},
+    .entry = {.schedule = "", .version = "", .verified = "", .origin = ""},
+};
+
 static void list_best(Listing *l, DbFile *f) {
     sqlite3_stmt *s = db_prepare(l->db, f, DB_LIST);
     if (!s) return;
     sqlite3_bind_int64(s, 1, l->kernel);
+    int64_t kernel = 0;
+    int rank = 0;
     while (db_row(l->db, f, s)) {
-        DbRow row = {.trials = sqlite3_column_int64(s, KEY_COLUMNS)};
-        if (!read_key(l->arena, s, &row) ||
-            !db_read_entry(l->arena, s, KEY_COLUMNS + 1, &row.entry))
-            continue;
-        bool same = l->rows.n && vec_last(&l->rows).kernel == row.kernel;
-        row.rank = same ? vec_last(&l->rows).rank + 1 : 0;
+        DbRow row = {0};
+        bool right = read_row(l->arena, s, &row);
+        if (row.kernel != kernel) rank = 0;
+        kernel = row.kernel;
+        if (!right) row = unreadable;
+        row.kernel = kernel;
+        if (right) row.rank = rank++;
         vec_push(l->arena, &l->rows, row);
     }
 }
@@ -92,7 +108,40 @@ static const char *first_of(const DiagList *diags) {
     return diags->items.n ? diags->items.at[0]->text : "it does not apply";
 }
 
+// "40,1;;1,64", as db_key writes it.
+static bool strides_fit(const Program *p, const char *text) {
+    if (!*text) return true;
+    for (int t = 0; t < p->ninputs + p->noutputs; t++) {
+        if (t && *text++ != ';') return false;
+        if (!*text || *text == ';') continue;
+        for (int d = 0; d < p->tensors.at[t].rank; d++) {
+            char *end;
+            if (d && *text++ != ',') return false;
+            if (!strchr("-0123456789", *text)) return false; // strtoll takes more
+            strtoll(text, &end, 10);
+            if (end == text) return false;
+            text = end;
+        }
+    }
+    return !*text;
+}
+
+// What is beside program and Schedule.
+static const char *check_rest(Arena *arena, const Program *p, const DbRow *row) {
+    const DbKey *k = &row->key;
+    if (strcmp(k->target, DB_TARGET) != 0 && strcmp(k->target, DB_TARGET_COLD) != 0)
+        return arena_printf(arena, "no target '%s' is known", k->target);
+    if (isa_by_name(k->isa) < 0)
+        return arena_printf(arena, "'%s' has no instruction set '%s'", k->target, k->isa);
+    if (k->threads < 1 || k->threads > POOL_MAX_THREADS)
+        return arena_printf(arena, "its threads are not 1 to %d", POOL_MAX_THREADS);
+    if (!strides_fit(p, k->strides))
+        return arena_printf(arena, "'%s' are no strides of its arguments", k->strides);
+    return row->state || row->entry.seconds > 0 ? NULL : "its time is not above 0";
+}
+
 const char *db_row_check(Arena *arena, DbRow *row) {
+    if (row->wrong) return row->wrong;
     Names *names = arena_new(arena, Names);
     DiagList *diags = arena_new(arena, DiagList);
     Source source = {"<program>", row->key.program, (uint32_t)strlen(row->key.program)};
@@ -111,7 +160,7 @@ const char *db_row_check(Arena *arena, DbRow *row) {
     const Schedule *s = canon_schedule_parse(arena, c, row->entry.schedule, diags);
     const Tree *t = s ? tree_lower(arena, p, s, diags) : NULL;
     if (!t || tree_verify(arena, t, NULL, diags) == VERIFY_REFUSED) return first_of(diags);
-    return NULL;
+    return check_rest(arena, p, row);
 }
 
 typedef struct Checking {
@@ -145,6 +194,7 @@ const char *db_check_file(Db *db, Arena *arena) {
 
 typedef struct Change {
     Db *db;
+    Arena *arena;
     const DbRow *rows;
     int n;
     const DbPrune *prune;
@@ -234,13 +284,33 @@ static bool drop_empty(Change *c, DbFile *f) {
     return ok;
 }
 
+// By the very value that stands there, whatever it is.
+static bool drop_unreadable(Change *c, DbFile *f, Arena *arena) {
+    sqlite3_stmt *all = db_prepare(c->db, f, DB_LIST);
+    sqlite3_stmt *drop = prepare(c->db, f, "DELETE FROM best WHERE kernel = ? AND schedule = ?");
+    if (all) sqlite3_bind_int64(all, 1, 0);
+    int code = SQLITE_DONE;
+    while (all && drop && code == SQLITE_DONE && db_row(c->db, f, all)) {
+        DbRow row = {0};
+        if (read_row(arena, all, &row)) continue;
+        sqlite3_bind_int64(drop, 1, row.kernel);
+        sqlite3_bind_value(drop, 2, sqlite3_column_value(all, KEY_COLUMNS + 1));
+        code = sqlite3_step(drop);
+        if (code == SQLITE_DONE) c->count += sqlite3_changes(f->handle);
+        sqlite3_reset(drop);
+    }
+    sqlite3_finalize(drop);
+    if (code != SQLITE_DONE) db_failed(c->db, f, code, true);
+    return code == SQLITE_DONE && f->state == FILE_OPEN;
+}
+
 static void prune(void *arg) {
     Change *c = arg;
     const DbPrune *p = c->prune;
     DbFile *f = &c->db->file[0];
     if (!db_file_open(c->db, f, false) || !db_begin(c->db, f)) return;
-    bool ok = true;
-    if (p->before)
+    bool ok = !p->unreadable || drop_unreadable(c, f, c->arena);
+    if (ok && p->before)
         ok = change(c, f, "DELETE FROM best WHERE NOT pinned AND date < ?", p->before, 0, NULL);
     if (ok && p->keep >= 0)
         ok = change(
@@ -256,7 +326,7 @@ static void prune(void *arg) {
 }
 
 int64_t db_prune(Db *db, Arena *scratch, const DbPrune *what) {
-    Change c = {.db = db, .prune = what};
+    Change c = {.db = db, .arena = scratch, .prune = what};
     db_locked(db, scratch, prune, &c);
     return c.done ? c.count : db_trouble(db) ? -1 : 0;
 }

@@ -10,11 +10,12 @@
 // `state` is set and the entry holds its Schedule and its times.
 typedef struct DbRow {
     int64_t kernel; // number of its key in the file
-    int rank;       // among the entries of its kernel, from 0
+    int rank;       // among the entries of its kernel, from 0; -1: it cannot be read
     int64_t trials;
     DbKey key; // all but the family
     DbEntry entry;
     const char *state;
+    const char *wrong; // what keeps it from being read; there is nothing else in it then
 } DbRow;
 
 typedef VEC(DbRow) DbRows;
@@ -22,8 +23,8 @@ typedef VEC(DbRow) DbRows;
 // Entries by kernel, best first; of one kernel, or with 0 of all. Trials behind them, if asked for.
 DbRows db_rows(Db *db, Arena *arena, int64_t kernel, bool trials);
 
-// Does it apply? The program reads as a canonical Program, and the Schedule lowers and verifies on
-// it. NULL, and the key is complete; or what is wrong.
+// Does it apply? The program reads as a canonical Program, the Schedule lowers and verifies on it,
+// and the rest is what a tuning might have said. NULL, and the key is complete; or what is wrong.
 const char *db_row_check(Arena *arena, DbRow *row);
 
 // Records all of them at once. The number that is kept: all or none. Trials that are there already
@@ -31,9 +32,10 @@ const char *db_row_check(Arena *arena, DbRow *row);
 int db_record_rows(Db *db, Arena *scratch, const DbRow *rows, int n);
 
 typedef struct DbPrune {
-    int64_t keep;   // entries per kernel at most; < 0: all
-    int64_t before; // what is older goes, but for pinned entries: seconds since 1970
-    bool trials;    // trials go, too; those before `before`, where that is given
+    int64_t keep;    // entries per kernel at most; < 0: all
+    int64_t before;  // what is older goes, but for pinned entries: seconds since 1970
+    bool trials;     // trials go, too; those before `before`, where that is given
+    bool unreadable; // rows that cannot be read
 } DbPrune;
 // The number of rows that went; kernels without any row go with them. -1: it could not be done.
 int64_t db_prune(Db *db, Arena *scratch, const DbPrune *what);

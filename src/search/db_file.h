@@ -50,9 +50,9 @@ enum {
       "version = excluded.version, verified = excluded.verified, origin = excluded.origin, "       \
       "pinned = excluded.pinned, chosen = excluded.chosen WHERE (excluded.pinned, "                \
       "excluded.chosen <= 0 OR excluded.seconds <= excluded.chosen, -excluded.seconds, "           \
-      "excluded.date) > (best.pinned, best.chosen <= 0 OR best.seconds <= best.chosen, "           \
-      "-best.seconds, best.date) OR "                                                              \
-      "typeof(best.seconds) <> 'real' OR best.seconds < 0")                                        \
+      "excluded.date, excluded.chosen) > (best.pinned, best.chosen <= 0 OR best.seconds <= "       \
+      "best.chosen, -best.seconds, best.date, best.chosen) OR typeof(best.seconds) <> 'real' OR "  \
+      "best.seconds < 0")                                                                          \
     X(DROP_WORST,                                                                                  \
       "DELETE FROM best WHERE kernel = ?1 AND NOT pinned AND schedule NOT IN (SELECT schedule "    \
       "FROM best WHERE kernel = ?1 AND NOT pinned ORDER BY " DB_WINS " DESC, seconds, date, "      \

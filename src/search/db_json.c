@@ -236,7 +236,7 @@ static void read_member(Reader *r, const struct Member *m, DbRow *row) {
     case TEXT: *(const char **)at = read_string(r); break;
     case NUMBER: *(double *)at = read_number(r); break;
     case INTEGER: *(int64_t *)at = read_integer(r); break;
-    case COUNT: *(int *)at = (int)min_i64(max_i64(read_integer(r), 0), 1 << 20); break;
+    case COUNT: *(int *)at = (int)min_i64(max_i64(read_integer(r), -1), 1 << 20); break;
     case DATE: *(int64_t *)at = read_date(r); break;
     case FLAG: *(bool *)at = read_bool(r); break;
     }

@@ -13,7 +13,7 @@ static const char program[] = "program f {\n    input t0: f32[8]\n    output t1:
 static DbRow some_row(void) {
     return (DbRow){.key = {.name = "a \"name\"\\ with\ttabs and \xc3\xa4",
                            .program = program,
-                           .strides = "2;;",
+                           .strides = "2;",
                            .target = "x86-64",
                            .cpu = "a processor",
                            .isa = "avx2",
@@ -115,6 +115,49 @@ TEST(db_json_entries_are_checked) {
     lab_end(&lab);
 }
 
+// What stands beside program and schedule is not believed either.
+TEST(db_json_keys_are_checked) {
+    static const struct {
+        const char *strides, *target, *isa;
+        int threads;
+        double seconds;
+        const char *why;
+    } rows[] = {
+        {"2;", "x86-64", "avx2", 3, 1, NULL},
+        {"-2;", "x86-64, cold", "scalar", 1024, 1e-9, NULL},
+        {"", "x86-64", "avx2", 0, 1, "its threads are not 1 to 1024"},
+        {"", "x86-64", "avx2", -5, 1, "its threads are not 1 to 1024"},
+        {"", "x86-64", "avx2", 1025, 1, "its threads are not 1 to 1024"},
+        {"", "x86-64", "neon", 1, 1, "'x86-64' has no instruction set 'neon'"},
+        {"", "aarch64", "neon", 1, 1, "no target 'aarch64' is known"},
+        {"", "x86-64", "avx2", 1, 0, "its time is not above 0"},
+        {"foo", "x86-64", "avx2", 1, 1, "'foo' are no strides of its arguments"},
+        {"2", "x86-64", "avx2", 1, 1, "'2' are no strides of its arguments"},
+        {"2;;", "x86-64", "avx2", 1, 1, "'2;;' are no strides of its arguments"},
+        {"2,1;", "x86-64", "avx2", 1, 1, "'2,1;' are no strides of its arguments"},
+        {" 2;", "x86-64", "avx2", 1, 1, "' 2;' are no strides of its arguments"},
+        {"2;1", "x86-64", "avx2", 1, 1, "'2;1' are no strides of its arguments"},
+    };
+    Lab lab;
+    lab_begin(&lab);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        DbRow row = some_row();
+        row.key.strides = rows[i].strides;
+        row.key.target = rows[i].target;
+        row.key.isa = rows[i].isa;
+        row.key.threads = rows[i].threads;
+        row.entry.seconds = rows[i].seconds;
+        const char *why = db_row_check(&lab.arena, &row);
+        if (!CHECK(why ? rows[i].why && !strcmp(why, rows[i].why) : !rows[i].why))
+            printf("%zu: %s\n", i, why ? why : "(nothing)");
+        row.state = "declined"; // has no time
+        row.entry.seconds = 0;
+        why = db_row_check(&lab.arena, &row);
+        CHECK(!why == (!rows[i].why || rows[i].seconds == 0));
+    }
+    lab_end(&lab);
+}
+
 TEST(db_json_mutated) {
     static const char bytes[] = "{}[]\",:\\u0e9-+.tfn \x01\x80\xff";
     uint64_t state = 5;
@@ -162,6 +205,7 @@ TEST(db_json_merging_commutes) {
             row.entry.pinned = k == 31;
             row.entry.schedule = arena_printf(&lab.arena, "s0: i0/%d i0\n", 1 + k % 15);
             row.entry.seconds = 1 + (k * 13 % 30) / 8.0;
+            row.entry.chosen = k % 4 * 0.9; // some of them lost to it
             CHECK(!db_row_check(&lab.arena, &row));
             CHECK_INT_EQ(db_record_rows(db, &lab.arena, &row, 1), 1);
             if (k % 3 == 0) CHECK_INT_EQ(db_record_rows(db, &lab.arena, &row, 1), 1);

@@ -4,8 +4,18 @@
 {"name": "sum", "program": "program f {\n    input t0: f32[8]\n    output t1: f32[]\n\n    s0: for i0 in 0:8\n        t1[] +=! t0[i0]\n}\n", "target": "x86-64", "cpu": "c", "isa": "avx2", "threads": 1, "schedule": "s0: i0/4 i0\n", "seconds": 3e-08, "date": "2026-01-01T00:00:00Z", "pinned": true}
 {"name": "sum", "program": "program f {\n    input t0: f32[8]\n    output t1: f32[]\n\n    s0: for i0 in 0:8\n        t1[] +=! t0[i0]\n}\n", "target": "x86-64", "cpu": "c", "isa": "avx2", "threads": 1, "schedule": "s0: i0/2 i0\n", "seconds": 1e-08, "date": "2020-01-02T00:00:00Z"}
 {"name": "sum", "program": "program f {\n    input t0: f32[8]\n    output t1: f32[]\n\n    s0: for i0 in 0:8\n        t1[] +=! t0[i0]\n}\n", "target": "x86-64", "cpu": "c", "isa": "avx2", "threads": 1, "schedule": "s0: i0/2 i0\n", "seconds": 4e-08, "date": "2020-01-02T00:00:00Z", "state": "slow"}
-$ loopwright db list --db t.db
-nothing is tuned in 't.db'
+$ for what in list show export verify prune\ --bad; do loopwright db $what --db t.db; done
+--- stderr
+error: there is no database 't.db'
+error: there is no database 't.db'
+error: there is no database 't.db'
+error: there is no database 't.db'
+error: there is no database 't.db'
+--- exit 1
+$ XDG_DATA_HOME=%/home LW_DB= loopwright db list | grep -o 'nothing is tuned'
+nothing is tuned
+$ XDG_DATA_HOME=%/home LW_DB= loopwright db export && XDG_DATA_HOME=%/home LW_DB= loopwright db verify
+0 apply, 0 do not
 $ loopwright db import a.jsonl --db t.db
 4 read, 4 kept, 0 refused
 $ loopwright db list --db t.db

@@ -30,19 +30,19 @@ kernel 1: sum, 1 thread, avx2 on a processor
 $ loopwright db import bad.jsonl --db t.db
 6 read, 0 kept, 6 refused
 --- stderr
-warning: 'bad.jsonl': entry 1 is refused: an object was expected
-warning: 'bad.jsonl': entry 2 is refused: its program is not in canonical form
-warning: 'bad.jsonl': entry 3 is refused: it names what the program does not have
-warning: 'bad.jsonl': entry 4 is refused: expected '}', found the end of the text
-warning: 'bad.jsonl': entry 5 is refused: it was written by a newer version
-warning: 'bad.jsonl': entry 6 is refused: a string does not end
+warning: 'bad.jsonl': line 1 is refused: an object was expected
+warning: 'bad.jsonl': line 2 is refused: its program is not in canonical form
+warning: 'bad.jsonl': line 3 is refused: it names what the program does not have
+warning: 'bad.jsonl': line 4 is refused: expected '}', found the end of the text
+warning: 'bad.jsonl': line 5 is refused: it was written by a newer version
+warning: 'bad.jsonl': line 6 is refused: a string does not end
 --- exit 1
 $ loopwright db verify --db t.db
 1 apply, 0 do not
 $ loopwright db import - --db u.db < tuned.jsonl && loopwright db merge u.db t.db --db v.db && loopwright db list --db v.db --json
 1 read, 1 kept, 0 refused
 2 read, 2 kept, 0 refused
-{"command": "db", "database": "v.db", "entries": [{"kernel": 1, "rank": 0, "name": "sum", "sizes": "8", "isa": "avx2", "threads": 1, "seconds": 1.5e-08, "gap": 0.5, "date": "2026-11-15T09:30:00Z", "origin": "tuned", "pinned": false, "trials": 0}], "diagnostics": [], "ok": true}
+{"command": "db", "database": "v.db", "entries": [{"kernel": 1, "rank": 0, "name": "sum", "sizes": "8", "cpu": "a processor", "isa": "avx2", "threads": 1, "seconds": 1.5e-08, "gap": 0.5, "date": "2026-11-15T09:30:00Z", "origin": "tuned", "pinned": false, "trials": 0}], "diagnostics": [], "ok": true}
 $ loopwright db import t.db --db w.db; loopwright db import /bin/true --db w.db
 --- stderr
 error: 't.db' is a database: `loopwright db merge` takes it
