@@ -58,7 +58,8 @@ typedef struct Cli {
     double seconds, gap, days;
     long rank; // of processes that mpirun started together; the first speaks for all of them
     bool json, strict, unchecked, time, trace, help, cost, remeasure, agree;
-    bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin;
+    bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin,
+        check;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"
     const char *error;  // why it failed, in a sentence; under --json
 } Cli;

@@ -64,7 +64,7 @@ const Command commands[] = {
      "  loopwright space mm.tc --size M=64,N=64,K=64 --complete --seed 3 > mm.lws\n",
      command_space},
     {"run", "FILE", "run a function on data and summarise the results",
-     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", HOW, READING),
+     OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--check", HOW, READING),
      "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
      "small,\n"
      "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"

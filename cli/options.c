@@ -85,6 +85,8 @@ static const Option options[] = {
     {"--quiet", NULL, "no progress", FLAG, AT(quiet)},
     {"--lang", "LANG", "its language, tc, lwp, lwg or stripe, whatever the file is called", WORD,
      AT(lang), .words = lang_words},
+    {"--check", NULL, "compare with the interpreter, on small integers, as tune does", FLAG,
+     AT(check)},
     {"--time", NULL, "measure: many runs, their median and spread", FLAG, AT(time)},
     {"--remeasure", NULL, "measure again, whatever is kept", FLAG, AT(remeasure)},
     {"--quick", NULL, "all suites in under a minute: fewer rounds, nothing large", FLAG, AT(quick)},

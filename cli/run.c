@@ -298,8 +298,40 @@ static void begin(Run *r) {
     r->from = r->g.from;
 }
 
+// What only a run on data of a user's has.
+static int check_idle(Cli *cli) {
+    return cli->check ? cli_idle(cli, "--in --arg --out --time --backend",
+                                 "with --check: it has data of its own")
+                      : EXIT_OK;
+}
+
+// Compares as tuning does: in a process of its own, on data that are made up.
+static int compare(Run *r) {
+    Cli *cli = r->cli;
+    const lw_check_result *c = NULL;
+    lw_tune_options o = {.struct_size = sizeof o, .seed = cli->seed, .isa = cli->isa};
+    o.threads = (int)cli->threads;
+    char *schedule = NULL;
+    int status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status) status = cli_report(cli, lw_check(cli->ctx, r->bound, &o, &c));
+    free(schedule);
+    if (status) return status;
+    bool right = c->state <= LW_TRIAL_SLOW;
+    const char *state = right ? "right" : lw_trial_state_name(c->state);
+    const char *how = c->difference ? c->difference : right && c->compared ? c->compared : NULL;
+    char *values = cli_values_text(r->bound);
+    json_str(&cli->object, "check", state);
+    if (c->difference) json_str(&cli->object, "difference", c->difference);
+    if (!cli->json)
+        printf("%s\n  sizes    %s\n  check    %s%s%s\n", lw_function_signature(r->f), values, state,
+               how ? ": " : "", how ? how : "");
+    free(values);
+    return right ? EXIT_OK : EXIT_FAILED;
+}
+
 static int finish(Run *r) {
     int status = bind_sizes(r);
+    if (!status && r->cli->check) return compare(r);
     if (!status) status = make_arguments(r);
     if (!status) status = execute(r);
     for (size_t i = lw_function_input_count(r->f); i < r->n && !status; i++)
@@ -322,6 +354,7 @@ int command_run(Cli *cli) {
     Run r = {0};
     lw_module *mod = NULL;
     int status = check_effects(cli);
+    if (!status) status = check_idle(cli);
     if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status && !f) status = EXIT_FAILED;

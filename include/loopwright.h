@@ -571,6 +571,20 @@ typedef struct lw_tune_result {
 LW_API lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                          const lw_tune_result **out);
 
+// What became of a schedule whose result was compared with the reference.
+typedef struct lw_check_result {
+    lw_trial_state state;   // LW_TRIAL_TIMED: it is right
+    double seconds;         // of one call; 0: not known
+    const char *compared;   // how: "bit for bit, against interpreter"; NULL: there is no element
+    const char *difference; // "C[2, 3] is 7, not 8; 3 of 64 elements differ"; NULL: not wrong
+} lw_check_result;
+
+// The schedule of `options`, or the one that is chosen, is compiled, run in a process of its own
+// and compared with the reference as a candidate of lw_tune is: on data made up from `seed`.
+// LW_OK also where it is wrong.
+LW_API lw_status lw_check(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
+                          const lw_check_result **out);
+
 // --- The tuning database -------------------------------------------------------------------------
 // What was tuned is found by lw_run, lw_compile and the rest where no schedule is given; these look
 // at it and keep it in order: docs/tuning-database.md. All act on the context's database

@@ -291,6 +291,13 @@ static int compilers(const Tune *t) {
     return t->messenger || n < 2 ? 0 : t->threads > 1 ? n : n - 1;
 }
 
+// Of a job: a candidate, what the database has, or a Schedule that is given.
+static size_t most_bytes(const Tune *t) {
+    size_t most = (size_t)max_i64(t->cs->space->size, TUNE_MOST_TEXT);
+    size_t given = t->o.schedule.text ? strlen(t->o.schedule.text) + 1 : 0;
+    return given > most ? given : most;
+}
+
 static bool start_measuring(Tune *t) {
     const lw_bound *b = t->bound;
     int n = t->p->ninputs + t->p->noutputs;
@@ -299,6 +306,7 @@ static bool start_measuring(Tune *t) {
         ranges[i] = (ValueRange){b->ranges[i].used, b->ranges[i].lo, b->ranges[i].hi};
     double seconds = t->o.seconds > 0 ? t->o.seconds : default_seconds;
     double share = reference_share * seconds;
+    double slow = fmax(slow_compile_share * seconds, slow_compile);
     t->setup = (MeasureSetup){.program = t->p,
                               .views = t->views,
                               .ranges = ranges,
@@ -306,7 +314,7 @@ static bool start_measuring(Tune *t) {
                               .compile = tune_compile,
                               .apply = code_apply,
                               .user = t,
-                              .most_bytes = (size_t)max_i64(t->cs->space->size, TUNE_MOST_TEXT),
+                              .most_bytes = most_bytes(t),
                               .threads = t->threads,
                               .compilers = compilers(t),
                               .processor = t->rank,
@@ -315,7 +323,7 @@ static bool start_measuring(Tune *t) {
                               .reference_seconds = fmax(share, least_reference),
                               .reference_limit = fmax(reference_most * seconds, reference_limit),
                               .compile_seconds = compile_seconds,
-                              .slow_compile = fmax(slow_compile_share * seconds, slow_compile),
+                              .slow_compile = t->check ? 0 : slow,
                               .cancelled = cancelled,
                               .plant = plant,
                               .cancel_user = t};
@@ -518,9 +526,11 @@ static bool tune(Tune *t) {
     SearchOptions options;
     Final final;
     if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
+    if (t->check && is_empty(t)) return true;
     if (is_empty(t)) return t->result->finished = nothing_measured(t, "empty");
-    if (!start_measuring(t)) return t->interrupted && nothing_measured(t, "cancelled");
+    if (!start_measuring(t)) return !t->check && t->interrupted && nothing_measured(t, "cancelled");
     name_unchecked(t);
+    if (t->check) return tune_check(t), true;
     join_others(t);
     if (t->remote && t->rank) {
         t->finishing = true;
@@ -551,8 +561,9 @@ static bool tune(Tune *t) {
 typedef struct TuneCall {
     const lw_bound *bound;
     lw_tune_options options;
-    bool put, pin;
+    bool put, pin, check;
     const lw_tune_result *out;
+    const lw_check_result *checked;
     Tune *t;
     bool ok;
 } TuneCall;
@@ -595,6 +606,8 @@ static lw_status tune_body(Call *call, void *args) {
                 .o = c->options,
                 .threads = threads_of(call, c->options.threads),
                 .pin = c->pin,
+                .check = c->check,
+                .checked = arena_new(call->arena, lw_check_result),
                 .result = arena_new(call->arena, lw_tune_result),
                 .bound_scale = 1,
                 .began = measure_clock()};
@@ -613,27 +626,40 @@ static lw_status tune_body(Call *call, void *args) {
     t->result->points = t->points;
     t->result->point_count = (size_t)t->npoints;
     c->out = t->result;
+    c->checked = t->checked;
     return LW_OK;
 }
 
-static lw_status tune_call(lw_context *ctx, TuneCall c, const lw_tune_options *options,
-                           const lw_tune_result **out) {
-    if (!out) return call_misuse(ctx);
-    *out = NULL;
-    if (!c.bound) return call_misuse(ctx);
-    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
-    if (c.options.threads < 0 || c.options.threads > POOL_MAX_THREADS) return call_misuse(ctx);
-    lw_status status = call_run(ctx, tune_body, &c);
-    if (status == LW_OK) *out = c.out;
-    return status;
+static lw_status tune_call(lw_context *ctx, TuneCall *c, const lw_tune_options *options) {
+    if (!c->bound) return call_misuse(ctx);
+    if (!options_copy(&c->options, sizeof c->options, options)) return call_misuse(ctx);
+    if (c->options.threads < 0 || c->options.threads > POOL_MAX_THREADS) return call_misuse(ctx);
+    return call_run(ctx, tune_body, c);
 }
 
 lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                   const lw_tune_result **out) {
-    return tune_call(ctx, (TuneCall){.bound = b}, options, out);
+    TuneCall c = {.bound = b};
+    if (!out) return call_misuse(ctx);
+    lw_status status = tune_call(ctx, &c, options);
+    *out = c.out;
+    return status;
 }
 
 lw_status lw_db_put(lw_context *ctx, const lw_bound *b, const lw_tune_options *options, bool pin,
                     const lw_tune_result **out) {
-    return tune_call(ctx, (TuneCall){.bound = b, .put = true, .pin = pin}, options, out);
+    TuneCall c = {.bound = b, .put = true, .pin = pin};
+    if (!out) return call_misuse(ctx);
+    lw_status status = tune_call(ctx, &c, options);
+    *out = c.out;
+    return status;
+}
+
+lw_status lw_check(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
+                   const lw_check_result **out) {
+    TuneCall c = {.bound = b, .check = true};
+    if (!out) return call_misuse(ctx);
+    lw_status status = tune_call(ctx, &c, options);
+    *out = c.checked;
+    return status;
 }

@@ -4,6 +4,7 @@
 //   tune_space.c   the Space of a bound function, and jobs for the workers: candidates, Schedules
 //   tune_db.c      what the database knows of it, and is told
 //   tune_report.c  where it stands, trial by trial; reproducers of what went wrong
+//   tune_check.c   lw_check: one Schedule, compared as candidates are
 #ifndef LW_API_TUNE_H
 #define LW_API_TUNE_H
 
@@ -50,6 +51,8 @@ typedef struct Tune {
     Arena text;      // of one trial
     const char *put; // a Schedule by hand, to be kept: nothing is searched
     bool pin;
+    bool check; // a Schedule is to be compared with the reference: nothing is searched
+    lw_check_result *checked;
     int used; // threads that the result makes use of; 0: it is not known yet
     // Where it stands.
     double began;
@@ -93,6 +96,10 @@ void tune_keep_trials(Tune *t); // to the file
 // Those that are timed, and that they were searched for; NULL: that says nothing. `options` as they
 // were asked for.
 bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options);
+
+// --- tune_check.c --------------------------------------------------------------------------------
+void tune_check(Tune *t);
+const char *tune_compared(Tune *t); // how results are
 
 // --- tune_report.c -------------------------------------------------------------------------------
 void tune_figures(Tune *t); // what follows from state.seconds

@@ -106,8 +106,6 @@ void tune_keep_trials(Tune *t) {
 
 // The bound of a search whose decisions somebody took is one of what was left.
 static DbEntry entry_of(Tune *t, const char *schedule, const Trial *trial) {
-    const Operands *o = measure_operands(t->measure);
-    const char *not = t->result->unchecked;
     return (DbEntry){.schedule = schedule,
                      .seconds = trial->seconds,
                      .low = trial->low,
@@ -117,10 +115,7 @@ static DbEntry entry_of(Tune *t, const char *schedule, const Trial *trial) {
                      .origin = t->put ? "hand" : "tuned",
                      .pinned = t->pin,
                      .chosen = t->result->chosen,
-                     .verified = arena_printf(t->call->arena, "%s, against %s%s%s",
-                                              o->exact ? "bit for bit" : "up to rounding",
-                                              measure_reference(t->measure),
-                                              not ? ", but not " : "", not ? not : "")};
+                     .verified = tune_compared(t)};
 }
 
 bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options) {

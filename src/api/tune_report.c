@@ -115,9 +115,10 @@ static const char *reproducer(Tune *t, const char *schedule, const Trial *trial)
     const char *how =
         arena_printf(arena,
                      "# %s when it was tuned with %s, isa %s, threads %d; to see it again:\n"
-                     "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d\n",
+                     "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d "
+                     "--seed %llu --check\n",
                      state, LW_BUILD_VERSION, isa_name[t->machine.isa], t->threads, base, base,
-                     isa_name[t->machine.isa], t->threads);
+                     isa_name[t->machine.isa], t->threads, (unsigned long long)t->o.seed);
     if (!write_file(lwp, arena_printf(arena, "%s%s", how, text)) ||
         !write_file(lws, arena_printf(arena, "%s%s", how, schedule)))
         return NULL;

@@ -210,6 +210,10 @@ void measure_again(Measure *m, const Job *jobs, int n, double seconds, Trial *ou
     m->tally.waited += measure_clock() - m->began;
 }
 
+const Difference *measure_difference(const Measure *m, int job) {
+    return &m->board->place[job].difference;
+}
+
 size_t measure_room(const Measure *m) { return m->board->room; }
 
 void measure_incumbent(Measure *m, const Job *job, double seconds) {

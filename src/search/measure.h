@@ -127,6 +127,9 @@ void measure_end(Measure *m, Trial *out);
 enum { MEASURE_TOGETHER = 8 };
 void measure_again(Measure *m, const Job *jobs, int n, double seconds, Trial *out);
 
+// What was wrong with a job of the last batch that was.
+const Difference *measure_difference(const Measure *m, int job);
+
 // What the next candidates are measured in turn with, found elsewhere: it was checked there.
 void measure_incumbent(Measure *m, const Job *job, double seconds);
 size_t measure_room(const Measure *m); // most bytes of a job

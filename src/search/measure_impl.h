@@ -32,6 +32,7 @@ typedef struct Place {
     double limit;        // seconds from there; the parent ends it then
     double first;        // seconds of the call that was checked
     Trial trial;
+    Difference difference; // of a wrong one
     double kernels, compile;
 } Place;
 

@@ -392,6 +392,12 @@ static bool floats_close(const float *got, const float *want, size_t n, float ap
 }
 
 // Bytes that differ may still mean the same: both not a number, zeros of either sign, or rounding.
+static bool means_the_same(const Operand *x, const char *got, const char *want, double apart) {
+    if (!memcmp(got, want, (size_t)type_info[x->type].bytes)) return true;
+    double g = as_double(x->type, got), w = as_double(x->type, want);
+    return type_is_float(x->type) && (g == w || fabs(g - w) <= apart || (g != g && w != w));
+}
+
 static bool close_enough(Operand *x, DataSet set) {
     const Guarded *expected = &x->expected[set];
     size_t step = (size_t)type_info[x->type].bytes;
@@ -400,12 +406,8 @@ static bool close_enough(Operand *x, DataSet set) {
         floats_close((const float *)x->image.data, (const float *)expected->data,
                      x->image.bytes / step, (float)apart))
         return true;
-    for (size_t i = 0; i < x->image.bytes; i += step) {
-        const char *got = x->image.data + i, *want = expected->data + i;
-        if (!memcmp(got, want, step)) continue;
-        double g = as_double(x->type, got), w = as_double(x->type, want);
-        if (!(g == w || fabs(g - w) <= apart || (g != g && w != w))) return false;
-    }
+    for (size_t i = 0; i < x->image.bytes; i += step)
+        if (!means_the_same(x, x->image.data + i, expected->data + i, apart)) return false;
     return true;
 }
 
@@ -414,14 +416,47 @@ static bool is_compared(const Operand *x, DataSet set) {
     return set == DATA_WHOLE || type_is_float(x->type);
 }
 
-bool operands_agree(Operands *o, DataSet set) {
+// The first result that is not what it should be; -1: there is none.
+static int find_wrong(Operands *o, DataSet set) {
     for (int i = o->ninputs; i < o->n; i++) {
         Operand *x = &o->at[i];
         if (is_compared(x, set) && memcmp(x->image.data, x->expected[set].data, x->image.bytes) &&
             !close_enough(x, set))
-            return false;
+            return i;
     }
-    return true;
+    return -1;
+}
+
+bool operands_agree(Operands *o, DataSet set) { return find_wrong(o, set) < 0; }
+
+static void compare_elements(Operand *x, DataSet set, const char *first, Difference *d) {
+    int64_t at[PROGRAM_MAX_RANK] = {0}, stride[PROGRAM_MAX_RANK], dense = 1;
+    int rank = x->view.rank, last = rank;
+    const char *got = first;
+    for (int k = rank - 1; k >= 0; k--) {
+        stride[k] = (x->view.stride ? x->view.stride[k] : dense) * type_info[x->type].bytes;
+        dense *= x->view.size[k];
+    }
+    for (d->elements = 0; dense && last >= 0; d->elements++) {
+        const char *want = x->expected[set].data + (got - x->image.data);
+        if (!means_the_same(x, got, want, rounding(x, set)) && d->count++ == 0) {
+            memcpy(d->at, at, sizeof at);
+            d->got = as_double(x->type, got);
+            d->want = as_double(x->type, want);
+        }
+        for (last = rank - 1; last >= 0; last--) {
+            got += stride[last];
+            if (++at[last] < x->view.size[last]) break;
+            got -= at[last] * stride[last];
+            at[last] = 0;
+        }
+    }
+}
+
+Difference operands_difference(Operands *o, DataSet set) {
+    Difference d = {.result = find_wrong(o, set)};
+    if (d.result >= 0) compare_elements(&o->at[d.result], set, o->buffer[set][d.result], &d);
+    return d;
 }
 
 // --- What comparing says -------------------------------------------------------------------------

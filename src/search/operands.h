@@ -62,12 +62,21 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
                    const ValueRange *ranges, uint64_t seed);
 void operands_free(Operands *o);
 
+// What is wrong with results.
+typedef struct Difference {
+    int result;                   // the first that is not what it should be; -1: there are none
+    int64_t count, elements;      // so many of its elements; 0: only what lies between them
+    int64_t at[PROGRAM_MAX_RANK]; // the first of them
+    double got, want;
+} Difference;
+
 // Results to a pattern, in-outs to their first content.
 void operands_reset(Operands *o, DataSet set);
 void operands_restore(Operands *o); // in-outs alone, to what they are timed on
 // What results hold now is what they should hold; do they?
 void operands_expect(Operands *o, DataSet set);
 bool operands_agree(Operands *o, DataSet set);
+Difference operands_difference(Operands *o, DataSet set);
 // Is there little to compare: elements that are no numbers, or are all but the same few?
 bool operands_vague(Operands *o, DataSet set);
 // Likewise of one result, next to nothing, on all of the first so many sets.

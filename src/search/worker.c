@@ -378,6 +378,7 @@ static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
         p->trial.state = TRIAL_WRONG;
         p->first = fmax(p->first, *seconds);
         ok = status == KERNEL_OK && operands_agree(w->operands, set);
+        if (!ok) p->difference = operands_difference(w->operands, set);
     }
     return ok;
 }

@@ -306,6 +306,27 @@ static void count_early(void *seen, const lw_tune_state *s) {
     x->stop_at += s->trials == 0;
 }
 
+// One schedule, compared as a candidate is.
+TEST(a_schedule_is_checked) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){12, 13, 14}, 3);
+    const lw_check_result *r;
+    lw_tune_options o = {.struct_size = sizeof o, .threads = 1, .schedule = {"C: m k n:v\n", "s"}};
+    CHECK(lw_check(ctx, b, &o, &r) == LW_OK && r->state == LW_TRIAL_TIMED && r->seconds > 0);
+    CHECK_STR_EQ(r->compared, "bit for bit, against interpreter");
+    CHECK(!r->difference);
+    setenv("LW_TUNE_PLANT", "wrong=1", 1);
+    CHECK(lw_check(ctx, b, &o, &r) == LW_OK && r->state == LW_TRIAL_WRONG);
+    unsetenv("LW_TUNE_PLANT");
+    CHECK(strstr(r->difference, "C[6, ") && strstr(r->difference, "1 of 168 elements differ"));
+    CHECK(lw_check(ctx, b, NULL, &r) == LW_OK && r->state == LW_TRIAL_TIMED); // what is chosen
+    o.schedule.text = "C: q\n";
+    CHECK(lw_check(ctx, b, &o, &r) == LW_ERROR && !r);
+    CHECK(lw_check(ctx, NULL, &o, &r) == LW_MISUSE && lw_check(ctx, b, &o, NULL) == LW_MISUSE);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
 // While the reference is computed that is told, and what is chosen is the result of an interrupt.
 TEST(tuning_is_cancelled_before_it_begins) {
     lw_context *ctx = lw_context_new(NULL);

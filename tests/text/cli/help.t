@@ -58,6 +58,7 @@ options:
   --isa ISA          at most this instruction set: scalar, avx2 or avx512
   --db FILE          the database of tuned schedules; none: without one
   --lang LANG        its language, tc, lwp, lwg or stripe, whatever the file is called
+  --check            compare with the interpreter, on small integers, as tune does
   --time             measure: many runs, their median and spread
   --strict           warnings are errors
   --unchecked        accept what is not proven; check no index from data

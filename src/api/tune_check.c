@@ -1,0 +1,41 @@
+// lw_check: the result of one Schedule compared with the reference, on the data and in the process
+// that a candidate of a tuning has. So what was wrong there is wrong here, and shown.
+#include "api/tune.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *tune_compared(Tune *t) {
+    const char *not = t->result->unchecked;
+    return arena_printf(t->call->arena, "%s, against %s%s%s",
+                        measure_operands(t->measure)->exact ? "bit for bit" : "up to rounding",
+                        measure_reference(t->measure), not ? ", but not " : "", not ? not : "");
+}
+
+// "C[2, 3] is 7, not 8; 3 of 64 elements differ"
+static const char *difference_text(Tune *t, const Difference *d) {
+    Text text = {.arena = t->call->arena};
+    if (d->result < 0) return "it did not run to its end";
+    const Operand *x = &measure_operands(t->measure)->at[d->result];
+    if (!d->count) return arena_printf(t->call->arena, "memory between elements of %s", x->name);
+    text_printf(&text, "%s", x->name);
+    for (int i = 0; i < x->view.rank; i++)
+        text_printf(&text, "%s%lld", i ? ", " : "[", (long long)d->at[i]);
+    text_printf(&text, "%s is %.9g, not %.9g; %lld of %lld elements differ",
+                x->view.rank ? "]" : "", d->got, d->want, (long long)d->count,
+                (long long)d->elements);
+    return text_str(&text);
+}
+
+void tune_check(Tune *t) {
+    const char *text = t->o.schedule.text;
+    Job job = {text ? JOB_TEXT : JOB_CHOSEN, text ? text : "", text ? strlen(text) + 1 : 1};
+    Trial trial;
+    measure_batch(t->measure, &job, 1, INFINITY, &trial);
+    bool wrong = trial.state == TRIAL_WRONG;
+    lw_check_result *r = t->checked;
+    r->state = (lw_trial_state)trial.state;
+    r->compared = tune_compared(t);
+    if (wrong) r->difference = difference_text(t, measure_difference(t->measure, 0));
+    if (trial.state <= TRIAL_SLOW) r->seconds = trial.measured;
+}
