@@ -31,8 +31,10 @@ enum { TAG_K = 10 };
 static const double TAG_DELTA = 1;
 enum { RIVALS = 16, RIVAL_MOST = 3 }; // rollouts of a walk, and values that each of them compares
 enum { FUTILE = 2 };                  // that bring nothing new at first: there is hardly any more
-enum { SWEEPS = 2 };                  // of the model after each batch
-enum { TRIES = 8 };                   // walks that come to nothing, before the aim is raised
+static const double THINKING =
+    0.005;           // of the time that there is, after which those so far are enough
+enum { SWEEPS = 2 }; // of the model after each batch
+enum { TRIES = 8 };  // walks that come to nothing, before the aim is raised
 static const double AIM = 1.05, HIGHER = 1.1; // by the bound; and by itself, when nothing is won
 
 typedef struct Tree Tree;
@@ -197,8 +199,9 @@ static bool roll_out(Mcts *m) {
     if (!m->model) return search_rollout(q, m->c, ROLLOUT_MOST);
     bool blindly = random_below(&q->random, 6) == 0;
     space_copy(q->s, m->from, m->c);
+    double enough = search_elapsed(q) + (q->o.seconds > 0 ? THINKING * q->o.seconds : INFINITY);
     for (int i = 0; i < RIVALS; i++) {
-        if (least < INFINITY ? blindly : i >= FUTILE) break;
+        if (least < INFINITY ? blindly || search_elapsed(q) > enough : i >= FUTILE) break;
         space_copy(q->s, m->c, m->from);
         if (!search_rollout(q, m->c, RIVAL_MOST) || search_known(q, m->c)) continue;
         double guess = log(search_bound(q, m->c)) + model_guess(m->model, m->c);

@@ -257,10 +257,12 @@ static bool take(Search *q, Cand *c, int var, uint64_t wanted) {
 
 // Decides what is open as one of `like` does, another one each time.
 static bool follow(Search *q, Cand *c, const Cand *const *like, int n, const bool *skip) {
+    q->drawn = 0;
     for (int at = 0, var; (var = search_open(q, c, &at)) >= 0;) {
         uint64_t wanted = 0;
         if (n > 0 && !(skip && skip[var]))
             wanted = space_domain(q->s, like[n > 1 ? random_below(&q->random, n) : 0], var);
+        q->drawn += wanted == 0;
         if (take(q, c, var, wanted)) continue;
         q->stale++;
         return false;
@@ -321,7 +323,7 @@ bool search_rollout(Search *q, Cand *c, int most) {
     for (int i = 0; i < ROLLOUTS; i++) {
         int at = 0, var;
         while ((var = search_open(q, c, &at)) >= 0)
-            if (!take_weighted(q, c, var, most)) break;
+            if (search_over(q) || !take_weighted(q, c, var, most)) break;
         if (var < 0) return true;
         q->stale++;
         space_copy(q->s, c, q->spare2);

@@ -30,6 +30,7 @@ typedef struct Search {
     double aim;         // of rollouts, where that is less than the best
     const Model *model; // what values cost beyond their bounds; NULL: nobody learns it
     int stale;          // proposals in a row that had been seen or came to nothing
+    int drawn;          // decisions of the last one that were left to chance
     VEC(SearchPoint) curve;
     SearchState state;
 } Search;

@@ -4,7 +4,9 @@
 // begin again.
 #include "search/strategy.h"
 
-enum { STEPS = 3, KEPT = 5, NOTHING_NEW = 200 };
+// Proposals in a row that are nothing new, after which a step ends; a copy, of which nothing was
+// left to draw, is worth many.
+enum { STEPS = 3, KEPT = 5, NOTHING_NEW = 200, COPY = NOTHING_NEW / (2 * KEPT) };
 
 // What a choice is about: numbers that shape loops; loops; everything else.
 static int step_of(const ChoiceDesc *c) {
@@ -36,7 +38,8 @@ static void run_step(Search *q, Batch *b, Cand *c, const bool *anew, int step) {
         const Cand *like = base ? q->state.top[random_below(&q->random, base)].cand : NULL;
         space_copy(q->s, c, q->root);
         bool lives = like ? search_imitate(q, c, like, anew) : search_complete(q, c);
-        stuck = lives && batch_offer(q, b, c, 0) ? 0 : stuck + 1;
+        bool copy = like && lives && !q->drawn;
+        stuck = lives && batch_offer(q, b, c, 0) ? 0 : stuck + (copy ? COPY : 1);
         if (b->n == 0 || (stuck < NOTHING_NEW && !batch_full(q, b))) continue;
         batch_measure(q, b);
         b->n = 0;

@@ -141,6 +141,25 @@ static void make_vars(Arena *arena, Space *s) {
     s->var = var;
 }
 
+// Which variables each object has, ascending.
+static void index_vars(Arena *arena, Space *s) {
+    int *first = arena_new_n(arena, int, s->nobjects + 2);
+    int *about = arena_new_n(arena, int, 2 * s->nvars);
+    for (int v = 0; v < s->nvars; v++) {
+        const SpaceVar *x = &s->var[v];
+        if (x->a >= 0) first[x->a + 2]++;
+        if (x->b >= 0 && x->b != x->a) first[x->b + 2]++;
+    }
+    for (int o = 1; o <= s->nobjects; o++) first[o + 1] += first[o];
+    for (int v = 0; v < s->nvars; v++) {
+        const SpaceVar *x = &s->var[v];
+        if (x->a >= 0) about[first[x->a + 1]++] = v;
+        if (x->b >= 0 && x->b != x->a) about[first[x->b + 1]++] = v;
+    }
+    s->about_first = first;
+    s->about = about;
+}
+
 static void make_universes(Arena *arena, Space *s) {
     int64_t **universe = arena_new_n(arena, int64_t *, s->nvars);
     int *n = arena_new_n(arena, int, s->nvars);
@@ -317,14 +336,15 @@ static void recount(SpaceWork *w, int var) {
 // An object has come into being: its counters have a value now, its domains count.
 static void birth(SpaceWork *w, int object) {
     const Space *s = w->s;
-    for (int v = s->ndecisions; v < s->nvars; v++) {
-        const SpaceVar *x = &s->var[v];
-        if ((x->a == object || x->b == object) && tuple_exists(w->v, x)) recount(w, v);
+    int from = s->about_first[object], to = s->about_first[object + 1];
+    for (int i = from; i < to; i++) {
+        int v = s->about[i];
+        if (v >= s->ndecisions && tuple_exists(w->v, &s->var[v])) recount(w, v);
     }
     s->desc->born(w, object);
-    for (int v = 0; v < s->nvars; v++) {
-        const SpaceVar *x = &s->var[v];
-        if ((x->a == object || x->b == object) && tuple_exists(w->v, x)) eng_push(w, v);
+    for (int i = from; i < to; i++) {
+        int v = s->about[i];
+        if (tuple_exists(w->v, &s->var[v])) eng_push(w, v);
     }
 }
 
@@ -453,6 +473,7 @@ Space *space_new(Arena *arena, const Backbone *b) {
     s->set = set;
     s->family = family;
     make_vars(arena, s);
+    index_vars(arena, s);
     make_universes(arena, s);
     Cand *root = space_cand(arena, s);
     make_root(space_work(arena, s), root);

@@ -128,9 +128,10 @@ struct Space {
     int nvars;                  // decisions first, then counters
     int ndecisions;
     const SpaceVar *var;
-    const int *base;          // per choice: its first variable
-    const uint32_t *offset;   // per choice: its first byte in a candidate
-    int64_t *const *universe; // per variable of an integer choice, ascending; NULL otherwise
+    const int *about_first, *about; // of object o: about[about_first[o]] ... are its variables
+    const int *base;                // per choice: its first variable
+    const uint32_t *offset;         // per choice: its first byte in a candidate
+    int64_t *const *universe;       // per variable of an integer choice, ascending; NULL otherwise
     const int *nuniverse;
     uint32_t size;    // bytes of a candidate
     const Cand *root; // propagated; dead when the description contradicts itself on this backbone

@@ -259,11 +259,10 @@ static void emit_born(Emit *e, const Scope *scope, EmitBody *body, int k) {
     }
 }
 
-// A part of a rule matters when it fails now.
+// A part of a rule matters when it fails now. (What shrinks meanwhile is queued again.)
 static const char *guard_of(Emit *e, const Atom *a) {
     if (a->kind != ATOM_ENUM) return "";
-    return arena_printf(e->spec->arena, "!(%s_get(w, a, b) & %lluull)",
-                        e->spec->choice.at[a->left.choice].name, (unsigned long long)a->mask);
+    return arena_printf(e->spec->arena, "!(now & %lluull)", (unsigned long long)a->mask);
 }
 
 static void changed_rules(Emit *e, int choice) {
@@ -303,6 +302,8 @@ static void emit_changed(Emit *e, int choice) {
     const Choice *c = &e->spec->choice.at[choice];
     text_printf(e->out, "static void %s_changed(SpaceWork *w, int a, int b) {\n(void)a, (void)b;\n",
                 c->name);
+    if (c->kind == SPEC_ENUM)
+        text_printf(e->out, "uint64_t now = %s_get(w, a, b);\n(void)now;\n", c->name);
     changed_rules(e, choice);
     for (int k = 0; k < e->spec->choice.n; k++) {
         const Choice *other = &e->spec->choice.at[k];

@@ -69,6 +69,22 @@ static unsigned allowed(const Spec *s, int choice, int only, int x, int y) {
     return mask;
 }
 
+// Does a pair whose value is one of `x` say anything about any third object?
+static bool tells(const Spec *s, int choice, int x) {
+    const Choice *c = &s->choice.at[choice];
+    unsigned all = (1u << c->value.n) - 1;
+    for (int y = 0; y < c->value.n; y++) {
+        unsigned here = 0, there = 0;
+        for (int i = 0; i < c->value.n; i++)
+            if (x >> i & 1) {
+                here |= allowed(s, choice, -1, i, y);
+                there |= allowed(s, choice, -1, c->inverse[i], y);
+            }
+        if (here != all || there != all) return true;
+    }
+    return false;
+}
+
 static void emit_table(Emit *e, int choice) {
     const Choice *c = &e->spec->choice.at[choice];
     int n = c->value.n, full = 1 << n;
@@ -84,7 +100,9 @@ static void emit_table(Emit *e, int choice) {
         }
         text_add(e->out, "},");
     }
-    text_add(e->out, "\n};\n");
+    text_printf(e->out, "\n};\nstatic const bool %s_tells[%d] = {", c->name, full);
+    for (int x = 0; x < full; x++) text_printf(e->out, "%d,", tells(e->spec, choice, x));
+    text_add(e->out, "};\n");
 }
 
 // Which rule removed a value, when somebody asks.
@@ -119,40 +137,60 @@ static void emit_blame(Emit *e, int choice) {
                 c->name, c->name, c->name, n, n, c->name, c->name, c->name);
 }
 
-// What follows for every third object when the pair (a, b) has changed.
-static void emit_triangles(Emit *e, int choice) {
-    const Choice *c = &e->spec->choice.at[choice];
-    const char *n = c->name;
-    int set = set_plain(e->spec, c->scope.var[0].set.set);
+// What follows for one third object, the k-th, when the pair (a, b) has changed.
+static void emit_third(Emit *e, const char *n, int set, int choice) {
     text_printf(
         e->out,
-        "static void %s_triangles(SpaceWork *w, int a, int b) {\n"
+        "static void %s_third(SpaceWork *w, int a, int b, int k) {\n"
         "    const Space *s = w->s;\n"
         "    const ObjectSet *all = &s->set[%d];\n"
         "    uint8_t *dom = w->v + s->offset[%d];\n"
-        "    int ra = all->rank[a], rb = all->rank[b], base = s->base[%d];\n"
+        "    int ra = all->rank[a], rb = all->rank[b], c = all->item[k], base = s->base[%d];\n"
         "    uint8_t ab = %s_get(w, a, b), ba = %s_flip[ab];\n"
-        "    const uint8_t *from_a = %s_table[ab], *from_b = %s_table[ba];\n"
-        "    int row_a = ra * (ra - 1) / 2, row_b = rb * (rb - 1) / 2;\n"
-        "    for (int k = 0; k < all->n; k++) {\n"
-        "        int row = k * (k - 1) / 2;\n"
-        "        if (k == ra || k == rb) continue;\n"
-        "        int ia = k < ra ? row_a + k : row + ra, ib = k < rb ? row_b + k : row + rb;\n"
-        "        uint8_t ac = k < ra ? dom[ia] : %s_flip[dom[ia]];\n"
-        "        uint8_t bc = k < rb ? dom[ib] : %s_flip[dom[ib]];\n"
-        "        uint8_t na = ac & from_a[bc], nb = bc & from_b[ac];\n"
-        "        if (na == ac && nb == bc) continue;\n"
-        "        int c = all->item[k];\n"
-        "        if (!eng_exists(w, c)) continue;\n"
-        "        if (w->trace)\n"
-        "            ENG_WHY(w, na != ac ? %s_blame(ab, bc, (uint8_t)(ac & ~na))\n"
-        "                                : %s_blame(ba, ac, (uint8_t)(bc & ~nb)), a, b, c, -2);\n"
-        "        eng_keep8(w, base + ia, &dom[ia], k < ra ? na : %s_flip[na]);\n"
-        "        if (w->trace) w->why[0] = %s_blame(ba, ac, (uint8_t)(bc & ~nb));\n"
-        "        eng_keep8(w, base + ib, &dom[ib], k < rb ? nb : %s_flip[nb]);\n"
-        "    }\n"
+        "    int ia = k < ra ? ra * (ra - 1) / 2 + k : k * (k - 1) / 2 + ra;\n"
+        "    int ib = k < rb ? rb * (rb - 1) / 2 + k : k * (k - 1) / 2 + rb;\n"
+        "    uint8_t ac = k < ra ? dom[ia] : %s_flip[dom[ia]];\n"
+        "    uint8_t bc = k < rb ? dom[ib] : %s_flip[dom[ib]];\n"
+        "    uint8_t na = ac & %s_table[ab][bc], nb = bc & %s_table[ba][ac];\n"
+        "    if (w->trace)\n"
+        "        ENG_WHY(w, na != ac ? %s_blame(ab, bc, (uint8_t)(ac & ~na))\n"
+        "                            : %s_blame(ba, ac, (uint8_t)(bc & ~nb)), a, b, c, -2);\n"
+        "    eng_keep8(w, base + ia, &dom[ia], k < ra ? na : %s_flip[na]);\n"
+        "    if (w->trace) w->why[0] = %s_blame(ba, ac, (uint8_t)(bc & ~nb));\n"
+        "    eng_keep8(w, base + ib, &dom[ib], k < rb ? nb : %s_flip[nb]);\n"
         "}\n",
         n, set, choice, choice, n, n, n, n, n, n, n, n, n, n, n);
+}
+
+// The same for all of them. Most of propagation is spent here, on pairs about which nothing
+// follows, so that is found out first. Pairs lie in rows, by the greater rank of the two, and are
+// turned where the third object's is the greater one.
+static void emit_triangles(Emit *e, const char *n, int set, int choice) {
+    text_printf(
+        e->out,
+        "static inline void %s_look(SpaceWork *w, int a, int b, int k, const uint8_t *from_a,\n"
+        "                           const uint8_t *from_b, uint8_t ac, uint8_t bc) {\n"
+        "    if (((ac & ~from_a[bc]) | (bc & ~from_b[ac])) && eng_exists(w, "
+        "w->s->set[%d].item[k]))\n"
+        "        %s_third(w, a, b, k);\n"
+        "}\n"
+        "static void %s_triangles(SpaceWork *w, int a, int b) {\n"
+        "    const Space *s = w->s;\n"
+        "    const ObjectSet *all = &s->set[%d];\n"
+        "    const uint8_t *dom = w->v + s->offset[%d], *flip = %s_flip, *row;\n"
+        "    uint8_t ab = %s_get(w, a, b);\n"
+        "    int ra = all->rank[a], rb = all->rank[b], lo = ra < rb ? ra : rb, k;\n"
+        "    const uint8_t *row_a = dom + ra * (ra - 1) / 2, *row_b = dom + rb * (rb - 1) / 2;\n"
+        "    const uint8_t *fa = %s_table[ab], *fb = %s_table[flip[ab]];\n"
+        "    if (!%s_tells[ab]) return;\n"
+        "    for (k = 0; k < lo; k++) %s_look(w, a, b, k, fa, fb, row_a[k], row_b[k]);\n"
+        "    for (k = lo + 1, row = dom + k * lo / 2; k < rb; row += k++)\n"
+        "        %s_look(w, a, b, k, fa, fb, flip[row[ra]], row_b[k]);\n"
+        "    for (; k < ra; row += k++) %s_look(w, a, b, k, fa, fb, row_a[k], flip[row[rb]]);\n"
+        "    for (row += k++; k < all->n; row += k++)\n"
+        "        %s_look(w, a, b, k, fa, fb, flip[row[ra]], flip[row[rb]]);\n"
+        "}\n",
+        n, set, n, n, set, choice, n, n, n, n, n, n, n, n, n);
 }
 
 void emit_tables(Emit *e) {
@@ -162,6 +200,9 @@ void emit_tables(Emit *e) {
         if (!any) continue;
         emit_table(e, c);
         emit_blame(e, c);
-        emit_triangles(e, c);
+        const char *name = e->spec->choice.at[c].name;
+        int set = set_plain(e->spec, e->spec->choice.at[c].scope.var[0].set.set);
+        emit_third(e, name, set, c);
+        emit_triangles(e, name, set, c);
     }
 }
