@@ -205,6 +205,7 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->found_by = cli_printf("%s", r->strategy);
     e->unchecked = r->unchecked ? cli_printf("%s", r->unchecked) : NULL;
     e->stored = r->stored;
+    e->near = r->near;
     e->finished = r->finished;
     e->chosen = r->chosen;
     e->npoints = r->point_count;

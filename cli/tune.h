@@ -14,7 +14,7 @@ typedef struct Explored {
     lw_tune_state state;
     char *schedule, *found_by;
     char *unchecked; // results; NULL: none
-    bool stored, finished;
+    bool stored, finished, near;
     double chosen; // seconds of what is chosen without search; 0: not known
     lw_tune_point *point;
     size_t npoints;

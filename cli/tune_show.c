@@ -261,6 +261,8 @@ void explored_summary(const Tuning *t, const Tuned *tuned) {
     else
         print_trials(e);
     printf("  found by     %s%s\n", e->found_by, e->stored ? ", kept in the database" : "");
+    if (e->near)
+        printf("  given        not in this space: measured as it is; the search began near it\n");
     if (e->unchecked)
         printf("  unchecked    %s: all alike, infinite or no numbers on the data to compare on\n",
                e->unchecked);
@@ -289,6 +291,7 @@ static void json_explored(Json *j, const Explored *e) {
     json_str(j, "found_by", e->found_by);
     json_bool(j, "stored", e->stored);
     json_bool(j, "finished", e->finished);
+    if (e->near) json_bool(j, "near", true);
     if (e->unchecked) json_str(j, "unchecked", e->unchecked);
     json_str(j, "schedule", e->schedule);
     json_open(j, "curve", '[');

@@ -564,6 +564,9 @@ typedef struct lw_tune_result {
     // Results that could not be checked, "K, L": they are the same, infinite or no numbers nearly
     // everywhere, on all data that there are to compare on; NULL: none.
     const char *unchecked;
+    // The schedule to start from is not in the space: it was measured as it is, and the search
+    // began near it. `strategy` is "given" where nothing was faster.
+    bool near;
 } lw_tune_result;
 
 // `options` may be NULL. When every candidate fails the result is the schedule chosen without

@@ -360,12 +360,14 @@ static void nothing_runs(Tune *t, const Trial *chosen) {
               trial_state_name[chosen->state]);
 }
 
-// The best few, and what is chosen without search.
+// The best few, what was given where that is outside of the Space, and what is chosen without
+// search.
 typedef struct Final {
-    Job jobs[FINALISTS + 1];
-    Trial trials[FINALISTS + 1];
+    Job jobs[FINALISTS + TUNE_OUTSIDE];
+    Trial trials[FINALISTS + TUNE_OUTSIDE];
     int n;
     int best;
+    int given; // -1: none
 } Final;
 
 // The best few in a fresh process, in turn with what is chosen without search: single times of the
@@ -379,6 +381,8 @@ static bool decide(Tune *t, const SearchResult *found, Final *out) {
         jobs[n] = tune_cand_job(t, found->top[n].cand);
         if (t->threads > 1) tune_shares(t, &jobs[n]);
     }
+    out->given = t->noutside && t->outside[0].kind == JOB_TEXT ? n : -1;
+    if (out->given >= 0) jobs[n++] = t->outside[0];
     int chosen = n;
     jobs[n] = (Job){JOB_CHOSEN, "", 1};
     const char *text = schedule_text(t, &jobs[n]);
@@ -403,8 +407,8 @@ static bool decide(Tune *t, const SearchResult *found, Final *out) {
 
 // All that were right. What seems a little faster than the winner was not enough so to win.
 static bool keep(Tune *t, const Final *final, const SearchOptions *options) {
-    Job jobs[FINALISTS + 1];
-    Trial trials[FINALISTS + 1];
+    Job jobs[FINALISTS + TUNE_OUTSIDE];
+    Trial trials[FINALISTS + TUNE_OUTSIDE];
     int n = 0;
     for (int i = 0; i < final->n; i++) {
         if (final->trials[i].seconds < final->trials[final->best].seconds) continue;
@@ -441,13 +445,29 @@ static bool recall(Tune *t, const SearchOptions *options) {
     return finish(t, &jobs[0], &trials[0], "database");
 }
 
-static SearchResult search(Tune *t, SearchOptions *options) {
+// Schedules to start from that no candidate is are the first trials, as they are. The search does
+// not compare with them: it could not climb from what is near them.
+static void measure_outside(Tune *t, const SearchOptions *options) {
+    Trial trials[TUNE_OUTSIDE];
+    int n = options->scratch || t->o.set ? 0 : tune_outside(t, t->outside);
+    if (options->trials > 0 && options->trials < n) n = (int)options->trials;
+    measure_batch(t->measure, t->outside, n, INFINITY, trials);
+    for (int i = 0; i < n; i++)
+        if (trials[i].state != TRIAL_CANCELLED) tune_trial(t, &t->outside[i], &trials[i], 0);
+    t->noutside = n;
+    t->result->near = n && t->outside[0].kind == JOB_TEXT;
+}
+
+static SearchResult search(Tune *t, SearchOptions options) {
     const Cand *starts[STARTS];
-    options->root = t->root;
-    options->start = starts;
-    options->nstarts = tune_starts(t, starts, STARTS);
+    measure_outside(t, &options);
+    if (options.trials > 0 && (options.trials -= t->noutside) == 0)
+        return (SearchResult){.end = SEARCH_TRIALS};
+    options.root = t->root;
+    options.start = starts;
+    options.nstarts = tune_starts(t, starts, STARTS);
     double used = measure_clock() - t->began, last = final_share * t->o.seconds;
-    if (t->o.seconds > 0) options->seconds = fmax(t->o.seconds - used - last, 1e-3);
+    if (t->o.seconds > 0) options.seconds = fmax(t->o.seconds - used - last, 1e-3);
     bool ahead = t->setup.compilers && t->threads <= 1;
     SearchHost host = {.user = t,
                        .space = t->cs->space,
@@ -458,7 +478,7 @@ static SearchResult search(Tune *t, SearchOptions *options) {
                        .now = now,
                        .cancelled = cancelled,
                        .progress = progress};
-    return search_run(t->call->arena, &host, options);
+    return search_run(t->call->arena, &host, &options);
 }
 
 // How other processes are reached, where they are wanted. False: reported.
@@ -540,7 +560,7 @@ static bool tune(Tune *t) {
     tune_open_db(t);
     if (t->put) return put(t);
     if (recall(t, &options)) return true;
-    SearchResult found = search(t, &options);
+    SearchResult found = search(t, options);
     bool whole = !cancelled(t);
     t->finishing = true;
     t->state.bound = found.bound;
@@ -552,8 +572,9 @@ static bool tune(Tune *t) {
         t->state.bound = trial->seconds;
     t->result->finished = found.proved;
     t->result->stored = keep(t, &final, whole ? &options : NULL);
-    return finish(t, winner, trial,
-                  winner->kind == JOB_CHOSEN ? "chosen" : search_strategy_name[options.strategy]);
+    const char *by = search_strategy_name[options.strategy];
+    if (final.best == final.given) by = "given";
+    return finish(t, winner, trial, winner->kind == JOB_CHOSEN ? "chosen" : by);
 }
 
 // --- The call ------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@
 #include "space/bound.h"
 #include "space/cpu.h"
 
+enum { TUNE_OUTSIDE = 2 };
+
 typedef struct Tune {
     Call *call;
     const lw_bound *bound;
@@ -46,6 +48,9 @@ typedef struct Tune {
     Remote *remote;
     Cand *best; // of all candidates,
     double best_seconds;
+    // Schedules to start from that no candidate is: measured as they are.
+    Job outside[TUNE_OUTSIDE];
+    int noutside;
     const Cand *const *begun; // candidates that are being measured
     int nbegun;
     Arena text;      // of one trial
@@ -73,6 +78,8 @@ typedef struct Tune {
 bool tune_space(Tune *t);
 // Full candidates that are worth trying first, best guess first; at most `most`.
 int tune_starts(Tune *t, const Cand **out, int most);
+// Of what is given and what is chosen, those that the Space has no candidate for; their number.
+int tune_outside(Tune *t, Job *out);
 // Of a worker: code for a job.
 bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out);
 Job tune_cand_job(const Tune *t, const Cand *c);

@@ -89,6 +89,30 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
     return c;
 }
 
+// The loops that a Schedule makes; NULL: none.
+static const char *loops_text(Tune *t, const Schedule *s) {
+    Text text = {.arena = t->call->arena};
+    DiagList quiet = {.arena = t->call->arena};
+    const Tree *tree = tree_lower(t->call->arena, t->p, s, &quiet);
+    if (tree) tree_show(&text, tree, false);
+    return tree ? text_str(&text) : NULL;
+}
+
+int tune_outside(Tune *t, Job *out) {
+    Job jobs[TUNE_OUTSIDE] = {{JOB_TEXT, t->o.schedule.text, 0}, {JOB_CHOSEN, "", 1}};
+    DiagList quiet = {.arena = t->call->arena};
+    int n = 0;
+    for (int i = t->given ? 0 : 1; i < TUNE_OUTSIDE; i++) {
+        if (jobs[i].kind == JOB_TEXT) jobs[i].size = strlen(jobs[i].bytes) + 1;
+        const Schedule *s = tune_schedule(t, t->call->arena, &jobs[i], &quiet);
+        const char *text = s ? loops_text(t, s) : NULL;
+        const Cand *c = text ? nearest(t, s) : NULL;
+        const char *near = c ? loops_text(t, cpu_schedule(t->call->arena, t->cs, c)) : NULL;
+        if (text && !(near && strcmp(text, near) == 0)) out[n++] = jobs[i];
+    }
+    return n;
+}
+
 int tune_starts(Tune *t, const Cand **out, int most) {
     enum { KNOWN = 4 };
     AnalyticOptions o = choice(t, t->call->arena, false);

@@ -37,6 +37,7 @@ typedef struct Seen {
     int64_t trials, progress, best, failures, stop_at;
     int64_t count[8];
     bool blocks_of_four; // every candidate has them
+    char first[256];     // schedule
 } Seen;
 
 // Is `m` split by four? Blocks may follow each other or interleave; a size says nothing of that.
@@ -57,6 +58,7 @@ static void on_trial(void *user, const lw_trial *t) {
     if (t->reproducer) CHECK(access(t->reproducer, R_OK) == 0);
     s->failures += t->reproducer != NULL;
     s->best += t->best;
+    if (s->trials == 0) snprintf(s->first, sizeof s->first, "%s", t->schedule);
     s->count[t->state]++;
     if (s->trials < MOST_SEEN) s->times[s->trials] = t->seconds;
     s->trials++;
@@ -304,6 +306,34 @@ static bool at_once(void *seen) {
 static void count_early(void *seen, const lw_tune_state *s) {
     Seen *x = seen;
     x->stop_at += s->trials == 0;
+}
+
+// Copies have no tiles in the space: what is given is measured all the same, and as it is.
+TEST(a_given_schedule_is_measured_as_it_is) {
+    static const struct {
+        const char *given;
+        bool near;
+    } some[] = {{"C: m/4 k m n:v\n    copy B layout (k n) align 64\nC.B: n/16 k n:v\n", true},
+                {"C: m k n:v\n", false}};
+    lw_context *ctx = lw_context_new(NULL);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){20, 24, 40}, 3);
+    for (int i = 0; i < 2; i++) {
+        Seen seen;
+        lw_tune_options o = options(&seen);
+        const lw_tune_result *r;
+        o.schedule = (lw_schedule_text){some[i].given, "s.lws"};
+        o.trials = 1;
+        CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && r->near == some[i].near);
+        CHECK(seen.trials == 1 && seen.count[LW_TRIAL_TIMED] == 1);
+        CHECK_STR_EQ(seen.first, some[i].given);
+        o = options(&seen);
+        o.schedule = (lw_schedule_text){some[i].given, "s.lws"};
+        o.trials = 10;
+        CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && seen.trials == 10);
+        CHECK(r->state->seconds < 1.5 * seen.times[0]);
+    }
+    lw_bound_free(b);
+    lw_context_free(ctx);
 }
 
 // One schedule, compared as a candidate is.
