@@ -404,6 +404,7 @@ static int put_function(Cli *cli, const lw_function *f) {
 static int db_put(Cli *cli) {
     lw_module *mod = NULL;
     if (cli->nwords < 2) return cli_misuse(cli, "which file?");
+    if (!cli->schedule) return cli_misuse(cli, "which schedule? give one by --schedule FILE.lws");
     cli->words++; // the rest of the line is that of `run`
     cli->nwords--;
     int status = cli_open(cli, &mod);

@@ -24,7 +24,6 @@ const char *const stage_words[] = {"program", "schedule", "tree", "stripe", "asm
 const char *const emit_words[] = {"c", "obj", "asm", "so", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
 static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
-static const char *const order_words[] = {"given", "reversed", "impact", NULL};
 
 #define AT(member) .at = offsetof(Cli, member)
 
@@ -67,8 +66,9 @@ static const Option options[] = {
      .most = INT64_MAX},
     {"--strategy", "NAMES", "how to search; several are compared", TEXT, AT(strategy)},
     {"--order", "ORDER",
-     "of decisions: given, reversed, or impact: what moves the bound most first", WORD, AT(order),
-     .words = order_words},
+     "of decisions: given, reversed, impact (what moves the bound most first), or choices, "
+     "kind,size, that come first",
+     TEXT, AT(order)},
     {"--repeat", "N", "search so many times, with seeds from --seed on: mean and deviation", NUMBER,
      AT(repeat), .least = 1, .most = 1000},
     {"--cold", NULL, "empty the caches before each call that is timed", FLAG, AT(cold)},

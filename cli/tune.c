@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -167,7 +168,19 @@ static int find_work(Tuning *t, const lw_module *mod) {
 
 // --- Strategies ----------------------------------------------------------------------------------
 
-// "auto,beam width=4,mcts": names are checked before anything runs; options by the library.
+// Strategies with their options, and the order of decisions, before anything runs.
+static int check_words(Tuning *t) {
+    int status = EXIT_OK;
+    for (size_t i = 0; i < t->nstrategies && !status; i++) {
+        lw_tune_options o = {.struct_size = sizeof o, .strategy = t->strategy[i]};
+        o.order = t->cli->order;
+        if (lw_tune_options_check(t->cli->ctx, &o) == LW_ERROR)
+            status = cli_misuse(t->cli, "%s", lw_diag_get(t->cli->ctx, 0)->text);
+    }
+    return status;
+}
+
+// "auto,beam width=4,mcts"
 static int read_strategies(Tuning *t) {
     const char *const *names = lw_tune_strategies();
     size_t count = 0;
@@ -182,17 +195,7 @@ static int read_strategies(Tuning *t) {
     t->strategy = cli_alloc((strlen(given) + 2) * sizeof *t->strategy);
     for (size_t len; *given; given += len + (given[len] == ',')) {
         len = strcspn(given, ",");
-        char *one = cli_printf("%.*s", (int)len, given);
-        char *name = cli_printf("%.*s", (int)strcspn(one, " "), one);
-        bool known = cli_word(names, name) >= 0;
-        const char *near = known ? NULL : lw_nearest(name, names, count);
-        t->strategy[t->nstrategies++] = one;
-        if (!known && near)
-            cli_misuse(t->cli, "no strategy '%s'; did you mean '%s'?", name, near);
-        else if (!known)
-            cli_misuse(t->cli, "no strategy '%s'; `loopwright tune --help` lists them", name);
-        free(name);
-        if (!known) return EXIT_MISUSED;
+        t->strategy[t->nstrategies++] = cli_printf("%.*s", (int)len, given);
     }
     return t->nstrategies ? EXIT_OK : cli_misuse(t->cli, "--strategy needs a name");
 }
@@ -210,7 +213,7 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->chosen = r->chosen;
     e->npoints = r->point_count;
     // The last point is not the strategy's when it found nothing better.
-    if (e->npoints > 1 && strcmp(r->strategy, "chosen") == 0) e->npoints--;
+    e->nfound = e->npoints - (e->npoints > 1 && strcmp(r->strategy, "chosen") == 0);
     e->point = cli_alloc((e->npoints + 1) * sizeof *e->point);
     if (e->npoints) memcpy(e->point, r->points, e->npoints * sizeof *e->point);
 }
@@ -299,6 +302,14 @@ static int write_winner(Tuning *t) {
     return output_write(t->cli, t->cli->output, text, strlen(text));
 }
 
+// A name says what is in the file.
+static int check_plot(Cli *cli) {
+    const char *name = cli->plot ? strrchr(cli->plot, '/') : NULL;
+    const char *kind = cli->plot ? strrchr(name ? name : cli->plot, '.') : NULL;
+    if (!kind || strcasecmp(kind, ".svg") == 0) return EXIT_OK;
+    return cli_misuse(cli, "--plot writes SVG, and no other format: NAME.svg, not '%s'", cli->plot);
+}
+
 static int open_log(Tuning *t) {
     if (!t->cli->log) return EXIT_OK;
     t->log = fopen(t->cli->log, "w");
@@ -339,14 +350,12 @@ int command_tune(Cli *cli) {
     lw_module *mod = NULL;
     t.live = isatty(STDERR_FILENO) && !cli->quiet;
     int status = read_strategies(&t);
+    if (!status) status = check_words(&t);
+    if (!status) status = check_plot(cli);
     if (!status) status = cli_open(cli, &mod);
     if (!status) status = find_work(&t, mod);
     if (!status && cli->output && t.n > 1)
         status = cli_misuse(cli, "-o names one file, and there are %zu winners", t.n);
-    const char *kind = cli->plot ? strrchr(cli->plot, '.') : NULL;
-    if (!status && kind && !strcmp(kind, ".png"))
-        status = cli_misuse(cli, "--plot writes an SVG, not a PNG; name it b.svg or so, not '%s'",
-                            cli->plot);
     if (!status) status = output_try(cli, cli->output);
     if (!status) status = output_try(cli, cli->plot);
     if (!status) status = open_log(&t);

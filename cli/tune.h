@@ -17,8 +17,8 @@ typedef struct Explored {
     bool stored, finished, near;
     double chosen; // seconds of what is chosen without search; 0: not known
     lw_tune_point *point;
-    size_t npoints;
-    double top[TUNE_TOP]; // the fastest times that were measured, ascending; 0: fewer
+    size_t npoints, nfound; // the last is the result; those that the strategy found
+    double top[TUNE_TOP];   // the fastest times that were measured, ascending; 0: fewer
 } Explored;
 
 // A function at sizes.

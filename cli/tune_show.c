@@ -341,7 +341,7 @@ static double place_of(const Explored *e, size_t i, bool trials) {
 // The best so far at some place; 0: there is none yet.
 static double best_at(const Explored *e, double x, bool trials) {
     double best = 0;
-    for (size_t i = 0; i < e->npoints && place_of(e, i, trials) <= x; i++)
+    for (size_t i = 0; i < e->nfound && place_of(e, i, trials) <= x; i++)
         best = e->point[i].seconds;
     return best;
 }
@@ -355,11 +355,11 @@ static int by_value(const void *a, const void *b) {
 // all of them have one to the end. Of several functions, relative to `unit`.
 static PlotLine mean_curve(const Explored *run, size_t runs, char *name, double unit, bool trials) {
     size_t n = runs, used = 0;
-    for (size_t k = 0; k < runs; k++) n += run[k].npoints;
+    for (size_t k = 0; k < runs; k++) n += run[k].nfound;
     double *x = cli_alloc(2 * n * sizeof *x), *y = x + n;
     n = 0;
     for (size_t k = 0; k < runs; k++) {
-        for (size_t i = 0; i < run[k].npoints; i++) x[n++] = place_of(&run[k], i, trials);
+        for (size_t i = 0; i < run[k].nfound; i++) x[n++] = place_of(&run[k], i, trials);
         x[n++] = trials ? (double)run[k].state.trials : run[k].state.elapsed;
     }
     qsort(x, n, sizeof *x, by_value);

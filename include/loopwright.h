@@ -522,7 +522,9 @@ typedef struct lw_tune_options {
     double gap; // 0.03: when the best is within 3 % of the bound
     // How.
     const char *strategy; // of lw_tune_strategies, with options, "beam width=8"; NULL: the first
-    const char *order;    // of decisions: names of choices, most important first; NULL: the usual
+    // In which order decisions are taken: "given" (NULL), "reversed", "impact" (what moves the
+    // bound most first), or names of choices, "kind,size", whose decisions come first.
+    const char *order;
     uint64_t seed;
     int threads;                 // 0: LW_THREADS, or the processors this process has
     const char *isa;             // as in lw_run_options
@@ -533,9 +535,10 @@ typedef struct lw_tune_options {
     // The database that knows results of earlier tunings and keeps this one's. NULL: LW_DB, or the
     // usual place; "none".
     const char *db;
-    bool again;           // search although the database has the result of such a search
-    const char *failures; // folder for reproducers; NULL: beside the database; "none"
-    const char *plugin;   // spreads measuring over processes: docs/tuning.md; NULL: none
+    bool again; // search although the database has the result of such a search
+    const char
+        *failures; // folder for reproducers; NULL: loopwright/failures in XDG_DATA_HOME; "none"
+    const char *plugin; // spreads measuring over processes: docs/tuning.md; NULL: none
     // Callbacks, each may be NULL; they run on the calling thread.
     // Also while the reference is computed: there are no trials yet.
     void (*progress)(void *user, const lw_tune_state *state);
@@ -568,6 +571,9 @@ typedef struct lw_tune_result {
     // began near it. `strategy` is "given" where nothing was faster.
     bool near;
 } lw_tune_result;
+
+// Whether `strategy` and `order` are right: what lw_tune would say of them, without a function.
+LW_API lw_status lw_tune_options_check(lw_context *ctx, const lw_tune_options *options);
 
 // `options` may be NULL. When every candidate fails the result is the schedule chosen without
 // search, and where that fails too an error.

@@ -36,81 +36,11 @@ const char *lw_trial_state_name(lw_trial_state state) {
     return state >= 0 && (int)state < TRIAL_STATES ? trial_state_name[state] : NULL;
 }
 
-const char *const *lw_tune_strategies(void) { return search_strategy_name; }
-
 // --- Options -------------------------------------------------------------------------------------
-
-static const char *join(Arena *arena, const char *const *names, int n) {
-    Text text = {.arena = arena};
-    for (int i = 0; i < n; i++) text_printf(&text, "%s%s", i ? ", " : "", names[i]);
-    return text_str(&text);
-}
-
-static bool no_such(Call *call, const char *word, const char *what, const char *there_are) {
-    diag_report(call->diags, nowhere, DIAG_TUNE_WORD, word, what, there_are);
-    return false;
-}
-
-// "width=8": of a strategy.
-static bool strategy_option(Call *call, char *word, SearchOptions *s) {
-    struct {
-        const char *name;
-        int *whole;
-        double *real;
-    } options[] = {{"width", &s->width, NULL},
-                   {"lookahead", &s->lookahead, NULL},
-                   {"batch", &s->batch, NULL},
-                   {"population", &s->population, NULL},
-                   {"generations", &s->generations, NULL},
-                   {"elites", &s->elites, NULL},
-                   {"crossover", NULL, &s->crossover},
-                   {"mutation", NULL, &s->mutation}};
-    enum { N = sizeof options / sizeof *options };
-    const char *names[N + 2] = {"blind", "scratch"};
-    char *value = strchr(word, '='), *end = NULL;
-    const char *what = "option of a strategy";
-    if (!strcmp(word, "blind")) return s->blind = true;
-    if (!strcmp(word, "scratch")) return s->scratch = true;
-    for (int i = 0; i < N; i++) names[i + 2] = options[i].name;
-    for (int i = 0; i < N; i++) {
-        size_t len = strlen(options[i].name);
-        if (!value || (size_t)(value - word) != len || strncmp(word, options[i].name, len))
-            continue;
-        double x = strtod(value + 1, &end);
-        bool whole = options[i].whole != NULL;
-        what = whole ? "option with a whole number from 1 to 1000000"
-                     : "option with a number above 0, and up to 1000000"; // 0 is the default
-        if (end == value + 1 || *end || !(x > 0 && x <= 1e6) || (whole && x != (int)x)) break;
-        if (whole) *options[i].whole = (int)x;
-        if (!whole) *options[i].real = x;
-        return true;
-    }
-    return no_such(call, word, what, join(call->arena, names, N + 2));
-}
-
-// "beam width=8"
-static bool read_strategy(Call *call, const char *text, SearchOptions *s) {
-    if (!text) return true;
-    char *rest = arena_strndup(call->arena, text, strlen(text)), *word = strtok_r(rest, " ", &rest);
-    int which = word ? search_strategy_by_name(word) : -1;
-    if (which < 0)
-        return no_such(call, text, "strategy",
-                       join(call->arena, search_strategy_name, SEARCH_STRATEGIES));
-    s->strategy = (SearchStrategy)which;
-    while ((word = strtok_r(NULL, " ", &rest)))
-        if (!strategy_option(call, word, s)) return false;
-    return true;
-}
 
 static bool read_options(Tune *t, SearchOptions *s) {
     const lw_tune_options *o = &t->o;
-    *s = (SearchOptions){.seed = o->seed, .trials = o->trials, .gap = o->gap};
-    if (!read_strategy(t->call, o->strategy, s)) return false;
-    int order = o->order ? search_order_by_name(o->order) : 0;
-    if (order < 0)
-        return no_such(t->call, o->order, "order of decisions",
-                       join(t->call->arena, search_order_name, SEARCH_ORDERS));
-    s->order = (SearchOrder)order;
+    if (!tune_options(t->call, o, s)) return false;
     if (o->seconds <= 0 && o->trials <= 0 && o->gap <= 0) t->o.seconds = default_seconds;
     return true;
 }

@@ -1,6 +1,7 @@
 // Inside lw_tune: what its parts share.
 //
 //   tune.c         the call: from options to a result
+//   tune_options.c the strategy, and the order of decisions
 //   tune_space.c   the Space of a bound function, and jobs for the workers: candidates, Schedules
 //   tune_db.c      what the database knows of it, and is told
 //   tune_report.c  where it stands, trial by trial; reproducers of what went wrong
@@ -72,6 +73,10 @@ typedef struct Tune {
     const char *folder;
     int64_t plant[PLANTS]; // LW_TUNE_PLANT: every so many candidates
 } Tune;
+
+// --- tune_options.c ------------------------------------------------------------------------------
+// False: reported. Budgets of time are not among them.
+bool tune_options(Call *call, const lw_tune_options *options, SearchOptions *out);
 
 // --- tune_space.c --------------------------------------------------------------------------------
 // False: reported.

@@ -347,10 +347,30 @@ static double impact(Search *q, int var) {
     return high > low ? high - low : 0;
 }
 
+// The place of a variable's choice among those that come first; behind them.
+static int place_of(const Search *q, int var) {
+    int i = 0;
+    while (i < q->o.nfirst && q->o.first[i] != q->s->var[var].choice) i++;
+    return i;
+}
+
+// Those of the choices that were named, in their order; then the rest, as described.
+static void choices_first(Search *q, int *order) {
+    int n = 0;
+    if (q->o.nfirst == 0) return;
+    for (int i = 0; i <= q->o.nfirst; i++)
+        for (int v = 0; v < q->s->ndecisions; v++)
+            if (place_of(q, v) == i) order[n++] = v;
+    q->order = order;
+}
+
 static void choose_order(Search *q) {
     int n = q->s->ndecisions, *order = arena_new_n(q->arena, int, n);
     double *weight = arena_new_n(q->arena, double, n);
-    if (q->o.order == SEARCH_ORDER_GIVEN) return;
+    if (q->o.order == SEARCH_ORDER_GIVEN) {
+        choices_first(q, order);
+        return;
+    }
     for (int i = 0; i < n; i++) {
         int var = q->o.order == SEARCH_ORDER_REVERSED ? n - 1 - i : i, at = i;
         double w = q->o.order == SEARCH_ORDER_IMPACT ? impact(q, var) : 0;

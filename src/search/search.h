@@ -114,6 +114,8 @@ typedef struct SearchOptions {
     bool scratch; // leave them out
     // How it goes about it.
     SearchOrder order;
+    const int *first; // with SEARCH_ORDER_GIVEN: choices whose decisions come before all others
+    int nfirst;
     bool blind;      // the bound is for the certificate alone: nothing is cut or weighted by it
     int batch;       // most candidates of one question (16, of mcts 4)
     int lookahead;   // of greedy: 1 or 2 (1)

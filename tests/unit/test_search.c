@@ -31,6 +31,7 @@ typedef struct Mock {
     const Cand *const *begun;
     int nbegun;
     double begun_best;
+    Cand *noted; // by noting_bound
 } Mock;
 
 // Not hash_mix: the landscape stays as it is.
@@ -477,6 +478,41 @@ TEST(search_takes_decisions_in_any_order) {
             CHECK_INT_EQ(r.trials, 100);
             mock_end(&m);
         }
+}
+
+// The first decision that is looked at: what is open at the root and decided in the first candidate
+// below it whose bound is asked for.
+static double noting_bound(void *user, const Cand *c) {
+    Mock *m = user;
+    bool below = space_hash(m->s, c) != space_hash(m->s, m->root);
+    if (below && !m->noted) space_copy(m->s, m->noted = space_cand(&m->lab.arena, m->s), c);
+    return mock_bound(m, c);
+}
+
+static bool decided(const Mock *m, int choice) {
+    for (int v = 0; v < m->s->ndecisions; v++)
+        if (m->s->var[v].choice == choice && space_domain(m->s, m->noted, v) &&
+            __builtin_popcountll(space_domain(m->s, m->noted, v)) == 1 &&
+            __builtin_popcountll(space_domain(m->s, m->root, v)) > 1)
+            return true;
+    return false;
+}
+
+TEST(search_takes_named_choices_first) {
+    static const char *const names[] = {"size", "kind", "order", "prefetch"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Mock m;
+        if (!mock_begin(&m)) return;
+        int choice = 0;
+        while (strcmp(m.s->desc->choice[choice].name, names[i]) != 0) choice++;
+        m.host.bound = noting_bound;
+        SearchResult r = mock_run(
+            &m,
+            (SearchOptions){.strategy = SEARCH_MCTS, .trials = 100, .first = &choice, .nfirst = 1});
+        CHECK_INT_EQ(r.trials, 100);
+        CHECK(m.noted && decided(&m, choice));
+        mock_end(&m);
+    }
 }
 
 TEST(search_strategies_beat_chance) {

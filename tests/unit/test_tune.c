@@ -258,6 +258,8 @@ TEST(tuning_searches_what_was_not_searched) {
     more.trials = 60;
     random.strategy = "random";
     const lw_tune_result *r;
+    CHECK(lw_db_put(ctx, b, &hand, false, &r) == LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "which schedule? give one by --schedule FILE.lws"));
     hand.schedule.text = "C: m n k\n";
     CHECK(lw_db_put(ctx, b, &hand, false, &r) == LW_OK && r->stored);
     CHECK(r->chosen > 0 && r->chosen < r->state->seconds);
@@ -502,14 +504,18 @@ TEST(mistakes_are_told) {
         const char *want;
     } wrong[] = {
         {{.strategy = "bean"}, "'bean' is no strategy; there are auto"},
-        {{.strategy = "beam width=0"}, "is no option with a whole number from 1 to 1000000"},
-        {{.strategy = "beam wide=3"}, "'wide=3' is no option of a strategy; there are blind"},
-        {{.strategy = "beam width=x"},
-         "'width=x' is no option with a whole number from 1 to 1000000; there are blind, scratch, "
-         "width, "
-         "lookahead, batch, "
-         "population"},
+        {{.strategy = "beam width=0"},
+         "'width=0' is no value of width; there are whole numbers from 1 to 1000000"},
+        {{.strategy = "beam width=x"}, "'width=x' is no value of width"},
+        {{.strategy = "beam wide=3"},
+         "'wide=3' is no option of beam; there are width, lookahead, batch, scratch, blind"},
+        {{.strategy = "random width=3"},
+         "'width=3' is no option of random; there are batch, scratch, blind"},
+        {{.strategy = "auto blind=1"}, "'blind=1' is no option of auto"},
+        {{.strategy = "genetic mutation=0"},
+         "'mutation=0' is no value of mutation; there are numbers above 0, up to 1000000"},
         {{.order = "random"}, "'random' is no order of decisions; there are given"},
+        {{.order = "kind,sise"}, "did you mean 'size'?"},
         {{.isa = "mmx"}, "isa is 'mmx'"},
         {{.plugin = "mpy"}, "plug-in 'mpy' cannot be used: there is no loopwright-mpy.so"},
         {{.set = "size(C.m.1) = 4; size(C.m.1) = 2"}, "nothing is left"},
@@ -520,6 +526,7 @@ TEST(mistakes_are_told) {
         o.struct_size = sizeof o;
         o.db = o.failures = "none";
         o.trials = 1;
+        if (o.strategy || o.order) CHECK(lw_tune_options_check(ctx, &o) == LW_ERROR);
         if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR && !r)) continue;
         if (!CHECK(strstr(lw_diag_text(ctx), wrong[i].want)))
             printf("%s, want %s\n", lw_diag_text(ctx), wrong[i].want);

@@ -8,7 +8,32 @@ def twice(float(N) A) -> (B) { B(i) = A(i) * 2 }
 def sum(float(N) A) -> (s) { s +=! A(i) }
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy gentic
 --- stderr
-loopwright tune: no strategy 'gentic'; did you mean 'genetic'?
+loopwright tune: 'gentic' is no strategy; there are auto, random, exhaustive, greedy, beam, genetic, mcts, sweep; did you mean 'genetic'?
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'auto,random width=3'
+--- stderr
+loopwright tune: 'width=3' is no option of random; there are batch, scratch, blind
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'beam wdth=3'
+--- stderr
+loopwright tune: 'wdth=3' is no option of beam; there are width, lookahead, batch, scratch, blind; did you mean 'width'?
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'beam width=0'
+--- stderr
+loopwright tune: 'width=0' is no value of width; there are whole numbers from 1 to 1000000
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --order kind,impct
+--- stderr
+loopwright tune: 'impct' is no order of decisions; there are given, reversed, impact, {{.*}}kind, size{{.*}}; did you mean 'impact'?
+usage: loopwright tune FILE [options]; --help explains them
+--- exit 2
+$ loopwright tune mm.tc --size M=8,K=8,N=8 --plot best.pdf
+--- stderr
+loopwright tune: --plot writes SVG, and no other format: NAME.svg, not 'best.pdf'
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --gap lots
@@ -30,11 +55,6 @@ $ loopwright explain mm.tc --size M=8,K=8,N=8 -o ./mm.tc
 --- stderr
 loopwright explain: -o would write over './mm.tc', which is read
 usage: loopwright explain FILE [options]; --help explains them
---- exit 2
-$ loopwright tune mm.tc --size M=8,K=8,N=8 --plot b.png
---- stderr
-loopwright tune: --plot writes an SVG, not a PNG; name it b.svg or so, not 'b.png'
-usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ XDG_CACHE_HOME=%/c loopwright tune mm.tc --size M=8,K=8,N=8 --trials 20 --seconds 9 --db none --quiet --log t.jsonl --plot b.svg -o w.lws > out
 $ sed -n '1p;/certificate/p;/trials/p;/schedule/p' out

@@ -55,8 +55,9 @@ note: there are 'm', 'n' and 'k'
 --- exit 1
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --db t.db
 --- stderr
-error: which schedule? give one by --schedule FILE.lws
---- exit 1
+loopwright db: which schedule? give one by --schedule FILE.lws
+usage: loopwright db WHAT [FILE...] [options]; --help explains them
+--- exit 2
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule mm.lws --db none
 --- stderr
 error: no tuning database is in use
