@@ -114,9 +114,26 @@ static void follow(Sizes *x, const Program *p, const Stmt *s) {
     *most = held(p->tensors.at[s->write->tensor].type, fmax(*most, v));
 }
 
-// True when every result is exact. *longest: terms of sums, one after the other.
+static double unit_roundoff(Type t) {
+    switch (t) {
+    case TYPE_F64: return DBL_EPSILON;
+    case TYPE_F32: return FLT_EPSILON;
+    case TYPE_F16: return 0x1p-10;
+    case TYPE_BF16: return 0x1p-7;
+    default: return 0;
+    }
+}
+
+// What rounding makes of one statement's results, relative to them: some for each term of a sum, in
+// the type that it is kept in.
+static double statement_rounding(const Program *p, const Stmt *s) {
+    bool sums = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
+    return 4 * unit_roundoff(p->tensors.at[s->write->tensor].type) * (sums ? terms(s) : 1);
+}
+
+// True when every result is exact. *rounding: of all statements, one after the other.
 static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *ranges,
-                         double *longest) {
+                         double *rounding) {
     Sizes x = {.most = arena_new_n(arena, double, p->tensors.n)};
     bool exact = true;
     int nargs = p->ninputs + p->noutputs;
@@ -125,10 +142,10 @@ static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *range
         if (ranges && ranges[i].used)
             x.most[i] = fmax(fabs((double)ranges[i].lo), fabs((double)ranges[i].hi));
     }
-    *longest = 0;
+    *rounding = 0;
     for (int i = 0; i < p->stmts.n; i++) {
         x.stmt = &p->stmts.at[i];
-        *longest += terms(x.stmt);
+        *rounding += statement_rounding(p, x.stmt);
         follow(&x, p, x.stmt);
     }
     for (int i = p->ninputs; i < nargs; i++) exact &= x.most[i] < INFINITY;
@@ -188,16 +205,6 @@ static const double *input_scales(Arena *arena, const Program *p) {
         for (int k = 0; k < f.n; k++) scale[f.input[k]] = fmin(scale[f.input[k]], each);
     }
     return scale;
-}
-
-static double unit_roundoff(Type t) {
-    switch (t) {
-    case TYPE_F64: return DBL_EPSILON;
-    case TYPE_F32: return FLT_EPSILON;
-    case TYPE_F16: return 0x1p-10;
-    case TYPE_BF16: return 0x1p-7;
-    default: return 0;
-    }
 }
 
 // --- Data ----------------------------------------------------------------------------------------
@@ -303,11 +310,11 @@ static bool make(Operand *x, const View *view, const Filling *with, size_t *firs
 bool operands_make(Operands *o, Arena *arena, const Program *p, const View *views,
                    const ValueRange *ranges, uint64_t seed) {
     int n = p->ninputs + p->noutputs;
-    double longest;
+    double rounded;
     *o = (Operands){.n = n, .ninputs = p->ninputs};
     o->at = arena_new_n(arena, Operand, n + 1);
     for (int set = 0; set < DATA_SETS; set++) o->buffer[set] = arena_new_n(arena, void *, n + 1);
-    o->exact = follow_sizes(arena, p, ranges, &longest);
+    o->exact = follow_sizes(arena, p, ranges, &rounded);
     const double *scale = input_scales(arena, p);
     for (int i = 0; i < n; i++) {
         const Tensor *t = &p->tensors.at[i];
@@ -317,7 +324,8 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
         x->role = t->role;
         Filling with = {ranges ? &ranges[i] : NULL, o->exact ? 0 : scale[i], seed + (uint64_t)i};
         if (!make(x, &views[i], &with, &first)) return false;
-        if (!o->exact) x->tolerance = unit_roundoff(x->type) * (32 + 4 * longest);
+        if (!o->exact && type_is_float(x->type))
+            x->tolerance = 32 * unit_roundoff(x->type) + rounded;
         for (DataSet set = DATA_WHOLE; set < DATA_SETS; set++) {
             const Guarded *g = x->role == ROLE_INPUT ? content(x, set) : &x->image;
             o->buffer[set][i] = g->data + first;

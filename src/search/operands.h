@@ -4,8 +4,8 @@
 // Data are small integers other than zero, so that sums of products come out exact whatever their
 // order; where a Program shows that they do (sizes of all intermediate values are followed through
 // it), results are compared bit for bit, otherwise up to rounding: so many units in the last place
-// of the largest element as its longest sum has terms. Tensors whose values are subscripts get
-// values that stay inside.
+// of the largest element as its sums have terms, each in the type that it is kept in. Tensors whose
+// values are subscripts get values that stay inside.
 //
 // Not everything can be seen on such data. Sums and products take as long whatever they add up, but
 // an exponential of 200 is infinite, one of -200 is 0, and so is all that follows, whatever was

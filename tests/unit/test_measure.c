@@ -409,6 +409,30 @@ TEST(what_says_nothing_on_any_data_is_told) {
     }
 }
 
+// A result in few bits of sums in many: what is rounded is the result.
+TEST(rounding_is_that_of_the_sums) {
+    static const char *const text = "program soft(N, M) {\n"
+                                    "    input A: f32[N, M]\n"
+                                    "    output O: bf16[N, M]\n"
+                                    "    temp e: f32[N, M]\n"
+                                    "    temp s: f32[N]\n"
+                                    "    e: for i in 0:N, j in 0:M\n"
+                                    "        e[i, j] = exp(A[i, j])\n"
+                                    "    s: for i in 0:N, j in 0:M\n"
+                                    "        s[i] +=! e[i, j]\n"
+                                    "    O: for i in 0:N, j in 0:M\n"
+                                    "        O[i, j] = bf16(e[i, j]/s[i])\n"
+                                    "}\n";
+    static Bench x;
+    open_bench(&x, text, (int64_t[]){20, 1000}, 60000);
+    CHECK(!measure_blank(x.m, 1) && measure_operands(x.m)->at[1].tolerance < 0.5);
+    Job jobs[] = {text_job("s: i j:v\n"), text_job("s: j i\n")};
+    Trial t[2];
+    measure_batch(x.m, jobs, 2, INFINITY, t);
+    for (int i = 0; i < 2; i++) CHECK(t[i].state == TRIAL_TIMED || t[i].state == TRIAL_SLOW);
+    close_bench(&x);
+}
+
 TEST(a_planted_fault_exceeds_any_rounding) {
     static Bench x = {.plants = {[1] = PLANT_WRONG}};
     open_bench(&x,
