@@ -33,6 +33,7 @@ typedef struct Tune {
     SpaceWork *work;
     const Cand *root;        // decisions of `set` taken
     const Schedule *given;   // to start from, or NULL
+    const Cand *chosen;      // nearest to what is chosen without search; NULL: not asked for yet
     const BoundModel *model; // NULL: there is no bound
     double bound_scale;      // 1, or less where it turned out too high
     // What is known of it.

@@ -75,6 +75,7 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
     Cand *c = space_cand(arena, space), *next = space_cand(arena, space);
     space_copy(space, c, t->root);
     for (int i = 0; i < n; i++) {
+        if (!(space_domain(space, c, d[i].var) & ~d[i].keep)) continue; // it follows already
         space_copy(space, next, c);
         if (space_apply(t->work, next, &d[i], 1)) space_copy(space, c, next);
     }
@@ -87,6 +88,13 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
             return NULL;
     }
     return c;
+}
+
+// The same for what is chosen without search, which is asked for more than once.
+static const Cand *nearest_chosen(Tune *t) {
+    AnalyticOptions o = choice(t, t->call->arena, false);
+    if (!t->chosen) t->chosen = nearest(t, analytic_choose(t->call->arena, t->p, &o));
+    return t->chosen;
 }
 
 // The loops that a Schedule makes; NULL: none.
@@ -106,7 +114,8 @@ int tune_outside(Tune *t, Job *out) {
         if (jobs[i].kind == JOB_TEXT) jobs[i].size = strlen(jobs[i].bytes) + 1;
         const Schedule *s = tune_schedule(t, t->call->arena, &jobs[i], &quiet);
         const char *text = s ? loops_text(t, s) : NULL;
-        const Cand *c = text ? nearest(t, s) : NULL;
+        bool chosen = jobs[i].kind == JOB_CHOSEN;
+        const Cand *c = !text ? NULL : chosen ? nearest_chosen(t) : nearest(t, s);
         const char *near = c ? loops_text(t, cpu_schedule(t->call->arena, t->cs, c)) : NULL;
         if (text && !(near && strcmp(text, near) == 0)) out[n++] = jobs[i];
     }
@@ -115,12 +124,11 @@ int tune_outside(Tune *t, Job *out) {
 
 int tune_starts(Tune *t, const Cand **out, int most) {
     enum { KNOWN = 4 };
-    AnalyticOptions o = choice(t, t->call->arena, false);
-    const Schedule *first[2 + KNOWN] = {t->given};
+    const Schedule *first[1 + KNOWN] = {t->given};
     int nfirst = 1 + tune_known_schedules(t, first + 1, KNOWN), n = 0;
-    first[nfirst++] = analytic_choose(t->call->arena, t->p, &o);
     for (int i = 0; i < nfirst && n < most; i++)
         if (first[i] && (out[n] = nearest(t, first[i]))) n++;
+    if (n < most && (out[n] = nearest_chosen(t))) n++;
     return n;
 }
 

@@ -45,9 +45,14 @@ static Decision decision(const Read *r, int choice, int a, int b, uint64_t keep)
 static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
     Decision d = decision(r, choice, a, b, keep);
     if (d.var < 0) return false;
-    space_copy(r->cs->space, r->trial, r->c);
-    if (!space_keep(r->w, r->trial, d.var, d.keep)) return false;
-    space_copy(r->cs->space, r->c, r->trial);
+    uint64_t dom = space_domain(r->cs->space, r->c, d.var);
+    if (!dom || (dom & ~d.keep)) { // otherwise it follows already
+        space_copy(r->cs->space, r->trial, r->c);
+        if (!space_keep(r->w, r->trial, d.var, d.keep)) return false;
+        Cand *before = r->c;
+        r->c = r->trial;
+        r->trial = before;
+    }
     vec_push(r->arena, &r->out, d);
     return true;
 }
