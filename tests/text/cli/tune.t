@@ -57,8 +57,8 @@ loopwright explain: -o would write over './mm.tc', which is read
 usage: loopwright explain FILE [options]; --help explains them
 --- exit 2
 $ XDG_CACHE_HOME=%/c loopwright tune mm.tc --size M=8,K=8,N=8 --trials 20 --seconds 9 --db none --quiet --log t.jsonl --plot b.svg -o w.lws > out
-$ XDG_CACHE_HOME=%/c loopwright tune mm.tc --size M=8,K=8,N=8 --gap 900 --trials 9 --db none --quiet --json > c
-$ python3 -c "import json; t = json.load(open('c'))['tunings'][0]; print(t['curve'][-1]['us'] == t['us'], all(p['us'] > 0 for p in t['curve']))"
+$ XDG_CACHE_HOME=%/c loopwright tune mm.tc --size M=8,K=8,N=8 --gap 900 --trials 9 --db none --quiet --json > curve
+$ python3 -c "import json; t = json.load(open('curve'))['tunings'][0]; print(t['curve'][-1]['us'] == t['us'], all(p['us'] > 0 for p in t['curve']))"
 True True
 $ sed -n '1p;/certificate/p;/trials/p;/schedule/p' out
 mm, M = 8, K = 8, N = 8
