@@ -71,6 +71,7 @@ typedef struct Tune {
     lw_tune_point *points;
     int npoints, most_points;
     int64_t failures; // reproducers written
+    bool unkept;      // that they could not be written was told
     const char *folder;
     int64_t plant[PLANTS]; // LW_TUNE_PLANT: every so many candidates
 } Tune;

@@ -99,12 +99,21 @@ static bool write_file(const char *path, const char *text) {
     return close(fd) == 0 && ok;
 }
 
+// Told once.
+static const char *unkept(Tune *t) {
+    if (!t->unkept)
+        diag_report(t->call->diags, (Range){0, 0}, DIAG_TUNE_UNKEPT, t->folder, strerror(errno));
+    t->unkept = true;
+    return NULL;
+}
+
 // The path of the schedule; NULL: it could not be written.
 static const char *reproducer(Tune *t, const char *schedule, const Trial *trial) {
     Arena *arena = &t->text;
     Text program = {.arena = arena};
     const char *state = trial_state_name[trial->state];
-    if (!t->folder || t->failures >= MOST_FAILURES || !make_folders(arena, t->folder)) return NULL;
+    if (!t->folder || t->failures >= MOST_FAILURES) return NULL;
+    if (!make_folders(arena, t->folder)) return unkept(t);
     program_print(&program, t->p);
     const char *text = text_str(&program);
     uint64_t hash = hash_bytes(hash_bytes(0, text, strlen(text)), schedule, strlen(schedule));
@@ -121,7 +130,7 @@ static const char *reproducer(Tune *t, const char *schedule, const Trial *trial)
                      isa_name[t->machine.isa], t->threads, (unsigned long long)t->o.seed);
     if (!write_file(lwp, arena_printf(arena, "%s%s", how, text)) ||
         !write_file(lws, arena_printf(arena, "%s%s", how, schedule)))
-        return NULL;
+        return unkept(t);
     t->failures++;
     return lws;
 }

@@ -220,6 +220,12 @@ TEST(planted_faults_are_recorded_and_never_stored) {
     CHECK(seen.count[LW_TRIAL_WRONG] == seen.trials);
     o = options(&seen);
     o.trials = 10;
+    o.failures = "/dev/null/failures";
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && seen.failures == 0);
+    const char *told = strstr(lw_diag_text(ctx), "what went wrong cannot be kept in '/dev/null/");
+    CHECK(told && !strstr(told + 1, "what went wrong"));
+    o = options(&seen);
+    o.trials = 10;
     o.set = "place(C) = NEST";
     CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR);
     CHECK(strstr(lw_diag_text(ctx), "candidates runs and gives the right result"));
