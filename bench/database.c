@@ -116,7 +116,7 @@ typedef struct Write {
 
 static lw_status write_body(Call *call, void *arg) {
     Write *w = arg;
-    const Canon *c = canon_of(call->arena, bound_own_program(call, w->bound->program));
+    const Canon *c = canon_of(call->arena, program_fork(call->arena, w->bound->program));
     DbKey key = database_key(call, c, (Target){.threads = 1});
     DbEntry e = {.schedule = schedule, .seconds = 1e-6, .verified = "exact", .chosen = 2e-6};
     double start = lab_now();
