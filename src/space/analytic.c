@@ -320,9 +320,16 @@ static void comb_blocks(Nest *n, int rows, int column) {
 }
 
 // Results that nothing here reads again, and that would not stay in the caches anyway.
+// Not beside gathers, which wait for all stores before them, nor where rows end within lines.
 static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     int t = n->ref[0].access->tensor;
     double bytes = 0;
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].hard[v]) return false;
+    for (int i = 0; i < n->s->niters; i++) {
+        bool lines = n->ref[0].stride[i] * n->ref[0].bytes % c->m->line_bytes == 0;
+        if (i != v && n->extent[i] > 1 && !lines && !joins(n, i, v)) return false;
+    }
     if (c->p->tensors.at[t].role != ROLE_OUTPUT || n->s->op != REDUCE_ASSIGN) return false;
     for (int r = 0; r < n->nrefs; r++)
         if (n->ref[r].uses[v]) bytes += n->instances * n->ref[r].bytes;
