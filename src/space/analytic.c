@@ -575,9 +575,23 @@ static bool is_first(const Nest *n, int at) {
     return true;
 }
 
+// A row that is all there is gets parts, of whole vectors and lines.
+static void split_row(Nest *n) {
+    enum { PARTS = 16, VECTORS = 64 };
+    if (n->nloops != 1 || n->loop[0].kind != KIND_VECTOR || n->loop[0].step > 1) return;
+    int64_t extent = trips(n, 0), least = VECTORS * n->lanes;
+    int64_t part = ceil_div(ceil_div(extent, PARTS), least) * least;
+    if (part >= extent) return;
+    n->loop[1] = n->loop[0];
+    n->loop[0] = (SchedLoop){.iter = n->loop[1].iter, .step = part, .kind = KIND_SERIAL};
+    n->nloops = 2;
+    n->perfect = 2;
+}
+
 // Marks the outermost loop; of a nest by itself as many as it takes to have enough to share out.
 static void spread(Nest *n, bool alone) {
     int64_t tasks = 1;
+    if (alone) split_row(n);
     for (int at = 0; at + 1 < n->nloops && tasks < 16; at++) {
         if (!is_free(n, at) || !is_first(n, at) || (at > 0 && (!alone || at >= n->perfect))) return;
         n->loop[at].kind = KIND_PARALLEL;
