@@ -1,4 +1,4 @@
-A row that is all there is gets parts that threads share.
+# A row that is all there is gets parts that threads share.
 --- exp.tc
 def f(float(N) x) -> (y) { y(i) = exp(x(i)) }
 $ loopwright show exp.tc --size N=1000000 --stage schedule --isa avx512 --threads 2

@@ -1,4 +1,4 @@
-A result goes past the caches where nothing but whole lines of it is stored, and not beside gathers.
+# A result goes past the caches where nothing but whole lines of it is stored, and not beside gathers.
 --- copy.tc
 def f(float(H,W) x, float(W) b) -> (y) { y(i,j) = x(i,j) + b(j) }
 --- pick.tc
