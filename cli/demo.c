@@ -58,7 +58,7 @@ static bool tune(Bench *b, const BenchItem *item, BenchKernel *k, BenchKernel *t
     if (status) return false;
     o->bound_us = found->state->bound * 1e6;
     o->trials = found->state->trials;
-    o->schedule = bench_text(found->schedule);
+    o->schedule = strdup(found->schedule);
     bench_kernel_open_with(tuned, b, item, found->schedule);
     return !tuned->error;
 }
@@ -68,14 +68,13 @@ static bool matches(BenchKernel *k, const void *reference, bool rounded) {
     return bench_kernel_same(k, reference, rounded);
 }
 
+// As it can be written to a file: options are indented by four more than statements.
 static void print_schedule(FILE *to, const char *schedule) {
-    fprintf(to, "  loops after tuning:\n    ");
-    for (const char *c = schedule; *c; c++)
-        if (*c == ';')
-            fputs("\n    ", to);
-        else
-            fputc(*c, to);
-    fputc('\n', to);
+    fprintf(to, "  loops after tuning:\n");
+    for (size_t n; *schedule; schedule += n + (schedule[n] == '\n')) {
+        n = strcspn(schedule, "\n");
+        fprintf(to, "    %.*s\n", (int)n, schedule);
+    }
 }
 
 static void play(Bench *b, const Story *s, Outcome *o) {
