@@ -271,7 +271,7 @@ static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
     leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, plan->init_at, guard, idx), idx);
 }
 
-// Of a scatter, the whole tensor starts from the identity.
+// Of a scatter, the whole tensor starts from the identity, in lanes.
 static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
     const Tensor *t = &l->p->tensors.at[inst->info->s->write->tensor];
     Item *leaf = item_new(l, ITEM_LEAF);
@@ -282,6 +282,7 @@ static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
     for (int d = 0; d < t->rank; d++) {
         Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d),
                                (IndexKey){inst->stmt, FOR_WHOLE, d, 0});
+        if (d == t->rank - 1) loop->like.kind = KIND_VECTOR;
         attach(l, parent, loop, before);
         before = NULL;
         parent = loop;
