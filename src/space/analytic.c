@@ -357,7 +357,7 @@ static int contiguous(const Nest *n) {
         int64_t stride = n->ref[0].stride[i];
         if (stride > 1 && stride < least && n->extent[i] >= n->lanes) best = i, least = stride;
     }
-    bool dear = n->ops >= DEAR && best >= 0 && 4 * n->extent[next] <= n->lanes;
+    bool dear = n->ops >= DEAR && best >= 0 && next >= 0 && 4 * n->extent[next] <= n->lanes;
     bool worth = next < 0 || (dear && !joins(n, best, next));
     return worth ? best : next;
 }

@@ -194,7 +194,7 @@ static void stream_panel(const Chooser *c, Blocks *b) {
     if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
         return;
     int64_t apart = llabs(x->stride[i]) * x->bytes;
-    b->fetched = !c->o->plain && x->lone && apart > 0.9 * PAGE &&
+    b->fetched = !c->o->plain && x->lone && 10 * apart > 9 * PAGE &&
                  (double)apart * (double)n->extent[i] <= (double)KNOWN * PAGE;
     if (b->fetched) return;
     b->streamed = true;

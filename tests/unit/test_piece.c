@@ -129,7 +129,8 @@ static const Expr *random_value(Bench *b, Type type, int depth) {
                                  OP_SHL, OP_SHR, OP_MIN, OP_BITAND, OP_MAX};
     if (depth == 0) return expr_index(&b->x, type, random_linear(b));
     const Expr *a = random_value(b, type, depth - 1);
-    int64_t k = between(b, 0, 3) ? between(b, 0, 9) : ((int64_t)1 << between(b, 0, 70) % 64) - 1;
+    int64_t k = between(b, 0, 3) ? between(b, 0, 9)
+                                 : (int64_t)(((uint64_t)1 << between(b, 0, 70) % 64) - 1);
     return expr_binary(&b->x, ops[between(b, 0, 9)], a, expr_int(&b->x, type, k));
 }
 
