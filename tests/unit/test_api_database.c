@@ -66,7 +66,7 @@ static lw_status put_body(Call *call, void *arg) {
     DbKey key = database_key(call, c, (Target){.threads = p->threads});
     DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};
     e.verified = "exact";
-    e.chosen = p->chosen ? p->chosen : 2 * p->seconds;
+    e.chosen = p->chosen > 0 ? p->chosen : 2 * p->seconds;
     e.pinned = p->pinned;
     if (p->cold) key.target = DB_TARGET_COLD;
     p->kept = db_record(call->ctx->db, call->scratch, &key, &e);
