@@ -172,7 +172,7 @@ TEST(choices_read_back_as_decisions) {
         lab_end(&lab);
     }
     printf("%lld choices read back, %lld of them in part\n", (long long)read, (long long)partly);
-    CHECK(partly * 4 < read);
+    CHECK(partly * 3 < read);
 }
 
 // --- The examples --------------------------------------------------------------------------------
