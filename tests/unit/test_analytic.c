@@ -144,8 +144,9 @@ TEST(choices_for_known_shapes_are_right) {
 
 // What is chosen is a point of the CPU space: it reads back as decisions that go together.
 TEST(choices_read_back_as_decisions) {
+    enum { ROUNDS = 200 }; // however slow the build is: a part of few says little
     int64_t read = 0, partly = 0;
-    for (int64_t i = 0; i < check_rounds(200); i++) {
+    for (int64_t i = 0; i < ROUNDS; i++) {
         uint64_t state = check_first_seed() + (uint64_t)i;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
@@ -172,7 +173,7 @@ TEST(choices_read_back_as_decisions) {
         lab_end(&lab);
     }
     printf("%lld choices read back, %lld of them in part\n", (long long)read, (long long)partly);
-    CHECK(partly * 3 < read);
+    CHECK(partly * 4 < read);
 }
 
 // --- The examples --------------------------------------------------------------------------------
