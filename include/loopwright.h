@@ -536,8 +536,8 @@ typedef struct lw_tune_options {
     // usual place; "none".
     const char *db;
     bool again; // search although the database has the result of such a search
-    const char
-        *failures; // folder for reproducers; NULL: loopwright/failures in XDG_DATA_HOME; "none"
+    // The folder for reproducers; NULL: loopwright/failures in XDG_DATA_HOME; "none".
+    const char *failures;
     const char *plugin; // spreads measuring over processes: docs/tuning.md; NULL: none
     // Callbacks, each may be NULL; they run on the calling thread.
     // Also while the reference is computed: there are no trials yet.
