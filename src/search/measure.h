@@ -81,15 +81,14 @@ typedef struct MeasureSetup {
     void *user;
     size_t most_bytes; // of a job
     int threads;
-    int compilers; // processes that compile beside the worker; 0: it does it all
-    int processor; // one thread runs on this one of those there are, from the last
-    bool cold;     // caches are emptied before every sample, which is one call
-    uint64_t seed; // of the data
-    double
-        reference_seconds;  // that the interpreter may take, where compiled code gives a reference
-    double reference_limit; // that computing the reference may take in any case
-    double compile_seconds; // after which a compilation hangs
-    double slow_compile;    // seconds of processor time after which one is given up; 0: never
+    int compilers;            // processes that compile beside the worker; 0: it does it all
+    int processor;            // one thread runs on this one of those there are, from the last
+    bool cold;                // caches are emptied before every sample, which is one call
+    uint64_t seed;            // of the data
+    double reference_seconds; // that the interpreter may take, where compiled code can do it too
+    double reference_limit;   // that computing the reference may take in any case
+    double compile_seconds;   // after which a compilation hangs
+    double slow_compile;      // seconds of processor time after which one is given up; 0: never
     bool (*cancelled)(void *cancel_user);  // NULL: never
     Plant (*plant)(void *user, int64_t n); // of the n-th candidate; NULL: none
     void *cancel_user;
