@@ -519,6 +519,12 @@ static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int ro
     if (n->kind == P_LOOP) around->n--;
 }
 
+static bool has_only_leaves(const PNode *n) {
+    for (int i = 0; i < n->nchild; i++)
+        if (n->child[i]->kind != P_LEAF) return false;
+    return true;
+}
+
 void plan_regions(Plan *p, PNode **nodes, int n) {
     for (int i = 0; i < n;) {
         int span = n - i, tile = 0;
@@ -539,7 +545,7 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
             at->real = at->extent > 1;
             at->replay = false;
             at->unroll = 1;
-            if (at->vector) { // a strip of several vectors per iteration
+            if (at->vector || has_only_leaves(at)) { // several vectors or elements per iteration
                 int64_t body = 0;
                 for (int c = 0; c < at->nchild; c++) body += at->child[c]->count;
                 at->unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;

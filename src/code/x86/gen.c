@@ -13,7 +13,19 @@ static const uint8_t callee_saved[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R
 static const uint8_t item_regs[] = {X86_RBX, X86_RSI, X86_RDI, X86_R8,  X86_R9,  X86_R10,
                                     X86_R11, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
 
-// Registers go to the most deeply used pointers and counters.
+// Is an address computed, for one lane or all of them?
+static bool has_rows(const Plan *p) {
+    for (int i = 0; i < p->leaves.n; i++) {
+        const PNode *n = p->leaves.at[i];
+        if (!n->write.off) return true;
+        for (int r = 0; r < n->nreads; r++)
+            if (!n->read[r].off && !n->read[r].gathers) return true;
+    }
+    return false;
+}
+
+// Registers go to the most deeply used pointers and counters; computed offsets come before what is
+// used outside of all loops.
 static void give_registers(Gen *g, int *frame) {
     Plan *p = g->p;
     int nregs = (int)sizeof item_regs, given = 0;
@@ -23,7 +35,11 @@ static void give_registers(Gen *g, int *frame) {
     *frame += 8 * (p->streams.n + 1);
     for (int i = 0; i < p->nloops; i++) g->counter[i] = (Item){-1, *frame + 8 * i};
     *frame += 8 * (p->nloops + 1);
+    for (int i = 0; i < MAX_ROWS; i++) g->row_item[i] = (Item){-1, *frame + 8 * i};
+    *frame += 8 * MAX_ROWS;
     for (int depth = TREE_MAX_DEPTH; depth >= 0 && given < nregs; depth--) {
+        for (int i = 0; i < MAX_ROWS && given < nregs && !depth && has_rows(p); i++)
+            g->row_item[i].reg = item_regs[given++];
         for (int i = 0; i < p->streams.n && given < nregs; i++)
             if (p->streams.at[i].depth == depth) g->stream[i].reg = item_regs[given++];
         for (int i = 0; i < p->nloops && given < nregs; i++)
@@ -149,8 +165,6 @@ static void make_function(Gen *g) {
     g->save_slots = frame + 24;
     g->cut_slots = frame + 24 + 8 * (p->nloops + 1);
     frame = g->cut_slots + 8 * 4;
-    g->row_area = frame;
-    frame += 8 * MAX_ROWS;
     g->call_area = (frame + 63) & ~63;
     g->vector_area = g->call_area + 64 * 40;
     g->leave = asm_label(&g->a);

@@ -86,8 +86,9 @@ typedef struct Gen {
     VEC(PoolEntry *) pool;
     Set pooled; // by content
     VEC(Detour *) detours;
-    Row row[MAX_ROWS]; // of this segment, in slots from row_area on
-    int nrows, row_area;
+    Row row[MAX_ROWS];       // of this segment
+    Item row_item[MAX_ROWS]; // where the offset of each is kept
+    int nrows;
     bool streams_out; // has non-temporal stores
     int tricks[TRICK_COUNT];
     VEC(CodeLine) lines;

@@ -430,22 +430,25 @@ static void computed_offset(Gen *g, const Ref *r) {
 
 void gen_row(Gen *g, const Micro *m) {
     computed_offset(g, m->ref);
-    x86_2(&g->a, X86_mov, gen_slot(g->row_area + 8 * m->slot), x86_r64(X86_RAX));
+    x86_2(&g->a, X86_mov, gen_item(g->row_item[m->slot]), x86_r64(X86_RAX));
 }
 
 X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
     Item base = g->stream[ref->stream];
     if (ref_is_hard(ref) && !ref->mem->gathers) {
         bool near = ref->disp == (int32_t)ref->disp;
-        if (ref->row >= 0)
-            x86_2(&g->a, X86_mov, x86_r64(X86_RAX), gen_slot(g->row_area + 8 * ref->row));
+        const Item *row = ref->row >= 0 ? &g->row_item[ref->row] : NULL;
+        if (row && row->reg >= 0 && base.reg >= 0 && near)
+            return x86_mem_index((unsigned)base.reg, (unsigned)row->reg, 0, ref->disp);
+        if (row)
+            gen_load_item(g, X86_RAX, *row);
         else
             computed_offset(g, ref);
         if (!near) {
             x86_set(&g->a, X86_RCX, ref->disp);
             x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
         }
-        if (ref->row >= 0 && base.reg >= 0)
+        if (row && base.reg >= 0)
             return x86_mem_index((unsigned)base.reg, X86_RAX, 0, near ? ref->disp : 0);
         gen_load_item(g, X86_RCX, base);
         x86_2(&g->a, X86_add, x86_r64(X86_RCX), x86_r64(X86_RAX));
