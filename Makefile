@@ -343,6 +343,10 @@ bench-auto: $(BUILD)/bench/auto bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
 bench-tune: $(BUILD)/bench/tune bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
+bench-choice: $(BUILD)/bench/choice
+	@$< $(ARGS)
+bench-agree: $(BUILD)/bench/choice
+	@$< --agree --kernels 100 --seconds 0.3 $(ARGS)
 # Writes docs/tuning-*.svg: make bench-strategies ARGS='TRIALS REPETITIONS'
 bench-strategies: $(BUILD)/loopwright
 	@LW_BUILD=$(BUILD) bench/strategies $(ARGS)
@@ -414,13 +418,15 @@ help:
 # > make performance    write docs/performance.md again, from a run of all suites
 # > make bench-loopstack the two tables of the LoopStack paper
 # > make bench-tune     trials a second, what the first second finds, tuned kernels against libraries
+# > make bench-choice   200 random kernels: the chosen schedule against a tuned one
+# > make bench-agree    100 random kernels: what tune says against what run measures
 # > make bench-strategies   strategies of tuning side by side, with curves of the best so far
 # > make mpi            the plug-in that spreads tuning over ranks of mpirun (needs mpicc)
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
-.PHONY: all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
+.PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
         check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -106,7 +106,7 @@ static void fill(BenchKernel *k, int i, size_t elements) {
         peer_fill_index(k->buffer[i], elements, (unsigned)i, hi);
     else {
         Array a;
-        if (!data_new(&a, t)) return;
+        if (!data_new(&a, t, (size_t)i)) return;
         data_random(&a, 0, lw_function_tensor(f, (size_t)i)->name, index, lo, hi);
         memcpy(k->buffer[i], a.memory, k->bytes[i]);
         data_free(&a);

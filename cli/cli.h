@@ -150,7 +150,8 @@ typedef struct Array {
 
 int64_t data_elements(const DLTensor *t);
 // Compact, zeroed, shaped like `like`. False when it is too large.
-bool data_new(Array *a, const DLTensor *like);
+// `number`: of the argument. Each begins at another place of its page, so that they do not alias.
+bool data_new(Array *a, const DLTensor *like, size_t number);
 void data_free(Array *a);
 void data_random(Array *a, uint64_t seed, const char *name, bool index, int64_t lo, int64_t hi);
 // Puts a number such as "2.5" in a rank-0 array; false when it is not a value of its type.
@@ -200,8 +201,8 @@ int output_write(Cli *cli, const char *path, const void *bytes, size_t size); //
 
 // NULL on success, else what is wrong, to be freed. bf16 has no name there: an array of uint16 or
 // V2 is read as bf16 when `want_bf16`, and written as uint16.
-char *npy_read(const char *path, bool want_bf16, Array *into);
-char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *into);
+char *npy_read(const char *path, bool want_bf16, size_t number, Array *into);
+char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, size_t number, Array *into);
 void npy_write(FILE *f, const DLTensor *t);
 
 // --- JSON, json.c --------------------------------------------------------------------------------

@@ -91,17 +91,25 @@ int64_t data_elements(const DLTensor *t) {
     return n;
 }
 
-enum { ALIGNMENT = 64 }; // a line of the caches: runs are timed without loads across two of them
+// Arguments begin at a cache line, so that runs are timed without loads across two of them, and 17
+// lines further into their page than the argument before: stores to one do not alias with loads
+// from another. Tuning places its operands in the same way (run/child.h).
+enum { LINE = 64, PAGE = 4096, STAGGER = 17 * LINE };
 
-bool data_new(Array *a, const DLTensor *like) {
+static char *place_in_page(char *block, size_t number) {
+    size_t offset = number * STAGGER % PAGE;
+    return block + (offset - (uintptr_t)block) % PAGE;
+}
+
+bool data_new(Array *a, const DLTensor *like, size_t number) {
     *a = (Array){.t = *like};
     int64_t n = data_elements(like), stride = 1;
     if (n < 0) return false;
-    size_t most = SIZE_MAX / (like->dtype.bits / 8u) - ALIGNMENT;
+    size_t most = SIZE_MAX / (like->dtype.bits / 8u) - PAGE;
     if ((size_t)n > most) return false;
-    a->block = calloc((size_t)n * (like->dtype.bits / 8u) + ALIGNMENT, 1);
+    a->block = calloc((size_t)n * (like->dtype.bits / 8u) + PAGE, 1);
     if (!a->block) return false;
-    a->memory = (char *)a->block + (ALIGNMENT - (uintptr_t)a->block % ALIGNMENT);
+    a->memory = place_in_page(a->block, number);
     a->dims = cli_alloc(sizeof(int64_t) * 2 * ((size_t)like->ndim + 1));
     a->t.data = a->memory;
     a->t.device = (DLDevice){kDLCPU, 0};

@@ -63,7 +63,7 @@ static int measure(Explain *x) {
         const lw_tensor *t = lw_function_tensor(x->f, i);
         int64_t lo = 0, hi = 0;
         bool index = lw_bound_index_range(x->bound, i, &lo, &hi);
-        if (!data_new(&args[i], lw_bound_tensor(x->bound, i)))
+        if (!data_new(&args[i], lw_bound_tensor(x->bound, i), i))
             status = cli_fail(x->cli, "there is not enough memory for '%s'", t->name);
         else if (t->role == LW_INPUT)
             data_random(&args[i], 0, t->name, index, lo, hi);

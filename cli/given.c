@@ -35,7 +35,7 @@ bool given_is_result(const Given *g, const char *name) {
 static int read_scalar(Given *g, const Pair *in) {
     Array a;
     int64_t value = 0;
-    char *wrong = npy_read(in->value, false, &a);
+    char *wrong = npy_read(in->value, false, 0, &a);
     int status = EXIT_OK;
     if (wrong)
         status = cli_fail(g->cli, "%s", wrong);
@@ -59,7 +59,7 @@ static int read_input(Given *g, const Pair *in) {
     if (t < 0) return given_unknown(g, "--in", in->name, "input");
     if (g->args[t].memory) return cli_misuse(g->cli, "'%s' is given twice", in->name);
     bool bf16 = lw_function_tensor(g->f, (size_t)t)->dtype.code == kDLBfloat;
-    char *wrong = npy_read(in->value, bf16, &g->args[t]);
+    char *wrong = npy_read(in->value, bf16, (size_t)t, &g->args[t]);
     if (!wrong) {
         g->from[t] = in->value;
         return EXIT_OK;
@@ -79,7 +79,7 @@ static int read_number(Given *g, const Pair *arg) {
                         arg->name, tensor->text, arg->name);
     if (g->args[t].memory) return cli_misuse(g->cli, "'%s' is given twice", arg->name);
     DLTensor like = {.dtype = tensor->dtype};
-    if (!data_new(&g->args[t], &like)) return cli_fail(g->cli, "out of memory");
+    if (!data_new(&g->args[t], &like, (size_t)t)) return cli_fail(g->cli, "out of memory");
     g->from[t] = "--arg";
     if (data_number(&g->args[t], arg->value)) return EXIT_OK;
     return cli_misuse(g->cli, "--arg %s=%s: not a value of type %s", arg->name, arg->value,

@@ -140,7 +140,7 @@ static char *read_header(Cursor c, Header *h) {
 // --- Whole files ---------------------------------------------------------------------------------
 
 static char *take_data(const Header *h, const unsigned char *data, size_t len, bool want_bf16,
-                       Array *into) {
+                       size_t number, Array *into) {
     DLDataType dtype = h->dtype;
     if (h->raw16 && !want_bf16) return cli_printf("elements of type 'V2' are not supported here");
     if (want_bf16 && dtype.code == kDLUInt && dtype.bits == 16) dtype.code = kDLBfloat;
@@ -155,7 +155,7 @@ static char *take_data(const Header *h, const unsigned char *data, size_t len, b
         return cli_printf("it holds %zu bytes of data, but its shape and type ask for %zu", len,
                           bytes);
     DLTensor like = {.ndim = h->ndim, .dtype = dtype, .shape = (int64_t *)h->shape};
-    if (!data_new(into, &like)) return cli_printf("it is too large");
+    if (!data_new(into, &like, number)) return cli_printf("it is too large");
     if (bytes) memcpy(into->memory, data, bytes);
     if (!h->fortran) return NULL;
     int64_t stride = 1;
@@ -166,7 +166,8 @@ static char *take_data(const Header *h, const unsigned char *data, size_t len, b
     return NULL;
 }
 
-char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *into) {
+char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, size_t number,
+                Array *into) {
     *into = (Array){0};
     if (len < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0) return cli_printf("it is not a .npy file");
     if (bytes[6] < 1 || bytes[6] > 3)
@@ -180,7 +181,7 @@ char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, Array *i
     const char *text = (const char *)bytes + prefix;
     char *wrong = read_header((Cursor){text, text + header}, &h);
     if (wrong) return wrong;
-    return take_data(&h, bytes + prefix + header, len - prefix - header, want_bf16, into);
+    return take_data(&h, bytes + prefix + header, len - prefix - header, want_bf16, number, into);
 }
 
 static char *read_bytes(const char *path, unsigned char **bytes, size_t *len) {
@@ -203,12 +204,12 @@ static char *read_bytes(const char *path, unsigned char **bytes, size_t *len) {
     return wrong;
 }
 
-char *npy_read(const char *path, bool want_bf16, Array *into) {
+char *npy_read(const char *path, bool want_bf16, size_t number, Array *into) {
     unsigned char *bytes;
     size_t len = 0;
     *into = (Array){0};
     char *wrong = read_bytes(path, &bytes, &len);
-    if (!wrong) wrong = npy_parse(bytes, len, want_bf16, into);
+    if (!wrong) wrong = npy_parse(bytes, len, want_bf16, number, into);
     free(bytes);
     if (!wrong) return NULL;
     char *full = cli_printf("cannot read '%s': %s", path, wrong);

@@ -60,7 +60,7 @@ static int make_arguments(Run *r) {
     for (size_t i = 0; i < r->n; i++) {
         const lw_tensor *tensor = lw_function_tensor(r->f, i);
         if (r->args[i].memory) continue;
-        if (!data_new(&r->args[i], lw_bound_tensor(r->bound, i)))
+        if (!data_new(&r->args[i], lw_bound_tensor(r->bound, i), i))
             return cli_fail(r->cli, "there is not enough memory for '%s'", tensor->name);
         if (tensor->role != LW_INPUT) continue;
         int64_t lo = 0, hi = 0;
@@ -107,7 +107,7 @@ static int write_outputs(Run *r) {
 // Results that came in Fortran order (in-out) are summarised in row-major order like the rest.
 static void compact(Array *a) {
     Array c;
-    if (!data_new(&c, &a->t)) return;
+    if (!data_new(&c, &a->t, 0)) return;
     int64_t n = data_elements(&a->t), bytes = a->t.dtype.bits / 8;
     int64_t *at = cli_alloc(sizeof *at * ((size_t)a->t.ndim + 1));
     for (int64_t i = 0; i < n; i++) {
@@ -374,7 +374,7 @@ static int read_operands(Cli *cli, Array *operands, size_t n, lw_module **mod) {
     const DLTensor **list = cli_alloc((n + 1) * sizeof *list);
     int status = EXIT_OK;
     for (size_t i = 0; i < n && !status; i++) {
-        char *wrong = npy_read(cli->words[i + 1], false, &operands[i]);
+        char *wrong = npy_read(cli->words[i + 1], false, i, &operands[i]);
         if (wrong) status = cli_fail(cli, "%s", wrong);
         free(wrong);
         list[i] = &operands[i].t;

@@ -1,12 +1,14 @@
 // Machine code for this processor: lower, compile, run; and, when asked, measure.
 #include "api/kernel.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/fault.h"
 #include "code/code.h"
+#include "run/timing.h"
 #include "search/db.h"
 #include "tree/cost.h"
 #include "tree/schedule.h"
@@ -51,24 +53,37 @@ static size_t view_bytes(const View *v) {
     return n;
 }
 
+static void restore_inouts(Jit *j) {
+    const Program *program = j->p->bound->program;
+    for (int i = program->ninputs; i < program->ninputs + program->noutputs; i++)
+        if (j->saved[i]) memcpy(j->p->views[i].data, j->saved[i], view_bytes(&j->p->views[i]));
+}
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-enum { SAMPLES = 101 };
+enum { SAMPLES = 101, WARM = 3 };
 
-// Samples of as many calls as take about 20 microseconds or more, until the time is used up.
+// A call's time once code, data and pages are there.
+static double warm_up(const Stopwatch *watch, const KernelCall *k) {
+    double once = kernel_sample(watch, k, 1);
+    for (int i = 1; i < WARM && once < sample_length(); i++)
+        once = fmin(once, kernel_sample(watch, k, 1));
+    return once;
+}
+
+// Samples as a tuning takes them, until the time is used up.
 static void measure(Jit *j, double seconds) {
-    double sample[SAMPLES], begin = now_us(), budget = seconds * 1e6;
-    j->code->entry(j->buffers, j->scratch, &j->env);
-    double once = now_us() - begin;
-    int64_t calls = once > 20 ? 1 : (int64_t)(20 / (once > 0.01 ? once : 0.01)) + 1;
+    double sample[SAMPLES], begin = wall_clock();
+    KernelCall k = {j->code->entry, j->buffers, j->scratch, &j->env};
+    Stopwatch watch = stopwatch_new(j->env.threads);
+    int64_t calls = calls_per_sample(warm_up(&watch, &k));
     int n = 0;
-    while (n < SAMPLES && (n == 0 || now_us() - begin < budget)) {
-        double start = now_us();
-        for (int64_t i = 0; i < calls; i++) j->code->entry(j->buffers, j->scratch, &j->env);
-        sample[n++] = (now_us() - start) / (double)calls;
+    while (n < SAMPLES && (n == 0 || wall_clock() - begin < seconds)) {
+        restore_inouts(j);
+        sample[n++] = 1e6 * kernel_sample(&watch, &k, calls);
     }
     qsort(sample, (size_t)n, sizeof *sample, by_value);
     lw_timing *t = &j->p->timing;
@@ -106,27 +121,23 @@ static void save_inouts(Jit *j) {
                 arena_copy(j->p->call->scratch, j->p->views[i].data, view_bytes(&j->p->views[i]));
 }
 
-static void restore_inouts(Jit *j) {
-    const Program *program = j->p->bound->program;
-    for (int i = program->ninputs; i < program->ninputs + program->noutputs; i++)
-        if (j->saved[i]) memcpy(j->p->views[i].data, j->saved[i], view_bytes(&j->p->views[i]));
-}
-
 // --- Running -------------------------------------------------------------------------------------
 
-// The thread's memory for kernels, at least so large; 64-byte aligned.
+// The thread's memory for kernels, at least so large, at a place of its page where arguments seldom
+// begin: those that are allocated by themselves begin where a page does, or just behind.
 static void *work_memory(Call *call, int64_t need) {
+    enum { PAGE = 4096, LINE = 64, AT = 29 * LINE };
     Slot *s = call->slot;
     const Allocator *allocator = &call->ctx->allocator;
     if (need == 0) return NULL;
-    if (s->work_size < (size_t)need + 64) {
+    if (s->work_size < (size_t)need + PAGE) {
         if (s->work) allocator->free(allocator->user, s->work, s->work_size);
-        s->work_size = (size_t)need + 64;
+        s->work_size = (size_t)need + PAGE;
         s->work = allocator->alloc(allocator->user, s->work_size);
         if (!s->work) s->work_size = 0;
         if (!s->work) call_lacks(call, "the temporaries take", (size_t)need);
     }
-    return (void *)(((uintptr_t)s->work + 63) & ~(uintptr_t)63);
+    return (char *)s->work + (AT - (uintptr_t)s->work) % PAGE;
 }
 
 static Jit prepare(Pipeline *p, const KernelCode *code, int threads) {

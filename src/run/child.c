@@ -199,7 +199,7 @@ void alarm_set(Alarm *a, double seconds) {
 
 // --- Memory --------------------------------------------------------------------------------------
 
-enum { LINE = 64 };
+enum { LINE = 64, STAGGER = 17 * LINE };
 
 bool guarded_new(Guarded *g, size_t bytes, bool shared) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -217,6 +217,26 @@ bool guarded_new(Guarded *g, size_t bytes, bool shared) {
     mprotect(start + inside, page, PROT_NONE);
     g->data = start + (inside - lines);
     return true;
+}
+
+bool ordinary_new(Guarded *g, size_t bytes, int number) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), offset = (size_t)number * STAGGER % page;
+    *g = (Guarded){.bytes = bytes};
+    if (bytes > SIZE_MAX / 2) return false;
+    g->mapped = (bytes + offset + page - 1) / page * page + 2 * page;
+    int flags = MAP_ANONYMOUS | MAP_NORESERVE | MAP_PRIVATE;
+    g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (g->map == MAP_FAILED) return false;
+    g->data = (char *)g->map + page + offset;
+    return true;
+}
+
+void ordinary_touch(const Guarded *g) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < g->mapped; i += page) {
+        volatile char *p = (char *)g->map + i;
+        *p = *p;
+    }
 }
 
 void guarded_protect(const Guarded *g) {

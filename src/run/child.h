@@ -63,6 +63,14 @@ typedef struct Guarded {
 } Guarded;
 bool guarded_new(Guarded *g, size_t bytes, bool shared);
 void guarded_free(Guarded *g);
+// Memory as a caller's: no page that nobody may touch beside it, since masked accesses there take
+// microcode assists, and ordinary pages. Of several arrays each begins 17 lines further into its
+// page than the one before, so that stores to one do not alias with loads from another; the cli
+// places the arguments of `run` in the same way. Give it back with guarded_free.
+bool ordinary_new(Guarded *g, size_t bytes, int number);
+// Writes to every page of it, also those in front and behind, so that none is missing or shared
+// with another process when a kernel is timed there. Contents stay.
+void ordinary_touch(const Guarded *g);
 void guarded_protect(const Guarded *g); // from here on it can only be read
 
 #endif

@@ -3,6 +3,8 @@
 // costs the job it had taken.
 #include "search/measure_impl.h"
 
+#include "run/timing.h"
+
 #include <math.h>
 #include <string.h>
 

@@ -41,7 +41,7 @@ typedef struct Board {
     Place incumbent; // size 0: none
     int serial;      // changes with the incumbent
     double best;     // its time
-    double first;    // that of the call that was checked, where other data are timed; or 0
+    double first;    // that of the call that was checked, beside guard pages; or 0
     double cut;      // seconds after which a call is hopeless; INFINITY: never
     double hang;     // seconds after which it is no mere slowness
     double patience; // seconds that a compilation may take; INFINITY: as long as it likes
@@ -98,7 +98,6 @@ void workshop_open(Workshop *w);
 // What it makes lies in the workshop's arena. False: it is declined.
 bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double patience,
                  JobCode *out);
-double thread_clock(void); // seconds that this thread had a processor
 ChildBody compiler_main;
 void compilers_tell(Measure *m);  // that there are jobs
 bool compilers_wait(Measure *m);  // until they are done; false: cancelled

@@ -287,7 +287,7 @@ static const Guarded *content(const Operand *x, DataSet set) {
 }
 
 // *first: bytes from where the data begin to their first element.
-static bool make(Operand *x, const View *view, const Filling *with, size_t *first) {
+static bool make(Operand *x, int number, const View *view, const Filling *with, size_t *first) {
     int64_t below, above;
     bool input = x->role == ROLE_INPUT, output = x->role == ROLE_OUTPUT;
     bool real = with->real > 0;
@@ -301,10 +301,15 @@ static bool make(Operand *x, const View *view, const Filling *with, size_t *firs
     if (!input && !guarded_new(&x->image, bytes, false)) return false;
     for (int set = 0; set <= real && !input; set++)
         if (!guarded_new(&x->expected[set], bytes, true)) return false;
+    if (!ordinary_new(&x->ordinary, bytes, number)) return false;
     if (output) return true;
     if (!add_data(x, DATA_WHOLE, NULL, bytes, &whole)) return false;
     if (real && type_is_float(x->type) && !add_data(x, DATA_REAL, NULL, bytes, with)) return false;
     return !view->data || add_data(x, DATA_GIVEN, (const char *)view->data - *first, bytes, with);
+}
+
+static void begin_timing(const Operand *x, DataSet set) {
+    memcpy(x->ordinary.data, content(x, set)->data, x->ordinary.bytes);
 }
 
 bool operands_make(Operands *o, Arena *arena, const Program *p, const View *views,
@@ -314,6 +319,7 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
     *o = (Operands){.n = n, .ninputs = p->ninputs};
     o->at = arena_new_n(arena, Operand, n + 1);
     for (int set = 0; set < DATA_SETS; set++) o->buffer[set] = arena_new_n(arena, void *, n + 1);
+    o->ordinary = arena_new_n(arena, void *, n + 1);
     o->exact = follow_sizes(arena, p, ranges, &rounded);
     const double *scale = input_scales(arena, p);
     for (int i = 0; i < n; i++) {
@@ -323,7 +329,7 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
         x->name = t->name;
         x->role = t->role;
         Filling with = {ranges ? &ranges[i] : NULL, o->exact ? 0 : scale[i], seed + (uint64_t)i};
-        if (!make(x, &views[i], &with, &first)) return false;
+        if (!make(x, i, &views[i], &with, &first)) return false;
         if (!o->exact && type_is_float(x->type))
             x->tolerance = 32 * unit_roundoff(x->type) + rounded;
         for (DataSet set = DATA_WHOLE; set < DATA_SETS; set++) {
@@ -331,14 +337,18 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
             o->buffer[set][i] = g->data + first;
             if (x->data[set].map && set > o->timed) o->timed = set;
         }
+        o->ordinary[i] = x->ordinary.data + first;
         o->bytes += x->role == ROLE_INPUT ? x->data[DATA_WHOLE].bytes : x->image.bytes;
     }
+    for (int i = 0; i < n; i++)
+        if (o->at[i].role == ROLE_INPUT) begin_timing(&o->at[i], o->timed);
     return true;
 }
 
 void operands_free(Operands *o) {
     for (int i = 0; i < o->n; i++) {
         guarded_free(&o->at[i].image);
+        guarded_free(&o->at[i].ordinary);
         for (int set = 0; set < DATA_SETS; set++) guarded_free(&o->at[i].data[set]);
         for (int set = 0; set < CHECK_SETS; set++) guarded_free(&o->at[i].expected[set]);
     }
@@ -353,7 +363,11 @@ static void begin_anew(const Operand *x, DataSet set) {
 
 void operands_restore(Operands *o) {
     for (int i = o->ninputs; i < o->n; i++)
-        if (o->at[i].role == ROLE_INOUT) begin_anew(&o->at[i], o->timed);
+        if (o->at[i].role == ROLE_INOUT) begin_timing(&o->at[i], o->timed);
+}
+
+void operands_touch(const Operands *o) {
+    for (int i = o->ninputs; i < o->n; i++) ordinary_touch(&o->at[i].ordinary);
 }
 
 void operands_reset(Operands *o, DataSet set) {
@@ -538,9 +552,6 @@ static void empty_caches(const Guarded *g) {
 }
 
 void operands_empty_caches(const Operands *o) {
-    for (int i = 0; i < o->n; i++) {
-        const Operand *x = &o->at[i];
-        empty_caches(x->role == ROLE_INPUT ? content(x, o->timed) : &x->image);
-    }
+    for (int i = 0; i < o->n; i++) empty_caches(&o->at[i].ordinary);
     __builtin_ia32_mfence();
 }

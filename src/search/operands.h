@@ -14,8 +14,10 @@
 // on those, or on a user's own, and compared on both where the integers leave little to compare.
 //
 // An argument is an image: all memory from its lowest element to its highest, with the gaps that
-// strides leave. Each image lies between guard pages; inputs cannot be written. Images of results
-// are compared whole, so that writing into a gap shows.
+// strides leave. To be compared, images lie between guard pages; inputs cannot be written. Images
+// of results are compared whole, so that writing into a gap shows. To be timed, kernels run on
+// copies in ordinary memory: masked accesses beside a guard page take microcode assists, and images
+// that end where a page ends alias, which no caller sees.
 #ifndef LW_SEARCH_OPERANDS_H
 #define LW_SEARCH_OPERANDS_H
 
@@ -43,6 +45,7 @@ typedef struct Operand {
     Guarded image;                // of a result; private: a child's own once it writes
     Guarded data[DATA_SETS];      // an input, or what an in-out starts from; none: the set before
     Guarded expected[CHECK_SETS]; // of a result; shared with children
+    Guarded ordinary;             // where it lies while kernels are timed
     double tolerance;             // of the largest element; 0: bit for bit
     double largest[CHECK_SETS];   // of `expected`, once it was asked for; 0: not yet
 } Operand;
@@ -50,7 +53,8 @@ typedef struct Operand {
 typedef struct Operands {
     int n, ninputs;
     Operand *at;
-    void **buffer[DATA_SETS]; // as kernels take them
+    void **buffer[DATA_SETS]; // as kernels take them, between guard pages
+    void **ordinary;          // the same in memory such as a caller has, to be timed on
     DataSet timed;            // that kernels are timed on
     bool exact;               // on integers
     size_t bytes;             // of all arguments
@@ -72,7 +76,9 @@ typedef struct Difference {
 
 // Results to a pattern, in-outs to their first content.
 void operands_reset(Operands *o, DataSet set);
-void operands_restore(Operands *o); // in-outs alone, to what they are timed on
+void operands_restore(Operands *o); // in-outs alone, where they are timed
+// Once in each process that times kernels: its pages of the results become its own.
+void operands_touch(const Operands *o);
 // What results hold now is what they should hold; do they?
 void operands_expect(Operands *o, DataSet set);
 bool operands_agree(Operands *o, DataSet set);

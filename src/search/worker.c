@@ -7,8 +7,10 @@
 #define _GNU_SOURCE
 #include "search/measure_impl.h"
 
+#include "base/fault.h"
 #include "run/exec.h"
 #include "run/pool.h"
+#include "run/timing.h"
 #include "search/sample.h"
 
 #include <math.h>
@@ -24,7 +26,7 @@ enum {
     SOME_PAIRS = 6,  // to place a candidate: its interval is one of 95 % then
     MANY_PAIRS = 15, // to tell a better one from the incumbent
 };
-static const double sample_seconds = 70e-6, alone_seconds = 2e-3, long_seconds = 0.3;
+static const double alone_seconds = 2e-3, long_seconds = 0.3;
 // A candidate loses by its first sample, sooner where that is one call that takes its time; by the
 // first two or three, all of which are slower by so much; and where a sample is one call, by one of
 // three that is not faster. It may be better while the median and four of five samples say so.
@@ -46,11 +48,11 @@ typedef struct Worker {
     ExecArena *exec;
     Pool *pool;
     KernelEnv env;
-    Guarded scratch;
+    Guarded scratch, ordinary; // for calls that are checked, and that are timed
     Loaded incumbent;
-    int serial;                           // of the board's incumbent that this is
-    double clock_overhead, call_overhead; // seconds
-    double kernels;                       // inside kernels, for the candidate at hand
+    int serial; // of the board's incumbent that this is
+    Stopwatch watch;
+    double kernels; // inside kernels, for the candidate at hand
     Alarm alarm;
     sigjmp_buf left;
     // What the next signal is for: 1 the cut, 2 the hang, 3 a compilation that takes too long.
@@ -58,22 +60,9 @@ typedef struct Worker {
     Place *volatile at;
 } Worker;
 
-double measure_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double measure_clock(void) { return wall_clock(); }
 
-double thread_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-// Time that counts: what the one thread had a core for; of several, what passes.
-static double tick(const Worker *w) {
-    return w->env.threads > 1 ? measure_clock() : thread_clock();
-}
+static double tick(const Worker *w) { return stopwatch_read(&w->watch); }
 
 // --- Loading -------------------------------------------------------------------------------------
 
@@ -81,7 +70,11 @@ static bool provide_scratch(Worker *w, const JobCode *code) {
     size_t need = (size_t)(code->scratch + (w->env.threads - 1) * code->thread_scratch);
     if (need <= w->scratch.bytes && w->scratch.map) return true;
     guarded_free(&w->scratch);
-    return guarded_new(&w->scratch, need, false);
+    guarded_free(&w->ordinary);
+    if (!guarded_new(&w->scratch, need, false) || !ordinary_new(&w->ordinary, need, w->operands->n))
+        return false;
+    ordinary_touch(&w->ordinary);
+    return true;
 }
 
 static Job job_at(Board *b, const Place *p) { return (Job){p->kind, place_bytes(b, p), p->size}; }
@@ -202,7 +195,7 @@ static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double
     start = tick(w);
     *status = k->entry(w->operands->buffer[set], w->scratch.data, &w->env);
     if (p->plant) plant(w, p->plant);
-    *seconds = fmax(tick(w) - start - w->clock_overhead, 1e-9);
+    *seconds = fmax(tick(w) - start - w->watch.overhead, 1e-9);
     w->armed = 0;
     alarm_set(&w->alarm, 0);
     w->kernels += *seconds;
@@ -215,42 +208,20 @@ static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double
 static double sample(Worker *w, const Loaded *k) {
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
-    double start = tick(w);
-    void **buffer = w->operands->buffer[w->operands->timed];
-    for (int64_t i = 0; i < k->calls; i++) k->entry(buffer, w->scratch.data, &w->env);
-    double took = tick(w) - start;
-    w->kernels += took;
-    took = took - w->clock_overhead - (double)k->calls * w->call_overhead;
-    return fmax(took / (double)k->calls, 1e-10);
-}
-
-static int nothing(void *const *buffers, void *scratch, const KernelEnv *env) {
-    (void)buffers, (void)scratch, (void)env;
-    return 0;
-}
-
-// What the clock and a call cost, at best.
-static void calibrate(Worker *w) {
-    enum { ROUNDS = 21, CALLS = 1000 };
-    Kernel *volatile empty = nothing;
-    double clock = INFINITY, calls = INFINITY;
-    for (int i = 0; i < ROUNDS; i++) {
-        double a = tick(w), b = tick(w);
-        for (int c = 0; c < CALLS; c++) empty(w->operands->buffer[DATA_WHOLE], NULL, &w->env);
-        double end = tick(w);
-        clock = fmin(clock, b - a);
-        calls = fmin(calls, end - b);
-    }
-    w->clock_overhead = clock;
-    w->call_overhead = fmax(0, calls - clock) / CALLS;
+    void *const *buffers = w->operands->ordinary;
+    if (FAULT(timed_beside_guard_pages)) buffers = w->operands->buffer[w->operands->timed];
+    KernelCall call = {k->entry, buffers, w->ordinary.data, &w->env};
+    double each = kernel_sample(&w->watch, &call, k->calls);
+    w->kernels += each * (double)k->calls;
+    return each;
 }
 
 // How many calls make a sample, and the time of one as far as it is known by then.
 static double calibrate_calls(Worker *w, Loaded *k, double first) {
     k->calls = 1;
-    if (w->m->setup->cold || first > 10 * sample_seconds) return first;
+    if (w->m->setup->cold || first > 10 * sample_length()) return first;
     double once = fmin(first, sample(w, k));
-    k->calls = once < sample_seconds ? (int64_t)(sample_seconds / once) + 1 : 1;
+    k->calls = calls_per_sample(once);
     return once;
 }
 
@@ -321,7 +292,7 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
         memcpy(place_bytes(b, &b->incumbent), place_bytes(b, p), p->size);
         b->incumbent.size = p->size;
         b->best = p->trial.seconds;
-        b->first = w->operands->timed != DATA_WHOLE ? p->first : 0;
+        b->first = p->first;
         b->serial++;
     }
     unload(&w->incumbent);
@@ -341,7 +312,7 @@ static void load_incumbent(Worker *w) {
     if (!load(w, &job, INFINITY, &k)) return;
     double first = sample(w, &k);
     calibrate_calls(w, &k, first);
-    if (w->operands->timed != DATA_WHOLE && b->first <= 0) {
+    if (b->first <= 0) {
         operands_reset(w->operands, DATA_WHOLE);
         double start = tick(w);
         k.entry(w->operands->buffer[DATA_WHOLE], w->scratch.data, &w->env);
@@ -540,7 +511,8 @@ static bool open_worker(Worker *w) {
                              .parallel_for = pool_parallel_for,
                              .user = w->pool};
     alarm_open(&w->alarm, w->env.threads > 1, alarm_rang, w);
-    calibrate(w);
+    w->watch = stopwatch_new(w->env.threads);
+    operands_touch(w->operands);
     return true;
 }
 

@@ -26,7 +26,7 @@ char *cli_printf(const char *format, ...) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Array a;
     for (int bf16 = 0; bf16 < 2; bf16++) {
-        char *wrong = npy_parse(data, size, bf16, &a);
+        char *wrong = npy_parse(data, size, bf16, 0, &a);
         if (!wrong) {
             (void)data_checksum(&a.t);
             free(data_values(&a.t, 4));
