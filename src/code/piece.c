@@ -98,6 +98,59 @@ static const Expr *resolve_index(Plan *p, const Expr *e) {
     return overflowed(s.x, before) ? e : index;
 }
 
+typedef struct Limits {
+    int64_t min, max;
+} Limits;
+
+static bool limits_of(ExprOp op, Limits a, Limits b, Limits *r) {
+    switch (op) {
+    case OP_ADD: return checked_add(a.min, b.min, &r->min) && checked_add(a.max, b.max, &r->max);
+    case OP_SUB: return checked_sub(a.min, b.max, &r->min) && checked_sub(a.max, b.min, &r->max);
+    case OP_MUL:
+        if (b.min != b.max || b.min < 0) return false;
+        return checked_mul(a.min, b.min, &r->min) && checked_mul(a.max, b.min, &r->max);
+    case OP_DIV:
+        if (b.min != b.max || b.min <= 0) return false;
+        *r = (Limits){floor_div(a.min, b.min), floor_div(a.max, b.min)};
+        return true;
+    case OP_MOD:
+        if (b.min != b.max || b.min <= 0) return false;
+        *r = (Limits){0, b.min - 1};
+        return true;
+    default: return false;
+    }
+}
+
+// An i64 made of indices and constants, as an i32 that has the same value; NULL: it may have
+// another one.
+static const Expr *narrow(Plan *p, const Expr *e, Limits *r) {
+    Exprs *x = p->tree->exprs;
+    if (e->kind == EXPR_CONST) {
+        *r = (Limits){e->value.i, e->value.i};
+        return e->value.i == (int32_t)e->value.i ? expr_int(x, TYPE_I32, e->value.i) : NULL;
+    }
+    if (e->kind == EXPR_INDEX) {
+        bool small = plan_is_plain(p, e->index) && code_index(p, e->index) &&
+                     affine_bounds(e->index, p->least, p->most, &r->min, &r->max);
+        return small ? expr_index(x, TYPE_I32, e->index) : NULL;
+    }
+    Limits side[2];
+    if (e->kind != EXPR_OP || e->n != 2 || e->type != TYPE_I64) return NULL;
+    const Expr *a = narrow(p, e->arg[0], &side[0]), *b = narrow(p, e->arg[1], &side[1]);
+    if (!a || !b || !limits_of(e->op, side[0], side[1], r)) return NULL;
+    return r->min >= INT32_MIN && r->max <= INT32_MAX ? expr_binary(x, e->op, a, b) : NULL;
+}
+
+// A comparison of indices in i64, which lanes of 32 bits can do as well: index(i)%2 == 0.
+static const Expr *narrow_comparison(Plan *p, const Expr *e) {
+    Limits r;
+    if (e->kind != EXPR_OP || op_info[e->op].class != OP_COMPARE || e->arg[0]->type != TYPE_I64 ||
+        code_condition(p, e))
+        return e;
+    const Expr *a = narrow(p, e->arg[0], &r), *b = a ? narrow(p, e->arg[1], &r) : NULL;
+    return b ? expr_binary(p->tree->exprs, e->op, a, b) : e;
+}
+
 const Expr *plan_pieces(Plan *p, const Expr *e) {
     if (e->kind == EXPR_READ) return resolve_read(p, e);
     if (e->kind != EXPR_OP) return e;
@@ -108,7 +161,7 @@ const Expr *plan_pieces(Plan *p, const Expr *e) {
         same &= arg[i] == e->arg[i];
     }
     if (!same) e = expr_op(p->tree->exprs, e->op, e->type, e->n, arg);
-    return resolve_index(p, e);
+    return narrow_comparison(p, resolve_index(p, e));
 }
 
 // ---- Places of lanes

@@ -134,6 +134,20 @@ static void add_order(const Checker *c, Facts *f, const Affine *a, const Affine 
     add_fact(c, f, affine_add_const(c->p->exprs, affine_sub(c->p->exprs, b, a), -(int64_t)strict));
 }
 
+// a != b, where it says more than that one of two ranges holds: one of them is empty, as for the
+// remainder of a division by 2 that is not 0.
+static void add_different(const Checker *c, Facts *f, const Affine *a, const Affine *b) {
+    int64_t min, max;
+    const Affine *apart = affine_sub(c->p->exprs, a, b);
+    bool bounded = !c->p->exprs->overflow && affine_bounds(apart, c->box.lo, c->box.hi, &min, &max);
+    if (bounded && min >= 0)
+        add_order(c, f, b, a, true);
+    else if (bounded && max <= 0)
+        add_order(c, f, a, b, true);
+    else
+        f->whole = c->p->exprs->overflow = false;
+}
+
 static void learn_compare(const Checker *c, Facts *f, const Expr *e, bool holds) {
     const Affine *a = as_affine(c, e->arg[0]), *b = as_affine(c, e->arg[1]);
     if (!a || !b) {
@@ -150,7 +164,7 @@ static void learn_compare(const Checker *c, Facts *f, const Expr *e, bool holds)
             add_order(c, f, a, b, false);
             add_order(c, f, b, a, false);
         } else {
-            f->whole = false;
+            add_different(c, f, a, b);
         }
     }
 }
