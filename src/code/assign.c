@@ -5,6 +5,16 @@
 // none is free the value whose next use is farthest goes, to a stack slot unless it can be loaded
 // or made again. Loads and constants wait until somebody asks, and are folded into their only user
 // where the back-end can. Elements of the tile end in the registers they are pinned to.
+//
+// Who owns a register:
+//
+//     held     (Seg.held)                nobody in this segment: its content lives across it
+//     pinned   (below npins, not held)   the tile; in a crowded segment a value that fits in before
+//                                        the pin gets its final value
+//     free     (the others)              whoever takes it
+//
+// A pinned register whose final value is in place is closed like a held one. No operation writes a
+// closed register: emit() checks each.
 #include "code/micro.h"
 
 #include <string.h>
@@ -17,14 +27,15 @@ enum { NEVER = 1 << 30 };
 typedef struct Assign {
     Seg *s;
     const MicroIsa *isa;
-    int npins;      // the last ones of them are the segment's kept ones
-    int *next;      // per value: position of its next use from here on
-    int *reg;       // per value: register, or -1
-    int *slot;      // per value: stack slot, or -1
-    int holder[64]; // per register: value, or -1
-    int *use_next;  // per micro and operand: next use of that operand after this micro
-    int *store;     // per buffer: position of the next store
-    uint64_t done;  // pinned registers that hold their last value
+    int npins;
+    int *next;       // per value: position of its next use from here on
+    int *reg;        // per value: register, or -1
+    int *slot;       // per value: stack slot, or -1
+    int holder[64];  // per register: value, or -1
+    int *use_next;   // per micro and operand: next use of that operand after this micro
+    int *store;      // per buffer: position of the next store
+    uint64_t closed; // registers that are held, or pinned and have their final value
+    int opened;      // the one of them that gets its final value now, or -1
 } Assign;
 
 static int *carve(int **room, int n) {
@@ -57,17 +68,12 @@ static int *order_micros(Seg *s, const bool *only, int **room) {
     return order;
 }
 
-static bool is_kept(const Assign *a, int v) {
-    const Val *x = &a->s->vals.at[v];
-    return x->def < 0 && x->pin >= a->npins - a->s->kept;
-}
-
 // Next uses of every operand, and for each load the position of the next store to its buffer.
 static void use_positions(Assign *a, const int *order, int n) {
     Seg *s = a->s;
     int *store = a->store;
     for (int i = 0; i < s->nbuffers; i++) store[i] = NEVER;
-    for (int v = 0; v < s->vals.n; v++) a->next[v] = is_kept(a, v) ? n : NEVER;
+    for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
     for (int i = n - 1; i >= 0; i--) {
         Micro *m = &s->micros.at[order[i]];
         if (m->kind == MI_LOAD)
@@ -78,7 +84,13 @@ static void use_positions(Assign *a, const int *order, int n) {
     }
 }
 
-static void emit(Assign *a, const Micro *m) { a->isa->emit(a->isa->user, m); }
+static bool is_closed(const Assign *a, int r) { return a->closed >> r & 1; }
+
+static void emit(Assign *a, const Micro *m) {
+    if (micro_writes(m) && m->dst_reg != a->opened && is_closed(a, m->dst_reg))
+        bug("register %d is written, but its content lives on", m->dst_reg);
+    a->isa->emit(a->isa->user, m);
+}
 
 static bool is_arg(const Micro *m, int v) {
     for (int k = 0; k < m->nargs; k++)
@@ -118,12 +130,13 @@ static void evict(Assign *a, int r) {
 }
 
 // A register for value v while micro m is being done. Pinned registers serve only their own,
-// unless the segment is crowded: then others may have them in between, if no other is free.
+// unless the segment is crowded: then others may have them until they are closed, if no other is
+// free.
 static int take(Assign *a, int v, const Micro *m) {
     int pin = v >= 0 ? a->s->vals.at[v].pin : -1, best = -1, spare = -1;
-    if (pin >= 0 && a->holder[pin] < 0) return pin;
+    if (pin >= 0 && a->holder[pin] < 0 && !is_closed(a, pin)) return pin;
     for (int r = a->s->crowded ? 0 : a->npins; r < a->isa->registers; r++) {
-        if (r < a->npins && (a->done >> r & 1 || r >= a->npins - a->s->kept)) continue;
+        if (is_closed(a, r)) continue;
         if (a->holder[r] < 0 && r >= a->npins) return r;
         if (a->holder[r] < 0) spare = r;
         if (a->holder[r] < 0 || (is_arg(m, a->holder[r]) && !FAULT(operand_evicted))) continue;
@@ -144,10 +157,8 @@ static void hold(Assign *a, int v, int r) {
     a->holder[r] = v;
 }
 
-// Brings a value that is not in a register into one.
-static void fetch(Assign *a, int v, const Micro *m) {
-    if (a->reg[v] >= 0) return;
-    int r = take(a, v, m);
+// Brings a value that is in no register into r.
+static void fetch_into(Assign *a, int v, int r) {
     hold(a, v, r);
     if (a->slot[v] >= 0) {
         emit(a, &(Micro){.kind = MI_RELOAD,
@@ -165,6 +176,10 @@ static void fetch(Assign *a, int v, const Micro *m) {
     d.dst_reg = (int8_t)r;
     d.fold = -1;
     emit(a, &d);
+}
+
+static void fetch(Assign *a, int v, const Micro *m) {
+    if (a->reg[v] < 0) fetch_into(a, v, take(a, v, m));
 }
 
 // A load or constant waits until somebody needs it; a load that will be overwritten before that
@@ -186,30 +201,33 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
     return -1;
 }
 
-// The value moves to its pinned register; whatever still stands there and is needed moves out
-// first.
-static void do_pin(Assign *a, Micro *m, int at) {
-    int v = m->arg[0], r = m->dst_reg, other = a->holder[r];
-    m->fold = -1;
-    a->done |= (uint64_t)1 << r;
-    fetch(a, v, m);
-    if (other >= 0 && other != v && a->next[other] != NEVER && a->next[other] > at &&
-        !FAULT(pin_not_moved)) {
-        int to = take(a, -1, m);
+// Whatever stands in register r moves to another one if it is needed after position `at`.
+static void vacate(Assign *a, int r, const Micro *m, int at) {
+    int v = a->holder[r];
+    bool needed = a->next[v] != NEVER && a->next[v] > at && !FAULT(pin_not_moved);
+    int to = needed ? take(a, -1, m) : -1;
+    if (needed)
         emit(a, &(Micro){.kind = MI_PIN,
-                         .type = a->s->vals.at[other].type,
-                         .width = a->s->vals.at[other].width,
+                         .type = a->s->vals.at[v].type,
+                         .width = a->s->vals.at[v].width,
                          .dst = -1,
                          .nargs = 1,
-                         .arg = {other},
+                         .arg = {v},
                          .arg_reg = {(int8_t)r},
                          .dst_reg = (int8_t)to,
                          .fold = -1});
-        release(a, other);
-        hold(a, other, to);
-    } else if (other >= 0 && other != v) {
-        release(a, other);
-    }
+    release(a, v);
+    if (needed) hold(a, v, to);
+}
+
+// The value moves to its pinned register, which is closed from then on.
+static void do_pin(Assign *a, Micro *m, int at) {
+    int v = m->arg[0], r = m->dst_reg;
+    m->fold = -1;
+    a->closed |= (uint64_t)1 << r;
+    if (a->holder[r] >= 0 && a->holder[r] != v) vacate(a, r, m, at);
+    a->opened = r;
+    if (a->reg[v] < 0) fetch_into(a, v, r);
     m->arg_reg[0] = (int8_t)a->reg[v];
     const Micro *d = a->s->vals.at[v].def < 0 ? NULL : &a->s->micros.at[a->s->vals.at[v].def];
     if (a->reg[v] != r && d && d->kind == MI_CONST && !d->value.i) { // zero costs less than a move
@@ -220,13 +238,15 @@ static void do_pin(Assign *a, Micro *m, int at) {
     } else if (a->reg[v] != r) {
         emit(a, m);
     }
+    a->opened = -1;
     a->next[v] = a->use_next[4 * at];
     if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
 }
 
 // FMA writes over one of its operands, the addend if it can: the register of one that dies here
-// passes on, in a masked one or one of integers only that. Other operations may, so that sums stay
-// where they are: not where the result has a register of its own that is free. -1: none does.
+// passes on unless it is closed, in a masked one or one of integers only that. Other operations
+// may, so that sums stay where they are: not where the result has a register of its own that is
+// free. -1: none does.
 static int dying(const Assign *a, const Micro *m) {
     bool fma = m->kind == MI_FMA;
     int pin = m->dst >= 0 ? a->s->vals.at[m->dst].pin : -1;
@@ -234,8 +254,8 @@ static int dying(const Assign *a, const Micro *m) {
     for (int i = 0; i < (m->nargs == 4 || (fma && m->op) ? 1 : m->nargs); i++) {
         int k = fma ? 2 - i : i;
         if (!fma && !a->isa->ties(a->isa->user, m, k)) continue;
-        if (m->fold != k && (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)))
-            return m->arg[k];
+        if (m->fold == k || is_closed(a, a->reg[m->arg[k]])) continue;
+        if (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)) return m->arg[k];
     }
     return -1;
 }
@@ -273,7 +293,7 @@ void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only) {
     }
     int *room = s->work, *order = order_micros(s, only, &room), n = 0;
     while (order[n] >= 0) n++;
-    Assign a = {.s = s, .isa = isa, .npins = npins, .done = s->busy};
+    Assign a = {.s = s, .isa = isa, .npins = npins, .closed = s->held, .opened = -1};
     a.next = carve(&room, s->vals.n);
     a.reg = carve(&room, s->vals.n);
     a.slot = carve(&room, s->vals.n);

@@ -157,13 +157,15 @@ static const bool *body_of(const Hoist *h) {
     return body;
 }
 
-const bool *micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins) {
+int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins,
+                const bool **left) {
     Hoist h = {.s = s, .p = p, .turns = turns};
+    *left = NULL;
     h.still = arena_new_n(s->arena, bool, s->vals.n + 1);
     h.cost = arena_new_n(s->arena, int, s->vals.n + 1);
     find_still(&h);
     int room = isa->registers - npins - SPARE - most_live(&h);
-    if (room <= 0) return NULL;
+    if (room <= 0) return 0;
     choose(&h, (int)min_i64(room, MOST));
     for (int i = 0; i < h.n; i++) {
         Val *v = &s->vals.at[h.val[i]];
@@ -177,12 +179,12 @@ const bool *micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns 
         v->pin = (int16_t)(npins + i);
         vec_push(s->arena, &s->micros, pin);
     }
-    if (!h.n) return NULL;
-    const bool *body = body_of(&h);
-    s->busy = FAULT(hoist_into_pins) ? 0 : ((uint64_t)1 << npins) - 1;
+    if (!h.n) return 0;
+    *left = body_of(&h);
+    uint64_t held = s->held, tile = ((uint64_t)1 << npins) - 1;
+    s->held = FAULT(hoist_into_pins) ? held : held | tile; // what is left out of the front needs it
     micro_assign(s, isa, npins + h.n, front_of(&h));
-    s->busy = 0;
+    s->held = held | ((((uint64_t)1 << h.n) - 1) << npins);
     for (int i = 0; i < h.n; i++) s->vals.at[h.val[i]].def = -1;
-    s->kept = h.n;
-    return body;
+    return h.n;
 }

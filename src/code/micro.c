@@ -20,7 +20,6 @@ void seg_reset(Seg *s) {
         s->guarded.n = 0;
     s->rows = s->begun = 0;
     s->crowded = false;
-    s->kept = 0;
     s->torn = -1;
     memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
     memset(s->loc_table, 0, (size_t)s->loc_cap * sizeof(int));

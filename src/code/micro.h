@@ -121,6 +121,9 @@ typedef struct Micro {
 } Micro;
 _Static_assert(sizeof(Micro) == 64, "one cache line");
 
+// Does it write register dst_reg?
+static inline bool micro_writes(const Micro *m) { return m->dst >= 0 || m->kind == MI_PIN; }
+
 typedef struct Val {
     int def; // micro that makes it; -1: a pinned register's content at the start
     int uses;
@@ -187,7 +190,7 @@ typedef struct Seg {
     int torn;      // a buffer of which an access overlaps a pinned element in part; or -1
     int line;      // of the leaf being built
     bool crowded;  // has long expressions: pins may leave their registers in between
-    uint64_t busy; // registers whose pins may not, since what is left out of it needs them
+    uint64_t held; // registers that are not this segment's: nothing in it writes them
     VEC(Line) fetched;
     VEC(Guarded) guarded;
     int apart;              // accesses with lanes apart
@@ -195,7 +198,6 @@ typedef struct Seg {
     int rows;               // reductions that were folded together with others
     int begun, first_begun; // locs of seg_begin since the last fold, and the first of them
     int spills;
-    int kept;  // the last pinned registers, so many, keep what was made in front of a loop
     int *work; // room for micro_assign
     int work_cap;
 } Seg;
@@ -255,8 +257,8 @@ typedef struct MicroIsa {
     void *user;
 } MicroIsa;
 
-// Registers 0 .. npins-1 are pinned. Spill slots are numbered from s->spills on. `only` (or NULL):
-// per micro, whether it is wanted.
+// Registers 0 .. npins-1 are pinned, but for those in s->held. Spill slots are numbered from
+// s->spills on. `only` (or NULL): per micro, whether it is wanted.
 void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only);
 
 // A machine loop of which a segment is the body, repeated as it is or, if `replayed`, with other
@@ -268,8 +270,9 @@ typedef struct Turns {
 } Turns;
 
 // hoist.c: what is the same in every turn is made by `isa` now, as far as there are registers:
-// those behind the pinned ones, s->kept of them. Returns what is left for the loop, for
-// micro_assign; NULL: all of it.
-const bool *micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins);
+// those behind the pinned ones, so many, which the whole loop must hold (they are added to
+// s->held). *left: what is left for the loop, for micro_assign; NULL: all of it.
+int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins,
+                const bool **left);
 
 #endif

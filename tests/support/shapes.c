@@ -41,6 +41,15 @@ const Shape shapes[] = {
      "O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C if w + s - 1 >= 0, W - w - s >= 0\n"
      "  O[w, g, f] +=! I[w + s - 1, g, c]*K[s, c, g, f] }",
      3},
+    {"program columns(M, N) { input A: f32[M, N] output O: f32[N]\n"
+     "O: for n in 0:N, m in 0:M  O[n] +=! A[m, n] % 7.0 }",
+     2},
+    {"program columns(M, N) { input A: f64[M, N] output O: f64[N]\n"
+     "O: for n in 0:N, m in 0:M  O[n] max=! A[m, n] % f64(7.0) }",
+     2},
+    {"program slide(K, J, E) { input A: f32[5, K] input B: f32[K + E, J] output O: f32[J, E]\n"
+     "O: for j in 0:J, i in 0:E, n in 0:5, k in 0:K  O[j, i] +=! A[n, k]*B[k + i, j] }",
+     3},
     {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
      "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
      "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"

@@ -117,6 +117,22 @@ TEST(sums_stay_while_others_are_made) {
     RUN(cases);
 }
 
+// What a loop holds in registers stays there in code behind the first segment of its body, which
+// copies form that are no multiple of the accumulators.
+TEST(loops_hold_their_constants) {
+    static const char *const type[] = {"f32", "f64"};
+    char program[256];
+    for (int i = 0; i < 24; i++) {
+        snprintf(program, sizeof program,
+                 "program c { input A: %s[%d, %d] output O: %s[%d]\n"
+                 "O: for i in 0:%d, j in 0:%d  O[j] +=! A[i, j] %% %s(7.0) }",
+                 type[i % 2], 65 + i % 3, 8 + 8 * i, type[i % 2], 8 + 8 * i, 65 + i % 3, 8 + 8 * i,
+                 type[i % 2]);
+        if (!run_case(&(Case){program, "O: i j:v", EXACT})) return;
+        if (!run_case(&(Case){program, "O: j/24 i j:v", EXACT})) return;
+    }
+}
+
 // Sums that are too many for registers are loaded and stored in every turn, though their places
 // stand still; what nobody writes is loaded once.
 TEST(loops_load_again_what_they_store) {

@@ -312,6 +312,7 @@ static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int li
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
     int pinned = g->pinned;
+    uint64_t held = g->held;
     gen_line(g, n->line);
     gen_load_item(g, X86_RAX, counter);
     x86_2(a, X86_cmp, x86_r64(X86_RAX), limit_at(g, limit));
@@ -321,6 +322,7 @@ static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int li
     gen_boundary(g, lanes);
     gen_begin_loop(g);
     g->pinned = pinned;
+    g->held = held;
     gen_line(g, n->line);
     gen_advance(g, n->loop, c->stride);
     gen_item_add(g, counter, c->stride);

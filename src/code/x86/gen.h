@@ -102,7 +102,8 @@ typedef struct Gen {
     VEC(Micro) recorded; // its operations
     Seg segment;
     VEC(Pin) pins;
-    int pinned; // registers that they take
+    int pinned;    // registers that they take, and what the loop around here holds
+    uint64_t held; // registers that keep what was made in front of that loop: nobody writes them
     bool in_region;
     int active;            // lanes of the current vector that exist
     int k1;                // active lanes that k1 holds a mask for; 0: unknown

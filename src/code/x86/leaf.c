@@ -42,8 +42,9 @@ static const bool *begin_turns(Gen *g, Seg *s, MicroIsa isa) {
     if (!g->top) return NULL;
     g->turns.replayed = isa.emit != x86_micro;
     isa.emit = x86_micro;
-    const bool *left = micro_hoist(s, &isa, g->p, &g->turns, g->pinned);
-    g->pinned += s->kept;
+    const bool *left;
+    g->pinned += micro_hoist(s, &isa, g->p, &g->turns, g->pinned, &left);
+    g->held = s->held;
     gen_begin_loop(g);
     return left;
 }
@@ -69,6 +70,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     if (s->micros.n) {
         MicroIsa isa = {
             .registers = g->scratch, .folds = x86_folds, .ties = x86_ties, .emit = emit, .user = g};
+        s->held = FAULT(second_segment_holds_nothing) ? 0 : g->held;
         const bool *only = begin_turns(g, s, isa);
         micro_assign(s, &isa, g->pinned, only);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;

@@ -403,11 +403,13 @@ static void counted(Gen *g, PNode *n) {
     if (main) {
         AsmLabel top = asm_label(&g->a);
         int pinned = g->pinned;
+        uint64_t held = g->held;
         gen_open_turns(g, n, main / stride, &top);
         gen_copies(g, n, stride, step);
         gen_boundary(g, &lanes);
         gen_begin_loop(g);
         g->pinned = pinned;
+        g->held = held;
         gen_line(g, n->line);
         gen_advance(g, n->loop, stride);
         gen_item_add(g, counter, stride);

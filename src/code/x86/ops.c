@@ -661,6 +661,8 @@ static void do_op(Gen *g, const Micro *m) {
 void x86_micro(void *gen, const Micro *m) {
     Gen *g = gen;
     Asm *a = &g->a;
+    if (micro_writes(m) && g->held >> m->dst_reg & 1)
+        bug("register %d is written in the loop that holds it", m->dst_reg);
     if (m->line) gen_line(g, m->line);
     if (calls(g, m)) {
         gen_call(g, m);
