@@ -722,9 +722,9 @@ static void pin_to(Seg *s, int val, int pin, int line) {
 
 static void pin_parts(Seg *s, Loc *l) {
     Parts *p = l->parts;
-    const Val *v = &s->vals.at[l->val];
-    Type type = v->type;
-    int width = v->width;
+    Type type = type_compute(l->ref->type); // a value may count as another type of the same bits
+    int width = s->vals.at[l->val].width;
+    if (FAULT(identity_of_value)) type = s->vals.at[l->val].type;
     for (int k = 1; k < p->n; k++) {
         if (p->val[k] < 0) p->val[k] = seg_const(s, type, width, reduce_identity(type, p->op));
         pin_to(s, p->val[k], p->pin + k - 1, l->line);

@@ -133,6 +133,23 @@ TEST(loops_hold_their_constants) {
     }
 }
 
+// An accumulator that no copy has updated starts from the identity of the result's type, whatever
+// the type of the value beside it.
+TEST(accumulators_have_the_type_of_the_result) {
+    static const Case cases[] = {
+        {"program p { input C: f32[11] output O: u32[7]\n"
+         "O: for m in 0:7, j in 0:11, n in 0:33  O[m] max=! u32(C[j]) }",
+         "O: |\n privatise n/4\nO.part: j n.p n:u m:v\n accumulators 2\n", EXACT},
+        {"program p { input C: f32[11] output O: u32[7]\n"
+         "O: for m in 0:7, j in 0:11, n in 0:33  O[m] min=! u32(C[j]) }",
+         "O: |\n privatise n/4\nO.part: j n.p n:u m:v\n accumulators 3\n", EXACT},
+        {"program p { input C: i32[11, 21] output O: u32[9]\n"
+         "O: for m in 0:9, j in 0:11, n in 0:21  O[m] max=! u32(C[j, n]/3) }",
+         "O: j n/5 n:u m:v\n accumulators 2\n", ALL_BITS},
+    };
+    RUN(cases);
+}
+
 // Sums that are too many for registers are loaded and stored in every turn, though their places
 // stand still; what nobody writes is loaded once.
 TEST(loops_load_again_what_they_store) {
