@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/bug.h"
+
 enum { PACKED = 6 }; // reads of a panel that are worth to pack it
 
 // --- Around the tile -----------------------------------------------------------------------------
@@ -290,6 +292,7 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
         loop[count++] = (SchedLoop){.iter = b->name[chain[k]], .step = 1};
     if (join >= 0) loop[count++] = (SchedLoop){.iter = b->name[join], .step = 1};
     loop[count++] = (SchedLoop){.iter = b->name[v], .step = 1, .kind = KIND_VECTOR};
+    for (int k = 0; k < count; k++) require(loop[k].iter);
     s->nloops = count;
     s->loop = loop;
 }

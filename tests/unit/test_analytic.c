@@ -142,6 +142,23 @@ TEST(choices_for_known_shapes_are_right) {
     print_counts("known shapes", &c);
 }
 
+// An iterator of one value that shares its subscript has no dimension in a copy of the operand.
+TEST(iterators_of_one_value_share_subscripts) {
+    static const char text[] = "program f(K, J) {\n input A: f32[32, K]\n input B: f32[K, J]\n"
+                               " output O: f32[J, 1]\n"
+                               " O: for j in 0:J, i in 0:1, n in 0:32, k in 0:K\n"
+                               "  O[j, i] +=! A[n, k]*B[i + k, j]\n}\n";
+    Counts c = {0};
+    for (int64_t k = 1; k < 40; k += 4)
+        for (int64_t j = 1; j < 20; j += 2) {
+            Lab lab;
+            lab_begin(&lab);
+            const Program *p = lab_program(&lab, text, (int64_t[]){k, j});
+            CHECK(p && try_program(&lab, p, (uint64_t)(k + j), 0, &c));
+            lab_end(&lab);
+        }
+}
+
 // What is chosen is a point of the CPU space: it reads back as decisions that go together.
 TEST(choices_read_back_as_decisions) {
     enum { ROUNDS = 200 }; // however slow the build is: a part of few says little
