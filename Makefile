@@ -380,11 +380,13 @@ install: all
 	    $(LIB_INTO)/cmake/loopwright/loopwright-config-version.cmake
 	@echo 'installed: $(INTO)/bin/loopwright, $(INTO)/include/loopwright.h,'
 	@echo '           $(LIB_INTO)/libloopwright.so.$(VERSION), its static library, pkg-config and CMake files'
+	@tools/ldconfig '$(DESTDIR)' '$(LIBDIR)'
 
 uninstall:
 	rm -f $(INTO)/bin/loopwright $(INTO)/include/loopwright.h $(LIB_INTO)/libloopwright.a \
 	    $(LIB_INTO)/libloopwright.so* $(LIB_INTO)/pkgconfig/loopwright.pc
 	rm -rf $(LIB_INTO)/cmake/loopwright $(LIB_INTO)/loopwright $(INTO)/libexec/loopwright
+	@tools/ldconfig '$(DESTDIR)'
 
 clean:
 	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-tsan
