@@ -84,7 +84,8 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
 }
 
 static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
-    lw_emit_options o = {.struct_size = sizeof o, .isa = cli->isa, .threads = (int)cli->threads};
+    lw_emit_options o = {
+        .struct_size = sizeof o, .name = cli->name, .isa = cli->isa, .threads = (int)cli->threads};
     char *schedule = NULL;
     lw_bound *b = NULL;
     int status = cli_schedule(cli, &o.schedule, &schedule);
@@ -96,10 +97,18 @@ static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
     return status;
 }
 
+// Characters that a name in C has, the first being no digit.
+static bool is_name(const char *text) {
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return n && !text[n] && !(text[0] >= '0' && text[0] <= '9');
+}
+
 int command_compile(Cli *cli) {
     if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm or so");
     const Kind *kind = &kinds[cli_word(emit_words, cli->emit)];
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
+    if (cli->name && !is_name(cli->name))
+        return cli_misuse(cli, "--name takes a name as C has them, not '%s'", cli->name);
     if (is_stdout(cli->output) && cli->json)
         return cli_misuse(cli, "with --json standard output holds one object: -o FILE%s",
                           kind->ending);

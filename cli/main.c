@@ -104,10 +104,11 @@ const Command commands[] = {
      "best.svg\n",
      command_tune},
     {"compile", "FILE", "write a function as a file that stands alone",
-     OPTIONS("--emit", "-o", "--def", "--size", "--schedule", "--threads", "--isa", "--db",
-             READING),
+     OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--threads", "--isa",
+             "--db", READING),
      "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
      "header.\n"
+     "To link several sizes or instruction sets together, give each a --name.\n"
      "\n"
      "--emit c          C99 source, FILE.c.\n"
      "--emit obj        machine code as an ELF object, FILE.o, which needs no library of ours.\n"
@@ -116,7 +117,9 @@ const Command commands[] = {
      "\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit c -o mv.c\n"
      "  cc -O3 -march=native -ffp-contract=off -c mv.c\n"
-     "  loopwright compile mv.tc --size M=4,K=3 --emit obj -o mv.o && cc main.c mv.o -lm\n",
+     "  loopwright compile mv.tc --size M=4,K=3 --emit obj -o mv.o && cc main.c mv.o -lm\n"
+     "  loopwright compile mv.tc --size M=4,K=3 --isa avx2 --name mv_avx2 --emit obj -o "
+     "mv_avx2.o\n",
      command_compile},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
      OPTIONS("--out", HOW, "--trace"),

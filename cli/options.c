@@ -57,6 +57,8 @@ static const Option options[] = {
      .words = isa_words},
     {"--emit", "KIND", "what to write: c, obj, asm or so, and its header", WORD, AT(emit),
      .words = emit_words},
+    {"--name", "NAME", "of the function in C and in its object; the default is its own", TEXT,
+     AT(name)},
     {"-o", "FILE",
      "the file to write; of compile: its header beside it, -: standard output, no header", TEXT,
      AT(output)},

@@ -299,12 +299,9 @@ static void print_header(const CUnit *u, Text *out, const char *guard) {
     text_add(out, "#ifdef __cplusplus\n}\n#undef restrict\n#endif\n\n#endif\n");
 }
 
+// Names that differ in nothing but case have guards of their own.
 static const char *guard_of(const CUnit *u) {
-    const char *name = u->names.n ? u->names.at[0] : "unit";
-    char *guard = arena_printf(u->arena, "LW_%s_H", name);
-    for (char *c = guard; *c; c++)
-        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
-    return guard;
+    return arena_printf(u->arena, "LW_%s_H", u->names.n ? u->names.at[0] : "unit");
 }
 
 void c_unit_print(const CUnit *u, const char *include, Text *source, Text *header) {

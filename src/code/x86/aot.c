@@ -334,10 +334,7 @@ static const char kernel_env[] =
 
 void aot_header(const Aot *a, Text *out) {
     const char *n = a->name;
-    char *guard = arena_printf(out->arena, "LW_%s_H", n);
-    for (char *c = guard; *c; c++)
-        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
-    text_printf(out, "#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n", guard, guard);
+    text_printf(out, "#ifndef LW_%s_H\n#define LW_%s_H\n\n#include <stdint.h>\n\n", n, n);
     text_add(out, "#ifdef __cplusplus\n#define restrict __restrict\nextern \"C\" {\n#endif\n\n");
     text_add(out, kernel_env);
     text_printf(out, "// %s:", n);

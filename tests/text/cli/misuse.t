@@ -107,6 +107,11 @@ $ loopwright run mv.tc --isa avx5
 loopwright run: --isa takes scalar, avx2 or avx512, not 'avx5'; did you mean 'avx2'?
 usage: loopwright run FILE [options]; --help explains them
 --- exit 2
+$ loopwright compile mv.tc --emit c -o mv.c --name 2mv
+--- stderr
+loopwright compile: --name takes a name as C has them, not '2mv'
+usage: loopwright compile FILE [options]; --help explains them
+--- exit 2
 $ loopwright compile mv.tc --emit object -o mv.o
 --- stderr
 loopwright compile: --emit takes c, obj, asm or so, not 'object'
