@@ -186,6 +186,17 @@ bool bench_kernel_same(const BenchKernel *k, const void *x, bool rounded);
 char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name);
 char *bench_text(const char *text); // a copy on one line, without comments
 
+// The loops as they are written, as C, compiled by a C compiler with -O3 -march=native and loaded.
+typedef struct BenchCompiled {
+    BenchKernel *kernel; // whose operands it runs on
+    int (*run)(void *const *buffers, void *scratch, const void *env);
+    void *library, *scratch;
+} BenchCompiled;
+bool bench_has_compiler(const char *compiler);
+bool bench_kernel_compile(BenchKernel *k, const char *compiler, BenchCompiled *out);
+void bench_compiled_call(void *compiled);
+void bench_compiled_close(BenchCompiled *c); // before its kernel
+
 // The Program and the Schedule as texts, for peers that take both; as above.
 char *bench_kernel_texts(BenchKernel *k, const char *isa);
 

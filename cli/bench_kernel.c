@@ -5,8 +5,11 @@
 #include "bench.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <float.h>
 #include <math.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // --- Opening -------------------------------------------------------------------------------------
@@ -314,4 +317,71 @@ char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name) {
     describe_arguments(k, f);
     fclose(f);
     return path;
+}
+
+// --- By a C compiler, in this process ------------------------------------------------------------
+
+// Runs a command without a shell and without what it prints.
+static bool quietly(char *const *words) {
+    int status = 1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int nowhere = open("/dev/null", O_RDWR);
+        for (int fd = 0; fd < 3; fd++) dup2(nowhere, fd);
+        execvp(words[0], words);
+        _exit(127);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+bool bench_has_compiler(const char *compiler) {
+    return quietly((char *[]){(char *)compiler, "--version", NULL});
+}
+
+bool bench_kernel_compile(BenchKernel *k, const char *compiler, BenchCompiled *out) {
+    char *task = bench_kernel_c(k, "", "naive");
+    if (!task) return false;
+    char *source = cli_printf("%s/naive.c", k->folder),
+         *object = cli_printf("%s/naive.so", k->folder);
+    char *words[] = {(char *)compiler,
+                     "-O3",
+                     "-march=native",
+                     "-ffp-contract=off",
+                     "-fopenmp-simd",
+                     "-w",
+                     "-shared",
+                     "-fPIC",
+                     "-o",
+                     object,
+                     source,
+                     "-lm",
+                     NULL};
+    char kernel[256] = "";
+    size_t scratch = 0;
+    FILE *f = fopen(task, "r");
+    bool ok = f && fscanf(f, "source %*s kernel %255s scratch %zu", kernel, &scratch) == 2;
+    if (f) fclose(f);
+    ok = ok && quietly(words);
+    *out = (BenchCompiled){.kernel = k};
+    if (ok) out->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = out->library ? dlsym(out->library, kernel) : NULL;
+    memcpy(&out->run, &symbol, sizeof symbol);
+    if (out->run && scratch) out->scratch = aligned_alloc(64, (scratch + 63) / 64 * 64);
+    if (scratch && !out->scratch) out->run = NULL;
+    free(source), free(object), free(task);
+    return out->run != NULL;
+}
+
+void bench_compiled_call(void *compiled) {
+    BenchCompiled *c = compiled;
+    uint32_t flags = 0;
+    c->run(c->kernel->buffer, c->scratch, &flags);
+}
+
+void bench_compiled_close(BenchCompiled *c) {
+    if (c->library) dlclose(c->library);
+    free(c->scratch);
+    *c = (BenchCompiled){0};
 }

@@ -46,6 +46,7 @@ typedef struct Command Command;
 // One run of the command: its line, read, and what it works with.
 typedef struct Cli {
     const Command *command;
+    const char *self; // how this command was called: "loopwright", "build/loopwright"
     lw_context *ctx;
     const char **words; // what is not an option
     size_t nwords;

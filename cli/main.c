@@ -206,12 +206,14 @@ const Command commands[] = {
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n",
      command_explain},
     {"demo", "", "four programs from text to the speed of this machine, in under a minute",
-     OPTIONS("--isa"),
+     OPTIONS("--only", "--isa"),
      "A matrix product, a convolution with bias and relu, a softmax and an attention block: each "
      "is\n"
      "compiled, checked against the reference interpreter, measured, tuned for a second, checked "
      "and\n"
-     "measured again; then one table: times, the lower bound and the gap to it, the part of peak.\n"
+     "measured again; then one table: times, beside gcc's of the loops as written, the lower bound "
+     "and\n"
+     "the gap to it, the part of peak. --only matmul,conv,softmax,attention takes some of them.\n"
      "\n"
      "  loopwright demo\n",
      command_demo},
@@ -707,6 +709,7 @@ int main(int argc, char **argv) {
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0) cli.json = true;
     json_open(&cli.object, NULL, '{');
+    cli.self = strchr(argv[0], '/') ? argv[0] : "loopwright";
     cli.command = find_command(&cli, argv[1]);
     int status = cli.command ? run_command(&cli, argc - 2, argv + 2) : EXIT_MISUSED;
     if (cli.error) json_str(&cli.object, "error", cli.error);
