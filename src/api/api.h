@@ -55,7 +55,7 @@ struct Slot {
     size_t ndiags;    // the diagnostics as the API shows them
     const lw_diag **shown;
     const char *text;
-    char lack[96]; // the text where memory ran out: there is none to print it in
+    char plain[256]; // a text that takes no memory: where that ran out, or of a wrong call
     SlotKernel kernel[SLOT_KERNELS];
     void *work; // memory that kernels use, kept from call to call
     size_t work_size;
@@ -161,8 +161,16 @@ typedef struct Call {
 
 typedef lw_status CallBody(Call *call, void *args);
 lw_status call_run(lw_context *ctx, CallBody *body, void *args);
-// LW_MISUSE, before anything ran: diagnostics of the call before are not this one's.
-lw_status call_misuse(lw_context *ctx);
+// LW_MISUSE, before anything ran, with the one cause: diagnostics of the call before are not this
+// one's. Then the causes that many calls share.
+__attribute__((format(printf, 2, 3))) lw_status call_misuse(lw_context *ctx, const char *why, ...);
+lw_status call_null(lw_context *ctx, const char *argument);
+lw_status call_unsized(lw_context *ctx);
+lw_status call_threads(lw_context *ctx, int threads);
+#define UNSIZED          "the options have no struct_size: set it to their sizeof"
+#define NEGATIVE_THREADS "'threads' is %d, and must not be negative"
+// The same inside of a call.
+__attribute__((format(printf, 2, 3))) lw_status call_misused(Call *call, const char *why, ...);
 // LW_NO_MEMORY, likewise; why, as a text that is not copied.
 lw_status call_no_memory(lw_context *ctx, const char *text);
 // Ends a call as arena_out_of_memory does; the user is told that "WHAT N bytes".

@@ -198,9 +198,9 @@ static lw_status bind_body(Call *call, void *args) {
 }
 
 static lw_status bind(lw_context *ctx, BindArgs args, lw_bound **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!args.f) return call_misuse(ctx);
+    if (!args.f) return call_null(ctx, "f");
     BindCall b = {.args = args};
     lw_status status = call_run(ctx, bind_body, &b);
     if (status == LW_OK)
@@ -219,7 +219,11 @@ lw_status lw_bind_values(lw_context *ctx, const lw_function *f, const int64_t *v
                          lw_bound **out) {
     static const int64_t none[1];
     if (out) *out = NULL;
-    if (!f || count != lw_function_param_count(f) || (count && !values)) return call_misuse(ctx);
+    if (!f) return call_null(ctx, "f");
+    if (count != lw_function_param_count(f))
+        return call_misuse(ctx, "%zu values for the %zu parameters of '%s'", count,
+                           lw_function_param_count(f), lw_function_name(f));
+    if (count && !values) return call_null(ctx, "values");
     return bind(ctx, (BindArgs){.f = f, .values = count ? values : none}, out);
 }
 

@@ -146,11 +146,13 @@ static lw_status emit_body(Call *call, void *args) {
 
 lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
                         const lw_emit_options *options, lw_emitted *out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     memset(out, 0, sizeof *out);
-    if (!b || what < LW_EMIT_C || what > LW_EMIT_SO) return call_misuse(ctx);
+    if (!b) return call_null(ctx, "b");
+    if (what < LW_EMIT_C || what > LW_EMIT_SO)
+        return call_misuse(ctx, "'what' is %d, which is no lw_emit", (int)what);
     EmitCall e = {.bound = b, .what = what, .out = out};
-    if (!options_copy(&e.options, sizeof e.options, options) || e.options.threads < 0)
-        return call_misuse(ctx);
+    if (!options_copy(&e.options, sizeof e.options, options)) return call_unsized(ctx);
+    if (e.options.threads < 0) return call_threads(ctx, e.options.threads);
     return call_run(ctx, emit_body, &e);
 }

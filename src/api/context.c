@@ -204,19 +204,43 @@ static void enter(void *arg) {
     show_all(f->call.slot);
 }
 
-// Which one it is the caller sees by the call; what such calls share is said here.
-static lw_status misused(Slot *s) {
-    s->text =
-        "error: LW_MISUSE: an argument is NULL that must not be, a struct_size is not set, or "
-        "a number or an enumerator is none that loopwright.h has\n";
+static lw_status misused(Slot *s, const char *why, va_list values) {
+    char *end = s->plain + sizeof s->plain, *to = s->plain;
+    to += snprintf(to, sizeof s->plain, "error: LW_MISUSE: ");
+    vsnprintf(to, (size_t)(end - to) - 1, why, values); // a longer one is cut
+    strcat(to, "\n");
+    s->text = s->plain;
     return LW_MISUSE;
 }
 
-lw_status call_misuse(lw_context *ctx) {
+lw_status call_misused(Call *call, const char *why, ...) {
+    va_list values;
+    va_start(values, why);
+    misused(call->slot, why, values);
+    va_end(values);
+    return LW_MISUSE;
+}
+
+lw_status call_misuse(lw_context *ctx, const char *why, ...) {
     Slot *s = ctx ? find_slot(ctx) : NULL;
     if (ctx && !s) s = add_slot(ctx);
-    if (s) forget(s);
-    return s ? misused(s) : LW_MISUSE;
+    if (!s) return LW_MISUSE;
+    forget(s);
+    va_list values;
+    va_start(values, why);
+    misused(s, why, values);
+    va_end(values);
+    return LW_MISUSE;
+}
+
+lw_status call_null(lw_context *ctx, const char *argument) {
+    return call_misuse(ctx, "'%s' is NULL", argument);
+}
+
+lw_status call_unsized(lw_context *ctx) { return call_misuse(ctx, UNSIZED); }
+
+lw_status call_threads(lw_context *ctx, int threads) {
+    return call_misuse(ctx, NEGATIVE_THREADS, threads);
 }
 
 lw_status call_no_memory(lw_context *ctx, const char *text) {
@@ -227,7 +251,7 @@ lw_status call_no_memory(lw_context *ctx, const char *text) {
 }
 
 _Noreturn void call_lacks(Call *call, const char *what, size_t bytes) {
-    snprintf(call->slot->lack, sizeof call->slot->lack, "error: out of memory: %s %zu bytes\n",
+    snprintf(call->slot->plain, sizeof call->slot->plain, "error: out of memory: %s %zu bytes\n",
              what, bytes);
     arena_out_of_memory(call->arena);
 }
@@ -235,10 +259,10 @@ _Noreturn void call_lacks(Call *call, const char *what, size_t bytes) {
 // There is no memory to say so in but the slot.
 static lw_status no_memory(Slot *s) {
     forget(s);
-    if (!*s->lack && s->arena.refused)
-        snprintf(s->lack, sizeof s->lack, "error: out of memory: asked for %zu bytes\n",
+    if (!*s->plain && s->arena.refused)
+        snprintf(s->plain, sizeof s->plain, "error: out of memory: asked for %zu bytes\n",
                  s->arena.refused);
-    s->text = *s->lack ? s->lack : out_of_memory;
+    s->text = *s->plain ? s->plain : out_of_memory;
     return LW_NO_MEMORY;
 }
 
@@ -248,14 +272,15 @@ lw_status call_run(lw_context *ctx, CallBody *body, void *args) {
     if (!s) s = add_slot(ctx);
     if (!s) return LW_NO_MEMORY;
     forget(s);
-    s->lack[0] = 0;
+    s->plain[0] = 0;
     Frame f = {.body = body, .args = args};
     f.call = (Call){
         .ctx = ctx, .slot = s, .arena = &s->arena, .scratch = &s->scratch, .diags = &s->diags};
     bool enough = arena_try(&s->arena, enter, &f);
     call_part(&f.call);
     arena_release(&s->scratch, (ArenaMark){0}); // a chunk stays: fresh pages cost more than code
-    if (enough && f.status == LW_MISUSE && !s->ndiags) return misused(s);
+    if (enough && f.status == LW_MISUSE)
+        s->text = s->plain; // warnings on the way are not the cause
     return enough ? f.status : no_memory(s);
 }
 

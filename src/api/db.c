@@ -111,11 +111,11 @@ static lw_status list_body(Call *call, void *arg) {
 
 lw_status lw_db_list(lw_context *ctx, const lw_db_options *options, const lw_db_entry **out,
                      size_t *count) {
-    if (!out || !count) return call_misuse(ctx);
+    if (!out || !count) return call_null(ctx, out ? "count" : "out");
     *out = NULL;
     *count = 0;
     DbCall c = {0};
-    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
     lw_status status = call_run(ctx, list_body, &c);
     if (status) return status;
     *out = c.entries;
@@ -137,10 +137,10 @@ static lw_status export_body(Call *call, void *arg) {
 }
 
 lw_status lw_db_export(lw_context *ctx, const lw_db_options *options, const char **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
     DbCall c = {0};
-    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
     lw_status status = call_run(ctx, export_body, &c);
     if (!status) *out = c.jsonl;
     return status;
@@ -197,7 +197,7 @@ static lw_status count_call(lw_context *ctx, CallBody *body, DbCall *c, lw_db_co
 
 lw_status lw_db_import(lw_context *ctx, const char *name, const char *text, size_t len,
                        lw_db_counts *counts) {
-    if (!text) return call_misuse(ctx);
+    if (!text) return call_null(ctx, "text");
     DbCall c = {.name = name ? name : "<import>", .text = text, .len = len};
     return count_call(ctx, import_body, &c, counts);
 }
@@ -227,7 +227,7 @@ static lw_status merge_body(Call *call, void *arg) {
     Merge m = {.call = call, .c = arg, .db = database(call)};
     if (!m.db) return LW_ERROR;
     if (!db_new(&call->ctx->allocator, m.c->name, &m.other)) arena_out_of_memory(call->arena);
-    if (!m.other) return LW_MISUSE;
+    if (!m.other) return call_misused(call, "'file' is '%s', which is no file", m.c->name);
     bool enough = arena_try(call->arena, merge, &m);
     db_free(m.other);
     if (!enough) arena_out_of_memory(call->arena);
@@ -236,9 +236,10 @@ static lw_status merge_body(Call *call, void *arg) {
 
 lw_status lw_db_merge(lw_context *ctx, const char *file, const lw_db_options *options,
                       lw_db_counts *counts) {
-    if (!file || !*file) return call_misuse(ctx);
+    if (!file) return call_null(ctx, "file");
+    if (!*file) return call_misuse(ctx, "'file' is empty");
     DbCall c = {.name = file};
-    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
     return count_call(ctx, merge_body, &c, counts);
 }
 
@@ -269,7 +270,9 @@ static lw_status prune_body(Call *call, void *arg) {
 
 lw_status lw_db_prune(lw_context *ctx, const lw_db_prune_options *options, lw_db_counts *counts) {
     DbCall c = {0};
-    if (!options_copy(&c.prune, sizeof c.prune, options)) return call_misuse(ctx);
-    if (c.prune.keep < 0 || c.prune.days < 0) return call_misuse(ctx);
+    if (!options_copy(&c.prune, sizeof c.prune, options)) return call_unsized(ctx);
+    if (c.prune.keep < 0 || !(c.prune.days >= 0))
+        return call_misuse(ctx, "'%s' of the options is negative",
+                           c.prune.keep < 0 ? "keep" : "days");
     return count_call(ctx, prune_body, &c, counts);
 }

@@ -26,7 +26,7 @@ static bool take_operands(Call *call, const DLTensor *const *operands, size_t co
 static lw_status open_module(Call *call, const char *spec, const DLTensor *const *operands,
                              size_t count, lw_module **into) {
     for (size_t i = 0; i < count; i++)
-        if (!operands[i]) return LW_MISUSE;
+        if (!operands[i]) return call_misused(call, "'operands[%zu]' is NULL", i);
     size_t len = strlen(spec);
     if (len > LW_MAX_SOURCE || count > PROGRAM_MAX_TENSORS) {
         diag_report(call->diags, (Range){0, 0}, DIAG_SOURCE_TOO_LONG, "<einsum>", LW_MAX_SOURCE);
@@ -59,9 +59,9 @@ static lw_status parse_body(Call *call, void *args) {
 
 lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                           size_t count, lw_module **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!spec || (count && !operands)) return call_misuse(ctx);
+    if (!spec || (count && !operands)) return call_null(ctx, spec ? "operands" : "spec");
     EinsumCall e = {.spec = spec, .operands = operands, .count = count};
     lw_status status = call_run(ctx, parse_body, &e);
     if (status == LW_OK)
@@ -86,7 +86,8 @@ static lw_status einsum_body(Call *call, void *args) {
 
 lw_status lw_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                     size_t count, const DLTensor *out, const lw_run_options *options) {
-    if (!spec || !out || (count && !operands)) return call_misuse(ctx);
+    if (!spec || !out) return call_null(ctx, spec ? "out" : "spec");
+    if (count && !operands) return call_null(ctx, "operands");
     EinsumCall e = {
         .spec = spec, .operands = operands, .count = count, .out = out, .options = options};
     lw_status status = call_run(ctx, einsum_body, &e);

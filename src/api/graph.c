@@ -108,7 +108,7 @@ static lw_status lost(const lw_graph *g) {
 
 static lw_status run(GraphCall *c) {
     c->result = GRAPH_BAD;
-    if (!c->g) return LW_MISUSE;
+    if (!c->g) return LW_MISUSE; // there is no context to say it in
     if (c->g->broken) return lost(c->g);
     return call_run(c->g->home->ctx, graph_body, c);
 }
@@ -173,16 +173,16 @@ static lw_status open_graph(lw_context *ctx, OpenCall *o, lw_graph **out) {
 }
 
 lw_status lw_graph_new(lw_context *ctx, const char *name, lw_graph **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    return name ? open_graph(ctx, &(OpenCall){.name = name}, out) : LW_MISUSE;
+    return name ? open_graph(ctx, &(OpenCall){.name = name}, out) : call_null(ctx, "name");
 }
 
 lw_status lw_graph_parse(lw_context *ctx, const char *name, const char *text, size_t len,
                          lw_graph **out) {
-    if (!out) return LW_MISUSE;
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!name || !text) return LW_MISUSE;
+    if (!name || !text) return call_null(ctx, name ? "text" : "name");
     return open_graph(ctx, &(OpenCall){.name = name, .text = text, .len = len}, out);
 }
 
@@ -214,9 +214,9 @@ static lw_status build_body(Call *call, void *args) {
 }
 
 lw_status lw_graph_build(lw_graph *g, lw_module **out) {
-    if (!out) return LW_MISUSE;
-    *out = NULL;
-    if (!g) return LW_MISUSE;
+    if (out) *out = NULL;
+    if (!g) return LW_MISUSE; // there is no context to say it in
+    if (!out) return call_null(g->home->ctx, "out");
     if (g->broken) return lost(g);
     BuildCall b = {.g = g};
     lw_status status = call_run(g->home->ctx, build_body, &b);
@@ -243,9 +243,9 @@ static lw_status text_body(Call *call, void *args) {
 }
 
 static lw_status text(lw_graph *g, void (*print)(Text *out, const Graph *g), const char **out) {
-    if (!out) return LW_MISUSE;
-    *out = NULL;
-    if (!g) return LW_MISUSE;
+    if (out) *out = NULL;
+    if (!g) return LW_MISUSE; // there is no context to say it in
+    if (!out) return call_null(g->home->ctx, "out");
     if (g->broken) return lost(g);
     TextCall t = {g, print, NULL};
     lw_status status = call_run(g->home->ctx, text_body, &t);

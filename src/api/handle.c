@@ -93,12 +93,12 @@ static lw_status compile_body(Call *call, void *arg) {
 
 lw_status lw_compile(lw_context *ctx, const lw_bound *b, const lw_compile_options *options,
                      lw_kernel **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!b) return call_misuse(ctx);
+    if (!b) return call_null(ctx, "b");
     CompileCall c = {.bound = b};
-    if (!options_copy(&c.options, sizeof c.options, options) || c.options.threads < 0)
-        return call_misuse(ctx);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
+    if (c.options.threads < 0) return call_threads(ctx, c.options.threads);
     lw_status status = call_run(ctx, compile_body, &c);
     if (status == LW_OK)
         *out = c.kernel;
@@ -154,9 +154,12 @@ static lw_status show_body(Call *call, void *arg) {
 
 lw_status lw_kernel_show(lw_context *ctx, const lw_kernel *k, lw_stage stage, bool json,
                          const char **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!k || (stage != LW_STAGE_ASM && stage != LW_STAGE_REPORT)) return call_misuse(ctx);
+    if (!k) return call_null(ctx, "k");
+    if (stage != LW_STAGE_ASM && stage != LW_STAGE_REPORT)
+        return call_misuse(ctx, "'stage' is %d; a kernel has LW_STAGE_ASM and LW_STAGE_REPORT",
+                           (int)stage);
     ShowCall s = {k, stage, json, NULL};
     lw_status status = call_run(ctx, show_body, &s);
     if (status == LW_OK) *out = s.text;
@@ -175,7 +178,7 @@ typedef struct RunCall {
 static lw_status run_body(Call *call, void *arg) {
     RunCall *r = arg;
     lw_run_options o;
-    if (!options_copy(&o, sizeof o, r->options)) return LW_MISUSE;
+    if (!options_copy(&o, sizeof o, r->options)) return call_misused(call, UNSIZED);
     o.struct_size = sizeof o;
     o.backend = LW_BACKEND_JIT;
     o.schedule = r->kernel->schedule;
@@ -184,7 +187,7 @@ static lw_status run_body(Call *call, void *arg) {
 
 lw_status lw_kernel_run(lw_context *ctx, const lw_kernel *k, const DLTensor *const *args,
                         size_t count, const lw_run_options *options) {
-    if (!k) return call_misuse(ctx);
+    if (!k) return call_null(ctx, "k");
     RunCall r = {k, args, count, options};
     return call_run(ctx, run_body, &r);
 }

@@ -314,7 +314,11 @@ lw_status jit_code(Pipeline *p, const KernelCode **out) {
 }
 
 lw_status backend_jit(Pipeline *p) {
-    if (p->options->threads < 0 || !(p->options->measure_seconds >= 0)) return LW_MISUSE;
+    if (p->options->threads < 0)
+        return call_misused(p->call, NEGATIVE_THREADS, p->options->threads);
+    if (!(p->options->measure_seconds >= 0))
+        return call_misused(p->call, "'measure_seconds' is %g, and must not be negative",
+                            p->options->measure_seconds);
     const KernelCode *k = p->kernel;
     lw_status status = k ? LW_OK : jit_code(p, &k);
     if (status) return status;

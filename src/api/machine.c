@@ -259,10 +259,10 @@ const lw_machine *machine_rated(Call *call, Machine *m) {
 
 lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
                          const lw_machine **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
     MachineCall c = {0};
-    if (!options_copy(&c.options, sizeof c.options, options)) return call_misuse(ctx);
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
     lw_status status = call_run(ctx, machine_body, &c);
     if (status == LW_OK) *out = c.out;
     return status;

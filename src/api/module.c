@@ -243,7 +243,7 @@ static bool take_text(Call *call, const ParseArgs *a, lw_module *mod) {
 static lw_status parse_body(Call *call, void *args) {
     ParseArgs *a = args;
     lw_parse_options options;
-    if (!options_copy(&options, sizeof options, a->options)) return LW_MISUSE;
+    if (!options_copy(&options, sizeof options, a->options)) return call_misused(call, UNSIZED);
     lw_language language = options.language ? options.language : language_of(a->name);
     if (language == LW_LANG_BY_NAME) {
         Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_UNKNOWN_LANGUAGE, a->name);
@@ -262,9 +262,9 @@ static lw_status parse_body(Call *call, void *args) {
 }
 
 static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!a->name) return call_misuse(ctx);
+    if (!a->name) return call_null(ctx, a->text ? "name" : "path");
     lw_status status = call_run(ctx, parse_body, a);
     bool some = status == LW_ERROR && a->mod && a->mod->nfunctions > 0;
     if (status == LW_OK || some)
@@ -278,7 +278,7 @@ lw_status lw_parse(lw_context *ctx, const char *name, const char *text, size_t l
                    const lw_parse_options *options, lw_module **out) {
     ParseArgs a = {.name = name, .text = text ? text : "", .len = len, .options = options};
     if (out) *out = NULL;
-    return text || !len ? parse(ctx, &a, out) : call_misuse(ctx);
+    return text || !len ? parse(ctx, &a, out) : call_null(ctx, "text");
 }
 
 lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_options *options,

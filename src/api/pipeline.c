@@ -101,7 +101,7 @@ static lw_status parse(Pipeline *p) {
     else if (p->language == LW_LANG_PROGRAM)
         m = parse_programs(mod, diags);
     else
-        return LW_MISUSE;
+        return call_misused(p->call, "'language' is %d, which is no lw_language", (int)p->language);
     if (diags->errors && !p->partial) return LW_ERROR;
     if (p->unchecked) vouch(m);
     module_describe(mod, m);
@@ -126,7 +126,8 @@ static lw_status execute(Pipeline *p) {
     const Backend *backend =
         any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
     if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);
-    if (!backend) return LW_MISUSE;
+    if (!backend)
+        return call_misused(p->call, "'backend' is %d, which is no lw_backend", (int)o->backend);
     if (stripe && (o->schedule.text || !backend->schedules)) {
         Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
         diag_note(p->call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);

@@ -201,8 +201,9 @@ lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, 
 lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
                         const DLTensor *const *args, size_t count, const lw_run_options *options) {
     lw_run_options o;
-    if (!options_copy(&o, sizeof o, options)) return LW_MISUSE;
-    if (o.timing && o.timing->struct_size < sizeof(size_t)) return LW_MISUSE;
+    if (!options_copy(&o, sizeof o, options)) return call_misused(call, UNSIZED);
+    if (o.timing && o.timing->struct_size < sizeof(size_t))
+        return call_misused(call, "'timing' has no struct_size: set it to sizeof(lw_timing)");
     call_source(call, b->function->module);
     View *views = arena_new_n(call->arena, View, b->program->ninputs + b->program->noutputs);
     if (!take_arguments(call, b, args, count, views)) return LW_ERROR;
@@ -237,7 +238,7 @@ static lw_status run_body(Call *call, void *args) {
 
 lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args, size_t count,
                  const lw_run_options *options) {
-    if (!b) return call_misuse(ctx);
+    if (!b) return call_null(ctx, "b");
     RunCall r = {b, args, count, options};
     return call_run(ctx, run_body, &r);
 }
@@ -258,7 +259,9 @@ typedef struct ShowCall {
 
 static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
-    if (s->stage != LW_STAGE_PROGRAM) return LW_MISUSE;
+    if (s->stage != LW_STAGE_PROGRAM)
+        return call_misused(call, "'stage' is %d; without sizes there is LW_STAGE_PROGRAM only",
+                            (int)s->stage);
     if (s->stripe) {
         Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
         diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
@@ -272,7 +275,7 @@ static lw_status show_body(Call *call, void *args) {
 
 static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage stage,
                       const char **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
     ShowCall s = {p, stripe, stage, NULL};
     lw_status status = call_run(ctx, show_body, &s);
@@ -282,10 +285,12 @@ static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage s
 
 lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
                            const char **out) {
-    return f ? show(ctx, f->program, f->tree != NULL, stage, out) : LW_MISUSE;
+    if (out) *out = NULL;
+    return f ? show(ctx, f->program, f->tree != NULL, stage, out) : call_null(ctx, "f");
 }
 
 lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage, const char **out) {
     if (stage != LW_STAGE_PROGRAM) return lw_bound_show_with(ctx, b, stage, NULL, out);
-    return b ? show(ctx, b->program, b->function->tree != NULL, stage, out) : LW_MISUSE;
+    if (out) *out = NULL;
+    return b ? show(ctx, b->program, b->function->tree != NULL, stage, out) : call_null(ctx, "b");
 }

@@ -54,7 +54,8 @@ static lw_status parse(Call *call, const Program *p, const lw_schedule_text *tex
                        const Schedule **out) {
     *out = NULL;
     if (!text || !text->text) return LW_OK;
-    if (strlen(text->text) > LW_MAX_SOURCE) return LW_MISUSE;
+    if (strlen(text->text) > LW_MAX_SOURCE)
+        return call_misused(call, "the schedule is longer than LW_MAX_SOURCE bytes");
     const Source *src = source_in(call, text->name ? text->name : "<schedule>", text->text);
     *out = schedule_parse(call->arena, p->names, src, call->diags);
     return *out ? LW_OK : LW_ERROR;
@@ -206,7 +207,8 @@ static lw_status show_body(Call *call, void *args) {
     const Schedule *schedule;
     const Tree *tree;
     bool stripe = s->bound->function->tree;
-    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT) return LW_MISUSE;
+    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT)
+        return call_misused(call, "'stage' is %d, which is no lw_stage", (int)s->stage);
     if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text)) {
         Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
         diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
@@ -242,13 +244,13 @@ static lw_status show_body(Call *call, void *args) {
 
 lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
                              const lw_show_options *options, const char **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!b) return call_misuse(ctx);
+    if (!b) return call_null(ctx, "b");
     if (stage == LW_STAGE_PROGRAM) return lw_bound_show(ctx, b, stage, out);
     ShowCall s = {.bound = b, .stage = stage};
-    if (!options_copy(&s.options, sizeof s.options, options) || s.options.threads < 0)
-        return call_misuse(ctx);
+    if (!options_copy(&s.options, sizeof s.options, options)) return call_unsized(ctx);
+    if (s.options.threads < 0) return call_threads(ctx, s.options.threads);
     lw_status status = call_run(ctx, show_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;

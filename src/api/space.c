@@ -239,12 +239,12 @@ static lw_status space_body(Call *call, void *args) {
 
 lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_space_options *options,
                          const char **out) {
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!b) return call_misuse(ctx);
+    if (!b) return call_null(ctx, "b");
     SpaceCall s = {.bound = b};
-    if (!options_copy(&s.options, sizeof s.options, options) || s.options.threads < 0)
-        return call_misuse(ctx);
+    if (!options_copy(&s.options, sizeof s.options, options)) return call_unsized(ctx);
+    if (s.options.threads < 0) return call_threads(ctx, s.options.threads);
     lw_status status = call_run(ctx, space_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;

@@ -582,16 +582,19 @@ static lw_status tune_body(Call *call, void *args) {
 }
 
 static lw_status tune_call(lw_context *ctx, TuneCall *c, const lw_tune_options *options) {
-    if (!c->bound) return call_misuse(ctx);
-    if (!options_copy(&c->options, sizeof c->options, options)) return call_misuse(ctx);
-    if (c->options.threads < 0 || c->options.threads > POOL_MAX_THREADS) return call_misuse(ctx);
+    if (!c->bound) return call_null(ctx, "b");
+    if (!options_copy(&c->options, sizeof c->options, options)) return call_unsized(ctx);
+    if (c->options.threads < 0) return call_threads(ctx, c->options.threads);
+    if (c->options.threads > POOL_MAX_THREADS)
+        return call_misuse(ctx, "'threads' is %d; there are at most %d", c->options.threads,
+                           POOL_MAX_THREADS);
     return call_run(ctx, tune_body, c);
 }
 
 lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                   const lw_tune_result **out) {
     TuneCall c = {.bound = b};
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     lw_status status = tune_call(ctx, &c, options);
     *out = c.out;
     return status;
@@ -600,7 +603,7 @@ lw_status lw_tune(lw_context *ctx, const lw_bound *b, const lw_tune_options *opt
 lw_status lw_db_put(lw_context *ctx, const lw_bound *b, const lw_tune_options *options, bool pin,
                     const lw_tune_result **out) {
     TuneCall c = {.bound = b, .put = true, .pin = pin};
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     lw_status status = tune_call(ctx, &c, options);
     *out = c.out;
     return status;
@@ -609,7 +612,7 @@ lw_status lw_db_put(lw_context *ctx, const lw_bound *b, const lw_tune_options *o
 lw_status lw_check(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                    const lw_check_result **out) {
     TuneCall c = {.bound = b, .check = true};
-    if (!out) return call_misuse(ctx);
+    if (!out) return call_null(ctx, "out");
     lw_status status = tune_call(ctx, &c, options);
     *out = c.checked;
     return status;

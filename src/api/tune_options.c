@@ -133,6 +133,6 @@ static lw_status check_options(Call *call, void *options) {
 
 lw_status lw_tune_options_check(lw_context *ctx, const lw_tune_options *options) {
     lw_tune_options o;
-    if (!options_copy(&o, sizeof o, options)) return call_misuse(ctx);
+    if (!options_copy(&o, sizeof o, options)) return call_unsized(ctx);
     return call_run(ctx, check_options, &o);
 }

@@ -596,14 +596,78 @@ TEST(eight_threads_use_one_context) {
     lw_context_free(ctx);
 }
 
-// What is wrong with the call itself is said too, also by the first one of a context.
+// What is wrong with the call itself is said too, also by the first one of a context: the one
+// cause.
+#define MISUSE(call, why)                                                                          \
+    do {                                                                                           \
+        CHECK((call) == LW_MISUSE);                                                                \
+        CHECK_STR_EQ(lw_diag_text(ctx), "error: LW_MISUSE: " why "\n");                            \
+        CHECK(lw_diag_count(ctx) == 0);                                                            \
+    } while (0)
+#define UNSIZED "the options have no struct_size: set it to their sizeof"
+
 TEST(misuse_has_a_text) {
     lw_context *ctx = lw_context_new(NULL);
     lw_module *mod;
-    CHECK(lw_parse(ctx, NULL, "", 0, NULL, &mod) == LW_MISUSE);
-    CHECK(strstr(lw_diag_text(ctx), "struct_size is not set"));
+    MISUSE(lw_parse(ctx, NULL, "", 0, NULL, &mod), "'name' is NULL");
+    MISUSE(lw_parse(ctx, "t.tc", NULL, 4, NULL, &mod), "'text' is NULL");
+    MISUSE(lw_parse(ctx, "t.tc", "", 0, NULL, NULL), "'out' is NULL");
+    MISUSE(lw_parse(ctx, "t.tc", "", 0, &(lw_parse_options){.strict = true}, &mod), UNSIZED);
+    lw_parse_options bad = {.struct_size = sizeof bad, .language = (lw_language)77};
+    MISUSE(lw_parse(ctx, "t.tc", "", 0, &bad, &mod), "'language' is 77, which is no lw_language");
+    MISUSE(lw_parse_file(ctx, NULL, NULL, &mod), "'path' is NULL");
+    MISUSE(lw_parse_einsum(ctx, NULL, NULL, 0, &mod), "'spec' is NULL");
+    MISUSE(lw_parse_einsum(ctx, "ij->j", NULL, 1, &mod), "'operands' is NULL");
+    MISUSE(lw_parse_einsum(ctx, "ij->j", (const DLTensor *[]){NULL}, 1, &mod),
+           "'operands[0]' is NULL");
+    lw_graph *g;
+    MISUSE(lw_graph_new(ctx, NULL, &g), "'name' is NULL");
+    MISUSE(lw_graph_parse(ctx, "g.lwg", NULL, 0, &g), "'text' is NULL");
+    MISUSE(lw_db_import(ctx, "x", NULL, 0, NULL), "'text' is NULL");
+    MISUSE(lw_db_merge(ctx, "", NULL, NULL), "'file' is empty");
+    lw_db_prune_options prune = {.struct_size = sizeof prune, .days = -1};
+    MISUSE(lw_db_prune(ctx, &prune, NULL), "'days' of the options is negative");
     mod = parse(ctx, mv_text);
     CHECK_STR_EQ(lw_diag_text(ctx), "");
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+TEST(misuse_of_functions_names_its_cause) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    const lw_function *mv = lw_module_function(mod, 0);
+    const char *text;
+    lw_bound *b;
+    lw_kernel *k;
+    lw_emitted emitted;
+    const lw_tune_result *tuned;
+    MISUSE(lw_function_show(ctx, NULL, LW_STAGE_PROGRAM, &text), "'f' is NULL");
+    MISUSE(lw_function_show(ctx, mv, LW_STAGE_ASM, &text),
+           "'stage' is 4; without sizes there is LW_STAGE_PROGRAM only");
+    MISUSE(lw_bind(ctx, NULL, NULL, 0, &b), "'f' is NULL");
+    MISUSE(lw_bind_values(ctx, mv, (int64_t[]){1, 2, 3}, 3, &b),
+           "3 values for the 2 parameters of 'mv'");
+    MISUSE(lw_bind_values(ctx, mv, NULL, 2, &b), "'values' is NULL");
+    CHECK(lw_bind_values(ctx, mv, (int64_t[]){2, 3}, 2, &b) == LW_OK);
+    MISUSE(lw_run(ctx, NULL, NULL, 0, NULL), "'b' is NULL");
+    MISUSE(lw_run(ctx, b, NULL, 0, &(lw_run_options){.threads = 1}), UNSIZED);
+    lw_show_options show = {.struct_size = sizeof show, .threads = -2};
+    MISUSE(lw_bound_show_with(ctx, b, LW_STAGE_TREE, &show, &text),
+           "'threads' is -2, and must not be negative");
+    MISUSE(lw_bound_show(ctx, b, (lw_stage)9, &text), "'stage' is 9, which is no lw_stage");
+    MISUSE(lw_bound_emit(ctx, b, (lw_emit)9, NULL, &emitted), "'what' is 9, which is no lw_emit");
+    MISUSE(lw_compile(ctx, NULL, NULL, &k), "'b' is NULL");
+    MISUSE(lw_kernel_run(ctx, NULL, NULL, 0, NULL), "'k' is NULL");
+    CHECK(lw_compile(ctx, b, NULL, &k) == LW_OK);
+    MISUSE(lw_kernel_show(ctx, k, LW_STAGE_TREE, false, &text),
+           "'stage' is 2; a kernel has LW_STAGE_ASM and LW_STAGE_REPORT");
+    lw_tune_options many = {.struct_size = sizeof many, .threads = 1 << 20};
+    MISUSE(lw_tune(ctx, b, &many, NULL), "'out' is NULL");
+    CHECK(lw_tune(ctx, b, &many, &tuned) == LW_MISUSE);
+    CHECK(strstr(lw_diag_text(ctx), "'threads' is 1048576; there are at most "));
+    lw_kernel_free(k);
+    lw_bound_free(b);
     lw_module_free(mod);
     lw_context_free(ctx);
 }
