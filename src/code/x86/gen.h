@@ -282,6 +282,13 @@ int gen_range(Gen *g, PNode *n);
 void gen_parallel(Gen *g, PNode *n);
 void gen_bodies(Gen *g);
 
+// tail.c: a region, or something else by itself, with code for each of its tails. Loops from
+// first_inside on are in it; -1: none has a tail.
+void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
+                    void (*emit)(Gen *g, PNode **at, int n));
+// Is it where a split ends that does not divide, and does no machine loop inside decide it?
+bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside);
+
 // region.c
 void gen_nodes(Gen *g, PNode **at, int n);
 void gen_masks(Gen *g, PNode **at, int n); // finds and sets those of tails inside

@@ -84,8 +84,7 @@ static void look(const Gen *g, const PNode *n, int first_inside, int around, Int
     bool seldom = gen_has_machine_loop(n);
     for (int i = 0; n->kind == P_LOOP && n->limit < 0 && i < n->nbounds; i++) {
         const Bound *b = &n->bound[i];
-        bool tail = b->k < 0;
-        for (int t = 0; t < b->rest->n; t++) tail &= b->rest->t[t].loop < first_inside;
+        bool tail = gen_ends_split(g, n, b, first_inside);
         narrow(g, &(Condition){b->rest, b->k, n, tail || seldom}, first_inside, in);
     }
     for (int i = 0; n->kind == P_GUARD && i < n->nconds; i++) {

@@ -25,7 +25,10 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
     for (int i = 0; i < n->nbounds && n->limit < 0; i++) {
         const Bound *b = &n->bound[i];
         int64_t rest, min, max;
-        if (gen_lin_known(g, b->rest, &rest)) {
+        bool known = gen_lin_known(g, b->rest, &rest);
+        gen_lin_limits(g, b->rest, &min, &max);
+        if (known || min == max) {
+            if (!known) rest = min;
             if (b->k < 0)
                 *hi = min_i64(*hi, floor_div(rest, -b->k) + 1 + FAULT(unrolled_end_off_by_one));
             else
@@ -33,7 +36,6 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
                                                                      : ceil_div(-rest, b->k));
             continue;
         }
-        gen_lin_limits(g, b->rest, &min, &max);
         int64_t worst = b->k < 0 ? b->k * (n->extent - 1) : 0;
         if (min + worst >= 0) continue; // always holds
         open[nopen++] = b;
@@ -475,31 +477,41 @@ int gen_range(Gen *g, PNode *n) {
     return end;
 }
 
-// A loop whose limits depend on loops around it: one index per iteration.
-static void bounded(Gen *g, PNode *n) {
+// Turns of so many iterations, as long as that many are left.
+static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, int end) {
     Asm *a = &g->a;
+    Item counter = gen_counter(g, n->loop);
+    AsmLabel top = asm_label(a), done = asm_label(a);
+    int pinned = g->pinned;
+    for (int pass = 0; pass < 2; pass++) {
+        gen_load_item(g, X86_RAX, counter);
+        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(stride - FAULT(turn_beyond_end)));
+        x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(end));
+        x86_1(a, pass ? X86_jle : X86_jnle, x86_to(pass ? &top : &done));
+        if (pass) break;
+        gen_open_turns(g, n, stride > 1 ? 2 : 1, &top);
+        gen_copies(g, n, stride, 1);
+        gen_boundary(g, lanes);
+        gen_begin_loop(g);
+        g->pinned = pinned;
+        gen_line(g, n->line);
+        gen_advance(g, n->loop, stride);
+        gen_item_add(g, counter, stride);
+    }
+    asm_bind(a, &done);
+}
+
+// A loop whose limits depend on loops around it: whole turns, then one index per iteration.
+static void bounded(Gen *g, PNode *n) {
     Item counter = gen_counter(g, n->loop);
     Lanes lanes = gen_lanes_spread(g, n);
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
-    int save = gen_range(g, n);
-    AsmLabel top = asm_label(a), done = asm_label(a);
-    gen_load_item(g, X86_RAX, counter);
-    x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
-    x86_1(a, X86_jnl, x86_to(&done));
-    // pointers start at `counter`
-    gen_shift(g, n->loop, X86_add);
-    asm_bind(a, &top);
-    gen_copies(g, n, 1, 1);
-    gen_boundary(g, &lanes);
-    gen_line(g, n->line);
-    gen_advance(g, n->loop, 1);
-    gen_item_add(g, counter, 1);
-    gen_load_item(g, X86_RAX, counter);
-    x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(save));
-    x86_1(a, X86_jl, x86_to(&top));
+    int end = gen_range(g, n);
+    gen_shift(g, n->loop, X86_add); // pointers start at `counter`
+    if (n->unroll > 1 && g->in_region) turns_within(g, n, &lanes, n->unroll, end);
+    turns_within(g, n, &lanes, 1, end);
     gen_shift(g, n->loop, X86_sub);
-    asm_bind(a, &done);
     gen_item_set(g, counter, 0);
 }
 

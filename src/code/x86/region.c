@@ -1,4 +1,4 @@
-// Regions, whose tile stays in registers, and the variants of code that tails need.
+// Regions, whose tile stays in registers.
 #include "code/x86/gen.h"
 
 #include <string.h>
@@ -78,6 +78,37 @@ static bool is_inside(const Gen *g, const PNode *n) {
     return m->sub != NULL;
 }
 
+// Two functions of loops that differ by a constant: *by <- the second less the first.
+static bool differ_by(const Lin *a, const Lin *b, int64_t k, int loop, int64_t *by) {
+    if (a->n != b->n + 1 || lin_coef(a, loop) != k) return false;
+    for (int i = 0; i < b->n; i++)
+        if (lin_coef(a, b->t[i].loop) != b->t[i].k) return false;
+    return checked_sub(a->c, b->c, by);
+}
+
+// Where a loop around stands, it satisfies a bound of its own; is `l` >= 0 then?
+static bool follows_from_loop(const Gen *g, const Lin *l) {
+    const PNode *loop = l->n ? g->p->loop[l->t[l->n - 1].loop] : NULL;
+    for (int i = 0; loop && i < loop->nbounds; i++) {
+        int64_t more;
+        if (differ_by(l, loop->bound[i].rest, loop->bound[i].k, loop->loop, &more) && more >= 0)
+            return true;
+    }
+    return false;
+}
+
+// May a machine loop have no iteration?
+static bool may_be_empty(Gen *g, const PNode *n) {
+    if (!gen_has_bounds(g, n)) return n->limit == 0;
+    for (int i = 0; i < n->nbounds; i++) {
+        int64_t min, max;
+        if (n->bound[i].k > 0) return true;
+        gen_lin_limits(g, n->bound[i].rest, &min, &max);
+        if (min < 0 && !follows_from_loop(g, n->bound[i].rest)) return true;
+    }
+    return false;
+}
+
 // `maybe`: whether this copy runs is only known at run time.
 static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
     if (!under_real && !plan_pins(n)) return;
@@ -100,7 +131,7 @@ static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
         if (n->nbounds <= 16) maybe |= gen_limits(g, n, &lo, &hi, open) > 0;
         if (n->vector) step = n->lanes;
     } else if (n->kind == P_LOOP) {
-        maybe |= gen_has_bounds(g, n);
+        maybe |= may_be_empty(g, n);
         under_real = true;
     }
     for (int64_t v = lo; v < hi; v += step) {
@@ -262,225 +293,11 @@ static void region(Gen *g, PNode **at, int n) {
     g->pins.n = g->pinned = g->masks = 0;
 }
 
-// ---- Tails
-//
-// A split that does not divide bounds its inner loop by the outer index: full in all iterations but
-// the last. Where such a loop is unrolled, or counted by several copies, the code around it is made
-// once per number of iterations it can have, and the right one is chosen at run time. Loops with
-// too many possible numbers keep their tests.
-
-enum { MAX_TAILS = 4, MAX_TAIL_VALUES = 4, MAX_VARIANTS = 9 };
-
-// Loops with the same bounds (those of an initialisation and of its update, say) share a tail.
-typedef struct Tail {
-    PNode *loop;
-    VEC(PNode *) same;
-    int n;
-    int64_t value[MAX_TAIL_VALUES]; // the full extent first
-    const PNode *outer; // the one loop that decides, full before its index `turn`; or NULL
-    int64_t turn;
-} Tail;
-
-typedef struct Tails {
-    int n;
-    Tail at[MAX_TAILS];
-} Tails;
-
-static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
-
-// Iterations of a bounded loop when the loops around it stand at g->value.
-static int64_t limit_now(const Gen *g, const PNode *n) {
-    int64_t v = n->extent;
-    for (int i = 0; i < n->nbounds; i++) {
-        const Bound *b = &n->bound[i];
-        int64_t rest = b->rest->c;
-        for (int k = 0; k < b->rest->n; k++) rest += b->rest->t[k].k * g->value[b->rest->t[k].loop];
-        v = min_i64(v, bound_limit(b, rest));
-    }
-    return max_i64(0, v);
-}
-
-static bool tail_value(Tail *t, int64_t v) {
-    for (int i = 0; i < t->n; i++)
-        if (t->value[i] == v) return true;
-    if (t->n == MAX_TAIL_VALUES) return false;
-    t->value[t->n++] = v;
-    return true;
-}
-
-// Runs through the values of the real loops that bound the tail; false when there are too many.
-static bool tail_values(Gen *g, Tail *t, PNode *const *outer, int n, int64_t *budget) {
-    if (n == 0) return --*budget > 0 && tail_value(t, limit_now(g, t->loop));
-    bool ok = true;
-    int64_t before = g->value[outer[0]->loop];
-    for (int64_t v = 0; v < outer[0]->extent && ok; v++) {
-        g->value[outer[0]->loop] = v;
-        ok = tail_values(g, t, outer + 1, n - 1, budget);
-    }
-    g->value[outer[0]->loop] = before;
-    return ok;
-}
-
-// Most tails begin at one index of one loop: then a comparison chooses.
-static void find_turn(Gen *g, Tail *t, const PNode *outer) {
-    int64_t before = g->value[outer->loop], turn = -1;
-    bool sharp = before == 0 && t->n == 2;
-    for (int64_t v = 0; v < outer->extent && sharp; v++) {
-        g->value[outer->loop] = v;
-        bool full = limit_now(g, t->loop) == t->value[0];
-        if (!full && turn < 0) turn = v;
-        if (full && turn >= 0) sharp = false;
-    }
-    g->value[outer->loop] = before;
-    if (!sharp || turn < 0) return;
-    t->outer = outer;
-    t->turn = turn;
-}
-
-static bool is_real_outside(const Gen *g, int loop, int first_inside) {
-    return loop < first_inside && g->p->loop[loop]->real;
-}
-
-static bool same_bounds(const PNode *a, const PNode *b) {
-    if (a->extent != b->extent || a->nbounds != b->nbounds) return false;
-    for (int i = 0; i < a->nbounds; i++) {
-        const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
-        if (a->bound[i].k != b->bound[i].k || (x->c != y->c && !FAULT(tails_confused)) ||
-            x->n != y->n || !lin_same_terms(x->t, y->t, x->n))
-            return false;
-    }
-    return true;
-}
-
-static bool join_tail(Gen *g, Tails *tails, PNode *n) {
-    for (int i = 0; i < tails->n; i++) {
-        if (!same_bounds(tails->at[i].loop, n)) continue;
-        vec_push(g->arena, &tails->at[i].same, n);
-        return true;
-    }
-    return false;
-}
-
-static void set_limit(Tail *t, int64_t limit) {
-    t->loop->limit = limit;
-    for (int i = 0; i < t->same.n; i++) t->same.at[i]->limit = limit;
-}
-
-static void find_tails(Gen *g, PNode *n, int first_inside, Tails *tails) {
-    if (n->kind == P_LOOP && n->nbounds && gen_has_bounds(g, n) && !join_tail(g, tails, n) &&
-        tails->n < MAX_TAILS) {
-        PNode *outer[8];
-        int nouter = 0;
-        bool ok = true;
-        for (int i = 0; i < n->nbounds && ok; i++) {
-            const Bound *b = &n->bound[i];
-            ok = b->k < 0;
-            for (int k = 0; k < b->rest->n && ok; k++) {
-                PNode *l = g->p->loop[b->rest->t[k].loop];
-                if (l->loop >= first_inside) ok = false;
-                if (!is_real_outside(g, l->loop, first_inside)) continue;
-                int j = 0;
-                while (j < nouter && outer[j] != l) j++;
-                if (j == nouter && nouter == 8)
-                    ok = false;
-                else if (j == nouter)
-                    outer[nouter++] = l;
-            }
-        }
-        Tail t = {.loop = n, .n = 1, .value = {n->extent}};
-        int64_t budget = 1 << 14;
-        if (ok && tail_values(g, &t, outer, nouter, &budget)) {
-            if (nouter == 1) find_turn(g, &t, outer[0]);
-            tails->at[tails->n++] = t;
-        }
-    }
-    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], first_inside, tails);
-}
-
-// Jumps to `other` unless the loop has exactly `value` iterations here.
-static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
-    Asm *a = &g->a;
-    if (t->outer && t->turn == (int32_t)t->turn) {
-        x86_2(a, X86_cmp, gen_item(gen_counter(g, t->outer->loop)), x86_imm(t->turn));
-        x86_1(a, value == t->value[0] ? (FAULT(tail_chosen_late) ? X86_jnle : X86_jnl) : X86_jl,
-              x86_to(other));
-        return;
-    }
-    gen_line(g, t->loop->line);
-    x86_set(a, X86_RAX, t->loop->extent);
-    for (int i = 0; i < t->loop->nbounds; i++) { // rax = min(rax, limit)
-        const Bound *b = &t->loop->bound[i];
-        x86_1(a, X86_push, x86_r64(X86_RAX));
-        g->depth += 8;
-        gen_lin(g, b->rest);
-        gen_divide(g, -b->k, false);
-        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
-        gen_pop(g, X86_RCX);
-        x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
-        x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    }
-    x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(value));
-    if (value == 0)
-        x86_1(a, X86_jnle, x86_to(other)); // at most 0
-    else if (value == t->loop->extent)
-        x86_1(a, X86_jl, x86_to(other));
-    else
-        x86_1(a, X86_jnz, x86_to(other));
-}
-
 static void emit_nodes(Gen *g, PNode **at, int n) {
     if (at[0]->region)
         region(g, at, n);
     else
         gen_walk(g, at[0]);
-}
-
-static void know_turn(Gen *g, const Tail *t, bool full) {
-    LinTerm counter = {.loop = t->outer->loop, .k = 1};
-    Known k = {code_lin(g->arena, 0, &counter, 1), full ? 0 : t->turn,
-               full ? t->turn - 1 : INT64_MAX};
-    vec_push(g->arena, &g->known, k);
-}
-
-// One combination of tails after the other, each behind its test.
-static void variants(Gen *g, Tails *tails, int k, AsmLabel *done, PNode **at, int n) {
-    if (k == tails->n) {
-        emit_nodes(g, at, n);
-        x86_1(&g->a, X86_jmp, x86_to(done));
-        return;
-    }
-    Tail *t = &tails->at[k];
-    for (int i = 0; i < t->n; i++) {
-        AsmLabel other = asm_label(&g->a);
-        bool last = i == t->n - 1;
-        if (!last) test_tail(g, t, t->value[i], &other);
-        set_limit(t, t->value[i]);
-        if (t->outer) know_turn(g, t, i == 0);
-        variants(g, tails, k + 1, done, at, n);
-        if (t->outer) g->known.n--;
-        if (!last) asm_bind(&g->a, &other);
-    }
-    set_limit(t, -1);
-}
-
-// A region, or something else by itself, with variants for its tails.
-static void with_tails(Gen *g, PNode **at, int n, int first_inside) {
-    Tails tails = {0};
-    int combinations = 1;
-    for (int j = 0; j < n && first_inside >= 0; j++) find_tails(g, at[j], first_inside, &tails);
-    for (int j = 0; j < tails.n; j++) {
-        if (combinations * tails.at[j].n > MAX_VARIANTS)
-            tails.n = j;
-        else
-            combinations *= tails.at[j].n;
-    }
-    if (!tails.n) {
-        emit_nodes(g, at, n);
-        return;
-    }
-    AsmLabel done = asm_label(&g->a);
-    variants(g, &tails, 0, &done, at, n);
-    asm_bind(&g->a, &done);
 }
 
 void gen_nodes(Gen *g, PNode **at, int n) {
@@ -497,12 +314,12 @@ void gen_nodes(Gen *g, PNode **at, int n) {
         bool twice = first >= 0 && gen_find_interiors(g, at + i, span, first, &in);
         if (twice) {
             gen_enter_interiors(g, &in, &other);
-            with_tails(g, at + i, span, first);
+            gen_with_tails(g, at + i, span, first, emit_nodes);
             gen_leave_interiors(g, &in);
             x86_1(&g->a, X86_jmp, x86_to(&done));
             asm_bind(&g->a, &other);
         }
-        with_tails(g, at + i, span, first);
+        gen_with_tails(g, at + i, span, first, emit_nodes);
         if (twice) asm_bind(&g->a, &done);
     }
 }

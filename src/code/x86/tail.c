@@ -1,0 +1,603 @@
+// Tails: what becomes of splits that do not divide.
+//
+// A split that does not divide bounds its inner loop by the indices of loops around it:
+//
+//     for n in 2
+//       for n.1 in 4 where 332 - 200*n - 64*n.1 >= 0
+//         for n.2 in 64 where 332 - 200*n - 64*n.1 - n.2 >= 0 and 199 - 64*n.1 - n.2 >= 0
+//
+// However many levels there are, n.2 has few numbers of iterations, about one a level: 64, 8 and 5.
+// Each is a *case*. The code of a region is made once per case, and the right one is chosen at run
+// time. Loops that are decided by the same loops have their cases in common (a *group*); where
+// several groups meet, combinations are made as long as they are worth their code: a combination
+// that hardly ever happens shares code that tests each copy. So code grows with the number of
+// cases, not with the number of their combinations.
+#include "code/x86/gen.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+enum {
+    MAX_TAILS = 8,  // of a group
+    MAX_GROUPS = 6, // of a region
+    MAX_OUTER = 8,  // loops that decide a group
+    MAX_CASES = 32,
+    MAX_BOXES = 4096, // that are looked at to find the cases of a group
+    FEW_VARIANTS = 9, // that are made whatever they are worth
+};
+
+// How the bounds of a loop come out: its number of iterations; or, where they depend on copies of
+// loops inside the region too, what the machine loops outside contribute to one bound.
+typedef struct Tail {
+    PNode *loop;
+    VEC(PNode *) same; // loops with the same bounds, those of an initialisation and its update, say
+    const Bound *bound; // NULL: the number of iterations
+    const Lin *sum;     // of `bound`: the machine loops outside
+    int64_t never, full; // of `bound`: it holds nowhere up to `never`, everywhere from `full` on
+} Tail;
+
+typedef struct Case {
+    double weight; // the share of the region's work
+    int64_t value[MAX_TAILS];
+    int64_t first, last; // of the one loop that decides
+} Case;
+
+typedef struct Group {
+    int ntails, nouter, ncases;
+    Tail tail[MAX_TAILS];
+    PNode *outer[MAX_OUTER];
+    Case at[MAX_CASES]; // the one where nothing is cut off first, then by weight
+    bool exact;         // every case needs code of its own: lanes run along a loop
+    bool counts;        // all loops are machine loops, which can count at run time
+    bool by_turn;       // two cases; the loop that decides tells them apart by where it stands
+} Group;
+
+typedef struct Tails {
+    int n, first_inside;
+    Group *at[MAX_GROUPS];
+} Tails;
+
+// Indices of the loops that decide.
+typedef struct Box {
+    int64_t lo[MAX_OUTER], hi[MAX_OUTER];
+} Box;
+
+// ---- Ranges
+
+static int outer_of(const Group *group, int loop) {
+    for (int i = 0; i < group->nouter; i++)
+        if (group->outer[i]->loop == loop) return i;
+    return -1;
+}
+
+static bool add_range(int64_t k, int64_t lo, int64_t hi, int64_t *min, int64_t *max) {
+    return checked_fma(k, k < 0 ? hi : lo, min) && checked_fma(k, k < 0 ? lo : hi, max);
+}
+
+// The range of a sum of loops around here; false: it does not fit.
+static bool range_in(const Gen *g, const Group *group, const Box *box, const Lin *l, int64_t *min,
+                     int64_t *max) {
+    *min = *max = l->c;
+    for (int i = 0; i < l->n; i++) {
+        const PNode *loop = g->p->loop[l->t[i].loop];
+        int at = outer_of(group, loop->loop);
+        int64_t known = g->value[loop->loop];
+        bool fine = at >= 0      ? add_range(l->t[i].k, box->lo[at], box->hi[at], min, max)
+                    : loop->real ? add_range(l->t[i].k, 0, loop->extent - 1, min, max)
+                                 : add_range(l->t[i].k, known, known, min, max);
+        if (!fine) return false;
+    }
+    return true;
+}
+
+static int64_t clip(int64_t v, int64_t lo, int64_t hi) { return max_i64(lo, min_i64(v, hi)); }
+
+static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
+
+// Values of a tail in a box.
+static bool tail_range(const Gen *g, const Group *group, const Tail *t, const Box *box, int64_t *lo,
+                       int64_t *hi) {
+    int64_t min, max;
+    if (t->bound) {
+        if (!range_in(g, group, box, t->sum, &min, &max)) return false;
+        *lo = clip(min, t->never, t->full);
+        *hi = clip(max, t->never, t->full);
+        return true;
+    }
+    *lo = *hi = t->loop->extent;
+    for (int i = 0; i < t->loop->nbounds; i++) {
+        const Bound *b = &t->loop->bound[i];
+        if (!range_in(g, group, box, b->rest, &min, &max)) return false;
+        *lo = min_i64(*lo, bound_limit(b, min));
+        *hi = min_i64(*hi, bound_limit(b, max));
+    }
+    *lo = max_i64(*lo, 0);
+    *hi = max_i64(*hi, 0);
+    return true;
+}
+
+// Do the loops that decide have these iterations? 1: all of them; 0: none; -1: some, or unknown.
+static int exists(const Gen *g, const Group *group, const Box *box) {
+    int all = 1;
+    for (int i = 0; i < group->nouter; i++) {
+        const PNode *loop = group->outer[i];
+        for (int k = 0; k < loop->nbounds; k++) {
+            const Bound *b = &loop->bound[k];
+            int64_t min, max;
+            if (!range_in(g, group, box, b->rest, &min, &max) ||
+                !add_range(b->k, box->lo[i], box->hi[i], &min, &max))
+                all = -1;
+            else if (max < 0)
+                return 0;
+            else if (min < 0)
+                all = -1;
+        }
+    }
+    return all;
+}
+
+// ---- Cases
+
+static bool add_case(Group *group, const Case *c) {
+    int i = 0;
+    size_t size = sizeof(int64_t) * (size_t)group->ntails;
+    while (i < group->ncases && memcmp(group->at[i].value, c->value, size)) i++;
+    if (i == MAX_CASES) return false;
+    if (i == group->ncases) {
+        group->at[group->ncases++] = *c;
+        return true;
+    }
+    Case *is = &group->at[i];
+    is->weight += c->weight;
+    is->first = min_i64(is->first, c->first);
+    is->last = max_i64(is->last, c->last);
+    return true;
+}
+
+// The work of a case, as far as these loops tell.
+static double weight_of(const Group *group, const Case *c, const Box *box) {
+    double weight = 1;
+    for (int i = 0; i < group->nouter; i++) weight *= (double)(box->hi[i] - box->lo[i] + 1);
+    for (int i = 0; i < group->ntails; i++)
+        if (!group->tail[i].bound)
+            weight *= (double)c->value[i] / (double)group->tail[i].loop->extent;
+    return weight;
+}
+
+// The widest step of what is not decided; -1: the box is one iteration.
+static int widest(const Group *group, const Box *box) {
+    int best = -1;
+    double most = 0;
+    for (int i = 0; i < group->nouter; i++) {
+        double step = 1;
+        for (int t = 0; t < group->ntails; t++)
+            for (int b = 0; b < group->tail[t].loop->nbounds; b++) {
+                double k = (double)lin_coef(group->tail[t].loop->bound[b].rest,
+                                            group->outer[i]->loop);
+                if (k < 0) k = -k;
+                if (k > step) step = k;
+            }
+        double span = step * (double)(box->hi[i] - box->lo[i]);
+        if (span > most) most = span, best = i;
+    }
+    return best;
+}
+
+// All cases in a box: it is halved until it has one.
+static bool find_cases(const Gen *g, Group *group, const Box *box, int *budget) {
+    if (--*budget < 0) return false;
+    int there = exists(g, group, box);
+    if (!there) return true;
+    Case c = {.first = box->lo[0], .last = box->hi[0]};
+    bool one = there >= 0;
+    for (int i = 0; i < group->ntails; i++) {
+        int64_t hi;
+        if (!tail_range(g, group, &group->tail[i], box, &c.value[i], &hi)) return false;
+        one &= c.value[i] == hi;
+    }
+    int at = one ? -1 : widest(group, box);
+    if (at < 0) {
+        c.weight = weight_of(group, &c, box);
+        return add_case(group, &c);
+    }
+    Box half[2] = {*box, *box};
+    half[0].hi[at] = box->lo[at] + (box->hi[at] - box->lo[at]) / 2;
+    half[1].lo[at] = half[0].hi[at] + 1;
+    return find_cases(g, group, &half[0], budget) && find_cases(g, group, &half[1], budget);
+}
+
+static bool is_whole(const Group *group, const Case *c) {
+    for (int i = 0; i < group->ntails; i++) {
+        const Tail *t = &group->tail[i];
+        if (c->value[i] != (t->bound ? t->full : t->loop->extent)) return false;
+    }
+    return true;
+}
+
+static void sort_cases(Group *group) {
+    double sum = 0;
+    for (int i = 0; i < group->ncases; i++) {
+        Case c = group->at[i];
+        int to = i;
+        for (; to > 0 && (is_whole(group, &c) || (group->at[to - 1].weight < c.weight &&
+                                                  !is_whole(group, &group->at[to - 1])));
+             to--)
+            group->at[to] = group->at[to - 1];
+        group->at[to] = c;
+        sum += c.weight;
+    }
+    for (int i = 0; i < group->ncases && sum > 0; i++) group->at[i].weight /= sum;
+}
+
+static bool set_cases(const Gen *g, Group *group) {
+    Box all = {0};
+    int budget = MAX_BOXES;
+    for (int i = 0; i < group->nouter; i++) all.hi[i] = group->outer[i]->extent - 1;
+    group->ncases = 0;
+    if (!find_cases(g, group, &all, &budget)) return false;
+    sort_cases(group);
+    const Case *c = group->at;
+    group->by_turn = group->nouter == 1 && group->ncases == 2 && is_whole(group, c) &&
+                     !g->value[group->outer[0]->loop] && c[0].last < c[1].first &&
+                     c[1].first == (int32_t)c[1].first;
+    return true;
+}
+
+// ---- Groups
+
+static bool same_bounds(const PNode *a, const PNode *b) {
+    if (a->extent != b->extent || a->nbounds != b->nbounds) return false;
+    for (int i = 0; i < a->nbounds; i++) {
+        const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
+        if (a->bound[i].k != b->bound[i].k || (x->c != y->c && !FAULT(tails_confused)) ||
+            x->n != y->n || !lin_same_terms(x->t, y->t, x->n))
+            return false;
+    }
+    return true;
+}
+
+// The machine loops outside that a sum mentions, and those that decide whether they exist.
+static bool add_outer(const Gen *g, Group *group, const Lin *l, int first_inside) {
+    for (int i = 0; i < l->n; i++) {
+        PNode *loop = g->p->loop[l->t[i].loop];
+        if (!loop->real || loop->loop >= first_inside || outer_of(group, loop->loop) >= 0) continue;
+        if (group->nouter == MAX_OUTER) return false;
+        group->outer[group->nouter++] = loop;
+        for (int b = 0; b < loop->nbounds; b++)
+            if (!add_outer(g, group, loop->bound[b].rest, first_inside)) return false;
+    }
+    return true;
+}
+
+static bool overlaps(const Group *a, const Group *b) {
+    for (int i = 0; i < b->nouter; i++)
+        if (outer_of(a, b->outer[i]->loop) >= 0) return true;
+    return false;
+}
+
+// Both, if there is room; else false, and nothing has happened.
+static bool merge(Group *into, const Group *from) {
+    Group all = *into;
+    if (all.ntails + from->ntails > MAX_TAILS) return false;
+    for (int i = 0; i < from->nouter; i++) {
+        if (outer_of(&all, from->outer[i]->loop) >= 0) continue;
+        if (all.nouter == MAX_OUTER) return false;
+        all.outer[all.nouter++] = from->outer[i];
+    }
+    for (int i = 0; i < from->ntails; i++) all.tail[all.ntails++] = from->tail[i];
+    *into = all;
+    return true;
+}
+
+static bool add_group(const Gen *g, Tails *tails, Group *group) {
+    for (int i = 0; i < tails->n; i++)
+        if (overlaps(tails->at[i], group) && merge(tails->at[i], group)) return true;
+    if (tails->n == MAX_GROUPS) return false;
+    tails->at[tails->n++] = arena_copy(g->arena, group, sizeof *group);
+    return true;
+}
+
+static bool join_tail(Gen *g, Tails *tails, PNode *n) {
+    bool joined = false;
+    for (int i = 0; i < tails->n; i++)
+        for (int t = 0; t < tails->at[i]->ntails; t++) {
+            Tail *tail = &tails->at[i]->tail[t];
+            if (!same_bounds(tail->loop, n)) continue;
+            vec_push(g->arena, &tail->same, n);
+            joined = true;
+        }
+    return joined;
+}
+
+// Its bounds depend on nothing inside: the number of iterations decides.
+static bool is_outside(const PNode *n, int first_inside) {
+    for (int i = 0; i < n->nbounds; i++)
+        for (int k = 0; k < n->bound[i].rest->n; k++)
+            if (n->bound[i].rest->t[k].loop >= first_inside) return false;
+    return true;
+}
+
+// Two loops are digits of one number, as those of a split are; the indices of a window are not.
+static bool are_digits(int64_t k, int64_t extent, int64_t of, int64_t other) {
+    int64_t span;
+    if (k >= 0 || of >= 0) return false;
+    return (checked_mul(k, extent, &span) && of <= span) ||
+           (checked_mul(of, other, &span) && k <= span);
+}
+
+// Copies inside that the bound depends on belong to the same split.
+bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside) {
+    for (int i = 0; i < b->rest->n; i++) {
+        const LinTerm *term = &b->rest->t[i];
+        const PNode *loop = g->p->loop[term->loop];
+        if (term->loop < first_inside) continue;
+        if (loop->real || !are_digits(b->k, n->extent, term->k, loop->extent)) return false;
+    }
+    return b->k < 0;
+}
+
+// The tail of a bound that depends on copies inside. False: it is none, or nothing is to be
+// decided.
+static bool bound_tail(Gen *g, PNode *n, const Bound *b, int first_inside, Tail *t) {
+    LinTerm sum[TREE_MAX_DEPTH * 2];
+    int64_t min = b->rest->c, max = b->rest->c;
+    int count = 0;
+    if (!gen_ends_split(g, n, b, first_inside)) return false;
+    if (!add_range(b->k, 0, n->extent - 1, &min, &max)) return false;
+    for (int i = 0; i < b->rest->n; i++) {
+        const LinTerm *term = &b->rest->t[i];
+        const PNode *loop = g->p->loop[term->loop];
+        int64_t known = g->value[term->loop];
+        bool inside = term->loop >= first_inside;
+        if (inside ? !add_range(term->k, 0, loop->extent - 1, &min, &max)
+                   : !add_range(term->k, known, known, &min, &max))
+            return false;
+        if (!inside && loop->real) sum[count++] = *term;
+    }
+    if (!count || !checked_sub(0, min, &min) || !checked_sub(-1, max, &max)) return false;
+    *t = (Tail){.loop = n,
+                .bound = b,
+                .sum = code_lin(g->arena, 0, sum, count),
+                .never = max,
+                .full = min - FAULT(copies_whole_too_early)};
+    gen_lin_limits(g, t->sum, &min, &max);
+    return min < t->full;
+}
+
+static bool ends_only(const PNode *n) {
+    for (int i = 0; i < n->nbounds; i++)
+        if (n->bound[i].k > 0) return false;
+    return true;
+}
+
+static void add_tail(Gen *g, Tails *tails, const Tail *t) {
+    Group group = {.ntails = 1, .tail = {*t}};
+    bool fits = true;
+    for (int i = 0; i < t->loop->nbounds && fits; i++)
+        if (!t->bound || t->bound == &t->loop->bound[i])
+            fits = add_outer(g, &group, t->loop->bound[i].rest, tails->first_inside);
+    if (fits && group.nouter) add_group(g, tails, &group);
+}
+
+static void add_loop(Gen *g, PNode *n, Tails *tails) {
+    if (!ends_only(n) || join_tail(g, tails, n)) return;
+    if (is_outside(n, tails->first_inside)) {
+        if (gen_has_bounds(g, n)) add_tail(g, tails, &(Tail){.loop = n});
+        return;
+    }
+    for (int i = 0; i < n->nbounds; i++) {
+        Tail t;
+        if (bound_tail(g, n, &n->bound[i], tails->first_inside, &t)) add_tail(g, tails, &t);
+    }
+}
+
+static void find_tails(Gen *g, PNode *n, Tails *tails) {
+    if (n->kind == P_LOOP && n->nbounds && n->limit < 0) add_loop(g, n, tails);
+    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], tails);
+}
+
+static bool any_tail(const Group *group, bool (*is)(const PNode *n)) {
+    for (int i = 0; i < group->ntails; i++) {
+        if (is(group->tail[i].loop)) return true;
+        for (int k = 0; k < group->tail[i].same.n; k++)
+            if (is(group->tail[i].same.at[k])) return true;
+    }
+    return false;
+}
+
+static bool is_vector(const PNode *n) { return n->vector; }
+static bool is_copied(const PNode *n) { return !n->real || n->vector; }
+
+static void decide_groups(const Gen *g, Tails *tails) {
+    int kept = 0;
+    for (int i = 0; i < tails->n; i++) {
+        Group *group = tails->at[i];
+        if (!set_cases(g, group) || !group->ncases) continue;
+        group->exact = any_tail(group, is_vector);
+        group->counts = !any_tail(group, is_copied);
+        tails->at[kept++] = group;
+    }
+    tails->n = kept;
+}
+
+// ---- Choosing
+
+// Does a case get code of its own where what led here has this share of the work?
+static bool is_worth(const Group *group, int i, double share, double least) {
+    return group->exact || i == 0 || share * group->at[i].weight >= least;
+}
+
+// Copies of the region's code.
+static int64_t count(const Tails *tails, int k, double share, double least) {
+    if (k == tails->n) return 1;
+    const Group *group = tails->at[k];
+    int64_t n = 0;
+    bool rest = false;
+    for (int i = 0; i < group->ncases; i++) {
+        if (is_worth(group, i, share, least))
+            n += count(tails, k + 1, share * group->at[i].weight, least);
+        else
+            rest = true;
+    }
+    return n + (rest ? count(tails, k + 1, share / 64, least) : 0);
+}
+
+static void drop(Tails *tails, int at) {
+    for (int i = at + 1; i < tails->n; i++) tails->at[i - 1] = tails->at[i];
+    tails->n--;
+}
+
+// All combinations, if these are few. Else machine loops count at run time, and of the others those
+// are made that have a large enough share of the work, so that copies are at most a few times as
+// many as cases. *least <- that share.
+static void choose(Tails *tails, double *least) {
+    *least = 0;
+    if (count(tails, 0, 1, 0) <= FEW_VARIANTS) return;
+    for (int i = tails->n - 1; i >= 0; i--)
+        if (tails->at[i]->counts) drop(tails, i);
+    for (int i = 1; i < tails->n; i++) // those that need all of their cases first
+        for (int k = i; k > 0 && tails->at[k]->exact && !tails->at[k - 1]->exact; k--) {
+            Group *t = tails->at[k];
+            tails->at[k] = tails->at[k - 1];
+            tails->at[k - 1] = t;
+        }
+    int64_t most = FEW_VARIANTS;
+    for (int i = 0; i < tails->n; i++) most += 2 * (tails->at[i]->ncases - 1);
+    *least = 1e-4;
+    while (*least < 1 && count(tails, 0, 1, *least) > most) *least *= 2;
+}
+
+// ---- Making
+
+static void set_limit(Tail *t, int64_t limit) {
+    if (t->bound) return;
+    t->loop->limit = limit;
+    for (int i = 0; i < t->same.n; i++) t->same.at[i]->limit = limit;
+}
+
+// rax <- the number of iterations.
+static void gen_limit(Gen *g, const PNode *n) {
+    Asm *a = &g->a;
+    x86_set(a, X86_RAX, n->extent);
+    for (int i = 0; i < n->nbounds; i++) { // rax = min(rax, limit)
+        const Bound *b = &n->bound[i];
+        gen_push(g);
+        gen_lin(g, b->rest);
+        gen_divide(g, -b->k, false);
+        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
+        gen_pop(g, X86_RCX);
+        x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
+        x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+}
+
+// Jumps to `other` unless the tail has this value.
+static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
+    Asm *a = &g->a;
+    int64_t least = t->bound ? t->never : 0, most = t->bound ? t->full : t->loop->extent;
+    if (t->bound)
+        gen_counters(g, t->sum);
+    else
+        gen_limit(g, t->loop);
+    if (value == (int32_t)value) {
+        x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(value));
+    } else {
+        x86_set(a, X86_RCX, value);
+        x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    }
+    x86_1(a, value == least ? X86_jnle : value == most ? X86_jl : X86_jnz, x86_to(other));
+}
+
+// Do cases from `i` on differ in a tail?
+static bool tells(const Group *group, int i, int tail) {
+    for (int k = i + 1; k < group->ncases; k++)
+        if (group->at[k].value[tail] != group->at[i].value[tail]) return true;
+    return false;
+}
+
+// Jumps to `other` unless it is this case; it is none of those before.
+static void test_case(Gen *g, const Group *group, int i, AsmLabel *other) {
+    gen_line(g, group->tail[0].loop->line);
+    if (group->by_turn) {
+        Item counter = gen_counter(g, group->outer[0]->loop);
+        x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(group->at[1].first));
+        x86_1(&g->a, i ? X86_jl : FAULT(tail_chosen_late) ? X86_jnle : X86_jnl, x86_to(other));
+        return;
+    }
+    for (int t = 0; t < group->ntails; t++)
+        if (tells(group, i, t)) test_tail(g, &group->tail[t], group->at[i].value[t], other);
+}
+
+static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
+    vec_push(g->arena, &g->known, ((Known){sum, min, max}));
+}
+
+// What follows is made for this case.
+static void enter_case(Gen *g, Group *group, int i) {
+    const Case *c = &group->at[i];
+    for (int t = 0; t < group->ntails; t++) {
+        Tail *tail = &group->tail[t];
+        set_limit(tail, c->value[t]);
+        if (tail->bound)
+            know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : c->value[t],
+                 c->value[t] == tail->full ? INT64_MAX : c->value[t]);
+    }
+    if (!group->by_turn) return;
+    LinTerm counter = {.loop = group->outer[0]->loop, .k = 1};
+    int64_t turn = group->at[1].first;
+    know(g, code_lin(g->arena, 0, &counter, 1), i ? turn : 0, i ? INT64_MAX : turn - 1);
+}
+
+static void leave_case(Gen *g, Group *group, int known) {
+    for (int t = 0; t < group->ntails; t++) set_limit(&group->tail[t], -1);
+    g->known.n = known;
+}
+
+typedef struct Variants {
+    Tails tails;
+    double least;
+    AsmLabel done;
+    void (*emit)(Gen *g, PNode **at, int n);
+    PNode **at;
+    int n;
+} Variants;
+
+// One combination of cases after the other, each behind its test; what is left over last.
+static void variants(Gen *g, Variants *v, int k, double share) {
+    if (k == v->tails.n) {
+        v->emit(g, v->at, v->n);
+        x86_1(&g->a, X86_jmp, x86_to(&v->done));
+        return;
+    }
+    Group *group = v->tails.at[k];
+    int known = g->known.n, worth = 0;
+    for (int i = 0; i < group->ncases; i++) worth += is_worth(group, i, share, v->least);
+    for (int i = 0, made = 0; i < group->ncases; i++) {
+        if (!is_worth(group, i, share, v->least)) continue;
+        AsmLabel other = asm_label(&g->a);
+        bool last = ++made == group->ncases;
+        if (!last) test_case(g, group, i, &other);
+        enter_case(g, group, i);
+        variants(g, v, k + 1, share * group->at[i].weight);
+        leave_case(g, group, known);
+        if (!last) asm_bind(&g->a, &other);
+    }
+    if (worth < group->ncases) variants(g, v, k + 1, share / 64);
+}
+
+void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
+                    void (*emit)(Gen *g, PNode **at, int n)) {
+    Variants v = {.tails = {.first_inside = first_inside}, .emit = emit, .at = at, .n = n};
+    for (int j = 0; j < n && first_inside >= 0; j++) find_tails(g, at[j], &v.tails);
+    decide_groups(g, &v.tails);
+    choose(&v.tails, &v.least);
+    if (!v.tails.n) {
+        emit(g, at, n);
+        return;
+    }
+    v.done = asm_label(&g->a);
+    variants(g, &v, 0, 1);
+    asm_bind(&g->a, &v.done);
+}
