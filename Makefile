@@ -325,6 +325,8 @@ bench-space: $(BUILD)/bench/space
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-bound: $(BUILD)/bench/bound
 	@$(HUGE_PAGES) $< $(ARGS)
+bench-splits: $(BUILD)/bench/splits
+	@$(HUGE_PAGES) $< $(ARGS)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -414,6 +416,7 @@ help:
 # > make bench-functions time exp, tanh and the like, per element
 # > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, what bounds cut
 # > make bench-bound    lower bounds against measured times: none above, and how far below the best
+# > make bench-splits   what tails of nested splits cost, against the same nests without
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
@@ -429,6 +432,6 @@ help:
 # > make clean          remove what was built
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

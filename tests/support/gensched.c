@@ -8,7 +8,7 @@
 const char *const sched_feature_name[FEATURE_COUNT] = {
     "split",   "interleaved", "oversize", "ragged",   "missing",  "parallel", "unroll",    "vector",
     "any",     "axis",        "staged",   "at",       "inline",   "after",    "privatise", "copy",
-    "copy at", "layout",      "place",    "prefetch", "priority", "flatten",
+    "copy at", "layout",      "place",    "prefetch", "priority", "flatten",  "deep",
 };
 
 static uint64_t next(GenSched *g) {
@@ -55,6 +55,15 @@ static int64_t random_step(Gen *x, int64_t left) {
     return step;
 }
 
+// A step of nested splits: rarely one that divides.
+static int64_t deep_step(Gen *x, int64_t left) {
+    int64_t step =
+        left > 3 ? left / 4 + 1 + below(x->g, (int)min_i64(left - left / 4 - 1, 1000)) : 2;
+    use(x, FEATURE_SPLIT);
+    if (step <= left && left % step) use(x, FEATURE_RAGGED);
+    return step;
+}
+
 // All loops of the iterators, in random order; a vector mark only where nothing can come below it.
 static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
     VEC(SchedLoop) loops = {0};
@@ -62,8 +71,11 @@ static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
     if (one_in(x->g, 8)) return;
     for (int i = 0; i < niters; i++) {
         int64_t left = max_i64(iter_hi(&iter[i]) - iter_lo(&iter[i]), 0);
-        for (int levels = niters < 6 ? below(x->g, 3) : one_in(x->g, 4); levels > 0; levels--) {
-            SchedLoop l = {.iter = iter[i].name, .step = random_step(x, left)};
+        int levels = niters < 6 ? below(x->g, 3) : one_in(x->g, 4);
+        bool deep = niters < 5 && left > 3 && one_in(x->g, 3) && use(x, FEATURE_DEEP);
+        for (levels = deep ? 2 + below(x->g, 3) : levels; levels > 0; levels--) {
+            SchedLoop l = {.iter = iter[i].name};
+            l.step = deep ? deep_step(x, left) : random_step(x, left);
             l.kind = random_kind(x);
             l.interleaved = one_in(x->g, 4) && use(x, FEATURE_INTERLEAVED);
             vec_push(x->arena, &loops, l);

@@ -27,6 +27,7 @@ typedef enum SchedFeature {
     FEATURE_PREFETCH,
     FEATURE_PRIORITY,
     FEATURE_FLATTEN,
+    FEATURE_DEEP, // three to five levels of one iterator, most of which do not divide
     FEATURE_COUNT
 } SchedFeature;
 extern const char *const sched_feature_name[FEATURE_COUNT];

@@ -167,6 +167,22 @@ static const Program *known_shape(Lab *lab, uint64_t seed) {
     return lab_program(lab, shape->text, values);
 }
 
+// The same with sizes at which several levels of splits have blocks of several vectors.
+static const Program *large_shape(Lab *lab, uint64_t seed) {
+    uint64_t state = ~seed;
+    const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
+    int64_t values[3], all = 1;
+    for (int k = 0; k < shape->nparams; k++) {
+        values[k] = 1 + (int64_t)(check_random(&state) % 150);
+        all *= values[k];
+    }
+    for (int k = 0; all > 2000; k = (k + 1) % shape->nparams) {
+        all = all / values[k] * ((values[k] + 1) / 2);
+        values[k] = (values[k] + 1) / 2;
+    }
+    return lab_program(lab, shape->text, values);
+}
+
 static const Program *random_lanes(Lab *lab, uint64_t seed) {
     return lab_program(lab, genlanes_text(&lab->arena, seed), NULL);
 }
@@ -174,6 +190,8 @@ static const Program *random_lanes(Lab *lab, uint64_t seed) {
 static const Program *random_program(Lab *lab, uint64_t seed) { return genprog(lab, seed); }
 
 TEST(compiled_schedules_keep_their_meaning) { try_pairs(known_shape); }
+
+TEST(compiled_nested_splits_keep_their_meaning) { try_pairs(large_shape); }
 
 TEST(compiled_lanes_keep_their_meaning) { try_pairs(random_lanes); }
 

@@ -46,6 +46,8 @@ typedef struct Pin {
     bool loaded, written;
     int pending; // Reduce of lanes not yet folded, 0 none
     int line;    // of the leaf that writes it
+    int nconds;  // it exists where these are >= 0; tested when it is loaded and stored
+    const Lin **cond;
 } Pin;
 
 // Code that is rarely needed, behind the function.
@@ -121,6 +123,7 @@ typedef struct Gen {
     AsmLabel divide[4]; // routines that divide 64-bit integers: unsigned, signed, and their rests,
     bool divides[4];    // where there is need
     const char *declined;
+    VEC(const Lin *) maybe;      // conditions of the copy whose elements are being pinned, >= 0
     VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
     VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
     VEC(Known) known;            // here

@@ -9,9 +9,22 @@
 #include "base/kernel_abi.h"
 #include "code/x86/mem.h"
 
+static bool same_lin(const Lin *a, const Lin *b) {
+    return a->c == b->c && a->n == b->n && lin_same_terms(a->t, b->t, a->n);
+}
+
+// An element of several leaves exists if it does for one. What only one of several conditions
+// decides is not known well enough to keep it in a register.
+static void pin_exists(Gen *g, Pin *p, const PNode *n, bool surely) {
+    bool same = p->nconds == g->maybe.n;
+    if (surely || !p->nconds) p->nconds = 0;
+    for (int i = 0; i < p->nconds && same; i++) same = same_lin(p->cond[i], g->maybe.at[i]);
+    if (p->nconds && !same) g->no_tile = n->number;
+}
+
 // The tile: every element written under a real loop of the region.
 // One element may be written by scalars (its initialisation) and by lanes (its reduction).
-static void add_pin(Gen *g, const PNode *n) {
+static void add_pin(Gen *g, const PNode *n, bool surely) {
     Ref r = gen_ref(g, n, &n->write, n->width);
     int i = 0;
     while (i < g->pins.n &&
@@ -23,7 +36,12 @@ static void add_pin(Gen *g, const PNode *n) {
                  .type = type_compute(n->write.type),
                  .line = n->line};
         if (r.lane) p.ref.active = (uint8_t)g->active;
+        size_t bytes = (size_t)g->maybe.n * sizeof(const Lin *);
+        if (!surely && bytes) p.cond = arena_copy(g->arena, g->maybe.at, bytes);
+        p.nconds = p.cond ? g->maybe.n : 0;
         vec_push(g->arena, &g->pins, p);
+    } else {
+        pin_exists(g, &g->pins.at[i], n, surely);
     }
     Pin *p = &g->pins.at[i];
     if (n->split > 1 && p->parts.n && p->parts.op != n->leaf->op)
@@ -109,36 +127,71 @@ static bool may_be_empty(Gen *g, const PNode *n) {
     return false;
 }
 
-// `maybe`: whether this copy runs is only known at run time.
-static void find_pins(Gen *g, const PNode *n, bool under_real, bool maybe) {
-    if (!under_real && !plan_pins(n)) return;
+// What a bound says of one copy, over machine loops.
+static const Lin *bound_of_copy(const Gen *g, const Bound *b, int64_t v) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    int n = 0;
+    int64_t c = b->rest->c + b->k * v;
+    for (int i = 0; i < b->rest->n; i++) {
+        const LinTerm *term = &b->rest->t[i];
+        if (g->p->loop[term->loop]->real)
+            t[n++] = *term;
+        else
+            c += term->k * g->value[term->loop];
+    }
+    return code_lin(g->arena, c, t, n);
+}
+
+// Pushes what decides at run time whether a copy exists; false: it changes inside the region.
+static bool push_conditions(Gen *g, const PNode *n, const Bound *const *open, int nopen, int64_t v,
+                            int first_inside) {
+    for (int i = 0; i < nopen; i++) {
+        const Lin *l = bound_of_copy(g, open[i], v);
+        if (n->vector || (l->n && l->t[l->n - 1].loop >= first_inside)) return false;
+        vec_push(g->arena, &g->maybe, l);
+    }
+    return true;
+}
+
+typedef struct Pinning {
+    int first_inside; // loops from here on are in the region
+    bool under_real;
+    bool maybe; // whether this copy runs is only known inside the region
+} Pinning;
+
+static void find_pins(Gen *g, const PNode *n, Pinning how) {
+    if (!how.under_real && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
-        if (under_real && maybe && !is_inside(g, n) && !FAULT(tile_of_maybe))
-            g->no_tile = n->number;
-        if (under_real) add_pin(g, n);
+        bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n);
+        if (how.under_real && how.maybe && !surely && !FAULT(tile_of_maybe)) g->no_tile = n->number;
+        if (how.under_real) add_pin(g, n, surely || FAULT(tile_of_maybe));
         return;
     }
     if (n->kind == P_GUARD) {
         int truth = gen_guard_truth(g, n);
         if (truth == 0) return;
-        maybe |= truth < 0 && (n->nconds || n->nhard);
+        how.maybe |= truth < 0 && (n->nconds || n->nhard);
     }
+    const Bound *open[16];
     int64_t lo = 0, hi = 1;
-    int step = 1;
+    int step = 1, nopen = 0;
     if (n->kind == P_LOOP && !n->real && !n->replay) {
-        const Bound *open[16];
         hi = n->extent;
-        if (n->nbounds <= 16) maybe |= gen_limits(g, n, &lo, &hi, open) > 0;
+        if (n->nbounds <= 16) nopen = gen_limits(g, n, &lo, &hi, open);
         if (n->vector) step = n->lanes;
     } else if (n->kind == P_LOOP) {
-        maybe |= may_be_empty(g, n);
-        under_real = true;
+        how.maybe |= may_be_empty(g, n);
+        how.under_real = true;
     }
     for (int64_t v = lo; v < hi; v += step) {
+        Pinning copy = how;
+        int around = g->maybe.n;
         if (n->kind == P_LOOP) g->value[n->loop] = v;
         if (n->kind == P_LOOP && n->vector)
             g->active = n->real ? n->lanes : (int)min_i64(hi - v, step);
-        for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], under_real, maybe);
+        copy.maybe |= !push_conditions(g, n, open, nopen, v, how.first_inside);
+        for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], copy);
+        g->maybe.n = around;
     }
     if (n->kind == P_LOOP) g->value[n->loop] = 0;
 }
@@ -179,11 +232,22 @@ static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     return more;
 }
 
+// Jumps to `none` unless the element exists.
+static void test_pin(Gen *g, const Pin *p, AsmLabel *none) {
+    for (int i = 0; i < p->nconds; i++) {
+        gen_lin(g, p->cond[i]);
+        x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
+        x86_1(&g->a, X86_js, x86_to(none));
+    }
+}
+
 static void load_pins(Gen *g, const bool *except) {
     for (int i = 0; i < g->pins.n; i++) {
         Pin *p = &g->pins.at[i];
+        AsmLabel none = asm_label(&g->a);
         if (except && except[i]) continue;
         gen_line(g, p->line);
+        test_pin(g, p, &none);
         Micro m = {.kind = MI_LOAD,
                    .type = p->type,
                    .from = p->ref.type,
@@ -193,7 +257,29 @@ static void load_pins(Gen *g, const bool *except) {
                    .dst_reg = (int8_t)i,
                    .fold = -1};
         x86_micro(g, &m);
+        if (p->nconds) g->k1 = 0;
+        asm_bind(&g->a, &none);
     }
+}
+
+// Of an element that may not exist.
+static void store_pin(Gen *g, int i) {
+    Pin *p = &g->pins.at[i];
+    AsmLabel none = asm_label(&g->a);
+    gen_pin_lanes(g, i, 0, false);
+    gen_line(g, p->line);
+    test_pin(g, p, &none);
+    x86_micro(g, &(Micro){.kind = MI_STORE,
+                          .type = p->type,
+                          .from = p->type,
+                          .width = p->ref.width,
+                          .nargs = 1,
+                          .arg_reg = {(int8_t)i},
+                          .ref = &p->ref,
+                          .dst = -1,
+                          .fold = -1});
+    g->k1 = 0;
+    asm_bind(&g->a, &none);
 }
 
 // One line after the other; pins stand in the order of their addresses, mostly.
@@ -217,11 +303,14 @@ static void close_pins(Gen *g, PNode **at, int n) {
     if (g->pins.n) gen_begin(g);
     for (int i = 0; i < g->pins.n; i++) {
         Loc *l = &g->seg->locs.at[i];
+        if (g->pins.at[i].nconds) continue;
         l->pin = -1;
         l->dirty = !dead_after(g, g->pins.at[i].buffer, at, n);
         l->line = g->pins.at[i].line;
     }
     gen_close(g);
+    for (int i = 0; i < g->pins.n; i++)
+        if (g->pins.at[i].nconds && !dead_after(g, g->pins.at[i].buffer, at, n)) store_pin(g, i);
 }
 
 static bool starts_with_guard(Gen *g, PNode *n) {
@@ -256,7 +345,11 @@ void gen_masks(Gen *g, PNode **at, int n) {
 static void region(Gen *g, PNode **at, int n) {
     gen_masks(g, at, n);
     g->pins.n = 0;
-    for (int i = 0; i < n; i++) find_pins(g, at[i], at[0]->pinned, false);
+    Pinning how = {.first_inside = g->p->nloops, .under_real = at[0]->pinned};
+    for (int i = 0; i < n && how.first_inside == g->p->nloops; i++)
+        how.first_inside = plan_first_loop(at[i], g->p->nloops);
+    g->maybe.n = 0;
+    for (int i = 0; i < n; i++) find_pins(g, at[i], how);
     find_lanes(g, at[0]->first, at[n - 1]->last);
     place_parts(g);
     bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);

@@ -25,7 +25,7 @@ enum {
     MAX_OUTER = 8,  // loops that decide a group
     MAX_CASES = 32,
     MAX_BOXES = 4096, // that are looked at to find the cases of a group
-    FEW_VARIANTS = 9, // that are made whatever they are worth
+    FEW_VARIANTS = 9, // that are made whatever they are worth, where much may be unrolled
 };
 
 // How the bounds of a loop come out: its number of iterations; or, where they depend on copies of
@@ -33,8 +33,8 @@ enum {
 typedef struct Tail {
     PNode *loop;
     VEC(PNode *) same; // loops with the same bounds, those of an initialisation and its update, say
-    const Bound *bound; // NULL: the number of iterations
-    const Lin *sum;     // of `bound`: the machine loops outside
+    const Bound *bound;  // NULL: the number of iterations
+    const Lin *sum;      // of `bound`: the machine loops outside
     int64_t never, full; // of `bound`: it holds nowhere up to `never`, everywhere from `full` on
 } Tail;
 
@@ -174,8 +174,8 @@ static int widest(const Group *group, const Box *box) {
         double step = 1;
         for (int t = 0; t < group->ntails; t++)
             for (int b = 0; b < group->tail[t].loop->nbounds; b++) {
-                double k = (double)lin_coef(group->tail[t].loop->bound[b].rest,
-                                            group->outer[i]->loop);
+                double k =
+                    (double)lin_coef(group->tail[t].loop->bound[b].rest, group->outer[i]->loop);
                 if (k < 0) k = -k;
                 if (k > step) step = k;
             }
@@ -451,10 +451,11 @@ static void drop(Tails *tails, int at) {
 
 // All combinations, if these are few. Else machine loops count at run time, and of the others those
 // are made that have a large enough share of the work, so that copies are at most a few times as
-// many as cases. *least <- that share.
-static void choose(Tails *tails, double *least) {
-    *least = 0;
-    if (count(tails, 0, 1, 0) <= FEW_VARIANTS) return;
+// many as cases. The least such share.
+static double choose(const Gen *g, Tails *tails) {
+    int64_t few = clip(g->m->unroll_limit / 28, 1, FEW_VARIANTS), most = few;
+    double least = 1e-4;
+    if (count(tails, 0, 1, 0) <= few) return 0;
     for (int i = tails->n - 1; i >= 0; i--)
         if (tails->at[i]->counts) drop(tails, i);
     for (int i = 1; i < tails->n; i++) // those that need all of their cases first
@@ -463,10 +464,10 @@ static void choose(Tails *tails, double *least) {
             tails->at[k] = tails->at[k - 1];
             tails->at[k - 1] = t;
         }
-    int64_t most = FEW_VARIANTS;
-    for (int i = 0; i < tails->n; i++) most += 2 * (tails->at[i]->ncases - 1);
-    *least = 1e-4;
-    while (*least < 1 && count(tails, 0, 1, *least) > most) *least *= 2;
+    if (count(tails, 0, 1, 0) <= few) return 0;
+    for (int i = 0; i < tails->n && few > 1; i++) most += 2 * (tails->at[i]->ncases - 1);
+    while (least < 1 && count(tails, 0, 1, least) > most) least *= 2;
+    return least;
 }
 
 // ---- Making
@@ -592,7 +593,7 @@ void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
     Variants v = {.tails = {.first_inside = first_inside}, .emit = emit, .at = at, .n = n};
     for (int j = 0; j < n && first_inside >= 0; j++) find_tails(g, at[j], &v.tails);
     decide_groups(g, &v.tails);
-    choose(&v.tails, &v.least);
+    v.least = choose(g, &v.tails);
     if (!v.tails.n) {
         emit(g, at, n);
         return;
