@@ -441,16 +441,35 @@ static void math(CWriter *w, Text *out, const Expr *e, int around) {
     }
 }
 
+// An operand of a difference, LW_ROUND(x*y) if it is a product. Where products are added in some
+// lanes and subtracted in others, as in those of complex numbers, gcc contracts them in spite of
+// -ffp-contract=off. A barrier in the differences keeps it from seeing one operation in all lanes.
+static void rounded(CWriter *w, Text *out, const Expr *e, int around) {
+    bool product = e->kind == EXPR_OP && e->op == OP_MUL;
+    if (product) text_add(out, "LW_ROUND(");
+    value(w, out, e, product ? ANY : around);
+    if (product) text_char(out, ')');
+    w->u->rounds |= product;
+}
+
+static void difference(CWriter *w, Text *out, const Expr *e, int around) {
+    if (around > SUM) text_char(out, '(');
+    rounded(w, out, e->arg[0], SUM);
+    text_add(out, " - ");
+    rounded(w, out, e->arg[1], SUM + 1);
+    if (around > SUM) text_char(out, ')');
+}
+
 static bool float_arith(CWriter *w, Text *out, const Expr *e, Type t, int around) {
     switch (e->op) {
     case OP_ADD: infix(w, out, e, "+", SUM, around); return true;
-    case OP_SUB: infix(w, out, e, "-", SUM, around); return true;
+    case OP_SUB: difference(w, out, e, around); return true;
     case OP_MUL: infix(w, out, e, "*", PRODUCT, around); return true;
     case OP_DIV: infix(w, out, e, " / ", PRODUCT, around); return true;
     case OP_NEG:
         if (around >= UNARY) text_char(out, '(');
         text_char(out, '-');
-        value(w, out, e->arg[0], UNARY);
+        rounded(w, out, e->arg[0], UNARY);
         if (around >= UNARY) text_char(out, ')');
         return true;
     case OP_ABS:

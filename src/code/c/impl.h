@@ -17,6 +17,7 @@ struct CUnit {
     Arena *arena;
     uint32_t used[HELPER_COUNT];    // sets of Types
     bool math, posix, memory;       // what has to be included
+    bool rounds;                    // some products need a barrier against contraction
     bool pragmas, parallel, locals; // marked loops; memory on the stack
     VEC(const char *) names;        // of functions
     Text bodies, prototypes;

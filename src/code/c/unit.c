@@ -335,6 +335,11 @@ void c_unit_print(const CUnit *u, const char *include, Text *source, Text *heade
     text_char(source, '\n');
     if (strstr(text_str(&u->bodies), "LW_ALIGN("))
         text_add(source, "#define LW_ALIGN(n) __attribute__((aligned(n)))\n\n");
+    if (u->rounds)
+        text_add(source, "#if defined __GNUC__ && __GNUC__ >= 12 && !defined __clang__ // it "
+                         "contracts complex products\n"
+                         "#define LW_ROUND(x) __builtin_assoc_barrier(x)\n#else\n"
+                         "#define LW_ROUND(x) (x)\n#endif\n\n");
     helpers_print(u, source);
     text_add(source, text_str(&u->bodies));
     if (header) print_header(u, header, guard_of(u));
