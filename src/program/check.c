@@ -13,11 +13,10 @@
 // A subscript that none of them decides is left to run time (Stmt.unproven). '=' and in-place
 // statements are about pairs of instances that meet in one element; enumeration finds them with a
 // hash table from elements to writers; undecided there means refused.
-#include "program/check.h"
+#include "program/check_impl.h"
 
 #include "base/checked.h"
 #include "base/fault.h"
-#include "program/deps.h"
 #include "program/piece.h"
 
 #include <string.h>
@@ -26,44 +25,23 @@ enum {
     MAX_POINTS = 1 << 16, // that one question may look at
     ALL_POINTS = 1 << 22, // that all questions about a Program may look at, if they are simple
     ALL_WORK = 1 << 22,   // that deps.c may spend on a Program, some 40 milliseconds
-    MAX_FACTS = 32,
 };
-
-// A condition that decides whether a read is performed: `cond` must have come out as `holds`.
-typedef struct Guard {
-    const Expr *cond;
-    bool holds;
-    const struct Guard *up;
-} Guard;
-
-typedef struct Box {
-    int n;
-    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // inclusive
-} Box;
-
-typedef struct Facts {
-    const Affine *at[MAX_FACTS];
-    int n;
-    bool whole; // they say all that the guards say
-} Facts;
-
-typedef struct Checker {
-    Arena *scratch;
-    Program *p;
-    Stmt *st;
-    Box box;
-    DiagList *diags;
-    int64_t points; // that may still be looked at, by effort
-    int64_t work;   // that deps.c may still spend
-    bool ok;
-} Checker;
 
 // --- Boxes -------------------------------------------------------------------------------------
 
-static bool box_empty(const Box *b) {
+bool box_empty(const Box *b) {
     for (int i = 0; i < b->n; i++)
         if (b->lo[i] > b->hi[i]) return true;
     return false;
+}
+
+Box check_stmt_box(const Stmt *st) {
+    Box b = {.n = st->niters};
+    for (int i = 0; i < st->niters; i++) {
+        b.lo[i] = iter_lo(&st->iter[i]);
+        b.hi[i] = iter_hi(&st->iter[i]) - 1;
+    }
+    return b;
 }
 
 // The number of points, or MAX_POINTS + 1 when there are more.
@@ -75,7 +53,7 @@ static int64_t box_points(const Box *b) {
     return n;
 }
 
-static bool box_next(const Box *b, int64_t *at) {
+bool box_next(const Box *b, int64_t *at) {
     for (int i = b->n - 1; i >= 0; i--) {
         if (at[i]++ < b->hi[i]) return true;
         at[i] = b->lo[i];
@@ -182,7 +160,7 @@ static void learn(const Checker *c, Facts *f, const Expr *e, bool holds) {
         f->whole = false;
 }
 
-static void gather_facts(const Checker *c, const Guard *guards, Facts *f) {
+void check_facts(const Checker *c, const Guard *guards, Facts *f) {
     f->n = 0;
     f->whole = true;
     for (int i = 0; i < c->st->nconstraints; i++) add_fact(c, f, c->st->constraint[i]);
@@ -201,7 +179,7 @@ static bool tighten_one(Box *b, Term t, int64_t max) {
     return b->lo[i] != old_lo || b->hi[i] != old_hi;
 }
 
-static void tighten(Box *b, const Facts *f) {
+void check_tighten(Box *b, const Facts *f) {
     bool changed = true;
     for (int round = 0; changed && round < 4; round++) {
         changed = false;
@@ -238,10 +216,7 @@ static bool proven(const Checker *c, const Affine *a, const Facts *f, const Box 
 
 // --- Instances ---------------------------------------------------------------------------------
 
-typedef enum Exists { NO, MAYBE, YES } Exists;
-
-// Whether the instance exists and performs what the guards guard. MAYBE: that depends on data.
-static Exists performed(const Checker *c, const Guard *guards, const int64_t *at) {
+Exists check_performed(const Checker *c, const Guard *guards, const int64_t *at) {
     Exists answer = YES;
     for (int i = 0; i < c->st->nconstraints; i++) {
         int64_t v;
@@ -257,7 +232,7 @@ static Exists performed(const Checker *c, const Guard *guards, const int64_t *at
     return answer;
 }
 
-static const char *show_instance(const Checker *c, const int64_t *at, const char *before) {
+const char *check_show_instance(const Checker *c, const int64_t *at, const char *before) {
     Text t = {.arena = c->diags->arena};
     for (int i = 0; i < c->st->niters; i++)
         text_printf(&t, "%s%s = %lld", i ? ", " : before, c->st->iter[i].name, (long long)at[i]);
@@ -324,7 +299,7 @@ static void report_outside(Checker *c, const Access *a, int d, const int64_t *at
     } else {
         Diag *diag =
             diag_report(c->diags, c->st->range, DIAG_CHECK_OUTSIDE, d + 1, t->name,
-                        show_affine(c, a->sub[d]), (long long)v, show_instance(c, at, " at "),
+                        show_affine(c, a->sub[d]), (long long)v, check_show_instance(c, at, " at "),
                         (long long)first, (long long)(first + tensor_size(t, d)));
         diag_note(c->diags, diag, (Range){0, 0}, DIAG_CHECK_OUTSIDE_NOTE);
     }
@@ -352,7 +327,7 @@ static bool corner_outside(Checker *c, const Access *a, int d, const Guard *guar
     for (int largest = 0; largest < 2; largest++) {
         int64_t at[PROGRAM_MAX_ITERS];
         corner(tight, a->sub[d], largest, at);
-        if (!outside(c, a, d, at) || performed(c, guards, at) != YES) continue;
+        if (!outside(c, a, d, at) || check_performed(c, guards, at) != YES) continue;
         report_outside(c, a, d, at);
         return true;
     }
@@ -366,7 +341,7 @@ static void enumerate_outside(Checker *c, const Access *a, int d, const Guard *g
     memcpy(at, b->lo, sizeof at);
     do {
         if (!outside(c, a, d, at)) continue;
-        Exists e = performed(c, guards, at);
+        Exists e = check_performed(c, guards, at);
         if (e == YES) {
             report_outside(c, a, d, at);
             return;
@@ -386,8 +361,8 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     Exprs *x = c->p->exprs;
     Facts f;
     Box tight = *b;
-    gather_facts(c, guards, &f);
-    tighten(&tight, &f);
+    check_facts(c, guards, &f);
+    check_tighten(&tight, &f);
     if (box_empty(&tight)) return;
     const Affine *above = affine_add_const(x, sub, -first);
     const Affine *below = affine_add_const(x, affine_scale(x, sub, -1), last);
@@ -400,7 +375,7 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     if (answer == DEP_NO) return;
     if (affordable(c, &tight, effort(c, a, guards)))
         enumerate_outside(c, a, d, guards, &tight);
-    else if (answer == DEP_YES && performed(c, guards, at) == YES)
+    else if (answer == DEP_YES && check_performed(c, guards, at) == YES)
         report_outside(c, a, d, at);
     else
         c->st->unproven = true;
@@ -514,7 +489,7 @@ static bool find_double_write(const Checker *c, const Box *b, int64_t *p, int64_
     int64_t number = 0;
     memcpy(p, b->lo, sizeof b->lo);
     do {
-        if (performed(c, NULL, p) == NO) continue;
+        if (check_performed(c, NULL, p) == NO) continue;
         int64_t e = element_of(c, c->st->write, p);
         uint64_t slot = writers_slot(&w, e);
         if (e >= 0 && w.element[slot] == e) {
@@ -535,7 +510,7 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
     int64_t number = 0;
     memcpy(q, b->lo, sizeof b->lo);
     do {
-        int64_t e = performed(c, NULL, q) == NO ? -1 : element_of(c, c->st->write, q);
+        int64_t e = check_performed(c, NULL, q) == NO ? -1 : element_of(c, c->st->write, q);
         uint64_t slot = writers_slot(&w, e);
         if (e < 0 || w.element[slot] == e) continue;
         w.element[slot] = e;
@@ -546,7 +521,7 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
         int64_t e = element_of(c, read, p);
         if (e < 0 || e == element_of(c, c->st->write, p)) continue;
         uint64_t slot = writers_slot(&w, e);
-        if (w.element[slot] != e || performed(c, guards, p) == NO) continue;
+        if (w.element[slot] != e || check_performed(c, guards, p) == NO) continue;
         box_point(b, w.instance[slot], q);
         return true;
     } while (box_next(b, p));
@@ -568,7 +543,7 @@ static bool write_determines(const Box *b, const Access *w) {
 // Two instances, the first one before the second in some iterator, that write one element.
 static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
     Facts f;
-    gather_facts(c, NULL, &f);
+    check_facts(c, NULL, &f);
     DepAnswer answer = f.whole ? DEP_NO : DEP_UNDECIDED;
     for (int i = 0; i < c->box.n && answer == DEP_NO; i++) {
         if (c->box.lo[i] >= c->box.hi[i]) continue;
@@ -593,8 +568,8 @@ static void check_once(Checker *c) {
     DepAnswer answer = ask_twice(c, p, q);
     if (answer == DEP_NO) return;
     if (answer == DEP_YES) {
-        diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, show_instance(c, q, ""),
-                    show_instance(c, p, ""), show_element(c, c->st->write, p));
+        diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, check_show_instance(c, q, ""),
+                    check_show_instance(c, p, ""), show_element(c, c->st->write, p));
         c->ok = false;
         return;
     }
@@ -605,8 +580,8 @@ static void check_once(Checker *c) {
     bool twice = (all || affordable(c, &b, each)) && find_double_write(c, &b, p, q);
     arena_release(c->scratch, mark);
     if (twice)
-        diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, show_instance(c, q, ""),
-                    show_instance(c, p, ""), show_element(c, c->st->write, p));
+        diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, check_show_instance(c, q, ""),
+                    check_show_instance(c, p, ""), show_element(c, c->st->write, p));
     else if (!all)
         diag_report(c->diags, c->st->range, DIAG_CHECK_ONCE_UNPROVEN, tensor);
     c->ok &= all && !twice;
@@ -620,8 +595,8 @@ static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guard
                               int64_t *q) {
     Exprs *x = c->p->exprs;
     Facts reading, writing, other;
-    gather_facts(c, guards, &reading);
-    gather_facts(c, NULL, &writing);
+    check_facts(c, guards, &reading);
+    check_facts(c, NULL, &writing);
     for (int d = 0; d < 2 * read->rank; d++) {
         const Affine *apart = affine_sub(x, read->sub[d / 2], c->st->write->sub[d / 2]);
         apart = affine_add_const(x, affine_scale(x, apart, d % 2 ? -1 : 1), -1);
@@ -638,8 +613,9 @@ static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guard
         if (answer != DEP_YES) return answer;
         memcpy(p, w.a, (size_t)c->box.n * sizeof *p);
         memcpy(q, w.b, (size_t)c->box.n * sizeof *q);
-        return performed(c, guards, p) != NO && performed(c, NULL, q) != NO ? DEP_YES
-                                                                            : DEP_UNDECIDED;
+        return check_performed(c, guards, p) != NO && check_performed(c, NULL, q) != NO
+                   ? DEP_YES
+                   : DEP_UNDECIDED;
     }
     return DEP_NO;
 }
@@ -665,8 +641,8 @@ static void check_in_place(Checker *c, const Access *read, const Guard *guards) 
         }
         if (conflict)
             d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE, tensor,
-                            show_instance(c, p, ""), show_element(c, read, p),
-                            show_instance(c, q, ""));
+                            check_show_instance(c, p, ""), show_element(c, read, p),
+                            check_show_instance(c, q, ""));
         else if (!all)
             d = diag_report(c->diags, c->st->range, DIAG_CHECK_IN_PLACE_UNPROVEN, tensor);
     }
@@ -675,42 +651,41 @@ static void check_in_place(Checker *c, const Access *read, const Guard *guards) 
     c->ok = false;
 }
 
-// Reads inside subscripts: an index tensor that is written while it directs reads or writes.
-static void in_place_affine(Checker *c, const Affine *a, const Guard *guards) {
+// Reads inside subscripts, too: an index tensor may be written while it directs reads or writes.
+static void meet_affine(Checker *c, const Affine *a, const Guard *guards) {
     for (int i = 0; i < a->n && a->has_read; i++) {
         const Atom *t = a->term[i].atom;
-        if (t->a) in_place_affine(c, t->a, guards), in_place_affine(c, t->b, guards);
+        if (t->a) meet_affine(c, t->a, guards), meet_affine(c, t->b, guards);
         if (t->kind != ATOM_READ) continue;
         check_in_place(c, t->read, guards);
-        for (int d = 0; d < t->read->rank; d++) in_place_affine(c, t->read->sub[d], guards);
+        cover_read(c, t->read, guards);
+        for (int d = 0; d < t->read->rank; d++) meet_affine(c, t->read->sub[d], guards);
     }
 }
 
-static void in_place_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
+static void meet_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
     if (leaf->kind == EXPR_INDEX) {
-        in_place_affine(c, leaf->index, guards);
+        meet_affine(c, leaf->index, guards);
         return;
     }
     check_in_place(c, leaf->access, guards);
-    for (int d = 0; d < leaf->access->rank; d++) in_place_affine(c, leaf->access->sub[d], guards);
+    cover_read(c, leaf->access, guards);
+    for (int d = 0; d < leaf->access->rank; d++) meet_affine(c, leaf->access->sub[d], guards);
 }
 
 // --- All of it ---------------------------------------------------------------------------------
 
 static void check_stmt(Checker *c) {
     Stmt *st = c->st;
-    c->box.n = st->niters;
-    for (int i = 0; i < st->niters; i++) {
-        c->box.lo[i] = iter_lo(&st->iter[i]);
-        c->box.hi[i] = iter_hi(&st->iter[i]) - 1;
-    }
+    c->box = check_stmt_box(st);
     check_write(c);
     if (box_empty(&c->box)) return;
     visit(c, st->value, NULL, check_leaf);
     if (!c->ok) return;
     check_once(c);
-    visit(c, st->value, NULL, in_place_leaf);
-    for (int d = 0; d < st->write->rank; d++) in_place_affine(c, st->write->sub[d], NULL);
+    visit(c, st->value, NULL, meet_leaf);
+    for (int d = 0; d < st->write->rank; d++) meet_affine(c, st->write->sub[d], NULL);
+    if (st->op != REDUCE_ASSIGN && !st->init) cover_read(c, st->write, NULL);
 }
 
 bool program_check(Arena *scratch, Program *p, DiagList *diags) {
@@ -718,6 +693,7 @@ bool program_check(Arena *scratch, Program *p, DiagList *diags) {
     *c = (Checker){.scratch = scratch,
                    .p = p,
                    .diags = diags,
+                   .writers = arena_new_n(scratch, Writer *, p->tensors.n),
                    .points = ALL_POINTS,
                    .work = ALL_WORK,
                    .ok = true};
@@ -726,6 +702,7 @@ bool program_check(Arena *scratch, Program *p, DiagList *diags) {
         c->st = &p->stmts.at[s];
         c->ok = true;
         check_stmt(c);
+        cover_write(c);
         c->ok &= before;
     }
     return c->ok;

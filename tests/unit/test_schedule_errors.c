@@ -281,7 +281,8 @@ TEST(interpreter_reports_what_goes_wrong) {
     tr_begin(
         &r,
         "program p {\n    input A: f32[2]\n    output O: f32[2]\n    temp T: f32[2]\n"
-        "    T: for i in 0:1\n        T[i] = A[i]\n    O: for i in 0:2\n        O[i] = T[i]\n}\n");
+        "    T: for i in 0:2\n        T[i] = A[i]\n    O: for i in 0:2\n        O[i] = T[i]\n}\n");
+    r.p->stmts.at[0].iter[0].hi = affine_const(r.p->exprs, 1); // behind the back of program_bind
     t = tr_lower(&r, "T: |\n");
     tr_fill(&r, v, 1);
     CHECK(t &&

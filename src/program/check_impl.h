@@ -1,0 +1,66 @@
+// What the checks of a bound Program share; see check.h for what is checked.
+//
+//   check.c    instances and pairs of instances: subscripts stay inside, '=' writes once, in-place
+//   cover.c    what a statement reads was written before it
+#ifndef LW_PROGRAM_CHECK_IMPL_H
+#define LW_PROGRAM_CHECK_IMPL_H
+
+#include "program/check.h"
+#include "program/deps.h"
+
+enum { MAX_FACTS = 32 };
+
+// A condition that decides whether a read is performed: `cond` must have come out as `holds`.
+typedef struct Guard {
+    const Expr *cond;
+    bool holds;
+    const struct Guard *up;
+} Guard;
+
+typedef struct Box {
+    int n;
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS]; // inclusive
+} Box;
+
+// Affines that are >= 0 wherever an access is performed.
+typedef struct Facts {
+    const Affine *at[MAX_FACTS];
+    int n;
+    bool whole; // they say all that the guards say
+} Facts;
+
+typedef struct Writer Writer;
+
+typedef struct Checker {
+    Arena *scratch;
+    Program *p;
+    Stmt *st;
+    Box box;
+    DiagList *diags;
+    Writer **writers; // per tensor: definitions by earlier statements, newest first
+    int64_t points;   // that may still be looked at, by effort
+    int64_t work;     // that deps.c may still spend
+    bool ok;
+} Checker;
+
+typedef enum Exists { NO, MAYBE, YES } Exists;
+
+// --- check.c -----------------------------------------------------------------------------------
+
+bool box_empty(const Box *b);
+bool box_next(const Box *b, int64_t *at); // the next point in lexicographic order; false: wrapped
+Box check_stmt_box(const Stmt *st);
+void check_facts(const Checker *c, const Guard *guards, Facts *f);
+void check_tighten(Box *b, const Facts *f); // the box without points where the facts cannot hold
+// Whether the instance exists and performs what the guards guard. MAYBE: that depends on data.
+Exists check_performed(const Checker *c, const Guard *guards, const int64_t *at);
+const char *check_show_instance(const Checker *c, const int64_t *at, const char *before);
+
+// --- cover.c -----------------------------------------------------------------------------------
+
+// The current statement reads the element under the guards. Reports when nothing wrote it.
+void cover_read(Checker *c, const Access *read, const Guard *guards);
+// The current statement has run.
+void cover_write(Checker *c);
+
+#endif

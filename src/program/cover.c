@@ -1,0 +1,583 @@
+// Is everything that a statement reads of a temporary or a result written by earlier statements?
+//
+// "Some instance y reads an element that no statement wrote" is decided like a bound. Most reads
+// lie in a box of elements that one earlier statement writes whole. Otherwise every writer is
+// inverted: the instance x that would write the element which y reads is solved from the
+// subscripts, digit by digit, and exists under conditions on y:
+//
+//     T(8*i + j) = ..   j in 0:8        i = e/8, j = e%8            0 <= e/8 < N
+//     T(i, i) = ..                      i = e0                      e1 - e0 = 0,  0 <= e0 < N
+//     T(2*i + k) +=! .. k in 0:3        all of 0 ... 2*N            0 <= e <= 2*N
+//
+// y reads what nothing wrote if of every writer some condition fails: a search over the conditions,
+// each answered by deps.c. An initialising statement writes for all values of the iterators on the
+// left, whatever its constraints say. An update without initialisation reads what it writes, so it
+// adds nothing. What cannot be inverted is enumerated, if there are few instances.
+//
+// What depends on data (a gather, a guard that reads), or is not decided, is a warning.
+#include "program/check_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+
+#include <string.h>
+
+enum {
+    MAX_ASKED = 300,      // questions about one read
+    MAX_MARKED = 1 << 20, // elements, and instances, that enumeration looks at
+    MAX_READER = PROGRAM_MAX_ITERS + PROGRAM_MAX_RANK,
+};
+
+struct Writer {
+    const Stmt *st;
+    Writer *next;
+    bool whole;                                         // writes every element
+    bool boxed;                                         // writes exactly the elements lo ... hi
+    int64_t lo[PROGRAM_MAX_RANK], hi[PROGRAM_MAX_RANK]; // inclusive
+};
+
+typedef VEC(const Affine *) Conditions; // each >= 0
+
+// The writer's instance exists where all of these hold.
+typedef struct Clause {
+    const Writer *w;
+    bool solved;
+    Conditions need;
+} Clause;
+
+// The read, its instances, and the element that each reads.
+typedef struct Cover {
+    Checker *c;
+    const Access *read;
+    const Guard *guards;
+    int n; // iterators of the statement, then one for each gathered subscript: any value
+    int64_t lo[MAX_READER], hi[MAX_READER]; // inclusive
+    bool gathered;
+    const Affine *element[PROGRAM_MAX_RANK];
+    Conditions fact;
+    int nclauses, asked;
+    Clause *clause;
+} Cover;
+
+static Exprs *pool(const Checker *c) { return c->p->exprs; }
+
+static const Tensor *tensor_of(const Checker *c, const Access *a) {
+    return &c->p->tensors.at[a->tensor];
+}
+
+// --- Writers -----------------------------------------------------------------------------------
+
+// The instances that decide which elements are written: of an initialising statement one for each
+// point of the iterators on the left.
+static Box writer_box(const Stmt *st) {
+    Box b = check_stmt_box(st);
+    for (int i = 0; i < b.n && st->init; i++)
+        if (st->iter[i].reduction) b.hi[i] = b.lo[i];
+    return b;
+}
+
+// Elements as a box: constants, and iterators that stand alone in one subscript.
+static bool boxed(const Stmt *st, const Box *b, Writer *w) {
+    uint32_t seen = 0;
+    if (!st->init && st->nconstraints) return false;
+    for (int d = 0; d < st->write->rank; d++) {
+        const Affine *a = st->write->sub[d];
+        if (!a->linear || a->n > 1) return false;
+        if (a->n && a->term[0].coef != 1 && a->term[0].coef != -1) return false;
+        if (a->n && seen >> a->term[0].atom->index & 1) return false;
+        if (a->n) seen |= 1u << a->term[0].atom->index;
+        if (!affine_bounds(a, b->lo, b->hi, &w->lo[d], &w->hi[d])) return false;
+    }
+    return true;
+}
+
+void cover_write(Checker *c) {
+    const Stmt *st = c->st;
+    const Tensor *t = tensor_of(c, st->write);
+    Box b = writer_box(st);
+    if ((t->role != ROLE_TEMP && t->role != ROLE_OUTPUT) || box_empty(&b)) return;
+    if ((st->op != REDUCE_ASSIGN && !st->init) || (st->write->has_read && !st->init)) return;
+    Writer *w = arena_new(c->scratch, Writer);
+    w->st = st;
+    w->whole = st->write->has_read;
+    w->boxed = !w->whole && boxed(st, &b, w);
+    w->next = c->writers[st->write->tensor];
+    c->writers[st->write->tensor] = w;
+}
+
+// --- Whole boxes -------------------------------------------------------------------------------
+
+// The elements that the read may touch: of a gathered subscript, all that there are.
+static void hull(const Checker *c, const Access *a, const int64_t *lo, const int64_t *hi,
+                 int64_t *first, int64_t *last) {
+    const Tensor *t = tensor_of(c, a);
+    for (int d = 0; d < a->rank; d++) {
+        int64_t from = tensor_origin(t, d), to = from + tensor_size(t, d) - 1;
+        if (!affine_bounds(a->sub[d], lo, hi, &first[d], &last[d])) first[d] = from, last[d] = to;
+        first[d] = max_i64(first[d], from);
+        last[d] = min_i64(last[d], to);
+    }
+}
+
+// Does one writer write all that the read may touch in the box?
+static bool in_one_box(const Checker *c, const Access *a, const Box *b) {
+    int64_t first[PROGRAM_MAX_RANK], last[PROGRAM_MAX_RANK];
+    hull(c, a, b->lo, b->hi, first, last);
+    for (const Writer *w = c->writers[a->tensor]; w; w = w->next) {
+        bool inside = w->boxed;
+        for (int d = 0; d < a->rank && inside; d++)
+            inside = w->lo[d] <= first[d] && last[d] <= w->hi[d] + FAULT(unwritten_last);
+        if (inside || w->whole) return true;
+    }
+    return false;
+}
+
+// --- Inverting a writer ------------------------------------------------------------------------
+
+// left, in the writer's iterators, is right, in the reader's.
+typedef struct Equation {
+    const Affine *left, *right;
+} Equation;
+
+typedef struct Solve {
+    Cover *v;
+    Exprs *x;
+    const Stmt *st;
+    Box box;
+    Equation eq[PROGRAM_MAX_RANK];
+    int neqs;
+    const Affine *value[PROGRAM_MAX_ITERS]; // in the reader's iterators; NULL: not known
+    Conditions *need;
+} Solve;
+
+static void need(Solve *s, const Affine *a) {
+    int64_t min, max;
+    if (affine_bounds(a, s->v->lo, s->v->hi, &min, &max) && min >= 0) return;
+    vec_push(s->v->c->scratch, s->need, a);
+}
+
+static void need_between(Solve *s, const Affine *a, int64_t lo, int64_t hi) {
+    need(s, affine_add_const(s->x, a, -lo));
+    need(s, affine_add_const(s->x, affine_scale(s->x, a, -1), hi));
+}
+
+static void drop(Solve *s, int e) { s->eq[e] = s->eq[--s->neqs]; }
+
+static bool is_known(const Solve *s, const Affine *a) {
+    for (int i = 0; i < s->box.n; i++)
+        if (!s->value[i] && affine_uses_iter(a, i)) return false;
+    return true;
+}
+
+// Moves what is known to the right.
+static void move_known(Solve *s, Equation *q) {
+    const Affine *left = q->left;
+    for (int i = 0; i < left->n; i++) {
+        const Affine *one = affine_make(s->x, 0, &left->term[i], 1);
+        if (!is_known(s, one)) continue;
+        q->left = affine_sub(s->x, q->left, one);
+        q->right = affine_sub(s->x, q->right, affine_substitute(s->x, one, s->value, NULL));
+    }
+    q->right = affine_add_const(s->x, q->right, -q->left->constant);
+    q->left = affine_add_const(s->x, q->left, -q->left->constant);
+}
+
+static void learn_value(Solve *s, int iter, const Affine *value) {
+    s->value[iter] = value;
+    need_between(s, value, s->box.lo[iter], s->box.hi[iter]);
+}
+
+// Nothing unknown: both sides agree. One unknown iterator: it is right/coef.
+static bool solve_direct(Solve *s, int e) {
+    Equation *q = &s->eq[e];
+    move_known(s, q);
+    if (q->left->n > 1) return false;
+    if (q->left->n == 0) {
+        need_between(s, q->right, 0, 0);
+    } else {
+        Term t = q->left->term[0];
+        if (t.atom->kind != ATOM_ITER || t.coef == INT64_MIN) return false;
+        const Affine *right = affine_scale(s->x, q->right, t.coef < 0 ? -1 : 1);
+        const Affine *by = affine_const(s->x, t.coef < 0 ? -t.coef : t.coef);
+        need_between(s, affine_mod(s->x, right, by), 0, 0);
+        learn_value(s, t.atom->index, affine_div(s->x, right, by));
+    }
+    drop(s, e);
+    return true;
+}
+
+// The only term of an equation, if its coefficient is 1 and it is a quotient or a remainder by a
+// positive constant.
+static const Atom *lone_atom(const Equation *q, AtomKind kind) {
+    if (q->left->n != 1 || q->left->term[0].coef != 1) return NULL;
+    const Atom *t = q->left->term[0].atom;
+    return t->kind == kind && affine_is_const(t->b) && t->b->constant > 0 ? t : NULL;
+}
+
+// a/c is e and a%c is f: a is c*e + f. Also a/(b*k) is e and a/b%k is f: a/b is k*e + f.
+static bool solve_pair(Solve *s, int e, int f) {
+    const Atom *div = lone_atom(&s->eq[e], ATOM_DIV), *mod = lone_atom(&s->eq[f], ATOM_MOD);
+    if (!div || !mod) return false;
+    int64_t k = mod->b->constant, whole;
+    const Affine *a = mod->a;
+    if (div->a != a || div->b != mod->b) {
+        Equation inner = {a, NULL};
+        const Atom *low = lone_atom(&inner, ATOM_DIV);
+        if (!low || a->constant || low->a != div->a) return false;
+        if (!checked_mul(low->b->constant, k, &whole) || whole != div->b->constant) return false;
+    }
+    need_between(s, s->eq[f].right, 0, k - 1);
+    s->eq[e].right = affine_add(s->x, affine_scale(s->x, s->eq[e].right, k), s->eq[f].right);
+    s->eq[e].left = a;
+    drop(s, f);
+    return true;
+}
+
+// Does the iterator decide anything but this equation?
+static bool is_free(const Solve *s, int iter, int e) {
+    for (int k = 0; k < s->neqs; k++)
+        if (k != e && affine_uses_iter(s->eq[k].left, iter)) return false;
+    for (int k = 0; k < s->st->nconstraints && !s->st->init; k++)
+        if (affine_uses_iter(s->st->constraint[k], iter)) return false;
+    return true;
+}
+
+// step·digit with digit in 0:count; of one iterator, or of several that run through it (-1).
+typedef struct Digit {
+    int64_t step, count;
+    int iter;
+    bool down; // the iterator falls as the digit grows
+} Digit;
+
+typedef struct Digits {
+    int n;
+    Digit at[PROGRAM_MAX_ITERS];
+    int64_t base; // the least value
+    int64_t most; // of all digits together, from 0
+} Digits;
+
+// Terms by growing steps. One that only fills up what is below it joins the digit below, unless its
+// iterator is needed; otherwise it has to be larger than all below together.
+static bool add_digit(const Solve *s, int e, Digits *d, Term t) {
+    int i = t.atom->index;
+    int64_t step = t.coef < 0 ? -t.coef : t.coef, count = s->box.hi[i] - s->box.lo[i] + 1, reach;
+    Digit *below = d->n ? &d->at[d->n - 1] : NULL;
+    if (!checked_fma(t.coef, t.coef < 0 ? s->box.hi[i] : s->box.lo[i], &d->base)) return false;
+    if (below && step % below->step == 0 && step / below->step <= below->count &&
+        is_free(s, i, e) && (below->iter < 0 || is_free(s, below->iter, e))) {
+        if (!checked_fma(step / below->step, count - 1, &below->count)) return false;
+        below->iter = -1;
+    } else if (!below || step > d->most) {
+        d->at[d->n++] = (Digit){step, count, i, t.coef < 0};
+    } else {
+        return false;
+    }
+    return checked_mul(step, count - 1, &reach) && checked_add(d->most, reach, &d->most);
+}
+
+static bool find_digits(const Solve *s, int e, Digits *d) {
+    const Affine *a = s->eq[e].left;
+    bool used[AFFINE_MAX_TERMS] = {false};
+    for (int k = 0; k < a->n; k++) {
+        int least = -1;
+        for (int i = 0; i < a->n; i++) {
+            if (a->term[i].atom->kind != ATOM_ITER || a->term[i].coef == INT64_MIN) return false;
+            int64_t c = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef;
+            int64_t l = least < 0 ? 0 : a->term[least].coef;
+            if (!used[i] && (least < 0 || c < (l < 0 ? -l : l))) least = i;
+        }
+        used[least] = true;
+        if (!add_digit(s, e, d, a->term[least])) return false;
+    }
+    return true;
+}
+
+static bool solve_digits(Solve *s, int e) {
+    Digits d = {0};
+    if (!find_digits(s, e, &d)) return false;
+    const Affine *rest = affine_add_const(s->x, s->eq[e].right, -d.base);
+    for (int k = d.n - 1; k >= 0; k--) {
+        const Digit *g = &d.at[k];
+        const Affine *by = affine_const(s->x, g->step), *digit = affine_div(s->x, rest, by);
+        rest = affine_mod(s->x, rest, by);
+        need_between(s, digit, 0, g->count - 1);
+        if (g->iter < 0) continue;
+        const Affine *from = affine_const(s->x, g->down ? s->box.hi[g->iter] : s->box.lo[g->iter]);
+        s->value[g->iter] = g->down ? affine_sub(s->x, from, digit) : affine_add(s->x, from, digit);
+    }
+    need_between(s, rest, 0, 0);
+    drop(s, e);
+    return true;
+}
+
+// a/c or a%c, where a takes all values of an interval whatever else holds.
+static bool solve_quotient(Solve *s, int e) {
+    const Atom *t = lone_atom(&s->eq[e], ATOM_DIV);
+    bool rest = !t;
+    if (!t && !(t = lone_atom(&s->eq[e], ATOM_MOD))) return false;
+    if (t->a->n != 1 || t->a->term[0].atom->kind != ATOM_ITER) return false;
+    int i = t->a->term[0].atom->index;
+    int64_t min, max, by = t->b->constant, coef = t->a->term[0].coef;
+    if ((coef != 1 && coef != -1) || !is_free(s, i, e)) return false;
+    if (!affine_bounds(t->a, s->box.lo, s->box.hi, &min, &max)) return false;
+    if (rest && max - min < by - 1) return false;
+    if (rest)
+        need_between(s, s->eq[e].right, 0, by - 1);
+    else
+        need_between(s, s->eq[e].right, floor_div(min, by), floor_div(max, by));
+    drop(s, e);
+    return true;
+}
+
+static bool solve_step(Solve *s) {
+    for (int e = 0; e < s->neqs; e++)
+        if (solve_direct(s, e)) return true;
+    for (int e = 0; e < s->neqs; e++)
+        for (int f = 0; f < s->neqs; f++)
+            if (e != f && solve_pair(s, e, f)) return true;
+    for (int e = 0; e < s->neqs; e++)
+        if (solve_digits(s, e) || solve_quotient(s, e)) return true;
+    return false;
+}
+
+// The conditions under which an instance of the writer writes the element that is read.
+static bool invert(Cover *v, Clause *clause) {
+    Solve s = {.v = v, .x = pool(v->c), .st = clause->w->st, .need = &clause->need};
+    s.box = writer_box(s.st);
+    for (int i = 0; i < s.box.n; i++)
+        if (s.box.lo[i] == s.box.hi[i]) s.value[i] = affine_const(s.x, s.box.lo[i]);
+    for (int d = 0; d < v->read->rank; d++)
+        s.eq[s.neqs++] = (Equation){s.st->write->sub[d], v->element[d]};
+    while (s.neqs && solve_step(&s)) {}
+    bool solved = s.neqs == 0;
+    for (int k = 0; k < s.st->nconstraints && solved && !s.st->init; k++) {
+        solved = is_known(&s, s.st->constraint[k]);
+        if (solved) need(&s, affine_substitute(s.x, s.st->constraint[k], s.value, NULL));
+    }
+    solved &= !s.x->overflow && !s.x->too_large;
+    s.x->overflow = s.x->too_large = false;
+    return solved;
+}
+
+// --- The search --------------------------------------------------------------------------------
+
+static DepAnswer ask(Cover *v, DepWitness *w) {
+    int64_t hi[MAX_READER];
+    if (v->asked++ == MAX_ASKED) return DEP_UNDECIDED;
+    for (int i = 0; i < v->n; i++) hi[i] = v->hi[i] + 1;
+    DepSide side = {.niters = v->n, .lo = v->lo, .hi = hi};
+    side.nconstraints = v->fact.n;
+    side.constraint = v->fact.at;
+    DepQuery q = {.a = side, .pool = &v->c->work};
+    return deps_test(v->c->scratch, &q, w);
+}
+
+// Is there an instance, where all facts hold, that no writer from the k-th on serves?
+static DepAnswer unserved(Cover *v, int k, DepWitness *w) {
+    DepAnswer answer = ask(v, w);
+    while (k < v->nclauses && !v->clause[k].solved) k++;
+    if (answer == DEP_NO || k == v->nclauses || v->asked > MAX_ASKED) return answer;
+    const Conditions *all = &v->clause[k].need;
+    answer = DEP_NO;
+    for (int i = 0; i < all->n && answer != DEP_YES; i++) {
+        Exprs *x = pool(v->c);
+        const Affine *fails = affine_add_const(x, affine_scale(x, all->at[i], -1), -1);
+        if (x->overflow) return x->overflow = false, DEP_UNDECIDED;
+        vec_push(v->c->scratch, &v->fact, fails);
+        DepAnswer one = unserved(v, k + 1, w);
+        v->fact.n--;
+        if (one != DEP_NO) answer = one;
+    }
+    return answer;
+}
+
+// A writer that could not be inverted: does it write this element?
+static bool may_write(Cover *v, const Stmt *st, const int64_t *element) {
+    Box b = writer_box(st);
+    int64_t hi[PROGRAM_MAX_ITERS];
+    const Affine *at[PROGRAM_MAX_RANK];
+    for (int i = 0; i < b.n; i++) hi[i] = b.hi[i] + 1;
+    for (int d = 0; d < v->read->rank; d++) at[d] = affine_const(pool(v->c), element[d]);
+    int rank = v->read->rank;
+    DepSide side = {.niters = b.n, .lo = b.lo, .hi = hi, .rank = rank, .sub = st->write->sub};
+    if (!st->init) side.nconstraints = st->nconstraints, side.constraint = st->constraint;
+    DepQuery q = {.a = side, .b = {.rank = rank, .sub = at}, .pool = &v->c->work};
+    return deps_test(v->c->scratch, &q, NULL) != DEP_NO;
+}
+
+// --- Reports -----------------------------------------------------------------------------------
+
+static const char *show_unwritten(const Cover *v, const int64_t *element) {
+    Text t = {.arena = v->c->diags->arena};
+    text_printf(&t, "%s[", tensor_of(v->c, v->read)->name);
+    for (int d = 0; d < v->read->rank; d++)
+        text_printf(&t, "%s%lld", d ? ", " : "", (long long)element[d]);
+    text_char(&t, ']');
+    return text_str(&t);
+}
+
+static void note_way_out(const Cover *v, Diag *d) {
+    const Checker *c = v->c;
+    const Tensor *t = tensor_of(c, v->read);
+    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next)
+        if (!w->next) diag_note(c->diags, d, w->st->range, DIAG_CHECK_UNWRITTEN_HERE, t->name);
+    if (t->role == ROLE_OUTPUT)
+        diag_note(c->diags, d, (Range){0, 0}, DIAG_CHECK_UNWRITTEN_INOUT, t->name);
+}
+
+static void report_unwritten(Cover *v, const int64_t *at, const int64_t *element) {
+    Checker *c = v->c;
+    Diag *d = diag_report(c->diags, c->st->range, DIAG_CHECK_UNWRITTEN, c->st->label,
+                          show_unwritten(v, element), check_show_instance(c, at, " at "));
+    note_way_out(v, d);
+    c->ok = false;
+}
+
+static void warn_unwritten(Cover *v) {
+    Checker *c = v->c;
+    if (diag_was_reported(c->diags, c->st->range, DIAG_CHECK_UNWRITTEN_MAYBE)) return;
+    Diag *d = diag_report(c->diags, c->st->range, DIAG_CHECK_UNWRITTEN_MAYBE, c->st->label,
+                          tensor_of(c, v->read)->name);
+    note_way_out(v, d);
+}
+
+static bool element_at(const Cover *v, const Access *a, const int64_t *at, int64_t *element) {
+    const Tensor *t = tensor_of(v->c, a);
+    for (int d = 0; d < a->rank; d++) {
+        if (!affine_eval(a->sub[d], at, NULL, NULL, NULL, &element[d])) return false;
+        int64_t first = tensor_origin(t, d);
+        if (element[d] < first || element[d] >= first + tensor_size(t, d)) return false;
+    }
+    return true;
+}
+
+// --- Enumeration -------------------------------------------------------------------------------
+
+static bool affordable(Cover *v, const Box *b) {
+    int64_t n = 1;
+    for (int i = 0; i < b->n; i++)
+        if (!checked_mul(n, b->hi[i] - b->lo[i] + 1, &n) || n > MAX_MARKED) return false;
+    if (n > v->c->points) return false;
+    v->c->points -= n;
+    return true;
+}
+
+static int64_t number_of(const Tensor *t, const int64_t *element) {
+    int64_t n = 0;
+    for (int d = 0; d < t->rank; d++) n = n * tensor_size(t, d) + element[d] - tensor_origin(t, d);
+    return n;
+}
+
+static bool exists(const Stmt *st, const int64_t *at) {
+    int64_t v;
+    for (int k = 0; k < st->nconstraints && !st->init; k++)
+        if (!affine_eval(st->constraint[k], at, NULL, NULL, NULL, &v) || v < 0) return false;
+    return true;
+}
+
+// Marks what the statement writes; false when that is too much to look at.
+static bool mark(Cover *v, const Stmt *st, bool *written) {
+    int64_t at[PROGRAM_MAX_ITERS], element[PROGRAM_MAX_RANK];
+    Box b = writer_box(st);
+    if (!affordable(v, &b)) return false;
+    memcpy(at, b.lo, sizeof at);
+    do {
+        if (exists(st, at) && element_at(v, st->write, at, element))
+            written[number_of(tensor_of(v->c, st->write), element)] = true;
+    } while (box_next(&b, at));
+    return true;
+}
+
+// Goes on to the first instance that reads what nothing wrote; MAYBE: some does if the data say so.
+// False when that is too much to look at.
+static bool look_at_all(Cover *v, const Box *b, bool *written, int64_t *at, Exists *found) {
+    const Tensor *t = tensor_of(v->c, v->read);
+    int64_t element[PROGRAM_MAX_RANK];
+    for (const Writer *w = v->c->writers[v->read->tensor]; w; w = w->next)
+        if (!mark(v, w->st, written)) return false;
+    *found = NO;
+    memcpy(at, b->lo, sizeof b->lo);
+    do {
+        if (!element_at(v, v->read, at, element) || written[number_of(t, element)]) continue;
+        Exists e = check_performed(v->c, v->guards, at);
+        if (e > *found) *found = e;
+    } while (*found != YES && box_next(b, at));
+    return true;
+}
+
+static void enumerate(Cover *v, const Box *b) {
+    int64_t at[PROGRAM_MAX_ITERS], element[PROGRAM_MAX_RANK];
+    int64_t elements = tensor_elements(tensor_of(v->c, v->read));
+    Exists found = MAYBE;
+    if (!v->gathered && elements <= MAX_MARKED && affordable(v, b)) {
+        ArenaMark start = arena_mark(v->c->scratch);
+        bool *written = arena_new_n(v->c->scratch, bool, elements);
+        if (!look_at_all(v, b, written, at, &found)) found = MAYBE;
+        arena_release(v->c->scratch, start);
+    }
+    if (found == YES && element_at(v, v->read, at, element))
+        report_unwritten(v, at, element);
+    else if (found == MAYBE)
+        warn_unwritten(v);
+}
+
+// --- All of it ---------------------------------------------------------------------------------
+
+// The reader's instances: a box, what is known of them, and the element, which lies in the tensor.
+static void set_up(Cover *v, const Box *b, const Facts *f) {
+    Checker *c = v->c;
+    const Tensor *t = tensor_of(c, v->read);
+    v->n = b->n;
+    memcpy(v->lo, b->lo, (size_t)b->n * sizeof *b->lo);
+    memcpy(v->hi, b->hi, (size_t)b->n * sizeof *b->hi);
+    for (int k = 0; k < f->n; k++) vec_push(c->scratch, &v->fact, f->at[k]);
+    for (int d = 0; d < v->read->rank; d++) {
+        int64_t first = tensor_origin(t, d), last = first + tensor_size(t, d) - 1;
+        v->element[d] = v->read->sub[d];
+        if (v->read->sub[d]->has_read) {
+            v->gathered = true;
+            v->lo[v->n] = first;
+            v->hi[v->n] = last;
+            v->element[d] = affine_iter(pool(c), v->n++);
+        }
+        Solve s = {.v = v, .x = pool(c), .need = &v->fact};
+        need_between(&s, v->element[d], first, last);
+    }
+    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) v->nclauses++;
+    v->clause = arena_new_n(c->scratch, Clause, v->nclauses);
+    int k = 0;
+    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) v->clause[k++].w = w;
+}
+
+static void decide(Cover *v, const Box *b) {
+    DepWitness w;
+    int64_t element[PROGRAM_MAX_RANK];
+    for (int k = 0; k < v->nclauses; k++) {
+        v->clause[k].solved = invert(v, &v->clause[k]);
+        if (v->clause[k].solved && !v->clause[k].need.n) return; // it writes all that is read
+    }
+    DepAnswer answer = unserved(v, 0, &w);
+    if (answer == DEP_NO) return;
+    bool sure = answer == DEP_YES && !v->gathered && element_at(v, v->read, w.a, element) &&
+                check_performed(v->c, v->guards, w.a) == YES;
+    for (int k = 0; k < v->nclauses && sure; k++)
+        sure = v->clause[k].solved || !may_write(v, v->clause[k].w->st, element);
+    if (sure)
+        report_unwritten(v, w.a, element);
+    else
+        enumerate(v, b);
+}
+
+void cover_read(Checker *c, const Access *read, const Guard *guards) {
+    Role role = tensor_of(c, read)->role;
+    Facts f;
+    Box tight = c->box;
+    if (!c->ok || (role != ROLE_TEMP && role != ROLE_OUTPUT) || in_one_box(c, read, &tight)) return;
+    check_facts(c, guards, &f);
+    check_tighten(&tight, &f);
+    if (box_empty(&tight) || in_one_box(c, read, &tight)) return;
+    Cover v = {.c = c, .read = read, .guards = guards};
+    set_up(&v, &tight, &f);
+    decide(&v, &tight);
+}
