@@ -137,7 +137,7 @@ static const char *show(Sizes *s, const Affine *a) {
 static void add_require(Sizes *s, const Affine *what, const Relation *from, const char *why) {
     if (index_sign(what) > 0 || affine_is(what, 0)) return;
     Range range = from && from->source == s->g->source ? from->range : (Range){0};
-    vec_push(s->g->arena, &s->g->requires, ((Require){what, why, range}));
+    vec_push(s->g->arena, &s->g->requires, ((Require){.what = what, .why = why, .range = range}));
 }
 
 static void require_zero(Sizes *s, const Affine *e, const Relation *from, const char *why) {

@@ -88,6 +88,7 @@ static void check_require(Binder *b, const Require *r) {
         Diag *d = diag_report(b->diags, r->range, DIAG_BIND_REQUIRE, show(b, r->what),
                               show_values(b, r->what, NULL), (long long)v);
         if (r->why) diag_note(b->diags, d, (Range){0, 0}, DIAG_BIND_REQUIRE_NOTE, r->why);
+        program_note_calls(b->diags, b->diags->items.n - 1, r->call);
         b->ok = false;
     }
 }
@@ -166,6 +167,7 @@ static void bind_iter(Binder *b, const Iter *from, Iter *to, Range stmt) {
 
 static void bind_stmt(Binder *b, const Stmt *from) {
     Program *p = b->to;
+    int first = b->diags->items.n;
     Stmt *to = program_stmt(p, from->range);
     *to = *from;
     to->iter = arena_copy(p->arena, from->iter, (size_t)from->niters * sizeof(Iter));
@@ -179,6 +181,7 @@ static void bind_stmt(Binder *b, const Stmt *from) {
     if (p->exprs->too_large) diag_report(b->diags, from->range, DIAG_PROGRAM_TOO_LARGE);
     b->ok &= !p->exprs->overflow && !p->exprs->too_large;
     p->exprs->overflow = p->exprs->too_large = false;
+    program_note_calls(b->diags, first, from->call);
 }
 
 // --- All of it ---------------------------------------------------------------------------------

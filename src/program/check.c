@@ -701,8 +701,10 @@ bool program_check(Arena *scratch, Program *p, DiagList *diags) {
         bool before = c->ok;
         c->st = &p->stmts.at[s];
         c->ok = true;
+        int first = diags->items.n;
         check_stmt(c);
         cover_write(c);
+        program_note_calls(diags, first, c->st->call);
         c->ok &= before;
     }
     return c->ok;

@@ -23,7 +23,7 @@ static Cons make_cons(Infer *in, const Work *w, const InferRead *r, const Access
         .access = access,
         .dim = d,
         .mode = r ? r->mode : READ_PLAIN,
-        .sub = access->sub[d],
+        .sub = infer_put_in(in, access->sub[d]),
         .lo = tensor_lo(in, access->tensor, d),
         .hi = tensor_hi(in, access->tensor, d),
         .iters = affine_iter_mask(access->sub[d]),
@@ -73,7 +73,7 @@ static void give_written(Infer *in, Work *w) {
 
 static void set_up(Infer *in, Work *w) {
     Stmt *s = w->stmt;
-    int max = s->write->rank;
+    int max = s->write->rank, before = in->diags->items.n;
     for (int r = 0; r < w->info->nreads; r++) max += w->info->reads[r].access->rank;
     w->cons = arena_new_n(in->arena, Cons, max);
     w->var = arena_new_n(in->arena, Var, s->niters);
@@ -81,11 +81,14 @@ static void set_up(Infer *in, Work *w) {
     w->set_up = true;
     for (int i = 0; i < s->niters; i++) {
         if (s->iter[i].hi)
-            w->var[i] = (Var){.state = VAR_GIVEN, .lo = s->iter[i].lo, .hi = s->iter[i].hi};
+            w->var[i] = (Var){.state = VAR_GIVEN,
+                              .lo = infer_put_in(in, s->iter[i].lo),
+                              .hi = infer_put_in(in, s->iter[i].hi)};
         else
             w->unknown |= UINT32_C(1) << i;
     }
     w->tainted |= !infer_check_where(in, w);
+    program_note_calls(in->diags, before, s->call);
     if (in->shape[s->write->tensor].ranged) give_written(in, w);
     add_cons(in, w, false);
 }
@@ -183,8 +186,8 @@ static bool explicit_hull(Infer *in, int t, int d, const Affine **lo, const Affi
     EACH_DEFINITION(in, t, w) {
         int v = affine_as_iter(w->stmt->write->sub[d]);
         if (v < 0 || !w->stmt->iter[v].hi) continue;
-        *lo = hull_lo(in, *lo, w->stmt->iter[v].lo);
-        *hi = hull_hi(in, *hi, w->stmt->iter[v].hi);
+        *lo = hull_lo(in, *lo, infer_put_in(in, w->stmt->iter[v].lo));
+        *hi = hull_hi(in, *hi, infer_put_in(in, w->stmt->iter[v].hi));
     }
     return *lo;
 }
@@ -240,8 +243,8 @@ static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, co
     bool exact;
     if (!w->set_up) { // a late one: counts with its explicit range only
         if (v < 0 || !w->stmt->iter[v].hi) return *lo = *hi = NULL, true;
-        *lo = w->stmt->iter[v].lo;
-        *hi = w->stmt->iter[v].hi;
+        *lo = infer_put_in(in, w->stmt->iter[v].lo);
+        *hi = infer_put_in(in, w->stmt->iter[v].hi);
         return true;
     }
     if (v >= 0) {
@@ -249,11 +252,19 @@ static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, co
         *hi = w->var[v].hi;
         return true;
     }
+    sub = infer_put_in(in, sub);
     *lo = infer_bound(in, w, sub, false, &exact);
     *hi = infer_bound(in, w, sub, true, &exact);
     if (!*lo || !*hi) return false;
     *hi = affine_add_const(in->x, *hi, 1);
     return true;
+}
+
+static bool report_size(Infer *in, const Work *w, int d) {
+    int before = in->diags->items.n;
+    infer_report_size(in, w, d);
+    program_note_calls(in->diags, before, w->stmt->call);
+    return false;
 }
 
 static bool range_dimension(Infer *in, int t, int d) {
@@ -265,7 +276,7 @@ static bool range_dimension(Infer *in, int t, int d) {
         const Affine *lo, *hi;
         if (!written_range(in, w, d, &lo, &hi)) {
             // a scatter goes where the others allow, which is checked when it runs
-            if (!w->stmt->write->sub[d]->has_read) return infer_report_size(in, w, d), false;
+            if (!w->stmt->write->sub[d]->has_read) return report_size(in, w, d);
             scatter = w;
             continue;
         }
@@ -276,7 +287,7 @@ static bool range_dimension(Infer *in, int t, int d) {
         bool inferred = v >= 0 && w->set_up && w->var[v].state == VAR_INFERRED;
         clamped &= inferred || (affine_is_const(lo) && lo->constant >= 0);
     }
-    if (!from && scatter) return infer_report_size(in, scatter, d), false;
+    if (!from && scatter) return report_size(in, scatter, d);
     if (!from) bug("dimension %d of a tensor is written nowhere", d);
     tensor->origin[d] = from;
     tensor->size[d] = affine_sub(in->x, to, from);
@@ -295,7 +306,13 @@ static bool range_tensor(Infer *in, int t) {
         for (int d = 0; d < tensor->rank; d++)
             if (!range_dimension(in, t, d)) return false;
     }
-    return in->shape[t].ranged = true;
+    in->shape[t].ranged = true;
+    for (int k = in->shape[t].extent; k >= 0; k = in->next_extent[k]) {
+        int d = in->extents.at[k].dim;
+        in->found[in->extents.first + k] =
+            in->extents.at[k].origin ? tensor_lo(in, t, d) : infer_put_in(in, tensor->size[d]);
+    }
+    return true;
 }
 
 // Rounds for all definitions, helping each other, until nothing moves.
@@ -319,7 +336,9 @@ static void solve_together(Infer *in, int t) {
 static bool complete(Infer *in, Work *w) {
     if (!w->unknown) return true;
     bool overflow = in->x->overflow || in->x->too_large; // reported at the end
+    int before = in->diags->items.n;
     if (!w->tainted && !overflow) infer_report_unknown(in, w);
+    program_note_calls(in->diags, before, w->stmt->call);
     in->failed = true;
     return false;
 }
@@ -369,7 +388,7 @@ static void find_definitions(Infer *in, const InferStmt *info) {
     in->work = arena_new_n(in->arena, Work, p->stmts.n);
     in->shape = arena_new_n(in->arena, Shape, p->tensors.n);
     for (int t = 0; t < p->tensors.n; t++) {
-        in->shape[t].first = in->shape[t].last = -1;
+        in->shape[t].first = in->shape[t].last = in->shape[t].extent = -1;
         in->shape[t].ranged = declared(in, t);
     }
     for (int s = 0; s < p->stmts.n; s++) {
@@ -390,19 +409,57 @@ static void find_definitions(Infer *in, const InferStmt *info) {
     }
 }
 
-// Who waits for whom. Inputs and declared tensors keep nobody waiting.
+static void find_extents(Infer *in) {
+    InferExtents all = in->extents;
+    in->next_extent = arena_new_n(in->arena, int, all.n);
+    in->found = arena_new_n(in->arena, const Affine *, in->p->params.n);
+    for (int k = 0; k < all.n; k++) {
+        int *first = &in->shape[all.at[k].tensor].extent;
+        in->next_extent[k] = *first;
+        *first = k;
+    }
+}
+
+// `to` waits for `from`. Inputs and declared tensors keep nobody waiting.
+static void wait_for(Infer *in, int to, int from) {
+    Shape *shape = &in->shape[from];
+    if (from == to || shape->ranged || shape->first < 0) return;
+    Edge *e = arena_new(in->arena, Edge);
+    *e = (Edge){to, shape->readers};
+    shape->readers = e;
+    in->shape[to].pending++;
+}
+
+// For the tensors whose extents stand in the affine.
+static void wait_for_extents(Infer *in, int to, const Affine *a) {
+    for (int i = 0; a && a->has_param && i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_PARAM && t->index >= in->extents.first)
+            wait_for(in, to, in->extents.at[t->index - in->extents.first].tensor);
+        if (t->a) wait_for_extents(in, to, t->a), wait_for_extents(in, to, t->b);
+    }
+}
+
+static void wait_for_access(Infer *in, int to, const Access *a) {
+    const Tensor *t = &in->p->tensors.at[a->tensor];
+    for (int d = 0; d < a->rank; d++) {
+        wait_for_extents(in, to, a->sub[d]);
+        if (t->size && in->shape[a->tensor].ranged) wait_for_extents(in, to, t->size[d]);
+    }
+}
+
 static void find_readers(Infer *in) {
     for (int s = 0; s < in->p->stmts.n; s++) {
         const Work *w = &in->work[s];
         int to = w->stmt->write->tensor;
-        for (int r = 0; r < w->info->nreads; r++) {
-            int from = w->info->reads[r].access->tensor;
-            Shape *shape = &in->shape[from];
-            if (from == to || shape->ranged || shape->first < 0) continue;
-            Edge *e = arena_new(in->arena, Edge);
-            *e = (Edge){to, shape->readers};
-            shape->readers = e;
-            in->shape[to].pending++;
+        for (int r = 0; r < w->info->nreads; r++)
+            wait_for(in, to, w->info->reads[r].access->tensor);
+        if (!in->extents.n) continue;
+        for (int r = 0; r < w->info->nreads; r++) wait_for_access(in, to, w->info->reads[r].access);
+        wait_for_access(in, to, w->stmt->write);
+        for (int i = 0; i < w->stmt->niters; i++) {
+            wait_for_extents(in, to, w->stmt->iter[i].lo);
+            wait_for_extents(in, to, w->stmt->iter[i].hi);
         }
     }
 }
@@ -456,8 +513,8 @@ static void fill_origins(Infer *in) {
     }
 }
 
-bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
-    Infer in = {.p = p, .x = p->exprs, .arena = p->arena, .diags = diags};
+bool program_infer(Program *p, const InferStmt *stmts, InferExtents extents, DiagList *diags) {
+    Infer in = {.p = p, .x = p->exprs, .arena = p->arena, .diags = diags, .extents = extents};
     int before = diags->errors;
     bool overflow_before = p->exprs->overflow, large_before = p->exprs->too_large;
     p->exprs->overflow = p->exprs->too_large = false;
@@ -471,16 +528,19 @@ bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags) {
     in.zero = affine_const(p->exprs, 0);
     init_facts(&in);
     find_definitions(&in, stmts);
+    find_extents(&in);
     find_readers(&in);
     solve_all(&in);
     for (int s = 0; s < p->stmts.n; s++) {
         Work *w = &in.work[s];
         bool overflow = p->exprs->overflow || p->exprs->too_large;
         if (!w->set_up || w->unknown || w->tainted || overflow) continue;
+        int first = diags->items.n;
         write_ranges(w);
         add_cons(&in, w, true);
         infer_check_ranges(&in, w);
         infer_check_accesses(&in, w);
+        program_note_calls(diags, first, w->stmt->call);
     }
     fill_origins(&in);
     if (p->exprs->overflow || p->exprs->too_large)

@@ -47,7 +47,19 @@ typedef struct InferStmt {
     const InferRead *reads;
 } InferStmt;
 
+// Parameters first ... first + n - 1 stand for sizes and origins that are to be found. A statement
+// that uses one is dealt with after the tensor, with what was found put in.
+typedef struct InferExtent {
+    int tensor, dim;
+    bool origin;
+} InferExtent;
+
+typedef struct InferExtents {
+    int first, n;
+    const InferExtent *at;
+} InferExtents;
+
 // False when something was reported as an error. Warnings do not fail it.
-bool program_infer(Program *p, const InferStmt *stmts, DiagList *diags);
+bool program_infer(Program *p, const InferStmt *stmts, InferExtents extents, DiagList *diags);
 
 #endif

@@ -66,6 +66,7 @@ typedef struct Shape {
     bool done, failed; // its definitions were dealt with
     bool *clamped;     // per dimension: origin is never negative
     int first, last;   // definitions, -1
+    int extent;        // first parameter that stands for an extent of it, -1
     int pending;       // reads, by its definitions, of tensors that are not dealt with
     struct Edge *readers;
 } Shape;
@@ -81,8 +82,11 @@ typedef struct Infer {
     Arena *arena;
     DiagList *diags;
     const Affine *zero;
-    Work *work;   // per statement
-    Shape *shape; // per tensor
+    Work *work; // per statement
+    InferExtents extents;
+    int *next_extent;     // of the same tensor, -1
+    const Affine **found; // per parameter: the extent it stands for, NULL: none, or not known
+    Shape *shape;         // per tensor
     bool failed;
 
     // Facts for the prover. `known` holds always; `assumed` when `assuming` has an instance at all.
@@ -121,6 +125,8 @@ void infer_settle(Infer *in, const Work *w, Var *var);
 
 // --- infer_report.c ----------------------------------------------------------------------------
 
+// With the extents that are known by now put in.
+const Affine *infer_put_in(Infer *in, const Affine *a);
 const Affine *tensor_lo(Infer *in, int tensor, int d);
 const Affine *tensor_hi(Infer *in, int tensor, int d);
 

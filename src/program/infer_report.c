@@ -52,13 +52,18 @@ static const char *show_sub(Infer *in, const Cons *c) {
     return arena_strndup(in->arena, source->text + r.from, len);
 }
 
+const Affine *infer_put_in(Infer *in, const Affine *a) {
+    return a->has_param && in->extents.n ? affine_substitute(in->x, a, NULL, in->found) : a;
+}
+
 const Affine *tensor_lo(Infer *in, int t, int d) {
     const Tensor *tensor = &in->p->tensors.at[t];
-    return tensor->origin && tensor->origin[d] ? tensor->origin[d] : in->zero;
+    return tensor->origin && tensor->origin[d] ? infer_put_in(in, tensor->origin[d]) : in->zero;
 }
 
 const Affine *tensor_hi(Infer *in, int t, int d) {
-    return affine_add(in->x, tensor_lo(in, t, d), in->p->tensors.at[t].size[d]);
+    const Affine *size = infer_put_in(in, in->p->tensors.at[t].size[d]);
+    return affine_add(in->x, tensor_lo(in, t, d), size);
 }
 
 // --- Requires ----------------------------------------------------------------------------------
@@ -120,7 +125,8 @@ static void add_require(Infer *in, const Work *w, const Affine *what, const char
     if (*slot) return;
     *slot = (void *)(uintptr_t)what;
     in->required.n++;
-    vec_push(in->arena, &in->p->requires, ((Require){what, why, range}));
+    const CallSite *call = w ? w->stmt->call : NULL;
+    vec_push(in->arena, &in->p->requires, ((Require){what, why, range, call}));
 }
 
 enum { PIECES = 6 };

@@ -84,6 +84,12 @@ Stmt *program_stmt(Program *p, Range range) {
     return &vec_last(&p->stmts);
 }
 
+void program_note_calls(DiagList *diags, int first, const CallSite *call) {
+    for (; call; call = call->up)
+        for (int i = first; i < diags->items.n; i++)
+            diag_note(diags, diags->items.at[i], call->range, DIAG_PROGRAM_CALLED_NOTE);
+}
+
 int64_t tensor_size(const Tensor *t, int d) { return t->size[d]->constant; }
 
 int64_t tensor_origin(const Tensor *t, int d) { return t->origin[d]->constant; }

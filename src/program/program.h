@@ -79,6 +79,12 @@ typedef struct Iter {
     Range range;
 } Iter;
 
+// Where a statement comes from that a call brought in: the call, and the one around it.
+typedef struct CallSite {
+    Range range;
+    const struct CallSite *up;
+} CallSite;
+
 typedef enum Reduce { REDUCE_ASSIGN, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } Reduce;
 
 typedef struct Stmt {
@@ -98,6 +104,7 @@ typedef struct Stmt {
         label; // unique in the Program; the tensor's name, with .1, .2 ... when it is defined again
     Name hint; // text of a `<=>` clause, or NULL
     Range range;
+    const CallSite *call; // NULL: it stands in the function itself
 } Stmt;
 
 // A condition on parameters that must hold when they are bound, unless some input has no elements:
@@ -106,6 +113,7 @@ typedef struct Require {
     const Affine *what;
     const char *why; // "subscript 'h + kh' of 'I' stays below H": shown when it fails
     Range range;
+    const CallSite *call;
 } Require;
 
 typedef struct Program {
@@ -129,7 +137,9 @@ Program *program_new(Arena *arena, Names *names, const char *name, size_t len);
 int program_param(Program *p, Name name, ParamKind kind); // find or add; number
 int program_tensor(Program *p, Name name, Type type, Role role, int rank,
                    const Affine *const *size);
-Stmt *program_stmt(Program *p, Range range);          // appended, zeroed
+Stmt *program_stmt(Program *p, Range range); // appended, zeroed
+// Adds the calls that led there to diagnostic `first` and those behind it.
+void program_note_calls(DiagList *diags, int first, const CallSite *call);
 int program_find_tensor(const Program *p, Name name); // -1
 int program_find_param(const Program *p, Name name);  // -1
 // What every front-end calls last: labels, `reduction` flags, roles from use (read before written:

@@ -547,11 +547,12 @@ static void parse_require(Parser *ps) {
     check_size(ps, range);
     const char *why = NULL;
     if (at(ps, TOKEN_STRING)) {
-        why = ps->token.text;
+        why = arena_strndup(ps->arena, ps->token.text, (size_t)ps->token.len);
         next(ps);
     }
     for (int i = 0; i < n && !ps->bad; i++)
-        vec_push(ps->arena, &ps->p->requires, ((Require){what[i], why, range}));
+        vec_push(ps->arena, &ps->p->requires,
+                 ((Require){.what = what[i], .why = why, .range = range}));
 }
 
 // --- Statements --------------------------------------------------------------------------------

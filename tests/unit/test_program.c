@@ -120,6 +120,85 @@ TEST(every_operation_reads_back) {
     }
 }
 
+// --- Strings -----------------------------------------------------------------------------------
+
+// Bytes that strings and names in backquotes may hold: all but NUL.
+static char *random_string(Arena *arena, uint64_t *state, bool empty) {
+    static const char *const pieces[] = {"\"",  "\\", "`",  "#", "\n",   "\t", "\x7f",
+                                         "é",   "x",  "41", "{", "\xff", " ",  "\xe2\x82\xac",
+                                         "\\x", "N"};
+    char *s = arena_alloc(arena, 64);
+    int n = (int)(check_random(state) % 6) + !empty;
+    s[0] = 0;
+    for (int i = 0; i < n; i++)
+        strcat(s, pieces[check_random(state) % (sizeof pieces / sizeof *pieces)]);
+    return s;
+}
+
+// Every byte, in one of the ways to write it.
+static void write_string(Text *t, uint64_t *state, const char *s, char quote) {
+    text_char(t, quote);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        bool plain = c >= 32 && c != '\\' && *s != quote;
+        bool marked = c >= 32 && *s != 'x';
+        uint64_t how = check_random(state) % 3;
+        if (plain && how == 0)
+            text_char(t, *s);
+        else if (marked && how == 1)
+            text_char(t, '\\'), text_char(t, *s);
+        else
+            text_printf(t, "\\x%02x", c);
+    }
+    text_char(t, quote);
+}
+
+// Diagnostics live shorter than the Program: what it keeps must not stand among them.
+static Program *parse_apart(Lab *l, const char *text) {
+    Arena own;
+    arena_init(&own, &allocator_libc);
+    DiagList diags = {.arena = &own};
+    Source *s = arena_new(&l->arena, Source);
+    *s = (Source){"test.lwp", text, (uint32_t)strlen(text)};
+    Program *p = program_parse(&l->arena, &l->names, s, &diags);
+    arena_free(&own);
+    return p;
+}
+
+TEST(strings_and_names_read_back) {
+    for (int64_t i = 0; i < check_rounds(2000); i++) {
+        uint64_t state = (uint64_t)i + 1;
+        lab_begin(&lab);
+        char *why = random_string(&lab.arena, &state, true);
+        char *hint = random_string(&lab.arena, &state, true);
+        char *tensor = random_string(&lab.arena, &state, false);
+        Text t = {.arena = &lab.arena};
+        text_add(&t, "program ");
+        write_string(&t, &state, random_string(&lab.arena, &state, false), '`');
+        text_add(&t, "(Size) { require Size - 1 >= 0 ");
+        write_string(&t, &state, why, '"');
+        text_add(&t, " output ");
+        write_string(&t, &state, tensor, '`');
+        text_add(&t, ": f32[Size] for i in 0:Size hint ");
+        write_string(&t, &state, hint, '"');
+        text_char(&t, ' ');
+        write_string(&t, &state, tensor, '`');
+        text_add(&t, "[i] = 1.0 }");
+        Program *p = parse_apart(&lab, text_str(&t));
+        if (!CHECK(p != NULL)) printf("%s\n", text_str(&t));
+        if (p) {
+            CHECK_STR_EQ(p->requires.at[0].why, why);
+            CHECK_STR_EQ(p->stmts.at[0].hint, hint);
+            CHECK_STR_EQ(p->tensors.at[0].name, tensor);
+            const char *once = lab_text(&lab, p);
+            Program *q = parse_apart(&lab, once);
+            if (CHECK(q != NULL)) CHECK_STR_EQ(lab_text(&lab, q), once);
+        }
+        lab_end(&lab);
+        if (check_failures) return;
+    }
+}
+
 TEST(bound_programs_print_as_numbers) {
     lab_begin(&lab);
     Program *p = lab_program(&lab,

@@ -36,6 +36,7 @@ typedef struct Sym {
     Type type;           // of a scalar's value
     const Affine *value; // SYM_SCALAR: in parameters of the Program
     const Affine *size;  // SYM_TENSOR: a size of the same name (W and W(i)), or NULL
+    bool from_zero;      // subscripts count from the tensor's origin: an argument of a call
     Range range;
 } Sym;
 
@@ -44,7 +45,7 @@ typedef struct Frame {
     TcFunc *func;
     Set syms;
     struct Frame *caller;
-    Range call; // where the caller calls
+    const CallSite *call; // where the caller calls, and where it is called; NULL: nowhere
 } Frame;
 
 // A tensor under construction.
@@ -75,6 +76,7 @@ typedef struct Work {
     const Affine **constraint;
     Val value;
     Name hint;
+    const CallSite *call;
     Range range, write_range;
     const Range *sub_range;
     int nreads;
@@ -107,11 +109,6 @@ typedef struct Hoist {
     Range range;
 } Hoist;
 
-typedef struct StandIn { // a parameter that stands for an inferred extent
-    int tensor, dim;
-    bool origin;
-} StandIn;
-
 typedef struct Seed {
     Type type;
     Weak weak;
@@ -141,7 +138,7 @@ typedef struct Checker {
     VEC(Work) works;
     VEC(InferStmt) infos; // parallel to p->stmts
     VEC(Require) requires;
-    VEC(StandIn) standins; // of parameters p->params[nreal...]
+    VEC(InferExtent) standins; // for inferred extents: of parameters p->params[nreal...]
     int nreal;
     bool full; // a limit was reported
     Name name_true, name_false, name_inf, name_nan, name_axis;
@@ -189,6 +186,9 @@ Diag *tc_warn(Checker *ck, Range range, DiagId id, ...);
 
 // tc_stmt.c
 void tc_check_stmts(Checker *ck, Frame *frame);
+void tc_put_work(Checker *ck, Work *w); // of the statement at hand
+// Subscript d of an element of the tensor that the name means, in the tensor's own coordinates.
+const Affine *tc_own_subscript(Checker *ck, Name name, int d, const Affine *sub);
 // The tensor that a target names, made when it is a new temporary; rank -1: any. -1: reported.
 int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range);
 

@@ -10,6 +10,8 @@
 // concat writes each operand into its part of the result, with one statement per operand.
 #include "lang/tc/tc.h"
 
+#include "base/fault.h"
+
 #include <string.h>
 
 // The results of something that failed: known by name, silent from here on.
@@ -173,7 +175,7 @@ static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affin
     w.write = access_make(ck->x, to, c->rank, write);
     if (type == TYPE_NONE || !tc_join_type(ck, to, type, WEAK_NOT, c->arg[i]->range)) return;
     w.value = (Val){.e = expr_read(ck->x, type, a)};
-    vec_push(ck->arena, &ck->works, w);
+    tc_put_work(ck, &w);
 }
 
 static void concat(Checker *ck, Frame *frame, const TcStmt *s) {
@@ -242,7 +244,7 @@ static void bind_value(Call *c, const TcParam *p, const Node *arg) {
     Work w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};
     w.write = access_make(ck->x, t, 0, NULL);
     w.reads = tc_take_reads(ck, &w.nreads);
-    vec_push(ck->arena, &ck->works, w);
+    tc_put_work(ck, &w);
 }
 
 // A dimension that is a name takes the extent of the first argument that has it.
@@ -269,14 +271,23 @@ static bool names_known(Call *c, const Node *n) {
     return known;
 }
 
+// A dimension of the callee's signature in the caller's sizes; NULL when a name in it has no value.
+static const Affine *dimension(Call *c, const Node *n) {
+    Checker *ck = c->ck;
+    if (!names_known(c, n)) return NULL;
+    ck->frame = c->inner;
+    ck->no_index = "a dimension";
+    const Affine *a = tc_affine(ck, n, "a dimension");
+    ck->no_index = NULL;
+    ck->frame = c->caller;
+    return a;
+}
+
 // Dimensions that were bound by another argument, or are numbers or expressions, must agree.
 static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg) {
     Checker *ck = c->ck;
-    ck->frame = c->inner;
-    ck->no_index = "a dimension";
     for (int d = 0; d < p->rank; d++) {
-        const Affine *want = NULL;
-        if (names_known(c, p->dim[d])) want = tc_affine(ck, p->dim[d], "a dimension");
+        const Affine *want = dimension(c, p->dim[d]);
         if (!want) {
             Diag *diag =
                 diag_report(ck->diags, arg->range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
@@ -288,8 +299,6 @@ static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg
                          "dimension %d of '%s' is what '%s' expects of its parameter '%s'", d,
                          ck->tens.at[tensor].name, c->func->name, p->name);
     }
-    ck->no_index = NULL;
-    ck->frame = c->caller;
 }
 
 static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
@@ -297,6 +306,7 @@ static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
     int t = tensor_argument(ck, c->caller, arg, c->func->name);
     Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
     s->tensor = t;
+    s->from_zero = !FAULT(argument_keeps_origin);
     c->ok = c->ok && t >= 0;
     if (t < 0) return -1;
     const Ten *ten = &ck->tens.at[t];
@@ -356,15 +366,11 @@ static void bind_arguments(Call *c) {
 static void bind_shape(Call *c, const TcParam *p, int tensor, Range range) {
     Checker *ck = c->ck;
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
-    ck->frame = c->inner;
-    ck->no_index = "a dimension";
     for (int d = 0; d < p->rank && c->ok; d++) {
-        size[d] = names_known(c, p->dim[d]) ? tc_affine(ck, p->dim[d], "a dimension") : NULL;
+        size[d] = dimension(c, p->dim[d]);
         c->ok = size[d] != NULL;
         if (!size[d]) diag_report(ck->diags, range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
     }
-    ck->no_index = NULL;
-    ck->frame = c->caller;
     Ten *t = &ck->tens.at[tensor];
     if (!c->ok) return;
     if (!t->size && t->defs == 0 && !t->size_param) {
@@ -385,6 +391,7 @@ static void bind_results(Call *c) {
         int t = tc_target(ck, c->caller, target, rank, target->range);
         Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
         s->tensor = t;
+        s->from_zero = p->shaped && t >= 0 && ck->tens.at[t].defs > 0;
         c->ok = c->ok && t >= 0;
         if (t < 0) continue;
         if (p->type && !tc_join_type(ck, t, p->type, WEAK_NOT, target->range)) c->ok = false;
@@ -427,7 +434,9 @@ static void call_function(Checker *ck, Frame *frame, const TcStmt *s, TcFunc *f)
     Call c = {ck, frame, arena_new(ck->arena, Frame), f, s, true};
     c.inner->func = f;
     c.inner->caller = frame;
-    c.inner->call = s->range;
+    CallSite *site = arena_new(ck->arena, CallSite);
+    *site = (CallSite){s->range, frame->call};
+    c.inner->call = site;
     if (!callee_is_sound(ck, s, f) || !counts_agree(ck, s, f) || is_aliased(ck, s)) {
         poison_targets(ck, frame, s);
         return;

@@ -183,12 +183,12 @@ static const Affine *stand_in(Checker *ck, int tensor, int dim, bool origin) {
     }
     int *number = origin ? &t->origin_param[dim] : &t->size_param[dim];
     if (*number < 0) {
-        const char *text =
-            arena_printf(ck->arena, "%s.%s%d#%d", t->name, origin ? "lo" : "", dim, tensor);
-        *number =
-            program_param(ck->p, name_of(ck->names, text), origin ? PARAM_SCALAR : PARAM_SIZE);
-        StandIn s = {tensor, dim, origin};
-        vec_push(ck->arena, &ck->standins, s);
+        const char *text = arena_printf(ck->arena, "%s.%s%d", t->name, origin ? "lo" : "", dim);
+        Param p = {name_of(ck->names, text), origin ? PARAM_SCALAR : PARAM_SIZE, TYPE_I64,
+                   t->range};
+        *number = ck->p->params.n;
+        vec_push(ck->arena, &ck->p->params, p);
+        vec_push(ck->arena, &ck->standins, ((InferExtent){tensor, dim, origin}));
     }
     return affine_param(ck->x, *number);
 }
@@ -206,7 +206,7 @@ const Affine *tc_origin(Checker *ck, int tensor, int dim) {
 // what >= 0
 static void require(Checker *ck, const Affine *what, const char *why, Range range) {
     if (affine_is_const(what) && what->constant >= 0) return;
-    Require r = {what, why, range};
+    Require r = {what, why, range, ck->frame->call};
     vec_push(ck->arena, &ck->requires, r);
 }
 

@@ -45,6 +45,7 @@ static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op,
     s->constraint = w->constraint;
     s->value = value;
     s->hint = w->hint;
+    s->call = w->call;
     InferStmt info = {w->nreads, w->reads};
     vec_push(ck->arena, &ck->infos, info);
 }
@@ -146,7 +147,7 @@ static bool resolve_inside(Extents *x, const Affine *a, int depth) {
 // The extent a stand-in stands for, free of stand-ins itself; false when it depends on itself.
 static bool resolve(Extents *x, int k, int depth) {
     Checker *ck = x->ck;
-    const StandIn *s = &ck->standins.at[k];
+    const InferExtent *s = &ck->standins.at[k];
     if (x->state[k] == 2) return true;
     const Tensor *t = &ck->p->tensors.at[s->tensor];
     if (x->state[k] == 1 || depth > PROGRAM_MAX_STMTS) {
@@ -348,7 +349,8 @@ bool tc_emit(Checker *ck) {
     }
     put_tensors(ck);
     for (int i = 0; i < ck->requires.n; i++) vec_push(p->arena, &p->requires, ck->requires.at[i]);
-    if (!program_infer(p, ck->infos.at, ck->diags)) return false;
+    InferExtents extents = {ck->nreal, ck->standins.n, ck->standins.at};
+    if (!program_infer(p, ck->infos.at, extents, ck->diags)) return false;
     if (ck->standins.n && !put_extents(ck)) return false;
     drop_constraints(p);
     find_old_content(ck);

@@ -270,7 +270,7 @@ const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **su
     for (int d = 0; d < n->n; d++) {
         const Affine *s = tc_affine(ck, n->arg[d], "a subscript");
         ranges[d] = n->arg[d]->range;
-        if (s && d < PROGRAM_MAX_RANK) sub[d] = s;
+        if (s && d < PROGRAM_MAX_RANK) sub[d] = ok ? tc_own_subscript(ck, n->name, d, s) : s;
         ok = ok && s;
     }
     *subs = ranges;

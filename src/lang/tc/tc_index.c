@@ -138,7 +138,7 @@ void tc_put_hoists(Checker *ck) {
         w.reads = reads.list.at;
         w.nreads = reads.list.n;
         w.write = access_make(ck->x, h->tensor, h->n, sub);
-        vec_push(ck->arena, &ck->works, w);
+        tc_put_work(ck, &w);
     }
 }
 

@@ -46,6 +46,13 @@ int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range
     return -1;
 }
 
+const Affine *tc_own_subscript(Checker *ck, Name name, int d, const Affine *sub) {
+    const Sym *s = tc_find(ck, ck->frame, name);
+    if (!s || s->kind != SYM_TENSOR || !s->from_zero || d >= ck->tens.at[s->tensor].rank)
+        return sub;
+    return affine_add(ck->x, sub, tc_origin(ck, s->tensor, d));
+}
+
 // The written element; iterators that occur come first.
 static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const Range **ranges) {
     const Affine *sub[PROGRAM_MAX_RANK];
@@ -62,7 +69,7 @@ static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const R
             a = tc_affine(ck, n, "a subscript");
         }
         r[d] = n->range;
-        if (a && d < PROGRAM_MAX_RANK) sub[d] = a;
+        if (a && d < PROGRAM_MAX_RANK) sub[d] = tc_own_subscript(ck, s->target[0].name, d, a);
         ok = ok && a;
     }
     *ranges = r;
@@ -393,14 +400,19 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     w.constraint =
         arena_copy(ck->arena, ck->constraints.at, (size_t)w.nconstraints * sizeof(Affine *));
     w.reads = tc_take_reads(ck, &w.nreads);
-    vec_push(ck->arena, &ck->works, w);
+    tc_put_work(ck, &w);
+}
+
+void tc_put_work(Checker *ck, Work *w) {
+    w->call = ck->frame->call;
+    vec_push(ck->arena, &ck->works, *w);
 }
 
 void tc_check_stmts(Checker *ck, Frame *frame) {
     for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
         int before = ck->diags->items.n;
         check_stmt(ck, frame, s);
-        for (int i = before; frame->caller && i < ck->diags->items.n; i++)
-            diag_note(ck->diags, ck->diags->items.at[i], frame->call, DIAG_TC_CALLED_NOTE);
+        if (frame->call)
+            program_note_calls(ck->diags, before, &(CallSite){frame->call->range, NULL});
     }
 }
