@@ -221,7 +221,9 @@ static void test_begin(Test *t, const char *text) { // and parses it
     while (blank(t), *t->s) statement(t);
 }
 
-static bool test_infer(Test *t) { return program_infer(t->p, t->infos.at, (InferExtents){0}, &t->diags); }
+static bool test_infer(Test *t) {
+    return program_infer(t->p, t->infos.at, (InferExtents){0}, &t->diags);
+}
 
 static void print_affine(Test *t, Text *out, const Affine *a) {
     Name params[PROGRAM_MAX_PARAMS];
