@@ -35,7 +35,8 @@ typedef struct Outcome {
     double naive_us, compile_us, chosen_us, tuned_us, bound_us, roof_us;
     long long trials;
     bool right, tuned_right, tuned;
-    bool kept; // nothing faster than the choice was found
+    bool kept;    // nothing faster than the choice was found
+    bool refuted; // measured below the bound: there is no certificate
     char *schedule;
     const BenchItem *item;
 } Outcome;
@@ -90,6 +91,7 @@ static bool tune(Bench *b, const BenchItem *item, BenchKernel *k, BenchKernel *t
     lab_pin(&b->lab, true);
     if (status) return false;
     o->bound_us = found->state->bound * 1e6;
+    o->refuted = found->refuted;
     o->trials = found->state->trials;
     o->schedule = strdup(found->schedule);
     bench_kernel_open_with(tuned, b, item, found->schedule);
@@ -142,6 +144,8 @@ static void play(Bench *b, const Story *s, const char *naive, Outcome *o) {
     o->tuned_right = o->tuned && known && matches(&tuned, reference, item->rounded);
     measure(b, &chosen, o->tuned ? &tuned : NULL, o);
     if (o->kept) keep_choice(&chosen, o);
+    o->refuted |=
+        o->bound_us > 0 && fmin(o->chosen_us, o->tuned ? o->tuned_us : INFINITY) < o->bound_us;
     o->naive_us = naive_us(b, item, &chosen, naive);
     if (o->schedule && b->out) print_schedule(b->out, o->schedule, o->kept);
     free(reference);
@@ -170,8 +174,9 @@ static void table(const Outcome *all, const char *naive) {
         double best = o->tuned ? o->tuned_us : o->chosen_us;
         printf("%-24s %11s %11s %11s %11s %8lld %12s ", stories[i].title,
                in_words(o->compile_us, a), in_words(o->naive_us, n), in_words(o->chosen_us, c),
-               in_words(o->tuned_us, d), o->trials, in_words(o->bound_us, e));
-        if (o->bound_us > 0)
+               in_words(o->tuned_us, d), o->trials,
+               o->refuted ? "refuted" : in_words(o->bound_us, e));
+        if (o->bound_us > 0 && !o->refuted)
             printf("%4.0f %% ", 100 * (best / o->bound_us - 1));
         else
             printf("%6s ", "-");
@@ -196,7 +201,8 @@ static void json_rows(Json *j, const Outcome *all, const char *naive) {
         json_num(j, "chosen_us", o->chosen_us);
         json_num(j, "tuned_us", o->tuned ? o->tuned_us : (double)NAN);
         json_int(j, "trials", o->trials);
-        json_num(j, "bound_us", o->bound_us > 0 ? o->bound_us : (double)NAN);
+        if (o->refuted) json_bool(j, "refuted", true);
+        json_num(j, "bound_us", o->bound_us > 0 && !o->refuted ? o->bound_us : (double)NAN);
         json_num(j, "roof_us", o->roof_us);
         json_bool(j, "kept", o->kept);
         json_str(j, "schedule", o->schedule);

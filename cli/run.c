@@ -212,6 +212,20 @@ static void print_tuned(const lw_timing *t) {
            t->isa);
 }
 
+// The certificate of what was tuned, against the clock of this run.
+static void print_bound(const lw_timing *t) {
+    char bound[32], time[32];
+    if (t->bound_us <= 0 || !t->samples) return;
+    cli_time(bound, t->bound_us);
+    if (t->median_us < t->bound_us)
+        printf("  bound    no certificate: measured %s, below the bound of %s; please report this "
+               "program with its sizes\n",
+               cli_time(time, t->median_us), bound);
+    else
+        printf("  bound    no implementation can beat %s; gap %.0f %%\n", bound,
+               100 * (t->median_us / t->bound_us - 1));
+}
+
 static void print_summary(Run *r) {
     char *values = cli_values_text(r->bound);
     printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
@@ -230,6 +244,7 @@ static void print_summary(Run *r) {
     print_tuned(&r->timing);
     print_speed(&r->timing);
     print_roof(r);
+    print_bound(&r->timing);
     for (size_t i = 0; i < r->n; i++) {
         bool input = i < lw_function_input_count(r->f);
         char *text = cli_tensor_text(r->bound, i);
@@ -266,6 +281,8 @@ static void json_summary(Run *r) {
     if (t->code_bytes) {
         if (t->threads > 1) json_int(j, "threads", t->threads);
         if (cli_tuned(t->schedule)) json_str(j, "schedule", t->schedule);
+        if (t->bound_us > 0) json_num(j, "bound_us", round(t->bound_us * 1e3) / 1e3);
+        if (t->samples && t->median_us < t->bound_us) json_bool(j, "refuted", true);
         if (t->tuned_threads) {
             json_open(j, "tuned_for", '{');
             json_int(j, "threads", t->tuned_threads);

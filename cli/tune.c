@@ -207,6 +207,8 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->schedule = cli_printf("%s", r->schedule);
     e->found_by = cli_printf("%s", r->strategy);
     e->unchecked = r->unchecked ? cli_printf("%s", r->unchecked) : NULL;
+    e->refuted = r->refuted ? cli_printf("%s", r->refuted) : NULL;
+    e->reproducer = r->reproducer ? cli_printf("%s", r->reproducer) : NULL;
     e->stored = r->stored;
     e->near = r->near;
     e->finished = r->finished;
@@ -330,6 +332,8 @@ static void clean_up(Tuning *t) {
             free(t->at[i].run[k].schedule);
             free(t->at[i].run[k].found_by);
             free(t->at[i].run[k].unchecked);
+            free(t->at[i].run[k].refuted);
+            free(t->at[i].run[k].reproducer);
             free(t->at[i].run[k].point);
         }
         free(t->at[i].run);

@@ -13,7 +13,8 @@ enum { TUNE_TOP = 5 };
 typedef struct Explored {
     lw_tune_state state;
     char *schedule, *found_by;
-    char *unchecked; // results; NULL: none
+    char *unchecked;            // results; NULL: none
+    char *refuted, *reproducer; // see lw_tune_result; NULL: it was not
     bool stored, finished, near;
     double chosen; // seconds of what is chosen without search; 0: not known
     lw_tune_point *point;

@@ -198,6 +198,9 @@ static void print_time(const Explored *e) {
 static void print_certificate(const Explored *e) {
     char time[32], bound[32];
     const lw_tune_state *s = &e->state;
+    if (e->refuted)
+        printf("  certificate  none: %s; please report%s%s\n", e->refuted, e->reproducer ? " " : "",
+               e->reproducer ? e->reproducer : "");
     if (s->bound <= 0) return;
     printf("  certificate  %s; no implementation in this space can beat %s; gap %.0f %%\n",
            cli_time(time, s->seconds * 1e6), cli_time(bound, s->bound * 1e6),
@@ -279,6 +282,8 @@ static void json_explored(Json *j, const Explored *e) {
     if (e->chosen > 0) microseconds(j, "chosen_us", e->chosen);
     if (s->bound > 0) microseconds(j, "bound_us", s->bound);
     if (s->bound > 0) json_num(j, "gap", round(s->gap * 1e4) / 1e4);
+    if (e->refuted) json_str(j, "refuted", e->refuted);
+    if (e->reproducer) json_str(j, "reproducer", e->reproducer);
     json_num(j, "gflops", round(s->gflops * 1e3) / 1e3);
     if (s->peak > 0) json_num(j, "peak", round(s->peak * 1e4) / 1e4);
     json_int(j, "trials", s->trials);

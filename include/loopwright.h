@@ -385,6 +385,8 @@ typedef struct lw_timing {
     // threads and this instruction set: tune it for these. 0 and NULL otherwise.
     int tuned_threads;
     const char *tuned_isa;
+    double bound_us; // as tuned: nothing in the space can be faster; 0: not known. A median below
+                     // it shows that it is wrong
 } lw_timing;
 
 typedef struct lw_run_options {
@@ -570,6 +572,11 @@ typedef struct lw_tune_result {
     // The schedule to start from is not in the space: it was measured as it is, and the search
     // began near it. `strategy` is "given" where nothing was faster.
     bool near;
+    // A candidate ran faster than its lower bound, also at the rates that this machine has when it
+    // is measured again: the bound is wrong, and there is no certificate (state->bound is 0).
+    // "measured 1.8 us, below the bound of 2.2 us"; NULL: no.
+    const char *refuted;
+    const char *reproducer; // a file that shows it, to be reported; NULL: none was written
 } lw_tune_result;
 
 // Whether `strategy` and `order` are right: what lw_tune would say of them, without a function.

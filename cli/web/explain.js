@@ -27,7 +27,11 @@ function certificate() {
     list.push(fact(
         figure(t.flops / t.median_us / 1e3), 'GFLOP/s',
         `${t.isa}, ${t.threads > 1 ? t.threads + ' threads' : 'one thread'}; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
-  if (s && finite(s.bound))
+  if (s && finite(s.bound) && t.median_us < s.bound)
+    list.push(fact(
+        ...duration(s.bound).split(' '),
+        'no certificate: measured below the bound; please report this page'));
+  else if (s && finite(s.bound))
     list.push(fact(
         ...duration(s.bound).split(' '),
         `certificate: no implementation in its space can beat this; gap ${

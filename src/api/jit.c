@@ -181,6 +181,7 @@ static int run_code(Jit *j) {
     t->chosen_threads = j->code->threads;
     t->tuned_threads = j->code->tuned_threads;
     t->tuned_isa = j->code->tuned_threads ? isa_name[j->code->tuned_isa] : NULL;
+    t->bound_us = j->code->bound * 1e6;
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
         if (!FAULT(measuring_changes_results)) restore_inouts(j);
@@ -232,6 +233,8 @@ static lw_status generate(Pipeline *p, const Machine *m, KernelCode *draft, cons
                                            (Target){m, p->views, draft->threads}, &lowered);
         if (status) return status;
         draft->origin = call->origin;
+        bool same = call->origin == ORIGIN_TUNED || call->origin == ORIGIN_HAND; // sizes
+        draft->bound = same && call->tuned ? call->tuned->bound : 0;
         if (call->origin == ORIGIN_CHOSEN && call->elsewhere) {
             draft->tuned_threads = call->elsewhere->threads;
             draft->tuned_isa = (Isa)isa_by_name(call->elsewhere->isa);

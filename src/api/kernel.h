@@ -38,6 +38,7 @@ typedef struct KernelCode {
     Origin origin;
     int tuned_threads; // what else it is tuned for (call->elsewhere); 0: nothing
     Isa tuned_isa;
+    double bound; // seconds that nothing can beat, as the database has it; 0: not known
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none
     size_t key_size;

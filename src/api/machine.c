@@ -246,8 +246,8 @@ static lw_status machine_body(Call *call, void *args) {
     return LW_OK;
 }
 
-const lw_machine *machine_rated(Call *call, Machine *m) {
-    MachineCall c = {0};
+const lw_machine *machine_rated(Call *call, Machine *m, bool again) {
+    MachineCall c = {.options.improve = again};
     if (machine_body(call, &c) != LW_OK) return NULL;
     Rates *r = arena_new(call->arena, Rates);
     r->cores = c.out->cores;

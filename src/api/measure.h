@@ -17,7 +17,10 @@ bool measure_kept(Arena *arena, Machine *m);
 bool measure_known(Call *call, Machine *m);
 
 // The same, of a machine with any cap, measured where there are none; and what lw_machine_get
-// gives.
-const lw_machine *machine_rated(Call *call, Machine *m);
+// gives. `again`: they are measured in any case, and of each rate the better one is kept.
+const lw_machine *machine_rated(Call *call, Machine *m, bool again);
+
+// What LW_TUNE_PLANT makes of lower bounds (tune_bound.c); 0: nothing.
+double planted_bound(void);
 
 #endif

@@ -224,7 +224,7 @@ static lw_status space_body(Call *call, void *args) {
     CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);
     if (!cs) return LW_ERROR;
     Shown x = {.call = call, .o = o, .cs = cs, .s = cs->space, .text.arena = call->arena};
-    BoundOptions bound = {.machine = m, .threads = options.threads};
+    BoundOptions bound = {.machine = m, .threads = options.threads, .plant = planted_bound()};
     if (known) x.bound = bound_new(call->arena, cs, &bound);
     x.w = space_work(call->arena, x.s);
     x.c = space_cand(call->arena, x.s);

@@ -79,17 +79,7 @@ static bool cancelled(void *user) {
     return !t->finishing && t->o.cancelled && t->o.cancelled(t->o.user);
 }
 
-static double bound(void *user, const Cand *c) {
-    const Tune *t = user;
-    return bound_seconds(t->model, c, NULL) * t->bound_scale;
-}
-
-// A candidate faster than its bound shows that the machine's rates were measured in a slow phase:
-// all bounds are lower by as much.
-static void doubt_bound(Tune *t, const Cand *c, const Trial *trial) {
-    if (!t->model || trial->state != TRIAL_TIMED || !(trial->measured < bound(t, c))) return;
-    t->bound_scale *= trial->measured / bound(t, c);
-}
+static double bound(void *user, const Cand *c) { return tune_bound(user, c); }
 
 static void keep_best(Tune *t, const Cand *c, const Trial *trial) {
     if (trial->state != TRIAL_TIMED || trial->seconds >= t->best_seconds) return;
@@ -108,9 +98,8 @@ static void take_trials(Tune *t, const Trial *out) {
         const Cand *c = t->begun[i];
         Job job = tune_cand_job(t, c);
         keep_best(t, c, &out[i]);
-        doubt_bound(t, c, &out[i]);
-        if (out[i].state != TRIAL_CANCELLED)
-            tune_trial(t, &job, &out[i], t->model ? bound(t, c) : 0);
+        if (out[i].state == TRIAL_TIMED) tune_doubt(t, c, &job, out[i].measured);
+        if (out[i].state != TRIAL_CANCELLED) tune_trial(t, &job, &out[i], bound(t, c));
     }
 }
 
@@ -199,7 +188,7 @@ static bool prepare(Tune *t) {
     const Machine *m = pick_machine(call, t->o.isa);
     if (!m) return false;
     t->machine = *m;
-    t->rated = machine_rated(call, &t->machine);
+    t->rated = machine_rated(call, &t->machine, false);
     t->began = measure_clock(); // measuring the machine is not the tuning's time
     t->p = program_fork(call->arena, t->bound->program);
     t->views = views_of(t);
@@ -352,7 +341,6 @@ static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *s
     Job job = *winner;
     t->used = t->threads > 1 && tune_shares(t, &job) ? t->threads : 1;
     tune_best(t, trial);
-    if (t->model && t->state.bound <= 0) t->state.bound = bound(t, t->root);
     tune_figures(t);
     t->result->schedule = schedule_text(t, winner);
     t->result->strategy = strategy;
@@ -372,6 +360,7 @@ static bool recall(Tune *t, const SearchOptions *options) {
     if (right && !same && trials[1].seconds < lost * trials[0].seconds) return false;
     if (right) t->result->chosen = trials[1].seconds;
     t->result->stored = true;
+    tune_certify(t, &jobs[0], trials[0].seconds, false);
     return finish(t, &jobs[0], &trials[0], "database");
 }
 
@@ -442,9 +431,9 @@ static void join_others(Tune *t) {
 static bool put(Tune *t) {
     Job jobs[2] = {{JOB_TEXT, t->put, strlen(t->put) + 1}, {JOB_CHOSEN, "", 1}};
     Trial trials[2] = {{.state = TRIAL_DECLINED}};
-    if (t->model) t->state.bound = bound(t, t->root);
     if (jobs[0].size <= TUNE_MOST_TEXT) measure_again(t->measure, jobs, 2, final_seconds, trials);
     if (trials[1].state == TRIAL_TIMED) t->result->chosen = trials[1].seconds;
+    if (trials[0].state == TRIAL_TIMED) tune_certify(t, &jobs[0], trials[0].seconds, false);
     if (trials[0].state != TRIAL_TIMED)
         diag_report(t->call->diags, nowhere, DIAG_DB_NOT_KEPT, trial_state_name[trials[0].state]);
     else if (!(t->result->stored = tune_keep(t, jobs, trials, 1, NULL)))
@@ -498,9 +487,8 @@ static bool tune(Tune *t) {
     if (!decide(t, &found, &final)) return false;
     const Job *winner = &final.jobs[final.best];
     const Trial *trial = &final.trials[final.best];
-    if (found.proved && trial->seconds < t->state.bound) // as it is measured now
-        t->state.bound = trial->seconds;
-    t->result->finished = found.proved;
+    tune_certify(t, winner, trial->seconds, found.proved);
+    t->result->finished = found.proved && t->below.seconds <= 0;
     t->result->stored = keep(t, &final, whole ? &options : NULL);
     const char *by = search_strategy_name[options.strategy];
     if (final.best == final.given) by = "given";
@@ -560,7 +548,6 @@ static lw_status tune_body(Call *call, void *args) {
                 .check = c->check,
                 .checked = arena_new(call->arena, lw_check_result),
                 .result = arena_new(call->arena, lw_tune_result),
-                .bound_scale = 1,
                 .began = measure_clock()};
     if (c->put && !can_put(t)) return LW_ERROR;
     t->folder = failures_folder(t);

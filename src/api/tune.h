@@ -4,6 +4,7 @@
 //   tune_options.c the strategy, and the order of decisions
 //   tune_space.c   the Space of a bound function, and jobs for the workers: candidates, Schedules
 //   tune_db.c      what the database knows of it, and is told
+//   tune_bound.c   the lower bound, the certificate, and its withdrawal
 //   tune_report.c  where it stands, trial by trial; reproducers of what went wrong
 //   tune_check.c   lw_check: one Schedule, compared as candidates are
 #ifndef LW_API_TUNE_H
@@ -35,7 +36,12 @@ typedef struct Tune {
     const Schedule *given;   // to start from, or NULL
     const Cand *chosen;      // nearest to what is chosen without search; NULL: not asked for yet
     const BoundModel *model; // NULL: there is no bound
-    double bound_scale;      // 1, or less where it turned out too high
+    struct {                 // the time furthest below its bound
+        double seconds;      // 0: none is
+        double share;        // of the bound
+        Cand *cand;
+        const char *schedule;
+    } below;
     // What is known of it.
     Db *db;     // NULL: no database
     Db *own_db; // the same, where it is not the context's
@@ -83,6 +89,7 @@ bool tune_options(Call *call, const lw_tune_options *options, SearchOptions *out
 // --- tune_space.c --------------------------------------------------------------------------------
 // False: reported.
 bool tune_space(Tune *t);
+void tune_model(Tune *t); // the lower bound at the rates of `machine`
 // Full candidates that are worth trying first, best guess first; at most `most`.
 int tune_starts(Tune *t, const Cand **out, int most);
 // Of what is given and what is chosen, those that the Space has no candidate for; their number.
@@ -115,6 +122,14 @@ bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const Searc
 void tune_check(Tune *t);
 const char *tune_compared(Tune *t); // how results are
 
+// --- tune_bound.c --------------------------------------------------------------------------------
+// Seconds that nothing below a candidate can beat; 0: not known, or refuted.
+double tune_bound(const Tune *t, const Cand *c);
+// A candidate (NULL: outside of the Space) was measured: is it faster than its bound allows?
+void tune_doubt(Tune *t, const Cand *c, const Job *job, double seconds);
+// The bound of the result, or why there is none. `proved`: everything else was tried, or cut.
+void tune_certify(Tune *t, const Job *winner, double seconds, bool proved);
+
 // --- tune_report.c -------------------------------------------------------------------------------
 void tune_figures(Tune *t); // what follows from state.seconds
 // The result: state.seconds is its time, and so is the last point.
@@ -122,5 +137,8 @@ void tune_best(Tune *t, const Trial *trial);
 // Counts a trial and tells whoever wants to know.
 void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound);
 void tune_progress(Tune *t);
+// Files that show a schedule as `loopwright run` takes them, with `options`; the path of the
+// schedule, NULL: nothing was written.
+const char *tune_reproducer(Tune *t, const char *schedule, const char *what, const char *options);
 
 #endif

@@ -107,32 +107,30 @@ static const char *unkept(Tune *t) {
     return NULL;
 }
 
-// The path of the schedule; NULL: it could not be written.
-static const char *reproducer(Tune *t, const char *schedule, const Trial *trial) {
+const char *tune_reproducer(Tune *t, const char *schedule, const char *what, const char *options) {
     Arena *arena = &t->text;
     Text program = {.arena = arena};
-    const char *state = trial_state_name[trial->state];
     if (!t->folder || t->failures >= MOST_FAILURES) return NULL;
     if (!make_folders(arena, t->folder)) return unkept(t);
     program_print(&program, t->p);
     const char *text = text_str(&program);
     uint64_t hash = hash_bytes(hash_bytes(0, text, strlen(text)), schedule, strlen(schedule));
     const char *base =
-        arena_printf(arena, "%s/%s-%s-%016" PRIx64, t->folder, t->p->name, state, hash);
+        arena_printf(arena, "%s/%s-%s-%016" PRIx64, t->folder, t->p->name, what, hash);
     const char *lwp = arena_printf(arena, "%s.lwp", base);
     const char *lws = arena_printf(arena, "%s.lws", base);
     const char *how =
         arena_printf(arena,
                      "# %s when it was tuned with %s, isa %s, threads %d; to see it again:\n"
                      "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d "
-                     "--seed %llu --check\n",
-                     state, LW_BUILD_VERSION, isa_name[t->machine.isa], t->threads, base, base,
-                     isa_name[t->machine.isa], t->threads, (unsigned long long)t->o.seed);
+                     "--seed %llu %s\n",
+                     what, LW_BUILD_VERSION, isa_name[t->machine.isa], t->threads, base, base,
+                     isa_name[t->machine.isa], t->threads, (unsigned long long)t->o.seed, options);
     if (!write_file(lwp, arena_printf(arena, "%s%s", how, text)) ||
         !write_file(lws, arena_printf(arena, "%s%s", how, schedule)))
         return unkept(t);
     t->failures++;
-    return lws;
+    return arena_strndup(t->call->arena, lws, strlen(lws));
 }
 
 // --- Trials --------------------------------------------------------------------------------------
@@ -166,7 +164,9 @@ void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound) {
                       .samples = trial->samples,
                       .schedule = text_str(&text)};
     if (schedule) tune_keep_trial(t, schedule, trial);
-    if (is_failure(trial->state)) shown.reproducer = reproducer(t, shown.schedule, trial);
+    if (is_failure(trial->state))
+        shown.reproducer =
+            tune_reproducer(t, shown.schedule, trial_state_name[trial->state], "--check");
     if (t->o.trial) t->o.trial(t->o.user, &shown);
     arena_release(&t->text, mark);
 }

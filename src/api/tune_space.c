@@ -1,5 +1,6 @@
 #include "api/tune.h"
 
+#include "api/measure.h"
 #include "code/code.h"
 #include "space/analytic.h"
 #include "tree/schedule.h"
@@ -43,6 +44,15 @@ static AnalyticOptions choice(const Tune *t, Arena *arena, bool plain) {
                              .stride = strides_of(arena, t->p, t->views)};
 }
 
+void tune_model(Tune *t) {
+    Arena *arena = t->call->arena;
+    BoundOptions o = {.machine = &t->machine,
+                      .threads = t->threads,
+                      .plant = planted_bound(),
+                      .stride = strides_of(arena, t->p, t->views)};
+    t->model = bound_new(arena, t->cs, &o);
+}
+
 bool tune_space(Tune *t) {
     Arena *arena = t->call->arena;
     if (!read_given(t)) return false;
@@ -55,8 +65,7 @@ bool tune_space(Tune *t) {
     Cand *root = space_cand(arena, t->cs->space);
     space_copy(t->cs->space, root, t->cs->space->root);
     t->root = root;
-    BoundOptions bound = {.machine = &t->machine, .threads = t->threads, .stride = a.stride};
-    t->model = bound_new(arena, t->cs, &bound);
+    tune_model(t);
     return take_set(t, root);
 }
 

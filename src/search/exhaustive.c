@@ -59,7 +59,7 @@ static void visit(Walk *w, const Cand *c, int depth, int at) {
     see_values(w, l, c, var);
     for (int i = 0; i < l->n; i++) {
         if (search_over(q)) return;
-        if (l->bound[i] > 0 && l->bound[i] >= search_best(&q->state)) {
+        if (!q->state.refuted && l->bound[i] > 0 && l->bound[i] >= search_best(&q->state)) {
             q->state.cut += l->n - i;
             return;
         }

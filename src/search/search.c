@@ -77,7 +77,16 @@ bool search_hopeless(Search *q, const Cand *c) {
 
 double search_aim(const Search *q) { return fmin(search_best(&q->state), q->aim); }
 
+// The host has no bound any more: a candidate was faster than it allows. What was shown by it, and
+// what was cut, is not known then.
+static void see_bound(Search *q) {
+    bool lost = q->root_bound > 0 && bound_of(q, q->root) <= 0;
+    if (lost) q->state.refuted = true, q->root_bound = q->state.bound = 0;
+}
+
+// Where more was shown than the best allows, by leaving out what cannot beat it: the best is it.
 void search_raise_bound(Search *q, double bound) {
+    if (q->state.refuted) bound = q->state.bound = 0;
     if (bound > q->state.bound) q->state.bound = bound;
     if (q->state.bound > search_best(&q->state)) q->state.bound = search_best(&q->state);
     q->state.gap = q->state.ntop && q->state.bound > 0 ? search_best(&q->state) / q->state.bound - 1
@@ -196,6 +205,7 @@ void batch_end(Search *q, Batch *b) {
         b->trial[i] = sane(b->trial[i]);
         record(q, b->cand[i], &b->trial[i]);
     }
+    see_bound(q);
     search_raise_bound(q, q->root_bound);
     q->state.seconds = search_elapsed(q);
     if (h->progress) h->progress(h->user, &q->state);
@@ -455,6 +465,7 @@ SearchResult search_run(Arena *arena, const SearchHost *host, const SearchOption
     try_starts(q);
     if (!search_over(q)) strategy[q->o.strategy](q);
     end(q, q->state.trials ? SEARCH_DONE : SEARCH_EMPTY);
+    q->state.proved &= !q->state.refuted;
     if (q->state.proved) search_raise_bound(q, search_best(&q->state));
     q->state.seconds = search_elapsed(q);
     return q->state;

@@ -60,9 +60,10 @@ typedef struct SearchHost {
     const Space *space;
     // Times `n` full candidates. `best` is the incumbent's time, INFINITY when there is none.
     void (*measure)(void *user, const Cand *const *batch, int n, double best, Trial *out);
-    double (*bound)(void *user, const Cand *c); // seconds; NULL: there is none
-    double (*now)(void *user);                  // seconds, from any origin
-    bool (*cancelled)(void *user);              // NULL: never
+    // Seconds; NULL: there is none. 0 of what had one: it turned out to be wrong.
+    double (*bound)(void *user, const Cand *c);
+    double (*now)(void *user);     // seconds, from any origin
+    bool (*cancelled)(void *user); // NULL: never
     // After each batch; NULL: nobody looks.
     void (*progress)(void *user, const SearchState *state);
     // `measure` in two steps, one batch at a time: it stays where it is until `end`. NULL: neither.
@@ -166,6 +167,7 @@ struct SearchState {
         bound;   // no implementation in the Space, decisions of `root` taken, is faster; 0: unknown
     double gap;  // (best - bound) / bound; INFINITY without a best or a bound
     bool proved; // everything was measured or cut: the best is the best there is
+    bool refuted; // the host's bound became 0: it was wrong, and nothing is cut by it any more
     int npoints;
     const SearchPoint *curve;
 };

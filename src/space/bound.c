@@ -355,7 +355,7 @@ double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, Boun
     see_must(&e);
     for (int k = 0; k < BOUND_LAUNCH; k++) most = most_of(most, e.term[k].seconds);
     if (e.term[BOUND_LAUNCH].seconds > 0) most = e.term[BOUND_LAUNCH].seconds += most;
-    return e.dead ? INFINITY : most;
+    return e.dead ? INFINITY : most * b->plant;
 }
 
 double bound_seconds(const BoundModel *b, const Cand *c, BoundTerm *terms) {

@@ -55,6 +55,9 @@ typedef enum BoundKind {
     BOUND_LAUNCH,
     BOUND_KINDS
 } BoundKind;
+// Rates are taken this many times as high as they were measured: the error of measuring, of rates
+// and of the times that bounds are compared with.
+extern const double bound_margin;
 extern const char *const bound_name[BOUND_KINDS]; // "compute", "issue", ...
 
 // What one resource takes, and whose doing it is: a statement's, the Program's (-1), or that of
@@ -68,6 +71,7 @@ typedef struct BoundTerm {
 typedef struct BoundOptions {
     const Machine *machine; // with rates; without (or with none for its ISA) there is no bound
     int threads;            // as the Space was made for; at most the cores that were measured
+    double plant;           // for tests: bounds are this many times as high; 0: as they are
     const int64_t *const *stride; // per argument, in elements; NULL (or NULL entry): row-major
 } BoundOptions;
 

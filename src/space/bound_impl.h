@@ -137,7 +137,8 @@ typedef struct BoundPair {
 struct BoundModel {
     const CpuSpace *cs;
     const Program *p;
-    int cores; // that threads can use
+    double plant; // see BoundOptions; 1
+    int cores;    // that threads can use
     double hertz;
     double fastest;                          // scalar multiply-adds a second
     double instructions[2];                  // vector operations a second at full width, f32/f64

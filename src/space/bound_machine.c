@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+const double bound_margin = 1.02;
 static const double quieter = 1.04; // L3, when its other users do less
 static const double mixing = 0.94;  // loads and stores together, against copies
 
@@ -17,7 +18,7 @@ static double clock_of(const Machine *m) {
             double lanes = isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
             best = most_of(best, m->rates->fma[isa][wide][CORES_ONE] / lanes);
         }
-    return best * 1e9 / 2 / m->fma_ports;
+    return best * 1e9 / 2 / m->fma_ports * bound_margin;
 }
 
 void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
@@ -25,11 +26,12 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
     b->hertz = clock_of(m);
     for (int wide = 0; wide < 2; wide++) {
         double lanes = m->isa == ISA_SCALAR ? 1 : m->vector_bytes / (wide ? 8 : 4);
-        b->instructions[wide] = m->rates->fma[m->isa][wide][CORES_ONE] * 1e9 / 2 / lanes;
+        b->instructions[wide] =
+            m->rates->fma[m->isa][wide][CORES_ONE] * 1e9 / 2 / lanes * bound_margin;
         b->vectors[wide] = b->instructions[wide];
         if (m->isa == ISA_AVX512)
-            b->vectors[wide] =
-                most_of(b->vectors[wide], m->rates->fma[ISA_AVX2][wide][CORES_ONE] * 1e9 / lanes);
+            b->vectors[wide] = most_of(b->vectors[wide], m->rates->fma[ISA_AVX2][wide][CORES_ONE] *
+                                                             1e9 / lanes * bound_margin);
     }
     b->fastest = b->hertz * m->fma_ports;
     b->issue = b->hertz * (double)max_i64(m->ports[PORT_ISSUE], 6);
@@ -55,8 +57,8 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
             if (level == LEVEL_L3) in *= quieter, out *= quieter;
             if (p && shared)
                 in = least_of(in, move[MOVE_LOAD][1]), out = least_of(out, move[MOVE_STORE][1]);
-            b->in[p][level] = in > 0 ? 1e-9 / in : 0;
-            b->out[p][level] = out > 0 ? 1e-9 / out : 0;
+            b->in[p][level] = in > 0 ? 1e-9 / in / bound_margin : 0;
+            b->out[p][level] = out > 0 ? 1e-9 / out / bound_margin : 0;
         }
         // How far loads and stores get in each other's way, as copies show; other mixtures may
         // do a little better.

@@ -732,6 +732,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     x.walked = arena_new_n(arena, bool, t);
     for (int i = 0; i < cs->program->ninputs + cs->program->noutputs; i++) x.real[i] = true;
     *b = (BoundModel){.cs = cs, .p = cs->program, .nstmts = n, .stmt = x.stmt};
+    b->plant = o->plant > 0 ? o->plant : 1;
     b->cores = (int)max_i64(1, min_i64(o->threads, m->rates->cores));
     bound_rates(b, m, cs->host);
     for (int i = 0; i < n; i++) see_stmt(&x, i);

@@ -68,7 +68,9 @@ static bool take(Case *x, const char *text) {
 }
 
 static double seconds(Case *x) { return bound_seconds(x->b, x->c, NULL); }
+// At the rates of the machine of round numbers.
 static bool near(double got, double want) {
+    want /= bound_margin;
     bool ok = fabs(got - want) <= 1e-3 * want;
     if (!ok) printf("got %g, want %g\n", got, want);
     return ok;
@@ -209,7 +211,7 @@ TEST(order_says_what_is_brought_again) {
     bound_seconds(x.b, x.c, t);
     // 16 M of B go by for each of 2048 rows, at most 1 M and 32 K of it from the inner caches
     double bytes = 2048 * (2048 * 2048 * 4.0 - (1 << 20) - (32 << 10));
-    CHECK(t[BOUND_L3].seconds > 0.95 * bytes / 32e9);
+    CHECK(t[BOUND_L3].seconds > 0.93 * bytes / 32e9);
     CHECK_INT_EQ(t[BOUND_L3].stmt, 0);
     lab_end(&x.lab);
 }
@@ -223,7 +225,7 @@ TEST(sums_wait_for_themselves) {
              "privatise(S) = NO");
     BoundTerm t[BOUND_KINDS];
     bound_seconds(x.b, x.c, t);
-    CHECK(t[BOUND_CHAIN].seconds > 0.99 * (1 << 20) * 4 / 2e9); // four cycles a step
+    CHECK(t[BOUND_CHAIN].seconds > 0.97 * (1 << 20) * 4 / 2e9); // four cycles a step
     lab_end(&x.lab);
 }
 
@@ -290,10 +292,10 @@ TEST(copies_are_made_again) {
              "at(C.B.at, C.n.0) = OUTSIDE; at(C.B.at, C.k.0) = OUTSIDE");
     bound_seconds(x.b, x.c, t);
     double vectors = 256.0 * 256 * 256 / 16; // once for every row
-    CHECK(t[BOUND_STORE].seconds > 0.99 * vectors / 4e9);
+    CHECK(t[BOUND_STORE].seconds > 0.97 * vectors / 4e9);
     take(&x, "window_kind(C.B.at) = SERIAL");
     bound_seconds(x.b, x.c, t);
-    CHECK(t[BOUND_STORE].seconds > 0.99 * 16 * vectors / 4e9);
+    CHECK(t[BOUND_STORE].seconds > 0.97 * 16 * vectors / 4e9);
     lab_end(&x.lab);
 }
 
@@ -327,7 +329,7 @@ TEST(what_is_computed_in_a_loop_is_computed_again) {
     if (!open_text(&x, text, (int64_t[]){64, 4096}, 1)) return;
     take(&x, "place(T) = AT; size(C.m.1) = 1; at(T.at, C.m.0) = INSIDE");
     bound_seconds(x.b, x.c, t);
-    CHECK(t[BOUND_COMPUTE].seconds > 0.99 * 64 * 4096 / 16 * 10 / 4e9);
+    CHECK(t[BOUND_COMPUTE].seconds > 0.97 * 64 * 4096 / 16 * 10 / 4e9);
     lab_end(&x.lab);
 }
 

@@ -237,6 +237,48 @@ TEST(planted_faults_are_recorded_and_never_stored) {
     CHECK(system(command) == 0);
 }
 
+// A candidate faster than its bound refutes it: there is no certificate, files show the candidate,
+// the search goes on without bounds, and the database keeps none.
+TEST(a_bound_that_is_too_high_is_withdrawn) {
+    char folder[] = "/tmp/lw-tune-XXXXXX", db[64], command[128];
+    if (!CHECK(mkdtemp(folder))) return;
+    snprintf(db, sizeof db, "%s/t.db", folder);
+    lw_context_options where = {.struct_size = sizeof where, .database = db};
+    lw_context *ctx = lw_context_new(&where);
+    lw_bound *b = bind(ctx, "mm", (int64_t[]){20, 24, 28}, 3);
+    Seen seen;
+    lw_tune_options o = options(&seen);
+    const lw_tune_result *r;
+    const char *const strategies[] = {"auto", "exhaustive"};
+    for (int i = 0; i < 2; i++) {
+        o = options(&seen);
+        o.strategy = strategies[i];
+        o.trials = 30;
+        o.gap = 0.01; // a bound that is lowered to fit would end it at once
+        o.db = db;
+        o.again = true;
+        o.failures = folder;
+        setenv("LW_TUNE_PLANT", "bound=1000", 1);
+        CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+        unsetenv("LW_TUNE_PLANT");
+        CHECK(r->refuted && strstr(r->refuted, "below the bound of"));
+        CHECK(r->reproducer && strstr(r->reproducer, "mm-below-bound-"));
+        CHECK(r->state->bound <= 0 && r->state->gap <= 0 && !r->finished);
+        CHECK(seen.trials > 16); // more than the batch that refuted it
+    }
+    CHECK(files_in(folder, ".lwp") >= 1 && files_in(folder, ".lws") >= 1);
+    const lw_db_entry *entries;
+    size_t n = 0;
+    if (CHECK(lw_db_list(ctx, NULL, &entries, &n) == LW_OK) && CHECK(n > 0))
+        for (size_t i = 0; i < n; i++) CHECK(entries[i].bound <= 0);
+    o = options(&seen);
+    CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && !r->refuted && r->state->bound > 0);
+    lw_bound_free(b);
+    lw_context_free(ctx);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+}
+
 // Trials that the same database is asked for with other options.
 static int64_t trials_of(lw_context *ctx, lw_bound *b, lw_tune_options o, Seen *seen) {
     const lw_tune_result *r = NULL;
