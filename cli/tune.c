@@ -3,7 +3,7 @@
 // The functions of the file (or those of --def) at each of the sizes given are tuned one after the
 // other, each with its share of the budget by the work that it does. With several strategies each
 // of them has all of it, and they are compared. The first interrupt ends the search and keeps the
-// best so far; the second ends the command.
+// best so far, and the command exits with 128 and the signal's number; the second ends it at once.
 #include "tune.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted; // by this signal; 0: not
 
 static void interrupt(int signal_number) {
-    interrupted = 1;
+    interrupted = signal_number;
     signal(signal_number, SIG_DFL);
 }
 
@@ -258,6 +258,7 @@ static int explore(Tuning *t, Tuned *tuned, size_t which, const lw_schedule_text
     t->seconds = (unbounded ? 5 : cli->seconds) * tuned->share;
     t->trials = cli->trials ? (int64_t)ceil((double)cli->trials * tuned->share) : 0;
     t->shown = 0;
+    t->warned = false;
     const DLTensor **data = given_tensors(&t->given);
     lw_tune_options o = options_for(t, schedule, data);
     lw_status status = lw_tune(cli->ctx, tuned->b, &o, &r);
@@ -292,6 +293,7 @@ static int tune_all(Tuning *t) {
         if (!t->cli->json) explored_summary(t, &t->at[i]);
     }
     json_close(&t->cli->object, ']');
+    json_bool(&t->cli->object, "interrupted", interrupted != 0);
     free(memory);
     return status;
 }
@@ -324,6 +326,15 @@ static int close_log(Tuning *t, int status) {
     bool bad = ferror(t->log) != 0;
     bad = fclose(t->log) != 0 || bad;
     return bad && !status ? cli_fail(t->cli, "cannot write '%s'", t->cli->log) : status;
+}
+
+// What was found until then was printed and kept.
+static int say_interrupted(const Tuning *t) {
+    size_t done = 0;
+    while (done < t->n && t->at[done].nruns > 0) done++;
+    fprintf(stderr, "interrupted: %s", done < t->n ? "" : "this is the best found so far\n");
+    if (done < t->n) fprintf(stderr, "%zu of %zu functions were not tuned\n", t->n - done, t->n);
+    return 128 + (int)interrupted;
 }
 
 static void clean_up(Tuning *t) {
@@ -373,6 +384,7 @@ int command_tune(Cli *cli) {
     if (!status) status = write_winner(&t);
     if (!status && cli->plot) status = explored_plot(&t);
     status = close_log(&t, status);
+    if (!status && interrupted) status = say_interrupted(&t);
     clean_up(&t);
     lw_module_free(mod);
     return status;

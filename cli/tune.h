@@ -47,6 +47,7 @@ typedef struct Tuning {
     const char *by;
     uint64_t seed;
     double seconds, shown; // its budget; when it was last shown
+    bool warned;           // that the budget is too small
     int64_t trials;
 } Tuning;
 

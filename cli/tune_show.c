@@ -66,9 +66,22 @@ static int columns(void) {
     return (known ? size.ws_col : 80) - 1;
 }
 
+// Budgets that cannot be met are announced before anything else.
+static void warn_of_time(Tuning *t, const lw_tune_state *s) {
+    static const double late = 1.5;
+    if (t->warned || t->seconds <= 0 || s->expected <= late * t->seconds) return;
+    t->warned = true;
+    if (t->live) fputs("\r\033[K", stderr);
+    fprintf(stderr,
+            "note: %s takes about %.0f s to tune, not %.3g s: computing the reference and timing a "
+            "few calls takes that long\n",
+            lw_function_name(t->now->f), s->expected, t->seconds);
+}
+
 void explored_progress(void *tuning, const lw_tune_state *s) {
     Tuning *t = tuning;
     Part part[PARTS];
+    warn_of_time(t, s);
     if (s->elapsed - t->shown < (t->live ? often : seldom)) return;
     t->shown = s->elapsed;
     int n = collect(part, s);

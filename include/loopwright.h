@@ -514,6 +514,7 @@ typedef struct lw_tune_state {
     double peak;               // its share of what this machine can do, 0 to 1; 0: not known
     double kernel_time;        // seconds spent inside candidates
     double compile_time;       // and compiling them
+    double expected; // seconds that it takes at least, by estimate, whatever the budget is
 } lw_tune_state;
 
 typedef struct lw_tune_options {

@@ -19,7 +19,13 @@
 static const Range nowhere = {0, 0};
 static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
-static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5;
+static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5,
+                    least_final = 0.01;
+// A tuning ends within so many times its seconds, where the reference and a few calls allow that.
+static const double punctual = 1.4;
+// Calls that a trial takes at least: one to check, two to time. Kernels take about so many times
+// the bound.
+static const double trial_calls = 3, beyond_bound = 1.5;
 // Of times that are as good as the same, by which one may be less.
 static const double surely = 0.99;
 // Of times that were measured on another day, by which one is not the best any more.
@@ -29,6 +35,7 @@ static const double least_reference = 0.05, compile_seconds = 10;
 static const double reference_limit = 10, reference_most = 0.5;
 // What takes longer to compile is left out: it would keep many others from being tried.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
+static const double trial_share = 0.1; // of the time that a trial may take once it was checked
 
 enum { STARTS = 4, FINALISTS = 4 };
 
@@ -128,6 +135,8 @@ static void measure_rest(void *user, Trial *out) {
     take_trials(t, out);
 }
 
+static double elapsed(const Tune *t) { return measure_clock() - t->began; }
+
 static double now(void *user) {
     (void)user;
     return measure_clock();
@@ -217,6 +226,12 @@ static size_t most_bytes(const Tune *t) {
     return given > most ? given : most;
 }
 
+// The reference, the first trial, and the last word on it and on what is chosen.
+static double expected_seconds(Tune *t) {
+    double call = t->model ? beyond_bound * bound(t, t->root) : 0;
+    return measure_reference_time(&t->setup) + 3 * trial_calls * call;
+}
+
 static bool start_measuring(Tune *t) {
     const lw_bound *b = t->bound;
     int n = t->p->ninputs + t->p->noutputs;
@@ -242,11 +257,13 @@ static bool start_measuring(Tune *t) {
                               .reference_seconds = fmax(share, least_reference),
                               .reference_limit = fmax(reference_most * seconds, reference_limit),
                               .compile_seconds = compile_seconds,
+                              .trial_seconds = trial_share * t->o.seconds,
                               .slow_compile = t->check ? 0 : slow,
                               .cancelled = cancelled,
                               .plant = plant,
                               .cancel_user = t};
     MeasureFault fault;
+    t->state.expected = expected_seconds(t);
     t->measure = measure_open(t->call->arena, &t->setup, &fault);
     t->interrupted = fault == MEASURE_CANCELLED;
     if (!t->measure && !t->interrupted)
@@ -296,7 +313,11 @@ static bool decide(Tune *t, const SearchResult *found, Final *out) {
     Trial *trials = out->trials;
     int n = 0, best = -1;
     double seconds = fmin(final_seconds, final_share * fmax(t->o.seconds, 1));
+    double left = t->o.seconds > 0 ? punctual * t->o.seconds - elapsed(t) : INFINITY;
+    double cost = found->ntop ? trial_calls * found->top[0].trial.seconds : 0; // the chosen one's
     for (; n < found->ntop && n < FINALISTS; n++) {
+        cost += trial_calls * found->top[n].trial.seconds;
+        if (n > 0 && cost > left) break;
         jobs[n] = tune_cand_job(t, found->top[n].cand);
         if (t->threads > 1) tune_shares(t, &jobs[n]);
     }
@@ -308,6 +329,7 @@ static bool decide(Tune *t, const SearchResult *found, Final *out) {
     for (int i = n - 1; i >= 0; i--)
         if (strcmp(schedule_text(t, &jobs[i]), text) == 0) chosen = i;
     out->n = chosen == n ? n + 1 : n;
+    seconds = fmin(seconds, fmax(left / 3, least_final));
     measure_again(t->measure, jobs, out->n, seconds, trials);
     for (int i = 0; i < n; i++)
         if (trials[i].state == TRIAL_TIMED &&

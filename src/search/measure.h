@@ -88,6 +88,7 @@ typedef struct MeasureSetup {
     double reference_seconds; // that the interpreter may take, where compiled code can do it too
     double reference_limit;   // that computing the reference may take in any case
     double compile_seconds;   // after which a compilation hangs
+    double trial_seconds;     // that a trial may take beyond its first calls; 0: any
     double slow_compile;      // seconds of processor time after which one is given up; 0: never
     bool (*cancelled)(void *cancel_user);  // NULL: never
     Plant (*plant)(void *user, int64_t n); // of the n-th candidate; NULL: none
@@ -132,6 +133,9 @@ const Difference *measure_difference(const Measure *m, int job);
 // What the next candidates are measured in turn with, found elsewhere: it was checked there.
 void measure_incumbent(Measure *m, const Job *job, double seconds);
 size_t measure_room(const Measure *m); // most bytes of a job
+
+// Seconds that computing the reference will take, by estimate.
+double measure_reference_time(const MeasureSetup *setup);
 
 const MeasureTally *measure_tally(const Measure *m);
 const Operands *measure_operands(const Measure *m);

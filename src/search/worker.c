@@ -231,17 +231,18 @@ static Trial by_samples(double *x, int n) {
     return (Trial){TRIAL_TIMED, e.median, e.low, e.high, .measured = e.median, .samples = n};
 }
 
-// Samples are taken for so many seconds; some in any case, few where they take much longer.
-static bool another_sample(int n, double began, double seconds) {
+// Samples are taken for so many seconds; some in any case, few where they would take longer than
+// `most`.
+static bool another_sample(int n, double began, double seconds, double most) {
     double spent = measure_clock() - began;
-    if (n < SOME_PAIRS) return n < FEW_SAMPLES || spent < fmax(seconds, long_seconds);
+    if (n < SOME_PAIRS) return n < FEW_SAMPLES || spent < fmax(seconds, most);
     return n < MOST_SAMPLES && spent < seconds;
 }
 
 static void time_alone(Worker *w, const Loaded *k, Trial *t) {
     double x[MOST_SAMPLES], began = measure_clock();
     int n = 0;
-    while (another_sample(n, began, alone_seconds)) x[n++] = sample(w, k);
+    while (another_sample(n, began, alone_seconds, long_seconds)) x[n++] = sample(w, k);
     *t = by_samples(x, n);
 }
 
@@ -264,6 +265,7 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
     Estimated e = {0};
     int n = 0;
     bool slow = false, clear = false;
+    double most = w->m->setup->trial_seconds, began = measure_clock();
     while (n < MANY_PAIRS && !clear) {
         double first = sample(w, n % 2 ? k : &w->incumbent);
         double second = sample(w, n % 2 ? &w->incumbent : k);
@@ -276,7 +278,8 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
                (n == 3 && k->calls == 1 && e.high > 1);
         bool doubtful = e.median > better || sorted[n - 1 - n / 5] > 1;
         clear = slow || (n >= 3 && e.high < much_better) ||
-                (n >= SOME_PAIRS && (doubtful || e.high < 1));
+                (n >= SOME_PAIRS && (doubtful || e.high < 1)) ||
+                (n >= FEW_SAMPLES && most > 0 && measure_clock() - began > most);
     }
     *t = by_ratio(w, e, seen, n);
     if (slow && n < SOME_PAIRS) t->state = TRIAL_SLOW;
@@ -405,7 +408,7 @@ static void time_together(Worker *w, double seconds) {
         leave(w, p, right ? PLACE_WAITING : PLACE_DONE);
     }
     double began = measure_clock();
-    for (; another_sample(n, began, seconds); n++)
+    for (; another_sample(n, began, seconds, 3 * seconds); n++)
         for (int i = 0; i < b->count; i++) {
             int at = (i + n) % b->count;
             if (!k[at].block) continue;
@@ -471,8 +474,14 @@ static bool cross_check(Worker *w, DataSet set, JobKind one) {
     return run_once(w, set, JOB_CHOSEN) && operands_agree(w->operands, set);
 }
 
-// Instances per second that the interpreter and naive code surely do.
-static const double interpreted = 30e6, naive = 400e6;
+// Iterations per second that the interpreter and naive code surely do, and that plain code may do.
+static const double interpreted = 30e6, naive = 400e6, plain = 8e9;
+
+double measure_reference_time(const MeasureSetup *s) {
+    double instances = (double)s->instances, seconds = s->reference_seconds;
+    bool small = instances <= interpreted * seconds, medium = instances <= naive * seconds;
+    return instances / (small ? interpreted : medium ? naive : plain);
+}
 
 static int reference_on(Worker *w, DataSet set, bool interpreter) {
     const MeasureSetup *s = w->m->setup;

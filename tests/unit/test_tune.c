@@ -38,6 +38,7 @@ typedef struct Seen {
     int64_t count[8];
     bool blocks_of_four; // every candidate has them
     char first[256];     // schedule
+    double expected;     // seconds, before the first trial
 } Seen;
 
 // Is `m` split by four? Blocks may follow each other or interleave; a size says nothing of that.
@@ -423,6 +424,30 @@ TEST(tuning_is_cancelled_before_it_begins) {
     CHECK(r->state->seconds <= 0 && r->state->elapsed < 1 && seen.trials == 0 && seen.stop_at > 0);
     CHECK(strncmp(r->schedule, "C: ", 3) == 0 && !r->stored && !r->finished);
     lw_bound_free(b);
+    lw_context_free(ctx);
+}
+
+// What the reference and a few calls take at least is told before anything is computed.
+static void note_expected(void *user, const lw_tune_state *s) {
+    Seen *seen = user;
+    if (s->trials == 0) seen->expected = s->expected;
+}
+
+TEST(long_tunings_are_announced) {
+    lw_context *ctx = lw_context_new(NULL);
+    for (int64_t n = 32; n <= 4096; n *= 128) {
+        lw_bound *b = bind(ctx, "mm", (int64_t[]){n, n, n}, 3);
+        Seen seen;
+        lw_tune_options o = options(&seen);
+        const lw_tune_result *r;
+        o.trials = n > 32 ? 0 : 1;
+        o.seconds = 1;
+        o.cancelled = n > 32 ? at_once : NULL;
+        o.progress = note_expected;
+        CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
+        CHECK(n > 32 ? seen.expected > 5 : r->state->expected < 0.2);
+        lw_bound_free(b);
+    }
     lw_context_free(ctx);
 }
 
