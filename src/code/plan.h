@@ -223,7 +223,8 @@ const Lin *code_index(Plan *p, const Affine *a); // likewise, what an index is
 bool plan_has_index(const Expr *e);              // uses an iterator's value
 // Does it contain a loop across which a tile stays in registers?
 bool plan_pins(const PNode *n);
-bool plan_is_parallel(const Plan *p); // some of it may run in several threads
+bool plan_writes_skip(const Plan *p, const PNode *loop); // no leaf below writes along it
+bool plan_is_parallel(const Plan *p);                    // some of it may run in several threads
 // The loop inside with the smallest number, or `none`.
 int plan_first_loop(const PNode *n, int none);
 // Is the loop mentioned in a dimension of m that is computed?

@@ -38,8 +38,7 @@ static int64_t trips_of(const PNode *loop) {
 
 static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
 
-// No leaf below writes along this loop.
-static bool writes_skip(const Plan *p, const PNode *loop) {
+bool plan_writes_skip(const Plan *p, const PNode *loop) {
     for (int i = loop->first; i < loop->last; i++) {
         const Mem *w = &p->leaves.at[i]->write;
         if (!w->off || (lin_coef(w->off, loop->loop) && !FAULT(tile_across_writes))) return false;
@@ -179,7 +178,8 @@ static bool has_edge(Plan *p, const PNode *n, int loop) {
 // The loop of a triangle, or of a band: conditions inside hold in some of its turns, and loops
 // around it say in which. It can be cut there if it is one (x86/cut.c).
 static bool is_cut(Plan *p, const PNode *n) {
-    if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !writes_skip(p, n)) return false;
+    if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !plan_writes_skip(p, n))
+        return false;
     bool found = false;
     for (int i = 0; i < n->nchild && !found; i++) found = has_edge(p, n->child[i], n->loop);
     return found;
@@ -209,7 +209,7 @@ static bool mark(Plan *p, PNode *n, bool pins) {
         n->real = n->replay = false;
         n->unroll = 1;
     } else if (n->kind == P_LOOP) {
-        if (!writes_skip(p, n)) return false;
+        if (!plan_writes_skip(p, n)) return false;
         n->real = n->extent > 1;
         n->replay = false;
         n->unroll = 1;
@@ -280,7 +280,7 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
         tile_add(t, n);
         return;
     }
-    int64_t trips = n->kind == P_LOOP && !n->real && !writes_skip(t->p, n) ? n->extent : 1;
+    int64_t trips = n->kind == P_LOOP && !n->real && !plan_writes_skip(t->p, n) ? n->extent : 1;
     int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
     for (int64_t v = 0; v < trips && t->fits; v += step) {
         if (n->kind == P_LOOP) t->value[n->loop] = v;

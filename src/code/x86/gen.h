@@ -69,6 +69,13 @@ typedef struct Row {
     const int64_t *env;
 } Row;
 
+// Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
+// parts, or one value. Where paths meet they must agree.
+typedef struct Lanes {
+    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+    bool split[64];
+} Lanes;
+
 typedef struct Gen {
     Arena *arena;
     Plan *p;
@@ -127,6 +134,7 @@ typedef struct Gen {
     VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
     VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
     VEC(Known) known;            // here
+    const Lanes *meet;           // what accumulators are like where variants of a body meet
     int chosen;                  // conditions decided in front of the loops around here
     int no_vector;               // a vector loop that must run as a serial one; -1: none
     int no_tile;                 // a leaf whose elements must not be pinned; -1: none
@@ -226,13 +234,6 @@ void gen_deferred(Gen *g, const PNode *guard); // see PNode.deferred
 // What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
 bool gen_has_groups(const Gen *g, const Mem *m);
 
-// Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
-// parts, or one value. Where paths meet they must agree.
-typedef struct Lanes {
-    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
-    bool split[64];
-} Lanes;
-
 // loop.c
 // What accumulators should be like in a loop: spread where it reduces into them, one result where
 // it only reads them, as they are where it does neither.
@@ -289,6 +290,9 @@ void gen_bodies(Gen *g);
 // first_inside on are in it; -1: none has a tail.
 void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
                     void (*emit)(Gen *g, PNode **at, int n));
+// The body of a machine loop of the region likewise, where lanes run along loops whose end it
+// decides; false: there are none, and nothing was made.
+bool gen_tails_inside(Gen *g, PNode *n);
 // Is it where a split ends that does not divide, and does no machine loop inside decide it?
 bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside);
 

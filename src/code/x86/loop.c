@@ -13,6 +13,7 @@ void gen_children(Gen *g, PNode *n) {
         gen_nodes(g, n->child, n->nchild);
         return;
     }
+    if (n->real && gen_tails_inside(g, n)) return;
     for (int i = 0; i < n->nchild; i++) gen_walk(g, n->child[i]);
 }
 
@@ -483,6 +484,7 @@ static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, i
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
     int pinned = g->pinned;
+    uint64_t held = g->held;
     for (int pass = 0; pass < 2; pass++) {
         gen_load_item(g, X86_RAX, counter);
         x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(stride - FAULT(turn_beyond_end)));
@@ -494,6 +496,7 @@ static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, i
         gen_boundary(g, lanes);
         gen_begin_loop(g);
         g->pinned = pinned;
+        g->held = held;
         gen_line(g, n->line);
         gen_advance(g, n->loop, stride);
         gen_item_add(g, counter, stride);

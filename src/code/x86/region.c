@@ -179,6 +179,7 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
         hi = n->extent;
         if (n->nbounds <= 16) nopen = gen_limits(g, n, &lo, &hi, open);
         if (n->vector) step = n->lanes;
+        if (nopen && plan_writes_skip(g->p, n)) how.maybe |= may_be_empty(g, n), nopen = 0;
     } else if (n->kind == P_LOOP) {
         how.maybe |= may_be_empty(g, n);
         how.under_real = true;

@@ -119,8 +119,11 @@ static bool tail_range(const Gen *g, const Group *group, const Tail *t, const Bo
 }
 
 // Do the loops that decide have these iterations? 1: all of them; 0: none; -1: some, or unknown.
+// Copies of a machine loop are at other indices than its counter says.
 static int exists(const Gen *g, const Group *group, const Box *box) {
     int all = 1;
+    for (int i = 0; i < group->nouter; i++)
+        if (g->value[group->outer[i]->loop]) return 1;
     for (int i = 0; i < group->nouter; i++) {
         const PNode *loop = group->outer[i];
         for (int k = 0; k < loop->nbounds; k++) {
@@ -601,4 +604,30 @@ void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
     v.done = asm_label(&g->a);
     variants(g, &v, 0, 1);
     asm_bind(&g->a, &v.done);
+}
+
+static void emit_body(Gen *g, PNode **at, int n) {
+    const Lanes *meet = g->meet;
+    for (int i = 0; i < n; i++) gen_walk(g, at[i]);
+    gen_boundary(g, meet);
+    g->meet = meet;
+}
+
+bool gen_tails_inside(Gen *g, PNode *n) {
+    Variants v = {.emit = emit_body, .at = n->child, .n = n->nchild};
+    v.tails.first_inside = n->loop + 1;
+    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], &v.tails);
+    for (int i = v.tails.n - 1; i >= 0; i--) // the others have tests
+        if (!any_tail(v.tails.at[i], is_vector)) drop(&v.tails, i);
+    decide_groups(g, &v.tails);
+    if (!v.tails.n) return false;
+    Lanes lanes = gen_lanes_spread(g, n);
+    const Lanes *around = g->meet;
+    gen_boundary(g, &lanes);
+    g->meet = &lanes;
+    v.done = asm_label(&g->a);
+    variants(g, &v, 0, 1);
+    asm_bind(&g->a, &v.done);
+    g->meet = around;
+    return true;
 }
