@@ -441,35 +441,36 @@ static void math(CWriter *w, Text *out, const Expr *e, int around) {
     }
 }
 
-// An operand of a difference, LW_ROUND(x*y) if it is a product. Where products are added in some
-// lanes and subtracted in others, as in those of complex numbers, gcc contracts them in spite of
-// -ffp-contract=off. A barrier in the differences keeps it from seeing one operation in all lanes.
-static void rounded(CWriter *w, Text *out, const Expr *e, int around) {
-    bool product = e->kind == EXPR_OP && e->op == OP_MUL;
-    if (product) text_add(out, "LW_ROUND(");
-    value(w, out, e, product ? ANY : around);
-    if (product) text_char(out, ')');
-    w->u->rounds |= product;
+bool c_subtracts(const Expr *e) {
+    if (e->kind != EXPR_OP) return false;
+    if ((e->op == OP_SUB || e->op == OP_NEG) && type_is_float(e->type)) return true;
+    for (int i = 0; i < e->n; i++)
+        if (c_subtracts(e->arg[i])) return true;
+    return false;
 }
 
-static void difference(CWriter *w, Text *out, const Expr *e, int around) {
-    if (around > SUM) text_char(out, '(');
-    rounded(w, out, e->arg[0], SUM);
-    text_add(out, " - ");
-    rounded(w, out, e->arg[1], SUM + 1);
-    if (around > SUM) text_char(out, ')');
+// Where products are added in some lanes and subtracted in others, as in those of complex numbers,
+// gcc contracts them in spite of -ffp-contract=off; also `-c + a*b`, and a product that comes out
+// of a temporary. So where anything is subtracted, a barrier stands around every product.
+static void product(CWriter *w, Text *out, const Expr *e, int around) {
+    bool round = w->differences && around <= PRODUCT && !FAULT(c_alternating_products_fused);
+    if (round) text_add(out, "LW_ROUND(");
+    infix(w, out, e, "*", PRODUCT, round ? ANY : around);
+    if (round) text_char(out, ')');
+    w->u->rounds |= round;
 }
 
 static bool float_arith(CWriter *w, Text *out, const Expr *e, Type t, int around) {
     switch (e->op) {
     case OP_ADD: infix(w, out, e, "+", SUM, around); return true;
-    case OP_SUB: difference(w, out, e, around); return true;
-    case OP_MUL: infix(w, out, e, "*", PRODUCT, around); return true;
+    case OP_SUB: infix(w, out, e, "-", SUM, around); return true;
+    case OP_MUL: product(w, out, e, around); return true;
     case OP_DIV: infix(w, out, e, " / ", PRODUCT, around); return true;
     case OP_NEG:
         if (around >= UNARY) text_char(out, '(');
         text_char(out, '-');
-        rounded(w, out, e->arg[0], UNARY);
+        value(w, out, e->arg[0],
+              e->arg[0]->kind == EXPR_OP && e->arg[0]->op == OP_MUL ? PRODUCT : UNARY);
         if (around >= UNARY) text_char(out, ')');
         return true;
     case OP_ABS:

@@ -62,6 +62,7 @@ typedef struct CWriter {
     bool under_init, under_post; // inside of if (init), if (post)
     bool uses_init, uses_post;   // the function asks for them
     bool checks;                 // it has a status
+    bool differences;            // it subtracts floats: products are kept from being fused
     bool has_parallel;
     int collapse; // loops of a parallel nest that are still to come
     int64_t stack, scratch, most_scratch;
@@ -78,6 +79,8 @@ void c_tree(CWriter *w);
 // expr.c
 void c_line(CWriter *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void c_affine(CWriter *w, Text *out, const Affine *a);
+// Is a float subtracted or negated anywhere in it?
+bool c_subtracts(const Expr *e);
 // "64*m + i <= 99", of a >= 0.
 void c_condition(CWriter *w, Text *out, const Affine *a);
 void c_leaf(CWriter *w, const Leaf *leaf);

@@ -251,6 +251,13 @@ CUnit *c_unit(Arena *arena) {
     return u;
 }
 
+static bool see_difference(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    const Leaf *leaf = as_leaf(node);
+    if (leaf && leaf->value) *(bool *)user |= c_subtracts(leaf->value);
+    return true;
+}
+
 bool c_unit_add(CUnit *u, Tree *t, const char *name, CFunction *out, DiagList *diags) {
     Text body = {.arena = u->arena};
     CWriter w = {.u = u, .t = t, .arena = u->arena, .diags = diags, .out = &body, .indent = 1};
@@ -262,6 +269,7 @@ bool c_unit_add(CUnit *u, Tree *t, const char *name, CFunction *out, DiagList *d
     bool overflow = t->exprs->overflow, too_large = t->exprs->too_large;
     t->exprs->overflow = t->exprs->too_large = false;
     name_buffers(&w);
+    tree_walk(t, see_difference, &w.differences);
     c_tree(&w);
     bool failed = t->exprs->overflow || t->exprs->too_large;
     t->exprs->overflow = overflow;
