@@ -8,6 +8,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "base/fault.h"
 #include "space/cpu_space.h"
 
 enum {
@@ -80,25 +81,6 @@ static int find_host(Build *x, int i) {
     return -1;
 }
 
-static int count_nodes(const Expr *e) {
-    int n = 1;
-    for (int i = 0; e->kind == EXPR_OP && i < e->n && n < MANY_NODES; i++)
-        n += count_nodes(e->arg[i]);
-    return n;
-}
-
-// Nodes of the value with every definition before it inlined.
-static int inlined_nodes(const Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
-    int n = count_nodes(c->s->value);
-    for (int r = 0; r < c->nreads && n < MANY_NODES; r++)
-        for (int k = 0; k < i && n < MANY_NODES; k++)
-            if (stmt_of(x, k)->s->write->tensor == c->read[r]->tensor &&
-                is_temp(x, c->read[r]->tensor))
-                n += inlined_nodes(x, k);
-    return n;
-}
-
 static bool may_inline(Build *x, int i) {
     const CpuStmt *c = stmt_of(x, i);
     const Stmt *s = c->s;
@@ -112,22 +94,11 @@ static bool may_inline(Build *x, int i) {
         bool product = s->value->kind != EXPR_OP || s->value->op == OP_MUL;
         if (r->s->op == REDUCE_ADD && r->s->value->kind == EXPR_READ && product)
             return false; // a sum that was not fused might become so
-        if (inlined_nodes(x, k) >= MANY_NODES) return false;
+        if (facts_nodes(x->facts, k, MANY_NODES) >= MANY_NODES) return false;
     }
     SchedStmt section = plain_section(x, i);
     section.inlined = true;
     return readers > 0 && lowers(x, &section);
-}
-
-static int only_reader(const Build *x, int i) {
-    int tensor = stmt_of(x, i)->s->write->tensor, reader = -1;
-    for (int k = 0; k < x->p->stmts.n; k++) {
-        if (k != i && stmt_of(x, k)->s->write->tensor == tensor) return -1;
-        if (!facts_reads(stmt_of(x, k), tensor)) continue;
-        if (reader >= 0 || k <= i) return -1;
-        reader = k;
-    }
-    return reader;
 }
 
 static bool may_recompute(Build *x, int i, int reader) {
@@ -274,7 +245,7 @@ static void make_comp(Build *x, int i) {
     o.host = find_host(x, i);
     o.may_follow = o.host >= 0;
     o.may_inline = may_inline(x, i);
-    o.reader = only_reader(x, i);
+    o.reader = facts_only_reader(x->facts, i);
     o.may_recompute = may_recompute(x, i, o.reader);
     o.ntops = c->s->niters;
     o.nsizes = 5;
@@ -302,6 +273,24 @@ static void link_comps(Build *x) {
             if (k > i && facts_depend(stmt_of(x, i), stmt_of(x, k)))
                 backbone_relate(x->b, CPU_SET_USERS, x->comp[i], x->comp[k]);
         }
+    }
+}
+
+// Inlining moves what q reads into its readers: what else that excludes.
+static void relate_inlined(Build *x, int q) {
+    int n = x->p->stmts.n;
+    bool *may = arena_new_n(x->arena, bool, 2 * n), *reached = may + n;
+    for (int k = 0; k < n; k++) may[k] = x->h->object[x->comp[k]].may_inline;
+    facts_reach(x->facts, q, may, reached);
+    for (int c = 0; c < n && may[q]; c++) {
+        const CpuObject *o = &x->h->object[x->comp[c]];
+        bool moves = o->may_inline || o->may_recompute, blocks = false;
+        if (moves && reached[c] && facts_spoils(x->facts, q, c) && !FAULT(inlined_too_late))
+            backbone_relate(x->b, CPU_SET_SPOILERS, x->comp[c], x->comp[q]);
+        for (int k = o->may_follow ? x->h->object[o->host].stmt : c; k < c; k++)
+            blocks |= reached[k];
+        if (blocks && facts_reads(stmt_of(x, q), stmt_of(x, c)->s->write->tensor))
+            backbone_relate(x->b, CPU_SET_BLOCKERS, x->comp[c], x->comp[q]);
     }
 }
 
@@ -387,9 +376,10 @@ static const SchedCopy *copy_given(const Build *x, Name label, Name tensor) {
     return NULL;
 }
 
-static int64_t bytes_of(const Build *x, int tensor) {
+static int64_t bytes_of(const Build *x, int tensor, Type as) {
     const Tensor *t = &x->p->tensors.at[tensor];
-    return tensor_elements(t) * type_info[t->type].bytes;
+    return eng_mul(tensor_elements(t),
+                   type_info[as && !FAULT(copy_bytes_before_widening) ? as : t->type].bytes);
 }
 
 static bool is_tiled(const CpuObject *loop) { return loop->level == 0 && loop->nlevels > 1; }
@@ -452,7 +442,7 @@ static void make_copy(Build *x, int i, int tensor) {
         if (stmt_of(x, k)->s->write->tensor == tensor && is_temp(x, tensor))
             backbone_relate(x->b, CPU_SET_COPIED, pack, x->comp[k]);
     o.comp = -1;
-    o.extent = bytes_of(x, tensor);
+    o.extent = bytes_of(x, tensor, o.as);
     o.may_as_read = t->rank > 1;
     o.given = g && g->storage.ndims;
     o.storage = g ? &g->storage : NULL;
@@ -517,7 +507,7 @@ static void make_region(Build *x, int i) {
     o.tensor = tensor;
     o.comp = x->comp[i];
     o.reader = comp->reader;
-    o.extent = bytes_of(x, tensor);
+    o.extent = bytes_of(x, tensor, TYPE_NONE);
     o.may_as_written = writers == 1 && s->write->rank > 1 && plain_subscripts(s->write);
     o.may_as_read = comp->reader >= 0 && s->write->rank > 1;
     o.given = g && g->storage.ndims;
@@ -773,6 +763,7 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     int n = p->stmts.n;
     for (int i = 0; i < n; i++) make_comp(x, i);
     link_comps(x);
+    for (int i = 0; i < n; i++) relate_inlined(x, i);
     for (int i = 0; i < n; i++) make_nest(x, i);
     for (int i = 0; i < n; i++) {
         make_copies(x, i);

@@ -30,6 +30,53 @@ bool facts_depend(const CpuStmt *a, const CpuStmt *b) {
     return wa == wb || facts_reads(a, wb) || facts_reads(b, wa);
 }
 
+static int count_nodes(const Expr *e, int most) {
+    int n = 1;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n && n < most; i++)
+        n += count_nodes(e->arg[i], most);
+    return n;
+}
+
+int facts_nodes(const CpuFacts *f, int i, int most) {
+    const CpuStmt *c = &f->stmt[i];
+    int n = count_nodes(c->s->value, most);
+    for (int r = 0; r < c->nreads && n < most; r++)
+        for (int k = 0; k < i && n < most; k++)
+            if (f->stmt[k].s->write->tensor == c->read[r]->tensor &&
+                f->p->tensors.at[c->read[r]->tensor].role == ROLE_TEMP)
+                n += facts_nodes(f, k, most);
+    return n;
+}
+
+int facts_only_reader(const CpuFacts *f, int i) {
+    int tensor = f->stmt[i].s->write->tensor, reader = -1;
+    for (int k = 0; k < f->p->stmts.n; k++) {
+        if (k != i && f->stmt[k].s->write->tensor == tensor) return -1;
+        if (!facts_reads(&f->stmt[k], tensor)) continue;
+        if (reader >= 0 || k <= i) return -1;
+        reader = k;
+    }
+    return reader;
+}
+
+void facts_reach(const CpuFacts *f, int q, const bool *through, bool *reached) {
+    for (int k = q + 1; k < f->p->stmts.n; k++) {
+        reached[k] = facts_reads(&f->stmt[k], f->stmt[q].s->write->tensor);
+        for (int m = q + 1; m < k && !reached[k]; m++)
+            reached[k] =
+                reached[m] && through[m] && facts_reads(&f->stmt[k], f->stmt[m].s->write->tensor);
+    }
+}
+
+bool facts_spoils(const CpuFacts *f, int q, int c) {
+    int last = c;
+    for (int k = c + 1; k < f->p->stmts.n; k++)
+        if (facts_reads(&f->stmt[k], f->stmt[c].s->write->tensor)) last = k;
+    for (int k = c + 1; k <= last; k++)
+        if (facts_reads(&f->stmt[q], f->stmt[k].s->write->tensor)) return true;
+    return false;
+}
+
 CpuFacts *cpu_facts(Arena *arena, const Program *p) {
     CpuFacts *f = arena_new(arena, CpuFacts);
     f->arena = arena;

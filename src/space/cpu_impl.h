@@ -22,6 +22,14 @@ typedef struct CpuFacts {
 
 CpuFacts *cpu_facts(Arena *arena, const Program *p);
 bool facts_reads(const CpuStmt *s, int tensor);
+// Nodes of the value with every definition before it inlined; `most`: so many or more.
+int facts_nodes(const CpuFacts *f, int i, int most);
+// The one statement that reads what number i alone writes, and comes later; -1: there is none.
+int facts_only_reader(const CpuFacts *f, int i);
+// Which statements read what number q computes, themselves or through others that may be inlined?
+void facts_reach(const CpuFacts *f, int q, const bool *through, bool *reached);
+// Is anything that q reads overwritten behind c, before the last reader of c has run?
+bool facts_spoils(const CpuFacts *f, int q, int c);
 // Must the two keep their order?
 bool facts_depend(const CpuStmt *a, const CpuStmt *b);
 // May iterator i of one statement and j of another run in one loop: does whatever both touch, one

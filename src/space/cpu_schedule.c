@@ -158,22 +158,16 @@ static Name digit(const Make *m, int d) {
     return name_of(m->p->names, arena_printf(m->arena, "%d", d));
 }
 
-// Does a tensor still fit there, with what blocks add to it?
-static bool fits_stack(const Tensor *t, const Storage *s, const int *dim) {
-    int64_t left[PROGRAM_MAX_RANK], bytes = type_info[t->type].bytes;
-    bool fits = true;
-    for (int d = 0; d < t->rank; d++) left[d] = tensor_size(t, d);
-    for (int i = 0; i < s->ndims && fits; i++) {
-        fits = checked_mul(bytes, ceil_div(left[dim[i]], s->dim[i].block), &bytes);
-        left[dim[i]] = s->dim[i].block;
-    }
-    return fits && bytes <= TREE_MAX_STACK;
+// Does memory of so many bytes fit there with this layout? A block at most doubles its dimension.
+static bool fits_stack(int64_t bytes, const Storage *s) {
+    for (int i = 0; i < s->ndims && bytes <= TREE_MAX_STACK; i++)
+        if (s->dim[i].block > 1) bytes *= 2;
+    return bytes <= TREE_MAX_STACK;
 }
 
 // The dimensions of an access in the order in which loops from number `from` on walk them.
 static void set_layout(const Make *m, Storage *out, const Access *a, const Nest *nest, int from) {
     LayoutDim *dim = arena_new_n(m->arena, LayoutDim, nest->n + a->rank);
-    int *number = arena_new_n(m->arena, int, nest->n + a->rank);
     bool seen[PROGRAM_MAX_RANK] = {false};
     int last[PROGRAM_MAX_RANK], n = 0;
     for (int d = 0; d < a->rank; d++) last[d] = -1;
@@ -181,22 +175,19 @@ static void set_layout(const Make *m, Storage *out, const Access *a, const Nest 
         for (int d = 0; d < a->rank; d++)
             if (affine_uses_iter(a->sub[d], m->h->object[nest->dim[i]].iter)) last[d] = i;
     for (int d = 0; d < a->rank; d++) // what stands still in these loops is the slowest
-        if (last[d] < 0) number[n] = d, dim[n++] = (LayoutDim){digit(m, d), 1, {0}}, seen[d] = true;
+        if (last[d] < 0) dim[n++] = (LayoutDim){digit(m, d), 1, {0}}, seen[d] = true;
     for (int i = from; i < nest->n; i++) {
         for (int d = 0; d < a->rank; d++) {
             bool alone = affine_as_iter(a->sub[d]) == m->h->object[nest->dim[i]].iter;
             int64_t step = alone ? cpu_step(m->cs, m->c, nest->dim[i]) : 1;
             if (seen[d] || (last[d] != i && (!alone || step == 1))) continue;
             if (last[d] == i) step = 1;
-            number[n] = d;
             dim[n++] = (LayoutDim){digit(m, d), step, {0}};
             seen[d] = step == 1;
         }
     }
     out->dim = dim;
     out->ndims = n;
-    if (out->home == HOME_STACK && !fits_stack(&m->p->tensors.at[a->tensor], out, number))
-        out->home = HOME_AUTO;
 }
 
 static const Access *read_of(const Stmt *s, int tensor);
@@ -247,6 +238,7 @@ static Storage storage_of(const Make *m, int region, int window) {
         Nest nest = nest_of(m, o->stmt);
         set_layout(m, &s, m->p->stmts.at[o->stmt].write, &nest, 0);
     }
+    if (s.home == HOME_STACK && !fits_stack(o->extent, &s)) s.home = HOME_AUTO;
     bool as_given = layout == CPU_LAYOUT_GIVEN || (o->storage && !o->storage->ndims && !s.ndims);
     s.align = as_given ? o->storage->align : s.ndims ? 64 : 0;
     return s;

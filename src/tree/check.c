@@ -61,11 +61,13 @@ const char *ref_text(Arena *arena, const LoopRef *ref) {
 
 // --- Labels ------------------------------------------------------------------------------------
 
-// Sections may name statements of the Program and those that rewriting added.
-static void check_labels(Lower *l, const Program *given) {
+// Sections may name statements of the Program, those that rewriting added, and copies that it would
+// have added if inlining had left something to copy.
+static void check_labels(Lower *l, const Program *given, const Rewritten *now) {
     Numbers label = {.arena = l->arena};
     for (int i = 0; i < given->stmts.n; i++) numbers_put(&label, given->stmts.at[i].label, i);
     for (int i = 0; i < l->p->stmts.n; i++) numbers_put(&label, l->p->stmts.at[i].label, i);
+    for (int i = 0; i < now->nidle; i++) numbers_put(&label, now->idle[i], i);
     for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
         const SchedStmt *sched = l->schedule->stmt[i];
         if (numbers_get(&label, sched->label) >= 0) continue;
@@ -156,8 +158,8 @@ static void warn_idle(Lower *l, const StmtInfo *info) {
     if (!s->after) warn_once(l, s);
 }
 
-void check_schedule(Lower *l, const Program *given) {
-    check_labels(l, given);
+void check_schedule(Lower *l, const Program *given, const Rewritten *now) {
+    check_labels(l, given, now);
     for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
         const SchedStmt *s = l->info[i].sched;
         if (!s) continue;

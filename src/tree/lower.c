@@ -300,7 +300,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     l.tree->given = p;
     l.tree->pool = pool;
     if (!l.failed) know_statements(&l, now.sched);
-    if (!l.failed) check_schedule(&l, flat.p);
+    if (!l.failed) check_schedule(&l, flat.p, &now);
     if (!l.failed) know_tensors(&l);
     if (!l.failed) statement_hosts(&l);
     if (!l.failed) plan_classes(&l);

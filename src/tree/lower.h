@@ -14,6 +14,7 @@
 #define LW_TREE_LOWER_H
 
 #include "tree/flatten.h"
+#include "tree/rewrite.h"
 #include "tree/schedule.h"
 
 typedef struct Item Item;
@@ -177,7 +178,7 @@ const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *con
 int64_t plan_last(const Plan *plan, int at);
 
 // check.c
-void check_schedule(Lower *l, const Program *given);
+void check_schedule(Lower *l, const Program *given, const Rewritten *now);
 bool storage_is_said(const Storage *s);
 const char *ref_text(Arena *arena, const LoopRef *ref); // "m/4"
 void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p);

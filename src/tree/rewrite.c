@@ -30,6 +30,7 @@ typedef struct Rewrite {
     Program *p;
     const Schedule *s;
     VEC(const SchedStmt *) sched; // per statement; NULL: none
+    VEC(Name) idle;               // labels of copies that nothing reads any more
     DiagList *diags;
     bool failed;
     Numbers taken; // names of tensors and labels, once a new one is wanted
@@ -354,7 +355,10 @@ static int make_copies(Rewrite *r, int i) {
         const Stmt *s = &r->p->stmts.at[i];
         int from = program_find_tensor(r->p, how->tensor);
         const Access *read = from < 0 ? NULL : first_read(s, from);
-        if (!read && statement_reads(r->given, s->label, how->tensor)) continue; // no more
+        if (!read && statement_reads(r->given, s->label, how->tensor)) {
+            vec_push(r->arena, &r->idle, fresh_label(r, s->label, how->tensor));
+            continue;
+        }
         if (!read || writes(s, from)) {
             DiagId id = read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD;
             Diag *d = diag_report(r->diags, how->range, id, how->tensor, s->label);
@@ -652,7 +656,7 @@ bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagLis
         int at = numbers_get(&section, p->stmts.at[i].label);
         vec_push(arena, &r.sched, at < 0 ? NULL : r.s->stmt[at]);
     }
-    *out = (Rewritten){p, r.sched.at};
+    *out = (Rewritten){.p = p, .sched = r.sched.at};
     if (!has_work(p, s)) return true;
     r.p = arena_copy(arena, p, sizeof *p);
     r.p->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof *p->stmts.at);
@@ -667,6 +671,6 @@ bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagLis
         i = make_copies(&r, i);
         if (!r.failed) i = make_parts(&r, i);
     }
-    *out = (Rewritten){r.p, r.sched.at};
+    *out = (Rewritten){r.p, r.sched.at, r.idle.n, r.idle.at};
     return !r.failed;
 }

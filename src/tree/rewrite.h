@@ -7,6 +7,8 @@
 typedef struct Rewritten {
     const Program *p;              // the old one when nothing changed
     const SchedStmt *const *sched; // per statement its section, or NULL
+    int nidle;                     // copies that inlining left no reads for: their labels
+    const Name *idle;
 } Rewritten;
 
 // False when something was reported.

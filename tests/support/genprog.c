@@ -26,6 +26,7 @@ typedef struct GenTensor {
 typedef struct Gen {
     uint64_t state;
     Arena *arena;
+    bool chains; // mostly temporaries that read each other, and inputs with more than is read
     Type main;
     GenTensor t[MAX_TENSORS];
     int nt;
@@ -277,10 +278,10 @@ static bool read_new(Gen *g, GenValue *out) {
             n += max_i64(g->hi[j] - 1, 0);
         }
         if (extent(g, i) == 0 && chance(g, 80)) n = g->hi[i];
-        size[rank++] = n + (chance(g, 10) ? 1 : 0);
+        size[rank++] = n + (chance(g, 10) ? 1 : 0) + (g->chains && chance(g, 20) ? pick(g, 70) : 0);
     }
-    Type type = chance(g, 80) ? g->main : random_type(g);
-    Role role = chance(g, 8) ? ROLE_INOUT : ROLE_INPUT;
+    Type type = chance(g, g->chains ? 50 : 80) ? g->main : random_type(g);
+    Role role = chance(g, g->chains ? 25 : 8) ? ROLE_INOUT : ROLE_INPUT;
     int t = new_tensor(g, type, role, rank, size);
     if (t < 0) return false;
     *out = value_of(g, t, text_str(&subs));
@@ -334,7 +335,7 @@ static GenValue leaf(Gen *g, Type type) {
     GenValue v;
     if (g->niters && chance(g, 8)) return fit(g, convert(g, type, of_indices(g)));
     if (g->niters && chance(g, 8) && read_padded(g, &v)) return fit(g, convert(g, type, v));
-    for (int attempt = 0; attempt < 4 && chance(g, 75); attempt++)
+    for (int attempt = 0; attempt < 4 && chance(g, g->chains ? 90 : 75); attempt++)
         if (read_existing(g, &v)) return fit(g, convert(g, type, v));
     if (!chance(g, 12) && read_new(g, &v)) return fit(g, convert(g, type, v));
     return (GenValue){literal(g, type, between(g, -2, 3)), type, 3};
@@ -471,7 +472,7 @@ static bool write_new(Gen *g, GenWrite *w) {
         int i = (start + k) % g->niters;
         if (!w->used[i] && chance(g, 70)) new_dimension(g, w, &subs, i, &t);
     }
-    Role role = chance(g, 35) ? ROLE_TEMP : ROLE_OUTPUT;
+    Role role = chance(g, g->chains ? 80 : 35) ? ROLE_TEMP : ROLE_OUTPUT;
     Type type = chance(g, 80) ? g->main : random_type(g);
     int n = new_tensor(g, type, role, t.rank, t.size);
     if (n < 0) return false;
@@ -600,13 +601,14 @@ static void print_declarations(Gen *g, Text *out) {
     }
 }
 
-const char *genprog_text(Arena *arena, uint64_t seed) {
+static const char *program_text(Arena *arena, uint64_t seed, bool chains) {
     Gen *g = arena_new(arena, Gen);
     g->arena = arena;
+    g->chains = chains;
     g->state = seed;
     g->body = (Text){.arena = arena};
     g->main = random_type(g);
-    int stmts = 1 + pick(g, chance(g, 50) ? 3 : 6);
+    int stmts = chains ? 3 + pick(g, 4) : 1 + pick(g, chance(g, 50) ? 3 : 6);
     for (int s = 0; s < stmts; s++) make_stmt(g);
     if (g->target >= 0 && g->t[g->target].role == ROLE_TEMP) g->t[g->target].role = ROLE_OUTPUT;
     Text out = {.arena = arena};
@@ -617,10 +619,12 @@ const char *genprog_text(Arena *arena, uint64_t seed) {
     return text_str(&out);
 }
 
-Program *genprog(Lab *lab, uint64_t seed) {
+const char *genprog_text(Arena *arena, uint64_t seed) { return program_text(arena, seed, false); }
+
+static Program *first_bound(Lab *lab, uint64_t seed, bool chains) {
     for (uint64_t attempt = 0; attempt < 1000; attempt++) {
         int errors = lab->diags.errors;
-        const char *text = genprog_text(&lab->arena, seed * 1000 + attempt);
+        const char *text = program_text(&lab->arena, seed * 1000 + attempt, chains);
         Program *p = lab_program(lab, text, NULL);
         if (p) return p;
         require(lab->diags.errors > errors);
@@ -628,3 +632,7 @@ Program *genprog(Lab *lab, uint64_t seed) {
     }
     bug("seed %llu gives no program", (unsigned long long)seed);
 }
+
+Program *genprog(Lab *lab, uint64_t seed) { return first_bound(lab, seed, false); }
+
+Program *genprog_chains(Lab *lab, uint64_t seed) { return first_bound(lab, seed, true); }

@@ -18,5 +18,8 @@
 const char *genprog_text(Arena *arena, uint64_t seed);
 // A bound Program; the same for the same seed. The text it came from is lab_text() of it.
 Program *genprog(Lab *lab, uint64_t seed);
+// The same with more temporaries that read each other, in-outs that are overwritten while others
+// still read them, narrow types, and inputs much larger than what is read of them.
+Program *genprog_chains(Lab *lab, uint64_t seed);
 
 #endif

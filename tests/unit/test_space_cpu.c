@@ -191,14 +191,14 @@ static void report(const Totals *t) {
            (long long)t->privatised, (long long)t->interleaved);
 }
 
-TEST(candidates_of_random_programs) {
+static void candidates_of(Program *(*generate)(Lab *, uint64_t)) {
     Totals totals = {0};
     int64_t rounds = check_long_rounds(500);
     for (int64_t i = 0; i < rounds; i++) {
         uint64_t seed = check_first_seed() + (uint64_t)i;
         Lab lab;
         lab_begin(&lab);
-        const Program *p = genprog(&lab, seed);
+        const Program *p = generate(&lab, seed);
         bool ok = CHECK(p) && try_candidates(&lab, p, seed, 4, true, &totals);
         lab_end(&lab);
         if (!ok) return;
@@ -207,6 +207,10 @@ TEST(candidates_of_random_programs) {
     CHECK(totals.declined * 100 <= totals.full); // gaps of the back-end, each printed above
     CHECK(totals.dead * 3 < totals.full);
 }
+
+TEST(candidates_of_random_programs) { candidates_of(genprog); }
+
+TEST(candidates_of_random_chains) { candidates_of(genprog_chains); }
 
 TEST(candidates_of_known_shapes) {
     Totals totals = {0};
@@ -229,6 +233,49 @@ TEST(candidates_of_known_shapes) {
     report(&totals);
     CHECK(totals.declined * 100 <= totals.full); // gaps of the back-end, each printed above
     CHECK(totals.dead * 3 < totals.full);
+}
+
+// Two decisions that are right alone and not together: inlining both statements of a chain would
+// read what is overwritten on the way; a copy that fits on the stack does not once it is widened
+// and blocked; what is inlined leaves nothing to copy, or makes a host read what its follower
+// writes.
+TEST(candidates_of_tight_programs) {
+    static const struct {
+        const char *text;
+        int64_t size[2];
+    } tight[] = {
+        {"program chain(N, M) { input A: i32[N] output O: i32[M] temp T: i32[N] temp U: i32[N]\n"
+         "    O: for i in 0:M  O[i] = i32(index(i))\n"
+         "    T: for i in 0:N  T[i] = O[i%M] + A[i]\n"
+         "    U: for i in 0:N  U[i] = T[i]*i32(2)\n"
+         "    O.1: for i in 0:M, k in 0:N  O[i] +=! U[k]*i32(index(i))\n}\n",
+         {9, 4}},
+        {"program wide(N, M) { input A: i8[N, M] output O: i64[4, 5]\n"
+         "    O: for i in 0:4, j in 0:5, k in 0:7  O[i, j] +=! i64(A[i, k])*i64(A[k, i])\n}\n",
+         {120, 130}},
+        {"program gone(N, M) { input A: f32[N] output O: f32[N, M] output P: f32[M] temp T: "
+         "f32[M]\n"
+         "    T: for j in 0:M  T[j] = 3.0\n"
+         "    O: for i in 0:N, j in 0:M  O[i, j] = select(T[j] < 2.0, A[i], T[j])\n"
+         "    P: for j in 0:M, i in 0:N  P[j] +=! A[i]\n}\n",
+         {12, 5}},
+        {"program behind(N, M) { input A: f32[N, M] inout X: f32[N] output S: f32[N] temp T: "
+         "f32[N]\n"
+         "    T: for i in 0:N  T[i] = X[i] + 1.0\n"
+         "    S: for i in 0:N, k in 0:M  S[i] +=! A[i, k]*T[i]\n"
+         "    X: for i in 0:N  X[i] = S[i]*2.0\n}\n",
+         {8, 5}},
+    };
+    Totals totals = {0};
+    for (size_t k = 0; k < sizeof tight / sizeof *tight; k++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, tight[k].text, tight[k].size);
+        if (CHECK(p)) try_candidates(&lab, p, 2 * k + 1, 200, true, &totals);
+        lab_end(&lab);
+    }
+    report(&totals);
+    CHECK(totals.place[1] && totals.place[2] && totals.packed);
 }
 
 TEST(a_matmul_has_a_space) {
