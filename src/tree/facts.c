@@ -295,6 +295,35 @@ bool facts_aligned(const TreeFacts *f, const Use *p, const Access *a, const Use 
     return false;
 }
 
+// The one division by c in a sum, with coefficient 1; NULL: none, or several.
+static const Atom *only_quotient(const Affine *f, const Affine *c) {
+    const Atom *found = NULL;
+    for (int i = 0; i < f->n; i++) {
+        const Atom *t = f->term[i].atom;
+        if (t->kind != ATOM_DIV || t->b != c) continue;
+        if (found || f->term[i].coef != 1) return NULL;
+        found = t;
+    }
+    return found;
+}
+
+const Affine *facts_digits(Exprs *x, const Affine *quotient, const Affine *remainder, int64_t *c) {
+    const Atom *r = remainder->n == 1 ? remainder->term[0].atom : NULL;
+    if (!r || remainder->constant || remainder->term[0].coef != 1 || r->kind != ATOM_MOD)
+        return NULL;
+    const Atom *q =
+        affine_is_const(r->b) && r->b->constant > 0 ? only_quotient(quotient, r->b) : NULL;
+    if (!q) return NULL;
+    *c = r->b->constant; // multiples of c stand in front of a/c, and are not in a%c
+    const Affine *rest = affine_sub(x, quotient, affine_make(x, 0, &(Term){q, 1}, 1));
+    const Affine *a = affine_add(x, affine_scale(x, rest, *c), q->a),
+                 *apart = affine_sub(x, a, r->a);
+    if (apart->constant % *c) return NULL;
+    for (int i = 0; i < apart->n; i++)
+        if (apart->term[i].coef % *c) return NULL;
+    return a;
+}
+
 // --- Systems -----------------------------------------------------------------------------------
 
 void system_init(System *s, TreeFacts *f) {
@@ -360,9 +389,25 @@ void system_facts(System *s, const Point *p, const Touch *touch) {
     for (int i = 0; i < touch->nfacts; i++) system_least(s, system_value(s, p, touch->fact[i]));
 }
 
+// Two digits of one number in both accesses: the numbers are equal.
+static void meet_digits(System *s, const Point *p, const Access *a, const Point *q, const Access *b,
+                        int d, bool *done) {
+    for (int e = 0; e < a->rank; e++) {
+        int64_t c, k;
+        const Affine *x = e == d ? NULL : facts_digits(s->f->x, a->sub[d], a->sub[e], &c);
+        const Affine *y = x ? facts_digits(s->f->x, b->sub[d], b->sub[e], &k) : NULL;
+        if (!y || c != k) continue;
+        system_equal(s, system_value(s, p, x), system_value(s, q, y));
+        done[d] = done[e] = true;
+        return;
+    }
+}
+
 void system_meet(System *s, const Point *p, const Access *a, const Point *q, const Access *b) {
+    bool done[PROGRAM_MAX_RANK] = {false};
+    for (int d = 0; d < a->rank; d++) meet_digits(s, p, a, q, b, d, done);
     for (int d = 0; d < a->rank; d++)
-        system_equal(s, system_value(s, p, a->sub[d]), system_value(s, q, b->sub[d]));
+        if (!done[d]) system_equal(s, system_value(s, p, a->sub[d]), system_value(s, q, b->sub[d]));
 }
 
 // One side holds everything; the other is the constant 0 that `zero` has to meet.

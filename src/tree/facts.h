@@ -70,6 +70,10 @@ void facts_range(const TreeFacts *f, const Use *p, const Index *x, int64_t *lo, 
 bool facts_aligned(const TreeFacts *f, const Use *p, const Access *a, const Use *q, const Access *b,
                    int level);
 
+// a, where one subscript is a/c and another one a%c for a constant c, as blocked layouts have it:
+// equal pairs are of equal a. NULL: they are not such a pair.
+const Affine *facts_digits(Exprs *x, const Affine *quotient, const Affine *remainder, int64_t *c);
+
 // --- Systems -----------------------------------------------------------------------------------
 
 // An instance: per index id its value, an Affine over the system's variables.

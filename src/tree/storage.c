@@ -301,6 +301,15 @@ static const Affine *quotient(Lower *l, const Affine *x, int64_t k, const Affine
     return affine_div(l->x, x, affine_const(l->x, k));
 }
 
+// Blocks that do not divide leave room behind the last element. A subscript from data must not get
+// there: from `size` on, the number of its block is one that the buffer does not have.
+static const Affine *checked_block(Lower *l, const Affine *x, const Affine *q, int64_t size,
+                                   int64_t block) {
+    int64_t blocks = ceil_div(size, block);
+    if (!x->has_read || blocks * block == size || FAULT(gather_into_padding)) return q;
+    return affine_max(l->x, q, affine_add_const(l->x, x, blocks - size));
+}
+
 const Access *storage_access(Lower *l, const Inst *inst, const Access *a) {
     const Affine *sub[PROGRAM_MAX_RANK + PROGRAM_MAX_RANK], *left[PROGRAM_MAX_RANK];
     const Tensor *t = &l->p->tensors.at[a->tensor];
@@ -311,10 +320,13 @@ const Access *storage_access(Lower *l, const Inst *inst, const Access *a) {
     if (argument) return access_make(l->x, a->tensor, a->rank, left);
     for (int i = 0; i < st->ndims; i++) {
         int d = st->dim[i].dim;
+        const Affine *x = left[d];
         if (st->dim[i].block == 1)
-            sub[i] = left[d], left[d] = affine_const(l->x, 0);
+            sub[i] = x, left[d] = affine_const(l->x, 0);
         else
-            sub[i] = quotient(l, left[d], st->dim[i].block, &left[d]);
+            sub[i] = quotient(l, x, st->dim[i].block, &left[d]);
+        if (st->dim[i].left == st->size[d])
+            sub[i] = checked_block(l, x, sub[i], st->size[d], st->dim[i].block);
     }
     return access_make(l->x, st->buffer, st->ndims, sub);
 }

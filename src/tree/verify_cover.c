@@ -164,11 +164,12 @@ static int join_digits(Solve *s, Equation *e, int n) {
         more = false;
         for (int i = 0; i < n && !more; i++)
             for (int j = 0; j < n && !more; j++) {
-                const Atom *q = only(e[i].f, ATOM_DIV), *r = only(e[j].f, ATOM_MOD);
-                if (!q || !r || q->a != r->a || q->b != r->b || !affine_is_const(q->b)) continue;
-                e[i] = (Equation){
-                    q->a, affine_add(x, affine_scale(x, e[i].value, q->b->constant), e[j].value)};
+                int64_t c;
+                const Affine *a = facts_digits(x, e[i].f, e[j].f, &c);
+                if (!a) continue;
+                e[i] = (Equation){a, affine_add(x, affine_scale(x, e[i].value, c), e[j].value)};
                 need(s->c, s->w, e[j].value);
+                need(s->c, s->w, affine_add_const(x, affine_scale(x, e[j].value, -1), c - 1));
                 e[j] = e[--n];
                 more = true;
             }
@@ -323,13 +324,12 @@ static bool maybe_written(Cover *c, const Touch *writer) {
     return false;
 }
 
-static void report_unwritten(Cover *c, int buffer) {
+// False: it may have been written.
+static bool report_unwritten(Cover *c, int buffer) {
     const Leaf *leaf = use_of(c, c->read)->leaf;
     for (int i = c->v->f.first[buffer]; i >= 0; i = c->v->f.touch.at[i].next) {
         const Touch *w = &c->v->f.touch.at[i];
-        if (w->kind == TOUCH_READ || w == c->read || !maybe_written(c, w)) continue;
-        not_proven(c->v, &leaf->node, "what a leaf reads is written before");
-        return;
+        if (w->kind != TOUCH_READ && w != c->read && maybe_written(c, w)) return false;
     }
     Text element = {.arena = c->v->f.arena};
     text_printf(&element, "%s[", c->v->f.t->buffers.at[buffer].name);
@@ -342,11 +342,55 @@ static void report_unwritten(Cover *c, int buffer) {
     diag_report(c->v->diags, tree_range(c->v->f.t, &leaf->node), DIAG_TREE_UNWRITTEN,
                 point_show(&c->s, &c->y), text_str(&element));
     c->v->refused = true;
+    return true;
+}
+
+// Integers that are read from memory, each a variable: equal reads are equal.
+typedef struct Data {
+    const Atom *atom[PROGRAM_MAX_RANK];
+    const Affine *value[PROGRAM_MAX_RANK];
+    int n;
+} Data;
+
+static const Affine *datum(Cover *c, Data *data, const Atom *read) {
+    enum { MOST_BITS = 40 }; // whatever is larger is no index
+    for (int i = 0; i < data->n; i++)
+        if (data->atom[i] == read) return data->value[i];
+    if (data->n == PROGRAM_MAX_RANK || c->s.n == DEP_MAX_ITERS) {
+        c->s.broken = true;
+        return affine_const(pool(c), 0);
+    }
+    c->s.hi[c->s.n] = INT64_C(1) << MOST_BITS;
+    c->s.lo[c->s.n] = -c->s.hi[c->s.n];
+    data->atom[data->n] = read;
+    return data->value[data->n++] = affine_iter(pool(c), c->s.n++);
+}
+
+// A subscript over the system's variables, with a further one for each integer that is read.
+static const Affine *any_data(Cover *c, Data *data, const Affine *a) {
+    Exprs *x = pool(c);
+    if (!a->has_read) return a;
+    const Affine *sum = affine_const(x, a->constant);
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        const Affine *p = t->has_read && t->a ? any_data(c, data, t->a) : t->a;
+        const Affine *q = t->has_read && t->b ? any_data(c, data, t->b) : t->b;
+        const Affine *v = !t->has_read           ? affine_make(x, 0, &(Term){t, 1}, 1)
+                          : t->kind == ATOM_READ ? datum(c, data, t)
+                          : t->kind == ATOM_DIV  ? affine_div(x, p, q)
+                          : t->kind == ATOM_MOD  ? affine_mod(x, p, q)
+                          : t->kind == ATOM_MIN  ? affine_min(x, p, q)
+                          : t->kind == ATOM_MAX  ? affine_max(x, p, q)
+                                                 : affine_mul(x, p, q);
+        sum = affine_add(x, sum, affine_scale(x, v, a->term[i].coef));
+    }
+    return sum;
 }
 
 static bool enter(Cover *c) {
     const Access *a = c->read->access;
     const Buffer *b = &c->v->f.t->buffers.at[a->tensor];
+    Data data = {.n = 0};
     system_init(&c->s, &c->v->f);
     system_enter(&c->s, use_of(c, c->read), &c->y, 0, NULL);
     system_facts(&c->s, &c->y, c->read);
@@ -355,10 +399,11 @@ static bool enter(Cover *c) {
             c->element[d] = system_value(&c->s, &c->y, a->sub[d]);
             continue;
         }
-        if (c->s.n == DEP_MAX_ITERS || b->size[d] <= 0) return b->size[d] > 0;
-        c->s.lo[c->s.n] = 0; // a gather may go anywhere
-        c->s.hi[c->s.n] = b->size[d];
-        c->element[d] = affine_iter(pool(c), c->s.n++);
+        if (b->size[d] <= 0) return false;
+        const Affine *e = c->element[d] = any_data(c, &data, system_value(&c->s, &c->y, a->sub[d]));
+        system_least(&c->s, e); // an index from data is checked when it is used
+        system_least(&c->s,
+                     affine_add_const(pool(c), affine_scale(pool(c), e, -1), b->size[d] - 1));
     }
     for (int i = 0; i < c->s.n; i++) {
         c->lo[i] = c->s.lo[i];
@@ -368,30 +413,26 @@ static bool enter(Cover *c) {
     return true;
 }
 
-static void check_read(Verifier *v, const Touch *read) {
+// False: not decided.
+static bool check_read(Verifier *v, const Touch *read) {
     Cover c;
     c.v = v;
     c.read = read;
     c.nservers = c.asked = 0;
     int buffer = read->access->tensor;
-    if (!enter(&c)) return;
-    if (c.s.broken) {
-        not_proven(v, &use_of(&c, read)->leaf->node, "what a leaf reads is written before");
-        return;
-    }
+    if (!enter(&c)) return true;
+    if (c.s.broken) return false;
     for (int i = v->f.first[buffer]; i >= 0 && c.nservers < MAX_WRITERS;
          i = v->f.touch.at[i].next) {
         const Touch *w = &v->f.touch.at[i];
         if (w->kind != TOUCH_ASSIGN || w->access->has_read) continue;
         if (!solve(&c, &c.server[c.nservers], w)) continue;
-        if (!c.server[c.nservers++].need.n) return; // always
+        if (!c.server[c.nservers++].need.n) return true; // always
     }
     DepAnswer answer = unserved(&c, 0);
-    if (answer == DEP_NO) return;
-    if (answer == DEP_YES && read->whole && !read->access->has_read)
-        report_unwritten(&c, buffer);
-    else
-        not_proven(v, &use_of(&c, read)->leaf->node, "what a leaf reads is written before");
+    if (answer == DEP_NO) return true;
+    return answer == DEP_YES && read->whole && !read->access->has_read &&
+           report_unwritten(&c, buffer);
 }
 
 // Allocations, and arguments that start without content.
@@ -402,26 +443,33 @@ static bool starts_empty(const Verifier *v, int buffer) {
 }
 
 // A Schedule's copy moves whole boxes, and with them what nothing wrote; that is no use of it.
-static bool only_moves(const Verifier *v, const Leaf *leaf, const Access *read) {
+static bool only_moves(const Verifier *v, const Touch *read) {
+    const Leaf *leaf = v->f.use.at[read->use].leaf;
     const Expr *e = leaf->value;
     if (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0]; // to a wider type
     return leaf->stmt >= 0 && leaf->op == REDUCE_ASSIGN && leaf->write->tensor >= v->f.t->nargs &&
-           e->kind == EXPR_READ && e->access == read;
+           e->kind == EXPR_READ && e->access == read->access;
+}
+
+static void check_reads_of(Verifier *v, int buffer) {
+    bool *open = arena_new_n(v->f.arena, bool, v->f.touch.n), any = false;
+    const Touch *last = NULL;
+    for (int i = v->f.first[buffer]; i >= 0; i = v->f.touch.at[i].next) {
+        const Touch *t = &v->f.touch.at[i];
+        if (t->kind == TOUCH_ASSIGN || (last && t->use == last->use && t->access == last->access))
+            continue;
+        if (only_moves(v, t)) continue;
+        any |= open[i] = !check_read(v, t);
+        last = t;
+    }
+    if (!any || verify_walk(v, buffer, open)) return;
+    for (int i = v->f.first[buffer]; i >= 0; i = v->f.touch.at[i].next)
+        if (open[i])
+            not_proven(v, &v->f.use.at[v->f.touch.at[i].use].leaf->node,
+                       "what a leaf reads is written before");
 }
 
 void verify_written(Verifier *v) {
-    for (int b = 0; b < v->f.t->buffers.n; b++) {
-        if (v->f.first[b] < 0 || !starts_empty(v, b)) continue;
-        const Use *last = NULL;
-        const Access *same = NULL;
-        for (int i = v->f.first[b]; i >= 0; i = v->f.touch.at[i].next) {
-            const Touch *t = &v->f.touch.at[i];
-            const Use *u = &v->f.use.at[t->use];
-            if (t->kind == TOUCH_ASSIGN || (u == last && t->access == same)) continue;
-            if (only_moves(v, u->leaf, t->access)) continue;
-            check_read(v, t);
-            last = u;
-            same = t->access;
-        }
-    }
+    for (int b = 0; b < v->f.t->buffers.n; b++)
+        if (v->f.first[b] >= 0 && starts_empty(v, b)) check_reads_of(v, b);
 }

@@ -1,5 +1,6 @@
 // Inside the verifier (private to src/tree): verify.c drives, verify_shape.c looks at indices and
-// sizes, verify_cover.c at what is read before it is written.
+// sizes, verify_cover.c at what is read before it is written, verify_walk.c at small Trees point by
+// point.
 #ifndef LW_TREE_VERIFY_IMPL_H
 #define LW_TREE_VERIFY_IMPL_H
 
@@ -21,5 +22,8 @@ DepAnswer ask(Verifier *v, System *s);
 // Scope, affinity, sizes; false: nothing else can be looked at.
 bool verify_shape(Verifier *v, const Tree *t);
 void verify_written(Verifier *v);
+// Small Trees only: are the elements that these reads of the buffer (`open`, per touch) want
+// written before? False: not proven.
+bool verify_walk(Verifier *v, int buffer, const bool *open);
 
 #endif
