@@ -220,6 +220,12 @@ static int object_new(Build *x, const char *name, bool optional, CpuObject like)
     return backbone_object(x->b, name, optional);
 }
 
+// The section of what somebody scheduled by itself: loops, or more than a place and a priority.
+static const SchedStmt *own_section(const Build *x, Name label) {
+    const SchedStmt *g = given(x, label);
+    return g && !cpu_section_is_plain(g) ? g : NULL;
+}
+
 static CpuObject blank(int stmt) {
     return (CpuObject){
         .stmt = stmt, .iter = -1, .host = -1, .reader = -1, .comp = -1, .tensor = -1};
@@ -237,6 +243,13 @@ static const int64_t *with_value(Build *x, const int64_t *from, int *n, int64_t 
     return arena_copy(x->arena, z.at, (size_t)z.n * sizeof *z.at);
 }
 
+// What carries the loops of a statement, itself or its partial results, if that has prefetches.
+static const SchedStmt *fetching_section(const Build *x, const SchedStmt *g) {
+    if (g && g->privatise.iter)
+        g = given(x, name_of(x->p->names, arena_printf(x->arena, "%s.part", g->label)));
+    return g && g->nprefetches ? g : NULL;
+}
+
 static void make_comp(Build *x, int i) {
     const CpuStmt *c = stmt_of(x, i);
     CpuObject o = blank(i);
@@ -248,6 +261,7 @@ static void make_comp(Build *x, int i) {
     o.reader = facts_only_reader(x->facts, i);
     o.may_recompute = may_recompute(x, i, o.reader);
     o.ntops = c->s->niters;
+    o.own = fetching_section(x, g);
     o.nsizes = 5;
     o.sizes = with_value(x, accumulator_counts, &o.nsizes, g ? g->accumulators : 0);
     x->comp[i] = object_new(x, clean(x, c->s->label), false, o);
@@ -255,6 +269,7 @@ static void make_comp(Build *x, int i) {
     if (is_reducer(x, i)) backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
     bool reread = facts_reads(c, o.tensor);
     for (int k = i + 1; k < x->p->stmts.n; k++) reread |= facts_reads(stmt_of(x, k), o.tensor);
+    if (o.own) backbone_add(x->b, CPU_SET_FETCHERS, x->comp[i]);
     if (!reread && !is_temp(x, o.tensor) && c->s->op == REDUCE_ASSIGN && !c->s->write->has_read)
         backbone_add(x->b, CPU_SET_STREAMS, x->comp[i]);
 }
@@ -427,6 +442,8 @@ static void make_copy(Build *x, int i, int tensor) {
     o.may_turn = wide > 1 && o.lanes >= 4;
     const SchedCopy *g = copy_given(x, c->s->label, t->name);
     o.as = g ? g->as : copy_type(c->s, tensor, t->type);
+    o.own =
+        own_section(x, name_of(x->p->names, arena_printf(x->arena, "%s.%s", c->s->label, t->name)));
     const char *name = arena_printf(x->arena, "%s.%s", clean(x, c->s->label), clean(x, t->name));
     int pack = object_new(x, name, false, o);
     int w = object_new(x, arena_printf(x->arena, "%s.at", name), true, o);
@@ -474,6 +491,7 @@ static void make_window(Build *x, int i) {
     o.reader = comp->reader;
     o.extent = tensor_elements(&x->p->tensors.at[s->write->tensor]);
     o.nsizes = s->niters;
+    o.own = own_section(x, s->label);
     const char *name = arena_printf(x->arena, "%s.at", clean(x, s->label));
     int w = x->window[i] = object_new(x, name, true, o);
     backbone_add(x->b, CPU_SET_RECOMPUTED, w);

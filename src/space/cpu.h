@@ -45,6 +45,7 @@ typedef struct CpuObject {
     int nsizes;
     const int64_t *sizes;   // of a tile, ascending
     const Storage *storage; // GIVEN
+    const SchedStmt *own;   // GIVEN: a section with loops or prefetches of its own
 } CpuObject;
 
 typedef struct CpuHost {

@@ -43,6 +43,8 @@ enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };
 int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,
                    SchedLoop *out);
 
+// Does a section say nothing beyond where, in what memory, and how early?
+bool cpu_section_is_plain(const SchedStmt *s);
 // The loop of a Schedule that object d is in a candidate: iterator and step.
 int64_t cpu_step(const CpuSpace *cs, const Cand *c, int dim);
 int64_t cpu_size(const CpuSpace *cs, const Cand *c, int dim); // of a tile

@@ -191,7 +191,10 @@ static void read_order(Read *r, int stmt, const SchedStmt *from) {
         if (next[iter] > r->h->object[top].nlevels) continue;
         left[iter] = step;
         path->dim[path->n++] = d;
-        keep(r, from, CPU_KIND, d, -1, (uint64_t)kind_bit(from->loop[i].kind), "a mark");
+        if (from->loop[i].kind > KIND_VECTOR || from->loop[i].kind == KIND_ANY)
+            left_open(r, from->loop[i].range, from->label, "a mark");
+        else
+            keep(r, from, CPU_KIND, d, -1, (uint64_t)kind_bit(from->loop[i].kind), "a mark");
     }
     for (int k = 0; k < s->niters; k++) {
         int d = first_dim(r, stmt, k) + next[k];
@@ -217,7 +220,9 @@ static void read_place(Read *r, int stmt) {
     if (space_var(r->cs->space, CPU_PRIVATISE, comp, -1, NULL) >= 0)
         keep(r, g, CPU_PRIVATISE, comp, -1,
              g->privatise.iter ? CPU_PRIVATISE_YES : CPU_PRIVATISE_NO, "partial results");
-    else if (g->privatise.iter)
+    if (g->privatise.iter && g->privatise.interleaved)
+        left_open(r, g->privatise.range, g->label, "partial results of elements that lie apart");
+    else if (g->privatise.iter && space_var(r->cs->space, CPU_PRIVATISE, comp, -1, NULL) < 0)
         left_open(r, g->range, g->label, "partial results");
 }
 
@@ -237,11 +242,27 @@ static void read_packs(Read *r) {
     }
 }
 
+// Copies that this space does not know.
+static void miss_copies(Read *r, int stmt) {
+    const SchedStmt *g = section_of(r, stmt);
+    for (int k = 0; k < g->ncopies; k++) {
+        bool known = false;
+        for (int i = 0; i < r->h->copies.n; i++) {
+            const CpuObject *o = &r->h->object[r->h->copies.at[i]];
+            known |= o->stmt == stmt && r->p->tensors.at[o->tensor].name == g->copy[k].tensor;
+        }
+        if (!known) left_open(r, g->copy[k].range, g->label, "a copy");
+    }
+}
+
 static void read_storage(Read *r, const SchedStmt *g, int region, const Storage *s) {
     uint64_t home = s->home == HOME_STACK     ? CPU_HOME_STACK
                     : s->home == HOME_SCRATCH ? CPU_HOME_SCRATCH
                                               : CPU_HOME_AUTO;
-    keep(r, g, CPU_HOME, region, -1, home, "a place in memory");
+    if (s->home == HOME_REGISTER)
+        left_open(r, s->place, g->label, "a place in registers");
+    else
+        keep(r, g, CPU_HOME, region, -1, home, "a place in memory");
     keep(r, g, CPU_LAYOUT, region, -1, s->ndims ? CPU_LAYOUT_GIVEN : CPU_LAYOUT_ROW_MAJOR,
          "a layout");
 }
@@ -257,38 +278,62 @@ static bool same_loop(const Read *r, int dim, const LoopRef *ref, int reader) {
     return !ref->interleaved && iter == o->iter && cpu_step(r->cs, r->c, dim) == step;
 }
 
+// A loop that covers all there is of its iterator, and is no loop here: those around it. -1: none.
+static int once_at(const Read *r, const LoopRef *at, int reader) {
+    const SchedStmt *from = loops_of(r, reader);
+    const Stmt *s = &r->p->stmts.at[reader];
+    int64_t left[PROGRAM_MAX_ITERS], step;
+    int depth = 0;
+    for (int k = 0; k < s->niters; k++) left[k] = iter_extent(&s->iter[k]);
+    for (int i = 0; i < from->nloops; i++) {
+        int iter = loop_iter(r, reader, from, i, &step);
+        if (iter < 0) continue;
+        bool once = step >= left[iter] && left[iter] > 1;
+        if (from->loop[i].iter == at->iter && from->loop[i].step == at->step &&
+            from->loop[i].interleaved == at->interleaved)
+            return once ? depth : -1;
+        if (once) continue;
+        left[iter] = step;
+        depth++;
+    }
+    return -1;
+}
+
 // The loops of the reader around a window.
 static void read_window(Read *r, const SchedStmt *g, int window, const LoopRef *at, int reader) {
     const Path *path = &r->path[reader];
-    int depth = 0;
+    int depth = 0, once = -1;
     for (int i = 0; at->iter && i < path->n && !depth; i++)
         if (same_loop(r, path->dim[i], at, reader)) depth = i + 1;
-    if (at->iter && !depth) left_open(r, g->range, g->label, "the loop it is made at");
-    for (int i = 0; i < path->n && (depth || !at->iter); i++)
+    if (at->iter && !depth) depth = once = once_at(r, at, reader);
+    if (at->iter && !depth && once < 0) left_open(r, g->range, g->label, "the loop it is made at");
+    for (int i = 0; i < path->n && (depth || once == 0 || !at->iter); i++)
         keep(r, g, CPU_AT, window, path->dim[i], i < depth ? CPU_AT_INSIDE : CPU_AT_OUTSIDE,
              "the loop it is made at");
 }
 
-static void read_window_kind(Read *r, const SchedStmt *g, int window) {
-    bool vector = g->nloops && g->loop[g->nloops - 1].kind == KIND_VECTOR;
-    keep(r, g, CPU_WINDOW_KIND, window, -1,
-         vector ? CPU_WINDOW_KIND_VECTOR : CPU_WINDOW_KIND_SERIAL, "a mark");
+// The loops of a section, as cpu_schedule.c would write them for one kind of copy?
+static bool has_loops(const SchedStmt *g, const SchedLoop *loop, int n, bool lanes) {
+    bool same = n == g->nloops;
+    for (int i = 0; same && i < n; i++)
+        same = loop[i].iter == g->loop[i].iter && loop[i].step == g->loop[i].step &&
+               !g->loop[i].interleaved && (lanes ? loop[i].kind : KIND_SERIAL) == g->loop[i].kind;
+    return same;
 }
 
-// In blocks of lanes by lanes, as cpu_schedule.c writes it?
-static bool is_turned(Read *r, const SchedStmt *g, int window, const Storage *layout) {
-    SchedLoop loop[2][CPU_COPY_LOOPS];
-    int n[2];
-    if (!r->h->object[window].may_turn) return false;
-    for (int k = 0; k < 2; k++) {
-        n[k] = cpu_copy_loops(r->arena, r->cs, window, layout, k == 1, loop[k]);
-        bool same = n[k] == g->nloops;
-        for (int i = 0; same && i < n[k]; i++)
-            same = loop[k][i].iter == g->loop[i].iter && loop[k][i].step == g->loop[i].step &&
-                   loop[k][i].kind == g->loop[i].kind;
-        if (same) return k == 1;
+static uint64_t copy_kind(Read *r, const SchedStmt *own, int window, const Storage *layout) {
+    static const uint64_t kinds[] = {CPU_WINDOW_KIND_SERIAL, CPU_WINDOW_KIND_VECTOR,
+                                     CPU_WINDOW_KIND_TURNED};
+    SchedStmt rest = *own;
+    rest.nloops = 0;
+    if (!cpu_section_is_plain(&rest)) return CPU_WINDOW_KIND_GIVEN;
+    if (!own->nloops) return CPU_WINDOW_KIND_SERIAL;
+    for (int k = 0; k < 2 + r->h->object[window].may_turn; k++) {
+        SchedLoop loop[CPU_COPY_LOOPS];
+        int n = cpu_copy_loops(r->arena, r->cs, window, layout, k == 2, loop);
+        if (has_loops(own, loop, n, k > 0)) return kinds[k];
     }
-    return false;
+    return CPU_WINDOW_KIND_GIVEN;
 }
 
 static void read_copies(Read *r) {
@@ -302,32 +347,98 @@ static void read_copies(Read *r) {
         read_storage(r, g, w + 1, &copy->storage);
         Name label = name_of(r->p->names, arena_printf(r->arena, "%s.%s", g->label, copy->tensor));
         const SchedStmt *own = section(r, label);
-        if (is_turned(r, own, w, &copy->storage))
-            keep(r, own, CPU_WINDOW_KIND, w, -1, CPU_WINDOW_KIND_TURNED, "its loops");
-        else
-            read_window_kind(r, own, w);
+        keep(r, own, CPU_WINDOW_KIND, w, -1, copy_kind(r, own, w, &copy->storage), "its loops");
     }
 }
 
-// Iterators as declared but for the last: anything else is beyond this space.
+// Iterators as declared but for the last, which may be in lanes?
+static bool is_plain_window(const SchedStmt *g, const Stmt *s, int inner) {
+    SchedStmt rest = *g;
+    int n = 0;
+    rest.nloops = rest.accumulators = 0; // which are another choice
+    if (!cpu_section_is_plain(&rest) || inner < 0 || (g->nloops && g->nloops != s->niters))
+        return false;
+    for (int i = 0; i < s->niters && g->nloops; i++) {
+        const SchedLoop *l = &g->loop[i == inner ? s->niters - 1 : n];
+        n += i != inner;
+        if (l->step != 1 || l->iter != s->iter[i].name) return false;
+        if (l->kind != KIND_SERIAL && (i != inner || l->kind != KIND_VECTOR)) return false;
+    }
+    return true;
+}
+
 static void read_recomputed(Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt);
     const Stmt *s = &r->p->stmts.at[stmt];
-    int w = r->h->window[stmt], n = 0;
+    int w = r->h->window[stmt];
     if (w < 0 || !space_exists(r->cs->space, r->c, w)) return;
     read_window(r, g, w, &g->at, r->h->object[r->h->object[w].reader].stmt);
     int inner = g->nloops ? find_iter(s, g->loop[g->nloops - 1].iter) : s->niters - 1;
-    bool plain = inner >= 0 && (!g->nloops || g->nloops == s->niters);
-    for (int i = 0; plain && i < s->niters && g->nloops; i++) {
-        if (i == inner) continue;
-        plain = g->loop[n].step == 1 && g->loop[n++].iter == s->iter[i].name;
+    bool plain = is_plain_window(g, s, inner);
+    bool vector = g->nloops && g->loop[g->nloops - 1].kind == KIND_VECTOR;
+    keep_number(r, g, CPU_INNERMOST, w, plain ? inner : 0, "its order");
+    keep(r, g, CPU_WINDOW_KIND, w, -1,
+         !plain   ? CPU_WINDOW_KIND_GIVEN
+         : vector ? CPU_WINDOW_KIND_VECTOR
+                  : CPU_WINDOW_KIND_SERIAL,
+         "its order");
+}
+
+// The decisions about single tensors say as much as these prefetches do: each at the innermost
+// serial loop, into the first cache.
+static bool are_decisions(const Read *r, int stmt, const SchedStmt *from) {
+    int at = -1;
+    for (int i = 0; i < from->nloops; i++)
+        if (from->loop[i].kind == KIND_SERIAL) at = i;
+    for (int k = 0; k < from->nprefetches; k++) {
+        const SchedPrefetch *f = &from->prefetch[k];
+        bool known = false;
+        for (int i = 0; i < r->h->naccesses[stmt]; i++)
+            known |= r->p->tensors.at[r->h->object[r->h->first_access[stmt] + i].tensor].name ==
+                     f->tensor;
+        if (!known || at < 0 || f->level != 1 || f->distance < 1) return false;
+        const SchedLoop *l = &from->loop[at];
+        if (l->iter != f->at.iter || l->step != f->at.step || l->interleaved != f->at.interleaved)
+            return false;
     }
-    if (plain)
-        keep_number(r, g, CPU_INNERMOST, w, inner, "its order");
-    else
-        diag_note(r->diags, left_open(r, g->range, g->label, "its order"), (Range){0, 0},
-                  DIAG_SPACE_ORDER_NOTE, g->label);
-    read_window_kind(r, g, w);
+    return true;
+}
+
+// Those at loops that run once have no place.
+static void miss_prefetches(Read *r, int stmt, const SchedStmt *from) {
+    const Path *path = &r->path[stmt];
+    for (int k = 0; k < from->nprefetches; k++) {
+        const LoopRef *at = &from->prefetch[k].at;
+        bool found = false;
+        for (int i = 0; i < from->nloops && !found; i++) {
+            const SchedLoop *l = &from->loop[i];
+            int64_t step;
+            int iter = loop_iter(r, stmt, from, i, &step);
+            if (l->iter != at->iter || l->step != at->step || l->interleaved != at->interleaved)
+                continue;
+            for (int d = 0; d < path->n && !found; d++)
+                found = r->h->object[path->dim[d]].iter == iter &&
+                        cpu_step(r->cs, r->c, path->dim[d]) == step;
+        }
+        if (!found) left_open(r, from->prefetch[k].range, from->label, "where it prefetches");
+    }
+}
+
+static void read_prefetches(Read *r, int stmt, const SchedStmt *from) {
+    const Space *s = r->cs->space;
+    bool single = are_decisions(r, stmt, from);
+    if (!single) miss_prefetches(r, stmt, from);
+    if (space_var(s, CPU_FETCHES, r->h->comp[stmt], -1, NULL) >= 0)
+        keep(r, from, CPU_FETCHES, r->h->comp[stmt], -1,
+             single ? CPU_FETCHES_AUTO : CPU_FETCHES_GIVEN, "its prefetches");
+    for (int i = 0; i < r->h->naccesses[stmt]; i++) {
+        int a = r->h->first_access[stmt] + i;
+        Name tensor = r->p->tensors.at[r->h->object[a].tensor].name;
+        int64_t distance = 0;
+        for (int k = 0; k < from->nprefetches && single; k++)
+            if (from->prefetch[k].tensor == tensor) distance = from->prefetch[k].distance;
+        if (space_exists(s, r->c, a)) keep_number(r, from, CPU_PREFETCH, a, distance, "a prefetch");
+    }
 }
 
 static void read_hints(Read *r, int stmt) {
@@ -341,14 +452,9 @@ static void read_hints(Read *r, int stmt) {
     if (space_var(s, CPU_STORE, comp, -1, NULL) >= 0)
         keep(r, g, CPU_STORE, comp, -1, g->nontemporal ? CPU_STORE_NONTEMPORAL : CPU_STORE_NORMAL,
              "how it stores");
-    for (int i = 0; i < r->h->naccesses[stmt]; i++) {
-        int a = r->h->first_access[stmt] + i;
-        Name tensor = r->p->tensors.at[r->h->object[a].tensor].name;
-        int64_t distance = 0;
-        for (int k = 0; k < from->nprefetches; k++)
-            if (from->prefetch[k].tensor == tensor) distance = from->prefetch[k].distance;
-        if (space_exists(s, r->c, a)) keep_number(r, from, CPU_PREFETCH, a, distance, "a prefetch");
-    }
+    else if (g->nontemporal || from->nontemporal)
+        left_open(r, g->range, g->label, "how it stores");
+    read_prefetches(r, stmt, from);
     int region = r->h->region[stmt];
     if (region >= 0 && space_exists(s, r->c, region)) read_storage(r, g, region, &g->storage);
 }
@@ -398,6 +504,31 @@ static void read_sharing(Read *r) {
     }
 }
 
+// Lowering may run a copy that is made before its reader in loops of the statement in front of it;
+// this space closes them.
+static void miss_shared_copies(Read *r) {
+    int before = -1, n = r->p->stmts.n, *order = arena_new_n(r->arena, int, n);
+    n = sort_statements(r, order);
+    for (int i = 0; i + 1 < n; i++) {
+        const SchedStmt *g = section_of(r, order[i + 1]);
+        for (int k = 0; k < g->ncopies; k++)
+            if (!g->copy[k].at.iter && section_of(r, order[i])->stage) before = order[i];
+    }
+    if (before < 0 || !space_full(r->cs->space, r->c)) return;
+    DiagList quiet = {.arena = r->arena};
+    Schedule flat = *r->s, again = *cpu_schedule(r->arena, r->cs, r->c);
+    flat.flatten = again.flatten = false; // the Program is flat already
+    const Tree *t = tree_lower(r->arena, r->p, &flat, &quiet);
+    const Tree *u = tree_lower(r->arena, r->p, &again, &quiet);
+    Text was = {.arena = r->arena}, is = was;
+    if (!t || !u) return;
+    tree_show(&was, t, false);
+    tree_show(&is, u, false);
+    if (strcmp(text_str(&was), text_str(&is)))
+        left_open(r, section_of(r, before)->range, section_of(r, before)->label,
+                  "sharing loops with a copy that follows");
+}
+
 Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n) {
     Read r = {.arena = arena, .cs = cs, .h = cs->host, .p = cs->program, .s = s, .diags = diags};
     const Source *old = diags->source;
@@ -420,9 +551,11 @@ Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList
     read_sharing(&r);
     read_copies(&r);
     for (int i = 0; i < r.p->stmts.n; i++) {
+        miss_copies(&r, i);
         read_recomputed(&r, i);
         read_hints(&r, i);
     }
+    if (s) miss_shared_copies(&r);
     diags->source = old;
     *n = r.out.n;
     return r.out.n ? r.out.at : arena_new(arena, Decision);

@@ -256,6 +256,24 @@ static Name added_label(const Make *m, Name label, const char *what) {
     return name_of(m->p->names, text);
 }
 
+bool cpu_section_is_plain(const SchedStmt *s) {
+    return !s->nloops && s->stage < 0 && !s->nprefetches && !s->nontemporal && !s->accumulators &&
+           !s->unroll_limit && !s->grain;
+}
+
+// How it runs, as somebody wrote it.
+static void set_given(SchedStmt *s, const SchedStmt *own) {
+    s->loop = own->loop;
+    s->nloops = own->nloops;
+    s->stage = own->stage;
+    s->prefetch = own->prefetch;
+    s->nprefetches = own->nprefetches;
+    s->nontemporal = own->nontemporal;
+    s->accumulators = own->accumulators;
+    s->unroll_limit = own->unroll_limit;
+    s->grain = own->grain;
+}
+
 // --- Copies --------------------------------------------------------------------------------------
 
 static SchedStmt *added_section(Make *m, Name label) {
@@ -333,7 +351,12 @@ int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *
 static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
     const Stmt *s = &m->p->stmts.at[m->h->object[window].stmt];
     SchedStmt *c = added_section(m, added_label(m, s->label, copy->tensor));
-    bool turned = ask(m, CPU_WINDOW_KIND, window, -1) == CPU_WINDOW_KIND_TURNED;
+    uint64_t kind = ask(m, CPU_WINDOW_KIND, window, -1);
+    if (kind == CPU_WINDOW_KIND_GIVEN) {
+        set_given(c, m->h->object[window].own);
+        return c;
+    }
+    bool turned = kind == CPU_WINDOW_KIND_TURNED;
     SchedLoop *loop = arena_new_n(m->arena, SchedLoop, CPU_COPY_LOOPS);
     c->nloops = cpu_copy_loops(m->arena, m->cs, window, &copy->storage, turned, loop);
     c->loop = loop;
@@ -361,7 +384,47 @@ static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
     s->copy = copy;
 }
 
+// Does the statement use this tensor: one of the Program's that it has no copy of, or a copy?
+static bool is_used(const Make *m, int stmt, Name tensor) {
+    const Stmt *s = &m->p->stmts.at[stmt];
+    int t = program_find_tensor(m->p, tensor);
+    bool parts = privatised(m, stmt); // it then writes those
+    bool used = t >= 0 && ((s->write->tensor == t && !parts) || read_of(s, t));
+    used |= parts && added_label(m, s->label, "part") == tensor;
+    for (int i = 0; i < m->h->copies.n; i++) {
+        int w = m->h->copies.at[i];
+        const CpuObject *o = &m->h->object[w];
+        if (o->stmt != stmt || !space_exists(m->cs->space, m->c, w)) continue;
+        if (o->tensor == t) used = false;
+        used |= added_label(m, s->label, m->p->tensors.at[o->tensor].name) == tensor;
+    }
+    return used;
+}
+
+// Those that somebody wrote, at loops that this candidate has.
+static void given_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+    const SchedStmt *own = m->h->object[m->h->comp[stmt]].own;
+    SchedPrefetch *fetch = arena_new_n(m->arena, SchedPrefetch, own->nprefetches);
+    for (int i = 0; i < own->nprefetches; i++) {
+        const LoopRef *at = &own->prefetch[i].at;
+        bool found = false;
+        for (int k = 0; k < nest->n && !found; k++) {
+            LoopRef r = loop_ref(m, nest->dim[k]);
+            found = r.iter == at->iter && r.step == at->step && r.interleaved == at->interleaved;
+        }
+        if (found && is_used(m, stmt, own->prefetch[i].tensor))
+            fetch[s->nprefetches++] = own->prefetch[i];
+    }
+    s->prefetch = fetch;
+}
+
 static void set_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+    int comp = m->h->comp[stmt];
+    if (space_var(m->cs->space, CPU_FETCHES, comp, -1, NULL) >= 0 &&
+        ask(m, CPU_FETCHES, comp, -1) == CPU_FETCHES_GIVEN) {
+        given_prefetches(m, s, stmt, nest);
+        return;
+    }
     int n = m->h->naccesses[stmt], at = -1;
     SchedPrefetch *fetch = arena_new_n(m->arena, SchedPrefetch, n);
     for (int i = 0; i < nest->n; i++)
@@ -406,6 +469,11 @@ static void window_section(Make *m, SchedStmt *s, int stmt) {
     const Stmt *st = &m->p->stmts.at[stmt];
     int w = m->h->window[stmt], inner = (int)number(m, CPU_INNERMOST, w), n = 0;
     Nest reader = nest_of(m, m->h->object[m->h->object[w].reader].stmt);
+    s->at = loop_ref(m, reader.dim[depth_of(m, w, &reader) - 1]);
+    if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_GIVEN) {
+        set_given(s, m->h->object[w].own);
+        return;
+    }
     SchedLoop *loop = arena_new_n(m->arena, SchedLoop, st->niters);
     for (int i = 0; i < st->niters; i++)
         if (i != inner) loop[n++] = (SchedLoop){.iter = st->iter[i].name, .step = 1};
@@ -413,7 +481,6 @@ static void window_section(Make *m, SchedStmt *s, int stmt) {
     if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_VECTOR) loop[n - 1].kind = KIND_VECTOR;
     s->loop = loop;
     s->nloops = n;
-    s->at = loop_ref(m, reader.dim[depth_of(m, w, &reader) - 1]);
     s->accumulators = (int)number(m, CPU_ACCUMULATORS, m->h->comp[stmt]);
 }
 

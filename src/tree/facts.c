@@ -389,25 +389,30 @@ void system_facts(System *s, const Point *p, const Touch *touch) {
     for (int i = 0; i < touch->nfacts; i++) system_least(s, system_value(s, p, touch->fact[i]));
 }
 
-// Two digits of one number in both accesses: the numbers are equal.
-static void meet_digits(System *s, const Point *p, const Access *a, const Point *q, const Access *b,
-                        int d, bool *done) {
-    for (int e = 0; e < a->rank; e++) {
-        int64_t c, k;
-        const Affine *x = e == d ? NULL : facts_digits(s->f->x, a->sub[d], a->sub[e], &c);
-        const Affine *y = x ? facts_digits(s->f->x, b->sub[d], b->sub[e], &k) : NULL;
-        if (!y || c != k) continue;
-        system_equal(s, system_value(s, p, x), system_value(s, q, y));
-        done[d] = done[e] = true;
-        return;
+// Digits of one number in both accesses are replaced by the number, as often as there are some.
+static int join_digits(Exprs *x, const Affine **f, const Affine **g, int n) {
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < n && !more; i++)
+            for (int j = 0; j < n && !more; j++) {
+                int64_t c, k;
+                const Affine *a = i == j ? NULL : facts_digits(x, f[i], f[j], &c);
+                const Affine *b = a ? facts_digits(x, g[i], g[j], &k) : NULL;
+                if (!b || c != k) continue;
+                f[i] = a, g[i] = b;
+                n--;
+                f[j] = f[n], g[j] = g[n];
+                more = true;
+            }
     }
+    return n;
 }
 
 void system_meet(System *s, const Point *p, const Access *a, const Point *q, const Access *b) {
-    bool done[PROGRAM_MAX_RANK] = {false};
-    for (int d = 0; d < a->rank; d++) meet_digits(s, p, a, q, b, d, done);
-    for (int d = 0; d < a->rank; d++)
-        if (!done[d]) system_equal(s, system_value(s, p, a->sub[d]), system_value(s, q, b->sub[d]));
+    const Affine *f[TREE_MAX_RANK], *g[TREE_MAX_RANK];
+    for (int d = 0; d < a->rank; d++) f[d] = a->sub[d], g[d] = b->sub[d];
+    int n = join_digits(s->f->x, f, g, a->rank);
+    for (int d = 0; d < n; d++) system_equal(s, system_value(s, p, f[d]), system_value(s, q, g[d]));
 }
 
 // One side holds everything; the other is the constant 0 that `zero` has to meet.

@@ -311,7 +311,7 @@ static const Affine *checked_block(Lower *l, const Affine *x, const Affine *q, i
 }
 
 const Access *storage_access(Lower *l, const Inst *inst, const Access *a) {
-    const Affine *sub[PROGRAM_MAX_RANK + PROGRAM_MAX_RANK], *left[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK], *left[PROGRAM_MAX_RANK];
     const Tensor *t = &l->p->tensors.at[a->tensor];
     bool argument = is_argument(l, a->tensor);
     const Store *st = argument ? NULL : &l->store.at[store_of(l, inst, a->tensor)];

@@ -163,7 +163,9 @@ static void check_child_view(Verifier *v, const Use *u, int at, const BlockView 
     const BlockView *outer = NULL;
     for (int i = at - 1; i >= 0 && !outer; i--) outer = view_in(u->path[i], view->buffer);
     if (!view->offset || !view->size || constrained(&u->path[at]->node)) return;
-    Use head = *u; // an iteration of the block itself
+    for (int d = 0; d < b->rank; d++)
+        if (view->size[d] <= 0) return; // of nothing, wherever that is
+    Use head = *u;                      // an iteration of the block itself
     head.depth = at + 1;
     head.nindex = 0;
     for (int i = 0; i <= at; i++) head.nindex += u->path[i]->nindex;

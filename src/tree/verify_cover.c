@@ -34,7 +34,7 @@ typedef struct Cover {
     System s;
     Point y;
     const Touch *read;
-    const Affine *element[PROGRAM_MAX_RANK];
+    const Affine *element[TREE_MAX_RANK];
     int64_t lo[DEP_MAX_ITERS], hi[DEP_MAX_ITERS]; // of the system, inclusive
     int nservers, asked;
     Server server[MAX_WRITERS];
@@ -231,7 +231,7 @@ static bool solve(Cover *c, Server *w, const Touch *writer) {
     s.x = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
     *w = (Server){.touch = writer};
     if (!place_shared(&s, p, r, facts_fixed(&c->v->f, r, a->tensor))) return false;
-    Equation e[PROGRAM_MAX_RANK];
+    Equation e[TREE_MAX_RANK];
     for (int d = 0; d < a->rank; d++) e[d] = (Equation){a->sub[d], c->element[d]};
     int n = join_digits(&s, e, a->rank);
     for (int i = 0; i < n; i++)
@@ -347,8 +347,8 @@ static bool report_unwritten(Cover *c, int buffer) {
 
 // Integers that are read from memory, each a variable: equal reads are equal.
 typedef struct Data {
-    const Atom *atom[PROGRAM_MAX_RANK];
-    const Affine *value[PROGRAM_MAX_RANK];
+    const Atom *atom[TREE_MAX_RANK];
+    const Affine *value[TREE_MAX_RANK];
     int n;
 } Data;
 
@@ -356,7 +356,7 @@ static const Affine *datum(Cover *c, Data *data, const Atom *read) {
     enum { MOST_BITS = 40 }; // whatever is larger is no index
     for (int i = 0; i < data->n; i++)
         if (data->atom[i] == read) return data->value[i];
-    if (data->n == PROGRAM_MAX_RANK || c->s.n == DEP_MAX_ITERS) {
+    if (data->n == TREE_MAX_RANK || c->s.n == DEP_MAX_ITERS) {
         c->s.broken = true;
         return affine_const(pool(c), 0);
     }

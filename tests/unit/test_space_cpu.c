@@ -5,6 +5,7 @@
 #include "space/cpu.h"
 #include "space/cpu_space.h"
 #include "support/genprog.h"
+#include "support/gensched.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
 #include "tree/verify.h"
@@ -276,6 +277,103 @@ TEST(candidates_of_tight_programs) {
     }
     report(&totals);
     CHECK(totals.place[1] && totals.place[2] && totals.packed);
+}
+
+typedef struct ReadTotals {
+    int64_t schedules, whole, warned, completed;
+} ReadTotals;
+
+// Whatever else is decided in the space of a Schedule, the result lowers.
+static const char *completions(Lab *lab, const Program *p, const CpuSpace *cs, uint64_t seed,
+                               ReadTotals *n) {
+    SpaceWork *w = space_work(&lab->arena, cs->space);
+    Cand *c = space_cand(&lab->arena, cs->space);
+    for (uint64_t i = 0; i < 3; i++) {
+        uint64_t state = seed * 10 + i;
+        space_copy(cs->space, c, cs->space->root);
+        if (!space_complete(w, c, &state)) continue;
+        n->completed++;
+        const Schedule *s = cpu_schedule(&lab->arena, cs, c);
+        DiagList diags = {.arena = &lab->arena};
+        if (tree_lower(&lab->arena, p, s, &diags)) continue;
+        Text text = {.arena = &lab->arena};
+        for (int k = 0; k < diags.items.n; k++) diag_print(&text, diags.items.at[k]);
+        schedule_print(&text, s);
+        return text_str(&text);
+    }
+    return NULL;
+}
+
+// Does some loop run once? It is no loop in the space, and the Trees differ in it.
+static bool has_idle_loop(const Program *p, const Schedule *s) {
+    for (int i = 0; i < p->stmts.n; i++) {
+        const SchedStmt *g = schedule_find(s, p->stmts.at[i].label);
+        for (int k = 0; g && k < g->nloops; k++)
+            if (schedule_extent(&p->stmts.at[i], g, k) <= 1) return true;
+    }
+    return false;
+}
+
+// What a Schedule says is read, or a warning says what is not.
+static const char *silent_loss(Lab *lab, const Program *p, const Schedule *s, uint64_t seed,
+                               ReadTotals *n) {
+    DiagList diags = {.arena = &lab->arena};
+    const Tree *t = tree_lower(&lab->arena, p, s, &diags);
+    if (!t) return NULL;
+    n->schedules++;
+    CpuOptions o = options(2);
+    o.given = s;
+    diags = (DiagList){.arena = &lab->arena};
+    CpuSpace *cs = cpu_space(&lab->arena, p, &o, &diags);
+    int nd = 0;
+    Decision *d = cs ? cpu_read(&lab->arena, cs, s, &diags, &nd) : NULL;
+    if (!cs || !d) return "it is not read";
+    const char *refused = completions(lab, p, cs, seed, n);
+    if (refused) return refused;
+    SpaceWork *w = space_work(&lab->arena, cs->space);
+    Cand *c = space_cand(&lab->arena, cs->space);
+    space_copy(cs->space, c, cs->space->root);
+    if (!space_apply(w, c, d, nd)) return "its decisions contradict each other";
+    n->warned += diags.items.n > 0;
+    if (diags.items.n) return NULL;
+    n->whole++;
+    int open = space_open(cs->space, c, 0);
+    if (open >= 0) {
+        Text text = {.arena = &lab->arena};
+        space_print_var(&text, cs->space, open);
+        text_add(&text, " is open\n");
+        return text_str(&text);
+    }
+    const Schedule *again = cpu_schedule(&lab->arena, cs, c);
+    const Tree *u = tree_lower(&lab->arena, p, again, &diags);
+    if (!u) return "what it reads back to does not lower";
+    bool same = !strcmp(tree_text(lab, t), tree_text(lab, u));
+    if (t->prefetches.n == u->prefetches.n && (same || has_idle_loop(p, s))) return NULL;
+    return arena_printf(&lab->arena, "it reads back to another:\n%s\n%s\n%s", tree_text(lab, t),
+                        tree_text(lab, u), schedule_text(lab, again));
+}
+
+TEST(random_schedules_are_read_whole_or_with_warnings) {
+    ReadTotals n = {0};
+    for (int64_t i = 0; i < check_long_rounds(500); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = i % 2 ? genprog(&lab, seed) : genprog_chains(&lab, seed);
+        GenSched g = {.state = seed};
+        const char *wrong = NULL;
+        for (int k = 0; p && k < 4 && !wrong; k++) {
+            const Schedule *s = gen_schedule(&g, &lab.arena, p);
+            wrong = silent_loss(&lab, p, s, seed, &n);
+            if (!CHECK(!wrong))
+                printf("seed %llu, schedule %d: %s\n%s\n%s\n", (unsigned long long)seed, k, wrong,
+                       lab_text(&lab, p), schedule_text(&lab, s));
+        }
+        lab_end(&lab);
+        if (wrong && !getenv("LW_STAT")) return;
+    }
+    printf("%lld schedules, %lld read whole, %lld with warnings; %lld candidates\n",
+           (long long)n.schedules, (long long)n.whole, (long long)n.warned, (long long)n.completed);
 }
 
 TEST(a_matmul_has_a_space) {

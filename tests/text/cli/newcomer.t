@@ -104,12 +104,7 @@ order.lws:1:1: warning: 'C': its order cannot be said in this space, and is left
 note: order(C.k.0, C.m.0) = OUTER cannot be
 note: order(C.k.0, C.m.0) loses OUTER: src/space/cpu.space:{{[0-9]+}}, kind($d) is not VECTOR || order($d, $e) is INNER with $d = C.k.0, $e = C.m.0
 $ loopwright space blur.tc --size H=8,W=9 --schedule at.lws --samples 2 | tail -1
-  innermost(b.at) in 0|1
---- stderr
-at.lws:1:1: warning: 'b': its order cannot be said in this space, and is left open
-  b: w h/2 h
-  ^
-note: 'b' is made inside another statement's loops: there its iterators run whole and as they are declared, but for the innermost
+open             0 decisions
 $ loopwright compile mm.tc --size M=4,N=4,K=4 --emit c -o f.c && loopwright compile mm.tc --size M=4,N=4,K=4 --emit obj -o f.o
 --- stderr
 error: 'f.h' declares C source, which has other prototypes; name another file
