@@ -36,7 +36,7 @@
 
 enum {
     TREE_MAX_DEPTH = 64,       // nested indices on any path
-    TREE_MAX_RANK = 48, // of a buffer: dimensions and their blocks
+    TREE_MAX_RANK = 48,        // of a buffer: dimensions and their blocks
     TREE_MAX_STACK = 64 << 10, // bytes of a buffer there
     TREE_MAX_INDICES = 16384,  // in the whole Tree
 };
