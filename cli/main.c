@@ -346,6 +346,20 @@ int cli_report(Cli *cli, lw_status status) {
 
 // --- What several commands do --------------------------------------------------------------------
 
+// Of a file of which one function is asked for, errors in the others do not matter.
+static int opened(Cli *cli, lw_status status, lw_module **mod) {
+    bool right = status == LW_ERROR && cli->def && *mod && lw_module_find(*mod, cli->def);
+    if (!right) {
+        int failed = cli_report(cli, status);
+        if (failed && cli->command->run != command_check) lw_module_free(*mod), *mod = NULL;
+        return failed;
+    }
+    if (!cli->json)
+        fprintf(stderr, "note: other functions of '%s' have errors: loopwright check shows them\n",
+                cli->words[0]);
+    return EXIT_OK;
+}
+
 // A text on standard input is TC unless --lang says otherwise.
 static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
     size_t len = 0, room = 1 << 16, got;
@@ -361,7 +375,7 @@ static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
     }
     if (!cli->lang) o->language = LW_LANG_TC;
     int status = ferror(stdin) ? cli_fail(cli, "cannot read standard input: %s", strerror(errno))
-                               : cli_report(cli, lw_parse(cli->ctx, "<stdin>", text, len, o, mod));
+                               : opened(cli, lw_parse(cli->ctx, "<stdin>", text, len, o, mod), mod);
     free(text);
     return status;
 }
@@ -369,7 +383,7 @@ static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
 int cli_open(Cli *cli, lw_module **mod) {
     lw_parse_options o = {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
-    o.partial = cli->command->run == command_check;
+    o.partial = cli->command->run == command_check || cli->def;
     *mod = NULL;
     if (cli->nwords == 0) return cli_misuse(cli, "which file?");
     if (cli->nwords > 1 && cli->sizes.n && strchr(cli->words[1], '='))
@@ -381,7 +395,7 @@ int cli_open(Cli *cli, lw_module **mod) {
     o.language = (lw_language)(1 + cli_word(lang_words, cli->lang));
     json_str(&cli->object, "file", cli->words[0]);
     if (strcmp(cli->words[0], "-") == 0) return open_stdin(cli, &o, mod);
-    return cli_report(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod));
+    return opened(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod), mod);
 }
 
 static char *function_names(const lw_module *mod) {

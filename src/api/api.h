@@ -107,6 +107,7 @@ struct lw_module {
     Names names;
     Source source;
     double front_us; // that parsing took
+    bool strict;     // warnings are errors, when sizes are bound too
     int nfunctions;
     lw_function *functions;
 };

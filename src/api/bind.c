@@ -169,6 +169,7 @@ static bool solve_values(Call *call, const BindArgs *a, int64_t *value) {
 lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
     const lw_function *f = a->f;
     call_source(call, f->module);
+    call->diags->strict = f->module->strict;
     lw_bound *b = call_new(call, sizeof *b);
     atomic_init(&b->refs, 1);
     *into = b;

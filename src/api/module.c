@@ -252,6 +252,7 @@ static lw_status parse_body(Call *call, void *args) {
     }
     call->diags->strict = options.strict;
     lw_module *mod = module_new(call, &a->mod);
+    mod->strict = options.strict;
     if (!take_text(call, a, mod)) return LW_ERROR;
     source_skip_mark(&mod->source);
     call_source(call, mod);

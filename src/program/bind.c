@@ -84,6 +84,12 @@ static void check_require(Binder *b, const Require *r) {
     int64_t v;
     if (!affine_eval(r->what, NULL, b->values, NULL, NULL, &v)) {
         fail_overflow(b, r->range);
+    } else if (v < 0 && r->warn) {
+        Diag *d =
+            diag_report(b->diags, r->range, DIAG_BIND_NARROWED, r->why ? r->why : show(b, r->what),
+                        show_values(b, r->what, NULL), -(long long)v, v == -1 ? "" : "s");
+        diag_note(b->diags, d, (Range){0, 0}, DIAG_BIND_NARROWED_NOTE);
+        program_note_calls(b->diags, b->diags->items.n - 1, r->call);
     } else if (v < 0 && !FAULT(precondition_unchecked)) {
         Diag *d = diag_report(b->diags, r->range, DIAG_BIND_REQUIRE, show(b, r->what),
                               show_values(b, r->what, NULL), (long long)v);

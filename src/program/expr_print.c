@@ -8,8 +8,8 @@
 // --- Names -------------------------------------------------------------------------------------
 
 static const char *const keywords[] = {
-    "program", "input", "output", "inout",     "temp", "require", "for", "in",    "if",
-    "post",    "hint",  "from",   "unchecked", "true", "false",   "inf", "index", "nan",
+    "program", "input", "output",    "inout",  "temp", "require", "for", "in",    "if",  "post",
+    "hint",    "from",  "unchecked", "expect", "true", "false",   "inf", "index", "nan",
 };
 
 static bool spells(const char *word, const char *name, int len) {

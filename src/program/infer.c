@@ -318,6 +318,7 @@ static bool range_tensor(Infer *in, int t) {
 // Rounds for all definitions, helping each other, until nothing moves.
 static void solve_together(Infer *in, int t) {
     bool self = false;
+    in->guess = false;
     for (;;) {
         uint32_t open = 0;
         EACH_DEFINITION(in, t, w) {
@@ -327,6 +328,10 @@ static void solve_together(Infer *in, int t) {
         }
         if (!open) return;
         if (adopt(in, t)) continue;
+        if (!in->guess) {
+            in->guess = true;
+            continue;
+        }
         if (self || !written_is_known(in, t) || !range_tensor(in, t)) return;
         self = true;
         EACH_DEFINITION(in, t, w) if (w->set_up) add_cons(in, w, true);
@@ -491,6 +496,7 @@ static void solve_all(Infer *in) {
         if (!w->late || in->shape[w->stmt->write->tensor].failed) continue;
         set_up(in, w);
         add_cons(in, w, true);
+        in->guess = true;
         rounds(in, w);
         complete(in, w);
     }

@@ -28,15 +28,24 @@
 // How a read takes part in inference and checking.
 typedef enum ReadMode {
     READ_PLAIN,   // constrains ranges; outside is an error
-    READ_GUARDED, // constrains ranges, but is only checked where its guard holds (ternary branches)
+    READ_GUARDED, // (ternary branches) constrains ranges but for what its guard implies; checked,
+                  // when sizes are bound, where its guard holds
     READ_PADDED,  // pad(), clamp(), mirror(): only bare iterators in a subscript constrain ranges
 } ReadMode;
+
+// A condition that a read stands under: `cond` came out as `holds`.
+typedef struct InferGuard {
+    const Expr *cond;
+    bool holds;
+    const struct InferGuard *up;
+} InferGuard;
 
 typedef struct InferRead {
     const Access *access; // its READ atoms are listed as reads of their own
     ReadMode mode;
-    Range range;       // of the whole read
-    const Range *subs; // of each subscript; NULL: use range
+    const InferGuard *guard; // of a guarded one, what is known; NULL: nothing
+    Range range;             // of the whole read
+    const Range *subs;       // of each subscript; NULL: use range
 } InferRead;
 
 // What inference is told about one statement; parallel to Program.stmts. Listed reads include those

@@ -88,6 +88,7 @@ typedef struct Infer {
     const Affine **found; // per parameter: the extent it stands for, NULL: none, or not known
     Shape *shape;         // per tensor
     bool failed;
+    bool guess; // nothing else bounds an iterator: one operand of a minimum or maximum does
 
     // Facts for the prover. `known` holds always; `assumed` when `assuming` has an instance at all.
     VEC(const Affine *) known, assumed;

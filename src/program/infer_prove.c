@@ -169,7 +169,9 @@ static bool prove_with_any(Prover *pr, const Lin *l, Term term, int depth) {
         if (prove_with(pr, l, term, in->assumed.at[f], depth)) return true;
     int n = in->p->requires.n;
     for (int f = n > RECENT_REQUIRES ? n - RECENT_REQUIRES : 0; f < n; f++)
-        if (prove_with(pr, l, term, in->p->requires.at[f].what, depth)) return true;
+        if (!in->p->requires.at[f].warn &&
+            prove_with(pr, l, term, in->p->requires.at[f].what, depth))
+            return true;
     return false;
 }
 

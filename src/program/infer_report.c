@@ -126,7 +126,8 @@ static void add_require(Infer *in, const Work *w, const Affine *what, const char
     *slot = (void *)(uintptr_t)what;
     in->required.n++;
     const CallSite *call = w ? w->stmt->call : NULL;
-    vec_push(in->arena, &in->p->requires, ((Require){what, why, range, call}));
+    vec_push(in->arena, &in->p->requires,
+             ((Require){.what = what, .why = why, .range = range, .call = call}));
 }
 
 enum { PIECES = 6 };
@@ -244,6 +245,44 @@ static void warn_sizes(Infer *in, const Work *w, int v) {
     }
 }
 
+// An expression may end the range of v before the tensors that v itself subscripts end. A window
+// does (v + k), and is meant to.
+static bool may_narrow(const Cons *c, int v) {
+    if (!c || affine_as_iter(c->sub) == v) return false;
+    int64_t step = affine_coef(c->sub, v);
+    return c->mode == READ_GUARDED || (step != 1 && step != -1);
+}
+
+static void expect(Infer *in, const Work *w, int v, const Cons *c, const Cons *whole,
+                   const Affine *what) {
+    if (infer_proves(in, w, what)) return;
+    const char *why =
+        arena_printf(in->arena, "subscript '%s' of '%s' keeps '%s' from reaching all of '%s'",
+                     show_sub(in, c), tensor_name(in, c->access->tensor), w->stmt->iter[v].name,
+                     tensor_name(in, whole->access->tensor));
+    Require r = {.what = what, .why = why, .range = cons_range(c), .call = w->stmt->call};
+    r.warn = true;
+    vec_push(in->arena, &in->p->requires, r);
+}
+
+// What is left out is known when sizes are: a condition then, and a warning.
+static void expect_whole(Infer *in, const Work *w, int v) {
+    const Var *var = &w->var[v];
+    for (int i = 0; i < w->ncons; i++) {
+        const Cons *whole = &w->cons[i];
+        if (affine_as_iter(whole->sub) != v || whole->mode == READ_PADDED) continue;
+        for (int u = 0; u < var->upper.n; u++)
+            if (may_narrow(var->upper.at[u].from, v))
+                expect(in, w, v, var->upper.at[u].from, whole,
+                       affine_sub(in->x, var->upper.at[u].at, whole->hi));
+        for (int l = 0; l < var->lower.n; l++)
+            if (may_narrow(var->lower.at[l].from, v))
+                expect(in, w, v, var->lower.at[l].from, whole,
+                       affine_sub(in->x, whole->lo, var->lower.at[l].at));
+        return;
+    }
+}
+
 void infer_check_ranges(Infer *in, Work *w) {
     for (int v = 0; v < w->stmt->niters; v++) {
         Var *var = &w->var[v];
@@ -255,6 +294,7 @@ void infer_check_ranges(Infer *in, Work *w) {
             for (int u = 0; u < var->upper.n; u++)
                 check_range(in, w, v, &var->lower.at[l], &var->upper.at[u]);
         if (!in->failed) warn_sizes(in, w, v);
+        if (!in->failed) expect_whole(in, w, v);
     }
 }
 

@@ -362,7 +362,7 @@ static bool solve_choice(Solve *s, const Atom *t, bool at_most_m, const Affine *
     }
     if (in_a && in_b) return false;
     if (free_operand(s, in_a ? t->b : t->a, at_most_m, m)) return true;
-    return compare(s, in_a ? t->a : t->b, at_most_m, m);
+    return s->in->guess && compare(s, in_a ? t->a : t->b, at_most_m, m);
 }
 
 // k*atom + low >= 0
@@ -427,8 +427,85 @@ static bool solve(Solve *s, const Affine *f) {
     return c ? solve_linear(s, c, low) : solve_atom(s, with[0], low);
 }
 
+// --- Guards --------------------------------------------------------------------------------------
+
+// need >= 0 is asked for only where the guards hold; NULL when they imply it.
+typedef struct Needed {
+    Solve *s;
+    const Affine *need;
+} Needed;
+
+// An integer made of indices and parameters; NULL when it is something else.
+static const Affine *index_of(Solve *s, const Expr *e) {
+    const Expr *inner = e;
+    while (inner->kind == EXPR_OP && inner->op == OP_CAST) inner = inner->arg[0];
+    if (!type_is_integer(e->type) || !type_is_integer(inner->type)) return NULL;
+    if (inner->kind == EXPR_CONST) return affine_const(s->in->x, inner->value.i);
+    if (inner->kind != EXPR_INDEX || inner->index->has_read) return NULL;
+    return e->type == TYPE_I64 || !inner->index->has_iter ? inner->index : NULL;
+}
+
+// fact >= 0 holds.
+static void use_fact(Needed *n, const Affine *fact) {
+    if (!n->need) return;
+    const Affine *rest = affine_sub(n->s->in->x, n->need, fact);
+    if (!rest->has_iter && infer_proves(n->s->in, n->s->w, rest)) n->need = NULL;
+}
+
+// x is not 0: then x - 1 >= 0 where x >= 0.
+static void use_apart(Needed *n, const Affine *x) {
+    for (int64_t sign = -1; sign <= 1 && n->need; sign += 2) {
+        const Affine *one = affine_add_const(n->s->in->x, affine_scale(n->s->in->x, x, sign), -1);
+        if (n->need == one) n->need = affine_add_const(n->s->in->x, one, 1);
+    }
+}
+
+static void use_compare(Needed *n, const Expr *e, bool holds) {
+    Exprs *x = n->s->in->x;
+    const Affine *a = index_of(n->s, e->arg[0]), *b = index_of(n->s, e->arg[1]);
+    if (!a || !b) return;
+    const Affine *up = affine_sub(x, a, b), *down = affine_sub(x, b, a); // a >= b, a <= b
+    switch (e->op) {
+    case OP_LT: use_fact(n, holds ? affine_add_const(x, down, -1) : up); break;
+    case OP_LE: use_fact(n, holds ? down : affine_add_const(x, up, -1)); break;
+    case OP_GT: use_fact(n, holds ? affine_add_const(x, up, -1) : down); break;
+    case OP_GE: use_fact(n, holds ? up : affine_add_const(x, down, -1)); break;
+    default:
+        if ((e->op == OP_EQ) == holds)
+            use_fact(n, up), use_fact(n, down);
+        else
+            use_apart(n, up);
+    }
+}
+
+static void use_condition(Needed *n, const Expr *e, bool holds) {
+    if (e->kind != EXPR_OP || !n->need) return;
+    if (e->op == OP_NOT)
+        use_condition(n, e->arg[0], !holds);
+    else if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds))
+        use_condition(n, e->arg[0], holds), use_condition(n, e->arg[1], holds);
+    else if (op_info[e->op].class == OP_COMPARE && e->arg[0]->type != TYPE_BOOL)
+        use_compare(n, e, holds);
+}
+
+static const Affine *beyond_guards(Solve *s, const Affine *need) {
+    Needed n = {s, need};
+    for (const InferGuard *g = s->from->read->guard; g && !FAULT(guard_ignored); g = g->up)
+        use_condition(&n, g->cond, g->holds);
+    return n.need;
+}
+
 void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high) {
     Solve s = {.in = in, .w = w, .from = c, .v = v};
+    if (c->mode == READ_GUARDED && c->read->guard) {
+        const Affine *above = beyond_guards(&s, affine_sub(in->x, c->sub, c->lo));
+        const Affine *below =
+            beyond_guards(&s, affine_add_const(in->x, affine_sub(in->x, c->hi, c->sub), -1));
+        *low = !above || solve(&s, above);
+        s.depth = 0;
+        *high = !below || solve(&s, below);
+        return;
+    }
     if (affine_as_iter(c->sub) == v) {
         at_least(&s, c->lo);
         add_bound(in, &w->var[v].upper, c->hi, c, true);

@@ -114,6 +114,7 @@ typedef struct Require {
     const char *why; // "subscript 'h + kh' of 'I' stays below H": shown when it fails
     Range range;
     const CallSite *call;
+    bool warn; // not an error: `what` elements are left out
 } Require;
 
 typedef struct Program {

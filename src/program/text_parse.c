@@ -539,7 +539,7 @@ static void parse_tensor(Parser *ps, Role role) {
     for (int d = 0; d < origins; d++) t->origin[d] = origin[d];
 }
 
-static void parse_require(Parser *ps) {
+static void parse_require(Parser *ps, bool warn) {
     const Affine *what[2];
     Range range = ps->token.range;
     int n = parse_condition(ps, what);
@@ -552,7 +552,7 @@ static void parse_require(Parser *ps) {
     }
     for (int i = 0; i < n && !ps->bad; i++)
         vec_push(ps->arena, &ps->p->requires,
-                 ((Require){.what = what[i], .why = why, .range = range}));
+                 ((Require){.what = what[i], .why = why, .range = range, .warn = warn}));
 }
 
 // --- Statements --------------------------------------------------------------------------------
@@ -669,16 +669,17 @@ static void parse_stmt(Parser *ps) {
 
 // --- The whole ---------------------------------------------------------------------------------
 
-static const char *const declarations[] = {"input", "output", "inout", "temp", "require"};
+static const char *const declarations[] = {"input", "output", "inout", "temp", "require", "expect"};
+enum { DECLARE_REQUIRE = 4, DECLARE_EXPECT, DECLARATIONS };
 
 static int accept_declaration(Parser *ps) {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < DECLARATIONS; i++)
         if (accept(ps, declarations[i])) return i;
     return -1;
 }
 
 static bool at_declaration(const Parser *ps) {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < DECLARATIONS; i++)
         if (is(ps, declarations[i])) return true;
     return false;
 }
@@ -719,8 +720,8 @@ static void parse_body(Parser *ps) {
         uint32_t item = ps->token.range.from;
         int d = accept_declaration(ps);
         if (d < 0 && !sound) return;
-        if (d == 4)
-            parse_require(ps);
+        if (d >= DECLARE_REQUIRE)
+            parse_require(ps, d == DECLARE_EXPECT);
         else if (d >= 0)
             parse_tensor(ps, (Role)d);
         else

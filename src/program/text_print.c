@@ -55,7 +55,7 @@ static void print_tensor(Printer *pr, const Tensor *t) {
 }
 
 static void print_require(Printer *pr, const Require *r) {
-    text_add(pr->out, "    require ");
+    text_add(pr->out, r->warn ? "    expect " : "    require ");
     affine_print(pr->out, r->what, &pr->names);
     text_add(pr->out, " >= 0");
     if (r->why) {

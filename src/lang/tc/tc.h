@@ -153,11 +153,13 @@ typedef struct Checker {
     VEC(Hoist) hoists;
     VEC(OwnedRead) reads;
     VEC(LetUse) uses;
-    int owner;            // the definition being checked, -1: the statement itself
-    bool unread;          // reads do not count: bounds have none
-    int guard;            // depth of ?: branches and right sides of && ||
-    const char *no_index; // what must not depend on indices, or NULL
-    Range padded;         // of a pad() that leaves instances out
+    int owner;                // the definition being checked, -1: the statement itself
+    bool unread;              // reads do not count: bounds have none
+    int guard;                // depth of ?: branches and right sides of && ||
+    const InferGuard *guards; // the conditions of those
+    bool untyped;             // the statement reads a tensor whose type nothing told yet
+    const char *no_index;     // what must not depend on indices, or NULL
+    Range padded;             // of a pad() that leaves instances out
 } Checker;
 
 // tc_check.c
@@ -166,6 +168,7 @@ void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const So
 Sym *tc_find(Checker *ck, Frame *frame, Name name); // NULL
 Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range);
 bool tc_is_reserved(Name name);
+bool tc_is_coordinate(Name name); // j0 j1 y0 y1: a builtin only where it is called
 bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range); // reports when not
 Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
 int tc_new_tensor(Checker *ck, Name name, Role role, Range range);

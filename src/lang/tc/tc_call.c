@@ -168,8 +168,7 @@ static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affin
     const Access *a = access_make(ck->x, from, c->rank, read);
     Type type = tc_tensor_type(ck, from);
     InferRead *r = arena_new(ck->arena, InferRead);
-    *r =
-        (InferRead){a, READ_GUARDED, c->arg[i]->range, NULL}; // inside: its ranges are the tensor's
+    *r = (InferRead){.access = a, .mode = READ_GUARDED, .range = c->arg[i]->range}; // stays inside
     w.reads = r;
     w.nreads = 1;
     w.write = access_make(ck->x, to, c->rank, write);
@@ -486,7 +485,9 @@ bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     }
     bool is_call = v->kind == NODE_CALL && !tc_find(ck, frame, v->name);
     TcFunc *f = is_call ? tc_find_func(ck->file, ck->arena, v->name) : NULL;
-    const Builtin *b = is_call && !f ? tc_builtin(v->name, strlen(v->name)) : NULL;
+    const Builtin *b = is_call ? tc_builtin(v->name, strlen(v->name)) : NULL;
+    if (f && b && s->subscripts) f = NULL; // O(i) = clamp(A(i)) is the builtin's
+    if (f) b = NULL;
     bool joins = b && b->kind == BUILTIN_CONCAT;
     if (is_call && !f && !b && calls_unknown(ck, frame, s)) {
         Diag *d = diag_report(ck->diags, v->head, DIAG_TC_NO_FUNCTION, v->name);

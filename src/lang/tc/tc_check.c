@@ -51,6 +51,11 @@ bool tc_is_reserved(Name name) {
     return tc_builtin(name, len) || tc_type_name(name, len);
 }
 
+// Coordinates are called y0 and j1 more often than Bessel's functions are called at all.
+bool tc_is_coordinate(Name name) {
+    return (name[0] == 'j' || name[0] == 'y') && (name[1] == '0' || name[1] == '1') && !name[2];
+}
+
 static bool is_result(const TcFunc *f, Range at) {
     for (int i = 0; i < f->noutputs; i++)
         if (f->output[i].name_range.from == at.from) return true;
@@ -73,9 +78,7 @@ bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
             diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_IN_PLACE_NOTE, name);
         return false;
     }
-    // Coordinates are called y0 and j1 more often than Bessel's functions are called at all.
-    bool bessel = strlen(name) == 2 && (name[0] == 'j' || name[0] == 'y');
-    if (bessel || !tc_is_reserved(name)) return true;
+    if (tc_is_coordinate(name) || !tc_is_reserved(name)) return true;
     Diag *d = diag_report(ck->diags, range, DIAG_TC_RESERVED, name);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
     return false;
@@ -206,7 +209,7 @@ const Affine *tc_origin(Checker *ck, int tensor, int dim) {
 // what >= 0
 static void require(Checker *ck, const Affine *what, const char *why, Range range) {
     if (affine_is_const(what) && what->constant >= 0) return;
-    Require r = {what, why, range, ck->frame->call};
+    Require r = {.what = what, .why = why, .range = range, .call = ck->frame->call};
     vec_push(ck->arena, &ck->requires, r);
 }
 

@@ -98,11 +98,11 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
     const Expr *value = expr_read(ck->x, TYPE_F32, from);
     InferRead *reads = arena_new_n(ck->arena, InferRead, 2);
     over.reads = reads;
-    reads[over.nreads++] = (InferRead){from, READ_PLAIN, w->range, NULL};
+    reads[over.nreads++] = (InferRead){.access = from, .range = w->range};
     if (!w->init) {
         const Expr *old = expr_cast(ck->x, TYPE_F32, expr_read(ck->x, type, to));
         value = expr_binary(ck->x, w->op == REDUCE_ADD ? OP_ADD : OP_MUL, old, value);
-        reads[over.nreads++] = (InferRead){to, READ_PLAIN, w->write_range, NULL};
+        reads[over.nreads++] = (InferRead){.access = to, .range = w->write_range};
     }
     put_stmt(ck, &over, to, REDUCE_ASSIGN, false, expr_cast(ck->x, type, value));
 }
@@ -202,6 +202,10 @@ static bool settle_requires(Checker *ck) {
         Require r = p->requires.at[i];
         if (!affine_is_const(r.what)) {
             p->requires.at[n++] = r;
+        } else if (r.what->constant < 0 && r.warn) {
+            Diag *d = diag_report(ck->diags, r.range, DIAG_BIND_NARROWED, r.why, "",
+                                  -(long long)r.what->constant, r.what->constant == -1 ? "" : "s");
+            diag_note(ck->diags, d, (Range){0, 0}, DIAG_BIND_NARROWED_NOTE);
         } else if (r.what->constant < 0) {
             diag_report(ck->diags, r.range, DIAG_TC_NEVER_HOLDS, r.why);
             ok = false;

@@ -152,7 +152,7 @@ const Expr *tc_widen(Checker *ck, const Expr *e, Type type) {
 void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
     if (ck->unread) return;
     if (mode == READ_PLAIN && ck->guard) mode = READ_GUARDED;
-    OwnedRead r = {{a, mode, range, subs}, ck->owner};
+    OwnedRead r = {{a, mode, ck->guards, range, subs}, ck->owner};
     vec_push(ck->arena, &ck->reads, r);
 }
 
@@ -223,7 +223,7 @@ static bool constant_name(Checker *ck, const Node *n, Val *out) {
     } else if (name == ck->name_inf || name == ck->name_nan) {
         double f = name == ck->name_inf ? (double)INFINITY : (double)NAN;
         *out = weak(expr_float(ck->x, TYPE_F64, f), WEAK_FLOAT, n);
-    } else if (tc_builtin(name, strlen(name))) {
+    } else if (tc_builtin(name, strlen(name)) && !tc_is_coordinate(name)) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_BARE_FUNCTION, name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_BARE_FUNCTION_NOTE, name);
         *out = poison;
@@ -284,8 +284,10 @@ static Val read_tensor(Checker *ck, const Node *n, int tensor) {
     const Access *a = tc_access(ck, n, tensor, &subs);
     Type type = tc_tensor_type(ck, tensor);
     if (a) tc_add_read(ck, a, READ_PLAIN, n->range, subs);
-    if (!a || type == TYPE_NONE) return poison;
-    return strong(expr_read(ck->x, type, a));
+    if (!a) return poison;
+    if (type != TYPE_NONE) return strong(expr_read(ck->x, type, a));
+    ck->untyped = true; // takes the type of what it meets; another round knows it
+    return weak(expr_int(ck->x, TYPE_I64, 0), WEAK_INT, NULL);
 }
 
 static Val name_value(Checker *ck, const Node *n) {
@@ -510,23 +512,27 @@ Val tc_select(Checker *ck, Val c, Val a, Val b) {
     return weak(expr_select(ck->x, c.e, x, y), t.weak, NULL);
 }
 
-static Val guarded(Checker *ck, const Node *n) {
+static Val guarded(Checker *ck, const Node *n, const Expr *cond, bool holds) {
+    InferGuard *g = arena_new(ck->arena, InferGuard);
+    *g = (InferGuard){cond, holds, ck->guards};
+    if (cond) ck->guards = g;
     ck->guard++;
     Val v = tc_value(ck, n);
     ck->guard--;
+    ck->guards = g->up;
     return v;
 }
 
 static Val ternary(Checker *ck, const Node *n) {
     Val c = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
-    Val a = guarded(ck, n->arg[1]), b = guarded(ck, n->arg[2]);
+    Val a = guarded(ck, n->arg[1], c.e, true), b = guarded(ck, n->arg[2], c.e, false);
     return tc_select(ck, c, a, b);
 }
 
 static Val logic(Checker *ck, const Node *n) {
     Val a = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
     if (n->op == OP_NOT) return a.e ? strong(expr_unary(ck->x, OP_NOT, a.e)) : poison;
-    Val b = as_bool(ck, n->arg[1], guarded(ck, n->arg[1]));
+    Val b = as_bool(ck, n->arg[1], guarded(ck, n->arg[1], a.e, n->op == OP_AND));
     return a.e && b.e ? strong(expr_binary(ck->x, (ExprOp)n->op, a.e, b.e)) : poison;
 }
 

@@ -117,7 +117,8 @@ typedef struct HoistReads {
 
 static void hoist_read(void *user, const Access *a, bool guarded) {
     HoistReads *r = user;
-    InferRead read = {a, guarded ? READ_GUARDED : READ_PLAIN, r->range, NULL};
+    InferRead read = {.access = a, .range = r->range};
+    if (guarded) read.mode = READ_GUARDED;
     vec_push(r->ck->arena, &r->list, read);
 }
 

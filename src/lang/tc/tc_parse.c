@@ -636,7 +636,7 @@ static void add_func(Parser *ps, TcFile *file, TcFunc *f) {
         diag_note(ps->diags, d, old->range, DIAG_TC_FIRST_NOTE);
         return;
     }
-    if (tc_builtin(f->name, strlen(f->name)) || tc_type_name(f->name, strlen(f->name))) {
+    if (tc_type_name(f->name, strlen(f->name))) {
         Diag *d = diag_report(ps->diags, f->range, DIAG_TC_RESERVED, f->name);
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
         f->broken = true;

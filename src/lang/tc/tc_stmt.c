@@ -84,7 +84,8 @@ static bool let_is_free(Checker *ck, const TcWhere *w) {
     for (int i = 0; i < ck->lets.n; i++)
         if (ck->lets.at[i].name == w->name) taken = "a 'where' definition";
     if (!taken && tc_find(ck, ck->frame, w->name)) taken = "a name of the function";
-    if (!taken && tc_is_reserved(w->name)) taken = "a builtin or a type";
+    if (!taken && tc_is_reserved(w->name) && !tc_is_coordinate(w->name))
+        taken = "a builtin or a type";
     if (!taken) return true;
     Diag *d = diag_report(ck->diags, w->range, DIAG_TC_LET_TAKEN, w->name, taken);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RENAME_NOTE);
@@ -255,6 +256,7 @@ static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
         if (!t->declared) t->weak = WEAK_NOT;
         return;
     }
+    if (ck->untyped && w->value.weak) return; // nothing else in it tells the type
     Type type = w->value.e->type;
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
     bool reduces = w->niters > w->nlhs || w->meets;
@@ -275,7 +277,8 @@ static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->iters.n = ck->lets.n = ck->constraints.n = ck->hoists.n = ck->guard = 0;
     ck->reads.n = ck->uses.n = 0;
     ck->owner = -1;
-    ck->unread = false;
+    ck->unread = ck->untyped = false;
+    ck->guards = NULL;
     ck->no_index = NULL;
     ck->padded = (Range){0, 0};
 }
@@ -292,18 +295,28 @@ static bool room_for_stmt(Checker *ck, const TcStmt *s) {
 // --- Reads of what is written --------------------------------------------------------------------
 
 typedef struct SelfRead {
+    const Checker *ck;
     const Access *write;
     const Access *other; // a read of another element than the one written, for certain
     bool shifted;        // at a constant distance
     bool any;
 } SelfRead;
 
+// Does an index in it have a range of its own? Then parts may be disjoint: program_bind decides.
+static bool is_given(const Checker *ck, const Affine *a) {
+    for (int i = 0; i < ck->iters.n; i++)
+        if (ck->iters.at[i].lo && affine_uses_iter(a, i)) return true;
+    return false;
+}
+
 // Bare indices or constants in other places than on the left, or at a constant distance from it:
 // some instance surely reads what another one writes (unless there is one instance only).
-static bool surely_other(const Access *write, const Access *read, bool *shifted) {
+static bool surely_other(const Checker *ck, const Access *write, const Access *read,
+                         bool *shifted) {
     bool bare = true, shift = true;
     for (int d = 0; d < write->rank; d++) {
         const Affine *a = write->sub[d], *b = read->sub[d];
+        if (a != b && (is_given(ck, a) || is_given(ck, b))) return *shifted = false;
         bare = bare && affine_as_iter(a) >= 0 && affine_as_iter(b) >= 0;
         bool same = a->n == b->n && a->linear && b->linear;
         for (int i = 0; same && i < a->n; i++)
@@ -322,16 +335,17 @@ static void self_read(void *user, const Access *a, bool guarded) {
     if (a->tensor != s->write->tensor || a->rank != s->write->rank) return;
     s->any = true;
     bool shifted;
-    if (a == s->write || !surely_other(s->write, a, &shifted)) return;
+    if (a == s->write || !surely_other(s->ck, s->write, a, &shifted)) return;
     s->other = a;
     s->shifted = shifted;
 }
 
 static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
-    SelfRead self = {.write = w->write};
+    SelfRead self = {.ck = ck, .write = w->write};
     const Ten *t = &ck->tens.at[w->write->tensor];
     if (w->value.e) expr_visit_accesses(w->value.e, self_read, &self);
-    for (int i = 0; !w->value.e && i < ck->reads.n; i++) { // it has no type: made of itself alone?
+    bool untyped = !w->value.e || ck->untyped; // made of itself alone?
+    for (int i = 0; untyped && i < ck->reads.n; i++) {
         const Access *a = ck->reads.at[i].read.access;
         self_read(&self, a, false);
         bool undefined = t->role == ROLE_TEMP && a->tensor == w->write->tensor && a != w->write;

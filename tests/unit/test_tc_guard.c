@@ -1,0 +1,160 @@
+// Guarded reads in inference: an index that also subscripts a whole tensor runs over all of it, or
+// a warning says what is left out. Values against an evaluation of the guard and the subscript at
+// every index.
+#include "check.h"
+#include "lang/lang.h"
+
+#include <string.h>
+
+// A condition or a subscript: how it is written, and its value at i for N elements.
+typedef struct Piece {
+    char text[160];
+    int kind[8];
+    int64_t c[8];
+    int n;
+    bool both; // && rather than ||
+} Piece;
+
+static int64_t pick(uint64_t *state, int64_t n) {
+    return (int64_t)(check_random(state) % (uint64_t)n);
+}
+
+static bool compare(int kind, int64_t c, int64_t i, int64_t n) {
+    switch (kind) {
+    case 0: return i > c;
+    case 1: return i >= c;
+    case 2: return i < n - c;
+    case 3: return i <= n - c;
+    case 4: return i != c;
+    case 5: return i == c;
+    case 6: return i != n - c;
+    case 7: return !(i < c);
+    default: return i % 2 == c % 2;
+    }
+}
+
+static void make_guard(Piece *g, uint64_t *state) {
+    static const char *const form[] = {"i > %lld",      "i >= %lld",   "i < N - %lld",
+                                       "i <= N - %lld", "i != %lld",   "i == %lld",
+                                       "i != N - %lld", "!(i < %lld)", "i %% 2 == %lld %% 2"};
+    *g = (Piece){.n = 1 + (int)pick(state, 3), .both = pick(state, 3) > 0};
+    for (int k = 0; k < g->n; k++) {
+        g->kind[k] = (int)pick(state, 9);
+        g->c[k] = pick(state, 4);
+        size_t at = strlen(g->text);
+        if (k) at += (size_t)sprintf(g->text + at, g->both ? " && " : " || ");
+        sprintf(g->text + at, form[g->kind[k]], (long long)g->c[k]);
+    }
+}
+
+static bool guard_holds(const Piece *g, int64_t i, int64_t n) {
+    bool all = true, any = false;
+    for (int k = 0; k < g->n; k++) {
+        bool one = compare(g->kind[k], g->c[k], i, n);
+        all &= one;
+        any |= one;
+    }
+    return g->both ? all : any;
+}
+
+static int64_t sub_value(const Piece *s, int64_t i, int64_t n) {
+    int64_t c = s->c[0];
+    switch (s->kind[0]) {
+    case 0: return i - c;
+    case 1: return i + c;
+    case 2: return n - 1 - i + c;
+    case 3: return (i + c) / 2;
+    default: return i + c < n ? i + c : n - 1;
+    }
+}
+
+static void make_sub(Piece *s, uint64_t *state) {
+    static const char *const form[] = {"i - %lld", "i + %lld", "N - 1 - i + %lld", "(i + %lld)/2",
+                                       "min(i + %lld, N - 1)"};
+    *s = (Piece){.n = 1};
+    s->kind[0] = (int)pick(state, 5);
+    s->c[0] = pick(state, 3);
+    sprintf(s->text, form[s->kind[0]], (long long)s->c[0]);
+}
+
+// --- One program -------------------------------------------------------------------------------
+
+enum { MOST = 12 };
+typedef struct Lab {
+    Arena arena;
+    Names names;
+    DiagList diags;
+} Lab;
+
+static const Program *bind(Lab *l, const char *text, int64_t n) {
+    Source *s = arena_new(&l->arena, Source);
+    *s = (Source){"test.tc", text, (uint32_t)strlen(text)};
+    const Module *m = tc_parse(&l->arena, &l->names, s, &l->diags);
+    return m->programs.n ? program_bind(&l->arena, m->programs.at[0], &n, &l->diags) : NULL;
+}
+
+// Runs it; whether O(i), from `first` on, is what the guard and the subscript say.
+static bool is_right(Lab *l, const Program *p, const Piece *g, const Piece *s, int64_t n) {
+    float a[MOST], b[MOST], o[MOST];
+    int64_t size = tensor_size(&p->tensors.at[2], 0), first = tensor_origin(&p->tensors.at[2], 0);
+    View v[] = {
+        {a, TYPE_F32, 1, &n, NULL}, {b, TYPE_F32, 1, &n, NULL}, {o, TYPE_F32, 1, &size, NULL}};
+    for (int i = 0; i < n; i++) a[i] = (float)(3 * i + 1), b[i] = (float)(100 * i);
+    if (!program_interpret(&l->arena, p, v, (InterpFlags){.trap_uninitialised = true}, &l->diags))
+        return false;
+    for (int64_t k = 0; k < size; k++) {
+        int64_t i = first + k;
+        float read = guard_holds(g, i, n) ? a[sub_value(s, i, n)] : 0;
+        if (o[k] != b[i] + read) return false;
+    }
+    return true;
+}
+
+static int whole, warned, refused;
+
+static bool try_one(uint64_t state) {
+    Piece g, s;
+    char text[400];
+    int64_t n = 3 + pick(&state, MOST - 3);
+    make_guard(&g, &state);
+    make_sub(&s, &state);
+    snprintf(text, sizeof text,
+             "def f(float(N) A, float(N) B) -> (O) { O(i) = B(i) + (%s ? A(%s) : 0.0) }\n", g.text,
+             s.text);
+    bool inside = true;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = sub_value(&s, i, n);
+        inside &= !guard_holds(&g, i, n) || (at >= 0 && at < n);
+    }
+    Lab l;
+    arena_init(&l.arena, &allocator_libc);
+    l.names = (Names){.arena = &l.arena};
+    l.diags = (DiagList){.arena = &l.arena};
+    const Program *p = bind(&l, text, n);
+    bool all =
+        p && tensor_size(&p->tensors.at[2], 0) == n && tensor_origin(&p->tensors.at[2], 0) == 0;
+    bool said = l.diags.warnings > 0;
+    bool ok = p ? is_right(&l, p, &g, &s, n) && all == !said : !inside || l.diags.errors > 0;
+    if (p && all && !inside) ok = false; // it reads outside
+    whole += all;
+    warned += said;
+    refused += !p;
+    if (!ok) {
+        Text t = {.arena = &l.arena};
+        for (int i = 0; i < l.diags.items.n; i++) diag_print(&t, l.diags.items.at[i]);
+        fprintf(stderr, "N = %lld\n%s%s", (long long)n, text, text_str(&t));
+    }
+    arena_free(&l.arena);
+    return ok;
+}
+
+TEST(guarded_reads_narrow_no_range_in_silence) {
+    int64_t rounds = check_long_rounds(20000);
+    whole = warned = refused = 0;
+    for (int64_t i = 0; i < rounds; i++)
+        if (!CHECK(try_one((check_first_seed() + (uint64_t)i) * 131))) return;
+    if (rounds < 300) return;
+    CHECK(whole * 4 > rounds); // most guards keep their read inside
+    CHECK(warned > 0 && warned * 2 < rounds);
+    CHECK(refused * 4 < rounds);
+}
