@@ -540,8 +540,26 @@ static bool write_determines(const Box *b, const Access *w) {
     return true;
 }
 
+// The element without integers that are the same for all instances: whether two instances meet
+// does not depend on them.
+static const Access *without_uniform(Checker *c, const Access *a) {
+    Exprs *x = c->p->exprs;
+    const Affine *sub[PROGRAM_MAX_RANK];
+    if (!a->has_read) return a;
+    for (int d = 0; d < a->rank; d++) {
+        sub[d] = a->sub[d];
+        for (int i = 0; i < a->sub[d]->n; i++) {
+            const Term *t = &a->sub[d]->term[i];
+            if (t->atom->has_read && !t->atom->has_iter)
+                sub[d] = affine_sub(x, sub[d], affine_make(x, 0, t, 1));
+        }
+    }
+    return access_make(x, a->tensor, a->rank, sub);
+}
+
 // Two instances, the first one before the second in some iterator, that write one element.
 static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
+    const Access *write = without_uniform(c, c->st->write);
     Facts f;
     check_facts(c, NULL, &f);
     DepAnswer answer = f.whole ? DEP_NO : DEP_UNDECIDED;
@@ -549,7 +567,7 @@ static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
         if (c->box.lo[i] >= c->box.hi[i]) continue;
         ArenaMark mark = arena_mark(c->scratch);
         DepDir less = {i, i, DEP_LT};
-        DepSide side = side_of(c, &c->box, &f, c->st->write);
+        DepSide side = side_of(c, &c->box, &f, write);
         DepQuery query = {.a = side, .b = side, .ndirs = 1, .dirs = &less, .pool = &c->work};
         DepWitness w;
         answer = deps_test(c->scratch, &query, &w);
@@ -567,6 +585,11 @@ static void check_once(Checker *c) {
     int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
     DepAnswer answer = ask_twice(c, p, q);
     if (answer == DEP_NO) return;
+    if (c->st->write->has_read) {
+        diag_report(c->diags, c->st->range, DIAG_CHECK_ONCE_UNPROVEN, tensor);
+        c->ok = false;
+        return;
+    }
     if (answer == DEP_YES) {
         diag_report(c->diags, c->st->range, DIAG_CHECK_TWICE, check_show_instance(c, q, ""),
                     check_show_instance(c, p, ""), show_element(c, c->st->write, p));

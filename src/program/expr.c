@@ -308,6 +308,21 @@ void access_collect(void *list, const Access *access, bool guarded) {
     vec_push(l->arena, &l->at, access);
 }
 
+static bool reads_uniform(const Affine *a) {
+    for (int i = 0; i < a->n && a->has_read; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_READ && t->has_iter) return false;
+        if (t->a && !(reads_uniform(t->a) && reads_uniform(t->b))) return false;
+    }
+    return true;
+}
+
+bool access_is_uniform(const Access *a) {
+    for (int d = 0; d < a->rank; d++)
+        if (!reads_uniform(a->sub[d])) return false;
+    return true;
+}
+
 bool access_uses_iter(const Access *a, int iter) {
     for (int d = 0; d < a->rank; d++)
         if (affine_uses_iter(a->sub[d], iter)) return true;

@@ -117,6 +117,8 @@ typedef struct AccessList {
     VEC(const Access *) at;
 } AccessList;
 void access_collect(void *list, const Access *access, bool guarded);
+// Is every integer that it reads the same for all instances, as in KC[pos[] + t, d]?
+bool access_is_uniform(const Access *a);
 // Does a subscript, outside of reads, mention the iterator?
 bool access_uses_iter(const Access *a, int iter);
 

@@ -88,7 +88,8 @@ typedef struct CallSite {
 typedef enum Reduce { REDUCE_ASSIGN, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } Reduce;
 
 typedef struct Stmt {
-    const Access *write; // subscripts may contain READ atoms (scatter) unless op is ASSIGN
+    const Access *write; // subscripts may contain READ atoms (scatter); if op is ASSIGN, only those
+                         // that are the same for all instances
     Reduce op;
     bool init;
     bool post;      // a post-operation: skipped under the run-time flag "skip post-operations"

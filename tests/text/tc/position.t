@@ -1,0 +1,36 @@
+# '=' may write at a position that is read at run time, if it is the same for all indices: a cache that one row, or some, is put into.
+--- kv.tc
+def row(int() pos, float(D) k, float(D) q) -> (float(S,D) KC, O) {
+    KC(pos,d) = k(d)
+    O(t) +=! q(d) * KC(t,d)
+}
+def rows(int() pos, float x) -> (float(S) KC) {
+    KC(pos + t) = x + t where t in 0:2
+}
+def twice(int() pos, float(T,D) k) -> (float(S,D) KC) {
+    KC(pos + t/2,d) = k(t,d)
+}
+$ loopwright check kv.tc
+row(i32 pos, f32(D) k, f32(D) q) -> (inout f32(S, D) KC, f32(S) O)
+rows(i32 pos, f32 x) -> (f32(S) KC)
+twice(i32 pos, f32(T, D) k) -> (f32(S, D) KC)
+$ loopwright run kv.tc --def rows --size S=6 --arg pos=3 --arg x=1 --backend interp | tail -1
+           [0, 0, 0, 1, 2, 0]
+$ loopwright run kv.tc --def rows --size S=6 --arg pos=3 --arg x=1 | tail -1
+           [0, 0, 0, 1, 2, 0]
+$ loopwright run kv.tc --def rows --size S=6 --arg pos=3 --arg x=1 --backend c | tail -1
+           [0, 0, 0, 1, 2, 0]
+$ loopwright run kv.tc --def rows --size S=6 --arg pos=5 --arg x=1
+--- stderr
+kv.tc:6:5: error: statement 'KC': subscript 1 of 'KC' is t + pos[] = 6 at t = 1, outside [0, 6)
+      KC(pos + t) = x + t where t in 0:2
+      ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+note: pos[] is 5
+--- exit 1
+$ loopwright check kv.tc --def twice --size D=1,S=6,T=2
+twice(i32 pos, f32(T, D) k) -> (f32(S, D) KC)
+--- stderr
+kv.tc:9:5: error: could not prove that '=' writes each element of 'KC' only once
+      KC(pos + t/2,d) = k(t,d)
+      ^~~~~~~~~~~~~~~~~~~~~~~~
+--- exit 1
