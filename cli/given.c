@@ -51,8 +51,8 @@ static int read_scalar(Given *g, const Pair *in) {
 }
 
 static int read_input(Given *g, const Pair *in) {
-    if (lw_function_find_param(g->f, in->name) >= 0) return read_scalar(g, in);
-    int t = find_given(g, in->name);
+    int t = find_given(g, in->name); // W and W(i): a file holds the tensor
+    if (t < 0 && lw_function_find_param(g->f, in->name) >= 0) return read_scalar(g, in);
     if (t < 0 && given_is_result(g, in->name))
         return cli_fail(g->cli, "--in %s: it is a result whose old content does not matter",
                         in->name);

@@ -8,12 +8,16 @@ typedef struct Parser {
     Spec *s;
     Lexer lx;
     Token tok;
-    bool failed; // in this item
+    uint32_t end; // of the token before
+    bool failed;  // in this item
 } Parser;
 
 // --- Tokens --------------------------------------------------------------------------------------
 
-static void next(Parser *p) { p->tok = lex_next(&p->lx); }
+static void next(Parser *p) {
+    p->end = p->tok.range.to;
+    p->tok = lex_next(&p->lx);
+}
 
 static bool at(const Parser *p, const char *text) {
     bool plain = p->tok.kind == TOK_WORD || p->tok.kind == TOK_MARK || p->tok.kind == TOK_ELIDED;
@@ -297,7 +301,7 @@ static Atom condition(Parser *p, const Scope *scope) {
     } else {
         expected(p, "'is' or a comparison");
     }
-    a.range.to = p->tok.range.from;
+    a.range.to = p->end;
     return a;
 }
 
@@ -309,9 +313,7 @@ static void disjunction(Parser *p, Rule *r) {
         if (p->failed) return;
         vec_push(p->s->arena, &r->atom, a);
     } while (take(p, "||"));
-    r->range.to = r->atom.at[r->atom.n - 1].range.to;
-    while (r->range.to > r->range.from && strchr(" \t\n\r", p->s->source->text[r->range.to - 1]))
-        r->range.to--;
+    r->range.to = p->end;
 }
 
 // --- Rules and triggers --------------------------------------------------------------------------
