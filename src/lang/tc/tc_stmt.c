@@ -302,10 +302,13 @@ typedef struct SelfRead {
     bool any;
 } SelfRead;
 
-// Does an index in it have a range of its own? Then parts may be disjoint: program_bind decides.
+// Does an index in it have a constant range? Then parts may be disjoint: program_bind decides.
 static bool is_given(const Checker *ck, const Affine *a) {
-    for (int i = 0; i < ck->iters.n; i++)
-        if (ck->iters.at[i].lo && affine_uses_iter(a, i)) return true;
+    for (int i = 0; i < ck->iters.n; i++) {
+        const Iter *it = &ck->iters.at[i];
+        if (it->lo && affine_uses_iter(a, i) && affine_is_const(affine_sub(ck->x, it->hi, it->lo)))
+            return true;
+    }
     return false;
 }
 
