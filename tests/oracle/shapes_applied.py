@@ -4,6 +4,7 @@ import numpy as np
 
 from . import bounds as B
 from .cases import Case, einsum, load, shape, total, total_of
+from .library import TYPES
 from .shapes_models import literal, padded, windows
 
 
@@ -304,4 +305,38 @@ def mixed_guards(d):
     even = (np.arange(m) % 2 == 0)[:, None]
     pick = even | (av >= bv) if data_guard else np.broadcast_to(even, (m, n))
     c.result("S", total_of(t), total(B.where(pick, a, b), 0))
+    return c
+
+
+@shape()
+def narrow_subscripts(d):
+    """Arithmetic on subscripts is 64-bit, whatever type they are read from."""
+    c, t, it = Case(d), d.number(), d.one("i8", "u8", "u8", "i16", "u16")
+    top, m, k = np.iinfo(TYPES[it][0]).max, d.size(130, 0), d.size(3)
+    scale, shift = d.choice(((1, 1), (1, 3), (2, 0), (2, 1)))
+    low = max(0, top - 40)
+    x = c.data("X", t, "K,N", (k, scale * top + shift + 1))
+    i = c.take("I", it, "M", d.index(it, (m,), low, top)).astype(np.int64)
+    c.say("O(k,j) = X(k, %d * I(j) + %d)" % (scale, shift), "S(k) +=! X(k, I(j) + %d)" % shift,
+          "Y(j) = X(0, %d - I(j)) where j in 0:M" % top)
+    c.result("O", t, x[:, scale * i + shift])
+    c.result("S", total_of(t), total(x[:, i + shift], 1))
+    c.result("Y", t, x[0][top - i])
+    return c
+
+
+@shape()
+def far_subscripts(d):
+    """Subscripts read near the ends of their type, brought back by a constant that the type does not hold."""
+    c, t, it = Case(d), d.number(), d.one("i32", "u32", "i64", "i16", "u16")
+    info, n, m = np.iinfo(TYPES[it][0]), d.size(40), d.size(130, 0)
+    x = c.data("X", t, "N", (n,))
+    at = d.index("i64", (m,), 0, n - 1)
+    if d.random() < 0.5 and it[0] == "i" and it != "i64":
+        c.take("I", it, "M", (at + info.min).astype(info.dtype))
+        c.say("O(j) = X(I(j) + %d)" % -info.min)
+    else:
+        c.take("I", it, "M", (at + (info.max - n + 1)).astype(info.dtype))
+        c.say("O(j) = X(I(j) - %d)" % (info.max - n + 1))
+    c.result("O", t, x[at])
     return c
