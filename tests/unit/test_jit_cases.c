@@ -150,6 +150,27 @@ TEST(accumulators_have_the_type_of_the_result) {
     RUN(cases);
 }
 
+// A split of a sum that runs in lanes and does not divide: the last turn has fewer lanes, behind a
+// machine loop of whole ones, with as many copies as there are.
+TEST(sums_in_lanes_end_early) {
+#define DOT(M, N, K)                                                                               \
+    "program d { input A: f32[" #M ", " #K "] input B: f32[" #N ", " #K "] output C: f32[" #M      \
+    ", " #N "]\nC: for m in 0:" #M ", n in 0:" #N ", k in 0:" #K "  C[m, n] +=! A[m, k]*B[n, k] }"
+    static const Case cases[] = {
+        {DOT(5, 4, 1178), "C: m/4 k/16 m n k:v", EXACT},
+        {DOT(6, 3, 331), "C: m/2 k/16 n m k:v", EXACT},
+        {DOT(3, 2, 609), "C: m k/32 m n k:v", EXACT},
+        {DOT(7, 5, 203), "C: m/3 k/96 k/16 m n k:v", EXACT},
+        {DOT(4, 1, 1001), "C: m/4 n k/8 m k:v\n    accumulators 2", EXACT},
+        {DOT(4, 4, 513), "C: k/16 m n k:v", GOES_ON},
+        {"program x { input A: i32[5, 700] output C: i32[5]\n"
+         "C: for m in 0:5, k in 0:700  C[m] max=! A[m, k] - i32(index(k)) }",
+         "C: m/5 k/16 m k:v", ALL_BITS},
+    };
+#undef DOT
+    RUN(cases);
+}
+
 // Sums that are too many for registers are loaded and stored in every turn, though their places
 // stand still; what nobody writes is loaded once.
 TEST(loops_load_again_what_they_store) {

@@ -393,11 +393,48 @@ void gen_begin_loop(Gen *g) {
     g->k1 = g->k3 = 0;
 }
 
+// Is there a loop in lanes below n that ends earlier in the last iterations of `loop`?
+static bool cuts_lanes(const PNode *n, int loop) {
+    for (int i = 0; n->kind == P_LOOP && n->vector && i < n->nbounds; i++)
+        for (int t = 0; t < n->bound[i].rest->n; t++)
+            if (n->bound[i].rest->t[t].loop == loop) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (cuts_lanes(n->child[i], loop)) return true;
+    return false;
+}
+
+// Here the counter of a machine loop is in this range.
+static void know_counter(Gen *g, const PNode *n, int64_t min, int64_t max) {
+    Lin *counter = arena_alloc(g->arena, sizeof(Lin) + sizeof(LinTerm));
+    counter->n = 1;
+    counter->t[0] = (LinTerm){.loop = n->loop, .k = 1};
+    vec_push(g->arena, &g->known, ((Known){counter, min, max}));
+}
+
+// Behind a machine loop, where its counter is known: copies may differ in their ends.
+static void last_copies(Gen *g, PNode *n, int64_t from, int64_t total) {
+    from -= FAULT(last_lanes_whole);
+    know_counter(g, n, from, from);
+    for (int64_t v = 0; v < total; v++) {
+        g->value[n->loop] = v;
+        gen_children(g, n);
+    }
+    g->value[n->loop] = 0;
+    g->known.n--;
+}
+
 // A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
+// So is the last stride where a loop in lanes ends early in it:
+//
+//     for k in 74                            for k in 73
+//       for k.1 in 16 vector                   for k.1 in 16 vector
+//         where 1177 - 16*k - k.1 >= 0       for k.1 in 10 vector         with k = 73
 static void counted(Gen *g, PNode *n) {
     int step = n->vector ? n->lanes : 1;
     int64_t extent = n->limit >= 0 ? n->limit : n->extent;
     int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
+    bool cut = !n->vector && cuts_lanes(n, n->loop);
+    if (cut && main == extent) main -= stride;
     Item counter = gen_counter(g, n->loop);
     Lanes lanes = gen_lanes_spread(g, n);
     gen_boundary(g, &lanes);
@@ -407,10 +444,12 @@ static void counted(Gen *g, PNode *n) {
         AsmLabel top = asm_label(&g->a);
         int pinned = g->pinned;
         uint64_t held = g->held;
+        if (cut) know_counter(g, n, 0, main - stride);
         gen_open_turns(g, n, main / stride, &top);
         gen_copies(g, n, stride, step);
         gen_boundary(g, &lanes);
         gen_begin_loop(g);
+        if (cut) g->known.n--;
         g->pinned = pinned;
         g->held = held;
         gen_line(g, n->line);
@@ -426,7 +465,10 @@ static void counted(Gen *g, PNode *n) {
             x86_1(&g->a, X86_jl, x86_to(&top));
         }
     }
-    if (!FAULT(remainder_dropped)) gen_copies(g, n, extent - main, step);
+    if (cut)
+        last_copies(g, n, main, extent - main);
+    else if (!FAULT(remainder_dropped))
+        gen_copies(g, n, extent - main, step);
     gen_boundary(g, NULL);
     gen_line(g, n->line);
     if (!FAULT(pointers_not_restored)) gen_advance(g, n->loop, -main);
@@ -637,7 +679,8 @@ static void machine_loop(Gen *g, PNode *n) {
     if (g->in_region && g->chosen < MAX_CHOSEN && !gen_has_machine_loop(n))
         find_choice(g, n, n->loop, &choice);
     const Cuts *cuts = NULL;
-    if (g->in_region && !choice.sum && !gen_has_machine_loop(n)) cuts = gen_find_cuts(g, n);
+    if (g->in_region && !choice.sum && !gen_has_machine_loop(n) && !cuts_lanes(n, n->loop))
+        cuts = gen_find_cuts(g, n);
     if (choice.sum)
         chosen(g, n, &choice);
     else if (cuts)
