@@ -178,7 +178,7 @@ static inline double chooser_traffic(const Chooser *c, double bytes, double size
 static inline int64_t folded_rows(const Nest *n, const Tile *t) {
     enum { ROWS = 16, SHORT = 8 };
     int64_t turns = 1;
-    if (!t->folded || n->window >= 0) return 0;
+    if (!t->folded || n->window >= 0 || t->row[0] >= 0) return 0;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].reduction && i != t->v && !(t->joins >> i & 1)) turns *= n->extent[i];
     return turns == 1 && t->length <= SHORT * n->lanes ? ROWS : 0;

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bug.h"
 
@@ -216,9 +217,10 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
-    if (c->o->plain || b->t->folded || b->streamed || b->straight || b->fetched || !b->panel ||
+    if (c->o->plain || b->streamed || b->straight || b->fetched || !b->panel ||
         !can_pack(x, b->t->v))
         return false;
+    if (b->t->folded) return b->t->pack;
     if (b->t->join >= 0) return true;
     if (!x->lone) return false;
     if (b->t->group >= 0) return false;
@@ -259,6 +261,7 @@ static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
 // Are there several panels in the copy that is made inside loop `at` (NULL: first of all)?
 static bool has_panels(const Nest *n, const Blocks *b, const SchedLoop *at) {
     int64_t wide = step_of(n, b->t, b->t->v);
+    if (b->t->folded) return false;
     for (const SchedLoop *l = n->loop; at && l <= at; l++)
         if (l->iter == n->s->iter[b->t->v].name && l->step <= wide) return false;
     return wide < n->extent[b->t->v];
@@ -324,7 +327,7 @@ static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
     for (int i = 0; i < n->s->niters; i++)
         if (b->name[i] && i != v && i != join && !n->s->iter[i].reduction)
             dim[count++] = (LayoutDim){.dim = b->name[i], .block = 1};
-    if (width < n->extent[v] && !n->ref[b->panel].twin)
+    if (width < n->extent[v] && !b->t->folded && !n->ref[b->panel].twin)
         dim[count++] = (LayoutDim){.dim = b->name[v], .block = width};
     for (int k = 0; k < b->nred; k++)
         if (b->name[b->red[k]])
@@ -473,17 +476,29 @@ static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
     }
 }
 
-// The innermost loop over results, in blocks of as many rows as are folded together.
+static int iter_of(const Nest *n, const SchedLoop *l) {
+    int i = 0;
+    while (i < n->s->niters && n->s->iter[i].name != l->iter) i++;
+    return i;
+}
+
+// The innermost loop over results that is long enough, in blocks of as many rows as are folded
+// together; a few results of each row stand inside.
 static void block_rows(Nest *n, const Tile *t) {
-    int64_t rows = folded_rows(n, t);
-    SchedLoop *last = n->nloops ? &n->loop[n->nloops - 1] : NULL;
-    for (int i = 0; last && rows && i < n->s->niters; i++)
-        if (n->s->iter[i].name == last->iter && last->step == 1 && n->extent[i] >= 2 * rows) {
-            last->step = rows;
-            nest_loop(n, i, 1, KIND_SERIAL);
+    enum { FEW = 4 };
+    int64_t rows = folded_rows(n, t), inside = 1;
+    for (int at = n->nloops - 1; rows && at >= 0 && inside <= FEW; at--) {
+        SchedLoop *l = &n->loop[at];
+        int i = iter_of(n, l);
+        if (i == n->s->niters || l->step != 1) return;
+        if (n->extent[i] >= 2 * rows) {
+            memmove(l + 1, l, (size_t)(n->nloops++ - at) * sizeof *l);
+            l->step = rows;
             n->by_rows = true;
             return;
         }
+        inside *= n->extent[i];
+    }
 }
 
 static void emit(Chooser *c, Nest *n, Blocks *b) {
@@ -548,6 +563,7 @@ void choose_contraction(Chooser *c, Nest *n) {
         double panels = b.bytes / b.panel_bytes;
         b.rows_first = chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
                        chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
+        b.rows_first |= t.folded && t.pack; // its rows are all there are, and near
     }
     order_reductions(&b);
     stream_panel(c, &b);

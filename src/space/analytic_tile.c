@@ -271,6 +271,11 @@ static double latency_of(const Machine *m, const Nest *n) {
     return (n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX ? 2 : 1) * m->fma_latency;
 }
 
+// To add up the lanes of a sum: less where those of several sums are added up together.
+static double folded_end(const Nest *n, const Tile *t) {
+    return folded_rows(n, t) ? 1 : t->row[0] >= 0 ? 5 : 10;
+}
+
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
@@ -287,7 +292,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double load = (loads - shared) / load_rate(m, n, t);
     double issue = (ops + loads - shared + 1.5 / t->turns + guards) / m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
-    double end = t->folded ? (folded_rows(n, t) ? 1 : 10) : store_cost(c, n, t, part);
+    double end = t->folded ? folded_end(n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= 2;
     double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
@@ -308,8 +313,10 @@ static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
         if (!n->s->iter[i].reduction && !shares(n, i)) times *= (double)n->extent[i];
         if (x->stride[i] == 1) columns = max_i64(columns, min_i64(n->extent[i], n->lanes));
     }
+    int shuffles = columns == x->stride[t->v] ? comb_shuffles(c, columns) : 0;
     double each = x->stride[t->v] == 1 ? 0.15
                   : t->join >= 0       ? 0.3 // shuffled from whole vectors
+                  : shuffles           ? (2.0 + shuffles) / n->lanes
                                        : 0.5 * n->lanes / (double)columns;
     double far = chooser_traffic(c, x->size, x->size); // nothing else goes on meanwhile
     return x->size / x->bytes * each + far + 200 + 30 * (times - 1);
@@ -393,7 +400,12 @@ static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     // Windows of minima and maxima have operands to keep, and each step takes several registers.
     bool order = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
     if (order && n->windows && sums > 8) return t->rows[0] == 1;
-    int64_t held = t->folded ? t->rows[0] + 1 : t->vectors + 1;
+    // Lanes of short sums are code without loops, where sums are values like others.
+    enum { STRAIGHT_SUMS = 12 };
+    bool loops = !t->folded || sums * ceil_div(t->length, n->lanes) > STRAIGHT;
+    if (!loops && sums > STRAIGHT_SUMS) return false;
+    int64_t inner = t->rows[t->row[1] >= 0]; // vectors of a tile in lanes that all its rows share
+    int64_t held = t->folded ? inner + 1 : t->vectors + 1;
     return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
 }
 
@@ -559,7 +571,8 @@ static void join_reductions(const Nest *n, Tile *t) {
         }
 }
 
-// A reduction in lanes: all that is read lies along it, or is the same for all of it.
+// A reduction in lanes: all that is read lies along it, once it is packed, or is the same for all
+// of it. Results whose rows are shorter than a vector fill lanes in no other way.
 static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
     Tile t = {.v = v,
               .join = -1,
@@ -569,17 +582,19 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
               .row = {-1, -1},
               .rows = {1, 1}};
     bool along = false;
-    join_reductions(n, &t);
+    t.pack = n->window < 0 ? to_pack(c, n, v) : 0;
+    if (t.pack < 0) return;
+    if (!t.pack) join_reductions(n, &t);
+    t.length = t.pack ? n->extent[v] : t.length;
     if (t.length < LEAST_FOLDED) return;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
-        if (ref->hard[v] || (ref->uses[v] && ref->stride[v] != 1)) return;
-        along |= ref->uses[v];
+        if (ref->hard[v] || (ref->uses[v] && !is_vector(n, r, v, t.pack))) return;
+        along |= ref->uses[v] && r != t.pack;
     }
     if (!along) return;
     // Tiles of sums, whose lanes are added up in the end, pay where that is far away.
-    bool rows = !t.joins && n->window < 0 && t.length % n->lanes == 0 && !folded_rows(n, &t);
-    try_rows(c, n, &t, rows ? 0 : 2, best);
+    try_rows(c, n, &t, !t.joins && n->window < 0 ? 0 : 2, best);
 }
 
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
