@@ -4,7 +4,7 @@
 //     clab_begin(&c);
 //     int k = clab_add(&c, lab, tree);             // any number
 //     CHECK(clab_compile(&c, "gcc", flags, ...));
-//     clab_run(&c, k, &data, flags);
+//     clab_run(&c, k, &data, flags, low);
 //     clab_end(&c);
 #ifndef SUPPORT_CLAB_H
 #define SUPPORT_CLAB_H
@@ -29,7 +29,8 @@ const char *clab_source(CLab *c);
 // Compiles all of it; a library that was loaded before is closed.
 bool clab_compile(CLab *c, const char *compiler, const char *const *flags, bool openmp);
 bool clab_has(const char *compiler);
-// The kernel's status.
-int clab_run(CLab *c, int number, const LabData *data, InterpFlags flags);
+// The kernel's status; -1: there is no such kernel, -2: it wrote beside its buffers. Those lie
+// against guard pages, as in jitlab.h.
+int clab_run(CLab *c, int number, const LabData *data, InterpFlags flags, bool low);
 
 #endif

@@ -2,15 +2,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "run/exec.h"
 #include "run/pool.h"
+#include "support/guarded.h"
 #include "support/trampoline.h"
-
-enum { PAGE = 4096 };
 
 JitCount jit_count;
 int64_t jit_tricks[TRICK_COUNT];
@@ -25,34 +23,10 @@ bool jit_machine(Isa isa, Machine *m) {
     return isa == ISA_COUNT || m->isa == isa;
 }
 
-typedef struct Guarded {
-    char *map;
-    size_t mapped, bytes;
-    char *data;
-} Guarded;
-
 static size_t view_bytes(const View *v) {
     size_t n = (size_t)type_info[v->type].bytes;
     for (int d = 0; d < v->rank; d++) n *= (size_t)v->size[d];
     return n;
-}
-
-static Guarded guarded(size_t bytes, size_t align, bool low) {
-    Guarded g = {.bytes = bytes};
-    size_t room = (bytes + align + PAGE - 1) / PAGE * PAGE;
-    g.mapped = room + 2 * PAGE;
-    g.map = mmap(NULL, g.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    mprotect(g.map + PAGE, room, PROT_READ | PROT_WRITE);
-    memset(g.map + PAGE, 0x5a, room);
-    g.data = low ? g.map + PAGE : g.map + PAGE + (room - bytes) / align * align;
-    return g;
-}
-
-// Bytes around the data are still what they were.
-static bool untouched(const Guarded *g) {
-    for (char *p = g->map + PAGE; p < g->map + g->mapped - PAGE; p++)
-        if ((p < g->data || p >= g->data + g->bytes) && *p != 0x5a) return false;
-    return true;
 }
 
 // The body of a parallel loop, called as kernels are.
@@ -130,11 +104,11 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
     void **buffers = arena_new_n(&lab->arena, void *, data->n + 1);
     for (int i = 0; i < data->n; i++) {
         size_t bytes = view_bytes(&data->view[i]);
-        g[i] = guarded(bytes, (size_t)type_info[data->view[i].type].bytes, low);
+        g[i] = guarded_new(bytes, (size_t)type_info[data->view[i].type].bytes, low);
         if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
         buffers[i] = g[i].data;
     }
-    g[data->n] = guarded((size_t)(code.scratch + (threads - 1) * code.thread_scratch), 64, low);
+    g[data->n] = guarded_new((size_t)(code.scratch + (threads - 1) * code.thread_scratch), 64, low);
     const char *broken = NULL;
     KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
                               (flags.skip_post ? KERNEL_SKIP_POST : 0u),
@@ -147,11 +121,11 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
         (uintptr_t[4]){(uintptr_t)buffers, (uintptr_t)g[data->n].data, (uintptr_t)&env}, &broken);
     bool clean = true;
     for (int i = 0; i < data->n; i++) {
-        clean &= untouched(&g[i]);
+        clean &= guarded_untouched(&g[i]);
         if (g[i].bytes) memcpy(data->view[i].data, g[i].data, g[i].bytes);
     }
-    clean &= untouched(&g[data->n]);
-    for (int i = 0; i <= data->n; i++) munmap(g[i].map, g[i].mapped);
+    clean &= guarded_untouched(&g[data->n]);
+    for (int i = 0; i <= data->n; i++) guarded_free(&g[i]);
     exec_release(block);
     exec_arena_free(arena);
     if (!clean) broken = "bytes around a buffer";

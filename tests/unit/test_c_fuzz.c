@@ -68,7 +68,7 @@ static const char *difference(CLab *c, Pair *pair) {
                 lab_set(&want, i, e, (double)(e % 3));
         LabData got = lab_copy(lab, p, &want);
         bool ok = program_interpret(&lab->arena, p, want.view, flag_sets[f], &lab->diags);
-        int status = clab_run(c, pair->kernel, &got, flag_sets[f]);
+        int status = clab_run(c, pair->kernel, &got, flag_sets[f], f & 1);
         if (ok != (status == 0)) return arena_printf(&lab->arena, "flags %d: status %d", f, status);
         const char *d = ok ? lab_difference(lab, p, &got, &want) : NULL;
         if (d) return arena_printf(&lab->arena, "flags %d: %s", f, d);
