@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { STACK_BUFFER = 16 << 10, STACK_ALL = 128 << 10, UNROLL_MOST = 64 };
+enum { STACK_BUFFER = 16 << 10, STACK_ALL = 128 << 10, UNROLL_MOST = 64, COPIES_MOST = 256 };
 
 // --- What stands below a node ------------------------------------------------------------------
 
@@ -488,10 +488,35 @@ static void write_body(CWriter *w, const Block *b, const Conditions *inside) {
     w->settled.n = settled;
 }
 
-static void write_loop(CWriter *w, const Block *b, const Index *x, const Bounds *at) {
-    if (b->kind == KIND_UNROLL && x->extent > 1 && x->extent <= UNROLL_MOST) {
+// How often index i of a block is unrolled where so many copies of leaves stand inside of it: as
+// far as COPIES_MOST goes, which inner loops use up first. Compilers take minutes for more.
+static int64_t unrolled(const Block *b, int i, int64_t inside) {
+    int64_t extent = b->index[i].extent;
+    if (b->kind != KIND_UNROLL || b->index[i].passed || extent > UNROLL_MOST) return 1;
+    return max_i64(1, min_i64(extent, COPIES_MOST / max_i64(1, inside)));
+}
+
+static int64_t copies_of(const Node *n);
+
+// Copies of leaves in the body of index i.
+static int64_t copies_inside(const Block *b, int i) {
+    int64_t copies = 0;
+    for (int k = 0; k < b->nchildren; k++) copies += copies_of(b->child[k]);
+    for (int k = b->nindex - 1; k > i; k--) copies *= unrolled(b, k, copies);
+    return copies;
+}
+
+static int64_t copies_of(const Node *n) {
+    const Block *b = as_block(n);
+    return b ? copies_inside(b, -1) : 1;
+}
+
+static void write_loop(CWriter *w, const Block *b, int i, const Bounds *at) {
+    const Index *x = &b->index[i];
+    int64_t times = b->kind == KIND_UNROLL ? unrolled(b, i, copies_inside(b, i)) : 1;
+    if (times > 1) {
         w->u->pragmas = true;
-        c_line(w, "#pragma GCC unroll %lld", (long long)x->extent);
+        c_line(w, "#pragma GCC unroll %lld", (long long)times);
     }
     const char *name = w->index[x->id].name;
     c_line(w, "for (int64_t %s = %s; %s < %s; %s++) {", name, affine_text(w, at->from), name,
@@ -518,7 +543,7 @@ static void write_loops(CWriter *w, const Block *b) {
     int loops = 0;
     for (int i = 0; i < b->nindex; i++) {
         if (b->index[i].passed) continue;
-        write_loop(w, b, &b->index[i], &bounds[i]);
+        write_loop(w, b, i, &bounds[i]);
         loops++;
     }
     write_body(w, b, &inside);
