@@ -13,7 +13,7 @@ typedef struct Near {
 // What a reduction adds up in one element: bounds of sums in any order.
 typedef struct Total {
     double terms, size; // how many, and the sum of their sizes
-    double error;       // and of their errors; of products, relative ones
+    double error, most; // and of their errors (of products, relative ones), and the largest of them
     bool exact;         // all are multiples of UNIT
 } Total;
 
@@ -145,8 +145,9 @@ static double function_error(ExprOp op, Type t, const Near *x, int n, double v) 
     for (int i = 0; i < n; i++) // it may as well be NaN
         if (!isfinite(x[i].e)) return INFINITY;
     if (differ) e = passed_on(op, x);
-    if (own > 0 && (v == 0 || !isfinite(v))) own = 0; // such values agree
-    return rounded(t, v, e) + own * (fabs(v) + e) + (own > 0 ? 4 * smallest(t) : 0);
+    e = rounded(t, v, e);
+    if (own == 0 || v == 0 || !isfinite(v)) return e; // such values agree
+    return e + own * (fabs(v) + e) + 4 * smallest(t);
 }
 
 // --- Operations ----------------------------------------------------------------------------------
@@ -250,6 +251,7 @@ static void add_term(Total *t, double size, double e, bool product) {
     t->exact &= units == floor(units);
     t->size += size;
     t->error += product ? (e == 0 ? 0 : e / size) : e;
+    t->most = fmax(t->most, isnan(e) ? INFINITY : e);
 }
 
 // The element of type `type` with another term.
@@ -265,14 +267,13 @@ static Value combine(Err *r, Type type, Value old, Total *t) {
     }
     Near x = value_of(r, st->value);
     add_term(t, fabs(number(type, x.v)), x.e, st->op == REDUCE_MUL);
-    if (st->op == REDUCE_MIN || st->op == REDUCE_MAX) t->error = fmax(t->error - x.e, x.e);
     return op_eval(op[st->op], type, (Value[]){old, x.v});
 }
 
 // What a reduction may differ by, `old` being the error of the element in front of it.
 static double total_error(Reduce op, Type type, const Total *t, Value v, double old) {
     if (t->terms == 0) return old;
-    if (op == REDUCE_MIN || op == REDUCE_MAX) return fmax(old, t->error);
+    if (op == REDUCE_MIN || op == REDUCE_MAX) return fmax(old, t->most);
     bool exact = t->exact && t->size / UNIT < ldexp(1, type == TYPE_F64 ? 53 : 24);
     double n = t->terms + 2, e = t->error + old;
     if (!type_is_float(type)) return e == 0 || op == REDUCE_ADD ? e : INFINITY;

@@ -137,6 +137,18 @@ static void fill(Case *c, uint64_t *state) {
 
 // --- One program ---------------------------------------------------------------------------------
 
+static size_t bytes_of(const lw_bound *b, size_t i) {
+    const Tensor *t = &b->program->tensors.at[i];
+    return (size_t)tensor_elements(t) * (size_t)type_info[t->type].bytes;
+}
+
+static bool is_small(const lw_bound *b, int64_t most) {
+    const Program *p = b->program;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++)
+        if (bytes_of(b, (size_t)i) + MARGIN > ROOM) return false;
+    return lw_bound_instances(b) <= most;
+}
+
 // Sizes that make it neither wrong nor long. False: there are none near.
 static bool bind(lw_context *ctx, Case *c, const lw_function *f, uint64_t *state) {
     int64_t value[MAX_PARAMS];
@@ -147,7 +159,7 @@ static bool bind(lw_context *ctx, Case *c, const lw_function *f, uint64_t *state
     int64_t most = r % 16 ? LARGEST : r % 256 ? 8 * LARGEST : 80 * LARGEST;
     for (int turn = 0; turn < 40; turn++) {
         if (lw_bind_values(ctx, f, value, n, &c->bound)) return false;
-        if (lw_bound_instances(c->bound) <= most) return true;
+        if (is_small(c->bound, most)) return true;
         lw_bound_free(c->bound);
         c->bound = NULL;
         size_t k = check_random(state) % n, largest = 0;
@@ -257,9 +269,7 @@ static bool run_case(lw_context *ctx, Case *c, Arena *arena, const Room *room, u
     c->ninputs = lw_function_input_count(f);
     c->nargs = c->ninputs + lw_function_output_count(f);
     for (size_t i = 0; i < c->nargs; i++) {
-        const Tensor *t = &c->bound->program->tensors.at[i];
-        c->bytes[i] = (size_t)tensor_elements(t) * (size_t)type_info[t->type].bytes;
-        if (!CHECK(c->bytes[i] + MARGIN <= ROOM)) return false;
+        c->bytes[i] = bytes_of(c->bound, i);
         c->start[i] = arena_alloc(arena, c->bytes[i] + 1);
         c->want[i] = arena_alloc(arena, c->bytes[i] + 1);
     }
