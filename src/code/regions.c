@@ -225,7 +225,7 @@ static bool mark(Plan *p, PNode *n, bool pins) {
 typedef struct Tile {
     Plan *p;
     int first_loop; // loops from here on are inside the region
-    int64_t *value; // by loop
+    int64_t *value; // by loop, from the first one on
     int n, limit;
     struct TileAt {
         int buffer;
@@ -241,7 +241,7 @@ typedef struct Tile {
 static int64_t lin_inside(const Tile *t, const Lin *l) {
     int64_t at = l->c;
     for (int i = 0; i < l->n; i++)
-        if (l->t[i].loop >= t->first_loop) at += l->t[i].k * t->value[l->t[i].loop];
+        if (l->t[i].loop >= t->first_loop) at += l->t[i].k * t->value[l->t[i].loop - t->first_loop];
     return at;
 }
 
@@ -283,7 +283,7 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
     int64_t trips = n->kind == P_LOOP && !n->real && !plan_writes_skip(t->p, n) ? n->extent : 1;
     int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
     for (int64_t v = 0; v < trips && t->fits; v += step) {
-        if (n->kind == P_LOOP) t->value[n->loop] = v;
+        if (n->kind == P_LOOP) t->value[n->loop - t->first_loop] = v;
         for (int i = 0; i < n->nchild; i++)
             tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && (n->real || n->replay)));
     }
@@ -329,6 +329,12 @@ int plan_first_loop(const PNode *n, int none) {
     return none;
 }
 
+static int count_loops(const PNode *n) {
+    int count = n->kind == P_LOOP;
+    for (int i = 0; i < n->nchild; i++) count += count_loops(n->child[i]);
+    return count;
+}
+
 static int most_operands(const Expr *e) {
     int most = e->n;
     for (int i = 0; i < e->n; i++) {
@@ -360,7 +366,9 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
         t.first_loop = plan_first_loop(nodes[i], p->nloops);
-    t.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
+    int loops = 0;
+    for (int i = 0; i < n; i++) loops += count_loops(nodes[i]);
+    t.value = arena_new_n(p->arena, int64_t, loops + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], all);
     *tile = t.n;
     if (!t.fits) return false;
@@ -525,9 +533,11 @@ static bool has_only_leaves(const PNode *n) {
     return true;
 }
 
+// Each region is sought among the next MAX_SPAN nodes, so that long programs take linear time.
 void plan_regions(Plan *p, PNode **nodes, int n) {
+    enum { MAX_SPAN = 64 };
     for (int i = 0; i < n;) {
-        int span = n - i, tile = 0;
+        int span = (int)min_i64(n - i, MAX_SPAN), tile = 0;
         while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
             nodes[i]->region = span;

@@ -49,6 +49,14 @@ static void sums(Text *t, int n) {
     text_printf(t, "  Y(i) = R%d(i)\n}\n", n / 2 - 1);
 }
 
+// Products, each of the one before, with tiles that may share registers with their neighbours.
+static void products(Text *t, int n) {
+    n /= 4;
+    text_add(t, "def f(float(N,N) P0, float(N,N) W) -> (Y) {\n");
+    for (int k = 1; k < n; k++) text_printf(t, "  P%d(i,j) +=! P%d(i,k) * W(k,j)\n", k, k - 1);
+    text_printf(t, "  Y(i,j) = P%d(i,j)\n}\n", n - 1);
+}
+
 static double processor_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -113,3 +121,4 @@ TEST(many_results) { check_scale("results", results, 9); }
 TEST(many_updates) { check_scale("updates", updates, 9); }
 TEST(many_updates_in_place) { check_scale("in place", in_place, 9); }
 TEST(many_sums) { check_scale("sums", sums, 9); }
+TEST(many_products) { check_scale("products", products, 9); }
