@@ -44,6 +44,7 @@ typedef struct Blocks {
     double panel_bytes, bytes;        // of one panel; of all of it
     double rest_bytes, reuse;         // of the other operands; how often a panel is read
     bool rows_first;                  // the loops over rows are outside
+    bool through;                     // the panel operand is read once, from one end to the other
     bool streamed;                    // parts of the reduction are outside of everything
     int64_t width;                    // of the lanes' iterator around them; 0: all of it
     int64_t group;                    // of it in panels that are packed together; 0: one panel
@@ -59,8 +60,20 @@ typedef struct Blocks {
 // 0: all operands depend on it; 1: the panel does; 2: it does not.
 static int depth_of(const Blocks *b, int i) {
     const Nest *n = b->n;
+    if (b->through) return 1;
     if (!n->ref[b->panel].uses[i]) return 2;
     return !shares(n, i) && i != b->t->v ? 0 : 1;
+}
+
+// A large operand in lanes of a reduction, each element of which is read once: loops follow it
+// through memory, though all other operands depend on one of them.
+static bool reads_through(const Chooser *c, const Blocks *b) {
+    const Nest *n = b->n;
+    const Ref *x = &n->ref[b->panel];
+    if (!b->t->folded || b->t->pack || b->t->row[0] >= 0 || !x->lone) return false;
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->extent[i] > 1 && !x->uses[i]) return false;
+    return x->size > (double)c->m->cache[2] / 2;
 }
 
 static void measure(Blocks *b) {
@@ -411,8 +424,23 @@ static void outer_loop(Nest *n, const Blocks *b, int i) {
     if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
+// The loops over results by what they step over in the panel operand, largest steps first.
+static void loops_through(Nest *n, const Blocks *b) {
+    int order[PROGRAM_MAX_ITERS], count = 0;
+    const int64_t *stride = n->ref[b->panel].stride;
+    for (int i = 0; i < n->s->niters; i++) {
+        if (n->s->iter[i].reduction || n->extent[i] <= 1) continue;
+        int at = count++;
+        for (; at > 0 && llabs(stride[order[at - 1]]) < llabs(stride[i]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int k = 0; k < count; k++) outer_loop(n, b, order[k]);
+}
+
 static void loops_at(Nest *n, const Blocks *b, int depth) {
-    for (int i = 0; i < n->s->niters; i++)
+    if (b->through && depth == 1) loops_through(n, b);
+    for (int i = 0; i < n->s->niters && !b->through; i++)
         if (n->s->iter[i].reduction || n->extent[i] <= 1 || depth_of(b, i) != depth)
             continue;
         else if (i == b->t->v && b->group)
@@ -559,11 +587,13 @@ void choose_contraction(Chooser *c, Nest *n) {
     n->cycles = t.cost + n->memory;
     n->folded = t.folded;
     if (b.panel) {
+        b.through = reads_through(c, &b);
         measure(&b);
         double panels = b.bytes / b.panel_bytes;
         b.rows_first = chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
                        chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
         b.rows_first |= t.folded && t.pack; // its rows are all there are, and near
+        b.rows_first &= !b.through;
     }
     order_reductions(&b);
     stream_panel(c, &b);

@@ -310,6 +310,14 @@ TEST(common_kernels_get_their_tiles) {
         "  O[n, k, h, w] +=! I[n, c, h, w]*F[k, c]\n"
         " O.1: for n in 0:1, k in 0:K, h in 0:H, w in 0:H\n"
         "  O[n, k, h, w] = relu(O[n, k, h, w] + b[k])\n}\n");
+    CHOSEN(
+        "P: m g/16 g b:v\n", SIZES(4096, 128), // through memory
+        "program q(M, G) {\n input W: f32[M, G, 32]\n input x: f32[G, 32]\n output P: f32[M, G]\n"
+        " P: for m in 0:M, g in 0:G, b in 0:32\n  P[m, g] +=! W[m, g, b]*x[g, b]\n}\n");
+    CHOSEN("C: m/6 k/16 n m k:v\n    copy B layout (n k) align 64\nC.B: k/16 n k:v\n",
+           SIZES(117, 4, 1178), // few columns
+           "program c(M, N, K) {\n input A: f32[M, K]\n input B: f32[K, N]\n output C: f32[M, N]\n"
+           " C: for m in 0:M, n in 0:N, k in 0:K\n  C[m, n] +=! A[m, k]*B[k, n]\n}\n");
     CHOSEN("B: j/16 i/16 j i:v\n", SIZES(256, 256),
            "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
            " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n");
