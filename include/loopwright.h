@@ -116,6 +116,10 @@ typedef struct lw_context_options {
     // when something is first compiled without a schedule, and SQLite takes its memory from the C
     // library.
     const char *database;
+    // A processor family that is described (docs/spaces.md), "zen4", to choose, bound and compile
+    // for instead of the machine this runs on. Its code runs as far as this machine has the
+    // instructions. NULL: LW_MACHINE, or this machine.
+    const char *machine;
 } lw_context_options;
 
 // NULL when out of memory. `options` may be NULL.

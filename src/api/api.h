@@ -84,6 +84,8 @@ struct lw_context {
     Debug *debug;                              // or NULL
     Db *db;                                    // the tuning database; NULL: none is wanted
     int isa_cap;                               // LW_ISA; -1: not one
+    const struct Family *pretended;            // lw_context_options.machine; NULL: this machine
+    bool no_machine;                           // there is none of that name
     int threads;                               // LW_THREADS, or processors; 0: not a number
     atomic_bool starved;                       // there was no memory for a thread's slot
 };

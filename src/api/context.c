@@ -59,6 +59,9 @@ lw_context *lw_context_new(const lw_context_options *options) {
     atomic_init(&ctx->refs, 1);
     const char *cap = getenv("LW_ISA"), *threads = getenv("LW_THREADS");
     ctx->isa_cap = cap && *cap ? isa_by_name(cap) : ISA_COUNT;
+    const char *machine = o.machine ? o.machine : getenv("LW_MACHINE");
+    if (machine && *machine) ctx->pretended = family_by_name(machine);
+    ctx->no_machine = machine && *machine && !ctx->pretended;
     ctx->threads = threads && *threads ? thread_count(threads) : pool_processors();
     kernels_init(ctx);
     if (db_new(&ctx->allocator, o.database, &ctx->db)) return ctx;

@@ -25,6 +25,15 @@ typedef struct Jit {
     void **saved; // old content of in-outs, while measuring
 } Jit;
 
+bool machine_named(Call *call) {
+    Text names = {.arena = call->arena};
+    if (!call->ctx->no_machine) return true;
+    for (int i = 0; i < family_count(); i++)
+        text_printf(&names, "%s%s", i ? ", " : "", family_at(i)->name);
+    diag_report(call->diags, nowhere, DIAG_MACHINE_NAME, text_str(&names));
+    return false;
+}
+
 const Machine *pick_machine(Call *call, const char *asked) {
     int cap = asked ? isa_by_name(asked) : call->ctx->isa_cap;
     if (cap < 0) {
@@ -32,6 +41,7 @@ const Machine *pick_machine(Call *call, const char *asked) {
                     asked ? asked : getenv("LW_ISA"));
         return NULL;
     }
+    if (!machine_named(call)) return NULL;
     const Machine *m = context_machine(call->ctx, (Isa)cap);
     if (!m) arena_out_of_memory(call->arena);
     return m;

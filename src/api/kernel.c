@@ -283,13 +283,22 @@ Pool *context_pool(lw_context *ctx) {
     return have;
 }
 
+void detect_machine(const lw_context *ctx, Machine *m, Isa cap) {
+    Machine host;
+    machine_detect(m, cap);
+    if (!ctx->pretended) return;
+    host = *m;
+    machine_pretend(m, ctx->pretended, cap);
+    machine_fit(m, &host);
+}
+
 // Asking the processor takes a while where it is a virtual one.
 const Machine *context_machine(lw_context *ctx, Isa cap) {
     Machine *have = atomic_load_explicit(&ctx->machine[cap], memory_order_acquire);
     if (have) return have;
     Machine *made = ctx->allocator.alloc(ctx->allocator.user, sizeof *made);
     if (!made) return NULL;
-    machine_detect(made, cap);
+    detect_machine(ctx, made, cap);
     if (atomic_compare_exchange_strong(&ctx->machine[cap], &have, made)) return made;
     ctx->allocator.free(ctx->allocator.user, made, sizeof *made);
     return have;

@@ -55,6 +55,15 @@ static void pair(Form *f, const char *key, double value[2]) {
     literal(f, "]");
 }
 
+static void members(Form *f, const char *const *name, double *value, int n) {
+    for (int i = 0; i < n; i++) {
+        literal(f, i ? ", \"" : "\"");
+        literal(f, name[i]);
+        literal(f, "\": ");
+        number(f, &value[i]);
+    }
+}
+
 static void rates_form(Form *f, Rates *r) {
     static const char *const isa[] = {"scalar\": {", "},\n    \"avx2\": {",
                                       "},\n    \"avx512\": {"};
@@ -73,12 +82,21 @@ static void rates_form(Form *f, Rates *r) {
         pair(f, ", \"store\": [", r->move[i][MOVE_STORE]);
         pair(f, ", \"copy\": [", r->move[i][MOVE_COPY]);
     }
-    literal(f, "}\n  }\n}\n");
+    literal(f, "}\n  },\n  \"ghz\": ");
+    number(f, &r->ghz);
+    literal(f, ",\n  \"gops\": {\n    \"");
+    for (int i = ISA_AVX2; i < ISA_COUNT; i++) {
+        literal(f, isa[i] + (i == ISA_AVX2 ? strlen("},\n    \"") : 0));
+        members(f, work_name, r->work[i], WORK_COUNT);
+    }
+    literal(f, "}\n  },\n  \"latency_ps\": {");
+    members(f, latency_name, r->latency, LATENCY_COUNT);
+    literal(f, "}\n}\n");
 }
 
 static void machine_form(Form *f, Arena *arena, const Machine *m, Rates *r) {
     Text head = {.arena = arena};
-    text_add(&head, "{\n  \"format\": 1,\n  \"cpu\": \"");
+    text_add(&head, "{\n  \"format\": 2,\n  \"cpu\": \"");
     text_escape(&head, m->cpu, '"');
     text_printf(&head, "\",\n  \"isa\": \"%s\",\n  \"cores\": %d,\n", isa_name[m->isa], r->cores);
     text_printf(&head, "  \"cache\": [%lld, %lld, %lld],\n", (long long)m->cache[1],
@@ -168,6 +186,7 @@ static bool write_text(Arena *arena, const char *path, const char *text) {
 
 typedef struct MachineCall {
     lw_machine_options options;
+    Rates rates;
     const lw_machine *out;
 } MachineCall;
 
@@ -189,19 +208,30 @@ typedef enum Kept { KEPT_NONE, KEPT_BAD, KEPT_RATES } Kept;
 static Kept read_kept(Arena *arena, const char *path, const Machine *m, Rates *r) {
     const char *text;
     *r = (Rates){.cores = measure_cores()};
+    static const char earlier[] = "{\n  \"format\": 1,"; // before pipes were measured
     if (!path || !read_text(arena, path, &text)) return KEPT_NONE;
+    if (!strncmp(text, earlier, strlen(earlier))) return KEPT_NONE;
     return read_form(arena, text, m, r) ? KEPT_RATES : KEPT_BAD;
 }
 
-bool measure_kept(Arena *arena, Machine *m) {
+// Of a machine that is described there is nothing to measure.
+static bool is_described(Call *call, Rates *r) {
+    if (call->ctx->pretended) family_rates(call->ctx->pretended, r);
+    return call->ctx->pretended != NULL;
+}
+
+bool measure_kept(Call *call, Machine *m) {
+    Arena *arena = call->arena;
     Rates *r = arena_new(arena, Rates);
+    m->rates = r;
+    if (is_described(call, r)) return true;
     bool kept = read_kept(arena, cache_path(arena, m), m, r) == KEPT_RATES;
     m->rates = kept ? r : NULL;
     return kept;
 }
 
 bool measure_known(Call *call, Machine *m) {
-    if (measure_kept(call->arena, m)) return true;
+    if (measure_kept(call, m)) return true;
     Machine whole;
     machine_detect(&whole, ISA_COUNT);
     Rates *r = arena_new(call->arena, Rates);
@@ -212,21 +242,33 @@ bool measure_known(Call *call, Machine *m) {
     return true;
 }
 
-// Of each rate the better one.
-static void improve(Rates *r, const Rates *kept) {
+void rates_improve(Rates *r, const Rates *kept) {
     double *to = &r->fma[0][0][0];
     const double *from = &kept->fma[0][0][0];
     for (size_t i = 0; i < sizeof r->fma / sizeof *to; i++) to[i] = fmax(to[i], from[i]);
     to = &r->move[0][0][0];
     from = &kept->move[0][0][0];
     for (size_t i = 0; i < sizeof r->move / sizeof *to; i++) to[i] = fmax(to[i], from[i]);
+    to = &r->work[0][0];
+    from = &kept->work[0][0];
+    for (size_t i = 0; i < sizeof r->work / sizeof *to; i++) to[i] = fmax(to[i], from[i]);
+    r->ghz = fmax(r->ghz, kept->ghz);
+    for (int i = 0; i < LATENCY_COUNT; i++)
+        if (kept->latency[i] > 0 && !(r->latency[i] > 0 && r->latency[i] < kept->latency[i]))
+            r->latency[i] = kept->latency[i];
 }
 
 static lw_status machine_body(Call *call, void *args) {
     MachineCall *c = args;
     Machine m;
-    machine_detect(&m, ISA_COUNT);
+    if (!machine_named(call)) return LW_ERROR;
+    detect_machine(call->ctx, &m, ISA_COUNT);
     Rates r = {.cores = measure_cores()};
+    if (is_described(call, &r)) {
+        c->out = describe(call->arena, &m, &r);
+        c->rates = r;
+        return LW_OK;
+    }
     const char *path = c->options.file ? c->options.file : cache_path(call->arena, &m);
     if (path && !*path) path = NULL;
     Kept kept = c->options.remeasure ? KEPT_NONE : read_kept(call->arena, path, &m, &r);
@@ -234,7 +276,7 @@ static lw_status machine_body(Call *call, void *args) {
     bool better = c->options.improve && kept == KEPT_RATES, measure = better || kept != KEPT_RATES;
     Rates before = r;
     if (measure && !measure_rates(call, &m, &r)) arena_out_of_memory(call->arena);
-    if (better) improve(&r, &before);
+    if (better) rates_improve(&r, &before);
     lw_machine *out = describe(call->arena, &m, &r);
     out->measured = measure;
     out->file = path;
@@ -243,17 +285,14 @@ static lw_status machine_body(Call *call, void *args) {
         out->file = NULL;
     }
     c->out = out;
+    c->rates = r;
     return LW_OK;
 }
 
 const lw_machine *machine_rated(Call *call, Machine *m, bool again) {
     MachineCall c = {.options.improve = again};
     if (machine_body(call, &c) != LW_OK) return NULL;
-    Rates *r = arena_new(call->arena, Rates);
-    r->cores = c.out->cores;
-    memcpy(r->fma, c.out->gflops, sizeof r->fma);
-    memcpy(r->move, c.out->gbps, sizeof r->move);
-    m->rates = r;
+    m->rates = arena_copy(call->arena, &c.rates, sizeof c.rates);
     return c.out;
 }
 

@@ -1,7 +1,8 @@
 // How fast this machine is: kernels made with our own encoder, run many times, best rate kept.
 //
 // A kernel runs `passes` turns of one loop (MeasureKernel). The FMA kernel
-// does nothing but multiply-adds into as many registers as there are; the moving kernels go round
+// does nothing but multiply-adds into as many registers as there are; others adds, multiplies or
+// additions of integers, or one after the other in a chain; the moving kernels go round
 // and round `bytes`, a power of two, with unrolled loads, stores or both. Each is run by a team of
 // one thread, then of one thread per core, in rounds: all start together, and the round's rate is
 // all of their work over the time from the first start to the last end. Anything that disturbs a
@@ -22,7 +23,7 @@
 typedef void MeasureKernel(void *to, const void *from, int64_t bytes, int64_t passes, int64_t at);
 
 enum { CODE_SIZE = 4096, FMA_REPEAT = 4, MOVE_UNROLL = 16 };
-static const double sample_us = 200, trial_us = 16000;
+static const double sample_us = 200, trial_us = 16000, pipe_us = 5000;
 
 // --- Kernels -------------------------------------------------------------------------------------
 
@@ -48,6 +49,54 @@ static double make_fma(Asm *a, Isa isa, bool f64) {
     x86_0(a, X86_ret);
     unsigned lanes = isa == ISA_SCALAR ? 1 : bytes / (f64 ? 8 : 4);
     return 2.0 * lanes * n * FMA_REPEAT;
+}
+
+// Instructions of one kind that wait for nothing, in all registers. Returns their number per pass.
+static double make_work(Asm *a, Isa isa, WorkKind work) {
+    static const X86Op ops[WORK_COUNT][2] = {
+        [WORK_MUL] = {X86_vmulps, X86_vmulps},           [WORK_ADD] = {X86_vaddps, X86_vaddps},
+        [WORK_FLOAT] = {X86_vmulps, X86_vaddps},         [WORK_IMUL] = {X86_vpmulld, X86_vpmulld},
+        [WORK_SHUFFLE] = {X86_vunpcklps, X86_vunpcklps}, [WORK_ANY] = {X86_vpaddd, X86_vpaddd}};
+    unsigned bytes = isa == ISA_AVX512 ? 64 : 32, n = accumulators(isa);
+    X86Arg zero = x86_vec(bytes, n);
+    AsmLabel loop = asm_label(a);
+    x86_3(a, X86_vxorps, x86_vec(32, n), x86_vec(32, n), x86_vec(32, n));
+    x86_align(a, 64);
+    asm_bind(a, &loop);
+    for (unsigned i = 0; i < n * FMA_REPEAT; i++)
+        x86_3(a, ops[work][i % 2], x86_vec(bytes, i % n), zero, zero);
+    x86_1(a, X86_dec, x86_r64(X86_RCX));
+    x86_1(a, X86_jnz, x86_to(&loop));
+    x86_0(a, X86_vzeroupper);
+    x86_0(a, X86_ret);
+    return n * FMA_REPEAT;
+}
+
+// Operations that wait for each other: one after the other. LATENCY_COUNT: additions in a general
+// register, which take a cycle each.
+static double make_chain(Asm *a, Latency of) {
+    enum { LENGTH = 64 };
+    static const X86Op ops[LATENCY_COUNT] = {X86_vaddps, X86_vmulps, X86_vfmadd213ps};
+    AsmLabel loop = asm_label(a);
+    x86_set(a, X86_RAX, 0x3f800000); // 1
+    x86_2(a, X86_vmovq, x86_xmm(1), x86_r64(X86_RAX));
+    x86_2(a, X86_vbroadcastss, x86_vec(32, 1), x86_xmm(1));
+    x86_2(a, X86_vmovaps, x86_vec(32, 0), x86_vec(32, 1));
+    x86_align(a, 64);
+    asm_bind(a, &loop);
+    for (int i = 0; i < LENGTH; i++) {
+        if (of == LATENCY_COUNT)
+            x86_2(a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RDX));
+        else if (of == LATENCY_FMA)
+            x86_3(a, ops[of], x86_vec(32, 0), x86_vec(32, 1), x86_vec(32, 1));
+        else
+            x86_3(a, ops[of], x86_vec(32, 0), x86_vec(32, 0), x86_vec(32, 1));
+    }
+    x86_1(a, X86_dec, x86_r64(X86_RCX));
+    x86_1(a, X86_jnz, x86_to(&loop));
+    x86_0(a, X86_vzeroupper);
+    x86_0(a, X86_ret);
+    return LENGTH;
 }
 
 // One step of a moving kernel: `disp` bytes on from where rax points.
@@ -88,6 +137,7 @@ typedef struct Trial {
     bool copy;
     int64_t step; // bytes of one pass
     double work;  // of one pass of one thread
+    double us;    // that it takes; 0: as long as usual
 } Trial;
 
 typedef struct Team Team;
@@ -171,7 +221,7 @@ static void *work(void *arg) {
 // The best rate in 10^9 per second; 0 when threads could not be started.
 static double team_run(const Trial *trial, Worker *workers, const int *cpus, int size) {
     Team t = {.trial = trial, .size = size, .workers = workers, .passes = 1};
-    t.deadline = now_us() + trial_us;
+    t.deadline = now_us() + (trial->us > 0 ? trial->us : trial_us);
     int started = 0;
     for (; started < size; started++) {
         Worker *w = &t.workers[started];
@@ -243,6 +293,28 @@ static void measure_fma(Measure *s) {
             }
 }
 
+// Pipes, and what chains wait for.
+static void measure_pipes(Measure *s) {
+    if (s->m->isa == ISA_SCALAR) return;
+    for (int isa = ISA_AVX2; isa <= (int)s->m->isa; isa++)
+        for (int work = 0; work < WORK_COUNT; work++) {
+            Asm a = new_code(s);
+            Trial trial = {.memory = s->memory, .us = pipe_us};
+            trial.work = make_work(&a, (Isa)isa, (WorkKind)work);
+            try_code(s, &a, &trial, CORES_ONE, &s->out->work[isa][work]);
+        }
+    for (int of = 0; of <= LATENCY_COUNT; of++) {
+        Asm a = new_code(s);
+        Trial trial = {.memory = s->memory, .us = pipe_us};
+        trial.work = make_chain(&a, (Latency)of);
+        bool clock = of == LATENCY_COUNT;
+        double rate = clock ? s->out->ghz : s->out->latency[of] > 0 ? 1e3 / s->out->latency[of] : 0;
+        try_code(s, &a, &trial, CORES_ONE, &rate);
+        if (clock) s->out->ghz = rate;
+        if (!clock && rate > 0) s->out->latency[of] = 1e3 / rate;
+    }
+}
+
 enum { MIB = 1 << 20 };
 
 // Bytes that one of a team goes over at a level, a power of two; 0 when there is no such cache. At
@@ -292,6 +364,7 @@ static void measure_all(Measure *s) {
     enum { PASSES = 2 };
     for (int pass = 0; pass < PASSES; pass++) {
         measure_fma(s);
+        measure_pipes(s);
         for (int level = 0; level < LEVEL_COUNT; level++)
             for (int move = 0; move < MOVE_COUNT; move++)
                 for (int cores = 0; cores < CORES_COUNT; cores++)

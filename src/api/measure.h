@@ -9,10 +9,11 @@
 int measure_cores(void);
 // Runs kernels for about a second. False when there is no executable memory or no thread.
 bool measure_rates(Call *call, const Machine *machine, Rates *out);
+void rates_improve(Rates *r, const Rates *kept); // of each rate the better one
 
 // Gives the machine (detected, without a cap) the rates that were kept for it; false: there are
 // none, and nothing is measured. They lie in the arena.
-bool measure_kept(Arena *arena, Machine *m);
+bool measure_kept(Call *call, Machine *m);
 // The same, measuring and keeping them where there are none. False: they cannot be measured.
 bool measure_known(Call *call, Machine *m);
 

@@ -62,6 +62,10 @@ lw_status backend_jit(Pipeline *p);
 lw_status jit_code(Pipeline *p, const KernelCode **out);
 // The machine that code is made for: at most `asked`; NULL: LW_ISA, or this one. NULL: reported.
 const Machine *pick_machine(Call *call, const char *asked);
+// False: the context was asked for a machine that there is not; reported.
+bool machine_named(Call *call);
+// This machine, or the one that the context pretends.
+void detect_machine(const lw_context *ctx, Machine *m, Isa cap);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.

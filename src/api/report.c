@@ -23,7 +23,10 @@ const Machine *show_machine(Call *call, const char *isa) {
                     isa ? isa : cap);
         return NULL;
     }
-    if (isa)
+    if (!machine_named(call)) return NULL;
+    if (call->ctx->pretended)
+        machine_pretend(m, call->ctx->pretended, (Isa)named);
+    else if (isa)
         machine_describe(m, (Isa)named);
     else
         machine_detect(m, (Isa)named);

@@ -216,9 +216,10 @@ static lw_status space_body(Call *call, void *args) {
     if (call->diags->errors) return LW_ERROR;
     CpuOptions options = {.threads = o->threads > 0 ? o->threads : 2, .given = given};
     Machine *m = &options.machine;
-    machine_detect(m, ISA_COUNT);
+    if (!machine_named(call)) return LW_ERROR;
+    detect_machine(call->ctx, m, ISA_COUNT);
     bool wanted = o->explain_bound || o->json;
-    bool known = wanted ? measure_known(call, m) : measure_kept(call->arena, m);
+    bool known = wanted ? measure_known(call, m) : measure_kept(call, m);
     AnalyticOptions choice = {.machine = m};
     if (!given) options.flatten = analytic_choose(call->arena, p, &choice)->flatten; // as in tuning
     CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);

@@ -1,5 +1,6 @@
 #include "machine/machine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -17,6 +18,16 @@ int isa_by_name(const char *name) {
     return -1;
 }
 
+static void take_family(Machine *m, const Family *f) {
+    const int *plan = f->plan[m->isa == ISA_AVX512];
+    m->family = f;
+    memcpy(m->ports, plan, sizeof m->ports);
+    m->fma_ports = plan[PORT_FMA];
+    m->load_ports = plan[PORT_LOAD];
+    m->store_ports = plan[PORT_STORE];
+    m->fma_latency = f->latency[LATENCY_FMA];
+}
+
 void machine_describe(Machine *m, Isa isa) {
     *m = (Machine){
         .isa = isa,
@@ -24,17 +35,6 @@ void machine_describe(Machine *m, Isa isa) {
                         : isa == ISA_AVX2 ? 32
                                           : 8,
         .vector_registers = isa == ISA_AVX512 ? 32 : 16,
-        .fma_ports = 2,
-        .fma_latency = 4,
-        .load_ports = 2,
-        .store_ports = 1,
-        .ports = {[PORT_FMA] = 2,
-                  [PORT_VECTOR] = isa == ISA_AVX512 ? 2 : 3,
-                  [PORT_SHUFFLE] = 1,
-                  [PORT_LOAD] = 2,
-                  [PORT_STORE] = 1,
-                  [PORT_SCALAR] = 4,
-                  [PORT_ISSUE] = 5},
         .folds_broadcast = isa == ISA_AVX512,
         .has_mask = isa == ISA_AVX512,
         .has_cvt64 = isa == ISA_AVX512,
@@ -43,6 +43,28 @@ void machine_describe(Machine *m, Isa isa) {
         .line_bytes = 64,
         .unroll_limit = 256,
     };
+    take_family(m, family_by_name("unknown"));
+}
+
+void machine_pretend(Machine *m, const Family *f, Isa cap) {
+    machine_describe(m, f->isa < cap ? f->isa : cap);
+    bool full = m->isa == ISA_AVX512;
+    take_family(m, f);
+    snprintf(m->cpu, sizeof m->cpu, "described %s", f->name);
+    for (int level = 0; level < 3; level++) m->cache[level + 1] = f->cache[level];
+    m->has_vnni = full && f->has_vnni;
+    m->has_bf16 = full && f->has_bf16;
+    m->has_fp16 = full && f->has_fp16;
+    m->has_amx = full && f->has_amx;
+}
+
+void machine_fit(Machine *m, const Machine *host) {
+    const Family *f = m->family;
+    if (host->isa < m->isa) machine_pretend(m, f, host->isa);
+    m->has_vnni &= host->has_vnni;
+    m->has_bf16 &= host->has_bf16;
+    m->has_fp16 &= host->has_fp16;
+    m->has_amx &= host->has_amx;
 }
 
 #if defined(__x86_64__)
@@ -68,11 +90,36 @@ static Isa best_isa(Machine *m) {
     return avx512 && (xcr0() & 0xe6) == 0xe6 ? ISA_AVX512 : ISA_AVX2;
 }
 
-// Deterministic cache parameters (leaf 4); sizes of data and unified caches.
+// The vendor, and family, model and stepping as CPUID packs them.
+static unsigned signature(char vendor[13]) {
+    unsigned a, b, c, d;
+    memset(vendor, 0, 13);
+    if (!__get_cpuid(0, &a, &b, &c, &d)) return 0;
+    memcpy(vendor, &b, 4);
+    memcpy(vendor + 4, &d, 4);
+    memcpy(vendor + 8, &c, 4);
+    return __get_cpuid(1, &a, &b, &c, &d) ? a : 0;
+}
+
+static void detect_family(Machine *m) {
+    char vendor[13];
+    unsigned cpu = signature(vendor);
+    take_family(m, family_of(vendor, cpu));
+}
+
+// Deterministic cache parameters: leaf 4 of Intel; AMD has the same under another number, and
+// nothing under this one. Sizes of data and unified caches.
+static unsigned cache_leaf(void) {
+    unsigned a, b, c, d;
+    bool intel = __get_cpuid_count(4, 0, &a, &b, &c, &d) && a & 31;
+    return intel ? 4 : 0x8000001d;
+}
+
 static void detect_caches(Machine *m) {
+    unsigned leaf = cache_leaf();
     for (unsigned i = 0; i < 8; i++) {
         unsigned a, b, c, d;
-        if (!__get_cpuid_count(4, i, &a, &b, &c, &d) || !(a & 31)) return;
+        if (!__get_cpuid_count(leaf, i, &a, &b, &c, &d) || !(a & 31)) return;
         unsigned level = a >> 5 & 7;
         if ((a & 31) == 2 || level < 1 || level > 3) continue;
         m->cache[level] =
@@ -88,6 +135,10 @@ static void detect_name(Machine *m) {
             return;
     memcpy(m->cpu, r, sizeof r);
     m->cpu[sizeof r] = 0;
+    size_t from = strspn(m->cpu, " "), n = strlen(m->cpu); // blanks fill it up, on either side
+    while (n > from && m->cpu[n - 1] == ' ') n--;
+    memmove(m->cpu, m->cpu + from, n - from);
+    m->cpu[n - from] = 0;
 }
 #endif
 
@@ -102,6 +153,7 @@ void machine_detect(Machine *m, Isa cap) {
     m->has_fp16 = found.has_fp16 && m->isa == ISA_AVX512;
     m->has_amx = found.has_amx && m->isa == ISA_AVX512;
 #if defined(__x86_64__)
+    detect_family(m);
     detect_caches(m);
     detect_name(m);
 #endif

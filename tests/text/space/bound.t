@@ -17,7 +17,7 @@ bound            {{[0-9.]+ [um]s}}, by compute
 $ loopwright space mm.tc --size M=512,N=512,K=2048 --schedule mm.lws --explain-bound | sed -n 2,4p
 bound            {{[0-9.]+ m?s}}, by chain
   chain          {{[0-9.]+ m?s}}
-    C            {{[0-9.]+ m?s +}}4 cycles a step, 1 sums at a time
+    C            {{[0-9.]+ m?s +}}{{[0-9.]+}} cycles a step, 1 sums at a time
 $ loopwright space mm.tc --size M=4,N=4,K=4 --set 'kind(C.n.0) = VECTOR' --explain-bound | grep -c bound
 1
 $ loopwright space add.tc --size N=100000000 --explain-bound | sed -n 2,3p
