@@ -19,7 +19,7 @@ enum {
     LAUNCH_INSTRUCTIONS = 40,
     // Where there is enough for several threads, at least six locked instructions of the thread
     // that starts the loop come before the first iteration or after the last; none takes less.
-    LAUNCH_CYCLES = 6 * 12,
+    LAUNCH_CYCLES = 6 * 7,
     SHARED_OUT = 1 << 15, // instances that surely are more than one thread's share
 };
 static const double least_seconds = 1e-9; // calling a kernel
@@ -176,23 +176,40 @@ static void see_loops(Eval *e) {
 // --- Arithmetic ----------------------------------------------------------------------------------
 
 // Vectors go at the rate of full ones, those that are at most half full (so many as the elements
-// leave) perhaps at a better one; what does not run in lanes at that of the fastest instruction
-// set, and integers one by one in general registers.
-double bound_compute(const Eval *e, double share) {
+// leave) perhaps at a better one, and so does what does not run in lanes; integers one by one in
+// general registers.
+static double work_seconds(const Eval *e, WorkKind k, double share) {
     const BoundModel *b = e->b;
-    const BoundStmt *s = e->s;
-    double half = least_of(share, 2 * (share - s->lane));
-    double each = (share - half) / b->instructions[s->wide] + half / b->vectors[s->wide];
-    each = least_of(each, 1 / b->fastest);
-    double any = least_of(each / b->vector_ports, 1 / b->scalar_ops);
-    return most_of(s->float_ops * each, s->ops * any) / e->cores;
+    double half = least_of(share, 2 * (share - e->s->lane));
+    double each = (share - half) * b->full[k] + half * b->half[k];
+    return e->s->work[k] * least_of(each, b->alone[k]) / e->cores;
 }
+
+static double divide_seconds(const Eval *e, double share) {
+    const double *each = e->b->divide[e->s->wide];
+    double half = least_of(share, 2 * (share - e->s->lane));
+    double vectors = (share - half) * each[2] + half * least_of(each[0], each[1]);
+    return e->s->divides * least_of(vectors, each[0]) / e->cores;
+}
+
+// Pipes that several kinds of work share take the sum of them.
+double bound_compute(const Eval *e, double share) {
+    double most = divide_seconds(e, share);
+    for (int k = 0; k < WORK_COUNT; k++)
+        if (e->s->work[k] > 0) most = most_of(most, work_seconds(e, (WorkKind)k, share));
+    return most;
+}
+
+double bound_pipes(const Eval *e, double share) { return work_seconds(e, WORK_ANY, share); }
 
 static void see_compute(Eval *e, double scale) {
     const BoundStmt *s = e->s;
-    add_term(e, BOUND_COMPUTE, bound_compute(e, e->share) * scale);
+    if (e->part) e->part->seconds[BOUND_COMPUTE] = bound_compute(e, e->share) * scale;
+    for (int k = 0; k < WORK_COUNT; k++)
+        if (s->work[k] > 0) e->pipes[k] += work_seconds(e, (WorkKind)k, e->share) * scale;
+    e->pipes[WORK_COUNT] += divide_seconds(e, e->share) * scale;
     double turns = most_of(e->turns, s->count * e->share / e->straight);
-    double started = s->ops * e->share + s->stored / s->lanes + 2 * turns;
+    double started = s->work[WORK_ANY] * e->share + s->stored / s->lanes + turns; // one: it fuses
     started += LAUNCH_INSTRUCTIONS * e->launches;
     add_term(e, BOUND_ISSUE, started * scale / e->b->issue / e->cores);
 }
@@ -223,7 +240,7 @@ static void see_chain(Eval *e) {
     }
     if (e->part) e->part->chains = chains * split;
     double ahead = IN_FLIGHT / most_of(1, steps / split * s->step_instructions);
-    double t = s->count / (chains * split) * s->latency / e->b->hertz * most_of(0, 1 - ahead);
+    double t = s->count / (chains * split) * s->latency * most_of(0, 1 - ahead);
     add_term(e, BOUND_CHAIN, t / e->cores);
 }
 
@@ -232,7 +249,6 @@ static void see_chain(Eval *e) {
 static double times_computed(Eval *e, uint8_t place) {
     const BoundStmt *s = e->s;
     if (!(place & (CPU_PLACE_INLINE | CPU_PLACE_AT))) return 1;
-    if (place == CPU_PLACE_INLINE) return s->inlined / s->count;
     double times = s->needed / s->count;
     for (int i = 0; place == CPU_PLACE_AT && s->reader >= 0 && i < e->b->stmt[s->reader].nloops;
          i++) {
@@ -315,6 +331,37 @@ static void join_groups(const Eval *e, Groups *g) {
     }
 }
 
+// What of a statement may be done while the one before it ends: as many instructions as a core
+// looks ahead, each with an access to the outermost level that it needs.
+static double overlap(const Eval *e, int stmt) {
+    const BoundModel *b = e->b;
+    double each = most_of(1 / b->loads, 1 / b->stores);
+    for (int level = LEVEL_L2; level < LEVEL_COUNT; level++)
+        if (b->stmt[stmt].beyond >> level & 1)
+            each = most_of(each, b->line_bytes * most_of(b->in[0][level], b->out[0][level]));
+    return IN_FLIGHT * each;
+}
+
+// Statements that need different resources overlap where one ends and the next begins: one of them
+// counts whole, the others without that.
+static BoundTerm add_nests(const Eval *e, const Groups *g) {
+    double sum = 0, more = 0;
+    int said = 0, by = -1;
+    for (int i = 0; i < e->b->nstmts; i++) {
+        double most = 0, rest = 0;
+        for (int s = 0; s < e->b->nstmts && g->of[i] == i; s++) {
+            double own = g->own[s][BOUND_NEST];
+            if (g->of[s] != i || own <= 0) continue;
+            if (own > most) most = own, by = s;
+            rest = most_of(rest, own - overlap(e, s));
+        }
+        sum += rest;
+        more = most_of(more, most - rest);
+        said += most > 0;
+    }
+    return (BoundTerm){sum + more, said == 1 ? by : BOUND_SEVERAL};
+}
+
 static void add_groups(Eval *e, const Groups *g) {
     int n = e->b->nstmts;
     for (int k = BOUND_LOAD; k < BOUND_KINDS; k++) {
@@ -329,6 +376,10 @@ static void add_groups(Eval *e, const Groups *g) {
         }
         e->term[k] = (BoundTerm){sum, said == 1 ? by : BOUND_SEVERAL};
     }
+    e->term[BOUND_NEST] = add_nests(e, g);
+    // Whether single resources are asked for or not, the bound is the same.
+    for (int k = BOUND_LOAD; k < BOUND_NEST; k++)
+        e->term[k].seconds = least_of(e->term[k].seconds, e->term[BOUND_NEST].seconds);
 }
 
 double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, BoundPart *parts) {
@@ -351,6 +402,8 @@ double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, Boun
                 e.term[k] = (BoundTerm){e.own[k], i};
         }
     }
+    for (int k = 0; k <= WORK_COUNT; k++)
+        e.term[BOUND_COMPUTE].seconds = most_of(e.term[BOUND_COMPUTE].seconds, e.pipes[k]);
     if (grouped && !e.dead) join_groups(&e, &groups), add_groups(&e, &groups);
     see_must(&e);
     for (int k = 0; k < BOUND_LAUNCH; k++) most = most_of(most, e.term[k].seconds);

@@ -90,14 +90,14 @@ typedef struct BoundInside {
 typedef struct BoundStmt {
     int niters;
     double extent[PROGRAM_MAX_ITERS];
-    double box;            // product of the extents
-    double count, needed;  // instances; those that somebody needs, when it is computed in place
-    double inlined;        // when it is in the place of every read
-    int reader;            // computed in a loop of this statement, again in each of its iterations
-    uint32_t read_along;   // but for those along which it is read
-    const uint32_t *at;    // per loop of the reader: place of whether it is computed inside
-    double ops, float_ops; // operations of all instances, elements; those of the FMA ports
-    double stored;         // elements written to arguments
+    double box;           // product of the extents
+    double count, needed; // instances; those that somebody needs, when it is computed in place
+    int reader;           // computed in a loop of this statement, again in each of its iterations
+    uint32_t read_along;  // but for those along which it is read
+    const uint32_t *at;   // per loop of the reader: place of whether it is computed inside
+    double work[WORK_COUNT]; // operations of all instances, elements; shuffles are not counted
+    double divides;          // of floats, and square roots
+    double stored;           // elements written to arguments
     int lanes;
     double lane;                       // 1/lanes
     uint32_t joins[PROGRAM_MAX_ITERS]; // iterators that might go on where this one ends
@@ -117,7 +117,8 @@ typedef struct BoundStmt {
     const BoundCopy *copy;
     double results; // elements that it combines values in; 0: it does not
     int result_bytes;
-    int latency;              // of a step of its reduction in cycles; 0: it has none
+    double latency;           // of a step of its reduction in seconds; 0: it has none
+    bool folds;               // lanes that are summed up are shuffled and added
     double step_instructions; // of that step, at least
     double reduced;           // values that go into one element
     uint32_t accumulators;    // places; 0: none
@@ -125,7 +126,7 @@ typedef struct BoundStmt {
     int split;             // loop that privatising makes parts of; -1: none
     const int64_t *counts; // universe of accumulators
     const int64_t *grains; // and of grain
-    bool float_sum;
+    bool float_sum, fused; // its step is a multiply-add
 } BoundStmt;
 
 // Two statements whose loops might be shared, and the places of the orders that say so.
@@ -140,12 +141,12 @@ struct BoundModel {
     double plant; // see BoundOptions; 1
     int cores;    // that threads can use
     double hertz;
-    double fastest;                          // scalar multiply-adds a second
-    double instructions[2];                  // vector operations a second at full width, f32/f64
-    double vectors[2];                       // at any width
-    double issue, loads, stores, scalar_ops; // a second
-    double shuffles;                         // of full vectors, a second
-    double vector_ports;                     // by those that multiply-add
+    // Seconds of an operation, by its pipes: of vectors that are at most half full, of whole ones,
+    // and of one element by itself.
+    double half[WORK_COUNT], full[WORK_COUNT], alone[WORK_COUNT];
+    double divide[2][3];           // f32, f64: likewise one element, half, whole
+    double latency[LATENCY_COUNT]; // seconds
+    double issue, loads, stores;   // a second
     double registers, line_bytes;
     int64_t unrolled; // vector operations of straight-line code, at most
     double vector_bytes;
@@ -226,6 +227,7 @@ typedef struct Eval {
     uint32_t single[MANY_REFS + 1], turned[MANY_REFS + 1];
     uint32_t absent, somewhere; // accesses to temporaries: that might vanish; that may be small
     Extra extra;
+    double pipes[WORK_COUNT + 1]; // seconds of each, of all statements; the last is the divider
     double own[BOUND_KINDS]; // of the statement: what statements that share loops do not add up
     bool any_parallel;
     bool detailed; // each resource by itself, too
@@ -234,8 +236,9 @@ typedef struct Eval {
 
 // Of what a statement does not add up: the largest.
 void bound_raise(Eval *e, BoundKind kind, double seconds, int64_t piece);
-// Arithmetic of the statement at so many vectors by elements.
+// Arithmetic of the statement at so many vectors by elements; its share of all vector pipes.
 double bound_compute(const Eval *e, double share);
+double bound_pipes(const Eval *e, double share);
 // Lanes that lie apart, copies, partial results (bound_extra.c).
 void bound_extra(Eval *e);
 // Loads, stores and traffic of a nest, by pieces of it.

@@ -10,36 +10,82 @@ const double bound_margin = 1.02;
 static const double quieter = 1.04; // L3, when its other users do less
 static const double mixing = 0.94;  // loads and stores together, against copies
 
-// Cycles a second, from the instruction set that ran fastest.
-static double clock_of(const Machine *m) {
+// --- Pipes ---------------------------------------------------------------------------------------
+//
+// Of what is measured and what is known of the processor's family the more favourable counts. The
+// clock is the fastest that anything showed. Wide vectors may run at a slower one; what that is at
+// best, the kinds of work show that were measured at that width.
+
+static double lanes_of(int isa, int wide) {
+    return isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
+}
+
+// The clock that the rates of an ISA show, in GHz; 0: nothing was measured.
+static double shown_clock(const Machine *m, int isa) {
+    const double *pipes = m->family->work[isa == ISA_AVX512];
     double best = 0;
-    for (int isa = 0; isa < ISA_COUNT; isa++)
-        for (int wide = 0; wide < 2; wide++) {
-            double lanes = isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
-            best = most_of(best, m->rates->fma[isa][wide][CORES_ONE] / lanes);
-        }
-    return best * 1e9 / 2 / m->fma_ports * bound_margin;
+    for (int wide = 0; wide < 2; wide++) {
+        double fma = m->rates->fma[isa][wide][CORES_ONE] / lanes_of(isa, wide) / 2;
+        best = most_of(best, fma / pipes[WORK_MUL]);
+    }
+    for (int k = 0; k < WORK_COUNT; k++)
+        if (pipes[k] > 0) best = most_of(best, m->rates->work[isa][k] / pipes[k]);
+    return best;
+}
+
+// Cycles a second: a chain of additions shows them, and so do two multiply-adds a cycle.
+static double clock_of(const Machine *m) {
+    double best = m->rates->ghz;
+    for (int isa = 0; isa < ISA_COUNT && m->rates->ghz <= 0; isa++)
+        best = most_of(best, shown_clock(m, isa));
+    best = most_of(best, m->rates->fma[ISA_SCALAR][0][CORES_ONE] / 4);
+    best = most_of(best, m->rates->fma[ISA_SCALAR][1][CORES_ONE] / 4);
+    return best * 1e9 * bound_margin;
+}
+
+// Instructions of one kind a second.
+static double work_rate(const Machine *m, int isa, WorkKind k, double hertz) {
+    double shown = shown_clock(m, isa) * 1e9 * bound_margin;
+    double clock = shown > 0 ? least_of(shown, hertz) : hertz;
+    double measured = m->rates->work[isa][k];
+    for (int wide = 0; k == WORK_MUL && wide < 2; wide++)
+        measured = most_of(measured, m->rates->fma[isa][wide][CORES_ONE] / lanes_of(isa, wide) / 2);
+    return most_of(m->family->work[isa == ISA_AVX512][k] * clock, measured * 1e9 * bound_margin);
+}
+
+static void see_pipes(BoundModel *b, const Machine *m) {
+    const Family *f = m->family;
+    bool full = m->isa == ISA_AVX512;
+    for (int k = 0; k < WORK_COUNT; k++) {
+        double half = f->work[0][k] * b->hertz;
+        if (m->isa != ISA_SCALAR)
+            half = most_of(half, work_rate(m, ISA_AVX2, (WorkKind)k, b->hertz));
+        b->half[k] = b->alone[k] = 1 / half;
+        b->full[k] = full ? 1 / work_rate(m, ISA_AVX512, (WorkKind)k, b->hertz) : b->half[k];
+        b->full[k] = most_of(b->full[k], b->half[k]);
+    }
+    // Integers one by one are in general registers; two multiplies of them start in a cycle at
+    // most.
+    b->alone[WORK_IMUL] = least_of(b->alone[WORK_IMUL], 0.5 / b->hertz);
+    b->alone[WORK_ANY] = least_of(b->alone[WORK_ANY], 1 / (f->scalar * b->hertz));
+    for (int wide = 0; wide < 2; wide++)
+        for (int w = 0; w < 3; w++)
+            b->divide[wide][w] = f->divide[wide][full ? w : w > 0] / b->hertz;
+    for (int k = 0; k < LATENCY_COUNT; k++) {
+        double measured = m->rates->latency[k] * 1e-12 / bound_margin;
+        b->latency[k] = f->latency[k] / b->hertz;
+        if (measured > 0) b->latency[k] = least_of(b->latency[k], measured);
+    }
 }
 
 void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
+    const Family *f = m->family;
     double inside = 0, all_inside = 0;
     b->hertz = clock_of(m);
-    for (int wide = 0; wide < 2; wide++) {
-        double lanes = m->isa == ISA_SCALAR ? 1 : m->vector_bytes / (wide ? 8 : 4);
-        b->instructions[wide] =
-            m->rates->fma[m->isa][wide][CORES_ONE] * 1e9 / 2 / lanes * bound_margin;
-        b->vectors[wide] = b->instructions[wide];
-        if (m->isa == ISA_AVX512)
-            b->vectors[wide] = most_of(b->vectors[wide], m->rates->fma[ISA_AVX2][wide][CORES_ONE] *
-                                                             1e9 / lanes * bound_margin);
-    }
-    b->fastest = b->hertz * m->fma_ports;
-    b->issue = b->hertz * (double)max_i64(m->ports[PORT_ISSUE], 6);
-    b->loads = b->hertz * (double)max_i64(m->load_ports, 2);
-    b->stores = b->hertz * (double)max_i64(m->store_ports, 2);
-    b->scalar_ops = b->hertz * (double)max_i64(m->ports[PORT_SCALAR], 5);
-    b->shuffles = b->hertz * (double)max_i64(m->ports[PORT_SHUFFLE], m->vector_bytes < 64 ? 2 : 1);
-    b->vector_ports = most_of(1, (double)m->ports[PORT_VECTOR] / m->fma_ports);
+    see_pipes(b, m);
+    b->issue = b->hertz * f->issue;
+    b->loads = b->hertz * f->loads;
+    b->stores = b->hertz * f->stores;
     b->vector_bytes = m->vector_bytes;
     b->registers = m->vector_registers;
     b->unrolled = m->unroll_limit;
@@ -53,6 +99,10 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
         for (int p = 0; p < 2; p++) {
             double n = p ? b->cores : 1;
             double in = move[MOVE_LOAD][0] * n, out = move[MOVE_STORE][0] * n;
+            if (level == LEVEL_L1) {
+                in = most_of(in, f->load_bytes * b->hertz * 1e-9 / bound_margin * n);
+                out = most_of(out, f->store_bytes * b->hertz * 1e-9 / bound_margin * n);
+            }
             // What is shared with others may be faster than it was when it was measured.
             if (level == LEVEL_L3) in *= quieter, out *= quieter;
             if (p && shared)
@@ -66,6 +116,7 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
         double copy = move[MOVE_COPY][0];
         b->both[level] =
             copy > 0 && sum > 0 && isfinite(sum) ? least_of(1, 2 / copy / sum) * mixing : 0;
+        if (level == LEVEL_L1) b->both[level] = 0; // loads and stores have pipes of their own
         int64_t bytes = level < LEVEL_MEMORY ? m->cache[level + 1] : 0;
         inside += (double)bytes;
         all_inside += (double)bytes * (level < LEVEL_L3 ? b->cores : 1);

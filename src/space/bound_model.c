@@ -4,17 +4,30 @@
 #include "space/bound_impl.h"
 
 #include "base/checked.h"
+#include "base/map.h"
 #include "space/analytic.h"
 #include "space/cpu_impl.h"
 #include "space/cpu_space.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     MANY_OPS = 256,    // operations of an expression that are looked at
     FUNCTION_OPS = 10, // vector operations of exp, tanh and the like, at least
-    DIVISION_OPS = 6,  // as many take as long as a division or a square root of floats
+    MANY_SUBS = 64,    // subscripts of an expression that are looked at
 };
+
+// An operation that several statements may share; see below.
+typedef struct Shared {
+    uint64_t look;
+    double times;
+    int stmt, work;
+} Shared;
+
+typedef struct SharedOps {
+    VEC(Shared) at;
+} SharedOps;
 
 typedef struct Build {
     Arena *arena;
@@ -25,9 +38,12 @@ typedef struct Build {
     const Machine *m;
     const int64_t *const *stride;
     BoundStmt *stmt;
-    bool *real;   // per tensor: its values are not constants that fold where it is inlined
-    bool *walked; // per argument: each element is used once
-    double *wanted, *inlined; // per temporary: elements that are read for sure; by all statements
+    bool *real;     // per tensor: its values are not constants that fold where it is inlined
+    bool *walked;   // per argument: each element is used once
+    double *wanted; // per temporary: elements that are read for sure
+    int *writers;   // per tensor: statements
+    uint64_t *look; // likewise: how what is in it was computed
+    SharedOps shared;
     double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any case
 } Build;
 
@@ -315,22 +331,64 @@ static bool among(ExprOp op, const ExprOp *list, size_t n) {
 static double op_weight(const Expr *e) {
     if (among(e->op, nothing, sizeof nothing / sizeof *nothing)) return 0;
     if (op_info[e->op].class == OP_COMPARE || e->type == TYPE_BOOL) return 0;
-    if (type_is_float(e->type) && (e->op == OP_DIV || e->op == OP_SQRT)) return DIVISION_OPS;
     bool one =
         op_info[e->op].class != OP_MATH || among(e->op, simple, sizeof simple / sizeof *simple);
     return one ? 1 : FUNCTION_OPS;
 }
 
-static bool uses_fma_port(const Expr *e) {
-    return type_is_float(e->type) &&
-           (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_FMA);
+// The pipes that an operation surely needs; DIVIDES: the divider.
+enum { DIVIDES = WORK_COUNT };
+
+static int op_work(ExprOp op, Type type, bool constant) {
+    bool real = type_is_float(type);
+    if (real && (op == OP_MUL || op == OP_FMA)) return WORK_MUL;
+    if (real && (op == OP_ADD || op == OP_SUB)) return WORK_ADD;
+    if (real && !constant && (op == OP_DIV || op == OP_SQRT)) return DIVIDES;
+    return !real && !constant && op == OP_MUL ? WORK_IMUL : WORK_ANY;
 }
 
+static void add_work(BoundStmt *b, int work, double times) {
+    if (work == DIVIDES) b->divides += times;
+    if (work == WORK_MUL || work == WORK_ADD) b->work[WORK_FLOAT] += times;
+    if (work < WORK_ANY) b->work[work] += times;
+    b->work[WORK_ANY] += times;
+}
+
+// --- What is shared ------------------------------------------------------------------------------
+//
+// Code does an operation once where its operands are the same (code/micro.h): in one expression, in
+// statements that share a loop, where a temporary is computed in the place of several reads, and in
+// neighbouring iterations that are unrolled: of `f(A[i]) + f(A[i + 1])` one f each, of
+// `f(A[i + k])` as many as there are elements. So what counts are distinct tuples of subscripts;
+// and of all operations that look alike, but for their subscripts, the one that is done most often.
+
+static void count_op(Build *x, int stmt, uint64_t look, int work, double times) {
+    for (int i = 0; i < x->shared.at.n; i++) {
+        Shared *s = &x->shared.at.at[i];
+        if (s->look != look) continue;
+        if (times <= s->times) return;
+        add_work(&x->stmt[s->stmt], s->work, -s->times);
+        *s = (Shared){look, times, stmt, work};
+        return add_work(&x->stmt[stmt], work, times);
+    }
+    vec_push(x->arena, &x->shared.at, ((Shared){look, times, stmt, work}));
+    add_work(&x->stmt[stmt], work, times);
+}
+
+// Of an expression: its subscripts (bits of Ops.sub), whether it depends on data, how it looks.
+typedef struct Seen {
+    const Expr *e;
+    uint64_t subs, look;
+    bool real;
+} Seen;
+
 typedef struct Ops {
-    const Build *x;
+    Build *x;
     BoundStmt *b;
-    int n;
-    const Expr *seen[MANY_OPS];
+    int stmt;
+    int n, nsubs;
+    Seen seen[MANY_OPS];
+    const Affine *sub[MANY_SUBS];
     const Expr *fused; // part of the multiply-add that combines
 } Ops;
 
@@ -342,28 +400,69 @@ static uint32_t access_iters(const Access *a, int niters) {
     return mask;
 }
 
-// Adds up the operations that are surely done, each once for all iterators that it does not depend
-// on; gives the iterators, and in *real whether it depends on data.
-static uint32_t see_ops(Ops *o, const Expr *e, bool *real) {
-    int niters = o->b->niters;
-    if (e->kind == EXPR_READ) *real |= o->x->real[e->access->tensor];
-    if (e->kind == EXPR_READ) return access_iters(e->access, niters);
-    if (e->kind != EXPR_OP) return 0;
-    uint32_t iters = 0;
-    bool mine = false;
+// Distinct tuples of subscripts, at least: as of an access, no two own an iterator.
+static double distinct_tuples(const Ops *o, uint64_t subs) {
+    double all = 1;
+    uint32_t owned = 0;
+    for (int several = 0; several < 2; several++)
+        for (uint64_t left = subs; left; left &= left - 1) {
+            uint32_t own = own_iters(o->sub[__builtin_ctzll(left)], o->b->niters);
+            double values = 1;
+            if (((own & (own - 1)) != 0) != several) continue;
+            for (own &= ~owned, owned |= own; own; own &= own - 1)
+                values += o->b->extent[__builtin_ctz(own)] - 1;
+            all *= values;
+        }
+    return all;
+}
+
+static uint64_t sub_bits(Ops *o, const Access *a) {
+    uint64_t bits = 0;
+    for (int d = 0; d < a->rank; d++) {
+        int i = 0;
+        while (i < o->nsubs && o->sub[i] != a->sub[d]) i++;
+        if (i == MANY_SUBS) continue;
+        if (i == o->nsubs) o->sub[o->nsubs++] = a->sub[d];
+        bits |= UINT64_C(1) << i;
+    }
+    return bits;
+}
+
+static Seen see_ops(Ops *o, const Expr *e);
+
+static Seen see_op(Ops *o, const Expr *e) {
+    Seen all = {.e = e, .look = hash_mix(e->op, (uint64_t)e->type)};
     int sure = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR ? 1 : e->n;
-    for (int i = 0; i < sure; i++) iters |= see_ops(o, e->arg[i], &mine);
-    *real |= mine;
+    bool constant = false;
+    for (int i = 0; i < sure; i++) {
+        Seen arg = see_ops(o, e->arg[i]);
+        all.subs |= arg.subs;
+        all.real |= arg.real;
+        constant |= !arg.real;
+        all.look = hash_mix(all.look, arg.look);
+    }
+    for (int i = sure; i < e->n; i++) all.look = hash_mix(all.look, (uint64_t)(uintptr_t)e->arg[i]);
+    double weight = op_weight(e);
+    if (!all.real || e == o->fused || weight <= 0) return all;
+    double times = weight * least_of(distinct_tuples(o, all.subs), o->b->count);
+    count_op(o->x, o->stmt, all.look, op_work(e->op, e->type, constant), times);
+    return all;
+}
+
+// Counts the operations that are surely done.
+static Seen see_ops(Ops *o, const Expr *e) {
+    if (e->kind == EXPR_READ) {
+        int t = e->access->tensor;
+        return (Seen){e, sub_bits(o, e->access), o->x->look[t], o->x->real[t]};
+    }
+    if (e->kind == EXPR_CONST) return (Seen){.e = e, .look = hash_mix(1, (uint64_t)e->value.i)};
+    if (e->kind != EXPR_OP) return (Seen){.e = e};
     for (int i = 0; i < o->n; i++)
-        if (o->seen[i] == e) return iters;
-    if (o->n == MANY_OPS || !mine || e == o->fused) return iters;
-    o->seen[o->n++] = e;
-    double times = op_weight(e);
-    for (uint32_t left = iters; left; left &= left - 1) times *= o->b->extent[__builtin_ctz(left)];
-    times = least_of(times, o->b->count * op_weight(e));
-    o->b->ops += times;
-    if (uses_fma_port(e)) o->b->float_ops += times;
-    return iters;
+        if (o->seen[i].e == e) return o->seen[i];
+    if (o->n >= MANY_OPS) return (Seen){.e = e};
+    Seen s = see_op(o, e);
+    if (o->n < MANY_OPS) o->seen[o->n++] = s;
+    return s;
 }
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
@@ -376,22 +475,39 @@ static int widest(const Expr *e) {
     return w ? (int)max_i64(w, lane_bytes(e->type)) : 0;
 }
 
+// How often values are combined: the first of a result is taken as it is, but for multiply-adds.
+// Sums of windows that are split into parts have parts in common.
+static double combined(const Ops *o, const Stmt *s, const Seen *value) {
+    enum { PARTS = 8 };
+    double n = o->b->count, distinct = distinct_tuples(o, value->subs), results = 1;
+    for (int i = 0; i < s->niters; i++)
+        if (!s->iter[i].reduction) results *= o->b->extent[i];
+    if (distinct < n) n = most_of(distinct, n / PARTS);
+    return o->fused ? n : most_of(0, n - results);
+}
+
 static void see_arithmetic(Build *x, int stmt) {
+    static const ExprOp op[] = {
+        [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
-    Type type = x->p->tensors.at[s->write->tensor].type;
-    bool real = false, combines = s->op != REDUCE_ASSIGN;
-    Ops o = {.x = x, .b = b};
+    int t = s->write->tensor;
+    Type type = x->p->tensors.at[t].type;
+    bool combines = s->op != REDUCE_ASSIGN;
+    Ops *o = arena_new(x->arena, Ops);
+    *o = (Ops){.x = x, .b = b, .stmt = stmt};
     if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL &&
         type_is_float(type))
-        o.fused = s->value;
-    see_ops(&o, s->value, &real);
-    if (!is_argument(x, s->write->tensor)) x->real[s->write->tensor] = real || combines;
+        o->fused = s->value;
+    Seen value = see_ops(o, s->value);
+    uint64_t look = combines ? hash_mix(value.look, 2 + (uint64_t)s->op) : value.look;
+    if (!is_argument(x, t)) x->real[t] = value.real || combines;
     if (combines) {
-        b->ops += b->count;
-        bool adds = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
-        if (type_is_float(type) && adds) b->float_ops += b->count;
+        int work = o->fused ? WORK_MUL : op_work(op[s->op], type, false);
+        count_op(x, stmt, look, work, combined(o, s, &value));
     }
+    if (t >= x->p->ninputs) x->look[t] = x->writers[t] == 1 ? look : 0;
+    b->fused = o->fused != NULL;
     int bytes = (int)max_i64(lane_bytes(type), widest(s->value));
     b->wide = bytes == 8;
     b->lanes = (int)max_i64(1, x->m->vector_bytes / bytes);
@@ -506,11 +622,12 @@ static void see_reduction(Build *x, int stmt) {
     for (int i = 0; i < s->niters; i++)
         if (s->iter[i].reduction) b->reduced *= b->extent[i];
     if (s->op == REDUCE_ASSIGN || s->write->has_read || !b->plain || b->reduced <= 1) return;
-    bool adds = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
     b->results = b->box / b->reduced;
     b->result_bytes = type_info[x->p->tensors.at[s->write->tensor].type].bytes;
     b->float_sum = type_is_float(x->p->tensors.at[s->write->tensor].type);
-    b->latency = adds && b->float_sum ? x->m->fma_latency : 1;
+    b->folds = b->float_sum && (s->op == REDUCE_ADD || s->op == REDUCE_MUL);
+    Latency of = b->fused ? LATENCY_FMA : s->op == REDUCE_ADD ? LATENCY_ADD : LATENCY_MUL;
+    b->latency = b->folds ? x->b->latency[of] : 1 / x->b->hertz;
     uint32_t along = 0; // iterators that reduce
     for (int i = 0; i < s->niters; i++)
         if (s->iter[i].reduction && b->extent[i] > 1) along |= 1u << i;
@@ -547,6 +664,16 @@ static void see_joins(BoundStmt *b) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
+// What it does is not counted, for nobody needs it, or because it is done in another way.
+static void forget_work(Build *x, int stmt) {
+    BoundStmt *b = &x->stmt[stmt];
+    memset(b->work, 0, sizeof b->work);
+    b->divides = 0;
+    for (int i = 0; i < x->shared.at.n; i++)
+        if (x->shared.at.at[i].stmt == stmt)
+            x->shared.at.at[i].times = 0, x->shared.at.at[i].work = WORK_ANY;
+}
+
 // Products of narrow integers that go several at a time: where they lie in memory is up to copies,
 // so loops say little, and there is one operation for all of a word.
 static void see_words(Build *x, int stmt) {
@@ -556,7 +683,8 @@ static void see_words(Build *x, int stmt) {
     if (!word || b->reduced <= 1) return;
     b->plain = false;
     b->count /= word;
-    b->ops = b->count;
+    forget_work(x, stmt);
+    add_work(b, WORK_ANY, b->count);
 }
 
 static void see_stmt(Build *x, int stmt) {
@@ -594,8 +722,6 @@ static void see_stmt(Build *x, int stmt) {
 // Which instances are needed where results may be computed in place: those of arguments all, of
 // temporaries what a statement reads that is needed itself.
 static void see_needs(Build *x) {
-    int *writers = arena_new_n(x->arena, int, x->p->tensors.n);
-    for (int i = 0; i < x->p->stmts.n; i++) writers[x->p->stmts.at[i].write->tensor]++;
     for (int i = x->p->stmts.n - 1; i >= 0; i--) {
         const Stmt *s = &x->p->stmts.at[i];
         BoundStmt *b = &x->stmt[i];
@@ -604,22 +730,16 @@ static void see_needs(Build *x) {
         for (int k = 0; k < s->niters; k++)
             if (!s->iter[k].reduction) elements *= b->extent[k];
         b->needed = is_argument(x, t) ? b->count : 0;
-        if (!is_argument(x, t) && x->wanted[t] <= 0) b->count = b->ops = b->float_ops = 0;
-        if (!is_argument(x, t) && writers[t] == 1 && elements > 0)
+        if (!is_argument(x, t) && x->wanted[t] <= 0) b->count = 0, forget_work(x, i);
+        if (!is_argument(x, t) && x->writers[t] == 1 && elements > 0)
             b->needed = b->count * least_of(1, x->wanted[t] / elements);
-        b->inlined = b->needed;
-        if (b->needed > 0 && !is_argument(x, t) && elements > 0)
-            b->inlined = most_of(b->needed, b->count * x->inlined[t] / elements);
         if (b->count <= 0) continue;
         Reads reads = {.arena = x->arena};
         expr_visit_accesses(s->value, sure_read, &reads);
         for (int r = 0; r < reads.at.n; r++) {
             BoundRef ref = ref_of(x, s, reads.at.at[r]);
             double n = b->needed >= b->count ? distinct(&ref, b->extent, false) : 1;
-            bool first = true; // read of this tensor by this statement
-            for (int k = 0; k < r; k++) first &= reads.at.at[k]->tensor != ref.tensor;
             x->wanted[ref.tensor] = most_of(x->wanted[ref.tensor], n);
-            if (first) x->inlined[ref.tensor] += n;
         }
     }
 }
@@ -725,10 +845,14 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     Build x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
     x.stride = flat_strides(arena, &cs->flat, o->stride);
     x.stmt = arena_new_n(arena, BoundStmt, n + 1);
-    double **array[] = {&x.wanted, &x.inlined, &x.in, &x.out, &x.in_lines, &x.out_lines};
+    double **array[] = {&x.wanted, &x.in, &x.out, &x.in_lines, &x.out_lines};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         *array[i] = arena_new_n(arena, double, t);
     x.real = arena_new_n(arena, bool, t);
+    x.writers = arena_new_n(arena, int, t);
+    x.look = arena_new_n(arena, uint64_t, t);
+    for (int i = 0; i < n; i++) x.writers[cs->program->stmts.at[i].write->tensor]++;
+    for (int i = 0; i < cs->program->ninputs; i++) x.look[i] = hash_mix(3, (uint64_t)i);
     x.walked = arena_new_n(arena, bool, t);
     for (int i = 0; i < cs->program->ninputs + cs->program->noutputs; i++) x.real[i] = true;
     *b = (BoundModel){.cs = cs, .p = cs->program, .nstmts = n, .stmt = x.stmt};

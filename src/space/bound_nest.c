@@ -358,6 +358,7 @@ typedef struct Lattice {
     int along[PIECE_ITERS + 1];
     double share[PIECE_ITERS + 1][MANY_REFS + 1];              // loads or stores by elements
     double compute[PIECE_ITERS + 1], held[PIECE_ITERS + 1];    // see Shares
+    double pipes[PIECE_ITERS + 1];                             // arithmetic on all of them
     uint32_t turned[PIECE_ITERS + 1], single[PIECE_ITERS + 1]; // accesses
     uint32_t folds;                                            // ways with lanes that are summed up
     // Pieces, those with fewer loops first; the last one is all of the nest. 0: there are too many.
@@ -436,7 +437,8 @@ static void set_ways(const Eval *e, Lattice *l) {
         l->turned[w] = l->single[w] = 0;
         l->held[w] = s->nwrites && s->write->iters & lanes ? s->lane : 1;
         l->compute[w] = bound_compute(e, w ? e->shares[l->along[w]] : 1);
-        if (s->nwrites && s->latency > 1 && lanes & ~s->write->iters) l->folds |= 1u << w;
+        l->pipes[w] = bound_pipes(e, w ? e->shares[l->along[w]] : 1);
+        if (s->nwrites && s->folds && lanes & ~s->write->iters) l->folds |= 1u << w;
         for (int r = 0; r < s->nreads + s->nwrites; r++) {
             const BoundRef *ref = r < s->nreads ? &s->read[r] : &s->write[r - s->nreads];
             l->share[w][r] = ref->iters & lanes & ~e->single[r] ? s->lane : 1;
@@ -453,7 +455,7 @@ static void set_ways(const Eval *e, Lattice *l) {
 static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t accesses,
                               double arithmetic) {
     const BoundStmt *s = e->s;
-    double most = 0, each = e->rounds / e->b->shuffles / e->used;
+    double most = 0, each = e->rounds * e->b->full[WORK_SHUFFLE] / e->used;
     for (; accesses; accesses &= accesses - 1) {
         int r = __builtin_ctz(accesses);
         double n = c->total[r] * s->lane, back = c->back * s->lane, fewest = n / x->together;
@@ -466,22 +468,20 @@ static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint
         back = result ? most_of(0, least_of(back, c->back * s->lane / x->together)) : 0;
         double single =
             s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
-        double turned = (n + back) * each;
-        if (e->b->vector_ports <= 1) // arithmetic is done where lanes are shuffled
-            turned = most_of(turned, arithmetic + (n + back) * e->rounds /
-                                                      e->b->instructions[s->wide] / e->cores);
+        double turned = (n + back) * each; // and arithmetic has the same pipes
+        turned =
+            most_of(turned, arithmetic + (n + back) * e->rounds * e->b->full[WORK_ANY] / e->cores);
         most = most_of(most, least_of(turned, single));
     }
     return most;
 }
 
-// Lanes that are summed up meet in rounds of shuffling and adding, whenever a sum is put away.
+// Lanes that are summed up are shuffled whenever a sum is put away: as many sums at a time as there
+// are lanes, with a shuffle or blend for each addition. The additions count as arithmetic.
 static double folding_seconds(const Eval *e, const Piece *x, const Cost *c, double arithmetic) {
-    const BoundModel *b = e->b;
     double n = c->total[e->s->nreads];
     if (keeps_results(e, x, c, 1)) n -= c->room;
-    return most_of(arithmetic + n * e->rounds / b->instructions[e->s->wide] / e->cores,
-                   n * (e->rounds - 1) / b->shuffles / e->used);
+    return arithmetic + most_of(0, n) * (1 - e->s->lane) * e->b->half[WORK_ANY] / e->cores;
 }
 
 static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double *t) {
@@ -505,8 +505,8 @@ static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double
         t[w] = most_of(most_of(c.levels, l1_seconds(e, x, &c, h.held)),
                        most_of(ports.load, ports.store));
         if (l->turned[w])
-            t[w] = most_of(t[w], turning_seconds(e, x, &c, l->turned[w], l->compute[w]));
-        if (l->folds >> w & 1) t[w] = most_of(t[w], folding_seconds(e, x, &c, l->compute[w]));
+            t[w] = most_of(t[w], turning_seconds(e, x, &c, l->turned[w], l->pipes[w]));
+        if (l->folds >> w & 1) t[w] = most_of(t[w], folding_seconds(e, x, &c, l->pipes[w]));
     }
     if (l->ncolumns == l->nways) return;
     t += l->nways;

@@ -57,7 +57,7 @@ static void add_why(Text *out, const BoundModel *b, const Cand *c, BoundKind kin
                     const BoundPart *p) {
     const BoundStmt *s = &b->stmt[stmt];
     if (kind == BOUND_COMPUTE) {
-        text_printf(out, "%.3g operations, ", s->ops);
+        text_printf(out, "%.3g operations, ", s->work[WORK_ANY]);
         if (p->lanes > 1)
             text_printf(out, "%.3g of %d lanes", p->lanes, s->lanes);
         else
@@ -66,7 +66,8 @@ static void add_why(Text *out, const BoundModel *b, const Cand *c, BoundKind kin
     } else if (kind == BOUND_ISSUE) {
         text_add(out, "instructions started");
     } else if (kind == BOUND_CHAIN) {
-        text_printf(out, "%d cycles a step, %.3g sums at a time", s->latency, p->chains);
+        text_printf(out, "%.2g cycles a step, %.3g sums at a time", s->latency * b->hertz,
+                    p->chains);
     } else if (kind == BOUND_LAUNCH) {
         text_printf(out, "%.3g times", p->launches);
     } else {

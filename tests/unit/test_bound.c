@@ -28,6 +28,7 @@ static const Rates round_rates = {
 static CpuOptions options(int threads) {
     CpuOptions o = {.threads = threads};
     machine_describe(&o.machine, ISA_AVX512);
+    o.machine.family = family_by_name("sapphirerapids");
     o.machine.rates = &round_rates;
     return o;
 }
@@ -185,7 +186,7 @@ TEST(parallel_loops_are_launched) {
              "order(C.n.0, C.k.0) = OUTER");
     double most = 0, launched = bound_seconds(x.b, x.c, t);
     for (int k = 0; k < BOUND_LAUNCH; k++) most = fmax(most, t[k].seconds);
-    CHECK(near(launched - most, 256 * 72 / 2e9));
+    CHECK(near(launched - most, 256 * 42 / 2e9));
     CHECK(t[BOUND_LAUNCH].seconds == launched);
     lab_end(&x.lab);
 }
@@ -225,7 +226,7 @@ TEST(sums_wait_for_themselves) {
              "privatise(S) = NO");
     BoundTerm t[BOUND_KINDS];
     bound_seconds(x.b, x.c, t);
-    CHECK(t[BOUND_CHAIN].seconds > 0.97 * (1 << 20) * 4 / 2e9); // four cycles a step
+    CHECK(t[BOUND_CHAIN].seconds > 0.97 * (1 << 20) * 2 / 2e9); // two cycles a step
     lab_end(&x.lab);
 }
 
@@ -244,7 +245,7 @@ TEST(streams_are_bound_by_their_level) {
     if (!open_text(&x, text, (int64_t[]){1024}, 1)) return;
     bound_seconds(x.b, x.c, t);
     CHECK(t[BOUND_MEMORY].seconds == 0 && t[BOUND_L2].seconds == 0);
-    CHECK(t[BOUND_L1].seconds >= 2 * 4096 / 256e9);
+    CHECK(t[BOUND_L1].seconds >= 0.97 * 2 * 4096 / 256e9);
     lab_end(&x.lab);
 }
 
