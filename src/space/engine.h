@@ -9,6 +9,7 @@
 #ifndef LW_SPACE_ENGINE_H
 #define LW_SPACE_ENGINE_H
 
+#include "base/bug.h"
 #include "space/space.h"
 
 struct SpaceWork {
@@ -104,12 +105,18 @@ static inline bool eng_same(uint64_t x, uint64_t y) { return x == y && (x & (x -
 
 static inline int64_t eng_add(int64_t a, int64_t b) {
     int64_t r;
-    return __builtin_add_overflow(a, b, &r) ? SPACE_INF : r;
+    return __builtin_add_overflow(a, b, &r) ? (a < 0 ? -SPACE_INF : SPACE_INF) : r;
 }
 static inline int64_t eng_mul(int64_t a, int64_t b) {
     int64_t r;
     if (a == 0 || b == 0) return 0;
     return __builtin_mul_overflow(a, b, &r) ? SPACE_INF : r;
+}
+
+// A factor of a product. A negative one would turn bounds round: descriptions must not have any.
+static inline int64_t eng_factor(int64_t a) {
+    require(a >= 0 || a == -SPACE_INF); // that is the largest of no values
+    return a < 0 ? 0 : a;
 }
 
 // Runs all events. False: dead.

@@ -37,4 +37,25 @@ static inline bool listing_may_gain(const ListingHost *h, int inst, int dim) {
     return h->may_gain[inst] >> dim & 1;
 }
 
+// counts.space
+typedef struct CountsValues {
+    int n;
+    int64_t at[4]; // ascending
+} CountsValues;
+
+typedef struct CountsItem {
+    CountsValues amount, factor;
+    int64_t fixed;
+} CountsItem;
+
+typedef struct CountsHost {
+    CountsItem item[4];
+    int64_t least[3], most[3]; // of total, fixed, volume
+} CountsHost;
+
+static inline int counts_values(const CountsValues *v, int64_t *out) {
+    for (int i = 0; i < v->n; i++) out[i] = v->at[i];
+    return v->n;
+}
+
 #endif

@@ -5,15 +5,18 @@
 // ones to the least and most, possible ones to the most. It is computed anew when something it
 // counts changes. A rule that bounds a counter from above forbids tuples that would exceed the
 // bound, or their amounts; one that bounds it from below demands those without which it is not
-// reached. Amounts are at least 0 in sums and at least 1 in products.
+// reached. Amounts of sums are any integers, those of products are at least 0: eng_factor stops at
+// others.
 #include "spacec.h"
 
 static const char *amount_end(Emit *e, const Choice *c, const char *end) {
-    if (c->amount.choice < 0)
-        return arena_printf(e->spec->arena, "(int64_t)(%s)",
-                            emit_code(e, &c->scope, c->amount.code));
-    return arena_printf(e->spec->arena, "%s_%s(w, %s)", e->spec->choice.at[c->amount.choice].name,
-                        end, emit_args(e, &c->scope, &c->amount));
+    Arena *arena = e->spec->arena;
+    const char *amount =
+        c->amount.choice < 0
+            ? arena_printf(arena, "(int64_t)(%s)", emit_code(e, &c->scope, c->amount.code))
+            : arena_printf(arena, "%s_%s(w, %s)", e->spec->choice.at[c->amount.choice].name, end,
+                           emit_args(e, &c->scope, &c->amount));
+    return c->product ? arena_printf(arena, "eng_factor(%s)", amount) : amount;
 }
 
 // All objects of a tuple exist.
@@ -46,6 +49,17 @@ static void counter_head(Emit *e, const Choice *c) {
                     c->scope.var[i].name);
 }
 
+// What a tuple adds at least and at most: nothing, where it need not hold.
+static void emit_share(Emit *e, const Choice *c) {
+    const char *nothing = c->product ? "1" : "0";
+    text_printf(e->out, "bool sure = %s && %s;\n", all_exist(e, &c->scope),
+                all_hold(e, &c->scope, c->when.at, c->when.n));
+    text_printf(e->out, "int64_t least = %s, most = %s;\n", amount_end(e, c, "lo"),
+                amount_end(e, c, "hi"));
+    text_printf(e->out, "if (!sure && least > %s) least = %s;\n", nothing, nothing);
+    text_printf(e->out, "if (!sure && most < %s) most = %s;\n", nothing, nothing);
+}
+
 static unsigned args_bound(const Choice *c) { return (1u << c->arity) - 1; }
 
 static void emit_total(Emit *e, int k) {
@@ -62,21 +76,22 @@ static void emit_total(Emit *e, int k) {
                              : "0");
     int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
-    text_printf(e->out, "hi = %s(hi, %s);\n", op, amount_end(e, c, "hi"));
-    text_printf(e->out, "if (%s && %s) lo = %s(lo, %s);\n", all_exist(e, &c->scope),
-                all_hold(e, &c->scope, c->when.at, c->when.n), op, amount_end(e, c, "lo"));
+    emit_share(e, c);
+    text_printf(e->out, "lo = %s(lo, least);\nhi = %s(hi, most);\n", op, op);
     emit_close(e, braces);
     text_printf(e->out, "*min = lo;\n*max = %s;\n}\n", c->half ? "SPACE_INF" : "hi");
 }
 
-// Of a tuple: what the counter comes to without it.
-static void emit_without(Emit *e, const Choice *c, const char *total, const char *own) {
+// What the counter comes to without a tuple. A factor of 0 hides what the others are: 0 at least,
+// anything at most.
+static void emit_without(Emit *e, const Choice *c, const char *total, const char *own,
+                         const char *hidden) {
     if (c->product)
-        text_printf(e->out, "int64_t rest = %s == SPACE_INF ? SPACE_INF : %s / (%s);\n", total,
-                    total, own);
+        text_printf(e->out, "int64_t rest = !%s ? %s : %s == SPACE_INF ? SPACE_INF : %s / %s;\n",
+                    own, hidden, total, total, own);
     else
-        text_printf(e->out, "int64_t rest = %s == SPACE_INF ? SPACE_INF : %s - (%s);\n", total,
-                    total, own);
+        text_printf(e->out, "int64_t rest = %s == SPACE_INF ? SPACE_INF : eng_add(%s, -%s);\n",
+                    total, total, own);
 }
 
 // When all conditions but one hold, that one must not (must) hold.
@@ -109,17 +124,15 @@ static void emit_at_most(Emit *e, int k) {
                 c->name);
     int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
-    text_printf(e->out, "bool sure = %s && %s;\n", all_exist(e, &c->scope),
-                all_hold(e, &c->scope, c->when.at, c->when.n));
-    text_printf(e->out, "int64_t mine = %s;\n", amount_end(e, c, "lo"));
-    emit_without(e, c, "lo", c->product ? "(sure ? mine : 1)" : "(sure ? mine : 0)");
-    text_printf(e->out, "if (%s(rest, mine) > k) {\n", op);
+    emit_share(e, c);
+    emit_without(e, c, "lo", "least", "0");
+    text_printf(e->out, "if (%s(rest, %s) > k) {\n", op, amount_end(e, c, "lo"));
     emit_last_condition(e, c, false);
     text_add(e->out, "continue;\n}\n");
     if (c->amount.choice >= 0)
-        text_printf(e->out, "if (sure) %s_at_most(w, %s, %s);\n",
+        text_printf(e->out, "if (sure%s) %s_at_most(w, %s, %s);\n", c->product ? " && rest" : "",
                     e->spec->choice.at[c->amount.choice].name, emit_args(e, &c->scope, &c->amount),
-                    c->product ? "k / (rest ? rest : 1)" : "k - rest");
+                    c->product ? "k / rest" : "k - rest");
     emit_close(e, braces);
     text_add(e->out, "}\n");
 }
@@ -140,15 +153,17 @@ static void emit_at_least(Emit *e, int k) {
                 c->name);
     int braces = emit_loops(e, &c->scope, c->scope.n, args_bound(c), false);
     text_printf(e->out, "if (%s) continue;\n", some_fails(e, &c->scope, c->when.at, c->when.n));
-    text_printf(e->out, "int64_t mine = %s;\nif (%s) continue;\n", amount_end(e, c, "hi"),
-                c->product ? "mine < 1" : "false");
-    emit_without(e, c, "hi", "mine");
-    text_add(e->out, "if (rest >= k) continue;\n");
+    emit_share(e, c);
+    emit_without(e, c, "hi", "most", "SPACE_INF");
+    text_add(e->out, "if (rest == SPACE_INF || (rest >= k && !sure)) continue;\n"
+                     "if (rest < k) {\n");
     emit_last_condition(e, c, true);
+    text_add(e->out, "}\n");
     if (c->amount.choice >= 0)
-        text_printf(e->out, "%s_at_least(w, %s, %s);\n", e->spec->choice.at[c->amount.choice].name,
-                    emit_args(e, &c->scope, &c->amount),
-                    c->product ? "(k + rest - 1) / (rest ? rest : 1)" : "k - rest");
+        text_printf(e->out, "%s%s_at_least(w, %s, %s);\n",
+                    c->product ? "if (rest > 0 && k > 0) " : "",
+                    e->spec->choice.at[c->amount.choice].name, emit_args(e, &c->scope, &c->amount),
+                    c->product ? "(k + rest - 1) / rest" : "k - rest");
     emit_close(e, braces);
     text_add(e->out, "}\n");
 }

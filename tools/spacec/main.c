@@ -12,7 +12,9 @@ static char *read_file(Arena *a, const char *path, uint32_t *len) {
     char buffer[4096];
     size_t n;
     while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) text_add_n(&t, buffer, n);
+    bool failed = ferror(f) != 0; // a folder opens, and cannot be read
     fclose(f);
+    if (failed) return NULL;
     *len = (uint32_t)t.len;
     return arena_strndup(a, text_str(&t), t.len);
 }
@@ -34,7 +36,7 @@ static int compile(Arena *arena, const char *in, const char *out) {
     uint32_t len;
     const char *text = read_file(arena, in, &len);
     if (!text) {
-        fprintf(stderr, "%s: error: cannot open\n", in);
+        fprintf(stderr, "%s: error: cannot be read\n", in);
         return 1;
     }
     Source source = {in, text, len};

@@ -2,6 +2,7 @@
 // way; the first mistake of an item is reported and the reader goes on at the next item.
 #include "spacec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Parser {
@@ -80,6 +81,28 @@ int spec_find_choice(const Spec *s, Name name) {
     return -1;
 }
 
+// An unknown set or choice. Where it is declared further down, a note says so.
+static void unknown(Parser *p, Token t, DiagId id) {
+    if (p->failed) return;
+    Diag *d = diag_report(p->s->diags, t.range, id, t.text);
+    p->failed = true;
+    Lexer lx = p->lx;
+    DiagList quiet = {.arena = p->s->arena, .source = p->s->source};
+    lx.diags = &quiet;
+    Name before = NULL;
+    for (Token u = lex_next(&lx); u.kind != TOK_END; u = lex_next(&lx)) {
+        static const char *const heads[] = {"set", "quotient", "enum", "integer", "counter"};
+        bool declares = false;
+        for (size_t i = 0; before && i < sizeof heads / sizeof *heads; i++)
+            declares |= strcmp(before, heads[i]) == 0;
+        if (declares && u.kind == TOK_WORD && u.text == t.text) {
+            diag_note(p->s->diags, d, u.range, DIAG_SPEC_LATER_NOTE);
+            return;
+        }
+        before = u.kind == TOK_WORD ? u.text : NULL;
+    }
+}
+
 static int find_var(Parser *p, const Scope *scope, Token t) {
     for (int i = 0; i < scope->n; i++)
         if (scope->var[i].name == t.text) return i;
@@ -100,7 +123,7 @@ static void declare(Parser *p, Scope *scope, Token t, SetRef set) {
 static SetRef set_ref(Parser *p, const Scope *scope) {
     Token t = need_kind(p, TOK_WORD, "the name of a set");
     SetRef r = {p->failed ? 0 : find_set(p->s, t.text), -1};
-    if (!p->failed && r.set < 0) fault(p, t.range, DIAG_SPEC_UNKNOWN_SET, t.text);
+    if (!p->failed && r.set < 0) unknown(p, t, DIAG_SPEC_UNKNOWN_SET);
     if (p->failed) return (SetRef){0, -1};
     if (take(p, "(")) {
         Token v = need_kind(p, TOK_VAR, "a variable");
@@ -143,7 +166,7 @@ static void set_field(Parser *p, SetDef *d) {
         do {
             Token t = need_kind(p, TOK_WORD, "the name of a set");
             int other = p->failed ? 0 : find_set(p->s, t.text);
-            if (other < 0) fault(p, t.range, DIAG_SPEC_UNKNOWN_SET, t.text);
+            if (other < 0) unknown(p, t, DIAG_SPEC_UNKNOWN_SET);
             if (!p->failed) vec_push(p->s->arena, &d->disjoint, other);
         } while (take(p, ","));
         return;
@@ -212,7 +235,7 @@ static Use use(Parser *p, const Scope *scope) {
     Token t = need_kind(p, TOK_WORD, "a choice or code");
     Use u = {-1, {-1, -1}, NULL};
     if (!p->failed) u.choice = spec_find_choice(p->s, t.text);
-    if (!p->failed && u.choice < 0) fault(p, t.range, DIAG_SPEC_UNKNOWN_CHOICE, t.text);
+    if (!p->failed && u.choice < 0) unknown(p, t, DIAG_SPEC_UNKNOWN_CHOICE);
     need(p, "(");
     int n = 0;
     while (!p->failed && !at(p, ")")) {
@@ -436,6 +459,8 @@ static void counter_body(Parser *p, Choice *c) {
     if (!take(p, "mul")) need(p, "sum");
     if (p->tok.kind == TOK_CODE) {
         c->amount = (Use){-1, {-1, -1}, p->tok.text};
+        if (c->product && strtoll(p->tok.text, NULL, 10) < 0)
+            fault(p, p->tok.range, DIAG_SPEC_FACTOR, p->tok.text);
         next(p);
     } else {
         Range place = p->tok.range;
@@ -534,7 +559,7 @@ static void parse_quotient(Parser *p) {
     if (p->failed) return;
     q.equiv = spec_find_choice(p->s, equiv.text);
     if (q.equiv < 0) {
-        fault(p, equiv.range, DIAG_SPEC_UNKNOWN_CHOICE, equiv.text);
+        unknown(p, equiv, DIAG_SPEC_UNKNOWN_CHOICE);
         return;
     }
     need(p, "is");
@@ -572,6 +597,8 @@ static void parse_item(Parser *p) {
         parse_trigger(p);
     else if (take(p, "host"))
         parse_host(p);
+    else if (at(p, "include"))
+        fault(p, p->tok.range, DIAG_SPEC_INCLUDE, NULL);
     else
         expected(p, "'set', 'quotient', 'choice', 'require', 'trigger' or 'host'");
 }
