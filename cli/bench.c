@@ -320,6 +320,12 @@ void bench_close(Bench *b) {
     lw_context_free(b->compiler);
 }
 
+static bool any_wrong(const Bench *b) {
+    for (int i = 0; i < b->n; i++)
+        if (b->row[i].wrong) return true;
+    return false;
+}
+
 int command_bench(Cli *cli) {
     static Bench bench; // large
     Bench *b = &bench;
@@ -341,6 +347,7 @@ int command_bench(Cli *cli) {
     if (!status && cli->markdown) bench_print_markdown(b);
     if (!status) json_rows(b);
     if (!status) status = write_history(b);
+    if (!status && any_wrong(b)) status = EXIT_FAILED;
     bench_close(b);
     return status;
 }

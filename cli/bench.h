@@ -69,9 +69,10 @@ typedef struct BenchRow {
     bool tuned;             // the schedule is from the tuning database
     char *check;            // what the result was compared with
     char *note;             // why there is no number
+    bool wrong;             // its result is not that of the reference
     char *remark;           // something to say beside it
     double halide_us;       // that Halide took to compile the same schedule; 0: not asked
-    double flops, bytes, instances, code_bytes;
+    double flops, int_ops, bytes, instances, code_bytes; // int_ops: of integers, among flops
     Estimate ns;
     double best_ns, cold_ns, compile_us;
     bool compute;      // operations are what takes longest, not moving

@@ -104,7 +104,7 @@ static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
     const DLTensor *out = lw_bound_tensor(k->bound, (size_t)k->inputs);
     lw_timing t = {.struct_size = sizeof t, .backend = LW_BACKEND_JIT, .threads = k->threads};
-    t.flops = k->info->flops, t.bytes = bytes;
+    t.flops = k->info->flops, t.int_ops = k->info->int_ops, t.bytes = bytes;
     t.written_bytes = k->info->written_bytes;
     t.isa = k->info->isa, t.code_bytes = k->info->code_bytes;
     t.float_bits = out->dtype.code == kDLFloat ? out->dtype.bits : 32;
@@ -163,7 +163,8 @@ static bool reference(Bench *b, BenchKernel *k, BenchRow *r, lw_backend backend)
     bool ran = bench_kernel_refer(k, backend, &out);
     bool same = ran && bench_kernel_same(k, out, r->item->rounded || backend == LW_BACKEND_C);
     free(out);
-    if (ran && !same) r->note = cli_printf("WRONG: differs from %s", lw_backend_name(backend));
+    r->wrong = ran && !same;
+    if (r->wrong) r->note = cli_printf("WRONG: differs from %s", lw_backend_name(backend));
     if (same) r->check = cli_printf("%s", lw_backend_name(backend));
     return ran;
 }
@@ -207,7 +208,7 @@ static void describe(BenchKernel *k, BenchRow *r) {
     if (!lw_bound_show_with(k->ctx, k->bound, LW_STAGE_SCHEDULE, &o, &text))
         r->schedule = bench_text(text);
     r->tuned = cli_tuned(k->info->schedule);
-    r->flops = k->info->flops, r->bytes = k->info->bytes;
+    r->flops = k->info->flops, r->int_ops = k->info->int_ops, r->bytes = k->info->bytes;
     if (r->item->moved > 0) r->bytes = r->item->moved;
     r->instances = (double)lw_bound_instances(k->bound);
     r->code_bytes = (double)k->info->code_bytes;

@@ -221,9 +221,11 @@ static double element(const void *x, size_t i, bool wide) {
 static bool close_floats(const void *x, const void *y, size_t n, bool wide, bool rounded) {
     double largest = 0, worst = 0, one = wide ? DBL_EPSILON : (double)FLT_EPSILON;
     for (size_t i = 0; i < n; i++) {
-        double apart = fabs(element(x, i, wide) - element(y, i, wide));
+        double a = element(x, i, wide), b = element(y, i, wide), apart = fabs(a - b);
+        if (a == b || (isnan(a) && isnan(b))) apart = 0; // infinities, too
         if (!(apart <= DBL_MAX)) return false;
-        largest = fmax(largest, fabs(element(x, i, wide))), worst = fmax(worst, apart);
+        if (isfinite(a)) largest = fmax(largest, fabs(a));
+        worst = fmax(worst, apart);
     }
     return worst <= (rounded ? 1024 * one * largest : 0);
 }

@@ -12,12 +12,14 @@ static bool is_time(const BenchRow *r) {
 // What a row is told in: bytes where moving them is the point.
 static bool counts_bytes(const BenchRow *r) {
     const BenchItem *i = r->item;
-    if (!strcmp(i->suite, "program")) return !r->compute;
+    if (!strcmp(i->suite, "program")) return !r->compute && r->int_ops <= r->bytes;
     return !strcmp(i->suite, "memory") || !strcmp(i->group, "tables") || !strcmp(i->group, "norms");
 }
 
 const char *bench_unit(const BenchRow *r) {
-    return is_time(r) ? "us" : counts_bytes(r) ? "GB/s" : "GFLOP/s";
+    if (is_time(r)) return "us";
+    if (counts_bytes(r)) return "GB/s";
+    return r->int_ops > 0 ? "GOP/s" : "GFLOP/s"; // of integers, or of both
 }
 
 double bench_rate(const BenchRow *r, double ns) {
@@ -332,7 +334,8 @@ void bench_row_json(Json *j, const Bench *b, const BenchRow *r) {
         json_measured(j, "roof_us", r->roof_ns / 1e3);
         json_str(j, "bound", r->compute ? "compute" : "bandwidth");
         json_str(j, "level", r->level);
-        json_num(j, "flops", r->flops);
+        json_num(j, "flops", r->flops - r->int_ops);
+        if (r->int_ops > 0) json_num(j, "int_ops", r->int_ops);
         json_num(j, "bytes", r->bytes);
     }
     if (r->code_bytes > 0) json_num(j, "code_bytes", r->code_bytes);

@@ -9,7 +9,8 @@
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HOW          "--schedule", "--backend", "--threads", "--isa", "--time", "--db" // to run it
-#define READING      "--strict", "--unchecked", "--lang", "--trace"                    // a file
+#define TRUSTING     "--unproven", "--unchecked-index", "--unchecked"
+#define READING      "--strict", TRUSTING, "--lang", "--trace" // a file
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
@@ -383,6 +384,8 @@ static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
 int cli_open(Cli *cli, lw_module **mod) {
     lw_parse_options o = {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
+    o.unproven = cli->unproven;
+    o.unchecked_index = cli->unchecked_index;
     o.partial = cli->command->run == command_check || cli->def;
     *mod = NULL;
     if (cli->nwords == 0) return cli_misuse(cli, "which file?");
@@ -393,7 +396,9 @@ int cli_open(Cli *cli, lw_module **mod) {
     if (cli->nwords > 1)
         return cli_misuse(cli, "one file at a time, not '%s' as well", cli->words[1]);
     o.language = (lw_language)(1 + cli_word(lang_words, cli->lang));
-    json_str(&cli->object, "file", cli->words[0]);
+    if (!cli->named)
+        json_str(&cli->object, "file", cli->words[0]); // once, however often it is read
+    cli->named = true;
     if (strcmp(cli->words[0], "-") == 0) return open_stdin(cli, &o, mod);
     return opened(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod), mod);
 }

@@ -161,10 +161,12 @@ typedef struct lw_parse_options {
     size_t struct_size;
     lw_language language;
     bool strict;    // warnings are errors
-    bool unchecked; // what nobody could prove or refute of a Stripe program is taken as right, and
-                    // compiled code does not check subscripts that are read from data
+    bool unchecked; // both `unproven` and `unchecked_index`: unsafe
     bool partial;   // where some functions of a text have errors, the status is LW_ERROR, and
                     // there is a module of the others all the same, if there are any
+    bool unproven;  // a Stripe program that can be neither proven nor refuted is taken as right
+    bool unchecked_index; // compiled code does not check subscripts that are read from data: one
+                          // outside its tensor reads or writes other memory
 } lw_parse_options;
 
 enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less
@@ -448,6 +450,7 @@ typedef struct lw_kernel_info {
     bool parallel;          // has loops that threads can share
     double compile_us;      // 0: it was there already
     const char *schedule;   // as in lw_timing
+    double int_ops;         // those among `flops` that are of integers
 } lw_kernel_info;
 
 LW_API const lw_kernel_info *lw_kernel_get_info(const lw_kernel *k);

@@ -78,6 +78,7 @@ static lw_status compile_body(Call *call, void *arg) {
                                .isa = isa_name[code->isa],
                                .arg_count = (size_t)n,
                                .flops = code->flops,
+                               .int_ops = code->int_ops,
                                .bytes = code->bytes,
                                .written_bytes = code->written_bytes,
                                .code_bytes = code->code_bytes,

@@ -46,3 +46,17 @@ $ grep 'peers\|  mv\|library call\|equal' out
   no peers to compare with: `make bench-peers` builds them, --peers-dir names their folder
   mv {{.*}} -{{ *}}
   result equal to that of interp
+$ printf 'def f(float(N) A) -> (O) {\n  O(i) = log(A(i) - A(i)) * 2.0\n}\ndef g(float(N) A) -> (O) {\n  O(i) = log(A(i) - A(i)) * (A(i) - A(i))\n}\ndef h(i32(N,K) A, i32(K,N) B) -> (O) {\n  O(i,j) +=! A(i,k) * B(k,j)\n}\n' > odd.tc
+$ for f in f g h; do XDG_CACHE_HOME=%/c loopwright bench odd.tc --def $f --size N=64 $([ $f = h ] && echo --size K=64) --quick --peers none --peers-dir empty --db none --history none --json > out || echo failed; grep -o '"file"\|"checked": "interp"\|"unit": "GOP/s"\|"flops": 0\|"int_ops": [0-9]*\|"ok": true' out; done
+"file"
+"checked": "interp"
+"ok": true
+"file"
+"checked": "interp"
+"ok": true
+"file"
+"unit": "GOP/s"
+"checked": "interp"
+"flops": 0
+"int_ops": 524288
+"ok": true
