@@ -418,7 +418,9 @@ static int db_put(Cli *cli) {
 
 // --- The command ---------------------------------------------------------------------------------
 
-#define PUTTING "--size --def --schedule --threads --isa --pin --strict --unchecked --lang "
+#define PUTTING                                                                                    \
+    "--size --def --schedule --threads --isa --pin --strict --unproven --unchecked-index "         \
+    "--unchecked --lang "
 
 static const Verb verbs[] = {
     {"list", db_list, PUTTING "-o --all --keep --days --bad", true},

@@ -256,7 +256,9 @@ static lw_status parse_body(Call *call, void *args) {
     if (!take_text(call, a, mod)) return LW_ERROR;
     source_skip_mark(&mod->source);
     call_source(call, mod);
-    Pipeline p = {.call = call, .language = language, .unchecked = options.unchecked, .mod = mod};
+    Pipeline p = {.call = call, .language = language, .mod = mod};
+    p.unproven = options.unproven || options.unchecked;
+    p.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
     p.partial = options.partial && several;
     return pipeline(&p, STEP_PARSE);

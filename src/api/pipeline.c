@@ -60,7 +60,7 @@ static Module *parse_programs(lw_module *mod, DiagList *diags) {
 static Module *parse_stripe(Pipeline *p) {
     lw_module *mod = p->mod;
     const Tree *t = stripe_parse(&mod->arena, &mod->names, &mod->source, p->call->diags);
-    Verify verify = {.unchecked = p->unchecked};
+    Verify verify = {.unchecked = p->unproven};
     if (t) p->tree = tree_expand(t);
     if (t) tree_verify(&mod->arena, p->tree, &verify, p->call->diags);
     return just(&mod->arena, t ? (Program *)t->program : NULL);
@@ -103,7 +103,7 @@ static lw_status parse(Pipeline *p) {
     else
         return call_misused(p->call, "'language' is %d, which is no lw_language", (int)p->language);
     if (diags->errors && !p->partial) return LW_ERROR;
-    if (p->unchecked) vouch(m);
+    if (p->unchecked_index) vouch(m);
     module_describe(mod, m);
     for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].tree = p->tree;
     mod->front_us = now_us() - start;

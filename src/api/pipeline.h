@@ -14,9 +14,9 @@ typedef struct Pipeline {
     Step first; // what stands before it is done
     // parse: mod->source in `language` → mod->functions
     lw_language language;
-    bool unchecked; // what is not proven of a Stripe program passes; indices from data are not
-                    // checked
-    bool partial;   // functions without errors are described although others have some
+    bool unproven;        // what is not proven of a Stripe program passes
+    bool unchecked_index; // indices from data are not checked
+    bool partial;         // functions without errors are described although others have some
     lw_module *mod;
     const struct Tree *tree; // of a Stripe program
     bool einsum;             // the source is einsum's subscripts, of these operands

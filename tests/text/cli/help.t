@@ -61,7 +61,9 @@ options:
   --check            compare with the interpreter, on small integers, as tune does
   --time             measure: many runs, their median and spread
   --strict           warnings are errors
-  --unchecked        accept what is not proven; check no index from data
+  --unproven         accept a Stripe program that is not proven (unsafe)
+  --unchecked-index  skip run-time checks of indices from data (unsafe)
+  --unchecked        --unproven and --unchecked-index (unsafe)
   --trace            time of each step, to standard error
   --json             one JSON object on standard output
   --help             this text
