@@ -44,26 +44,24 @@ static const char maps[] = "def f(float(M,N) A, float(M,N) B) -> (C) {\n"
 
 // Splits an iterator's blocks once more, around those it has.
 static void widen(Nest *n, uint64_t *state, int iter, int most) {
-    int even = 1, odd = 1;
-    for (int i = 0; i < n->nsplits; i++) // the outermost so far
-        if (n->split[i].iter == iter) {
-            even = n->split[i].even, odd = n->split[i].odd;
-            break;
-        }
-    int times = 3 + below(state, most);
-    Split s = {iter, even * times, odd * times};
-    if (even > 1) s.odd += 1 + below(state, even - 1);
+    int even = 1;
+    for (int i = n->nsplits - 1; i >= 0; i--) // the outermost so far
+        if (n->split[i].iter == iter) even = n->split[i].even;
+    even *= 3 + below(state, most);
+    Split s = {iter, even, even};
+    if (even > 2) s.odd += 1 + below(state, even / 3 > 1 ? even / 3 - 1 : 1);
     memmove(n->split + 1, n->split, (size_t)n->nsplits++ * sizeof s);
     n->split[0] = s;
 }
 
-static void set_sizes(Nest *n, uint64_t *state, int most) {
+static void set_sizes(Nest *n, uint64_t *state, int least) {
     for (int i = 0; i < n->niters; i++) {
         Nest outer = *n;
         widen(&outer, state, i, 3);
-        while (outer.split[0].even < most) outer.split[0].even *= 2, outer.split[0].odd *= 2;
-        n->even[i] = outer.split[0].even;
-        n->odd[i] = outer.split[0].odd + (outer.split[0].odd % 2 ? 0 : 1);
+        Split *s = &outer.split[0];
+        while (s->even < least) s->even *= 2, s->odd *= 2;
+        n->even[i] = s->even;
+        n->odd[i] = s->odd | 1;
     }
 }
 
@@ -82,7 +80,7 @@ static Nest product(uint64_t *state, int splits, int lanes, int registers) {
         else
             widen(&n, state, iter, 6);
     }
-    set_sizes(&n, state, 200);
+    set_sizes(&n, state, 150);
     return n;
 }
 
@@ -92,7 +90,7 @@ static Nest reduction(uint64_t *state, int splits, int lanes) {
     n.split[n.nsplits++] = (Split){1, columns, columns};
     n.split[n.nsplits++] = (Split){0, rows, rows};
     while (n.nsplits < splits) widen(&n, state, below(state, 2), 5);
-    set_sizes(&n, state, 150);
+    set_sizes(&n, state, 60);
     return n;
 }
 
@@ -101,7 +99,7 @@ static Nest map(uint64_t *state, int splits, int lanes) {
     n.split[n.nsplits++] = (Split){1, lanes * (2 + below(state, 6)), 0};
     n.split[0].odd = n.split[0].even;
     while (n.nsplits < splits) widen(&n, state, below(state, 4) ? 1 : 0, 5);
-    set_sizes(&n, state, 100);
+    set_sizes(&n, state, 40);
     return n;
 }
 

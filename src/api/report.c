@@ -313,19 +313,16 @@ static void print_nest(Report *r, Text *out, int from, int to) {
     if (!any && from && nest_bytes(r, from, to)) print_nest_head(r, out, from, to);
 }
 
-// What the generator declined, and what the code shows: sums that do not stay in registers.
+// What the planner declined, and why.
 static const char *declined(Report *r) {
     Text out = {.arena = r->call->scratch};
     text_add(&out, r->l.code.report);
-    for (int i = 0; i < r->loops.n; i++) {
-        const ListedLoop *p = &r->loops.at[i];
-        if (!is_main(r, i) || !p->line || p->sums || !p->multiply_adds) continue;
-        if (2 * p->count[PORT_STORE] < p->multiply_adds) continue;
-        text_printf(&out,
-                    "line %d: the sums of block %s do not fit in %d registers; each is loaded and "
-                    "stored in every turn\n",
-                    p->line, block_of(r->call->scratch, &r->lines, p->line),
-                    r->l.machine.vector_registers);
+    for (int i = 0; i < r->l.code.nspills; i++) {
+        const CodeSpill *s = &r->l.code.spills[i];
+        text_printf(&out, "line %d: sums are loaded and stored in every iteration: %s", s->line,
+                    spill_text[s->why]);
+        if (s->most) text_printf(&out, " (%d)", s->most);
+        text_char(&out, '\n');
     }
     return text_str(&out);
 }

@@ -58,6 +58,25 @@ typedef enum CodeTrick {
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];
 
+// Why sums are loaded and stored in every iteration of a loop.
+typedef enum SpillWhy {
+    SPILL_NONE,
+    SPILL_TOO_MANY, // more sums than registers
+    SPILL_UNROLL,   // loops inside that the sums move along have too many iterations to unroll
+    SPILL_MAYBE,    // which of them exist changes inside the loop
+    SPILL_SHARED,   // something else touches their memory there, or in other lanes
+    SPILL_COMPUTED, // their places are computed
+    SPILL_THREADS,  // threads share iterations inside it
+    SPILL_COUNT
+} SpillWhy;
+extern const char *const spill_text[SPILL_COUNT];
+
+typedef struct CodeSpill {
+    int line; // of the loop in the Tree's text
+    SpillWhy why;
+    int most; // SPILL_TOO_MANY: registers that there are for sums; SPILL_UNROLL: copies
+} CodeSpill;
+
 typedef struct Code {
     const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
     size_t size;
@@ -66,6 +85,8 @@ typedef struct Code {
     int parallel;           // loops that are shared out among threads;
     int64_t shared;         // iterations of those that are more than one thread's task
     const char *report;     // what was declined and why, "line 4: ..." of the Tree, one line each
+    int nspills;
+    const CodeSpill *spills;
     int nlines;
     const CodeLine *lines; // by offset; the first is at 0, neighbours differ
     int nframes;

@@ -114,7 +114,6 @@ void listing_print(Text *out, const Code *code, const Listing *listing, const ch
 // does not go on from turn to turn.
 static void count_sums(ListedLoop *loop, const ListedInsn *in, int *sums) {
     if (in->writes >= 0) sums[in->writes] = -1;
-    loop->multiply_adds += in->sum >= 0;
     if (in->sum >= 0 && sums[in->sum] >= 0) sums[in->sum]++;
     for (int u = 0; u < PORT_COUNT; u++)
         if (in->units >> u & 1) loop->count[u]++;

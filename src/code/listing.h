@@ -65,7 +65,6 @@ typedef struct ListedLoop {
     int line;          // of the Tree's text
     uint32_t from, to; // offsets
     int count[PORT_COUNT];
-    int multiply_adds;
     int sums;      // registers that multiply-adds add to, turn after turn
     int chain;     // multiply-adds into the same one of them in a turn, at most
     double cycles; // of one turn, at least

@@ -11,6 +11,7 @@
 #ifndef LW_CODE_PLAN_H
 #define LW_CODE_PLAN_H
 
+#include "code/code.h"
 #include "machine/machine.h"
 #include "tree/tree.h"
 
@@ -125,9 +126,10 @@ struct PNode {
     // P_LEAF
     const Leaf *leaf;
     int number;
-    int vloop;    // loop number of its vector loop, or -1
-    int width;    // lanes: that loop's, or 1
-    int split;    // a reduction over so many values that take turns, to cover latency
+    int vloop;       // loop number of its vector loop, or -1
+    int width;       // lanes: that loop's, or 1
+    CodeSpill spill; // of a reduction: the innermost loop that it is loaded and stored in
+    int split;       // a reduction over so many values that take turns, to cover latency
     int dots;     // it adds up so many products at a time, of elements in a word (dots.c); 0: one
     bool swapped; // and its first factor is the signed one
     Mem write;
@@ -146,8 +148,8 @@ typedef struct Stream {
 
 // What making the code showed to be impossible; the plan is made again without it.
 typedef struct Refusals {
-    bool *vector; // by loop: its end is only known at run time
-    bool *tile;   // by leaf: its elements may not exist, so they cannot be kept in registers
+    bool *vector;  // by loop: its end is only known at run time
+    uint8_t *tile; // by leaf: the SpillWhy that keeps its elements out of registers
 } Refusals;
 
 enum { MAX_WINDOWS = 4 }; // whole vectors that lanes are picked from
@@ -187,6 +189,7 @@ typedef struct Plan {
     int64_t shared;              // iterations of parallel loops that are more than one task
     int joined;                  // loops that went on where another ended, and became part of it
     VEC(Picks) picks;            // that seg_pick is asked for
+    CodeSpill spill;             // why the last candidate was no region
     Text report;
     const char *declined; // why, when the Tree cannot be compiled
 } Plan;

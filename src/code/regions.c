@@ -185,6 +185,12 @@ static bool is_cut(Plan *p, const PNode *n) {
     return found;
 }
 
+// False, and why.
+static bool declined(Plan *p, SpillWhy why, int most) {
+    p->spill = (CodeSpill){.why = why, .most = most};
+    return false;
+}
+
 enum { MOST_UNCUT = 16 }; // trips of a loop that needs no cut
 
 // Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
@@ -209,7 +215,7 @@ static bool mark(Plan *p, PNode *n, bool pins) {
         n->real = n->replay = false;
         n->unroll = 1;
     } else if (n->kind == P_LOOP) {
-        if (!plan_writes_skip(p, n)) return false;
+        if (!plan_writes_skip(p, n)) return declined(p, SPILL_UNROLL, (int)limit);
         n->real = n->extent > 1;
         n->replay = false;
         n->unroll = 1;
@@ -371,12 +377,14 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     t.value = arena_new_n(p->arena, int64_t, loops + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], all);
     *tile = t.n;
-    if (!t.fits) return false;
+    if (!t.fits && t.n < t.limit) return declined(p, SPILL_COMPUTED, 0);
+    if (!t.fits) return declined(p, SPILL_TOO_MANY, t.limit);
     for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
         const PNode *leaf = p->leaves.at[i];
-        if (!mem_agrees(&t, &leaf->write, leaf->width) || !lanes_agree(&t, leaf)) return false;
-        for (int r = 0; r < leaf->nreads; r++)
-            if (!mem_agrees(&t, &leaf->read[r], leaf->width)) return false;
+        bool agrees = mem_agrees(&t, &leaf->write, leaf->width) && lanes_agree(&t, leaf);
+        for (int r = 0; r < leaf->nreads && agrees; r++)
+            agrees = mem_agrees(&t, &leaf->read[r], leaf->width);
+        if (!agrees) return declined(p, SPILL_SHARED, 0);
     }
     return true;
 }
@@ -449,15 +457,19 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     bool pins = true;
     nodes[0]->pinned = false;
     for (int i = 0; i < n; i++)
-        if (nodes[i]->has_parallel) return false;
-    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) pins &= !p->refused->tile[i];
+        if (nodes[i]->has_parallel) return declined(p, SPILL_THREADS, 0);
+    SpillWhy refused = SPILL_NONE;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last && !refused; i++)
+        refused = (SpillWhy)p->refused->tile[i];
+    pins = !refused;
     for (int i = 0; i < n; i++)
         if (!mark(p, nodes[i], pins)) return false;
-    if (all_deferred(p, nodes, n)) return tile_fits(p, nodes, n, false, tile) && (!*tile || pins);
+    if (all_deferred(p, nodes, n))
+        return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
     nodes[0]->pinned = pins && begins_by_flag(nodes, n) && tile_fits(p, nodes, n, true, tile);
     if (nodes[0]->pinned) return true;
     if (n == 1 && has_flagged_part(nodes[0])) return false;
-    return tile_fits(p, nodes, n, false, tile) && (!*tile || pins);
+    return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
 }
 
 // A real loop whose body is straight-line gets as many copies of it as the limit allows.
@@ -533,17 +545,41 @@ static bool has_only_leaves(const PNode *n) {
     return true;
 }
 
+static bool is_summed(const PNode *leaf, const PNode *loop) {
+    return loop->extent > 1 && leaf->leaf->op != REDUCE_ASSIGN &&
+           !(leaf->write.off && lin_coef(leaf->write.off, loop->loop));
+}
+
+// The sums of what stands in the loop are not kept in registers throughout it.
+static void spill_inside(Plan *p, const PNode *loop) {
+    for (int i = loop->first; i < loop->last; i++) {
+        PNode *leaf = p->leaves.at[i];
+        if (!is_summed(leaf, loop)) continue;
+        leaf->spill = p->spill;
+        leaf->spill.line = loop->line;
+    }
+}
+
+// Sums stay in registers throughout the loops of a region.
+static void keep_inside(Plan *p, const PNode *n) {
+    for (int i = n->first; n->kind == P_LOOP && i < n->last; i++)
+        if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->spill.why = SPILL_NONE;
+    for (int i = 0; i < n->nchild; i++) keep_inside(p, n->child[i]);
+}
+
 // Each region is sought among the next MAX_SPAN nodes, so that long programs take linear time.
 void plan_regions(Plan *p, PNode **nodes, int n) {
     enum { MAX_SPAN = 64 };
     for (int i = 0; i < n;) {
         int span = (int)min_i64(n - i, MAX_SPAN), tile = 0;
+        p->spill = (CodeSpill){0};
         while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
             nodes[i]->region = span;
             int room = tile_limit(p, nodes + i, span);
             for (int j = i; j < i + span; j++) {
                 Around around = {.n = 0};
+                keep_inside(p, nodes[j]);
                 choose_unroll(p, nodes[j]);
                 split_reductions(p, nodes[j], &around, tile, room);
             }
@@ -552,6 +588,7 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
         }
         PNode *at = nodes[i++];
         if (at->kind == P_LOOP) {
+            spill_inside(p, at);
             at->real = at->extent > 1;
             at->replay = false;
             at->unroll = 1;

@@ -217,6 +217,18 @@ static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine,
     return g;
 }
 
+// Loops that load and store their sums, each once.
+static void list_spills(const Plan *p, Code *out) {
+    CodeSpill *all = arena_new_n(p->arena, CodeSpill, p->leaves.n);
+    for (int i = 0; i < p->leaves.n; i++) {
+        const CodeSpill *s = &p->leaves.at[i]->spill;
+        int k = 0;
+        while (k < out->nspills && all[k].line != s->line) k++;
+        if (s->why && k == out->nspills) all[out->nspills++] = *s;
+    }
+    out->spills = all;
+}
+
 static bool count_leaf(void *user, const Node *node, int depth, const Block *parent) {
     (void)depth, (void)parent;
     *(int *)user += node->kind == NODE_LEAF;
@@ -231,7 +243,7 @@ static int count_leaves(const Tree *tree) {
 
 void code_x86_plan(Arena *arena, const Tree *tree, const Machine *machine) {
     Refusals refused = {arena_new_n(arena, bool, tree->nindices + 1),
-                        arena_new_n(arena, bool, count_leaves(tree) + 1)};
+                        arena_new_n(arena, uint8_t, count_leaves(tree) + 1)};
     gen_new(arena, tree, machine, &refused);
 }
 
@@ -242,7 +254,7 @@ bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
 bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
                      Listing *listing, DiagList *diags) {
     Refusals refused = {arena_new_n(arena, bool, tree->nindices + 1),
-                        arena_new_n(arena, bool, count_leaves(tree) + 1)};
+                        arena_new_n(arena, uint8_t, count_leaves(tree) + 1)};
     for (;;) { // once, and again for each thing that turned out not to be possible
         Gen g = gen_new(arena, tree, machine, &refused);
         asm_init(&g.a, arena_raw(arena, 16384), 16384);
@@ -256,7 +268,7 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
         if (!g.declined) make_function(&g);
         if (g.no_vector >= 0 || g.no_tile >= 0) {
             if (g.no_vector >= 0) refused.vector[g.no_vector] = true;
-            if (g.no_tile >= 0) refused.tile[g.no_tile] = true;
+            if (g.no_tile >= 0) refused.tile[g.no_tile] = (uint8_t)g.why_no_tile;
             continue;
         }
         if (g.declined) {
@@ -274,6 +286,7 @@ bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Cod
                       .lines = g.lines.at,
                       .nframes = g.unwind.n,
                       .frames = g.unwind.at};
+        list_spills(g.p, out);
         memcpy(out->tricks, g.tricks, sizeof g.tricks);
         out->tricks[TRICK_JOIN] = g.p->joined;
         return true;

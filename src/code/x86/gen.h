@@ -137,7 +137,8 @@ typedef struct Gen {
     const Lanes *meet;           // what accumulators are like where variants of a body meet
     int chosen;                  // conditions decided in front of the loops around here
     int no_vector;               // a vector loop that must run as a serial one; -1: none
-    int no_tile;                 // a leaf whose elements must not be pinned; -1: none
+    int no_tile;                 // a leaf whose elements must not be pinned; -1: none,
+    SpillWhy why_no_tile;        // and why
     int depth;
     int regions;
     size_t code_before;

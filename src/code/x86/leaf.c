@@ -32,6 +32,7 @@ static void refuse_tile(Gen *g, int buffer) {
     for (int i = 0; i < g->p->leaves.n; i++) {
         if (g->p->leaves.at[i]->write.buffer != buffer || g->p->refused->tile[i]) continue;
         g->no_tile = i;
+        g->why_no_tile = SPILL_SHARED;
         return;
     }
     bug("a tile that was refused");

@@ -18,7 +18,7 @@ void gen_children(Gen *g, PNode *n) {
 }
 
 // Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still
-// depend on real loops are left in `open` and tested for each copy.
+// depend on real loops are left in `open` (NULL: nobody asks which) and tested for each copy.
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open) {
     int nopen = 0;
     *lo = 0;
@@ -39,7 +39,8 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
         }
         int64_t worst = b->k < 0 ? b->k * (n->extent - 1) : 0;
         if (min + worst >= 0) continue; // always holds
-        open[nopen++] = b;
+        if (open) open[nopen] = b;
+        nopen++;
     }
     return nopen;
 }
@@ -187,12 +188,8 @@ void gen_boundary(Gen *g, const Lanes *want) {
 
 // An unrolled loop: a copy of the body per index (or per vector of indices).
 static void unrolled(Gen *g, PNode *n) {
-    const Bound *open[16];
+    const Bound **open = arena_new_n(g->arena, const Bound *, n->nbounds);
     int64_t lo, hi;
-    if (n->nbounds > 16) {
-        g->declined = "more than 16 bounds on one loop";
-        return;
-    }
     int nopen = gen_limits(g, n, &lo, &hi, open), step = n->vector ? n->lanes : 1;
     for (int64_t v = lo; v < hi; v += step) {
         if (n->vector) g->active = (int)min_i64(hi - v, step);
@@ -288,8 +285,7 @@ static bool is_straight(Gen *g, const PNode *n) {
     if (n->kind == P_GUARD || n->real) return false;
     if (n->kind != P_LOOP) return true;
     int64_t lo, hi;
-    const Bound *open[16];
-    if (n->nbounds > 16 || gen_limits(g, n, &lo, &hi, open)) return false;
+    if (gen_limits(g, n, &lo, &hi, NULL)) return false;
     bool differ = false, straight = true;
     for (int i = 0; i < n->nchild; i++) differ |= has_limits(n->child[i]);
     for (int64_t v = lo; v < hi && straight; v = differ ? v + 1 : hi) {
@@ -320,8 +316,7 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     int depth = 1, group = most_parts(g);
     while (group == 1 && depth < MAX_CHAIN && n->nchild == 1 && n->child[0]->replay) {
         int64_t lo, hi;
-        const Bound *open[16];
-        gen_limits(g, n->child[0], &lo, &hi, open); // can_replay saw that they are known
+        gen_limits(g, n->child[0], &lo, &hi, NULL); // can_replay saw that they are known
         if (lo >= hi) return copies;
         if (lo) break;
         n = n->child[0];
@@ -629,9 +624,7 @@ static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
             if (!gen_in_lanes(n, i) && condition_truth(g, n, i) < 0)
                 consider(g, n->cond[i], loop, best);
     }
-    const Bound *open[16];
-    if (n->kind == P_LOOP && !n->real && !n->vector && n->nbounds <= 16)
-        gen_limits(g, n, &lo, &hi, open);
+    if (n->kind == P_LOOP && !n->real && !n->vector) gen_limits(g, n, &lo, &hi, NULL);
     for (int64_t v = lo; v < hi; v++) {
         if (n->kind == P_LOOP) g->value[n->loop] = v;
         for (int i = 0; i < n->nchild; i++) find_choice(g, n->child[i], loop, best);

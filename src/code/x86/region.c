@@ -13,13 +13,19 @@ static bool same_lin(const Lin *a, const Lin *b) {
     return a->c == b->c && a->n == b->n && lin_same_terms(a->t, b->t, a->n);
 }
 
+// Which of its elements exist cannot be told where they would be loaded.
+static void refuse(Gen *g, const PNode *leaf) {
+    g->no_tile = leaf->number;
+    g->why_no_tile = SPILL_MAYBE;
+}
+
 // An element of several leaves exists if it does for one. What only one of several conditions
 // decides is not known well enough to keep it in a register.
 static void pin_exists(Gen *g, Pin *p, const PNode *n, bool surely) {
     bool same = p->nconds == g->maybe.n;
     if (surely || !p->nconds) p->nconds = 0;
     for (int i = 0; i < p->nconds && same; i++) same = same_lin(p->cond[i], g->maybe.at[i]);
-    if (p->nconds && !same) g->no_tile = n->number;
+    if (p->nconds && !same) refuse(g, n);
 }
 
 // The tile: every element written under a real loop of the region.
@@ -163,7 +169,7 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
     if (!how.under_real && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
         bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n);
-        if (how.under_real && how.maybe && !surely && !FAULT(tile_of_maybe)) g->no_tile = n->number;
+        if (how.under_real && how.maybe && !surely && !FAULT(tile_of_maybe)) refuse(g, n);
         if (how.under_real) add_pin(g, n, surely || FAULT(tile_of_maybe));
         return;
     }
@@ -172,12 +178,13 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
         if (truth == 0) return;
         how.maybe |= truth < 0 && (n->nconds || n->nhard);
     }
-    const Bound *open[16];
+    const Bound **open = NULL;
     int64_t lo = 0, hi = 1;
     int step = 1, nopen = 0;
     if (n->kind == P_LOOP && !n->real && !n->replay) {
         hi = n->extent;
-        if (n->nbounds <= 16) nopen = gen_limits(g, n, &lo, &hi, open);
+        if (n->nbounds) open = arena_new_n(g->arena, const Bound *, n->nbounds);
+        nopen = gen_limits(g, n, &lo, &hi, open);
         if (n->vector) step = n->lanes;
         if (nopen && plan_writes_skip(g->p, n)) how.maybe |= may_be_empty(g, n), nopen = 0;
     } else if (n->kind == P_LOOP) {
@@ -220,8 +227,7 @@ static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     int64_t lo = 0, hi = 1;
     int step = 1;
     if (n->kind == P_LOOP) {
-        const Bound *open[16];
-        if (n->real || n->nbounds > 16 || gen_limits(g, n, &lo, &hi, open)) return false;
+        if (n->real || gen_limits(g, n, &lo, &hi, NULL)) return false;
         if (n->vector) step = n->lanes;
     }
     bool more = true;

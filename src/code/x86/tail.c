@@ -20,10 +20,10 @@
 #include "base/fault.h"
 
 enum {
-    MAX_TAILS = 8,  // of a group
+    MAX_TAILS = 48, // of a group
     MAX_GROUPS = 6, // of a region
-    MAX_OUTER = 8,  // loops that decide a group
-    MAX_CASES = 32,
+    MAX_OUTER = 32, // loops that decide a group
+    MAX_CASES = 64,
     MAX_BOXES = 4096, // that are looked at to find the cases of a group
     FEW_VARIANTS = 9, // that are made whatever they are worth, where much may be unrolled
 };
@@ -48,10 +48,10 @@ typedef struct Group {
     int ntails, nouter, ncases;
     Tail tail[MAX_TAILS];
     PNode *outer[MAX_OUTER];
-    Case at[MAX_CASES]; // the one where nothing is cut off first, then by weight
-    bool exact;         // every case needs code of its own: lanes run along a loop
-    bool counts;        // all loops are machine loops, which can count at run time
-    bool by_turn;       // two cases; the loop that decides tells them apart by where it stands
+    Case *at;     // the one where nothing is cut off first, then by weight
+    bool exact;   // every case needs code of its own: lanes run along a loop
+    bool counts;  // all loops are machine loops, which can count at run time
+    bool by_turn; // two cases; the loop that decides tells them apart by where it stands
 } Group;
 
 typedef struct Tails {
@@ -239,6 +239,7 @@ static bool set_cases(const Gen *g, Group *group) {
     int budget = MAX_BOXES;
     for (int i = 0; i < group->nouter; i++) all.hi[i] = group->outer[i]->extent - 1;
     group->ncases = 0;
+    group->at = arena_new_n(g->arena, Case, MAX_CASES);
     if (!find_cases(g, group, &all, &budget)) return false;
     sort_cases(group);
     const Case *c = group->at;
@@ -296,7 +297,7 @@ static bool merge(Group *into, const Group *from) {
 
 static bool add_group(const Gen *g, Tails *tails, Group *group) {
     for (int i = 0; i < tails->n; i++)
-        if (overlaps(tails->at[i], group) && merge(tails->at[i], group)) return true;
+        if (overlaps(tails->at[i], group)) return merge(tails->at[i], group);
     if (tails->n == MAX_GROUPS) return false;
     tails->at[tails->n++] = arena_copy(g->arena, group, sizeof *group);
     return true;
@@ -470,6 +471,7 @@ static double choose(const Gen *g, Tails *tails) {
     if (count(tails, 0, 1, 0) <= few) return 0;
     for (int i = 0; i < tails->n && few > 1; i++) most += 2 * (tails->at[i]->ncases - 1);
     while (least < 1 && count(tails, 0, 1, least) > most) least *= 2;
+    while (tails->n > 1 && count(tails, 0, 1, least) > MAX_CASES) drop(tails, 0);
     return least;
 }
 
@@ -620,6 +622,7 @@ bool gen_tails_inside(Gen *g, PNode *n) {
     for (int i = v.tails.n - 1; i >= 0; i--) // the others have tests
         if (!any_tail(v.tails.at[i], is_vector)) drop(&v.tails, i);
     decide_groups(g, &v.tails);
+    while (v.tails.n > 1) drop(&v.tails, 1);
     if (!v.tails.n) return false;
     Lanes lanes = gen_lanes_spread(g, n);
     const Lanes *around = g->meet;

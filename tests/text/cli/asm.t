@@ -5,6 +5,16 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 }
 --- mm.lws
 C: m/4 k m n:v
+--- nested.lws
+C: n/200 k/100 m/50 n/64 m/6 k m n:v
+--- deep.lws
+Z: i/900 i/800 i/700 i/600 i/500 i/450 i/400 i/350 i/300 i/250 i/200 i/180 i/160 i/140 i/120 i/100 i/90 i/80 i/70 i/60 i/50 i/40 i/20 i/16 i:v
+--- z.tc
+def z(float(N) A) -> (Z) {
+    Z(i) = A(i) + 1.0
+}
+--- wide.lws
+C: m/12 n/64 k m n:v
 $ loopwright show mm.tc --size M=16,K=64,N=32 --schedule mm.lws --stage asm --isa avx512 > mm.s
 $ grep -o '#   [4-8].*' mm.s | sort -u
 #   4 |       C[4*m + m.1, n] = 0.0
@@ -35,4 +45,13 @@ $ loopwright show mm.tc --size M=16,K=64,N=32 --schedule mm.lws --stage report -
 "accumulators": 8
 $ loopwright show mm.tc --size M=16,K=64,N=32 --schedule mm.lws --stage report --isa scalar | tail -2
     line 7: the vector loop runs as a serial one: the ISA is scalar
-    line 5: the sums of block 4 x 32 do not fit in 16 registers; each is loaded and stored in every turn
+    line 5: sums are loaded and stored in every iteration: there are more of them than registers for sums (12)
+$ loopwright show mm.tc --size M=333,K=333,N=333 --schedule nested.lws --stage report --isa avx512 | grep -E 'for k.1|declined'
+      10  for k.1 in 100 where 332 - 1 6 x 64         24 {{.*}}
+  declined  nothing
+$ loopwright show mm.tc --size M=333,K=333,N=333 --schedule wide.lws --stage report --isa avx512 | tail -1
+    line 6: sums are loaded and stored in every iteration: there are more of them than registers for sums (28)
+$ loopwright show z.tc --size N=999 --schedule deep.lws --stage report --isa avx512 | tail -1
+  declined  nothing
+$ loopwright run z.tc --size N=999 --schedule deep.lws --check | grep check
+  check    right: bit for bit, against interpreter
