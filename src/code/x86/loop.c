@@ -428,7 +428,7 @@ static void counted(Gen *g, PNode *n) {
     int step = n->vector ? n->lanes : 1;
     int64_t extent = n->limit >= 0 ? n->limit : n->extent;
     int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
-    bool cut = !n->vector && cuts_lanes(n, n->loop);
+    bool cut = g->in_region && !n->vector && !gen_has_machine_loop(n) && cuts_lanes(n, n->loop);
     if (cut && main == extent) main -= stride;
     Item counter = gen_counter(g, n->loop);
     Lanes lanes = gen_lanes_spread(g, n);

@@ -388,7 +388,9 @@ static void add_tail(Gen *g, Tails *tails, const Tail *t) {
 static void add_loop(Gen *g, PNode *n, Tails *tails) {
     if (!ends_only(n) || join_tail(g, tails, n)) return;
     if (is_outside(n, tails->first_inside)) {
-        if (gen_has_bounds(g, n)) add_tail(g, tails, &(Tail){.loop = n});
+        int64_t lo, hi;
+        bool known = !n->real && !gen_limits(g, n, &lo, &hi, NULL);
+        if (!known && gen_has_bounds(g, n)) add_tail(g, tails, &(Tail){.loop = n});
         return;
     }
     for (int i = 0; i < n->nbounds; i++) {
