@@ -119,11 +119,8 @@ static bool tail_range(const Gen *g, const Group *group, const Tail *t, const Bo
 }
 
 // Do the loops that decide have these iterations? 1: all of them; 0: none; -1: some, or unknown.
-// Copies of a machine loop are at other indices than its counter says.
 static int exists(const Gen *g, const Group *group, const Box *box) {
     int all = 1;
-    for (int i = 0; i < group->nouter; i++)
-        if (g->value[group->outer[i]->loop]) return 1;
     for (int i = 0; i < group->nouter; i++) {
         const PNode *loop = group->outer[i];
         for (int k = 0; k < loop->nbounds; k++) {
@@ -355,10 +352,11 @@ static bool bound_tail(Gen *g, PNode *n, const Bound *b, int first_inside, Tail 
         const PNode *loop = g->p->loop[term->loop];
         int64_t known = g->value[term->loop];
         bool inside = term->loop >= first_inside;
-        if (inside ? !add_range(term->k, 0, loop->extent - 1, &min, &max)
-                   : !add_range(term->k, known, known, &min, &max))
+        if (!inside && loop->real)
+            sum[count++] = *term;
+        else if (inside ? !add_range(term->k, 0, loop->extent - 1, &min, &max)
+                        : !add_range(term->k, known, known, &min, &max))
             return false;
-        if (!inside && loop->real) sum[count++] = *term;
     }
     if (!count || !checked_sub(0, min, &min) || !checked_sub(-1, max, &max)) return false;
     *t = (Tail){.loop = n,
@@ -506,7 +504,7 @@ static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
     Asm *a = &g->a;
     int64_t least = t->bound ? t->never : 0, most = t->bound ? t->full : t->loop->extent;
     if (t->bound)
-        gen_counters(g, t->sum);
+        gen_lin(g, t->sum);
     else
         gen_limit(g, t->loop);
     if (value == (int32_t)value) {
@@ -548,9 +546,12 @@ static void enter_case(Gen *g, Group *group, int i) {
     for (int t = 0; t < group->ntails; t++) {
         Tail *tail = &group->tail[t];
         set_limit(tail, c->value[t]);
-        if (tail->bound)
-            know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : c->value[t],
-                 c->value[t] == tail->full ? INT64_MAX : c->value[t]);
+        if (!tail->bound) continue;
+        int64_t value = c->value[t]; // of indices; copies of a machine loop are beside its counter
+        for (int k = 0; k < tail->sum->n; k++)
+            value -= tail->sum->t[k].k * g->value[tail->sum->t[k].loop];
+        know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : value,
+             c->value[t] == tail->full ? INT64_MAX : value);
     }
     if (!group->by_turn) return;
     LinTerm counter = {.loop = group->outer[0]->loop, .k = 1};
