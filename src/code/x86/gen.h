@@ -134,7 +134,6 @@ typedef struct Gen {
     VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
     VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
     VEC(Known) known;            // here
-    const Lanes *meet;           // what accumulators are like where variants of a body meet
     int chosen;                  // conditions decided in front of the loops around here
     int no_vector;               // a vector loop that must run as a serial one; -1: none
     int no_tile;                 // a leaf whose elements must not be pinned; -1: none,
@@ -291,9 +290,6 @@ void gen_bodies(Gen *g);
 // first_inside on are in it; -1: none has a tail.
 void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
                     void (*emit)(Gen *g, PNode **at, int n));
-// The body of a machine loop of the region likewise, where lanes run along loops whose end it
-// decides; false: there are none, and nothing was made.
-bool gen_tails_inside(Gen *g, PNode *n);
 // Is it where a split ends that does not divide, and does no machine loop inside decide it?
 bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside);
 

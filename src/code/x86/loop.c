@@ -13,7 +13,6 @@ void gen_children(Gen *g, PNode *n) {
         gen_nodes(g, n->child, n->nchild);
         return;
     }
-    if (n->real && gen_tails_inside(g, n)) return;
     for (int i = 0; i < n->nchild; i++) gen_walk(g, n->child[i]);
 }
 

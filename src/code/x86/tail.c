@@ -610,30 +610,3 @@ void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
     variants(g, &v, 0, 1);
     asm_bind(&g->a, &v.done);
 }
-
-static void emit_body(Gen *g, PNode **at, int n) {
-    const Lanes *meet = g->meet;
-    for (int i = 0; i < n; i++) gen_walk(g, at[i]);
-    gen_boundary(g, meet);
-    g->meet = meet;
-}
-
-bool gen_tails_inside(Gen *g, PNode *n) {
-    Variants v = {.emit = emit_body, .at = n->child, .n = n->nchild};
-    v.tails.first_inside = n->loop + 1;
-    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], &v.tails);
-    for (int i = v.tails.n - 1; i >= 0; i--) // the others have tests
-        if (!any_tail(v.tails.at[i], is_vector)) drop(&v.tails, i);
-    decide_groups(g, &v.tails);
-    while (v.tails.n > 1) drop(&v.tails, 1);
-    if (!v.tails.n) return false;
-    Lanes lanes = gen_lanes_spread(g, n);
-    const Lanes *around = g->meet;
-    gen_boundary(g, &lanes);
-    g->meet = &lanes;
-    v.done = asm_label(&g->a);
-    variants(g, &v, 0, 1);
-    asm_bind(&g->a, &v.done);
-    g->meet = around;
-    return true;
-}
