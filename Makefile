@@ -323,8 +323,9 @@ bench-functions: $(BUILD)/bench/functions
 HUGE_PAGES := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 bench-space: $(BUILD)/bench/space
 	@$(HUGE_PAGES) $< $(ARGS)
-bench-bound: $(BUILD)/bench/bound
+bench-bound: $(BUILD)/bench/bound $(BUILD)/bench/described
 	@$(HUGE_PAGES) $< $(ARGS)
+	@$(BUILD)/bench/described 20000
 bench-splits: $(BUILD)/bench/splits
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-setup:

@@ -4,11 +4,8 @@
 //
 //     make bench-bound
 //     build/bench/bound [--samples 250] [--item NAME] [--seed 1] [--verbose]
-//     build/bench/bound --described 20000
 //
-// The latter compares implementations of random programs on described machines, every family in
-// turn: their code is run here instruction by instruction and played on the family's numbers
-// (tests/support/boundlab.h).
+// On machines other than this one: bench/described.c.
 //
 // Half of the implementations are random descents; the other half keep most of what the analytic
 // choice decides, since what is near the best is where a bound could be wrong. Noise makes kernels
@@ -19,8 +16,6 @@
 #include "lab/ours.h"
 #include "space/analytic.h"
 #include "space/bound.h"
-#include "support/boundlab.h"
-#include "support/genprog.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,7 +102,6 @@ typedef struct Bench {
     bool verbose;
     Rates rates;
     int tried, declined, violations;
-    int described; // implementations on described machines; 0: this one
 } Bench;
 
 // --- Times ---------------------------------------------------------------------------------------
@@ -307,38 +301,6 @@ static void run_item(Bench *b, const Item *it) {
     ours_free(x.o);
 }
 
-// --- Described machines --------------------------------------------------------------------------
-
-// Some implementations of one random program, on one family.
-static void run_described(Bench *b, uint64_t seed, double *closest) {
-    enum { EACH = 10 };
-    Lab lab;
-    BoundLab x;
-    lab_begin(&lab);
-    const Program *p = genprog(&lab, seed);
-    const Family *f = family_at((int)(seed % (uint64_t)family_count()));
-    if (p && boundlab_open(&x, &lab, p, f))
-        for (int i = 0; i <= EACH; i++) {
-            double gap = INFINITY;
-            if (i && !boundlab_sample(&x, &seed)) continue;
-            BoundVerdict v = boundlab_try(&x, i ? NULL : x.chosen, &gap);
-            b->tried += v != BOUND_DECLINED;
-            b->declined += v == BOUND_DECLINED;
-            b->violations += v == BOUND_WRONG || v == BOUND_ABOVE;
-            if (v == BOUND_HELD) *closest = fmin(*closest, gap);
-        }
-    lab_end(&lab);
-}
-
-static int described(Bench *b) {
-    double closest = INFINITY;
-    for (uint64_t seed = b->seed; b->tried < b->described; seed++) run_described(b, seed, &closest);
-    printf("%d implementations on %d described machines, %d declined, %d faster than their bound "
-           "or wrong; the closest %.3f times its bound\n",
-           b->tried, family_count(), b->declined, b->violations, closest);
-    return b->violations > 0;
-}
-
 int main(int argc, char **argv) {
     Bench b = {.samples = 250, .seed = 1};
     Lab lab = {.peers = ""};
@@ -347,9 +309,7 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "--seed") && i + 1 < argc) b.seed = strtoull(argv[++i], NULL, 10);
         if (!strcmp(argv[i], "--item") && i + 1 < argc) b.item = argv[++i];
         if (!strcmp(argv[i], "--verbose")) b.verbose = true;
-        if (!strcmp(argv[i], "--described") && i + 1 < argc) b.described = atoi(argv[++i]);
     }
-    if (b.described) return described(&b);
     if (!ours_rates(&b.rates, 8)) return fprintf(stderr, "this machine cannot be measured\n"), 1;
     lab_open(&lab);
     printf("%-18s %10s %10s %-8s %8s %10s\n", "us", "best known", "root bound", "by", "gap  ",
