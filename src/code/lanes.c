@@ -84,7 +84,8 @@ static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, cons
 }
 
 // Can lanes along the loop be gathered? Indices are computed in 4 bytes where these hold
-// everything: a sum that wraps must not end up inside, and the span in elements must fit.
+// everything: a sum that wraps must not end up inside (as it would for u32 plus something), and the
+// span in elements must fit.
 static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
     const Buffer *b = &p->tree->buffers.at[m->buffer];
     int64_t span = 0;
@@ -98,8 +99,9 @@ static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
         if (!(m->computed >> d & 1)) continue;
         if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
         if (read && !leaf_mem(leaf, read)->off) return false;
-        if (read && type_info[leaf_mem(leaf, read)->type].bits == 64 && !FAULT(gather_index_cut))
-            m->index = TYPE_I64;
+        Type type = read ? leaf_mem(leaf, read)->type : TYPE_I32;
+        if (type_info[type].bits == 64 && !FAULT(gather_index_cut)) m->index = TYPE_I64;
+        if (type == TYPE_U32 && reach && !FAULT(gather_u32_wraps)) m->index = TYPE_I64;
         if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
         if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
         if (reach > INT64_MAX / 4) return false;

@@ -143,8 +143,10 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
               int64_t lane_step) {
     IndexOf *index = arena_new(s->arena, IndexOf);
     *index = (IndexOf){a, env, NULL, lane_step};
-    return seg_value(
+    int val = seg_value(
         s, &(Micro){.kind = MI_INDEX, .type = type, .width = (uint8_t)width, .index = index});
+    if (a && a->has_read) use(s, val); // it is checked, whoever wants it
+    return val;
 }
 
 int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
@@ -439,6 +441,7 @@ int seg_load(Seg *s, const Ref *ref) {
     vec_push(s->arena, &s->micros, m);
     if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
     if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((Guarded){m.ref, m.dst}));
+    if (ref_checks(ref) && !FAULT(dead_check_dropped)) use(s, m.dst); // whoever wants it
     return m.dst;
 }
 

@@ -86,6 +86,10 @@ typedef struct Ref {
 } Ref;
 
 static inline bool ref_is_hard(const Ref *r) { return !r->mem->off; }
+// The index of the element comes from data and is checked as the address is computed.
+static inline bool ref_checks(const Ref *r) {
+    return ref_is_hard(r) && !r->mem->unchecked && r->row < 0 && !r->mem->gathers;
+}
 
 // What MI_INDEX computes: the affine at `env`, or the counters of machine loops in `counters`, plus
 // lane times lane_step.

@@ -71,7 +71,7 @@ static void sum_add(Builder *b, LinSum *s, const Affine *a, int64_t scale) {
             }
             s->t[s->n++] = (LinTerm){loop, 0};
         }
-        s->t[j].k += k;
+        if (!checked_add(s->t[j].k, k, &s->t[j].k)) s->ok = false;
     }
 }
 
@@ -81,16 +81,15 @@ static const Lin *lin_of(Builder *b, const Affine *a) {
     return s.ok ? code_lin(b->p->arena, s.c, s.t, s.n) : NULL;
 }
 
-// Range of a linear function over the full extents of its loops.
-static void lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
+// Range of a linear function over the full extents of its loops; false when 64 bits do not hold it.
+// They hold those of subscripts and constraints (tree_reaches), not always those of byte offsets.
+static bool lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
     *min = *max = l->c;
     for (int i = 0; i < l->n; i++) {
-        int64_t span = l->t[i].k * (p->loop[l->t[i].loop]->extent - 1);
-        if (span < 0)
-            *min += span;
-        else
-            *max += span;
+        int64_t last = p->loop[l->t[i].loop]->extent - 1;
+        if (!checked_fma(l->t[i].k, last, l->t[i].k < 0 ? min : max)) return false;
     }
+    return true;
 }
 
 // Its greatest value where all instances exist: of a split that does not divide, the last block
@@ -111,8 +110,7 @@ static int64_t lin_most(const Plan *p, const Lin *l, int64_t max) {
 
 bool code_is_small(const Plan *p, const Lin *l) {
     int64_t min, max;
-    lin_range(p, l, &min, &max);
-    return min > -(1 << 30) && max < 1 << 30;
+    return lin_range(p, l, &min, &max) && min > -(1 << 30) && max < 1 << 30;
 }
 
 const Lin *code_index(Plan *p, const Affine *a) {
@@ -199,6 +197,14 @@ static bool is_inside(const Plan *p, const Affine *a, int64_t size) {
            max < size;
 }
 
+// The byte offset as a linear function; NULL: it is none whose values, those of guarded instances
+// included, stay far inside of 64 bits.
+static const Lin *offset_of(Builder *b, const LinSum *s) {
+    int64_t min, max, far = INT64_MAX / 4;
+    const Lin *l = s->ok ? code_lin(b->p->arena, s->c, s->t, s->n) : NULL;
+    return l && lin_range(b->p, l, &min, &max) && min > -far && max < far ? l : NULL;
+}
+
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
     *m = (Mem){.access = access, .buffer = access->tensor, .type = buf->type, .stream = -1};
@@ -212,9 +218,9 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
         if (one.ok) {
             int64_t min, max;
             m->sub[d] = code_lin(b->p->arena, one.c, one.t, one.n);
-            lin_range(b->p, m->sub[d], &min, &max);
-            if (min < 0 || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
-            if (min < 0 || lin_most(b->p, m->sub[d], max) >= buf->size[d]) m->inside = false;
+            bool below = !lin_range(b->p, m->sub[d], &min, &max) || min < 0;
+            if (below || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
+            if (below || lin_most(b->p, m->sub[d], max) >= buf->size[d]) m->inside = false;
         } else if (!is_inside(b->p, access->sub[d], buf->size[d])) {
             m->safe = m->inside = false;
         }
@@ -226,10 +232,10 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             sum_add(b, &part, access->sub[d], buf->stride[d] * bytes);
         }
     }
-    if (s.ok) m->off = code_lin(b->p->arena, s.c, s.t, s.n);
-    if (!s.ok) m->sub = NULL;
-    m->part = part.ok ? code_lin(b->p->arena, part.c, part.t, part.n) : NULL;
-    if (!part.ok) compute_all(b, m);
+    m->off = offset_of(b, &s);
+    m->part = offset_of(b, &part);
+    if (!m->off) m->sub = NULL;
+    if (!m->part) compute_all(b, m);
 }
 
 const Mem *leaf_mem(const PNode *leaf, const Access *access) {
@@ -384,8 +390,7 @@ static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PN
     }
     l = simplest(b->p, l);
     int64_t min, max;
-    lin_range(b->p, l, &min, &max);
-    if (min >= -FAULT(constraint_dropped_early)) return;
+    if (lin_range(b->p, l, &min, &max) && min >= -FAULT(constraint_dropped_early)) return;
     if (is_known(b, l)) return;
     int last = l->n ? l->t[l->n - 1].loop : -1; // loops are numbered outside in
     for (int i = 0; i < nown; i++) {

@@ -514,14 +514,14 @@ static bool eval_atom(const Atom *t, const int64_t *iters, const int64_t *params
 
 bool affine_eval(const Affine *a, const int64_t *iters, const int64_t *params, AffineRead *read,
                  void *user, int64_t *out) {
-    int64_t sum = a->constant;
+    int64_t sum = 0, known = a->constant;
     for (int i = 0; i < a->n; i++) {
         int64_t v;
+        bool iter = a->term[i].atom->kind == ATOM_ITER;
         if (!eval_atom(a->term[i].atom, iters, params, read, user, &v)) return false;
-        if (!checked_fma(a->term[i].coef, v, &sum)) return false;
+        if (!checked_fma(a->term[i].coef, v, iter ? &known : &sum)) return false;
     }
-    *out = sum;
-    return true;
+    return checked_add(sum, known, out);
 }
 
 // --- Bounds ------------------------------------------------------------------------------------
@@ -597,4 +597,27 @@ bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_
     *min = below;
     *max = above;
     return true;
+}
+
+// --- Reach -------------------------------------------------------------------------------------
+
+static int64_t magnitude(int64_t v) { return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v; }
+
+static int64_t atom_reach(const Atom *t, const int64_t *lo, const int64_t *hi) {
+    if (t->kind == ATOM_READ) return 0;
+    if (t->kind == ATOM_PARAM) return INT64_MAX;
+    if (t->kind == ATOM_ITER) return max_i64(magnitude(lo[t->index]), magnitude(hi[t->index]));
+    int64_t a = affine_reach(t->a, lo, hi), b = affine_reach(t->b, lo, hi), product;
+    if (t->kind != ATOM_PROD) return max_i64(a, b);
+    return checked_mul(a, b, &product) ? max_i64(product, max_i64(a, b)) : INT64_MAX;
+}
+
+int64_t affine_reach(const Affine *a, const int64_t *lo, const int64_t *hi) {
+    int64_t reach = magnitude(a->constant);
+    for (int i = 0; i < a->n; i++) {
+        int64_t k = magnitude(a->term[i].coef), far = atom_reach(a->term[i].atom, lo, hi);
+        if (!FAULT(reach_wraps) && !checked_fma(k, far, &reach)) return INT64_MAX;
+        if (FAULT(reach_wraps)) reach = (int64_t)((uint64_t)reach + (uint64_t)k * (uint64_t)far);
+    }
+    return reach;
 }

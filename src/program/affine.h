@@ -113,7 +113,9 @@ const Affine *affine_substitute(Exprs *x, const Affine *a, const Affine *const *
                                 const Affine *const *params);
 
 // Value at a point. `iters` and `params` give the atoms' values (NULL when none occur); READ atoms
-// call `read` (NULL: a bug). False on overflow.
+// call `read` (NULL: a bug). False on overflow of 64 bits: of a product, of the running sum of all
+// atoms but iterators (in the order of terms), or when the iterators and the constant are added to
+// it as one number. Every back-end computes in that order, so they agree on what overflows.
 typedef bool AffineRead(void *user, const Access *access, int64_t *out);
 bool affine_eval(const Affine *a, const int64_t *iters, const int64_t *params, AffineRead *read,
                  void *user, int64_t *out);
@@ -122,6 +124,17 @@ bool affine_eval(const Affine *a, const int64_t *iters, const int64_t *params, A
 // rest. False when unbounded (a READ or PARAM occurs) or on overflow.
 bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_t *min,
                    int64_t *max);
+
+// Index arithmetic is exact because it is kept small: over the whole box of a statement's iterators
+// an affine, every part of it and every sum on the way to it lie within this distance of 0, in a
+// Program; in a Tree, whose loops are longer where splits do not divide, within the second. No
+// address reaches as far. So negations, differences and multiples by a vector's lanes fit in 64
+// bits, whoever forms them. program_bind and tree_reaches refuse the rest. Elements that are read
+// from tensors do not count: what they are part of is checked when it runs.
+#define AFFINE_REACH ((int64_t)1 << 48)
+#define AFFINE_REACH_TREE ((int64_t)1 << 56)
+// The distance over a box; INT64_MAX when it is more than 64 bits hold.
+int64_t affine_reach(const Affine *a, const int64_t *lo, const int64_t *hi);
 
 // "2*i + k - 1". Iterators print as iter_names[index] ("i0", "i1" ... when NULL), parameters
 // likewise ("p0"), reads through access_print.

@@ -10,9 +10,10 @@
 //   dependences   deps.c, exact where everything is affine
 //   enumeration   all instances, when there are at most MAX_POINTS of them
 //
-// A subscript that none of them decides is left to run time (Stmt.unproven). '=' and in-place
-// statements are about pairs of instances that meet in one element; enumeration finds them with a
-// hash table from elements to writers; undecided there means refused.
+// All of them may add, negate and scale: index arithmetic that could leave 64 bits is refused
+// first. A subscript that none of them decides is left to run time (Stmt.unproven). '=' and
+// in-place statements are about pairs of instances that meet in one element; enumeration finds them
+// with a hash table from elements to writers; undecided there means refused.
 #include "program/check_impl.h"
 
 #include "base/checked.h"
@@ -287,6 +288,49 @@ static DepAnswer ask_negative(Checker *c, const Affine *a, const Facts *f, const
     arena_release(c->scratch, mark);
     if (answer == DEP_YES) memcpy(at, w.a, (size_t)b->n * sizeof *at);
     return answer;
+}
+
+// --- Index arithmetic stays exact --------------------------------------------------------------
+
+// The first affine that reaches too far from 0 (affine_reach), of those that an access, or the
+// reads inside an affine, hold.
+static const Affine *far_affine(const Checker *c, const Affine *a, const Box *b) {
+    if (!affine_is_const(a) && affine_reach(a, b->lo, b->hi) > AFFINE_REACH) return a;
+    const Affine *far = NULL;
+    for (int i = 0; i < a->n && a->has_read && !far; i++) {
+        const Atom *t = a->term[i].atom;
+        for (int d = 0; t->read && d < t->read->rank && !far; d++)
+            far = far_affine(c, t->read->sub[d], b);
+        if (t->a && !(far = far_affine(c, t->a, b))) far = far_affine(c, t->b, b);
+    }
+    return far;
+}
+
+static const Affine *far_access(const Checker *c, const Access *a, const Box *b) {
+    const Affine *far = NULL;
+    for (int d = 0; d < a->rank && !far; d++) far = far_affine(c, a->sub[d], b);
+    return far;
+}
+
+static const Affine *far_value(const Checker *c, const Expr *e, const Box *b) {
+    if (e->kind == EXPR_READ) return far_access(c, e->access, b);
+    if (e->kind == EXPR_INDEX) return far_affine(c, e->index, b);
+    const Affine *far = NULL;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n && !far; i++) far = far_value(c, e->arg[i], b);
+    return far;
+}
+
+static void check_reach(Checker *c) {
+    const Stmt *st = c->st;
+    Box b = c->box;
+    for (int i = 0; i < b.n; i++) b.hi[i] = max_i64(b.lo[i], b.hi[i]);
+    const Affine *far = far_access(c, st->write, &b);
+    if (!far) far = far_value(c, st->value, &b);
+    for (int i = 0; i < st->nconstraints && !far; i++) far = far_affine(c, st->constraint[i], &b);
+    if (!far || FAULT(reach_unchecked)) return;
+    Diag *d = diag_report(c->diags, st->range, DIAG_CHECK_REACH, show_affine(c, far));
+    diag_note(c->diags, d, (Range){0, 0}, DIAG_CHECK_REACH_NOTE);
+    c->ok = false;
 }
 
 // --- Subscripts stay inside --------------------------------------------------------------------
@@ -701,6 +745,8 @@ static void meet_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
 static void check_stmt(Checker *c) {
     Stmt *st = c->st;
     c->box = check_stmt_box(st);
+    check_reach(c);
+    if (!c->ok) return;
     check_write(c);
     if (box_empty(&c->box)) return;
     visit(c, st->value, NULL, check_leaf);

@@ -153,9 +153,18 @@ static const Expr *fold(Exprs *x, ExprOp op, Type type, int n, const Expr *const
     return expr_const(x, type, op_eval(op, arg[0]->type, v));
 }
 
+// Does it read an element at an index from data, which is checked whoever wants the value?
+static bool gathers(const Expr *e) {
+    if (e->kind == EXPR_READ) return e->access->has_read;
+    if (e->kind == EXPR_INDEX) return e->index->has_read;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++)
+        if (gathers(e->arg[i])) return true;
+    return false;
+}
+
 // What a SELECT or LOGIC operation comes to when a condition is known; NULL when it is not.
 static const Expr *decide(ExprOp op, const Expr *const *arg) {
-    if (op == OP_SELECT && arg[1] == arg[2]) return arg[1];
+    if (op == OP_SELECT && arg[1] == arg[2] && !gathers(arg[0])) return arg[1];
     if (op == OP_NOT && arg[0]->kind == EXPR_OP && arg[0]->op == OP_NOT) return arg[0]->arg[0];
     if (!is_const(arg[0])) return NULL;
     bool holds = arg[0]->value.i != 0;

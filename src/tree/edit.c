@@ -372,7 +372,8 @@ static void keep_prefetches(Work *w) {
 const Tree *work_finish(Work *w) {
     bool broken = w->x->overflow || w->x->too_large;
     w->x->overflow = w->x->too_large = false;
-    if (broken) return refuse(w, "index expressions overflow or grow too large");
+    if (broken || !tree_reaches(w->arena, w->t))
+        return refuse(w, "index expressions overflow or grow too large");
     keep_prefetches(w);
     if (w->e->unchecked) return w->t;
     DiagList found = {.arena = w->e->diags->arena};

@@ -60,7 +60,10 @@ static int64_t locate(Run *r, const Access *a, int64_t *number) {
                 bug("subscript %d of %s overflows", d, b->name);
             break;
         }
-        if (index < 0 || index >= b->size[d]) outside(r, a, d, index);
+        if (index < 0 || index >= b->size[d]) {
+            outside(r, a, d, index);
+            break;
+        }
         at += index * r->mem[a->tensor].stride[d];
         *number = *number * b->size[d] + index;
     }

@@ -96,6 +96,28 @@ static void know_tensors(Lower *l) {
     }
 }
 
+// Does the statement check indices, or compute in its windows what does?
+static bool checks(const Lower *l, int stmt, int depth) {
+    const StmtInfo *info = &l->info[stmt];
+    if (statement_checks(info->s)) return true;
+    for (int r = 0; r < info->nreads && depth < PROGRAM_MAX_STMTS; r++)
+        for (int k = 0; l->at[info->read[r]->tensor] && k < stmt; k++)
+            if (l->info[k].s->write->tensor == info->read[r]->tensor && checks(l, k, depth + 1))
+                return true;
+    return false;
+}
+
+// What is computed where it is read is computed as far as it is read.
+static void keep_checks(Lower *l) {
+    for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
+        int t = l->p->stmts.at[i].write->tensor;
+        if (!l->at[t] || !checks(l, i, 0) || statement_all_read(l->p, i)) continue;
+        diag_report(l->diags, l->at[t]->range, DIAG_SCHEDULE_CHECKED, l->p->stmts.at[i].label,
+                    "computed where it is read");
+        l->failed = true;
+    }
+}
+
 // --- Nodes -------------------------------------------------------------------------------------
 
 typedef struct Emit {
@@ -302,6 +324,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (!l.failed) know_statements(&l, now.sched);
     if (!l.failed) check_schedule(&l, flat.p, &now);
     if (!l.failed) know_tensors(&l);
+    if (!l.failed) keep_checks(&l);
     if (!l.failed) statement_hosts(&l);
     if (!l.failed) plan_classes(&l);
     if (!l.failed) nest_statements(&l);
@@ -309,6 +332,10 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (!l.failed) l.tree->root = as_block(emit(&l, l.root));
     for (int i = 0; i < l.leaf.n && !l.failed; i++)
         if (l.leaf.at[i]->role != LEAF_INIT) emit_prefetches(&l, l.leaf.at[i]->inst);
+    if (!l.failed && !tree_reaches(arena, l.tree)) {
+        diag_report(diags, (Range){0}, DIAG_TREE_OVERFLOW, "an index expression", 56LL);
+        l.failed = true;
+    }
     diags->source = before;
     return l.failed ? NULL : l.tree;
 }

@@ -103,6 +103,7 @@ typedef struct Part {
     const Affine *outer; // indices at or above the block
     int64_t min, max;    // of the rest
     bool whole;          // cannot be divided: keep the dimension as it is
+    bool checked;        // when it runs, against the size of the tensor
 } Part;
 
 // A dimension of a buffer: x / block of what is left of tensor dimension `dim`.

@@ -473,6 +473,14 @@ static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
         value[i] = affine_iter(r->x, n);
         if (!s->iter[i].reduction) iter[n++] = s->iter[i];
     }
+    const Affine **constraint = arena_new_n(r->arena, const Affine *, s->nconstraints);
+    int kept = 0;
+    for (int c = 0; c < s->nconstraints; c++) {
+        bool reduced = false;
+        for (int i = 0; i < s->niters; i++)
+            reduced |= s->iter[i].reduction && affine_uses_iter(s->constraint[c], i);
+        if (!reduced) constraint[kept++] = affine_substitute(r->x, s->constraint[c], value, NULL);
+    }
     s->write = access_substitute(r->x, s->write, value, NULL, NULL, NULL);
     for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
     sub[s->write->rank] = affine_iter(r->x, n);
@@ -480,17 +488,36 @@ static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
     iter[n++] = p;
     s->iter = iter;
     s->niters = n;
-    s->nconstraints = 0; // parts that nothing reached are the identity
+    s->nconstraints = kept; // parts that nothing reached are the identity
+    s->constraint = constraint;
     Type type = r->p->tensors.at[s->write->tensor].type;
     s->value = expr_read(r->x, type, access_make(r->x, from, s->write->rank + 1, sub));
 }
 
-static const char *why_no_parts(const Stmt *s, int k) {
+// Does every point of the iterators on the left write inside, whatever the conditions say? Partial
+// results are initialised for all of them.
+static bool writes_inside(const Rewrite *r, const Stmt *s) {
+    const Tensor *t = &r->p->tensors.at[s->write->tensor];
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS], min, max;
+    for (int i = 0; i < s->niters; i++) {
+        lo[i] = iter_lo(&s->iter[i]);
+        hi[i] = max_i64(iter_hi(&s->iter[i]) - 1, lo[i]);
+    }
+    for (int d = 0; d < s->write->rank; d++)
+        if (!affine_bounds(s->write->sub[d], lo, hi, &min, &max) || min < tensor_origin(t, d) ||
+            max >= tensor_origin(t, d) + tensor_size(t, d))
+            return false;
+    return true;
+}
+
+static const char *why_no_parts(const Rewrite *r, const Stmt *s, int k) {
     if (s->op == REDUCE_ASSIGN) return "it reduces nothing";
     if (!s->iter[k].reduction)
         return "this iterator stands on the left, so there is nothing to sum up";
     if (s->write->has_read) return "where it writes is only known at run time";
     if (!stmt_is_injective(s)) return "several iterations write one element of the result";
+    if (!writes_inside(r, s) && !FAULT(parts_outside))
+        return "only its conditions keep the result inside";
     if (s->write->rank == PROGRAM_MAX_RANK || s->niters == PROGRAM_MAX_ITERS)
         return "it has as many dimensions as there can be";
     return NULL;
@@ -502,7 +529,7 @@ static int make_parts(Rewrite *r, int i) {
     const LoopRef *how = &sched->privatise;
     Stmt *s = &r->p->stmts.at[i];
     int k = find_iter(s, how->iter);
-    const char *why = k < 0 ? NULL : why_no_parts(s, k);
+    const char *why = k < 0 ? NULL : why_no_parts(r, s, k);
     if (k < 0 || why) {
         Diag *d = k < 0 ? diag_report(r->diags, how->range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
                                       how->iter, s->label)
@@ -576,6 +603,55 @@ static const Expr *inline_expr(Inline *in, const Expr *e) {
 // Can every element be computed from the subscripts that read it? One definition by '=', each
 // dimension an iterator (plus a constant), each iterator in a dimension, no conditions; and storing
 // must not round.
+static void find_gather(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    *(bool *)user |= a->has_read;
+}
+
+bool statement_checks(const Stmt *s) {
+    bool gathers = s->unproven || s->write->has_read;
+    expr_visit_accesses(s->value, find_gather, &gathers);
+    return gathers && !s->unchecked;
+}
+
+typedef struct Cover {
+    const Stmt *def, *reader;
+    bool all;
+} Cover;
+
+// Dimension by dimension an iterator of its own that has all of the definition's values.
+static void find_cover(void *user, const Access *a, bool guarded) {
+    Cover *c = user;
+    const Access *w = c->def->write;
+    uint32_t seen = 0;
+    if (guarded || c->all || a->tensor != w->tensor) return;
+    for (int d = 0; d < w->rank; d++) {
+        const Affine *to = w->sub[d], *from = a->sub[d];
+        int i = to->n == 1 && to->linear && to->term[0].coef == 1 ? to->term[0].atom->index : -1;
+        int k = from->n == 1 && from->linear && from->term[0].coef == 1 ? from->term[0].atom->index
+                                                                        : -1;
+        if (to == from && affine_is_const(to)) continue;
+        if (i < 0 || k < 0 || seen >> k & 1) return;
+        seen |= (uint32_t)1 << k;
+        const Iter *x = &c->def->iter[i], *y = &c->reader->iter[k];
+        if (iter_lo(y) + from->constant > iter_lo(x) + to->constant ||
+            iter_hi(y) + from->constant < iter_hi(x) + to->constant)
+            return;
+    }
+    c->all = true;
+}
+
+bool statement_all_read(const Program *p, int def) {
+    for (int k = 0; k < p->stmts.n; k++) {
+        Cover c = {&p->stmts.at[def], &p->stmts.at[k], false};
+        bool runs = k != def && !c.reader->nconstraints && !c.reader->post;
+        for (int i = 0; i < c.reader->niters; i++) runs &= iter_extent(&c.reader->iter[i]) > 0;
+        if (runs) expr_visit_accesses(c.reader->value, find_cover, &c);
+        if (c.all) return true;
+    }
+    return FAULT(inlined_check_lost);
+}
+
 static bool can_inline(const Rewrite *r, int at) {
     const Stmt *s = &r->p->stmts.at[at];
     const Tensor *t = &r->p->tensors.at[s->write->tensor];
@@ -616,8 +692,10 @@ static void inline_into(Rewrite *r, int def, int reader) {
                  s->value->kind == EXPR_READ && value->kind == EXPR_OP && value->op == OP_MUL;
     if (in.inside || fuses || overwritten(r, def, reader))
         fault(r, r->sched.at[def]->range, DIAG_SCHEDULE_INLINE_READER, in.def->label, s->label);
-    else
-        s->value = value;
+    if (r->failed) return;
+    s->value = value;
+    s->unproven |= in.def->unproven;
+    if (statement_checks(in.def)) s->unchecked = false;
 }
 
 static void make_inlines(Rewrite *r) {
@@ -626,6 +704,10 @@ static void make_inlines(Rewrite *r) {
         if (!sched || !sched->inlined) continue;
         if (!can_inline(r, i)) {
             fault(r, sched->range, DIAG_SCHEDULE_INLINE, r->p->stmts.at[i].label, NULL);
+            return;
+        }
+        if (statement_checks(&r->p->stmts.at[i]) && !statement_all_read(r->p, i)) {
+            fault(r, sched->range, DIAG_SCHEDULE_CHECKED, r->p->stmts.at[i].label, "inlined");
             return;
         }
         if (sched->nloops || sched->ncopies || sched->at.iter || storage_is_said(&sched->storage))

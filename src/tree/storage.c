@@ -95,6 +95,16 @@ Part storage_divide(const Lower *l, const Item *at, const Affine *sub) {
     return p;
 }
 
+// Is the subscript checked against the size of the tensor when it runs? The buffer then has to have
+// that size.
+static bool is_checked(const Lower *l, const Stmt *s, const Access *a, int d, const Affine *sub) {
+    const Tensor *t = &l->p->tensors.at[a->tensor];
+    int64_t min, max;
+    if (s->unchecked || !(s->unproven || sub->has_read)) return false;
+    return !affine_bounds(sub, l->lo.at, l->hi.at, &min, &max) || min < tensor_origin(t, d) ||
+           max >= tensor_origin(t, d) + tensor_size(t, d);
+}
+
 static void cover(Lower *l, const Item *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
@@ -102,12 +112,15 @@ static void cover(Lower *l, const Item *leaf, const Access *a) {
         const Affine *sub = affine_substitute(l->x, a->sub[d], leaf->iter, NULL);
         Part p = storage_divide(l, st->at, sub);
         Part *all = &st->part[d];
+        bool checked = is_checked(l, leaf->inst->info->s, a, d, sub) || all->checked;
+        p.whole |= checked;
         if (!all->outer)
             *all = p;
         else if (p.outer != all->outer || p.whole)
             all->whole = true;
         all->min = min_i64(all->min, p.min);
         all->max = max_i64(all->max, p.max);
+        all->checked = checked;
     }
 }
 
@@ -176,12 +189,18 @@ static void lay_out(Lower *l, Store *st) {
         seen[named[i]] = true;
     }
     for (int d = 0; d < t->rank; d++) {
-        left[d] = seen[d] ? max_i64(st->size[d], 1) : 1;
+        left[d] = seen[d] ? st->size[d] : 1;
         if (!seen[d]) dim[st->ndims++] = (StoreDim){d, 1, st->size[d]};
     }
     for (int i = 0; i < n; i++) {
         int d = named[i];
-        int64_t block = min_i64(how->dim[i].block, left[d]);
+        int64_t block = min_i64(how->dim[i].block, max_i64(left[d], 1));
+        if (st->part[d].checked && left[d] % block && !FAULT(layout_pads_check)) {
+            diag_report(l->diags, how->dim[i].range, DIAG_SCHEDULE_LAYOUT_CHECKED, t->name, d,
+                        (long long)left[d], (long long)block);
+            l->failed = true;
+            return;
+        }
         dim[st->ndims++] = (StoreDim){d, block, left[d]};
         left[d] = block;
     }

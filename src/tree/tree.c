@@ -58,13 +58,26 @@ void argument_print(Text *out, const Tree *t, int argument) {
     text_char(out, ']');
 }
 
+// The stride of a dimension with one element means nothing; a caller may have left anything there.
+static void drop_idle_strides(Arena *arena, Buffer *b) {
+    const int64_t far = (int64_t)1 << 48;
+    for (int d = 0; b->stride && d < b->rank; d++) {
+        if (b->size[d] > 1 || (b->stride[d] > -far && b->stride[d] < far)) continue;
+        int64_t *stride = arena_copy(arena, b->stride, (size_t)b->rank * sizeof *stride);
+        stride[d] = 0;
+        b->stride = stride;
+    }
+}
+
 Tree *tree_for_views(Arena *arena, const Tree *t, const View *views) {
     Tree *mine = arena_copy(arena, t, sizeof *t);
     mine->buffers.at =
         arena_copy(arena, t->buffers.at, (size_t)t->buffers.n * sizeof *t->buffers.at);
     mine->buffers.cap = t->buffers.n;
-    for (int i = 0; views && i < t->nargs; i++)
+    for (int i = 0; views && i < t->nargs; i++) {
         mine->buffers.at[i].stride = buffer_strides(arena, &mine->buffers.at[i], &views[i]);
+        drop_idle_strides(arena, &mine->buffers.at[i]);
+    }
     return mine;
 }
 
@@ -113,6 +126,59 @@ Range tree_range(const Tree *t, const Node *node) {
         return (Range){0, 0};
     return t->program->stmts.at[leaf->stmt].range;
 }
+
+// --- Reach -------------------------------------------------------------------------------------
+
+typedef struct Reach {
+    int64_t *lo, *hi; // per index id
+    bool ok;
+} Reach;
+
+static void reach_affine(Reach *r, const Affine *a) {
+    r->ok &= affine_reach(a, r->lo, r->hi) <= AFFINE_REACH_TREE;
+}
+
+static void reach_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    for (int d = 0; d < a->rank; d++) reach_affine(user, a->sub[d]);
+}
+
+static void reach_indices(Reach *r, const Expr *e) {
+    if (e->kind == EXPR_INDEX) reach_affine(r, e->index);
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) reach_indices(r, e->arg[i]);
+}
+
+static bool reach_node(void *user, const Node *node, int depth, const Block *parent) {
+    Reach *r = user;
+    const Block *b = as_block(node);
+    const Leaf *leaf = as_leaf(node);
+    (void)depth, (void)parent;
+    for (int i = 0; b && i < b->nindex && r->ok; i++) {
+        const Index *x = &b->index[i];
+        r->hi[x->id] = x->extent > 0 ? x->extent - 1 : 0;
+        if (!x->passed) continue;
+        reach_affine(r, x->passed);
+        r->ok = r->ok && affine_bounds(x->passed, r->lo, r->hi, &r->lo[x->id], &r->hi[x->id]);
+    }
+    for (int i = 0; b && i < b->nconstraints; i++) reach_affine(r, b->constraint[i]);
+    if (leaf) {
+        reach_access(r, leaf->write, false);
+        for (int d = 0; d < leaf->write->rank; d++)
+            affine_visit_accesses(leaf->write->sub[d], reach_access, r);
+        expr_visit_accesses(leaf->value, reach_access, r);
+        reach_indices(r, leaf->value);
+    }
+    return r->ok;
+}
+
+bool tree_reaches(Arena *scratch, const Tree *t) {
+    Reach r = {arena_new_n(scratch, int64_t, t->nindices),
+               arena_new_n(scratch, int64_t, t->nindices), true};
+    tree_walk(t, reach_node, &r);
+    return r.ok;
+}
+
+// --- Walking -----------------------------------------------------------------------------------
 
 static void walk(const Node *node, int depth, const Block *parent, TreeVisit *fn, void *user) {
     if (!fn(user, node, depth, parent)) return;

@@ -246,6 +246,10 @@ Range tree_range(const Tree *t, const Node *node);
 typedef bool TreeVisit(void *user, const Node *node, int depth, const Block *parent);
 void tree_walk(const Tree *t, TreeVisit *fn, void *user);
 
+// Whether index expressions stay exact: each within AFFINE_REACH_TREE of 0 over the whole extents
+// of the loops around it. Of a Program that was bound only absurdly long splits make it otherwise.
+bool tree_reaches(Arena *scratch, const Tree *t);
+
 // --- Reading, show.c ---------------------------------------------------------------------------
 // One line per loop, allocation and leaf; with `cost`, what each block touches, moves and computes.
 void tree_show(Text *out, const Tree *t, bool cost);

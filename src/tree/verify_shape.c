@@ -59,9 +59,8 @@ static void check_atom(Shape *s, const Atom *t) {
 
 static void check_affine(Shape *s, const Affine *a) {
     for (int i = 0; i < a->n && s->ok; i++) check_atom(s, a->term[i].atom);
-    int64_t min, max;
-    if (!s->ok || a->has_read || affine_bounds(a, s->lo, s->hi, &min, &max)) return;
-    fault(s, DIAG_TREE_OVERFLOW, "an index expression", 64);
+    if (!s->ok || affine_reach(a, s->lo, s->hi) <= AFFINE_REACH_TREE) return;
+    fault(s, DIAG_TREE_OVERFLOW, "an index expression", 56);
 }
 
 static void check_expr(Shape *s, const Expr *e) {

@@ -488,7 +488,7 @@ TEST(long_sums_go_in_tiles) {
 // Sizes that no memory holds are chosen for like others.
 TEST(huge_extents_do_not_overflow) {
     CHOSEN("C: k/256 m/6 k m n:v\n    prefetch B at k/256 distance 1 level 2\n",
-           SIZES(64, 64, (int64_t)1 << 50),
+           SIZES(64, 64, (int64_t)1 << 47),
            "program h(M, N, K) {\n input A: u8[M, K]\n input B: i8[K, N]\n"
            " output C: i32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
            "  C[m, n] +=! i32(A[m, k])*i32(B[k, n])\n}\n");

@@ -179,6 +179,35 @@ TEST(schedules_ask_what_was_meant) {
          "note: did you mean 'twice'?\n");
 }
 
+// A bad index is found in every schedule: nothing may leave out an instance that would find it.
+TEST(schedules_keep_checks_of_indices) {
+    const char *part =
+        "program p { input I: i32[4] input E: f32[7] output O: f32[2] temp t: f32[4]\n"
+        "t: for i in 0:4 t[i] = E[I[i]]\n"
+        "O: for i in 0:2 O[i] = t[i] }";
+    says(
+        part, "t:\n    inline\n",
+        "error: 't' cannot be inlined: it checks indices from data, and not every element of it is "
+        "read\n");
+    says(part, "t:\n    at i\n",
+         "error: 't' cannot be computed where it is read: it checks indices from data, and not "
+         "every "
+         "element of it is read\n");
+    says(part, "t:\n    copy E layout (0/2 0)\n",
+         "error: 't.E' cannot have this layout: dimension 0 is subscripted by indices from data, "
+         "and "
+         "its 7 elements do not divide into blocks of 2\n");
+    says("program p { input I: i32[4] input E: f32[7] output O: f32[4] temp t: f32[4]\n"
+         "t: for i in 0:4 t[i] = E[I[i]]\n"
+         "O: for i in 0:4 O[i] = t[i] }",
+         "t:\n    inline\n", "");
+    says("program p { input A: f32[16, 3] inout P: f32[8]\n"
+         "P: for g in 0:16, h in 0:3 if 7 - g >= 0 P[g] max= A[g, h] }",
+         "P:\n    privatise h\n",
+         "error: 'P' cannot have partial results over 'h': only its conditions keep the result "
+         "inside\n");
+}
+
 TEST(schedules_say_nothing_in_vain) {
     says(names, "twice: row\n    inline\n",
          "warning: what else is said of it has no effect: with 'inline' it is computed nowhere\n");

@@ -287,7 +287,7 @@ TEST(indices_are_affine_and_fit) {
     CHECK(strstr(verify_loop(&h, KIND_SERIAL, i), "is not an affine function of indices"));
     h.node[h.n++] = hand_leaf(&h, c, at(&h, INT64_MAX / 2, i, 0), REDUCE_ADD, NULL);
     CHECK_STR_EQ(verify_loop(&h, KIND_SERIAL, i),
-                 "error: the range of an index expression overflows 64 bits\n");
+                 "error: the range of an index expression overflows 56 bits\n");
     Index bad = hand_index(&h, "n", -1);
     h.node[h.n++] = hand_leaf(&h, c, at(&h, 0, bad, 0), REDUCE_ADD, NULL);
     CHECK(

@@ -45,6 +45,7 @@ static const char *call(CWriter *w, Helper h, Type t) { return helper(w->u, h, t
 // --- Affines -----------------------------------------------------------------------------------
 
 static void read_access(CWriter *w, Text *out, const Access *a);
+static int status_code(const CWriter *w);
 
 static bool never_negative(const CWriter *w, const Affine *a) {
     int64_t lo, hi;
@@ -91,6 +92,15 @@ static void atom(CWriter *w, Text *out, const Atom *t, bool factor) {
     case ATOM_MIN: two(w, out, call(w, HELPER_MIN, TYPE_I64), t); break;
     case ATOM_MAX: two(w, out, call(w, HELPER_MAX, TYPE_I64), t); break;
     case ATOM_PROD:
+        if (t->has_read && w->leaf && !w->leaf->unchecked) {
+            text_printf(out, "%s(0, ", call(w, HELPER_SUM, TYPE_NONE));
+            c_affine(w, out, t->a);
+            text_add(out, ", ");
+            c_affine(w, out, t->b);
+            text_printf(out, ", &status, %d)", status_code(w));
+            w->checks = true;
+            break;
+        }
         if (factor) text_char(out, '(');
         in_parens(w, out, t->a);
         text_char(out, '*');
@@ -120,7 +130,7 @@ static void number(Text *out, int64_t i) {
         text_int(out, i);
 }
 
-// A value read from memory may be anything: its sums wrap.
+// A sum of elements that fits in 64 bits whatever they are, or that nobody checks.
 static void wrapping(CWriter *w, Text *out, const Affine *a) {
     text_printf(out, "(int64_t)(UINT64_C(%llu)", (unsigned long long)(uint64_t)a->constant);
     for (int i = 0; i < a->n; i++) {
@@ -131,9 +141,58 @@ static void wrapping(CWriter *w, Text *out, const Affine *a) {
     text_char(out, ')');
 }
 
+// Does the sum fit, whatever its elements are? Those of 32 bits do not get far.
+static bool always_fits(const CWriter *w, const Affine *a) {
+    int64_t far = AFFINE_REACH_TREE, most = (int64_t)1 << 32;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        int64_t k = a->term[i].coef;
+        if (!t->has_read) continue;
+        if (t->kind != ATOM_READ || type_info[w->t->buffers.at[t->read->tensor].type].bits > 32 ||
+            type_is_float(w->t->buffers.at[t->read->tensor].type) || k == INT64_MIN ||
+            !checked_fma(k < 0 ? -k : k, most, &far))
+            return false;
+    }
+    return true;
+}
+
+// Elements of 64 bits: in the order of affine_eval, and what overflows there is a bad index.
+static void checked_sum(CWriter *w, Text *out, const Affine *a) {
+    Text sum = {.arena = w->arena};
+    Term iter[AFFINE_MAX_TERMS];
+    int n = 0;
+    for (int i = 0; i < a->n; i++) {
+        if (a->term[i].atom->kind == ATOM_ITER) {
+            iter[n++] = a->term[i];
+            continue;
+        }
+        Text next = {.arena = w->arena};
+        text_printf(&next, "%s(%s, ", call(w, HELPER_SUM, TYPE_NONE),
+                    sum.len ? text_str(&sum) : "0");
+        number(&next, a->term[i].coef);
+        text_add(&next, ", ");
+        atom(w, &next, a->term[i].atom, false);
+        text_printf(&next, ", &status, %d)", status_code(w));
+        sum = next;
+    }
+    const Affine *known = affine_make(w->t->exprs, a->constant, iter, n);
+    if (!affine_is(known, 0)) {
+        text_printf(out, "%s(%s, 1, ", call(w, HELPER_SUM, TYPE_NONE), text_str(&sum));
+        c_affine(w, out, known);
+        text_printf(out, ", &status, %d)", status_code(w));
+    } else {
+        text_add(out, text_str(&sum));
+    }
+    w->checks = true;
+}
+
 void c_affine(CWriter *w, Text *out, const Affine *a) {
     if (a->has_read && !(a->n == 1 && a->term[0].coef == 1 && a->constant == 0)) {
-        wrapping(w, out, a);
+        bool unchecked = !w->leaf || w->leaf->unchecked || FAULT(c_index_wraps);
+        if (unchecked || always_fits(w, a))
+            wrapping(w, out, a);
+        else
+            checked_sum(w, out, a);
         return;
     }
     bool constant_first = a->n == 0 || (a->constant != 0 && a->term[0].coef < 0);

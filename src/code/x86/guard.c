@@ -74,16 +74,31 @@ static void load_element(Gen *g, const Micro *m) {
     asm_bind(a, &skip);
 }
 
+// A place that is computed is computed, and its index checked, where the guard holds in some lane
+// and nowhere else.
 static void load_contiguous(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
     const Ref *r = m->ref;
-    if (gen_is_wide(g)) {
-        unsigned k = gen_guard_mask(g, m);
-        gen_load_where(g, r, m->dst_reg, k, gen_mem(g, r, X86_RAX));
-        return;
+    AsmLabel none = asm_label(a), done = asm_label(a);
+    bool computed = ref_is_hard(r), wide = gen_is_wide(g);
+    X86Arg x = x86_xmm((unsigned)m->dst_reg);
+    if (computed && !FAULT(guarded_row_unguarded)) {
+        guard_bits(g, m);
+        x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
+        x86_1(a, X86_jz, x86_to(&none));
     }
-    X86Arg mask = gen_guard_vector(g, m);
-    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps,
-          gen_vreg(r->type, r->width, m->dst_reg), mask, gen_mem(g, r, X86_RAX));
+    unsigned k = wide ? gen_guard_mask(g, m) : 0;
+    X86Arg at = gen_mem(g, r, X86_RAX);
+    if (wide)
+        gen_load_where(g, r, m->dst_reg, k, at);
+    else
+        x86_3(a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps,
+              gen_vreg(r->type, r->width, m->dst_reg), gen_guard_vector(g, m), at);
+    if (!computed) return;
+    x86_1(a, X86_jmp, x86_to(&done));
+    asm_bind(a, &none);
+    x86_3(a, wide ? X86_vpxord : X86_vxorps, x, x, x);
+    asm_bind(a, &done);
 }
 
 static void load_apart(Gen *g, const Micro *m) {

@@ -196,8 +196,35 @@ static int64_t known_part(const Gen *g, const Affine *a, const int64_t *env) {
     return (int64_t)c;
 }
 
+// rax <- rax + k, or k where rax is free.
+static void add_known(Gen *g, int64_t k, bool first) {
+    if (first) {
+        x86_set(&g->a, X86_RAX, k);
+    } else if (k != (int32_t)k) {
+        x86_set(&g->a, X86_RCX, k);
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+    } else if (k) {
+        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(k));
+    }
+}
+
+// rax <- rax + Σ k·counter + what is known; `first`: rax is free. None of it overflows
+// (affine_reach).
+static void add_iterators(Gen *g, const Affine *a, const int64_t *env, bool first) {
+    for (int i = 0; i < a->n; i++) {
+        if (!is_counted(g, a->term[i].atom)) continue;
+        unsigned to = first ? X86_RAX : X86_RCX;
+        gen_load_pushed(g, to, gen_counter(g, g->p->loop_of_id[a->term[i].atom->index]));
+        if (a->term[i].coef != 1) multiply(g, to, a->term[i].coef);
+        if (!first) x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        first = false;
+    }
+    add_known(g, known_part(g, a, env), first);
+}
+
+// In the order of affine_eval, with its overflows: atoms one after the other, then iterators and
+// constant as one number.
 void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
-    int64_t known = known_part(g, a, env);
     bool first = true; // rax is free
     for (int i = 0; i < a->n; i++) {
         if (a->term[i].atom->kind == ATOM_ITER) continue;
@@ -214,27 +241,14 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env) {
         }
         first = false;
     }
-    for (int i = 0; i < a->n; i++) {
-        if (!is_counted(g, a->term[i].atom)) continue;
-        unsigned to = first ? X86_RAX : X86_RCX;
-        gen_load_pushed(g, to, gen_counter(g, g->p->loop_of_id[a->term[i].atom->index]));
-        if (a->term[i].coef != 1) multiply(g, to, a->term[i].coef);
-        if (!first) {
-            x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            check_overflow(g, a);
-        }
-        first = false;
-    }
-    if (first) {
-        x86_set(&g->a, X86_RAX, known);
-    } else if (known == (int32_t)known) {
-        if (known) x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(known));
-        if (known) check_overflow(g, a);
-    } else {
-        x86_set(&g->a, X86_RCX, known);
+    bool apart = a->has_read && !first && a->term[0].atom->kind == ATOM_ITER;
+    if (apart) gen_push(g);
+    add_iterators(g, a, env, first || apart);
+    if (apart) {
+        gen_pop(g, X86_RCX);
         x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
-        check_overflow(g, a);
     }
+    if (apart || (!first && a->constant)) check_overflow(g, a);
 }
 
 // By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ; `truncates`
