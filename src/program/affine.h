@@ -131,7 +131,7 @@ bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_
 // address reaches as far. So negations, differences and multiples by a vector's lanes fit in 64
 // bits, whoever forms them. program_bind and tree_reaches refuse the rest. Elements that are read
 // from tensors do not count: what they are part of is checked when it runs.
-#define AFFINE_REACH ((int64_t)1 << 48)
+#define AFFINE_REACH      ((int64_t)1 << 48)
 #define AFFINE_REACH_TREE ((int64_t)1 << 56)
 // The distance over a box; INT64_MAX when it is more than 64 bits hold.
 int64_t affine_reach(const Affine *a, const int64_t *lo, const int64_t *hi);

@@ -15,8 +15,8 @@ typedef struct Rewritten {
 bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
                       Rewritten *out);
 
-// Does the statement check indices that come from data, or that nothing proved? Every instance of it
-// then has to run, so that a bad index is found whoever wants the result.
+// Does the statement check indices that come from data, or that nothing proved? Every instance of
+// it then has to run, so that a bad index is found whoever wants the result.
 bool statement_checks(const Stmt *s);
 // Does some statement surely read every element that statement `def` defines?
 bool statement_all_read(const Program *p, int def);
