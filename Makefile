@@ -48,8 +48,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(WERROR) \
             -Wno-gnu-variable-sized-type-not-at-end,\
             $(if $(SANITIZE),-Wno-maybe-uninitialized))
 FLAGS := -std=gnu11 $(WARNINGS) -ffp-contract=off -fPIC -fvisibility=hidden -pthread \
+         -fstack-protector-strong \
          -DLW_BUILD_VERSION='"$(VERSION)"' $(CFLAGS) $(SANITIZE)
-LINK := $(CC) -pthread $(LDFLAGS) $(SANITIZE)
+LINK := $(CC) -pthread -Wl,-z,relro,-z,now $(LDFLAGS) $(SANITIZE)
 
 # `make V=1` shows whole commands instead of what is made.
 Q := $(if $(V),,@)

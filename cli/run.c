@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Run {
     Cli *cli;
@@ -56,7 +57,23 @@ static int bind_sizes(Run *r) {
     return cli_report(r->cli, status);
 }
 
+// All that the arguments take, before any of it is filled.
+static int check_memory(Run *r) {
+    double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < r->n; i++) {
+        const DLTensor *t = lw_bound_tensor(r->bound, i);
+        double one = t->dtype.bits / 8.0;
+        for (int d = 0; d < t->ndim; d++) one *= (double)t->shape[d];
+        bytes += one;
+    }
+    if (most <= 0 || bytes <= most) return EXIT_OK;
+    return cli_fail(r->cli, "the arguments need %.3g GB, and this machine has %.3g GB of memory",
+                    bytes * 1e-9, most * 1e-9);
+}
+
 static int make_arguments(Run *r) {
+    int failed = check_memory(r);
+    if (failed) return failed;
     for (size_t i = 0; i < r->n; i++) {
         const lw_tensor *tensor = lw_function_tensor(r->f, i);
         if (r->args[i].memory) continue;

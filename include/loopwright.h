@@ -467,7 +467,8 @@ LW_API lw_status lw_kernel_run(lw_context *ctx, const lw_kernel *k, const DLTens
                                size_t count, const lw_run_options *options);
 // The code alone, nothing checked: one pointer per argument to its first element, and scratch
 // memory aligned to 64 bytes, NULL where none is needed. 0, or 1000 + the number of the statement
-// whose subscript left its tensor. Loops marked parallel are shared by `threads` threads.
+// whose subscript left its tensor; -1, and nothing ran, where scratch is NULL but needed. Loops
+// marked parallel are shared by `threads` threads.
 LW_API int lw_kernel_call(const lw_kernel *k, void *const *buffers, void *scratch, int threads);
 
 // --- Tuning --------------------------------------------------------------------------------------

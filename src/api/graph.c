@@ -106,9 +106,25 @@ static lw_status lost(const lw_graph *g) {
                                         "the graph lacks what it should have added\n");
 }
 
+// What stands for a text that must be given and was not.
+static const char absent[] = "";
+#define GIVEN(text) ((text) ? (text) : absent)
+
+// The parameter that is NULL although it must not be, or NULL.
+static const char *missing(const Args *a) {
+    if (a->name == absent) return "name";
+    if (a->op == absent) return "op";
+    if (a->text == absent) return "text";
+    if (a->ndims > 0 && !a->dims) return "dims";
+    if (a->ninputs > 0 && !a->inputs) return "inputs";
+    return a->nwindows > 0 && !a->windows ? "windows" : NULL;
+}
+
 static lw_status run(GraphCall *c) {
     c->result = GRAPH_BAD;
     if (!c->g) return LW_MISUSE; // there is no context to say it in
+    const char *what = missing(&c->a);
+    if (what) return call_null(c->g->home->ctx, what);
     if (c->g->broken) return lost(c->g);
     return call_run(c->g->home->ctx, graph_body, c);
 }
@@ -269,43 +285,45 @@ lw_status lw_graph_dot(lw_graph *g, const char **out) { return text(g, graph_dot
     }
 #define NODE(...) ENTRY(int, node, __VA_ARGS__)
 #define DONE(...) ENTRY(lw_status, done, __VA_ARGS__)
-NODE(dim, (lw_graph * g, const char *name), graph_dim(g, a->name), .name = name)
-NODE(dim_fresh, (lw_graph * g, const char *like), graph_dim_fresh(g, a->name), .name = like)
+NODE(dim, (lw_graph * g, const char *name), graph_dim(g, a->name), .name = GIVEN(name))
+NODE(dim_fresh, (lw_graph * g, const char *like), graph_dim_fresh(g, a->name), .name = GIVEN(like))
 DONE(dim_size, (lw_graph * g, int dim, int64_t size), graph_dim_size(g, a->x, a->size), .x = dim,
      .size = size)
 DONE(dim_param, (lw_graph * g, int dim), graph_dim_param(g, a->x), .x = dim)
-DONE(relate, (lw_graph * g, const char *relations), graph_relate(g, a->text), .text = relations)
+DONE(relate, (lw_graph * g, const char *relations), graph_relate(g, a->text),
+     .text = GIVEN(relations))
 NODE(rank, (lw_graph * g, int node_), graph_rank(g, a->x), .x = node_)
 NODE(node_dim, (lw_graph * g, int node_, int i), graph_node_dim(g, a->x, a->y), .x = node_, .y = i)
 NODE(read, (lw_graph * g, const char *name, DLDataType dtype, int ndims, const int *dims),
-     graph_read(g, a->name, a->type, a->ndims, a->dims), .name = name, .type = type_of(dtype),
-     .ndims = ndims, .dims = dims)
+     graph_read(g, a->name, a->type, a->ndims, a->dims), .name = GIVEN(name),
+     .type = type_of(dtype), .ndims = ndims, .dims = dims)
 NODE(write, (lw_graph * g, const char *name, int x, int ndims, const int *dims),
-     graph_write(g, a->name, a->x, a->ndims, a->dims), .name = name, .x = x, .ndims = ndims,
+     graph_write(g, a->name, a->x, a->ndims, a->dims), .name = GIVEN(name), .x = x, .ndims = ndims,
      .dims = dims)
 NODE(const, (lw_graph * g, DLDataType dtype, double value), graph_const(g, a->type, a->value),
      .type = type_of(dtype), .value = value)
 NODE(const_int, (lw_graph * g, DLDataType dtype, int64_t value),
      graph_const_int(g, a->type, a->size), .type = type_of(dtype), .size = value)
 NODE(index, (lw_graph * g, DLDataType dtype, const char *index, int ndims, const int *dims),
-     graph_index(g, a->type, a->text, a->ndims, a->dims), .type = type_of(dtype), .text = index,
-     .ndims = ndims, .dims = dims)
+     graph_index(g, a->type, a->text, a->ndims, a->dims), .type = type_of(dtype),
+     .text = GIVEN(index), .ndims = ndims, .dims = dims)
 NODE(op, (lw_graph * g, const char *op, int ninputs, const int *inputs, int ndims, const int *dims),
-     graph_op(g, a->code, a->ninputs, a->inputs, a->ndims, a->dims), .op = op, .ninputs = ninputs,
-     .inputs = inputs, .ndims = ndims, .dims = dims)
+     graph_op(g, a->code, a->ninputs, a->inputs, a->ndims, a->dims), .op = GIVEN(op),
+     .ninputs = ninputs, .inputs = inputs, .ndims = ndims, .dims = dims)
 NODE(cast, (lw_graph * g, DLDataType dtype, int x), graph_cast(g, a->type, a->x),
      .type = type_of(dtype), .x = x)
 NODE(view, (lw_graph * g, int x, int ndims, const int *dims, const char *relations, int border),
      graph_view(g, a->x, a->ndims, a->dims, a->text, a->border), .x = x, .ndims = ndims,
-     .dims = dims, .text = relations, .border = border)
+     .dims = dims, .text = GIVEN(relations), .border = border)
 DONE(pre, (lw_graph * g, int reduction, int start), graph_pre(g, a->x, a->y), .x = reduction,
      .y = start)
 DONE(post, (lw_graph * g, int x), graph_post(g, a->x), .x = x)
-NODE(unary, (lw_graph * g, const char *op, int x), graph_unary(g, a->code, a->x), .op = op, .x = x)
+NODE(unary, (lw_graph * g, const char *op, int x), graph_unary(g, a->code, a->x), .op = GIVEN(op),
+     .x = x)
 NODE(binary, (lw_graph * g, const char *op, int x, int y), graph_binary(g, a->code, a->x, a->y),
-     .op = op, .x = x, .y = y)
+     .op = GIVEN(op), .x = x, .y = y)
 NODE(reduce, (lw_graph * g, const char *op, int x, int ndims, const int *dims),
-     graph_reduce(g, a->code, a->x, a->ndims, a->dims), .op = op, .x = x, .ndims = ndims,
+     graph_reduce(g, a->code, a->x, a->ndims, a->dims), .op = GIVEN(op), .x = x, .ndims = ndims,
      .dims = dims)
 NODE(mean, (lw_graph * g, int x, int ndims, const int *dims),
      graph_mean(g, a->x, a->ndims, a->dims), .x = x, .ndims = ndims, .dims = dims)
@@ -367,7 +385,7 @@ int lw_graph_place(lw_graph *g, const char *op, int ninputs, const int *inputs, 
               .inputs = inputs,
               .ndims = ndims,
               .dims = dims,
-              .text = relations,
+              .text = GIVEN(relations),
               .border = border};
     return node(&(GraphCall){.g = g, .fn = do_place, .a = a});
 }

@@ -195,6 +195,7 @@ lw_status lw_kernel_run(lw_context *ctx, const lw_kernel *k, const DLTensor *con
 
 int lw_kernel_call(const lw_kernel *k, void *const *buffers, void *scratch, int threads) {
     KernelEnv env = {.threads = 1, .apply = code_apply};
+    if (!scratch && k->code->scratch) return -1;
     if (threads > 1 && k->code->parallel && (env.user = context_pool(k->ctx))) {
         env.threads = threads < POOL_MAX_THREADS ? threads : POOL_MAX_THREADS;
         env.parallel_for = pool_parallel_for;

@@ -106,6 +106,8 @@ static void measure(Jit *j, double seconds) {
 
 static bool dense(const View *v) {
     int64_t stride = 1;
+    for (int d = 0; d < v->rank; d++)
+        if (v->size[d] == 0) return true; // whatever its strides
     for (int d = v->rank - 1; d >= 0; d--) {
         if (v->size[d] > 1 && v->stride[d] != stride) return false;
         stride *= v->size[d];

@@ -14,11 +14,20 @@ static const size_t most_code = (size_t)64 << 20;
 
 // --- The thread's own ----------------------------------------------------------------------------
 
+// Does the code go by the stride? Not where one element is all there is along it, or none.
+static bool stride_matters(const View *v, int d) {
+    bool elements = true;
+    for (int i = 0; i < v->rank; i++) elements &= v->size[i] > 0;
+    return elements && v->size[d] > 1;
+}
+
 bool kernel_fits(const KernelCode *k, const View *views, int n) {
     const int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++)
-            if (views[i].stride[d] != *at++ && !FAULT(key_without_strides)) return false;
+            if (views[i].stride[d] != *at++ && stride_matters(&views[i], d) &&
+                !FAULT(key_without_strides))
+                return false;
     return true;
 }
 

@@ -1,12 +1,13 @@
 // Running: arguments checked against the bound shapes, then the last step of the pipeline.
 //
 // Outputs may have any strides as long as no two of their elements, and no element of another
-// argument, share memory. Disjoint address ranges settle that almost always; otherwise the bytes
-// are compared exactly with a bitmap.
+// argument, share memory. Disjoint address ranges settle that almost always; otherwise their
+// strides are looked at (run/overlap.h).
 #include "api/kernel.h"
 
 #include "base/checked.h"
 #include "base/fault.h"
+#include "run/overlap.h"
 
 #include <string.h>
 
@@ -60,6 +61,9 @@ static View view_of(const lw_bound *b, int t, const DLTensor *a) {
     };
 }
 
+// Values that deciding on overlaps may try in one call: less than a millisecond.
+enum { OVERLAP_TRIES = 1 << 14 };
+
 // --- Overlap -------------------------------------------------------------------------------------
 
 // The bytes of a view: from its lowest to its highest element. Empty when it has no elements.
@@ -85,62 +89,21 @@ static Extent extent_of(const View *v) {
     return e;
 }
 
-static uint64_t magnitude(int64_t stride) {
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
-
-// Dimensions nest, each stepping over all of the ones with smaller strides: no element twice. Of a
-// view whose extent does not overflow.
-static bool nests(const View *v) {
-    uint64_t reach = 0; // of the dimensions so far: highest offset
-    bool taken[PROGRAM_MAX_RANK] = {false};
-    for (;;) {
-        int next = -1;
-        for (int d = 0; d < v->rank; d++)
-            if (!taken[d] && v->size[d] > 1 &&
-                (next < 0 || magnitude(v->stride[d]) < magnitude(v->stride[next])))
-                next = d;
-        if (next < 0) return true;
-        if (magnitude(v->stride[next]) <= reach) return FAULT(self_overlap_missed);
-        taken[next] = true;
-        reach += (uint64_t)(v->size[next] - 1) * magnitude(v->stride[next]);
-    }
-}
-
-// Visits every element of `v`; marks its bytes of `e` in the bitmap, or looks whether one is
-// marked.
-static bool meets(const View *v, Extent e, uint8_t *bits, bool mark) {
-    int64_t at[PROGRAM_MAX_RANK] = {0};
-    uintptr_t bytes = (uintptr_t)type_info[v->type].bytes;
-    for (;;) {
-        int64_t offset = 0;
-        for (int d = 0; d < v->rank; d++) offset += at[d] * v->stride[d];
-        uintptr_t first = (uintptr_t)v->data + (uintptr_t)offset * bytes;
-        for (uintptr_t p = first; p < first + bytes; p++) {
-            if (p < e.from || p >= e.to) continue;
-            uint8_t *byte = &bits[(p - e.from) >> 3], bit = (uint8_t)(1u << ((p - e.from) & 7));
-            if (*byte & bit) return true;
-            if (mark) *byte |= bit;
-        }
-        int d = v->rank - 1;
-        while (d >= 0 && ++at[d] == v->size[d]) at[d--] = 0;
-        if (d < 0) return false;
-    }
+static Strided strided(const View *v) {
+    return (Strided){(uintptr_t)v->data, type_info[v->type].bytes, v->rank, v->size, v->stride};
 }
 
 // Does output `o` share an element with argument `t`, or with itself when they are the same?
-static bool overlap(Arena *arena, const View *views, const Extent *extents, int o, int t) {
+static OverlapAnswer overlap(const View *views, const Extent *extents, int o, int t,
+                             int64_t *budget) {
     Extent a = extents[o], b = extents[t];
     if (a.from == a.to || b.from == b.to || a.to <= b.from + (FAULT(overlap_by_one_byte) ? 4 : 0) ||
         b.to <= a.from)
-        return false;
-    if (o == t && nests(&views[o])) return false;
-    ArenaMark mark = arena_mark(arena);
-    uint8_t *bits = arena_alloc(arena, (a.to - a.from) / 8 + 1);
-    bool met = meets(&views[o], a, bits, true);
-    if (o != t) met = meets(&views[t], a, bits, false);
-    arena_release(arena, mark);
-    return met;
+        return OVERLAP_NO;
+    Strided x = strided(&views[o]), y = strided(&views[t]);
+    return o != t                       ? overlap_test(&x, &y, budget)
+           : FAULT(self_overlap_missed) ? OVERLAP_NO
+                                        : overlap_itself(&x, budget);
 }
 
 static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
@@ -154,10 +117,15 @@ static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
             return false;
         }
     }
+    int64_t budget = OVERLAP_TRIES;
     for (int o = p->ninputs; o < n; o++)
         for (int t = 0; t <= o; t++) {
-            if (!overlap(call->arena, views, extents, o, t)) continue;
-            if (o == t)
+            OverlapAnswer answer = overlap(views, extents, o, t, &budget);
+            if (answer == OVERLAP_NO) continue;
+            if (answer == OVERLAP_UNDECIDED)
+                diag_report(call->diags, nowhere, DIAG_OVERLAP_UNDECIDED, p->tensors.at[o].name,
+                            p->tensors.at[t].name);
+            else if (o == t)
                 diag_report(call->diags, nowhere, DIAG_SELF_OVERLAP, p->tensors.at[o].name);
             else
                 diag_report(call->diags, nowhere, DIAG_OVERLAP, p->tensors.at[o].name,

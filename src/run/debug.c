@@ -6,6 +6,7 @@
 
 #include "run/fork.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -70,10 +71,13 @@ static bool write_all(int fd, const void *data, size_t size) {
 static void choose_folder(Debug *d) {
     const char *base = getenv("TMPDIR");
     int n = d->given ? snprintf(d->folder, PATH, "%s", d->given)
-                     : snprintf(d->folder, PATH, "%s/loopwright-%d", base && *base ? base : "/tmp",
-                                (int)getpid());
+                     : snprintf(d->folder, PATH, "%s/loopwright-%d-XXXXXX",
+                                base && *base ? base : "/tmp", (int)getpid());
     if (n < 0 || n >= PATH) d->folder[0] = 0;
-    if (d->folder[0]) mkdir(d->folder, 0700);
+    // A name that nobody can have taken before: others may write to /tmp.
+    if (d->folder[0] &&
+        (d->given ? mkdir(d->folder, 0700) && errno != EEXIST : mkdtemp(d->folder) == NULL))
+        d->folder[0] = 0;
 }
 
 static int make_file(const Debug *d, const char *name, const char *end, int flags, char *path) {

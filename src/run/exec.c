@@ -1,5 +1,7 @@
-// Chunks of a megabyte (or the size of one large kernel), each mapped twice. Blocks are bumped off
-// the newest chunk; a chunk goes when its last block does. In a child made by fork nothing is added
+// Chunks of a megabyte (or the size of one large kernel), mapped to be run. To write a block its
+// pages are mapped a second time, and no longer than that takes: nothing stays around that is
+// writable here and runs there. Blocks are bumped off the newest chunk; a chunk goes when its last
+// block does. In a child made by fork nothing is added
 // to chunks of the parent, which goes on writing to the same pages.
 #define _GNU_SOURCE
 #include "run/exec.h"
@@ -21,7 +23,8 @@ enum { CHUNK = 1 << 20, ALIGN = 64 };
 typedef struct Chunk Chunk;
 struct Chunk {
     Chunk *next;
-    char *write, *run; // the same memory; equal when double mapping was refused
+    char *run;
+    bool shared; // its pages can be mapped again; else it is written before it can run
     size_t size, used;
     int blocks;
     bool sealed; // takes no more
@@ -76,7 +79,6 @@ size_t exec_arena_mapped(ExecArena *a) {
 
 static void unmap(Chunk *c) {
     munmap(c->run, c->size);
-    if (c->write && c->write != c->run) munmap(c->write, c->size);
     free(c);
 }
 
@@ -92,37 +94,50 @@ void exec_arena_free(ExecArena *a) {
     free(a);
 }
 
-static bool map_twice(Chunk *c) {
+static bool map_shared(Chunk *c) {
     int fd = memfd_create("loopwright", MFD_CLOEXEC);
     if (fd < 0) return false;
-    bool ok = ftruncate(fd, (off_t)c->size) == 0;
-    if (ok) {
-        c->write = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        c->run =
-            mmap(NULL, c->size, PROT_READ | PROT_EXEC | (FAULT(exec_writable) ? PROT_WRITE : 0),
-                 MAP_SHARED, fd, 0);
-        ok = c->write != MAP_FAILED && c->run != MAP_FAILED;
-        if (!ok && c->write != MAP_FAILED) munmap(c->write, c->size);
-        if (!ok && c->run != MAP_FAILED) munmap(c->run, c->size);
-    }
+    int how = PROT_READ | PROT_EXEC | (FAULT(exec_writable) ? PROT_WRITE : 0);
+    if (ftruncate(fd, (off_t)c->size) == 0) c->run = mmap(NULL, c->size, how, MAP_SHARED, fd, 0);
     close(fd);
-    return ok;
+    if (!c->run || c->run == MAP_FAILED) return false;
+    char *again = mremap(c->run, 0, 4096, MREMAP_MAYMOVE);
+    c->shared = again != MAP_FAILED;
+    munmap(c->shared ? again : c->run, c->shared ? 4096 : c->size);
+    return c->shared;
 }
 
 static Chunk *new_chunk(size_t need, bool private) {
     Chunk *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     c->size = need > CHUNK ? (need + 4095) & ~(size_t)4095 : CHUNK;
-    if (!private && map_twice(c)) return c;
+    if (!private && map_shared(c)) return c;
     c->size = (need + 4095) & ~(size_t)4095; // one kernel per chunk: it is sealed after writing
     c->run = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (c->run == MAP_FAILED) {
         free(c);
         return NULL;
     }
-    c->write = c->run;
     c->sealed = true; // once it is written
     return c;
+}
+
+// Through a second mapping of the pages, which mremap of no bytes makes. It lives while the lock is
+// held.
+static bool write_shared(Chunk *c, const void *code, size_t size) {
+    size_t first = c->used & ~(size_t)4095, room = c->used - first + size;
+    char *to = mremap(c->run + first, 0, room, MREMAP_MAYMOVE);
+    if (to == MAP_FAILED) return false;
+    bool ok = mprotect(to, room, PROT_READ | PROT_WRITE) == 0;
+    if (ok) memcpy(to + (c->used - first), code, size);
+    if (!FAULT(exec_alias_kept)) munmap(to, room);
+    return ok;
+}
+
+static bool write_block(Chunk *c, const void *code, size_t size) {
+    if (c->shared) return write_shared(c, code, size);
+    memcpy(c->run + c->used, code, size);
+    return mprotect(c->run, c->size, PROT_READ | PROT_EXEC) == 0;
 }
 
 static void drop_chunk(ExecArena *a, Chunk *c) {
@@ -151,13 +166,9 @@ ExecBlock *exec_add(ExecArena *a, const void *code, size_t size) {
     size_t padded = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     lock(a);
     Chunk *c = room(a, padded);
-    bool ok = c != NULL;
+    bool ok = c && write_block(c, code, size);
     if (ok) {
-        memcpy(c->write + c->used, code, size);
         b->entry = c->run + c->used;
-        if (c->write == c->run) ok = mprotect(c->run, c->size, PROT_READ | PROT_EXEC) == 0;
-    }
-    if (ok) {
         c->used += padded - (FAULT(exec_blocks_overlap) ? ALIGN : 0);
         c->blocks++;
         *b = (ExecBlock){.arena = a, .chunk = c, .entry = b->entry, .references = 1};

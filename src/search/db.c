@@ -175,9 +175,10 @@ unsigned db_stamp(Db *db) {
 
 static bool is_dense(const Tensor *t, const int64_t *stride) {
     int64_t dense = 1;
+    if (tensor_elements(t) == 0) return true; // whatever its strides
     for (int d = t->rank - 1; d >= 0; d--) {
         if (tensor_size(t, d) > 1 && stride[d] != dense) return false;
-        if (__builtin_mul_overflow(dense, tensor_size(t, d), &dense)) return true; // no elements
+        dense *= tensor_size(t, d);
     }
     return true;
 }

@@ -484,6 +484,24 @@ TEST(graphs_build_functions) {
     lw_context_free(ctx);
 }
 
+TEST(graphs_refuse_null) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_graph *g;
+    if (!CHECK(lw_graph_new(ctx, "g", &g) == LW_OK)) return;
+    int n = lw_graph_dim(g, "n"), x = lw_graph_read(g, "x", f32, 1, &n);
+    CHECK(lw_graph_dim(g, NULL) < 0 && strstr(lw_diag_text(ctx), "name"));
+    CHECK(lw_graph_dim_fresh(g, NULL) < 0 && lw_graph_read(g, NULL, f32, 1, &n) < 0);
+    CHECK(lw_graph_read(g, "y", f32, 1, NULL) < 0 && strstr(lw_diag_text(ctx), "dims"));
+    CHECK(lw_graph_write(g, NULL, x, 1, &n) < 0 && lw_graph_unary(g, NULL, x) < 0);
+    CHECK(lw_graph_binary(g, NULL, x, x) < 0 && lw_graph_reduce(g, NULL, x, 1, &n) < 0);
+    CHECK(lw_graph_op(g, "add", 2, NULL, 0, NULL) < 0 && strstr(lw_diag_text(ctx), "inputs"));
+    CHECK(lw_graph_relate(g, NULL) == LW_MISUSE && lw_graph_index(g, f32, NULL, 1, &n) < 0);
+    CHECK(lw_graph_view(g, x, 1, &n, NULL, 0) < 0 && lw_graph_window(g, x, 1, NULL, 0) < 0);
+    CHECK(lw_graph_unary(g, "exp", x) >= 0); // it goes on
+    lw_graph_free(g);
+    lw_context_free(ctx);
+}
+
 TEST(graph_sizes_follow_from_relations) {
     lw_context *ctx = lw_context_new(NULL);
     lw_graph *g;

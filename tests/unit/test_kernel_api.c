@@ -159,3 +159,82 @@ TEST(objects_in_memory) {
     lw_bound_free(b);
     lw_context_free(ctx);
 }
+
+// Memory that is needed and not given: nothing runs.
+TEST(kernels_without_their_memory_do_not_run) {
+    static const char chain[] =
+        "def f(float(N) x) -> (o) {\n"
+        "    t(i) +=! x(j) where i in 0:N\n    o(i) +=! t(j) where i in 0:N\n}\n";
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod;
+    lw_bound *b;
+    lw_kernel *k = NULL;
+    static float x[1000], o[1000];
+    if (!CHECK(lw_parse(ctx, "t.tc", chain, sizeof chain - 1, NULL, &mod) == LW_OK)) return;
+    CHECK(lw_bind_values(ctx, lw_module_function(mod, 0), (int64_t[]){1000}, 1, &b) == LW_OK);
+    if (!CHECK(lw_compile(ctx, b, NULL, &k) == LW_OK)) return;
+    CHECK(lw_kernel_get_info(k)->scratch > 0);
+    o[0] = 7;
+    CHECK(lw_kernel_call(k, (void *const[]){x, o}, NULL, 1) == -1 && o[0] == 7);
+    lw_kernel_free(k);
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+// Strides along which there is one element, or none, mean nothing.
+TEST(kernels_take_idle_strides) {
+    lw_context *ctx = lw_context_new(NULL);
+    for (int n = 0; n < 2; n++) {
+        lw_bound *b = bind(ctx, "mm", (int64_t[]){n, 3, 4}, 3);
+        lw_kernel *k = NULL;
+        float a[12] = {1, 2, 3}, bb[12] = {0}, c[12] = {0};
+        if (!CHECK(lw_compile(ctx, b, NULL, &k) == LW_OK)) return;
+        DLTensor A = *lw_kernel_tensor(k, 0), B = *lw_kernel_tensor(k, 1),
+                 C = *lw_kernel_tensor(k, 2);
+        A.data = a, B.data = bb, C.data = c;
+        int64_t sa[] = {A.shape[0] > 1 ? A.strides[0] : INT64_MAX, A.strides[1]};
+        int64_t empty[] = {77, -5};
+        bool none = A.shape[0] == 0 || A.shape[1] == 0;
+        A.strides = none ? empty : sa;
+        CHECK(lw_kernel_run(ctx, k, (const DLTensor *const[]){&A, &B, &C}, 3, NULL) == LW_OK);
+        lw_kernel_free(k);
+        lw_bound_free(b);
+    }
+    lw_context_free(ctx);
+}
+
+// Halves of one matrix are apart although they interleave, and strides that nothing is known of are
+// refused in little time.
+TEST(arguments_share_memory_or_not) {
+    static const char twice[] = "def f(float(N,M) A) -> (O) { O(i,j) = A(i,j) * 2 }\n"
+                                "def g(float(2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2) A) -> (O) {\n"
+                                "    O(a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p) = "
+                                "A(a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p) }\n";
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod;
+    lw_bound *b;
+    static float m[64 * 64];
+    if (!CHECK(lw_parse(ctx, "t.tc", twice, sizeof twice - 1, NULL, &mod) == LW_OK)) return;
+    CHECK(lw_bind_values(ctx, lw_module_function(mod, 0), (int64_t[]){64, 32}, 2, &b) == LW_OK);
+    DLTensor A = *lw_bound_tensor(b, 0), O = *lw_bound_tensor(b, 1);
+    A.strides = O.strides = (int64_t[]){64, 1};
+    A.data = m, O.data = m + 32;
+    CHECK(lw_run(ctx, b, (const DLTensor *const[]){&A, &O}, 2, NULL) == LW_OK);
+    O.data = m + 31;
+    CHECK(lw_run(ctx, b, (const DLTensor *const[]){&A, &O}, 2, NULL) == LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx), "memory"));
+    lw_bound_free(b);
+    CHECK(lw_bind_values(ctx, lw_module_function(mod, 1), NULL, 0, &b) == LW_OK);
+    A = *lw_bound_tensor(b, 0), O = *lw_bound_tensor(b, 1);
+    static float in[1 << 16];
+    int64_t odd[16];
+    for (int d = 0; d < 16; d++) odd[d] = ((int64_t)1 << 38) + 1 + 2 * d * d * d;
+    A.data = in, O.data = m, O.strides = odd;
+    CHECK(lw_run(ctx, b, (const DLTensor *const[]){&A, &O}, 2, NULL) == LW_ERROR);
+    CHECK(strstr(lw_diag_text(ctx),
+                 "share memory is not decided: their strides neither nest nor divide"));
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
