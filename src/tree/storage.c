@@ -195,12 +195,6 @@ static void lay_out(Lower *l, Store *st) {
     for (int i = 0; i < n; i++) {
         int d = named[i];
         int64_t block = min_i64(how->dim[i].block, max_i64(left[d], 1));
-        if (st->part[d].checked && left[d] % block && !FAULT(layout_pads_check)) {
-            diag_report(l->diags, how->dim[i].range, DIAG_SCHEDULE_LAYOUT_CHECKED, t->name, d,
-                        (long long)left[d], (long long)block);
-            l->failed = true;
-            return;
-        }
         dim[st->ndims++] = (StoreDim){d, block, left[d]};
         left[d] = block;
     }
