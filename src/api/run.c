@@ -25,10 +25,20 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
     const char *name = b->program->tensors.at[t].name;
     DiagList *diags = call->diags;
     Arena *arena = call->arena;
-    if (type_of(a->dtype) != type_of(want->dtype))
-        return complain(call, b->function, t,
-                        diag_report(diags, nowhere, DIAG_ARGUMENT_TYPE, name,
-                                    dtype_name(arena, want->dtype), dtype_name(arena, a->dtype)));
+    if (type_of(a->dtype) != type_of(want->dtype)) {
+        Diag *d = diag_report(diags, nowhere, DIAG_ARGUMENT_TYPE, name,
+                              dtype_name(arena, want->dtype), dtype_name(arena, a->dtype));
+        Type type = type_of(want->dtype);
+        bool numpy = type != TYPE_BF16 && type != TYPE_BOOL;
+        const char *kind = type_is_float(type)                  ? "f"
+                           : type_info[type].class == CLASS_INT ? "i"
+                                                                : "u";
+        complain(call, b->function, t, d);
+        if (numpy)
+            diag_note(diags, d, nowhere, DIAG_ARGUMENT_TYPE_NOTE, name,
+                      arena_printf(arena, "%s%d", kind, type_info[type].bytes));
+        return false;
+    }
     if (a->ndim != want->ndim)
         return complain(call, b->function, t,
                         diag_report(diags, nowhere, DIAG_ARGUMENT_RANK, name, want->ndim, a->ndim));

@@ -11,6 +11,8 @@
 // K = M*size(N) + N the strides 1 and size(N) chain, so N = K % size(N) and M = K / size(N).
 #include "lang/graph_impl.h"
 
+#include "base/nearest.h"
+
 #include "base/checked.h"
 
 #include <string.h>
@@ -85,6 +87,11 @@ static bool parse_int(Cursor *c, const Affine **out) {
     return ok;
 }
 
+static const char *nth_dim(const void *graph, size_t i) {
+    const Graph *g = graph;
+    return i < (size_t)g->dims.n ? g->dims.at[i].name : NULL;
+}
+
 // It is missed once: a dimension that was not there is there from then on.
 bool cursor_dim(Cursor *c, const char *word, size_t len, int *out) {
     Name name = name_intern(c->g->names, word, len);
@@ -92,7 +99,10 @@ bool cursor_dim(Cursor *c, const char *word, size_t len, int *out) {
     if (*out >= 0) return true;
     Range at = {(uint32_t)(word - c->source->text), c->at};
     Diag *d = graph_report_at(c->g, c->source, at, DIAG_GRAPH_NO_DIM, (int)len, word);
-    if (d)
+    const char *near = nearest(name, nth_dim, c->g);
+    if (d && near)
+        diag_note(c->g->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    else if (d)
         diag_note(c->g->diags, d, (Range){0, 0}, DIAG_GRAPH_NO_DIM_NOTE, (int)len, word, (int)len,
                   word);
     *out = graph_dim(c->g, name);

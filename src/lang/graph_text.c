@@ -10,6 +10,8 @@
 // `#` begins a comment. Nodes may have any name after the %; printing numbers them.
 #include "lang/graph_impl.h"
 
+#include "base/nearest.h"
+
 #include "base/checked.h"
 
 #include <stdlib.h>
@@ -184,6 +186,11 @@ static const Label *find_label(const Parser *p, Name name) {
     return NULL;
 }
 
+static const char *nth_label(const void *parser, size_t i) {
+    const Parser *p = parser;
+    return i < (size_t)p->labels.n ? p->labels.at[i].name : NULL;
+}
+
 static bool parse_node(Parser *p, int *out) {
     const char *word;
     size_t len;
@@ -191,8 +198,12 @@ static bool parse_node(Parser *p, int *out) {
     const Label *l = find_label(p, name_intern(p->g->names, word, len));
     if (!l) {
         uint32_t from = (uint32_t)(word - p->c.source->text) - 1;
-        graph_report_at(p->g, p->c.source, (Range){from, p->c.at}, DIAG_GRAPH_NO_NODE, (int)len,
-                        word);
+        Diag *d = graph_report_at(p->g, p->c.source, (Range){from, p->c.at}, DIAG_GRAPH_NO_NODE,
+                                  (int)len, word);
+        const char *near = nearest(arena_strndup(p->g->arena, word, len), nth_label, p);
+        if (d && near)
+            diag_note(p->g->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN,
+                      arena_printf(p->g->arena, "%%%s", near));
         return false;
     }
     *out = l->node;
@@ -345,6 +356,15 @@ static bool parse_op(Parser *p, ExprOp op, int *out) {
     return true;
 }
 
+static const char *nth_name(const void *of, size_t i) { return ((const char *const *)of)[i]; }
+
+static void suggest_op(Parser *p, Diag *d, const char *word) {
+    const char **names = arena_new_n(p->g->arena, const char *, OP_COUNT + 1);
+    for (ExprOp op = 0; op < OP_COUNT; op++) names[op] = graph_op_name(p->g->arena, op);
+    const char *near = nearest(word, nth_name, names);
+    if (near) diag_note(p->g->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+}
+
 static bool parse_named_op(Parser *p, int *out) {
     Cursor before = p->c;
     const char *word;
@@ -353,8 +373,9 @@ static bool parse_named_op(Parser *p, int *out) {
     ExprOp op = graph_op_find(word, len);
     if (op != OP_COUNT) return parse_op(p, op, out);
     cursor_blanks(&before);
-    graph_report_at(p->g, p->c.source, (Range){before.at, p->c.at}, DIAG_GRAPH_NO_OP, (int)len,
-                    word);
+    Diag *d = graph_report_at(p->g, p->c.source, (Range){before.at, p->c.at}, DIAG_GRAPH_NO_OP,
+                              (int)len, word);
+    if (d) suggest_op(p, d, arena_strndup(p->g->arena, word, len));
     return false;
 }
 

@@ -333,6 +333,9 @@ static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reac
                       w->stmt->iter[v].name, show(in, w, w->var[v].lo), show(in, w, w->var[v].hi));
     diag_note(in->diags, diag, (Range){0, 0},
               c->iters ? DIAG_INFER_OUTSIDE_OUT : DIAG_INFER_OUTSIDE_FIXED, tensor);
+    if (c->iters && c->read && c->sub->constant)
+        diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_OUTSIDE_BORDER, tensor, tensor,
+                  tensor);
 }
 
 static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
@@ -417,11 +420,23 @@ static void note_where(Infer *in, const Work *w, Diag *d, uint32_t iters, const 
     diag_note(in->diags, d, (Range){0, 0}, id, w->stmt->iter[v].name, end);
 }
 
+// In no subscript at all: perhaps it was meant as a scalar.
+static bool is_lonely(const Work *w, int v) {
+    for (int d = 0; d < w->stmt->write->rank; d++)
+        if (affine_uses_iter(w->stmt->write->sub[d], v)) return false;
+    for (int r = 0; r < w->info->nreads; r++)
+        for (int d = 0; d < w->info->reads[r].access->rank; d++)
+            if (affine_uses_iter(w->info->reads[r].access->sub[d], v)) return false;
+    return true;
+}
+
 static void report_one(Infer *in, const Work *w, int v, const Cons *c) {
     const Iter *it = &w->stmt->iter[v];
     Diag *d = c ? diag_report(in->diags, cons_range(c), DIAG_INFER_NO_LIMIT, it->name,
                               show_sub(in, c), tensor_name(in, c->access->tensor))
                 : diag_report(in->diags, it->range, DIAG_INFER_UNBOUNDED, it->name);
+    if (is_lonely(w, v))
+        diag_note(in->diags, d, (Range){0, 0}, DIAG_INFER_SCALAR, it->name, it->name);
     note_where(in, w, d, UINT32_C(1) << v, c);
 }
 

@@ -486,7 +486,9 @@ static void no_section(Parser *p, const SchedStmt *s) {
     bool option = false;
     for (size_t i = 0; nth_option(NULL, i); i++) option |= !strcmp(nth_option(NULL, i), s->label);
     Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_EXPECTED, "':'", found(p));
+    const char *near = option ? NULL : nearest(s->label, nth_option, NULL);
     if (option) diag_note(p->diags, d, s->range, DIAG_SCHEDULE_INDENT_NOTE);
+    if (near) diag_note(p->diags, d, s->range, DIAG_DID_YOU_MEAN, near);
     p->failed = true;
 }
 

@@ -136,7 +136,8 @@ static void lex_sigil(StripeLexer *lx, StripeToken *t, StripeTokenKind kind) {
     else
         lex_word(lx, t);
     if (t->kind == kind && t->len == 0) {
-        diag_report(lx->diags, (Range){from, lx->pos}, DIAG_STRIPE_CHARACTER);
+        Diag *d = diag_report(lx->diags, (Range){from, lx->pos}, DIAG_STRIPE_CHARACTER);
+        if (kind == ST_TAG) diag_note(lx->diags, d, (Range){0, 0}, DIAG_STRIPE_COMMENT_NOTE);
         t->kind = ST_BAD;
     }
 }

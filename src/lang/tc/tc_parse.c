@@ -189,6 +189,11 @@ static Node *call(Parser *ps, Token name) {
     node->name = name.name;
     pop_list(ps, n, node->arg);
     measure(ps, node);
+    if (!ps->failed && at(ps, '(') && ps->t.range.from == ps->ended) { // f(A)(i)
+        Diag *d = diag_report(ps->diags, node->range, DIAG_TC_CALL_SUBSCRIPTED);
+        diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE, name.name);
+        ps->failed = true;
+    }
     return node;
 }
 

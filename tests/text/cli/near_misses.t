@@ -1,0 +1,30 @@
+# Words of a Schedule that are nearly right, data of another type, and a comment in Stripe text.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+def d(double(N) A) -> (B) { B(i) = A(i) }
+def s(float(N) A) -> (B) { B(i) = A(i) }
+--- a.lws
+C: m n k
+prefech A 4
+--- a.stripe
+# matmul
+$ loopwright show mm.tc --def mm --size M=8,N=8,K=8 --schedule a.lws
+--- stderr
+a.lws:2:9: error: expected ':', found 'A'
+  prefech A 4
+          ^
+a.lws:2:1: note: did you mean 'prefetch'?
+  prefech A 4
+  ^~~~~~~
+--- exit 1
+$ loopwright run mm.tc --def d --size N=3 --out B=b.npy > /dev/null; loopwright run mm.tc --def s --in A=b.npy
+--- stderr
+error: argument 'A' should have elements of type f32, but has f64
+note: it is declared as f32(N) A
+note: declare it with the type of the data, or convert the data: in NumPy, A.astype('f4')
+--- exit 1
+$ loopwright check a.stripe 2>&1 | head -4
+a.stripe:1:1: error: this character means nothing here
+  # matmul
+  ^
+note: a comment begins with '//'; '#' begins a tag such as '#contraction'
