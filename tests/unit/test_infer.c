@@ -431,7 +431,8 @@ static const Row refused[] = {
     {"A(N) | T(i) = A(i); U(i) = T(i); T(i) = U(i+1)",
      "{i+1} subscript 'i+1' of 'U' reaches N, outside its range 0:N / "
      "{i} 'i' ranges over 0:N / "
-     "give a smaller range with a 'where', or make 'U' larger"},
+     "give a smaller range with a 'where', or make 'U' larger / "
+     "or say what lies outside: pad(U(...), 0), clamp(U(...)) or mirror(U(...))"},
     {"A(10) | O(i) = A(i); O(i) = A(i+10); O(i) = A(i+12)",
      "{i+12} inferred an empty range for 'i': 0 <= i < -2 cannot hold / "
      "{i} 'i' starts at 0 / "

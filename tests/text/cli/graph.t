@@ -31,4 +31,5 @@ $ loopwright check wrong.lwg
 wrong.lwg:4:6: error: unknown operation 'exq'
   %y = exq %x [N]
        ^~~
+note: did you mean 'exp'?
 --- exit 1

@@ -34,6 +34,7 @@ $ @/tests/npy write d.npy '<f8' 3 1 2 3 && loopwright run mv.tc --in A=a.npy --i
 --- stderr
 error: argument 'x' should have elements of type f32, but has f64
 note: it is declared as f32(K) x
+note: declare it with the type of the data, or convert the data: in NumPy, x.astype('f4')
 --- exit 1
 $ @/tests/npy write b.npy '>f4' 3 1 2 3 && loopwright run mv.tc --in A=a.npy --in x=b.npy
 --- stderr
