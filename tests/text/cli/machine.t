@@ -45,7 +45,8 @@ $ XDG_CACHE_HOME=%/slow loopwright machine > /dev/null && sed -i 's/\[[0-9.]*, [
 --- stderr
 note: this is faster than the machine was measured to be, which was in a slow moment then; measuring it again
 --- exit 1
-$ XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 2>&1 | grep -c note
+# Measured again while others load the machine it may still be slow; each time it only gets faster.
+$ for i in 1 2 3 4; do XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out 2>&1; done; grep -c note out
 0
 --- exit 1
 # Operations of integers and of floats are told apart.
