@@ -4,7 +4,8 @@
 //     $R       a reduction that starts from its identity
 //     $f{x}    a function of x: of floats or of integers, as $T is
 //
-// Classes: f floats, i integers, a either, h floats of 32 and 64 bits. Sizes: those that are named
+// Classes: f floats, i integers, a either, p either with indices that may be -1, h floats of 32 and
+// 64 bits. Sizes: those that are named
 // lie in a range, "K:1-5"; the others are around the edges of tiles, 0 and 1 among them.
 #include "support/gennatural.h"
 
@@ -206,6 +207,13 @@ static const Shape shapes[] = {
      "def k($T(M,N) A, bool(M,N) m) -> (O) { O(j) $R m(i,j) ? A(i,j) : $T(1) }", ""},
     // Gathers and scatters.
     {"embedding", 'a', "def k(int(M) I, $T(V,D) E) -> (O) { O(m,d) = E(I(m),d) }", "V:1-40,D:0-70"},
+    {"padded embedding", 'p',
+     "def k(int(M) I, $T(V,D) E) -> (O) { O(m,d) = I(m) >= 0 ? E(I(m),d) : 0 }", "V:1-40,D:0-70"},
+    {"padded bag", 'p',
+     "def k(int(M,L) I, $T(V,D) E) -> (O) { O(m,d) +=! I(m,l) >= 0 ? E(I(m,l),d) : 0 }",
+     "V:1-40,D:0-70"},
+    {"padded lookup", 'p',
+     "def k(int(M,L) I, $T(V) E) -> (O) { O(m,l) = I(m,l) < 0 ? 1 : E(I(m,l)) }", "V:1-40"},
     {"embedding bag", 'a', "def k(int(M,L) I, $T(V,D) E) -> (O) { O(m,d) +=! E(I(m,l),d) }",
      "M:1-20,L:0-9,V:1-40,D:0-70"},
     {"gather of lanes", 'a', "def k(int(M,N) I, $T(V) x) -> (O) { O(i,j) = x(I(i,j)) }", "V:1-40"},
@@ -409,7 +417,8 @@ static void expand(Writer *w, const char *from, const char *to, uint64_t *state)
 void natural_draw(Natural *out, uint64_t *state) {
     int i = (int)(random_bits(state) % (uint64_t)natural_shapes);
     const Shape *s = &shapes[i];
-    bool integer = s->class == 'i' || (s->class == 'a' && random_bits(state) % 2);
+    bool either = s->class == 'a' || s->class == 'p';
+    bool integer = s->class == 'i' || (either && random_bits(state) % 2);
     Writer w = {.text = out->text, .room = sizeof out->text, .integer = integer};
     w.type = integer           ? DRAW(integers, state)
              : s->class == 'h' ? DRAW(wide, state)
@@ -418,6 +427,7 @@ void natural_draw(Natural *out, uint64_t *state) {
     out->shape = i;
     out->name = s->name;
     out->sizes = s->sizes;
+    out->padded = s->class == 'p';
     expand(&w, s->text, s->text + strlen(s->text), state);
 }
 

@@ -12,6 +12,7 @@ typedef struct Natural {
     const char *name; // of the shape
     char text[4096];  // the function to run is called k
     const char *sizes;
+    bool padded; // indices may be -1: a guard stands in front of them
 } Natural;
 
 extern const int natural_shapes;

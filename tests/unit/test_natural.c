@@ -130,6 +130,7 @@ static void fill(Case *c, uint64_t *state) {
             Value v = draw_value(t, kind, state);
             if (index && lo <= hi)
                 v.i = lo + (int64_t)(check_random(state) % (uint64_t)(hi - lo + 1));
+            if (index && c->program.padded && check_random(state) % 4 == 0) v.i = -1;
             type_store(t, (char *)c->start[i] + at, v);
         }
     }
