@@ -616,8 +616,7 @@ int64_t affine_reach(const Affine *a, const int64_t *lo, const int64_t *hi) {
     int64_t reach = magnitude(a->constant);
     for (int i = 0; i < a->n; i++) {
         int64_t k = magnitude(a->term[i].coef), far = atom_reach(a->term[i].atom, lo, hi);
-        if (!FAULT(reach_wraps) && !checked_fma(k, far, &reach)) return INT64_MAX;
-        if (FAULT(reach_wraps)) reach = (int64_t)((uint64_t)reach + (uint64_t)k * (uint64_t)far);
+        if (!checked_fma(k, far, &reach)) return FAULT(reach_wraps) ? 0 : INT64_MAX;
     }
     return reach;
 }

@@ -364,7 +364,7 @@ static bool invert(Cover *v, Clause *clause) {
 
 static DepAnswer ask(Cover *v, DepWitness *w) {
     int64_t hi[MAX_READER];
-    if (v->asked++ == MAX_ASKED) return DEP_UNDECIDED;
+    if (v->asked++ >= MAX_ASKED) return DEP_UNDECIDED;
     for (int i = 0; i < v->n; i++) hi[i] = v->hi[i] + 1;
     DepSide side = {.niters = v->n, .lo = v->lo, .hi = hi};
     side.nconstraints = v->fact.n;

@@ -168,9 +168,9 @@ typedef struct Pinning {
 static void find_pins(Gen *g, const PNode *n, Pinning how) {
     if (!how.under_real && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
-        bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n);
-        if (how.under_real && how.maybe && !surely && !FAULT(tile_of_maybe)) refuse(g, n);
-        if (how.under_real) add_pin(g, n, surely || FAULT(tile_of_maybe));
+        bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n) || FAULT(tile_of_maybe);
+        if (how.under_real && how.maybe && !surely) refuse(g, n);
+        if (how.under_real) add_pin(g, n, surely);
         return;
     }
     if (n->kind == P_GUARD) {

@@ -390,7 +390,6 @@ static void bind_results(Call *c) {
         int t = tc_target(ck, c->caller, target, rank, target->range);
         Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
         s->tensor = t;
-        s->from_zero = p->shaped && t >= 0 && ck->tens.at[t].defs > 0;
         c->ok = c->ok && t >= 0;
         if (t < 0) continue;
         if (p->type && !tc_join_type(ck, t, p->type, WEAK_NOT, target->range)) c->ok = false;
