@@ -351,11 +351,14 @@ static int compare(Run *r) {
     free(schedule);
     if (status) return status;
     bool right = c->state <= LW_TRIAL_SLOW;
-    const char *state = right ? "right" : lw_trial_state_name(c->state);
+    bool unchecked = right && c->nothing && c->compared;
+    const char *state = unchecked ? "unchecked" : right ? "right" : lw_trial_state_name(c->state);
     const char *how = c->difference ? c->difference : right && c->compared ? c->compared : NULL;
+    if (unchecked) how = "on the data made up, results are infinite, NaN or the same everywhere";
     char *values = cli_values_text(r->bound);
     json_str(&cli->object, "check", state);
     if (c->difference) json_str(&cli->object, "difference", c->difference);
+    if (c->unchecked) json_str(&cli->object, "unchecked", c->unchecked);
     if (!cli->json)
         printf("%s\n  sizes    %s\n  check    %s%s%s\n", lw_function_signature(r->f), values, state,
                how ? ": " : "", how ? how : "");

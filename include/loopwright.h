@@ -602,6 +602,8 @@ typedef struct lw_check_result {
     double seconds;         // of one call; 0: not known
     const char *compared;   // how: "bit for bit, against interpreter"; NULL: there is no element
     const char *difference; // "C[2, 3] is 7, not 8; 3 of 64 elements differ"; NULL: not wrong
+    const char *unchecked;  // results that could not be compared, as in lw_tune_result; NULL: none
+    bool nothing;           // no result could be compared
 } lw_check_result;
 
 // The schedule of `options`, or the one that is chosen, is compiled, run in a process of its own

@@ -27,6 +27,12 @@ static const char *difference_text(Tune *t, const Difference *d) {
     return text_str(&text);
 }
 
+static bool compares_nothing(const Tune *t) {
+    for (int i = t->p->ninputs; i < t->p->ninputs + t->p->noutputs; i++)
+        if (!measure_blank(t->measure, i)) return false;
+    return true;
+}
+
 void tune_check(Tune *t) {
     const char *text = t->o.schedule.text;
     Job job = {text ? JOB_TEXT : JOB_CHOSEN, text ? text : "", text ? strlen(text) + 1 : 1};
@@ -36,6 +42,8 @@ void tune_check(Tune *t) {
     lw_check_result *r = t->checked;
     r->state = (lw_trial_state)trial.state;
     r->compared = tune_compared(t);
+    r->unchecked = t->result->unchecked;
+    r->nothing = compares_nothing(t);
     if (wrong) r->difference = difference_text(t, measure_difference(t->measure, 0));
     if (trial.state <= TRIAL_SLOW) r->seconds = trial.measured;
 }

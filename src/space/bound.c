@@ -287,7 +287,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     see_compute(e, times_computed(e, place));
     if (e->gated > 0) bound_raise(e, BOUND_LAUNCH, e->gated * LAUNCH_CYCLES / e->b->hertz, -1);
     if (!e->nest || !s->plain) return;
-    if (s->latency) see_chain(e);
+    if (s->latency > 0) see_chain(e);
     bound_nest(e);
 }
 

@@ -158,10 +158,13 @@ static bool is_large(const Eval *e, const BoundCopy *c) {
 static void see_copy(Eval *e, const BoundCopy *c) {
     const BoundStmt *s = e->s;
     if (e->v[c->pack] != CPU_PACK_YES || !is_large(e, c)) return;
-    double elements = c->elements;
+    double elements = c->elements, times[PROGRAM_MAX_ITERS];
+    for (int i = 0; i < s->niters; i++) times[i] = 1;
     for (int i = 0; i < s->nloops; i++)
         if (c->at[i] && e->v[c->at[i]] == CPU_AT_INSIDE && !(c->ref->iters >> s->loop[i].iter & 1))
-            elements *= e->loop[i].least;
+            times[s->loop[i].iter] *= e->loop[i].least;
+    // The last block of a split may be short: loops of one iterator never run more often than it.
+    for (int i = 0; i < s->niters; i++) elements *= least_of(times[i], s->extent[i]);
     double n = e->v[c->kind] == CPU_WINDOW_KIND_SERIAL ? elements : elements * s->lane;
     e->extra.loads += n;
     e->extra.stores += n;

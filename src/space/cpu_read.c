@@ -209,6 +209,11 @@ static void read_order(Read *r, int stmt, const SchedStmt *from) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
+static bool is_one_part(const Read *r, int stmt, const SchedStmt *g) {
+    int iter = find_iter(&r->p->stmts.at[stmt], g->privatise.iter);
+    return iter >= 0 && g->privatise.step >= iter_extent(&r->p->stmts.at[stmt].iter[iter]);
+}
+
 static void read_place(Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt);
     uint64_t place = g->inlined   ? CPU_PLACE_INLINE
@@ -222,6 +227,8 @@ static void read_place(Read *r, int stmt) {
              g->privatise.iter ? CPU_PRIVATISE_YES : CPU_PRIVATISE_NO, "partial results");
     if (g->privatise.iter && g->privatise.interleaved)
         left_open(r, g->privatise.range, g->label, "partial results of elements that lie apart");
+    else if (g->privatise.iter && is_one_part(r, stmt, g))
+        left_open(r, g->privatise.range, g->label, "partial results in a single part");
     else if (g->privatise.iter && space_var(r->cs->space, CPU_PRIVATISE, comp, -1, NULL) < 0)
         left_open(r, g->range, g->label, "partial results");
 }
