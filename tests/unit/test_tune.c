@@ -364,8 +364,7 @@ TEST(a_given_schedule_is_measured_as_it_is) {
     static const struct {
         const char *given;
         bool near;
-    } some[] = {{"C: m/16 m/8 m/4 m/2 k m n:v\n", true},
-                {"C: m k n:v\n", false}};
+    } some[] = {{"C: m/16 m/8 m/4 m/2 k m n:v\n", true}, {"C: m k n:v\n", false}};
     lw_context *ctx = lw_context_new(NULL);
     lw_bound *b = bind(ctx, "mm", (int64_t[]){20, 24, 40}, 3);
     for (int i = 0; i < 2; i++) {
