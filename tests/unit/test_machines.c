@@ -187,7 +187,7 @@ static void try_program(const Family *f, Lab *lab, const Program *p, int samples
 }
 
 TEST(described_machines_are_right_and_never_below_their_bounds) {
-    int samples = (int)check_rounds(4);
+    int samples = (int)check_long_rounds(4);
     for (int i = 0; i < family_count(); i++) {
         Tally t = {.closest = INFINITY};
         for (size_t k = 0; k < sizeof programs / sizeof *programs; k++) {
@@ -208,7 +208,7 @@ TEST(described_machines_are_right_and_never_below_their_bounds) {
 
 TEST(random_programs_are_never_below_their_bounds) {
     Tally t = {.closest = INFINITY};
-    for (int64_t i = 0; i < check_rounds(40); i++) {
+    for (int64_t i = 0; i < check_long_rounds(40); i++) {
         Lab lab;
         lab_begin(&lab);
         const Program *p = genprog(&lab, (uint64_t)i + 1);
