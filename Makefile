@@ -298,6 +298,11 @@ check-format:
 	    ! LC_ALL=C.UTF-8 grep -HnE '^.{101}' $$f || bad=1; \
 	done; exit $$bad
 
+# A refactoring leaves every generated kernel byte-identical to those of the commit BASE.
+BASE ?= HEAD~1
+same-code: all
+	@tools/same-code --base $(BASE) $(BUILD)/loopwright
+
 # tests/fuzz/run names the parts, builds what they need and runs them: ARGS='--only code,walks',
 # ARGS='--seed 500000', ARGS=--list. fuzz-long: what nobody waits for, and the same at ten times the
 # length from other seeds.
@@ -409,6 +414,7 @@ help:
 # > make test-report    render the pages of report and explain in headless Chromium
 # > make bless          rewrite the expectations of tests/text and tests/error
 # > make check-layers   who includes whom, against src/LAYERS
+# > make same-code      compare the code of all examples with that of another commit (BASE=main)
 # > make format         run clang-format on everything; check-format only looks
 # > make fuzz           randomised tests at full length (ARGS=--list: the parts); fuzz-long: a day of them
 # > make bench-front    time the front-end
@@ -433,7 +439,7 @@ help:
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
 # > make clean          remove what was built
 
-.PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers format \
+.PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
         check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
