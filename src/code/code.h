@@ -15,7 +15,8 @@
 //   turn.c, comb.c, fetch.c, hoist.c
 //               strided blocks turned in registers, prefetches, what a loop does not change
 //   assign.c    registers for it, by farthest next use
-//   x86/        micro-operations and loops as x86-64; aot.c makes objects of a kernel
+//   gen/        loops, guards, leaves and index arithmetic for any instruction set (gen/isa.h)
+//   x86/        x86-64: what gen/ asks of an instruction set; aot.c makes objects of a kernel
 //   apply.c     what is left over: kernels call it, a vector at a time
 //   listing.c   the instructions as text between the Tree's lines, and counted by port
 //   c/          Trees as C

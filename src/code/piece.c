@@ -2,7 +2,7 @@
 //
 // What has few pieces (program/piece.h) becomes a choice between linear reads, so that clamped,
 // mirrored and periodic subscripts need nothing that a guard does not need: conditions that differ
-// from lane to lane, loads under masks, and an interior without any (x86/interior.c).
+// from lane to lane, loads under masks, and an interior without any (gen/interior.c).
 //
 //     A[(i + 1)%N]            ->   i + 1 - N >= 0 ? A[i + 1 - N] : A[i + 1]
 //     A[max(i - 1, 0)]        ->   i - 1 >= 0 ? A[i - 1] : A[0]

@@ -176,7 +176,7 @@ static bool has_edge(Plan *p, const PNode *n, int loop) {
 }
 
 // The loop of a triangle, or of a band: conditions inside hold in some of its turns, and loops
-// around it say in which. It can be cut there if it is one (x86/cut.c).
+// around it say in which. It can be cut there if it is one (gen/cut.c).
 static bool is_cut(Plan *p, const PNode *n) {
     if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !plan_writes_skip(p, n))
         return false;

@@ -48,7 +48,7 @@ bool bound_inner_box(const Stmt *s, BoundBox *x) {
 // --- What may be skipped -------------------------------------------------------------------------
 //
 // `C[i, j] += select(k <= i, A[i, k]*B[k, j], 0.0)`: where the condition fails nothing need be done
-// but once (code/x86/cut.c). So conditions of indices count as constraints.
+// but once (code/gen/cut.c). So conditions of indices count as constraints.
 
 // a - b - strict, of indices and constants; NULL: they are something else.
 static const Affine *difference(Exprs *x, const Expr *a, const Expr *b, bool strict) {

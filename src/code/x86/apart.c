@@ -451,11 +451,11 @@ static void gather_elements(Gen *g, const Micro *m, X86Arg mem) {
     int size = type_info[r->type].bytes, per = 16 / size, step = gen_lane_size(m->from);
     X86Arg index = gen_vreg(m->from, r->width, m->arg_reg[0]);
     X86Arg lo = x86_xmm((unsigned)g->scratch), hi = x86_xmm((unsigned)m->dst_reg);
-    x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->call_area), index);
+    x86_2(a, X86_vmovups, x86_mem(X86_RSP, own(g)->call_area), index);
     x86_3(a, X86_vpxord, lo, lo, lo);
     x86_3(a, X86_vpxord, hi, hi, hi);
     for (int i = 0; i < r->active; i++) {
-        X86Arg at = x86_sized(x86_mem(X86_RSP, g->call_area + step * i), (unsigned)step);
+        X86Arg at = x86_sized(x86_mem(X86_RSP, own(g)->call_area + step * i), (unsigned)step);
         x86_2(a, step == 8 ? X86_mov : X86_movsxd, x86_r64(X86_RCX), at);
         at = x86_sized(x86_mem_index(mem.reg, X86_RCX, (unsigned)size - 1, mem.value),
                        (unsigned)size);
@@ -521,6 +521,6 @@ void gen_check(Gen *g, const Micro *m) {
         x86_2(a, far ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RAX), s);
         x86_2(a, X86_test, x86_r32(X86_RAX), x86_imm((1 << m->op) - 1));
     }
-    x86_1(a, X86_jnz, x86_to(&g->bad));
-    g->bad_used = true;
+    x86_1(a, X86_jnz, x86_to(&own(g)->bad));
+    own(g)->bad_used = true;
 }

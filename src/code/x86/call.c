@@ -4,7 +4,7 @@
 // Operands go to the call area, 64 bytes each; the result replaces the first. One routine per
 // kernel, behind its code, keeps all registers, so a call costs what it computes and the code
 // around it need not know: rax, rcx and rdx are scratch anyway.
-#include "code/x86/gen.h"
+#include "code/x86/impl.h"
 
 #include <stddef.h>
 
@@ -15,18 +15,18 @@
 static const uint8_t kept[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX};
 enum { KEPT = sizeof kept };
 
-static X86Arg area(const Gen *g, int i) { return x86_mem(X86_RSP, g->call_area + 64 * i); }
+static X86Arg area(const Gen *g, int i) { return x86_mem(X86_RSP, own(g)->call_area + 64 * i); }
 
 // rax: the environment; rdx: the operands; ecx: operation, types and lanes, a byte each.
 static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     Asm *a = &g->a;
-    if (!g->calls) g->apply = asm_label(a);
-    g->calls = true;
-    if (g->listing) list_call(g, op, from, to);
+    if (!own(g)->calls) own(g)->apply = asm_label(a);
+    own(g)->calls = true;
+    if (own(g)->listing) list_call(g, op, from, to);
     x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
-    x86_1(a, X86_call, x86_to(&g->apply));
+    x86_1(a, X86_call, x86_to(&own(g)->apply));
     if (!FAULT(call_clobbers_masks)) gen_set_masks(g);
 }
 
@@ -81,11 +81,11 @@ void gen_rescue(Gen *g, const Micro *m) {
 // use.
 void gen_apply_routine(Gen *g) {
     Asm *a = &g->a;
-    if (!g->calls) return;
+    if (!own(g)->calls) return;
     unsigned vec = g->m->vector_bytes < 16 ? 16 : (unsigned)g->m->vector_bytes;
     int n = g->m->vector_registers;
     X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
-    asm_bind(a, &g->apply);
+    asm_bind(a, &own(g)->apply);
     gen_frame(g, FRAME_RSP, 0, 0);
     for (int i = 0; i < KEPT; i++)
         x86_1(a, X86_push, x86_r64(kept[FAULT(call_clobbers_pointer) && i == 1 ? 0 : i]));
@@ -121,15 +121,15 @@ static bool divides_rest(int kind) { return kind & 2; }
 void gen_divide64(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     int kind = (m->from == TYPE_I64) + 2 * (m->op == OP_MOD);
-    if (!g->divides[kind]) g->divide[kind] = asm_label(a);
-    g->divides[kind] = true;
+    if (!own(g)->divides[kind]) own(g)->divide[kind] = asm_label(a);
+    own(g)->divides[kind] = true;
     for (int i = 0; i < 2; i++)
         x86_2(a, X86_vmovups, area(g, i), gen_vreg(m->from, m->width, m->arg_reg[i]));
     for (int i = 0; i < m->width; i++) {
-        x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->call_area + 8 * i));
-        x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(g->call_area + 64 + 8 * i));
-        x86_1(a, X86_call, x86_to(&g->divide[kind]));
-        x86_2(a, X86_mov, gen_slot(g->call_area + 8 * i), x86_r64(X86_RAX));
+        x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(own(g)->call_area + 8 * i));
+        x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(own(g)->call_area + 64 + 8 * i));
+        x86_1(a, X86_call, x86_to(&own(g)->divide[kind]));
+        x86_2(a, X86_mov, gen_slot(own(g)->call_area + 8 * i), x86_r64(X86_RAX));
     }
     x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), area(g, 0));
 }
@@ -140,7 +140,7 @@ static void divide_routine(Gen *g, int kind) {
     bool is_signed = divides_signed(kind), rest = divides_rest(kind);
     X86Arg rax = x86_r64(X86_RAX), rcx = x86_r64(X86_RCX), rdx = x86_r64(X86_RDX);
     AsmLabel zero = asm_label(a), minus = asm_label(a), done = asm_label(a);
-    asm_bind(a, &g->divide[kind]);
+    asm_bind(a, &own(g)->divide[kind]);
     x86_2(a, X86_test, rcx, rcx);
     x86_1(a, X86_jz, x86_to(&zero));
     if (is_signed) {
@@ -178,5 +178,5 @@ static void divide_routine(Gen *g, int kind) {
 
 void gen_divide_routines(Gen *g) {
     for (int kind = 0; kind < 4; kind++)
-        if (g->divides[kind]) divide_routine(g, kind);
+        if (own(g)->divides[kind]) divide_routine(g, kind);
 }

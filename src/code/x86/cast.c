@@ -1,5 +1,5 @@
 // Conversions that code/cast.c leaves to instructions.
-#include "code/x86/gen.h"
+#include "code/x86/impl.h"
 
 #include <string.h>
 

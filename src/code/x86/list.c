@@ -2,7 +2,7 @@
 //
 // Labels live in the generator's frames and are gone when the code is finished, so the text is made
 // at once; where a label stands is read from the finished bytes.
-#include "code/x86/gen.h"
+#include "code/x86/impl.h"
 
 #include "base/bug.h"
 #include "base/fault.h"
@@ -82,7 +82,7 @@ static const char *text_of(Listing *l, const Asm *a, unsigned op, const X86Arg *
 
 void list_heard(Asm *a, size_t offset, unsigned op, const void *operands) {
     Gen *g = a->user;
-    list_add(g->listing, a, offset, op, operands);
+    list_add(own(g)->listing, a, offset, op, operands);
 }
 
 void list_add(Listing *l, Asm *a, size_t offset, unsigned op, const void *operands) {
@@ -106,19 +106,19 @@ void list_add(Listing *l, Asm *a, size_t offset, unsigned op, const void *operan
 
 void list_frame(Gen *g, size_t patch, int32_t frame) {
     X86Arg args[4] = {x86_r64(X86_RSP), x86_imm(frame), X86_NO_ARG, X86_NO_ARG};
-    for (int i = 0; i < g->listing->insns.n; i++) {
-        ListedInsn *in = &g->listing->insns.at[i];
+    for (int i = 0; i < own(g)->listing->insns.n; i++) {
+        ListedInsn *in = &own(g)->listing->insns.at[i];
         if (in->offset + in->size == patch + 4)
-            in->text = text_of(g->listing, &g->a, X86_sub, args);
+            in->text = text_of(own(g)->listing, &g->a, X86_sub, args);
     }
 }
 
 void list_call(Gen *g, int op, Type from, Type to) {
-    for (int i = 0; i < g->listing->calls.n; i++) {
-        const ListedCall *c = &g->listing->calls.at[i];
+    for (int i = 0; i < own(g)->listing->calls.n; i++) {
+        const ListedCall *c = &own(g)->listing->calls.at[i];
         if (c->op == op && c->from == from && c->to == to) return;
     }
-    vec_push(g->listing->arena, &g->listing->calls, ((ListedCall){op, from, to}));
+    vec_push(own(g)->listing->arena, &own(g)->listing->calls, ((ListedCall){op, from, to}));
 }
 
 void list_resolve(Listing *l, int first, const uint8_t *bytes) {

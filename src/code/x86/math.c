@@ -1,6 +1,6 @@
 // What functions are made of (code/math.c), as instructions: shifts of bits, exponents, choices,
 // halves of vectors in f64.
-#include "code/x86/gen.h"
+#include "code/x86/impl.h"
 
 #include "base/bug.h"
 

@@ -221,7 +221,7 @@ static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
     else
         x86_2(a, X86_vmovd, x86_r32(X86_RDX), x);
     if (t == TYPE_BOOL) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm(1));
-    X86Arg saved = x86_mem(X86_RSP, g->call_area);
+    X86Arg saved = x86_mem(X86_RSP, own(g)->call_area);
     x86_2(a, X86_mov, saved, x86_r32(X86_RDX));
     X86Arg mem = gen_mem(g, r, X86_RAX);
     if (mem.index != X86_NOREG) {
@@ -325,13 +325,13 @@ static void store_stream(Gen *g, const Micro *m) {
     int bytes = r->width * gen_lane_size(r->type);
     Detour *d = arena_new(g->arena, Detour);
     *d = (Detour){asm_label(a), asm_label(a), v};
-    vec_push(g->arena, &g->detours, d);
+    vec_push(g->arena, &own(g)->detours, d);
     x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
     x86_2(a, X86_test, x86_r8(X86_RAX), x86_imm(bytes / (FAULT(stream_unaligned) ? 2 : 1) - 1));
     x86_1(a, X86_jnz, x86_to(&d->from));
     x86_2(a, X86_vmovntps, x86_mem(X86_RAX, 0), v);
     asm_bind(a, &d->back);
-    g->streams_out = true;
+    own(g)->streams_out = true;
     g->tricks[TRICK_NONTEMPORAL]++;
 }
 
@@ -348,8 +348,8 @@ static void store_pieces(Gen *g, X86Arg v) {
 }
 
 void gen_detours(Gen *g) {
-    for (int i = 0; i < g->detours.n; i++) {
-        Detour *d = g->detours.at[i];
+    for (int i = 0; i < own(g)->detours.n; i++) {
+        Detour *d = own(g)->detours.at[i];
         AsmLabel plain = asm_label(&g->a);
         asm_bind(&g->a, &d->from);
         if (d->reg.kind != X86_Z || d->reg.reg != (unsigned)g->scratch) { // pieces pass through it
@@ -362,7 +362,7 @@ void gen_detours(Gen *g) {
         x86_2(&g->a, X86_vmovups, x86_mem(X86_RAX, 0), d->reg);
         x86_1(&g->a, X86_jmp, x86_to(&d->back));
     }
-    g->detours.n = 0;
+    own(g)->detours.n = 0;
 }
 
 static bool can_stream(const Ref *r) {

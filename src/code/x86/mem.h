@@ -2,7 +2,7 @@
 #ifndef LW_CODE_X86_MEM_H
 #define LW_CODE_X86_MEM_H
 
-#include "code/x86/gen.h"
+#include "code/x86/impl.h"
 
 // mem.c
 // The mask register of the first `active` lanes: one of the region's, or k1, set through rax.
@@ -41,7 +41,6 @@ unsigned gen_guard(Gen *g, const Micro *m, int arg);
 void gen_load(Gen *g, const Micro *m);
 void gen_store(Gen *g, const Micro *m);
 void gen_prefetch(Gen *g, const Micro *m);
-void gen_row(Gen *g, const Micro *m);
 void gen_gather(Gen *g, const Micro *m);
 void gen_check(Gen *g, const Micro *m);
 void gen_begin_value(Gen *g, const Micro *m);

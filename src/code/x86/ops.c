@@ -10,7 +10,7 @@
 
 #include "base/bug.h"
 #include "base/fault.h"
-#include "code/x86/gen.h"
+#include "code/x86/impl.h"
 #include "code/x86/mem.h"
 
 // ---- Constants, indices
@@ -68,12 +68,7 @@ static void do_index(Gen *g, const Micro *m) {
         x86_2(a, X86_vmovups, d, lane_steps(g, m));
         return;
     }
-    if (m->index->counters)
-        gen_counters(g, m->index->counters);
-    else if (m->index->affine)
-        gen_affine(g, m->index->affine, m->index->env);
-    else
-        x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
+    gen_index(g, m->index);
     if (gen_is64(m->type))
         x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
     else
@@ -466,18 +461,6 @@ static void do_lanes(Gen *g, const Micro *m) {
     }
 }
 
-void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y) {
-    x86_micro(g, &(Micro){.kind = MI_OP,
-                          .op = (uint8_t)reduce_op[op],
-                          .type = t,
-                          .from = t,
-                          .width = (uint8_t)width,
-                          .nargs = 2,
-                          .arg_reg = {(int8_t)x, (int8_t)y},
-                          .dst_reg = (int8_t)dst,
-                          .fold = -1});
-}
-
 static void do_upper(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     unsigned dst = (unsigned)m->dst_reg, src = (unsigned)m->arg_reg[0];
@@ -658,12 +641,8 @@ static void do_op(Gen *g, const Micro *m) {
     }
 }
 
-void x86_micro(void *gen, const Micro *m) {
-    Gen *g = gen;
+void x86_emit_micro(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    if (micro_writes(m) && g->held >> m->dst_reg & 1)
-        bug("register %d is written in the loop that holds it", m->dst_reg);
-    if (m->line) gen_line(g, m->line);
     if (calls(g, m)) {
         gen_call(g, m);
         return;
@@ -689,7 +668,7 @@ void x86_micro(void *gen, const Micro *m) {
     case MI_PICKS: gen_picks(g, m); break;
     case MI_PICK: gen_pick(g, m); break;
     case MI_FETCH: gen_prefetch(g, m); break;
-    case MI_ROW: gen_row(g, m); break;
+    case MI_ROW: bug("gen_emit does these");
     case MI_GATHER: gen_gather(g, m); break;
     case MI_CHECK: gen_check(g, m); break;
     case MI_SPREAD: gen_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
@@ -698,12 +677,12 @@ void x86_micro(void *gen, const Micro *m) {
               gen_vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_SPILL:
-        x86_2(a, X86_vmovups, x86_mem(X86_RSP, g->vector_area + 64 * m->slot),
+        x86_2(a, X86_vmovups, x86_mem(X86_RSP, own(g)->vector_area + 64 * m->slot),
               gen_vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_RELOAD:
         x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg),
-              x86_mem(X86_RSP, g->vector_area + 64 * m->slot));
+              x86_mem(X86_RSP, own(g)->vector_area + 64 * m->slot));
         break;
     }
 }

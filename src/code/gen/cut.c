@@ -14,7 +14,7 @@
 // select(condition, ..., c) with a c that makes no difference the second time. That is done once,
 // for the sake of zeros with a sign and of NaN. Where values are assigned instead, they are
 // assigned in a loop without tests.
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,46 +185,44 @@ const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
 // Places on the stack, in this order; `first` and `last` are those of turns that do something.
 enum { FIRST, BEGIN, END, LAST };
 
-static X86Arg limit_at(const Gen *g, int which) { return gen_slot(g->cut_slots + 8 * which); }
+static GenArg limit_at(const Gen *g, int which) { return gen_at_slot(g->cut_slots + 8 * which); }
 
 static void set_limit(Gen *g, int which, int64_t value) {
-    x86_set(&g->a, X86_RAX, value);
-    x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+    gen_move(g, GEN_A, gen_const(value));
+    gen_move(g, limit_at(g, which), GEN_A);
 }
 
-// The place <- the larger or smaller of rax and what it has.
+// The limit <- the larger or smaller of A and its old value.
 static void narrow(Gen *g, int which, bool larger) {
-    x86_2(&g->a, X86_mov, x86_r64(X86_RCX), limit_at(g, which));
-    x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    x86_2(&g->a, larger ? X86_cmovl : X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+    gen_move(g, GEN_B, limit_at(g, which));
+    g->isa->choose(g, larger, GEN_A, GEN_B);
+    gen_move(g, limit_at(g, which), GEN_A);
 }
 
-// The place <- itself, but not below (above) a value.
+// Raises the limit to `value` where it is below (`below`), or lowers it where it is above.
 static void clip(Gen *g, int which, int64_t value, bool below) {
-    x86_set(&g->a, X86_RAX, value);
+    gen_move(g, GEN_A, gen_const(value));
     narrow(g, which, below);
 }
 
-// The place <- itself and so many turns.
+// Moves a limit by a number of turns; or narrows it to another one that was moved so.
 static void move(Gen *g, const Cuts *c, int which, int from, int turns) {
-    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, from));
-    x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(turns * c->stride));
+    gen_move(g, GEN_A, limit_at(g, from));
+    gen_op(g, GEN_ADD, GEN_A, gen_const(turns * c->stride));
     if (which == from)
-        x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+        gen_move(g, limit_at(g, which), GEN_A);
     else
         narrow(g, which, turns > 0);
 }
 
-// The place <- rax, but not above a value.
+// The limit <- A, but not above `value`.
 static void set_limit_to(Gen *g, int which, int64_t value) {
-    x86_set(&g->a, X86_RCX, value);
-    x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    x86_2(&g->a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    x86_2(&g->a, X86_mov, limit_at(g, which), x86_r64(X86_RAX));
+    gen_move(g, GEN_B, gen_const(value));
+    g->isa->choose(g, false, GEN_A, GEN_B);
+    gen_move(g, limit_at(g, which), GEN_A);
 }
 
-// rax <- the first turn with sum + constant >= 0 (k > 0), or the end of those (k < 0). `all`: in
+// A <- the first turn with sum + constant >= 0 (k > 0), or the end of those (k < 0). `all`: in
 // all lanes, else in any.
 static void turn_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, bool all) {
     LinTerm t[TREE_MAX_DEPTH * 2];
@@ -236,13 +234,13 @@ static void turn_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, boo
     if (FAULT(cut_all_too_wide) && all) constant += step;
     if (FAULT(cut_any_too_narrow) && !all) constant -= step;
     gen_counters(g, code_lin(g->arena, constant, t, n));
-    gen_divide(g, step, false);
+    g->isa->divide(g, step, false);
     if (cut->k > 0)
-        x86_1(&g->a, X86_neg, x86_r64(X86_RAX));
+        gen_op(g, GEN_NEG, GEN_A, GEN_NONE);
     else
-        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(1));
-    x86_set(&g->a, X86_RCX, c->stride);
-    x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        gen_op(g, GEN_ADD, GEN_A, gen_const(1));
+    gen_move(g, GEN_B, gen_const(c->stride));
+    gen_op(g, GEN_MUL, GEN_A, GEN_B);
 }
 
 // An end of the loop where nothing holds: what is done there; the one cut that decides, or NULL.
@@ -300,7 +298,7 @@ static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above
     if (first) clip(g, FIRST, 0, true);
     if (below->is) clip(g, FIRST, c->main, false);
     if (above->is && has_side(c, false)) {
-        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, LAST));
+        gen_move(g, GEN_A, limit_at(g, LAST));
         narrow(g, BEGIN, false);
     }
     if (has_side(c, false)) clip(g, BEGIN, c->main, false);
@@ -314,9 +312,8 @@ static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int li
     int pinned = g->pinned;
     uint64_t held = g->held;
     gen_line(g, n->line);
-    gen_load_item(g, X86_RAX, counter);
-    x86_2(a, X86_cmp, x86_r64(X86_RAX), limit_at(g, limit));
-    x86_1(a, X86_jnl, x86_to(&done));
+    gen_move(g, GEN_A, gen_at(counter));
+    gen_branch(g, GEN_GE, GEN_A, limit_at(g, limit), &done);
     gen_open_turns(g, n, 2, &top);
     gen_copies(g, n, c->stride, n->vector ? n->lanes : 1);
     gen_boundary(g, lanes);
@@ -325,10 +322,9 @@ static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int li
     g->held = held;
     gen_line(g, n->line);
     gen_advance(g, n->loop, c->stride);
-    gen_item_add(g, counter, c->stride);
-    gen_load_item(g, X86_RAX, counter);
-    x86_2(a, X86_cmp, x86_r64(X86_RAX), limit_at(g, limit));
-    x86_1(a, X86_jl, x86_to(&top));
+    gen_op(g, GEN_ADD, gen_at(counter), gen_const(c->stride));
+    gen_move(g, GEN_A, gen_at(counter));
+    gen_branch(g, GEN_LT, GEN_A, limit_at(g, limit), &top);
     asm_bind(a, &done);
 }
 
@@ -349,9 +345,8 @@ static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const
     AsmLabel done = asm_label(&g->a);
     bool skips = above->is && above->idle != IDLE_ASSIGNS;
     if (skips) {
-        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, LAST));
-        x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_imm(c->main));
-        x86_1(&g->a, X86_jle, x86_to(&done));
+        gen_move(g, GEN_A, limit_at(g, LAST));
+        gen_branch(g, GEN_LE, GEN_A, gen_const(c->main), &done);
     }
     gen_advance(g, n->loop, c->main);
     gen_copies(g, n, c->extent - c->main, n->vector ? n->lanes : 1);
@@ -369,13 +364,13 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     set_limits(g, c, &below, &above);
-    gen_item_set(g, counter, 0);
+    gen_move(g, gen_at(counter), gen_const(0));
     if (below.is && below.idle == IDLE_ASSIGNS) {
         turns_that_assign(g, n, c, &lanes, &below, FIRST);
     } else if (below.is) {
-        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, FIRST));
-        x86_2(&g->a, X86_mov, gen_item(counter), x86_r64(X86_RAX));
-        gen_shift(g, n->loop, X86_add);
+        gen_move(g, GEN_A, limit_at(g, FIRST));
+        gen_move(g, gen_at(counter), GEN_A);
+        gen_shift_by(g, n->loop, GEN_ADD);
     }
     if (has_side(c, false)) turns_to(g, n, c, &lanes, BEGIN);
     int known = g->known.n;
@@ -383,7 +378,7 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     turns_to(g, n, c, &lanes, END);
     g->known.n = known;
     if (has_side(c, true)) {
-        x86_2(&g->a, X86_mov, x86_r64(X86_RAX), limit_at(g, LAST));
+        gen_move(g, GEN_A, limit_at(g, LAST));
         set_limit_to(g, END, c->main);
         turns_to(g, n, c, &lanes, END);
     }
@@ -391,7 +386,7 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
         set_limit(g, END, c->main);
         turns_that_assign(g, n, c, &lanes, &above, END);
     }
-    gen_shift(g, n->loop, X86_sub);
-    gen_item_set(g, counter, c->main);
+    gen_shift_by(g, n->loop, GEN_SUB);
+    gen_move(g, gen_at(counter), gen_const(c->main));
     if (c->extent > c->main) left_over(g, n, c, &lanes, &above);
 }

@@ -11,7 +11,7 @@
 // without any test, and for everywhere else. Conditions that two machine loops decide together stay
 // tests in both. Two copies are not worth it for what is tested seldom: around machine loops, or in
 // front of an innermost one (loop.c).
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include "base/checked.h"
 #include "base/fault.h"
@@ -116,15 +116,11 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
         const Interior *x = &in->at[i];
         int loop = x->loop->loop;
         int64_t first = x->first - g->value[loop], last = x->last - g->value[loop];
-        Item counter = gen_counter(g, loop);
-        if (x->first > 0) {
-            x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(first - FAULT(interior_too_wide)));
-            x86_1(&g->a, X86_jl, x86_to(other));
-        }
-        if (x->last < x->loop->extent - 1 && !FAULT(interior_for_all)) {
-            x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(last));
-            x86_1(&g->a, X86_jnle, x86_to(other));
-        }
+        GenArg counter = gen_at(gen_counter(g, loop));
+        if (x->first > 0)
+            gen_branch(g, GEN_LT, counter, gen_const(first - FAULT(interior_too_wide)), other);
+        if (x->last < x->loop->extent - 1 && !FAULT(interior_for_all))
+            gen_branch(g, GEN_GT, counter, gen_const(last), other);
         LinTerm sum = {.loop = loop, .k = 1};
         Known k = {code_lin(g->arena, 0, &sum, 1), first, last + lanes_of(x->loop) - 1};
         vec_push(g->arena, &g->known, k);

@@ -5,7 +5,7 @@
 // What is known when the code is made decides it, for all lanes or for none. What is left becomes a
 // comparison in 4-byte lanes. Its one side are counters and the lane, which all copies of unrolled
 // loops share, the other a constant.
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include "base/checked.h"
 #include "base/fault.h"

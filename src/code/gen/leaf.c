@@ -1,5 +1,5 @@
 // Segments of straight-line code, and leaves as micro-operations in them.
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ void gen_begin(Gen *g) {
         Pin *p = &g->pins.at[i];
         seg_pin(g->seg, &p->ref, i, p->type, p->pending, &p->parts);
     }
-    g->k1 = g->k3 = 0;
+    g->isa->forget(g, false);
 }
 
 // The plan will be made again with this buffer in memory.
@@ -41,8 +41,8 @@ static void refuse_tile(Gen *g, int buffer) {
 // A loop begins with the segment that is its body, behind what is the same in all of its turns.
 static const bool *begin_turns(Gen *g, Seg *s, MicroIsa isa) {
     if (!g->top) return NULL;
-    g->turns.replayed = isa.emit != x86_micro;
-    isa.emit = x86_micro;
+    g->turns.replayed = isa.emit != gen_emit;
+    isa.emit = gen_emit;
     const bool *left;
     g->pinned += micro_hoist(s, &isa, g->p, &g->turns, g->pinned, &left);
     g->held = s->held;
@@ -50,7 +50,7 @@ static const bool *begin_turns(Gen *g, Seg *s, MicroIsa isa) {
     return left;
 }
 
-void gen_close(Gen *g) { gen_close_to(g, x86_micro); }
+void gen_close(Gen *g) { gen_close_to(g, gen_emit); }
 
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     Seg *s = g->seg;
@@ -69,8 +69,11 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     g->tricks[TRICK_TURN] += micro_turn(s, g->p);
     g->tricks[TRICK_COMB] += s->combed;
     if (s->micros.n) {
-        MicroIsa isa = {
-            .registers = g->scratch, .folds = x86_folds, .ties = x86_ties, .emit = emit, .user = g};
+        MicroIsa isa = {.registers = g->scratch,
+                        .folds = g->isa->folds,
+                        .ties = g->isa->ties,
+                        .emit = emit,
+                        .user = g};
         s->held = FAULT(second_segment_holds_nothing) ? 0 : g->held;
         const bool *only = begin_turns(g, s, isa);
         micro_assign(s, &isa, g->pinned, only);
@@ -556,7 +559,7 @@ static int combine(LeafGen *l, int old, Summand t) {
 // The same in lanes of the mask alone; -1: in all.
 static int combine_where(LeafGen *l, int mask, int old, Summand t) {
     Type type = type_compute(l->n->write.type);
-    if (mask < 0 || t.y < 0 || old < 0 || l->n->dots || !gen_is_wide(l->g) || l->n->width == 1)
+    if (mask < 0 || t.y < 0 || old < 0 || l->n->dots || !l->g->m->has_mask || l->n->width == 1)
         return only_where(l, mask, combine(l, old, t), old);
     return seg_op(l->g->seg, MI_FMA, 0, type, type, l->n->width, 4, (int[]){t.x, t.y, old, mask});
 }

@@ -1,0 +1,212 @@
+// Plan -> code: registers and slots, the function, what is tried again. See gen.h.
+#include "code/gen/gen.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/fault.h"
+
+// Is an address computed, for one lane or all of them?
+static bool has_rows(const Plan *p) {
+    for (int i = 0; i < p->leaves.n; i++) {
+        const PNode *n = p->leaves.at[i];
+        if (!n->write.off) return true;
+        for (int r = 0; r < n->nreads; r++)
+            if (!n->read[r].off && !n->read[r].gathers) return true;
+    }
+    return false;
+}
+
+// Registers go to the most deeply used pointers and counters; computed offsets come before what is
+// used outside of all loops.
+static void give_registers(Gen *g, int *frame) {
+    Plan *p = g->p;
+    int nregs = g->isa->items, given = 0;
+    g->stream = arena_new_n(g->arena, Item, p->streams.n + p->tree->buffers.n + 1);
+    g->counter = arena_new_n(g->arena, Item, p->nloops + 1);
+    for (int i = 0; i < p->streams.n; i++) g->stream[i] = (Item){-1, *frame + 8 * i};
+    *frame += 8 * (p->streams.n + 1);
+    for (int i = 0; i < p->nloops; i++) g->counter[i] = (Item){-1, *frame + 8 * i};
+    *frame += 8 * (p->nloops + 1);
+    for (int i = 0; i < MAX_ROWS; i++) g->row_item[i] = (Item){-1, *frame + 8 * i};
+    *frame += 8 * MAX_ROWS;
+    for (int depth = TREE_MAX_DEPTH; depth >= 0 && given < nregs; depth--) {
+        for (int i = 0; i < MAX_ROWS && given < nregs && !depth && has_rows(p); i++)
+            g->row_item[i].reg = g->isa->item[given++];
+        for (int i = 0; i < p->streams.n && given < nregs; i++)
+            if (p->streams.at[i].depth == depth) g->stream[i].reg = g->isa->item[given++];
+        for (int i = 0; i < p->nloops && given < nregs; i++)
+            if (p->loop[i]->real && p->loop[i]->depth + 1 == depth)
+                g->counter[i].reg = g->isa->item[given++];
+    }
+}
+
+void gen_line(Gen *g, int line) {
+    uint32_t at = (uint32_t)asm_size(&g->a);
+    if (g->lines.n && vec_last(&g->lines).line == line) return;
+    if (g->lines.n && vec_last(&g->lines).offset == at) g->lines.n--;
+    if (g->lines.n && vec_last(&g->lines).line == line) return;
+    vec_push(g->arena, &g->lines, ((CodeLine){at, line}));
+}
+
+void gen_emit(void *gen, const Micro *m) {
+    Gen *g = gen;
+    if (micro_writes(m) && g->held >> m->dst_reg & 1)
+        bug("register %d is written in the loop that holds it", m->dst_reg);
+    if (m->line) gen_line(g, m->line);
+    if (m->kind != MI_ROW) {
+        g->isa->emit(g, m);
+        return;
+    }
+    gen_row_offset(g, m->ref);
+    gen_move(g, gen_at(g->row_item[m->slot]), GEN_A);
+}
+
+static void start_streams(Gen *g) {
+    const Plan *p = g->p;
+    for (int i = 0; i < p->streams.n; i++) {
+        int b = p->streams.at[i].buffer;
+        if (b < p->tree->nargs)
+            g->isa->argument(g, g->stream[i], b);
+        else
+            g->isa->temporary(g, g->stream[i], FAULT(scratch_offset_dropped) ? 0 : p->offset[b]);
+    }
+}
+
+static bool grow(Asm *a, size_t need) {
+    Gen *g = a->user;
+    size_t used = asm_size(a), cap = (size_t)(a->end - a->start) * 2;
+    while (cap < used + need) cap *= 2;
+    uint8_t *memory = arena_raw(g->arena, cap);
+    memcpy(memory, a->start, used);
+    a->start = memory;
+    a->at = memory + used;
+    a->end = memory + cap;
+    return true;
+}
+
+// Lays out the frame, makes the code.
+static void make_function(Gen *g, Code *out) {
+    Plan *p = g->p;
+    int frame = 0;
+    give_registers(g, &frame);
+    g->env_slot = frame;
+    g->status_slot = frame + 16;
+    g->save_slots = frame + 24;
+    g->cut_slots = frame + 24 + 8 * (p->nloops + 1);
+    g->frame = g->cut_slots + 8 * 4;
+    g->isa->start(g);
+    gen_line(g, 0);
+    g->isa->enter(g);
+    start_streams(g);
+    gen_nodes(g, &p->root, 1);
+    gen_line(g, 0);
+    g->isa->leave(g);
+    gen_bodies(g);
+    g->isa->finish(g, out);
+    AsmError error = asm_finish(&g->a);
+    if (error != ASM_OK && !g->declined) g->declined = asm_error_text(error);
+}
+
+// Does something compute addresses from data?
+static bool looks_up(const PNode *n) {
+    bool found = n->nhard > 0;
+    for (int i = 0; i < n->nreads && !found; i++) found = n->read[i].inner;
+    for (int i = 0; i < n->nchild && !found; i++) found = looks_up(n->child[i]);
+    return found;
+}
+
+static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa,
+                   const Refusals *refused) {
+    Plan *p = code_plan(arena, tree, machine, refused);
+    for (int i = 0; i < tree->buffers.n && looks_up(p->root); i++)
+        code_stream(p, i, NULL, 0, 0); // where data lies that addresses are computed from
+    Gen g = {.arena = arena,
+             .p = p,
+             .m = machine,
+             .isa = isa,
+             .declined = p->declined,
+             .no_vector = -1,
+             .no_tile = -1};
+    g.scratch = machine->vector_registers - (isa ? isa->scratch : 0);
+    g.value = arena_new_n(arena, int64_t, p->nloops + 1);
+    seg_init(&g.segment, arena, tree->buffers.n);
+    return g;
+}
+
+// Loops that load and store their sums, each once.
+static void list_spills(const Plan *p, Code *out) {
+    CodeSpill *all = arena_new_n(p->arena, CodeSpill, p->leaves.n);
+    for (int i = 0; i < p->leaves.n; i++) {
+        const CodeSpill *s = &p->leaves.at[i]->spill;
+        int k = 0;
+        while (k < out->nspills && all[k].line != s->line) k++;
+        if (s->why && k == out->nspills) all[out->nspills++] = *s;
+    }
+    out->spills = all;
+}
+
+static bool count_leaf(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    *(int *)user += node->kind == NODE_LEAF;
+    return true;
+}
+
+static int count_leaves(const Tree *tree) {
+    int n = 0;
+    tree_walk(tree, count_leaf, &n);
+    return n;
+}
+
+static Refusals nothing_refused(Arena *arena, const Tree *tree) {
+    return (Refusals){arena_new_n(arena, bool, tree->nindices + 1),
+                      arena_new_n(arena, uint8_t, count_leaves(tree) + 1)};
+}
+
+void gen_plan(Arena *arena, const Tree *tree, const Machine *machine) {
+    Refusals refused = nothing_refused(arena, tree);
+    gen_new(arena, tree, machine, NULL, &refused);
+}
+
+// False: something turned out to be impossible, which `refused` now says.
+static bool is_possible(const Gen *g, Refusals *refused) {
+    if (g->no_vector >= 0) refused->vector[g->no_vector] = true;
+    if (g->no_tile >= 0) refused->tile[g->no_tile] = (uint8_t)g->why_no_tile;
+    return g->no_vector < 0 && g->no_tile < 0;
+}
+
+static void describe(const Gen *g, Code *out) {
+    out->bytes = g->a.start;
+    out->size = asm_size(&g->a);
+    out->scratch = g->p->scratch;
+    out->thread_scratch = g->p->thread_scratch;
+    out->parallel = g->bodies.n;
+    out->shared = g->p->shared;
+    out->report = text_str(&g->p->report);
+    out->nlines = g->lines.n;
+    out->lines = g->lines.at;
+    list_spills(g->p, out);
+    memcpy(out->tricks, g->tricks, sizeof g->tricks);
+    out->tricks[TRICK_JOIN] = g->p->joined;
+}
+
+bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa, void *user,
+              Code *out, DiagList *diags) {
+    Refusals refused = nothing_refused(arena, tree);
+    for (;;) { // once, and again for each thing that turned out not to be possible
+        Gen g = gen_new(arena, tree, machine, isa, &refused);
+        g.user = user;
+        asm_init(&g.a, arena_raw(arena, 16384), 16384);
+        g.a.grow = grow;
+        g.a.user = &g;
+        *out = (Code){0};
+        if (!g.declined) make_function(&g, out);
+        if (!is_possible(&g, &refused)) continue;
+        if (g.declined) {
+            diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
+            return false;
+        }
+        describe(&g, out);
+        return true;
+    }
+}

@@ -1,0 +1,231 @@
+// The code generator for any instruction set. Private to code/.
+//
+// One function: prologue, the Plan's nodes in order, epilogue; after it the bodies of parallel
+// loops, functions of their own with the same frame (parallel.c). Item registers hold stream
+// pointers and loop counters, the most deeply used first; the others live in stack slots. Vector
+// registers: 0.. are the region's pins, then free ones; the last ones belong to the instruction
+// set.
+//
+//   gen.c       registers and slots, the function, retries without what turned out to be impossible
+//   region.c    regions: which elements stay in registers, where they are loaded and stored
+//   tail.c      code for each way in which splits that do not divide can end
+//   interior.c  code without tests where all conditions of a region hold
+//   loop.c      loops and guards
+//   cut.c       innermost loops cut where conditions begin and cease to hold
+//   parallel.c  parallel loops, their outlined bodies
+//   leaf.c      leaves as micro-operations; lanes.c: conditions that differ from lane to lane
+//   index.c     index arithmetic
+//
+// All of it speaks to the machine through a GenIsa (isa.h) and names no instruction set.
+#ifndef LW_CODE_GEN_GEN_H
+#define LW_CODE_GEN_GEN_H
+
+#include "code/gen/isa.h"
+
+// The outlined body of a parallel loop, made after the function that calls it.
+typedef struct Body {
+    PNode *loop;
+    AsmLabel label;
+    const int64_t *value; // Gen.value where the loop stands
+} Body;
+
+// An element of the region's tile.
+typedef struct Pin {
+    int buffer;
+    Ref ref;
+    Type type;   // compute type
+    bool lanes;  // accumulates in lanes (a reduction along the vector loop)
+    Reduce op;   // of its reduction
+    Parts parts; // the reduction split, in registers of their own
+    bool loaded, written;
+    int pending; // Reduce of lanes not yet folded, 0 none
+    int line;    // of the leaf that writes it
+    int nconds;  // it exists where these are >= 0; tested when it is loaded and stored
+    const Lin **cond;
+} Pin;
+
+enum { MAX_ROWS = 32 }; // computed addresses kept at a time
+
+// What a test has shown about counters: min <= Σ k·counter <= max.
+typedef struct Known {
+    const Lin *sum; // of machine loops alone
+    int64_t min, max;
+} Known;
+
+typedef struct Row {
+    const Mem *mem;
+    const int64_t *env;
+} Row;
+
+// Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
+// parts, or one value. Where paths meet they must agree.
+typedef struct Lanes {
+    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+    bool split[64];
+} Lanes;
+
+struct Gen {
+    Arena *arena;
+    Plan *p;
+    const Machine *m;
+    const GenIsa *isa;
+    void *user; // of whoever called gen_code, for the instruction set
+    void *own;  // state of the instruction set
+    Asm a;
+    Item *stream, *counter;
+    int64_t
+        *value;    // by loop: constant of an unrolled loop, or offset added to a real one's counter
+    int env_slot;  // of the KernelEnv pointer; the one behind it is the instruction set's
+    int cut_slots; // four limits of the loop that is being cut
+    int save_slots; // ends of bounded loops, by loop
+    int status_slot;
+    int frame;               // bytes of slots
+    int vector_slots;        // of 64 bytes, for vector spills: in use at most
+    Row row[MAX_ROWS];       // of this segment
+    Item row_item[MAX_ROWS]; // where the offset of each is kept
+    int nrows;
+    int tricks[TRICK_COUNT];
+    VEC(CodeLine) lines;
+    Seg *seg;            // the segment being built, or NULL
+    AsmLabel *top;       // it is the body of a loop, which will begin here; or NULL
+    Turns turns;         // of that loop
+    bool fresh;          // nothing is in it yet
+    bool replaying;      // it will be repeated
+    VEC(Micro) recorded; // its operations
+    Seg segment;
+    VEC(Pin) pins;
+    int pinned;    // registers that they take, and what the loop around here holds
+    uint64_t held; // registers that keep what was made in front of that loop: nobody writes them
+    bool in_region;
+    int k1, k3;
+    int active;                 // lanes of the current vector that exist
+    int masks, mask[MAX_MASKS]; // active lanes that registers hold masks for in the whole region
+    int scratch;                // vector registers below this one hold values
+    const PNode *indexing;      // the leaf whose subscripts are being computed, or NULL
+    VEC(Body *) bodies;
+    const char *declined;
+    VEC(const Lin *) maybe;      // conditions of the copy whose elements are being pinned, >= 0
+    VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
+    VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
+    VEC(Known) known;            // here
+    int chosen;                  // conditions decided in front of the loops around here
+    int no_vector;               // a vector loop that must run as a serial one; -1: none
+    int no_tile;                 // a leaf whose elements must not be pinned; -1: none,
+    SpillWhy why_no_tile;        // and why
+};
+
+// gen.c
+// Compiles the Tree for `machine` with an instruction set. False, with a diagnostic, when the Tree
+// holds something that the generator declines.
+bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa, void *user,
+              Code *out, DiagList *diags);
+void gen_plan(Arena *arena, const Tree *tree, const Machine *machine); // its first step alone
+void gen_emit(void *gen, const Micro *m); // one micro-operation; a MicroIsa.emit
+void gen_line(Gen *g, int line);          // what follows belongs to this line of the Tree's text
+
+// A value of n lanes occupies n·4 or n·8 bytes.
+static inline int gen_lane_size(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+
+static inline bool gen_is64(Type t) { return gen_lane_size(t) == 8; }
+
+static inline void gen_move(Gen *g, GenArg to, GenArg from) { g->isa->move(g, to, from); }
+static inline void gen_op(Gen *g, GenOp op, GenArg to, GenArg by) {
+    g->isa->op(g, op, to, by, false);
+}
+static inline void gen_branch(Gen *g, GenCond c, GenArg x, GenArg y, AsmLabel *to) {
+    g->isa->branch(g, c, x, y, to);
+}
+static inline void gen_jump(Gen *g, AsmLabel *to) { g->isa->jump(g, to); }
+
+// index.c: A is the result of each, B is destroyed.
+static inline Item gen_counter(const Gen *g, int loop) { return g->counter[loop]; }
+void gen_affine(Gen *g, const Affine *a, const int64_t *env); // the value of an affine at `env`
+void gen_lin(Gen *g, const Lin *l);                           // of a linear function
+void gen_counters(Gen *g, const Lin *l);                      // the same of counters alone
+void gen_index(Gen *g, const IndexOf *index);                 // of lane 0
+void gen_row_offset(Gen *g, const Ref *ref); // the computed part of an address; indices are checked
+// What is known of a linear function without code.
+bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value);
+void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);
+
+// lanes.c: conditions that differ from lane to lane.
+bool gen_in_lanes(const PNode *guard, int cond); // one of its conditions does
+int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width);
+const Lin *gen_counters_of(Gen *g, const Lin *l); // its machine loops; NULL: none
+int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
+
+// leaf.c
+void gen_open(Gen *g);
+void gen_begin(Gen *g); // the segment that was opened, if nothing is in it yet
+void gen_close(Gen *g);
+void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
+Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
+void gen_leaf(Gen *g, PNode *n);
+void gen_deferred(Gen *g, const PNode *guard); // see PNode.deferred
+// What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
+bool gen_has_groups(const Gen *g, const Mem *m);
+
+// loop.c
+// What accumulators should be like in a loop: spread where it reduces into them, one result where
+// it only reads them, as they are where it does neither.
+Lanes gen_lanes_spread(const Gen *g, const PNode *n);
+// Ends the straight-line code here; what follows is reached from elsewhere too, with the
+// accumulators as in `want`.
+void gen_boundary(Gen *g, const Lanes *want);
+void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
+void gen_open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top); // with its first segment
+
+// cut.c: innermost loops whose conditions hold in a range of turns. NULL: there is none.
+typedef struct Cuts Cuts;
+const Cuts *gen_find_cuts(Gen *g, const PNode *n);
+void gen_cut(Gen *g, PNode *n, const Cuts *c);
+
+void gen_children(Gen *g, PNode *n);
+int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
+void gen_pin_lanes(Gen *g, int i, int want, bool split);
+bool gen_has_bounds(Gen *g, const PNode *n);
+bool gen_has_machine_loop(const PNode *n); // inside
+void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
+int gen_guard_truth(Gen *g, const PNode *n);
+
+// interior.c: where all conditions in a region hold.
+enum { MAX_INTERIORS = 4 };
+
+typedef struct Interior {
+    const PNode *loop;
+    int64_t first, last;
+    bool worth; // conditions that would be tested
+} Interior;
+
+typedef struct Interiors {
+    int n;
+    Interior at[MAX_INTERIORS];
+} Interiors;
+
+// False: there is no interior, or no need of one.
+bool gen_find_interiors(const Gen *g, PNode *const *at, int n, int first_inside, Interiors *in);
+// Jumps to `other` outside of them; what follows is made for the inside.
+void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other);
+void gen_leave_interiors(Gen *g, const Interiors *in);
+void gen_walk(Gen *g, PNode *n);
+void gen_advance(Gen *g, int loop, int64_t by);
+void gen_begin_loop(Gen *g);                    // at g->top, if it waits
+void gen_shift_by(Gen *g, int loop, GenOp way); // GEN_ADD or GEN_SUB
+int gen_range(Gen *g, PNode *n);
+
+// parallel.c
+void gen_parallel(Gen *g, PNode *n);
+void gen_bodies(Gen *g);
+
+// tail.c: a region, or something else by itself, with code for each of its tails. Loops from
+// first_inside on are in it; -1: none has a tail.
+void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
+                    void (*emit)(Gen *g, PNode **at, int n));
+// Is it where a split ends that does not divide, and does no machine loop inside decide it?
+bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside);
+
+// region.c
+void gen_nodes(Gen *g, PNode **at, int n);
+void gen_masks(Gen *g, PNode **at, int n); // finds and sets those of tails inside
+
+#endif
