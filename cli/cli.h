@@ -59,8 +59,8 @@ typedef struct Cli {
     uint64_t seed, threads, samples, trials, repeat, keep;
     double seconds, gap, days;
     long rank; // of processes that mpirun started together; the first speaks for all of them
-    bool json, named, strict, unchecked, unproven, unchecked_index, time, trace, help, cost,
-        remeasure, agree;
+    bool json, named, strict, unchecked, unproven, unchecked_index, as_written, time, trace, help,
+        cost, remeasure, agree;
     bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin,
         check;
     Json object, diags; // what --json prints, and the elements of its "diagnostics"

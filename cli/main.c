@@ -10,7 +10,7 @@
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HOW          "--schedule", "--backend", "--threads", "--isa", "--time", "--db" // to run it
 #define TRUSTING     "--unproven", "--unchecked-index", "--unchecked"
-#define READING      "--strict", TRUSTING, "--lang", "--trace" // a file
+#define READING      "--strict", TRUSTING, "--as-written", "--lang", "--trace" // a file
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
@@ -385,6 +385,7 @@ int cli_open(Cli *cli, lw_module **mod) {
     lw_parse_options o = {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
     o.unproven = cli->unproven;
+    o.as_written = cli->as_written;
     o.unchecked_index = cli->unchecked_index;
     o.partial = cli->command->run == command_check || cli->def;
     *mod = NULL;

@@ -104,6 +104,8 @@ static const Option options[] = {
     {"--from", "FILE", "the history to read; otherwise the one that bench appends to", TEXT,
      AT(from)},
     {"--strict", NULL, "warnings are errors", FLAG, AT(strict)},
+    {"--as-written", NULL, "run the loops of a Stripe file as its text has them", FLAG,
+     AT(as_written)},
     {"--unproven", NULL, "accept a Stripe program that is not proven (unsafe)", FLAG, AT(unproven)},
     {"--unchecked-index", NULL, "skip run-time checks of indices from data (unsafe)", FLAG,
      AT(unchecked_index)},

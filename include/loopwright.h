@@ -154,7 +154,7 @@ typedef enum lw_language {
     LW_LANG_TC = 1,      // .tc   the comprehension language
     LW_LANG_PROGRAM = 2, // .lwp  Program text
     LW_LANG_GRAPH = 3,   // .lwg  a dataflow graph
-    LW_LANG_STRIPE = 4,  // .stripe  a Tree as Stripe text: loops and all
+    LW_LANG_STRIPE = 4,  // .stripe  Stripe text: a Tree, or a flat program
 } lw_language;
 
 typedef struct lw_parse_options {
@@ -167,6 +167,7 @@ typedef struct lw_parse_options {
     bool unproven;  // a Stripe program that can be neither proven nor refuted is taken as right
     bool unchecked_index; // compiled code does not check subscripts that are read from data: one
                           // outside its tensor reads or writes other memory
+    bool as_written;      // a Stripe program runs the loops of its text, although they may be free
 } lw_parse_options;
 
 enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less

@@ -94,8 +94,9 @@ struct lw_context {
 struct lw_function {
     lw_module *module;
     const Program *program;
-    const struct Tree *tree; // of a Stripe program, specials expanded; `program` has only its
-                             // arguments. NULL: the Program is all there is
+    const struct Tree *tree; // of a Stripe program that keeps its loops, specials expanded;
+                             // `program` has only its arguments. NULL: the Program is all there is
+    const struct Lift *lift; // of a Stripe program: whether it keeps them, and why; else NULL
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;
@@ -197,6 +198,8 @@ void module_hold(lw_module *mod);
 lw_module *module_new(Call *call, lw_module **into);
 // Fills in the functions from parsed Programs.
 void module_describe(lw_module *mod, const Module *programs);
+// Says that a Stripe program is a Tree, and why it is no Program. LW_ERROR.
+lw_status function_is_tree(Call *call, const lw_function *f);
 
 // --- Binding and running -------------------------------------------------------------------------
 typedef struct BindArgs {

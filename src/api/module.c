@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "api/pipeline.h"
+#include "tree/lift.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -258,6 +259,7 @@ static lw_status parse_body(Call *call, void *args) {
     call_source(call, mod);
     Pipeline p = {.call = call, .language = language, .mod = mod};
     p.unproven = options.unproven || options.unchecked;
+    p.as_written = options.as_written;
     p.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
     p.partial = options.partial && several;
@@ -288,6 +290,16 @@ lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_option
                         lw_module **out) {
     ParseArgs a = {.name = path, .options = options};
     return parse(ctx, &a, out);
+}
+
+lw_status function_is_tree(Call *call, const lw_function *f) {
+    Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
+    const Source *before = call->diags->source;
+    diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
+    call->diags->source = &f->module->source;
+    diag_note(call->diags, d, f->lift->range, DIAG_STRIPE_KEPT_NOTE, f->lift->text);
+    call->diags->source = before;
+    return LW_ERROR;
 }
 
 // --- Queries -------------------------------------------------------------------------------------

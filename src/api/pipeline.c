@@ -2,6 +2,7 @@
 #include "api/pipeline.h"
 
 #include "lang/graph.h"
+#include "tree/lift.h"
 #include "tree/stripe.h"
 #include "tree/verify.h"
 
@@ -57,13 +58,21 @@ static Module *parse_programs(lw_module *mod, DiagList *diags) {
     return m;
 }
 
+// A flat text is a Program like any other, for which loops are chosen; one that decides something
+// is its own Tree.
 static Module *parse_stripe(Pipeline *p) {
     lw_module *mod = p->mod;
-    const Tree *t = stripe_parse(&mod->arena, &mod->names, &mod->source, p->call->diags);
+    Arena *arena = &mod->arena;
+    const Tree *t = stripe_parse(arena, &mod->names, &mod->source, p->call->diags);
     Verify verify = {.unchecked = p->unproven};
-    if (t) p->tree = tree_expand(t);
-    if (t) tree_verify(&mod->arena, p->tree, &verify, p->call->diags);
-    return just(&mod->arena, t ? (Program *)t->program : NULL);
+    if (!t) return just(arena, NULL);
+    p->tree = tree_expand(t);
+    tree_verify(arena, p->tree, &verify, p->call->diags);
+    Lift lift = {.reason = LIFT_ASKED, .text = "it was parsed as written"};
+    if (!p->as_written && !p->call->diags->errors) lift = tree_lift(arena, p->tree);
+    p->lift = arena_copy(arena, &lift, sizeof lift);
+    if (lift.program) p->tree = NULL;
+    return just(arena, lift.program ? lift.program : (Program *)t->program);
 }
 
 static void note_computed(void *user, const Access *a, bool guarded) {
@@ -105,7 +114,10 @@ static lw_status parse(Pipeline *p) {
     if (diags->errors && !p->partial) return LW_ERROR;
     if (p->unchecked_index) vouch(m);
     module_describe(mod, m);
-    for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].tree = p->tree;
+    for (int i = 0; i < mod->nfunctions; i++) {
+        mod->functions[i].tree = p->tree;
+        mod->functions[i].lift = p->lift;
+    }
     mod->front_us = now_us() - start;
     return diags->errors ? LW_ERROR : LW_OK;
 }
@@ -128,11 +140,8 @@ static lw_status execute(Pipeline *p) {
     if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);
     if (!backend)
         return call_misused(p->call, "'backend' is %d, which is no lw_backend", (int)o->backend);
-    if (stripe && (o->schedule.text || !backend->schedules)) {
-        Diag *d = diag_report(p->call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
-        diag_note(p->call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
-        return LW_ERROR;
-    }
+    if (stripe && (o->schedule.text || !backend->schedules))
+        return function_is_tree(p->call, p->bound->function);
     if (o->schedule.text && !backend->schedules) {
         diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
         return LW_ERROR;

@@ -5,6 +5,7 @@
 #include "api/database.h"
 
 #include "run/exec.h"
+#include "tree/lift.h"
 #include "tree/schedule.h"
 #include "tree/verify.h"
 
@@ -250,6 +251,13 @@ static double intensity(const Report *r) { return r->bytes > 0 ? r->flops / r->b
 
 static const char *const verdict[] = {"verified", "not proven", "refused by the verifier"};
 
+static const char *line_of(const Report *r, const Lift *lift) {
+    int line, column;
+    if (!lift->range.to) return "";
+    source_position(&r->bound->function->module->source, lift->range.from, &line, &column);
+    return arena_printf(r->call->scratch, " (line %d)", line);
+}
+
 static void print_head(Report *r, Text *out) {
     const Code *c = &r->l.code;
     text_printf(out, "%s for %s: %zu bytes of code, %lld of scratch memory; tree %s\n",
@@ -259,6 +267,11 @@ static void print_head(Report *r, Text *out) {
                 intensity(r));
     const char *origin = database_origin(r->call);
     if (origin) text_printf(out, "  schedule %s\n", origin);
+    const Lift *lift = r->bound->function->lift;
+    if (lift && lift->program)
+        text_add(out, "  stripe   flat: its loops are chosen\n");
+    else if (lift)
+        text_printf(out, "  stripe   runs as written since %s%s\n", lift->text, line_of(r, lift));
     text_add(out, "  compile ");
     double sum = 0;
     for (int i = 0; i < STEPS; i++) {
@@ -414,6 +427,20 @@ static void json_declined(Report *r, Text *out) {
     text_char(out, ']');
 }
 
+// Whether the loops of a Stripe program were chosen, and if not, why.
+static void json_stripe(const Report *r, Text *out) {
+    const Lift *lift = r->bound->function->lift;
+    int line = 0, column;
+    if (!lift) return;
+    if (lift->range.to)
+        source_position(&r->bound->function->module->source, lift->range.from, &line, &column);
+    text_printf(out, ", \"stripe\": {\"lifted\": %s, ", lift->program ? "true" : "false");
+    json_text(out, "reason", lift_reason[lift->reason]);
+    text_add(out, ", ");
+    json_text(out, "text", lift->text);
+    text_printf(out, ", \"line\": %d}", line);
+}
+
 static void json_report(Report *r, Text *out) {
     text_char(out, '{');
     json_text(out, "function", r->bound->program->name);
@@ -426,6 +453,7 @@ static void json_report(Report *r, Text *out) {
     json_number(out, "bytes", r->bytes);
     text_add(out, ", ");
     json_text(out, "schedule", origin_name[r->call->origin]);
+    json_stripe(r, out);
     text_add(out, ", \"compile_us\": {");
     for (int i = 0; i < STEPS; i++) {
         if (i) text_add(out, ", ");

@@ -230,7 +230,7 @@ void view_arguments(const lw_bound *b, const DLTensor *const *args, View *views)
 
 typedef struct ShowCall {
     const Program *program;
-    bool stripe;
+    const lw_function *function;
     lw_stage stage;
     const char *text;
 } ShowCall;
@@ -240,22 +240,18 @@ static lw_status show_body(Call *call, void *args) {
     if (s->stage != LW_STAGE_PROGRAM)
         return call_misused(call, "'stage' is %d; without sizes there is LW_STAGE_PROGRAM only",
                             (int)s->stage);
-    if (s->stripe) {
-        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
-        diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
-        return LW_ERROR;
-    }
+    if (s->function->tree) return function_is_tree(call, s->function);
     Text text = {.arena = call->arena};
     program_print(&text, s->program);
     s->text = text_str(&text);
     return LW_OK;
 }
 
-static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage stage,
+static lw_status show(lw_context *ctx, const Program *p, const lw_function *f, lw_stage stage,
                       const char **out) {
     if (!out) return call_null(ctx, "out");
     *out = NULL;
-    ShowCall s = {p, stripe, stage, NULL};
+    ShowCall s = {p, f, stage, NULL};
     lw_status status = call_run(ctx, show_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;
@@ -264,11 +260,11 @@ static lw_status show(lw_context *ctx, const Program *p, bool stripe, lw_stage s
 lw_status lw_function_show(lw_context *ctx, const lw_function *f, lw_stage stage,
                            const char **out) {
     if (out) *out = NULL;
-    return f ? show(ctx, f->program, f->tree != NULL, stage, out) : call_null(ctx, "f");
+    return f ? show(ctx, f->program, f, stage, out) : call_null(ctx, "f");
 }
 
 lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stage, const char **out) {
     if (stage != LW_STAGE_PROGRAM) return lw_bound_show_with(ctx, b, stage, NULL, out);
     if (out) *out = NULL;
-    return b ? show(ctx, b->program, b->function->tree != NULL, stage, out) : call_null(ctx, "b");
+    return b ? show(ctx, b->program, b->function, stage, out) : call_null(ctx, "b");
 }

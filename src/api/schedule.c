@@ -209,11 +209,8 @@ static lw_status show_body(Call *call, void *args) {
     bool stripe = s->bound->function->tree;
     if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT)
         return call_misused(call, "'stage' is %d, which is no lw_stage", (int)s->stage);
-    if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text)) {
-        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
-        diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
-        return LW_ERROR;
-    }
+    if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text))
+        return function_is_tree(call, s->bound->function);
     if (s->stage >= LW_STAGE_ASM)
         return code_show(call, s->bound, s->stage, &s->options, NULL, &s->text);
     lw_status status = LW_OK;

@@ -206,11 +206,7 @@ static lw_status explain(Shown *x, const Schedule *given) {
 static lw_status space_body(Call *call, void *args) {
     SpaceCall *a = args;
     const lw_space_options *o = &a->options;
-    if (a->bound->function->tree) {
-        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
-        diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
-        return LW_ERROR;
-    }
+    if (a->bound->function->tree) return function_is_tree(call, a->bound->function);
     const Program *p = program_fork(call->arena, a->bound->program);
     const Schedule *given = given_schedule(call, p, o);
     if (call->diags->errors) return LW_ERROR;

@@ -556,11 +556,7 @@ static bool can_put(Tune *t) {
 // Workers and operands are given back also when memory runs out.
 static lw_status tune_body(Call *call, void *args) {
     TuneCall *c = args;
-    if (c->bound->function->tree) {
-        Diag *d = diag_report(call->diags, nowhere, DIAG_STRIPE_IS_TREE);
-        diag_note(call->diags, d, nowhere, DIAG_STRIPE_IS_TREE_NOTE);
-        return LW_ERROR;
-    }
+    if (c->bound->function->tree) return function_is_tree(call, c->bound->function);
     Tune *t = c->t = arena_new(call->arena, Tune);
     *t = (Tune){.call = call,
                 .bound = c->bound,

@@ -5,6 +5,7 @@
 #include "lang/lang.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
+#include "tree/lift.h"
 #include "tree/stripe.h"
 #include "tree/verify.h"
 
@@ -426,8 +427,14 @@ static LabData run_example(Lab *lab, const char *file, const Program **program) 
     const char *first = printed(lab, t);
     Tree *again = parsed(lab, first);
     if (CHECK(again)) CHECK_STR_EQ(printed(lab, again), first);
-    LabData d = lab_data(lab, t->program, 3);
+    LabData d = lab_data(lab, t->program, 3), lifted = lab_copy(lab, t->program, &d);
     CHECK(tree_interpret(&lab->arena, tree_expand(t), d.view, (InterpFlags){0}, &lab->diags));
+    Lift lift = tree_lift(&lab->arena, tree_expand(t));
+    bool decides = !strcmp(file, "matmul_banked.stripe") || !strcmp(file, "specials.stripe");
+    if (CHECK(!lift.program == decides) && lift.program) {
+        Program *p = program_bind(&lab->arena, lift.program, NULL, &lab->diags);
+        CHECK(p && lab_run(lab, p, &lifted) && !lab_difference(lab, p, &lifted, &d));
+    }
     CHECK_STR_EQ(lab_errors(lab), "");
     *program = t->program;
     return d;

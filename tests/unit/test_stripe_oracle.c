@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "support/jitlab.h"
+#include "tree/lift.h"
 #include "tree/stripe.h"
 #include "tree/verify.h"
 
@@ -230,6 +231,19 @@ static bool agrees(const Program *p, const LabData *got, const int32_t *want) {
     return !memcmp(o, want, (size_t)n * sizeof *o);
 }
 
+// As a Program, if no kind orders the loops. Tiles are one iterator again.
+static const char *lifted_difference(Lab *lab, const Model *m, const Tree *t, bool flat,
+                                     const LabData *start, const int32_t *want) {
+    Lift lift = tree_lift(&lab->arena, t);
+    if (!lift.program) return flat || lift.reason != LIFT_KIND ? lift.text : NULL;
+    if (m->tile >= 2 && lift.program->stmts.at[0].niters != m->n) return "tiles stay apart";
+    const Program *p = program_bind(&lab->arena, lift.program, NULL, &lab->diags);
+    LabData got = lab_copy(lab, t->program, start);
+    if (!p || !program_interpret(&lab->arena, p, got.view, (InterpFlags){0}, &lab->diags))
+        return lab_errors(lab);
+    return agrees(t->program, &got, want) ? NULL : "the lifted program differs";
+}
+
 static const char *difference(Lab *lab, const Model *m, const char *text, uint64_t seed) {
     static int32_t a[MOST_ELEMENTS], b[MOST_ELEMENTS], o[MOST_ELEMENTS];
     Source source = {"random.stripe", text, (uint32_t)strlen(text)};
@@ -247,6 +261,8 @@ static const char *difference(Lab *lab, const Model *m, const char *text, uint64
     if (!tree_interpret(&lab->arena, t, got.view, (InterpFlags){0}, &lab->diags))
         return lab_errors(lab);
     if (!agrees(t->program, &got, o)) return "the tree interpreter differs";
+    const char *wrong = lifted_difference(lab, m, t, !strchr(text, '#'), &start, o);
+    if (wrong) return wrong;
     for (Isa isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
         Machine machine;
         if (!jit_machine(isa, &machine)) continue;

@@ -61,6 +61,7 @@ options:
   --check            compare with the interpreter, on small integers, as tune does
   --time             measure: many runs, their median and spread
   --strict           warnings are errors
+  --as-written       run the loops of a Stripe file as its text has them
   --unproven         accept a Stripe program that is not proven (unsafe)
   --unchecked-index  skip run-time checks of indices from data (unsafe)
   --unchecked        --unproven and --unchecked-index (unsafe)
