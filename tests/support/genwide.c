@@ -164,7 +164,7 @@ const char *genwide_data(Arena *arena, uint64_t seed) {
     const char *all = pick(g, 2) ? TEXT("b in 0:%d, l in 0:%d, x in 0:%d", g->n, g->m, g->d)
                                  : TEXT("x in 0:%d, b in 0:%d, l in 0:%d", g->d, g->n, g->m);
     const char *value = gathered(g, it);
-    switch (pick(g, 6)) {
+    switch (pick(g, 7)) {
     case 0: return TEXT("%sR: for %s R[b, x] max=! %s }", head, all, value);
     case 1: return TEXT("%sR: for %s R[b, x] +=! %s }", head, all, value);
     case 2: return TEXT("%sS: for %s S[%s] max= O[b, l, x] }", head, all, subscript(g));
@@ -176,6 +176,11 @@ const char *genwide_data(Arena *arena, uint64_t seed) {
     case 4: // overwritten
         return TEXT("%sO: for %s O[b, l, x] = %s\nO.1: for %s O[b, l, x] = %s }", head, all, value,
                     all, constant(g, 5));
+    case 5: // overwritten, by indices that were just computed
+        return TEXT("%stemp K: %s[%d, %d]\nK: for b in 0:%d, l in 0:%d K[b, l] = I[b, l]\n"
+                    "O: for b in 0:%d, l in 0:%d O[b, l, 0] = G[K[b, l]]\n"
+                    "O.1: for b in 0:%d, l in 0:%d O[b, l, 0] = %s }",
+                    head, it, g->n, g->m, g->n, g->m, g->n, g->m, g->n, g->m, constant(g, 5));
     default: return TEXT("%sO: for %s O[b, l, x] = %s }", head, all, value);
     }
 }

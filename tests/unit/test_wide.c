@@ -159,45 +159,71 @@ static const Known known[] = {
      "O: for i in 0:4 O[i] = E[I[i]]\nO.1: for i in 0:4 O[i] = 1.0 }",
      {0, 1, 4, 2},
      false},
+    // nor that of an index which the same loop computes
+    {"program k { input I: i32[4] input E: f32[4] output O: f32[4] temp J: i32[4]\n"
+     "J: for i in 0:4 J[i] = I[i]\nO: for i in 0:4 O[i] = E[J[i]]\n"
+     "O.1: for i in 0:4 O[i] = 1.0 }",
+     {0, 1, 4, 2},
+     false},
+    // two indices whose sum wraps
+    {"program k { input I: i64[4] input E: f32[4] output O: f32[4]\n"
+     "O: for i in 0:4 O[i] = E[I[i] + I[3 - i]] }",
+     {0, INT64_MIN, INT64_MIN, 1},
+     false},
+    // a subscript that is a multiple of a 64-bit index and stays inside
+    {"program k { input I: u64[4] input E: f32[8] output O: f32[4]\n"
+     "O: for i in 0:4 O[i] = E[2*I[i] + 1] }",
+     {0, 3, 1, 2},
+     true},
 };
 
+static LabData known_data(Lab *lab, const Program *p, const Known *k) {
+    LabData d = lab_data(lab, p, 1);
+    Type type = p->tensors.at[0].type;
+    for (int i = 0; i < 4; i++)
+        type_store(type, (char *)d.view[0].data + i * type_info[type].bytes,
+                   (Value){.i = k->index[i]});
+    return d;
+}
+
+// As written, or the innermost loop of the first statement in lanes.
+static Tree *known_tree(Lab *lab, const Program *p, bool vector) {
+    const Stmt *s = &p->stmts.at[0];
+    SchedLoop loop[2];
+    for (int i = 0; i < s->niters; i++)
+        loop[i] = (SchedLoop){.iter = s->iter[i].name, .step = 1, .kind = KIND_SERIAL};
+    loop[s->niters - 1].kind = KIND_VECTOR;
+    SchedStmt section = {.label = s->label, .stage = -1, .loop = loop, .nloops = s->niters};
+    const SchedStmt *sections[] = {&section};
+    Schedule schedule = {.nstmts = 1, .stmt = sections};
+    return tree_lower(&lab->arena, p, vector ? &schedule : NULL, &lab->diags);
+}
+
+static void check_known(const Known *k, bool vector) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, k->text, NULL);
+    const Tree *t = p ? known_tree(&lab, p, vector) : NULL;
+    if (!CHECK(t)) return;
+    LabData d = known_data(&lab, p, k), want = lab_copy(&lab, p, &d);
+    CHECK(lab_run(&lab, p, &want) == k->fine);
+    for (int isa = 0; isa < (int)ISA_COUNT; isa++) {
+        Machine m;
+        if (!jit_machine((Isa)isa, &m)) continue;
+        LabData got = lab_copy(&lab, p, &d);
+        JitResult r = jit_run(&lab, t, &m, &got, (InterpFlags){0}, 1, false);
+        if (!CHECK((r == JIT_OK) == k->fine)) printf("%s, %s\n", k->text, isa_name[isa]);
+        if (k->fine) CHECK(!lab_difference(&lab, p, &got, &want));
+    }
+    lab_end(&lab);
+}
+
+enum { KNOWN = sizeof known / sizeof *known };
+
 TEST(wide_known_cases) {
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-        for (int vector = 0; vector < 2; vector++) {
-            Lab lab;
-            lab_begin(&lab);
-            const Program *p = lab_program(&lab, known[k].text, NULL);
-            if (!CHECK(p)) return;
-            LabData d = lab_data(&lab, p, 1);
-            Type type = p->tensors.at[0].type;
-            for (int i = 0; i < 4; i++)
-                type_store(type, (char *)d.view[0].data + i * type_info[type].bytes,
-                           (Value){.i = known[k].index[i]});
-            SchedStmt section = {.label = p->stmts.at[0].label, .stage = -1};
-            SchedLoop loop[2];
-            const Stmt *s = &p->stmts.at[0];
-            for (int i = 0; i < s->niters; i++)
-                loop[i] = (SchedLoop){.iter = s->iter[i].name, .step = 1, .kind = KIND_SERIAL};
-            loop[s->niters - 1].kind = KIND_VECTOR;
-            section.loop = loop;
-            section.nloops = s->niters;
-            const SchedStmt *sections[] = {&section};
-            Schedule schedule = {.nstmts = 1, .stmt = sections};
-            const Tree *t = tree_lower(&lab.arena, p, vector ? &schedule : NULL, &lab.diags);
-            if (!CHECK(t)) return;
-            LabData want = lab_copy(&lab, p, &d);
-            CHECK(lab_run(&lab, p, &want) == known[k].fine);
-            for (int isa = 0; isa < (int)ISA_COUNT; isa++) {
-                Machine m;
-                if (!jit_machine((Isa)isa, &m)) continue;
-                LabData got = lab_copy(&lab, p, &d);
-                JitResult r = jit_run(&lab, t, &m, &got, (InterpFlags){0}, 1, false);
-                if (!CHECK((r == JIT_OK) == known[k].fine))
-                    printf("case %d, %s\n", (int)k, isa_name[isa]);
-                if (known[k].fine) CHECK(!lab_difference(&lab, p, &got, &want));
-            }
-            lab_end(&lab);
-        }
+    for (int k = 0; k < KNOWN; k++) {
+        check_known(&known[k], false);
+        check_known(&known[k], true);
     }
 }
 
@@ -209,6 +235,31 @@ typedef struct Pair {
     const Program *p;
     int kernel;
 } Pair;
+
+static const char *const c_flags[8] = {"-O1", "-ffp-contract=off", "-fsanitize=undefined",
+                                       "-fno-sanitize-recover=undefined"};
+
+TEST(wide_known_cases_in_c) {
+    Lab lab;
+    CLab c;
+    const Program *p[KNOWN];
+    lab_begin(&lab);
+    clab_begin(&c);
+    for (int k = 0; k < KNOWN; k++) {
+        p[k] = lab_program(&lab, known[k].text, NULL);
+        if (!CHECK(p[k] && clab_add(&c, known_tree(&lab, p[k], false)) == k)) return;
+    }
+    if (!CHECK(clab_compile(&c, "gcc", c_flags, false))) return;
+    for (int k = 0; k < KNOWN; k++) {
+        LabData got = known_data(&lab, p[k], &known[k]), want = lab_copy(&lab, p[k], &got);
+        CHECK(lab_run(&lab, p[k], &want) == known[k].fine);
+        bool ok = clab_run(&c, k, &got, (InterpFlags){0}, false) == 0;
+        if (!CHECK(ok == known[k].fine)) printf("%s\n", known[k].text);
+        if (ok && known[k].fine) CHECK(!lab_difference(&lab, p[k], &got, &want));
+    }
+    clab_end(&c);
+    lab_end(&lab);
+}
 
 TEST(wide_indices_in_c_are_judged_alike) {
     enum { MANY = 120 };
@@ -227,9 +278,7 @@ TEST(wide_indices_in_c_are_judged_alike) {
         Tree *t = pair[i].p ? lower(&pair[i].lab, pair[i].p, pair[i].seed, &s) : NULL;
         if (t) pair[i].kernel = clab_add(&c, t);
     }
-    const char *const flags[8] = {"-O1", "-ffp-contract=off", "-fsanitize=undefined",
-                                  "-fno-sanitize-recover=undefined"};
-    bool compiled = CHECK(clab_compile(&c, "gcc", flags, false));
+    bool compiled = CHECK(clab_compile(&c, "gcc", c_flags, false));
     for (int64_t i = 0; i < count; i++) {
         Lab *lab = &pair[i].lab;
         const Program *p = pair[i].p;
