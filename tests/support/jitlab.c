@@ -91,15 +91,24 @@ static void apply(int op, int from, int to, int n, void *values) {
                            "xmm1", "xmm7");
 }
 
-JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
-                  int threads, bool low) {
-    Code code;
-    if (!code_x86(&lab->arena, t, m, &code, &lab->diags)) return JIT_DECLINED;
-    jit_count.parallel += code.parallel > 0 && threads > 1;
-    jit_count.private += code.thread_scratch > 0 && threads > 1;
-    for (int i = 0; i < TRICK_COUNT; i++) jit_tricks[i] += code.tricks[i];
-    ExecArena *arena = exec_arena_new();
-    ExecBlock *block = exec_add(arena, code.bytes, code.size);
+bool jit_kernel_new(Lab *lab, const Tree *t, const Machine *m, JitKernel *k) {
+    if (!code_x86(&lab->arena, t, m, &k->code, &lab->diags)) return false;
+    k->arena = exec_arena_new();
+    k->block = exec_add(k->arena, k->code.bytes, k->code.size);
+    for (int i = 0; i < TRICK_COUNT; i++) jit_tricks[i] += k->code.tricks[i];
+    return true;
+}
+
+void jit_kernel_free(JitKernel *k) {
+    exec_release(k->block);
+    exec_arena_free(k->arena);
+}
+
+JitResult jit_kernel_run(Lab *lab, const JitKernel *k, const LabData *data, InterpFlags flags,
+                         int threads, bool low) {
+    const Code *code = &k->code;
+    jit_count.parallel += code->parallel > 0 && threads > 1;
+    jit_count.private += code->thread_scratch > 0 && threads > 1;
     Guarded *g = arena_new_n(&lab->arena, Guarded, data->n + 1);
     void **buffers = arena_new_n(&lab->arena, void *, data->n + 1);
     for (int i = 0; i < data->n; i++) {
@@ -108,7 +117,8 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
         if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
         buffers[i] = g[i].data;
     }
-    g[data->n] = guarded_new((size_t)(code.scratch + (threads - 1) * code.thread_scratch), 64, low);
+    g[data->n] =
+        guarded_new((size_t)(code->scratch + (threads - 1) * code->thread_scratch), 64, low);
     const char *broken = NULL;
     KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
                               (flags.skip_post ? KERNEL_SKIP_POST : 0u),
@@ -117,7 +127,7 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
                      .apply = apply,
                      .user = &broken};
     int status = trampoline(
-        (void (*)(void))exec_entry(block),
+        (void (*)(void))exec_entry(k->block),
         (uintptr_t[4]){(uintptr_t)buffers, (uintptr_t)g[data->n].data, (uintptr_t)&env}, &broken);
     bool clean = true;
     for (int i = 0; i < data->n; i++) {
@@ -126,11 +136,18 @@ JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data
     }
     clean &= guarded_untouched(&g[data->n]);
     for (int i = 0; i <= data->n; i++) guarded_free(&g[i]);
-    exec_release(block);
-    exec_arena_free(arena);
     if (!clean) broken = "bytes around a buffer";
     if (broken) printf("the kernel changed %s\n", broken);
     return broken ? JIT_BROKEN : status ? JIT_STATUS : JIT_OK;
+}
+
+JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
+                  int threads, bool low) {
+    JitKernel k;
+    if (!jit_kernel_new(lab, t, m, &k)) return JIT_DECLINED;
+    JitResult r = jit_kernel_run(lab, &k, data, flags, threads, low);
+    jit_kernel_free(&k);
+    return r;
 }
 
 static const Node *bound_loops(Tree *t, const Node *node) {

@@ -5,6 +5,7 @@
 
 #include "code/code.h"
 #include "machine/machine.h"
+#include "run/exec.h"
 #include "support/proglab.h"
 #include "tree/tree.h"
 
@@ -32,6 +33,18 @@ bool jit_machine(Isa isa, Machine *m);
 // contents of `data`.
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
                   int threads, bool low);
+
+// The same in two steps, for a kernel that runs several times.
+typedef struct JitKernel {
+    Code code;
+    ExecArena *arena;
+    ExecBlock *block;
+} JitKernel;
+
+bool jit_kernel_new(Lab *lab, const Tree *t, const Machine *m, JitKernel *k); // false: declined
+JitResult jit_kernel_run(Lab *lab, const JitKernel *k, const LabData *data, InterpFlags flags,
+                         int threads, bool low);
+void jit_kernel_free(JitKernel *k);
 
 // The same Tree with guards that stand alone in a loop as constraints of that loop, which is how
 // Stripe files have them: for j { if c { .. } } becomes for j where c { .. }.

@@ -19,12 +19,6 @@ typedef struct Totals {
     int64_t outputs, constant; // of more than 4 elements: compared, and with one value throughout
 } Totals;
 
-static bool see_parallel(void *user, const Node *node, int depth, const Block *parent) {
-    (void)depth, (void)parent;
-    *(bool *)user |= node->kind == NODE_BLOCK && ((const Block *)node)->kind == KIND_PARALLEL;
-    return true;
-}
-
 static const int thread_counts[] = {1, 2, 5};
 
 static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
@@ -41,43 +35,75 @@ static void count_constant(const Program *p, const LabData *d, Totals *totals) {
     }
 }
 
-// NULL: the same on all levels; else what differs. `totals`: NULL where a failure is shrunk.
-static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed,
-                              Totals *totals) {
-    bool parallel = false;
-    tree_walk(t, see_parallel, &parallel);
-    for (int f = 0; f < 3; f++) {
-        LabData want = lab_data(lab, p, seed);
-        for (int i = p->ninputs; flag_sets[f].accumulate && i < want.n; i++) // garbage would round
-            for (int64_t e = 0; e < tensor_elements(&p->tensors.at[i]); e++)
-                lab_set(&want, i, e, (double)(e % 3));
-        LabData start = lab_copy(lab, p, &want);
-        if (!program_interpret(&lab->arena, p, want.view, flag_sets[f], &lab->diags)) continue;
-        if (totals) count_constant(p, &want, totals);
-        for (int run = 0; run < (int)ISA_COUNT * 3; run++) {
-            Machine m;
-            Isa isa = (Isa)(run % (int)ISA_COUNT);
-            int threads = thread_counts[run / (int)ISA_COUNT];
-            if ((threads > 1 && !parallel) || !jit_machine(isa, &m)) continue;
-            if (seed % 3) m.unroll_limit = seed % 3 == 1 ? 8 : 40; // small programs have loops too
-            LabData got = lab_copy(lab, p, &start);
-            JitResult r =
-                jit_run(lab, t, &m, &got, flag_sets[f], threads, (seed + (uint64_t)f) & 1);
-            if (r == JIT_DECLINED && totals) {
-                totals->declined++;
-                printf("seed %llu: %s", (unsigned long long)seed, lab_errors(lab));
-            }
-            if (r == JIT_DECLINED) continue;
-            if (r == JIT_STATUS) return "a status";
-            if (r == JIT_BROKEN)
-                return "memory or processor state that is not the kernel's changed";
-            const char *d = lab_difference(lab, p, &got, &want);
-            if (d)
-                return arena_printf(&lab->arena, "%s, flags %d, threads %d: %s", isa_name[isa], f,
-                                    threads, d);
-        }
+typedef struct Want {
+    LabData start, end; // what a run with these flags begins with, and what it must leave
+    bool runs;
+} Want;
+
+// Do these flags change what the program means?
+static bool flags_matter(const Program *p, InterpFlags flags) {
+    bool matter = !flags.accumulate && !flags.skip_post;
+    for (int i = 0; i < p->stmts.n; i++)
+        matter |=
+            (flags.accumulate && p->stmts.at[i].init) || (flags.skip_post && p->stmts.at[i].post);
+    return matter;
+}
+
+static Want wanted(Lab *lab, const Program *p, InterpFlags flags, uint64_t seed, Totals *totals) {
+    Want w = {.end = lab_data(lab, p, seed)};
+    for (int i = p->ninputs; flags.accumulate && i < w.end.n; i++) // garbage would round
+        for (int64_t e = 0; e < tensor_elements(&p->tensors.at[i]); e++)
+            lab_set(&w.end, i, e, (double)(e % 3));
+    w.start = lab_copy(lab, p, &w.end);
+    w.runs = program_interpret(&lab->arena, p, w.end.view, flags, &lab->diags);
+    if (w.runs && totals) count_constant(p, &w.end, totals);
+    return w;
+}
+
+// The kernel with one set of flags: alone, its threads in turn, and, on one level of each pair,
+// its threads at once.
+static const char *run_flags(Lab *lab, const Program *p, const JitKernel *k, Isa isa, int f,
+                             const Want *want, uint64_t seed) {
+    for (int i = 0; i < 3; i++) {
+        int threads = thread_counts[i];
+        if (threads > 1 && !k->code.parallel) continue;
+        if (threads == 5 && seed % ISA_COUNT != isa) continue;
+        LabData got = lab_copy(lab, p, &want->start);
+        JitResult r = jit_kernel_run(lab, k, &got, flag_sets[f], threads, (seed + (uint64_t)f) & 1);
+        if (r == JIT_STATUS) return "a status";
+        if (r == JIT_BROKEN) return "memory or processor state that is not the kernel's changed";
+        const char *d = lab_difference(lab, p, &got, &want->end);
+        if (d)
+            return arena_printf(&lab->arena, "%s, flags %d, threads %d: %s", isa_name[isa], f,
+                                threads, d);
     }
     return NULL;
+}
+
+// NULL: the same on all levels; else what differs. `totals`: NULL where a failure is shrunk.
+// Flags that should change nothing are tried now and then.
+static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed,
+                              Totals *totals) {
+    Want want[3] = {0};
+    for (int f = 0; f < 3; f++)
+        if (seed % 16 == 0 || flags_matter(p, flag_sets[f]))
+            want[f] = wanted(lab, p, flag_sets[f], seed, totals);
+    const char *what = NULL;
+    for (int isa = 0; isa < (int)ISA_COUNT && !what; isa++) {
+        Machine m;
+        JitKernel k;
+        if (!jit_machine((Isa)isa, &m)) continue;
+        if (seed % 3) m.unroll_limit = seed % 3 == 1 ? 8 : 40; // small programs have loops too
+        if (!jit_kernel_new(lab, t, &m, &k)) {
+            if (totals) printf("seed %llu: %s", (unsigned long long)seed, lab_errors(lab));
+            if (totals) totals->declined++;
+            continue;
+        }
+        for (int f = 0; f < 3 && !what; f++)
+            if (want[f].runs) what = run_flags(lab, p, &k, (Isa)isa, f, &want[f], seed);
+        jit_kernel_free(&k);
+    }
+    return what;
 }
 
 typedef struct Trial {
