@@ -359,11 +359,8 @@ static bool bound_tail(Gen *g, PNode *n, const Bound *b, int first_inside, Tail 
             return false;
     }
     if (!count || !checked_sub(0, min, &min) || !checked_sub(-1, max, &max)) return false;
-    *t = (Tail){.loop = n,
-                .bound = b,
-                .sum = code_lin(g->arena, 0, sum, count),
-                .never = max,
-                .full = min - FAULT(copies_whole_too_early)};
+    *t = (Tail){
+        .loop = n, .bound = b, .sum = code_lin(g->arena, 0, sum, count), .never = max, .full = min};
     gen_lin_limits(g, t->sum, &min, &max);
     return min < t->full;
 }
@@ -507,10 +504,11 @@ static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
         gen_lin(g, t->sum);
     else
         gen_limit(g, t->loop);
-    if (value == (int32_t)value) {
-        x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(value));
+    int64_t with = value - (value == most && FAULT(copies_whole_too_early));
+    if (with == (int32_t)with) {
+        x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(with));
     } else {
-        x86_set(a, X86_RCX, value);
+        x86_set(a, X86_RCX, with);
         x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
     }
     x86_1(a, value == least ? X86_jnle : value == most ? X86_jl : X86_jnz, x86_to(other));
