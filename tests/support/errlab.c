@@ -178,7 +178,7 @@ static double op_error(ExprOp op, Type t, const Near *x, int n, Value v) {
     for (int i = 0; i < n; i++) e += x[i].e;
     if (op_info[op].class == OP_MATH) return function_error(op, type_compute(t), x, n, v.f);
     if (e == 0) return 0;
-    if (is_compare(op)) return fabs(number(t, x[0].v) - number(t, x[1].v)) <= e ? 1 : 0;
+    if (is_compare(op)) return !(fabs(number(t, x[0].v) - number(t, x[1].v)) > e);
     if (op == OP_NEG || op == OP_ABS || op == OP_RELU) return e;
     if (op == OP_NOT) return e > 0;
     return n == 2 ? arith_error(op, type_compute(t), x, v) : INFINITY;
@@ -186,9 +186,9 @@ static double op_error(ExprOp op, Type t, const Near *x, int n, Value v) {
 
 static double cast_error(Type to, Type from, Near x, Value v) {
     if (x.e == 0) return 0;
-    if (to == TYPE_BOOL) return fabs(number(from, x.v)) <= x.e;
+    if (to == TYPE_BOOL) return !(fabs(number(from, x.v)) > x.e);
     if (type_is_float(to)) return rounded(to, v.f, x.e);
-    if (!type_is_float(from)) return INFINITY; // may wrap
+    if (!type_is_float(from) || !isfinite(x.e)) return INFINITY; // may wrap; may be NaN
     double most = 0;
     for (int side = -1; side <= 1; side += 2) {
         Value w = type_convert(to, from, (Value){.f = x.v.f + side * x.e});
@@ -213,6 +213,7 @@ static Near choice_of(Err *r, const Expr *e) {
     if (c.e == 0) return x;
     Near y = value_of(r, e->arg[c.v.i ? 2 : 1]);
     x.e += y.e + fabs(number(e->type, x.v) - number(e->type, y.v));
+    if (isnan(x.e)) x.e = INFINITY;
     return x;
 }
 
@@ -236,6 +237,7 @@ static Near value_of(Err *r, const Expr *e) {
     }
     out.v = op_eval(e->op, from, v);
     out.e = op_error(e->op, from, x, e->n, out.v);
+    if (isnan(out.e)) out.e = INFINITY;
     return out;
 }
 

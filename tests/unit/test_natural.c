@@ -1,8 +1,9 @@
 // Programs as people write them, under the choice that lw_run makes by itself, against the
-// interpreter: some ninety shapes of TC text with random types, functions and reductions, at sizes
-// around the edges of tiles, on every ISA level of this machine, by one to three threads, arguments
-// against a guard page on either side. Results are equal bit by bit, or within the bound that
-// support/errlab.h derives for each element.
+// interpreter: some ninety shapes of TC text with random types, functions and reductions, and
+// programs that are composed of several statements and calls, at sizes around the edges of tiles,
+// on every ISA level of this machine, by one to three threads, arguments against a guard page on
+// either side. Results are equal bit by bit, or within the bound that support/errlab.h derives for
+// each element.
 #include "check.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 
 #include "api/api.h"
 #include "support/errlab.h"
+#include "support/gencomposed.h"
 #include "support/gennatural.h"
 
 enum {
@@ -288,10 +290,13 @@ static bool run_case(lw_context *ctx, Case *c, Arena *arena, const Room *room, u
     return true;
 }
 
-static bool run_seed(lw_context *ctx, Arena *arena, const Room *room, uint64_t seed, Counts *n) {
+typedef void Draw(Natural *out, uint64_t *state);
+
+static bool run_seed(lw_context *ctx, Draw *draw, Arena *arena, const Room *room, uint64_t seed,
+                     Counts *n) {
     uint64_t state = seed * 1000003;
     Case c = {.seed = seed};
-    natural_draw(&c.program, &state);
+    draw(&c.program, &state);
     const char *text = c.program.text;
     lw_parse_options o = {.struct_size = sizeof o, .language = LW_LANG_TC};
     ArenaMark mark = arena_mark(arena);
@@ -304,7 +309,7 @@ static bool run_seed(lw_context *ctx, Arena *arena, const Room *room, uint64_t s
     return ok;
 }
 
-TEST(natural_programs_run_as_interpreted) {
+static Counts run_programs(Draw *draw, int64_t rounds) {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     Counts n = {0};
     Room room[MAX_ARGS];
@@ -314,14 +319,13 @@ TEST(natural_programs_run_as_interpreted) {
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], crashed);
     double begin = (double)clock() / CLOCKS_PER_SEC;
     lw_context *ctx = NULL;
-    int64_t rounds = check_long_rounds(4000);
     for (int64_t i = 0; i < rounds; i++) {
         if (i % CASES_A_CONTEXT == 0) {
             lw_context_free(ctx);
             ctx = lw_context_new(&(lw_context_options){.struct_size = sizeof(lw_context_options),
                                                        .database = "none"});
         }
-        if (!run_seed(ctx, &arena, room, check_first_seed() + (uint64_t)i, &n)) break;
+        if (!run_seed(ctx, draw, &arena, room, check_first_seed() + (uint64_t)i, &n)) break;
     }
     double seconds = (double)clock() / CLOCKS_PER_SEC - begin;
     lw_context_free(ctx);
@@ -332,8 +336,20 @@ TEST(natural_programs_run_as_interpreted) {
            "bounds, %lld without; %lld programs refused\n",
            (long long)n.runs, (long long)n.programs, (double)n.runs / fmax(seconds, 0.001),
            (long long)n.equal, (long long)n.near, (long long)n.unknown, (long long)n.refused);
+    return n;
+}
+
+TEST(natural_programs_run_as_interpreted) {
+    int64_t rounds = check_long_rounds(4000);
+    Counts n = run_programs(natural_draw, rounds);
     if (rounds < 4000) return; // too few to tell
     CHECK(n.refused * 20 <= rounds && n.unknown * 10 <= n.equal + n.near);
     for (int i = 0; i < natural_shapes; i++)
         if (!CHECK(n.shape[i] > 0)) printf("never ran: %s\n", natural_name(i));
+}
+
+TEST(composed_programs_run_as_interpreted) {
+    int64_t rounds = check_long_rounds(2000);
+    Counts n = run_programs(composed_draw, rounds);
+    CHECK(rounds < 1000 || (n.refused * 5 <= rounds && n.unknown * 5 <= n.equal + n.near));
 }
