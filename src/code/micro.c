@@ -103,6 +103,33 @@ int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int 
     return seg_value(s, &m);
 }
 
+// Is the value the same in all lanes? Looks a few operations back.
+static bool is_uniform(const Seg *s, int val, int depth) {
+    int def = s->vals.at[val].def;
+    const Micro *m = def < 0 ? NULL : &s->micros.at[def];
+    if (!m || !depth) return false;
+    if (m->kind == MI_CONST || m->kind == MI_SPREAD) return true;
+    if (m->kind == MI_LOAD) return m->ref->lane == 0 && m->ref->guard < 0 && !m->nargs;
+    bool same = m->kind == MI_OP || m->kind == MI_FMA;
+    for (int i = 0; i < m->nargs && same; i++) same = is_uniform(s, m->arg[i], depth - 1);
+    return same;
+}
+
+int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const int *args) {
+    enum { BACK = 4 };
+    int least = 128 / type_info[type].bits, narrow = width;
+    bool same = width > 1;
+    for (int i = 0; i < n; i++) same = same && is_uniform(s, args[i], BACK);
+    if (same) {
+        int one = seg_op(s, MI_OP, op, type, type, 1, n, args);
+        return seg_op(s, MI_SPREAD, 0, type, type, width, 1, &one);
+    }
+    while (narrow / 2 >= active - FAULT(division_too_narrow) && narrow / 2 >= least) narrow /= 2;
+    int val = seg_op(s, MI_OP, op, type, type, narrow, n, args);
+    s->vals.at[val].width = (uint8_t)width; // the lanes above are zero
+    return val;
+}
+
 Micro plan_picks(Plan *p, Type type, int width, const Picks *picks) {
     int number = 0;
     while (number < p->picks.n && memcmp(&p->picks.at[number], picks, sizeof *picks)) number++;

@@ -211,6 +211,9 @@ void seg_reset(Seg *s); // empty again; keeps its memory
 
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
+// A division or square root of floats, which takes longer the wider its vector is: of one lane
+// where all lanes are the same, and of no more than the first `active` ones.
+int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const int *args);
 // The numbers of lanes as a micro-operation.
 Micro plan_picks(Plan *p, Type type, int width, const Picks *picks);
 int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks);

@@ -444,6 +444,10 @@ static int index_of(LeafGen *l, const Affine *a, Type type) {
     return cast_expand(g->seg, g->m, type, TYPE_I32, w, sum);
 }
 
+static bool is_division(ExprOp op) {
+    return op == OP_DIV || op == OP_SQRT || op == OP_RECIP || op == OP_FDIVIDE;
+}
+
 static int op_of(LeafGen *l, const Expr *e, int guard) {
     Seg *s = l->g->seg;
     int args[4], w = l->n->width;
@@ -487,6 +491,8 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
     if (integer_has(e->op, from)) return integer_expand(s, l->g->m, e->op, from, w, args);
     if (math_has(e->op, from)) return math_expand(s, l->g->m, e->op, from, w, args);
+    if (is_division(e->op) && e->type == from && (from == TYPE_F32 || from == TYPE_F64))
+        return seg_divide(s, e->op, from, w, l->active, e->n, args);
     return seg_op(s, MI_OP, e->op, e->type, from, w, e->n, args);
 }
 

@@ -5,9 +5,9 @@ def scale(float(N,D) X, float(N) q) -> (Y) {
 }
 --- rows.lws
 Y: n d:v
-$ loopwright show scale.tc --size N=8,D=1024 --schedule rows.lws --isa avx512 --stage asm | grep -o 'vsqrtps\|L1:\|vdivps\|jl L1' | uniq -c
-      1 vdivps
-      1 vsqrtps
+$ loopwright show scale.tc --size N=8,D=1024 --schedule rows.lws --isa avx512 --stage asm | grep -o 'vsqrt.s\|L1:\|vdiv.s\|jl L1' | uniq -c
+      1 vdivss
+      1 vsqrtss
       1 L1:
       4 vdivps
       1 jl L1
