@@ -212,7 +212,7 @@ static double measure(Bench *b, const lw_bound *bound, const char *schedule) {
                         .timing = &timing,
                         .threads = 1,
                         .isa = b->o.isa,
-                        .measure_seconds = 0.5,
+                        .measure_seconds = b->o.agree ? 0.5 : 0.05,
                         .schedule = {.text = schedule, .name = "tuned"}};
     const lw_function *f = lw_bound_function(bound);
     size_t n = lw_function_input_count(f) + lw_function_output_count(f);

@@ -251,33 +251,6 @@ static void outer_loops(Nest *n, int last) {
     }
 }
 
-// Something is read across the lanes, but along iterator u: blocks of both turn in registers.
-static int turned(const Chooser *c, const Nest *n, int v) {
-    for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
-        if (!ref->uses[v] || ref->hard[v] || llabs(ref->stride[v]) <= 1) continue;
-        int64_t least = comb_shuffles(c, ref->stride[v]) ? 2 : 4;
-        for (int u = 0; u < n->s->niters; u++)
-            if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= least &&
-                n->ref[0].stride[u])
-                return u;
-    }
-    return -1;
-}
-
-// Blocks of lanes by lanes; where results go past the caches, in turn so that whole lines fill up.
-static void turn_blocks(Nest *n, int u, int v, bool streamed) {
-    int kept = 0;
-    for (int i = 0; i < n->nloops; i++)
-        if (n->loop[i].iter != n->s->iter[u].name) n->loop[kept++] = n->loop[i];
-    n->nloops = kept;
-    if (streamed) nest_loop(n, v, 4 * n->lanes, KIND_SERIAL);
-    if (streamed) nest_loop(n, u, 4 * n->lanes, KIND_SERIAL);
-    nest_loop(n, streamed ? v : u, n->lanes, KIND_SERIAL);
-    nest_loop(n, streamed ? u : v, n->lanes, KIND_SERIAL);
-    nest_loop(n, u, 1, KIND_SERIAL);
-}
-
 // Rows along v follow each other along u in all accesses.
 static bool joins(const Nest *n, int u, int v) {
     bool joined = true;
@@ -382,15 +355,18 @@ static bool has_company(const Chooser *c, const Nest *n) {
 }
 
 // Some rows of a stencil at a time, a few vectors long, so that what they share is loaded once.
+// Rows in two directions share enough even where they are shorter than a vector; all of their code
+// is unrolled, or only the inner ones would meet.
 static bool choose_rows(const Chooser *c, Nest *n, int v) {
     int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
-    if (rows < 2 || n->extent[v] < 2 * n->lanes || has_company(c, n)) return false;
+    bool block = rows > 1 && row[1] >= 0;
+    if (rows < 2 || (!block && n->extent[v] < 2 * n->lanes) || has_company(c, n)) return false;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < n->nloops && row[k] >= 0; i++)
-            if (n->loop[i].iter == n->s->iter[row[k]].name) n->loop[i].step = k ? rows / 2 : rows;
-    nest_loop(n, v, (row[1] < 0 ? 4 : 2) * n->lanes, KIND_SERIAL);
+            if (n->loop[i].iter == n->s->iter[row[k]].name) n->loop[i].step = rows;
+    nest_loop(n, v, 4 * n->lanes, KIND_SERIAL);
     for (int k = 1; k >= 0; k--)
-        if (row[k] >= 0) nest_loop(n, row[k], 1, KIND_SERIAL);
+        if (row[k] >= 0) nest_loop(n, row[k], 1, block ? KIND_UNROLL : KIND_SERIAL);
     return true;
 }
 
@@ -432,15 +408,19 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     if (rows >= 0) v = rows;
     outer_loops(n, v);
     if (v < 0) return;
-    int u = n->extent[v] >= 4 && !c->o->plain ? turned(c, n, v) : -1;
+    int u = !c->o->plain ? turned_iter(c, n, v) : -1;
     bool streamed = !c->o->plain && is_streamed(c, n, v);
+    if (rows < 0 && !streamed && !has_company(c, n) && choose_across(c, n, v)) {
+        n->perfect = n->nloops;
+        return;
+    }
     bool picked = rows < 0 && u < 0 && is_picked(n, v);
     if (picked)
         nest_loop(n, v, 2 * n->lanes, KIND_SERIAL);
     else if (rows >= 0)
         comb_blocks(n, rows, column);
     else if (u >= 0)
-        turn_blocks(n, u, v, streamed);
+        turn_blocks(c, n, u, v, streamed);
     else if (!choose_rows(c, n, v))
         choose_short_rows(c, n, v);
     nest_loop(n, v, 1, picked ? KIND_UNROLL : KIND_VECTOR);

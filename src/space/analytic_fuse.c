@@ -105,12 +105,13 @@ static double taps_in_rows(const Taps *taps, int row, int rows) {
 
 // --- Rows ----------------------------------------------------------------------------------------
 
-// The iterator along which so many rows load least, if that is less by a tenth; -1: none.
-static int best_row(const Nest *n, const Taps *taps, int rows, int except) {
+// The iterator along which so many rows load least, if that is less by a tenth and it has `least`
+// of them; -1: none.
+static int best_row(const Nest *n, const Taps *taps, int rows, int64_t least, int except) {
     double best = 0.9 * taps->n;
     int row = -1;
     for (int i = n->s->niters - 1; i >= 0; i--) {
-        if (i == except || n->extent[i] < 2 * rows || n->ref[0].stride[i] == 1) continue;
+        if (i == except || n->extent[i] < least || n->ref[0].stride[i] == 1) continue;
         double loads = taps_in_rows(taps, i, rows);
         if (loads < best) best = loads, row = i;
     }
@@ -118,8 +119,10 @@ static int best_row(const Nest *n, const Taps *taps, int rows, int except) {
 }
 
 int stencil_rows(const Nest *n, int row[2]) {
-    row[0] = best_row(n, n->taps, STENCIL_ROWS, -1);
-    row[1] = row[0] < 0 ? -1 : best_row(n, n->taps, STENCIL_ROWS / 2, row[0]);
+    enum { TWO = 2 }; // of a direction beside another one
+    row[0] = best_row(n, n->taps, STENCIL_ROWS, TWO, -1);
+    row[1] = row[0] < 0 ? -1 : best_row(n, n->taps, STENCIL_ROWS, TWO, row[0]);
+    if (row[1] < 0) row[0] = best_row(n, n->taps, STENCIL_ROWS, 2 * STENCIL_ROWS, -1);
     return row[0] < 0 ? 1 : STENCIL_ROWS;
 }
 
@@ -216,7 +219,7 @@ static double vector_cycles(const Chooser *c, const Nest *n, double ops, double 
 }
 
 static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const Taps *taps) {
-    int row = best_row(n, taps, STENCIL_ROWS, -1);
+    int row = best_row(n, taps, STENCIL_ROWS, 2 * STENCIL_ROWS, -1);
     return vector_cycles(c, n, ops, row >= 0 ? taps_in_rows(taps, row, STENCIL_ROWS) : taps->n);
 }
 

@@ -162,7 +162,7 @@ void choose_release(Chooser *c, Nest *n);
 // Nests whose lanes are added up by rows share no row with others.
 void choose_blocks(Chooser *c);
 // Rows of a stencil that are computed together, and the iterators along which they lie: so many of
-// the first (1: none) and half as many of the second (-1: none).
+// the first (1: none) and as many of the second (-1: none).
 int stencil_rows(const Nest *n, int row[2]);
 
 // Cycles to bring in so many bytes, again and again, from something so large.
@@ -222,6 +222,13 @@ static inline int comb_shuffles(const Chooser *c, int64_t apart) {
 
 // May lanes along v be read from a copy, as far as other accesses to the tensor go?
 static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
+
+// Transposes (analytic_turn.c). The iterator along which something lies that is read across lanes
+// along v, and is shuffled from blocks; -1: none. Blocks of both, around the lanes along v. Or all
+// loops, with lanes along the other one, where that is cheaper.
+int turned_iter(const Chooser *c, const Nest *n, int v);
+void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed);
+bool choose_across(const Chooser *c, Nest *n, int v);
 
 // Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);

@@ -164,6 +164,16 @@ static double work_of(const Nest *n, const Tile *t, const int64_t *part) {
     return all;
 }
 
+// Turns of the nearest reductions that move an operand, but not as a row of the tile does: they
+// stand outside of those that do, and share nothing with each other.
+static double turns_beside(const Nest *n, const Tile *t, const Ref *ref) {
+    double turns = 1;
+    for (int i = 0; i < n->s->niters; i++)
+        if (t->near >> i & 1 && ref->uses[i] && !tile_slides(n, t, i))
+            turns *= (double)n->extent[i];
+    return turns;
+}
+
 // Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1]. *shared: so many
 // less, where windows are kept.
 static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
@@ -180,7 +190,9 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
         if (turns > 1 && whole) {
-            double window = window_of(n, t, part, ref), kept = fmax(0, fmin(1, room / window));
+            double window = window_of(n, t, part, ref), live = window / turns_beside(n, t, ref);
+            double kept = fmax(0, fmin(1, room / live));
+            if (window < turns * count) lines = 1; // near: two halves come in the time of a far one
             *shared += lines * kept * (count - window / turns);
         } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(t)) {
             bool again = lines > 1; // neighbours are in the same lines
@@ -232,6 +244,14 @@ static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const i
         if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= 4)
             return 14 + 5.0 * n->lanes / (double)min_i64(part[k], n->lanes);
     return 2.0 * n->lanes;
+}
+
+// Rows of results that begin inside cache lines: the first vector of each is split between two, the
+// others go on in lines that were just written. Dear where lines come from the second cache.
+static double split_rows(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
+    const Ref *w = &n->ref[0];
+    if (t->folded || w->stride[t->v] != 1 || !w->crooked) return 0;
+    return (double)(part[0] * part[1]) * (w->size > (double)c->m->cache[1] / 2 ? 8 : 1);
 }
 
 // Tests of instances: of lanes in their first and last vectors; of rows in the first and the last
@@ -294,7 +314,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     double turn = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
     double end = t->folded ? folded_end(n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= 2;
-    double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums;
+    double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums + split_rows(c, n, t, part);
     turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
     turn *= border_cost(n, t) * (is_answered(n, t) ? HALF : 1);
     double parts =

@@ -318,7 +318,7 @@ TEST(common_kernels_get_their_tiles) {
            SIZES(117, 4, 1178), // few columns
            "program c(M, N, K) {\n input A: f32[M, K]\n input B: f32[K, N]\n output C: f32[M, N]\n"
            " C: for m in 0:M, n in 0:N, k in 0:K\n  C[m, n] +=! A[m, k]*B[k, n]\n}\n");
-    CHOSEN("B: j/16 i/16 j i:v\n", SIZES(256, 256),
+    CHOSEN("B: j/16 i/32 j i:v\n", SIZES(256, 256),
            "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
            " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n");
 }
@@ -382,7 +382,7 @@ TEST(short_rows_are_columns) {
     " O: for i in 0:N, j in 0:M\n  O[i, j] = a[i] - b[j]\n}\n"
     CHOSEN("O: i/32 j:u i:v\n", SIZES(1000, 3), OUTER);
     CHOSEN("O: i/8 i:u j:v\n", SIZES(1000, 9), OUTER);
-    CHOSEN("O: c/16 i/16 c i:v\n", SIZES(1000, 3),
+    CHOSEN("O: c/16 i/32 c i:v\n", SIZES(1000, 3),
            "program p(N, C) {\n input X: f32[N, C]\n output O: f32[C, N]\n"
            " O: for c in 0:C, i in 0:N\n  O[c, i] = X[i, c]*0.5\n}\n");
     CHOSEN("Y: n/112 j i n:v\n", SIZES(1000, 3),
@@ -399,7 +399,7 @@ TEST(copies_of_single_elements) {
 
 // Rows of windows share what is computed of them.
 TEST(windows_without_weights_share_rows) {
-    CHOSEN("V: y/12 x/16 j i y x:v\n", SIZES(70, 70),
+    CHOSEN("V: y/13 x/16 j i y x:v\n", SIZES(70, 70),
            "program s(H, W) {\n input A: f32[H, W]\n input B: f32[H, W]\n"
            " output V: f32[H - 6, W - 6]\n"
            " V: for y in 0:H - 6, x in 0:W - 6, i in 0:7, j in 0:7\n"
@@ -418,6 +418,40 @@ TEST(what_passes_by_is_read_in_whole_rows) {
            "program t(I, J, K) {\n input X: f32[I, J, K]\n input v: f32[J]\n"
            " output Y: f32[I, K]\n Y: for i in 0:I, k in 0:K, j in 0:J\n"
            "  Y[i, k] +=! X[i, j, k]*v[j]\n}\n");
+}
+
+// Lanes of a transpose run along the side that fills its blocks: what is read, with columns of
+// several rows of the result where one is short; else the result.
+TEST(transposes_fill_their_blocks) {
+#define TURN(TYPE)                                                                                 \
+    "program t(M, N) {\n input A: " TYPE "[M, N]\n output B: " TYPE "[N, M]\n"                     \
+    " B: for i in 0:M, j in 0:N\n  B[j, i] = A[i, j]\n}\n"
+    CHOSEN("B: j/16 i/16 i:u j:v\n", SIZES(8, 40), TURN("i8"));
+    CHOSEN("B: j/8 i/8 i:u j:v\n", SIZES(6, 183), TURN("f64"));
+    CHOSEN("B: j/16 i/32 j i:v\n", SIZES(7, 84), TURN("i8"));
+    CHOSEN("B: j/16 i/32 j i:v\n", SIZES(77, 164), TURN("f32"));
+    CHOSEN("B: j/7 k/16 j:u i:u k:v\n", SIZES(2, 7, 46),
+           "program r(M, N, P) {\n input A: i8[M, N, P]\n output B: i8[P, N, M]\n"
+           " B: for i in 0:M, j in 0:N, k in 0:P\n  B[k, j, i] = A[i, j, k]\n}\n");
+#undef TURN
+}
+
+// Results that begin inside cache lines, and do not stay in the first cache, are stored several
+// vectors at a time; rows of a stencil share in two directions.
+TEST(rows_that_split_lines_are_stored_in_one_go) {
+#define CONV                                                                                       \
+    "program c(H, W) {\n input A: f32[H, W]\n input k: f32[3, 3]\n"                                \
+    " output B: f32[H - 2, W - 2]\n"                                                               \
+    " B: for y in 0:H - 2, x in 0:W - 2, i in 0:3, j in 0:3\n"                                     \
+    "  B[y, x] +=! A[y + i, x + j]*k[i, j]\n}\n"
+    CHOSEN("B: y/4 x/48 j i y x:v\n", SIZES(100, 280), CONV);
+    CHOSEN("B: j i y x:v\n", SIZES(17, 11), CONV);
+#undef CONV
+    CHOSEN("B: y/4 x/4 z/64 y:u x:u z:v\n", SIZES(28, 34, 29),
+           "program h(H, W, D) {\n input A: f32[H, W, D]\n output B: f32[H - 2, W - 2, D]\n"
+           " B: for y in 0:H - 2, x in 0:W - 2, z in 0:D\n"
+           "  B[y, x, z] = A[y, x + 1, z] + A[y + 2, x + 1, z] + A[y + 1, x, z] +\n"
+           "    A[y + 1, x + 2, z] + A[y + 1, x + 1, z]\n}\n");
 }
 
 // A condition is asked once for all rows that it does not depend on; where everything is unrolled

@@ -1,0 +1,160 @@
+// Transposes: statements without sums that write along one iterator and read along another.
+//
+// Lanes may run along either of the two. Along the result, reads are strided; along what is read,
+// stores are. Both are done in blocks: as many strided vectors as lie side by side are the rows of
+// a block of memory, shuffled into columns (code/turn.c, code/comb.c). Blocks that do not fill up
+// cost most: a tail of few lanes or columns is gathered or scattered one by one. So the orientation
+// is a matter of counting.
+#include "space/analytic_impl.h"
+
+#include "base/checked.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// A block: lanes along an iterator, and all or some values of `column` beside each other. Columns
+// that end where the next value of `beside` begins go on with so many of its values.
+typedef struct Turning {
+    int lane, column, beside; // -1: none
+    int64_t times;
+    double cost; // cycles of one element
+} Turning;
+
+static bool is_strided(const Ref *r, int lane) {
+    return r->uses[lane] && (r->hard[lane] || llabs(r->stride[lane]) > 1);
+}
+
+// Cycles of a load or a store; narrow values are converted by shuffles.
+static double access_cycles(const Ref *r, bool store) {
+    return (store ? 1 : 0.5) + (r->bytes < 4 ? (store ? 2 : 1) : 0);
+}
+
+// A strided vector whose lanes are loaded or stored one by one.
+static double one_by_one(const Chooser *c, int64_t lanes, bool store) {
+    if (c->m->isa != ISA_AVX512) return 2.0 * (double)lanes;
+    return store ? (double)lanes + 5 : 0.6 * (double)lanes + 1;
+}
+
+static int rounds(int64_t width) {
+    int n = 0;
+    while (INT64_C(1) << n < width) n++;
+    return n;
+}
+
+// So many strided vectors side by side, each of so many lanes.
+static double group_cycles(const Chooser *c, const Nest *n, const Ref *r, const Turning *b,
+                           int64_t lanes, int64_t columns) {
+    enum { LEAST = 4 };
+    bool store = r == n->ref;
+    int64_t apart = llabs(r->stride[b->lane]), bytes = r->bytes > 4 ? 8 : 4;
+    int64_t width = min_i64(n->lanes, INT64_C(1) << rounds(n->extent[b->lane]));
+    bool full = width * bytes == 64;
+    double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
+    double access = access_cycles(r, store);
+    if (!columns || !lanes) return 0;
+    if (columns == apart && apart != 7 && comb_shuffles(c, apart) && lanes > 1 && width >= LEAST)
+        return (double)columns * (comb_shuffles(c, apart) / rate + access);
+    if (columns < LEAST || lanes < LEAST || width * bytes < 32 || r->stride[b->column] != 1)
+        return (double)columns * one_by_one(c, lanes, store);
+    return rounds(width) * (double)max_i64(lanes, columns) / rate + (double)lanes * access;
+}
+
+static double strided_cycles(const Chooser *c, const Nest *n, const Ref *r, const Turning *b,
+                             int64_t columns) {
+    int64_t extent = n->extent[b->lane], tail = extent % n->lanes, full = extent / n->lanes;
+    int64_t most = min_i64(n->lanes, INT64_C(1) << rounds(extent));
+    if (columns == llabs(r->stride[b->lane]) && comb_shuffles(c, columns)) most = columns;
+    double groups = (double)(columns / most);
+    double whole = groups * group_cycles(c, n, r, b, n->lanes, most) +
+                   group_cycles(c, n, r, b, n->lanes, columns % most);
+    double last = groups * group_cycles(c, n, r, b, tail, most) +
+                  group_cycles(c, n, r, b, tail, columns % most);
+    return (double)full * whole + last;
+}
+
+static double block_cost(const Chooser *c, const Nest *n, const Turning *b) {
+    int64_t columns = n->extent[b->column] * b->times;
+    double vectors = (double)(ceil_div(n->extent[b->lane], n->lanes) * columns), cost = 0;
+    for (int r = 0; r < n->nrefs; r++)
+        if (is_strided(&n->ref[r], b->lane))
+            cost += strided_cycles(c, n, &n->ref[r], b, columns);
+        else
+            cost += access_cycles(&n->ref[r], r == 0) * vectors;
+    cost += n->ops / 2 * vectors;
+    return cost / (double)(n->extent[b->lane] * columns);
+}
+
+// The iterator along which something lies that is read across the lanes; -1: none.
+static int other_side(const Nest *n, int v, int64_t least) {
+    for (int r = 1; r < n->nrefs; r++) {
+        const Ref *ref = &n->ref[r];
+        if (!is_strided(ref, v) || ref->hard[v]) continue;
+        for (int u = 0; u < n->s->niters; u++)
+            if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= least &&
+                n->ref[0].stride[u])
+                return u;
+    }
+    return -1;
+}
+
+int turned_iter(const Chooser *c, const Nest *n, int v) {
+    int u = n->extent[v] < 4 ? -1 : other_side(n, v, 2);
+    if (u < 0 || n->extent[u] >= 4) return u;
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].stride[u] == 1 && comb_shuffles(c, llabs(n->ref[r].stride[v]))) return u;
+    return other_side(n, v, 4);
+}
+
+// Lanes along u: with some values of the iterator along which results go on where those along v
+// end, if that fills blocks better.
+static Turning across(const Chooser *c, const Nest *n, int u, int v) {
+    enum { COLUMNS = 64 };
+    Turning best = {.lane = u, .column = v, .beside = -1, .times = 1};
+    best.cost = block_cost(c, n, &best);
+    for (int o = 0; o < n->s->niters; o++) {
+        if (o == u || o == v || n->ref[0].stride[o] != n->extent[v]) continue;
+        for (int64_t k = 2; k <= n->extent[o] && k * n->extent[v] <= COLUMNS; k++) {
+            Turning b = {.lane = u, .column = v, .beside = o, .times = k};
+            int64_t turns = ceil_div(n->extent[o], k); // the last one may be short
+            b.cost = block_cost(c, n, &b) * (double)(turns * k) / (double)n->extent[o];
+            if (b.cost < 0.95 * best.cost) best = b;
+        }
+    }
+    return best;
+}
+
+static void drop_loop(Nest *n, int iter) {
+    int kept = 0;
+    for (int i = 0; i < n->nloops; i++)
+        if (n->loop[i].iter != n->s->iter[iter].name) n->loop[kept++] = n->loop[i];
+    n->nloops = kept;
+}
+
+bool choose_across(const Chooser *c, Nest *n, int v) {
+    int u = n->ref[0].stride[v] == 1 ? other_side(n, v, 4) : -1;
+    if (u < 0 || c->o->plain) return false;
+    Turning along = {.lane = v, .column = u, .beside = -1, .times = 1}, b = across(c, n, u, v);
+    if (b.cost > 0.8 * block_cost(c, n, &along)) return false;
+    drop_loop(n, u);
+    for (int i = 0; i < n->nloops && b.beside >= 0; i++)
+        if (n->loop[i].iter == n->s->iter[b.beside].name) n->loop[i].step = b.times;
+    nest_loop(n, u, n->lanes, KIND_SERIAL);
+    if (b.beside < 0) nest_loop(n, v, n->lanes, KIND_SERIAL);
+    if (b.beside >= 0) nest_loop(n, b.beside, 1, KIND_UNROLL);
+    nest_loop(n, v, 1, KIND_UNROLL);
+    nest_loop(n, u, 1, KIND_VECTOR);
+    return true;
+}
+
+// Blocks as wide as there are registers for, so that each row of results is stored in one go: a
+// line that two vectors share is written by neighbouring stores. Where results go past the caches,
+// in turn so that whole lines fill up.
+void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed) {
+    int64_t wide = max_i64(n->lanes, c->m->vector_registers);
+    drop_loop(n, u);
+    if (streamed) nest_loop(n, v, 4 * n->lanes, KIND_SERIAL);
+    if (streamed) nest_loop(n, u, 4 * n->lanes, KIND_SERIAL);
+    nest_loop(n, streamed ? v : u, n->lanes, KIND_SERIAL);
+    nest_loop(n, streamed ? u : v, streamed ? n->lanes : wide, KIND_SERIAL);
+    nest_loop(n, u, 1, KIND_SERIAL);
+}
