@@ -141,7 +141,7 @@ static const Affine *hull_lo(Infer *in, const Affine *a, const Affine *b) {
     return infer_proves_le(in, NULL, a, b) ? a : affine_min(in->x, a, b);
 }
 
-static const Affine *hull_hi(Infer *in, const Affine *a, const Affine *b) {
+const Affine *infer_hull_hi(Infer *in, const Affine *a, const Affine *b) {
     if (!a || infer_proves_le(in, NULL, a, b)) return b;
     return infer_proves_le(in, NULL, b, a) ? a : affine_max(in->x, a, b);
 }
@@ -187,7 +187,7 @@ static bool explicit_hull(Infer *in, int t, int d, const Affine **lo, const Affi
         int v = affine_as_iter(w->stmt->write->sub[d]);
         if (v < 0 || !w->stmt->iter[v].hi) continue;
         *lo = hull_lo(in, *lo, infer_put_in(in, w->stmt->iter[v].lo));
-        *hi = hull_hi(in, *hi, infer_put_in(in, w->stmt->iter[v].hi));
+        *hi = infer_hull_hi(in, *hi, infer_put_in(in, w->stmt->iter[v].hi));
     }
     return *lo;
 }
@@ -282,7 +282,7 @@ static bool range_dimension(Infer *in, int t, int d) {
         }
         if (!lo) continue;
         from = hull_lo(in, from, lo);
-        to = hull_hi(in, to, hi);
+        to = infer_hull_hi(in, to, hi);
         int v = affine_as_iter(w->stmt->write->sub[d]);
         bool inferred = v >= 0 && w->set_up && w->var[v].state == VAR_INFERRED;
         clamped &= inferred || (affine_is_const(lo) && lo->constant >= 0);
@@ -332,6 +332,9 @@ static void solve_together(Infer *in, int t) {
             in->guess = true;
             continue;
         }
+        bool progress = false;
+        EACH_DEFINITION(in, t, w) if (w->set_up) progress |= infer_reach_guarded(in, w);
+        if (progress) continue;
         if (self || !written_is_known(in, t) || !range_tensor(in, t)) return;
         self = true;
         EACH_DEFINITION(in, t, w) if (w->set_up) add_cons(in, w, true);
@@ -498,6 +501,7 @@ static void solve_all(Infer *in) {
         add_cons(in, w, true);
         in->guess = true;
         rounds(in, w);
+        while (infer_reach_guarded(in, w)) rounds(in, w);
         complete(in, w);
     }
 }

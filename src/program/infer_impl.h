@@ -4,6 +4,7 @@
 //   infer.c         which statements together, rounds, ranges of tensors
 //   infer_solve.c   one inequality solved for one iterator; extreme values over known ranges
 //   infer_prove.c   is this Affine never negative?
+//   infer_guard.c   what guards say about the reads behind them
 //   infer_report.c  what is left over: Requires, errors, and their texts
 #ifndef LW_PROGRAM_INFER_IMPL_H
 #define LW_PROGRAM_INFER_IMPL_H
@@ -107,6 +108,8 @@ typedef struct Infer {
 // instance? False means "not proved".
 bool infer_proves(Infer *in, const Work *w, const Affine *a);
 bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b); // a <= b
+// Is a >= 0 where the facts hold as well? Both may hold iterators.
+bool infer_proves_with(Infer *in, const Work *w, const Affine *a, const Affine *const *fact, int n);
 void infer_assume(Infer *in, const Work *w); // makes `assumed` what holds where w has an instance
 
 // --- infer_solve.c -----------------------------------------------------------------------------
@@ -120,9 +123,22 @@ const Affine *infer_bound(Infer *in, const Work *w, const Affine *a, bool upper,
 // Solves c for the iterator v, the only unknown one in it, and collects the bounds in v's lists.
 // Tells for either side whether it follows from them.
 void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high);
+// f >= 0 solved for v where it holds for some values of the other iterators; adds upper bounds.
+void infer_solve_some(Infer *in, Work *w, Cons *from, int v, const Affine *f, Bounds *upper);
 // Leaves out bounds that others imply (for all sizes, or with `w` where it has an instance) and
 // computes lo and hi.
 void infer_settle(Infer *in, const Work *w, Var *var);
+
+// The greatest of two ends, without a max() that can be avoided.
+const Affine *infer_hull_hi(Infer *in, const Affine *a, const Affine *b);
+
+// --- infer_guard.c -----------------------------------------------------------------------------
+
+// need >= 0 is asked for where the guards of c hold: a weaker condition that will do, NULL when
+// the guards imply it.
+const Affine *infer_beyond_guards(Infer *in, const Work *w, const Cons *c, const Affine *need);
+// Iterators that nothing else bounds take the range in which guarded reads may be performed.
+bool infer_reach_guarded(Infer *in, Work *w);
 
 // --- infer_report.c ----------------------------------------------------------------------------
 

@@ -275,3 +275,17 @@ bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b)
     lin_add(&l, a, -1);
     return prove(&pr, &l, DEPTH);
 }
+
+bool infer_proves_with(Infer *in, const Work *w, const Affine *a, const Affine *const *fact,
+                       int n) {
+    if (a->has_read) return false;
+    infer_assume(in, w);
+    int before = in->assumed.n;
+    for (int i = 0; i < n; i++) vec_push(in->arena, &in->assumed, fact[i]);
+    Prover pr = {in, w, BUDGET};
+    Lin l = {.n = 0};
+    lin_add(&l, a, 1);
+    bool yes = prove(&pr, &l, DEPTH);
+    in->assumed.n = before;
+    return yes;
+}

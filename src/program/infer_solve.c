@@ -263,6 +263,7 @@ typedef struct Solve {
     Cons *from;
     int v;
     int depth;
+    bool some; // for some values of the known iterators rather than for all
 } Solve;
 
 static bool solve(Solve *s, const Affine *f);
@@ -347,7 +348,7 @@ static bool solve_div(Solve *s, const Atom *t, bool at_most_m, const Affine *m) 
 static bool free_operand(Solve *s, const Affine *a, bool at_most_m, const Affine *m) {
     bool exact;
     const Affine *worst = infer_bound(s->in, s->w, a, at_most_m, &exact);
-    if (!worst) return false;
+    if (!worst || s->some) return false;
     return at_most_m ? infer_proves_le(s->in, s->w, worst, m)
                      : infer_proves_le(s->in, s->w, m, worst);
 }
@@ -362,7 +363,7 @@ static bool solve_choice(Solve *s, const Atom *t, bool at_most_m, const Affine *
     }
     if (in_a && in_b) return false;
     if (free_operand(s, in_a ? t->b : t->a, at_most_m, m)) return true;
-    return s->in->guess && compare(s, in_a ? t->a : t->b, at_most_m, m);
+    return s->in->guess && !s->some && compare(s, in_a ? t->a : t->b, at_most_m, m);
 }
 
 // k*atom + low >= 0
@@ -392,7 +393,7 @@ static bool join(Solve *s, const Affine *f, const Term *with, int n) {
     // affine_div would take the multiple out again: build the inverted form at once.
     const Affine *rest = affine_sub(x, f, both);
     bool exact;
-    const Affine *low = infer_bound(s->in, s->w, rest, false, &exact);
+    const Affine *low = infer_bound(s->in, s->w, rest, s->some, &exact);
     if (!low || div.coef == INT64_MIN || !affine_is_const(div.atom->b)) return false;
     bool at_most_m = div.coef < 0;
     const Affine *m = at_most_m ? floor_of(s, low, -div.coef) : ceil_of(s, neg(s, low), div.coef);
@@ -422,85 +423,40 @@ static bool solve(Solve *s, const Affine *f) {
     }
     if (!c && nwith > 1) return join(s, f, with, nwith);
     Walk k = {.in = s->in, .w = s->w, .from = s->from, .exact = true};
-    const Affine *low = bound_terms(&k, f->constant, rest, nrest, false);
+    const Affine *low = bound_terms(&k, f->constant, rest, nrest, s->some);
     if (!low) return false;
     return c ? solve_linear(s, c, low) : solve_atom(s, with[0], low);
 }
 
-// --- Guards --------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
-// need >= 0 is asked for only where the guards hold; NULL when they imply it.
-typedef struct Needed {
-    Solve *s;
-    const Affine *need;
-} Needed;
-
-// An integer made of indices and parameters; NULL when it is something else.
-static const Affine *index_of(Solve *s, const Expr *e) {
-    const Expr *inner = e;
-    while (inner->kind == EXPR_OP && inner->op == OP_CAST) inner = inner->arg[0];
-    if (!type_is_integer(e->type) || !type_is_integer(inner->type)) return NULL;
-    if (inner->kind == EXPR_CONST) return affine_const(s->in->x, inner->value.i);
-    if (inner->kind != EXPR_INDEX || inner->index->has_read) return NULL;
-    return e->type == TYPE_I64 || !inner->index->has_iter ? inner->index : NULL;
+void infer_solve_some(Infer *in, Work *w, Cons *from, int v, const Affine *f, Bounds *upper) {
+    Var before = w->var[v];
+    Solve s = {.in = in, .w = w, .from = from, .v = v, .some = true};
+    w->var[v] = (Var){.upper = *upper};
+    solve(&s, f);
+    *upper = w->var[v].upper;
+    w->var[v] = before;
 }
 
-// fact >= 0 holds.
-static void use_fact(Needed *n, const Affine *fact) {
-    if (!n->need) return;
-    const Affine *rest = affine_sub(n->s->in->x, n->need, fact);
-    if (!rest->has_iter && infer_proves(n->s->in, n->s->w, rest)) n->need = NULL;
-}
-
-// x is not 0: then x - 1 >= 0 where x >= 0.
-static void use_apart(Needed *n, const Affine *x) {
-    for (int64_t sign = -1; sign <= 1 && n->need; sign += 2) {
-        const Affine *one = affine_add_const(n->s->in->x, affine_scale(n->s->in->x, x, sign), -1);
-        if (n->need == one) n->need = affine_add_const(n->s->in->x, one, 1);
+// A factor that is a parameter has to be positive even where the guard leaves nothing to solve.
+static void require_divisors(Solve *s, const Affine *a) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        bool symbolic = t->kind == ATOM_DIV && !t->b->has_iter && !t->b->has_read;
+        if (symbolic && !infer_proves(s->in, s->w, affine_add_const(s->in->x, t->b, -1)) &&
+            !affine_is_const(t->b))
+            infer_require_positive(s->in, s->w, t->b, s->from);
     }
-}
-
-static void use_compare(Needed *n, const Expr *e, bool holds) {
-    Exprs *x = n->s->in->x;
-    const Affine *a = index_of(n->s, e->arg[0]), *b = index_of(n->s, e->arg[1]);
-    if (!a || !b) return;
-    const Affine *up = affine_sub(x, a, b), *down = affine_sub(x, b, a); // a >= b, a <= b
-    switch (e->op) {
-    case OP_LT: use_fact(n, holds ? affine_add_const(x, down, -1) : up); break;
-    case OP_LE: use_fact(n, holds ? down : affine_add_const(x, up, -1)); break;
-    case OP_GT: use_fact(n, holds ? affine_add_const(x, up, -1) : down); break;
-    case OP_GE: use_fact(n, holds ? up : affine_add_const(x, down, -1)); break;
-    default:
-        if ((e->op == OP_EQ) == holds)
-            use_fact(n, up), use_fact(n, down);
-        else
-            use_apart(n, up);
-    }
-}
-
-static void use_condition(Needed *n, const Expr *e, bool holds) {
-    if (e->kind != EXPR_OP || !n->need) return;
-    if (e->op == OP_NOT)
-        use_condition(n, e->arg[0], !holds);
-    else if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds))
-        use_condition(n, e->arg[0], holds), use_condition(n, e->arg[1], holds);
-    else if (op_info[e->op].class == OP_COMPARE && e->arg[0]->type != TYPE_BOOL)
-        use_compare(n, e, holds);
-}
-
-static const Affine *beyond_guards(Solve *s, const Affine *need) {
-    Needed n = {s, need};
-    for (const InferGuard *g = s->from->read->guard; g && !FAULT(guard_ignored); g = g->up)
-        use_condition(&n, g->cond, g->holds);
-    return n.need;
 }
 
 void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high) {
     Solve s = {.in = in, .w = w, .from = c, .v = v};
     if (c->mode == READ_GUARDED && c->read->guard) {
-        const Affine *above = beyond_guards(&s, affine_sub(in->x, c->sub, c->lo));
-        const Affine *below =
-            beyond_guards(&s, affine_add_const(in->x, affine_sub(in->x, c->hi, c->sub), -1));
+        require_divisors(&s, c->sub);
+        const Affine *above = infer_beyond_guards(in, w, c, affine_sub(in->x, c->sub, c->lo));
+        const Affine *below = affine_add_const(in->x, affine_sub(in->x, c->hi, c->sub), -1);
+        below = infer_beyond_guards(in, w, c, below);
         *low = !above || solve(&s, above);
         s.depth = 0;
         *high = !below || solve(&s, below);

@@ -185,10 +185,14 @@ const Affine *expr_as_affine(Exprs *x, const Expr *e, const int64_t *lo, const i
     x->overflow = x->too_large = false;
     const Affine *r = op_as_affine(x, e, a, b);
     int64_t min, max;
-    bool sound = r && !x->overflow && !x->too_large && affine_reach(r, lo, hi) <= AFFINE_REACH &&
-                 affine_bounds(r, lo, hi, &min, &max) &&
-                 type_round(e->type, (Value){.i = min}).i == min &&
-                 type_round(e->type, (Value){.i = max}).i == max;
+    bool sound = r && !x->overflow && !x->too_large;
+    if (!lo)
+        sound = sound && (e->type == TYPE_I64 || !r->has_iter);
+    else
+        sound = sound && affine_reach(r, lo, hi) <= AFFINE_REACH &&
+                affine_bounds(r, lo, hi, &min, &max) &&
+                type_round(e->type, (Value){.i = min}).i == min &&
+                type_round(e->type, (Value){.i = max}).i == max;
     x->overflow = overflow;
     x->too_large = large;
     return sound ? r : NULL;

@@ -38,7 +38,7 @@ bool piece_is_apart(const Pieces *s, const Atom *atom);
 bool access_is_linear(const Access *a);
 
 // Integer arithmetic on indices that cannot wrap where each is in lo..hi; NULL: it is more than
-// that.
+// that. Without lo and hi, 64-bit arithmetic on indices counts as exact.
 const Affine *expr_as_affine(Exprs *x, const Expr *e, const int64_t *lo, const int64_t *hi);
 // An operation on indices as one index, if that is linear: 4*(index(2*q + r)%2) as index(4*r).
 // Otherwise what it was.

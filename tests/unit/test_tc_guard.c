@@ -2,6 +2,8 @@
 // a warning says what is left out. Values against an evaluation of the guard and the subscript at
 // every index.
 #include "check.h"
+
+#include "base/checked.h"
 #include "lang/lang.h"
 
 #include <string.h>
@@ -86,12 +88,26 @@ typedef struct Lab {
     DiagList diags;
 } Lab;
 
-static const Program *bind(Lab *l, const char *text, int64_t n) {
+static void lab_start(Lab *l) {
+    arena_init(&l->arena, &allocator_libc);
+    l->names = (Names){.arena = &l->arena};
+    l->diags = (DiagList){.arena = &l->arena};
+}
+
+static void show(Lab *l, const char *text) {
+    Text t = {.arena = &l->arena};
+    for (int i = 0; i < l->diags.items.n; i++) diag_print(&t, l->diags.items.at[i]);
+    fprintf(stderr, "%s%s", text, text_str(&t));
+}
+
+static const Program *bind_sizes(Lab *l, const char *text, const int64_t *sizes) {
     Source *s = arena_new(&l->arena, Source);
     *s = (Source){"test.tc", text, (uint32_t)strlen(text)};
     const Module *m = tc_parse(&l->arena, &l->names, s, &l->diags);
-    return m->programs.n ? program_bind(&l->arena, m->programs.at[0], &n, &l->diags) : NULL;
+    return m->programs.n ? program_bind(&l->arena, m->programs.at[0], sizes, &l->diags) : NULL;
 }
+
+static const Program *bind(Lab *l, const char *text, int64_t n) { return bind_sizes(l, text, &n); }
 
 // Runs it; whether O(i), from `first` on, is what the guard and the subscript say.
 static bool is_right(Lab *l, const Program *p, const Piece *g, const Piece *s, int64_t n) {
@@ -141,9 +157,7 @@ static bool try_one(uint64_t state) {
              s.text);
     bool inside = stays_inside(&g, &s, n), surely = surely_inside(&g, &s);
     Lab l;
-    arena_init(&l.arena, &allocator_libc);
-    l.names = (Names){.arena = &l.arena};
-    l.diags = (DiagList){.arena = &l.arena};
+    lab_start(&l);
     const Program *p = bind(&l, text, n);
     bool all =
         p && tensor_size(&p->tensors.at[2], 0) == n && tensor_origin(&p->tensors.at[2], 0) == 0;
@@ -156,9 +170,8 @@ static bool try_one(uint64_t state) {
     warned += said;
     refused += !p;
     if (!ok) {
-        Text t = {.arena = &l.arena};
-        for (int i = 0; i < l.diags.items.n; i++) diag_print(&t, l.diags.items.at[i]);
-        fprintf(stderr, "N = %lld\n%s%s", (long long)n, text, text_str(&t));
+        fprintf(stderr, "N = %lld\n", (long long)n);
+        show(&l, text);
     }
     arena_free(&l.arena);
     return ok;
@@ -174,4 +187,135 @@ TEST(guarded_reads_narrow_no_range_in_silence) {
     CHECK(warned > 0 && warned * 2 < rounds);
     CHECK(refused * 4 < rounds);
     CHECK(sure * 50 > rounds);
+}
+
+// --- Transposed convolutions -------------------------------------------------------------------
+
+//     O(h) +=! h + c - d*p >= 0 && (h + c - d*p) % s == r && .. < N ? I((h + c - d*p)/s) * W(p) : 0
+typedef struct Transposed {
+    int64_t n, k, s, c, d, r;
+    bool low, high, rest; // of the guard
+    char text[600];
+} Transposed;
+
+static bool is_performed(const Transposed *t, int64_t h, int64_t p) {
+    int64_t x = h + t->c - t->d * p;
+    if (t->low && x < 0) return false;
+    if (t->high && x >= t->s * t->n) return false;
+    return !t->rest || (x % t->s + t->s) % t->s == t->r;
+}
+
+// Comparisons in one of the ways people write them; negated in a guard that leaves out.
+static void write_transposed(Transposed *t, uint64_t *state) {
+    static const char *const low[] = {"X >= 0", "Q >= 0", "0 <= X", "!(X < 0)", "X > -1"};
+    static const char *const high[] = {"Q < N", "X < s*N", "Q <= N - 1", "!(Q >= N)", "N > Q"};
+    static const char *const not_low[] = {"X < 0", "Q < 0", "!(X >= 0)"};
+    static const char *const not_high[] = {"Q >= N", "X >= s*N", "X > s*N - 1"};
+    bool out = pick(state, 4) == 0;
+    char guard[120] = "", value[40] = "I(Q) * W(p)";
+    int n = 0;
+    const char *all[3] = {
+        t->low ? out ? not_low[pick(state, 3)] : low[pick(state, 5)] : NULL,
+        t->high ? out ? not_high[pick(state, 3)] : high[pick(state, 5)] : NULL,
+        t->rest ? out ? "X % s != r" : "X % s == r" : NULL,
+    };
+    for (int i = (int)pick(state, 3), k = 0; k < 3; k++, i = (i + 1) % 3)
+        if (all[i]) n += sprintf(guard + n, "%s%s", n ? out ? " || " : " && " : "", all[i]);
+    char raw[300], *o = t->text;
+    if (!n)
+        snprintf(raw, sizeof raw, "O(h) +=! %s", value);
+    else
+        snprintf(raw, sizeof raw, out ? "O(h) +=! (%s) ? 0.0 : %s" : "O(h) +=! (%s) ? %s : 0.0",
+                 guard, value);
+    o += sprintf(o, "def f(float(N) I, float(K) W) -> (O) { ");
+    char x[40];
+    snprintf(x, sizeof x, t->d == 1 ? "h + %lld - p" : "h + %lld - %lld*p", (long long)t->c,
+             (long long)t->d);
+    for (const char *c = raw; *c; c++) {
+        if (*c == 'X')
+            o += sprintf(o, "(%s)", x);
+        else if (*c == 'Q')
+            o += sprintf(o, t->s == 1 ? "(%s)" : "((%s)/%lld)", x, (long long)t->s);
+        else if (*c == 's')
+            o += sprintf(o, "%lld", (long long)t->s);
+        else if (*c == 'r')
+            o += sprintf(o, "%lld", (long long)t->r);
+        else
+            *o++ = *c;
+    }
+    sprintf(o, " }\n");
+}
+
+static Transposed make_transposed(uint64_t *state) {
+    Transposed t = {.n = 1 + pick(state, 6), .k = 1 + pick(state, 4), .s = 1 + pick(state, 3)};
+    t.c = pick(state, 3);
+    t.d = 1 + (pick(state, 4) == 0);
+    t.r = pick(state, 4) ? 0 : pick(state, t.s);
+    t.low = pick(state, 8) > 0;
+    t.high = pick(state, 8) > 0;
+    t.rest = t.s > 1 && pick(state, 4) > 0;
+    write_transposed(&t, state);
+    return t;
+}
+
+// The first index behind all at which some read is performed.
+static int64_t last_performed(const Transposed *t) {
+    int64_t end = 0;
+    for (int64_t h = 0; h < 100; h++)
+        for (int64_t p = 0; p < t->k; p++)
+            if (is_performed(t, h, p)) end = h + 1;
+    return end;
+}
+
+static bool sums_right(Lab *l, const Program *prog, const Transposed *t) {
+    float in[8], w[4], o[100];
+    int64_t size = tensor_size(&prog->tensors.at[2], 0);
+    int64_t first = tensor_origin(&prog->tensors.at[2], 0);
+    View v[] = {{in, TYPE_F32, 1, &t->n, NULL},
+                {w, TYPE_F32, 1, &t->k, NULL},
+                {o, TYPE_F32, 1, &size, NULL}};
+    for (int i = 0; i < 8; i++) in[i] = (float)(i + 1);
+    for (int i = 0; i < 4; i++) w[i] = (float)(10 * i + 1);
+    if (!CHECK(size <= 100)) return false;
+    if (!program_interpret(&l->arena, prog, v, (InterpFlags){.trap_uninitialised = true},
+                           &l->diags))
+        return false;
+    for (int64_t h = first; h < first + size; h++) {
+        float sum = 0;
+        for (int64_t p = 0; p < t->k; p++)
+            if (is_performed(t, h, p)) sum += in[floor_div(h + t->c - t->d * p, t->s)] * w[p];
+        if (o[h - first] != sum) return false;
+    }
+    return true;
+}
+
+static int full;
+
+static bool try_transposed(uint64_t state) {
+    Transposed t = make_transposed(&state);
+    Lab l;
+    lab_start(&l);
+    const Program *p = bind_sizes(&l, t.text, (int64_t[]){t.n, t.k});
+    bool complete = t.low && t.high;
+    bool never = !complete || last_performed(&t) == 0;
+    bool ok = p ? sums_right(&l, p, &t) : never && l.diags.errors > 0;
+    if (complete && p) {
+        int64_t origin = tensor_origin(&p->tensors.at[2], 0), end = last_performed(&t);
+        ok = ok && origin == 0 && tensor_size(&p->tensors.at[2], 0) == end && !l.diags.warnings;
+        full += ok;
+    }
+    if (!ok) {
+        fprintf(stderr, "N = %lld, K = %lld\n", (long long)t.n, (long long)t.k);
+        show(&l, t.text);
+    }
+    arena_free(&l.arena);
+    return ok;
+}
+
+TEST(transposed_convolutions_have_their_full_output) {
+    int64_t rounds = check_long_rounds(5000);
+    full = 0;
+    for (int64_t i = 0; i < rounds; i++)
+        if (!CHECK(try_transposed((check_first_seed() + (uint64_t)i) * 977))) return;
+    if (rounds >= 100) CHECK(full * 2 > rounds);
 }

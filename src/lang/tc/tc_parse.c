@@ -234,6 +234,7 @@ static Node *primary(Parser *ps) {
     if (accept(ps, '(')) {
         node = expression(ps);
         expect(ps, ')', "')'");
+        if (!ps->failed) node->range = (Range){t.range.from, ps->ended}; // quoted as written
         return node;
     }
     Diag *d = fail_expected(ps, "an expression");
