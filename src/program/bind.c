@@ -19,6 +19,7 @@ typedef struct Binder {
     Subst subst;
     DiagList *diags;
     bool ok;
+    int warned; // the last of Require.about
 } Binder;
 
 static void fail_overflow(Binder *b, Range range) {
@@ -85,6 +86,8 @@ static void check_require(Binder *b, const Require *r) {
     if (!affine_eval(r->what, NULL, b->values, NULL, NULL, &v)) {
         fail_overflow(b, r->range);
     } else if (v < 0 && r->warn) {
+        if (!b->ok || (r->about && r->about == b->warned)) return;
+        b->warned = r->about;
         Diag *d =
             diag_report(b->diags, r->range, DIAG_BIND_NARROWED, r->why ? r->why : show(b, r->what),
                         show_values(b, r->what, NULL), -(long long)v, v == -1 ? "" : "s");

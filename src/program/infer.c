@@ -67,6 +67,7 @@ static void give_written(Infer *in, Work *w) {
         w->var[v].lo = tensor_lo(in, write->tensor, d);
         w->var[v].hi = tensor_hi(in, write->tensor, d);
         w->var[v].state = VAR_GIVEN;
+        w->var[v].declared = !w->late;
         w->unknown &= ~(UINT32_C(1) << v);
     }
 }

@@ -44,6 +44,7 @@ typedef struct Var {
     VarState state;
     const Affine *lo, *hi; // when known
     Bounds lower, upper;   // of an inferred one, dominated bounds left out
+    bool declared;         // given by the declared size of the written tensor
 } Var;
 
 // One statement at work.

@@ -7,6 +7,7 @@
 #include "program/infer_impl.h"
 
 #include "base/checked.h"
+#include "base/fault.h"
 
 #include <string.h>
 
@@ -245,47 +246,115 @@ static void warn_sizes(Infer *in, const Work *w, int v) {
     }
 }
 
-// An expression may end the range of v before the tensors that v itself subscripts end. A window
-// does (v + k), and is meant to.
-static bool may_narrow(const Cons *c, int v) {
-    if (!c || affine_as_iter(c->sub) == v) return false;
-    int64_t step = affine_coef(c->sub, v);
-    return c->mode == READ_GUARDED || (step != 1 && step != -1);
+// --- What a range leaves out ---------------------------------------------------------------------
+
+// The reads of one dimension of a tensor at v + first ... v + last: they reach all of it unless
+// something else ends the range of v before.
+typedef struct Whole {
+    const Cons *read;
+    int64_t first, last;
+} Whole;
+
+// v + k
+static bool is_shift(Infer *in, const Affine *sub, int v, int64_t *k) {
+    const Affine *rest = affine_sub(in->x, sub, affine_iter(in->x, v));
+    *k = rest->constant;
+    return affine_is_const(rest);
 }
 
-static void expect(Infer *in, const Work *w, int v, const Cons *c, const Cons *whole,
+static bool same_place(const Cons *a, const Cons *b) {
+    return a->access->tensor == b->access->tensor && a->dim == b->dim;
+}
+
+// The dimension that c reads, if v moves all reads of it and none stands under a guard. Each
+// dimension comes once, with its first read.
+static bool find_whole(Infer *in, const Work *w, int v, const Cons *c, Whole *out) {
+    *out = (Whole){c, 0, 0};
+    if (!c->read || c->access->tensor == w->stmt->write->tensor) return false;
+    for (int i = 0; i < w->ncons; i++) {
+        const Cons *other = &w->cons[i];
+        int64_t k;
+        if (!other->read || !same_place(c, other)) continue;
+        if (other < c || other->mode != READ_PLAIN || !is_shift(in, other->sub, v, &k))
+            return false;
+        out->first = other == c ? k : min_i64(out->first, k);
+        out->last = other == c ? k : max_i64(out->last, k);
+    }
+    return true;
+}
+
+// Is the tensor that ends the range read at several places around v? A stencil leaves out a border
+// of other tensors, and is meant to.
+static bool is_stencil(Infer *in, const Cons *c) {
+    for (int i = 0; i < c->w->ncons; i++) {
+        const Cons *other = &c->w->cons[i];
+        if (!other->read || !c->read || !same_place(c, other) || c->sub == other->sub) continue;
+        if (affine_is_const(affine_sub(in->x, c->sub, other->sub))) return true;
+    }
+    return false;
+}
+
+static bool may_narrow(Infer *in, int v, const Bound *b, const Whole *whole) {
+    const Cons *c = b->from;
+    if (!c || c->access->tensor == whole->read->access->tensor) return false; // a diagonal
+    int64_t step = affine_coef(c->sub, v);
+    if (c->mode == READ_PLAIN && (step == 1 || step == -1)) {
+        // what the program computes may be short because a stencil made it
+        if (FAULT(left_out_in_silence)) return false;
+        bool input = in->p->tensors.at[c->access->tensor].role == ROLE_INPUT;
+        if ((c->read && !input) || is_stencil(in, c)) return false;
+    }
+    bool bare = affine_as_iter(c->sub) == v && whole->first == 0 && whole->last == 0;
+    return !bare || !is_size(in, c->hi) || !is_size(in, whole->read->hi); // else warn_sizes
+}
+
+static void expect(Infer *in, const Work *w, int v, const Cons *c, const Whole *whole,
                    const Affine *what) {
     if (infer_proves(in, w, what)) return;
+    Name name = w->stmt->iter[v].name, tensor = tensor_name(in, whole->read->access->tensor);
     const char *why =
-        arena_printf(in->arena, "subscript '%s' of '%s' keeps '%s' from reaching all of '%s'",
-                     show_sub(in, c), tensor_name(in, c->access->tensor), w->stmt->iter[v].name,
-                     tensor_name(in, whole->access->tensor));
-    Require r = {.what = what, .why = why, .range = cons_range(c), .call = w->stmt->call};
+        c ? arena_printf(in->arena, "subscript '%s' of '%s' keeps '%s' from reaching all of '%s'",
+                         show_sub(in, c), tensor_name(in, c->access->tensor), name, tensor)
+          : arena_printf(in->arena,
+                         "the declared size of '%s' keeps '%s' from reaching all of '%s'",
+                         tensor_name(in, w->stmt->write->tensor), name, tensor);
+    Range range = cons_range(c ? c : whole->read);
+    Require r = {.what = what, .why = why, .range = range, .call = w->stmt->call};
     r.warn = true;
+    r.about = 1 + (int)(w - in->work) * PROGRAM_MAX_ITERS + v;
     vec_push(in->arena, &in->p->requires, r);
 }
 
-// What is left out is known when sizes are: a condition then, and a warning.
-static void expect_whole(Infer *in, const Work *w, int v) {
+static void expect_whole(Infer *in, const Work *w, int v, const Whole *whole) {
     const Var *var = &w->var[v];
-    for (int i = 0; i < w->ncons; i++) {
-        const Cons *whole = &w->cons[i];
-        if (affine_as_iter(whole->sub) != v || whole->mode == READ_PADDED) continue;
-        for (int u = 0; u < var->upper.n; u++)
-            if (may_narrow(var->upper.at[u].from, v))
-                expect(in, w, v, var->upper.at[u].from, whole,
-                       affine_sub(in->x, var->upper.at[u].at, whole->hi));
-        for (int l = 0; l < var->lower.n; l++)
-            if (may_narrow(var->lower.at[l].from, v))
-                expect(in, w, v, var->lower.at[l].from, whole,
-                       affine_sub(in->x, whole->lo, var->lower.at[l].at));
-        return;
-    }
+    Exprs *x = in->x;
+    const Affine *hi = affine_add_const(x, whole->read->hi, -whole->last);
+    const Affine *lo = affine_add_const(x, whole->read->lo, -whole->first);
+    lo = infer_proves(in, w, lo) ? lo : affine_max(x, lo, in->zero);
+    if (var->declared) expect(in, w, v, NULL, whole, affine_sub(x, var->hi, hi));
+    if (var->declared) expect(in, w, v, NULL, whole, affine_sub(x, lo, var->lo));
+    if (var->state != VAR_INFERRED) return;
+    for (int u = 0; u < var->upper.n; u++)
+        if (may_narrow(in, v, &var->upper.at[u], whole))
+            expect(in, w, v, var->upper.at[u].from, whole, affine_sub(x, var->upper.at[u].at, hi));
+    for (int l = 0; l < var->lower.n; l++)
+        if (may_narrow(in, v, &var->lower.at[l], whole))
+            expect(in, w, v, var->lower.at[l].from, whole, affine_sub(x, lo, var->lower.at[l].at));
+}
+
+// What is left out is known when sizes are: a condition then, and a warning.
+static void expect_all(Infer *in, const Work *w, int v) {
+    Whole whole;
+    if (w->var[v].state == VAR_GIVEN && !w->var[v].declared) return;
+    for (int i = 0; i < w->ncons; i++)
+        if (w->cons[i].iters >> v & 1 && find_whole(in, w, v, &w->cons[i], &whole))
+            expect_whole(in, w, v, &whole);
 }
 
 void infer_check_ranges(Infer *in, Work *w) {
     for (int v = 0; v < w->stmt->niters; v++) {
         Var *var = &w->var[v];
+        if (!in->failed) expect_all(in, w, v);
         if (var->state == VAR_GIVEN) {
             check_given(in, w, v);
             continue;
@@ -294,7 +363,6 @@ void infer_check_ranges(Infer *in, Work *w) {
             for (int u = 0; u < var->upper.n; u++)
                 check_range(in, w, v, &var->lower.at[l], &var->upper.at[u]);
         if (!in->failed) warn_sizes(in, w, v);
-        if (!in->failed) expect_whole(in, w, v);
     }
 }
 

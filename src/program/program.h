@@ -116,6 +116,7 @@ typedef struct Require {
     Range range;
     const CallSite *call;
     bool warn; // not an error: `what` elements are left out
+    int about; // of warnings that share a number other than 0, one is given
 } Require;
 
 typedef struct Program {

@@ -261,8 +261,9 @@ def transposed_conv(d):
     n, k, ci = d.size(30), d.randint(1, 5), d.size(5)
     x, f = c.data("I", t, "C,N", (ci, n), whole=True), c.data("F", t, "C,K", (ci, k), whole=True)
     size = step * (n - 1) + k
-    c.say("O(o) +=! (o - k) %% %d == 0 && o >= k && o - k < %d*N ? I(c, (o - k) / %d) * F(c,k) : 0 "
-          "where o in 0:%d*(N - 1) + K, k in 0:K, c in 0:C" % (step, step, step, step))
+    given = d.one("", " where o in 0:%d*(N - 1) + K, k in 0:K, c in 0:C" % step)
+    c.say("O(o) +=! (o - k) %% %d == 0 && o >= k && o - k < %d*N ? I(c, (o - k) / %d) * F(c,k) : 0%s"
+          % (step, step, step, given))
     value = 0
     for tap in range(k):
         column = total(x * f[:, tap][:, None], 0)

@@ -251,7 +251,7 @@ static const char *outcome(Test *t) {
     for (int i = 0; i < t->p->requires.n; i++) {
         text_add(&out, "; ");
         print_affine(t, &out, t->p->requires.at[i].what);
-        text_add(&out, " >= 0");
+        text_add(&out, t->p->requires.at[i].warn ? " >= 0?" : " >= 0");
     }
     return text_str(&out);
 }
@@ -462,7 +462,7 @@ static const Row further[] = {
     {"A(N) | P(i) = where i in 0:10; P(i) = P(i)", "P[10]"},
     {"A(N) | P(i) = where i in 2:10; P(i) = A(i)", "P[max(10, N)]"},
     {"A(N,M) | T(i,j) = A(i,j); T(i,j) = T(i,k)", "T[N, M]"},
-    {"A(N) B(M) -> O(N) | O(i) = A(i); O(i) = B(i)", "O[N]; M - N >= 0"},
+    {"A(N) B(M) -> O(N) | O(i) = A(i); O(i) = B(i)", "O[N]; N - M >= 0?; M - N >= 0"},
     {"B(N) -> H(M) | H(B(i)) =", "H[M]"},
     {"-> O(N) | O(i) =", "O[N]"},
     // circles
@@ -511,7 +511,8 @@ static const Row further[] = {
      "{i+1} 'i' is below -1: subscript 'i+1' of 'A' stays below 0 / "
      "make the tensor larger, or guard the read and give the range with a 'where'"},
     {"A(N) B(M) | T(i) = A(2*i); U(i) = T(i) B(i); V(i) = U(i+1) T(i)",
-     "T[(N + 1)/2] U[min(M, (N + 1)/2)] V[min(M, (N + 1)/2) - 1]; M - 2 >= 0; N - 3 >= 0"},
+     "T[(N + 1)/2] U[min(M, (N + 1)/2)] V[min(M, (N + 1)/2) - 1]; M - (N + 1)/2 >= 0?; M - 2 >= 0; "
+     "N - 3 >= 0"},
     {"A(N) | O(2*i) = A(i)", "O[2*N - 1]"},
     {"A(N) | O(2*i+k) = A(i) where k in 0:2", "O[2*N]"},
 };

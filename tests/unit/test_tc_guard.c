@@ -319,3 +319,72 @@ TEST(transposed_convolutions_have_their_full_output) {
         if (!CHECK(try_transposed((check_first_seed() + (uint64_t)i) * 977))) return;
     if (rounds >= 100) CHECK(full * 2 > rounds);
 }
+
+// --- Elements that a range leaves out ------------------------------------------------------------
+
+// A tensor that is read at i + k for one or two k.
+typedef struct Shifted {
+    int64_t size, k[2];
+    int n;
+} Shifted;
+
+static Shifted make_shifted(uint64_t *state) {
+    Shifted t = {.size = 6 + pick(state, 4), .n = 1 + (pick(state, 3) == 0)};
+    t.k[0] = pick(state, 2) ? 0 : pick(state, 5) - 2;
+    t.k[1] = t.n == 2 ? t.k[0] + 1 + pick(state, 2) : t.k[0];
+    return t;
+}
+
+static int write_shifted(const Shifted *t, char name, char *out) {
+    int n = sprintf(out, "%c(i + %lld)", name, (long long)t->k[0]);
+    if (t->n == 2) n += sprintf(out + n, " * %c(i + %lld)", name, (long long)t->k[1]);
+    return n;
+}
+
+// Does lo:hi miss an index from 0 on at which all reads of t are inside?
+static bool leaves_out(const Shifted *t, int64_t lo, int64_t hi) {
+    return lo > max_i64(0, -t->k[0]) || hi < t->size - t->k[1];
+}
+
+static int silent, loud;
+
+static bool try_shifted(uint64_t state) {
+    Shifted x = make_shifted(&state), y = make_shifted(&state);
+    bool declared = pick(&state, 3) == 0;
+    int64_t size = 1 + pick(&state, 9), sizes[] = {x.size, y.size, size};
+    char text[300];
+    int n = sprintf(text, "def f(float(N) X, float(M) Y, float(L) Z) -> (%s) { O(i) = ",
+                    declared ? "float(L) O" : "O");
+    n += write_shifted(&x, 'X', text + n);
+    n += sprintf(text + n, " + ");
+    n += write_shifted(&y, 'Y', text + n);
+    sprintf(text + n, " }\n");
+    int64_t lo = max_i64(0, max_i64(-x.k[0], -y.k[0]));
+    int64_t hi = min_i64(x.size - x.k[1], y.size - y.k[1]);
+    if (declared && (lo > 0 || size > hi)) return true; // refused: it does not fit
+    if (declared) hi = size;
+    bool out_x = leaves_out(&x, lo, hi), out_y = leaves_out(&y, lo, hi);
+    bool want = declared ? out_x || out_y : (out_x && y.n == 1) || (out_y && x.n == 1);
+    bool bare = !x.k[1] && !y.k[1] && !declared; // two sizes: another warning
+    Lab l;
+    lab_start(&l);
+    const Program *p = bind_sizes(&l, text, sizes);
+    bool ok = p && (bare || (l.diags.warnings > 0) == want);
+    silent += !want;
+    loud += want;
+    if (!ok) {
+        fprintf(stderr, "N = %lld, M = %lld, L = %lld\n", (long long)sizes[0], (long long)sizes[1],
+                (long long)sizes[2]);
+        show(&l, text);
+    }
+    arena_free(&l.arena);
+    return ok;
+}
+
+TEST(ranges_that_leave_out_elements_say_so) {
+    int64_t rounds = check_long_rounds(5000);
+    silent = loud = 0;
+    for (int64_t i = 0; i < rounds; i++)
+        if (!CHECK(try_shifted((check_first_seed() + (uint64_t)i) * 613))) return;
+    if (rounds >= 100) CHECK(silent * 20 > rounds && loud * 4 > rounds);
+}

@@ -193,23 +193,30 @@ static bool put_extents(Checker *ck) {
     return true;
 }
 
+static void warn_narrowed(Checker *ck, const Require *r, int *warned) {
+    if (r->about && r->about == *warned) return;
+    *warned = r->about;
+    Diag *d = diag_report(ck->diags, r->range, DIAG_BIND_NARROWED, r->why, "",
+                          -(long long)r->what->constant, r->what->constant == -1 ? "" : "s");
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_BIND_NARROWED_NOTE);
+}
+
 // Preconditions that turned out to be constants: dropped when they hold, reported when they do not.
 static bool settle_requires(Checker *ck) {
     Program *p = ck->p;
-    int n = 0;
+    int n = 0, warned = 0;
     bool ok = true;
     for (int i = 0; i < p->requires.n; i++) {
         Require r = p->requires.at[i];
-        if (!affine_is_const(r.what)) {
-            p->requires.at[n++] = r;
-        } else if (r.what->constant < 0 && r.warn) {
-            Diag *d = diag_report(ck->diags, r.range, DIAG_BIND_NARROWED, r.why, "",
-                                  -(long long)r.what->constant, r.what->constant == -1 ? "" : "s");
-            diag_note(ck->diags, d, (Range){0, 0}, DIAG_BIND_NARROWED_NOTE);
-        } else if (r.what->constant < 0) {
-            diag_report(ck->diags, r.range, DIAG_TC_NEVER_HOLDS, r.why);
-            ok = false;
-        }
+        if (!affine_is_const(r.what) || r.what->constant >= 0 || r.warn) continue;
+        diag_report(ck->diags, r.range, DIAG_TC_NEVER_HOLDS, r.why);
+        ok = false;
+    }
+    for (int i = 0; i < p->requires.n && ok; i++) {
+        Require r = p->requires.at[i];
+        if (!affine_is_const(r.what))
+        p->requires.at[n++] = r;
+        else if (r.what->constant < 0) warn_narrowed(ck, &r, &warned);
     }
     p->requires.n = n;
     return ok;
