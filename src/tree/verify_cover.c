@@ -6,6 +6,11 @@
 //
 //     for o: for i: T[64*o + i] = ..    for m: .. T[m] ..          x(m) = (m / 64, m % 64)
 //
+// A loop in index order may serve a read from an earlier iteration, too: indices outside of it have
+// y's values, its own is solved like the others and has to be less than y's:
+//
+//     for i: if i >= 1: T[i] = T[i - 1] ..                         x(i) = i - 1
+//
 // What is left to ask is whether some y makes x(y) run out of its ranges or violate its guards. If
 // so the next writer is tried for such y. A y that no writer serves is refused when no write at all
 // can come before it, and not proven otherwise.
@@ -187,13 +192,13 @@ static Equation least_remainder(Solve *s, Equation e) {
     return (Equation){r->a, e.value};
 }
 
-// Shared indices: y's value, or the only one that the writer's guards allow, which must not come
-// later.
-static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed) {
+// Shared indices outside of `level`: y's value, or the only one that the writer's guards allow,
+// which must not come later. False: in the same iteration of all of them the writer comes later.
+static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed, int level) {
     Exprs *x = pool(s->c);
     Common common = facts_common(p, r);
     bool sooner = common.blocks && p->child[common.blocks - 1] < r->child[common.blocks - 1];
-    for (int i = 0; i < common.indices; i++) {
+    for (int i = 0; i < level; i++) {
         const Index *index = p->index[i];
         int64_t lo, hi;
         facts_range(&s->c->v->f, p, index, &lo, &hi);
@@ -204,7 +209,7 @@ static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed) {
         } else
             s->x[index->id] = y;
     }
-    return (sooner || FAULT(verify_reads_own_write)) && p != r;
+    return level < common.indices || ((sooner || FAULT(verify_reads_own_write)) && p != r);
 }
 
 // Divisions last: what is still unknown in a/c = v is taken from a = c*v, and v is the quotient.
@@ -223,16 +228,28 @@ static bool solve_quotients(Solve *s, const Use *p) {
     return true;
 }
 
-// x(y) for one writer; false when it cannot be named.
-static bool solve(Cover *c, Server *w, const Touch *writer) {
+// Per index id that is passed in: over those that are not.
+static const Affine **expand_passed(const Cover *c, const Use *p) {
+    const Affine **to = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
+    for (int i = 0; i < p->nindex; i++)
+        if (p->index[i]->passed)
+            to[p->index[i]->id] = affine_substitute(pool(c), p->index[i]->passed, to, NULL);
+    return to;
+}
+
+// x(y) for one writer; false when it cannot be named. Indices shared outside of number `level` are
+// equal; that one, if it is shared, is less than y's.
+static bool solve(Cover *c, Server *w, const Touch *writer, int level) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     const Access *a = writer->access;
     Solve s = {.c = c, .w = w};
     s.x = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
     *w = (Server){.touch = writer};
-    if (!place_shared(&s, p, r, facts_fixed(&c->v->f, r, a->tensor))) return false;
+    if (!place_shared(&s, p, r, facts_fixed(&c->v->f, r, a->tensor), level)) return false;
     Equation e[TREE_MAX_RANK];
-    for (int d = 0; d < a->rank; d++) e[d] = (Equation){a->sub[d], c->element[d]};
+    const Affine **proper = FAULT(verify_passed_free) ? NULL : expand_passed(c, p);
+    for (int d = 0; d < a->rank; d++)
+        e[d] = (Equation){affine_substitute(pool(c), a->sub[d], proper, NULL), c->element[d]};
     int n = join_digits(&s, e, a->rank);
     for (int i = 0; i < n; i++)
         if (!is_known(&s, p, e[i].f)) e[i] = least_remainder(&s, e[i]);
@@ -261,6 +278,11 @@ static bool solve(Cover *c, Server *w, const Touch *writer) {
     for (int i = 0; i < p->depth; i++)
         for (int k = 0; k < p->path[i]->nconstraints; k++)
             need(c, w, affine_substitute(pool(c), p->path[i]->constraint[k], s.x, NULL));
+    if (level < facts_common(p, r).indices) {
+        int id = p->index[level]->id;
+        const Affine *ahead = affine_sub(pool(c), c->y.at[id], s.x[id]);
+        need(c, w, affine_add_const(pool(c), ahead, FAULT(verify_carried_from_now) ? 0 : -1));
+    }
     return true;
 }
 
@@ -413,6 +435,34 @@ static bool enter(Cover *c) {
     return true;
 }
 
+// A writer in the same iteration of all loops around both; or in an earlier one of each loop that
+// is in index order, the innermost first. True: it serves every y.
+static bool add_servers(Cover *c, const Touch *writer, bool carried) {
+    const Use *p = use_of(c, writer), *r = use_of(c, c->read);
+    int common = facts_common(p, r).indices, last = common;
+    if (carried) last = facts_fixed(&c->v->f, r, writer->access->tensor);
+    for (int level = common - carried; level >= last && c->nservers < MAX_WRITERS; level--) {
+        if (carried && (kind_is_unordered(p->of[level]->kind) || p->index[level]->passed ||
+                        p->index[level]->extent <= 1))
+            continue;
+        if (!solve(c, &c->server[c->nservers], writer, level)) continue;
+        if (!c->server[c->nservers++].need.n) return true;
+    }
+    return false;
+}
+
+// Is there a y that no writer serves, carried ones counted or not?
+static DepAnswer ask_writers(Cover *c, bool carried) {
+    const TreeFacts *f = &c->v->f;
+    c->asked = 0;
+    for (int i = f->first[c->read->access->tensor]; i >= 0; i = f->touch.at[i].next) {
+        const Touch *w = &f->touch.at[i];
+        if (w->kind != TOUCH_ASSIGN || w->access->has_read) continue;
+        if (add_servers(c, w, carried)) return DEP_NO;
+    }
+    return unserved(c, 0);
+}
+
 // False: not decided.
 static bool check_read(Verifier *v, const Touch *read) {
     Cover c;
@@ -422,14 +472,8 @@ static bool check_read(Verifier *v, const Touch *read) {
     int buffer = read->access->tensor;
     if (!enter(&c)) return true;
     if (c.s.broken) return false;
-    for (int i = v->f.first[buffer]; i >= 0 && c.nservers < MAX_WRITERS;
-         i = v->f.touch.at[i].next) {
-        const Touch *w = &v->f.touch.at[i];
-        if (w->kind != TOUCH_ASSIGN || w->access->has_read) continue;
-        if (!solve(&c, &c.server[c.nservers], w)) continue;
-        if (!c.server[c.nservers++].need.n) return true; // always
-    }
-    DepAnswer answer = unserved(&c, 0);
+    DepAnswer answer = ask_writers(&c, false);
+    if (answer != DEP_NO) answer = ask_writers(&c, true);
     if (answer == DEP_NO) return true;
     return answer == DEP_YES && read->whole && !read->access->has_read &&
            report_unwritten(&c, buffer);

@@ -418,6 +418,65 @@ TEST(stripe_places_by_tags) {
     lab_end(&lab);
 }
 
+// --- Loops in index order ------------------------------------------------------------------------
+
+typedef struct Ordered {
+    const char *text;
+    VerifyAnswer answer;
+} Ordered;
+
+#define STORE "{ $a = load(A) $p = load(P) $s = add($a, $p) S = store($s) }"
+#define SCAN  "block []:1 ( in A[0] i32(1000000):(1) out S[0] i32(1000000):(1) ) { $z = (i32)0 "
+
+// An iteration of a loop in index order may read what an earlier one wrote, and no other. These are
+// too long to be walked through.
+static const Ordered ordered[] = {
+    {SCAN "S = store($z) #serial block [i:999999] ( in A[i + 1] i32(1):(1) in P = S[i] i32(1):(1) "
+          "out S[i + 1] i32(1):(1) ) " STORE "}",
+     VERIFY_OK},
+    {SCAN "S[1] = store($z) #serial block [i:999999] ( in A[i] i32(1):(1) in P = S[i] i32(1):(1) "
+          "out S[i + 1] i32(1):(1) ) " STORE "}",
+     VERIFY_REFUSED},
+    {SCAN "S[999999] = store($z) #serial block [i:999999] ( in A[i] i32(1):(1) "
+          "in P = S[999999 - i] i32(1):(1) out S[999998 - i] i32(1):(1) ) " STORE "}",
+     VERIFY_OK},
+    {SCAN "S = store($z) #serial block [i:999999] ( in A[i] i32(1):(1) in P = S[i + 1] i32(1):(1) "
+          "out S[i] i32(1):(1) ) " STORE "}",
+     VERIFY_REFUSED},
+    // every third element, of two before
+    {SCAN "S = store($z) S[3] = store($z) #serial block [i:300000] ( in A[i] i32(1):(1) "
+          "in P = S[3*i] i32(1):(1) in Q = S[3*i + 3] i32(1):(1) out S[3*i + 6] i32(1):(1) ) "
+          "{ $p = load(P) $q = load(Q) $s = add($p, $q) S = store($s) } }",
+     VERIFY_OK},
+    // time steps, in a tiled loop over time
+    {"block []:1 ( in A[0] i32(1000):(1) out S[0, 0] i32(1001, 1000):(1000, 1) ) {"
+     "  block [x:1000] ( in A[x] i32(1):(1) out S[0, x] i32(1, 1):(1000, 1) )"
+     "    { $a = load(A) S = store($a) }"
+     "  #serial block [t:125] ( inout S[0, 0] i32(1001, 1000):(1000, 1) ) {"
+     "    #serial block [u:8, t = t] ( inout S[0, 0] i32(1001, 1000):(1000, 1) ) {"
+     "      block [x:1000, s = 8*t + u] ( in P = S[s, max(x - 1, 0)] i32(1, 1):(1000, 1)"
+     "        out S[s + 1, x] i32(1, 1):(1000, 1) ) { $p = load(P) S = store($p) } } } }",
+     VERIFY_OK},
+    // an index that is passed in has the value that it is given
+    {"block []:1 ( out O[0] i32(1):(1) none T[0] i32(4):(1) ) {"
+     "  block [i:2] ( out T[0] i32(4):(1) ) { block [j = 2*i + 1] ( out T[j] i32(1):(1) )"
+     "    { $a = (i32)1 T = store($a) } }"
+     "  block [] ( in T[0] i32(1):(1) out O[0] i32(1):(1) ) { $t = load(T) O = store($t) } }",
+     VERIFY_REFUSED},
+};
+
+TEST(stripe_loops_in_index_order_read_what_they_wrote) {
+    for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Tree *t = parsed(&lab, ordered[i].text);
+        if (!CHECK(t)) printf("%s\n%s", ordered[i].text, lab_errors(&lab));
+        if (t && !CHECK_INT_EQ(tree_verify(&lab.arena, t, NULL, &lab.diags), ordered[i].answer))
+            printf("%s\n%s", ordered[i].text, lab_errors(&lab));
+        lab_end(&lab);
+    }
+}
+
 // --- Examples ----------------------------------------------------------------------------------
 
 static LabData run_example(Lab *lab, const char *file, const Program **program) {

@@ -288,3 +288,75 @@ TEST(random_blocks_mean_what_plain_loops_do) {
         if (wrong) return;
     }
 }
+
+// --- Is what is read written before? -------------------------------------------------------------
+
+// First some elements are written, then a loop in index order reads one element and writes another.
+typedef struct Chain {
+    int64_t size, n[2], coef[3], c[3], from; // write, read, write: coef*i + c; the loop from `from`
+    bool passed, serial;
+} Chain;
+
+static Chain chain_of(uint64_t *state) {
+    Chain c = {.passed = check_random(state) % 2, .serial = check_random(state) % 2};
+    c.n[0] = between(state, 1, 6);
+    c.n[1] = between(state, 1, 12);
+    c.from = between(state, 0, 3);
+    for (int k = 0; k < 3; k++) {
+        c.coef[k] = between(state, k ? 0 : 1, 2);
+        c.c[k] = between(state, 0, 4);
+        int64_t last = c.coef[k] * (c.n[k > 0] - 1) + c.c[k];
+        if (c.size <= last) c.size = last + 1;
+    }
+    return c;
+}
+
+static const char *chain_text(Arena *arena, const Chain *c) {
+    Text out = {.arena = arena};
+    text_printf(&out, "block []:1 ( out T[0] i32(%d):(1) ) {\n    %sblock [i:%d] ( ", (int)c->size,
+                c->serial ? "#serial " : "", (int)c->n[0]);
+    if (c->passed)
+        text_printf(&out,
+                    "out T[0] i32(%d):(1) ) { block [j = %d*i + %d] ( out T[j] i32(1):(1) ) {",
+                    (int)c->size, (int)c->coef[0], (int)c->c[0]);
+    else
+        text_printf(&out, "out T[%d*i + %d] i32(1):(1) ) {", (int)c->coef[0], (int)c->c[0]);
+    text_printf(&out, " $a = (i32)1 T = store($a) }%s\n", c->passed ? " }" : "");
+    text_printf(&out,
+                "    #serial block [i:%d] ( i - %d >= 0\n        in R = T[%d*i + %d] i32(1):(1)\n"
+                "        out T[%d*i + %d] i32(1):(1) ) { $r = load(R) T = store($r) }\n}\n",
+                (int)c->n[1], (int)c->from, (int)c->coef[1], (int)c->c[1], (int)c->coef[2],
+                (int)c->c[2]);
+    return text_str(&out);
+}
+
+static bool chain_reads_written(const Chain *c) {
+    bool written[64] = {0};
+    for (int64_t i = 0; i < c->n[0]; i++) written[c->coef[0] * i + c->c[0]] = true;
+    for (int64_t i = c->from; i < c->n[1]; i++) {
+        if (!written[c->coef[1] * i + c->c[1]]) return false;
+        written[c->coef[2] * i + c->c[2]] = true;
+    }
+    return true;
+}
+
+TEST(reads_of_outputs_are_proven_where_something_wrote_them) {
+    int64_t proven = 0, rounds = check_long_rounds(3000);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
+        Lab lab;
+        lab_begin(&lab);
+        Chain c = chain_of(&state);
+        const char *text = chain_text(&lab.arena, &c);
+        Source source = {"chain.stripe", text, (uint32_t)strlen(text)};
+        Tree *t = stripe_parse(&lab.arena, &lab.names, &source, &lab.diags);
+        bool right = chain_reads_written(&c);
+        bool ok =
+            CHECK(t) && CHECK((tree_verify(&lab.arena, t, NULL, &lab.diags) == VERIFY_OK) == right);
+        if (!ok) printf("seed %llu: %s\n%s", (unsigned long long)seed, text, lab_errors(&lab));
+        proven += right;
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    CHECK(proven * 20 > rounds && proven < rounds);
+}
