@@ -33,7 +33,7 @@ static Pieces pieces_of(const Plan *p, int apart) {
 
 // NULL: there are too many pieces, or some are not linear.
 static const Expr *read_of(Pieces *s, int *left, Type type, const Access *a) {
-    const Affine *sub[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK];
     s->open = NULL;
     for (int d = 0; d < a->rank; d++) sub[d] = piece_resolve(s, a->sub[d]);
     const Affine *open = s->open ? piece_likelier(s, s->open) : NULL;
@@ -62,7 +62,7 @@ static bool is_plain(const Plan *p, const Access *a) {
 }
 
 const Access *plan_resolve(Plan *p, const Access *a) {
-    const Affine *sub[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK];
     if (access_is_linear(a) || !is_plain(p, a)) return a;
     Pieces s = pieces_of(p, -1);
     bool before = s.x->overflow;
@@ -304,12 +304,12 @@ static bool set_places(Places *q) {
 static bool make_piece(Places *q) {
     Plan *p = q->p;
     const Buffer *b = &p->tree->buffers.at[q->m->buffer];
-    const Affine *sub[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK];
     if (!settle(q, sub) || !set_conditions(q)) return false;
     q->m->computed = 0;
     for (int d = 0; d < q->m->access->rank; d++)
         if (!sub[d]->linear && sub[d] == q->m->access->sub[d])
-            q->m->computed |= 1u << d;
+            q->m->computed |= UINT64_C(1) << d;
         else if (!add_places(q, sub[d], b->stride[d]))
             return false;
     if (q->step % q->width || !add_term(q, q->v, q->step / q->width)) return false;

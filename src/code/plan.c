@@ -181,7 +181,7 @@ static void compute_all(Builder *b, Mem *m) {
     m->off = NULL;
     m->inside = false;
     m->part = code_lin(b->p->arena, 0, NULL, 0);
-    m->computed = (1u << m->access->rank) - 1;
+    m->computed = (UINT64_C(1) << m->access->rank) - 1;
 }
 
 bool plan_is_plain(const Plan *p, const Affine *a) {
@@ -227,7 +227,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
         sum_add(b, &s, access->sub[d], buf->stride[d] * bytes);
         if (!one.ok) {
             s.ok = false;
-            m->computed |= 1u << d;
+            m->computed |= UINT64_C(1) << d;
         } else {
             sum_add(b, &part, access->sub[d], buf->stride[d] * bytes);
         }

@@ -48,7 +48,7 @@ typedef struct Mem {
     const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod,
                     // min, max)
     const Lin *part;   // where it is not: the offset of the dimensions that are linear, and
-    uint32_t computed; // a bit for each one that is not: it is computed, and checked
+    uint64_t computed; // a bit for each one that is not: it is computed, and checked
     bool gathers;      // each lane has an index of its own,
     Type index;        // computed in this type
     bool unchecked;    // or not, where somebody vouches for it

@@ -22,8 +22,8 @@ typedef struct Touch { // an access of a leaf
 
 typedef struct Box {
     int buffer;
-    const Affine *outer[PROGRAM_MAX_RANK * 2];
-    int64_t min[PROGRAM_MAX_RANK * 2], max[PROGRAM_MAX_RANK * 2];
+    const Affine *outer[TREE_MAX_RANK];
+    int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
 } Box;
 
 typedef struct Costs {

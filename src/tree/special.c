@@ -126,8 +126,8 @@ const char *special_check(Arena *arena, const Tree *t, const Special *s) {
 
 typedef struct Loops {
     int n;
-    Index index[PROGRAM_MAX_RANK];
-    const Affine *at[PROGRAM_MAX_RANK];
+    Index index[TREE_MAX_RANK];
+    const Affine *at[TREE_MAX_RANK];
 } Loops;
 
 // One index per dimension of the view.
@@ -147,7 +147,7 @@ static const Node *around(Tree *t, const Loops *l, const Node *node) {
 }
 
 static const Access *element(Tree *t, const BlockView *v, const Affine *const *at) {
-    const Affine *sub[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK];
     int rank = rank_of(t, v);
     for (int d = 0; d < rank; d++) sub[d] = affine_add(t->exprs, v->offset[d], at[d]);
     return access_make(t->exprs, v->buffer, rank, sub);
@@ -194,7 +194,7 @@ static void unravel(Tree *t, const BlockView *v, const Affine *n, const Affine *
 static const Node *reshape(Tree *t, const BlockView *to, const BlockView *from) {
     Exprs *x = t->exprs;
     Loops l = loops_over(t, to);
-    const Affine *n = affine_const(x, 0), *at[PROGRAM_MAX_RANK];
+    const Affine *n = affine_const(x, 0), *at[TREE_MAX_RANK];
     for (int d = 0; d < l.n; d++)
         n = affine_add(x, affine_scale(x, n, max_i64(to->size[d], 1)), l.at[d]);
     unravel(t, from, n, at);
@@ -218,14 +218,14 @@ static Loops gather_loops(Tree *t, const Special *s, const BlockView *table, con
 }
 
 static const Node *gather(Tree *t, const Special *s) {
-    const Affine *at[PROGRAM_MAX_RANK];
+    const Affine *at[TREE_MAX_RANK];
     Loops l = gather_loops(t, s, &s->in[0], &s->out[0], at);
     const Expr *value = read_of(t, &s->in[0], at);
     return around(t, &l, write_of(t, LEAF_UPDATE, REDUCE_ASSIGN, &s->out[0], l.at, value));
 }
 
 static const Node *scatter(Tree *t, const Special *s) {
-    const Affine *at[PROGRAM_MAX_RANK];
+    const Affine *at[TREE_MAX_RANK];
     const BlockView *out = &s->out[0];
     Loops l = gather_loops(t, s, out, &s->in[0], at);
     const Expr *value = read_of(t, &s->in[0], l.at);
@@ -267,7 +267,7 @@ static const Node *prng(Tree *t, const Special *s) {
     elements(t, out, &n);
     Index step = tree_index(t, name_of(t->names, "step"), ceil_div(n, streams));
     Index stream = tree_index(t, name_of(t->names, "stream"), streams);
-    const Affine *j = affine_iter(x, stream.id), *at[PROGRAM_MAX_RANK];
+    const Affine *j = affine_iter(x, stream.id), *at[TREE_MAX_RANK];
     const Affine *e = affine_add(x, affine_scale(x, affine_iter(x, step.id), streams), j);
     const Node *leaf[4];
     const Expr *now[3];

@@ -45,10 +45,10 @@ StripeToken stripe_lex(StripeLexer *lx);
 const char *stripe_lex_comment(StripeLexer *lx, int *len);
 
 enum {
-    STRIPE_MAX_BLOCKS = 64,     // nested
-    STRIPE_MAX_PARENS = 100,    // nested in an index expression
-    STRIPE_MAX_SCALARS = 16384, // of one block
-    STRIPE_MAX_RANK = PROGRAM_MAX_RANK,
+    STRIPE_MAX_BLOCKS = 64,          // nested
+    STRIPE_MAX_PARENS = 100,         // nested in an index expression
+    STRIPE_MAX_SCALARS = 16384,      // of one block
+    STRIPE_MAX_RANK = TREE_MAX_RANK, // of arguments: PROGRAM_MAX_RANK
 };
 
 // A refinement while its block is read.

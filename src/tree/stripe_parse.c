@@ -417,6 +417,8 @@ static void new_argument(StripeParser *p, StripeScope *outside, const Written *w
     Name name = w->from ? w->from : w->into;
     int64_t size[STRIPE_MAX_RANK];
     if (stripe_find_view(outside, name)) stripe_fail(p, w->range, DIAG_STRIPE_VIEW_TWICE, name);
+    if (w->nsizes > PROGRAM_MAX_RANK)
+        stripe_fail(p, w->range, DIAG_STRIPE_LIMIT, PROGRAM_MAX_RANK, "dimensions of an argument");
     for (int d = 0; d < w->nsizes && !p->failed; d++) {
         int64_t lo = 0, hi = 0;
         affine_bounds(w->offset[d], p->lo, p->hi, &lo, &hi);

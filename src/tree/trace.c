@@ -78,7 +78,7 @@ static const char *show(const Trace *t, const Moment *m) {
 
 static const char *show_element(const Trace *t, int buffer, int64_t number) {
     const Buffer *b = &t->t->buffers.at[buffer];
-    int64_t at[PROGRAM_MAX_RANK];
+    int64_t at[TREE_MAX_RANK];
     Text out = {.arena = t->arena};
     for (int d = b->rank - 1; d >= 0; d--) {
         at[d] = number % b->size[d];

@@ -51,16 +51,16 @@ static int new_buffer(Work *w, const Buffer *like, int rank, const int64_t *size
 typedef struct Remap {
     int from, to;
     int rank;
-    const Affine *lead[PROGRAM_MAX_RANK]; // put in front
+    const Affine *lead[TREE_MAX_RANK]; // put in front
     int nlead;
-    int take[PROGRAM_MAX_RANK];            // dimension of the old access; -1: dropped
-    const Affine *minus[PROGRAM_MAX_RANK]; // subtracted; NULL: nothing
+    int take[TREE_MAX_RANK];            // dimension of the old access; -1: dropped
+    const Affine *minus[TREE_MAX_RANK]; // subtracted; NULL: nothing
 } Remap;
 
 static const Access *remap_access(void *user, Exprs *x, const Access *a) {
     const Remap *m = user;
     if (a->tensor != m->from) return a;
-    const Affine *sub[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK];
     int n = 0;
     for (int i = 0; i < m->nlead; i++) sub[n++] = m->lead[i];
     for (int d = 0; d < m->rank; d++) {
@@ -98,7 +98,7 @@ const Tree *tree_stage(const Tree *t, int buffer, int loop, const TreeEdit *e) {
     const Block *parent, *b = find_loop(t, loop, &parent, NULL);
     if (!b || home_of(b, buffer) != b) return refuse(&w, "the loop does not allocate that buffer");
     const Buffer *old = &t->buffers.at[buffer];
-    if (old->rank + b->nindex > PROGRAM_MAX_RANK) return refuse(&w, "it has too many dimensions");
+    if (old->rank + b->nindex > TREE_MAX_RANK) return refuse(&w, "it has too many dimensions");
     Remap m = {.from = buffer, .rank = old->rank};
     int64_t *size = arena_new_n(w.arena, int64_t, old->rank + b->nindex);
     for (int i = 0; i < b->nindex; i++) {
@@ -229,8 +229,8 @@ typedef struct Region {
     Work *w;
     Below *below;
     int buffer, rank;
-    const Affine *outer[PROGRAM_MAX_RANK];
-    int64_t min[PROGRAM_MAX_RANK], max[PROGRAM_MAX_RANK];
+    const Affine *outer[TREE_MAX_RANK];
+    int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
     bool any, ok;
 } Region;
 
@@ -291,9 +291,9 @@ static bool writes_to(const Node *node, int buffer) {
 // for d0: for d1: T[d0, d1] = A[base + d], inside A where that is in doubt.
 static const Node *copy_nest(Work *w, const Region *g, int to, const int64_t *size) {
     const Buffer *from = &w->old->buffers.at[g->buffer];
-    const Affine *sub[PROGRAM_MAX_RANK], *source[PROGRAM_MAX_RANK];
-    const Affine *inside[2 * PROGRAM_MAX_RANK];
-    Index index[PROGRAM_MAX_RANK];
+    const Affine *sub[TREE_MAX_RANK], *source[TREE_MAX_RANK];
+    const Affine *inside[2 * TREE_MAX_RANK];
+    Index index[TREE_MAX_RANK];
     int n = 0;
     for (int d = 0; d < g->rank; d++) {
         index[d] = tree_index(w->t, name_of(w->t->names, "d"), size[d]);
@@ -377,14 +377,14 @@ static const Leaf *only_writer(const Block *b, int buffer, const Node **top) {
 // T[x] = A[f(x)] with plain distinct indices x: reads of T[g] become reads of A[f(g)].
 typedef struct Undo {
     int from;
-    int index[PROGRAM_MAX_RANK]; // of the copy's loops, per dimension of T
+    int index[TREE_MAX_RANK]; // of the copy's loops, per dimension of T
     const Access *source;
     Exprs *x;
 } Undo;
 
 static const Access *undo_access(void *user, Exprs *x, const Access *a) {
     const Undo *u = user;
-    const Affine *iter[TREE_MAX_INDICES] = {0}, *sub[PROGRAM_MAX_RANK];
+    const Affine *iter[TREE_MAX_INDICES] = {0}, *sub[TREE_MAX_RANK];
     if (a->tensor != u->from) return a;
     for (int d = 0; d < a->rank; d++)
         if (u->index[d] >= 0) iter[u->index[d]] = a->sub[d];

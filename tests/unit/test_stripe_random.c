@@ -123,3 +123,40 @@ TEST(an_index_into_padding_is_out_of_range) {
         lab_end(&lab);
     }
 }
+
+// Blocks of blocks: as many dimensions as a Schedule may ask for.
+TEST(layouts_of_many_dimensions_come_back) {
+    static const char text[] =
+        "program g { input A: f32[9, 4] output O: f32[9, 4] temp T: f32[9, 4]\n"
+        "    T: for i in 0:9, j in 0:4  T[i, j] = A[i, j] + 1.0\n"
+        "    O: for i in 0:9, j in 0:4  O[i, j] = T[8 - i, j] + T[i, j]\n}\n";
+    for (int64_t i = 0; i < check_rounds(200); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, text, NULL);
+        Text layout = {.arena = &lab.arena};
+        int n = 2 + (int)(check_random(&state) % 31);
+        text_add(&layout, "T: | i j\n    layout (");
+        for (int d = 0; d < n; d++)
+            text_printf(&layout, d + 2 < n ? "%d/%d " : "%d ", d + 2 < n ? d % 2 : n - 1 - d,
+                        d % 2 ? 1 + (int)(check_random(&state) % 3)
+                              : 1 + (int)(check_random(&state) % 6));
+        text_add(&layout, ")\nO: i j\n");
+        const Tree *t = CHECK(p) ? lowered(&lab, p, text_str(&layout)) : NULL;
+        const char *wrong = t ? fault_of(&lab, p, t, seed) : "it does not lower";
+        LabData start = lab_data(&lab, p, seed), want = lab_copy(&lab, p, &start);
+        if (!wrong) CHECK(lab_run(&lab, p, &want));
+        for (Isa isa = ISA_SCALAR; isa < ISA_COUNT && !wrong; isa++) {
+            Machine m;
+            if (!jit_machine(isa, &m)) continue;
+            LabData got = lab_copy(&lab, p, &start);
+            bool ran = jit_run(&lab, t, &m, &got, (InterpFlags){0}, 1, false) == JIT_OK;
+            wrong = ran ? lab_difference(&lab, p, &got, &want) : "machine code does not run";
+        }
+        if (!CHECK(!wrong))
+            printf("seed %llu: %s\n%s", (unsigned long long)seed, wrong, text_str(&layout));
+        lab_end(&lab);
+        if (wrong) return;
+    }
+}

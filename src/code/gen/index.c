@@ -145,7 +145,7 @@ static void scale(Gen *g, int64_t k) {
 
 // A <- byte offset of an access in its buffer, of dimensions in `dims`; indices that can be wrong
 // are checked.
-static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint32_t dims,
+static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint64_t dims,
                        bool check) {
     const Buffer *b = &g->p->tree->buffers.at[access->tensor];
     bool first = true;
@@ -181,7 +181,7 @@ static void read_index(Gen *g, const Access *access, const int64_t *env) {
         g->isa->load(g, type, g->stream[m->stream], disp, false);
         return;
     }
-    gen_offset(g, access, env, ~0u, true);
+    gen_offset(g, access, env, UINT64_MAX, true);
     g->isa->load(g, type, buffer_base(g, access->tensor), 0, true);
 }
 
