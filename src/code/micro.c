@@ -47,7 +47,7 @@ static uint64_t micro_hash(const Micro *m) {
 static bool index_same(const IndexOf *a, const IndexOf *b) {
     if (!a || !b) return a == b;
     return a->affine == b->affine && a->env == b->env && a->counters == b->counters &&
-           a->lane_step == b->lane_step;
+           a->lane_step == b->lane_step && a->active == b->active;
 }
 
 static bool micro_same(const Micro *a, const Micro *b) {
@@ -169,16 +169,29 @@ int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits) {
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
               int64_t lane_step) {
     IndexOf *index = arena_new(s->arena, IndexOf);
-    *index = (IndexOf){a, env, NULL, lane_step};
+    *index = (IndexOf){a, env, NULL, lane_step, 0};
     int val = seg_value(
         s, &(Micro){.kind = MI_INDEX, .type = type, .width = (uint8_t)width, .index = index});
     if (a && a->has_read) use(s, val); // it is checked, whoever wants it
     return val;
 }
 
+int seg_index_where(Seg *s, int width, const Affine *a, const int64_t *env, int guard, int active) {
+    IndexOf *index = arena_new(s->arena, IndexOf);
+    *index = (IndexOf){a, env, NULL, 0, active};
+    int val = seg_value(s, &(Micro){.kind = MI_INDEX,
+                                    .type = TYPE_I64,
+                                    .width = (uint8_t)width,
+                                    .nargs = 1,
+                                    .arg = {guard},
+                                    .index = index});
+    use(s, val);
+    return val;
+}
+
 int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
     IndexOf *index = arena_new(s->arena, IndexOf);
-    *index = (IndexOf){NULL, NULL, counters, lane_step};
+    *index = (IndexOf){NULL, NULL, counters, lane_step, 0};
     return seg_value(
         s, &(Micro){.kind = MI_INDEX, .type = TYPE_I32, .width = (uint8_t)width, .index = index});
 }

@@ -92,12 +92,14 @@ static inline bool ref_checks(const Ref *r) {
 }
 
 // What MI_INDEX computes: the affine at `env`, or the counters of machine loops in `counters`, plus
-// lane times lane_step.
+// lane times lane_step. With an operand, a guard: 0 where it holds in none of the active lanes, and
+// nothing is read.
 typedef struct IndexOf {
     const Affine *affine; // NULL: 0
     const int64_t *env;
     const Lin *counters; // or NULL
     int64_t lane_step;
+    int active; // lanes of the guard that exist
 } IndexOf;
 
 // One cache line.
@@ -219,6 +221,8 @@ Micro plan_picks(Plan *p, Type type, int width, const Picks *picks);
 int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
+// An i64 that is read from memory, where the guard holds in one of so many lanes.
+int seg_index_where(Seg *s, int width, const Affine *a, const int64_t *env, int guard, int active);
 int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step); // in i32
 // The loc for a place, or NULL.
 Loc *seg_find(Seg *s, const Ref *ref);

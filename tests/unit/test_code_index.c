@@ -128,3 +128,72 @@ TEST(an_index_that_overflows_is_found) {
     try_one(square, "O: i\n", -10, JIT_OK);
     try_one(square, "O: i\n", 0x1p32, JIT_STATUS);
 }
+
+// --- index(...) under a guard --------------------------------------------------------------------
+
+// G says where the branch with index(...) is taken; elsewhere I holds what is no index of T.
+#define GUARDED(VALUE)                                                                             \
+    "program g { input T: i32[10] input I: i32[37] input G: f32[37] input H: f32[5]\n"             \
+    "output O: f32[5, 37]\nO: for j in 0:5, i in 0:37 O[j, i] = " VALUE " }"
+static const char *const guarded[] = {
+    GUARDED("select(G[i] > 0.0, f32(index(T[I[i]] + 2*i)), -1.0)"),
+    GUARDED("select(G[i] <= 0.0, -1.0, f32(index(T[I[i]])))"),
+    GUARDED("f32(G[i] > 0.0 && index(T[I[i]]) > i64(0))"),
+    GUARDED("f32(G[i] <= 0.0 || index(T[I[i]]) > i64(0))"),
+    GUARDED("select(G[i] > 0.0, select(H[j] > 0.0, f32(index(T[I[i]])), H[j]), 0.0)"),
+    GUARDED("select(G[i] > 0.0, G[i] + f32(i8(index(T[I[i]]*T[I[i]]))), H[j]*G[i])"),
+    GUARDED("select(G[i] > 0.0, f32(index(max(T[I[i]], i)%7)), 0.0)"),
+};
+static const char *const guarded_orders[] = {"O: j i", "O: i j:v", "O: i j:u", "O: j i:v",
+                                             "O: i:p j"};
+
+typedef struct GuardedRun {
+    const char *text, *order;
+    Isa isa;
+    int64_t at; // an index that is wrong where the branch is taken; -1: none
+} GuardedRun;
+
+static bool guarded_agrees(const GuardedRun *r) {
+    Lab lab;
+    lab_begin(&lab);
+    Machine m;
+    machine_detect(&m, r->isa);
+    Program *p = lab_program(&lab, r->text, NULL);
+    Source source = {"s.lws", r->order, (uint32_t)strlen(r->order)};
+    Schedule *s = schedule_parse(&lab.arena, &lab.names, &source, &lab.diags);
+    Tree *t = p && s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    bool ok = CHECK(t != NULL);
+    if (!ok) printf("%s\n%s\n%s", r->text, r->order, lab_errors(&lab));
+    if (t) {
+        LabData start = lab_data(&lab, p, 1);
+        for (int64_t i = 0; i < 37; i++) {
+            bool taken = i % 3 != 1;
+            lab_set(&start, 2, i, taken ? 1 : -1);
+            lab_set(&start, 1, i, taken && i != r->at ? (double)(i % 10) : i % 2 ? 1e9 : -3);
+        }
+        for (int64_t j = 0; j < 5; j++) lab_set(&start, 3, j, j == 2 ? -1 : 1);
+        LabData want = lab_copy(&lab, p, &start), got = lab_copy(&lab, p, &start);
+        bool fine = program_interpret(&lab.arena, p, want.view, (InterpFlags){0}, &lab.diags);
+        JitResult result = jit_run(&lab, t, &m, &got, (InterpFlags){0}, 2, r->at & 1);
+        ok = CHECK_INT_EQ(result, fine ? JIT_OK : JIT_STATUS) && CHECK(fine == (r->at < 0));
+        if (ok && fine) ok = CHECK(!lab_difference(&lab, p, &got, &want));
+    }
+    lab_end(&lab);
+    return ok;
+}
+
+TEST(indices_of_branches_that_are_not_taken_are_not_read) {
+    for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++)
+        for (size_t k = 0; k < sizeof guarded_orders / sizeof *guarded_orders; k++)
+            for (Isa isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+                static const int64_t places[] = {-1, 0, 35, 36};
+                Machine m;
+                if (!jit_machine(isa, &m)) continue;
+                for (int a = 0; a < 4; a++) {
+                    GuardedRun r = {guarded[i], guarded_orders[k], isa, places[a]};
+                    if (guarded_agrees(&r)) continue;
+                    printf("%s\n%s on %s, %d\n", r.text, r.order, isa_name[isa], (int)r.at);
+                    return;
+                }
+            }
+}

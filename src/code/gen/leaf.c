@@ -393,6 +393,7 @@ static int read_of(LeafGen *l, const Expr *e, int guard) {
 // A read in a branch that must not be done where the condition does not hold.
 static bool has_unsafe_read(const PNode *n, const Expr *e) {
     const Mem *m = e->kind == EXPR_READ ? leaf_mem(n, e->access) : NULL;
+    if (e->kind == EXPR_INDEX) return e->index->has_read;
     if (m) return !m->safe && !m->inside;
     for (int i = 0; i < e->n; i++)
         if (has_unsafe_read(n, e->arg[i])) return true;
@@ -423,12 +424,14 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
 
 // The value of an index. What counters and lanes make of it is the same in all copies of unrolled
 // loops; a constant is added, which often is all there is.
-static int index_of(LeafGen *l, const Affine *a, Type type) {
+static int index_of(LeafGen *l, const Affine *a, Type type, int guard) {
     Gen *g = l->g;
     int w = l->n->width;
     const Lin *lin = code_index(g->p, a);
     if (!lin) {
-        int i64 = seg_index(g->seg, TYPE_I64, w, a, snapshot(g), index_lane_step(l, a));
+        bool where = a->has_read && guard >= 0 && !FAULT(index_read_unguarded);
+        int i64 = where ? seg_index_where(g->seg, w, a, snapshot(g), guard, l->active)
+                        : seg_index(g->seg, TYPE_I64, w, a, snapshot(g), index_lane_step(l, a));
         return cast_expand(g->seg, g->m, type, TYPE_I64, w, i64);
     }
     int64_t c = lin->c, step = w > 1 ? lin_coef(lin, l->n->vloop) : 0;
@@ -483,7 +486,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);
     }
     if (e->op == OP_CAST && e->arg[0]->kind == EXPR_INDEX)
-        return index_of(l, e->arg[0]->index, e->type);
+        return index_of(l, e->arg[0]->index, e->type, guard);
     for (int i = 0; i < e->n; i++) args[i] = value_of(l, e->arg[i], guard);
     Type from = e->n ? e->arg[0]->type : e->type;
     if (e->op == OP_CAST) return cast_expand(s, l->g->m, e->type, from, w, args[0]);
@@ -501,7 +504,7 @@ static int value_of(LeafGen *l, const Expr *e, int guard) {
     case EXPR_CONST: return seg_const(l->g->seg, e->type, l->n->width, e->value);
     case EXPR_READ: return read_of(l, e, guard);
     case EXPR_OP: return op_of(l, e, guard);
-    case EXPR_INDEX: return index_of(l, e->index, e->type);
+    case EXPR_INDEX: return index_of(l, e->index, e->type, guard);
     }
     bug("expression kind %d", e->kind);
 }

@@ -54,6 +54,20 @@ static void guard_bits(Gen *g, const Micro *m) {
     x86_2(a, gen_is64(m->ref->type) ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RDX), mask);
 }
 
+void gen_guard_lanes(Gen *g, const Micro *m, int active) {
+    Asm *a = &g->a;
+    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
+    if (m->width == 1) {
+        x86_2(a, X86_vmovd, x86_r32(X86_RDX), guard);
+        return;
+    }
+    if (gen_is_wide(g))
+        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(gen_guard(g, m, 0)));
+    else
+        x86_2(a, X86_vmovmskps, x86_r32(X86_RDX), guard);
+    if (active < m->width) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm((1 << active) - 1));
+}
+
 // One element, for one lane or all.
 static void load_element(Gen *g, const Micro *m) {
     Asm *a = &g->a;

@@ -36,6 +36,8 @@ unsigned gen_guard_mask(Gen *g, const Micro *m);
 X86Arg gen_guard_vector(Gen *g, const Micro *m);
 // AVX-512: the mask register that has the lanes of a bool, operand `arg` of m.
 unsigned gen_guard(Gen *g, const Micro *m, int arg);
+// edx <- a bit for each of the first `active` lanes of a guard, operand 0.
+void gen_guard_lanes(Gen *g, const Micro *m, int active);
 
 // One micro-operation each.
 void gen_load(Gen *g, const Micro *m);

@@ -59,10 +59,29 @@ static X86Arg lane_steps(Gen *g, const Micro *m) {
     return x86_mem_label(gen_pool(g, bytes, size < 16 ? 16 : size));
 }
 
+// An index that is read under a guard: 0 where that holds in no lane.
+static void do_index_where(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    X86Arg x = x86_xmm((unsigned)m->dst_reg);
+    AsmLabel none = asm_label(a);
+    gen_guard_lanes(g, m, m->index->active);
+    x86_3(a, gen_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
+    x86_1(a, X86_jz, x86_to(&none));
+    gen_index(g, m->index);
+    x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
+    if (m->width > 1) gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
+    asm_bind(a, &none);
+}
+
 // i64 (or i32) lanes: rax + lane·step.
 static void do_index(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)m->dst_reg), d = gen_vreg(m->type, m->width, m->dst_reg);
+    if (m->nargs) {
+        do_index_where(g, m);
+        return;
+    }
     bool steps = m->width > 1 && m->index->lane_step;
     if (!m->index->counters && !m->index->affine && steps) {
         x86_2(a, X86_vmovups, d, lane_steps(g, m));
