@@ -113,6 +113,25 @@ TEST(sums_stay_while_others_are_made) {
          "T.1: for i in 0:2, j in 0:11, k in 0:4  T[] += f32(index(k))\n"
          "C.1: for i in 1:2  C[i] +=! T[] }",
          "T: i:v\nT.1: j k i:v", EXACT},
+        // lanes of one sum in two loops, half as many in the second
+        {"program w { input A: f32[3, 480] input B: f64[3, 480] output S: f32[3]\n"
+         "S: for j in 0:3, i in 0:480  S[j] +=! A[j, i]\n"
+         "S.1: for j in 0:3, i in 0:480  S[j] += f32(B[j, i]) }",
+         "S: j i:v\nS.1: j i:v", EXACT},
+    };
+    RUN(cases);
+}
+
+// An element by an index that the same copies overwrite: each copy computes its address anew.
+TEST(addresses_follow_their_indices) {
+    static const Case cases[] = {
+        {"program a { input I: u8[40] input E: f32[4] output O: f32[40] temp J: u8[40]\n"
+         "J: for i in 0:40  J[i] = I[i]\nO: for i in 0:40  O[i] = E[J[i]] }",
+         "J: i\nO: i", EXACT},
+        {"program a { input I: u8[40] input E: f32[4, 9] output O: f32[40, 9] temp J: u8[40]\n"
+         "J: for i in 0:40  J[i] = I[i]\n"
+         "O: for i in 0:40, j in 0:9  O[i, j] = E[J[i], j] }",
+         "J: i/4 i:u\nO: i/4 i:u j:v", EXACT},
     };
     RUN(cases);
 }

@@ -35,7 +35,9 @@ static Interior *interior_of(Interiors *in, const PNode *loop) {
 }
 
 // Of a vector loop, the counter is the index of the first lane.
-static int lanes_of(const PNode *loop) { return loop->vector ? loop->lanes : 1; }
+static int lanes_of(const PNode *loop) {
+    return loop->vector && !FAULT(interior_of_first_lane) ? loop->lanes : 1;
+}
 
 // Where the one machine loop outside that decides makes the condition hold for all inside.
 static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors *in) {
@@ -54,7 +56,7 @@ static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors
             outer = loop, k = t->k;
     }
     if (!outer || rest + least_of(k, 0, outer->extent - 1) >= 0) return;
-    if (!FAULT(interior_of_first_lane)) rest += least_of(k, 0, lanes_of(outer) - 1);
+    rest += least_of(k, 0, lanes_of(outer) - 1);
     Interior *x = interior_of(in, outer);
     if (!x) return;
     if (k > 0)
