@@ -122,6 +122,21 @@ TEST(sums_stay_while_others_are_made) {
     RUN(cases);
 }
 
+// Lanes that go backwards are read again where a write hits any of them, the last ones too.
+TEST(backward_lanes_are_read_again) {
+    static const Case cases[] = {
+        {"program b { input B: f32[4] output O: f32[8] output P: f32[8] inout T: f32[8]\n"
+         "O: for i in 0:8  O[i] = T[7 - i]\nT: for i in 0:4  T[i] = B[i]\n"
+         "P: for i in 0:8  P[i] = T[7 - i] }",
+         "O: i:v\nT: i:v\nP: i:v", EXACT},
+        {"program b { input B: f32[4] output O: f32[8] output P: f32[4] inout T: f32[8]\n"
+         "P: for i in 0:4  P[i] = T[i]\nT: for i in 0:8  T[7 - i] = T[7 - i] + 1.0\n"
+         "O: for i in 0:4  O[i] = T[i]\nO.1: for i in 4:8  O[i] = P[i - 4] }",
+         "P: i:v\nT: i:v\nO: i:v\nO.1: i:v", EXACT},
+    };
+    RUN(cases);
+}
+
 // An element by an index that the same copies overwrite: each copy computes its address anew.
 TEST(addresses_follow_their_indices) {
     static const Case cases[] = {
