@@ -218,6 +218,14 @@ typedef struct lw_tensor {
     const char *text;          // "f32(N, H - KH + 1) O"; a dimension with an origin is "1:N - 1"
 } lw_tensor;
 
+// What a call of the function takes, as the signature lists it: its inputs, and among them the
+// integer arguments, which are parameters.
+typedef struct lw_argument {
+    const char *name;
+    int32_t tensor; // its number among the tensors; -1: an integer argument
+    int32_t param;  // its number among the parameters; -1: a tensor
+} lw_argument;
+
 // Asked of NULL (no such function), these and those below of bound functions and kernels answer
 // with an empty text, 0, NULL or -1.
 LW_API const char *lw_function_name(const lw_function *f);
@@ -230,8 +238,15 @@ LW_API size_t lw_function_input_count(const lw_function *f);
 LW_API size_t lw_function_output_count(const lw_function *f);
 LW_API size_t lw_function_tensor_count(const lw_function *f); // temporaries included
 LW_API const lw_tensor *lw_function_tensor(const lw_function *f, size_t i);
-LW_API int lw_function_find_tensor(const lw_function *f, const char *name); // -1: none
-LW_API int lw_function_find_param(const lw_function *f, const char *name);  // -1: none
+LW_API size_t lw_function_argument_count(const lw_function *f);
+LW_API const lw_argument *lw_function_argument(const lw_function *f, size_t i); // NULL past the end
+LW_API int lw_function_find_tensor(const lw_function *f, const char *name);     // -1: none
+LW_API int lw_function_find_param(const lw_function *f, const char *name);      // -1: none
+
+// Reports `text` as an error at the declaration of the tensor or parameter `name`, and returns
+// LW_ERROR: for bindings to other languages, which find faults that a DLTensor cannot express.
+LW_API lw_status lw_argument_error(lw_context *ctx, const lw_function *f, const char *name,
+                                   const char *text);
 
 // --- Binding sizes -------------------------------------------------------------------------------
 typedef struct lw_size {

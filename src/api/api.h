@@ -100,6 +100,8 @@ struct lw_function {
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;
+    size_t narguments;
+    lw_argument *arguments;
 };
 
 struct lw_module {
@@ -217,6 +219,8 @@ lw_status bind_open(Call *call, const BindArgs *args, lw_bound **into);
 // With `kernel`, that one is run and no other.
 lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
                         const DLTensor *const *args, size_t count, const lw_run_options *options);
+// Where tensor t was declared.
+Range declared(const lw_function *f, int t);
 // Type, shape and device of argument t; says what is wrong.
 bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a);
 // Views with the strides of arguments that fit; where there is none, dense and without data.

@@ -10,6 +10,8 @@
 
 static const Range nowhere = {0, 0};
 
+Range declared(const lw_function *f, int t) { return f->program->tensors.at[t].range; }
+
 // --- Values from arguments -----------------------------------------------------------------------
 
 // One value per parameter as it becomes known, and where it came from.
@@ -67,8 +69,8 @@ static void check_extent(Solver *s, int t, int d, int64_t extent) {
     if (!known(s, tensor->size[d]) ||
         !affine_eval(tensor->size[d], NULL, s->value, NULL, NULL, &want) || want == extent)
         return;
-    Diag *diag = diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_EXTENT, d, tensor->name,
-                             (long long)extent, (long long)want);
+    Diag *diag = diag_report(s->call->diags, declared(s->f, t), DIAG_ARGUMENT_EXTENT, d,
+                             tensor->name, (long long)extent, (long long)want);
     diag_note(s->call->diags, diag, nowhere, DIAG_DECLARED_AS, s->f->tensors[t].text);
     for (int i = 0; i < tensor->size[d]->n; i++) {
         const Atom *atom = tensor->size[d]->term[i].atom;
@@ -105,9 +107,10 @@ static bool arguments_fit(Solver *s, const DLTensor *const *args, size_t nargs) 
         const Tensor *tensor = &p->tensors.at[t];
         bool same_rank = !args[t] || args[t]->ndim == tensor->rank;
         if (!args[t] || (same_rank && (!tensor->rank || args[t]->shape))) continue;
-        Diag *d = same_rank ? diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_NO_SHAPE,
-                                          tensor->name, tensor->rank)
-                            : diag_report(s->call->diags, nowhere, DIAG_ARGUMENT_RANK, tensor->name,
+        Range at = declared(s->f, (int)t);
+        Diag *d = same_rank ? diag_report(s->call->diags, at, DIAG_ARGUMENT_NO_SHAPE, tensor->name,
+                                          tensor->rank)
+                            : diag_report(s->call->diags, at, DIAG_ARGUMENT_RANK, tensor->name,
                                           tensor->rank, args[t]->ndim);
         diag_note(s->call->diags, d, nowhere, DIAG_DECLARED_AS, s->f->tensors[t].text);
         ok = false;
@@ -232,6 +235,31 @@ lw_status lw_bind_tensors(lw_context *ctx, const lw_function *f, const DLTensor 
                           size_t arg_count, const lw_size *sizes, size_t count, lw_bound **out) {
     BindArgs a = {f, args, args ? arg_count : 0, sizes, sizes ? count : 0, NULL};
     return bind(ctx, a, out);
+}
+
+typedef struct ArgumentError {
+    const lw_function *f;
+    const char *name, *text;
+} ArgumentError;
+
+static lw_status argument_error_body(Call *call, void *args) {
+    const ArgumentError *e = args;
+    const Program *p = e->f->program;
+    int t = lw_function_find_tensor(e->f, e->name), q = lw_function_find_param(e->f, e->name);
+    call_source(call, e->f->module);
+    if (t < 0 && q < 0) return call_misused(call, "'%s' has no argument '%s'", p->name, e->name);
+    Diag *d = diag_report(call->diags, t >= 0 ? declared(e->f, t) : p->params.at[q].range,
+                          DIAG_ARGUMENT_OTHER, e->text);
+    if (t >= 0) diag_note(call->diags, d, nowhere, DIAG_DECLARED_AS, e->f->tensors[t].text);
+    return LW_ERROR;
+}
+
+lw_status lw_argument_error(lw_context *ctx, const lw_function *f, const char *name,
+                            const char *text) {
+    if (!f) return call_null(ctx, "f");
+    if (!name || !text) return call_null(ctx, name ? "text" : "name");
+    ArgumentError e = {f, name, text};
+    return call_run(ctx, argument_error_body, &e);
 }
 
 void bound_hold(lw_bound *b) { atomic_fetch_add(&b->refs, 1); }

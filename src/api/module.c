@@ -84,7 +84,7 @@ static lw_tensor describe_tensor(const Program *p, const Tensor *t, const PrintN
 
 typedef struct Argument {
     uint32_t at; // where it stands in the source
-    const char *text;
+    lw_argument is;
 } Argument;
 
 static int by_place(const void *a, const void *b) {
@@ -93,22 +93,31 @@ static int by_place(const void *a, const void *b) {
 }
 
 // Scalars are parameters and tensors are tensors; their places tell how they were mixed.
-static void print_arguments(Text *out, const lw_function *f) {
+static void order_arguments(lw_function *f) {
     const Program *p = f->program;
     Argument *args = arena_new_n(p->arena, Argument, p->ninputs + p->params.n);
     size_t n = 0;
     for (int i = 0; i < p->params.n; i++) {
         const Param *q = &p->params.at[i];
-        if (q->kind != PARAM_SCALAR) continue;
-        args[n++] = (Argument){q->range.from,
-                               arena_printf(p->arena, "%s %s", type_info[q->type].name, q->name)};
+        if (q->kind == PARAM_SCALAR) args[n++] = (Argument){q->range.from, {q->name, -1, i}};
     }
     for (int i = 0; i < p->ninputs; i++)
-        args[n++] = (Argument){p->tensors.at[i].range.from, f->tensors[i].text};
+        args[n++] = (Argument){p->tensors.at[i].range.from, {p->tensors.at[i].name, i, -1}};
     if (n > 1 && p->source) qsort(args, n, sizeof *args, by_place);
-    for (size_t i = 0; i < n; i++) {
+    f->narguments = n;
+    f->arguments = arena_new_n(p->arena, lw_argument, n);
+    for (size_t i = 0; i < n; i++) f->arguments[i] = args[i].is;
+}
+
+static void print_arguments(Text *out, const lw_function *f) {
+    for (size_t i = 0; i < f->narguments; i++) {
+        const lw_argument *a = &f->arguments[i];
         if (i) text_add(out, ", ");
-        text_add(out, args[i].text);
+        if (a->tensor >= 0)
+            text_add(out, f->tensors[a->tensor].text);
+        else
+            text_printf(out, "%s %s", type_info[f->program->params.at[a->param].type].name,
+                        a->name);
     }
 }
 
@@ -141,6 +150,7 @@ static void describe(lw_module *mod, lw_function *f, const Program *p) {
     f->tensors = arena_new_n(&mod->arena, lw_tensor, p->tensors.n);
     for (int i = 0; i < p->tensors.n; i++)
         f->tensors[i] = describe_tensor(p, &p->tensors.at[i], &names);
+    order_arguments(f);
     f->signature = signature(f);
 }
 
@@ -340,6 +350,12 @@ size_t lw_function_tensor_count(const lw_function *f) {
 
 const lw_tensor *lw_function_tensor(const lw_function *f, size_t i) {
     return i < lw_function_tensor_count(f) ? &f->tensors[i] : NULL;
+}
+
+size_t lw_function_argument_count(const lw_function *f) { return f ? f->narguments : 0; }
+
+const lw_argument *lw_function_argument(const lw_function *f, size_t i) {
+    return i < lw_function_argument_count(f) ? &f->arguments[i] : NULL;
 }
 
 int lw_function_find_tensor(const lw_function *f, const char *name) {

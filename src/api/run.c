@@ -25,9 +25,10 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
     const char *name = b->program->tensors.at[t].name;
     DiagList *diags = call->diags;
     Arena *arena = call->arena;
+    Range at = declared(b->function, t);
     if (type_of(a->dtype) != type_of(want->dtype)) {
-        Diag *d = diag_report(diags, nowhere, DIAG_ARGUMENT_TYPE, name,
-                              dtype_name(arena, want->dtype), dtype_name(arena, a->dtype));
+        Diag *d = diag_report(diags, at, DIAG_ARGUMENT_TYPE, name, dtype_name(arena, want->dtype),
+                              dtype_name(arena, a->dtype));
         Type type = type_of(want->dtype);
         bool numpy = type != TYPE_BF16 && type != TYPE_BOOL;
         const char *kind = type_is_float(type)                  ? "f"
@@ -41,19 +42,19 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
     }
     if (a->ndim != want->ndim)
         return complain(call, b->function, t,
-                        diag_report(diags, nowhere, DIAG_ARGUMENT_RANK, name, want->ndim, a->ndim));
+                        diag_report(diags, at, DIAG_ARGUMENT_RANK, name, want->ndim, a->ndim));
     if (a->ndim && !a->shape)
         return complain(call, b->function, t,
-                        diag_report(diags, nowhere, DIAG_ARGUMENT_NO_SHAPE, name, a->ndim));
+                        diag_report(diags, at, DIAG_ARGUMENT_NO_SHAPE, name, a->ndim));
     for (int d = 0; d < want->ndim; d++)
         if (a->shape[d] != want->shape[d])
             return complain(call, b->function, t,
-                            diag_report(diags, nowhere, DIAG_ARGUMENT_SHAPE, name,
+                            diag_report(diags, at, DIAG_ARGUMENT_SHAPE, name,
                                         shape_text(arena, want->ndim, want->shape),
                                         shape_text(arena, a->ndim, a->shape)));
     if (a->device.device_type != kDLCPU &&
         (int)a->device.device_type != 3 /* pinned host memory */) {
-        diag_report(diags, nowhere, DIAG_ARGUMENT_DEVICE, name, (int)a->device.device_type);
+        diag_report(diags, at, DIAG_ARGUMENT_DEVICE, name, (int)a->device.device_type);
         return false;
     }
     return true;
@@ -123,7 +124,8 @@ static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
     for (int t = 0; t < n; t++) {
         extents[t] = extent_of(&views[t]);
         if (extents[t].overflow) {
-            diag_report(call->diags, nowhere, DIAG_ARGUMENT_STRIDES, p->tensors.at[t].name);
+            diag_report(call->diags, declared(b->function, t), DIAG_ARGUMENT_STRIDES,
+                        p->tensors.at[t].name);
             return false;
         }
     }
@@ -132,13 +134,14 @@ static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
         for (int t = 0; t <= o; t++) {
             OverlapAnswer answer = overlap(views, extents, o, t, &budget);
             if (answer == OVERLAP_NO) continue;
+            Range at = declared(b->function, o);
             if (answer == OVERLAP_UNDECIDED)
-                diag_report(call->diags, nowhere, DIAG_OVERLAP_UNDECIDED, p->tensors.at[o].name,
+                diag_report(call->diags, at, DIAG_OVERLAP_UNDECIDED, p->tensors.at[o].name,
                             p->tensors.at[t].name);
             else if (o == t)
-                diag_report(call->diags, nowhere, DIAG_SELF_OVERLAP, p->tensors.at[o].name);
+                diag_report(call->diags, at, DIAG_SELF_OVERLAP, p->tensors.at[o].name);
             else
-                diag_report(call->diags, nowhere, DIAG_OVERLAP, p->tensors.at[o].name,
+                diag_report(call->diags, at, DIAG_OVERLAP, p->tensors.at[o].name,
                             p->tensors.at[t].name);
             return false;
         }
@@ -160,7 +163,7 @@ static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const 
     for (int t = 0; t < n; t++) {
         const Tensor *tensor = &p->tensors.at[t];
         if (!args[t] || (!args[t]->data && tensor_elements(tensor) > 0)) {
-            diag_report(call->diags, nowhere, DIAG_ARGUMENT_MISSING, tensor->name);
+            diag_report(call->diags, declared(b->function, t), DIAG_ARGUMENT_MISSING, tensor->name);
             ok = false;
         } else if (!argument_fits(call, b, t, args[t])) {
             ok = false;

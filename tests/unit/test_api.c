@@ -262,11 +262,42 @@ TEST(sizes_are_checked) {
              X = tensor(data, 1, (int64_t[]){2}, NULL);
     const DLTensor *args[] = {&A, &X};
     CHECK_INT_EQ(lw_bind_tensors(ctx, f, args, 2, NULL, 0, &b), LW_ERROR);
-    CHECK_STR_EQ(lw_diag_text(ctx), "error: dimension 0 of argument 'x' is 2, but should be 3\n"
-                                    "note: it is declared as f32(K) x\n"
-                                    "note: K = 3 comes from A\n");
+    CHECK_STR_EQ(lw_diag_text(ctx),
+                 "t.tc:1:31: error: dimension 0 of argument 'x' is 2, but should be 3\n"
+                 "  def mv(float(M,K) A, float(K) x) -> (C) {\n"
+                 "                                ^\n"
+                 "note: it is declared as f32(K) x\n"
+                 "note: K = 3 comes from A\n");
     CHECK_INT_EQ(lw_bind_tensors(ctx, f, args, 1, (lw_size[]){{"M", 5}}, 1, &b), LW_ERROR);
     CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "dimension 0 of argument 'A' is 2, but should be 5");
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
+// Arguments stand in the order of the signature, and what is wrong with one points at it.
+TEST(arguments_have_an_order_and_a_place) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, "def f(float(N) A, int s, float b) -> (O) { O(i) = A(i)*s + b }");
+    if (!CHECK(mod)) return lw_context_free(ctx);
+    const lw_function *f = lw_module_function(mod, 0);
+    CHECK_INT_EQ(lw_function_argument_count(f), 3);
+    CHECK_STR_EQ(lw_function_argument(f, 0)->name, "A");
+    CHECK_INT_EQ(lw_function_argument(f, 0)->tensor, 0);
+    CHECK_INT_EQ(lw_function_argument(f, 0)->param, -1);
+    CHECK_STR_EQ(lw_function_argument(f, 1)->name, "s");
+    CHECK_INT_EQ(lw_function_argument(f, 1)->tensor, -1);
+    CHECK_STR_EQ(lw_function_param(f, (size_t)lw_function_argument(f, 1)->param)->name, "s");
+    CHECK_STR_EQ(lw_function_argument(f, 2)->name, "b");
+    CHECK(!lw_function_argument(f, 3) && !lw_function_argument(NULL, 0));
+    CHECK_INT_EQ(lw_function_argument_count(NULL), 0);
+    CHECK_INT_EQ(lw_argument_error(ctx, f, "s", "argument 's' is no integer"), LW_ERROR);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "argument 's' is no integer");
+    CHECK_INT_EQ(lw_diag_get(ctx, 0)->column, 23);
+    CHECK_INT_EQ(lw_argument_error(ctx, f, "A", "argument 'A' holds text"), LW_ERROR);
+    CHECK_INT_EQ(lw_diag_get(ctx, 0)->column, 16);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->notes[0]->text, "it is declared as f32(N) A");
+    CHECK_INT_EQ(lw_argument_error(ctx, f, "Z", ""), LW_MISUSE);
+    CHECK_INT_EQ(lw_argument_error(ctx, f, "A", NULL), LW_MISUSE);
     lw_module_free(mod);
     lw_context_free(ctx);
 }

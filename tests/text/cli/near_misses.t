@@ -19,7 +19,9 @@ a.lws:2:1: note: did you mean 'prefetch'?
 --- exit 1
 $ loopwright run mm.tc --def d --size N=3 --out B=b.npy > /dev/null; loopwright run mm.tc --def s --in A=b.npy
 --- stderr
-error: argument 'A' should have elements of type f32, but has f64
+mm.tc:3:16: error: argument 'A' should have elements of type f32, but has f64
+  def s(float(N) A) -> (B) { B(i) = A(i) }
+                 ^
 note: it is declared as f32(N) A
 note: declare it with the type of the data, or convert the data: in NumPy, A.astype('f4')
 --- exit 1

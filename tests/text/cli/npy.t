@@ -21,18 +21,24 @@ $ loopwright run mv.tc --in A=f.npy --in x=x.npy | tail -1
            [321, 654]
 $ loopwright run mv.tc --in A=a.npy --in x=a.npy
 --- stderr
-error: argument 'x' should have rank 1, but has rank 2
+mv.tc:1:31: error: argument 'x' should have rank 1, but has rank 2
+  def mv(float(M,K) A, float(K) x) -> (C) {
+                                ^
 note: it is declared as f32(K) x
 --- exit 1
 $ loopwright run mv.tc --in A=a.npy --in x=c.npy
 --- stderr
-error: dimension 0 of argument 'x' is 2, but should be 3
+mv.tc:1:31: error: dimension 0 of argument 'x' is 2, but should be 3
+  def mv(float(M,K) A, float(K) x) -> (C) {
+                                ^
 note: it is declared as f32(K) x
 note: K = 3 comes from A
 --- exit 1
 $ @/tests/npy write d.npy '<f8' 3 1 2 3 && loopwright run mv.tc --in A=a.npy --in x=d.npy
 --- stderr
-error: argument 'x' should have elements of type f32, but has f64
+mv.tc:1:31: error: argument 'x' should have elements of type f32, but has f64
+  def mv(float(M,K) A, float(K) x) -> (C) {
+                                ^
 note: it is declared as f32(K) x
 note: declare it with the type of the data, or convert the data: in NumPy, x.astype('f4')
 --- exit 1

@@ -13,7 +13,9 @@ error: 'at' holds 4, and as a subscript it should be from 0 to 3
 --- exit 1
 $ loopwright tune pick.tc --in x=x.npy --in at=at.npy --size N=5
 --- stderr
-error: dimension 0 of argument 'x' is 4, but should be 5
+pick.tc:1:19: error: dimension 0 of argument 'x' is 4, but should be 5
+  def pick(float(N) x, int32(M) at, float a) -> (o) { o(i) = x(at(i)) * a }
+                    ^
 note: it is declared as f32(N) x
 note: N = 5 comes from the given sizes
 --- exit 1
