@@ -60,7 +60,7 @@ SEE_ALL := -Isrc -Iinclude -Itests -Ibench -I$(BUILD)/gen $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
 # The command measures as the benchmarks do: bench/lab, which knows nothing of the library.
 COMMAND_LAB := bench/lab/lab.c bench/lab/rivals.c bench/lab/stats.c
-sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter cli/%,$(1)),$(SEE_API) -Ibench,$(SEE_ALL)))
+sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter python/%,$(1)),$(SEE_API) -isystem $(PY_INCLUDE),$(if $(filter cli/%,$(1)),$(SEE_API) -Ibench,$(SEE_ALL))))
 
 # ---- What there is ---------------------------------------------------------------------------
 
@@ -97,9 +97,17 @@ PEERS += $(wildcard bench/peers/*.py)
 PEER_BIN := $(patsubst bench/peers/%,$(BUILD)/peers/%,$(basename $(PEERS)))
 EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
+# The Python package, whole, in $(BUILD)/python. The headers of any Python from 3.9 on make the
+# extension module for all of them.
+PY_INCLUDE ?= $(patsubst %/,%,$(dir $(lastword $(sort $(wildcard /usr/include/python3.*/Python.h)))))
+PY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard python/native/*.c)))
+PY_PACKAGE := $(patsubst python/%,$(BUILD)/python/%,$(sort $(wildcard python/loopwright/*.py*)) \
+              python/loopwright/py.typed)
+PY_NATIVE := $(BUILD)/python/loopwright/_native.abi3.so
+
 all: $(LIB_A) $(LIB_SO) $(COMMAND)
 
-tests: all $(SPACEC) $(UNIT_BIN) $(REPLAY_BIN) $(EXAMPLE_BIN)
+tests: all $(SPACEC) $(UNIT_BIN) $(REPLAY_BIN) $(EXAMPLE_BIN) $(if $(PY_INCLUDE),python,no-python)
 benches: all $(BENCH_BIN)
 
 # ---- How it is made --------------------------------------------------------------------------
@@ -218,13 +226,27 @@ $(BUILD)/loopwright-mpi.so: plugins/mpi/mpi.c src/search/remote.h
 	$(call made,plug)
 	$(Q)$(MPICC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(SEE_ALL) $< -o $@
 
+# SQLite's static library, where there is one: then the module needs no library but glibc.
+PY_LIBS = $(if $(filter /%,$(shell $(CC) -print-file-name=libsqlite3.a)),$(subst \
+          -lsqlite3,-l:libsqlite3.a,$(LIBS)),$(LIBS))
+python: $(PY_NATIVE) $(PY_PACKAGE)
+no-python:
+	@echo '  --   the Python package: absent, there is no Python.h (tools/setup test)'
+$(PY_NATIVE): $(PY_OBJ) $(LIB_A) python/native/exports.map
+	@mkdir -p $(@D)
+	$(call made,link)
+	$(Q)$(LINK) -shared -Wl,--version-script=python/native/exports.map $(PY_OBJ) $(LIB_A) $(PY_LIBS) -o $@
+$(BUILD)/python/%: python/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 # Examples are built as a user would build them: against the shared library and the public header.
 $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	@mkdir -p $(@D)
 	$(call made,link)
 	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
 
--include $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
+-include $(PY_OBJ:.o=.d) $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
     $(wildcard tests/fuzz/replay.c tools/spacec/*.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)) \
     $(call made_obj,$(SPACES) $(TEST_SPACES)))
 
@@ -288,7 +310,7 @@ check-layers:
 	@tools/check-layers
 
 # Every C file of the project; generated ones lie under $(BUILD).
-C_FILES = $(wildcard include/*.h $(foreach d,src cli tests bench plugins tools examples,\
+C_FILES = $(wildcard include/*.h $(foreach d,src cli python tests bench plugins tools examples,\
           $(d)/*.[ch] $(d)/*/*.[ch] $(d)/*/*/*.[ch]))
 format:
 	@clang-format -i $(C_FILES)
@@ -362,6 +384,11 @@ bench-strategies: $(BUILD)/loopwright
 
 # ---- Installing it ---------------------------------------------------------------------------
 
+# One wheel for every Python from 3.9 on; pip installs it.
+PYTHON ?= python3
+wheel:
+	@$(PYTHON) python/backend.py $(BUILD)
+
 INTO = $(DESTDIR)$(PREFIX)
 LIB_INTO = $(DESTDIR)$(LIBDIR)
 fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
@@ -398,7 +425,7 @@ uninstall:
 	@tools/ldconfig '$(DESTDIR)'
 
 clean:
-	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-tsan
+	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-tsan build-wheel
 
 help:
 	@sed -n 's/^# > //p' Makefile
@@ -437,9 +464,10 @@ help:
 # > make mpi            the plug-in that spreads tuning over ranks of mpirun (needs mpicc)
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
+# > make python         the Python package, in build/python; make wheel: as a wheel for pip
 # > make clean          remove what was built
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,0 +1,113 @@
+"""Builds the wheel: what `pip install .` and `make wheel` call (PEP 517). The Makefile compiles; this packs.
+
+The extension module is written against the limited API, so that one wheel serves every Python from 3.9 on. Its platform tag follows
+from the versions of glibc's symbols that it needs, where it needs no other library than glibc's.
+"""
+
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = "build-wheel"
+GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file
+
+
+def version():
+    with open(os.path.join(ROOT, "include/loopwright.h"), encoding="utf-8") as file:
+        return ".".join(re.findall(r"define LW_VERSION_\w+ (\d+)", file.read()))
+
+
+def metadata():
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        readme = file.read()
+    return (
+        "Metadata-Version: 2.1\nName: loopwright\nVersion: %s\nSummary: A tensor compiler: mathematics to machine code in microseconds\n"
+        "License: MIT\nRequires-Python: >=3.9\nRequires-Dist: numpy\nDescription-Content-Type: text/markdown\n\n%s" % (version(), readme))
+
+
+def compile_extension():
+    """The folder with the package, everything in its place."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit("loopwright needs a Python with the GIL; free-threaded builds cannot load it")
+    include = sysconfig.get_path("include")
+    if not os.path.exists(os.path.join(include, "Python.h")):
+        raise SystemExit("there is no %s/Python.h: install python3-dev, or whatever has the headers of this Python" % include)
+    jobs = "-j%d" % len(os.sched_getaffinity(0))
+    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=-O2", "PY_INCLUDE=" + include, "python"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.stderr.write(done.stdout)
+        raise SystemExit("'%s' failed; tools/setup build installs what building needs on Debian" % " ".join(command))
+    return os.path.join(ROOT, BUILD, "python", "loopwright")
+
+
+def platform_tag(library):
+    needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True).stdout
+    symbols = subprocess.run(["readelf", "-V", library], capture_output=True, text=True).stdout
+    libraries = set(re.findall(r"NEEDED.*\[(.*)\]", needed))
+    versions = [tuple(map(int, v.split("."))) for v in re.findall(r"Name: GLIBC_([\d.]+)", symbols)]
+    if not libraries or not libraries <= GLIBC or not versions:
+        return "linux_x86_64"
+    return "manylinux_%d_%d_x86_64" % max(max(versions)[:2], (2, 17))
+
+
+def digest(data):
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    package = compile_extension()
+    stripped = os.path.join(ROOT, BUILD, "_native.abi3.so")
+    subprocess.run(["strip", "-o", stripped, os.path.join(package, "_native.abi3.so")], check=True)
+    platform = platform_tag(stripped)
+    info = "loopwright-%s.dist-info/" % version()
+    files = {}
+    for name in sorted(os.listdir(package)):
+        path = stripped if name == "_native.abi3.so" else os.path.join(package, name)
+        if name.endswith((".py", ".pyi", ".so", "py.typed")):
+            with open(path, "rb") as file:
+                files["loopwright/" + name] = file.read()
+    with open(os.path.join(ROOT, "LICENSE"), "rb") as file:
+        files[info + "LICENSE"] = file.read()
+    files[info + "METADATA"] = metadata().encode()
+    files[info + "WHEEL"] = (
+        "Wheel-Version: 1.0\nGenerator: loopwright\nRoot-Is-Purelib: false\nTag: cp39-abi3-%s\n" % platform).encode()
+    record = ["%s,%s,%d" % (name, digest(data), len(data)) for name, data in files.items()]
+    files[info + "RECORD"] = "\n".join(record + [info + "RECORD,,", ""]).encode()
+    name = "loopwright-%s-cp39-abi3-%s.whl" % (version(), platform)
+    with zipfile.ZipFile(os.path.join(wheel_directory, name), "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for path, data in files.items():
+            entry = zipfile.ZipInfo(path, EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o755 if path.endswith(".so") else 0o644) << 16
+            wheel.writestr(entry, data)
+    return name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    top = "loopwright-%s" % version()
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
+    if listed.returncode:
+        raise SystemExit("a source distribution is made of the files that git knows, and there is no git checkout here")
+    with open(os.path.join(ROOT, BUILD + ".PKG-INFO"), "w", encoding="utf-8") as file:
+        file.write(metadata())
+    with tarfile.open(os.path.join(sdist_directory, top + ".tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for path in filter(None, listed.stdout.decode().split("\0")):
+            tar.add(os.path.join(ROOT, path), "%s/%s" % (top, path))
+        tar.add(file.name, top + "/PKG-INFO")
+    os.remove(file.name)
+    return top + ".tar.gz"
+
+
+if __name__ == "__main__":
+    os.makedirs(sys.argv[1], exist_ok=True)
+    print(os.path.join(sys.argv[1], build_wheel(sys.argv[1])))

@@ -1,0 +1,81 @@
+"""Texts become objects with callables."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict, Iterator, List
+
+from . import _native
+from ._types import Error
+
+LANGUAGES: Dict[str, int] = {"tc": 1, "program": 2, "graph": 3, "stripe": 4}
+
+
+class Definitions:
+    """The functions of a text, each an attribute; `getattr(T, "2LUT")` where a name is no identifier.
+
+    >>> T = define("def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }")
+    >>> T
+    <loopwright definitions: mv(f32(M, K) A, f32(K) x) -> (f32(M) C)>
+    >>> [f.__name__ for f in T]
+    ['mv']
+    """
+
+    def __init__(self, functions: List[_native.Function]) -> None:
+        self.__dict__.update((f.__name__, f) for f in functions)
+
+    def __getattr__(self, name: str) -> _native.Function:
+        raise AttributeError("no function '%s' is defined; there is %s" % (name, ", ".join(self.__dict__) or "none"))
+
+    def __iter__(self) -> Iterator[_native.Function]:
+        return iter(self.__dict__.values())
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+    def __repr__(self) -> str:
+        return "<loopwright definitions: %s>" % "; ".join(f.signature for f in self)
+
+    def __reduce__(self) -> Any:
+        return Definitions, (list(self),)
+
+
+def define(text: str, *, language: str = "tc", name: str = "<define>") -> Definitions:
+    """The functions of a text, ready to be called.
+
+    `language` is "tc" (the comprehension language), "program" (Program text), "graph" or "stripe"; `name` stands in error messages.
+    Everything that is wrong with the text is raised here, as one `Error`.
+
+    >>> import numpy as np
+    >>> T = define('''
+    ... def matmul(float(M,K) A, float(K,N) B) -> (C) {
+    ...     C(m,n) +=! A(m,k) * B(k,n)
+    ... }''')
+    >>> T.matmul(np.ones((2, 3), "f4"), np.ones((3, 2), "f4"))
+    array([[3., 3.],
+           [3., 3.]], dtype=float32)
+    """
+    if language not in LANGUAGES:
+        raise ValueError("language is %r; it can be %s" % (language, ", ".join(LANGUAGES)))
+    return Definitions(_native.parse(text, name, LANGUAGES[language]))
+
+
+def tc(function: Callable[..., Any]) -> _native.Function:
+    """A decorator: the docstring of the function is a text of the comprehension language, and the definition of the same name takes its place.
+
+    >>> import numpy as np
+    >>> @tc
+    ... def scale(x, a):
+    ...     '''
+    ...     def scale(float(N) x, float a) -> (y) {
+    ...         y(i) = a * x(i)
+    ...     }
+    ...     '''
+    >>> scale(np.arange(3, dtype="f4"), 2)
+    array([0., 2., 4.], dtype=float32)
+    """
+    text = inspect.getdoc(function)
+    if not text:
+        raise Error("'%s' has no docstring to be its program" % function.__name__)
+    made: _native.Function = getattr(define(text, name="<%s>" % function.__name__), function.__name__)
+    return made

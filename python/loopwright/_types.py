@@ -1,0 +1,75 @@
+"""Errors, warnings and results: plain Python classes that the extension module makes objects of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Tuple
+
+
+class Diagnostic(NamedTuple):
+    """One thing that is wrong, and where. Lines and columns count from 1, columns in bytes; both are 0 where there is no place."""
+
+    severity: str  #: "error", "warning" or "note"
+    file: Optional[str]
+    line: int
+    column: int
+    text: str  #: the message alone
+    notes: Tuple["Diagnostic", ...]
+    end_line: int
+    end_column: int
+
+
+class Error(ValueError):
+    """The input is wrong: a text, a size, an argument. `str()` shows the source lines; `diagnostics` has them as objects.
+
+    >>> import loopwright as lw
+    >>> try:
+    ...     lw.define("def f(float(N) A) -> (B) { B(i) = A(i) + C(i) }")
+    ... except lw.Error as error:
+    ...     print(error.diagnostics[0].line, error.diagnostics[0].column, error.diagnostics[0].text)
+    1 42 no tensor or function named 'C'
+    """
+
+    diagnostics: Tuple[Diagnostic, ...]
+
+    def __init__(self, text: str, diagnostics: Tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(text)
+        self.diagnostics = diagnostics
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.args[0], self.diagnostics)
+
+
+class Warning(UserWarning):
+    """Something that may not be meant, or is slower than its text suggests."""
+
+
+class TuneResult(NamedTuple):
+    """What a search found. Times are in seconds; 0 where something is not known."""
+
+    schedule: str  #: the fastest, as text for `Function.schedule`
+    seconds: float  #: of one call with it
+    chosen: float  #: of one call with the schedule that is chosen without search
+    bound: float  #: no schedule can be faster than this
+    gap: float  #: (seconds - bound)/bound
+    gflops: float
+    elapsed: float  #: how long the search took
+    trials: int
+    strategy: str  #: that found it; "database" where nothing was searched, "chosen" where nothing was faster
+    finished: bool  #: everything was tried, or shown to be no better
+    stored: bool  #: in the tuning database
+    points: Tuple[Tuple[float, int, float], ...]  #: how the best came about: elapsed, trials, seconds
+
+    @property
+    def speedup(self) -> float:
+        """Over the schedule that is chosen without search."""
+        return self.chosen / self.seconds if self.chosen and self.seconds else 1.0
+
+
+def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str]) -> Any:
+    """A pickled function, from its text."""
+    from . import _native
+
+    for function in _native.parse(*origin):
+        if function.__name__ == name:
+            return function if schedule is None else function.schedule(schedule)
+    raise Error("the text has no function '%s'" % name)

@@ -1,0 +1,297 @@
+// The type Function: calling compiles for the arguments' types, shapes and strides, or finds what
+// was compiled for them before, and runs.
+#include "native.h"
+
+#include <string.h>
+
+enum { KEPT_KERNELS = 256 };
+
+static PyObject *call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *keywords) {
+    Frame c;
+    PyObject *result = NULL;
+    if (frame_open(&c, (Function *)self, args, nargs & VECTORCALL_COUNT, keywords)) {
+        Entry *e = frame_entry(&c);
+        if (e) result = frame_run(&c, e);
+        entry_drop(e);
+    }
+    frame_close(&c);
+    return result;
+}
+
+static PyObject *call_tuple(PyObject *self, PyObject *args, PyObject *keywords) {
+    Frame c;
+    PyObject *result = NULL;
+    if (frame_open_tuple(&c, (Function *)self, args, keywords)) {
+        Entry *e = frame_entry(&c);
+        if (e) result = frame_run(&c, e);
+        entry_drop(e);
+    }
+    frame_close(&c);
+    return result;
+}
+
+// --- Making and freeing --------------------------------------------------------------------------
+
+static PyObject *argument_names(const lw_function *f) {
+    size_t n = lw_function_argument_count(f);
+    PyObject *names = PyTuple_New((Py_ssize_t)n);
+    for (size_t i = 0; names && i < n; i++) {
+        PyObject *name = PyUnicode_InternFromString(lw_function_argument(f, i)->name);
+        if (!name) return Py_DECREF(names), NULL;
+        PyTuple_SetItem(names, (Py_ssize_t)i, name);
+    }
+    return names;
+}
+
+// What frame.c lays out, each part rounded up.
+static size_t frame_bytes(const Function *f) {
+    size_t n = f->ninputs + f->noutputs;
+    return n * (sizeof(Array) + sizeof(DLTensor *)) + f->nargs * sizeof(PyObject *) +
+           f->noutputs * sizeof(PyObject *) + f->nparams * sizeof(lw_size) +
+           (n + 3 * f->ranks + 2 * f->nparams) * sizeof(int64_t) + 8 * 16;
+}
+
+PyObject *function_new(State *st, PyObject *module, PyObject *origin, const lw_function *f,
+                       PyObject *schedule) {
+    PyObject *names = argument_names(f);
+    Function *self = names ? PyObject_New(Function, st->function_type) : NULL;
+    if (!self) return Py_XDECREF(names), NULL;
+    memset((char *)self + sizeof self->ob_base, 0, sizeof *self - sizeof self->ob_base);
+    self->vectorcall = call;
+    self->st = st;
+    self->f = f;
+    self->names = names;
+    self->module = module;
+    self->origin = origin;
+    self->schedule = schedule;
+    Py_INCREF(module);
+    Py_INCREF(origin);
+    Py_INCREF(schedule);
+    self->nargs = lw_function_argument_count(f);
+    self->ninputs = lw_function_input_count(f);
+    self->noutputs = lw_function_output_count(f);
+    self->nparams = lw_function_param_count(f);
+    for (size_t i = 0; i < self->ninputs + self->noutputs; i++)
+        self->ranks += (size_t)lw_function_tensor(f, i)->ndim;
+    self->frame = frame_bytes(self);
+    self->kernels.most = KEPT_KERNELS;
+    self->tuned.most = (size_t)-1;
+    return (PyObject *)self;
+}
+
+static void dealloc(PyObject *object) {
+    Function *self = (Function *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    cache_clear(&self->kernels);
+    cache_clear(&self->tuned);
+    Py_XDECREF(self->names);
+    Py_XDECREF(self->schedule);
+    Py_XDECREF(self->origin);
+    Py_XDECREF(self->module);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+// --- Methods -------------------------------------------------------------------------------------
+
+static PyObject *compile(PyObject *self, PyObject *args, PyObject *keywords) {
+    Frame c;
+    Entry *e = NULL;
+    if (frame_open_tuple(&c, (Function *)self, args, keywords)) e = frame_entry(&c);
+    frame_close(&c);
+    return e ? kernel_new((Function *)self, e) : NULL;
+}
+
+static PyObject *with_schedule(PyObject *object, PyObject *text) {
+    Function *self = (Function *)object;
+    if (!PyUnicode_Check(text) && text != Py_None) {
+        PyErr_Format(PyExc_TypeError, "a schedule is a text or None, not %R", text);
+        return NULL;
+    }
+    return function_new(self->st, self->module, self->origin, self->f, text);
+}
+
+// Appends "TITLE\n" and the text of one stage, indented as it is.
+static bool add_stage(State *st, const lw_bound *b, lw_stage stage, const lw_show_options *o,
+                      const char *title, PyObject **into) {
+    const char *text;
+    PyThreadState *thread = PyEval_SaveThread();
+    lw_status status = lw_bound_show_with(st->ctx, b, stage, o, &text);
+    PyEval_RestoreThread(thread);
+    if (status) return raise_last(st, status), false;
+    PyObject *more = PyUnicode_FromFormat("%U%s%s\n", *into, title, text);
+    Py_DECREF(*into);
+    *into = more;
+    return more != NULL;
+}
+
+static PyObject *explain_bound(Function *f, const lw_bound *b, const char *schedule) {
+    lw_show_options o = {.struct_size = sizeof o, .schedule = {schedule, "<schedule>"}};
+    PyObject *text = PyUnicode_FromFormat("%s\n", lw_function_signature(f->f));
+    if (!text || !add_stage(f->st, b, LW_STAGE_SCHEDULE, &o, "\nschedule\n", &text)) goto fail;
+    o.cost = true;
+    if (!add_stage(f->st, b, LW_STAGE_TREE, &o, "\nloops\n", &text)) goto fail;
+    if (!add_stage(f->st, b, LW_STAGE_REPORT, &o, "\ncode\n", &text)) goto fail;
+    return text;
+fail:
+    Py_XDECREF(text);
+    return NULL;
+}
+
+static PyObject *program_text(Function *f) {
+    const char *text;
+    lw_status status = lw_function_show(f->st->ctx, f->f, LW_STAGE_PROGRAM, &text);
+    return status ? raise_last(f->st, status) : PyUnicode_FromString(text);
+}
+
+static PyObject *explain_entry(Function *f, const Entry *e) {
+    PyObject *bytes = f->schedule == Py_None ? NULL : PyUnicode_AsUTF8String(f->schedule);
+    const Entry *tuned = bytes ? NULL : cache_find(&f->tuned, e->key, e->nkey);
+    PyObject *text = explain_bound(f, e->bound,
+                                   bytes   ? PyBytes_AsString(bytes)
+                                   : tuned ? tuned->schedule
+                                           : NULL);
+    Py_XDECREF(bytes);
+    return text;
+}
+
+static PyObject *explain(PyObject *object, PyObject *args, PyObject *keywords) {
+    Function *f = (Function *)object;
+    bool any = PyTuple_Size(args) > 0 || (keywords && PyDict_Size(keywords) > 0) || f->nargs == 0;
+    if (!any && !f->kernels.n) return program_text(f);
+    if (!any) {
+        Entry *e = f->kernels.newest;
+        e->refs++;
+        PyObject *text = explain_entry(f, e);
+        entry_drop(e);
+        return text;
+    }
+    Frame c;
+    Entry *e = NULL;
+    if (frame_open_tuple(&c, f, args, keywords)) e = frame_entry(&c);
+    frame_close(&c);
+    PyObject *text = e ? explain_entry(f, e) : NULL;
+    entry_drop(e);
+    return text;
+}
+
+static PyObject *reduce(PyObject *object, PyObject *none) {
+    Function *f = (Function *)object;
+    (void)none;
+    return Py_BuildValue("(O(OsO))", f->st->rebuild, f->origin, lw_function_name(f->f),
+                         f->schedule);
+}
+
+// --- Attributes ----------------------------------------------------------------------------------
+
+static PyObject *get_name(PyObject *o, void *unused) {
+    (void)unused;
+    return PyUnicode_FromString(lw_function_name(((Function *)o)->f));
+}
+
+static PyObject *get_signature(PyObject *o, void *unused) {
+    (void)unused;
+    return PyUnicode_FromString(lw_function_signature(((Function *)o)->f));
+}
+
+static PyObject *get_inputs(PyObject *o, void *unused) {
+    (void)unused;
+    Py_INCREF(((Function *)o)->names);
+    return ((Function *)o)->names;
+}
+
+static PyObject *get_outputs(PyObject *o, void *unused) {
+    Function *f = (Function *)o;
+    PyObject *names = PyTuple_New((Py_ssize_t)f->noutputs);
+    (void)unused;
+    for (size_t i = 0; names && i < f->noutputs; i++) {
+        PyObject *name = PyUnicode_FromString(lw_function_tensor(f->f, f->ninputs + i)->name);
+        if (!name) return Py_DECREF(names), NULL;
+        PyTuple_SetItem(names, (Py_ssize_t)i, name);
+    }
+    return names;
+}
+
+static PyObject *get_program(PyObject *o, void *unused) {
+    (void)unused;
+    return program_text((Function *)o);
+}
+
+static PyObject *get_cache_size(PyObject *o, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(((Function *)o)->kernels.most);
+}
+
+static int set_cache_size(PyObject *o, PyObject *value, void *unused) {
+    (void)unused;
+    size_t most = value ? PyLong_AsSize_t(value) : (size_t)-1;
+    if (PyErr_Occurred()) return -1;
+    if (!value) return PyErr_SetString(PyExc_AttributeError, "cache_size cannot be deleted"), -1;
+    cache_limit(&((Function *)o)->kernels, most);
+    return 0;
+}
+
+static PyObject *get_cached(PyObject *o, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(((Function *)o)->kernels.n);
+}
+
+static PyObject *repr(PyObject *o) {
+    return PyUnicode_FromFormat("<loopwright function %s>",
+                                lw_function_signature(((Function *)o)->f));
+}
+
+static PyGetSetDef attributes[] = {
+    {"__name__", get_name, NULL, "the function's name", NULL},
+    {"signature", get_signature, NULL, "types, sizes and names, as text", NULL},
+    {"inputs", get_inputs, NULL, "the names of what a call takes, in order", NULL},
+    {"outputs", get_outputs, NULL, "the names of the results", NULL},
+    {"program", get_program, NULL, "what the compiler understood, as Program text", NULL},
+    {"cache_size", get_cache_size, set_cache_size, "how many compiled kernels are kept", NULL},
+    {"cached", get_cached, NULL, "how many compiled kernels there are", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+#define KEYWORDS(f) ((PyCFunction)(void (*)(void))(f))
+static PyMethodDef methods[] = {
+    {"compile", KEYWORDS(compile), METH_VARARGS | METH_KEYWORDS,
+     "compile(*args, **keywords) -> Kernel\n\nCompiles for the types, shapes and strides of these "
+     "arguments; nothing runs."},
+    {"schedule", with_schedule, METH_O,
+     "schedule(text) -> Function\n\nThe same function with its loops as the text says; None: as "
+     "the compiler chooses."},
+    {"tune", KEYWORDS(function_tune), METH_VARARGS | METH_KEYWORDS,
+     "tune(*args, seconds=1, trials=0, **keywords) -> TuneResult\n\nSearches for a faster schedule "
+     "by measuring. Later calls with arguments of these shapes use it. Ctrl-C ends the search "
+     "with the best so far."},
+    {"explain", KEYWORDS(explain), METH_VARARGS | METH_KEYWORDS,
+     "explain(*args, **keywords) -> str\n\nSchedule, loops with their costs, and a report on the "
+     "code, for these arguments or those of the last call; the program before there was one."},
+    {"__reduce__", reduce, METH_NOARGS, "pickles the function by its text"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+PyTypeObject *function_type(void) {
+    static const char doc[] =
+        "A function of a text. f(*args, out=None) compiles for the types and shapes of the "
+        "arguments, keeps\nthe code for the next time, runs it and returns new arrays, or writes "
+        "to those of out=.";
+    PyType_Slot slots[] = {
+        {Py_tp_dealloc, dealloc},
+        {Py_tp_call, call_tuple},
+        {Py_tp_repr, repr},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, attributes},
+        {Py_tp_members, members},
+        {Py_tp_doc, (void *)(uintptr_t)doc},
+        {0, NULL},
+    };
+    PyType_Spec spec = {"loopwright.Function", sizeof(Function), 0,
+                        Py_TPFLAGS_DEFAULT | VECTORCALL_FLAG, slots};
+    return (PyTypeObject *)PyType_FromSpec(&spec);
+}

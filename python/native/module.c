@@ -1,0 +1,172 @@
+// The module: its state, reading texts, and how the library's diagnostics become exceptions and
+// warnings.
+#include "native.h"
+
+#include <string.h>
+
+// --- Errors --------------------------------------------------------------------------------------
+
+static const char *const severity[] = {"note", "warning", "error"};
+
+static PyObject *diagnostic(State *st, const lw_diag *d) {
+    PyObject *notes = PyTuple_New((Py_ssize_t)d->note_count);
+    for (size_t i = 0; notes && i < d->note_count; i++) {
+        PyObject *note = diagnostic(st, d->notes[i]);
+        if (!note) return Py_DECREF(notes), NULL;
+        PyTuple_SetItem(notes, (Py_ssize_t)i, note);
+    }
+    return notes ? PyObject_CallFunction(st->diagnostic, "sziisNii", severity[d->severity], d->file,
+                                         d->line, d->column, d->text, notes, d->end_line,
+                                         d->end_column)
+                 : NULL;
+}
+
+static PyObject *diagnostics(State *st) {
+    size_t n = lw_diag_count(st->ctx);
+    PyObject *all = PyTuple_New((Py_ssize_t)n);
+    for (size_t i = 0; all && i < n; i++) {
+        PyObject *one = diagnostic(st, lw_diag_get(st->ctx, i));
+        if (!one) return Py_DECREF(all), NULL;
+        PyTuple_SetItem(all, (Py_ssize_t)i, one);
+    }
+    return all;
+}
+
+// The text without the end of its last line.
+static PyObject *last_text(State *st) {
+    const char *text = lw_diag_text(st->ctx);
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n') n--;
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
+}
+
+void *raise_last(State *st, lw_status status) {
+    PyObject *text = last_text(st), *all = NULL, *error = NULL;
+    if (!text) return NULL;
+    if (status == LW_NO_MEMORY || status == LW_MISUSE) {
+        PyErr_SetObject(status == LW_NO_MEMORY ? PyExc_MemoryError : PyExc_SystemError, text);
+    } else if ((all = diagnostics(st))) {
+        error = PyObject_CallFunctionObjArgs(st->error, text, all, (PyObject *)NULL);
+        if (error) PyErr_SetObject(st->error, error);
+    }
+    Py_XDECREF(error);
+    Py_XDECREF(all);
+    Py_DECREF(text);
+    return NULL;
+}
+
+bool warn_last(State *st) {
+    if (!lw_diag_count(st->ctx)) return true;
+    PyObject *text = last_text(st), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+    bool ok = bytes && PyErr_WarnEx(st->warning, PyBytes_AsString(bytes), 1) == 0;
+    Py_XDECREF(bytes);
+    Py_XDECREF(text);
+    return ok;
+}
+
+// --- Reading texts -------------------------------------------------------------------------------
+
+// Functions hold this capsule, and with it the extension module whose state they use.
+static void free_module(PyObject *capsule) {
+    PyObject *module = PyCapsule_GetContext(capsule);
+    lw_module_free(PyCapsule_GetPointer(capsule, NULL));
+    Py_XDECREF(module);
+}
+
+static PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin) {
+    State *st = PyModule_GetState(module);
+    PyObject *capsule = PyCapsule_New(mod, NULL, free_module);
+    if (capsule && PyCapsule_SetContext(capsule, module) == 0) Py_INCREF(module);
+    PyObject *list = capsule ? PyList_New(0) : NULL;
+    if (!capsule) lw_module_free(mod);
+    for (size_t i = 0; list && i < lw_module_function_count(mod); i++) {
+        PyObject *f = function_new(st, capsule, origin, lw_module_function(mod, i), Py_None);
+        if (!f || PyList_Append(list, f)) Py_CLEAR(list);
+        Py_XDECREF(f);
+    }
+    Py_XDECREF(capsule);
+    return list;
+}
+
+static PyObject *parse(PyObject *module, PyObject *args) {
+    State *st = PyModule_GetState(module);
+    const char *text, *name;
+    Py_ssize_t len;
+    int language;
+    if (!PyArg_ParseTuple(args, "s#si", &text, &len, &name, &language)) return NULL;
+    lw_parse_options o = {.struct_size = sizeof o, .language = (lw_language)language};
+    lw_module *mod;
+    PyThreadState *thread = PyEval_SaveThread();
+    lw_status status = lw_parse(st->ctx, name, text, (size_t)len, &o, &mod);
+    PyEval_RestoreThread(thread);
+    if (status) return raise_last(st, status);
+    if (!warn_last(st)) return lw_module_free(mod), NULL;
+    return functions_of(module, mod, args);
+}
+
+// --- The module ----------------------------------------------------------------------------------
+
+static PyMethodDef functions[] = {
+    {"parse", parse, METH_VARARGS,
+     "parse(text, name, language) -> list[Function]\n\nThe functions of a text; language: 1 TC, 2 "
+     "Program text, 3 graph text, 4 Stripe."},
+    {NULL, NULL, 0, NULL},
+};
+
+static void free_state(void *module) {
+    State *st = PyModule_GetState(module);
+    if (!st) return;
+    lw_context_free(st->ctx);
+    numpy_close(&st->numpy);
+    Py_CLEAR(st->error);
+    Py_CLEAR(st->diagnostic);
+    Py_CLEAR(st->warning);
+    Py_CLEAR(st->tune_result);
+    Py_CLEAR(st->rebuild);
+    Py_CLEAR(st->function_type);
+    Py_CLEAR(st->kernel_type);
+}
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "loopwright._native",
+    .m_doc = "The compiler. Use it through `loopwright`.",
+    .m_size = sizeof(State),
+    .m_methods = functions,
+    .m_free = free_state,
+};
+
+static bool take_types(State *st) {
+    PyObject *types = PyImport_ImportModule("loopwright._types");
+    if (!types) return false;
+    st->error = PyObject_GetAttrString(types, "Error");
+    st->diagnostic = PyObject_GetAttrString(types, "Diagnostic");
+    st->warning = PyObject_GetAttrString(types, "Warning");
+    st->tune_result = PyObject_GetAttrString(types, "TuneResult");
+    st->rebuild = PyObject_GetAttrString(types, "rebuild");
+    Py_DECREF(types);
+    return st->error && st->diagnostic && st->warning && st->tune_result && st->rebuild;
+}
+
+static bool open_state(State *st, PyObject *module) {
+    if (!take_types(st) || !numpy_open(&st->numpy)) return false;
+    st->ctx = lw_context_new(NULL);
+    if (!st->ctx) return PyErr_NoMemory(), false;
+    st->function_type = function_type();
+    st->kernel_type = kernel_type();
+    if (!st->function_type || !st->kernel_type) return false;
+    Py_INCREF(st->function_type);
+    Py_INCREF(st->kernel_type);
+    return !PyModule_AddObject(module, "Function", (PyObject *)st->function_type) &&
+           !PyModule_AddObject(module, "Kernel", (PyObject *)st->kernel_type) &&
+           !PyModule_AddStringConstant(module, "version", lw_version());
+}
+
+PyMODINIT_FUNC PyInit__native(void);
+PyMODINIT_FUNC PyInit__native(void) {
+    PyObject *module = PyModule_Create(&definition);
+    if (!module) return NULL;
+    if (open_state(PyModule_GetState(module), module)) return module;
+    Py_DECREF(module);
+    return NULL;
+}

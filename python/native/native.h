@@ -1,0 +1,178 @@
+// loopwright._native: the compiler as a Python extension module.
+//
+// It is written against the limited API of Python 3.9, so that one file serves every later Python,
+// and sees loopwright.h and nothing else of the project.
+//
+//     module.c     the module: its state, parse(), errors and warnings
+//     array.c      arguments as DLTensors without a copy, results as new arrays
+//     numpy.c      what is known of NumPy's arrays
+//     frame.c      one call: positions and keywords to arguments, their key, outputs, the run
+//     cache.c      kernels by key, the last ones used
+//     function.c   the type Function
+//     kernel.c     the type Kernel
+//     tune.c       Function.tune
+//
+// Objects are only touched with the GIL held; it is released around every call of the library that
+// parses, binds, compiles, runs or tunes.
+#ifndef LW_PYTHON_NATIVE_H
+#define LW_PYTHON_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03090000
+#include <Python.h>
+#include <structmember.h>
+
+#include <loopwright.h>
+#include <stdbool.h>
+
+// PEP 590; the headers name these for the limited API from 3.12 on, where they have these values.
+typedef PyObject *(*Vectorcall)(PyObject *self, PyObject *const *args, size_t nargs,
+                                PyObject *keywords);
+#define VECTORCALL_FLAG  (1UL << 11)
+#define VECTORCALL_COUNT (~((size_t)1 << (8 * sizeof(size_t) - 1)))
+
+// --- The module's state --------------------------------------------------------------------------
+// What is used of NumPy: its array type and two functions of its C API.
+typedef struct NumPy {
+    PyTypeObject *array;
+    PyObject *asarray, *masked; // numpy.asarray; numpy.ma.MaskedArray once that is imported
+    PyObject *(*empty)(int ndim, const int64_t *shape, PyObject *descr, int fortran);
+    PyObject *(*descr_from_type)(int number);
+    PyObject *bfloat16; // numpy.dtype(ml_dtypes.bfloat16), or NULL
+} NumPy;
+
+typedef struct State {
+    lw_context *ctx;
+    PyObject *error, *diagnostic, *warning, *tune_result, *rebuild; // of loopwright._types
+    PyTypeObject *function_type, *kernel_type;
+    NumPy numpy;
+} State;
+
+// --- Errors, module.c ----------------------------------------------------------------------------
+// Raises what the last call on this thread reported; always NULL.
+void *raise_last(State *st, lw_status status);
+// Hands the warnings of the last call to `warnings`; false: one of them was made an error.
+bool warn_last(State *st);
+
+// --- NumPy, numpy.c ------------------------------------------------------------------------------
+bool numpy_open(NumPy *np); // false, with an exception, where NumPy cannot be used
+void numpy_close(NumPy *np);
+
+enum { NUMPY_DENSE = 1, NUMPY_WRITABLE = 0x400 };
+// An ndarray as NumPy lays it out in memory, from version 1 to 2.
+typedef struct NumPyArray {
+    PyObject ob_base;
+    char *data;
+    int ndim;
+    int64_t *shape, *strides; // in bytes
+    PyObject *base, *descr;
+    int flags;
+} NumPyArray;
+
+// The element type; code 255 where the library has none like it.
+DLDataType numpy_type(NumPy *np, const NumPyArray *a);
+// A new array with unspecified content.
+PyObject *numpy_new(NumPy *np, const DLTensor *like);
+
+// --- Arrays, array.c -----------------------------------------------------------------------------
+typedef enum Kind { KIND_NUMPY, KIND_TORCH } Kind;
+
+// One argument of a call.
+typedef struct Array {
+    DLTensor t;
+    PyObject *hold; // keeps the memory alive; NULL: the caller does
+    int64_t *room;  // for as many strides as the parameter has dimensions
+    Kind kind;
+    bool array;   // not a number
+    bool dense;   // t.strides is NULL
+    double value; // a number's bytes, where one was given for a tensor without dimensions
+} Array;
+
+// Fills in `a` from what was given for tensor `i` of `f`; false with an exception. Where ranks
+// differ, strides are left out, and it is for the library to say so.
+bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool write, Array *a);
+// A new array of this kind, and its DLTensor.
+PyObject *array_new(State *st, const DLTensor *like, Kind kind, Array *a);
+void array_release(Array *a);
+bool array_fault(State *st, const lw_function *f, const char *name, const char *format, ...);
+
+// --- Kernels by key, cache.c ---------------------------------------------------------------------
+typedef struct Entry {
+    int refs;
+    struct Entry *next, *newer, *older; // in its slot; by last use
+    uint64_t hash;
+    lw_bound *bound;
+    lw_kernel *kernel;
+    char *schedule; // of tuned schedules
+    size_t nkey;
+    int64_t key[];
+} Entry;
+
+typedef struct Cache {
+    Entry **slot;
+    size_t slots, n, most;
+    Entry *newest, *oldest;
+} Cache;
+
+Entry *entry_new(const int64_t *key, size_t nkey); // counted once; NULL with MemoryError
+void entry_drop(Entry *e);
+Entry *cache_find(Cache *c, const int64_t *key, size_t nkey); // not counted; NULL: none
+bool cache_add(Cache *c, Entry *e); // replaces one of its key; false with MemoryError
+void cache_forget(Cache *c, const int64_t *key, size_t nkey);
+void cache_limit(Cache *c, size_t most);
+void cache_clear(Cache *c);
+
+// --- Functions, function.c -----------------------------------------------------------------------
+typedef struct Function {
+    PyObject ob_base;
+    Vectorcall vectorcall;
+    State *st;
+    PyObject *module;   // a capsule that holds the lw_module
+    PyObject *origin;   // (text, name, language), for pickling
+    PyObject *schedule; // str or None
+    const lw_function *f;
+    PyObject *names; // of the arguments, a tuple of interned strings
+    size_t nargs, ninputs, noutputs, nparams;
+    size_t frame; // bytes that a call needs
+    size_t ranks; // sum over inputs and outputs
+    Cache kernels, tuned;
+} Function;
+
+PyObject *function_new(State *st, PyObject *module, PyObject *origin, const lw_function *f,
+                       PyObject *schedule);
+PyTypeObject *function_type(void);
+PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords);
+
+// --- Kernels, kernel.c ---------------------------------------------------------------------------
+PyObject *kernel_new(Function *f, Entry *e); // takes a count of the entry
+PyTypeObject *kernel_type(void);
+
+// --- One call, frame.c ---------------------------------------------------------------------------
+typedef struct Frame {
+    Function *f;
+    Array *array; // inputs, then outputs
+    const DLTensor **args;
+    PyObject **given;   // per argument of the signature, borrowed
+    PyObject **results; // per output; owned
+    lw_size *sizes;     // integer arguments, and sizes given by name
+    int64_t *key;
+    size_t nsizes, nkey;
+    PyObject *out; // what `out=` says; borrowed
+    Kind kind;     // of new results
+    bool no_key;   // some rank is wrong
+    char *heap;
+    _Alignas(16) char room[2048];
+} Frame;
+
+// A call's arguments, by position and by name; false with an exception. frame_close in any case.
+bool frame_open(Frame *c, Function *f, PyObject *const *args, size_t nargs, PyObject *keywords);
+bool frame_open_tuple(Frame *c, Function *f, PyObject *args, PyObject *keywords);
+void frame_close(Frame *c);
+// The entry for these arguments, counted: found, or compiled. NULL with an exception.
+Entry *frame_entry(Frame *c);
+// Binds the sizes; NULL with an exception.
+lw_bound *frame_bind(Frame *c);
+// Makes outputs that were not given, runs, and gives the results.
+PyObject *frame_run(Frame *c, const Entry *e);
+
+#endif

@@ -1,0 +1,114 @@
+// Function.tune: a search in the background of nothing else. Every now and then the library asks
+// whether to go on; then Python may run its signal handlers, and an interrupt ends the search.
+#include "native.h"
+
+#include <string.h>
+
+typedef struct Search {
+    PyThreadState *thread;
+    bool interrupted;
+} Search;
+
+// Ctrl-C ends the search quietly; what another signal handler raises is raised in the end.
+static bool cancelled(void *user) {
+    Search *s = user;
+    if (s->interrupted) return true;
+    PyEval_RestoreThread(s->thread);
+    s->interrupted = PyErr_CheckSignals() != 0;
+    if (s->interrupted && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_Clear();
+    s->thread = PyEval_SaveThread();
+    return s->interrupted;
+}
+
+// Takes `name` out of the keywords; `otherwise` where it is not there. False with an exception.
+static bool take_number(PyObject *keywords, const char *name, double *value) {
+    PyObject *given = keywords ? PyDict_GetItemString(keywords, name) : NULL;
+    if (!given) return true;
+    *value = PyFloat_AsDouble(given);
+    if (PyErr_Occurred()) return false;
+    if (*value < 0) {
+        PyErr_Format(PyExc_ValueError, "%s is %R, and must not be negative", name, given);
+        return false;
+    }
+    return PyDict_DelItemString(keywords, name) == 0;
+}
+
+static PyObject *points_of(const lw_tune_result *r) {
+    PyObject *list = PyTuple_New((Py_ssize_t)r->point_count);
+    for (size_t i = 0; list && i < r->point_count; i++) {
+        PyObject *point = Py_BuildValue("(dLd)", r->points[i].at, (long long)r->points[i].trials,
+                                        r->points[i].seconds);
+        if (!point) return Py_DECREF(list), NULL;
+        PyTuple_SetItem(list, (Py_ssize_t)i, point);
+    }
+    return list;
+}
+
+static PyObject *result_of(State *st, const lw_tune_result *r) {
+    PyObject *points = points_of(r);
+    if (!points) return NULL;
+    const lw_tune_state *s = r->state;
+    return PyObject_CallFunction(
+        st->tune_result, "sddddddLsOON", r->schedule, s ? s->seconds : 0.0, r->chosen,
+        s ? s->bound : 0.0, s ? s->gap : 0.0, s ? s->gflops : 0.0, s ? s->elapsed : 0.0,
+        (long long)(s ? s->trials : 0), r->strategy, r->finished ? Py_True : Py_False,
+        r->stored ? Py_True : Py_False, points);
+}
+
+// Later calls with such arguments use the schedule, also those that have their kernel already.
+static bool keep(Function *f, const Frame *c, const char *schedule) {
+    Entry *e = entry_new(c->key, c->nkey);
+    if (!e) return false;
+    size_t size = strlen(schedule) + 1;
+    e->schedule = PyMem_Malloc(size);
+    bool ok = e->schedule != NULL;
+    if (ok)
+        memcpy(e->schedule, schedule, size);
+    else
+        PyErr_NoMemory();
+    ok = ok && cache_add(&f->tuned, e);
+    entry_drop(e);
+    cache_forget(&f->kernels, c->key, c->nkey);
+    return ok;
+}
+
+static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o) {
+    State *st = f->st;
+    const lw_tune_result *r;
+    PyObject *given = f->schedule == Py_None ? NULL : PyUnicode_AsUTF8String(f->schedule);
+    if (given) o->schedule = (lw_schedule_text){PyBytes_AsString(given), "<schedule>"};
+    if (PyErr_Occurred()) return NULL;
+    Search s = {.thread = PyEval_SaveThread()};
+    o->cancelled = cancelled;
+    o->user = &s;
+    lw_status status = lw_tune(st->ctx, b, o, &r);
+    PyEval_RestoreThread(s.thread);
+    Py_XDECREF(given);
+    if (PyErr_Occurred()) return NULL;
+    if (status) return raise_last(st, status);
+    PyObject *result = result_of(st, r);
+    if (result && f->schedule == Py_None && !keep(f, c, r->schedule)) Py_CLEAR(result);
+    if (result && !warn_last(st)) Py_CLEAR(result);
+    return result;
+}
+
+PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords) {
+    Function *f = (Function *)self;
+    PyObject *rest = keywords ? PyDict_Copy(keywords) : NULL, *result = NULL;
+    lw_tune_options o = {.struct_size = sizeof o, .data = true};
+    double seconds = 1, trials = 0;
+    Frame c = {.f = NULL};
+    if (keywords && !rest) return NULL;
+    if (take_number(rest, "seconds", &seconds) && take_number(rest, "trials", &trials) &&
+        frame_open_tuple(&c, f, args, rest)) {
+        o.seconds = seconds;
+        o.trials = (int64_t)trials;
+        o.args = c.args;
+        lw_bound *b = frame_bind(&c);
+        if (b) result = search(f, &c, b, &o);
+        lw_bound_free(b);
+    }
+    frame_close(&c);
+    Py_XDECREF(rest);
+    return result;
+}

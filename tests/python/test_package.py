@@ -1,0 +1,80 @@
+"""The package itself: doctests, types, help, import, sub-interpreters, the wheel."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import pydoc
+import subprocess
+import sys
+
+import loopwright as lw
+import pytest
+from conftest import PACKAGE, ROOT
+
+
+def modules():
+    return [importlib.import_module("loopwright." + m.name) for m in pkgutil.iter_modules(lw.__path__) if m.name != "_native"] + [lw]
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda m: m.__name__)
+def test_doctests(module):
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_the_tour():
+    assert doctest.testfile(os.path.join(ROOT, "docs/python.md"), module_relative=False).failed == 0
+
+
+def test_every_public_name_has_words():
+    for name in lw.__all__:
+        assert (getattr(lw, name).__doc__ or "").strip(), name
+    assert "T.matmul(A, B)" in pydoc.plain(pydoc.render_doc(lw))
+    with open(os.path.join(ROOT, "include/loopwright.h")) as file:
+        header = file.read()
+    for part, number in zip(("MAJOR", "MINOR", "PATCH"), lw.__version__.split(".")):
+        assert "LW_VERSION_%s %s\n" % (part, number) in header
+
+
+def test_types_are_strict():
+    pytest.importorskip("mypy")
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", os.path.join(ROOT, "python/loopwright")],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert done.returncode == 0, done.stdout
+
+
+def run(code, **environment):
+    path = PACKAGE + os.pathsep + os.environ.get("PYTHONPATH", "") if PACKAGE else os.environ.get("PYTHONPATH", "")
+    return subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=path, **environment), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True)
+
+
+def test_import_is_quick():
+    took = []
+    for _ in range(5):
+        done = run("import time, numpy\ns = time.perf_counter()\nimport loopwright\nprint(time.perf_counter() - s)", PYTHONDONTWRITEBYTECODE="")
+        assert done.returncode == 0, done.stderr
+        took.append(float(done.stdout))
+    assert min(took) < 0.05
+
+
+def test_functions_outlive_everything():
+    done = run("import loopwright as lw, numpy as np, sys\n"
+               "f = lw.define('def f(float(N) a) -> (b) { b(i) = 2 * a(i) }').f\n"
+               "k = f.compile(np.ones(3, 'f4'))\n"
+               "class Late:\n"
+               "    def __del__(self, f=f, k=k, a=np.ones(3, 'f4')): print(f(a)[0], k(a)[0])\n"
+               "late = Late()\n"
+               "del lw, f\n"
+               "for name in list(sys.modules):\n"
+               "    if name.startswith('loopwright'): del sys.modules[name]\n")
+    assert done.returncode == 0 and done.stdout == "2.0 2.0\n", done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="older Pythons have no isolated interpreters")
+def test_isolated_interpreters_are_refused():
+    done = run("try:\n    import _interpreters as i\nexcept ImportError:\n    import _xxsubinterpreters as i\n"
+               "n = i.create()\n"
+               "r = i.run_string(n, 'import loopwright')\n"
+               "print(r)\n")
+    assert "does not support loading in subinterpreters" in done.stdout + done.stderr
