@@ -553,8 +553,10 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (b->t->folded && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
     int turns = n->nloops;
     if (n->word) n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
-    for (int k = 0; k < 2; k++)
-        if (b->t->row[k] >= 0) nest_loop(n, b->t->row[k], 1, KIND_SERIAL);
+    for (int k = 0; k < 2; k++) {
+        int row = b->t->row[k ^ b->t->folded]; // in lanes: the vectors of few rows are held
+        if (row >= 0) nest_loop(n, row, 1, KIND_SERIAL);
+    }
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
     if (b->t->join >= 0) nest_loop(n, b->t->join, 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);

@@ -424,8 +424,7 @@ static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     enum { STRAIGHT_SUMS = 12 };
     bool loops = !t->folded || sums * ceil_div(t->length, n->lanes) > STRAIGHT;
     if (!loops && sums > STRAIGHT_SUMS) return false;
-    int64_t inner = t->rows[t->row[1] >= 0]; // vectors of a tile in lanes that all its rows share
-    int64_t held = t->folded ? inner + 1 : t->vectors + 1;
+    int64_t held = (t->folded ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and one
     return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
 }
 

@@ -314,7 +314,7 @@ TEST(common_kernels_get_their_tiles) {
         "P: m g/16 g b:v\n", SIZES(4096, 128), // through memory
         "program q(M, G) {\n input W: f32[M, G, 32]\n input x: f32[G, 32]\n output P: f32[M, G]\n"
         " P: for m in 0:M, g in 0:G, b in 0:32\n  P[m, g] +=! W[m, g, b]*x[g, b]\n}\n");
-    CHOSEN("C: m/6 k/16 n m k:v\n    copy B layout (n k) align 64\nC.B: k/16 n k:v\n",
+    CHOSEN("C: m/6 k/16 m n k:v\n    copy B layout (n k) align 64\nC.B: k/16 n k:v\n",
            SIZES(117, 4, 1178), // few columns
            "program c(M, N, K) {\n input A: f32[M, K]\n input B: f32[K, N]\n output C: f32[M, N]\n"
            " C: for m in 0:M, n in 0:N, k in 0:K\n  C[m, n] +=! A[m, k]*B[k, n]\n}\n");
@@ -513,7 +513,7 @@ TEST(a_tensor_times_itself_is_packed) {
 
 // Few results of long sums: tiles of sums in lanes.
 TEST(long_sums_go_in_tiles) {
-    CHOSEN("C: n/6 k/16 m n k:v\n", SIZES(4, 2048, 4096),
+    CHOSEN("C: n/6 k/16 n m k:v\n", SIZES(4, 2048, 4096),
            "program d(M, N, K) {\n input A: f32[M, K]\n input B: f32[N, K]\n"
            " output C: f32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
            "  C[m, n] +=! A[m, k]*B[n, k]\n}\n");
