@@ -263,20 +263,25 @@ static bool joins(const Nest *n, int u, int v) {
 // other in the result, and lanes should run, since combing takes less than vectors that are mostly
 // empty; -1: there is none.
 static int rows_of(const Chooser *c, const Nest *n, int v) {
+    enum { FEW = 4 };
     int64_t columns = n->extent[v], shuffles = columns * comb_shuffles(c, columns);
     if (!shuffles || c->o->plain || n->ref[0].stride[v] != 1) return -1;
     if (c->m->isa == ISA_AVX2) shuffles *= 3; // two of either half, and a blend
     for (int u = 0; u < n->s->niters; u++) {
         double cost = (double)columns * n->ops / 2;
-        bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= n->lanes;
+        int64_t vectors = min_i64(n->extent[u], n->lanes); // that the rows would take instead
+        bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= FEW;
         for (int r = 0; r < n->nrefs && fits; r++) {
             const Ref *ref = &n->ref[r];
             int64_t apart = ref->stride[u];
             fits = !ref->hard[u] && !ref->hard[v] &&
                    (!ref->uses[u] || apart == 1 || (apart == columns && ref->stride[v] == 1));
+            // What all rows share comes in lanes along v: a few rows stay with that.
+            fits &= ref->uses[u] || !ref->uses[v] || n->extent[u] >= n->lanes;
             if (apart == columns) cost += (double)shuffles;
         }
-        if (fits && !joins(n, u, v) && cost <= n->lanes * (1 + n->ops / 2)) return u;
+        double instead = (double)vectors * (1 + 0.65 * n->ops); // one by one, with their latency
+        if (fits && !joins(n, u, v) && cost <= instead) return u;
     }
     return -1;
 }
@@ -284,7 +289,8 @@ static int rows_of(const Chooser *c, const Nest *n, int v) {
 // Some vectors of each column in one go.
 static void comb_blocks(Nest *n, int rows, int column) {
     int kept = 0;
-    int64_t vectors = min_i64(max_i64(8 / n->extent[column], 1), n->extent[rows] / n->lanes);
+    int64_t most = max_i64(n->extent[rows] / n->lanes, 1);
+    int64_t vectors = min_i64(max_i64(8 / n->extent[column], 1), most);
     for (int i = 0; i < n->nloops; i++)
         if (n->loop[i].iter != n->s->iter[column].name) n->loop[kept++] = n->loop[i];
     n->nloops = kept;
