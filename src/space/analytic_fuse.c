@@ -18,6 +18,8 @@
 // one load. Rows of a stencil that are computed together have taps in common.
 #include "space/analytic_impl.h"
 
+#include <string.h>
+
 #include <math.h>
 
 enum { TAP_RANK = 5, MOST_TAPS = 40, STENCIL_ROWS = 4 };
@@ -341,6 +343,59 @@ static void add_block(Nest *n, int64_t step) {
     n->out.stage = n->perfect = 1;
 }
 
+// A sum in lanes over a row of a few vectors.
+static bool is_short_sum(const Nest *n) {
+    enum { SHORT = 8 };
+    int v = -1;
+    for (int i = 0; i < n->s->niters && n->nloops; i++)
+        if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
+    return n->folded && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
+           n->extent[v] <= SHORT * n->lanes;
+}
+
+// Does it read what a statement without sums computes in the same row, from `first` on?
+static bool takes_row(const Chooser *c, int first, int at) {
+    const Nest *n = &c->nest[at];
+    for (int k = first; k < at; k++) {
+        const Nest *before = &c->nest[k];
+        if (is_moved(before) || before->reduces || before->out.stage == 0) continue;
+        for (int r = 1; r < n->nrefs; r++)
+            if (n->ref[r].access->tensor == before->s->write->tensor) return true;
+    }
+    return false;
+}
+
+static bool is_read_in(const Chooser *c, int tensor, int from, int end) {
+    for (int k = from; k < end; k++)
+        for (int r = 1; r < c->nest[k].nrefs && !is_moved(&c->nest[k]); r++)
+            if (c->nest[k].ref[r].access->tensor == tensor) return true;
+    return false;
+}
+
+// Rows are added up one by one again.
+static void drop_block(Nest *n) {
+    int at = 0;
+    while (at + 1 < n->nloops && n->loop[at].iter != n->loop[at + 1].iter) at++;
+    if (at + 1 == n->nloops) return;
+    memmove(&n->loop[at], &n->loop[at + 1], (size_t)(--n->nloops - at) * sizeof *n->loop);
+    n->perfect = n->nloops;
+    n->by_rows = false;
+}
+
+// Short rows wait for their sums: those of several rows are on their way where a sum has a nest of
+// its own. One of values that are computed in the same row takes them from registers instead.
+static void part_sums(Chooser *c, int from, int n) {
+    for (int k = from; k < from + n; k++) {
+        Nest *x = &c->nest[k];
+        if (is_moved(x) || !x->reduces || !is_short_sum(x)) continue;
+        if (takes_row(c, from, k)) {
+            if (x->by_rows) drop_block(x);
+        } else if (is_read_in(c, x->s->write->tensor, k + 1, from + n)) {
+            x->out.stage = 0;
+        }
+    }
+}
+
 // Rows that are added up together must not be shared with other statements, which come between
 // them. What is more than the second cache holds is done in blocks, nest by nest.
 void choose_blocks(Chooser *c) {
@@ -353,8 +408,9 @@ void choose_blocks(Chooser *c) {
         n = (int)max_i64(1, same_rows(c, i, &by_rows, &bytes));
         int nests = 0;
         for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
-        if (!by_rows || nests < 2) continue;
         bool large = bytes > (double)c->m->cache[2] / 2;
+        if (nests > 1 && !large) part_sums(c, i, n);
+        if (!by_rows || nests < 2) continue;
         for (int k = i; k < i + n; k++) {
             Nest *x = &c->nest[k];
             if (is_moved(x)) continue;

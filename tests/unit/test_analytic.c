@@ -454,6 +454,23 @@ TEST(rows_that_split_lines_are_stored_in_one_go) {
            "    A[y + 1, x + 2, z] + A[y + 1, x + 1, z]\n}\n");
 }
 
+// Sums over rows of a few vectors have nests of their own, unless they add up what the same row
+// computes. A few rows of less than a vector run in lanes across them.
+TEST(short_rows_do_not_wait_for_their_sums) {
+#define SOFTMAX                                                                                    \
+    "program s(M, N) {\n input A: f32[M, N]\n output S: f32[M, N]\n temp X: f32[M]\n"              \
+    " temp E: f32[M, N]\n temp D: f32[M]\n"                                                        \
+    " X: for i in 0:M, j in 0:N\n  X[i] max=! A[i, j]\n"                                           \
+    " E: for i in 0:M, j in 0:N\n  E[i, j] = exp(A[i, j] - X[i])\n"                                \
+    " D: for i in 0:M, j in 0:N\n  D[i] +=! E[i, j]\n"                                             \
+    " S: for i in 0:M, j in 0:N\n  S[i, j] = E[i, j]/D[i]\n}\n"
+    CHOSEN("X: | i/16 i j:v\nE: i j:v\nD: i j:v\nS: i j:v\n", SIZES(110, 128), SOFTMAX);
+    CHOSEN("X: | i j:v\nE: i j:v\nD: i j:v\nS: i j:v\n", SIZES(7, 65), SOFTMAX);
+    CHOSEN("X: i j:v\nE: i j:v\nD: i j:v\nS: i j:v\n", SIZES(66, 350), SOFTMAX);
+    CHOSEN("X: j i:v\nE: | i/16 j:u i:v\nD: j i:v\nS: i/16 j:u i:v\n", SIZES(11, 5), SOFTMAX);
+#undef SOFTMAX
+}
+
 // A condition is asked once for all rows that it does not depend on; where everything is unrolled
 // it is known.
 TEST(rows_share_conditions) {
