@@ -15,49 +15,43 @@
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
      OPTIONS("--size", "--def", READING),
-     "Reads every function of the file, infers types and ranges, and prints each signature with "
-     "its\n"
-     "symbolic sizes. With --size the sizes are bound too, and every condition on them is "
-     "checked.\n"
+     "Infers types and ranges of every function in the file and prints each signature with\n"
+     "its symbolic sizes. With --size it also binds the sizes and checks every condition on\n"
+     "them.\n"
      "\n"
      "  loopwright check conv.tc\n"
      "  loopwright check conv.tc --size N=1,C=3,H=32,W=32,KH=3,KW=3\n"
-     "  loopwright check conv.tc --strict            warnings fail it\n",
+     "  loopwright check conv.tc --strict            treat warnings as errors\n",
      command_check},
-    {"show", "FILE", "print a file in one of the compiler's own text forms",
+    {"show", "FILE", "print a file in one of the compiler's text forms",
      OPTIONS("--stage", "--def", "--size", "--schedule", "--threads", "--isa", "--cost", "--db",
              READING),
-     "--stage program   the Program: explicit domains, affine subscripts, every type (.lwp). It "
-     "parses\n"
-     "                  back to itself and can be checked, shown and run like any other file.\n"
-     "--stage schedule  the Schedule (.lws) that is chosen, to begin editing from. With "
-     "--schedule\n"
-     "                  naive: the one that runs every loop as written.\n"
-     "--stage tree      the loops, one line each, under --schedule; --cost adds bytes and "
-     "operations.\n"
-     "--stage stripe    the same as Stripe text (.stripe), which parses back to itself and runs.\n"
-     "--stage asm       its machine code, each piece below the line of the tree that it does.\n"
-     "--stage report    what became of each nest: its register block, what its instructions "
-     "occupy, "
-     "the\n"
-     "                  time of each step of the compiler, and what was declined and why.\n"
+     "--stage program   the Program: explicit domains, affine subscripts, all types (.lwp).\n"
+     "                  It parses back to itself and is a valid input of every command.\n"
+     "--stage schedule  the chosen Schedule (.lws), a starting point for edits. With\n"
+     "                  --schedule naive: the Schedule that runs every loop as written.\n"
+     "--stage tree      the loop nest under --schedule, one loop per line; --cost adds bytes\n"
+     "                  and operations.\n"
+     "--stage stripe    the same nest as Stripe text (.stripe), which parses back and runs.\n"
+     "--stage asm       the machine code, each part below the line of the tree it implements.\n"
+     "--stage report    for each nest: register tile, instruction counts, reasons for every\n"
+     "                  optimisation that was declined; and the time of each compiler step.\n"
      "\n"
-     "Without --stage: the Program, or with --schedule, --threads, --isa or --cost the tree.\n"
+     "Without --stage: the Program; with --schedule, --threads, --isa or --cost: the tree.\n"
      "\n"
      "  loopwright show mv.tc\n"
      "  loopwright show mv.tc --size M=4,K=3 > mv4x3.lwp && loopwright run mv4x3.lwp\n"
      "  loopwright show mv.tc --size M=4,K=3 --stage tree --schedule mv.lws\n"
      "  loopwright show mv.tc --size M=64,K=64 --stage asm --isa avx2\n",
      command_show},
-    {"space", "FILE", "what may be decided about a function, and what follows",
+    {"space", "FILE", "print the decisions left open about a function and their consequences",
      OPTIONS("--def", "--size", "--set", "--explain", "--explain-bound", "--schedule", "--mapping",
              "--complete", "--samples", "--seed", "--threads", READING),
-     "The decisions that are open, with what is left to choose from, an estimate of the number of\n"
-     "implementations, how often random decisions end dead, and a time that none of them can beat\n"
-     "on this machine. --set takes decisions and shows what follows; --explain names the "
-     "constraint\n"
-     "behind each value that went, --explain-bound what the least time is made of.\n"
-     "See docs/spaces.md.\n"
+     "Prints the open decisions and their remaining values, an estimate of the number of\n"
+     "implementations, the share of random decision sequences that reach a dead end, and a\n"
+     "lower bound on the run time of every implementation on this machine. --set takes\n"
+     "decisions and shows their consequences, --explain names the constraint that removed\n"
+     "each value, --explain-bound breaks the lower bound down. See docs/spaces.md.\n"
      "\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64 --set 'kind(C.n.0) = VECTOR'\n"
@@ -66,12 +60,11 @@ const Command commands[] = {
      command_space},
     {"run", "FILE", "run a function on data and summarise the results",
      OPTIONS("--def", "--size", "--in", "--arg", "--out", "--seed", "--check", HOW, READING),
-     "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), integers "
-     "small,\n"
-     "subscripts inside what they index. Sizes that the given arrays tell need no --size. Scalar\n"
-     "arguments are numbers (--arg), rank-0 .npy files (--in), or for integers --size. A result "
-     "that is\n"
-     "also read starts from zeros unless --in gives its old content.\n"
+     "Inputs come from .npy files (--in) or are random: floats uniform in [-1, 1), small\n"
+     "integers, and valid indices for subscripts. Sizes follow from the arrays where they\n"
+     "can; --size gives the others. Scalar arguments are numbers (--arg), rank-0 .npy files\n"
+     "(--in) or, for integers, --size. A result that the function also reads starts from\n"
+     "zeros unless --in gives its initial content.\n"
      "\n"
      "  loopwright run mv.tc --size M=4,K=3\n"
      "  loopwright run mv.tc --in A=a.npy --in x=x.npy --out C=c.npy\n"
@@ -82,139 +75,119 @@ const Command commands[] = {
      OPTIONS("--def", "--size", "--in", "--arg", "--seconds", "--gap", "--trials", "--strategy",
              "--order", "--seed", "--repeat", "--set", "--schedule", "--threads", "--isa", "--cold",
              "--db", "--again", "--log", "--plot", "-o", "--quiet", READING),
-     "Compiles, checks and times candidates until the budget is used up (5 seconds), and prints "
-     "the\n"
-     "fastest as a Schedule, with a certificate: what no implementation in the space can beat. "
-     "The\n"
-     "result is kept in a database, which `run` looks in. Ctrl-C keeps the best so far. Without "
-     "--def\n"
-     "all functions of the file are tuned; a size that is given again begins another set of sizes. "
-     "The\n"
-     "budget is shared out by work. Candidates are timed on data that are made up, or on those of "
-     "--in\n"
-     "and --arg. See docs/tuning.md.\n"
+     "Compiles, checks and times candidates until the budget is used up (5 seconds). Prints\n"
+     "the fastest one as a Schedule with a certificate: a lower bound that no implementation\n"
+     "in the space can beat. The result is stored in the tuning database, which `run` reads.\n"
+     "Ctrl-C keeps the best candidate so far. Without --def every function of the file is\n"
+     "tuned; repeating a size in --size starts another set of sizes; the budget is divided in\n"
+     "proportion to the work. Candidates run on random data, or on the data of --in and\n"
+     "--arg. See docs/tuning.md.\n"
      "\n"
-     "Strategies: auto (the default), random, exhaustive, greedy, beam, genetic, mcts, sweep, each "
-     "with\n"
-     "options, as 'beam width=8'. Several, or `all`, are compared, each with all of the budget.\n"
+     "Strategies: auto (the default), random, exhaustive, greedy, beam, genetic, mcts, sweep,\n"
+     "each with options, such as 'beam width=8'. Several strategies, or `all`, are compared;\n"
+     "each gets the whole budget.\n"
      "\n"
      "  loopwright tune mm.tc --size M=64,N=64,K=64\n"
      "  loopwright tune mm.tc --size M=512,N=512,K=512 --seconds 20 --gap 3% -o mm.lws\n"
      "  loopwright tune mm.tc --size M=64,N=64,K=64 --size M=128,N=128 --log trials.jsonl\n"
-     "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot "
-     "best.svg\n",
+     "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot b.svg\n",
      command_tune},
-    {"compile", "FILE", "write a function as a file that stands alone",
+    {"compile", "FILE", "write a function as a standalone file",
      OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--threads", "--isa",
              "--db", READING),
-     "One function of plain pointers, for these sizes, with the loops of --schedule, and its "
-     "header.\n"
-     "To link several sizes or instruction sets together, give each a --name.\n"
+     "Writes one function of plain pointers for the given sizes and its C header. To link\n"
+     "several sizes or instruction sets into one program, give each a --name.\n"
      "\n"
      "--emit c          C99 source, FILE.c.\n"
-     "--emit obj        machine code as an ELF object, FILE.o, which needs no library of ours.\n"
-     "--emit asm        the same as text for the GNU assembler, FILE.s.\n"
-     "--emit so         the same as a shared library, FILE.so, by the system's linker.\n"
+     "--emit obj        machine code as an ELF object, FILE.o, without run-time dependencies.\n"
+     "--emit asm        the same code for the GNU assembler, FILE.s.\n"
+     "--emit so         the same code as a shared library, FILE.so, by the system's linker.\n"
      "\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit c -o mv.c\n"
      "  cc -O3 -march=native -ffp-contract=off -c mv.c\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit obj -o mv.o && cc main.c mv.o -lm\n"
-     "  loopwright compile mv.tc --size M=4,K=3 --isa avx2 --name mv_avx2 --emit obj -o "
-     "mv_avx2.o\n",
+     "  loopwright compile mv.tc --size M=4,K=3 --isa avx2 --name mv_avx2 --emit obj -o mv2.o\n",
      command_compile},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
      OPTIONS("--out", HOW, "--trace"),
-     "NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any number of "
-     "operands.\n"
-     "--out takes just a file name here.\n"
+     "Takes NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any\n"
+     "number of operands. --out takes just a file name here.\n"
      "\n"
      "  loopwright einsum 'mk,kn->mn' a.npy b.npy --out c.npy\n"
      "  loopwright einsum 'mk,kn->mn' a.npy b.npy --time\n"
      "  loopwright einsum 'ii' a.npy                 the trace of a matrix\n",
      command_einsum},
-    {"db", "WHAT [FILE...]", "the tuning database, looked at and kept in order",
+    {"db", "WHAT [FILE...]", "inspect and maintain the tuning database",
      OPTIONS("--db", "--all", "--keep", "--days", "--bad", "-o", "--def", "--size", "--schedule",
              "--threads", "--isa", "--pin", READING),
-     "list              what is tuned, one line each\n"
-     "show [KERNEL]     all of it: programs and schedules, in canonical names\n"
-     "put FILE          keeps a schedule by hand, once it was compared with the reference and "
-     "timed\n"
-     "export [-o FILE]  JSON lines, the portable form; --all: with everything that was tried\n"
-     "import FILE...    reads JSON lines; what does not apply is refused\n"
-     "merge DB...       takes over what other databases hold\n"
-     "prune             forgets: --keep N, --days N, --all (what was tried), --bad\n"
-     "verify            reads the whole file, and parses, lowers and verifies every schedule\n"
+     "list              list the tuned kernels, one per line\n"
+     "show [KERNEL]     print programs and schedules, in canonical names\n"
+     "put FILE          store a hand-written schedule after checking and timing it\n"
+     "export [-o FILE]  write JSON lines, the portable form; --all includes every trial\n"
+     "import FILE...    read JSON lines; entries that do not apply are refused\n"
+     "merge DB...       copy the entries of other databases\n"
+     "prune             delete entries: --keep N, --days N, --all (trials), --bad\n"
+     "verify            read the whole file; parse, lower and verify every schedule\n"
      "\n"
-     "What is tuned is used by run, show, compile and einsum where no --schedule is given.\n"
+     "run, show, compile and einsum use tuned schedules unless --schedule is given.\n"
      "\n"
      "  loopwright db list\n"
      "  loopwright db put mm.tc --size M=64,N=64,K=64 --schedule mm.lws\n"
      "  loopwright db export -o tuned.jsonl && loopwright db import tuned.jsonl --db other.db\n",
      command_db},
-    {"machine", "", "measure and print what this machine can do", OPTIONS("--remeasure", "--trace"),
-     "Peak rate of fused multiply-adds for each instruction set, and how fast each level of "
-     "memory\n"
-     "loads, stores and copies, of one core and of all at once. It takes about a second, all "
-     "cores\n"
-     "busy, and is kept in $XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright) for the next time.\n"
-     "`run --time` compares with these rates.\n"
+    {"machine", "", "measure and print this machine's peak rates",
+     OPTIONS("--remeasure", "--trace"),
+     "Measures the peak rate of fused multiply-adds for each instruction set and the\n"
+     "bandwidth of each memory level for loads, stores and copies, with one core and with all\n"
+     "cores. Takes about a second with all cores busy; the result is cached in\n"
+     "$XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright). `run --time` compares with it.\n"
      "\n"
      "  loopwright machine\n"
      "  loopwright machine --remeasure --json\n",
      command_machine},
-    {"bench", "[SUITE...|FILE]", "measure programs against the machine and against other libraries",
+    {"bench", "[SUITE...|FILE]", "compare programs with the machine and with other libraries",
      OPTIONS("--quick", "--only", "--peers", "--peers-dir", "--csv", "--markdown", "--history",
              "--agree", "--size", "--def", "--schedule", "--isa", "--db", "--strict", "--lang"),
-     "Suites: gemm, conv, memory, tc, loopstack, teml, compile, front; without any, all of them. "
-     "A\n"
-     "file is benched against gcc and clang at -O3 and, where a library call gives the same "
-     "result,\n"
-     "against that. Whoever is compared with is a program in --peers-dir; those that are not "
-     "there\n"
-     "are columns less. All take turns on one core, in passes that are spread over the run; ratios "
-     "are\n"
-     "medians over passes with 95 % intervals, and no number counts before the result is right. "
-     "See\n"
-     "bench/README.md.\n"
+     "Suites: gemm, conv, memory, tc, loopstack, teml, compile, front; all of them by default.\n"
+     "A file is compared with gcc and clang at -O3 and with a library call where one computes\n"
+     "the same result. Peers are programs in --peers-dir; missing peers are omitted. All\n"
+     "contestants take turns on one core, in passes distributed over the run. Ratios are\n"
+     "medians over passes with 95 % confidence intervals; a contestant with a wrong result is\n"
+     "not timed. See bench/README.md.\n"
      "\n"
-     "  loopwright bench --quick                     everything, under a minute\n"
-     "  loopwright bench gemm conv                   two suites, at length\n"
+     "  loopwright bench --quick                     every suite in under a minute\n"
+     "  loopwright bench gemm conv                   two suites at full length\n"
      "  loopwright bench gemm --only square,31 --peers openblas\n"
      "  loopwright bench mine.tc --size M=300,N=200  a program of your own\n"
      "  loopwright bench --markdown > performance.md\n"
-     "  loopwright bench --agree                     did the last two runs say the same?\n",
+     "  loopwright bench --agree                     compare the last two runs\n",
      command_bench},
-    {"report", "[LOG...]", "a page of charts from what was measured", OPTIONS("--from", "-o"),
-     "One HTML file that stands alone, light and dark, for a screen or a phone: ratios to the "
-     "best\n"
-     "peer and parts of peak by suite, compile times, a roofline, tables that sort; and from logs "
-     "of\n"
-     "tunings how the best came about.\n"
+    {"report", "[LOG...]", "write a page of charts from measurements", OPTIONS("--from", "-o"),
+     "Writes one self-contained HTML file: ratios to the best peer and fractions of peak by\n"
+     "suite, compile times, a roofline, sortable tables; and, from logs of `tune`, the\n"
+     "progress of each search.\n"
      "\n"
      "  loopwright report -o report.html\n"
      "  loopwright report --from bench.jsonl matmul.jsonl -o report.html\n",
      command_report},
-    {"explain", "FILE", "a page about one program: decisions, loops, code, and why it is as fast",
+    {"explain", "FILE", "write a page about one program: decisions, loops, code, bottlenecks",
      OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--db", "-o", READING),
-     "One HTML file that stands alone: the Program; every decision with the lower bound that "
-     "other\n"
-     "values would have; the loops as a picture with what each touches, against the caches; the\n"
-     "machine code beside them in the same colours; what its instructions occupy; where it stands\n"
-     "under the roofline; and the certificate: measured time, lower bound, gap. For one thread\n"
-     "unless --threads says how many.\n"
+     "Writes one self-contained HTML file: the Program; every decision with the lower bound of\n"
+     "its alternatives; the loop nest with the footprint of each loop against the caches; the\n"
+     "machine code beside it in the same colours; its instruction counts; the roofline; and\n"
+     "the certificate: measured time, lower bound and gap. Uses one thread unless --threads is\n"
+     "given.\n"
      "\n"
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 -o matmul.html\n"
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n",
      command_explain},
-    {"demo", "", "four programs from text to the speed of this machine, in under a minute",
+    {"demo", "", "take four programs from text to near peak speed in under a minute",
      OPTIONS("--only", "--isa"),
-     "A matrix product, a convolution with bias and relu, a softmax and an attention block: each "
-     "is\n"
-     "compiled, checked against the reference interpreter, measured, tuned for a second, checked "
-     "and\n"
-     "measured again; then one table: times, beside gcc's of the loops as written, the lower bound "
-     "and\n"
-     "the gap to it, the part of peak. --only matmul,conv,softmax,attention takes some of them.\n"
+     "Compiles a matrix product, a convolution with bias and ReLU, a softmax and an attention\n"
+     "block, checks each against the reference interpreter, times it, tunes it for a second,\n"
+     "then checks and times it again. Ends with a table: times, the time of gcc on the loops\n"
+     "as written, the lower bound, the gap to it, and the fraction of peak. --only\n"
+     "matmul,conv,softmax,attention selects some of them.\n"
      "\n"
      "  loopwright demo\n",
      command_demo},
@@ -609,8 +582,8 @@ static void help_all(FILE *to) {
 }
 
 static void help_one(FILE *to, const Command *c) {
-    fprintf(to, "usage: loopwright %s %s [options]\n\n%s: %s.\n\n%s\noptions:\n", c->name, c->args,
-            c->name, c->summary, c->help);
+    fprintf(to, "usage: loopwright %s%s%s [options]\n\n%s: %s.\n\n%s\noptions:\n", c->name,
+            *c->args ? " " : "", c->args, c->name, c->summary, c->help);
     cli_help_options(to, c);
 }
 

@@ -150,7 +150,7 @@ lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
     memset(out, 0, sizeof *out);
     if (!b) return call_null(ctx, "b");
     if (what < LW_EMIT_C || what > LW_EMIT_SO)
-        return call_misuse(ctx, "'what' is %d, which is no lw_emit", (int)what);
+        return call_misuse(ctx, "'what' is %d, which is not a valid lw_emit", (int)what);
     EmitCall e = {.bound = b, .what = what, .out = out};
     if (!options_copy(&e.options, sizeof e.options, options)) return call_unsized(ctx);
     if (e.options.threads < 0) return call_threads(ctx, e.options.threads);

@@ -227,7 +227,7 @@ static lw_status merge_body(Call *call, void *arg) {
     Merge m = {.call = call, .c = arg, .db = database(call)};
     if (!m.db) return LW_ERROR;
     if (!db_new(&call->ctx->allocator, m.c->name, &m.other)) arena_out_of_memory(call->arena);
-    if (!m.other) return call_misused(call, "'file' is '%s', which is no file", m.c->name);
+    if (!m.other) return call_misused(call, "'file' is '%s', which is not a file", m.c->name);
     bool enough = arena_try(call->arena, merge, &m);
     db_free(m.other);
     if (!enough) arena_out_of_memory(call->arena);

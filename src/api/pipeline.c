@@ -110,7 +110,8 @@ static lw_status parse(Pipeline *p) {
     else if (p->language == LW_LANG_PROGRAM)
         m = parse_programs(mod, diags);
     else
-        return call_misused(p->call, "'language' is %d, which is no lw_language", (int)p->language);
+        return call_misused(p->call, "'language' is %d, which is not a valid lw_language",
+                            (int)p->language);
     if (diags->errors && !p->partial) return LW_ERROR;
     if (p->unchecked_index) vouch(m);
     module_describe(mod, m);
@@ -139,7 +140,8 @@ static lw_status execute(Pipeline *p) {
         any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
     if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);
     if (!backend)
-        return call_misused(p->call, "'backend' is %d, which is no lw_backend", (int)o->backend);
+        return call_misused(p->call, "'backend' is %d, which is not a valid lw_backend",
+                            (int)o->backend);
     if (stripe && (o->schedule.text || !backend->schedules))
         return function_is_tree(p->call, p->bound->function);
     if (o->schedule.text && !backend->schedules) {

@@ -208,7 +208,7 @@ static lw_status show_body(Call *call, void *args) {
     const Tree *tree;
     bool stripe = s->bound->function->tree;
     if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT)
-        return call_misused(call, "'stage' is %d, which is no lw_stage", (int)s->stage);
+        return call_misused(call, "'stage' is %d, which is not a valid lw_stage", (int)s->stage);
     if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text))
         return function_is_tree(call, s->bound->function);
     if (s->stage >= LW_STAGE_ASM)

@@ -192,7 +192,7 @@ TEST(wrong_arguments_are_refused) {
     out.data = a + 5;
     refuse(ctx, b, over, 3, "output 'C' shares memory with argument 'A'");
     out = C, out.strides = (int64_t[]){0};
-    refuse(ctx, b, over, 3, "the strides of output 'C' put several elements in one place");
+    refuse(ctx, b, over, 3, "the strides of output 'C' map several elements to one address");
     // Between the columns of A there is room.
     DLTensor wide = tensor(a, 2, (int64_t[]){2, 3}, (int64_t[]){6, 2});
     const DLTensor *woven[] = {&wide, &X, &out};
@@ -663,7 +663,8 @@ TEST(misuse_has_a_text) {
     MISUSE(lw_parse(ctx, "t.tc", "", 0, NULL, NULL), "'out' is NULL");
     MISUSE(lw_parse(ctx, "t.tc", "", 0, &(lw_parse_options){.strict = true}, &mod), UNSIZED);
     lw_parse_options bad = {.struct_size = sizeof bad, .language = (lw_language)77};
-    MISUSE(lw_parse(ctx, "t.tc", "", 0, &bad, &mod), "'language' is 77, which is no lw_language");
+    MISUSE(lw_parse(ctx, "t.tc", "", 0, &bad, &mod),
+           "'language' is 77, which is not a valid lw_language");
     MISUSE(lw_parse_file(ctx, NULL, NULL, &mod), "'path' is NULL");
     MISUSE(lw_parse_einsum(ctx, NULL, NULL, 0, &mod), "'spec' is NULL");
     MISUSE(lw_parse_einsum(ctx, "ij->j", NULL, 1, &mod), "'operands' is NULL");
@@ -704,8 +705,10 @@ TEST(misuse_of_functions_names_its_cause) {
     lw_show_options show = {.struct_size = sizeof show, .threads = -2};
     MISUSE(lw_bound_show_with(ctx, b, LW_STAGE_TREE, &show, &text),
            "'threads' is -2, and must not be negative");
-    MISUSE(lw_bound_show(ctx, b, (lw_stage)9, &text), "'stage' is 9, which is no lw_stage");
-    MISUSE(lw_bound_emit(ctx, b, (lw_emit)9, NULL, &emitted), "'what' is 9, which is no lw_emit");
+    MISUSE(lw_bound_show(ctx, b, (lw_stage)9, &text),
+           "'stage' is 9, which is not a valid lw_stage");
+    MISUSE(lw_bound_emit(ctx, b, (lw_emit)9, NULL, &emitted),
+           "'what' is 9, which is not a valid lw_emit");
     MISUSE(lw_compile(ctx, NULL, NULL, &k), "'b' is NULL");
     MISUSE(lw_kernel_run(ctx, NULL, NULL, 0, NULL), "'k' is NULL");
     CHECK(lw_compile(ctx, b, NULL, &k) == LW_OK);

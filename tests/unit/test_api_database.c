@@ -239,11 +239,11 @@ TEST(api_database_checks_what_it_reads) {
         const char *schedule, *why;
     } bad[] = {
         {"s0: i0 /\n", "expected"},
-        {"s1: i0\n", "it names what the program does not have"},
-        {"s0: i0 i9\n", "it names what the program does not have"},
+        {"s1: i0\n", "it uses names that the program does not have"},
+        {"s0: i0 i9\n", "it uses names that the program does not have"},
         {"s0: i1:v i0 i2\n", "vector"},
         {"s0: i0:grid.x i1 i2\n", "its loops are for another target"},
-        {"s0: i0\n    copy t7\n", "it names what the program does not have"},
+        {"s0: i0\n    copy t7\n", "it uses names that the program does not have"},
         {"", ""}, // every loop as written: nothing is wrong with that
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -275,7 +275,7 @@ TEST(api_database_has_no_say_over_memory) {
     CHECK(!lw_bound_show_with(b.ctx, b.bound, LW_STAGE_SCHEDULE, &o, &text));
     CHECK(text[0] == 'C');
     CHECK(lw_diag_count(b.ctx) == 1 &&
-          strstr(lw_diag_text(b.ctx), "it takes more memory than any that was measured"));
+          strstr(lw_diag_text(b.ctx), "it needs more memory than any measured schedule"));
     end(&b);
 }
 

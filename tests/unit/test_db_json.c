@@ -100,7 +100,7 @@ TEST(db_json_entries_are_checked) {
          "    s0: for i0 in 0:8\n        t1[] +=! t0[i0]\n}\n",
          "", "its program is not in canonical form"},
         {program, "s0: i0:nonsense\n", "nonsense"},
-        {program, "s1: i0\n", "it names what the program does not have"},
+        {program, "s1: i0\n", "it uses names that the program does not have"},
         {program, "s0: i0/4:v i0\n", "vector"},
     };
     Lab lab;

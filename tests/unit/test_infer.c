@@ -361,15 +361,15 @@ static const Row refused[] = {
                                          "'i+j' of 'A' leaves more than one choice / "
                                          "give one of them a range, as in 'where j in 0:3'"},
     {"| O(i,j) =", "{i} cannot infer a range for 'i': no subscript bounds it / "
-                   "say how far it runs, as in 'where i in 0:10'\n"
+                   "give its range, as in 'where i in 0:10'\n"
                    "{j} cannot infer a range for 'j': no subscript bounds it / "
-                   "say how far it runs, as in 'where j in 0:10'"},
+                   "give its range, as in 'where j in 0:10'"},
     {"B(N) S(1) | A(i) = B(S(0)*i)",
      "{S(0)*i} cannot infer a range for 'i': subscript 'S(0)*i' of 'B' does not limit it / "
-     "say how far it runs, as in 'where i in 0:N'"},
+     "give its range, as in 'where i in 0:N'"},
     {"I(N0,N1,N2,N3,N4) | O(i,j,k,l,m) = I(j,i,k,i,l)",
      "{m} cannot infer a range for 'm': no subscript bounds it / "
-     "say how far it runs, as in 'where m in 0:10'"},
+     "give its range, as in 'where m in 0:10'"},
     {"A(10) | O(i) = A(i) A(i+20)",
      "{i+20} inferred an empty range for 'i': 0 <= i < -10 cannot hold / "
      "{i} 'i' starts at 0 / "
@@ -404,9 +404,9 @@ static const Row refused[] = {
      "{i} 'i' ranges over 0:N + 1 / "
      "give a smaller range with a 'where', or make 'A' larger"},
     {"A(N) | O(i) = A(i) where i in 8:4", "{i} the range 8:4 of 'i' is empty / "
-                                          "a range 'lo:hi' holds lo, lo + 1, ..., hi - 1"},
+                                          "a range 'lo:hi' contains lo, lo + 1, ..., hi - 1"},
     {"A(N) | O(i) = A(k) A(i) where k in 0:i",
-     "{k} the range 0:i of 'k' does not consist of sizes and constants only / "
+     "{k} the range 0:i of 'k' depends on more than sizes and constants / "
      "ranges are rectangular: give 'k' its largest range and guard the value with a ternary"},
     {"in(B,C,H,W) | out(b,c,i,j) = in(b,c,2*i+kw,2*j+kh)",
      "{2*i+kw} cannot infer ranges for 'i' and 'kw': subscript '2*i+kw' of 'in' leaves more than "
@@ -421,10 +421,10 @@ static const Row refused[] = {
      "declare the sizes of 'H' where it is named as a result, as in 'float(N) H'"},
     {"A(N) | O(i) = A(i%3)",
      "{i%3} cannot infer a range for 'i': subscript 'i%3' of 'A' does not limit it / "
-     "say how far it runs, as in 'where i in 0:N'"},
+     "give its range, as in 'where i in 0:N'"},
     {"A(N) | O(i) = <A(i-1)>", "{i} cannot infer a range for 'i': no subscript bounds it / "
-                               "say how far it runs, as in 'where i in 0:N'"},
-    {"A(N) | T(i) = B(i,j); O(i) = T(i) A(i)", "'B' has no size and nothing defines it"},
+                               "give its range, as in 'where i in 0:N'"},
+    {"A(N) | T(i) = B(i,j); O(i) = T(i) A(i)", "'B' has no size and no definition"},
     {"A(9223372036854775807) | O(i) = A(i-9223372036854775807) ; P(i) = O(i-9223372036854775807)",
      "{O(i) = A(i-9223372036854775807) ;} a size does not fit in 64 bits, or its formula is too "
      "long"},
@@ -432,7 +432,7 @@ static const Row refused[] = {
      "{i+1} subscript 'i+1' of 'U' reaches N, outside its range 0:N / "
      "{i} 'i' ranges over 0:N / "
      "give a smaller range with a 'where', or make 'U' larger / "
-     "or say what lies outside: pad(U(...), 0), clamp(U(...)) or mirror(U(...))"},
+     "or define the border: pad(U(...), 0), clamp(U(...)) or mirror(U(...))"},
     {"A(10) | O(i) = A(i); O(i) = A(i+10); O(i) = A(i+12)",
      "{i+12} inferred an empty range for 'i': 0 <= i < -2 cannot hold / "
      "{i} 'i' starts at 0 / "

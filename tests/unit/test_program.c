@@ -318,7 +318,7 @@ TEST(text_is_refused_where_it_is_wrong) {
     static const Refusal all[] = {
         {DIAG_TEXT_EXPECTED, "programme f {}", "1:1: expected 'program', found 'programme'"},
         {DIAG_TEXT_ONE_PROGRAM, "program f {}\nprogram g {}",
-         "0:0: the text holds 2 programs, where one is wanted"},
+         "0:0: the text contains 2 programs; expected one"},
         {DIAG_TEXT_EXPECTED_END, "program f(N) {", "1:15: expected '}', found the end of the text"},
         {DIAG_TEXT_EXPECTED, HEAD "for i in 0:N C[i] A[i] }",
          "2:19: expected '=', '+=', '*=', 'min=' or 'max=', found 'A'"},
@@ -329,7 +329,7 @@ TEST(text_is_refused_where_it_is_wrong) {
         {DIAG_TEXT_EXPECTED, "program f { input A: float[3] }",
          "1:22: expected a type, found 'float'"},
         {DIAG_TEXT_CHARACTER, HEAD "for i in 0:N C[i] = A[i] @ 1.0 }",
-         "2:26: this character means nothing here"},
+         "2:26: unexpected character"},
         {DIAG_TEXT_UNCLOSED, HEAD "for i in 0:N hint \"x\nC[i] = A[i] }",
          "2:19: this \" is not closed on its line"},
         {DIAG_TEXT_DUPLICATE, "program f(N, N) {}", "1:14: 'N' is declared twice"},
@@ -377,7 +377,7 @@ TEST(ill_formed_programs_are_refused) {
          "it again"},
         {DIAG_PROGRAM_ASSIGN_SCATTER,
          "program f(N) { input I: i32[N] output C: f32[N]\nfor i in 0:N C[I[i]] = 1.0 }",
-         "2:14: computed subscripts of 'C' may meet: '=' cannot write through them"},
+         "2:14: computed subscripts of 'C' may coincide: '=' cannot write through them"},
         {DIAG_PROGRAM_INPUT_WRITTEN, "program f(N) { input A: f32[N]\nfor i in 0:N A[i] = 1.0 }",
          "2:14: input 'A' is written"},
         {DIAG_PROGRAM_OUTPUT_UNDEFINED, "program f(N) { output C: f32[N] }",
@@ -398,7 +398,7 @@ TEST(sizes_that_do_not_fit_are_refused) {
          true},
         {DIAG_BIND_SCALAR_RANGE,
          "program f(s: u8) { output C: f32[s] for i in 0:s C[i] = 1.0 }",
-         "1:11: 's' is 256, which is no u8",
+         "1:11: 's' is 256, which is not in the range of u8",
          {256},
          true},
         {DIAG_BIND_REQUIRE,
@@ -504,16 +504,14 @@ TEST(assignments_write_once) {
     static const Refusal all[] = {
         {DIAG_CHECK_TWICE,
          "program f(N) { output C: f32[2*N]\nfor i in 0:N, j in 0:N C[i + j] = 1.0 }",
-         "2:24: '=' writes each element once, but instances i = 0, j = 1 and i = 1, j = 0 both "
-         "write "
-         "C[1]",
+         "2:24: '=' writes each element once, but iterations i = 0, j = 1 and i = 1, j = 0 both "
+         "write C[1]",
          {4},
          true},
         {DIAG_CHECK_TWICE,
          "program f(N) { output C: f32[2*N]\nfor i in 0:N, j in 0:N C[i + j] = 1.0 }",
-         "2:24: '=' writes each element once, but instances i = 0, j = 1 and i = 1, j = 0 both "
-         "write "
-         "C[1]",
+         "2:24: '=' writes each element once, but iterations i = 0, j = 1 and i = 1, j = 0 both "
+         "write C[1]",
          {100000},
          true},
         {DIAG_CHECK_ONCE_UNPROVEN,
@@ -540,24 +538,20 @@ TEST(in_place_updates_must_not_conflict) {
     static const Refusal all[] = {
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
-         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which "
-         "instance "
-         "i "
-         "= 1, j = 0 writes",
+         "2:24: 'a' cannot be updated in place: iteration i = 0, j = 1 reads a[1, 0], which "
+         "iteration i = 1, j = 0 writes",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
-         "2:24: 'a' cannot be updated in place: instance i = 0, j = 1 reads a[1, 0], which "
-         "instance "
-         "i "
-         "= 1, j = 0 writes",
+         "2:24: 'a' cannot be updated in place: iteration i = 0, j = 1 reads a[1, 0], which "
+         "iteration i = 1, j = 0 writes",
          {100000},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N]\nfor i in 0:N - 1 a[i] = a[i] + a[i + 1] }",
-         "2:18: 'a' cannot be updated in place: instance i = 0 reads a[1], which instance i = 1 "
-         "writes",
+         "2:18: 'a' cannot be updated in place: iteration i = 0 reads a[1], which iteration i = "
+         "1 writes",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE_COMPUTED,
@@ -574,7 +568,8 @@ TEST(in_place_updates_must_not_conflict) {
          true},
         {DIAG_CHECK_IN_PLACE_UNPROVEN,
          "program f(N) { inout a: f32[N]\nfor i in 0:N/2 a[i] = a[N - 1 - i*i%(N/2 + 1)] }",
-         "2:16: 'a' cannot be updated in place: some instance may read what another writes",
+         "2:16: 'a' cannot be updated in place: some iteration may read an element that another "
+         "one writes",
          {400000},
          true},
     };

@@ -23,8 +23,7 @@ static const Case cases[] = {
     {"  C: m\n", "1:3: error: an indented line is an option and needs a statement above it"},
     {"C m\n", "1:3: error: expected ':', found 'm'"},
     {"flatten\nC: m\n",
-     "1:1: error: nothing in 'p' runs through memory as one, so there is nothing "
-     "to flatten"},
+     "1:1: error: no dimensions of 'p' are contiguous in memory, so there is nothing to flatten"},
     {"flatten it\n", "1:9: error: expected the end of the line, found 'it'"},
     {"flatten: m\n", "1:1: error: no statement 'flatten' in the program"},
     {"C: m n k\nC: m\n", "2:1: error: statement 'C' has two sections"},
@@ -36,7 +35,7 @@ static const Case cases[] = {
     {"C: m | n | k\n", "1:10: error: an order has at most one '|'"},
     {"C: m:x\n", "1:6: error: no mark 'x': expected p, u, v, any, grid.x or thread.x"},
     {"C: m\n    fly\n", "2:5: error: no option 'fly'"},
-    {"C: m\n    align 3\n", "2:11: error: an alignment is a power of two"},
+    {"C: m\n    align 3\n", "2:11: error: an alignment must be a power of two"},
     {"C: m\n    layout m\n", "2:12: error: expected '(', found 'm'"},
     {"C: m\n    layout (0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0)\n",
      "2:13: error: too many dimensions in a layout"},
@@ -50,19 +49,21 @@ static const Case cases[] = {
     {"C:\n    at m\n",
      "2:8: error: 'C' is an argument: only temporaries are computed at a loop of their readers"},
     {"T:\n    at m/4\n", "2:8: error: statement 'C' reads 'T' and has no loop 'm/4'"},
-    {"U:\n    at m\n", "2:8: error: 'U' cannot be computed where 'O' reads it: 'C', which it "
-                       "reads, has changed there"},
+    {"U:\n    at m\n", "2:8: error: 'U' cannot be computed where 'O' reads it: its operand 'C' "
+                       "has changed by then"},
     {"C:\n    inline\n",
-     "1:1: error: 'C' cannot be put in the place of its reads: it needs one definition by '=' of a "
-     "temporary, with a plain iterator per dimension"},
-    {"U:\n    inline\n", "1:1: error: 'U' cannot be put in the place of its reads in statement "
-                         "'O': a subscript reads it, "
-                         "rounding would differ, or what it reads has changed there"},
+     "1:1: error: 'C' cannot be inlined: it must be a temporary with one definition by '=' and a "
+     "plain iterator per dimension"},
+    {"U:\n    inline\n", "1:1: error: 'U' cannot be inlined into statement 'O': a subscript "
+                         "reads it, rounding would differ, or its operands have changed by then"},
     {"C:\n    copy Q\n", "2:10: error: no tensor 'Q' that statement 'C' reads"},
-    {"T:\n    after C\n", "1:1: error: 'T' cannot stand behind 'C': it comes first"},
-    {"H:\n    after O\n", "1:1: error: 'H' cannot stand behind 'O': it is a reduction itself"},
-    {"O:\n    after T\n", "1:1: error: 'O' cannot stand behind 'T': it does not read its result"},
-    {"O:\n    after Z\n", "1:1: error: 'O' cannot stand behind 'Z': there is no such statement"},
+    {"T:\n    after C\n", "1:1: error: 'T' cannot run as a post-operation of 'C': it comes first"},
+    {"H:\n    after O\n",
+     "1:1: error: 'H' cannot run as a post-operation of 'O': it is a reduction itself"},
+    {"O:\n    after T\n",
+     "1:1: error: 'O' cannot run as a post-operation of 'T': it does not read its result"},
+    {"O:\n    after Z\n",
+     "1:1: error: 'O' cannot run as a post-operation of 'Z': there is no such statement"},
     {"C:\n    privatise m/4\n", "2:15: error: 'C' cannot have partial results over 'm': this "
                                 "iterator stands on the left, so there is nothing to sum up"},
     {"C: m\n    prefetch B at q distance 3\n", "2:19: error: no loop 'q' around statement 'C'"},
@@ -72,9 +73,9 @@ static const Case cases[] = {
      "2:11: error: expected 'register', 'stack' or 'scratch', found 'moon'"},
     {"C: m\n    inline now\n", "2:12: error: expected the end of the line, found 'now'"},
     {"C: m ? n\n", "1:6: error: expected a loop, found '?'"},
-    {"T:\n    align 64\n    align 32\n", "3:5: error: 'align' is said twice"},
+    {"T:\n    align 64\n    align 32\n", "3:5: error: option 'align' is given twice"},
     {"C:\n    copy B at m at n\n", "2:17: error: expected the end of the line, found 'at'"},
-    {"O:\n    after C\n    after C\n", "3:5: error: 'after' is said twice"},
+    {"O:\n    after C\n    after C\n", "3:5: error: option 'after' is given twice"},
     {"C:\n    layout (n m)\n",
      "1:1: error: 'C' is an argument: its layout, place and alignment are the caller's"},
     {"C: m:grid.x n:grid.x k\n",
@@ -82,8 +83,7 @@ static const Case cases[] = {
     {"C: m:thread.y n:grid.z k\n",
      "1:15: error: grid.z inside thread.y: each axis runs once, and threads inside the grid"},
     {"C:\n    copy B at m\nC.B:\n    layout (1 0)\n",
-     "3:1: error: where 'C.B' is computed and how it lies in memory is said where it is asked for, "
-     "in 'copy'"},
+     "3:1: error: the place and layout of copy 'C.B' belong to the 'copy' option that makes it"},
     {"T: | m k\n    place register\nC:\n    copy T place stack\n", NULL},
 };
 
@@ -143,7 +143,7 @@ TEST(schedules_ask_what_was_meant) {
          "error: no option 'privatize'\nnote: did you mean 'privatise'?\n");
     says(names, "sums: row\ncopy twice\n",
          "error: expected ':', found 'twice'\n"
-         "note: options stand below the order of their statement, and are indented\n");
+         "note: options are indented below the order of their statement\n");
     says(names, "sums:\n    copy twise\n",
          "error: no tensor 'twise' that statement 'sums' reads\nnote: did you mean 'twice'?\n");
     says(names, "sums: row\n    prefetch twicee at row\n",
@@ -164,9 +164,9 @@ TEST(schedules_ask_what_was_meant) {
          "error: statement 'sums' reads 'twice' and has no loop 'row/2'\n"
          "note: its loops are row/4 column row\n");
     says(names, "sums: column:v\n",
-         "error: vector loop over 'column' is not innermost: 'row' runs inside it\n"
-         "note: the order leaves 'row' out, and what is left out runs innermost; write it further "
-         "out, or mark it\n");
+         "error: vector loop over 'column' is not innermost: 'row' runs inside it\nnote: "
+         "iterators that the order omits run innermost; add 'row' to the order further out, or "
+         "mark it\n");
     says(names, "sums:\n    privatise row\n",
          "error: 'sums' cannot have partial results over 'row': this iterator stands on the left, "
          "so there is nothing to sum up\n");
@@ -175,7 +175,7 @@ TEST(schedules_ask_what_was_meant) {
     says(names, "twice:\n    privatise column\n",
          "error: 'twice' cannot have partial results over 'column': it reduces nothing\n");
     says(names, "sums:\n    after twicce\n",
-         "error: 'sums' cannot stand behind 'twicce': there is no such statement\n"
+         "error: 'sums' cannot run as a post-operation of 'twicce': there is no such statement\n"
          "note: did you mean 'twice'?\n");
 }
 
@@ -226,13 +226,13 @@ TEST(schedules_say_nothing_in_vain) {
          "    T: for i in 0:9000\n        T[i] = A[i]\n    O: for i in 0:9000\n        O[i] = "
          "T[i]\n}\n",
          "T: |\n    place register\n",
-         "error: 'T' takes 36000 bytes there; registers hold at most 2048\n");
+         "error: 'T' needs 36000 bytes there; registers hold at most 2048\n");
     says("program p {\n    input A: f32[99, 999]\n    output O: f32[99, 999]\n    temp T: f32[99, "
          "999]\n"
          "    T: for i in 0:99, j in 0:999\n        T[i, j] = A[i, j]\n"
          "    O: for i in 0:99, j in 0:999\n        O[i, j] = T[i, j]\n}\n",
          "T: |\n    place stack\n",
-         "error: 'T' takes 395604 bytes there; on the stack are at most 65536\n");
+         "error: 'T' needs 395604 bytes there; on the stack are at most 65536\n");
 }
 
 TEST(schedule_copies_nothing_that_is_written) {

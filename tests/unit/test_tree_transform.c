@@ -125,7 +125,7 @@ TEST(fuse_distribute_move_and_sink) {
                  shown(&r, fused));
     CHECK(!tree_move(t, (TreeRef){loop(t, 0), -1}, 1, &e));
     CHECK(strstr(tr_diags(&r), "error: cannot move: 'C' at (i=0) runs before 'T' at (i=0), which "
-                               "comes first in the program; both touch T[0]"));
+                               "comes first in the program; both access T[0]"));
     e = edit(&r);
     CHECK(!tree_move(fused, (TreeRef){-1, 0}, 1, &e));
     tr_end(&r);
@@ -183,7 +183,7 @@ TEST(kinds) {
     const Tree *s = tree_sink(t, 0, k, &e); // the initialisation inside: k may not be parallel
     CHECK_STR_EQ(shown(&r, tree_parallelize(s, k, &e)),
                  "error: cannot parallelize: the loop over 'k' is parallel, but iterations (i=0, "
-                 "k=0) and (i=0, k=1) meet in C[0] by more than an aggregation\n");
+                 "k=0) and (i=0, k=1) both access C[0], other than by one aggregation\n");
     e = edit(&r);
     e.unchecked = true;
     CHECK(tree_parallelize(s, k, &e));
@@ -255,8 +255,8 @@ TEST(dependences_refuse) {
     const Tree *t = skewed(&r, &x);
     TreeEdit e = edit(&r);
     CHECK_STR_EQ(shown(&r, tree_interchange(t, loop(t, 0), &e)),
-                 "error: cannot interchange: 'B' at (j=1, i=0) would run after 'B' at (j=0, i=1), "
-                 "which follows it; both touch B[1, 1]\n");
+                 "error: cannot interchange: 'B' at (j=1, i=0) would run after 'B' at (j=0, "
+                 "i=1), which depends on it through B[1, 1]\n");
     e = edit(&r);
     CHECK(!tree_tile(t, loop(t, 0), 2, 2, &e));
     CHECK(r.diags.items.n == 1 && r.diags.items.at[0]->id == DIAG_EDIT_ORDER);
@@ -265,7 +265,7 @@ TEST(dependences_refuse) {
     e = edit(&r);
     CHECK_STR_EQ(shown(&r, tree_split(t, loop(t, 0), 2, true, &e)),
                  "error: cannot split: 'B' at (i=1, i=0, j=1) would run after 'B' at (i=0, i=1, "
-                 "j=0), which follows it; both touch B[2, 1]\n");
+                 "j=0), which depends on it through B[2, 1]\n");
     e = edit(&r);
     e.unchecked = true;
     CHECK(tree_interchange(t, loop(t, 0), &e));
@@ -337,9 +337,9 @@ TEST(traces_find_faults) {
     e.unchecked = true;
     const Tree *s = tree_sink(t, 0, loop(t, 1), &e);
     CHECK_STR_EQ(traced(&r, tree_parallelize(s, loop(t, 1), &e)),
-                 "instance (i=0, k=2) reads C[0], which nothing wrote");
+                 "iteration (i=0, k=2) reads C[0], which nothing wrote");
     CHECK_STR_EQ(traced(&r, tree_move(t, (TreeRef){-1, 0}, 1, &e)),
-                 "instance (i=0, k=0) reads C[0], which nothing wrote");
+                 "iteration (i=0, k=0) reads C[0], which nothing wrote");
     // An instance left out, one too many, one outside.
     Tree *wrong = arena_copy(&r.arena, t, sizeof *t);
     const Block *b = as_block(t->root->child[0]);
@@ -349,10 +349,10 @@ TEST(traces_find_faults) {
     like.index = &less;
     const Node *child = &tree_block(wrong, &like, b->child, b->nchildren)->node;
     wrong->root = tree_block(wrong, t->root, &child, 1);
-    CHECK_STR_EQ(traced(&r, wrong), "statement 'C': instance (i=3, k=0) never runs");
+    CHECK_STR_EQ(traced(&r, wrong), "statement 'C': iteration (i=3, k=0) never runs");
     const Node *twice[] = {t->root->child[0], t->root->child[0]};
     wrong->root = tree_block(wrong, t->root, twice, 2);
-    CHECK_STR_EQ(traced(&r, wrong), "statement 'C': instance (i=0) runs a second time");
+    CHECK_STR_EQ(traced(&r, wrong), "statement 'C': iteration (i=0) runs a second time");
     tr_end(&r);
 
     tr_begin(&r, "program f { inout C: f32[4] output D: f32[4]\n"
@@ -361,7 +361,7 @@ TEST(traces_find_faults) {
     e = edit(&r);
     e.unchecked = true;
     CHECK_STR_EQ(traced(&r, tree_move(t, (TreeRef){loop(t, 0), -1}, 1, &e)),
-                 "instance (i=0) runs before (i=0), which comes first in the program; both touch "
+                 "iteration (i=0) runs before (i=0), which comes first in the program; both access "
                  "C[0]");
     tr_end(&r);
 
@@ -391,7 +391,7 @@ TEST(traces_find_faults) {
     const Node *loops[] = {&tree_block(folded, w, &to, 1)->node,
                            &tree_block(folded, q, &from, 1)->node};
     folded->root = tree_block(folded, t->root, loops, 2);
-    CHECK_STR_EQ(traced(&r, folded), "instance (i=0) reads T[0], which holds element 3 of 'T' and "
-                                     "not what it asks for");
+    CHECK_STR_EQ(traced(&r, folded), "iteration (i=0) reads T[0], which holds element 3 of 'T' "
+                                     "instead of the requested one");
     tr_end(&r);
 }

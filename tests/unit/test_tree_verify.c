@@ -147,11 +147,11 @@ TEST(unordered_blocks_carry_aggregations_by_one_operator_only) {
         }
     h.node[h.n++] = hand_leaf(&h, c, zero, REDUCE_ADD, hand_read(&h, c, zero));
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i),
-                 "error: the loop over 'i' is parallel, but iterations (i=0) and (i=1) meet in "
-                 "C[0] by more than an aggregation\n");
+                 "error: the loop over 'i' is parallel, but iterations (i=0) and (i=1) both "
+                 "access C[0], other than by one aggregation\n");
     h.node[h.n++] = hand_leaf(&h, c, zero, REDUCE_ASSIGN, NULL);
     h.node[h.n++] = hand_leaf(&h, c, zero, REDUCE_ADD, NULL);
-    CHECK(strstr(verify_loop(&h, KIND_VECTOR, i), "by more than an aggregation"));
+    CHECK(strstr(verify_loop(&h, KIND_VECTOR, i), "other than by one aggregation"));
     tr_end(&h.r);
 }
 
@@ -162,7 +162,7 @@ TEST(accesses_stay_inside_buffers_and_views) {
     Index i = hand_index(&h, "i", 4);
     h.node[h.n++] = hand_leaf(&h, c, at(&h, 1, i, 1), REDUCE_ASSIGN, NULL);
     CHECK_STR_EQ(verify_loop(&h, KIND_SERIAL, i),
-                 "error: instance (i=3) touches C[4], outside 'C'\n");
+                 "error: iteration (i=3) accesses C[4], outside 'C'\n");
     // A guard keeps it inside.
     const Affine *guard = at(&h, -1, i, 2);
     const Node *leaf = hand_leaf(&h, c, at(&h, 1, i, 1), REDUCE_ASSIGN, NULL);
@@ -178,14 +178,14 @@ TEST(accesses_stay_inside_buffers_and_views) {
     leaf = hand_leaf(&h, c, at(&h, 1, i, 2), REDUCE_ASSIGN, NULL);
     const Node *block = &tree_block(h.t, &b, &leaf, 1)->node;
     CHECK(strstr(hand_verify(&h, &block, 1, NULL, 0),
-                 "error: instance (i=0) touches C[2], outside a view of 'C' around it"));
+                 "error: iteration (i=0) accesses C[2], outside a view of 'C' around it"));
     // The view itself against the buffer: 4 iterations of two elements reach C[4].
     b.nconstraints = 0;
     leaf = hand_leaf(&h, c, at(&h, 1, i, 0), REDUCE_ASSIGN, NULL);
     block = &tree_block(h.t, &b, &leaf, 1)->node;
     CHECK_STR_EQ(hand_verify(&h, &block, 1, NULL, 0),
-                 "error: iteration (i=3) has a view that reaches C[4], outside what is seen of 'C' "
-                 "there\n");
+                 "error: iteration (i=3) has a view that reaches C[4], outside the enclosing "
+                 "view of 'C'\n");
     // And against its parent's.
     Index j = hand_index(&h, "j", 2);
     const Affine *none = at(&h, 0, j, 1), *of_j = at(&h, 1, j, 1);
@@ -222,7 +222,7 @@ TEST(scratch_is_written_before_it_is_read) {
     const Node *good[] = {writer, reader}, *bad[] = {reader, writer};
     CHECK_STR_EQ(hand_verify(&h, good, 2, &t, 1), "");
     CHECK_STR_EQ(hand_verify(&h, bad, 2, &t, 1),
-                 "error: instance (r=0) reads T[0] before anything writes it\n");
+                 "error: iteration (r=0) reads T[0] before anything writes it\n");
     // A guard leaves the last element out.
     const Affine *guard = affine_add_const(&h.exprs, affine_scale(&h.exprs, sub, -1), 10);
     h.node[h.n++] = &tree_guard(h.t, &guard, 1, hand_leaf(&h, t, sub, REDUCE_ASSIGN, NULL))->node;
@@ -230,7 +230,7 @@ TEST(scratch_is_written_before_it_is_read) {
     h.node[h.n++] = inner;
     const Node *partly[] = {hand_loop(&h, KIND_SERIAL, o), reader};
     CHECK_STR_EQ(hand_verify(&h, partly, 2, &t, 1),
-                 "error: instance (r=11) reads T[11] before anything writes it\n");
+                 "error: iteration (r=11) reads T[11] before anything writes it\n");
     tr_end(&h.r);
 }
 
@@ -334,8 +334,8 @@ TEST(sources_run_before_sinks) {
     CHECK(tree_verify(&r.arena, t, NULL, &r.diags) == VERIFY_REFUSED);
     const char *got = tr_diags(&r);
     CHECK(strstr(got, "'C' at (i=3) runs before 'B' at (i=0), which comes first in the program; "
-                      "both touch B[0]"));
-    CHECK(strstr(got, "instance (i=0) reads B[3] before anything writes it"));
+                      "both access B[0]"));
+    CHECK(strstr(got, "iteration (i=0) reads B[3] before anything writes it"));
     tr_end(&r);
 }
 

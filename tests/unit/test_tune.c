@@ -223,14 +223,15 @@ TEST(planted_faults_are_recorded_and_never_stored) {
     o.trials = 10;
     o.failures = "/dev/null/failures";
     CHECK(lw_tune(ctx, b, &o, &r) == LW_OK && seen.failures == 0);
-    const char *told = strstr(lw_diag_text(ctx), "what went wrong cannot be kept in '/dev/null/");
-    CHECK(told && !strstr(told + 1, "what went wrong"));
+    const char *told =
+        strstr(lw_diag_text(ctx), "cannot save the failing candidate to '/dev/null/");
+    CHECK(told && !strstr(told + 1, "cannot save the failing"));
     o = options(&seen);
     o.trials = 10;
     o.set = "place(C) = NEST";
     CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR);
-    CHECK(strstr(lw_diag_text(ctx), "candidates runs and gives the right result"));
-    CHECK(strstr(lw_diag_text(ctx), "what is chosen without search: "));
+    CHECK(strstr(lw_diag_text(ctx), "candidates ran with a correct result"));
+    CHECK(strstr(lw_diag_text(ctx), "the default choice: "));
     unsetenv("LW_TUNE_PLANT");
     lw_bound_free(b);
     lw_context_free(ctx);
@@ -308,7 +309,7 @@ TEST(tuning_searches_what_was_not_searched) {
     random.strategy = "random";
     const lw_tune_result *r;
     CHECK(lw_db_put(ctx, b, &hand, false, &r) == LW_ERROR);
-    CHECK(strstr(lw_diag_text(ctx), "which schedule? give one by --schedule FILE.lws"));
+    CHECK(strstr(lw_diag_text(ctx), "no schedule given; use --schedule FILE.lws"));
     hand.schedule.text = "C: m n k\n";
     CHECK(lw_db_put(ctx, b, &hand, false, &r) == LW_OK && r->stored);
     CHECK(r->chosen > 0 && r->chosen < r->state->seconds);
@@ -533,8 +534,7 @@ TEST(data_of_a_user_are_looked_at) {
     if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_OK)) printf("%s", lw_diag_text(ctx));
     at[0] = 100;
     CHECK(lw_tune(ctx, b, &o, &r) == LW_ERROR);
-    CHECK(
-        strstr(lw_diag_text(ctx), "'at' holds 100, and as a subscript it should be from 0 to 99"));
+    CHECK(strstr(lw_diag_text(ctx), "'at' contains 100, but subscripts must be from 0 to 99"));
     o.data = false;
     seen = (Seen){0};
     CHECK(lw_tune(ctx, b, &o, &r) == LW_OK);
@@ -575,22 +575,23 @@ TEST(mistakes_are_told) {
         lw_tune_options o;
         const char *want;
     } wrong[] = {
-        {{.strategy = "bean"}, "'bean' is no strategy; there are auto"},
+        {{.strategy = "bean"}, "'bean' is not a valid strategy; there are auto"},
         {{.strategy = "beam width=0"},
-         "'width=0' is no value of width; there are whole numbers from 1 to 1000000"},
-        {{.strategy = "beam width=x"}, "'width=x' is no value of width"},
+         "'width=0' is not a valid value of width; there are whole numbers from 1 to 1000000"},
+        {{.strategy = "beam width=x"}, "'width=x' is not a valid value of width"},
         {{.strategy = "beam wide=3"},
-         "'wide=3' is no option of beam; there are width, lookahead, batch, scratch, blind"},
+         "'wide=3' is not a valid option of beam; there are width, lookahead, batch, scratch, "
+         "blind"},
         {{.strategy = "random width=3"},
-         "'width=3' is no option of random; there are batch, scratch, blind"},
-        {{.strategy = "auto blind=1"}, "'blind=1' is no option of auto"},
+         "'width=3' is not a valid option of random; there are batch, scratch, blind"},
+        {{.strategy = "auto blind=1"}, "'blind=1' is not a valid option of auto"},
         {{.strategy = "genetic mutation=0"},
-         "'mutation=0' is no value of mutation; there are numbers above 0, up to 1000000"},
-        {{.order = "random"}, "'random' is no order of decisions; there are given"},
+         "'mutation=0' is not a valid value of mutation; there are numbers above 0, up to 1000000"},
+        {{.order = "random"}, "'random' is not a valid order of decisions; there are given"},
         {{.order = "kind,sise"}, "did you mean 'size'?"},
         {{.isa = "mmx"}, "isa is 'mmx'"},
         {{.plugin = "mpy"}, "plug-in 'mpy' cannot be used: there is no loopwright-mpy.so"},
-        {{.set = "size(C.m.1) = 4; size(C.m.1) = 2"}, "nothing is left"},
+        {{.set = "size(C.m.1) = 4; size(C.m.1) = 2"}, "no implementation is left"},
         {{.schedule = {"C: q\n", "q.lws"}}, "q"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -606,7 +607,7 @@ TEST(mistakes_are_told) {
     lw_bound *huge = bind(ctx, "mm", (int64_t[]){1 << 23, 1 << 23, 1 << 23}, 3);
     lw_tune_options h = {.struct_size = sizeof h, .db = "none"};
     CHECK(lw_tune(ctx, huge, &h, &r) == LW_ERROR);
-    CHECK(strstr(lw_diag_text(ctx), "nothing can be measured: there is no memory for operands"));
+    CHECK(strstr(lw_diag_text(ctx), "cannot measure: there is no memory for operands"));
     lw_bound_free(huge);
     CHECK(lw_tune(ctx, NULL, NULL, &r) == LW_MISUSE);
     CHECK(lw_tune(ctx, b, NULL, NULL) == LW_MISUSE);

@@ -60,13 +60,13 @@ $ loopwright check conv.tc --def inner --json --size N=6
 $ loopwright check warn.tc
 f(f32(N, M) A) -> (inout f32(N) B)
 --- stderr
-warn.tc:2:10: warning: '+=' builds on the old content of 'B', which becomes an in-out argument
+warn.tc:2:10: warning: '+=' updates the old content of 'B', which becomes an in-out argument
       B(i) += A(i,j)
            ^~
 note: write '+=!' to start from the identity
 $ loopwright check warn.tc --strict
 --- stderr
-warn.tc:2:10: error: '+=' builds on the old content of 'B', which becomes an in-out argument
+warn.tc:2:10: error: '+=' updates the old content of 'B', which becomes an in-out argument
       B(i) += A(i,j)
            ^~
 note: write '+=!' to start from the identity

@@ -1,4 +1,16 @@
 # What this machine can do: measured once, kept, read again; a file that is not ours is ignored.
+--- copy.tc
+def copy(float(N) A) -> (B) { B(i) = A(i) }
+--- gray.tc
+def gray(uint8(H,W,3) I) -> (uint8(H,W) G) {
+    G(h,w) = uint8(0.299 * I(h,w,0) + 0.587 * I(h,w,1) + 0.114 * I(h,w,2))
+}
+--- mixed.tc
+def mixed(int32(M,K) A, int32(K,N) B, float s) -> (C, O) {
+    C(m,n) +=! A(m,k) * B(k,n)
+    O(m,n) = float(C(m,n)) * s
+}
+# A file that was written in a slow moment: what is faster has the machine measured again.
 $ XDG_CACHE_HOME=%/c loopwright machine | sed -n '2p;4p;5p;$p' | tr -s ' '
  {{(scalar|avx2|avx512), \d+ cores?, L1 .*}}
  multiply-add, GFLOP/s one core all cores
@@ -13,11 +25,11 @@ $ XDG_CACHE_HOME=%/c loopwright machine --json | grep -o '"measured": [a-z]*'
 $ sed -i 's/"cores": /"cores": 1/' c/loopwright/*.json && XDG_CACHE_HOME=%/c loopwright machine | tail -1
   measured now; kept in %/c/loopwright/{{machine-.*\.json}}
 --- stderr
-warning: '%/c/loopwright/{{.*}}.json' does not describe this machine as measured by this version; measuring again
+warning: '%/c/loopwright/{{.*}}.json' was written by another version or machine; measuring again
 $ XDG_CACHE_HOME=/dev/null loopwright machine | tail -1
   measured now; kept in nowhere
 --- stderr
-warning: cannot keep what was measured in '/dev/null/loopwright/{{.*}}.json': {{.*}}
+warning: cannot write the measured rates to '/dev/null/loopwright/{{.*}}.json': {{.*}}
 $ loopwright machine mv.tc
 --- stderr
 loopwright machine: it takes no file, not 'mv.tc'
@@ -26,30 +38,16 @@ usage: loopwright machine [options]; --help explains them
 $ d="$PWD/cache/loopwright"; mkdir -p $d; XDG_CACHE_HOME="$PWD/cache" loopwright machine > /dev/null; f=$(ls $d); rm -f "$d/$f"; mkfifo "$d/$f"; XDG_CACHE_HOME="$PWD/cache" loopwright machine --remeasure > out; test -p "$d/$f" && tail -1 out
   measured now; kept in nowhere
 --- stderr
-warning: cannot keep what was measured in '%/cache/loopwright/{{.*}}.json': File exists
---- copy.tc
-def copy(float(N) A) -> (B) { B(i) = A(i) }
---- gray.tc
-def gray(uint8(H,W,3) I) -> (uint8(H,W) G) {
-    G(h,w) = uint8(0.299 * I(h,w,0) + 0.587 * I(h,w,1) + 0.114 * I(h,w,2))
-}
---- mixed.tc
-def mixed(int32(M,K) A, int32(K,N) B, float s) -> (C, O) {
-    C(m,n) +=! A(m,k) * B(k,n)
-    O(m,n) = float(C(m,n)) * s
-}
-# A file that was written in a slow moment: what is faster has the machine measured again.
+warning: cannot write the measured rates to '%/cache/loopwright/{{.*}}.json': File exists
 $ XDG_CACHE_HOME=%/slow loopwright machine > /dev/null && sed -i 's/\[[0-9.]*, [0-9.]*\]/[0.01, 0.01]/g' slow/loopwright/*.json && XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out; grep -c 'peak  ' out; grep -c '\[0.01, ' slow/loopwright/*.json
 1
 0
 --- stderr
 note: this is faster than the machine was measured to be, which was in a slow moment then; measuring it again
 --- exit 1
-# Measured again while others load the machine it may still be slow; each time it only gets faster.
 $ for i in 1 2 3 4; do XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out 2>&1; done; grep -c note out
 0
 --- exit 1
-# Operations of integers and of floats are told apart.
 $ XDG_CACHE_HOME=%/slow loopwright run mixed.tc --size M=16,N=16,K=16 --time --threads 1 | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
   time     median #, p10 #, p90 #, best #: # GFLOP/s, # Gop/s of integers, # GB/s
   peak     not known of integers; moving the arguments takes # (# GB/s, L1)

@@ -26,7 +26,7 @@ note: it is declared as f32(N) A
 note: declare it with the type of the data, or convert the data: in NumPy, A.astype('f4')
 --- exit 1
 $ loopwright check a.stripe 2>&1 | head -4
-a.stripe:1:1: error: this character means nothing here
+a.stripe:1:1: error: unexpected character
   # matmul
   ^
 note: a comment begins with '//'; '#' begins a tag such as '#contraction'

@@ -68,7 +68,7 @@ $ loopwright check scan.tc
 scan.tc:3:12: error: a statement may not read other elements of the tensor that it defines: 'y' is read here
       y(i) = y(i-1) + x(i) where i in 1:N
              ^~~~~~
-note: a recurrence, whose elements are made of others of the same result, cannot be said; a running sum can: 'y(t) +=! s <= t ? X(s) : 0.0 where t in 0:T'
+note: recurrences, which compute elements from other elements of the same result, are not supported; a running sum can be written 'y(t) +=! s <= t ? X(s) : 0.0 where t in 0:T'
 note: to read what 'y' held before, compute into another tensor
 --- exit 1
 $ loopwright check running.tc
@@ -95,7 +95,7 @@ note: 'T' has no elements along that dimension: no subscript is inside
 $ loopwright space mm.tc --size M=8,N=8,K=8 --schedule order.lws --samples 2 | tail -1
 open             0 decisions
 --- stderr
-order.lws:1:1: warning: 'C': its order cannot be said in this space, and is left open
+order.lws:1:1: warning: 'C': its order cannot be expressed in this space and is left open
   C: k:v m n
   ^
 note: order(C.k.0, C.m.0) = OUTER cannot be

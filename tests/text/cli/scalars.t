@@ -15,7 +15,7 @@ $ loopwright run axpy.tc --in x=x.npy --in a=a.npy --in y=y.npy 2>/dev/null | ta
            [12.5, 25, 37.5]
 $ loopwright run axpy.tc --in x=x.npy --arg a=two
 --- stderr
-axpy.tc:2:10: warning: '+=' builds on the old content of 'y', which becomes an in-out argument
+axpy.tc:2:10: warning: '+=' updates the old content of 'y', which becomes an in-out argument
       y(i) += a * x(i)
            ^~
 note: write '+=!' to start from the identity
@@ -24,7 +24,7 @@ usage: loopwright run FILE [options]; --help explains them
 --- exit 2
 $ loopwright run axpy.tc --in x=x.npy --arg x=1
 --- stderr
-axpy.tc:2:10: warning: '+=' builds on the old content of 'y', which becomes an in-out argument
+axpy.tc:2:10: warning: '+=' updates the old content of 'y', which becomes an in-out argument
       y(i) += a * x(i)
            ^~
 note: write '+=!' to start from the identity
@@ -32,7 +32,7 @@ error: --arg x: it is not a scalar but f32(N) x; use --in x=FILE.npy
 --- exit 1
 $ loopwright run axpy.tc --in x=x.npy --arg b=1
 --- stderr
-axpy.tc:2:10: warning: '+=' builds on the old content of 'y', which becomes an in-out argument
+axpy.tc:2:10: warning: '+=' updates the old content of 'y', which becomes an in-out argument
       y(i) += a * x(i)
            ^~
 note: write '+=!' to start from the identity
@@ -40,7 +40,7 @@ error: --arg b: 'axpy' has no scalar argument of that name; it is axpy(f32 a, f3
 --- exit 1
 $ loopwright run axpy.tc --in x=x.npy --arg a=1 --in a=a.npy
 --- stderr
-axpy.tc:2:10: warning: '+=' builds on the old content of 'y', which becomes an in-out argument
+axpy.tc:2:10: warning: '+=' updates the old content of 'y', which becomes an in-out argument
       y(i) += a * x(i)
            ^~
 note: write '+=!' to start from the identity

@@ -44,7 +44,7 @@ note: there are 'm', 'n' and 'k'
 --- exit 1
 $ loopwright run mm.tc --size M=10,N=8,K=5 --schedule mm.lws --backend interp
 --- stderr
-error: the back-end 'interp' has no loops that a schedule could arrange
+error: the back-end 'interp' has no loops to schedule
 --- exit 1
 $ loopwright show mm.tc --size M=10,N=8,K=5 --schedule none.lws --stage tree
 --- stderr

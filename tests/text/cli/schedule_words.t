@@ -19,7 +19,7 @@ for m in 8 grid.x
       C[m, n] += A[m, k]*B[k, n]
 $ loopwright compile mm.tc --size M=8,N=8,K=8 --schedule gpu.lws --emit c -o mm.c
 --- stderr
-warning: the loop over 'm' is grid.x: here it runs like any other, one iteration after the other
+warning: the loop over 'm' is grid.x: this back-end runs it serially
 $ loopwright show mm.tc --size M=8,N=8,K=8 --schedule reg.lws --stage tree
 for m in 2
   for n in 1

@@ -44,7 +44,7 @@ prodModel(f32(E1, D)
 $ cat a.lwp a.lwp > twice.lwp; loopwright check twice.lwp
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
 --- stderr
-error: there is a program 'mv' already
+error: a program 'mv' exists already
 --- exit 1
 $ echo oops >> a.lwp; loopwright check a.lwp
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)

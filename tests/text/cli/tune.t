@@ -8,27 +8,27 @@ def twice(float(N) A) -> (B) { B(i) = A(i) * 2 }
 def sum(float(N) A) -> (s) { s +=! A(i) }
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy gentic
 --- stderr
-loopwright tune: 'gentic' is no strategy; there are auto, random, exhaustive, greedy, beam, genetic, mcts, sweep; did you mean 'genetic'?
+loopwright tune: 'gentic' is not a valid strategy; there are auto, random, exhaustive, greedy, beam, genetic, mcts, sweep; did you mean 'genetic'?
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'auto,random width=3'
 --- stderr
-loopwright tune: 'width=3' is no option of random; there are batch, scratch, blind
+loopwright tune: 'width=3' is not a valid option of random; there are batch, scratch, blind
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'beam wdth=3'
 --- stderr
-loopwright tune: 'wdth=3' is no option of beam; there are width, lookahead, batch, scratch, blind; did you mean 'width'?
+loopwright tune: 'wdth=3' is not a valid option of beam; there are width, lookahead, batch, scratch, blind; did you mean 'width'?
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'beam width=0'
 --- stderr
-loopwright tune: 'width=0' is no value of width; there are whole numbers from 1 to 1000000
+loopwright tune: 'width=0' is not a valid value of width; there are whole numbers from 1 to 1000000
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --order kind,impct
 --- stderr
-loopwright tune: 'impct' is no order of decisions; there are given, reversed, impact, {{.*}}kind, size{{.*}}; did you mean 'impact'?
+loopwright tune: 'impct' is not a valid order of decisions; there are given, reversed, impact, {{.*}}kind, size{{.*}}; did you mean 'impact'?
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --plot best.pdf

@@ -9,7 +9,7 @@ $ XDG_CACHE_HOME=%/c loopwright tune pick.tc --in x=x.npy --in at=at.npy --arg a
 pick, N = 4, M = 3
 $ XDG_CACHE_HOME=%/c loopwright tune pick.tc --in x=x.npy --in at=far.npy --trials 4 --seconds 9 --db none --quiet
 --- stderr
-error: 'at' holds 4, and as a subscript it should be from 0 to 3
+error: 'at' contains 4, but subscripts must be from 0 to 3
 --- exit 1
 $ loopwright tune pick.tc --in x=x.npy --in at=at.npy --size N=5
 --- stderr

@@ -18,7 +18,7 @@ usage: loopwright run FILE [options]; --help explains them
 --- exit 2
 $ CC=false loopwright run mv.tc --size M=4,K=4 --backend c
 --- stderr
-error: the C compiler refuses what was generated: 'false' ends with status 1
+error: the C compiler rejects the generated code: 'false' ends with status 1
 --- exit 1
 $ loopwright bench --only nothing gemm
 --- stderr

@@ -20,8 +20,8 @@ $ loopwright compile mv.tc --size M=4,K=3 --emit asm -o mv.s && grep -o '[.]glob
 .globl mv_kernel
 $ loopwright compile next.tc --size N=4 --emit obj -o next.o
 --- stderr
-error: an object cannot hold 'nextafter' of f32 to f32, which is a call into the library here
-note: --emit c writes C, which can
+error: an object file cannot contain 'nextafter' of f32 to f32, which calls into the library
+note: use --emit c instead
 --- exit 1
 $ loopwright compile mv.tc --size M=4,K=3 --emit so
 --- stderr

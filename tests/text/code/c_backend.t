@@ -11,7 +11,7 @@ error: there is no C compiler 'no-such-compiler'
 note: the environment variable CC names the one to use
 --- exit 1
 $ CC='cc -Dfloat=nonsense' loopwright run @/examples/tc/mv.tc --size M=4,K=3 --backend c 2>&1 | head -1 | cut -d: -f1-2
-error: the C compiler refuses what was generated
+error: the C compiler rejects the generated code
 $ TMPDIR=/nowhere loopwright run @/examples/tc/mv.tc --size M=4,K=3 --backend c
 --- stderr
 error: the C back-end: cannot make a temporary folder: No such file or directory

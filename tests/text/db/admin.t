@@ -65,7 +65,7 @@ usage: loopwright db WHAT [FILE...] [options]; --help explains them
 $ loopwright db list
 --- stderr
 error: no tuning database is in use
-note: name a file by --db FILE, or by LW_DB
+note: name a file with --db FILE or LW_DB
 --- exit 1
 $ loopwright db merge nowhere.db --db t.db
 --- stderr

@@ -32,7 +32,7 @@ $ loopwright db import bad.jsonl --db t.db
 --- stderr
 warning: 'bad.jsonl': line 1 is refused: an object was expected
 warning: 'bad.jsonl': line 2 is refused: its program is not in canonical form
-warning: 'bad.jsonl': line 3 is refused: it names what the program does not have
+warning: 'bad.jsonl': line 3 is refused: it uses names that the program does not have
 warning: 'bad.jsonl': line 4 is refused: expected '}', found the end of the text
 warning: 'bad.jsonl': line 5 is refused: it was written by a newer version
 warning: 'bad.jsonl': line 6 is refused: a string does not end

@@ -61,10 +61,10 @@ usage: loopwright db WHAT [FILE...] [options]; --help explains them
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule mm.lws --db none
 --- stderr
 error: no tuning database is in use
-note: name a file by --db FILE, or by LW_DB
+note: name a file with --db FILE or LW_DB
 --- exit 1
 $ (cat mm.lws; yes '# it goes on and on' | head -4000) > long.lws
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule long.lws --db t.db
 --- stderr
-error: the schedule is not kept: it is declined
+error: the schedule was not stored: it is declined
 --- exit 1

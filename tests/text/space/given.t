@@ -26,19 +26,19 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping naive --complete
 C: m/32 n/32 k/32 m n k
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(x)' --complete
 --- stderr
-error: 'tile(x)' is no mapping: expected a preset, or tile(...), unroll(...), fuse(min), fuse(max) and promote, joined by dots
+error: 'tile(x)' is not a mapping: expected a preset, or tile(...), unroll(...), fuse(min), fuse(max) and promote, joined by dots
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule spread.lws --complete
 C: m%4 n k m
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule odd.lws --samples 2 | head -1
 space            {{[0-9]+}} objects, {{[0-9]+}} variables, {{[0-9]+}} bytes a candidate
 --- stderr
-odd.lws:1:1: warning: 'C': a split cannot be said in this space, and is left open
+odd.lws:1:1: warning: 'C': a split cannot be expressed in this space and is left open
   C: m/32 n k m%4 m
   ^
 $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'size(C.m.1) = 1; size(C.m.2) = 4'
 --- stderr
-error: nothing is left: these decisions contradict each other, or the program
+error: no implementation is left: these decisions contradict each other or the program
 note: size(C.m.2) = 4 cannot be
 note: size(C.m.2) loses 2|3|4|5|6|7|8|9|10|11|12|13|14|15|16|20|24|32|48|64: src/space/cpu.space:{{[0-9]+}}, size($d) > "1" || size($e) == "1" with $d = C.m.1, $e = C.m.2
 --- exit 1
@@ -56,7 +56,7 @@ usage: loopwright space FILE [options]; --help explains them
 --- exit 2
 $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'kind(C.m.0) = VECTOR; kind(C.n.0) = VECTOR'
 --- stderr
-error: nothing is left: these decisions contradict each other, or the program
+error: no implementation is left: these decisions contradict each other or the program
 note: kind(C.n.0) = VECTOR cannot be
 note: kind(C.n.0) loses VECTOR: src/space/cpu.space:{{[0-9]+}}, kind($d) is not VECTOR || order($d, $e) is INNER with $d = C.n.0, $e = C.m.0
 --- exit 1
@@ -69,7 +69,7 @@ note: did you mean 'kind'?
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --set 'kind(C.m.0) = VECTR'
 --- stderr
-<set>:1:15: error: 'VECTR' is no value of 'kind'
+<set>:1:15: error: 'VECTR' is not a value of 'kind'
   kind(C.m.0) = VECTR
                 ^~~~~
 note: did you mean 'VECTOR'?
@@ -83,7 +83,7 @@ note: there are 'kind(C.m.0)', 'kind(C.m.1)', 'kind(C.m.2)', 'kind(C.n.0)', 'kin
 --- exit 1
 $ loopwright space mm.tc --size M=5,N=64,K=64 --set 'size(C.m.1) = 77'
 --- stderr
-<set>:1:15: error: '77' is no value of 'size'
+<set>:1:15: error: '77' is not a value of 'size'
   size(C.m.1) = 77
                 ^~
 note: there are 1|2|3|4

@@ -27,7 +27,7 @@ grid(f32(N, N) A) -> (f32(24, 24) O)
 $ loopwright run call.tc --def k --size M=3,N=4,K=5 --backend interp | grep out
   out      f32(3, 4) O: checksum b93a7239b6603d48
 --- stderr
-call.tc:1:66: warning: '+=' builds on the old content of 'C', which becomes an in-out argument
+call.tc:1:66: warning: '+=' updates the old content of 'C', which becomes an in-out argument
   def sgemm(float(M,K) A, float(K,N) B) -> (float(M,N) C) { C(i,j) += A(i,k) * B(k,j) }
                                                                    ^~
 note: write '+=!' to start from the identity

@@ -32,11 +32,11 @@ a.tc:11:84: warning: 'j' runs as far as the smaller of B0 and A1
 a.tc:11:73: note: 'j' is below B0: subscript 'j' of 'B' stays below B0
   def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
                                                                           ^
-note: where they are one size, give it one name; else write 'where j in 0:min(B0, A1)'
+note: if they are the same size, use one name; otherwise write 'where j in 0:min(B0, A1)'
 a.tc:11:86: warning: 'k' runs as far as the smaller of B1 and A2
   def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
                                                                                        ^
 a.tc:11:75: note: 'k' is below B1: subscript 'k' of 'B' stays below B1
   def least(float(A0,A1,A2) A, float(B0,B1,B2) B) -> (O) { O(j,k,l) +=! B(j,k,l)*A(i,j,k) }
                                                                             ^
-note: where they are one size, give it one name; else write 'where k in 0:min(B1, A2)'
+note: if they are the same size, use one name; otherwise write 'where k in 0:min(B1, A2)'

@@ -36,4 +36,4 @@ a.tc:6:74: warning: 'i' runs as far as the smaller of N and M
 a.tc:6:54: note: 'i' is below N: subscript 'i' of 'A' stays below N
   def joined(float(N) A, float(M) B) -> (O) { O(i) = A(i)  O(i) = O(i) + B(i) }
                                                        ^
-note: where they are one size, give it one name; else write 'where i in 0:min(N, M)'
+note: if they are the same size, use one name; otherwise write 'where i in 0:min(N, M)'
