@@ -71,8 +71,19 @@ static const Program *bound_to(Ours *o, const Program *p, const char *sizes) {
 
 // --- Kernels -------------------------------------------------------------------------------------
 
+static View view_of(const Ours *o, Arena *arena, int i) {
+    const Tensor *t = &o->program->tensors.at[i];
+    int64_t *size = arena_new_n(arena, int64_t, t->rank + 1);
+    for (int d = 0; d < t->rank; d++) size[d] = tensor_size(t, d);
+    return (View){o->buffer[i], t->type, t->rank, size, o->stride[i]};
+}
+
 static bool compile(Ours *o, Arena *arena, const Tree **tree, Code *code, ExecBlock **block) {
+    View view[OURS_ARGS];
     *tree = tree_lower(arena, o->program, o->schedule, &o->diags);
+    for (int i = 0; i < o->program->ninputs + o->program->noutputs; i++)
+        view[i] = view_of(o, arena, i);
+    if (*tree && o->stride[0]) *tree = tree_for_views(arena, *tree, view);
     if (!*tree || !code_x86(arena, *tree, &o->machine, code, &o->diags)) return false;
     *block = exec_add(o->exec, code->bytes, code->size);
     return *block != NULL;
@@ -105,6 +116,7 @@ static void operands(Ours *o) {
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const Tensor *t = &p->tensors.at[i];
         size_t n = (size_t)tensor_elements(t);
+        if (n && o->stride[i] && t->rank > 1) n = (size_t)(tensor_size(t, 0) * o->stride[i][0]);
         o->elements[i] = n;
         o->bytes += (double)n * type_info[t->type].bytes;
         o->buffer[i] =
@@ -203,6 +215,22 @@ bool ours_schedule(Ours *o, const Schedule *s) {
     return true;
 }
 
+bool ours_rows(Ours *o, const int64_t *row) {
+    for (int i = 0; i < o->program->ninputs + o->program->noutputs; i++) {
+        const Tensor *t = &o->program->tensors.at[i];
+        int64_t *stride = arena_new_n(&o->arena, int64_t, t->rank + 1);
+        for (int d = t->rank - 1, all = 1; d >= 0; d--) {
+            stride[d] = all;
+            all *= (int)(d == t->rank - 1 && t->rank > 1 ? row[i] : tensor_size(t, d));
+        }
+        o->stride[i] = stride;
+    }
+    peer_give_back(&o->pool_of_operands);
+    o->bytes = 0;
+    operands(o);
+    return ours_schedule(o, o->schedule);
+}
+
 bool ours_close(const float *x, const float *y, size_t n, float tolerance) {
     float largest = 0, worst = 0;
     for (size_t i = 0; i < n; i++) {
@@ -218,9 +246,7 @@ bool ours_check(Ours *o, float tolerance) {
     View view[OURS_ARGS];
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {
         const Tensor *t = &p->tensors.at[i];
-        int64_t *size = arena_new_n(&o->arena, int64_t, t->rank + 1);
-        for (int d = 0; d < t->rank; d++) size[d] = tensor_size(t, d);
-        view[i] = (View){o->buffer[i], t->type, t->rank, size, NULL};
+        view[i] = view_of(o, &o->arena, i);
         if (i >= p->ninputs)
             view[i].data = arena_array(&o->arena, o->elements[i], (size_t)type_info[t->type].bytes);
     }

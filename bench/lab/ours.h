@@ -33,6 +33,7 @@ typedef struct Ours {
     void *buffer[OURS_ARGS];
     PeerPool pool_of_operands, pool_of_scratch; // what they are in
     size_t elements[OURS_ARGS];
+    const int64_t *stride[OURS_ARGS]; // NULL: dense
     double flops, bytes;
     const char *error; // why there is no kernel
 } Ours;
@@ -46,6 +47,9 @@ void ours_call(void *ours);
 const float *ours_result(const Ours *o, size_t *n); // the first output, as f32
 // Another schedule for the same operands; false: it does not lower or compile.
 bool ours_schedule(Ours *o, const Schedule *s);
+// Operands of their own from here on, rows of operand i row[i] elements apart; false: it does not
+// compile.
+bool ours_rows(Ours *o, const int64_t *row);
 // No index from data is checked from here on; false: it does not compile.
 bool ours_vouch(Ours *o);
 // Parallel loops run on so many threads from here on.
