@@ -568,6 +568,7 @@ bool x86_ties(const void *user, const Micro *m, int arg) {
     if (m->kind == MI_PICK) return gen_is_wide(user) && m->nargs == 3 && arg != 1;
     if (m->kind != MI_OP || m->from == TYPE_BOOL) return false;
     bool long_product = gen_is64(m->from) && !type_is_float(m->from) && !gen_is_wide(user);
+    if (m->op == OP_SELECT) return arg == 2; // a sum stays where it is in lanes that are masked off
     return m->op == OP_ADD || m->op == OP_SUB || (m->op == OP_MUL && !long_product);
 }
 
