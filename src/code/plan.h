@@ -95,6 +95,7 @@ struct PNode {
     int line;        // of the Tree's text (tree_lines); 0: none
     int region;      // first node of a region: how many siblings it spans; 0 otherwise
     bool pinned;     // and all that it writes is its tile, though nothing repeats inside
+    bool adapted;    // plan_adapt has been here
 
     // P_LOOP
     int loop;
@@ -211,6 +212,9 @@ void plan_vectorise(Plan *p);
 int plan_lanes(Plan *p, PNode *loop, int64_t rows, const char **why);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);
+// Copies and split sums of a region for one of its tails (PNode.limit): a short tail has fewer sums
+// side by side, so that each is split further.
+void plan_adapt(Plan *p, PNode **nodes, int n);
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
 

@@ -32,8 +32,13 @@ void plan_number(Plan *p, PNode *n, int *leaf) {
     n->last = *leaf;
 }
 
+// Iterations of the case that code is made for, or of all that there are.
+static int64_t extent_of(const PNode *loop) {
+    return loop->limit >= 0 ? loop->limit : loop->extent;
+}
+
 static int64_t trips_of(const PNode *loop) {
-    return loop->vector ? ceil_div(loop->extent, loop->lanes) : loop->extent;
+    return loop->vector ? ceil_div(extent_of(loop), loop->lanes) : extent_of(loop);
 }
 
 static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
@@ -286,7 +291,7 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
         tile_add(t, n);
         return;
     }
-    int64_t trips = n->kind == P_LOOP && !n->real && !plan_writes_skip(t->p, n) ? n->extent : 1;
+    int64_t trips = n->kind == P_LOOP && !n->real && !plan_writes_skip(t->p, n) ? extent_of(n) : 1;
     int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
     for (int64_t v = 0; v < trips && t->fits; v += step) {
         if (n->kind == P_LOOP) t->value[n->loop - t->first_loop] = v;
@@ -366,8 +371,8 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
     return p->machine->vector_registers - 1 - need; // one is the back-end's own
 }
 
-// *tile <- the number of its elements.
-static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
+// `all`: whether anything repeats inside or not.
+static Tile tile_of(Plan *p, PNode **nodes, int n, bool all) {
     Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
@@ -376,6 +381,12 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     for (int i = 0; i < n; i++) loops += count_loops(nodes[i]);
     t.value = arena_new_n(p->arena, int64_t, loops + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], all);
+    return t;
+}
+
+// *tile <- the number of its elements.
+static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
+    Tile t = tile_of(p, nodes, n, all);
     *tile = t.n;
     if (!t.fits && t.n < t.limit) return declined(p, SPILL_COMPUTED, 0);
     if (!t.fits) return declined(p, SPILL_TOO_MANY, t.limit);
@@ -472,16 +483,26 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
 }
 
+// PNode.count for the iterations that loops have here.
+static int64_t count_here(const PNode *n) {
+    int64_t count = n->kind == P_LEAF ? n->count : 0;
+    for (int i = 0; i < n->nchild; i++) count += count_here(n->child[i]);
+    if (n->kind == P_LOOP && __builtin_mul_overflow(count, trips_of(n), &count))
+        count = INT64_MAX / 4;
+    return min_i64(count, INT64_MAX / 4);
+}
+
 // A real loop whose body is straight-line gets as many copies of it as the limit allows.
 static void choose_unroll(Plan *p, PNode *n) {
     if (n->kind == P_LOOP && n->real) {
         bool straight = true;
         int64_t body = 0;
         for (int i = 0; i < n->nchild; i++) {
-            straight &= n->child[i]->count <= unroll_limit(p);
-            body += n->child[i]->count;
+            int64_t count = count_here(n->child[i]);
+            straight &= count <= unroll_limit(p);
+            body += count;
         }
-        int64_t trips = n->vector ? n->extent / n->lanes : n->extent;
+        int64_t trips = n->vector ? extent_of(n) / n->lanes : extent_of(n);
         // Enough to hide the loop's own instructions, and without a rest where that is near.
         int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1));
         bool cut = is_cut(p, n);
@@ -539,6 +560,20 @@ static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int ro
     if (n->kind == P_LOOP) around->n--;
 }
 
+// Copies of loop bodies, and parts of sums.
+static void choose_copies(Plan *p, PNode **nodes, int n, int tile) {
+    int room = tile_limit(p, nodes, n);
+    for (int i = 0; i < n; i++) {
+        Around around = {.n = 0};
+        choose_unroll(p, nodes[i]);
+        split_reductions(p, nodes[i], &around, tile, room);
+    }
+}
+
+void plan_adapt(Plan *p, PNode **nodes, int n) {
+    choose_copies(p, nodes, n, tile_of(p, nodes, n, nodes[0]->pinned).n);
+}
+
 static bool has_only_leaves(const PNode *n) {
     for (int i = 0; i < n->nchild; i++)
         if (n->child[i]->kind != P_LEAF) return false;
@@ -576,13 +611,8 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
         while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
             nodes[i]->region = span;
-            int room = tile_limit(p, nodes + i, span);
-            for (int j = i; j < i + span; j++) {
-                Around around = {.n = 0};
-                keep_inside(p, nodes[j]);
-                choose_unroll(p, nodes[j]);
-                split_reductions(p, nodes[j], &around, tile, room);
-            }
+            for (int j = i; j < i + span; j++) keep_inside(p, nodes[j]);
+            choose_copies(p, nodes + i, span, tile);
             i += span;
             continue;
         }

@@ -205,6 +205,26 @@ TEST(sums_in_lanes_end_early) {
     RUN(cases);
 }
 
+// Below several splits of the summed index, each iteration of a reduction loop has lanes of another
+// length: its body is chosen anew each time. Short tails have sums split further than whole blocks.
+TEST(bodies_of_sums_are_chosen_in_every_turn) {
+    static const Case cases[] = {
+        {"program p { input A: f32[210, 4] output S: f32[]\n"
+         " S: for i in 0:210, n in 0:4 S[] +=! A[i, n] }",
+         "S: n/3 i%2 n/2 i n:v", EXACT},
+        {"program p { input A: f32[21, 135] output S: f32[21]\n"
+         " S: for m in 0:21, n in 0:135 S[m] +=! A[m, n] }",
+         "S: m/13 n/97 m/5 n/39 n/17 m n:v", EXACT},
+        {"program p { input A: f32[17, 96] output S: f32[17]\n"
+         " S: for m in 0:17, n in 0:96 S[m] max=! A[m, n] }",
+         "S: n/61 m/4 n/23 n/9 m n:v", GOES_ON},
+        {"program p { input A: f32[19, 30] input B: f32[30, 37] output C: f32[19, 37]\n"
+         " C: for m in 0:19, n in 0:37, k in 0:30 C[m, n] +=! A[m, k]*B[k, n] }",
+         "C: m/11 n/29 k/13 m/5 n/16 k m n:v", EXACT},
+    };
+    RUN(cases);
+}
+
 // Sums that are too many for registers are loaded and stored in every turn, though their places
 // stand still; what nobody writes is loaded once.
 TEST(loops_load_again_what_they_store) {

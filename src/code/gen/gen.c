@@ -130,6 +130,7 @@ static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const
              .no_tile = -1};
     g.scratch = machine->vector_registers - (isa ? isa->scratch : 0);
     g.value = arena_new_n(arena, int64_t, p->nloops + 1);
+    g.count_slot = arena_new_n(arena, int, p->nloops + 1);
     seg_init(&g.segment, arena, tree->buffers.n);
     return g;
 }

@@ -108,6 +108,10 @@ struct Gen {
     VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
     VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
     VEC(Known) known;            // here
+    const Lanes *meet;           // what accumulators are like where variants of a body meet
+    int cases;                   // of tails that code is being made for
+    VEC(PNode *) counts;         // loops whose number of iterations is in a slot here,
+    int *count_slot;             // this one, by loop; 0: none
     int chosen;                  // conditions decided in front of the loops around here
     int no_vector;               // a vector loop that must run as a serial one; -1: none
     int no_tile;                 // a leaf whose elements must not be pinned; -1: none,
@@ -173,7 +177,9 @@ Lanes gen_lanes_spread(const Gen *g, const PNode *n);
 // accumulators as in `want`.
 void gen_boundary(Gen *g, const Lanes *want);
 void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
-void gen_open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top); // with its first segment
+// The body of a machine loop, which begins at `top` and runs at least `turns` times: `stride`
+// iterations, then pointers and the counter move on. Registers that it holds are free behind it.
+void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lanes, AsmLabel *top);
 
 // cut.c: innermost loops whose conditions hold in a range of turns. NULL: there is none.
 typedef struct Cuts Cuts;
@@ -221,6 +227,13 @@ void gen_bodies(Gen *g);
 // first_inside on are in it; -1: none has a tail.
 void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
                     void (*emit)(Gen *g, PNode **at, int n));
+// The body of a machine loop of the region likewise, where lanes run along loops whose end it
+// decides; false: there are none, and nothing was made.
+bool gen_tails_inside(Gen *g, PNode *n);
+// Computes the numbers of iterations that regions below n test, those that n decides last; they
+// hold until they are dropped, down to as many as there were.
+int gen_put_counts(Gen *g, PNode *n);
+void gen_drop_counts(Gen *g, int before);
 // Is it where a split ends that does not divide, and does no machine loop inside decide it?
 bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside);
 

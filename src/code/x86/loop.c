@@ -10,10 +10,21 @@
 
 void gen_children(Gen *g, PNode *n) {
     if (!g->in_region) {
+        int counts = gen_put_counts(g, n);
         gen_nodes(g, n->child, n->nchild);
+        gen_drop_counts(g, counts);
         return;
     }
+    if (n->real && gen_tails_inside(g, n)) return;
     for (int i = 0; i < n->nchild; i++) gen_walk(g, n->child[i]);
+}
+
+// A bound's rest has one value here.
+static bool is_constant(const Gen *g, const Bound *b, int64_t *rest) {
+    int64_t max;
+    if (gen_lin_known(g, b->rest, rest)) return true;
+    gen_lin_limits(g, b->rest, rest, &max);
+    return *rest == max;
 }
 
 // Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still
@@ -24,20 +35,20 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
     *hi = n->limit >= 0 ? n->limit : n->extent;
     for (int i = 0; i < n->nbounds && n->limit < 0; i++) {
         const Bound *b = &n->bound[i];
+        int64_t rest;
+        if (!is_constant(g, b, &rest)) continue;
+        if (b->k < 0)
+            *hi = min_i64(*hi, floor_div(rest, -b->k) + 1 + FAULT(unrolled_end_off_by_one));
+        else
+            *lo = max_i64(*lo, FAULT(unrolled_start_rounds_down) ? floor_div(-rest, b->k)
+                                                                 : ceil_div(-rest, b->k));
+    }
+    for (int i = 0; i < n->nbounds && n->limit < 0 && *lo < *hi; i++) {
+        const Bound *b = &n->bound[i];
         int64_t rest, min, max;
-        bool known = gen_lin_known(g, b->rest, &rest);
+        if (is_constant(g, b, &rest)) continue;
         gen_lin_limits(g, b->rest, &min, &max);
-        if (known || min == max) {
-            if (!known) rest = min;
-            if (b->k < 0)
-                *hi = min_i64(*hi, floor_div(rest, -b->k) + 1 + FAULT(unrolled_end_off_by_one));
-            else
-                *lo = max_i64(*lo, FAULT(unrolled_start_rounds_down) ? floor_div(-rest, b->k)
-                                                                     : ceil_div(-rest, b->k));
-            continue;
-        }
-        int64_t worst = b->k < 0 ? b->k * (n->extent - 1) : 0;
-        if (min + worst >= 0) continue; // always holds
+        if (min + b->k * (b->k < 0 ? *hi - 1 : *lo) >= 0) continue; // holds in all that is left
         if (open) open[nopen] = b;
         nopen++;
     }
@@ -373,7 +384,7 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
 }
 
 // The loop will begin with its first segment, where its body is one.
-void gen_open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
+static void open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
     g->top = top;
     g->turns = (Turns){.loop = n->loop, .n = turns};
     if (!g->in_region || !(straight(n) || can_replay(g, n)) || turns < 2) gen_begin_loop(g);
@@ -385,6 +396,20 @@ void gen_begin_loop(Gen *g) {
     asm_bind(&g->a, g->top);
     g->top = NULL;
     g->k1 = g->k3 = 0;
+}
+
+void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lanes, AsmLabel *top) {
+    int pinned = g->pinned;
+    uint64_t held = g->held;
+    open_turns(g, n, turns, top);
+    gen_copies(g, n, stride, n->vector ? n->lanes : 1);
+    gen_boundary(g, lanes);
+    gen_begin_loop(g);
+    g->pinned = pinned;
+    g->held = held;
+    gen_line(g, n->line);
+    gen_advance(g, n->loop, stride);
+    gen_item_add(g, gen_counter(g, n->loop), stride);
 }
 
 // Is there a loop in lanes below n that ends earlier in the last iterations of `loop`?
@@ -436,19 +461,9 @@ static void counted(Gen *g, PNode *n) {
     gen_item_set(g, counter, 0);
     if (main) {
         AsmLabel top = asm_label(&g->a);
-        int pinned = g->pinned;
-        uint64_t held = g->held;
         if (cut) know_counter(g, n, 0, main - stride);
-        gen_open_turns(g, n, main / stride, &top);
-        gen_copies(g, n, stride, step);
-        gen_boundary(g, &lanes);
-        gen_begin_loop(g);
+        gen_turn(g, n, main / stride, stride, &lanes, &top);
         if (cut) g->known.n--;
-        g->pinned = pinned;
-        g->held = held;
-        gen_line(g, n->line);
-        gen_advance(g, n->loop, stride);
-        gen_item_add(g, counter, stride);
         if (main > stride) {
             if (main == (int32_t)main) {
                 x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(main));
@@ -519,25 +534,20 @@ static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, i
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
-    int pinned = g->pinned;
-    uint64_t held = g->held;
     for (int pass = 0; pass < 2; pass++) {
         gen_load_item(g, X86_RAX, counter);
         x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(stride - FAULT(turn_beyond_end)));
         x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(end));
         x86_1(a, pass ? X86_jle : X86_jnle, x86_to(pass ? &top : &done));
-        if (pass) break;
-        gen_open_turns(g, n, stride > 1 ? 2 : 1, &top);
-        gen_copies(g, n, stride, 1);
-        gen_boundary(g, lanes);
-        gen_begin_loop(g);
-        g->pinned = pinned;
-        g->held = held;
-        gen_line(g, n->line);
-        gen_advance(g, n->loop, stride);
-        gen_item_add(g, counter, stride);
+        if (!pass) gen_turn(g, n, stride > 1 ? 2 : 1, stride, lanes, &top);
     }
     asm_bind(a, &done);
+}
+
+static bool starts_late(const PNode *n) {
+    for (int i = 0; i < n->nbounds; i++)
+        if (n->bound[i].k > 0) return true;
+    return false;
 }
 
 // A loop whose limits depend on loops around it: whole turns, then one index per iteration.
@@ -547,7 +557,7 @@ static void bounded(Gen *g, PNode *n) {
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     int end = gen_range(g, n);
-    gen_shift(g, n->loop, X86_add); // pointers start at `counter`
+    if (starts_late(n)) gen_shift(g, n->loop, X86_add); // pointers start at `counter`
     if (n->unroll > 1 && g->in_region) turns_within(g, n, &lanes, n->unroll, end);
     turns_within(g, n, &lanes, 1, end);
     gen_shift(g, n->loop, X86_sub);

@@ -350,6 +350,10 @@ void gen_masks(Gen *g, PNode **at, int n) {
 }
 
 static void region(Gen *g, PNode **at, int n) {
+    if (g->cases || at[0]->adapted) {
+        plan_adapt(g->p, at, n);
+        at[0]->adapted = true;
+    }
     gen_masks(g, at, n);
     g->pins.n = 0;
     Pinning how = {.first_inside = g->p->nloops, .under_real = at[0]->pinned};

@@ -496,20 +496,94 @@ static void gen_limit(Gen *g, const PNode *n) {
     }
 }
 
+// ---- Numbers of iterations, ahead of where they are tested
+//
+// The loop that decides one last puts it into a slot, so that regions further in compare the slot:
+//
+//     for n.1                             for n.1 { slot = min(64, 333 - 200*n - 64*n.1)
+//       for m                               for m
+//         for n.2 in 64 where ...             slot == 64 ? ... : slot == 8 ? ... : ...
+
+// The innermost of the loops that decide; -1: the one that does can be compared itself.
+static int decided_by(const Gen *g, const PNode *n) {
+    int last = -1, real = 0;
+    for (int i = 0; i < n->nbounds; i++) {
+        const Lin *l = n->bound[i].rest;
+        for (int k = 0; k < l->n; k++) real += g->p->loop[l->t[k].loop]->real;
+        if (l->n && l->t[l->n - 1].loop > last) last = l->t[l->n - 1].loop;
+    }
+    return real > 1 ? last : -1;
+}
+
+static void put_count(Gen *g, PNode *n) {
+    for (int i = 0; i < g->counts.n; i++) {
+        const PNode *other = g->counts.at[i];
+        if (!same_bounds(other, n)) continue;
+        g->count_slot[n->loop] = g->count_slot[other->loop];
+        vec_push(g->arena, &g->counts, n);
+        return;
+    }
+    int slot = g->count_slot[n->loop] = g->save_slots + n->loop * 8;
+    gen_line(g, n->line);
+    gen_limit(g, n);
+    x86_2(&g->a, X86_mov, gen_slot(slot), x86_r64(X86_RAX));
+    vec_push(g->arena, &g->counts, n);
+}
+
+// Of loops of the region that n stands in.
+static void put_counts_of(Gen *g, PNode *n, int loop, int first_inside) {
+    if (n->kind == P_LOOP && n->nbounds && n->limit < 0 && !g->count_slot[n->loop] &&
+        ends_only(n) && is_outside(n, first_inside)) {
+        int by = decided_by(g, n);
+        if (by >= 0 && by <= loop + FAULT(tail_counted_early) && gen_has_bounds(g, n))
+            put_count(g, n);
+    }
+    for (int i = 0; i < n->nchild; i++) put_counts_of(g, n->child[i], loop, first_inside);
+}
+
+static void put_counts(Gen *g, PNode *n, int loop) {
+    for (int i = 0, span; i < n->nchild; i += span) {
+        PNode *at = n->child[i];
+        int first = g->p->nloops;
+        span = at->region ? at->region : 1;
+        if (!at->region && !(at->kind == P_LOOP && at->vector)) {
+            put_counts(g, at, loop);
+            continue;
+        }
+        for (int j = i; j < i + span && first == g->p->nloops; j++)
+            first = plan_first_loop(n->child[j], g->p->nloops);
+        for (int j = i; j < i + span; j++) put_counts_of(g, n->child[j], loop, first);
+    }
+}
+
+int gen_put_counts(Gen *g, PNode *n) {
+    int before = g->counts.n;
+    if (n->kind == P_LOOP) put_counts(g, n, n->loop);
+    return before;
+}
+
+void gen_drop_counts(Gen *g, int before) {
+    while (g->counts.n > before) g->count_slot[g->counts.at[--g->counts.n]->loop] = 0;
+}
+
+// ---- Tests
+
 // Jumps to `other` unless the tail has this value.
 static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
     Asm *a = &g->a;
     int64_t least = t->bound ? t->never : 0, most = t->bound ? t->full : t->loop->extent;
+    int slot = t->bound ? 0 : g->count_slot[t->loop->loop];
+    X86Arg is = slot ? gen_slot(slot) : x86_r64(X86_RAX);
     if (t->bound)
         gen_lin(g, t->sum);
-    else
+    else if (!slot)
         gen_limit(g, t->loop);
     int64_t with = value - (value == most && FAULT(copies_whole_too_early));
     if (with == (int32_t)with) {
-        x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_imm(with));
+        x86_2(a, X86_cmp, is, x86_imm(with));
     } else {
         x86_set(a, X86_RCX, with);
-        x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        x86_2(a, X86_cmp, is, x86_r64(X86_RCX));
     }
     x86_1(a, value == least ? X86_jnle : value == most ? X86_jl : X86_jnz, x86_to(other));
 }
@@ -541,6 +615,7 @@ static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
 // What follows is made for this case.
 static void enter_case(Gen *g, Group *group, int i) {
     const Case *c = &group->at[i];
+    g->cases++;
     for (int t = 0; t < group->ntails; t++) {
         Tail *tail = &group->tail[t];
         set_limit(tail, c->value[t]);
@@ -560,6 +635,7 @@ static void enter_case(Gen *g, Group *group, int i) {
 static void leave_case(Gen *g, Group *group, int known) {
     for (int t = 0; t < group->ntails; t++) set_limit(&group->tail[t], -1);
     g->known.n = known;
+    g->cases--;
 }
 
 typedef struct Variants {
@@ -607,4 +683,57 @@ void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
     v.done = asm_label(&g->a);
     variants(g, &v, 0, 1);
     asm_bind(&g->a, &v.done);
+}
+
+// The body of a machine loop of the region; at its end accumulators are as at its beginning.
+static void emit_body(Gen *g, PNode **at, int n) {
+    const Lanes *meet = g->meet;
+    for (int i = 0; i < n; i++) gen_walk(g, at[i]);
+    gen_boundary(g, meet);
+    g->meet = meet;
+}
+
+// Is there a copy of a loop in lanes whose end is not known here?
+static bool has_open_lanes(Gen *g, PNode *n) {
+    int64_t lo = 0, hi = 1;
+    if (n->kind == P_LOOP && n->vector && n->real) return gen_has_bounds(g, n);
+    if (n->kind == P_LOOP && !n->real && gen_limits(g, n, &lo, &hi, NULL) && n->vector) return true;
+    if (n->kind == P_LOOP && n->vector) return false;
+    bool open = false;
+    for (int64_t v = lo; v < hi && !open; v++) {
+        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        for (int i = 0; i < n->nchild && !open; i++) open = has_open_lanes(g, n->child[i]);
+    }
+    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    return open;
+}
+
+static bool has_ragged_lanes(const PNode *n) {
+    bool has = n->kind == P_LOOP && n->vector && n->nbounds;
+    for (int i = 0; i < n->nchild && !has; i++) has = has_ragged_lanes(n->child[i]);
+    return has;
+}
+
+bool gen_tails_inside(Gen *g, PNode *n) {
+    Variants v = {.emit = emit_body, .at = n->child, .n = n->nchild};
+    bool open = FAULT(body_chosen_once);
+    for (int i = 0; i < n->nchild && !open; i++)
+        open = has_ragged_lanes(n->child[i]) && has_open_lanes(g, n->child[i]);
+    if (!open) return false;
+    v.tails.first_inside = n->loop + 1;
+    for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], &v.tails);
+    for (int i = v.tails.n - 1; i >= 0; i--) // the others have tests
+        if (!any_tail(v.tails.at[i], is_vector)) drop(&v.tails, i);
+    decide_groups(g, &v.tails);
+    if (!v.tails.n) return false;
+    Lanes lanes = gen_lanes_spread(g, n);
+    const Lanes *around = g->meet;
+    gen_boundary(g, &lanes);
+    if (!FAULT(body_chosen_once)) gen_begin_loop(g); // every iteration chooses
+    g->meet = &lanes;
+    v.done = asm_label(&g->a);
+    variants(g, &v, 0, 1);
+    asm_bind(&g->a, &v.done);
+    g->meet = around;
+    return true;
 }
