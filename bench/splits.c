@@ -200,7 +200,11 @@ static bool measure(const Nest *n, Isa cap, Measured *m, bool verbose) {
         if (verbose) printf("    %s at %.*s\n", sizes, (int)strcspn(schedule, "\n"), schedule);
         if (o[odd]->error) printf("%s\n", o[odd]->error), made = false;
         made = made && set_rows(n, o[odd]);
-        if (made && verbose && *o[odd]->code.report) printf("    %s", o[odd]->code.report);
+        for (int i = 0; made && verbose && i < o[odd]->code.nlosses; i++) {
+            Text text = {.arena = &o[odd]->arena};
+            loss_print(&text, &o[odd]->code.losses[i]);
+            printf("    line %d: %s\n", o[odd]->code.losses[i].line, text_str(&text));
+        }
         if (made) m->right &= ours_check(o[odd], 1e-4f), m->bytes[odd] = o[odd]->code.size;
     }
     double cost[ROUNDS];

@@ -96,7 +96,7 @@ static lw_status emit_code(Call *call, EmitCall *e) {
                                     e->options.threads, NULL, &l);
     if (status) return status;
     if (!is_chosen(e->bound, &e->options.schedule))
-        warn_slow_loops(call, l.tree, &l.machine, l.code.report);
+        warn_slow_loops(call, l.tree, &l.machine, &l.code);
     if (!aot_make(call->arena, l.tree, &l.machine, e->options.name, &l.code, &l.listing, &aot,
                   call->diags))
         return LW_ERROR;

@@ -267,7 +267,7 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     Code code;
     lw_status status = generate(p, m, draft, &t, &code);
     if (status) return status;
-    if (!is_chosen(p->bound, &p->options->schedule)) warn_slow_loops(p->call, t, m, code.report);
+    if (!is_chosen(p->bound, &p->options->schedule)) warn_slow_loops(p->call, t, m, &code);
     draft->scratch = code.scratch;
     draft->thread_scratch = code.thread_scratch;
     draft->parallel = code.parallel;

@@ -115,7 +115,7 @@ lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *sc
                        const char *isa, int threads, const View *views, Listed *out);
 // Warns of marks that the code does not keep: vector loops without lanes, parallel ones without
 // threads. Only of loops that somebody wrote, and not where there are no lanes at all.
-void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const char *report);
+void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const Code *code);
 // Of LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out);

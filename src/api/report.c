@@ -100,18 +100,21 @@ static const char *block_of(Arena *arena, const TreeLines *lines, int line) {
 
 // --- Warnings ------------------------------------------------------------------------------------
 
-void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const char *report) {
-    if (!*report || m->isa == ISA_SCALAR) return;
+// Sums that are loaded and stored are for the report.
+void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const Code *code) {
     Text text = {.arena = call->arena};
-    tree_show(&text, tree, false);
-    TreeLines lines = split(call->arena, text_str(&text));
-    for (const char *c = report, *end; *c; c = end + (*end == '\n')) {
-        end = strchr(c, '\n');
-        if (!end) end = c + strlen(c);
-        const char *why = strstr(c, ": ");
-        int line = (int)strtol(c + strlen("line "), NULL, 10);
-        diag_report(call->diags, (Range){0, 0}, DIAG_CODE_SLOW_LOOP, line_text(&lines, line), line,
-                    arena_strndup(call->arena, why + 2, (size_t)(end - why - 2)));
+    TreeLines lines = {0};
+    for (int i = 0; i < code->nlosses && m->isa != ISA_SCALAR; i++) {
+        const CodeLoss *l = &code->losses[i];
+        if (loss_of(l) == LOSS_OF_SUMS) continue;
+        if (!text.len) {
+            tree_show(&text, tree, false);
+            lines = split(call->arena, text_str(&text));
+        }
+        Text why = {.arena = call->arena};
+        loss_print(&why, l);
+        diag_report(call->diags, (Range){0, 0}, DIAG_CODE_SLOW_LOOP, line_text(&lines, l->line),
+                    l->line, text_str(&why));
     }
 }
 
@@ -329,12 +332,9 @@ static void print_nest(Report *r, Text *out, int from, int to) {
 // What the planner declined, and why.
 static const char *declined(Report *r) {
     Text out = {.arena = r->call->scratch};
-    text_add(&out, r->l.code.report);
-    for (int i = 0; i < r->l.code.nspills; i++) {
-        const CodeSpill *s = &r->l.code.spills[i];
-        text_printf(&out, "line %d: sums are loaded and stored in every iteration: %s", s->line,
-                    spill_text[s->why]);
-        if (s->most) text_printf(&out, " (%d)", s->most);
+    for (int i = 0; i < r->l.code.nlosses; i++) {
+        text_printf(&out, "line %d: ", r->l.code.losses[i].line);
+        loss_print(&out, &r->l.code.losses[i]);
         text_char(&out, '\n');
     }
     return text_str(&out);

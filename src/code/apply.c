@@ -9,16 +9,6 @@ const char *const code_trick_name[TRICK_COUNT] = {
     "split",  "turn", "comb",  "apart", "backwards", "nontemporal", "prefetch", "row",
     "gather", "join", "lanes", "dots",  "rows",      "pick",        "cut"};
 
-const char *const spill_text[SPILL_COUNT] = {
-    [SPILL_NONE] = "",
-    [SPILL_TOO_MANY] = "there are more of them than registers for sums",
-    [SPILL_UNROLL] = "a loop inside that moves along them exceeds the unroll limit",
-    [SPILL_MAYBE] = "which of them exist changes inside this loop",
-    [SPILL_SHARED] = "another access inside this loop touches their memory",
-    [SPILL_COMPUTED] = "their addresses are computed",
-    [SPILL_THREADS] = "threads share a loop inside",
-};
-
 // Lanes of 4 or 8 bytes, as code/x86 keeps them: bool is 0 or -1, narrow integers are extended.
 static Value lane_get(Type t, const char *lanes, int i) {
     Value v = {.i = 0};

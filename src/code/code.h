@@ -18,6 +18,7 @@
 //   gen/        loops, guards, leaves and index arithmetic for any instruction set (gen/isa.h)
 //   x86/        x86-64: what gen/ asks of an instruction set; aot.c makes objects of a kernel
 //   apply.c     what is left over: kernels call it, a vector at a time
+//   loss.c      what the planner lost, and why, as text
 //   listing.c   the instructions as text between the Tree's lines, and counted by port
 //   c/          Trees as C
 //
@@ -59,24 +60,26 @@ typedef enum CodeTrick {
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];
 
-// Why sums are loaded and stored in every iteration of a loop.
-typedef enum SpillWhy {
-    SPILL_NONE,
-    SPILL_TOO_MANY, // more sums than registers
-    SPILL_UNROLL,   // loops inside that the sums move along have too many iterations to unroll
-    SPILL_MAYBE,    // which of them exist changes inside the loop
-    SPILL_SHARED,   // something else touches their memory there, or in other lanes
-    SPILL_COMPUTED, // their places are computed
-    SPILL_THREADS,  // threads share iterations inside it
-    SPILL_COUNT
-} SpillWhy;
-extern const char *const spill_text[SPILL_COUNT];
+// What is slower than the Tree's text says, and why, as the planner decided it.
+typedef enum LossWhy {
+    LOSS_NONE,
+#define LOSS(name, of, why) name,
+#include "code/loss.def"
+#undef LOSS
+    LOSS_COUNT
+} LossWhy;
 
-typedef struct CodeSpill {
+typedef enum LossOf { LOSS_OF_SUMS, LOSS_OF_LANES, LOSS_OF_THREADS } LossOf;
+
+typedef struct CodeLoss {
     int line; // of the loop in the Tree's text
-    SpillWhy why;
-    int most; // SPILL_TOO_MANY: registers that there are for sums; SPILL_UNROLL: copies
-} CodeSpill;
+    LossWhy why;
+    int most;         // SPILL_TOO_MANY: registers that there are for sums; SPILL_UNROLL: copies
+    const char *name; // THREADS_MEET: of the buffer
+} CodeLoss;
+
+LossOf loss_of(const CodeLoss *l);
+void loss_print(Text *out, const CodeLoss *l); // "the vector loop runs as a serial one: ..."
 
 typedef struct Code {
     const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
@@ -85,9 +88,8 @@ typedef struct Code {
     int64_t thread_scratch; // and for every further thread
     int parallel;           // loops that are shared out among threads;
     int64_t shared;         // iterations of those that are more than one thread's task
-    const char *report;     // what was declined and why, "line 4: ..." of the Tree, one line each
-    int nspills;
-    const CodeSpill *spills;
+    int nlosses;
+    const CodeLoss *losses;
     int nlines;
     const CodeLine *lines; // by offset; the first is at 0, neighbours differ
     int nframes;

@@ -214,7 +214,7 @@ typedef struct Rows {
 static void find_rows(Rows *rows, PNode *n) {
     for (int i = 0; i < n->nchild; i++) find_rows(rows, n->child[i]);
     if (!is_row(n) || n->extent < 2 || n->child[0]->extent < 2 || n->child[0]->nbounds) return;
-    const char *why;
+    LossWhy why;
     Join j = {.p = rows->p, .outer = n, .inner = n->child[0], .may_repeat = true};
     int64_t row = j.inner->extent, lanes = plan_lanes(rows->p, j.inner, n->extent, &why);
     if (why || row >= lanes || lanes % row || !may_join(&j)) return;

@@ -144,32 +144,31 @@ static bool stands_still(const Plan *p, const Mem *m, int loop) {
            (lane == 0 || lane == type_info[m->type].bytes);
 }
 
-// NULL when the access can follow `loop` with one vector instruction, else why not.
-static const char *cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
-                                 bool guarded) {
+// Why the access cannot follow `loop` with one vector instruction, or LOSS_NONE.
+static LossWhy cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
+                             bool guarded) {
     bool write = m == &leaf->write;
     m->gathers = false;
     if (is_private(p, m, loop)) {
         m->lane = type_info[m->type].bytes;
-        return NULL;
+        return LOSS_NONE;
     }
     if (!m->off) {
-        if (guarded && !m->safe && !stands_still(p, m, loop)) return "a guarded read is computed";
+        if (guarded && !m->safe && !stands_still(p, m, loop)) return SERIAL_READ_COMPUTED;
         if (code_computes_with(p, m, loop))
-            return !write && can_gather(p, leaf, m, loop) ? NULL
-                                                          : "a subscript is not linear in it";
-        if (write && !lin_coef(m->part, loop)) return "the written element is computed";
+            return !write && can_gather(p, leaf, m, loop) ? LOSS_NONE : SERIAL_SUBSCRIPT;
+        if (write && !lin_coef(m->part, loop)) return SERIAL_WRITE_COMPUTED;
     }
     m->lane = lin_coef(m->off ? m->off : m->part, loop);
-    if (m->repeat) return NULL; // seen when loops were joined
+    if (m->repeat) return LOSS_NONE; // seen when loops were joined
     int64_t size = type_info[m->type].bytes;
     if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
         m->type != type_compute(m->type))
-        return "sums in a 16-bit float round at every step";
-    if (m->lane == 0) return write && !reduces ? "every lane writes one element" : NULL;
-    if (m->lane == size) return NULL;
-    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return "lanes are too far apart";
-    return NULL;
+        return SERIAL_ROUNDED;
+    if (m->lane == 0) return write && !reduces ? SERIAL_ONE_ELEMENT : LOSS_NONE;
+    if (m->lane == size) return LOSS_NONE;
+    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return SERIAL_APART;
+    return LOSS_NONE;
 }
 
 bool plan_is_parallel(const Plan *p) {
@@ -185,19 +184,19 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
     return false;
 }
 
-// Why a leaf cannot run in lanes along `loop`, or NULL; *bytes grows to the widest lane.
+// Why a leaf cannot run in lanes along `loop`, or LOSS_NONE; *bytes grows to the widest lane.
 // `inside`: of a guard that differs from lane to lane. Where lanes do not lie side by side, those
 // in which it does not hold write what they found, which must exist, and must not be another
 // thread's.
-static const char *leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
+static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
-    if (inside && (!n->write.inside || !n->write.off)) return "a guard depends on it";
-    const char *why = cannot_follow(p, n, &n->write, loop, reduces, false);
+    if (inside && (!n->write.inside || !n->write.off)) return SERIAL_GUARD;
+    LossWhy why = cannot_follow(p, n, &n->write, loop, reduces, false);
     bool apart = n->write.lane != type_info[n->write.type].bytes;
-    if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = "a guard depends on it";
+    if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = SERIAL_GUARD;
     for (int i = 0; i < n->nreads && !why; i++)
         why = cannot_follow(p, n, &n->read[i], loop, false, inside || n->read[i].guarded);
-    if (!why && index_is_hard(p, n->leaf->value, loop)) why = "an index value is not linear in it";
+    if (!why && index_is_hard(p, n->leaf->value, loop)) why = SERIAL_INDEX;
     int w = widest(p, n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
     for (int i = 0; i < n->nreads; i++)
@@ -209,23 +208,23 @@ static const char *leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *by
         for (int i = 0; i < n->nreads && !why; i++)
             if (n->read[i].gathers &&
                 (lane_bytes(n->read[i].index) != w || lane_bytes(n->read[i].type) != w))
-                why = "lanes of different widths meet in a gather";
-        if (small && !why) why = "this ISA has no masked access to types under 32 bits";
+                why = SERIAL_WIDTHS;
+        if (small && !why) why = SERIAL_NARROW;
     }
     if (w > *bytes) *bytes = w;
     return why;
 }
 
-static const char *subtree_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
+static LossWhy subtree_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, inside, bytes);
-    if (n->kind == P_LOOP && n->extent > 1) return "it is not innermost";
+    if (n->kind == P_LOOP && n->extent > 1) return SERIAL_OUTER;
     for (int i = 0; i < n->nconds; i++) {
         if (!lin_coef(n->cond[i], loop)) continue;
-        if (!code_is_small(p, n->cond[i])) return "a guard depends on it";
+        if (!code_is_small(p, n->cond[i])) return SERIAL_GUARD;
         inside = true;
     }
-    if (n->nhard) return "a guard is not linear";
-    const char *why = NULL;
+    if (n->nhard) return SERIAL_GUARD_COMPUTED;
+    LossWhy why = LOSS_NONE;
     for (int i = 0; i < n->nchild && !why; i++)
         why = subtree_cannot(p, n->child[i], loop, inside, bytes);
     return why;
@@ -273,14 +272,14 @@ static void widen(Plan *p, PNode *n, int loop, int lanes) {
     for (int i = 0; i < n->nchild; i++) widen(p, n->child[i], loop, lanes);
 }
 
-int plan_lanes(Plan *p, PNode *n, int64_t rows, const char **why) {
+int plan_lanes(Plan *p, PNode *n, int64_t rows, LossWhy *why) {
     int bytes = 4;
-    *why = p->machine->isa == ISA_SCALAR ? "the ISA is scalar" : NULL;
-    if (p->refused->vector[n->loop]) *why = "its end is only known at run time";
+    *why = p->machine->isa == ISA_SCALAR ? SERIAL_ISA : LOSS_NONE;
+    if (p->refused->vector[n->loop]) *why = SERIAL_END;
     for (int c = 0; c < n->nchild && !*why; c++)
         *why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
     for (int k = 0; k < n->nbounds && !*why; k++)
-        if (n->bound[k].k > 0) *why = "its first lane is not the first index";
+        if (n->bound[k].k > 0) *why = SERIAL_START;
     return *why ? 1 : lanes_for(p->machine, n, n->extent * rows, bytes);
 }
 
@@ -290,13 +289,11 @@ void plan_vectorise(Plan *p) {
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
         n->lanes = 1;
         if (n->extent == 1) continue; // lanes may run along a loop further out
-        const char *why;
+        LossWhy why;
         n->lanes = plan_lanes(p, n, 1, &why);
         n->vector = !why;
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
         if (n->vector) widen(p, n, n->loop, n->lanes);
-        if (why)
-            text_printf(&p->report, "line %d: the vector loop runs as a serial one: %s\n", n->line,
-                        why);
+        if (why) vec_push(p->arena, &p->losses, ((CodeLoss){.line = n->line, .why = why}));
     }
 }

@@ -129,10 +129,8 @@ static int64_t automatic_grain(const PNode *loop, int64_t iterations) {
 static void make_parallel(Plan *p, PNode *n) {
     int last = last_loop_in(n), meets = meeting(p, n, last);
     if (meets >= 0 && !FAULT(parallel_updates_meet)) {
-        text_printf(&p->report,
-                    "line %d: the parallel loop runs on one thread: its iterations update the same "
-                    "elements of '%s', which the schedule does not privatise\n",
-                    n->line, p->tree->buffers.at[meets].name);
+        CodeLoss loss = {n->line, THREADS_MEET, 0, p->tree->buffers.at[meets].name};
+        vec_push(p->arena, &p->losses, loss);
         return;
     }
     int64_t iterations = n->extent, inner = 1;

@@ -600,11 +600,7 @@ static void place_buffers(Plan *p) {
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused) {
     Plan *p = arena_new(arena, Plan);
-    *p = (Plan){.arena = arena,
-                .tree = tree,
-                .machine = machine,
-                .refused = refused,
-                .report = {.arena = arena}};
+    *p = (Plan){.arena = arena, .tree = tree, .machine = machine, .refused = refused};
     int nb = tree->buffers.n;
     p->loop = arena_new_n(arena, PNode *, tree->nindices + 1);
     p->loop_of_id = arena_new_n(arena, int, tree->nindices + 1);

@@ -127,12 +127,12 @@ struct PNode {
     // P_LEAF
     const Leaf *leaf;
     int number;
-    int vloop;       // loop number of its vector loop, or -1
-    int width;       // lanes: that loop's, or 1
-    CodeSpill spill; // of a reduction: the innermost loop that it is loaded and stored in
-    int split;       // a reduction over so many values that take turns, to cover latency
-    int dots;     // it adds up so many products at a time, of elements in a word (dots.c); 0: one
-    bool swapped; // and its first factor is the signed one
+    int vloop;      // loop number of its vector loop, or -1
+    int width;      // lanes: that loop's, or 1
+    CodeLoss spill; // of a reduction: the innermost loop that it is loaded and stored in
+    int split;      // a reduction over so many values that take turns, to cover latency
+    int dots;       // it adds up so many products at a time, of elements in a word (dots.c); 0: one
+    bool swapped;   // and its first factor is the signed one
     Mem write;
     int nreads;
     Mem *read;
@@ -150,7 +150,7 @@ typedef struct Stream {
 // What making the code showed to be impossible; the plan is made again without it.
 typedef struct Refusals {
     bool *vector;  // by loop: its end is only known at run time
-    uint8_t *tile; // by leaf: the SpillWhy that keeps its elements out of registers
+    uint8_t *tile; // by leaf: the LossWhy that keeps its elements out of registers
 } Refusals;
 
 enum { MAX_WINDOWS = 4 }; // whole vectors that lanes are picked from
@@ -190,9 +190,9 @@ typedef struct Plan {
     int64_t shared;              // iterations of parallel loops that are more than one task
     int joined;                  // loops that went on where another ended, and became part of it
     VEC(Picks) picks;            // that seg_pick is asked for
-    CodeSpill spill;             // why the last candidate was no region
-    Text report;
-    const char *declined; // why, when the Tree cannot be compiled
+    CodeLoss spill;              // why the last candidate was no region
+    VEC(CodeLoss) losses;        // of lanes and threads
+    const char *declined;        // why, when the Tree cannot be compiled
 } Plan;
 
 // parallel.c: which loops marked so become parallel, and what is private to their threads.
@@ -209,7 +209,7 @@ void plan_dots(Plan *p);
 void plan_join(Plan *p);
 void plan_vectorise(Plan *p);
 // Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.
-int plan_lanes(Plan *p, PNode *loop, int64_t rows, const char **why);
+int plan_lanes(Plan *p, PNode *loop, int64_t rows, LossWhy *why);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);
 // Copies and split sums of a region for one of its tails (PNode.limit): a short tail has fewer sums

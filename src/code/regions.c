@@ -191,8 +191,8 @@ static bool is_cut(Plan *p, const PNode *n) {
 }
 
 // False, and why.
-static bool declined(Plan *p, SpillWhy why, int most) {
-    p->spill = (CodeSpill){.why = why, .most = most};
+static bool declined(Plan *p, LossWhy why, int most) {
+    p->spill = (CodeLoss){.why = why, .most = most};
     return false;
 }
 
@@ -469,9 +469,9 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     nodes[0]->pinned = false;
     for (int i = 0; i < n; i++)
         if (nodes[i]->has_parallel) return declined(p, SPILL_THREADS, 0);
-    SpillWhy refused = SPILL_NONE;
+    LossWhy refused = LOSS_NONE;
     for (int i = nodes[0]->first; i < nodes[n - 1]->last && !refused; i++)
-        refused = (SpillWhy)p->refused->tile[i];
+        refused = (LossWhy)p->refused->tile[i];
     pins = !refused;
     for (int i = 0; i < n; i++)
         if (!mark(p, nodes[i], pins)) return false;
@@ -598,7 +598,7 @@ static void spill_inside(Plan *p, const PNode *loop) {
 // Sums stay in registers throughout the loops of a region.
 static void keep_inside(Plan *p, const PNode *n) {
     for (int i = n->first; n->kind == P_LOOP && i < n->last; i++)
-        if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->spill.why = SPILL_NONE;
+        if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->spill.why = LOSS_NONE;
     for (int i = 0; i < n->nchild; i++) keep_inside(p, n->child[i]);
 }
 
@@ -607,7 +607,7 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
     enum { MAX_SPAN = 64 };
     for (int i = 0; i < n;) {
         int span = (int)min_i64(n - i, MAX_SPAN), tile = 0;
-        p->spill = (CodeSpill){0};
+        p->spill = (CodeLoss){0};
         while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
             nodes[i]->region = span;

@@ -77,7 +77,9 @@ static bool run_case(const Case *c, Isa isa) {
     if (!ok) printf("%s%s", c->schedule, lab_errors(&lab));
     ok =
         ok && CHECK(code.parallel == c->parallel) && CHECK((code.thread_scratch > 0) == c->private);
-    ok = ok && CHECK(!c->report || strstr(code.report, c->report));
+    Text report = {.arena = &lab.arena};
+    for (int i = 0; ok && i < code.nlosses; i++) loss_print(&report, &code.losses[i]);
+    ok = ok && CHECK(!c->report || strstr(text_str(&report), c->report));
     machine_detect(&m, isa);
     for (int threads = 1; ok && m.isa == isa && threads <= 5; threads++) {
         LabData want = lab_data(&lab, p, 3), got = lab_copy(&lab, p, &want);

@@ -135,16 +135,17 @@ static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const
     return g;
 }
 
-// Loops that load and store their sums, each once.
-static void list_spills(const Plan *p, Code *out) {
-    CodeSpill *all = arena_new_n(p->arena, CodeSpill, p->leaves.n);
+// Loops that lost lanes or threads, then those that load and store their sums, each once.
+static void list_losses(const Plan *p, Code *out) {
+    CodeLoss *all = arena_new_n(p->arena, CodeLoss, p->losses.n + p->leaves.n);
+    for (int i = 0; i < p->losses.n; i++) all[out->nlosses++] = p->losses.at[i];
     for (int i = 0; i < p->leaves.n; i++) {
-        const CodeSpill *s = &p->leaves.at[i]->spill;
-        int k = 0;
-        while (k < out->nspills && all[k].line != s->line) k++;
-        if (s->why && k == out->nspills) all[out->nspills++] = *s;
+        const CodeLoss *s = &p->leaves.at[i]->spill;
+        int k = p->losses.n;
+        while (k < out->nlosses && all[k].line != s->line) k++;
+        if (s->why && k == out->nlosses) all[out->nlosses++] = *s;
     }
-    out->spills = all;
+    out->losses = all;
 }
 
 static bool count_leaf(void *user, const Node *node, int depth, const Block *parent) {
@@ -183,10 +184,9 @@ static void describe(const Gen *g, Code *out) {
     out->thread_scratch = g->p->thread_scratch;
     out->parallel = g->bodies.n;
     out->shared = g->p->shared;
-    out->report = text_str(&g->p->report);
     out->nlines = g->lines.n;
     out->lines = g->lines.at;
-    list_spills(g->p, out);
+    list_losses(g->p, out);
     memcpy(out->tricks, g->tricks, sizeof g->tricks);
     out->tricks[TRICK_JOIN] = g->p->joined;
 }

@@ -115,7 +115,7 @@ struct Gen {
     int chosen;                  // conditions decided in front of the loops around here
     int no_vector;               // a vector loop that must run as a serial one; -1: none
     int no_tile;                 // a leaf whose elements must not be pinned; -1: none,
-    SpillWhy why_no_tile;        // and why
+    LossWhy why_no_tile;         // and why
 };
 
 // gen.c
