@@ -437,7 +437,7 @@ TEST(a_program_may_be_too_large) {
     const Program *p = lab_program(&lab, text_str(&text), (int64_t[]){64});
     CpuOptions o = options(1);
     if (CHECK(p)) CHECK(!cpu_space(&lab.arena, p, &o, &lab.diags));
-    CHECK(strstr(lab_errors(&lab), "loops and statements to decide about") != NULL);
+    CHECK(strstr(lab_errors(&lab), "loops and statements to schedule") != NULL);
     lab_end(&lab);
 }
 
