@@ -8,6 +8,7 @@
 #include "support/jitlab.h"
 #include "tree/schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Case {
@@ -96,6 +97,51 @@ static bool run_case(const Case *c, Isa isa) {
 TEST(parallel_loops_keep_their_meaning) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) run_case(&cases[i], isa);
+}
+
+// All iterations as one thread of two, whose number stands at env->user.
+static int as_thread(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
+                     int64_t grain) {
+    (void)grain;
+    return body(arg, 0, count, *(const int *)env->user);
+}
+
+// Does the second thread write into memory beside that of the first, and the first not?
+static bool has_own_memory(const Case *c, const Machine *m, int thread) {
+    Lab lab;
+    JitKernel k;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, c->program, NULL);
+    Source src = {"s.lws", c->schedule, (uint32_t)strlen(c->schedule)};
+    const Schedule *s = p ? schedule_parse(&lab.arena, p->names, &src, &lab.diags) : NULL;
+    const Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    if (!CHECK(t && jit_kernel_new(&lab, t, m, &k))) return false;
+    size_t first = (size_t)k.code.scratch, bytes = first + (size_t)k.code.thread_scratch;
+    char *scratch = memset(aligned_alloc(64, (bytes + 63) / 64 * 64), 0x5a, bytes);
+    LabData d = lab_data(&lab, p, 3);
+    void *buffers[8], *entry = exec_entry(k.block);
+    for (int i = 0; i < d.n; i++) buffers[i] = d.view[i].data;
+    Kernel *kernel;
+    memcpy(&kernel, &entry, sizeof entry);
+    KernelEnv env = {.threads = 2, .parallel_for = as_thread, .apply = code_apply, .user = &thread};
+    CHECK(kernel(buffers, scratch, &env) == 0);
+    bool own = false;
+    for (size_t i = first; i < bytes; i++) own |= scratch[i] != 0x5a;
+    free(scratch);
+    jit_kernel_free(&k);
+    lab_end(&lab);
+    return own;
+}
+
+TEST(threads_have_memory_of_their_own) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
+            Machine m;
+            machine_detect(&m, isa);
+            if (m.isa != isa || !cases[i].private) continue;
+            CHECK(!has_own_memory(&cases[i], &m, 0));
+            CHECK(has_own_memory(&cases[i], &m, 1));
+        }
 }
 
 // An index outside in one iteration: a status, whichever thread finds it, and nothing else.
