@@ -84,6 +84,7 @@ int command_compile(Cli *cli);
 int command_tune(Cli *cli);
 bool tune_rank(Cli *cli); // finds `rank`, and keeps others than the first quiet; false: it cannot
 int command_einsum(Cli *cli);
+int command_teml(Cli *cli);
 int command_machine(Cli *cli);
 int command_db(Cli *cli);
 int command_bench(Cli *cli);

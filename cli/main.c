@@ -108,6 +108,15 @@ const Command commands[] = {
      "  loopwright compile mv.tc --size M=4,K=3 --emit obj -o mv.o && cc main.c mv.o -lm\n"
      "  loopwright compile mv.tc --size M=4,K=3 --isa avx2 --name mv_avx2 --emit obj -o mv2.o\n",
      command_compile},
+    {"teml", "FILE", "run a TeML program and print the value of each name",
+     OPTIONS("--strict", "--unproven", "--unchecked", "--trace"),
+     "Tensor expressions are shown as trees of (operation, shape, iterators), loop nests with the "
+     "range\n"
+     "of each loop, as in the paper. See docs/teml.md.\n"
+     "\n"
+     "  loopwright teml mm.teml\n"
+     "  loopwright teml mm.teml --unchecked          illegal transformations are applied too\n",
+     command_teml},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
      OPTIONS("--out", HOW, "--trace"),
      "Takes NumPy's notation: implicit or explicit result, ellipsis, repeated labels, any\n"
@@ -575,7 +584,8 @@ static void help_all(FILE *to) {
           "\n"
           "Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text), "
           ".lwg\n"
-          "(dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is wrong with "
+          "(dataflow graph), .stripe (Stripe), .teml (TeML). Exit status: 0 success, 1 something "
+          "is wrong with "
           "the\n"
           "input, 2 the command line is wrong.\n",
           to);

@@ -19,7 +19,7 @@ typedef struct Option {
     uint64_t least, most;     // of a NUMBER
 } Option;
 
-const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", NULL};
+const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", "teml", NULL};
 const char *const stage_words[] = {"program", "schedule", "tree", "stripe", "asm", "report", NULL};
 const char *const emit_words[] = {"c", "obj", "asm", "so", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
@@ -81,7 +81,7 @@ static const Option options[] = {
     {"--log", "T.jsonl", "log every trial as a line of JSON", TEXT, AT(log)},
     {"--plot", "B.svg", "plot the best time over time and trials", TEXT, AT(plot)},
     {"--quiet", NULL, "no progress display", FLAG, AT(quiet)},
-    {"--lang", "LANG", "language, whatever the file name: tc, lwp, lwg or stripe", WORD, AT(lang),
+    {"--lang", "LANG", "language, whatever the file name: tc, lwp, lwg, stripe or teml", WORD, AT(lang),
      .words = lang_words},
     {"--check", NULL, "compare with the interpreter on exactly representable data", FLAG,
      AT(check)},
@@ -102,7 +102,7 @@ static const Option options[] = {
     {"--strict", NULL, "treat warnings as errors", FLAG, AT(strict)},
     {"--as-written", NULL, "run the loops of a Stripe file as its text has them", FLAG,
      AT(as_written)},
-    {"--unproven", NULL, "run a Stripe program whose legality is not proven (unsafe)", FLAG,
+    {"--unproven", NULL, "run Stripe or TeML loops whose legality is not proven (unsafe)", FLAG,
      AT(unproven)},
     {"--unchecked-index", NULL, "skip run-time checks of indices from data (unsafe)", FLAG,
      AT(unchecked_index)},

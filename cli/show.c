@@ -61,12 +61,13 @@ static int check_effects(Cli *cli) {
     return status;
 }
 
-// What the options speak of: loops, or else the Program. A Stripe file holds a Tree, no Program.
+// What the options speak of: loops, or else the Program. Stripe and TeML files hold no Programs.
 // Beside a Schedule --threads and --isa choose nothing, but a command line of `run` can be shown.
 static const char *default_stage(const Cli *cli) {
     const char *dot = cli->nwords ? strrchr(cli->words[0], '.') : NULL;
     bool stripe = cli->lang ? strcmp(cli->lang, "stripe") == 0 : dot && !strcmp(dot, ".stripe");
-    bool loops = cli->schedule || cli->threads || cli->isa || cli->cost;
+    bool teml = cli->lang ? strcmp(cli->lang, "teml") == 0 : dot && !strcmp(dot, ".teml");
+    bool loops = teml || cli->schedule || cli->threads || cli->isa || cli->cost;
     return stripe && !cli->cost ? "stripe" : loops ? "tree" : "program";
 }
 

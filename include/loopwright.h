@@ -155,6 +155,7 @@ typedef enum lw_language {
     LW_LANG_PROGRAM = 2, // .lwp  Program text
     LW_LANG_GRAPH = 3,   // .lwg  a dataflow graph
     LW_LANG_STRIPE = 4,  // .stripe  Stripe text: a Tree, or a flat program
+    LW_LANG_TEML = 5,    // .teml  tensor expressions and their loops as values
 } lw_language;
 
 typedef struct lw_parse_options {
@@ -164,7 +165,8 @@ typedef struct lw_parse_options {
     bool unchecked; // both `unproven` and `unchecked_index`: unsafe
     bool partial;   // where some functions of a text have errors, the status is LW_ERROR, and
                     // there is a module of the others all the same, if there are any
-    bool unproven;  // a Stripe program that can be neither proven nor refuted is taken as right
+    bool unproven;  // a Stripe program that can be neither proven nor refuted is taken as right, a
+                    // TeML program's transformations are applied whether they are legal or not
     bool unchecked_index; // compiled code does not check subscripts that are read from data: one
                           // outside its tensor reads or writes other memory
     bool as_written;      // a Stripe program runs the loops of its text, although they may be free
@@ -188,6 +190,8 @@ LW_API void lw_module_free(lw_module *mod);
 LW_API size_t lw_module_function_count(const lw_module *mod);
 LW_API const lw_function *lw_module_function(const lw_module *mod, size_t i); // NULL past the end
 LW_API const lw_function *lw_module_find(const lw_module *mod, const char *name); // NULL: none
+// Of a TeML program: the value of each name, as trees. NULL of other languages.
+LW_API const char *lw_module_store(const lw_module *mod);
 
 // --- Functions: sizes still symbolic -------------------------------------------------------------
 typedef enum lw_role {

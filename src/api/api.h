@@ -94,9 +94,12 @@ struct lw_context {
 struct lw_function {
     lw_module *module;
     const Program *program;
-    const struct Tree *tree; // of a Stripe program that keeps its loops, specials expanded;
-                             // `program` has only its arguments. NULL: the Program is all there is
+    const struct Tree *tree; // of a TeML program, and of a Stripe program that keeps its loops,
+                             // specials expanded; `program` has only its arguments. NULL: the
+                             // Program is all there is
     const struct Lift *lift; // of a Stripe program: whether it keeps them, and why; else NULL
+    const struct Tree *reference; // of a TeML program: the loops before transformations
+    const char *text;             // what the Tree is made of; kernels are kept by it
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;
@@ -111,8 +114,9 @@ struct lw_module {
     Arena arena;
     Names names;
     Source source;
-    double front_us; // that parsing took
-    bool strict;     // warnings are errors, when sizes are bound too
+    double front_us;   // that parsing took
+    bool strict;       // warnings are errors, when sizes are bound too
+    const char *store; // of a TeML program, as text
     int nfunctions;
     lw_function *functions;
 };

@@ -4,9 +4,16 @@
 
 #include "tree/schedule.h"
 
+// The meaning of a TeML function: its assignments in order, each in its own loops.
 static lw_status interp(Pipeline *p) {
     const lw_run_options *o = p->options;
     InterpFlags flags = {o->accumulate, o->skip_post, o->trap_uninitialised};
+    const Tree *reference = p->bound->function->reference;
+    if (reference) {
+        const Tree *own = tree_fork(p->call->arena, reference);
+        return tree_interpret(p->call->scratch, own, p->views, flags, p->call->diags) ? LW_OK
+                                                                                      : LW_ERROR;
+    }
     bool ok =
         program_interpret(p->call->scratch, p->bound->program, p->views, flags, p->call->diags);
     return ok ? LW_OK : LW_ERROR;

@@ -80,7 +80,7 @@ void slot_forget_kernels(lw_context *ctx, Slot *slot) {
 
 // The Program as text, made once.
 static const char *program_text(Call *call, const lw_bound *b) {
-    if (b->function->tree) return b->function->module->source.text;
+    if (b->function->tree) return b->function->text;
     lw_bound *own = (lw_bound *)b; // the text is a mere memory of what it says
     char *text = atomic_load(&own->text);
     if (text) return text;

@@ -3,6 +3,7 @@
 
 #include "api/pipeline.h"
 #include "tree/lift.h"
+#include "tree/stripe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,11 +155,23 @@ static void describe(lw_module *mod, lw_function *f, const Program *p) {
     f->signature = signature(f);
 }
 
+// A TeML program has several functions in one text: each is told by its own Tree.
+static const char *tree_text(lw_module *mod, const Tree *tree) {
+    Text out = {.arena = &mod->arena};
+    stripe_print(&out, tree);
+    return text_str(&out);
+}
+
 void module_describe(lw_module *mod, const Module *programs) {
     mod->nfunctions = programs->programs.n;
     mod->functions = arena_new_n(&mod->arena, lw_function, mod->nfunctions);
-    for (int i = 0; i < mod->nfunctions; i++)
-        describe(mod, &mod->functions[i], programs->programs.at[i]);
+    for (int i = 0; i < mod->nfunctions; i++) {
+        lw_function *f = &mod->functions[i];
+        describe(mod, f, programs->programs.at[i]);
+        if (i < programs->trees.n) f->tree = programs->trees.at[i];
+        if (i < programs->references.n) f->reference = programs->references.at[i];
+        if (f->tree) f->text = f->reference ? tree_text(mod, f->tree) : mod->source.text;
+    }
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -166,6 +179,7 @@ void module_describe(lw_module *mod, const Module *programs) {
 static lw_language language_of(const char *name) {
     const char *dot = strrchr(name, '.');
     if (dot && strcmp(dot, ".tc") == 0) return LW_LANG_TC;
+    if (dot && strcmp(dot, ".teml") == 0) return LW_LANG_TEML;
     if (dot && strcmp(dot, ".lwp") == 0) return LW_LANG_PROGRAM;
     if (dot && strcmp(dot, ".lwg") == 0) return LW_LANG_GRAPH;
     if (dot && strcmp(dot, ".stripe") == 0) return LW_LANG_STRIPE;
@@ -303,11 +317,12 @@ lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse_option
 }
 
 lw_status function_is_tree(Call *call, const lw_function *f) {
-    Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE);
+    const char *language = f->lift ? "Stripe" : "TeML";
+    Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_STRIPE_IS_TREE, language);
     const Source *before = call->diags->source;
     diag_note(call->diags, d, (Range){0, 0}, DIAG_STRIPE_IS_TREE_NOTE);
     call->diags->source = &f->module->source;
-    diag_note(call->diags, d, f->lift->range, DIAG_STRIPE_KEPT_NOTE, f->lift->text);
+    if (f->lift) diag_note(call->diags, d, f->lift->range, DIAG_STRIPE_KEPT_NOTE, f->lift->text);
     call->diags->source = before;
     return LW_ERROR;
 }
@@ -325,6 +340,8 @@ const lw_function *lw_module_find(const lw_module *mod, const char *name) {
         if (name && strcmp(mod->functions[i].program->name, name) == 0) return &mod->functions[i];
     return NULL;
 }
+
+const char *lw_module_store(const lw_module *mod) { return mod ? mod->store : NULL; }
 
 const char *lw_function_name(const lw_function *f) { return f ? f->program->name : ""; }
 

@@ -66,13 +66,22 @@ static Module *parse_stripe(Pipeline *p) {
     const Tree *t = stripe_parse(arena, &mod->names, &mod->source, p->call->diags);
     Verify verify = {.unchecked = p->unproven};
     if (!t) return just(arena, NULL);
-    p->tree = tree_expand(t);
-    tree_verify(arena, p->tree, &verify, p->call->diags);
+    const Tree *whole = tree_expand(t);
+    tree_verify(arena, whole, &verify, p->call->diags);
     Lift lift = {.reason = LIFT_ASKED, .text = "it was parsed as written"};
-    if (!p->as_written && !p->call->diags->errors) lift = tree_lift(arena, p->tree);
+    if (!p->as_written && !p->call->diags->errors) lift = tree_lift(arena, whole);
     p->lift = arena_copy(arena, &lift, sizeof lift);
-    if (lift.program) p->tree = NULL;
-    return just(arena, lift.program ? lift.program : (Program *)t->program);
+    Module *m = just(arena, lift.program ? lift.program : (Program *)t->program);
+    if (!lift.program) vec_push(arena, &m->trees, whole);
+    return m;
+}
+
+static Module *run_teml(Pipeline *p) {
+    lw_module *mod = p->mod;
+    TemlResult r = teml_parse(&mod->arena, p->call->scratch, &mod->names, &mod->source, p->unproven,
+                              p->call->diags);
+    mod->store = r.store;
+    return r.module;
 }
 
 static void note_computed(void *user, const Access *a, bool guarded) {
@@ -107,6 +116,8 @@ static lw_status parse(Pipeline *p) {
         m = parse_graph(mod, diags);
     else if (p->language == LW_LANG_STRIPE)
         m = parse_stripe(p);
+    else if (p->language == LW_LANG_TEML)
+        m = run_teml(p);
     else if (p->language == LW_LANG_PROGRAM)
         m = parse_programs(mod, diags);
     else
@@ -115,10 +126,7 @@ static lw_status parse(Pipeline *p) {
     if (diags->errors && !p->partial) return LW_ERROR;
     if (p->unchecked_index) vouch(m);
     module_describe(mod, m);
-    for (int i = 0; i < mod->nfunctions; i++) {
-        mod->functions[i].tree = p->tree;
-        mod->functions[i].lift = p->lift;
-    }
+    for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].lift = p->lift;
     mod->front_us = now_us() - start;
     return diags->errors ? LW_ERROR : LW_OK;
 }
@@ -135,15 +143,16 @@ static lw_status bind(Pipeline *p) {
 
 static lw_status execute(Pipeline *p) {
     const lw_run_options *o = p->options;
-    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = p->bound->function->tree;
+    const lw_function *f = p->bound->function;
+    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = f->tree;
     const Backend *backend =
         any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
     if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);
     if (!backend)
         return call_misused(p->call, "'backend' is %d, which is not a valid lw_backend",
                             (int)o->backend);
-    if (stripe && (o->schedule.text || !backend->schedules))
-        return function_is_tree(p->call, p->bound->function);
+    if (stripe && (o->schedule.text || (!backend->schedules && !f->reference)))
+        return function_is_tree(p->call, f);
     if (o->schedule.text && !backend->schedules) {
         diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
         return LW_ERROR;

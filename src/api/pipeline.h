@@ -14,13 +14,12 @@ typedef struct Pipeline {
     Step first; // what stands before it is done
     // parse: mod->source in `language` → mod->functions
     lw_language language;
-    bool unproven;        // what is not proven of a Stripe program passes
+    bool unproven;        // what is not proven of a Stripe or TeML program passes
     bool as_written;      // a Stripe program keeps its loops although it is flat
     bool unchecked_index; // indices from data are not checked
     bool partial;         // functions without errors are described although others have some
     lw_module *mod;
-    const struct Tree *tree; // of a Stripe program that keeps its loops
-    const struct Lift *lift; // of a Stripe program: whether it does, and why
+    const struct Lift *lift; // of a Stripe program: whether it keeps its loops, and why
     bool einsum;             // the source is einsum's subscripts, of these operands
     int noperands;
     const EinsumOperand *operands;

@@ -61,8 +61,10 @@ static lw_status parse(Call *call, const Program *p, const lw_schedule_text *tex
     return *out ? LW_OK : LW_ERROR;
 }
 
-// A Stripe program is its own Tree; each call reads one of its own here too.
+// A Stripe program is its own Tree; each call reads one of its own here too. A TeML function's is
+// forked: evaluating the program again would judge every transformation again.
 static const Tree *own_tree(Call *call, const lw_bound *b) {
+    if (b->function->reference) return tree_fork(call->arena, b->function->tree);
     Names *names = arena_new(call->arena, Names);
     names->arena = call->arena;
     Tree *t = stripe_parse(call->arena, names, &b->function->module->source, call->diags);

@@ -141,4 +141,8 @@ void tune_progress(Tune *t);
 // schedule, NULL: nothing was written.
 const char *tune_reproducer(Tune *t, const char *schedule, const char *what, const char *options);
 
+// tree_check.c: lw_check of a function that is a Tree.
+lw_status tree_check(Call *call, const lw_bound *b, const lw_tune_options *options,
+                     const lw_check_result **out);
+
 #endif

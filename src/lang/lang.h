@@ -1,9 +1,10 @@
-// The front-ends. Each turns a text (or calls of a builder) into Programs with symbolic sizes; none
-// of them knows anything below the Program.
+// The front-ends. Each turns a text (or calls of a builder) into Programs with symbolic sizes. Only
+// TeML, whose values are loops, gives Trees as well.
 //
 //   tc       the comprehension language            docs/language.md
 //   einsum   NumPy's notation                       docs/einsum.md
 //   graph    LoopTool's dataflow graphs             docs/graphs.md, lang/graph.h
+//   teml     tensor expressions and loops as values docs/teml.md, lang/teml/teml.h
 #ifndef LW_LANG_LANG_H
 #define LW_LANG_LANG_H
 
@@ -12,6 +13,10 @@
 // What a file holds: one Program per function, in file order. Functions that failed are left out.
 typedef struct Module {
     VEC(Program *) programs;
+    VEC(const struct Tree *)
+    trees;                               // per Program, where loops were given; else empty: the
+                                         // Program then has its arguments and no statements
+    VEC(const struct Tree *) references; // of the same function, the loops before transformations
 } Module;
 
 // Parses, checks and infers every function of a TC source. Never NULL; whatever is wrong is in
@@ -29,5 +34,15 @@ typedef struct EinsumOperand {
 } EinsumOperand;
 Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int noperands,
                       const EinsumOperand *operands, DiagList *diags);
+
+// Runs a TeML program. `unchecked`: transformations that are illegal, or not proven, are applied
+// and reported by a warning of the function that has them. `scratch` is for what only the run of
+// the program needs. The module is never NULL; whatever is wrong is in `diags`.
+typedef struct TemlResult {
+    Module *module;
+    const char *store; // the values of all names, as trees
+} TemlResult;
+TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *source,
+                      bool unchecked, DiagList *diags);
 
 #endif

@@ -93,6 +93,7 @@ bool block_uses(const Block *b, const Affine *a) {
 Rename *rename_new(Work *w, bool fresh) {
     Rename *r = arena_new(w->arena, Rename);
     r->w = w;
+    r->iter = arena_new_n(w->arena, const Affine *, w->old->nindices);
     r->fresh = fresh;
     return r;
 }
@@ -123,7 +124,8 @@ static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
     if (old->iter && old->stmt >= 0 && w->old->program)
         leaf.iter = rename_affines(r, old->iter, w->old->program->stmts.at[old->stmt].niters);
     const Leaf *made = tree_leaf(w->t, &leaf);
-    Origin o = {made, old, arena_copy(w->arena, r->iter, sizeof r->iter)};
+    size_t size = (size_t)w->old->nindices * sizeof *r->iter;
+    Origin o = {made, old, arena_copy(w->arena, r->iter, size)};
     vec_push(w->arena, &w->origin, o);
     return made;
 }
@@ -227,8 +229,24 @@ typedef struct Legal {
     bool refused;
 } Legal;
 
+// Origins by statement: the old leaf of that statement, and what its loops are now.
+static void origins_by_iters(Legal *l) {
+    Work *w = l->w;
+    for (int i = 0; i < l->now.use.n; i++) {
+        const Leaf *leaf = l->now.use.at[i].leaf;
+        const Use *was = NULL;
+        for (int k = 0; k < l->before.use.n && !was; k++)
+            if (l->before.use.at[k].leaf->stmt == leaf->stmt) was = &l->before.use.at[k];
+        if (!was) bug("a statement comes from nowhere");
+        Origin o = {leaf, was->leaf, arena_new_n(w->arena, const Affine *, w->old->nindices)};
+        for (int k = 0; k < was->nindex; k++) o.value[was->index[k]->id] = leaf->iter[k];
+        vec_push(w->arena, &w->origin, o);
+    }
+}
+
 static void know_origins(Legal *l) {
     Work *w = l->w;
+    if (w->by_iters) origins_by_iters(l);
     l->was = arena_new_n(w->arena, const Use *, l->now.use.n);
     l->origin = arena_new_n(w->arena, const Origin *, l->now.use.n);
     for (int i = 0; i < l->now.use.n; i++) {
@@ -358,6 +376,13 @@ static bool keeps_order(Work *w) {
                 if (a != b && !l.refused) check_pair(&l, b, a);
             }
     return !l.refused;
+}
+
+bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const TreeEdit *e) {
+    Work w = {.old = reference, .t = (Tree *)t, .arena = t->arena, .x = t->exprs, .e = e};
+    w.verb = verb;
+    w.by_iters = true;
+    return keeps_order(&w);
 }
 
 // Prefetches stay with their loops, if these still exist.

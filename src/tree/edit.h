@@ -21,6 +21,7 @@ typedef struct Work {
     const char *verb; // "split": for refusals
     VEC(Origin) origin;
     bool same_order; // nothing runs at another time
+    bool by_iters;   // leaves are known by their statements and iterators, not by `origin`
 } Work;
 
 Work work_begin(const Tree *t, const char *verb, const TreeEdit *e);
@@ -30,10 +31,10 @@ const Tree *refuse(const Work *w, const char *why);
 // What happens to a subtree: indices are replaced, buffers renamed, accesses rewritten.
 typedef struct Rename {
     Work *w;
-    const Affine *iter[TREE_MAX_INDICES]; // per index id; NULL: stays
-    bool fresh;                           // indices and allocations inside get new numbers
-    int *buffer;                          // per old buffer its new number; NULL: all stay
-    AccessMap *map;                       // after all that; NULL: none
+    const Affine **iter; // per old index id; NULL: stays
+    bool fresh;          // indices and allocations inside get new numbers
+    int *buffer;         // per old buffer its new number; NULL: all stay
+    AccessMap *map;      // after all that; NULL: none
     void *user;
 } Rename;
 

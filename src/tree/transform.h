@@ -72,6 +72,11 @@ const Tree *tree_tile(const Tree *t, int loop, int64_t outer, int64_t inner, con
 // Legal for ordered loops always, for unordered ones too.
 const Tree *tree_peel(const Tree *t, int loop, int64_t n, const TreeEdit *e);
 
+// Does `t`, which many steps may have made of `reference`, keep the order of all that conflicts?
+// Both are of one pool; each leaf's statement number is unique in `reference`, and its iterators
+// are the loops around it there. Refusals name `verb`. Unordered loops are the verifier's matter.
+bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const TreeEdit *e);
+
 // --- Buffers, transform_buffer.c ---------------------------------------------------------------
 
 // for i: { T[4]; .. T[x] .. }  ->  T[N, 4]; for i: .. T[i, x] ..   (less reuse, more memory)

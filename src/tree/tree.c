@@ -81,6 +81,15 @@ Tree *tree_for_views(Arena *arena, const Tree *t, const View *views) {
     return mine;
 }
 
+Tree *tree_fork(Arena *arena, const Tree *t) {
+    Tree *own = tree_for_views(arena, t, NULL);
+    own->arena = arena;
+    own->pool = NULL;
+    own->exprs = exprs_fork(arena, t->exprs);
+    own->names = names_fork(arena, t->names);
+    return own;
+}
+
 Index tree_index(Tree *t, Name name, int64_t extent) {
     require(t->nindices < TREE_MAX_INDICES);
     return (Index){.name = name, .id = t->nindices++, .extent = extent};

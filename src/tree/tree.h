@@ -224,6 +224,9 @@ const int64_t *buffer_strides(Arena *arena, const Buffer *b, const View *view);
 void argument_print(Text *out, const Tree *t, int argument);
 // The Tree for arguments with these strides (NULL: as it was lowered): a copy that may be changed.
 Tree *tree_for_views(Arena *arena, const Tree *t, const View *views);
+// The same Tree with pools of its own, so that what is made of it may add to them. It lives no
+// longer than `t`.
+Tree *tree_fork(Arena *arena, const Tree *t);
 Index tree_index(Tree *t, Name name, int64_t extent); // fresh id
 const Block *tree_block(Tree *t, const Block *like, const Node *const *children, int nchildren);
 const Block *tree_loop(Tree *t, Kind kind, Index index, const Node *const *children, int nchildren);

@@ -1,0 +1,231 @@
+// TeML, private to src/lang/teml: the meta-language in which tensor expressions and loop nests are
+// values (docs/teml.md; equation numbers are the paper's). lang.h has the entry point.
+//
+//   teml_lex.c, teml_parse.c    text to statements, each one built-in applied to arguments
+//   teml.c                      runs statements on the store; the table of built-ins
+//   teml_tensor.c               tensor expressions: scalar ... outerproduct, init
+//   teml_range.c                ranges of iterators and shapes from how tensors are indexed
+//   teml_build.c                build: an assignment becomes a loop nest
+//   teml_loop.c                 loop transformations, over those of tree/transform.h
+//   teml_judge.c                is a loop value still right? Its order against the definitions
+//   teml_codegen.c              functions: arguments, initial values, the final Tree
+//   teml_store.c                the store as text
+//
+// Tensor expressions are Exprs of one pool: iterators are numbered by name in that pool, tensors
+// by their place in Teml.tensors. A virtual contraction is a read of a tensor whose number is
+// VIRTUAL or more, subscripted by its result dimensions. Loop nests are nodes of Trees whose
+// buffers are numbered by Teml.tensors too; every index has an id of its own in the whole program,
+// so that nests can be put together without renaming. A leaf knows by its statement number which
+// leaf of an untransformed nest it is, and by its iterators at which values of those loops.
+#ifndef LW_LANG_TEML_TEML_H
+#define LW_LANG_TEML_TEML_H
+
+#include "lang/lang.h"
+#include "tree/tree.h"
+
+enum { // declared limits, beside those of program.h and tree.h
+    TEML_MAX_SOURCE = 1 << 20,
+    TEML_MAX_NESTING = 16,    // of brackets
+    TEML_MAX_BAD = 8,         // bytes that mean nothing, before the rest is not looked at
+    TEML_MAX_LEAVES = 2048,   // statements of one loop value
+    TEML_MAX_ELEMENTS = 1024, // that init lists
+    TEML_MAX_ARGUMENTS = 64,
+    VIRTUAL = 1 << 20,
+};
+
+// --- Syntax, teml_lex.c and teml_parse.c -------------------------------------------------------
+typedef enum SynKind {
+    SYN_NONE,  // left out, as in [[i1], ]
+    SYN_INT,   // i
+    SYN_FLOAT, // f
+    SYN_NAME,  // name
+    SYN_SUM,   // i + sum of at[k], each a SYN_TERM
+    SYN_TERM,  // i * name
+    SYN_LIST,  // [at[0], ...]
+    SYN_ARROW, // at[0] -> at[1]
+} SynKind;
+
+typedef struct Syn Syn;
+struct Syn {
+    SynKind kind;
+    Range range;
+    Name name;
+    int64_t i;
+    double f;
+    int n;
+    const Syn **at;
+};
+
+// target = @real: builtin(arg, ...); without a target: init and codegen.
+typedef struct TemlStmt {
+    Range range, target_range, real_range, head;
+    Name target, real, builtin;
+    int n;
+    const Syn **arg;
+} TemlStmt;
+
+typedef VEC(TemlStmt) TemlStmts;
+// What is wrong is reported, and the rest read all the same.
+TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags);
+
+// --- Values ------------------------------------------------------------------------------------
+typedef struct TemlTensor {
+    Name name;
+    Type type;
+    int rank; // -1: a name that may become a tensor, and has not
+    int64_t size[PROGRAM_MAX_RANK];
+    Range range;
+    bool scalar;     // by scalar(): takes no iterators
+    const Syn *init; // a number or a list of them; NULL: none
+} TemlTensor;
+
+// A sum over iterators, subscripted by its result dimensions (vcontract).
+typedef struct TemlSum {
+    Type type;
+    int rank, nreduced;
+    int64_t size[PROGRAM_MAX_RANK];
+    int result[PROGRAM_MAX_RANK]; // iterators that stand for the dimensions in `body`
+    int reduced[PROGRAM_MAX_RANK];
+    int64_t extent[PROGRAM_MAX_RANK]; // of those
+    const Expr *body;
+} TemlSum;
+
+typedef struct TemlBuilt TemlBuilt;
+
+// tensor[sub] = value, and what running it takes.
+typedef struct TemlAssign {
+    int number; // in order of definition
+    int tensor;
+    const Access *left;
+    const Expr *value;
+    int niters;
+    int iter[PROGRAM_MAX_ITERS]; // by level
+    int64_t extent[PROGRAM_MAX_ITERS];
+    Range range;
+    TemlBuilt *built; // NULL: not yet
+} TemlAssign;
+
+// The nest of an assignment as `build` makes it.
+struct TemlBuilt {
+    TemlAssign *of;
+    const Node *nest;
+};
+
+typedef struct TemlLoop {
+    int n; // top-level nodes: 1, or those of ⟨•, ...⟩
+    const Node *const *node;
+    int nbuilt;
+    TemlBuilt *const *built; // the assignments that it runs, in order of definition
+    bool bare;               // ⟨•, ...⟩
+} TemlLoop;
+
+typedef enum ValueKind {
+    VALUE_BAD,     // an error was reported
+    VALUE_TENSOR,  // declared
+    VALUE_EXPR,    // by vop: its iterators are fixed
+    VALUE_VIRTUAL, // by a virtual operation of Section 4: indexed by its result dimensions
+    VALUE_ASSIGN,
+    VALUE_LOOP,
+} TemlKind;
+
+typedef struct TemlValue {
+    TemlKind kind;
+    int tensor; // TENSOR
+    const Expr *expr;
+    int rank; // VIRTUAL: of the result
+    int64_t size[PROGRAM_MAX_RANK];
+    int result[PROGRAM_MAX_RANK]; // iterators of `expr` that stand for the dimensions
+    TemlAssign *assign;
+    const TemlLoop *loop;
+    Name from;     // what vcontract and the like is shown as
+    Range range;   // its statement
+    bool consumed; // a loop that another value was made of
+} TemlValue;
+
+typedef struct TemlBinding {
+    Name name;
+    TemlValue *value;
+} TemlBinding;
+
+typedef struct Teml {
+    Arena *arena; // all of it lives as long as the evaluation
+    Names *names;
+    const Source *source;
+    DiagList *diags;
+    bool unchecked;
+    Exprs *x;
+    VEC(TemlBinding) store;    // newest value of each name, in order of first assignment
+    VEC(TemlTensor) tensors;   // the first buffers of every Tree here; all names assigned to
+    int nreal;                 // of them; accumulators are numbered behind
+    VEC(TemlSum) sums;         // number VIRTUAL + k
+    VEC(Name) iters;           // iterator names by number
+    VEC(TemlAssign *) assigns; // in order of definition
+    Tree *base;                // buffers and the number of indices so far
+    Program *parts;            // statement k: a leaf of a nest as built
+    Module *module;            // the functions
+    Arena *out;                // where they live
+    VEC(Name) generated;       // names that codegen has used
+} Teml;
+
+// --- Reporting ---------------------------------------------------------------------------------
+// Each gives NULL: the value of what went wrong.
+TemlValue *teml_argument(Teml *t, const TemlStmt *s, int arg, const char *wanted);
+const char *teml_found(Teml *t, const Syn *s); // "a list", "'x'"
+
+// --- teml.c ------------------------------------------------------------------------------------
+TemlValue *teml_find(const Teml *t, Name name); // NULL: never assigned
+TemlValue *teml_value(Teml *t, TemlKind kind);
+int teml_iter(Teml *t, Name name);
+int teml_level_iter(Teml *t, int level); // i1, i2, ...
+// What an argument names, reported where it is nothing; a BAD value is NULL too, silently.
+TemlValue *teml_operand(Teml *t, const TemlStmt *s, int arg);
+const TemlLoop *teml_loop_argument(Teml *t, const TemlStmt *s, int arg);
+bool teml_int_argument(Teml *t, const TemlStmt *s, int arg, const char *what, int64_t *out);
+const char *teml_shape_text(Teml *t, int rank, const int64_t *size);
+
+typedef TemlValue *TemlEval(Teml *t, const TemlStmt *s, int op);
+
+// --- teml_tensor.c -----------------------------------------------------------------------------
+TemlEval teml_scalar, teml_tensor, teml_eq, teml_vop, teml_op, teml_entrywise, teml_ventrywise,
+    teml_transpose, teml_vtranspose, teml_contract, teml_vcontract, teml_outer, teml_vouter,
+    teml_init;
+
+// --- teml_range.c ------------------------------------------------------------------------------
+typedef struct TemlRange {
+    int64_t extent; // -1: not known
+    const char *from;
+} TemlRange;
+
+int64_t teml_size(const Teml *t, int tensor, int dim);
+int teml_rank(const Teml *t, int tensor);
+const char *teml_tensor_name(const Teml *t, int tensor);
+// Ranges that subscripts of a single iterator tell; false when two of them differ, reported.
+bool teml_plain_ranges(Teml *t, const Access *left, const Expr *value, Range at, TemlRange *out);
+// All ranges, by iterator number (t->iters.n of them); then every subscript is inside its tensor.
+bool teml_ranges(Teml *t, const Access *left, const Expr *value, Range at, TemlRange *out);
+// The iterators that occur, by level.
+int teml_levels(Teml *t, const Access *left, const Expr *value, int *out, int most);
+
+// --- teml_build.c ------------------------------------------------------------------------------
+TemlBuilt *teml_build_nest(Teml *t, TemlAssign *a);
+// Whether it combines into its element: `T[s] = T[s] + e`, with e.
+bool teml_accumulates(const Teml *t, const TemlAssign *a, Reduce *op, const Expr **e);
+
+// --- teml_loop.c -------------------------------------------------------------------------------
+TemlEval teml_build, teml_stripmine, teml_interchange, teml_fuse_outer, teml_fuse_inner,
+    teml_unroll, teml_jam, teml_stripmine_n, teml_interchange_n, teml_tile, teml_mark;
+Tree *teml_tree(Teml *t, const Node *const *node, int n);
+
+// --- teml_judge.c ------------------------------------------------------------------------------
+// Does it run what its assignments say, in an order that gives the same? Else `why` has a text.
+bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **why);
+
+// --- teml_codegen.c ----------------------------------------------------------------------------
+TemlEval teml_codegen;
+// Without any codegen: one function of the loops that nothing was made of.
+void teml_codegen_rest(Teml *t);
+
+// --- teml_store.c ------------------------------------------------------------------------------
+void teml_store_print(Text *out, Teml *t);
+
+#endif

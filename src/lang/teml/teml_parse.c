@@ -1,0 +1,350 @@
+// TeML's text to statements.
+//
+//     statement   NAME = ['@' NAME ':'] NAME '(' arguments ')'
+//                 NAME '(' arguments ')'
+//     argument    nothing, a number, a list '[' argument, ... ']', a sum 2*i1 + i3 - 1,
+//                 or one of these '->' another
+//
+// A statement ends with its line unless a bracket is open; `#` and `//` begin comments. What an
+// argument must be is the built-in's business. After an error reading goes on with the next line.
+#include "lang/teml/teml.h"
+
+#include <string.h>
+
+typedef enum Tok { TOK_END, TOK_LINE, TOK_NAME, TOK_INT, TOK_FLOAT, TOK_ARROW, TOK_MARK } Tok;
+
+typedef struct Parser {
+    Arena *arena;
+    Names *names;
+    DiagList *diags;
+    const char *text;
+    uint32_t at, len;
+    int depth, nbad;                     // open brackets; bytes that mean nothing
+    uint32_t open[TEML_MAX_NESTING + 1]; // where
+    bool failed;                         // this statement
+    Tok kind;                            // the token: ...
+    Range range;
+    char mark;
+    Name name;
+    int64_t i;
+    double f;
+} Parser;
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+}
+
+static char peek(const Parser *p, uint32_t ahead) {
+    return p->at + ahead < p->len ? p->text[p->at + ahead] : 0;
+}
+
+// --- Tokens ------------------------------------------------------------------------------------
+
+static void skip_blanks(Parser *p) {
+    for (;; p->at++) {
+        char c = peek(p, 0);
+        bool comment = c == '#' || (c == '/' && peek(p, 1) == '/');
+        if (comment)
+            while (p->at < p->len && p->text[p->at] != '\n') p->at++;
+        if (p->at >= p->len) return;
+        c = p->text[p->at];
+        if (c == '\n' && !p->depth) return;
+        if (c != ' ' && c != '\t' && c != '\r' && c != '\n') return;
+    }
+}
+
+static void fail(Parser *p, Range range, DiagId id, const char *what, const char *found) {
+    if (!p->failed) diag_report(p->diags, range, id, what, found);
+    p->failed = true;
+}
+
+static void lex_number(Parser *p) {
+    uint32_t from = p->at;
+    while (is_digit(peek(p, 0))) p->at++;
+    bool real = peek(p, 0) == '.' && is_digit(peek(p, 1));
+    if (real) do
+            p->at++;
+        while (is_digit(peek(p, 0)));
+    uint32_t sign = peek(p, 1) == '-' || peek(p, 1) == '+';
+    if ((peek(p, 0) == 'e' || peek(p, 0) == 'E') && is_digit(peek(p, 1 + sign))) {
+        real = true;
+        p->at += 1 + sign;
+        while (is_digit(peek(p, 0))) p->at++;
+    }
+    while (is_word(peek(p, 0))) p->at++; // 3x is no number
+    p->range = (Range){from, p->at};
+    p->kind = real ? TOK_FLOAT : TOK_INT;
+    bool ok = text_parse_float(p->text + from, p->at - from, false, &p->f);
+    p->i = 0;
+    for (uint32_t k = from; k < p->at && !real && ok; k++)
+        ok = is_digit(p->text[k]) && !__builtin_mul_overflow(p->i, (int64_t)10, &p->i) &&
+             !__builtin_add_overflow(p->i, (int64_t)(p->text[k] - '0'), &p->i);
+    if (!ok) fail(p, p->range, DIAG_TEML_NUMBER, NULL, NULL);
+}
+
+// Bytes that mean nothing are reported, a few of them, and left out.
+static bool is_bad(Parser *p, char c) {
+    if (strchr("=@:()[],+-*", c) && c) return false;
+    uint32_t from = p->at++;
+    while (p->at < p->len && (p->text[p->at] & 0xc0) == 0x80) p->at++;
+    if (p->nbad++ < TEML_MAX_BAD)
+        diag_report(p->diags, (Range){from, p->at}, DIAG_TEML_CHARACTER);
+    else
+        p->at = p->len;
+    p->failed = true;
+    return true;
+}
+
+static void next(Parser *p) {
+    do skip_blanks(p);
+    while (p->at < p->len && p->text[p->at] != '\n' && !is_word(p->text[p->at]) &&
+           is_bad(p, p->text[p->at]));
+    uint32_t from = p->at;
+    char c = peek(p, 0);
+    p->kind = TOK_MARK;
+    p->mark = c;
+    if (p->at >= p->len) {
+        p->kind = TOK_END;
+    } else if (c == '\n') {
+        p->kind = TOK_LINE;
+        p->at++;
+    } else if (is_digit(c)) {
+        lex_number(p);
+    } else if (is_word(c)) {
+        while (is_word(peek(p, 0))) p->at++;
+        p->kind = TOK_NAME;
+        p->name = name_intern(p->names, p->text + from, p->at - from);
+    } else if (c == '-' && peek(p, 1) == '>') {
+        p->kind = TOK_ARROW;
+        p->at += 2;
+    } else {
+        p->at++;
+    }
+    p->range = (Range){from, p->at};
+}
+
+static const char *found(Parser *p) {
+    if (p->kind == TOK_END) return "the end of the text";
+    if (p->kind == TOK_LINE) return "the end of the line";
+    uint32_t len = p->range.to - p->range.from;
+    return arena_printf(p->arena, "'%.*s'", len > 40 ? 40 : (int)len, p->text + p->range.from);
+}
+
+static void expected(Parser *p, const char *what) {
+    Range at = p->range;
+    if (p->kind == TOK_LINE) at.to = at.from;
+    fail(p, at, DIAG_TEML_EXPECTED, what, found(p));
+}
+
+static bool is_mark(const Parser *p, char c) { return p->kind == TOK_MARK && p->mark == c; }
+
+static bool accept(Parser *p, char c) {
+    if (p->failed || !is_mark(p, c)) return false;
+    next(p);
+    return true;
+}
+
+static void expect(Parser *p, char c) {
+    if (!accept(p, c)) expected(p, (char[]){'\'', c, '\'', 0});
+}
+
+// A bracket opens before the next token is read, so that lines go on.
+static bool open(Parser *p, char c) {
+    if (p->failed || !is_mark(p, c)) return false;
+    if (p->depth == TEML_MAX_NESTING) {
+        fail(p, p->range, DIAG_TEML_NESTING, NULL, NULL);
+        return false;
+    }
+    p->open[p->depth++] = p->range.from;
+    next(p);
+    return true;
+}
+
+static Range close(Parser *p, char c) {
+    Range range = p->range;
+    if (!is_mark(p, c)) {
+        uint32_t from = p->open[p->depth - 1];
+        if (p->kind == TOK_END)
+            fail(p, (Range){from, from + 1}, DIAG_TEML_UNCLOSED, NULL, NULL);
+        else
+            expected(p, c == ')' ? "',' or ')'" : "',' or ']'");
+        return range;
+    }
+    p->depth--;
+    next(p);
+    return range;
+}
+
+// --- Arguments ---------------------------------------------------------------------------------
+
+static Syn *syn(Parser *p, SynKind kind, Range range) {
+    Syn *s = arena_new(p->arena, Syn);
+    s->kind = kind;
+    s->range = range;
+    return s;
+}
+
+typedef VEC(const Syn *) Syns;
+
+static Syn *with(Syn *s, const Syns *list) {
+    s->n = list->n;
+    s->at = list->at;
+    return s;
+}
+
+// 2*i1, i1*2, i1 or 2; the sign is that of the sum.
+static const Syn *take_term(Parser *p, int sign) {
+    Syn *s = syn(p, SYN_TERM, p->range);
+    s->i = sign;
+    for (bool first = true; !p->failed && (first || accept(p, '*')); first = false) {
+        if (p->kind == TOK_INT) {
+            if (__builtin_mul_overflow(s->i, p->i, &s->i))
+                fail(p, p->range, DIAG_TEML_NUMBER, NULL, NULL);
+        } else if (p->kind == TOK_NAME && !s->name) {
+            s->name = p->name;
+        } else {
+            expected(p, s->name ? "a number" : first ? "an argument" : "a number or an iterator");
+            break;
+        }
+        s->range.to = p->range.to;
+        next(p);
+    }
+    return s;
+}
+
+static const Syn *take_sum(Parser *p) {
+    Syns terms = {0};
+    Syn *s = syn(p, SYN_SUM, p->range);
+    int sign = accept(p, '-') ? -1 : 1;
+    if (p->kind == TOK_FLOAT) {
+        s->kind = SYN_FLOAT;
+        s->f = sign * p->f;
+        s->range.to = p->range.to;
+        next(p);
+        return s;
+    }
+    do {
+        const Syn *term = take_term(p, sign);
+        s->range.to = term->range.to;
+        if (term->name)
+            vec_push(p->arena, &terms, term);
+        else if (__builtin_add_overflow(s->i, term->i, &s->i))
+            fail(p, term->range, DIAG_TEML_NUMBER, NULL, NULL);
+        sign = is_mark(p, '-') ? -1 : 1;
+    } while (accept(p, '+') || accept(p, '-'));
+    if (!terms.n) {
+        s->kind = SYN_INT;
+    } else if (terms.n == 1 && terms.at[0]->i == 1 && !s->i) {
+        s->kind = SYN_NAME;
+        s->name = terms.at[0]->name;
+    }
+    return with(s, &terms);
+}
+
+static const Syn *take_argument(Parser *p);
+
+static void take_list(Parser *p, char end, Syns *out) {
+    bool more = !is_mark(p, end);
+    while (more && !p->failed) {
+        vec_push(p->arena, out, take_argument(p));
+        if (out->n > TEML_MAX_ELEMENTS) {
+            fail(p, p->range, DIAG_TEML_LONG, NULL, NULL);
+            return;
+        }
+        more = accept(p, ',');
+    }
+}
+
+static const Syn *take_plain(Parser *p) {
+    if (is_mark(p, ',') || is_mark(p, ']') || is_mark(p, ')') || p->kind == TOK_ARROW)
+        return syn(p, SYN_NONE, (Range){p->range.from, p->range.from});
+    if (!is_mark(p, '[')) return take_sum(p);
+    Syns items = {0};
+    Syn *s = syn(p, SYN_LIST, p->range);
+    if (!open(p, '[')) return s;
+    take_list(p, ']', &items);
+    if (!p->failed) s->range.to = close(p, ']').to;
+    return with(s, &items);
+}
+
+static const Syn *take_argument(Parser *p) {
+    const Syn *left = take_plain(p);
+    if (p->failed || p->kind != TOK_ARROW) return left;
+    Syns both = {0};
+    Syn *s = syn(p, SYN_ARROW, left->range);
+    next(p);
+    vec_push(p->arena, &both, left);
+    vec_push(p->arena, &both, take_plain(p));
+    s->range.to = both.at[1]->range.to;
+    return with(s, &both);
+}
+
+// --- Statements --------------------------------------------------------------------------------
+
+static Name take_name(Parser *p, const char *what, Range *range) {
+    Name name = p->name;
+    *range = p->range;
+    if (p->failed || p->kind != TOK_NAME) {
+        expected(p, what);
+        return NULL;
+    }
+    next(p);
+    return name;
+}
+
+static bool take_statement(Parser *p, TemlStmt *s) {
+    Syns args = {0};
+    s->range = p->range;
+    s->builtin = take_name(p, "a statement", &s->head);
+    if (!p->failed && !is_mark(p, '(') && !is_mark(p, '=')) expected(p, "'=' or '('");
+    if (accept(p, '=')) {
+        s->target = s->builtin;
+        s->target_range = s->head;
+        if (accept(p, '@')) {
+            s->real = take_name(p, "the name of a tensor", &s->real_range);
+            expect(p, ':');
+        }
+        s->builtin = take_name(p, "an operation", &s->head);
+    }
+    if (!p->failed && !is_mark(p, '(')) expected(p, "'('");
+    if (!open(p, '(')) return false;
+    take_list(p, ')', &args);
+    if (!p->failed) s->range.to = close(p, ')').to;
+    s->n = args.n;
+    s->arg = args.at;
+    if (!p->failed && p->kind != TOK_LINE && p->kind != TOK_END)
+        expected(p, "the end of the statement");
+    return !p->failed;
+}
+
+// The next line at which a statement may begin: brackets of the broken one are forgotten.
+static void recover(Parser *p) {
+    p->failed = false;
+    p->depth = 0;
+    if (p->kind == TOK_LINE || p->kind == TOK_END) return;
+    while (p->at < p->len && p->text[p->at] != '\n') p->at++;
+    next(p);
+}
+
+TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+    TemlStmts out = {0};
+    Parser p = {.arena = arena, .names = names, .diags = diags};
+    p.text = source->text;
+    p.len = source->len;
+    if (source->len > TEML_MAX_SOURCE) {
+        diag_report(diags, (Range){0, 0}, DIAG_TEML_SIZE, TEML_MAX_SOURCE);
+        return out;
+    }
+    next(&p);
+    while (p.kind != TOK_END) {
+        TemlStmt s = {0};
+        if (p.kind != TOK_LINE && !p.failed && take_statement(&p, &s))
+            vec_push(arena, &out, s);
+        else if (p.failed)
+            recover(&p);
+        if (p.kind == TOK_LINE) next(&p);
+    }
+    return out;
+}

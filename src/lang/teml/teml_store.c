@@ -1,0 +1,229 @@
+// The store as text: every name with its tree, as the paper draws them.
+//
+//     C: (=, •, •)                          l: i1 (0, 7, 1)
+//       (C, [8, 8], [i1, i2])                   i2 (0, 7, 1)
+//       (+, [8, 8], •)                            C[i1, i2] = A[i1, i2] + B[i1, i2]
+//         (A, [8, 8], [i1, i2])
+//         (B, [8, 8], [i1, i2])
+//
+// Of a strip-mined loop, i1_4 counts the strips of 4 and i1 runs inside one.
+#include "lang/teml/teml.h"
+
+#include "base/checked.h"
+
+typedef struct Store {
+    Teml *t;
+    Text *out;
+    const Name *buffers;
+    const Block *path[TREE_MAX_DEPTH * 2];
+    int depth;
+} Store;
+
+static void indent(Store *s, int depth) { text_fill(s->out, ' ', 2 * depth); }
+
+// --- Tensor expressions ------------------------------------------------------------------------
+
+static void print_iters(Store *s, const Access *a) {
+    PrintNames names = {.iters = s->t->iters.at};
+    text_char(s->out, '[');
+    for (int d = 0; d < a->rank; d++) {
+        if (d) text_add(s->out, ", ");
+        affine_print(s->out, a->sub[d], &names);
+    }
+    text_char(s->out, ']');
+}
+
+// The ranges of its iterators, by level.
+static void print_shape(Store *s, const Expr *e) {
+    Teml *t = s->t;
+    DiagList quiet = {.arena = t->arena}, *before = t->diags;
+    TemlRange *ranges = arena_new_n(t->arena, TemlRange, t->iters.n + 1);
+    int level[PROGRAM_MAX_ITERS], n = teml_levels(t, NULL, e, level, PROGRAM_MAX_ITERS);
+    t->diags = &quiet;
+    teml_plain_ranges(t, NULL, e, (Range){0, 0}, ranges);
+    t->diags = before;
+    text_char(s->out, '[');
+    for (int i = 0; i < n; i++) {
+        if (i) text_add(s->out, ", ");
+        if (ranges[level[i]].extent < 0)
+            text_char(s->out, '?');
+        else
+            text_int(s->out, ranges[level[i]].extent);
+    }
+    text_char(s->out, ']');
+}
+
+static void print_access(Store *s, const Access *a, int depth) {
+    indent(s, depth);
+    int64_t size[PROGRAM_MAX_RANK];
+    for (int d = 0; d < a->rank; d++) size[d] = teml_size(s->t, a->tensor, d);
+    bool scalar = a->tensor < VIRTUAL && s->t->tensors.at[a->tensor].scalar;
+    text_printf(s->out, "(%s, %s, ", teml_tensor_name(s->t, a->tensor),
+                teml_shape_text(s->t, a->rank, size));
+    if (scalar)
+        text_add(s->out, "•");
+    else
+        print_iters(s, a);
+    text_add(s->out, ")\n");
+}
+
+static void print_expr(Store *s, const Expr *e, int depth) {
+    while (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
+    if (e->kind == EXPR_READ) {
+        print_access(s, e->access, depth);
+        if (e->access->tensor >= VIRTUAL)
+            print_expr(s, s->t->sums.at[e->access->tensor - VIRTUAL].body, depth + 1);
+        return;
+    }
+    indent(s, depth);
+    text_printf(s->out, "(%s, ", op_info[e->op].name);
+    print_shape(s, e);
+    text_add(s->out, ", •)\n");
+    for (int i = 0; i < e->n; i++) print_expr(s, e->arg[i], depth + 1);
+}
+
+// --- Loops -------------------------------------------------------------------------------------
+
+static const Leaf *first_leaf(const Node *node) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nchildren; i++) {
+        const Leaf *leaf = first_leaf(b->child[i]);
+        if (leaf) return leaf;
+    }
+    return as_leaf(node);
+}
+
+// The iterator of the assignment that an index is a part of, as a sum of indices; NULL: none.
+static const Affine *iterator_of(const Store *s, const Leaf *leaf, int id) {
+    int n = leaf ? s->t->parts->stmts.at[leaf->stmt].niters : 0;
+    for (int k = 0; k < n; k++)
+        if (affine_coef(leaf->iter[k], id)) return leaf->iter[k];
+    return NULL;
+}
+
+// Does it run inside a strip (or is no strip there)? The others count strips.
+static bool is_value(const Store *s, const Affine *a, int id, const Node *inside) {
+    if (!a || affine_coef(a, id) != 1) return !a;
+    const Block *b = as_block(inside);
+    for (int i = 0; b && i < b->nchildren; i++) {
+        const Block *c = as_block(b->child[i]);
+        bool deeper = c && c->nindex && affine_coef(a, c->index[0].id) == 1;
+        if (deeper || (c && !is_value(s, a, id, &c->node))) return false;
+    }
+    return true;
+}
+
+typedef struct Shown {
+    Name *name;           // per index id
+    const Affine **value; // that the index is, in terms of what is shown
+} Shown;
+
+static void print_bound(Store *s, const Shown *w, const Affine *a) {
+    affine_print(s->out, a, &(PrintNames){.iters = w->name});
+}
+
+// Guards that say "at most c" of this loop are its upper bound.
+static void print_range(Store *s, const Shown *w, const Block *b, const Affine *low) {
+    Exprs *x = s->t->x;
+    int id = b->index[0].id;
+    const Affine *high = affine_add_const(x, low, b->index[0].extent - 1);
+    const Affine *self = affine_iter(x, id);
+    for (int i = 0; i < b->nconstraints; i++) {
+        const Affine *c = affine_substitute(x, b->constraint[i], w->value, NULL);
+        high = affine_min(x, high, affine_add(x, c, self));
+    }
+    text_printf(s->out, "%s (", w->name[id]);
+    print_bound(s, w, low);
+    text_add(s->out, ", ");
+    print_bound(s, w, high);
+    text_add(s->out, ", 1)");
+    if (b->kind != KIND_SERIAL) text_printf(s->out, " %s", kind_name[b->kind]);
+    text_char(s->out, '\n');
+}
+
+static void print_loop_head(Store *s, Shown *w, const Block *b) {
+    Exprs *x = s->t->x;
+    int id = b->index[0].id;
+    const Affine *a = iterator_of(s, first_leaf(&b->node), id), *low = affine_const(x, 0);
+    w->name[id] = b->index[0].name;
+    w->value[id] = affine_iter(x, id);
+    if (is_value(s, a, id, &b->node)) {
+        if (a) low = affine_substitute(x, affine_sub(x, a, affine_iter(x, id)), w->value, NULL);
+        w->value[id] = affine_sub(x, affine_iter(x, id), low);
+    } else {
+        w->name[id] = name_of(s->t->names, arena_printf(s->t->arena, "%s_%lld", b->index[0].name,
+                                                        (long long)affine_coef(a, id)));
+    }
+    print_range(s, w, b, low);
+}
+
+static void print_leaf(Store *s, const Shown *w, const Leaf *leaf) {
+    PrintNames names = {.iters = w->name, .tensors = s->buffers};
+    Exprs *x = s->t->x;
+    access_print(s->out, access_substitute(x, leaf->write, w->value, NULL, NULL, NULL), &names);
+    text_printf(s->out, " %s ", reduce_name[leaf->op]);
+    expr_print(s->out, expr_substitute(x, leaf->value, w->value, NULL, NULL, NULL), &names);
+    text_char(s->out, '\n');
+}
+
+static void print_node(Store *s, Shown *w, const Node *node, int depth) {
+    const Block *b = as_block(node);
+    indent(s, depth);
+    if (!b) {
+        print_leaf(s, w, as_leaf(node));
+        return;
+    }
+    if (b->nindex) {
+        print_loop_head(s, w, b);
+    } else {
+        text_add(s->out, b->nconstraints ? "if " : "•\n");
+        for (int i = 0; i < b->nconstraints; i++) {
+            if (i) text_add(s->out, " and ");
+            print_bound(s, w, affine_substitute(s->t->x, b->constraint[i], w->value, NULL));
+            text_add(s->out, i + 1 < b->nconstraints ? " >= 0" : " >= 0\n");
+        }
+    }
+    for (int i = 0; i < b->nchildren; i++) print_node(s, w, b->child[i], depth + 1);
+}
+
+static void print_loop(Store *s, const TemlLoop *l) {
+    int n = s->t->base->nindices;
+    Shown w = {arena_new_n(s->t->arena, Name, n + 1),
+               arena_new_n(s->t->arena, const Affine *, n + 1)};
+    if (l->bare) indent(s, 1);
+    if (l->bare) text_add(s->out, "•\n");
+    for (int i = 0; i < l->n; i++) print_node(s, &w, l->node[i], 1 + l->bare);
+}
+
+// --- Values ------------------------------------------------------------------------------------
+
+static void print_value(Store *s, const TemlValue *v) {
+    Teml *t = s->t;
+    const TemlTensor *of = v->kind == VALUE_TENSOR ? &t->tensors.at[v->tensor] : NULL;
+    switch (v->kind) {
+    case VALUE_BAD: break;
+    case VALUE_TENSOR:
+        text_printf(s->out, "  (%s, %s, %s)\n", of->name, teml_shape_text(t, of->rank, of->size),
+                    of->scalar ? "•" : "ε");
+        break;
+    case VALUE_EXPR:
+    case VALUE_VIRTUAL: print_expr(s, v->expr, 1); break;
+    case VALUE_ASSIGN:
+        text_add(s->out, "  (=, •, •)\n");
+        print_access(s, v->assign->left, 2);
+        print_expr(s, v->assign->value, 2);
+        break;
+    case VALUE_LOOP: print_loop(s, v->loop); break;
+    }
+}
+
+void teml_store_print(Text *out, Teml *t) {
+    Name *buffers = arena_new_n(t->arena, Name, t->base->buffers.n + 1);
+    for (int i = 0; i < t->base->buffers.n; i++) buffers[i] = t->base->buffers.at[i].name;
+    Store s = {.t = t, .out = out, .buffers = buffers};
+    for (int i = 0; i < t->store.n; i++) {
+        if (t->store.at[i].value->kind == VALUE_BAD) continue;
+        text_printf(out, "%s\n", t->store.at[i].name);
+        print_value(&s, t->store.at[i].value);
+    }
+}

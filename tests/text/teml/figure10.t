@@ -1,0 +1,43 @@
+# Figure 10: a nest of depth 3, its strips, and the tiles that moving strips inwards gives.
+--- fig10.teml
+A = tensor([8, 8])
+B = tensor([8, 8])
+C = tensor([8, 8])
+C = contract(A, B, [2, 1])
+a = build(C)
+b = stripmine_n(a, 3, 4)
+c1 = interchange_n(b, 2, 4)
+c2 = interchange_n(c1, 3, 3)
+c = interchange_n(c2, 4, 2)
+t = tile(a, 4)
+codegen(t)
+$ loopwright teml fig10.teml | sed -n '/^[abct]$/,/C\[/p'
+a
+  i1 (0, 7, 1)
+    i2 (0, 7, 1)
+      i3 (0, 7, 1)
+        C[i1, i2] += A[i1, i3]*B[i3, i2]
+b
+  i1_4 (0, 1, 1)
+    i1 (4*i1_4, 4*i1_4 + 3, 1)
+      i2_4 (0, 1, 1)
+        i2 (4*i2_4, 4*i2_4 + 3, 1)
+          i3_4 (0, 1, 1)
+            i3 (4*i3_4, 4*i3_4 + 3, 1)
+              C[i1, i2] += A[i1, i3]*B[i3, i2]
+c
+  i1_4 (0, 1, 1)
+    i2_4 (0, 1, 1)
+      i3_4 (0, 1, 1)
+        i1 (4*i1_4, 4*i1_4 + 3, 1)
+          i2 (4*i2_4, 4*i2_4 + 3, 1)
+            i3 (4*i3_4, 4*i3_4 + 3, 1)
+              C[i1, i2] += A[i1, i3]*B[i3, i2]
+t
+  i1_4 (0, 1, 1)
+    i2_4 (0, 1, 1)
+      i3_4 (0, 1, 1)
+        i1 (4*i1_4, 4*i1_4 + 3, 1)
+          i2 (4*i2_4, 4*i2_4 + 3, 1)
+            i3 (4*i3_4, 4*i3_4 + 3, 1)
+              C[i1, i2] += A[i1, i3]*B[i3, i2]
