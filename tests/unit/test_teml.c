@@ -244,6 +244,33 @@ static void one_path(uint64_t seed, Count *count, bool machine_code) {
     }
 }
 
+// --- Limits --------------------------------------------------------------------------------------
+
+// `unit` again and again between `head` and `tail`; of statements each gets a name of its own.
+static void check_limit(const char *head, const char *unit, int n, const char *tail, DiagId id) {
+    Arena arena;
+    Lab lab;
+    arena_init(&arena, &allocator_libc);
+    Text text = {.arena = &arena};
+    text_add(&text, head);
+    for (int i = 0; i < n; i++) {
+        text_add(&text, unit);
+        if (id == DIAG_TEML_STATEMENTS) text_printf(&text, "%d = scalar()\n", i);
+    }
+    text_add(&text, tail);
+    lab_open(&lab, text_str(&text), false);
+    CHECK(lab.diags.errors == 1 && lab.diags.items.at[0]->id == id);
+    CHECK_INT_EQ(lab.r.module->programs.n, 0);
+    lab_close(&lab);
+    arena_free(&arena);
+}
+
+TEST(teml_limits_are_diagnosed) {
+    check_limit("A = tensor([2])\ninit(A, [1", ", 1", 1100, "])\n", DIAG_TEML_LONG);
+    check_limit("", "# a line that says nothing at all\n", 40000, "", DIAG_TEML_SIZE);
+    check_limit("", "a", 4200, "", DIAG_TEML_STATEMENTS);
+}
+
 TEST(teml_random_paths_keep_results) {
     Count c = {0};
     for (int64_t i = 0; i < check_rounds(20000); i++) one_path((uint64_t)i, &c, i % 50 == 0);

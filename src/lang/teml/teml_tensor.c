@@ -143,7 +143,10 @@ static bool take_iters(Teml *t, const Syn *list, const char *name, int rank, con
         return false;
     }
     for (int d = 0; d < rank; d++) out[d] = take_iter(t, list->at[d]);
-    return true;
+    if (!t->x->overflow) return true;
+    t->x->overflow = false;
+    diag_report(t->diags, list->range, DIAG_TEML_TOO_LARGE);
+    return false;
 }
 
 // The real tensor that a value stands for, or -1.

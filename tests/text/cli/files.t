@@ -11,7 +11,7 @@ error: cannot read 'nowhere.tc': No such file or directory
 $ loopwright check mv.txt
 --- stderr
 error: cannot tell the language of 'mv.txt' by its name
-note: known extensions are .tc, .lwp, .lwg and .stripe; or name the language, on the command line by --lang
+note: known extensions are .tc, .teml, .lwp, .lwg and .stripe; or name the language, on the command line by --lang
 --- exit 1
 $ loopwright check mv.txt --lang tc
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)

@@ -10,6 +10,7 @@ usage: loopwright COMMAND FILE [options]
   run      run a function on data and summarise the results
   tune     find the fastest schedule of a function by measuring
   compile  write a function as a standalone file
+  teml     run a TeML program and print the value of each name
   einsum   compute an einsum over .npy files
   db       inspect and maintain the tuning database
   machine  measure and print this machine's peak rates
@@ -27,9 +28,9 @@ usage: loopwright COMMAND FILE [options]
   loopwright check mv.tc                      what are the ranges and types?
   loopwright run mv.tc --size M=4,K=3         compute it on random data
 
-Files are told by their extension: .tc (tensor comprehensions), .lwp (Program text), .lwg
-(dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is wrong with the
-input, 2 the command line is wrong.
+Files are told by their extension: .tc (tensor comprehensions), .teml (TeML), .lwp (Program
+text), .lwg (dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is wrong
+with the input, 2 the command line is wrong.
 $ loopwright run --help
 usage: loopwright run FILE [options]
 
@@ -58,12 +59,12 @@ options:
   --threads N        threads of parallel loops (default: LW_THREADS, else all processors)
   --isa ISA          highest instruction set to use: scalar, avx2 or avx512
   --db FILE          the tuning database; none uses no database
-  --lang LANG        language, whatever the file name: tc, lwp, lwg or stripe
+  --lang LANG        language, whatever the file name: tc, lwp, lwg, stripe or teml
   --check            compare with the interpreter on exactly representable data
   --time             time many runs: median and spread
   --strict           treat warnings as errors
   --as-written       run the loops of a Stripe file as its text has them
-  --unproven         run a Stripe program whose legality is not proven (unsafe)
+  --unproven         run Stripe or TeML loops whose legality is not proven (unsafe)
   --unchecked-index  skip run-time checks of indices from data (unsafe)
   --unchecked        --unproven and --unchecked-index (unsafe)
   --trace            print the time of each step to standard error

@@ -60,7 +60,7 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright check mv.tc --lang fortran
 --- stderr
-loopwright check: --lang takes tc, lwp, lwg or stripe, not 'fortran'
+loopwright check: --lang takes tc, lwp, lwg, stripe or teml, not 'fortran'
 usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee

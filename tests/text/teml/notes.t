@@ -1,0 +1,51 @@
+# Diagnostics show the way out.
+--- a.teml
+A = tensor([8, 6])
+A = tensor([6, 8])
+B = tensor(real, [8])
+F = tensor([8, 6])
+C = contract(F, F, [1, 1])
+l = stripmine(C, 1, 4)
+D = tensor([8, 8])
+D = eq(D, [i1, i2 + 1] -> [i1 + 1, i2])
+d = build(D)
+e = interchange(d, 1, 2)
+--- b.teml
+A = tensor([8])
+B = tensor([8])
+B = entrywise_add(A, A)
+l = build(B)
+m = stripmine(l, 1, 2)
+n = stripmine(l, 1, 4)
+$ loopwright check a.teml
+--- stderr
+a.teml:2:1: error: 'A' is declared again with another shape or type
+  A = tensor([6, 8])
+  ^
+a.teml:1:1: note: 'A' was declared here
+  A = tensor([8, 6])
+  ^
+a.teml:3:12: error: expected a type, found 'real'
+  B = tensor(real, [8])
+             ^~~~
+note: the types are double float half int long byte, and sized names such as f32 and i64
+a.teml:5:1: warning: 'C' is not declared; it gets the shape of what is assigned to it
+  C = contract(F, F, [1, 1])
+  ^
+note: declare it before: C = tensor([6, 6])
+a.teml:6:15: error: 'stripmine' needs a loop, but 'C' is an assignment
+  l = stripmine(C, 1, 4)
+                ^
+note: build(C) makes a loop of it
+a.teml:10:1: error: interchange changes the result: 'D' at (i2=1, i1=0) would run after 'D' at (i2=0, i1=1), which follows it; both touch D[1, 1]
+  e = interchange(d, 1, 2)
+  ^~~~~~~~~~~~~~~~~~~~~~~~
+note: --unchecked applies the transformation all the same
+--- exit 1
+$ loopwright check b.teml
+--- stderr
+b.teml:6:1: error: the assignment to 'B' would run twice
+  n = stripmine(l, 1, 4)
+  ^~~~~~~~~~~~~~~~~~~~~~
+note: name one path per function: codegen(l1) and codegen(l2)
+--- exit 1
