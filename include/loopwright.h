@@ -162,11 +162,12 @@ typedef struct lw_parse_options {
     size_t struct_size;
     lw_language language;
     bool strict;    // warnings are errors
-    bool unchecked; // both `unproven` and `unchecked_index`: unsafe
+    bool unchecked; // both `unproven` and `unchecked_index`: unsafe. A TeML program's
+                    // transformations are applied whether they are legal or not
     bool partial;   // where some functions of a text have errors, the status is LW_ERROR, and
                     // there is a module of the others all the same, if there are any
-    bool unproven;  // a Stripe program that can be neither proven nor refuted is taken as right, a
-                    // TeML program's transformations are applied whether they are legal or not
+    bool unproven;  // a Stripe program, or a step of a TeML program, that can be neither proven nor
+                    // refuted is taken as right
     bool unchecked_index; // compiled code does not check subscripts that are read from data: one
                           // outside its tensor reads or writes other memory
     bool as_written;      // a Stripe program runs the loops of its text, although they may be free

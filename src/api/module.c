@@ -283,6 +283,7 @@ static lw_status parse_body(Call *call, void *args) {
     call_source(call, mod);
     Pipeline p = {.call = call, .language = language, .mod = mod};
     p.unproven = options.unproven || options.unchecked;
+    p.trust = options.unchecked ? TEML_UNCHECKED : options.unproven ? TEML_UNPROVEN : TEML_PROVEN;
     p.as_written = options.as_written;
     p.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text

@@ -78,7 +78,7 @@ static Module *parse_stripe(Pipeline *p) {
 
 static Module *run_teml(Pipeline *p) {
     lw_module *mod = p->mod;
-    TemlResult r = teml_parse(&mod->arena, p->call->scratch, &mod->names, &mod->source, p->unproven,
+    TemlResult r = teml_parse(&mod->arena, p->call->scratch, &mod->names, &mod->source, p->trust,
                               p->call->diags);
     mod->store = r.store;
     return r.module;

@@ -14,7 +14,8 @@ typedef struct Pipeline {
     Step first; // what stands before it is done
     // parse: mod->source in `language` → mod->functions
     lw_language language;
-    bool unproven;        // what is not proven of a Stripe or TeML program passes
+    bool unproven;        // what is not proven of a Stripe program passes
+    TemlTrust trust;      // in the transformations of a TeML program
     bool as_written;      // a Stripe program keeps its loops although it is flat
     bool unchecked_index; // indices from data are not checked
     bool partial;         // functions without errors are described although others have some

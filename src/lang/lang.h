@@ -35,14 +35,19 @@ typedef struct EinsumOperand {
 Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int noperands,
                       const EinsumOperand *operands, DiagList *diags);
 
-// Runs a TeML program. `unchecked`: transformations that are illegal, or not proven, are applied
-// and reported by a warning of the function that has them. `scratch` is for what only the run of
-// the program needs. The module is never NULL; whatever is wrong is in `diags`.
+// Runs a TeML program. A transformation that changes the result is refused, and so is one that is
+// not proven. `scratch` is for what only the run of the program needs. The module is never NULL;
+// whatever is wrong is in `diags`.
+typedef enum TemlTrust {
+    TEML_PROVEN,
+    TEML_UNPROVEN,  // what is not proven passes
+    TEML_UNCHECKED, // everything does; functions that are wrong get a warning
+} TemlTrust;
 typedef struct TemlResult {
     Module *module;
     const char *store; // the values of all names, as trees
 } TemlResult;
 TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *source,
-                      bool unchecked, DiagList *diags);
+                      TemlTrust trust, DiagList *diags);
 
 #endif

@@ -208,10 +208,10 @@ static void number_tensors(Teml *t, const TemlStmts *list) {
 }
 
 TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *source,
-                      bool unchecked, DiagList *diags) {
+                      TemlTrust trust, DiagList *diags) {
     Teml *t = arena_new(scratch, Teml);
     *t = (Teml){.arena = scratch, .names = names, .source = source, .diags = diags};
-    t->unchecked = unchecked;
+    t->trust = trust;
     t->out = arena;
     t->module = arena_new(arena, Module);
     t->x = arena_new(scratch, Exprs);

@@ -27,7 +27,7 @@ enum { // declared limits, beside those of program.h and tree.h
     TEML_MAX_SOURCE = 1 << 20,
     TEML_MAX_NESTING = 16,    // of brackets
     TEML_MAX_BAD = 8,         // bytes that mean nothing, before the rest is not looked at
-    TEML_MAX_LEAVES = 2048,   // statements of one loop value
+    TEML_MAX_LEAVES = 1024,   // statements of one loop value
     TEML_MAX_ELEMENTS = 1024, // that init lists
     TEML_MAX_ARGUMENTS = 64,
     VIRTUAL = 1 << 20,
@@ -152,7 +152,7 @@ typedef struct Teml {
     Names *names;
     const Source *source;
     DiagList *diags;
-    bool unchecked;
+    TemlTrust trust;
     Exprs *x;
     VEC(TemlBinding) store;    // newest value of each name, in order of first assignment
     VEC(TemlTensor) tensors;   // the first buffers of every Tree here; all names assigned to
@@ -218,6 +218,7 @@ Tree *teml_tree(Teml *t, const Node *const *node, int n);
 
 // --- teml_judge.c ------------------------------------------------------------------------------
 // Does it run what its assignments say, in an order that gives the same? Else `why` has a text.
+// What is not proven passes where that is trusted.
 bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **why);
 
 // --- teml_codegen.c ----------------------------------------------------------------------------

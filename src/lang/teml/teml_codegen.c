@@ -304,9 +304,10 @@ static void generate(Teml *t, Name name, TemlValue *const *v, int n, Range at) {
     const char *why;
     if (!l) return;
     if (!teml_right(t, l, "codegen", &why)) {
-        DiagId id = t->unchecked ? DIAG_TEML_WRONG : DIAG_TEML_ILLEGAL;
-        diag_report(t->diags, at, id, t->unchecked ? name : "codegen", why);
-        if (!t->unchecked) return;
+        bool trusted = t->trust == TEML_UNCHECKED;
+        diag_report(t->diags, at, trusted ? DIAG_TEML_WRONG : DIAG_TEML_ILLEGAL,
+                    trusted ? name : "codegen", why);
+        if (!trusted) return;
     }
     make_function(t, name, l);
 }

@@ -18,16 +18,27 @@ static const Tree *as_defined(Teml *t, const TemlLoop *loop) {
     return teml_tree(t, nest, loop->nbuilt);
 }
 
+// The first thing that is wrong, or not proven where that matters; NULL: nothing.
+static const char *first_fault(const Teml *t, const DiagList *found, bool unproven) {
+    if (unproven && t->trust == TEML_UNPROVEN) return NULL;
+    return found->items.n ? found->items.at[0]->text : "it is not proven";
+}
+
 bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **why) {
     DiagList found = {.arena = t->diags->arena};
     TreeEdit e = {.diags = &found};
     const Tree *now = teml_tree(t, loop->node, loop->n);
     Tree *alone = teml_tree(t, loop->node, loop->n);
     alone->program = NULL; // initial contents are known to functions only
-    bool ok = FAULT(teml_unjudged) || (tree_verify(t->arena, alone, NULL, &found) == VERIFY_OK &&
-                                       tree_agrees(as_defined(t, loop), now, verb, &e));
-    *why = ok ? NULL : found.items.n ? found.items.at[0]->text : "it is not proven";
+    *why = NULL;
+    if (FAULT(teml_unjudged)) return true;
+    VerifyAnswer answer = tree_verify(t->arena, alone, NULL, &found);
+    if (answer != VERIFY_OK) *why = first_fault(t, &found, answer == VERIFY_UNPROVEN);
+    if (*why) return false;
+    found.items.n = 0;
+    if (tree_agrees(as_defined(t, loop), now, verb, &e)) return true;
+    *why = first_fault(t, &found, found.items.n && found.items.at[0]->id == DIAG_EDIT_NOT_PROVEN);
     const char *prefix = arena_printf(t->arena, "cannot %s: ", verb);
-    if (!ok && !strncmp(*why, prefix, strlen(prefix))) *why += strlen(prefix);
-    return ok;
+    if (*why && !strncmp(*why, prefix, strlen(prefix))) *why += strlen(prefix);
+    return !*why;
 }
