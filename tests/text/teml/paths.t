@@ -36,6 +36,6 @@ $ loopwright run mv.teml --def columns --backend c | grep checksum
   out      f32(5) y: checksum 929845422ad234e9
 $ loopwright show mv.teml --def strips --stage program
 --- stderr
-error: a TeML program is one Tree, without statements that could be shown or scheduled
+error: this TeML program decides its own loops: it has no statements that could be shown or scheduled
 note: its stages are tree and stripe, and the back-ends that take Trees run it
 --- exit 1
