@@ -37,7 +37,7 @@ a.teml:6:15: error: 'stripmine' needs a loop, but 'C' is an assignment
   l = stripmine(C, 1, 4)
                 ^
 note: build(C) makes a loop of it
-a.teml:10:1: error: interchange changes the result: 'D' at (i2=1, i1=0) would run after 'D' at (i2=0, i1=1), which follows it; both touch D[1, 1]
+a.teml:10:1: error: interchange changes the result: 'D' at (i2=1, i1=0) would run after 'D' at (i2=0, i1=1), which depends on it through D[1, 1]
   e = interchange(d, 1, 2)
   ^~~~~~~~~~~~~~~~~~~~~~~~
 note: --unchecked applies the transformation all the same
