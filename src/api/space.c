@@ -210,7 +210,8 @@ static lw_status space_body(Call *call, void *args) {
     const Program *p = program_fork(call->arena, a->bound->program);
     const Schedule *given = given_schedule(call, p, o);
     if (call->diags->errors) return LW_ERROR;
-    CpuOptions options = {.threads = o->threads > 0 ? o->threads : 2, .given = given};
+    CpuOptions options = {
+        .threads = o->threads > 0 ? o->threads : 2, .given = given, .literal = given};
     Machine *m = &options.machine;
     if (!machine_named(call)) return LW_ERROR;
     detect_machine(call->ctx, m, ISA_COUNT);

@@ -122,6 +122,15 @@ static int levels_written(const Build *x, const Stmt *s, int iter) {
     return n > CPU_MAX_LEVELS ? CPU_MAX_LEVELS : n;
 }
 
+// A loop over a whole iterator that somebody unrolls: its size is known only if it is not split.
+static bool unrolled_whole(const Build *x, const Stmt *s, int iter) {
+    const SchedStmt *g = x->o->literal ? given(x, s->label) : NULL;
+    bool whole = false;
+    for (int i = 0; g && i < g->nloops; i++)
+        if (g->loop[i].iter == s->iter[iter].name) whole = g->loop[i].kind == KIND_UNROLL;
+    return whole && levels_written(x, s, iter) == 1 && !FAULT(unrolled_whole_split);
+}
+
 static int levels_wanted(const Build *x, const Stmt *s, int iter) {
     int64_t extent = iter_extent(&s->iter[iter]);
     bool others = false;
@@ -135,6 +144,20 @@ static int levels_wanted(const Build *x, const Stmt *s, int iter) {
     return written > n ? written : n;
 }
 
+static bool may_be_one(const Build *x, int i, int k, int j, int l) {
+    return stmt_of(x, i)->class[k] == stmt_of(x, j)->class[l] &&
+           iter_extent(&stmt_of(x, i)->s->iter[k]) == iter_extent(&stmt_of(x, j)->s->iter[l]);
+}
+
+// A loop that is unrolled as a whole, and those that may be one with it, are not split.
+static void keep_whole(Build *x, int i, int k) {
+    x->nlevels[i][k] = 1;
+    for (int j = 0; j < x->p->stmts.n; j++)
+        for (int l = 0; l < stmt_of(x, j)->s->niters; l++)
+            if (may_be_one(x, i, k, j, l) && levels_written(x, stmt_of(x, j)->s, l) <= 1)
+                x->nlevels[j][l] = 1;
+}
+
 // Iterators of one class and extent have the same number of levels, so that their loops can be one.
 static int plan_levels(Build *x) {
     int total = 0, n = x->p->stmts.n;
@@ -145,11 +168,11 @@ static int plan_levels(Build *x) {
         for (int k = 0; k < stmt_of(x, i)->s->niters; k++)
             for (int j = 0; j < n; j++)
                 for (int l = 0; l < stmt_of(x, j)->s->niters; l++)
-                    if (stmt_of(x, i)->class[k] == stmt_of(x, j)->class[l] &&
-                        iter_extent(&stmt_of(x, i)->s->iter[k]) ==
-                            iter_extent(&stmt_of(x, j)->s->iter[l]) &&
-                        x->nlevels[j][l] > x->nlevels[i][k])
+                    if (may_be_one(x, i, k, j, l) && x->nlevels[j][l] > x->nlevels[i][k])
                         x->nlevels[i][k] = x->nlevels[j][l];
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < stmt_of(x, i)->s->niters; k++)
+            if (unrolled_whole(x, stmt_of(x, i)->s, k)) keep_whole(x, i, k);
     for (int i = 0; i < n; i++) {
         total += 2;
         for (int k = 0; k < stmt_of(x, i)->s->niters; k++) total += x->nlevels[i][k];
@@ -742,9 +765,9 @@ static void given_numbers(Build *x) {
     }
 }
 
-// Registers for sums; or as many as somebody unrolls into.
-static int64_t registers_for_sums(const Build *x) {
-    int64_t most = x->o->machine.vector_registers > 0 ? x->o->machine.vector_registers : 16;
+// Copies of a statement that somebody unrolls into, at most.
+static int64_t most_copies(const Build *x) {
+    int64_t most = 1;
     for (int i = 0; x->o->given && i < x->p->stmts.n; i++) {
         const SchedStmt *g = given(x, stmt_of(x, i)->s->label);
         int64_t product = 1;
@@ -768,9 +791,11 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     x->facts = cpu_facts(arena, p);
     x->h = arena_new(arena, CpuHost);
     x->h->p = p;
-    x->h->unroll_limit = o->machine.unroll_limit > 0 ? o->machine.unroll_limit : 64;
+    int64_t copies = most_copies(x), limit = o->machine.unroll_limit, sums = 16;
+    if (o->machine.vector_registers > 0) sums = o->machine.vector_registers;
+    x->h->unroll_limit = max_i64(limit > 0 ? limit : 64, o->literal ? copies : 1);
     x->h->stack_limit = 16384;
-    x->h->registers = registers_for_sums(x);
+    x->h->registers = max_i64(sums, copies);
     x->b = backbone_new(arena, &cpu_desc, x->h);
     plan_all(x);
     if (plan_levels(x) > MANY_OBJECTS) {

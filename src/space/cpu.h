@@ -73,6 +73,7 @@ typedef struct CpuOptions {
     int levels;            // of an iterator; 0: 3
     bool flatten;          // of the Program's flat form, if there is one; so too when `given` is
     const Schedule *given; // its sizes, levels and layouts join the universes; may be NULL
+    bool literal;          // loops that `given` unrolls as a whole are not split here either
 } CpuOptions;
 
 typedef struct CpuSpace {

@@ -323,6 +323,7 @@ static const char *silent_loss(Lab *lab, const Program *p, const Schedule *s, ui
     n->schedules++;
     CpuOptions o = options(2);
     o.given = s;
+    o.literal = seed % 3 == 0;
     diags = (DiagList){.arena = &lab->arena};
     CpuSpace *cs = cpu_space(&lab->arena, p, &o, &diags);
     int nd = 0;
@@ -374,6 +375,53 @@ TEST(random_schedules_are_read_whole_or_with_warnings) {
     }
     printf("%lld schedules, %lld read whole, %lld with warnings; %lld candidates\n",
            (long long)n.schedules, (long long)n.whole, (long long)n.warned, (long long)n.completed);
+}
+
+// unroll(N) of TC's options decides: loops are unrolled from the innermost on, as long as there are
+// at most N copies.
+static void mapping_decides(const char *text, const char *mapping, const char *want) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, NULL);
+    CpuMapping m;
+    if (!CHECK(p && cpu_mapping_parse(mapping, &m))) return;
+    const Schedule *s = cpu_mapping_schedule(&lab.arena, p, &m);
+    CpuOptions o = options(1);
+    o.given = s;
+    o.literal = true;
+    CpuSpace *cs = cpu_space(&lab.arena, p, &o, &lab.diags);
+    int n = 0;
+    Decision *d = CHECK(cs) ? cpu_read(&lab.arena, cs, s, &lab.diags, &n) : NULL;
+    CHECK_STR_EQ(lab_errors(&lab), "");
+    if (CHECK(d)) {
+        SpaceWork *w = space_work(&lab.arena, cs->space);
+        Cand *c = space_cand(&lab.arena, cs->space);
+        space_copy(cs->space, c, cs->space->root);
+        CHECK(space_apply(w, c, d, n) && space_open(cs->space, c, 0) < 0);
+        CHECK_STR_EQ(schedule_text(&lab, cpu_schedule(&lab.arena, cs, c)), want);
+    }
+    lab_end(&lab);
+}
+
+TEST(mapping_options_decide_what_is_unrolled) {
+    static const char mm[] =
+        "program mm { input A: f32[16, 16] input B: f32[16, 16] output C: f32[16, 16]\n"
+        "    C: for m in 0:16, n in 0:16, k in 0:16  C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+    static const char chain[] =
+        "program chain { input A: f32[40, 24] temp T: f32[40, 24] output S: f32[40]\n"
+        "    T: for i in 0:40, j in 0:24  T[i, j] = A[i, j]*2.0\n"
+        "    S: for i in 0:40, j in 0:24  S[i] +=! T[i, j]\n}\n";
+    mapping_decides(mm, "unroll(4096)", "C: m:u n:u k:u\n    unroll 4096\n");
+    mapping_decides(mm, "unroll(4095)", "C: m n:u k:u\n    unroll 4095\n");
+    mapping_decides(mm, "unroll(256)", "C: m n:u k:u\n    unroll 256\n");
+    mapping_decides(mm, "unroll(64)", "C: m n k:u\n    unroll 64\n");
+    mapping_decides(mm, "unroll(15)", "C: m n k\n    unroll 15\n");
+    mapping_decides(mm, "tile(8,8,8).unroll(4096)",
+                    "C: m/8 n/8 k/8 m:u n:u k:u\n    unroll 4096\n");
+    mapping_decides(mm, "tile(8).unroll(4096)", "C: m/8 m:u n:u k:u\n    unroll 4096\n");
+    mapping_decides(chain, "unroll(24)", "T: i j:u\n    unroll 24\nS: i j:u\n    unroll 24\n");
+    mapping_decides(chain, "unroll(4096)",
+                    "T: i:u j:u\n    unroll 4096\nS: i:u j:u\n    unroll 4096\n");
 }
 
 TEST(a_matmul_has_a_space) {

@@ -22,6 +22,9 @@ C: m/24 k/7 n m k:u
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(32,16).unroll(8)' --complete
 C: m/32 n/16 m n k
     unroll 8
+$ loopwright space mm.tc --size M=16,N=16,K=16 --mapping 'unroll(4096)' --complete
+C: m:u n:u k:u
+    unroll 4096
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping naive --complete
 C: m/32 n/32 k/32 m n k
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(x)' --complete
