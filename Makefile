@@ -356,6 +356,8 @@ bench-bound: $(BUILD)/bench/bound $(BUILD)/bench/described
 	@$(BUILD)/bench/described 20000
 bench-splits: $(BUILD)/bench/splits
 	@$(HUGE_PAGES) $< $(ARGS)
+bench-stripe: $(BUILD)/bench/stripe
+	@$(HUGE_PAGES) $< $(ARGS)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -452,6 +454,7 @@ help:
 # > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, what bounds cut
 # > make bench-bound    lower bounds against measured times: none above, and how far below the best
 # > make bench-splits   what tails of nested splits cost, against the same nests without
+# > make bench-stripe   kernels from flat Stripe text against the same from TC
 # > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
@@ -468,6 +471,6 @@ help:
 # > make clean          remove what was built
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
