@@ -54,7 +54,8 @@ function program() {
       element(
           'p', {},
           'What to compute, with every range and type; no loops, no order. And how: a Schedule ' +
-              'that can be edited and given back by --schedule.'),
+              'that can be edited and given back by --schedule.' +
+              (d.report.stripe ? ' The Stripe text decides no loops, so they are chosen.' : '')),
       element(
           'div', {class: 'pair'}, element('div', {}, source, schedule),
           block('Program', d.program)));
