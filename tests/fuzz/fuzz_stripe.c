@@ -1,5 +1,6 @@
 // Stripe text: any bytes parse or are diagnosed; what parses prints as something that parses to the
-// same text, shows, expands, and is verified.
+// same text, shows, expands, and is verified; what is verified is lifted, or says why not.
+#include "tree/lift.h"
 #include "tree/stripe.h"
 #include "tree/verify.h"
 
@@ -35,7 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check(!strcmp(text_str(&first), text_str(&second)));
         tree_show(&show, tree_expand(t), false);
         Verify verify = {.unchecked = true};
-        if (size < 1500) tree_verify(&arena, t, &verify, &diags);
+        if (size < 1500 && tree_verify(&arena, t, &verify, &diags) == VERIFY_OK) {
+            Lift lift = tree_lift(&arena, tree_expand(t));
+            check(!lift.program == (lift.reason != LIFT_LIFTED));
+        }
     }
     Text text = {.arena = &arena};
     for (int i = 0; i < diags.items.n; i++) diag_print(&text, diags.items.at[i]);
