@@ -33,7 +33,7 @@ static Mem *factor(PNode *leaf, const Expr *e) {
 static bool has_instruction(const Machine *m, Type a, Type b, int64_t n) {
     if (a == TYPE_I16 && b == TYPE_I16) return n == 2;
     bool bytes = (a == TYPE_U8 && b == TYPE_I8) || (a == TYPE_I8 && b == TYPE_U8);
-    return bytes && n == 4 && m->has_vnni && m->isa == ISA_AVX512;
+    return bytes && n == 4 && m->has_vnni && m->has_mask;
 }
 
 // Does the operand lie in words along the loop, whole words for each lane?
@@ -73,7 +73,7 @@ static void take_together(const Plan *p, PNode *n) {
 }
 
 void plan_dots(Plan *p) {
-    if (p->machine->isa == ISA_SCALAR) return;
+    if (p->machine->vector_bytes <= 8) return; // scalar code
     for (int i = 0; i < p->nloops; i++) {
         PNode *n = p->loop[i];
         bool plain = n->mark != KIND_VECTOR && n->mark != KIND_PARALLEL;

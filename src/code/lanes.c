@@ -202,7 +202,7 @@ static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes)
     for (int i = 0; i < n->nreads; i++)
         if (n->read[i].gathers && !FAULT(gather_width))
             w = (int)max_i64(w, lane_bytes(n->read[i].index));
-    if (p->machine->isa != ISA_AVX512) {
+    if (!p->machine->has_mask) {
         bool small = small_type(n->write.type);
         for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
         for (int i = 0; i < n->nreads && !why; i++)
@@ -274,7 +274,7 @@ static void widen(Plan *p, PNode *n, int loop, int lanes) {
 
 int plan_lanes(Plan *p, PNode *n, int64_t rows, LossWhy *why) {
     int bytes = 4;
-    *why = p->machine->isa == ISA_SCALAR ? SERIAL_ISA : LOSS_NONE;
+    *why = p->machine->vector_bytes <= 8 ? SERIAL_ISA : LOSS_NONE;
     if (p->refused->vector[n->loop]) *why = SERIAL_END;
     for (int c = 0; c < n->nchild && !*why; c++)
         *why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);

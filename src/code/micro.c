@@ -448,7 +448,7 @@ static int find_guarded(const Seg *s, const Ref *ref, const Ref *plain) {
     enum { RECENT = 32 };
     if (ref->guard < 0 || s->buffer[ref->buffer].written) return -1;
     for (int i = s->guarded.n - 1; i >= 0 && i >= s->guarded.n - RECENT; i--) {
-        const Guarded *g = &s->guarded.at[i];
+        const GuardedLoad *g = &s->guarded.at[i];
         bool lanes = g->ref->width == ref->width && g->ref->active >= ref->active;
         if (g->ref->guard == ref->guard && (lanes || FAULT(guarded_in_fewer_lanes)) &&
             same_place(g->ref, plain))
@@ -480,7 +480,7 @@ int seg_load(Seg *s, const Ref *ref) {
     }
     vec_push(s->arena, &s->micros, m);
     if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
-    if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((Guarded){m.ref, m.dst}));
+    if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((GuardedLoad){m.ref, m.dst}));
     if (ref_checks(ref) && !FAULT(dead_check_dropped)) use(s, m.dst); // whoever wants it
     return m.dst;
 }

@@ -170,10 +170,10 @@ typedef struct Line {
 } Line;
 
 // A load under a guard.
-typedef struct Guarded {
+typedef struct GuardedLoad {
     const Ref *ref;
     int val;
-} Guarded;
+} GuardedLoad;
 
 typedef struct Seg {
     Arena *arena;
@@ -198,7 +198,7 @@ typedef struct Seg {
     bool crowded;  // has long expressions: pins may leave their registers in between
     uint64_t held; // registers that are not this segment's: nothing in it writes them
     VEC(Line) fetched;
-    VEC(Guarded) guarded;
+    VEC(GuardedLoad) guarded;
     int apart;              // accesses with lanes apart
     int combed;             // columns that were combed
     int rows;               // reductions that were folded together with others

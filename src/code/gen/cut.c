@@ -360,7 +360,7 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     } else if (below.is) {
         gen_move(g, GEN_A, limit_at(g, FIRST));
         gen_move(g, gen_at(counter), GEN_A);
-        gen_shift_by(g, n->loop, GEN_ADD);
+        gen_shift(g, n->loop, GEN_ADD);
     }
     if (has_side(c, false)) turns_to(g, n, c, &lanes, BEGIN);
     int known = g->known.n;
@@ -376,7 +376,7 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
         set_limit(g, END, c->main);
         turns_that_assign(g, n, c, &lanes, &above, END);
     }
-    gen_shift_by(g, n->loop, GEN_SUB);
+    gen_shift(g, n->loop, GEN_SUB);
     gen_move(g, gen_at(counter), gen_const(c->main));
     if (c->extent > c->main) left_over(g, n, c, &lanes, &above);
 }

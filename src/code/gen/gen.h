@@ -97,7 +97,6 @@ struct Gen {
     int pinned;    // registers that they take, and what the loop around here holds
     uint64_t held; // registers that keep what was made in front of that loop: nobody writes them
     bool in_region;
-    int k1, k3;
     int active;                 // lanes of the current vector that exist
     int masks, mask[MAX_MASKS]; // active lanes that registers hold masks for in the whole region
     int scratch;                // vector registers below this one hold values
@@ -215,8 +214,8 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other);
 void gen_leave_interiors(Gen *g, const Interiors *in);
 void gen_walk(Gen *g, PNode *n);
 void gen_advance(Gen *g, int loop, int64_t by);
-void gen_begin_loop(Gen *g);                    // at g->top, if it waits
-void gen_shift_by(Gen *g, int loop, GenOp way); // GEN_ADD or GEN_SUB
+void gen_begin_loop(Gen *g);                 // at g->top, if it waits
+void gen_shift(Gen *g, int loop, GenOp way); // GEN_ADD or GEN_SUB
 int gen_range(Gen *g, PNode *n);
 
 // parallel.c

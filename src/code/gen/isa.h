@@ -7,9 +7,9 @@
 //     Items      pointers and counters, each in a register or in a slot of the stack frame
 //     constants  any 64-bit number
 //
-// An instruction set is one GenIsa (x86: code/x86/frame.c). Emitters append to Gen.a; labels and
-// the code buffer are those of asm/asm.h, which all encoders share. docs/code.md says what a new
-// one has to provide.
+// An instruction set is one GenIsa, in a folder of its own beside this one. Emitters append to
+// Gen.a; labels and the code buffer are those of asm/asm.h, which all encoders share. docs/code.md
+// says what a new one has to provide.
 #ifndef LW_CODE_GEN_ISA_H
 #define LW_CODE_GEN_ISA_H
 
@@ -61,7 +61,7 @@ struct GenIsa {
     // Facts
     int items; // registers for Items, in the order in which they are given out
     const uint8_t *item;
-    int masks;   // masks that registers can hold throughout a region, up to MAX_MASKS
+    int masks;   // where Machine.has_mask: masks that a region keeps in registers, up to MAX_MASKS
     int scratch; // vector registers, the last ones, that hold no values
 
     // Integers. Adding 0 and multiplying by 1 emit nothing. Constants that an instruction cannot

@@ -99,7 +99,7 @@ static void one_loop(Gen *g, PNode *n) {
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(&g->a);
     from_slot(g, counter);
-    gen_shift_by(g, n->loop, GEN_ADD);
+    gen_shift(g, n->loop, GEN_ADD);
     asm_bind(&g->a, &top);
     gen_children(g, n);
     gen_line(g, n->line);
@@ -120,10 +120,10 @@ static void nest(Gen *g, PNode *n) {
         g->isa->digit(g, gen_counter(g, innermost(n, i)->loop),
                       innermost(n, FAULT(nest_digit) ? i - 1 : i)->extent);
     gen_move(g, gen_at(gen_counter(g, n->loop)), GEN_A);
-    for (int i = 0; i <= n->collapse; i++) gen_shift_by(g, innermost(n, i)->loop, GEN_ADD);
+    for (int i = 0; i <= n->collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_ADD);
     gen_children(g, last);
     gen_line(g, n->line);
-    for (int i = 0; i <= n->collapse; i++) gen_shift_by(g, innermost(n, i)->loop, GEN_SUB);
+    for (int i = 0; i <= n->collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_SUB);
     next(g, flat, slot_of(g, n), &top);
 }
 

@@ -218,7 +218,7 @@ static void enter_body(Gen *g, AsmLabel *label, int first, int end, int64_t byte
     x86_align(a, 16);
     asm_bind(a, label);
     enter_frame(g);
-    g->k1 = g->k3 = 0;
+    own(g)->k1 = own(g)->k3 = 0;
     take_range(g, first, end);
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, g->env_slot), 8));
     x86_2(a, X86_mov, gen_slot(g->env_slot), x86_r64(X86_RAX));
@@ -237,8 +237,8 @@ static void outer(Gen *g, int slot) {
 static void align(Gen *g) { x86_align(&g->a, 16); }
 
 static void forget(Gen *g, bool values) {
-    g->k3 = 0;
-    if (!values) g->k1 = 0;
+    own(g)->k3 = 0;
+    if (!values) own(g)->k1 = 0;
 }
 
 static const GenIsa isa = {

@@ -11,9 +11,9 @@
 
 unsigned gen_guard(Gen *g, const Micro *m, int arg) {
     X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
-    if (g->k3 != m->arg[arg] + 1 && !(FAULT(guard_of_another) && g->k3))
+    if (own(g)->k3 != m->arg[arg] + 1 && !(FAULT(guard_of_another) && own(g)->k3))
         x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
-    g->k3 = m->arg[arg] + 1;
+    own(g)->k3 = m->arg[arg] + 1;
     return 3;
 }
 

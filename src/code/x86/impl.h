@@ -47,6 +47,8 @@ typedef struct X86Own {
     AsmLabel divide[4]; // routines that divide 64-bit integers: unsigned, signed, and remainders
     bool divides[4];    // some instruction calls them
     Listing *listing;   // NULL: none is wanted
+    int k1;             // active lanes that k1 holds a mask for; 0: unknown
+    int k3;             // value (number + 1) whose lanes k3 holds; 0: none
 } X86Own;
 
 static inline X86Own *own(const Gen *g) { return g->own; }

@@ -14,13 +14,13 @@ static void set_mask(Gen *g, unsigned k, int active) {
 unsigned gen_mask(Gen *g, int active) {
     for (unsigned i = 0; i < (unsigned)g->masks; i++)
         if (g->mask[i] == active) return 4 + i;
-    if (g->k1 != active && !(FAULT(mask_of_other_tail) && g->k1)) set_mask(g, 1, active);
-    g->k1 = active;
+    if (own(g)->k1 != active && !(FAULT(mask_of_other_tail) && own(g)->k1)) set_mask(g, 1, active);
+    own(g)->k1 = active;
     return 1;
 }
 
 void gen_set_masks(Gen *g) {
-    g->k1 = g->k3 = 0;
+    own(g)->k1 = own(g)->k3 = 0;
     for (unsigned i = 0; i < (unsigned)g->masks; i++) set_mask(g, 4 + i, g->mask[i]);
 }
 

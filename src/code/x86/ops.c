@@ -234,7 +234,7 @@ static void compare(Ctx *c, ExprOp op) {
         X86Op cmp = isf ? (w ? X86_vcmppd : X86_vcmpps) : (w ? i64 : i32);
         x86_4(a, cmp, x86_k(3), c->a, c->b, x86_imm(isf ? fp[op] : ip[op]));
         x86_2(a, X86_vpmovm2d, gen_vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(3));
-        c->g->k3 = c->m->dst + 1;
+        own(c->g)->k3 = c->m->dst + 1;
         return;
     }
     if (isf) {

@@ -120,23 +120,6 @@ void x86_pop(Gen *g) {
     own(g)->depth -= 8;
 }
 
-void gen_shift(Gen *g, int loop, X86Op way);
-void gen_shift_by(Gen *g, int loop, GenOp way) {
-    gen_shift(g, loop, way == GEN_ADD ? X86_add : X86_sub);
-}
-void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y);
-void gen_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y) {
-    gen_emit(g, &(Micro){.kind = MI_OP,
-                         .op = (uint8_t)reduce_op[op],
-                         .type = t,
-                         .from = t,
-                         .width = (uint8_t)width,
-                         .nargs = 2,
-                         .arg_reg = {(int8_t)x, (int8_t)y},
-                         .dst_reg = (int8_t)dst,
-                         .fold = -1});
-}
-
 // ---- Division
 
 // By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ; `truncates`

@@ -1,12 +1,11 @@
 // Loops and guards.
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include <string.h>
 
 #include "base/bug.h"
 #include "base/checked.h"
 #include "base/fault.h"
-#include "base/kernel_abi.h"
 
 void gen_children(Gen *g, PNode *n) {
     if (!g->in_region) {
@@ -55,25 +54,10 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
     return nopen;
 }
 
-static bool flag_guard(Gen *g, uint32_t flag, AsmLabel *skip) {
-    if (!flag) return false;
-    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
-    x86_2(&g->a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm((int64_t)flag));
-    x86_1(&g->a, X86_jnz, x86_to(skip));
-    return true;
-}
-
 // Jumps to skip unless k·(value) + rest >= 0.
 static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
     gen_lin(g, b->rest);
-    int64_t k = b->k * value;
-    if (k == (int32_t)k) {
-        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_imm(k));
-    } else {
-        x86_set(&g->a, X86_RCX, k);
-        x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    }
-    x86_1(&g->a, X86_js, x86_to(skip));
+    g->isa->op_branch(g, GEN_ADD, GEN_A, gen_const(b->k * value), GEN_NEGATIVE, skip);
 }
 
 static Lanes lanes_now(const Gen *g) {
@@ -116,27 +100,40 @@ Lanes gen_lanes_spread(const Gen *g, const PNode *n) {
 // Between segments the registers behind the pinned ones are free.
 static void pin_split(Gen *g, Pin *p) {
     for (int k = 1; k < p->parts.n; k++)
-        x86_micro(g, &(Micro){.kind = MI_CONST,
-                              .type = p->type,
-                              .width = p->ref.width,
-                              .dst_reg = (int8_t)(p->parts.pin + k - 1),
-                              .value = FAULT(parts_start_from_zero)
-                                           ? (Value){.i = 0}
-                                           : reduce_identity(p->type, p->parts.op),
-                              .fold = -1});
+        gen_emit(g, &(Micro){.kind = MI_CONST,
+                             .type = p->type,
+                             .width = p->ref.width,
+                             .dst_reg = (int8_t)(p->parts.pin + k - 1),
+                             .value = FAULT(parts_start_from_zero)
+                                          ? (Value){.i = 0}
+                                          : reduce_identity(p->type, p->parts.op),
+                             .fold = -1});
     p->parts.live = true;
 }
 
 static void pin_move(Gen *g, const Pin *p, MicroKind kind, int op, int dst, int src, int width) {
-    x86_micro(g, &(Micro){.kind = kind,
-                          .op = (uint8_t)op,
-                          .type = p->type,
-                          .from = p->type,
-                          .width = (uint8_t)width,
-                          .nargs = 1,
-                          .arg_reg = {(int8_t)src},
-                          .dst_reg = (int8_t)dst,
-                          .fold = -1});
+    gen_emit(g, &(Micro){.kind = kind,
+                         .op = (uint8_t)op,
+                         .type = p->type,
+                         .from = p->type,
+                         .width = (uint8_t)width,
+                         .nargs = 1,
+                         .arg_reg = {(int8_t)src},
+                         .dst_reg = (int8_t)dst,
+                         .fold = -1});
+}
+
+// dst <- x op y; three different registers.
+static void emit_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y) {
+    gen_emit(g, &(Micro){.kind = MI_OP,
+                         .op = (uint8_t)reduce_op[op],
+                         .type = t,
+                         .from = t,
+                         .width = (uint8_t)width,
+                         .nargs = 2,
+                         .arg_reg = {(int8_t)x, (int8_t)y},
+                         .dst_reg = (int8_t)dst,
+                         .fold = -1});
 }
 
 static void pin_join(Gen *g, int i) {
@@ -146,7 +143,7 @@ static void pin_join(Gen *g, int i) {
     for (int n = p->parts.n, h; n > 1; n = h) {
         h = (n + 1) / 2;
         for (int k = 0; k + h < n; k++) {
-            gen_reduce(g, p->ref.type, p->parts.op, p->ref.width, spare, reg[k], reg[k + h]);
+            emit_reduce(g, p->ref.type, p->parts.op, p->ref.width, spare, reg[k], reg[k + h]);
             int was = reg[k];
             reg[k] = spare;
             spare = was;
@@ -162,7 +159,7 @@ static int pin_fold(Gen *g, int i) {
     int at = i, up = g->pinned, to = g->pinned + 1;
     for (int w = p->ref.width / 2; w >= 1; w /= 2) {
         pin_move(g, p, MI_UPPER, 0, up, at, w);
-        gen_reduce(g, p->ref.type, p->pending, w, to, at, FAULT(pin_fold_operand) ? at : up);
+        emit_reduce(g, p->ref.type, p->pending, w, to, at, FAULT(pin_fold_operand) ? at : up);
         at = to;
         to = at == i ? g->pinned + 1 : i;
     }
@@ -191,7 +188,7 @@ static void lanes_restore(Gen *g, const Lanes *want) {
 void gen_boundary(Gen *g, const Lanes *want) {
     if (!g->in_region) return;
     gen_close(g);
-    g->k1 = 0;
+    g->isa->forget(g, false);
     if (want) lanes_restore(g, want);
     gen_open(g);
 }
@@ -229,14 +226,15 @@ void gen_advance(Gen *g, int loop, int64_t by) {
     for (int i = 0; i < g->p->streams.n; i++) {
         const Stream *s = &g->p->streams.at[i];
         for (int t = 0; t < s->n; t++)
-            if (s->t[t].loop == loop) gen_item_add(g, g->stream[i], s->t[t].k * by);
+            if (s->t[t].loop == loop)
+                gen_op(g, GEN_ADD, gen_at(g->stream[i]), gen_const(s->t[t].k * by));
     }
 }
 
 static void record(void *gen, const Micro *m) {
     Gen *g = gen;
     vec_push(g->arena, &g->recorded, *m);
-    x86_micro(g, m);
+    gen_emit(g, m);
 }
 
 static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n) {
@@ -248,7 +246,7 @@ static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n)
 }
 
 static void play(Gen *g, PNode *const *loop, const int64_t *at, int n) {
-    g->k3 = 0; // values have the same numbers, not the same lanes
+    g->isa->forget(g, true); // values have the same numbers, not the same lanes
     for (int i = 0; i < g->recorded.n; i++) {
         Micro m = g->recorded.at[i];
         Ref r;
@@ -260,7 +258,7 @@ static void play(Gen *g, PNode *const *loop, const int64_t *at, int n) {
                 floor_div(r.disp, 64) == floor_div(g->recorded.at[i].ref->disp, 64))
                 continue; // the first copy did
         }
-        x86_micro(g, &m);
+        gen_emit(g, &m);
     }
 }
 
@@ -392,10 +390,10 @@ static void open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
 
 void gen_begin_loop(Gen *g) {
     if (!g->top) return;
-    x86_align(&g->a, 16);
+    g->isa->align(g);
     asm_bind(&g->a, g->top);
     g->top = NULL;
-    g->k1 = g->k3 = 0;
+    g->isa->forget(g, false);
 }
 
 void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lanes, AsmLabel *top) {
@@ -409,7 +407,7 @@ void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lane
     g->held = held;
     gen_line(g, n->line);
     gen_advance(g, n->loop, stride);
-    gen_item_add(g, gen_counter(g, n->loop), stride);
+    gen_op(g, GEN_ADD, gen_at(gen_counter(g, n->loop)), gen_const(stride));
 }
 
 // Is there a loop in lanes below n that ends earlier in the last iterations of `loop`?
@@ -458,21 +456,13 @@ static void counted(Gen *g, PNode *n) {
     Lanes lanes = gen_lanes_spread(g, n);
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
-    gen_item_set(g, counter, 0);
+    gen_move(g, gen_at(counter), gen_const(0));
     if (main) {
         AsmLabel top = asm_label(&g->a);
         if (cut) know_counter(g, n, 0, main - stride);
         gen_turn(g, n, main / stride, stride, &lanes, &top);
         if (cut) g->known.n--;
-        if (main > stride) {
-            if (main == (int32_t)main) {
-                x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(main));
-            } else {
-                x86_set(&g->a, X86_RAX, main);
-                x86_2(&g->a, X86_cmp, gen_item(counter), x86_r64(X86_RAX));
-            }
-            x86_1(&g->a, X86_jl, x86_to(&top));
-        }
+        if (main > stride) gen_branch(g, GEN_LT, gen_at(counter), gen_const(main), &top);
     }
     if (cut)
         last_copies(g, n, main, extent - main);
@@ -484,15 +474,15 @@ static void counted(Gen *g, PNode *n) {
 }
 
 // Pointers move by as many iterations as the counter says, forwards or back.
-void gen_shift(Gen *g, int loop, X86Op way) {
+void gen_shift(Gen *g, int loop, GenOp way) {
     for (int i = 0; i < g->p->streams.n; i++) {
         const Stream *s = &g->p->streams.at[i];
         for (int t = 0; t < s->n; t++) {
             if (s->t[t].loop != loop) continue;
-            gen_load_item(g, X86_RAX, gen_counter(g, loop));
-            x86_set(&g->a, X86_RCX, s->t[t].k);
-            x86_2(&g->a, X86_imul, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(&g->a, way, gen_item(g->stream[i]), x86_r64(X86_RAX));
+            gen_move(g, GEN_A, gen_at(gen_counter(g, loop)));
+            gen_move(g, GEN_B, gen_const(s->t[t].k));
+            gen_op(g, GEN_MUL, GEN_A, GEN_B);
+            gen_op(g, way, gen_at(g->stream[i]), GEN_A);
         }
     }
 }
@@ -500,33 +490,30 @@ void gen_shift(Gen *g, int loop, X86Op way) {
 // The counter <- the first index of a loop whose limits depend on loops around it, and its end
 // into a stack slot: the slot.
 int gen_range(Gen *g, PNode *n) {
-    Asm *a = &g->a;
-    Item counter = gen_counter(g, n->loop);
-    int end = g->save_slots + n->loop * 8;
-    x86_set(a, X86_RAX, n->extent);
-    x86_2(a, X86_mov, gen_slot(end), x86_r64(X86_RAX));
-    gen_item_set(g, counter, 0);
+    GenArg counter = gen_at(gen_counter(g, n->loop));
+    int slot = g->save_slots + n->loop * 8;
+    GenArg end = gen_at_slot(slot);
+    gen_move(g, GEN_A, gen_const(n->extent));
+    gen_move(g, end, GEN_A);
+    gen_move(g, counter, gen_const(0));
     for (int i = 0; i < n->nbounds; i++) { // the least end, the greatest start
         const Bound *b = &n->bound[i];
         gen_lin(g, b->rest);
         if (b->k < 0) {
-            gen_divide(g, -b->k, false);
-            x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
-            x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(end));
-            x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            if (!FAULT(range_keeps_last_bound))
-                x86_2(a, X86_cmovnle, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_mov, gen_slot(end), x86_r64(X86_RAX));
+            g->isa->divide(g, -b->k, false);
+            gen_op(g, GEN_ADD, GEN_A, gen_const(1));
+            gen_move(g, GEN_B, end);
+            if (!FAULT(range_keeps_last_bound)) g->isa->choose(g, false, GEN_A, GEN_B);
+            gen_move(g, end, GEN_A);
         } else {
-            gen_divide(g, b->k, false); // ceil(-rest / k) = -floor(rest / k)
-            if (!FAULT(range_start_sign)) x86_1(a, X86_neg, x86_r64(X86_RAX));
-            gen_load_item(g, X86_RCX, counter);
-            x86_2(a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
-            x86_2(a, X86_mov, gen_item(counter), x86_r64(X86_RAX));
+            g->isa->divide(g, b->k, false); // ceil(-rest / k) = -floor(rest / k)
+            if (!FAULT(range_start_sign)) gen_op(g, GEN_NEG, GEN_A, GEN_NONE);
+            gen_move(g, GEN_B, counter);
+            g->isa->choose(g, true, GEN_A, GEN_B);
+            gen_move(g, counter, GEN_A);
         }
     }
-    return end;
+    return slot;
 }
 
 // Turns of so many iterations, as long as that many are left.
@@ -535,10 +522,9 @@ static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, i
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
     for (int pass = 0; pass < 2; pass++) {
-        gen_load_item(g, X86_RAX, counter);
-        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(stride - FAULT(turn_beyond_end)));
-        x86_2(a, X86_cmp, x86_r64(X86_RAX), gen_slot(end));
-        x86_1(a, pass ? X86_jle : X86_jnle, x86_to(pass ? &top : &done));
+        gen_move(g, GEN_A, gen_at(counter));
+        gen_op(g, GEN_ADD, GEN_A, gen_const(stride - FAULT(turn_beyond_end)));
+        gen_branch(g, pass ? GEN_LE : GEN_GT, GEN_A, gen_at_slot(end), pass ? &top : &done);
         if (!pass) gen_turn(g, n, stride > 1 ? 2 : 1, stride, lanes, &top);
     }
     asm_bind(a, &done);
@@ -557,11 +543,11 @@ static void bounded(Gen *g, PNode *n) {
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     int end = gen_range(g, n);
-    if (starts_late(n)) gen_shift(g, n->loop, X86_add); // pointers start at `counter`
+    if (starts_late(n)) gen_shift(g, n->loop, GEN_ADD); // pointers start at `counter`
     if (n->unroll > 1 && g->in_region) turns_within(g, n, &lanes, n->unroll, end);
     turns_within(g, n, &lanes, 1, end);
-    gen_shift(g, n->loop, X86_sub);
-    gen_item_set(g, counter, 0);
+    gen_shift(g, n->loop, GEN_SUB);
+    gen_move(g, gen_at(counter), gen_const(0));
 }
 
 // Bounds that can bite, given the loops around; the others are dropped for good.
@@ -655,13 +641,12 @@ static void chosen(Gen *g, PNode *n, const Choice *c) {
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_counters(g, c->sum);
-    x86_set(&g->a, X86_RCX, -c->c);
-    x86_2(&g->a, X86_cmp, x86_r64(X86_RAX), x86_r64(X86_RCX));
-    x86_1(&g->a, FAULT(choice_off_by_one) ? X86_jnle : X86_jl, x86_to(&other));
+    gen_move(g, GEN_B, gen_const(-c->c));
+    gen_branch(g, FAULT(choice_off_by_one) ? GEN_GT : GEN_LT, GEN_A, GEN_B, &other);
     g->chosen++;
     loop_where(g, n, c->sum, -c->c, INT64_MAX);
     gen_boundary(g, &lanes);
-    x86_1(&g->a, X86_jmp, x86_to(&done));
+    gen_jump(g, &done);
     asm_bind(&g->a, &other);
     loop_where(g, n, c->sum, INT64_MIN, -c->c - 1);
     gen_boundary(g, &lanes);
@@ -750,17 +735,15 @@ static void loop(Gen *g, PNode *n) {
 
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
     gen_line(g, n->line);
-    flag_guard(g, n->flag, skip);
+    if (n->flag) g->isa->branch_flags(g, n->flag, skip);
     for (int i = 0; i < n->nconds; i++) {
         if (gen_in_lanes(n, i)) continue; // the leaves' business
         gen_lin(g, n->cond[i]);
-        x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
-        x86_1(&g->a, X86_js, x86_to(skip));
+        gen_branch(g, GEN_NEGATIVE, GEN_A, GEN_NONE, skip);
     }
     for (int i = 0; i < n->nhard; i++) {
         gen_affine(g, n->hard[i], g->value);
-        x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
-        x86_1(&g->a, X86_js, x86_to(skip));
+        gen_branch(g, GEN_NEGATIVE, GEN_A, GEN_NONE, skip);
     }
 }
 

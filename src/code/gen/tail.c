@@ -12,7 +12,7 @@
 // several groups meet, combinations are made as long as they are worth their code: a combination
 // that hardly ever happens shares code that tests each copy. So code grows with the number of
 // cases, not with the number of their combinations.
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include <string.h>
 
@@ -480,19 +480,17 @@ static void set_limit(Tail *t, int64_t limit) {
     for (int i = 0; i < t->same.n; i++) t->same.at[i]->limit = limit;
 }
 
-// rax <- the number of iterations.
+// A <- the number of iterations.
 static void gen_limit(Gen *g, const PNode *n) {
-    Asm *a = &g->a;
-    x86_set(a, X86_RAX, n->extent);
-    for (int i = 0; i < n->nbounds; i++) { // rax = min(rax, limit)
+    gen_move(g, GEN_A, gen_const(n->extent));
+    for (int i = 0; i < n->nbounds; i++) { // A <- min(A, limit)
         const Bound *b = &n->bound[i];
-        gen_push(g);
+        g->isa->push(g);
         gen_lin(g, b->rest);
-        gen_divide(g, -b->k, false);
-        x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(1));
-        gen_pop(g, X86_RCX);
-        x86_2(a, X86_cmp, x86_r64(X86_RCX), x86_r64(X86_RAX));
-        x86_2(a, X86_cmovl, x86_r64(X86_RAX), x86_r64(X86_RCX));
+        g->isa->divide(g, -b->k, false);
+        gen_op(g, GEN_ADD, GEN_A, gen_const(1));
+        g->isa->pop(g);
+        g->isa->choose(g, false, GEN_B, GEN_A);
     }
 }
 
@@ -526,7 +524,7 @@ static void put_count(Gen *g, PNode *n) {
     int slot = g->count_slot[n->loop] = g->save_slots + n->loop * 8;
     gen_line(g, n->line);
     gen_limit(g, n);
-    x86_2(&g->a, X86_mov, gen_slot(slot), x86_r64(X86_RAX));
+    gen_move(g, gen_at_slot(slot), GEN_A);
     vec_push(g->arena, &g->counts, n);
 }
 
@@ -570,22 +568,16 @@ void gen_drop_counts(Gen *g, int before) {
 
 // Jumps to `other` unless the tail has this value.
 static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
-    Asm *a = &g->a;
     int64_t least = t->bound ? t->never : 0, most = t->bound ? t->full : t->loop->extent;
     int slot = t->bound ? 0 : g->count_slot[t->loop->loop];
-    X86Arg is = slot ? gen_slot(slot) : x86_r64(X86_RAX);
+    GenArg is = slot ? gen_at_slot(slot) : GEN_A;
     if (t->bound)
         gen_lin(g, t->sum);
     else if (!slot)
         gen_limit(g, t->loop);
     int64_t with = value - (value == most && FAULT(copies_whole_too_early));
-    if (with == (int32_t)with) {
-        x86_2(a, X86_cmp, is, x86_imm(with));
-    } else {
-        x86_set(a, X86_RCX, with);
-        x86_2(a, X86_cmp, is, x86_r64(X86_RCX));
-    }
-    x86_1(a, value == least ? X86_jnle : value == most ? X86_jl : X86_jnz, x86_to(other));
+    GenCond c = value == least ? GEN_GT : value == most ? GEN_LT : GEN_NE;
+    gen_branch(g, c, is, gen_const(with), other);
 }
 
 // Do cases from `i` on differ in a tail?
@@ -599,9 +591,9 @@ static bool tells(const Group *group, int i, int tail) {
 static void test_case(Gen *g, const Group *group, int i, AsmLabel *other) {
     gen_line(g, group->tail[0].loop->line);
     if (group->by_turn) {
-        Item counter = gen_counter(g, group->outer[0]->loop);
-        x86_2(&g->a, X86_cmp, gen_item(counter), x86_imm(group->at[1].first));
-        x86_1(&g->a, i ? X86_jl : FAULT(tail_chosen_late) ? X86_jnle : X86_jnl, x86_to(other));
+        GenArg counter = gen_at(gen_counter(g, group->outer[0]->loop));
+        GenCond c = i ? GEN_LT : FAULT(tail_chosen_late) ? GEN_GT : GEN_GE;
+        gen_branch(g, c, counter, gen_const(group->at[1].first), other);
         return;
     }
     for (int t = 0; t < group->ntails; t++)
@@ -651,7 +643,7 @@ typedef struct Variants {
 static void variants(Gen *g, Variants *v, int k, double share) {
     if (k == v->tails.n) {
         v->emit(g, v->at, v->n);
-        x86_1(&g->a, X86_jmp, x86_to(&v->done));
+        gen_jump(g, &v->done);
         return;
     }
     Group *group = v->tails.at[k];

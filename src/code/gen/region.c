@@ -1,13 +1,11 @@
 // Regions, whose tile stays in registers.
-#include "code/x86/gen.h"
+#include "code/gen/gen.h"
 
 #include <string.h>
 
 #include "base/bug.h"
 #include "base/checked.h"
 #include "base/fault.h"
-#include "base/kernel_abi.h"
-#include "code/x86/mem.h"
 
 static bool same_lin(const Lin *a, const Lin *b) {
     return a->c == b->c && a->n == b->n && lin_same_terms(a->t, b->t, a->n);
@@ -243,8 +241,7 @@ static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
 static void test_pin(Gen *g, const Pin *p, AsmLabel *none) {
     for (int i = 0; i < p->nconds; i++) {
         gen_lin(g, p->cond[i]);
-        x86_2(&g->a, X86_test, x86_r64(X86_RAX), x86_r64(X86_RAX));
-        x86_1(&g->a, X86_js, x86_to(none));
+        gen_branch(g, GEN_NEGATIVE, GEN_A, GEN_NONE, none);
     }
 }
 
@@ -263,8 +260,8 @@ static void load_pins(Gen *g, const bool *except) {
                    .dst = 0,
                    .dst_reg = (int8_t)i,
                    .fold = -1};
-        x86_micro(g, &m);
-        if (p->nconds) g->k1 = 0;
+        gen_emit(g, &m);
+        if (p->nconds) g->isa->forget(g, false);
         asm_bind(&g->a, &none);
     }
 }
@@ -276,16 +273,16 @@ static void store_pin(Gen *g, int i) {
     gen_pin_lanes(g, i, 0, false);
     gen_line(g, p->line);
     test_pin(g, p, &none);
-    x86_micro(g, &(Micro){.kind = MI_STORE,
-                          .type = p->type,
-                          .from = p->type,
-                          .width = p->ref.width,
-                          .nargs = 1,
-                          .arg_reg = {(int8_t)i},
-                          .ref = &p->ref,
-                          .dst = -1,
-                          .fold = -1});
-    g->k1 = 0;
+    gen_emit(g, &(Micro){.kind = MI_STORE,
+                         .type = p->type,
+                         .from = p->type,
+                         .width = p->ref.width,
+                         .nargs = 1,
+                         .arg_reg = {(int8_t)i},
+                         .ref = &p->ref,
+                         .dst = -1,
+                         .fold = -1});
+    g->isa->forget(g, false);
     asm_bind(&g->a, &none);
 }
 
@@ -300,7 +297,7 @@ static void fetch_pins(Gen *g) {
         r.disp += m->next->off->c - m->off->c;
         if (floor_div(r.disp, 64) == line) continue;
         line = floor_div(r.disp, 64);
-        gen_prefetch(g, &(Micro){.kind = MI_FETCH, .op = FETCH_TO_WRITE, .ref = &r});
+        gen_emit(g, &(Micro){.kind = MI_FETCH, .op = FETCH_TO_WRITE, .ref = &r, .dst = -1});
         g->tricks[TRICK_PREFETCH]++;
     }
 }
@@ -330,7 +327,7 @@ static bool starts_with_guard(Gen *g, PNode *n) {
 static void add_mask(Gen *g, int lanes) {
     int i = 0;
     while (i < g->masks && g->mask[i] != lanes) i++;
-    if (lanes && i == g->masks && g->masks < 4) g->mask[g->masks++] = lanes;
+    if (lanes && i == g->masks && g->masks < g->isa->masks) g->mask[g->masks++] = lanes;
 }
 
 static void find_masks(Gen *g, const PNode *n) {
@@ -345,8 +342,9 @@ static void find_masks(Gen *g, const PNode *n) {
 
 void gen_masks(Gen *g, PNode **at, int n) {
     g->masks = 0;
-    for (int i = 0; i < n && gen_is_wide(g); i++) find_masks(g, at[i]);
-    gen_set_masks(g);
+    for (int i = 0; i < n && g->m->has_mask; i++) find_masks(g, at[i]);
+    g->isa->forget(g, false);
+    g->isa->set_masks(g);
 }
 
 static void region(Gen *g, PNode **at, int n) {
@@ -378,12 +376,12 @@ static void region(Gen *g, PNode **at, int n) {
         gen_children(g, at[0]);
         gen_close(g);
         for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, 0, false);
-        x86_1(&g->a, X86_jmp, x86_to(&join));
+        gen_jump(g, &join);
         asm_bind(&g->a, &other);
-        g->k1 = 0;
+        g->isa->forget(g, false);
         load_pins(g, NULL);
         asm_bind(&g->a, &join);
-        g->k1 = 0;
+        g->isa->forget(g, false);
         from = 1;
     } else if (g->pins.n) {
         mark_assigned(g, at[0], assigned);
@@ -420,7 +418,7 @@ void gen_nodes(Gen *g, PNode **at, int n) {
             gen_enter_interiors(g, &in, &other);
             gen_with_tails(g, at + i, span, first, emit_nodes);
             gen_leave_interiors(g, &in);
-            x86_1(&g->a, X86_jmp, x86_to(&done));
+            gen_jump(g, &done);
             asm_bind(&g->a, &other);
         }
         gen_with_tails(g, at + i, span, first, emit_nodes);
