@@ -4,10 +4,12 @@
 //
 // Each runs as compiled code with long and with short straight-line pieces, with guards inside of
 // loops and as limits of loops, on every ISA level of this machine, against the interpreter, bit
-// for bit, buffers against guard pages on either side.
+// for bit, buffers against guard pages on either side. And it runs interpreted, for instruction
+// sets of other widths (support/microlab.h).
 #include "check.h"
 
 #include "support/jitlab.h"
+#include "support/microlab.h"
 #include "tree/schedule.h"
 
 typedef enum Fill {
@@ -64,6 +66,16 @@ static bool run_on(Lab *lab, const Program *p, const Tree *t, InterpFlags flags,
     return !d;
 }
 
+static bool run_interpreted(Lab *lab, const Program *p, const Tree *t, InterpFlags flags,
+                            const LabData *start, const LabData *want, int number) {
+    MicroTarget target = micro_target(number, (uint64_t)number);
+    LabData got = lab_copy(lab, p, start);
+    MicroResult r = micro_run(lab, t, &target, &got, flags, 1, number & 1);
+    const char *d = r == MICRO_OK ? lab_difference(lab, p, &got, want) : "it did not run";
+    if (!CHECK(!d)) printf("%s: %s\n", micro_target_text(&lab->arena, &target), d);
+    return !d;
+}
+
 static bool run_case(const Case *c) {
     Lab lab;
     lab_begin(&lab);
@@ -81,6 +93,8 @@ static bool run_case(const Case *c) {
         for (Isa isa = ISA_SCALAR; isa < ISA_COUNT && ok; isa++)
             for (int turn = 0; turn < 4 && ok; turn++)
                 ok = run_on(&lab, p, t, flags, &start, &want, isa, turn);
+        for (int i = 0; i < MICRO_TARGETS && ok; i++)
+            ok = run_interpreted(&lab, p, t, flags, &start, &want, i);
         jit_bound_loops(t);
         for (Isa isa = ISA_SCALAR; isa < ISA_COUNT && ok; isa++)
             for (int turn = 0; turn < 4 && ok; turn++)

@@ -1,0 +1,18 @@
+// Micro-operations on vectors of bytes. For microlab.c.
+#ifndef SUPPORT_MICROLANES_H
+#define SUPPORT_MICROLANES_H
+
+#include "code/micro.h"
+
+// A vector register: lanes of 4 or 8 bytes as docs/code.md describes them.
+typedef struct MicroVec {
+    uint8_t byte[64];
+} MicroVec;
+
+Value micro_get(Type t, const MicroVec *v, int lane);
+void micro_set(Type t, MicroVec *v, int lane, Value x);
+
+// The result of an operation that touches neither memory nor the environment. `picks`: Plan.picks.
+MicroVec micro_compute(const Micro *m, const MicroVec *arg, const Picks *picks);
+
+#endif

@@ -1,0 +1,22 @@
+// Random (program, schedule) pairs, one a seed: what back-ends are compared with the reference on.
+#ifndef SUPPORT_PAIRS_H
+#define SUPPORT_PAIRS_H
+
+#include "support/proglab.h"
+#include "support/gensched.h"
+#include "tree/tree.h"
+
+// A bound Program; NULL with the errors in lab->diags.
+typedef const Program *PairProgram(Lab *lab, uint64_t seed);
+
+PairProgram pair_shape;       // a known shape (shapes.h) of small sizes
+PairProgram pair_large_shape; // with sizes at which nested splits have blocks of several vectors
+PairProgram pair_lanes;       // genlanes.h
+PairProgram pair_random;      // genprog.h
+
+// The Tree of a pair. Every fourth has its guards as limits of loops. NULL: it is refused.
+Tree *pair_lower(Lab *lab, const Program *p, const Schedule *s, uint64_t seed);
+// A Schedule that lowering accepts, and the Tree; what it uses is in `g`.
+const Schedule *pair_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g, Tree **tree);
+
+#endif
