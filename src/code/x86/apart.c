@@ -38,16 +38,16 @@ static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
     for (int i = 0; i < r->width && i < 16; i++) at[i] = (int32_t)(i * r->lane);
     int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
     X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch);
-    x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(gen_pool(g, at, bytes)));
+    x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(x86_pool(g, at, bytes)));
     return x86_mem_vector(mem.reg, index, 0, mem.value);
 }
 
 // ---- Backwards: whole vectors, their lanes turned round
 
-bool gen_is_backwards(const Gen *g, const Ref *r) {
+bool x86_is_backwards(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
     return r->lane == -size && r->width * gen_lane_size(r->type) >= 32 &&
-           (gen_is_wide(g) || size >= 4);
+           (x86_is_wide(g) || size >= 4);
 }
 
 static void turn_round(Gen *g, const Ref *r, int dst, int src) {
@@ -56,17 +56,17 @@ static void turn_round(Gen *g, const Ref *r, int dst, int src) {
     uint8_t index[64] = {0};
     for (int i = 0; i < r->active; i++) {
         uint8_t from = (uint8_t)(r->active - 1 - i);
-        if (size == 8 && !gen_is_wide(g)) { // in halves: AVX2 moves 4-byte lanes only
+        if (size == 8 && !x86_is_wide(g)) { // in halves: AVX2 moves 4-byte lanes only
             index[8 * i] = (uint8_t)(2 * from);
             index[8 * i + 4] = (uint8_t)(2 * from + 1);
         } else {
             index[size * i] = from;
         }
     }
-    X86Arg s = gen_vreg(r->type, r->width, g->scratch);
-    x86_2(&g->a, X86_vmovups, s, x86_mem_label(gen_pool(g, index, r->width * size)));
-    X86Op op = size == 8 && gen_is_wide(g) ? X86_vpermq : X86_vpermd;
-    x86_3(&g->a, op, gen_vreg(r->type, r->width, dst), s, gen_vreg(r->type, r->width, src));
+    X86Arg s = x86_vreg(r->type, r->width, g->scratch);
+    x86_2(&g->a, X86_vmovups, s, x86_mem_label(x86_pool(g, index, r->width * size)));
+    X86Op op = size == 8 && x86_is_wide(g) ? X86_vpermq : X86_vpermd;
+    x86_3(&g->a, op, x86_vreg(r->type, r->width, dst), s, x86_vreg(r->type, r->width, src));
 }
 
 static Ref forwards(const Ref *r) {
@@ -76,21 +76,21 @@ static Ref forwards(const Ref *r) {
     return f;
 }
 
-void gen_load_backwards(Gen *g, const Micro *m) {
+void x86_load_backwards(Gen *g, const Micro *m) {
     Ref f = forwards(m->ref);
     Micro load = *m;
     load.ref = &f;
-    gen_load(g, &load);
+    x86_load(g, &load);
     turn_round(g, m->ref, m->dst_reg, m->dst_reg);
 }
 
-void gen_store_backwards(Gen *g, const Micro *m) {
+void x86_store_backwards(Gen *g, const Micro *m) {
     Ref f = forwards(m->ref);
     Micro store = *m;
     store.ref = &f;
     turn_round(g, m->ref, g->scratch, m->arg_reg[0]);
     store.arg_reg[0] = (int8_t)g->scratch;
-    gen_store(g, &store);
+    x86_store(g, &store);
 }
 
 // ---- Loads
@@ -118,7 +118,7 @@ static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first, 
 // What lies side by side in the scratch register becomes lanes.
 static void widen_narrow(Gen *g, const Ref *r, int dst) {
     Asm *a = &g->a;
-    X86Arg d = gen_vreg(r->type, r->width, dst);
+    X86Arg d = x86_vreg(r->type, r->width, dst);
     X86Arg lo = x86_vec(r->width * type_info[r->type].bytes > 16 ? 32 : 16, (unsigned)g->scratch);
     switch (r->type) {
     case TYPE_F16: x86_2(a, X86_vcvtph2ps, d, lo); break;
@@ -175,10 +175,10 @@ static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool
 static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     int per = gen_is64(r->type) ? 2 : 4;
     load_half(g, r, mem, dst, 0, where);
-    if (r->width <= per || (gen_is_wide(g) && r->active <= per)) return;
+    if (r->width <= per || (x86_is_wide(g) && r->active <= per)) return;
     load_half(g, r, mem, g->scratch, per, where);
     X86Arg y = x86_ymm((unsigned)dst);
-    x86_4(&g->a, gen_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, y, y,
+    x86_4(&g->a, x86_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, y, y,
           x86_xmm((unsigned)g->scratch), x86_imm(1));
 }
 
@@ -186,7 +186,7 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
 // the last of them, or in a part of one.
 static bool is_near(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
-    return gen_is_wide(g) && size >= 4 && r->lane > size && r->lane <= NEAR_LANES * size &&
+    return x86_is_wide(g) && size >= 4 && r->lane > size && r->lane <= NEAR_LANES * size &&
            r->lane % size == 0 && r->active > 2 && r->width * size >= 32;
 }
 
@@ -194,7 +194,7 @@ static bool is_near(const Gen *g, const Ref *r) {
 static void pick_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg mem, int start, int at) {
     Asm *a = &g->a;
     int size = gen_lane_size(r->type), w = r->width, step = (int)(r->lane / size);
-    X86Arg index = gen_vreg(r->type, w, g->scratch);
+    X86Arg index = x86_vreg(r->type, w, g->scratch);
     uint8_t from[64] = {0};
     for (int i = 0; i < r->active; i++) { // lanes beyond the tail do not matter
         int place = step * i, kept = at == 1 ? place : i;
@@ -202,7 +202,7 @@ static void pick_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg mem, int start, in
             from[size * i] =
                 (uint8_t)(place < at * w ? kept : w + place - start + FAULT(near_lanes_shifted));
     }
-    x86_2(a, X86_vmovups, index, x86_mem_label(gen_pool(g, from, 64)));
+    x86_2(a, X86_vmovups, index, x86_mem_label(x86_pool(g, from, 64)));
     mem.value += start * size;
     x86_3(a, gen_is64(r->type) ? X86_vpermt2pd : X86_vpermt2ps, d, index, mem);
 }
@@ -212,7 +212,7 @@ static void load_near(Gen *g, const Ref *r, int dst, X86Arg mem) {
     bool wide = gen_is64(r->type);
     int size = gen_lane_size(r->type), w = r->width, step = (int)(r->lane / size);
     int span = step * (r->active - 1) + 1;
-    X86Arg d = gen_vreg(r->type, w, dst), index = gen_vreg(r->type, w, g->scratch);
+    X86Arg d = x86_vreg(r->type, w, dst), index = x86_vreg(r->type, w, g->scratch);
     if (span > w) {
         x86_2(a, X86_vmovups, d, mem);
         for (int at = 1; at * w < span; at++)
@@ -224,29 +224,29 @@ static void load_near(Gen *g, const Ref *r, int dst, X86Arg mem) {
     x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << span) - 1));
     x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
     x86_2(a, wide ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, true), mem);
-    x86_2(a, X86_vmovups, index, x86_mem_label(gen_pool(g, from, 64)));
+    x86_2(a, X86_vmovups, index, x86_mem_label(x86_pool(g, from, 64)));
     x86_3(a, wide ? X86_vpermq : X86_vpermd, d, index, d);
 }
 
-bool gen_gathers_apart(const Gen *g, const Ref *r) {
-    return gen_is_wide(g) && type_info[r->type].bytes >= 4;
+bool x86_gathers_apart(const Gen *g, const Ref *r) {
+    return x86_is_wide(g) && type_info[r->type].bytes >= 4;
 }
 
 static void gather_apart(Gen *g, const Ref *r, int dst, X86Arg at) {
-    X86Arg d = gen_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
+    X86Arg d = x86_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
     x86_3(&g->a, X86_vpxord, x, x, x);
     x86_2(&g->a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
 }
 
-void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
+void x86_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
-    if (where && gen_gathers_apart(g, r)) {
+    if (where && x86_gathers_apart(g, r)) {
         gather_apart(g, r, dst, offsets(g, r, mem));
     } else if (is_near(g, r)) {
         load_near(g, r, dst, mem);
-    } else if (!gen_is_wide(g) || few) {
+    } else if (!x86_is_wide(g) || few) {
         load_halves(g, r, dst, mem, where);
     } else if (type_info[r->type].bytes < 4) {
         load_narrow(g, r, dst, mem, where);
@@ -259,13 +259,13 @@ void gen_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
 // ---- Lanes in another order
 
 // AVX2 counts 4 bytes, in each of two vectors.
-void gen_picks(Gen *g, const Micro *m) {
+void x86_picks(Gen *g, const Micro *m) {
     const Picks *p = &g->p->picks.at[m->value.i];
     int size = gen_lane_size(m->type);
     uint8_t index[64] = {0};
     for (int i = 0; i < m->width; i++) {
         int from = p->from[i] ^ FAULT(picks_neighbour);
-        if (gen_is_wide(g)) {
+        if (x86_is_wide(g)) {
             index[size * i] = (uint8_t)from;
             continue;
         }
@@ -274,12 +274,12 @@ void gen_picks(Gen *g, const Micro *m) {
     }
     int bytes = size * m->width < 32 ? 32 : size * m->width;
     x86_2(&g->a, X86_vmovups, x86_vec((unsigned)bytes, (unsigned)m->dst_reg),
-          x86_mem_label(gen_pool(g, index, bytes)));
+          x86_mem_label(x86_pool(g, index, bytes)));
 }
 
 // One vector of 16 bytes is the lower half of one of 32.
 static X86Arg pick_reg(const Micro *m, int reg) {
-    X86Arg r = gen_vreg(m->type, m->width, reg);
+    X86Arg r = x86_vreg(m->type, m->width, reg);
     return r.kind == X86_X ? x86_ymm((unsigned)reg) : r;
 }
 
@@ -287,10 +287,10 @@ static X86Arg pick_reg(const Micro *m, int reg) {
 static void pick_of_two(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool wide = gen_is64(m->type);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
-    X86Arg x = gen_vreg(m->type, m->width, m->arg_reg[0]);
-    X86Arg y = gen_vreg(m->type, m->width, m->arg_reg[1]);
-    X86Arg from = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
+    X86Arg x = x86_vreg(m->type, m->width, m->arg_reg[0]);
+    X86Arg y = x86_vreg(m->type, m->width, m->arg_reg[1]);
+    X86Arg from = x86_vreg(m->type, m->width, m->arg_reg[2]);
     if (m->dst_reg == m->arg_reg[0]) {
         x86_3(a, wide ? X86_vpermt2pd : X86_vpermt2ps, d, from, y);
         return;
@@ -299,15 +299,15 @@ static void pick_of_two(Gen *g, const Micro *m) {
     x86_3(a, wide ? X86_vpermi2pd : X86_vpermi2ps, d, x, y);
 }
 
-void gen_pick(Gen *g, const Micro *m) {
+void x86_pick(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool wide = gen_is64(m->type);
     X86Arg d = pick_reg(m, m->dst_reg), s = pick_reg(m, g->scratch);
     X86Arg from = pick_reg(m, m->arg_reg[m->nargs - 1]);
     if (m->nargs == 2) {
-        X86Op op = wide && gen_is_wide(g) ? X86_vpermq : X86_vpermd;
+        X86Op op = wide && x86_is_wide(g) ? X86_vpermq : X86_vpermd;
         x86_3(a, op, d, from, pick_reg(m, m->arg_reg[0]));
-    } else if (gen_is_wide(g)) {
+    } else if (x86_is_wide(g)) {
         pick_of_two(g, m);
     } else {
         const Picks *p = &g->p->picks.at[m->value.i];
@@ -324,13 +324,13 @@ void gen_pick(Gen *g, const Micro *m) {
 // The lanes in memory's type, in the scratch register; AVX-512.
 static void narrow(Gen *g, const Ref *r, int reg) {
     Asm *a = &g->a;
-    X86Arg v = gen_vreg(r->type, r->width, reg), s = gen_vreg(r->type, r->width, g->scratch);
+    X86Arg v = x86_vreg(r->type, r->width, reg), s = x86_vreg(r->type, r->width, g->scratch);
     int bytes = r->width * type_info[r->type].bytes;
     X86Arg to = x86_vec(bytes <= 16 ? 16 : 32, (unsigned)g->scratch);
     switch (r->type) {
     case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
     case TYPE_BF16:
-        gen_round_bf16(g, r->width, reg, g->scratch);
+        x86_round_bf16(g, r->width, reg, g->scratch);
         x86_2(a, X86_vpmovdw, to, s);
         break;
     case TYPE_BOOL:
@@ -373,10 +373,10 @@ static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
     }
 }
 
-void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
+void x86_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
-    if (!gen_is_wide(g)) {
+    if (!x86_is_wide(g)) {
         store_halves(g, r, reg, mem);
     } else if (type_info[r->type].bytes < 4) {
         store_narrow(g, r, reg, mem);
@@ -384,7 +384,7 @@ void gen_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
         mask_of(g, r);
         X86Arg at = x86_masked(offsets(g, r, mem), 2, false);
         x86_2(&g->a, gen_is64(r->type) ? X86_vscatterdpd : X86_vscatterdps, at,
-              gen_vreg(r->type, r->width, reg));
+              x86_vreg(r->type, r->width, reg));
     }
 }
 
@@ -399,7 +399,7 @@ static void set_gather_mask(Gen *g, const Ref *r) {
 // The element of 1 or 2 bytes that each lane of dst begins with, as the type's lane.
 static void narrow_lanes(Gen *g, const Ref *r, int dst) {
     Asm *a = &g->a;
-    X86Arg d = gen_vreg(r->type, r->width, dst), s = gen_vreg(r->type, r->width, g->scratch);
+    X86Arg d = x86_vreg(r->type, r->width, dst), s = x86_vreg(r->type, r->width, g->scratch);
     int bits = type_info[r->type].bytes * 8;
     if (r->type == TYPE_F16) {
         X86Arg half = x86_vec(r->width > 8 ? 32 : 16, (unsigned)g->scratch);
@@ -428,10 +428,10 @@ static void gather_dwords(Gen *g, const Micro *m, X86Arg mem) {
     int size = type_info[r->type].bytes;
     bool far = gen_is64(m->from);
     int64_t last = m->value.i + FAULT(narrow_gather_reads_on);
-    X86Arg index = gen_vreg(m->from, r->width, m->arg_reg[0]), x = x86_xmm((unsigned)m->dst_reg);
-    X86Arg from = gen_vreg(m->from, r->width, g->scratch);
-    X86Arg d = gen_vreg(r->type, r->width, m->dst_reg), s = gen_vreg(r->type, r->width, g->scratch);
-    X86Arg limit = x86_bcast(x86_mem_label(gen_pool(g, &last, far ? 8 : 4)));
+    X86Arg index = x86_vreg(m->from, r->width, m->arg_reg[0]), x = x86_xmm((unsigned)m->dst_reg);
+    X86Arg from = x86_vreg(m->from, r->width, g->scratch);
+    X86Arg d = x86_vreg(r->type, r->width, m->dst_reg), s = x86_vreg(r->type, r->width, g->scratch);
+    X86Arg limit = x86_bcast(x86_mem_label(x86_pool(g, &last, far ? 8 : 4)));
     set_gather_mask(g, r);
     x86_3(a, X86_vpxord, x, x, x);
     x86_3(a, far ? X86_vpminsq : X86_vpminsd, from, index, limit);
@@ -449,7 +449,7 @@ static void gather_elements(Gen *g, const Micro *m, X86Arg mem) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     int size = type_info[r->type].bytes, per = 16 / size, step = gen_lane_size(m->from);
-    X86Arg index = gen_vreg(m->from, r->width, m->arg_reg[0]);
+    X86Arg index = x86_vreg(m->from, r->width, m->arg_reg[0]);
     X86Arg lo = x86_xmm((unsigned)g->scratch), hi = x86_xmm((unsigned)m->dst_reg);
     x86_2(a, X86_vmovups, x86_mem(X86_RSP, own(g)->call_area), index);
     x86_3(a, X86_vpxord, lo, lo, lo);
@@ -467,13 +467,13 @@ static void gather_elements(Gen *g, const Micro *m, X86Arg mem) {
     widen_narrow(g, r, m->dst_reg);
 }
 
-void gen_gather(Gen *g, const Micro *m) {
+void x86_gather(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     bool wide = gen_is64(r->type), far = gen_is64(m->from);
     X86Op op =
         far ? (wide ? X86_vgatherqpd : X86_vgatherqps) : (wide ? X86_vgatherdpd : X86_vgatherdps);
-    X86Arg mem = gen_mem(g, r, X86_RAX), d = gen_vreg(r->type, r->width, m->dst_reg);
+    X86Arg mem = x86_address(g, r, X86_RAX), d = x86_vreg(r->type, r->width, m->dst_reg);
     X86Arg x = x86_xmm((unsigned)m->dst_reg);
     if (mem.index != X86_NOREG) {
         x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
@@ -483,10 +483,10 @@ void gen_gather(Gen *g, const Micro *m) {
         (m->value.i >= 0 ? gather_dwords : gather_elements)(g, m, mem);
         return;
     }
-    X86Arg at = x86_mem_vector(mem.reg, gen_vreg(m->from, r->width, m->arg_reg[0]), wide ? 3 : 2,
+    X86Arg at = x86_mem_vector(mem.reg, x86_vreg(m->from, r->width, m->arg_reg[0]), wide ? 3 : 2,
                                mem.value);
-    if (!gen_is_wide(g)) {
-        gen_mask_vector(g, r->type, r->active);
+    if (!x86_is_wide(g)) {
+        x86_mask_vector(g, r->type, r->active);
         x86_3(a, X86_vxorps, x, x, x);
         x86_3(a, op, d, at, x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch));
         return;
@@ -498,24 +498,24 @@ void gen_gather(Gen *g, const Micro *m) {
 
 // Unsigned: negative indices are large. AVX2 compares signed numbers only, so it looks at signs
 // too.
-void gen_check(Gen *g, const Micro *m) {
+void x86_check(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool far = gen_is64(m->type);
-    X86Arg x = gen_vreg(m->type, m->width, m->arg_reg[0]);
+    X86Arg x = x86_vreg(m->type, m->width, m->arg_reg[0]);
     int64_t size = m->value.i, last = size - 1;
-    if (gen_is_wide(g)) {
+    if (x86_is_wide(g)) {
         X86Arg k = x86_k(2);
         if (m->op < m->width && !FAULT(index_check_of_dead_lanes))
-            k = x86_masked(k, gen_mask(g, m->op), false);
-        X86Arg limit = x86_bcast(x86_mem_label(gen_pool(g, &size, far ? 8 : 4)));
+            k = x86_masked(k, x86_mask(g, m->op), false);
+        X86Arg limit = x86_bcast(x86_mem_label(x86_pool(g, &size, far ? 8 : 4)));
         x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit,
               x86_imm(FAULT(index_check_off_by_one) ? 6 : 5));
         x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
     } else {
         uint8_t bytes[32];
         for (int i = 0; i < 32; i += far ? 8 : 4) memcpy(bytes + i, &last, far ? 8 : 4);
-        X86Arg s = gen_vreg(m->type, m->width, g->scratch);
-        X86Arg limit = x86_mem_label(gen_pool(g, bytes, 32));
+        X86Arg s = x86_vreg(m->type, m->width, g->scratch);
+        X86Arg limit = x86_mem_label(x86_pool(g, bytes, 32));
         x86_3(a, far ? X86_vpcmpgtq : X86_vpcmpgtd, s, x, limit);
         if (!FAULT(avx2_negative_index)) x86_3(a, X86_vorps, s, s, x);
         x86_2(a, far ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RAX), s);

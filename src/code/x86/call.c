@@ -23,29 +23,29 @@ static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     if (!own(g)->calls) own(g)->apply = asm_label(a);
     own(g)->calls = true;
     if (own(g)->listing) list_call(g, op, from, to);
-    x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
+    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
     x86_1(a, X86_call, x86_to(&own(g)->apply));
-    if (!FAULT(call_clobbers_masks)) gen_set_masks(g);
+    if (!FAULT(call_clobbers_masks)) x86_set_masks(g);
 }
 
-void gen_call(Gen *g, const Micro *m) {
+void x86_call(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     for (int i = 0; i < m->nargs; i++)
-        x86_2(a, X86_vmovups, area(g, i), gen_vreg(m->from, m->width, m->arg_reg[i]));
+        x86_2(a, X86_vmovups, area(g, i), x86_vreg(m->from, m->width, m->arg_reg[i]));
     call_apply(g, m->op, m->from, m->type, m->width);
-    x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), area(g, 0));
+    x86_2(a, X86_vmovups, x86_vreg(m->type, m->width, m->dst_reg), area(g, 0));
 }
 
 // arg0 <= arg1 in all lanes is the rule, and arg2 the result; in other lanes it is op(arg3).
-void gen_rescue(Gen *g, const Micro *m) {
+void x86_rescue(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    bool w = gen_is64(m->type), wide = gen_is_wide(g), two = op_info[m->op].arity == 2;
+    bool w = gen_is64(m->type), wide = x86_is_wide(g), two = op_info[m->op].arity == 2;
     AsmLabel done = asm_label(a);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
-    X86Arg t = gen_vreg(m->type, m->width, g->scratch), v[4];
-    for (int i = 0; i < 4; i++) v[i] = gen_vreg(m->type, m->width, m->arg_reg[i]);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
+    X86Arg t = x86_vreg(m->type, m->width, g->scratch), v[4];
+    for (int i = 0; i < 4; i++) v[i] = x86_vreg(m->type, m->width, m->arg_reg[i]);
     X86Arg limit = v[two ? 0 : 1], found = v[two ? 1 : 2];
     X86Op compare = w ? X86_vcmppd : X86_vcmpps;
     enum { NOT_LESS_EQUAL = 0x16 }; // or unordered
@@ -79,18 +79,18 @@ void gen_rescue(Gen *g, const Micro *m) {
 // apply(op, from, to, lanes, operands) with every vector register kept, and no more of it than the
 // level computes with: reloading upper halves that scalar code never clears would leave them in
 // use.
-void gen_apply_routine(Gen *g) {
+void x86_apply_routine(Gen *g) {
     Asm *a = &g->a;
     if (!own(g)->calls) return;
     unsigned vec = g->m->vector_bytes < 16 ? 16 : (unsigned)g->m->vector_bytes;
     int n = g->m->vector_registers;
     X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
     asm_bind(a, &own(g)->apply);
-    gen_frame(g, FRAME_RSP, 0, 0);
+    x86_frame(g, FRAME_RSP, 0, 0);
     for (int i = 0; i < KEPT; i++)
         x86_1(a, X86_push, x86_r64(kept[FAULT(call_clobbers_pointer) && i == 1 ? 0 : i]));
     x86_2(a, X86_mov, rbx, rsp);
-    gen_frame(g, FRAME_RBX, 0, KEPT);
+    x86_frame(g, FRAME_RBX, 0, KEPT);
     x86_2(a, X86_sub, rsp, x86_imm(n * (int)vec));
     x86_2(a, X86_and, rsp, x86_imm(-64));
     for (int i = 0; i < n; i++)
@@ -118,20 +118,20 @@ void gen_apply_routine(Gen *g) {
 static bool divides_signed(int kind) { return kind & 1; }
 static bool divides_rest(int kind) { return kind & 2; }
 
-void gen_divide64(Gen *g, const Micro *m) {
+void x86_divide64(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     int kind = (m->from == TYPE_I64) + 2 * (m->op == OP_MOD);
     if (!own(g)->divides[kind]) own(g)->divide[kind] = asm_label(a);
     own(g)->divides[kind] = true;
     for (int i = 0; i < 2; i++)
-        x86_2(a, X86_vmovups, area(g, i), gen_vreg(m->from, m->width, m->arg_reg[i]));
+        x86_2(a, X86_vmovups, area(g, i), x86_vreg(m->from, m->width, m->arg_reg[i]));
     for (int i = 0; i < m->width; i++) {
-        x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(own(g)->call_area + 8 * i));
-        x86_2(a, X86_mov, x86_r64(X86_RCX), gen_slot(own(g)->call_area + 64 + 8 * i));
+        x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(own(g)->call_area + 8 * i));
+        x86_2(a, X86_mov, x86_r64(X86_RCX), x86_slot(own(g)->call_area + 64 + 8 * i));
         x86_1(a, X86_call, x86_to(&own(g)->divide[kind]));
-        x86_2(a, X86_mov, gen_slot(own(g)->call_area + 8 * i), x86_r64(X86_RAX));
+        x86_2(a, X86_mov, x86_slot(own(g)->call_area + 8 * i), x86_r64(X86_RAX));
     }
-    x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg), area(g, 0));
+    x86_2(a, X86_vmovups, x86_vreg(m->type, m->width, m->dst_reg), area(g, 0));
 }
 
 // rax <- rax / rcx, or the rest; uses rdx.
@@ -176,7 +176,7 @@ static void divide_routine(Gen *g, int kind) {
     x86_0(a, X86_ret);
 }
 
-void gen_divide_routines(Gen *g) {
+void x86_divide_routines(Gen *g) {
     for (int kind = 0; kind < 4; kind++)
         if (own(g)->divides[kind]) divide_routine(g, kind);
 }

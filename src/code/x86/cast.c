@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "code/x86/mem.h"
 
-void gen_wrap(Gen *g, Type t, X86Arg lanes) {
+void x86_wrap(Gen *g, Type t, X86Arg lanes) {
     int cut = 32 - type_info[t].bits;
     if (t == TYPE_BOOL || cut <= 0 || type_is_float(t)) return;
     bool is_signed = type_info[t].class == CLASS_INT && !FAULT(wrap_as_unsigned);
@@ -21,13 +21,13 @@ static void round_bf16(Gen *g, int width, X86Arg d, X86Arg x) {
     uint32_t one[8], bias[8], high[8];
     for (int i = 0; i < 8; i++) one[i] = 1, bias[i] = 0x7fff, high[i] = 0xffff0000;
     x86_3(a, X86_vpsrld, d, x, x86_imm(16));
-    x86_3(a, X86_vpand, d, d, x86_mem_label(gen_pool(g, one, 32)));
+    x86_3(a, X86_vpand, d, d, x86_mem_label(x86_pool(g, one, 32)));
     x86_3(a, X86_vpaddd, d, d, x);
-    x86_3(a, X86_vpaddd, d, d, x86_mem_label(gen_pool(g, bias, 32)));
-    X86Arg t = gen_vreg(TYPE_F32, width, g->scratch);
+    x86_3(a, X86_vpaddd, d, d, x86_mem_label(x86_pool(g, bias, 32)));
+    X86Arg t = x86_vreg(TYPE_F32, width, g->scratch);
     x86_4(a, X86_vcmpps, t, x, x, x86_imm(3));
     x86_3(a, X86_vpor, d, d, t);
-    x86_3(a, X86_vpand, d, d, x86_mem_label(gen_pool(g, high, 32)));
+    x86_3(a, X86_vpand, d, d, x86_mem_label(x86_pool(g, high, 32)));
 }
 
 // f32 to what a 16-bit float would hold.
@@ -37,9 +37,9 @@ static void round_half(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
         X86Arg h = x86_vec(d.kind == X86_Z ? 32 : 16, (unsigned)g->scratch);
         x86_3(a, X86_vcvtps2ph, h, x, x86_imm(FAULT(half_truncates) ? 3 : 0));
         x86_2(a, X86_vcvtph2ps, d, h);
-    } else if (gen_is_wide(g)) {
-        gen_round_bf16(g, m->width, x.reg, g->scratch);
-        x86_3(a, X86_vpslld, d, gen_vreg(TYPE_F32, m->width, g->scratch), x86_imm(16));
+    } else if (x86_is_wide(g)) {
+        x86_round_bf16(g, m->width, x.reg, g->scratch);
+        x86_3(a, X86_vpslld, d, x86_vreg(TYPE_F32, m->width, g->scratch), x86_imm(16));
     } else {
         round_bf16(g, m->width, d, x);
     }
@@ -48,7 +48,7 @@ static void round_half(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
 // The low halves of 8-byte lanes.
 static void narrow(Gen *g, X86Arg d, X86Arg x) {
     Asm *a = &g->a;
-    if (gen_is_wide(g)) {
+    if (x86_is_wide(g)) {
         x86_2(a, X86_vpmovqd, d, x);
         return;
     }
@@ -70,7 +70,7 @@ static void int_to_int(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
         narrow(g, d, x);
     else
         x86_2(a, X86_vmovaps, d, x);
-    gen_wrap(g, m->type, d);
+    x86_wrap(g, m->type, d);
 }
 
 static X86Op float_op(const Micro *m) {
@@ -85,9 +85,9 @@ static X86Op float_op(const Micro *m) {
     }
 }
 
-void gen_cast(Gen *g, const Micro *m) {
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
-    X86Arg x = gen_vreg(m->from, m->width, m->arg_reg[0]);
+void x86_cast(Gen *g, const Micro *m) {
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
+    X86Arg x = x86_vreg(m->from, m->width, m->arg_reg[0]);
     if (m->type == TYPE_F16 || m->type == TYPE_BF16)
         round_half(g, m, d, x);
     else if (m->from == TYPE_BOOL)

@@ -20,7 +20,7 @@ static bool same_entry(const void *key, const void *item) {
     return a->size == b->size && !memcmp(a->bytes, b->bytes, (size_t)a->size);
 }
 
-AsmLabel *gen_pool(Gen *g, const void *bytes, int size) {
+AsmLabel *x86_pool(Gen *g, const void *bytes, int size) {
     X86Own *o = own(g);
     PoolEntry key = {.size = size};
     memcpy(key.bytes, bytes, FAULT(constant_cut) ? 1 : (size_t)size);
@@ -47,7 +47,7 @@ static void constants(Gen *g) {
 
 // ---- Entry and exit
 
-void gen_frame(Gen *g, FrameRule rule, int kept, int at) {
+void x86_frame(Gen *g, FrameRule rule, int kept, int at) {
     KernelFrame f = {(uint32_t)asm_size(&g->a), rule, kept, at};
     vec_push(g->arena, &own(g)->unwind, f);
 }
@@ -79,26 +79,26 @@ static void enter_frame(Gen *g) {
     Asm *a = &g->a;
     own(g)->leave = asm_label(a);
     own(g)->bad = asm_label(a);
-    gen_frame(g, FRAME_RSP, 0, 0);
+    x86_frame(g, FRAME_RSP, 0, 0);
     for (int i = 0; i < 6; i++) {
         x86_1(a, X86_push, x86_r64(callee_saved[i]));
-        gen_frame(g, FRAME_RSP, i + 1, 0);
+        x86_frame(g, FRAME_RSP, i + 1, 0);
     }
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RSP));
-    gen_frame(g, FRAME_RAX, 6, 0);
+    x86_frame(g, FRAME_RAX, 6, 0);
     x86_2(a, X86_sub, x86_r64(X86_RSP), x86_imm(0x7fffffff)); // patched when the frame is known
     vec_push(g->arena, &own(g)->frames, asm_size(a) - 4);
     x86_2(a, X86_and, x86_r64(X86_RSP), x86_imm(-64));
-    x86_2(a, X86_mov, gen_slot(g->env_slot + 8), x86_r64(X86_RAX));
-    gen_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
-    x86_2(a, X86_mov, gen_slot(g->status_slot), x86_imm(0));
+    x86_2(a, X86_mov, x86_slot(g->env_slot + 8), x86_r64(X86_RAX));
+    x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
+    x86_2(a, X86_mov, x86_slot(g->status_slot), x86_imm(0));
 }
 
 // The kernel's arguments, until Items are set: rcx the buffers, rdx scratch memory.
 static void enter(Gen *g) {
     Asm *a = &g->a;
     enter_frame(g);
-    x86_2(a, X86_mov, gen_slot(g->env_slot), x86_r64(X86_RDX));
+    x86_2(a, X86_mov, x86_slot(g->env_slot), x86_r64(X86_RDX));
     x86_2(a, X86_mov, x86_r64(X86_RCX), x86_r64(X86_RDI)); // rdi and rsi hold items from here on
     x86_2(a, X86_mov, x86_r64(X86_RDX), x86_r64(X86_RSI));
 }
@@ -106,7 +106,7 @@ static void enter(Gen *g) {
 static void set_pointer(Gen *g, Item to, X86Op op, X86Arg from) {
     X86Arg reg = x86_r64(to.reg < 0 ? X86_RAX : (unsigned)to.reg);
     x86_2(&g->a, op, reg, from);
-    if (to.reg < 0) x86_2(&g->a, X86_mov, gen_item(to), reg);
+    if (to.reg < 0) x86_2(&g->a, X86_mov, x86_item(to), reg);
 }
 
 static void argument(Gen *g, Item to, int number) {
@@ -124,18 +124,18 @@ static void leave(Gen *g) {
     if (o->streams_out && !FAULT(fence_dropped)) x86_0(a, X86_sfence);
     o->streams_out = false;
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
-    x86_2(a, X86_mov, x86_r64(X86_RSP), gen_slot(g->env_slot + 8));
-    gen_frame(g, FRAME_RSP, 6, 0);
+    x86_2(a, X86_mov, x86_r64(X86_RSP), x86_slot(g->env_slot + 8));
+    x86_frame(g, FRAME_RSP, 6, 0);
     for (int i = 5; i >= 0; i--) {
         x86_1(a, X86_pop, x86_r64(callee_saved[FAULT(callee_saved_order) ? 5 - i : i]));
-        gen_frame(g, FRAME_RSP, i, 0);
+        x86_frame(g, FRAME_RSP, i, 0);
     }
     if (g->m->isa != ISA_SCALAR && !FAULT(upper_halves_left)) x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
-    gen_frame(g, FRAME_SLOT, 6, g->env_slot + 8); // what lies behind is jumped to
+    x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8); // what lies behind is jumped to
     if (o->bad_used) {
         asm_bind(a, &o->bad);
-        x86_2(a, X86_mov, gen_slot(g->status_slot),
+        x86_2(a, X86_mov, x86_slot(g->status_slot),
               x86_imm(FAULT(bad_index_unreported) ? 0 : KERNEL_BAD_INDEX));
         x86_1(a, X86_jmp, x86_to(&o->leave));
     }
@@ -154,11 +154,11 @@ static void patch_frames(Gen *g) {
 }
 
 static void finish(Gen *g, Code *out) {
-    gen_apply_routine(g);
-    gen_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
-    gen_detours(g);
-    gen_frame(g, FRAME_RSP, 0, 0);
-    gen_divide_routines(g);
+    x86_apply_routine(g);
+    x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
+    x86_detours(g);
+    x86_frame(g, FRAME_RSP, 0, 0);
+    x86_divide_routines(g);
     constants(g);
     patch_frames(g);
     out->nframes = own(g)->unwind.n;
@@ -172,7 +172,7 @@ static void call_body(Gen *g, AsmLabel *body, int64_t grain) {
     Asm *a = &g->a;
     AsmLabel alone = asm_label(a), done = asm_label(a);
     X86Arg threads = x86_sized(x86_mem(X86_RDI, (int64_t)offsetof(KernelEnv, threads)), 4);
-    x86_2(a, X86_mov, x86_r64(X86_RDI), gen_slot(g->env_slot));
+    x86_2(a, X86_mov, x86_r64(X86_RDI), x86_slot(g->env_slot));
     x86_2(a, X86_cmp, threads, x86_imm(1));
     x86_1(a, X86_jle, x86_to(&alone));
     x86_2(a, X86_mov, x86_r64(X86_RAX),
@@ -198,7 +198,7 @@ static void parallel(Gen *g, AsmLabel *body, int64_t grain) {
     Asm *a = &g->a;
     require(!own(g)->depth);
     call_body(g, body, grain);
-    x86_2(a, X86_mov, gen_slot(g->status_slot), x86_r64(X86_RAX));
+    x86_2(a, X86_mov, x86_slot(g->status_slot), x86_r64(X86_RAX));
     x86_2(a, X86_test, x86_r32(X86_RAX), x86_r32(X86_RAX));
     if (!FAULT(parallel_status_lost)) x86_1(a, X86_jnz, x86_to(&own(g)->leave));
 }
@@ -209,8 +209,8 @@ static void take_range(Gen *g, int first, int end) {
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, first), 8));
     x86_2(a, FAULT(chunk_from_start) ? X86_mov : X86_add, x86_r64(X86_RSI), x86_r64(X86_RAX));
     x86_2(a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RAX));
-    x86_2(a, X86_mov, gen_slot(first), x86_r64(X86_RSI));
-    x86_2(a, X86_mov, gen_slot(end), x86_r64(X86_RDX));
+    x86_2(a, X86_mov, x86_slot(first), x86_r64(X86_RSI));
+    x86_2(a, X86_mov, x86_slot(end), x86_r64(X86_RDX));
 }
 
 static void enter_body(Gen *g, AsmLabel *label, int first, int end, int64_t bytes) {
@@ -221,7 +221,7 @@ static void enter_body(Gen *g, AsmLabel *label, int first, int end, int64_t byte
     own(g)->k1 = own(g)->k3 = 0;
     take_range(g, first, end);
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, g->env_slot), 8));
-    x86_2(a, X86_mov, gen_slot(g->env_slot), x86_r64(X86_RAX));
+    x86_2(a, X86_mov, x86_slot(g->env_slot), x86_r64(X86_RAX));
     x86_2(a, X86_mov, x86_r64(X86_RDX), x86_r64(X86_RDI)); // rdi and rsi hold items from here on
     x86_2(a, X86_movsxd, x86_r64(X86_RCX), x86_r32(X86_RCX));
     x86_set(a, X86_RAX, bytes);
@@ -253,7 +253,7 @@ static const GenIsa isa = {
     .digit = x86_digit,
     .push = x86_push,
     .pop = x86_pop,
-    .load = x86_load,
+    .load = x86_load_integer,
     .check_below = x86_check_below,
     .jump = x86_jump,
     .branch = x86_branch,
@@ -272,7 +272,7 @@ static const GenIsa isa = {
     .emit = x86_emit_micro,
     .folds = x86_folds,
     .ties = x86_ties,
-    .set_masks = gen_set_masks,
+    .set_masks = x86_set_masks,
     .forget = forget,
 };
 

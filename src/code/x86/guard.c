@@ -9,8 +9,8 @@
 
 #include "base/fault.h"
 
-unsigned gen_guard(Gen *g, const Micro *m, int arg) {
-    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
+unsigned x86_guard(Gen *g, const Micro *m, int arg) {
+    X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
     if (own(g)->k3 != m->arg[arg] + 1 && !(FAULT(guard_of_another) && own(g)->k3))
         x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
     own(g)->k3 = m->arg[arg] + 1;
@@ -22,47 +22,47 @@ static int guard_arg(const Micro *m) { return m->kind == MI_STORE; }
 
 static bool in_tail(const Ref *r) { return r->active < r->width && !FAULT(guard_forgets_tail); }
 
-unsigned gen_guard_mask(Gen *g, const Micro *m) {
-    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[guard_arg(m)]);
-    if (!in_tail(m->ref)) return gen_guard(g, m, guard_arg(m));
-    x86_3(&g->a, X86_vptestmd, x86_masked(x86_k(2), gen_mask(g, m->ref->active), false), guard,
+unsigned x86_guard_mask(Gen *g, const Micro *m) {
+    X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[guard_arg(m)]);
+    if (!in_tail(m->ref)) return x86_guard(g, m, guard_arg(m));
+    x86_3(&g->a, X86_vptestmd, x86_masked(x86_k(2), x86_mask(g, m->ref->active), false), guard,
           guard);
     return 2;
 }
 
-X86Arg gen_guard_vector(Gen *g, const Micro *m) {
+X86Arg x86_guard_vector(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    X86Arg mask = gen_vreg(TYPE_BOOL, r->width, m->arg_reg[guard_arg(m)]);
-    X86Arg scratch = gen_vreg(r->type, r->width, g->scratch);
+    X86Arg mask = x86_vreg(TYPE_BOOL, r->width, m->arg_reg[guard_arg(m)]);
+    X86Arg scratch = x86_vreg(r->type, r->width, g->scratch);
     if (gen_is64(r->type)) {
         x86_2(&g->a, X86_vpmovsxdq, scratch, mask);
         mask = scratch;
     }
     if (!in_tail(r)) return mask;
-    x86_3(&g->a, X86_vandps, scratch, mask, gen_mask_bytes(g, r->type, r->active));
+    x86_3(&g->a, X86_vandps, scratch, mask, x86_mask_bytes(g, r->type, r->active));
     return scratch;
 }
 
 // edx <- a bit for each lane; uses rax.
 static void guard_bits(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    if (gen_is_wide(g)) {
-        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(gen_guard_mask(g, m)));
+    if (x86_is_wide(g)) {
+        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(x86_guard_mask(g, m)));
         return;
     }
-    X86Arg mask = gen_guard_vector(g, m);
+    X86Arg mask = x86_guard_vector(g, m);
     x86_2(a, gen_is64(m->ref->type) ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RDX), mask);
 }
 
-void gen_guard_lanes(Gen *g, const Micro *m, int active) {
+void x86_guard_lanes(Gen *g, const Micro *m, int active) {
     Asm *a = &g->a;
-    X86Arg guard = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
+    X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
     if (m->width == 1) {
         x86_2(a, X86_vmovd, x86_r32(X86_RDX), guard);
         return;
     }
-    if (gen_is_wide(g))
-        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(gen_guard(g, m, 0)));
+    if (x86_is_wide(g))
+        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(x86_guard(g, m, 0)));
     else
         x86_2(a, X86_vmovmskps, x86_r32(X86_RDX), guard);
     if (active < m->width) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm((1 << active) - 1));
@@ -75,16 +75,16 @@ static void load_element(Gen *g, const Micro *m) {
     X86Arg x = x86_xmm((unsigned)m->dst_reg);
     AsmLabel skip = asm_label(a);
     if (r->width == 1)
-        x86_2(a, X86_vmovd, x86_r32(X86_RDX), gen_vreg(TYPE_BOOL, 1, m->arg_reg[0]));
+        x86_2(a, X86_vmovd, x86_r32(X86_RDX), x86_vreg(TYPE_BOOL, 1, m->arg_reg[0]));
     else
         guard_bits(g, m);
-    x86_3(a, gen_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_3(a, x86_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
     x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
     x86_1(a, X86_jz, x86_to(&skip));
     if (r->width == 1)
-        gen_load_one(g, r->type, m->dst_reg, gen_mem(g, r, X86_RAX));
+        x86_load_one(g, r->type, m->dst_reg, x86_address(g, r, X86_RAX));
     else
-        gen_load_broadcast(g, r, m->dst_reg, gen_mem(g, r, X86_RAX));
+        x86_load_broadcast(g, r, m->dst_reg, x86_address(g, r, X86_RAX));
     asm_bind(a, &skip);
 }
 
@@ -94,20 +94,20 @@ static void load_contiguous(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     AsmLabel none = asm_label(a), done = asm_label(a);
-    bool computed = ref_is_hard(r), wide = gen_is_wide(g);
+    bool computed = ref_is_hard(r), wide = x86_is_wide(g);
     X86Arg x = x86_xmm((unsigned)m->dst_reg);
     if (computed && !FAULT(guarded_row_unguarded)) {
         guard_bits(g, m);
         x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
         x86_1(a, X86_jz, x86_to(&none));
     }
-    unsigned k = wide ? gen_guard_mask(g, m) : 0;
-    X86Arg at = gen_mem(g, r, X86_RAX);
+    unsigned k = wide ? x86_guard_mask(g, m) : 0;
+    X86Arg at = x86_address(g, r, X86_RAX);
     if (wide)
-        gen_load_where(g, r, m->dst_reg, k, at);
+        x86_load_where(g, r, m->dst_reg, k, at);
     else
         x86_3(a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps,
-              gen_vreg(r->type, r->width, m->dst_reg), gen_guard_vector(g, m), at);
+              x86_vreg(r->type, r->width, m->dst_reg), x86_guard_vector(g, m), at);
     if (!computed) return;
     x86_1(a, X86_jmp, x86_to(&done));
     asm_bind(a, &none);
@@ -117,15 +117,15 @@ static void load_contiguous(Gen *g, const Micro *m) {
 
 static void load_apart(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    if (!gen_gathers_apart(g, r)) {
+    if (!x86_gathers_apart(g, r)) {
         guard_bits(g, m);
-    } else if (gen_guard_mask(g, m) == 3) { // a gather uses up its mask
+    } else if (x86_guard_mask(g, m) == 3) { // a gather uses up its mask
         x86_2(&g->a, X86_kmovw, x86_k(2), x86_k(3));
     }
-    gen_load_apart(g, r, m->dst_reg, gen_mem(g, r, X86_RAX), true);
+    x86_load_apart(g, r, m->dst_reg, x86_address(g, r, X86_RAX), true);
 }
 
-void gen_load_guarded(Gen *g, const Micro *m) {
+void x86_load_guarded(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
     if (r->width == 1 || r->lane == 0)
         load_element(g, m);

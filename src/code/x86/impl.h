@@ -57,37 +57,37 @@ static inline X86Own *own(const Gen *g) { return g->own; }
 void x86_emit_micro(Gen *g, const Micro *m);
 bool x86_folds(const void *gen, const Micro *m, int arg, const Ref *ref);
 bool x86_ties(const void *gen, const Micro *m, int arg);
-void gen_set_const(Gen *g, Type t, int width, int reg, Value v);
+void x86_set_const(Gen *g, Type t, int width, int reg, Value v);
 
 // math.c: operations that functions are made of.
-void gen_micro_op(Gen *g, const Micro *m);
-void gen_choose(Gen *g, const Micro *m);
-void gen_half(Gen *g, const Micro *m);
-void gen_join(Gen *g, const Micro *m);
+void x86_micro_op(Gen *g, const Micro *m);
+void x86_choose_lanes(Gen *g, const Micro *m);
+void x86_half(Gen *g, const Micro *m);
+void x86_join(Gen *g, const Micro *m);
 
 // cast.c
-void gen_cast(Gen *g, const Micro *m);
-void gen_wrap(Gen *g, Type t, X86Arg lanes); // integers under 32 bits, after arithmetic
+void x86_cast(Gen *g, const Micro *m);
+void x86_wrap(Gen *g, Type t, X86Arg lanes); // integers under 32 bits, after arithmetic
 
 // call.c: through the environment, with all registers kept.
-void gen_call(Gen *g, const Micro *m);
-void gen_rescue(Gen *g, const Micro *m);
-void gen_divide64(Gen *g, const Micro *m);
-void gen_apply_routine(Gen *g); // behind the kernel's code
-void gen_divide_routines(Gen *g);
+void x86_call(Gen *g, const Micro *m);
+void x86_rescue(Gen *g, const Micro *m);
+void x86_divide64(Gen *g, const Micro *m);
+void x86_apply_routine(Gen *g); // behind the kernel's code
+void x86_divide_routines(Gen *g);
 
 // frame.c
-void gen_frame(Gen *g, FrameRule rule, int kept, int at); // holds for the code that follows
-AsmLabel *gen_pool(Gen *g, const void *bytes, int size);
+void x86_frame(Gen *g, FrameRule rule, int kept, int at); // holds for the code that follows
+AsmLabel *x86_pool(Gen *g, const void *bytes, int size);
 
 // scalar.c
-static inline X86Arg gen_slot(int slot) { return x86_sized(x86_mem(X86_RSP, slot), 8); }
-static inline X86Arg gen_item(Item it) {
-    return it.reg >= 0 ? x86_r64((unsigned)it.reg) : gen_slot(it.slot);
+static inline X86Arg x86_slot(int slot) { return x86_sized(x86_mem(X86_RSP, slot), 8); }
+static inline X86Arg x86_item(Item it) {
+    return it.reg >= 0 ? x86_r64((unsigned)it.reg) : x86_slot(it.slot);
 }
-void gen_load_item(Gen *g, unsigned gpr, Item it);
+void x86_load_item(Gen *g, unsigned gpr, Item it);
 // A memory operand for ref, through `scratch_gpr` where the pointer is in a slot.
-X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch_gpr);
+X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch_gpr);
 void x86_move(Gen *g, GenArg to, GenArg from);
 void x86_op(Gen *g, GenOp op, GenArg to, GenArg by, bool checked);
 void x86_choose(Gen *g, bool larger, GenArg x, GenArg y);
@@ -95,19 +95,19 @@ void x86_divide(Gen *g, int64_t k, bool mod);
 void x86_digit(Gen *g, Item to, int64_t k);
 void x86_push(Gen *g);
 void x86_pop(Gen *g);
-void x86_load(Gen *g, Type t, Item base, int64_t disp, bool plus_a);
+void x86_load_integer(Gen *g, Type t, Item base, int64_t disp, bool plus_a);
 void x86_check_below(Gen *g, int64_t size);
 void x86_jump(Gen *g, AsmLabel *to);
 void x86_branch(Gen *g, GenCond c, GenArg x, GenArg y, AsmLabel *to);
 void x86_op_branch(Gen *g, GenOp op, GenArg to, GenArg by, GenCond c, AsmLabel *label);
 void x86_branch_flags(Gen *g, uint32_t flags, AsmLabel *to);
 
-static inline X86Arg gen_vreg(Type t, int width, int reg) {
+static inline X86Arg x86_vreg(Type t, int width, int reg) {
     unsigned bytes = (unsigned)(gen_lane_size(t) * width);
     return x86_vec(bytes <= 16 ? 16 : bytes, (unsigned)reg);
 }
 
-static inline bool gen_is_wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
+static inline bool x86_is_wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
 
 // list.c: what is told to the Listing
 void list_heard(Asm *a, size_t offset, unsigned op, const void *operands);

@@ -4,12 +4,12 @@
 
 #include "base/bug.h"
 
-static X86Arg arg_of(const Micro *m, int i, Type t) { return gen_vreg(t, m->width, m->arg_reg[i]); }
+static X86Arg arg_of(const Micro *m, int i, Type t) { return x86_vreg(t, m->width, m->arg_reg[i]); }
 
-void gen_micro_op(Gen *g, const Micro *m) {
+void x86_micro_op(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool w = gen_is64(m->type);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg), x = arg_of(m, 0, m->from);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg), x = arg_of(m, 0, m->from);
     X86Arg y = m->nargs > 1 ? arg_of(m, 1, m->type) : x86_imm(m->value.i);
     switch (m->op) {
     case MOP_LESSER: x86_3(a, w ? X86_vminpd : X86_vminps, d, x, y); break;
@@ -39,14 +39,14 @@ static const uint8_t int_predicate[] = {
     [OP_LT] = 1, [OP_LE] = 2, [OP_GT] = 6, [OP_GE] = 5, [OP_EQ] = 0, [OP_NE] = 4};
 
 // Lanes of `from` and of the result are equally wide. AVX2 compares integers by OP_LT and OP_EQ.
-void gen_choose(Gen *g, const Micro *m) {
+void x86_choose_lanes(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     bool w = gen_is64(m->from), isf = type_is_float(m->from);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg), x = arg_of(m, 0, m->from);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg), x = arg_of(m, 0, m->from);
     X86Arg y = arg_of(m, 1, m->from), yes = arg_of(m, 2, m->type), no = arg_of(m, 3, m->type);
-    X86Arg t = gen_vreg(m->from, m->width, g->scratch);
+    X86Arg t = x86_vreg(m->from, m->width, g->scratch);
     if (gen_is64(m->type) != w) bug("lanes of different widths meet in a choice");
-    if (gen_is_wide(g)) {
+    if (x86_is_wide(g)) {
         X86Op cmp = isf ? (w ? X86_vcmppd : X86_vcmpps) : (w ? X86_vpcmpq : X86_vpcmpd);
         x86_4(a, cmp, x86_k(2), x, y, x86_imm(isf ? float_predicate[m->op] : int_predicate[m->op]));
         x86_3(a, w ? X86_vblendmpd : X86_vblendmps, x86_masked(d, 2, false), no, yes);
@@ -64,17 +64,17 @@ void gen_choose(Gen *g, const Micro *m) {
 }
 
 // m->width lanes of f64 out of twice as many of 4 bytes.
-void gen_half(Gen *g, const Micro *m) {
+void x86_half(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    X86Arg d = gen_vreg(TYPE_F64, m->width, m->dst_reg);
-    X86Arg x = gen_vreg(m->from, 2 * m->width, m->arg_reg[0]), half = x86_xmm(x.reg);
+    X86Arg d = x86_vreg(TYPE_F64, m->width, m->dst_reg);
+    X86Arg x = x86_vreg(m->from, 2 * m->width, m->arg_reg[0]), half = x86_xmm(x.reg);
     if (x.kind == X86_Z) half = x86_ymm(x.reg);
     if (m->op == 1) {
         half = x86_reg(half.kind, (unsigned)g->scratch);
         if (x.kind == X86_Z)
             x86_3(a, X86_vextractf64x4, half, x, x86_imm(1));
         else if (x.kind == X86_Y)
-            x86_3(a, gen_is_wide(g) ? X86_vextractf32x4 : X86_vextractf128, half, x, x86_imm(1));
+            x86_3(a, x86_is_wide(g) ? X86_vextractf32x4 : X86_vextractf128, half, x, x86_imm(1));
         else
             x86_3(a, X86_vmovhlps, half, x, x);
     }
@@ -82,19 +82,19 @@ void gen_half(Gen *g, const Micro *m) {
 }
 
 // Twice as many lanes of 4 bytes as its operands have of f64.
-void gen_join(Gen *g, const Micro *m) {
+void x86_join(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     X86Arg low = d.kind == X86_Z ? x86_ymm(d.reg) : x86_xmm(d.reg);
     X86Arg high = x86_reg(low.kind, (unsigned)g->scratch);
     X86Op cut = type_is_float(m->type) ? X86_vcvtpd2ps : X86_vcvttpd2dq;
-    x86_2(a, cut, low, gen_vreg(TYPE_F64, (m->width + 1) / 2, m->arg_reg[0]));
+    x86_2(a, cut, low, x86_vreg(TYPE_F64, (m->width + 1) / 2, m->arg_reg[0]));
     if (m->nargs == 1) return;
-    x86_2(a, cut, high, gen_vreg(TYPE_F64, m->width / 2, m->arg_reg[1]));
+    x86_2(a, cut, high, x86_vreg(TYPE_F64, m->width / 2, m->arg_reg[1]));
     if (d.kind == X86_Z)
         x86_4(a, X86_vinsertf64x4, d, d, high, x86_imm(1));
     else if (d.kind == X86_Y)
-        x86_4(a, gen_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, d, d, high, x86_imm(1));
+        x86_4(a, x86_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, d, d, high, x86_imm(1));
     else
         x86_3(a, X86_vmovlhps, d, d, high);
 }

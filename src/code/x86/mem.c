@@ -11,7 +11,7 @@ static void set_mask(Gen *g, unsigned k, int active) {
     x86_2(&g->a, X86_kmovd, x86_k(k), x86_r32(X86_RAX));
 }
 
-unsigned gen_mask(Gen *g, int active) {
+unsigned x86_mask(Gen *g, int active) {
     for (unsigned i = 0; i < (unsigned)g->masks; i++)
         if (g->mask[i] == active) return 4 + i;
     if (own(g)->k1 != active && !(FAULT(mask_of_other_tail) && own(g)->k1)) set_mask(g, 1, active);
@@ -19,22 +19,22 @@ unsigned gen_mask(Gen *g, int active) {
     return 1;
 }
 
-void gen_set_masks(Gen *g) {
+void x86_set_masks(Gen *g) {
     own(g)->k1 = own(g)->k3 = 0;
     for (unsigned i = 0; i < (unsigned)g->masks; i++) set_mask(g, 4 + i, g->mask[i]);
 }
 
-X86Arg gen_mask_bytes(Gen *g, Type t, int active) {
+X86Arg x86_mask_bytes(Gen *g, Type t, int active) {
     uint8_t bytes[32] = {0};
     memset(bytes, 0xff, (size_t)((active - FAULT(avx2_mask_off_by_one)) * gen_lane_size(t)));
-    return x86_mem_label(gen_pool(g, bytes, 32));
+    return x86_mem_label(x86_pool(g, bytes, 32));
 }
 
-void gen_mask_vector(Gen *g, Type t, int active) {
-    x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), gen_mask_bytes(g, t, active));
+void x86_mask_vector(Gen *g, Type t, int active) {
+    x86_2(&g->a, X86_vmovups, x86_ymm((unsigned)g->scratch), x86_mask_bytes(g, t, active));
 }
 
-void gen_load_one(Gen *g, Type t, int reg, X86Arg mem) {
+void x86_load_one(Gen *g, Type t, int reg, X86Arg mem) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
     switch (type_info[t].bytes) {
@@ -53,12 +53,12 @@ void gen_load_one(Gen *g, Type t, int reg, X86Arg mem) {
     }
 }
 
-void gen_spread(Gen *g, Type t, int width, int dst, int src) {
+void x86_spread(Gen *g, Type t, int width, int dst, int src) {
     if (width == 1) {
         if (dst != src) x86_2(&g->a, X86_vmovaps, x86_xmm((unsigned)dst), x86_xmm((unsigned)src));
         return;
     }
-    X86Arg d = gen_vreg(t, width, dst);
+    X86Arg d = x86_vreg(t, width, dst);
     if (gen_is64(t) && d.kind == X86_X)
         x86_2(&g->a, X86_vmovddup, d, x86_xmm((unsigned)src));
     else
@@ -67,15 +67,15 @@ void gen_spread(Gen *g, Type t, int width, int dst, int src) {
 
 static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
     if (r->active == r->width || FAULT(tail_mask_dropped)) return first;
-    return x86_masked(first, gen_mask(g, r->active), zero);
+    return x86_masked(first, x86_mask(g, r->active), zero);
 }
 
-void gen_load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
+void x86_load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Type t = r->type;
-    X86Arg d = gen_vreg(t, r->width, dst);
+    X86Arg d = x86_vreg(t, r->width, dst);
     if (type_info[t].bytes < 4) {
-        gen_load_one(g, t, dst, mem);
-        gen_spread(g, t, r->width, dst, dst);
+        x86_load_one(g, t, dst, mem);
+        x86_spread(g, t, r->width, dst, dst);
     } else if (gen_is64(t)) {
         x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d, mem);
     } else {
@@ -120,8 +120,8 @@ static void load_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg m, X86Arg mem) {
     }
 }
 
-void gen_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem) {
-    X86Arg d = gen_vreg(r->type, r->width, dst);
+void x86_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem) {
+    X86Arg d = x86_vreg(r->type, r->width, dst);
     load_lanes(g, r, d, x86_masked(d, k, true), mem);
 }
 
@@ -132,57 +132,57 @@ static void move_narrow(Gen *g, const Ref *r, X86Arg v, X86Arg mem, bool store) 
         x86_2(&g->a, X86_vmovups, to, from);
         return;
     }
-    gen_mask_vector(g, r->type, r->active);
+    x86_mask_vector(g, r->type, r->active);
     X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
     x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, to, mask, from);
 }
 
 static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
-    X86Arg d = gen_vreg(r->type, r->width, dst), part;
+    X86Arg d = x86_vreg(r->type, r->width, dst), part;
     if (is_piece(r)) {
         X86Op move = piece_move(r, dst, &part);
         x86_2(&g->a, move, part, mem);
         return;
     }
-    if (!gen_is_wide(g)) {
+    if (!x86_is_wide(g)) {
         move_narrow(g, r, d, mem, false);
         return;
     }
     load_lanes(g, r, d, tail_of(g, r, d, true), mem);
 }
 
-void gen_load(Gen *g, const Micro *m) {
+void x86_load(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
     if (m->nargs) {
-        gen_load_guarded(g, m);
+        x86_load_guarded(g, m);
         return;
     }
-    if (r->width > 1 && gen_is_backwards(g, r)) {
-        gen_load_backwards(g, m);
+    if (r->width > 1 && x86_is_backwards(g, r)) {
+        x86_load_backwards(g, m);
         return;
     }
-    if (r->active != r->width && gen_is_wide(g) && !is_piece(r))
-        gen_mask(g, r->active); // before rax is in use
-    X86Arg mem = gen_mem(g, r, X86_RAX);
+    if (r->active != r->width && x86_is_wide(g) && !is_piece(r))
+        x86_mask(g, r->active); // before rax is in use
+    X86Arg mem = x86_address(g, r, X86_RAX);
     if (r->width == 1)
-        gen_load_one(g, r->type, m->dst_reg, mem);
+        x86_load_one(g, r->type, m->dst_reg, mem);
     else if (r->lane == 0)
-        gen_load_broadcast(g, r, m->dst_reg, mem);
+        x86_load_broadcast(g, r, m->dst_reg, mem);
     else if (r->lane == type_info[r->type].bytes)
         load_vector(g, r, m->dst_reg, mem);
     else
-        gen_load_apart(g, r, m->dst_reg, mem, false);
+        x86_load_apart(g, r, m->dst_reg, mem, false);
 }
 
-void gen_begin_value(Gen *g, const Micro *m) {
+void x86_begin_value(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     AsmLabel skip = asm_label(a);
-    if (m->ref->active < m->ref->width && gen_is_wide(g)) gen_mask(g, m->ref->active);
-    gen_set_const(g, m->type, m->width, m->dst_reg, m->value);
-    x86_2(a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
+    if (m->ref->active < m->ref->width && x86_is_wide(g)) x86_mask(g, m->ref->active);
+    x86_set_const(g, m->type, m->width, m->dst_reg, m->value);
+    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
     x86_2(a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm(m->op));
     x86_1(a, FAULT(begin_flag_inverted) ? X86_jnz : X86_jz, x86_to(&skip));
-    gen_load(g, m);
+    x86_load(g, m);
     asm_bind(a, &skip);
 }
 
@@ -223,7 +223,7 @@ static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
     if (t == TYPE_BOOL) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm(1));
     X86Arg saved = x86_mem(X86_RSP, own(g)->call_area);
     x86_2(a, X86_mov, saved, x86_r32(X86_RDX));
-    X86Arg mem = gen_mem(g, r, X86_RAX);
+    X86Arg mem = x86_address(g, r, X86_RAX);
     if (mem.index != X86_NOREG) {
         x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
         mem = x86_mem(X86_RAX, 0);
@@ -235,20 +235,21 @@ static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
 static void store_one(Gen *g, Type t, int reg, const Ref *r) {
     X86Arg x = x86_xmm((unsigned)reg);
     if (type_info[t].bytes >= 4)
-        x86_2(&g->a, type_info[t].bytes == 8 ? X86_vmovsd : X86_vmovss, gen_mem(g, r, X86_RAX), x);
+        x86_2(&g->a, type_info[t].bytes == 8 ? X86_vmovsd : X86_vmovss, x86_address(g, r, X86_RAX),
+              x);
     else
         store_small(g, t, x, r);
 }
 
 // bf16 <- f32 in lanes, to nearest even; the result sits in the low 16 bits of each lane of
 // scratch.
-void gen_round_bf16(Gen *g, int width, int reg, int out) {
+void x86_round_bf16(Gen *g, int width, int reg, int out) {
     Asm *a = &g->a;
-    X86Arg v = gen_vreg(TYPE_F32, width, reg), o = gen_vreg(TYPE_F32, width, out);
+    X86Arg v = x86_vreg(TYPE_F32, width, reg), o = x86_vreg(TYPE_F32, width, out);
     uint32_t one = !FAULT(bf16_ties), bias = 0x7fff, quiet = 0x40;
-    X86Arg k_one = x86_bcast(x86_mem_label(gen_pool(g, &one, 4)));
-    X86Arg k_bias = x86_bcast(x86_mem_label(gen_pool(g, &bias, 4)));
-    X86Arg k_quiet = x86_bcast(x86_mem_label(gen_pool(g, &quiet, 4)));
+    X86Arg k_one = x86_bcast(x86_mem_label(x86_pool(g, &one, 4)));
+    X86Arg k_bias = x86_bcast(x86_mem_label(x86_pool(g, &bias, 4)));
+    X86Arg k_quiet = x86_bcast(x86_mem_label(x86_pool(g, &quiet, 4)));
     x86_3(a, X86_vpsrld, o, v, x86_imm(16));
     x86_3(a, X86_vpandd, o, o, k_one);
     x86_3(a, X86_vpaddd, o, o, v);
@@ -263,22 +264,22 @@ void gen_round_bf16(Gen *g, int width, int reg, int out) {
 static X86Arg stored_lanes(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
     if (r->guard >= 0 && !FAULT(guarded_store_everywhere)) {
-        unsigned k = gen_guard_mask(g, m); // before rax is in use
-        return x86_masked(gen_mem(g, r, X86_RAX), k, false);
+        unsigned k = x86_guard_mask(g, m); // before rax is in use
+        return x86_masked(x86_address(g, r, X86_RAX), k, false);
     }
-    if (r->active != r->width) gen_mask(g, r->active);
-    return tail_of(g, r, gen_mem(g, r, X86_RAX), false);
+    if (r->active != r->width) x86_mask(g, r->active);
+    return tail_of(g, r, x86_address(g, r, X86_RAX), false);
 }
 
 static void store_narrow(Gen *g, const Micro *m, X86Arg v) {
     const Ref *r = m->ref;
     if (r->guard < 0) {
-        move_narrow(g, r, v, gen_mem(g, r, X86_RAX), true);
+        move_narrow(g, r, v, x86_address(g, r, X86_RAX), true);
         return;
     }
-    X86Arg mask = gen_guard_vector(g, m);
-    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, gen_mem(g, r, X86_RAX), mask,
-          v);
+    X86Arg mask = x86_guard_vector(g, m);
+    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, x86_address(g, r, X86_RAX),
+          mask, v);
 }
 
 static void store_vector(Gen *g, const Micro *m) {
@@ -288,25 +289,25 @@ static void store_vector(Gen *g, const Micro *m) {
     X86Arg part;
     if (is_piece(r) && r->guard < 0) {
         X86Op move = piece_move(r, m->arg_reg[0], &part);
-        x86_2(a, move, gen_mem(g, r, X86_RAX), part);
+        x86_2(a, move, x86_address(g, r, X86_RAX), part);
         return;
     }
-    X86Arg v = gen_vreg(t, r->width, m->arg_reg[0]);
-    if (!gen_is_wide(g)) {
+    X86Arg v = x86_vreg(t, r->width, m->arg_reg[0]);
+    if (!x86_is_wide(g)) {
         store_narrow(g, m, v);
         return;
     }
-    if (t == TYPE_BF16) gen_round_bf16(g, r->width, m->arg_reg[0], g->scratch); // uses k2
+    if (t == TYPE_BF16) x86_round_bf16(g, r->width, m->arg_reg[0], g->scratch); // uses k2
     X86Arg to = stored_lanes(g, m);
     switch (t) {
     case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
-    case TYPE_BF16: x86_2(a, X86_vpmovdw, to, gen_vreg(t, r->width, g->scratch)); break;
+    case TYPE_BF16: x86_2(a, X86_vpmovdw, to, x86_vreg(t, r->width, g->scratch)); break;
     case TYPE_I8:
     case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
     case TYPE_I16:
     case TYPE_U16: x86_2(a, X86_vpmovdw, to, v); break;
     case TYPE_BOOL: {
-        X86Arg s = gen_vreg(t, r->width, g->scratch);
+        X86Arg s = x86_vreg(t, r->width, g->scratch);
         x86_3(a, X86_vpsrld, s, v, x86_imm(31));
         x86_2(a, X86_vpmovdb, to, s);
         break;
@@ -321,7 +322,7 @@ static void store_vector(Gen *g, const Micro *m) {
 static void store_stream(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
-    X86Arg v = gen_vreg(r->type, r->width, m->arg_reg[0]), mem = gen_mem(g, r, X86_RAX);
+    X86Arg v = x86_vreg(r->type, r->width, m->arg_reg[0]), mem = x86_address(g, r, X86_RAX);
     int bytes = r->width * gen_lane_size(r->type);
     Detour *d = arena_new(g->arena, Detour);
     *d = (Detour){asm_label(a), asm_label(a), v};
@@ -339,7 +340,7 @@ static void store_pieces(Gen *g, X86Arg v) {
     int pieces = (v.kind == X86_Z ? 4 : 2) - FAULT(stream_pieces);
     X86Arg x = x86_xmm(v.reg), s = x86_xmm((unsigned)g->scratch);
     for (int i = 0; i < pieces; i++) {
-        if (i && gen_is_wide(g))
+        if (i && x86_is_wide(g))
             x86_3(&g->a, X86_vextractf32x4, s, v, x86_imm(i));
         else if (i)
             x86_3(&g->a, X86_vextractf128, s, v, x86_imm(i));
@@ -347,7 +348,7 @@ static void store_pieces(Gen *g, X86Arg v) {
     }
 }
 
-void gen_detours(Gen *g) {
+void x86_detours(Gen *g) {
     for (int i = 0; i < own(g)->detours.n; i++) {
         Detour *d = own(g)->detours.at[i];
         AsmLabel plain = asm_label(&g->a);
@@ -370,23 +371,23 @@ static bool can_stream(const Ref *r) {
            type_info[r->type].bytes >= 4 && r->width * gen_lane_size(r->type) >= 32;
 }
 
-void gen_store(Gen *g, const Micro *m) {
+void x86_store(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    bool whole = r->active == r->width || gen_is_wide(g);
+    bool whole = r->active == r->width || x86_is_wide(g);
     if (r->width == 1 || r->lane == 0)
         store_one(g, r->type, m->arg_reg[0], r);
     else if (r->lane == type_info[r->type].bytes && can_stream(r))
         store_stream(g, m);
     else if (r->lane == type_info[r->type].bytes)
         store_vector(g, m);
-    else if (gen_is_backwards(g, r) && whole && type_info[r->type].bytes >= 4)
-        gen_store_backwards(g, m);
+    else if (x86_is_backwards(g, r) && whole && type_info[r->type].bytes >= 4)
+        x86_store_backwards(g, m);
     else
-        gen_store_apart(g, r, m->arg_reg[0], gen_mem(g, r, X86_RAX));
+        x86_store_apart(g, r, m->arg_reg[0], x86_address(g, r, X86_RAX));
 }
 
-void gen_prefetch(Gen *g, const Micro *m) {
+void x86_prefetch(Gen *g, const Micro *m) {
     static const X86Op op[] = {X86_prefetchw, X86_prefetcht0, X86_prefetcht1, X86_prefetcht2};
-    X86Arg mem = gen_mem(g, m->ref, X86_RAX);
+    X86Arg mem = x86_address(g, m->ref, X86_RAX);
     x86_1(&g->a, m->op > 3 ? X86_prefetchnta : op[m->op], x86_sized(mem, 1));
 }

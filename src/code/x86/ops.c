@@ -27,9 +27,9 @@ static int64_t lane_bits(Type t, Value v) {
     return v.i;
 }
 
-void gen_set_const(Gen *g, Type t, int width, int reg, Value v) {
+void x86_set_const(Gen *g, Type t, int width, int reg, Value v) {
     int64_t bits = lane_bits(t, v);
-    X86Arg d = gen_vreg(t, width, reg), x = x86_xmm((unsigned)reg);
+    X86Arg d = x86_vreg(t, width, reg), x = x86_xmm((unsigned)reg);
     if (bits == 0) {
         if (reg < 16)
             x86_3(&g->a, X86_vxorps, x, x, x);
@@ -39,12 +39,12 @@ void gen_set_const(Gen *g, Type t, int width, int reg, Value v) {
     }
     if (width == 1) {
         x86_2(&g->a, gen_is64(t) ? X86_vmovsd : X86_vmovss, x,
-              x86_mem_label(gen_pool(g, &bits, gen_lane_size(t))));
+              x86_mem_label(x86_pool(g, &bits, gen_lane_size(t))));
     } else if (gen_is64(t)) {
         x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d,
-              x86_mem_label(gen_pool(g, &bits, 8)));
+              x86_mem_label(x86_pool(g, &bits, 8)));
     } else {
-        x86_2(&g->a, X86_vbroadcastss, d, x86_mem_label(gen_pool(g, &bits, 4)));
+        x86_2(&g->a, X86_vbroadcastss, d, x86_mem_label(x86_pool(g, &bits, 4)));
     }
 }
 
@@ -56,7 +56,7 @@ static X86Arg lane_steps(Gen *g, const Micro *m) {
         memcpy(bytes + i * gen_lane_size(m->type), &at, (size_t)gen_lane_size(m->type));
     }
     int size = m->width * gen_lane_size(m->type);
-    return x86_mem_label(gen_pool(g, bytes, size < 16 ? 16 : size));
+    return x86_mem_label(x86_pool(g, bytes, size < 16 ? 16 : size));
 }
 
 // An index that is read under a guard: 0 where that holds in no lane.
@@ -64,20 +64,20 @@ static void do_index_where(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)m->dst_reg);
     AsmLabel none = asm_label(a);
-    gen_guard_lanes(g, m, m->index->active);
-    x86_3(a, gen_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_guard_lanes(g, m, m->index->active);
+    x86_3(a, x86_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
     x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
     x86_1(a, X86_jz, x86_to(&none));
     gen_index(g, m->index);
     x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
-    if (m->width > 1) gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
+    if (m->width > 1) x86_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
     asm_bind(a, &none);
 }
 
 // i64 (or i32) lanes: rax + lane·step.
 static void do_index(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    X86Arg x = x86_xmm((unsigned)m->dst_reg), d = gen_vreg(m->type, m->width, m->dst_reg);
+    X86Arg x = x86_xmm((unsigned)m->dst_reg), d = x86_vreg(m->type, m->width, m->dst_reg);
     if (m->nargs) {
         do_index_where(g, m);
         return;
@@ -92,7 +92,7 @@ static void do_index(Gen *g, const Micro *m) {
         x86_2(a, X86_vmovq, x, x86_r64(X86_RAX));
     else
         x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
-    if (m->width > 1) gen_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
+    if (m->width > 1) x86_spread(g, m->type, m->width, m->dst_reg, m->dst_reg);
     if (steps) x86_3(a, gen_is64(m->type) ? X86_vpaddq : X86_vpaddd, d, d, lane_steps(g, m));
 }
 
@@ -108,10 +108,10 @@ typedef struct Ctx {
 static X86Arg operand(Gen *g, const Micro *m, int i, Type t) {
     if (i >= m->nargs) return x86_imm(0);
     if (i == m->fold) {
-        X86Arg mem = gen_mem(g, m->ref, X86_RAX);
+        X86Arg mem = x86_address(g, m->ref, X86_RAX);
         return m->ref->lane == 0 && m->ref->width > 1 ? x86_bcast(mem) : mem;
     }
-    return gen_vreg(t, m->width, m->arg_reg[i]);
+    return x86_vreg(t, m->width, m->arg_reg[i]);
 }
 
 // Packed or (for one float lane) scalar form.
@@ -137,7 +137,7 @@ static void float_min(Ctx *c) {
     Asm *a = &c->g->a;
     bool f64 = gen_is64(c->type);
     X86Op min = f64 ? X86_vminpd : X86_vminps;
-    if (gen_is_wide(c->g)) {
+    if (x86_is_wide(c->g)) {
         range_minmax(c, false);
         return;
     }
@@ -151,7 +151,7 @@ static void float_max(Ctx *c) {
     Asm *a = &c->g->a;
     bool f64 = gen_is64(c->type);
     X86Op max = f64 ? X86_vmaxpd : X86_vmaxps;
-    if (gen_is_wide(c->g)) {
+    if (x86_is_wide(c->g)) {
         range_minmax(c, true);
         return;
     }
@@ -166,7 +166,7 @@ static void relu(Ctx *c) {
     Asm *a = &c->g->a;
     bool f64 = gen_is64(c->type);
     X86Arg x = x86_xmm((unsigned)c->g->scratch);
-    x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_3(a, x86_is_wide(c->g) ? X86_vpxord : X86_vxorps, x, x, x);
     x86_3(a, f64 ? X86_vmaxpd : X86_vmaxps, c->d, c->t, c->a); // x when x is NaN
     if (!FAULT(relu_of_minus_zero))
         x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
@@ -183,7 +183,7 @@ static void int_greater(Ctx *c, X86Arg dst, X86Arg x, X86Arg y) {
         uint8_t flip[32];
         uint64_t top = w ? (uint64_t)1 << 63 : 0x8000000080000000u;
         for (int i = 0; i < 32; i += 8) memcpy(flip + i, &top, 8);
-        X86Arg mem = x86_mem_label(gen_pool(c->g, flip, 32));
+        X86Arg mem = x86_mem_label(x86_pool(c->g, flip, 32));
         x86_3(a, X86_vpxor, c->t, y, mem);
         x86_3(a, X86_vpxor, dst, x, mem);
         x86_3(a, w ? X86_vpcmpgtq : X86_vpcmpgtd, dst, dst, c->t);
@@ -199,7 +199,7 @@ static void int_minmax(Ctx *c, bool max) {
     static const X86Op op64[2][2] = {{X86_vpminsq, X86_vpminuq}, {X86_vpmaxsq, X86_vpmaxuq}};
     if (!w) {
         x86_3(a, op32[max][u], c->d, c->a, c->b);
-    } else if (gen_is_wide(c->g)) {
+    } else if (x86_is_wide(c->g)) {
         x86_3(a, op64[max][u], c->d, c->a, c->b);
     } else {
         int_greater(c, c->d, c->a, c->b);
@@ -228,12 +228,12 @@ static void compare(Ctx *c, ExprOp op) {
                                  [OP_GE] = 0x1d, [OP_EQ] = 0x00, [OP_NE] = 0x04};
     static const uint8_t ip[] = {
         [OP_LT] = 1, [OP_LE] = 2, [OP_GT] = 6, [OP_GE] = 5, [OP_EQ] = 0, [OP_NE] = 4};
-    if (gen_is_wide(c->g)) {
+    if (x86_is_wide(c->g)) {
         X86Op i32 = unsigned_type(c->type) ? X86_vpcmpud : X86_vpcmpd;
         X86Op i64 = unsigned_type(c->type) ? X86_vpcmpuq : X86_vpcmpq;
         X86Op cmp = isf ? (w ? X86_vcmppd : X86_vcmpps) : (w ? i64 : i32);
         x86_4(a, cmp, x86_k(3), c->a, c->b, x86_imm(isf ? fp[op] : ip[op]));
-        x86_2(a, X86_vpmovm2d, gen_vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(3));
+        x86_2(a, X86_vpmovm2d, x86_vreg(TYPE_BOOL, c->m->width, c->m->dst_reg), x86_k(3));
         own(c->g)->k3 = c->m->dst + 1;
         return;
     }
@@ -264,12 +264,12 @@ static void compare(Ctx *c, ExprOp op) {
 static void select(Ctx *c) {
     Asm *a = &c->g->a;
     const Micro *m = c->m;
-    X86Arg mask = gen_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
-    X86Arg yes = gen_vreg(m->type, m->width, m->arg_reg[1]),
-           no = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    X86Arg mask = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[0]);
+    X86Arg yes = x86_vreg(m->type, m->width, m->arg_reg[1]),
+           no = x86_vreg(m->type, m->width, m->arg_reg[2]);
     bool w = gen_is64(m->type);
-    if (gen_is_wide(c->g)) {
-        X86Arg d = x86_masked(c->d, gen_guard(c->g, m, 0), false);
+    if (x86_is_wide(c->g)) {
+        X86Arg d = x86_masked(c->d, x86_guard(c->g, m, 0), false);
         x86_3(a, w ? X86_vblendmpd : X86_vblendmps, d, no, yes);
         return;
     }
@@ -338,7 +338,7 @@ static void float_op(Ctx *c, ExprOp op) {
     case OP_NEG:
     case OP_ABS:
     case OP_FABS:
-        gen_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
+        x86_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
                       (Value){.i = (int64_t)(op == OP_NEG ? sign : mag)});
         if (op == OP_NEG)
             x86_3(a, w ? X86_vxorpd : X86_vxorps, c->d, c->a, c->t);
@@ -352,7 +352,7 @@ static void float_op(Ctx *c, ExprOp op) {
             x86_2(a, w ? X86_vsqrtpd : X86_vsqrtps, c->d, c->a);
         break;
     case OP_RECIP: {
-        gen_set_const(c->g, c->type, c->m->width, c->g->scratch, (Value){.f = 1});
+        x86_set_const(c->g, c->type, c->m->width, c->g->scratch, (Value){.f = 1});
         c->b = c->a;
         c->a = c->t;
         arith(c, X86_vdivps, X86_vdivpd, X86_vdivss, X86_vdivsd);
@@ -364,7 +364,7 @@ static void float_op(Ctx *c, ExprOp op) {
         int64_t mode = op == OP_FLOOR ? 9 : op == OP_CEIL ? (FAULT(ceil_is_floor) ? 9 : 10) : 11;
         if (c->d.kind == X86_Z)
             x86_3(a, w ? X86_vrndscalepd : X86_vrndscaleps, c->d, c->a, x86_imm(mode));
-        else if (gen_is_wide(c->g))
+        else if (x86_is_wide(c->g))
             x86_3(a, w ? X86_vrndscalepd : X86_vrndscaleps, c->d, c->a, x86_imm(mode));
         else
             x86_3(a, w ? X86_vroundpd : X86_vroundps, c->d, c->a, x86_imm(mode));
@@ -379,17 +379,17 @@ static void float_op(Ctx *c, ExprOp op) {
 static void int_shift(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
     bool w = gen_is64(c->type), is_signed = !unsigned_type(c->type);
-    gen_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
+    x86_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
                   (Value){.i = FAULT(shift_count_unmasked) ? -1 : type_info[c->type].bits - 1});
-    x86_3(a, gen_is_wide(c->g) ? X86_vpandd : X86_vpand, c->t, c->b, c->t);
+    x86_3(a, x86_is_wide(c->g) ? X86_vpandd : X86_vpand, c->t, c->b, c->t);
     if (op == OP_SHL) {
         x86_3(a, w ? X86_vpsllvq : X86_vpsllvd, c->d, c->a, c->t);
     } else if (!is_signed) {
         x86_3(a, w ? X86_vpsrlvq : X86_vpsrlvd, c->d, c->a, c->t);
-    } else if (!w || gen_is_wide(c->g)) {
+    } else if (!w || x86_is_wide(c->g)) {
         x86_3(a, w ? X86_vpsravq : X86_vpsravd, c->d, c->a, c->t);
     } else {
-        gen_set_const(c->g, TYPE_I64, c->m->width, c->m->dst_reg, (Value){.i = INT64_MIN});
+        x86_set_const(c->g, TYPE_I64, c->m->width, c->m->dst_reg, (Value){.i = INT64_MIN});
         x86_3(a, X86_vpsrlvq, c->d, c->d, c->t);
         x86_3(a, X86_vpsrlvq, c->t, c->a, c->t);
         x86_3(a, X86_vpxor, c->t, c->t, c->d);
@@ -404,27 +404,27 @@ static void int_op(Ctx *c, ExprOp op) {
     case OP_SHL:
     case OP_SHR: int_shift(c, op); break;
     case OP_DIV:
-    case OP_MOD: gen_divide64(c->g, c->m); break; // narrower ones were made of other operations
+    case OP_MOD: x86_divide64(c->g, c->m); break; // narrower ones were made of other operations
     case OP_ADD: x86_3(a, w ? X86_vpaddq : X86_vpaddd, c->d, c->a, c->b); break;
     case OP_SUB: x86_3(a, w ? X86_vpsubq : X86_vpsubd, c->d, c->a, c->b); break;
     case OP_MUL:
         if (!w)
             x86_3(a, X86_vpmulld, c->d, c->a, c->b);
-        else if (gen_is_wide(c->g))
+        else if (x86_is_wide(c->g))
             x86_3(a, X86_vpmullq, c->d, c->a, c->b);
         else
             int_mul64(c);
         break;
     case OP_MIN: int_minmax(c, false); break;
     case OP_MAX: int_minmax(c, true); break;
-    case OP_BITAND: x86_3(a, gen_is_wide(c->g) ? X86_vpandd : X86_vpand, c->d, c->a, c->b); break;
-    case OP_BITOR: x86_3(a, gen_is_wide(c->g) ? X86_vpord : X86_vpor, c->d, c->a, c->b); break;
-    case OP_BITXOR: x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vpxor, c->d, c->a, c->b); break;
+    case OP_BITAND: x86_3(a, x86_is_wide(c->g) ? X86_vpandd : X86_vpand, c->d, c->a, c->b); break;
+    case OP_BITOR: x86_3(a, x86_is_wide(c->g) ? X86_vpord : X86_vpor, c->d, c->a, c->b); break;
+    case OP_BITXOR: x86_3(a, x86_is_wide(c->g) ? X86_vpxord : X86_vpxor, c->d, c->a, c->b); break;
     case OP_NEG:
     case OP_RELU:
     case OP_ABS: {
         X86Arg x = x86_xmm((unsigned)c->g->scratch);
-        x86_3(a, gen_is_wide(c->g) ? X86_vpxord : X86_vpxor, x, x, x);
+        x86_3(a, x86_is_wide(c->g) ? X86_vpxord : X86_vpxor, x, x, x);
         if (op != OP_NEG && unsigned_type(c->type)) {
             x86_2(a, X86_vmovaps, c->d, c->a);
             break;
@@ -439,7 +439,7 @@ static void int_op(Ctx *c, ExprOp op) {
             x86_2(a, X86_vmovaps, c->d, c->t);
         } else if (!w) {
             x86_2(a, X86_vpabsd, c->d, c->a);
-        } else if (gen_is_wide(c->g)) {
+        } else if (x86_is_wide(c->g)) {
             x86_2(a, X86_vpabsq, c->d, c->a);
         } else {
             x86_4(a, X86_vblendvpd, c->d, c->a, c->t, c->a);
@@ -448,16 +448,16 @@ static void int_op(Ctx *c, ExprOp op) {
     }
     default: bug("integer operation %d", (int)op);
     }
-    gen_wrap(c->g, c->type, c->d);
+    x86_wrap(c->g, c->type, c->d);
 }
 
 static void logic(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
-    X86Op and = gen_is_wide(c->g) ? X86_vpandd : X86_vpand,
-          or = gen_is_wide(c->g) ? X86_vpord : X86_vpor,
-          xor = gen_is_wide(c->g) ? X86_vpxord : X86_vpxor;
+    X86Op and = x86_is_wide(c->g) ? X86_vpandd : X86_vpand,
+          or = x86_is_wide(c->g) ? X86_vpord : X86_vpor,
+          xor = x86_is_wide(c->g) ? X86_vpxord : X86_vpxor;
     if (op == OP_NOT) {
-        gen_set_const(c->g, TYPE_I32, c->m->width, c->g->scratch, (Value){.i = -1});
+        x86_set_const(c->g, TYPE_I32, c->m->width, c->g->scratch, (Value){.i = -1});
         x86_3(a, xor, c->d, c->a, c->t);
     } else {
         x86_3(a, op == OP_AND ? and : or, c->d, c->a, c->b);
@@ -468,13 +468,13 @@ static void logic(Ctx *c, ExprOp op) {
 
 static void do_lanes(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg),
-           x = gen_vreg(m->type, m->width, m->arg_reg[0]);
-    X86Arg t = gen_vreg(m->type, m->width, g->scratch);
-    gen_set_const(g, m->type, m->width, g->scratch, reduce_identity(m->type, m->op));
-    if (gen_is_wide(g)) {
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg),
+           x = x86_vreg(m->type, m->width, m->arg_reg[0]);
+    X86Arg t = x86_vreg(m->type, m->width, g->scratch);
+    x86_set_const(g, m->type, m->width, g->scratch, reduce_identity(m->type, m->op));
+    if (x86_is_wide(g)) {
         X86Op blend = gen_is64(m->type) ? X86_vblendmpd : X86_vblendmps;
-        x86_3(a, blend, x86_masked(d, gen_mask(g, 1), false), t, x);
+        x86_3(a, blend, x86_masked(d, x86_mask(g, 1), false), t, x);
     } else {
         x86_4(a, gen_is64(m->type) ? X86_vblendpd : X86_vblendps, d, t, x, x86_imm(1));
     }
@@ -486,7 +486,7 @@ static void do_upper(Gen *g, const Micro *m) {
     switch (m->width * gen_lane_size(m->type)) {
     case 32: x86_3(a, X86_vextractf64x4, x86_ymm(dst), x86_zmm(src), x86_imm(1)); break;
     case 16:
-        x86_3(a, gen_is_wide(g) ? X86_vextractf32x4 : X86_vextractf128, x86_xmm(dst), x86_ymm(src),
+        x86_3(a, x86_is_wide(g) ? X86_vextractf32x4 : X86_vextractf128, x86_xmm(dst), x86_ymm(src),
               x86_imm(1));
         break;
     case 8: x86_3(a, X86_vunpckhpd, x86_xmm(dst), x86_xmm(src), x86_xmm(src)); break;
@@ -499,13 +499,13 @@ static void do_shuffle(Gen *g, const Micro *m) {
                                    [SHUFFLE_HIGH32] = X86_vunpckhps,
                                    [SHUFFLE_LOW64] = X86_vunpcklpd,
                                    [SHUFFLE_HIGH64] = X86_vunpckhpd};
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg),
-           x = gen_vreg(m->type, m->width, m->arg_reg[0]),
-           y = gen_vreg(m->type, m->width, m->arg_reg[1]);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg),
+           x = x86_vreg(m->type, m->width, m->arg_reg[0]),
+           y = x86_vreg(m->type, m->width, m->arg_reg[1]);
     bool odd = m->op == SHUFFLE_ODD128;
     if (m->op <= SHUFFLE_HIGH64)
         x86_3(&g->a, unpack[m->op], d, x, y);
-    else if (!gen_is_wide(g))
+    else if (!x86_is_wide(g))
         x86_4(&g->a, X86_vperm2f128, d, x, y, x86_imm(odd ? 0x31 : 0x20));
     else
         x86_4(&g->a, X86_vshuff32x4, d, x, y,
@@ -514,9 +514,9 @@ static void do_shuffle(Gen *g, const Micro *m) {
 
 static void do_head(Gen *g, const Micro *m) {
     bool f64 = gen_is64(m->type);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
-    unsigned k = gen_is_wide(g) ? gen_mask(g, m->op) : 0; // before rax is in use
-    X86Arg tail = gen_vreg(m->type, m->width, m->arg_reg[0]), head = operand(g, m, 1, m->type);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
+    unsigned k = x86_is_wide(g) ? x86_mask(g, m->op) : 0; // before rax is in use
+    X86Arg tail = x86_vreg(m->type, m->width, m->arg_reg[0]), head = operand(g, m, 1, m->type);
     if (k)
         x86_3(&g->a, f64 ? X86_vblendmpd : X86_vblendmps, x86_masked(d, k, false), tail, head);
     else
@@ -527,7 +527,7 @@ static void do_head(Gen *g, const Micro *m) {
 static void do_group(Gen *g, const Micro *m) {
     bool f64 = gen_is64(m->type), four = m->op / 16 == 4;
     int at = m->op % 16, pair = f64 ? (at ? 0xff : 0) : (at ? 0xf5 : 0xa0);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg), x = operand(g, m, 0, m->type);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg), x = operand(g, m, 0, m->type);
     x86_3(&g->a, f64 ? (four ? X86_vpermpd : X86_vpermilpd) : X86_vpermilps, d, x,
           x86_imm(four ? at * 0x55 : pair));
 }
@@ -548,7 +548,7 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
         r->guard >= 0 || r->width != m->width)
         return false;
     if (r->lane != 0 && r->lane != type_info[r->type].bytes) return false;
-    if (r->width > 1 && r->lane == 0 && !gen_is_wide(g)) return false;
+    if (r->width > 1 && r->lane == 0 && !x86_is_wide(g)) return false;
     if (r->width == 1 && !type_is_float(r->type)) return false;
     bool broadcast = r->width > 1 && r->lane == 0; // which vpmaddwd does not have
     if (m->kind == MI_FMA && m->op == 2 && !g->m->has_vnni && broadcast) return false;
@@ -565,9 +565,9 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
 
 // Operations of one instruction.
 bool x86_ties(const void *user, const Micro *m, int arg) {
-    if (m->kind == MI_PICK) return gen_is_wide(user) && m->nargs == 3 && arg != 1;
+    if (m->kind == MI_PICK) return x86_is_wide(user) && m->nargs == 3 && arg != 1;
     if (m->kind != MI_OP || m->from == TYPE_BOOL) return false;
-    bool long_product = gen_is64(m->from) && !type_is_float(m->from) && !gen_is_wide(user);
+    bool long_product = gen_is64(m->from) && !type_is_float(m->from) && !x86_is_wide(user);
     if (m->op == OP_SELECT) return arg == 2; // a sum stays where it is in lanes that are masked off
     return m->op == OP_ADD || m->op == OP_SUB || (m->op == OP_MUL && !long_product);
 }
@@ -576,10 +576,10 @@ bool x86_ties(const void *user, const Micro *m, int arg) {
 static void do_masked_fma(Gen *g, const Micro *m) {
     bool w = gen_is64(m->type);
     int mem = m->fold == 0 ? 0 : 1;
-    unsigned k = gen_guard(g, m, 3);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    unsigned k = x86_guard(g, m, 3);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     if (m->dst_reg != m->arg_reg[2])
-        x86_2(&g->a, X86_vmovaps, d, gen_vreg(m->type, m->width, m->arg_reg[2]));
+        x86_2(&g->a, X86_vmovaps, d, x86_vreg(m->type, m->width, m->arg_reg[2]));
     x86_3(&g->a, w ? X86_vfmadd231pd : X86_vfmadd231ps,
           FAULT(masked_fma_everywhere) ? d : x86_masked(d, k, false),
           operand(g, m, 1 - mem, m->type), operand(g, m, mem, m->type));
@@ -589,11 +589,11 @@ static void do_masked_fma(Gen *g, const Micro *m) {
 static void do_dots(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     int mem = m->fold == 0 ? 0 : 1;
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
-    X86Arg sum = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
+    X86Arg sum = x86_vreg(m->type, m->width, m->arg_reg[2]);
     X86Arg x = operand(g, m, 1 - mem, m->type), y = operand(g, m, mem, m->type);
-    if (!g->m->has_vnni || !gen_is_wide(g)) {
-        X86Arg t = gen_vreg(m->type, m->width, g->scratch);
+    if (!g->m->has_vnni || !x86_is_wide(g)) {
+        X86Arg t = x86_vreg(m->type, m->width, g->scratch);
         x86_3(a, X86_vpmaddwd, t, x, y);
         x86_3(a, X86_vpaddd, d, sum, t);
         return;
@@ -615,11 +615,11 @@ static void do_fma(Gen *g, const Micro *m) {
     bool w = gen_is64(m->type), one = m->width == 1;
     X86Op op =
         one ? (w ? X86_vfmadd231sd : X86_vfmadd231ss) : (w ? X86_vfmadd231pd : X86_vfmadd231ps);
-    X86Arg d = gen_vreg(m->type, m->width, m->dst_reg);
+    X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     int mem = m->fold == 0 ? 0 : 1, reg = 1 - mem;
     if (m->fold < 0 && m->dst_reg == m->arg_reg[1]) mem = 0, reg = 1;
     X86Arg x = operand(g, m, reg, m->type), y = operand(g, m, mem, m->type);
-    X86Arg z = gen_vreg(m->type, m->width, m->arg_reg[2]);
+    X86Arg z = x86_vreg(m->type, m->width, m->arg_reg[2]);
     if (m->dst_reg == m->arg_reg[reg] && m->dst_reg != m->arg_reg[2] &&
         !FAULT(fma_factor_overwritten)) { // over a factor
         x86_3(a,
@@ -634,23 +634,23 @@ static void do_fma(Gen *g, const Micro *m) {
 
 static void do_op(Gen *g, const Micro *m) {
     Ctx c = {.g = g, .m = m, .type = m->from};
-    c.d = gen_vreg(m->type, m->width, m->dst_reg);
+    c.d = x86_vreg(m->type, m->width, m->dst_reg);
     c.a = operand(g, m, 0, m->from);
     c.b = operand(g, m, 1, m->from);
-    c.t = gen_vreg(m->from, m->width, g->scratch);
+    c.t = x86_vreg(m->from, m->width, g->scratch);
     ExprOp op = (ExprOp)m->op;
     if (m->from == TYPE_BOOL) { // reductions
         if (op == OP_ADD || op == OP_MAX) op = OP_OR;
         if (op == OP_MUL || op == OP_MIN) op = OP_AND;
     }
     if ((int)op >= OP_COUNT) {
-        gen_micro_op(g, m);
+        x86_micro_op(g, m);
     } else if (op == OP_SELECT) {
         c.type = m->type;
-        c.t = gen_vreg(m->type, m->width, g->scratch);
+        c.t = x86_vreg(m->type, m->width, g->scratch);
         select(&c);
     } else if (op >= OP_LT && op <= OP_NE) {
-        if (!gen_is_wide(g)) c.d = gen_vreg(m->from, m->width, m->dst_reg);
+        if (!x86_is_wide(g)) c.d = x86_vreg(m->from, m->width, m->dst_reg);
         compare(&c, op);
     } else if (op == OP_AND || op == OP_OR || op == OP_NOT) {
         logic(&c, op);
@@ -664,44 +664,44 @@ static void do_op(Gen *g, const Micro *m) {
 void x86_emit_micro(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     if (calls(g, m)) {
-        gen_call(g, m);
+        x86_call(g, m);
         return;
     }
     switch (m->kind) {
-    case MI_CONST: gen_set_const(g, m->type, m->width, m->dst_reg, m->value); break;
-    case MI_LOAD: gen_load(g, m); break;
-    case MI_BEGIN: gen_begin_value(g, m); break;
+    case MI_CONST: x86_set_const(g, m->type, m->width, m->dst_reg, m->value); break;
+    case MI_LOAD: x86_load(g, m); break;
+    case MI_BEGIN: x86_begin_value(g, m); break;
     case MI_INDEX: do_index(g, m); break;
     case MI_OP: do_op(g, m); break;
     case MI_FMA: do_fma(g, m); break;
-    case MI_CHOOSE: gen_choose(g, m); break;
-    case MI_HALF: gen_half(g, m); break;
-    case MI_JOIN: gen_join(g, m); break;
-    case MI_RESCUE: gen_rescue(g, m); break;
-    case MI_CAST: gen_cast(g, m); break;
-    case MI_STORE: gen_store(g, m); break;
+    case MI_CHOOSE: x86_choose_lanes(g, m); break;
+    case MI_HALF: x86_half(g, m); break;
+    case MI_JOIN: x86_join(g, m); break;
+    case MI_RESCUE: x86_rescue(g, m); break;
+    case MI_CAST: x86_cast(g, m); break;
+    case MI_STORE: x86_store(g, m); break;
     case MI_LANES: do_lanes(g, m); break;
     case MI_UPPER: do_upper(g, m); break;
     case MI_SHUFFLE: do_shuffle(g, m); break;
     case MI_HEAD: do_head(g, m); break;
     case MI_GROUP: do_group(g, m); break;
-    case MI_PICKS: gen_picks(g, m); break;
-    case MI_PICK: gen_pick(g, m); break;
-    case MI_FETCH: gen_prefetch(g, m); break;
+    case MI_PICKS: x86_picks(g, m); break;
+    case MI_PICK: x86_pick(g, m); break;
+    case MI_FETCH: x86_prefetch(g, m); break;
     case MI_ROW: bug("gen_emit does these");
-    case MI_GATHER: gen_gather(g, m); break;
-    case MI_CHECK: gen_check(g, m); break;
-    case MI_SPREAD: gen_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
+    case MI_GATHER: x86_gather(g, m); break;
+    case MI_CHECK: x86_check(g, m); break;
+    case MI_SPREAD: x86_spread(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
-        x86_2(a, X86_vmovaps, gen_vreg(m->type, m->width, m->dst_reg),
-              gen_vreg(m->type, m->width, m->arg_reg[0]));
+        x86_2(a, X86_vmovaps, x86_vreg(m->type, m->width, m->dst_reg),
+              x86_vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_SPILL:
         x86_2(a, X86_vmovups, x86_mem(X86_RSP, own(g)->vector_area + 64 * m->slot),
-              gen_vreg(m->type, m->width, m->arg_reg[0]));
+              x86_vreg(m->type, m->width, m->arg_reg[0]));
         break;
     case MI_RELOAD:
-        x86_2(a, X86_vmovups, gen_vreg(m->type, m->width, m->dst_reg),
+        x86_2(a, X86_vmovups, x86_vreg(m->type, m->width, m->dst_reg),
               x86_mem(X86_RSP, own(g)->vector_area + 64 * m->slot));
         break;
     }

@@ -16,7 +16,7 @@ static X86Arg arg_of(const Gen *g, GenArg x) {
     case ARG_B: return x86_r64(X86_RCX);
     case ARG_ITEM:
         if (x.item.reg < 0) x.item.slot += own(g)->depth;
-        return gen_item(x.item);
+        return x86_item(x.item);
     default: bug("operand %d of index arithmetic", (int)x.kind);
     }
 }
@@ -32,8 +32,8 @@ static X86Arg beside(Gen *g, GenArg to, GenArg x) {
     return x86_r64(gpr);
 }
 
-void gen_load_item(Gen *g, unsigned gpr, Item it) {
-    x86_2(&g->a, X86_mov, x86_r64(gpr), gen_item(it));
+void x86_load_item(Gen *g, unsigned gpr, Item it) {
+    x86_2(&g->a, X86_mov, x86_r64(gpr), x86_item(it));
 }
 
 static void set_item(Gen *g, Item it, int64_t value) {
@@ -42,7 +42,7 @@ static void set_item(Gen *g, Item it, int64_t value) {
     else if (it.reg >= 0)
         x86_set(&g->a, (unsigned)it.reg, value);
     else
-        x86_2(&g->a, X86_mov, gen_slot(it.slot), beside(g, gen_at(it), gen_const(value)));
+        x86_2(&g->a, X86_mov, x86_slot(it.slot), beside(g, gen_at(it), gen_const(value)));
 }
 
 void x86_move(Gen *g, GenArg to, GenArg from) {
@@ -200,7 +200,7 @@ void x86_digit(Gen *g, Item to, int64_t k) {
     x86_set(&g->a, X86_RCX, k);
     x86_0(&g->a, X86_cqo);
     x86_1(&g->a, X86_idiv, x86_r64(X86_RCX));
-    x86_2(&g->a, X86_mov, gen_item(to), x86_r64(X86_RDX));
+    x86_2(&g->a, X86_mov, x86_item(to), x86_r64(X86_RDX));
 }
 
 // ---- Loads
@@ -221,7 +221,7 @@ static void load_integer(Gen *g, Type t, X86Arg mem) {
     }
 }
 
-void x86_load(Gen *g, Type t, Item base, int64_t disp, bool plus_a) {
+void x86_load_integer(Gen *g, Type t, Item base, int64_t disp, bool plus_a) {
     GenArg from = gen_at(base);
     if (plus_a) {
         x86_move(g, GEN_B, from);
@@ -265,7 +265,7 @@ void x86_op_branch(Gen *g, GenOp op, GenArg to, GenArg by, GenCond c, AsmLabel *
 }
 
 void x86_branch_flags(Gen *g, uint32_t flags, AsmLabel *to) {
-    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), gen_slot(g->env_slot));
+    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
     x86_2(&g->a, X86_test, x86_sized(x86_mem(X86_RAX, (int64_t)offsetof(KernelEnv, flags)), 4),
           x86_imm((int64_t)flags));
     x86_1(&g->a, X86_jnz, x86_to(to));
@@ -273,7 +273,7 @@ void x86_branch_flags(Gen *g, uint32_t flags, AsmLabel *to) {
 
 // ---- Addresses
 
-X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
+X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch) {
     Item base = g->stream[ref->stream];
     if (ref_is_hard(ref) && !ref->mem->gathers) {
         bool near = ref->disp == (int32_t)ref->disp;
@@ -281,7 +281,7 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
         if (row && row->reg >= 0 && base.reg >= 0 && near)
             return x86_mem_index((unsigned)base.reg, (unsigned)row->reg, 0, ref->disp);
         if (row)
-            gen_load_item(g, X86_RAX, *row);
+            x86_load_item(g, X86_RAX, *row);
         else
             gen_row_offset(g, ref);
         if (!near) {
@@ -290,12 +290,12 @@ X86Arg gen_mem(Gen *g, const Ref *ref, unsigned scratch) {
         }
         if (row && base.reg >= 0)
             return x86_mem_index((unsigned)base.reg, X86_RAX, 0, near ? ref->disp : 0);
-        gen_load_item(g, X86_RCX, base);
+        x86_load_item(g, X86_RCX, base);
         x86_2(&g->a, X86_add, x86_r64(X86_RCX), x86_r64(X86_RAX));
         return x86_mem(X86_RCX, near ? ref->disp : 0);
     }
     unsigned reg = base.reg >= 0 ? (unsigned)base.reg : scratch;
-    if (base.reg < 0) gen_load_item(g, scratch, base);
+    if (base.reg < 0) x86_load_item(g, scratch, base);
     if (ref->disp == (int32_t)ref->disp || FAULT(far_displacement))
         return x86_mem(reg, (int32_t)ref->disp);
     x86_set(&g->a, X86_RDX, ref->disp);
