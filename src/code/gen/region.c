@@ -343,7 +343,7 @@ static void find_masks(Gen *g, const PNode *n) {
 void gen_masks(Gen *g, PNode **at, int n) {
     g->masks = 0;
     for (int i = 0; i < n && g->m->has_mask; i++) find_masks(g, at[i]);
-    g->isa->forget(g, false);
+    if (!FAULT(tail_known_across_variants)) g->isa->forget(g, false);
     g->isa->set_masks(g);
 }
 
