@@ -100,10 +100,11 @@ struct GenIsa {
     // The body of a parallel loop. Its range, counted from the slot of the first index in the
     // caller's frame, goes to slots `start` and `end` of its own. B <- thread · bytes.
     void (*enter_body)(Gen *g, AsmLabel *label, int start, int end, int64_t bytes);
-    void (*outer)(Gen *g, int slot); // in a body, until it moves Items: A <- the caller's slot
+    void (*outer)(Gen *g, int slot); // behind enter_body, with move and op alone in between: A <-
+                                     // the caller's slot
 
     // Vectors
-    void (*emit)(Gen *g, const Micro *m); // a micro-operation, registers filled in
+    void (*emit)(Gen *g, const Micro *m); // a micro-operation, registers filled in; uses A, B
     bool (*folds)(const void *gen, const Micro *m, int arg, const Ref *ref); // as MicroIsa
     bool (*ties)(const void *gen, const Micro *m, int arg);                  // as MicroIsa
     void (*set_masks)(Gen *g); // Gen.mask into mask registers; uses A
