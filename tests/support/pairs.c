@@ -1,5 +1,10 @@
 #include "support/pairs.h"
 
+#include <string.h>
+
+#include "lang/lang.h"
+#include "support/errlab.h"
+#include "support/gencomposed.h"
 #include "support/genlanes.h"
 #include "support/genprog.h"
 #include "support/jitlab.h"
@@ -40,6 +45,28 @@ const Program *pair_large_shape(Lab *lab, uint64_t seed) {
 
 const Program *pair_lanes(Lab *lab, uint64_t seed) {
     return lab_program(lab, genlanes_text(&lab->arena, seed), NULL);
+}
+
+const Program *pair_composed(Lab *lab, uint64_t seed) {
+    uint64_t state = seed * 977;
+    for (int turn = 0; turn < 50; turn++) {
+        Natural *text = arena_new(&lab->arena, Natural);
+        DiagList quiet = {.arena = &lab->arena};
+        int64_t values[8];
+        composed_draw(text, &state);
+        Source *source = arena_new(&lab->arena, Source);
+        *source = (Source){"k.tc", text->text, (uint32_t)strlen(text->text)};
+        const Module *m = tc_parse(&lab->arena, &lab->names, source, &quiet);
+        if (quiet.errors) continue;
+        const Program *k = m->programs.at[m->programs.n - 1];
+        for (int i = 0; i < k->params.n; i++) {
+            uint64_t r = draw(&state);
+            values[i] = (int64_t)(r / 4 % (r % 4 ? 20 : 70));
+        }
+        const Program *p = program_bind(&lab->arena, k, values, &quiet);
+        if (p && !error_possible(p)) return p;
+    }
+    return NULL;
 }
 
 const Program *pair_random(Lab *lab, uint64_t seed) { return genprog(lab, seed); }

@@ -13,6 +13,9 @@ PairProgram pair_shape;       // a known shape (shapes.h) of small sizes
 PairProgram pair_large_shape; // with sizes at which nested splits have blocks of several vectors
 PairProgram pair_lanes;       // genlanes.h
 PairProgram pair_random;      // genprog.h
+// Several statements and calls over mixed types (gencomposed.h), whose results no order of
+// evaluation changes.
+PairProgram pair_composed;
 
 // The Tree of a pair. Every fourth has its guards as limits of loops. NULL: it is refused.
 Tree *pair_lower(Lab *lab, const Program *p, const Schedule *s, uint64_t seed);

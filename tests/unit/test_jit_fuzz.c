@@ -3,14 +3,8 @@
 // and schedule text. The run also fails when too much of what was compared is constant.
 #include "check.h"
 
-#include "lang/lang.h"
-#include "support/errlab.h"
-#include "support/gencomposed.h"
-#include "support/genlanes.h"
-#include "support/genprog.h"
-#include "support/gensched.h"
 #include "support/jitlab.h"
-#include "support/shapes.h"
+#include "support/pairs.h"
 #include "support/shrink.h"
 
 #include <stdio.h>
@@ -115,15 +109,9 @@ typedef struct Trial {
     const char *what; // of the last pair that failed
 } Trial;
 
-// Every fourth Tree has its guards as limits of loops.
-static Tree *lower(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
-    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    return t && seed % 4 == 3 ? jit_bound_loops(t) : t;
-}
-
 static bool fails(void *user, const Program *p, const Schedule *s) {
     Trial *trial = user;
-    const Tree *t = lower(trial->lab, p, s, trial->seed);
+    const Tree *t = pair_lower(trial->lab, p, s, trial->seed);
     const char *what = t ? difference(trial->lab, p, t, trial->seed, NULL) : NULL;
     if (what) trial->what = what;
     return what != NULL;
@@ -136,14 +124,9 @@ static void explain(Lab *lab, const Program *p, const Schedule *s, uint64_t seed
 }
 
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
-    GenSched g = {.state = seed};
-    const Schedule *s = gen_schedule(&g, &lab->arena, p);
-    Tree *t = lower(lab, p, s, seed);
-    if (!t) {
-        g = (GenSched){.state = seed, .plain = true};
-        s = gen_schedule(&g, &lab->arena, p);
-        t = lower(lab, p, s, seed);
-    }
+    GenSched g;
+    Tree *t;
+    const Schedule *s = pair_schedule(lab, p, seed, &g, &t);
     if (!CHECK(t)) return false;
     totals->pairs++;
     for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
@@ -165,11 +148,9 @@ static void check_totals(const Totals *t, int most_constant) {
     CHECK(t->pairs < 100 || t->constant * 100 <= t->outputs * most_constant);
 }
 
-typedef const Program *MakeProgram(Lab *lab, uint64_t seed);
-
 // Pairs of programs and schedules, one a seed; how many, or 0 after a failure. At most that share
 // of outputs is constant, in percent.
-static int64_t try_pairs(MakeProgram *make, int most_constant) {
+static int64_t try_pairs(PairProgram *make, int most_constant) {
     Totals totals = {0};
     int64_t rounds = check_long_rounds(1500);
     for (int64_t i = 0; i < rounds; i++) {
@@ -186,72 +167,16 @@ static int64_t try_pairs(MakeProgram *make, int most_constant) {
     return rounds;
 }
 
-static const Program *known_shape(Lab *lab, uint64_t seed) {
-    uint64_t state = seed;
-    const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
-    int64_t values[3];
-    for (int k = 0; k < shape->nparams; k++) {
-        uint64_t r = check_random(&state);
-        values[k] = r % 12 == 0 ? 0 : (int64_t)(r / 12 % (r % 3 ? 9 : 40)) + 1;
-    }
-    return lab_program(lab, shape->text, values);
-}
+TEST(compiled_schedules_keep_their_meaning) { try_pairs(pair_shape, 30); }
 
-// The same with sizes at which several levels of splits have blocks of several vectors.
-static const Program *large_shape(Lab *lab, uint64_t seed) {
-    uint64_t state = ~seed;
-    const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
-    int64_t values[3], all = 1;
-    for (int k = 0; k < shape->nparams; k++) {
-        values[k] = 1 + (int64_t)(check_random(&state) % 150);
-        all *= values[k];
-    }
-    for (int k = 0; all > 2000; k = (k + 1) % shape->nparams) {
-        all = all / values[k] * ((values[k] + 1) / 2);
-        values[k] = (values[k] + 1) / 2;
-    }
-    return lab_program(lab, shape->text, values);
-}
+TEST(compiled_nested_splits_keep_their_meaning) { try_pairs(pair_large_shape, 30); }
 
-static const Program *random_lanes(Lab *lab, uint64_t seed) {
-    return lab_program(lab, genlanes_text(&lab->arena, seed), NULL);
-}
+TEST(compiled_lanes_keep_their_meaning) { try_pairs(pair_lanes, 30); }
 
-// Several statements and calls over mixed types, whose results no order of evaluation changes.
-static const Program *composed_program(Lab *lab, uint64_t seed) {
-    uint64_t state = seed * 977;
-    for (int turn = 0; turn < 50; turn++) {
-        Natural *text = arena_new(&lab->arena, Natural);
-        DiagList quiet = {.arena = &lab->arena};
-        int64_t values[8];
-        composed_draw(text, &state);
-        Source *source = arena_new(&lab->arena, Source);
-        *source = (Source){"k.tc", text->text, (uint32_t)strlen(text->text)};
-        const Module *m = tc_parse(&lab->arena, &lab->names, source, &quiet);
-        if (quiet.errors) continue;
-        const Program *k = m->programs.at[m->programs.n - 1];
-        for (int i = 0; i < k->params.n; i++) {
-            uint64_t r = check_random(&state);
-            values[i] = (int64_t)(r / 4 % (r % 4 ? 20 : 70));
-        }
-        const Program *p = program_bind(&lab->arena, k, values, &quiet);
-        if (p && !error_possible(p)) return p;
-    }
-    return NULL;
-}
-
-static const Program *random_program(Lab *lab, uint64_t seed) { return genprog(lab, seed); }
-
-TEST(compiled_schedules_keep_their_meaning) { try_pairs(known_shape, 30); }
-
-TEST(compiled_nested_splits_keep_their_meaning) { try_pairs(large_shape, 30); }
-
-TEST(compiled_lanes_keep_their_meaning) { try_pairs(random_lanes, 30); }
-
-TEST(compiled_compositions_keep_their_meaning) { try_pairs(composed_program, 40); }
+TEST(compiled_compositions_keep_their_meaning) { try_pairs(pair_composed, 40); }
 
 TEST(compiled_random_programs_keep_their_meaning) {
-    int64_t rounds = try_pairs(random_program, 30);
+    int64_t rounds = try_pairs(pair_random, 30);
     if (!rounds) return;
     printf("%lld runs on threads, %lld with memory of their own\n", (long long)jit_count.parallel,
            (long long)jit_count.private);

@@ -116,6 +116,7 @@ static void try_pairs(PairProgram *make) {
 TEST(interpreted_schedules_keep_their_meaning) { try_pairs(pair_shape); }
 TEST(interpreted_nested_splits_keep_their_meaning) { try_pairs(pair_large_shape); }
 TEST(interpreted_lanes_keep_their_meaning) { try_pairs(pair_lanes); }
+TEST(interpreted_compositions_keep_their_meaning) { try_pairs(pair_composed); }
 
 // MI_ROW is index arithmetic, MI_GROUP is left to test_jit_cases.
 TEST(interpreted_random_programs_keep_their_meaning) {
