@@ -52,11 +52,20 @@ static bool is_other_header(const char *path, const Kind *kind) {
     return ours && machine == (kind == &kinds[LW_EMIT_C]);
 }
 
+// A name that C or the file itself needs would come out changed.
+static int emit(Cli *cli, const lw_bound *b, const Kind *kind, const lw_emit_options *o,
+                lw_emitted *out) {
+    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, out));
+    if (status || !o->name || strcmp(out->function, o->name) == 0) return status;
+    return cli_fail(cli, "--name %s: C, or the code around the function, has another use for it",
+                    o->name);
+}
+
 // Standard output holds one file: there is no header, and C source has it inside.
 static int write_one(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
     lw_emitted out;
     o->header = "";
-    int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, &out));
+    int status = emit(cli, b, kind, o, &out);
     return status ? status : write_file(cli, "-", out.bytes, out.size);
 }
 
@@ -70,8 +79,7 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
     if (is_other_header(header, kind))
         status = cli_fail(cli, "'%s' declares %s, which has other prototypes; name another file",
                           header, kind == &kinds[LW_EMIT_C] ? "machine code" : "C source");
-    if (!status)
-        status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, &out));
+    if (!status) status = emit(cli, b, kind, o, &out);
     if (!status) status = write_file(cli, cli->output, out.bytes, out.size);
     if (!status) status = write_file(cli, header, out.header, out.header_size);
     if (!status) {

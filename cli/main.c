@@ -459,12 +459,23 @@ int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
     return EXIT_OK;
 }
 
+// An integer that is no parameter, 'int() pos'.
+static bool is_run_time_scalar(const lw_function *f, const char *name) {
+    int t = lw_function_find_param(f, name) < 0 ? lw_function_find_tensor(f, name) : -1;
+    return t >= 0 && (size_t)t < lw_function_input_count(f) &&
+           lw_function_tensor(f, (size_t)t)->ndim == 0;
+}
+
 int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count) {
     lw_size *all = cli_alloc((cli->sizes.n + cli->arg.n + cli->in.n + 1) * sizeof *all);
     size_t n = 0;
     *sizes = all;
     for (size_t i = 0; i < cli->sizes.n; i++, n++) {
-        all[n].name = cli->sizes.at[i].name;
+        const Pair *size = &cli->sizes.at[i];
+        all[n].name = size->name;
+        if (f && is_run_time_scalar(f, size->name))
+            return cli_misuse(cli, "--size %s: '%s' is read at run time; give it with --arg %s=%s",
+                              size->name, size->name, size->name, size->value);
         if (!whole_number(cli->sizes.at[i].value, &all[n].value))
             return cli_misuse(cli, "--size %s=%s: not a whole number of 64 bits",
                               cli->sizes.at[i].name, cli->sizes.at[i].value);

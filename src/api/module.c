@@ -114,8 +114,12 @@ static void print_arguments(Text *out, const lw_function *f) {
     for (size_t i = 0; i < f->narguments; i++) {
         const lw_argument *a = &f->arguments[i];
         if (i) text_add(out, ", ");
-        if (a->tensor >= 0)
-            text_add(out, f->tensors[a->tensor].text);
+        const lw_tensor *t = a->tensor >= 0 ? &f->tensors[a->tensor] : NULL;
+        Type type = t ? f->program->tensors.at[a->tensor].type : TYPE_NONE;
+        if (t && t->ndim == 0 && type_is_integer(type)) // 'int() s', not 'int s'
+            text_printf(out, "%s() %s", type_info[type].name, t->name);
+        else if (t)
+            text_add(out, t->text);
         else
             text_printf(out, "%s %s", type_info[f->program->params.at[a->param].type].name,
                         a->name);

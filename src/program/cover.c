@@ -14,7 +14,8 @@
 // left, whatever its constraints say. An update without initialisation reads what it writes, so it
 // adds nothing. What cannot be inverted is enumerated, if there are few instances.
 //
-// What depends on data (a gather, a guard that reads), or is not decided, is a warning.
+// What depends on data (a gather, a guard that reads) is a warning. What is not decided says
+// nothing: a warning would be false more often than not.
 #include "program/check_impl.h"
 
 #include "base/bug.h"
@@ -25,7 +26,8 @@
 
 enum {
     MAX_ASKED = 300,      // questions about one read
-    MAX_MARKED = 1 << 20, // elements, and instances, that enumeration looks at
+    MAX_MARKED = 1 << 16, // elements, and instances, that enumeration looks at
+    SAMPLE = 64,          // instances, where there are more
     MAX_READER = PROGRAM_MAX_ITERS + PROGRAM_MAX_RANK,
 };
 
@@ -506,16 +508,32 @@ static bool look_at_all(Cover *v, const Box *b, bool *written, int64_t *at, Exis
     return true;
 }
 
+// Too many to look at all: the first instances, one writer after the other.
+static Exists look_at_some(Cover *v, const Box *b, int64_t *at) {
+    int64_t element[PROGRAM_MAX_RANK];
+    memcpy(at, b->lo, sizeof b->lo);
+    for (int n = 0; n < SAMPLE; n++) {
+        bool written = !element_at(v, v->read, at, element);
+        for (const Writer *w = v->c->writers[v->read->tensor]; w && !written; w = w->next)
+            written = may_write(v, w->st, element);
+        if (!written && check_performed(v->c, v->guards, at) == YES) return YES;
+        if (!box_next(b, at)) break;
+    }
+    return NO;
+}
+
 static void enumerate(Cover *v, const Box *b) {
     int64_t at[PROGRAM_MAX_ITERS], element[PROGRAM_MAX_RANK];
     int64_t elements = tensor_elements(tensor_of(v->c, v->read));
     Exists found = MAYBE;
-    if (!v->gathered && elements <= MAX_MARKED && affordable(v, b)) {
+    bool all = !v->gathered && elements <= MAX_MARKED && affordable(v, b);
+    if (all) {
         ArenaMark start = arena_mark(v->c->scratch);
         bool *written = arena_new_n(v->c->scratch, bool, elements);
-        if (!look_at_all(v, b, written, at, &found)) found = MAYBE;
+        all = look_at_all(v, b, written, at, &found);
         arena_release(v->c->scratch, start);
     }
+    if (!all && !v->gathered) found = look_at_some(v, b, at);
     if (found == YES && element_at(v, v->read, at, element))
         report_unwritten(v, at, element);
     else if (found == MAYBE)

@@ -384,14 +384,6 @@ static void solve_tensor(Infer *in, int t, bool in_circle) {
 
 // --- The Program -------------------------------------------------------------------------------
 
-static void init_facts(Infer *in) {
-    Program *p = in->p;
-    in->param_lo = arena_new_n(in->arena, int64_t, p->params.n);
-    in->param_one = arena_new_n(in->arena, int, p->params.n);
-    for (int i = 0; i < p->params.n; i++)
-        in->param_lo[i] = p->params.at[i].kind == PARAM_SIZE ? 0 : INT64_MIN;
-}
-
 static void find_definitions(Infer *in, const InferStmt *info) {
     Program *p = in->p;
     in->work = arena_new_n(in->arena, Work, p->stmts.n);
@@ -537,7 +529,7 @@ bool program_infer(Program *p, const InferStmt *stmts, InferExtents extents, Dia
         return false;
     }
     in.zero = affine_const(p->exprs, 0);
-    init_facts(&in);
+    infer_init_facts(&in);
     find_definitions(&in, stmts);
     find_extents(&in);
     find_readers(&in);

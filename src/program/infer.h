@@ -71,4 +71,9 @@ typedef struct InferExtents {
 // False when something was reported as an error. Warnings do not fail it.
 bool program_infer(Program *p, const InferStmt *stmts, InferExtents extents, DiagList *diags);
 
+// What is known of the sizes of a Program whose ranges were inferred: its Requires.
+typedef struct Infer Infer;
+Infer *infer_facts(Program *p);
+bool infer_holds(Infer *facts, const Affine *a); // a >= 0 is proved
+
 #endif

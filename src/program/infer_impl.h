@@ -78,7 +78,7 @@ typedef struct Edge {
     struct Edge *next;
 } Edge;
 
-typedef struct Infer {
+struct Infer {
     Program *p;
     Exprs *x;
     Arena *arena;
@@ -101,7 +101,7 @@ typedef struct Infer {
 
     Set required;           // Requires by their Affine
     Name *tensors, *params; // for printing, made on demand
-} Infer;
+};
 
 // --- infer_prove.c -----------------------------------------------------------------------------
 
@@ -111,6 +111,7 @@ bool infer_proves(Infer *in, const Work *w, const Affine *a);
 bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b); // a <= b
 // Is a >= 0 where the facts hold as well? Both may hold iterators.
 bool infer_proves_with(Infer *in, const Work *w, const Affine *a, const Affine *const *fact, int n);
+void infer_init_facts(Infer *in);            // of parameters alone
 void infer_assume(Infer *in, const Work *w); // makes `assumed` what holds where w has an instance
 
 // --- infer_solve.c -----------------------------------------------------------------------------

@@ -222,6 +222,14 @@ static bool prove(Prover *pr, const Lin *l, int depth) {
 
 // --- Facts of a statement ----------------------------------------------------------------------
 
+void infer_init_facts(Infer *in) {
+    Program *p = in->p;
+    in->param_lo = arena_new_n(in->arena, int64_t, p->params.n);
+    in->param_one = arena_new_n(in->arena, int, p->params.n);
+    for (int i = 0; i < p->params.n; i++)
+        in->param_lo[i] = p->params.at[i].kind == PARAM_SIZE ? 0 : INT64_MIN;
+}
+
 static void assume_at_least_one(Infer *in, const Affine *a) {
     bool param = a->n == 1 && a->constant == 0 && a->term[0].coef == 1 &&
                  a->term[0].atom->kind == ATOM_PARAM;
@@ -289,3 +297,14 @@ bool infer_proves_with(Infer *in, const Work *w, const Affine *a, const Affine *
     in->assumed.n = before;
     return yes;
 }
+
+Infer *infer_facts(Program *p) {
+    Infer *in = arena_new(p->arena, Infer);
+    *in = (Infer){.p = p, .x = p->exprs, .arena = p->arena};
+    infer_init_facts(in);
+    for (int i = 0; i < p->requires.n; i++)
+        if (!p->requires.at[i].warn) vec_push(p->arena, &in->known, p->requires.at[i].what);
+    return in;
+}
+
+bool infer_holds(Infer *facts, const Affine *a) { return infer_proves(facts, NULL, a); }

@@ -389,16 +389,34 @@ bool infer_check_where(Infer *in, const Work *w) {
 
 // --- Accesses ----------------------------------------------------------------------------------
 
+// Where a range came from if nobody wrote it where it is used.
+static const char *because_declared(Infer *in, const Work *w, int v) {
+    if (!w->var[v].declared) return "";
+    return arena_printf(in->arena, ", the declared size of '%s'",
+                        tensor_name(in, w->stmt->write->tensor));
+}
+
+// The same for the first such iterator of a constraint, with the way out.
+static const char *blame_declared(Infer *in, const Work *w, const Cons *c) {
+    for (int v = 0; v < w->stmt->niters; v++)
+        if (c->iters >> v & 1 && w->var[v].declared)
+            return arena_printf(in->arena, "; '%s' runs over %s:%s%s: give less with a 'where'",
+                                w->stmt->iter[v].name, show(in, w, w->var[v].lo),
+                                show(in, w, w->var[v].hi), because_declared(in, w, v));
+    return "";
+}
+
 static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reached) {
     if (c->reported) return;
     c->reported = true;
     Name tensor = tensor_name(in, c->access->tensor);
     Diag *diag = diag_report(in->diags, cons_range(c), DIAG_INFER_OUTSIDE, show_sub(in, c), tensor,
                              show(in, w, reached), show(in, w, c->lo), show(in, w, c->hi));
-    for (int v = 0; v < w->stmt->niters; v++)
-        if (c->iters >> v & 1)
-            diag_note(in->diags, diag, w->stmt->iter[v].range, DIAG_INFER_RANGES,
-                      w->stmt->iter[v].name, show(in, w, w->var[v].lo), show(in, w, w->var[v].hi));
+    for (int v = 0; v < w->stmt->niters; v++) {
+        if (!(c->iters >> v & 1)) continue;
+        diag_note(in->diags, diag, w->stmt->iter[v].range, DIAG_INFER_RANGES, w->stmt->iter[v].name,
+                  show(in, w, w->var[v].lo), show(in, w, w->var[v].hi), because_declared(in, w, v));
+    }
     diag_note(in->diags, diag, (Range){0, 0},
               c->iters ? DIAG_INFER_OUTSIDE_OUT : DIAG_INFER_OUTSIDE_FIXED, tensor);
     if (c->iters && c->read && c->sub->constant)
@@ -415,10 +433,11 @@ static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
     if (infer_proves(in, w, what) || !exact)
         return; // inexact ones are enumerated when sizes are bound
     if (never(in, w, what)) return report_outside(in, w, c, reached);
-    const char *why = arena_printf(
-        in->arena,
-        upper ? "subscript '%s' of '%s' stays below %s" : "subscript '%s' of '%s' is at least %s",
-        show_sub(in, c), tensor_name(in, c->access->tensor), show(in, w, upper ? c->hi : c->lo));
+    const char *why = arena_printf(in->arena,
+                                   upper ? "subscript '%s' of '%s' stays below %s%s"
+                                         : "subscript '%s' of '%s' is at least %s%s",
+                                   show_sub(in, c), tensor_name(in, c->access->tensor),
+                                   show(in, w, upper ? c->hi : c->lo), blame_declared(in, w, c));
     add_require(in, w, what, why, cons_range(c), PIECES);
 }
 

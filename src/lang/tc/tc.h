@@ -8,6 +8,7 @@
 //   tc_expr.c     expressions as values: typed Exprs
 //   tc_index.c    expressions as subscripts and bounds: Affines; borders
 //   tc_call.c     calls of functions, inlined, and concat
+//   tc_parts.c    which declared results start from the caller's content
 //   tc_emit.c     checked statements -> the Program; ranges inferred
 #ifndef LW_LANG_TC_H
 #define LW_LANG_TC_H
@@ -217,6 +218,10 @@ Val tc_border(Checker *ck, const Node *n, BuiltinKind kind);
 
 // tc_call.c: true when the statement is a call or a concat, and then it was dealt with
 bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s);
+
+// tc_parts.c
+// Makes declared results in-out that are defined in part or read before they are.
+void tc_find_old_content(Checker *ck);
 
 // tc_emit.c
 bool tc_emit(Checker *ck);

@@ -365,14 +365,19 @@ static void bind_arguments(Call *c) {
 static void bind_shape(Call *c, const TcParam *p, int tensor, Range range) {
     Checker *ck = c->ck;
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
+    Ten *t = &ck->tens.at[tensor];
+    bool shaped = t->size || t->defs > 0 || t->size_param;
+    if (shaped && t->rank == p->rank) bind_sizes(c, p, tensor); // names that no argument has
     for (int d = 0; d < p->rank && c->ok; d++) {
         size[d] = dimension(c, p->dim[d]);
         c->ok = size[d] != NULL;
-        if (!size[d]) diag_report(ck->diags, range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
+        if (size[d]) continue;
+        Diag *diag = diag_report(ck->diags, range, DIAG_TC_CALL_SIZE, c->func->name, d, p->name);
+        diag_note(ck->diags, diag, (Range){0, 0}, DIAG_TC_CALL_SIZE_NOTE, t->name);
     }
-    Ten *t = &ck->tens.at[tensor];
     if (!c->ok) return;
-    if (!t->size && t->defs == 0 && !t->size_param) {
+    t = &ck->tens.at[tensor];
+    if (!shaped) {
         t->size = size;
         return;
     }

@@ -249,104 +249,6 @@ static void drop_constraints(Program *p) {
     }
 }
 
-// --- Old content ---------------------------------------------------------------------------------
-
-// A box of elements in sizes and integers that are read: lo <= element < hi.
-typedef struct Part {
-    const Affine *lo[PROGRAM_MAX_RANK], *hi[PROGRAM_MAX_RANK];
-} Part;
-
-// What was defined so far of a result with a declared shape.
-typedef struct Parts {
-    Program *p;
-    int tensor;
-    const Stmt *st;
-    VEC(Part) part;
-    bool unknown; // something was defined that is no box: program_bind decides
-    bool old;     // the caller's content is read
-} Parts;
-
-// A subscript that is an index, moved, or holds none.
-static bool part_of(const Parts *k, const Access *a, Part *out) {
-    Exprs *x = k->p->exprs;
-    uint32_t seen = 0;
-    for (int d = 0; d < a->rank; d++) {
-        int i = 0;
-        while (i < k->st->niters && affine_coef(a->sub[d], i) != 1) i++;
-        bool moved = i < k->st->niters && !(seen >> i & 1);
-        const Affine *rest = moved ? affine_sub(x, a->sub[d], affine_iter(x, i)) : a->sub[d];
-        if (rest->has_iter) return false;
-        if (moved) seen |= 1u << i;
-        out->lo[d] = moved ? affine_add(x, rest, k->st->iter[i].lo) : rest;
-        out->hi[d] = moved ? affine_add(x, rest, k->st->iter[i].hi) : affine_add_const(x, rest, 1);
-    }
-    return true;
-}
-
-static bool spans(const Parts *k, const Part *a, int d) {
-    const Tensor *t = &k->p->tensors.at[k->tensor];
-    return a->lo[d] == t->origin[d] &&
-           a->hi[d] == affine_add(k->p->exprs, t->origin[d], t->size[d]);
-}
-
-// Parts that span all other dimensions stand one behind the other along d and end where it ends.
-static bool chained(const Parts *k, int d) {
-    const Tensor *t = &k->p->tensors.at[k->tensor];
-    const Affine *at = t->origin[d], *end = affine_add(k->p->exprs, at, t->size[d]);
-    for (int n = 0; n <= k->part.n && at != end; n++)
-        for (int i = 0; i < k->part.n; i++) {
-            bool fits = k->part.at[i].lo[d] == at;
-            for (int o = 0; o < t->rank && fits; o++) fits = o == d || spans(k, &k->part.at[i], o);
-            if (fits) at = k->part.at[i].hi[d];
-        }
-    return at == end;
-}
-
-static void read_part(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    Parts *k = user;
-    Part r;
-    if (a->tensor != k->tensor || !k->part.n || k->unknown || k->old) return;
-    bool box = part_of(k, a, &r), found = false;
-    for (int i = 0; i < k->part.n && !found; i++) {
-        found = true;
-        for (int d = 0; d < a->rank && found; d++) {
-            const Part *w = &k->part.at[i];
-            found = spans(k, w, d) || (box && w->lo[d] == r.lo[d] && w->hi[d] == r.hi[d]);
-        }
-    }
-    for (int d = 0; d < a->rank && !found; d++) found = chained(k, d);
-    k->old = !found;
-}
-
-static void look_at_stmt(Parts *k, const Stmt *st) {
-    Part w;
-    k->st = st;
-    expr_visit_accesses(st->value, read_part, k);
-    for (int d = 0; d < st->write->rank; d++)
-        affine_visit_accesses(st->write->sub[d], read_part, k);
-    if (st->op != REDUCE_ASSIGN && !st->init) read_part(k, st->write, false);
-    if (st->write->tensor != k->tensor || (st->op != REDUCE_ASSIGN && !st->init)) return;
-    k->unknown |= (!st->init && st->nconstraints) || !part_of(k, st->write, &w);
-    if (!k->unknown) vec_push(k->p->arena, &k->part, w);
-}
-
-// A result with a declared shape of which parts are defined and more is read starts from what the
-// caller has there: in-out.
-//     KC(pos,d) = k(d)      S(t) +=! q(d) * KC(t,d)
-static void find_old_content(Checker *ck) {
-    Program *p = ck->p;
-    bool overflow = p->exprs->overflow, large = p->exprs->too_large;
-    for (int i = 0; i < ck->tens.n; i++) {
-        if (ck->tens.at[i].role != ROLE_OUTPUT || !ck->tens.at[i].size) continue;
-        Parts k = {.p = p, .tensor = i};
-        for (int s = 0; s < p->stmts.n && !k.old; s++) look_at_stmt(&k, &p->stmts.at[s]);
-        if (k.old) p->tensors.at[i].role = ROLE_INOUT;
-    }
-    p->exprs->overflow = overflow;
-    p->exprs->too_large = large;
-}
-
 bool tc_emit(Checker *ck) {
     Program *p = ck->p;
     if (!set_types(ck)) return false;
@@ -364,6 +266,6 @@ bool tc_emit(Checker *ck) {
     if (!program_infer(p, ck->infos.at, extents, ck->diags)) return false;
     if (ck->standins.n && !put_extents(ck)) return false;
     drop_constraints(p);
-    find_old_content(ck);
+    tc_find_old_content(ck);
     return settle_requires(ck) && program_finish(p, ck->diags);
 }

@@ -16,4 +16,4 @@ def row(float(N) A) -> (float(2,N) O, S) {
 $ loopwright check kv.tc
 kv(f32(D) k, f32(D) q, i32 pos) -> (inout f32(S, D) KC, f32(S) O)
 halves(f32(N) A, f32(N) B) -> (f32(2*N) O)
-row(f32(N) A) -> (f32(2, N) O, f32 S)
+row(f32(N) A) -> (inout f32(2, N) O, f32 S)

@@ -11,9 +11,9 @@ def twice(int() pos, float(T,D) k) -> (float(S,D) KC) {
     KC(pos + t/2,d) = k(t,d)
 }
 $ loopwright check kv.tc
-row(i32 pos, f32(D) k, f32(D) q) -> (inout f32(S, D) KC, f32(S) O)
-rows(i32 pos, f32 x) -> (f32(S) KC)
-twice(i32 pos, f32(T, D) k) -> (f32(S, D) KC)
+row(i32() pos, f32(D) k, f32(D) q) -> (inout f32(S, D) KC, f32(S) O)
+rows(i32() pos, f32 x) -> (inout f32(S) KC)
+twice(i32() pos, f32(T, D) k) -> (f32(S, D) KC)
 $ loopwright run kv.tc --def rows --size S=6 --arg pos=3 --arg x=1 --backend interp | tail -1
            [0, 0, 0, 1, 2, 0]
 $ loopwright run kv.tc --def rows --size S=6 --arg pos=3 --arg x=1 | tail -1
@@ -28,7 +28,7 @@ kv.tc:6:5: error: statement 'KC': subscript 1 of 'KC' is t + pos[] = 6 at t = 1,
 note: pos[] is 5
 --- exit 1
 $ loopwright check kv.tc --def twice --size D=1,S=6,T=2
-twice(i32 pos, f32(T, D) k) -> (f32(S, D) KC)
+twice(i32() pos, f32(T, D) k) -> (f32(S, D) KC)
 --- stderr
 kv.tc:9:5: error: could not prove that '=' writes each element of 'KC' only once
       KC(pos + t/2,d) = k(t,d)

@@ -1,0 +1,322 @@
+// Results with a declared shape that statements define in parts: is all of it written, and is what
+// is read written before? Otherwise the result is in-out and starts from the caller's content.
+//
+//     KC(pos,d) = k(d)                                   a part: in-out
+//     O(i) = A(i)      O(i + N) = B(i)                   all of O(2*N)
+//     O(2*i) = A(i)    O(2*i + 1) = B(i)                 all of O(2*N)
+//
+// A part is a box of elements in sizes and integers that are read, in each dimension every step-th
+// one. Steps go by taking the elements apart by their remainders, which leaves boxes. Boxes cover a
+// region if one holds its first corner and the others cover what is left behind it, dimension by
+// dimension. Whatever is no such part (a diagonal counts as none) leaves the role as it is:
+// program_bind decides, with numbers.
+#include "lang/tc/tc.h"
+
+#include "base/fault.h"
+
+enum { MAX_STEP = 16, MAX_CLASSES = 256, MAX_PARTS = 64, BUDGET = 3000 };
+
+typedef struct Part {
+    const Affine *lo[PROGRAM_MAX_RANK], *hi[PROGRAM_MAX_RANK]; // lo <= element < hi
+    int64_t step[PROGRAM_MAX_RANK];
+} Part;
+
+typedef struct Parts {
+    Program *p;
+    Infer *facts; // about sizes
+    int tensor;
+    const Stmt *st;
+    VEC(Part) part;
+    bool unknown; // something was defined that is no part
+    bool old;     // the caller's content is read
+    int budget;   // of proofs, for one question
+} Parts;
+
+static const Tensor *tensor_of(const Parts *k) { return &k->p->tensors.at[k->tensor]; }
+
+static bool is_at_least_0(Parts *k, const Affine *a) {
+    return k->budget-- > 0 && infer_holds(k->facts, a);
+}
+
+static bool is_le(Parts *k, const Affine *a, const Affine *b) {
+    return a == b || is_at_least_0(k, affine_sub(k->p->exprs, b, a));
+}
+
+// --- Parts of accesses ---------------------------------------------------------------------------
+
+// A subscript as  rest + Σ coef·(iterator - its first value),  every coef positive.
+typedef struct Linear {
+    const Affine *rest;
+    int n;
+    const Affine *coef[PROGRAM_MAX_ITERS], *count[PROGRAM_MAX_ITERS];
+} Linear;
+
+static bool add_iterator(Parts *k, Linear *l, const Affine *coef, const Iter *it) {
+    Exprs *x = k->p->exprs;
+    const Affine *last = affine_add_const(x, it->hi, -1), *first = it->lo;
+    if (affine_is_const(coef) && coef->constant < 0) {
+        first = last;
+        coef = affine_scale(x, coef, -1);
+        l->rest = affine_sub(x, l->rest, affine_mul(x, coef, first));
+    } else {
+        if (!is_at_least_0(k, affine_add_const(x, coef, -1))) return false;
+        l->rest = affine_add(x, l->rest, affine_mul(x, coef, first));
+    }
+    l->coef[l->n] = coef;
+    l->count[l->n++] = affine_sub(x, it->hi, it->lo);
+    return true;
+}
+
+static bool linear_of(Parts *k, const Affine *sub, Linear *l) {
+    Exprs *x = k->p->exprs;
+    const Affine *at[PROGRAM_MAX_ITERS], *zero = affine_const(x, 0), *sum;
+    for (int i = 0; i < k->st->niters; i++) at[i] = zero;
+    const Affine *rest = sum = affine_substitute(x, sub, at, NULL);
+    *l = (Linear){.rest = rest};
+    if (rest->has_iter) return false; // inside of what is read
+    for (int i = 0; i < k->st->niters; i++) {
+        if (!affine_uses_iter(sub, i)) continue;
+        at[i] = affine_const(x, 1);
+        const Affine *coef = affine_sub(x, affine_substitute(x, sub, at, NULL), rest);
+        at[i] = zero;
+        sum = affine_add(x, sum, affine_mul(x, coef, affine_iter(x, i)));
+        if (coef->has_iter || affine_is(coef, 0)) return false;
+        if (!add_iterator(k, l, coef, &k->st->iter[i])) return false;
+    }
+    return sum == sub;
+}
+
+static int least_coef(const Linear *l) {
+    int least = -1;
+    for (int i = 0; i < l->n; i++)
+        if (affine_is_const(l->coef[i]) &&
+            (least < 0 || l->coef[i]->constant < l->coef[least]->constant))
+            least = i;
+    return least;
+}
+
+static void drop(Linear *l, int i) {
+    l->n--;
+    l->coef[i] = l->coef[l->n];
+    l->count[i] = l->count[l->n];
+}
+
+// Every step-th element of an interval: each further iterator goes on where those before end.
+static bool interval_of(const Parts *k, Linear *l, int d, Part *out) {
+    Exprs *x = k->p->exprs;
+    int i = least_coef(l);
+    out->lo[d] = l->rest;
+    out->hi[d] = affine_add_const(x, l->rest, 1);
+    out->step[d] = 1;
+    if (!l->n) return true;
+    if (i < 0 || l->coef[i]->constant > MAX_STEP) return false;
+    int64_t step = out->step[d] = l->coef[i]->constant;
+    const Affine *reach = affine_scale(x, l->count[i], step);
+    drop(l, i);
+    while (l->n) {
+        for (i = 0; i < l->n; i++) {
+            const Affine *c = l->coef[i];
+            bool inside = affine_is_const(c) && affine_is_const(reach) && c->constant % step == 0 &&
+                          c->constant <= reach->constant;
+            if (c == reach || inside) break;
+        }
+        if (i == l->n) return false;
+        const Affine *more = affine_mul(x, l->coef[i], affine_add_const(x, l->count[i], -1));
+        reach = affine_add(x, reach, more);
+        drop(l, i);
+    }
+    out->hi[d] = affine_add_const(x, affine_add(x, l->rest, reach), 1 - step);
+    return true;
+}
+
+typedef enum PartKind { PART_BOX, PART_THIN, PART_OTHER } PartKind;
+
+// Thin: one iterator moves in two dimensions.
+static PartKind part_of(Parts *k, const Access *a, Part *out) {
+    Linear l;
+    bool thin = false;
+    k->budget = BUDGET;
+    for (int d = 0; d < a->rank; d++) {
+        for (int i = 0; i < k->st->niters; i++)
+            for (int o = 0; o < d; o++)
+                thin |= affine_uses_iter(a->sub[d], i) && affine_uses_iter(a->sub[o], i);
+        if (!linear_of(k, a->sub[d], &l) || !interval_of(k, &l, d, out)) return PART_OTHER;
+    }
+    return thin ? PART_THIN : PART_BOX;
+}
+
+// --- Covering ------------------------------------------------------------------------------------
+
+typedef struct Boxes {
+    Parts *k;
+    int n, rank;
+    Part at[MAX_PARTS];
+} Boxes;
+
+static bool covered(Boxes *b, Part region, uint64_t used);
+
+// What `by` leaves of the region: in each dimension, what lies behind it.
+static bool rest_covered(Boxes *b, Part region, int by, uint64_t used) {
+    for (int d = 0; d < b->rank; d++) {
+        Part behind = region;
+        behind.lo[d] = b->at[by].hi[d];
+        if (!covered(b, behind, used | UINT64_C(1) << by)) return false;
+        if (!is_le(b->k, region.hi[d], b->at[by].hi[d])) region.hi[d] = b->at[by].hi[d];
+    }
+    return true;
+}
+
+static bool covered(Boxes *b, Part region, uint64_t used) {
+    for (int d = 0; d < b->rank; d++)
+        if (is_le(b->k, region.hi[d], region.lo[d])) return true;
+    for (int i = 0; i < b->n; i++) {
+        bool corner = !(used >> i & 1);
+        for (int d = 0; d < b->rank && corner; d++)
+            corner = is_le(b->k, b->at[i].lo[d], region.lo[d]);
+        if (corner && rest_covered(b, region, i, used)) return true;
+    }
+    return false;
+}
+
+// ceil((a - r)/s)
+static const Affine *quotient(Exprs *x, const Affine *a, int64_t r, int64_t s) {
+    return s == 1 ? a : affine_div(x, affine_add_const(x, a, s - 1 - r), affine_const(x, s));
+}
+
+// The elements of a part whose remainders by `modulus` are `r`, numbered from 0; false when it has
+// none or that is not known.
+static bool class_of(Exprs *x, const Part *p, int rank, const int64_t *modulus, const int64_t *r,
+                     Part *out) {
+    for (int d = 0; d < rank; d++) {
+        const Affine *step = affine_const(x, p->step[d]);
+        const Affine *off = affine_mod(x, affine_add_const(x, p->lo[d], -r[d]), step);
+        if (p->step[d] > 1 && !affine_is(off, 0)) return false;
+        out->lo[d] = quotient(x, p->lo[d], r[d], modulus[d]);
+        out->hi[d] = quotient(x, p->hi[d], r[d], modulus[d]);
+    }
+    return true;
+}
+
+// Does no element of the region have these remainders?
+static bool is_off(Exprs *x, const Part *region, int rank, const int64_t *r) {
+    for (int d = 0; d < rank; d++) {
+        const Affine *step = affine_const(x, region->step[d]);
+        const Affine *off = affine_mod(x, affine_add_const(x, region->lo[d], -r[d]), step);
+        if (affine_is_const(off) && off->constant != 0) return true;
+    }
+    return false;
+}
+
+static bool class_covered(Parts *k, const Part *region, const int64_t *modulus, const int64_t *r) {
+    Exprs *x = k->p->exprs;
+    Boxes b = {.k = k, .rank = tensor_of(k)->rank};
+    Part mine = *region;
+    if (is_off(x, region, b.rank, r)) return true;
+    for (int d = 0; d < b.rank; d++) {
+        mine.lo[d] = quotient(x, region->lo[d], r[d], modulus[d]);
+        mine.hi[d] = quotient(x, region->hi[d], r[d], modulus[d]);
+    }
+    for (int i = 0; i < k->part.n; i++)
+        if (class_of(x, &k->part.at[i], b.rank, modulus, r, &b.at[b.n])) b.n++;
+    return covered(&b, mine, 0);
+}
+
+static int64_t common_multiple(int64_t a, int64_t b) {
+    int64_t m = a;
+    while (m % b) m += a;
+    return m;
+}
+
+static bool all_covered(Parts *k, const Part *region) {
+    int rank = tensor_of(k)->rank;
+    int64_t modulus[PROGRAM_MAX_RANK], r[PROGRAM_MAX_RANK] = {0}, classes = 1;
+    if (k->part.n > MAX_PARTS) return true; // undecided: as if it were
+    for (int d = 0; d < rank; d++) {
+        modulus[d] = region->step[d];
+        for (int i = 0; i < k->part.n && modulus[d] <= MAX_CLASSES; i++)
+            modulus[d] = common_multiple(modulus[d], k->part.at[i].step[d]);
+        classes *= modulus[d];
+        if (classes > MAX_CLASSES) return true;
+    }
+    k->budget = BUDGET;
+    for (;;) {
+        if (!class_covered(k, region, modulus, r)) return k->budget <= 0; // undecided
+        int d = rank - 1;
+        while (d >= 0 && ++r[d] == modulus[d]) r[d--] = 0;
+        if (d < 0) return true;
+    }
+}
+
+// --- Reads and statements ------------------------------------------------------------------------
+
+static Part whole(const Parts *k) {
+    const Tensor *t = tensor_of(k);
+    Part all;
+    for (int d = 0; d < t->rank; d++) {
+        all.lo[d] = t->origin[d];
+        all.hi[d] = affine_add(k->p->exprs, t->origin[d], t->size[d]);
+        all.step[d] = 1;
+    }
+    return all;
+}
+
+// The same elements as those that a statement defined?
+static bool was_defined(const Parts *k, const Part *r) {
+    for (int i = 0; i < k->part.n; i++) {
+        bool same = true;
+        for (int d = 0; d < tensor_of(k)->rank && same; d++) {
+            const Part *w = &k->part.at[i];
+            same = w->lo[d] == r->lo[d] && w->hi[d] == r->hi[d] && w->step[d] == r->step[d];
+        }
+        if (same) return true;
+    }
+    return false;
+}
+
+static void read_part(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Parts *k = user;
+    Part r;
+    if (a->tensor != k->tensor || !k->part.n || k->unknown || k->old) return;
+    PartKind kind = part_of(k, a, &r);
+    if (kind == PART_OTHER) r = whole(k);
+    k->old = !was_defined(k, &r) && !all_covered(k, &r);
+}
+
+static void look_at_stmt(Parts *k, const Stmt *st) {
+    Part w;
+    k->st = st;
+    expr_visit_accesses(st->value, read_part, k);
+    for (int d = 0; d < st->write->rank; d++)
+        affine_visit_accesses(st->write->sub[d], read_part, k);
+    if (st->op != REDUCE_ASSIGN && !st->init) read_part(k, st->write, false);
+    if (st->write->tensor != k->tensor || (st->op != REDUCE_ASSIGN && !st->init)) return;
+    PartKind kind = st->write->has_read && st->init ? PART_BOX : part_of(k, st->write, &w);
+    if (st->write->has_read && st->init) w = whole(k); // a scatter sets all elements first
+    k->unknown |= (!st->init && st->nconstraints) || kind == PART_OTHER;
+    if (!k->unknown && kind == PART_BOX) vec_push(k->p->arena, &k->part, w);
+}
+
+static bool is_old(Program *p, Infer *facts, int tensor) {
+    Parts k = {.p = p, .facts = facts, .tensor = tensor};
+    bool written = false;
+    for (int s = 0; s < k.p->stmts.n && !k.old; s++) {
+        written |= k.p->stmts.at[s].write->tensor == tensor;
+        look_at_stmt(&k, &k.p->stmts.at[s]);
+    }
+    if (k.old || k.unknown || !written) return k.old;
+    Part all = whole(&k);
+    return !FAULT(part_is_whole) && !all_covered(&k, &all);
+}
+
+void tc_find_old_content(Checker *ck) {
+    Program *p = ck->p;
+    bool overflow = p->exprs->overflow, large = p->exprs->too_large;
+    Infer *facts = infer_facts(p);
+    for (int i = 0; i < ck->tens.n; i++) {
+        if (ck->tens.at[i].role != ROLE_OUTPUT || !ck->tens.at[i].size) continue;
+        if (is_old(p, facts, i)) p->tensors.at[i].role = ROLE_INOUT;
+    }
+    p->exprs->overflow = overflow;
+    p->exprs->too_large = large;
+}
