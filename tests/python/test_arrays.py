@@ -53,7 +53,7 @@ def test_random_views_of_every_type():
 def test_broadcast_inputs_have_stride_zero():
     copy = copier("f32", 2)
     assert np.array_equal(copy(np.broadcast_to(np.arange(3, dtype="f4"), (4, 3))), [[0, 1, 2]] * 4)
-    with pytest.raises(lw.Error, match="several elements in one place"):
+    with pytest.raises(lw.Error, match="several elements"):
         copy(np.zeros((4, 3), "f4"), out=np.lib.stride_tricks.as_strided(np.zeros(3, "f4"), (4, 3), (0, 4)))
 
 
