@@ -186,6 +186,41 @@ LW_API lw_status lw_parse_file(lw_context *ctx, const char *path, const lw_parse
 // the shapes.
 LW_API lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                                  size_t count, lw_module **out);
+
+// In which order operands are multiplied. Three and more are contracted in pairs, in the cheapest
+// order that is found, where that takes clearly fewer operations than one nest of all labels.
+typedef struct lw_einsum_options {
+    size_t struct_size;
+    double memory_limit; // elements of the largest intermediate result; 0: any
+    bool as_written;     // one nest of all labels
+    DLDataType dtype;    // to compute in, and of the result; zero: as docs/einsum.md says
+    // The order: per step the number of its operands and their positions among those that are left,
+    // to the end of which its result goes. NULL: chosen.
+    const int32_t *path;
+    size_t path_length; // of the whole list
+} lw_einsum_options;
+
+typedef struct lw_einsum_step {
+    size_t count;
+    const int32_t *operands; // their positions, ascending, as in `path`
+    double flops;
+    double size; // elements of the result
+} lw_einsum_step;
+
+typedef struct lw_einsum_plan {
+    size_t step_count;
+    const lw_einsum_step *steps;
+    double flops;    // of all steps, and of sums over single operands before them
+    double one_nest; // of one nest of all labels
+    double largest;  // elements of the largest intermediate result; 0: there is none
+} lw_einsum_plan;
+
+// The same with options, which may be NULL, and the order that was chosen, in `plan` unless that is
+// NULL; it lives as long as a diagnostic of this call would.
+LW_API lw_status lw_parse_einsum_with(lw_context *ctx, const char *spec,
+                                      const DLTensor *const *operands, size_t count,
+                                      const lw_einsum_options *options, lw_module **out,
+                                      const lw_einsum_plan **plan);
 LW_API void lw_module_free(lw_module *mod);
 
 LW_API size_t lw_module_function_count(const lw_module *mod);

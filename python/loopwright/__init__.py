@@ -11,6 +11,7 @@
     k = T.matmul.compile(A, B)             # machine code in the hand: k(A, B)
     T.matmul.tune(A, B, seconds=1)         # searches for a faster schedule; later calls use it
     print(T.matmul.explain())              # its loops, and what became of them
+    lw.einsum("ij,jk,kl->il", A, B, C)     # NumPy's einsum, in the cheapest order
 
 Arguments are arrays of NumPy, torch or any library that speaks DLPack, and whatever exports memory; nothing is copied or converted.
 What is wrong is raised as `loopwright.Error`, with its place in the text.
@@ -30,5 +31,7 @@ except ImportError as error:
         raise ImportError("loopwright needs a Python with the GIL; free-threaded builds cannot load it") from error
     raise
 from ._define import Definitions, define, tc
+from ._einsum import PathInfo, einsum, einsum_path
 
-__all__ = ["Definitions", "Diagnostic", "Error", "Function", "Kernel", "TuneResult", "Warning", "define", "tc"]
+__all__ = ["Definitions", "Diagnostic", "Error", "Function", "Kernel", "PathInfo", "TuneResult", "Warning", "define", "einsum",
+           "einsum_path", "tc"]

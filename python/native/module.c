@@ -73,7 +73,7 @@ static void free_module(PyObject *capsule) {
     Py_XDECREF(module);
 }
 
-static PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin) {
+PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin) {
     State *st = PyModule_GetState(module);
     PyObject *capsule = PyCapsule_New(mod, NULL, free_module);
     if (capsule && PyCapsule_SetContext(capsule, module) == 0) Py_INCREF(module);
@@ -110,6 +110,10 @@ static PyMethodDef functions[] = {
     {"parse", parse, METH_VARARGS,
      "parse(text, name, language) -> list[Function]\n\nThe functions of a text; language: 1 TC, 2 "
      "Program text, 3 graph text, 4 Stripe."},
+    {"einsum", native_einsum, METH_VARARGS,
+     "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
+     "flops, "
+     "one_nest, largest)"},
     {NULL, NULL, 0, NULL},
 };
 

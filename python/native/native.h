@@ -11,6 +11,7 @@
 //     function.c   the type Function
 //     kernel.c     the type Kernel
 //     tune.c       Function.tune
+//     einsum.c     functions for einsum's subscripts
 //
 // Objects are only touched with the GIL held; it is released around every call of the library that
 // parses, binds, compiles, runs or tunes.
@@ -53,6 +54,9 @@ typedef struct State {
 void *raise_last(State *st, lw_status status);
 // Hands the warnings of the last call to `warnings`; false: one of them was made an error.
 bool warn_last(State *st);
+// The functions of a module, which they own from now on, as a list.
+PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin);
+PyObject *native_einsum(PyObject *module, PyObject *args); // einsum.c
 
 // --- NumPy, numpy.c ------------------------------------------------------------------------------
 bool numpy_open(NumPy *np); // false, with an exception, where NumPy cannot be used

@@ -23,8 +23,37 @@ static bool take_operands(Call *call, const DLTensor *const *operands, size_t co
     return ok;
 }
 
+// The plan as the API shows it.
+static const lw_einsum_plan *show_plan(Arena *arena, const EinsumPlan *plan) {
+    const Path *path = &plan->path;
+    lw_einsum_step *steps = arena_new_n(arena, lw_einsum_step, path->n);
+    for (int i = 0; i < path->n; i++) {
+        int32_t *at = arena_new_n(arena, int32_t, path->step[i].n);
+        path_positions(&plan->problem, path, i, at);
+        steps[i] =
+            (lw_einsum_step){(size_t)path->step[i].n, at, path->step[i].flops, path->step[i].size};
+    }
+    lw_einsum_plan *shown = arena_new(arena, lw_einsum_plan);
+    *shown = (lw_einsum_plan){(size_t)path->n, steps, path->flops, plan->naive, path->largest};
+    return shown;
+}
+
+static bool take_order(Call *call, const lw_einsum_options *o, EinsumOptions *into) {
+    *into = (EinsumOptions){.limit = o->memory_limit,
+                            .as_written = o->as_written,
+                            .path = o->path,
+                            .path_length = o->path_length};
+    if (!o->dtype.bits && !o->dtype.code) return true;
+    into->type = type_of(o->dtype);
+    if (into->type != TYPE_NONE) return true;
+    diag_report(call->diags, (Range){0, 0}, DIAG_OPERAND_TYPE, "dtype",
+                dtype_name(call->arena, o->dtype));
+    return false;
+}
+
 static lw_status open_module(Call *call, const char *spec, const DLTensor *const *operands,
-                             size_t count, lw_module **into) {
+                             size_t count, const lw_einsum_options *options, lw_module **into,
+                             const lw_einsum_plan **plan) {
     for (size_t i = 0; i < count; i++)
         if (!operands[i]) return call_misused(call, "'operands[%zu]' is NULL", i);
     size_t len = strlen(spec);
@@ -39,7 +68,10 @@ static lw_status open_module(Call *call, const char *spec, const DLTensor *const
     call_source(call, mod);
     Pipeline p = {
         .call = call, .mod = mod, .einsum = true, .noperands = (int)count, .operands = list};
-    return pipeline(&p, STEP_PARSE);
+    if (!take_order(call, options, &p.order)) return LW_ERROR;
+    lw_status status = pipeline(&p, STEP_PARSE);
+    if (!status && plan) *plan = show_plan(call->arena, &p.plan);
+    return status;
 }
 
 typedef struct EinsumCall {
@@ -48,32 +80,44 @@ typedef struct EinsumCall {
     size_t count;
     const DLTensor *out;
     const lw_run_options *options;
+    lw_einsum_options order;
+    const lw_einsum_plan *plan;
     lw_module *mod;
     lw_bound *bound;
 } EinsumCall;
 
 static lw_status parse_body(Call *call, void *args) {
     EinsumCall *e = args;
-    return open_module(call, e->spec, e->operands, e->count, &e->mod);
+    return open_module(call, e->spec, e->operands, e->count, &e->order, &e->mod, &e->plan);
 }
 
 lw_status lw_parse_einsum(lw_context *ctx, const char *spec, const DLTensor *const *operands,
                           size_t count, lw_module **out) {
+    return lw_parse_einsum_with(ctx, spec, operands, count, NULL, out, NULL);
+}
+
+lw_status lw_parse_einsum_with(lw_context *ctx, const char *spec, const DLTensor *const *operands,
+                               size_t count, const lw_einsum_options *options, lw_module **out,
+                               const lw_einsum_plan **plan) {
+    if (plan) *plan = NULL;
     if (!out) return call_null(ctx, "out");
     *out = NULL;
     if (!spec || (count && !operands)) return call_null(ctx, spec ? "operands" : "spec");
     EinsumCall e = {.spec = spec, .operands = operands, .count = count};
+    if (!options_copy(&e.order, sizeof e.order, options)) return call_unsized(ctx);
     lw_status status = call_run(ctx, parse_body, &e);
-    if (status == LW_OK)
+    if (status == LW_OK) {
         *out = e.mod;
-    else
+        if (plan) *plan = e.plan;
+    } else {
         lw_module_free(e.mod);
+    }
     return status;
 }
 
 static lw_status einsum_body(Call *call, void *args) {
     EinsumCall *e = args;
-    lw_status status = open_module(call, e->spec, e->operands, e->count, &e->mod);
+    lw_status status = open_module(call, e->spec, e->operands, e->count, &e->order, &e->mod, NULL);
     if (status) return status;
     BindArgs bind = {.f = &e->mod->functions[0], .args = e->operands, .nargs = e->count};
     status = bind_open(call, &bind, &e->bound);

@@ -108,8 +108,8 @@ static lw_status parse(Pipeline *p) {
     Arena *arena = &mod->arena;
     Module *m;
     if (p->einsum)
-        m = just(arena,
-                 einsum_parse(arena, &mod->names, &mod->source, p->noperands, p->operands, diags));
+        m = just(arena, einsum_parse(arena, &mod->names, &mod->source, p->noperands, p->operands,
+                                     &p->order, &p->plan, diags));
     else if (p->language == LW_LANG_TC)
         m = tc_parse(arena, &mod->names, &mod->source, diags);
     else if (p->language == LW_LANG_GRAPH)

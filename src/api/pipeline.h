@@ -24,6 +24,8 @@ typedef struct Pipeline {
     bool einsum;             // the source is einsum's subscripts, of these operands
     int noperands;
     const EinsumOperand *operands;
+    EinsumOptions order; // in which they are multiplied
+    EinsumPlan plan;
     // bind: bound->function, bound->values → bound->program and what describes it
     lw_bound *bound;
     // execute: bound->program on views → the outputs' contents

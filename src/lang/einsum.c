@@ -1,13 +1,18 @@
-// NumPy's einsum: a subscripts string becomes a Program of one statement.
+// NumPy's einsum: a subscripts string becomes a Program.
 //
 //     mk,kn->mn      out[m, n] +=! in0[m, k] * in1[k, n]
+//     ij,jk,kl->il   t0[i, k] +=! in0[i, j] * in1[j, k]      (where sizes make this order cheaper)
+//                    out[i, l] +=! t0[i, k] * in2[k, l]
 //
 // 1. parse    the string is cut into one Subscripts per operand and, if written, one for the output
 // 2. match    ranks are compared with labels, and every axis of every operand gets its *dimension*:
 //             a label, or the e-th dimension under the ellipsis, from the left of the widest one
 // 3. unify    sizes, where given, must agree per dimension; a 1 gives way to any other size
 // 4. output   as written, or by NumPy's rule: ellipsis first, then labels that occur once, sorted
-// 5. build    iterators are the output's dimensions, then the summed ones in order of appearance
+// 5. order    one nest of everything, or the cheapest order of contraction (einsum_path.h) where
+//             that is cheaper; labels of one operand that nothing else has are summed first
+// 6. build    a statement per step: iterators are the dimensions of its result, then the summed
+//             ones in order of appearance
 //
 // Every dimension is a parameter N_<label> (N_e0, N_e1 ... under the ellipsis). An axis of size 1
 // that gives way is stored with the constant size 1 and always subscripted by 0.
@@ -16,7 +21,7 @@
 #include <string.h>
 
 enum {
-    MAX_OPERANDS = 32, // as in NumPy
+    MAX_OPERANDS = PATH_MAX, // as in NumPy
     FIRST_BROADCAST = 128,
     MAX_DIMS = FIRST_BROADCAST + PROGRAM_MAX_RANK, // labels are their character codes
     NOWHERE = -1,
@@ -50,7 +55,7 @@ typedef struct Dim {
     int uses;          // axes that range over it
     int64_t size;      // -1: not given
     int operand, axis; // which axis gave the size
-    int iter;          // its iterator's number, NOWHERE before it has one
+    int place;         // in `order`, NOWHERE before it has one
 } Dim;
 
 typedef struct Einsum {
@@ -66,8 +71,8 @@ typedef struct Einsum {
     Dim dim[MAX_DIMS];
     int nout; // dimensions of the output, in order
     int out[PROGRAM_MAX_ITERS];
-    int niters; // those, then the summed ones
-    int order[PROGRAM_MAX_ITERS];
+    int ndims; // those, then the summed ones
+    int order[MAX_DIMS];
 } Einsum;
 
 static Range one_byte(uint32_t at) { return (Range){at, at + 1}; }
@@ -229,7 +234,7 @@ static void unify_operand(Einsum *e, int which, const int64_t *size) {
         if (all->size >= 0 && all->size != 1 && size[d] != 1 && all->size != size[d])
             report_size(e, which, a, size[d], all);
         else if (all->size < 0 || all->size == 1)
-            *all = (Dim){all->uses, size[d], which, d, all->iter};
+            *all = (Dim){all->uses, size[d], which, d, all->place};
     }
 }
 
@@ -281,26 +286,117 @@ static void explicit_output(Einsum *e) {
     }
 }
 
-static void add_iter(Einsum *e, int dim) {
-    if (e->dim[dim].iter != NOWHERE) return;
-    if (e->niters < PROGRAM_MAX_ITERS) e->order[e->niters] = dim;
-    e->dim[dim].iter = e->niters++;
+static void add_dim(Einsum *e, int dim) {
+    if (e->dim[dim].place != NOWHERE) return;
+    e->dim[dim].place = e->ndims;
+    e->order[e->ndims++] = dim;
 }
 
-static void number_iters(Einsum *e) {
-    Range all = everything(e);
+static void order_dims(Einsum *e) {
     if (e->nout > PROGRAM_MAX_RANK) {
-        diag_report(e->diags, all, DIAG_EINSUM_LIMIT_RANK, "the result", e->nout, PROGRAM_MAX_RANK);
+        diag_report(e->diags, everything(e), DIAG_EINSUM_LIMIT_RANK, "the result", e->nout,
+                    PROGRAM_MAX_RANK);
         return;
     }
-    for (int i = 0; i < e->nout; i++) add_iter(e, e->out[i]);
+    for (int i = 0; i < e->nout; i++) add_dim(e, e->out[i]);
     for (int i = 0; i < e->noperands; i++)
-        for (int d = 0; d < e->operand[i].rank; d++) add_iter(e, e->operand[i].axis[d].dim);
-    if (e->niters > PROGRAM_MAX_ITERS)
-        diag_report(e->diags, all, DIAG_EINSUM_LIMIT_LABELS, e->niters, PROGRAM_MAX_ITERS);
+        for (int d = 0; d < e->operand[i].rank; d++) add_dim(e, e->operand[i].axis[d].dim);
 }
 
-// --- 5. build ----------------------------------------------------------------------------------
+// --- 5. order ----------------------------------------------------------------------------------
+
+// Dimensions are numbered by their places.
+static DimSet dims_of(const Einsum *e, const Operand *o) {
+    DimSet has = 0;
+    for (int d = 0; d < o->rank; d++)
+        if (!o->axis[d].one) has |= DIM(e->dim[o->axis[d].dim].place);
+    return has;
+}
+
+// The whole problem, and the one that is left once what only one operand has is summed.
+static void pose(Arena *arena, const Einsum *e, PathProblem *whole, PathProblem *rest) {
+    DimSet *has = arena_new_n(arena, DimSet, e->noperands), output = DIM(e->nout) - 1;
+    DimSet *less = arena_new_n(arena, DimSet, e->noperands), once = 0, twice = output;
+    double *size = arena_new_n(arena, double, e->ndims);
+    for (int d = 0; d < e->ndims; d++) size[d] = (double)e->dim[e->order[d]].size;
+    for (int i = 0; i < e->noperands; i++) {
+        has[i] = dims_of(e, &e->operand[i]);
+        twice |= once & has[i];
+        once |= has[i];
+    }
+    for (int i = 0; i < e->noperands; i++) less[i] = has[i] & twice;
+    *whole = (PathProblem){e->noperands, has, output, size, 0, PROGRAM_MAX_RANK, PROGRAM_MAX_ITERS};
+    *rest = *whole;
+    rest->has = less;
+}
+
+static bool sizes_known(const Einsum *e) {
+    for (int d = 0; d < e->ndims; d++)
+        if (e->dim[e->order[d]].size < 0) return false;
+    return true;
+}
+
+// What summing single operands costs.
+static double sums_flops(const PathProblem *whole, const PathProblem *rest) {
+    double flops = 0;
+    for (int i = 0; i < whole->n; i++)
+        if (whole->has[i] != rest->has[i]) flops += path_size(whole, whole->has[i]);
+    return flops;
+}
+
+// False: the path that was given is none of these operands.
+static bool choose_order(Arena *arena, const Einsum *e, const EinsumOptions *o, EinsumPlan *plan) {
+    PathProblem rest;
+    pose(arena, e, &plan->problem, &rest);
+    Path all = path_all(arena, &plan->problem);
+    plan->path = all;
+    plan->naive = all.flops;
+    plan->one_nest = true;
+    if (o->as_written || e->noperands < 2 || !sizes_known(e)) return true;
+    rest.limit = o->limit;
+    Path found;
+    if (o->path) {
+        rest.limit = 0;
+        if (!path_given(arena, &rest, o->path, o->path_length, &found)) return false;
+    } else {
+        found = path_find(arena, &rest);
+    }
+    double flops = found.flops + sums_flops(&plan->problem, &rest);
+    bool fits = path_rank(all.step[0].all) <= PROGRAM_MAX_ITERS;
+    // A little less is not worth an intermediate result.
+    bool worth = flops < 0.9 * all.flops;
+    if (fits && !worth && !o->path) return true;
+    plan->problem = rest;
+    plan->path = found;
+    plan->path.flops = flops;
+    plan->one_nest = false;
+    return true;
+}
+
+static bool check_steps(Einsum *e, const EinsumPlan *plan) {
+    for (int i = 0; i < plan->path.n; i++) {
+        int dims = path_rank(plan->path.step[i].all);
+        if (dims <= PROGRAM_MAX_ITERS) continue;
+        diag_report(e->diags, everything(e), DIAG_EINSUM_LIMIT_LABELS, dims, PROGRAM_MAX_ITERS);
+        return false;
+    }
+    return true;
+}
+
+// --- 6. build ----------------------------------------------------------------------------------
+
+// A factor of a statement: an operand, or an intermediate result.
+typedef struct Factor {
+    int tensor, rank;
+    int dim[PROGRAM_MAX_RANK]; // places; NOWHERE: always subscripted by 0
+} Factor;
+
+typedef struct Build {
+    Program *p;
+    const Einsum *e;
+    Type type; // to compute in
+    int ntemps;
+} Build;
 
 static Name dim_name(Names *names, const char *prefix, int dim) {
     Text t = {.arena = names->arena};
@@ -316,66 +412,157 @@ static const Affine *dim_size(Program *p, int dim) {
     return affine_param(p->exprs, program_param(p, dim_name(p->names, "N_", dim), PARAM_SIZE));
 }
 
-static int build_input(Program *p, const Operand *o, Type type, int which) {
+static const Affine *place_size(const Build *b, int place) {
+    return dim_size(b->p, b->e->order[place]);
+}
+
+static Factor build_input(Build *b, const Operand *o, Type type, int which) {
+    Program *p = b->p;
     const Affine *size[PROGRAM_MAX_RANK];
-    for (int d = 0; d < o->rank; d++)
+    Factor t = {.rank = o->rank};
+    for (int d = 0; d < o->rank; d++) {
+        t.dim[d] = o->axis[d].one ? NOWHERE : b->e->dim[o->axis[d].dim].place;
         size[d] = o->axis[d].one ? affine_const(p->exprs, 1) : dim_size(p, o->axis[d].dim);
-    Text t = {.arena = p->arena};
-    text_printf(&t, "in%d", which);
-    int tensor =
-        program_tensor(p, name_of(p->names, text_str(&t)), type, ROLE_INPUT, o->rank, size);
-    p->tensors.at[tensor].range = o->subs.range;
-    return tensor;
+    }
+    Text name = {.arena = p->arena};
+    text_printf(&name, "in%d", which);
+    t.tensor =
+        program_tensor(p, name_of(p->names, text_str(&name)), type, ROLE_INPUT, o->rank, size);
+    p->tensors.at[t.tensor].range = o->subs.range;
+    return t;
 }
 
-static const Expr *build_read(Program *p, const Einsum *e, const Operand *o, int tensor, Type as) {
+static Factor build_output(Build *b, Type type) {
+    const Affine *size[PROGRAM_MAX_RANK];
+    Factor t = {.rank = b->e->nout};
+    for (int d = 0; d < t.rank; d++) t.dim[d] = d, size[d] = place_size(b, d);
+    t.tensor = program_tensor(b->p, name_of(b->p->names, "out"), type, ROLE_OUTPUT, t.rank, size);
+    b->p->tensors.at[t.tensor].range = everything(b->e);
+    return t;
+}
+
+static bool has_place(const Factor *t, int place) {
+    for (int d = 0; d < t->rank; d++)
+        if (t->dim[d] == place) return true;
+    return false;
+}
+
+// An intermediate result: first what all factors have, then what the first has, and so on.
+static Factor build_temp(Build *b, const Factor *term, int n, DimSet has) {
+    const Affine *size[PROGRAM_MAX_RANK];
+    Factor t = {0};
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < n; i++)
+            for (int d = 0; d < term[i].rank; d++) {
+                int place = term[i].dim[d];
+                bool common = true;
+                for (int k = 0; k < n; k++) common &= has_place(&term[k], place);
+                if (place == NOWHERE || !(has & DIM(place)) || (round == 0 && !common) ||
+                    has_place(&t, place))
+                    continue;
+                size[t.rank] = place_size(b, place);
+                t.dim[t.rank++] = place;
+            }
+    Text name = {.arena = b->p->arena};
+    text_printf(&name, "t%d", b->ntemps++);
+    t.tensor = program_tensor(b->p, name_of(b->p->names, text_str(&name)), b->type, ROLE_TEMP,
+                              t.rank, size);
+    b->p->tensors.at[t.tensor].range = everything(b->e);
+    return t;
+}
+
+// Numbers the iterators of one statement: the result's places, then those that are summed.
+typedef struct Iters {
+    int n, place[PROGRAM_MAX_ITERS], of[PATH_DIMS];
+} Iters;
+
+static void add_iters(Iters *it, const Factor *t) {
+    for (int d = 0; d < t->rank; d++) {
+        int place = t->dim[d];
+        if (place == NOWHERE || it->of[place] != NOWHERE) continue;
+        it->of[place] = it->n;
+        it->place[it->n++] = place;
+    }
+}
+
+static const Access *build_access(const Build *b, const Iters *it, const Factor *t) {
     const Affine *sub[PROGRAM_MAX_RANK];
-    for (int d = 0; d < o->rank; d++)
-        sub[d] = o->axis[d].one ? affine_const(p->exprs, 0)
-                                : affine_iter(p->exprs, e->dim[o->axis[d].dim].iter);
-    const Access *access = access_make(p->exprs, tensor, o->rank, sub);
-    return expr_cast(p->exprs, as, expr_read(p->exprs, p->tensors.at[tensor].type, access));
+    for (int d = 0; d < t->rank; d++)
+        sub[d] = t->dim[d] == NOWHERE ? affine_const(b->p->exprs, 0)
+                                      : affine_iter(b->p->exprs, it->of[t->dim[d]]);
+    return access_make(b->p->exprs, t->tensor, t->rank, sub);
 }
 
-static void build_iters(Program *p, const Einsum *e, Stmt *s) {
-    s->niters = e->niters;
-    s->iter = arena_new_n(p->arena, Iter, e->niters);
-    for (int i = 0; i < e->niters; i++)
-        s->iter[i] = (Iter){.name = dim_name(p->names, "", e->order[i]),
+static const Expr *build_read(const Build *b, const Iters *it, const Factor *t) {
+    const Access *access = build_access(b, it, t);
+    Type type = b->p->tensors.at[t->tensor].type;
+    return expr_cast(b->p->exprs, b->type, expr_read(b->p->exprs, type, access));
+}
+
+// into[...] = or +=! the product of the terms
+static void build_stmt(Build *b, const Factor *term, int n, const Factor *into) {
+    Program *p = b->p;
+    Iters it = {0};
+    for (int i = 0; i < PATH_DIMS; i++) it.of[i] = NOWHERE;
+    add_iters(&it, into);
+    int kept = it.n;
+    for (int i = 0; i < n; i++) add_iters(&it, &term[i]);
+    const Expr *value = build_read(b, &it, &term[0]);
+    for (int i = 1; i < n; i++)
+        value = expr_binary(p->exprs, OP_MUL, value, build_read(b, &it, &term[i]));
+    Stmt *s = program_stmt(p, everything(b->e));
+    s->write = build_access(b, &it, into);
+    s->init = it.n > kept;
+    s->op = s->init ? REDUCE_ADD : REDUCE_ASSIGN;
+    s->value = expr_cast(p->exprs, p->tensors.at[into->tensor].type, value);
+    s->niters = it.n;
+    s->iter = arena_new_n(p->arena, Iter, it.n);
+    for (int i = 0; i < it.n; i++)
+        s->iter[i] = (Iter){.name = dim_name(p->names, "", b->e->order[it.place[i]]),
                             .lo = affine_const(p->exprs, 0),
-                            .hi = dim_size(p, e->order[i]),
-                            .reduction = i >= e->nout};
+                            .hi = place_size(b, it.place[i]),
+                            .reduction = i >= kept};
 }
 
-static Program *build(Arena *arena, Names *names, const Einsum *e, const EinsumOperand *operands) {
-    Program *p = program_new(arena, names, "einsum", 6);
-    p->source = e->source;
-    Range all = everything(e);
+static void build_steps(Build *b, Factor *term, const EinsumPlan *plan, const Factor *last) {
+    const PathProblem *q = &plan->problem;
+    for (int i = 0; i < q->n && !plan->one_nest; i++) {
+        if (dims_of(b->e, &b->e->operand[i]) == q->has[i]) continue;
+        Factor sum = build_temp(b, &term[i], 1, q->has[i]);
+        build_stmt(b, &term[i], 1, &sum);
+        term[i] = sum;
+    }
+    for (int i = 0; i < plan->path.n; i++) {
+        const PathStep *step = &plan->path.step[i];
+        Factor factor[MAX_OPERANDS];
+        for (int k = 0; k < step->n; k++) factor[k] = term[step->term[k]];
+        term[q->n + i] =
+            i + 1 == plan->path.n ? *last : build_temp(b, factor, step->n, step->result);
+        build_stmt(b, factor, step->n, &term[q->n + i]);
+    }
+}
+
+static Program *build(Arena *arena, Names *names, const Einsum *e, const EinsumOperand *operands,
+                      Type wanted, const EinsumPlan *plan) {
+    Build b = {.p = program_new(arena, names, "einsum", 6), .e = e};
+    b.p->source = e->source;
     Type type = TYPE_NONE;
-    int tensor[MAX_OPERANDS];
+    Factor *term = arena_new_n(arena, Factor, 2 * e->noperands + 1);
     for (int i = 0; i < e->noperands; i++) {
-        tensor[i] = build_input(p, &e->operand[i], operands[i].type, i);
+        term[i] = build_input(&b, &e->operand[i], operands[i].type, i);
         type = type_promote(type, operands[i].type);
     }
-    bool sums = e->niters > e->nout;
-    if (sums) type = type_accumulator(type);
-
-    const Affine *size[PROGRAM_MAX_RANK], *sub[PROGRAM_MAX_RANK];
-    for (int d = 0; d < e->nout; d++)
-        size[d] = dim_size(p, e->out[d]), sub[d] = affine_iter(p->exprs, d);
-    int out = program_tensor(p, name_of(names, "out"), type, ROLE_OUTPUT, e->nout, size);
-    p->tensors.at[out].range = all;
-
-    Stmt *s = program_stmt(p, all);
-    s->write = access_make(p->exprs, out, e->nout, sub);
-    s->op = sums ? REDUCE_ADD : REDUCE_ASSIGN;
-    s->init = sums;
-    build_iters(p, e, s);
-    s->value = build_read(p, e, &e->operand[0], tensor[0], type);
-    for (int i = 1; i < e->noperands; i++)
-        s->value = expr_binary(p->exprs, OP_MUL, s->value,
-                               build_read(p, e, &e->operand[i], tensor[i], type));
-    return p;
+    if (wanted != TYPE_NONE) type = wanted;
+    b.type = e->ndims > e->nout ? type_accumulator(type) : type;
+    Factor out = build_output(&b, wanted != TYPE_NONE ? wanted : b.type);
+    if (b.p->tensors.at[out.tensor].type == b.type) {
+        build_steps(&b, term, plan, &out);
+        return b.p;
+    }
+    Factor whole = build_temp(&b, &out, 1, DIM(e->nout) - 1); // summed in a wider type
+    build_steps(&b, term, plan, &whole);
+    build_stmt(&b, &whole, 1, &out);
+    return b.p;
 }
 
 // --- all of it ---------------------------------------------------------------------------------
@@ -411,10 +598,11 @@ static bool match(Einsum *e, const EinsumOperand *operands, int described) {
 }
 
 Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int noperands,
-                      const EinsumOperand *operands, DiagList *diags) {
+                      const EinsumOperand *operands, const EinsumOptions *options, EinsumPlan *plan,
+                      DiagList *diags) {
     Einsum *e = arena_new(arena, Einsum);
     *e = (Einsum){.source = spec, .diags = diags, .noperands = noperands};
-    for (int i = 0; i < MAX_DIMS; i++) e->dim[i] = (Dim){.size = -1, .iter = NOWHERE};
+    for (int i = 0; i < MAX_DIMS; i++) e->dim[i] = (Dim){.size = -1, .place = NOWHERE};
     diags->source = spec;
     int errors = diags->errors;
     if (!check_limits(e, operands)) return NULL;
@@ -426,8 +614,13 @@ Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int nopera
         explicit_output(e);
     else
         implicit_output(e);
-    if (diags->errors == errors) number_iters(e);
+    if (diags->errors == errors) order_dims(e);
     if (diags->errors > errors) return NULL;
-    Program *p = build(arena, names, e, operands);
+    if (!choose_order(arena, e, options, plan)) {
+        diag_report(diags, everything(e), DIAG_EINSUM_PATH, noperands);
+        return NULL;
+    }
+    if (!check_steps(e, plan)) return NULL;
+    Program *p = build(arena, names, e, operands, options->type, plan);
     return program_finish(p, diags) ? p : NULL;
 }

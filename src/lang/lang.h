@@ -8,6 +8,7 @@
 #ifndef LW_LANG_LANG_H
 #define LW_LANG_LANG_H
 
+#include "lang/einsum_path.h"
 #include "program/program.h"
 
 // What a file holds: one Program per function, in file order. Functions that failed are left out.
@@ -25,15 +26,33 @@ Module *tc_parse(Arena *arena, Names *names, const Source *source, DiagList *dia
 
 // NumPy's einsum. `spec` is the subscripts string; operand ranks and types are known, sizes become
 // parameters named after the labels (upper-cased dimension names such as "N_i"). The result is a
-// Program with inputs in0, in1, ... and one output `out`. NULL after an error.
+// Program with inputs in0, in1, ... and one output `out`, in one statement or in the steps of the
+// plan. NULL after an error.
 typedef struct EinsumOperand {
     Type type;
     int rank;
     const int64_t
         *size; // sizes are needed to resolve broadcasting of 1s; NULL: symbolic, no broadcasting
 } EinsumOperand;
+
+typedef struct EinsumOptions {
+    double limit;        // elements of an intermediate result; 0: any
+    bool as_written;     // one statement
+    Type type;           // to compute in, and of the result; TYPE_NONE: that of the operands
+    const int32_t *path; // as in path_given; NULL: chosen
+    size_t path_length;
+} EinsumOptions;
+
+typedef struct EinsumPlan {
+    PathProblem problem;
+    Path path;
+    double naive;  // operations of one nest
+    bool one_nest; // which this is
+} EinsumPlan;
+
 Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int noperands,
-                      const EinsumOperand *operands, DiagList *diags);
+                      const EinsumOperand *operands, const EinsumOptions *options, EinsumPlan *plan,
+                      DiagList *diags);
 
 // Runs a TeML program. A transformation that changes the result is refused, and so is one that is
 // not proven. `scratch` is for what only the run of the program needs. The module is never NULL;

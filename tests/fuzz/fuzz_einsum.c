@@ -28,7 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     DiagList diags = {.arena = &arena};
     Source spec = {"<einsum>", arena_strndup(&arena, (const char *)data + at, size - at),
                    (uint32_t)(size - at)};
-    Program *p = einsum_parse(&arena, &names, &spec, n, operand, &diags);
+    EinsumPlan plan;
+    Program *p =
+        einsum_parse(&arena, &names, &spec, n, operand, &(EinsumOptions){0}, &plan, &diags);
     if (!p && diags.errors == 0) __builtin_trap();
     Text text = {.arena = &arena};
     for (int i = 0; i < diags.items.n; i++) diag_print(&text, diags.items.at[i]);

@@ -480,6 +480,49 @@ static lw_graph *matmul_graph(lw_context *ctx) {
     return g;
 }
 
+// Three matrices are multiplied in the order that is cheaper, and the caller is told which.
+TEST(einsum_tells_its_order) {
+    lw_context *ctx = lw_context_new(NULL);
+    DLTensor a = tensor(NULL, 2, (int64_t[]){30, 2}, NULL);
+    DLTensor b = tensor(NULL, 2, (int64_t[]){2, 40}, NULL);
+    DLTensor c = tensor(NULL, 2, (int64_t[]){40, 3}, NULL);
+    const DLTensor *operands[] = {&a, &b, &c};
+    const char *spec = "ij,jk,kl->il";
+    lw_module *mod;
+    const lw_einsum_plan *plan;
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, NULL, &mod, &plan), LW_OK);
+    CHECK_INT_EQ(plan->step_count, 2);
+    CHECK(plan->steps[0].count == 2 && plan->steps[0].operands[0] == 1 &&
+          plan->steps[0].operands[1] == 2);
+    CHECK_F64_EQ(plan->flops, 2.0 * 2 * 40 * 3 + 2.0 * 30 * 2 * 3);
+    CHECK_F64_EQ(plan->one_nest, 3.0 * 30 * 2 * 40 * 3);
+    CHECK_F64_EQ(plan->largest, 6);
+    lw_module_free(mod);
+    lw_einsum_options o = {.struct_size = sizeof o, .memory_limit = 5};
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_OK);
+    CHECK(plan->largest <= 5);
+    lw_module_free(mod);
+    o = (lw_einsum_options){
+        .struct_size = sizeof o, .as_written = true, .dtype = {kDLFloat, 64, 1}};
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_OK);
+    CHECK_INT_EQ(plan->step_count, 1);
+    CHECK_INT_EQ(lw_function_tensor(lw_module_function(mod, 0), 3)->dtype.bits, 64);
+    lw_module_free(mod);
+    const int32_t path[] = {2, 0, 1, 2, 0, 1};
+    o = (lw_einsum_options){.struct_size = sizeof o, .path = path, .path_length = 6};
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, NULL), LW_OK);
+    lw_module_free(mod);
+    o.path_length = 5;
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_ERROR);
+    CHECK(!mod && !plan);
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "the path is no order of contraction of 3 operands");
+    o = (lw_einsum_options){.struct_size = sizeof o, .dtype = {5, 64, 1}};
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_ERROR);
+    o.struct_size = 0;
+    CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_MISUSE);
+    lw_context_free(ctx);
+}
+
 TEST(graphs_build_functions) {
     lw_context *ctx = lw_context_new(NULL);
     lw_graph *g = matmul_graph(ctx), *again;

@@ -1,0 +1,202 @@
+"""einsum: NumPy's notation, with the order of contraction chosen."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _native
+from ._types import Error
+
+Shape = Tuple[int, ...]
+Path = List[Tuple[int, ...]]
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order in which NumPy sorts labels
+TYPES: Dict[str, Tuple[int, int]] = {
+    "bool": (6, 8), "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64), "uint8": (1, 8), "uint16": (1, 16),
+    "uint32": (1, 32), "uint64": (1, 64), "float16": (2, 16), "float32": (2, 32), "float64": (2, 64), "bfloat16": (4, 16)}
+
+
+class PathInfo(NamedTuple):
+    """How an einsum is computed: operations with and without the order that was chosen, and what it takes in between."""
+
+    subscripts: str
+    path: Path  #: per step the positions of its operands among those that are left; the result comes last
+    naive_cost: float  #: operations of one nest of all labels
+    opt_cost: float  #: operations in this order
+    largest_intermediate: float  #: elements; 0 where there is no intermediate result
+    sizes: Tuple[float, ...]  #: elements of the result of each step
+
+    @property
+    def speedup(self) -> float:
+        return self.naive_cost / self.opt_cost if self.opt_cost else 1.0
+
+    def __repr__(self) -> str:
+        lines = ["  subscripts            %s" % self.subscripts, "  one nest              %.3e operations" % self.naive_cost,
+                 "  in this order         %.3e operations, %.4g times fewer" % (self.opt_cost, self.speedup),
+                 "  largest intermediate  %.3e elements" % self.largest_intermediate]
+        lines += ["  step %-16d %s gives %.3e elements" % (i, step, size) for i, (step, size) in enumerate(zip(self.path, self.sizes))]
+        return "\n".join(lines)
+
+
+class _Plan(NamedTuple):
+    function: _native.Function
+    info: PathInfo
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(subscripts: str, shapes: Tuple[Shape, ...], types: Tuple[Tuple[int, int], ...], result: Tuple[int, int], limit: float,
+          as_written: bool, path: Optional[Tuple[Tuple[int, ...], ...]]) -> _Plan:
+    flat = None if path is None else tuple(n for step in path for n in (len(step),) + step)
+    function, steps, flops, one_nest, largest = _native.einsum(subscripts, shapes, types, result, limit, as_written, flat)
+    return _Plan(function, PathInfo(subscripts, [step for step, _ in steps], one_nest, flops, largest, tuple(size for _, size in steps)))
+
+
+def _label(symbols: Dict[Any, str], sublist: Sequence[Any]) -> str:
+    return "".join("..." if label is Ellipsis else symbols[label] for label in sublist)
+
+
+def _interleaved(operands: Tuple[Any, ...]) -> Tuple[str, List[Any]]:
+    """einsum(op0, [0, 1], op1, [1, 2], [0, 2]) in the other form."""
+    arrays, lists = list(operands[0:-1:2]), list(operands[1::2])
+    last = list(operands[-1]) if len(operands) % 2 else None
+    used = {label for sublist in lists + [last or []] for label in sublist if label is not Ellipsis}
+    if not all(isinstance(label, (int, np.integer)) and label >= 0 for label in used):
+        raise Error("the labels of an einsum are integers from 0, and Ellipsis")
+    if len(used) > len(LETTERS):
+        raise Error("an einsum can have %d different labels, and this one has %d" % (len(LETTERS), len(used)))
+    symbols = dict(zip(sorted(used), LETTERS))
+    text = ",".join(_label(symbols, sublist) for sublist in lists)
+    return text if last is None else "%s->%s" % (text, _label(symbols, last)), arrays
+
+
+def _given(operands: Tuple[Any, ...]) -> Tuple[str, List[Any]]:
+    if not operands:
+        raise Error("an einsum needs subscripts and operands")
+    if isinstance(operands[0], bytes):
+        return operands[0].decode(), list(operands[1:])
+    if isinstance(operands[0], str):
+        return operands[0], list(operands[1:])
+    return _interleaved(operands)
+
+
+@functools.lru_cache(maxsize=256)
+def _type(dtype: Any) -> Tuple[int, int]:
+    if dtype.name not in TYPES or not dtype.isnative:
+        raise Error("an einsum does not compute with elements of type %s" % dtype.name)
+    return TYPES[dtype.name]
+
+
+def _order(optimize: Any) -> Tuple[bool, float, Optional[Tuple[Tuple[int, ...], ...]]]:
+    """(as written, memory limit, path) of NumPy's keyword `optimize`."""
+    if optimize is None or optimize is False:
+        return True, 0.0, None
+    if optimize is True or optimize in ("greedy", "optimal", "auto"):
+        return False, 0.0, None
+    if isinstance(optimize, (tuple, list)):
+        if len(optimize) == 2 and isinstance(optimize[0], str) and isinstance(optimize[1], (int, float)):
+            return False, float(optimize[1]), None
+        steps = optimize[1:] if optimize and optimize[0] == "einsum_path" else optimize
+        return False, 0.0, tuple(tuple(int(i) for i in step) for step in steps)
+    raise Error("optimize is %r; it can be True, False, 'greedy', 'optimal', or a path" % (optimize,))
+
+
+def _prepare(arrays: List[Any], subscripts: str, result: Any, optimize: Any, memory_limit: Optional[float]) -> _Plan:
+    as_written, limit, path = _order(optimize)
+    if memory_limit is not None:
+        limit = float(memory_limit)
+    return _plan(subscripts, tuple(a.shape for a in arrays), tuple(_type(a.dtype) for a in arrays), _type(result), limit, as_written, path)
+
+
+def _result_type(arrays: List[Any], dtype: Any, casting: str) -> Any:
+    if dtype is None:
+        return np.result_type(*arrays)
+    dtype = np.dtype(dtype)
+    for i, array in enumerate(arrays):
+        if not np.can_cast(array.dtype, dtype, casting=casting):  # type: ignore[arg-type]
+            raise TypeError("operand %d of type %s cannot be cast to %s according to the rule '%s'" % (i, array.dtype, dtype, casting))
+    return dtype
+
+
+# Functions by subscripts, types and shapes, for calls without keywords: a look-up is all that they need. Arrays without dimensions are left out:
+# in NumPy 1 their values have a say in the type of the result.
+_quick: Dict[Tuple[Any, ...], _native.Function] = {}
+
+
+def _key(operands: Sequence[Any]) -> Tuple[Any, ...]:
+    return (operands[0],) + tuple([(a.dtype, a.shape) if type(a) is np.ndarray else None for a in operands[1:]])
+
+
+def _remember(subscripts: str, arrays: List[Any], function: _native.Function) -> None:
+    if len(_quick) >= 1024:
+        _quick.clear()
+    _quick[_key([subscripts, *arrays])] = function
+
+
+def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: str = "safe",
+           optimize: Union[bool, str, Sequence[Any]] = True) -> Any:
+    """NumPy's einsum, compiled, with the order of contraction chosen.
+
+    >>> import numpy as np
+    >>> a, b, c = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2))
+    >>> einsum("ij,jk,kl->il", a, b, c)
+    array([[12., 12.],
+           [12., 12.]])
+    >>> einsum(a, [0, 1], [1, 0]).shape
+    (3, 2)
+
+    Operands and keywords are those of `numpy.einsum`, and so is the type of the result; it is always a new array, or `out`. `optimize=False` computes one nest of
+    all labels; a path, as `einsum_path` gives it, is followed.
+    """
+    if out is None and dtype is None and optimize is True and order == "K" and operands and type(operands[0]) is str:
+        known = _quick.get(_key(operands))
+        if known is not None:
+            return known(*operands[1:])
+    subscripts, given = _given(operands)
+    order = order.upper()
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError("out should be an array of NumPy, not %r" % (out,))
+    if order not in ("C", "F", "A", "K"):
+        raise Error("order is %r; it can be 'C', 'F', 'A' or 'K'" % (order,))
+    arrays = [np.asarray(operand) for operand in given]
+    if not arrays:
+        raise Error("an einsum needs at least one operand")
+    result = _result_type(arrays, dtype, casting)
+    function = _prepare(arrays, subscripts, result, optimize, None).function
+    if out is None and order in ("C", "K"):
+        if dtype is None and optimize is True and all(type(a) is np.ndarray and a.ndim for a in given):
+            _remember(subscripts, given, function)
+        made = function(*arrays)
+    elif out is None:
+        made = function(*arrays)
+        fortran = order == "F" or all(a.flags.f_contiguous and not a.flags.c_contiguous for a in arrays)
+        made = np.asfortranarray(made) if fortran else made
+    elif type(out) is np.ndarray and out.dtype == result and not any(np.may_share_memory(out, a) for a in arrays):
+        return function(*arrays, out=out)
+    else:
+        made = function(*arrays)
+        if out.shape != made.shape:
+            raise Error("out has the shape %s, and the result %s" % (out.shape, made.shape))
+        np.copyto(out, made, casting=casting)  # type: ignore[arg-type]
+        return out
+    torch = sys.modules.get("torch")
+    return torch.from_numpy(made) if torch is not None and isinstance(given[0], torch.Tensor) else made
+
+
+def einsum_path(*operands: Any, optimize: Union[bool, str, Sequence[Any]] = True, memory_limit: Optional[float] = None) -> Tuple[Path, PathInfo]:
+    """The order in which `einsum` contracts these operands, and what it costs. `memory_limit` is the largest number of elements of an intermediate result.
+
+    >>> import numpy as np
+    >>> path, info = einsum_path("ij,jk,kl->il", np.ones((2, 50)), np.ones((50, 60)), np.ones((60, 3)))
+    >>> path
+    [(0, 1), (0, 1)]
+    >>> round(info.speedup, 1)
+    4.2
+    """
+    subscripts, given = _given(operands)
+    arrays = [np.asarray(operand) for operand in given]
+    info = _prepare(arrays, subscripts, np.result_type(*arrays), optimize, memory_limit).info
+    return info.path, info
