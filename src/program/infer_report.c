@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/fault.h"
+#include "base/nearest.h"
 
 #include <string.h>
 
@@ -408,7 +409,8 @@ static const char *blame_declared(Infer *in, const Work *w, const Cons *c) {
 
 static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reached) {
     if (c->reported) return;
-    c->reported = true;
+    for (int i = 0; i < w->ncons; i++) // the same element read twice is one mistake
+        w->cons[i].reported |= w->cons[i].access == c->access && w->cons[i].dim == c->dim;
     Name tensor = tensor_name(in, c->access->tensor);
     Diag *diag = diag_report(in->diags, cons_range(c), DIAG_INFER_OUTSIDE, show_sub(in, c), tensor,
                              show(in, w, reached), show(in, w, c->lo), show(in, w, c->hi));
@@ -517,11 +519,26 @@ static bool is_lonely(const Work *w, int v) {
     return true;
 }
 
+// Parameters, then tensors without dimensions.
+static const char *nth_scalar(const void *of, size_t i) {
+    const Program *p = of;
+    if (i < (size_t)p->params.n) return p->params.at[i].name;
+    i -= (size_t)p->params.n;
+    for (int t = 0; t < p->tensors.n; t++)
+        if (p->tensors.at[t].rank == 0 && i-- == 0) return p->tensors.at[t].name;
+    return NULL;
+}
+
 static void report_one(Infer *in, const Work *w, int v, const Cons *c) {
     const Iter *it = &w->stmt->iter[v];
     Diag *d = c ? diag_report(in->diags, cons_range(c), DIAG_INFER_NO_LIMIT, it->name,
                               show_sub(in, c), tensor_name(in, c->access->tensor))
                 : diag_report(in->diags, it->range, DIAG_INFER_UNBOUNDED, it->name);
+    const char *near = is_lonely(w, v) ? nearest(it->name, nth_scalar, in->p) : NULL;
+    if (near) {
+        diag_note(in->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+        return;
+    }
     if (is_lonely(w, v))
         diag_note(in->diags, d, (Range){0, 0}, DIAG_INFER_SCALAR, it->name, it->name);
     note_where(in, w, d, UINT32_C(1) << v, c);

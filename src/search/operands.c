@@ -152,6 +152,29 @@ static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *range
     return exact;
 }
 
+// --- Choosing among elements ---------------------------------------------------------------------
+
+static bool is_choice(const Expr *e) {
+    if (e->kind == EXPR_READ || e->kind == EXPR_CONST) return true;
+    if (e->kind != EXPR_OP) return false;
+    bool chooses = e->op == OP_MAX || e->op == OP_MIN || e->op == OP_FMAX || e->op == OP_FMIN ||
+                   e->op == OP_SELECT || e->op == OP_NEG || e->op == OP_ABS || e->op == OP_NOT ||
+                   e->op == OP_AND || e->op == OP_OR || op_info[e->op].class == OP_COMPARE;
+    for (int i = 0; i < e->n && chooses; i++) chooses = is_choice(e->arg[i]);
+    return chooses;
+}
+
+// Maxima and minima of elements are exact whatever the elements are.
+static bool only_chooses(const Program *p) {
+    bool extremes = false;
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        if (s->op == REDUCE_ADD || s->op == REDUCE_MUL || !is_choice(s->value)) return false;
+        extremes |= s->op != REDUCE_ASSIGN;
+    }
+    return extremes;
+}
+
 // --- How large values should be ------------------------------------------------------------------
 
 // Inputs that a product is made of.
@@ -321,6 +344,7 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
     for (int set = 0; set < DATA_SETS; set++) o->buffer[set] = arena_new_n(arena, void *, n + 1);
     o->ordinary = arena_new_n(arena, void *, n + 1);
     o->exact = follow_sizes(arena, p, ranges, &rounded);
+    o->real = !o->exact || only_chooses(p);
     const double *scale = input_scales(arena, p);
     for (int i = 0; i < n; i++) {
         const Tensor *t = &p->tensors.at[i];
@@ -328,7 +352,7 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
         size_t first = 0;
         x->name = t->name;
         x->role = t->role;
-        Filling with = {ranges ? &ranges[i] : NULL, o->exact ? 0 : scale[i], seed + (uint64_t)i};
+        Filling with = {ranges ? &ranges[i] : NULL, o->real ? scale[i] : 0, seed + (uint64_t)i};
         if (!make(x, i, &views[i], &with, &first)) return false;
         if (!o->exact && type_is_float(x->type))
             x->tolerance = 32 * unit_roundoff(x->type) + rounded;

@@ -10,8 +10,10 @@
 // Not everything can be seen on such data. Sums and products take as long whatever they add up, but
 // an exponential of 200 is infinite, one of -200 is 0, and so is all that follows, whatever was
 // added up. So where results round there is another set of data: floats between -1 and 1, less
-// where many products of them are summed up, so that sums are about 1 as well. Candidates are timed
-// on those, or on a user's own, and compared on both where the integers leave little to compare.
+// where many products of them are summed up, so that sums are about 1 as well. So have programs
+// that only choose among elements (maxima: of many small integers all are the same), bit for bit.
+// Candidates are timed on those, or on a user's own, and compared on both where the integers leave
+// little to compare.
 //
 // An argument is an image: all memory from its lowest element to its highest, with the gaps that
 // strides leave. To be compared, images lie between guard pages; inputs cannot be written. Images
@@ -57,6 +59,7 @@ typedef struct Operands {
     void **ordinary;          // the same in memory such as a caller has, to be timed on
     DataSet timed;            // that kernels are timed on
     bool exact;               // on integers
+    bool real;                // there are floats too
     size_t bytes;             // of all arguments
 } Operands;
 

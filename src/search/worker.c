@@ -500,7 +500,7 @@ static void compute_reference(Worker *w, bool interpreter) {
     Operands *o = w->operands;
     int how = reference_on(w, DATA_WHOLE, interpreter);
     b->checks = 1;
-    if (how && !o->exact && operands_vague(o, DATA_WHOLE))
+    if (how && o->real && operands_vague(o, DATA_WHOLE))
         b->checks += reference_on(w, DATA_REAL, how == REFERENCE_INTERPRETER) != REFERENCE_NONE;
     atomic_store(&b->reference, how);
 }

@@ -7,6 +7,8 @@
 // extents (A.0 of a tensor that is itself computed) are replaced.
 #include "lang/tc/tc.h"
 
+#include "base/nearest.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -364,12 +366,30 @@ static void signature(Checker *ck, Frame *frame, const TcFunc *f) {
 
 // --- Functions -----------------------------------------------------------------------------------
 
+// Temporaries that statements define.
+static const char *nth_temporary(const void *of, size_t i) {
+    const Checker *ck = of;
+    for (int t = 0; t < ck->tens.n; t++)
+        if (ck->tens.at[t].role == ROLE_TEMP && i-- == 0) return ck->tens.at[t].name;
+    return NULL;
+}
+
+static const Ten *find_temporary(const Checker *ck, const char *name) {
+    for (int t = 0; name && t < ck->tens.n; t++)
+        if (ck->tens.at[t].name == name) return &ck->tens.at[t];
+    return NULL;
+}
+
 static void check_outputs(Checker *ck) {
     for (int i = 0; i < ck->tens.n; i++) {
         Ten *t = &ck->tens.at[i];
         if (t->role != ROLE_OUTPUT || t->defs > 0) continue;
         Diag *d = diag_report(ck->diags, t->range, DIAG_TC_OUTPUT_UNDEFINED, t->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_OUTPUT_UNDEFINED_NOTE, t->name);
+        const Ten *near = find_temporary(ck, nearest(t->name, nth_temporary, ck));
+        if (near)
+            diag_note(ck->diags, d, near->range, DIAG_DID_YOU_MEAN, near->name);
+        else
+            diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_OUTPUT_UNDEFINED_NOTE, t->name);
     }
 }
 
