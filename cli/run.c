@@ -247,7 +247,7 @@ static void print_summary(Run *r) {
     char *values = cli_values_text(r->bound);
     printf("%s\n  sizes    %s\n", lw_function_signature(r->f), values);
     free(values);
-    printf("  backend  %s: %lld instances in ", lw_backend_name(r->timing.backend),
+    printf("  backend  %s: %lld iterations in ", lw_backend_name(r->timing.backend),
            (long long)lw_bound_instances(r->bound));
     print_time(r->timing.run_us);
     if (r->timing.code_bytes) {

@@ -3,7 +3,7 @@ $ @/tests/npy write a.npy '<f4' 2,3 1 2 3 4 5 6 && @/tests/npy write x.npy '<f4'
 $ loopwright einsum 'ij,j->i' a.npy x.npy --out c.npy
 einsum(f32(N_i, N_j) in0, f32(N_j) in1) -> (f32(N_i) out)
   sizes    N_i = 2, N_j = 3
-  backend  jit: 6 instances in {{.*}}
+  backend  jit: 6 iterations in {{.*}}
   in       f32(2, 3) in0: from a.npy
   in       f32(3) in1: from x.npy
   out      f32(2) out: checksum bb5e800621763a4b

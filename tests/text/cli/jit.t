@@ -10,7 +10,7 @@ def g(float(B,D) X, int32(B) I, int E) -> (float(E,D) G) { G(I(b),d) +=! X(b,d) 
 $ loopwright run mm.tc --size M=64,N=65,K=66 --schedule mm.lws --time | grep -v "^  [io]"
 mm(f32(M, K) A, f32(K, N) B) -> (f32(M, N) C)
   sizes    M = 64, K = 66, N = 65
-  backend  jit: 274560 instances in {{.*}}, compiled in {{.*}}
+  backend  jit: 274560 iterations in {{.*}}, compiled in {{.*}}
   time     median {{.*}}, p10 {{.*}}, p90 {{.*}}: {{.*}} GFLOP/s, {{.*}} GB/s
   peak     {{[0-9.]+}} % (best {{[0-9.]+}} %) of {{.*; bound by (compute|bandwidth): compute .*, moving .*}}
            {{.*}}

@@ -10,7 +10,7 @@ $ @/tests/npy write x.npy '<f4' 3 1 10 100
 $ loopwright run mv.tc --in A=a.npy --in x=x.npy --out C=c.npy
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
   sizes    M = 2, K = 3
-  backend  jit: 6 instances in {{.*}}
+  backend  jit: 6 iterations in {{.*}}
   in       f32(2, 3) A: from a.npy
   in       f32(3) x: from x.npy
   out      f32(2) C: checksum bb5e800621763a4b

@@ -9,7 +9,7 @@ def second(int32(N) A) -> (B) { B(i) = A(i) * 2 }
 $ loopwright run mv.tc --size M=4,K=3
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
   sizes    M = 4, K = 3
-  backend  jit: 12 instances in {{.*}}
+  backend  jit: 12 iterations in {{.*}}
   in       f32(4, 3) A: random, seed 0
   in       f32(3) x: random, seed 0
   out      f32(4) C: checksum 779c24a75706378b
@@ -21,7 +21,7 @@ $ loopwright run mv.tc --size=M=4 --size K=3 --seed=1 --backend interp | tail -1
 $ loopwright run mv.tc --size M=0,K=3
 mv(f32(M, K) A, f32(K) x) -> (f32(M) C)
   sizes    M = 0, K = 3
-  backend  jit: 0 instances in {{.*}}
+  backend  jit: 0 iterations in {{.*}}
   in       f32(0, 3) A: random, seed 0
   in       f32(3) x: random, seed 0
   out      f32(0) C: checksum cbf29ce484222325

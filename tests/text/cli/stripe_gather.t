@@ -30,7 +30,7 @@ program late {
 $ loopwright run take.stripe --backend tree --as-written
 take(i32(6) A, i32(10) I) -> (i32(10) O)
   sizes    no sizes
-  backend  tree: 10 instances in {{[0-9.]+ .?s}}
+  backend  tree: 10 iterations in {{[0-9.]+ .?s}}
   in       i32(6) A: random, seed 0
   in       i32(10) I: random, seed 0
   out      i32(10) O: checksum 5d0827f0c071949f
