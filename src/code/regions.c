@@ -537,8 +537,10 @@ static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, 
         bool reduced = lin_coef(w->off, loop->loop) == 0;
         inside |= reduced;
         if (loop->real && reduced && is_cut(p, loop)) turn = loop->unroll; // few, and seldom many
-        if (inside && trips_of(loop) < 1 << 20)
-            *(reduced ? &steps : &chains) *= trips_of(loop);
+        int64_t trips =
+            max_i64(trips_of(loop), !FAULT(split_of_no_iterations)); // a tail may have none
+        if (inside && trips < 1 << 20)
+            *(reduced ? &steps : &chains) *= trips;
         else if (reduced)
             steps = 1 << 20;
         steps = min_i64(steps, 1 << 20);

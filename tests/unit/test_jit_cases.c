@@ -810,6 +810,21 @@ TEST(turned_blocks_keep_their_order) {
     RUN(cases);
 }
 
+// Blocks of a split that have no iterations at all: code for them is planned like that of others.
+TEST(tails_may_be_empty) {
+    static const Case cases[] = {
+        {"program t { input A: i64[5, 101] input B: i64[101, 15] inout O: i64[5, 15]\n"
+         "O: for i in 0:5, j in 0:15, k in 0:101 if -i - 2*k - 19 >= 0, 2*k - 2*j + 15 >= 0\n"
+         "  O[i, j] +=! A[i, k]*B[k, j] }",
+         "O: k j/5 i/7:u j/4 j i%6 i:v", EXACT},
+        {"program t { input A: f32[5, 101] input B: f32[101, 15] inout O: f32[5, 15]\n"
+         "O: for i in 0:5, j in 0:15, k in 0:101 if 2*k - 2*j + 15 >= 0\n"
+         "  O[i, j] +=! A[i, k]*B[k, j] }",
+         "O: k j/5 i/7:u j/4 j i%6 i:v", EXACT},
+    };
+    RUN(cases);
+}
+
 // Rows shorter than a vector, several in one: lanes of a row share elements, taken out of whole
 // vectors or one by one.
 TEST(rows_share_a_vector) {
