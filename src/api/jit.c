@@ -208,7 +208,7 @@ static int run_code(Jit *j) {
 
 static void count_work(Pipeline *p, const Tree *t, KernelCode *k) {
     k->flops = bound_flops(p->call->scratch, p->bound, t);
-    k->int_ops = bound_int_ops(p->bound);
+    k->int_ops = bound_int_ops(p->call->scratch, p->bound);
     k->float_bits = program_float_bits(p->bound->program);
     const Program *program = p->bound->program;
     const double *bytes = bound_bytes(p->call->scratch, p->bound, t);

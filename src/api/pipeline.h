@@ -74,7 +74,8 @@ void detect_machine(const lw_context *ctx, Machine *m, Isa cap);
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.
 double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree);
-double bound_int_ops(const lw_bound *bound); // of integers; of a Stripe program not told apart: 0
+double bound_int_ops(Arena *scratch,
+                     const lw_bound *bound); // of integers; of a Stripe program not told apart: 0
 // Bytes of each argument that are touched, likewise.
 const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree);
 // Per argument, those of the views; NULL for NULL.

@@ -27,13 +27,13 @@ static Source *source_in(Call *call, const char *name, const char *text) {
 }
 
 double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree) {
-    if (!bound->function->tree) return program_flops(bound->program);
+    if (!bound->function->tree) return program_flops(scratch, bound->program);
     const BlockCost *root = cost_of(tree_cost(scratch, tree), &tree->root->node);
     return root ? (double)root->flops : 0;
 }
 
-double bound_int_ops(const lw_bound *bound) {
-    return bound->function->tree ? 0 : program_int_ops(bound->program);
+double bound_int_ops(Arena *scratch, const lw_bound *bound) {
+    return bound->function->tree ? 0 : program_int_ops(scratch, bound->program);
 }
 
 const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree) {

@@ -208,7 +208,9 @@ static const char *fault_text(MeasureFault f) {
     switch (f) {
     case MEASURE_NO_MEMORY: return "there is no memory for operands";
     case MEASURE_NO_PROCESS: return "no process can be started";
-    default: return "no reference could be computed; one run takes too much memory, or too long";
+    default:
+        return "no reference could be computed: it takes too much memory or too long, or random "
+               "indices are out of range (give data with --in)";
     }
 }
 

@@ -18,7 +18,7 @@ static lw_timing work_of(const Tune *t) {
     lw_timing w = {.struct_size = sizeof w, .threads = t->used ? t->used : t->threads};
     w.isa = isa_name[t->machine.isa];
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
-    w.int_ops = bound_int_ops(t->bound);
+    w.int_ops = bound_int_ops(t->call->scratch, t->bound);
     w.float_bits = program_float_bits(p);
     const double *bytes = bound_bytes(t->call->scratch, t->bound, NULL);
     for (int i = 0; i < p->ninputs + p->noutputs; i++) {

@@ -108,3 +108,48 @@ double stmt_points(const Stmt *s, bool *exact) {
     }
     return all;
 }
+
+// --- Iterations that generated code skips --------------------------------------------------------
+//
+// `C[i, j] += select(k <= i, A[i, k]*B[k, j], 0.0)`: where the condition fails the update is needed
+// once at most (code/gen/cut.c). So conditions on indices count as constraints.
+
+// a - b - strict, of indices and constants; NULL: they are something else.
+static const Affine *difference(Exprs *x, const Expr *a, const Expr *b, bool strict) {
+    const Affine *side[2];
+    for (int i = 0; i < 2; i++) {
+        const Expr *e = i ? b : a;
+        bool constant = e->kind == EXPR_CONST && e->type == TYPE_I64;
+        if (e->kind != EXPR_INDEX && !constant) return NULL;
+        side[i] = constant ? affine_const(x, e->value.i) : e->index;
+    }
+    return affine_add_const(x, affine_sub(x, side[0], side[1]), -strict);
+}
+
+static void add_conditions(Exprs *x, const Expr *e, Stmt *s, int room) {
+    if (e->kind != EXPR_OP) return;
+    bool above = e->op == OP_GE || e->op == OP_GT, strict = e->op == OP_GT || e->op == OP_LT;
+    if (e->op == OP_AND) {
+        add_conditions(x, e->arg[0], s, room);
+        add_conditions(x, e->arg[1], s, room);
+    } else if ((above || e->op == OP_LE || e->op == OP_LT) && s->nconstraints < room) {
+        const Affine *c = difference(x, e->arg[!above], e->arg[above], strict);
+        if (c) s->constraint[s->nconstraints++] = c;
+    }
+}
+
+bool stmt_skips(const Stmt *s) {
+    const Expr *v = s->value;
+    return s->op != REDUCE_ASSIGN && v->kind == EXPR_OP && v->op == OP_SELECT &&
+           v->arg[2]->kind == EXPR_CONST;
+}
+
+Stmt stmt_performed(Arena *arena, Exprs *x, const Stmt *s) {
+    enum { MOST = 8 };
+    Stmt sure = *s;
+    if (!stmt_skips(s)) return sure;
+    sure.constraint = arena_new_n(arena, const Affine *, s->nconstraints + MOST);
+    for (int i = 0; i < s->nconstraints; i++) sure.constraint[i] = s->constraint[i];
+    add_conditions(x, s->value->arg[0], &sure, s->nconstraints + MOST);
+    return sure;
+}

@@ -12,4 +12,9 @@ double points_count(const Stmt *s, uint32_t iters, bool *exact);
 // Of all iterators.
 double stmt_points(const Stmt *s, bool *exact);
 
+// A reduction of a value under conditions and a constant elsewhere: code may skip its iterations.
+bool stmt_skips(const Stmt *s);
+// The statement with its conditions on indices as constraints: the iterations that are performed.
+Stmt stmt_performed(Arena *arena, Exprs *x, const Stmt *s);
+
 #endif

@@ -166,8 +166,6 @@ typedef struct BoundBox {
     int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
 } BoundBox;
 int64_t bound_extent(const BoundBox *x, int i);
-// The statement with conditions of indices as constraints, where what fails them may be skipped.
-Stmt bound_sure_part(Arena *arena, Exprs *x, const Stmt *s);
 // A box of points that all exist; false: none was found.
 bool bound_inner_box(const Stmt *s, BoundBox *x);
 // Instances; where constraints tie too many points together, those of the box.

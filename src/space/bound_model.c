@@ -3,6 +3,8 @@
 // machine its rates; of the Program what has to be moved in any case.
 #include "space/bound_impl.h"
 
+#include "program/points.h"
+
 #include "base/checked.h"
 #include "base/map.h"
 #include "space/analytic.h"
@@ -694,7 +696,7 @@ static void see_stmt(Build *x, int stmt) {
     b->niters = s->niters;
     b->lanes = 1;
     b->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[stmt]);
-    Stmt sure = bound_sure_part(x->arena, x->p->exprs, s);
+    Stmt sure = stmt_performed(x->arena, x->p->exprs, s);
     bool known = bound_inner_box(&sure, &box);
     b->plain = known && !sure.nconstraints;
     b->box = 1;

@@ -75,12 +75,20 @@ static int64_t flops_of(const Expr *e) {
     return n + counts;
 }
 
-double program_flops(const Program *p) {
-    double sum = 0;
+// Iterations of a statement that are performed. The program is shared, its fork is not.
+static double performed(Arena *scratch, const Program *p, int stmt) {
     bool exact;
+    if (!stmt_skips(&p->stmts.at[stmt])) return stmt_points(&p->stmts.at[stmt], &exact);
+    Program *own = program_fork(scratch, p);
+    Stmt part = stmt_performed(scratch, own->exprs, &own->stmts.at[stmt]);
+    return stmt_points(&part, &exact);
+}
+
+double program_flops(Arena *scratch, const Program *p) {
+    double sum = 0;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
-        sum += stmt_points(s, &exact) * (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
+        sum += performed(scratch, p, i) * (double)(flops_of(s->value) + (s->op != REDUCE_ASSIGN));
     }
     return sum;
 }
@@ -91,13 +99,12 @@ static int64_t int_ops_of(const Expr *e) {
     return n + (e->kind == EXPR_OP && op_info[e->op].class == OP_ARITH && !type_is_float(e->type));
 }
 
-double program_int_ops(const Program *p) {
+double program_int_ops(Arena *scratch, const Program *p) {
     double sum = 0;
-    bool exact;
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i];
         bool adds = s->op != REDUCE_ASSIGN && !type_is_float(p->tensors.at[s->write->tensor].type);
-        sum += stmt_points(s, &exact) * (double)(int_ops_of(s->value) + adds);
+        sum += performed(scratch, p, i) * (double)(int_ops_of(s->value) + adds);
     }
     return sum;
 }

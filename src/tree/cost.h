@@ -26,9 +26,10 @@ typedef struct TreeCost {
 int64_t tree_instances(Arena *scratch, const Tree *t);
 
 const TreeCost *tree_cost(Arena *arena, const Tree *t);
-// Operations of a bound Program, whatever its Schedule, of instances that exist (stmt_points).
-double program_flops(const Program *p);
-double program_int_ops(const Program *p); // those of them that are of integers
+// Operations of a bound Program, whatever its Schedule, of iterations that are performed
+// (stmt_performed).
+double program_flops(Arena *scratch, const Program *p);
+double program_int_ops(Arena *scratch, const Program *p); // those of them that are of integers
 // Of the widest floats among its arguments, or where there are none among what it computes; 0: none
 // there either.
 int program_float_bits(const Program *p);
