@@ -425,7 +425,7 @@ TEST(forks_inside_a_kernel) {
         lw_status status = lw_run(ctx, w.bound, args, 3, &o);
         if (getpid() != me) { // the loop was over at the very moment, or it was not
             static const char unfinished[] =
-                "is not finished: this process was forked off while it ran on several threads";
+                "did not finish: the process forked while it ran on several threads";
             bool told = !status || strstr(lw_diag_text(ctx), unfinished);
             bool again = !lw_run(ctx, w.bound, args, 3, &o);
             _exit(told && again ? 0 : 1);

@@ -708,7 +708,7 @@ static bool has_ragged_lanes(const PNode *n) {
 
 bool gen_tails_inside(Gen *g, PNode *n) {
     Variants v = {.emit = emit_body, .at = n->child, .n = n->nchild};
-    bool open = FAULT(body_chosen_once);
+    bool once = FAULT(body_chosen_once), open = once;
     for (int i = 0; i < n->nchild && !open; i++)
         open = has_ragged_lanes(n->child[i]) && has_open_lanes(g, n->child[i]);
     if (!open) return false;
@@ -721,7 +721,7 @@ bool gen_tails_inside(Gen *g, PNode *n) {
     Lanes lanes = gen_lanes_spread(g, n);
     const Lanes *around = g->meet;
     gen_boundary(g, &lanes);
-    if (!FAULT(body_chosen_once)) gen_begin_loop(g); // every iteration chooses
+    if (!once) gen_begin_loop(g); // every iteration chooses
     g->meet = &lanes;
     v.done = asm_label(&g->a);
     variants(g, &v, 0, 1);
