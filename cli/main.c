@@ -148,7 +148,7 @@ const Command commands[] = {
      OPTIONS("--remeasure", "--trace"),
      "Measures the peak rate of fused multiply-adds for each instruction set and the\n"
      "bandwidth of each memory level for loads, stores and copies, with one core and with all\n"
-     "cores. Takes about a second with all cores busy; the result is cached in\n"
+     "cores. Takes about two seconds with all cores busy; the result is cached in\n"
      "$XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright). `run --time` compares with it.\n"
      "\n"
      "  loopwright machine\n"

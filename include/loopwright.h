@@ -317,6 +317,9 @@ LW_API const int64_t *lw_bound_origin(const lw_bound *b, size_t i);  // ndim num
 LW_API bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64_t *hi);
 // Statement instances that a run executes; saturates at INT64_MAX.
 LW_API int64_t lw_bound_instances(const lw_bound *b);
+// True: a run writes every element of result i, whatever it held. False: elements may keep their
+// content, so clear the memory of a new result first.
+LW_API bool lw_bound_writes_all(const lw_bound *b, size_t i);
 
 // --- Text forms ----------------------------------------------------------------------------------
 typedef enum lw_stage {

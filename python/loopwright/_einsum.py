@@ -173,7 +173,7 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
     elif out is None:
         made = function(*arrays)
         fortran = order == "F" or all(a.flags.f_contiguous and not a.flags.c_contiguous for a in arrays)
-        made = np.asfortranarray(made) if fortran else made
+        made = np.asfortranarray(made) if fortran and made.ndim else made
     elif type(out) is np.ndarray and out.dtype == result and not any(np.may_share_memory(out, a) for a in arrays):
         return function(*arrays, out=out)
     else:

@@ -36,9 +36,10 @@ static bool fault(State *st, const lw_function *f, int i, const char *format, Py
 
 // "f32" of "f32(M, K) A"
 static const char *type_word(const lw_tensor *t, char *room, size_t size) {
-    size_t n = strcspn(t->text, "( ");
+    const char *text = strncmp(t->text, "inout ", 6) ? t->text : t->text + 6;
+    size_t n = strcspn(text, "( ");
     if (n >= size) n = size - 1;
-    memcpy(room, t->text, n);
+    memcpy(room, text, n);
     room[n] = 0;
     return room;
 }
@@ -150,6 +151,14 @@ static int is_torch(PyObject *given) { // -1: exception
     return is;
 }
 
+// Is a lazy sign set, so that memory holds the negated values?
+static int is_negated(PyObject *given) { // -1: exception
+    PyObject *is = PyObject_CallMethod(given, "is_neg", NULL);
+    int negated = is ? PyObject_IsTrue(is) : -1;
+    Py_XDECREF(is);
+    return negated;
+}
+
 static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, Array *a) {
     PyObject *grad = PyObject_GetAttrString(given, "requires_grad");
     int needs = grad ? PyObject_IsTrue(grad) : -1;
@@ -159,6 +168,13 @@ static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, 
         return fault(st, f, i,
                      "argument '%s' requires a gradient, and this function has none; "
                      "give its .detach()",
+                     NULL);
+    int negated = is_negated(given);
+    if (negated < 0) return false;
+    if (negated)
+        return fault(st, f, i,
+                     "the memory of argument '%s' holds its values negated; "
+                     "give its .resolve_neg()",
                      NULL);
     a->kind = KIND_TORCH;
     return read_dlpack(st, f, i, given, a);

@@ -283,7 +283,7 @@ static size_t bytes_of(const DLTensor *t) {
     return n;
 }
 
-// Results that were not given; those whose old content matters begin as zeros.
+// Results that were not given. Elements that the function may not write begin as zeros.
 static bool make_outputs(Frame *c, const lw_bound *b) {
     Function *f = c->f;
     for (size_t i = 0; i < f->noutputs; i++) {
@@ -292,7 +292,7 @@ static bool make_outputs(Frame *c, const lw_bound *b) {
         c->results[i] = array_new(f->st, lw_bound_tensor(b, t), c->kind, &c->array[t]);
         if (!c->results[i]) return false;
         c->args[t] = &c->array[t].t;
-        if (lw_function_tensor(f->f, t)->role == LW_INOUT)
+        if (lw_function_tensor(f->f, t)->role == LW_INOUT || !lw_bound_writes_all(b, t))
             memset(c->array[t].t.data, 0, bytes_of(&c->array[t].t));
     }
     return true;

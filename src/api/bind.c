@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/nearest.h"
+#include "program/check.h"
 #include "tree/cost.h"
 
 #include <string.h>
@@ -447,6 +448,10 @@ const DLTensor *lw_bound_tensor(const lw_bound *b, size_t i) {
 
 const int64_t *lw_bound_origin(const lw_bound *b, size_t i) {
     return b && i < (size_t)b->program->tensors.n ? b->origins[i] : NULL;
+}
+
+bool lw_bound_writes_all(const lw_bound *b, size_t i) {
+    return b && i < (size_t)b->program->tensors.n && program_writes_all(b->program, (int)i);
 }
 
 bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64_t *hi) {

@@ -8,5 +8,7 @@
 
 // Reports and returns false when something is wrong.
 bool program_check(Arena *scratch, Program *p, DiagList *diags);
+// Does some statement alone write every element? False: it is not known.
+bool program_writes_all(const Program *p, int tensor);
 
 #endif

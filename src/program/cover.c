@@ -94,6 +94,25 @@ static bool boxed(const Stmt *st, const Box *b, Writer *w) {
     return true;
 }
 
+bool program_writes_all(const Program *p, int tensor) {
+    const Tensor *t = &p->tensors.at[tensor];
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *st = &p->stmts.at[i];
+        Box b = writer_box(st);
+        Writer w;
+        if (st->write->tensor != tensor || (st->op != REDUCE_ASSIGN && !st->init)) continue;
+        bool all = st->init && st->write->has_read;
+        if (!all && !st->write->has_read && !box_empty(&b) && boxed(st, &b, &w)) {
+            all = true;
+            for (int d = 0; d < t->rank; d++)
+                all &= w.lo[d] <= tensor_origin(t, d) &&
+                       w.hi[d] >= tensor_origin(t, d) + tensor_size(t, d) - 1;
+        }
+        if (all) return true;
+    }
+    return false;
+}
+
 void cover_write(Checker *c) {
     const Stmt *st = c->st;
     const Tensor *t = tensor_of(c, st->write);

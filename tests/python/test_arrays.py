@@ -200,3 +200,35 @@ def test_many_shapes_do_not_grow_the_process():
     copy.cache_size = 2
     copy(a[:5]), copy(a[:6]), copy(a[:7])
     assert copy.cached == 2
+
+
+def dirty():
+    for _ in range(60):
+        np.full(9, 7.5, "f4")
+
+
+def test_elements_that_nothing_writes_are_zero():
+    T = lw.define("""
+        def up(float(N) x, float(K) w) -> (O) { O(2*i + k) +=! x(i)*w(k) }
+        def third(float(N) x) -> (O) { O(3*i) = x(i) }
+        def ring(float(T) k, int pos) -> (float(S) C) { C((pos + t) % S) = k(t) }
+        def copy(float(N) x) -> (O) { O(i) = x(i) }""")
+    x = np.ones(5, "f4")
+    for _ in range(5):
+        dirty()
+        assert T.up(x, np.ones(1, "f4")).tolist() == [1, 0, 1, 0, 1, 0, 1, 0, 1]
+        dirty()
+        assert T.third(x[:3]).tolist() == [1, 0, 0, 1, 0, 0, 1]
+        dirty()
+        assert T.ring(x[:3], 8, S=9).tolist() == [1, 1, 0, 0, 0, 0, 0, 0, 1]
+        assert T.copy(x).tolist() == x.tolist()
+
+
+def test_negated_views_of_torch_are_refused():
+    torch = pytest.importorskip("torch")
+    z = torch.complex(torch.ones(3), torch.ones(3)).conj().imag
+    copy = copier("f32", 1)
+    assert z.is_neg()
+    with pytest.raises(lw.Error, match="resolve_neg"):
+        copy(z)
+    assert copy(z.resolve_neg()).tolist() == [-1, -1, -1]

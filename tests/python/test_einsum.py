@@ -165,3 +165,9 @@ def test_networks_of_many_tensors():
         assert len(path) == n - 1 and info.speedup > 100
         opt_einsum = pytest.importorskip("opt_einsum")
         assert info.opt_cost <= 1.1 * float(opt_einsum.contract_path(spec, *arrays, optimize="auto")[1].opt_cost)
+
+
+def test_order_keeps_scalars():
+    x = np.ones(3)
+    for order in "CFAK":
+        assert lw.einsum("i,i", x, x, order=order).shape == ()

@@ -65,6 +65,26 @@ TEST(signature_and_descriptions) {
     lw_context_free(ctx);
 }
 
+TEST(results_tell_whether_all_is_written) {
+    static const char text[] = "def whole(float(N) A) -> (O) { O(i) = A(i) }\n"
+                               "def sums(float(N,N) A) -> (O) { O(i) +=! A(i,k) }\n"
+                               "def gaps(float(N) A) -> (O) { O(2*i) = A(i) }\n"
+                               "def bins(int(N) I) -> (float(4) O) { O(I(i)) +=! 1.0 }\n"
+                               "def ring(float(N) A) -> (float(9) O) { O((i + 7) % 9) = A(i) }\n";
+    static const bool all[] = {true, true, false, true, false};
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod;
+    CHECK(lw_parse(ctx, "t.tc", text, sizeof text - 1, NULL, &mod) == LW_OK);
+    for (size_t i = 0; i < 5; i++) {
+        lw_bound *b;
+        CHECK(lw_bind(ctx, lw_module_function(mod, i), (lw_size[]){{"N", 5}}, 1, &b) == LW_OK);
+        CHECK_INT_EQ(lw_bound_writes_all(b, 1), all[i]);
+        lw_bound_free(b);
+    }
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
 TEST(symbolic_sizes_scalars_and_temporaries) {
     lw_context *ctx = lw_context_new(NULL);
     lw_module *mod = parse(ctx, "def f(int s, float(H) I, float(KH) W, float a) -> (O) {\n"

@@ -276,8 +276,10 @@ static bool was_defined(const Parts *k, const Part *r) {
 static void read_part(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Parts *k = user;
-    Part r;
+    Part r, all;
     if (a->tensor != k->tensor || !k->part.n || k->unknown || k->old) return;
+    all = whole(k);
+    if (all_covered(k, &all)) return; // whatever it reads is defined
     PartKind kind = part_of(k, a, &r);
     if (kind == PART_OTHER) r = whole(k);
     k->old = !was_defined(k, &r) && !all_covered(k, &r);

@@ -77,7 +77,11 @@ TemlValue *teml_scalar(Teml *t, const TemlStmt *s, int op) {
     return declare(t, s, like);
 }
 
-// Sizes whose product, in bytes, fits into 64 bits.
+// Another dimension; false: the tensor would have more than 2^46 bytes.
+static bool grow(int64_t *bytes, int64_t size) {
+    return checked_mul(*bytes, size, bytes) && *bytes <= (int64_t)1 << 46;
+}
+
 static bool take_sizes(Teml *t, const TemlStmt *s, const Syn *list, TemlTensor *out) {
     int64_t bytes = type_info[out->type].bytes;
     for (int d = 0; d < list->n; d++) {
@@ -87,7 +91,7 @@ static bool take_sizes(Teml *t, const TemlStmt *s, const Syn *list, TemlTensor *
             diag_report(t->diags, at, DIAG_TEML_EXTENT, d + 1, teml_found(t, item));
             return false;
         }
-        if (!checked_mul(bytes, item->i, &bytes) || bytes > (int64_t)1 << 46) {
+        if (!grow(&bytes, item->i)) {
             diag_report(t->diags, list->range, DIAG_TEML_BYTES);
             return false;
         }
@@ -215,17 +219,25 @@ static int target_of(const Teml *t, const TemlStmt *s) {
     return tensor_number(t, s->real ? s->real : s->target);
 }
 
-static void introduce_target(Teml *t, const TemlStmt *s, int tensor, int rank, const int64_t *size,
+// False: it would be too large.
+static bool introduce_target(Teml *t, const TemlStmt *s, int tensor, int rank, const int64_t *size,
                              Type type) {
     Name name = t->tensors.at[tensor].name;
     Range at = s->real ? s->real_range : s->target_range;
     TemlTensor like = {.name = name, .type = type, .rank = rank, .range = at};
-    for (int d = 0; d < rank; d++) like.size[d] = size[d];
+    int64_t bytes = type_info[type].bytes;
+    for (int d = 0; d < rank; d++) {
+        like.size[d] = size[d];
+        if (grow(&bytes, size[d])) continue;
+        diag_report(t->diags, at, DIAG_TEML_BYTES);
+        return false;
+    }
     Diag *d = diag_report(t->diags, at, DIAG_TEML_UNDECLARED, name);
     diag_note(t->diags, d, (Range){0, 0}, DIAG_TEML_UNDECLARED_NOTE, name,
               type == TYPE_F64 ? "" : arena_printf(t->arena, "%s, ", type_info[type].name),
               teml_shape_text(t, rank, size));
     introduce(t, tensor, &like);
+    return true;
 }
 
 // The size that an undeclared tensor needs for a subscript.
@@ -272,7 +284,7 @@ static TemlValue *assign(Teml *t, const TemlStmt *s, int rank, const Affine *con
     if (of->rank < 0) {
         int64_t size[PROGRAM_MAX_RANK];
         for (int d = 0; d < rank; d++) size[d] = needed(sub[d], ranges);
-        introduce_target(t, s, tensor, rank, size, value->type);
+        if (!introduce_target(t, s, tensor, rank, size, value->type)) return NULL;
         if (!teml_ranges(t, left, value, s->range, ranges)) return NULL;
     }
     int levels[PROGRAM_MAX_ITERS + 1];
@@ -566,8 +578,9 @@ TemlValue *teml_contract(Teml *t, const TemlStmt *s, int op) {
     (void)op;
     if (!contraction(t, s, &c)) return NULL;
     int tensor = target_of(t, s);
-    if (t->tensors.at[tensor].rank < 0)
-        introduce_target(t, s, tensor, c.rank, c.size, c.product->type);
+    if (t->tensors.at[tensor].rank < 0 &&
+        !introduce_target(t, s, tensor, c.rank, c.size, c.product->type))
+        return NULL;
     if (t->tensors.at[tensor].rank != c.rank) {
         diag_report(t->diags, s->range, DIAG_TEML_RESULT, s->builtin,
                     teml_shape_text(t, c.rank, c.size), t->tensors.at[tensor].name,

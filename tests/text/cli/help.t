@@ -66,7 +66,7 @@ options:
   --as-written       run the loops of a Stripe file as its text has them
   --unproven         run Stripe or TeML loops whose legality is not proven (unsafe)
   --unchecked-index  skip run-time checks of indices from data (unsafe)
-  --unchecked        --unproven and --unchecked-index (unsafe)
+  --unchecked        --unproven, --unchecked-index, and illegal TeML steps (unsafe)
   --trace            print the time of each step to standard error
   --json             print one JSON object
   --help             print this help
