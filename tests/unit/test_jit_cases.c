@@ -933,3 +933,18 @@ TEST(statements_find_what_they_need) {
     };
     RUN(cases);
 }
+
+// An element that is initialised always and updated under a condition is always stored.
+TEST(tiles_store_what_is_initialised) {
+    static const Case cases[] = {
+        {"program w { input I: f32[6, 3] output O: f32[6]\n"
+         "O: for w in 0:6, s in 0:3, c in 0:3 if w + s - 1 >= 0, 6 - w - s >= 0\n"
+         "    O[w] +=! I[w + s - 1, c] }",
+         "O:\n    privatise s\nO.part: w/5\n", EXACT},
+        {"program w { input I: f32[60, 9] output O: f32[60]\n"
+         "O: for w in 0:60, s in 0:5, c in 0:9 if w + s - 2 >= 0, 61 - w - s >= 0\n"
+         "    O[w] +=! I[w + s - 2, c] }",
+         "O:\n    privatise s\nO.part: w/7\n", EXACT},
+    };
+    RUN(cases);
+}

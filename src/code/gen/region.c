@@ -26,14 +26,20 @@ static void pin_exists(Gen *g, Pin *p, const PNode *n, bool surely) {
     if (p->nconds && !same) refuse(g, n);
 }
 
+// The pin of the element that a leaf writes; the number of pins: none.
+static int find_pin(const Gen *g, const PNode *n, const Ref *r) {
+    int i = 0;
+    while (i < g->pins.n &&
+           (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r->disp))
+        i++;
+    return i;
+}
+
 // The tile: every element written under a real loop of the region.
 // One element may be written by scalars (its initialisation) and by lanes (its reduction).
 static void add_pin(Gen *g, const PNode *n, bool surely) {
     Ref r = gen_ref(g, n, &n->write, n->width);
-    int i = 0;
-    while (i < g->pins.n &&
-           (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r.disp))
-        i++;
+    int i = find_pin(g, n, &r);
     if (i == g->pins.n) {
         Pin p = {.buffer = n->write.buffer,
                  .ref = r,
@@ -161,12 +167,24 @@ typedef struct Pinning {
     int first_inside; // loops from here on are in the region
     bool under_real;
     bool maybe; // whether this copy runs is only known inside the region
+    bool found; // all pins are: leaves outside of real loops tell whether theirs exist
 } Pinning;
 
+// A leaf beside the real loops, such as an initialisation, writes an element of the tile.
+static void merge_pin(Gen *g, const PNode *n, bool surely) {
+    Ref r = gen_ref(g, n, &n->write, n->width);
+    int i = find_pin(g, n, &r);
+    if (i < g->pins.n && !FAULT(pin_of_one_leaf)) pin_exists(g, &g->pins.at[i], n, surely);
+}
+
 static void find_pins(Gen *g, const PNode *n, Pinning how) {
-    if (!how.under_real && !plan_pins(n)) return;
+    if (!how.under_real && !how.found && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
         bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n) || FAULT(tile_of_maybe);
+        if (how.found) {
+            if (!how.under_real) merge_pin(g, n, surely);
+            return;
+        }
         if (how.under_real && how.maybe && !surely) refuse(g, n);
         if (how.under_real) add_pin(g, n, surely);
         return;
@@ -200,6 +218,12 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
         g->maybe.n = around;
     }
     if (n->kind == P_LOOP) g->value[n->loop] = 0;
+}
+
+static bool has_conditions(const Gen *g) {
+    bool has = false;
+    for (int i = 0; i < g->pins.n && !has; i++) has = g->pins.at[i].nconds > 0;
+    return has;
 }
 
 // Does the region end the life of this buffer?
@@ -359,6 +383,8 @@ static void region(Gen *g, PNode **at, int n) {
         how.first_inside = plan_first_loop(at[i], g->p->nloops);
     g->maybe.n = 0;
     for (int i = 0; i < n; i++) find_pins(g, at[i], how);
+    how.found = true;
+    for (int i = 0; i < n && has_conditions(g); i++) find_pins(g, at[i], how);
     find_lanes(g, at[0]->first, at[n - 1]->last);
     place_parts(g);
     bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
