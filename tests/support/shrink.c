@@ -134,3 +134,25 @@ void shrink_report(Lab *lab, uint64_t seed, const char *what, const Program *p, 
     printf("--- seed %llu: %s\n%s\n--- schedule\n%s--- tree\n%s", (unsigned long long)seed,
            what ? what : "?", lab_text(lab, p), shrink_schedule_text(lab, s), text_str(&show));
 }
+
+typedef struct Trial {
+    Lab *lab;
+    uint64_t seed;
+    PairFault *fault;
+    const char *what; // of the last pair that failed
+} Trial;
+
+static bool has_fault(void *user, const Program *p, const Schedule *s) {
+    Trial *trial = user;
+    const char *what = trial->fault(trial->lab, p, s, trial->seed);
+    if (what) trial->what = what;
+    return what != NULL;
+}
+
+void shrink_explain(Lab *lab, uint64_t seed, const Program *p, const Schedule *s,
+                    PairFault *fault) {
+    Trial trial = {.lab = lab, .seed = seed, .fault = fault};
+    has_fault(&trial, p, s); // where nothing can be taken away, this is the report
+    shrink_pair(lab, seed, &p, &s, has_fault, &trial);
+    shrink_report(lab, seed, trial.what, p, s);
+}

@@ -18,6 +18,10 @@ void shrink_pair(Lab *lab, uint64_t seed, const Program **p, const Schedule **s,
 bool program_without(Lab *lab, const Program *p, int n, const Program **out);
 
 const char *shrink_schedule_text(Lab *lab, const Schedule *s);
+// What is wrong with a pair; NULL: nothing, or it is no pair.
+typedef const char *PairFault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed);
+// Makes a pair with a fault smaller and reports what is left.
+void shrink_explain(Lab *lab, uint64_t seed, const Program *p, const Schedule *s, PairFault *fault);
 // Seed, what is wrong, program, schedule and tree.
 void shrink_report(Lab *lab, uint64_t seed, const char *what, const Program *p, const Schedule *s);
 

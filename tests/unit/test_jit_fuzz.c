@@ -103,24 +103,9 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
     return what;
 }
 
-typedef struct Trial {
-    Lab *lab;
-    uint64_t seed;
-    const char *what; // of the last pair that failed
-} Trial;
-
-static bool fails(void *user, const Program *p, const Schedule *s) {
-    Trial *trial = user;
-    const Tree *t = pair_lower(trial->lab, p, s, trial->seed);
-    const char *what = t ? difference(trial->lab, p, t, trial->seed, NULL) : NULL;
-    if (what) trial->what = what;
-    return what != NULL;
-}
-
-static void explain(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
-    Trial trial = {lab, seed, NULL};
-    shrink_pair(lab, seed, &p, &s, fails, &trial);
-    shrink_report(lab, seed, trial.what, p, s);
+static const char *pair_fault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    const Tree *t = pair_lower(lab, p, s, seed);
+    return t ? difference(lab, p, t, seed, NULL) : NULL;
 }
 
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) {
@@ -136,7 +121,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
         fflush(stdout);
     }
     if (CHECK(!difference(lab, p, t, seed, totals))) return true;
-    explain(lab, p, s, seed);
+    shrink_explain(lab, seed, p, s, pair_fault);
     return false;
 }
 

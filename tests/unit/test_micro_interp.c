@@ -63,18 +63,9 @@ static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_
     return what;
 }
 
-typedef struct Trial {
-    Lab *lab;
-    uint64_t seed;
-    const char *what; // of the last pair that failed
-} Trial;
-
-static bool fails(void *user, const Program *p, const Schedule *s) {
-    Trial *trial = user;
-    const Tree *t = pair_lower(trial->lab, p, s, trial->seed);
-    const char *what = t ? difference(trial->lab, p, t, trial->seed) : NULL;
-    if (what) trial->what = what;
-    return what != NULL;
+static const char *pair_fault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    const Tree *t = pair_lower(lab, p, s, seed);
+    return t ? difference(lab, p, t, seed) : NULL;
 }
 
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
@@ -89,9 +80,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
     totals.pairs++;
     if (getenv("LW_FUZZ_VERBOSE")) shrink_report(lab, seed, "this pair", p, s);
     if (CHECK(!difference(lab, p, t, seed))) return true;
-    Trial trial = {lab, seed, NULL};
-    shrink_pair(lab, seed, &p, &s, fails, &trial);
-    shrink_report(lab, seed, trial.what, p, s);
+    shrink_explain(lab, seed, p, s, pair_fault);
     return false;
 }
 

@@ -74,25 +74,10 @@ static const char *fault(Lab *lab, const Program *p, const Tree *t, uint64_t see
     return answer == VERIFY_REFUSED ? found.items.at[0]->text : difference(lab, p, t, seed);
 }
 
-typedef struct Trial {
-    Lab *lab;
-    uint64_t seed;
-    const char *what; // of the last pair that failed
-} Trial;
-
-static bool fails(void *user, const Program *p, const Schedule *s) {
-    Trial *trial = user;
+static const char *pair_fault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
     Totals ignored = {0};
-    const Tree *t = lowered(trial->lab, p, s);
-    const char *what = t ? fault(trial->lab, p, t, trial->seed, &ignored) : NULL;
-    if (what) trial->what = what;
-    return what != NULL;
-}
-
-static void explain(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
-    Trial trial = {lab, seed, NULL};
-    shrink_pair(lab, seed, &p, &s, fails, &trial);
-    shrink_report(lab, seed, trial.what, p, s);
+    const Tree *t = lowered(lab, p, s);
+    return t ? fault(lab, p, t, seed, &ignored) : NULL;
 }
 
 static bool count_blocks(void *user, const Node *node, int depth, const Block *parent) {
@@ -138,7 +123,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
     for (int f = 0; f < FEATURE_COUNT; f++) totals->feature[f] += g.used[f];
     tree_walk(t, count_blocks, totals);
     if (CHECK(!fault(lab, p, t, seed, totals))) return true;
-    explain(lab, p, s, seed);
+    shrink_explain(lab, seed, p, s, pair_fault);
     return false;
 }
 
@@ -285,7 +270,7 @@ static bool walk(Lab *lab, const Program *p, uint64_t seed, int64_t *applied) {
         applied[action]++;
     }
     if (CHECK(t && !difference(lab, p, t, seed))) return true;
-    explain(lab, p, s, seed);
+    shrink_explain(lab, seed, p, s, pair_fault);
     return false;
 }
 

@@ -65,18 +65,9 @@ static Tree *lower(Lab *lab, const Program *p, uint64_t seed, const Schedule **s
     return NULL;
 }
 
-typedef struct Trial {
-    Lab *lab;
-    uint64_t seed;
-    const char *what;
-} Trial;
-
-static bool fails(void *user, const Program *p, const Schedule *s) {
-    Trial *trial = user;
-    const Tree *t = tree_lower(&trial->lab->arena, p, s, &trial->lab->diags);
-    const char *what = t ? difference(trial->lab, p, t, trial->seed, NULL) : NULL;
-    if (what) trial->what = what;
-    return what != NULL;
+static const char *pair_fault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    return t ? difference(lab, p, t, seed, NULL) : NULL;
 }
 
 static bool try_one(Lab *lab, MakeText *make, uint64_t seed, Totals *n) {
@@ -91,9 +82,7 @@ static bool try_one(Lab *lab, MakeText *make, uint64_t seed, Totals *n) {
     if (CHECK(!what)) return true;
     printf("seed %llu: %s\n%s\n%s\n", (unsigned long long)seed, what, lab_text(lab, p),
            shrink_schedule_text(lab, s));
-    Trial trial = {lab, seed, what};
-    shrink_pair(lab, seed, &p, &s, fails, &trial);
-    shrink_report(lab, seed, trial.what, p, s);
+    shrink_explain(lab, seed, p, s, pair_fault);
     return false;
 }
 
