@@ -1,7 +1,7 @@
 #include "support/clab.h"
 
 #include "base/kernel_abi.h"
-#include "support/guarded.h"
+#include "support/arguments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,38 +48,15 @@ bool clab_has(const char *compiler) {
     return r != CC_MISSING;
 }
 
-static size_t view_bytes(const View *v) {
-    size_t n = (size_t)type_info[v->type].bytes;
-    for (int d = 0; d < v->rank; d++) n *= (size_t)v->size[d];
-    return n;
-}
-
 int clab_run(CLab *c, int number, const LabData *data, InterpFlags flags, bool low) {
     const CFunction *f = &c->functions.at[number];
     void *symbol = library_find(c->library, f->kernel);
     if (!symbol) return -1;
     Kernel *kernel;
     memcpy(&kernel, &symbol, sizeof kernel);
-    void **buffers = calloc((size_t)data->n + 1, sizeof *buffers);
-    Guarded *g = calloc((size_t)data->n + 1, sizeof *g);
-    for (int i = 0; i < data->n; i++) {
-        size_t size = (size_t)type_info[data->view[i].type].bytes,
-               bytes = view_bytes(&data->view[i]);
-        g[i] = guarded_new(bytes, size, low);
-        if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
-        buffers[i] = g[i].data;
-    }
-    g[data->n] = guarded_new((size_t)f->scratch, 64, low);
-    KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
-                              (flags.skip_post ? KERNEL_SKIP_POST : 0u),
-                     .threads = 1};
-    int status = kernel(buffers, g[data->n].data, &env);
-    for (int i = 0; i <= data->n; i++) {
-        if (!guarded_untouched(&g[i])) status = -2;
-        if (i < data->n && g[i].bytes) memcpy(data->view[i].data, g[i].data, g[i].bytes);
-        guarded_free(&g[i]);
-    }
-    free(g);
-    free(buffers);
+    Arguments args = arguments_new(&c->arena, data, flags, f->scratch, low);
+    KernelEnv env = {.flags = args.flags, .threads = 1};
+    int status = kernel(args.buffers, args.scratch, &env);
+    if (!arguments_end(&args, data)) status = -2;
     return status;
 }

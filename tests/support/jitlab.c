@@ -7,7 +7,7 @@
 #include "code/code.h"
 #include "run/exec.h"
 #include "run/pool.h"
-#include "support/guarded.h"
+#include "support/arguments.h"
 #include "support/trampoline.h"
 
 JitCount jit_count;
@@ -21,12 +21,6 @@ bool jit_machine(Isa isa, Machine *m) {
     asked[isa] = true;
     *m = known[isa];
     return isa == ISA_COUNT || m->isa == isa;
-}
-
-static size_t view_bytes(const View *v) {
-    size_t n = (size_t)type_info[v->type].bytes;
-    for (int d = 0; d < v->rank; d++) n *= (size_t)v->size[d];
-    return n;
 }
 
 // The body of a parallel loop, called as kernels are.
@@ -109,34 +103,18 @@ JitResult jit_kernel_run(Lab *lab, const JitKernel *k, const LabData *data, Inte
     const Code *code = &k->code;
     jit_count.parallel += code->parallel > 0 && threads > 1;
     jit_count.private += code->thread_scratch > 0 && threads > 1;
-    Guarded *g = arena_new_n(&lab->arena, Guarded, data->n + 1);
-    void **buffers = arena_new_n(&lab->arena, void *, data->n + 1);
-    for (int i = 0; i < data->n; i++) {
-        size_t bytes = view_bytes(&data->view[i]);
-        g[i] = guarded_new(bytes, (size_t)type_info[data->view[i].type].bytes, low);
-        if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
-        buffers[i] = g[i].data;
-    }
-    g[data->n] =
-        guarded_new((size_t)(code->scratch + (threads - 1) * code->thread_scratch), 64, low);
+    int64_t scratch = code->scratch + (threads - 1) * code->thread_scratch;
+    Arguments args = arguments_new(&lab->arena, data, flags, scratch, low);
     const char *broken = NULL;
-    KernelEnv env = {.flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
-                              (flags.skip_post ? KERNEL_SKIP_POST : 0u),
+    KernelEnv env = {.flags = args.flags,
                      .threads = threads,
                      .parallel_for = threads % 2 ? at_once : in_turn,
                      .apply = apply,
                      .user = &broken};
     int status = trampoline(
         (void (*)(void))exec_entry(k->block),
-        (uintptr_t[4]){(uintptr_t)buffers, (uintptr_t)g[data->n].data, (uintptr_t)&env}, &broken);
-    bool clean = true;
-    for (int i = 0; i < data->n; i++) {
-        clean &= guarded_untouched(&g[i]);
-        if (g[i].bytes) memcpy(data->view[i].data, g[i].data, g[i].bytes);
-    }
-    clean &= guarded_untouched(&g[data->n]);
-    for (int i = 0; i <= data->n; i++) guarded_free(&g[i]);
-    if (!clean) broken = "bytes around a buffer";
+        (uintptr_t[4]){(uintptr_t)args.buffers, (uintptr_t)args.scratch, (uintptr_t)&env}, &broken);
+    if (!arguments_end(&args, data)) broken = "bytes around a buffer";
     if (broken) printf("the kernel changed %s\n", broken);
     return broken ? JIT_BROKEN : status ? JIT_STATUS : JIT_OK;
 }

@@ -16,7 +16,7 @@
 #include "base/checked.h"
 #include "base/kernel_abi.h"
 #include "code/gen/gen.h"
-#include "support/guarded.h"
+#include "support/arguments.h"
 #include "support/microlanes.h"
 
 int64_t micro_count[MICRO_KINDS];
@@ -691,12 +691,6 @@ static int run_kernel(Arena *arena, Run *run) {
     return run_function(t, 0);
 }
 
-static size_t view_bytes(const View *v) {
-    size_t n = (size_t)type_info[v->type].bytes;
-    for (int d = 0; d < v->rank; d++) n *= (size_t)v->size[d];
-    return n;
-}
-
 MicroResult micro_run(Lab *lab, const Tree *t, const MicroTarget *target, const LabData *data,
                       InterpFlags flags, int threads, bool low) {
     GenIsa isa = isa_of(target);
@@ -704,29 +698,16 @@ MicroResult micro_run(Lab *lab, const Tree *t, const MicroTarget *target, const 
     Code code;
     if (!gen_code(&lab->arena, t, &target->machine, &isa, &u, &code, &lab->diags))
         return MICRO_DECLINED;
-    Guarded *g = arena_new_n(&lab->arena, Guarded, data->n + 1);
-    void **buffers = arena_new_n(&lab->arena, void *, data->n + 1);
-    for (int i = 0; i < data->n; i++) {
-        size_t bytes = view_bytes(&data->view[i]);
-        g[i] = guarded_new(bytes, (size_t)type_info[data->view[i].type].bytes, low);
-        if (bytes) memcpy(g[i].data, data->view[i].data, bytes);
-        buffers[i] = g[i].data;
-    }
-    g[data->n] = guarded_new((size_t)(code.scratch + (threads - 1) * code.thread_scratch), 64, low);
+    int64_t scratch = code.scratch + (threads - 1) * code.thread_scratch;
+    Arguments args = arguments_new(&lab->arena, data, flags, scratch, low);
     Run run = {.u = &u,
                .code = code.bytes,
-               .buffers = buffers,
-               .scratch = (uint8_t *)g[data->n].data,
-               .flags = (flags.accumulate ? KERNEL_ACCUMULATE : 0u) |
-                        (flags.skip_post ? KERNEL_SKIP_POST : 0u),
+               .buffers = args.buffers,
+               .scratch = (uint8_t *)args.scratch,
+               .flags = args.flags,
                .threads = threads};
     int status = run_kernel(&lab->arena, &run);
-    bool clean = true;
-    for (int i = 0; i <= data->n; i++) {
-        clean &= guarded_untouched(&g[i]);
-        if (i < data->n && g[i].bytes) memcpy(data->view[i].data, g[i].data, g[i].bytes);
-        guarded_free(&g[i]);
-    }
+    bool clean = arguments_end(&args, data);
     if (run.steps > MOST_STEPS) return MICRO_ENDLESS;
     return !clean ? MICRO_BROKEN : status ? MICRO_STATUS : MICRO_OK;
 }
