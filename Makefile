@@ -1,6 +1,6 @@
 # Loopwright's build. `make` builds, `make test` tests, `make help` lists the rest.
 #
-# There are no lists of files here: a new .c file in src/FOLDER/ or cli/, a new tests/unit/test_*.c,
+# There are no lists of files here: a new .c file in src/FOLDER/ or cli/, a new tests/unit/*/test_*.c,
 # tests/fuzz/fuzz_*.c or bench/*.c is picked up by its place and name. Everything that is made lies
 # under $(BUILD), so that builds with other compilers or flags live side by side:
 #
@@ -58,15 +58,17 @@ made = $(if $(V),,@echo '  $(1) $@')
 
 SEE_ALL := -Isrc -Iinclude -Itests -Ibench -I$(BUILD)/gen $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
-# The command measures as the benchmarks do: bench/lab, which knows nothing of the library.
-COMMAND_LAB := bench/lab/lab.c bench/lab/rivals.c bench/lab/stats.c
-sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter python/%,$(1)),$(SEE_API) -isystem $(PY_INCLUDE),$(if $(filter cli/%,$(1)),$(SEE_API) -Ibench,$(SEE_ALL))))
+# `loopwright bench` is bench/command, and measures as the benchmarks do: bench/lab, which knows
+# nothing of the library.
+COMMAND_BENCH := $(sort $(wildcard bench/command/*.c)) \
+                 bench/lab/lab.c bench/lab/rivals.c bench/lab/stats.c
+sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter python/%,$(1)),$(SEE_API) -isystem $(PY_INCLUDE),$(if $(filter cli/% bench/command/%,$(1)),$(SEE_API) -Icli -Ibench,$(SEE_ALL))))
 
 # ---- What there is ---------------------------------------------------------------------------
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 CLI := $(sort $(wildcard cli/*.c))
-UNIT := $(sort $(wildcard tests/unit/test_*.c))
+UNIT := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_HELP := $(sort $(filter-out $(UNIT),$(wildcard tests/unit/*.c)))
 SUPPORT := $(sort $(wildcard tests/support/*.c))
 FUZZ := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -89,7 +91,7 @@ LIB_A := $(BUILD)/libloopwright.a
 LIB_SO := $(BUILD)/libloopwright.so
 SUPPORT_A := $(BUILD)/libsupport.a
 COMMAND := $(if $(CLI),$(BUILD)/loopwright)
-UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
+UNIT_BIN := $(patsubst %.c,$(BUILD)/unit/%,$(notdir $(UNIT)))
 REPLAY_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/replay/%)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 BENCH_BIN := $(BENCH:bench/%.c=$(BUILD)/bench/%)
@@ -178,14 +180,17 @@ $(LIB_SO): $(LIB_OBJ) $(BUILD)/sources src/api/exports.map
 	    -Wl,--version-script=src/api/exports.map $(LIB_OBJ) $(LIBS) -o $@
 	@ln -sf libloopwright.so $@.$(SOVERSION)
 
-$(BUILD)/loopwright: $(call obj,$(CLI) $(COMMAND_LAB)) $(LIB_A)
+$(BUILD)/loopwright: $(call obj,$(CLI) $(COMMAND_BENCH)) $(LIB_A)
 	$(call made,link)
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(call obj,$(UNIT_HELP)) $(SUPPORT_A) $(LIB_A)
+# The folders of tests/unit mirror src; a test's name alone says which program it is.
+unit_source = $(filter %/$(1).c,$(UNIT))
+.SECONDEXPANSION:
+$(BUILD)/unit/%: $$(call obj,$$(call unit_source,$$*)) $(call obj,$(UNIT_HELP)) $(SUPPORT_A) $(LIB_A)
 	@mkdir -p $(@D)
 	$(call made,link)
-	$(Q)$(LINK) $^ $(call link_line,tests/unit/$*.c) $(LIBS) -o $@
+	$(Q)$(LINK) $^ $(call link_line,$(call unit_source,$*)) $(LIBS) -o $@
 
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(SUPPORT_A) \
                    $(LIB_A)

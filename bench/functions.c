@@ -12,7 +12,7 @@
 #include "lab/stats.h"
 #include "run/exec.h"
 #include "support/proglab.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 enum { N = 2048, TIMES = 400 };
 

@@ -6,8 +6,8 @@
 
 #include "lab/stats.h"
 #include "lang/lang.h"
-#include "tree/schedule.h"
-#include "tree/verify.h"
+#include "sched/schedule.h"
+#include "verify/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // loopwright tune: what people and programs see of it.
-#include "tune.h"
+#include "cmd_tune.h"
 
 #include "plot.h"
 

@@ -9,7 +9,7 @@
 #include "peers/pool.h"
 #include "run/exec.h"
 #include "run/pool.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 enum { OURS_ARGS = 16 };
 #define OURS_CHOSEN "chosen" // instead of a schedule: the one that is chosen without search

@@ -2,7 +2,7 @@
 // Program on its views.
 #include "api/pipeline.h"
 
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 // The meaning of a TeML function: its assignments in order, each in its own loops.
 static lw_status interp(Pipeline *p) {

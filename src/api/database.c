@@ -3,8 +3,8 @@
 
 #include "api/kernel.h"
 #include "base/checked.h"
-#include "tree/schedule.h"
-#include "tree/verify.h"
+#include "sched/schedule.h"
+#include "verify/verify.h"
 
 #include <string.h>
 #include <time.h>

@@ -11,7 +11,7 @@
 #include "run/timing.h"
 #include "search/db.h"
 #include "tree/cost.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 static const Range nowhere = {0, 0};
 

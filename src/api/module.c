@@ -2,8 +2,8 @@
 #include "api/api.h"
 
 #include "api/pipeline.h"
-#include "tree/lift.h"
-#include "tree/stripe.h"
+#include "stripe/lift.h"
+#include "stripe/stripe.h"
 
 #include <errno.h>
 #include <fcntl.h>

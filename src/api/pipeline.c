@@ -2,9 +2,10 @@
 #include "api/pipeline.h"
 
 #include "lang/graph.h"
-#include "tree/lift.h"
-#include "tree/stripe.h"
-#include "tree/verify.h"
+#include "stripe/lift.h"
+#include "stripe/stripe.h"
+#include "tree/special.h"
+#include "verify/verify.h"
 
 #include <time.h>
 

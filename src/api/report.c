@@ -5,9 +5,9 @@
 #include "api/database.h"
 
 #include "run/exec.h"
-#include "tree/lift.h"
-#include "tree/schedule.h"
-#include "tree/verify.h"
+#include "stripe/lift.h"
+#include "sched/schedule.h"
+#include "verify/verify.h"
 
 #include <math.h>
 #include <stdlib.h>

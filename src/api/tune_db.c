@@ -1,6 +1,6 @@
 #include "api/tune.h"
 
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 #include <math.h>
 #include <string.h>

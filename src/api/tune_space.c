@@ -3,7 +3,7 @@
 #include "api/measure.h"
 #include "code/code.h"
 #include "space/analytic.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 #include <string.h>
 

@@ -210,8 +210,7 @@ static Stmt *end_stmt(Build *b, const Access *write, Reduce op, bool init, const
 static const Expr *zero_of(Build *b, Type type) { return expr_int(b->x, type, 0); }
 
 static const Expr *identity_of(Build *b, Reduce op, Type type) {
-    static const char code[] = {0, '+', '*', '<', '>'};
-    return expr_const(b->x, type, type_identity(type, code[op]));
+    return expr_const(b->x, type, reduce_start(type, op));
 }
 
 // --- Values ------------------------------------------------------------------------------------

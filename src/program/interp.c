@@ -497,10 +497,7 @@ static bool first_point(Interp *in, bool skip_reductions) {
     return any;
 }
 
-static Value identity(const Interp *in, Type type) {
-    static const char ops[] = {'+', '+', '*', '<', '>'};
-    return type_identity(type, ops[in->st->op]);
-}
+static Value identity(const Interp *in, Type type) { return reduce_start(type, in->st->op); }
 
 static void fill(Place *p, int64_t elements, Value v) {
     int64_t at[PROGRAM_MAX_RANK] = {0};

@@ -9,6 +9,11 @@
 
 const char *const reduce_name[] = {"=", "+=", "*=", "min=", "max="};
 
+Value reduce_start(Type type, Reduce op) {
+    static const char letter[] = {'+', '+', '*', '<', '>'};
+    return type_identity(type, letter[op]);
+}
+
 // --- Building ----------------------------------------------------------------------------------
 
 Program *program_new(Arena *arena, Names *names, const char *name, size_t len) {

@@ -206,6 +206,7 @@ typedef struct InterpFlags {
 bool program_interpret(Arena *scratch, const Program *p, const View *views, InterpFlags flags,
                        DiagList *diags);
 
-extern const char *const reduce_name[]; // "=", "+=", "*=", "min=", "max="
+extern const char *const reduce_name[];   // "=", "+=", "*=", "min=", "max="
+Value reduce_start(Type type, Reduce op); // the identity of the reduction
 
 #endif

@@ -18,7 +18,7 @@
 #ifndef LW_SEARCH_CANON_H
 #define LW_SEARCH_CANON_H
 
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 typedef struct Canon Canon;
 

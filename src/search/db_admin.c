@@ -5,7 +5,7 @@
 
 #include "run/pool.h"
 #include "search/db_file.h"
-#include "tree/verify.h"
+#include "verify/verify.h"
 
 // A statement that is used once. NULL: the file is off now.
 static sqlite3_stmt *prepare(Db *db, DbFile *f, const char *sql) {

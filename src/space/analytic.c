@@ -1,6 +1,6 @@
 // The analytic choice, statement by statement. See analytic.h.
 #include "space/analytic_impl.h"
-#include "tree/flatten.h"
+#include "sched/flatten.h"
 
 #include "base/checked.h"
 
@@ -486,7 +486,7 @@ static bool same_elements(const Nest *n, const Nest *host) {
     return found == n->s->niters;
 }
 
-// May statement i stand behind h? The rules of `after` (tree/order.c).
+// May statement i stand behind h? The rules of `after` (sched/order.c).
 static bool may_follow(const Chooser *c, int i, int h) {
     const Nest *n = &c->nest[i], *host = &c->nest[h];
     if (!n->known || !host->known || !host->reduces || host->after >= 0 || n->reduces) return false;

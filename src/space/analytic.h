@@ -31,7 +31,7 @@
 #define LW_SPACE_ANALYTIC_H
 
 #include "machine/machine.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 enum { ANALYTIC_WORTH = 30000 }; // some 10 microseconds
 
@@ -44,7 +44,7 @@ typedef struct AnalyticOptions {
 } AnalyticOptions;
 
 // Products of narrow integers that one instruction of the machine can add up for a statement, each
-// as type *as (TYPE_NONE: as they are); 0: it has none (analytic_narrow.c, code/dots.c).
+// as type *as (TYPE_NONE: as they are); 0: it has none (analytic_narrow.c, code/plan/dots.c).
 int space_word(const Program *p, const Stmt *s, const Machine *m, Type *as);
 
 const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o);

@@ -164,7 +164,7 @@ Users chooser_users(const Chooser *c) {
 }
 
 // One definition, each dimension another iterator (and a constant), each iterator in a dimension,
-// and storing does not round: the rules of `inline` (tree/rewrite.c).
+// and storing does not round: the rules of `inline` (sched/rewrite.c).
 static bool is_definition(const Chooser *c, const Users *u, int i, const Tap *w) {
     const Nest *n = &c->nest[i];
     const Tensor *t = &c->p->tensors.at[n->s->write->tensor];

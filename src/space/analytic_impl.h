@@ -76,7 +76,7 @@ typedef struct Nest {
     bool folded;         // a reduction runs in lanes, which are added up for every result,
     bool by_rows;        // those of several results together
     bool released;       // what stood behind it has a nest of its own
-    int word;            // products of narrow integers that are taken together (code/dots.c),
+    int word;            // products of narrow integers that are taken together (code/plan/dots.c),
     int pair;            // along this reduction, whose extent counts words; -1: none
     SchedCopy *copy;     // out.ncopies of them,
     SchedStmt **section; // and of each its section
@@ -213,7 +213,7 @@ bool goes_up(const Nest *n, int iter, int64_t rows);
 void add_levels(Nest *n);
 
 // Shuffles for each of as many columns as there are elements from lane to lane, which are combed
-// out of whole vectors, or into them (code/comb.c); 0: they are not.
+// out of whole vectors, or into them (code/micro/comb.c); 0: they are not.
 static inline int comb_shuffles(const Chooser *c, int64_t apart) {
     static const int shuffles[] = {0, 0, 1, 2, 2, 4, 3, 0, 3};
     int64_t most = c->m->isa == ISA_AVX512 ? 8 : c->m->isa == ISA_AVX2 ? 4 : 0;

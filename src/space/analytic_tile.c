@@ -497,7 +497,7 @@ static int to_pack(const Chooser *c, const Nest *n, int v) {
 }
 
 // Do rows along v follow each other along g in all that has them, while what has none moves from
-// row to row? Then lanes of one row share the latter (code/join.c).
+// row to row? Then lanes of one row share the latter (code/plan/join.c).
 static bool is_group(const Nest *n, int v, int g) {
     bool moves = false;
     for (int r = 0; r < n->nrefs; r++) {

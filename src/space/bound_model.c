@@ -99,7 +99,9 @@ static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pit
     return true;
 }
 
-enum { NEAR = 8 }; // elements from lane to lane, so that columns share whole vectors (code/comb.c)
+enum {
+    NEAR = 8
+}; // elements from lane to lane, so that columns share whole vectors (code/micro/comb.c)
 
 // How lanes along each iterator lie: bytes from one to the next, where that is a number. Nothing is
 // known of iterators that stand in computed subscripts.
@@ -358,7 +360,7 @@ static void add_work(BoundStmt *b, int work, double times) {
 
 // --- What is shared ------------------------------------------------------------------------------
 //
-// Code does an operation once where its operands are the same (code/micro.h): in one expression, in
+// Code does an operation once where its operands are the same (code/micro/micro.h): in one expression, in
 // statements that share a loop, where a temporary is computed in the place of several reads, and in
 // neighbouring iterations that are unrolled: of `f(A[i]) + f(A[i + 1])` one f each, of
 // `f(A[i + k])` as many as there are elements. So what counts are distinct tuples of subscripts;

@@ -23,8 +23,8 @@
 
 #include "machine/machine.h"
 #include "space/engine.h"
-#include "tree/flatten.h"
-#include "tree/schedule.h"
+#include "sched/flatten.h"
+#include "sched/schedule.h"
 
 enum { CPU_MAX_LEVELS = 4 };
 

@@ -1,6 +1,6 @@
 // What the CPU space knows of a Program: who depends on whom, and which loops could be one.
 //
-// The questions are those that lowering asks (tree/nest.c), so that what the space allows is what
+// The questions are those that lowering asks (sched/nest.c), so that what the space allows is what
 // lowering does.
 #include "base/checked.h"
 #include "program/deps.h"

@@ -1,5 +1,5 @@
 // Patterns of places: "SRAM[4]/*", "*[*, 0]", "DRAM".
-#include "tree/stripe.h"
+#include "tree/place.h"
 
 #include <string.h>
 

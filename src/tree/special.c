@@ -9,7 +9,7 @@
 //     prng_step          N streams of the generator taus88, one column of the state u32(3, N) each.
 //                        Element e of the result comes from stream e % N: 24 bits as a float below
 //                        1, or all 32 as u32. Yields the state behind the last element.
-#include "tree/stripe_ops.h"
+#include "tree/special.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -231,7 +231,7 @@ static const Node *scatter(Tree *t, const Special *s) {
     const Expr *value = read_of(t, &s->in[0], l.at);
     const Node *add = around(t, &l, write_of(t, LEAF_UPDATE, REDUCE_ADD, out, at, value));
     if (out->dir == VIEW_INOUT) return add;
-    const Node *both[] = {fill(t, out, LEAF_INIT, agg_identity(type_of(t, out), REDUCE_ADD)), add};
+    const Node *both[] = {fill(t, out, LEAF_INIT, reduce_start(type_of(t, out), REDUCE_ADD)), add};
     return group(t, both, 2);
 }
 
@@ -300,10 +300,10 @@ static const Node *expansion(Tree *t, const Special *s) {
     case SPECIAL_RESHAPE: return reshape(t, out, &s->in[0]);
     case SPECIAL_GATHER: return gather(t, s);
     case SPECIAL_SCATTER: return scatter(t, s);
-    case SPECIAL_AGG_INIT_ADD: return fill(t, out, LEAF_INIT, agg_identity(type, REDUCE_ADD));
-    case SPECIAL_AGG_INIT_MUL: return fill(t, out, LEAF_INIT, agg_identity(type, REDUCE_MUL));
-    case SPECIAL_AGG_INIT_MIN: return fill(t, out, LEAF_INIT, agg_identity(type, REDUCE_MIN));
-    case SPECIAL_AGG_INIT_MAX: return fill(t, out, LEAF_INIT, agg_identity(type, REDUCE_MAX));
+    case SPECIAL_AGG_INIT_ADD: return fill(t, out, LEAF_INIT, reduce_start(type, REDUCE_ADD));
+    case SPECIAL_AGG_INIT_MUL: return fill(t, out, LEAF_INIT, reduce_start(type, REDUCE_MUL));
+    case SPECIAL_AGG_INIT_MIN: return fill(t, out, LEAF_INIT, reduce_start(type, REDUCE_MIN));
+    case SPECIAL_AGG_INIT_MAX: return fill(t, out, LEAF_INIT, reduce_start(type, REDUCE_MAX));
     case SPECIAL_PRNG_STEP: return prng(t, s);
     case SPECIAL_COUNT: break;
     }

@@ -9,6 +9,8 @@
 //   * iterations of unordered blocks do not conflict
 //   * no allocation, and no output, is read before it is written; what a copy moves is as unwritten
 //     as what it moved
+//
+// An oracle for tests; nothing in the library calls it.
 #ifndef LW_TREE_TRACE_H
 #define LW_TREE_TRACE_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "tree/pool.h"
+#include "tree/node_pool.h"
 
 const char *const kind_name[KIND_COUNT] = {
     [KIND_SERIAL] = "serial",     [KIND_ANY] = "any",           [KIND_PARALLEL] = "parallel",

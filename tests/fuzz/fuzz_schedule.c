@@ -3,7 +3,7 @@
 #include "support/proglab.h"
 
 #include "base/bug.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 #include <string.h>
 

@@ -1,8 +1,10 @@
 // Stripe text: any bytes parse or are diagnosed; what parses prints as something that parses to the
 // same text, shows, expands, and is verified; what is verified is lifted, or says why not.
-#include "tree/lift.h"
-#include "tree/stripe.h"
-#include "tree/verify.h"
+#include "stripe/lift.h"
+#include "stripe/stripe.h"
+#include "tree/place.h"
+#include "tree/special.h"
+#include "verify/verify.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // TeML: any bytes run or are diagnosed; functions are Trees that print as Stripe text, and their
 // loops before transformations verify.
 #include "lang/lang.h"
-#include "tree/stripe.h"
-#include "tree/verify.h"
+#include "stripe/stripe.h"
+#include "verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

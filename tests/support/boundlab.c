@@ -3,8 +3,8 @@
 #include "code/code.h"
 #include "run/exec.h"
 #include "space/analytic.h"
-#include "tree/lower.h"
-#include "tree/schedule.h"
+#include "sched/lower.h"
+#include "sched/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "gensched.h"
 
 #include "base/checked.h"
-#include "tree/flatten.h"
+#include "sched/flatten.h"
 
 #include <string.h>
 

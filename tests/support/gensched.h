@@ -2,7 +2,7 @@
 #ifndef SUPPORT_GENSCHED_H
 #define SUPPORT_GENSCHED_H
 
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 typedef enum SchedFeature {
     FEATURE_SPLIT,

@@ -5,7 +5,7 @@
 #ifndef SUPPORT_MICROLAB_H
 #define SUPPORT_MICROLAB_H
 
-#include "code/micro.h"
+#include "code/micro/micro.h"
 #include "machine/machine.h"
 #include "support/proglab.h"
 #include "tree/tree.h"

@@ -1,4 +1,4 @@
-// Every micro-operation lane by lane, as code/micro.h defines it.
+// Every micro-operation lane by lane, as code/micro/micro.h defines it.
 #include "support/microlanes.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef SUPPORT_MICROLANES_H
 #define SUPPORT_MICROLANES_H
 
-#include "code/micro.h"
+#include "code/micro/micro.h"
 
 // A vector register: lanes of 4 or 8 bytes as docs/code.md describes them.
 typedef struct MicroVec {

@@ -5,7 +5,7 @@
 #define SUPPORT_SHRINK_H
 
 #include "support/proglab.h"
-#include "tree/schedule.h"
+#include "sched/schedule.h"
 
 // Does it fail still? Only asked of programs that are well-formed and read nothing unwritten.
 typedef bool Fails(void *user, const Program *p, const Schedule *s);

@@ -1,6 +1,6 @@
 // check.h: everything a unit test needs. One test program is one file tests/unit/test_NAME.c:
 //
-//     #include "check.h"
+//     #include "unit/check.h"
 //     #include "base/arena.h"
 //
 //     TEST(arena_gives_aligned_memory) {

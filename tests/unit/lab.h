@@ -6,7 +6,7 @@
 #ifndef LAB_H
 #define LAB_H
 
-#include "check.h"
+#include "unit/check.h"
 #include "program/program.h"
 
 typedef struct Lab {

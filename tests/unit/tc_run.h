@@ -11,7 +11,7 @@
 #ifndef TC_RUN_H
 #define TC_RUN_H
 
-#include "check.h"
+#include "unit/check.h"
 #include "lang/lang.h"
 
 #include <ctype.h>

@@ -2,8 +2,8 @@
 #ifndef LW_TEST_TREE_RUN_H
 #define LW_TEST_TREE_RUN_H
 
-#include "check.h"
-#include "tree/schedule.h"
+#include "unit/check.h"
+#include "sched/schedule.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 // Parallel loops become `omp parallel for`, vector loops `omp simd`, where no two iterations update
 // one element. Where all of them update the same one, it is carried in a variable with a reduction
 // clause. Other loops whose iterations meet run in order.
-#include "code/c/impl.h"
+#include "code/c/c_impl.h"
 
 #include "base/bug.h"
 #include "base/checked.h"

@@ -1,5 +1,5 @@
 // The static functions of the output: which are needed, and their text from helper.def.
-#include "code/c/impl.h"
+#include "code/c/c_impl.h"
 
 #include <string.h>
 

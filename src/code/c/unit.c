@@ -1,6 +1,6 @@
 // The C file: identifiers, parameters, the function with its loops, the two ways to call it, and
 // the header.
-#include "code/c/impl.h"
+#include "code/c/c_impl.h"
 
 #include "base/checked.h"
 

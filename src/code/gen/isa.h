@@ -15,7 +15,7 @@
 
 #include "asm/asm.h"
 #include "code/code.h"
-#include "code/micro.h"
+#include "code/micro/micro.h"
 
 typedef struct Gen Gen;
 

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "base/kernel_abi.h"
-#include "code/math.h"
+#include "code/micro/micro_math.h"
 
 // Many segments stay empty: the work of opening one is done when its first leaf comes.
 void gen_open(Gen *g) {

@@ -8,7 +8,7 @@
 #include "base/bug.h"
 #include "base/fault.h"
 #include "base/kernel_abi.h"
-#include "code/c/impl.h"
+#include "code/c/c_impl.h"
 
 #include <stddef.h>
 #include <string.h>

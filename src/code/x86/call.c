@@ -4,7 +4,7 @@
 // Operands go to the call area, 64 bytes each; the result replaces the first. One routine per
 // kernel, behind its code, keeps all registers, so a call costs what it computes and the code
 // around it need not know: rax, rcx and rdx are scratch anyway.
-#include "code/x86/impl.h"
+#include "code/x86/x86_impl.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 // Functions of the kernel: entry and exit, parallel loops, constants. And the GenIsa itself.
-#include "code/x86/impl.h"
+#include "code/x86/x86_impl.h"
 
 #include <stddef.h>
 #include <string.h>

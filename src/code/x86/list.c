@@ -2,7 +2,7 @@
 //
 // Labels live in the generator's frames and are gone when the code is finished, so the text is made
 // at once; where a label stands is read from the finished bytes.
-#include "code/x86/impl.h"
+#include "code/x86/x86_impl.h"
 
 #include "base/bug.h"
 #include "base/fault.h"

@@ -2,7 +2,7 @@
 #ifndef LW_CODE_X86_MEM_H
 #define LW_CODE_X86_MEM_H
 
-#include "code/x86/impl.h"
+#include "code/x86/x86_impl.h"
 
 // mem.c
 // The mask register of the first `active` lanes: one of the region's, or k1, set through rax.

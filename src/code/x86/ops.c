@@ -10,7 +10,7 @@
 
 #include "base/bug.h"
 #include "base/fault.h"
-#include "code/x86/impl.h"
+#include "code/x86/x86_impl.h"
 #include "code/x86/mem.h"
 
 // ---- Constants, indices

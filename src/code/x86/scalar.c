@@ -1,6 +1,6 @@
 // Index arithmetic, branches and addresses: the accumulator machine of gen/isa.h in general
 // registers. A is rax, B is rcx; rdx is scratch.
-#include "code/x86/impl.h"
+#include "code/x86/x86_impl.h"
 
 #include "base/bug.h"
 #include "base/fault.h"

@@ -86,7 +86,7 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
         over.iter = element_iters(ck, tensor, rank);
         for (int d = 0; d < rank; d++) size[d] = tc_extent(ck, tensor, d);
         ck->tens.at[temp].size = size;
-        Value identity = type_identity(TYPE_F32, w->op == REDUCE_ADD ? '+' : '*');
+        Value identity = reduce_start(TYPE_F32, w->op == REDUCE_ADD ? REDUCE_ADD : REDUCE_MUL);
         put_stmt(ck, &over, from, REDUCE_ASSIGN, false, expr_const(ck->x, TYPE_F32, identity));
         over.iter = element_iters(ck, tensor, rank);
     }

@@ -6,7 +6,7 @@
 //   teml_tensor.c               tensor expressions: scalar ... outerproduct, init
 //   teml_range.c                ranges of iterators and shapes from how tensors are indexed
 //   teml_build.c                build: an assignment becomes a loop nest
-//   teml_loop.c                 loop transformations, over those of tree/transform.h
+//   teml_loop.c                 loop transformations, over those of transform/transform.h
 //   teml_judge.c                is a loop value still right? Its order against the definitions
 //   teml_codegen.c              functions: arguments, initial values, the final Tree
 //   teml_store.c                the store as text

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "tree/verify.h"
+#include "verify/verify.h"
 
 typedef struct Function {
     Teml *t;

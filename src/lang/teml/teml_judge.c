@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "tree/transform.h"
-#include "tree/verify.h"
+#include "transform/transform.h"
+#include "verify/verify.h"
 
 // The assignments as they were defined, one nest after the other.
 static const Tree *as_defined(Teml *t, const TemlLoop *loop) {

@@ -1,5 +1,5 @@
 // Loop transformations (equations 19 to 29). Each finds the loops at the levels that it is given,
-// lets tree/transform.h rewrite them unchecked, and has the result judged as a whole.
+// lets transform/transform.h rewrite them unchecked, and has the result judged as a whole.
 //
 // Level r is reached by going through loops with one child each, as the patterns of the paper
 // have it. A strip keeps its bounds inside the loop over strips: 4*o <= i < 4*o + 4 has no meaning
@@ -7,7 +7,7 @@
 #include "lang/teml/teml.h"
 
 #include "base/checked.h"
-#include "tree/transform.h"
+#include "transform/transform.h"
 
 Tree *teml_tree(Teml *t, const Node *const *node, int n) {
     Tree *tree = arena_copy(t->arena, t->base, sizeof *t->base);

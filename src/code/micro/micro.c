@@ -1,0 +1,791 @@
+#include "code/micro/micro.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+// ---- Building
+
+void seg_init(Seg *s, Arena *arena, int nbuffers) {
+    *s = (Seg){.arena = arena, .nbuffers = nbuffers, .table_cap = 64, .loc_cap = 64};
+    s->table = arena_new_n(arena, int, s->table_cap);
+    s->loc_table = arena_new_n(arena, int, s->loc_cap);
+    s->buffer = arena_new_n(arena, struct SegBuffer, nbuffers);
+    seg_reset(s);
+}
+
+void seg_reset(Seg *s) {
+    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->combed = s->fetched.n =
+        s->guarded.n = 0;
+    s->rows = s->begun = 0;
+    s->crowded = false;
+    s->torn = -1;
+    memset(s->table, 0, (size_t)s->table_cap * sizeof(int));
+    memset(s->loc_table, 0, (size_t)s->loc_cap * sizeof(int));
+    for (int i = 0; i < s->nbuffers; i++)
+        s->buffer[i] = (struct SegBuffer){.head = -1, .lo = INT64_MAX, .hi = INT64_MIN};
+}
+
+static int new_val(Seg *s, int def, Type type, int width) {
+    vec_push(s->arena, &s->vals, ((Val){def, 0, -1, type, (uint8_t)width}));
+    return s->vals.n - 1;
+}
+
+static void use(Seg *s, int val) { s->vals.at[val].uses++; }
+
+static uint64_t micro_hash(const Micro *m) {
+    uint64_t h = (uint64_t)m->kind << 24 | (uint64_t)m->op << 16 | (uint64_t)m->type << 8 | m->from;
+    h = hash_mix(h, (uint64_t)m->value.i ^ m->width);
+    for (int i = 0; i < m->nargs; i++) h = h * 31 + (uint64_t)m->arg[i];
+    if (m->index)
+        h ^= (uint64_t)(uintptr_t)m->index->affine ^ (uint64_t)(uintptr_t)m->index->counters ^
+             (uint64_t)m->index->lane_step;
+    return hash_mix(h, 0);
+}
+
+static bool index_same(const IndexOf *a, const IndexOf *b) {
+    if (!a || !b) return a == b;
+    return a->affine == b->affine && a->env == b->env && a->counters == b->counters &&
+           a->lane_step == b->lane_step && a->active == b->active;
+}
+
+static bool micro_same(const Micro *a, const Micro *b) {
+    if (a->kind != b->kind || a->op != b->op || a->type != b->type || a->from != b->from ||
+        a->width != b->width || a->nargs != b->nargs || a->value.i != b->value.i)
+        return false;
+    for (int i = 0; i < a->nargs; i++)
+        if (a->arg[i] != b->arg[i]) return false;
+    return index_same(a->index, b->index);
+}
+
+static void table_grow(Seg *s) {
+    s->table_cap *= 2;
+    s->table = arena_new_n(s->arena, int, s->table_cap);
+    uint64_t mask = (uint64_t)s->table_cap - 1;
+    for (int i = 0; i < s->micros.n; i++) {
+        if (s->micros.at[i].dst < 0 || s->micros.at[i].kind == MI_LOAD) continue;
+        uint64_t at = micro_hash(&s->micros.at[i]) & mask;
+        while (s->table[at]) at = (at + 1) & mask;
+        s->table[at] = i + 1;
+    }
+}
+
+// Appends m, or finds it done already; the value.
+static int seg_value(Seg *s, Micro *m) {
+    if (2 * (s->micros.n + 1) > s->table_cap) table_grow(s);
+    uint64_t mask = (uint64_t)s->table_cap - 1, at = micro_hash(m) & mask;
+    for (; s->table[at]; at = (at + 1) & mask)
+        if (micro_same(&s->micros.at[s->table[at] - 1], m))
+            return s->micros.at[s->table[at] - 1].dst;
+    m->dst = new_val(s, s->micros.n, m->type, m->width);
+    for (int i = 0; i < m->nargs; i++) use(s, m->arg[i]);
+    s->table[at] = s->micros.n + 1;
+    m->line = s->line;
+    vec_push(s->arena, &s->micros, *m);
+    return m->dst;
+}
+
+int seg_const(Seg *s, Type type, int width, Value v) {
+    return seg_value(s,
+                     &(Micro){.kind = MI_CONST, .type = type, .width = (uint8_t)width, .value = v});
+}
+
+int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n,
+           const int *args) {
+    Micro m = {.kind = kind,
+               .op = (uint8_t)op,
+               .type = type,
+               .from = from,
+               .width = (uint8_t)width,
+               .nargs = (uint8_t)n};
+    for (int i = 0; i < n; i++) m.arg[i] = args[i];
+    return seg_value(s, &m);
+}
+
+// Is the value the same in all lanes? Looks a few operations back.
+static bool is_uniform(const Seg *s, int val, int depth) {
+    int def = s->vals.at[val].def;
+    const Micro *m = def < 0 ? NULL : &s->micros.at[def];
+    if (!m || !depth) return false;
+    if (m->kind == MI_CONST || m->kind == MI_SPREAD) return true;
+    if (m->kind == MI_LOAD) return m->ref->lane == 0 && m->ref->guard < 0 && !m->nargs;
+    bool same = m->kind == MI_OP || m->kind == MI_FMA;
+    for (int i = 0; i < m->nargs && same; i++) same = is_uniform(s, m->arg[i], depth - 1);
+    return same;
+}
+
+int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const int *args) {
+    enum { BACK = 4 };
+    int least = 128 / type_info[type].bits, narrow = width;
+    bool same = width > 1;
+    for (int i = 0; i < n; i++) same = same && is_uniform(s, args[i], BACK);
+    if (same) {
+        int one = seg_op(s, MI_OP, op, type, type, 1, n, args);
+        return seg_op(s, MI_SPREAD, 0, type, type, width, 1, &one);
+    }
+    while (narrow / 2 >= active - FAULT(division_too_narrow) && narrow / 2 >= least) narrow /= 2;
+    int val = seg_op(s, MI_OP, op, type, type, narrow, n, args);
+    s->vals.at[val].width = (uint8_t)width; // the lanes above are zero
+    return val;
+}
+
+Micro plan_picks(Plan *p, Type type, int width, const Picks *picks) {
+    int number = 0;
+    while (number < p->picks.n && memcmp(&p->picks.at[number], picks, sizeof *picks)) number++;
+    if (number == p->picks.n) vec_push(p->arena, &p->picks, *picks);
+    return (Micro){.kind = MI_PICKS,
+                   .type = type_info[type].bits == 64 ? TYPE_I64 : TYPE_I32,
+                   .width = (uint8_t)width,
+                   .value.i = number};
+}
+
+int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks) {
+    Micro numbers = plan_picks(p, type, width, picks);
+    Micro m = {.kind = MI_PICK,
+               .type = type,
+               .from = type,
+               .width = (uint8_t)width,
+               .nargs = (uint8_t)(n + 1),
+               .value = numbers.value};
+    for (int i = 0; i < n; i++) m.arg[i] = args[i];
+    m.arg[n] = seg_value(s, &numbers);
+    return seg_value(s, &m);
+}
+
+int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits) {
+    Micro m = {.kind = MI_OP,
+               .op = (uint8_t)op,
+               .type = type,
+               .from = type,
+               .width = (uint8_t)width,
+               .nargs = 1,
+               .arg = {arg},
+               .value.i = bits,
+               .line = s->line};
+    return seg_value(s, &m);
+}
+
+int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
+              int64_t lane_step) {
+    IndexOf *index = arena_new(s->arena, IndexOf);
+    *index = (IndexOf){a, env, NULL, lane_step, 0};
+    int val = seg_value(
+        s, &(Micro){.kind = MI_INDEX, .type = type, .width = (uint8_t)width, .index = index});
+    if (a && a->has_read) use(s, val); // it is checked, whoever wants it
+    return val;
+}
+
+int seg_index_where(Seg *s, int width, const Affine *a, const int64_t *env, int guard, int active) {
+    IndexOf *index = arena_new(s->arena, IndexOf);
+    *index = (IndexOf){a, env, NULL, 0, active};
+    int val = seg_value(s, &(Micro){.kind = MI_INDEX,
+                                    .type = TYPE_I64,
+                                    .width = (uint8_t)width,
+                                    .nargs = 1,
+                                    .arg = {guard},
+                                    .index = index});
+    use(s, val);
+    return val;
+}
+
+int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
+    IndexOf *index = arena_new(s->arena, IndexOf);
+    *index = (IndexOf){NULL, NULL, counters, lane_step, 0};
+    return seg_value(
+        s, &(Micro){.kind = MI_INDEX, .type = TYPE_I32, .width = (uint8_t)width, .index = index});
+}
+
+// ---- Memory
+
+// One element is the same place whether a scalar or all lanes of a vector want it.
+static int place_lanes(const Ref *r) { return r->lane ? r->width << 8 | r->active : 0; }
+
+static uint64_t place_hash(const Ref *r) {
+    uint64_t h = hash_mix((uint64_t)r->stream, (uint64_t)r->disp);
+    return hash_mix(h, (uint64_t)place_lanes(r));
+}
+
+static bool same_place(const Ref *a, const Ref *b) {
+    return a->disp == b->disp && a->stream == b->stream && a->lane == b->lane &&
+           type_info[a->type].bytes == type_info[b->type].bytes &&
+           place_lanes(a) == place_lanes(b) && !ref_is_hard(a) && !ref_is_hard(b) && b->guard < 0;
+}
+
+static int64_t place_span(const Ref *r) {
+    int64_t size = type_info[r->type].bytes;
+    int64_t lane = r->lane < 0 ? -r->lane : r->lane;
+    return lane * (r->active - 1) + (FAULT(overlap_span_short) ? 0 : size);
+}
+
+static int64_t place_start(const Ref *r) {
+    return r->disp + (r->lane < 0 && !FAULT(overlap_backwards) ? r->lane * (r->active - 1) : 0);
+}
+
+static bool may_overlap(const Ref *l, const Ref *r) {
+    if (ref_is_hard(l) || ref_is_hard(r) || l->stream != r->stream) return true;
+    if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
+        int64_t lane = l->lane < 0 ? -l->lane : l->lane;
+        int64_t apart = floor_mod(r->disp - l->disp, lane);
+        if (apart >= type_info[l->type].bytes && lane - apart >= type_info[r->type].bytes)
+            return false;
+    }
+    int64_t a = place_start(l), b = place_start(r);
+    return a < b + place_span(r) && b < a + place_span(l);
+}
+
+static void loc_insert(Seg *s, int index) {
+    uint64_t mask = (uint64_t)s->loc_cap - 1, at = place_hash(s->locs.at[index].ref) & mask;
+    while (s->loc_table[at]) at = (at + 1) & mask;
+    s->loc_table[at] = index + 1;
+}
+
+static void loc_table_grow(Seg *s) {
+    s->loc_cap *= 2;
+    s->loc_table = arena_new_n(s->arena, int, s->loc_cap);
+    for (int i = 0; i < s->locs.n; i++) loc_insert(s, i);
+}
+
+Loc *seg_find(Seg *s, const Ref *ref) {
+    uint64_t mask = (uint64_t)s->loc_cap - 1, at = place_hash(ref) & mask;
+    for (; s->loc_table[at]; at = (at + 1) & mask) {
+        Loc *l = &s->locs.at[s->loc_table[at] - 1];
+        if (!l->dead && same_place(l->ref, ref)) return l;
+    }
+    return NULL;
+}
+
+// Copies of a loop usually touch a buffer in ascending order: most new places lie beyond all known
+// ones, and need not be compared with each.
+static bool beyond(const struct SegBuffer *b, const Ref *r) {
+    if (b->scattered || ref_is_hard(r) || (b->head >= 0 && r->stream != b->stream)) return false;
+    return place_start(r) >= b->hi || place_start(r) + place_span(r) <= b->lo;
+}
+
+static void cover(struct SegBuffer *b, const Ref *r) {
+    if (ref_is_hard(r) || (b->head >= 0 && r->stream != b->stream)) b->scattered = true;
+    b->stream = r->stream;
+    if (place_start(r) < b->lo) b->lo = place_start(r);
+    if (place_start(r) + place_span(r) > b->hi) b->hi = place_start(r) + place_span(r);
+}
+
+// Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of
+// them when the buffer is first written; buffers that are only read need no answer.
+static void note_overlap(Seg *s, const Ref *ref, int before) {
+    struct SegBuffer *b = &s->buffer[ref->buffer];
+    for (int i = before; i >= 0 && !b->overlap; i = s->locs.at[i].next)
+        if (!s->locs.at[i].dead && may_overlap(s->locs.at[i].ref, ref)) b->overlap = true;
+}
+
+static void note_written(Seg *s, int buffer) {
+    struct SegBuffer *b = &s->buffer[buffer];
+    if (b->written) return;
+    b->written = true;
+    for (int i = b->head; i >= 0; i = s->locs.at[i].next)
+        note_overlap(s, s->locs.at[i].ref, s->locs.at[i].next);
+}
+
+// `ref` stays where it is as long as the segment.
+static Loc *loc_new(Seg *s, const Ref *ref) {
+    if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
+    struct SegBuffer *b = &s->buffer[ref->buffer];
+    int index = s->locs.n;
+    if (b->written && !beyond(b, ref)) note_overlap(s, ref, b->head);
+    cover(b, ref);
+    vec_push(s->arena, &s->locs, ((Loc){.ref = ref, .pin = -1, .val = -1, .next = b->head}));
+    b->head = index;
+    loc_insert(s, index);
+    return &s->locs.at[index];
+}
+
+static const Ref *keep(Seg *s, const Ref *ref) { return arena_copy(s->arena, ref, sizeof *ref); }
+
+static bool is_apart(const Ref *r) { return r->lane && r->lane != type_info[r->type].bytes; }
+
+static void emit_store(Seg *s, const Ref *ref, int val, int after) {
+    s->apart += is_apart(ref);
+    Micro m = {.kind = MI_STORE,
+               .type = s->vals.at[val].type,
+               .width = ref->width,
+               .dst = -1,
+               .nargs = 1,
+               .arg = {val},
+               .ref = ref,
+               .line = s->line};
+    use(s, val);
+    if (ref->guard >= 0) {
+        m.nargs = 2;
+        m.arg[1] = ref->guard;
+        use(s, ref->guard);
+    }
+    int def = s->vals.at[val].def;
+    m.after = after > def && !FAULT(store_moves_up) ? after : def;
+    vec_push(s->arena, &s->micros, m);
+}
+
+const ExprOp reduce_op[] = {
+    [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
+
+Value reduce_identity(Type t, int op) {
+    if (op == REDUCE_ADD && type_is_float(t) && !FAULT(sum_identity_positive))
+        return (Value){.f = -0.0}; // keeps the sign of zero
+    return reduce_start(t, (Reduce)op);
+}
+
+// The parts of a split reduction in one, by halves.
+static void join_parts(Seg *s, Loc *l) {
+    Parts *p = l->parts;
+    if (!p || !p->live) return;
+    Type t = l->ref->type;
+    p->live = false;
+    p->val[0] = l->val;
+    int width = s->vals.at[l->val].width;
+    for (int n = p->n, h; n > 1; n = h) {
+        h = (n + 1) / 2;
+        for (int k = 0; k + h < n; k++) {
+            if (p->val[k + h] < 0 || (FAULT(parts_not_joined) && k + h == 1)) continue;
+            int both[2] = {p->val[k], p->val[k + h]};
+            p->val[k] =
+                both[0] < 0 ? both[1] : seg_op(s, MI_OP, reduce_op[p->op], t, t, width, 2, both);
+        }
+    }
+    l->val = p->val[0];
+}
+
+// What stands in front of the reduction of a loc, in as many places as `ref` has.
+static int begin_value(Seg *s, const Loc *l, const Ref *ref) {
+    Micro m = {.kind = MI_BEGIN,
+               .op = l->begin,
+               .type = type_compute(ref->type),
+               .from = ref->type,
+               .width = ref->width,
+               .value = l->init,
+               .ref = ref,
+               .line = s->line};
+    m.dst = new_val(s, s->micros.n, m.type, m.width);
+    vec_push(s->arena, &s->micros, m);
+    return m.dst;
+}
+
+// With that.
+static int begin_with(Seg *s, const Loc *l, const Ref *ref, int val) {
+    Type t = ref->type;
+    if (!l->begin || FAULT(init_forgotten)) return val;
+    int both[2] = {begin_value(s, l, ref), val};
+    return seg_op(s, MI_OP, reduce_op[l->pending], t, t, ref->width, 2, both);
+}
+
+// Lanes reduced into the first, by halves, and from there into all.
+static int fold_lanes(Seg *s, const Loc *l) {
+    int op = l->pending, val = l->val, width = s->vals.at[val].width;
+    Type t = l->ref->type;
+    for (int w = width / 2; w >= 1 + FAULT(fold_skips_last_pair); w /= 2) {
+        int both[2] = {val, seg_op(s, MI_UPPER, 0, t, t, w, 1, &val)};
+        val = seg_op(s, MI_OP, reduce_op[op], t, t, w, 2, both);
+    }
+    if (l->begin) {
+        Ref *one = arena_copy(s->arena, l->ref, sizeof *one);
+        one->width = one->active = 1;
+        val = begin_with(s, l, one, val);
+    }
+    return seg_op(s, MI_SPREAD, 0, t, t, width, 1, &val);
+}
+
+static int resolve(Seg *s, Loc *l) {
+    join_parts(s, l);
+    if (l->pending)
+        l->val = fold_lanes(s, l);
+    else if (l->begin)
+        l->val = begin_value(s, l, l->ref);
+    l->pending = 0;
+    l->begin = 0;
+    return l->val;
+}
+
+static void flush(Seg *s, Loc *l) {
+    if (!l->dirty || l->pin >= 0) return;
+    int line = s->line;
+    s->line = l->line;
+    int val = resolve(s, l);
+    const Micro *def = s->vals.at[val].def >= 0 ? &s->micros.at[s->vals.at[val].def] : NULL;
+    if (l->ref->lane == 0 && def && def->kind == MI_SPREAD) val = def->arg[0]; // one lane is enough
+    emit_store(s, l->ref, val, l->written);
+    s->line = line;
+    l->dirty = false;
+}
+
+// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is
+// written. `exact` is the loc of ref itself; when it exists and nothing overlaps, there is nothing
+// to do.
+static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
+    struct SegBuffer *b = &s->buffer[ref->buffer];
+    if (!b->written || (exact && !b->overlap) || beyond(b, ref)) return;
+    for (int i = b->head; i >= 0; i = s->locs.at[i].next) {
+        Loc *l = &s->locs.at[i];
+        if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
+        b->overlap = true; // with what is forgotten, too: its stores keep their order
+        if (l->pin >= 0) s->torn = ref->buffer;
+        if (!FAULT(write_not_settled)) flush(s, l);
+        l = &s->locs.at[i];
+        if (write && !FAULT(stale_value_kept)) l->dead = true;
+    }
+}
+
+// A single lane in all of them, where more are wanted.
+static int as_wide(Seg *s, int val, int width) {
+    const Val *v = &s->vals.at[val];
+    if (width == 1 || v->width >= width) return val;
+    const Micro *def = v->def < 0 ? NULL : &s->micros.at[v->def];
+    if (def && def->kind == MI_CONST) return seg_const(s, v->type, width, def->value);
+    return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
+}
+
+// The same load under the same guard, for as many lanes, of a buffer that nothing here writes; -1:
+// none. Copies of a loop ask again soon.
+static int find_guarded(const Seg *s, const Ref *ref, const Ref *plain) {
+    enum { RECENT = 32 };
+    if (ref->guard < 0 || s->buffer[ref->buffer].written) return -1;
+    for (int i = s->guarded.n - 1; i >= 0 && i >= s->guarded.n - RECENT; i--) {
+        const GuardedLoad *g = &s->guarded.at[i];
+        bool lanes = g->ref->width == ref->width && g->ref->active >= ref->active;
+        if (g->ref->guard == ref->guard && (lanes || FAULT(guarded_in_fewer_lanes)) &&
+            same_place(g->ref, plain))
+            return g->val;
+    }
+    return -1;
+}
+
+int seg_load(Seg *s, const Ref *ref) {
+    Ref plain = *ref;
+    plain.guard = -1; // a value that is known needs no memory, and so no guard
+    Loc *l = seg_find(s, &plain);
+    if (l) return as_wide(s, resolve(s, l), ref->width);
+    int known = find_guarded(s, ref, &plain);
+    if (known >= 0) return known;
+    settle(s, ref, false, NULL);
+    s->apart += is_apart(ref);
+    Micro m = {.kind = MI_LOAD,
+               .type = type_compute(ref->type),
+               .from = ref->type,
+               .width = ref->width,
+               .ref = keep(s, ref),
+               .line = s->line};
+    m.dst = new_val(s, s->micros.n, m.type, m.width);
+    if (ref->guard >= 0) {
+        m.nargs = 1;
+        m.arg[0] = ref->guard;
+        use(s, ref->guard);
+    }
+    vec_push(s->arena, &s->micros, m);
+    if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
+    if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((GuardedLoad){m.ref, m.dst}));
+    if (ref_checks(ref) && !FAULT(dead_check_dropped)) use(s, m.dst); // whoever wants it
+    return m.dst;
+}
+
+static void write_part(Seg *s, Loc *l, int part, int val) {
+    if (part)
+        l->parts->val[part] = val;
+    else
+        l->val = val;
+    l->dirty = true;
+    l->line = s->line;
+    l->written = s->micros.n - 1;
+}
+
+// ---- Words
+//
+// Narrow integers that mesh with others, as in panels whose pairs or fours lie together, are stored
+// with them: lanes of 4 bytes, each of which holds two or four of them.
+
+static bool is_meshed(const Ref *r) {
+    return type_is_integer(r->type) && type_info[r->type].bytes < 4 && r->lane == 4 && r->width > 1;
+}
+
+// All parts of the words that end with this store are known: one store for all of them.
+static void store_words(Seg *s, const Ref *ref) {
+    int bytes = type_info[ref->type].bytes, n = 4 / bytes, val[4], width = ref->width;
+    Loc *part[4];
+    for (int i = 0; i < n; i++) {
+        Ref one = *ref;
+        one.disp -= (n - 1 - i) * bytes;
+        part[i] = seg_find(s, &one);
+        if (!part[i] || !part[i]->dirty || part[i]->pin >= 0) return;
+        if (part[i]->pending || part[i]->begin || (part[i]->parts && part[i]->parts->live)) return;
+        val[i] = part[i]->val;
+    }
+    for (int i = 0; i < n; i++) part[i]->dirty = false;
+    int low = seg_const(s, TYPE_I32, width, (Value){.i = (1 << 8 * bytes) - 1}), word = -1;
+    for (int i = 0; i < n; i++) {
+        int x = val[i];
+        if (i < n - 1)
+            x = seg_op(s, MI_OP, OP_BITAND, TYPE_I32, TYPE_I32, width, 2, (int[]){x, low});
+        if (i) x = seg_shift(s, MOP_SHL, TYPE_I32, width, x, 8 * bytes * i);
+        word = i ? seg_op(s, MI_OP, OP_BITOR, TYPE_I32, TYPE_I32, width, 2, (int[]){word, x}) : x;
+    }
+    Ref *all = arena_copy(s->arena, ref, sizeof *all);
+    all->disp -= (n - 1) * bytes;
+    all->type = TYPE_I32;
+    emit_store(s, all, word, s->micros.n - 1);
+}
+
+void seg_store(Seg *s, const Ref *ref, int val) {
+    note_written(s, ref->buffer);
+    Loc *l = seg_find(s, ref);
+    settle(s, ref, true, ref->guard < 0 ? l : NULL);
+    if (ref_is_hard(ref) || ref->guard >= 0) {
+        emit_store(s, keep(s, ref), val, s->micros.n - 1);
+        return;
+    }
+    if (!l) l = loc_new(s, keep(s, ref));
+    if (l->parts) l->parts->live = false;
+    l->pending = 0;
+    l->begin = 0;
+    write_part(s, l, 0, val);
+    if (is_meshed(ref)) store_words(s, ref);
+}
+
+int seg_turn(Seg *s, Loc *l, int op, int n) {
+    Parts *p = l->parts;
+    if (p && p->live && p->op != op) join_parts(s, l);
+    if (!p && (n < 2 || l->pin >= 0)) return 0;    // no registers for parts
+    if (p && p->pin >= 0 && p->op != op) return 0; // they are another reduction's, in a loop
+    if (!p) {
+        p = l->parts = arena_new(s->arena, Parts);
+        *p = (Parts){.n = (int8_t)n, .pin = -1};
+    }
+    if (!p->live) {
+        p->live = true;
+        p->op = (uint8_t)op;
+        p->turn = 0;
+        for (int k = 0; k < p->n; k++) p->val[k] = -1;
+    }
+    int k = p->turn;
+    p->turn = (int8_t)((k + 1) % p->n);
+    return k;
+}
+
+void seg_update(Seg *s, const Ref *ref, int part, int val) {
+    note_written(s, ref->buffer);
+    Loc *l = seg_find(s, ref);
+    settle(s, ref, true, l);
+    write_part(s, l, part, val);
+}
+
+int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last) {
+    settle(s, ref, false, NULL);
+    Micro m = {.kind = MI_GATHER,
+               .type = type_compute(ref->type),
+               .from = s->vals.at[distance].type,
+               .width = ref->width,
+               .nargs = 1,
+               .arg = {distance},
+               .value.i = last,
+               .ref = keep(s, ref),
+               .line = s->line};
+    use(s, distance);
+    m.dst = new_val(s, s->micros.n, m.type, m.width);
+    vec_push(s->arena, &s->micros, m);
+    return m.dst;
+}
+
+void seg_check(Seg *s, int index, int active, int64_t size) {
+    const Val *v = &s->vals.at[index];
+    for (int i = s->micros.n - 1; i > v->def && i > s->micros.n - 32; i--) {
+        const Micro *m = &s->micros.at[i];
+        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active &&
+            (m->value.i == size || FAULT(check_with_other_size)))
+            return;
+    }
+    Micro m = {.kind = MI_CHECK,
+               .op = (uint8_t)active,
+               .type = v->type,
+               .from = v->type,
+               .width = v->width,
+               .nargs = 1,
+               .arg = {index},
+               .dst = -1,
+               .value = {.i = size},
+               .line = s->line};
+    use(s, index);
+    vec_push(s->arena, &s->micros, m);
+}
+
+void seg_row(Seg *s, const Ref *ref) {
+    Micro m = {.kind = MI_ROW, .dst = -1, .slot = ref->row, .ref = keep(s, ref), .line = s->line};
+    vec_push(s->arena, &s->micros, m);
+}
+
+bool seg_prefetch(Seg *s, const Ref *ref, int level) {
+    Line line = {ref->stream, floor_div(ref->disp, 64)};
+    for (int i = s->fetched.n - 1; i >= 0; i--)
+        if (s->fetched.at[i].stream == line.stream && s->fetched.at[i].number == line.number)
+            return false;
+    vec_push(s->arena, &s->fetched, line);
+    Micro m = {
+        .kind = MI_FETCH, .op = (uint8_t)level, .dst = -1, .ref = keep(s, ref), .line = s->line};
+    vec_push(s->arena, &s->micros, m);
+    return true;
+}
+
+// ---- Rows
+//
+// Reductions along the lanes whose results lie side by side are folded together: of each pair of
+// vectors, two shuffles bring halves to meet, so that one operation does the work of both, and
+// after log2(lanes) rounds every lane has the result of a row, in order, and one store takes all of
+// them.
+//
+//     a0 a1 a2 a3   b0 b1 b2 b3   ->   a02 b02 a13 b13   ->   a b c d
+
+// Does b hold the reduction of the row after a's, in lanes like a's?
+static bool next_row(const Seg *s, const Loc *a, const Loc *b, int64_t k) {
+    return b->pending == a->pending && b->dirty && !b->dead && b->pin < 0 && !b->ref->lane &&
+           b->ref->buffer == a->ref->buffer && b->ref->stream == a->ref->stream &&
+           b->ref->disp == a->ref->disp + k * type_info[a->ref->type].bytes &&
+           b->begin == a->begin && b->init.i == a->init.i && !ref_is_hard(b->ref) &&
+           s->vals.at[b->val].width == s->vals.at[a->val].width;
+}
+
+// One round: pairs of values become one each; a last one without a partner meets itself.
+static int fold_round(Seg *s, const Loc *l, Shuffle low, Shuffle high, int *val, int n) {
+    Type t = l->ref->type;
+    int width = s->vals.at[val[0]].width;
+    for (int i = 0; i < n; i += 2) {
+        int two[2] = {val[i], val[i + 1 < n ? i + 1 : i]};
+        int both[2] = {seg_op(s, MI_SHUFFLE, (int)low, t, t, width, 2, two),
+                       seg_op(s, MI_SHUFFLE, (int)high, t, t, width, 2, two)};
+        val[i / 2] = seg_op(s, MI_OP, reduce_op[l->pending], t, t, width, 2, both);
+    }
+    return (n + 1) / 2;
+}
+
+static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
+    int size = type_info[type_compute(l->ref->type)].bits == 64 ? 8 : 4;
+    int bytes = size * s->vals.at[val[0]].width;
+    if (size == 4) n = fold_round(s, l, SHUFFLE_LOW32, SHUFFLE_HIGH32, val, n);
+    n = fold_round(s, l, SHUFFLE_LOW64, SHUFFLE_HIGH64, val, n);
+    for (; bytes > 16; bytes /= 2) n = fold_round(s, l, SHUFFLE_EVEN128, SHUFFLE_ODD128, val, n);
+    return val[0];
+}
+
+enum { MAX_LANES = 16 };
+
+// Rows from loc number `first` on, as many as there are lanes; alone it stays as it is.
+static void fold_rows(Seg *s, int first) {
+    const Loc *l = &s->locs.at[first];
+    int width = s->vals.at[l->val].width, at[MAX_LANES] = {first}, val[MAX_LANES], n = 1;
+    int size = type_info[type_compute(l->ref->type)].bits == 64 ? 8 : 4, written = l->written;
+    if (width > MAX_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
+    for (int i = first + 1; i < s->locs.n && i < at[n - 1] + 8 && n < width; i++)
+        if (next_row(s, l, &s->locs.at[i], n)) at[n++] = i;
+    if (n == 1) return;
+    int line = s->line;
+    s->line = l->line;
+    for (int i = 0; i < n; i++) {
+        join_parts(s, &s->locs.at[at[i]]);
+        val[i] = s->locs.at[at[i]].val;
+        if (s->locs.at[at[i]].written > written) written = s->locs.at[at[i]].written;
+    }
+    l = &s->locs.at[first];
+    Ref *all = arena_copy(s->arena, l->ref, sizeof *all);
+    all->lane = type_info[all->type].bytes;
+    all->width = (uint8_t)width;
+    all->active = (uint8_t)(n - FAULT(last_row_dropped));
+    emit_store(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
+    for (int i = 0; i < n; i++) {
+        s->locs.at[at[i]].dirty = false;
+        s->locs.at[at[i]].dead = true; // who asks again reads memory
+    }
+    s->rows += n;
+    s->line = line;
+}
+
+// Enough rows for a vector are folded at once, which frees their registers.
+static void fold_begun(Seg *s) {
+    const Loc *l = &s->locs.at[s->first_begun];
+    if (!s->begun || !l->pending || l->dead || s->begun < s->vals.at[l->val].width) return;
+    fold_rows(s, s->first_begun);
+    s->begun = 0;
+}
+
+void seg_begin(Seg *s, const Ref *ref, int flags, Value init) {
+    fold_begun(s);
+    note_written(s, ref->buffer);
+    Loc *l = seg_find(s, ref);
+    settle(s, ref, true, l);
+    if (l && !FAULT(begun_from_stale)) flush(s, l); // it may go on from memory
+    if (!l) l = loc_new(s, keep(s, ref));
+    if (l->parts) l->parts->live = false;
+    l->pending = 0;
+    write_part(s, l, 0, -1);
+    l->begin = (uint8_t)flags;
+    l->init = init;
+    if (!s->begun++) s->first_begun = (int)(l - s->locs.at);
+}
+
+void seg_flush(Seg *s, int buffer) {
+    for (int i = s->buffer[buffer].head; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
+    s->buffer[buffer].overlap = true; // its stores stay where they are
+}
+
+static int pinned_val(Seg *s, int pin, Type type, int width) {
+    int val = new_val(s, -1, type, width);
+    s->vals.at[val].pin = (int16_t)pin;
+    return val;
+}
+
+void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts) {
+    note_written(s, ref->buffer);
+    Loc *l = loc_new(s, ref);
+    l->pin = (int8_t)pin;
+    l->pending = (int8_t)pending;
+    l->val = pinned_val(s, pin, type, ref->width);
+    if (parts->n < 2) return;
+    Parts *p = l->parts = arena_copy(s->arena, parts, sizeof *parts);
+    for (int k = 1; k < p->n && p->live; k++)
+        p->val[k] = pinned_val(s, p->pin + k - 1, type, ref->width);
+}
+
+static void pin_to(Seg *s, int val, int pin, int line) {
+    Val *v = &s->vals.at[val];
+    Micro m = {.kind = MI_PIN,
+               .type = v->type,
+               .width = v->width,
+               .dst = -1,
+               .nargs = 1,
+               .arg = {val},
+               .dst_reg = (int8_t)pin,
+               .line = line};
+    v->uses++;
+    if (v->pin < 0) v->pin = (int16_t)pin;
+    vec_push(s->arena, &s->micros, m);
+}
+
+static void pin_parts(Seg *s, Loc *l) {
+    Parts *p = l->parts;
+    Type type = type_compute(l->ref->type); // a value may count as another type of the same bits
+    int width = s->vals.at[l->val].width;
+    if (FAULT(identity_of_value)) type = s->vals.at[l->val].type;
+    for (int k = 1; k < p->n; k++) {
+        if (p->val[k] < 0) p->val[k] = seg_const(s, type, width, reduce_identity(type, p->op));
+        pin_to(s, p->val[k], p->pin + k - 1, l->line);
+    }
+}
+
+void seg_close(Seg *s) {
+    for (int i = 0; i < s->locs.n; i++) {
+        const Loc *l = &s->locs.at[i];
+        if (l->pending && l->dirty && l->pin < 0 && !l->dead) fold_rows(s, i);
+    }
+    for (int i = 0; i < s->locs.n; i++) {
+        Loc *l = &s->locs.at[i];
+        if (l->pin < 0) {
+            flush(s, l);
+            continue;
+        }
+        if (!l->pending && (!l->parts || !l->parts->live))
+            l->val = as_wide(s, l->val, l->ref->width);
+        pin_to(s, l->val, l->pin, l->line);
+        if (l->parts && l->parts->live) pin_parts(s, l);
+    }
+}

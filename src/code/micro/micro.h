@@ -1,0 +1,289 @@
+// Straight-line code on vector values. Private to code/.
+//
+// A Seg collects micro-operations in the order of the program. Values are numbered: the same
+// operation on the same operands is done once; an element (or vector) that was loaded or stored is
+// known until something may overwrite it. Elements of the region's tile are pinned: they live in a
+// fixed register across segments. Then micro_assign gives out registers: the value whose next use
+// is farthest leaves first; loads are folded into their only user or simply done again.
+#ifndef LW_CODE_MICRO_MICRO_H
+#define LW_CODE_MICRO_MICRO_H
+
+#include "code/plan/plan.h"
+
+typedef enum MicroKind {
+    MI_CONST,   // `value` in all lanes
+    MI_LOAD,    // from ref; lane 0: one element in all lanes
+    MI_INDEX,   // an Affine's value (plus lane·index), as `type`
+    MI_OP,      // ExprOp or MicroOp on the operands, which have type `from`
+    MI_FMA,     // arg0 · arg1 + arg2, one rounding; where bool arg3 holds, if given, else arg2.
+                // With op 2 or 4: each lane of i32 is so many integers of i16, or of u8 by i8,
+                // whose products are added up
+    MI_CHOOSE,  // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
+    MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type f32 or i32) as f64; a single lane
+                // has a half 0
+    MI_JOIN,    // its halves in f64 as f32 or, towards zero, i32
+    MI_RESCUE,  // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3. Of an
+                // operation with two operands: arg1 where arg0 is a number; else of arg2 and arg3
+    MI_CAST,    // from `from` to `type`
+    MI_STORE,   // arg0 to ref
+    MI_LANES,   // lane 0 keeps arg0, the others take the identity of reduction `op`
+    MI_UPPER,   // the upper half of arg0's lanes
+    MI_SHUFFLE, // lanes of arg0 and arg1 in turn; `op` is a Shuffle
+    MI_SPREAD,  // lane 0 of arg0 in all lanes
+    MI_HEAD,    // arg1 in the first `op` lanes, arg0 in the others
+    MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
+    MI_PICKS,   // numbers of lanes, Plan.picks[value], for
+    MI_PICK,    // lanes of arg0, or of arg0 and arg1, in the order of the last operand, a
+                // MI_PICKS of the same `value`
+    MI_GATHER,  // each lane from ref plus arg0's elements; see seg_gather for `value`
+    MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
+    MI_BEGIN,   // `value` in all lanes; ref's content where a bit of `op` is set in the environment
+    MI_ROW,     // the computed part of ref's address, to row slot `slot`
+    MI_FETCH,   // the line at ref, into the cache of level `op`
+    MI_PIN,     // arg0 moves to pinned register `dst_reg`
+    MI_SPILL,   // arg0 to stack slot `slot`
+    MI_RELOAD   // back
+} MicroKind;
+
+// What functions are made of (math.c), beside ExprOps. Shifts work on the bits of any type.
+typedef enum MicroOp {
+    MOP_LESSER = OP_COUNT, // arg0 < arg1 ? arg0 : arg1
+    MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
+    MOP_SHL,               // by `value` bits
+    MOP_SHR,               // by `value` bits; zeros come in
+    MOP_TO_INT,            // `from`, a float in range, to integer `type`, towards zero; what is not
+                           // in range of an i32 becomes its minimum
+    // Where Machine.has_exponents:
+    MOP_SCALE,    // arg0 · 2^arg1, arg1 integral
+    MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf
+    MOP_MANTISSA  // in [3/4, 3/2); NaN of negative numbers, 1 of ±0 and inf
+} MicroOp;
+
+// From a and b, 16-byte pieces apart: the low or high halves of each piece interleaved, by 4 or 8
+// bytes; or the even or odd pieces of a, then those of b.
+typedef enum Shuffle {
+    SHUFFLE_LOW32,
+    SHUFFLE_HIGH32,
+    SHUFFLE_LOW64,
+    SHUFFLE_HIGH64,
+    SHUFFLE_EVEN128,
+    SHUFFLE_ODD128
+} Shuffle;
+
+// Where memory is touched: stream pointer + disp, or a computed address.
+typedef struct Ref {
+    int64_t disp;
+    int64_t lane;       // bytes between lanes
+    const Mem *mem;     // the access; if it is not linear, the address is computed, with
+    const int64_t *env; // the constants of the unrolled loops
+    int buffer, stream;
+    int row;        // slot that holds the computed part of its address; -1: none
+    int guard;      // value whose lanes say which to touch, or -1
+    Type type : 8;  // in memory
+    uint8_t width;  // lanes
+    uint8_t active; // lanes that exist; < width: masked
+    bool nontemporal;
+} Ref;
+
+static inline bool ref_is_hard(const Ref *r) { return !r->mem->off; }
+// The index of the element comes from data and is checked as the address is computed.
+static inline bool ref_checks(const Ref *r) {
+    return ref_is_hard(r) && !r->mem->unchecked && r->row < 0 && !r->mem->gathers;
+}
+
+// What MI_INDEX computes: the affine at `env`, or the counters of machine loops in `counters`, plus
+// lane times lane_step. With an operand, a guard: 0 where it holds in none of the active lanes, and
+// nothing is read.
+typedef struct IndexOf {
+    const Affine *affine; // NULL: 0
+    const int64_t *env;
+    const Lin *counters; // or NULL
+    int64_t lane_step;
+    int active; // lanes of the guard that exist
+} IndexOf;
+
+// One cache line.
+typedef struct Micro {
+    MicroKind kind : 8;
+    uint8_t op;
+    Type type : 8;
+    Type from : 8;
+    uint8_t width;
+    uint8_t nargs;
+    // Filled in by micro_assign:
+    int8_t fold; // operand taken from memory at `ref`, or -1
+    int8_t dst_reg, arg_reg[4];
+    int dst; // value number, -1 none
+    int arg[4];
+    int line; // of the Tree's text; 0: of what stands before it
+    union {
+        int after; // MI_STORE: the earliest micro it may follow; MI_LOAD: the next store to its
+                   // buffer
+        int slot;  // MI_SPILL, MI_RELOAD
+    };
+    Value value;
+    const Ref *ref;       // of a load or store, or of the folded operand
+    const IndexOf *index; // MI_INDEX
+} Micro;
+_Static_assert(sizeof(Micro) == 64, "one cache line");
+
+// Does it write register dst_reg?
+static inline bool micro_writes(const Micro *m) { return m->dst >= 0 || m->kind == MI_PIN; }
+
+typedef struct Val {
+    int def; // micro that makes it; -1: a pinned register's content at the start
+    int uses;
+    int16_t pin; // register it should end in, or -1
+    Type type : 8;
+    uint8_t width;
+} Val;
+
+// A reduction split to cover the latency of its operation: `n` values that are updated in turn and
+// combined when somebody asks. The first is the loc's own.
+typedef struct Parts {
+    int8_t n, turn;
+    int8_t pin; // registers of parts 1.. in a pinned loc; -1: none
+    uint8_t op; // Reduce
+    bool live;
+    int val[MAX_PARTS]; // -1: the identity
+} Parts;
+
+// An element or vector of memory whose value is known. Computed addresses are never matched twice.
+typedef struct Loc {
+    const Ref *ref;
+    int val;
+    int written;    // micro after which the last write happened
+    int next;       // of the same buffer
+    int8_t pin;     // index into Region pins, or -1
+    int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
+    bool dirty, dead;
+    uint8_t begin; // flags: what stands in front of its reduction, unless one is set, is
+    Value init;    // this, else what memory holds; it comes in when lanes are folded. 0: none
+    int line;      // that wrote it last
+    Parts *parts;
+} Loc;
+
+// A line of memory that was prefetched.
+typedef struct Line {
+    int stream;
+    int64_t number;
+} Line;
+
+// A load under a guard.
+typedef struct GuardedLoad {
+    const Ref *ref;
+    int val;
+} GuardedLoad;
+
+typedef struct Seg {
+    Arena *arena;
+    VEC(Micro) micros;
+    VEC(Val) vals;
+    VEC(Loc) locs;
+    int *table; // hash of micros: index + 1
+    int table_cap;
+    int *loc_table; // hash of locs: index + 1
+    int loc_cap;
+    struct SegBuffer {
+        int head;       // newest loc, or -1
+        bool written;   // stored to, or pinned, in this segment
+        bool overlap;   // some locs overlap in part
+        bool scattered; // its locs come through several streams
+        int stream;
+        int64_t lo, hi; // what its locs cover, from the stream's pointer
+    } * buffer;
+    int nbuffers;
+    int torn;      // a buffer of which an access overlaps a pinned element in part; or -1
+    int line;      // of the leaf being built
+    bool crowded;  // has long expressions: pins may leave their registers in between
+    uint64_t held; // registers that are not this segment's: nothing in it writes them
+    VEC(Line) fetched;
+    VEC(GuardedLoad) guarded;
+    int apart;              // accesses with lanes apart
+    int combed;             // columns that were combed
+    int rows;               // reductions that were folded together with others
+    int begun, first_begun; // locs of seg_begin since the last fold, and the first of them
+    int spills;
+    int *work; // room for micro_assign
+    int work_cap;
+} Seg;
+
+void seg_init(Seg *s, Arena *arena, int nbuffers);
+void seg_reset(Seg *s); // empty again; keeps its memory
+
+int seg_const(Seg *s, Type type, int width, Value v);
+int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
+// A division or square root of floats, which takes longer the wider its vector is: of one lane
+// where all lanes are the same, and of no more than the first `active` ones.
+int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const int *args);
+// The numbers of lanes as a micro-operation.
+Micro plan_picks(Plan *p, Type type, int width, const Picks *picks);
+int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks);
+int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
+int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
+// An i64 that is read from memory, where the guard holds in one of so many lanes.
+int seg_index_where(Seg *s, int width, const Affine *a, const int64_t *env, int guard, int active);
+int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step); // in i32
+// The loc for a place, or NULL.
+Loc *seg_find(Seg *s, const Ref *ref);
+int seg_load(Seg *s, const Ref *ref);
+void seg_store(Seg *s, const Ref *ref, int val);
+// The computed part of an address, into slot ref->row.
+void seg_row(Seg *s, const Ref *ref);
+// Lanes of a buffer by their distance from ref, in elements, the `last` (or -1) where 4 bytes may
+// be read; and the check that an index needs.
+int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last);
+void seg_check(Seg *s, int index, int active, int64_t size);
+// Once per line of 64 bytes; false: that line is on its way.
+enum { FETCH_TO_WRITE = 0 }; // instead of a level: into the first one, to be written
+bool seg_prefetch(Seg *s, const Ref *ref, int level);
+// The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And
+// its new value.
+int seg_turn(Seg *s, Loc *l, int op, int n);
+void seg_update(Seg *s, const Ref *ref, int part, int val);
+// The place is assigned `init` unless a flag is set. What it holds is asked for as late as can be.
+void seg_begin(Seg *s, const Ref *ref, int flags, Value init);
+// The pinned loc enters the segment with its register's content. `ref` must outlive the segment.
+void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts);
+Value reduce_identity(Type t, int op);
+extern const ExprOp reduce_op[];
+// What is known of a buffer goes to memory now: somebody will read it behind the segment's back.
+void seg_flush(Seg *s, int buffer);
+// Dirty locs are stored (pinned ones move to their registers).
+void seg_close(Seg *s);
+
+// turn.c: strided accesses in a closed segment become whole vectors, shuffled: blocks that are
+// turned, how many, and columns that are combed.
+int micro_turn(Seg *s, Plan *p);
+
+// What the instruction set can do.
+typedef struct MicroIsa {
+    int registers;
+    // Can operand `arg` of `m` come straight from `ref`?
+    bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
+    // May the result of `m`, no MI_FMA, have the register of operand `arg`?
+    bool (*ties)(const void *user, const Micro *m, int arg);
+    // Takes the operations in order, with registers filled in.
+    void (*emit)(void *user, const Micro *m);
+    void *user;
+} MicroIsa;
+
+// Registers 0 .. npins-1 are pinned, but for those in s->held. Spill slots are numbered from
+// s->spills on. `only` (or NULL): per micro, whether it is wanted.
+void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only);
+
+// A machine loop of which a segment is the body, repeated as it is or, if `replayed`, with other
+// addresses too.
+typedef struct Turns {
+    int loop;
+    int64_t n; // least number of turns
+    bool replayed;
+} Turns;
+
+// hoist.c: what is the same in every turn is made by `isa` now, as far as there are registers:
+// those behind the pinned ones, so many, which the whole loop must hold (they are added to
+// s->held). *left: what is left for the loop, for micro_assign; NULL: all of it.
+int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins,
+                const bool **left);
+
+#endif

@@ -1,0 +1,32 @@
+// Operations that no instruction does, as micro-operations. Private to code/.
+//
+//   math.c     functions of floats
+//   integer.c  arithmetic of bool, division of integers
+//   cast.c     conversions
+#ifndef LW_CODE_MICRO_MICRO_MATH_H
+#define LW_CODE_MICRO_MICRO_MATH_H
+
+#include "code/micro/micro.h"
+
+// Can `op` on operands of type `type` be made of micro-operations?
+bool math_has(ExprOp op, Type type);
+// Appends them to the segment; the value. Only where math_has.
+int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, const int *args);
+// How many there are, about: what a copy of the function costs in code.
+int math_cost(ExprOp op, Type type);
+
+// The same of operations on integers and bool.
+bool integer_has(ExprOp op, Type type);
+int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
+                   const int *args);
+
+// x / k or x % k (OP_DIV, OP_MOD) of indices, i32 or i64, by a constant k > 0; `small`: x is
+// between -INDEX_SMALL and INDEX_SMALL.
+enum { INDEX_SMALL = 1 << 20 };
+int index_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, int x, int64_t k,
+                 bool small);
+
+// A value of type `from`, converted.
+int cast_expand(Seg *s, const Machine *machine, Type to, Type from, int width, int x);
+
+#endif

@@ -1,0 +1,199 @@
+// Prefetches: `prefetch T at LOOP distance N level N` asks for what T's accesses touch N iterations
+// of LOOP later. Mostly that is the access itself, so many bytes further:
+//
+//     for ci { ... F[ci] ... }                 at ci: fetch F[ci + 32]
+//
+// An access that stands still along a machine loop inside of LOOP would fetch each line again and
+// again, and all of them in the first turn, faster than they can come. Where what one iteration of
+// LOOP touches lies in memory without gaps, its lines are spread over all turns instead:
+//
+//     for ko { for h { for ci { ... F[ko, ci] ... }}}
+//                                              at ko: fetch F[ko + 1] + q·(h·|ci| + ci) bytes
+//
+// q being such that the last turn fetches the last line. Where there are gaps, but one turn touches
+// a row without any, the loops along which it stands still share out that row:
+//
+//     for w { for k { for c { ... I[c, 64*w + 0..63] ... }}}
+//                                              at w: fetch I[c, 64*(w + 1)] + q·k bytes
+//
+// and of rows that make a tile the outermost such loop takes some at a time:
+//
+//     for k { for c/16 { for c { ... O[6*k + 0..5, 0..63] ... }}}
+//                                              at k: fetch O[6*k + 2·c/16 + 0..1, 0] + q·c bytes
+#include "code/plan/plan.h"
+
+#include "base/checked.h"
+
+enum {
+    MAX_OPEN = TREE_MAX_DEPTH * 2,
+    LINE = 64,
+    MOST_LINES = 8, // of one turn
+};
+
+typedef struct Fetch {
+    Plan *p;
+    PNode *open[MAX_OPEN]; // loops around, outermost first
+    int n;
+} Fetch;
+
+// The loops from `from` on that are run through one by one: down to the innermost machine loop.
+static int turns_end(const Fetch *f, int from) {
+    int end = f->n;
+    while (end > from && !f->open[end - 1]->real) end--;
+    return end;
+}
+
+// Bytes that the access runs through in the loops from `from` on; 0: there are gaps.
+static int64_t dense_span(const Fetch *f, const Mem *m, int from) {
+    int64_t span = type_info[m->type].bytes;
+    bool done[MAX_OPEN] = {false};
+    for (int left = f->n - from, i; left;) {
+        for (i = from; i < f->n; i++)
+            if (!done[i] && (!lin_coef(m->off, f->open[i]->loop) || f->open[i]->extent == 1 ||
+                             lin_coef(m->off, f->open[i]->loop) == span))
+                break;
+        if (i == f->n) return 0;
+        done[i] = true, left--;
+        if (lin_coef(m->off, f->open[i]->loop) == span &&
+            !checked_mul(span, f->open[i]->extent, &span))
+            return 0;
+    }
+    return span;
+}
+
+static int64_t coef_of(const Fetch *f, const Mem *m, int i) {
+    return f->open[i]->extent > 1 ? lin_coef(m->off, f->open[i]->loop) : 0;
+}
+
+static bool is_still(const Fetch *f, const Mem *m, int i) {
+    return f->open[i]->extent > 1 && !coef_of(f, m, i);
+}
+
+static bool stands_still(const Fetch *f, const Mem *m, int from, int end) {
+    for (int i = from; i < end; i++)
+        if (is_still(f, m, i)) return true;
+    return false;
+}
+
+// What is fetched over the turns of the loops [from, end): `rows` rows, `apart` bytes from each
+// other, of `span` bytes each.
+typedef struct Patch {
+    int from, end;
+    int64_t rows, apart, span;
+} Patch;
+
+// Turns of the loops that share out the columns of the patch: all of them where it is one piece;
+// else those in which the access stands still, less the one (`over`) that its rows are shared over.
+static int64_t turns_of(const Fetch *f, const Mem *m, const Patch *p, bool whole, int over) {
+    int64_t turns = 1;
+    for (int i = p->from; i < p->end; i++)
+        if ((whole || is_still(f, m, i)) && i != over &&
+            !checked_mul(turns, f->open[i]->extent, &turns))
+            return 0;
+    return turns;
+}
+
+// The offset by loops: as the access has them, but with steps of q bytes in those that share out.
+static const Lin *walk(const Fetch *f, const Mem *m, const Patch *p, bool whole, int over,
+                       int64_t q) {
+    LinTerm t[MAX_OPEN];
+    int n = 0;
+    int64_t step[MAX_OPEN] = {0};
+    for (int i = p->end - 1; i >= p->from; i--) {
+        bool shares = (whole || is_still(f, m, i)) && i != over;
+        step[i] = shares ? q : i == over ? m->spread.rows * p->apart : coef_of(f, m, i);
+        if (shares) q *= f->open[i]->extent;
+    }
+    for (int i = 0; i < p->end; i++) {
+        int64_t k = i < p->from ? lin_coef(m->off, f->open[i]->loop) : step[i];
+        if (k) t[n++] = (LinTerm){.loop = f->open[i]->loop, .k = k};
+    }
+    return code_lin(f->p->arena, m->off->c, t, n);
+}
+
+// What one turn touches, where that is a row without gaps, or rows of them.
+static bool see_patch(const Fetch *f, const Mem *m, Patch *p) {
+    bool done[MAX_OPEN] = {false};
+    p->span = type_info[m->type].bytes;
+    p->rows = 1;
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = p->end; i < f->n; i++)
+            if (!done[i] && coef_of(f, m, i) == p->span)
+                done[i] = more = checked_mul(p->span, f->open[i]->extent, &p->span);
+    }
+    for (int i = p->end; i < f->n; i++) {
+        if (done[i] || !coef_of(f, m, i)) continue;
+        if (p->rows > 1) return false;
+        p->rows = f->open[i]->extent;
+        p->apart = coef_of(f, m, i);
+    }
+    return true;
+}
+
+// How the lines that one iteration of the loop in front of `from` touches are spread over its
+// turns; NULL: they are not.
+static const Lin *spread(const Fetch *f, Mem *m, int from) {
+    Patch p = {.from = from, .end = turns_end(f, from), .rows = 1};
+    if (from > f->n || !stands_still(f, m, from, p.end)) return NULL;
+    int over = -1;
+    bool whole = (p.span = dense_span(f, m, from)) > 0;
+    if (!whole && !see_patch(f, m, &p)) return NULL;
+    for (int i = p.end - 1; i >= from && p.rows > 1; i--)
+        if (is_still(f, m, i)) over = i;
+    int64_t turns = turns_of(f, m, &p, whole, over);
+    if (!turns || (over >= 0 && (turns == 1 || f->open[over]->extent > 2 * p.rows))) return NULL;
+    int64_t q = ceil_div(p.span, turns), lines = ceil_div(q, LINE);
+    int64_t rows = over < 0 ? 1 : ceil_div(p.rows, f->open[over]->extent);
+    if (lines * rows > MOST_LINES) return NULL;
+    m->spread.lines = (int)lines;
+    m->spread.rows = (int)rows;
+    m->spread.apart = p.apart;
+    return walk(f, m, &p, whole, over, q);
+}
+
+// The access `ahead` bytes further, or its lines one by one.
+static void fetch_from(Fetch *f, Mem *m, int loop, int64_t ahead, int depth) {
+    int from = 0;
+    while (from < f->n && f->open[from]->loop != loop) from++;
+    const Lin *off = spread(f, m, from + 1);
+    Mem *next = arena_copy(f->p->arena, m, sizeof *m);
+    if (!off) off = m->off;
+    next->off = code_lin(f->p->arena, off->c + ahead, off->t, off->n);
+    if (m->spread.lines) next->lane = type_info[m->type].bytes;
+    if (m->spread.lines) plan_stream(f->p, next, depth);
+    m->next = next;
+}
+
+// A prefetch asked for at a loop concerns every access to its buffer that moves with that loop.
+static void of_access(Fetch *f, Mem *m, int depth) {
+    const Tree *t = f->p->tree;
+    for (int i = 0; i < t->prefetches.n && m->off; i++) {
+        const Prefetch *ask = &t->prefetches.at[i];
+        for (int k = 0; k < ask->at->nindex && ask->buffer == m->buffer; k++) {
+            if (ask->at->index[k].passed) continue;
+            int loop = f->p->loop_of_id[ask->at->index[k].id];
+            int64_t step = lin_coef(m->off, loop), ahead;
+            if (!step || !checked_mul(step, ask->distance, &ahead)) continue;
+            if (ahead + m->off->c != (int32_t)(ahead + m->off->c)) continue;
+            m->fetch = ask->level;
+            fetch_from(f, m, loop, ahead, depth);
+        }
+    }
+}
+
+static void visit(Fetch *f, PNode *n) {
+    if (n->kind == P_LEAF) {
+        of_access(f, &n->write, n->depth);
+        for (int r = 0; r < n->nreads; r++) of_access(f, &n->read[r], n->depth);
+    }
+    bool opens = n->kind == P_LOOP && f->n < MAX_OPEN;
+    if (opens) f->open[f->n++] = n;
+    for (int i = 0; i < n->nchild; i++) visit(f, n->child[i]);
+    if (opens) f->n--;
+}
+
+void plan_prefetches(Plan *p) {
+    Fetch f = {.p = p};
+    if (p->tree->prefetches.n) visit(&f, p->root);
+}

@@ -1,0 +1,281 @@
+// Plan, step 2: nested loops that run through memory like one loop become one, so that lanes do not
+// end at the end of a short row:
+//
+//     for h in 12 { for w in 12 vector { S += X[12·h + w] } }   ->   for w in 144 vector
+//
+// The loop around a vector loop joins it when all that it does is to go on where the inner one
+// ended, in every access of the body. Instances keep their order. As lanes now reach over what were
+// iterations of a serial loop, no iteration may use what another one writes: elements of a buffer
+// that is written are met at one place only.
+//
+// A row shorter than a vector may join although something that is read stands still along it and
+// moves from row to row, as the pixels of a convolution in small groups do:
+//
+//     for g in 4 { for f in 4 vector { O[4·g + f] += P[4·g + c]·K[4·g + f] } }
+//
+// Lanes of one row then share its element (Mem.repeat). All loops that write those elements must
+// join alike, or the tile would not stay in registers.
+#include "code/plan/plan.h"
+
+#include "base/checked.h"
+
+typedef struct Join {
+    const Plan *p;
+    PNode *outer, *inner;
+    bool may_repeat; // lanes of a row may share what is read
+    bool repeats;    // and some do
+    const Mem *written[8];
+    int nwritten;
+} Join;
+
+static bool same_place(const Mem *a, const Mem *b) {
+    if (a->off->c != b->off->c || a->off->n != b->off->n) return false;
+    for (int i = 0; i < a->off->n; i++)
+        if (a->off->t[i].loop != b->off->t[i].loop || a->off->t[i].k != b->off->t[i].k)
+            return false;
+    return true;
+}
+
+static bool goes_on(const Join *j, const Mem *m) {
+    int64_t row;
+    if (!m->off || m->inner) return false;
+    return j->outer->extent == 1 ||
+           (checked_mul(lin_coef(m->off, j->inner->loop), j->inner->extent, &row) &&
+            lin_coef(m->off, j->outer->loop) == row);
+}
+
+static bool stands_still(Join *j, const Mem *m) {
+    if (!j->may_repeat || !m->off || m->inner) return false;
+    int64_t row = lin_coef(m->off, j->outer->loop);
+    if (row <= 0 || row > INT32_MAX / 64 || row % j->inner->extent) return false;
+    if (lin_coef(m->off, j->inner->loop)) return false;
+    return j->repeats = true;
+}
+
+// Its conditions hold for all lanes or for none.
+static bool is_uniform(const Join *j, const PNode *n) {
+    for (int i = 0; i < n->nconds; i++)
+        if (lin_coef(n->cond[i], j->outer->loop) || lin_coef(n->cond[i], j->inner->loop))
+            return false;
+    return !n->nhard;
+}
+
+// Collects what is written; false: some access, bound or guard needs both loops.
+static bool allows(Join *j, const PNode *n) {
+    if (!is_uniform(j, n) || (n->kind == P_LOOP && n->nbounds)) return false;
+    if (n->kind == P_LEAF) {
+        if (!goes_on(j, &n->write) || j->nwritten == 8 || plan_has_index(n->leaf->value))
+            return false;
+        j->written[j->nwritten++] = &n->write;
+        for (int i = 0; i < n->nreads; i++)
+            if (!goes_on(j, &n->read[i]) && !stands_still(j, &n->read[i])) return false;
+    }
+    for (int i = 0; i < n->nchild; i++)
+        if (!allows(j, n->child[i])) return false;
+    return true;
+}
+
+static bool agrees(const Join *j, const Mem *m) {
+    for (int i = 0; i < j->nwritten; i++)
+        if (j->written[i]->buffer == m->buffer && !same_place(j->written[i], m)) return false;
+    return true;
+}
+
+static bool is_independent(const Join *j, const PNode *n) {
+    if (n->kind == P_LEAF) {
+        if (!agrees(j, &n->write)) return false;
+        for (int i = 0; i < n->nreads; i++)
+            if (!agrees(j, &n->read[i])) return false;
+    }
+    for (int i = 0; i < n->nchild; i++)
+        if (!is_independent(j, n->child[i])) return false;
+    return true;
+}
+
+static bool is_inside(const Join *j, const Mem *write) {
+    for (int i = 0; i < j->nwritten; i++)
+        if (j->written[i] == write) return true;
+    return false;
+}
+
+// Elements that are initialised here and updated elsewhere, or the other way round, may be a tile:
+// then vectors must be the same in both places.
+static bool shares_tile(const Join *j) {
+    for (int i = 0; i < j->p->leaves.n; i++) {
+        const PNode *leaf = j->p->leaves.at[i];
+        for (int k = 0; k < j->nwritten && !is_inside(j, &leaf->write); k++)
+            if (j->written[k]->buffer == leaf->write.buffer && leaf->leaf->op != REDUCE_ASSIGN &&
+                lin_coef(j->written[k]->off, j->inner->loop))
+                return true;
+    }
+    return false;
+}
+
+// Is this updated by some other loop? Then it may be its tile, if it is small enough.
+static bool is_of_tile(const Join *j, const Mem *m) {
+    int64_t lanes = max_i64(1, j->p->machine->vector_bytes / type_info[m->type].bytes), vectors;
+    if (!lin_coef(m->off, j->inner->loop) ||
+        !checked_mul(j->outer->extent, ceil_div(j->inner->extent, lanes), &vectors) ||
+        vectors > j->p->machine->vector_registers)
+        return false;
+    for (int i = 0; i < j->p->leaves.n; i++) {
+        const PNode *leaf = j->p->leaves.at[i];
+        if (leaf->write.buffer == m->buffer && leaf->leaf->op != REDUCE_ASSIGN &&
+            !is_inside(j, &leaf->write))
+            return true;
+    }
+    return false;
+}
+
+// What reads a tile takes vectors as they are in it.
+static bool reads_tile(const Join *j, const PNode *n) {
+    for (int i = 0; i < n->nreads; i++)
+        if (is_of_tile(j, &n->read[i])) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (reads_tile(j, n->child[i])) return true;
+    return false;
+}
+
+static bool may_join(Join *j) {
+    const PNode *outer = j->outer, *inner = j->inner;
+    const Plan *p = j->p;
+    int64_t extent;
+    if (outer->mark != KIND_ANY && outer->mark != KIND_SERIAL) return false;
+    if (outer->nbounds || p->refused->vector[inner->loop]) return false;
+    if (!checked_mul(outer->extent, inner->extent, &extent)) return false;
+    if (!allows(j, inner) || !is_independent(j, inner)) return false;
+    for (int i = p->tree->nargs; i < p->tree->buffers.n; i++)
+        if (p->alloc_loop[i] == outer->loop) return false;
+    return j->may_repeat || (!shares_tile(j) && !reads_tile(j, inner));
+}
+
+// The access without the outer loop. What lanes share moves on by a row in a row's lanes.
+static void forget(const Join *j, Mem *m) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    int64_t row = lin_coef(m->off, j->outer->loop);
+    bool shared = j->outer->extent > 1 && row && !lin_coef(m->off, j->inner->loop);
+    int n = 0;
+    for (int i = 0; i < m->off->n; i++) {
+        if (shared && m->off->t[i].loop > j->inner->loop) {
+            t[n++] = (LinTerm){j->inner->loop, row / j->inner->extent};
+            shared = false;
+            m->repeat = (int)j->inner->extent;
+        }
+        if (m->off->t[i].loop != j->outer->loop) t[n++] = m->off->t[i];
+    }
+    if (shared) {
+        t[n++] = (LinTerm){j->inner->loop, row / j->inner->extent};
+        m->repeat = (int)j->inner->extent;
+    }
+    m->off = code_lin(j->p->arena, m->off->c, t, n);
+}
+
+static void forget_below(const Join *j, PNode *n) {
+    if (n->kind == P_LEAF) {
+        forget(j, &n->write);
+        for (int i = 0; i < n->nreads; i++) forget(j, &n->read[i]);
+    }
+    for (int i = 0; i < n->nchild; i++) forget_below(j, n->child[i]);
+}
+
+// The inner loop takes the place of both.
+static void join_now(Plan *p, const Join *j) {
+    forget_below(j, j->inner);
+    j->inner->extent *= j->outer->extent;
+    j->inner->depth = j->outer->depth;
+    j->outer->nchild = 0;
+    j->outer->extent = 1;
+    p->joined++;
+}
+
+static bool is_row(const PNode *n) {
+    return n->kind == P_LOOP && n->nchild == 1 && n->child[0]->kind == P_LOOP &&
+           n->child[0]->mark == KIND_VECTOR;
+}
+
+// The node that takes n's place.
+static PNode *join(Plan *p, PNode *n) {
+    for (int i = 0; i < n->nchild; i++) n->child[i] = join(p, n->child[i]);
+    if (!is_row(n)) return n;
+    Join j = {.p = p, .outer = n, .inner = n->child[0]};
+    if (!may_join(&j)) return n;
+    join_now(p, &j);
+    return j.inner;
+}
+
+// --- Rows whose lanes share elements -------------------------------------------------------------
+
+typedef struct Rows {
+    Plan *p;
+    VEC(Join) at;
+    bool some; // lanes share something in one of them
+} Rows;
+
+static void find_rows(Rows *rows, PNode *n) {
+    for (int i = 0; i < n->nchild; i++) find_rows(rows, n->child[i]);
+    if (!is_row(n) || n->extent < 2 || n->child[0]->extent < 2 || n->child[0]->nbounds) return;
+    LossWhy why;
+    Join j = {.p = rows->p, .outer = n, .inner = n->child[0], .may_repeat = true};
+    int64_t row = j.inner->extent, lanes = plan_lanes(rows->p, j.inner, n->extent, &why);
+    if (why || row >= lanes || lanes % row || !may_join(&j)) return;
+    rows->some |= j.repeats;
+    vec_push(rows->p->arena, &rows->at, j);
+}
+
+// Does the leaf stand in a row that joins, and touch this as j touches what it writes?
+static bool joins_too(const Rows *rows, const Join *j, const PNode *leaf, const Mem *m,
+                      const Mem *mine) {
+    for (int i = 0; i < rows->at.n; i++) {
+        const Join *other = &rows->at.at[i];
+        if (is_inside(other, &leaf->write))
+            return other->outer->extent == j->outer->extent &&
+                   other->inner->extent == j->inner->extent && m->off &&
+                   lin_coef(m->off, other->inner->loop) == lin_coef(mine->off, j->inner->loop);
+    }
+    return false;
+}
+
+// Somebody else touches what j writes in vectors of another kind.
+static bool joins_alone(const Rows *rows, const Join *j) {
+    for (int i = 0; i < rows->p->leaves.n; i++) {
+        const PNode *leaf = rows->p->leaves.at[i];
+        for (int k = 0; k < j->nwritten && !is_inside(j, &leaf->write); k++)
+            for (int r = -1; r < leaf->nreads; r++) {
+                const Mem *m = r < 0 ? &leaf->write : &leaf->read[r];
+                if (j->written[k]->buffer == m->buffer &&
+                    !joins_too(rows, j, leaf, m, j->written[k]))
+                    return true;
+            }
+    }
+    return false;
+}
+
+static PNode *replace_rows(const Rows *rows, PNode *n) {
+    for (int i = 0; i < n->nchild; i++) n->child[i] = replace_rows(rows, n->child[i]);
+    for (int i = 0; i < rows->at.n; i++)
+        if (rows->at.at[i].outer == n) return rows->at.at[i].inner;
+    return n;
+}
+
+static void join_rows(Plan *p) {
+    Rows rows = {.p = p};
+    find_rows(&rows, p->root);
+    if (!rows.some) return;
+    for (int i = 0; i < rows.at.n; i++) { // those that would be alone leave, until none is
+        if (!joins_alone(&rows, &rows.at.at[i])) continue;
+        rows.at.at[i] = rows.at.at[--rows.at.n];
+        i = -1;
+    }
+    // Where nothing is shared in the end, there was a reason not to join.
+    rows.some = false;
+    for (int i = 0; i < rows.at.n; i++) rows.some |= rows.at.at[i].repeats;
+    if (!rows.some) return;
+    p->root = replace_rows(&rows, p->root);
+    for (int i = 0; i < rows.at.n; i++) join_now(p, &rows.at.at[i]);
+}
+
+void plan_join(Plan *p) {
+    if (p->tree->prefetches.n) return; // prefetches name loops
+    p->root = join(p, p->root);
+    join_rows(p);
+}

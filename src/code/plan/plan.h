@@ -1,0 +1,241 @@
+// The Plan: a Tree prepared for code. Private to code/.
+//
+// Every index of the Tree becomes a loop of its own, numbered; every subscript a linear function of
+// the loops, in bytes. A loop is *real* (a machine loop with a counter) or *unrolled* (its index is
+// a constant in each copy).
+//
+// A region is a run of sibling nodes compiled as one unit: its unrolled loops become straight-line
+// code, its real loops are reductions as far as its outputs are concerned, and the elements it
+// writes under them (its tile) stay in vector registers from the first use to the last. Regions are
+// maximal: the outermost nodes whose tile fits. Every leaf is in one.
+#ifndef LW_CODE_PLAN_PLAN_H
+#define LW_CODE_PLAN_PLAN_H
+
+#include "code/code.h"
+#include "machine/machine.h"
+#include "tree/tree.h"
+
+typedef struct LinTerm {
+    int loop;
+    int64_t k;
+} LinTerm;
+
+// c + Σ k·index(loop); terms sorted by loop number, no zeros.
+typedef struct Lin {
+    int64_t c;
+    int n;
+    LinTerm t[];
+} Lin;
+
+static inline int64_t lin_coef(const Lin *l, int loop) {
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].loop == loop) return l->t[i].k;
+    return 0;
+}
+
+static inline bool lin_same_terms(const LinTerm *a, const LinTerm *b, int n) {
+    for (int i = 0; i < n; i++)
+        if (a[i].loop != b[i].loop || a[i].k != b[i].k) return false;
+    return true;
+}
+
+// One access of a leaf.
+typedef struct Mem {
+    const Access *access;
+    const struct PNode *leaf;
+    int buffer;
+    Type type;
+    const Lin *off; // byte offset from the start of the buffer; NULL: not linear (gather, div, mod,
+                    // min, max)
+    const Lin *part;   // where it is not: the offset of the dimensions that are linear, and
+    uint64_t computed; // a bit for each one that is not: it is computed, and checked
+    bool gathers;      // each lane has an index of its own,
+    Type index;        // computed in this type
+    bool unchecked;    // or not, where somebody vouches for it
+    int stream;      // the pointer that follows its real loops; for a non-linear one the bare base
+    int64_t lane;    // bytes between lanes of the vector loop
+    int repeat;      // so many lanes in turn share an element, the first one's; 0: each has its own
+    bool safe;       // always inside its buffer: no guard and no check needed
+    bool inside;     // in every instance that exists, whatever conditions say
+    const Lin **sub; // by dimension; NULL where one is not linear
+    bool inner;      // stands inside a subscript: read while an address is computed
+    bool guarded;    // not every instance performs it
+    // Of one that gathers: the same where all conditions hold in all lanes, and lanes have places
+    // that are known.
+    struct Mem *piece;
+    int nconds;
+    const Lin **cond;     // of a piece, >= 0
+    const int32_t *place; // of a piece: of lanes, in elements; NULL: they are `lane` bytes apart
+    int fetch;            // cache level to prefetch into, 0: none
+    struct {
+        int lines, rows; // of each turn, rows so many bytes
+        int64_t apart;   // from each other
+    } spread; // over turns in which the access may stand still; no lines: the access itself
+    const struct Mem *next; // what to prefetch
+} Mem;
+
+enum { MAX_PARTS = 8 }; // of a reduction that is split
+
+typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;
+
+// k·index + rest >= 0 restricts a loop.
+typedef struct Bound {
+    int64_t k;
+    const Lin *rest; // over loops further out
+} Bound;
+
+typedef struct PNode PNode;
+struct PNode {
+    PKind kind;
+    int nchild;
+    PNode **child;
+    int depth;       // machine loops that could enclose it: loops of extent > 1
+    int first, last; // leaves inside: numbers [first, last)
+    int64_t count;   // vector operations inside when everything is unrolled
+    int line;        // of the Tree's text (tree_lines); 0: none
+    int region;      // first node of a region: how many siblings it spans; 0 otherwise
+    bool pinned;     // and all that it writes is its tile, though nothing repeats inside
+    bool adapted;    // plan_adapt has been here
+
+    // P_LOOP
+    int loop;
+    int id; // of the Tree's index
+    int64_t extent;
+    Kind mark;
+    bool vector; // lanes run along it
+    int lanes;   // of a vector loop
+    bool real;
+    int unroll;  // copies of the body per machine iteration
+    bool replay; // copies of the body differ in addresses alone; the tile stays in registers across
+    int most;    // the limit that the schedule sets on what is unrolled; 0: the machine's
+    int nbounds;
+    Bound *bound;
+    bool parallel; // its iterations are shared out among threads: outlined
+    int collapse;  // of a parallel loop: perfectly nested loops below it that are shared out too
+    int64_t grain; // of a parallel loop: least iterations per task
+    bool has_parallel; // it is one, or has one inside
+    int64_t limit;     // while code is made for one tail: the number of iterations; -1: not fixed
+
+    // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
+    int nconds;
+    const Lin **cond;
+    const Affine **hard; // conditions that are not linear, >= 0
+    int nhard;
+    uint32_t flag;
+    bool deferred; // it initialises what lanes are then reduced into: when they are folded
+
+    // P_LEAF
+    const Leaf *leaf;
+    int number;
+    int vloop;      // loop number of its vector loop, or -1
+    int width;      // lanes: that loop's, or 1
+    CodeLoss spill; // of a reduction: the innermost loop that it is loaded and stored in
+    int split;      // a reduction over so many values that take turns, to cover latency
+    int dots;       // it adds up so many products at a time, of elements in a word (dots.c); 0: one
+    bool swapped;   // and its first factor is the signed one
+    Mem write;
+    int nreads;
+    Mem *read;
+};
+
+// A pointer: base of a buffer plus what the real loops contribute.
+typedef struct Stream {
+    int buffer;
+    int n;
+    const LinTerm *t; // real loops only
+    int depth;        // of the deepest use, for giving out registers
+    int next;         // another one of its buffer, or -1
+} Stream;
+
+// What making the code showed to be impossible; the plan is made again without it.
+typedef struct Refusals {
+    bool *vector;  // by loop: its end is only known at run time
+    uint8_t *tile; // by leaf: the LossWhy that keeps its elements out of registers
+} Refusals;
+
+enum { MAX_WINDOWS = 4 }; // whole vectors that lanes are picked from
+
+// The windows of `width` elements, as few as can be, in which the places of the first lanes lie;
+// start: where they begin; how many, or MAX_WINDOWS + 1.
+int plan_windows(const int32_t *place, int lanes, int width, int32_t *start);
+
+// Lanes of one vector, or of two behind each other, in another order.
+typedef struct Picks {
+    uint8_t from[16];
+} Picks;
+
+typedef struct Plan {
+    Arena *arena;
+    const Tree *tree;
+    const Machine *machine;
+    const Refusals *refused;
+    PNode *root; // a guard without conditions
+    int nloops;
+    PNode **loop;          // by number
+    int *loop_of_id;       // Tree index id -> loop number
+    const Affine **passed; // by Tree index id: what it equals, or NULL
+    bool has_passed;
+    int64_t *least, *most; // by Tree index id: its first value and its last; two more ids are free
+    VEC(PNode *) leaves;
+    VEC(Stream) streams;
+    int *stream_of;              // by buffer: its latest stream, or -1
+    int64_t *offset;             // per buffer: place in scratch; -1 for arguments
+    int *alloc_depth;            // per buffer: depth of the block it lives in
+    int *alloc_loop;             // per buffer: innermost loop around that block's content, or -1
+    int *lanes;                  // per buffer: lanes that have an element each; 0: none
+    bool *private;               // per buffer: lives in a parallel loop; each thread has one
+    int *first_leaf, *last_leaf; // per buffer: leaves that touch it
+    int64_t scratch;             // bytes of all allocations, those of one thread included
+    int64_t thread_scratch;      // bytes that every further thread needs
+    int64_t shared;              // iterations of parallel loops that are more than one task
+    int joined;                  // loops that went on where another ended, and became part of it
+    VEC(Picks) picks;            // that seg_pick is asked for
+    CodeLoss spill;              // why the last candidate was no region
+    VEC(CodeLoss) losses;        // of lanes and threads
+    const char *declined;        // why, when the Tree cannot be compiled
+} Plan;
+
+// parallel.c: which loops marked so become parallel, and what is private to their threads.
+void plan_parallel(Plan *p);
+
+// The steps of code_plan that have files of their own.
+// A value with subscripts as linear as they can be, and those of a write.
+const Expr *plan_pieces(Plan *p, const Expr *value);
+const Access *plan_resolve(Plan *p, const Access *a);
+void plan_places(Plan *p);                          // Mem.piece
+bool plan_is_plain(const Plan *p, const Affine *a); // has no passed indices
+void plan_prefetches(Plan *p);
+void plan_dots(Plan *p);
+void plan_join(Plan *p);
+void plan_vectorise(Plan *p);
+// Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.
+int plan_lanes(Plan *p, PNode *loop, int64_t rows, LossWhy *why);
+void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
+void plan_regions(Plan *p, PNode **nodes, int n);
+// Copies and split sums of a region for one of its tails (PNode.limit): a short tail has fewer sums
+// side by side, so that each is split further.
+void plan_adapt(Plan *p, PNode **nodes, int n);
+
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
+
+const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n);
+// The stream for a buffer with these real-loop terms.
+int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth);
+void plan_stream(Plan *p, Mem *m, int depth); // m gets its stream
+// A comparison of indices as a linear function that is not negative where it holds, all of its
+// values far inside of 32 bits; NULL: it is something else.
+const Lin *code_condition(Plan *p, const Expr *e);
+bool code_is_small(const Plan *p, const Lin *l); // all of its values are
+const Lin *code_index(Plan *p, const Affine *a); // likewise, what an index is
+bool plan_has_index(const Expr *e);              // uses an iterator's value
+// Does it contain a loop across which a tile stays in registers?
+bool plan_pins(const PNode *n);
+bool plan_writes_skip(const Plan *p, const PNode *loop); // no leaf below writes along it
+bool plan_is_parallel(const Plan *p);                    // some of it may run in several threads
+// The loop inside with the smallest number, or `none`.
+int plan_first_loop(const PNode *n, int none);
+// Is the loop mentioned in a dimension of m that is computed?
+bool code_computes_with(const Plan *p, const Mem *m, int loop);
+const Mem *leaf_mem(const PNode *leaf, const Access *access);
+
+#endif

@@ -1,0 +1,299 @@
+// Plan, step 3: which loops marked `vector` run in lanes, and how many.
+//
+// A loop does when every access inside follows it with one vector instruction (contiguous, one
+// element for all, or lanes apart that the ISA can gather); otherwise it runs as a serial loop and
+// the report says why. Temporaries that live inside the loop have an element for every lane.
+#include "code/plan/plan.h"
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+
+static int widest(Plan *p, const Expr *e) {
+    int w = lane_bytes(e->type);
+    if (e->kind == EXPR_INDEX || code_condition(p, e)) return w;
+    bool index = e->kind == EXPR_OP && e->op == OP_CAST && e->arg[0]->kind == EXPR_INDEX;
+    if (index && code_index(p, e->arg[0]->index)) return w; // computed in 4 bytes
+    for (int i = 0; i < e->n; i++) w = (int)max_i64(w, widest(p, e->arg[i]));
+    return w;
+}
+
+static bool affine_mentions(const Plan *p, const Affine *a, int loop) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_ITER) {
+            if (p->loop_of_id[atom->index] == loop) return true;
+        } else if (atom->kind == ATOM_READ) {
+            for (int d = 0; d < atom->read->rank; d++)
+                if (affine_mentions(p, atom->read->sub[d], loop)) return true;
+        } else if ((atom->a && affine_mentions(p, atom->a, loop)) ||
+                   (atom->b && affine_mentions(p, atom->b, loop))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool code_computes_with(const Plan *p, const Mem *m, int loop) {
+    for (int d = 0; d < m->access->rank; d++)
+        if (m->computed >> d & 1 && affine_mentions(p, m->access->sub[d], loop)) return true;
+    return false;
+}
+
+static bool small_type(Type t) { return type_info[t].bits < 32; }
+
+static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read);
+
+// How far a minimum, maximum, quotient or remainder and all that it is made of reach from 0.
+static bool split_atom(const Plan *p, const Atom *atom, int64_t *reach) {
+    const Access *inner[2];
+    int64_t side[2];
+    bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD;
+    if (!divides && atom->kind != ATOM_MIN && atom->kind != ATOM_MAX) return false;
+    if (divides && (!affine_is_const(atom->b) || atom->b->constant <= 0)) return false;
+    if (!split_subscript(p, atom->a, &side[0], &inner[0]) ||
+        !split_subscript(p, atom->b, &side[1], &inner[1]) || inner[0] || inner[1])
+        return false;
+    *reach = max_i64(side[0], side[1]);
+    return true;
+}
+
+// A subscript that lanes can compute, made of linear parts, their minima, maxima, quotients and
+// remainders, and at most one element that it reads (NULL: none): how far from 0 it reaches without
+// that. False: it has more.
+static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
+    *reach = a->constant < 0 ? -a->constant : a->constant;
+    *read = NULL;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef, far;
+        if (atom->kind == ATOM_READ && a->term[i].coef == 1 && !*read) {
+            *read = atom->read;
+            continue;
+        }
+        if (atom->kind != ATOM_ITER) {
+            if (!split_atom(p, atom, &far)) return false;
+        } else {
+            if (p->loop_of_id[atom->index] < 0) return false;
+            far = p->loop[p->loop_of_id[atom->index]]->extent;
+        }
+        if (!checked_fma(k, far, reach)) return false;
+    }
+    return true;
+}
+
+// Can lanes along the loop be gathered? Indices are computed in 4 bytes where these hold
+// everything: a sum that wraps must not end up inside (as it would for u32 plus something), and the
+// span in elements must fit.
+static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
+    const Buffer *b = &p->tree->buffers.at[m->buffer];
+    int64_t span = 0;
+    int64_t beside = lin_coef(m->part, loop), size = type_info[m->type].bytes;
+    m->index = TYPE_I32;
+    if (m->inner || (beside && (size < 4 || beside % size))) return false;
+    if (!checked_fma(beside < 0 ? -beside : beside, 16, &span)) return false;
+    for (int d = 0; d < m->access->rank; d++) {
+        int64_t reach, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
+        const Access *read;
+        if (!(m->computed >> d & 1)) continue;
+        if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
+        if (read && !leaf_mem(leaf, read)->off) return false;
+        Type type = read ? leaf_mem(leaf, read)->type : TYPE_I32;
+        if (type_info[type].bits == 64 && !FAULT(gather_index_cut)) m->index = TYPE_I64;
+        if (type == TYPE_U32 && reach && !FAULT(gather_u32_wraps)) m->index = TYPE_I64;
+        if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
+        if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
+        if (reach > INT64_MAX / 4) return false;
+    }
+    if (span > INT32_MAX) m->index = TYPE_I64;
+    m->gathers = true;
+    m->lane = 0;
+    return true;
+}
+
+static bool has_loop(const PNode *n, int loop) {
+    if (n->kind == P_LOOP && n->loop == loop) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (has_loop(n->child[i], loop)) return true;
+    return false;
+}
+
+static bool is_still(const Mem *m, int buffer, int loop) {
+    return m->buffer != buffer || (m->off && !lin_coef(m->off, loop) && !m->inner);
+}
+
+// A temporary of one iteration of the loop: every lane gets one of its own (widen).
+static bool is_private(const Plan *p, const Mem *m, int loop) {
+    int b = m->buffer;
+    if (b < p->tree->nargs || !has_loop(p->loop[loop], p->alloc_loop[b])) return false;
+    for (int l = p->first_leaf[b]; l <= p->last_leaf[b]; l++) {
+        const PNode *leaf = p->leaves.at[l];
+        if (!is_still(&leaf->write, b, loop)) return false;
+        for (int i = 0; i < leaf->nreads; i++)
+            if (!is_still(&leaf->read[i], b, loop)) return false;
+    }
+    return true;
+}
+
+// Does the loop not move what is computed, without a table, so that lanes read one element, or
+// neighbours?
+static bool stands_still(const Plan *p, const Mem *m, int loop) {
+    int64_t lane = lin_coef(m->part, loop);
+    return !m->inner && !code_computes_with(p, m, loop) &&
+           (lane == 0 || lane == type_info[m->type].bytes);
+}
+
+// Why the access cannot follow `loop` with one vector instruction, or LOSS_NONE.
+static LossWhy cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop, bool reduces,
+                             bool guarded) {
+    bool write = m == &leaf->write;
+    m->gathers = false;
+    if (is_private(p, m, loop)) {
+        m->lane = type_info[m->type].bytes;
+        return LOSS_NONE;
+    }
+    if (!m->off) {
+        if (guarded && !m->safe && !stands_still(p, m, loop)) return SERIAL_READ_COMPUTED;
+        if (code_computes_with(p, m, loop))
+            return !write && can_gather(p, leaf, m, loop) ? LOSS_NONE : SERIAL_SUBSCRIPT;
+        if (write && !lin_coef(m->part, loop)) return SERIAL_WRITE_COMPUTED;
+    }
+    m->lane = lin_coef(m->off ? m->off : m->part, loop);
+    if (m->repeat) return LOSS_NONE; // seen when loops were joined
+    int64_t size = type_info[m->type].bytes;
+    if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
+        m->type != type_compute(m->type))
+        return SERIAL_ROUNDED;
+    if (m->lane == 0) return write && !reduces ? SERIAL_ONE_ELEMENT : LOSS_NONE;
+    if (m->lane == size) return LOSS_NONE;
+    if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return SERIAL_APART;
+    return LOSS_NONE;
+}
+
+bool plan_is_parallel(const Plan *p) {
+    for (int i = 0; i < p->nloops; i++)
+        if (p->loop[i]->mark == KIND_PARALLEL) return true;
+    return false;
+}
+
+static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
+    if (e->kind == EXPR_INDEX) return !e->index->linear && affine_mentions(p, e->index, loop);
+    for (int i = 0; i < e->n; i++)
+        if (index_is_hard(p, e->arg[i], loop)) return true;
+    return false;
+}
+
+// Why a leaf cannot run in lanes along `loop`, or LOSS_NONE; *bytes grows to the widest lane.
+// `inside`: of a guard that differs from lane to lane. Where lanes do not lie side by side, those
+// in which it does not hold write what they found, which must exist, and must not be another
+// thread's.
+static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
+    bool reduces = n->leaf->op != REDUCE_ASSIGN;
+    if (inside && (!n->write.inside || !n->write.off)) return SERIAL_GUARD;
+    LossWhy why = cannot_follow(p, n, &n->write, loop, reduces, false);
+    bool apart = n->write.lane != type_info[n->write.type].bytes;
+    if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = SERIAL_GUARD;
+    for (int i = 0; i < n->nreads && !why; i++)
+        why = cannot_follow(p, n, &n->read[i], loop, false, inside || n->read[i].guarded);
+    if (!why && index_is_hard(p, n->leaf->value, loop)) why = SERIAL_INDEX;
+    int w = widest(p, n->leaf->value);
+    if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
+    for (int i = 0; i < n->nreads; i++)
+        if (n->read[i].gathers && !FAULT(gather_width))
+            w = (int)max_i64(w, lane_bytes(n->read[i].index));
+    if (!p->machine->has_mask) {
+        bool small = small_type(n->write.type);
+        for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);
+        for (int i = 0; i < n->nreads && !why; i++)
+            if (n->read[i].gathers &&
+                (lane_bytes(n->read[i].index) != w || lane_bytes(n->read[i].type) != w))
+                why = SERIAL_WIDTHS;
+        if (small && !why) why = SERIAL_NARROW;
+    }
+    if (w > *bytes) *bytes = w;
+    return why;
+}
+
+static LossWhy subtree_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
+    if (n->kind == P_LEAF) return leaf_cannot(p, n, loop, inside, bytes);
+    if (n->kind == P_LOOP && n->extent > 1) return SERIAL_OUTER;
+    for (int i = 0; i < n->nconds; i++) {
+        if (!lin_coef(n->cond[i], loop)) continue;
+        if (!code_is_small(p, n->cond[i])) return SERIAL_GUARD;
+        inside = true;
+    }
+    if (n->nhard) return SERIAL_GUARD_COMPUTED;
+    LossWhy why = LOSS_NONE;
+    for (int i = 0; i < n->nchild && !why; i++)
+        why = subtree_cannot(p, n->child[i], loop, inside, bytes);
+    return why;
+}
+
+static void set_width(PNode *n, int loop, int width) {
+    n->vloop = width > 1 ? loop : -1;
+    n->width = width;
+    if (width == 1) {
+        n->write.lane = 0;
+        for (int i = 0; i < n->nreads; i++) n->read[i].lane = 0, n->read[i].gathers = false;
+    }
+    for (int i = 0; i < n->nchild; i++) set_width(n->child[i], loop, width);
+}
+
+static bool reduces_along(const PNode *n, int loop) {
+    if (n->kind == P_LEAF) return !n->write.off || !lin_coef(n->write.off, loop);
+    for (int i = 0; i < n->nchild; i++)
+        if (reduces_along(n->child[i], loop)) return true;
+    return false;
+}
+
+// Half a vector where that holds all there is: 64-byte vectors close a port and load more slowly.
+// Not of results in lanes: they may go on where others of whole vectors began.
+static int lanes_for(const Machine *m, const PNode *n, int64_t extent, int bytes) {
+    int lanes = m->vector_bytes / bytes;
+    bool half = m->vector_bytes == 64 && extent <= lanes / 2 && !reduces_along(n, n->loop);
+    return half ? lanes / 2 : lanes;
+}
+
+// Elements of temporaries that lanes have for themselves become vectors.
+static void widen_mem(Plan *p, Mem *m, int loop, int lanes) {
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    if (!is_private(p, m, loop)) return;
+    for (int i = 0; i < m->off->n; i++) t[i] = (LinTerm){m->off->t[i].loop, m->off->t[i].k * lanes};
+    m->off = code_lin(p->arena, m->off->c * lanes, t, m->off->n);
+    p->lanes[m->buffer] = lanes;
+}
+
+static void widen(Plan *p, PNode *n, int loop, int lanes) {
+    if (n->kind == P_LEAF) {
+        widen_mem(p, &n->write, loop, lanes);
+        for (int i = 0; i < n->nreads; i++) widen_mem(p, &n->read[i], loop, lanes);
+    }
+    for (int i = 0; i < n->nchild; i++) widen(p, n->child[i], loop, lanes);
+}
+
+int plan_lanes(Plan *p, PNode *n, int64_t rows, LossWhy *why) {
+    int bytes = 4;
+    *why = p->machine->vector_bytes <= 8 ? SERIAL_ISA : LOSS_NONE;
+    if (p->refused->vector[n->loop]) *why = SERIAL_END;
+    for (int c = 0; c < n->nchild && !*why; c++)
+        *why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
+    for (int k = 0; k < n->nbounds && !*why; k++)
+        if (n->bound[k].k > 0) *why = SERIAL_START;
+    return *why ? 1 : lanes_for(p->machine, n, n->extent * rows, bytes);
+}
+
+void plan_vectorise(Plan *p) {
+    for (int i = 0; i < p->nloops; i++) {
+        PNode *n = p->loop[i];
+        if (n->mark != KIND_VECTOR || !n->nchild) continue;
+        n->lanes = 1;
+        if (n->extent == 1) continue; // lanes may run along a loop further out
+        LossWhy why;
+        n->lanes = plan_lanes(p, n, 1, &why);
+        n->vector = !why;
+        for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
+        if (n->vector) widen(p, n, n->loop, n->lanes);
+        if (why) vec_push(p->arena, &p->losses, ((CodeLoss){.line = n->line, .why = why}));
+    }
+}

@@ -1,0 +1,164 @@
+// Which loops marked parallel are shared out among threads, and which allocations each thread has
+// for itself. See plan.h.
+//
+// The marks promise (tree.h) that no two iterations assign one element and none reads what another
+// writes. Updates are another matter: `C op= x` of different iterations may meet in one element of
+// C, and threads would lose updates. So a loop is parallel only where, for every buffer that it
+// updates and that outlives an iteration, some subscript tells its iterations apart; elsewhere it
+// runs in order, and the report says which buffer the schedule should privatise. Only the outermost
+// parallel loop of a nest is shared out, together with those perfectly nested in it.
+#include "code/plan/plan.h"
+
+#include "base/checked.h"
+#include "base/fault.h"
+
+#include <string.h>
+
+// Vector operations that make a task worth handing to another thread: some microseconds.
+enum { TASK = 1 << 14 };
+
+// Adds scale·a to the coefficients of loops, c[nloops] being the constant; false: not linear.
+static bool coefficients(const Plan *p, const Affine *a, int64_t scale, int64_t *c) {
+    if (!a->linear || !checked_fma(a->constant, scale, &c[p->nloops])) return false;
+    for (int i = 0; i < a->n; i++) {
+        int id = a->term[i].atom->index;
+        int64_t k;
+        if (!checked_mul(a->term[i].coef, scale, &k)) return false;
+        if (p->passed[id]) {
+            if (!coefficients(p, p->passed[id], k, c)) return false;
+        } else if (!checked_add(c[p->loop_of_id[id]], k, &c[p->loop_of_id[id]])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What a subscript adds up to inside of one iteration of `loop`: from lo to hi in steps of gcd.
+typedef struct Reach {
+    int64_t lo, hi, gcd;
+} Reach;
+
+static bool reach_of(const Plan *p, const int64_t *c, const PNode *loop, Reach *r) {
+    *r = (Reach){c[p->nloops], c[p->nloops], 0};
+    for (int i = loop->loop + 1; i < p->nloops; i++) { // loops are numbered outside in
+        int64_t span, extent = p->loop[i]->extent;
+        if (!c[i] || extent <= 1) continue;
+        if (!checked_mul(c[i], extent - 1, &span)) return false;
+        if (!checked_add(span < 0 ? r->lo : r->hi, span, span < 0 ? &r->lo : &r->hi)) return false;
+        r->gcd = gcd_i64(r->gcd, c[i]);
+    }
+    return true;
+}
+
+static bool updates(const Plan *p, int leaf, int buffer) {
+    const PNode *n = p->leaves.at[leaf];
+    return n->leaf->op != REDUCE_ASSIGN && n->write.buffer == buffer;
+}
+
+// Do different iterations always update different elements, to be told by subscript d?
+static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_t *first,
+                     int64_t *c) {
+    Reach sum = {0};
+    int n = 0;
+    for (int i = loop->first; i < loop->last; i++) {
+        if (!updates(p, i, buffer)) continue;
+        int64_t *into = n ? c : first;
+        Reach r;
+        memset(into, 0, (size_t)(p->nloops + 1) * sizeof *into);
+        if (!coefficients(p, p->leaves.at[i]->leaf->write->sub[d], 1, into)) return false;
+        if (!into[loop->loop] || !reach_of(p, into, loop, &r)) return false;
+        if (memcmp(into, first, (size_t)(loop->loop + 1) * sizeof *into)) return false;
+        sum.lo = n ? min_i64(sum.lo, r.lo) : r.lo;
+        sum.hi = n ? max_i64(sum.hi, r.hi) : r.hi;
+        sum.gcd = n ? 0 : r.gcd;
+        n++;
+    }
+    int64_t k = first[loop->loop] < 0 ? -first[loop->loop] : first[loop->loop], span;
+    if (sum.hi - sum.lo < k + FAULT(parallel_neighbours_meet)) return true;
+    return sum.gcd && checked_mul(k, loop->extent - 1, &span) && span < sum.gcd;
+}
+
+// Lives during one iteration of the loop, or less.
+static bool is_private(const Plan *p, const PNode *loop, int last_loop, int buffer) {
+    return buffer >= p->tree->nargs && p->alloc_loop[buffer] >= loop->loop &&
+           p->alloc_loop[buffer] <= last_loop;
+}
+
+static int last_loop_in(const PNode *n) {
+    int last = n->kind == P_LOOP ? n->loop : -1;
+    for (int i = 0; i < n->nchild; i++) {
+        int inner = last_loop_in(n->child[i]);
+        if (inner > last) last = inner;
+    }
+    return last;
+}
+
+// The first buffer in which iterations of the loop may meet; -1: none.
+static int meeting(const Plan *p, const PNode *loop, int last_loop) {
+    int64_t *c = arena_new_n(p->arena, int64_t, 2 * (p->nloops + 1));
+    for (int i = loop->first; i < loop->last; i++) {
+        const PNode *n = p->leaves.at[i];
+        int buffer = n->write.buffer;
+        if (!updates(p, i, buffer) || is_private(p, loop, last_loop, buffer)) continue;
+        bool apart = false;
+        for (int d = 0; d < n->leaf->write->rank && !apart; d++)
+            apart = apart_in(p, loop, buffer, d, c, c + p->nloops + 1);
+        if (!apart) return buffer;
+    }
+    return -1;
+}
+
+// Loops perfectly nested in a parallel one and marked so too, as long as nothing lives in between.
+static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
+    int n = 0;
+    for (const PNode *at = loop; !at->nbounds && at->nchild == 1; at = at->child[0], n++) {
+        const PNode *in = at->child[0];
+        if (in->kind != P_LOOP || in->mark != KIND_PARALLEL || in->nbounds || in->extent < 2) break;
+        for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
+            if (p->alloc_loop[b] == at->loop) return n;
+        if (meeting(p, in, last_loop) >= 0 && !FAULT(collapse_meeting)) break;
+    }
+    return n;
+}
+
+static int64_t automatic_grain(const PNode *loop, int64_t iterations) {
+    int64_t each = max_i64(loop->count / max_i64(iterations, 1), 1);
+    return ceil_div(TASK, each);
+}
+
+static void make_parallel(Plan *p, PNode *n) {
+    int last = last_loop_in(n), meets = meeting(p, n, last);
+    if (meets >= 0 && !FAULT(parallel_updates_meet)) {
+        CodeLoss loss = {n->line, THREADS_MEET, 0, p->tree->buffers.at[meets].name};
+        vec_push(p->arena, &p->losses, loss);
+        return;
+    }
+    int64_t iterations = n->extent, inner = 1;
+    n->parallel = true;
+    n->collapse = collapsible(p, n, last);
+    PNode *at = n;
+    for (int i = 0; i < n->collapse; i++) {
+        at = at->child[0];
+        at->has_parallel = true;
+        if (!checked_mul(inner, at->extent, &inner)) p->declined = "too many parallel iterations";
+    }
+    if (!checked_mul(iterations, inner, &iterations)) p->declined = "too many parallel iterations";
+    if (!n->grain)
+        n->grain = automatic_grain(n, iterations);
+    else if (!checked_mul(n->grain, inner, &n->grain))
+        n->grain = INT64_MAX;
+    if (n->grain < iterations) p->shared += iterations;
+    for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
+        if (is_private(p, n, last, b)) p->private[b] = !FAULT(parallel_temporary_shared);
+}
+
+static void walk(Plan *p, PNode *n) {
+    if (n->kind == P_LOOP && n->mark == KIND_PARALLEL && n->extent > 1) make_parallel(p, n);
+    n->has_parallel = n->parallel;
+    for (int i = 0; i < n->nchild && !n->parallel; i++) {
+        walk(p, n->child[i]);
+        n->has_parallel |= n->child[i]->has_parallel;
+    }
+}
+
+void plan_parallel(Plan *p) { walk(p, p->root); }

@@ -1,0 +1,635 @@
+// Plan, step 5: regions, from the outside in the largest runs of siblings whose tile fits in
+// registers; which of their loops are machine loops, which are copied, and how often.
+#include "code/plan/plan.h"
+
+#include "base/checked.h"
+#include "base/fault.h"
+#include "code/micro/micro_math.h"
+
+// Vector operations of an expression: 1, more where functions are computed in place.
+static int64_t expr_count(const Expr *e) {
+    int64_t count = 1;
+    if (e->kind != EXPR_OP) return count;
+    if (e->n && math_has(e->op, e->arg[0]->type)) count += math_cost(e->op, e->arg[0]->type) / 8;
+    for (int i = 0; i < e->n; i++) count += expr_count(e->arg[i]) - 1;
+    return count;
+}
+
+void plan_number(Plan *p, PNode *n, int *leaf) {
+    n->first = *leaf;
+    if (n->kind == P_LEAF) {
+        n->count = expr_count(n->leaf->value);
+        (*leaf)++;
+    }
+    for (int i = 0; i < n->nchild; i++) {
+        plan_number(p, n->child[i], leaf);
+        n->count += n->child[i]->count;
+    }
+    if (n->kind == P_LOOP) {
+        int64_t trips = n->vector ? ceil_div(n->extent, n->lanes) : n->extent;
+        if (__builtin_mul_overflow(n->count, trips, &n->count)) n->count = INT64_MAX / 4;
+    }
+    n->last = *leaf;
+}
+
+// Iterations of the case that code is made for, or of all that there are.
+static int64_t extent_of(const PNode *loop) {
+    return loop->limit >= 0 ? loop->limit : loop->extent;
+}
+
+static int64_t trips_of(const PNode *loop) {
+    return loop->vector ? ceil_div(extent_of(loop), loop->lanes) : extent_of(loop);
+}
+
+static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
+
+bool plan_writes_skip(const Plan *p, const PNode *loop) {
+    for (int i = loop->first; i < loop->last; i++) {
+        const Mem *w = &p->leaves.at[i]->write;
+        if (!w->off || (lin_coef(w->off, loop->loop) && !FAULT(tile_across_writes))) return false;
+    }
+    return true;
+}
+
+// Copies at different indices of `loop` touch different elements through this access, so that
+// nothing would be gained by making them together.
+static bool copies_differ(const Plan *p, const Mem *m, int loop) {
+    if (!m->off || !lin_coef(m->off, loop)) return false;
+    int64_t k = lin_coef(m->off, loop);
+    for (int i = 0; i < m->off->n; i++) {
+        const PNode *inner = p->loop[m->off->t[i].loop];
+        int64_t step = m->off->t[i].k * inner->lanes, trips = ceil_div(inner->extent, inner->lanes);
+        if (inner->loop > loop && !inner->real && k % step == 0 &&
+            (k < 0 ? -k : k) / (step < 0 ? -step : step) < trips)
+            return false; // a window that slides along
+    }
+    return true;
+}
+
+bool plan_has_index(const Expr *e) {
+    if (e->kind == EXPR_INDEX) return true;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++)
+        if (plan_has_index(e->arg[i])) return true;
+    return false;
+}
+
+static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
+    if (!leaf->write.off || lin_coef(leaf->write.off, loop)) return false;
+    for (int i = 0; i < leaf->nreads; i++) {
+        const Mem *m = &leaf->read[i];
+        if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
+        if (m->repeat && lin_coef(m->off, loop) % (m->lane * m->repeat)) return false;
+        int64_t size = type_info[m->type].bytes; // columns side by side turn together
+        if (leaf->width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
+            return false;
+    }
+    return !plan_has_index(leaf->leaf->value) || FAULT(replay_repeats_indices);
+}
+
+// Are the copies of a loop's body the same but for addresses?
+static bool body_replays(const Plan *p, const PNode *n, int loop) {
+    if (n->kind == P_GUARD) return false;
+    if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
+    if (n->real) return false;
+    for (int i = 0; i < n->nbounds; i++)
+        if (lin_coef(n->bound[i].rest, loop) && !FAULT(replay_ignores_bounds)) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!body_replays(p, n->child[i], loop)) return false;
+    return true;
+}
+
+// Two reads of a buffer move alike, so that those which meet in one copy meet in all.
+static bool reads_agree(const Plan *p, const PNode *n) {
+    const Mem *first[8];
+    int count = 0;
+    for (int l = n->first; l < n->last; l++) {
+        const PNode *leaf = p->leaves.at[l];
+        for (int r = 0; r < leaf->nreads; r++) {
+            const Mem *m = &leaf->read[r];
+            int i = 0;
+            while (i < count && first[i]->buffer != m->buffer) i++;
+            if (i == 8) return false;
+            if (i == count) first[count++] = m;
+            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop))
+                return FAULT(replay_reads_disagree);
+        }
+    }
+    return true;
+}
+
+static bool loop_replays(const Plan *p, const PNode *n) {
+    if (n->kind != P_LOOP || n->vector) return false;
+    for (int i = 0; i < n->nchild; i++)
+        if (!body_replays(p, n->child[i], n->loop)) return false;
+    return reads_agree(p, n);
+}
+
+// Everything is unrolled; the outermost loops that can be are copied by replaying.
+static void unroll_all(PNode *n) {
+    n->real = n->replay = false;
+    n->unroll = 1;
+    for (int i = 0; i < n->nchild; i++) unroll_all(n->child[i]);
+}
+
+static void choose_replay(const Plan *p, PNode *n) {
+    bool head = loop_replays(p, n) && n->extent > 1;
+    for (int i = 0; i < n->nchild && !head; i++) choose_replay(p, n->child[i]);
+    while (head && loop_replays(p, n)) { // a chain of loops
+        n->replay = true;
+        if (n->nchild > 1) break;
+        n = n->child[0];
+    }
+}
+
+// Copies of an assignment share nothing, so that many of them gain nothing.
+enum { MAX_COPIES = 32 };
+
+static bool only_assigns(const Plan *p, const PNode *n) {
+    for (int i = n->first; i < n->last; i++)
+        if (p->leaves.at[i]->leaf->op != REDUCE_ASSIGN) return false;
+    return true;
+}
+
+// A short loop marked `unroll` around loops that are not: they stay loops in each of its copies.
+static bool is_copied_alone(const Plan *p, const PNode *n) {
+    bool large = false;
+    if (n->kind != P_LOOP || n->mark != KIND_UNROLL || n->extent > 16) return false;
+    for (int i = 0; i < n->nchild; i++)
+        large |= n->child[i]->count > (n->most ? n->most : unroll_limit(p));
+    return large;
+}
+
+// Some condition inside, below `loop`, depends on it and on a loop around it.
+static bool decides(const Lin *l, int loop) { return lin_coef(l, loop) && l->t[0].loop < loop; }
+
+static bool chooses_by(Plan *p, const Expr *e, int loop) {
+    const Lin *l = e->type == TYPE_BOOL ? code_condition(p, e) : NULL;
+    bool found = l && decides(l, loop);
+    for (int i = 0; !l && !found && e->kind == EXPR_OP && i < e->n; i++)
+        found = chooses_by(p, e->arg[i], loop);
+    return found;
+}
+
+static bool has_edge(Plan *p, const PNode *n, int loop) {
+    bool found = n->kind == P_LEAF && n->width > 1 && chooses_by(p, n->leaf->value, loop);
+    for (int i = 0; n->kind == P_GUARD && i < n->nconds && !found; i++)
+        found = decides(n->cond[i], loop);
+    for (int i = 0; n->kind == P_LOOP && i < n->nbounds && !found; i++)
+        found = decides(n->bound[i].rest, loop);
+    for (int i = 0; i < n->nchild && !found; i++) found = has_edge(p, n->child[i], loop);
+    return found;
+}
+
+// The loop of a triangle, or of a band: conditions inside hold in some of its turns, and loops
+// around it say in which. It can be cut there if it is one (gen/cut.c).
+static bool is_cut(Plan *p, const PNode *n) {
+    if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !plan_writes_skip(p, n))
+        return false;
+    bool found = false;
+    for (int i = 0; i < n->nchild && !found; i++) found = has_edge(p, n->child[i], n->loop);
+    return found;
+}
+
+// False, and why.
+static bool declined(Plan *p, LossWhy why, int most) {
+    p->spill = (CodeLoss){.why = why, .most = most};
+    return false;
+}
+
+enum { MOST_UNCUT = 16 }; // trips of a loop that needs no cut
+
+// Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
+// `pins`: it may have a tile.
+static bool mark(Plan *p, PNode *n, bool pins) {
+    int64_t limit = n->most                  ? n->most
+                    : n->mark == KIND_UNROLL ? 16 * unroll_limit(p)
+                                             : unroll_limit(p);
+    if (!n->most && n->mark != KIND_UNROLL && only_assigns(p, n))
+        limit = min_i64(limit, MAX_COPIES);
+    if (n->kind == P_LEAF) return true;
+    bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
+    bool alone = is_copied_alone(p, n);
+    if (n->kind == P_LOOP && trips_of(n) > MOST_UNCUT && n->count > limit / 16 && is_cut(p, n))
+        limit = 0;
+    if (n->count <= (again ? limit / 2 : limit) && !alone) {
+        unroll_all(n);
+        if (pins) choose_replay(p, n);
+        return true;
+    }
+    if (alone) {
+        n->real = n->replay = false;
+        n->unroll = 1;
+    } else if (n->kind == P_LOOP) {
+        if (!plan_writes_skip(p, n)) return declined(p, SPILL_UNROLL, (int)limit);
+        n->real = n->extent > 1;
+        n->replay = false;
+        n->unroll = 1;
+    }
+    for (int i = 0; i < n->nchild; i++)
+        if (!mark(p, n->child[i], pins)) return false;
+    n->replay = n->real && loop_replays(p, n);
+    for (int i = 0; i < n->nchild && n->replay; i++) unroll_all(n->child[i]);
+    return true;
+}
+
+// The elements a region writes under its real loops, found by running through its copies.
+typedef struct Tile {
+    Plan *p;
+    int first_loop; // loops from here on are inside the region
+    int64_t *value; // by loop, from the first one on
+    int n, limit;
+    struct TileAt {
+        int buffer;
+        int64_t at;
+        int64_t lane;
+        int width;
+        const Lin *off;
+        int summed; // lanes of what is reduced into it along a vector loop; 0: none yet
+    } at[64];
+    bool fits;
+} Tile;
+
+static int64_t lin_inside(const Tile *t, const Lin *l) {
+    int64_t at = l->c;
+    for (int i = 0; i < l->n; i++)
+        if (l->t[i].loop >= t->first_loop) at += l->t[i].k * t->value[l->t[i].loop - t->first_loop];
+    return at;
+}
+
+// The parts of two offsets that vary outside the region are the same.
+static bool same_outside(const Tile *t, const Lin *a, const Lin *b) {
+    int i = 0;
+    for (; i < a->n && a->t[i].loop < t->first_loop; i++)
+        if (i >= b->n || b->t[i].loop != a->t[i].loop || b->t[i].k != a->t[i].k) return false;
+    return i >= b->n || b->t[i].loop >= t->first_loop;
+}
+
+static void tile_add(Tile *t, const PNode *leaf) {
+    const Mem *w = &leaf->write;
+    t->fits &= w->off != NULL;
+    if (!t->fits) return;
+    int64_t at = lin_inside(t, w->off);
+    for (int i = 0; i < t->n; i++)
+        if (t->at[i].buffer == w->buffer && t->at[i].at == at) return;
+    if (t->n >= t->limit) {
+        t->fits = false;
+        return;
+    }
+    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off, 0};
+}
+
+bool plan_pins(const PNode *n) {
+    if (n->kind == P_LOOP && (n->real || n->replay)) return true;
+    for (int i = 0; i < n->nchild; i++)
+        if (plan_pins(n->child[i])) return true;
+    return false;
+}
+
+static void tile_walk(Tile *t, const PNode *n, bool under_real) {
+    if (!t->fits || (!under_real && !plan_pins(n))) return;
+    if (n->kind == P_LEAF) {
+        tile_add(t, n);
+        return;
+    }
+    int64_t trips = n->kind == P_LOOP && !n->real && !plan_writes_skip(t->p, n) ? extent_of(n) : 1;
+    int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
+    for (int64_t v = 0; v < trips && t->fits; v += step) {
+        if (n->kind == P_LOOP) t->value[n->loop - t->first_loop] = v;
+        for (int i = 0; i < n->nchild; i++)
+            tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && (n->real || n->replay)));
+    }
+}
+
+// Every access to a buffer of the tile hits exactly one element (or vector) of the tile.
+static bool mem_agrees(const Tile *t, const Mem *m, int width) {
+    for (int i = 0; i < t->n; i++) {
+        if (t->at[i].buffer != m->buffer) continue;
+        if (m->inner || !m->off || m->repeat || !same_outside(t, m->off, t->at[i].off))
+            return false;
+        for (int j = 0; j < m->off->n; j++) {
+            const PNode *l = t->p->loop[m->off->t[j].loop];
+            if (l->loop >= t->first_loop && (l->real || l->replay)) return false;
+        }
+        bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
+        bool vector_there = width > 1 && m->lane != 0;
+        if (vector_here != vector_there) return false;
+        if (vector_here && (t->at[i].width != width || t->at[i].lane != m->lane)) return false;
+    }
+    return true;
+}
+
+// What is reduced into an element in lanes is so in as many everywhere: they wait in one register.
+static bool lanes_agree(Tile *t, const PNode *leaf) {
+    if (leaf->width == 1 || leaf->write.lane || leaf->leaf->op == REDUCE_ASSIGN) return true;
+    for (int i = 0; i < t->n; i++) {
+        struct TileAt *at = &t->at[i];
+        if (at->buffer != leaf->write.buffer) continue;
+        if (at->summed && at->summed != leaf->width && !FAULT(sums_of_other_widths)) return false;
+        at->summed = leaf->width;
+    }
+    return true;
+}
+
+// Loops are numbered outside in and left to right, so the first one met has the smallest number.
+int plan_first_loop(const PNode *n, int none) {
+    if (n->kind == P_LOOP) return n->loop;
+    for (int i = 0; i < n->nchild; i++) {
+        int first = plan_first_loop(n->child[i], none);
+        if (first != none) return first;
+    }
+    return none;
+}
+
+static int count_loops(const PNode *n) {
+    int count = n->kind == P_LOOP;
+    for (int i = 0; i < n->nchild; i++) count += count_loops(n->child[i]);
+    return count;
+}
+
+static int most_operands(const Expr *e) {
+    int most = e->n;
+    for (int i = 0; i < e->n; i++) {
+        int inner = most_operands(e->arg[i]);
+        if (inner > most) most = inner;
+    }
+    return most;
+}
+
+// Registers that a leaf needs beside the tile: two operands and a result; more for selections,
+// guards and tails of reductions in lanes.
+static int leaf_needs(const PNode *n) {
+    bool lanes = n->width > 1 && n->write.lane == 0;
+    bool plain = most_operands(n->leaf->value) <= 2 && !lanes;
+    for (int i = 0; i < n->nreads; i++) plain &= n->read[i].off != NULL;
+    return plain ? 3 : 6;
+}
+
+static int tile_limit(const Plan *p, PNode **nodes, int n) {
+    int need = 3;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++)
+        if (leaf_needs(p->leaves.at[i]) > need) need = leaf_needs(p->leaves.at[i]);
+    return p->machine->vector_registers - 1 - need; // one is the back-end's own
+}
+
+// `all`: whether anything repeats inside or not.
+static Tile tile_of(Plan *p, PNode **nodes, int n, bool all) {
+    Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
+    t.first_loop = p->nloops;
+    for (int i = 0; i < n && t.first_loop == p->nloops; i++)
+        t.first_loop = plan_first_loop(nodes[i], p->nloops);
+    int loops = 0;
+    for (int i = 0; i < n; i++) loops += count_loops(nodes[i]);
+    t.value = arena_new_n(p->arena, int64_t, loops + 1);
+    for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], all);
+    return t;
+}
+
+// *tile <- the number of its elements.
+static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
+    Tile t = tile_of(p, nodes, n, all);
+    *tile = t.n;
+    if (!t.fits && t.n < t.limit) return declined(p, SPILL_COMPUTED, 0);
+    if (!t.fits) return declined(p, SPILL_TOO_MANY, t.limit);
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
+        const PNode *leaf = p->leaves.at[i];
+        bool agrees = mem_agrees(&t, &leaf->write, leaf->width) && lanes_agree(&t, leaf);
+        for (int r = 0; r < leaf->nreads && agrees; r++)
+            agrees = mem_agrees(&t, &leaf->read[r], leaf->width);
+        if (!agrees) return declined(p, SPILL_SHARED, 0);
+    }
+    return true;
+}
+
+// What begins with a flag, the run-time choice between initialising elements and keeping them.
+static const PNode *flag_first(const PNode *n) {
+    while (n->nchild && !n->flag) n = n->child[0];
+    return n->flag && !n->nconds ? n : NULL;
+}
+
+// Nothing repeats, but how elements begin depends on a flag: in registers they are initialised or
+// loaded, and stored once.
+static bool begins_by_flag(PNode **nodes, int n) {
+    bool by_flag = n > 1 && flag_first(nodes[0]) && nodes[0]->kind == P_GUARD;
+    for (int i = 0; i < n && by_flag; i++) by_flag = !plan_pins(nodes[i]);
+    return by_flag;
+}
+
+// Something inside does, or would if it fits where this does not.
+static bool has_flagged_part(const PNode *n) {
+    if (n->flag || n->nconds || n->nhard || n->vector || !flag_first(n)) return false;
+    return n->kind == P_GUARD || n->extent == 1 || !plan_pins(n);
+}
+
+// A constant for an element that lanes of the region's leaves are reduced into.
+static bool is_deferrable(const Plan *p, const PNode *init, int first, int last) {
+    bool lanes = false;
+    if (init->kind != P_LEAF || init->leaf->op != REDUCE_ASSIGN || init->width > 1 ||
+        init->leaf->value->kind != EXPR_CONST || !init->write.off)
+        return false;
+    for (int i = first; i < last; i++) {
+        const PNode *n = p->leaves.at[i];
+        if (n->write.buffer != init->write.buffer || n == init) continue;
+        if (n->leaf->op == REDUCE_ASSIGN || n->width == 1 || n->write.lane || !n->write.off)
+            return false;
+        lanes = true;
+    }
+    return lanes;
+}
+
+// All that depends on flags can wait until lanes are folded: then the region is straight-line code,
+// however many rows it has.
+static bool defer(const Plan *p, PNode *n, int first, int last) {
+    bool ok = true;
+    n->deferred = false;
+    if (n->kind == P_GUARD && n->flag) {
+        ok = !n->nconds && !n->nhard && n->nchild;
+        for (int i = 0; i < n->nchild && ok; i++) ok = is_deferrable(p, n->child[i], first, last);
+        n->deferred = ok;
+        return ok;
+    }
+    for (int i = 0; i < n->nchild; i++) ok &= defer(p, n->child[i], first, last);
+    return ok;
+}
+
+static void forget_deferred(PNode *n) {
+    n->deferred = false;
+    for (int i = 0; i < n->nchild; i++) forget_deferred(n->child[i]);
+}
+
+static bool all_deferred(const Plan *p, PNode **nodes, int n) {
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++)
+        ok = !plan_pins(nodes[i]) && defer(p, nodes[i], nodes[0]->first, nodes[n - 1]->last);
+    for (int i = 0; i < n && !ok; i++) forget_deferred(nodes[i]);
+    return ok;
+}
+
+static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
+    bool pins = true;
+    nodes[0]->pinned = false;
+    for (int i = 0; i < n; i++)
+        if (nodes[i]->has_parallel) return declined(p, SPILL_THREADS, 0);
+    LossWhy refused = LOSS_NONE;
+    for (int i = nodes[0]->first; i < nodes[n - 1]->last && !refused; i++)
+        refused = (LossWhy)p->refused->tile[i];
+    pins = !refused;
+    for (int i = 0; i < n; i++)
+        if (!mark(p, nodes[i], pins)) return false;
+    if (all_deferred(p, nodes, n))
+        return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
+    nodes[0]->pinned = pins && begins_by_flag(nodes, n) && tile_fits(p, nodes, n, true, tile);
+    if (nodes[0]->pinned) return true;
+    if (n == 1 && has_flagged_part(nodes[0])) return false;
+    return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
+}
+
+// PNode.count for the iterations that loops have here.
+static int64_t count_here(const PNode *n) {
+    int64_t count = n->kind == P_LEAF ? n->count : 0;
+    for (int i = 0; i < n->nchild; i++) count += count_here(n->child[i]);
+    if (n->kind == P_LOOP && __builtin_mul_overflow(count, trips_of(n), &count))
+        count = INT64_MAX / 4;
+    return min_i64(count, INT64_MAX / 4);
+}
+
+// A real loop whose body is straight-line gets as many copies of it as the limit allows.
+static void choose_unroll(Plan *p, PNode *n) {
+    if (n->kind == P_LOOP && n->real) {
+        bool straight = true;
+        int64_t body = 0;
+        for (int i = 0; i < n->nchild; i++) {
+            int64_t count = count_here(n->child[i]);
+            straight &= count <= unroll_limit(p);
+            body += count;
+        }
+        int64_t trips = n->vector ? extent_of(n) / n->lanes : extent_of(n);
+        // Enough to hide the loop's own instructions, and without a rest where that is near.
+        int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1));
+        bool cut = is_cut(p, n);
+        if (cut) most = min_i64(most, ceil_div(trips, 8));
+        while (cut && most & (most - 1)) most &= most - 1; // limits are divided by it
+        int64_t u = most;
+        while (u > (most + 1) / 2 && trips % u && !cut) u--;
+        if (trips % max_i64(u, 1)) u = most;
+        n->unroll = straight && u > 1 ? (int)u : 1;
+    }
+    for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
+}
+
+// Splitting accumulators. A reduction's steps wait for each other; `chains` of them run side by
+// side inside its outermost reduction loop. Where these are fewer than the machine has operations
+// in flight, each chain is split over values that take turns, as far as registers go.
+typedef struct Around {
+    const PNode *loop[TREE_MAX_DEPTH * 2];
+    int n;
+} Around;
+
+// `tile` values are kept anyway, `room` registers can be had.
+static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
+    const Mem *w = &leaf->write;
+    int64_t chains = 1, steps = 1, turn = MAX_PARTS;
+    if (leaf->leaf->op == REDUCE_ASSIGN || !w->off || w->type != type_compute(w->type) ||
+        w->type == TYPE_BOOL)
+        return 1;
+    bool inside = false;
+    for (int i = 0; i < around->n; i++) {
+        const PNode *loop = around->loop[i];
+        bool reduced = lin_coef(w->off, loop->loop) == 0;
+        inside |= reduced;
+        if (loop->real && reduced && is_cut(p, loop)) turn = loop->unroll; // few, and seldom many
+        int64_t trips =
+            max_i64(trips_of(loop), !FAULT(split_of_no_iterations)); // a tail may have none
+        if (inside && trips < 1 << 20)
+            *(reduced ? &steps : &chains) *= trips;
+        else if (reduced)
+            steps = 1 << 20;
+        steps = min_i64(steps, 1 << 20);
+        chains = min_i64(chains, 1 << 20);
+    }
+    int64_t most = min_i64(turn, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
+    int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
+    // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
+    if (!asked && leaf->width == 1 && type_is_float(w->type) && !FAULT(scalar_sum_reordered))
+        return 1;
+    int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
+    return (int)max_i64(1, min_i64(split, most));
+}
+
+static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int room) {
+    if (n->kind == P_LEAF) n->split = split_of(p, n, around, tile, room);
+    if (n->kind == P_LOOP) around->loop[around->n++] = n;
+    for (int i = 0; i < n->nchild; i++) split_reductions(p, n->child[i], around, tile, room);
+    if (n->kind == P_LOOP) around->n--;
+}
+
+// Copies of loop bodies, and parts of sums.
+static void choose_copies(Plan *p, PNode **nodes, int n, int tile) {
+    int room = tile_limit(p, nodes, n);
+    for (int i = 0; i < n; i++) {
+        Around around = {.n = 0};
+        choose_unroll(p, nodes[i]);
+        split_reductions(p, nodes[i], &around, tile, room);
+    }
+}
+
+void plan_adapt(Plan *p, PNode **nodes, int n) {
+    choose_copies(p, nodes, n, tile_of(p, nodes, n, nodes[0]->pinned).n);
+}
+
+static bool has_only_leaves(const PNode *n) {
+    for (int i = 0; i < n->nchild; i++)
+        if (n->child[i]->kind != P_LEAF) return false;
+    return true;
+}
+
+static bool is_summed(const PNode *leaf, const PNode *loop) {
+    return loop->extent > 1 && leaf->leaf->op != REDUCE_ASSIGN &&
+           !(leaf->write.off && lin_coef(leaf->write.off, loop->loop));
+}
+
+// The sums of what stands in the loop are not kept in registers throughout it.
+static void spill_inside(Plan *p, const PNode *loop) {
+    for (int i = loop->first; i < loop->last; i++) {
+        PNode *leaf = p->leaves.at[i];
+        if (!is_summed(leaf, loop)) continue;
+        leaf->spill = p->spill;
+        leaf->spill.line = loop->line;
+    }
+}
+
+// Sums stay in registers throughout the loops of a region.
+static void keep_inside(Plan *p, const PNode *n) {
+    for (int i = n->first; n->kind == P_LOOP && i < n->last; i++)
+        if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->spill.why = LOSS_NONE;
+    for (int i = 0; i < n->nchild; i++) keep_inside(p, n->child[i]);
+}
+
+// Each region is sought among the next MAX_SPAN nodes, so that long programs take linear time.
+void plan_regions(Plan *p, PNode **nodes, int n) {
+    enum { MAX_SPAN = 64 };
+    for (int i = 0; i < n;) {
+        int span = (int)min_i64(n - i, MAX_SPAN), tile = 0;
+        p->spill = (CodeLoss){0};
+        while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
+        if (span > 0) {
+            nodes[i]->region = span;
+            for (int j = i; j < i + span; j++) keep_inside(p, nodes[j]);
+            choose_copies(p, nodes + i, span, tile);
+            i += span;
+            continue;
+        }
+        PNode *at = nodes[i++];
+        if (at->kind == P_LOOP) {
+            spill_inside(p, at);
+            at->real = at->extent > 1;
+            at->replay = false;
+            at->unroll = 1;
+            if (at->vector || has_only_leaves(at)) { // several vectors or elements per iteration
+                int64_t body = 0;
+                for (int c = 0; c < at->nchild; c++) body += at->child[c]->count;
+                at->unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;
+            }
+        }
+        plan_regions(p, at->child, at->nchild);
+    }
+}

@@ -1,0 +1,349 @@
+// Schedule + bound Program -> Tree: the driver, and the immutable nodes out of what nest.c and
+// storage.c decided.
+//
+//     statements ── plan.c ──▶ loops ── nest.c ──▶ Items ── storage.c ──▶ buffers ── here ──▶ Tree
+//
+// Integer ids and one arena; no names are compared once classes are known. Guards move outwards
+// while they are alone in their block and do not depend on its index.
+#include "sched/lower.h"
+#include "tree/node_pool.h"
+#include "sched/rewrite.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+
+// --- What is known of each statement -----------------------------------------------------------
+
+static void collect_reads(Lower *l, StmtInfo *info) {
+    AccessList reads = {.arena = l->arena};
+    expr_visit_accesses(info->s->value, access_collect, &reads);
+    for (int d = 0; d < info->s->write->rank; d++)
+        affine_visit_accesses(info->s->write->sub[d], access_collect, &reads);
+    for (int c = 0; c < info->s->nconstraints; c++)
+        affine_visit_accesses(info->s->constraint[c], access_collect, &reads);
+    info->nreads = reads.at.n;
+    info->read = reads.at.at;
+}
+
+// Solves for iterators one by one: a subscript with one unknown left determines it.
+bool stmt_is_injective(const Stmt *s) {
+    bool known[PROGRAM_MAX_ITERS];
+    if (s->write->has_read) return false;
+    for (int i = 0; i < s->niters; i++)
+        known[i] = s->iter[i].reduction || iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) <= 1;
+    for (bool more = true; more;) {
+        more = false;
+        for (int d = 0; d < s->write->rank; d++) {
+            const Affine *sub = s->write->sub[d];
+            int unknown = 0, which = -1;
+            for (int k = 0; sub->linear && k < sub->n; k++)
+                if (!known[sub->term[k].atom->index]) unknown++, which = sub->term[k].atom->index;
+            if (unknown == 1 || (FAULT(injective_by_mistake) && unknown == 2))
+                known[which] = more = true;
+        }
+    }
+    for (int i = 0; i < s->niters; i++)
+        if (!known[i]) return false;
+    return true;
+}
+
+static void know_statements(Lower *l, const SchedStmt *const *sched) {
+    const Program *p = l->p;
+    l->info = arena_new_n(l->arena, StmtInfo, p->stmts.n);
+    for (int i = 0; i < p->stmts.n; i++) {
+        StmtInfo *info = &l->info[i];
+        const Stmt *s = info->s = &p->stmts.at[i];
+        info->sched = sched[i];
+        info->class = arena_new_n(l->arena, int, s->niters);
+        info->injective = stmt_is_injective(s);
+        info->host = -1;
+        for (int k = 0; k < s->niters; k++)
+            info->empty_reduction |=
+                s->iter[k].reduction && iter_hi(&s->iter[k]) <= iter_lo(&s->iter[k]);
+        collect_reads(l, info);
+    }
+}
+
+int *const *statement_classes(Arena *arena, const Program *p) {
+    Lower l = {.arena = arena, .x = p->exprs, .p = p};
+    const SchedStmt **none = arena_new_n(arena, const SchedStmt *, p->stmts.n);
+    int **class = arena_new_n(arena, int *, p->stmts.n);
+    know_statements(&l, none);
+    plan_classes(&l);
+    for (int i = 0; i < p->stmts.n; i++) class[i] = l.info[i].class;
+    return class;
+}
+
+static void know_tensors(Lower *l) {
+    int n = l->p->tensors.n;
+    l->last_record = arena_new_n(l->arena, int, n);
+    l->store_of = arena_new_n(l->arena, int, n);
+    l->at = arena_new_n(l->arena, const LoopRef *, n);
+    for (int t = 0; t < n; t++) l->last_record[t] = l->store_of[t] = -1;
+    for (int i = 0; i < l->p->stmts.n; i++) {
+        int t = l->p->stmts.at[i].write->tensor;
+        const StmtInfo *info = &l->info[i];
+        if (t >= l->p->ninputs + l->p->noutputs && l->store_of[t] < 0)
+            l->store_of[t] = storage_new(l, t, info->sched ? &info->sched->storage : NULL, info);
+        if (!info->sched || !info->sched->at.iter) continue;
+        l->at[t] = &info->sched->at;
+        if (l->p->tensors.at[t].role == ROLE_TEMP) continue;
+        diag_report(l->diags, l->at[t]->range, DIAG_SCHEDULE_AT_ARGUMENT, info->s->label);
+        l->failed = true;
+    }
+}
+
+// Does the statement check indices, or compute in its windows what does?
+static bool checks(const Lower *l, int stmt, int depth) {
+    const StmtInfo *info = &l->info[stmt];
+    if (statement_checks(info->s)) return true;
+    for (int r = 0; r < info->nreads && depth < PROGRAM_MAX_STMTS; r++)
+        for (int k = 0; l->at[info->read[r]->tensor] && k < stmt; k++)
+            if (l->info[k].s->write->tensor == info->read[r]->tensor && checks(l, k, depth + 1))
+                return true;
+    return false;
+}
+
+// What is computed where it is read is computed as far as it is read.
+static void keep_checks(Lower *l) {
+    for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
+        int t = l->p->stmts.at[i].write->tensor;
+        if (!l->at[t] || !checks(l, i, 0) || statement_all_read(l->p, i)) continue;
+        diag_report(l->diags, l->at[t]->range, DIAG_SCHEDULE_CHECKED, l->p->stmts.at[i].label,
+                    "computed where it is read");
+        l->failed = true;
+    }
+}
+
+// --- Nodes -------------------------------------------------------------------------------------
+
+typedef struct Emit {
+    Lower *l;
+    const Inst *inst;
+} Emit;
+
+static const Access *map_access(void *user, Exprs *x, const Access *a) {
+    (void)x;
+    Emit *e = user;
+    return storage_access(e->l, e->inst, a);
+}
+
+// Partial results start from -0: unlike 0 it leaves every sum as it is, the sign of a zero
+// included.
+static const Expr *identity(Lower *l, const Stmt *s) {
+    Type type = l->p->tensors.at[s->write->tensor].type;
+    bool partial = s->write->tensor >= l->ntensors;
+    if (partial && !FAULT(partial_starts_from_zero) && s->op == REDUCE_ADD && type_is_float(type))
+        return expr_float(l->x, type, -0.0);
+    return expr_const(l->x, type, reduce_start(type, s->op));
+}
+
+static const Node *emit_leaf(Lower *l, const Item *item) {
+    const Stmt *s = item->inst->info->s;
+    const SchedStmt *sched = item->inst->info->sched;
+    Emit e = {l, item->inst};
+    bool init = item->role == LEAF_INIT;
+    Leaf leaf = {
+        .node.ndeps = -1,
+        .role = item->role,
+        .op = init ? REDUCE_ASSIGN : s->op,
+        .write = item->whole ? storage_access(
+                                   l, item->inst,
+                                   access_make(l->x, s->write->tensor, s->write->rank, item->iter))
+                             : access_substitute(l->x, s->write, item->iter, NULL, map_access, &e),
+        .value = init ? identity(l, s)
+                      : expr_substitute(l->x, s->value, item->iter, NULL, map_access, &e),
+        .stmt = item->inst->stmt,
+        .iter = item->whole ? NULL : item->iter,
+        .unchecked = s->unchecked,
+        .nontemporal = sched && sched->nontemporal,
+        .accumulators = sched ? sched->accumulators : 0,
+    };
+    if (l->tree->pool) return &pool_leaf(l->tree->pool, &leaf, item->whole ? 0 : s->niters)->node;
+    return &tree_leaf(l->tree, &leaf)->node;
+}
+
+static bool uses(const Block *loop, const Affine *a) {
+    for (int i = 0; i < loop->nindex; i++)
+        if (affine_uses_iter(a, loop->index[i].id)) return true;
+    return false;
+}
+
+// for i { if c { X } }  ->  if c { for i { X } },  for the constraints c that do not depend on i.
+static const Node *hoist_guard(Lower *l, const Block **made) {
+    const Block *loop = *made;
+    const Block *guard = loop->nchildren == 1 ? as_block(loop->child[0]) : NULL;
+    if (!guard || guard->nindex || guard->nallocs || !guard->nconstraints) return &loop->node;
+    const Affine **out = arena_new_n(l->arena, const Affine *, guard->nconstraints);
+    const Affine **in = arena_new_n(l->arena, const Affine *, guard->nconstraints);
+    int nout = 0, nin = 0;
+    for (int i = 0; i < guard->nconstraints; i++) {
+        if (uses(loop, guard->constraint[i]) && !FAULT(guard_hoisted_too_far))
+            in[nin++] = guard->constraint[i];
+        else
+            out[nout++] = guard->constraint[i];
+    }
+    if (nout == 0) return &loop->node;
+    const Block *kept = NULL;
+    if (nin) {
+        Block rest = *guard;
+        rest.constraint = in;
+        rest.nconstraints = nin;
+        kept = tree_block(l->tree, &rest, guard->child, guard->nchildren);
+    }
+    const Node *only = kept ? &kept->node : NULL;
+    loop = kept ? tree_block(l->tree, loop, &only, 1)
+                : tree_block(l->tree, loop, guard->child, guard->nchildren);
+    *made = loop;
+    Block outer = {.node.ndeps = -1, .constraint = out, .nconstraints = nout};
+    const Node *child = &loop->node;
+    return &tree_block(l->tree, &outer, &child, 1)->node;
+}
+
+static const Node *emit(Lower *l, Item *item);
+
+static int emit_children(Lower *l, const Item *item, const Node **out) {
+    int n = 0;
+    for (int i = 0; i < item->child.n; i++) {
+        const Node *node = emit(l, item->child.at[i]);
+        const Block *b = as_block(node);
+        if (b && !b->nindex && !b->nconstraints && !b->nallocs && b->nchildren == 1)
+            node = b->child[0]; // a guard with nothing to check
+        out[n++] = node;
+    }
+    return n;
+}
+
+// The statement's own constraints, now that its iterators have values.
+static void add_constraints(Lower *l, Item *guard) {
+    if (guard->child.n != 1 || guard->child.at[0]->what != ITEM_LEAF) return;
+    const Item *leaf = guard->child.at[0];
+    if (leaf->role == LEAF_INIT) return;
+    Emit e = {l, leaf->inst};
+    Subst with = {.iters = leaf->iter, .map = map_access, .user = &e};
+    const Stmt *s = leaf->inst->info->s;
+    for (int c = 0; c < s->nconstraints - FAULT(constraint_lost); c++) {
+        const Affine *a = affine_subst(l->x, s->constraint[c], &with);
+        int64_t min, max;
+        if (affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0) continue;
+        vec_push(l->arena, &guard->constraint, a);
+    }
+}
+
+static const Node *emit(Lower *l, Item *item) {
+    if (item->what == ITEM_LEAF) return emit_leaf(l, item);
+    if (item->what == ITEM_GUARD) add_constraints(l, item);
+    const Node **child = arena_new_n(l->arena, const Node *, item->child.n);
+    int n = emit_children(l, item, child);
+    Block b = {.node.ndeps = -1,
+               .kind = item->like.kind,
+               .nindex = item->what == ITEM_LOOP,
+               .index = &item->index,
+               .nconstraints = item->constraint.n,
+               .constraint = item->constraint.at,
+               .nallocs = item->alloc.n,
+               .alloc = item->alloc.at,
+               .unroll_limit = item->unroll_limit,
+               .grain = item->grain};
+    item->made = tree_block(l->tree, &b, child, n);
+    return item->what == ITEM_LOOP ? hoist_guard(l, &item->made) : &item->made->node;
+}
+
+static bool touches(const StmtInfo *info, int tensor) {
+    bool found = info->s->write->tensor == tensor;
+    for (int r = 0; r < info->nreads; r++) found |= info->read[r]->tensor == tensor;
+    return found;
+}
+
+static bool copied(const SchedStmt *s, const char *tensor) {
+    for (int i = 0; i < s->ncopies; i++)
+        if (!strcmp(s->copy[i].tensor, tensor)) return true;
+    return false;
+}
+
+// Prefetches of an instance: what it reads of a tensor, at one of its loops.
+static void emit_prefetches(Lower *l, Inst *inst) {
+    const SchedStmt *sched = inst->info->sched;
+    for (int i = 0; sched && i < sched->nprefetches; i++) {
+        const SchedPrefetch *f = &sched->prefetch[i];
+        int tensor = program_find_tensor(l->p, f->tensor), at;
+        Inst *owner;
+        bool used = tensor >= 0 && touches(inst->info, tensor);
+        if (!used && !copied(sched, f->tensor) &&
+            statement_reads(l->flat.p, inst->info->s->label, f->tensor))
+            continue; // inlining left it out
+        if (!used || !loop_find(inst, &f->at, &owner, &at)) {
+            Diag *d = used ? diag_report(l->diags, f->at.range, DIAG_SCHEDULE_PREFETCH_LOOP,
+                                         ref_text(l->arena, &f->at), inst->info->s->label)
+                           : diag_report(l->diags, f->range, DIAG_SCHEDULE_PREFETCH, f->tensor,
+                                         inst->info->s->label);
+            if (used)
+                suggest_loop(l, d, &f->at, inst);
+            else if (copied(sched, f->tensor))
+                diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_PREFETCH_NOTE,
+                          inst->info->s->label, f->tensor);
+            else
+                suggest_tensor(l->diags, d, f->tensor, l->p);
+            l->failed = true;
+            return;
+        }
+        if (!owner->loop[at]) continue; // nothing to do there
+        Prefetch p = {owner->loop[at]->made, storage_buffer(l, inst, tensor), f->level,
+                      f->distance};
+        if (p.buffer >= 0) vec_push(l->tree->arena, &l->tree->prefetches, p);
+    }
+}
+
+static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedule *s,
+                   DiagList *diags) {
+    require(p->bound);
+    const Source *before = diags->source;
+    if (s && s->source) diags->source = s->source;
+    Rewritten now;
+    Arena *kept = pool ? pool_arena(pool) : arena; // what the Tree points to
+    Flat flat = s && s->flatten ? program_flatten(kept, p) : (Flat){p, NULL};
+    if (s && s->flatten && !flat.last)
+        diag_report(diags, s->flatten_range, DIAG_SCHEDULE_FLATTEN, p->name);
+    bool ok = schedule_rewrite(kept, flat.p, s, diags, &now) && !(s && s->flatten && !flat.last);
+    Lower l = {.tree = tree_new(kept, p->exprs, p->names),
+               .arena = arena,
+               .x = p->exprs,
+               .p = now.p,
+               .ntensors = p->tensors.n,
+               .flat = flat,
+               .schedule = s,
+               .diags = diags,
+               .failed = !ok};
+    l.tree->program = now.p;
+    l.tree->given = p;
+    l.tree->pool = pool;
+    if (!l.failed) know_statements(&l, now.sched);
+    if (!l.failed) check_schedule(&l, flat.p, &now);
+    if (!l.failed) know_tensors(&l);
+    if (!l.failed) keep_checks(&l);
+    if (!l.failed) statement_hosts(&l);
+    if (!l.failed) plan_classes(&l);
+    if (!l.failed) nest_statements(&l);
+    if (!l.failed) storage_assign(&l);
+    if (!l.failed) l.tree->root = as_block(emit(&l, l.root));
+    for (int i = 0; i < l.leaf.n && !l.failed; i++)
+        if (l.leaf.at[i]->role != LEAF_INIT) emit_prefetches(&l, l.leaf.at[i]->inst);
+    if (!l.failed && !tree_reaches(arena, l.tree)) {
+        diag_report(diags, (Range){0}, DIAG_TREE_OVERFLOW, "an index expression", 56LL);
+        l.failed = true;
+    }
+    diags->source = before;
+    return l.failed ? NULL : l.tree;
+}
+
+Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags) {
+    return lower(arena, NULL, p, s, diags);
+}
+
+Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const Schedule *s,
+                        DiagList *diags) {
+    return lower(scratch, pool, p, s, diags);
+}

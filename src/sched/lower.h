@@ -1,0 +1,218 @@
+// Inside the lowering (private to src/tree): a statement's plan, the loops in the making, their
+// storage.
+//
+//   rewrite.c  Schedule parts that change statements: inline, copies, partial results, snapshots
+//   check.c    words of the Schedule that would come to nothing
+//   plan.c     one statement: its order of loops with extents, coefficients and tail constraints
+//   order.c    which statement comes when
+//   window.c   statements computed inside a loop of their readers
+//   nest.c     all statements: which loops they share, where initialisations and post-operations
+//              stand
+//   storage.c  temporaries: the block each lives in, and how much of it must exist there
+//   lower.c    the driver, and the immutable Tree out of all that
+#ifndef LW_SCHED_LOWER_H
+#define LW_SCHED_LOWER_H
+
+#include "sched/flatten.h"
+#include "sched/rewrite.h"
+#include "sched/schedule.h"
+
+typedef struct Item Item;
+typedef struct Inst Inst;
+
+// A loop of a plan. It divides `cur` values, `unit` apart, and adds coef·index to its iterator.
+typedef struct PlanLoop {
+    int iter;  // of the statement
+    int level; // how many loops of that iterator stand further out
+    int class; // iterators of other statements that mean the same have the same class
+    int64_t extent, coef, cur, unit;
+    int64_t step; // as the schedule spells it
+    bool interleaved;
+    Kind kind;
+    bool reduction;
+    bool ragged;   // extent does not divide `cur`: a constraint is needed
+    bool complete; // the iterator has its value here: its constraints stand at this loop
+} PlanLoop;
+
+typedef struct Plan {
+    int n;
+    PlanLoop *loop;
+    int init_at; // where initialisation and post-operations stand: in front of / behind this loop
+    int first_reduction; // n: none
+    int stage;           // loops from here on are closed behind the statement
+} Plan;
+
+// What is known of a statement before any loop exists.
+typedef struct StmtInfo {
+    const Stmt *s;
+    const SchedStmt *sched; // NULL: naive
+    int nreads;
+    const Access *const *read; // every access but the write, those inside subscripts included
+    int *class;                // per iterator
+    bool injective;        // distinct points (of the not reduced iterators) write distinct elements
+    bool empty_reduction;  // some reduced iterator has no values: only the initialisation is left
+    int host;              // the statement that this one stands behind (`after`), or -1
+    int follower, sibling; // the first that stands behind this one, the next behind the same; or -1
+} StmtInfo;
+
+// A tensor as its readers in one instance see it.
+typedef struct TensorStore {
+    int tensor, store;
+} TensorStore;
+
+// A statement being placed: once, or once per reader when it is computed `at` a loop.
+struct Inst {
+    int stmt;
+    const StmtInfo *info;
+    const Affine **base; // per iterator: its first value, a constant or the start of a window
+    int64_t *extent;     // how many values from there
+    bool *window;        // the domain must be checked
+    Plan plan;
+    Item **loop;      // per loop of the plan; NULL: not opened yet
+    Inst *reader;     // computed `at` a loop of this one (or of its reader); NULL: on its own
+    int reader_loops; // of the reader's loops, this many enclose it
+    VEC(TensorStore) stores; // tensors that are not at their usual place
+};
+
+typedef enum ItemKind { ITEM_LOOP, ITEM_GUARD, ITEM_LEAF } ItemKind;
+
+// A loop, a guard (no index) or a leaf in the making.
+struct Item {
+    ItemKind what;
+    Item *parent;
+    int depth; // enclosing items
+    VEC(Item *) child;
+    VEC(const Affine *) constraint;
+    VEC(int) alloc;
+    // a loop
+    Index index;
+    PlanLoop like; // what another statement's loop must equal to be shared
+    int first;     // number of the first leaf below
+    int64_t grain;
+    int unroll_limit;
+    const Block *made; // for prefetches
+    // a leaf
+    Inst *inst;
+    LeafRole role;
+    const Affine **iter; // NULL entry: reduced away
+    bool whole;          // initialises the whole tensor: `iter` are its subscripts
+};
+
+// What a subscript contributes, seen from the block that allocates.
+typedef struct Part {
+    const Affine *outer; // indices at or above the block
+    int64_t min, max;    // of the rest
+    bool whole;          // cannot be divided: keep the dimension as it is
+    bool checked;        // when it runs, against the size of the tensor
+} Part;
+
+// A dimension of a buffer: x / block of what is left of tensor dimension `dim`.
+typedef struct StoreDim {
+    int dim;
+    int64_t block, left; // left: size of what is divided
+} StoreDim;
+
+// A part of a tensor in memory.
+typedef struct Store {
+    int tensor;
+    Item *at;   // allocated in this block
+    Part *part; // per dimension
+    const Affine **base;
+    int64_t *size;
+    int ndims; // of the layout; 0: row-major
+    const StoreDim *dim;
+    int buffer;
+    const Storage *storage; // NULL: nothing said
+    const StmtInfo *named;  // whose iterators name the dimensions in a layout
+} Store;
+
+// A tensor computed `at` a loop: what its readers there need.
+typedef struct Window {
+    Item *at;
+    int tensor, upto; // by the statements before this one
+    Part *part;       // per dimension
+    int store;
+} Window;
+
+// An access that later statements must not overtake.
+typedef struct Record {
+    const Access *access;
+    const Inst *inst;
+    bool write;
+    int leaf; // its number
+    int next; // of the same tensor; -1: none
+} Record;
+
+typedef struct Lower {
+    Tree *tree;
+    Arena *arena;
+    Exprs *x;
+    const Program *p;
+    int ntensors; // of the given Program; rewriting added those beyond
+    Flat flat;    // the given Program, or its flat form
+    const Schedule *schedule;
+    DiagList *diags;
+    bool failed;
+    StmtInfo *info;
+    const LoopRef **at; // per tensor: computed at this loop of its readers; NULL: not
+    VEC(Window) window; // those that exist
+    Item *root;
+    VEC(Item *) open; // loops that the next statement may share, outermost first
+    VEC(Item *) leaf; // in order of creation
+    VEC(Record) record;
+    int *last_record; // per tensor; -1: none
+    VEC(Store) store;
+    int *store_of;             // per tensor; -1: none
+    VEC(Item *) item_of_index; // NULL where a pool has numbers that this Tree does not use
+    VEC(int64_t) lo, hi;       // per index, for affine_bounds
+} Lower;
+
+// plan.c
+bool plan_make(Lower *l, const Inst *inst, Plan *plan);
+void plan_classes(Lower *l);
+// Adds to `out` the constraints that stand at loop number `at`: tails of splits, borders of a
+// window. idx[i] is the index of loop i.
+void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out);
+// The value of an iterator, from the indices of its loops.
+const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx);
+// The index that loop `at` has in its iterator's last iteration.
+int64_t plan_last(const Plan *plan, int at);
+
+// check.c
+void check_schedule(Lower *l, const Program *given, const Rewritten *now);
+bool storage_is_said(const Storage *s);
+const char *ref_text(Arena *arena, const LoopRef *ref); // "m/4"
+void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p);
+void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s);
+void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p);
+void suggest_loop(Lower *l, Diag *d, const LoopRef *ref, const Inst *inst);
+
+// nest.c
+void nest_statements(Lower *l);
+Inst *inst_new(Lower *l, int stmt);
+// Places an instance with `shared` of its loops open already, the rest below `parent` and in front
+// of `before` (NULL: at the end).
+void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before);
+
+// order.c
+int *statement_order(Lower *l);                                // NULL: as they stand
+void statement_hosts(Lower *l);                                // fills in StmtInfo.host
+int after_iter(const StmtInfo *info, const Stmt *host, int i); // -1: none
+
+// window.c
+int window_limit(Lower *l, Inst *inst,
+                 int shared); // how many loops may be shared in spite of windows
+void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before);
+void windows_inside(Lower *l, Inst *inst, int loop); // those computed at this loop of the instance
+bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);
+
+// storage.c
+int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named);
+int storage_buffer(const Lower *l, const Inst *inst, int tensor);
+Part storage_divide(const Lower *l, const Item *at, const Affine *sub);
+bool item_encloses(const Item *outer, const Item *item); // or is it
+void storage_assign(Lower *l);
+const Access *storage_access(Lower *l, const Inst *inst,
+                             const Access *a); // subscripts already substituted
+
+#endif

@@ -1,0 +1,456 @@
+// All statements: which loops they share, and where initialisations stand.
+//
+// LoopTool's rule. Statements come in order; a stack of open loops remembers the path to the last
+// leaf. A statement shares the longest prefix of its own order that matches the stack (same
+// meaning, extent, split and mark) and opens the rest below. Behind it the stack is cut at its
+// first reduction loop and where it is staged.
+//
+// What LoopTool leaves to the user is checked here: two statements that touch the same element, one
+// of them writing, may share a loop only when it is the same iteration of that loop which does
+// (distance zero). It follows that a temporary needs memory for one iteration of the shared loops
+// only (storage.c).
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "program/deps.h"
+#include "sched/lower.h"
+#include "tree/node_pool.h"
+
+enum {
+    SHARE_BUDGET = 3000
+}; // of work for one dependence question; what takes longer is not shared
+
+// --- Items -------------------------------------------------------------------------------------
+
+static Item *item_new(Lower *l, ItemKind what) {
+    Item *item = arena_new(l->arena, Item);
+    item->what = what;
+    return item;
+}
+
+static void attach(Lower *l, Item *parent, Item *item, const Item *before) {
+    item->parent = parent;
+    item->depth = parent->depth + 1;
+    vec_push(l->arena, &parent->child, item);
+    for (int i = parent->child.n - 1; before && i > 0; i--) {
+        parent->child.at[i] = parent->child.at[i - 1];
+        parent->child.at[i - 1] = item;
+        if (parent->child.at[i] == before) return;
+    }
+}
+
+// What a loop is for, where Trees share nodes.
+enum { FOR_UPDATE, FOR_INIT, FOR_WHOLE };
+
+static bool is_taken(const Lower *l, int id) {
+    return id < l->item_of_index.n && l->item_of_index.at[id];
+}
+
+static Index number_index(Lower *l, Name name, int64_t extent, IndexKey key) {
+    TreePool *pool = l->tree->pool;
+    if (!pool) return tree_index(l->tree, name, extent);
+    int id = pool_index(pool, key);
+    for (; is_taken(l, id); id = pool_index(pool, key)) key.again++;
+    l->tree->nindices = pool_indices(pool);
+    return (Index){.name = name, .id = id, .extent = extent};
+}
+
+static Item *index_new(Lower *l, Name name, int64_t extent, IndexKey key) {
+    Item *item = item_new(l, ITEM_LOOP);
+    item->first = l->leaf.n;
+    item->index = number_index(l, name, extent, key);
+    while (l->item_of_index.n <= item->index.id) {
+        vec_push(l->arena, &l->item_of_index, NULL);
+        vec_push(l->arena, &l->lo, 0);
+        vec_push(l->arena, &l->hi, 0);
+    }
+    l->item_of_index.at[item->index.id] = item;
+    l->hi.at[item->index.id] = max_i64(extent - 1, 0);
+    return item;
+}
+
+// A loop like number `at` of the plan, with an index of its own; idx[at] becomes that index.
+static Item *loop_new(Lower *l, Inst *inst, int at, int what, const Affine **idx) {
+    const PlanLoop *like = &inst->plan.loop[at];
+    const SchedStmt *sched = inst->info->sched;
+    Item *item = index_new(l, inst->info->s->iter[like->iter].name, like->extent,
+                           (IndexKey){inst->stmt, what, at, 0});
+    item->like = *like;
+    item->unroll_limit = sched ? sched->unroll_limit : 0;
+    item->grain = sched && like->kind == KIND_PARALLEL ? sched->grain : 0;
+    idx[at] = affine_iter(l->x, item->index.id);
+    return item;
+}
+
+// Where to point: the statement's section, or the statement itself.
+static Range place_of(Lower *l, const Inst *inst) {
+    if (inst->info->sched && inst->info->sched->range.to) return inst->info->sched->range;
+    l->diags->source = l->p->source;
+    return inst->info->s->range;
+}
+
+static bool has_room(Lower *l, const Inst *inst, int depth) {
+    if (l->tree->nindices + 2 * inst->plan.n > TREE_MAX_INDICES) {
+        diag_report(l->diags, place_of(l, inst), DIAG_SCHEDULE_TOO_MANY_LOOPS, TREE_MAX_INDICES);
+        l->failed = true;
+    } else if (depth + inst->plan.n > TREE_MAX_DEPTH) {
+        diag_report(l->diags, place_of(l, inst), DIAG_SCHEDULE_TOO_DEEP, inst->info->s->label,
+                    depth + inst->plan.n, TREE_MAX_DEPTH);
+        l->failed = true;
+    }
+    return !l->failed;
+}
+
+static bool needs_init(const StmtInfo *info) {
+    return info->s->init && info->s->op != REDUCE_ASSIGN;
+}
+
+// --- Sharing -----------------------------------------------------------------------------------
+
+static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
+    return a->class == b->class && a->level == b->level && a->extent == b->extent &&
+           a->coef == b->coef && a->cur == b->cur && a->unit == b->unit && a->kind == b->kind &&
+           a->interleaved == b->interleaved && (!a->interleaved || a->step == b->step);
+}
+
+// Some dimension says that i and j are the same: a·i + c against a·j + c.
+static bool plainly_equal(const Access *a, const Inst *ia, int i, const Access *b, const Inst *ib,
+                          int j) {
+    for (int d = 0; d < a->rank; d++) {
+        const Affine *f = a->sub[d], *g = b->sub[d];
+        if (f->n != 1 || g->n != 1 || f->term[0].coef != g->term[0].coef) continue;
+        const Atom *fa = f->term[0].atom, *ga = g->term[0].atom;
+        if (fa->kind != ATOM_ITER || ga->kind != ATOM_ITER) continue;
+        if (fa->index != i || ga->index != j) continue;
+        int64_t from_f = f->term[0].coef * ia->base[i]->constant + f->constant;
+        int64_t from_g = g->term[0].coef * ib->base[j]->constant + g->constant;
+        if (from_f == from_g) return true;
+    }
+    return false;
+}
+
+static DepSide side_of(const Lower *l, const Inst *inst, const Access *a) {
+    DepSide side = deps_side(l->arena, inst->info->s, a);
+    if (inst->info->s->init) side.nconstraints = 0; // it initialises the whole box
+    return side;
+}
+
+// The two ask for an element at which i - j, counted from their starts, is positive or negative.
+static bool proven_equal(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
+                         const Inst *ib, int j) {
+    if (!access_uses_iter(a, i) || !access_uses_iter(b, j)) return false;
+    int64_t *plus_i = arena_new_n(l->arena, int64_t, 2 * PROGRAM_MAX_ITERS);
+    int64_t *plus_j = plus_i + PROGRAM_MAX_ITERS;
+    int64_t apart = ib->base[j]->constant - ia->base[i]->constant;
+    DepQuery q = {side_of(l, ia, a), side_of(l, ib, b), .budget = SHARE_BUDGET, .norders = 1};
+    for (int sign = -1; sign <= 1; sign += 2) {
+        plus_i[i] = sign;
+        plus_j[j] = -sign;
+        q.orders = &(DepOrder){plus_i, plus_j, sign * apart - 1, false};
+        if (deps_test(l->arena, &q, NULL) != DEP_NO) return false;
+    }
+    return true;
+}
+
+// Do two accesses of one element always have the same value of these iterators, counted from their
+// starts?
+static bool zero_distance(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
+                          const Inst *ib, int j) {
+    if (ia->extent[i] <= 1 && ib->extent[j] <= 1) return true;
+    return FAULT(share_despite_distance) || plainly_equal(a, ia, i, b, ib, j) ||
+           proven_equal(l, a, ia, i, b, ib, j);
+}
+
+// How many of the first `p` open loops may stay open for this access of the new instance.
+static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
+    int init_at = needs_init(inst->info) ? inst->plan.init_at : p;
+    for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
+        const Record *rec = &l->record.at[r];
+        if (!write && !rec->write) continue;
+        for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
+            bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
+            own = own && !(write && i >= init_at); // its initialisation would come too early
+            if (own && zero_distance(l, rec->access, rec->inst, rec->inst->plan.loop[i].iter, a,
+                                     inst, inst->plan.loop[i].iter))
+                continue;
+            p = i;
+        }
+    }
+    return p;
+}
+
+static int share_all(const Lower *l, const Inst *inst, int p) {
+    p = share_with(l, inst, inst->info->s->write, true, p);
+    for (int r = 0; r < inst->info->nreads; r++)
+        p = share_with(l, inst, inst->info->read[r], false, p);
+    return p;
+}
+
+static int shared_prefix(Lower *l, Inst *inst) {
+    int p = 0;
+    while (p < l->open.n && p < inst->plan.n &&
+           same_loop(&l->open.at[p]->like, &inst->plan.loop[p]))
+        p++;
+    return window_limit(l, inst, share_all(l, inst, p));
+}
+
+// Do both run through the same iterations in the same loops?
+static bool alike(const Inst *a, const Inst *b) {
+    const Stmt *s = a->info->s, *t = b->info->s;
+    bool same = !a->reader && !b->reader && s->niters == t->niters && a->plan.n == b->plan.n;
+    for (int i = 0; same && i < s->niters; i++)
+        same = s->iter[i].lo == t->iter[i].lo && s->iter[i].hi == t->iter[i].hi;
+    for (int i = 0; same && i < a->plan.n; i++) same = a->plan.loop[i].iter == b->plan.loop[i].iter;
+    return same;
+}
+
+// A later access that is just like an earlier one stands for it too: whatever may not be shared
+// with the earlier leaf may not be shared with this one. So thousands of updates of one tensor,
+// each a read and a write, leave two records.
+static void record(Lower *l, const Inst *inst, const Access *a, bool write, int leaf) {
+    enum { RECENT = 4 };
+    Record r = {a, inst, write, leaf, l->last_record[a->tensor]};
+    int *link = &r.next;
+    for (int i = 0; i < RECENT && *link >= 0; i++) {
+        Record *old = &l->record.at[*link];
+        if (old->access == a && old->write == write && alike(old->inst, inst)) {
+            *link = old->next;
+            break;
+        }
+        link = &old->next;
+    }
+    l->last_record[a->tensor] = l->record.n;
+    vec_push(l->arena, &l->record, r);
+}
+
+// --- Leaves ------------------------------------------------------------------------------------
+
+static Item *guard_new(Lower *l, Item *parent, const Item *before) {
+    Item *guard = item_new(l, ITEM_GUARD);
+    attach(l, parent, guard, before);
+    return guard;
+}
+
+static void leaf_new(Lower *l, Inst *inst, LeafRole role, Item *parent, const Affine **idx) {
+    const Stmt *s = inst->info->s;
+    Item *leaf = item_new(l, ITEM_LEAF);
+    leaf->inst = inst;
+    leaf->role = role;
+    leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
+    for (int i = 0; i < s->niters; i++)
+        if (role != LEAF_INIT || !s->iter[i].reduction) leaf->iter[i] = plan_value(l, inst, i, idx);
+    attach(l, parent, leaf, NULL);
+    vec_push(l->arena, &l->leaf, leaf);
+}
+
+// Loops of the plan from `from` on that are not reductions, with indices of their own, below
+// `parent`.
+static Item *clone_loops(Lower *l, Inst *inst, int from, Item *parent, const Affine **idx) {
+    for (int i = from; i < inst->plan.n; i++) {
+        if (inst->plan.loop[i].reduction) continue;
+        Item *loop = loop_new(l, inst, i, FOR_INIT, idx);
+        plan_constraints(l, inst, i, idx, loop);
+        attach(l, parent, loop, NULL);
+        parent = loop;
+    }
+    return parent;
+}
+
+// C = identity, in front of loop `init_at` and only in the first iteration of reduction loops
+// further out.
+static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
+                       const Affine *const *outer) {
+    const Plan *plan = &inst->plan;
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    Item *guard = guard_new(l, parent, before);
+    for (int i = 0; i < plan->init_at; i++) {
+        idx[i] = outer[i];
+        if (plan->loop[i].reduction && plan->loop[i].extent > 1 && !FAULT(init_every_time))
+            vec_push(l->arena, &guard->constraint, affine_scale(l->x, outer[i], -1));
+    }
+    leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, plan->init_at, guard, idx), idx);
+}
+
+// Of a scatter, the whole tensor starts from the identity, in lanes.
+static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
+    const Tensor *t = &l->p->tensors.at[inst->info->s->write->tensor];
+    Item *leaf = item_new(l, ITEM_LEAF);
+    leaf->inst = inst;
+    leaf->role = LEAF_INIT;
+    leaf->whole = true;
+    leaf->iter = arena_new_n(l->arena, const Affine *, t->rank);
+    for (int d = 0; d < t->rank; d++) {
+        Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d),
+                               (IndexKey){inst->stmt, FOR_WHOLE, d, 0});
+        if (d == t->rank - 1) loop->like.kind = KIND_VECTOR;
+        attach(l, parent, loop, before);
+        before = NULL;
+        parent = loop;
+        leaf->iter[d] = affine_add(l->x, affine_iter(l->x, loop->index.id), t->origin[d]);
+    }
+    attach(l, parent, leaf, before);
+    vec_push(l->arena, &l->leaf, leaf);
+}
+
+// An initialisation in a nest of its own, before the statement: its elements meet, or nothing else
+// is left.
+static void init_apart(Lower *l, Inst *inst, Item *parent, Item *before) {
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    if (inst->info->s->write->has_read) {
+        init_whole(l, inst, parent, before);
+        return;
+    }
+    Item *nest = guard_new(l, parent, before);
+    Item *last = clone_loops(l, inst, 0, nest, idx);
+    for (Item *loop = last; loop != nest && !inst->info->injective; loop = loop->parent)
+        loop->like.kind = KIND_SERIAL; // points meet: an element may be assigned more than once
+    leaf_new(l, inst, LEAF_INIT, last, idx);
+}
+
+// --- Statements --------------------------------------------------------------------------------
+
+Inst *inst_new(Lower *l, int stmt) {
+    const StmtInfo *info = &l->info[stmt];
+    int n = info->s->niters;
+    Inst *inst = arena_new(l->arena, Inst);
+    inst->stmt = stmt;
+    inst->info = info;
+    inst->base = arena_new_n(l->arena, const Affine *, n);
+    inst->extent = arena_new_n(l->arena, int64_t, n);
+    inst->window = arena_new_n(l->arena, bool, n);
+    for (int i = 0; i < n; i++) {
+        inst->base[i] = info->s->iter[i].lo;
+        inst->extent[i] = max_i64(iter_hi(&info->s->iter[i]) - iter_lo(&info->s->iter[i]), 0);
+    }
+    return inst;
+}
+
+// What the instance just placed, its leaf being the last one, touches.
+static void record_all(Lower *l, const Inst *inst) {
+    int leaf = l->leaf.n - 1;
+    record(l, inst, inst->info->s->write, true, leaf);
+    for (int r = 0; r < inst->info->nreads; r++) record(l, inst, inst->info->read[r], false, leaf);
+}
+
+// Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
+static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
+    const Plan *plan = &inst->plan;
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    bool init = needs_init(inst->info) && inst->info->injective;
+    for (int i = 0; i < shared; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
+    if (init && plan->init_at < shared) {
+        Item *run = inst->loop[plan->init_at];
+        place_init(l, inst, run->parent, run, idx);
+    }
+    if (shared) windows_inside(l, inst, shared - 1);
+    for (int i = shared; i < plan->n && !l->failed; i++) {
+        if (init && plan->init_at == i) place_init(l, inst, parent, before, idx);
+        Item *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
+        plan_constraints(l, inst, i, idx, loop);
+        attach(l, parent, loop, before);
+        before = NULL;
+        parent = loop;
+        windows_inside(l, inst, i);
+    }
+    if (l->failed) return;
+    if (init && plan->init_at == plan->n) place_init(l, inst, parent, before, idx);
+    Item *guard = guard_new(l, parent, before);
+    leaf_new(l, inst, inst->info->s->post ? LEAF_POST : LEAF_UPDATE, guard, idx);
+}
+
+void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
+    if (!has_room(l, inst, parent->depth - shared)) return;
+    bool apart = inst->info->empty_reduction || !inst->info->injective;
+    if (!inst->loop) inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
+    if (inst->reader) windows_outside(l, inst, parent, before);
+    if (l->failed) return;
+    if (needs_init(inst->info) && apart) init_apart(l, inst, parent, before);
+    if (!inst->info->empty_reduction) place_loops(l, inst, shared, parent, before);
+    if (!l->failed) record_all(l, inst);
+}
+
+// --- Post-operations ---------------------------------------------------------------------------
+
+// Behind the reduction of its host, in the host's loops: an instance whose iterators are the
+// host's.
+static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
+    Inst *inst = inst_new(l, stmt);
+    const Stmt *h = host->info->s;
+    int of[PROGRAM_MAX_ITERS]; // the iterator that is the host's
+    for (int i = 0; i < h->niters; i++) of[i] = after_iter(inst->info, h, i);
+    inst->plan = (Plan){.loop = arena_new_n(l->arena, PlanLoop, host->plan.n)};
+    int n = (int)min_i64(host->plan.first_reduction, host->plan.init_at);
+    for (int i = 0; i < n; i++) {
+        inst->plan.loop[i] = host->plan.loop[i];
+        inst->plan.loop[i].iter = of[host->plan.loop[i].iter];
+    }
+    inst->plan.n = inst->plan.init_at = inst->plan.first_reduction = inst->plan.stage = n;
+    inst->loop = host->loop;
+    return inst;
+}
+
+static void place_follower(Lower *l, Inst *inst, Inst *host) {
+    const Plan *plan = &host->plan;
+    const Stmt *s = inst->info->s;
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    int at = plan->init_at;
+    Item *guard = guard_new(l, at ? host->loop[at - 1] : l->root, NULL);
+    for (int i = 0; i < at; i++) {
+        idx[i] = affine_iter(l->x, host->loop[i]->index.id);
+        if (!plan->loop[i].reduction || plan->loop[i].extent <= 1) continue;
+        int64_t last = plan_last(plan, i); // index == last
+        if (last > 0 && !FAULT(post_too_early))
+            vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
+        if (last < plan->loop[i].extent - 1)
+            vec_push(l->arena, &guard->constraint,
+                     affine_add_const(l->x, affine_scale(l->x, idx[i], -1), last));
+    }
+    Item *nest = clone_loops(l, host, at, guard, idx);
+    Item *leaf = item_new(l, ITEM_LEAF);
+    leaf->inst = inst;
+    leaf->role = s->post ? LEAF_POST : LEAF_UPDATE;
+    leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
+    for (int i = 0; i < host->info->s->niters; i++) {
+        int k = after_iter(inst->info, host->info->s, i);
+        if (k >= 0) leaf->iter[k] = plan_value(l, host, i, idx);
+    }
+    attach(l, guard_new(l, nest, NULL), leaf, NULL);
+    vec_push(l->arena, &l->leaf, leaf);
+    record_all(l, inst);
+}
+
+// --- Statements --------------------------------------------------------------------------------
+
+static void nest_statement(Lower *l, int stmt) {
+    Inst *inst = inst_new(l, stmt);
+    VEC(Inst *) follower = {0};
+    if (!plan_make(l, inst, &inst->plan)) return;
+    inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
+    bool apart = needs_init(inst->info) && !inst->info->injective;
+    int shared = apart || inst->info->empty_reduction ? 0 : shared_prefix(l, inst);
+    int first = inst->info->empty_reduction ? -1 : inst->info->follower;
+    for (int i = first; i >= 0; i = l->info[i].sibling) {
+        vec_push(l->arena, &follower, follower_new(l, i, inst));
+        shared = share_all(l, follower.at[follower.n - 1], shared);
+    }
+    if (l->failed) return;
+    for (int i = 0; i < shared; i++) inst->loop[i] = l->open.at[i];
+    nest_place(l, inst, shared, shared ? l->open.at[shared - 1] : l->root, NULL);
+    if (l->failed) return;
+    l->open.n = shared;
+    for (int i = shared; i < inst->plan.n; i++) vec_push(l->arena, &l->open, inst->loop[i]);
+    l->open.n = inst->info->empty_reduction
+                    ? 0
+                    : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
+    for (int i = 0; i < follower.n; i++) place_follower(l, follower.at[i], inst);
+}
+
+void nest_statements(Lower *l) {
+    int *order = statement_order(l);
+    l->root = item_new(l, ITEM_GUARD);
+    for (int k = 0; k < l->p->stmts.n && !l->failed; k++) {
+        int i = order ? order[k] : k;
+        bool deferred = l->at[l->info[i].s->write->tensor] || l->info[i].host >= 0;
+        if (!deferred) nest_statement(l, i);
+    }
+}

@@ -1,0 +1,758 @@
+// What a Schedule changes in the statements themselves, done before any loop exists. Each rewrite
+// adds temporaries and statements with labels of their own, so that the rest of the lowering (and
+// the Schedule) treats them like any others:
+//
+//     C: inline          T[i] = f(i);  .. T[g] ..     ->  .. f(g) ..
+//     C: copy A          C[..] += A[2*i, ..] * ..     ->  C.A[x, y] = A[2*x, y];
+//                                                         C[..] += C.A[i, ..] * ..
+//     C: copy A as f32   C[..] += f32(A[..]) * ..     ->  C.A[x, y] = f32(A[x, y]);
+//                                                         C[..] += C.A[..] * ..
+//     C: privatise k/64  C[m] += v(m, k)              ->  C.part[m, p] +=! v(m, 64*p + k);
+//                                                         C[m] += C.part[m, p]
+//     (always)           T[i] += T[i] * v(i, k)       ->  T.old[i] = T[i];
+//                                                         T[i] += T.old[i] * v(i, k)
+//
+// The last keeps "all reads happen before any write" where instances that meet in an element read
+// it.
+#include "sched/rewrite.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "sched/lower.h"
+
+typedef struct Rewrite {
+    Arena *arena;
+    Exprs *x;
+    const Program *given;
+    Program *p;
+    const Schedule *s;
+    VEC(const SchedStmt *) sched; // per statement; NULL: none
+    VEC(Name) idle;               // labels of copies that nothing reads any more
+    DiagList *diags;
+    bool failed;
+    Numbers taken; // names of tensors and labels, once a new one is wanted
+} Rewrite;
+
+static void fault(Rewrite *r, Range range, DiagId id, const char *a, const char *b) {
+    diag_report(r->diags, range, id, a, b);
+    r->failed = true;
+}
+
+// --- Adding and removing -----------------------------------------------------------------------
+
+static Name fresh_label(Rewrite *r, const char *a, const char *b) {
+    const char *text = arena_printf(r->arena, "%s.%s", a, b);
+    if (!r->taken.arena) {
+        r->taken.arena = r->arena;
+        for (int i = 0; i < r->p->tensors.n; i++)
+            numbers_put(&r->taken, r->p->tensors.at[i].name, i);
+        for (int i = 0; i < r->p->stmts.n; i++) numbers_put(&r->taken, r->p->stmts.at[i].label, i);
+    }
+    Name n = name_of(r->p->names, text);
+    while (numbers_get(&r->taken, n) >= 0)
+        n = name_of(r->p->names, text = arena_printf(r->arena, "%s_", text));
+    numbers_put(&r->taken, n, 0);
+    return n;
+}
+
+// A temporary like tensor t, with `more` further dimensions for the caller to fill in.
+static int temp_like(Rewrite *r, int t, Name name, int more) {
+    Tensor like = r->p->tensors.at[t];
+    int rank = like.rank + more;
+    const Affine **size = arena_new_n(r->arena, const Affine *, rank);
+    const Affine **origin = arena_new_n(r->arena, const Affine *, rank);
+    for (int d = 0; d < like.rank; d++) size[d] = like.size[d], origin[d] = like.origin[d];
+    like.name = name;
+    like.role = ROLE_TEMP;
+    like.rank = rank;
+    like.size = size;
+    like.origin = origin;
+    vec_push(r->arena, &r->p->tensors, like);
+    return r->p->tensors.n - 1;
+}
+
+static void insert_stmt(Rewrite *r, int at, Stmt s, const SchedStmt *sched) {
+    vec_push(r->arena, &r->p->stmts, s);
+    vec_push(r->arena, &r->sched, sched);
+    Stmt *stmts = r->p->stmts.at;
+    for (int i = r->p->stmts.n - 1; i > at; i--) {
+        stmts[i] = stmts[i - 1];
+        r->sched.at[i] = r->sched.at[i - 1];
+    }
+    stmts[at] = s;
+    r->sched.at[at] = sched;
+}
+
+static void remove_stmt(Rewrite *r, int at) {
+    for (int i = at; i + 1 < r->p->stmts.n; i++) {
+        r->p->stmts.at[i] = r->p->stmts.at[i + 1];
+        r->sched.at[i] = r->sched.at[i + 1];
+    }
+    r->p->stmts.n--;
+    r->sched.n--;
+}
+
+// --- Reading from another tensor ---------------------------------------------------------------
+
+// The elements of a tensor that a statement reads are some of first + step*x, in each dimension.
+typedef struct Lattice {
+    int64_t step[PROGRAM_MAX_RANK], first[PROGRAM_MAX_RANK];
+} Lattice;
+
+// Where a subscript begins, its iterators with one value put in; and all others step by multiples
+// of what is returned (0: there are none).
+static int64_t subscript_step(const Stmt *s, const Affine *sub, int64_t *first) {
+    int64_t step = 0;
+    *first = sub->constant;
+    for (int i = 0; i < sub->n; i++) {
+        const Term *t = &sub->term[i];
+        if (t->atom->kind != ATOM_ITER) return 1;
+        const Iter *iter = &s->iter[t->atom->index];
+        if (iter_extent(iter) != 1)
+            step = gcd_i64(step, t->coef);
+        else if (!checked_fma(t->coef, iter_lo(iter), first))
+            return 1;
+    }
+    return step;
+}
+
+typedef struct Steps {
+    const Stmt *s;
+    int tensor;
+    bool seen;
+    Lattice at;
+} Steps;
+
+static void see_steps(void *user, const Access *a, bool guarded) {
+    Steps *t = user;
+    (void)guarded;
+    if (a->tensor != t->tensor) return;
+    for (int d = 0; d < a->rank; d++) {
+        int64_t first, apart = 0, step = subscript_step(t->s, a->sub[d], &first);
+        if (!t->seen) t->at.step[d] = step, t->at.first[d] = first;
+        if (!checked_sub(first, t->at.first[d], &apart)) apart = 1;
+        t->at.step[d] = gcd_i64(gcd_i64(t->at.step[d], step), apart);
+    }
+    t->seen = true;
+}
+
+static Lattice lattice_of(const Rewrite *r, const Stmt *s, int tensor) {
+    Steps t = {.s = s, .tensor = tensor};
+    expr_visit_accesses(s->value, see_steps, &t);
+    for (int d = 0; d < s->write->rank; d++) affine_visit_accesses(s->write->sub[d], see_steps, &t);
+    for (int c = 0; c < s->nconstraints; c++)
+        affine_visit_accesses(s->constraint[c], see_steps, &t);
+    for (int d = 0; d < r->p->tensors.at[tensor].rank; d++) {
+        t.at.step[d] = max_i64(t.at.step[d], 1);
+        t.at.first[d] = floor_mod(t.at.first[d], t.at.step[d]);
+    }
+    return t.at;
+}
+
+typedef struct Redirect {
+    int from, to;
+    const Stmt *s;
+    const Lattice *at; // NULL: all elements
+} Redirect;
+
+// (sub - first)/step, which is a whole number.
+static const Affine *lattice_place(Exprs *x, const Redirect *r, const Affine *sub, int d) {
+    int64_t step = r->at->step[d], first;
+    if (step == 1) return sub;
+    subscript_step(r->s, sub, &first);
+    const Affine *place = affine_const(x, floor_div(first - r->at->first[d], step));
+    for (int i = 0; i < sub->n; i++) {
+        int iter = sub->term[i].atom->index;
+        if (iter_extent(&r->s->iter[iter]) == 1) continue;
+        const Affine *term = affine_scale(x, affine_iter(x, iter), sub->term[i].coef / step);
+        place = affine_add(x, place, term);
+    }
+    return place;
+}
+
+static const Access *redirect(void *user, Exprs *x, const Access *a) {
+    const Redirect *r = user;
+    const Affine *sub[PROGRAM_MAX_RANK];
+    if (a->tensor != r->from) return a;
+    for (int d = 0; d < a->rank; d++)
+        sub[d] = r->at ? lattice_place(x, r, a->sub[d], d) : a->sub[d];
+    return access_make(x, r->to, a->rank, sub);
+}
+
+static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const Lattice *at) {
+    Redirect d = {from, to, s, at};
+    Subst with = {.map = redirect, .user = &d};
+    s->value = expr_subst(r->x, s->value, &with);
+    const Affine **sub = arena_new_n(r->arena, const Affine *, s->write->rank);
+    for (int k = 0; k < s->write->rank; k++) sub[k] = affine_subst(r->x, s->write->sub[k], &with);
+    s->write = access_make(r->x, s->write->tensor, s->write->rank, sub);
+    const Affine **c = arena_new_n(r->arena, const Affine *, s->nconstraints);
+    for (int k = 0; k < s->nconstraints; k++) c[k] = affine_subst(r->x, s->constraint[k], &with);
+    s->constraint = c;
+}
+
+typedef struct Find {
+    int tensor;
+    const Access *found; // the first
+    bool many;           // another one that differs
+} Find;
+
+static void find_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Find *f = user;
+    if (a->tensor != f->tensor) return;
+    if (f->found && f->found != a) f->many = true;
+    if (!f->found) f->found = a;
+}
+
+static const Access *first_read(const Stmt *s, int tensor) {
+    Find f = {.tensor = tensor};
+    expr_visit_accesses(s->value, find_access, &f);
+    for (int d = 0; d < s->write->rank; d++)
+        affine_visit_accesses(s->write->sub[d], find_access, &f);
+    for (int c = 0; c < s->nconstraints; c++)
+        affine_visit_accesses(s->constraint[c], find_access, &f);
+    return f.found;
+}
+
+bool statement_reads(const Program *p, Name label, Name tensor) {
+    int t = program_find_tensor(p, tensor);
+    for (int i = 0; t >= 0 && i < p->stmts.n; i++)
+        if (p->stmts.at[i].label == label) return first_read(&p->stmts.at[i], t) != NULL;
+    return false;
+}
+
+// --- Copies ------------------------------------------------------------------------------------
+
+void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read,
+                         Name *name) {
+    for (int d = 0; d < read->rank; d++) {
+        const Affine *sub = read->sub[d];
+        bool alone = sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER;
+        name[d] = alone ? s->iter[sub->term[0].atom->index].name : NULL;
+        for (int i = 0; i < d; i++) alone &= name[i] != name[d];
+        if (!alone) name[d] = name_of(names, arena_printf(arena, "d%d", d));
+    }
+}
+
+// Reads of a tensor of type `as` that holds values of narrower type `was`: what converts them to
+// another type converts from the wider one instead, which has the same values.
+static const Expr *read_as(Exprs *x, const Expr *e, int tensor, Type was, Type as) {
+    bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
+    const Expr *read = cast ? e->arg[0] : e, *arg[4];
+    if (read->kind == EXPR_READ && read->access->tensor == tensor)
+        return expr_cast(x, cast ? e->type : was, expr_read(x, as, read->access));
+    if (e->kind != EXPR_OP) return e;
+    bool same = true;
+    for (int i = 0; i < e->n; i++) {
+        arg[i] = read_as(x, e->arg[i], tensor, was, as);
+        same &= arg[i] == e->arg[i];
+    }
+    return same ? e : expr_op(x, e->op, e->type, e->n, arg);
+}
+
+// TYPE_NONE, as long as no reads were seen; -1: they differ, or are not converted.
+static void see_casts(const Expr *e, int tensor, int *to) {
+    bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
+    const Expr *read = cast ? e->arg[0] : e;
+    if (read->kind != EXPR_READ) {
+        for (int i = 0; i < e->n; i++) see_casts(e->arg[i], tensor, to);
+    } else if (read->access->tensor == tensor) {
+        bool same = cast && (*to == TYPE_NONE || *to == (int)e->type);
+        *to = same ? (int)e->type : -1;
+    }
+}
+
+Type copy_type(const Stmt *s, int tensor, Type from) {
+    int to = TYPE_NONE;
+    if (type_info[from].bits >= 32) return TYPE_NONE;
+    see_casts(s->value, tensor, &to);
+    return to > 0 && type_widens(from, (Type)to) ? (Type)to : TYPE_NONE;
+}
+
+// to[x, y, ...] = from[x, y, ...] for the whole of `to`; with a lattice its place instead of x.
+static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to,
+                      const Lattice *at) {
+    const Tensor *t = &r->p->tensors.at[to];
+    Stmt c = {.label = t->name, .niters = t->rank, .range = reader->range};
+    const Affine *sub[PROGRAM_MAX_RANK], *place[PROGRAM_MAX_RANK];
+    Name name[PROGRAM_MAX_RANK];
+    schedule_copy_iters(r->arena, r->p->names, reader, read, name);
+    c.iter = arena_new_n(r->arena, Iter, t->rank);
+    for (int d = 0; d < t->rank; d++) {
+        c.iter[d] = (Iter){.name = name[d], .lo = t->origin[d]};
+        c.iter[d].hi = affine_add(r->x, t->origin[d], t->size[d]);
+        place[d] = sub[d] = affine_iter(r->x, d);
+        if (at)
+            place[d] =
+                affine_add_const(r->x, affine_scale(r->x, sub[d], at->step[d]), at->first[d]);
+    }
+    c.write = access_make(r->x, to, t->rank, sub);
+    Type type = r->p->tensors.at[from].type;
+    c.value = expr_read(r->x, type, access_make(r->x, from, t->rank, place));
+    c.value = expr_cast(r->x, r->p->tensors.at[to].type, c.value);
+    return c;
+}
+
+// A copy has the elements that may be read, and no others.
+static void keep_lattice(Rewrite *r, int from, int to, const Lattice *at) {
+    const Tensor *was = &r->p->tensors.at[from];
+    Tensor *t = &r->p->tensors.at[to];
+    for (int d = 0; d < t->rank; d++) {
+        int64_t step = at->step[d], before = tensor_origin(was, d) - at->first[d];
+        if (step == 1) continue;
+        int64_t lo = ceil_div(before, step), hi = ceil_div(before + tensor_size(was, d), step);
+        t->origin[d] = affine_const(r->x, lo);
+        t->size[d] = affine_const(r->x, max_i64(hi - lo, 0));
+    }
+}
+
+// The order of a copy that has none of its own: that of its layout, so that it writes one element
+// after the other.
+static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
+    SchedLoop *loop = arena_new_n(r->arena, SchedLoop, s->storage.ndims + copy->niters);
+    bool seen[PROGRAM_MAX_ITERS] = {false};
+    int n = copy->niters; // loops of the layout stand behind those of dimensions that it leaves out
+    for (int i = 0; i < s->storage.ndims; i++) {
+        const LayoutDim *dim = &s->storage.dim[i];
+        int d = dim->dim[0] >= '0' && dim->dim[0] <= '9' && !dim->dim[1] ? dim->dim[0] - '0' : -1;
+        Name iter = d >= 0 && d < copy->niters ? copy->iter[d].name : dim->dim;
+        for (int k = 0; k < copy->niters; k++) seen[k] |= copy->iter[k].name == iter;
+        loop[n++] = (SchedLoop){.iter = iter, .step = dim->block, .range = dim->range};
+    }
+    int from = copy->niters;
+    for (int k = copy->niters - 1; k >= 0; k--)
+        if (!seen[k]) loop[--from] = (SchedLoop){.iter = copy->iter[k].name, .step = 1};
+    s->loop = loop + from;
+    s->nloops = n - from;
+}
+
+// The section of a copy: the order that the Schedule gives it, and what the reader says about it.
+static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy *how) {
+    const SchedStmt *given = schedule_find(r->s, copy->label);
+    SchedStmt *s = arena_new(r->arena, SchedStmt);
+    if (given) *s = *given;
+    if (given && (given->at.iter || storage_is_said(&given->storage)))
+        fault(r, given->range, DIAG_SCHEDULE_COPY_SECTION, copy->label, NULL);
+    if (!given) *s = (SchedStmt){.label = copy->label, .range = how->range, .stage = -1};
+    s->at = how->at;
+    if (!s->at.iter) s->stage = 0; // element by element inside the reader's loops would be no copy
+    s->storage = how->storage;
+    if (!s->nloops) order_by_layout(r, s, copy);
+    return s;
+}
+
+static bool writes(const Stmt *s, int tensor) { return s->write->tensor == tensor; }
+
+// Copies for statement number i; returns its new number.
+static int make_copies(Rewrite *r, int i) {
+    const SchedStmt *sched = r->sched.at[i];
+    for (int k = 0; sched && k < sched->ncopies && !r->failed; k++) {
+        const SchedCopy *how = &sched->copy[k];
+        const Stmt *s = &r->p->stmts.at[i];
+        int from = program_find_tensor(r->p, how->tensor);
+        const Access *read = from < 0 ? NULL : first_read(s, from);
+        if (!read && statement_reads(r->given, s->label, how->tensor)) {
+            vec_push(r->arena, &r->idle, fresh_label(r, s->label, how->tensor));
+            continue;
+        }
+        if (!read || writes(s, from)) {
+            DiagId id = read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD;
+            Diag *d = diag_report(r->diags, how->range, id, how->tensor, s->label);
+            suggest_tensor(r->diags, d, how->tensor, r->p);
+            r->failed = true;
+            return i;
+        }
+        Type was = r->p->tensors.at[from].type;
+        if (how->as && how->as != was && !type_widens(was, how->as)) {
+            diag_report(r->diags, how->range, DIAG_SCHEDULE_COPY_TYPE, how->tensor,
+                        type_info[how->as].name, type_info[was].name);
+            r->failed = true;
+            return i;
+        }
+        int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
+        if (how->as) r->p->tensors.at[to].type = how->as;
+        Lattice at = lattice_of(r, s, from);
+        keep_lattice(r, from, to, &at);
+        Stmt c = copy_stmt(r, s, read, from, to, &at), *reader = &r->p->stmts.at[i];
+        redirect_reads(r, reader, from, to, &at);
+        if (how->as) reader->value = read_as(r->x, reader->value, to, was, how->as);
+        insert_stmt(r, i++, c, copy_sched(r, &c, how));
+    }
+    return i;
+}
+
+// --- Snapshots ---------------------------------------------------------------------------------
+
+static bool needs_snapshot(const Stmt *s) {
+    bool meets = s->init && s->op != REDUCE_ASSIGN;
+    for (int i = 0; i < s->niters; i++)
+        meets |= s->iter[i].reduction && iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) > 1;
+    meets |= s->op != REDUCE_ASSIGN && !stmt_is_injective(s);
+    return meets && first_read(s, s->write->tensor) && !FAULT(snapshot_missing);
+}
+
+// Its own section, or one that lets it come as early as its reader wants to.
+static const SchedStmt *snapshot_sched(Rewrite *r, Name label, const SchedStmt *reader) {
+    const SchedStmt *own = schedule_find(r->s, label);
+    if (own || !reader || !reader->priority) return own;
+    SchedStmt *s = arena_new(r->arena, SchedStmt);
+    *s = (SchedStmt){
+        .label = label, .stage = -1, .storage.home = HOME_AUTO, .priority = reader->priority};
+    return s;
+}
+
+static int make_snapshot(Rewrite *r, int i) {
+    Stmt *s = &r->p->stmts.at[i];
+    if (!needs_snapshot(s)) return i;
+    int from = s->write->tensor;
+    const Access *read = first_read(s, from);
+    int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
+    Stmt c = copy_stmt(r, s, read, from, to, NULL);
+    redirect_reads(r, s, from, to, NULL);
+    insert_stmt(r, i, c, snapshot_sched(r, c.label, r->sched.at[i]));
+    return i + 1;
+}
+
+// --- Partial results ---------------------------------------------------------------------------
+
+static int find_iter(const Stmt *s, Name name) {
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].name == name) return i;
+    return -1;
+}
+
+// The statement that computes partial results: iterator k becomes (p, k), p the number of the part.
+static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, int to, Iter *p) {
+    const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
+    int64_t n = iter_hi(&s->iter[k]) - iter_lo(&s->iter[k]),
+            step = min_i64(how->step, max_i64(n, 1));
+    int64_t parts = ceil_div(max_i64(n, 0), step);
+    Stmt c = *s;
+    c.label = r->p->tensors.at[to].name;
+    c.init = true;
+    c.post = false;
+    c.niters = s->niters + 1;
+    c.iter = arena_new_n(r->arena, Iter, c.niters);
+    memcpy(c.iter, s->iter, (size_t)s->niters * sizeof *c.iter);
+    *p = (Iter){.name = name_of(r->p->names, arena_printf(r->arena, "%s.p", s->iter[k].name)),
+                .lo = affine_const(r->x, 0),
+                .hi = affine_const(r->x, parts)};
+    c.iter[k].lo = p->lo;
+    c.iter[k].hi = affine_const(r->x, step);
+    c.iter[s->niters] = *p;
+    for (int i = 0; i < s->niters; i++) value[i] = affine_iter(r->x, i);
+    const Affine *part = affine_iter(r->x, s->niters), *in = value[k];
+    value[k] = how->interleaved ? affine_add(r->x, part, affine_scale(r->x, in, parts))
+                                : affine_add(r->x, in, affine_scale(r->x, part, step));
+    value[k] = affine_add_const(r->x, value[k], iter_lo(&s->iter[k]));
+    c.nconstraints = s->nconstraints + (parts * step != n);
+    c.constraint = arena_new_n(r->arena, const Affine *, c.nconstraints);
+    for (int i = 0; i < s->nconstraints; i++)
+        c.constraint[i] = affine_substitute(r->x, s->constraint[i], value, NULL);
+    if (parts * step != n) // the last part ends early
+        c.constraint[s->nconstraints] =
+            affine_add_const(r->x, affine_scale(r->x, value[k], -1),
+                             iter_hi(&s->iter[k]) - !FAULT(parts_tail_too_long));
+    c.value = expr_substitute(r->x, s->value, value, NULL, NULL, NULL);
+    for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
+    sub[s->write->rank] = part;
+    c.write = access_make(r->x, to, s->write->rank + 1, sub);
+    return c;
+}
+
+// The statement that combines them: the old one with p for all its reduced iterators.
+static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
+    const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
+    Iter *iter = arena_new_n(r->arena, Iter, s->niters + 1);
+    int n = 0;
+    for (int i = 0; i < s->niters; i++) {
+        value[i] = affine_iter(r->x, n);
+        if (!s->iter[i].reduction) iter[n++] = s->iter[i];
+    }
+    const Affine **constraint = arena_new_n(r->arena, const Affine *, s->nconstraints);
+    int kept = 0;
+    for (int c = 0; c < s->nconstraints; c++) {
+        bool reduced = false;
+        for (int i = 0; i < s->niters; i++)
+            reduced |= s->iter[i].reduction && affine_uses_iter(s->constraint[c], i);
+        if (!reduced) constraint[kept++] = affine_substitute(r->x, s->constraint[c], value, NULL);
+    }
+    s->write = access_substitute(r->x, s->write, value, NULL, NULL, NULL);
+    for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
+    sub[s->write->rank] = affine_iter(r->x, n);
+    p.reduction = true;
+    iter[n++] = p;
+    s->iter = iter;
+    s->niters = n;
+    s->nconstraints = kept; // parts that nothing reached are the identity
+    s->constraint = constraint;
+    Type type = r->p->tensors.at[s->write->tensor].type;
+    s->value = expr_read(r->x, type, access_make(r->x, from, s->write->rank + 1, sub));
+}
+
+// Does every point of the iterators on the left write inside, whatever the conditions say? Partial
+// results are initialised for all of them.
+static bool writes_inside(const Rewrite *r, const Stmt *s) {
+    const Tensor *t = &r->p->tensors.at[s->write->tensor];
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS], min, max;
+    for (int i = 0; i < s->niters; i++) {
+        lo[i] = iter_lo(&s->iter[i]);
+        hi[i] = max_i64(iter_hi(&s->iter[i]) - 1, lo[i]);
+    }
+    for (int d = 0; d < s->write->rank; d++)
+        if (!affine_bounds(s->write->sub[d], lo, hi, &min, &max) || min < tensor_origin(t, d) ||
+            max >= tensor_origin(t, d) + tensor_size(t, d))
+            return false;
+    return true;
+}
+
+static const char *why_no_parts(const Rewrite *r, const Stmt *s, int k) {
+    if (s->op == REDUCE_ASSIGN) return "it reduces nothing";
+    if (!s->iter[k].reduction)
+        return "this iterator stands on the left, so there is nothing to sum up";
+    if (s->write->has_read) return "where it writes is only known at run time";
+    if (!stmt_is_injective(s)) return "several iterations write one element of the result";
+    if (!writes_inside(r, s) && !FAULT(parts_outside))
+        return "only its conditions keep the result inside";
+    if (s->write->rank == PROGRAM_MAX_RANK || s->niters == PROGRAM_MAX_ITERS)
+        return "it has as many dimensions as there can be";
+    return NULL;
+}
+
+static int make_parts(Rewrite *r, int i) {
+    const SchedStmt *sched = r->sched.at[i];
+    if (!sched || !sched->privatise.iter) return i;
+    const LoopRef *how = &sched->privatise;
+    Stmt *s = &r->p->stmts.at[i];
+    int k = find_iter(s, how->iter);
+    const char *why = k < 0 ? NULL : why_no_parts(r, s, k);
+    if (k < 0 || why) {
+        Diag *d = k < 0 ? diag_report(r->diags, how->range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
+                                      how->iter, s->label)
+                        : diag_report(r->diags, how->range, DIAG_SCHEDULE_PRIVATISE, s->label,
+                                      how->iter, why);
+        if (k < 0) suggest_iter(r->diags, d, how->iter, s);
+        r->failed = true;
+        return i;
+    }
+    Iter p;
+    int to = temp_like(r, s->write->tensor, fresh_label(r, s->label, "part"), 1);
+    s = &r->p->stmts.at[i];
+    Stmt c = partial_stmt(r, s, k, how, to, &p);
+    Tensor *t = &r->p->tensors.at[to];
+    t->origin[t->rank - 1] = p.lo;
+    t->size[t->rank - 1] = p.hi;
+    combine_parts(r, s, to, p);
+    insert_stmt(r, i, c, schedule_find(r->s, c.label));
+    return i + 1;
+}
+
+// --- Inlining ----------------------------------------------------------------------------------
+
+typedef struct Inline {
+    Rewrite *r;
+    const Stmt *def;
+    bool inside; // a subscript reads it: cannot be replaced
+} Inline;
+
+static void find_inside(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Inline *in = user;
+    for (int d = 0; d < a->rank; d++) {
+        Find f = {.tensor = in->def->write->tensor};
+        affine_visit_accesses(a->sub[d], find_access, &f);
+        in->inside |= f.found != NULL;
+    }
+}
+
+// The definition's value where the reader reads it.
+static const Expr *definition_at(Inline *in, const Access *read) {
+    Exprs *x = in->r->x;
+    const Affine *value[PROGRAM_MAX_ITERS] = {0};
+    const Access *w = in->def->write;
+    for (int d = 0; d < w->rank; d++) {
+        int i = w->sub[d]->n ? w->sub[d]->term[0].atom->index : -1;
+        if (i >= 0 && !value[i])
+            value[i] = affine_add_const(x, read->sub[d],
+                                        FAULT(inline_at_wrong_place) ? 0 : -w->sub[d]->constant);
+    }
+    return expr_substitute(x, in->def->value, value, NULL, NULL, NULL);
+}
+
+static const Expr *inline_expr(Inline *in, const Expr *e) {
+    if (e->kind == EXPR_READ && e->access->tensor == in->def->write->tensor)
+        return definition_at(in, e->access);
+    if (e->kind == EXPR_INDEX && e->index->has_read) {
+        find_inside(in, access_make(in->r->x, 0, 1, &e->index), false);
+        return e;
+    }
+    if (e->kind != EXPR_OP) return e;
+    const Expr *arg[4];
+    bool same = true;
+    for (int i = 0; i < e->n; i++) {
+        arg[i] = inline_expr(in, e->arg[i]);
+        same &= arg[i] == e->arg[i];
+    }
+    return same ? e : expr_op(in->r->x, e->op, e->type, e->n, arg);
+}
+
+// Can every element be computed from the subscripts that read it? One definition by '=', each
+// dimension an iterator (plus a constant), each iterator in a dimension, no conditions; and storing
+// must not round.
+static void find_gather(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    *(bool *)user |= a->has_read;
+}
+
+bool statement_checks(const Stmt *s) {
+    bool gathers = s->unproven || s->write->has_read;
+    expr_visit_accesses(s->value, find_gather, &gathers);
+    return gathers && !s->unchecked;
+}
+
+typedef struct Cover {
+    const Stmt *def, *reader;
+    bool all;
+} Cover;
+
+// Dimension by dimension an iterator of its own that has all of the definition's values.
+static void find_cover(void *user, const Access *a, bool guarded) {
+    Cover *c = user;
+    const Access *w = c->def->write;
+    uint32_t seen = 0;
+    if (guarded || c->all || a->tensor != w->tensor) return;
+    for (int d = 0; d < w->rank; d++) {
+        const Affine *to = w->sub[d], *from = a->sub[d];
+        int i = to->n == 1 && to->linear && to->term[0].coef == 1 ? to->term[0].atom->index : -1;
+        int k = from->n == 1 && from->linear && from->term[0].coef == 1 ? from->term[0].atom->index
+                                                                        : -1;
+        if (to == from && affine_is_const(to)) continue;
+        if (i < 0 || k < 0 || seen >> k & 1) return;
+        seen |= (uint32_t)1 << k;
+        const Iter *x = &c->def->iter[i], *y = &c->reader->iter[k];
+        if (iter_lo(y) + from->constant > iter_lo(x) + to->constant ||
+            iter_hi(y) + from->constant < iter_hi(x) + to->constant)
+            return;
+    }
+    c->all = true;
+}
+
+bool statement_all_read(const Program *p, int def) {
+    for (int k = 0; k < p->stmts.n; k++) {
+        Cover c = {&p->stmts.at[def], &p->stmts.at[k], false};
+        bool runs = k != def && !c.reader->nconstraints && !c.reader->post;
+        for (int i = 0; i < c.reader->niters; i++) runs &= iter_extent(&c.reader->iter[i]) > 0;
+        if (runs) expr_visit_accesses(c.reader->value, find_cover, &c);
+        if (c.all) return true;
+    }
+    return FAULT(inlined_check_lost);
+}
+
+static bool can_inline(const Rewrite *r, int at) {
+    const Stmt *s = &r->p->stmts.at[at];
+    const Tensor *t = &r->p->tensors.at[s->write->tensor];
+    bool seen[PROGRAM_MAX_ITERS] = {false};
+    if (t->role != ROLE_TEMP || s->op != REDUCE_ASSIGN || s->nconstraints || s->post) return false;
+    if (type_compute(t->type) != t->type || first_read(s, s->write->tensor)) return false;
+    for (int d = 0; d < s->write->rank; d++) {
+        const Affine *sub = s->write->sub[d];
+        if (!sub->linear || sub->n > 1) return false;
+        if (sub->n == 1 && (sub->term[0].coef != 1 || seen[sub->term[0].atom->index])) return false;
+        if (sub->n == 1) seen[sub->term[0].atom->index] = true;
+    }
+    for (int i = 0; i < s->niters; i++)
+        if (!seen[i]) return false;
+    for (int i = 0; i < r->p->stmts.n; i++)
+        if (i != at && writes(&r->p->stmts.at[i], s->write->tensor)) return false;
+    return true;
+}
+
+// Does anything that the definition reads change before (or while) `reader` runs?
+static bool overwritten(const Rewrite *r, int def, int reader) {
+    for (int k = def + 1; k <= reader; k++)
+        if (first_read(&r->p->stmts.at[def], r->p->stmts.at[k].write->tensor)) return true;
+    return false;
+}
+
+static void inline_into(Rewrite *r, int def, int reader) {
+    Stmt *s = &r->p->stmts.at[reader];
+    Inline in = {.r = r, .def = &r->p->stmts.at[def]};
+    if (!first_read(s, in.def->write->tensor)) return;
+    expr_visit_accesses(s->value, find_inside, &in);
+    find_inside(&in, s->write, false);
+    for (int c = 0; c < s->nconstraints; c++)
+        find_inside(&in, access_make(r->x, 0, 1, &s->constraint[c]), false);
+    const Expr *value = inline_expr(&in, s->value);
+    // a sum that was not fused must not become so
+    bool fuses = s->op == REDUCE_ADD && type_is_float(value->type) && value != s->value &&
+                 s->value->kind == EXPR_READ && value->kind == EXPR_OP && value->op == OP_MUL;
+    if (in.inside || fuses || overwritten(r, def, reader))
+        fault(r, r->sched.at[def]->range, DIAG_SCHEDULE_INLINE_READER, in.def->label, s->label);
+    if (r->failed) return;
+    s->value = value;
+    s->unproven |= in.def->unproven;
+    if (statement_checks(in.def)) s->unchecked = false;
+}
+
+static void make_inlines(Rewrite *r) {
+    for (int i = 0; i < r->p->stmts.n && !r->failed; i++) {
+        const SchedStmt *sched = r->sched.at[i];
+        if (!sched || !sched->inlined) continue;
+        if (!can_inline(r, i)) {
+            fault(r, sched->range, DIAG_SCHEDULE_INLINE, r->p->stmts.at[i].label, NULL);
+            return;
+        }
+        if (statement_checks(&r->p->stmts.at[i]) && !statement_all_read(r->p, i)) {
+            fault(r, sched->range, DIAG_SCHEDULE_CHECKED, r->p->stmts.at[i].label, "inlined");
+            return;
+        }
+        if (sched->nloops || sched->ncopies || sched->at.iter || storage_is_said(&sched->storage))
+            diag_report(r->diags, sched->range, DIAG_SCHEDULE_IDLE, "what else is said of it",
+                        "with 'inline' it is computed nowhere");
+        for (int k = i + 1; k < r->p->stmts.n; k++) inline_into(r, i, k);
+        remove_stmt(r, i--);
+    }
+}
+
+// --- All of it ---------------------------------------------------------------------------------
+
+static bool has_work(const Program *p, const Schedule *s) {
+    for (int i = 0; s && i < s->nstmts; i++)
+        if (s->stmt[i]->inlined || s->stmt[i]->ncopies || s->stmt[i]->privatise.iter) return true;
+    for (int i = 0; i < p->stmts.n; i++)
+        if (needs_snapshot(&p->stmts.at[i])) return true;
+    return false;
+}
+
+bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
+                      Rewritten *out) {
+    static const Schedule none;
+    Rewrite r = {.arena = arena, .x = p->exprs, .given = p, .s = s ? s : &none, .diags = diags};
+    Numbers section = {.arena = arena};
+    for (int i = 0; i < r.s->nstmts; i++) numbers_put(&section, r.s->stmt[i]->label, i);
+    for (int i = 0; i < p->stmts.n; i++) {
+        int at = numbers_get(&section, p->stmts.at[i].label);
+        vec_push(arena, &r.sched, at < 0 ? NULL : r.s->stmt[at]);
+    }
+    *out = (Rewritten){.p = p, .sched = r.sched.at};
+    if (!has_work(p, s)) return true;
+    r.p = arena_copy(arena, p, sizeof *p);
+    r.p->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof *p->stmts.at);
+    r.p->stmts.cap = p->stmts.n;
+    r.p->tensors.at =
+        arena_copy(arena, p->tensors.at, (size_t)p->tensors.n * sizeof *p->tensors.at);
+    r.p->tensors.cap = p->tensors.n;
+    r.p->arena = arena;
+    make_inlines(&r);
+    for (int i = 0; i < r.p->stmts.n && !r.failed; i++) {
+        i = make_snapshot(&r, i);
+        i = make_copies(&r, i);
+        if (!r.failed) i = make_parts(&r, i);
+    }
+    *out = (Rewritten){r.p, r.sched.at, r.idle.n, r.idle.at};
+    return !r.failed;
+}

@@ -1,0 +1,166 @@
+// A Schedule: how to run a Program. Per statement an order of (possibly split) loops with marks,
+// and what belongs to the tensor that it defines: where it is computed, how it lies in memory.
+//
+//     C: m/192:p n/512 k/256 m/6 n/16 k m n:v     outermost first; m/192 runs in steps of 192
+//         copy A at k/256 layout (m/6 k m)        packed: what one iteration of k/256 reads
+//         copy B as f32 at k/256                  the same, converted once instead of at every read
+//         accumulators 4
+//     T: y x | c                                  later statements share no loop behind the bar
+//         at y/8                                  computed inside its reader's loop y/8, as needed
+//     O: m n:v
+//         after C                                 post-operation: where C's sum is complete
+//
+// A first line `flatten` says that iterators which run through memory as one are one (flatten.h).
+//
+// Any order of any splits is right (lower.c). A level that is missing is added innermost, a
+// statement that is missing runs its iterators as declared, so the empty Schedule is the naive one.
+// The text form (.lws) is documented in docs/schedules.md; print(parse(t)) == t for every t that
+// print produced.
+//
+// Schedules are values: the actions below return a new one and share what did not change, so undo
+// is keeping the old pointer. Sections and loops are addressed by label and position.
+#ifndef LW_SCHED_SCHEDULE_H
+#define LW_SCHED_SCHEDULE_H
+
+#include "tree/tree.h"
+
+// One loop of an order: `m/64`, `m%4` (interleaved), `m` (step 1), with its mark.
+typedef struct SchedLoop {
+    Name iter;
+    int64_t step;     // extent of what is left inside; 1: the last level
+    bool interleaved; // inside are elements `ceil(extent/step)` apart, not neighbours
+    Kind kind;
+    Range range;
+} SchedLoop;
+
+// A loop of some reader, named from outside: its iterator and step (the outermost one that fits).
+typedef struct LoopRef {
+    Name iter; // NULL: none
+    int64_t step;
+    bool interleaved;
+    Range range;
+} LoopRef;
+
+// A memory layout: dimensions from the slowest to the fastest, `m/16` being the number of the block
+// of 16. A dimension goes by its number or by the iterator that subscripts it.
+typedef struct LayoutDim {
+    Name dim;
+    int64_t block; // 1: the dimension itself, or what is left of it inside the blocks
+    Range range;
+} LayoutDim;
+
+typedef struct Storage {
+    int ndims; // 0: row-major
+    const LayoutDim *dim;
+    BufferHome home; // HOME_AUTO: not said
+    Range place;
+    int align; // bytes; 0: not said
+} Storage;
+
+typedef struct SchedCopy {
+    Name tensor; // read by the statement
+    Type as;     // the type that it holds, a wider one than the tensor's; TYPE_NONE: the same
+    LoopRef at;  // none: before everything
+    Storage storage;
+    Range range;
+} SchedCopy;
+
+typedef struct SchedPrefetch {
+    Name tensor;
+    LoopRef at;
+    int64_t distance; // iterations of that loop
+    int level;        // of cache, 1 the innermost
+    Range range;
+} SchedPrefetch;
+
+typedef struct SchedStmt {
+    Name label; // of the statement
+    Range range;
+    int nloops;
+    const SchedLoop *loop;
+    int stage;         // loops from here on are closed behind the statement; -1: none
+    LoopRef at;        // compute the tensor inside this loop of each reader
+    bool inlined;      // put its definition in the place of each read
+    Name after;        // post-operation of the statement with this label
+    LoopRef privatise; // partial results, one per iteration of this loop, combined at the end
+    Storage storage;   // of the tensor, if temporary
+    int ncopies;
+    const SchedCopy *copy;
+    int nprefetches;
+    const SchedPrefetch *prefetch;
+    bool nontemporal;
+    int accumulators, unroll_limit; // 0: automatic
+    int64_t grain;                  // 0: automatic
+    int priority;                   // among independent statements the higher one comes first
+} SchedStmt;
+
+typedef struct Schedule {
+    Arena *arena;
+    Names *names;
+    const Source *source; // what ranges point into; may be NULL
+    int nstmts;
+    const SchedStmt *const *stmt; // unique labels
+    bool flatten;                 // it speaks of the Program's flat form (flatten.h)
+    Range flatten_range;
+} Schedule;
+
+// --- Text (schedule.c) -------------------------------------------------------------------------
+void schedule_print(Text *out, const Schedule *s);
+Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
+
+// --- Lowering (lower.c) ------------------------------------------------------------------------
+// The Tree of a bound Program under a Schedule (NULL: the naive one). Reports what is meaningless
+// (an unknown label or iterator, a vector loop that is not innermost, ...) and returns NULL.
+Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags);
+
+// The same for candidates of a search: Trees of one Program under Schedules that differ here and
+// there share every node in which they agree. The Tree lives in the pool's arena, all else in
+// `scratch`.
+Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const Schedule *s,
+                        DiagList *diags);
+
+const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
+
+// --- What lowering knows of a bound Program ------------------------------------------------------
+// Per statement, per iterator: its class. Loops over iterators of one class may be shared.
+int *const *statement_classes(Arena *arena, const Program *p);
+// Do distinct points of the iterators that are not reduced write distinct elements, as far as
+// subscripts tell?
+bool stmt_is_injective(const Stmt *s);
+
+// A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
+// that type, which a copy should hold. TYPE_NONE: there is none.
+Type copy_type(const Stmt *s, int tensor, Type from);
+// What the iterators of a copy are called, by dimension of what is copied: as those of the reader,
+// where one stands alone in its subscript.
+void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read, Name *name);
+
+// --- Actions (action.c) ------------------------------------------------------------------------
+// Pure: each returns a new Schedule in the old one's arena, or NULL when there is nothing to act
+// on. `at` is a position in the order of statement `label`, which has to be written out
+// (schedule_complete does that for all).
+const Schedule *schedule_complete(Arena *arena, const Program *p, const Schedule *s);
+// The number of iterations of a loop; -1: no such iterator.
+int64_t schedule_extent(const Stmt *st, const SchedStmt *section, int at);
+
+const Schedule *schedule_split(const Schedule *s, Name label, int at, int64_t inner,
+                               bool interleaved);
+const Schedule *schedule_merge(const Schedule *s, Name label, int at);
+const Schedule *schedule_move(const Schedule *s, Name label, int from, int to);
+const Schedule *schedule_swap(const Schedule *s, Name label, int a, int b);
+const Schedule *schedule_mark(const Schedule *s, Name label, int at, Kind kind);
+const Schedule *schedule_stage(const Schedule *s, Name label, int at);
+const Schedule *schedule_decrease_reuse(const Schedule *s, Name label);
+const Schedule *schedule_increase_reuse(const Schedule *s, Name label);
+const Schedule *schedule_copy(const Schedule *s, Name label, const SchedCopy *copy);
+const Schedule *schedule_drop_copy(const Schedule *s, Name label, Name tensor);
+const Schedule *schedule_at(const Schedule *s, Name label, LoopRef at); // .iter NULL: no more
+const Schedule *schedule_inline(const Schedule *s, Name label, bool on);
+const Schedule *schedule_after(const Schedule *s, Name label, Name host); // NULL: no more
+const Schedule *schedule_swap_dims(const Schedule *s, Name label, int rank, int a, int b);
+
+const Schedule *schedule_maximise_reuse(Arena *arena, const Program *p, const Schedule *s);
+const Schedule *schedule_unroll_inner(Arena *arena, const Program *p, const Schedule *s,
+                                      int64_t limit);
+
+#endif

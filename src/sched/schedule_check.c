@@ -1,0 +1,170 @@
+// What a Schedule says has to mean something: words that nothing would come of are reported, as
+// errors where what was asked for cannot be, as warnings where it is only idle.
+#include "sched/lower.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+
+// --- Did you mean ...? -------------------------------------------------------------------------
+
+static const char *nth_label(const void *of, size_t i) {
+    const Program *p = of;
+    return i < (size_t)p->stmts.n ? p->stmts.at[i].label : NULL;
+}
+
+static const char *nth_iter(const void *of, size_t i) {
+    const Stmt *s = of;
+    return i < (size_t)s->niters ? s->iter[i].name : NULL;
+}
+
+static const char *nth_tensor(const void *of, size_t i) {
+    const Program *p = of;
+    return i < (size_t)p->tensors.n ? p->tensors.at[i].name : NULL;
+}
+
+static bool suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, const void *of) {
+    const char *near = nearest(word, nth, of);
+    if (!near || strcmp(near, word) == 0) return false;
+    diag_note(diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+    return true;
+}
+
+void suggest_label(DiagList *diags, Diag *d, Name word, const Program *p) {
+    diag_suggest(diags, d, word, nth_label, p);
+}
+void suggest_iter(DiagList *diags, Diag *d, Name word, const Stmt *s) {
+    diag_suggest(diags, d, word, nth_iter, s);
+}
+void suggest_tensor(DiagList *diags, Diag *d, Name word, const Program *p) {
+    suggest(diags, d, word, nth_tensor, p);
+}
+
+void suggest_loop(Lower *l, Diag *d, const LoopRef *ref, const Inst *inst) {
+    if (suggest(l->diags, d, ref->iter, nth_iter, inst->info->s)) return;
+    Text list = {.arena = l->arena};
+    for (int i = 0; i < inst->plan.n; i++) {
+        const PlanLoop *loop = &inst->plan.loop[i];
+        LoopRef own = {.iter = inst->info->s->iter[loop->iter].name,
+                       .step = loop->step,
+                       .interleaved = loop->interleaved};
+        text_printf(&list, "%s%s", i ? " " : "", ref_text(l->arena, &own));
+    }
+    if (list.len) diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_LOOPS_NOTE, text_str(&list));
+}
+
+const char *ref_text(Arena *arena, const LoopRef *ref) {
+    if (ref->step == 1) return ref->iter;
+    return arena_printf(arena, "%s%c%lld", ref->iter, ref->interleaved ? '%' : '/',
+                        (long long)ref->step);
+}
+
+// --- Labels ------------------------------------------------------------------------------------
+
+// Sections may name statements of the Program, those that rewriting added, and copies that it would
+// have added if inlining had left something to copy.
+static void check_labels(Lower *l, const Program *given, const Rewritten *now) {
+    Numbers label = {.arena = l->arena};
+    for (int i = 0; i < given->stmts.n; i++) numbers_put(&label, given->stmts.at[i].label, i);
+    for (int i = 0; i < l->p->stmts.n; i++) numbers_put(&label, l->p->stmts.at[i].label, i);
+    for (int i = 0; i < now->nidle; i++) numbers_put(&label, now->idle[i], i);
+    for (int i = 0; l->schedule && i < l->schedule->nstmts; i++) {
+        const SchedStmt *sched = l->schedule->stmt[i];
+        if (numbers_get(&label, sched->label) >= 0) continue;
+        Diag *d = diag_report(l->diags, sched->range, DIAG_SCHEDULE_UNKNOWN_LABEL, sched->label);
+        suggest_label(l->diags, d, sched->label, l->p);
+        l->failed = true;
+    }
+}
+
+// --- Statements --------------------------------------------------------------------------------
+
+bool storage_is_said(const Storage *s) {
+    return s->ndims || s->align || (s->home != HOME_AUTO && s->home != HOME_ARGUMENT);
+}
+
+static void fault(Lower *l, const SchedStmt *s, DiagId id, const char *a, const char *b) {
+    diag_report(l->diags, s->range, id, a, b);
+    l->failed = true;
+}
+
+// Memory is chosen where a temporary is first defined.
+static void check_storage(Lower *l, int stmt) {
+    const StmtInfo *info = &l->info[stmt];
+    int tensor = info->s->write->tensor;
+    if (!storage_is_said(&info->sched->storage)) return;
+    if (tensor < l->p->ninputs + l->p->noutputs) {
+        fault(l, info->sched, DIAG_SCHEDULE_STORAGE_ARGUMENT, l->p->tensors.at[tensor].name, NULL);
+        return;
+    }
+    for (int i = 0; i < stmt; i++)
+        if (l->info[i].s->write->tensor == tensor) {
+            fault(l, info->sched, DIAG_SCHEDULE_STORAGE_LATER, l->p->tensors.at[tensor].name,
+                  l->info[i].s->label);
+            return;
+        }
+}
+
+static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
+static bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
+
+// Each axis of a GPU once, blocks of threads around threads.
+static void check_axes(Lower *l, const SchedStmt *s) {
+    for (int i = 0; i < s->nloops; i++)
+        for (int k = 0; k < i && !l->failed; k++) {
+            Kind outer = s->loop[k].kind, inner = s->loop[i].kind;
+            bool twice = outer == inner && (is_grid(inner) || is_thread(inner));
+            if (!twice && !(is_grid(inner) && is_thread(outer))) continue;
+            diag_report(l->diags, s->loop[i].range, DIAG_SCHEDULE_AXIS, kind_name[inner],
+                        kind_name[outer]);
+            l->failed = true;
+        }
+}
+
+static bool has_kind(const SchedStmt *s, Kind k) {
+    for (int i = 0; i < s->nloops; i++)
+        if (s->loop[i].kind == k) return true;
+    return false;
+}
+
+// `m/4 m/8 m`: inside of a tile there is one of a larger one.
+static void warn_once(Lower *l, const SchedStmt *s) {
+    for (int i = 0; i < s->nloops; i++)
+        for (int k = 0; k < i; k++) {
+            const SchedLoop *in = &s->loop[i], *out = &s->loop[k];
+            if (in->iter != out->iter || in->interleaved || out->interleaved) continue;
+            if (in->step <= out->step) continue;
+            const char *loop =
+                arena_printf(l->arena, "the loop '%s/%lld'", in->iter, (long long)in->step);
+            const char *why = arena_printf(l->arena, "it runs once, one outside has tiles of %lld",
+                                           (long long)out->step);
+            diag_report(l->diags, in->range, DIAG_SCHEDULE_IDLE, loop, why);
+            break;
+        }
+}
+
+static void warn_idle(Lower *l, const StmtInfo *info) {
+    const SchedStmt *s = info->sched;
+    bool reduces = false;
+    for (int i = 0; i < info->s->niters; i++) reduces |= info->s->iter[i].reduction;
+    if (s->after && (s->nloops || s->stage >= 0))
+        diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "an order",
+                    "with 'after' it runs in the loops of that statement");
+    if (s->grain && !s->after && !has_kind(s, KIND_PARALLEL))
+        diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'grain'", "no loop is parallel");
+    if (s->accumulators > 1 && !reduces)
+        diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'accumulators'",
+                    "the statement reduces nothing");
+    if (!s->after) warn_once(l, s);
+}
+
+void check_schedule(Lower *l, const Program *given, const Rewritten *now) {
+    check_labels(l, given, now);
+    for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
+        const SchedStmt *s = l->info[i].sched;
+        if (!s) continue;
+        check_storage(l, i);
+        check_axes(l, s);
+        warn_idle(l, &l->info[i]);
+    }
+}

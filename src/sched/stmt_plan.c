@@ -1,0 +1,235 @@
+// One statement's loops: from the order in its schedule to extents, coefficients and constraints.
+//
+// Splitting is one step repeated. An iterator has `cur` values left to divide, `unit` apart; a loop
+// `/s` takes ceil(cur/s) iterations, each leaving s of them:
+//
+//     blocked      coef = unit·s, leaves s values, unit apart
+//     interleaved  coef = unit,   leaves s values, unit·ceil(cur/s) apart
+//
+// A loop that does not divide leaves a hole at its end, and the constraint that the value so far
+// stays below `cur` stands where the iterator is complete, i.e. only one value is left; what it
+// implies further out stands there, so that blocks beyond the end are not entered. Steps beyond
+// what is left count as what is left, so every order of every step is meaningful, and tails cost
+// constraints, never copies.
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "sched/lower.h"
+
+static bool is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
+
+static int find_iter(const Stmt *s, Name name) {
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].name == name) return i;
+    return -1;
+}
+
+typedef struct Left {
+    int64_t cur, unit;
+    int level;
+} Left;
+
+// Appends the loop that takes `step` off what is left of its iterator.
+static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const SchedLoop *as) {
+    int64_t step = min_i64(as->step, max_i64(left->cur, 1));
+    int64_t extent = ceil_div(left->cur, step);
+    bool complete = step == 1 && (left->cur > 1 || left->level == 0);
+    plan->loop[plan->n++] = (PlanLoop){
+        .iter = iter,
+        .level = left->level,
+        .class = inst->info->class[iter],
+        .extent = extent,
+        .coef = as->interleaved ? left->unit : left->unit * step,
+        .cur = left->cur,
+        .unit = left->unit,
+        .step = as->step,
+        .interleaved = as->interleaved,
+        .kind = as->kind,
+        .reduction = inst->info->s->iter[iter].reduction,
+        .ragged = extent * step != left->cur,
+        .complete = complete,
+    };
+    left->level++;
+    if (as->interleaved && !FAULT(interleaved_unit)) left->unit *= max_i64(extent, 1);
+    left->cur = step;
+}
+
+// The last reduction loop above loop `i`; -1: none.
+static int reduction_above(const Plan *plan, int i) {
+    while (--i >= 0 && !plan->loop[i].reduction) continue;
+    return i;
+}
+
+// Initialisation stands in front of the last run of reduction loops, but outside every unordered
+// one: nothing may come first there. Lanes of a reduction belong to the run that goes on with them:
+// what lies between is a tile, whose sums stay where they are.
+static void place_init(Plan *plan) {
+    int at = reduction_above(plan, plan->n), first = plan->n;
+    for (int i = plan->n - 1; i >= 0; i--)
+        if (plan->loop[i].reduction) first = i;
+    int outer = at < 0 ? -1 : reduction_above(plan, at);
+    if (outer >= 0 && plan->loop[at].kind == KIND_VECTOR &&
+        plan->loop[outer].iter == plan->loop[at].iter)
+        at = outer;
+    if (at < 0) at = plan->n;
+    while (at < plan->n && at > 0 && plan->loop[at - 1].reduction) at--;
+    for (int i = 0; i < at; i++)
+        if (plan->loop[i].reduction && is_unordered(plan->loop[i].kind) &&
+            !FAULT(init_inside_unordered))
+            at = i;
+    plan->init_at = at;
+    plan->first_reduction = first;
+}
+
+// Vector lanes belong innermost: only loops of one iteration may stand below them.
+static void check_vectors(Lower *l, const Inst *inst, const Plan *plan, const SchedStmt *sched) {
+    for (int i = 0; i + 1 < plan->n; i++) {
+        if (plan->loop[i].kind != KIND_VECTOR) continue;
+        for (int j = i + 1; j < plan->n; j++) {
+            if (plan->loop[j].extent <= 1) continue;
+            Range at = i < sched->nloops ? sched->loop[i].range : sched->range;
+            const Iter *iters = inst->info->s->iter;
+            const char *inner = iters[plan->loop[j].iter].name;
+            Diag *d = diag_report(l->diags, at, DIAG_SCHEDULE_VECTOR_INNERMOST,
+                                  iters[plan->loop[i].iter].name, inner);
+            if (j >= sched->nloops)
+                diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_VECTOR_ADDED_NOTE, inner);
+            l->failed = true;
+            break;
+        }
+    }
+}
+
+bool plan_make(Lower *l, const Inst *inst, Plan *plan) {
+    const Stmt *s = inst->info->s;
+    const SchedStmt *sched = inst->info->sched;
+    int asked = sched ? sched->nloops : 0;
+    *plan = (Plan){.loop = arena_new_n(l->arena, PlanLoop, asked + s->niters), .stage = -1};
+    Left left[PROGRAM_MAX_ITERS];
+    for (int i = 0; i < s->niters; i++) left[i] = (Left){inst->extent[i], 1, 0};
+    for (int i = 0; i < asked; i++) {
+        int iter = find_iter(s, sched->loop[i].iter);
+        if (iter < 0) {
+            Diag *d = diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
+                                  sched->loop[i].iter, s->label);
+            suggest_iter(l->diags, d, sched->loop[i].iter, s);
+            l->failed = true;
+            continue;
+        }
+        add_loop(plan, inst, &left[iter], iter, &sched->loop[i]);
+    }
+    for (int i = 0; i < s->niters; i++) { // what the order left out runs innermost
+        SchedLoop rest = {.step = 1, .kind = KIND_SERIAL};
+        if (left[i].level == 0 || left[i].cur > 1) add_loop(plan, inst, &left[i], i, &rest);
+    }
+    place_init(plan);
+    plan->stage = sched && sched->stage >= 0 ? sched->stage : plan->n;
+    if (sched && !l->failed) check_vectors(l, inst, plan, sched);
+    return !l->failed;
+}
+
+const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx) {
+    Term term[TREE_MAX_DEPTH];
+    int n = 0;
+    for (int i = 0; i < inst->plan.n; i++)
+        if (inst->plan.loop[i].iter == iter && idx[i])
+            term[n++] = (Term){idx[i]->term[0].atom, inst->plan.loop[i].coef};
+    const Affine *sum = affine_make(
+        l->x, affine_is_const(inst->base[iter]) ? inst->base[iter]->constant : 0, term, n);
+    return affine_is_const(inst->base[iter]) ? sum : affine_add(l->x, inst->base[iter], sum);
+}
+
+// Is `a` never negative, whatever the indices?
+static bool never_negative(Lower *l, const Affine *a) {
+    int64_t min, max;
+    return affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0;
+}
+
+static void constrain(Lower *l, Item *out, const Affine *a) {
+    if (!never_negative(l, a)) vec_push(l->arena, &out->constraint, a);
+}
+
+void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out) {
+    const PlanLoop *loop = inst->plan.loop;
+    int iter = loop[at].iter;
+    bool complete = loop[at].complete;
+    if (!complete && loop[at].extent <= 1) return;
+    for (int j = 0; j < at + complete; j++) { // cur - 1 - Σ coef/unit · index >= 0
+        if (loop[j].iter != iter || !loop[j].ragged) continue;
+        Term term[TREE_MAX_DEPTH];
+        int n = 0;
+        for (int k = j; k <= at; k++)
+            if (loop[k].iter == iter)
+                term[n++] = (Term){idx[k]->term[0].atom, -(loop[k].coef / loop[j].unit)};
+        constrain(l, out, affine_make(l->x, loop[j].cur - 1, term, n));
+    }
+    if (!inst->window[iter]) return;
+    const Affine *value = plan_value(l, inst, iter, idx);
+    const Iter *it = &inst->info->s->iter[iter];
+    if (complete) constrain(l, out, affine_add_const(l->x, value, -iter_lo(it)));
+    constrain(l, out, affine_add_const(l->x, affine_scale(l->x, value, -1), iter_hi(it) - 1));
+}
+
+// The largest index for which the elements further in still begin inside every division further
+// out.
+int64_t plan_last(const Plan *plan, int at) {
+    const PlanLoop *loop = plan->loop;
+    int64_t last[TREE_MAX_DEPTH] = {0};
+    for (int i = 0; i <= at; i++) {
+        if (loop[i].iter != loop[at].iter) continue;
+        last[i] = max_i64(loop[i].extent - 1, 0);
+        int64_t sum = 0; // of the indices further out, in units of the division that is looked at
+        for (int j = i; j >= 0; j--) {
+            if (loop[j].iter != loop[at].iter) continue;
+            sum = 0;
+            for (int k = j; k < i; k++)
+                if (loop[k].iter == loop[at].iter) sum += loop[k].coef / loop[j].unit * last[k];
+            int64_t room = loop[j].cur - 1 - sum;
+            last[i] = min_i64(last[i], max_i64(room, 0) / max_i64(loop[i].coef / loop[j].unit, 1));
+        }
+    }
+    return last[at];
+}
+
+// --- Classes -----------------------------------------------------------------------------------
+
+static bool class_taken(const StmtInfo *info, int class) {
+    for (int i = 0; i < info->s->niters; i++)
+        if (info->class[i] == class) return true;
+    return false;
+}
+
+// Iterators that subscript the same dimension of `w` (written by `by`) and of `a` mean the same.
+static void connect(StmtInfo *info, const Access *a, const StmtInfo *by) {
+    const Access *w = by->s->write;
+    for (int d = 0; d < a->rank && d < w->rank; d++) {
+        int mine = affine_as_iter(a->sub[d]), other = affine_as_iter(w->sub[d]);
+        if (mine < 0 || other < 0 || info->class[mine] >= 0) continue;
+        if (!class_taken(info, by->class[other])) info->class[mine] = by->class[other];
+    }
+}
+
+// Through the tensors that connect them, and by name where none does.
+void plan_classes(Lower *l) {
+    const Program *p = l->p;
+    int *writer = arena_new_n(l->arena, int, p->tensors.n); // 1 + the last statement that writes it
+    VEC(Name) name = {0};                                   // per class
+    for (int i = 0; i < p->stmts.n; i++) {
+        StmtInfo *info = &l->info[i];
+        const Access *write = info->s->write;
+        for (int k = 0; k < info->s->niters; k++) info->class[k] = -1;
+        for (int r = 0; r < info->nreads; r++)
+            if (writer[info->read[r]->tensor])
+                connect(info, info->read[r], &l->info[writer[info->read[r]->tensor] - 1]);
+        if (writer[write->tensor]) connect(info, write, &l->info[writer[write->tensor] - 1]);
+        for (int k = 0; k < info->s->niters; k++) {
+            Name n = info->s->iter[k].name;
+            for (int c = 0; c < name.n && info->class[k] < 0; c++)
+                if (name.at[c] == n && !class_taken(info, c)) info->class[k] = c;
+            if (info->class[k] >= 0) continue;
+            info->class[k] = name.n;
+            vec_push(l->arena, &name, n);
+        }
+        writer[write->tensor] = i + 1;
+    }
+}

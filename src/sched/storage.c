@@ -1,0 +1,349 @@
+// Temporaries: the block each lives in, and how much of it must exist there.
+//
+// LoopTool's rule. A temporary is allocated in the lowest block that contains every leaf that
+// touches it (and lies outside the reduction loops over which it accumulates). Of a subscript, the
+// part made of indices at or above that block is the same in all of them and is subtracted; what
+// the loops below contribute is the size:
+//
+//     for m/64: for m: T[64*m' + m] = ...        T at m/64: base 64*m', size 64
+//
+// Where accesses disagree, or a subscript mixes the two in a division, the dimension is kept whole.
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "sched/lower.h"
+
+static Item *common(Item *a, Item *b) {
+    while (a != b) {
+        if (a->depth >= b->depth)
+            a = a->parent;
+        else
+            b = b->parent;
+    }
+    return a;
+}
+
+bool item_encloses(const Item *outer, const Item *item) {
+    while (item->depth > outer->depth) item = item->parent;
+    return item == outer;
+}
+
+// --- Which part of a tensor, where -------------------------------------------------------------
+
+static int store_of(const Lower *l, const Inst *inst, int tensor) {
+    for (int i = 0; i < inst->stores.n; i++)
+        if (inst->stores.at[i].tensor == tensor) return inst->stores.at[i].store;
+    return l->store_of[tensor];
+}
+
+static bool is_argument(const Lower *l, int tensor) {
+    return tensor < l->p->ninputs + l->p->noutputs;
+}
+
+static Item *block_of(Item *item) { // guards are made tight later: allocate at loops
+    while (item->what != ITEM_LOOP && item->parent) item = item->parent;
+    return item;
+}
+
+static void touch(Lower *l, const Item *leaf, const Access *a) {
+    if (is_argument(l, a->tensor)) return;
+    Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
+    Item *at = block_of(leaf->parent);
+    if (a == leaf->inst->info->s->write && leaf->role != LEAF_INIT &&
+        leaf->inst->info->s->op != REDUCE_ASSIGN) {
+        const Plan *plan = &leaf->inst->plan; // it accumulates over these loops
+        if (plan->first_reduction < plan->n && !FAULT(buffer_inside_reduction))
+            at = common(at, block_of(leaf->inst->loop[plan->first_reduction]->parent));
+    }
+    st->at = st->at ? common(st->at, at) : at;
+}
+
+// --- How much ----------------------------------------------------------------------------------
+
+// The kinds of atoms inside: 1 an index above the block, 2 one below, 4 a read.
+static int scope(const Lower *l, const Item *at, const Affine *a) {
+    int seen = 0;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *atom = a->term[i].atom;
+        if (atom->kind == ATOM_ITER)
+            seen |= item_encloses(l->item_of_index.at[atom->index], at) ? 1 : 2;
+        else if (atom->kind == ATOM_READ)
+            seen |= 4;
+        else
+            seen |= scope(l, at, atom->a) | scope(l, at, atom->b);
+    }
+    return seen;
+}
+
+Part storage_divide(const Lower *l, const Item *at, const Affine *sub) {
+    Term outer[AFFINE_MAX_TERMS], inner[AFFINE_MAX_TERMS];
+    int no = 0, ni = 0;
+    Part p = {0};
+    for (int i = 0; i < sub->n; i++) {
+        const Affine *alone = affine_make(l->x, 0, &sub->term[i], 1);
+        int seen = scope(l, at, alone);
+        if (seen <= 1)
+            outer[no++] = sub->term[i];
+        else if (seen == 2)
+            inner[ni++] = sub->term[i];
+        else
+            p.whole = true;
+    }
+    p.outer = affine_make(l->x, 0, outer, no);
+    const Affine *rest = affine_make(l->x, sub->constant, inner, ni);
+    if (!affine_bounds(rest, l->lo.at, l->hi.at, &p.min, &p.max)) p.whole = true;
+    return p;
+}
+
+// Is the subscript checked against the size of the tensor when it runs? The buffer then has to have
+// that size.
+static bool is_checked(const Lower *l, const Stmt *s, const Access *a, int d, const Affine *sub) {
+    const Tensor *t = &l->p->tensors.at[a->tensor];
+    int64_t min, max;
+    if (s->unchecked || !(s->unproven || sub->has_read)) return false;
+    return !affine_bounds(sub, l->lo.at, l->hi.at, &min, &max) || min < tensor_origin(t, d) ||
+           max >= tensor_origin(t, d) + tensor_size(t, d);
+}
+
+static void cover(Lower *l, const Item *leaf, const Access *a) {
+    if (is_argument(l, a->tensor)) return;
+    Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
+    for (int d = 0; d < a->rank; d++) {
+        const Affine *sub = affine_substitute(l->x, a->sub[d], leaf->iter, NULL);
+        Part p = storage_divide(l, st->at, sub);
+        Part *all = &st->part[d];
+        bool checked = is_checked(l, leaf->inst->info->s, a, d, sub) || all->checked;
+        p.whole |= checked;
+        if (!all->outer)
+            *all = p;
+        else if (p.outer != all->outer || p.whole)
+            all->whole = true;
+        all->min = min_i64(all->min, p.min);
+        all->max = max_i64(all->max, p.max);
+        all->checked = checked;
+    }
+}
+
+static void every_access(Lower *l, void (*fn)(Lower *, const Item *, const Access *)) {
+    for (int i = 0; i < l->leaf.n; i++) {
+        const Item *leaf = l->leaf.at[i];
+        if (leaf->whole) continue;
+        fn(l, leaf, leaf->inst->info->s->write);
+        for (int r = 0; leaf->role != LEAF_INIT && r < leaf->inst->info->nreads; r++)
+            fn(l, leaf, leaf->inst->info->read[r]);
+    }
+}
+
+static void size_up(Lower *l, Store *st) {
+    const Tensor *t = &l->p->tensors.at[st->tensor];
+    st->base = arena_new_n(l->arena, const Affine *, t->rank);
+    st->size = arena_new_n(l->arena, int64_t, t->rank);
+    for (int d = 0; d < t->rank; d++) {
+        const Part *p = &st->part[d];
+        if (!p->whole && p->max - p->min + 1 < tensor_size(t, d)) {
+            st->base[d] = affine_add_const(l->x, p->outer, p->min);
+            st->size[d] = p->max - p->min + !FAULT(buffer_one_short);
+        } else {
+            st->base[d] = t->origin[d];
+            st->size[d] = tensor_size(t, d);
+        }
+    }
+}
+
+// --- Layout ------------------------------------------------------------------------------------
+
+// The dimension that a layout means: by number, or by the iterator in its subscript.
+static int dim_named(const Store *st, int rank, Name name) {
+    if (name[0] >= '0' && name[0] <= '9') {
+        int d = name[0] - '0';
+        if (name[1] >= '0' && name[1] <= '9' && !name[2]) d = 10 * d + name[1] - '0';
+        return d < rank ? d : -1;
+    }
+    const Stmt *s = st->named->s;
+    for (int d = 0; d < rank; d++) {
+        const Affine *sub = s->write->sub[d];
+        for (int i = 0; i < s->niters; i++)
+            if (s->iter[i].name == name && affine_coef(sub, i)) return d;
+    }
+    return -1;
+}
+
+// Dimensions that the layout leaves out are the slowest; what it leaves of one inside its blocks is
+// the fastest.
+static void lay_out(Lower *l, Store *st) {
+    const Tensor *t = &l->p->tensors.at[st->tensor];
+    const Storage *how = st->storage;
+    int n = how ? how->ndims : 0, named[2 * PROGRAM_MAX_RANK];
+    StoreDim *dim = arena_new_n(l->arena, StoreDim, n + t->rank);
+    int64_t left[PROGRAM_MAX_RANK];
+    bool seen[PROGRAM_MAX_RANK] = {false};
+    for (int i = 0; i < n; i++) {
+        named[i] = dim_named(st, t->rank, how->dim[i].dim);
+        if (named[i] < 0) {
+            Diag *d = diag_report(l->diags, how->dim[i].range, DIAG_SCHEDULE_UNKNOWN_DIMENSION,
+                                  how->dim[i].dim, t->name);
+            suggest_iter(l->diags, d, how->dim[i].dim, st->named->s);
+            l->failed = true;
+            return;
+        }
+        seen[named[i]] = true;
+    }
+    for (int d = 0; d < t->rank; d++) {
+        left[d] = seen[d] ? st->size[d] : 1;
+        if (!seen[d]) dim[st->ndims++] = (StoreDim){d, 1, st->size[d]};
+    }
+    for (int i = 0; i < n; i++) {
+        int d = named[i];
+        int64_t block = min_i64(how->dim[i].block, max_i64(left[d], 1));
+        dim[st->ndims++] = (StoreDim){d, block, left[d]};
+        left[d] = block;
+    }
+    for (int d = 0; d < t->rank; d++)
+        if (left[d] > 1) dim[st->ndims++] = (StoreDim){d, 1, left[d]};
+    st->dim = dim;
+}
+
+static int64_t row_major(Lower *l, const int64_t *size, int64_t *stride, int rank) {
+    int64_t n = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        stride[d] = n;
+        if (!checked_mul(n, max_i64(size[d], 1), &n)) {
+            if (!l->failed) diag_report(l->diags, (Range){0}, DIAG_SCHEDULE_OVERFLOW);
+            l->failed = true;
+            n = 1;
+        }
+    }
+    return n;
+}
+
+// A place that could never hold it.
+static void check_place(Lower *l, const Store *st, int64_t elements) {
+    enum { REGISTERS = 32 * 64 };
+    const Tensor *t = &l->p->tensors.at[st->tensor];
+    BufferHome home = st->storage ? st->storage->home : HOME_AUTO;
+    int64_t bytes = 0, most = home == HOME_REGISTER ? REGISTERS : TREE_MAX_STACK;
+    if ((home != HOME_REGISTER && home != HOME_STACK) ||
+        (checked_mul(elements, type_info[t->type].bytes, &bytes) && bytes <= most))
+        return;
+    const char *who = home == HOME_REGISTER ? "registers hold" : "on the stack are";
+    diag_report(l->diags, st->storage->place, DIAG_SCHEDULE_PLACE, t->name, (long long)bytes, who,
+                (int)most);
+    l->failed = true;
+}
+
+static void make_buffer(Lower *l, Store *st) {
+    const Tensor *t = &l->p->tensors.at[st->tensor];
+    size_up(l, st);
+    lay_out(l, st);
+    if (l->failed) return;
+    int64_t *size = arena_new_n(l->arena, int64_t, st->ndims);
+    int64_t *stride = arena_new_n(l->arena, int64_t, st->ndims);
+    for (int i = 0; i < st->ndims; i++)
+        size[i] = ceil_div(st->dim[i].left - FAULT(layout_short_by_one), st->dim[i].block);
+    check_place(l, st, row_major(l, size, stride, st->ndims));
+    const Storage *how = st->storage;
+    Buffer b = {.name = t->name,
+                .type = t->type,
+                .home = how && how->home != HOME_ARGUMENT ? how->home : HOME_AUTO,
+                .tensor = st->tensor,
+                .rank = st->ndims,
+                .size = size,
+                .stride = stride,
+                .align = how ? how->align : 0,
+                .bank_dim = -1};
+    st->buffer = tree_buffer(l->tree, &b);
+    vec_push(l->arena, &st->at->alloc, st->buffer);
+}
+
+static void argument_buffers(Lower *l) {
+    for (int i = 0; i < l->p->ninputs + l->p->noutputs; i++) {
+        const Tensor *t = &l->p->tensors.at[i];
+        int64_t size[PROGRAM_MAX_RANK], stride[PROGRAM_MAX_RANK];
+        for (int d = 0; d < t->rank; d++) size[d] = tensor_size(t, d);
+        row_major(l, size, stride, t->rank);
+        Buffer b = {.name = t->name,
+                    .type = t->type,
+                    .home = HOME_ARGUMENT,
+                    .tensor = i,
+                    .rank = t->rank,
+                    .size = size,
+                    .stride = stride,
+                    .of_view = l->flat.last ? l->flat.last[i] : NULL,
+                    .bank_dim = -1};
+        tree_buffer(l->tree, &b);
+    }
+    l->tree->nargs = l->p->ninputs + l->p->noutputs;
+}
+
+int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named) {
+    Store st = {.tensor = tensor, .storage = storage, .named = named, .buffer = -1};
+    st.part = arena_new_n(l->arena, Part, l->p->tensors.at[tensor].rank);
+    vec_push(l->arena, &l->store, st);
+    return l->store.n - 1;
+}
+
+void storage_assign(Lower *l) {
+    argument_buffers(l);
+    every_access(l, touch);
+    every_access(l, cover);
+    for (int i = 0; i < l->store.n && !l->failed; i++)
+        if (l->store.at[i].at) make_buffer(l, &l->store.at[i]);
+}
+
+// --- Accesses ----------------------------------------------------------------------------------
+
+// x / k and x % k, without a division where ranges say that k·a + b is already divided.
+static const Affine *quotient(Lower *l, const Affine *x, int64_t k, const Affine **rest) {
+    Term many[AFFINE_MAX_TERMS], few[AFFINE_MAX_TERMS];
+    int nm = 0, nf = 0;
+    for (int i = 0; i < x->n; i++) {
+        if (x->term[i].coef % k == 0)
+            many[nm++] = (Term){x->term[i].atom, x->term[i].coef / k};
+        else
+            few[nf++] = x->term[i];
+    }
+    const Affine *r = affine_make(l->x, x->constant, few, nf);
+    int64_t min, max;
+    if (affine_bounds(r, l->lo.at, l->hi.at, &min, &max) &&
+        floor_div(min, k) == floor_div(max, k)) {
+        int64_t q = floor_div(min, k);
+        *rest = affine_add_const(l->x, r, -q * k);
+        return affine_make(l->x, q, many, nm);
+    }
+    *rest = affine_mod(l->x, x, affine_const(l->x, k));
+    return affine_div(l->x, x, affine_const(l->x, k));
+}
+
+// Blocks that do not divide leave room behind the last element. A subscript from data must not get
+// there: from `size` on, the number of its block is one that the buffer does not have.
+static const Affine *checked_block(Lower *l, const Affine *x, const Affine *q, int64_t size,
+                                   int64_t block) {
+    int64_t blocks = ceil_div(size, block);
+    if (!x->has_read || blocks * block == size || FAULT(gather_into_padding)) return q;
+    return affine_max(l->x, q, affine_add_const(l->x, x, blocks - size));
+}
+
+const Access *storage_access(Lower *l, const Inst *inst, const Access *a) {
+    const Affine *sub[TREE_MAX_RANK], *left[PROGRAM_MAX_RANK];
+    const Tensor *t = &l->p->tensors.at[a->tensor];
+    bool argument = is_argument(l, a->tensor);
+    const Store *st = argument ? NULL : &l->store.at[store_of(l, inst, a->tensor)];
+    for (int d = 0; d < a->rank; d++)
+        left[d] = affine_sub(l->x, a->sub[d], argument ? t->origin[d] : st->base[d]);
+    if (argument) return access_make(l->x, a->tensor, a->rank, left);
+    for (int i = 0; i < st->ndims; i++) {
+        int d = st->dim[i].dim;
+        const Affine *x = left[d];
+        if (st->dim[i].block == 1)
+            sub[i] = x, left[d] = affine_const(l->x, 0);
+        else
+            sub[i] = quotient(l, x, st->dim[i].block, &left[d]);
+        if (st->dim[i].left == st->size[d])
+            sub[i] = checked_block(l, x, sub[i], st->size[d], st->dim[i].block);
+    }
+    return access_make(l->x, st->buffer, st->ndims, sub);
+}
+
+int storage_buffer(const Lower *l, const Inst *inst, int tensor) {
+    return is_argument(l, tensor) ? tensor : l->store.at[store_of(l, inst, tensor)].buffer;
+}

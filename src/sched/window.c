@@ -1,0 +1,301 @@
+// `T at LOOP`: a temporary computed inside a loop of each reader, as much of it as one iteration
+// reads.
+//
+//     T: at y/8               for y/8:
+//     O[y] += T[y + r]            T f32[8 + R - 1]
+//                                 for w in 8 + R - 1 where 8*y' + w < H:  T[w] = f(8*y' + w)
+//                                 for y: for r:  O[8*y' + y] += T[y + r]
+//
+// The window of a dimension is what the loops below LOOP add to the reader's subscripts; what the
+// loops above contribute is its start. The statements that define T run with their iterators
+// confined to the window, in the order that their own sections give. Overlaps are computed again,
+// and every reader has an instance (and memory) of its own, unless an earlier one in the same loop
+// is just the same. A dimension that cannot be confined (a computed subscript, readers that
+// disagree) is computed whole.
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "sched/lower.h"
+
+// The loop that `ref` means, seen from an instance: its own first, then those of whoever reads it.
+bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at) {
+    int n = inst->plan.n;
+    for (; inst; n = inst->reader_loops, inst = inst->reader) {
+        for (int i = 0; i < n; i++) {
+            const PlanLoop *p = &inst->plan.loop[i];
+            if (inst->info->s->iter[p->iter].name != ref->iter || p->step != ref->step) continue;
+            if (p->interleaved != ref->interleaved) continue;
+            *owner = inst;
+            *at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool stores(const Inst *inst, int tensor) {
+    for (int i = 0; i < inst->stores.n; i++)
+        if (inst->stores.at[i].tensor == tensor) return true;
+    return false;
+}
+
+// --- What a reader needs -----------------------------------------------------------------------
+
+// Of an iterator: the part that is fixed inside block `at`, and the range of the rest.
+static Part iter_part(Lower *l, const Inst *inst, int iter, const Item *at) {
+    Part p = storage_divide(l, at, inst->base[iter]);
+    int64_t span = 0;
+    bool alone = affine_is_const(inst->base[iter]);
+    for (int k = 0; k < inst->plan.n; k++) {
+        const PlanLoop *loop = &inst->plan.loop[k];
+        if (loop->iter != iter) continue;
+        const Item *item = inst->loop[k];
+        if (item && item_encloses(item, at)) {
+            const Affine *idx = affine_iter(l->x, item->index.id);
+            p.outer = affine_add(l->x, p.outer, affine_scale(l->x, idx, loop->coef));
+            alone = false;
+        } else
+            span += loop->coef * max_i64(loop->extent - 1, 0);
+    }
+    if (alone) span = min_i64(span, max_i64(inst->extent[iter] - 1, 0));
+    p.max += span;
+    return p;
+}
+
+static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *at);
+
+// Of a quotient, where what is fixed goes up in blocks: (4*h + i)/4 is h + i/4.
+static Part atom_part(Lower *l, const Inst *inst, const Atom *atom, const Item *at) {
+    if (atom->kind == ATOM_ITER) return iter_part(l, inst, atom->index, at);
+    Part p = {.outer = affine_const(l->x, 0), .whole = true};
+    if (atom->kind != ATOM_DIV || !affine_is_const(atom->b) || atom->b->constant <= 0) return p;
+    int64_t by = atom->b->constant;
+    p = sub_part(l, inst, atom->a, at);
+    const Affine *steps = affine_const(l->x, 0);
+    for (int i = 0; i < p.outer->n; i++) {
+        Term t = {p.outer->term[i].atom, p.outer->term[i].coef / by};
+        p.whole |= t.coef * by != p.outer->term[i].coef;
+        steps = affine_add(l->x, steps, affine_make(l->x, 0, &t, 1));
+    }
+    p.min = floor_div(p.min + p.outer->constant, by);
+    p.max = floor_div(p.max + p.outer->constant, by);
+    p.outer = steps;
+    return p;
+}
+
+static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *at) {
+    Part all = {.outer = affine_const(l->x, 0), .min = sub->constant, .max = sub->constant};
+    for (int i = 0; i < sub->n; i++) {
+        int64_t k = sub->term[i].coef;
+        Part p = atom_part(l, inst, sub->term[i].atom, at);
+        all.whole |= p.whole;
+        all.outer = affine_add(l->x, all.outer, affine_scale(l->x, p.outer, k));
+        all.min += k * (k > 0 ? p.min : p.max);
+        all.max += k * (k > 0 ? p.max : p.min);
+    }
+    return all;
+}
+
+static void join(Part *all, const Part *p) {
+    if (!all->outer) {
+        *all = *p;
+        return;
+    }
+    all->whole |= p->whole || p->outer != all->outer;
+    all->min = min_i64(all->min, p->min);
+    all->max = max_i64(all->max, p->max);
+}
+
+// Does the statement build on what its element held before?
+static bool builds_on_old(const StmtInfo *info) {
+    const Stmt *s = info->s;
+    bool old = s->op != REDUCE_ASSIGN && !s->init;
+    for (int r = 0; r < info->nreads; r++) old |= info->read[r]->tensor == s->write->tensor;
+    return old;
+}
+
+// The iterator that dimension d of the write stands for, and no other dimension; -1: none.
+static int alone(const Access *write, int d) {
+    const Affine *sub = write->sub[d];
+    if (sub->n != 1 || !sub->linear || sub->term[0].coef != 1) return -1;
+    int iter = sub->term[0].atom->index;
+    for (int k = 0; k < write->rank; k++)
+        if (k != d && affine_uses_iter(write->sub[k], iter)) return -1;
+    return iter;
+}
+
+// A definition that builds on earlier ones needs them wherever it writes and reads: of a tensor
+// where that cannot be confined to a window, all is computed.
+static bool needs_whole(const Lower *l, int tensor, int upto) {
+    for (int i = 0; i < upto; i++) {
+        const StmtInfo *info = &l->info[i];
+        const Access *w = info->s->write;
+        if (w->tensor != tensor || !builds_on_old(info)) continue;
+        for (int d = 0; d < w->rank; d++)
+            if (alone(w, d) < 0) return true;
+        for (int r = 0; r < info->nreads; r++)
+            if (info->read[r]->tensor == tensor && info->read[r] != w) return true;
+    }
+    return false;
+}
+
+static Window needed(Lower *l, const Inst *inst, int tensor, Item *at) {
+    const Tensor *t = &l->p->tensors.at[tensor];
+    Window w = {.at = at, .tensor = tensor, .upto = inst->stmt};
+    bool whole = needs_whole(l, tensor, inst->stmt);
+    w.part = arena_new_n(l->arena, Part, t->rank);
+    for (int r = 0; r < inst->info->nreads; r++) {
+        const Access *a = inst->info->read[r];
+        for (int d = 0; a->tensor == tensor && d < t->rank; d++) {
+            Part p = sub_part(l, inst, a->sub[d], at);
+            join(&w.part[d], &p);
+        }
+    }
+    for (int d = 0; d < t->rank; d++) w.part[d].whole |= whole;
+    return w;
+}
+
+static bool same_window(const Lower *l, const Window *a, const Window *b) {
+    if (a->at != b->at || a->tensor != b->tensor) return false;
+    int from = a->upto < b->upto ? a->upto : b->upto, to = a->upto + b->upto - from;
+    for (int k = from; k < to; k++)
+        if (l->info[k].s->write->tensor == a->tensor) return false; // another version
+    for (int d = 0; d < l->p->tensors.at[a->tensor].rank; d++) {
+        const Part *p = &a->part[d], *q = &b->part[d];
+        if (p->whole != q->whole) return false;
+        if (!p->whole && (p->outer != q->outer || (p->min != q->min && !FAULT(window_shared)) ||
+                          p->max != q->max))
+            return false;
+    }
+    return true;
+}
+
+// --- Computing it ------------------------------------------------------------------------------
+
+// Confines the iterators that stand alone in a subscript of the write. One that builds on earlier
+// definitions must not leave the window, even where it has fewer values than that.
+static void confine(Lower *l, Inst *inst, const Window *w) {
+    const Access *write = inst->info->s->write;
+    bool strict = builds_on_old(inst->info);
+    for (int d = 0; d < write->rank; d++) {
+        const Part *p = &w->part[d];
+        int i = p->whole ? -1 : alone(write, d);
+        int64_t extent = p->max - p->min + !FAULT(window_too_small);
+        if (i < 0 || (extent >= inst->extent[i] && !strict)) continue;
+        inst->base[i] = affine_add_const(l->x, p->outer, p->min - write->sub[d]->constant);
+        inst->extent[i] = extent;
+        inst->window[i] = true;
+    }
+}
+
+// What the definition reads must still be there when its reader (the outermost, placed on its own)
+// runs.
+static bool unchanged(Lower *l, int def, const Inst *reader) {
+    const Inst *last = reader;
+    while (last->reader) last = last->reader;
+    const StmtInfo *info = &l->info[def];
+    for (int k = def + 1; k <= last->stmt; k++) {
+        int written = l->info[k].s->write->tensor;
+        if (l->at[written]) continue;
+        for (int r = 0; r < info->nreads; r++) {
+            if (info->read[r]->tensor != written) continue;
+            diag_report(l->diags, l->at[info->s->write->tensor]->range, DIAG_SCHEDULE_AT_CHANGED,
+                        info->s->label, last->info->s->label, l->p->tensors.at[written].name);
+            l->failed = true;
+            return false;
+        }
+    }
+    return true;
+}
+
+// For `reader`, inside loop number `loop` of `owner`, in front of `before`.
+static void compute(Lower *l, Inst *reader, int tensor, Inst *owner, int loop, Item *before) {
+    Item *at = owner->loop[loop];
+    Window w = needed(l, reader, tensor, at);
+    for (int i = 0; i < l->window.n; i++) {
+        if (!same_window(l, &l->window.at[i], &w)) continue;
+        vec_push(l->arena, &reader->stores, ((TensorStore){tensor, l->window.at[i].store}));
+        return;
+    }
+    const Store *like = &l->store.at[l->store_of[tensor]];
+    w.store = storage_new(l, tensor, like->storage, like->named);
+    vec_push(l->arena, &l->window, w);
+    vec_push(l->arena, &reader->stores, ((TensorStore){tensor, w.store}));
+    for (int k = 0; k < reader->stmt && !l->failed; k++) {
+        if (l->info[k].s->write->tensor != tensor || !unchanged(l, k, reader)) continue;
+        Inst *inst = inst_new(l, k);
+        inst->reader = owner;
+        inst->reader_loops = loop + 1;
+        vec_push(l->arena, &inst->stores, ((TensorStore){tensor, w.store}));
+        confine(l, inst, &w);
+        if (plan_make(l, inst, &inst->plan)) nest_place(l, inst, 0, at, before);
+    }
+}
+
+// --- Where -------------------------------------------------------------------------------------
+
+static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
+    const LoopRef *ref = l->at[tensor];
+    if (loop_find(inst, ref, owner, at)) return true;
+    if (l->failed) return false;
+    Diag *d = diag_report(l->diags, ref->range, DIAG_SCHEDULE_AT_LOOP, inst->info->s->label,
+                          l->p->tensors.at[tensor].name, ref_text(l->arena, ref));
+    suggest_loop(l, d, ref, inst);
+    l->failed = true;
+    return false;
+}
+
+// An open loop that contains a writer of what a window reads cannot stay open: the window reaches
+// into other iterations.
+static bool reads_open(const Lower *l, int tensor, int upto, int depth) {
+    for (int k = 0; k < upto && depth < PROGRAM_MAX_STMTS; k++) {
+        const StmtInfo *info = &l->info[k];
+        if (info->s->write->tensor != tensor) continue;
+        for (int r = 0; r < info->nreads; r++) {
+            int t = info->read[r]->tensor;
+            if (l->at[t] ? t != tensor && reads_open(l, t, k, depth + 1) : false) return true;
+            for (int i = l->last_record[t]; i >= 0; i = l->record.at[i].next)
+                if (l->record.at[i].write && l->open.at[0]->first <= l->record.at[i].leaf)
+                    return true;
+        }
+    }
+    return false;
+}
+
+int window_limit(Lower *l, Inst *inst, int shared) {
+    for (int r = 0; r < inst->info->nreads && !l->failed; r++) {
+        int tensor = inst->info->read[r]->tensor, at;
+        Inst *owner;
+        if (!l->at[tensor] || !find_at(l, inst, tensor, &owner, &at)) continue;
+        shared = (int)min_i64(shared, at + 1);
+        if (shared && reads_open(l, tensor, inst->stmt, 0)) shared = 0;
+    }
+    return shared;
+}
+
+// The child of `outer` on the way to where an instance goes: in `parent`, in front of `before`.
+static Item *child_towards(Item *outer, Item *parent, Item *before) {
+    if (outer == parent) return before;
+    while (parent->parent != outer) parent = parent->parent;
+    return parent;
+}
+
+void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before) {
+    for (int r = 0; r < inst->info->nreads && !l->failed; r++) {
+        int tensor = inst->info->read[r]->tensor, at;
+        Inst *owner;
+        if (!l->at[tensor] || stores(inst, tensor)) continue;
+        if (!find_at(l, inst, tensor, &owner, &at) || owner == inst) continue;
+        compute(l, inst, tensor, owner, at, child_towards(owner->loop[at], parent, before));
+    }
+}
+
+void windows_inside(Lower *l, Inst *inst, int loop) {
+    for (int r = 0; r < inst->info->nreads && !l->failed; r++) {
+        int tensor = inst->info->read[r]->tensor, at;
+        Inst *owner;
+        if (!l->at[tensor] || stores(inst, tensor)) continue;
+        if (find_at(l, inst, tensor, &owner, &at) && owner == inst && at == loop)
+            compute(l, inst, tensor, inst, loop, NULL);
+    }
+}

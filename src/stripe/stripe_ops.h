@@ -1,0 +1,15 @@
+// What printer and parser of Stripe text have in common: the names of operations and tags.
+#ifndef LW_STRIPE_STRIPE_OPS_H
+#define LW_STRIPE_STRIPE_OPS_H
+
+#include "stripe/stripe.h"
+
+// Names of the operations in Stripe text; those that are not here have their own (op_info).
+const char *stripe_op_name(ExprOp op);
+int stripe_op_find(const char *name, int len); // ExprOp, or -1
+// "add" and so on; "assign" for REDUCE_ASSIGN.
+extern const char *const stripe_agg[5];
+// Whether a tensor, scalar or tag can be written without backquotes.
+bool stripe_plain(const char *name);
+
+#endif

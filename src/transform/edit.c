@@ -1,0 +1,414 @@
+// Finding, rebuilding, and the one test of legality; see edit.h.
+//
+// Legality. Every leaf of the new Tree knows the old leaf that it is and the old indices as
+// functions of the new ones. For two accesses of one element that do not commute, new order and old
+// order must agree: there may be no x and y with x before y now and y before x then. "Before" is a
+// case per shared index, then the order of children, on either side; each pair of cases is one
+// question to deps.c. Then the new Tree has to verify.
+#include "transform/edit.h"
+
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/fault.h"
+#include "verify/verify.h"
+
+Work work_begin(const Tree *t, const char *verb, const TreeEdit *e) {
+    Work w = {.old = t, .arena = t->arena, .x = t->exprs, .e = e, .verb = verb};
+    w.t = arena_copy(t->arena, t, sizeof *t);
+    w.t->buffers.cap = w.t->buffers.n; // adding makes a copy
+    w.t->prefetches.at = NULL;
+    w.t->prefetches.n = w.t->prefetches.cap = 0;
+    return w;
+}
+
+const Tree *refuse(const Work *w, const char *why) {
+    diag_report(w->e->diags, (Range){0}, DIAG_EDIT_SHAPE, w->verb, why);
+    return NULL;
+}
+
+// --- Finding -----------------------------------------------------------------------------------
+
+static const Block *find(const Block *b, int loop, const Block **parent, int *at) {
+    for (int i = 0; i < b->nchildren; i++) {
+        const Block *c = as_block(b->child[i]);
+        for (int k = 0; c && k < c->nindex; k++)
+            if (c->index[k].id == loop) {
+                if (parent) *parent = b;
+                if (at) *at = i;
+                return c;
+            }
+        const Block *found = c ? find(c, loop, parent, at) : NULL;
+        if (found) return found;
+    }
+    return NULL;
+}
+
+const Block *find_loop(const Tree *t, int loop, const Block **parent, int *at) {
+    return find(t->root, loop, parent, at);
+}
+
+typedef struct Search {
+    int buffer;
+    bool found;
+} Search;
+
+static void match(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Search *s = user;
+    s->found |= a->tensor == s->buffer;
+}
+
+bool subtree_uses(const Node *node, int buffer) {
+    const Block *b = as_block(node);
+    const Leaf *leaf = as_leaf(node);
+    Search s = {buffer, leaf && leaf->write->tensor == buffer};
+    if (leaf) {
+        expr_visit_accesses(leaf->value, match, &s);
+        for (int d = 0; d < leaf->write->rank; d++)
+            affine_visit_accesses(leaf->write->sub[d], match, &s);
+    }
+    for (int i = 0; b && i < b->nchildren && !s.found; i++)
+        s.found = subtree_uses(b->child[i], buffer);
+    return s.found;
+}
+
+int count_indices(const Node *node) {
+    const Block *b = as_block(node);
+    int n = b ? b->nindex : 0;
+    for (int i = 0; b && i < b->nchildren; i++) n += count_indices(b->child[i]);
+    return n;
+}
+
+bool is_single(const Block *b) { return b && b->nindex == 1 && !b->index[0].passed; }
+
+bool block_uses(const Block *b, const Affine *a) {
+    for (int i = 0; i < b->nindex; i++)
+        if (affine_uses_iter(a, b->index[i].id)) return true;
+    return false;
+}
+
+// --- Rebuilding --------------------------------------------------------------------------------
+
+Rename *rename_new(Work *w, bool fresh) {
+    Rename *r = arena_new(w->arena, Rename);
+    r->w = w;
+    r->iter = arena_new_n(w->arena, const Affine *, w->old->nindices);
+    r->fresh = fresh;
+    return r;
+}
+
+static const Access *map_access(void *user, Exprs *x, const Access *a) {
+    Rename *r = user;
+    if (r->buffer && r->buffer[a->tensor] != a->tensor)
+        a = access_make(x, r->buffer[a->tensor], a->rank, a->sub);
+    return r->map ? r->map(r->user, x, a) : a;
+}
+
+const Affine *rename_affine(Rename *r, const Affine *a) {
+    Subst s = {.iters = r->iter, .map = map_access, .user = r};
+    return affine_subst(r->w->x, a, &s);
+}
+
+static const Affine *const *rename_affines(Rename *r, const Affine *const *a, int n) {
+    const Affine **out = arena_new_n(r->w->arena, const Affine *, n);
+    for (int i = 0; i < n; i++) out[i] = a[i] ? rename_affine(r, a[i]) : NULL;
+    return out;
+}
+
+static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
+    Work *w = r->w;
+    Leaf leaf = *old;
+    leaf.write = access_substitute(w->x, old->write, r->iter, NULL, map_access, r);
+    leaf.value = expr_substitute(w->x, old->value, r->iter, NULL, map_access, r);
+    if (old->iter && old->stmt >= 0 && w->old->program)
+        leaf.iter = rename_affines(r, old->iter, w->old->program->stmts.at[old->stmt].niters);
+    const Leaf *made = tree_leaf(w->t, &leaf);
+    size_t size = (size_t)w->old->nindices * sizeof *r->iter;
+    Origin o = {made, old, arena_copy(w->arena, r->iter, size)};
+    vec_push(w->arena, &w->origin, o);
+    return made;
+}
+
+// New numbers for what a copy of a block brings along.
+static void renumber(Rename *r, const Block *b, Index *index, int *alloc) {
+    Work *w = r->w;
+    for (int i = 0; i < b->nindex && r->fresh; i++) {
+        int id = index[i].id;
+        index[i].id = tree_index(w->t, index[i].name, index[i].extent).id;
+        r->iter[id] = affine_iter(w->x, index[i].id);
+    }
+    if (!b->nallocs || (!r->fresh && !r->buffer)) return;
+    if (!r->buffer) {
+        r->buffer = arena_new_n(w->arena, int, w->old->buffers.n);
+        for (int i = 0; i < w->old->buffers.n; i++) r->buffer[i] = i;
+    }
+    for (int i = 0; i < b->nallocs; i++) {
+        if (r->fresh && r->buffer[alloc[i]] == alloc[i]) {
+            Buffer copy = w->t->buffers.at[alloc[i]];
+            r->buffer[alloc[i]] = tree_buffer(w->t, &copy);
+        }
+        alloc[i] = r->buffer[alloc[i]];
+    }
+}
+
+static const BlockView *rename_views(Rename *r, const Block *b) {
+    BlockView *view = arena_new_n(r->w->arena, BlockView, b->nviews);
+    for (int i = 0; i < b->nviews; i++) {
+        view[i] = b->view[i];
+        int rank = r->w->old->buffers.at[view[i].buffer].rank;
+        if (r->buffer) view[i].buffer = r->buffer[view[i].buffer];
+        if (view[i].offset)
+            view[i].offset = (const Affine **)rename_affines(r, b->view[i].offset, rank);
+    }
+    return view;
+}
+
+Block rename_block(Rename *r, const Block *b) {
+    Block out = *b;
+    out.constraint = rename_affines(r, b->constraint, b->nconstraints);
+    if (r->map) out.nviews = 0; // of other buffers now: they are derived again
+    out.view = out.nviews ? rename_views(r, b) : NULL;
+    return out;
+}
+
+const Node *rename_node(Rename *r, const Node *node) {
+    Work *w = r->w;
+    if (node->kind == NODE_LEAF) return &rename_leaf(r, (const Leaf *)node)->node;
+    const Block *b = as_block(node);
+    if (!b) return node; // specials are expanded before
+    Index *index =
+        b->nindex ? arena_copy(w->arena, b->index, (size_t)b->nindex * sizeof *index) : NULL;
+    int *alloc =
+        b->nallocs ? arena_copy(w->arena, b->alloc, (size_t)b->nallocs * sizeof *alloc) : NULL;
+    for (int i = 0; i < b->nindex; i++)
+        if (index[i].passed) index[i].passed = rename_affine(r, index[i].passed);
+    renumber(r, b, index, alloc);
+    Block like = rename_block(r, b);
+    like.index = index;
+    like.alloc = alloc;
+    const Node **child = arena_new_n(w->arena, const Node *, b->nchildren);
+    rename_nodes(r, b->child, b->nchildren, child);
+    return &tree_block(w->t, &like, child, b->nchildren)->node;
+}
+
+void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out) {
+    for (int i = 0; i < n; i++) out[i] = rename_node(r, child[i]);
+}
+
+static const Node *replaced(Work *w, const Node *node, const Node *target, const Node *const *with,
+                            int n) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nchildren; i++) {
+        int more = b->child[i] == target ? n : 1;
+        const Node *changed =
+            b->child[i] == target ? NULL : replaced(w, b->child[i], target, with, n);
+        if (changed == b->child[i]) continue;
+        const Node **child = arena_new_n(w->arena, const Node *, b->nchildren + n);
+        int k = 0;
+        for (int j = 0; j < i; j++) child[k++] = b->child[j];
+        for (int j = 0; j < more; j++) child[k++] = changed ? changed : with[j];
+        for (int j = i + 1; j < b->nchildren; j++) child[k++] = b->child[j];
+        return &tree_block(w->t, b, child, k)->node;
+    }
+    return node;
+}
+
+void work_replace(Work *w, const Node *target, const Node *const *with, int n) {
+    const Node *root = replaced(w, &w->t->root->node, target, with, n);
+    w->t->root = as_block(root);
+}
+
+// --- Legality ----------------------------------------------------------------------------------
+
+typedef struct Legal {
+    Work *w;
+    TreeFacts before, now;
+    const Use **was;       // per new use the old one; NULL: it is new
+    const Origin **origin; // per new use; NULL: its indices are the old ones
+    bool refused;
+} Legal;
+
+// Origins by statement: the old leaf of that statement, and what its loops are now.
+static void origins_by_iters(Legal *l) {
+    Work *w = l->w;
+    for (int i = 0; i < l->now.use.n; i++) {
+        const Leaf *leaf = l->now.use.at[i].leaf;
+        const Use *was = NULL;
+        for (int k = 0; k < l->before.use.n && !was; k++)
+            if (l->before.use.at[k].leaf->stmt == leaf->stmt) was = &l->before.use.at[k];
+        if (!was) bug("a statement comes from nowhere");
+        Origin o = {leaf, was->leaf, arena_new_n(w->arena, const Affine *, w->old->nindices)};
+        for (int k = 0; k < was->nindex; k++) o.value[was->index[k]->id] = leaf->iter[k];
+        vec_push(w->arena, &w->origin, o);
+    }
+}
+
+static void know_origins(Legal *l) {
+    Work *w = l->w;
+    if (w->by_iters) origins_by_iters(l);
+    l->was = arena_new_n(w->arena, const Use *, l->now.use.n);
+    l->origin = arena_new_n(w->arena, const Origin *, l->now.use.n);
+    for (int i = 0; i < l->now.use.n; i++) {
+        const Leaf *leaf = l->now.use.at[i].leaf;
+        for (int k = 0; k < w->origin.n; k++)
+            if (w->origin.at[k].leaf == leaf) {
+                l->origin[i] = &w->origin.at[k];
+                leaf = l->origin[i]->old;
+                break;
+            }
+        for (int k = 0; k < l->before.use.n && !l->was[i]; k++)
+            if (l->before.use.at[k].leaf == leaf) l->was[i] = &l->before.use.at[k];
+    }
+}
+
+// The value of an old index at an instance of the new Tree.
+static const Affine *old_value(Legal *l, System *s, const Point *p, int use, const Index *index) {
+    const Origin *o = l->origin[use];
+    const Affine *a = o ? o->value[index->id] : NULL;
+    if (!a) return p->at[index->id];
+    return system_value(s, p, a);
+}
+
+typedef struct Question {
+    const Touch *a, *b;
+    const Use *p, *q;
+    Common now, then;
+    int fixed;
+} Question;
+
+static const char *leaf_name(const Legal *l, const Leaf *leaf) {
+    const Program *p = l->w->old->program;
+    if (p && leaf->stmt >= 0 && leaf->stmt < p->stmts.n) return p->stmts.at[leaf->stmt].label;
+    return l->w->t->buffers.at[leaf->write->tensor].name;
+}
+
+// x before y now, by the index at `level` (or children); y before x then, by the one at `old`.
+static bool ask(Legal *l, const Question *k, int level, int old) {
+    System s;
+    Point x, y;
+    bool last = level == k->now.indices, old_last = old == k->then.indices;
+    const Use *p = l->was[k->a->use], *q = l->was[k->b->use];
+    system_init(&s, &l->now);
+    system_enter(&s, k->p, &x, 0, NULL);
+    system_enter(&s, k->q, &y, level, &x);
+    if (!last) {
+        int id = k->p->index[level]->id;
+        system_less(&s, x.at[id], y.at[id]);
+    }
+    for (int i = 0; i < k->then.indices && i <= old; i++) {
+        if (p->index[i]->passed) continue;
+        const Affine *u = old_value(l, &s, &x, k->a->use, p->index[i]);
+        const Affine *v = old_value(l, &s, &y, k->b->use, q->index[i]);
+        if (!u || !v) {
+            s.broken = true;
+            break;
+        }
+        if (i < old)
+            system_equal(&s, u, v);
+        else
+            system_less(&s, v, u);
+    }
+    (void)old_last;
+    system_facts(&s, &x, k->a);
+    system_facts(&s, &y, k->b);
+    system_meet(&s, &x, k->a->access, &y, k->b->access);
+    DepAnswer answer = system_solve(&s);
+    if (answer == DEP_NO) return true;
+    if (answer == DEP_YES && k->a->whole && k->b->whole)
+        diag_report(l->w->e->diags, (Range){0}, DIAG_EDIT_ORDER, l->w->verb,
+                    leaf_name(l, k->q->leaf), point_show(&s, &y), leaf_name(l, k->p->leaf),
+                    point_show(&s, &x), element_show(&s, &x, k->a->access));
+    else
+        diag_report(l->w->e->diags, (Range){0}, DIAG_EDIT_NOT_PROVEN, l->w->verb,
+                    leaf_name(l, k->p->leaf), leaf_name(l, k->q->leaf));
+    l->refused = true;
+    return false;
+}
+
+static bool by_child(const Use *p, const Use *q, Common c) {
+    return c.blocks && p->child[c.blocks - 1] < q->child[c.blocks - 1];
+}
+
+static void check_case(Legal *l, const Question *k, int level) {
+    const Use *p = l->was[k->a->use], *q = l->was[k->b->use];
+    for (int old = 0; old < k->then.indices && !l->refused; old++) {
+        if (p->index[old]->passed || p->index[old]->extent <= 1) continue;
+        if (kind_is_unordered(p->of[old]->kind)) continue;
+        ask(l, k, level, old);
+    }
+    if (!l->refused && by_child(q, p, k->then)) ask(l, k, level, k->then.indices);
+}
+
+// No x of a before y of b now that came after it.
+static void check_pair(Legal *l, const Touch *a, const Touch *b) {
+    Question k = {.a = a, .b = b, .p = &l->now.use.at[a->use], .q = &l->now.use.at[b->use]};
+    if (!l->was[a->use] || !l->was[b->use]) return;
+    k.now = facts_common(k.p, k.q);
+    k.then = facts_common(l->was[a->use], l->was[b->use]);
+    k.fixed = facts_fixed(&l->now, k.p, a->access->tensor);
+    for (int level = k.fixed; level < k.now.indices && !l->refused; level++) {
+        const Index *x = k.p->index[level];
+        if (x->passed || x->extent <= 1 || kind_is_unordered(k.p->of[level]->kind)) continue;
+        if (facts_aligned(&l->now, k.p, a->access, k.q, b->access, level)) continue;
+        check_case(l, &k, level);
+    }
+    if (!l->refused && by_child(k.p, k.q, k.now)) check_case(l, &k, k.now.indices);
+}
+
+static bool commute(const Legal *l, const Touch *a, const Touch *b) {
+    if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return true;
+    return a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE &&
+           l->now.use.at[a->use].leaf->op == l->now.use.at[b->use].leaf->op;
+}
+
+static bool keeps_order(Work *w) {
+    Legal l = {.w = w};
+    facts_collect(&l.before, w->arena, w->old);
+    facts_collect(&l.now, w->arena, w->t);
+    know_origins(&l);
+    for (int buffer = 0; buffer < w->t->buffers.n; buffer++)
+        for (int i = l.now.first[buffer]; i >= 0; i = l.now.touch.at[i].next)
+            for (int j = i; j >= 0 && !l.refused; j = l.now.touch.at[j].next) {
+                const Touch *a = &l.now.touch.at[i], *b = &l.now.touch.at[j];
+                if (commute(&l, a, b)) continue;
+                check_pair(&l, a, b);
+                if (a != b && !l.refused) check_pair(&l, b, a);
+            }
+    return !l.refused;
+}
+
+bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const TreeEdit *e) {
+    Work w = {.old = reference, .t = (Tree *)t, .arena = t->arena, .x = t->exprs, .e = e};
+    w.verb = verb;
+    w.by_iters = true;
+    return keeps_order(&w);
+}
+
+// Prefetches stay with their loops, if these still exist.
+static void keep_prefetches(Work *w) {
+    for (int i = 0; i < w->old->prefetches.n; i++) {
+        Prefetch p = w->old->prefetches.at[i];
+        p.at = p.at && p.at->nindex ? find_loop(w->t, p.at->index[0].id, NULL, NULL) : NULL;
+        if (p.at) vec_push(w->arena, &w->t->prefetches, p);
+    }
+}
+
+const Tree *work_finish(Work *w) {
+    bool broken = w->x->overflow || w->x->too_large;
+    w->x->overflow = w->x->too_large = false;
+    if (broken || !tree_reaches(w->arena, w->t))
+        return refuse(w, "index expressions overflow or grow too large");
+    keep_prefetches(w);
+    if (w->e->unchecked) return w->t;
+    DiagList found = {.arena = w->e->diags->arena};
+    VerifyAnswer answer = tree_verify(w->arena, w->t, NULL, &found);
+    if (answer != VERIFY_OK && !FAULT(edit_unverified)) {
+        Diag *d = diag_report(w->e->diags, (Range){0}, DIAG_EDIT_VERIFY, w->verb,
+                              found.items.n ? found.items.at[0]->text : "?");
+        (void)d;
+        return NULL;
+    }
+    if (!w->same_order && !FAULT(edit_order_ignored) && !keeps_order(w)) return NULL;
+    return w->t;
+}

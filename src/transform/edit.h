@@ -1,0 +1,60 @@
+// The machinery under transformations (private to src/tree): finding, rebuilding, and the one test
+// of legality.
+#ifndef LW_TRANSFORM_EDIT_H
+#define LW_TRANSFORM_EDIT_H
+
+#include "tree/tree_facts.h"
+#include "transform/transform.h"
+
+// Where a leaf of the new Tree comes from: the old leaf, and the values of old indices there.
+typedef struct Origin {
+    const Leaf *leaf, *old;
+    const Affine **value; // per old index id; NULL: the index itself
+} Origin;
+
+typedef struct Work {
+    const Tree *old;
+    Tree *t; // in the making
+    Arena *arena;
+    Exprs *x;
+    const TreeEdit *e;
+    const char *verb; // "split": for refusals
+    VEC(Origin) origin;
+    bool same_order; // nothing runs at another time
+    bool by_iters;   // leaves are known by their statements and iterators, not by `origin`
+} Work;
+
+Work work_begin(const Tree *t, const char *verb, const TreeEdit *e);
+// Reports that the shape does not allow it; gives NULL.
+const Tree *refuse(const Work *w, const char *why);
+
+// What happens to a subtree: indices are replaced, buffers renamed, accesses rewritten.
+typedef struct Rename {
+    Work *w;
+    const Affine **iter; // per old index id; NULL: stays
+    bool fresh;          // indices and allocations inside get new numbers
+    int *buffer;         // per old buffer its new number; NULL: all stay
+    AccessMap *map;      // after all that; NULL: none
+    void *user;
+} Rename;
+
+Rename *rename_new(Work *w, bool fresh);
+const Affine *rename_affine(Rename *r, const Affine *a);
+const Node *rename_node(Rename *r, const Node *node);
+void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out);
+// A block like `b` with renamed constraints, views and place; children and indices are the
+// caller's.
+Block rename_block(Rename *r, const Block *b);
+
+// `target`, wherever it stands, becomes `with`. The root stays.
+void work_replace(Work *w, const Node *target, const Node *const *with, int n);
+// The checks, and the new Tree; NULL when it is refused.
+const Tree *work_finish(Work *w);
+
+const Block *find_loop(const Tree *t, int loop, const Block **parent, int *at);
+bool subtree_uses(const Node *node, int buffer);
+int count_indices(const Node *node);
+bool is_single(const Block *b); // one index, not passed in
+bool block_uses(const Block *b, const Affine *a);
+
+#endif

@@ -1,0 +1,399 @@
+// The verifier; see verify.h. Order: shape, accesses and views, pairs of accesses, what is read
+// before it is written.
+//
+// Two instances that touch one element are told apart by the first of the indices around both in
+// which they differ; an allocation starts afresh in every iteration of its block, so only indices
+// below that count. An unordered index may not tell any pair apart that conflicts. An ordered one
+// may, and with a Program it has to do so in the Program's order; where no index differs, the order
+// of children decides.
+#include "verify/verify_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+#include "base/fault.h"
+#include "tree/special.h"
+
+void not_proven(Verifier *v, const Node *node, const char *what) {
+    v->v->undecided++;
+    v->unproven = true;
+    if (v->v->unchecked) return;
+    Diag *d = diag_report(v->diags, tree_range(v->f.t, node), DIAG_TREE_NOT_PROVEN, what);
+    diag_note(v->diags, d, (Range){0, 0}, DIAG_TREE_UNCHECKED_NOTE);
+}
+
+DepAnswer ask(Verifier *v, System *s) {
+    v->v->questions++;
+    return system_solve(s);
+}
+
+static const Use *use_of(const Verifier *v, const Touch *t) { return &v->f.use.at[t->use]; }
+
+static const char *name_of_leaf(const Verifier *v, const Leaf *leaf) {
+    const Tree *t = v->f.t;
+    if (leaf->stmt >= 0 && t->program && leaf->stmt < t->program->stmts.n)
+        return t->program->stmts.at[leaf->stmt].label;
+    return t->buffers.at[leaf->write->tensor].name;
+}
+
+static const Buffer *buffer_of(const Verifier *v, const Access *a) {
+    return &v->f.t->buffers.at[a->tensor];
+}
+
+// --- Where accesses go -------------------------------------------------------------------------
+
+// a + b is a negative constant: not both can be >= 0.
+static bool exclude(const Affine *a, const Affine *b) {
+    int64_t sum;
+    if (a->n != b->n || !checked_add(a->constant, b->constant, &sum) || sum >= 0) return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != -b->term[i].coef) return false;
+    return true;
+}
+
+static bool excluded(const Use *u, const Touch *t, const Affine *bad) {
+    for (int i = 0; i < u->depth; i++)
+        for (int c = 0; c < u->path[i]->nconstraints; c++)
+            if (exclude(u->path[i]->constraint[c], bad)) return true;
+    for (int i = 0; i < t->nfacts; i++)
+        if (exclude(t->fact[i], bad)) return true;
+    return false;
+}
+
+// Is there an instance of the access with `bad` >= 0? Reports it as `id`.
+static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, const char *where) {
+    const Use *u = use_of(v, t);
+    int64_t min, max;
+    if (affine_bounds(bad, v->f.lo, v->f.hi, &min, &max) && max < 0) return false;
+    if (excluded(u, t, bad)) return false;
+    System s;
+    Point p;
+    system_init(&s, &v->f);
+    system_enter(&s, u, &p, 0, NULL);
+    system_facts(&s, &p, t);
+    system_least(&s, system_value(&s, &p, bad));
+    DepAnswer answer = ask(v, &s);
+    if (answer == DEP_NO) return false;
+    if (answer == DEP_YES && t->whole) {
+        diag_report(v->diags, tree_range(v->f.t, &u->leaf->node), id, point_show(&s, &p),
+                    element_show(&s, &p, t->access), where);
+        v->refused = true;
+    } else
+        not_proven(v, &u->leaf->node, "an access stays inside its buffer");
+    return true;
+}
+
+// Accesses that bind left to a check at run time: gathers, and what it could not prove.
+static bool checked_at_run_time(const Verifier *v, const Touch *t) {
+    const Leaf *leaf = use_of(v, t)->leaf;
+    const Program *p = v->f.t->program;
+    return p && leaf->stmt >= 0 && p->stmts.at[leaf->stmt].unproven;
+}
+
+static void check_inside(Verifier *v, const Touch *t) {
+    const Buffer *b = buffer_of(v, t->access);
+    if (t->guarded && !t->whole && checked_at_run_time(v, t)) return;
+    for (int d = 0; d < t->access->rank; d++) {
+        const Affine *sub = t->access->sub[d];
+        int64_t min, max;
+        if (sub->has_read) continue;
+        if (affine_bounds(sub, v->f.lo, v->f.hi, &min, &max) && min >= 0 && max < b->size[d])
+            continue;
+        const Affine *below = affine_add_const(v->f.x, affine_scale(v->f.x, sub, -1), -1);
+        const Affine *above =
+            affine_add_const(v->f.x, sub, -b->size[d] - FAULT(verify_outside_by_one));
+        if (find_bad(v, t, below, DIAG_TREE_OUTSIDE, b->name) ||
+            find_bad(v, t, above, DIAG_TREE_OUTSIDE, b->name))
+            return;
+    }
+}
+
+// --- Views -------------------------------------------------------------------------------------
+
+// The view of a buffer in a block. Of several, nobody knows through which one an access goes: then
+// none, and what is further out has to hold it.
+static const BlockView *view_in(const Block *b, int buffer) {
+    const BlockView *found = NULL;
+    for (int i = 0; i < b->nviews; i++) {
+        if (b->view[i].buffer != buffer || b->view[i].dir == VIEW_NONE) continue;
+        if (found) return NULL;
+        found = &b->view[i];
+    }
+    return found;
+}
+
+static void check_direction(Verifier *v, const Touch *t, const BlockView *view) {
+    bool write = t->kind != TOUCH_READ;
+    if (view->dir == VIEW_INOUT || view->dir == (write ? VIEW_OUT : VIEW_IN)) return;
+    diag_report(v->diags, tree_range(v->f.t, &use_of(v, t)->leaf->node), DIAG_TREE_VIEW_DIRECTION,
+                buffer_of(v, t->access)->name, write ? "written" : "read", write ? "in" : "out");
+    v->refused = true;
+}
+
+// An access through every view around it.
+static void check_views(Verifier *v, const Touch *t) {
+    const Use *u = use_of(v, t);
+    const Buffer *b = buffer_of(v, t->access);
+    for (int i = u->depth - 1; i >= 0; i--) {
+        const BlockView *view = u->path[i]->nviews ? view_in(u->path[i], t->access->tensor) : NULL;
+        if (!view) continue;
+        check_direction(v, t, view);
+        for (int d = 0; d < b->rank && view->offset && view->size; d++) {
+            if (t->access->sub[d]->has_read) continue;
+            const Affine *from = affine_sub(v->f.x, t->access->sub[d], view->offset[d]);
+            const Affine *below = affine_add_const(v->f.x, affine_scale(v->f.x, from, -1), -1);
+            const Affine *above = affine_add_const(v->f.x, from, -view->size[d]);
+            if (find_bad(v, t, below, DIAG_TREE_VIEW_OUTSIDE, b->name) ||
+                find_bad(v, t, above, DIAG_TREE_VIEW_OUTSIDE, b->name))
+                return;
+        }
+    }
+}
+
+static bool constrained(const Node *node) {
+    const Block *b = as_block(node);
+    if (b && b->nconstraints) return true;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (constrained(b->child[i])) return true;
+    return false;
+}
+
+// A view against the one around it. Inside a block with constraints its accesses say enough.
+static void check_child_view(Verifier *v, const Use *u, int at, const BlockView *view) {
+    const Buffer *b = &v->f.t->buffers.at[view->buffer];
+    const BlockView *outer = NULL;
+    for (int i = at - 1; i >= 0 && !outer; i--) outer = view_in(u->path[i], view->buffer);
+    if (!view->offset || !view->size || constrained(&u->path[at]->node)) return;
+    for (int d = 0; d < b->rank; d++)
+        if (view->size[d] <= 0) return; // of nothing, wherever that is
+    Use head = *u;                      // an iteration of the block itself
+    head.depth = at + 1;
+    head.nindex = 0;
+    for (int i = 0; i <= at; i++) head.nindex += u->path[i]->nindex;
+    for (int d = 0; d < b->rank; d++) {
+        const Affine *from = view->offset[d];
+        bool known = outer && outer->offset && outer->size;
+        if (known) from = affine_sub(v->f.x, from, outer->offset[d]);
+        int64_t room = (known ? outer->size[d] : b->size[d]) - view->size[d], min, max;
+        if (affine_bounds(from, v->f.lo, v->f.hi, &min, &max) && min >= 0 && max <= room) continue;
+        for (int side = 0; side < 2; side++) {
+            System s;
+            Point p;
+            system_init(&s, &v->f);
+            system_enter(&s, &head, &p, 0, NULL);
+            const Affine *bad = affine_add_const(v->f.x, affine_scale(v->f.x, from, side ? 1 : -1),
+                                                 side ? -room - 1 : -1);
+            system_least(&s, system_value(&s, &p, bad));
+            DepAnswer answer = ask(v, &s);
+            if (answer == DEP_NO) continue;
+            if (answer == DEP_UNDECIDED) {
+                not_proven(v, &u->path[at]->node, "a view lies inside its parent's");
+                return;
+            }
+            Access *corner =
+                arena_alloc(v->f.arena, sizeof *corner + (size_t)b->rank * sizeof from);
+            *corner = (Access){.tensor = view->buffer, .rank = b->rank};
+            for (int k = 0; k < b->rank; k++)
+                corner->sub[k] = affine_add_const(
+                    v->f.x, view->offset[k], side && k == d ? max_i64(view->size[k] - 1, 0) : 0);
+            diag_report(v->diags, tree_range(v->f.t, &u->path[at]->node), DIAG_TREE_VIEW_PARENT,
+                        point_show(&s, &p), element_show(&s, &p, corner), b->name);
+            v->refused = true;
+            return;
+        }
+    }
+}
+
+static void check_child_views(Verifier *v) {
+    for (int i = 0; i < v->f.use.n; i++) {
+        const Use *u = &v->f.use.at[i];
+        for (int at = 0; at < u->depth; at++) {
+            const Block *b = u->path[at];
+            bool seen = false; // under an earlier leaf
+            if (i) {
+                Common c = facts_common(u, &v->f.use.at[i - 1]);
+                seen = at < c.blocks;
+            }
+            for (int k = 0; k < b->nviews && !seen; k++)
+                if (b->view[k].dir != VIEW_NONE) check_child_view(v, u, at, &b->view[k]);
+        }
+    }
+}
+
+// --- Pairs -------------------------------------------------------------------------------------
+
+typedef struct Pair {
+    const Touch *a, *b;
+    const Use *p, *q;
+    Common common;
+    int fixed;
+} Pair;
+
+static int rank_of(const Leaf *leaf) { return 2 * leaf->stmt + (leaf->role != LEAF_INIT); }
+
+// -1: a's leaf comes first in the Program; 1: b's does; 0: it does not say.
+static int program_order(const Verifier *v, const Pair *pair) {
+    if (!v->f.t->program || pair->p->leaf->stmt < 0 || pair->q->leaf->stmt < 0) return 0;
+    int a = rank_of(pair->p->leaf), b = rank_of(pair->q->leaf);
+    return (a > b) - (a < b);
+}
+
+// Are there instances of both, equal in `level` common indices, with x < y (sign > 0) or y < x in
+// the next one, or, with sign 0, equal in all? Filled in for a report.
+static DepAnswer ask_pair(Verifier *v, const Pair *pair, int level, int sign, System *s, Point *x,
+                          Point *y) {
+    system_init(s, &v->f);
+    system_enter(s, pair->p, x, 0, NULL);
+    system_enter(s, pair->q, y, sign ? level : pair->common.indices, x);
+    system_facts(s, x, pair->a);
+    system_facts(s, y, pair->b);
+    system_meet(s, x, pair->a->access, y, pair->b->access);
+    if (sign) {
+        int id = pair->p->index[level]->id;
+        system_less(s, sign > 0 ? x->at[id] : y->at[id], sign > 0 ? y->at[id] : x->at[id]);
+    }
+    DepAnswer answer = ask(v, s);
+    bool exact = pair->a->whole && pair->b->whole;
+    return answer == DEP_YES && !exact ? DEP_UNDECIDED : answer;
+}
+
+static void report_unordered(Verifier *v, const Pair *pair, int level, const System *s,
+                             const Point *x, const Point *y) {
+    const Touch *a = pair->a, *b = pair->b;
+    const char *index = pair->p->index[level]->name, *kind = kind_name[pair->p->of[level]->kind];
+    const char *px = point_show(s, x), *py = point_show(s, y);
+    const char *element = element_show(s, x, a->access);
+    Range at = tree_range(v->f.t, &pair->p->leaf->node);
+    if (!index) index = "i";
+    if (a->kind == TOUCH_ASSIGN && b->kind == TOUCH_ASSIGN)
+        diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, px, py, element);
+    else if (a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE)
+        diag_report(v->diags, at, DIAG_TREE_MIXED, index, kind, px, py, element,
+                    reduce_name[pair->p->leaf->op], reduce_name[pair->q->leaf->op]);
+    else if (a->kind == TOUCH_ASSIGN || b->kind == TOUCH_ASSIGN) {
+        bool reads = a->kind == TOUCH_READ || b->kind == TOUCH_READ;
+        bool first = a->kind == TOUCH_READ;
+        if (reads)
+            diag_report(v->diags, at, DIAG_TREE_READS_WRITTEN, index, kind, first ? px : py,
+                        element, first ? py : px);
+        else
+            diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, px, py, element);
+    } else
+        diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, px, py, element);
+    v->refused = true;
+}
+
+// False when a fault was found.
+static bool check_unordered(Verifier *v, const Pair *pair, int level) {
+    for (int sign = 1; sign >= (pair->a == pair->b || FAULT(verify_one_order) ? 1 : -1);
+         sign -= 2) {
+        System s;
+        Point x, y;
+        DepAnswer answer = ask_pair(v, pair, level, sign, &s, &x, &y);
+        if (answer == DEP_NO) continue;
+        if (answer == DEP_YES)
+            report_unordered(v, pair, level, &s, &x, &y);
+        else
+            not_proven(v, &pair->p->leaf->node, "iterations of an unordered block do not conflict");
+        return false;
+    }
+    return true;
+}
+
+// sign: who must not come first there (see ask_pair); 0: in the order of children.
+static bool check_ordered(Verifier *v, const Pair *pair, int level, int sign, bool a_first) {
+    System s;
+    Point x, y;
+    DepAnswer answer = ask_pair(v, pair, level, sign, &s, &x, &y);
+    if (answer == DEP_NO) return true;
+    if (answer == DEP_UNDECIDED) {
+        not_proven(v, &pair->p->leaf->node, "statements run in the order of the program");
+        return false;
+    }
+    const Point *sink = a_first ? &y : &x, *source = a_first ? &x : &y;
+    diag_report(v->diags, tree_range(v->f.t, &source->use->leaf->node), DIAG_TREE_SINK_FIRST,
+                name_of_leaf(v, sink->use->leaf), point_show(&s, sink),
+                name_of_leaf(v, source->use->leaf), point_show(&s, source),
+                element_show(&s, &x, pair->a->access));
+    v->refused = true;
+    return false;
+}
+
+// Can x (of p) be less than y (of q), seen from bounds alone?
+static bool may_be_less(const Verifier *v, const Use *p, const Use *q, const Index *i) {
+    int64_t plo, phi, qlo, qhi;
+    facts_range(&v->f, p, i, &plo, &phi);
+    facts_range(&v->f, q, i, &qlo, &qhi);
+    return plo < qhi && plo <= phi && qlo <= qhi;
+}
+
+static void check_pair(Verifier *v, const Pair *pair) {
+    int order = program_order(v, pair);
+    for (int level = pair->fixed; level < pair->common.indices; level++) {
+        const Index *x = pair->p->index[level];
+        bool unordered = kind_is_unordered(pair->p->of[level]->kind);
+        if (x->passed || x->extent <= 1 || (!unordered && !order)) continue;
+        bool pq = may_be_less(v, pair->p, pair->q, x), qp = may_be_less(v, pair->q, pair->p, x);
+        if (unordered ? !pq && !qp : order < 0 ? !qp : !pq) continue;
+        if (facts_aligned(&v->f, pair->p, pair->a->access, pair->q, pair->b->access, level))
+            continue;
+        if (unordered ? !check_unordered(v, pair, level)
+                      : !check_ordered(v, pair, level, order < 0 ? -1 : 1, order < 0))
+            return;
+    }
+    if (!order || pair->p == pair->q || !pair->common.blocks) return;
+    int at = pair->common.blocks - 1; // equal in all indices: children in turn
+    int first = pair->p->child[at] - pair->q->child[at];
+    if (first && (first < 0) != (order < 0) && !FAULT(verify_children_order))
+        check_ordered(v, pair, pair->common.indices, 0, order < 0);
+}
+
+// Reductions by one operator commute, and so do reads.
+static bool commute(const Verifier *v, const Touch *a, const Touch *b) {
+    if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return true;
+    return a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE &&
+           (use_of(v, a)->leaf->op == use_of(v, b)->leaf->op || FAULT(verify_mixed_reductions));
+}
+
+static bool only_read(const Verifier *v, int buffer) {
+    for (int i = v->f.first[buffer]; i >= 0; i = v->f.touch.at[i].next)
+        if (v->f.touch.at[i].kind != TOUCH_READ) return false;
+    return true;
+}
+
+// A leaf that reads its own element in every instance of an assignment conflicts no more than the
+// assignment does.
+static void check_buffer(Verifier *v, int buffer) {
+    if (only_read(v, buffer)) return;
+    for (int i = v->f.first[buffer]; i >= 0; i = v->f.touch.at[i].next)
+        for (int j = i; j >= 0; j = v->f.touch.at[j].next) {
+            Pair pair = {.a = &v->f.touch.at[i], .b = &v->f.touch.at[j]};
+            if (commute(v, pair.a, pair.b)) continue;
+            pair.p = use_of(v, pair.a);
+            pair.q = use_of(v, pair.b);
+            pair.common = facts_common(pair.p, pair.q);
+            pair.fixed = facts_fixed(&v->f, pair.p, buffer);
+            check_pair(v, &pair);
+        }
+}
+
+VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *options, DiagList *diags) {
+    Verify own = {0};
+    t = tree_expand(t);
+    ArenaMark mark = arena_mark(scratch);
+    const Source *before = diags->source;
+    if (t->program && t->program->source) diags->source = t->program->source;
+    Verifier v = {.v = options ? options : &own, .diags = diags, .f.arena = scratch, .f.t = t};
+    if (verify_shape(&v, t)) {
+        facts_collect(&v.f, scratch, t);
+        for (int i = 0; i < v.f.touch.n; i++) check_inside(&v, &v.f.touch.at[i]);
+        for (int i = 0; i < v.f.touch.n; i++) check_views(&v, &v.f.touch.at[i]);
+        check_child_views(&v);
+        for (int b = 0; b < t->buffers.n; b++) check_buffer(&v, b);
+        verify_written(&v);
+    }
+    diags->source = before;
+    // What the pool of expressions or the diagnostics keep in `scratch` has to stay there.
+    if (diags->arena != scratch && t->exprs->arena != scratch) arena_release(scratch, mark);
+    if (v.refused) return VERIFY_REFUSED;
+    return v.unproven && !v.v->unchecked ? VERIFY_UNPROVEN : VERIFY_OK;
+}

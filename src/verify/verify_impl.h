@@ -1,0 +1,29 @@
+// Inside the verifier (private to src/tree): verify.c drives, verify_shape.c looks at indices and
+// sizes, verify_cover.c at what is read before it is written, verify_walk.c at small Trees point by
+// point.
+#ifndef LW_VERIFY_VERIFY_IMPL_H
+#define LW_VERIFY_VERIFY_IMPL_H
+
+#include "tree/tree_facts.h"
+#include "verify/verify.h"
+
+typedef struct Verifier {
+    TreeFacts f;
+    Verify *v;
+    DiagList *diags;
+    bool refused, unproven;
+} Verifier;
+
+// Notes that a question about a node was left open.
+void not_proven(Verifier *v, const Node *node, const char *what);
+// The system's answer, counted.
+DepAnswer ask(Verifier *v, System *s);
+
+// Scope, affinity, sizes; false: nothing else can be looked at.
+bool verify_shape(Verifier *v, const Tree *t);
+void verify_written(Verifier *v);
+// Small Trees only: are the elements that these reads of the buffer (`open`, per touch) want
+// written before? False: not proven.
+bool verify_walk(Verifier *v, int buffer, const bool *open);
+
+#endif
