@@ -1,8 +1,8 @@
 // What is fetched ahead: operands that come from beyond the second cache block by block, each block
 // used by several turns of a loop inside, or of a loop that brings new blocks of all operands.
-// While one is used the next one comes, a line now and then (code/plan/fetch.c), instead of all at once
-// when its turn begins. And the places that tiles are stored to, where all of them are more than
-// that cache holds.
+// While one is used the next one comes, a line now and then (code/plan/fetch.c), instead of all at
+// once when its turn begins. And the places that tiles are stored to, where all of them are more
+// than that cache holds.
 #include "space/analytic_impl.h"
 
 #include "base/checked.h"

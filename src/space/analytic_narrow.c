@@ -6,9 +6,10 @@
 //                            u8 by i8        copy B, in fours along k
 //
 // Integers that are summed up in i32 are taken two or four at a time, in words of 4 bytes
-// (code/plan/dots.c): along a reduction that both operands have by itself in a subscript. The operand in
-// lanes is packed so that words of neighbouring lanes lie side by side, the other one so that its
-// words lie together. The rest of the choice sees a product of words, with a shorter reduction.
+// (code/plan/dots.c): along a reduction that both operands have by itself in a subscript. The
+// operand in lanes is packed so that words of neighbouring lanes lie side by side, the other one so
+// that its words lie together. The rest of the choice sees a product of words, with a shorter
+// reduction.
 #include "space/analytic_impl.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 //
 // Lanes may run along either of the two. Along the result, reads are strided; along what is read,
 // stores are. Both are done in blocks: as many strided vectors as lie side by side are the rows of
-// a block of memory, shuffled into columns (code/micro/turn.c, code/micro/comb.c). Blocks that do not fill up
-// cost most: a tail of few lanes or columns is gathered or scattered one by one. So the orientation
-// is a matter of counting.
+// a block of memory, shuffled into columns (code/micro/turn.c, code/micro/comb.c). Blocks that do
+// not fill up cost most: a tail of few lanes or columns is gathered or scattered one by one. So the
+// orientation is a matter of counting.
 #include "space/analytic_impl.h"
 
 #include "base/checked.h"

@@ -360,11 +360,12 @@ static void add_work(BoundStmt *b, int work, double times) {
 
 // --- What is shared ------------------------------------------------------------------------------
 //
-// Code does an operation once where its operands are the same (code/micro/micro.h): in one expression, in
-// statements that share a loop, where a temporary is computed in the place of several reads, and in
-// neighbouring iterations that are unrolled: of `f(A[i]) + f(A[i + 1])` one f each, of
-// `f(A[i + k])` as many as there are elements. So what counts are distinct tuples of subscripts;
-// and of all operations that look alike, but for their subscripts, the one that is done most often.
+// Code does an operation once where its operands are the same (code/micro/micro.h): in one
+// expression, in statements that share a loop, where a temporary is computed in the place of
+// several reads, and in neighbouring iterations that are unrolled: of `f(A[i]) + f(A[i + 1])` one f
+// each, of `f(A[i + k])` as many as there are elements. So what counts are distinct tuples of
+// subscripts; and of all operations that look alike, but for their subscripts, the one that is done
+// most often.
 
 static void count_op(Build *x, int stmt, uint64_t look, int work, double times) {
     for (int i = 0; i < x->shared.at.n; i++) {

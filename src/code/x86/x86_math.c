@@ -1,5 +1,5 @@
-// What functions are made of (code/micro/micro_math.c), as instructions: shifts of bits, exponents, choices,
-// halves of vectors in f64.
+// What functions are made of (code/micro/micro_math.c), as instructions: shifts of bits, exponents,
+// choices, halves of vectors in f64.
 #include "code/x86/x86_impl.h"
 
 #include "base/bug.h"
