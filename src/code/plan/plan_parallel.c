@@ -5,8 +5,10 @@
 // writes. Updates are another matter: `C op= x` of different iterations may meet in one element of
 // C, and threads would lose updates. So a loop is parallel only where, for every buffer that it
 // updates and that outlives an iteration, some subscript tells its iterations apart; elsewhere it
-// runs in order, and the report says which buffer the schedule should privatise. Only the outermost
-// parallel loop of a nest is shared out, together with those perfectly nested in it.
+// runs in order, and the report says which buffer the schedule should privatise. Elements are told
+// apart whatever conditions say, since a tile in registers also loads and stores elements whose
+// update a condition leaves out; so under conditions they must not meet assignments either. Only
+// the outermost parallel loop of a nest is shared out, together with those perfectly nested in it.
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
@@ -55,13 +57,20 @@ static bool updates(const Plan *p, int leaf, int buffer) {
     return n->leaf->op != REDUCE_ASSIGN && n->write.buffer == buffer;
 }
 
-// Do different iterations always update different elements, to be told by subscript d?
+static bool has_conditions(const PNode *n) {
+    bool has = n->kind == P_LOOP ? n->nbounds > 0 : n->kind == P_GUARD && n->nconds + n->nhard > 0;
+    for (int i = 0; i < n->nchild && !has; i++) has = has_conditions(n->child[i]);
+    return has;
+}
+
+// Do different iterations always write different elements, to be told by subscript d?
 static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_t *first,
                      int64_t *c) {
     Reach sum = {0};
     int n = 0;
+    bool all = has_conditions(loop);
     for (int i = loop->first; i < loop->last; i++) {
-        if (!updates(p, i, buffer)) continue;
+        if (all ? p->leaves.at[i]->write.buffer != buffer : !updates(p, i, buffer)) continue;
         int64_t *into = n ? c : first;
         Reach r;
         memset(into, 0, (size_t)(p->nloops + 1) * sizeof *into);

@@ -948,3 +948,19 @@ TEST(tiles_store_what_is_initialised) {
     };
     RUN(cases);
 }
+
+// An element outside of the domain keeps its bytes, of any type.
+TEST(tiles_leave_other_elements_alone) {
+    static const Case cases[] = {
+        {"program b { input A: bool[9, 4] output O: bool[3, 2]\n"
+         "O: for i in 0:5, k in 0:4  O[i/2, i%2] min=! A[i, k] }",
+         "O: i/2\n", EXACT},
+        {"program h { input A: bf16[9, 4] output O: bf16[8]\n"
+         "O: for i in 0:5, k in 0:4  O[i] max=! A[i, k] }",
+         "O: i/2\n", EXACT},
+        {"program t { input A: bool[40, 40] output O: bool[40]\n"
+         "O: for i in 0:40, k in 0:40 if i - k >= 0  O[i] max= A[i, k] }",
+         "O: i/4 k i\n", EXACT},
+    };
+    RUN(cases);
+}
