@@ -238,24 +238,25 @@ const Schedule *schedule_swap_dims(const Schedule *s, Name label, int rank, int 
 
 // --- Whole schedules ---------------------------------------------------------------------------
 
-static int64_t weight_of(const Program *p, int *const *class, int of) {
-    int64_t weight = 0; // statements that it belongs to, less those that reduce it
-    for (int i = 0; i < p->stmts.n; i++)
-        for (int k = 0; k < p->stmts.at[i].niters; k++)
-            if (class[i][k] == of) weight += p->stmts.at[i].iter[k].reduction ? -1 : 1;
+static int64_t weight_of(const ProgramFacts *f, int class) {
+    int64_t weight = 0; // statements that have an iterator of the class, less those that reduce it
+    for (int i = 0; i < f->p->stmts.n; i++)
+        for (int k = 0; k < f->stmt[i].s->niters; k++)
+            if (f->stmt[i].class[k] == class) weight += f->stmt[i].s->iter[k].reduction ? -1 : 1;
     return weight;
 }
 
 // LoopTool's maximize_reuse: iterators that many statements have in common, and few reduce, go
 // outermost.
 const Schedule *schedule_maximise_reuse(Arena *arena, const Program *p, const Schedule *s) {
-    int *const *class = statement_classes(arena, p);
+    ProgramFacts *f = program_facts(arena, p);
+    facts_classes(arena, f);
     s = schedule_complete(arena, p, s);
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *st = &p->stmts.at[i];
         SchedStmt *section = section_of(s, st->label);
         int64_t weight[PROGRAM_MAX_ITERS] = {0};
-        for (int k = 0; k < st->niters; k++) weight[k] = weight_of(p, class, class[i][k]);
+        for (int k = 0; k < st->niters; k++) weight[k] = weight_of(f, f->stmt[i].class[k]);
         SchedLoop *loop = loops_of(section);
         for (int a = 1; a < section->nloops; a++) { // stable insertion
             for (int b = a; b > 0; b--) {

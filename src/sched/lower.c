@@ -17,64 +17,16 @@
 
 // --- What is known of each statement -----------------------------------------------------------
 
-static void collect_reads(Lower *l, StmtInfo *info) {
-    AccessList reads = {.arena = l->arena};
-    expr_visit_accesses(info->s->value, access_collect, &reads);
-    for (int d = 0; d < info->s->write->rank; d++)
-        affine_visit_accesses(info->s->write->sub[d], access_collect, &reads);
-    for (int c = 0; c < info->s->nconstraints; c++)
-        affine_visit_accesses(info->s->constraint[c], access_collect, &reads);
-    info->nreads = reads.at.n;
-    info->read = reads.at.at;
-}
-
-// Solves for iterators one by one: a subscript with one unknown left determines it.
-bool stmt_is_injective(const Stmt *s) {
-    bool known[PROGRAM_MAX_ITERS];
-    if (s->write->has_read) return false;
-    for (int i = 0; i < s->niters; i++)
-        known[i] = s->iter[i].reduction || iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) <= 1;
-    for (bool more = true; more;) {
-        more = false;
-        for (int d = 0; d < s->write->rank; d++) {
-            const Affine *sub = s->write->sub[d];
-            int unknown = 0, which = -1;
-            for (int k = 0; sub->linear && k < sub->n; k++)
-                if (!known[sub->term[k].atom->index]) unknown++, which = sub->term[k].atom->index;
-            if (unknown == 1 || (FAULT(injective_by_mistake) && unknown == 2))
-                known[which] = more = true;
-        }
-    }
-    for (int i = 0; i < s->niters; i++)
-        if (!known[i]) return false;
-    return true;
-}
-
 static void know_statements(Lower *l, const SchedStmt *const *sched) {
-    const Program *p = l->p;
-    l->info = arena_new_n(l->arena, StmtInfo, p->stmts.n);
-    for (int i = 0; i < p->stmts.n; i++) {
-        StmtInfo *info = &l->info[i];
-        const Stmt *s = info->s = &p->stmts.at[i];
-        info->sched = sched[i];
-        info->class = arena_new_n(l->arena, int, s->niters);
-        info->injective = stmt_is_injective(s);
-        info->host = -1;
-        for (int k = 0; k < s->niters; k++)
-            info->empty_reduction |=
-                s->iter[k].reduction && iter_hi(&s->iter[k]) <= iter_lo(&s->iter[k]);
-        collect_reads(l, info);
+    int n = l->p->stmts.n;
+    l->facts = program_facts(l->arena, l->p);
+    facts_classes(l->arena, l->facts);
+    l->info = arena_new_n(l->arena, StmtInfo, n);
+    l->host = arena_new_n(l->arena, int, n);
+    for (int i = 0; i < n; i++) {
+        l->info[i] = (StmtInfo){&l->p->stmts.at[i], &l->facts->stmt[i], sched[i], -1, -1};
+        l->host[i] = -1;
     }
-}
-
-int *const *statement_classes(Arena *arena, const Program *p) {
-    Lower l = {.arena = arena, .x = p->exprs, .p = p};
-    const SchedStmt **none = arena_new_n(arena, const SchedStmt *, p->stmts.n);
-    int **class = arena_new_n(arena, int *, p->stmts.n);
-    know_statements(&l, none);
-    plan_classes(&l);
-    for (int i = 0; i < p->stmts.n; i++) class[i] = l.info[i].class;
-    return class;
 }
 
 static void know_tensors(Lower *l) {
@@ -100,10 +52,11 @@ static void know_tensors(Lower *l) {
 static bool checks(const Lower *l, int stmt, int depth) {
     const StmtInfo *info = &l->info[stmt];
     if (statement_checks(info->s)) return true;
-    for (int r = 0; r < info->nreads && depth < PROGRAM_MAX_STMTS; r++)
-        for (int k = 0; l->at[info->read[r]->tensor] && k < stmt; k++)
-            if (l->info[k].s->write->tensor == info->read[r]->tensor && checks(l, k, depth + 1))
-                return true;
+    for (int r = 0; r < info->facts->nreads && depth < PROGRAM_MAX_STMTS; r++) {
+        int tensor = info->facts->read[r]->tensor;
+        for (int k = 0; l->at[tensor] && k < stmt; k++)
+            if (l->info[k].s->write->tensor == tensor && checks(l, k, depth + 1)) return true;
+    }
     return false;
 }
 
@@ -252,12 +205,6 @@ static const Node *emit(Lower *l, Item *item) {
     return item->what == ITEM_LOOP ? hoist_guard(l, &item->made) : &item->made->node;
 }
 
-static bool touches(const StmtInfo *info, int tensor) {
-    bool found = info->s->write->tensor == tensor;
-    for (int r = 0; r < info->nreads; r++) found |= info->read[r]->tensor == tensor;
-    return found;
-}
-
 static bool copied(const SchedStmt *s, const char *tensor) {
     for (int i = 0; i < s->ncopies; i++)
         if (!strcmp(s->copy[i].tensor, tensor)) return true;
@@ -271,7 +218,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
         const SchedPrefetch *f = &sched->prefetch[i];
         int tensor = program_find_tensor(l->p, f->tensor), at;
         Inst *owner;
-        bool used = tensor >= 0 && touches(inst->info, tensor);
+        bool used = tensor >= 0 && stmt_touches(inst->info->facts, tensor);
         if (!used && !copied(sched, f->tensor) &&
             statement_reads(l->flat.p, inst->info->s->label, f->tensor))
             continue; // inlining left it out
@@ -325,7 +272,6 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (!l.failed) know_tensors(&l);
     if (!l.failed) keep_checks(&l);
     if (!l.failed) statement_hosts(&l);
-    if (!l.failed) plan_classes(&l);
     if (!l.failed) nest_statements(&l);
     if (!l.failed) storage_assign(&l);
     if (!l.failed) l.tree->root = as_block(emit(&l, l.root));

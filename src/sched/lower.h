@@ -13,6 +13,7 @@
 #ifndef LW_SCHED_LOWER_H
 #define LW_SCHED_LOWER_H
 
+#include "program/stmt_facts.h"
 #include "sched/flatten.h"
 #include "sched/rewrite.h"
 #include "sched/schedule.h"
@@ -42,17 +43,13 @@ typedef struct Plan {
     int stage;           // loops from here on are closed behind the statement
 } Plan;
 
-// What is known of a statement before any loop exists.
+// A statement and what the Schedule says of it, before any loop exists.
 typedef struct StmtInfo {
     const Stmt *s;
+    const StmtFacts *facts;
     const SchedStmt *sched; // NULL: naive
-    int nreads;
-    const Access *const *read; // every access but the write, those inside subscripts included
-    int *class;                // per iterator
-    bool injective;        // distinct points (of the not reduced iterators) write distinct elements
-    bool empty_reduction;  // some reduced iterator has no values: only the initialisation is left
-    int host;              // the statement that this one stands behind (`after`), or -1
-    int follower, sibling; // the first that stands behind this one, the next behind the same; or -1
+    int follower;           // the first statement that follows this one (Lower.host), or -1
+    int sibling;            // the next statement with the same host, or -1
 } StmtInfo;
 
 // A tensor as its readers in one instance see it.
@@ -153,9 +150,11 @@ typedef struct Lower {
     const Schedule *schedule;
     DiagList *diags;
     bool failed;
-    StmtInfo *info;
-    const LoopRef **at; // per tensor: computed at this loop of its readers; NULL: not
-    VEC(Window) window; // those that exist
+    ProgramFacts *facts; // of `p`
+    StmtInfo *info;      // per statement
+    int *host;           // per statement: the one that it follows (`after`), or -1
+    const LoopRef **at;  // per tensor: computed at this loop of its readers; NULL: not
+    VEC(Window) window;  // those that exist
     Item *root;
     VEC(Item *) open; // loops that the next statement may share, outermost first
     VEC(Item *) leaf; // in order of creation
@@ -169,7 +168,6 @@ typedef struct Lower {
 
 // plan.c
 bool plan_make(Lower *l, const Inst *inst, Plan *plan);
-void plan_classes(Lower *l);
 // Adds to `out` the constraints that stand at loop number `at`: tails of splits, borders of a
 // window. idx[i] is the index of loop i.
 void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out);
@@ -195,9 +193,8 @@ Inst *inst_new(Lower *l, int stmt);
 void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before);
 
 // order.c
-int *statement_order(Lower *l);                                // NULL: as they stand
-void statement_hosts(Lower *l);                                // fills in StmtInfo.host
-int after_iter(const StmtInfo *info, const Stmt *host, int i); // -1: none
+int *statement_order(Lower *l); // NULL: as they stand
+void statement_hosts(Lower *l); // fills in host, follower and sibling
 
 // window.c
 int window_limit(Lower *l, Inst *inst,

@@ -12,13 +12,8 @@
 #include "base/bug.h"
 #include "base/checked.h"
 #include "base/fault.h"
-#include "program/deps.h"
 #include "sched/lower.h"
 #include "tree/node_pool.h"
-
-enum {
-    SHARE_BUDGET = 3000
-}; // of work for one dependence question; what takes longer is not shared
 
 // --- Items -------------------------------------------------------------------------------------
 
@@ -101,10 +96,6 @@ static bool has_room(Lower *l, const Inst *inst, int depth) {
     return !l->failed;
 }
 
-static bool needs_init(const StmtInfo *info) {
-    return info->s->init && info->s->op != REDUCE_ASSIGN;
-}
-
 // --- Sharing -----------------------------------------------------------------------------------
 
 static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
@@ -113,65 +104,25 @@ static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
            a->interleaved == b->interleaved && (!a->interleaved || a->step == b->step);
 }
 
-// Some dimension says that i and j are the same: a·i + c against a·j + c.
-static bool plainly_equal(const Access *a, const Inst *ia, int i, const Access *b, const Inst *ib,
-                          int j) {
-    for (int d = 0; d < a->rank; d++) {
-        const Affine *f = a->sub[d], *g = b->sub[d];
-        if (f->n != 1 || g->n != 1 || f->term[0].coef != g->term[0].coef) continue;
-        const Atom *fa = f->term[0].atom, *ga = g->term[0].atom;
-        if (fa->kind != ATOM_ITER || ga->kind != ATOM_ITER) continue;
-        if (fa->index != i || ga->index != j) continue;
-        int64_t from_f = f->term[0].coef * ia->base[i]->constant + f->constant;
-        int64_t from_g = g->term[0].coef * ib->base[j]->constant + g->constant;
-        if (from_f == from_g) return true;
-    }
-    return false;
-}
-
-static DepSide side_of(const Lower *l, const Inst *inst, const Access *a) {
-    DepSide side = deps_side(l->arena, inst->info->s, a);
-    if (inst->info->s->init) side.nconstraints = 0; // it initialises the whole box
-    return side;
-}
-
-// The two ask for an element at which i - j, counted from their starts, is positive or negative.
-static bool proven_equal(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
-                         const Inst *ib, int j) {
-    if (!access_uses_iter(a, i) || !access_uses_iter(b, j)) return false;
-    int64_t *plus_i = arena_new_n(l->arena, int64_t, 2 * PROGRAM_MAX_ITERS);
-    int64_t *plus_j = plus_i + PROGRAM_MAX_ITERS;
-    int64_t apart = ib->base[j]->constant - ia->base[i]->constant;
-    DepQuery q = {side_of(l, ia, a), side_of(l, ib, b), .budget = SHARE_BUDGET, .norders = 1};
-    for (int sign = -1; sign <= 1; sign += 2) {
-        plus_i[i] = sign;
-        plus_j[j] = -sign;
-        q.orders = &(DepOrder){plus_i, plus_j, sign * apart - 1, false};
-        if (deps_test(l->arena, &q, NULL) != DEP_NO) return false;
-    }
-    return true;
-}
-
 // Do two accesses of one element always have the same value of these iterators, counted from their
 // starts?
-static bool zero_distance(const Lower *l, const Access *a, const Inst *ia, int i, const Access *b,
-                          const Inst *ib, int j) {
-    if (ia->extent[i] <= 1 && ib->extent[j] <= 1) return true;
-    return FAULT(share_despite_distance) || plainly_equal(a, ia, i, b, ib, j) ||
-           proven_equal(l, a, ia, i, b, ib, j);
+static bool zero_distance(const Lower *l, const Record *rec, int i, const Inst *inst,
+                          const Access *a, int j) {
+    return FAULT(share_despite_distance) ||
+           same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j);
 }
 
 // How many of the first `p` open loops may stay open for this access of the new instance.
 static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
-    int init_at = needs_init(inst->info) ? inst->plan.init_at : p;
+    int init_at = inst->info->facts->initialises ? inst->plan.init_at : p;
     for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
         const Record *rec = &l->record.at[r];
         if (!write && !rec->write) continue;
         for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
             bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
             own = own && !(write && i >= init_at); // its initialisation would come too early
-            if (own && zero_distance(l, rec->access, rec->inst, rec->inst->plan.loop[i].iter, a,
-                                     inst, inst->plan.loop[i].iter))
+            if (own && zero_distance(l, rec, rec->inst->plan.loop[i].iter, inst, a,
+                                     inst->plan.loop[i].iter))
                 continue;
             p = i;
         }
@@ -181,8 +132,8 @@ static int share_with(const Lower *l, const Inst *inst, const Access *a, bool wr
 
 static int share_all(const Lower *l, const Inst *inst, int p) {
     p = share_with(l, inst, inst->info->s->write, true, p);
-    for (int r = 0; r < inst->info->nreads; r++)
-        p = share_with(l, inst, inst->info->read[r], false, p);
+    for (int r = 0; r < inst->info->facts->nreads; r++)
+        p = share_with(l, inst, inst->info->facts->read[r], false, p);
     return p;
 }
 
@@ -302,7 +253,7 @@ static void init_apart(Lower *l, Inst *inst, Item *parent, Item *before) {
     }
     Item *nest = guard_new(l, parent, before);
     Item *last = clone_loops(l, inst, 0, nest, idx);
-    for (Item *loop = last; loop != nest && !inst->info->injective; loop = loop->parent)
+    for (Item *loop = last; loop != nest && !inst->info->facts->injective; loop = loop->parent)
         loop->like.kind = KIND_SERIAL; // points meet: an element may be assigned more than once
     leaf_new(l, inst, LEAF_INIT, last, idx);
 }
@@ -328,15 +279,16 @@ Inst *inst_new(Lower *l, int stmt) {
 // What the instance just placed, its leaf being the last one, touches.
 static void record_all(Lower *l, const Inst *inst) {
     int leaf = l->leaf.n - 1;
-    record(l, inst, inst->info->s->write, true, leaf);
-    for (int r = 0; r < inst->info->nreads; r++) record(l, inst, inst->info->read[r], false, leaf);
+    const StmtFacts *f = inst->info->facts;
+    record(l, inst, f->s->write, true, leaf);
+    for (int r = 0; r < f->nreads; r++) record(l, inst, f->read[r], false, leaf);
 }
 
 // Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
 static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
     const Plan *plan = &inst->plan;
     const Affine *idx[TREE_MAX_DEPTH] = {0};
-    bool init = needs_init(inst->info) && inst->info->injective;
+    bool init = inst->info->facts->initialises && inst->info->facts->injective;
     for (int i = 0; i < shared; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
     if (init && plan->init_at < shared) {
         Item *run = inst->loop[plan->init_at];
@@ -360,12 +312,12 @@ static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *be
 
 void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
     if (!has_room(l, inst, parent->depth - shared)) return;
-    bool apart = inst->info->empty_reduction || !inst->info->injective;
+    bool apart = inst->info->facts->empty_reduction || !inst->info->facts->injective;
     if (!inst->loop) inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
     if (inst->reader) windows_outside(l, inst, parent, before);
     if (l->failed) return;
-    if (needs_init(inst->info) && apart) init_apart(l, inst, parent, before);
-    if (!inst->info->empty_reduction) place_loops(l, inst, shared, parent, before);
+    if (inst->info->facts->initialises && apart) init_apart(l, inst, parent, before);
+    if (!inst->info->facts->empty_reduction) place_loops(l, inst, shared, parent, before);
     if (!l->failed) record_all(l, inst);
 }
 
@@ -377,7 +329,7 @@ static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
     Inst *inst = inst_new(l, stmt);
     const Stmt *h = host->info->s;
     int of[PROGRAM_MAX_ITERS]; // the iterator that is the host's
-    for (int i = 0; i < h->niters; i++) of[i] = after_iter(inst->info, h, i);
+    for (int i = 0; i < h->niters; i++) of[i] = follower_iter(inst->info->facts, h, i);
     inst->plan = (Plan){.loop = arena_new_n(l->arena, PlanLoop, host->plan.n)};
     int n = (int)min_i64(host->plan.first_reduction, host->plan.init_at);
     for (int i = 0; i < n; i++) {
@@ -411,7 +363,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
     leaf->role = s->post ? LEAF_POST : LEAF_UPDATE;
     leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
     for (int i = 0; i < host->info->s->niters; i++) {
-        int k = after_iter(inst->info, host->info->s, i);
+        int k = follower_iter(inst->info->facts, host->info->s, i);
         if (k >= 0) leaf->iter[k] = plan_value(l, host, i, idx);
     }
     attach(l, guard_new(l, nest, NULL), leaf, NULL);
@@ -426,9 +378,9 @@ static void nest_statement(Lower *l, int stmt) {
     VEC(Inst *) follower = {0};
     if (!plan_make(l, inst, &inst->plan)) return;
     inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
-    bool apart = needs_init(inst->info) && !inst->info->injective;
-    int shared = apart || inst->info->empty_reduction ? 0 : shared_prefix(l, inst);
-    int first = inst->info->empty_reduction ? -1 : inst->info->follower;
+    bool apart = inst->info->facts->initialises && !inst->info->facts->injective;
+    int shared = apart || inst->info->facts->empty_reduction ? 0 : shared_prefix(l, inst);
+    int first = inst->info->facts->empty_reduction ? -1 : inst->info->follower;
     for (int i = first; i >= 0; i = l->info[i].sibling) {
         vec_push(l->arena, &follower, follower_new(l, i, inst));
         shared = share_all(l, follower.at[follower.n - 1], shared);
@@ -439,7 +391,7 @@ static void nest_statement(Lower *l, int stmt) {
     if (l->failed) return;
     l->open.n = shared;
     for (int i = shared; i < inst->plan.n; i++) vec_push(l->arena, &l->open, inst->loop[i]);
-    l->open.n = inst->info->empty_reduction
+    l->open.n = inst->info->facts->empty_reduction
                     ? 0
                     : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
     for (int i = 0; i < follower.n; i++) place_follower(l, follower.at[i], inst);
@@ -450,7 +402,7 @@ void nest_statements(Lower *l) {
     l->root = item_new(l, ITEM_GUARD);
     for (int k = 0; k < l->p->stmts.n && !l->failed; k++) {
         int i = order ? order[k] : k;
-        bool deferred = l->at[l->info[i].s->write->tensor] || l->info[i].host >= 0;
+        bool deferred = l->at[l->info[i].s->write->tensor] || l->host[i] >= 0;
         if (!deferred) nest_statement(l, i);
     }
 }

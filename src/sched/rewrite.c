@@ -141,10 +141,7 @@ static void see_steps(void *user, const Access *a, bool guarded) {
 
 static Lattice lattice_of(const Rewrite *r, const Stmt *s, int tensor) {
     Steps t = {.s = s, .tensor = tensor};
-    expr_visit_accesses(s->value, see_steps, &t);
-    for (int d = 0; d < s->write->rank; d++) affine_visit_accesses(s->write->sub[d], see_steps, &t);
-    for (int c = 0; c < s->nconstraints; c++)
-        affine_visit_accesses(s->constraint[c], see_steps, &t);
+    stmt_visit_reads(s, see_steps, &t);
     for (int d = 0; d < r->p->tensors.at[tensor].rank; d++) {
         t.at.step[d] = max_i64(t.at.step[d], 1);
         t.at.first[d] = floor_mod(t.at.first[d], t.at.step[d]);
@@ -194,34 +191,10 @@ static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const Lattice 
     s->constraint = c;
 }
 
-typedef struct Find {
-    int tensor;
-    const Access *found; // the first
-    bool many;           // another one that differs
-} Find;
-
-static void find_access(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    Find *f = user;
-    if (a->tensor != f->tensor) return;
-    if (f->found && f->found != a) f->many = true;
-    if (!f->found) f->found = a;
-}
-
-static const Access *first_read(const Stmt *s, int tensor) {
-    Find f = {.tensor = tensor};
-    expr_visit_accesses(s->value, find_access, &f);
-    for (int d = 0; d < s->write->rank; d++)
-        affine_visit_accesses(s->write->sub[d], find_access, &f);
-    for (int c = 0; c < s->nconstraints; c++)
-        affine_visit_accesses(s->constraint[c], find_access, &f);
-    return f.found;
-}
-
 bool statement_reads(const Program *p, Name label, Name tensor) {
     int t = program_find_tensor(p, tensor);
     for (int i = 0; t >= 0 && i < p->stmts.n; i++)
-        if (p->stmts.at[i].label == label) return first_read(&p->stmts.at[i], t) != NULL;
+        if (p->stmts.at[i].label == label) return stmt_first_read(&p->stmts.at[i], t) != NULL;
     return false;
 }
 
@@ -354,7 +327,7 @@ static int make_copies(Rewrite *r, int i) {
         const SchedCopy *how = &sched->copy[k];
         const Stmt *s = &r->p->stmts.at[i];
         int from = program_find_tensor(r->p, how->tensor);
-        const Access *read = from < 0 ? NULL : first_read(s, from);
+        const Access *read = from < 0 ? NULL : stmt_first_read(s, from);
         if (!read && statement_reads(r->given, s->label, how->tensor)) {
             vec_push(r->arena, &r->idle, fresh_label(r, s->label, how->tensor));
             continue;
@@ -388,11 +361,7 @@ static int make_copies(Rewrite *r, int i) {
 // --- Snapshots ---------------------------------------------------------------------------------
 
 static bool needs_snapshot(const Stmt *s) {
-    bool meets = s->init && s->op != REDUCE_ASSIGN;
-    for (int i = 0; i < s->niters; i++)
-        meets |= s->iter[i].reduction && iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) > 1;
-    meets |= s->op != REDUCE_ASSIGN && !stmt_is_injective(s);
-    return meets && first_read(s, s->write->tensor) && !FAULT(snapshot_missing);
+    return stmt_needs_snapshot(s) && !FAULT(snapshot_missing);
 }
 
 // Its own section, or one that lets it come as early as its reader wants to.
@@ -409,7 +378,7 @@ static int make_snapshot(Rewrite *r, int i) {
     Stmt *s = &r->p->stmts.at[i];
     if (!needs_snapshot(s)) return i;
     int from = s->write->tensor;
-    const Access *read = first_read(s, from);
+    const Access *read = stmt_first_read(s, from);
     int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
     Stmt c = copy_stmt(r, s, read, from, to, NULL);
     redirect_reads(r, s, from, to, NULL);
@@ -559,14 +528,15 @@ typedef struct Inline {
     bool inside; // a subscript reads it: cannot be replaced
 } Inline;
 
-static void find_inside(void *user, const Access *a, bool guarded) {
+static void find_result(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Inline *in = user;
-    for (int d = 0; d < a->rank; d++) {
-        Find f = {.tensor = in->def->write->tensor};
-        affine_visit_accesses(a->sub[d], find_access, &f);
-        in->inside |= f.found != NULL;
-    }
+    in->inside |= a->tensor == in->def->write->tensor;
+}
+
+static void find_inside(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    for (int d = 0; d < a->rank; d++) affine_visit_accesses(a->sub[d], find_result, user);
 }
 
 // The definition's value where the reader reads it.
@@ -600,9 +570,6 @@ static const Expr *inline_expr(Inline *in, const Expr *e) {
     return same ? e : expr_op(in->r->x, e->op, e->type, e->n, arg);
 }
 
-// Can every element be computed from the subscripts that read it? One definition by '=', each
-// dimension an iterator (plus a constant), each iterator in a dimension, no conditions; and storing
-// must not round.
 static void find_gather(void *user, const Access *a, bool guarded) {
     (void)guarded;
     *(bool *)user |= a->has_read;
@@ -654,18 +621,7 @@ bool statement_all_read(const Program *p, int def) {
 
 static bool can_inline(const Rewrite *r, int at) {
     const Stmt *s = &r->p->stmts.at[at];
-    const Tensor *t = &r->p->tensors.at[s->write->tensor];
-    bool seen[PROGRAM_MAX_ITERS] = {false};
-    if (t->role != ROLE_TEMP || s->op != REDUCE_ASSIGN || s->nconstraints || s->post) return false;
-    if (type_compute(t->type) != t->type || first_read(s, s->write->tensor)) return false;
-    for (int d = 0; d < s->write->rank; d++) {
-        const Affine *sub = s->write->sub[d];
-        if (!sub->linear || sub->n > 1) return false;
-        if (sub->n == 1 && (sub->term[0].coef != 1 || seen[sub->term[0].atom->index])) return false;
-        if (sub->n == 1) seen[sub->term[0].atom->index] = true;
-    }
-    for (int i = 0; i < s->niters; i++)
-        if (!seen[i]) return false;
+    if (!stmt_is_definition(r->p, s)) return false;
     for (int i = 0; i < r->p->stmts.n; i++)
         if (i != at && writes(&r->p->stmts.at[i], s->write->tensor)) return false;
     return true;
@@ -674,14 +630,14 @@ static bool can_inline(const Rewrite *r, int at) {
 // Does anything that the definition reads change before (or while) `reader` runs?
 static bool overwritten(const Rewrite *r, int def, int reader) {
     for (int k = def + 1; k <= reader; k++)
-        if (first_read(&r->p->stmts.at[def], r->p->stmts.at[k].write->tensor)) return true;
+        if (stmt_first_read(&r->p->stmts.at[def], r->p->stmts.at[k].write->tensor)) return true;
     return false;
 }
 
 static void inline_into(Rewrite *r, int def, int reader) {
     Stmt *s = &r->p->stmts.at[reader];
     Inline in = {.r = r, .def = &r->p->stmts.at[def]};
-    if (!first_read(s, in.def->write->tensor)) return;
+    if (!stmt_first_read(s, in.def->write->tensor)) return;
     expr_visit_accesses(s->value, find_inside, &in);
     find_inside(&in, s->write, false);
     for (int c = 0; c < s->nconstraints; c++)

@@ -121,13 +121,7 @@ Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const 
 
 const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 
-// --- What lowering knows of a bound Program ------------------------------------------------------
-// Per statement, per iterator: its class. Loops over iterators of one class may be shared.
-int *const *statement_classes(Arena *arena, const Program *p);
-// Do distinct points of the iterators that are not reduced write distinct elements, as far as
-// subscripts tell?
-bool stmt_is_injective(const Stmt *s);
-
+// --- Copies ------------------------------------------------------------------------------------
 // A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
 // that type, which a copy should hold. TYPE_NONE: there is none.
 Type copy_type(const Stmt *s, int tensor, Type from);

@@ -145,14 +145,12 @@ static void warn_once(Lower *l, const SchedStmt *s) {
 
 static void warn_idle(Lower *l, const StmtInfo *info) {
     const SchedStmt *s = info->sched;
-    bool reduces = false;
-    for (int i = 0; i < info->s->niters; i++) reduces |= info->s->iter[i].reduction;
     if (s->after && (s->nloops || s->stage >= 0))
         diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "an order",
                     "with 'after' it runs in the loops of that statement");
     if (s->grain && !s->after && !has_kind(s, KIND_PARALLEL))
         diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'grain'", "no loop is parallel");
-    if (s->accumulators > 1 && !reduces)
+    if (s->accumulators > 1 && !info->facts->has_reduction)
         diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'accumulators'",
                     "the statement reduces nothing");
     if (!s->after) warn_once(l, s);

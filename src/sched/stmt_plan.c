@@ -37,7 +37,7 @@ static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const S
     plan->loop[plan->n++] = (PlanLoop){
         .iter = iter,
         .level = left->level,
-        .class = inst->info->class[iter],
+        .class = inst->info->facts->class[iter],
         .extent = extent,
         .coef = as->interleaved ? left->unit : left->unit * step,
         .cur = left->cur,
@@ -189,47 +189,4 @@ int64_t plan_last(const Plan *plan, int at) {
         }
     }
     return last[at];
-}
-
-// --- Classes -----------------------------------------------------------------------------------
-
-static bool class_taken(const StmtInfo *info, int class) {
-    for (int i = 0; i < info->s->niters; i++)
-        if (info->class[i] == class) return true;
-    return false;
-}
-
-// Iterators that subscript the same dimension of `w` (written by `by`) and of `a` mean the same.
-static void connect(StmtInfo *info, const Access *a, const StmtInfo *by) {
-    const Access *w = by->s->write;
-    for (int d = 0; d < a->rank && d < w->rank; d++) {
-        int mine = affine_as_iter(a->sub[d]), other = affine_as_iter(w->sub[d]);
-        if (mine < 0 || other < 0 || info->class[mine] >= 0) continue;
-        if (!class_taken(info, by->class[other])) info->class[mine] = by->class[other];
-    }
-}
-
-// Through the tensors that connect them, and by name where none does.
-void plan_classes(Lower *l) {
-    const Program *p = l->p;
-    int *writer = arena_new_n(l->arena, int, p->tensors.n); // 1 + the last statement that writes it
-    VEC(Name) name = {0};                                   // per class
-    for (int i = 0; i < p->stmts.n; i++) {
-        StmtInfo *info = &l->info[i];
-        const Access *write = info->s->write;
-        for (int k = 0; k < info->s->niters; k++) info->class[k] = -1;
-        for (int r = 0; r < info->nreads; r++)
-            if (writer[info->read[r]->tensor])
-                connect(info, info->read[r], &l->info[writer[info->read[r]->tensor] - 1]);
-        if (writer[write->tensor]) connect(info, write, &l->info[writer[write->tensor] - 1]);
-        for (int k = 0; k < info->s->niters; k++) {
-            Name n = info->s->iter[k].name;
-            for (int c = 0; c < name.n && info->class[k] < 0; c++)
-                if (name.at[c] == n && !class_taken(info, c)) info->class[k] = c;
-            if (info->class[k] >= 0) continue;
-            info->class[k] = name.n;
-            vec_push(l->arena, &name, n);
-        }
-        writer[write->tensor] = i + 1;
-    }
 }

@@ -129,8 +129,8 @@ static void every_access(Lower *l, void (*fn)(Lower *, const Item *, const Acces
         const Item *leaf = l->leaf.at[i];
         if (leaf->whole) continue;
         fn(l, leaf, leaf->inst->info->s->write);
-        for (int r = 0; leaf->role != LEAF_INIT && r < leaf->inst->info->nreads; r++)
-            fn(l, leaf, leaf->inst->info->read[r]);
+        for (int r = 0; leaf->role != LEAF_INIT && r < leaf->inst->info->facts->nreads; r++)
+            fn(l, leaf, leaf->inst->info->facts->read[r]);
     }
 }
 

@@ -109,9 +109,7 @@ static void join(Part *all, const Part *p) {
 // Does the statement build on what its element held before?
 static bool builds_on_old(const StmtInfo *info) {
     const Stmt *s = info->s;
-    bool old = s->op != REDUCE_ASSIGN && !s->init;
-    for (int r = 0; r < info->nreads; r++) old |= info->read[r]->tensor == s->write->tensor;
-    return old;
+    return (s->op != REDUCE_ASSIGN && !s->init) || stmt_reads(info->facts, s->write->tensor);
 }
 
 // The iterator that dimension d of the write stands for, and no other dimension; -1: none.
@@ -133,8 +131,8 @@ static bool needs_whole(const Lower *l, int tensor, int upto) {
         if (w->tensor != tensor || !builds_on_old(info)) continue;
         for (int d = 0; d < w->rank; d++)
             if (alone(w, d) < 0) return true;
-        for (int r = 0; r < info->nreads; r++)
-            if (info->read[r]->tensor == tensor && info->read[r] != w) return true;
+        for (int r = 0; r < info->facts->nreads; r++)
+            if (info->facts->read[r]->tensor == tensor && info->facts->read[r] != w) return true;
     }
     return false;
 }
@@ -144,8 +142,8 @@ static Window needed(Lower *l, const Inst *inst, int tensor, Item *at) {
     Window w = {.at = at, .tensor = tensor, .upto = inst->stmt};
     bool whole = needs_whole(l, tensor, inst->stmt);
     w.part = arena_new_n(l->arena, Part, t->rank);
-    for (int r = 0; r < inst->info->nreads; r++) {
-        const Access *a = inst->info->read[r];
+    for (int r = 0; r < inst->info->facts->nreads; r++) {
+        const Access *a = inst->info->facts->read[r];
         for (int d = 0; a->tensor == tensor && d < t->rank; d++) {
             Part p = sub_part(l, inst, a->sub[d], at);
             join(&w.part[d], &p);
@@ -196,14 +194,11 @@ static bool unchanged(Lower *l, int def, const Inst *reader) {
     const StmtInfo *info = &l->info[def];
     for (int k = def + 1; k <= last->stmt; k++) {
         int written = l->info[k].s->write->tensor;
-        if (l->at[written]) continue;
-        for (int r = 0; r < info->nreads; r++) {
-            if (info->read[r]->tensor != written) continue;
-            diag_report(l->diags, l->at[info->s->write->tensor]->range, DIAG_SCHEDULE_AT_CHANGED,
-                        info->s->label, last->info->s->label, l->p->tensors.at[written].name);
-            l->failed = true;
-            return false;
-        }
+        if (l->at[written] || !stmt_reads(info->facts, written)) continue;
+        diag_report(l->diags, l->at[info->s->write->tensor]->range, DIAG_SCHEDULE_AT_CHANGED,
+                    info->s->label, last->info->s->label, l->p->tensors.at[written].name);
+        l->failed = true;
+        return false;
     }
     return true;
 }
@@ -251,8 +246,8 @@ static bool reads_open(const Lower *l, int tensor, int upto, int depth) {
     for (int k = 0; k < upto && depth < PROGRAM_MAX_STMTS; k++) {
         const StmtInfo *info = &l->info[k];
         if (info->s->write->tensor != tensor) continue;
-        for (int r = 0; r < info->nreads; r++) {
-            int t = info->read[r]->tensor;
+        for (int r = 0; r < info->facts->nreads; r++) {
+            int t = info->facts->read[r]->tensor;
             if (l->at[t] ? t != tensor && reads_open(l, t, k, depth + 1) : false) return true;
             for (int i = l->last_record[t]; i >= 0; i = l->record.at[i].next)
                 if (l->record.at[i].write && l->open.at[0]->first <= l->record.at[i].leaf)
@@ -263,8 +258,8 @@ static bool reads_open(const Lower *l, int tensor, int upto, int depth) {
 }
 
 int window_limit(Lower *l, Inst *inst, int shared) {
-    for (int r = 0; r < inst->info->nreads && !l->failed; r++) {
-        int tensor = inst->info->read[r]->tensor, at;
+    for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
+        int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;
         if (!l->at[tensor] || !find_at(l, inst, tensor, &owner, &at)) continue;
         shared = (int)min_i64(shared, at + 1);
@@ -281,8 +276,8 @@ static Item *child_towards(Item *outer, Item *parent, Item *before) {
 }
 
 void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before) {
-    for (int r = 0; r < inst->info->nreads && !l->failed; r++) {
-        int tensor = inst->info->read[r]->tensor, at;
+    for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
+        int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;
         if (!l->at[tensor] || stores(inst, tensor)) continue;
         if (!find_at(l, inst, tensor, &owner, &at) || owner == inst) continue;
@@ -291,8 +286,8 @@ void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before) {
 }
 
 void windows_inside(Lower *l, Inst *inst, int loop) {
-    for (int r = 0; r < inst->info->nreads && !l->failed; r++) {
-        int tensor = inst->info->read[r]->tensor, at;
+    for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
+        int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;
         if (!l->at[tensor] || stores(inst, tensor)) continue;
         if (find_at(l, inst, tensor, &owner, &at) && owner == inst && at == loop)

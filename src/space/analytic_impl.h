@@ -3,6 +3,7 @@
 #define LW_SPACE_ANALYTIC_IMPL_H
 
 #include "base/checked.h"
+#include "program/stmt_facts.h"
 #include "space/analytic.h"
 
 enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };

@@ -1,9 +1,8 @@
 // The backbone of a Program: its objects, and what may be decided about each.
 //
-//     facts (cpu_facts.c) ──▶ levels of each iterator ──▶ objects ──▶ relations ──▶ space_new
+//     facts ──▶ levels of each iterator ──▶ objects ──▶ relations ──▶ space_new
 //
-// Where only lowering knows (may this be inlined, may it follow that one?) it is asked: a Schedule
-// that says just this is lowered and thrown away.
+// The facts are those of program/stmt_facts.h, and where a statement may move (cpu_moves.c).
 #include "space/cpu_impl.h"
 
 #include "base/bug.h"
@@ -16,7 +15,6 @@ enum {
     MANY_OBJECTS = 1000, // with more, there is no space
     MANY_LOOPS = 24,     // of one statement: one level each when there are more
     MANY_COPIES = 4,     // of one statement
-    MANY_NODES = 256,    // of an expression with everything inlined
 };
 
 typedef struct Build {
@@ -24,7 +22,7 @@ typedef struct Build {
     const Program *p;
     const CpuOptions *o;
     DiagList *diags;
-    CpuFacts *facts;
+    const ProgramFacts *facts;
     CpuHost *h;
     Backbone *b;
     VEC(const char *) name; // of the objects
@@ -33,84 +31,12 @@ typedef struct Build {
     int *first_dim, *ndims, *comp, *body, *window, *region, *first_access, *naccesses;
 } Build;
 
-static const CpuStmt *stmt_of(const Build *x, int i) { return &x->facts->stmt[i]; }
+static const StmtFacts *stmt_of(const Build *x, int i) { return &x->facts->stmt[i]; }
 static bool is_temp(const Build *x, int tensor) {
     return x->p->tensors.at[tensor].role == ROLE_TEMP;
 }
 static const SchedStmt *given(const Build *x, Name label) {
     return x->o->given ? schedule_find(x->o->given, label) : NULL;
-}
-
-// --- Asking lowering -----------------------------------------------------------------------------
-
-static bool lowers(Build *x, const SchedStmt *section) {
-    Schedule *s = arena_new(x->arena, Schedule);
-    const SchedStmt **list = arena_new(x->arena, const SchedStmt *);
-    *list = section;
-    *s = (Schedule){.arena = x->arena, .names = x->p->names, .nstmts = 1, .stmt = list};
-    DiagList quiet = {.arena = x->arena};
-    return tree_lower(x->arena, x->p, s, &quiet) != NULL;
-}
-
-static SchedStmt plain_section(const Build *x, int i) {
-    return (SchedStmt){.label = stmt_of(x, i)->s->label, .stage = -1, .storage.home = HOME_AUTO};
-}
-
-static bool reduces(const Stmt *s) {
-    for (int k = 0; k < s->niters; k++)
-        if (s->iter[k].reduction && iter_extent(&s->iter[k]) > 1) return true;
-    return false;
-}
-
-static bool is_reducer(const Build *x, int i) {
-    return stmt_of(x, i)->s->op != REDUCE_ASSIGN && reduces(stmt_of(x, i)->s);
-}
-
-// The statement whose post-operation number i may be; -1: none.
-static int find_host(Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
-    if (reduces(c->s) || c->apart) return -1;
-    for (int h = i - 1; h >= 0; h--) {
-        const Stmt *host = stmt_of(x, h)->s;
-        if (!facts_reads(c, host->write->tensor)) continue;
-        if (!reduces(host) || stmt_of(x, h)->apart) return -1;
-        SchedStmt section = plain_section(x, i);
-        section.after = host->label;
-        return lowers(x, &section) ? h : -1;
-    }
-    return -1;
-}
-
-static bool may_inline(Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
-    const Stmt *s = c->s;
-    int readers = 0;
-    if (!is_temp(x, s->write->tensor) || s->op != REDUCE_ASSIGN || c->apart || s->post)
-        return false;
-    for (int k = i + 1; k < x->p->stmts.n; k++) {
-        const CpuStmt *r = stmt_of(x, k);
-        if (!facts_reads(r, s->write->tensor)) continue;
-        readers++;
-        bool product = s->value->kind != EXPR_OP || s->value->op == OP_MUL;
-        if (r->s->op == REDUCE_ADD && r->s->value->kind == EXPR_READ && product)
-            return false; // a sum that was not fused might become so
-        if (facts_nodes(x->facts, k, MANY_NODES) >= MANY_NODES) return false;
-    }
-    SchedStmt section = plain_section(x, i);
-    section.inlined = true;
-    return readers > 0 && lowers(x, &section);
-}
-
-static bool may_recompute(Build *x, int i, int reader) {
-    const CpuStmt *c = stmt_of(x, i);
-    if (reader < 0 || !is_temp(x, c->s->write->tensor) || c->apart || c->s->post) return false;
-    const CpuStmt *r = stmt_of(x, reader);
-    if (!r->s->niters || r->apart || !c->s->niters || r->s->post) return false;
-    for (int k = i + 1; k < x->p->stmts.n; k++)
-        if (facts_reads(c, stmt_of(x, k)->s->write->tensor)) return false;
-    SchedStmt section = plain_section(x, i);
-    section.at = (LoopRef){r->s->iter[0].name, 1, false, {0}};
-    return lowers(x, &section);
 }
 
 // --- Levels and sizes ----------------------------------------------------------------------------
@@ -274,24 +200,24 @@ static const SchedStmt *fetching_section(const Build *x, const SchedStmt *g) {
 }
 
 static void make_comp(Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
+    const StmtFacts *c = stmt_of(x, i);
     CpuObject o = blank(i);
     const SchedStmt *g = given(x, c->s->label);
     o.tensor = c->s->write->tensor;
-    o.host = find_host(x, i);
+    o.host = cpu_find_host(x->arena, x->facts, i);
     o.may_follow = o.host >= 0;
-    o.may_inline = may_inline(x, i);
-    o.reader = facts_only_reader(x->facts, i);
-    o.may_recompute = may_recompute(x, i, o.reader);
+    o.may_inline = cpu_may_inline(x->arena, x->facts, i);
+    o.reader = stmt_only_reader(x->facts, i);
+    o.may_recompute = cpu_may_recompute(x->arena, x->facts, i, o.reader);
     o.ntops = c->s->niters;
     o.own = fetching_section(x, g);
     o.nsizes = 5;
     o.sizes = with_value(x, accumulator_counts, &o.nsizes, g ? g->accumulators : 0);
     x->comp[i] = object_new(x, clean(x, c->s->label), false, o);
     backbone_add(x->b, CPU_SET_COMPS, x->comp[i]);
-    if (is_reducer(x, i)) backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
-    bool reread = facts_reads(c, o.tensor);
-    for (int k = i + 1; k < x->p->stmts.n; k++) reread |= facts_reads(stmt_of(x, k), o.tensor);
+    if (cpu_reduces(stmt_of(x, i))) backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
+    bool reread = stmt_reads(c, o.tensor);
+    for (int k = i + 1; k < x->p->stmts.n; k++) reread |= stmt_reads(stmt_of(x, k), o.tensor);
     if (o.own) backbone_add(x->b, CPU_SET_FETCHERS, x->comp[i]);
     if (!reread && !is_temp(x, o.tensor) && c->s->op == REDUCE_ASSIGN && !c->s->write->has_read)
         backbone_add(x->b, CPU_SET_STREAMS, x->comp[i]);
@@ -306,9 +232,9 @@ static void link_comps(Build *x) {
         if (o->may_follow) backbone_relate(x->b, CPU_SET_HOST, x->comp[i], o->host);
         if (o->may_recompute) backbone_relate(x->b, CPU_SET_READER, x->comp[i], o->reader);
         for (int k = 0; k < x->p->stmts.n; k++) {
-            if (k < i && facts_reads(stmt_of(x, i), stmt_of(x, k)->s->write->tensor))
+            if (k < i && stmt_reads(stmt_of(x, i), stmt_of(x, k)->s->write->tensor))
                 backbone_relate(x->b, CPU_SET_PRODUCERS, x->comp[i], x->comp[k]);
-            if (k > i && facts_depend(stmt_of(x, i), stmt_of(x, k)))
+            if (k > i && stmts_depend(stmt_of(x, i), stmt_of(x, k)))
                 backbone_relate(x->b, CPU_SET_USERS, x->comp[i], x->comp[k]);
         }
     }
@@ -319,15 +245,17 @@ static void relate_inlined(Build *x, int q) {
     int n = x->p->stmts.n;
     bool *may = arena_new_n(x->arena, bool, 2 * n), *reached = may + n;
     for (int k = 0; k < n; k++) may[k] = x->h->object[x->comp[k]].may_inline;
-    facts_reach(x->facts, q, may, reached);
+    cpu_reach(x->facts, q, may, reached);
     for (int c = 0; c < n && may[q]; c++) {
         const CpuObject *o = &x->h->object[x->comp[c]];
         bool moves = o->may_inline || o->may_recompute, blocks = false;
-        if (moves && reached[c] && facts_spoils(x->facts, q, c) && !FAULT(inlined_too_late))
+        if (moves && reached[c] &&
+            stmt_overwritten(x->facts, q, c + 1, stmt_last_reader(x->facts, c)) &&
+            !FAULT(inlined_too_late))
             backbone_relate(x->b, CPU_SET_SPOILERS, x->comp[c], x->comp[q]);
         for (int k = o->may_follow ? x->h->object[o->host].stmt : c; k < c; k++)
             blocks |= reached[k];
-        if (blocks && facts_reads(stmt_of(x, q), stmt_of(x, c)->s->write->tensor))
+        if (blocks && stmt_reads(stmt_of(x, q), stmt_of(x, c)->s->write->tensor))
             backbone_relate(x->b, CPU_SET_BLOCKERS, x->comp[c], x->comp[q]);
     }
 }
@@ -378,12 +306,6 @@ static void make_nest(Build *x, int i) {
 
 // --- Windows, memory, accesses -------------------------------------------------------------------
 
-static const Access *first_read(const CpuStmt *c, int tensor) {
-    for (int r = 0; r < c->nreads; r++)
-        if (c->read[r]->tensor == tensor) return c->read[r];
-    return NULL;
-}
-
 // Is it an operand, not only part of a subscript? (Those may vanish when what they index is
 // inlined.)
 static bool operand(const Expr *e, int tensor) {
@@ -394,7 +316,7 @@ static bool operand(const Expr *e, int tensor) {
 }
 
 // Is an element read more than once, and where it stands known from the iterators?
-static bool reused(const CpuStmt *c, int tensor) {
+static bool reused(const StmtFacts *c, int tensor) {
     bool used[PROGRAM_MAX_ITERS] = {false}, all = true;
     for (int r = 0; r < c->nreads; r++) {
         const Access *a = c->read[r];
@@ -435,7 +357,7 @@ static void relate_reader(Build *x, int window, int reader) {
 // Everything whose result the tensor, or what it is made of, depends on.
 static void relate_inputs(Build *x, int window, int tensor, int before, int depth) {
     for (int k = 0; k < before && depth < 16; k++) {
-        const CpuStmt *c = stmt_of(x, k);
+        const StmtFacts *c = stmt_of(x, k);
         if (c->s->write->tensor != tensor) continue;
         backbone_relate(x->b, CPU_SET_INPUTS, window, x->body[k]);
         for (int r = 0; r < c->nreads; r++)
@@ -452,7 +374,7 @@ static void relate_writers(Build *x, int window, int tensor, int after) {
 }
 
 static void make_copy(Build *x, int i, int tensor) {
-    const CpuStmt *c = stmt_of(x, i);
+    const StmtFacts *c = stmt_of(x, i);
     const Tensor *t = &x->p->tensors.at[tensor];
     CpuObject o = blank(i);
     o.tensor = tensor;
@@ -491,11 +413,11 @@ static void make_copy(Build *x, int i, int tensor) {
 }
 
 static void make_copies(Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
+    const StmtFacts *c = stmt_of(x, i);
     int made = 0;
-    for (int t = 0; t < x->p->tensors.n && !c->apart && c->s->niters; t++) {
+    for (int t = 0; t < x->p->tensors.n && !cpu_is_apart(c) && c->s->niters; t++) {
         const Tensor *tensor = &x->p->tensors.at[t];
-        if (t == c->s->write->tensor || !first_read(c, t) || !tensor->rank) continue;
+        if (t == c->s->write->tensor || !stmt_reads(c, t) || !tensor->rank) continue;
         if (tensor_elements(tensor) < 2 || !operand(c->s->value, t)) continue;
         bool wanted = copy_given(x, c->s->label, tensor->name) != NULL;
         if (!wanted && (made == MANY_COPIES || !reused(c, t))) continue;
@@ -559,10 +481,10 @@ static void make_region(Build *x, int i) {
 }
 
 static void make_accesses(Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
+    const StmtFacts *c = stmt_of(x, i);
     x->first_access[i] = x->h->nobjects;
     for (int t = 0; t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
-        const Access *a = first_read(c, t);
+        const Access *a = stmt_read_of(c, t);
         if (!a || a->has_read || !a->rank || t == c->s->write->tensor) continue;
         if (!operand(c->s->value, t)) continue;
         if (x->h->nobjects - x->first_access[i] == MANY_COPIES) break;
@@ -601,7 +523,7 @@ static void relate_dims(Build *x, int i) {
         backbone_relate(b, CPU_SET_OWNBODY, d, x->body[i]);
         if (o->level == 0) backbone_relate(b, CPU_SET_TOPSOF, x->comp[i], d);
         if (o->level > 0 || o->nlevels == 1) backbone_relate(b, CPU_SET_STATICOF, x->comp[i], d);
-        if ((o->level > 0 || o->nlevels == 1) && !o->reduction && is_reducer(x, i))
+        if ((o->level > 0 || o->nlevels == 1) && !o->reduction && cpu_reduces(stmt_of(x, i)))
             backbone_relate(b, CPU_SET_RESULTSOF, x->comp[i], d);
         for (int m = 0; m < x->ndims[i]; m++) {
             int e = x->first_dim[i] + m;
@@ -625,14 +547,14 @@ static bool alike(const Build *x, const CpuObject *d, const CpuObject *e) {
 
 // Does the first statement initialise what the second uses?
 static bool restarts(const Build *x, int a, int b) {
-    const CpuStmt *p = stmt_of(x, a), *q = stmt_of(x, b);
+    const StmtFacts *p = stmt_of(x, a), *q = stmt_of(x, b);
     int t = p->s->write->tensor;
-    return p->init && (facts_reads(q, t) || q->s->write->tensor == t);
+    return p->initialises && (stmt_reads(q, t) || q->s->write->tensor == t);
 }
 
 static void relate_partners(Build *x, bool *partner, int i, int j) {
     int n = x->h->nobjects;
-    if (stmt_of(x, i)->apart || stmt_of(x, j)->apart) return;
+    if (cpu_is_apart(stmt_of(x, i)) || cpu_is_apart(stmt_of(x, j))) return;
     for (int k = 0; k < x->ndims[i]; k++) {
         for (int m = 0; m < x->ndims[j]; m++) {
             int d = x->first_dim[i] + k, e = x->first_dim[j] + m;
@@ -641,7 +563,9 @@ static void relate_partners(Build *x, bool *partner, int i, int j) {
             bool both = p->reduction && q->reduction;
             bool early = (p->reduction && restarts(x, i, j)) || (q->reduction && restarts(x, j, i));
             bool ok = p->level ? partner[(d - p->level) * n + e - q->level]
-                               : !both && !early && facts_share(x->facts, i, p->iter, j, q->iter);
+                               : !both && !early &&
+                                     stmts_share(x->arena, stmt_of(x, i), p->iter, stmt_of(x, j),
+                                                 q->iter);
             partner[d * n + e] = partner[e * n + d] = ok;
         }
     }
@@ -655,7 +579,7 @@ static void relate_all(Build *x) {
     for (int i = 0; i < s; i++) {
         relate_dims(x, i);
         for (int j = 0; j < s; j++) {
-            before[i * s + j] = i < j && facts_depend(stmt_of(x, i), stmt_of(x, j));
+            before[i * s + j] = i < j && stmts_depend(stmt_of(x, i), stmt_of(x, j));
             restart[i * s + j] = i != j && restarts(x, i, j);
             if (j < i) relate_partners(x, partner, i, j);
         }
@@ -695,11 +619,12 @@ static void relate_followers(Build *x) {
         int h = x->h->object[o->host].stmt;
         for (int k = 0; k < x->ndims[h]; k++) {
             int d = x->first_dim[h] + k, iter = x->h->object[d].iter;
-            int mine = facts_follow(stmt_of(x, f), stmt_of(x, h)->s, iter);
+            int mine = follower_iter(stmt_of(x, f), stmt_of(x, h)->s, iter);
             for (int e = 0; e < n; e++)
                 if (x->h->partner[d * n + e] && x->h->object[e].stmt != f)
                     table[d * n + e] =
-                        facts_share(x->facts, f, mine, x->h->object[e].stmt, x->h->object[e].iter);
+                        stmts_share(x->arena, stmt_of(x, f), mine, stmt_of(x, x->h->object[e].stmt),
+                                    x->h->object[e].iter);
         }
         ok[f] = table;
     }
@@ -707,8 +632,8 @@ static void relate_followers(Build *x) {
 
 // The loop whose iterations privatise gives partial results to.
 static void relate_parts(Build *x, int i) {
-    const CpuStmt *c = stmt_of(x, i);
-    if (c->s->op == REDUCE_ASSIGN || c->apart || !stmt_is_injective(c->s) || c->s->write->has_read)
+    const StmtFacts *c = stmt_of(x, i);
+    if (c->s->op == REDUCE_ASSIGN || cpu_is_apart(c) || !c->injective || c->s->write->has_read)
         return;
     if (c->s->write->rank >= PROGRAM_MAX_RANK || c->s->niters >= PROGRAM_MAX_ITERS) return;
     for (int k = 0; k < x->ndims[i]; k++) {
@@ -788,7 +713,9 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     x->p = p;
     x->o = o;
     x->diags = diags;
-    x->facts = cpu_facts(arena, p);
+    ProgramFacts *facts = program_facts(arena, p);
+    facts_classes(arena, facts);
+    x->facts = facts;
     x->h = arena_new(arena, CpuHost);
     x->h->p = p;
     int64_t copies = most_copies(x), limit = o->machine.unroll_limit, sums = 16;
@@ -819,6 +746,6 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     relate_all(x);
     relate_followers(x);
     CpuSpace *cs = arena_new(arena, CpuSpace);
-    *cs = (CpuSpace){space_new(arena, x->b), x->h, p, flat};
+    *cs = (CpuSpace){space_new(arena, x->b), x->h, p, x->facts, flat};
     return cs;
 }

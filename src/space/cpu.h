@@ -22,6 +22,7 @@
 #define LW_SPACE_CPU_H
 
 #include "machine/machine.h"
+#include "program/stmt_facts.h"
 #include "space/engine.h"
 #include "sched/flatten.h"
 #include "sched/schedule.h"
@@ -79,7 +80,8 @@ typedef struct CpuOptions {
 typedef struct CpuSpace {
     Space *space;
     CpuHost *host;
-    const Program *program; // the flat one, if it is of that
+    const Program *program;    // the flat one, if it is of that
+    const ProgramFacts *facts; // of `program`, with classes
     Flat flat;
 } CpuSpace;
 

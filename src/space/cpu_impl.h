@@ -4,39 +4,27 @@
 
 #include "space/cpu.h"
 
-// What is known of a statement, cpu_facts.c.
-typedef struct CpuStmt {
-    const Stmt *s;
-    int nreads;
-    const Access *const *read; // every access but the write
-    const int *class;          // per iterator
-    bool apart; // shares no loops: points meet, a sum is empty, or it reads what it writes
-    bool init;
-} CpuStmt;
+// Does the statement combine several values into one element?
+static inline bool cpu_reduces(const StmtFacts *f) {
+    return f->s->op != REDUCE_ASSIGN && f->reduces;
+}
+// Does the statement share no loops and move nowhere? It has no iterations, its initialisation has
+// a nest of its own, or it reads a copy of the elements it overwrites.
+static inline bool cpu_is_apart(const StmtFacts *f) {
+    return f->empty || (f->initialises && !f->injective) || f->snapshot;
+}
 
-typedef struct CpuFacts {
-    Arena *arena;
-    const Program *p;
-    CpuStmt *stmt;
-} CpuFacts;
+// --- cpu_moves.c ---------------------------------------------------------------------------------
 
-CpuFacts *cpu_facts(Arena *arena, const Program *p);
-bool facts_reads(const CpuStmt *s, int tensor);
-// Nodes of the value with every definition before it inlined; `most`: so many or more.
-int facts_nodes(const CpuFacts *f, int i, int most);
-// The one statement that reads what number i alone writes, and comes later; -1: there is none.
-int facts_only_reader(const CpuFacts *f, int i);
+// The statement that number i may follow as a post-operation; -1: none.
+int cpu_find_host(Arena *arena, const ProgramFacts *f, int i);
+// May the definition be computed where it is read? At a loop of its only reader?
+bool cpu_may_inline(Arena *arena, const ProgramFacts *f, int i);
+bool cpu_may_recompute(Arena *arena, const ProgramFacts *f, int i, int reader);
 // Which statements read what number q computes, themselves or through others that may be inlined?
-void facts_reach(const CpuFacts *f, int q, const bool *through, bool *reached);
-// Is anything that q reads overwritten behind c, before the last reader of c has run?
-bool facts_spoils(const CpuFacts *f, int q, int c);
-// Must the two keep their order?
-bool facts_depend(const CpuStmt *a, const CpuStmt *b);
-// May iterator i of one statement and j of another run in one loop: does whatever both touch, one
-// of them writing, belong to the same iteration? i or j < 0: they touch nothing together.
-bool facts_share(const CpuFacts *f, int a, int i, int b, int j);
-// The iterator of `s` that is iterator i of the statement whose result it reads; -1: none.
-int facts_follow(const CpuStmt *s, const Stmt *host, int i);
+void cpu_reach(const ProgramFacts *f, int q, const bool *through, bool *reached);
+
+// --- cpu_schedule.c, cpu_read.c ------------------------------------------------------------------
 
 // The loops of the section of a copy: along the lanes, or in blocks of lanes by lanes; how many.
 enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };

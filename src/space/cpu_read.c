@@ -622,7 +622,8 @@ bool cpu_mapping_parse(const char *t, CpuMapping *out) {
 }
 
 // Tiles first, then what is inside them; unrolled from the innermost loop on while the bound lasts.
-static SchedStmt *mapping_section(Arena *arena, const CpuFacts *f, int stmt, const CpuMapping *m) {
+static SchedStmt *mapping_section(Arena *arena, const ProgramFacts *f, int stmt,
+                                  const CpuMapping *m) {
     const Program *p = f->p;
     const Stmt *s = f->stmt[stmt].s;
     SchedStmt *g = arena_new(arena, SchedStmt);
@@ -654,7 +655,7 @@ static SchedStmt *mapping_section(Arena *arena, const CpuFacts *f, int stmt, con
     if (!m->promote || !inside) return g;
     SchedCopy *copy = arena_new_n(arena, SchedCopy, p->ninputs);
     for (int t = 0; t < p->ninputs; t++) {
-        if (!p->tensors.at[t].rank || !facts_reads(&f->stmt[stmt], t)) continue;
+        if (!p->tensors.at[t].rank || !stmt_reads(&f->stmt[stmt], t)) continue;
         LoopRef at = {loop[inside - 1].iter, loop[inside - 1].step, false, {0}};
         copy[g->ncopies++] =
             (SchedCopy){.tensor = p->tensors.at[t].name, .at = at, .storage.home = HOME_AUTO};
@@ -666,7 +667,7 @@ static SchedStmt *mapping_section(Arena *arena, const CpuFacts *f, int stmt, con
 const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMapping *m) {
     Schedule *s = arena_new(arena, Schedule);
     const SchedStmt **list = arena_new_n(arena, const SchedStmt *, p->stmts.n);
-    CpuFacts *f = cpu_facts(arena, p);
+    const ProgramFacts *f = program_facts(arena, p);
     for (int i = 0; i < p->stmts.n; i++) list[i] = mapping_section(arena, f, i, m);
     *s = (Schedule){.arena = arena, .names = p->names, .nstmts = p->stmts.n, .stmt = list};
     return s;

@@ -190,35 +190,12 @@ static void set_layout(const Make *m, Storage *out, const Access *a, const Nest 
     out->ndims = n;
 }
 
-static const Access *read_of(const Stmt *s, int tensor);
-
 static int depth_of(const Make *m, int window, const Nest *nest) {
     int depth = 0;
     while (window >= 0 && depth < nest->n &&
            ask(m, CPU_AT, window, nest->dim[depth]) == CPU_AT_INSIDE)
         depth++;
     return depth;
-}
-
-typedef struct FirstRead {
-    int tensor;
-    const Access *read;
-} FirstRead;
-
-static void first_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    FirstRead *f = user;
-    if (a->tensor == f->tensor && !f->read) f->read = a;
-}
-
-static const Access *read_of(const Stmt *s, int tensor) {
-    FirstRead f = {tensor, NULL};
-    expr_visit_accesses(s->value, first_read, &f);
-    for (int d = 0; d < s->write->rank; d++)
-        affine_visit_accesses(s->write->sub[d], first_read, &f);
-    for (int c = 0; c < s->nconstraints; c++)
-        affine_visit_accesses(s->constraint[c], first_read, &f);
-    return f.read;
 }
 
 static Storage storage_of(const Make *m, int region, int window) {
@@ -232,7 +209,7 @@ static Storage storage_of(const Make *m, int region, int window) {
     } else if (layout == CPU_LAYOUT_AS_READ) {
         int reader = m->h->object[o->reader].stmt;
         Nest nest = nest_of(m, reader);
-        const Access *a = read_of(&m->p->stmts.at[reader], o->tensor);
+        const Access *a = stmt_first_read(&m->p->stmts.at[reader], o->tensor);
         if (a) set_layout(m, &s, a, &nest, depth_of(m, window, &nest));
     } else if (layout == CPU_LAYOUT_AS_WRITTEN) {
         Nest nest = nest_of(m, o->stmt);
@@ -328,7 +305,7 @@ int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *
                    SchedLoop *out) {
     const CpuObject *o = &cs->host->object[window];
     const Stmt *s = &cs->program->stmts.at[o->stmt];
-    const Access *a = read_of(s, o->tensor);
+    const Access *a = stmt_first_read(s, o->tensor);
     Name iters[PROGRAM_MAX_RANK] = {0};
     SchedLoop loop[CPU_COPY_LOOPS] = {0};
     schedule_copy_iters(arena, cs->program->names, s, a, iters);
@@ -389,7 +366,7 @@ static bool is_used(const Make *m, int stmt, Name tensor) {
     const Stmt *s = &m->p->stmts.at[stmt];
     int t = program_find_tensor(m->p, tensor);
     bool parts = privatised(m, stmt); // it then writes those
-    bool used = t >= 0 && ((s->write->tensor == t && !parts) || read_of(s, t));
+    bool used = t >= 0 && ((s->write->tensor == t && !parts) || stmt_first_read(s, t));
     used |= parts && added_label(m, s->label, "part") == tensor;
     for (int i = 0; i < m->h->copies.n; i++) {
         int w = m->h->copies.at[i];
