@@ -221,7 +221,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
         if (s->iter[i].reduction &&
             (n->window < 0 || n->guarded >> i & 1 || !(n->guarded >> n->window & 1)))
             n->window = i;
-    n->apart = stmt_is_injective(s);
+    n->injective = stmt_is_injective(s);
     n->lanes = c->m->isa == ISA_SCALAR ? 1 : (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;
@@ -436,83 +436,25 @@ static void choose_pointwise(Chooser *c, Nest *n) {
 
 // --- Fusion --------------------------------------------------------------------------------------
 
-// The iterator of `n` that is iterator i of its host: the one that stands in the host's place in
-// the first access to its result.
-static int same_iter(const Nest *n, const Nest *host, int i) {
-    const Access *w = host->s->write;
-    for (int d = 0; d < w->rank; d++) {
-        if (affine_as_iter(w->sub[d]) != i) continue;
-        for (int r = 0; r < n->nrefs; r++)
-            if (n->ref[r].access->tensor == w->tensor)
-                return affine_as_iter(n->ref[r].access->sub[d]);
-    }
-    return -1;
-}
-
-static bool touches(const Nest *n, int tensor) {
-    for (int r = 0; r < n->nrefs; r++)
-        if (n->ref[r].access->tensor == tensor) return true;
-    return false;
-}
-
-static bool reads(const Nest *n, int tensor) {
-    for (int r = 1; r < n->nrefs; r++)
-        if (n->ref[r].access->tensor == tensor) return true;
-    return false;
-}
-
-// Does every access of `n` to the host's result mean the element that the host has just finished?
-static bool same_elements(const Nest *n, const Nest *host) {
-    const Access *w = host->s->write;
-    bool taken[PROGRAM_MAX_ITERS] = {false};
-    int found = 0;
-    for (int k = 0; k < host->s->niters; k++) {
-        if (host->s->iter[k].reduction) continue;
-        int i = same_iter(n, host, k);
-        if (i < 0 || taken[i] || n->s->iter[i].lo != host->s->iter[k].lo ||
-            n->s->iter[i].hi != host->s->iter[k].hi)
-            return false;
-        taken[i] = true;
-        found++;
-    }
-    for (int r = 0; r < n->nrefs; r++) {
-        const Access *a = n->ref[r].access;
-        for (int d = 0; a->tensor == w->tensor && d < a->rank; d++) {
-            int want = affine_as_iter(w->sub[d]);
-            if (affine_is_const(w->sub[d]) && a->sub[d] == w->sub[d]) continue;
-            if (want < 0 || affine_as_iter(a->sub[d]) != same_iter(n, host, want)) return false;
-        }
-    }
-    return found == n->s->niters;
-}
-
-// May statement i stand behind h? The rules of `after` (sched/order.c).
-static bool may_follow(const Chooser *c, int i, int h) {
-    const Nest *n = &c->nest[i], *host = &c->nest[h];
-    if (!n->known || !host->known || !host->reduces || host->after >= 0 || n->reduces) return false;
-    if (n->s->op != REDUCE_ASSIGN && n->s->init) return false;
-    for (int k = 0; k < n->s->niters; k++)
-        if (n->s->iter[k].reduction) return false;
-    int result = host->s->write->tensor, mine = n->s->write->tensor;
-    if (!reads(n, result) || reads(host, mine) || !stmt_is_injective(host->s)) return false;
-    if (!same_elements(n, host)) return false;
-    for (int k = h + 1; k < i; k++) {
-        const Nest *between = &c->nest[k];
-        if (between->after == h) continue;
-        if (!between->known || touches(between, mine)) return false;
-        if (reads(n, between->s->write->tensor)) return false;
-    }
-    return true;
+// May statement i follow h? `host`: what each statement before i follows.
+static bool may_follow(const Chooser *c, const ProgramFacts *f, int i, int h, const int *host) {
+    if (!c->nest[i].known || !c->nest[h].known || !c->nest[h].reduces) return false;
+    for (int k = h + 1; k < i; k++)
+        if (!c->nest[k].known && host[k] != h) return false;
+    return !follow_refused(f, i, h, host, NULL);
 }
 
 static void choose_followers(Chooser *c) {
     int *latest = arena_new_n(c->arena, int, c->p->tensors.n + 1); // that writes it, from 1
+    int *host = arena_new_n(c->arena, int, c->p->stmts.n);
+    const ProgramFacts *f = program_facts(c->arena, c->p);
     for (int i = 0; i < c->p->stmts.n; i++) {
         Nest *n = &c->nest[i];
+        host[i] = -1;
         for (int r = 1; r < n->nrefs; r++) { // the latest of those whose results it reads
             int h = latest[n->ref[r].access->tensor] - 1;
-            while (h > n->after && !may_follow(c, i, h)) h = c->nest[h].after; // both behind that
-            if (h > n->after) n->after = h;
+            while (h > n->after && !may_follow(c, f, i, h, host)) h = host[h]; // both behind that
+            if (h > n->after) host[i] = n->after = h;
         }
         latest[n->s->write->tensor] = i + 1;
     }
@@ -619,7 +561,7 @@ static bool choose_parts(Chooser *c, Nest *n) {
     if (!parts) return false;
     see(c, n, parts);
     see_temporaries(c, n);
-    n->apart = was.apart;
+    n->injective = was.injective;
     n->out = was.out;
     if (n->known) choose_contraction(c, n);
     fold_parts(c, n);

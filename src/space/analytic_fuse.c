@@ -163,20 +163,11 @@ Users chooser_users(const Chooser *c) {
     return u;
 }
 
-// One definition, each dimension another iterator (and a constant), each iterator in a dimension,
-// and storing does not round: the rules of `inline` (sched/rewrite.c).
-static bool is_definition(const Chooser *c, const Users *u, int i, const Tap *w) {
+// The only definition of a temporary, which may be inlined.
+static bool is_definition(const Chooser *c, const Users *u, int i) {
     const Nest *n = &c->nest[i];
-    const Tensor *t = &c->p->tensors.at[n->s->write->tensor];
-    uint64_t seen = 0;
-    if (t->role != ROLE_TEMP || !n->taps || n->after >= 0 || type_compute(t->type) != t->type)
-        return false;
-    for (int d = 0; d < w->rank; d++)
-        if (w->iter[d] >= 0) {
-            if (seen >> w->iter[d] & 1) return false;
-            seen |= (uint64_t)1 << w->iter[d];
-        }
-    return u->writes[w->tensor] == 1 && seen == ((uint64_t)1 << n->s->niters) - 1;
+    return n->taps && n->after < 0 && u->writes[n->s->write->tensor] == 1 &&
+           stmt_is_definition(c->p, n->s);
 }
 
 // Does a statement behind the definition, up to `to`, write what it reads?
@@ -229,7 +220,7 @@ static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const 
 static void choose_place(Chooser *c, const Users *u, int def) {
     Nest *n = &c->nest[def];
     Tap w;
-    if (!tap_of(n->s->write, &w) || !is_definition(c, u, def, &w)) return;
+    if (!tap_of(n->s->write, &w) || !is_definition(c, u, def)) return;
     if (u->unknown > !n->known) return;
     double bytes = n->instances * n->ref[0].bytes, between = bytes, apart = 0, joined = 0;
     struct Reader {

@@ -62,7 +62,7 @@ typedef struct Nest {
     Work work[MAX_WORK];
     double guards;    // and conditions,
     uint64_t asked;   // the iterators that they ask for
-    bool apart;       // different instances write different elements, but for reductions
+    bool injective;   // stmt_is_injective, of the statement before it was divided into parts
     uint64_t windows; // reductions that share a subscript with another iterator
     uint64_t guarded; // iterators that say whether instances exist
     int window;       // innermost reduction of these, or else of all; -1: all instances exist

@@ -451,7 +451,7 @@ static bool meet(const Nest *n, int i, int k) {
 static bool is_row(const Nest *n, int v, int i) {
     bool vectors = false, any = false; // some iterator shares vectors; this one does
     if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v) return false;
-    if (!n->apart && meet(n, i, v)) return false;
+    if (!n->injective && meet(n, i, v)) return false;
     if (!shares(n, i)) return slides(n, i) || (n->asked && !(n->asked >> i & 1));
     for (int r = 1; r < n->nrefs; r++) {
         if (!n->ref[r].uses[v]) continue;
@@ -474,7 +474,7 @@ static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best
     for (int i = n->s->niters - 1; i >= 0; i--) {
         if (i == t->row[0] || i == t->join || !is_row(n, t->v, i)) continue;
         if (!is_whole(c, n, t, i)) continue;
-        if (!n->apart && t->row[0] >= 0 && meet(n, i, t->row[0])) continue;
+        if (!n->injective && t->row[0] >= 0 && meet(n, i, t->row[0])) continue;
         t->row[k] = i;
         for (t->rows[k] = 2; t->rows[k] <= n->extent[i] && has_room(c, n, t); t->rows[k]++)
             if (goes_up(n, i, t->rows[k])) try_rows(c, n, t, k + 1, best);
