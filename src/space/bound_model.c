@@ -185,24 +185,6 @@ static double distinct(const BoundRef *r, const double *extent, bool far_only) {
     return n;
 }
 
-typedef struct Reads {
-    Arena *arena;
-    VEC(const Access *) at;
-} Reads;
-
-static void sure_read(void *user, const Access *a, bool guarded) {
-    Reads *r = user;
-    if (guarded) return;
-    for (int i = 0; i < r->at.n; i++)
-        if (r->at.at[i] == a) return;
-    vec_push(r->arena, &r->at, a);
-}
-
-static void any_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    sure_read(user, a, false);
-}
-
 // The decision to pack what a statement reads of a tensor; 0: none.
 static uint32_t place_of(const Space *s, int choice, int object);
 static uint32_t var_place(const Space *s, int var);
@@ -233,11 +215,10 @@ static int see_meets(Build *x, int stmt, int other, const BoundMeet **out) {
     return n;
 }
 
-static bool reads_tensor(const Build *x, const Stmt *s, int tensor) {
-    Reads reads = {.arena = x->arena};
-    expr_visit_accesses(s->value, any_read, &reads);
-    for (int k = 0; k < reads.at.n; k++)
-        if (reads.at.at[k]->tensor == tensor) return true;
+// Does the value of the statement read the tensor?
+static bool value_reads(const StmtFacts *f, int tensor) {
+    for (int r = 0; r < f->nvalue; r++)
+        if (f->read[r]->tensor == tensor) return true;
     return false;
 }
 
@@ -247,9 +228,9 @@ static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
     BoundTemp *t = arena_new(x->arena, BoundTemp);
     BoundUse *use = arena_new_n(x->arena, BoundUse, x->p->stmts.n);
     for (int i = 0; i < x->p->stmts.n; i++) {
-        const Stmt *s = &x->p->stmts.at[i];
-        bool defines = s->write->tensor == tensor;
-        if (i == stmt || (!defines && !reads_tensor(x, s, tensor))) continue;
+        const StmtFacts *f = &x->cs->facts->stmt[i];
+        bool defines = f->s->write->tensor == tensor;
+        if (i == stmt || (!defines && !value_reads(f, tensor))) continue;
         BoundUse *u = &use[t->nuses++];
         u->defines = defines;
         u->place = place_of(x->s, CPU_PLACE, x->cs->host->comp[i]);
@@ -260,16 +241,17 @@ static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
 }
 
 // Gives the reads.
-static BoundRef *see_accesses(Build *x, int stmt, const Reads *reads) {
-    const Stmt *s = &x->p->stmts.at[stmt];
+static BoundRef *see_accesses(Build *x, int stmt) {
+    const StmtFacts *f = &x->cs->facts->stmt[stmt];
+    const Stmt *s = f->s;
     BoundStmt *b = &x->stmt[stmt];
-    BoundRef *read = arena_new_n(x->arena, BoundRef, reads->at.n + 1);
+    BoundRef *read = arena_new_n(x->arena, BoundRef, f->nsure + 1);
     BoundRef *write = arena_new(x->arena, BoundRef);
     for (int t = 0; t < x->p->tensors.n; t++)
-        for (int i = 0; i < reads->at.n; i++) {
-            if (reads->at.at[i]->tensor != t) continue;
+        for (int i = 0; i < f->nsure; i++) {
+            if (f->sure[i]->tensor != t) continue;
             if (!is_argument(x, t) && b->nreads >= MANY_REFS) continue;
-            read[b->nreads] = ref_of(x, s, reads->at.at[i]);
+            read[b->nreads] = ref_of(x, s, f->sure[i]);
             read[b->nreads].pack = pack_place(x, stmt, t);
             read[b->nreads].again = b->nreads && read[b->nreads - 1].tensor == t;
             read[b->nreads].temp = see_temp(x, stmt, t);
@@ -603,17 +585,15 @@ static void see_window(Build *x, int stmt) {
     b->reader = -1;
     if (w < 0) return;
     int reader = h->object[h->object[w].reader].stmt, n = h->ndims[reader];
-    const Stmt *s = &x->p->stmts.at[reader];
+    const StmtFacts *f = &x->cs->facts->stmt[reader];
     uint32_t *at = arena_new_n(x->arena, uint32_t, n + 1);
     for (int k = 0; k < n; k++) {
         int var = space_var(x->s, CPU_AT, w, h->first_dim[reader] + k, NULL);
         at[k] = var < 0 ? 0 : var_place(x->s, var);
     }
-    Reads reads = {.arena = x->arena};
-    expr_visit_accesses(s->value, any_read, &reads);
-    for (int k = 0; k < reads.at.n; k++)
-        if (reads.at.at[k]->tensor == x->p->stmts.at[stmt].write->tensor)
-            b->read_along |= access_iters(reads.at.at[k], s->niters);
+    for (int k = 0; k < f->nvalue; k++)
+        if (f->read[k]->tensor == x->p->stmts.at[stmt].write->tensor)
+            b->read_along |= access_iters(f->read[k], f->s->niters);
     b->reader = reader;
     b->at = at;
 }
@@ -709,9 +689,7 @@ static void see_stmt(Build *x, int stmt) {
     }
     if (!known) return;
     b->count = bound_instances(&sure, &box);
-    Reads reads = {.arena = x->arena};
-    expr_visit_accesses(s->value, sure_read, &reads);
-    BoundRef *read = see_accesses(x, stmt, &reads);
+    BoundRef *read = see_accesses(x, stmt);
     see_arithmetic(x, stmt);
     see_joins(b);
     see_loops(x, stmt);
@@ -739,10 +717,9 @@ static void see_needs(Build *x) {
         if (!is_argument(x, t) && x->writers[t] == 1 && elements > 0)
             b->needed = b->count * least_of(1, x->wanted[t] / elements);
         if (b->count <= 0) continue;
-        Reads reads = {.arena = x->arena};
-        expr_visit_accesses(s->value, sure_read, &reads);
-        for (int r = 0; r < reads.at.n; r++) {
-            BoundRef ref = ref_of(x, s, reads.at.at[r]);
+        const StmtFacts *f = &x->cs->facts->stmt[i];
+        for (int r = 0; r < f->nsure; r++) {
+            BoundRef ref = ref_of(x, s, f->sure[r]);
             double n = b->needed >= b->count ? distinct(&ref, b->extent, false) : 1;
             x->wanted[ref.tensor] = most_of(x->wanted[ref.tensor], n);
         }
@@ -782,11 +759,9 @@ static double must_seconds(const BoundModel *b, int p, int level, const Moved *m
 static bool is_walked(const Build *x, const BoundStmt *b, const BoundRef *r) {
     int uses = 0;
     for (int i = 0; i < x->p->stmts.n; i++) {
-        const Stmt *s = &x->p->stmts.at[i];
-        Reads reads = {.arena = x->arena};
-        expr_visit_accesses(s->value, any_read, &reads);
-        for (int k = 0; k < reads.at.n; k++) uses += reads.at.at[k]->tensor == r->tensor;
-        uses += s->write->tensor == r->tensor;
+        const StmtFacts *f = &x->cs->facts->stmt[i];
+        for (int k = 0; k < f->nvalue; k++) uses += f->read[k]->tensor == r->tensor;
+        uses += f->s->write->tensor == r->tensor;
     }
     return uses == 1 && b->plain && distinct(r, b->extent, false) >= b->box;
 }
