@@ -19,6 +19,7 @@
 #include "base/checked.h"
 #include "base/fault.h"
 #include "program/piece.h"
+#include "program/stmt_facts.h"
 
 #include <string.h>
 
@@ -574,16 +575,6 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
 
 // --- '=' writes each element once --------------------------------------------------------------
 
-// The usual case, without a question: every iterator stands alone in some subscript.
-static bool write_determines(const Box *b, const Access *w) {
-    for (int i = 0; i < b->n; i++) {
-        bool found = b->lo[i] >= b->hi[i];
-        for (int d = 0; d < w->rank && !found; d++) found = affine_as_iter(w->sub[d]) == i;
-        if (!found) return false;
-    }
-    return true;
-}
-
 // The element without integers that are the same for all instances: whether two instances meet
 // does not depend on them.
 static const Access *without_uniform(Checker *c, const Access *a) {
@@ -624,7 +615,7 @@ static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
 }
 
 static void check_once(Checker *c) {
-    if (c->st->op != REDUCE_ASSIGN || write_determines(&c->box, c->st->write)) return;
+    if (c->st->op != REDUCE_ASSIGN || stmt_writes_once(c->st)) return;
     Name tensor = c->p->tensors.at[c->st->write->tensor].name;
     int64_t p[PROGRAM_MAX_ITERS], q[PROGRAM_MAX_ITERS];
     DepAnswer answer = ask_twice(c, p, q);
