@@ -287,16 +287,13 @@ sanitize:
 	+@$(SUBMAKE) BUILD=build-asan SANITIZE='$(ASAN)' tests
 	@LW_FUZZ_SCALE=10 LW_SANITIZE='$(ASAN)' tests/run --build build-asan
 
-# A build in which LW_FAULT plants one of the faults of src/base/fault.def. Faults that the tests do
-# not see are tests that are missing. `make faults ARGS='mask mem.c'` takes some of them.
-FAULTY = $(SUBMAKE) BUILD=build-faults CFLAGS='-O1 -g -DLW_FAULTS'
-QUICK_FAULTS := $(sort $(shell sed -n '/quick$$/s/.*\.[ch]", "\([^"]*\)".*/\1/p' src/base/fault.def))
+# Plants the faults of tests/fault.def into a copy of the sources (build-faults/tree) and runs the
+# tests. A fault that survives is a test that is missing. `make faults ARGS='mask mem.c'` takes some.
+FAULTS = MAKE='$(SUBMAKE)' tests/faults --build build-faults
 faults:
-	+@$(FAULTY) tests
-	@tests/faults --build build-faults $(ARGS)
+	+@$(FAULTS) $(ARGS)
 faults-quick:
-	+@$(FAULTY) $(QUICK_FAULTS:%=build-faults/unit/test_%)
-	@tests/faults --build build-faults --quick --hints $(ARGS)
+	+@$(FAULTS) --quick --hints $(ARGS)
 
 # What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
 # instrumented; everything around it is. Threads need a fixed address layout there.
@@ -313,6 +310,7 @@ test-report: all bench-peers
 
 check-layers:
 	@tools/check-layers
+	@tools/check-faults
 
 # Every C file of the project; generated ones lie under $(BUILD).
 C_FILES = $(wildcard include/*.h $(foreach d,src cli python tests bench plugins tools examples,\
@@ -447,7 +445,7 @@ help:
 # > make tsan           what runs in several threads, under ThreadSanitizer
 # > make test-report    render the pages of report and explain in headless Chromium
 # > make bless          rewrite the expectations of tests/text and tests/error
-# > make check-layers   who includes whom, against src/LAYERS
+# > make check-layers   who includes whom, against src/LAYERS; planted faults still fit the code
 # > make same-code      compare the code of all examples with that of another commit (BASE=main)
 # > make format         run clang-format on everything; check-format only looks
 # > make fuzz           randomised tests at full length (ARGS=--list: the parts); fuzz-long: a day of them

@@ -6,7 +6,6 @@
 #include "api/kernel.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "run/overlap.h"
 
 #include <string.h>
@@ -63,8 +62,7 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
 static View view_of(const lw_bound *b, int t, const DLTensor *a) {
     const DLTensor *want = &b->tensors[t];
     return (View){
-        .data =
-            a->data ? (char *)a->data + (FAULT(byte_offset_ignored) ? 0 : a->byte_offset) : NULL,
+        .data = a->data ? (char *)a->data + a->byte_offset : NULL,
         .type = b->program->tensors.at[t].type,
         .rank = want->ndim,
         .size = want->shape,
@@ -89,8 +87,7 @@ static Extent extent_of(const View *v) {
     for (int d = 0; d < v->rank; d++)
         if (v->size[d] == 0) return e;
     for (int d = 0; d < v->rank; d++)
-        if (!checked_fma(v->size[d] - 1, v->stride[d],
-                         v->stride[d] < 0 && !FAULT(overlap_of_negative_strides) ? &low : &high))
+        if (!checked_fma(v->size[d] - 1, v->stride[d], v->stride[d] < 0 ? &low : &high))
             e.overflow = true;
     if (!checked_mul(low, bytes, &low) || !checked_add(high, 1, &high) ||
         !checked_mul(high, bytes, &high) ||
@@ -108,13 +105,9 @@ static Strided strided(const View *v) {
 static OverlapAnswer overlap(const View *views, const Extent *extents, int o, int t,
                              int64_t *budget) {
     Extent a = extents[o], b = extents[t];
-    if (a.from == a.to || b.from == b.to || a.to <= b.from + (FAULT(overlap_by_one_byte) ? 4 : 0) ||
-        b.to <= a.from)
-        return OVERLAP_NO;
+    if (a.from == a.to || b.from == b.to || a.to <= b.from || b.to <= a.from) return OVERLAP_NO;
     Strided x = strided(&views[o]), y = strided(&views[t]);
-    return o != t                       ? overlap_test(&x, &y, budget)
-           : FAULT(self_overlap_missed) ? OVERLAP_NO
-                                        : overlap_itself(&x, budget);
+    return o != t ? overlap_test(&x, &y, budget) : overlap_itself(&x, budget);
 }
 
 static bool check_overlap(Call *call, const lw_bound *b, const View *views) {

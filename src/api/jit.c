@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "code/code.h"
 #include "run/timing.h"
 #include "search/db.h"
@@ -159,14 +158,11 @@ static Jit prepare(Pipeline *p, const KernelCode *code, int threads) {
     int64_t scratch = code->scratch;
     Jit j = {.p = p, .code = code, .buffers = arena_new_n(p->call->arena, void *, n + 1)};
     for (int i = 0; i < n; i++) j.buffers[i] = p->views[i].data;
-    if (!checked_fma(FAULT(scratch_for_one_thread) ? 0 : threads - 1, code->thread_scratch,
-                     &scratch) ||
-        scratch > INT64_MAX / 2)
+    if (!checked_fma(threads - 1, code->thread_scratch, &scratch) || scratch > INT64_MAX / 2)
         arena_out_of_memory(p->call->arena);
     j.scratch = work_memory(p->call, scratch);
-    j.env = (KernelEnv){.flags =
-                            (o->accumulate && !FAULT(accumulate_ignored) ? KERNEL_ACCUMULATE : 0u) |
-                            (o->skip_post ? KERNEL_SKIP_POST : 0u),
+    j.env = (KernelEnv){.flags = (o->accumulate ? KERNEL_ACCUMULATE : 0u) |
+                                 (o->skip_post ? KERNEL_SKIP_POST : 0u),
                         .threads = threads,
                         .apply = code_apply};
     if (threads > 1) {
@@ -196,7 +192,7 @@ static int run_code(Jit *j) {
     t->bound_us = j->code->bound * 1e6;
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
-        if (!FAULT(measuring_changes_results)) restore_inouts(j);
+        restore_inouts(j);
     }
     double start = j->p->timed ? now_us() : 0;
     int status = j->code->entry(j->buffers, j->scratch, &j->env);

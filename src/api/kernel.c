@@ -1,7 +1,6 @@
 #include "api/kernel.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "base/map.h"
 #include "run/pool.h"
 
@@ -25,9 +24,7 @@ bool kernel_fits(const KernelCode *k, const View *views, int n) {
     const int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++)
-            if (views[i].stride[d] != *at++ && stride_matters(&views[i], d) &&
-                !FAULT(key_without_strides))
-                return false;
+            if (views[i].stride[d] != *at++ && stride_matters(&views[i], d)) return false;
     return true;
 }
 
@@ -49,7 +46,7 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View
     for (unsigned other = 0; other < 2; other++) {
         const SlotKernel *s = &slot->kernel[place ^ other];
         if (s->bound != b->serial || s->code->isa != way.isa || s->code->choice != way.choice ||
-            (!same_text(schedule_of(s->code), way.schedule) && !FAULT(key_without_schedule)) ||
+            !same_text(schedule_of(s->code), way.schedule) ||
             !kernel_fits(s->code, views, b->program->ninputs + b->program->noutputs))
             continue;
         if (!atomic_load_explicit(&s->code->used, memory_order_relaxed))
@@ -67,7 +64,7 @@ static void front_keep(lw_context *ctx, Slot *slot, const lw_bound *b, Way way, 
     if (second->code) kernel_drop(ctx, second->code);
     *second = *first;
     *first = (SlotKernel){b->ctx == ctx ? b->serial : 0, k};
-    if (!FAULT(evicted_in_use)) atomic_fetch_add(&k->refs, 1);
+    atomic_fetch_add(&k->refs, 1);
 }
 
 void slot_forget_kernels(lw_context *ctx, Slot *slot) {
@@ -109,8 +106,7 @@ static KernelCode *draft_of(Call *call, const lw_bound *b, Way way, const View *
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++) *at++ = views[i].stride[d];
     char *bytes = (char *)k->key;
-    bytes[strides] =
-        (char)((FAULT(key_without_isa) ? 0u : (unsigned)way.isa) << 1 | (schedule != NULL));
+    bytes[strides] = (char)((unsigned)way.isa << 1 | (schedule != NULL));
     memcpy(bytes + strides + 1, &way.choice, sizeof way.choice);
     memcpy(bytes + strides + head, program, text);
     if (schedule) k->schedule = strides + head + text;
@@ -158,8 +154,7 @@ static KernelCode *take_out(Kernels *t, size_t i) {
     size_t mask = t->cap - 1;
     for (size_t j = (i + 1) & mask; t->at[j]; j = (j + 1) & mask) {
         size_t home = (size_t)t->at[j]->hash & mask;
-        if (((j - home) & mask) < ((j - i) & mask) || FAULT(table_hole))
-            continue; // it may not stand before its home
+        if (((j - home) & mask) < ((j - i) & mask)) continue; // it may not stand before its home
         t->at[i] = t->at[j];
         i = j;
     }
@@ -173,9 +168,7 @@ static KernelCode *take_out(Kernels *t, size_t i) {
 // by. The caller drops them: *out is a list of at most `n`.
 static int make_room(Kernels *t, size_t bytes, KernelCode **out, int n) {
     int given = 0;
-    while (
-        given < n && t->n &&
-        ((t->n >= MOST_KERNELS && !FAULT(table_unbounded)) || t->code_bytes + bytes > most_code)) {
+    while (given < n && t->n && (t->n >= MOST_KERNELS || t->code_bytes + bytes > most_code)) {
         size_t i = t->hand++ & (t->cap - 1);
         if (t->at[i] && !atomic_exchange(&t->at[i]->used, false)) out[given++] = take_out(t, i);
     }

@@ -6,8 +6,6 @@
 
 #include "asm/asm.h"
 
-#include "base/fault.h"
-
 #include <string.h>
 
 void asm_init(Asm *a, void *memory, size_t size) {
@@ -38,7 +36,7 @@ const char *asm_error_text(AsmError e) {
 
 bool asm_room(Asm *a, size_t need) {
     if (a->error != ASM_OK) return false;
-    if ((size_t)(a->end - a->at) + FAULT(room_off_by_one) >= need) return true;
+    if ((size_t)(a->end - a->at) >= need) return true;
     if (asm_size(a) + need > ASM_LIMIT)
         asm_fail(a, ASM_TOO_FAR);
     else if (!a->grow || !a->grow(a, need))
@@ -83,7 +81,7 @@ void asm_refer(Asm *a, AsmLabel *label, size_t field, unsigned after) {
 
 void asm_bind(Asm *a, AsmLabel *label) {
     if (a->error != ASM_OK) return;
-    if (label->pos >= 0 && !FAULT(label_bound_twice)) {
+    if (label->pos >= 0) {
         asm_fail(a, ASM_BAD_LABEL);
         return;
     }
@@ -91,10 +89,8 @@ void asm_bind(Asm *a, AsmLabel *label) {
     while (label->link) {
         size_t field = (label->link - 1) >> 3;
         unsigned after = (label->link - 1) & 7;
-        label->link = FAULT(label_chain_cut) ? 0 : read32(a, field);
-        write32(a, field,
-                (uint32_t)label->pos -
-                    (uint32_t)(field + 4 + (FAULT(label_ignores_immediate) ? 0 : after)));
+        label->link = read32(a, field);
+        write32(a, field, (uint32_t)label->pos - (uint32_t)(field + 4 + after));
         a->pending--;
     }
 }

@@ -4,8 +4,6 @@
  */
 #include "asm/elf.h"
 
-#include "base/fault.h"
-
 #include <string.h>
 
 enum { HEADER = 64, SECTION = 64, SYMBOL = 24, RELA = 24, ALIGN = 64 };
@@ -110,7 +108,7 @@ static void put_symbols(const ElfObject *o, uint8_t *p, char *strings) {
         p = put(p, s->defined ? GLOBAL_FUNCTION : GLOBAL, 1);
         p = put(p, 0, 1);
         p = put(p, s->defined ? S_TEXT : 0, 2);
-        p = put(p, s->defined && !FAULT(elf_symbol_offset) ? s->offset : 0, 8);
+        p = put(p, s->defined ? s->offset : 0, 8);
         p = put(p, s->defined ? s->size : 0, 8);
         size_t n = strlen(s->name) + 1;
         memcpy(strings + at, s->name, n);
@@ -128,8 +126,8 @@ void elf_write(const ElfObject *o, void *into) {
     uint8_t *p = file + l.at[S_RELA];
     for (size_t i = 0; i < o->ncalls; i++) {
         p = put(p, o->calls[i].offset, 8);
-        p = put(p, (uint64_t)(o->calls[i].symbol + !FAULT(elf_symbol_off_by_one)) << 32 | PLT32, 8);
-        p = put(p, FAULT(elf_addend) ? 0 : (uint64_t)-4,
+        p = put(p, (uint64_t)(o->calls[i].symbol + 1) << 32 | PLT32, 8);
+        p = put(p, (uint64_t)-4,
                 8); // distances count from the end of the field
     }
     put_symbols(o, file + l.at[S_SYMTAB], (char *)file + l.at[S_STRTAB]);

@@ -18,8 +18,6 @@
 
 #include "asm/x86_form.h"
 
-#include "base/fault.h"
-
 #include <string.h>
 
 #define HOT __attribute__((always_inline)) static inline
@@ -29,7 +27,7 @@
 static bool immediate_fits(const Asm *a, const X86Form *f, const X86Arg *x) {
     int64_t v = x->value;
     switch ((X86Imm)f->imm) {
-    case X86_IMM_I8: return v == (int8_t)v || (FAULT(imm8_unsigned) && v == (uint8_t)v);
+    case X86_IMM_I8: return v == (int8_t)v;
     case X86_IMM_B8: return v >= INT8_MIN && v <= UINT8_MAX;
     case X86_IMM_U8: return v >= 0 && v <= UINT8_MAX;
     case X86_IMM_I16: return v == (int16_t)v;
@@ -37,7 +35,7 @@ static bool immediate_fits(const Asm *a, const X86Form *f, const X86Arg *x) {
     case X86_IMM_D32: return v >= INT32_MIN && v <= UINT32_MAX;
     case X86_IMM_ONE: return v == 1;
     case X86_IMM_REL8: {
-        int64_t distance = x->label->pos - (int64_t)asm_size(a) - (FAULT(rel8_reach) ? 0 : 2);
+        int64_t distance = x->label->pos - (int64_t)asm_size(a) - 2;
         return x->label->pos >= 0 && distance == (int8_t)distance;
     }
     default: return true;
@@ -64,7 +62,7 @@ static bool special_fits(const X86Form *f, const X86Arg *args) {
         return false;
     if (f->flags & X86_F_MUST_MASK && args[0].mask == 0) return false;
     if (f->flags & X86_F_SIB && args[f->rm].reg > X86_NOREG) return false;
-    return !(f->flags & X86_F_DISTINCT) || distinct(f, args) || FAULT(gather_same_registers);
+    return !(f->flags & X86_F_DISTINCT) || distinct(f, args);
 }
 
 // The conditions that depend on values; kinds are known to match.
@@ -97,8 +95,7 @@ HOT const X86Form *find(const Asm *a, X86Op op, const X86Arg *args) {
     const X86Form *end = &x86_forms[x86_first[op + 1]];
     for (const X86Form *f = &x86_forms[x86_first[op]]; f < end; f++) {
         if (kinds & f->reject) continue;
-        if ((used & ~(uint32_t)f->allow) == 0 &&
-            ((f->need & absent) == 0 || FAULT(features_ignored)) && fits(a, f, args))
+        if ((used & ~(uint32_t)f->allow) == 0 && (f->need & absent) == 0 && fits(a, f, args))
             return f;
     }
     return NULL;
@@ -139,19 +136,18 @@ static const uint32_t index_bits[32] = ALL(INDEX_BITS);
 
 // X86_NOREG, X86_RIP and X86_AT have bits 3 and 4 clear; what has no index has 0 there.
 static inline uint32_t register_bits(unsigned reg, unsigned v, const X86Arg *rm) {
-    return reg_bits[reg & 31] | v_bits[v & (FAULT(evex_v_high_bit) ? 15 : 31)] |
-           rm_bits[rm->reg & 31] | index_bits[rm->index & (FAULT(gather_index_high_bit) ? 15 : 31)];
+    return reg_bits[reg & 31] | v_bits[v & 31] | rm_bits[rm->reg & 31] | index_bits[rm->index & 31];
 }
 
 // spl, bpl, sil, dil exist only under REX.
 static inline bool needs_rex(const X86Arg *args) {
-    return (args[0].kind == X86_G8 && args[0].reg >= 4 && !FAULT(rex_missing_for_sil)) ||
+    return (args[0].kind == X86_G8 && args[0].reg >= 4) ||
            (args[1].kind == X86_G8 && args[1].reg >= 4);
 }
 
 static inline uint8_t *put_legacy(uint8_t *at, const X86Form *f, const X86Arg *args,
                                   uint32_t bits) {
-    unsigned rex = (FAULT(rex_w_dropped) ? 0 : f->prefix >> 8 & 8) | (bits >> B3 & 7);
+    unsigned rex = (f->prefix >> 8 & 8) | (bits >> B3 & 7);
     at = store(at, f->prefix & 0xff, (f->prefix & 0xff) != 0);
     if (f->flags & X86_F_LOCK) at = store(at, 0xf0, 1);
     at = store(at, 0x40 | rex, rex || needs_rex(args));
@@ -161,8 +157,7 @@ static inline uint8_t *put_legacy(uint8_t *at, const X86Form *f, const X86Arg *a
 // The long form; or, with X = B = W = 0 and map 1, R and the last byte without W.
 static inline uint8_t *put_vex(uint8_t *at, const X86Form *f, uint32_t bits) {
     uint32_t word = f->prefix ^ bits;
-    if ((word & (FAULT(vex_short_drops_w) ? 0x007fff : 0x807fff)) != 0x0061c4)
-        return store(at, word, 3);
+    if ((word & 0x807fff) != 0x0061c4) return store(at, word, 3);
     return store(at, 0xc5 | (word & 0x8000) | (word >> 8 & 0x7f00), 2);
 }
 
@@ -170,18 +165,16 @@ static inline uint8_t *put_vex(uint8_t *at, const X86Form *f, uint32_t bits) {
 static inline uint8_t *put_evex(uint8_t *at, const X86Form *f, const X86Arg *first,
                                 const X86Arg *rm, uint32_t bits) {
     uint32_t word = f->prefix ^ bits, round = first->round;
-    word |= (uint32_t)(((FAULT(evex_mask_dropped) ? 0 : first->head) | rm->head) >> X86_MASK_BIT)
-            << 24;
+    word |= (uint32_t)((first->head | rm->head) >> X86_MASK_BIT) << 24;
     if (round) // takes the place of the length
         word = (word & ~(3u << 29)) | 1u << 28 |
-               (round == X86_SAE ? 0 : (round - X86_NEAREST + FAULT(rounding_off_by_one)) % 4)
-                   << 29;
+               (round == X86_SAE ? 0 : (round - X86_NEAREST) % 4) << 29;
     return store(at, word, 4);
 }
 
 // Opcode, ModRM with `reg` in place, SIB and displacement of a memory operand.
 static inline uint8_t *put_memory(uint8_t *at, const X86Form *f, const X86Arg *m, unsigned reg) {
-    unsigned base = m->reg & 7, unit = FAULT(disp8_unscaled) ? 0 : f->unit[m->bcast];
+    unsigned base = m->reg & 7, unit = f->unit[m->bcast];
     int32_t disp = (int32_t)m->value, packed = disp >> unit;
     unsigned bytes = reg | 0x80, size = 4; // of the displacement
     if (m->reg >= X86_NOREG) {
@@ -189,19 +182,15 @@ static inline uint8_t *put_memory(uint8_t *at, const X86Form *f, const X86Arg *m
         if (m->reg != X86_NOREG)
             return store(at, f->opcode | (reg | 5) << 8 | (uint64_t)(uint32_t)disp << 16, 6);
         bytes = reg, base = 5;
-    } else if (disp == 0 && (base != X86_RBP || FAULT(rbp_without_displacement))) {
+    } else if (disp == 0 && base != X86_RBP) {
         bytes = reg, size = 0;
-    } else if ((packed == (int8_t)packed || (FAULT(disp8_too_far) && packed == 128)) &&
-               (int32_t)((uint32_t)packed << unit) == disp) {
+    } else if (packed == (int8_t)packed && (int32_t)((uint32_t)packed << unit) == disp) {
         bytes = reg | 0x40, size = 1, disp = packed;
     }
     uint64_t low = (uint32_t)disp;
     if (m->index != X86_NOREG)
-        bytes |= 4 | ((FAULT(index_scale_dropped) ? 0u : (unsigned)m->scale << 6) |
-                      (m->index & 7u) << 3 | base)
-                         << 8;
-    else if ((base == X86_RSP && !FAULT(rsp_without_sib)) || m->reg == X86_NOREG ||
-             f->flags & X86_F_SIB)
+        bytes |= 4 | ((unsigned)m->scale << 6 | (m->index & 7u) << 3 | base) << 8;
+    else if (base == X86_RSP || m->reg == X86_NOREG || f->flags & X86_F_SIB)
         bytes |= 4 | (4u << 3 | base) << 8;
     else
         return store(at, f->opcode | (bytes | base) << 8 | low << 16, 2 + size);
@@ -214,7 +203,7 @@ static inline unsigned immediate_size(unsigned imm) {
         [X86_IMM_I32] = 4, [X86_IMM_D32] = 4,  [X86_IMM_I64] = 8,   [X86_IMM_ONE] = 0,
         [X86_IMM_IS4] = 1, [X86_IMM_REL8] = 1, [X86_IMM_REL32] = 4,
     };
-    return size[imm] >> (FAULT(imm64_cut) && imm == X86_IMM_I64);
+    return size[imm];
 }
 
 // A field of the instruction that refers to a label.
@@ -254,8 +243,7 @@ HOT uint8_t *encode(uint8_t *at, const X86Form *f, const X86Arg *args, Reference
 static void connect(Asm *a, const X86Form *f, AsmLabel *label, size_t start, size_t field,
                     size_t size) {
     if (f->imm == X86_IMM_REL8)
-        a->start[start + field] =
-            (uint8_t)(label->pos - (int64_t)(start + size) - FAULT(rel8_off_by_one));
+        a->start[start + field] = (uint8_t)(label->pos - (int64_t)(start + size));
     else
         asm_refer(a, label, start + field, (unsigned)(size - field - 4));
 }
@@ -297,8 +285,7 @@ void x86_emit(Asm *a, X86Op op, const X86Arg args[4]) {
 }
 
 void x86_set(Asm *a, unsigned gpr, int64_t value) {
-    bool low = value == (int64_t)(uint32_t)value ||
-               (FAULT(set_negative_in_32_bits) && value < 0); // writing 32 bits clears the others
+    bool low = value == (int64_t)(uint32_t)value; // writing 32 bits clears the others
     x86_2(a, X86_mov, low ? x86_r32(gpr) : x86_r64(gpr), x86_imm(value));
 }
 
@@ -316,7 +303,7 @@ void x86_align(Asm *a, size_t alignment) {
     };
     for (size_t n = -asm_size(a) & (alignment - 1); n && a->error == ASM_OK;) {
         size_t step = n < 9 ? n : 9;
-        asm_bytes(a, nops[step - (FAULT(nop_wrong_length) && step > 1)], step);
+        asm_bytes(a, nops[step], step);
         n -= step;
     }
 }

@@ -4,8 +4,6 @@
 
 #include "asm/x86_form.h"
 
-#include "base/fault.h"
-
 typedef struct Out {
     char *at, *end; // end: where the terminator must fit
     size_t length;  // of the whole text, written or not
@@ -33,7 +31,7 @@ static void out_hex(Out *o, uint64_t n) {
 }
 
 static void out_signed(Out *o, int64_t n) {
-    if (n < 0 && !FAULT(print_sign_of_displacement)) out_char(o, '-');
+    if (n < 0) out_char(o, '-');
     out_hex(o, n < 0 ? -(uint64_t)n : (uint64_t)n);
 }
 
@@ -109,7 +107,7 @@ static void out_memory(Out *o, const X86Form *f, const X86Arg *m) {
     out_address(o, m);
     out_char(o, ']');
     if (!m->bcast) return;
-    out_numbered(o, " {1to", (FAULT(print_broadcast_count) ? 2u : 1u) * f->size / x86_element(f));
+    out_numbered(o, " {1to", f->size / x86_element(f));
     out_char(o, '}');
 }
 

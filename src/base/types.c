@@ -1,4 +1,3 @@
-#include "base/fault.h"
 #include "base/types.h"
 
 #include <math.h>
@@ -73,7 +72,7 @@ uint16_t f16_from_f32(float f) {
         uint32_t r = bits_of(float_of(mag) + 0.5f) - bits_of(0.5f);
         return (uint16_t)(sign | r);
     }
-    uint32_t odd = FAULT(half_ties_up) ? 1 : (mag >> 13) & 1;
+    uint32_t odd = (mag >> 13) & 1;
     mag += 0xfff + odd - (112u << 23);
     return (uint16_t)(sign | (mag >> 13)); // 65520 and more carries into infinity
 }
@@ -124,7 +123,7 @@ static int64_t int_from_float(Type t, double f) {
     int bits = type_info[t].bits;
     if (type_info[t].class == CLASS_UINT) {
         if (f <= 0) return 0;
-        if (f >= ldexp(1, bits)) return FAULT(float_to_unsigned_wraps) ? 0 : wrap(t, -1);
+        if (f >= ldexp(1, bits)) return wrap(t, -1);
         return (int64_t)(uint64_t)f;
     }
     double limit = ldexp(1, bits - 1);
@@ -212,8 +211,7 @@ Value type_identity(Type t, char op) {
     case '<': // min starts from the largest value
         if (is_float) return (Value){.f = INFINITY};
         if (t == TYPE_BOOL) return (Value){.i = 1};
-        if (type_info[t].class == CLASS_UINT && !FAULT(identity_of_unsigned_min))
-            return (Value){.i = wrap(t, -1)};
+        if (type_info[t].class == CLASS_UINT) return (Value){.i = wrap(t, -1)};
         return (Value){.i = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1};
     case '>':
         if (is_float) return (Value){.f = -INFINITY};

@@ -1,8 +1,6 @@
 // What no instruction computes: kernels call this through their environment, a vector at a time.
 #include "code/code.h"
 
-#include "base/fault.h"
-
 #include <string.h>
 
 const char *const code_trick_name[TRICK_COUNT] = {
@@ -46,7 +44,7 @@ void code_apply(int op, int from, int to, int n, void *values) {
     char *area = values;
     char result[64];
     int operands = op == OP_CAST ? 1 : op_info[op].arity;
-    for (int i = 0; i < n - FAULT(call_only_first_lanes); i++) {
+    for (int i = 0; i < n; i++) {
         Value arg[4];
         for (int k = 0; k < operands; k++) arg[k] = lane_get((Type)from, area + 64 * k, i);
         Value v = op == OP_CAST ? type_convert((Type)to, (Type)from, arg[0])

@@ -1,7 +1,5 @@
 #include "lang/einsum_path.h"
 
-#include "base/fault.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -168,7 +166,7 @@ static double step_cost(const PathProblem *p, const PathStep *step) {
 
 // What is left of the subset's dimensions once it is one tensor: those that others need.
 static DimSet needed(const PathProblem *p, unsigned subset) {
-    DimSet inside = 0, outside = FAULT(einsum_sums_output) ? 0 : p->output;
+    DimSet inside = 0, outside = p->output;
     for (int i = 0; i < p->n; i++) *(subset >> i & 1 ? &inside : &outside) |= p->has[i];
     return inside & outside;
 }

@@ -8,7 +8,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "program/expr.h"
 
 #include <string.h>
@@ -163,8 +162,7 @@ static void sum_term(Sum *s, const Atom *atom, int64_t coef) {
     if (at > 0 && c == 0) {
         Term *t = &s->term[at - 1];
         s->overflow |= !checked_add(t->coef, coef, &t->coef);
-        if (t->coef == 0 && !FAULT(affine_terms_kept))
-            memmove(t, t + 1, (size_t)(--s->n - (at - 1)) * sizeof(Term));
+        if (t->coef == 0) memmove(t, t + 1, (size_t)(--s->n - (at - 1)) * sizeof(Term));
         return;
     }
     if (coef == 0) return;
@@ -348,8 +346,7 @@ static const Affine *div_rest(Exprs *x, Sum *rest, int64_t k) {
     const Atom *t = a->n == 1 && a->term[0].coef == 1 ? a->term[0].atom : NULL;
     int64_t m = t && t->kind == ATOM_DIV && affine_is_const(t->b) ? t->b->constant : 0, km, rm;
     if (m > 0 && checked_mul(k, m, &km) && checked_mul(a->constant, m, &rm))
-        return affine_div(x, FAULT(affine_div_joins) ? t->a : affine_add_const(x, t->a, rm),
-                          affine_const(x, km));
+        return affine_div(x, affine_add_const(x, t->a, rm), affine_const(x, km));
     return binary(x, ATOM_DIV, a, affine_const(x, k));
 }
 
@@ -371,9 +368,7 @@ const Affine *affine_mod(Exprs *x, const Affine *a, const Affine *b) {
     if (!affine_is_const(b)) return binary(x, ATOM_MOD, a, b);
     int64_t k = b->constant;
     if (k == 0 || k == 1 || k == -1) return affine_const(x, 0);
-    if (affine_is_const(a))
-        return affine_const(x,
-                            FAULT(affine_mod_sign) ? a->constant % k : floor_mod(a->constant, k));
+    if (affine_is_const(a)) return affine_const(x, floor_mod(a->constant, k));
     if (k < 0) { // a % -k = -(-a % k)
         const Affine *m = affine_mod(x, affine_scale(x, a, -1), affine_scale(x, b, -1));
         return affine_scale(x, m, -1);
@@ -590,8 +585,7 @@ bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_
         int64_t k = a->term[i].coef;
         Interval v;
         if (!atom_bounds(a->term[i].atom, lo, hi, &v)) return false;
-        if (!checked_fma(k, k > 0 || FAULT(affine_bounds_sign) ? v.min : v.max, &below))
-            return false;
+        if (!checked_fma(k, k > 0 ? v.min : v.max, &below)) return false;
         if (!checked_fma(k, k > 0 ? v.max : v.min, &above)) return false;
     }
     *min = below;
@@ -616,7 +610,7 @@ int64_t affine_reach(const Affine *a, const int64_t *lo, const int64_t *hi) {
     int64_t reach = magnitude(a->constant);
     for (int i = 0; i < a->n; i++) {
         int64_t k = magnitude(a->term[i].coef), far = atom_reach(a->term[i].atom, lo, hi);
-        if (!checked_fma(k, far, &reach)) return FAULT(reach_wraps) ? 0 : INT64_MAX;
+        if (!checked_fma(k, far, &reach)) return INT64_MAX;
     }
     return reach;
 }

@@ -9,7 +9,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "program/check.h"
 
 typedef struct Binder {
@@ -93,7 +92,7 @@ static void check_require(Binder *b, const Require *r) {
                         show_values(b, r->what, NULL), -(long long)v, v == -1 ? "" : "s");
         diag_note(b->diags, d, (Range){0, 0}, DIAG_BIND_NARROWED_NOTE);
         program_note_calls(b->diags, b->diags->items.n - 1, r->call);
-    } else if (v < 0 && !FAULT(precondition_unchecked)) {
+    } else if (v < 0) {
         Diag *d = diag_report(b->diags, r->range, DIAG_BIND_REQUIRE, show(b, r->what),
                               show_values(b, r->what, NULL), (long long)v);
         if (r->why) diag_note(b->diags, d, (Range){0, 0}, DIAG_BIND_REQUIRE_NOTE, r->why);

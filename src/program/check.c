@@ -17,7 +17,6 @@
 #include "program/check_impl.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "program/piece.h"
 #include "program/stmt_facts.h"
 
@@ -328,7 +327,7 @@ static void check_reach(Checker *c) {
     const Affine *far = far_access(c, st->write, &b);
     if (!far) far = far_value(c, st->value, &b);
     for (int i = 0; i < st->nconstraints && !far; i++) far = far_affine(c, st->constraint[i], &b);
-    if (!far || FAULT(reach_unchecked)) return;
+    if (!far) return;
     Diag *d = diag_report(c->diags, st->range, DIAG_CHECK_REACH, show_affine(c, far));
     diag_note(c->diags, d, (Range){0, 0}, DIAG_CHECK_REACH_NOTE);
     c->ok = false;
@@ -400,9 +399,7 @@ static void check_subscript(Checker *c, const Access *a, int d, const Guard *gua
     const Affine *sub = a->sub[d];
     if (sub->has_read) return; // a gather: checked when it runs
     int64_t min, max, first = tensor_origin(t, d), last = first + tensor_size(t, d) - 1;
-    if (affine_bounds(sub, b->lo, b->hi, &min, &max) && min >= first &&
-        max <= last + FAULT(outside_by_one))
-        return;
+    if (affine_bounds(sub, b->lo, b->hi, &min, &max) && min >= first && max <= last) return;
     Exprs *x = c->p->exprs;
     Facts f;
     Box tight = *b;

@@ -11,7 +11,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "program/omega.h"
 
 enum { MAX_AUX = 24 };
@@ -122,7 +121,7 @@ static bool put_aux(const Build *b, Omega *o, int i) {
     int64_t *most = omega_row(o, false); // c*q + c - 1 - a >= 0
     if (!add_affine(b, most, o->n, x->side, x->a, -1)) return false;
     most[v] += c;
-    return checked_add(most[o->n], c - !FAULT(division_rest), &most[o->n]);
+    return checked_add(most[o->n], c - 1, &most[o->n]);
 }
 
 static void put_dir(const Build *b, Omega *o, const DepDir *d) {
@@ -131,7 +130,7 @@ static void put_dir(const Build *b, Omega *o, const DepDir *d) {
     int64_t up = d->rel == DEP_LT || d->rel == DEP_LE ? 1 : -1; // j - i >= 0, or i - j >= 0
     row[j] = up;
     row[i] = -up;
-    if (d->rel == DEP_LT || d->rel == DEP_GT) row[o->n] = FAULT(strict_direction) ? 0 : -1;
+    if (d->rel == DEP_LT || d->rel == DEP_GT) row[o->n] = -1;
 }
 
 static void put_order(const Build *b, Omega *o, const DepOrder *order) {
@@ -208,7 +207,7 @@ static OmegaAnswer solve_choices(const Build *b, Omega *o, int i, int64_t *x, in
     while (i < b->naux && b->aux[i].kind == ATOM_DIV) i++;
     if (i == b->naux) return omega_solve(o, x, budget);
     bool undecided = *budget < 0;
-    for (int second = 0; second < 2 - FAULT(only_first_choice) && *budget >= 0; second++) {
+    for (int second = 0; second < 2 && *budget >= 0; second++) {
         ArenaMark mark = arena_mark(o->arena);
         Omega copy;
         omega_copy(&copy, o);

@@ -9,7 +9,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <math.h>
 
@@ -41,10 +40,7 @@ static int64_t eval_int(ExprOp op, Type type, int64_t a, int64_t b) {
     case OP_ADD: return (int64_t)(x + y);
     case OP_SUB: return (int64_t)(x - y);
     case OP_MUL: return (int64_t)(x * y);
-    case OP_DIV:
-        return is_unsigned                       ? (int64_t)div_u64(x, y)
-               : FAULT(eval_floor_division) && b ? a / b
-                                                 : floor_div(a, b);
+    case OP_DIV: return is_unsigned ? (int64_t)div_u64(x, y) : floor_div(a, b);
     case OP_MOD: return is_unsigned ? (int64_t)mod_u64(x, y) : floor_mod(a, b);
     case OP_MIN: return less ? a : b;
     case OP_MAX: return less ? b : a;

@@ -14,7 +14,6 @@
 // values of the other iterators: above, h < 2*H + K - 2.
 #include "program/infer_impl.h"
 
-#include "base/fault.h"
 #include "program/piece.h"
 
 enum { MAX_FACTS = 64 };
@@ -137,7 +136,7 @@ static const Affine *simpler(const Facts *f, const Affine *a, bool need) {
 }
 
 static void add_simpler(Facts *f) {
-    for (int i = 0; i < f->n && !FAULT(guard_divisions_opaque); i++) {
+    for (int i = 0; i < f->n; i++) {
         const Affine *a = simpler(f, f->at[i], false);
         bool known = !a;
         for (int k = 0; k < f->n && !known; k++) known = f->at[k] == a;
@@ -185,7 +184,7 @@ static const Affine *use_apart(const Facts *f, const Affine *need) {
 
 const Affine *infer_beyond_guards(Infer *in, const Work *w, const Cons *c, const Affine *need) {
     Facts f;
-    if (FAULT(guard_ignored) || in->x->overflow || in->x->too_large) return need;
+    if (in->x->overflow || in->x->too_large) return need;
     find_facts(&f, in, w, c->read->guard);
     need = use_apart(&f, need);
     add_simpler(&f);

@@ -13,7 +13,6 @@
 #include "program/infer_impl.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <string.h>
 
@@ -245,13 +244,9 @@ void infer_settle(Infer *in, const Work *w, Var *var) {
     prune(in, w, &var->upper, true);
     Bounds lower = prune_more(in, w, var, false), upper = prune_more(in, w, var, true);
     var->lo = lower.at[0].at;
-    for (int i = 1; i < lower.n; i++)
-        var->lo =
-            FAULT(infer_first_lower_bound) ? var->lo : affine_max(in->x, var->lo, lower.at[i].at);
+    for (int i = 1; i < lower.n; i++) var->lo = affine_max(in->x, var->lo, lower.at[i].at);
     var->hi = upper.at[0].at;
-    for (int i = 1; i < upper.n; i++)
-        var->hi =
-            FAULT(infer_first_upper_bound) ? var->hi : affine_min(in->x, var->hi, upper.at[i].at);
+    for (int i = 1; i < upper.n; i++) var->hi = affine_min(in->x, var->hi, upper.at[i].at);
     var->state = VAR_INFERRED;
 }
 

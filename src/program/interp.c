@@ -13,7 +13,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <math.h>
 #include <string.h>
@@ -280,7 +279,7 @@ static void compile_select(Interp *in, const Expr *e) {
     compile(in, e->arg[0]);
     int skip = emit(in, (Instr){.kind = DO_SKIP_UNLESS}, -1);
     compile(in, e->arg[1]);
-    int end = emit(in, (Instr){.kind = FAULT(interp_both_branches) ? DO_SKIP_UNLESS : DO_SKIP}, -1);
+    int end = emit(in, (Instr){.kind = DO_SKIP}, -1);
     in->code.at[skip].target = in->code.n;
     compile(in, e->arg[2]);
     in->code.at[end].target = in->code.n;
@@ -551,7 +550,7 @@ static bool reads_own_tensor(const Stmt *st) {
 static void prepare(Interp *in) {
     const Stmt *st = in->st;
     const Place *target = &in->places[st->write->tensor];
-    in->in_place = reads_own_tensor(st) && !FAULT(interp_in_place);
+    in->in_place = reads_own_tensor(st);
     if (in->in_place)
         in->before = copy_place(in->scratch, target, &in->p->tensors.at[st->write->tensor]);
     in->cursors.at = NULL;

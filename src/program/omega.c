@@ -9,7 +9,6 @@
 #include "program/omega.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <string.h>
 
@@ -138,7 +137,7 @@ static bool lower_hi(Omega *o, int v, Wide to, bool *changed) {
 // c*x + others >= 0 with others at most `rest`.
 static bool tighten(Omega *o, int v, int64_t c, Wide rest, bool *changed) {
     if (c > 0) return raise_lo(o, v, -wide_floor(rest, c), changed);
-    return lower_hi(o, v, wide_floor(rest, -c) - FAULT(tighten_rounds_up), changed);
+    return lower_hi(o, v, wide_floor(rest, -c), changed);
 }
 
 static bool tighten_row(Omega *o, const int64_t *row, bool equal, const Look *k, bool *changed) {
@@ -163,7 +162,7 @@ static bool simplify_row(Omega *o, int r, bool *keep, bool *changed) {
     if (k.max < 0 || (equal && k.min > 0)) return false;
     if (k.count == 0 || (!equal && k.min >= 0)) return true;
     if (k.gcd > 1) {
-        if (equal && row[o->n] % k.gcd && !FAULT(gcd_test_dropped)) return false;
+        if (equal && row[o->n] % k.gcd) return false;
         for (int v = 0; v < o->n; v++) row[v] /= k.gcd;
         row[o->n] = floor_div(row[o->n], k.gcd);
         k = look(o, row);
@@ -457,7 +456,7 @@ static OmegaAnswer splinters(const Omega *o, int v, const Count *c, int64_t *x, 
     for (int r = 0; r < (values ? 1 : o->nrows); r++) {
         const int64_t *row = values ? NULL : row_at(o, r);
         int64_t first = values ? o->lo[v] : 0;
-        int64_t last = values ? o->hi[v] : splinters_of(row[v], b) - 1 - FAULT(splinters_too_few);
+        int64_t last = values ? o->hi[v] : splinters_of(row[v], b) - 1;
         for (int64_t k = first; k <= last; k++) {
             OmegaAnswer answer = part(o, row, v, k, x, budget);
             if (answer == OMEGA_YES || answer == OMEGA_UNDECIDED) return answer;
@@ -473,7 +472,7 @@ static OmegaAnswer split(const Omega *o, int v, const Count *c, int64_t *x, int6
     OmegaAnswer dark = shadow(o, v, c, true, x, budget);
     if (dark == OMEGA_YES || dark == OMEGA_UNDECIDED) return dark;
     OmegaAnswer rest = splinters(o, v, c, x, budget);
-    return rest == OMEGA_NO || FAULT(dark_shadow_too_dark) ? dark : rest;
+    return rest == OMEGA_NO ? dark : rest;
 }
 
 OmegaAnswer omega_solve(Omega *o, int64_t *point, int64_t *budget) {

@@ -4,7 +4,6 @@
 // question (deps.c), with a small budget: it is asked for every pair of loops that might be merged.
 #include "program/stmt_facts.h"
 
-#include "base/fault.h"
 #include "program/deps.h"
 
 enum { SHARE_BUDGET = 3000 }; // work of one dependence question; the answer is no beyond it
@@ -88,8 +87,7 @@ static bool determines(const Stmt *s, bool *known) {
             int unknown = 0, which = -1;
             for (int k = 0; sub->linear && k < sub->n; k++)
                 if (!known[sub->term[k].atom->index]) unknown++, which = sub->term[k].atom->index;
-            if (unknown == 1 || (FAULT(injective_by_mistake) && unknown == 2))
-                known[which] = more = true;
+            if (unknown == 1) known[which] = more = true;
         }
     }
     for (int i = 0; i < s->niters; i++)

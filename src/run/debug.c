@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "run/debug.h"
 
-#include "base/fault.h"
-
 #include "run/fork.h"
 
 #include <errno.h>
@@ -162,8 +160,7 @@ static void dump_lines(Debug *d, const DebugCode *c, const char *file) {
     write_all(d->dump, &r, sizeof r);
     write_all(d->dump, head, sizeof head);
     for (int i = 0; i < c->nlines; i++) {
-        DumpLine line = {(FAULT(debug_line_addresses) ? 0 : head[0]) + c->lines[i].offset,
-                         (uint32_t)c->lines[i].line, 0};
+        DumpLine line = {head[0] + c->lines[i].offset, (uint32_t)c->lines[i].line, 0};
         write_all(d->dump, &line, sizeof line);
         write_all(d->dump, file, name);
     }

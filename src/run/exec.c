@@ -6,8 +6,6 @@
 #define _GNU_SOURCE
 #include "run/exec.h"
 
-#include "base/fault.h"
-
 #include "run/fork.h"
 
 #include <pthread.h>
@@ -64,7 +62,7 @@ ExecArena *exec_arena_new_private(void) {
 static void lock(ExecArena *a) {
     if (fork_happened(&a->fork)) {
         pthread_mutex_init(&a->lock, NULL);
-        for (Chunk *c = a->chunks; c; c = c->next) c->sealed = !FAULT(exec_child_writes);
+        for (Chunk *c = a->chunks; c; c = c->next) c->sealed = true;
         fork_settled(&a->fork);
     }
     pthread_mutex_lock(&a->lock);
@@ -97,7 +95,7 @@ void exec_arena_free(ExecArena *a) {
 static bool map_shared(Chunk *c) {
     int fd = memfd_create("loopwright", MFD_CLOEXEC);
     if (fd < 0) return false;
-    int how = PROT_READ | PROT_EXEC | (FAULT(exec_writable) ? PROT_WRITE : 0);
+    int how = PROT_READ | PROT_EXEC;
     if (ftruncate(fd, (off_t)c->size) == 0) c->run = mmap(NULL, c->size, how, MAP_SHARED, fd, 0);
     close(fd);
     if (!c->run || c->run == MAP_FAILED) return false;
@@ -130,7 +128,7 @@ static bool write_shared(Chunk *c, const void *code, size_t size) {
     if (to == MAP_FAILED) return false;
     bool ok = mprotect(to, room, PROT_READ | PROT_WRITE) == 0;
     if (ok) memcpy(to + (c->used - first), code, size);
-    if (!FAULT(exec_alias_kept)) munmap(to, room);
+    munmap(to, room);
     return ok;
 }
 
@@ -169,7 +167,7 @@ ExecBlock *exec_add(ExecArena *a, const void *code, size_t size) {
     bool ok = c && write_block(c, code, size);
     if (ok) {
         b->entry = c->run + c->used;
-        c->used += padded - (FAULT(exec_blocks_overlap) ? ALIGN : 0);
+        c->used += padded;
         c->blocks++;
         *b = (ExecBlock){.arena = a, .chunk = c, .entry = b->entry, .references = 1};
     }
@@ -184,12 +182,11 @@ void *exec_entry(const ExecBlock *b) { return b->entry; }
 void exec_retain(ExecBlock *b) { atomic_fetch_add(&b->references, 1); }
 
 void exec_release(ExecBlock *b) {
-    if (!b || atomic_fetch_sub(&b->references, 1) != 1 + FAULT(exec_references)) return;
+    if (!b || atomic_fetch_sub(&b->references, 1) != 1) return;
     ExecArena *a = b->arena;
     lock(a);
     Chunk *c = b->chunk;
-    if (--c->blocks == 0 && (c != a->chunks || c->sealed) && !FAULT(exec_chunk_kept))
-        drop_chunk(a, c);
+    if (--c->blocks == 0 && (c != a->chunks || c->sealed)) drop_chunk(a, c);
     pthread_mutex_unlock(&a->lock);
     free(b);
 }

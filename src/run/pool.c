@@ -18,8 +18,6 @@
 #define _GNU_SOURCE
 #include "run/pool.h"
 
-#include "base/fault.h"
-
 #include "run/fork.h"
 
 #include <errno.h>
@@ -119,7 +117,6 @@ static bool claim(Pool *p, Share *s, int64_t *from, int64_t *to) {
                                                     memory_order_relaxed));
     *from = at * p->grain;
     *to = end > p->count / p->grain ? p->count : end * p->grain;
-    *to -= FAULT(claim_drops_last) && *to == p->count;
     return true;
 }
 
@@ -134,8 +131,7 @@ static void work(Pool *p, int thread) {
         while (claim(p, s, &from, &to)) {
             int status = p->body(p->arg, from, to, thread), none = 0;
             if (!status) continue;
-            if (thread == 0 || !FAULT(pool_status_lost))
-                atomic_compare_exchange_strong(&p->status, &none, status);
+            atomic_compare_exchange_strong(&p->status, &none, status);
             stop_all(p);
         }
     }
@@ -149,13 +145,12 @@ static int enter(Helper *h) {
     while ((uint32_t)gate)
         if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - 1, memory_order_acquire,
                                                   memory_order_acquire))
-            return (p->all ? (int)(h - p->helper) : p->helpers - (int)(uint32_t)gate) +
-                   !FAULT(helper_number);
+            return (p->all ? (int)(h - p->helper) : p->helpers - (int)(uint32_t)gate) + 1;
     return 0;
 }
 
 static void help(Pool *p, int thread) {
-    if (!FAULT(helper_rounding)) set_control(p->control);
+    set_control(p->control);
     work(p, thread);
     atomic_fetch_add(&p->done, 1);
     if (atomic_load(&p->waiting)) futex_wake(&p->done, 1);
@@ -223,7 +218,7 @@ static void wake(Pool *p, int helpers) {
         Helper *h = &p->helper[i];
         if (here < 0 || atomic_load(&h->bed) != here || !has_processors(p, h)) continue;
         cpu_set_t elsewhere = p->may;
-        if (!FAULT(pool_crowds)) CPU_CLR((size_t)here, &elsewhere);
+        CPU_CLR((size_t)here, &elsewhere);
         if (!pthread_setaffinity_np(h->thread, sizeof elsewhere, &elsewhere)) h->kept = here;
     }
     futex_wake(&p->signal, helpers);
@@ -259,7 +254,7 @@ static void begin_anew(Pool *p) {
 
 // Is this a child of the process in which the loop began?
 static bool left_behind(Pool *p, unsigned epoch) {
-    if (fork_happened(&p->fork)) FAULT(pool_forked) ? fork_settled(&p->fork) : begin_anew(p);
+    if (fork_happened(&p->fork)) begin_anew(p);
     return atomic_load_explicit(&p->epoch, memory_order_relaxed) != epoch;
 }
 
@@ -267,9 +262,7 @@ static bool left_behind(Pool *p, unsigned epoch) {
 static bool close_gate(Pool *p, unsigned epoch) {
     if (left_behind(p, epoch)) return false;
     uint64_t gate = atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
-    uint32_t came = FAULT(pool_leaves_early) ? atomic_load(&p->done)
-                                             : (uint32_t)p->helpers - (uint32_t)gate,
-             done;
+    uint32_t came = (uint32_t)p->helpers - (uint32_t)gate, done;
     for (int i = 0; (done = atomic_load(&p->done)) != came; i++) {
         if (left_behind(p, epoch)) return false;
         if (i < SPINS) {
@@ -285,7 +278,7 @@ static bool close_gate(Pool *p, unsigned epoch) {
 
 int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, int64_t grain) {
     if (count <= 0) return 0;
-    if (grain < 1 || FAULT(pool_grain)) grain = 1;
+    if (grain < 1) grain = 1;
     if (threads > p->size) threads = p->size;
     int64_t tasks = (count - 1) / grain + 1;
     if (tasks < threads) threads = (int)tasks;

@@ -13,7 +13,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 // --- What is known of each statement -----------------------------------------------------------
 
@@ -89,8 +88,7 @@ static const Access *map_access(void *user, Exprs *x, const Access *a) {
 static const Expr *identity(Lower *l, const Stmt *s) {
     Type type = l->p->tensors.at[s->write->tensor].type;
     bool partial = s->write->tensor >= l->ntensors;
-    if (partial && !FAULT(partial_starts_from_zero) && s->op == REDUCE_ADD && type_is_float(type))
-        return expr_float(l->x, type, -0.0);
+    if (partial && s->op == REDUCE_ADD && type_is_float(type)) return expr_float(l->x, type, -0.0);
     return expr_const(l->x, type, reduce_start(type, s->op));
 }
 
@@ -134,7 +132,7 @@ static const Node *hoist_guard(Lower *l, const Block **made) {
     const Affine **in = arena_new_n(l->arena, const Affine *, guard->nconstraints);
     int nout = 0, nin = 0;
     for (int i = 0; i < guard->nconstraints; i++) {
-        if (uses(loop, guard->constraint[i]) && !FAULT(guard_hoisted_too_far))
+        if (uses(loop, guard->constraint[i]))
             in[nin++] = guard->constraint[i];
         else
             out[nout++] = guard->constraint[i];
@@ -178,7 +176,7 @@ static void add_constraints(Lower *l, Item *guard) {
     Emit e = {l, leaf->inst};
     Subst with = {.iters = leaf->iter, .map = map_access, .user = &e};
     const Stmt *s = leaf->inst->info->s;
-    for (int c = 0; c < s->nconstraints - FAULT(constraint_lost); c++) {
+    for (int c = 0; c < s->nconstraints; c++) {
         const Affine *a = affine_subst(l->x, s->constraint[c], &with);
         int64_t min, max;
         if (affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0) continue;

@@ -11,7 +11,6 @@
 // only (storage.c).
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "sched/lower.h"
 #include "tree/node_pool.h"
 
@@ -108,8 +107,7 @@ static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
 // starts?
 static bool zero_distance(const Lower *l, const Record *rec, int i, const Inst *inst,
                           const Access *a, int j) {
-    return FAULT(share_despite_distance) ||
-           same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j);
+    return same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j);
 }
 
 // How many of the first `p` open loops may stay open for this access of the new instance.
@@ -216,7 +214,7 @@ static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
     Item *guard = guard_new(l, parent, before);
     for (int i = 0; i < plan->init_at; i++) {
         idx[i] = outer[i];
-        if (plan->loop[i].reduction && plan->loop[i].extent > 1 && !FAULT(init_every_time))
+        if (plan->loop[i].reduction && plan->loop[i].extent > 1)
             vec_push(l->arena, &guard->constraint, affine_scale(l->x, outer[i], -1));
     }
     leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, plan->init_at, guard, idx), idx);
@@ -351,8 +349,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
         idx[i] = affine_iter(l->x, host->loop[i]->index.id);
         if (!plan->loop[i].reduction || plan->loop[i].extent <= 1) continue;
         int64_t last = plan_last(plan, i); // index == last
-        if (last > 0 && !FAULT(post_too_early))
-            vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
+        if (last > 0) vec_push(l->arena, &guard->constraint, affine_add_const(l->x, idx[i], -last));
         if (last < plan->loop[i].extent - 1)
             vec_push(l->arena, &guard->constraint,
                      affine_add_const(l->x, affine_scale(l->x, idx[i], -1), last));

@@ -20,7 +20,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "sched/lower.h"
 
 typedef struct Rewrite {
@@ -360,10 +359,6 @@ static int make_copies(Rewrite *r, int i) {
 
 // --- Snapshots ---------------------------------------------------------------------------------
 
-static bool needs_snapshot(const Stmt *s) {
-    return stmt_needs_snapshot(s) && !FAULT(snapshot_missing);
-}
-
 // Its own section, or one that lets it come as early as its reader wants to.
 static const SchedStmt *snapshot_sched(Rewrite *r, Name label, const SchedStmt *reader) {
     const SchedStmt *own = schedule_find(r->s, label);
@@ -376,7 +371,7 @@ static const SchedStmt *snapshot_sched(Rewrite *r, Name label, const SchedStmt *
 
 static int make_snapshot(Rewrite *r, int i) {
     Stmt *s = &r->p->stmts.at[i];
-    if (!needs_snapshot(s)) return i;
+    if (!stmt_needs_snapshot(s)) return i;
     int from = s->write->tensor;
     const Access *read = stmt_first_read(s, from);
     int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
@@ -424,8 +419,7 @@ static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, i
         c.constraint[i] = affine_substitute(r->x, s->constraint[i], value, NULL);
     if (parts * step != n) // the last part ends early
         c.constraint[s->nconstraints] =
-            affine_add_const(r->x, affine_scale(r->x, value[k], -1),
-                             iter_hi(&s->iter[k]) - !FAULT(parts_tail_too_long));
+            affine_add_const(r->x, affine_scale(r->x, value[k], -1), iter_hi(&s->iter[k]) - 1);
     c.value = expr_substitute(r->x, s->value, value, NULL, NULL, NULL);
     for (int d = 0; d < s->write->rank; d++) sub[d] = s->write->sub[d];
     sub[s->write->rank] = part;
@@ -485,8 +479,7 @@ static const char *why_no_parts(const Rewrite *r, const Stmt *s, int k) {
         return "this iterator stands on the left, so there is nothing to sum up";
     if (s->write->has_read) return "where it writes is only known at run time";
     if (!stmt_is_injective(s)) return "several iterations write one element of the result";
-    if (!writes_inside(r, s) && !FAULT(parts_outside))
-        return "only its conditions keep the result inside";
+    if (!writes_inside(r, s)) return "only its conditions keep the result inside";
     if (s->write->rank == PROGRAM_MAX_RANK || s->niters == PROGRAM_MAX_ITERS)
         return "it has as many dimensions as there can be";
     return NULL;
@@ -546,9 +539,7 @@ static const Expr *definition_at(Inline *in, const Access *read) {
     const Access *w = in->def->write;
     for (int d = 0; d < w->rank; d++) {
         int i = w->sub[d]->n ? w->sub[d]->term[0].atom->index : -1;
-        if (i >= 0 && !value[i])
-            value[i] = affine_add_const(x, read->sub[d],
-                                        FAULT(inline_at_wrong_place) ? 0 : -w->sub[d]->constant);
+        if (i >= 0 && !value[i]) value[i] = affine_add_const(x, read->sub[d], -w->sub[d]->constant);
     }
     return expr_substitute(x, in->def->value, value, NULL, NULL, NULL);
 }
@@ -616,7 +607,7 @@ bool statement_all_read(const Program *p, int def) {
         if (runs) expr_visit_accesses(c.reader->value, find_cover, &c);
         if (c.all) return true;
     }
-    return FAULT(inlined_check_lost);
+    return false;
 }
 
 static bool can_inline(const Rewrite *r, int at) {
@@ -680,7 +671,7 @@ static bool has_work(const Program *p, const Schedule *s) {
     for (int i = 0; s && i < s->nstmts; i++)
         if (s->stmt[i]->inlined || s->stmt[i]->ncopies || s->stmt[i]->privatise.iter) return true;
     for (int i = 0; i < p->stmts.n; i++)
-        if (needs_snapshot(&p->stmts.at[i])) return true;
+        if (stmt_needs_snapshot(&p->stmts.at[i])) return true;
     return false;
 }
 

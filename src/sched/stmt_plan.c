@@ -13,7 +13,6 @@
 // constraints, never copies.
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "sched/lower.h"
 
 static bool is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
@@ -50,7 +49,7 @@ static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const S
         .complete = complete,
     };
     left->level++;
-    if (as->interleaved && !FAULT(interleaved_unit)) left->unit *= max_i64(extent, 1);
+    if (as->interleaved) left->unit *= max_i64(extent, 1);
     left->cur = step;
 }
 
@@ -74,9 +73,7 @@ static void place_init(Plan *plan) {
     if (at < 0) at = plan->n;
     while (at < plan->n && at > 0 && plan->loop[at - 1].reduction) at--;
     for (int i = 0; i < at; i++)
-        if (plan->loop[i].reduction && is_unordered(plan->loop[i].kind) &&
-            !FAULT(init_inside_unordered))
-            at = i;
+        if (plan->loop[i].reduction && is_unordered(plan->loop[i].kind)) at = i;
     plan->init_at = at;
     plan->first_reduction = first;
 }

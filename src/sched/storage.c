@@ -10,7 +10,6 @@
 // Where accesses disagree, or a subscript mixes the two in a division, the dimension is kept whole.
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "sched/lower.h"
 
 static Item *common(Item *a, Item *b) {
@@ -52,7 +51,7 @@ static void touch(Lower *l, const Item *leaf, const Access *a) {
     if (a == leaf->inst->info->s->write && leaf->role != LEAF_INIT &&
         leaf->inst->info->s->op != REDUCE_ASSIGN) {
         const Plan *plan = &leaf->inst->plan; // it accumulates over these loops
-        if (plan->first_reduction < plan->n && !FAULT(buffer_inside_reduction))
+        if (plan->first_reduction < plan->n)
             at = common(at, block_of(leaf->inst->loop[plan->first_reduction]->parent));
     }
     st->at = st->at ? common(st->at, at) : at;
@@ -142,7 +141,7 @@ static void size_up(Lower *l, Store *st) {
         const Part *p = &st->part[d];
         if (!p->whole && p->max - p->min + 1 < tensor_size(t, d)) {
             st->base[d] = affine_add_const(l->x, p->outer, p->min);
-            st->size[d] = p->max - p->min + !FAULT(buffer_one_short);
+            st->size[d] = p->max - p->min + 1;
         } else {
             st->base[d] = t->origin[d];
             st->size[d] = tensor_size(t, d);
@@ -238,8 +237,7 @@ static void make_buffer(Lower *l, Store *st) {
     if (l->failed) return;
     int64_t *size = arena_new_n(l->arena, int64_t, st->ndims);
     int64_t *stride = arena_new_n(l->arena, int64_t, st->ndims);
-    for (int i = 0; i < st->ndims; i++)
-        size[i] = ceil_div(st->dim[i].left - FAULT(layout_short_by_one), st->dim[i].block);
+    for (int i = 0; i < st->ndims; i++) size[i] = ceil_div(st->dim[i].left, st->dim[i].block);
     check_place(l, st, row_major(l, size, stride, st->ndims));
     const Storage *how = st->storage;
     Buffer b = {.name = t->name,
@@ -319,7 +317,7 @@ static const Affine *quotient(Lower *l, const Affine *x, int64_t k, const Affine
 static const Affine *checked_block(Lower *l, const Affine *x, const Affine *q, int64_t size,
                                    int64_t block) {
     int64_t blocks = ceil_div(size, block);
-    if (!x->has_read || blocks * block == size || FAULT(gather_into_padding)) return q;
+    if (!x->has_read || blocks * block == size) return q;
     return affine_max(l->x, q, affine_add_const(l->x, x, blocks - size));
 }
 

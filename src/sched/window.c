@@ -14,7 +14,6 @@
 // disagree) is computed whole.
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "sched/lower.h"
 
 // The loop that `ref` means, seen from an instance: its own first, then those of whoever reads it.
@@ -161,8 +160,7 @@ static bool same_window(const Lower *l, const Window *a, const Window *b) {
     for (int d = 0; d < l->p->tensors.at[a->tensor].rank; d++) {
         const Part *p = &a->part[d], *q = &b->part[d];
         if (p->whole != q->whole) return false;
-        if (!p->whole && (p->outer != q->outer || (p->min != q->min && !FAULT(window_shared)) ||
-                          p->max != q->max))
+        if (!p->whole && (p->outer != q->outer || p->min != q->min || p->max != q->max))
             return false;
     }
     return true;
@@ -178,7 +176,7 @@ static void confine(Lower *l, Inst *inst, const Window *w) {
     for (int d = 0; d < write->rank; d++) {
         const Part *p = &w->part[d];
         int i = p->whole ? -1 : alone(write, d);
-        int64_t extent = p->max - p->min + !FAULT(window_too_small);
+        int64_t extent = p->max - p->min + 1;
         if (i < 0 || (extent >= inst->extent[i] && !strict)) continue;
         inst->base[i] = affine_add_const(l->x, p->outer, p->min - write->sub[d]->constant);
         inst->extent[i] = extent;

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "search/measure_impl.h"
 
-#include "base/fault.h"
 #include "run/exec.h"
 #include "run/pool.h"
 #include "run/timing.h"
@@ -208,9 +207,7 @@ static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double
 static double sample(Worker *w, const Loaded *k) {
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
-    void *const *buffers = w->operands->ordinary;
-    if (FAULT(timed_beside_guard_pages)) buffers = w->operands->buffer[w->operands->timed];
-    KernelCall call = {k->entry, buffers, w->ordinary.data, &w->env};
+    KernelCall call = {k->entry, w->operands->ordinary, w->ordinary.data, &w->env};
     double each = kernel_sample(&w->watch, &call, k->calls);
     w->kernels += each * (double)k->calls;
     return each;

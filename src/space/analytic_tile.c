@@ -20,8 +20,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
-
 #define FAR 1.75 // what a vector from beyond the first cache weighs, in loads
 
 enum {
@@ -559,7 +557,7 @@ static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
     Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > MOST * n->lanes) return;
     // An iterator of one value may share its subscript: then a copy has no dimension for it.
-    if (n->extent[v] < 2 && !FAULT(row_of_one_joined)) return;
+    if (n->extent[v] < 2) return;
     for (t.join = 0; t.join < n->s->niters; t.join++) {
         bool fits = t.join != v && n->extent[t.join] > 1 && !is_coarse(c, n, t.join);
         t.pack = fits ? to_join(n, v, t.join) : 0;

@@ -7,7 +7,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "space/cpu_space.h"
 
 enum {
@@ -54,7 +53,7 @@ static bool unrolled_whole(const Build *x, const Stmt *s, int iter) {
     bool whole = false;
     for (int i = 0; g && i < g->nloops; i++)
         if (g->loop[i].iter == s->iter[iter].name) whole = g->loop[i].kind == KIND_UNROLL;
-    return whole && levels_written(x, s, iter) == 1 && !FAULT(unrolled_whole_split);
+    return whole && levels_written(x, s, iter) == 1;
 }
 
 static int levels_wanted(const Build *x, const Stmt *s, int iter) {
@@ -250,8 +249,7 @@ static void relate_inlined(Build *x, int q) {
         const CpuObject *o = &x->h->object[x->comp[c]];
         bool moves = o->may_inline || o->may_recompute, blocks = false;
         if (moves && reached[c] &&
-            stmt_overwritten(x->facts, q, c + 1, stmt_last_reader(x->facts, c)) &&
-            !FAULT(inlined_too_late))
+            stmt_overwritten(x->facts, q, c + 1, stmt_last_reader(x->facts, c)))
             backbone_relate(x->b, CPU_SET_SPOILERS, x->comp[c], x->comp[q]);
         for (int k = o->may_follow ? x->h->object[o->host].stmt : c; k < c; k++)
             blocks |= reached[k];
@@ -338,8 +336,7 @@ static const SchedCopy *copy_given(const Build *x, Name label, Name tensor) {
 
 static int64_t bytes_of(const Build *x, int tensor, Type as) {
     const Tensor *t = &x->p->tensors.at[tensor];
-    return eng_mul(tensor_elements(t),
-                   type_info[as && !FAULT(copy_bytes_before_widening) ? as : t->type].bytes);
+    return eng_mul(tensor_elements(t), type_info[as ? as : t->type].bytes);
 }
 
 static bool is_tiled(const CpuObject *loop) { return loop->level == 0 && loop->nlevels > 1; }

@@ -2,7 +2,6 @@
 #include "stripe/lift.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "stripe/stripe_ops.h"
 
 #include <string.h>
@@ -210,8 +209,8 @@ static bool join(Lifter *l, Lifted *s, int high, int low) {
     const Affine *iters[PROGRAM_MAX_ITERS] = {0};
     iters[low] = affine_sub(x, affine_iter(x, low), affine_scale(x, affine_iter(x, high), size));
     Stmt joined = replace(l, &s->st, iters);
-    bool fits = !x->overflow && !x->too_large && !stmt_uses(&joined, high) &&
-                stmt_uses(&joined, low) && !FAULT(lift_digits_apart);
+    bool fits =
+        !x->overflow && !x->too_large && !stmt_uses(&joined, high) && stmt_uses(&joined, low);
     x->overflow = overflow;
     x->too_large = too_large;
     if (!fits) return false;
@@ -352,8 +351,7 @@ static bool starts(const Lifter *l, const Stmt *first, const Stmt *st) {
         reads(st, first->write->tensor))
         return false;
     if (first->value != expr_const(l->p->exprs, type, reduce_start(type, st->op))) return false;
-    return st->write->has_read ? writes_whole(l, first)
-                               : same_elements(l, first, st) || FAULT(lift_starts_anything);
+    return st->write->has_read ? writes_whole(l, first) : same_elements(l, first, st);
 }
 
 // The first statement behind number `at` that touches what it writes; NULL: none.

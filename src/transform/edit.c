@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 #include "verify/verify.h"
 
 Work work_begin(const Tree *t, const char *verb, const TreeEdit *e) {
@@ -403,12 +402,12 @@ const Tree *work_finish(Work *w) {
     if (w->e->unchecked) return w->t;
     DiagList found = {.arena = w->e->diags->arena};
     VerifyAnswer answer = tree_verify(w->arena, w->t, NULL, &found);
-    if (answer != VERIFY_OK && !FAULT(edit_unverified)) {
+    if (answer != VERIFY_OK) {
         Diag *d = diag_report(w->e->diags, (Range){0}, DIAG_EDIT_VERIFY, w->verb,
                               found.items.n ? found.items.at[0]->text : "?");
         (void)d;
         return NULL;
     }
-    if (!w->same_order && !FAULT(edit_order_ignored) && !keeps_order(w)) return NULL;
+    if (!w->same_order && !keeps_order(w)) return NULL;
     return w->t;
 }

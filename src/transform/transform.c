@@ -6,7 +6,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 static bool spreads(Kind k) { return k != KIND_VECTOR && k != KIND_UNROLL; }
 
@@ -39,7 +38,7 @@ const Tree *tree_split(const Tree *t, int loop, int64_t inner, bool interleaved,
     Block in = rename_block(r, b);
     const Affine **constraint = arena_new_n(w.arena, const Affine *, b->nconstraints + 1);
     for (int c = 0; c < b->nconstraints; c++) constraint[c] = in.constraint[c];
-    if (parts * inner != extent && !FAULT(split_tail_dropped)) constraint[in.nconstraints++] = tail;
+    if (parts * inner != extent) constraint[in.nconstraints++] = tail;
     in.constraint = constraint;
     in.nindex = 1;
     in.index = &i;
@@ -189,8 +188,7 @@ const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e) {
         return refuse(&w, "the loop may have no iterations");
     const Affine *i = iter(&w, b->index[0]);
     const Affine *guard =
-        front ? affine_add_const(w.x, affine_scale(w.x, i, -1), FAULT(sink_in_two_iterations))
-              : affine_add_const(w.x, i, 1 - b->index[0].extent);
+        front ? affine_scale(w.x, i, -1) : affine_add_const(w.x, i, 1 - b->index[0].extent);
     const Node *inside = &tree_guard(w.t, &guard, 1, s.node)->node;
     const Node **child = arena_new_n(w.arena, const Node *, b->nchildren + 1);
     memcpy(child + front, b->child, (size_t)b->nchildren * sizeof *child);
@@ -241,7 +239,7 @@ const Tree *tree_fuse(const Tree *t, int loop, const TreeEdit *e) {
     out.nviews = 0;
     out.view = NULL;
     n += b->nchildren;
-    if (!same_constraints(a, &second) && !FAULT(fuse_drops_constraints)) {
+    if (!same_constraints(a, &second)) {
         const Node *half[] = {guarded(&w, a, child, a->nchildren),
                               guarded(&w, &second, child + a->nchildren, b->nchildren)};
         child[0] = half[0];

@@ -9,7 +9,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "program/piece.h"
 
 bool kind_is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
@@ -361,8 +360,7 @@ void system_enter(System *s, const Use *u, Point *out, int shared, const Point *
     }
     for (int i = 0; i < u->depth; i++)
         for (int c = 0; c < u->path[i]->nconstraints; c++)
-            if (!FAULT(facts_ignore_constraints))
-                system_least(s, system_value(s, out, u->path[i]->constraint[c]));
+            system_least(s, system_value(s, out, u->path[i]->constraint[c]));
 }
 
 void system_least(System *s, const Affine *a) {

@@ -10,7 +10,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "tree/special.h"
 
 void not_proven(Verifier *v, const Node *node, const char *what) {
@@ -99,8 +98,7 @@ static void check_inside(Verifier *v, const Touch *t) {
         if (affine_bounds(sub, v->f.lo, v->f.hi, &min, &max) && min >= 0 && max < b->size[d])
             continue;
         const Affine *below = affine_add_const(v->f.x, affine_scale(v->f.x, sub, -1), -1);
-        const Affine *above =
-            affine_add_const(v->f.x, sub, -b->size[d] - FAULT(verify_outside_by_one));
+        const Affine *above = affine_add_const(v->f.x, sub, -b->size[d]);
         if (find_bad(v, t, below, DIAG_TREE_OUTSIDE, b->name) ||
             find_bad(v, t, above, DIAG_TREE_OUTSIDE, b->name))
             return;
@@ -284,8 +282,7 @@ static void report_unordered(Verifier *v, const Pair *pair, int level, const Sys
 
 // False when a fault was found.
 static bool check_unordered(Verifier *v, const Pair *pair, int level) {
-    for (int sign = 1; sign >= (pair->a == pair->b || FAULT(verify_one_order) ? 1 : -1);
-         sign -= 2) {
+    for (int sign = 1; sign >= (pair->a == pair->b ? 1 : -1); sign -= 2) {
         System s;
         Point x, y;
         DepAnswer answer = ask_pair(v, pair, level, sign, &s, &x, &y);
@@ -343,7 +340,7 @@ static void check_pair(Verifier *v, const Pair *pair) {
     if (!order || pair->p == pair->q || !pair->common.blocks) return;
     int at = pair->common.blocks - 1; // equal in all indices: children in turn
     int first = pair->p->child[at] - pair->q->child[at];
-    if (first && (first < 0) != (order < 0) && !FAULT(verify_children_order))
+    if (first && (first < 0) != (order < 0))
         check_ordered(v, pair, pair->common.indices, 0, order < 0);
 }
 
@@ -351,7 +348,7 @@ static void check_pair(Verifier *v, const Pair *pair) {
 static bool commute(const Verifier *v, const Touch *a, const Touch *b) {
     if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return true;
     return a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE &&
-           (use_of(v, a)->leaf->op == use_of(v, b)->leaf->op || FAULT(verify_mixed_reductions));
+           use_of(v, a)->leaf->op == use_of(v, b)->leaf->op;
 }
 
 static bool only_read(const Verifier *v, int buffer) {

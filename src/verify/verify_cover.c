@@ -20,7 +20,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 enum {
     MAX_WRITERS = 8,
@@ -209,7 +208,7 @@ static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed, int le
         } else
             s->x[index->id] = y;
     }
-    return level < common.indices || ((sooner || FAULT(verify_reads_own_write)) && p != r);
+    return level < common.indices || (sooner && p != r);
 }
 
 // Divisions last: what is still unknown in a/c = v is taken from a = c*v, and v is the quotient.
@@ -247,7 +246,7 @@ static bool solve(Cover *c, Server *w, const Touch *writer, int level) {
     *w = (Server){.touch = writer};
     if (!place_shared(&s, p, r, facts_fixed(&c->v->f, r, a->tensor), level)) return false;
     Equation e[TREE_MAX_RANK];
-    const Affine **proper = FAULT(verify_passed_free) ? NULL : expand_passed(c, p);
+    const Affine **proper = expand_passed(c, p);
     for (int d = 0; d < a->rank; d++)
         e[d] = (Equation){affine_substitute(pool(c), a->sub[d], proper, NULL), c->element[d]};
     int n = join_digits(&s, e, a->rank);
@@ -281,7 +280,7 @@ static bool solve(Cover *c, Server *w, const Touch *writer, int level) {
     if (level < facts_common(p, r).indices) {
         int id = p->index[level]->id;
         const Affine *ahead = affine_sub(pool(c), c->y.at[id], s.x[id]);
-        need(c, w, affine_add_const(pool(c), ahead, FAULT(verify_carried_from_now) ? 0 : -1));
+        need(c, w, affine_add_const(pool(c), ahead, -1));
     }
     return true;
 }

@@ -11,7 +11,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <string.h>
 
@@ -164,7 +163,7 @@ static void narrow(CWriter *w, Bounds *b, const Affine *c, const Index *x) {
     const Affine *step = affine_const(pool, coef < 0 ? -coef : coef);
     const Affine *whole = affine_div(pool, rest, step);
     if (coef < 0) {
-        const Affine *to = affine_add_const(pool, whole, !FAULT(c_bound_off_by_one));
+        const Affine *to = affine_add_const(pool, whole, 1);
         bool known = affine_bounds(to, w->lo, w->hi, &lo, &hi);
         if (known && lo >= x->extent) return;
         bool only = known && hi <= x->extent && affine_is(b->to, x->extent);

@@ -8,7 +8,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 #include <math.h>
@@ -188,7 +187,7 @@ static void checked_sum(CWriter *w, Text *out, const Affine *a) {
 
 void c_affine(CWriter *w, Text *out, const Affine *a) {
     if (a->has_read && !(a->n == 1 && a->term[0].coef == 1 && a->constant == 0)) {
-        bool unchecked = !w->leaf || w->leaf->unchecked || FAULT(c_index_wraps);
+        bool unchecked = !w->leaf || w->leaf->unchecked;
         if (unchecked || always_fits(w, a))
             wrapping(w, out, a);
         else
@@ -512,7 +511,7 @@ bool c_subtracts(const Expr *e) {
 // gcc contracts them in spite of -ffp-contract=off; also `-c + a*b`, and a product that comes out
 // of a temporary. So where anything is subtracted, a barrier stands around every product.
 static void product(CWriter *w, Text *out, const Expr *e, int around) {
-    bool round = w->differences && around <= PRODUCT && !FAULT(c_alternating_products_fused);
+    bool round = w->differences && around <= PRODUCT;
     if (round) text_add(out, "LW_ROUND(");
     infix(w, out, e, "*", PRODUCT, round ? ANY : around);
     if (round) text_char(out, ')');
@@ -552,7 +551,7 @@ static bool int_arith(CWriter *w, Text *out, const Expr *e, Type t, int around) 
     case OP_ADD: h = HELPER_ADD; break;
     case OP_SUB: h = HELPER_SUB; break;
     case OP_MUL: h = HELPER_MUL; break;
-    case OP_DIV: h = is_signed || FAULT(c_unsigned_division) ? HELPER_DIV : HELPER_UDIV; break;
+    case OP_DIV: h = is_signed ? HELPER_DIV : HELPER_UDIV; break;
     case OP_MOD: h = is_signed ? HELPER_MOD : HELPER_UMOD; break;
     case OP_MIN: h = HELPER_MIN; break;
     case OP_MAX: h = HELPER_MAX; break;
@@ -698,8 +697,7 @@ static void combined(CWriter *w, Text *out, const Leaf *leaf, Type t, const char
         value(w, out, e, ANY);
         return;
     }
-    if (leaf->op == REDUCE_ADD && is_float && e->kind == EXPR_OP && e->op == OP_MUL &&
-        !FAULT(c_product_rounded_twice)) {
+    if (leaf->op == REDUCE_ADD && is_float && e->kind == EXPR_OP && e->op == OP_MUL) {
         w->u->math = true;
         text_add(out, type_compute(t) == TYPE_F32 ? "fmaf(" : "fma(");
         value(w, out, e->arg[0], ANY);

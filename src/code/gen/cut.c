@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 enum { MAX_CUTS = 4, LEAST_TURNS = 3 };
 
@@ -105,7 +104,7 @@ static void see_conjuncts(Gen *g, Cuts *c, const Expr *e, Fails *f) {
     if (l) see(g, c, l, NULL, 0, f);
     if (l || e->kind != EXPR_OP || e->op != OP_AND) return;
     see_conjuncts(g, c, e->arg[0], f);
-    if (!may_fail(e->arg[0]) || FAULT(cut_before_check)) see_conjuncts(g, c, e->arg[1], f);
+    if (!may_fail(e->arg[0])) see_conjuncts(g, c, e->arg[1], f);
 }
 
 static void see_value(Gen *g, Cuts *c, const Expr *e) {
@@ -137,7 +136,7 @@ static void see_leaf(Gen *g, Cuts *c, const PNode *n, const Fails *around) {
     if (selects) see_conjuncts(g, c, value->arg[0], &own);
     bool still = n->write.off && !lin_coef(n->write.off, c->loop->loop);
     bool again = selects && still && is_idle(n->leaf->op, value->arg[2]);
-    Idle idle = again || FAULT(cut_idle_along) ? IDLE_ONCE : IDLE_ASSIGNS;
+    Idle idle = again ? IDLE_ONCE : IDLE_ASSIGNS;
     for (int i = 0; i < c->n; i++) {
         bool guarded = around->at[i] != INT64_MAX;
         c->at[i].most = max_i64(c->at[i].most, guarded ? around->at[i] : own.at[i]);
@@ -231,8 +230,6 @@ static void turn_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, boo
     for (int i = 0; i < cut->sum->n; i++)
         if (cut->sum->t[i].loop != c->loop->loop) t[n++] = cut->sum->t[i];
     if ((cut->k < 0) == all) constant += cut->k * (lanes - 1);
-    if (FAULT(cut_all_too_wide) && all) constant += step;
-    if (FAULT(cut_any_too_narrow) && !all) constant -= step;
     gen_counters(g, code_lin(g->arena, constant, t, n));
     g->isa->divide(g, step, false);
     if (cut->k > 0)
@@ -271,9 +268,8 @@ static bool has_side(const Cuts *c, bool above) {
 // All limits that there is need of; FIRST and LAST between 0 and the end, which what is left of the
 // last turn is in front of. What is done once, where all is idle, has a turn if there is any such.
 static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above) {
-    bool turns = !FAULT(cut_idle_never);
-    bool first = below->is && below->idle == IDLE_ONCE && turns;
-    bool last = above->is && above->idle == IDLE_ONCE && turns;
+    bool first = below->is && below->idle == IDLE_ONCE;
+    bool last = above->is && above->idle == IDLE_ONCE;
     set_limit(g, END, c->main);
     set_limit(g, LAST, c->end);
     if (has_side(c, false)) set_limit(g, BEGIN, 0);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 // Is an address computed, for one lane or all of them?
 static bool has_rows(const Plan *p) {
@@ -69,7 +68,7 @@ static void start_streams(Gen *g) {
         if (b < p->tree->nargs)
             g->isa->argument(g, g->stream[i], b);
         else
-            g->isa->temporary(g, g->stream[i], FAULT(scratch_offset_dropped) ? 0 : p->offset[b]);
+            g->isa->temporary(g, g->stream[i], p->offset[b]);
     }
 }
 

@@ -8,7 +8,6 @@
 #include "code/gen/gen.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 bool gen_in_lanes(const PNode *guard, int cond) {
     return guard->width > 1 && lin_coef(guard->cond[cond], guard->vloop) != 0;
@@ -24,7 +23,7 @@ int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width) {
         int64_t span = loop->real ? 0 : lin_coef(l, vloop) * (lanes - 1);
         *(span < 0 ? &min : &max) += span;
     }
-    return min >= 0 ? 1 : max < FAULT(guard_at_zero) ? 0 : -1;
+    return min >= 0 ? 1 : max < 0 ? 0 : -1;
 }
 
 // Once for all that have the same.

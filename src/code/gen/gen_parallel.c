@@ -8,7 +8,6 @@
 #include "code/gen/gen.h"
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 static PNode *innermost(PNode *n, int levels) {
     return levels ? innermost(n->child[0], levels - 1) : n;
@@ -50,8 +49,7 @@ static void count_iterations(Gen *g, PNode *n, AsmLabel *none) {
         return;
     }
     gen_move(g, GEN_B, gen_at_slot(gen_range(g, n)));
-    g->isa->op_branch(g, GEN_SUB, GEN_B, FAULT(parallel_start_ignored) ? gen_const(0) : counter,
-                      GEN_LE, none);
+    g->isa->op_branch(g, GEN_SUB, GEN_B, counter, GEN_LE, none);
     each_item(g, to_slot);
 }
 
@@ -75,7 +73,7 @@ void gen_parallel(Gen *g, PNode *n) {
 
 static void take_item(Gen *g, Item it, bool private) {
     g->isa->outer(g, it.slot);
-    if (private && !FAULT(thread_memory_shared)) gen_op(g, GEN_ADD, GEN_A, GEN_B);
+    if (private) gen_op(g, GEN_ADD, GEN_A, GEN_B);
     gen_move(g, gen_at(it), GEN_A);
 }
 
@@ -117,8 +115,7 @@ static void nest(Gen *g, PNode *n) {
     asm_bind(&g->a, &top);
     gen_move(g, GEN_A, gen_at(flat));
     for (int i = n->collapse; i > 0; i--)
-        g->isa->digit(g, gen_counter(g, innermost(n, i)->loop),
-                      innermost(n, FAULT(nest_digit) ? i - 1 : i)->extent);
+        g->isa->digit(g, gen_counter(g, innermost(n, i)->loop), innermost(n, i)->extent);
     gen_move(g, gen_at(gen_counter(g, n->loop)), GEN_A);
     for (int i = 0; i <= n->collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_ADD);
     gen_children(g, last);

@@ -3,7 +3,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 // A <- A + Σ k·counter over the machine loops of a linear function.
 static void add_counters(Gen *g, const Lin *l) {
@@ -73,7 +72,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env);
 
 // Operations on indices from data end the kernel where they overflow.
 static void op_of(Gen *g, const Affine *a, GenOp op, GenArg by) {
-    g->isa->op(g, op, GEN_A, by, a->has_read && !FAULT(index_overflow_unseen));
+    g->isa->op(g, op, GEN_A, by, a->has_read);
 }
 
 // Does the iterator count a machine loop? Elsewhere its value is known.
@@ -153,7 +152,7 @@ static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint64_
         if (!(dims >> d & 1)) continue;
         if (!first) g->isa->push(g);
         gen_affine(g, access->sub[d], env);
-        if (check) g->isa->check_below(g, b->size[d] + FAULT(row_check_off_by_one));
+        if (check) g->isa->check_below(g, b->size[d]);
         scale(g, b->stride[d] * type_info[b->type].bytes);
         if (!first) {
             g->isa->pop(g);
@@ -204,8 +203,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
         if (atom->kind == ATOM_PROD)
             g->isa->op(g, GEN_MUL, GEN_A, GEN_B, atom->has_read);
         else
-            g->isa->choose(g, (atom->kind == ATOM_MAX) != FAULT(index_min_max_swapped), GEN_B,
-                           GEN_A);
+            g->isa->choose(g, atom->kind == ATOM_MAX, GEN_B, GEN_A);
         break;
     case ATOM_READ: read_index(g, atom->read, env); break;
     case ATOM_PARAM: g->declined = "a parameter that was not bound"; break;

@@ -14,7 +14,6 @@
 #include "code/gen/gen.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 // A condition: k·index of `own` + rest >= 0, or the rest alone.
 typedef struct Condition {
@@ -35,9 +34,7 @@ static Interior *interior_of(Interiors *in, const PNode *loop) {
 }
 
 // Of a vector loop, the counter is the index of the first lane.
-static int lanes_of(const PNode *loop) {
-    return loop->vector && !FAULT(interior_of_first_lane) ? loop->lanes : 1;
-}
+static int lanes_of(const PNode *loop) { return loop->vector ? loop->lanes : 1; }
 
 // Where the one machine loop outside that decides makes the condition hold for all inside.
 static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors *in) {
@@ -119,10 +116,8 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
         int loop = x->loop->loop;
         int64_t first = x->first - g->value[loop], last = x->last - g->value[loop];
         GenArg counter = gen_at(gen_counter(g, loop));
-        if (x->first > 0)
-            gen_branch(g, GEN_LT, counter, gen_const(first - FAULT(interior_too_wide)), other);
-        if (x->last < x->loop->extent - 1 && !FAULT(interior_for_all))
-            gen_branch(g, GEN_GT, counter, gen_const(last), other);
+        if (x->first > 0) gen_branch(g, GEN_LT, counter, gen_const(first), other);
+        if (x->last < x->loop->extent - 1) gen_branch(g, GEN_GT, counter, gen_const(last), other);
         LinTerm sum = {.loop = loop, .k = 1};
         Known k = {code_lin(g->arena, 0, &sum, 1), first, last + lanes_of(x->loop) - 1};
         vec_push(g->arena, &g->known, k);

@@ -5,7 +5,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "base/kernel_abi.h"
 #include "code/micro/micro_math.h"
 
@@ -74,7 +73,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
                         .ties = g->isa->ties,
                         .emit = emit,
                         .user = g};
-        s->held = FAULT(second_segment_holds_nothing) ? 0 : g->held;
+        s->held = g->held;
         const bool *only = begin_turns(g, s, isa);
         micro_assign(s, &isa, g->pinned, only);
         if (s->spills > g->vector_slots) g->vector_slots = s->spills;
@@ -137,9 +136,7 @@ static void find_row(LeafGen *l, Ref *r) {
     Gen *g = l->g;
     if (!ref_is_hard(r)) return;
     for (int i = 0; i < l->n->nreads; i++)
-        if (l->n->read[i].inner && g->seg->buffer[l->n->read[i].buffer].written &&
-            !FAULT(row_of_old_index))
-            return;
+        if (l->n->read[i].inner && g->seg->buffer[l->n->read[i].buffer].written) return;
     for (int i = 0; i < g->nrows && r->row < 0; i++)
         if (same_row(g, &g->row[i], r)) r->row = i;
     if (r->row >= 0 || g->nrows == MAX_ROWS) return;
@@ -239,7 +236,7 @@ static int gather_of(LeafGen *l, const Mem *m) {
     for (int d = 0; d < m->access->rank; d++) {
         if (!(m->computed >> d & 1)) continue;
         int at = subscript(l, m->access->sub[d], m->index);
-        if (!m->unchecked && !FAULT(gather_unchecked)) seg_check(s, at, l->active, b->size[d]);
+        if (!m->unchecked) seg_check(s, at, l->active, b->size[d]);
         if (b->stride[d] != 1) {
             int args[2] = {at, seg_const(s, m->index, w, (Value){.i = b->stride[d]})};
             at = seg_op(s, MI_OP, OP_MUL, m->index, m->index, w, 2, args);
@@ -285,8 +282,7 @@ static int repeat_of(LeafGen *l, const Mem *m) {
         int64_t at = floor_mod(r.disp, apart) / size;
         r.disp -= at * size;
         int all = seg_load(s, &r);
-        return seg_op(s, MI_GROUP, n * 16 + (int)(at ^ FAULT(group_of_another)), type, type, w, 1,
-                      &all);
+        return seg_op(s, MI_GROUP, n * 16 + (int)at, type, type, w, 1, &all);
     }
     r.lane = 0;
     r.active = r.width;
@@ -307,8 +303,7 @@ static int window_guard(LeafGen *l, const int32_t *place, int32_t start, int gua
     Picks p;
     memset(&p, w, sizeof p);
     for (int i = 0; i < l->active; i++)
-        if (place[i] >= start && place[i] < start + w)
-            p.from[place[i] - start] = (uint8_t)(i ^ FAULT(window_of_next_guard));
+        if (place[i] >= start && place[i] < start + w) p.from[place[i] - start] = (uint8_t)i;
     return seg_pick(s, l->g->p, TYPE_BOOL, w, 2, args, &p);
 }
 
@@ -417,8 +412,7 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
     if (gen_lane_size(e->type) != gen_lane_size(from)) return -1;
     if (has_unsafe_read(l->n, e->arg[1]) || has_unsafe_read(l->n, e->arg[2])) return -1;
     int args[4] = {value_of(l, c->arg[0], guard), value_of(l, c->arg[1], guard)};
-    for (int i = 0; i < 2; i++)
-        args[2 + (i ^ FAULT(choice_swapped))] = value_of(l, e->arg[1 + i], guard);
+    for (int i = 0; i < 2; i++) args[2 + i] = value_of(l, e->arg[1 + i], guard);
     return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->width, 4, args);
 }
 
@@ -429,7 +423,7 @@ static int index_of(LeafGen *l, const Affine *a, Type type, int guard) {
     int w = l->n->width;
     const Lin *lin = code_index(g->p, a);
     if (!lin) {
-        bool where = a->has_read && guard >= 0 && !FAULT(index_read_unguarded);
+        bool where = a->has_read && guard >= 0;
         int i64 = where ? seg_index_where(g->seg, w, a, snapshot(g), guard, l->active)
                         : seg_index(g->seg, TYPE_I64, w, a, snapshot(g), index_lane_step(l, a));
         return cast_expand(g->seg, g->m, type, TYPE_I64, w, i64);
@@ -464,8 +458,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         args[0] = value_of(l, e->arg[0], guard);
         int yes = guard, no = guard, known = known_truth(s, args[0]);
         if (known >= 0) return value_of(l, e->arg[known ? 1 : 2], guard);
-        if (has_unsafe_read(l->n, e->arg[1]) && !FAULT(branch_unguarded))
-            yes = logical_and(l, guard, args[0]);
+        if (has_unsafe_read(l->n, e->arg[1])) yes = logical_and(l, guard, args[0]);
         if (has_unsafe_read(l->n, e->arg[2])) no = logical_and(l, guard, logical_not(l, args[0]));
         args[1] = value_of(l, e->arg[1], yes);
         args[2] = value_of(l, e->arg[2], no);
@@ -479,9 +472,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         known = args[1] < 0 ? -1 : known_truth(s, args[1]);
         if (known >= 0) return known == (e->op == OP_AND) ? args[0] : args[1];
         if (args[1] >= 0) return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);
-        int inner = logical_and(
-            l, guard,
-            e->op == OP_AND || FAULT(guard_of_or_inverted) ? args[0] : logical_not(l, args[0]));
+        int inner = logical_and(l, guard, e->op == OP_AND ? args[0] : logical_not(l, args[0]));
         args[1] = value_of(l, e->arg[1], inner);
         return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);
     }
@@ -525,8 +516,8 @@ static Summand dots_of(LeafGen *l, const Expr *product) {
 static Summand term_of(LeafGen *l) {
     const Expr *value = l->n->leaf->value;
     if (l->n->dots) return dots_of(l, value);
-    bool fuse = !FAULT(product_rounded_twice) && l->n->leaf->op == REDUCE_ADD &&
-                value->kind == EXPR_OP && value->op == OP_MUL && type_is_float(l->n->write.type);
+    bool fuse = l->n->leaf->op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL &&
+                type_is_float(l->n->write.type);
     if (!fuse) return (Summand){value_of(l, value, l->guard), -1};
     int x = value_of(l, value->arg[0], l->guard);
     return (Summand){x, value_of(l, value->arg[1], l->guard)};
@@ -585,7 +576,7 @@ static int active_lanes(LeafGen *l) {
 // Where all conditions of the guards around a leaf hold.
 static int guard_of(LeafGen *l) {
     int guard = -1;
-    for (int i = 0; i < l->g->lane_conds.n && !FAULT(lanes_under_a_guard); i++) {
+    for (int i = 0; i < l->g->lane_conds.n; i++) {
         const Lin *cond = l->g->lane_conds.at[i];
         guard = logical_and(l, guard, gen_lanes_hold(l->g, cond, l->n->vloop, l->n->width));
     }
@@ -637,12 +628,10 @@ static void reduce(LeafGen *l, const Ref *r) {
     else
         old = first_value(l, r, pending);
     int mask = l->guard;
-    if (pending && l->active < w && !FAULT(tail_lanes_reduced))
-        mask = logical_and(l, mask, active_lanes(l));
+    if (pending && l->active < w) mask = logical_and(l, mask, active_lanes(l));
     int val = combine_where(l, mask, old, t);
     Type to = l->n->write.type;
-    if (to != type_compute(to) &&
-        !FAULT(half_kept_precise)) // what is kept in a register is what memory would hold
+    if (to != type_compute(to)) // what is kept in a register is what memory would hold
         val = seg_op(s, MI_CAST, 0, to, type_compute(to), w, 1, &val);
     if (!loc || loc->pending != pending) {
         seg_store(s, r, val);

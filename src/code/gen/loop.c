@@ -5,7 +5,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 void gen_children(Gen *g, PNode *n) {
     if (!g->in_region) {
@@ -37,10 +36,9 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
         int64_t rest;
         if (!is_constant(g, b, &rest)) continue;
         if (b->k < 0)
-            *hi = min_i64(*hi, floor_div(rest, -b->k) + 1 + FAULT(unrolled_end_off_by_one));
+            *hi = min_i64(*hi, floor_div(rest, -b->k) + 1);
         else
-            *lo = max_i64(*lo, FAULT(unrolled_start_rounds_down) ? floor_div(-rest, b->k)
-                                                                 : ceil_div(-rest, b->k));
+            *lo = max_i64(*lo, ceil_div(-rest, b->k));
     }
     for (int i = 0; i < n->nbounds && n->limit < 0 && *lo < *hi; i++) {
         const Bound *b = &n->bound[i];
@@ -104,9 +102,7 @@ static void pin_split(Gen *g, Pin *p) {
                              .type = p->type,
                              .width = p->ref.width,
                              .dst_reg = (int8_t)(p->parts.pin + k - 1),
-                             .value = FAULT(parts_start_from_zero)
-                                          ? (Value){.i = 0}
-                                          : reduce_identity(p->type, p->parts.op),
+                             .value = reduce_identity(p->type, p->parts.op),
                              .fold = -1});
     p->parts.live = true;
 }
@@ -159,7 +155,7 @@ static int pin_fold(Gen *g, int i) {
     int at = i, up = g->pinned, to = g->pinned + 1;
     for (int w = p->ref.width / 2; w >= 1; w /= 2) {
         pin_move(g, p, MI_UPPER, 0, up, at, w);
-        emit_reduce(g, p->ref.type, p->pending, w, to, at, FAULT(pin_fold_operand) ? at : up);
+        emit_reduce(g, p->ref.type, p->pending, w, to, at, up);
         at = to;
         to = at == i ? g->pinned + 1 : i;
     }
@@ -213,8 +209,7 @@ static void unrolled(Gen *g, PNode *n) {
         gen_boundary(g, NULL);
         Lanes before = lanes_now(g);
         gen_line(g, n->line);
-        for (int i = 0; i < (FAULT(copy_test_dropped) ? 1 : nopen); i++)
-            test_bound(g, open[i], v, &skip);
+        for (int i = 0; i < nopen; i++) test_bound(g, open[i], v, &skip);
         gen_children(g, n);
         gen_boundary(g, &before);
         asm_bind(&g->a, &skip);
@@ -239,7 +234,7 @@ static void record(void *gen, const Micro *m) {
 
 static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n) {
     int64_t by = 0;
-    for (int i = 0; i < (FAULT(replay_moves_one_loop) ? 1 : n); i++)
+    for (int i = 0; i < n; i++)
         for (int t = 0; t < r->mem->off->n; t++)
             if (r->mem->off->t[t].loop == loop[i]->loop) by += r->mem->off->t[t].k * at[i];
     return by;
@@ -430,7 +425,6 @@ static void know_counter(Gen *g, const PNode *n, int64_t min, int64_t max) {
 
 // Behind a machine loop, where its counter is known: copies may differ in their ends.
 static void last_copies(Gen *g, PNode *n, int64_t from, int64_t total) {
-    from -= FAULT(last_lanes_whole);
     know_counter(g, n, from, from);
     for (int64_t v = 0; v < total; v++) {
         g->value[n->loop] = v;
@@ -466,11 +460,11 @@ static void counted(Gen *g, PNode *n) {
     }
     if (cut)
         last_copies(g, n, main, extent - main);
-    else if (!FAULT(remainder_dropped))
+    else
         gen_copies(g, n, extent - main, step);
     gen_boundary(g, NULL);
     gen_line(g, n->line);
-    if (!FAULT(pointers_not_restored)) gen_advance(g, n->loop, -main);
+    gen_advance(g, n->loop, -main);
 }
 
 // Pointers move by as many iterations as the counter says, forwards or back.
@@ -503,11 +497,11 @@ int gen_range(Gen *g, PNode *n) {
             g->isa->divide(g, -b->k, false);
             gen_op(g, GEN_ADD, GEN_A, gen_const(1));
             gen_move(g, GEN_B, end);
-            if (!FAULT(range_keeps_last_bound)) g->isa->choose(g, false, GEN_A, GEN_B);
+            g->isa->choose(g, false, GEN_A, GEN_B);
             gen_move(g, end, GEN_A);
         } else {
             g->isa->divide(g, b->k, false); // ceil(-rest / k) = -floor(rest / k)
-            if (!FAULT(range_start_sign)) gen_op(g, GEN_NEG, GEN_A, GEN_NONE);
+            gen_op(g, GEN_NEG, GEN_A, GEN_NONE);
             gen_move(g, GEN_B, counter);
             g->isa->choose(g, true, GEN_A, GEN_B);
             gen_move(g, counter, GEN_A);
@@ -523,7 +517,7 @@ static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, i
     AsmLabel top = asm_label(a), done = asm_label(a);
     for (int pass = 0; pass < 2; pass++) {
         gen_move(g, GEN_A, gen_at(counter));
-        gen_op(g, GEN_ADD, GEN_A, gen_const(stride - FAULT(turn_beyond_end)));
+        gen_op(g, GEN_ADD, GEN_A, gen_const(stride));
         gen_branch(g, pass ? GEN_LE : GEN_GT, GEN_A, gen_at_slot(end), pass ? &top : &done);
         if (!pass) gen_turn(g, n, stride > 1 ? 2 : 1, stride, lanes, &top);
     }
@@ -558,7 +552,7 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
         int64_t min, max;
         gen_lin_limits(g, n->bound[i].rest, &min, &max);
         int64_t worst = n->bound[i].k < 0 ? n->bound[i].k * (n->extent - 1) : 0;
-        if (min + worst < -FAULT(bound_that_bites)) live++;
+        if (min + worst < 0) live++;
     }
     return live > 0;
 }
@@ -642,7 +636,7 @@ static void chosen(Gen *g, PNode *n, const Choice *c) {
     gen_line(g, n->line);
     gen_counters(g, c->sum);
     gen_move(g, GEN_B, gen_const(-c->c));
-    gen_branch(g, FAULT(choice_off_by_one) ? GEN_GT : GEN_LT, GEN_A, GEN_B, &other);
+    gen_branch(g, GEN_LT, GEN_A, GEN_B, &other);
     g->chosen++;
     loop_where(g, n, c->sum, -c->c, INT64_MAX);
     gen_boundary(g, &lanes);
@@ -774,7 +768,7 @@ static void guard(Gen *g, PNode *n) {
     gen_conditions(g, n, &skip);
     gen_children(g, n);
     g->lane_conds.n = around;
-    gen_boundary(g, FAULT(lanes_meet_folded) ? NULL : &before);
+    gen_boundary(g, &before);
     asm_bind(&g->a, &skip);
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 
 static bool same_lin(const Lin *a, const Lin *b) {
     return a->c == b->c && a->n == b->n && lin_same_terms(a->t, b->t, a->n);
@@ -182,13 +181,13 @@ typedef struct Pinning {
 static void merge_pin(Gen *g, const PNode *n, bool surely) {
     Ref r = gen_ref(g, n, &n->write, n->width);
     int i = find_pin(g, n, &r);
-    if (i < g->pins.n && !FAULT(pin_of_one_leaf)) pin_exists(g, &g->pins.at[i], n, surely);
+    if (i < g->pins.n) pin_exists(g, &g->pins.at[i], n, surely);
 }
 
 static void find_pins(Gen *g, const PNode *n, Pinning how) {
     if (!how.under_real && !how.found && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
-        bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n) || FAULT(tile_of_maybe);
+        bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n);
         if (how.found) {
             if (!how.under_real) merge_pin(g, n, surely);
             return;
@@ -238,15 +237,14 @@ static bool has_conditions(const Gen *g) {
 static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
     const Plan *p = g->p;
     return buffer >= p->tree->nargs && p->first_leaf[buffer] >= at[0]->first &&
-           (p->last_leaf[buffer] < at[n - 1]->last || FAULT(result_not_stored)) &&
-           p->alloc_depth[buffer] >= at[0]->depth;
+           p->last_leaf[buffer] < at[n - 1]->last && p->alloc_depth[buffer] >= at[0]->depth;
 }
 
 // Elements that the region surely assigns before it reads anything: those of leading assignments
 // of constants. False: whatever follows comes too late.
 static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     if (n->kind == P_LEAF) {
-        if ((n->leaf->op != REDUCE_ASSIGN && !FAULT(tile_not_loaded)) || n->nreads) return false;
+        if (n->leaf->op != REDUCE_ASSIGN || n->nreads) return false;
         Ref r = gen_ref(g, n, &n->write, n->width);
         for (int i = 0; i < g->pins.n; i++)
             if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp)
@@ -375,7 +373,7 @@ static void find_masks(Gen *g, const PNode *n) {
 void gen_masks(Gen *g, PNode **at, int n) {
     g->masks = 0;
     for (int i = 0; i < n && g->m->has_mask; i++) find_masks(g, at[i]);
-    if (!FAULT(tail_known_across_variants)) g->isa->forget(g, false);
+    g->isa->forget(g, false);
     g->isa->set_masks(g);
 }
 

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 enum {
     MAX_TAILS = 48, // of a group
@@ -252,8 +251,8 @@ static bool same_bounds(const PNode *a, const PNode *b) {
     if (a->extent != b->extent || a->nbounds != b->nbounds) return false;
     for (int i = 0; i < a->nbounds; i++) {
         const Lin *x = a->bound[i].rest, *y = b->bound[i].rest;
-        if (a->bound[i].k != b->bound[i].k || (x->c != y->c && !FAULT(tails_confused)) ||
-            x->n != y->n || !lin_same_terms(x->t, y->t, x->n))
+        if (a->bound[i].k != b->bound[i].k || x->c != y->c || x->n != y->n ||
+            !lin_same_terms(x->t, y->t, x->n))
             return false;
     }
     return true;
@@ -533,8 +532,7 @@ static void put_counts_of(Gen *g, PNode *n, int loop, int first_inside) {
     if (n->kind == P_LOOP && n->nbounds && n->limit < 0 && !g->count_slot[n->loop] &&
         ends_only(n) && is_outside(n, first_inside)) {
         int by = decided_by(g, n);
-        if (by >= 0 && by <= loop + FAULT(tail_counted_early) && gen_has_bounds(g, n))
-            put_count(g, n);
+        if (by >= 0 && by <= loop && gen_has_bounds(g, n)) put_count(g, n);
     }
     for (int i = 0; i < n->nchild; i++) put_counts_of(g, n->child[i], loop, first_inside);
 }
@@ -575,9 +573,8 @@ static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
         gen_lin(g, t->sum);
     else if (!slot)
         gen_limit(g, t->loop);
-    int64_t with = value - (value == most && FAULT(copies_whole_too_early));
     GenCond c = value == least ? GEN_GT : value == most ? GEN_LT : GEN_NE;
-    gen_branch(g, c, is, gen_const(with), other);
+    gen_branch(g, c, is, gen_const(value), other);
 }
 
 // Do cases from `i` on differ in a tail?
@@ -592,7 +589,7 @@ static void test_case(Gen *g, const Group *group, int i, AsmLabel *other) {
     gen_line(g, group->tail[0].loop->line);
     if (group->by_turn) {
         GenArg counter = gen_at(gen_counter(g, group->outer[0]->loop));
-        GenCond c = i ? GEN_LT : FAULT(tail_chosen_late) ? GEN_GT : GEN_GE;
+        GenCond c = i ? GEN_LT : GEN_GE;
         gen_branch(g, c, counter, gen_const(group->at[1].first), other);
         return;
     }
@@ -708,7 +705,7 @@ static bool has_ragged_lanes(const PNode *n) {
 
 bool gen_tails_inside(Gen *g, PNode *n) {
     Variants v = {.emit = emit_body, .at = n->child, .n = n->nchild};
-    bool once = FAULT(body_chosen_once), open = once;
+    bool open = false;
     for (int i = 0; i < n->nchild && !open; i++)
         open = has_ragged_lanes(n->child[i]) && has_open_lanes(g, n->child[i]);
     if (!open) return false;
@@ -721,7 +718,7 @@ bool gen_tails_inside(Gen *g, PNode *n) {
     Lanes lanes = gen_lanes_spread(g, n);
     const Lanes *around = g->meet;
     gen_boundary(g, &lanes);
-    if (!once) gen_begin_loop(g); // every iteration chooses
+    gen_begin_loop(g); // every iteration chooses
     g->meet = &lanes;
     v.done = asm_label(&g->a);
     variants(g, &v, 0, 1);

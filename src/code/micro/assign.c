@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 enum { NEVER = 1 << 30 };
 
@@ -76,8 +75,7 @@ static void use_positions(Assign *a, const int *order, int n) {
     for (int v = 0; v < s->vals.n; v++) a->next[v] = NEVER;
     for (int i = n - 1; i >= 0; i--) {
         Micro *m = &s->micros.at[order[i]];
-        if (m->kind == MI_LOAD)
-            m->after = FAULT(reload_ignores_stores) ? NEVER : store[m->ref->buffer];
+        if (m->kind == MI_LOAD) m->after = store[m->ref->buffer];
         if (m->kind == MI_STORE) store[m->ref->buffer] = i;
         for (int k = 0; k < m->nargs; k++) a->use_next[4 * i + k] = a->next[m->arg[k]];
         for (int k = 0; k < m->nargs; k++) a->next[m->arg[k]] = i;
@@ -123,7 +121,7 @@ static void evict(Assign *a, int r) {
                          .nargs = 1,
                          .arg = {v},
                          .arg_reg = {(int8_t)r},
-                         .slot = a->slot[v] + FAULT(spill_to_next_slot),
+                         .slot = a->slot[v],
                          .fold = -1});
     }
     release(a, v);
@@ -139,7 +137,7 @@ static int take(Assign *a, int v, const Micro *m) {
         if (is_closed(a, r)) continue;
         if (a->holder[r] < 0 && r >= a->npins) return r;
         if (a->holder[r] < 0) spare = r;
-        if (a->holder[r] < 0 || (is_arg(m, a->holder[r]) && !FAULT(operand_evicted))) continue;
+        if (a->holder[r] < 0 || is_arg(m, a->holder[r])) continue;
         if (best < 0 || a->next[a->holder[r]] > a->next[a->holder[best]]) best = r;
     }
     if (spare >= 0) return spare;
@@ -204,7 +202,7 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
 // Whatever stands in register r moves to another one if it is needed after position `at`.
 static void vacate(Assign *a, int r, const Micro *m, int at) {
     int v = a->holder[r];
-    bool needed = a->next[v] != NEVER && a->next[v] > at && !FAULT(pin_not_moved);
+    bool needed = a->next[v] != NEVER && a->next[v] > at;
     int to = needed ? take(a, -1, m) : -1;
     if (needed)
         emit(a, &(Micro){.kind = MI_PIN,
@@ -255,7 +253,7 @@ static int dying(const Assign *a, const Micro *m) {
         int k = fma ? 2 - i : i;
         if (!fma && !a->isa->ties(a->isa->user, m, k)) continue;
         if (m->fold == k || is_closed(a, a->reg[m->arg[k]])) continue;
-        if (a->next[m->arg[k]] == NEVER || FAULT(addend_overwritten)) return m->arg[k];
+        if (a->next[m->arg[k]] == NEVER) return m->arg[k];
     }
     return -1;
 }

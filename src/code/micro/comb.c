@@ -14,7 +14,6 @@
 #include "code/micro/turn.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 enum { MOST = 8 }; // columns
 
@@ -154,7 +153,7 @@ static void part(Comb *c, int s, const int *vector, const bool *want, int *out, 
         for (int j = odd; j < s; j += 2) any |= want[j * step];
         for (int k = 0; k < s / 2 && any; k++)
             half[odd][k] = every_other(c, s == 2 ? out[odd * step] : -1, vector[2 * k],
-                                       vector[2 * k + 1], odd ^ FAULT(comb_columns_swapped));
+                                       vector[2 * k + 1], odd);
         if (any) part(c, s / 2, half[odd], want + odd * step, out + odd * step, 2 * step);
     }
 }
@@ -210,7 +209,7 @@ void comb_loads(Turn *t, const Group *g) {
     int step = step_of(r);
     int64_t size = type_info[r->type].bytes;
     int64_t last = (g->column[g->n - 1].ref->disp - r->disp) / size;
-    int64_t span = step * (r->active - 1) + last + 1 + FAULT(comb_reads_on);
+    int64_t span = step * (r->active - 1) + last + 1;
     int vector[MOST], out[MOST] = {0};
     bool want[MOST] = {false};
     for (int v = 0; v < step; v++) {
@@ -254,7 +253,7 @@ void comb_stores(Turn *t, const Group *g) {
                    .dst = -1,
                    .nargs = 1,
                    .arg = {out[v]},
-                   .ref = vector_ref(s, g, v, span + FAULT(comb_writes_on)),
+                   .ref = vector_ref(s, g, v, span),
                    .after = t->out.n - 1,
                    .line = c.line};
         s->vals.at[out[v]].uses++;

@@ -10,7 +10,6 @@
 #include "code/micro/micro.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 enum { MOST = 24, SPARE = 5, FEW = 8 };
 
@@ -38,7 +37,7 @@ static bool differs(const Ref *r, int loop) {
 
 static bool stands_still(const Hoist *h, const Ref *r) {
     if (ref_is_hard(r) || r->guard >= 0 || r->row >= 0) return false;
-    if (h->s->buffer[r->buffer].written && !FAULT(hoist_despite_store)) return false;
+    if (h->s->buffer[r->buffer].written) return false;
     if (moves(&h->p->streams.at[r->stream], h->turns->loop)) return false;
     return !h->turns->replayed || !differs(r, h->turns->loop);
 }
@@ -182,7 +181,7 @@ int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, 
     if (!h.n) return 0;
     *left = body_of(&h);
     uint64_t held = s->held, tile = ((uint64_t)1 << npins) - 1;
-    s->held = FAULT(hoist_into_pins) ? held : held | tile; // what is left out of the front needs it
+    s->held = held | tile; // what is left out of the front needs it
     micro_assign(s, isa, npins + h.n, front_of(&h));
     s->held = held | ((((uint64_t)1 << h.n) - 1) << npins);
     for (int i = 0; i < h.n; i++) s->vals.at[h.val[i]].def = -1;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 // ---- Building
 
@@ -124,7 +123,7 @@ int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const in
         int one = seg_op(s, MI_OP, op, type, type, 1, n, args);
         return seg_op(s, MI_SPREAD, 0, type, type, width, 1, &one);
     }
-    while (narrow / 2 >= active - FAULT(division_too_narrow) && narrow / 2 >= least) narrow /= 2;
+    while (narrow / 2 >= active && narrow / 2 >= least) narrow /= 2;
     int val = seg_op(s, MI_OP, op, type, type, narrow, n, args);
     s->vals.at[val].width = (uint8_t)width; // the lanes above are zero
     return val;
@@ -215,11 +214,11 @@ static bool same_place(const Ref *a, const Ref *b) {
 static int64_t place_span(const Ref *r) {
     int64_t size = type_info[r->type].bytes;
     int64_t lane = r->lane < 0 ? -r->lane : r->lane;
-    return lane * (r->active - 1) + (FAULT(overlap_span_short) ? 0 : size);
+    return lane * (r->active - 1) + size;
 }
 
 static int64_t place_start(const Ref *r) {
-    return r->disp + (r->lane < 0 && !FAULT(overlap_backwards) ? r->lane * (r->active - 1) : 0);
+    return r->disp + (r->lane < 0 ? r->lane * (r->active - 1) : 0);
 }
 
 static bool may_overlap(const Ref *l, const Ref *r) {
@@ -319,7 +318,7 @@ static void emit_store(Seg *s, const Ref *ref, int val, int after) {
         use(s, ref->guard);
     }
     int def = s->vals.at[val].def;
-    m.after = after > def && !FAULT(store_moves_up) ? after : def;
+    m.after = after > def ? after : def;
     vec_push(s->arena, &s->micros, m);
 }
 
@@ -327,8 +326,7 @@ const ExprOp reduce_op[] = {
     [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
 
 Value reduce_identity(Type t, int op) {
-    if (op == REDUCE_ADD && type_is_float(t) && !FAULT(sum_identity_positive))
-        return (Value){.f = -0.0}; // keeps the sign of zero
+    if (op == REDUCE_ADD && type_is_float(t)) return (Value){.f = -0.0}; // keeps the sign of zero
     return reduce_start(t, (Reduce)op);
 }
 
@@ -343,7 +341,7 @@ static void join_parts(Seg *s, Loc *l) {
     for (int n = p->n, h; n > 1; n = h) {
         h = (n + 1) / 2;
         for (int k = 0; k + h < n; k++) {
-            if (p->val[k + h] < 0 || (FAULT(parts_not_joined) && k + h == 1)) continue;
+            if (p->val[k + h] < 0) continue;
             int both[2] = {p->val[k], p->val[k + h]};
             p->val[k] =
                 both[0] < 0 ? both[1] : seg_op(s, MI_OP, reduce_op[p->op], t, t, width, 2, both);
@@ -370,7 +368,7 @@ static int begin_value(Seg *s, const Loc *l, const Ref *ref) {
 // With that.
 static int begin_with(Seg *s, const Loc *l, const Ref *ref, int val) {
     Type t = ref->type;
-    if (!l->begin || FAULT(init_forgotten)) return val;
+    if (!l->begin) return val;
     int both[2] = {begin_value(s, l, ref), val};
     return seg_op(s, MI_OP, reduce_op[l->pending], t, t, ref->width, 2, both);
 }
@@ -379,7 +377,7 @@ static int begin_with(Seg *s, const Loc *l, const Ref *ref, int val) {
 static int fold_lanes(Seg *s, const Loc *l) {
     int op = l->pending, val = l->val, width = s->vals.at[val].width;
     Type t = l->ref->type;
-    for (int w = width / 2; w >= 1 + FAULT(fold_skips_last_pair); w /= 2) {
+    for (int w = width / 2; w >= 1; w /= 2) {
         int both[2] = {val, seg_op(s, MI_UPPER, 0, t, t, w, 1, &val)};
         val = seg_op(s, MI_OP, reduce_op[op], t, t, w, 2, both);
     }
@@ -425,9 +423,9 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
         if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
         b->overlap = true; // with what is forgotten, too: its stores keep their order
         if (l->pin >= 0) s->torn = ref->buffer;
-        if (!FAULT(write_not_settled)) flush(s, l);
+        flush(s, l);
         l = &s->locs.at[i];
-        if (write && !FAULT(stale_value_kept)) l->dead = true;
+        if (write) l->dead = true;
     }
 }
 
@@ -448,9 +446,7 @@ static int find_guarded(const Seg *s, const Ref *ref, const Ref *plain) {
     for (int i = s->guarded.n - 1; i >= 0 && i >= s->guarded.n - RECENT; i--) {
         const GuardedLoad *g = &s->guarded.at[i];
         bool lanes = g->ref->width == ref->width && g->ref->active >= ref->active;
-        if (g->ref->guard == ref->guard && (lanes || FAULT(guarded_in_fewer_lanes)) &&
-            same_place(g->ref, plain))
-            return g->val;
+        if (g->ref->guard == ref->guard && lanes && same_place(g->ref, plain)) return g->val;
     }
     return -1;
 }
@@ -479,7 +475,7 @@ int seg_load(Seg *s, const Ref *ref) {
     vec_push(s->arena, &s->micros, m);
     if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
     if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((GuardedLoad){m.ref, m.dst}));
-    if (ref_checks(ref) && !FAULT(dead_check_dropped)) use(s, m.dst); // whoever wants it
+    if (ref_checks(ref)) use(s, m.dst); // whoever wants it
     return m.dst;
 }
 
@@ -593,8 +589,7 @@ void seg_check(Seg *s, int index, int active, int64_t size) {
     const Val *v = &s->vals.at[index];
     for (int i = s->micros.n - 1; i > v->def && i > s->micros.n - 32; i--) {
         const Micro *m = &s->micros.at[i];
-        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active &&
-            (m->value.i == size || FAULT(check_with_other_size)))
+        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active && m->value.i == size)
             return;
     }
     Micro m = {.kind = MI_CHECK,
@@ -690,7 +685,7 @@ static void fold_rows(Seg *s, int first) {
     Ref *all = arena_copy(s->arena, l->ref, sizeof *all);
     all->lane = type_info[all->type].bytes;
     all->width = (uint8_t)width;
-    all->active = (uint8_t)(n - FAULT(last_row_dropped));
+    all->active = (uint8_t)n;
     emit_store(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
     for (int i = 0; i < n; i++) {
         s->locs.at[at[i]].dirty = false;
@@ -713,7 +708,7 @@ void seg_begin(Seg *s, const Ref *ref, int flags, Value init) {
     note_written(s, ref->buffer);
     Loc *l = seg_find(s, ref);
     settle(s, ref, true, l);
-    if (l && !FAULT(begun_from_stale)) flush(s, l); // it may go on from memory
+    if (l) flush(s, l); // it may go on from memory
     if (!l) l = loc_new(s, keep(s, ref));
     if (l->parts) l->parts->live = false;
     l->pending = 0;
@@ -765,7 +760,6 @@ static void pin_parts(Seg *s, Loc *l) {
     Parts *p = l->parts;
     Type type = type_compute(l->ref->type); // a value may count as another type of the same bits
     int width = s->vals.at[l->val].width;
-    if (FAULT(identity_of_value)) type = s->vals.at[l->val].type;
     for (int k = 1; k < p->n; k++) {
         if (p->val[k] < 0) p->val[k] = seg_const(s, type, width, reduce_identity(type, p->op));
         pin_to(s, p->val[k], p->pin + k - 1, l->line);

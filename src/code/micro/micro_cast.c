@@ -10,7 +10,6 @@
 #include <math.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 static int plain(const Calc *c, Type to, Type from, int x) {
     return seg_op(c->s, MI_CAST, 0, to, from, c->width, 1, &x);
@@ -42,8 +41,7 @@ static int to_small(const Calc *c, Type to, int x) {
     if (type_info[to].class == CLASS_UINT)
         return to_int(c, TYPE_I32, up_to(c, from_on(c, x, 0), ldexp(1, bits) - 1));
     double limit = ldexp(1, bits - 1);
-    return to_int(c, TYPE_I32,
-                  up_to(c, from_on(c, no_nan(c, x), -limit), limit - !FAULT(saturate_at_2n)));
+    return to_int(c, TYPE_I32, up_to(c, from_on(c, no_nan(c, x), -limit), limit - 1));
 }
 
 // What is out of range becomes INT32_MIN by itself.
@@ -51,7 +49,7 @@ static int to_i32(const Calc *c, int x) {
     if (is_f64(c)) return to_int(c, TYPE_I32, up_to(c, no_nan(c, x), INT32_MAX));
     int y = choose_as(c, TYPE_I32, OP_GE, x, num(c, 0x1p31), integer(c, TYPE_I32, INT32_MAX),
                       to_int(c, TYPE_I32, x));
-    return FAULT(nan_to_int) ? y : choose_as(c, TYPE_I32, OP_EQ, x, x, y, integer(c, TYPE_I32, 0));
+    return choose_as(c, TYPE_I32, OP_EQ, x, x, y, integer(c, TYPE_I32, 0));
 }
 
 static int flip_top(const Calc *c, int x) {
@@ -67,7 +65,7 @@ static int to_u32(const Calc *c, int x) {
     }
     int low = choose(c, OP_LT, y, half, y, sub(c, y, half));
     int z = to_int(c, TYPE_I32, low);
-    if (!FAULT(u32_above_half)) z = choose_as(c, TYPE_I32, OP_LT, y, half, z, flip_top(c, z));
+    z = choose_as(c, TYPE_I32, OP_LT, y, half, z, flip_top(c, z));
     return choose_as(c, TYPE_I32, OP_LT, y, num(c, 0x1p32), z, integer(c, TYPE_I32, -1));
 }
 
@@ -140,9 +138,7 @@ static int float_from_64(Seg *s, const Machine *machine, Type to, Type from, int
     if (machine->has_cvt64) return plain(&c, to, from, x);
     bool is_signed = from == TYPE_I64;
     if (to == TYPE_F64) return f64_from_64(&c, is_signed, x);
-    return plain(
-        &c, TYPE_F32, TYPE_F64,
-        f64_from_64(&c, is_signed, FAULT(i64_to_f32_twice_rounded) ? x : sticky(&c, is_signed, x)));
+    return plain(&c, TYPE_F32, TYPE_F64, f64_from_64(&c, is_signed, sticky(&c, is_signed, x)));
 }
 
 static int float_from_u32(Seg *s, const Machine *machine, Type to, int width, int x) {
@@ -161,8 +157,7 @@ static bool same_lane(Type to, Type from) {
     bool is_signed = type_info[from].class == CLASS_INT;
     if (a == 64 || b == 64) return a == b;
     if (b == 32 || (!is_signed && a < b)) return true;
-    return is_signed && type_info[to].class == CLASS_INT &&
-           (a <= b || FAULT(narrowing_not_wrapped));
+    return is_signed && type_info[to].class == CLASS_INT && a <= b;
 }
 
 int cast_expand(Seg *s, const Machine *machine, Type to, Type from, int width, int x) {

@@ -8,7 +8,6 @@
 #include "code/micro/calc.h"
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 // ---- Bool
 
@@ -34,8 +33,7 @@ static int bool_op(Seg *s, ExprOp op, int width, const int *args) {
     case OP_EQ: return bool2(s, differ, width, x, no_y);
     case OP_SHR:
     case OP_GT: return bool2(s, both, width, x, no_y);
-    case OP_LT:
-        return FAULT(bool_less) ? bool2(s, both, width, x, no_y) : bool2(s, both, width, no_x, y);
+    case OP_LT: return bool2(s, both, width, no_x, y);
     case OP_LE: return bool2(s, OP_OR, width, no_x, y);
     case OP_GE: return bool2(s, OP_OR, width, x, no_y);
     case OP_MOD: return seg_const(s, TYPE_BOOL, width, (Value){.i = 0});
@@ -59,14 +57,12 @@ static int to_float(const Calc *c, int x) {
 // (x + 1/2)·(1/k), since x + 1/2 is exact, its quotient at least 1/2k away from a whole number, and
 // the product off by less than that.
 static int quotient(const Calc *c, int x, int y, int64_t k) {
-    return k > 0 ? mul(c, add(c, x, num(c, FAULT(quotient_without_half) ? 0 : 0.5)),
-                       num(c, 1.0 / (double)k))
-                 : divide(c, x, y);
+    return k > 0 ? mul(c, add(c, x, num(c, 0.5)), num(c, 1.0 / (double)k)) : divide(c, x, y);
 }
 
 static int quotient_small(const Calc *c, int x, int y, int64_t k) {
     int q = quotient(c, to_float(c, x), k > 0 ? -1 : to_float(c, y), k);
-    q = unary(c, FAULT(division_truncates) ? OP_TRUNC : OP_FLOOR, q);
+    q = unary(c, OP_FLOOR, q);
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
 }
 
@@ -81,8 +77,7 @@ static int quotient_32(const Calc *c, bool is_signed, int x, int y, int64_t know
         int f[2] = {-1, -1};
         for (int k = 0; k < (known > 0 ? 1 : 2); k++) {
             f[k] = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_I32, half.width, 1, &arg[k]);
-            if (!is_signed && !(FAULT(unsigned_division_top_bit) && k == 0))
-                f[k] = add(&half, f[k], shift_by);
+            if (!is_signed) f[k] = add(&half, f[k], shift_by);
         }
         q[i] = unary(&half, OP_FLOOR, quotient(&half, f[0], f[1], known));
         if (!is_signed) q[i] = sub(&half, q[i], shift_by);
@@ -127,10 +122,8 @@ static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int
     if (is_power(k)) return divide_by_power(&c, op, type, x, k);
     int z = small ? quotient_small(&c, x, y, k)
                   : quotient_32(&c, type_info[type].class == CLASS_INT, x, y, k);
-    if (op == OP_MOD)
-        z = FAULT(remainder_operands) ? int2(&c, OP_SUB, int2(&c, OP_MUL, z, y), x)
-                                      : int2(&c, OP_SUB, x, int2(&c, OP_MUL, z, y));
-    if (k == 0 && !FAULT(division_by_zero)) z = choose_bits(&c, OP_EQ, y, zero, zero, z);
+    if (op == OP_MOD) z = int2(&c, OP_SUB, x, int2(&c, OP_MUL, z, y));
+    if (k == 0) z = choose_bits(&c, OP_EQ, y, zero, zero, z);
     return cast_expand(s, machine, type, TYPE_I32, width, z);
 }
 
@@ -155,8 +148,7 @@ int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int wid
 
 // Of indices below 2^20.
 static int quotient_index(const Calc *c, int x, int64_t k) {
-    int q = unary(c, FAULT(index_lanes_truncate) ? OP_TRUNC : OP_FLOOR,
-                  quotient(c, to_float(c, x), -1, k));
+    int q = unary(c, OP_FLOOR, quotient(c, to_float(c, x), -1, k));
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
 }
 

@@ -18,7 +18,6 @@
 #include <math.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 // Into [low, high]; a NaN stays.
 static int at_most(const Calc *c, int x, double high) {
@@ -33,8 +32,7 @@ static int signed_as(const Calc *c, int y, int x) { return bits2(c, OP_BITOR, y,
 
 // k[0] + k[step]·x + k[2·step]·x² + ... of n numbers k.
 static int horner(const Calc *c, int x, const double *k, int n, int step) {
-    int last = (n - 1) / step * step - (FAULT(horner_last_coefficient) ? step : 0),
-        y = num(c, k[last]);
+    int last = (n - 1) / step * step, y = num(c, k[last]);
     for (int i = last - step; i >= 0; i -= step) y = fma3(c, y, x, num(c, k[i]));
     return y;
 }
@@ -88,7 +86,7 @@ static Power reduce(const Calc *c, int x, double scale, double high, double low)
 
 static Power reduce_exp(const Calc *c, int x) {
     return is_f64(c) ? reduce(c, x, M_LOG2E, 0x1.62e42fefa2p-1, 0x1.9ef35793c7673p-41)
-                     : reduce(c, x, M_LOG2E, 0x1.62e4p-1, FAULT(exp_low_part) ? 0 : 0x1.7f7d1cp-20);
+                     : reduce(c, x, M_LOG2E, 0x1.62e4p-1, 0x1.7f7d1cp-20);
 }
 
 // y·2ⁿ, y near 1, rounded once also where it is denormal. In halves: neither overflows.
@@ -118,9 +116,7 @@ static int exp_inside(const Calc *c, int x) {
 
 // Beyond these, eˣ is infinite or rounds to 0.
 static double exp_max(const Calc *c) { return is_f64(c) ? 710 : 89; }
-static double exp_min(const Calc *c) {
-    return is_f64(c) ? -746 : FAULT(exp_denormals) ? -87 : -104;
-}
+static double exp_min(const Calc *c) { return is_f64(c) ? -746 : -104; }
 
 // eˣ for x that are not too large.
 static int exp_from(const Calc *c, int x) {
@@ -170,7 +166,7 @@ static int ratio(const Calc *c, int e, int d, int small) {
     low = choose(c, OP_LT, small, num(c, 0x1p-40), num(c, 0), low);
     int r = divide(c, num(c, 1), d), q = mul(c, e, r);
     int minus = bits2(c, OP_BITXOR, q, sign_word(c));
-    int rest = fma3(c, minus, FAULT(sigmoid_uncorrected) ? num(c, 0) : low, fma3(c, minus, d, e));
+    int rest = fma3(c, minus, low, fma3(c, minus, d, e));
     return fma3(c, rest, r, q);
 }
 
@@ -194,8 +190,7 @@ static int do_tanh(const Calc *c, int x) {
     int e = add(c, exp_inside(c, add(c, a, a)), num(c, 1));
     int high = add(c, divide(c, num(c, -2), e), num(c, 1)), z = mul(c, a, a);
     int low = fma3(c, mul(c, POLY(c, z, tanh_f32), z), a, a);
-    return signed_as(c, choose(c, OP_LT, a, num(c, FAULT(tanh_border) ? 0.75 : 0.625), low, high),
-                     x);
+    return signed_as(c, choose(c, OP_LT, a, num(c, 0.625), low, high), x);
 }
 
 // erf(x) = x + x·P(x²) below 1; 1 - exp(-Q(x)) above, Q ≈ -log(erfc).
@@ -262,7 +257,7 @@ static Log take_apart(const Calc *c, int x, bool normal) {
     }
     int least = num(c, ldexp(1, 1 - c->bias)); // denormals become normal
     int up = mul(c, x, num(c, ldexp(1, c->mant + 1))), zero = num(c, 0);
-    int n = normal || FAULT(log_denormals) ? x : choose(c, OP_LT, x, least, up, x);
+    int n = normal ? x : choose(c, OP_LT, x, least, up, x);
     int u = bits2(c, OP_SUB, n, word(c, three_quarters(c)));
     int m = bits2(c, OP_BITAND, u, word(c, ((int64_t)1 << c->mant) - 1));
     m = bits2(c, OP_ADD, m, word(c, three_quarters(c)));
@@ -275,7 +270,7 @@ static Log take_apart(const Calc *c, int x, bool normal) {
 // log x for 0 < x < inf, else -inf, NaN, inf, where `from` is the x of log 0.
 static int log_special(const Calc *c, int y, int x, double from) {
     int low = num(c, from), inf = num(c, INFINITY);
-    int bad = choose(c, OP_EQ, x, low, num(c, FAULT(log_of_zero) ? NAN : -INFINITY), num(c, NAN));
+    int bad = choose(c, OP_EQ, x, low, num(c, -INFINITY), num(c, NAN));
     y = choose(c, OP_LT, low, x, y, bad);
     return choose(c, OP_LT, x, inf, y, x);
 }
@@ -335,10 +330,7 @@ static int do_log1p(const Calc *c, int x) {
     s = choose_bits(c, OP_LT, s, zero, zero, s);
     l.f = add(c, bits2(c, OP_SUB, x, e), sub(c, s, one));
     l.g = log_rest(c, l.f);
-    return log_special(c,
-                       FAULT(log1p_sign_of_zero) ? log_base(c, OP_LOG, &l)
-                                                 : signed_as(c, log_base(c, OP_LOG, &l), x),
-                       x, -1);
+    return log_special(c, signed_as(c, log_base(c, OP_LOG, &l), x), x, -1);
 }
 
 // ---- Sine and cosine
@@ -361,7 +353,7 @@ static const double half_pi_f64[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54
 static int do_trig(const Calc *c, ExprOp op, int x) {
     bool w = is_f64(c);
     const double *piece = w ? half_pi_f64 : half_pi_f32;
-    double reach = w ? 0x1p24 : FAULT(trig_reach) ? 0x1p27 : 0x1p17;
+    double reach = w ? 0x1p24 : 0x1p17;
     int top = num(c, 1.5 * ldexp(1, c->mant)), a = magnitude(c, x);
     int raw = fma3(c, a, num(c, M_2_PI), top), n = sub(c, raw, top), r = a;
     for (int i = 0; i < 3; i++) r = fma3(c, n, num(c, -piece[i]), r);
@@ -371,7 +363,7 @@ static int do_trig(const Calc *c, ExprOp op, int x) {
     int sine = fma3(c, mul(c, p, z), r, r);
     int cosine = fma3(c, fma3(c, q, z, num(c, -0.5)), z, num(c, 1));
     // Odd quadrants swap the two, bit 1 of the quadrant turns the sign; cosine is a quadrant ahead.
-    if (op == OP_COS) raw = bits2(c, OP_ADD, raw, word(c, FAULT(cos_quadrant) ? -1 : 1));
+    if (op == OP_COS) raw = bits2(c, OP_ADD, raw, word(c, 1));
     int last = c->mant == 52 ? 63 : 31, zero = word(c, 0);
     int odd = shift(c, MOP_SHL, raw, last);
     int y = choose_bits(c, OP_LT, odd, zero, cosine, sine);
@@ -427,11 +419,11 @@ static int pow_f32(const Calc *c, const Calc *half, int x, int y) {
     int z = pow_lanes(c, half, a, at_least(c, at_most(c, y, most), -most));
     int h = mul(c, y, num(c, 0.5)), whole = unary(c, OP_FLOOR, y);
     int sign = choose(c, OP_NE, unary(c, OP_FLOOR, h), h, sign_of(c, x), zero);
-    int whole_z = FAULT(pow_odd_powers) ? z : bits2(c, OP_BITOR, z, sign);
+    int whole_z = bits2(c, OP_BITOR, z, sign);
     int negative = choose(c, OP_LT, a, num(c, INFINITY), nan, z);
     int other = choose(c, OP_LT, x, zero, negative, z);
     z = choose(c, OP_EQ, whole, y, whole_z, other);
-    if (!FAULT(pow_of_nan_to_zero)) z = choose(c, OP_EQ, y, zero, one, z);
+    z = choose(c, OP_EQ, y, zero, one, z);
     return choose(c, OP_EQ, x, one, one, z);
 }
 
@@ -459,16 +451,14 @@ static int do_pow(const Calc *c, const Machine *machine, int x, int y) {
 
 // Halves away from zero: what is below 1/2 by one unit cannot carry a number to the next.
 static int do_round(const Calc *c, int x) {
-    int half = num(c, is_f64(c)                 ? 0x1.fffffffffffffp-2
-                      : FAULT(round_below_half) ? 0.5
-                                                : 0x1.fffffep-2);
+    int half = num(c, is_f64(c) ? 0x1.fffffffffffffp-2 : 0x1.fffffep-2);
     return unary(c, OP_TRUNC, add(c, x, signed_as(c, half, x)));
 }
 
 // The other operand instead of a NaN.
 static int do_fminmax(const Calc *c, ExprOp op, int x, int y) {
     int z = op2(c, op == OP_FMIN ? OP_MIN : OP_MAX, x, y);
-    return FAULT(fmin_of_nan) ? z : choose(c, OP_EQ, x, x, choose(c, OP_EQ, y, y, z, x), y);
+    return choose(c, OP_EQ, x, x, choose(c, OP_EQ, y, y, z, x), y);
 }
 
 // ---- All of it
@@ -486,7 +476,7 @@ static int do_fmod(const Calc *c, int a, int b, ExprOp op) {
     int zero = word(c, 0), other = bits2(c, OP_BITXOR, r, a);
     int back = add(c, r, signed_as(c, magnitude(c, b), a));
     int right = choose_bits(c, OP_LT, other, zero, back, r);
-    if (!FAULT(remainder_one_too_many)) r = choose(c, OP_EQ, r, num(c, 0), r, right);
+    r = choose(c, OP_EQ, r, num(c, 0), r, right);
     r = choose(c, OP_EQ, q, num(c, 0), a, r); // whatever b is, infinite or not
     r = signed_as(c, magnitude(c, r), a);
     if (op == OP_MOD) { // the sign of b

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 enum { LEAST = 4 }; // rows and columns of a block that is worth it
 
@@ -46,17 +45,15 @@ static int by_place(const void *x, const void *y) {
 
 static bool side_by_side(const Strided *p, const Strided *q) {
     const Ref *a = p->ref, *b = q->ref;
-    return p->store == q->store && a->buffer == b->buffer &&
-           (a->stream == b->stream || FAULT(turn_across_streams)) && a->lane == b->lane &&
-           a->width == b->width && a->active == b->active && a->nontemporal == b->nontemporal &&
-           b->disp - a->disp == type_info[a->type].bytes;
+    return p->store == q->store && a->buffer == b->buffer && a->stream == b->stream &&
+           a->lane == b->lane && a->width == b->width && a->active == b->active &&
+           a->nontemporal == b->nontemporal && b->disp - a->disp == type_info[a->type].bytes;
 }
 
 // Buffers that somebody accesses at computed places, or whose places overlap, keep their order.
 static bool *settled_buffers(Seg *s) {
     bool *ok = arena_new_n(s->arena, bool, s->nbuffers);
-    for (int b = 0; b < s->nbuffers; b++)
-        ok[b] = !(s->buffer[b].written && s->buffer[b].overlap) || FAULT(turn_despite_overlap);
+    for (int b = 0; b < s->nbuffers; b++) ok[b] = !(s->buffer[b].written && s->buffer[b].overlap);
     for (int i = 0; i < s->micros.n; i++) {
         const Micro *m = &s->micros.at[i];
         bool moves = m->kind == MI_LOAD || m->kind == MI_STORE;
@@ -176,8 +173,7 @@ static void turn_pieces(Net *n, int g, int columns) {
     for (int p = 2 * g; p < 2 * g + 2; p++)
         for (int h = 0; h < 2 && 2 * h < columns; h++)
             n->pair[p][h] =
-                shuffle(n, h != FAULT(turn_halves_swapped) ? SHUFFLE_HIGH32 : SHUFFLE_LOW32,
-                        n->in[2 * p], n->in[2 * p + 1]);
+                shuffle(n, h ? SHUFFLE_HIGH32 : SHUFFLE_LOW32, n->in[2 * p], n->in[2 * p + 1]);
     for (int c = 0; c < 4 && c < columns; c++)
         n->quad[g][c] = shuffle(n, c & 1 ? SHUFFLE_HIGH64 : SHUFFLE_LOW64, n->pair[2 * g][c >> 1],
                                 n->pair[2 * g + 1][c >> 1]);
@@ -214,7 +210,7 @@ static const Ref *row_ref(Seg *s, const Group *g, int i) {
     Ref *r = arena_copy(s->arena, g->column[0].ref, sizeof *r);
     r->disp += i * r->lane;
     r->lane = type_info[r->type].bytes;
-    r->active = FAULT(turn_reads_whole_rows) ? r->width : (uint8_t)g->n;
+    r->active = (uint8_t)g->n;
     return r;
 }
 

@@ -15,8 +15,6 @@
 // them do matter, so the loop has nothing inside but loops around that one statement.
 #include "code/plan/plan.h"
 
-#include "base/fault.h"
-
 enum { WORD = 4 }; // bytes of a lane
 
 static bool is_word(Type t) { return t == TYPE_I32 || t == TYPE_U32; }
@@ -67,7 +65,7 @@ static void take_together(const Plan *p, PNode *n) {
         !lies_in_words(p, n, leaf, y))
         return;
     leaf->dots = (int)n->extent;
-    leaf->swapped = (x->type == TYPE_I8) ^ FAULT(dot_signs_swapped);
+    leaf->swapped = x->type == TYPE_I8;
     x->type = y->type = TYPE_I32;
     n->extent = 1;
 }

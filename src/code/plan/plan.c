@@ -14,7 +14,6 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "base/fault.h"
 #include "base/kernel_abi.h"
 
 // ---- Linear functions
@@ -219,7 +218,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
             int64_t min, max;
             m->sub[d] = code_lin(b->p->arena, one.c, one.t, one.n);
             bool below = !lin_range(b->p, m->sub[d], &min, &max) || min < 0;
-            if (below || max >= buf->size[d] + FAULT(safe_off_by_one)) m->safe = false;
+            if (below || max >= buf->size[d]) m->safe = false;
             if (below || lin_most(b->p, m->sub[d], max) >= buf->size[d]) m->inside = false;
         } else if (!is_inside(b->p, access->sub[d], buf->size[d])) {
             m->safe = m->inside = false;
@@ -291,9 +290,8 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
         mem_make(b, &n->read[i], reads.at.at[i]);
         n->read[i].leaf = n;
         if (unproven && !n->read[i].safe) compute_all(b, &n->read[i]); // like a gather
-        n->read[i].inner = (expr_has_inner(leaf->value, reads.at.at[i]) ||
-                            access_has_inner(leaf->write, reads.at.at[i])) &&
-                           !FAULT(index_not_flushed);
+        n->read[i].inner = expr_has_inner(leaf->value, reads.at.at[i]) ||
+                           access_has_inner(leaf->write, reads.at.at[i]);
         n->read[i].unchecked = leaf->unchecked || (!unproven && !reads.at.at[i]->has_read);
         touch(p, n->read[i].buffer, n->number);
     }
@@ -390,13 +388,12 @@ static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PN
     }
     l = simplest(b->p, l);
     int64_t min, max;
-    if (lin_range(b->p, l, &min, &max) && min >= -FAULT(constraint_dropped_early)) return;
+    if (lin_range(b->p, l, &min, &max) && min >= 0) return;
     if (is_known(b, l)) return;
     int last = l->n ? l->t[l->n - 1].loop : -1; // loops are numbered outside in
     for (int i = 0; i < nown; i++) {
         if (own[i]->loop != last) continue;
-        bound_push(b, own[i], l->t[l->n - 1].k,
-                   code_lin(b->p->arena, l->c + FAULT(bound_off_by_one), l->t, l->n - 1));
+        bound_push(b, own[i], l->t[l->n - 1].k, code_lin(b->p->arena, l->c, l->t, l->n - 1));
         return;
     }
     guard_push_lin(b, outer, l);
@@ -421,9 +418,9 @@ static bool writes_arguments(const Plan *p, const PNode *n) {
 static PNode *flagged(Builder *b, PNode *n) {
     uint32_t flag = 0;
     if (writes_arguments(b->p, n))
-        flag = only_role(n, LEAF_INIT) && !FAULT(run_flags_swapped) ? KERNEL_ACCUMULATE
-               : only_role(n, LEAF_POST)                            ? KERNEL_SKIP_POST
-                                                                    : 0;
+        flag = only_role(n, LEAF_INIT)   ? KERNEL_ACCUMULATE
+               : only_role(n, LEAF_POST) ? KERNEL_SKIP_POST
+                                         : 0;
     if (flag) {
         b->depth = n->depth;
         PNode *g = n->kind == P_GUARD ? n : wrap_guard(b, n);
@@ -536,8 +533,7 @@ int code_stream(Plan *p, int buffer, const LinTerm *t, int n, int depth) {
     for (int i = p->stream_of[buffer], next; i >= 0; i = next) {
         Stream *s = &p->streams.at[i];
         next = s->next;
-        if (s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t) && !FAULT(streams_confused)))
-            continue;
+        if (s->n != n || (n && memcmp(s->t, t, (size_t)n * sizeof *t))) continue;
         if (depth > s->depth) s->depth = depth;
         return i;
     }
@@ -584,8 +580,7 @@ static int64_t place(Plan *p, bool private, int64_t at) {
             bytes > INT64_MAX / 4)
             p->declined = "a buffer is too large";
         else
-            p->offset[i] = at,
-            at += (bytes + 63 - (FAULT(scratch_overlaps) ? 64 : 0)) & ~(int64_t)63;
+            p->offset[i] = at, at += (bytes + 63) & ~(int64_t)63;
     }
     return at;
 }
@@ -594,7 +589,7 @@ static void place_buffers(Plan *p) {
     for (int i = 0; i < p->tree->nargs; i++) p->offset[i] = -1;
     int64_t shared = place(p, false, 0);
     int64_t own = (place(p, true, shared) - shared + 127) & ~(int64_t)127; // no lines in common
-    p->thread_scratch = FAULT(threads_share_scratch) ? 0 : own;
+    p->thread_scratch = own;
     p->scratch = shared + own;
 }
 

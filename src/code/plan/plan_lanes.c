@@ -6,7 +6,6 @@
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
 
@@ -100,8 +99,8 @@ static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
         if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
         if (read && !leaf_mem(leaf, read)->off) return false;
         Type type = read ? leaf_mem(leaf, read)->type : TYPE_I32;
-        if (type_info[type].bits == 64 && !FAULT(gather_index_cut)) m->index = TYPE_I64;
-        if (type == TYPE_U32 && reach && !FAULT(gather_u32_wraps)) m->index = TYPE_I64;
+        if (type_info[type].bits == 64) m->index = TYPE_I64;
+        if (type == TYPE_U32 && reach) m->index = TYPE_I64;
         if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
         if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
         if (reach > INT64_MAX / 4) return false;
@@ -162,9 +161,7 @@ static LossWhy cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop,
     m->lane = lin_coef(m->off ? m->off : m->part, loop);
     if (m->repeat) return LOSS_NONE; // seen when loops were joined
     int64_t size = type_info[m->type].bytes;
-    if (!FAULT(half_sums_in_lanes) && m->lane == 0 && write && reduces &&
-        m->type != type_compute(m->type))
-        return SERIAL_ROUNDED;
+    if (m->lane == 0 && write && reduces && m->type != type_compute(m->type)) return SERIAL_ROUNDED;
     if (m->lane == 0) return write && !reduces ? SERIAL_ONE_ELEMENT : LOSS_NONE;
     if (m->lane == size) return LOSS_NONE;
     if (m->lane > INT32_MAX / 64 || m->lane < -INT32_MAX / 64) return SERIAL_APART;
@@ -200,8 +197,7 @@ static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes)
     int w = widest(p, n->leaf->value);
     if (lane_bytes(n->write.type) > w) w = lane_bytes(n->write.type);
     for (int i = 0; i < n->nreads; i++)
-        if (n->read[i].gathers && !FAULT(gather_width))
-            w = (int)max_i64(w, lane_bytes(n->read[i].index));
+        if (n->read[i].gathers) w = (int)max_i64(w, lane_bytes(n->read[i].index));
     if (!p->machine->has_mask) {
         bool small = small_type(n->write.type);
         for (int i = 0; i < n->nreads; i++) small |= small_type(n->read[i].type);

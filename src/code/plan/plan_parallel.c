@@ -12,7 +12,6 @@
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <string.h>
 
@@ -83,7 +82,7 @@ static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_
         n++;
     }
     int64_t k = first[loop->loop] < 0 ? -first[loop->loop] : first[loop->loop], span;
-    if (sum.hi - sum.lo < k + FAULT(parallel_neighbours_meet)) return true;
+    if (sum.hi - sum.lo < k) return true;
     return sum.gcd && checked_mul(k, loop->extent - 1, &span) && span < sum.gcd;
 }
 
@@ -125,7 +124,7 @@ static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
         if (in->kind != P_LOOP || in->mark != KIND_PARALLEL || in->nbounds || in->extent < 2) break;
         for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
             if (p->alloc_loop[b] == at->loop) return n;
-        if (meeting(p, in, last_loop) >= 0 && !FAULT(collapse_meeting)) break;
+        if (meeting(p, in, last_loop) >= 0) break;
     }
     return n;
 }
@@ -137,7 +136,7 @@ static int64_t automatic_grain(const PNode *loop, int64_t iterations) {
 
 static void make_parallel(Plan *p, PNode *n) {
     int last = last_loop_in(n), meets = meeting(p, n, last);
-    if (meets >= 0 && !FAULT(parallel_updates_meet)) {
+    if (meets >= 0) {
         CodeLoss loss = {n->line, THREADS_MEET, 0, p->tree->buffers.at[meets].name};
         vec_push(p->arena, &p->losses, loss);
         return;
@@ -158,7 +157,7 @@ static void make_parallel(Plan *p, PNode *n) {
         n->grain = INT64_MAX;
     if (n->grain < iterations) p->shared += iterations;
     for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
-        if (is_private(p, n, last, b)) p->private[b] = !FAULT(parallel_temporary_shared);
+        if (is_private(p, n, last, b)) p->private[b] = true;
 }
 
 static void walk(Plan *p, PNode *n) {

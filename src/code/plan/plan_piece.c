@@ -9,7 +9,6 @@
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "program/piece.h"
 
 #include <stdlib.h>
@@ -48,9 +47,8 @@ static const Expr *read_of(Pieces *s, int *left, Type type, const Access *a) {
     const Expr *no = yes ? read_of(s, left, type, a) : NULL;
     s->nfacts--;
     if (!no) return NULL;
-    const Affine *d = affine_add_const(s->x, open, FAULT(piece_too_long));
     const Expr *holds =
-        expr_binary(s->x, OP_GE, expr_index(s->x, TYPE_I64, d), expr_int(s->x, TYPE_I64, 0));
+        expr_binary(s->x, OP_GE, expr_index(s->x, TYPE_I64, open), expr_int(s->x, TYPE_I64, 0));
     return expr_select(s->x, holds, yes, no);
 }
 
@@ -266,7 +264,7 @@ static const Lin *fact_of(const Places *q, const Affine *fact) {
 
 static bool set_conditions(Places *q) {
     q->m->cond = arena_new_n(q->p->arena, const Lin *, q->s.nfacts);
-    q->m->nconds = FAULT(place_without_condition) ? 0 : q->s.nfacts;
+    q->m->nconds = q->s.nfacts;
     for (int i = 0; i < q->s.nfacts; i++)
         if (!(q->m->cond[i] = fact_of(q, q->s.fact[i]))) return false;
     return true;

@@ -3,7 +3,6 @@
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 #include "code/micro/micro_math.h"
 
 // Vector operations of an expression: 1, more where functions are computed in place.
@@ -46,7 +45,7 @@ static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
 bool plan_writes_skip(const Plan *p, const PNode *loop) {
     for (int i = loop->first; i < loop->last; i++) {
         const Mem *w = &p->leaves.at[i]->write;
-        if (!w->off || (lin_coef(w->off, loop->loop) && !FAULT(tile_across_writes))) return false;
+        if (!w->off || lin_coef(w->off, loop->loop)) return false;
     }
     return true;
 }
@@ -83,7 +82,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
         if (leaf->width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
             return false;
     }
-    return !plan_has_index(leaf->leaf->value) || FAULT(replay_repeats_indices);
+    return !plan_has_index(leaf->leaf->value);
 }
 
 // Are the copies of a loop's body the same but for addresses?
@@ -92,7 +91,7 @@ static bool body_replays(const Plan *p, const PNode *n, int loop) {
     if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
     if (n->real) return false;
     for (int i = 0; i < n->nbounds; i++)
-        if (lin_coef(n->bound[i].rest, loop) && !FAULT(replay_ignores_bounds)) return false;
+        if (lin_coef(n->bound[i].rest, loop)) return false;
     for (int i = 0; i < n->nchild; i++)
         if (!body_replays(p, n->child[i], loop)) return false;
     return true;
@@ -110,8 +109,7 @@ static bool reads_agree(const Plan *p, const PNode *n) {
             while (i < count && first[i]->buffer != m->buffer) i++;
             if (i == 8) return false;
             if (i == count) first[count++] = m;
-            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop))
-                return FAULT(replay_reads_disagree);
+            if (lin_coef(first[i]->off, n->loop) != lin_coef(m->off, n->loop)) return false;
         }
     }
     return true;
@@ -324,7 +322,7 @@ static bool lanes_agree(Tile *t, const PNode *leaf) {
     for (int i = 0; i < t->n; i++) {
         struct TileAt *at = &t->at[i];
         if (at->buffer != leaf->write.buffer) continue;
-        if (at->summed && at->summed != leaf->width && !FAULT(sums_of_other_widths)) return false;
+        if (at->summed && at->summed != leaf->width) return false;
         at->summed = leaf->width;
     }
     return true;
@@ -537,8 +535,7 @@ static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, 
         bool reduced = lin_coef(w->off, loop->loop) == 0;
         inside |= reduced;
         if (loop->real && reduced && is_cut(p, loop)) turn = loop->unroll; // few, and seldom many
-        int64_t trips =
-            max_i64(trips_of(loop), !FAULT(split_of_no_iterations)); // a tail may have none
+        int64_t trips = max_i64(trips_of(loop), 1);                        // a tail may have none
         if (inside && trips < 1 << 20)
             *(reduced ? &steps : &chains) *= trips;
         else if (reduced)
@@ -549,8 +546,7 @@ static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, 
     int64_t most = min_i64(turn, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
     // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
-    if (!asked && leaf->width == 1 && type_is_float(w->type) && !FAULT(scalar_sum_reordered))
-        return 1;
+    if (!asked && leaf->width == 1 && type_is_float(w->type)) return 1;
     int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
     return (int)max_i64(1, min_i64(split, most));
 }

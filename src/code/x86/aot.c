@@ -6,7 +6,6 @@
 
 #include "asm/x86.h"
 #include "base/bug.h"
-#include "base/fault.h"
 #include "base/kernel_abi.h"
 #include "code/c/c_impl.h"
 
@@ -148,9 +147,7 @@ static void store_arguments(Maker *m, int env) {
     Asm *a = &m->a;
     for (int i = 0; i < m->out->tree->nargs; i++) {
         unsigned from = i < 6 ? passed[i] : X86_RAX;
-        if (i >= 6)
-            x86_2(a, X86_mov, r64(X86_RAX),
-                  x86_mem(X86_RBP, 16 + 8 * (i - 6 - FAULT(aot_seventh_argument))));
+        if (i >= 6) x86_2(a, X86_mov, r64(X86_RAX), x86_mem(X86_RBP, 16 + 8 * (i - 6)));
         x86_2(a, X86_mov, x86_mem(X86_RSP, 8 * i), r64(from));
     }
     x86_2(a, X86_xor, x86_r32(X86_RAX), x86_r32(X86_RAX));
@@ -194,10 +191,10 @@ static void make_plain(Maker *m) {
         x86_2(a, X86_mov, r64(X86_RDI), r64(X86_RBX));
         x86_2(a, X86_mov, x86_r32(X86_RBX), x86_r32(X86_RAX));
         call_out(m, "free");
-        if (!FAULT(aot_status_lost)) x86_2(a, X86_mov, x86_r32(X86_RAX), x86_r32(X86_RBX));
+        x86_2(a, X86_mov, x86_r32(X86_RAX), x86_r32(X86_RBX));
     }
     asm_bind(a, &leave);
-    if (!FAULT(aot_keeps_rbx)) x86_2(a, X86_mov, r64(X86_RBX), x86_mem(X86_RBP, -8));
+    x86_2(a, X86_mov, r64(X86_RBX), x86_mem(X86_RBP, -8));
     x86_0(a, X86_leave);
     x86_0(a, X86_ret);
 }
@@ -234,8 +231,7 @@ static void measure_symbols(Maker *m) {
         uint64_t end = asm_size(&m->a);
         for (int k = 0; k < m->symbols.n; k++) {
             const ElfSymbol *o = &m->symbols.at[k];
-            if (o->defined && o->offset > s->offset && o->offset < end && !FAULT(aot_symbol_size))
-                end = o->offset;
+            if (o->defined && o->offset > s->offset && o->offset < end) end = o->offset;
         }
         if (s->defined) s->size = end - s->offset;
     }

@@ -4,7 +4,6 @@
 #include "code/x86/mem.h"
 
 #include "base/checked.h"
-#include "base/fault.h"
 
 #include <string.h>
 
@@ -24,7 +23,7 @@ static X86Arg lane_at(const Ref *r, X86Arg mem, int i) {
 
 // k2 <- the lanes that exist. (A gather or scatter uses up its mask.)
 static void mask_of(Gen *g, const Ref *r) {
-    if (r->active == r->width || FAULT(gather_reads_dead_lanes)) {
+    if (r->active == r->width) {
         x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(2), x86_k(2));
     } else {
         x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
@@ -71,7 +70,7 @@ static void turn_round(Gen *g, const Ref *r, int dst, int src) {
 
 static Ref forwards(const Ref *r) {
     Ref f = *r;
-    f.disp += r->lane * (r->active - 1 - FAULT(backwards_from_wrong_end));
+    f.disp += r->lane * (r->active - 1);
     f.lane = -r->lane;
     return f;
 }
@@ -97,7 +96,7 @@ void x86_store_backwards(Gen *g, const Micro *m) {
 
 // Skips what follows, up to `skip`, unless the bit of a lane is set in edx.
 static void unless(Gen *g, int lane, AsmLabel *skip) {
-    x86_2(&g->a, X86_test, x86_r32(X86_RDX), x86_imm(1 << (lane ^ FAULT(guard_of_next_lane))));
+    x86_2(&g->a, X86_test, x86_r32(X86_RDX), x86_imm(1 << lane));
     x86_1(&g->a, X86_jz, x86_to(skip));
 }
 
@@ -126,7 +125,7 @@ static void widen_narrow(Gen *g, const Ref *r, int dst) {
         x86_2(a, X86_vpmovzxwd, d, lo);
         x86_3(a, X86_vpslld, d, d, x86_imm(16));
         break;
-    case TYPE_I8: x86_2(a, FAULT(narrow_lane_sign) ? X86_vpmovzxbd : X86_vpmovsxbd, d, lo); break;
+    case TYPE_I8: x86_2(a, X86_vpmovsxbd, d, lo); break;
     case TYPE_I16: x86_2(a, X86_vpmovsxwd, d, lo); break;
     case TYPE_U16: x86_2(a, X86_vpmovzxwd, d, lo); break;
     default: x86_2(a, X86_vpmovzxbd, d, lo); break;
@@ -139,7 +138,7 @@ static void widen_narrow(Gen *g, const Ref *r, int dst) {
 static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     gather_narrow(g, r, mem, g->scratch, 0, where);
     if (type_info[r->type].bytes == 2 && r->width > 8) {
-        gather_narrow(g, r, mem, dst, FAULT(narrow_upper_half) ? 0 : 8, where);
+        gather_narrow(g, r, mem, dst, 8, where);
         X86Arg y = x86_ymm((unsigned)g->scratch);
         x86_4(&g->a, X86_vinserti32x4, y, y, x86_xmm((unsigned)dst), x86_imm(1));
     }
@@ -199,8 +198,7 @@ static void pick_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg mem, int start, in
     for (int i = 0; i < r->active; i++) { // lanes beyond the tail do not matter
         int place = step * i, kept = at == 1 ? place : i;
         if (place < (at + 1) * w)
-            from[size * i] =
-                (uint8_t)(place < at * w ? kept : w + place - start + FAULT(near_lanes_shifted));
+            from[size * i] = (uint8_t)(place < at * w ? kept : w + place - start);
     }
     x86_2(a, X86_vmovups, index, x86_mem_label(x86_pool(g, from, 64)));
     mem.value += start * size;
@@ -264,7 +262,7 @@ void x86_picks(Gen *g, const Micro *m) {
     int size = gen_lane_size(m->type);
     uint8_t index[64] = {0};
     for (int i = 0; i < m->width; i++) {
-        int from = p->from[i] ^ FAULT(picks_neighbour);
+        int from = p->from[i];
         if (x86_is_wide(g)) {
             index[size * i] = (uint8_t)from;
             continue;
@@ -414,7 +412,7 @@ static void narrow_lanes(Gen *g, const Ref *r, int dst) {
         x86_3(a, X86_vptestmd, x86_k(2), s, s);
         x86_2(a, X86_vpmovm2d, d, x86_k(2));
     } else {
-        bool sign = type_info[r->type].class == CLASS_INT && !FAULT(narrow_gather_sign);
+        bool sign = type_info[r->type].class == CLASS_INT;
         x86_3(a, sign ? X86_vpsrad : X86_vpsrld, d, s, x86_imm(32 - bits));
     }
 }
@@ -427,7 +425,7 @@ static void gather_dwords(Gen *g, const Micro *m, X86Arg mem) {
     const Ref *r = m->ref;
     int size = type_info[r->type].bytes;
     bool far = gen_is64(m->from);
-    int64_t last = m->value.i + FAULT(narrow_gather_reads_on);
+    int64_t last = m->value.i;
     X86Arg index = x86_vreg(m->from, r->width, m->arg_reg[0]), x = x86_xmm((unsigned)m->dst_reg);
     X86Arg from = x86_vreg(m->from, r->width, g->scratch);
     X86Arg d = x86_vreg(r->type, r->width, m->dst_reg), s = x86_vreg(r->type, r->width, g->scratch);
@@ -440,7 +438,7 @@ static void gather_dwords(Gen *g, const Micro *m, X86Arg mem) {
     x86_3(a, far ? X86_vpsubq : X86_vpsubd, from, index, from);
     if (far) x86_2(a, X86_vpmovqd, s, from);
     x86_3(a, X86_vpslld, s, s, x86_imm(size == 1 ? 3 : 4));
-    if (!FAULT(narrow_gather_unshifted)) x86_3(a, X86_vpsrlvd, d, d, s);
+    x86_3(a, X86_vpsrlvd, d, d, s);
     narrow_lanes(g, r, m->dst_reg);
 }
 
@@ -505,11 +503,9 @@ void x86_check(Gen *g, const Micro *m) {
     int64_t size = m->value.i, last = size - 1;
     if (x86_is_wide(g)) {
         X86Arg k = x86_k(2);
-        if (m->op < m->width && !FAULT(index_check_of_dead_lanes))
-            k = x86_masked(k, x86_mask(g, m->op), false);
+        if (m->op < m->width) k = x86_masked(k, x86_mask(g, m->op), false);
         X86Arg limit = x86_bcast(x86_mem_label(x86_pool(g, &size, far ? 8 : 4)));
-        x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit,
-              x86_imm(FAULT(index_check_off_by_one) ? 6 : 5));
+        x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit, x86_imm(5));
         x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
     } else {
         uint8_t bytes[32];
@@ -517,7 +513,7 @@ void x86_check(Gen *g, const Micro *m) {
         X86Arg s = x86_vreg(m->type, m->width, g->scratch);
         X86Arg limit = x86_mem_label(x86_pool(g, bytes, 32));
         x86_3(a, far ? X86_vpcmpgtq : X86_vpcmpgtd, s, x, limit);
-        if (!FAULT(avx2_negative_index)) x86_3(a, X86_vorps, s, s, x);
+        x86_3(a, X86_vorps, s, s, x);
         x86_2(a, far ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RAX), s);
         x86_2(a, X86_test, x86_r32(X86_RAX), x86_imm((1 << m->op) - 1));
     }

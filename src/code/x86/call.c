@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-#include "base/fault.h"
 #include "base/kernel_abi.h"
 #include "code/x86/mem.h"
 
@@ -27,7 +26,7 @@ static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
     x86_1(a, X86_call, x86_to(&own(g)->apply));
-    if (!FAULT(call_clobbers_masks)) x86_set_masks(g);
+    x86_set_masks(g);
 }
 
 void x86_call(Gen *g, const Micro *m) {
@@ -62,7 +61,7 @@ void x86_rescue(Gen *g, const Micro *m) {
         x86_2(a, w ? X86_vtestpd : X86_vtestps, t, t);
         x86_1(a, X86_jz, x86_to(&done));
     }
-    x86_2(a, X86_vmovups, area(g, 0), v[FAULT(rescue_magnitude) ? 0 : two ? 2 : 3]);
+    x86_2(a, X86_vmovups, area(g, 0), v[two ? 2 : 3]);
     if (two) x86_2(a, X86_vmovups, area(g, 1), v[3]);
     call_apply(g, m->op, m->type, m->type, m->width);
     if (m->width == 1) {
@@ -87,8 +86,7 @@ void x86_apply_routine(Gen *g) {
     X86Arg rsp = x86_r64(X86_RSP), rbx = x86_r64(X86_RBX), ecx = x86_r32(X86_RCX);
     asm_bind(a, &own(g)->apply);
     x86_frame(g, FRAME_RSP, 0, 0);
-    for (int i = 0; i < KEPT; i++)
-        x86_1(a, X86_push, x86_r64(kept[FAULT(call_clobbers_pointer) && i == 1 ? 0 : i]));
+    for (int i = 0; i < KEPT; i++) x86_1(a, X86_push, x86_r64(kept[i]));
     x86_2(a, X86_mov, rbx, rsp);
     x86_frame(g, FRAME_RBX, 0, KEPT);
     x86_2(a, X86_sub, rsp, x86_imm(n * (int)vec));
@@ -144,9 +142,7 @@ static void divide_routine(Gen *g, int kind) {
     x86_2(a, X86_test, rcx, rcx);
     x86_1(a, X86_jz, x86_to(&zero));
     if (is_signed) {
-        x86_2(
-            a, X86_cmp, rcx,
-            x86_imm(FAULT(division64_by_minus_one) ? 0 : -1)); // the one quotient that may not fit
+        x86_2(a, X86_cmp, rcx, x86_imm(-1)); // the one quotient that may not fit
         x86_1(a, X86_je, x86_to(rest ? &zero : &minus));
         x86_0(a, X86_cqo);
         x86_1(a, X86_idiv, rcx);
@@ -158,7 +154,7 @@ static void divide_routine(Gen *g, int kind) {
         if (rest)
             x86_2(a, X86_add, rax, rcx);
         else
-            x86_2(a, X86_sub, rax, x86_imm(!FAULT(division64_truncates)));
+            x86_2(a, X86_sub, rax, x86_imm(1));
     } else {
         x86_2(a, X86_xor, x86_r32(X86_RDX), x86_r32(X86_RDX));
         x86_1(a, X86_div, rcx);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 #include "base/kernel_abi.h"
 #include "code/x86/mem.h"
 
@@ -23,7 +22,7 @@ static bool same_entry(const void *key, const void *item) {
 AsmLabel *x86_pool(Gen *g, const void *bytes, int size) {
     X86Own *o = own(g);
     PoolEntry key = {.size = size};
-    memcpy(key.bytes, bytes, FAULT(constant_cut) ? 1 : (size_t)size);
+    memcpy(key.bytes, bytes, (size_t)size);
     uint64_t hash = hash_bytes((uint64_t)size, key.bytes, (size_t)size);
     PoolEntry **e = (PoolEntry **)set_find(g->arena, &o->pooled, hash, &key, same_entry);
     if (*e) return &(*e)->label;
@@ -121,22 +120,21 @@ static void leave(Gen *g) {
     Asm *a = &g->a;
     X86Own *o = own(g);
     asm_bind(a, &o->leave);
-    if (o->streams_out && !FAULT(fence_dropped)) x86_0(a, X86_sfence);
+    if (o->streams_out) x86_0(a, X86_sfence);
     o->streams_out = false;
     x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
     x86_2(a, X86_mov, x86_r64(X86_RSP), x86_slot(g->env_slot + 8));
     x86_frame(g, FRAME_RSP, 6, 0);
     for (int i = 5; i >= 0; i--) {
-        x86_1(a, X86_pop, x86_r64(callee_saved[FAULT(callee_saved_order) ? 5 - i : i]));
+        x86_1(a, X86_pop, x86_r64(callee_saved[i]));
         x86_frame(g, FRAME_RSP, i, 0);
     }
-    if (g->m->isa != ISA_SCALAR && !FAULT(upper_halves_left)) x86_0(a, X86_vzeroupper);
+    if (g->m->isa != ISA_SCALAR) x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
     x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8); // what lies behind is jumped to
     if (o->bad_used) {
         asm_bind(a, &o->bad);
-        x86_2(a, X86_mov, x86_slot(g->status_slot),
-              x86_imm(FAULT(bad_index_unreported) ? 0 : KERNEL_BAD_INDEX));
+        x86_2(a, X86_mov, x86_slot(g->status_slot), x86_imm(KERNEL_BAD_INDEX));
         x86_1(a, X86_jmp, x86_to(&o->leave));
     }
     o->bad_used = false;
@@ -145,7 +143,7 @@ static void leave(Gen *g) {
 // The frame's size is patched in when the number of spills is known.
 static void patch_frames(Gen *g) {
     X86Own *o = own(g);
-    int32_t total = o->vector_area + (FAULT(frame_without_spills) ? 0 : 64 * (g->vector_slots + 1));
+    int32_t total = o->vector_area + 64 * (g->vector_slots + 1);
     for (int i = 0; i < o->frames.n && g->a.error == ASM_OK; i++) {
         memcpy(g->a.start + o->frames.at[i], &total, 4);
         if (o->listing) list_frame(g, o->frames.at[i], total);
@@ -200,14 +198,14 @@ static void parallel(Gen *g, AsmLabel *body, int64_t grain) {
     call_body(g, body, grain);
     x86_2(a, X86_mov, x86_slot(g->status_slot), x86_r64(X86_RAX));
     x86_2(a, X86_test, x86_r32(X86_RAX), x86_r32(X86_RAX));
-    if (!FAULT(parallel_status_lost)) x86_1(a, X86_jnz, x86_to(&own(g)->leave));
+    x86_1(a, X86_jnz, x86_to(&own(g)->leave));
 }
 
 // A body is called with rdi the kernel's frame, rsi from, rdx to, ecx the thread.
 static void take_range(Gen *g, int first, int end) {
     Asm *a = &g->a;
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, first), 8));
-    x86_2(a, FAULT(chunk_from_start) ? X86_mov : X86_add, x86_r64(X86_RSI), x86_r64(X86_RAX));
+    x86_2(a, X86_add, x86_r64(X86_RSI), x86_r64(X86_RAX));
     x86_2(a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RAX));
     x86_2(a, X86_mov, x86_slot(first), x86_r64(X86_RSI));
     x86_2(a, X86_mov, x86_slot(end), x86_r64(X86_RDX));

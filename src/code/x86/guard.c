@@ -7,12 +7,9 @@
 // where the guard holds in any.
 #include "code/x86/mem.h"
 
-#include "base/fault.h"
-
 unsigned x86_guard(Gen *g, const Micro *m, int arg) {
     X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
-    if (own(g)->k3 != m->arg[arg] + 1 && !(FAULT(guard_of_another) && own(g)->k3))
-        x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
+    if (own(g)->k3 != m->arg[arg] + 1) x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
     own(g)->k3 = m->arg[arg] + 1;
     return 3;
 }
@@ -20,7 +17,7 @@ unsigned x86_guard(Gen *g, const Micro *m, int arg) {
 // Which operand it is.
 static int guard_arg(const Micro *m) { return m->kind == MI_STORE; }
 
-static bool in_tail(const Ref *r) { return r->active < r->width && !FAULT(guard_forgets_tail); }
+static bool in_tail(const Ref *r) { return r->active < r->width; }
 
 unsigned x86_guard_mask(Gen *g, const Micro *m) {
     X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[guard_arg(m)]);
@@ -96,7 +93,7 @@ static void load_contiguous(Gen *g, const Micro *m) {
     AsmLabel none = asm_label(a), done = asm_label(a);
     bool computed = ref_is_hard(r), wide = x86_is_wide(g);
     X86Arg x = x86_xmm((unsigned)m->dst_reg);
-    if (computed && !FAULT(guarded_row_unguarded)) {
+    if (computed) {
         guard_bits(g, m);
         x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
         x86_1(a, X86_jz, x86_to(&none));

@@ -5,7 +5,6 @@
 #include "code/x86/x86_impl.h"
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 #include <string.h>
 
@@ -126,7 +125,7 @@ void list_resolve(Listing *l, int first, const uint8_t *bytes) {
         ListedInsn *in = &l->insns.at[i];
         uint32_t end = in->offset + in->size;
         if (in->label < 0) continue;
-        const uint8_t *field = bytes + end - (FAULT(listing_target) ? 0 : in->target);
+        const uint8_t *field = bytes + end - in->target;
         int32_t distance;
         memcpy(&distance, field - 4, 4);
         if (in->jump && in->size == 2) distance = (int8_t)field[-1];

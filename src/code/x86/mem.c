@@ -2,19 +2,17 @@
 // guard.c, lanes that do not lie side by side in apart.c.
 #include "code/x86/mem.h"
 
-#include "base/fault.h"
-
 #include <string.h>
 
 static void set_mask(Gen *g, unsigned k, int active) {
-    x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << (active + FAULT(mask_off_by_one))) - 1));
+    x86_set(&g->a, X86_RAX, (int64_t)(((uint64_t)1 << active) - 1));
     x86_2(&g->a, X86_kmovd, x86_k(k), x86_r32(X86_RAX));
 }
 
 unsigned x86_mask(Gen *g, int active) {
     for (unsigned i = 0; i < (unsigned)g->masks; i++)
         if (g->mask[i] == active) return 4 + i;
-    if (own(g)->k1 != active && !(FAULT(mask_of_other_tail) && own(g)->k1)) set_mask(g, 1, active);
+    if (own(g)->k1 != active) set_mask(g, 1, active);
     own(g)->k1 = active;
     return 1;
 }
@@ -26,7 +24,7 @@ void x86_set_masks(Gen *g) {
 
 X86Arg x86_mask_bytes(Gen *g, Type t, int active) {
     uint8_t bytes[32] = {0};
-    memset(bytes, 0xff, (size_t)((active - FAULT(avx2_mask_off_by_one)) * gen_lane_size(t)));
+    memset(bytes, 0xff, (size_t)(active * gen_lane_size(t)));
     return x86_mem_label(x86_pool(g, bytes, 32));
 }
 
@@ -66,7 +64,7 @@ void x86_spread(Gen *g, Type t, int width, int dst, int src) {
 }
 
 static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
-    if (r->active == r->width || FAULT(tail_mask_dropped)) return first;
+    if (r->active == r->width) return first;
     return x86_masked(first, x86_mask(g, r->active), zero);
 }
 
@@ -112,7 +110,6 @@ static void load_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg m, X86Arg mem) {
     case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
     case TYPE_BOOL:
         x86_2(a, X86_vpmovzxbd, m, mem);
-        if (FAULT(bool_not_normalised)) break;
         x86_3(a, X86_vptestmd, x86_k(2), d, d);
         x86_2(a, X86_vpmovm2d, d, x86_k(2));
         break;
@@ -181,7 +178,7 @@ void x86_begin_value(Gen *g, const Micro *m) {
     x86_set_const(g, m->type, m->width, m->dst_reg, m->value);
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
     x86_2(a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm(m->op));
-    x86_1(a, FAULT(begin_flag_inverted) ? X86_jnz : X86_jz, x86_to(&skip));
+    x86_1(a, X86_jz, x86_to(&skip));
     x86_load(g, m);
     asm_bind(a, &skip);
 }
@@ -246,7 +243,7 @@ static void store_one(Gen *g, Type t, int reg, const Ref *r) {
 void x86_round_bf16(Gen *g, int width, int reg, int out) {
     Asm *a = &g->a;
     X86Arg v = x86_vreg(TYPE_F32, width, reg), o = x86_vreg(TYPE_F32, width, out);
-    uint32_t one = !FAULT(bf16_ties), bias = 0x7fff, quiet = 0x40;
+    uint32_t one = 1, bias = 0x7fff, quiet = 0x40;
     X86Arg k_one = x86_bcast(x86_mem_label(x86_pool(g, &one, 4)));
     X86Arg k_bias = x86_bcast(x86_mem_label(x86_pool(g, &bias, 4)));
     X86Arg k_quiet = x86_bcast(x86_mem_label(x86_pool(g, &quiet, 4)));
@@ -263,7 +260,7 @@ void x86_round_bf16(Gen *g, int width, int reg, int out) {
 // Memory, in those lanes that exist and that a guard allows.
 static X86Arg stored_lanes(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    if (r->guard >= 0 && !FAULT(guarded_store_everywhere)) {
+    if (r->guard >= 0) {
         unsigned k = x86_guard_mask(g, m); // before rax is in use
         return x86_masked(x86_address(g, r, X86_RAX), k, false);
     }
@@ -328,7 +325,7 @@ static void store_stream(Gen *g, const Micro *m) {
     *d = (Detour){asm_label(a), asm_label(a), v};
     vec_push(g->arena, &own(g)->detours, d);
     x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
-    x86_2(a, X86_test, x86_r8(X86_RAX), x86_imm(bytes / (FAULT(stream_unaligned) ? 2 : 1) - 1));
+    x86_2(a, X86_test, x86_r8(X86_RAX), x86_imm(bytes - 1));
     x86_1(a, X86_jnz, x86_to(&d->from));
     x86_2(a, X86_vmovntps, x86_mem(X86_RAX, 0), v);
     asm_bind(a, &d->back);
@@ -337,7 +334,7 @@ static void store_stream(Gen *g, const Micro *m) {
 }
 
 static void store_pieces(Gen *g, X86Arg v) {
-    int pieces = (v.kind == X86_Z ? 4 : 2) - FAULT(stream_pieces);
+    int pieces = v.kind == X86_Z ? 4 : 2;
     X86Arg x = x86_xmm(v.reg), s = x86_xmm((unsigned)g->scratch);
     for (int i = 0; i < pieces; i++) {
         if (i && x86_is_wide(g))

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 #include "code/x86/x86_impl.h"
 #include "code/x86/mem.h"
 
@@ -17,7 +16,7 @@
 
 // The bits of one lane.
 static int64_t lane_bits(Type t, Value v) {
-    if (t == TYPE_BOOL) return v.i ? (FAULT(bool_lane_of_one) ? 1 : -1) : 0;
+    if (t == TYPE_BOOL) return v.i ? -1 : 0;
     if (type_compute(t) == TYPE_F32) {
         float f = (float)v.f;
         uint32_t u;
@@ -52,7 +51,7 @@ void x86_set_const(Gen *g, Type t, int width, int reg, Value v) {
 static X86Arg lane_steps(Gen *g, const Micro *m) {
     uint8_t bytes[64] = {0};
     for (int i = 0; i < m->width; i++) {
-        int64_t at = (i + FAULT(index_lanes_from_one)) * m->index->lane_step;
+        int64_t at = i * m->index->lane_step;
         memcpy(bytes + i * gen_lane_size(m->type), &at, (size_t)gen_lane_size(m->type));
     }
     int size = m->width * gen_lane_size(m->type);
@@ -129,8 +128,7 @@ static void range_minmax(Ctx *c, bool max) {
     bool f64 = gen_is64(c->type);
     x86_4(a, f64 ? X86_vcmppd : X86_vcmpps, x86_k(2), c->a, c->b, x86_imm(3));
     x86_4(a, f64 ? X86_vrangepd : X86_vrangeps, c->d, c->a, c->b, x86_imm(max ? 5 : 4));
-    if (!FAULT(max_drops_nan))
-        x86_3(a, f64 ? X86_vaddpd : X86_vaddps, x86_masked(c->d, 2, false), c->a, c->b);
+    x86_3(a, f64 ? X86_vaddpd : X86_vaddps, x86_masked(c->d, 2, false), c->a, c->b);
 }
 
 static void float_min(Ctx *c) {
@@ -143,8 +141,7 @@ static void float_min(Ctx *c) {
     }
     x86_3(a, min, c->t, c->a, c->b);
     x86_3(a, min, c->d, c->b, c->a);
-    if (!FAULT(min_sign_of_zero))
-        x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t); // -0 | +0 = -0; NaN | x = NaN
+    x86_3(a, f64 ? X86_vorpd : X86_vorps, c->d, c->d, c->t); // -0 | +0 = -0; NaN | x = NaN
 }
 
 static void float_max(Ctx *c) {
@@ -168,8 +165,7 @@ static void relu(Ctx *c) {
     X86Arg x = x86_xmm((unsigned)c->g->scratch);
     x86_3(a, x86_is_wide(c->g) ? X86_vpxord : X86_vxorps, x, x, x);
     x86_3(a, f64 ? X86_vmaxpd : X86_vmaxps, c->d, c->t, c->a); // x when x is NaN
-    if (!FAULT(relu_of_minus_zero))
-        x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
+    x86_3(a, f64 ? X86_vaddpd : X86_vaddps, c->d, c->d, c->t); // -0 becomes +0
 }
 
 static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t == TYPE_BOOL; }
@@ -178,8 +174,7 @@ static bool unsigned_type(Type t) { return type_info[t].class == CLASS_UINT || t
 static void int_greater(Ctx *c, X86Arg dst, X86Arg x, X86Arg y) {
     Asm *a = &c->g->a;
     bool w = gen_is64(c->type);
-    if (unsigned_type(c->type) && type_info[c->type].bits >= 32 &&
-        !FAULT(unsigned_compared_signed)) {
+    if (unsigned_type(c->type) && type_info[c->type].bits >= 32) {
         uint8_t flip[32];
         uint64_t top = w ? (uint64_t)1 << 63 : 0x8000000080000000u;
         for (int i = 0; i < 32; i += 8) memcpy(flip + i, &top, 8);
@@ -213,7 +208,7 @@ static void int_mul64(Ctx *c) { // AVX2: low 64 bits from 32-bit pieces
     x86_3(a, X86_vpmuludq, c->t, c->t, c->b); // a.hi * b.lo
     x86_3(a, X86_vpsrlq, c->d, c->b, x86_imm(32));
     x86_3(a, X86_vpmuludq, c->d, c->d, c->a); // b.hi * a.lo
-    if (!FAULT(mul64_cross_terms)) x86_3(a, X86_vpaddq, c->t, c->t, c->d);
+    x86_3(a, X86_vpaddq, c->t, c->t, c->d);
     x86_3(a, X86_vpsllq, c->t, c->t, x86_imm(32));
     x86_3(a, X86_vpmuludq, c->d, c->a, c->b);
     x86_3(a, X86_vpaddq, c->d, c->d, c->t);
@@ -361,7 +356,7 @@ static void float_op(Ctx *c, ExprOp op) {
     case OP_FLOOR:
     case OP_CEIL:
     case OP_TRUNC: {
-        int64_t mode = op == OP_FLOOR ? 9 : op == OP_CEIL ? (FAULT(ceil_is_floor) ? 9 : 10) : 11;
+        int64_t mode = op == OP_FLOOR ? 9 : op == OP_CEIL ? 10 : 11;
         if (c->d.kind == X86_Z)
             x86_3(a, w ? X86_vrndscalepd : X86_vrndscaleps, c->d, c->a, x86_imm(mode));
         else if (x86_is_wide(c->g))
@@ -380,7 +375,7 @@ static void int_shift(Ctx *c, ExprOp op) {
     Asm *a = &c->g->a;
     bool w = gen_is64(c->type), is_signed = !unsigned_type(c->type);
     x86_set_const(c->g, w ? TYPE_I64 : TYPE_I32, c->m->width, c->g->scratch,
-                  (Value){.i = FAULT(shift_count_unmasked) ? -1 : type_info[c->type].bits - 1});
+                  (Value){.i = type_info[c->type].bits - 1});
     x86_3(a, x86_is_wide(c->g) ? X86_vpandd : X86_vpand, c->t, c->b, c->t);
     if (op == OP_SHL) {
         x86_3(a, w ? X86_vpsllvq : X86_vpsllvd, c->d, c->a, c->t);
@@ -520,8 +515,7 @@ static void do_head(Gen *g, const Micro *m) {
     if (k)
         x86_3(&g->a, f64 ? X86_vblendmpd : X86_vblendmps, x86_masked(d, k, false), tail, head);
     else
-        x86_4(&g->a, f64 ? X86_vblendpd : X86_vblendps, d, tail, head,
-              x86_imm((1 << m->op) - 1 - FAULT(head_too_short)));
+        x86_4(&g->a, f64 ? X86_vblendpd : X86_vblendps, d, tail, head, x86_imm((1 << m->op) - 1));
 }
 
 static void do_group(Gen *g, const Micro *m) {
@@ -544,8 +538,8 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
     const Gen *g = user;
     bool lanes = m->kind == MI_HEAD || m->kind == MI_GROUP;
     if (m->kind != MI_FMA && m->kind != MI_OP && !lanes) return false;
-    if (type_info[r->type].bits < 32 || (r->active != r->width && !FAULT(folded_tail)) ||
-        r->guard >= 0 || r->width != m->width)
+    if (type_info[r->type].bits < 32 || r->active != r->width || r->guard >= 0 ||
+        r->width != m->width)
         return false;
     if (r->lane != 0 && r->lane != type_info[r->type].bytes) return false;
     if (r->width > 1 && r->lane == 0 && !x86_is_wide(g)) return false;
@@ -580,8 +574,7 @@ static void do_masked_fma(Gen *g, const Micro *m) {
     X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     if (m->dst_reg != m->arg_reg[2])
         x86_2(&g->a, X86_vmovaps, d, x86_vreg(m->type, m->width, m->arg_reg[2]));
-    x86_3(&g->a, w ? X86_vfmadd231pd : X86_vfmadd231ps,
-          FAULT(masked_fma_everywhere) ? d : x86_masked(d, k, false),
+    x86_3(&g->a, w ? X86_vfmadd231pd : X86_vfmadd231ps, x86_masked(d, k, false),
           operand(g, m, 1 - mem, m->type), operand(g, m, mem, m->type));
 }
 
@@ -620,8 +613,7 @@ static void do_fma(Gen *g, const Micro *m) {
     if (m->fold < 0 && m->dst_reg == m->arg_reg[1]) mem = 0, reg = 1;
     X86Arg x = operand(g, m, reg, m->type), y = operand(g, m, mem, m->type);
     X86Arg z = x86_vreg(m->type, m->width, m->arg_reg[2]);
-    if (m->dst_reg == m->arg_reg[reg] && m->dst_reg != m->arg_reg[2] &&
-        !FAULT(fma_factor_overwritten)) { // over a factor
+    if (m->dst_reg == m->arg_reg[reg] && m->dst_reg != m->arg_reg[2]) { // over a factor
         x86_3(a,
               one ? (w ? X86_vfmadd132sd : X86_vfmadd132ss)
                   : (w ? X86_vfmadd132pd : X86_vfmadd132ps),

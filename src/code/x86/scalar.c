@@ -3,7 +3,6 @@
 #include "code/x86/x86_impl.h"
 
 #include "base/bug.h"
-#include "base/fault.h"
 
 #include <stddef.h>
 
@@ -65,7 +64,7 @@ static void bad_index_if(Gen *g, X86Op jump, X86Op unless) {
     }
     AsmLabel fine = asm_label(&g->a);
     x86_1(&g->a, unless, x86_to(&fine));
-    x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(FAULT(bad_index_stack) ? 0 : o->depth));
+    x86_2(&g->a, X86_add, x86_r64(X86_RSP), x86_imm(o->depth));
     x86_1(&g->a, X86_jmp, x86_to(&o->bad));
     asm_bind(&g->a, &fine);
 }
@@ -122,9 +121,8 @@ void x86_pop(Gen *g) {
 
 // ---- Division
 
-// By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ; `truncates`
-// (a planted fault): that is left out.
-static void divide_slowly(Gen *g, int64_t k, bool mod, bool truncates) {
+// By idiv: rax quotient towards zero, rdx remainder, then one less where signs differ.
+static void divide_slowly(Gen *g, int64_t k, bool mod) {
     x86_set(&g->a, X86_RCX, k);
     x86_0(&g->a, X86_cqo);
     x86_1(&g->a, X86_idiv, x86_r64(X86_RCX));
@@ -132,7 +130,7 @@ static void divide_slowly(Gen *g, int64_t k, bool mod, bool truncates) {
     x86_2(&g->a, X86_test, x86_r64(X86_RDX), x86_r64(X86_RDX));
     x86_1(&g->a, X86_jz, x86_to(&done));
     x86_2(&g->a, X86_xor, x86_r64(X86_RCX), x86_r64(X86_RDX));
-    x86_1(&g->a, truncates ? X86_jmp : X86_jns, x86_to(&done));
+    x86_1(&g->a, X86_jns, x86_to(&done));
     x86_2(&g->a, X86_sub, x86_r64(X86_RAX), x86_imm(1));
     x86_set(&g->a, X86_RCX, k);
     x86_2(&g->a, X86_add, x86_r64(X86_RDX), x86_r64(X86_RCX));
@@ -164,8 +162,7 @@ static void divide_by_product(Gen *g, int64_t k, bool mod) {
     x86_2(&g->a, X86_xor, x86_r64(X86_RAX), x86_r64(X86_RCX));
     x86_set(&g->a, X86_RDX, (int64_t)m);
     x86_1(&g->a, X86_mul, x86_r64(X86_RDX)); // rdx <- the high half
-    if (l > 1)
-        x86_2(&g->a, X86_shr, x86_r64(X86_RDX), x86_imm(l - 1 + FAULT(index_division_by_shift)));
+    if (l > 1) x86_2(&g->a, X86_shr, x86_r64(X86_RDX), x86_imm(l - 1));
     x86_2(&g->a, X86_xor, x86_r64(X86_RDX), x86_r64(X86_RCX));
     if (!mod) {
         x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_RDX));
@@ -183,13 +180,12 @@ static void divide_by_product(Gen *g, int64_t k, bool mod) {
 
 // rax <- floor(rax / k) or rax mod k, for a constant k.
 void x86_divide(Gen *g, int64_t k, bool mod) {
-    bool truncates = FAULT(index_division_truncates);
     if (k == 0 || (mod && (k == 1 || k == -1)))
         x86_set(&g->a, X86_RAX, 0);
     else if (k == 1)
         return;
-    else if (k < 0 || truncates)
-        divide_slowly(g, k, mod, truncates);
+    else if (k < 0)
+        divide_slowly(g, k, mod);
     else if ((k & (k - 1)) == 0)
         divide_by_power(g, k, mod);
     else
@@ -207,10 +203,7 @@ void x86_digit(Gen *g, Item to, int64_t k) {
 
 static void load_integer(Gen *g, Type t, X86Arg mem) {
     switch (t) {
-    case TYPE_I8:
-        x86_2(&g->a, FAULT(index_sign) ? X86_movzx : X86_movsx, x86_r64(X86_RAX),
-              x86_sized(mem, 1));
-        break;
+    case TYPE_I8: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 1)); break;
     case TYPE_I16: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 2)); break;
     case TYPE_I32: x86_2(&g->a, X86_movsxd, x86_r64(X86_RAX), x86_sized(mem, 4)); break;
     case TYPE_BOOL:
@@ -296,8 +289,7 @@ X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch) {
     }
     unsigned reg = base.reg >= 0 ? (unsigned)base.reg : scratch;
     if (base.reg < 0) x86_load_item(g, scratch, base);
-    if (ref->disp == (int32_t)ref->disp || FAULT(far_displacement))
-        return x86_mem(reg, (int32_t)ref->disp);
+    if (ref->disp == (int32_t)ref->disp) return x86_mem(reg, (int32_t)ref->disp);
     x86_set(&g->a, X86_RDX, ref->disp);
     return x86_mem_index(reg, X86_RDX, 0, 0);
 }

@@ -4,13 +4,12 @@
 #include <string.h>
 
 #include "base/bug.h"
-#include "base/fault.h"
 #include "code/x86/mem.h"
 
 void x86_wrap(Gen *g, Type t, X86Arg lanes) {
     int cut = 32 - type_info[t].bits;
     if (t == TYPE_BOOL || cut <= 0 || type_is_float(t)) return;
-    bool is_signed = type_info[t].class == CLASS_INT && !FAULT(wrap_as_unsigned);
+    bool is_signed = type_info[t].class == CLASS_INT;
     x86_3(&g->a, X86_vpslld, lanes, lanes, x86_imm(cut));
     x86_3(&g->a, is_signed ? X86_vpsrad : X86_vpsrld, lanes, lanes, x86_imm(cut));
 }
@@ -35,7 +34,7 @@ static void round_half(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
     Asm *a = &g->a;
     if (m->type == TYPE_F16) {
         X86Arg h = x86_vec(d.kind == X86_Z ? 32 : 16, (unsigned)g->scratch);
-        x86_3(a, X86_vcvtps2ph, h, x, x86_imm(FAULT(half_truncates) ? 3 : 0));
+        x86_3(a, X86_vcvtps2ph, h, x, x86_imm(0));
         x86_2(a, X86_vcvtph2ps, d, h);
     } else if (x86_is_wide(g)) {
         x86_round_bf16(g, m->width, x.reg, g->scratch);
@@ -65,7 +64,7 @@ static void int_to_int(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
     int from = gen_lane_size(m->from), to = gen_lane_size(m->type);
     bool is_signed = type_info[m->from].class == CLASS_INT;
     if (from < to)
-        x86_2(a, is_signed && !FAULT(widening_unsigned) ? X86_vpmovsxdq : X86_vpmovzxdq, d, x);
+        x86_2(a, is_signed ? X86_vpmovsxdq : X86_vpmovzxdq, d, x);
     else if (from > to)
         narrow(g, d, x);
     else

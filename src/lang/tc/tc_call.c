@@ -10,8 +10,6 @@
 // concat writes each operand into its part of the result, with one statement per operand.
 #include "lang/tc/tc.h"
 
-#include "base/fault.h"
-
 #include <string.h>
 
 // The results of something that failed: known by name, silent from here on.
@@ -305,7 +303,7 @@ static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
     int t = tensor_argument(ck, c->caller, arg, c->func->name);
     Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
     s->tensor = t;
-    s->from_zero = !FAULT(argument_keeps_origin);
+    s->from_zero = true;
     c->ok = c->ok && t >= 0;
     if (t < 0) return -1;
     const Ten *ten = &ck->tens.at[t];

@@ -12,8 +12,6 @@
 // program_bind decides, with numbers.
 #include "lang/tc/tc.h"
 
-#include "base/fault.h"
-
 enum { MAX_STEP = 16, MAX_CLASSES = 256, MAX_PARTS = 64, BUDGET = 3000 };
 
 typedef struct Part {
@@ -308,7 +306,7 @@ static bool is_old(Program *p, Infer *facts, int tensor) {
     }
     if (k.old || k.unknown || !written) return k.old;
     Part all = whole(&k);
-    return !FAULT(part_is_whole) && !all_covered(&k, &all);
+    return !all_covered(&k, &all);
 }
 
 void tc_find_old_content(Checker *ck) {

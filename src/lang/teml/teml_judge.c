@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/fault.h"
 #include "transform/transform.h"
 #include "verify/verify.h"
 
@@ -31,7 +30,6 @@ bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **wh
     Tree *alone = teml_tree(t, loop->node, loop->n);
     alone->program = NULL; // initial contents are known to functions only
     *why = NULL;
-    if (FAULT(teml_unjudged)) return true;
     VerifyAnswer answer = tree_verify(t->arena, alone, NULL, &found);
     if (answer != VERIFY_OK) *why = first_fault(t, &found, answer == VERIFY_UNPROVEN);
     if (*why) return false;
