@@ -423,6 +423,19 @@ bool affine_uses_iter(const Affine *a, int index) {
     return false;
 }
 
+uint32_t affine_iter_mask(const Affine *a) {
+    uint32_t mask = 0;
+    if (!a->has_iter) return 0;
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_ITER)
+            mask |= UINT32_C(1) << t->index;
+        else if (t->a && t->has_iter)
+            mask |= affine_iter_mask(t->a) | affine_iter_mask(t->b);
+    }
+    return mask;
+}
+
 int affine_as_iter(const Affine *a) {
     bool bare = a->n == 1 && a->constant == 0 && a->term[0].coef == 1;
     return bare && a->term[0].atom->kind == ATOM_ITER ? a->term[0].atom->index : -1;

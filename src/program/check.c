@@ -572,34 +572,65 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
 
 // --- '=' writes each element once --------------------------------------------------------------
 
-// The element without integers that are the same for all instances: whether two instances meet
-// does not depend on them.
-static const Access *without_uniform(Checker *c, const Access *a) {
-    Exprs *x = c->p->exprs;
-    const Affine *sub[PROGRAM_MAX_RANK];
-    if (!a->has_read) return a;
-    for (int d = 0; d < a->rank; d++) {
-        sub[d] = a->sub[d];
-        for (int i = 0; i < a->sub[d]->n; i++) {
-            const Term *t = &a->sub[d]->term[i];
-            if (t->atom->has_read && !t->atom->has_iter)
-                sub[d] = affine_sub(x, sub[d], affine_make(x, 0, t, 1));
+// Iterators that have one value each where two iterations meet: of a subscript without data, the
+// only one that is not known yet.
+static uint32_t settled_iters(const Box *b, int rank, const Affine *const *sub) {
+    uint32_t known = 0, before;
+    for (int i = 0; i < b->n; i++)
+        if (b->lo[i] >= b->hi[i]) known |= UINT32_C(1) << i;
+    do {
+        before = known;
+        for (int d = 0; d < rank; d++) {
+            uint32_t open = sub[d]->linear ? affine_iter_mask(sub[d]) & ~known : 0;
+            if (open && !(open & (open - 1))) known |= open;
         }
+    } while (known != before);
+    return known;
+}
+
+// The sum without terms that read data and whose iterators all have one value.
+static const Affine *without_settled(Checker *c, const Affine *a, uint32_t known) {
+    Exprs *x = c->p->exprs;
+    const Affine *left = a;
+    for (int i = 0; i < a->n; i++) {
+        const Affine *one = affine_make(x, 0, &a->term[i], 1);
+        bool same = a->term[i].atom->has_read;
+        for (int v = 0; v < c->box.n && same; v++)
+            same = known >> v & 1 || !affine_uses_iter(one, v);
+        if (same) left = affine_sub(x, left, one);
     }
-    return access_make(x, a->tensor, a->rank, sub);
+    return left;
+}
+
+// Subscripts that are equal where two iterations write one element, without data: integers that
+// are the same for both do not count, as in KC[b, pos[b] + t], whose iterations meet in one b.
+// Other subscripts that read are left out, which can only let more iterations meet.
+static DepSide without_data(Checker *c, DepSide side) {
+    const Affine **sub = arena_copy(c->scratch, side.sub, (size_t)side.rank * sizeof *sub);
+    uint32_t known = 0, before;
+    do {
+        before = known;
+        known = settled_iters(&c->box, side.rank, sub);
+        for (int d = 0; d < side.rank; d++) sub[d] = without_settled(c, sub[d], known);
+    } while (known != before);
+    int n = 0;
+    for (int d = 0; d < side.rank; d++)
+        if (!sub[d]->has_read) sub[n++] = sub[d];
+    side.rank = n;
+    side.sub = sub;
+    return side;
 }
 
 // Two instances, the first one before the second in some iterator, that write one element.
 static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
-    const Access *write = without_uniform(c, c->st->write);
     Facts f;
     check_facts(c, NULL, &f);
+    DepSide side = without_data(c, side_of(c, &c->box, &f, c->st->write));
     DepAnswer answer = f.whole ? DEP_NO : DEP_UNDECIDED;
     for (int i = 0; i < c->box.n && answer == DEP_NO; i++) {
         if (c->box.lo[i] >= c->box.hi[i]) continue;
         ArenaMark mark = arena_mark(c->scratch);
         DepDir less = {i, i, DEP_LT};
-        DepSide side = side_of(c, &c->box, &f, write);
         DepQuery query = {.a = side, .b = side, .ndirs = 1, .dirs = &less, .pool = &c->work};
         DepWitness w;
         answer = deps_test(c->scratch, &query, &w);

@@ -317,25 +317,18 @@ void access_collect(void *list, const Access *access, bool guarded) {
     vec_push(l->arena, &l->at, access);
 }
 
-static bool reads_uniform(const Affine *a) {
-    for (int i = 0; i < a->n && a->has_read; i++) {
-        const Atom *t = a->term[i].atom;
-        if (t->kind == ATOM_READ && t->has_iter) return false;
-        if (t->a && !(reads_uniform(t->a) && reads_uniform(t->b))) return false;
-    }
-    return true;
-}
-
-bool access_is_uniform(const Access *a) {
-    for (int d = 0; d < a->rank; d++)
-        if (!reads_uniform(a->sub[d])) return false;
-    return true;
-}
-
 bool access_uses_iter(const Access *a, int iter) {
     for (int d = 0; d < a->rank; d++)
         if (affine_uses_iter(a->sub[d], iter)) return true;
     return false;
+}
+
+bool access_tells_iters(const Access *a) {
+    uint32_t told = 0;
+    for (int d = 0; d < a->rank; d++) told |= affine_iter_mask(a->sub[d]);
+    for (int i = 0; i < 32 && a->has_read; i++)
+        if (!(told >> i & 1) && access_uses_iter(a, i)) return false;
+    return true;
 }
 
 void affine_visit_accesses(const Affine *a, AccessVisit *fn, void *user) {

@@ -117,9 +117,10 @@ typedef struct AccessList {
     VEC(const Access *) at;
 } AccessList;
 void access_collect(void *list, const Access *access, bool guarded);
-// Is every integer that it reads the same for all instances, as in KC[pos[] + t, d]?
-bool access_is_uniform(const Access *a);
-// Does a subscript, outside of reads, mention the iterator?
+// Does every iterator inside of a read also stand outside of reads, as in KC[b, pos[b] + t]? If
+// not, iterations that read equal integers access one element.
+bool access_tells_iters(const Access *a);
+// Does a subscript mention the iterator?
 bool access_uses_iter(const Access *a, int iter);
 
 // A name, in backquotes unless it reads as one word that means nothing else in program text.

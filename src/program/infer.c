@@ -193,6 +193,14 @@ static bool explicit_hull(Infer *in, int t, int d, const Affine **lo, const Affi
     return *lo;
 }
 
+static Var inferred(Infer *in, const Affine *lo, const Affine *hi) {
+    Var v = {.state = VAR_UNKNOWN};
+    vec_push(in->arena, &v.lower, ((Bound){lo, NULL}));
+    vec_push(in->arena, &v.upper, ((Bound){hi, NULL}));
+    infer_settle(in, NULL, &v);
+    return v;
+}
+
 // Definitions that are stuck take, for a position they say nothing about, what the others say.
 static bool adopt(Infer *in, int t) {
     bool progress = false;
@@ -201,14 +209,61 @@ static bool adopt(Infer *in, int t) {
         if (all.state == VAR_UNKNOWN) {
             const Affine *lo, *hi;
             if (!explicit_hull(in, t, d, &lo, &hi)) continue;
-            vec_push(in->arena, &all.lower, ((Bound){lo, NULL}));
-            vec_push(in->arena, &all.upper, ((Bound){hi, NULL}));
-            infer_settle(in, NULL, &all);
+            all = inferred(in, lo, hi);
         }
         EACH_DEFINITION(in, t, w) {
             int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
             if (v < 0 || !(w->unknown >> v & 1)) continue;
             w->var[v] = all;
+            w->unknown &= ~(UINT32_C(1) << v);
+            progress = true;
+        }
+    }
+    return progress;
+}
+
+// Where w writes in dimension d.
+static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, const Affine **hi) {
+    const Affine *sub = w->stmt->write->sub[d];
+    int v = affine_as_iter(sub);
+    bool exact;
+    if (!w->set_up) { // a late one: counts with its explicit range only
+        if (v < 0 || !w->stmt->iter[v].hi) return *lo = *hi = NULL, true;
+        *lo = infer_put_in(in, w->stmt->iter[v].lo);
+        *hi = infer_put_in(in, w->stmt->iter[v].hi);
+        return true;
+    }
+    if (v >= 0) {
+        *lo = w->var[v].lo;
+        *hi = w->var[v].hi;
+        return true;
+    }
+    sub = infer_put_in(in, sub);
+    *lo = infer_bound(in, w, sub, false, &exact);
+    *hi = infer_bound(in, w, sub, true, &exact);
+    if (!*lo || !*hi) return false;
+    *hi = affine_add_const(in->x, *hi, 1);
+    return true;
+}
+
+// Definitions that are still stuck at a position take the hull of the others, whatever these are
+// written with:  O(i + k) +=! A(i)*W(k)   O(h) = max(O(h), 0).
+static bool adopt_hull(Infer *in, int t) {
+    bool progress = false;
+    for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
+        const Affine *from = NULL, *to = NULL, *lo, *hi;
+        EACH_DEFINITION(in, t, w) {
+            const Affine *sub = w->stmt->write->sub[d];
+            if (w->set_up && affine_iter_mask(sub) & w->unknown) continue;
+            if (!written_range(in, w, d, &lo, &hi) || !lo) continue;
+            from = hull_lo(in, from, lo);
+            to = infer_hull_hi(in, to, hi);
+        }
+        if (!from) continue;
+        EACH_DEFINITION(in, t, w) {
+            int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
+            if (v < 0 || !(w->unknown >> v & 1)) continue;
+            w->var[v] = inferred(in, from, to);
             w->unknown &= ~(UINT32_C(1) << v);
             progress = true;
         }
@@ -235,30 +290,6 @@ static void intersect(Infer *in, int t) {
             if (v >= 0 && w->var[v].state == VAR_INFERRED) w->var[v] = all;
         }
     }
-}
-
-// Where w writes in dimension d.
-static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, const Affine **hi) {
-    const Affine *sub = w->stmt->write->sub[d];
-    int v = affine_as_iter(sub);
-    bool exact;
-    if (!w->set_up) { // a late one: counts with its explicit range only
-        if (v < 0 || !w->stmt->iter[v].hi) return *lo = *hi = NULL, true;
-        *lo = infer_put_in(in, w->stmt->iter[v].lo);
-        *hi = infer_put_in(in, w->stmt->iter[v].hi);
-        return true;
-    }
-    if (v >= 0) {
-        *lo = w->var[v].lo;
-        *hi = w->var[v].hi;
-        return true;
-    }
-    sub = infer_put_in(in, sub);
-    *lo = infer_bound(in, w, sub, false, &exact);
-    *hi = infer_bound(in, w, sub, true, &exact);
-    if (!*lo || !*hi) return false;
-    *hi = affine_add_const(in->x, *hi, 1);
-    return true;
 }
 
 static bool report_size(Infer *in, const Work *w, int d) {
@@ -335,7 +366,7 @@ static void solve_together(Infer *in, int t) {
         }
         bool progress = false;
         EACH_DEFINITION(in, t, w) if (w->set_up) progress |= infer_reach_guarded(in, w);
-        if (progress) continue;
+        if (progress || adopt_hull(in, t)) continue;
         if (self || !written_is_known(in, t) || !range_tensor(in, t)) return;
         self = true;
         EACH_DEFINITION(in, t, w) if (w->set_up) add_cons(in, w, true);

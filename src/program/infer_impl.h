@@ -116,8 +116,6 @@ void infer_assume(Infer *in, const Work *w); // makes `assumed` what holds where
 
 // --- infer_solve.c -----------------------------------------------------------------------------
 
-uint32_t affine_iter_mask(const Affine *a); // outside of reads
-
 // The least (greatest, with `upper`) value of a over the ranges of w's iterators, or something
 // beyond it; NULL when there is none. *exact is cleared when it may not be attained.
 const Affine *infer_bound(Infer *in, const Work *w, const Affine *a, bool upper, bool *exact);

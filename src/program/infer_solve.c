@@ -20,19 +20,6 @@
 // other.
 enum { NESTING = 24, BUDGET = 512, MAX_PRUNED = 32 };
 
-uint32_t affine_iter_mask(const Affine *a) {
-    uint32_t mask = 0;
-    if (!a->has_iter) return 0;
-    for (int i = 0; i < a->n; i++) {
-        const Atom *t = a->term[i].atom;
-        if (t->kind == ATOM_ITER)
-            mask |= UINT32_C(1) << t->index;
-        else if (t->a && t->has_iter)
-            mask |= affine_iter_mask(t->a) | affine_iter_mask(t->b);
-    }
-    return mask;
-}
-
 static bool holds_iter(const Atom *t, int v) {
     if (t->kind == ATOM_ITER) return t->index == v;
     if (!t->a || !t->has_iter) return false;

@@ -245,7 +245,7 @@ static bool check_limits(const Program *p, DiagList *diags) {
 static void check_assign(const Program *p, const Stmt *st, DiagList *diags) {
     if (st->op != REDUCE_ASSIGN) return;
     Name tensor = p->tensors.at[st->write->tensor].name;
-    if (!access_is_uniform(st->write)) {
+    if (!access_tells_iters(st->write)) {
         Diag *d = diag_report(diags, st->range, DIAG_PROGRAM_ASSIGN_SCATTER, tensor);
         diag_note(diags, d, (Range){0, 0}, DIAG_PROGRAM_ASSIGN_SCATTER_NOTE);
     }

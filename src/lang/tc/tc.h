@@ -102,9 +102,11 @@ typedef struct LetUse {
     bool guarded;
 } LetUse;
 
-// A computed subscript, put into a temporary over the indices it uses.
+// A computed subscript, put into a temporary over the indices it uses: its value where the guards
+// hold, otherwise 0.
 typedef struct Hoist {
-    const Expr *e;
+    const Expr *e, *value;
+    const InferGuard *guards;
     int tensor, n;
     int iter[PROGRAM_MAX_RANK];
     Range range;

@@ -22,8 +22,6 @@ static const Affine *not_integer(Checker *ck, const Node *n, const char *what, c
     return NULL;
 }
 
-static const Affine *hoist(Checker *ck, const Node *n, const Expr *e);
-
 static const Affine *expr_affine(Checker *ck, const Expr *e);
 
 // Only where nothing can be lost: what is read may be anything, indices are not that large.
@@ -65,8 +63,9 @@ static const Affine *expr_affine(Checker *ck, const Expr *e) {
 //
 //     Z(i) = X(int(F(i)))     becomes     Z_index(i) = int(F(i))     Z(i) = X(Z_index(i))
 //
-// Under a condition the temporary would be computed where the condition does not hold, so it is
-// refused there.
+// Under conditions it is computed where these hold, as far as they speak of the same indices:
+//
+//     i > 0 ? X(F(i-1) & 3) : 0     Z_index(i) = i > 0 ? F(i-1) & 3 : 0
 
 static uint32_t expr_iters(const Expr *e, int niters);
 
@@ -85,10 +84,48 @@ static uint32_t expr_iters(const Expr *e, int niters) {
     return mask;
 }
 
-static const Hoist *find_hoist(Checker *ck, const Node *n, const Expr *e) {
+static void find_gather(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    *(bool *)user |= a->has_read;
+}
+
+// Puts the guard, its conjunctions taken apart, before those that a value needs. One that speaks of
+// other indices is left out. False: the value gathers, and perhaps not where that one fails.
+static bool add_guard(Checker *ck, const Expr *e, const Expr *cond, bool holds,
+                      const InferGuard **guards) {
+    if (cond->kind == EXPR_OP && cond->op == (holds ? OP_AND : OP_OR))
+        return add_guard(ck, e, cond->arg[0], holds, guards) &&
+               add_guard(ck, e, cond->arg[1], holds, guards);
+    if (expr_iters(cond, ck->iters.n) & ~expr_iters(e, ck->iters.n)) {
+        bool gathers = false;
+        expr_visit_accesses(e, find_gather, &gathers);
+        return !gathers;
+    }
+    InferGuard *g = arena_new(ck->arena, InferGuard);
+    *g = (InferGuard){cond, holds, *guards};
+    *guards = g;
+    return true;
+}
+
+// What is known where e is computed, outermost first; false: it cannot be computed elsewhere.
+static bool guards_of(Checker *ck, const Expr *e, const InferGuard *g, const InferGuard **guards) {
+    if (!g) return true;
+    return guards_of(ck, e, g->up, guards) && add_guard(ck, e, g->cond, g->holds, guards);
+}
+
+static const Expr *under_guards(Checker *ck, const Expr *e, const InferGuard *guards) {
+    const Expr *zero = expr_int(ck->x, e->type, 0);
+    for (const InferGuard *g = guards; g; g = g->up)
+        e = expr_select(ck->x, g->cond, g->holds ? e : zero, g->holds ? zero : e);
+    return e;
+}
+
+static const Hoist *find_hoist(Checker *ck, const Node *n, const Expr *e,
+                               const InferGuard *guards) {
+    const Expr *value = under_guards(ck, e, guards);
     for (int i = 0; i < ck->hoists.n; i++)
-        if (ck->hoists.at[i].e == e) return &ck->hoists.at[i];
-    Hoist h = {.e = e, .range = n->range};
+        if (ck->hoists.at[i].value == value) return &ck->hoists.at[i];
+    Hoist h = {.e = e, .value = value, .guards = guards, .range = n->range};
     uint32_t mask = expr_iters(e, ck->iters.n);
     if (!tc_rank_fits(ck, __builtin_popcount(mask), n->range)) return NULL;
     for (int i = 0; i < ck->iters.n; i++)
@@ -99,8 +136,8 @@ static const Hoist *find_hoist(Checker *ck, const Node *n, const Expr *e) {
     return &vec_last(&ck->hoists);
 }
 
-static const Affine *hoist(Checker *ck, const Node *n, const Expr *e) {
-    const Hoist *h = find_hoist(ck, n, e);
+static const Affine *hoist(Checker *ck, const Node *n, const Expr *e, const InferGuard *guards) {
+    const Hoist *h = find_hoist(ck, n, e, guards);
     const Affine *sub[PROGRAM_MAX_RANK];
     if (!h) return NULL;
     for (int d = 0; d < h->n; d++) sub[d] = affine_iter(ck->x, h->iter[d]);
@@ -112,14 +149,26 @@ static const Affine *hoist(Checker *ck, const Node *n, const Expr *e) {
 typedef struct HoistReads {
     Checker *ck;
     VEC(InferRead) list;
+    const InferGuard *guards;
     Range range;
 } HoistReads;
 
 static void hoist_read(void *user, const Access *a, bool guarded) {
     HoistReads *r = user;
-    InferRead read = {.access = a, .range = r->range};
-    if (guarded) read.mode = READ_GUARDED;
+    InferRead read = {.access = a, .guard = r->guards, .range = r->range};
+    if (guarded || r->guards) read.mode = READ_GUARDED;
     vec_push(r->ck->arena, &r->list, read);
+}
+
+// The reads of each guard, under those before it; returns the guards in the indices `to`.
+static const InferGuard *guard_reads(HoistReads *r, const InferGuard *g, const Affine *const *to) {
+    if (!g) return NULL;
+    InferGuard *own = arena_new(r->ck->arena, InferGuard);
+    own->up = r->guards = guard_reads(r, g->up, to);
+    own->cond = expr_substitute(r->ck->x, g->cond, to, NULL, NULL, NULL);
+    own->holds = g->holds;
+    expr_visit_accesses(own->cond, hoist_read, r);
+    return own;
 }
 
 void tc_put_hoists(Checker *ck) {
@@ -134,8 +183,9 @@ void tc_put_hoists(Checker *ck) {
             to[h->iter[d]] = sub[d] = affine_iter(ck->x, d);
         }
         HoistReads reads = {.ck = ck, .range = h->range};
-        w.value.e = expr_substitute(ck->x, h->e, to, NULL, NULL, NULL);
-        expr_visit_accesses(w.value.e, hoist_read, &reads);
+        reads.guards = guard_reads(&reads, h->guards, to);
+        w.value.e = expr_substitute(ck->x, h->value, to, NULL, NULL, NULL);
+        expr_visit_accesses(expr_substitute(ck->x, h->e, to, NULL, NULL, NULL), hoist_read, &reads);
         w.reads = reads.list.at;
         w.nreads = reads.list.n;
         w.write = access_make(ck->x, h->tensor, h->n, sub);
@@ -151,8 +201,13 @@ static const Affine *through_value(Checker *ck, const Node *n, const char *what)
     if (a) return a;
     Type type = tc_value_type(v);
     if (!type_is_integer(type)) return not_integer(ck, n, what, type_info[type].name);
-    if (ck->no_index || ck->unread || ck->guard) return refuse(ck, n, what);
-    return hoist(ck, n, tc_coerce(ck, v, type));
+    if (ck->no_index || ck->unread) return refuse(ck, n, what);
+    const Expr *e = tc_coerce(ck, v, type);
+    const InferGuard *guards = NULL;
+    int known = 0;
+    for (const InferGuard *g = ck->guards; g; g = g->up) known++;
+    if (known < ck->guard || !guards_of(ck, e, ck->guards, &guards)) return refuse(ck, n, what);
+    return hoist(ck, n, e, guards);
 }
 
 static const Affine *divide(Checker *ck, const Node *n, const Affine *a, const Affine *b) {

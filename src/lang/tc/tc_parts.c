@@ -8,11 +8,13 @@
 // A part is a box of elements in sizes and integers that are read, in each dimension every step-th
 // one. Steps go by taking the elements apart by their remainders, which leaves boxes. Boxes cover a
 // region if one holds its first corner and the others cover what is left behind it, dimension by
-// dimension. Whatever is no such part (a diagonal counts as none) leaves the role as it is:
-// program_bind decides, with numbers.
+// dimension. A statement whose elements are no box for all sizes (a diagonal, a stride that is an
+// argument, a position from data) adds nothing. The result is plain only where all of it is proven
+// to be written, for all sizes of at least 1. Where a subscript is beyond these means (a product, a
+// minimum) a warning says that this was not decided.
 #include "lang/tc/tc.h"
 
-enum { MAX_STEP = 16, MAX_CLASSES = 256, MAX_PARTS = 64, BUDGET = 3000 };
+enum { MAX_CLASSES = 256, MAX_PARTS = 64, BUDGET = 3000 };
 
 typedef struct Part {
     const Affine *lo[PROGRAM_MAX_RANK], *hi[PROGRAM_MAX_RANK]; // lo <= element < hi
@@ -25,9 +27,10 @@ typedef struct Parts {
     int tensor;
     const Stmt *st;
     VEC(Part) part;
-    bool unknown; // something was defined that is no part
-    bool old;     // the caller's content is read
-    int budget;   // of proofs, for one question
+    bool written;   // by an earlier statement
+    bool undecided; // elements may be written that are in no part
+    bool old;       // the caller's content is read
+    int budget;     // of proofs, for one question
 } Parts;
 
 static const Tensor *tensor_of(const Parts *k) { return &k->p->tensors.at[k->tensor]; }
@@ -42,9 +45,10 @@ static bool is_le(Parts *k, const Affine *a, const Affine *b) {
 
 // --- Parts of accesses ---------------------------------------------------------------------------
 
-// A subscript as  rest + Σ coef·(iterator - its first value),  every coef positive.
+// A subscript as  rest + Σ coef·(iterator - its first value),  no coef negative.
 typedef struct Linear {
     const Affine *rest;
+    bool strided; // it is none because a coefficient may be negative
     int n;
     const Affine *coef[PROGRAM_MAX_ITERS], *count[PROGRAM_MAX_ITERS];
 } Linear;
@@ -57,7 +61,7 @@ static bool add_iterator(Parts *k, Linear *l, const Affine *coef, const Iter *it
         coef = affine_scale(x, coef, -1);
         l->rest = affine_sub(x, l->rest, affine_mul(x, coef, first));
     } else {
-        if (!is_at_least_0(k, affine_add_const(x, coef, -1))) return false;
+        if (!is_at_least_0(k, coef)) return false;
         l->rest = affine_add(x, l->rest, affine_mul(x, coef, first));
     }
     l->coef[l->n] = coef;
@@ -79,7 +83,7 @@ static bool linear_of(Parts *k, const Affine *sub, Linear *l) {
         at[i] = zero;
         sum = affine_add(x, sum, affine_mul(x, coef, affine_iter(x, i)));
         if (coef->has_iter || affine_is(coef, 0)) return false;
-        if (!add_iterator(k, l, coef, &k->st->iter[i])) return false;
+        if (!add_iterator(k, l, coef, &k->st->iter[i])) return !(l->strided = true);
     }
     return sum == sub;
 }
@@ -99,25 +103,29 @@ static void drop(Linear *l, int i) {
     l->count[i] = l->count[l->n];
 }
 
+typedef enum PartKind { PART_BOX, PART_NONE, PART_UNKNOWN } PartKind;
+
+// Does the iterator with this coefficient go on where those before it, up to `reach`, end?
+static bool goes_on(Parts *k, const Affine *coef, const Affine *reach, int64_t step) {
+    if (coef == reach) return true;
+    bool whole = step == 1 || (affine_is_const(coef) && coef->constant % step == 0);
+    return whole && is_le(k, coef, reach);
+}
+
 // Every step-th element of an interval: each further iterator goes on where those before end.
-static bool interval_of(const Parts *k, Linear *l, int d, Part *out) {
+static bool interval_of(Parts *k, Linear *l, int d, Part *out) {
     Exprs *x = k->p->exprs;
     int i = least_coef(l);
     out->lo[d] = l->rest;
     out->hi[d] = affine_add_const(x, l->rest, 1);
     out->step[d] = 1;
     if (!l->n) return true;
-    if (i < 0 || l->coef[i]->constant > MAX_STEP) return false;
+    if (i < 0 || l->coef[i]->constant > MAX_CLASSES) return false;
     int64_t step = out->step[d] = l->coef[i]->constant;
     const Affine *reach = affine_scale(x, l->count[i], step);
     drop(l, i);
     while (l->n) {
-        for (i = 0; i < l->n; i++) {
-            const Affine *c = l->coef[i];
-            bool inside = affine_is_const(c) && affine_is_const(reach) && c->constant % step == 0 &&
-                          c->constant <= reach->constant;
-            if (c == reach || inside) break;
-        }
+        for (i = 0; i < l->n && !goes_on(k, l->coef[i], reach, step);) i++;
         if (i == l->n) return false;
         const Affine *more = affine_mul(x, l->coef[i], affine_add_const(x, l->count[i], -1));
         reach = affine_add(x, reach, more);
@@ -127,20 +135,82 @@ static bool interval_of(const Parts *k, Linear *l, int d, Part *out) {
     return true;
 }
 
-typedef enum PartKind { PART_BOX, PART_THIN, PART_OTHER } PartKind;
+// The quotient or remainder that a subscript is; NULL: it is something else.
+static const Atom *lone(const Affine *sub, AtomKind kind) {
+    bool one = sub->n == 1 && sub->constant == 0 && sub->term[0].coef == 1;
+    return one && sub->term[0].atom->kind == kind ? sub->term[0].atom : NULL;
+}
 
-// Thin: one iterator moves in two dimensions.
-static PartKind part_of(Parts *k, const Access *a, Part *out) {
+// a/b where a takes all values of an interval does so itself, and so does a%b if these are b.
+static PartKind quotient_of(Parts *k, const Affine *sub, int d, Part *out) {
+    Exprs *x = k->p->exprs;
+    const Atom *div = lone(sub, ATOM_DIV), *t = div ? div : lone(sub, ATOM_MOD);
     Linear l;
-    bool thin = false;
-    k->budget = BUDGET;
-    for (int d = 0; d < a->rank; d++) {
-        for (int i = 0; i < k->st->niters; i++)
-            for (int o = 0; o < d; o++)
-                thin |= affine_uses_iter(a->sub[d], i) && affine_uses_iter(a->sub[o], i);
-        if (!linear_of(k, a->sub[d], &l) || !interval_of(k, &l, d, out)) return PART_OTHER;
+    if (!t || !linear_of(k, t->a, &l)) return PART_UNKNOWN;
+    if (!is_at_least_0(k, affine_add_const(x, t->b, -1))) return PART_UNKNOWN;
+    if (!interval_of(k, &l, d, out)) return PART_UNKNOWN;
+    const Affine *most = div ? t->b : affine_const(x, 1);
+    if (!is_le(k, affine_const(x, out->step[d]), most)) return PART_UNKNOWN;
+    out->step[d] = 1;
+    const Affine *from = out->lo[d], *to = out->hi[d];
+    if (div) {
+        out->lo[d] = affine_div(x, from, t->b);
+        out->hi[d] = affine_add_const(x, affine_div(x, affine_add_const(x, to, -1), t->b), 1);
+        return PART_BOX;
     }
-    return thin ? PART_THIN : PART_BOX;
+    out->lo[d] = affine_const(x, 0);
+    out->hi[d] = t->b;
+    return is_le(k, t->b, affine_sub(x, to, from)) ? PART_BOX : PART_NONE;
+}
+
+static PartKind dimension_of(Parts *k, const Affine *sub, int d, Part *out) {
+    Linear l;
+    if (linear_of(k, sub, &l)) return interval_of(k, &l, d, out) ? PART_BOX : PART_NONE;
+    if (sub->has_read || l.strided) return PART_NONE;
+    return quotient_of(k, sub, d, out);
+}
+
+// O(a/b, a%b): all of those rows that an interval of a fills.
+static bool rows_of(Parts *k, const Access *w, int row, int column, Part *out) {
+    Exprs *x = k->p->exprs;
+    const Atom *div = lone(w->sub[row], ATOM_DIV), *mod = lone(w->sub[column], ATOM_MOD);
+    Linear l;
+    if (!div || !mod || div->a != mod->a || div->b != mod->b) return false;
+    if (!linear_of(k, div->a, &l) || !interval_of(k, &l, row, out) || out->step[row] != 1)
+        return false;
+    if (!is_at_least_0(k, affine_add_const(x, div->b, -1))) return false;
+    const Affine *up = affine_add_const(x, affine_add(x, out->lo[row], div->b), -1);
+    out->lo[row] = affine_div(x, up, div->b);
+    out->hi[row] = affine_div(x, out->hi[row], div->b);
+    out->lo[column] = affine_const(x, 0);
+    out->hi[column] = div->b;
+    out->step[column] = 1;
+    return true;
+}
+
+static bool share_iterator(const Affine *a, const Affine *b) {
+    return affine_iter_mask(a) & affine_iter_mask(b);
+}
+
+// An iterator that moves in two dimensions writes less than a box, but for rows and columns.
+static PartKind part_of(Parts *k, const Access *a, Part *out) {
+    PartKind kind = PART_BOX;
+    bool paired[PROGRAM_MAX_RANK] = {false};
+    k->budget = BUDGET;
+    for (int d = 0; d < a->rank; d++)
+        for (int o = 0; o < d; o++) {
+            if (!share_iterator(a->sub[d], a->sub[o])) continue;
+            bool taken = paired[o] || paired[d];
+            bool pair = rows_of(k, a, o, d, out) || rows_of(k, a, d, o, out);
+            if (taken || !pair) kind = PART_NONE;
+            paired[o] = paired[d] = true;
+        }
+    for (int d = 0; d < a->rank; d++) {
+        PartKind one =
+            paired[d] && kind == PART_BOX ? PART_BOX : dimension_of(k, a->sub[d], d, out);
+        if (one > kind) kind = one;
+    }
+    return kind;
 }
 
 // --- Covering ------------------------------------------------------------------------------------
@@ -228,17 +298,19 @@ static int64_t common_multiple(int64_t a, int64_t b) {
 static bool all_covered(Parts *k, const Part *region) {
     int rank = tensor_of(k)->rank;
     int64_t modulus[PROGRAM_MAX_RANK], r[PROGRAM_MAX_RANK] = {0}, classes = 1;
-    if (k->part.n > MAX_PARTS) return true; // undecided: as if it were
     for (int d = 0; d < rank; d++) {
         modulus[d] = region->step[d];
         for (int i = 0; i < k->part.n && modulus[d] <= MAX_CLASSES; i++)
             modulus[d] = common_multiple(modulus[d], k->part.at[i].step[d]);
         classes *= modulus[d];
-        if (classes > MAX_CLASSES) return true;
+        if (classes > MAX_CLASSES) return !(k->undecided = true);
     }
     k->budget = BUDGET;
     for (;;) {
-        if (!class_covered(k, region, modulus, r)) return k->budget <= 0; // undecided
+        if (!class_covered(k, region, modulus, r)) {
+            k->undecided |= k->budget <= 0;
+            return false;
+        }
         int d = rank - 1;
         while (d >= 0 && ++r[d] == modulus[d]) r[d--] = 0;
         if (d < 0) return true;
@@ -275,38 +347,45 @@ static void read_part(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Parts *k = user;
     Part r, all;
-    if (a->tensor != k->tensor || !k->part.n || k->unknown || k->old) return;
+    if (a->tensor != k->tensor || !k->written || k->old) return;
     all = whole(k);
     if (all_covered(k, &all)) return; // whatever it reads is defined
-    PartKind kind = part_of(k, a, &r);
-    if (kind == PART_OTHER) r = whole(k);
+    if (part_of(k, a, &r) != PART_BOX) r = all;
     k->old = !was_defined(k, &r) && !all_covered(k, &r);
 }
 
-static void look_at_stmt(Parts *k, const Stmt *st) {
+static void add_part(Parts *k, const Stmt *st) {
     Part w;
+    bool scatter = st->write->has_read && st->init; // sets all elements first
+    PartKind kind = scatter ? PART_BOX : part_of(k, st->write, &w);
+    if (scatter) w = whole(k);
+    if (!st->init && st->nconstraints) kind = PART_UNKNOWN;
+    if (k->part.n == MAX_PARTS) kind = PART_UNKNOWN;
+    k->undecided |= kind == PART_UNKNOWN;
+    if (kind == PART_BOX) vec_push(k->p->arena, &k->part, w);
+}
+
+static void look_at_stmt(Parts *k, const Stmt *st) {
     k->st = st;
     expr_visit_accesses(st->value, read_part, k);
     for (int d = 0; d < st->write->rank; d++)
         affine_visit_accesses(st->write->sub[d], read_part, k);
     if (st->op != REDUCE_ASSIGN && !st->init) read_part(k, st->write, false);
-    if (st->write->tensor != k->tensor || (st->op != REDUCE_ASSIGN && !st->init)) return;
-    PartKind kind = st->write->has_read && st->init ? PART_BOX : part_of(k, st->write, &w);
-    if (st->write->has_read && st->init) w = whole(k); // a scatter sets all elements first
-    k->unknown |= (!st->init && st->nconstraints) || kind == PART_OTHER;
-    if (!k->unknown && kind == PART_BOX) vec_push(k->p->arena, &k->part, w);
+    if (st->write->tensor != k->tensor) return;
+    k->written = true;
+    if (st->op == REDUCE_ASSIGN || st->init) add_part(k, st);
 }
 
-static bool is_old(Program *p, Infer *facts, int tensor) {
-    Parts k = {.p = p, .facts = facts, .tensor = tensor};
-    bool written = false;
-    for (int s = 0; s < k.p->stmts.n && !k.old; s++) {
-        written |= k.p->stmts.at[s].write->tensor == tensor;
-        look_at_stmt(&k, &k.p->stmts.at[s]);
-    }
-    if (k.old || k.unknown || !written) return k.old;
-    Part all = whole(&k);
-    return !all_covered(&k, &all);
+static bool is_old(Parts *k) {
+    for (int s = 0; s < k->p->stmts.n && !k->old; s++) look_at_stmt(k, &k->p->stmts.at[s]);
+    if (k->old || !k->written) return k->old;
+    Part all = whole(k);
+    return !all_covered(k, &all);
+}
+
+static void warn_undecided(Checker *ck, const Tensor *t) {
+    Diag *d = diag_report(ck->diags, t->range, DIAG_TC_PARTS_UNDECIDED, t->name);
+    diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PARTS_UNDECIDED_NOTE, t->name);
 }
 
 void tc_find_old_content(Checker *ck) {
@@ -315,7 +394,10 @@ void tc_find_old_content(Checker *ck) {
     Infer *facts = infer_facts(p);
     for (int i = 0; i < ck->tens.n; i++) {
         if (ck->tens.at[i].role != ROLE_OUTPUT || !ck->tens.at[i].size) continue;
-        if (is_old(p, facts, i)) p->tensors.at[i].role = ROLE_INOUT;
+        Parts k = {.p = p, .facts = facts, .tensor = i};
+        if (!is_old(&k)) continue;
+        p->tensors.at[i].role = ROLE_INOUT;
+        if (k.undecided) warn_undecided(ck, &p->tensors.at[i]);
     }
     p->exprs->overflow = overflow;
     p->exprs->too_large = large;

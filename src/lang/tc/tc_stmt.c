@@ -371,7 +371,7 @@ static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
 }
 
 static void check_write(Checker *ck, const TcStmt *s, const Work *w, int errors) {
-    if (w->op == REDUCE_ASSIGN && !access_is_uniform(w->write)) {
+    if (w->op == REDUCE_ASSIGN && !access_tells_iters(w->write)) {
         const Ten *t = &ck->tens.at[w->write->tensor];
         Diag *d = diag_report(ck->diags, s->write_range, DIAG_TC_SCATTER_ASSIGN, t->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_SCATTER_NOTE);

@@ -1,6 +1,7 @@
 // Results with a declared shape that statements define in parts: in-out exactly when a part is
 // missing, or read before it is written. Random partitions of the shape into boxes and into every
-// second or third element, in random order, with a part left out now and then.
+// second or third element, in random order, with a part left out now and then. And whatever the
+// subscripts are: a result that stays plain is written whole at every size.
 #include "unit/check.h"
 
 #include "lang/lang.h"
@@ -129,4 +130,94 @@ TEST(declared_results_are_in_out_where_a_part_is_missing) {
     for (int64_t i = 0; i < rounds; i++)
         if (!CHECK(try_one((check_first_seed() + (uint64_t)i) * 271 + 1))) return;
     if (rounds >= 200) CHECK(missing * 8 > rounds && kept > missing && kept * 4 < rounds * 3);
+}
+
+// --- Any subscripts ------------------------------------------------------------------------------
+
+static const char *const subs[] = {
+    "i",         "j",   "i + j", "2*i",     "2*i + 1", "2*i + j",   "i/2",   "i/3",
+    "i%3",       "i%2", "s*i",   "s*i + j", "M*i + j", "N - 1 - i", "i + N", "20*i + j",
+    "min(i, 3)", "i/s", "i%s",   "i*j",     "3*i + j", "2*i/3",     "0",     "j + 2*M"};
+static const char *const ends[] = {"N", "M", "2", "3", "s", "2*M", "3*M", "N*M", "20", "s*N"};
+static const char *const sizes[] = {"N",    "M",   "2*N", "3*M", "N*M",     "s*N",
+                                    "20*N", "N/2", "2",   "3",   "2*N + 1", "N + M"};
+#define ANY(table) table[pick(&state, (int64_t)(sizeof(table) / sizeof *(table)))]
+
+// Is every element of the first result written by a statement of the bound Program?
+static bool writes_all(Arena *arena, const Program *p, int tensor) {
+    const Tensor *t = &p->tensors.at[tensor];
+    int64_t n = 1, at[PROGRAM_MAX_ITERS] = {0}, v;
+    for (int d = 0; d < t->rank; d++) n *= tensor_size(t, d);
+    bool *seen = arena_new_n(arena, bool, n);
+    for (int k = 0; k < p->stmts.n; k++) {
+        const Stmt *st = &p->stmts.at[k];
+        bool more = st->write->tensor == tensor;
+        for (int i = 0; i < st->niters; i++) {
+            at[i] = iter_lo(&st->iter[i]);
+            more &= at[i] < iter_hi(&st->iter[i]);
+        }
+        while (more) {
+            int64_t element = 0;
+            for (int d = 0; d < t->rank; d++) {
+                CHECK(affine_eval(st->write->sub[d], at, NULL, NULL, NULL, &v));
+                element = element * tensor_size(t, d) + v;
+            }
+            seen[element] = true;
+            int i = st->niters - 1;
+            while (i >= 0 && ++at[i] == iter_hi(&st->iter[i])) at[i] = iter_lo(&st->iter[i]), i--;
+            more = i >= 0;
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (!seen[i]) return false;
+    return true;
+}
+
+static int plain, partial;
+
+static bool try_any(uint64_t seed) {
+    uint64_t state = seed;
+    char text[1000];
+    int rank = 1 + (int)pick(&state, 2), n = 0, stmts = 1 + (int)pick(&state, 3);
+    n += sprintf(text, "def f(float(N,M) A, float x, int s) -> (float(%s", ANY(sizes));
+    n += rank > 1 ? sprintf(text + n, ",%s) O) {\n", ANY(sizes)) : sprintf(text + n, ") O) {\n");
+    for (int k = 0; k < stmts; k++) {
+        n += sprintf(text + n, "    O(%s", ANY(subs));
+        if (rank > 1) n += sprintf(text + n, ", %s", ANY(subs));
+        n += sprintf(text + n, ") +=! x where i in 0:%s, j in 0:%s\n", ANY(ends), ANY(ends));
+    }
+    sprintf(text + n, "}\n");
+    Arena arena;
+    arena_init(&arena, &allocator_libc);
+    Names names = {.arena = &arena};
+    Source source = {"test.tc", text, (uint32_t)strlen(text)};
+    DiagList diags = {.arena = &arena};
+    const Module *m = tc_parse(&arena, &names, &source, &diags);
+    bool ok = true;
+    for (int round = 0; m->programs.n == 1 && round < 6 && ok; round++) {
+        const Program *p = m->programs.at[0];
+        DiagList quiet = {.arena = &arena};
+        int64_t value[3];
+        for (int i = 0; i < 3; i++) value[i] = 1 + pick(&state, 4);
+        const Program *b = program_bind(&arena, p, value, &quiet);
+        if (!b) continue;
+        int o = program_find_tensor(b, name_of(&names, "O"));
+        bool whole = writes_all(&arena, b, o);
+        ok = b->tensors.at[o].role != ROLE_OUTPUT || whole;
+        plain += b->tensors.at[o].role == ROLE_OUTPUT;
+        partial += !whole;
+        if (!ok)
+            fprintf(stderr, "%sat %lld, %lld, %lld\n", text, (long long)value[0],
+                    (long long)value[1], (long long)value[2]);
+    }
+    arena_free(&arena);
+    return ok;
+}
+
+TEST(plain_results_are_written_whole_at_every_size) {
+    int64_t rounds = check_long_rounds(20000);
+    plain = partial = 0;
+    for (int64_t i = 0; i < rounds; i++)
+        if (!CHECK(try_any((check_first_seed() + (uint64_t)i) * 613 + 5))) return;
+    if (rounds >= 2000) CHECK(plain * 100 > rounds && partial * 20 > rounds);
 }
