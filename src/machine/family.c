@@ -283,7 +283,7 @@ void family_rates(const Family *f, Rates *r) {
     for (int isa = ISA_SCALAR; isa <= (int)f->isa; isa++) {
         const double *work = f->work[isa == ISA_AVX512];
         for (int wide = 0; wide < 2; wide++) {
-            double lanes = isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
+            double lanes = isa_lanes((Isa)isa, wide);
             r->fma[isa][wide][CORES_ONE] = 2 * lanes * work[WORK_MUL] * f->ghz;
         }
         for (int k = 0; isa != ISA_SCALAR && k < WORK_COUNT; k++)

@@ -1,4 +1,4 @@
-#include "machine/machine.h"
+#include "machine/limits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ void machine_describe(Machine *m, Isa isa) {
         .has_exponents = isa == ISA_AVX512,
         .cache = {0, 32 << 10, 1 << 20, 16 << 20},
         .line_bytes = 64,
-        .unroll_limit = 256,
+        .unroll_limit = LIMIT_UNROLL,
     };
     take_family(m, family_by_name("unknown"));
 }

@@ -9,6 +9,10 @@
 
 typedef enum Isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT } Isa;
 extern const char *const isa_name[ISA_COUNT]; // "scalar", "avx2", "avx512"
+// Lanes of a vector of f32, or (`wide`) of f64; scalar code has one.
+static inline int isa_lanes(Isa isa, bool wide) {
+    return isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
+}
 
 // What an instruction occupies for a cycle. An instruction may need several: a folded load counts
 // as a load and as its arithmetic.

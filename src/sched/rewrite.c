@@ -245,6 +245,21 @@ Type copy_type(const Stmt *s, int tensor, Type from) {
     return to > 0 && type_widens(from, (Type)to) ? (Type)to : TYPE_NONE;
 }
 
+bool stmt_adds_products(const Program *p, const Stmt *s, Type factor[2]) {
+    Type sum = p->tensors.at[s->write->tensor].type;
+    const Expr *e = s->value;
+    if (s->op != REDUCE_ADD || (sum != TYPE_I32 && sum != TYPE_U32)) return false;
+    if (e->kind != EXPR_OP || e->op != OP_MUL) return false;
+    for (int i = 0; i < 2; i++) {
+        const Expr *cast = e->arg[i];
+        if (cast->kind != EXPR_OP || cast->op != OP_CAST || type_info[cast->type].bits != 32)
+            return false;
+        if (cast->arg[0]->kind != EXPR_READ) return false;
+        factor[i] = p->tensors.at[cast->arg[0]->access->tensor].type;
+    }
+    return true;
+}
+
 // to[x, y, ...] = from[x, y, ...] for the whole of `to`; with a lattice its place instead of x.
 static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to,
                       const Lattice *at) {

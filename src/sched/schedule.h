@@ -125,6 +125,8 @@ const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 // A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
 // that type, which a copy should hold. TYPE_NONE: there is none.
 Type copy_type(const Stmt *s, int tensor, Type from);
+// Does the statement add products of two reads that are widened to 32-bit integers? Their types.
+bool stmt_adds_products(const Program *p, const Stmt *s, Type factor[2]);
 // What the iterators of a copy are called, by dimension of what is copied: as those of the reader,
 // where one stands alone in its subscript.
 void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read, Name *name);

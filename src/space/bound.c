@@ -11,18 +11,8 @@
 
 #include <math.h>
 
-enum {
-    IN_FLIGHT = 512, // instructions that a core looks ahead, at most
-    MOST_PARTS = 8,  // of a sum that the code generator splits
-    // A parallel loop is a call of the pool and one of its body, with all that the kernel keeps in
-    // registers stored before and loaded after each: so many instructions, at least.
-    LAUNCH_INSTRUCTIONS = 40,
-    // Where there is enough for several threads, at least six locked instructions of the thread
-    // that starts the loop come before the first iteration or after the last; none takes less.
-    LAUNCH_CYCLES = 6 * 7,
-    SHARED_OUT = 1 << 15, // instances that surely are more than one thread's share
-};
-static const double least_seconds = 1e-9; // calling a kernel
+// Instances that surely are more than one thread's share.
+enum { SHARED_OUT = 2 * LIMIT_TASK };
 
 const char *const bound_name[BOUND_KINDS] = {"compute", "issue", "chain",  "load", "store", "L1",
                                              "L2",      "L3",    "memory", "nest", "launch"};
@@ -163,7 +153,7 @@ static void see_loops(Eval *e) {
                 e->shares[iter] = least_of(e->shares[iter], share_in(e, i, full));
             e->share = least_of(e->share, e->shares[iter]);
         }
-        if (l->kind & CPU_KIND_UNROLL) e->straight = (double)e->b->unrolled * MARKED_UNROLL;
+        if (l->kind & CPU_KIND_UNROLL) e->straight = (double)e->b->unrolled * LIMIT_MARKED_UNROLL;
         if (l->kind & CPU_KIND_PARALLEL && all > 1) {
             e->parallel = true;
             part = least_of(part, uneven(l, all));
@@ -210,7 +200,7 @@ static void see_compute(Eval *e, double scale) {
     e->pipes[WORK_COUNT] += divide_seconds(e, e->share) * scale;
     double turns = most_of(e->turns, s->count * e->share / e->straight);
     double started = s->work[WORK_ANY] * e->share + s->stored / s->lanes + turns; // one: it fuses
-    started += LAUNCH_INSTRUCTIONS * e->launches;
+    started += e->b->cost->bound_launch * e->launches;
     add_term(e, BOUND_ISSUE, started * scale / e->b->issue / e->cores);
 }
 
@@ -218,12 +208,12 @@ static void see_compute(Eval *e, double scale) {
 static void see_chain(Eval *e) {
     const BoundStmt *s = e->s;
     bool parts = s->privatise && e->v[s->privatise] & CPU_PRIVATISE_YES;
-    double chains = 1, steps = s->reduced, split = MOST_PARTS;
+    double chains = 1, steps = s->reduced, split = LIMIT_PARTS;
     if (s->accumulators) {
         uint64_t dom = domain64(e, s->accumulators);
         int64_t most = dom ? s->counts[63 - __builtin_clzll(dom)] : 0;
         bool automatic = dom & 1 && s->counts[0] == 0 && (e->lanes || !s->float_sum);
-        split = automatic ? MOST_PARTS : least_of(MOST_PARTS, most_of(1, (double)most));
+        split = automatic ? LIMIT_PARTS : least_of(LIMIT_PARTS, most_of(1, (double)most));
     }
     for (int i = 0; i < s->nloops; i++) {
         const BoundLoop *l = &s->loop[i];
@@ -239,7 +229,7 @@ static void see_chain(Eval *e) {
         if (inside) chains *= e->loop[i].most;
     }
     if (e->part) e->part->chains = chains * split;
-    double ahead = IN_FLIGHT / most_of(1, steps / split * s->step_instructions);
+    double ahead = e->b->cost->bound_in_flight / most_of(1, steps / split * s->step_instructions);
     double t = s->count / (chains * split) * s->latency * most_of(0, 1 - ahead);
     add_term(e, BOUND_CHAIN, t / e->cores);
 }
@@ -277,7 +267,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
         see_loops(e);
     } else {
         e->share = 1.0 / s->lanes;
-        e->straight = (double)e->b->unrolled * MARKED_UNROLL;
+        e->straight = (double)e->b->unrolled * LIMIT_MARKED_UNROLL;
         e->cores = e->b->cores;
         e->parallel = e->b->cores > 1;
     }
@@ -285,7 +275,8 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     if (part) *part = (BoundPart){.lanes = 1 / e->share, .cores = e->cores, .launches = e->gated};
     for (int k = 0; part && k < BOUND_KINDS; k++) part->piece[k] = -1;
     see_compute(e, times_computed(e, place));
-    if (e->gated > 0) bound_raise(e, BOUND_LAUNCH, e->gated * LAUNCH_CYCLES / e->b->hertz, -1);
+    double cycles = e->gated * e->b->cost->bound_launch_cycles;
+    if (e->gated > 0) bound_raise(e, BOUND_LAUNCH, cycles / e->b->hertz, -1);
     if (!e->nest || !s->plain) return;
     if (s->latency > 0) see_chain(e);
     bound_nest(e);
@@ -339,7 +330,7 @@ static double overlap(const Eval *e, int stmt) {
     for (int level = LEVEL_L2; level < LEVEL_COUNT; level++)
         if (b->stmt[stmt].beyond >> level & 1)
             each = most_of(each, b->line_bytes * most_of(b->in[0][level], b->out[0][level]));
-    return IN_FLIGHT * each;
+    return b->cost->bound_in_flight * each;
 }
 
 // Statements that need different resources overlap where one ends and the next begins: one of them
@@ -388,7 +379,7 @@ double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, Boun
     Eval e = {.b = b, .v = (const uint8_t *)c, .term = terms ? terms : local};
     bool grouped = b->nstmts > 1 && b->nstmts <= MANY_STMTS;
     e.detailed = terms != NULL;
-    double most = least_seconds;
+    double most = b->cost->bound_call;
     for (int k = 0; k < BOUND_KINDS; k++) e.term[k] = (BoundTerm){0, -1};
     for (int i = 0; i < b->nstmts && !e.dead; i++) {
         for (int k = BOUND_LOAD; k < BOUND_KINDS; k++) e.own[k] = 0;

@@ -55,9 +55,6 @@ typedef enum BoundKind {
     BOUND_LAUNCH,
     BOUND_KINDS
 } BoundKind;
-// Rates are taken this many times as high as they were measured: the error of measuring, of rates
-// and of the times that bounds are compared with.
-extern const double bound_margin;
 extern const char *const bound_name[BOUND_KINDS]; // "compute", "issue", ...
 
 // What one resource takes, and whose doing it is: a statement's, the Program's (-1), or that of

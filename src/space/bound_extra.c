@@ -18,8 +18,6 @@
 
 #include "space/cpu_space.h"
 
-enum { LEAST_ROWS = 4 }; // that the code generator turns
-
 static bool surely_inside(const Eval *e, int outer, int inner) {
     const BoundInside *in = &e->s->inside[outer * e->s->nloops + inner];
     return outer != inner && e->v[in->at] == in->bit;
@@ -31,12 +29,12 @@ static bool surely_inside(const Eval *e, int outer, int inner) {
 static bool may_repeat(const Eval *e, int iter) {
     const BoundStmt *s = e->s;
     for (int i = 0; i < s->nloops; i++) {
-        double inside = LEAST_ROWS * s->lane;
+        double inside = LIMIT_TRANSPOSE * s->lane;
         if (s->loop[i].iter != iter || e->loop[i].most <= 1) continue;
         for (int k = 0; k < s->nloops; k++)
             if (surely_inside(e, i, k)) inside *= e->loop[k].least;
         double most = (double)e->b->unrolled;
-        if (e->loop[i].kind & CPU_KIND_UNROLL) most *= MARKED_UNROLL;
+        if (e->loop[i].kind & CPU_KIND_UNROLL) most *= LIMIT_MARKED_UNROLL;
         if (inside <= most) return true;
     }
     return false;

@@ -2,6 +2,8 @@
 #ifndef LW_SPACE_BOUND_IMPL_H
 #define LW_SPACE_BOUND_IMPL_H
 
+#include "machine/machine_cost.h"
+#include "machine/limits.h"
 #include "space/bound.h"
 
 // No NaNs here: in place, where fmin and fmax would be calls.
@@ -9,8 +11,7 @@ static inline double least_of(double a, double b) { return a < b ? a : b; }
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 
 enum { MANY_PIECES = 144, PIECE_ITERS = 7, MANY_REFS = 12 };
-enum { MANY_STMTS = 48 };    // with more, only the largest of them counts
-enum { MARKED_UNROLL = 16 }; // so many times more is unrolled where a schedule says so
+enum { MANY_STMTS = 48 }; // with more, only the largest of them counts
 
 // An access. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
 // that it owns, where x is how many values each runs through; no two dimensions own an iterator, so
@@ -138,6 +139,7 @@ typedef struct BoundPair {
 struct BoundModel {
     const CpuSpace *cs;
     const Program *p;
+    const MachineCost *cost;
     double plant; // see BoundOptions; 1
     int cores;    // that threads can use
     double hertz;

@@ -6,26 +6,18 @@
 
 #include <math.h>
 
-const double bound_margin = 1.02;
-static const double quieter = 1.04; // L3, when its other users do less
-static const double mixing = 0.94;  // loads and stores together, against copies
-
 // --- Pipes ---------------------------------------------------------------------------------------
 //
 // Of what is measured and what is known of the processor's family the more favourable counts. The
 // clock is the fastest that anything showed. Wide vectors may run at a slower one; what that is at
 // best, the kinds of work show that were measured at that width.
 
-static double lanes_of(int isa, int wide) {
-    return isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
-}
-
 // The clock that the rates of an ISA show, in GHz; 0: nothing was measured.
 static double shown_clock(const Machine *m, int isa) {
     const double *pipes = m->family->work[isa == ISA_AVX512];
     double best = 0;
     for (int wide = 0; wide < 2; wide++) {
-        double fma = m->rates->fma[isa][wide][CORES_ONE] / lanes_of(isa, wide) / 2;
+        double fma = m->rates->fma[isa][wide][CORES_ONE] / isa_lanes((Isa)isa, wide) / 2;
         best = most_of(best, fma / pipes[WORK_MUL]);
     }
     for (int k = 0; k < WORK_COUNT; k++)
@@ -40,17 +32,19 @@ static double clock_of(const Machine *m) {
         best = most_of(best, shown_clock(m, isa));
     best = most_of(best, m->rates->fma[ISA_SCALAR][0][CORES_ONE] / 4);
     best = most_of(best, m->rates->fma[ISA_SCALAR][1][CORES_ONE] / 4);
-    return best * 1e9 * bound_margin;
+    return best * 1e9 * machine_cost(m)->bound_margin;
 }
 
 // Instructions of one kind a second.
 static double work_rate(const Machine *m, int isa, WorkKind k, double hertz) {
-    double shown = shown_clock(m, isa) * 1e9 * bound_margin;
+    double margin = machine_cost(m)->bound_margin;
+    double shown = shown_clock(m, isa) * 1e9 * margin;
     double clock = shown > 0 ? least_of(shown, hertz) : hertz;
     double measured = m->rates->work[isa][k];
     for (int wide = 0; k == WORK_MUL && wide < 2; wide++)
-        measured = most_of(measured, m->rates->fma[isa][wide][CORES_ONE] / lanes_of(isa, wide) / 2);
-    return most_of(m->family->work[isa == ISA_AVX512][k] * clock, measured * 1e9 * bound_margin);
+        measured =
+            most_of(measured, m->rates->fma[isa][wide][CORES_ONE] / isa_lanes((Isa)isa, wide) / 2);
+    return most_of(m->family->work[isa == ISA_AVX512][k] * clock, measured * 1e9 * margin);
 }
 
 static void see_pipes(BoundModel *b, const Machine *m) {
@@ -72,7 +66,7 @@ static void see_pipes(BoundModel *b, const Machine *m) {
         for (int w = 0; w < 3; w++)
             b->divide[wide][w] = f->divide[wide][full ? w : w > 0] / b->hertz;
     for (int k = 0; k < LATENCY_COUNT; k++) {
-        double measured = m->rates->latency[k] * 1e-12 / bound_margin;
+        double measured = m->rates->latency[k] * 1e-12 / b->cost->bound_margin;
         b->latency[k] = f->latency[k] / b->hertz;
         if (measured > 0) b->latency[k] = least_of(b->latency[k], measured);
     }
@@ -80,6 +74,7 @@ static void see_pipes(BoundModel *b, const Machine *m) {
 
 void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
     const Family *f = m->family;
+    const MachineCost *cost = b->cost;
     double inside = 0, all_inside = 0;
     b->hertz = clock_of(m);
     see_pipes(b, m);
@@ -100,22 +95,22 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
             double n = p ? b->cores : 1;
             double in = move[MOVE_LOAD][0] * n, out = move[MOVE_STORE][0] * n;
             if (level == LEVEL_L1) {
-                in = most_of(in, f->load_bytes * b->hertz * 1e-9 / bound_margin * n);
-                out = most_of(out, f->store_bytes * b->hertz * 1e-9 / bound_margin * n);
+                in = most_of(in, f->load_bytes * b->hertz * 1e-9 / cost->bound_margin * n);
+                out = most_of(out, f->store_bytes * b->hertz * 1e-9 / cost->bound_margin * n);
             }
             // What is shared with others may be faster than it was when it was measured.
-            if (level == LEVEL_L3) in *= quieter, out *= quieter;
+            if (level == LEVEL_L3) in *= cost->bound_quiet, out *= cost->bound_quiet;
             if (p && shared)
                 in = least_of(in, move[MOVE_LOAD][1]), out = least_of(out, move[MOVE_STORE][1]);
-            b->in[p][level] = in > 0 ? 1e-9 / in / bound_margin : 0;
-            b->out[p][level] = out > 0 ? 1e-9 / out / bound_margin : 0;
+            b->in[p][level] = in > 0 ? 1e-9 / in / cost->bound_margin : 0;
+            b->out[p][level] = out > 0 ? 1e-9 / out / cost->bound_margin : 0;
         }
         // How far loads and stores get in each other's way, as copies show; other mixtures may
         // do a little better.
         double sum = 1 / move[MOVE_LOAD][0] + 1 / move[MOVE_STORE][0];
         double copy = move[MOVE_COPY][0];
-        b->both[level] =
-            copy > 0 && sum > 0 && isfinite(sum) ? least_of(1, 2 / copy / sum) * mixing : 0;
+        bool known = copy > 0 && sum > 0 && isfinite(sum);
+        b->both[level] = known ? least_of(1, 2 / copy / sum) * cost->bound_mixing : 0;
         if (level == LEVEL_L1) b->both[level] = 0; // loads and stores have pipes of their own
         int64_t bytes = level < LEVEL_MEMORY ? m->cache[level + 1] : 0;
         inside += (double)bytes;

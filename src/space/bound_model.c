@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/map.h"
-#include "space/analytic.h"
 #include "space/cpu_impl.h"
 #include "space/cpu_space.h"
 
@@ -15,9 +14,8 @@
 #include <string.h>
 
 enum {
-    MANY_OPS = 256,    // operations of an expression that are looked at
-    FUNCTION_OPS = 10, // vector operations of exp, tanh and the like, at least
-    MANY_SUBS = 64,    // subscripts of an expression that are looked at
+    MANY_OPS = 256, // operations of an expression that are looked at
+    MANY_SUBS = 64, // subscripts of an expression that are looked at
 };
 
 // An operation that several statements may share; see below.
@@ -99,10 +97,6 @@ static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pit
     return true;
 }
 
-enum {
-    NEAR = 8
-}; // elements from lane to lane, so that columns share whole vectors (code/micro/comb.c)
-
 // How lanes along each iterator lie: bytes from one to the next, where that is a number. Nothing is
 // known of iterators that stand in computed subscripts.
 static void see_strides(const Stmt *s, const Access *a, const double *pitch, BoundRef *r) {
@@ -123,7 +117,7 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
         if (!(plain >> i & 1)) continue;
         if (fabs(stride[i]) == r->bytes)
             r->unit = i;
-        else if (fabs(stride[i]) > NEAR * r->bytes)
+        else if (fabs(stride[i]) > LIMIT_COMB * r->bytes)
             r->apart |= 1u << i;
     }
 }
@@ -314,12 +308,12 @@ static bool among(ExprOp op, const ExprOp *list, size_t n) {
     return false;
 }
 
-static double op_weight(const Expr *e) {
+static double op_weight(const MachineCost *cost, const Expr *e) {
     if (among(e->op, nothing, sizeof nothing / sizeof *nothing)) return 0;
     if (op_info[e->op].class == OP_COMPARE || e->type == TYPE_BOOL) return 0;
     bool one =
         op_info[e->op].class != OP_MATH || among(e->op, simple, sizeof simple / sizeof *simple);
-    return one ? 1 : FUNCTION_OPS;
+    return one ? 1 : cost->bound_math_ops;
 }
 
 // The pipes that an operation surely needs; DIVIDES: the divider.
@@ -429,7 +423,7 @@ static Seen see_op(Ops *o, const Expr *e) {
         all.look = hash_mix(all.look, arg.look);
     }
     for (int i = sure; i < e->n; i++) all.look = hash_mix(all.look, (uint64_t)(uintptr_t)e->arg[i]);
-    double weight = op_weight(e);
+    double weight = op_weight(o->x->b->cost, e);
     if (!all.real || e == o->fused || weight <= 0) return all;
     double times = weight * least_of(distinct_tuples(o, all.subs), o->b->count);
     count_op(o->x, o->stmt, all.look, op_work(e->op, e->type, constant), times);
@@ -452,8 +446,6 @@ static Seen see_ops(Ops *o, const Expr *e) {
     return s;
 }
 
-static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
-
 // Bytes of the widest lane; 0: it is made of indices alone, and computed in any type that holds it.
 static int widest(const Expr *e) {
     if (e->kind == EXPR_READ) return lane_bytes(e->type);
@@ -465,11 +457,10 @@ static int widest(const Expr *e) {
 // How often values are combined: the first of a result is taken as it is, but for multiply-adds.
 // Sums of windows that are split into parts have parts in common.
 static double combined(const Ops *o, const Stmt *s, const Seen *value) {
-    enum { PARTS = 8 };
     double n = o->b->count, distinct = distinct_tuples(o, value->subs), results = 1;
     for (int i = 0; i < s->niters; i++)
         if (!s->iter[i].reduction) results *= o->b->extent[i];
-    if (distinct < n) n = most_of(distinct, n / PARTS);
+    if (distinct < n) n = most_of(distinct, n / LIMIT_PARTS);
     return o->fused ? n : most_of(0, n - results);
 }
 
@@ -663,8 +654,9 @@ static void forget_work(Build *x, int stmt) {
 // so loops say little, and there is one operation for all of a word.
 static void see_words(Build *x, int stmt) {
     BoundStmt *b = &x->stmt[stmt];
-    Type as;
-    int word = space_word(x->p, &x->p->stmts.at[stmt], x->m, &as);
+    Type as, factor[2];
+    bool product = stmt_adds_products(x->p, &x->p->stmts.at[stmt], factor);
+    int word = product ? dot_products(x->m, factor[0], factor[1], &as) : 0;
     if (!word || b->reduced <= 1) return;
     b->plain = false;
     b->count /= word;
@@ -836,6 +828,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     x.walked = arena_new_n(arena, bool, t);
     for (int i = 0; i < cs->program->ninputs + cs->program->noutputs; i++) x.real[i] = true;
     *b = (BoundModel){.cs = cs, .p = cs->program, .nstmts = n, .stmt = x.stmt};
+    b->cost = machine_cost(m);
     b->plant = o->plant > 0 ? o->plant : 1;
     b->cores = (int)max_i64(1, min_i64(o->threads, m->rates->cores));
     bound_rates(b, m, cs->host);

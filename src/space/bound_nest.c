@@ -99,12 +99,10 @@ typedef struct Cost {
 
 // Registers pass on operands inside straight-line code, and those that stand still from one turn of
 // the loop around it to the next; results as well, when there is room for all of them.
-enum { OTHER_REGISTERS = 4 }; // than those of results
-
 static bool is_alone(const Piece *x) { return x->together < 2; }
 
 static bool keeps_results(const Eval *e, const Piece *x, const Cost *c, double share) {
-    return !is_alone(x) || c->tile * share <= e->b->registers - OTHER_REGISTERS;
+    return !is_alone(x) || c->tile * share <= e->b->registers - LIMIT_OTHER_REGISTERS;
 }
 
 // Of `room`, what is left to operands that stand still beside the results that come back.
@@ -373,10 +371,9 @@ typedef struct Lattice {
 // is too long to be unrolled whole, it gets a few copies of its body.
 static double together(const Eval *e, const Lattice *l, int at, Inner inner[][CPU_MAX_LEVELS + 1],
                        double instances, bool unrolls) {
-    enum { COPIES = 8 };
-    static const double part = 3.0 / 8; // of the limit, that copies may have
+    static const double part = (double)LIMIT_BODY_PART / LIMIT_BODY_WHOLE;
     double size = instances * e->s->lane, limit = (double)e->b->unrolled;
-    double marked = limit * (unrolls ? MARKED_UNROLL : 1);
+    double marked = limit * (unrolls ? LIMIT_MARKED_UNROLL : 1);
     for (int i = 0; i < e->s->niters; i++) {
         int next = l->next[at][i];
         if (!next) continue;
@@ -384,7 +381,7 @@ static double together(const Eval *e, const Lattice *l, int at, Inner inner[][CP
                     *then = inner[i] + taken_of(l->piece[next], i);
         if (size * then->least / now->least <= marked) return most_of(1, floor(marked / size));
     }
-    return most_of(1, least_of(COPIES, floor(part * limit / size)));
+    return most_of(1, least_of(LIMIT_BODY_COPIES, floor(part * limit / size)));
 }
 
 // Reads that do not depend on one of the iterators.

@@ -179,7 +179,7 @@ static CpuObject blank(int stmt) {
         .stmt = stmt, .iter = -1, .host = -1, .reader = -1, .comp = -1, .tensor = -1};
 }
 
-static const int64_t accumulator_counts[] = {0, 1, 2, 4, 8};
+static const int64_t accumulator_counts[] = {0, 1, 2, 4, LIMIT_PARTS};
 static const int64_t prefetch_distances[] = {0, 2, 8};
 
 static const int64_t *with_value(Build *x, const int64_t *from, int *n, int64_t value) {
@@ -378,10 +378,10 @@ static void make_copy(Build *x, int i, int tensor) {
     o.comp = x->comp[i];
     o.reader = x->comp[i];
     o.extent = tensor_elements(t);
-    o.lanes = x->o->machine.vector_bytes / (type_info[type_compute(t->type)].bits == 64 ? 8 : 4);
+    o.lanes = x->o->machine.vector_bytes / lane_bytes(t->type);
     int wide = 0;
     for (int d = 0; d < t->rank; d++) wide += tensor_size(t, d) > 1;
-    o.may_turn = wide > 1 && o.lanes >= 4;
+    o.may_turn = wide > 1 && o.lanes >= LIMIT_TRANSPOSE;
     const SchedCopy *g = copy_given(x, c->s->label, t->name);
     o.as = g ? g->as : copy_type(c->s, tensor, t->type);
     o.own =

@@ -21,7 +21,7 @@
 #ifndef LW_SPACE_CPU_H
 #define LW_SPACE_CPU_H
 
-#include "machine/machine.h"
+#include "machine/limits.h"
 #include "program/stmt_facts.h"
 #include "space/engine.h"
 #include "sched/flatten.h"

@@ -217,7 +217,7 @@ static Storage storage_of(const Make *m, int region, int window) {
     }
     if (s.home == HOME_STACK && !fits_stack(o->extent, &s)) s.home = HOME_AUTO;
     bool as_given = layout == CPU_LAYOUT_GIVEN || (o->storage && !o->storage->ndims && !s.ndims);
-    s.align = as_given ? o->storage->align : s.ndims ? 64 : 0;
+    s.align = as_given ? o->storage->align : s.ndims ? LIMIT_ALIGN : 0;
     return s;
 }
 

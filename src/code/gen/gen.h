@@ -127,7 +127,7 @@ void gen_emit(void *gen, const Micro *m); // one micro-operation; a MicroIsa.emi
 void gen_line(Gen *g, int line);          // what follows belongs to this line of the Tree's text
 
 // A value of n lanes occupies n·4 or n·8 bytes.
-static inline int gen_lane_size(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
+static inline int gen_lane_size(Type t) { return lane_bytes(t); }
 
 static inline bool gen_is64(Type t) { return gen_lane_size(t) == 8; }
 

@@ -341,9 +341,8 @@ static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int gua
 
 // Lanes a few elements apart, of which a guard allows some: cheaper than one by one.
 static bool is_near(const LeafGen *l, const Ref *r) {
-    enum { NEAR = 4 };
     int size = type_info[r->type].bytes;
-    return size >= 4 && r->lane > size && r->lane <= NEAR * size && r->lane % size == 0 &&
+    return size >= 4 && r->lane > size && r->lane <= LIMIT_NEAR * size && r->lane % size == 0 &&
            l->active > 2 && l->n->width * size >= 32 && !ref_is_hard(r);
 }
 

@@ -134,7 +134,7 @@ static void emit_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y
 
 static void pin_join(Gen *g, int i) {
     Pin *p = &g->pins.at[i];
-    int reg[MAX_PARTS] = {i}, spare = g->pinned;
+    int reg[LIMIT_PARTS] = {i}, spare = g->pinned;
     for (int k = 1; k < p->parts.n; k++) reg[k] = p->parts.pin + k - 1;
     for (int n = p->parts.n, h; n > 1; n = h) {
         h = (n + 1) / 2;

@@ -15,8 +15,6 @@
 
 #include "base/checked.h"
 
-enum { MOST = 8 }; // columns
-
 typedef struct Comb {
     Turn *t;
     Type type;
@@ -39,10 +37,10 @@ static bool pays(const Turn *t, const Strided *x, int n, int s) {
     const Ref *r = x->ref;
     int size = type_info[r->type].bytes;
     bool wide = t->p->machine->vector_bytes == 64;
-    if (s == 7) return false; // turning takes less
-    if (x->store) return n == s && (wide || s <= 4);
+    if (!can_comb(t->p->machine, s)) return false;
+    if (x->store) return n == s;
     if (n == 1) return wide ? s <= 4 && r->width * size < 64 : s <= 3;
-    return s <= 4 || (wide && 2 * n > s);
+    return s <= 4 || 2 * n > s;
 }
 
 static int step_of(const Ref *r) { return (int)(r->lane / type_info[r->type].bytes); }
@@ -50,8 +48,8 @@ static int step_of(const Ref *r) { return (int)(r->lane / type_info[r->type].byt
 int comb_columns(const Turn *t, const Strided *list, int n) {
     const Ref *r = list->ref;
     int size = type_info[r->type].bytes, run = 1;
-    if (r->lane % size || r->lane > MOST * size || r->lane <= size) return 0;
-    if (r->width < 4 || r->active < 2) return 0;
+    if (r->lane % size || r->lane > LIMIT_COMB * size || r->lane <= size) return 0;
+    if (r->width < LIMIT_COMB_LANES || r->active < 2) return 0;
     for (; run < n && same_rows(list, list + run); run++)
         if (list[run].ref->disp == list[run - 1].ref->disp) return 0; // read again, after a store
     return pays(t, list, run, step_of(r)) ? run : 0;
@@ -135,7 +133,7 @@ static int from_all(Comb *c, int dst, const int *vector, int n, const int *at) {
 
 // The s columns of s vectors, missing ones -1, into out[j·step] where `want`.
 static void part(Comb *c, int s, const int *vector, const bool *want, int *out, int step) {
-    int half[2][MOST / 2];
+    int half[2][LIMIT_COMB / 2];
     if (s == 1) {
         out[0] = vector[0];
         return;
@@ -160,13 +158,13 @@ static void part(Comb *c, int s, const int *vector, const bool *want, int *out, 
 
 // The first n of the s vectors that s columns make.
 static void mesh(Comb *c, int s, const int *column, int step, int *out, int n) {
-    int half[2][MOST];
+    int half[2][LIMIT_COMB];
     if (s == 1) {
         out[0] = column[0];
         return;
     }
     if (s & 1) {
-        int own[MOST];
+        int own[LIMIT_COMB];
         for (int j = 0; j < s; j++) own[j] = column[j * step];
         for (int v = 0; v < n; v++) {
             int at[16];
@@ -210,8 +208,8 @@ void comb_loads(Turn *t, const Group *g) {
     int64_t size = type_info[r->type].bytes;
     int64_t last = (g->column[g->n - 1].ref->disp - r->disp) / size;
     int64_t span = step * (r->active - 1) + last + 1;
-    int vector[MOST], out[MOST] = {0};
-    bool want[MOST] = {false};
+    int vector[LIMIT_COMB], out[LIMIT_COMB] = {0};
+    bool want[LIMIT_COMB] = {false};
     for (int v = 0; v < step; v++) {
         vector[v] = -1;
         if (span <= v * r->width) continue;
@@ -239,7 +237,7 @@ void comb_stores(Turn *t, const Group *g) {
     const Ref *r = g->column[0].ref;
     int step = step_of(r);
     int64_t span = step * r->active;
-    int column[MOST], out[MOST];
+    int column[LIMIT_COMB], out[LIMIT_COMB];
     for (int i = 0; i < g->n; i++) {
         column[i] = s->micros.at[g->column[i].micro].arg[0];
         s->vals.at[column[i]].uses--;

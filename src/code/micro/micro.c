@@ -655,7 +655,7 @@ static int fold_round(Seg *s, const Loc *l, Shuffle low, Shuffle high, int *val,
 }
 
 static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
-    int size = type_info[type_compute(l->ref->type)].bits == 64 ? 8 : 4;
+    int size = lane_bytes(l->ref->type);
     int bytes = size * s->vals.at[val[0]].width;
     if (size == 4) n = fold_round(s, l, SHUFFLE_LOW32, SHUFFLE_HIGH32, val, n);
     n = fold_round(s, l, SHUFFLE_LOW64, SHUFFLE_HIGH64, val, n);
@@ -669,7 +669,7 @@ enum { MAX_LANES = 16 };
 static void fold_rows(Seg *s, int first) {
     const Loc *l = &s->locs.at[first];
     int width = s->vals.at[l->val].width, at[MAX_LANES] = {first}, val[MAX_LANES], n = 1;
-    int size = type_info[type_compute(l->ref->type)].bits == 64 ? 8 : 4, written = l->written;
+    int size = lane_bytes(l->ref->type), written = l->written;
     if (width > MAX_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
     for (int i = first + 1; i < s->locs.n && i < at[n - 1] + 8 && n < width; i++)
         if (next_row(s, l, &s->locs.at[i], n)) at[n++] = i;

@@ -145,7 +145,7 @@ typedef struct Parts {
     int8_t pin; // registers of parts 1.. in a pinned loc; -1: none
     uint8_t op; // Reduce
     bool live;
-    int val[MAX_PARTS]; // -1: the identity
+    int val[LIMIT_PARTS]; // -1: the identity
 } Parts;
 
 // An element or vector of memory whose value is known. Computed addresses are never matched twice.

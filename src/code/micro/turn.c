@@ -18,16 +18,12 @@
 
 #include "base/checked.h"
 
-enum { LEAST = 4 }; // rows and columns of a block that is worth it
-
 // ---- Finding groups
 
 static bool is_apart(const Ref *r) {
     return r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes && !ref_is_hard(r) &&
            r->guard < 0;
 }
-
-static int lane_bytes(const Ref *r) { return type_info[type_compute(r->type)].bits == 64 ? 8 : 4; }
 
 static int order_of(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
@@ -107,8 +103,8 @@ static void find_groups(Turn *t, const Strided *list, int n) {
             run++;
         bool again = i + run < n && list[i + run].ref->disp == list[i + run - 1].ref->disp;
         const Ref *r = list[i].ref;
-        bool wide = r->width * lane_bytes(r) >= 32; // at least two pieces of 16 bytes
-        if (run >= LEAST && r->active >= LEAST && wide && !again)
+        bool wide = r->width * lane_bytes(r->type) >= LIMIT_TRANSPOSE_BYTES;
+        if (run >= LIMIT_TRANSPOSE && r->active >= LIMIT_TRANSPOSE && wide && !again)
             add_group(t, list + i, run, false);
     }
 }
@@ -156,7 +152,7 @@ static int shuffle(Net *n, Shuffle how, int a, int b) { return shuffle_to(n, -1,
 
 static void net_begin(Net *n, Turn *t, const Ref *r, int line) {
     *n = (Net){.t = t, .type = type_compute(r->type), .width = r->width, .line = line};
-    n->per_piece = lane_bytes(r) == 8 ? 2 : 4;
+    n->per_piece = lane_bytes(r->type) == 8 ? 2 : 4;
     n->pieces = r->width / n->per_piece;
     for (int i = 0; i < 16; i++) n->in[i] = -1;
 }

@@ -15,7 +15,6 @@
 // them do matter, so the loop has nothing inside but loops around that one statement.
 #include "code/plan/plan.h"
 
-enum { WORD = 4 }; // bytes of a lane
 
 static bool is_word(Type t) { return t == TYPE_I32 || t == TYPE_U32; }
 
@@ -27,11 +26,10 @@ static Mem *factor(PNode *leaf, const Expr *e) {
     return m->off && !m->inner ? m : NULL;
 }
 
-// Two of i16, or four of u8 by i8.
+// Is there an instruction that adds n products of these types as they are?
 static bool has_instruction(const Machine *m, Type a, Type b, int64_t n) {
-    if (a == TYPE_I16 && b == TYPE_I16) return n == 2;
-    bool bytes = (a == TYPE_U8 && b == TYPE_I8) || (a == TYPE_I8 && b == TYPE_U8);
-    return bytes && n == 4 && m->has_vnni && m->has_mask;
+    Type as;
+    return dot_products(m, a, b, &as) == n && (as == TYPE_NONE || (a == as && b == as));
 }
 
 // Does the operand lie in words along the loop, whole words for each lane?
@@ -39,7 +37,7 @@ static bool lies_in_words(const Plan *p, const PNode *loop, const PNode *leaf, c
     if (lin_coef(m->off, loop->loop) != type_info[m->type].bytes) return false;
     if (leaf->vloop >= 0) {
         int64_t lane = lin_coef(m->off, leaf->vloop);
-        if (lane != 0 && lane != WORD) return false;
+        if (lane != 0 && lane != LIMIT_WORD) return false;
     }
     return m->buffer < p->tree->nargs || p->alloc_loop[m->buffer] < loop->loop;
 }

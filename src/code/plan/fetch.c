@@ -26,7 +26,6 @@
 
 enum {
     MAX_OPEN = TREE_MAX_DEPTH * 2,
-    LINE = 64,
     MOST_LINES = 8, // of one turn
 };
 
@@ -143,7 +142,7 @@ static const Lin *spread(const Fetch *f, Mem *m, int from) {
         if (is_still(f, m, i)) over = i;
     int64_t turns = turns_of(f, m, &p, whole, over);
     if (!turns || (over >= 0 && (turns == 1 || f->open[over]->extent > 2 * p.rows))) return NULL;
-    int64_t q = ceil_div(p.span, turns), lines = ceil_div(q, LINE);
+    int64_t q = ceil_div(p.span, turns), lines = ceil_div(q, f->p->machine->line_bytes);
     int64_t rows = over < 0 ? 1 : ceil_div(p.rows, f->open[over]->extent);
     if (lines * rows > MOST_LINES) return NULL;
     m->spread.lines = (int)lines;

@@ -12,7 +12,7 @@
 #define LW_CODE_PLAN_PLAN_H
 
 #include "code/code.h"
-#include "machine/machine.h"
+#include "machine/limits.h"
 #include "tree/tree.h"
 
 typedef struct LinTerm {
@@ -73,8 +73,6 @@ typedef struct Mem {
     } spread; // over turns in which the access may stand still; no lines: the access itself
     const struct Mem *next; // what to prefetch
 } Mem;
-
-enum { MAX_PARTS = 8 }; // of a reduction that is split
 
 typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;
 

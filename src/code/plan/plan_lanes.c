@@ -7,8 +7,6 @@
 
 #include "base/checked.h"
 
-static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
-
 static int widest(Plan *p, const Expr *e) {
     int w = lane_bytes(e->type);
     if (e->kind == EXPR_INDEX || code_condition(p, e)) return w;

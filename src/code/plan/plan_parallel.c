@@ -15,9 +15,6 @@
 
 #include <string.h>
 
-// Vector operations that make a task worth handing to another thread: some microseconds.
-enum { TASK = 1 << 14 };
-
 // Adds scale·a to the coefficients of loops, c[nloops] being the constant; false: not linear.
 static bool coefficients(const Plan *p, const Affine *a, int64_t scale, int64_t *c) {
     if (!a->linear || !checked_fma(a->constant, scale, &c[p->nloops])) return false;
@@ -131,7 +128,7 @@ static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
 
 static int64_t automatic_grain(const PNode *loop, int64_t iterations) {
     int64_t each = max_i64(loop->count / max_i64(iterations, 1), 1);
-    return ceil_div(TASK, each);
+    return ceil_div(LIMIT_TASK, each);
 }
 
 static void make_parallel(Plan *p, PNode *n) {

@@ -139,9 +139,6 @@ static void choose_replay(const Plan *p, PNode *n) {
     }
 }
 
-// Copies of an assignment share nothing, so that many of them gain nothing.
-enum { MAX_COPIES = 32 };
-
 static bool only_assigns(const Plan *p, const PNode *n) {
     for (int i = n->first; i < n->last; i++)
         if (p->leaves.at[i]->leaf->op != REDUCE_ASSIGN) return false;
@@ -200,10 +197,10 @@ enum { MOST_UNCUT = 16 }; // trips of a loop that needs no cut
 // `pins`: it may have a tile.
 static bool mark(Plan *p, PNode *n, bool pins) {
     int64_t limit = n->most                  ? n->most
-                    : n->mark == KIND_UNROLL ? 16 * unroll_limit(p)
+                    : n->mark == KIND_UNROLL ? LIMIT_MARKED_UNROLL * unroll_limit(p)
                                              : unroll_limit(p);
     if (!n->most && n->mark != KIND_UNROLL && only_assigns(p, n))
-        limit = min_i64(limit, MAX_COPIES);
+        limit = min_i64(limit, LIMIT_ASSIGNED_COPIES);
     if (n->kind == P_LEAF) return true;
     bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
     bool alone = is_copied_alone(p, n);
@@ -502,7 +499,8 @@ static void choose_unroll(Plan *p, PNode *n) {
         }
         int64_t trips = n->vector ? extent_of(n) / n->lanes : extent_of(n);
         // Enough to hide the loop's own instructions, and without a rest where that is near.
-        int64_t most = min_i64(trips, min_i64(8, body ? unroll_limit(p) * 3 / 8 / body : 1));
+        int64_t room = unroll_limit(p) * LIMIT_BODY_PART / LIMIT_BODY_WHOLE;
+        int64_t most = min_i64(trips, min_i64(LIMIT_BODY_COPIES, body ? room / body : 1));
         bool cut = is_cut(p, n);
         if (cut) most = min_i64(most, ceil_div(trips, 8));
         while (cut && most & (most - 1)) most &= most - 1; // limits are divided by it
@@ -525,7 +523,7 @@ typedef struct Around {
 // `tile` values are kept anyway, `room` registers can be had.
 static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
     const Mem *w = &leaf->write;
-    int64_t chains = 1, steps = 1, turn = MAX_PARTS;
+    int64_t chains = 1, steps = 1, turn = LIMIT_PARTS;
     if (leaf->leaf->op == REDUCE_ASSIGN || !w->off || w->type != type_compute(w->type) ||
         w->type == TYPE_BOOL)
         return 1;

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { NEAR_LANES = 4 }; // elements from one lane to the next, so that whole vectors are loaded
-
 // [reg + disp] such that all lanes are within reach; may use rax.
 static X86Arg reachable(Gen *g, const Ref *r, X86Arg mem) {
     int64_t far = mem.value + r->lane * (r->width - 1);
@@ -185,7 +183,7 @@ static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
 // the last of them, or in a part of one.
 static bool is_near(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
-    return x86_is_wide(g) && size >= 4 && r->lane > size && r->lane <= NEAR_LANES * size &&
+    return x86_is_wide(g) && size >= 4 && r->lane > size && r->lane <= LIMIT_NEAR * size &&
            r->lane % size == 0 && r->active > 2 && r->width * size >= 32;
 }
 

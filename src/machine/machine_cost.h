@@ -1,0 +1,15 @@
+// What things cost on a kind of machine: the rows of cost.def as a struct.
+#ifndef LW_MACHINE_MACHINE_COST_H
+#define LW_MACHINE_MACHINE_COST_H
+
+#include "machine/machine.h"
+
+typedef struct MachineCost {
+#define COST(type, name, scalar, avx2, avx512, unit, source, text) type name;
+#include "machine/cost.def"
+} MachineCost;
+
+// Those of the machine's instruction set.
+const MachineCost *machine_cost(const Machine *m);
+
+#endif
