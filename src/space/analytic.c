@@ -142,8 +142,6 @@ static void see_read(void *user, const Access *a, bool guarded) {
     see_access(see->c, see->n, a);
 }
 
-static int lane_bytes(Type t) { return type_info[type_compute(t)].bits == 64 ? 8 : 4; }
-
 static uint64_t used_by(const Nest *n, const Expr *e) {
     uint64_t uses = 0;
     for (int i = 0; i < n->s->niters; i++) {
@@ -176,7 +174,9 @@ static uint64_t see_value(Nest *n, const Expr *e, const Expr *last, int *bytes) 
     if (e->kind != EXPR_OP) return used_by(n, e);
     bool guard = e->type == TYPE_BOOL || e->op == OP_SELECT;
     bool slow = e->op == OP_DIV && type_is_float(e->type);
-    double ops = op_info[e->op].class == OP_MATH ? 12 : slow ? 16 : 1;
+    double ops = op_info[e->op].class == OP_MATH ? n->cost->math_ops
+                 : slow                          ? n->cost->divide_ops
+                                                 : 1;
     uint64_t uses = 0;
     if (e->op == OP_SELECT) see_condition(n, e->arg[0]);
     for (int i = 0; i < e->n; i++) uses |= see_value(n, e->arg[i], last, bytes);
@@ -192,11 +192,17 @@ static double memory_cycles(const Chooser *c, const Nest *n) {
         double elements = (double)tensor_elements(&c->p->tensors.at[n->ref[r].access->tensor]);
         bytes += fmin(elements, n->instances) * n->ref[r].bytes;
     }
-    return bytes > (double)c->m->cache[2] ? bytes / 6 : 0;
+    return bytes > (double)c->m->cache[2] ? bytes / c->cost->argument_rate : 0;
 }
 
 static void see(Chooser *c, Nest *n, const Stmt *s) {
-    *n = (Nest){.s = s, .known = true, .after = -1, .window = -1, .pair = -1, .instances = 1};
+    *n = (Nest){.s = s,
+                .cost = c->cost,
+                .known = true,
+                .after = -1,
+                .window = -1,
+                .pair = -1,
+                .instances = 1};
     n->ref = arena_new_n(c->arena, Ref, MAX_REFS);
     for (int i = 0; i < s->niters; i++) {
         n->extent[i] = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
@@ -213,7 +219,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     see_value(n, value, fused ? value : NULL, &bytes);
     if (fused) n->ops--;
     if (s->op != REDUCE_ASSIGN) n->ops++;
-    n->guards += 0.5 * s->nconstraints;
+    n->guards += c->cost->constraint_ops * s->nconstraints;
     for (int i = 0; i < s->niters; i++)
         for (int k = 0; k < s->nconstraints; k++)
             if (affine_uses_iter(s->constraint[k], i)) n->guarded |= (uint64_t)1 << i;
@@ -224,7 +230,7 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
     n->injective = stmt_is_injective(s);
     n->lanes = c->m->isa == ISA_SCALAR ? 1 : (int)max_i64(1, c->m->vector_bytes / bytes);
     n->memory = memory_cycles(c, n);
-    n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / 2 + n->memory;
+    n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / c->cost->op_rate + n->memory;
     for (int i = 0; i < s->niters; i++) n->known &= !n->ref[0].hard[i];
     for (int k = 0; k < s->nconstraints; k++) n->known &= !s->constraint[k]->has_read;
     n->known &= !s->write->has_read && s->niters <= PROGRAM_MAX_ITERS / 2;
@@ -263,14 +269,14 @@ static bool joins(const Nest *n, int u, int v) {
 // other in the result, and lanes should run, since combing takes less than vectors that are mostly
 // empty; -1: there is none.
 static int rows_of(const Chooser *c, const Nest *n, int v) {
-    enum { FEW = 4 };
-    int64_t columns = n->extent[v], shuffles = columns * comb_shuffles(c, columns);
-    if (!shuffles || c->o->plain || n->ref[0].stride[v] != 1) return -1;
-    if (c->m->isa == ISA_AVX2) shuffles *= 3; // two of either half, and a blend
+    const MachineCost *k = c->cost;
+    int64_t columns = n->extent[v];
+    double shuffles = (double)(columns * comb_shuffles(c->m, columns)) * k->comb_factor;
+    if (shuffles <= 0 || c->o->plain || n->ref[0].stride[v] != 1) return -1;
     for (int u = 0; u < n->s->niters; u++) {
-        double cost = (double)columns * n->ops / 2;
+        double cost = (double)columns * n->ops / k->op_rate;
         int64_t vectors = min_i64(n->extent[u], n->lanes); // that the rows would take instead
-        bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= FEW;
+        bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= k->comb_rows;
         for (int r = 0; r < n->nrefs && fits; r++) {
             const Ref *ref = &n->ref[r];
             int64_t apart = ref->stride[u];
@@ -278,9 +284,9 @@ static int rows_of(const Chooser *c, const Nest *n, int v) {
                    (!ref->uses[u] || apart == 1 || (apart == columns && ref->stride[v] == 1));
             // What all rows share comes in lanes along v: a few rows stay with that.
             fits &= ref->uses[u] || !ref->uses[v] || n->extent[u] >= n->lanes;
-            if (apart == columns) cost += (double)shuffles;
+            if (apart == columns) cost += shuffles;
         }
-        double instead = (double)vectors * (1 + 0.65 * n->ops); // one by one, with their latency
+        double instead = (double)vectors * (1 + k->op_latency * n->ops);
         if (fits && !joins(n, u, v) && cost <= instead) return u;
     }
     return -1;
@@ -290,7 +296,7 @@ static int rows_of(const Chooser *c, const Nest *n, int v) {
 static void comb_blocks(Nest *n, int rows, int column) {
     int kept = 0;
     int64_t most = max_i64(n->extent[rows] / n->lanes, 1);
-    int64_t vectors = min_i64(max_i64(8 / n->extent[column], 1), most);
+    int64_t vectors = min_i64(max_i64(n->cost->comb_vectors / n->extent[column], 1), most);
     for (int i = 0; i < n->nloops; i++)
         if (n->loop[i].iter != n->s->iter[column].name) n->loop[kept++] = n->loop[i];
     n->nloops = kept;
@@ -312,7 +318,7 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     if (c->p->tensors.at[t].role != ROLE_OUTPUT || n->s->op != REDUCE_ASSIGN) return false;
     for (int r = 0; r < n->nrefs; r++)
         if (n->ref[r].uses[v]) bytes += n->instances * n->ref[r].bytes;
-    double room = n->ops > 0 ? (double)c->m->cache[3] / 2 : 4.0 * (double)c->m->cache[2];
+    double room = n->ops > 0 ? room_in(c, 3) : c->cost->stream_l2 * (double)c->m->cache[2];
     if (bytes <= room || n->instances * n->ref[0].bytes < (double)c->m->cache[2]) return false;
     for (int i = 0; i < c->p->stmts.n; i++) {
         const Nest *other = &c->nest[i];
@@ -325,9 +331,9 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
 // The iterator that runs through neighbours of the result, or else through elements a few apart, as
 // of pairs and triples; -1: none.
 static int contiguous(const Nest *n) {
-    enum { FEW = 4, DEAR = 8 };
+    const MachineCost *k = n->cost;
     int best = -1, next = -1;
-    int64_t least = FEW + 1;
+    int64_t least = LIMIT_NEAR + 1;
     for (int i = n->s->niters - 1; i >= 0 && next < 0; i--) {
         int64_t stride = n->ref[0].stride[i];
         if (stride == 1 && n->extent[i] > 1) next = i;
@@ -336,7 +342,8 @@ static int contiguous(const Nest *n) {
         int64_t stride = n->ref[0].stride[i];
         if (stride > 1 && stride < least && n->extent[i] >= n->lanes) best = i, least = stride;
     }
-    bool dear = n->ops >= DEAR && best >= 0 && next >= 0 && 4 * n->extent[next] <= n->lanes;
+    bool dear = n->ops >= k->dear_ops && best >= 0 && next >= 0 &&
+                k->dear_part * n->extent[next] <= n->lanes;
     bool worth = next < 0 || (dear && !joins(n, best, next));
     return worth ? best : next;
 }
@@ -366,11 +373,12 @@ static bool has_company(const Chooser *c, const Nest *n) {
 static bool choose_rows(const Chooser *c, Nest *n, int v) {
     int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
     bool block = rows > 1 && row[1] >= 0;
-    if (rows < 2 || (!block && n->extent[v] < 2 * n->lanes) || has_company(c, n)) return false;
+    bool is_long = n->extent[v] >= c->cost->stencil_least * n->lanes;
+    if (rows < 2 || (!block && !is_long) || has_company(c, n)) return false;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < n->nloops && row[k] >= 0; i++)
             if (n->loop[i].iter == n->s->iter[row[k]].name) n->loop[i].step = rows;
-    nest_loop(n, v, 4 * n->lanes, KIND_SERIAL);
+    nest_loop(n, v, c->cost->stencil_vectors * n->lanes, KIND_SERIAL);
     for (int k = 1; k >= 0; k--)
         if (row[k] >= 0) nest_loop(n, row[k], 1, block ? KIND_UNROLL : KIND_SERIAL);
     return true;
@@ -379,12 +387,13 @@ static bool choose_rows(const Chooser *c, Nest *n, int v) {
 // Rows of a vector or two that do not follow each other in memory: several of them in one go.
 static void choose_short_rows(const Chooser *c, Nest *n, int v) {
     int u = -1;
-    int64_t rows = 8 / ceil_div(n->extent[v], n->lanes);
-    if (rows < 4 || !n->nloops || c->o->plain || has_company(c, n)) return;
+    int64_t rows = c->cost->short_vectors / ceil_div(n->extent[v], n->lanes);
+    if (rows < c->cost->short_rows || !n->nloops || c->o->plain || has_company(c, n)) return;
     SchedLoop *last = &n->loop[n->nloops - 1];
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == last->iter) u = i;
-    if (joins(n, u, v) || last->step != 1 || n->extent[u] < 2 * rows) return;
+    bool has_blocks = n->extent[u] >= c->cost->least_blocks * rows;
+    if (joins(n, u, v) || last->step != 1 || !has_blocks) return;
     last->step = rows;
     nest_loop(n, u, 1, KIND_UNROLL);
 }
@@ -402,9 +411,9 @@ static void choose_scatter(Nest *n) {
 
 // Hardly more than copies of elements far apart, each of which is a load of its own anyway.
 static bool is_picked(const Nest *n, int v) {
-    enum { FAR = 8 };
-    for (int r = 1; r < n->nrefs && n->ops < 2; r++)
-        if (n->ref[r].uses[v] && !n->ref[r].hard[v] && llabs(n->ref[r].stride[v]) > FAR)
+    for (int r = 1; r < n->nrefs && n->ops < n->cost->picked_ops; r++)
+        if (n->ref[r].uses[v] && !n->ref[r].hard[v] &&
+            llabs(n->ref[r].stride[v]) > n->cost->picked_stride)
             return true;
     return false;
 }
@@ -422,7 +431,7 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     }
     bool picked = rows < 0 && u < 0 && is_picked(n, v);
     if (picked)
-        nest_loop(n, v, 2 * n->lanes, KIND_SERIAL);
+        nest_loop(n, v, c->cost->picked_vectors * n->lanes, KIND_SERIAL);
     else if (rows >= 0)
         comb_blocks(n, rows, column);
     else if (u >= 0)
@@ -505,10 +514,9 @@ static bool is_first(const Nest *n, int at) {
 
 // A row that is all there is gets parts, of whole vectors and lines.
 static void split_row(Nest *n) {
-    enum { PARTS = 16, VECTORS = 64 };
     if (n->nloops != 1 || n->loop[0].kind != KIND_VECTOR || n->loop[0].step > 1) return;
-    int64_t extent = trips(n, 0), least = VECTORS * n->lanes;
-    int64_t part = ceil_div(ceil_div(extent, PARTS), least) * least;
+    int64_t extent = trips(n, 0), least = n->cost->row_part * n->lanes;
+    int64_t part = ceil_div(ceil_div(extent, n->cost->parallel_tasks), least) * least;
     if (part >= extent) return;
     n->loop[1] = n->loop[0];
     n->loop[0] = (SchedLoop){.iter = n->loop[1].iter, .step = part, .kind = KIND_SERIAL};
@@ -520,7 +528,7 @@ static void split_row(Nest *n) {
 static void spread(Nest *n, bool alone) {
     int64_t tasks = 1;
     if (alone) split_row(n);
-    for (int at = 0; at + 1 < n->nloops && tasks < 16; at++) {
+    for (int at = 0; at + 1 < n->nloops && tasks < n->cost->parallel_tasks; at++) {
         if (!is_free(n, at) || !is_first(n, at) || (at > 0 && (!alone || at >= n->perfect))) return;
         n->loop[at].kind = KIND_PARALLEL;
         tasks *= trips(n, at);
@@ -528,7 +536,7 @@ static void spread(Nest *n, bool alone) {
 }
 
 static void choose_threads(Chooser *c) {
-    double cycles, worth = c->o->worth > 0 ? c->o->worth : ANALYTIC_WORTH;
+    double cycles, worth = c->o->worth > 0 ? c->o->worth : c->cost->parallel_worth;
     for (int i = 0, n; i < c->p->stmts.n; i += n) {
         n = run_of(c, i, &cycles);
         if (cycles < worth) continue;
@@ -634,7 +642,12 @@ static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
 }
 
 static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOptions *o) {
-    Chooser c = {.arena = arena, .p = p, .given = p, .o = o, .m = o->machine};
+    Chooser c = {.arena = arena,
+                 .p = p,
+                 .given = p,
+                 .o = o,
+                 .m = o->machine,
+                 .cost = machine_cost(o->machine)};
     c.nest = arena_new_n(arena, Nest, p->stmts.n + 1);
     if (!o->plain) p = c.p = unfold_reductions(&c);
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
@@ -650,10 +663,10 @@ static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOption
 }
 
 const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o) {
-    enum { VECTORS = 4 }; // of a wide tile
+    const Machine *m = o->machine;
+    int64_t wide = machine_cost(m)->ragged_vectors * m->vector_bytes / lane_bytes(TYPE_F32);
     Flat flat = o->plain ? (Flat){p, NULL} : program_flatten(arena, p);
-    if (!flat.last || !is_ragged(p, &flat, VECTORS * o->machine->vector_bytes / 4) ||
-        !flat_fits(&flat, p, o->stride))
+    if (!flat.last || !is_ragged(p, &flat, wide) || !flat_fits(&flat, p, o->stride))
         return choose_all(arena, p, o);
     AnalyticOptions flattened = *o;
     flattened.stride = flat_strides(arena, &flat, o->stride);

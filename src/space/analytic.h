@@ -33,19 +33,13 @@
 #include "machine/machine.h"
 #include "sched/schedule.h"
 
-enum { ANALYTIC_WORTH = 30000 }; // some 10 microseconds
-
 typedef struct AnalyticOptions {
     const Machine *machine;
-    bool serial;                  // no parallel loops
-    double worth;                 // cycles of a nest that threads share; 0: ANALYTIC_WORTH
-    bool plain;                   // no copies, no `after`, no hints
+    bool serial;  // no parallel loops
+    double worth; // cycles of a nest that threads share; 0: MachineCost.parallel_worth
+    bool plain;   // no copies, no `after`, no hints
     const int64_t *const *stride; // per argument, in elements; NULL (or NULL entry): row-major
 } AnalyticOptions;
-
-// Products of narrow integers that one instruction of the machine can add up for a statement, each
-// as type *as (TYPE_NONE: as they are); 0: it has none (analytic_narrow.c, code/plan/dots.c).
-int space_word(const Program *p, const Stmt *s, const Machine *m, Type *as);
 
 const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o);
 

@@ -56,13 +56,12 @@ static int block_loop(const Nest *n, const Ref *r, int turns) {
 // The loop around a tile; -1: there is none, or its sums are too short for anything to come
 // meanwhile.
 static int store_loop(const Nest *n, int turns, bool cut) {
-    enum { LONG = 256 };
     int j = turns - 1;
     double length = 1;
     while (j >= 0 && !n->ref[0].uses[iter_of(n, &n->loop[j])]) j--;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].reduction) length *= (double)inside(n, j, i);
-    return length < LONG && !cut ? -1 : j;
+    return length < n->cost->fetch_steps && !cut ? -1 : j;
 }
 
 static void ask(Chooser *c, SchedStmt *s, const Ref *r, const SchedLoop *l, int64_t distance,
@@ -78,7 +77,7 @@ static void ask(Chooser *c, SchedStmt *s, const Ref *r, const SchedLoop *l, int6
 
 // Into the first cache, if it holds two such blocks and what goes with them.
 static int level_of(const Chooser *c, double bytes) {
-    return 3 * bytes <= (double)c->m->cache[1] ? 1 : 2;
+    return c->cost->fetch_l1 * bytes <= (double)c->m->cache[1] ? 1 : 2;
 }
 
 // The outermost loop that brings a new panel, but not more than a fair part of the second cache at
@@ -89,7 +88,7 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
         for (int i = 0; i < n->s->niters; i++)
             if (panel->uses[i]) bytes *= (double)inside(n, j, i);
         int i = iter_of(n, &n->loop[j]);
-        if (!panel->uses[i] || bytes > (double)c->m->cache[2] / 4) continue;
+        if (!panel->uses[i] || bytes > c->cost->panel_share * (double)c->m->cache[2]) continue;
         if (n->extent[i] > n->loop[j].step)
             ask(c, &n->out, panel, &n->loop[j], 1, level_of(c, bytes));
         return;
@@ -99,11 +98,11 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
 // The rows of a panel, as many turns of the innermost sum ahead as leave the caches room for all
 // the lines that are on their way and for rows that meet in one set.
 void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide) {
-    enum { LINES = 40, ROWS = 8 };
     int at = n->nloops - 1;
     while (at >= 0 && !n->s->iter[iter_of(n, &n->loop[at])].reduction) at--;
     int64_t lines = ceil_div(wide * panel->bytes, c->m->line_bytes);
-    if (at >= 0) ask(c, &n->out, panel, &n->loop[at], max_i64(min_i64(LINES / lines, ROWS), 1), 1);
+    int64_t rows = min_i64(c->cost->fetch_lines / lines, c->cost->fetch_rows);
+    if (at >= 0) ask(c, &n->out, panel, &n->loop[at], max_i64(rows, 1), 1);
 }
 
 // Is each element used several times?
@@ -114,7 +113,6 @@ static bool is_shared(const Nest *n, const Ref *r) {
 }
 
 static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
-    enum { LEAST = 2048 }; // bytes
     const Ref *ref = &n->ref[r];
     double cache = (double)c->m->cache[2], all = 0;
     bool packed = r == a->packed;
@@ -127,7 +125,7 @@ static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
         at = a->outer - 1;
     double bytes = at < 0 ? 0 : block_of(n, ref, at);
     int level = at < a->outer ? level_of(c, bytes) : 2;
-    if (bytes >= LEAST && bytes <= cache / 2)
+    if (bytes >= c->cost->fetch_least && bytes <= room_in(c, 2))
         ask(c, packed ? n->section[0] : &n->out, ref, &n->loop[at], 1, level);
 }
 

@@ -22,7 +22,7 @@
 
 #include <math.h>
 
-enum { TAP_RANK = 5, MOST_TAPS = 40, STENCIL_ROWS = 4 };
+enum { TAP_RANK = 5, MOST_TAPS = 40 };
 
 typedef struct Tap {
     int tensor, rank;
@@ -110,7 +110,7 @@ static double taps_in_rows(const Taps *taps, int row, int rows) {
 // The iterator along which so many rows load least, if that is less by a tenth and it has `least`
 // of them; -1: none.
 static int best_row(const Nest *n, const Taps *taps, int rows, int64_t least, int except) {
-    double best = 0.9 * taps->n;
+    double best = n->cost->stencil_gain * taps->n;
     int row = -1;
     for (int i = n->s->niters - 1; i >= 0; i--) {
         if (i == except || n->extent[i] < least || n->ref[0].stride[i] == 1) continue;
@@ -121,11 +121,11 @@ static int best_row(const Nest *n, const Taps *taps, int rows, int64_t least, in
 }
 
 int stencil_rows(const Nest *n, int row[2]) {
-    enum { TWO = 2 }; // of a direction beside another one
-    row[0] = best_row(n, n->taps, STENCIL_ROWS, TWO, -1);
-    row[1] = row[0] < 0 ? -1 : best_row(n, n->taps, STENCIL_ROWS, TWO, row[0]);
-    if (row[1] < 0) row[0] = best_row(n, n->taps, STENCIL_ROWS, 2 * STENCIL_ROWS, -1);
-    return row[0] < 0 ? 1 : STENCIL_ROWS;
+    int rows = n->cost->stencil_rows, block = n->cost->stencil_block;
+    row[0] = best_row(n, n->taps, rows, block, -1);
+    row[1] = row[0] < 0 ? -1 : best_row(n, n->taps, rows, block, row[0]);
+    if (row[1] < 0) row[0] = best_row(n, n->taps, rows, n->cost->least_blocks * rows, -1);
+    return row[0] < 0 ? 1 : rows;
 }
 
 // --- Definitions in the place of reads -----------------------------------------------------------
@@ -208,12 +208,14 @@ static Taps *taps_with(Chooser *c, const Nest *def, const Tap *w, const Nest *re
 
 // Cycles of all vectors of a statement that loads so many, or as few as its rows share.
 static double vector_cycles(const Chooser *c, const Nest *n, double ops, double loads) {
-    return n->instances / n->lanes * fmax(ops / c->m->fma_ports, 0.7 * loads + 1);
+    double moves = c->cost->stencil_load * loads + c->cost->store_cycles;
+    return n->instances / n->lanes * fmax(ops / c->m->fma_ports, moves);
 }
 
 static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const Taps *taps) {
-    int row = best_row(n, taps, STENCIL_ROWS, 2 * STENCIL_ROWS, -1);
-    return vector_cycles(c, n, ops, row >= 0 ? taps_in_rows(taps, row, STENCIL_ROWS) : taps->n);
+    int rows = c->cost->stencil_rows;
+    int row = best_row(n, taps, rows, c->cost->least_blocks * rows, -1);
+    return vector_cycles(c, n, ops, row >= 0 ? taps_in_rows(taps, row, rows) : taps->n);
 }
 
 // Puts the definition in the place of all reads if that is cheaper.
@@ -246,11 +248,12 @@ static void choose_place(Chooser *c, const Users *u, int def) {
     }
     if (joined == 0 || (once && readers.n > 1)) return;
     if (once) // statements that share loops do one row at a time
-        apart =
-            0.9 * vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
+        apart = c->cost->shared_gain *
+                vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
     for (int t = 0; t < n->taps->n; t++) between += n->instances * n->ref[0].bytes / n->taps->n;
     if (!once)
-        apart += stencil_cycles(c, n, n->ops, n->taps) + chooser_traffic(c, 3 * bytes, between);
+        apart += stencil_cycles(c, n, n->ops, n->taps) +
+                 chooser_traffic(c, c->cost->temp_passes * bytes, between);
     if (joined >= apart) return;
     n->out.inlined = true;
     for (int k = 0; k < readers.n; k++)
@@ -291,7 +294,7 @@ static bool is_passed_on(const Chooser *c, const Nest *n) {
 // wait for them in the same row.
 void choose_release(Chooser *c, Nest *n) {
     Nest *host = &c->nest[n->after];
-    bool small = n->instances * n->ref[0].bytes * n->nrefs <= (double)c->m->cache[2] / 2;
+    bool small = n->instances * n->ref[0].bytes * n->nrefs <= room_in(c, 2);
     bool worth = host->by_rows || (n->instances >= n->lanes && small && !is_passed_on(c, n));
     if (!host->folded || !(worth || host->released)) return;
     host->released = true;
@@ -302,7 +305,7 @@ void choose_release(Chooser *c, Nest *n) {
 // if they came at once.
 static bool waits(const Chooser *c, const Nest *n) {
     int v = -1, tensor = n->s->write->tensor;
-    if (n->reduces || n->ref[0].size > (double)c->m->cache[2] / 2) return false;
+    if (n->reduces || n->ref[0].size > room_in(c, 2)) return false;
     for (int i = 0; i < n->s->niters && n->nloops; i++)
         if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
     if (v < 0 || n->extent[v] >= n->lanes || !(n->extent[v] & (n->extent[v] - 1))) return false;
@@ -336,12 +339,11 @@ static void add_block(Nest *n, int64_t step) {
 
 // A sum in lanes over a row of a few vectors.
 static bool is_short_sum(const Nest *n) {
-    enum { SHORT = 8 };
     int v = -1;
     for (int i = 0; i < n->s->niters && n->nloops; i++)
         if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
     return n->folded && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
-           n->extent[v] <= SHORT * n->lanes;
+           n->extent[v] <= n->cost->fold_short * n->lanes;
 }
 
 // Does it read what a statement without sums computes in the same row, from `first` on?
@@ -390,7 +392,6 @@ static void part_sums(Chooser *c, int from, int n) {
 // Rows that are added up together must not be shared with other statements, which come between
 // them. What is more than the second cache holds is done in blocks, nest by nest.
 void choose_blocks(Chooser *c) {
-    enum { BLOCK = 256 };
     bool by_rows;
     double bytes;
     for (int i = 0; i + 1 < c->p->stmts.n; i++)
@@ -399,14 +400,14 @@ void choose_blocks(Chooser *c) {
         n = (int)max_i64(1, same_rows(c, i, &by_rows, &bytes));
         int nests = 0;
         for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
-        bool large = bytes > (double)c->m->cache[2] / 2;
+        bool large = bytes > room_in(c, 2);
         if (nests > 1 && !large) part_sums(c, i, n);
         if (!by_rows || nests < 2) continue;
         for (int k = i; k < i + n; k++) {
             Nest *x = &c->nest[k];
             if (is_moved(x)) continue;
             if (large)
-                add_block(x, BLOCK);
+                add_block(x, c->cost->stage_rows);
             else if (x->by_rows)
                 x->out.stage = 0;
         }

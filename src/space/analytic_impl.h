@@ -3,6 +3,8 @@
 #define LW_SPACE_ANALYTIC_IMPL_H
 
 #include "base/checked.h"
+#include "machine/limits.h"
+#include "machine/machine_cost.h"
 #include "program/stmt_facts.h"
 #include "space/analytic.h"
 
@@ -51,6 +53,7 @@ typedef struct Work {
 // A statement, and the section that is being written for it.
 typedef struct Nest {
     const Stmt *s;
+    const MachineCost *cost;
     int64_t extent[PROGRAM_MAX_ITERS];
     int nrefs; // ref[0] is the write
     Ref *ref;
@@ -100,7 +103,8 @@ typedef struct Chooser {
     const Program *given; // p, but with reductions in one piece
     const AnalyticOptions *o;
     const Machine *m;
-    Nest *nest; // per statement
+    const MachineCost *cost; // of m
+    Nest *nest;              // per statement
     Users users;
     VEC(Part) parts;
 } Chooser;
@@ -140,19 +144,27 @@ static inline bool shares(const Nest *n, int i) {
     return false;
 }
 
-enum { WAY = 4096 }; // bytes of a way of the first cache
+// Rows, `stride` bytes from each other, that begin in different sets of L1.
+static inline int64_t rows_of_way(const MachineCost *k, int64_t stride) {
+    return max_i64(k->way_bytes / (stride & -stride), 1);
+}
 
-// So many rows, `apart` bytes from each other, begin in sets of their own of the first cache.
-static inline int64_t rows_of_way(int64_t apart) { return max_i64(WAY / (apart & -apart), 1); }
+// Bytes of data that stays in a cache while it is used again.
+static inline double room_in(const Chooser *c, int level) {
+    return c->cost->cache_share * (double)c->m->cache[level];
+}
 
-// What of a panel stays in the first cache, and does it have to? Few rows take vectors faster than
-// they come from the second one.
-static inline double near_bytes(const Chooser *c) { return 0.6 * (double)c->m->cache[1]; }
-static inline bool tile_is_near(const Tile *t) { return t->join >= 0 && t->rows[0] < 5; }
+// The part of a panel that stays in L1, and whether it has to.
+static inline double near_bytes(const Chooser *c) {
+    return c->cost->near_share * (double)c->m->cache[1];
+}
+static inline bool tile_is_near(const Nest *n, const Tile *t) {
+    return t->join >= 0 && t->rows[0] < n->cost->near_rows;
+}
 
-// Where instances may not exist, tests stand around pieces of this size.
+// Vector operations between the tests of a window with constraints.
 static inline int guarded_unroll(const Nest *n, const Tile *t) {
-    return n->guarded >> t->v & 1 ? 64 : 192;
+    return n->guarded >> t->v & 1 ? n->cost->guarded_unroll_lanes : n->cost->guarded_unroll;
 }
 
 Users chooser_users(const Chooser *c);
@@ -166,23 +178,22 @@ void choose_blocks(Chooser *c);
 // the first (1: none) and as many of the second (-1: none).
 int stencil_rows(const Nest *n, int row[2]);
 
-// Cycles to bring in so many bytes, again and again, from something so large.
+// Cycles to load `bytes` of data that is used again after `size` bytes of other data.
 static inline double chooser_traffic(const Chooser *c, double bytes, double size) {
-    const int64_t *cache = c->m->cache;
-    if (size <= (double)cache[1] / 2) return 0;
-    if (size <= (double)cache[2] / 2) return bytes / 48;
-    return bytes / (size <= (double)cache[3] / 2 ? 12 : 5);
+    if (size <= room_in(c, 1)) return 0;
+    if (size <= room_in(c, 2)) return bytes / c->cost->l2_rate;
+    return bytes / (size <= room_in(c, 3) ? c->cost->l3_rate : c->cost->memory_rate);
 }
 
 // Rows of a short reduction in lanes that are done in one go, so that their lanes are added up
 // together; 0: it is long.
 static inline int64_t folded_rows(const Nest *n, const Tile *t) {
-    enum { ROWS = 16, SHORT = 8 };
     int64_t turns = 1;
     if (!t->folded || n->window >= 0 || t->row[0] >= 0) return 0;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].reduction && i != t->v && !(t->joins >> i & 1)) turns *= n->extent[i];
-    return turns == 1 && t->length <= SHORT * n->lanes ? ROWS : 0;
+    bool is_short = t->length <= n->cost->fold_short * n->lanes;
+    return turns == 1 && is_short ? n->cost->fold_block : 0;
 }
 
 // Operands of narrow types that are converted when they are copied, or taken in `words`
@@ -212,14 +223,6 @@ bool is_coarse(const Chooser *c, const Nest *n, int i);
 // Do so many rows lie in one block, or make up whole ones? And loops over blocks, at the end.
 bool goes_up(const Nest *n, int iter, int64_t rows);
 void add_levels(Nest *n);
-
-// Shuffles for each of as many columns as there are elements from lane to lane, which are combed
-// out of whole vectors, or into them (code/micro/comb.c); 0: they are not.
-static inline int comb_shuffles(const Chooser *c, int64_t apart) {
-    static const int shuffles[] = {0, 0, 1, 2, 2, 4, 3, 0, 3};
-    int64_t most = c->m->isa == ISA_AVX512 ? 8 : c->m->isa == ISA_AVX2 ? 4 : 0;
-    return apart >= 2 && apart <= most ? shuffles[apart] : 0;
-}
 
 // May lanes along v be read from a copy, as far as other accesses to the tensor go?
 static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
@@ -253,7 +256,7 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns);
 void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide);
 // Are the results more than the second cache holds, so that it is worth to fetch where they go?
 static inline bool stores_far(const Chooser *c, const Nest *n) {
-    return n->ref[0].lone && n->ref[0].size > (double)c->m->cache[2] / 2;
+    return n->ref[0].lone && n->ref[0].size > room_in(c, 2);
 }
 
 #endif

@@ -14,12 +14,6 @@
 
 #include <stdlib.h>
 
-enum {
-    OFTEN = 16,     // times that an element is read which is worth a conversion,
-    MOST = 1 << 28, // if the copy has no more bytes
-    WORD = 4,
-};
-
 // --- Types ---------------------------------------------------------------------------------------
 
 static bool is_taken(const Program *p, Name label) {
@@ -38,8 +32,9 @@ static bool is_worth_it(const Chooser *c, const Nest *n, int r) {
     const Ref *x = &n->ref[r];
     const Tensor *t = &c->p->tensors.at[x->access->tensor];
     double elements = (double)tensor_elements(t);
-    return t->role == ROLE_INPUT && !x->access->has_read && n->instances >= OFTEN * elements &&
-           elements * WORD <= MOST && !is_taken(c->p, copy_label(c, n, r));
+    return t->role == ROLE_INPUT && !x->access->has_read &&
+           n->instances >= c->cost->convert_reads * elements &&
+           elements * LIMIT_WORD <= c->cost->convert_bytes && !is_taken(c->p, copy_label(c, n, r));
 }
 
 static Type type_of(const Chooser *c, const Nest *n, int r) {
@@ -62,31 +57,6 @@ static void convert_reads(const Chooser *c, Nest *n) {
 }
 
 // --- Words ---------------------------------------------------------------------------------------
-
-// The tensor that an operand reads, to widen it; -1: it does something else.
-static int factor_of(const Expr *e) {
-    bool cast = e->kind == EXPR_OP && e->op == OP_CAST && type_info[e->type].bits == 32;
-    return cast && e->arg[0]->kind == EXPR_READ ? e->arg[0]->access->tensor : -1;
-}
-
-int space_word(const Program *p, const Stmt *s, const Machine *m, Type *as) {
-    const Expr *e = s->value;
-    Type sum = p->tensors.at[s->write->tensor].type;
-    if (s->op != REDUCE_ADD || (sum != TYPE_I32 && sum != TYPE_U32) || e->kind != EXPR_OP ||
-        e->op != OP_MUL || m->isa == ISA_SCALAR)
-        return 0;
-    bool bytes = true, is_signed[2];
-    for (int i = 0; i < 2; i++) {
-        int tensor = factor_of(e->arg[i]);
-        Type t = tensor < 0 ? TYPE_NONE : p->tensors.at[tensor].type;
-        if (t != TYPE_I16 && !type_widens(t, TYPE_I16)) return 0;
-        bytes &= type_info[t].bytes == 1;
-        is_signed[i] = type_info[t].class == CLASS_INT;
-    }
-    bool fours = m->has_vnni && m->isa == ISA_AVX512 && bytes && is_signed[0] != is_signed[1];
-    *as = fours ? TYPE_NONE : TYPE_I16;
-    return fours ? 4 : 2;
-}
 
 // The dimension that is this iterator, by itself; -1: there is none, or another has it too.
 static int own_dim(const Ref *x, int i) {
@@ -113,13 +83,15 @@ static int pair_of(const Nest *n, int word) {
 }
 
 static bool take_words(const Chooser *c, Nest *n) {
-    Type as = TYPE_NONE;
-    int word = n->nrefs == 3 ? space_word(c->p, n->s, c->m, &as) : 0;
+    Type as = TYPE_NONE, factor[2];
+    bool product = n->nrefs == 3 && stmt_adds_products(c->p, n->s, factor);
+    int word = product ? dot_products(c->m, factor[0], factor[1], &as) : 0;
     int pair = word ? pair_of(n, word) : -1;
     if (pair < 0 || !n->ref[1].once || !n->ref[2].once) return false;
     for (int r = 1; r <= 2; r++)
         if (!is_worth_it(c, n, r)) return false;
-    for (int r = 1; r <= 2; r++) read_copy(&n->ref[r], as ? as : type_of(c, n, r), WORD, word);
+    for (int r = 1; r <= 2; r++)
+        read_copy(&n->ref[r], as ? as : type_of(c, n, r), LIMIT_WORD, word);
     n->word = word;
     n->pair = pair;
     n->extent[pair] /= word;

@@ -12,8 +12,6 @@
 
 #include "base/bug.h"
 
-enum { PACKED = 6 }; // reads of a panel that are worth to pack it
-
 // --- Around the tile -----------------------------------------------------------------------------
 
 static int64_t step_of(const Nest *n, const Tile *t, int i) {
@@ -73,7 +71,7 @@ static bool reads_through(const Chooser *c, const Blocks *b) {
     if (!b->t->folded || b->t->pack || b->t->row[0] >= 0 || !x->lone) return false;
     for (int i = 0; i < n->s->niters; i++)
         if (n->extent[i] > 1 && !x->uses[i]) return false;
-    return x->size > (double)c->m->cache[2] / 2;
+    return x->size > room_in(c, 2);
 }
 
 static void measure(Blocks *b) {
@@ -128,12 +126,13 @@ static void order_reductions(Blocks *b) {
 static int64_t group_of(const Chooser *c, const Blocks *b) {
     const Nest *n = b->n;
     int v = b->t->v;
-    int64_t wide = step_of(n, b->t, v), parts = c->o->serial ? 1 : 16, group = 0;
+    int64_t wide = step_of(n, b->t, v), group = 0;
+    int64_t parts = c->o->serial ? 1 : c->cost->parallel_tasks;
     if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1 || b->t->join >= 0)
         return 0;
-    for (int64_t k = 2; k <= 8; k++)
+    for (int64_t k = 2; k <= c->cost->group_panels; k++)
         if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
-            (double)k * b->panel_bytes <= (double)c->m->cache[2] / 2)
+            (double)k * b->panel_bytes <= room_in(c, 2))
             group = k * wide;
     return group;
 }
@@ -142,44 +141,48 @@ static int64_t group_of(const Chooser *c, const Blocks *b) {
 // first cache: while one is used the next one comes, which takes less than to pack it, unless many
 // rows pass by several of them.
 static void read_straight(const Chooser *c, Blocks *b) {
-    enum { MANY = 40, LEAST = 32 }; // of these rows; rows of a part
     const Nest *n = b->n;
+    const MachineCost *k = c->cost;
     const Ref *x = &n->ref[b->panel];
-    if (tile_is_near(b->t)) b->near = near_bytes(c);
+    if (tile_is_near(n, b->t)) b->near = near_bytes(c);
     if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
     if (b->rows_first || b->streamed || b->fetched || b->nred != 1 || !x->lone || x->as) return;
-    if (x->stride[b->t->v] != 1 || (b->reuse >= MANY && group_of(c, b))) return;
+    if (x->stride[b->t->v] != 1 || (b->reuse >= k->straight_reads && group_of(c, b))) return;
     int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
-    if (apart == 0 || apart % c->m->line_bytes || b->bytes <= (double)c->m->cache[2] / 2) return;
+    if (apart == 0 || apart % c->m->line_bytes || b->bytes <= room_in(c, 2)) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
-    int64_t sets = min_i64(rows_of_way(apart) * row, WAY); // of all, as bytes of a way
-    double room = near_bytes(c) * (double)sets / WAY;
-    bool fits = b->reuse < PACKED && room >= 0.8 * b->panel_bytes; // as it would not be packed
-    if (!fits && room < (double)(LEAST * row)) return;
+    int64_t sets = min_i64(rows_of_way(k, apart) * row, k->way_bytes); // as bytes of a way
+    double room = near_bytes(c) * (double)sets / k->way_bytes;
+    bool fits = b->reuse < k->pack_reads && room >= k->straight_share * b->panel_bytes;
+    if (!fits && room < (double)(k->straight_rows * row)) return;
     b->straight = true;
     b->near = room;
 }
 
 // At most so many values of a reduction: a number that divides its extent, if there is one that is
 // not much less.
-static int64_t part_below(int64_t extent, int64_t most) {
-    for (int64_t i = most / 8 * 8; i >= most / 2 && i > 0; i -= 8)
+static int64_t part_below(const MachineCost *k, int64_t extent, int64_t most) {
+    int by = k->block_multiple;
+    for (int64_t i = most / by * by; i >= most / 2 && i > 0; i -= by)
         if (extent % i == 0) return i;
     return 0;
 }
 
 // A panel that is too large for its cache is done in parts, one after the other for all rows.
 static void block_reductions(const Chooser *c, Blocks *b) {
-    double limit = b->near > 0 ? b->near : (double)c->m->cache[2] / 4;
-    if (b->reuse < (b->near > 0 ? 6 : 4) || b->rows_first) return;
+    const MachineCost *cost = c->cost;
+    double limit = b->near > 0 ? b->near : cost->panel_share * (double)c->m->cache[2];
+    if (b->reuse < (b->near > 0 ? cost->block_reads_near : cost->block_reads)) return;
+    if (b->rows_first) return;
     for (int k = 0; k < b->nred && b->panel_bytes > limit; k++) {
         int i = b->red[k];
         int64_t extent = b->n->extent[i], parts = (int64_t)ceil(b->panel_bytes / limit);
         if (!b->n->ref[b->panel].uses[i] || extent < 2) continue;
         int64_t step = ceil_div(extent, parts);
         double most = (double)extent * limit / b->panel_bytes;
-        int64_t even = b->near > 0 ? part_below(extent, (int64_t)most) : 0;
-        b->step[i] = even ? even : extent < 64 ? step : (step + 7) / 8 * 8;
+        int64_t even = b->near > 0 ? part_below(cost, extent, (int64_t)most) : 0;
+        int64_t up = ceil_div(step, cost->block_multiple) * cost->block_multiple;
+        b->step[i] = even ? even : extent < cost->block_short ? step : up;
         if (b->step[i] >= extent) b->step[i] = 0;
         b->panel_bytes /= (double)min_i64(parts, extent);
     }
@@ -196,37 +199,40 @@ static int64_t part_near(int64_t extent, int64_t want) {
 // from one end to the other, while the sums come and go. Panels of it would jump from page to page,
 // which is better only where the processor knows all of the pages, and is told of the next ones.
 static void stream_panel(const Chooser *c, Blocks *b) {
-    enum { PAGE = 4096, KNOWN = 1024 };
     const Nest *n = b->n;
+    const MachineCost *k = c->cost;
     const Ref *x = &n->ref[b->panel];
     if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
     if (x->as) return;
-    if (b->reuse >= 8 || b->bytes <= (double)c->m->cache[2] / 2) return;
+    if (b->reuse >= k->stream_reads || b->bytes <= room_in(c, 2)) return;
     int i = b->red[0], v = b->t->v;
     int64_t rows = 1, wide = step_of(n, b->t, v);
-    for (int k = 0; k < 2; k++)
-        if (b->t->row[k] >= 0) rows *= n->extent[b->t->row[k]];
-    int64_t step = part_near(n->extent[i], min_i64(max_i64(8 * rows, 16), 32));
-    if (x->stride[v] != 1 || llabs(x->stride[i]) * x->bytes < 1024 || n->extent[i] < 4 * step)
-        return;
+    for (int r = 0; r < 2; r++)
+        if (b->t->row[r] >= 0) rows *= n->extent[b->t->row[r]];
+    int64_t want = max_i64(k->stream_steps_row * rows, k->stream_steps_least);
+    int64_t step = part_near(n->extent[i], min_i64(want, k->stream_steps_most));
     int64_t apart = llabs(x->stride[i]) * x->bytes;
-    b->fetched = !c->o->plain && x->lone && 10 * apart > 9 * PAGE &&
-                 (double)apart * (double)n->extent[i] <= (double)KNOWN * PAGE;
+    if (x->stride[v] != 1 || apart < k->far_stride || n->extent[i] < k->stream_passes * step)
+        return;
+    b->fetched = !c->o->plain && x->lone && (double)apart > k->page_share * k->page_bytes &&
+                 (double)apart * (double)n->extent[i] <= (double)k->known_pages * k->page_bytes;
     if (b->fetched) return;
     b->streamed = true;
     b->step[i] = step;
-    b->width = ceil_div(512, wide) * wide;
+    b->width = ceil_div(k->stream_width, wide) * wide;
     if (b->width >= n->extent[v] || (c->o->serial && n->extent[v] % b->width)) b->width = 0;
 }
 
 // A panel that the first cache could hold, but its rows meet in few of the sets.
 static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
     double row = (double)(b->t->vectors * b->n->lanes * b->n->ref[b->panel].bytes);
-    double room = (double)(c->m->cache[1] / WAY * rows_of_way(apart)) * row;
-    return b->panel_bytes <= (double)c->m->cache[1] / 2 && 2 * room < b->panel_bytes;
+    const MachineCost *k = c->cost;
+    double room = (double)(c->m->cache[1] / k->way_bytes * rows_of_way(k, apart)) * row;
+    return b->panel_bytes <= room_in(c, 1) && k->crowd_factor * room < b->panel_bytes;
 }
 
 static bool wants_pack(const Chooser *c, const Blocks *b) {
+    const MachineCost *cost = c->cost;
     const Ref *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows of vectors begin in the middle of cache lines
     int64_t least = INT64_MAX / 8; // from one row to the next
@@ -239,16 +245,17 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
     if (b->t->group >= 0) return false;
     if (b->t->pack || x->as) return true;
     if (x->twin) return false;
-    if (b->reuse < PACKED || x->stride[b->t->v] != 1) return false;
+    if (b->reuse < cost->pack_reads || x->stride[b->t->v] != 1) return false;
     for (int k = 0; k < b->nred; k++) {
         int64_t stride = llabs(x->stride[b->red[k]]) * x->bytes;
         crooked |= stride % c->m->line_bytes != 0;
         if (stride && b->n->extent[b->red[k]] > 1) least = min_i64(least, stride);
     }
     if (crooked && b->bytes > (double)c->m->cache[1]) return true;
-    if (b->nred == 1 && b->reuse >= 24 && is_crowded(c, b, least)) return true;
+    if (b->nred == 1 && b->reuse >= cost->crowd_reads && is_crowded(c, b, least)) return true;
     double all = (double)tensor_elements(&c->p->tensors.at[x->access->tensor]) * x->bytes;
-    return (least >= 4096 ? all : least >= 1024 ? b->bytes : 0) >= (double)c->m->cache[2] / 2;
+    double far = least >= cost->page_bytes ? all : least >= cost->far_stride ? b->bytes : 0;
+    return far >= room_in(c, 2);
 }
 
 // --- Packing -------------------------------------------------------------------------------------
@@ -262,7 +269,7 @@ static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
         more = false;
         for (int i = 0; i < n->s->niters && !more; i++) {
             if (i == v || n->extent[i] < 2 || x->stride[i] != length || x->hard[i]) continue;
-            if (count && length * n->extent[i] > 2 * n->lanes) continue;
+            if (count && length * n->extent[i] > n->cost->copy_columns * n->lanes) continue;
             chain[count++] = i;
             length *= n->extent[i];
             more = true;
@@ -286,9 +293,9 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     const Ref *x = &n->ref[b->panel];
     int v = b->t->v, join = b->t->join, count = 0, chain[PROGRAM_MAX_ITERS];
     int columns = x->stride[v] != 1 && !n->word && join < 0 ? neighbours(n, x, v, chain) : 0;
-    bool cut = columns == 1 && n->extent[chain[0]] > 2 * n->lanes;
+    bool cut = columns == 1 && n->extent[chain[0]] > n->cost->copy_columns * n->lanes;
     SchedLoop panels = {.iter = b->name[v], .step = step_of(n, b->t, v)};
-    bool whole = panels.step * x->bytes >= 256; // a row of a panel is worth going to
+    bool whole = panels.step * x->bytes >= n->cost->copy_row; // a row of a panel is worth going to
     bool several = has_panels(n, b, at) && !x->twin;
     if (several && whole) loop[count++] = panels;
     for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
@@ -349,7 +356,7 @@ static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
     if (join >= 0) dim[count++] = (LayoutDim){.dim = b->name[join], .block = 1};
     dim[count++] = (LayoutDim){.dim = b->name[v], .block = 1};
     if (n->word) dim[count++] = (LayoutDim){.dim = b->name[n->pair], .block = 1};
-    copy->storage = (Storage){.ndims = count, .dim = dim, .align = 64};
+    copy->storage = (Storage){.ndims = count, .dim = dim, .align = LIMIT_ALIGN};
     if (at) copy->at = (LoopRef){.iter = at->iter, .step = at->step};
     order_copy(n, b, at, section, arena_new_n(c->arena, SchedLoop, MAX_LOOPS));
     return true;
@@ -381,15 +388,15 @@ static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
 static double whole_cycles(const Chooser *c, const Nest *n, double bytes) {
     double between = bytes;
     for (int r = 1; r < n->nrefs; r++) between += n->ref[r].size;
-    return chooser_traffic(c, 3 * bytes, between);
+    return chooser_traffic(c, c->cost->temp_passes * bytes, between);
 }
 
 static double part_cycles(const Chooser *c, const Nest *n, double bytes, const SchedLoop *at) {
-    enum { BEGIN = 40 };
     double trips = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == at->iter) trips = ceil((double)n->extent[i] / (double)at->step);
-    return chooser_traffic(c, 3 * bytes, bytes / trips) + BEGIN * trips;
+    return chooser_traffic(c, c->cost->temp_passes * bytes, bytes / trips) +
+           c->cost->inside_begin * trips;
 }
 
 // What a loop around everything needs of a temporary that lies across it is computed inside, and so
@@ -461,7 +468,7 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
     int64_t taps = n->extent[i] / n->lanes;
     bool slides = false;
     if (b->t->folded || n->window >= 0 || b->step[i] || n->extent[i] % n->lanes) return 0;
-    if (taps < 2 || taps > 8 || b->t->vectors < 2) return 0;
+    if (taps < 2 || taps > n->cost->taps_most || b->t->vectors < 2) return 0;
     for (int r = 1; r < n->nrefs; r++)
         slides |= n->ref[r].stride[i] == 1 && n->ref[r].stride[b->t->v] == 1;
     return slides ? taps : 0;
@@ -469,12 +476,13 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
 
 // A part of a reduction with so many turns or fewer, but at least `least`: a number that divides
 // it.
-static int64_t even_turn(int64_t all, int64_t extent, int64_t want, int64_t least) {
-    enum { COPIES = 4 }; // what the generator unrolls
-    int64_t turn = max_i64(want / COPIES * COPIES, least), few = max_i64(want / 2, least);
-    while (turn > few && (all % turn || extent % turn)) turn -= COPIES;
-    while (turn < all && (all % turn || extent % turn)) turn += COPIES;
-    return 2 * turn <= all ? turn : 0;
+static int64_t even_turn(const MachineCost *k, int64_t all, int64_t extent, int64_t want,
+                         int64_t least) {
+    int by = k->cut_multiple;
+    int64_t turn = max_i64(want / by * by, least), few = max_i64(want / 2, least);
+    while (turn > few && (all % turn || extent % turn)) turn -= by;
+    while (turn < all && (all % turn || extent % turn)) turn += by;
+    return k->least_blocks * turn <= all ? turn : 0;
 }
 
 // Where tiles are stored beyond the second cache, their rows are fetched some at a time while sums
@@ -488,8 +496,8 @@ static void share_rows(const Chooser *c, Blocks *b) {
     if (!stores_far(c, n) || n->ref[0].stride[t->v] != 1 || n->window >= 0) return;
     int i = b->red[0];
     int64_t all = b->step[i] ? b->step[i] : n->extent[i], want = ceil_div(all, t->rows[0]);
-    b->turn = even_turn(all, n->extent[i], want, 16);
-    if (!b->turn) b->turn = even_turn(all, n->extent[i], want, 8);
+    b->turn = even_turn(c->cost, all, n->extent[i], want, c->cost->cut_steps);
+    if (!b->turn) b->turn = even_turn(c->cost, all, n->extent[i], want, c->cost->cut_steps_short);
 }
 
 static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
@@ -513,13 +521,12 @@ static int iter_of(const Nest *n, const SchedLoop *l) {
 // The innermost loop over results that is long enough, in blocks of as many rows as are folded
 // together; a few results of each row stand inside.
 static void block_rows(Nest *n, const Tile *t) {
-    enum { FEW = 4 };
     int64_t rows = folded_rows(n, t), inside = 1;
-    for (int at = n->nloops - 1; rows && at >= 0 && inside <= FEW; at--) {
+    for (int at = n->nloops - 1; rows && at >= 0 && inside <= n->cost->folded_inside; at--) {
         SchedLoop *l = &n->loop[at];
         int i = iter_of(n, l);
         if (i == n->s->niters || l->step != 1) return;
-        if (n->extent[i] >= 2 * rows) {
+        if (n->extent[i] >= n->cost->least_blocks * rows) {
             memmove(l + 1, l, (size_t)(n->nloops++ - at) * sizeof *l);
             l->step = rows;
             n->by_rows = true;
@@ -592,8 +599,9 @@ void choose_contraction(Chooser *c, Nest *n) {
         b.through = reads_through(c, &b);
         measure(&b);
         double panels = b.bytes / b.panel_bytes;
-        b.rows_first = chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
-                       chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / 8;
+        b.rows_first =
+            chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
+            chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / c->cost->pass_rate;
         b.rows_first |= t.folded && t.pack; // its rows are all there are, and near
         b.rows_first &= !b.through;
     }

@@ -20,14 +20,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FAR 1.75 // what a vector from beyond the first cache weighs, in loads
-
-enum {
-    LEAST_FOLDED = 8, // values of a reduction that lanes are worth
-    STRAIGHT = 256,   // vector operations that the generator unrolls
-};
-#define HALF 0.6 // of the instances are left, mostly, where conditions are known
-
 // --- The model -----------------------------------------------------------------------------------
 
 static bool is_vector(const Nest *n, int r, int v, int pack) {
@@ -69,9 +61,9 @@ static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
 }
 
 // Does the generator unroll all turns around the tile? Functions take many operations.
-static bool is_straight(const Nest *n, const Tile *t) {
+static bool is_straight(const Chooser *c, const Nest *n, const Tile *t) {
     double sums = (double)(t->rows[0] * t->rows[1] * t->vectors);
-    return sums * t->turns * (1 + n->ops / 4) <= STRAIGHT;
+    return sums * t->turns * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
 }
 
 // Loads that a vector of lanes apart is worth: those a few elements apart are shuffled from as many
@@ -79,13 +71,14 @@ static bool is_straight(const Nest *n, const Tile *t) {
 static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
     int v = t->v;
     int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
-    if (comb_shuffles(c, apart) && columns >= apart && is_straight(n, t))
-        return 1 + comb_shuffles(c, apart);
-    if (t->vectors == 1 && apart > 0 && columns >= 4 && n->lanes >= 8 && n->extent[v] >= n->lanes)
-        return 1 + 5.0 * n->lanes / (double)min_i64(columns, n->lanes);
-    if (apart >= 2 && apart <= 4 && ref->bytes >= 4 && c->m->isa == ISA_AVX512)
+    int shuffles = comb_shuffles(c->m, apart);
+    if (shuffles && columns >= apart && is_straight(c, n, t)) return 1 + shuffles;
+    if (t->vectors == 1 && apart > 0 && columns >= LIMIT_TRANSPOSE &&
+        n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes)
+        return 1 + c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
+    if (apart >= 2 && apart <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
         return (double)(2 * apart - 1);
-    return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : 2 * n->lanes;
+    return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : c->cost->gather_load * n->lanes;
 }
 
 // Does some operand move along a row of the tile as it does along this reduction?
@@ -102,15 +95,16 @@ bool tile_slides(const Nest *n, const Tile *t, int i) {
 // The reductions that are unrolled around the tile: all of them where they are short, else those
 // that slide along its rows, innermost first, if a fair part of a window can be kept.
 static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double turns) {
-    double sums = (double)(t->rows[0] * t->rows[1] * t->vectors), room = STRAIGHT / sums;
-    bool keeps = 3 * (c->m->vector_registers - sums - t->vectors - 1) >= sums / t->vectors;
+    double sums = (double)(t->rows[0] * t->rows[1] * t->vectors), limit = c->m->unroll_limit;
+    double room = limit / sums, spare = c->m->vector_registers - sums - t->vectors - 1;
+    bool keeps = c->cost->kept_windows * spare >= sums / t->vectors;
     uint64_t near = 0;
     if (t->folded) return 0;
     if (n->window >= 0) {
         int inner = n->window;
         for (int i = 0; i < n->s->niters; i++)
             if (n->guarded >> i & 1 && n->s->iter[i].reduction && tile_slides(n, t, i)) inner = i;
-        bool fits = (double)n->extent[inner] * STRAIGHT <= room * guarded_unroll(n, t);
+        bool fits = (double)n->extent[inner] * limit <= room * guarded_unroll(n, t);
         return fits ? (uint64_t)1 << inner : 0;
     }
     for (int i = n->s->niters - 1; i >= 0; i--) {
@@ -176,6 +170,7 @@ static double turns_beside(const Nest *n, const Tile *t, const Ref *ref) {
 // less, where windows are kept.
 static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                        double *shared) {
+    const MachineCost *cost = c->cost;
     double sum = 0, turns = t->turns;
     double sums = (double)(part[0] * part[1] * part[2]);
     double room = c->m->vector_registers - sums - (double)part[2] - 1;
@@ -184,7 +179,7 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
         double count = 1, lines = along && whole && ref->crooked && r != t->pack ? 2 : 1;
         if (along) count = (double)part[2] * (whole ? 1 : lanes_apart(c, n, ref, t));
-        if (ref->bytes < 4) count *= along ? 1.5 : 2.5; // they are converted, and then spread
+        if (ref->bytes < 4) count *= along ? cost->narrow_vector : cost->narrow_broadcast;
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
         if (turns > 1 && whole) {
@@ -192,13 +187,13 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
             double kept = fmax(0, fmin(1, room / live));
             if (window < turns * count) lines = 1; // near: two halves come in the time of a far one
             *shared += lines * kept * (count - window / turns);
-        } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(t)) {
+        } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
+            double far = cost->far_load;
             bool again = lines > 1; // neighbours are in the same lines
-            lines = ref->lone && ref->once ? FAR : fmax(lines, FAR); // the former can be packed
-            if (again && !t->folded && is_passing(n, ref)) lines = FAR * (1 + 1 / (double)part[2]);
+            lines = ref->lone && ref->once ? far : fmax(lines, far); // the former can be packed
+            if (again && !t->folded && is_passing(n, ref)) lines = far * (1 + 1 / (double)part[2]);
         }
-        if (t->folded && t->row[0] >= 0 && lines >= FAR)
-            lines *= 1.5; // they come in rows, none is used twice
+        if (t->folded && t->row[0] >= 0 && lines >= cost->far_load) lines *= cost->row_load;
         sum += lines * count;
     }
     return sum;
@@ -206,42 +201,44 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
 
 // Rows that lie a power of two apart meet in few sets of the first cache, and put each other out.
 static double crowding(const Nest *n, const Tile *t, const int64_t *part, double turns) {
-    enum { ROOM = 10 }; // lines of a set that rows may have
+    const MachineCost *cost = n->cost;
     double lost = 0;
-    for (int r = 1; r < n->nrefs && turns >= 64; r++)
+    for (int r = 1; r < n->nrefs && turns >= cost->crowd_steps; r++)
         for (int k = 0; k < 2; k++) {
             if (t->row[k] < 0 || r == t->pack || n->ref[r].uses[t->v]) continue;
             int64_t apart = llabs(n->ref[r].stride[t->row[k]]) * n->ref[r].bytes;
             if (!apart) continue;
-            int64_t sets = rows_of_way(apart);
-            if (sets < 4) lost += fmax(0, (double)(part[k] - ROOM * sets));
+            int64_t sets = rows_of_way(cost, apart);
+            if (sets < cost->crowd_sets)
+                lost += fmax(0, (double)part[k] - cost->crowd_lines * (double)sets);
         }
-    return 0.4 * lost;
+    return cost->crowd_cycles * lost;
 }
 
 // Loads of one cycle. Whole 64-byte vectors, and what fills them, come one at a time.
 static double load_rate(const Machine *m, const Nest *n, const Tile *t) {
     bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
-    return wide ? 1.1 : m->load_ports;
+    return wide ? n->cost->full_load_rate : m->load_ports;
 }
 
 // To give all lanes of a group what they share: a shuffle, or as many blends as it takes.
 static double spread_cost(const Nest *n, const Tile *t) {
-    return n->extent[t->v] <= 4 ? 1 : (double)(t->groups - 1);
+    return n->extent[t->v] <= n->cost->blend_lanes ? 1 : (double)(t->groups - 1);
 }
 
 // To store a vector of results, beside a plain store: lanes that lie apart go one by one, those of
 // rows side by side to the same cache lines; of whole rows that are short they are combed.
 static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
     int64_t apart = n->ref[0].stride[t->v];
+    int shuffles = comb_shuffles(c->m, apart);
     if (apart == 1) return 0;
-    for (int k = 0; k < 2 && comb_shuffles(c, apart); k++)
-        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] == apart)
-            return comb_shuffles(c, apart);
+    for (int k = 0; k < 2 && shuffles; k++)
+        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] == apart) return shuffles;
     for (int k = 0; k < 2; k++)
-        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= 4)
-            return 14 + 5.0 * n->lanes / (double)min_i64(part[k], n->lanes);
-    return 2.0 * n->lanes;
+        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= LIMIT_TRANSPOSE)
+            return c->cost->store_transposed +
+                   c->cost->store_shuffles * n->lanes / (double)min_i64(part[k], n->lanes);
+    return c->cost->store_lane * n->lanes;
 }
 
 // Rows of results that begin inside cache lines: the first vector of each is split between two, the
@@ -249,18 +246,20 @@ static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const i
 static double split_rows(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
     const Ref *w = &n->ref[0];
     if (t->folded || w->stride[t->v] != 1 || !w->crooked) return 0;
-    return (double)(part[0] * part[1]) * (w->size > (double)c->m->cache[1] / 2 ? 8 : 1);
+    bool far = w->size > room_in(c, 1);
+    return (double)(part[0] * part[1]) * (far ? c->cost->split_line_far : c->cost->split_line);
 }
 
 // Tests of instances: of lanes in their first and last vectors; of rows in the first and the last
 // of several tiles.
 static double border_cost(const Nest *n, const Tile *t) {
     bool whole = t->vectors * n->lanes >= n->extent[t->v];
-    double cost = !(n->guarded >> t->v & 1) ? 1 : whole ? 1.3 : 1.5;
+    double lanes = whole ? n->cost->border_row : n->cost->border_lanes;
+    double cost = n->guarded >> t->v & 1 ? lanes : 1;
     for (int k = 0; k < 2; k++) {
         if (t->row[k] < 0 || !(n->guarded >> t->row[k] & 1)) continue;
         double tiles = ceil((double)n->extent[t->row[k]] / (double)t->rows[k]);
-        if (tiles > 1) cost *= 1 + 0.6 / tiles;
+        if (tiles > 1) cost *= 1 + n->cost->border_tiles / tiles;
     }
     return cost;
 }
@@ -286,37 +285,44 @@ static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
 
 // Cycles from one step of a reduction to the next: minima and maxima have to look for NaN.
 static double latency_of(const Machine *m, const Nest *n) {
-    return (n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX ? 2 : 1) * m->fma_latency;
+    bool compares = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
+    return (compares ? n->cost->compare_latency : 1) * m->fma_latency;
 }
 
 // To add up the lanes of a sum: less where those of several sums are added up together.
 static double folded_end(const Nest *n, const Tile *t) {
-    return folded_rows(n, t) ? 1 : t->row[0] >= 0 ? 5 : 10;
+    return folded_rows(n, t) ? n->cost->fold_rows
+           : t->row[0] >= 0  ? n->cost->fold_tile
+                             : n->cost->fold_one;
 }
 
 // Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
     const Machine *m = c->m;
+    const MachineCost *cost = c->cost;
     double sums = (double)(part[0] * part[1] * part[2]), shared = 0;
     double loads = loads_of(c, n, t, part, &shared);
-    double room = m->vector_registers - 4;
-    double split = fmin(8, fmax(1, floor(room / sums)));
+    double room = m->vector_registers - LIMIT_OTHER_REGISTERS;
+    double split = fmin(LIMIT_PARTS, fmax(1, floor(room / sums)));
     double spread = t->group < 0 ? 0 : (loads - shared - 1) * spread_cost(n, t);
     double ops = sums + work_of(n, t, part);
     double guards = guard_ops(n, t, part);
     double arithmetic =
         (ops + spread + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;
     double load = (loads - shared) / load_rate(m, n, t);
-    double issue = (ops + loads - shared + 1.5 / t->turns + guards) / m->ports[PORT_ISSUE];
+    double loop = cost->loop_ops / t->turns;
+    double issue = (ops + loads - shared + loop + guards) / m->ports[PORT_ISSUE];
     double turn = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
     double end = t->folded ? folded_end(n, t) : store_cost(c, n, t, part);
-    if (!n->s->init) end *= 2;
-    double ends = (t->folded ? 2 : 16) + (1.5 + end) * sums + split_rows(c, n, t, part);
-    turn += 0.06 * loads + 0.1 * issue + crowding(n, t, part, turns);
-    turn *= border_cost(n, t) * (is_answered(n, t) ? HALF : 1);
-    double parts =
-        t->join >= 0 && tile_is_near(t) ? ceil(turns * (double)part[2] * 64 / near_bytes(c)) : 1;
+    if (!n->s->init) end *= cost->update_factor;
+    double ends = (t->folded ? cost->fold_begin : cost->tile_begin) +
+                  (cost->tile_store + end) * sums + split_rows(c, n, t, part);
+    turn += cost->load_wait * loads + cost->issue_wait * issue + crowding(n, t, part, turns);
+    turn *= border_cost(n, t) * (is_answered(n, t) ? cost->known_share : 1);
+    double parts = 1;
+    if (t->join >= 0 && tile_is_near(n, t))
+        parts = ceil(turns * (double)part[2] * m->line_bytes / near_bytes(c));
     return turns * turn + ends * (2 * parts - 1);
 }
 
@@ -324,6 +330,7 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
 // often as it is made anew, in every iteration of the loops that all operands depend on.
 static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
     const Ref *x = &n->ref[t->pack];
+    const MachineCost *cost = c->cost;
     double times = 1;
     int64_t columns = 1;
     for (int i = 0; i < n->s->niters; i++) {
@@ -331,13 +338,13 @@ static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
         if (!n->s->iter[i].reduction && !shares(n, i)) times *= (double)n->extent[i];
         if (x->stride[i] == 1) columns = max_i64(columns, min_i64(n->extent[i], n->lanes));
     }
-    int shuffles = columns == x->stride[t->v] ? comb_shuffles(c, columns) : 0;
-    double each = x->stride[t->v] == 1 ? 0.15
-                  : t->join >= 0       ? 0.3 // shuffled from whole vectors
-                  : shuffles           ? (2.0 + shuffles) / n->lanes
-                                       : 0.5 * n->lanes / (double)columns;
+    int shuffles = columns == x->stride[t->v] ? comb_shuffles(c->m, columns) : 0;
+    double each = x->stride[t->v] == 1 ? cost->pack_contiguous
+                  : t->join >= 0       ? cost->pack_joined
+                  : shuffles           ? (cost->pack_vector + shuffles) / n->lanes
+                                       : cost->pack_transpose * n->lanes / (double)columns;
     double far = chooser_traffic(c, x->size, x->size); // nothing else goes on meanwhile
-    return x->size / x->bytes * each + far + 200 + 30 * (times - 1);
+    return x->size / x->bytes * each + far + cost->pack_begin + cost->pack_again * (times - 1);
 }
 
 // Vectors of so many rows along v that lie side by side; a last tile with fewer rows keeps them
@@ -351,19 +358,19 @@ static int64_t joined_vectors(const Nest *n, const Tile *t, int64_t rows) {
 // Lines come from beyond the second cache in pairs: rows of a tile that do not have whole ones
 // bring a line in vain, which is waited for now and then, unless its turn comes soon.
 static double odd_lines(const Chooser *c, const Nest *n, const Tile *t) {
-    enum { SOON = 8 }; // tiles in between
     int64_t width = (int64_t)t->vectors * n->lanes, between = 1;
     double cycles = 0;
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0) between *= ceil_div(n->extent[t->row[k]], t->rows[k]);
-    if (t->folded || t->join >= 0 || width >= n->extent[t->v] || between < SOON) return 0;
+    if (t->folded || t->join >= 0 || width >= n->extent[t->v]) return 0;
+    if (between < c->cost->pair_tiles) return 0;
     for (int r = 0; r < n->nrefs; r++) {
         const Ref *x = &n->ref[r];
         if ((r && r == t->pack) || x->stride[t->v] != 1 || x->crooked) continue;
-        if (width * x->bytes % (2 * c->m->line_bytes) == 0) continue;
+        if (width * x->bytes % (c->cost->line_pair * c->m->line_bytes) == 0) continue;
         double lines = x->size / (double)(width * x->bytes);
-        if (x->size > (double)c->m->cache[2] / 2)
-            cycles += chooser_traffic(c, lines * c->m->line_bytes, x->size) / 4;
+        if (x->size > room_in(c, 2))
+            cycles += chooser_traffic(c, lines * c->m->line_bytes, x->size) * c->cost->pair_wait;
     }
     return cycles;
 }
@@ -400,7 +407,8 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
             count *= (double)(at >> k & 1 ? rest[k] > 0 : tiles[k]);
         }
         if (t->join >= 0) part[2] = joined_vectors(n, t, part[2]);
-        if (count > 0) cost += count * (part_cost(c, n, t, part, turns) + (at ? 15 : 0));
+        if (count > 0)
+            cost += count * (part_cost(c, n, t, part, turns) + (at ? c->cost->tail_cycles : 0));
     }
     cost = cost * outer + odd_lines(c, n, t);
     return t->pack ? cost + pack_cost(c, n, t) : cost;
@@ -411,19 +419,21 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
 // Registers: the sums, one vector of each operand along the lanes, one for what is the same in all.
 static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
-    int64_t most = c->m->vector_registers - 4 - (t->folded || n->ops > 2 ? 3 : 0);
+    const MachineCost *cost = c->cost;
+    bool busy = t->folded || n->ops > cost->busy_ops;
+    int64_t most =
+        c->m->vector_registers - LIMIT_OTHER_REGISTERS - (busy ? cost->busy_registers : 0);
     if (n->window >= 0 && n->extent[n->window] <= guarded_unroll(n, t) / 4 &&
         sums * n->extent[n->window] > guarded_unroll(n, t))
         return sums == 1;
     // Windows of minima and maxima have operands to keep, and each step takes several registers.
     bool order = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
-    if (order && n->windows && sums > 8) return t->rows[0] == 1;
+    if (order && n->windows && sums > cost->compare_sums) return t->rows[0] == 1;
     // Lanes of short sums are code without loops, where sums are values like others.
-    enum { STRAIGHT_SUMS = 12 };
-    bool loops = !t->folded || sums * ceil_div(t->length, n->lanes) > STRAIGHT;
-    if (!loops && sums > STRAIGHT_SUMS) return false;
+    bool loops = !t->folded || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
+    if (!loops && sums > cost->fold_sums) return false;
     int64_t held = (t->folded ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and one
-    return sums <= most && (sums + held < c->m->vector_registers || sums <= 8);
+    return sums <= most && (sums + held < c->m->vector_registers || sums <= cost->free_sums);
 }
 
 // Does some operand move along the iterator just as it does along a reduction?
@@ -512,7 +522,8 @@ static bool is_group(const Nest *n, int v, int g) {
 // Rows shorter than a vector, several in one.
 static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
     int64_t groups = n->lanes / n->extent[v];
-    bool chooses = n->guards > 0.5 * n->s->nconstraints; // conditions inside its value
+    bool chooses =
+        n->guards > c->cost->constraint_ops * n->s->nconstraints; // conditions inside its value
     if (groups < 2 || n->lanes % n->extent[v] || chooses || n->guarded >> v & 1) return;
     for (int k = 0; k < c->p->stmts.n; k++) // who reads the result would take other vectors
         for (int r = 1; r < c->nest[k].nrefs; r++)
@@ -530,9 +541,9 @@ static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
 
 static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
     Tile t = {.v = v, .join = -1, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
-    int64_t vectors = ceil_div(n->extent[v], n->lanes);
+    int64_t vectors = min_i64(ceil_div(n->extent[v], n->lanes), c->cost->tile_vectors);
     for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1)
-        for (t.vectors = 1; t.vectors <= min_i64(vectors, 8) && has_room(c, n, &t); t.vectors++)
+        for (t.vectors = 1; t.vectors <= vectors && has_room(c, n, &t); t.vectors++)
             try_rows(c, n, &t, 0, best);
 }
 
@@ -553,18 +564,18 @@ static int to_join(const Nest *n, int v, int g) {
 
 // Short rows that lie apart in an operand, but not in the result: several of them in one go.
 static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
-    enum { MOST = 8 }; // vectors
+    int64_t widest = c->cost->tile_vectors;
     Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
-    if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > MOST * n->lanes) return;
+    if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > widest * n->lanes) return;
     // An iterator of one value may share its subscript: then a copy has no dimension for it.
     if (n->extent[v] < 2) return;
     for (t.join = 0; t.join < n->s->niters; t.join++) {
         bool fits = t.join != v && n->extent[t.join] > 1 && !is_coarse(c, n, t.join);
         t.pack = fits ? to_join(n, v, t.join) : 0;
-        int64_t most = min_i64(n->extent[t.join], MOST * n->lanes);
+        int64_t most = min_i64(n->extent[t.join], widest * n->lanes);
         for (t.joined = 1; t.pack && t.joined <= most; t.joined++) {
             t.vectors = (int)joined_vectors(n, &t, t.joined);
-            if (t.vectors <= MOST && has_room(c, n, &t)) try_rows(c, n, &t, 0, best);
+            if (t.vectors <= widest && has_room(c, n, &t)) try_rows(c, n, &t, 0, best);
         }
     }
 }
@@ -603,7 +614,7 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
     if (t.pack < 0) return;
     if (!t.pack) join_reductions(n, &t);
     t.length = t.pack ? n->extent[v] : t.length;
-    if (t.length < LEAST_FOLDED) return;
+    if (t.length < c->cost->fold_least) return;
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
         if (ref->hard[v] || (ref->uses[v] && !is_vector(n, r, v, t.pack))) return;
@@ -618,7 +629,8 @@ bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
     double elements = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction) elements *= (double)n->extent[i];
-    double declared = 2 * n->instances * fmax(1, n->ops) + 8 * elements;
+    double declared =
+        c->cost->scalar_op * n->instances * fmax(1, n->ops) + c->cost->scalar_result * elements;
     *best = (Tile){.v = -1, .cost = declared};
     for (int i = 0; i < n->s->niters; i++) {
         bool single = n->extent[i] < 2;

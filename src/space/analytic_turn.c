@@ -25,14 +25,15 @@ static bool is_strided(const Ref *r, int lane) {
 }
 
 // Cycles of a load or a store; narrow values are converted by shuffles.
-static double access_cycles(const Ref *r, bool store) {
-    return (store ? 1 : 0.5) + (r->bytes < 4 ? (store ? 2 : 1) : 0);
+static double access_cycles(const MachineCost *k, const Ref *r, bool store) {
+    double narrow = r->bytes >= 4 ? 0 : store ? k->narrow_store : k->narrow_load;
+    return (store ? k->store_cycles : k->load_cycles) + narrow;
 }
 
 // A strided vector whose lanes are loaded or stored one by one.
-static double one_by_one(const Chooser *c, int64_t lanes, bool store) {
-    if (c->m->isa != ISA_AVX512) return 2.0 * (double)lanes;
-    return store ? (double)lanes + 5 : 0.6 * (double)lanes + 1;
+static double one_by_one(const MachineCost *k, int64_t lanes, bool store) {
+    return store ? k->scatter_lane * (double)lanes + k->scatter_begin
+                 : k->gather_lane * (double)lanes + k->gather_begin;
 }
 
 static int rounds(int64_t width) {
@@ -44,18 +45,19 @@ static int rounds(int64_t width) {
 // So many strided vectors side by side, each of so many lanes.
 static double group_cycles(const Chooser *c, const Nest *n, const Ref *r, const Turning *b,
                            int64_t lanes, int64_t columns) {
-    enum { LEAST = 4 };
     bool store = r == n->ref;
     int64_t apart = llabs(r->stride[b->lane]), bytes = r->bytes > 4 ? 8 : 4;
     int64_t width = min_i64(n->lanes, INT64_C(1) << rounds(n->extent[b->lane]));
     bool full = width * bytes == 64;
     double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
-    double access = access_cycles(r, store);
+    double access = access_cycles(c->cost, r, store);
+    int shuffles = columns == apart ? comb_shuffles(c->m, apart) : 0;
+    bool block = columns >= LIMIT_TRANSPOSE && lanes >= LIMIT_TRANSPOSE &&
+                 width * bytes >= LIMIT_TRANSPOSE_BYTES && r->stride[b->column] == 1;
     if (!columns || !lanes) return 0;
-    if (columns == apart && apart != 7 && comb_shuffles(c, apart) && lanes > 1 && width >= LEAST)
-        return (double)columns * (comb_shuffles(c, apart) / rate + access);
-    if (columns < LEAST || lanes < LEAST || width * bytes < 32 || r->stride[b->column] != 1)
-        return (double)columns * one_by_one(c, lanes, store);
+    if (shuffles && lanes > 1 && width >= LIMIT_COMB_LANES)
+        return (double)columns * (shuffles / rate + access);
+    if (!block) return (double)columns * one_by_one(c->cost, lanes, store);
     return rounds(width) * (double)max_i64(lanes, columns) / rate + (double)lanes * access;
 }
 
@@ -63,7 +65,7 @@ static double strided_cycles(const Chooser *c, const Nest *n, const Ref *r, cons
                              int64_t columns) {
     int64_t extent = n->extent[b->lane], tail = extent % n->lanes, full = extent / n->lanes;
     int64_t most = min_i64(n->lanes, INT64_C(1) << rounds(extent));
-    if (columns == llabs(r->stride[b->lane]) && comb_shuffles(c, columns)) most = columns;
+    if (columns == llabs(r->stride[b->lane]) && comb_shuffles(c->m, columns)) most = columns;
     double groups = (double)(columns / most);
     double whole = groups * group_cycles(c, n, r, b, n->lanes, most) +
                    group_cycles(c, n, r, b, n->lanes, columns % most);
@@ -79,8 +81,8 @@ static double block_cost(const Chooser *c, const Nest *n, const Turning *b) {
         if (is_strided(&n->ref[r], b->lane))
             cost += strided_cycles(c, n, &n->ref[r], b, columns);
         else
-            cost += access_cycles(&n->ref[r], r == 0) * vectors;
-    cost += n->ops / 2 * vectors;
+            cost += access_cycles(c->cost, &n->ref[r], r == 0) * vectors;
+    cost += n->ops / c->cost->op_rate * vectors;
     return cost / (double)(n->extent[b->lane] * columns);
 }
 
@@ -98,26 +100,26 @@ static int other_side(const Nest *n, int v, int64_t least) {
 }
 
 int turned_iter(const Chooser *c, const Nest *n, int v) {
-    int u = n->extent[v] < 4 ? -1 : other_side(n, v, 2);
-    if (u < 0 || n->extent[u] >= 4) return u;
+    int u = n->extent[v] < LIMIT_TRANSPOSE ? -1 : other_side(n, v, 2);
+    if (u < 0 || n->extent[u] >= LIMIT_TRANSPOSE) return u;
     for (int r = 1; r < n->nrefs; r++)
-        if (n->ref[r].stride[u] == 1 && comb_shuffles(c, llabs(n->ref[r].stride[v]))) return u;
-    return other_side(n, v, 4);
+        if (n->ref[r].stride[u] == 1 && comb_shuffles(c->m, llabs(n->ref[r].stride[v]))) return u;
+    return other_side(n, v, LIMIT_TRANSPOSE);
 }
 
 // Lanes along u: with some values of the iterator along which results go on where those along v
 // end, if that fills blocks better.
 static Turning across(const Chooser *c, const Nest *n, int u, int v) {
-    enum { COLUMNS = 64 };
     Turning best = {.lane = u, .column = v, .beside = -1, .times = 1};
     best.cost = block_cost(c, n, &best);
     for (int o = 0; o < n->s->niters; o++) {
         if (o == u || o == v || n->ref[0].stride[o] != n->extent[v]) continue;
-        for (int64_t k = 2; k <= n->extent[o] && k * n->extent[v] <= COLUMNS; k++) {
+        for (int64_t k = 2; k <= n->extent[o] && k * n->extent[v] <= c->cost->transpose_columns;
+             k++) {
             Turning b = {.lane = u, .column = v, .beside = o, .times = k};
             int64_t turns = ceil_div(n->extent[o], k); // the last one may be short
             b.cost = block_cost(c, n, &b) * (double)(turns * k) / (double)n->extent[o];
-            if (b.cost < 0.95 * best.cost) best = b;
+            if (b.cost < c->cost->beside_gain * best.cost) best = b;
         }
     }
     return best;
@@ -131,10 +133,10 @@ static void drop_loop(Nest *n, int iter) {
 }
 
 bool choose_across(const Chooser *c, Nest *n, int v) {
-    int u = n->ref[0].stride[v] == 1 ? other_side(n, v, 4) : -1;
+    int u = n->ref[0].stride[v] == 1 ? other_side(n, v, LIMIT_TRANSPOSE) : -1;
     if (u < 0 || c->o->plain) return false;
     Turning along = {.lane = v, .column = u, .beside = -1, .times = 1}, b = across(c, n, u, v);
-    if (b.cost > 0.8 * block_cost(c, n, &along)) return false;
+    if (b.cost > c->cost->across_gain * block_cost(c, n, &along)) return false;
     drop_loop(n, u);
     for (int i = 0; i < n->nloops && b.beside >= 0; i++)
         if (n->loop[i].iter == n->s->iter[b.beside].name) n->loop[i].step = b.times;
@@ -152,8 +154,9 @@ bool choose_across(const Chooser *c, Nest *n, int v) {
 void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed) {
     int64_t wide = max_i64(n->lanes, c->m->vector_registers);
     drop_loop(n, u);
-    if (streamed) nest_loop(n, v, 4 * n->lanes, KIND_SERIAL);
-    if (streamed) nest_loop(n, u, 4 * n->lanes, KIND_SERIAL);
+    int64_t side = c->cost->stream_vectors * n->lanes;
+    if (streamed) nest_loop(n, v, side, KIND_SERIAL);
+    if (streamed) nest_loop(n, u, side, KIND_SERIAL);
     nest_loop(n, streamed ? v : u, n->lanes, KIND_SERIAL);
     nest_loop(n, streamed ? u : v, streamed ? n->lanes : wide, KIND_SERIAL);
     nest_loop(n, u, 1, KIND_SERIAL);
