@@ -10,7 +10,7 @@
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "lab/rivals.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -87,12 +87,12 @@ static const char *one_line(Ours *o) {
 
 // us to choose once more; the least of some.
 static double choose_us(Ours *o) {
-    AnalyticOptions choice = {.machine = &o->machine, .serial = true}; // one core
+    ChooseOptions choice = {.machine = &o->machine, .serial = true}; // one core
     double best = INFINITY;
     for (int i = 0; i < 9; i++) {
         ArenaMark mark = arena_mark(&o->work);
         double begin = lab_cpu();
-        analytic_choose(&o->work, o->program, &choice);
+        choose_schedule(&o->work, o->program, &choice);
         best = fmin(best, lab_cpu() - begin);
         arena_release(&o->work, mark);
     }

@@ -14,7 +14,7 @@
 #include "api/measure.h"
 #include "lab/lab.h"
 #include "lab/ours.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "space/bound.h"
 
 #include <math.h>
@@ -249,8 +249,8 @@ static double time_hand(const Item *it, double root) {
 static bool open_case(const Bench *b, const Item *it, Case *x) {
     Ours *o = x->o;
     if (it->threads > 1) ours_threads(o, it->threads);
-    AnalyticOptions choice = {.machine = &o->machine, .serial = it->threads < 2};
-    const Schedule *chosen = analytic_choose(&o->arena, o->program, &choice);
+    ChooseOptions choice = {.machine = &o->machine, .serial = it->threads < 2};
+    const Schedule *chosen = choose_schedule(&o->arena, o->program, &choice);
     o->machine.rates = &b->rates;
     CpuOptions options = {.machine = o->machine, .threads = it->threads, .given = chosen};
     x->cs = cpu_space(&o->arena, o->program, &options, &o->diags);

@@ -4,7 +4,7 @@
 #include "lab.h"
 #include "loopwright.h"
 #include "peers/peer.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "tree/cost.h"
 
 #include <float.h>
@@ -139,8 +139,8 @@ static void make(Ours *o, const char *program, const char *schedule, const char 
     if (!o->program || o->diags.errors) return (void)fail(o, "the program does not bind");
     bool chosen = schedule && !strcmp(schedule, OURS_CHOSEN);
     const Source *s = schedule && !chosen ? source(o, schedule) : NULL;
-    AnalyticOptions choice = {.machine = &o->machine, .serial = true}; // one core
-    if (chosen) o->schedule = analytic_choose(&o->arena, o->program, &choice);
+    ChooseOptions choice = {.machine = &o->machine, .serial = true}; // one core
+    if (chosen) o->schedule = choose_schedule(&o->arena, o->program, &choice);
     if (s) o->schedule = schedule_parse(&o->arena, &o->names, s, &o->diags);
     if (o->error) return;
     if (schedule && !o->schedule) return (void)fail(o, "the schedule does not parse");

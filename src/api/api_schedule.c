@@ -8,7 +8,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "tree/cost.h"
 #include "sched/flatten.h"
 #include "sched/schedule.h"
@@ -101,8 +101,8 @@ const int64_t *const *strides_of(Arena *arena, const Program *p, const View *vie
     return stride;
 }
 
-static AnalyticOptions choice_for(Call *call, const Program *p, Target target) {
-    AnalyticOptions o = {.machine = target.machine,
+static ChooseOptions choice_for(Call *call, const Program *p, Target target) {
+    ChooseOptions o = {.machine = target.machine,
                          .serial = threads_of(call, target.threads) == 1};
     if (!o.machine) o.machine = show_machine(call, NULL);
     o.stride = strides_of(call->arena, p, target.views);
@@ -122,8 +122,8 @@ static bool views_fit(Call *call, const Program *p, const Schedule *s, const Vie
 }
 
 bool chosen_in_parallel(Call *call, const Program *p, Target target) {
-    AnalyticOptions o = choice_for(call, p, target);
-    const Schedule *s = o.machine ? analytic_choose(call->arena, p, &o) : NULL;
+    ChooseOptions o = choice_for(call, p, target);
+    const Schedule *s = o.machine ? choose_schedule(call->arena, p, &o) : NULL;
     for (int i = 0; s && i < s->nstmts; i++)
         for (int k = 0; k < s->stmt[i]->nloops; k++)
             if (s->stmt[i]->loop[k].kind == KIND_PARALLEL) return true;
@@ -133,13 +133,13 @@ bool chosen_in_parallel(Call *call, const Program *p, Target target) {
 // What is chosen lowers. Should it not, what it leaves out of orders and marks always does.
 static lw_status lower_chosen(Call *call, const Program *p, Target target,
                               const Schedule **schedule, const Tree **out) {
-    AnalyticOptions o = choice_for(call, p, target);
+    ChooseOptions o = choice_for(call, p, target);
     if (!o.machine) return LW_ERROR;
     double start = now_us();
     for (int plain = 0; plain <= 1; plain++) {
         DiagList quiet = {.arena = call->arena, .source = call->diags->source};
         o.plain = plain;
-        *schedule = analytic_choose(call->arena, p, &o);
+        *schedule = choose_schedule(call->arena, p, &o);
         if (!plain) call->schedule_us += now_us() - start;
         *out = tree_lower(call->arena, p, *schedule, plain ? call->diags : &quiet);
         if (*out) return LW_OK;

@@ -4,7 +4,7 @@
 #include "api/pipeline.h"
 
 #include "base/bug.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "space/bound.h"
 
 #include <string.h>
@@ -217,8 +217,8 @@ static lw_status space_body(Call *call, void *args) {
     detect_machine(call->ctx, m, ISA_COUNT);
     bool wanted = o->explain_bound || o->json;
     bool known = wanted ? measure_known(call, m) : measure_kept(call, m);
-    AnalyticOptions choice = {.machine = m};
-    if (!given) options.flatten = analytic_choose(call->arena, p, &choice)->flatten; // as in tuning
+    ChooseOptions choice = {.machine = m};
+    if (!given) options.flatten = choose_schedule(call->arena, p, &choice)->flatten; // as in tuning
     CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);
     if (!cs) return LW_ERROR;
     Shown x = {.call = call, .o = o, .cs = cs, .s = cs->space, .text.arena = call->arena};

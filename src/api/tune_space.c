@@ -2,7 +2,7 @@
 
 #include "api/measure.h"
 #include "code/code.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "sched/schedule.h"
 
 #include <string.h>
@@ -37,8 +37,8 @@ static bool take_set(Tune *t, Cand *root) {
     return false;
 }
 
-static AnalyticOptions choice(const Tune *t, Arena *arena, bool plain) {
-    return (AnalyticOptions){.machine = &t->machine,
+static ChooseOptions choice(const Tune *t, Arena *arena, bool plain) {
+    return (ChooseOptions){.machine = &t->machine,
                              .serial = t->threads <= 1,
                              .plain = plain,
                              .stride = strides_of(arena, t->p, t->views)};
@@ -57,8 +57,8 @@ void tune_model(Tune *t) {
 bool tune_space(Tune *t) {
     Arena *arena = t->call->arena;
     if (!read_given(t)) return false;
-    AnalyticOptions a = choice(t, arena, false);
-    const Schedule *join = t->given ? t->given : analytic_choose(arena, t->p, &a);
+    ChooseOptions a = choice(t, arena, false);
+    const Schedule *join = t->given ? t->given : choose_schedule(arena, t->p, &a);
     CpuOptions o = {.machine = t->machine, .threads = t->threads, .given = join};
     t->cs = cpu_space(arena, t->p, &o, t->call->diags);
     if (!t->cs) return false;
@@ -102,8 +102,8 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
 
 // The same for what is chosen without search, which is asked for more than once.
 static const Cand *nearest_chosen(Tune *t) {
-    AnalyticOptions o = choice(t, t->call->arena, false);
-    if (!t->chosen) t->chosen = nearest(t, analytic_choose(t->call->arena, t->p, &o));
+    ChooseOptions o = choice(t, t->call->arena, false);
+    if (!t->chosen) t->chosen = nearest(t, choose_schedule(t->call->arena, t->p, &o));
     return t->chosen;
 }
 
@@ -147,7 +147,7 @@ int tune_starts(Tune *t, const Cand **out, int most) {
 Job tune_cand_job(const Tune *t, const Cand *c) { return (Job){JOB_CAND, c, t->cs->space->size}; }
 
 const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *diags) {
-    AnalyticOptions o;
+    ChooseOptions o;
     switch (job->kind) {
     case JOB_CAND: return cpu_schedule(arena, t->cs, job->bytes);
     case JOB_TEXT:
@@ -156,7 +156,7 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
     case JOB_CHOSEN:
     case JOB_PLAIN: o = choice(t, arena, job->kind == JOB_PLAIN); break;
     }
-    return analytic_choose(arena, t->p, &o);
+    return choose_schedule(arena, t->p, &o);
 }
 
 // --- Parallel loops that are none ----------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 #include "code/code.h"
 #include "run/exec.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "sched/lower.h"
 #include "sched/schedule.h"
 
@@ -30,7 +30,7 @@ bool boundlab_open(BoundLab *x, Lab *lab, const Program *p, const Family *f) {
     family_rates(f, &x->rates);
     x->machine.rates = &x->rates;
     x->chosen =
-        analytic_choose(arena, p, &(AnalyticOptions){.machine = &x->machine, .serial = true});
+        choose_schedule(arena, p, &(ChooseOptions){.machine = &x->machine, .serial = true});
     CpuOptions o = {.machine = x->machine, .threads = 1, .given = x->chosen};
     x->cs = cpu_space(arena, p, &o, &lab->diags);
     if (!x->cs) return false;

@@ -9,7 +9,7 @@
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "run/exec.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "support/jitlab.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
@@ -378,7 +378,7 @@ static void remainders(const char *type, uint64_t seed) {
         Machine m;
         if (!jit_machine((Isa)isa, &m)) continue;
         LabData got = lab_copy(&lab, p, &start);
-        const Schedule *s = analytic_choose(&lab.arena, p, &(AnalyticOptions){.machine = &m});
+        const Schedule *s = choose_schedule(&lab.arena, p, &(ChooseOptions){.machine = &m});
         Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
         CHECK(jit_run(&lab, t, &m, &got, (InterpFlags){0}, 1, isa & 1) == JIT_OK);
         const char *d = lab_difference(&lab, p, &got, &want);

@@ -5,7 +5,7 @@
 
 #include "support/jitlab.h"
 #include "support/proglab.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "sched/schedule.h"
 
 #include <stdio.h>
@@ -183,7 +183,7 @@ static bool try_choice(Lab *lab, uint64_t seed) {
     for (int isa = 0; isa < (int)ISA_COUNT && CHECK(p); isa++) {
         Machine m;
         if (!jit_machine((Isa)isa, &m)) continue;
-        const Schedule *s = analytic_choose(&lab->arena, p, &(AnalyticOptions){.machine = &m});
+        const Schedule *s = choose_schedule(&lab->arena, p, &(ChooseOptions){.machine = &m});
         Text made = {.arena = &lab->arena};
         schedule_print(&made, s);
         Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);

@@ -7,7 +7,7 @@
 #include "run/timing.h"
 #include "search/measure.h"
 #include "search/sample.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
 
@@ -36,10 +36,10 @@ typedef struct Bench {
 } Bench;
 
 static const Schedule *job_schedule(Bench *x, const Job *job, DiagList *diags) {
-    AnalyticOptions o = {.machine = &x->machine, .serial = true, .plain = job->kind == JOB_PLAIN};
+    ChooseOptions o = {.machine = &x->machine, .serial = true, .plain = job->kind == JOB_PLAIN};
     Source *s = arena_new(&x->lab.arena, Source);
     *s = (Source){"<text>", job->bytes, (uint32_t)strlen(job->bytes)};
-    if (job->kind != JOB_TEXT) return analytic_choose(&x->lab.arena, x->p, &o);
+    if (job->kind != JOB_TEXT) return choose_schedule(&x->lab.arena, x->p, &o);
     return schedule_parse(&x->lab.arena, &x->lab.names, s, diags);
 }
 

@@ -1,12 +1,12 @@
-// Inside the analytic choice: what it looks at of a statement, and what it writes.
-#ifndef LW_SPACE_ANALYTIC_IMPL_H
-#define LW_SPACE_ANALYTIC_IMPL_H
+// Private to choose/: the facts about a statement, and the section that is written for it.
+#ifndef LW_CHOOSE_CHOOSE_IMPL_H
+#define LW_CHOOSE_CHOOSE_IMPL_H
 
 #include "base/checked.h"
 #include "machine/limits.h"
 #include "machine/machine_cost.h"
 #include "program/stmt_facts.h"
-#include "space/analytic.h"
+#include "choose/choose.h"
 
 enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };
 
@@ -28,7 +28,7 @@ typedef struct Ref {
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
 } Ref;
 
-typedef struct Taps Taps; // (analytic_fuse.c)
+typedef struct Taps Taps; // (choose_fuse.c)
 
 // What divides an iterator in subscripts: divisors of its range, each of the one before.
 enum { MAX_DIVISORS = 3 };
@@ -101,7 +101,7 @@ typedef struct Chooser {
     Arena *arena;
     const Program *p;
     const Program *given; // p, but with reductions in one piece
-    const AnalyticOptions *o;
+    const ChooseOptions *o;
     const Machine *m;
     const MachineCost *cost; // of m
     Nest *nest;              // per statement
@@ -168,7 +168,7 @@ static inline int guarded_unroll(const Nest *n, const Tile *t) {
 }
 
 Users chooser_users(const Chooser *c);
-// Definitions that are put in the place of their reads (analytic_fuse.c).
+// Definitions that are put in the place of their reads (choose_fuse.c).
 void choose_places(Chooser *c);
 // A statement that stands behind sums gets a nest of its own where it cannot run in lanes there.
 void choose_release(Chooser *c, Nest *n);
@@ -197,7 +197,7 @@ static inline int64_t folded_rows(const Nest *n, const Tile *t) {
 }
 
 // Operands of narrow types that are converted when they are copied, or taken in `words`
-// (analytic_narrow.c): the nest then has elements of the wider type, or words. The nest as it was,
+// (choose_narrow.c): the nest then has elements of the wider type, or words. The nest as it was,
 // where it has words; else NULL.
 const Nest *choose_types(const Chooser *c, Nest *n, bool words);
 bool words_fit(const Nest *n, const Tile *t); // the tile has one operand in lanes, and can pack it
@@ -207,7 +207,7 @@ void convert_operand(const Chooser *c, Nest *n, int r);
 SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section);
 void copy_dims(const Chooser *c, const Nest *n, int r, Name *name);
 
-// Subscripts that divide iterators (analytic_divide.c): an access as linear as it mostly is; what
+// Subscripts that divide iterators (choose_divide.c): an access as linear as it mostly is; what
 // divides those that are not reduced; the Program with reductions as their parts, and a section
 // that was chosen for it in terms of what there is.
 const Access *likely_access(Exprs *x, const Stmt *s, const Access *a);
@@ -227,20 +227,20 @@ void add_levels(Nest *n);
 // May lanes along v be read from a copy, as far as other accesses to the tensor go?
 static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
 
-// Transposes (analytic_turn.c). The iterator along which something lies that is read across lanes
+// Transposes (choose_transpose.c). The iterator along which something lies that is read across lanes
 // along v, and is shuffled from blocks; -1: none. Blocks of both, around the lanes along v. Or all
 // loops, with lanes along the other one, where that is cheaper.
 int turned_iter(const Chooser *c, const Nest *n, int v);
 void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed);
 bool choose_across(const Chooser *c, Nest *n, int v);
 
-// Vector loop and tile (analytic_tile.c); false: the statement stays as it is declared.
+// Vector loop and tile (choose_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
 // The iterator that a subscript steps by, of those with several values; -1: none, or more.
 int subscript_iter(const Nest *n, const Affine *sub);
 // Does some operand move along a row of the tile as it does along this reduction?
 bool tile_slides(const Nest *n, const Tile *t, int i);
-// All of it, with order and packing (analytic_order.c).
+// All of it, with order and packing (choose_order.c).
 void choose_contraction(Chooser *c, Nest *n);
 // Prefetches, and what they have to know of the loops.
 typedef struct Around {

@@ -16,7 +16,7 @@
 //
 // A tap is a place that a statement reads, relative to its iterators: taps that are the same are
 // one load. Rows of a stencil that are computed together have taps in common.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include <string.h>
 

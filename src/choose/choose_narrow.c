@@ -10,7 +10,7 @@
 // operand in lanes is packed so that words of neighbouring lanes lie side by side, the other one so
 // that its words lie together. The rest of the choice sees a product of words, with a shorter
 // reduction.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 // While one is used the next one comes, a line now and then (code/plan/fetch.c), instead of all at
 // once when its turn begins. And the places that tiles are stored to, where all of them are more
 // than that cache holds.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include "base/checked.h"
 

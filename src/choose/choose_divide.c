@@ -10,7 +10,7 @@
 //   others         get the same loops at the end; rows of a tile go up in blocks, or blocks in rows
 //
 // Blocks must go up in the range: ends would need conditions that cost more than a quotient.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include "program/piece.h"
 

@@ -4,7 +4,7 @@
 // chosen for small sizes too.
 #include "unit/tc_run.h"
 
-#include "space/analytic.h"
+#include "choose/choose.h"
 #include "space/cpu.h"
 #include "support/genprog.h"
 #include "support/jitlab.h"
@@ -54,8 +54,8 @@ enum { MACHINES = 4 };
 
 // Where caches are tiny, threads are worth it for anything.
 static const Schedule *choice(Lab *lab, const Program *p, const Machine *m) {
-    AnalyticOptions o = {.machine = m, .worth = m->cache[1] < 1024 ? 1 : 0};
-    return analytic_choose(&lab->arena, p, &o);
+    ChooseOptions o = {.machine = m, .worth = m->cache[1] < 1024 ? 1 : 0};
+    return choose_schedule(&lab->arena, p, &o);
 }
 
 static Tree *choose(Lab *lab, const Program *p, const Machine *m, Counts *c) {
@@ -267,8 +267,8 @@ static const char *chosen(Lab *lab, const char *text, const int64_t *sizes) {
     Machine m;
     machine_describe(&m, ISA_AVX512);
     const Program *p = lab_program(lab, text, sizes);
-    AnalyticOptions o = {.machine = &m, .serial = true};
-    return p ? shrink_schedule_text(lab, analytic_choose(&lab->arena, p, &o)) : "";
+    ChooseOptions o = {.machine = &m, .serial = true};
+    return p ? shrink_schedule_text(lab, choose_schedule(&lab->arena, p, &o)) : "";
 }
 
 #define CHOSEN(WANT, SIZES, TEXT)                                                                  \

@@ -1,5 +1,5 @@
-// The analytic choice, statement by statement. See analytic.h.
-#include "space/analytic_impl.h"
+// The choice of a Schedule, statement by statement. See choose.h.
+#include "choose/choose_impl.h"
 #include "sched/flatten.h"
 
 #include "base/checked.h"
@@ -87,7 +87,7 @@ static bool is_stepped(const Nest *n, const Access *a) {
     return a->rank > 0;
 }
 
-// A(i, k) and A(j, k): a copy may serve both (pack in analytic_order.c).
+// A(i, k) and A(j, k): a copy may serve both (pack in choose_order.c).
 static void see_twins(Nest *n, int k, int r) {
     Ref *a = &n->ref[k], *b = &n->ref[r];
     int differ = 0, at = 0;
@@ -641,7 +641,7 @@ static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
     return false;
 }
 
-static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOptions *o) {
+static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions *o) {
     Chooser c = {.arena = arena,
                  .p = p,
                  .given = p,
@@ -662,13 +662,13 @@ static Schedule *choose_all(Arena *arena, const Program *p, const AnalyticOption
     return write_out(&c);
 }
 
-const Schedule *analytic_choose(Arena *arena, const Program *p, const AnalyticOptions *o) {
+const Schedule *choose_schedule(Arena *arena, const Program *p, const ChooseOptions *o) {
     const Machine *m = o->machine;
     int64_t wide = machine_cost(m)->ragged_vectors * m->vector_bytes / lane_bytes(TYPE_F32);
     Flat flat = o->plain ? (Flat){p, NULL} : program_flatten(arena, p);
     if (!flat.last || !is_ragged(p, &flat, wide) || !flat_fits(&flat, p, o->stride))
         return choose_all(arena, p, o);
-    AnalyticOptions flattened = *o;
+    ChooseOptions flattened = *o;
     flattened.stride = flat_strides(arena, &flat, o->stride);
     Schedule *s = choose_all(arena, flat.p, &flattened);
     s->flatten = true;

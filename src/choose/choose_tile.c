@@ -1,4 +1,4 @@
-// Contractions: the vector loop and the tile in registers. See analytic_order.c for what
+// Contractions: the vector loop and the tile in registers. See choose_order.c for what
 // stands around it.
 //
 // A statement that combines values, whatever it is (GEMM, einsum, convolution, pooling, row and
@@ -15,7 +15,7 @@
 // what they are. A reduction may itself run in lanes, which then have to be added up for every
 // element. A short reduction that moves a window along the rows (w + s) stands inside all others:
 // what neighbours share is then loaded once, as far as there are registers to keep it.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 // a block of memory, shuffled into columns (code/micro/turn.c, code/micro/comb.c). Blocks that do
 // not fill up cost most: a tail of few lanes or columns is gathered or scattered one by one. So the
 // orientation is a matter of counting.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include "base/checked.h"
 

@@ -4,7 +4,7 @@
 // of it stays in a cache while rows pass by, or the other way round, whichever streams less. Panels
 // that are packed come several at a time where that goes up evenly. A large operand that few rows
 // pass by is read as it lies, with parts of the reduction outermost.
-#include "space/analytic_impl.h"
+#include "choose/choose_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
