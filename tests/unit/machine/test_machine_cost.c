@@ -1,0 +1,92 @@
+// The tables of costs and limits: every row says what it means, a kind of machine reads its own
+// column, and the rules that the choice, the bound and the generator share agree with each other.
+#include "unit/check.h"
+
+#include "machine/limits.h"
+#include "machine/machine_cost.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct Row {
+    const char *name, *unit, *source, *text;
+    double value[ISA_COUNT], read[ISA_COUNT];
+} Row;
+
+static Machine described(Isa isa) {
+    Machine m;
+    machine_describe(&m, isa);
+    return m;
+}
+
+static int all_rows(Row *row) {
+    Machine m[ISA_COUNT];
+    int n = 0;
+    for (int i = 0; i < ISA_COUNT; i++) m[i] = described((Isa)i);
+#define READ(isa, field) ((double)machine_cost(&m[isa])->field)
+#define COST(type, field, scalar, avx2, avx512, of, from, sentence)                                \
+    row[n++] = (Row){#field,                                                                       \
+                     of,                                                                           \
+                     #from,                                                                        \
+                     sentence,                                                                     \
+                     {scalar, avx2, avx512},                                                       \
+                     {READ(ISA_SCALAR, field), READ(ISA_AVX2, field), READ(ISA_AVX512, field)}};
+#include "machine/cost.def"
+    return n;
+}
+
+TEST(every_cost_has_a_value_a_unit_a_source_and_a_sentence) {
+    static const char *const sources[] = {"TIMED", "COUNTED", "VENDOR", "SET"};
+    static Row row[512];
+    int n = all_rows(row);
+    CHECK(n > 100);
+    for (int i = 0; i < n; i++) {
+        const char *text = row[i].text;
+        bool known = false;
+        for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
+            known |= !strcmp(row[i].source, sources[k]);
+        CHECK(known);
+        CHECK(*row[i].unit);
+        CHECK(isupper((unsigned char)*text) && text[strlen(text) - 1] == '.');
+        for (int k = 0; k < ISA_COUNT; k++) {
+            CHECK(isfinite(row[i].value[k]) && row[i].value[k] >= 0);
+            CHECK(row[i].value[k] == row[i].read[k]);
+        }
+        for (int k = 0; k < i; k++) CHECK(strcmp(row[i].text, row[k].text));
+    }
+}
+
+TEST(columns_are_shuffled_where_the_generator_shuffles_them) {
+    Machine scalar = described(ISA_SCALAR), avx2 = described(ISA_AVX2);
+    Machine avx512 = described(ISA_AVX512);
+    for (int64_t k = -2; k <= LIMIT_COMB + 2; k++) {
+        CHECK(!can_comb(&scalar, k));
+        CHECK(can_comb(&avx2, k) == (k >= 2 && k <= 4));
+        CHECK(can_comb(&avx512, k) == (k >= 2 && k <= 8 && k != 7));
+        CHECK((comb_shuffles(&avx2, k) > 0) == can_comb(&avx2, k));
+        CHECK((comb_shuffles(&avx512, k) > 0) == can_comb(&avx512, k));
+    }
+}
+
+TEST(products_fill_a_lane_and_are_of_types_that_hold_their_operands) {
+    for (int isa = 0; isa < ISA_COUNT; isa++)
+        for (int vnni = 0; vnni < 2; vnni++)
+            for (Type a = TYPE_BOOL; a < TYPE_COUNT; a++)
+                for (Type b = TYPE_BOOL; b < TYPE_COUNT; b++) {
+                    Machine m = described((Isa)isa);
+                    Type as, sa;
+                    m.has_vnni = vnni;
+                    int n = dot_products(&m, a, b, &as);
+                    CHECK(n == dot_products(&m, b, a, &sa) && as == sa);
+                    if (!n) continue;
+                    CHECK(isa != ISA_SCALAR && type_is_integer(a) && type_is_integer(b));
+                    Type x = as ? as : a, y = as ? as : b;
+                    CHECK(x == a || type_widens(a, x));
+                    CHECK(y == b || type_widens(b, y));
+                    CHECK(type_info[x].bytes * n == LIMIT_WORD);
+                    CHECK(type_info[y].bytes * n == LIMIT_WORD);
+                    CHECK(n == 2 || (vnni && m.has_mask));
+                    if (!as) CHECK(type_info[a].class != type_info[b].class); // u8 by i8
+                }
+}
