@@ -102,8 +102,7 @@ const int64_t *const *strides_of(Arena *arena, const Program *p, const View *vie
 }
 
 static ChooseOptions choice_for(Call *call, const Program *p, Target target) {
-    ChooseOptions o = {.machine = target.machine,
-                         .serial = threads_of(call, target.threads) == 1};
+    ChooseOptions o = {.machine = target.machine, .serial = threads_of(call, target.threads) == 1};
     if (!o.machine) o.machine = show_machine(call, NULL);
     o.stride = strides_of(call->arena, p, target.views);
     return o;

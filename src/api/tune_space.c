@@ -39,9 +39,9 @@ static bool take_set(Tune *t, Cand *root) {
 
 static ChooseOptions choice(const Tune *t, Arena *arena, bool plain) {
     return (ChooseOptions){.machine = &t->machine,
-                             .serial = t->threads <= 1,
-                             .plain = plain,
-                             .stride = strides_of(arena, t->p, t->views)};
+                           .serial = t->threads <= 1,
+                           .plain = plain,
+                           .stride = strides_of(arena, t->p, t->views)};
 }
 
 void tune_model(Tune *t) {

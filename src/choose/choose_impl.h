@@ -227,9 +227,10 @@ void add_levels(Nest *n);
 // May lanes along v be read from a copy, as far as other accesses to the tensor go?
 static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
 
-// Transposes (choose_transpose.c). The iterator along which something lies that is read across lanes
-// along v, and is shuffled from blocks; -1: none. Blocks of both, around the lanes along v. Or all
-// loops, with lanes along the other one, where that is cheaper.
+// Transposes (choose_transpose.c).
+// The iterator along which an operand is contiguous that is strided along v, and is read in
+// transposed blocks; -1: none. The blocks, around the lanes along v. All loops with lanes along the
+// other iterator, where that is cheaper.
 int turned_iter(const Chooser *c, const Nest *n, int v);
 void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed);
 bool choose_across(const Chooser *c, Nest *n, int v);

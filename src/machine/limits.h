@@ -1,7 +1,6 @@
 // What the code generator can do, whatever the instruction set: limits that the choice of
-// Schedules, the space, the lower bound and the generator itself have in common. Each number stands
-// here once. A lower bound takes a limit for what it is, so raising one never makes a bound wrong as
-// long as the generator reads it from here.
+// Schedules, the Space, the lower bound and the generator itself read, so that each stands here
+// once. A bound stays a bound when a limit changes, since the generator obeys the same number.
 #ifndef LW_MACHINE_LIMITS_H
 #define LW_MACHINE_LIMITS_H
 
@@ -12,10 +11,9 @@ enum {
     // Straight-line code
     LIMIT_UNROLL = 256,       // vector operations of one block; the default of Machine.unroll_limit
     LIMIT_MARKED_UNROLL = 16, // a loop marked `unroll` may have this many times as many
-    LIMIT_ASSIGNED_COPIES =
-        32,                // vector operations of a block that only assigns: copies share nothing
-    LIMIT_BODY_COPIES = 8, // of the body of a machine loop that is not unrolled whole
-    LIMIT_BODY_PART = 3,   // these copies take at most 3/8 of the unroll limit
+    LIMIT_ASSIGNED_COPIES = 32, // likewise if it only assigns: its copies share nothing
+    LIMIT_BODY_COPIES = 8,      // of the body of a machine loop that is not unrolled whole
+    LIMIT_BODY_PART = 3,        // these copies take at most 3/8 of the unroll limit
     LIMIT_BODY_WHOLE = 8,
 
     // Registers
@@ -56,9 +54,9 @@ static inline int comb_shuffles(const Machine *m, int64_t columns) {
     return can_comb(m, columns) ? shuffles[columns] : 0;
 }
 
-// Products of narrow integers that one instruction adds up in a lane of LIMIT_WORD bytes: four of u8 by i8
-// with VNNI, otherwise two of i16, to which operands are converted (*as; TYPE_NONE: they are not).
-// 0: there is no such instruction for these types.
+// Products of narrow integers that one instruction adds up in a lane of LIMIT_WORD bytes: four of
+// u8 by i8 with VNNI, otherwise two of i16, to which operands are converted (*as; TYPE_NONE: they
+// are not). 0: there is no such instruction for these types.
 static inline int dot_products(const Machine *m, Type a, Type b, Type *as) {
     bool bytes = (a == TYPE_U8 && b == TYPE_I8) || (a == TYPE_I8 && b == TYPE_U8);
     bool narrow =

@@ -29,8 +29,7 @@ bool boundlab_open(BoundLab *x, Lab *lab, const Program *p, const Family *f) {
     machine_fit(&x->machine, &host);
     family_rates(f, &x->rates);
     x->machine.rates = &x->rates;
-    x->chosen =
-        choose_schedule(arena, p, &(ChooseOptions){.machine = &x->machine, .serial = true});
+    x->chosen = choose_schedule(arena, p, &(ChooseOptions){.machine = &x->machine, .serial = true});
     CpuOptions o = {.machine = x->machine, .threads = 1, .given = x->chosen};
     x->cs = cpu_space(arena, p, &o, &lab->diags);
     if (!x->cs) return false;

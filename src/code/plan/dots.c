@@ -15,7 +15,6 @@
 // them do matter, so the loop has nothing inside but loops around that one statement.
 #include "code/plan/plan.h"
 
-
 static bool is_word(Type t) { return t == TYPE_I32 || t == TYPE_U32; }
 
 // The element that an operand reads, to widen it; or NULL.
