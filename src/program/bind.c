@@ -173,6 +173,17 @@ static void bind_iter(Binder *b, const Iter *from, Iter *to, Range stmt) {
     }
 }
 
+// Of a statement with numbers: its value in as few bits as it needs.
+static const Expr *narrowed(const Program *p, const Stmt *s) {
+    int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
+    for (int i = 0; i < s->niters; i++) {
+        lo[i] = iter_lo(&s->iter[i]);
+        hi[i] = iter_hi(&s->iter[i]) - 1;
+        if (hi[i] < lo[i]) return s->value;
+    }
+    return expr_narrow(p->exprs, s->value, lo, hi);
+}
+
 static void bind_stmt(Binder *b, const Stmt *from) {
     Program *p = b->to;
     int first = b->diags->items.n;
@@ -189,6 +200,7 @@ static void bind_stmt(Binder *b, const Stmt *from) {
     if (p->exprs->too_large) diag_report(b->diags, from->range, DIAG_PROGRAM_TOO_LARGE);
     b->ok &= !p->exprs->overflow && !p->exprs->too_large;
     p->exprs->overflow = p->exprs->too_large = false;
+    if (b->ok) to->value = narrowed(p, to);
     program_note_calls(b->diags, first, from->call);
 }
 

@@ -209,4 +209,8 @@ bool program_interpret(Arena *scratch, const Program *p, const View *views, Inte
 extern const char *const reduce_name[];   // "=", "+=", "*=", "min=", "max="
 Value reduce_start(Type type, Reduce op); // the identity of the reduction
 
+// The same value in 32-bit integers where its use needs no more; iterators lie in lo to hi,
+// inclusive. See narrow.c.
+const Expr *expr_narrow(Exprs *x, const Expr *e, const int64_t *lo, const int64_t *hi);
+
 #endif

@@ -394,11 +394,22 @@ static bool has_unsafe_read(const PNode *n, const Expr *e) {
     return false;
 }
 
+// The value of a constant; NULL: it is none.
+static const Value *known_value(const Seg *s, int val) {
+    int def = s->vals.at[val].def;
+    return def < 0 || s->micros.at[def].kind != MI_CONST ? NULL : &s->micros.at[def].value;
+}
+
 // Of a bool: 1 or 0 where it is a constant, else -1.
 static int known_truth(const Seg *s, int val) {
-    int def = s->vals.at[val].def;
-    if (def < 0 || s->micros.at[def].kind != MI_CONST) return -1;
-    return s->micros.at[def].value.i != 0;
+    const Value *v = known_value(s, val);
+    return v ? v->i != 0 : -1;
+}
+
+// A shift of whole lanes, to the left, or to the right without a sign.
+static bool shifts_in_zeros(ExprOp op, Type type) {
+    return type_info[type].bits >= 32 &&
+           (op == OP_SHL || (op == OP_SHR && type_info[type].class == CLASS_UINT));
 }
 
 // A choice by a comparison of floats needs no bool in lanes; -1: it is another one.
@@ -482,6 +493,9 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     if (e->op == OP_CAST) return cast_expand(s, l->g->m, e->type, from, w, args[0]);
     if (e->op == OP_FMA)
         return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
+    if (shifts_in_zeros(e->op, from) && known_value(s, args[1]))
+        return seg_shift(s, e->op == OP_SHL ? MOP_SHL : MOP_SHR, from, w, args[0],
+                         (int)(known_value(s, args[1])->i & (type_info[from].bits - 1)));
     if (integer_has(e->op, from)) return integer_expand(s, l->g->m, e->op, from, w, args);
     if (math_has(e->op, from)) return math_expand(s, l->g->m, e->op, from, w, args);
     if (is_division(e->op) && e->type == from && (from == TYPE_F32 || from == TYPE_F64))
