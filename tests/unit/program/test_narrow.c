@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// --- Texts ----------------------------------------------------------------------------------------
+// --- Texts ---------------------------------------------------------------------------------------
 
 // The value of the one statement after binding: inputs A: u32, B: i8, C: i64, k in 0:32.
 static void check_text(const char *type, const char *value, const char *want) {
@@ -44,7 +44,7 @@ TEST(what_needs_all_bits_keeps_them) {
     check_text("f32", "f32(index(i + k))", "f32(index(i + k))"); // of indices alone
 }
 
-// --- Random expressions ---------------------------------------------------------------------------
+// --- Random expressions --------------------------------------------------------------------------
 
 enum { ITERS = 2, INPUTS = 9 };
 
