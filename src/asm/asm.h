@@ -37,7 +37,7 @@ typedef enum AsmError {
     ASM_TOO_FAR,      // code beyond ASM_LIMIT
 } AsmError;
 
-enum { ASM_LIMIT = 1 << 28 }; // bytes of code in one buffer; fixup chains count on it
+enum { ASM_LIMIT = 1 << 28 }; // bytes of code in one buffer; fixup chains rely on it
 
 typedef struct Asm Asm;
 
@@ -53,14 +53,14 @@ struct Asm {
     /* Optional. Makes room for `need` more bytes by setting start, at and end (contents kept), or
      * returns false. A buffer without it has a fixed size. */
     bool (*grow)(Asm *a, size_t need);
-    /* Optional. Hears of every instruction emitted: where it starts, what it was. `args` are the
+    /* Optional. Called for every emitted instruction with its offset and operation. `args` are the
      * encoder's operands (X86Arg[4]). Listings and line tables are made from it. */
     void (*listen)(Asm *a, size_t offset, unsigned op, const void *args);
     void *user; // for grow and listen
 };
 
 typedef struct AsmLabel {
-    int32_t pos;   // offset it stands for; -1 while unbound
+    int32_t pos;   // its offset; -1 while unbound
     uint32_t link; // last field that waits for it, 1 + (offset << 3 | bytes after the field); or 0
     uint32_t id;   // number in the text: L0, L1, ...
 } AsmLabel;

@@ -239,7 +239,7 @@ HOT uint8_t *encode(uint8_t *at, const X86Form *f, const X86Arg *args, Reference
     return f->imm == X86_IMM_NONE ? at : put_immediate(at, f, &args[f->i], ref);
 }
 
-// Writes the distance to the label, or lets the field wait for it.
+// Writes the distance to the label, or adds the field to the label's chain.
 static void connect(Asm *a, const X86Form *f, AsmLabel *label, size_t start, size_t field,
                     size_t size) {
     if (f->imm == X86_IMM_REL8)
@@ -250,9 +250,9 @@ static void connect(Asm *a, const X86Form *f, AsmLabel *label, size_t start, siz
 
 // ---- Emitting ---------------------------------------------------------------------------------
 
-enum { LONGEST = 15 + 8 }; // bytes of an instruction, and what store writes beyond
+enum { LONGEST = 15 + 8 }; // bytes of an instruction, and the excess that store writes
 
-// Near the end of the buffer the size is not known to fit: encodes elsewhere first.
+// Near the end of the buffer the instruction may not fit: encodes it elsewhere first.
 __attribute__((noinline)) static void emit_tight(Asm *a, const X86Form *f, const X86Arg *args) {
     uint8_t spare[LONGEST];
     Reference ref = {0};

@@ -32,7 +32,7 @@ typedef enum X86Op {
     X86_CONDITION_NAMES(cmov),
 } X86Op;
 
-// What an instruction needs. Asm.features is a set of these; a form outside it is never chosen.
+// Required processor features. Asm.features is a set of these; a form outside it is never chosen.
 typedef enum X86Feature {
     X86_HAS_POPCNT = 1 << 0,
     X86_HAS_LZCNT = 1 << 1,
@@ -102,7 +102,7 @@ typedef enum X86Round { // of AVX-512 operations on registers
     X86_SAE, // exceptions suppressed only
 } X86Round;
 
-// What an operand asks of the form that takes it. The functions below find out; use no others.
+// The requirements of an operand on its form. Only the functions below set them.
 typedef enum X86Uses {
     X86_USES_HIGH = 1 << 0, // vector register 16..31
     X86_USES_MASK = 1 << 1,
@@ -126,9 +126,9 @@ typedef struct X86Arg {
             uint8_t mask : 4;  // opmask 1..7, 0 none; these four lie as in the last byte of EVEX
             uint8_t bcast : 1; // memory: one element for all lanes
             uint8_t gap : 2;   //
-            uint8_t zero : 1;  // lanes without mask become 0 instead of keeping their value
-            uint8_t size;      // memory: bytes, where the other operands do not tell; 0 otherwise
-            uint8_t uses;      // X86Uses
+            uint8_t zero : 1;  // masked-off lanes become 0 instead of keeping their value
+            uint8_t size; // memory: bytes, if the other operands do not determine them; 0 otherwise
+            uint8_t uses; // X86Uses
         };
         uint64_t head;
     };
@@ -229,7 +229,7 @@ static inline X86Arg x86_mem_label(AsmLabel *label) {
                     .label = label};
 }
 
-// Memory of so many bytes, for `inc [rax]` and the like. With x86_bcast: bytes after broadcasting.
+// Memory of `bytes` bytes, for `inc [rax]` and the like. With x86_bcast: bytes after broadcasting.
 static inline X86Arg x86_sized(X86Arg m, unsigned bytes) {
     m = x86_with(m, X86_SIZE_BIT, 8, bytes);
     return x86_uses(m, m.kind & X86_MEMORY ? 0 : X86_USES_NONSENSE);

@@ -151,7 +151,7 @@ static void out_mnemonic(Out *o, const X86Form *f, X86Op op) {
     for (const char *s = x86_name(op); *s; s++) out_char(o, *s == '_' ? ' ' : *s);
 }
 
-// Rounding stands after the last operand that is not an immediate.
+// Rounding comes after the last operand that is not an immediate.
 static void out_operands(Out *o, const X86Form *f, const X86Arg *args) {
     static const char *const round[] = {"",          " {rn-sae}", " {rd-sae}",
                                         " {ru-sae}", " {rz-sae}", " {sae}"};

@@ -70,7 +70,7 @@ bool arena_try(Arena *a, void (*fn)(void *arg), void *arg) {
 
 _Noreturn void arena_out_of_memory(Arena *a) {
     if (!a->try) bug("arena used outside arena_try ran out of memory");
-    if (!a->try->refused) a->try->refused = a->refused; // of an inner one that was caught
+    if (!a->try->refused) a->try->refused = a->refused; // from an inner arena_try
     longjmp(a->try->unwind, 1);
 }
 
@@ -127,7 +127,7 @@ char *arena_strndup(Arena *a, const char *s, size_t len) {
     return to;
 }
 
-// Most texts fit the current chunk: they are printed where they will stay.
+// Most texts fit the current chunk and are printed in place.
 char *arena_printf(Arena *a, const char *format, ...) {
     va_list args, again;
     va_start(args, format);

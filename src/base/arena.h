@@ -1,10 +1,10 @@
 // Arenas: one per lifetime (a compilation, a step, a search candidate). Memory comes in chunks from
-// an Allocator and goes back all at once, so nothing inside the compiler ever frees.
+// an Allocator and is returned all at once, so nothing inside the compiler ever frees.
 //
 // Running out of memory never returns NULL. It unwinds to the innermost arena_try() of that arena,
-// which the API boundary installs; whatever was allocated stays in the arena and is freed with it.
-// Code between arena_try() and an allocation must therefore hold nothing that only it could
-// release.
+// which the API boundary installs; everything allocated stays in the arena and is freed with it.
+// Code between arena_try() and an allocation must therefore hold no other resource, because it
+// could not release it.
 #ifndef LW_BASE_ARENA_H
 #define LW_BASE_ARENA_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Where chunks come from. `alloc` returns NULL when there is no memory; `free` gets the size back.
+// The source of chunks. `alloc` returns NULL if there is no memory; `free` receives the size.
 typedef struct Allocator {
     void *(*alloc)(void *user, size_t size);
     void (*free)(void *user, void *ptr, size_t size);
@@ -28,11 +28,11 @@ typedef struct ArenaTry ArenaTry;
 typedef struct Arena {
     char *next, *end;   // the free part of the newest chunk
     ArenaChunk *newest; // chunks, newest first
-    ArenaChunk *spare;  // one chunk of usual size that a release emptied, kept for the next need
+    ArenaChunk *spare;  // an empty chunk of the usual size, kept for the next allocation
     const Allocator *allocator;
     ArenaTry *try;   // where running out of memory unwinds to
     size_t reserved; // bytes taken from the allocator
-    size_t refused;  // bytes that the allocator did not have when arena_try was false; 0: not known
+    size_t refused;  // bytes of the allocation that failed in arena_try; 0: unknown
 } Arena;
 
 typedef struct ArenaMark {
@@ -47,12 +47,12 @@ void arena_free(Arena *a);
 // Calls may nest; the innermost one catches.
 bool arena_try(Arena *a, void (*fn)(void *arg), void *arg);
 
-// Unwinds as if memory had run out; for other resources that failed for lack of memory.
+// Unwinds as if memory had run out; for failures of other resources caused by lack of memory.
 _Noreturn void arena_out_of_memory(Arena *a);
 
 // `size` zeroed bytes, aligned to 16. Size 0 gives a valid pointer.
 void *arena_alloc(Arena *a, size_t size);
-// The same without zeroing, for what is written before it is read.
+// The same without zeroing, for memory that is written before it is read.
 void *arena_raw(Arena *a, size_t size);
 // `count` elements of `size` bytes, zeroed; a product that overflows is out of memory.
 void *arena_array(Arena *a, size_t count, size_t size);
@@ -60,7 +60,7 @@ void *arena_copy(Arena *a, const void *from, size_t size);
 char *arena_strndup(Arena *a, const char *s, size_t len);
 char *arena_printf(Arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Everything allocated after the mark is given back by the release.
+// arena_release frees everything allocated after the mark.
 ArenaMark arena_mark(const Arena *a);
 void arena_release(Arena *a, ArenaMark mark);
 

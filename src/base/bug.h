@@ -1,4 +1,4 @@
-// Our own mistakes, never the user's: stops with the place and a message.
+// Internal errors, never the user's: stops with the source location and a message.
 #ifndef LW_BASE_BUG_H
 #define LW_BASE_BUG_H
 

@@ -81,7 +81,7 @@ void source_position(const Source *s, uint32_t at, int *line, int *column) {
 }
 
 // The line that holds `from`, then `^~~~` under the range as far as it lies on that line. Tabs and
-// bytes that are not printable are shown as blanks so that the caret stands right.
+// bytes that are not printable are shown as blanks, so that the caret is aligned.
 static void print_line(Text *out, const Source *s, Range r) {
     uint32_t from = r.from > s->len ? s->len : r.from, start = from, end = from;
     while (start > 0 && s->text[start - 1] != '\n') start--;

@@ -1,6 +1,6 @@
-// Diagnostics: what is wrong with the user's input, where, and the way out.
+// Diagnostics: errors in the user's input, with their location and the fix.
 //
-// Every text stands in one table, diag.def; each row has a test. A diagnostic carries a byte range
+// All texts are in one table, diag.def; each row has a test. A diagnostic carries a byte range
 // of a Source; printing gives
 //
 //     mv.tc:3:12: error: no tensor or function named 'B'
@@ -8,8 +8,8 @@
 //                         ^~~~
 //     note: declare it as a parameter, or define it by an earlier statement
 //
-// A DiagList keeps at most DIAG_MAX of them; what comes later only counts. It lives in an arena and
-// is handed to every function that can find fault with its input.
+// A DiagList keeps at most DIAG_MAX of them; later ones are only counted. It lives in an arena and
+// is passed to every function that can find errors in its input.
 #ifndef LW_BASE_DIAG_H
 #define LW_BASE_DIAG_H
 
@@ -21,12 +21,12 @@
 enum { DIAG_MAX = 64 };
 
 typedef struct Source {
-    const char *name; // as the user knows it: "mv.tc", "<einsum>"
+    const char *name; // the user's name for it: "mv.tc", "<einsum>"
     const char *text; // NUL-terminated; may hold NULs inside
     uint32_t len;
 } Source;
 
-// Bytes [from, to) of the source in use; {0,0} when there is no place to point at.
+// Bytes [from, to) of the current source; {0,0} means no location.
 typedef struct Range {
     uint32_t from, to;
 } Range;
@@ -51,13 +51,13 @@ struct Diag {
     const Source *source; // NULL when there is no text
     Range range;
     const char *text;
-    const Diag *notes; // further lines, each with a place of its own or none
+    const Diag *notes; // further lines, each with or without its own location
     const Diag *next;  // next note
 };
 
 typedef struct DiagList {
     Arena *arena;
-    const Source *source; // what ranges refer to now
+    const Source *source; // the source that ranges refer to
     bool strict;          // warnings count as errors
     VEC(Diag *) items;
     int errors, warnings, dropped;
@@ -67,12 +67,12 @@ typedef struct DiagList {
 // added.
 Diag *diag_report(DiagList *list, Range range, DiagId id, ...);
 Diag *diag_report_va(DiagList *list, Range range, DiagId id, va_list args);
-// Whether the same was said of the same place before: once will do for a warning.
+// Whether the list has this diagnostic for this range; a warning is given only once.
 bool diag_was_reported(const DiagList *list, Range range, DiagId id);
-// Adds a note; `id` is a row of severity NOTE. Range {0,0}: no place.
+// Adds a note; `id` is a row of severity NOTE. Range {0,0}: no location.
 void diag_note(DiagList *list, Diag *d, Range range, DiagId id, ...);
 
-// Some editors begin a text with a mark that it is UTF-8: it is no part of the text.
+// Skips the UTF-8 byte order mark that some editors write at the start of a text.
 void source_skip_mark(Source *s);
 // 1-based line and column (in bytes) of a position.
 void source_position(const Source *s, uint32_t at, int *line, int *column);

@@ -1,12 +1,13 @@
-// What a compiled kernel looks like, whoever made it.
+// The calling convention of compiled kernels, common to all back-ends.
 //
 //     int kernel(void *const *buffers, void *scratch, const KernelEnv *env);
 //
 // `buffers` holds one pointer per argument tensor of the Program, inputs first, to the element at
-// its origin. `scratch` points to as many bytes as the kernel's scratch query says for env->threads
-// threads, 64-byte aligned: what a parallel loop allocates is there once per thread. The result is
-// 0, or a status: KERNEL_BAD_INDEX + statement number when a gather or scatter left its tensor;
-// KERNEL_FORKED in a child that was made inside a parallel loop, whose other parts its parent has.
+// its origin. `scratch` points to the bytes that the kernel's scratch query returns for
+// env->threads threads, 64-byte aligned; buffers of a parallel loop exist once per thread. The
+// result is 0, or a status: KERNEL_BAD_INDEX + statement number if a gather or scatter was out of
+// range; KERNEL_FORKED in a child that was forked inside a parallel loop, because the other parts
+// of the loop run in its parent.
 #ifndef LW_BASE_KERNEL_ABI_H
 #define LW_BASE_KERNEL_ABI_H
 
@@ -20,15 +21,15 @@ typedef int KernelBody(void *arg, int64_t from, int64_t to, int thread);
 
 struct KernelEnv {
     uint32_t flags; // KERNEL_ACCUMULATE | KERNEL_SKIP_POST
-    int threads;    // that parallel loops may be shared out to; 1 or less: none but the caller's
+    int threads;    // threads for parallel loops; 1 or less: only the caller's
     // Calls body so that the ranges cover [0, count), in tasks of at least `grain` iterations, and
-    // returns when all are done: 0, or a status that one of them gave (the rest may then be left
-    // out). NULL: parallel loops run on the caller's thread.
+    // returns when all are done: 0, or a status that one of them returned (the rest may then be
+    // skipped). NULL: parallel loops run on the caller's thread.
     int (*parallel_for)(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
                         int64_t grain);
-    // What no instruction computes: `n` lanes of operation `op` on operands of type `type`, each
-    // operand an array of n 8-byte Values (base/types.h) one after the other; results replace the
-    // first operand.
+    // Computes operations without an instruction: `n` lanes of operation `op` on operands of type
+    // `type`. Each operand is an array of n 8-byte Values (base/types.h); the arrays are
+    // consecutive, and the results replace the first one.
     void (*apply)(int op, int type, int to, int n, void *values);
     void *user;
 };
@@ -38,14 +39,14 @@ enum {
     KERNEL_SKIP_POST = 2,  // POST leaves do nothing
 };
 
-// How the caller is found from inside, from `offset` of the code on until the next rule: where the
-// stack pointer was behind the return address. rbx, rbp, r12 ... r15 lie below that, the first
-// `kept` of them.
+// How to unwind to the caller, from `offset` of the code on until the next rule: the location of
+// the canonical frame address, just above the return address. The first `kept` of rbx, rbp, r12 ...
+// r15 are saved below it.
 typedef enum FrameRule {
     FRAME_RSP,  // at rsp + 8 + 8*kept
     FRAME_RAX,  // at rax + 8 + 8*kept
-    FRAME_RBX,  // at rbx + 8 + 8*at, and none of the registers are known
-    FRAME_SLOT, // 8 + 8*kept above what lies `at` bytes above rsp, rounded up to 64 bytes
+    FRAME_RBX,  // at rbx + 8 + 8*at; the saved registers are unknown
+    FRAME_SLOT, // 8 + 8*kept above the value at rsp + `at`, rounded up to 64 bytes
 } FrameRule;
 
 typedef struct KernelFrame {

@@ -18,24 +18,24 @@ typedef struct Set {
 
 typedef bool SetSame(const void *key, const void *item);
 
-// One that grows apart from `s`; the items are the same.
+// A copy of `s` that grows independently; it shares the items.
 Set set_fork(Arena *arena, const Set *s);
 void **set_find(Arena *arena, Set *s, uint64_t hash, const void *key, SetSame *same);
 
-// Numbers by pointer: where in a list the thing with this interned name is.
+// Numbers by pointer, such as the position in a list by interned name.
 typedef struct Numbers {
     Arena *arena;
     Set set;
 } Numbers;
 
-// Keeps the number that a key has already.
+// A key that already has a number keeps it.
 void numbers_put(Numbers *m, const void *key, int number);
 int numbers_get(Numbers *m, const void *key); // -1: none
 
 // A well-mixing 64-bit hash, fed piece by piece.
 static inline uint64_t hash_mix(uint64_t h, uint64_t x) {
     unsigned __int128 m = (unsigned __int128)(h ^ x) * 0x9e3779b97f4a7c15ull;
-    return (uint64_t)m ^ (uint64_t)(m >> 64); // of doubles only the high bits differ
+    return (uint64_t)m ^ (uint64_t)(m >> 64); // doubles often differ only in their high bits
 }
 uint64_t hash_bytes(uint64_t h, const void *p, size_t n);
 

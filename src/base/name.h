@@ -11,7 +11,7 @@ typedef struct Names {
     Set set;
 } Names;
 
-// A pool that begins with the names of another, and grows apart from it.
+// A pool that starts with the names of another and grows independently.
 Names *names_fork(Arena *arena, const Names *names);
 Name name_intern(Names *names, const char *s, size_t len);
 Name name_of(Names *names, const char *s); // NUL-terminated

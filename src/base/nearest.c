@@ -37,7 +37,7 @@ static int begins_alike(const char *a, const char *b) {
     return n;
 }
 
-// Of several that are as near, the one that begins like the word.
+// Ties are resolved in favour of the candidate with the same beginning as the word.
 const char *nearest(const char *word, Candidate *candidate, const void *of) {
     int best = (int)(strlen(word) + 2) / 3 + 1;
     const char *found = NULL, *name;

@@ -1,4 +1,4 @@
-// Did you mean ...? The name that a misspelled word most likely stands for.
+// Did you mean ...? Finds the name that a misspelled word most likely means.
 #ifndef LW_BASE_NEAREST_H
 #define LW_BASE_NEAREST_H
 
@@ -8,12 +8,11 @@
 
 typedef const char *Candidate(const void *of, size_t i); // NULL past the end
 
-// The candidate with the fewest edits from `word`: letters added, dropped, changed (but not in
-// case) or swapped with their neighbour. NULL when none is near enough to be meant: about one edit
-// for three letters.
+// The candidate with the fewest edits from `word`: letters added, dropped, changed (ignoring case)
+// or swapped with their neighbour. NULL if none is near enough: about one edit per three letters.
 const char *nearest(const char *word, Candidate *candidate, const void *of);
-// Adds a note with the nearest candidate, or else with all that there are: short names are never
-// near each other.
+// Adds a note with the nearest candidate, or with all candidates if none is near: short names are
+// never near each other.
 void diag_suggest(DiagList *diags, Diag *d, const char *word, Candidate *candidate, const void *of);
 
 #endif

@@ -1,4 +1,4 @@
-// Reproducible random numbers (splitmix64): the state is the seed, and any state is a good one.
+// Reproducible random numbers (splitmix64): the state is the seed, and every state is valid.
 #ifndef LW_BASE_RANDOM_H
 #define LW_BASE_RANDOM_H
 
@@ -19,7 +19,7 @@ static inline int random_below(uint64_t *state, int n) {
     return (int)(random_next(state) % (uint64_t)n);
 }
 
-// One of the bits that are set; at least one is.
+// A random one of the set bits; at least one must be set.
 static inline uint64_t random_bit(uint64_t *state, uint64_t bits) {
     for (int skip = random_below(state, __builtin_popcountll(bits)); skip > 0; skip--)
         bits &= bits - 1;

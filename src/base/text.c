@@ -61,7 +61,7 @@ void text_printf(Text *t, const char *format, ...) {
     va_end(args);
 }
 
-// Adds a number, with '.' for whatever the locale of the process puts between the digits.
+// Adds a number with '.' in place of the decimal separator of the locale.
 static void add_point(Text *t, const char *s) {
     while (*s) {
         size_t plain = strspn(s, "0123456789+-e");

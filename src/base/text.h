@@ -1,5 +1,4 @@
-// Text being built: a growing string in an arena. Every printer in Loopwright writes into one of
-// these.
+// A text builder: a growing string in an arena. Every printer in Loopwright writes into one.
 #ifndef LW_BASE_TEXT_H
 #define LW_BASE_TEXT_H
 
@@ -20,8 +19,8 @@ void text_printf(Text *t, const char *format, ...) __attribute__((format(printf,
 // The shortest decimal that reads back to the same value; always with '.', 'e', "inf" or "nan", so
 // that it reads as a float. `single` for values that are f32 or narrower.
 void text_float(Text *t, double f, bool single);
-// The reverse: all of s[0..len) as a float, whatever the locale of the process. False if it is
-// none.
+// The reverse: parses all of s[0..len) as a float, independently of the locale. False if it is not
+// a float.
 bool text_parse_float(const char *s, size_t len, bool single, double *out);
 // Adds a string with \ before \ and the quote, and \x0a for bytes that are not printable.
 void text_escape(Text *t, const char *s, char quote);

@@ -1,9 +1,9 @@
 // The scalar types, their values, and the one promotion table.
 //
 // f16 and bf16 are storage types: arithmetic on them happens in f32 and rounds when a value is
-// stored or cast explicitly (type_compute). From f64 they are reached by way of f32, as two casts
-// would (and as processors do): 1 + 2^-11 + 2^-40 rounds to 1 + 2^-11, then to 1. A bool is stored
-// as one byte, 0 or 1.
+// stored or cast explicitly (type_compute). A conversion from f64 goes through f32, like two casts
+// (and as processors do): 1 + 2^-11 + 2^-40 rounds to 1 + 2^-11, then to 1. A bool is stored as one
+// byte, 0 or 1.
 #ifndef LW_BASE_TYPES_H
 #define LW_BASE_TYPES_H
 
@@ -43,12 +43,12 @@ static inline Type type_compute(Type t) { return t == TYPE_F16 || t == TYPE_BF16
 Type type_accumulator(Type t);
 
 // The common type of two operands:
-//   equal types stay; bool gives way to anything;
+//   equal types stay; bool with another type gives the other type;
 //   a float wins over any integer; of two floats the wider wins, f16 with bf16 gives f32;
 //   of two integers of the same sign the wider wins; of mixed sign, the signed type that holds both
 //   (i64 when none does).
 Type type_promote(Type a, Type b);
-// Is `wide` a wider type of the same kind, which holds every value of `t`?
+// Whether `wide` is a wider type of the same kind that holds every value of `t`.
 bool type_widens(Type t, Type wide);
 
 // Sized names only ("f32", "u8", "bool"); TYPE_NONE when unknown. Languages add their own aliases.

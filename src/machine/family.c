@@ -1,17 +1,16 @@
-// Processor families: what one core can do in a cycle at best, and what the planner counts with.
+// Processor families: the best throughput of one core per cycle, and the numbers of the planner.
 //
-// A lower bound takes the best that a family is known to do or that this machine was measured at,
-// whichever is more favourable, so a number here is never worse than the truth: where sources
-// disagree, or steppings differ, the better one stands. The numbers are facts about pipes:
+// A lower bound uses the better of the known rates of a family and the measured rates of this
+// machine, so a number here is never worse than the truth: if sources disagree, or steppings
+// differ, the better number is used. The numbers describe execution pipes:
 //
 //     Intel       multiplies and multiply-adds on two pipes (p0 p1; p0 p5 for 512 bits). Adds on
-//     the
-//                 same two from Skylake on; Golden Cove has adders on p1 p5, so that 256-bit code
-//                 starts three float operations a cycle, and 512-bit code two.
-//     AMD Zen     two pipes multiply, two others add: four float operations a cycle. Zen 4 does 512
-//                 bits in two cycles of the same pipes, Zen 5 in one.
+//                 the same two from Skylake on; Golden Cove has adders on p1 p5, so that 256-bit
+//                 code issues three float operations per cycle, and 512-bit code two.
+//     AMD Zen     two pipes multiply, two others add: four float operations per cycle. Zen 4 does
+//                 512 bits in two cycles of the same pipes, Zen 5 in one.
 //
-// The last row is for processors that none of the others describes: the best of all of them.
+// The last row is for all other processors: the best of all rows.
 #include "machine/machine.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ const char *const latency_name[LATENCY_COUNT] = {"add", "mul", "fma"};
 #define KB (INT64_C(1) << 10)
 #define MB (INT64_C(1) << 20)
 
-// What the planner counts with: fma, vector, shuffle, load, store, scalar, issue.
+// The planner's ports: fma, vector, shuffle, load, store, scalar, issue.
 #define PLAN_INTEL_256                                                                             \
     { 2, 3, 1, 2, 1, 4, 5 }
 #define PLAN_INTEL_512                                                                             \
@@ -40,7 +39,7 @@ const char *const latency_name[LATENCY_COUNT] = {"add", "mul", "fma"};
 #define PLAN_ZEN5_512                                                                              \
     { 2, 4, 2, 2, 1, 6, 8 }
 
-// Columns of `work`: mul, add, either of them, imul, shuffle, anything.
+// Columns of `work`: mul, add, either of these, imul, shuffle, any.
 static const Family families[] = {
     {.name = "haswell", // and Broadwell
      .isa = ISA_AVX2,
@@ -233,7 +232,7 @@ const Family *family_by_name(const char *name) {
     return NULL;
 }
 
-// --- Which one this is ---------------------------------------------------------------------------
+// --- Identification ------------------------------------------------------------------------------
 
 // Models from `from` to `to` of a vendor's family, as CPUID numbers them.
 typedef struct Models {
@@ -276,7 +275,7 @@ const Family *family_of(const char *vendor, unsigned signature) {
 
 // --- Rates ---------------------------------------------------------------------------------------
 
-// Of a machine that cannot be measured: every core does the best that its family does.
+// For a machine that cannot be measured: every core has the best rates of its family.
 void family_rates(const Family *f, Rates *r) {
     enum { CORES = 2 };
     *r = (Rates){.cores = CORES, .ghz = f->ghz};

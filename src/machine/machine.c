@@ -107,8 +107,8 @@ static void detect_family(Machine *m) {
     take_family(m, family_of(vendor, cpu));
 }
 
-// Deterministic cache parameters: leaf 4 of Intel; AMD has the same under another number, and
-// nothing under this one. Sizes of data and unified caches.
+// Deterministic cache parameters: leaf 4 on Intel; AMD has them in another leaf, and nothing in
+// leaf 4. Sizes of data and unified caches.
 static unsigned cache_leaf(void) {
     unsigned a, b, c, d;
     bool intel = __get_cpuid_count(4, 0, &a, &b, &c, &d) && a & 31;
@@ -135,7 +135,7 @@ static void detect_name(Machine *m) {
             return;
     memcpy(m->cpu, r, sizeof r);
     m->cpu[sizeof r] = 0;
-    size_t from = strspn(m->cpu, " "), n = strlen(m->cpu); // blanks fill it up, on either side
+    size_t from = strspn(m->cpu, " "), n = strlen(m->cpu); // padded with blanks
     while (n > from && m->cpu[n - 1] == ' ') n--;
     memmove(m->cpu, m->cpu + from, n - from);
     m->cpu[n - from] = 0;

@@ -67,7 +67,7 @@ static void read_log(const Folder *f, char *message, size_t size) {
 
 // --- The compiler ------------------------------------------------------------------------------
 
-// The command line; words of the compiler's name are cut in `words`.
+// Builds the command line; the compiler's name is split into words in `words`.
 static int arguments(const Folder *f, const CcOptions *o, char *words, bool openmp,
                      const char **args) {
     static const char *const usual[] = {"-O3", "-march=native", "-ffp-contract=off", NULL};
@@ -89,7 +89,7 @@ static int arguments(const Folder *f, const CcOptions *o, char *words, bool open
     return n;
 }
 
-// What the process ended with; -1: it could not be started (errno says why).
+// The exit status of the process; -1: it could not be started (see errno).
 static int run(const Folder *f, const char *const *args) {
     posix_spawn_file_actions_t actions;
     pid_t pid;
@@ -137,7 +137,7 @@ static CcResult compile(const Folder *f, const CcOptions *o, bool openmp, char *
 // --- Loading -----------------------------------------------------------------------------------
 
 static CcResult load(const Folder *f, bool openmp, Library **out, char *message, size_t size) {
-    // Threads of an OpenMP pool outlive the call that started them: what they run in stays.
+    // Threads of an OpenMP pool outlive the call that started them, so the library stays loaded.
     void *handle = dlopen(f->library, RTLD_NOW | RTLD_LOCAL | (openmp ? RTLD_NODELETE : 0));
     Library *library = handle ? malloc(sizeof *library) : NULL;
     if (!library) {

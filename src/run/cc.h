@@ -1,7 +1,7 @@
-// The system's C compiler as a back-end, C text to a loaded shared library; and as a linker.
+// The system's C compiler as a back-end, from C text to a loaded shared library; and as a linker.
 //
 // The compiler is $CC (words separated by blanks) or cc. It is started directly, without a shell,
-// in a temporary folder that only this user can enter and that is gone when the call returns.
+// in a temporary folder that only this user can access and that is removed when the call returns.
 #ifndef LW_RUN_CC_H
 #define LW_RUN_CC_H
 
@@ -13,20 +13,20 @@ typedef struct Library Library;
 typedef enum CcResult {
     CC_OK,
     CC_MISSING, // there is no such compiler; `message` is its name
-    CC_FAILED,  // it refused; `message` is the beginning of what it said
+    CC_FAILED,  // it failed; `message` is the beginning of its output
     CC_SYSTEM,  // no temporary folder, no process, not loadable; `message` says which
 } CcResult;
 
 typedef struct CcOptions {
     const char *compiler;     // NULL: $CC, or cc
-    const char *const *flags; // ended by NULL; NULL: -O3 -march=native -ffp-contract=off
-    bool openmp;              // -fopenmp; where the compiler has none, loops run on one thread
+    const char *const *flags; // terminated by NULL; NULL: -O3 -march=native -ffp-contract=off
+    bool openmp;              // -fopenmp; if the compiler has no OpenMP, loops run on one thread
 } CcOptions;
 
 CcResult cc_load(const char *source, const CcOptions *options, Library **out, char *message,
                  size_t size);
-// The object file as a shared library: its bytes in `into`, which has room for *size of them, and
-// then *size says how many there are.
+// Links the object file into a shared library and stores its bytes in `into`, which has room for
+// *size of them; *size becomes their number.
 CcResult cc_link(const void *object, size_t bytes, void *into, size_t *size, char *message,
                  size_t message_size);
 void *library_find(const Library *library, const char *symbol); // NULL: it has none

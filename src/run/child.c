@@ -17,7 +17,7 @@
 
 // --- Starting and ending -------------------------------------------------------------------------
 
-// What the parent's process made of signals is not the child's business.
+// The child does not inherit the parent's signal handling.
 static void settle(pid_t parent) {
     for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL); // some refuse, and stay as they are
     signal(SIGINT, SIG_IGN);
@@ -27,7 +27,7 @@ static void settle(pid_t parent) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0); // it went before we asked
+    if (getppid() != parent) _exit(0); // it died before prctl
 }
 
 static void close_pair(const int fd[2]) {
@@ -90,7 +90,7 @@ bool pipe_hear(int in, char *what) {
     }
 }
 
-// A library has no say in what the process does with SIGPIPE: it is held back, and taken away.
+// A library must not change the process's SIGPIPE handling: the signal is blocked and consumed.
 bool child_tell(const Child *c, char what) {
     sigset_t broken, old, pending;
     sigemptyset(&broken);
@@ -108,7 +108,7 @@ ChildSaid child_hear(Child *c, double seconds, char *what) {
     struct pollfd p = {.fd = c->from, .events = POLLIN};
     int ms = seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3 + 0.999);
     if (poll(&p, 1, ms) <= 0) {
-        // Somebody else's child may keep the pipe open beyond ours.
+        // Another child may keep the pipe open after ours has exited.
         siginfo_t info = {0};
         bool dead = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
                     info.si_pid == c->pid;
@@ -133,7 +133,7 @@ void child_pin(int processor) {
     if (processor < 0) return;
     CPU_ZERO(&set);
     CPU_SET((size_t)processor, &set);
-    sched_setaffinity(0, sizeof set, &set); // where it is refused, timing is noisier
+    sched_setaffinity(0, sizeof set, &set); // if it is refused, timing is noisier
 }
 
 bool child_avoid(int processor) {
@@ -154,8 +154,8 @@ _Noreturn void child_leave(void) { _exit(0); }
 
 // --- Alarms --------------------------------------------------------------------------------------
 
-// Timers of a thread's own time ring at the next tick of the scheduler only, milliseconds late. So
-// the clock on the wall rings, and again for what the thread did not have of that time.
+// Timers of thread CPU time expire only at the next scheduler tick, milliseconds late. So a
+// wall-clock timer is used, and restarted for the time that the thread did not run.
 
 static void start_timer(const Alarm *a, double seconds) {
     struct itimerspec t = {0};
@@ -212,7 +212,7 @@ bool guarded_new(Guarded *g, size_t bytes, bool shared) {
     g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (g->map == MAP_FAILED) return false;
     char *start = (char *)g->map + page;
-    if (!shared) madvise(start, inside, MADV_HUGEPAGE); // as a program's own large arrays have them
+    if (!shared) madvise(start, inside, MADV_HUGEPAGE); // as a program's large arrays do
     mprotect(g->map, page, PROT_NONE);
     mprotect(start + inside, page, PROT_NONE);
     g->data = start + (inside - lines);

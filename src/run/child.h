@@ -1,8 +1,8 @@
-// A child process that works for this one: started by fork, told and heard through pipes, ended
-// when it is no longer wanted. And memory for it: between guard pages, shared or not.
+// A worker process: started by fork, controlled through pipes, killed when it is no longer needed.
+// And memory for it: between guard pages, shared or not.
 //
-// A child has every signal at its default, ignores the terminal's interrupt, leaves no core file
-// behind and dies with its parent. It never returns from its body.
+// A child has every signal at its default, ignores the terminal's interrupt, writes no core file
+// and dies with its parent. It never returns from its body.
 #ifndef LW_RUN_CHILD_H
 #define LW_RUN_CHILD_H
 
@@ -21,30 +21,30 @@ typedef void ChildBody(void *arg, int in, int out);
 bool child_start(Child *c, ChildBody *body, void *arg); // false: no process or no pipe
 bool child_tell(const Child *c, char what);             // false: it is gone
 typedef enum ChildSaid { CHILD_SAID, CHILD_DIED, CHILD_SILENT } ChildSaid;
-// Waits at most so long for a character.
+// Waits at most `seconds` for a character.
 ChildSaid child_hear(Child *c, double seconds, char *what);
-void child_end(Child *c); // at once; nothing when there is none
+void child_end(Child *c); // kills it immediately; no effect if there is none
 
 // --- The child's own side
 // --------------------------------------------------------------------------
 bool pipe_say(int out, char what);
 bool pipe_hear(int in, char *what); // waits; false: the parent is gone
-// Where this thread runs: on one processor (-1: as before); on all others, if there are any; and
-// there again.
+// The processors of this thread: only this one (-1: restore the previous set); all others, if there
+// are any.
 void child_pin(int processor);
-bool child_avoid(int processor); // false: as before
+bool child_avoid(int processor); // false: unchanged
 void child_rejoin(int processor);
-int nth_processor(int n); // of those this process may run on, from the last, around and around
+int nth_processor(int n); // of the allowed processors, counted cyclically from the last
 _Noreturn void child_leave(void);
 
-// Calls rang(arg) on this thread, wherever it is, so many seconds after alarm_set; 0: no more. The
-// seconds are those that the thread has a processor, or all that pass, and are met to some
-// microseconds. What it calls must be safe in a signal handler; it may leave by siglongjmp.
+// Calls rang(arg) on this thread, asynchronously, `seconds` after alarm_set; 0 cancels. Time is the
+// processor time of the thread or wall-clock time, accurate to some microseconds. The callback must
+// be safe in a signal handler; it may leave by siglongjmp.
 typedef struct Alarm {
     timer_t timer;
-    bool works; // otherwise nothing ever rings
+    bool works; // if false, the alarm never rings
     bool all_time;
-    double due; // of the thread's own clock, unless all time counts
+    double due; // time on the thread's clock, or on the wall clock
     void (*rang)(void *arg);
     void *arg;
 } Alarm;
@@ -53,8 +53,8 @@ void alarm_set(Alarm *a, double seconds);
 
 // --- Memory
 // ----------------------------------------------------------------------------------------
-// `bytes` zeroed bytes, the first one aligned to a cache line, with a page behind them (less than a
-// line further on) and one in front that nobody may touch. NULL: no memory.
+// `bytes` zeroed bytes, aligned to a cache line, with a guard page after them (less than a line
+// further on) and one before them.
 typedef struct Guarded {
     void *map;
     size_t mapped;
@@ -63,14 +63,14 @@ typedef struct Guarded {
 } Guarded;
 bool guarded_new(Guarded *g, size_t bytes, bool shared);
 void guarded_free(Guarded *g);
-// Memory as a caller's: no page that nobody may touch beside it, since masked accesses there take
-// microcode assists, and ordinary pages. Of several arrays each begins 17 lines further into its
-// page than the one before, so that stores to one do not alias with loads from another; the cli
-// places the arguments of `run` in the same way. Give it back with guarded_free.
+// Memory like that of a caller, in ordinary pages without guard pages, next to which masked
+// accesses would take microcode assists. Array `number` begins 17 lines further into its page than
+// the previous one, so that stores to one do not alias with loads from another; the cli places the
+// arguments of `run` in the same way. Free it with guarded_free.
 bool ordinary_new(Guarded *g, size_t bytes, int number);
-// Writes to every page of it, also those in front and behind, so that none is missing or shared
-// with another process when a kernel is timed there. Contents stay.
+// Writes to every page, including those before and after the bytes, so that none is missing or
+// shared with another process while a kernel is timed. The contents do not change.
 void ordinary_touch(const Guarded *g);
-void guarded_protect(const Guarded *g); // from here on it can only be read
+void guarded_protect(const Guarded *g); // makes it read-only
 
 #endif

@@ -23,11 +23,11 @@ struct Debug {
     int what;
     pthread_mutex_t lock;
     ForkMark fork;
-    char *given;       // folder that was asked for, or NULL
+    char *given;       // requested folder, or NULL
     char folder[PATH]; // of this process
     unsigned number;   // kernels so far
     int dump;          // the jitdump file, or -1
-    void *mark;        // by which perf notices it
+    void *mark;        // mapping by which perf finds it
 };
 
 // --- What is wanted ----------------------------------------------------------------------------
@@ -65,14 +65,14 @@ static bool write_all(int fd, const void *data, size_t size) {
     return true;
 }
 
-// The folder of this process; a child has its own, unless one was asked for.
+// The folder of this process; a child has its own, unless one was requested.
 static void choose_folder(Debug *d) {
     const char *base = getenv("TMPDIR");
     int n = d->given ? snprintf(d->folder, PATH, "%s", d->given)
                      : snprintf(d->folder, PATH, "%s/loopwright-%d-XXXXXX",
                                 base && *base ? base : "/tmp", (int)getpid());
     if (n < 0 || n >= PATH) d->folder[0] = 0;
-    // A name that nobody can have taken before: others may write to /tmp.
+    // A unique name, because other users may write to /tmp.
     if (d->folder[0] &&
         (d->given ? mkdir(d->folder, 0700) && errno != EEXIST : mkdtemp(d->folder) == NULL))
         d->folder[0] = 0;
@@ -204,7 +204,7 @@ Debug *debug_new(int what, const char *folder) {
     d->what = what;
     d->dump = -1;
     d->given = folder && *folder ? realpath(folder, NULL) : NULL;
-    if (folder && *folder && !d->given) { // it may yet have to be made
+    if (folder && *folder && !d->given) { // it may have to be created
         mkdir(folder, 0700);
         d->given = realpath(folder, NULL);
     }
@@ -223,7 +223,7 @@ void debug_free(Debug *d) {
     free(d);
 }
 
-// The file of the parent is the parent's.
+// A child does not use its parent's file.
 static void lock(Debug *d) {
     if (fork_happened(&d->fork)) {
         pthread_mutex_init(&d->lock, NULL);

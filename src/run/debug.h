@@ -1,14 +1,14 @@
-// Kernels with names and lines, for profilers and debuggers.
+// Names and line numbers of kernels, for profilers and debuggers.
 //
-// The lines are those of a text (of the Tree, for all that is known here) which is written to a
-// file of the kernel's name, so that tools can show it.
+// The lines are those of a text (in practice, of the Tree), which is written to a file with the
+// kernel's name, so that tools can show it.
 //
 //   map      /tmp/perf-PID.map: names for `perf record` and `perf report`
 //   jitdump  FOLDER/jit-PID.dump: names, code and lines for `perf inject --jit` and `perf annotate`
-//   gdb      the debugger's interface for code made at run time: names, lines, breakpoints
+//   gdb      the debugger's JIT interface: names, lines, breakpoints
 //
-// Nothing here is quick, and all of it is off unless somebody asks. What cannot be written is left
-// out: a profile without names is no reason to fail.
+// Nothing here is fast, and all of it is off by default. A file that cannot be written is omitted:
+// a profile without names is no reason to fail.
 #ifndef LW_RUN_DEBUG_H
 #define LW_RUN_DEBUG_H
 
@@ -20,9 +20,9 @@
 enum { DEBUG_MAP = 1, DEBUG_JITDUMP = 2, DEBUG_GDB = 4 };
 
 typedef struct Debug Debug;
-typedef struct DebugEntry DebugEntry; // a kernel that gdb knows
+typedef struct DebugEntry DebugEntry; // a kernel registered with gdb
 
-// From `offset` on, instructions belong to `line` of the text, from 1; 0: to none.
+// From `offset` on, instructions belong to `line` of the text, counted from 1; 0: none.
 typedef struct DebugLine {
     uint32_t offset;
     int line;
@@ -30,24 +30,24 @@ typedef struct DebugLine {
 
 typedef struct DebugCode {
     const char *name; // of the function; the kernel is called lw_NAME_NUMBER
-    const void *code; // where it runs
+    const void *code; // executable address
     size_t size;
     const char *text;
-    const DebugLine *lines; // by offset
+    const DebugLine *lines; // sorted by offset
     int nlines;
     const KernelFrame *frames;
     int nframes;
 } DebugCode;
 
-// Reads LW_PERF (map, jitdump, or both with a comma between) and LW_GDB (1). -1: LW_PERF is
-// neither.
+// Reads LW_PERF (map, jitdump, or both separated by a comma) and LW_GDB (1). -1: LW_PERF is
+// invalid.
 int debug_wanted(void);
 
-// Files go to `folder`, NULL: LW_DEBUG_DIR, or a folder for this process under TMPDIR. NULL when
-// there is no memory.
+// Files go to `folder`; NULL: LW_DEBUG_DIR, or a folder for this process under TMPDIR. Returns NULL
+// if there is no memory.
 Debug *debug_new(int what, const char *folder);
 void debug_free(Debug *d);
-// NULL unless gdb has it; then to be removed before the code goes.
+// The gdb entry, which must be removed before the code is freed; NULL if gdb is off.
 DebugEntry *debug_add(Debug *d, const DebugCode *code);
 void debug_remove(DebugEntry *e);
 

@@ -1,8 +1,8 @@
-// Chunks of a megabyte (or the size of one large kernel), mapped to be run. To write a block its
-// pages are mapped a second time, and no longer than that takes: nothing stays around that is
-// writable here and runs there. Blocks are bumped off the newest chunk; a chunk goes when its last
-// block does. In a child made by fork nothing is added
-// to chunks of the parent, which goes on writing to the same pages.
+// Chunks of a megabyte (or the size of one large kernel), mapped executable. To write a block, its
+// pages are mapped a second time, only for the duration of the write, so that no writable mapping
+// of executable pages persists. Blocks are allocated from the newest chunk; a chunk is freed with
+// its last block. A child made by fork adds nothing to the chunks of its parent, which keeps
+// writing to the same pages.
 #define _GNU_SOURCE
 #include "run/exec.h"
 
@@ -22,10 +22,10 @@ typedef struct Chunk Chunk;
 struct Chunk {
     Chunk *next;
     char *run;
-    bool shared; // its pages can be mapped again; else it is written before it can run
+    bool shared; // its pages can be mapped again; otherwise written first, then executable
     size_t size, used;
     int blocks;
-    bool sealed; // takes no more
+    bool sealed; // accepts no more blocks
 };
 
 struct ExecArena {
@@ -57,8 +57,8 @@ ExecArena *exec_arena_new_private(void) {
     return a;
 }
 
-// The lock of a child may be held by a thread that is not there; it cannot be in the middle of
-// anything but adding or dropping one chunk, and the list is whole at every moment.
+// In a child the lock may be held by a thread that does not exist there. That thread can only have
+// been adding or removing one chunk, and the list is consistent at every moment.
 static void lock(ExecArena *a) {
     if (fork_happened(&a->fork)) {
         pthread_mutex_init(&a->lock, NULL);
@@ -116,12 +116,12 @@ static Chunk *new_chunk(size_t need, bool private) {
         free(c);
         return NULL;
     }
-    c->sealed = true; // once it is written
+    c->sealed = true; // after it is written
     return c;
 }
 
-// Through a second mapping of the pages, which mremap of no bytes makes. It lives while the lock is
-// held.
+// Writes through a second mapping of the pages, created by mremap of size 0. It exists while the
+// lock is held.
 static bool write_shared(Chunk *c, const void *code, size_t size) {
     size_t first = c->used & ~(size_t)4095, room = c->used - first + size;
     char *to = mremap(c->run + first, 0, room, MREMAP_MAYMOVE);

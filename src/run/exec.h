@@ -1,11 +1,11 @@
 // Executable memory. Pages are never writable and executable at once: code is written into a shared
-// memory object through a writable mapping and run through a second, executable one; where that is
+// memory object through a writable mapping and run through a second, executable one; if that is
 // refused, pages are written first and then made executable.
 //
-// Kernels share arenas of code; each block counts references, and memory goes back to the system
-// when the last block of its chunk goes. No byte of code is ever written twice: a child made by
-// fork shares the pages, and keeps what it inherited whatever its parent does; what it adds itself
-// goes to memory of its own.
+// Kernels share arenas of code; each block counts references, and memory is returned to the system
+// when the last block of its chunk is freed. No byte of code is ever written twice: a child made by
+// fork shares the pages and keeps inherited code whatever its parent does; its own code goes to
+// separate memory.
 #ifndef LW_RUN_EXEC_H
 #define LW_RUN_EXEC_H
 
@@ -15,10 +15,10 @@ typedef struct ExecBlock ExecBlock;
 
 typedef struct ExecArena ExecArena;
 
-// NULL when memory cannot be had. Thread-safe from here on.
+// NULL if there is no memory. An arena is thread-safe.
 ExecArena *exec_arena_new(void);
-// In pages that no other mapping shares, one kernel to a page or more: debuggers can put
-// breakpoints in these alone.
+// An arena of private pages with at most one kernel per page: debuggers can put breakpoints only in
+// such pages.
 ExecArena *exec_arena_new_private(void);
 void exec_arena_free(ExecArena *a);
 size_t exec_arena_mapped(ExecArena *a); // bytes of address space that hold code

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { FORKED = 0, SETTLED = 1, SETTLING = 2 }; // a page that was emptied says FORKED
+enum { FORKED = 0, SETTLED = 1, SETTLING = 2 }; // a page cleared by fork reads as FORKED
 
 static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 

@@ -1,7 +1,7 @@
-// gdb's interface for code made at run time: a list of ELF files in memory, and a function that the
-// debugger stops in when the list changes. Each file here has one section that stands for the code
-// (at its address, without content), one symbol, and DWARF 4 for one function: .debug_info names
-// it, .debug_line has its lines, .debug_frame says how to find its caller.
+// gdb's JIT interface: a list of ELF files in memory, and a function with a breakpoint of the
+// debugger that is called when the list changes. Each file has one section for the code (at its
+// address, without content), one symbol, and DWARF 4 for one function: .debug_info has its name,
+// .debug_line its lines, .debug_frame the rules to unwind to its caller.
 #include "run/debug.h"
 
 #include <elf.h>
@@ -30,14 +30,14 @@ enum { JIT_NOACTION, JIT_REGISTER, JIT_UNREGISTER };
 void __jit_debug_register_code(void);
 extern struct jit_descriptor __jit_debug_descriptor;
 
-// The debugger reads memory here: no store may be put off or left out.
+// The debugger reads memory here: no store may be delayed or removed.
 __attribute__((noinline, used)) void __jit_debug_register_code(void) {
     __asm__ volatile("" ::: "memory");
 }
 struct jit_descriptor __jit_debug_descriptor = {.version = 1};
 
-// The list belongs to the process, and so does its lock: the process that holds it, 0: nobody. A
-// child may take it from a parent that held it when it forked.
+// The list is global to the process, and so is its lock: the id of the process that holds it; 0:
+// free. A child may take it from a parent that held it during fork.
 static _Atomic pid_t __jit_debug_lock;
 
 static void lock(void) {
@@ -63,7 +63,7 @@ static void tell(struct jit_code_entry *e, uint32_t action) {
 
 // --- The file ------------------------------------------------------------------------------------
 
-// Bytes are counted first and written the second time around.
+// Bytes are counted in a first pass and written in a second one.
 typedef struct Out {
     char *at; // NULL: only counting
     size_t n;
@@ -90,7 +90,7 @@ static void sleb(Out *o, int64_t v) {
     u8(o, (unsigned)(v & 127));
 }
 
-// A length in front of what it counts, filled in when that is written.
+// A length before its contents, filled in when these are written.
 static size_t begin_unit(Out *o) {
     u32(o, 0);
     return o->n;
@@ -200,7 +200,7 @@ static void line_header(Out *o, const GdbCode *c) {
     u8(o, 14);
     u8(o, sizeof operands + 1);
     bytes(o, operands, sizeof operands);
-    u8(o, 0); // no folders but the unit's
+    u8(o, 0); // no folders except the unit's
     text(o, c->file);
     u8(o, 0);
     u8(o, 0);
@@ -220,7 +220,7 @@ static void lines(Out *o, const GdbCode *c) {
     int line = 1;
     for (int i = 0; i < c->nlines; i++) {
         int now = c->lines[i].line;
-        if (i == 0 && !now) now = 1; // a function that begins on no line takes no breakpoint
+        if (i == 0 && !now) now = 1; // a function without a first line accepts no breakpoint
         u8(o, LNS_ADVANCE_PC);
         uleb(o, c->lines[i].offset - at);
         u8(o, LNS_ADVANCE_LINE);

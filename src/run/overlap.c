@@ -13,8 +13,8 @@ typedef struct Equation {
     struct Unknown {
         Wide coef, most;
     } x[MAX_TERMS];
-    Wide reach[MAX_TERMS + 1]; // of the terms from here on: largest value,
-    Wide gcd[MAX_TERMS + 1];   // and what divides all values; 0: there is only 0
+    Wide reach[MAX_TERMS + 1]; // largest value of the terms from here on
+    Wide gcd[MAX_TERMS + 1];   // divisor of all their values; 0: the only value is 0
     Wide low, high;
 } Equation;
 
@@ -36,7 +36,7 @@ static Wide gcd_of(Wide a, Wide b) {
 
 // --- Building ------------------------------------------------------------------------------------
 
-// k·x, 0 <= x <= most, on the left; of a negative k, x counts from the other end.
+// Adds k·x, 0 <= x <= most, on the left; for a negative k, x is counted from the other end.
 static void add_term(Equation *e, Wide k, Wide most) {
     if (k == 0 || most <= 0) return;
     if (k < 0) {
@@ -80,7 +80,7 @@ static void prepare(Equation *e) {
 
 // --- Solving -------------------------------------------------------------------------------------
 
-// Has the sum of the terms from i on a value in low..high?
+// Whether the sum of the terms from i on has a value in low..high.
 static OverlapAnswer solve(const Equation *e, int i, Wide low, Wide high, int64_t *budget) {
     if (low < 0) low = 0;
     if (high > e->reach[i]) high = e->reach[i];
@@ -118,9 +118,8 @@ OverlapAnswer overlap_test(const Strided *a, const Strided *b, int64_t *budget) 
     return solve(&e, 0, e.low, e.high, budget);
 }
 
-// Two elements differ in some dimension first, of which the one further on is taken: with
-// differences 1..size-1 there, and any in the dimensions behind, are they less than an element
-// apart?
+// For each first dimension in which two elements differ: with a difference of 1..size-1 there, and
+// any difference in the later dimensions, can they be less than an element apart?
 OverlapAnswer overlap_itself(const Strided *a, int64_t *budget) {
     if (is_empty(a)) return OVERLAP_NO;
     OverlapAnswer all = OVERLAP_NO;

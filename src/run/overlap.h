@@ -1,11 +1,11 @@
 // Do strided arrays share memory? Exact, in microseconds, without allocating.
 //
-// Bytes a + Σ s_i·x_i + p of one array and b + Σ t_j·y_j + q of the other are the same where one
-// bounded linear equation has a solution. Terms whose coefficients are equal, or fill the gaps of
-// larger ones, are merged (a dense array becomes one term); then the largest coefficient is tried
-// value by value, the few that the range and the greatest common divisor of the others allow. Where
-// dimensions nest, as they nearly always do, that is one value or two. Deciding it is NP-hard in
-// the number of dimensions: strange strides may use up the budget.
+// Bytes a + Σ s_i·x_i + p of one array and b + Σ t_j·y_j + q of the other coincide if a bounded
+// linear equation has a solution. Terms whose coefficients are equal, or fill the gaps of larger
+// ones, are merged (a dense array becomes one term). Then the values of the variable with the
+// largest coefficient are tried, as far as the range and the greatest common divisor of the others
+// allow them. If dimensions nest, as they nearly always do, that is one value or two. The problem
+// is NP-hard in the number of dimensions: unusual strides may exhaust the budget.
 #ifndef LW_RUN_OVERLAP_H
 #define LW_RUN_OVERLAP_H
 
@@ -23,8 +23,8 @@ typedef struct Strided {
 
 typedef enum OverlapAnswer { OVERLAP_NO, OVERLAP_YES, OVERLAP_UNDECIDED } OverlapAnswer;
 
-// Neither may overflow: all bytes lie in the address space. `budget` is counted down, one unit per
-// value that is tried, some nanoseconds each.
+// Neither array may overflow: all bytes lie in the address space. `budget` is decremented for every
+// value tried, which takes some nanoseconds.
 OverlapAnswer overlap_test(const Strided *a, const Strided *b, int64_t *budget);
 // Do two elements of one array share a byte?
 OverlapAnswer overlap_itself(const Strided *a, int64_t *budget);

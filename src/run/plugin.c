@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The folder that the program is in; "" when that is not known.
+// The folder of the program; "" if it is unknown.
 static void own_folder(char *into, size_t size) {
     ssize_t n = readlink("/proc/self/exe", into, size - 1);
     into[n > 0 ? n : 0] = 0;
@@ -30,7 +30,7 @@ void *plugin_find(const char *name, const char *symbol, char *message, size_t si
     snprintf(message, size, "there is no loopwright-%s.so", name);
     for (int i = 0; i < n; i++) {
         if (access(path[i], F_OK) != 0 && i + 1 < n) continue;
-        // Global, since what it brings along may itself be made of plug-ins.
+        // Global, since its own dependencies may load plug-ins.
         void *handle = dlopen(path[i], RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
         void *found = handle ? dlsym(handle, symbol) : NULL;
         if (found) return found;

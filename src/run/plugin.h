@@ -1,11 +1,11 @@
-// Shared objects that are loaded when they are wanted, and stay.
+// Shared objects that are loaded on demand and stay loaded.
 #ifndef LW_RUN_PLUGIN_H
 #define LW_RUN_PLUGIN_H
 
 #include <stddef.h>
 
 // The symbol of a plug-in: a path, or a name, "mpi", of a file loopwright-mpi.so in the folder
-// LW_PLUGINS, in that of the program, or in lib/loopwright beside it. NULL: `message` says why not.
+// LW_PLUGINS, in that of the program, or in lib/loopwright next to it. NULL: `message` says why.
 void *plugin_find(const char *name, const char *symbol, char *message, size_t size);
 
 #endif

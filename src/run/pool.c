@@ -1,20 +1,20 @@
-// One slot for one loop at a time. Who starts a loop takes the slot (`busy`), fills it in and opens
-// the gate with as many tickets as it wants helpers; a thread that gets a ticket takes part. The
-// starter works too, and when no iteration is left it closes the gate: tickets that nobody took are
-// void, and only those who came in are waited for. So a thread that the system keeps from running
-// never holds a loop up, and a short loop is over before anybody had to wake.
+// One slot serves one loop at a time. The thread that starts a loop takes the slot (`busy`), fills
+// it in and opens the gate with one ticket per wanted helper; a thread that gets a ticket takes
+// part. The starter works too, and when no iteration is left it closes the gate: unused tickets
+// become void, and it waits only for the threads that entered. So a thread that is not scheduled
+// never delays a loop, and a short loop may end before any thread wakes up.
 //
 //   gate    number of the loop << 32 | tickets left: a ticket of an old loop cannot be taken
-//   signal  counts loops; threads without work look at it, then sleep on it (futex)
-//   share   of each thread: the tasks (of `grain` iterations) that nobody has begun. It takes half
-//   of
-//           them at a time, and when its own are done half of another's, so that a loop that comes
-//           again finds the same data in the caches of the same thread, and all end together
-//   done    helpers that came in and are through; the starter sleeps on it if it must
+//   signal  counts loops; threads without work spin on it, then sleep on it (futex)
+//   share   per thread: its tasks (of `grain` iterations) that have not started. A thread takes
+//           half of them at a time, and when it has none left, half of another thread's. So a
+//           repeated loop finds the same data in the caches of the same thread, and all threads
+//           finish together
+//   done    number of helpers that have finished; the starter sleeps on it if necessary
 //
-// Where few processors share a cache, Linux wakes a thread where it last ran though somebody runs
-// there, and the two share that processor for milliseconds while another has nothing to do. So a
-// thread notes where it went to sleep, and who wakes it from there sends it elsewhere.
+// If few processors share a cache, Linux wakes a thread on the processor where it last ran even if
+// that is busy, and the two threads share it for milliseconds while another processor is idle. So a
+// thread records where it went to sleep, and a waker that runs there sends it elsewhere.
 #define _GNU_SOURCE
 #include "run/pool.h"
 
@@ -36,8 +36,8 @@ enum { LINE = 64, SPINS = 1000 };
 typedef struct Helper {
     Pool *pool;
     pthread_t thread;
-    _Atomic int bed; // the processor on which it went to sleep; -1: it did not yet
-    int kept;        // the one that it was sent away from; -1: none
+    _Atomic int bed; // the processor on which it went to sleep; -1: it has not slept
+    int kept;        // the processor that it was moved away from; -1: none
 } Helper;
 
 typedef struct Share {
@@ -50,17 +50,17 @@ struct Pool {
     ForkMark fork;
     Helper *helper; // size - 1 of them
     Share *share;   // size of them
-    cpu_set_t may;  // the processors that they were given
+    cpu_set_t may;  // the allowed processors of the threads
     _Atomic int started;
     _Atomic bool busy, stop;
-    _Atomic unsigned epoch; // counts forks that led here
+    _Atomic unsigned epoch; // number of forks up to this process
 
     // the loop
     KernelBody *body;
     void *arg;
     int64_t count, grain;
-    int helpers; // tickets at the start
-    bool all;    // for all there are
+    int helpers; // number of tickets
+    bool all;    // there are tickets for all threads
     unsigned control;
 
     _Alignas(LINE) _Atomic uint64_t gate;
@@ -91,7 +91,7 @@ static void relax(void) {
 
 static unsigned get_control(void) {
 #if defined(__x86_64__)
-    return __builtin_ia32_stmxcsr() & ~0x3fu; // without the flags of what happened
+    return __builtin_ia32_stmxcsr() & ~0x3fu; // without the exception flags
 #else
     return 0;
 #endif
@@ -107,7 +107,7 @@ static void set_control(unsigned control) {
 
 // --- Working -----------------------------------------------------------------------------------
 
-// Half of the tasks of a share that nobody has begun, one at least.
+// Takes half of the tasks of a share that have not started, at least one.
 static bool claim(Pool *p, Share *s, int64_t *from, int64_t *to) {
     int64_t at = atomic_load_explicit(&s->next, memory_order_relaxed), end;
     do {
@@ -137,8 +137,8 @@ static void work(Pool *p, int thread) {
     }
 }
 
-// A ticket: the number of this thread in the loop, always the same where all take part; 0 when
-// there is none to be had.
+// Takes a ticket: the number of this thread in the loop, always the same if all take part; 0 if
+// there is none.
 static int enter(Helper *h) {
     Pool *p = h->pool;
     uint64_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
@@ -182,7 +182,7 @@ static void *thread_main(void *arg) {
     }
 }
 
-// Threads get no signals: those are for the program that uses the library.
+// The threads block all signals, which are left to the program that uses the library.
 static void start_threads(Pool *p, int want) {
     sigset_t all, before;
     int n = atomic_load(&p->started);
@@ -203,15 +203,15 @@ static void start_threads(Pool *p, int want) {
 
 // --- Loops -------------------------------------------------------------------------------------
 
-// Has the helper the processors that it was given, but the one that it was sent away from? If not,
-// somebody else has given it others, and it stays there.
+// Whether the helper still has its allowed processors, except the one that it was moved away from.
+// If not, another party has changed them, and it stays there.
 static bool has_processors(const Pool *p, const Helper *h) {
     cpu_set_t now, ours = p->may;
     if (h->kept >= 0) CPU_CLR((size_t)h->kept, &ours);
     return !pthread_getaffinity_np(h->thread, sizeof now, &now) && CPU_EQUAL(&now, &ours);
 }
 
-// Where there is a processor for each thread none has to wake on this one.
+// If there is a processor for each thread, none needs to wake on this one.
 static void wake(Pool *p, int helpers) {
     int here = sched_getcpu(), n = atomic_load(&p->started);
     for (int i = 0; i < n && n < CPU_COUNT(&p->may); i++) {
@@ -241,7 +241,7 @@ static void open_gate(Pool *p, int helpers, int64_t tasks) {
     if (atomic_load(&p->sleepers)) wake(p, helpers);
 }
 
-// In a child the threads of the parent do not exist, and whoever was in the slot is not here.
+// In a child the threads of the parent do not exist, nor does the thread that held the slot.
 static void begin_anew(Pool *p) {
     atomic_store(&p->started, 0);
     atomic_store(&p->sleepers, 0);
@@ -252,13 +252,13 @@ static void begin_anew(Pool *p) {
     fork_settled(&p->fork);
 }
 
-// Is this a child of the process in which the loop began?
+// Whether this is a child of the process in which the loop began.
 static bool left_behind(Pool *p, unsigned epoch) {
     if (fork_happened(&p->fork)) begin_anew(p);
     return atomic_load_explicit(&p->epoch, memory_order_relaxed) != epoch;
 }
 
-// Waits for those who came in; false: this is another process, and they are not in it.
+// Waits for the helpers that entered; false: this is another process, without these helpers.
 static bool close_gate(Pool *p, unsigned epoch) {
     if (left_behind(p, epoch)) return false;
     uint64_t gate = atomic_fetch_and(&p->gate, ~(uint64_t)UINT32_MAX);
@@ -296,7 +296,7 @@ int pool_for(Pool *p, int threads, KernelBody *body, void *arg, int64_t count, i
     unsigned epoch = atomic_load(&p->epoch);
     open_gate(p, helpers, tasks);
     work(p, 0);
-    if (!close_gate(p, epoch)) return KERNEL_FORKED; // nothing here is this loop's any more
+    if (!close_gate(p, epoch)) return KERNEL_FORKED; // the state no longer belongs to this loop
     int status = atomic_load(&p->status);
     atomic_store_explicit(&p->busy, false, memory_order_release);
     return status;

@@ -1,9 +1,9 @@
-// Timing calls of a kernel: one rule, for `run --time` and for the candidates of a tuning, so that
-// both say the same of the same kernel.
+// Timing calls of a kernel: one method for `run --time` and for the candidates of a tuning, so that
+// both report the same time for the same kernel.
 //
-// A sample is as many calls in a row as last SAMPLE_SECONDS, which makes the clock's resolution and
-// its own cost small. That cost is subtracted; the cost of calling the kernel is not, since callers
-// pay it. One thread is timed by the processor time it had, several by the time that passed.
+// A sample is a series of calls that takes SAMPLE_SECONDS, which makes the clock's resolution and
+// overhead small. The overhead is subtracted; the cost of calling the kernel is not, since callers
+// pay it. One thread is timed by its processor time, several by wall-clock time.
 #ifndef LW_RUN_TIMING_H
 #define LW_RUN_TIMING_H
 
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 typedef struct Stopwatch {
-    bool wall;       // time that passes, otherwise the thread's processor time
-    double overhead; // seconds between two readings with nothing in between, at best
+    bool wall;       // wall-clock time, otherwise the thread's processor time
+    double overhead; // least seconds between two consecutive readings
 } Stopwatch;
 
 // A kernel with the arguments of its calls.
@@ -25,14 +25,14 @@ typedef struct KernelCall {
 } KernelCall;
 
 double wall_clock(void);   // seconds
-double thread_clock(void); // seconds that this thread had a processor
+double thread_clock(void); // seconds of processor time of this thread
 
 Stopwatch stopwatch_new(int threads);
 double stopwatch_read(const Stopwatch *s);
 
-// Seconds of one call: the mean of `calls` in a row.
+// Seconds of one call: the mean of `calls` consecutive calls.
 double kernel_sample(const Stopwatch *s, const KernelCall *k, int64_t calls);
-// Calls that make a sample of a kernel that takes `once`.
+// The number of calls per sample for a kernel that takes `once` seconds.
 int64_t calls_per_sample(double once);
 double sample_length(void); // seconds
 

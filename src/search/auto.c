@@ -1,56 +1,55 @@
-// auto: the default. It begins where the host guesses that the best is (an analytic choice, a
-// schedule from the database) and goes on by moves, each as often as it pays:
+// auto: the default. It starts from the host's guesses (an analytic choice, a schedule from the
+// database) and continues with moves, each used in proportion to its success:
 //
-//     step     a number moves to a neighbouring value: tile sizes, accumulators, distances
-//     flip     one decision, whichever, is another one
-//     pair     two of them at once
-//     object   everything about one object is drawn anew: a loop gets a place, a copy a shape
-//     choice   everything of one kind is drawn anew: all orders, all sizes
-//     tail     everything that is decided after some point is drawn anew
-//     cross    three of the best are crossed
-//     fresh    a rollout weighted by the bound, from the root
+//     step     change a number to a neighbouring value: tile sizes, accumulators, distances
+//     flip     change any one decision
+//     pair     change two decisions at once
+//     object   redraw all decisions about one object: the place of a loop, the shape of a copy
+//     choice   redraw all decisions of one kind: all orders, all sizes
+//     tail     redraw all decisions after some position
+//     cross    cross three of the best
+//     fresh    a rollout from the root, weighted by the bound
 //
-// A moved candidate decides the move first and then imitates what it was moved from, so that
-// propagation repairs whatever the move made impossible. Moves start from one of the best, the best
-// one mostly. What a move, and what a choice, has brought so far (a candidate faster than the one
-// it came from) decides how often it is tried: the mean of a Beta distribution, squared, with old
-// trials fading, less by as much as thinking of a candidate makes it dearer. Of several candidates
-// the one is measured that a model, learnt on the way, guesses to be fastest; what the bound rules
-// out is none of them.
+// A move makes its own decisions first and then imitates its parent, so that propagation repairs
+// everything that the move made impossible. Moves start from one of the best, usually the best one.
+// The success of a move, and of a choice (a candidate faster than its parent), determines how often
+// it is tried: the squared mean of a Beta distribution over decaying counts, divided by the cost of
+// generating a candidate relative to measuring it. A model trained during the search selects the
+// candidate to measure from several that the bound does not rule out.
 #include "search/model.h"
 #include "search/strategy.h"
 
 typedef enum Move { STEP, FLIP, PAIR, OBJECT, CHOICE, TAIL, CROSS, FRESH, MOVES } Move;
 
-// How often something paid, and the seconds that it took to come by what was tried.
+// Successes and trials of a move or choice, and the seconds spent on generating its candidates.
 typedef struct Credit {
     double won, tried, thought;
 } Credit;
 
 enum { MAX_CHOICES = 64, RIVALS = 4, COMPARED = 1 };
 
-// How a candidate came about.
+// The origin of a candidate.
 typedef struct Made {
     Move how;
-    int which;   // choice; -1: no one
+    int which;   // choice; -1: none
     double from; // the time of its parent
 } Made;
 
 typedef struct Auto {
     Search *q;
-    Batch *batch[2]; // the one that is filled; the other one may be being measured
+    Batch *batch[2]; // one is filled while the other may be in measurement
     Model *model;
     Cand *c, *rival;
-    int rivals; // as many as cost a small part of measuring
+    int rivals; // candidates per measurement, at a small part of its cost
     bool *anew; // per variable
     Credit move[MOVES], choice[MAX_CHOICES];
     Made made;                          // of the candidate in c
-    double parent[2][SEARCH_MAX_BATCH]; // times of those the candidates came from
+    double parent[2][SEARCH_MAX_BATCH]; // times of the parents
 } Auto;
 
 static const double FADE = 0.98, FASTER = 0.995, THINKING = 0.15, AT_ONCE = 0.6;
 
-// Trials that each move is thought to have failed before it began: small moves come first.
+// Failures that each move is credited with at the start: small moves come first.
 static const double doubt[MOVES] = {
     [PAIR] = 4, [OBJECT] = 2, [CHOICE] = 7, [TAIL] = 0, [CROSS] = 5, [FRESH] = 9};
 
@@ -59,7 +58,7 @@ static double worth(const Credit *c) {
     return mean * mean;
 }
 
-// The same by what a candidate costs: to measure, and to think of.
+// The same divided by the cost of measuring and generating a candidate.
 static double move_worth(const Credit *c, double measured) {
     double thought = c->thought / (c->tried + 1);
     return measured > 0 ? worth(c) * measured / (measured + thought) : worth(c);
@@ -76,8 +75,8 @@ static int draw(uint64_t *random, const double *weight, int n) {
 
 // --- Moves ---------------------------------------------------------------------------------------
 
-// A choice that has something to choose in `from`: as often as it pays, and as it has variables;
-// -1: there is none.
+// Draws a choice with open variables in `from`, weighted by its success and its number of
+// variables; -1: there is none.
 static int pick_choice(Auto *a, const Cand *from, bool numbers) {
     double weight[MAX_CHOICES] = {0};
     bool any = false;
@@ -100,7 +99,7 @@ static int pick_var(Auto *a, const Cand *from, int choice) {
     return found;
 }
 
-// Another value for a variable: of a number one near by, mostly.
+// Another value for a variable; for a number usually a near one.
 static uint64_t pick_value(Auto *a, const Cand *from, int var, bool near) {
     uint64_t old = space_domain(a->q->s, from, var);
     uint64_t others = space_domain(a->q->s, a->q->root, var) & ~old;
@@ -145,7 +144,7 @@ static bool redraw_choice(Auto *a, const Cand *from) {
     return a->made.which >= 0 && search_imitate(q, a->c, from, a->anew);
 }
 
-// What is decided first stays.
+// The first decisions stay.
 static bool redraw_tail(Auto *a, const Cand *from) {
     Search *q = a->q;
     int choice = pick_choice(a, from, false), var = choice < 0 ? -1 : pick_var(a, from, choice);
@@ -158,7 +157,7 @@ static bool redraw_tail(Auto *a, const Cand *from) {
     return var >= 0 && search_imitate(q, a->c, from, a->anew);
 }
 
-// One of the best: the first mostly.
+// One of the best, usually the first.
 static const SearchFound *pick_parent(Auto *a) {
     const SearchState *s = &a->q->state;
     int at = 0;
@@ -238,7 +237,7 @@ static void pay(Credit *c, double reward) {
     c->thought *= FADE;
 }
 
-// What came of a batch, begun when the best took `best`.
+// Updates the statistics from a batch that began when the best time was `best`.
 static void learn(Auto *a, int at, double best) {
     const Batch *b = a->batch[at];
     const double *parent = a->parent[at];
@@ -251,7 +250,7 @@ static void learn(Auto *a, int at, double best) {
         if (which >= 0) pay(&a->choice[which], reward);
     }
     model_fit(a->model);
-    // What is thought while the host measures costs nothing, as long as that takes longer.
+    // Generating candidates while the host measures is free, as long as measuring takes longer.
     double thinking = search_elapsed(a->q) - a->q->measuring;
     int more = thinking < (a->q->host->begin ? AT_ONCE : THINKING) * a->q->measuring ? 1 : -1;
     if (a->rivals + more >= 1 && a->rivals + more <= RIVALS) a->rivals += more;
@@ -277,7 +276,7 @@ void search_auto(Search *q) {
     a.rivals = 2;
     a.anew = arena_new_n(q->arena, bool, q->s->ndecisions);
     for (int i = 0; i < MOVES; i++) a.move[i].tried = doubt[i];
-    // Where the host can, a batch is measured while the next one is thought of.
+    // If the host supports it, a batch is measured while the next one is generated.
     bool ahead = q->host->begin;
     for (int i = 0; i < 2; i++) a.batch[i] = batch_new(q);
     double best[2] = {INFINITY, INFINITY};

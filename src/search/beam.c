@@ -1,11 +1,11 @@
-// greedy and beam: decision by decision, judging values by measuring what they lead to.
+// greedy and beam: decision by decision, judging values by measuring completions.
 //
-// A node is a partial candidate with the fastest completion of it that is known. Every value of the
-// next decision of every node is a child. A child is judged by completions: one that imitates the
-// best completion of its node (where the value is that of the completion, this costs nothing), and
-// one at random; looking two decisions ahead, one for each value of the decision after it. The
-// `width` best children are the next nodes; greedy keeps one. At the end of the descent, what is
-// left of the budget goes to another one that begins with the best so far.
+// A node is a partial candidate with its fastest known completion. Every value of the next decision
+// of every node is a child. A child is judged by completions: one that imitates the best completion
+// of its node (free if the value agrees with that completion), and a random one; with a lookahead
+// of two, one for each value of the following decision. The `width` best children are the next
+// nodes; greedy keeps one. After the descent, the rest of the budget goes to further descents that
+// start with the best so far.
 #include "search/strategy.h"
 
 typedef struct Node {
@@ -16,12 +16,12 @@ typedef struct Node {
 typedef struct Beam {
     Search *q;
     Batch *batch;
-    VEC(Node) node, child; // memory is kept: the first `nnodes` and `nchildren` count
+    VEC(Node) node, child; // memory is reused: the first `nnodes` and `nchildren` are valid
     int nnodes, nchildren, width;
     Cand *c, *ahead;
 } Beam;
 
-enum { AHEAD = 8 }; // values of the second decision that are looked at
+enum { AHEAD = 8 }; // values of the second decision that are tried
 
 static Node *slot(Beam *b, bool child, int n) {
     if (n == (child ? b->child.n : b->node.n)) {
@@ -48,7 +48,7 @@ static void ask(Beam *b) {
     b->batch->n = 0;
 }
 
-// b->c, complete, speaks for a child.
+// Uses the complete candidate b->c to judge a child.
 static void witness(Beam *b, int child) {
     const Trial *known = search_known(b->q, b->c);
     if (known) {
@@ -144,7 +144,7 @@ static void descend(Beam *b) {
         ask(b);
         select_best(b);
     } while (b->nnodes > 0 && !search_over(q) && !all_full(b));
-    q->stale++; // a pass that found nothing does not go on for ever
+    q->stale++; // ends passes that find nothing
 }
 
 static void search_beams(Search *q, int width) {

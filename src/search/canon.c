@@ -1,8 +1,8 @@
-// Canonical names, there and back.
+// Canonical names and their inverse.
 //
-// A Program is printed under canonical names by way of a copy of its head: names stand in its
-// tensors, statements and iterators, while subscripts and expressions speak of them by number. So
-// the copy shares everything but those three arrays, and program_print does the rest.
+// To print a Program with canonical names, its head is copied: names are stored in its tensors,
+// statements and iterators, while subscripts and expressions refer to them by number. So the copy
+// shares everything except those three arrays, and program_print does the rest.
 #include "search/canon.h"
 
 #include <math.h>
@@ -13,10 +13,10 @@
 
 typedef struct Alias {
     Name own, canon;
-    int64_t extent; // of an iterator, where it first occurs
+    int64_t extent; // of an iterator, at its first occurrence
 } Alias;
 
-// One kind of name; found by either side.
+// The aliases of one kind of name, in both directions.
 typedef struct Aliases {
     Set by_own, by_canon;
     char letter;
@@ -112,7 +112,7 @@ const char *canon_text(Arena *arena, const Canon *c) {
     return print(arena, &p);
 }
 
-// --- Names for people ----------------------------------------------------------------------------
+// --- Original names ------------------------------------------------------------------------------
 
 static void add_names(Text *out, Arena *arena, const Aliases *a) {
     Aliases *own = (Aliases *)a; // looking up may grow its sets, and changes nothing else
@@ -145,8 +145,8 @@ static const char *nth_name(const char *names, int64_t n, size_t *len) {
 static bool is_letter(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The name that a word of `len` characters stands for; *own 0: itself. i8 may be a type too: then
-// what follows is a bracket.
+// The original name of a word of `len` characters; *own 0: the word itself. i8 may also be a type,
+// which is followed by a bracket.
 static const char *own_name(const char *word, size_t len, const char *const part[3], size_t *own) {
     const char *letters = "its", *kind = strchr(letters, *word);
     int64_t n = 0;
@@ -230,10 +230,10 @@ typedef struct Renamer {
     bool back, failed;
 } Renamer;
 
-// What lowering adds has names made of those of the Program, and a Schedule may speak of them:
+// Lowering adds names derived from those of the Program, and a Schedule may use them:
 // `C.A` is the copy of A that C reads, `C.part` its partial results, `k.p` the iterator over them,
 // `d2` a dimension of a copy that no iterator subscripts alone. An underscore is added to a label
-// that is taken.
+// that is already used.
 
 static Name joined(Renamer *r, Name label, const char *what) {
     Names *names = r->c->program->names;
@@ -247,14 +247,14 @@ static Name joined(Renamer *r, Name label, const char *what) {
 
 static Name label_to(Renamer *r, const char *name);
 
-// NULL: the Program has none such, as of label_to and iter_to.
+// NULL: the Program has no such tensor; likewise for label_to and iter_to.
 static Name tensor_to(Renamer *r, const char *name) {
     Name to = alias_of(r->arena, &r->c->tensor, name, r->back);
     return to || !strchr(name, '.') ? to : label_to(r, name);
 }
 
 static Name label_to(Renamer *r, const char *name) {
-    enum { MOST_DOTS = 10 }; // every way to take the name apart is tried
+    enum { MOST_DOTS = 10 }; // every way to split the name is tried
     Name to = alias_of(r->arena, &r->c->label, name, r->back);
     size_t len = strlen(name);
     int dots = 0;
@@ -295,7 +295,7 @@ static LoopRef rename_ref(Renamer *r, LoopRef ref) {
     return ref;
 }
 
-// Dimensions go by number, too.
+// Dimensions are also named by number.
 static Storage rename_storage(Renamer *r, Storage s) {
     LayoutDim *dim = arena_copy(r->arena, s.dim, (size_t)s.ndims * sizeof *dim);
     for (int i = 0; i < s.ndims; i++)
@@ -370,20 +370,20 @@ const Schedule *canon_schedule_parse(Arena *arena, const Canon *c, const char *t
 
 // --- Schedules of other sizes --------------------------------------------------------------------
 //
-// What was tuned for sizes that each lie within a factor of two is taken with its order, marks,
-// copies and hints as they are; its steps follow the sizes. Per iterator, from the smallest step:
+// If each size is within a factor of two, a Schedule keeps its order, marks, copies and hints, and
+// its steps are adapted to the sizes. Per iterator, from the smallest step:
 //
 //   * a step that covers the new extent becomes the extent;
 //   * a step that divided the old extent and does not divide the new one becomes the nearest that
 //     does, if there is one within a third of it that is a multiple of the step inside it (of a
-//     vector's worth of elements where the iterator runs in lanes);
-//   * every other step stays.
+//     vector's worth of elements if the iterator is the vector loop);
+//   * every other step is unchanged.
 //
-// A pair of iterator and step is one thing throughout the Schedule: loops, the places where copies
-// and windows stand, blocks of layouts.
+// A pair of iterator and step is replaced consistently throughout the Schedule: in loops, in the
+// places of copies and windows, in blocks of layouts.
 
-// The extents of `sizes`, one after the other, next to the Program's: `see` is told both. False:
-// they are not sizes of this Program, or it has seen enough.
+// Calls `see` with each extent of `sizes` and the Program's. False: they are not sizes of this
+// Program, or `see` returned false.
 typedef bool SeeExtents(void *user, const Iter *iter, int64_t old);
 static bool sizes_read(const Canon *c, const char *sizes, SeeExtents *see, void *user) {
     for (int i = 0; i < c->program->stmts.n; i++) {
@@ -411,16 +411,16 @@ static bool add_distance(void *user, const Iter *iter, int64_t old) {
 }
 
 double canon_distance(const Canon *c, const char *sizes) {
-    double product = 1; // a logarithm is taken once
+    double product = 1; // one logarithm at the end
     return sizes_read(c, sizes, add_distance, &product) ? log2(product) : INFINITY;
 }
 
-// What became of one step.
+// The new value of one step.
 typedef struct Step {
     int64_t old, now;
 } Step;
 
-// One iterator: its extents, and the steps that the Schedule takes over it.
+// One iterator: its extents, and its steps in the Schedule.
 typedef struct Stride {
     const Alias *alias;
     int64_t old;
@@ -529,7 +529,7 @@ static const SchedStmt *adapt_stmt(Adapter *a, const SchedStmt *from) {
     return s;
 }
 
-// What becomes of every step. False: the sizes are too far away.
+// Computes every new step. False: the sizes are too different.
 static bool fit_all(Adapter *a, const Schedule *s, const char *sizes) {
     if (isinf(canon_distance(a->c, sizes))) return false;
     sizes_read(a->c, sizes, note_extent, a);
@@ -546,7 +546,7 @@ static bool steps_stay(const Stride *s) {
     return true;
 }
 
-// Its outermost loop only turns more or less often: nothing inside of a tile changes.
+// Whether only the trip count of its outermost loop changes, and nothing inside a tile.
 static bool only_more_turns(const SchedStmt *section, const Stmt *st, const Iter *iter) {
     for (int k = 0; section && k < section->nloops; k++) {
         const SchedLoop *l = &section->loop[k];

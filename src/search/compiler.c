@@ -1,6 +1,5 @@
-// Compilers: processes that turn the jobs of a board into code, on the processors that the worker
-// does not time them on. Which job is whose is settled by the place's `made`; a compiler that dies
-// costs the job it had taken.
+// Compiler processes: they compile the jobs of a board on the processors that the worker does not
+// use for timing. A place's `made` assigns its job; a compiler process that dies loses its job.
 #include "search/measure_impl.h"
 
 #include "run/timing.h"
@@ -57,7 +56,7 @@ bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double 
     return ok;
 }
 
-// The pools of a compilation that is left in the middle are not to be used again: the process goes.
+// The pools of an aborted compilation must not be used again: the process exits.
 static void took_too_long(void *place) {
     Place *p = *(Place *volatile *)place;
     atomic_store(&p->made, MADE_DECLINED);
@@ -131,7 +130,7 @@ static bool overdue(const Measure *m, int compiler) {
     return false;
 }
 
-// What it says within so many seconds, and whether it is still to be waited for.
+// Handles its message within `seconds`; returns whether to keep waiting for it.
 static bool hear(Measure *m, int i, double seconds) {
     char what = 0;
     ChildSaid said = child_hear(&m->compiler[i], seconds, &what);
@@ -141,7 +140,7 @@ static bool hear(Measure *m, int i, double seconds) {
     return m->told[i] = said == CHILD_SILENT;
 }
 
-// What is not made in the end the worker makes by itself.
+// The worker compiles jobs that are left over.
 void compilers_tell(Measure *m) {
     int n = m->setup->compilers < MOST_COMPILERS ? m->setup->compilers : MOST_COMPILERS;
     if (m->board->count < 2) return;

@@ -1,4 +1,4 @@
-// The tuning database over its files: where they are, looking up, recording.
+// The tuning database on top of its files: finding the files, lookup, recording.
 #define _GNU_SOURCE
 #include "search/db.h"
 
@@ -13,7 +13,7 @@
 
 static const char name_of_file[] = "/loopwright/tune.db";
 
-// Where a program that runs with more rights than its user is asked for a place, it has none.
+// A program that runs with more privileges than its user ignores the environment.
 static const char *environment(const char *name) {
     const char *value = secure_getenv(name);
     return value && *value ? value : NULL;
@@ -46,7 +46,7 @@ typedef struct Opening {
     Arena arena;
     const char *where;
     const char *paths;
-    bool usual; // nobody named one
+    bool usual; // the default, not a named file
 } Opening;
 
 static void find_paths(void *arg) {
@@ -96,7 +96,7 @@ bool db_new(const Allocator *allocator, const char *where, Db **out) {
     if (enough && *o.paths) enough = (*out = new_db(allocator, o.paths)) != NULL;
     if (*out) (*out)->usual = o.usual;
     arena_free(&o.arena);
-    if (*out && !(*out)->nfiles) { // nothing but colons
+    if (*out && !(*out)->nfiles) { // only colons
         db_free(*out);
         *out = NULL;
     }
@@ -105,7 +105,7 @@ bool db_new(const Allocator *allocator, const char *where, Db **out) {
 
 void db_free(Db *db) {
     if (!db) return;
-    // A child leaves what its parent opened alone.
+    // A child does not close its parent's connections.
     bool inherited = fork_happened(&db->fork);
     for (int i = 0; i < db->nfiles && !inherited; i++) db_file_close(&db->file[i]);
     for (int i = 0; i < db->nfiles && inherited; i++)
@@ -127,8 +127,8 @@ const char *db_complaint(Db *db, Arena *arena) {
     return arena_strndup(arena, db->why, strlen(db->why));
 }
 
-// SQLite must not be used across a fork: a child forgets what its parent opened, without closing
-// it, and opens files of its own.
+// SQLite must not be used across a fork: a child drops its parent's connections without closing
+// them, and opens the files again.
 static void after_fork(Db *db) {
     pthread_mutex_init(&db->lock, NULL);
     for (int i = 0; i < db->nfiles; i++) {
@@ -268,14 +268,14 @@ static void read_entries(Reading *r, DbFile *f, sqlite3_stmt *s) {
     }
 }
 
-// As the statements have it.
+// The same order as in the SQL statements.
 static bool comes_before(const DbEntry *a, const DbEntry *b) {
     if (a->pinned != b->pinned) return a->pinned;
     return db_wins(a) != db_wins(b) ? db_wins(a) : a->seconds < b->seconds;
 }
 
-// Entries of several files, each in order: stable, so that one's own comes before one that is
-// shared.
+// Merges the sorted entries of several files. Stable, so that the user's own come before shared
+// ones.
 static void sort_entries(Reading *r) {
     for (int i = 1; i < r->found.n; i++) {
         DbEntry e = r->found.at[i];
@@ -286,8 +286,8 @@ static void sort_entries(Reading *r) {
     }
 }
 
-// The row of a key; 0: there is none. Two simple statements: SQLite takes longer to read a join of
-// them than to find both.
+// The row of a key; 0: there is none. Two simple statements, because SQLite takes longer to parse a
+// join than to run both.
 static int64_t find_kernel(Db *db, DbFile *f, const DbKey *key) {
     sqlite3_stmt *s = db_prepare(db, f, DB_FIND);
     if (!s) return 0;
@@ -394,7 +394,7 @@ bool db_elsewhere(Db *db, Arena *arena, const DbKey *key, DbKey *other) {
     return e.found;
 }
 
-// The best entry of a kernel that is nearer than what was found before, if it has one.
+// Takes the best entry of a kernel if it is nearer than the nearest so far.
 static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, double far) {
     sqlite3_stmt *s = db_prepare(r->db, f, DB_BEST_OF);
     DbEntry e;
@@ -410,7 +410,7 @@ static void take_nearer(Reading *r, DbFile *f, int64_t id, const char *sizes, do
     r->distance = far;
 }
 
-// Is what is held of a family what the file holds?
+// Whether the cache of a family agrees with the file.
 static bool is_current(Reading *r, DbFile *f) {
     DbFamily *y = &f->family;
     sqlite3_stmt *s = db_prepare(r->db, f, DB_DATA_VERSION);
@@ -451,8 +451,8 @@ static void hold_family(Reading *r, DbFile *f) {
         y->id[y->n] = sqlite3_column_int64(s, 0);
         y->sizes[y->n++] = sizes;
     }
-    if (f->state != FILE_OPEN) return; // nothing is held any more
-    y->key = *r->key;                  // copies: the caller's do not last
+    if (f->state != FILE_OPEN) return; // the cache is gone
+    y->key = *r->key;                  // copies, because the caller's are temporary
     y->key.family = arena_strndup(arena, r->key->family, strlen(r->key->family));
     y->key.strides = *r->key->strides ? "strided" : "";
     y->key.target = arena_strndup(arena, r->key->target, strlen(r->key->target));

@@ -117,7 +117,7 @@ static bool strides_fit(const Program *p, const char *text) {
         for (int d = 0; d < p->tensors.at[t].rank; d++) {
             char *end;
             if (d && *text++ != ',') return false;
-            if (!strchr("-0123456789", *text)) return false; // strtoll takes more
+            if (!strchr("-0123456789", *text)) return false; // strtoll accepts more
             strtoll(text, &end, 10);
             if (end == text) return false;
             text = end;
@@ -126,7 +126,7 @@ static bool strides_fit(const Program *p, const char *text) {
     return !*text;
 }
 
-// What is beside program and Schedule.
+// Checks the members other than program and Schedule.
 static const char *check_rest(Arena *arena, const Program *p, const DbRow *row) {
     const DbKey *k = &row->key;
     if (strcmp(k->target, DB_TARGET) != 0 && strcmp(k->target, DB_TARGET_COLD) != 0)
@@ -198,11 +198,11 @@ typedef struct Change {
     const DbRow *rows;
     int n;
     const DbPrune *prune;
-    int64_t count; // of rows that were kept, or went
+    int64_t count; // number of rows stored or deleted
     bool done;
 } Change;
 
-// Runs one statement with up to two numbers and a text; adds up what it changed.
+// Runs one statement with up to two numbers and a text; counts the changed rows.
 static bool change(Change *c, DbFile *f, const char *sql, int64_t a, int64_t b, const char *text) {
     sqlite3_stmt *s = prepare(c->db, f, sql);
     if (!s) return false;
@@ -275,7 +275,7 @@ static const char drop_searches[] =
 static const char drop_families[] =
     "DELETE FROM family WHERE id NOT IN (SELECT family FROM kernel)";
 
-// Kernels that nothing speaks of any more; they do not count.
+// Deletes unreferenced kernels; they do not count.
 static bool drop_empty(Change *c, DbFile *f) {
     int64_t count = c->count;
     bool ok = change(c, f, drop_kernels, 0, 0, NULL) && change(c, f, drop_searches, 0, 0, NULL) &&
@@ -284,7 +284,7 @@ static bool drop_empty(Change *c, DbFile *f) {
     return ok;
 }
 
-// By the very value that stands there, whatever it is.
+// Matches the stored value exactly, whatever its type.
 static bool drop_unreadable(Change *c, DbFile *f, Arena *arena) {
     sqlite3_stmt *all = db_prepare(c->db, f, DB_LIST);
     sqlite3_stmt *drop = prepare(c->db, f, "DELETE FROM best WHERE kernel = ? AND schedule = ?");

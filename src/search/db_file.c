@@ -1,14 +1,14 @@
-// One SQLite file: opening it, knowing whose it is, and going on without it.
+// One SQLite file: opening it, identifying it, and continuing without it.
 //
-// Whatever is wrong with a file turns it off: FILE_OFF is final for the life of the Db, so that a
-// broken database costs one attempt and one warning. What only keeps us from writing (a full disk,
-// a file system that is read only) makes it `readonly` instead, and reading goes on: without the
-// files that SQLite puts beside it, where there is no room for them.
+// Any error turns a file off: FILE_OFF is final for the life of the Db, so that a broken database
+// costs one attempt and one warning. An error that only prevents writing (a full disk, a read-only
+// file system) makes it `readonly` instead, and it is still read, without SQLite's auxiliary files
+// if there is no room for them.
 //
 // A file is ours when its header says so (application_id), its tables are of a version we know
-// (user_version), and its schema is ours to the letter: no triggers, no views, nothing that would
-// run when we read. Beyond that SQLite is told to distrust it (DEFENSIVE, no trusted schema, limits
-// on lengths, no memory mapping, cell_size_check).
+// (user_version), and its schema is exactly ours: no triggers, no views, nothing that would run
+// when we read. In addition SQLite is configured to distrust it (DEFENSIVE, no trusted schema,
+// limits on lengths, no memory mapping, cell_size_check).
 #define _GNU_SOURCE
 #include "search/db_file.h"
 
@@ -55,10 +55,10 @@ static const struct {
                "date INTEGER NOT NULL, "
                "PRIMARY KEY(kernel, strategy, seconds, trials, gap)) WITHOUT ROWID"},
 };
-// All of them, and the first ones, which are those of version 1.
+// The number of tables, and of those in version 1, which come first.
 enum { SCHEMA = sizeof schema / sizeof *schema, SCHEMA_1 = SCHEMA - 1 };
 
-// --- What went wrong -----------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
 void db_wrong(Db *db, const DbFile *f, const char *format, ...) {
     int none = 0;
@@ -114,7 +114,7 @@ void db_file_close(DbFile *f) {
     f->family = (DbFamily){0};
 }
 
-// The first column of the first row as a number; a code other than SQLITE_OK says why not.
+// The first column of the first row as a number; returns an SQLite code.
 static int ask(DbFile *f, const char *sql, int64_t *out) {
     sqlite3_stmt *s;
     int code = sqlite3_prepare_v2(f->handle, sql, -1, &s, NULL);
@@ -125,7 +125,7 @@ static int ask(DbFile *f, const char *sql, int64_t *out) {
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-// Nothing at all, our tables (of which version?), or other ones (0)?
+// Determines whether there are no tables, our tables (and their version), or others (version 0).
 static int check_schema(DbFile *f, bool *none, int *version) {
     sqlite3_stmt *s;
     int code = sqlite3_prepare_v2(f->handle, "SELECT name, sql FROM sqlite_schema", -1, &s, NULL);
@@ -155,7 +155,7 @@ static void distrust(DbFile *f) {
     sqlite3_exec(f->handle, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", NULL, NULL, NULL);
 }
 
-// Whose file is it? SQLITE_OK with *empty when it is nobody's yet.
+// Identifies the file. SQLITE_OK with *empty for a new file.
 static int identify_now(Db *db, DbFile *f, bool *empty, bool *ours) {
     int64_t application = 0, version = 0;
     bool none = true;
@@ -180,7 +180,8 @@ static int identify_now(Db *db, DbFile *f, bool *empty, bool *ours) {
     return SQLITE_OK;
 }
 
-// All questions in one transaction: another process may make the tables between two of them.
+// All queries in one transaction, because another process may create the tables between two of
+// them.
 static int identify(Db *db, DbFile *f, bool *empty, bool *ours) {
     int code = sqlite3_exec(f->handle, "BEGIN", NULL, NULL, NULL);
     if (code) return code;
@@ -189,7 +190,7 @@ static int identify(Db *db, DbFile *f, bool *empty, bool *ours) {
     return code;
 }
 
-// The tables, in a file that has none. Another process may be doing the same.
+// Creates the tables in a file without any. Another process may be doing the same.
 static int create_tables(Db *db, DbFile *f) {
     int64_t tables = 0;
     char text[128];
@@ -213,7 +214,7 @@ static int create_tables(Db *db, DbFile *f) {
     return code;
 }
 
-// The folders above the file, for this user alone.
+// Creates the folders of the file, accessible to this user only.
 static bool make_folders(DbFile *f) {
     char *path = (char *)f->path; // of the Db, which is locked
     for (char *c = path + 1; (c = strchr(c, '/')); c++) {
@@ -225,7 +226,7 @@ static bool make_folders(DbFile *f) {
     return true;
 }
 
-// A place that somebody named is one that there is, or else a mistake.
+// The folder of a named file must exist.
 static bool has_folder(DbFile *f) {
     char *path = (char *)f->path, *end = strrchr(path, '/');
     struct stat st;
@@ -247,8 +248,8 @@ static int open_handle(Db *db, DbFile *f, bool create) {
     return SQLITE_OK;
 }
 
-// In a folder that cannot be written, a file in WAL mode opens only when it is promised not to
-// change. Should it change nevertheless, what is read is checked like anything else.
+// In a read-only folder, a file in WAL mode opens only as immutable. If it changes nevertheless,
+// the rows are validated like any others.
 static int open_immutable(DbFile *f, int why) {
     sqlite3_str *uri = sqlite3_str_new(NULL);
     sqlite3_str_appendall(uri, "file:");
@@ -271,8 +272,8 @@ static int open_immutable(DbFile *f, int why) {
     return code;
 }
 
-// Is there too little space for the two files that SQLite puts beside it, and would it put them
-// there? It would leave beginnings of them behind.
+// Whether there is too little space for SQLite's two auxiliary files. SQLite would leave truncated
+// ones behind.
 static bool no_room(const DbFile *f) {
     enum { ROOM = 64 << 10 };
     struct statvfs fs;
@@ -284,8 +285,8 @@ static bool no_room(const DbFile *f) {
            stat(wal, &st) != 0;
 }
 
-// SQLITE_OK, or why there is nothing to be read in the usual way; *why then says what keeps it from
-// being written, and 0 where it cannot be read at all.
+// SQLITE_OK, or the code of the failure to open it normally; *why is then the reason that it cannot
+// be written, or 0 if it cannot be read at all.
 static int open_usual(Db *db, DbFile *f, bool create, bool *empty, bool *ours, int *why) {
     int code = no_room(f) ? SQLITE_FULL : open_handle(db, f, create);
     if (!code) code = identify(db, f, empty, ours);
@@ -307,7 +308,7 @@ static bool has_content(const DbFile *f) {
     return stat(f->path, &st) == 0 && st.st_size > 0;
 }
 
-// False: there is nothing to open, or nothing that could be.
+// False: the file does not exist or cannot be opened.
 static bool look(Db *db, DbFile *f, bool create) {
     struct stat st;
     if (stat(f->path, &st) == 0) {
@@ -413,7 +414,7 @@ bool db_has_searches(DbFile *f) {
     return f->version >= DB_VERSION;
 }
 
-// Inside a transaction: what is missing in tables of version 1, unless another process was first.
+// Inside a transaction: adds the tables missing in version 1, unless another process was first.
 static bool upgrade(Db *db, DbFile *f) {
     if (db_has_searches(f)) return true;
     char text[64];

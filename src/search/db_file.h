@@ -1,5 +1,5 @@
-// One SQLite file of the tuning database: opening, checking whose it is, and what becomes of
-// errors. Seen by the database's own files alone.
+// One SQLite file of the tuning database: opening, checking its format, and error handling.
+// Private to the database's own files.
 #ifndef LW_SEARCH_DB_FILE_H
 #define LW_SEARCH_DB_FILE_H
 
@@ -12,16 +12,16 @@
 
 enum {
     DB_APPLICATION = 0x4c575444, // "LWTD", in the header of the file
-    DB_READ_MS = 1000,           // to wait for a lock,
-    DB_WRITE_MS = 30000,         // and when writing
+    DB_READ_MS = 1000,           // wait for a lock when reading
+    DB_WRITE_MS = 30000,         // wait for a lock when writing
     DB_MAX_TEXT = 8 << 20,       // bytes of a row
     DB_MAX_FILES = 8,
 };
 
 #define DB_KEY_COLUMNS                                                                             \
     "k.id, k.name, k.program, k.strides, k.target, k.cpu, k.isa, k.threads, k.sizes"
-// Of those that somebody pinned, of those that are no slower than what is chosen, and of the rest
-// the fastest; of those that are as fast whichever.
+// The order of entries: pinned ones first, then those no slower than the chosen Schedule, then the
+// rest; within each group the fastest first; ties in any order.
 #define DB_WINS "(chosen <= 0 OR seconds <= chosen)"
 #define DB_STATEMENTS(X)                                                                           \
     X(FIND, "SELECT id FROM kernel WHERE program = ? AND strides = ? AND target = ? AND cpu = ? "  \
@@ -83,18 +83,18 @@ typedef enum DbStatement {
 } DbStatement;
 
 typedef enum DbFileState {
-    FILE_CLOSED, // nobody asked yet
+    FILE_CLOSED, // not needed so far
     FILE_ABSENT, // there is none
     FILE_OPEN,
-    FILE_OFF, // it cannot be used, and will not be looked at again
+    FILE_OFF, // it cannot be used, and will not be tried again
 } DbFileState;
 
-// The kernels of one family, as they were last read: programs of changing sizes ask for the same
-// ones again and again.
+// A cache of the kernels of one family: programs of changing sizes look up the same ones
+// repeatedly.
 typedef struct DbFamily {
     Arena arena;
-    DbKey key;                // family NULL: nothing is held. Only what a family is found by
-    int64_t version, changes; // of the file then, by others and by this process
+    DbKey key;                // only the members that identify a family; family NULL: empty
+    int64_t version, changes; // of the file at that time, by others and by this process
     int n;
     int64_t *id;
     const char **sizes;
@@ -104,8 +104,8 @@ typedef struct DbFile {
     const char *path;
     DbFileState state;
     bool shared;  // never written
-    int readonly; // why it cannot be written, a code of SQLite's; 0: it can
-    int version;  // of its tables, when somebody last looked
+    int readonly; // SQLite's code if it cannot be written; 0: it can
+    int version;  // of its tables, when last read
     sqlite3 *handle;
     sqlite3_stmt *stmt[DB_STATEMENT_COUNT];
     DbFamily family;
@@ -115,58 +115,57 @@ struct Db {
     Allocator allocator;
     pthread_mutex_t lock; // held while a file is used
     ForkMark fork;
-    atomic_uint records; // that were kept
+    atomic_uint records; // number of stored records
     atomic_uint stamp;   // of db_stamp
-    atomic_bool looked;  // the files were opened, as far as there are any
-    atomic_int wrong;    // 0: nothing; 1: `why` waits to be told; 2: it was told
+    atomic_bool looked;  // the existing files were opened
+    atomic_int wrong;    // 0: no problem; 1: `why` is not yet reported; 2: it was reported
     char why[1024];
-    int read_ms, write_ms; // to wait for a lock
-    bool usual;            // the usual place: its folders are made
+    int read_ms, write_ms; // wait for a lock
+    bool usual;            // the default file: its folders are created
     size_t size;           // of this object
     int nfiles;
     DbFile file[DB_MAX_FILES];
     char paths[];
 };
 
-// Runs `body` with the lock held, and unlocks it also when the body runs out of memory in the
-// arena, which then ends the call as always.
+// Runs `body` with the lock held, and releases it even if the body runs out of memory in the arena,
+// which then unwinds as usual.
 void db_locked(Db *db, Arena *arena, void (*body)(void *arg), void *arg);
 
-// Opens the file unless that was tried before; with `create`, makes it where it is absent. True: it
-// is open.
+// Opens the file unless that was tried before; with `create`, creates a missing file. Returns
+// whether it is open.
 bool db_file_open(Db *db, DbFile *f, bool create);
 void db_file_close(DbFile *f);
-// Has it what came with version 2?
+// Whether it has the table of version 2.
 bool db_has_searches(DbFile *f);
 
 // A statement, reset and ready to be bound; NULL: it cannot be prepared, and the file is off.
 sqlite3_stmt *db_prepare(Db *db, DbFile *f, DbStatement which);
-// The next row. False: there is none, or something went wrong and the file is off.
+// Steps to the next row. False: there is none, or an error turned the file off.
 bool db_row(Db *db, DbFile *f, sqlite3_stmt *s);
-// Runs a statement that gives no rows. False: something went wrong; what a write meets (a full
-// disk) leaves reading alone.
+// Runs a statement that returns no rows. False: there was an error; an error of a write (a full
+// disk) does not affect reading.
 bool db_step(Db *db, DbFile *f, DbStatement which);
-// A transaction that writes, in tables of this version; false when it cannot begin, and then there
-// is nothing to end.
+// Begins a write transaction on tables of this version. False: it did not begin and must not be
+// ended.
 bool db_begin(Db *db, DbFile *f);
 bool db_commit(Db *db, DbFile *f);
 void db_rollback(Db *db, DbFile *f);
 
-// Columns of DB_BEST_OF from `at` on; false: the row is not one of ours.
+// Reads the columns of DB_BEST_OF from `at` on; false: the row is invalid.
 bool db_read_entry(Arena *arena, sqlite3_stmt *s, int at, DbEntry *e);
-// Inside a transaction that writes. The row of a key, new where there is none; 0: something went
-// wrong.
+// Inside a write transaction: finds or creates the row of a key; 0: error.
 int64_t db_kernel_row(Db *db, DbFile *f, const DbKey *key);
 bool db_add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e);
 
 void db_bind_text(sqlite3_stmt *s, int at, const char *text);
-// A copy; NULL where the column is no text.
+// A copy; NULL if the column is not text.
 const char *db_text(Arena *arena, sqlite3_stmt *s, int column);
 
-// Notes what went wrong, if it is the first thing.
+// Records a problem, if it is the first one.
 void db_wrong(Db *db, const DbFile *f, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// After files were opened or turned off, or something was kept.
+// Call after files were opened or turned off, or a record was stored.
 void db_restamp(Db *db);
 void db_failed(Db *db, DbFile *f, int code, bool writing);
 

@@ -6,8 +6,8 @@
 //      "bound": 1.1e-05, "chosen": 1.4e-05, "version": "0.1.0", "verified": "...", "origin":
 //      "tuned", "pinned": false, "gap": 0.09}
 //
-// A trial has "state" and less of the rest. The reader takes members in any order
-// and passes over those that it does not know; what follows from others (gap) is not read.
+// A trial has "state" and fewer of the other members. The reader accepts members in any order and
+// ignores unknown ones; derived members (gap) are not read.
 #define _GNU_SOURCE
 #include <math.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static int hex(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// The character behind \u, as UTF-8. Halves of pairs do not occur in what we write.
+// The character after \u, as UTF-8. Our writer produces no surrogate pairs.
 static void unicode(Reader *r, Text *out) {
     unsigned c = 0;
     for (int i = 0; i < 4; i++) {
@@ -221,7 +221,7 @@ static int64_t read_date(Reader *r) {
     return rest && !*rest ? (int64_t)timegm(&tm) : 0;
 }
 
-// A member that nobody knows: strings, numbers and words.
+// Skips an unknown member: a string, number or word.
 static void pass_over(Reader *r) {
     spaces(r);
     if (r->at < r->end && *r->at == '"')

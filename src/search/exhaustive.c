@@ -1,6 +1,6 @@
 // exhaustive: every implementation, by branch and bound: values of a decision are tried in the
-// order of their bounds, and what cannot beat the best is left out. When it comes to its end, the
-// best is the best there is.
+// order of their bounds, and subtrees that cannot beat the best are pruned. When it completes, the
+// best is optimal.
 #include "search/strategy.h"
 
 // The children of one node on the way down.
@@ -14,7 +14,7 @@ typedef struct Level {
 typedef struct Walk {
     Search *q;
     Batch *batch;
-    VEC(Level *) level; // made as they are needed
+    VEC(Level *) level; // created on demand
 } Walk;
 
 static void ask(Walk *w) {

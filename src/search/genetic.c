@@ -1,13 +1,12 @@
 // genetic: Tensor Comprehensions' tuner, over decisions instead of mapping options.
 //
-// A generation is bred from the one before: the elites stay; the rest are children, most of them of
-// three parents, drawn by fitness (1 / time), each decision from one of the three; then a few of
-// their decisions are drawn anew. A child is made by deciding, in order, what its genes say; where
-// propagation has removed that, something else is decided instead, so every child is a candidate.
-// When fewer than three candidates are valid there is nothing to breed from, and all but the best
-// is drawn anew.
+// A generation is bred from the previous one: the elites stay; the rest are children, most of them
+// of three parents drawn by fitness (1 / time), each decision from one of the three; then a few of
+// their decisions are redrawn. A child makes the decisions of its genes in order; if propagation
+// has removed a value, another one is drawn, so every child is a valid candidate. If fewer than
+// three candidates are valid, all except the best are redrawn.
 //
-// A candidate that was measured before keeps its time: it costs nothing to breed it again.
+// A candidate that was measured before keeps its time, so breeding it again costs nothing.
 #include "search/strategy.h"
 
 typedef struct Member {
@@ -49,7 +48,7 @@ static void fill_random(Breed *b, Cand *c) {
     }
 }
 
-// The young grow up: measured, the failed left out, best first.
+// Measures the young, drops those that failed, and sorts them, best first.
 static void grow_up(Breed *b) {
     batch_measure(b->q, b->batch);
     b->batch->n = 0;

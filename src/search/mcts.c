@@ -1,46 +1,47 @@
 // mcts: Telamon's Monte-Carlo tree search. A node of the tree is a partial candidate, its children
 // are the values of its next decision.
 //
-// One iteration walks down from the root. Where a node has children that nobody has visited, one
-// of them is taken and completed by a rollout, which is measured. Where all have been visited, the
+// One iteration walks down from the root. If a node has unvisited children, one of them is taken
+// and completed by a rollout, which is measured. If all have been visited, the
 // child is chosen by threshold ascent (TAG): T is the k-th best time seen below any child of the
 // node, s the number of times at most T below this child, n its visits, N those of all K children,
 //
 //     score = (s + a + sqrt(a (2 s + a))) / n      a = ln(2 N K / delta)
 //
 // Branch and bound: children whose bound is no better than the best time are dead, and so is a node
-// whose children all are; the root being dead proves the best. Bounds of nodes rise as their
-// children are seen: that of the root is what no implementation can beat.
+// whose children are all dead; if the root is dead, the best is proved optimal. Bounds of nodes
+// rise as their children are visited: the bound of the root is the lower bound of the Space.
 //
-// The best time is far away at first, and hardly tells two children apart. So there is an aim, a
-// little above the bound of the root: children whose bound is above it are left for later, rollouts
-// take values with probability p ~ max(aim - bound, 0), and whenever a batch has brought nothing,
-// or walks find nothing below it, the aim goes up. A node opens its children by and by: to visit
-// all of them before any is visited twice would take most of the trials.
+// The best time is high at first and hardly distinguishes two children. So there is an aim, a
+// little above the bound of the root: children with a higher bound are deferred, rollouts take
+// values with probability p ~ max(aim - bound, 0), and the aim is raised whenever a batch brings no
+// improvement or walks find nothing below it. A node opens its children gradually: visiting all of
+// them before any is visited twice would take most of the trials.
 //
-// What the bound does not see is learnt: the logarithm of time by bound as a sum over decisions
-// (model.h). Values that were seen to cost more than their bound says are taken less often, and of
-// several rollouts the one is measured whose bound, so corrected, is least.
+// The model learns the cost that the bound ignores: the logarithm of time divided by bound as a sum
+// over decisions (model.h). Values that cost more than their bound are taken less often, and of
+// several rollouts the one with the least corrected bound is measured.
 //
-// Nodes hold no candidates: a walk decides again what leads to them. A batch is so many walks,
-// visits counted on the way down so that they part, times on the way back.
+// Nodes hold no candidates: a walk repeats the decisions that lead to them. A batch consists of
+// several walks; visits are counted on the way down, so that walks diverge, and times on the way
+// back.
 #include "search/model.h"
 #include "search/strategy.h"
 
 enum { TAG_K = 10 };
 static const double TAG_DELTA = 1;
-enum { RIVALS = 16, RIVAL_MOST = 3 }; // rollouts of a walk, and values that each of them compares
-enum { FUTILE = 2 };                  // that bring nothing new at first: there is hardly any more
+enum { RIVALS = 16, RIVAL_MOST = 3 }; // rollouts per walk, and values that each compares
+enum { FUTILE = 2 }; // initial rollouts without a new candidate, which end the walk
 static const double THINKING =
-    0.005;           // of the time that there is, after which those so far are enough
+    0.005;           // fraction of the time budget that rollouts of a walk may take
 enum { SWEEPS = 2 }; // of the model after each batch
-enum { TRIES = 8 };  // walks that come to nothing, before the aim is raised
-static const double AIM = 1.05, HIGHER = 1.1; // by the bound; and by itself, when nothing is won
+enum { TRIES = 8 };  // failed walks before the aim is raised
+static const double AIM = 1.05, HIGHER = 1.1; // relative to the bound; factor when nothing improves
 
 typedef struct Tree Tree;
 
 typedef struct Child {
-    Tree *below; // NULL: not visited twice yet
+    Tree *below; // NULL: visited at most once
     double bound;
     double time[TAG_K]; // the best, ascending
     int ntimes, visits;
@@ -95,8 +96,8 @@ static bool is_dead(Mcts *m, Child *k) {
     return k->dead;
 }
 
-// What has become of a child whose subtree is known: dead when all of it is, and nothing below is
-// better than the best of its children.
+// Updates a child from its subtree: it is dead if the whole subtree is, and its bound is the least
+// bound of its children.
 static void settle(Mcts *m, Child *k) {
     double bound = INFINITY;
     const Tree *t = k->below;
@@ -131,7 +132,7 @@ double mcts_tag_score(int s, int n, int total, int children) {
     return n ? (s + a + sqrt(a * (2 * s + a))) / n : (double)INFINITY;
 }
 
-// Not now: its bound is above the aim.
+// Deferred: its bound is above the aim.
 static bool is_closed(const Mcts *m, const Child *k) {
     return k->dead || (k->bound > 0 && k->bound >= search_aim(m->q));
 }
@@ -156,8 +157,8 @@ static Child *by_tag(Mcts *m, Tree *t) {
     return chosen;
 }
 
-// A node with a bound opens its children one after the other, the more it is visited: those of the
-// least bounds need not wait until the others have been seen.
+// A node with a bound opens more children the more it is visited, so that those with the least
+// bounds need not wait for the others.
 static bool is_wide_enough(const Mcts *m, const Tree *t) {
     int open = 0, visits = 0;
     if (m->q->o.blind || !m->q->host->bound) return false;
@@ -168,8 +169,7 @@ static bool is_wide_enough(const Mcts *m, const Tree *t) {
     return open > 0 && open * open > visits;
 }
 
-// One that nobody has visited, with probability p ~ max(aim - bound, 0); NULL: all have been, or
-// are closed.
+// An unvisited child, with probability p ~ max(aim - bound, 0); NULL: all are visited or closed.
 static Child *unvisited(Mcts *m, Tree *t) {
     double aim = search_aim(m->q), total = 0;
     Child *chosen = NULL;
@@ -192,7 +192,7 @@ static bool all_dead(const Tree *t) {
 
 // --- Iterations ----------------------------------------------------------------------------------
 
-// Completes m->c several times and leaves what is guessed to be fastest, or one in six times any.
+// Completes m->c several times and keeps the predicted fastest, or in one of six cases any.
 static bool roll_out(Mcts *m) {
     Search *q = m->q;
     double least = INFINITY;
@@ -213,7 +213,7 @@ static bool roll_out(Mcts *m) {
     return least < INFINITY;
 }
 
-// Walks to a candidate in m->c; false: nothing came of it (some node died, or a dead end).
+// Walks to a candidate in m->c; false: no candidate (a node died, or a dead end).
 static bool walk(Mcts *m, Walk *w) {
     Search *q = m->q;
     Child *at = &m->root;

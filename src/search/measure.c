@@ -1,4 +1,4 @@
-// The parent's side: jobs on the board, workers started, watched and replaced.
+// The parent's side: puts jobs on the board; starts, watches and replaces workers.
 #include "search/measure_impl.h"
 
 #include "base/bug.h"
@@ -6,19 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-// A call is cut short at `slow` times the incumbent, but not before `least_cut`, or `leave_cut`
-// where a worker goes with it because other threads cannot be called back; of the time spent
-// in kernels the share `leisure` may go to telling slow calls from endless ones.
+// A call is cut short at `slow` times the incumbent, but not before `least_cut`, or `leave_cut` if
+// this ends the worker because other threads cannot be stopped; the fraction `leisure` of the time
+// spent in kernels may be used for telling slow calls from endless ones.
 static const double slow = 3, least_cut = 2e-4, leave_cut = 2e-3, leisure = 0.05,
                     first_leisure = 0.15;
-// Seconds after which a call surely hangs: so many per instance, and some.
+// Seconds after which a call counts as hung: per statement iteration, with limits.
 static const double instance_limit = 30e-9, least_hang = 0.1, most_hang = 60;
 
-// What takes so many times as long to compile as those that were worth timing is left out: most of
-// it is code that was unrolled beyond use.
+// A candidate that takes `lengthy` times as long to compile as those that were worth timing is
+// abandoned: it is usually excessively unrolled code.
 static const double lengthy = 3, least_patience = 3e-4;
 
-enum { MOST_RESTARTS = 4 }; // one after the other, nothing done in between
+enum { MOST_RESTARTS = 4 }; // consecutive restarts without progress
 
 const MeasureTally *measure_tally(const Measure *m) { return &m->tally; }
 const Operands *measure_operands(const Measure *m) { return &m->operands; }
@@ -46,7 +46,7 @@ bool measure_cancelled(const Measure *m) {
 
 typedef enum Served { SERVED, SERVED_DIED, SERVED_HUNG, SERVED_CANCELLED } Served;
 
-// The place that a worker is at; NULL: none.
+// The current place of a worker; NULL: none.
 static Place *working(Measure *m) {
     for (int i = 0; i < m->board->count; i++)
         if (atomic_load(&m->board->place[i].state) == PLACE_WORKING) return &m->board->place[i];
@@ -60,7 +60,7 @@ static int done(const Measure *m) {
     return n;
 }
 
-// Waits until the worker is done or is to be given up. `limit`: for getting anything done.
+// Waits until the worker is done or must be replaced. `limit` is the time limit for any progress.
 static Served wait_for(Measure *m, double limit) {
     double begin = measure_clock();
     for (int before = 0;;) {
@@ -109,7 +109,7 @@ static void settle_rest(Measure *m, TrialState state) {
     }
 }
 
-// The worker is gone, or is to go: what it was at is its fault.
+// The worker died or must be killed: blames its current candidate.
 static void blame(Measure *m, Served how) {
     Place *p = working(m);
     child_end(&m->child);
@@ -118,21 +118,21 @@ static void blame(Measure *m, Served how) {
     atomic_store(&p->state, PLACE_DONE);
 }
 
-// Has compilers and a worker begin with what is on the board.
+// Starts compilers and a worker on the jobs of the board.
 static void begin(Measure *m) {
     if (m->board->place[0].long_seconds <= 0) compilers_tell(m);
     if (m->setup->threads > 1 && !compilers_wait(m)) return;
     m->going = start_worker(m) && child_tell(&m->child, 'g');
 }
 
-// Has workers do all that is on the board.
+// Lets workers process all jobs of the board.
 static void serve(Measure *m) {
     Board *b = m->board;
     double limit = m->setup->compile_seconds + 4 * b->hang;
     for (int idle = 0; (m->going || done(m) < b->count) && !measure_cancelled(m);) {
         int before = done(m);
         Served how = SERVED_DIED;
-        if (idle == MOST_RESTARTS / 2) drop_incumbent(b); // it may be what kills them
+        if (idle == MOST_RESTARTS / 2) drop_incumbent(b); // it may be the cause
         if (idle >= MOST_RESTARTS || !start_worker(m)) break;
         if (m->going || child_tell(&m->child, 'g')) how = wait_for(m, limit);
         m->going = false;
@@ -246,7 +246,7 @@ static bool make_board(Measure *m) {
     return true;
 }
 
-// A worker that dies of the kernels that should agree is followed by one that interprets.
+// If a worker dies while running the reference kernels, the next one uses the interpreter.
 static MeasureFault have_reference(Measure *m) {
     double until = measure_clock() + m->setup->reference_limit;
     Served how = SERVED_DIED;

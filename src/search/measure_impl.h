@@ -1,4 +1,4 @@
-// Inside measuring: the board that parent and worker share.
+// Private to measuring: the board that parent and worker share.
 #ifndef LW_SEARCH_MEASURE_IMPL_H
 #define LW_SEARCH_MEASURE_IMPL_H
 
@@ -10,26 +10,26 @@
 enum {
     BOARD_JOBS = MEASURE_JOBS,
     MOST_COMPILERS = 16,
-    CODE_ROOM = 256 * 1024, // bytes of code that a compiler can hand over
+    CODE_ROOM = 256 * 1024, // bytes of code that a compiler process can pass on
     WORN_OUT = 128 << 20,   // bytes of Programs and Trees after which a process is replaced
-    HEARTBEAT_MS = 20,      // how often processes are looked after
+    HEARTBEAT_MS = 20,      // period of checks on the processes
 };
 
 typedef enum PlaceState { PLACE_WAITING, PLACE_WORKING, PLACE_DONE } PlaceState;
 
-// Who makes the code of a place: MADE_TAKEN and more is the number of a compiler.
+// The origin of the code of a place: MADE_TAKEN and above is the number of a compiler process.
 enum { MADE_NOT, MADE_CODE, MADE_DECLINED, MADE_TOO_LARGE, MADE_BY_WORKER, MADE_TAKEN = 100 };
 
-// One job on the board; its bytes lie behind.
+// One job on the board; its bytes follow the board.
 typedef struct Place {
     atomic_int state, made;
-    JobCode code; // of MADE_CODE, but for its bytes
+    JobCode code; // of MADE_CODE, without its bytes
     JobKind kind;
     size_t size;
     Plant plant;
-    double long_seconds; // not 0: all on the board are timed in turn, for so long altogether
+    double long_seconds; // not 0: time all jobs alternately, for this total time
     double started;      // measure_clock
-    double limit;        // seconds from there; the parent ends it then
+    double limit;        // seconds after `started`; the parent then kills the worker
     double first;        // seconds of the call that was checked
     Trial trial;
     Difference difference; // of a wrong one
@@ -41,14 +41,14 @@ typedef struct Board {
     Place incumbent; // size 0: none
     int serial;      // changes with the incumbent
     double best;     // its time
-    double first;    // that of the call that was checked, beside guard pages; or 0
-    double cut;      // seconds after which a call is hopeless; INFINITY: never
-    double hang;     // seconds after which it is no mere slowness
-    double patience; // seconds that a compilation may take; INFINITY: as long as it likes
-    double leisure;  // seconds that may still be spent on telling a slow call from an endless one
+    double first;    // time of its checked call, next to guard pages; or 0
+    double cut;      // seconds after which a call is abandoned; INFINITY: never
+    double hang;     // seconds after which a call counts as hung
+    double patience; // limit for a compilation in seconds; INFINITY: none
+    double leisure;  // remaining seconds for telling a slow call from an endless one
     int count;
     atomic_int reference; // REFERENCE_*
-    int checks;           // sets of data that results are compared on
+    int checks;           // data sets on which results are compared
     size_t room;          // bytes per job
     char bytes[];         // of each place, then of the incumbent
 } Board;
@@ -62,14 +62,14 @@ struct Measure {
     Board *board;
     Child child;
     Child compiler[MOST_COMPILERS];
-    bool told[MOST_COMPILERS]; // that there are jobs, and has not answered
+    bool told[MOST_COMPILERS]; // it was told that there are jobs, and has not answered
     bool going;                // the worker likewise
-    int processor;             // that one thread is timed on; -1: any
-    bool avoided;              // we stay away from it meanwhile
-    int starting;              // number of the compiler that is forked next
-    double began;              // what is on the board
-    double compiled;           // seconds that the compilations of timed candidates took,
-    int64_t ncompiled;         // and how many they were
+    int processor;             // for timing one thread; -1: any
+    bool avoided;              // the parent avoids that processor
+    int starting;              // number of the compiler process to fork next
+    double began;              // start time of the jobs on the board
+    double compiled;           // total compile time of timed candidates
+    int64_t ncompiled;         // number of these
     MeasureTally tally;
     int64_t numbered; // candidates so far, for `plant`
 };
@@ -86,27 +86,27 @@ static inline char *place_code(const Measure *m, const Place *p) {
 bool measure_cancelled(const Measure *m);
 
 // compiler.c
-// Where compilations happen. They run out of memory when they run out of time: unwinding leaves
-// everything as it should be, which a signal does not.
+// The allocator of compilations. It reports out of memory when the time limit is reached, because
+// unwinding leaves all state consistent, unlike a signal.
 typedef struct Workshop {
     Arena arena;
     Allocator allocator;
-    double until; // of the thread's time
-    void *kept;   // chunks that came back: the first word of each is the next one
+    double until; // on the thread's clock
+    void *kept;   // list of freed chunks: the first word of each points to the next
 } Workshop;
 void workshop_open(Workshop *w);
-// What it makes lies in the workshop's arena. False: it is declined.
+// The code is in the workshop's arena. False: it is declined.
 bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double patience,
                  JobCode *out);
 ChildBody compiler_main;
 void compilers_tell(Measure *m);  // that there are jobs
 bool compilers_wait(Measure *m);  // until they are done; false: cancelled
-void compilers_watch(Measure *m); // gives up those that died or hang
+void compilers_watch(Measure *m); // replaces those that died or hang
 void compilers_end(Measure *m);
 
-// worker.c: what a worker does until its parent is gone. `arg` is the Measure. Characters:
-//   'r' compute the reference       'i' the same, by the interpreter in any case
-//   'g' do what waits on the board
+// worker.c: the main loop of a worker, until its parent is gone. `arg` is the Measure. Characters:
+//   'r' compute the reference       'i' the same, always by the interpreter
+//   'g' process the jobs on the board
 //   'd' done                        'x' done, and worn out: start another
 ChildBody worker_main;
 

@@ -1,19 +1,19 @@
 #include "search/model.h"
 
 enum { SAMPLES = 512, NOT_THERE = SPACE_MAX_VALUES };
-static const double RIDGE = 1, WORST = 3; // WORST: log of a time that says no more than "bad"
+static const double RIDGE = 1, WORST = 3; // WORST: larger log times are all treated as "bad"
 
 struct Model {
     const Space *s;
     int nvars;
     const int *var; // those that vary
-    const int *at;  // of each variable: its place among them; -1: it does not vary
-    double *weight; // SPACE_MAX_VALUES + 1 of each; the last one is of a variable that is not there
+    const int *at;  // per variable: its index in `var`; -1: it does not vary
+    double *weight; // SPACE_MAX_VALUES + 1 per variable; the last for an absent variable
     double mean, best;
     int n, next;    // samples, a ring
-    int half;       // of the variables, which is fitted next
-    uint8_t *value; // of each variable, one behind the other: those of all samples
-    double *error;  // of each sample: the logarithm of its time less the guess
+    int half;       // the half of the variables to fit next
+    uint8_t *value; // per variable: its values in all samples, consecutively
+    double *error;  // per sample: the logarithm of its time minus the prediction
 };
 
 Model *model_new(Search *q) {

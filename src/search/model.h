@@ -1,11 +1,11 @@
-// A guess at how long a candidate takes, learnt from those that were measured: log time as a sum of
-// what single decisions contribute.
+// A model of the time of a candidate, trained on the measured ones: log time as a sum of
+// contributions of single decisions.
 //
 //     log t = mean + sum over variables v that exist: w[v][value of v]
 //
 // Fitted by coordinate descent on the squared error with a ridge, half a sweep at a time, over the
-// last measurements. It knows nothing of what decisions do together; it is for telling good
-// neighbours of a good candidate from hopeless ones, which is most of what there is to tell.
+// last measurements. It ignores interactions between decisions; it only has to separate good
+// neighbours of a good candidate from bad ones.
 #ifndef LW_SEARCH_MODEL_H
 #define LW_SEARCH_MODEL_H
 
@@ -16,7 +16,7 @@ Model *model_new(Search *q);
 void model_add(Model *m, const Cand *c, double log_time);
 void model_fit(Model *m); // half a sweep
 double model_guess(const Model *m, const Cand *c);
-// What one value contributes.
+// The contribution of one value.
 double model_value(const Model *m, int var, int bit);
 
 #endif

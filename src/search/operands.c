@@ -9,9 +9,9 @@
 
 enum { LARGEST = 3, PATTERN = 0xa5, LINE = 64 };
 
-// --- How large values get ------------------------------------------------------------------------
+// --- Magnitudes of values ------------------------------------------------------------------------
 // The largest magnitude of every tensor's elements, as long as all of them are integers that its
-// type holds exactly; INFINITY from where that is not known.
+// type holds exactly; INFINITY once that is unknown.
 
 typedef struct Sizes {
     const Stmt *stmt;
@@ -94,7 +94,7 @@ static double value_size(const Sizes *x, const Expr *e) {
     return held(computed, op_size(x, e));
 }
 
-// How many values are combined into one element.
+// The number of values that are combined into one element.
 static double terms(const Stmt *s) {
     double n = 1;
     bool scatter = s->write->has_read;
@@ -124,14 +124,14 @@ static double unit_roundoff(Type t) {
     }
 }
 
-// What rounding makes of one statement's results, relative to them: some for each term of a sum, in
-// the type that it is kept in.
+// The relative rounding error of one statement's results: proportional to the terms of a sum, in
+// its type.
 static double statement_rounding(const Program *p, const Stmt *s) {
     bool sums = s->op == REDUCE_ADD || s->op == REDUCE_MUL;
     return 4 * unit_roundoff(p->tensors.at[s->write->tensor].type) * (sums ? terms(s) : 1);
 }
 
-// True when every result is exact. *rounding: of all statements, one after the other.
+// Whether every result is exact. *rounding is the sum of the errors of all statements.
 static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *ranges,
                          double *rounding) {
     Sizes x = {.most = arena_new_n(arena, double, p->tensors.n)};
@@ -175,18 +175,18 @@ static bool only_chooses(const Program *p) {
     return extremes;
 }
 
-// --- How large values should be ------------------------------------------------------------------
+// --- Scales of inputs ----------------------------------------------------------------------------
 
-// Inputs that a product is made of.
+// The inputs that are factors of a product.
 enum { FACTORS = 8 };
 typedef struct Factors {
     const Program *p;
     int n, input[FACTORS];
-    bool positive; // a square, or a magnitude: a sum of them grows with each
+    bool positive; // a square or a magnitude: sums of them grow with every term
 } Factors;
 
-// How many inputs are multiplied in an expression, other factors left out; of the terms of a sum or
-// a difference those that have most.
+// The number of inputs that are multiplied in an expression, without other factors; for a sum or
+// difference, that of the term with the most.
 static int find_factors(Factors *f, const Expr *e) {
     int degree = 0;
     if (e->kind == EXPR_READ && e->access->tensor < f->p->ninputs && f->n < FACTORS) {
@@ -211,9 +211,8 @@ static int find_factors(Factors *f, const Expr *e) {
     }
 }
 
-// For each argument the size of its elements for which sums of products come out about as large as
-// one of their factors that was computed, or as 1: a layer behind a layer behind a layer stays
-// there.
+// For each argument the magnitude of its elements for which sums of products are about as large as
+// their computed factor, or as 1, so that a chain of layers stays in that range.
 static const double *input_scales(Arena *arena, const Program *p) {
     int nargs = p->ninputs + p->noutputs;
     double *scale = arena_new_n(arena, double, nargs + 1);
@@ -236,7 +235,7 @@ static uint64_t random_next(uint64_t *state) {
     return hash_mix(*state += 0x9e3779b97f4a7c15ull, 0x2545f4914f6cdd1dull);
 }
 
-// What an argument is filled with.
+// The values of an argument.
 typedef struct Filling {
     const ValueRange *range; // NULL: any
     double real;             // floats between this and its negative; 0: small integers
@@ -263,9 +262,9 @@ static Value random_value(Type type, const Filling *with, uint64_t *state) {
     return type_convert(type, TYPE_I64, (Value){.i = v});
 }
 
-// Elements of an image are filled whether or not the view reaches them.
+// All elements of an image are filled, even those outside the view.
 static void fill(char *data, Type type, size_t bytes, const Filling *with) {
-    enum { PERIOD = 4099 }; // values repeat: large operands are copied, not drawn
+    enum { PERIOD = 4099 }; // values repeat, because copying is faster than drawing
     uint64_t seed = with->seed;
     size_t step = (size_t)type_info[type].bytes, period = PERIOD * step;
     for (size_t i = 0; i < bytes && i < period; i += step)
@@ -274,7 +273,7 @@ static void fill(char *data, Type type, size_t bytes, const Filling *with) {
         memcpy(data + i, data, bytes - i < period ? bytes - i : period);
 }
 
-// Elements below the first and from the first to the last one that the strides reach.
+// The numbers of elements below the first one, and from the first to the last one.
 static bool extent(const View *v, int64_t *below, int64_t *above) {
     int64_t dense = 1;
     *below = *above = 0;
@@ -290,8 +289,7 @@ static bool extent(const View *v, int64_t *below, int64_t *above) {
     return true;
 }
 
-// One set of data of an argument: a copy of all that a user's memory holds between its elements, or
-// what is drawn.
+// One data set of an argument: a copy of the user's memory, including gaps, or random values.
 static bool add_data(Operand *x, DataSet set, const char *given, size_t bytes,
                      const Filling *with) {
     Guarded *g = &x->data[set];
@@ -309,7 +307,7 @@ static const Guarded *content(const Operand *x, DataSet set) {
     return &x->data[set];
 }
 
-// *first: bytes from where the data begin to their first element.
+// *first: bytes from the start of the data to the first element.
 static bool make(Operand *x, int number, const View *view, const Filling *with, size_t *first) {
     int64_t below, above;
     bool input = x->role == ROLE_INPUT, output = x->role == ROLE_OUTPUT;
@@ -423,21 +421,21 @@ static double largest(const Operand *x, const Guarded *expected) {
     return most;
 }
 
-// How far two elements may be apart that mean the same.
+// The allowed difference of two elements.
 static double rounding(Operand *x, DataSet set) {
     if (!(x->tolerance > 0 && type_is_float(x->type))) return 0;
     if (x->largest[set] <= 0) x->largest[set] = largest(x, &x->expected[set]);
     return x->tolerance * x->largest[set];
 }
 
-// The common case by itself, for speed: no element farther apart, none that is not a number.
+// A fast path for the common case: all elements within the limit, and none is NaN.
 static bool floats_close(const float *got, const float *want, size_t n, float apart) {
     size_t far = 0;
     for (size_t i = 0; i < n; i++) far += !(fabsf(got[i] - want[i]) <= apart);
     return far == 0;
 }
 
-// Bytes that differ may still mean the same: both not a number, zeros of either sign, or rounding.
+// Different bytes may still be equal values: both NaN, zeros of either sign, or within rounding.
 static bool means_the_same(const Operand *x, const char *got, const char *want, double apart) {
     if (!memcmp(got, want, (size_t)type_info[x->type].bytes)) return true;
     double g = as_double(x->type, got), w = as_double(x->type, want);
@@ -457,12 +455,12 @@ static bool close_enough(Operand *x, DataSet set) {
     return true;
 }
 
-// Integers that follow from what was rounded, such as where the largest element is, may differ.
+// Integers computed from rounded values, such as the position of the largest element, may differ.
 static bool is_compared(const Operand *x, DataSet set) {
     return set == DATA_WHOLE || type_is_float(x->type);
 }
 
-// The first result that is not what it should be; -1: there is none.
+// The first wrong result; -1: there is none.
 static int find_wrong(Operands *o, DataSet set) {
     for (int i = o->ninputs; i < o->n; i++) {
         Operand *x = &o->at[i];
@@ -505,9 +503,9 @@ Difference operands_difference(Operands *o, DataSet set) {
     return d;
 }
 
-// --- What comparing says -------------------------------------------------------------------------
+// --- Significance of a comparison ----------------------------------------------------------------
 
-// Values that turn up most, as far as one pass can tell (Misra and Gries).
+// The most frequent values, approximately, in one pass (Misra and Gries).
 enum { COMMON = 3 };
 typedef struct Common {
     double value[COMMON], apart;
@@ -529,7 +527,7 @@ static void count_common(Common *c, double v) {
     for (int i = 0; i < c->n && at == c->n; i++) c->times[i]--;
 }
 
-// Elements of what is expected, a few thousand of many: the next one, from *at on.
+// Samples a few thousand expected elements: the next one, from *at on.
 static bool next_sample(const Operand *x, const Guarded *g, size_t *at, double *v) {
     enum { SAMPLES = 4096 };
     size_t step = (size_t)type_info[x->type].bytes, n = g->bytes / step, every = n / SAMPLES | 1;
@@ -542,8 +540,8 @@ static bool next_sample(const Operand *x, const Guarded *g, size_t *at, double *
     return true;
 }
 
-// The part of a result's elements that a wrong kernel would be seen by: numbers that are none of
-// the `common` values that turn up most. Of a single element: one that is not 0.
+// The fraction of a result's elements that can reveal a wrong kernel: numbers other than the
+// `common` most frequent values. For a single element: a nonzero one.
 static double telling(Operand *x, DataSet set, int common) {
     const Guarded *g = &x->expected[set];
     Common c = {.apart = rounding(x, set), .n = common};

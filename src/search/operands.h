@@ -1,25 +1,23 @@
-// Operands for measuring: data for every argument of a bound Program, what the results should be,
-// and whether they are.
+// Operands for measuring: data for every argument of a bound Program, the expected results, and
+// their comparison.
 //
-// Data are small integers other than zero, so that sums of products come out exact whatever their
-// order; where a Program shows that they do (sizes of all intermediate values are followed through
-// it), results are compared bit for bit, otherwise up to rounding: so many units in the last place
-// of the largest element as its sums have terms, each in the type that it is kept in. Tensors whose
-// values are subscripts get values that stay inside.
+// Data are small nonzero integers, so that sums of products are exact in any order. If the
+// magnitudes of all intermediate values of a Program guarantee this, results are compared bit for
+// bit; otherwise up to rounding: one unit in the last place of the largest element per term of its
+// sums, each in its type. Tensors whose values are subscripts get valid indices.
 //
-// Not everything can be seen on such data. Sums and products take as long whatever they add up, but
-// an exponential of 200 is infinite, one of -200 is 0, and so is all that follows, whatever was
-// added up. So where results round there is another set of data: floats between -1 and 1, less
-// where many products of them are summed up, so that sums are about 1 as well. So have programs
-// that only choose among elements (maxima: of many small integers all are the same), bit for bit.
-// Candidates are timed on those, or on a user's own, and compared on both where the integers leave
-// little to compare.
+// Integers do not suffice for every program. An exponential of 200 is infinite, one of -200 is 0,
+// and so are all values computed from it, which hides wrong sums. So if results are rounded, there
+// is another data set: floats between -1 and 1, smaller if many products of them are summed, so
+// that sums are about 1 as well. Programs that only select elements (maxima, which are all the same
+// for many small integers) have it too, compared bit for bit. Candidates are timed on the floats,
+// or on a user's data, and compared on both sets if the integers leave little to compare.
 //
-// An argument is an image: all memory from its lowest element to its highest, with the gaps that
-// strides leave. To be compared, images lie between guard pages; inputs cannot be written. Images
-// of results are compared whole, so that writing into a gap shows. To be timed, kernels run on
-// copies in ordinary memory: masked accesses beside a guard page take microcode assists, and images
-// that end where a page ends alias, which no caller sees.
+// The image of an argument is all memory from its lowest element to its highest, including the gaps
+// between strides. For comparisons, images lie between guard pages; inputs are read-only. Images of
+// results are compared completely, which detects writes into a gap. For timing, kernels run on
+// copies in ordinary memory: masked accesses next to a guard page take microcode assists, and
+// images that end at the end of a page alias, which callers do not experience.
 #ifndef LW_SEARCH_OPERANDS_H
 #define LW_SEARCH_OPERANDS_H
 
@@ -33,10 +31,10 @@ typedef struct ValueRange {
 
 typedef enum DataSet {
     DATA_WHOLE, // small integers
-    DATA_REAL,  // floats, where results round
+    DATA_REAL,  // floats, if results are rounded
     DATA_GIVEN, // a user's
     DATA_SETS,
-    CHECK_SETS = DATA_GIVEN // those that results are compared on
+    CHECK_SETS = DATA_GIVEN // number of data sets for comparisons
 } DataSet;
 
 typedef struct Operand {
@@ -44,51 +42,51 @@ typedef struct Operand {
     Type type;
     Role role;
     View view;
-    Guarded image;                // of a result; private: a child's own once it writes
-    Guarded data[DATA_SETS];      // an input, or what an in-out starts from; none: the set before
+    Guarded image;                // of a result; private to a child once it writes
+    Guarded data[DATA_SETS];      // of an input, or initial content of an in-out; none: as before
     Guarded expected[CHECK_SETS]; // of a result; shared with children
-    Guarded ordinary;             // where it lies while kernels are timed
+    Guarded ordinary;             // copy for timing
     double tolerance;             // of the largest element; 0: bit for bit
-    double largest[CHECK_SETS];   // of `expected`, once it was asked for; 0: not yet
+    double largest[CHECK_SETS];   // of `expected`, computed on demand; 0: not yet
 } Operand;
 
 typedef struct Operands {
     int n, ninputs;
     Operand *at;
     void **buffer[DATA_SETS]; // as kernels take them, between guard pages
-    void **ordinary;          // the same in memory such as a caller has, to be timed on
-    DataSet timed;            // that kernels are timed on
+    void **ordinary;          // the same in ordinary memory, for timing
+    DataSet timed;            // data set for timing
     bool exact;               // on integers
     bool real;                // there are floats too
     size_t bytes;             // of all arguments
 } Operands;
 
-// `views` gives shapes and strides (NULL stride: dense), and of inputs and in-outs data to time on,
-// where there are any; `ranges`, per argument, may be NULL. False: no memory.
+// `views` gives shapes and strides (NULL stride: dense), and optionally data of inputs and in-outs
+// for timing; `ranges`, per argument, may be NULL. False: no memory.
 bool operands_make(Operands *o, Arena *arena, const Program *p, const View *views,
                    const ValueRange *ranges, uint64_t seed);
 void operands_free(Operands *o);
 
-// What is wrong with results.
+// The first difference between results and reference.
 typedef struct Difference {
-    int result;                   // the first that is not what it should be; -1: there are none
-    int64_t count, elements;      // so many of its elements; 0: only what lies between them
-    int64_t at[PROGRAM_MAX_RANK]; // the first of them
+    int result;              // the first wrong result; -1: none
+    int64_t count, elements; // number of wrong elements (0: only a gap was written), and of all
+    int64_t at[PROGRAM_MAX_RANK]; // the first wrong element
     double got, want;
 } Difference;
 
-// Results to a pattern, in-outs to their first content.
+// Fills results with a pattern and in-outs with their initial content.
 void operands_reset(Operands *o, DataSet set);
-void operands_restore(Operands *o); // in-outs alone, where they are timed
-// Once in each process that times kernels: its pages of the results become its own.
+void operands_restore(Operands *o); // only in-outs, for timing
+// Call once in each process that times kernels: makes its pages of the results private.
 void operands_touch(const Operands *o);
-// What results hold now is what they should hold; do they?
+// operands_expect takes the current results as the reference; operands_agree compares with it.
 void operands_expect(Operands *o, DataSet set);
 bool operands_agree(Operands *o, DataSet set);
 Difference operands_difference(Operands *o, DataSet set);
-// Is there little to compare: elements that are no numbers, or are all but the same few?
+// Whether there is little to compare: most elements are NaN, infinite, or one of a few values.
 bool operands_vague(Operands *o, DataSet set);
-// Likewise of one result, next to nothing, on all of the first so many sets.
+// Whether one result is NaN or constant almost everywhere on all of the first `sets` data sets.
 bool operands_blank(Operands *o, int result, int sets);
 void operands_empty_caches(const Operands *o);
 

@@ -1,5 +1,4 @@
-// random: independent descents. What every other strategy is compared with, so the bound is not
-// used at all.
+// random: independent descents. It is the baseline of all strategies, so it does not use the bound.
 #include "search/strategy.h"
 
 void search_random(Search *q) {

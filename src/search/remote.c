@@ -6,28 +6,28 @@
 #include <string.h>
 #include <time.h>
 
-// Silence after which a rank is lost, and after which process 0 is, and everything with it.
+// Seconds of silence after which a rank, or process 0 and with it the search, counts as lost.
 static const double rank_silent = 3, leader_silent = 5;
 
 typedef enum MessageKind { MESSAGE_HELLO, MESSAGE_JOB, MESSAGE_TRIAL, MESSAGE_END } MessageKind;
 
 typedef struct Message {
-    int64_t tuning; // its number: what is left of an earlier one is not for this one
+    int64_t tuning; // its number: messages of an earlier tuning are ignored
     MessageKind kind;
     int job; // of the batch
     int64_t batch;
     uint64_t hash; // of a hello
     JobKind job_kind, incumbent_kind;
-    size_t size, incumbent_size; // of what follows
+    size_t size, incumbent_size; // of the data that follow
     double best;
     Trial trial;
     double kernels, compile;
-    int lost; // of an end: one that was; 0: none
+    int lost; // in an end message: a lost rank; 0: none
 } Message;
 
 typedef struct Rank {
     bool ready; // said hello with our Space
-    int job;    // that it is at; -1: none
+    int job;    // its current job; -1: none
 } Rank;
 
 struct Remote {
@@ -40,7 +40,7 @@ struct Remote {
     char *buffer;
     size_t room;
     RemoteTally tally;
-    int lost; // a rank that was; 0: none
+    int lost; // a lost rank; 0: none
 };
 
 const RemoteTally *remote_tally(const Remote *r) { return &r->tally; }
@@ -87,7 +87,7 @@ static void take_trial(Remote *r, Batch *b, const Message *msg) {
     r->tally.compile += msg->compile;
 }
 
-// All that has arrived.
+// Handles all messages that have arrived.
 static bool listen(Remote *r, Batch *b) {
     bool any = false;
     int from;
@@ -137,7 +137,8 @@ static void hand_out(Remote *r, Batch *b) {
     }
 }
 
-// Ranks that were silent for too long; what they were at is open again. Returns how many are left.
+// Drops ranks that were silent for too long and reopens their jobs. Returns the number of ranks
+// left.
 static int look_after(Remote *r, Batch *b) {
     int left = 0;
     for (int i = 1; i < r->count; i++) {
@@ -154,7 +155,7 @@ static int look_after(Remote *r, Batch *b) {
     return left;
 }
 
-// One candidate here, since nobody else is there.
+// Measures one candidate in this process, because no rank is left.
 static void measure_one(Remote *r, Batch *b) {
     for (int i = 0; i < b->n; i++) {
         if (b->state[i] != JOB_OPEN) continue;
@@ -211,7 +212,7 @@ bool remote_serve(Remote *r) {
         memcpy(&msg, r->buffer, sizeof msg);
         if (from != 0 || msg.tuning != r->number) continue;
         if (msg.kind == MESSAGE_END) {
-            if (msg.lost) r->messenger->lost(msg.lost); // or it would be waited for
+            if (msg.lost) r->messenger->lost(msg.lost); // otherwise MPI would wait for it
             return true;
         }
         if (msg.kind == MESSAGE_JOB && sizeof msg + msg.size + msg.incumbent_size <= r->room)

@@ -1,5 +1,5 @@
-// What a few noisy times say: the median and a 95 % confidence interval of it, by order statistics,
-// whatever the noise looks like.
+// Statistics of a few noisy times: the median and its 95 % confidence interval by order statistics,
+// for any distribution of noise.
 #ifndef LW_SEARCH_SAMPLE_H
 #define LW_SEARCH_SAMPLE_H
 
@@ -7,7 +7,7 @@ typedef struct Estimated {
     double median, low, high;
 } Estimated;
 
-// Of n > 0 values, which are sorted. Below six the interval is all of them: 94 % at five.
+// Sorts the n > 0 values. Below six the interval is the whole range: 94 % for five.
 Estimated sample_estimate(double *x, int n);
 
 #endif

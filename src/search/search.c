@@ -1,4 +1,4 @@
-// What all strategies stand on: budgets, the record of what was measured, drawing candidates.
+// The common part of all strategies: budgets, the record of measurements, drawing candidates.
 #include "search/search.h"
 
 #include "base/bug.h"
@@ -23,7 +23,7 @@ int search_order_by_name(const char *name) {
     return by_name(search_order_name, SEARCH_ORDERS, name);
 }
 
-// Proposals in a row that are nothing new, after which there probably is nothing.
+// STALE_LIMIT: consecutive duplicate proposals after which the space counts as exhausted.
 enum { STALE_LIMIT = 3000, TRIES = 32, ROLLOUTS = 4 };
 
 // --- Budgets -------------------------------------------------------------------------------------
@@ -47,13 +47,13 @@ bool search_over(Search *q) {
 
 int batch_room(const Search *q) {
     int64_t n = q->o.batch, left_trials = q->o.trials - q->state.trials - q->begun;
-    if (q->o.trials > 0 && left_trials <= 0) return 0; // what is begun is the last
+    if (q->o.trials > 0 && left_trials <= 0) return 0; // the batch in measurement is the last
     if (q->o.trials > 0 && left_trials < n) n = left_trials;
     if (q->o.seconds > 0 && q->state.trials > 0) {
         double elapsed = search_elapsed(q), each = elapsed / (double)q->state.trials,
                left = q->o.seconds - elapsed;
         if (each * (double)n > left / 8) n = (int64_t)(left / 8 / each);
-        if (n > q->state.trials) n = q->state.trials; // the first few say little of what is to come
+        if (n > q->state.trials) n = q->state.trials; // the first few are a poor estimate
     }
     return n > 1 ? (int)n : 1;
 }
@@ -67,7 +67,7 @@ static double bound_of(const Search *q, const Cand *c) {
 
 double search_bound(Search *q, const Cand *c) { return q->o.blind ? 0 : bound_of(q, c); }
 
-// The best may have been timed in a lucky moment: what it takes at most counts, as far as known.
+// The best may have been measured too fast by chance, so the upper end of its interval is used.
 bool search_hopeless(Search *q, const Cand *c) {
     if (q->o.blind || !q->host->bound || !q->state.ntop) return false;
     if (bound_of(q, c) < fmax(search_best(&q->state), q->state.top[0].trial.high)) return false;
@@ -77,14 +77,14 @@ bool search_hopeless(Search *q, const Cand *c) {
 
 double search_aim(const Search *q) { return fmin(search_best(&q->state), q->aim); }
 
-// The host has no bound any more: a candidate was faster than it allows. What was shown by it, and
-// what was cut, is not known then.
+// The host has withdrawn its bound because a candidate was faster: proofs and pruning based on it
+// become invalid.
 static void see_bound(Search *q) {
     bool lost = q->root_bound > 0 && bound_of(q, q->root) <= 0;
     if (lost) q->state.refuted = true, q->root_bound = q->state.bound = 0;
 }
 
-// Where more was shown than the best allows, by leaving out what cannot beat it: the best is it.
+// Pruning may prove a bound above the best; the best is then the bound.
 void search_raise_bound(Search *q, double bound) {
     if (q->state.refuted) bound = q->state.bound = 0;
     if (bound > q->state.bound) q->state.bound = bound;
@@ -120,7 +120,7 @@ static void enter_top(Search *q, const Cand *c, const Trial *t) {
     int at = s->ntop;
     while (at > 0 && t->seconds < s->top[at - 1].trial.seconds) at--;
     if (at == SEARCH_TOP) return;
-    // The candidate that falls off gives its memory.
+    // Reuses the memory of the dropped candidate.
     Cand *memory =
         s->ntop == SEARCH_TOP ? (Cand *)(uintptr_t)s->top[SEARCH_TOP - 1].cand : search_cand(q);
     if (s->ntop < SEARCH_TOP) s->ntop++;
@@ -134,7 +134,7 @@ static void enter_top(Search *q, const Cand *c, const Trial *t) {
     s->npoints = q->curve.n;
 }
 
-// A time that is no time is a failure to measure.
+// An invalid time counts as a failure.
 static Trial sane(Trial t) {
     if (t.state <= TRIAL_SLOW && !(t.seconds > 0 && isfinite(t.seconds))) t.state = TRIAL_DECLINED;
     return t;
@@ -248,7 +248,7 @@ int search_open(const Search *q, const Cand *c, int *at) {
     return found == n ? -1 : q->order ? q->order[found] : found;
 }
 
-// Takes one of `wanted` if any of them lives, else one of the others.
+// Takes one of `wanted` if any of them is possible, otherwise one of the others.
 static bool take(Search *q, Cand *c, int var, uint64_t wanted) {
     uint64_t left = space_domain(q->s, c, var);
     wanted &= left;
@@ -265,7 +265,7 @@ static bool take(Search *q, Cand *c, int var, uint64_t wanted) {
     return false;
 }
 
-// Decides what is open as one of `like` does, another one each time.
+// Makes each open decision as a random one of `like` does.
 static bool follow(Search *q, Cand *c, const Cand *const *like, int n, const bool *skip) {
     q->drawn = 0;
     for (int at = 0, var; (var = search_open(q, c, &at)) >= 0;) {
@@ -288,7 +288,7 @@ bool search_cross(Search *q, Cand *c, const Cand *const parent[3], const bool *s
     return follow(q, c, parent, 3, skip);
 }
 
-// Descends again and again from the same candidate until one descent lives.
+// Repeats random descents from the same candidate until one succeeds.
 bool search_complete(Search *q, Cand *c) {
     space_copy(q->s, q->spare2, c);
     for (int i = 0; i < TRIES; i++) {
@@ -303,8 +303,8 @@ double search_favour(const Search *q, int var, int bit) {
     return q->model ? exp(-sharpness * model_value(q->model, var, bit)) : 1;
 }
 
-// One of the values of `var`, of so many that are below the aim, with probability p ~ max(aim -
-// bound, 0), or 1 / bound as long as there is nothing to aim at. False: none is below.
+// Takes one of at most `most` values of `var` below the aim, with probability p ~ max(aim - bound,
+// 0), or 1 / bound as long as there is no aim. False: none is below the aim.
 static bool take_weighted(Search *q, Cand *c, int var, int most) {
     double aim = search_aim(q), total = 0;
     uint64_t left = space_domain(q->s, c, var), chosen = 0, bit = 0;
@@ -343,7 +343,7 @@ bool search_rollout(Search *q, Cand *c, int most) {
 
 // --- The order of decisions ----------------------------------------------------------------------
 
-// How far apart the values of a variable put the bound.
+// The spread of the bound over the values of a variable.
 static double impact(Search *q, int var) {
     double low = INFINITY, high = 0;
     if (!is_open(q->s, q->root, var)) return 0;
@@ -357,14 +357,15 @@ static double impact(Search *q, int var) {
     return high > low ? high - low : 0;
 }
 
-// The place of a variable's choice among those that come first; behind them.
+// The position of a variable's choice among those that come first, or after all of them.
 static int place_of(const Search *q, int var) {
     int i = 0;
     while (i < q->o.nfirst && q->o.first[i] != q->s->var[var].choice) i++;
     return i;
 }
 
-// Those of the choices that were named, in their order; then the rest, as described.
+// The decisions of the named choices in their order; then the rest, in the order of the
+// description.
 static void choices_first(Search *q, int *order) {
     int n = 0;
     if (q->o.nfirst == 0) return;
@@ -413,7 +414,7 @@ static void fill(SearchOptions *o) {
     if (o->mutation <= 0) o->mutation = 0.07;
 }
 
-// Is it among the implementations of the root?
+// Whether it is one of the implementations of the root.
 static bool belongs(const Search *q, const Cand *c) {
     if (space_dead(q->s, c) || !space_full(q->s, c)) return false;
     for (int v = 0; v < q->s->ndecisions; v++)

@@ -1,14 +1,13 @@
 // sweep: LoopStack's tuner in three steps: tile sizes, then the order of loops, then layouts. Each
-// step draws anew what it is about, and keeps the rest as the five fastest so far have it. A step
-// takes a third of what is left of the budget, or ends earlier when it has nothing new; then they
-// begin again.
+// step redraws its own decisions and copies the others from the five fastest so far. A step takes a
+// third of the remaining budget, or ends earlier when it finds nothing new; then the steps repeat.
 #include "search/strategy.h"
 
-// Proposals in a row that are nothing new, after which a step ends; a copy, of which nothing was
-// left to draw, is worth many.
+// Consecutive duplicate proposals after which a step ends; a pure copy, with nothing to draw,
+// counts as many.
 enum { STEPS = 3, KEPT = 5, NOTHING_NEW = 200, COPY = NOTHING_NEW / (2 * KEPT) };
 
-// What a choice is about: numbers that shape loops; loops; everything else.
+// The step of a choice: numbers that shape loops; loops; everything else.
 static int step_of(const ChoiceDesc *c) {
     if (strcmp(c->name, "size") == 0) return 0;
     if (strcmp(c->name, "order") == 0 || strcmp(c->name, "kind") == 0) return 1;
@@ -16,7 +15,7 @@ static int step_of(const ChoiceDesc *c) {
 }
 
 typedef struct Share {
-    double seconds; // when the step is over
+    double seconds; // end of the step
     int64_t trials;
 } Share;
 

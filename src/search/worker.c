@@ -1,9 +1,9 @@
-// The worker: everything that runs code which may be wrong.
+// The worker: runs code that may be wrong.
 //
-// It serves its parent until that is gone, and trusts nothing it runs: a call of a candidate is
-// made under a timer, whose signal leaves it (one thread) or ends the process (several: the others
-// cannot be called back). State lies in a Worker on the stack; the timer's signal carries its
-// address.
+// It serves its parent until that is gone, and distrusts all code that it runs: a candidate is
+// called under a timer, whose signal aborts the call (one thread) or ends the process (several
+// threads, because the others cannot be stopped). State is in a Worker on the stack; the timer's
+// signal carries its address.
 #define _GNU_SOURCE
 #include "search/measure_impl.h"
 
@@ -21,14 +21,14 @@
 
 enum {
     MOST_SAMPLES = 101,
-    FEW_SAMPLES = 2, // of what takes long
-    SOME_PAIRS = 6,  // to place a candidate: its interval is one of 95 % then
-    MANY_PAIRS = 15, // to tell a better one from the incumbent
+    FEW_SAMPLES = 2, // for long calls
+    SOME_PAIRS = 6,  // to rank a candidate, with a 95 % interval
+    MANY_PAIRS = 15, // to distinguish a better one from the incumbent
 };
 static const double alone_seconds = 2e-3, long_seconds = 0.3;
-// A candidate loses by its first sample, sooner where that is one call that takes its time; by the
-// first two or three, all of which are slower by so much; and where a sample is one call, by one of
-// three that is not faster. It may be better while the median and four of five samples say so.
+// Factors by which a candidate loses: in its first sample (a smaller one if that is one long call);
+// in all of the first two or three samples; and if a sample is one call, if one of three is not
+// faster. It may be better while the median and four of five samples are faster.
 static const double hopeless = 2, hopeless_call = 1.5, loses_two = 1.08, loses_three = 1.02,
                     better = 0.995, just_better = 0.999, much_better = 0.85;
 
@@ -47,14 +47,14 @@ typedef struct Worker {
     ExecArena *exec;
     Pool *pool;
     KernelEnv env;
-    Guarded scratch, ordinary; // for calls that are checked, and that are timed
+    Guarded scratch, ordinary; // for checked calls, and for timed ones
     Loaded incumbent;
-    int serial; // of the board's incumbent that this is
+    int serial; // of the board's incumbent when it was loaded
     Stopwatch watch;
-    double kernels; // inside kernels, for the candidate at hand
+    double kernels; // seconds inside kernels of the current candidate
     Alarm alarm;
     sigjmp_buf left;
-    // What the next signal is for: 1 the cut, 2 the hang, 3 a compilation that takes too long.
+    // The purpose of the next signal: 1 cut, 2 hang, 3 a compilation that takes too long.
     volatile sig_atomic_t armed;
     Place *volatile at;
 } Worker;
@@ -94,7 +94,7 @@ static bool load(Worker *w, const Job *job, double patience, Loaded *out) {
     return ok;
 }
 
-// What a compiler made of a job, or else what we make of it.
+// Loads the code of a compiler process, or compiles the job here.
 static bool load_place(Worker *w, Place *p, Loaded *out) {
     int made = atomic_load(&p->made);
     double begin = thread_clock(), patience = w->board->patience;
@@ -122,12 +122,12 @@ static void unload(Loaded *k) {
 
 // --- Calls under a time limit --------------------------------------------------------------------
 
-// One call, or as much of it as there was.
+// The trial of one call, complete or not.
 static Trial cut_short(TrialState state, double seconds) {
     return (Trial){state, seconds, seconds, seconds, .measured = seconds, .samples = 1};
 }
 
-// A call took too long. The first time there may be leisure to see whether it ever ends.
+// A call took too long. The first time there may be time left to see whether it ever ends.
 static void alarm_rang(void *worker) {
     Worker *w = worker;
     Board *b = w->board;
@@ -135,7 +135,7 @@ static void alarm_rang(void *worker) {
     if (w->armed == 3) {
         w->at->trial = (Trial){.state = TRIAL_DECLINED};
         atomic_store(&w->at->state, PLACE_DONE);
-        child_leave(); // what it left in the middle is not to be used again
+        child_leave(); // the aborted call leaves inconsistent state
     }
     if (w->armed == 1 && b->leisure >= b->hang) {
         b->leisure -= b->hang;
@@ -154,7 +154,7 @@ static void alarm_rang(void *worker) {
     siglongjmp(w->left, hung ? 2 : 1);
 }
 
-// One element is another, whatever may be due to rounding.
+// Changes one element by more than rounding.
 static void spoil(Operand *x) {
     size_t step = (size_t)type_info[x->type].bytes;
     char *p = x->image.data + x->image.bytes / step / 2 * step;
@@ -175,7 +175,7 @@ static void plant(Worker *w, Plant what) {
     for (volatile int endless = what == PLANT_HANG || what == PLANT_STUCK; endless;) continue;
 }
 
-// A call on results that hold a pattern. False: it was left.
+// Calls the kernel on results filled with a pattern. False: the call was aborted.
 static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double *seconds,
                        int *status) {
     Board *b = w->board;
@@ -213,7 +213,7 @@ static double sample(Worker *w, const Loaded *k) {
     return each;
 }
 
-// How many calls make a sample, and the time of one as far as it is known by then.
+// Determines the number of calls per sample; returns the approximate time of one.
 static double calibrate_calls(Worker *w, Loaded *k, double first) {
     k->calls = 1;
     if (w->m->setup->cold || first > 10 * sample_length()) return first;
@@ -222,14 +222,14 @@ static double calibrate_calls(Worker *w, Loaded *k, double first) {
     return once;
 }
 
-// The times of samples as they are.
+// The absolute times of samples.
 static Trial by_samples(double *x, int n) {
     Estimated e = sample_estimate(x, n);
     return (Trial){TRIAL_TIMED, e.median, e.low, e.high, .measured = e.median, .samples = n};
 }
 
-// Samples are taken for so many seconds; some in any case, few where they would take longer than
-// `most`.
+// Whether to take another sample: for `seconds`, at least some, but few if they would take longer
+// than `most`.
 static bool another_sample(int n, double began, double seconds, double most) {
     double spent = measure_clock() - began;
     if (n < SOME_PAIRS) return n < FEW_SAMPLES || spent < fmax(seconds, most);
@@ -243,10 +243,10 @@ static void time_alone(Worker *w, const Loaded *k, Trial *t) {
     *t = by_samples(x, n);
 }
 
-// The time of a candidate that takes `ratio` of what the incumbent takes. Ratios chosen for being
-// small are too small: multiplied, they would drift below any time ever seen. So one that is surely
-// better has the time that it was seen to take, or just less than the incumbent's where this is a
-// slow phase; one that is not surely better is no better.
+// The time of a candidate from its ratio to the incumbent. Selecting small ratios introduces a
+// bias: their product would drift below any measured time. So a significantly better candidate gets
+// its measured time, or just less than the incumbent's in a slow phase; any other candidate is no
+// better.
 static Trial by_ratio(const Worker *w, Estimated ratio, double *seen, int n) {
     double best = w->board->best;
     Trial t = by_samples(seen, n);
@@ -256,7 +256,7 @@ static Trial by_ratio(const Worker *w, Estimated ratio, double *seen, int n) {
     return t;
 }
 
-// In turn with the incumbent, as long as there is something to find out.
+// Alternates with the incumbent until the result is clear.
 static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
     double ratio[MANY_PAIRS], sorted[MANY_PAIRS], seen[MANY_PAIRS];
     Estimated e = {0};
@@ -287,7 +287,7 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
 static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
     Board *b = w->board;
     if (p != &b->incumbent) {
-        b->incumbent.size = 0; // whoever looks meanwhile sees none
+        b->incumbent.size = 0; // readers see none meanwhile
         b->incumbent.kind = p->kind;
         memcpy(place_bytes(b, &b->incumbent), place_bytes(b, p), p->size);
         b->incumbent.size = p->size;
@@ -301,7 +301,7 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
     *k = (Loaded){0};
 }
 
-// Another worker's best, compiled again; it was checked then.
+// Compiles another worker's best again; it has already been checked.
 static void load_incumbent(Worker *w) {
     Board *b = w->board;
     Loaded k;
@@ -326,7 +326,7 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     Trial *t = &p->trial;
     double once = calibrate_calls(w, k, first);
     bool in_turn = w->incumbent.block;
-    // One call that is much shorter than a sample says little.
+    // One call that is much shorter than a sample is a poor estimate.
     double limit = k->calls > 1 ? 4 * hopeless * b->best : hopeless_call * fmax(b->best, b->first);
     if (in_turn && once > limit)
         *t = cut_short(TRIAL_SLOW, once);
@@ -337,8 +337,8 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
     if (t->state == TRIAL_TIMED && t->seconds < b->best) become_incumbent(w, k, p);
 }
 
-// Loads a candidate, calls it once on each set of data and compares. False: p->trial says why it is
-// not to be timed.
+// Loads a candidate, calls it once on each data set and compares. False: p->trial says why it is
+// not timed.
 static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
     int status;
     bool ok = load_place(w, p, k);
@@ -372,11 +372,11 @@ static void leave(Worker *w, Place *p, PlaceState state) {
     p->kernels += w->kernels;
     atomic_store(&p->state, state);
     if (state == PLACE_DONE && p->trial.state == TRIAL_WRONG)
-        child_leave(); // what else did it write?
+        child_leave(); // it may have overwritten other memory
 }
 
-// The time of one of several that took turns: the median ratio of its samples to another one's, by
-// that one's median. `x` is sorted afterwards.
+// The time of one of several alternating kernels: the median ratio of its samples to another one's,
+// times that one's median. Sorts `x`.
 static Trial by_turns(double *x, const double *other, int n) {
     double ratio[MOST_SAMPLES], sorted[MOST_SAMPLES];
     for (int i = 0; i < n; i++) ratio[i] = x[i] / other[i];
@@ -389,7 +389,7 @@ static Trial by_turns(double *x, const double *other, int n) {
     return t;
 }
 
-// All of the board, in turn: slow phases strike them alike.
+// Times all jobs of the board alternately, so that slow phases affect them equally.
 static void time_together(Worker *w, double seconds) {
     Board *b = w->board;
     Loaded k[MEASURE_TOGETHER] = {0};
@@ -464,14 +464,14 @@ static bool run_once(Worker *w, DataSet set, JobKind kind) {
     return ok;
 }
 
-// Two kernels made in different ways that agree.
+// Whether two kernels compiled in different ways agree.
 static bool cross_check(Worker *w, DataSet set, JobKind one) {
     if (!run_once(w, set, one)) return false;
     operands_expect(w->operands, set);
     return run_once(w, set, JOB_CHOSEN) && operands_agree(w->operands, set);
 }
 
-// Iterations per second that the interpreter and naive code surely do, and that plain code may do.
+// Least iterations per second of the interpreter and of naive code, and most of plain code.
 static const double interpreted = 30e6, naive = 400e6, plain = 8e9;
 
 double measure_reference_time(const MeasureSetup *s) {
@@ -491,7 +491,7 @@ static int reference_on(Worker *w, DataSet set, bool interpreter) {
     return bearable && interpret(w, set) ? REFERENCE_INTERPRETER : REFERENCE_NONE;
 }
 
-// Where the integers leave little to compare, on floats too.
+// Also on floats, if the integers leave little to compare.
 static void compute_reference(Worker *w, bool interpreter) {
     Board *b = w->board;
     Operands *o = w->operands;
@@ -522,7 +522,7 @@ static bool open_worker(Worker *w) {
     return true;
 }
 
-// What is compiled comes first, then what nobody compiles. NULL: there is neither; *more: but there
+// The next compiled job, or one that no compiler has taken. NULL: there is neither; *more: there
 // will be.
 static Place *next_place(Board *b, bool *more) {
     Place *free = NULL;
