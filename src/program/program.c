@@ -95,6 +95,12 @@ void program_note_calls(DiagList *diags, int first, const CallSite *call) {
             diag_note(diags, diags->items.at[i], call->range, DIAG_PROGRAM_CALLED_NOTE);
 }
 
+int stmt_find_iter(const Stmt *s, Name name) {
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].name == name) return i;
+    return -1;
+}
+
 int64_t tensor_size(const Tensor *t, int d) { return t->size[d]->constant; }
 
 int64_t tensor_origin(const Tensor *t, int d) { return t->origin[d]->constant; }

@@ -145,6 +145,7 @@ Stmt *program_stmt(Program *p, Range range); // appended, zeroed
 void program_note_calls(DiagList *diags, int first, const CallSite *call);
 int program_find_tensor(const Program *p, Name name); // -1
 int program_find_param(const Program *p, Name name);  // -1
+int stmt_find_iter(const Stmt *s, Name name);         // -1
 // What every front-end calls last: labels, `reduction` flags, roles from use (read before written:
 // in-out), and the structural checks below. Reports and returns false when the Program is
 // ill-formed.

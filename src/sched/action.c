@@ -297,9 +297,7 @@ const Schedule *schedule_unroll_inner(Arena *arena, const Program *p, const Sche
 }
 
 int64_t schedule_extent(const Stmt *st, const SchedStmt *section, int at) {
-    int iter = -1;
-    for (int k = 0; k < st->niters; k++)
-        if (st->iter[k].name == section->loop[at].iter) iter = k;
+    int iter = stmt_find_iter(st, section->loop[at].iter);
     if (iter < 0) return -1;
     int64_t cur = max_i64(iter_hi(&st->iter[iter]) - iter_lo(&st->iter[iter]), 0), extent = 0;
     for (int k = 0; k <= at; k++) {

@@ -24,37 +24,47 @@ static const bool *const *groups(const Lower *l) {
     return group;
 }
 
-static bool groups_depend(const Lower *l, const bool *a, const bool *b) {
-    for (int i = 0; i < l->p->stmts.n; i++)
-        for (int j = 0; a[i] && j < l->p->stmts.n; j++)
-            if (b[j] && i != j && stmts_depend(l->info[i].facts, l->info[j].facts)) return true;
+typedef struct Groups {
+    const Lower *l;
+    const bool *const *of; // per statement
+} Groups;
+
+static bool groups_depend(const void *user, int before, int after) {
+    const Groups *g = user;
+    const bool *a = g->of[before], *b = g->of[after];
+    const StmtInfo *info = g->l->info;
+    for (int i = 0; i < g->l->p->stmts.n; i++)
+        for (int j = 0; a[i] && j < g->l->p->stmts.n; j++)
+            if (b[j] && i != j && stmts_depend(info[i].facts, info[j].facts)) return true;
     return false;
 }
 
-// Among the statements whose predecessors are placed, the one with the highest priority; NULL: as
-// they stand.
-int *statement_order(Lower *l) {
-    int n = l->p->stmts.n;
-    bool asked = false;
-    for (int i = 0; i < n; i++) asked |= l->info[i].sched && l->info[i].sched->priority;
-    if (!asked) return NULL;
-    int *order = arena_new_n(l->arena, int, n);
-    bool *placed = arena_new_n(l->arena, bool, n);
-    const bool *const *group = groups(l);
+int *schedule_order(Arena *arena, int n, const int *priority, Precedes *precedes,
+                    const void *user) {
+    int *order = arena_new_n(arena, int, n);
+    bool *placed = arena_new_n(arena, bool, n);
     for (int k = 0; k < n; k++) {
         int best = -1;
         for (int i = 0; i < n; i++) {
-            bool ready = !placed[i];
-            for (int j = 0; j < i && ready; j++)
-                ready = placed[j] || !groups_depend(l, group[j], group[i]);
-            int mine = l->info[i].sched ? l->info[i].sched->priority : 0;
-            int other = best >= 0 && l->info[best].sched ? l->info[best].sched->priority : 0;
-            if (ready && (best < 0 || mine > other)) best = i;
+            bool ready = !placed[i] && (best < 0 || priority[i] > priority[best]);
+            for (int j = 0; j < i && ready; j++) ready = placed[j] || !precedes(user, j, i);
+            if (ready) best = i;
         }
         require(best >= 0);
         placed[order[k] = best] = true;
     }
     return order;
+}
+
+int *statement_order(Lower *l) {
+    int n = l->p->stmts.n, *priority = arena_new_n(l->arena, int, n);
+    bool asked = false;
+    for (int i = 0; i < n; i++) {
+        priority[i] = l->info[i].sched ? l->info[i].sched->priority : 0;
+        asked |= priority[i] != 0;
+    }
+    if (!asked) return NULL;
+    return schedule_order(l->arena, n, priority, groups_depend, &(Groups){l, groups(l)});
 }
 
 // --- Post-operations ---------------------------------------------------------------------------

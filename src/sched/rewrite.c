@@ -398,12 +398,6 @@ static int make_snapshot(Rewrite *r, int i) {
 
 // --- Partial results ---------------------------------------------------------------------------
 
-static int find_iter(const Stmt *s, Name name) {
-    for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].name == name) return i;
-    return -1;
-}
-
 // The statement that computes partial results: iterator k becomes (p, k), p the number of the part.
 static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, int to, Iter *p) {
     const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
@@ -505,7 +499,7 @@ static int make_parts(Rewrite *r, int i) {
     if (!sched || !sched->privatise.iter) return i;
     const LoopRef *how = &sched->privatise;
     Stmt *s = &r->p->stmts.at[i];
-    int k = find_iter(s, how->iter);
+    int k = stmt_find_iter(s, how->iter);
     const char *why = k < 0 ? NULL : why_no_parts(r, s, k);
     if (k < 0 || why) {
         Diag *d = k < 0 ? diag_report(r->diags, how->range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,

@@ -121,6 +121,12 @@ Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const 
 
 const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 
+// The order in which lowering places n statements: among those whose predecessors are placed, the
+// one with the highest priority, the first of these. precedes(user, j, i), j < i: must j stay in
+// front of i?
+typedef bool Precedes(const void *user, int before, int after);
+int *schedule_order(Arena *arena, int n, const int *priority, Precedes *precedes, const void *user);
+
 // --- Copies ------------------------------------------------------------------------------------
 // A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
 // that type, which a copy should hold. TYPE_NONE: there is none.

@@ -17,12 +17,6 @@
 
 static bool is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
 
-static int find_iter(const Stmt *s, Name name) {
-    for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].name == name) return i;
-    return -1;
-}
-
 typedef struct Left {
     int64_t cur, unit;
     int level;
@@ -105,7 +99,7 @@ bool plan_make(Lower *l, const Inst *inst, Plan *plan) {
     Left left[PROGRAM_MAX_ITERS];
     for (int i = 0; i < s->niters; i++) left[i] = (Left){inst->extent[i], 1, 0};
     for (int i = 0; i < asked; i++) {
-        int iter = find_iter(s, sched->loop[i].iter);
+        int iter = stmt_find_iter(s, sched->loop[i].iter);
         if (iter < 0) {
             Diag *d = diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
                                   sched->loop[i].iter, s->label);

@@ -111,21 +111,15 @@ static int first_dim(const Read *r, int stmt, int iter) {
     bug("an iterator without loops");
 }
 
-static int find_iter(const Stmt *s, Name name) {
-    for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].name == name) return i;
-    return -1;
-}
-
 // Loop number i of a section: its iterator and step, parts counted as the outermost loop of theirs.
 static int loop_iter(const Read *r, int stmt, const SchedStmt *from, int i, int64_t *step) {
     const SchedStmt *g = section_of(r, stmt);
     const Stmt *s = &r->p->stmts.at[stmt];
     *step = from->loop[i].step;
-    int iter = find_iter(s, from->loop[i].iter);
+    int iter = stmt_find_iter(s, from->loop[i].iter);
     if (iter >= 0 || !g->privatise.iter) return iter;
     *step = g->privatise.step;
-    return find_iter(s, g->privatise.iter);
+    return stmt_find_iter(s, g->privatise.iter);
 }
 
 typedef struct Steps {
@@ -210,7 +204,7 @@ static void read_order(Read *r, int stmt, const SchedStmt *from) {
 // --- Statements ----------------------------------------------------------------------------------
 
 static bool is_one_part(const Read *r, int stmt, const SchedStmt *g) {
-    int iter = find_iter(&r->p->stmts.at[stmt], g->privatise.iter);
+    int iter = stmt_find_iter(&r->p->stmts.at[stmt], g->privatise.iter);
     return iter >= 0 && g->privatise.step >= iter_extent(&r->p->stmts.at[stmt].iter[iter]);
 }
 
@@ -278,10 +272,10 @@ static bool same_loop(const Read *r, int dim, const LoopRef *ref, int reader) {
     const CpuObject *o = &r->h->object[dim];
     const SchedStmt *g = section_of(r, reader);
     const Stmt *s = &r->p->stmts.at[o->stmt];
-    int iter = find_iter(s, ref->iter);
+    int iter = stmt_find_iter(s, ref->iter);
     int64_t step = ref->step;
     if (iter < 0 && g->privatise.iter)
-        iter = find_iter(s, g->privatise.iter), step = g->privatise.step;
+        iter = stmt_find_iter(s, g->privatise.iter), step = g->privatise.step;
     return !ref->interleaved && iter == o->iter && cpu_step(r->cs, r->c, dim) == step;
 }
 
@@ -380,7 +374,7 @@ static void read_recomputed(Read *r, int stmt) {
     int w = r->h->window[stmt];
     if (w < 0 || !space_exists(r->cs->space, r->c, w)) return;
     read_window(r, g, w, &g->at, r->h->object[r->h->object[w].reader].stmt);
-    int inner = g->nloops ? find_iter(s, g->loop[g->nloops - 1].iter) : s->niters - 1;
+    int inner = g->nloops ? stmt_find_iter(s, g->loop[g->nloops - 1].iter) : s->niters - 1;
     bool plain = is_plain_window(g, s, inner);
     bool vector = g->nloops && g->loop[g->nloops - 1].kind == KIND_VECTOR;
     keep_number(r, g, CPU_INNERMOST, w, plain ? inner : 0, "its order");
@@ -472,25 +466,18 @@ static bool nested(const Read *r, int stmt) {
     return space_ask(r->cs->space, r->c, CPU_PLACE, r->h->comp[stmt], -1) == CPU_PLACE_NEST;
 }
 
-static bool ready(const Read *r, const bool *placed, int i) {
-    for (int j = 0; j < i; j++)
-        if (!placed[j] && r->h->precedes[j * r->p->stmts.n + i]) return false;
-    return !placed[i];
+static bool precedes(const void *user, int before, int after) {
+    const CpuHost *h = user;
+    return h->precedes[before * h->p->stmts.n + after];
 }
 
-// The order of lowering: among those that may come, the highest priority, then the first.
+// Statements with a nest, in the order of lowering; how many.
 static int sort_statements(Read *r, int *order) {
-    int n = r->p->stmts.n, count = 0;
-    bool *placed = arena_new_n(r->arena, bool, n);
-    for (int k = 0; k < n; k++) {
-        int best = -1;
-        for (int i = 0; i < n; i++)
-            if (ready(r, placed, i) &&
-                (best < 0 || section_of(r, i)->priority > section_of(r, best)->priority))
-                best = i;
-        placed[best] = true;
-        if (nested(r, best)) order[count++] = best;
-    }
+    int n = r->p->stmts.n, count = 0, *priority = arena_new_n(r->arena, int, n);
+    for (int i = 0; i < n; i++) priority[i] = section_of(r, i)->priority;
+    const int *all = schedule_order(r->arena, n, priority, precedes, r->h);
+    for (int k = 0; k < n; k++)
+        if (nested(r, all[k])) order[count++] = all[k];
     return count;
 }
 
@@ -644,7 +631,7 @@ static SchedStmt *mapping_section(Arena *arena, const ProgramFacts *f, int stmt,
         if (left[i] > 1 || iter_extent(&s->iter[i]) <= 1)
             loop[n++] = (SchedLoop){.iter = s->iter[i].name, .step = 1};
     for (int k = n - 1; k >= inside && m->unroll > 1; k--) {
-        int i = find_iter(s, loop[k].iter);
+        int i = stmt_find_iter(s, loop[k].iter);
         if (instances * left[i] > m->unroll) break;
         instances *= left[i];
         loop[k].kind = KIND_UNROLL;
