@@ -1,7 +1,7 @@
 // Schedule + bound Program -> Tree: the driver, and the immutable nodes out of what nest.c and
 // storage.c decided.
 //
-//     statements ── plan.c ──▶ loops ── nest.c ──▶ Items ── storage.c ──▶ buffers ── here ──▶ Tree
+//     statements ─ stmt_plan.c ─▶ loops ─ nest.c ─▶ items ─ storage.c ─▶ buffers ─ here ─▶ Tree
 //
 // Integer ids and one arena; no names are compared once classes are known. Guards move outwards
 // while they are alone in their block and do not depend on its index.
@@ -92,7 +92,7 @@ static const Expr *identity(Lower *l, const Stmt *s) {
     return expr_const(l->x, type, reduce_start(type, s->op));
 }
 
-static const Node *emit_leaf(Lower *l, const Item *item) {
+static const Node *emit_leaf(Lower *l, const TreeItem *item) {
     const Stmt *s = item->inst->info->s;
     const SchedStmt *sched = item->inst->info->sched;
     Emit e = {l, item->inst};
@@ -154,9 +154,9 @@ static const Node *hoist_guard(Lower *l, const Block **made) {
     return &tree_block(l->tree, &outer, &child, 1)->node;
 }
 
-static const Node *emit(Lower *l, Item *item);
+static const Node *emit(Lower *l, TreeItem *item);
 
-static int emit_children(Lower *l, const Item *item, const Node **out) {
+static int emit_children(Lower *l, const TreeItem *item, const Node **out) {
     int n = 0;
     for (int i = 0; i < item->child.n; i++) {
         const Node *node = emit(l, item->child.at[i]);
@@ -169,9 +169,9 @@ static int emit_children(Lower *l, const Item *item, const Node **out) {
 }
 
 // The statement's own constraints, now that its iterators have values.
-static void add_constraints(Lower *l, Item *guard) {
+static void add_constraints(Lower *l, TreeItem *guard) {
     if (guard->child.n != 1 || guard->child.at[0]->what != ITEM_LEAF) return;
-    const Item *leaf = guard->child.at[0];
+    const TreeItem *leaf = guard->child.at[0];
     if (leaf->role == LEAF_INIT) return;
     Emit e = {l, leaf->inst};
     Subst with = {.iters = leaf->iter, .map = map_access, .user = &e};
@@ -184,7 +184,7 @@ static void add_constraints(Lower *l, Item *guard) {
     }
 }
 
-static const Node *emit(Lower *l, Item *item) {
+static const Node *emit(Lower *l, TreeItem *item) {
     if (item->what == ITEM_LEAF) return emit_leaf(l, item);
     if (item->what == ITEM_GUARD) add_constraints(l, item);
     const Node **child = arena_new_n(l->arena, const Node *, item->child.n);

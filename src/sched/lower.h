@@ -1,15 +1,15 @@
-// Inside the lowering (private to src/tree): a statement's plan, the loops in the making, their
-// storage.
+// Private to the lowering: the plan of a statement, the loops of the Tree in the making, storage.
 //
-//   rewrite.c  Schedule parts that change statements: inline, copies, partial results, snapshots
-//   check.c    words of the Schedule that would come to nothing
-//   plan.c     one statement: its order of loops with extents, coefficients and tail constraints
-//   order.c    which statement comes when
-//   window.c   statements computed inside a loop of their readers
-//   nest.c     all statements: which loops they share, where initialisations and post-operations
-//              stand
-//   storage.c  temporaries: the block each lives in, and how much of it must exist there
-//   lower.c    the driver, and the immutable Tree out of all that
+//   rewrite.c         parts of a Schedule that change statements: inline, copies, partial results
+//   schedule_check.c  words of the Schedule that would have no effect
+//   stmt_plan.c       one statement: its loops with extents, coefficients and tail constraints
+//   order.c           the order of statements, and which statement follows which
+//   window.c          statements computed inside a loop of their readers
+//   nest.c            all statements: the loops they share, initialisations, post-operations
+//   storage.c         temporaries: the block that allocates each, and how much of it exists there
+//   lower.c           the driver, and the immutable Tree
+//
+// Facts that need no Schedule come from program/stmt_facts.h.
 #ifndef LW_SCHED_LOWER_H
 #define LW_SCHED_LOWER_H
 
@@ -18,7 +18,7 @@
 #include "sched/rewrite.h"
 #include "sched/schedule.h"
 
-typedef struct Item Item;
+typedef struct TreeItem TreeItem;
 typedef struct Inst Inst;
 
 // A loop of a plan. It divides `cur` values, `unit` apart, and adds coef·index to its iterator.
@@ -35,13 +35,13 @@ typedef struct PlanLoop {
     bool complete; // the iterator has its value here: its constraints stand at this loop
 } PlanLoop;
 
-typedef struct Plan {
+typedef struct StmtPlan {
     int n;
     PlanLoop *loop;
     int init_at; // where initialisation and post-operations stand: in front of / behind this loop
     int first_reduction; // n: none
     int stage;           // loops from here on are closed behind the statement
-} Plan;
+} StmtPlan;
 
 // A statement and what the Schedule says of it, before any loop exists.
 typedef struct StmtInfo {
@@ -64,8 +64,8 @@ struct Inst {
     const Affine **base; // per iterator: its first value, a constant or the start of a window
     int64_t *extent;     // how many values from there
     bool *window;        // the domain must be checked
-    Plan plan;
-    Item **loop;      // per loop of the plan; NULL: not opened yet
+    StmtPlan plan;
+    TreeItem **loop;  // per loop of the plan; NULL: not opened yet
     Inst *reader;     // computed `at` a loop of this one (or of its reader); NULL: on its own
     int reader_loops; // of the reader's loops, this many enclose it
     VEC(TensorStore) stores; // tensors that are not at their usual place
@@ -74,11 +74,11 @@ struct Inst {
 typedef enum ItemKind { ITEM_LOOP, ITEM_GUARD, ITEM_LEAF } ItemKind;
 
 // A loop, a guard (no index) or a leaf in the making.
-struct Item {
+struct TreeItem {
     ItemKind what;
-    Item *parent;
+    TreeItem *parent;
     int depth; // enclosing items
-    VEC(Item *) child;
+    VEC(TreeItem *) child;
     VEC(const Affine *) constraint;
     VEC(int) alloc;
     // a loop
@@ -96,12 +96,12 @@ struct Item {
 };
 
 // What a subscript contributes, seen from the block that allocates.
-typedef struct Part {
+typedef struct SubPart {
     const Affine *outer; // indices at or above the block
     int64_t min, max;    // of the rest
     bool whole;          // cannot be divided: keep the dimension as it is
     bool checked;        // when it runs, against the size of the tensor
-} Part;
+} SubPart;
 
 // A dimension of a buffer: x / block of what is left of tensor dimension `dim`.
 typedef struct StoreDim {
@@ -112,8 +112,8 @@ typedef struct StoreDim {
 // A part of a tensor in memory.
 typedef struct Store {
     int tensor;
-    Item *at;   // allocated in this block
-    Part *part; // per dimension
+    TreeItem *at;  // allocated in this block
+    SubPart *part; // per dimension
     const Affine **base;
     int64_t *size;
     int ndims; // of the layout; 0: row-major
@@ -125,9 +125,9 @@ typedef struct Store {
 
 // A tensor computed `at` a loop: what its readers there need.
 typedef struct Window {
-    Item *at;
+    TreeItem *at;
     int tensor, upto; // by the statements before this one
-    Part *part;       // per dimension
+    SubPart *part;    // per dimension
     int store;
 } Window;
 
@@ -155,26 +155,26 @@ typedef struct Lower {
     int *host;           // per statement: the one that it follows (`after`), or -1
     const LoopRef **at;  // per tensor: computed at this loop of its readers; NULL: not
     VEC(Window) window;  // those that exist
-    Item *root;
-    VEC(Item *) open; // loops that the next statement may share, outermost first
-    VEC(Item *) leaf; // in order of creation
+    TreeItem *root;
+    VEC(TreeItem *) open; // loops that the next statement may share, outermost first
+    VEC(TreeItem *) leaf; // in order of creation
     VEC(Record) record;
     int *last_record; // per tensor; -1: none
     VEC(Store) store;
-    int *store_of;             // per tensor; -1: none
-    VEC(Item *) item_of_index; // NULL where a pool has numbers that this Tree does not use
-    VEC(int64_t) lo, hi;       // per index, for affine_bounds
+    int *store_of;                 // per tensor; -1: none
+    VEC(TreeItem *) item_of_index; // NULL where a pool has numbers that this Tree does not use
+    VEC(int64_t) lo, hi;           // per index, for affine_bounds
 } Lower;
 
 // plan.c
-bool plan_make(Lower *l, const Inst *inst, Plan *plan);
+bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan);
 // Adds to `out` the constraints that stand at loop number `at`: tails of splits, borders of a
 // window. idx[i] is the index of loop i.
-void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out);
+void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, TreeItem *out);
 // The value of an iterator, from the indices of its loops.
 const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx);
 // The index that loop `at` has in its iterator's last iteration.
-int64_t plan_last(const Plan *plan, int at);
+int64_t plan_last(const StmtPlan *plan, int at);
 
 // check.c
 void check_schedule(Lower *l, const Program *given, const Rewritten *now);
@@ -190,7 +190,7 @@ void nest_statements(Lower *l);
 Inst *inst_new(Lower *l, int stmt);
 // Places an instance with `shared` of its loops open already, the rest below `parent` and in front
 // of `before` (NULL: at the end).
-void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before);
+void nest_place(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *before);
 
 // order.c
 int *statement_order(Lower *l); // NULL: as they stand
@@ -199,15 +199,15 @@ void statement_hosts(Lower *l); // fills in host, follower and sibling
 // window.c
 int window_limit(Lower *l, Inst *inst,
                  int shared); // how many loops may be shared in spite of windows
-void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before);
+void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before);
 void windows_inside(Lower *l, Inst *inst, int loop); // those computed at this loop of the instance
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);
 
 // storage.c
 int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named);
 int storage_buffer(const Lower *l, const Inst *inst, int tensor);
-Part storage_divide(const Lower *l, const Item *at, const Affine *sub);
-bool item_encloses(const Item *outer, const Item *item); // or is it
+SubPart storage_divide(const Lower *l, const TreeItem *at, const Affine *sub);
+bool item_encloses(const TreeItem *outer, const TreeItem *item); // or is it
 void storage_assign(Lower *l);
 const Access *storage_access(Lower *l, const Inst *inst,
                              const Access *a); // subscripts already substituted

@@ -16,13 +16,13 @@
 
 // --- Items -------------------------------------------------------------------------------------
 
-static Item *item_new(Lower *l, ItemKind what) {
-    Item *item = arena_new(l->arena, Item);
+static TreeItem *item_new(Lower *l, ItemKind what) {
+    TreeItem *item = arena_new(l->arena, TreeItem);
     item->what = what;
     return item;
 }
 
-static void attach(Lower *l, Item *parent, Item *item, const Item *before) {
+static void attach(Lower *l, TreeItem *parent, TreeItem *item, const TreeItem *before) {
     item->parent = parent;
     item->depth = parent->depth + 1;
     vec_push(l->arena, &parent->child, item);
@@ -49,8 +49,8 @@ static Index number_index(Lower *l, Name name, int64_t extent, IndexKey key) {
     return (Index){.name = name, .id = id, .extent = extent};
 }
 
-static Item *index_new(Lower *l, Name name, int64_t extent, IndexKey key) {
-    Item *item = item_new(l, ITEM_LOOP);
+static TreeItem *index_new(Lower *l, Name name, int64_t extent, IndexKey key) {
+    TreeItem *item = item_new(l, ITEM_LOOP);
     item->first = l->leaf.n;
     item->index = number_index(l, name, extent, key);
     while (l->item_of_index.n <= item->index.id) {
@@ -64,11 +64,11 @@ static Item *index_new(Lower *l, Name name, int64_t extent, IndexKey key) {
 }
 
 // A loop like number `at` of the plan, with an index of its own; idx[at] becomes that index.
-static Item *loop_new(Lower *l, Inst *inst, int at, int what, const Affine **idx) {
+static TreeItem *loop_new(Lower *l, Inst *inst, int at, int what, const Affine **idx) {
     const PlanLoop *like = &inst->plan.loop[at];
     const SchedStmt *sched = inst->info->sched;
-    Item *item = index_new(l, inst->info->s->iter[like->iter].name, like->extent,
-                           (IndexKey){inst->stmt, what, at, 0});
+    TreeItem *item = index_new(l, inst->info->s->iter[like->iter].name, like->extent,
+                               (IndexKey){inst->stmt, what, at, 0});
     item->like = *like;
     item->unroll_limit = sched ? sched->unroll_limit : 0;
     item->grain = sched && like->kind == KIND_PARALLEL ? sched->grain : 0;
@@ -174,15 +174,15 @@ static void record(Lower *l, const Inst *inst, const Access *a, bool write, int 
 
 // --- Leaves ------------------------------------------------------------------------------------
 
-static Item *guard_new(Lower *l, Item *parent, const Item *before) {
-    Item *guard = item_new(l, ITEM_GUARD);
+static TreeItem *guard_new(Lower *l, TreeItem *parent, const TreeItem *before) {
+    TreeItem *guard = item_new(l, ITEM_GUARD);
     attach(l, parent, guard, before);
     return guard;
 }
 
-static void leaf_new(Lower *l, Inst *inst, LeafRole role, Item *parent, const Affine **idx) {
+static void leaf_new(Lower *l, Inst *inst, LeafRole role, TreeItem *parent, const Affine **idx) {
     const Stmt *s = inst->info->s;
-    Item *leaf = item_new(l, ITEM_LEAF);
+    TreeItem *leaf = item_new(l, ITEM_LEAF);
     leaf->inst = inst;
     leaf->role = role;
     leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
@@ -194,10 +194,10 @@ static void leaf_new(Lower *l, Inst *inst, LeafRole role, Item *parent, const Af
 
 // Loops of the plan from `from` on that are not reductions, with indices of their own, below
 // `parent`.
-static Item *clone_loops(Lower *l, Inst *inst, int from, Item *parent, const Affine **idx) {
+static TreeItem *clone_loops(Lower *l, Inst *inst, int from, TreeItem *parent, const Affine **idx) {
     for (int i = from; i < inst->plan.n; i++) {
         if (inst->plan.loop[i].reduction) continue;
-        Item *loop = loop_new(l, inst, i, FOR_INIT, idx);
+        TreeItem *loop = loop_new(l, inst, i, FOR_INIT, idx);
         plan_constraints(l, inst, i, idx, loop);
         attach(l, parent, loop, NULL);
         parent = loop;
@@ -207,11 +207,11 @@ static Item *clone_loops(Lower *l, Inst *inst, int from, Item *parent, const Aff
 
 // C = identity, in front of loop `init_at` and only in the first iteration of reduction loops
 // further out.
-static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
+static void place_init(Lower *l, Inst *inst, TreeItem *parent, const TreeItem *before,
                        const Affine *const *outer) {
-    const Plan *plan = &inst->plan;
+    const StmtPlan *plan = &inst->plan;
     const Affine *idx[TREE_MAX_DEPTH] = {0};
-    Item *guard = guard_new(l, parent, before);
+    TreeItem *guard = guard_new(l, parent, before);
     for (int i = 0; i < plan->init_at; i++) {
         idx[i] = outer[i];
         if (plan->loop[i].reduction && plan->loop[i].extent > 1)
@@ -221,16 +221,16 @@ static void place_init(Lower *l, Inst *inst, Item *parent, const Item *before,
 }
 
 // Of a scatter, the whole tensor starts from the identity, in lanes.
-static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
+static void init_whole(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     const Tensor *t = &l->p->tensors.at[inst->info->s->write->tensor];
-    Item *leaf = item_new(l, ITEM_LEAF);
+    TreeItem *leaf = item_new(l, ITEM_LEAF);
     leaf->inst = inst;
     leaf->role = LEAF_INIT;
     leaf->whole = true;
     leaf->iter = arena_new_n(l->arena, const Affine *, t->rank);
     for (int d = 0; d < t->rank; d++) {
-        Item *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d),
-                               (IndexKey){inst->stmt, FOR_WHOLE, d, 0});
+        TreeItem *loop = index_new(l, name_of(l->p->names, "x"), tensor_size(t, d),
+                                   (IndexKey){inst->stmt, FOR_WHOLE, d, 0});
         if (d == t->rank - 1) loop->like.kind = KIND_VECTOR;
         attach(l, parent, loop, before);
         before = NULL;
@@ -243,15 +243,15 @@ static void init_whole(Lower *l, Inst *inst, Item *parent, Item *before) {
 
 // An initialisation in a nest of its own, before the statement: its elements meet, or nothing else
 // is left.
-static void init_apart(Lower *l, Inst *inst, Item *parent, Item *before) {
+static void init_apart(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     const Affine *idx[TREE_MAX_DEPTH] = {0};
     if (inst->info->s->write->has_read) {
         init_whole(l, inst, parent, before);
         return;
     }
-    Item *nest = guard_new(l, parent, before);
-    Item *last = clone_loops(l, inst, 0, nest, idx);
-    for (Item *loop = last; loop != nest && !inst->info->facts->injective; loop = loop->parent)
+    TreeItem *nest = guard_new(l, parent, before);
+    TreeItem *last = clone_loops(l, inst, 0, nest, idx);
+    for (TreeItem *loop = last; loop != nest && !inst->info->facts->injective; loop = loop->parent)
         loop->like.kind = KIND_SERIAL; // points meet: an element may be assigned more than once
     leaf_new(l, inst, LEAF_INIT, last, idx);
 }
@@ -283,19 +283,19 @@ static void record_all(Lower *l, const Inst *inst) {
 }
 
 // Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
-static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
-    const Plan *plan = &inst->plan;
+static void place_loops(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *before) {
+    const StmtPlan *plan = &inst->plan;
     const Affine *idx[TREE_MAX_DEPTH] = {0};
     bool init = inst->info->facts->initialises && inst->info->facts->injective;
     for (int i = 0; i < shared; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
     if (init && plan->init_at < shared) {
-        Item *run = inst->loop[plan->init_at];
+        TreeItem *run = inst->loop[plan->init_at];
         place_init(l, inst, run->parent, run, idx);
     }
     if (shared) windows_inside(l, inst, shared - 1);
     for (int i = shared; i < plan->n && !l->failed; i++) {
         if (init && plan->init_at == i) place_init(l, inst, parent, before, idx);
-        Item *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
+        TreeItem *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
         plan_constraints(l, inst, i, idx, loop);
         attach(l, parent, loop, before);
         before = NULL;
@@ -304,14 +304,14 @@ static void place_loops(Lower *l, Inst *inst, int shared, Item *parent, Item *be
     }
     if (l->failed) return;
     if (init && plan->init_at == plan->n) place_init(l, inst, parent, before, idx);
-    Item *guard = guard_new(l, parent, before);
+    TreeItem *guard = guard_new(l, parent, before);
     leaf_new(l, inst, inst->info->s->post ? LEAF_POST : LEAF_UPDATE, guard, idx);
 }
 
-void nest_place(Lower *l, Inst *inst, int shared, Item *parent, Item *before) {
+void nest_place(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *before) {
     if (!has_room(l, inst, parent->depth - shared)) return;
     bool apart = inst->info->facts->empty_reduction || !inst->info->facts->injective;
-    if (!inst->loop) inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
+    if (!inst->loop) inst->loop = arena_new_n(l->arena, TreeItem *, inst->plan.n);
     if (inst->reader) windows_outside(l, inst, parent, before);
     if (l->failed) return;
     if (inst->info->facts->initialises && apart) init_apart(l, inst, parent, before);
@@ -328,7 +328,7 @@ static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
     const Stmt *h = host->info->s;
     int of[PROGRAM_MAX_ITERS]; // the iterator that is the host's
     for (int i = 0; i < h->niters; i++) of[i] = follower_iter(inst->info->facts, h, i);
-    inst->plan = (Plan){.loop = arena_new_n(l->arena, PlanLoop, host->plan.n)};
+    inst->plan = (StmtPlan){.loop = arena_new_n(l->arena, PlanLoop, host->plan.n)};
     int n = (int)min_i64(host->plan.first_reduction, host->plan.init_at);
     for (int i = 0; i < n; i++) {
         inst->plan.loop[i] = host->plan.loop[i];
@@ -340,11 +340,11 @@ static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
 }
 
 static void place_follower(Lower *l, Inst *inst, Inst *host) {
-    const Plan *plan = &host->plan;
+    const StmtPlan *plan = &host->plan;
     const Stmt *s = inst->info->s;
     const Affine *idx[TREE_MAX_DEPTH] = {0};
     int at = plan->init_at;
-    Item *guard = guard_new(l, at ? host->loop[at - 1] : l->root, NULL);
+    TreeItem *guard = guard_new(l, at ? host->loop[at - 1] : l->root, NULL);
     for (int i = 0; i < at; i++) {
         idx[i] = affine_iter(l->x, host->loop[i]->index.id);
         if (!plan->loop[i].reduction || plan->loop[i].extent <= 1) continue;
@@ -354,8 +354,8 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
             vec_push(l->arena, &guard->constraint,
                      affine_add_const(l->x, affine_scale(l->x, idx[i], -1), last));
     }
-    Item *nest = clone_loops(l, host, at, guard, idx);
-    Item *leaf = item_new(l, ITEM_LEAF);
+    TreeItem *nest = clone_loops(l, host, at, guard, idx);
+    TreeItem *leaf = item_new(l, ITEM_LEAF);
     leaf->inst = inst;
     leaf->role = s->post ? LEAF_POST : LEAF_UPDATE;
     leaf->iter = arena_new_n(l->arena, const Affine *, s->niters);
@@ -374,7 +374,7 @@ static void nest_statement(Lower *l, int stmt) {
     Inst *inst = inst_new(l, stmt);
     VEC(Inst *) follower = {0};
     if (!plan_make(l, inst, &inst->plan)) return;
-    inst->loop = arena_new_n(l->arena, Item *, inst->plan.n);
+    inst->loop = arena_new_n(l->arena, TreeItem *, inst->plan.n);
     bool apart = inst->info->facts->initialises && !inst->info->facts->injective;
     int shared = apart || inst->info->facts->empty_reduction ? 0 : shared_prefix(l, inst);
     int first = inst->info->facts->empty_reduction ? -1 : inst->info->follower;

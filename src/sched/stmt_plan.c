@@ -23,7 +23,7 @@ typedef struct Left {
 } Left;
 
 // Appends the loop that takes `step` off what is left of its iterator.
-static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const SchedLoop *as) {
+static void add_loop(StmtPlan *plan, const Inst *inst, Left *left, int iter, const SchedLoop *as) {
     int64_t step = min_i64(as->step, max_i64(left->cur, 1));
     int64_t extent = ceil_div(left->cur, step);
     bool complete = step == 1 && (left->cur > 1 || left->level == 0);
@@ -48,7 +48,7 @@ static void add_loop(Plan *plan, const Inst *inst, Left *left, int iter, const S
 }
 
 // The last reduction loop above loop `i`; -1: none.
-static int reduction_above(const Plan *plan, int i) {
+static int reduction_above(const StmtPlan *plan, int i) {
     while (--i >= 0 && !plan->loop[i].reduction) continue;
     return i;
 }
@@ -56,7 +56,7 @@ static int reduction_above(const Plan *plan, int i) {
 // Initialisation stands in front of the last run of reduction loops, but outside every unordered
 // one: nothing may come first there. Lanes of a reduction belong to the run that goes on with them:
 // what lies between is a tile, whose sums stay where they are.
-static void place_init(Plan *plan) {
+static void place_init(StmtPlan *plan) {
     int at = reduction_above(plan, plan->n), first = plan->n;
     for (int i = plan->n - 1; i >= 0; i--)
         if (plan->loop[i].reduction) first = i;
@@ -73,7 +73,8 @@ static void place_init(Plan *plan) {
 }
 
 // Vector lanes belong innermost: only loops of one iteration may stand below them.
-static void check_vectors(Lower *l, const Inst *inst, const Plan *plan, const SchedStmt *sched) {
+static void check_vectors(Lower *l, const Inst *inst, const StmtPlan *plan,
+                          const SchedStmt *sched) {
     for (int i = 0; i + 1 < plan->n; i++) {
         if (plan->loop[i].kind != KIND_VECTOR) continue;
         for (int j = i + 1; j < plan->n; j++) {
@@ -91,11 +92,11 @@ static void check_vectors(Lower *l, const Inst *inst, const Plan *plan, const Sc
     }
 }
 
-bool plan_make(Lower *l, const Inst *inst, Plan *plan) {
+bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
     const Stmt *s = inst->info->s;
     const SchedStmt *sched = inst->info->sched;
     int asked = sched ? sched->nloops : 0;
-    *plan = (Plan){.loop = arena_new_n(l->arena, PlanLoop, asked + s->niters), .stage = -1};
+    *plan = (StmtPlan){.loop = arena_new_n(l->arena, PlanLoop, asked + s->niters), .stage = -1};
     Left left[PROGRAM_MAX_ITERS];
     for (int i = 0; i < s->niters; i++) left[i] = (Left){inst->extent[i], 1, 0};
     for (int i = 0; i < asked; i++) {
@@ -136,11 +137,11 @@ static bool never_negative(Lower *l, const Affine *a) {
     return affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0;
 }
 
-static void constrain(Lower *l, Item *out, const Affine *a) {
+static void constrain(Lower *l, TreeItem *out, const Affine *a) {
     if (!never_negative(l, a)) vec_push(l->arena, &out->constraint, a);
 }
 
-void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, Item *out) {
+void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, TreeItem *out) {
     const PlanLoop *loop = inst->plan.loop;
     int iter = loop[at].iter;
     bool complete = loop[at].complete;
@@ -163,7 +164,7 @@ void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *i
 
 // The largest index for which the elements further in still begin inside every division further
 // out.
-int64_t plan_last(const Plan *plan, int at) {
+int64_t plan_last(const StmtPlan *plan, int at) {
     const PlanLoop *loop = plan->loop;
     int64_t last[TREE_MAX_DEPTH] = {0};
     for (int i = 0; i <= at; i++) {

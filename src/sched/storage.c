@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "sched/lower.h"
 
-static Item *common(Item *a, Item *b) {
+static TreeItem *common(TreeItem *a, TreeItem *b) {
     while (a != b) {
         if (a->depth >= b->depth)
             a = a->parent;
@@ -22,7 +22,7 @@ static Item *common(Item *a, Item *b) {
     return a;
 }
 
-bool item_encloses(const Item *outer, const Item *item) {
+bool item_encloses(const TreeItem *outer, const TreeItem *item) {
     while (item->depth > outer->depth) item = item->parent;
     return item == outer;
 }
@@ -39,18 +39,18 @@ static bool is_argument(const Lower *l, int tensor) {
     return tensor < l->p->ninputs + l->p->noutputs;
 }
 
-static Item *block_of(Item *item) { // guards are made tight later: allocate at loops
+static TreeItem *block_of(TreeItem *item) { // guards are made tight later: allocate at loops
     while (item->what != ITEM_LOOP && item->parent) item = item->parent;
     return item;
 }
 
-static void touch(Lower *l, const Item *leaf, const Access *a) {
+static void touch(Lower *l, const TreeItem *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
-    Item *at = block_of(leaf->parent);
+    TreeItem *at = block_of(leaf->parent);
     if (a == leaf->inst->info->s->write && leaf->role != LEAF_INIT &&
         leaf->inst->info->s->op != REDUCE_ASSIGN) {
-        const Plan *plan = &leaf->inst->plan; // it accumulates over these loops
+        const StmtPlan *plan = &leaf->inst->plan; // it accumulates over these loops
         if (plan->first_reduction < plan->n)
             at = common(at, block_of(leaf->inst->loop[plan->first_reduction]->parent));
     }
@@ -60,7 +60,7 @@ static void touch(Lower *l, const Item *leaf, const Access *a) {
 // --- How much ----------------------------------------------------------------------------------
 
 // The kinds of atoms inside: 1 an index above the block, 2 one below, 4 a read.
-static int scope(const Lower *l, const Item *at, const Affine *a) {
+static int scope(const Lower *l, const TreeItem *at, const Affine *a) {
     int seen = 0;
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
@@ -74,10 +74,10 @@ static int scope(const Lower *l, const Item *at, const Affine *a) {
     return seen;
 }
 
-Part storage_divide(const Lower *l, const Item *at, const Affine *sub) {
+SubPart storage_divide(const Lower *l, const TreeItem *at, const Affine *sub) {
     Term outer[AFFINE_MAX_TERMS], inner[AFFINE_MAX_TERMS];
     int no = 0, ni = 0;
-    Part p = {0};
+    SubPart p = {0};
     for (int i = 0; i < sub->n; i++) {
         const Affine *alone = affine_make(l->x, 0, &sub->term[i], 1);
         int seen = scope(l, at, alone);
@@ -104,13 +104,13 @@ static bool is_checked(const Lower *l, const Stmt *s, const Access *a, int d, co
            max >= tensor_origin(t, d) + tensor_size(t, d);
 }
 
-static void cover(Lower *l, const Item *leaf, const Access *a) {
+static void cover(Lower *l, const TreeItem *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
     for (int d = 0; d < a->rank; d++) {
         const Affine *sub = affine_substitute(l->x, a->sub[d], leaf->iter, NULL);
-        Part p = storage_divide(l, st->at, sub);
-        Part *all = &st->part[d];
+        SubPart p = storage_divide(l, st->at, sub);
+        SubPart *all = &st->part[d];
         bool checked = is_checked(l, leaf->inst->info->s, a, d, sub) || all->checked;
         p.whole |= checked;
         if (!all->outer)
@@ -123,9 +123,9 @@ static void cover(Lower *l, const Item *leaf, const Access *a) {
     }
 }
 
-static void every_access(Lower *l, void (*fn)(Lower *, const Item *, const Access *)) {
+static void every_access(Lower *l, void (*fn)(Lower *, const TreeItem *, const Access *)) {
     for (int i = 0; i < l->leaf.n; i++) {
-        const Item *leaf = l->leaf.at[i];
+        const TreeItem *leaf = l->leaf.at[i];
         if (leaf->whole) continue;
         fn(l, leaf, leaf->inst->info->s->write);
         for (int r = 0; leaf->role != LEAF_INIT && r < leaf->inst->info->facts->nreads; r++)
@@ -138,7 +138,7 @@ static void size_up(Lower *l, Store *st) {
     st->base = arena_new_n(l->arena, const Affine *, t->rank);
     st->size = arena_new_n(l->arena, int64_t, t->rank);
     for (int d = 0; d < t->rank; d++) {
-        const Part *p = &st->part[d];
+        const SubPart *p = &st->part[d];
         if (!p->whole && p->max - p->min + 1 < tensor_size(t, d)) {
             st->base[d] = affine_add_const(l->x, p->outer, p->min);
             st->size[d] = p->max - p->min + 1;
@@ -275,7 +275,7 @@ static void argument_buffers(Lower *l) {
 
 int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named) {
     Store st = {.tensor = tensor, .storage = storage, .named = named, .buffer = -1};
-    st.part = arena_new_n(l->arena, Part, l->p->tensors.at[tensor].rank);
+    st.part = arena_new_n(l->arena, SubPart, l->p->tensors.at[tensor].rank);
     vec_push(l->arena, &l->store, st);
     return l->store.n - 1;
 }

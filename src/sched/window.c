@@ -41,14 +41,14 @@ static bool stores(const Inst *inst, int tensor) {
 // --- What a reader needs -----------------------------------------------------------------------
 
 // Of an iterator: the part that is fixed inside block `at`, and the range of the rest.
-static Part iter_part(Lower *l, const Inst *inst, int iter, const Item *at) {
-    Part p = storage_divide(l, at, inst->base[iter]);
+static SubPart iter_part(Lower *l, const Inst *inst, int iter, const TreeItem *at) {
+    SubPart p = storage_divide(l, at, inst->base[iter]);
     int64_t span = 0;
     bool alone = affine_is_const(inst->base[iter]);
     for (int k = 0; k < inst->plan.n; k++) {
         const PlanLoop *loop = &inst->plan.loop[k];
         if (loop->iter != iter) continue;
-        const Item *item = inst->loop[k];
+        const TreeItem *item = inst->loop[k];
         if (item && item_encloses(item, at)) {
             const Affine *idx = affine_iter(l->x, item->index.id);
             p.outer = affine_add(l->x, p.outer, affine_scale(l->x, idx, loop->coef));
@@ -61,12 +61,12 @@ static Part iter_part(Lower *l, const Inst *inst, int iter, const Item *at) {
     return p;
 }
 
-static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *at);
+static SubPart sub_part(Lower *l, const Inst *inst, const Affine *sub, const TreeItem *at);
 
 // Of a quotient, where what is fixed goes up in blocks: (4*h + i)/4 is h + i/4.
-static Part atom_part(Lower *l, const Inst *inst, const Atom *atom, const Item *at) {
+static SubPart atom_part(Lower *l, const Inst *inst, const Atom *atom, const TreeItem *at) {
     if (atom->kind == ATOM_ITER) return iter_part(l, inst, atom->index, at);
-    Part p = {.outer = affine_const(l->x, 0), .whole = true};
+    SubPart p = {.outer = affine_const(l->x, 0), .whole = true};
     if (atom->kind != ATOM_DIV || !affine_is_const(atom->b) || atom->b->constant <= 0) return p;
     int64_t by = atom->b->constant;
     p = sub_part(l, inst, atom->a, at);
@@ -82,11 +82,11 @@ static Part atom_part(Lower *l, const Inst *inst, const Atom *atom, const Item *
     return p;
 }
 
-static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *at) {
-    Part all = {.outer = affine_const(l->x, 0), .min = sub->constant, .max = sub->constant};
+static SubPart sub_part(Lower *l, const Inst *inst, const Affine *sub, const TreeItem *at) {
+    SubPart all = {.outer = affine_const(l->x, 0), .min = sub->constant, .max = sub->constant};
     for (int i = 0; i < sub->n; i++) {
         int64_t k = sub->term[i].coef;
-        Part p = atom_part(l, inst, sub->term[i].atom, at);
+        SubPart p = atom_part(l, inst, sub->term[i].atom, at);
         all.whole |= p.whole;
         all.outer = affine_add(l->x, all.outer, affine_scale(l->x, p.outer, k));
         all.min += k * (k > 0 ? p.min : p.max);
@@ -95,7 +95,7 @@ static Part sub_part(Lower *l, const Inst *inst, const Affine *sub, const Item *
     return all;
 }
 
-static void join(Part *all, const Part *p) {
+static void join(SubPart *all, const SubPart *p) {
     if (!all->outer) {
         *all = *p;
         return;
@@ -136,15 +136,15 @@ static bool needs_whole(const Lower *l, int tensor, int upto) {
     return false;
 }
 
-static Window needed(Lower *l, const Inst *inst, int tensor, Item *at) {
+static Window needed(Lower *l, const Inst *inst, int tensor, TreeItem *at) {
     const Tensor *t = &l->p->tensors.at[tensor];
     Window w = {.at = at, .tensor = tensor, .upto = inst->stmt};
     bool whole = needs_whole(l, tensor, inst->stmt);
-    w.part = arena_new_n(l->arena, Part, t->rank);
+    w.part = arena_new_n(l->arena, SubPart, t->rank);
     for (int r = 0; r < inst->info->facts->nreads; r++) {
         const Access *a = inst->info->facts->read[r];
         for (int d = 0; a->tensor == tensor && d < t->rank; d++) {
-            Part p = sub_part(l, inst, a->sub[d], at);
+            SubPart p = sub_part(l, inst, a->sub[d], at);
             join(&w.part[d], &p);
         }
     }
@@ -158,7 +158,7 @@ static bool same_window(const Lower *l, const Window *a, const Window *b) {
     for (int k = from; k < to; k++)
         if (l->info[k].s->write->tensor == a->tensor) return false; // another version
     for (int d = 0; d < l->p->tensors.at[a->tensor].rank; d++) {
-        const Part *p = &a->part[d], *q = &b->part[d];
+        const SubPart *p = &a->part[d], *q = &b->part[d];
         if (p->whole != q->whole) return false;
         if (!p->whole && (p->outer != q->outer || p->min != q->min || p->max != q->max))
             return false;
@@ -174,7 +174,7 @@ static void confine(Lower *l, Inst *inst, const Window *w) {
     const Access *write = inst->info->s->write;
     bool strict = builds_on_old(inst->info);
     for (int d = 0; d < write->rank; d++) {
-        const Part *p = &w->part[d];
+        const SubPart *p = &w->part[d];
         int i = p->whole ? -1 : alone(write, d);
         int64_t extent = p->max - p->min + 1;
         if (i < 0 || (extent >= inst->extent[i] && !strict)) continue;
@@ -202,8 +202,8 @@ static bool unchanged(Lower *l, int def, const Inst *reader) {
 }
 
 // For `reader`, inside loop number `loop` of `owner`, in front of `before`.
-static void compute(Lower *l, Inst *reader, int tensor, Inst *owner, int loop, Item *before) {
-    Item *at = owner->loop[loop];
+static void compute(Lower *l, Inst *reader, int tensor, Inst *owner, int loop, TreeItem *before) {
+    TreeItem *at = owner->loop[loop];
     Window w = needed(l, reader, tensor, at);
     for (int i = 0; i < l->window.n; i++) {
         if (!same_window(l, &l->window.at[i], &w)) continue;
@@ -267,13 +267,13 @@ int window_limit(Lower *l, Inst *inst, int shared) {
 }
 
 // The child of `outer` on the way to where an instance goes: in `parent`, in front of `before`.
-static Item *child_towards(Item *outer, Item *parent, Item *before) {
+static TreeItem *child_towards(TreeItem *outer, TreeItem *parent, TreeItem *before) {
     if (outer == parent) return before;
     while (parent->parent != outer) parent = parent->parent;
     return parent;
 }
 
-void windows_outside(Lower *l, Inst *inst, Item *parent, Item *before) {
+void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
         int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;

@@ -26,6 +26,12 @@ void cpu_reach(const ProgramFacts *f, int q, const bool *through, bool *reached)
 
 // --- cpu_schedule.c, cpu_read.c ------------------------------------------------------------------
 
+// The loops of a statement that run more than once, outermost first.
+typedef struct CpuPath {
+    int n;
+    int dim[TREE_MAX_DEPTH]; // objects
+} CpuPath;
+
 // The loops of the section of a copy: along the lanes, or in blocks of lanes by lanes; how many.
 enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };
 int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,

@@ -11,11 +11,6 @@
 
 #include <stdlib.h>
 
-typedef struct Path {
-    int n;
-    int dim[TREE_MAX_DEPTH]; // a statement's loops as written, outermost first
-} Path;
-
 typedef struct Read {
     Arena *arena;
     const CpuSpace *cs;
@@ -26,7 +21,7 @@ typedef struct Read {
     SpaceWork *w;
     Cand *c, *trial;
     VEC(Decision) out;
-    Path *path; // per statement
+    CpuPath *path; // per statement
 } Read;
 
 // --- Deciding ------------------------------------------------------------------------------------
@@ -173,7 +168,7 @@ static int kind_bit(Kind k) {
 
 // The loops as objects; what the section leaves out runs innermost.
 static void read_order(Read *r, int stmt, const SchedStmt *from) {
-    Path *path = &r->path[stmt];
+    CpuPath *path = &r->path[stmt];
     const Stmt *s = &r->p->stmts.at[stmt];
     int next[PROGRAM_MAX_ITERS] = {0};
     int64_t left[PROGRAM_MAX_ITERS], step;
@@ -302,7 +297,7 @@ static int once_at(const Read *r, const LoopRef *at, int reader) {
 
 // The loops of the reader around a window.
 static void read_window(Read *r, const SchedStmt *g, int window, const LoopRef *at, int reader) {
-    const Path *path = &r->path[reader];
+    const CpuPath *path = &r->path[reader];
     int depth = 0, once = -1;
     for (int i = 0; at->iter && i < path->n && !depth; i++)
         if (same_loop(r, path->dim[i], at, reader)) depth = i + 1;
@@ -407,7 +402,7 @@ static bool are_decisions(const Read *r, int stmt, const SchedStmt *from) {
 
 // Those at loops that run once have no place.
 static void miss_prefetches(Read *r, int stmt, const SchedStmt *from) {
-    const Path *path = &r->path[stmt];
+    const CpuPath *path = &r->path[stmt];
     for (int k = 0; k < from->nprefetches; k++) {
         const LoopRef *at = &from->prefetch[k].at;
         bool found = false;
@@ -487,7 +482,7 @@ static void read_sharing(Read *r) {
         int a = order[i], b = order[i + 1];
         const SchedStmt *g = section_of(r, a);
         try_keep(r, CPU_ORDER, r->h->body[a], r->h->body[b], CPU_ORDER_BEFORE);
-        const Path *p = &r->path[a], *q = &r->path[b];
+        const CpuPath *p = &r->path[a], *q = &r->path[b];
         int most = g->stage >= 0 && g->stage < p->n ? g->stage : p->n, shared = 0;
         while (shared < most && shared < q->n &&
                try_keep(r, CPU_ORDER, p->dim[shared], q->dim[shared], CPU_ORDER_MERGED))
@@ -534,7 +529,7 @@ Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList
     r.w = space_work(arena, cs->space);
     r.c = space_cand(arena, cs->space);
     r.trial = space_cand(arena, cs->space);
-    r.path = arena_new_n(arena, Path, r.p->stmts.n);
+    r.path = arena_new_n(arena, CpuPath, r.p->stmts.n);
     space_copy(cs->space, r.c, cs->space->root);
     for (int i = 0; i < r.p->stmts.n; i++) read_place(&r, i);
     read_packs(&r);

@@ -12,11 +12,6 @@
 #include "base/checked.h"
 #include "space/cpu_space.h"
 
-typedef struct Nest {
-    int n;
-    int dim[TREE_MAX_DEPTH]; // loops that run more than once, outermost first
-} Nest;
-
 typedef struct Make {
     Arena *arena;
     const CpuSpace *cs;
@@ -64,8 +59,8 @@ static bool privatised(const Make *m, int stmt) {
            ask(m, CPU_PRIVATISE, comp, -1) == CPU_PRIVATISE_YES;
 }
 
-static Nest nest_of(const Make *m, int stmt) {
-    Nest nest = {0};
+static CpuPath nest_of(const Make *m, int stmt) {
+    CpuPath nest = {0};
     for (int k = 0; k < m->h->ndims[stmt]; k++) {
         int d = m->h->first_dim[stmt] + k, at = nest.n;
         if (!cpu_used(m->cs, m->c, d)) continue;
@@ -110,7 +105,7 @@ static SchedLoop sched_loop(const Make *m, int dim) {
     return (SchedLoop){.iter = r.iter, .step = r.step, .interleaved = r.interleaved, .kind = kind};
 }
 
-static void set_loops(const Make *m, SchedStmt *s, const Nest *nest) {
+static void set_loops(const Make *m, SchedStmt *s, const CpuPath *nest) {
     SchedLoop *loop = arena_new_n(m->arena, SchedLoop, nest->n);
     for (int i = 0; i < nest->n; i++) loop[i] = sched_loop(m, nest->dim[i]);
     s->loop = loop;
@@ -138,12 +133,12 @@ static bool has_root_copy(const Make *m, int stmt) {
 }
 
 // The bar: lowering would share a loop with the next statement that the candidate keeps apart.
-static int bar(const Make *m, int stmt, const Nest *nest) {
+static int bar(const Make *m, int stmt, const CpuPath *nest) {
     int at = 0;
     while (at < m->norder && m->order[at] != stmt) at++;
     if (at + 1 >= m->norder) return -1;
     int next = m->order[at + 1], shared = 0;
-    Nest other = nest_of(m, next);
+    CpuPath other = nest_of(m, next);
     while (shared < nest->n && shared < other.n &&
            ask(m, CPU_ORDER, nest->dim[shared], other.dim[shared]) == CPU_ORDER_MERGED)
         shared++;
@@ -166,7 +161,8 @@ static bool fits_stack(int64_t bytes, const Storage *s) {
 }
 
 // The dimensions of an access in the order in which loops from number `from` on walk them.
-static void set_layout(const Make *m, Storage *out, const Access *a, const Nest *nest, int from) {
+static void set_layout(const Make *m, Storage *out, const Access *a, const CpuPath *nest,
+                       int from) {
     LayoutDim *dim = arena_new_n(m->arena, LayoutDim, nest->n + a->rank);
     bool seen[PROGRAM_MAX_RANK] = {false};
     int last[PROGRAM_MAX_RANK], n = 0;
@@ -190,7 +186,7 @@ static void set_layout(const Make *m, Storage *out, const Access *a, const Nest 
     out->ndims = n;
 }
 
-static int depth_of(const Make *m, int window, const Nest *nest) {
+static int depth_of(const Make *m, int window, const CpuPath *nest) {
     int depth = 0;
     while (window >= 0 && depth < nest->n &&
            ask(m, CPU_AT, window, nest->dim[depth]) == CPU_AT_INSIDE)
@@ -208,11 +204,11 @@ static Storage storage_of(const Make *m, int region, int window) {
         s.ndims = o->storage->ndims;
     } else if (layout == CPU_LAYOUT_AS_READ) {
         int reader = m->h->object[o->reader].stmt;
-        Nest nest = nest_of(m, reader);
+        CpuPath nest = nest_of(m, reader);
         const Access *a = stmt_first_read(&m->p->stmts.at[reader], o->tensor);
         if (a) set_layout(m, &s, a, &nest, depth_of(m, window, &nest));
     } else if (layout == CPU_LAYOUT_AS_WRITTEN) {
-        Nest nest = nest_of(m, o->stmt);
+        CpuPath nest = nest_of(m, o->stmt);
         set_layout(m, &s, m->p->stmts.at[o->stmt].write, &nest, 0);
     }
     if (s.home == HOME_STACK && !fits_stack(o->extent, &s)) s.home = HOME_AUTO;
@@ -340,7 +336,7 @@ static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
     return c;
 }
 
-static void set_copies(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+static void set_copies(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
     SchedCopy *copy = arena_new_n(m->arena, SchedCopy, m->h->copies.n);
     for (int i = 0; i < m->h->copies.n; i++) {
         int w = m->h->copies.at[i];
@@ -379,7 +375,7 @@ static bool is_used(const Make *m, int stmt, Name tensor) {
 }
 
 // Those that somebody wrote, at loops that this candidate has.
-static void given_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+static void given_prefetches(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
     const SchedStmt *own = m->h->object[m->h->comp[stmt]].own;
     SchedPrefetch *fetch = arena_new_n(m->arena, SchedPrefetch, own->nprefetches);
     for (int i = 0; i < own->nprefetches; i++) {
@@ -395,7 +391,7 @@ static void given_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) 
     s->prefetch = fetch;
 }
 
-static void set_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
+static void set_prefetches(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
     int comp = m->h->comp[stmt];
     if (space_var(m->cs->space, CPU_FETCHES, comp, -1, NULL) >= 0 &&
         ask(m, CPU_FETCHES, comp, -1) == CPU_FETCHES_GIVEN) {
@@ -420,7 +416,7 @@ static void set_prefetches(Make *m, SchedStmt *s, int stmt, const Nest *nest) {
 // --- Statements ----------------------------------------------------------------------------------
 
 static void nest_section(Make *m, SchedStmt *s, int stmt) {
-    Nest nest = nest_of(m, stmt);
+    CpuPath nest = nest_of(m, stmt);
     int comp = m->h->comp[stmt];
     SchedStmt *body = s; // what carries the loops
     if (privatised(m, stmt)) {
@@ -445,7 +441,7 @@ static void nest_section(Make *m, SchedStmt *s, int stmt) {
 static void window_section(Make *m, SchedStmt *s, int stmt) {
     const Stmt *st = &m->p->stmts.at[stmt];
     int w = m->h->window[stmt], inner = (int)number(m, CPU_INNERMOST, w), n = 0;
-    Nest reader = nest_of(m, m->h->object[m->h->object[w].reader].stmt);
+    CpuPath reader = nest_of(m, m->h->object[m->h->object[w].reader].stmt);
     s->at = loop_ref(m, reader.dim[depth_of(m, w, &reader) - 1]);
     if (ask(m, CPU_WINDOW_KIND, w, -1) == CPU_WINDOW_KIND_GIVEN) {
         set_given(s, m->h->object[w].own);

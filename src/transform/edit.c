@@ -12,8 +12,8 @@
 #include "base/bug.h"
 #include "verify/verify.h"
 
-Work work_begin(const Tree *t, const char *verb, const TreeEdit *e) {
-    Work w = {.old = t, .arena = t->arena, .x = t->exprs, .e = e, .verb = verb};
+EditWork work_begin(const Tree *t, const char *verb, const TreeEdit *e) {
+    EditWork w = {.old = t, .arena = t->arena, .x = t->exprs, .e = e, .verb = verb};
     w.t = arena_copy(t->arena, t, sizeof *t);
     w.t->buffers.cap = w.t->buffers.n; // adding makes a copy
     w.t->prefetches.at = NULL;
@@ -21,7 +21,7 @@ Work work_begin(const Tree *t, const char *verb, const TreeEdit *e) {
     return w;
 }
 
-const Tree *refuse(const Work *w, const char *why) {
+const Tree *refuse(const EditWork *w, const char *why) {
     diag_report(w->e->diags, (Range){0}, DIAG_EDIT_SHAPE, w->verb, why);
     return NULL;
 }
@@ -89,7 +89,7 @@ bool block_uses(const Block *b, const Affine *a) {
 
 // --- Rebuilding --------------------------------------------------------------------------------
 
-Rename *rename_new(Work *w, bool fresh) {
+Rename *rename_new(EditWork *w, bool fresh) {
     Rename *r = arena_new(w->arena, Rename);
     r->w = w;
     r->iter = arena_new_n(w->arena, const Affine *, w->old->nindices);
@@ -116,7 +116,7 @@ static const Affine *const *rename_affines(Rename *r, const Affine *const *a, in
 }
 
 static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
-    Work *w = r->w;
+    EditWork *w = r->w;
     Leaf leaf = *old;
     leaf.write = access_substitute(w->x, old->write, r->iter, NULL, map_access, r);
     leaf.value = expr_substitute(w->x, old->value, r->iter, NULL, map_access, r);
@@ -131,7 +131,7 @@ static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
 
 // New numbers for what a copy of a block brings along.
 static void renumber(Rename *r, const Block *b, Index *index, int *alloc) {
-    Work *w = r->w;
+    EditWork *w = r->w;
     for (int i = 0; i < b->nindex && r->fresh; i++) {
         int id = index[i].id;
         index[i].id = tree_index(w->t, index[i].name, index[i].extent).id;
@@ -172,7 +172,7 @@ Block rename_block(Rename *r, const Block *b) {
 }
 
 const Node *rename_node(Rename *r, const Node *node) {
-    Work *w = r->w;
+    EditWork *w = r->w;
     if (node->kind == NODE_LEAF) return &rename_leaf(r, (const Leaf *)node)->node;
     const Block *b = as_block(node);
     if (!b) return node; // specials are expanded before
@@ -195,8 +195,8 @@ void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out) 
     for (int i = 0; i < n; i++) out[i] = rename_node(r, child[i]);
 }
 
-static const Node *replaced(Work *w, const Node *node, const Node *target, const Node *const *with,
-                            int n) {
+static const Node *replaced(EditWork *w, const Node *node, const Node *target,
+                            const Node *const *with, int n) {
     const Block *b = as_block(node);
     for (int i = 0; b && i < b->nchildren; i++) {
         int more = b->child[i] == target ? n : 1;
@@ -213,7 +213,7 @@ static const Node *replaced(Work *w, const Node *node, const Node *target, const
     return node;
 }
 
-void work_replace(Work *w, const Node *target, const Node *const *with, int n) {
+void work_replace(EditWork *w, const Node *target, const Node *const *with, int n) {
     const Node *root = replaced(w, &w->t->root->node, target, with, n);
     w->t->root = as_block(root);
 }
@@ -221,7 +221,7 @@ void work_replace(Work *w, const Node *target, const Node *const *with, int n) {
 // --- Legality ----------------------------------------------------------------------------------
 
 typedef struct Legal {
-    Work *w;
+    EditWork *w;
     TreeFacts before, now;
     const Use **was;       // per new use the old one; NULL: it is new
     const Origin **origin; // per new use; NULL: its indices are the old ones
@@ -230,7 +230,7 @@ typedef struct Legal {
 
 // Origins by statement: the old leaf of that statement, and what its loops are now.
 static void origins_by_iters(Legal *l) {
-    Work *w = l->w;
+    EditWork *w = l->w;
     for (int i = 0; i < l->now.use.n; i++) {
         const Leaf *leaf = l->now.use.at[i].leaf;
         const Use *was = NULL;
@@ -244,7 +244,7 @@ static void origins_by_iters(Legal *l) {
 }
 
 static void know_origins(Legal *l) {
-    Work *w = l->w;
+    EditWork *w = l->w;
     if (w->by_iters) origins_by_iters(l);
     l->was = arena_new_n(w->arena, const Use *, l->now.use.n);
     l->origin = arena_new_n(w->arena, const Origin *, l->now.use.n);
@@ -361,7 +361,7 @@ static bool commute(const Legal *l, const Touch *a, const Touch *b) {
            l->now.use.at[a->use].leaf->op == l->now.use.at[b->use].leaf->op;
 }
 
-static bool keeps_order(Work *w) {
+static bool keeps_order(EditWork *w) {
     Legal l = {.w = w};
     facts_collect(&l.before, w->arena, w->old);
     facts_collect(&l.now, w->arena, w->t);
@@ -378,14 +378,14 @@ static bool keeps_order(Work *w) {
 }
 
 bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const TreeEdit *e) {
-    Work w = {.old = reference, .t = (Tree *)t, .arena = t->arena, .x = t->exprs, .e = e};
+    EditWork w = {.old = reference, .t = (Tree *)t, .arena = t->arena, .x = t->exprs, .e = e};
     w.verb = verb;
     w.by_iters = true;
     return keeps_order(&w);
 }
 
 // Prefetches stay with their loops, if these still exist.
-static void keep_prefetches(Work *w) {
+static void keep_prefetches(EditWork *w) {
     for (int i = 0; i < w->old->prefetches.n; i++) {
         Prefetch p = w->old->prefetches.at[i];
         p.at = p.at && p.at->nindex ? find_loop(w->t, p.at->index[0].id, NULL, NULL) : NULL;
@@ -393,7 +393,7 @@ static void keep_prefetches(Work *w) {
     }
 }
 
-const Tree *work_finish(Work *w) {
+const Tree *work_finish(EditWork *w) {
     bool broken = w->x->overflow || w->x->too_large;
     w->x->overflow = w->x->too_large = false;
     if (broken || !tree_reaches(w->arena, w->t))

@@ -12,7 +12,7 @@ typedef struct Origin {
     const Affine **value; // per old index id; NULL: the index itself
 } Origin;
 
-typedef struct Work {
+typedef struct EditWork {
     const Tree *old;
     Tree *t; // in the making
     Arena *arena;
@@ -22,15 +22,15 @@ typedef struct Work {
     VEC(Origin) origin;
     bool same_order; // nothing runs at another time
     bool by_iters;   // leaves are known by their statements and iterators, not by `origin`
-} Work;
+} EditWork;
 
-Work work_begin(const Tree *t, const char *verb, const TreeEdit *e);
+EditWork work_begin(const Tree *t, const char *verb, const TreeEdit *e);
 // Reports that the shape does not allow it; gives NULL.
-const Tree *refuse(const Work *w, const char *why);
+const Tree *refuse(const EditWork *w, const char *why);
 
 // What happens to a subtree: indices are replaced, buffers renamed, accesses rewritten.
 typedef struct Rename {
-    Work *w;
+    EditWork *w;
     const Affine **iter; // per old index id; NULL: stays
     bool fresh;          // indices and allocations inside get new numbers
     int *buffer;         // per old buffer its new number; NULL: all stay
@@ -38,7 +38,7 @@ typedef struct Rename {
     void *user;
 } Rename;
 
-Rename *rename_new(Work *w, bool fresh);
+Rename *rename_new(EditWork *w, bool fresh);
 const Affine *rename_affine(Rename *r, const Affine *a);
 const Node *rename_node(Rename *r, const Node *node);
 void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out);
@@ -47,9 +47,9 @@ void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out);
 Block rename_block(Rename *r, const Block *b);
 
 // `target`, wherever it stands, becomes `with`. The root stays.
-void work_replace(Work *w, const Node *target, const Node *const *with, int n);
+void work_replace(EditWork *w, const Node *target, const Node *const *with, int n);
 // The checks, and the new Tree; NULL when it is refused.
-const Tree *work_finish(Work *w);
+const Tree *work_finish(EditWork *w);
 
 const Block *find_loop(const Tree *t, int loop, const Block **parent, int *at);
 bool subtree_uses(const Node *node, int buffer);

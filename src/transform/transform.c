@@ -9,15 +9,17 @@
 
 static bool spreads(Kind k) { return k != KIND_VECTOR && k != KIND_UNROLL; }
 
-static bool room_for(const Work *w, int more) { return w->t->nindices + more <= TREE_MAX_INDICES; }
+static bool room_for(const EditWork *w, int more) {
+    return w->t->nindices + more <= TREE_MAX_INDICES;
+}
 
-static const Affine *iter(const Work *w, Index i) { return affine_iter(w->x, i.id); }
+static const Affine *iter(const EditWork *w, Index i) { return affine_iter(w->x, i.id); }
 
 // --- Split and merge ---------------------------------------------------------------------------
 
 const Tree *tree_split(const Tree *t, int loop, int64_t inner, bool interleaved,
                        const TreeEdit *e) {
-    Work w = work_begin(t, "split", e);
+    EditWork w = work_begin(t, "split", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!b) return refuse(&w, "there is no such loop");
     int at = 0;
@@ -62,7 +64,7 @@ static const Block *only_child(const Block *b) {
 }
 
 const Tree *tree_merge(const Tree *t, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "merge", e);
+    EditWork w = work_begin(t, "merge", e);
     const Block *b = find_loop(t, loop, NULL, NULL), *c = b ? only_child(b) : NULL;
     if (!is_single(b) || !c) return refuse(&w, "no loop stands alone inside it");
     if (b->nallocs) return refuse(&w, "the outer loop allocates");
@@ -96,7 +98,7 @@ const Tree *tree_merge(const Tree *t, int loop, const TreeEdit *e) {
 // --- Order of loops and of statements ----------------------------------------------------------
 
 const Tree *tree_interchange(const Tree *t, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "interchange", e);
+    EditWork w = work_begin(t, "interchange", e);
     const Block *b = find_loop(t, loop, NULL, NULL), *c = b ? only_child(b) : NULL;
     if (!is_single(b) || !c) return refuse(&w, "no loop stands alone inside it");
     if (b->nallocs) return refuse(&w, "the outer loop allocates");
@@ -150,7 +152,7 @@ static bool spot_of(const Tree *t, TreeRef ref, Spot *out) {
     return b;
 }
 
-static void with_children(Work *w, const Block *b, const Node *const *child, int n) {
+static void with_children(EditWork *w, const Block *b, const Node *const *child, int n) {
     const Node *made = &tree_block(w->t, b, child, n)->node;
     if (b == w->old->root)
         w->t->root = as_block(made);
@@ -159,7 +161,7 @@ static void with_children(Work *w, const Block *b, const Node *const *child, int
 }
 
 const Tree *tree_move(const Tree *t, TreeRef node, int by, const TreeEdit *e) {
-    Work w = work_begin(t, "move", e);
+    EditWork w = work_begin(t, "move", e);
     Spot s;
     if (!spot_of(t, node, &s)) return refuse(&w, "there is no such node");
     int other = s.at + by;
@@ -174,7 +176,7 @@ const Tree *tree_move(const Tree *t, TreeRef node, int by, const TreeEdit *e) {
 }
 
 const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "sink", e);
+    EditWork w = work_begin(t, "sink", e);
     const Block *parent;
     int at;
     const Block *b = find_loop(t, loop, &parent, &at);
@@ -204,7 +206,7 @@ const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e) {
 
 // --- Fusion and distribution -------------------------------------------------------------------
 
-static const Node *guarded(Work *w, const Block *b, const Node *const *child, int n) {
+static const Node *guarded(EditWork *w, const Block *b, const Node *const *child, int n) {
     Block like = {.node.ndeps = -1, .nconstraints = b->nconstraints, .constraint = b->constraint};
     return &tree_block(w->t, &like, child, n)->node;
 }
@@ -217,7 +219,7 @@ static bool same_constraints(const Block *a, const Block *b) {
 }
 
 const Tree *tree_fuse(const Tree *t, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "fuse", e);
+    EditWork w = work_begin(t, "fuse", e);
     const Block *parent;
     int at;
     const Block *a = find_loop(t, loop, &parent, &at);
@@ -257,7 +259,7 @@ const Tree *tree_fuse(const Tree *t, int loop, const TreeEdit *e) {
 }
 
 const Tree *tree_distribute(const Tree *t, int loop, int at, const TreeEdit *e) {
-    Work w = work_begin(t, "distribute", e);
+    EditWork w = work_begin(t, "distribute", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!is_single(b)) return refuse(&w, "there is no such loop");
     if (at < 1 || at >= b->nchildren) return refuse(&w, "one half would be empty");
@@ -294,7 +296,7 @@ const Tree *tree_distribute(const Tree *t, int loop, int at, const TreeEdit *e) 
 // --- Unrolling and peeling ---------------------------------------------------------------------
 
 // One iteration as nodes of its own; false when its constraints rule it out.
-static bool unrolled(Work *w, const Block *b, int64_t value, const Node **out) {
+static bool unrolled(EditWork *w, const Block *b, int64_t value, const Node **out) {
     Rename *r = rename_new(w, value > 0);
     r->iter[b->index[0].id] = affine_const(w->x, value);
     Block body = rename_block(r, b);
@@ -320,7 +322,7 @@ static bool unrolled(Work *w, const Block *b, int64_t value, const Node **out) {
 }
 
 const Tree *tree_unroll(const Tree *t, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "unroll", e);
+    EditWork w = work_begin(t, "unroll", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!is_single(b)) return refuse(&w, "there is no such loop");
     int64_t extent = b->index[0].extent;
@@ -355,7 +357,7 @@ const Tree *tree_unroll_and_jam(const Tree *t, int loop, int64_t factor, const T
 }
 
 const Tree *tree_peel(const Tree *t, int loop, int64_t n, const TreeEdit *e) {
-    Work w = work_begin(t, "peel", e);
+    EditWork w = work_begin(t, "peel", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!is_single(b)) return refuse(&w, "there is no such loop");
     if (n < 1 || n >= b->index[0].extent) return refuse(&w, "one part would be empty");
@@ -415,7 +417,7 @@ static bool kind_around(const Block *b, int loop, Kind kind) {
     return false;
 }
 
-static const Tree *set_kind(Work *w, int loop, Kind kind) {
+static const Tree *set_kind(EditWork *w, int loop, Kind kind) {
     const Block *b = find_loop(w->old, loop, NULL, NULL);
     if (!b) return refuse(w, "there is no such loop");
     if (kind == KIND_VECTOR && loops_inside(b)) return refuse(w, "other loops run inside it");
@@ -431,28 +433,28 @@ static const Tree *set_kind(Work *w, int loop, Kind kind) {
 }
 
 const Tree *tree_vectorize(const Tree *t, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "vectorize", e);
+    EditWork w = work_begin(t, "vectorize", e);
     return set_kind(&w, loop, KIND_VECTOR);
 }
 
 const Tree *tree_parallelize(const Tree *t, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "parallelize", e);
+    EditWork w = work_begin(t, "parallelize", e);
     return set_kind(&w, loop, KIND_PARALLEL);
 }
 
 const Tree *tree_bind(const Tree *t, int loop, Kind axis, const TreeEdit *e) {
-    Work w = work_begin(t, "bind", e);
+    EditWork w = work_begin(t, "bind", e);
     if (axis < KIND_GRID_X || axis >= KIND_COUNT) return refuse(&w, "that is no axis of a grid");
     return set_kind(&w, loop, axis);
 }
 
 const Tree *tree_annotate(const Tree *t, int loop, Kind kind, const TreeEdit *e) {
-    Work w = work_begin(t, "annotate", e);
+    EditWork w = work_begin(t, "annotate", e);
     return set_kind(&w, loop, kind);
 }
 
 const Tree *tree_tag(const Tree *t, int loop, Tag tag, const TreeEdit *e) {
-    Work w = work_begin(t, "tag", e);
+    EditWork w = work_begin(t, "tag", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!b) return refuse(&w, "there is no such loop");
     Tag *tags = arena_new_n(w.arena, Tag, b->node.tags.n + 1);
@@ -473,7 +475,7 @@ const Tree *tree_tag(const Tree *t, int loop, Tag tag, const TreeEdit *e) {
 const Tree *tree_tile(const Tree *t, int loop, int64_t outer, int64_t inner, const TreeEdit *e) {
     const Block *b = find_loop(t, loop, NULL, NULL), *c = b ? only_child(b) : NULL;
     if (!is_single(b) || !c) {
-        Work w = work_begin(t, "tile", e);
+        EditWork w = work_begin(t, "tile", e);
         return refuse(&w, "no loop stands alone inside it");
     }
     int second = c->index[0].id, in = t->nindices + 1;

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 
 // A block with a buffer more (add) or less.
-static Block with_alloc(Work *w, const Block *b, int buffer, bool add) {
+static Block with_alloc(EditWork *w, const Block *b, int buffer, bool add) {
     Block out = *b;
     int *alloc = arena_new_n(w->arena, int, b->nallocs + 1);
     out.nallocs = 0;
@@ -33,7 +33,7 @@ static const Block *home_of(const Block *b, int buffer) {
 }
 
 // Row-major strides for a buffer with these sizes.
-static int new_buffer(Work *w, const Buffer *like, int rank, const int64_t *size) {
+static int new_buffer(EditWork *w, const Buffer *like, int rank, const int64_t *size) {
     Buffer b = *like;
     int64_t *stride = arena_new_n(w->arena, int64_t, rank), step = 1;
     for (int d = rank - 1; d >= 0; d--) {
@@ -70,14 +70,14 @@ static const Access *remap_access(void *user, Exprs *x, const Access *a) {
     return access_make(x, m->to, n, sub);
 }
 
-static Rename *remapping(Work *w, Remap *m) {
+static Rename *remapping(EditWork *w, Remap *m) {
     Rename *r = rename_new(w, false);
     r->map = remap_access;
     r->user = m;
     return r;
 }
 
-static const Node *renamed_block(Work *w, Rename *r, const Block *b, const Block *like) {
+static const Node *renamed_block(EditWork *w, Rename *r, const Block *b, const Block *like) {
     const Node **child = arena_new_n(w->arena, const Node *, b->nchildren);
     rename_nodes(r, b->child, b->nchildren, child);
     Block out = *like;
@@ -86,7 +86,7 @@ static const Node *renamed_block(Work *w, Rename *r, const Block *b, const Block
     return &tree_block(w->t, &out, child, b->nchildren)->node;
 }
 
-static void replace_block(Work *w, const Block *b, const Node *made) {
+static void replace_block(EditWork *w, const Block *b, const Node *made) {
     if (b == w->t->root)
         w->t->root = as_block(made);
     else
@@ -94,7 +94,7 @@ static void replace_block(Work *w, const Block *b, const Node *made) {
 }
 
 const Tree *tree_stage(const Tree *t, int buffer, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "stage", e);
+    EditWork w = work_begin(t, "stage", e);
     const Block *parent, *b = find_loop(t, loop, &parent, NULL);
     if (!b || home_of(b, buffer) != b) return refuse(&w, "the loop does not allocate that buffer");
     const Buffer *old = &t->buffers.at[buffer];
@@ -149,13 +149,13 @@ static void see_all(const Node *node, Only *o) {
 }
 
 const Tree *tree_unstage(const Tree *t, int buffer, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "unstage", e);
+    EditWork w = work_begin(t, "unstage", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (buffer < t->nargs || buffer >= t->buffers.n) return refuse(&w, "that is no allocation");
     const Block *home = home_of(t->root, buffer);
     if (!b || !home || home == b || !find_loop(&(Tree){.root = home}, loop, NULL, NULL))
         return refuse(&w, "the loop is not inside the block that allocates it");
-    Work probe = w;
+    EditWork probe = w;
     const Node *empty = NULL;
     work_replace(&probe, &b->node, &empty, 0);
     if (subtree_uses(&probe.t->root->node, buffer))
@@ -185,7 +185,7 @@ const Tree *tree_unstage(const Tree *t, int buffer, int loop, const TreeEdit *e)
 }
 
 const Tree *tree_swap_layout(const Tree *t, int buffer, int a, int b, const TreeEdit *e) {
-    Work w = work_begin(t, "swap the layout", e);
+    EditWork w = work_begin(t, "swap the layout", e);
     if (buffer < t->nargs || buffer >= t->buffers.n) return refuse(&w, "that is no allocation");
     const Buffer *old = &t->buffers.at[buffer];
     if (a < 0 || b < 0 || a >= old->rank || b >= old->rank || a == b)
@@ -226,7 +226,7 @@ static void mark_below(const Node *node, Below *m) {
 }
 
 typedef struct Region {
-    Work *w;
+    EditWork *w;
     Below *below;
     int buffer, rank;
     const Affine *outer[TREE_MAX_RANK];
@@ -289,7 +289,7 @@ static bool writes_to(const Node *node, int buffer) {
 }
 
 // for d0: for d1: T[d0, d1] = A[base + d], inside A where that is in doubt.
-static const Node *copy_nest(Work *w, const Region *g, int to, const int64_t *size) {
+static const Node *copy_nest(EditWork *w, const Region *g, int to, const int64_t *size) {
     const Buffer *from = &w->old->buffers.at[g->buffer];
     const Affine *sub[TREE_MAX_RANK], *source[TREE_MAX_RANK];
     const Affine *inside[2 * TREE_MAX_RANK];
@@ -317,7 +317,7 @@ static const Node *copy_nest(Work *w, const Region *g, int to, const int64_t *si
 }
 
 const Tree *tree_copy_input(const Tree *t, int buffer, int loop, const TreeEdit *e) {
-    Work w = work_begin(t, "copy", e);
+    EditWork w = work_begin(t, "copy", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!b || buffer < 0 || buffer >= t->buffers.n) return refuse(&w, "there is no such loop");
     for (int i = 0; i < b->nchildren; i++)
@@ -400,7 +400,7 @@ static bool leaves_only(const Node *node, const Leaf *leaf) {
 }
 
 const Tree *tree_drop_copy(const Tree *t, int buffer, const TreeEdit *e) {
-    Work w = work_begin(t, "drop the copy", e);
+    EditWork w = work_begin(t, "drop the copy", e);
     if (buffer < t->nargs || buffer >= t->buffers.n) return refuse(&w, "that is no allocation");
     const Block *home = home_of(t->root, buffer);
     const Node *top = NULL;

@@ -82,7 +82,7 @@ static void collect_outer(const Block *b, const Block *target, int *buffers, int
 }
 
 // Arguments come first: buffers from around the block move up.
-static int *renumber_buffers(Work *w, const int *outer, int n) {
+static int *renumber_buffers(EditWork *w, const int *outer, int n) {
     const Tree *t = w->old;
     int *number = arena_new_n(w->arena, int, t->buffers.n);
     Tree *to = w->t;
@@ -102,7 +102,7 @@ static int *renumber_buffers(Work *w, const int *outer, int n) {
 
 const Tree *tree_subtree(const Tree *t, int loop, const int64_t *at) {
     TreeEdit none = {.unchecked = true};
-    Work w = work_begin(t, "take", &none);
+    EditWork w = work_begin(t, "take", &none);
     const Block *b = tree_loop_at(t, loop);
     if (!b) return NULL;
     Rename *r = rename_new(&w, false);
