@@ -27,6 +27,9 @@ class Definitions:
     def __getattr__(self, name: str) -> _native.Function:
         raise AttributeError("no function '%s' is defined; there is %s" % (name, ", ".join(self.__dict__) or "none"))
 
+    def __contains__(self, item: object) -> bool:
+        return any(item is f or item == f.__name__ for f in self)
+
     def __iter__(self) -> Iterator[_native.Function]:
         return iter(self.__dict__.values())
 
@@ -38,6 +41,14 @@ class Definitions:
 
     def __reduce__(self) -> Any:
         return Definitions, (list(self),)
+
+
+def _parse(text: str, name: str, language: str) -> List[_native.Function]:
+    if not isinstance(text, str):
+        raise TypeError("the text of a program should be a str, not %s" % type(text).__name__)
+    if language not in LANGUAGES:
+        raise ValueError("language is %r; it can be %s" % (language, ", ".join(LANGUAGES)))
+    return _native.parse(text, name, LANGUAGES[language], 3)  # warnings name the caller of our caller
 
 
 def define(text: str, *, language: str = "tc", name: str = "<define>") -> Definitions:
@@ -55,9 +66,7 @@ def define(text: str, *, language: str = "tc", name: str = "<define>") -> Defini
     array([[3., 3.],
            [3., 3.]], dtype=float32)
     """
-    if language not in LANGUAGES:
-        raise ValueError("language is %r; it can be %s" % (language, ", ".join(LANGUAGES)))
-    return Definitions(_native.parse(text, name, LANGUAGES[language]))
+    return Definitions(_parse(text, name, language))
 
 
 def tc(function: Callable[..., Any]) -> _native.Function:
@@ -77,5 +86,5 @@ def tc(function: Callable[..., Any]) -> _native.Function:
     text = inspect.getdoc(function)
     if not text:
         raise Error("'%s' has no docstring to be its program" % function.__name__)
-    made: _native.Function = getattr(define(text, name="<%s>" % function.__name__), function.__name__)
+    made: _native.Function = getattr(Definitions(_parse(text, "<%s>" % function.__name__, "tc")), function.__name__)
     return made

@@ -20,6 +20,9 @@ TYPES: Dict[str, Tuple[int, int]] = {
     "uint32": (1, 32), "uint64": (1, 64), "float16": (2, 16), "float32": (2, 32), "float64": (2, 64), "bfloat16": (4, 16)}
 
 
+CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
 class PathInfo(NamedTuple):
     """How an einsum is computed: operations with and without the order that was chosen, and what it takes in between."""
 
@@ -64,11 +67,9 @@ def _interleaved(operands: Tuple[Any, ...]) -> Tuple[str, List[Any]]:
     arrays, lists = list(operands[0:-1:2]), list(operands[1::2])
     last = list(operands[-1]) if len(operands) % 2 else None
     used = {label for sublist in lists + [last or []] for label in sublist if label is not Ellipsis}
-    if not all(isinstance(label, (int, np.integer)) and label >= 0 for label in used):
-        raise Error("the labels of an einsum are integers from 0, and Ellipsis")
-    if len(used) > len(LETTERS):
-        raise Error("an einsum can have %d different labels, and this one has %d" % (len(LETTERS), len(used)))
-    symbols = dict(zip(sorted(used), LETTERS))
+    if not all(isinstance(label, (int, np.integer)) and 0 <= label < len(LETTERS) for label in used):
+        raise Error("the labels of an einsum are integers from 0 to %d, and Ellipsis" % (len(LETTERS) - 1))
+    symbols = {label: LETTERS[label] for label in used}
     text = ",".join(_label(symbols, sublist) for sublist in lists)
     return text if last is None else "%s->%s" % (text, _label(symbols, last)), arrays
 
@@ -83,9 +84,26 @@ def _given(operands: Tuple[Any, ...]) -> Tuple[str, List[Any]]:
     return _interleaved(operands)
 
 
+def _array(operand: Any) -> Any:
+    """The operand as an array of this machine's byte order."""
+    try:
+        array = np.asarray(operand)
+    except TypeError as error:
+        if str(getattr(operand, "dtype", "")) != "torch.bfloat16":
+            raise
+        raise Error("NumPy has no bfloat16: an einsum takes such tensors of torch where all operands are of that type, without dtype, out and order") from error
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _all_bfloat16(given: Sequence[Any]) -> bool:
+    """Tensors of torch that NumPy cannot hold; they go to the library as they are, by DLPack."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(given) and all(isinstance(a, torch.Tensor) and a.dtype == torch.bfloat16 for a in given)
+
+
 @functools.lru_cache(maxsize=256)
 def _type(dtype: Any) -> Tuple[int, int]:
-    if dtype.name not in TYPES or not dtype.isnative:
+    if dtype.name not in TYPES:
         raise Error("an einsum does not compute with elements of type %s" % dtype.name)
     return TYPES[dtype.name]
 
@@ -104,17 +122,27 @@ def _order(optimize: Any) -> Tuple[bool, float, Optional[Tuple[Tuple[int, ...], 
     raise Error("optimize is %r; it can be True, False, 'greedy', 'optimal', or a path" % (optimize,))
 
 
-def _prepare(arrays: List[Any], subscripts: str, result: Any, optimize: Any, memory_limit: Optional[float]) -> _Plan:
+def _prepare(arrays: List[Any], subscripts: str, types: Tuple[Tuple[int, int], ...], result: Tuple[int, int], optimize: Any,
+             memory_limit: Optional[float]) -> _Plan:
     as_written, limit, path = _order(optimize)
     if memory_limit is not None:
         limit = float(memory_limit)
-    return _plan(subscripts, tuple(a.shape for a in arrays), tuple(_type(a.dtype) for a in arrays), _type(result), limit, as_written, path)
+    return _plan(subscripts, tuple(tuple(a.shape) for a in arrays), types, result, limit, as_written, path)
+
+
+def _of_bfloat16(given: List[Any], subscripts: str, optimize: Any, memory_limit: Optional[float]) -> _Plan:
+    bf16 = TYPES["bfloat16"]
+    return _prepare(given, subscripts, (bf16,) * len(given), bf16, optimize, memory_limit)
+
+
+def _of_arrays(arrays: List[Any], subscripts: str, result: Any, optimize: Any, memory_limit: Optional[float]) -> _Plan:
+    return _prepare(arrays, subscripts, tuple(_type(a.dtype) for a in arrays), _type(result), optimize, memory_limit)
 
 
 def _result_type(arrays: List[Any], dtype: Any, casting: str) -> Any:
-    if dtype is None:
-        return np.result_type(*arrays)
-    dtype = np.dtype(dtype)
+    if casting not in CASTING:
+        raise Error("casting is %r; it can be %s" % (casting, ", ".join(map(repr, CASTING))))
+    dtype = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
     for i, array in enumerate(arrays):
         if not np.can_cast(array.dtype, dtype, casting=casting):  # type: ignore[arg-type]
             raise TypeError("operand %d of type %s cannot be cast to %s according to the rule '%s'" % (i, array.dtype, dtype, casting))
@@ -151,7 +179,7 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
     Operands and keywords are those of `numpy.einsum`, and so is the type of the result; it is always a new array, or `out`. `optimize=False` computes one nest of
     all labels; a path, as `einsum_path` gives it, is followed.
     """
-    if out is None and dtype is None and optimize is True and order == "K" and operands and type(operands[0]) is str:
+    if out is None and dtype is None and optimize is True and order == "K" and casting == "safe" and operands and type(operands[0]) is str:
         known = _quick.get(_key(operands))
         if known is not None:
             return known(*operands[1:])
@@ -161,13 +189,15 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
         raise TypeError("out should be an array of NumPy, not %r" % (out,))
     if order not in ("C", "F", "A", "K"):
         raise Error("order is %r; it can be 'C', 'F', 'A' or 'K'" % (order,))
-    arrays = [np.asarray(operand) for operand in given]
+    if out is None and dtype is None and order in ("C", "K") and casting in CASTING and _all_bfloat16(given):
+        return _of_bfloat16(given, subscripts, optimize, None).function(*given)
+    arrays = [_array(operand) for operand in given]
     if not arrays:
         raise Error("an einsum needs at least one operand")
     result = _result_type(arrays, dtype, casting)
-    function = _prepare(arrays, subscripts, result, optimize, None).function
+    function = _of_arrays(arrays, subscripts, result, optimize, None).function
     if out is None and order in ("C", "K"):
-        if dtype is None and optimize is True and all(type(a) is np.ndarray and a.ndim for a in given):
+        if dtype is None and optimize is True and casting == "safe" and all(type(a) is np.ndarray and a.ndim and a.dtype.isnative for a in given):
             _remember(subscripts, given, function)
         made = function(*arrays)
     elif out is None:
@@ -197,6 +227,9 @@ def einsum_path(*operands: Any, optimize: Union[bool, str, Sequence[Any]] = True
     4.2
     """
     subscripts, given = _given(operands)
-    arrays = [np.asarray(operand) for operand in given]
-    info = _prepare(arrays, subscripts, np.result_type(*arrays), optimize, memory_limit).info
+    if _all_bfloat16(given):
+        info = _of_bfloat16(given, subscripts, optimize, memory_limit).info
+    else:
+        arrays = [_array(operand) for operand in given]
+        info = _of_arrays(arrays, subscripts, np.result_type(*arrays), optimize, memory_limit).info
     return info.path, info

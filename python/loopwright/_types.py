@@ -65,11 +65,13 @@ class TuneResult(NamedTuple):
         return self.chosen / self.seconds if self.chosen and self.seconds else 1.0
 
 
-def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str]) -> Any:
+def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str], cache_size: int) -> Any:
     """A pickled function, from its text."""
     from . import _native
 
     for function in _native.parse(*origin):
         if function.__name__ == name:
-            return function if schedule is None else function.schedule(schedule)
+            made = function if schedule is None else function.schedule(schedule)
+            made.cache_size = cache_size
+            return made
     raise Error("the text has no function '%s'" % name)

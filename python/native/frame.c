@@ -47,12 +47,17 @@ static bool take_size(Frame *c, PyObject *name, int param, PyObject *value) {
     const char *of = lw_function_param(c->f->f, (size_t)param)->name;
     PyObject *number = PyNumber_Index(value);
     long long n = number ? PyLong_AsLongLong(number) : -1;
-    Py_XDECREF(number);
     if (PyErr_Occurred()) {
         PyErr_Clear();
-        return array_fault(c->f->st, c->f->f, of, "argument '%U' should be an integer, not %R",
+        bool large = number;
+        Py_XDECREF(number);
+        return array_fault(c->f->st, c->f->f, of,
+                           large ? "argument '%U' should be less than 2**63 and not below -2**63: "
+                                   "integer arguments have 64 bits with a sign; it is %R"
+                                 : "argument '%U' should be an integer, not %R",
                            name, value);
     }
+    Py_DECREF(number);
     c->sizes[c->nsizes++] = (lw_size){of, n};
     return true;
 }
@@ -69,11 +74,12 @@ static Py_ssize_t find_name(const Function *f, PyObject *name) {
 
 static bool take_keyword(Frame *c, PyObject *name, PyObject *value) {
     const Function *f = c->f;
-    if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+    Py_ssize_t i = find_name(f, name);
+    // An argument of the name `out` goes first; once it is given by position, out= means results.
+    if (PyUnicode_CompareWithASCIIString(name, "out") == 0 && (i < 0 || c->given[i])) {
         c->out = value;
         return true;
     }
-    Py_ssize_t i = find_name(f, name);
     if (i >= 0) {
         if (c->given[i])
             return fail("%s() got two values for %R%s", lw_function_name(f->f), name, "");
@@ -226,7 +232,7 @@ lw_bound *frame_bind(Frame *c) {
                                        c->sizes, c->nsizes, &b);
     PyEval_RestoreThread(thread);
     if (status) return raise_last(f->st, status);
-    if (warn_last(f->st)) return b;
+    if (warn_last(f->st, 1)) return b;
     lw_bound_free(b);
     return NULL;
 }
@@ -259,7 +265,7 @@ static bool compile(Frame *c, Entry *e) {
     PyEval_RestoreThread(thread);
     Py_XDECREF(bytes);
     if (status) raise_last(st, status);
-    return !status && warn_last(st);
+    return !status && warn_last(st, 1);
 }
 
 Entry *frame_entry(Frame *c) {

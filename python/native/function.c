@@ -178,8 +178,8 @@ static PyObject *explain(PyObject *object, PyObject *args, PyObject *keywords) {
 static PyObject *reduce(PyObject *object, PyObject *none) {
     Function *f = (Function *)object;
     (void)none;
-    return Py_BuildValue("(O(OsO))", f->st->rebuild, f->origin, lw_function_name(f->f),
-                         f->schedule);
+    return Py_BuildValue("(O(OsOn))", f->st->rebuild, f->origin, lw_function_name(f->f),
+                         f->schedule, (Py_ssize_t)f->kernels.most);
 }
 
 // --- Attributes ----------------------------------------------------------------------------------
@@ -224,10 +224,14 @@ static PyObject *get_cache_size(PyObject *o, void *unused) {
 
 static int set_cache_size(PyObject *o, PyObject *value, void *unused) {
     (void)unused;
-    size_t most = value ? PyLong_AsSize_t(value) : (size_t)-1;
-    if (PyErr_Occurred()) return -1;
     if (!value) return PyErr_SetString(PyExc_AttributeError, "cache_size cannot be deleted"), -1;
-    cache_limit(&((Function *)o)->kernels, most);
+    Py_ssize_t most = PyNumber_AsSsize_t(value, NULL);
+    if (PyErr_Occurred()) return -1;
+    if (most < 0) {
+        PyErr_Format(PyExc_ValueError, "cache_size is %R; it should be 0 or more", value);
+        return -1;
+    }
+    cache_limit(&((Function *)o)->kernels, (size_t)most);
     return 0;
 }
 

@@ -55,10 +55,10 @@ void *raise_last(State *st, lw_status status) {
     return NULL;
 }
 
-bool warn_last(State *st) {
+bool warn_last(State *st, int level) {
     if (!lw_diag_count(st->ctx)) return true;
     PyObject *text = last_text(st), *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
-    bool ok = bytes && PyErr_WarnEx(st->warning, PyBytes_AsString(bytes), 1) == 0;
+    bool ok = bytes && PyErr_WarnEx(st->warning, PyBytes_AsString(bytes), level) == 0;
     Py_XDECREF(bytes);
     Py_XDECREF(text);
     return ok;
@@ -92,24 +92,28 @@ static PyObject *parse(PyObject *module, PyObject *args) {
     State *st = PyModule_GetState(module);
     const char *text, *name;
     Py_ssize_t len;
-    int language;
-    if (!PyArg_ParseTuple(args, "s#si", &text, &len, &name, &language)) return NULL;
+    int language, level = 1;
+    if (!PyArg_ParseTuple(args, "s#si|i", &text, &len, &name, &language, &level)) return NULL;
     lw_parse_options o = {.struct_size = sizeof o, .language = (lw_language)language};
     lw_module *mod;
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status = lw_parse(st->ctx, name, text, (size_t)len, &o, &mod);
     PyEval_RestoreThread(thread);
     if (status) return raise_last(st, status);
-    if (!warn_last(st)) return lw_module_free(mod), NULL;
-    return functions_of(module, mod, args);
+    if (!warn_last(st, level)) return lw_module_free(mod), NULL;
+    PyObject *origin = PyTuple_GetSlice(args, 0, 3);
+    PyObject *all = origin ? functions_of(module, mod, origin) : (lw_module_free(mod), NULL);
+    Py_XDECREF(origin);
+    return all;
 }
 
 // --- The module ----------------------------------------------------------------------------------
 
 static PyMethodDef functions[] = {
     {"parse", parse, METH_VARARGS,
-     "parse(text, name, language) -> list[Function]\n\nThe functions of a text; language: 1 TC, 2 "
-     "Program text, 3 graph text, 4 Stripe."},
+     "parse(text, name, language, level=1) -> list[Function]\n\nThe functions of a text; language: "
+     "1 TC, 2 Program text, 3 graph text, 4 Stripe. level: the frame that warnings name, as in "
+     "warnings.warn."},
     {"einsum", native_einsum, METH_VARARGS,
      "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
      "flops, "

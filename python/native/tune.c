@@ -88,7 +88,7 @@ static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o) 
     if (status) return raise_last(st, status);
     PyObject *result = result_of(st, r);
     if (result && f->schedule == Py_None && !keep(f, c, r->schedule)) Py_CLEAR(result);
-    if (result && !warn_last(st)) Py_CLEAR(result);
+    if (result && !warn_last(st, 1)) Py_CLEAR(result);
     return result;
 }
 

@@ -167,6 +167,18 @@ static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const 
     return ok && check_overlap(call, b, views);
 }
 
+// The first argument whose strides are not those that the kernel was compiled for.
+static void report_strides(Call *call, const lw_bound *b, const KernelCode *k, const View *views) {
+    const int64_t *strides = k->key;
+    int t = 0;
+    while (kernel_fits(k, views, t + 1)) strides += views[t++].rank;
+    Diag *d =
+        diag_report(call->diags, declared(b->function, t), DIAG_KERNEL_STRIDES,
+                    b->program->tensors.at[t].name, shape_text(call->arena, views[t].rank, strides),
+                    shape_text(call->arena, views[t].rank, views[t].stride));
+    diag_note(call->diags, d, nowhere, DIAG_KERNEL_STRIDES_NOTE);
+}
+
 lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
                     const lw_run_options *options) {
     return run_arguments(call, b, NULL, args, count, options);
@@ -186,7 +198,7 @@ lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
     p.timed = o.timing || call->ctx->trace;
     p.kernel = kernel;
     if (kernel && !kernel_fits(kernel, views, b->program->ninputs + b->program->noutputs)) {
-        diag_report(call->diags, nowhere, DIAG_KERNEL_STRIDES, b->program->name);
+        report_strides(call, b, kernel, views);
         return LW_ERROR;
     }
     lw_status status = pipeline(&p, STEP_EXECUTE);

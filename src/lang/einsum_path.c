@@ -240,34 +240,41 @@ void path_positions(const PathProblem *p, const Path *path, int step, int32_t *i
             if (path->step[step].term[t] == left[i]) into[k++] = i;
 }
 
-static bool take_step(Arena *arena, const PathProblem *p, const int32_t *at, int n, Path *path) {
-    int left[2 * PATH_MAX], term[PATH_MAX], count = left_before(p, path, path->n, left);
+// The terms at these positions of the `*count` that are left make room for their product, at the
+// end. A single term only moves there: labels that nothing else has were summed before.
+static bool take_step(Arena *arena, const PathProblem *p, const int32_t *at, int n, Path *path,
+                      int *left, int *count) {
+    int term[PATH_MAX], kept = 0;
     DimSet all = 0, outside = p->output;
-    bool used[2 * PATH_MAX] = {false};
+    bool used[PATH_MAX] = {false}, last = n == *count;
     for (int i = 0; i < n; i++) {
-        if (at[i] < 0 || at[i] >= count || used[at[i]]) return false;
+        if (at[i] < 0 || at[i] >= *count || used[at[i]]) return false;
         used[at[i]] = true;
         term[i] = left[at[i]];
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < *count; i++) {
         DimSet has = left[i] < p->n ? p->has[left[i]] : path->step[left[i] - p->n].result;
         *(used[i] ? &all : &outside) |= has;
+        if (!used[i]) left[kept++] = left[i];
     }
-    if (!may_be(p, all, all & outside, n == count)) return false;
+    *count = kept + 1;
+    left[kept] = n == 1 ? term[0] : p->n + path->n;
+    if (n == 1) return true;
+    if (!may_be(p, all, all & outside, last)) return false;
     add_step(arena, p, path, n, term, all, all & outside);
     return true;
 }
 
 bool path_given(Arena *arena, const PathProblem *p, const int32_t *list, size_t length, Path *out) {
     *out = path_new(arena, p);
-    int left = p->n;
+    int left[PATH_MAX], count = p->n;
+    for (int i = 0; i < count; i++) left[i] = i;
     for (size_t i = 0; i < length;) {
         int n = list[i++];
-        if (n < 1 || n > left || (size_t)n > length - i || out->n == p->n) return false;
-        if (!take_step(arena, p, list + i, n, out)) return false;
+        if (n < 1 || n > count || (size_t)n > length - i) return false;
+        if (!take_step(arena, p, list + i, n, out, left, &count)) return false;
         i += (size_t)n;
-        left -= n - 1;
     }
     *out = finish(*out);
-    return left == 1 && out->n > 0;
+    return count == 1 && out->n > 0;
 }

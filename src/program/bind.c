@@ -80,8 +80,18 @@ static void check_param(Binder *b, const Param *param, int64_t value) {
     b->ok = false;
 }
 
+static bool has_no_iteration(const Binder *b, const Stmt *st) {
+    int64_t lo, hi;
+    for (int i = 0; i < st->niters; i++)
+        if (affine_eval(st->iter[i].lo, NULL, b->values, NULL, NULL, &lo) &&
+            affine_eval(st->iter[i].hi, NULL, b->values, NULL, NULL, &hi) && hi <= lo)
+            return true;
+    return false;
+}
+
 static void check_require(Binder *b, const Require *r) {
     int64_t v;
+    if (r->stmt && has_no_iteration(b, &b->from->stmts.at[r->stmt - 1])) return;
     if (!affine_eval(r->what, NULL, b->values, NULL, NULL, &v)) {
         fail_overflow(b, r->range);
     } else if (v < 0 && r->warn) {

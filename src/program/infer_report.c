@@ -438,7 +438,10 @@ static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
                                          : "subscript '%s' of '%s' is at least %s%s",
                                    show_sub(in, c), tensor_name(in, c->access->tensor),
                                    show(in, w, upper ? c->hi : c->lo), blame_declared(in, w, c));
+    int first = in->p->requires.n;
     add_require(in, w, what, why, cons_range(c), PIECES);
+    for (int i = first; i < in->p->requires.n; i++)
+    in->p->requires.at[i].stmt = 1 + (int)(w - in->work);
 }
 
 void infer_check_accesses(Infer *in, Work *w) {

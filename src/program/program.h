@@ -115,6 +115,7 @@ typedef struct Require {
     const char *why; // "subscript 'h + kh' of 'I' stays below H": shown when it fails
     Range range;
     const CallSite *call;
+    int stmt;  // 1 + the statement whose accesses it is about, 0: none; waived where that has none
     bool warn; // not an error: `what` elements are left out
     int about; // of warnings that share a number other than 0, one is given
 } Require;

@@ -443,13 +443,19 @@ static int64_t number(const System *s, const Affine *a) {
     return v;
 }
 
+static const char *index_name(const Index *x) { return x->name ? x->name : "i"; }
+
+// A name that is used further out gets a number, as in the compact view of the Tree.
 const char *point_show(const System *s, const Point *p) {
     Text out = {.arena = s->f->arena};
     text_char(&out, '(');
     for (int i = 0; i < p->use->nindex; i++) {
         const Index *x = p->use->index[i];
-        text_printf(&out, "%s%s=%lld", i ? ", " : "", x->name ? x->name : "i",
-                    (long long)number(s, p->at[x->id]));
+        int before = 0;
+        for (int o = 0; o < i; o++) before += !strcmp(index_name(p->use->index[o]), index_name(x));
+        text_printf(&out, "%s%s", i ? ", " : "", index_name(x));
+        if (before) text_printf(&out, ".%d", before);
+        text_printf(&out, "=%lld", (long long)number(s, p->at[x->id]));
     }
     text_char(&out, ')');
     return text_str(&out);

@@ -170,7 +170,7 @@ def test_kernels_are_for_their_shapes(T):
     assert k.__name__ == "matmul" and "mm" not in repr(k) and k.asm and k.report and k.compile_us >= 0
     with pytest.raises(lw.Error, match=r"should have the shape \(3, 4\), but has \(4, 3\)"):
         k(A.T.copy(), B)
-    with pytest.raises(lw.Error, match="other strides"):
+    with pytest.raises(lw.Error, match="should have the strides"):
         k(A, np.zeros((5, 4), "f4").T)
     s = T.strided.compile(np.zeros(9, "f4"), 2, np.zeros(3, "f4"))
     with pytest.raises(lw.Error, match="compiled for 's' = 2, not 3"):
@@ -252,3 +252,62 @@ def test_threads_share_a_function(T):
     for thread in threads:
         thread.join()
     assert not wrong and fresh.cached <= 3
+
+
+def test_a_text_is_a_str():
+    for wrong in (5, None, b"def f(float(N) A) -> (B) { B(i) = A(i) }"):
+        with pytest.raises(TypeError, match="should be a str, not %s" % type(wrong).__name__):
+            lw.define(wrong)
+
+
+def test_definitions_contain_names_and_functions(T):
+    assert "matmul" in T and T.matmul in T and "2LUT" in T
+    assert "nothing" not in T and len not in T and [] not in T
+
+
+def test_an_argument_named_out():
+    T = lw.define("def f(float(N) x, float(N) out) -> (y) { y(i) = x(i) + 2 * out(i) }")
+    x, given, into = np.ones(3, "f4"), np.full(3, 2, "f4"), np.zeros(3, "f4")
+    assert T.f(x, out=given)[0] == 5 and T.f(out=given, x=x)[0] == 5
+    assert T.f(x, given, out=into) is into and into[0] == 5
+
+
+def test_integers_beyond_64_bits_are_told():
+    T = lw.define("def f(float(N) x, uint64 a) -> (y) { y(i) = x(i) * a }")
+    for large in (2**63, np.uint64(2**63), -(2**64)):
+        with pytest.raises(lw.Error, match=r"less than 2\*\*63"):
+            T.f(np.ones(3, "f4"), large)
+    with pytest.raises(lw.Error, match="should be an integer, not 1.5"):
+        T.f(np.ones(3, "f4"), 1.5)
+
+
+def test_cache_size(T):
+    f = pickle.loads(pickle.dumps(T.matmul))
+    f.cache_size = 7
+    assert pickle.loads(pickle.dumps(f)).cache_size == 7
+    assert pickle.loads(pickle.dumps(lw.Definitions([f]))).matmul.cache_size == 7
+    with pytest.raises(ValueError, match="cache_size is -1; it should be 0 or more"):
+        f.cache_size = -1
+    with pytest.raises(TypeError):
+        f.cache_size = "many"
+    assert f.cache_size == 7
+
+
+def test_kernels_name_the_argument_with_other_strides(T):
+    A, B = np.ones((2, 3), "f4"), np.ones((3, 2), "f4")
+    k = T.matmul.compile(A, B)
+    with pytest.raises(lw.Error, match=r"argument 'B' should have the strides \(2, 1\) that the kernel was compiled for, but has \(1, 3\)"):
+        k(A, np.ones((2, 3), "f4").T)
+
+
+def test_warnings_name_the_line_of_the_caller():
+    text = "def f(float(N,K) A) -> (B) { B(i) = A(i,k) }"
+    with pytest.warns(lw.Warning) as found:
+        lw.define(text)
+
+        @lw.tc
+        def f(A):
+            """def f(float(N,K) A) -> (B) { B(i) = A(i,k) }"""
+
+        pickle.loads(pickle.dumps(f))
+    assert [w.filename for w in found][:2] == [__file__] * 2

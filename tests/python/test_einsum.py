@@ -1,6 +1,7 @@
 """lw.einsum against numpy.einsum: numbers, types, keywords, orders of contraction."""
 
 import random
+import sys
 
 import loopwright as lw
 import numpy as np
@@ -79,7 +80,7 @@ def test_interleaved_operands():
     assert np.array_equal(lw.einsum(a, [0, 1], b, [1, 2]), a @ b)
     assert np.array_equal(lw.einsum(a, [0, 1], b, [1, 2], [2, 0]), (a @ b).T)
     assert np.array_equal(lw.einsum(a, [Ellipsis, 7], [7, Ellipsis]), a.T)
-    assert np.array_equal(lw.einsum(a, [60, 1], b, [1, 99]), a @ b)
+    assert np.array_equal(lw.einsum(a, [51, 1], b, [1, 26], [51, 26]), a @ b)
     many = [np.full((1, 1), 2.0)] * 30
     chain = [x for i, m in enumerate(many) for x in (m, [i, i + 1])]
     assert lw.einsum(*chain, [0, 30])[0, 0] == 2.0**30
@@ -111,6 +112,47 @@ def test_keywords():
             lw.einsum("ij,kj->ik", a, a, optimize=["einsum_path"] + wrong)
     square = np.arange(9.0).reshape(3, 3)
     assert lw.einsum("ij->ji", square, out=square) is square and square[0, 1] == 3, "an overlapping out is computed aside"
+
+
+def test_refusals_of_numpy_are_ours():
+    a, b = np.arange(6, dtype="f4").reshape(2, 3), np.ones(3, "f8")
+    for casting in ("no", "equiv"):
+        assert lw.einsum("ij,j->i", a, a[0], casting=casting).dtype == np.float32
+        with pytest.raises(TypeError, match="cannot be cast"):
+            lw.einsum("ij,j->i", a, b, casting=casting)
+    with pytest.raises(ValueError, match="casting is 'foo'"):
+        lw.einsum("ij,j->i", a, b, casting="foo")
+    for label in (-1, 52, 99):
+        with pytest.raises(ValueError, match="from 0 to 51"):
+            lw.einsum(a, [0, label], [0])
+
+
+def test_byte_orders_are_converted():
+    a = np.arange(6, dtype=">f4").reshape(2, 3)
+    for _ in range(2):
+        assert np.array_equal(lw.einsum("ij->i", a), a.sum(1))
+
+
+def test_steps_of_one_operand():
+    a, b, c = np.arange(6.0).reshape(2, 3), np.ones((3, 4)), np.arange(8.0).reshape(4, 2)
+    want = a @ b @ c
+    for path in ([(0,), (0, 1), (0, 1)], [(0,), (1,), (0, 1), (0, 1)], [(2,), (0, 1), (0, 1), (0,)], [(0,), (0,), (0,), (0, 1, 2)]):
+        assert np.array_equal(lw.einsum("ij,jk,kl->il", a, b, c, optimize=["einsum_path"] + path), want), path
+    with pytest.raises(lw.Error, match="path"):
+        lw.einsum("ij,jk,kl->il", a, b, c, optimize=["einsum_path", (0,), (1,), (2,)])
+
+
+@pytest.mark.parametrize("ml_dtypes", [True, False])
+def test_bfloat16_of_torch(ml_dtypes, monkeypatch):
+    torch = pytest.importorskip("torch")
+    if not ml_dtypes:
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    a = torch.arange(6, dtype=torch.bfloat16).reshape(2, 3)
+    got = lw.einsum("ij,kj->ik", a, a)
+    assert got.dtype == torch.bfloat16 and torch.equal(got, a @ a.T)
+    assert lw.einsum_path("ij,kj->ik", a, a)[0] == [(0, 1)]
+    with pytest.raises(lw.Error, match="all operands"):
+        lw.einsum("ij,kj->ik", a, np.ones((2, 3), "f4"))
 
 
 def test_results_are_never_views():

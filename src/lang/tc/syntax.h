@@ -147,6 +147,7 @@ typedef struct TcFile {
 
 void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source, DiagList *diags);
 TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name); // NULL
+const char *tc_nth_function(const void *file, size_t i);     // a Candidate of nearest.h
 
 // --- Builtins ------------------------------------------------------------------------------------
 typedef enum BuiltinKind {

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/nearest.h"
+
 // The results of something that failed: known by name, silent from here on.
 static void poison_targets(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->poisoned = true;
@@ -493,7 +495,11 @@ bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     bool joins = b && b->kind == BUILTIN_CONCAT;
     if (is_call && !f && !b && calls_unknown(ck, frame, s)) {
         Diag *d = diag_report(ck->diags, v->head, DIAG_TC_NO_FUNCTION, v->name);
-        diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NO_FUNCTION_NOTE);
+        const char *near = nearest(v->name, tc_nth_function, ck->file);
+        if (near)
+            diag_note(ck->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
+        else
+            diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NO_FUNCTION_NOTE);
         poison_targets(ck, frame, s);
         return true;
     }

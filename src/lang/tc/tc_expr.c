@@ -332,10 +332,11 @@ static int called_tensor(Checker *ck, const Node *n, bool *bad) {
 
 typedef struct Known {
     const Frame *frame;
+    const TcFile *file;
     bool calls;
 } Known;
 
-// The tensors of the function, then the builtin functions.
+// The tensors of the function, then the functions of the file and the builtin ones.
 static const char *nth_known(const void *of, size_t i) {
     const Known *k = of;
     size_t seen = 0;
@@ -343,7 +344,10 @@ static const char *nth_known(const void *of, size_t i) {
         const Sym *sym = k->frame->syms.at[s];
         if (sym && sym->kind == SYM_TENSOR && seen++ == i) return sym->name;
     }
-    const Builtin *b = k->calls ? tc_builtin_at((int)(i - seen)) : NULL;
+    if (!k->calls) return NULL;
+    const char *function = tc_nth_function(k->file, i - seen);
+    if (function) return function;
+    const Builtin *b = tc_builtin_at((int)(i - seen) - k->file->funcs.n);
     return b ? b->name : NULL;
 }
 
@@ -356,7 +360,7 @@ static const TcTarget *defined_later(const TcFunc *f, const Node *n) {
 }
 
 void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame, const Node *n) {
-    Known known = {frame, n->kind == NODE_CALL};
+    Known known = {frame, ck->file, n->kind == NODE_CALL};
     const char *hint = known.calls ? tc_function_hint(n->name) : NULL;
     const char *near = nearest(n->name, nth_known, &known);
     const TcTarget *later = defined_later(ck->func, n);

@@ -73,7 +73,8 @@ static double float_value(Lexer *lx, const char *s, uint32_t len) {
     return value;
 }
 
-static bool int_value(const char *s, uint32_t len, int64_t *out) {
+// False: it has more than 64 bits.
+static bool int_value(const char *s, uint32_t len, uint64_t *out) {
     uint64_t value = 0, base = 10;
     uint32_t i = 0;
     if (len > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) base = 16, i = 2;
@@ -84,8 +85,18 @@ static bool int_value(const char *s, uint32_t len, int64_t *out) {
             __builtin_add_overflow(value, digit, &value))
             return false;
     }
-    *out = (int64_t)value;
-    return value <= INT64_MAX;
+    *out = value;
+    return true;
+}
+
+static int64_t take_int(Lexer *lx, Range range, uint32_t len) {
+    uint64_t value;
+    bool fits = int_value(lx->text + lx->at, len, &value);
+    if (fits && value <= INT64_MAX) return (int64_t)value;
+    Diag *d = diag_report(lx->diags, range, fits ? DIAG_TC_BIG_NUMBER : DIAG_TC_HUGE_NUMBER);
+    diag_note(lx->diags, d, (Range){0, 0},
+              fits ? DIAG_TC_BIG_NUMBER_NOTE : DIAG_TC_HUGE_NUMBER_NOTE);
+    return 0;
 }
 
 static uint32_t skip_class(const Lexer *lx, uint32_t at, int class) {
@@ -136,11 +147,7 @@ static bool lex_number(Lexer *lx, Token *t) {
     } else {
         t->kind = TOK_INT;
         t->range.to = lx->at + end;
-        if (!int_value(lx->text + lx->at, whole, &t->i)) {
-            Diag *d = diag_report(lx->diags, t->range, DIAG_TC_BIG_NUMBER);
-            diag_note(lx->diags, d, (Range){0, 0}, DIAG_TC_BIG_NUMBER_NOTE);
-            t->i = 0;
-        }
+        t->i = take_int(lx, t->range, whole);
     }
     lx->at += end;
     return true;
@@ -166,7 +173,9 @@ static void lex_word(Lexer *lx, Token *t) {
     if (next == '.' && is(lx, len + 1, C_DIGIT) && t->kind == TOK_NAME) {
         uint32_t end = skip_class(lx, len + 1, C_DIGIT);
         t->kind = TOK_DIM;
-        if (!int_value(s + len + 1, end - len - 1, &t->i)) t->i = INT64_MAX;
+        uint64_t dim;
+        bool fits = int_value(s + len + 1, end - len - 1, &dim) && dim <= INT64_MAX;
+        t->i = fits ? (int64_t)dim : INT64_MAX;
         len = end;
     }
     lx->at += len;

@@ -634,6 +634,11 @@ TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name) {
     return *set_find(arena, &file->by_name, name_hash(name), name, same_func);
 }
 
+const char *tc_nth_function(const void *file, size_t i) {
+    const TcFile *f = file;
+    return i < (size_t)f->funcs.n ? f->funcs.at[i]->name : NULL;
+}
+
 static void add_func(Parser *ps, TcFile *file, TcFunc *f) {
     void **slot = set_find(ps->arena, &file->by_name, name_hash(f->name), f->name, same_func);
     if (*slot) {

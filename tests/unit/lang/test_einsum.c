@@ -498,6 +498,10 @@ TEST(einsum_orders_that_are_given) {
         run_ordered(lab, &c, &(EinsumOptions){.path = right, .path_length = 6}, &steps);
     if (CHECK(got)) CHECK_F64_EQ(got[0], 37);
     CHECK_INT_EQ(steps, 2);
+    const int32_t moved[] = {1, 0, 1, 1, 2, 0, 1, 2, 0, 1, 1, 0}; // k, j and i one after the other
+    got = run_ordered(lab, &c, &(EinsumOptions){.path = moved, .path_length = 12}, &steps);
+    if (CHECK(got)) CHECK_F64_EQ(got[0], 37);
+    CHECK_INT_EQ(steps, 2);
     EinsumPlan plan;
     for (int i = 0; i < 2; i++) {
         EinsumOptions o = {.path = i ? part : wrong, .path_length = i ? 3 : 6};
