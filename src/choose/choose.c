@@ -19,7 +19,7 @@ static bool atom_uses(const Atom *a, int iter) {
     return false;
 }
 
-// Reductions that move an access along with another iterator.
+// Reductions that share a subscript with another iterator.
 static void see_windows(Nest *n, const Affine *sub) {
     for (int i = 0; i < n->s->niters && sub->n > 1; i++)
         if (n->s->iter[i].reduction && affine_uses_iter(sub, i)) n->windows |= (uint64_t)1 << i;
@@ -40,7 +40,7 @@ static void see_subscript(const Nest *n, Ref *r, const Affine *sub, int64_t pitc
     }
 }
 
-// An iterator by itself, or all of its parts: its number, or its first one's; else -1.
+// The iterator that a subscript consists of, or the first of its parts; else -1.
 static int whole_iter(const Chooser *c, const Nest *n, const Affine *sub) {
     int first = -1;
     if (affine_as_iter(sub) >= 0 || !c->parts.n || !sub->linear || sub->constant)
@@ -167,7 +167,8 @@ static void see_work(Nest *n, uint64_t uses, double ops) {
     if (i == n->nworks) n->nworks++;
 }
 
-// Of `last`, the product that a sum adds, only what it is made of. Iterators that it depends on.
+// Counts operations; of `last`, the product that a sum adds, only its operands. Returns the
+// iterators that the value depends on.
 static uint64_t see_value(Nest *n, const Expr *e, const Expr *last, int *bytes) {
     if (e->kind != EXPR_INDEX && e->type != TYPE_BOOL)
         *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
@@ -185,7 +186,7 @@ static uint64_t see_value(Nest *n, const Expr *e, const Expr *last, int *bytes) 
     return uses;
 }
 
-// What has to come from beyond the caches of a core.
+// Cycles of traffic from beyond L2.
 static double memory_cycles(const Chooser *c, const Nest *n) {
     double bytes = 0;
     for (int r = 0; r < n->nrefs; r++) {
@@ -238,8 +239,8 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
 
 // --- Pointwise statements ------------------------------------------------------------------------
 
-// The loops but `last`, largest steps through the result first, those of one iteration behind;
-// where a step is the same, as declared.
+// All loops except `last`: largest strides of the result first, loops of one iteration last, and
+// loops of the same stride as declared.
 static int64_t result_step(const Nest *n, int i) {
     return n->extent[i] > 1 ? llabs(n->ref[0].stride[i]) : -1;
 }
@@ -257,7 +258,7 @@ static void outer_loops(Nest *n, int last) {
     }
 }
 
-// Rows along v follow each other along u in all accesses.
+// Can loops over u and v collapse: are rows along v contiguous along u in all accesses?
 static bool joins(const Nest *n, int u, int v) {
     bool joined = true;
     for (int r = 0; r < n->nrefs; r++)
@@ -265,8 +266,8 @@ static bool joins(const Nest *n, int u, int v) {
     return joined;
 }
 
-// Rows along v so short that they are columns rather: the iterator along which they follow each
-// other in the result, and lanes should run, since combing takes less than vectors that are mostly
+// Rows along v that are much shorter than a vector: the iterator along which they are contiguous
+// in the result and lanes should run, if shuffling columns costs less than vectors that are mostly
 // empty; -1: there is none.
 static int rows_of(const Chooser *c, const Nest *n, int v) {
     const MachineCost *k = c->cost;
@@ -275,14 +276,14 @@ static int rows_of(const Chooser *c, const Nest *n, int v) {
     if (shuffles <= 0 || c->o->plain || n->ref[0].stride[v] != 1) return -1;
     for (int u = 0; u < n->s->niters; u++) {
         double cost = (double)columns * n->ops / k->op_rate;
-        int64_t vectors = min_i64(n->extent[u], n->lanes); // that the rows would take instead
+        int64_t vectors = min_i64(n->extent[u], n->lanes); // one for each row instead
         bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= k->comb_rows;
         for (int r = 0; r < n->nrefs && fits; r++) {
             const Ref *ref = &n->ref[r];
             int64_t apart = ref->stride[u];
             fits = !ref->hard[u] && !ref->hard[v] &&
                    (!ref->uses[u] || apart == 1 || (apart == columns && ref->stride[v] == 1));
-            // What all rows share comes in lanes along v: a few rows stay with that.
+            // An operand that all rows share is contiguous along v: a few rows keep lanes along v.
             fits &= ref->uses[u] || !ref->uses[v] || n->extent[u] >= n->lanes;
             if (apart == columns) cost += shuffles;
         }
@@ -292,7 +293,7 @@ static int rows_of(const Chooser *c, const Nest *n, int v) {
     return -1;
 }
 
-// Some vectors of each column in one go.
+// Blocks of a few vectors of each column.
 static void comb_blocks(Nest *n, int rows, int column) {
     int kept = 0;
     int64_t most = max_i64(n->extent[rows] / n->lanes, 1);
@@ -304,8 +305,9 @@ static void comb_blocks(Nest *n, int rows, int column) {
     nest_loop(n, column, 1, KIND_UNROLL);
 }
 
-// Results that nothing here reads again, and that would not stay in the caches anyway.
-// Not beside gathers, which wait for all stores before them, nor where rows end within lines.
+// Are results stored past the caches? They are if nothing reads them again and they would not stay
+// in a cache; not beside gathers, which wait for all stores before them, nor if rows end inside
+// cache lines.
 static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     int t = n->ref[0].access->tensor;
     double bytes = 0;
@@ -328,8 +330,8 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     return true;
 }
 
-// The iterator that runs through neighbours of the result, or else through elements a few apart, as
-// of pairs and triples; -1: none.
+// The iterator along which the result is contiguous, or else strided by a few elements, such as
+// pairs and triples; -1: none.
 static int contiguous(const Nest *n) {
     const MachineCost *k = n->cost;
     int best = -1, next = -1;
@@ -348,7 +350,7 @@ static int contiguous(const Nest *n) {
     return worth ? best : next;
 }
 
-// Does another statement go through the same elements, so that they may share loops?
+// May another statement share loops, since it accesses the same elements?
 static bool has_company(const Chooser *c, const Nest *n) {
     const Users *u = &c->users;
     int mine = n->s->write->tensor, readers = u->lone[mine];
@@ -367,9 +369,9 @@ static bool has_company(const Chooser *c, const Nest *n) {
     return false;
 }
 
-// Some rows of a stencil at a time, a few vectors long, so that what they share is loaded once.
-// Rows in two directions share enough even where they are shorter than a vector; all of their code
-// is unrolled, or only the inner ones would meet.
+// Computes some rows of a stencil together, a few vectors at a time, so that shared elements are
+// loaded once. Rows in two directions share enough even if they are shorter than a vector; both
+// loops are unrolled, so that the outer rows share as well.
 static bool choose_rows(const Chooser *c, Nest *n, int v) {
     int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
     bool block = rows > 1 && row[1] >= 0;
@@ -384,7 +386,7 @@ static bool choose_rows(const Chooser *c, Nest *n, int v) {
     return true;
 }
 
-// Rows of a vector or two that do not follow each other in memory: several of them in one go.
+// Blocks of several rows of one or two vectors, if the loops cannot collapse.
 static void choose_short_rows(const Chooser *c, Nest *n, int v) {
     int u = -1;
     int64_t rows = c->cost->short_vectors / ceil_div(n->extent[v], n->lanes);
@@ -398,8 +400,8 @@ static void choose_short_rows(const Chooser *c, Nest *n, int v) {
     nest_loop(n, u, 1, KIND_UNROLL);
 }
 
-// A result whose rows are found by an index, Y(I(n),d) += X(n,d): lanes along the row, which are
-// distinct elements. All other loops as declared.
+// A scatter of rows, Y(I(n),d) += X(n,d): lanes run along the row, whose elements are distinct. All
+// other loops run as declared.
 static void choose_scatter(Nest *n) {
     bool fits = n->s->write->has_read && n->s->niters <= PROGRAM_MAX_ITERS / 2;
     int v = fits ? contiguous(n) : -1;
@@ -409,7 +411,7 @@ static void choose_scatter(Nest *n) {
     nest_loop(n, v, 1, KIND_VECTOR);
 }
 
-// Hardly more than copies of elements far apart, each of which is a load of its own anyway.
+// Is the statement little more than a copy of widely strided elements, each a load of its own?
 static bool is_picked(const Nest *n, int v) {
     for (int r = 1; r < n->nrefs && n->ops < n->cost->picked_ops; r++)
         if (n->ref[r].uses[v] && !n->ref[r].hard[v] &&
@@ -454,13 +456,13 @@ static bool may_follow(const Chooser *c, const ProgramFacts *f, int i, int h, co
 }
 
 static void choose_followers(Chooser *c) {
-    int *latest = arena_new_n(c->arena, int, c->p->tensors.n + 1); // that writes it, from 1
+    int *latest = arena_new_n(c->arena, int, c->p->tensors.n + 1); // 1 + the latest writer
     int *host = arena_new_n(c->arena, int, c->p->stmts.n);
     const ProgramFacts *f = program_facts(c->arena, c->p);
     for (int i = 0; i < c->p->stmts.n; i++) {
         Nest *n = &c->nest[i];
         host[i] = -1;
-        for (int r = 1; r < n->nrefs; r++) { // the latest of those whose results it reads
+        for (int r = 1; r < n->nrefs; r++) { // the latest writer of an operand
             int h = latest[n->ref[r].access->tensor] - 1;
             while (h > n->after && !may_follow(c, f, i, h, host)) h = host[h]; // both behind that
             if (h > n->after) host[i] = n->after = h;
@@ -491,7 +493,7 @@ static int64_t trips(const Nest *n, int at) {
     return 1;
 }
 
-// Statements from `from` on that begin with the same loop, as far as that goes.
+// The number of statements from `from` on that begin with the same loop.
 static int run_of(const Chooser *c, int from, double *cycles) {
     const Nest *first = NULL;
     int n = 0;
@@ -512,7 +514,7 @@ static bool is_first(const Nest *n, int at) {
     return true;
 }
 
-// A row that is all there is gets parts, of whole vectors and lines.
+// Divides a single loop in lanes into parts of whole vectors and lines.
 static void split_row(Nest *n) {
     if (n->nloops != 1 || n->loop[0].kind != KIND_VECTOR || n->loop[0].step > 1) return;
     int64_t extent = trips(n, 0), least = n->cost->row_part * n->lanes;
@@ -524,7 +526,7 @@ static void split_row(Nest *n) {
     n->perfect = 2;
 }
 
-// Marks the outermost loop; of a nest by itself as many as it takes to have enough to share out.
+// Marks the outermost loop as parallel; in a nest that shares no loops, as many as give enough tasks.
 static void spread(Nest *n, bool alone) {
     int64_t tasks = 1;
     if (alone) split_row(n);
@@ -549,8 +551,7 @@ static void choose_threads(Chooser *c) {
 
 // --- All of it -----------------------------------------------------------------------------------
 
-// A temporary that is there when a statement reads it, in one place, may be packed as arguments
-// are.
+// A temporary that is complete before its only reader runs may be packed like an argument.
 static void see_temporaries(const Chooser *c, Nest *n) {
     for (int r = 1; r < n->nrefs; r++) {
         int t = n->ref[r].access->tensor, reads = 0;
@@ -561,8 +562,7 @@ static void see_temporaries(const Chooser *c, Nest *n) {
     }
 }
 
-// A contraction is chosen for the parts of iterators that subscripts divide; what comes of it is
-// the nest's.
+// Chooses a reduction with divided iterators of the result as parts, and takes over its loops.
 static bool choose_parts(Chooser *c, Nest *n) {
     Nest was = *n, now;
     const Stmt *parts = c->o->plain ? NULL : unfold_result(c, n);
@@ -625,8 +625,8 @@ static Schedule *write_out(Chooser *c) {
     return s;
 }
 
-// Are there sums whose tiles end early because rows are short? (Loops that sum up nothing need no
-// flat form: the generator joins them.)
+// Are there reductions whose rows are no multiple of a tile? (Other statements need no flat form:
+// the generator collapses their loops.)
 static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *s = &p->stmts.at[i], *flat = &f->p->stmts.at[i];

@@ -1,15 +1,15 @@
 // Subscripts that divide an iterator: I(k/9, y + (k/3)%3, x + k%3), K(h/4, m, d), A(i/16, i%16).
 //
-// Split by what divides it, k = 9*a + 3*b + c, an iterator leaves subscripts linear
-// (program/piece.h takes the quotients out, here and where code is made). So
+// Subscripts are linear in the parts of such an iterator, k = 9*a + 3*b + c (program/piece.h
+// resolves the quotients, here and in the generator). Therefore
 //
-//   a reduction    is as many iterators for the choice, each with a place, a stride and a window of
-//                  its own; what is chosen for them is written as loops k/9, k/3 and k
-//   of a result    that is summed up, likewise, unless its elements lie side by side: what depends
-//                  on h/4 alone is packed once for four values of h
-//   others         get the same loops at the end; rows of a tile go up in blocks, or blocks in rows
+//   reductions     are divided into iterators, each with a stride and a window of its own; their
+//                  loops are written as k/9, k/3 and k
+//   results        of reductions likewise, unless they are contiguous: an operand that depends on
+//                  h/4 alone is packed once for four values of h
+//   others         get loops over blocks at the end; rows of a tile divide blocks, or blocks rows
 //
-// Blocks must go up in the range: ends would need conditions that cost more than a quotient.
+// Divisors must divide the extent: conditions for a tail would cost more than a quotient.
 #include "choose/choose_impl.h"
 
 #include "program/piece.h"
@@ -59,7 +59,7 @@ static void search_access(void *user, const Access *a, bool guarded) {
     for (int d = 0; d < a->rank; d++) search_affine(user, a->sub[d]);
 }
 
-// Divisors of the range, each of the one before.
+// Divisors of the extent, each a divisor of the one before.
 static Divisors divisors_of(const Stmt *s, int iter) {
     Search all = {.iter = iter};
     Divisors out = {0};
@@ -80,13 +80,13 @@ void see_divisors(Nest *n) {
         if (!n->s->iter[i].reduction) n->divisors[i] = divisors_of(n->s, i);
 }
 
-// What divides a dimension of a tensor divides the iterators of all that reads or writes it there,
-// so that loops can still be shared.
+// A divisor of one iterator of a tensor's dimension divides all iterators of that dimension, so that
+// statements can still share loops.
 typedef struct Dims {
     Divisors of[PROGRAM_MAX_RANK];
 } Dims;
 
-// `tensor`: of each.
+// `tensor`: the divisors of each tensor's dimensions.
 static void spread_divisors(const Chooser *c, Dims *tensor, Nest *n) {
     for (int r = 0; r < n->nrefs; r++) {
         const Access *a = n->ref[r].access;
@@ -116,8 +116,8 @@ void share_divisors(Chooser *c) {
 // --- Linear forms
 // ----------------------------------------------------------------------------------
 
-// What an access mostly is: what ranges decide is gone, and conditions that are open are taken to
-// hold as they mostly do.
+// The access with div and mod replaced by their most common linear piece: ranges decide some
+// quotients, and for others the likelier case is assumed.
 const Access *likely_access(Exprs *x, const Stmt *s, const Access *a) {
     int64_t least[PROGRAM_MAX_ITERS], most[PROGRAM_MAX_ITERS];
     const Affine *sub[PROGRAM_MAX_RANK];
@@ -148,7 +148,7 @@ static const Expr *value_of(Pieces *p, const Expr *e) {
     return piece_index(p, same ? e : expr_op(p->x, e->op, e->type, e->n, arg));
 }
 
-// A value as the generator sees it: what is computed of indices alone is an index.
+// The value as the generator sees it: operations on indices alone are an index.
 const Expr *likely_value(Exprs *x, const Stmt *s, const Expr *e) {
     int64_t least[PROGRAM_MAX_ITERS], most[PROGRAM_MAX_ITERS];
     for (int i = 0; i < s->niters; i++) {
@@ -184,7 +184,7 @@ static void add_part(Chooser *c, Name name, Name iter, int64_t by) {
     vec_push(c->arena, &c->parts, part);
 }
 
-// Iterator i as its parts, from number `n` on; its value.
+// Divides iterator i into parts, from number `n` on. Returns its value.
 static const Affine *split_iter(Chooser *c, Exprs *x, const Iter *iter, const Divisors *d, Iter *to,
                                 int n) {
     const Affine *value = affine_const(x, 0);
@@ -205,7 +205,7 @@ static const Affine *split_iter(Chooser *c, Exprs *x, const Iter *iter, const Di
     return value;
 }
 
-// The statement with iterators of `which` as their parts.
+// The statement with the iterators of `which` divided into parts.
 static bool unfold(Chooser *c, const Stmt *from, uint64_t which, Stmt *s) {
     Exprs *x = c->p->exprs;
     Divisors d[PROGRAM_MAX_ITERS] = {{0}};
@@ -252,7 +252,7 @@ const Program *unfold_reductions(Chooser *c) {
     return q ? q : p;
 }
 
-// Does the iterator step through the result, by itself and in one dimension?
+// Is the iterator the subscript of one dimension of the result, and not contiguous?
 static bool steps_alone(const Nest *n, int i) {
     int dims = 0;
     for (int d = 0; d < n->s->write->rank; d++) {
@@ -291,7 +291,7 @@ static void fold_name(const Chooser *c, Name *iter, int64_t *step) {
     *step *= part->by;
 }
 
-// Of one iterator the larger steps stand outside.
+// Loops of one iterator are ordered by their steps, largest outermost.
 static void fold_loops(const Chooser *c, SchedLoop *loop, int n) {
     for (int i = 0; i < n; i++) fold_name(c, &loop[i].iter, &loop[i].step);
     for (int i = 0; i < n; i++)
@@ -303,7 +303,7 @@ static void fold_loops(const Chooser *c, SchedLoop *loop, int n) {
         }
 }
 
-// A dimension is there once, where its largest blocks were.
+// A layout has each block of a dimension once, at its first place.
 static void fold_layout(const Chooser *c, Storage *s) {
     LayoutDim *dim = arena_copy(c->arena, s->dim, (size_t)s->ndims * sizeof *dim);
     int n = 0;
@@ -353,8 +353,7 @@ bool goes_up(const Nest *n, int iter, int64_t rows) {
     return true;
 }
 
-// A loop in steps of `by` around those over smaller steps, unless it is there or lanes run along
-// it.
+// Adds a loop in steps of `by` around loops with smaller steps, unless it exists or runs in lanes.
 static void add_level(Nest *n, int iter, int64_t by) {
     int at = 0;
     while (at < n->nloops && (n->loop[at].iter != n->s->iter[iter].name || n->loop[at].step > by))

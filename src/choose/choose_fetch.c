@@ -1,8 +1,7 @@
-// What is fetched ahead: operands that come from beyond the second cache block by block, each block
-// used by several turns of a loop inside, or of a loop that brings new blocks of all operands.
-// While one is used the next one comes, a line now and then (code/plan/fetch.c), instead of all at
-// once when its turn begins. And the places that tiles are stored to, where all of them are more
-// than that cache holds.
+// Prefetches: of operands that come from beyond L2 in blocks, if a loop inside uses each block
+// several times or if a loop changes the blocks of all operands. The next block arrives line by
+// line while one is used (code/plan/fetch.c). And of the lines that tiles are stored to, if results
+// do not fit into L2.
 #include "choose/choose_impl.h"
 
 #include "base/checked.h"
@@ -21,7 +20,7 @@ static int64_t inside(const Nest *n, int at, int i) {
     return extent;
 }
 
-// Bytes of an operand that one iteration of loop `at` touches, if they lie together; or 0.
+// Bytes of an operand that one iteration of loop `at` accesses; 0: they are not contiguous.
 static double block_of(const Nest *n, const Ref *r, int at) {
     bool done[PROGRAM_MAX_ITERS] = {false};
     int64_t span = 1;
@@ -41,7 +40,7 @@ static double block_of(const Nest *n, const Ref *r, int at) {
     return (double)span * r->bytes;
 }
 
-// The innermost loop, of the first `turns`, that brings a new block and has a loop inside that uses
+// The innermost of the first `turns` loops that changes the block and has a loop inside that uses
 // it again; -1: there is none.
 static int block_loop(const Nest *n, const Ref *r, int turns) {
     bool again = false;
@@ -53,8 +52,7 @@ static int block_loop(const Nest *n, const Ref *r, int turns) {
     return -1;
 }
 
-// The loop around a tile; -1: there is none, or its sums are too short for anything to come
-// meanwhile.
+// The loop around a tile; -1: there is none, or its reduction is too short for a prefetch.
 static int store_loop(const Nest *n, int turns, bool cut) {
     int j = turns - 1;
     double length = 1;
@@ -75,13 +73,12 @@ static void ask(Chooser *c, SchedStmt *s, const Ref *r, const SchedLoop *l, int6
     s->prefetch = all;
 }
 
-// Into the first cache, if it holds two such blocks and what goes with them.
+// Into L1, if it holds two such blocks and the data that is used with them.
 static int level_of(const Chooser *c, double bytes) {
     return c->cost->fetch_l1 * bytes <= (double)c->m->cache[1] ? 1 : 2;
 }
 
-// The outermost loop that brings a new panel, but not more than a fair part of the second cache at
-// a time.
+// At the outermost loop that changes the panel, if a panel is a fair part of L2 at most.
 void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
     for (int j = 0; j < turns; j++) {
         double bytes = panel->bytes;
@@ -95,8 +92,8 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
     }
 }
 
-// The rows of a panel, as many turns of the innermost sum ahead as leave the caches room for all
-// the lines that are on their way and for rows that meet in one set.
+// Rows of a panel, at a distance that leaves room in L1 for all lines that are on their way and for
+// rows that map to the same set.
 void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide) {
     int at = n->nloops - 1;
     while (at >= 0 && !n->s->iter[iter_of(n, &n->loop[at])].reduction) at--;
@@ -119,8 +116,9 @@ static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
     if (ref->as || !ref->lone || r == a->ahead) return;
     int at = !packed && ref->size > cache ? block_loop(n, ref, a->turns) : -1;
     for (int k = 0; k < n->nrefs; k++) all += n->ref[k].size;
-    bool whole = packed && !n->copy[0].at.iter;       // all of it is packed at once
-    bool made = c->users.writes[ref->access->tensor]; // here, perhaps in the same turn
+    bool whole = packed && !n->copy[0].at.iter; // the whole operand is packed at once
+    bool made =
+        c->users.writes[ref->access->tensor]; // by the Program, perhaps in the same iteration
     if (at < 0 && a->outer && all > cache && is_shared(n, ref) && !whole && !made)
         at = a->outer - 1;
     double bytes = at < 0 ? 0 : block_of(n, ref, at);

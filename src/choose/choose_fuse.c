@@ -1,21 +1,22 @@
-// Stencils: what is computed where it is read, and rows that share what they load.
+// Fusion: definitions that are inlined into stencils, rows of a stencil that share loads, and
+// statements that share rows with sums in lanes.
 //
-// A temporary that a stencil reads at several places (T(i-1, j) + T(i+1, j)) can be computed by
-// itself, and go through the caches, or in the place of every read, and be computed several times.
-// Both forms are estimated by the resources of the bound (bound.h), without a space: per vector the
-// larger of
+// A temporary that a stencil reads at several offsets (T(i-1, j) + T(i+1, j)) can be stored and
+// loaded again, or inlined into every read and computed several times. The model counts for each
+// vector the larger of
 //
-//     arithmetic/ports      loads, as many as differ, and the store
+//     operations/ports      distinct loads, and the store
 //
-// and what the temporary takes to be written and brought back from the level that holds it and what
-// is used between. The cheaper form is chosen, definition by definition, in the Program's order: a
-// definition that has others in it counts with them.
+// and the traffic of storing and loading the temporary. It takes the cheaper form for one
+// definition after the other, in the Program's order; operations of inlined definitions count for
+// their readers.
 //
-// Sums in lanes are folded: several rows together where they are short, which does not go with
-// other statements between the rows; and what only finishes a sum has no lanes behind it.
+// Sums in lanes end with a horizontal reduction. Those of several short rows are done together,
+// which rules out other statements between the rows; and a post-operation of such a sum has one
+// value instead of lanes.
 //
-// A tap is a place that a statement reads, relative to its iterators: taps that are the same are
-// one load. Rows of a stencil that are computed together have taps in common.
+// A tap is an access relative to the iterators: equal taps are one load. Rows of a stencil that are
+// computed together have taps in common.
 #include "choose/choose_impl.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ struct Taps {
 
 // --- Taps ----------------------------------------------------------------------------------------
 
-// False: some subscript is not an iterator and a constant.
+// False: some subscript is not an iterator plus a constant.
 static bool tap_of(const Access *a, Tap *t) {
     *t = (Tap){.tensor = a->tensor, .rank = a->rank};
     if (a->rank > TAP_RANK) return false;
@@ -80,7 +81,7 @@ static void collect(void *user, const Access *a, bool guarded) {
     c->ok &= !guarded && tap_of(a, &t) && add_tap(c->taps, &t);
 }
 
-// The taps of a statement that combines nothing and has no conditions; NULL otherwise.
+// The taps of a statement without reduction and conditions; NULL otherwise.
 static Taps *taps_of(Chooser *c, const Nest *n) {
     Collect all = {.taps = arena_new(c->arena, Taps), .ok = true};
     if (!n->known || n->reduces || n->s->op != REDUCE_ASSIGN || n->s->nconstraints) return NULL;
@@ -89,26 +90,26 @@ static Taps *taps_of(Chooser *c, const Nest *n) {
     return all.ok ? all.taps : NULL;
 }
 
-// Taps of `rows` neighbours along iterator `row`, by rows.
+// Distinct taps of `rows` neighbours along iterator `row`, per row.
 static double taps_in_rows(const Taps *taps, int row, int rows) {
     int shared = 0;
     for (int i = 0; i < taps->n; i++)
-        for (int r = 1; r < rows; r++) { // is it a tap of a row before?
+        for (int r = 1; r < rows; r++) { // does an earlier row have this tap?
             Tap t = taps->at[i];
             bool moves = false, found = false;
             for (int d = 0; d < t.rank; d++)
                 if (t.iter[d] == row) t.at[d] += r, moves = true;
             for (int k = 0; k < taps->n && !found && moves; k++) found = same_tap(&taps->at[k], &t);
             shared += found ? rows - r : 0;
-            if (found) break; // the nearest one counts for those behind it
+            if (found) break; // the nearest earlier row counts
         }
     return taps->n - (double)shared / rows;
 }
 
 // --- Rows ----------------------------------------------------------------------------------------
 
-// The iterator along which so many rows load least, if that is less by a tenth and it has `least`
-// of them; -1: none.
+// The iterator along which `rows` rows have fewest loads, if that saves enough and its extent is at
+// least `least`; -1: none.
 static int best_row(const Nest *n, const Taps *taps, int rows, int64_t least, int except) {
     double best = n->cost->stencil_gain * taps->n;
     int row = -1;
@@ -130,7 +131,7 @@ int stencil_rows(const Nest *n, int row[2]) {
 
 // --- Definitions in the place of reads -----------------------------------------------------------
 
-// The first lone read of its tensor?
+// Is it the first lone read of its tensor?
 static bool is_lone_reader(const Nest *n, int r) {
     for (int k = 1; k < r; k++)
         if (n->ref[k].lone && n->ref[k].access->tensor == n->ref[r].access->tensor) return false;
@@ -170,7 +171,7 @@ static bool is_definition(const Chooser *c, const Users *u, int i) {
            stmt_is_definition(c->p, n->s);
 }
 
-// Does a statement behind the definition, up to `to`, write what it reads?
+// Does a statement after the definition, up to `to`, write a tensor that the definition reads?
 static bool reads_old(const Chooser *c, const Users *u, int def, int to) {
     const Taps *taps = c->nest[def].taps;
     for (int t = 0; t < taps->n; t++)
@@ -179,8 +180,8 @@ static bool reads_old(const Chooser *c, const Users *u, int def, int to) {
     return false;
 }
 
-// The taps of a reader with the definition in the place of its reads; *reads: how many those are.
-// NULL: it cannot be, or there are too many.
+// The taps of a reader with the definition inlined, and the number of its reads. NULL: there are too
+// many taps.
 static Taps *taps_with(Chooser *c, const Nest *def, const Tap *w, const Nest *reader, int *reads) {
     Taps *all = arena_new(c->arena, Taps);
     all->n = 0;
@@ -206,7 +207,8 @@ static Taps *taps_with(Chooser *c, const Nest *def, const Tap *w, const Nest *re
     return all;
 }
 
-// Cycles of all vectors of a statement that loads so many, or as few as its rows share.
+// Cycles of a statement with this many operations and loads per vector; of a stencil with its rows
+// computed together.
 static double vector_cycles(const Chooser *c, const Nest *n, double ops, double loads) {
     double moves = c->cost->stencil_load * loads + c->cost->store_cycles;
     return n->instances / n->lanes * fmax(ops / c->m->fma_ports, moves);
@@ -218,7 +220,7 @@ static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const 
     return vector_cycles(c, n, ops, row >= 0 ? taps_in_rows(taps, row, rows) : taps->n);
 }
 
-// Puts the definition in the place of all reads if that is cheaper.
+// Inlines the definition into all readers if that is cheaper.
 static void choose_place(Chooser *c, const Users *u, int def) {
     Nest *n = &c->nest[def];
     Tap w;
@@ -227,11 +229,11 @@ static void choose_place(Chooser *c, const Users *u, int def) {
     double bytes = n->instances * n->ref[0].bytes, between = bytes, apart = 0, joined = 0;
     struct Reader {
         Nest *nest;
-        Taps *taps; // with the definition in its place
+        Taps *taps; // with the definition inlined
         double ops;
     };
     VEC(struct Reader) readers = {0};
-    bool once = true; // loops are shared then, and it stays in registers
+    bool once = true; // each reader reads it once: it shares loops and stays in registers
     for (int at = u->first[w.tensor]; at; at = u->reader[at - 1].next) {
         int k = u->reader[at - 1].stmt, reads;
         Nest *reader = &c->nest[k];
@@ -247,7 +249,7 @@ static void choose_place(Chooser *c, const Users *u, int def) {
         vec_push(c->arena, &readers, x);
     }
     if (joined == 0 || (once && readers.n > 1)) return;
-    if (once) // statements that share loops do one row at a time
+    if (once) // statements that share loops compute one row at a time
         apart = c->cost->shared_gain *
                 vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
     for (int t = 0; t < n->taps->n; t++) between += n->instances * n->ref[0].bytes / n->taps->n;
@@ -271,7 +273,7 @@ void choose_places(Chooser *c) {
 
 // --- Sums in lanes -------------------------------------------------------------------------------
 
-// Does a later statement read the result element by element, so that it might share loops?
+// Does a later statement read the result element by element, so that it may share loops?
 static bool is_passed_on(const Chooser *c, const Nest *n) {
     int tensor = n->s->write->tensor, me = (int)(n - c->nest);
     for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next) {
@@ -289,9 +291,9 @@ static bool is_passed_on(const Chooser *c, const Nest *n) {
     return false;
 }
 
-// Behind a sum in lanes there is one result at a time: what is done to it is done in lanes too when
-// all results are there. Not where that would take them through the caches again, nor where others
-// wait for them in the same row.
+// A post-operation of a sum in lanes has one value at a time. In a nest of its own, after all
+// results, it runs in lanes. It stays if results do not fit into a cache, or if other statements
+// read them in the same row.
 void choose_release(Chooser *c, Nest *n) {
     Nest *host = &c->nest[n->after];
     bool small = n->instances * n->ref[0].bytes * n->nrefs <= room_in(c, 2);
@@ -301,8 +303,8 @@ void choose_release(Chooser *c, Nest *n) {
     n->after = -1;
 }
 
-// Results in less than a vector, which a sum reads one by one: loads would wait for masked stores
-// if they came at once.
+// Does a sum read results one by one that are stored in less than a vector? Its loads would wait
+// for the masked stores if they followed at once.
 static bool waits(const Chooser *c, const Nest *n) {
     int v = -1, tensor = n->s->write->tensor;
     if (n->reduces || n->ref[0].size > room_in(c, 2)) return false;
@@ -314,7 +316,7 @@ static bool waits(const Chooser *c, const Nest *n) {
     return false;
 }
 
-// Statements from `from` on that begin with a loop over the same iterator.
+// The number of statements from `from` on that begin with a loop over the same iterator.
 static int same_rows(const Chooser *c, int from, bool *by_rows, double *bytes) {
     Name iter = NULL;
     int n = 0;
@@ -337,7 +339,7 @@ static void add_block(Nest *n, int64_t step) {
     n->out.stage = n->perfect = 1;
 }
 
-// A sum in lanes over a row of a few vectors.
+// Is it a sum in lanes over a row of a few vectors?
 static bool is_short_sum(const Nest *n) {
     int v = -1;
     for (int i = 0; i < n->s->niters && n->nloops; i++)
@@ -346,7 +348,7 @@ static bool is_short_sum(const Nest *n) {
            n->extent[v] <= n->cost->fold_short * n->lanes;
 }
 
-// Does it read what a statement without sums computes in the same row, from `first` on?
+// Does it read the result of a statement without reduction that shares the row?
 static bool takes_row(const Chooser *c, int first, int at) {
     const Nest *n = &c->nest[at];
     for (int k = first; k < at; k++) {
@@ -365,7 +367,7 @@ static bool is_read_in(const Chooser *c, int tensor, int from, int end) {
     return false;
 }
 
-// Rows are added up one by one again.
+// Removes the block of rows again.
 static void drop_block(Nest *n) {
     int at = 0;
     while (at + 1 < n->nloops && n->loop[at].iter != n->loop[at + 1].iter) at++;
@@ -375,8 +377,8 @@ static void drop_block(Nest *n) {
     n->by_rows = false;
 }
 
-// Short rows wait for their sums: those of several rows are on their way where a sum has a nest of
-// its own. One of values that are computed in the same row takes them from registers instead.
+// A short row waits for the latency of its sum. In a nest of its own, sums of several rows overlap;
+// but a sum of values that are computed in the same row takes them from registers.
 static void part_sums(Chooser *c, int from, int n) {
     for (int k = from; k < from + n; k++) {
         Nest *x = &c->nest[k];
@@ -389,8 +391,8 @@ static void part_sums(Chooser *c, int from, int n) {
     }
 }
 
-// Rows that are added up together must not be shared with other statements, which come between
-// them. What is more than the second cache holds is done in blocks, nest by nest.
+// Separates nests whose horizontal reductions are done together: statements that share their rows
+// would come between. If the data does not fit into L2, all nests run block by block.
 void choose_blocks(Chooser *c) {
     bool by_rows;
     double bytes;

@@ -1,15 +1,14 @@
-// Contractions of narrow types: what is read often is converted once, where it is copied, instead
+// Reductions of narrow types: operands that are read often are converted once, in a copy, instead
 // of at every read.
 //
 //     C += f32(A)·f32(B)     A, B of f16     copy A as f32, copy B as f32
 //     C += i32(A)·i32(B)     A, B of i8      copy A as i16, copy B as i16, in pairs along k
 //                            u8 by i8        copy B, in fours along k
 //
-// Integers that are summed up in i32 are taken two or four at a time, in words of 4 bytes
-// (code/plan/dots.c): along a reduction that both operands have by itself in a subscript. The
-// operand in lanes is packed so that words of neighbouring lanes lie side by side, the other one so
-// that its words lie together. The rest of the choice sees a product of words, with a shorter
-// reduction.
+// One instruction adds two or four products of integers to a lane of i32 (code/plan/dots.c). Their
+// factors are words of 4 bytes, along a reduction that is a subscript of both operands. The operand
+// in lanes is packed so that the words of neighbouring lanes are contiguous, the other one so that
+// its words are. The rest of the choice sees a product of words, with a shorter reduction.
 #include "choose/choose_impl.h"
 
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static Name copy_label(const Chooser *c, const Nest *n, int r) {
     return name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
 }
 
-// An argument that is read often enough, and can be copied.
+// Is it an argument that can be copied, and is it read often enough?
 static bool is_worth_it(const Chooser *c, const Nest *n, int r) {
     const Ref *x = &n->ref[r];
     const Tensor *t = &c->p->tensors.at[x->access->tensor];
@@ -41,7 +40,7 @@ static Type type_of(const Chooser *c, const Nest *n, int r) {
     return c->p->tensors.at[n->ref[r].access->tensor].type;
 }
 
-// The operand as a copy has it: so many elements to one of `bytes`.
+// The operand is read from a copy, with words of `bytes` that hold so many elements.
 static void read_copy(Ref *x, Type as, int bytes, int elements) {
     x->as = as;
     x->size = x->size / x->bytes * bytes / elements;
@@ -58,7 +57,7 @@ static void convert_reads(const Chooser *c, Nest *n) {
 
 // --- Words ---------------------------------------------------------------------------------------
 
-// The dimension that is this iterator, by itself; -1: there is none, or another has it too.
+// The dimension whose subscript is this iterator; -1: there is none, or another one uses it too.
 static int own_dim(const Ref *x, int i) {
     int found = -1;
     for (int d = 0; d < x->access->rank; d++) {
@@ -70,7 +69,7 @@ static int own_dim(const Ref *x, int i) {
     return found;
 }
 
-// The longest reduction that words can lie along; -1: none.
+// The longest reduction along which words can lie; -1: none.
 static int pair_of(const Nest *n, int word) {
     int best = -1;
     for (int i = 0; i < n->s->niters; i++) {
@@ -124,7 +123,7 @@ SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section) {
     const Tensor *t = &c->p->tensors.at[n->ref[r].access->tensor];
     Name label = copy_label(c, n, r);
     if (is_taken(c->p, label)) return NULL;
-    for (int k = 0; k < n->out.ncopies; k++) // one copy is for all reads
+    for (int k = 0; k < n->out.ncopies; k++) // one copy serves all reads
         if (n->copy[k].tensor == t->name) return NULL;
     if (!n->copy) {
         n->copy = arena_new_n(c->arena, SchedCopy, n->nrefs);
@@ -149,7 +148,7 @@ static void see_first(void *user, const Access *a, bool guarded) {
     if (!first->read && a->tensor == first->tensor) first->read = a;
 }
 
-// As the first read of the tensor does, in the statement as it was given.
+// Dimensions are named after the iterators of the first read in the given statement.
 void copy_dims(const Chooser *c, const Nest *n, int r, Name *name) {
     const Stmt *s = &c->given->stmts.at[n - c->nest];
     First first = {.tensor = n->ref[r].access->tensor};
@@ -157,11 +156,11 @@ void copy_dims(const Chooser *c, const Nest *n, int r, Name *name) {
     schedule_copy_iters(c->arena, c->p->names, s, first.read, name);
 }
 
-// Words lie along the reduction: it comes last.
+// Words lie along the reduction, which is the last dimension.
 void convert_operand(const Chooser *c, Nest *n, int r) {
     const Ref *x = &n->ref[r];
     int last = n->word ? own_dim(x, n->pair) : x->access->rank - 1, rank = x->access->rank;
-    if (n->word && x->as == type_of(c, n, r) && x->stride[n->pair] == 1) return; // they do already
+    if (n->word && x->as == type_of(c, n, r) && x->stride[n->pair] == 1) return; // it is already
     SchedStmt *section;
     SchedCopy *copy = nest_copy(c, n, r, &section);
     if (!copy || !rank) return;

@@ -1,9 +1,9 @@
-// Contractions: the order of the loops around the tile, and packing.
+// Reductions: the order of the loops around the tile, and packing.
 //
-// Of the loops around the tile those that the vector operand depends on come first, so that a panel
-// of it stays in a cache while rows pass by, or the other way round, whichever streams less. Panels
-// that are packed come several at a time where that goes up evenly. A large operand that few rows
-// pass by is read as it lies, with parts of the reduction outermost.
+// The loops that the vector operand depends on come first, so that a panel of it stays in a cache
+// while rows of the other operand are loaded, or the other way round, whichever loads less. Several
+// panels are packed together if their number divides the result. A large operand that is read a few
+// times only is not packed: parts of the reduction are outermost instead.
 #include "choose/choose_impl.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static int64_t step_of(const Nest *n, const Tile *t, int i) {
     return i == t->row[1] ? t->rows[1] : 1;
 }
 
-// The largest operand in lanes: what is packed, or would be.
+// The panel operand: the largest one in lanes, which is packed or could be.
 static int panel_operand(const Nest *n, const Tile *t) {
     int best = 0;
     double most = 0;
@@ -34,28 +34,29 @@ static int panel_operand(const Nest *n, const Tile *t) {
     return best;
 }
 
-// What follows counts one iteration of the loops that all operands depend on.
+// The loops around the tile. Bytes and reads count one iteration of the loops that all operands
+// depend on.
 typedef struct Blocks {
     const Nest *n;
     const Tile *t;
-    int panel;                        // the operand of which a panel stays; 0: none
-    double panel_bytes, bytes;        // of one panel; of all of it
-    double rest_bytes, reuse;         // of the other operands; how often a panel is read
-    bool rows_first;                  // the loops over rows are outside
-    bool through;                     // the panel operand is read once, from one end to the other
-    bool streamed;                    // parts of the reduction are outside of everything
-    int64_t width;                    // of the lanes' iterator around them; 0: all of it
-    int64_t group;                    // of it in panels that are packed together; 0: one panel
-    bool straight;                    // panels are read where they lie
-    bool fetched;                     // so are these, their rows fetched some turns ahead
-    double near;                      // parts of them have so many bytes, for the first cache; 0
+    int panel;                 // the panel operand; 0: none
+    double panel_bytes, bytes; // of one panel; of the whole operand
+    double rest_bytes, reuse;  // bytes of the other operands; reads of a panel
+    bool rows_first;           // loops over rows are outside loops over panels
+    bool through;              // the panel operand is read once, in the order of memory
+    bool streamed;             // parts of the reduction are outside all other loops
+    int64_t width;             // values of v inside these parts; 0: all
+    int64_t group;             // values of v in panels that are packed together; 0: one panel
+    bool straight;             // panels are read in place, and prefetched
+    bool fetched;              // panels are read in place, and prefetched by rows
+    double near;               // bytes of a panel's part that stays in L1; 0: any
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
-    int64_t step[PROGRAM_MAX_ITERS];  // of the part outside the rows; 0: none
+    int64_t step[PROGRAM_MAX_ITERS];  // of a reduction's loop outside the rows; 0: none
     Name name[PROGRAM_MAX_ITERS];     // of iterators in the packed copy; NULL: it has none
-    int64_t turn;                     // of the last reduction in each part of a tile's rows; 0: all
+    int64_t turn;                     // step of the loop that prefetches rows of a tile; 0: none
 } Blocks;
 
-// 0: all operands depend on it; 1: the panel does; 2: it does not.
+// 0: all operands depend on iterator i; 1: the panel operand does; 2: it does not.
 static int depth_of(const Blocks *b, int i) {
     const Nest *n = b->n;
     if (b->through) return 1;
@@ -63,8 +64,8 @@ static int depth_of(const Blocks *b, int i) {
     return !shares(n, i) && i != b->t->v ? 0 : 1;
 }
 
-// A large operand in lanes of a reduction, each element of which is read once: loops follow it
-// through memory, though all other operands depend on one of them.
+// Is the panel operand a large one that is read once by a reduction in lanes? Then loops follow its
+// order in memory, even if all other operands depend on one of them.
 static bool reads_through(const Chooser *c, const Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
@@ -97,8 +98,8 @@ static void measure(Blocks *b) {
     }
 }
 
-// Reductions by what they step over in the panel operand, largest steps first; but those that are
-// unrolled around the tile come last, and of these those that share what they load from row to row.
+// Orders reductions by their strides in the panel operand, largest first. Those that are unrolled
+// around the tile come last, and of these the ones whose windows overlap from row to row.
 static void order_reductions(Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
@@ -121,8 +122,8 @@ static void order_reductions(Blocks *b) {
             if (tile_slides(n, b->t, last[k]) == sliding) b->red[far++] = last[k];
 }
 
-// Panels that are packed together, side by side: the rows that pass by them are read less often,
-// and long rows are read and written. 0: one by one.
+// Values of v in panels that are packed together: the other operand is read less often, and copies
+// read and write longer rows. 0: panels are packed one by one.
 static int64_t group_of(const Chooser *c, const Blocks *b) {
     const Nest *n = b->n;
     int v = b->t->v;
@@ -137,9 +138,9 @@ static int64_t group_of(const Chooser *c, const Blocks *b) {
     return group;
 }
 
-// A panel from beyond the second cache whose rows are whole lines, in sets of their own of the
-// first cache: while one is used the next one comes, which takes less than to pack it, unless many
-// rows pass by several of them.
+// Reads panels in place that come from beyond L2 and whose rows are whole lines in different sets
+// of L1. Prefetching the next panel while one is used costs less than packing, unless a panel is
+// read often and several can be packed together.
 static void read_straight(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const MachineCost *k = c->cost;
@@ -151,7 +152,7 @@ static void read_straight(const Chooser *c, Blocks *b) {
     int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
     if (apart == 0 || apart % c->m->line_bytes || b->bytes <= room_in(c, 2)) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
-    int64_t sets = min_i64(rows_of_way(k, apart) * row, k->way_bytes); // as bytes of a way
+    int64_t sets = min_i64(rows_of_way(k, apart) * row, k->way_bytes); // in bytes of a way
     double room = near_bytes(c) * (double)sets / k->way_bytes;
     bool fits = b->reuse < k->pack_reads && room >= k->straight_share * b->panel_bytes;
     if (!fits && room < (double)(k->straight_rows * row)) return;
@@ -159,8 +160,8 @@ static void read_straight(const Chooser *c, Blocks *b) {
     b->near = room;
 }
 
-// At most so many values of a reduction: a number that divides its extent, if there is one that is
-// not much less.
+// The largest divisor of the extent that is a multiple of block_multiple and between half of `most`
+// and `most`; 0: there is none.
 static int64_t part_below(const MachineCost *k, int64_t extent, int64_t most) {
     int by = k->block_multiple;
     for (int64_t i = most / by * by; i >= most / 2 && i > 0; i -= by)
@@ -168,7 +169,7 @@ static int64_t part_below(const MachineCost *k, int64_t extent, int64_t most) {
     return 0;
 }
 
-// A panel that is too large for its cache is done in parts, one after the other for all rows.
+// Cuts a panel that is too large for its cache: each part is used by all rows before the next one.
 static void block_reductions(const Chooser *c, Blocks *b) {
     const MachineCost *cost = c->cost;
     double limit = b->near > 0 ? b->near : cost->panel_share * (double)c->m->cache[2];
@@ -188,16 +189,16 @@ static void block_reductions(const Chooser *c, Blocks *b) {
     }
 }
 
-// So many values of a reduction, or about as many if that divides its extent.
+// The first divisor of the extent from `want` to 3/2 of it; otherwise `want`.
 static int64_t part_near(int64_t extent, int64_t want) {
     for (int64_t i = 0; i <= want / 2; i++)
         if (extent % (want + i) == 0) return want + i;
     return want;
 }
 
-// A large operand that few rows pass by is read once, and as it lies: some of its rows at a time
-// from one end to the other, while the sums come and go. Panels of it would jump from page to page,
-// which is better only where the processor knows all of the pages, and is told of the next ones.
+// Streams a large panel operand that is read a few times: some of its rows at a time, in the order
+// of memory, while sums are loaded and stored. Panels would access a new page with each row, which
+// is faster only if the processor keeps all translations and rows are prefetched.
 static void stream_panel(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const MachineCost *k = c->cost;
@@ -223,7 +224,7 @@ static void stream_panel(const Chooser *c, Blocks *b) {
     if (b->width >= n->extent[v] || (c->o->serial && n->extent[v] % b->width)) b->width = 0;
 }
 
-// A panel that the first cache could hold, but its rows meet in few of the sets.
+// Would the panel fit into L1 if its rows did not map to few of the sets?
 static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
     double row = (double)(b->t->vectors * b->n->lanes * b->n->ref[b->panel].bytes);
     const MachineCost *k = c->cost;
@@ -234,8 +235,8 @@ static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
 static bool wants_pack(const Chooser *c, const Blocks *b) {
     const MachineCost *cost = c->cost;
     const Ref *x = &b->n->ref[b->panel];
-    bool crooked = false;          // rows of vectors begin in the middle of cache lines
-    int64_t least = INT64_MAX / 8; // from one row to the next
+    bool crooked = false;          // rows do not begin at cache lines
+    int64_t least = INT64_MAX / 8; // bytes from one row to the next
     if (c->o->plain || b->streamed || b->straight || b->fetched || !b->panel ||
         !can_pack(x, b->t->v))
         return false;
@@ -260,8 +261,8 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
 
 // --- Packing -------------------------------------------------------------------------------------
 
-// Iterators that run through neighbours of an operand, innermost first, up to about a vector: the
-// columns of a block that turns in registers.
+// Iterators along which an operand is contiguous, innermost first, up to about a vector: columns of
+// a block that is transposed in registers.
 static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
     int64_t length = 1;
     int count = 0;
@@ -278,7 +279,7 @@ static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
     return count;
 }
 
-// Are there several panels in the copy that is made inside loop `at` (NULL: first of all)?
+// Does the copy that is made inside loop `at` (NULL: outside all) have several panels?
 static bool has_panels(const Nest *n, const Blocks *b, const SchedLoop *at) {
     int64_t wide = step_of(n, b->t, b->t->v);
     if (b->t->folded) return false;
@@ -287,7 +288,7 @@ static bool has_panels(const Nest *n, const Blocks *b, const SchedLoop *at) {
     return wide < n->extent[b->t->v];
 }
 
-// The section of the copy: along the lanes, or in blocks that turn in registers.
+// The section of the copy: along the lanes, or in blocks that are transposed in registers.
 static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, SchedStmt *s,
                        SchedLoop *loop) {
     const Ref *x = &n->ref[b->panel];
@@ -295,10 +296,10 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     int columns = x->stride[v] != 1 && !n->word && join < 0 ? neighbours(n, x, v, chain) : 0;
     bool cut = columns == 1 && n->extent[chain[0]] > n->cost->copy_columns * n->lanes;
     SchedLoop panels = {.iter = b->name[v], .step = step_of(n, b->t, v)};
-    bool whole = panels.step * x->bytes >= n->cost->copy_row; // a row of a panel is worth going to
+    bool whole = panels.step * x->bytes >= n->cost->copy_row; // one panel after the other
     bool several = has_panels(n, b, at) && !x->twin;
     if (several && whole) loop[count++] = panels;
-    for (int k = -n->s->niters; k < b->nred; k++) { // others, then reductions as in the layout
+    for (int k = -n->s->niters; k < b->nred; k++) { // results, then reductions as in the layout
         int i = k < 0 ? k + n->s->niters : b->red[k];
         bool inside = false;
         for (int j = 0; j < columns; j++) inside |= chain[j] == i;
@@ -320,7 +321,7 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     s->loop = loop;
 }
 
-// What the copy calls the iterators; parts of one keep their own names.
+// Names the iterators of the copy; parts of an iterator keep their own names.
 static void name_copy(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Ref *x = &n->ref[b->panel];
@@ -335,7 +336,7 @@ static void name_copy(const Chooser *c, Blocks *b) {
     }
 }
 
-// A copy of the panel operand, made inside loop `at` (NULL: first of all).
+// Copies the panel operand inside loop `at` (NULL: outside all).
 static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
     SchedStmt *section;
     SchedCopy *copy = nest_copy(c, n, b->panel, &section);
@@ -362,10 +363,10 @@ static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
     return true;
 }
 
-// --- What comes before ---------------------------------------------------------------------------
+// --- Temporaries ---------------------------------------------------------------------------------
 
-// A temporary that only this statement reads, and that is computed from arguments element by
-// element: it can as well be computed in parts, where they are needed.
+// May the temporary be computed in parts, inside a loop of this statement? It may if only this
+// statement reads it, and if it is computed from arguments element by element.
 static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
     if (c->p->tensors.at[tensor].role != ROLE_TEMP) return false;
     for (int k = 0; k < c->p->stmts.n; k++) {
@@ -382,9 +383,8 @@ static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
     return true;
 }
 
-// Cycles to write a temporary of so many bytes and to bring it back: all of it, with the operands
-// that pass by in between, or part by part, in every iteration of a loop, which takes some to
-// begin.
+// Cycles to write a temporary and to load it again: at once, with all operands in between; or in
+// parts, one in each iteration of a loop, which costs some cycles to start.
 static double whole_cycles(const Chooser *c, const Nest *n, double bytes) {
     double between = bytes;
     for (int r = 1; r < n->nrefs; r++) between += n->ref[r].size;
@@ -399,8 +399,8 @@ static double part_cycles(const Chooser *c, const Nest *n, double bytes, const S
            c->cost->inside_begin * trips;
 }
 
-// What a loop around everything needs of a temporary that lies across it is computed inside, and so
-// lies together and near, where that takes less than to bring it back.
+// Computes temporaries that are strided along the outermost loop inside that loop, if that costs
+// less than loading them again: the part of an iteration is contiguous and in a cache.
 static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
     for (int r = 1; r < n->nrefs; r++) {
         const Access *a = n->ref[r].access;
@@ -431,7 +431,7 @@ static void outer_loop(Nest *n, const Blocks *b, int i) {
     if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
-// The loops over results by what they step over in the panel operand, largest steps first.
+// The loops over results by their strides in the panel operand, largest first.
 static void loops_through(Nest *n, const Blocks *b) {
     int order[PROGRAM_MAX_ITERS], count = 0;
     const int64_t *stride = n->ref[b->panel].stride;
@@ -456,14 +456,14 @@ static void loops_at(Nest *n, const Blocks *b, int depth) {
             outer_loop(n, b, i);
 }
 
-// Loops of one iteration come last, where they are in nobody's way.
+// Loops of one iteration come last, where they do not separate others.
 static void idle_loops(Nest *n) {
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
 }
 
-// A long window along the lanes: with every so many taps in one go, those a vector apart, most of
-// what they load is a whole vector that another tap has loaded. 0: there is no such window.
+// A long window along the lanes: taps that are a whole vector apart run together, since most of
+// them load the same vectors. The number of these; 0: there is no such window.
 static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
     int64_t taps = n->extent[i] / n->lanes;
     bool slides = false;
@@ -474,8 +474,7 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
     return slides ? taps : 0;
 }
 
-// A part of a reduction with so many turns or fewer, but at least `least`: a number that divides
-// it.
+// The length of parts of a reduction: a divisor close to `want`, and at least `least`; 0: none.
 static int64_t even_turn(const MachineCost *k, int64_t all, int64_t extent, int64_t want,
                          int64_t least) {
     int by = k->cut_multiple;
@@ -485,9 +484,8 @@ static int64_t even_turn(const MachineCost *k, int64_t all, int64_t extent, int6
     return k->least_blocks * turn <= all ? turn : 0;
 }
 
-// Where tiles are stored beyond the second cache, their rows are fetched some at a time while sums
-// are made: the reduction is cut into as many parts as there are rows or a few more, so that the
-// last one is there in time.
+// Cuts the reduction so that each part prefetches some rows of the tile, if tiles are stored beyond
+// L2: as many parts as rows or a few more, so that the last row arrives in time.
 static void share_rows(const Chooser *c, Blocks *b) {
     const Nest *n = b->n;
     const Tile *t = b->t;
@@ -518,8 +516,8 @@ static int iter_of(const Nest *n, const SchedLoop *l) {
     return i;
 }
 
-// The innermost loop over results that is long enough, in blocks of as many rows as are folded
-// together; a few results of each row stand inside.
+// Divides the innermost long loop over results into blocks of rows whose horizontal reductions are
+// done together; a few results of each row may stand inside.
 static void block_rows(Nest *n, const Tile *t) {
     int64_t rows = folded_rows(n, t), inside = 1;
     for (int at = n->nloops - 1; rows && at >= 0 && inside <= n->cost->folded_inside; at--) {
@@ -538,7 +536,7 @@ static void block_rows(Nest *n, const Tile *t) {
 
 static void emit(Chooser *c, Nest *n, Blocks *b) {
     bool packed = wants_pack(c, b);
-    bool twin = packed && n->ref[b->panel].twin; // its copy is of all there is, for both
+    bool twin = packed && n->ref[b->panel].twin; // one copy of the whole tensor serves both reads
     if (packed && !twin) b->group = group_of(c, b);
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
@@ -561,7 +559,8 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     int turns = n->nloops;
     if (n->word) n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
     for (int k = 0; k < 2; k++) {
-        int row = b->t->row[k ^ b->t->folded]; // in lanes: the vectors of few rows are held
+        int row =
+            b->t->row[k ^ b->t->folded]; // in lanes: registers hold the vectors of the fewer rows
         if (row >= 0) nest_loop(n, row, 1, KIND_SERIAL);
     }
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
@@ -575,7 +574,7 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
-    bool ahead = b->straight && b->reuse >= 2; // panel by panel, and by nothing else
+    bool ahead = b->straight && b->reuse >= 2; // no other prefetch of it
     Around around = {turns, outer, packed ? b->panel : 0, ahead ? b->panel : 0, b->turn > 0};
     if (!c->o->plain) choose_fetches(c, n, &around);
     if (ahead) fetch_panels(c, n, &n->ref[b->panel], turns);
@@ -602,7 +601,7 @@ void choose_contraction(Chooser *c, Nest *n) {
         b.rows_first =
             chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
             chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / c->cost->pass_rate;
-        b.rows_first |= t.folded && t.pack; // its rows are all there are, and near
+        b.rows_first |= t.folded && t.pack; // the copy has all rows, and is small
         b.rows_first &= !b.through;
     }
     order_reductions(&b);

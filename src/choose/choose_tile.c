@@ -1,20 +1,20 @@
-// Contractions: the vector loop and the tile in registers. See choose_order.c for what
-// stands around it.
+// Reductions: the vector loop and the tile in registers. choose_order.c chooses the loops around
+// the tile.
 //
 // A statement that combines values, whatever it is (GEMM, einsum, convolution, pooling, row and
 // column sums), runs as
 //
 //     [loops over the result, by tiles] [reductions] [rows of the tile] [vectors of the tile]
 //
-// and one turn of the innermost machine loop costs the largest of
+// and one iteration of the innermost machine loop costs the largest of
 //
 //     arithmetic/ports   loads/ports   instructions/issue   latency/independent sums
 //
-// where an operand is loaded once per turn for all of the tile that it does not depend on. Tiles
-// are enumerated; the ends of the ranges, which run with what is left of a tile, are counted as
-// what they are. A reduction may itself run in lanes, which then have to be added up for every
-// element. A short reduction that moves a window along the rows (w + s) stands inside all others:
-// what neighbours share is then loaded once, as far as there are registers to keep it.
+// where an operand is loaded once per iteration for all parts of the tile that it does not depend
+// on. Tiles are enumerated, and tails are rated with the tile that is left. A reduction may itself
+// run in lanes, with a horizontal reduction for every element. A short reduction that moves a
+// window along the rows (w + s) is innermost: neighbours load their common elements once, as long
+// as registers hold them.
 #include "choose/choose_impl.h"
 
 #include <math.h>
@@ -26,15 +26,15 @@ static bool is_vector(const Nest *n, int r, int v, int pack) {
     return r == pack || n->ref[r].stride[v] == 1;
 }
 
-// How many values of an iterator a part of the tile has, its nearest reductions unrolled.
+// Values of an iterator in a part of the tile, with the nearest reductions unrolled.
 static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i) {
     if (i == t->v) return part[2];
     if (i == t->row[0] || i == t->row[1]) return part[i == t->row[1]];
     return t->near >> i & 1 ? n->extent[i] : 1;
 }
 
-// Elements that an operand has in a part of the tile over all turns: neighbours in a window share,
-// but along the lanes, where every place is another vector.
+// Distinct elements of an operand in a part of the tile over all unrolled iterations. Neighbours in
+// a window share elements, except along the lanes, where each offset is another vector.
 static double window_of(const Nest *n, const Tile *t, const int64_t *part, const Ref *ref) {
     double all = 1;
     for (int d = 0; d < ref->likely->rank; d++) {
@@ -51,8 +51,8 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
     return all;
 }
 
-// Vectors along the lanes that lie side by side, since reductions around the tile that are unrolled
-// run through neighbours: whole rows are loaded and turned in registers.
+// Columns of a block that is loaded by rows and transposed in registers: unrolled reductions around
+// the tile along which the operand is contiguous.
 static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
     int64_t columns = 1;
     for (int i = n->s->niters - 1; i >= 0; i--)
@@ -60,14 +60,14 @@ static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
     return columns;
 }
 
-// Does the generator unroll all turns around the tile? Functions take many operations.
+// Does the generator unroll all iterations around the tile? Functions take many operations.
 static bool is_straight(const Chooser *c, const Nest *n, const Tile *t) {
     double sums = (double)(t->rows[0] * t->rows[1] * t->vectors);
     return sums * t->turns * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
 }
 
-// Loads that a vector of lanes apart is worth: those a few elements apart are shuffled from as many
-// whole vectors, a few lanes are inserted one by one, others are gathered.
+// The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
+// are inserted one by one, others are gathered.
 static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
     int v = t->v;
     int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
@@ -81,7 +81,6 @@ static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const
     return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : c->cost->gather_load * n->lanes;
 }
 
-// Does some operand move along a row of the tile as it does along this reduction?
 bool tile_slides(const Nest *n, const Tile *t, int i) {
     for (int r = 1; r < n->nrefs; r++)
         for (int d = 0; d < n->ref[r].likely->rank; d++) {
@@ -92,8 +91,8 @@ bool tile_slides(const Nest *n, const Tile *t, int i) {
     return false;
 }
 
-// The reductions that are unrolled around the tile: all of them where they are short, else those
-// that slide along its rows, innermost first, if a fair part of a window can be kept.
+// The reductions that are unrolled around the tile: all of them if they are short, otherwise those
+// of windows along its rows, innermost first, if registers hold a fair part of a window.
 static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double turns) {
     double sums = (double)(t->rows[0] * t->rows[1] * t->vectors), limit = c->m->unroll_limit;
     double room = limit / sums, spare = c->m->vector_registers - sums - t->vectors - 1;
@@ -124,8 +123,8 @@ static bool is_passing(const Nest *n, const Ref *ref) {
     return true;
 }
 
-// What all rows and lanes read is the same window: what is computed of it is computed once for each
-// of its elements. The part of the instances that do, at least.
+// Operations on a window that all rows and lanes share are done once for each of its elements: the
+// part of the iterations that do them, at least.
 static double fresh_values(const Nest *n, const Tile *t, const int64_t *part) {
     double all = (double)(part[0] * part[1] * part[2]) * t->turns, most = 0;
     if (t->turns <= 1 || t->folded) return 1;
@@ -139,7 +138,8 @@ static double fresh_values(const Nest *n, const Tile *t, const int64_t *part) {
     return fmin(1, most);
 }
 
-// Arithmetic of one turn before its sums: once for all of the tile that a value does not depend on.
+// Operations of one iteration before its sums: once for all of the tile that a value does not
+// depend on.
 static double work_of(const Nest *n, const Tile *t, const int64_t *part) {
     double all = 0;
     for (int i = 0; i < n->nworks; i++) {
@@ -156,8 +156,8 @@ static double work_of(const Nest *n, const Tile *t, const int64_t *part) {
     return all;
 }
 
-// Turns of the nearest reductions that move an operand, but not as a row of the tile does: they
-// stand outside of those that do, and share nothing with each other.
+// Iterations of unrolled reductions that move an operand, but not in a window along a row: they are
+// outside those that do, and share no elements.
 static double turns_beside(const Nest *n, const Tile *t, const Ref *ref) {
     double turns = 1;
     for (int i = 0; i < n->s->niters; i++)
@@ -166,8 +166,8 @@ static double turns_beside(const Nest *n, const Tile *t, const Ref *ref) {
     return turns;
 }
 
-// Loads of one turn for a part of the tile: `vectors` by rows[0] by rows[1]. *shared: so many
-// less, where windows are kept.
+// Loads of one iteration for a part of the tile: part[0] by part[1] rows of part[2] vectors.
+// *shared: loads that are saved because registers hold a window.
 static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                        double *shared) {
     const MachineCost *cost = c->cost;
@@ -185,11 +185,12 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
         if (turns > 1 && whole) {
             double window = window_of(n, t, part, ref), live = window / turns_beside(n, t, ref);
             double kept = fmax(0, fmin(1, room / live));
-            if (window < turns * count) lines = 1; // near: two halves come in the time of a far one
+            if (window < turns * count)
+                lines = 1; // in L1: two halves take the time of one far load
             *shared += lines * kept * (count - window / turns);
         } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
             double far = cost->far_load;
-            bool again = lines > 1; // neighbours are in the same lines
+            bool again = lines > 1;                                  // neighbours share the lines
             lines = ref->lone && ref->once ? far : fmax(lines, far); // the former can be packed
             if (again && !t->folded && is_passing(n, ref)) lines = far * (1 + 1 / (double)part[2]);
         }
@@ -199,7 +200,7 @@ static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int
     return sum;
 }
 
-// Rows that lie a power of two apart meet in few sets of the first cache, and put each other out.
+// Rows with a stride of a power of two map to few L1 sets and evict each other.
 static double crowding(const Nest *n, const Tile *t, const int64_t *part, double turns) {
     const MachineCost *cost = n->cost;
     double lost = 0;
@@ -215,19 +216,19 @@ static double crowding(const Nest *n, const Tile *t, const int64_t *part, double
     return cost->crowd_cycles * lost;
 }
 
-// Loads of one cycle. Whole 64-byte vectors, and what fills them, come one at a time.
+// Loads per cycle: full 64-byte vectors are slower.
 static double load_rate(const Machine *m, const Nest *n, const Tile *t) {
     bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
     return wide ? n->cost->full_load_rate : m->load_ports;
 }
 
-// To give all lanes of a group what they share: a shuffle, or as many blends as it takes.
+// Broadcasts within the rows of a group: one shuffle, or a blend for each further row.
 static double spread_cost(const Nest *n, const Tile *t) {
     return n->extent[t->v] <= n->cost->blend_lanes ? 1 : (double)(t->groups - 1);
 }
 
-// To store a vector of results, beside a plain store: lanes that lie apart go one by one, those of
-// rows side by side to the same cache lines; of whole rows that are short they are combed.
+// The cost of storing a vector of results, beside a contiguous store: strided lanes are stored one
+// by one, transposed with neighbouring rows, or shuffled if these are whole short rows.
 static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
     int64_t apart = n->ref[0].stride[t->v];
     int shuffles = comb_shuffles(c->m, apart);
@@ -241,8 +242,8 @@ static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const i
     return c->cost->store_lane * n->lanes;
 }
 
-// Rows of results that begin inside cache lines: the first vector of each is split between two, the
-// others go on in lines that were just written. Dear where lines come from the second cache.
+// Rows of results that do not begin at cache lines: the first vector of each is split between two,
+// the others continue in lines that were just written. It costs more if lines come from L2.
 static double split_rows(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
     const Ref *w = &n->ref[0];
     if (t->folded || w->stride[t->v] != 1 || !w->crooked) return 0;
@@ -250,8 +251,8 @@ static double split_rows(const Chooser *c, const Nest *n, const Tile *t, const i
     return (double)(part[0] * part[1]) * (far ? c->cost->split_line_far : c->cost->split_line);
 }
 
-// Tests of instances: of lanes in their first and last vectors; of rows in the first and the last
-// of several tiles.
+// The cost of constraints: of lanes in the first and last vectors, of rows in the first and last of
+// several tiles.
 static double border_cost(const Nest *n, const Tile *t) {
     bool whole = t->vectors * n->lanes >= n->extent[t->v];
     double lanes = whole ? n->cost->border_row : n->cost->border_lanes;
@@ -264,7 +265,7 @@ static double border_cost(const Nest *n, const Tile *t) {
     return cost;
 }
 
-// Is each iterator that a condition asks for unrolled, so that the generator knows the answer?
+// Are all iterators of the conditions unrolled, so that the generator decides them?
 static bool is_answered(const Nest *n, const Tile *t) {
     uint64_t open = n->asked & ~t->near;
     if ((int64_t)t->vectors * n->lanes >= n->extent[t->v]) open &= ~((uint64_t)1 << t->v);
@@ -274,7 +275,7 @@ static bool is_answered(const Nest *n, const Tile *t) {
     return n->asked && !open;
 }
 
-// Conditions of one turn: those of a value once for all rows that it does not ask for.
+// Conditions of one iteration: once for all rows that they do not depend on.
 static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
     double often = 1;
     if (is_answered(n, t)) return 0;
@@ -283,20 +284,20 @@ static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
     return n->guards * often * (n->asked >> t->v & 1 ? (double)part[2] : 1);
 }
 
-// Cycles from one step of a reduction to the next: minima and maxima have to look for NaN.
+// Cycles from one step of a reduction to the next: minima and maxima check for NaN.
 static double latency_of(const Machine *m, const Nest *n) {
     bool compares = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
     return (compares ? n->cost->compare_latency : 1) * m->fma_latency;
 }
 
-// To add up the lanes of a sum: less where those of several sums are added up together.
+// The horizontal reduction of a sum; cheaper if several are done together.
 static double folded_end(const Nest *n, const Tile *t) {
     return folded_rows(n, t) ? n->cost->fold_rows
            : t->row[0] >= 0  ? n->cost->fold_tile
                              : n->cost->fold_one;
 }
 
-// Cycles of a part of the tile: all turns of the reductions, and what it takes to begin and end.
+// Cycles of a part of the tile: all iterations of the reductions, and its start and end.
 static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
                         double turns) {
     const Machine *m = c->m;
@@ -326,8 +327,8 @@ static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const in
     return turns * turn + ends * (2 * parts - 1);
 }
 
-// A copy that is packed: elements that are turned in registers, several columns at a time; and as
-// often as it is made anew, in every iteration of the loops that all operands depend on.
+// The cost of a packed copy, which is made in every iteration of the loops that all operands depend
+// on.
 static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
     const Ref *x = &n->ref[t->pack];
     const MachineCost *cost = c->cost;
@@ -343,20 +344,20 @@ static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
                   : t->join >= 0       ? cost->pack_joined
                   : shuffles           ? (cost->pack_vector + shuffles) / n->lanes
                                        : cost->pack_transpose * n->lanes / (double)columns;
-    double far = chooser_traffic(c, x->size, x->size); // nothing else goes on meanwhile
+    double far = chooser_traffic(c, x->size, x->size); // no arithmetic overlaps with it
     return x->size / x->bytes * each + far + cost->pack_begin + cost->pack_again * (times - 1);
 }
 
-// Vectors of so many rows along v that lie side by side; a last tile with fewer rows keeps them
-// apart in all tiles.
+// Vectors of `rows` rows along v that collapse; if the last tile has fewer rows, rows do not share
+// vectors in any tile.
 static int64_t joined_vectors(const Nest *n, const Tile *t, int64_t rows) {
     bool even = n->extent[t->join] % t->joined == 0;
     return even ? ceil_div(rows * n->extent[t->v], n->lanes)
                 : rows * ceil_div(n->extent[t->v], n->lanes);
 }
 
-// Lines come from beyond the second cache in pairs: rows of a tile that do not have whole ones
-// bring a line in vain, which is waited for now and then, unless its turn comes soon.
+// Lines come from beyond L2 in pairs: rows of a tile that are no multiple of a pair fetch a line in
+// vain, and wait for it now and then, unless it is used soon.
 static double odd_lines(const Chooser *c, const Nest *n, const Tile *t) {
     int64_t width = (int64_t)t->vectors * n->lanes, between = 1;
     double cycles = 0;
@@ -375,7 +376,7 @@ static double odd_lines(const Chooser *c, const Nest *n, const Tile *t) {
     return cycles;
 }
 
-// Full tiles and what is left over, in every direction. Anything above `limit`, where it is that.
+// Cycles of all tiles and their tails; any value above `limit` if they take longer than that.
 static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
     int64_t size[3] = {t->rows[0], t->rows[1], t->vectors};
@@ -416,7 +417,7 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
 
 // --- Enumeration ---------------------------------------------------------------------------------
 
-// Registers: the sums, one vector of each operand along the lanes, one for what is the same in all.
+// Do registers hold the sums, the vectors of an operand along the lanes, and a broadcast?
 static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
     const MachineCost *cost = c->cost;
@@ -426,17 +427,18 @@ static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     if (n->window >= 0 && n->extent[n->window] <= guarded_unroll(n, t) / 4 &&
         sums * n->extent[n->window] > guarded_unroll(n, t))
         return sums == 1;
-    // Windows of minima and maxima have operands to keep, and each step takes several registers.
+    // Each step of a minimum or maximum takes several registers besides those of the window.
     bool order = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
     if (order && n->windows && sums > cost->compare_sums) return t->rows[0] == 1;
-    // Lanes of short sums are code without loops, where sums are values like others.
+    // Short sums in lanes are straight-line code, where sums are values like others.
     bool loops = !t->folded || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
     if (!loops && sums > cost->fold_sums) return false;
-    int64_t held = (t->folded ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and one
+    int64_t held =
+        (t->folded ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and a broadcast
     return sums <= most && (sums + held < c->m->vector_registers || sums <= cost->free_sums);
 }
 
-// Does some operand move along the iterator just as it does along a reduction?
+// Does some operand have the same stride along the iterator as along a window's reduction?
 static bool slides(const Nest *n, int i) {
     for (int r = 1; r < n->nrefs; r++)
         for (int k = 0; k < n->s->niters; k++)
@@ -446,7 +448,7 @@ static bool slides(const Nest *n, int i) {
     return false;
 }
 
-// May two values of each write the same element?
+// Are both iterators in one subscript of the result, so that different values may meet?
 static bool meet(const Nest *n, int i, int k) {
     for (int d = 0; d < n->s->write->rank; d++)
         if (affine_uses_iter(n->s->write->sub[d], i) && affine_uses_iter(n->s->write->sub[d], k))
@@ -454,10 +456,10 @@ static bool meet(const Nest *n, int i, int k) {
     return false;
 }
 
-// May be a row of tiles along v: best where vectors are shared, else where anything is; or where
-// windows are.
+// May iterator i give rows to tiles along v? Preferably if rows share vectors, otherwise if they
+// share any operand, or elements of a window.
 static bool is_row(const Nest *n, int v, int i) {
-    bool vectors = false, any = false; // some iterator shares vectors; this one does
+    bool vectors = false, any = false; // some iterator shares vectors; this one does so
     if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v) return false;
     if (!n->injective && meet(n, i, v)) return false;
     if (!shares(n, i)) return slides(n, i) || (n->asked && !(n->asked >> i & 1));
@@ -491,7 +493,7 @@ static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best
     }
 }
 
-// The operand that has to be packed for lanes along v: 0 none, -1 that cannot be.
+// The operand that must be packed for lanes along v; 0: none; -1: it cannot be packed.
 static int to_pack(const Chooser *c, const Nest *n, int v) {
     int pack = 0;
     for (int r = 1; r < n->nrefs; r++) {
@@ -504,8 +506,8 @@ static int to_pack(const Chooser *c, const Nest *n, int v) {
     return pack;
 }
 
-// Do rows along v follow each other along g in all that has them, while what has none moves from
-// row to row? Then lanes of one row share the latter (code/plan/join.c).
+// Are rows along v contiguous along g in the result and in operands with v, while operands without
+// v move with g? Then the lanes of one row share the latter (code/plan/join.c).
 static bool is_group(const Nest *n, int v, int g) {
     bool moves = false;
     for (int r = 0; r < n->nrefs; r++) {
@@ -519,13 +521,13 @@ static bool is_group(const Nest *n, int v, int g) {
     return moves;
 }
 
-// Rows shorter than a vector, several in one.
+// Several rows that are shorter than a vector share one.
 static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
     int64_t groups = n->lanes / n->extent[v];
     bool chooses =
-        n->guards > c->cost->constraint_ops * n->s->nconstraints; // conditions inside its value
+        n->guards > c->cost->constraint_ops * n->s->nconstraints; // the value has conditions
     if (groups < 2 || n->lanes % n->extent[v] || chooses || n->guarded >> v & 1) return;
-    for (int k = 0; k < c->p->stmts.n; k++) // who reads the result would take other vectors
+    for (int k = 0; k < c->p->stmts.n; k++) // readers of the result have other vectors
         for (int r = 1; r < c->nest[k].nrefs; r++)
             if (c->nest[k].ref[r].access->tensor == n->ref[0].access->tensor) return;
     for (int g = 0; g < n->s->niters; g++) {
@@ -547,7 +549,7 @@ static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
             try_rows(c, n, &t, 0, best);
 }
 
-// The operand whose rows along v, packed, go on along g as those of the result do; 0: none.
+// The operand that must be packed so that loops over v and g collapse; 0: none.
 static int to_join(const Nest *n, int v, int g) {
     int pack = 0;
     const Ref *w = &n->ref[0];
@@ -562,12 +564,12 @@ static int to_join(const Nest *n, int v, int g) {
     return pack;
 }
 
-// Short rows that lie apart in an operand, but not in the result: several of them in one go.
+// Several short rows that are contiguous in the result, but not in an operand, which is packed.
 static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
     int64_t widest = c->cost->tile_vectors;
     Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > widest * n->lanes) return;
-    // An iterator of one value may share its subscript: then a copy has no dimension for it.
+    // An iterator of extent 1 may share its subscript, and a copy then has no dimension for it.
     if (n->extent[v] < 2) return;
     for (t.join = 0; t.join < n->s->niters; t.join++) {
         bool fits = t.join != v && n->extent[t.join] > 1 && !is_coarse(c, n, t.join);
@@ -580,7 +582,7 @@ static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
     }
 }
 
-// Does iterator i go on where `length` values of iterator v end, in all that is read?
+// Can iterator i collapse with `length` values of iterator v in all operands?
 static bool goes_on(const Nest *n, int i, int v, int64_t length) {
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *x = &n->ref[r];
@@ -599,8 +601,8 @@ static void join_reductions(const Nest *n, Tile *t) {
         }
 }
 
-// A reduction in lanes: all that is read lies along it, once it is packed, or is the same for all
-// of it. Results whose rows are shorter than a vector fill lanes in no other way.
+// A reduction in lanes: each operand is contiguous along it, once it is packed, or loop-invariant.
+// Results whose rows are shorter than a vector fill lanes in no other way.
 static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
     Tile t = {.v = v,
               .join = -1,
@@ -621,7 +623,7 @@ static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
         along |= ref->uses[v] && r != t.pack;
     }
     if (!along) return;
-    // Tiles of sums, whose lanes are added up in the end, pay where that is far away.
+    // Tiles of sums in lanes pay if reductions are long.
     try_rows(c, n, &t, !t.joins && n->window < 0 ? 0 : 2, best);
 }
 

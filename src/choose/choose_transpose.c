@@ -1,10 +1,10 @@
-// Transposes: statements without sums that write along one iterator and read along another.
+// Transposes: statements without reduction whose result is contiguous along one iterator and whose
+// operand along another.
 //
-// Lanes may run along either of the two. Along the result, reads are strided; along what is read,
-// stores are. Both are done in blocks: as many strided vectors as lie side by side are the rows of
-// a block of memory, shuffled into columns (code/micro/turn.c, code/micro/comb.c). Blocks that do
-// not fill up cost most: a tail of few lanes or columns is gathered or scattered one by one. So the
-// orientation is a matter of counting.
+// Lanes may run along either of the two. Along the result, loads are strided; along the operand,
+// stores are. Neighbouring strided vectors form a block of memory that is loaded by rows and
+// shuffled into columns (code/micro/turn.c, code/micro/comb.c). Tails cost most: a few lanes or
+// columns are gathered or scattered one by one. The cheaper orientation is found by counting.
 #include "choose/choose_impl.h"
 
 #include "base/checked.h"
@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-// A block: lanes along an iterator, and all or some values of `column` beside each other. Columns
-// that end where the next value of `beside` begins go on with so many of its values.
+// A block: lanes along an iterator, and all values of `column`, which are contiguous. Where `beside`
+// collapses with `column`, `times` of its values make the block wider.
 typedef struct Turning {
     int lane, column, beside; // -1: none
     int64_t times;
@@ -24,7 +24,7 @@ static bool is_strided(const Ref *r, int lane) {
     return r->uses[lane] && (r->hard[lane] || llabs(r->stride[lane]) > 1);
 }
 
-// Cycles of a load or a store; narrow values are converted by shuffles.
+// Cycles of a load or a store, with the conversion of narrow elements.
 static double access_cycles(const MachineCost *k, const Ref *r, bool store) {
     double narrow = r->bytes >= 4 ? 0 : store ? k->narrow_store : k->narrow_load;
     return (store ? k->store_cycles : k->load_cycles) + narrow;
@@ -42,7 +42,7 @@ static int rounds(int64_t width) {
     return n;
 }
 
-// So many strided vectors side by side, each of so many lanes.
+// Cycles of `columns` neighbouring strided vectors of `lanes` lanes.
 static double group_cycles(const Chooser *c, const Nest *n, const Ref *r, const Turning *b,
                            int64_t lanes, int64_t columns) {
     bool store = r == n->ref;
@@ -86,7 +86,7 @@ static double block_cost(const Chooser *c, const Nest *n, const Turning *b) {
     return cost / (double)(n->extent[b->lane] * columns);
 }
 
-// The iterator along which something lies that is read across the lanes; -1: none.
+// The iterator along which an operand is contiguous that is strided along the lanes; -1: none.
 static int other_side(const Nest *n, int v, int64_t least) {
     for (int r = 1; r < n->nrefs; r++) {
         const Ref *ref = &n->ref[r];
@@ -107,8 +107,8 @@ int turned_iter(const Chooser *c, const Nest *n, int v) {
     return other_side(n, v, LIMIT_TRANSPOSE);
 }
 
-// Lanes along u: with some values of the iterator along which results go on where those along v
-// end, if that fills blocks better.
+// Lanes along u: with several values of an iterator that collapses with v in the result, if they
+// fill blocks better.
 static Turning across(const Chooser *c, const Nest *n, int u, int v) {
     Turning best = {.lane = u, .column = v, .beside = -1, .times = 1};
     best.cost = block_cost(c, n, &best);
@@ -148,9 +148,8 @@ bool choose_across(const Chooser *c, Nest *n, int v) {
     return true;
 }
 
-// Blocks as wide as there are registers for, so that each row of results is stored in one go: a
-// line that two vectors share is written by neighbouring stores. Where results go past the caches,
-// in turn so that whole lines fill up.
+// Loops over blocks as wide as registers allow: a line that two vectors share is then written by
+// neighbouring stores. Results that are stored past the caches are written in whole lines.
 void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed) {
     int64_t wide = max_i64(n->lanes, c->m->vector_registers);
     drop_loop(n, u);
