@@ -20,13 +20,13 @@ static bool atom_uses(const Atom *a, int iter) {
 }
 
 // Reductions that share a subscript with another iterator.
-static void see_windows(Nest *n, const Affine *sub) {
+static void see_windows(ChooseStmt *n, const Affine *sub) {
     for (int i = 0; i < n->s->niters && sub->n > 1; i++)
         if (n->s->iter[i].reduction && affine_uses_iter(sub, i)) n->windows |= (uint64_t)1 << i;
 }
 
 // `pitch`: elements between neighbours of this dimension.
-static void see_subscript(const Nest *n, Ref *r, const Affine *sub, int64_t pitch) {
+static void see_subscript(const ChooseStmt *n, ChooseRef *r, const Affine *sub, int64_t pitch) {
     for (int t = 0; t < sub->n; t++) {
         const Atom *atom = sub->term[t].atom;
         for (int i = 0; i < n->s->niters; i++) {
@@ -41,7 +41,7 @@ static void see_subscript(const Nest *n, Ref *r, const Affine *sub, int64_t pitc
 }
 
 // The iterator that a subscript consists of, or the first of its parts; else -1.
-static int whole_iter(const Chooser *c, const Nest *n, const Affine *sub) {
+static int whole_iter(const Chooser *c, const ChooseStmt *n, const Affine *sub) {
     int first = -1;
     if (affine_as_iter(sub) >= 0 || !c->parts.n || !sub->linear || sub->constant)
         return affine_as_iter(sub);
@@ -56,7 +56,7 @@ static int whole_iter(const Chooser *c, const Nest *n, const Affine *sub) {
     return first;
 }
 
-static bool is_lone(const Chooser *c, const Nest *n, const Access *a) {
+static bool is_lone(const Chooser *c, const ChooseStmt *n, const Access *a) {
     for (int d = 0; d < a->rank; d++) {
         int i = whole_iter(c, n, a->sub[d]);
         if (i < 0) return false;
@@ -66,7 +66,7 @@ static bool is_lone(const Chooser *c, const Nest *n, const Access *a) {
     return a->rank > 0;
 }
 
-int subscript_iter(const Nest *n, const Affine *sub) {
+int subscript_iter(const ChooseStmt *n, const Affine *sub) {
     int found = -1;
     for (int t = 0; t < sub->n; t++) {
         const Atom *atom = sub->term[t].atom;
@@ -77,7 +77,7 @@ int subscript_iter(const Nest *n, const Affine *sub) {
     return found;
 }
 
-static bool is_stepped(const Nest *n, const Access *a) {
+static bool is_stepped(const ChooseStmt *n, const Access *a) {
     for (int d = 0; d < a->rank; d++) {
         int i = subscript_iter(n, a->sub[d]);
         if (i < 0) return false;
@@ -88,8 +88,8 @@ static bool is_stepped(const Nest *n, const Access *a) {
 }
 
 // A(i, k) and A(j, k): a copy may serve both (pack in choose_order.c).
-static void see_twins(Nest *n, int k, int r) {
-    Ref *a = &n->ref[k], *b = &n->ref[r];
+static void see_twins(ChooseStmt *n, int k, int r) {
+    ChooseRef *a = &n->ref[k], *b = &n->ref[r];
     int differ = 0, at = 0;
     bool twins = a->once && b->once && a->lone && b->lone;
     for (int d = 0; d < a->access->rank; d++)
@@ -103,7 +103,7 @@ static void see_twins(Nest *n, int k, int r) {
     b->twin = k, b->own = yours;
 }
 
-static void see_access(Chooser *c, Nest *n, const Access *a) {
+static void see_access(Chooser *c, ChooseStmt *n, const Access *a) {
     if (n->nrefs == MAX_REFS) n->known = false;
     if (n->nrefs == MAX_REFS) return;
     for (int k = 1; k < n->nrefs; k++)
@@ -111,8 +111,8 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
     const Tensor *t = &c->p->tensors.at[a->tensor];
     const int64_t *given =
         c->o->stride && a->tensor < c->p->ninputs + c->p->noutputs ? c->o->stride[a->tensor] : NULL;
-    Ref *r = &n->ref[n->nrefs++];
-    *r = (Ref){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(c, n, a)};
+    ChooseRef *r = &n->ref[n->nrefs++];
+    *r = (ChooseRef){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(c, n, a)};
     r->likely = n->nrefs > 1 ? likely_access(c->p->exprs, n->s, a) : a;
     r->stepped = is_stepped(n, a);
     int64_t pitch = 1;
@@ -133,7 +133,7 @@ static void see_access(Chooser *c, Nest *n, const Access *a) {
 
 typedef struct See {
     Chooser *c;
-    Nest *n;
+    ChooseStmt *n;
 } See;
 
 static void see_read(void *user, const Access *a, bool guarded) {
@@ -142,7 +142,7 @@ static void see_read(void *user, const Access *a, bool guarded) {
     see_access(see->c, see->n, a);
 }
 
-static uint64_t used_by(const Nest *n, const Expr *e) {
+static uint64_t used_by(const ChooseStmt *n, const Expr *e) {
     uint64_t uses = 0;
     for (int i = 0; i < n->s->niters; i++) {
         bool any = e->kind == EXPR_INDEX && affine_uses_iter(e->index, i);
@@ -153,12 +153,12 @@ static uint64_t used_by(const Nest *n, const Expr *e) {
     return uses;
 }
 
-static void see_condition(Nest *n, const Expr *e) {
+static void see_condition(ChooseStmt *n, const Expr *e) {
     n->asked |= used_by(n, e);
     for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) see_condition(n, e->arg[i]);
 }
 
-static void see_work(Nest *n, uint64_t uses, double ops) {
+static void see_work(ChooseStmt *n, uint64_t uses, double ops) {
     int i = 0;
     while (i < n->nworks && n->work[i].uses != uses) i++;
     if (i == MAX_WORK) n->work[--i].uses |= uses;
@@ -169,7 +169,7 @@ static void see_work(Nest *n, uint64_t uses, double ops) {
 
 // Counts operations; of `last`, the product that a sum adds, only its operands. Returns the
 // iterators that the value depends on.
-static uint64_t see_value(Nest *n, const Expr *e, const Expr *last, int *bytes) {
+static uint64_t see_value(ChooseStmt *n, const Expr *e, const Expr *last, int *bytes) {
     if (e->kind != EXPR_INDEX && e->type != TYPE_BOOL)
         *bytes = (int)max_i64(*bytes, lane_bytes(e->type));
     if (e->kind != EXPR_OP) return used_by(n, e);
@@ -187,7 +187,7 @@ static uint64_t see_value(Nest *n, const Expr *e, const Expr *last, int *bytes) 
 }
 
 // Cycles of traffic from beyond L2.
-static double memory_cycles(const Chooser *c, const Nest *n) {
+static double memory_cycles(const Chooser *c, const ChooseStmt *n) {
     double bytes = 0;
     for (int r = 0; r < n->nrefs; r++) {
         double elements = (double)tensor_elements(&c->p->tensors.at[n->ref[r].access->tensor]);
@@ -196,15 +196,15 @@ static double memory_cycles(const Chooser *c, const Nest *n) {
     return bytes > (double)c->m->cache[2] ? bytes / c->cost->argument_rate : 0;
 }
 
-static void see(Chooser *c, Nest *n, const Stmt *s) {
-    *n = (Nest){.s = s,
-                .cost = c->cost,
-                .known = true,
-                .after = -1,
-                .window = -1,
-                .pair = -1,
-                .instances = 1};
-    n->ref = arena_new_n(c->arena, Ref, MAX_REFS);
+static void see(Chooser *c, ChooseStmt *n, const Stmt *s) {
+    *n = (ChooseStmt){.s = s,
+                      .cost = c->cost,
+                      .known = true,
+                      .after = -1,
+                      .window = -1,
+                      .pair = -1,
+                      .instances = 1};
+    n->ref = arena_new_n(c->arena, ChooseRef, MAX_REFS);
     for (int i = 0; i < s->niters; i++) {
         n->extent[i] = iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]);
         n->known &= n->extent[i] > 0;
@@ -241,11 +241,11 @@ static void see(Chooser *c, Nest *n, const Stmt *s) {
 
 // All loops except `last`: largest strides of the result first, loops of one iteration last, and
 // loops of the same stride as declared.
-static int64_t result_step(const Nest *n, int i) {
+static int64_t result_step(const ChooseStmt *n, int i) {
     return n->extent[i] > 1 ? llabs(n->ref[0].stride[i]) : -1;
 }
 
-static void outer_loops(Nest *n, int last) {
+static void outer_loops(ChooseStmt *n, int last) {
     bool done[PROGRAM_MAX_ITERS] = {false};
     for (int k = 0; k < n->s->niters; k++) {
         int best = -1;
@@ -259,17 +259,18 @@ static void outer_loops(Nest *n, int last) {
 }
 
 // Can loops over u and v collapse: are rows along v contiguous along u in all accesses?
-static bool joins(const Nest *n, int u, int v) {
-    bool joined = true;
+static bool can_collapse(const ChooseStmt *n, int u, int v) {
+    bool contiguous_rows = true;
     for (int r = 0; r < n->nrefs; r++)
-        joined &= n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
-    return joined;
+        contiguous_rows &=
+            n->ref[r].stride[u] == n->ref[r].stride[v] * n->extent[v] && !n->ref[r].hard[u];
+    return contiguous_rows;
 }
 
 // Rows along v that are much shorter than a vector: the iterator along which they are contiguous
 // in the result and lanes should run, if shuffling columns costs less than vectors that are mostly
 // empty; -1: there is none.
-static int rows_of(const Chooser *c, const Nest *n, int v) {
+static int rows_of(const Chooser *c, const ChooseStmt *n, int v) {
     const MachineCost *k = c->cost;
     int64_t columns = n->extent[v];
     double shuffles = (double)(columns * comb_shuffles(c->m, columns)) * k->comb_factor;
@@ -279,22 +280,22 @@ static int rows_of(const Chooser *c, const Nest *n, int v) {
         int64_t vectors = min_i64(n->extent[u], n->lanes); // one for each row instead
         bool fits = u != v && n->ref[0].stride[u] == columns && n->extent[u] >= k->comb_rows;
         for (int r = 0; r < n->nrefs && fits; r++) {
-            const Ref *ref = &n->ref[r];
-            int64_t apart = ref->stride[u];
+            const ChooseRef *ref = &n->ref[r];
+            int64_t pitch = ref->stride[u];
             fits = !ref->hard[u] && !ref->hard[v] &&
-                   (!ref->uses[u] || apart == 1 || (apart == columns && ref->stride[v] == 1));
+                   (!ref->uses[u] || pitch == 1 || (pitch == columns && ref->stride[v] == 1));
             // An operand that all rows share is contiguous along v: a few rows keep lanes along v.
             fits &= ref->uses[u] || !ref->uses[v] || n->extent[u] >= n->lanes;
-            if (apart == columns) cost += shuffles;
+            if (pitch == columns) cost += shuffles;
         }
         double instead = (double)vectors * (1 + k->op_latency * n->ops);
-        if (fits && !joins(n, u, v) && cost <= instead) return u;
+        if (fits && !can_collapse(n, u, v) && cost <= instead) return u;
     }
     return -1;
 }
 
 // Blocks of a few vectors of each column.
-static void comb_blocks(Nest *n, int rows, int column) {
+static void comb_blocks(ChooseStmt *n, int rows, int column) {
     int kept = 0;
     int64_t most = max_i64(n->extent[rows] / n->lanes, 1);
     int64_t vectors = min_i64(max_i64(n->cost->comb_vectors / n->extent[column], 1), most);
@@ -308,14 +309,14 @@ static void comb_blocks(Nest *n, int rows, int column) {
 // Are results stored past the caches? They are if nothing reads them again and they would not stay
 // in a cache; not beside gathers, which wait for all stores before them, nor if rows end inside
 // cache lines.
-static bool is_streamed(const Chooser *c, const Nest *n, int v) {
+static bool is_streamed(const Chooser *c, const ChooseStmt *n, int v) {
     int t = n->ref[0].access->tensor;
     double bytes = 0;
     for (int r = 1; r < n->nrefs; r++)
         if (n->ref[r].hard[v]) return false;
     for (int i = 0; i < n->s->niters; i++) {
         bool lines = n->ref[0].stride[i] * n->ref[0].bytes % c->m->line_bytes == 0;
-        if (i != v && n->extent[i] > 1 && !lines && !joins(n, i, v)) return false;
+        if (i != v && n->extent[i] > 1 && !lines && !can_collapse(n, i, v)) return false;
     }
     if (c->p->tensors.at[t].role != ROLE_OUTPUT || n->s->op != REDUCE_ASSIGN) return false;
     for (int r = 0; r < n->nrefs; r++)
@@ -323,7 +324,7 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
     double room = n->ops > 0 ? room_in(c, 3) : c->cost->stream_l2 * (double)c->m->cache[2];
     if (bytes <= room || n->instances * n->ref[0].bytes < (double)c->m->cache[2]) return false;
     for (int i = 0; i < c->p->stmts.n; i++) {
-        const Nest *other = &c->nest[i];
+        const ChooseStmt *other = &c->nest[i];
         for (int r = other == n; r < other->nrefs; r++)
             if (other->ref[r].access->tensor == t) return false;
     }
@@ -332,7 +333,7 @@ static bool is_streamed(const Chooser *c, const Nest *n, int v) {
 
 // The iterator along which the result is contiguous, or else strided by a few elements, such as
 // pairs and triples; -1: none.
-static int contiguous(const Nest *n) {
+static int contiguous(const ChooseStmt *n) {
     const MachineCost *k = n->cost;
     int best = -1, next = -1;
     int64_t least = LIMIT_NEAR + 1;
@@ -346,12 +347,12 @@ static int contiguous(const Nest *n) {
     }
     bool dear = n->ops >= k->dear_ops && best >= 0 && next >= 0 &&
                 k->dear_part * n->extent[next] <= n->lanes;
-    bool worth = next < 0 || (dear && !joins(n, best, next));
+    bool worth = next < 0 || (dear && !can_collapse(n, best, next));
     return worth ? best : next;
 }
 
 // May another statement share loops, since it accesses the same elements?
-static bool has_company(const Chooser *c, const Nest *n) {
+static bool has_company(const Chooser *c, const ChooseStmt *n) {
     const Users *u = &c->users;
     int mine = n->s->write->tensor, readers = u->lone[mine];
     for (int r = 1; r < n->nrefs; r++) {
@@ -361,7 +362,7 @@ static bool has_company(const Chooser *c, const Nest *n) {
         if (others > 1 || (others == 1 && !c->nest[u->last[t]].out.inlined)) return true;
     }
     for (int at = u->first[mine]; at && readers > 0; at = u->reader[at - 1].next) {
-        const Nest *other = &c->nest[u->reader[at - 1].stmt];
+        const ChooseStmt *other = &c->nest[u->reader[at - 1].stmt];
         if (other == n || other->out.inlined) continue;
         for (int r = 1; r < other->nrefs; r++)
             if (other->ref[r].access->tensor == mine && other->ref[r].lone) return true;
@@ -372,7 +373,7 @@ static bool has_company(const Chooser *c, const Nest *n) {
 // Computes some rows of a stencil together, a few vectors at a time, so that shared elements are
 // loaded once. Rows in two directions share enough even if they are shorter than a vector; both
 // loops are unrolled, so that the outer rows share as well.
-static bool choose_rows(const Chooser *c, Nest *n, int v) {
+static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
     int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
     bool block = rows > 1 && row[1] >= 0;
     bool is_long = n->extent[v] >= c->cost->stencil_least * n->lanes;
@@ -387,7 +388,7 @@ static bool choose_rows(const Chooser *c, Nest *n, int v) {
 }
 
 // Blocks of several rows of one or two vectors, if the loops cannot collapse.
-static void choose_short_rows(const Chooser *c, Nest *n, int v) {
+static void choose_short_rows(const Chooser *c, ChooseStmt *n, int v) {
     int u = -1;
     int64_t rows = c->cost->short_vectors / ceil_div(n->extent[v], n->lanes);
     if (rows < c->cost->short_rows || !n->nloops || c->o->plain || has_company(c, n)) return;
@@ -395,14 +396,14 @@ static void choose_short_rows(const Chooser *c, Nest *n, int v) {
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == last->iter) u = i;
     bool has_blocks = n->extent[u] >= c->cost->least_blocks * rows;
-    if (joins(n, u, v) || last->step != 1 || !has_blocks) return;
+    if (can_collapse(n, u, v) || last->step != 1 || !has_blocks) return;
     last->step = rows;
     nest_loop(n, u, 1, KIND_UNROLL);
 }
 
 // A scatter of rows, Y(I(n),d) += X(n,d): lanes run along the row, whose elements are distinct. All
 // other loops run as declared.
-static void choose_scatter(Nest *n) {
+static void choose_scatter(ChooseStmt *n) {
     bool fits = n->s->write->has_read && n->s->niters <= PROGRAM_MAX_ITERS / 2;
     int v = fits ? contiguous(n) : -1;
     if (v < 0 || n->ref[0].hard[v] || n->s->iter[v].reduction || n->extent[v] < 2) return;
@@ -412,7 +413,7 @@ static void choose_scatter(Nest *n) {
 }
 
 // Is the statement little more than a copy of widely strided elements, each a load of its own?
-static bool is_picked(const Nest *n, int v) {
+static bool is_picked(const ChooseStmt *n, int v) {
     for (int r = 1; r < n->nrefs && n->ops < n->cost->picked_ops; r++)
         if (n->ref[r].uses[v] && !n->ref[r].hard[v] &&
             llabs(n->ref[r].stride[v]) > n->cost->picked_stride)
@@ -420,12 +421,12 @@ static bool is_picked(const Nest *n, int v) {
     return false;
 }
 
-static void choose_pointwise(Chooser *c, Nest *n) {
+static void choose_pointwise(Chooser *c, ChooseStmt *n) {
     int v = contiguous(n), rows = v < 0 ? -1 : rows_of(c, n, v), column = v;
     if (rows >= 0) v = rows;
     outer_loops(n, v);
     if (v < 0) return;
-    int u = !c->o->plain ? turned_iter(c, n, v) : -1;
+    int u = !c->o->plain ? transposed_iter(c, n, v) : -1;
     bool streamed = !c->o->plain && is_streamed(c, n, v);
     if (rows < 0 && !streamed && !has_company(c, n) && choose_across(c, n, v)) {
         n->perfect = n->nloops;
@@ -437,7 +438,7 @@ static void choose_pointwise(Chooser *c, Nest *n) {
     else if (rows >= 0)
         comb_blocks(n, rows, column);
     else if (u >= 0)
-        turn_blocks(c, n, u, v, streamed);
+        transpose_blocks(c, n, u, v, streamed);
     else if (!choose_rows(c, n, v))
         choose_short_rows(c, n, v);
     nest_loop(n, v, 1, picked ? KIND_UNROLL : KIND_VECTOR);
@@ -460,7 +461,7 @@ static void choose_followers(Chooser *c) {
     int *host = arena_new_n(c->arena, int, c->p->stmts.n);
     const ProgramFacts *f = program_facts(c->arena, c->p);
     for (int i = 0; i < c->p->stmts.n; i++) {
-        Nest *n = &c->nest[i];
+        ChooseStmt *n = &c->nest[i];
         host[i] = -1;
         for (int r = 1; r < n->nrefs; r++) { // the latest writer of an operand
             int h = latest[n->ref[r].access->tensor] - 1;
@@ -473,7 +474,7 @@ static void choose_followers(Chooser *c) {
 
 // --- Threads -------------------------------------------------------------------------------------
 
-static bool is_free(const Nest *n, int at) {
+static bool is_free(const ChooseStmt *n, int at) {
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == n->loop[at].iter)
             return !n->s->iter[i].reduction && n->ref[0].uses[i] && !n->ref[0].hard[i] &&
@@ -481,12 +482,12 @@ static bool is_free(const Nest *n, int at) {
     return false;
 }
 
-static bool same_first(const Nest *a, const Nest *b) {
+static bool same_first(const ChooseStmt *a, const ChooseStmt *b) {
     return a->nloops > 1 && b->nloops > 1 && a->loop[0].step == b->loop[0].step &&
            a->loop[0].iter == b->loop[0].iter;
 }
 
-static int64_t trips(const Nest *n, int at) {
+static int64_t trips(const ChooseStmt *n, int at) {
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == n->loop[at].iter)
             return ceil_div(n->extent[i], max_i64(n->loop[at].step, 1));
@@ -495,11 +496,11 @@ static int64_t trips(const Nest *n, int at) {
 
 // The number of statements from `from` on that begin with the same loop.
 static int run_of(const Chooser *c, int from, double *cycles) {
-    const Nest *first = NULL;
+    const ChooseStmt *first = NULL;
     int n = 0;
     *cycles = 0;
     for (; from + n < c->p->stmts.n; n++) {
-        const Nest *next = &c->nest[from + n];
+        const ChooseStmt *next = &c->nest[from + n];
         if (!is_moved(next) && first && !same_first(first, next)) break;
         if (!is_moved(next) && !first) first = next;
         *cycles += next->cycles;
@@ -508,14 +509,14 @@ static int run_of(const Chooser *c, int from, double *cycles) {
 }
 
 // Is this the outermost loop of its iterator?
-static bool is_first(const Nest *n, int at) {
+static bool is_first(const ChooseStmt *n, int at) {
     for (int i = 0; i < at; i++)
         if (n->loop[i].iter == n->loop[at].iter) return false;
     return true;
 }
 
 // Divides a single loop in lanes into parts of whole vectors and lines.
-static void split_row(Nest *n) {
+static void split_row(ChooseStmt *n) {
     if (n->nloops != 1 || n->loop[0].kind != KIND_VECTOR || n->loop[0].step > 1) return;
     int64_t extent = trips(n, 0), least = n->cost->row_part * n->lanes;
     int64_t part = ceil_div(ceil_div(extent, n->cost->parallel_tasks), least) * least;
@@ -526,8 +527,9 @@ static void split_row(Nest *n) {
     n->perfect = 2;
 }
 
-// Marks the outermost loop as parallel; in a nest that shares no loops, as many as give enough tasks.
-static void spread(Nest *n, bool alone) {
+// Marks the outermost loop as parallel; in a nest that shares no loops, as many as give enough
+// tasks.
+static void mark_parallel(ChooseStmt *n, bool alone) {
     int64_t tasks = 1;
     if (alone) split_row(n);
     for (int at = 0; at + 1 < n->nloops && tasks < n->cost->parallel_tasks; at++) {
@@ -545,14 +547,14 @@ static void choose_threads(Chooser *c) {
         int nests = 0;
         for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
         for (int k = i; k < i + n; k++)
-            if (!is_moved(&c->nest[k])) spread(&c->nest[k], nests == 1);
+            if (!is_moved(&c->nest[k])) mark_parallel(&c->nest[k], nests == 1);
     }
 }
 
 // --- All of it -----------------------------------------------------------------------------------
 
 // A temporary that is complete before its only reader runs may be packed like an argument.
-static void see_temporaries(const Chooser *c, Nest *n) {
+static void see_temporaries(const Chooser *c, ChooseStmt *n) {
     for (int r = 1; r < n->nrefs; r++) {
         int t = n->ref[r].access->tensor, reads = 0;
         if (c->p->tensors.at[t].role != ROLE_TEMP || !c->users.writes[t]) continue;
@@ -563,16 +565,16 @@ static void see_temporaries(const Chooser *c, Nest *n) {
 }
 
 // Chooses a reduction with divided iterators of the result as parts, and takes over its loops.
-static bool choose_parts(Chooser *c, Nest *n) {
-    Nest was = *n, now;
-    const Stmt *parts = c->o->plain ? NULL : unfold_result(c, n);
+static bool choose_parts(Chooser *c, ChooseStmt *n) {
+    ChooseStmt was = *n, now;
+    const Stmt *parts = c->o->plain ? NULL : divide_result(c, n);
     if (!parts) return false;
     see(c, n, parts);
     see_temporaries(c, n);
     n->injective = was.injective;
     n->out = was.out;
     if (n->known) choose_contraction(c, n);
-    fold_parts(c, n);
+    merge_parts(c, n);
     now = *n;
     *n = was;
     if (!now.nloops) return false;
@@ -580,7 +582,7 @@ static bool choose_parts(Chooser *c, Nest *n) {
     n->nloops = now.nloops;
     n->perfect = now.perfect;
     n->cycles = now.cycles;
-    n->folded = now.folded;
+    n->horizontal = now.horizontal;
     n->by_rows = now.by_rows;
     n->out = now.out;
     n->copy = now.copy;
@@ -588,7 +590,7 @@ static bool choose_parts(Chooser *c, Nest *n) {
     return true;
 }
 
-static void choose(Chooser *c, Nest *n) {
+static void choose(Chooser *c, ChooseStmt *n) {
     bool inlined = n->out.inlined;
     n->out = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
     if (n->after >= 0) choose_release(c, n);
@@ -609,12 +611,12 @@ static Schedule *write_out(Chooser *c) {
     const SchedStmt **list = arena_new_n(c->arena, const SchedStmt *, most);
     *s = (Schedule){.arena = c->arena, .names = c->p->names, .stmt = list};
     for (int i = 0; i < c->p->stmts.n; i++) {
-        Nest *n = &c->nest[i];
+        ChooseStmt *n = &c->nest[i];
         if (n->after >= 0)
             n->out.after = c->nest[n->after].s->label;
         else if (!n->nloops && !n->out.inlined)
             continue;
-        fold_parts(c, n);
+        merge_parts(c, n);
         n->out.loop = n->loop;
         n->out.nloops = n->nloops;
         list[s->nstmts++] = &n->out;
@@ -648,8 +650,8 @@ static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions 
                  .o = o,
                  .m = o->machine,
                  .cost = machine_cost(o->machine)};
-    c.nest = arena_new_n(arena, Nest, p->stmts.n + 1);
-    if (!o->plain) p = c.p = unfold_reductions(&c);
+    c.nest = arena_new_n(arena, ChooseStmt, p->stmts.n + 1);
+    if (!o->plain) p = c.p = divide_reductions(&c);
     for (int i = 0; i < p->stmts.n; i++) see(&c, &c.nest[i], &p->stmts.at[i]);
     c.users = chooser_users(&c);
     share_divisors(&c);

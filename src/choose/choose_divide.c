@@ -17,19 +17,19 @@
 // --- What divides an iterator
 // ----------------------------------------------------------------------
 
-typedef struct Search {
+typedef struct DivisorSearch {
     int iter, n;
     int64_t by[8];
-} Search;
+} DivisorSearch;
 
-static void note(Search *s, int64_t by) {
+static void note(DivisorSearch *s, int64_t by) {
     for (int i = 0; i < s->n; i++)
         if (s->by[i] == by) return;
     if (by > 1 && s->n < 8) s->by[s->n++] = by;
 }
 
 // The period of a quotient's numerator: that of k*i + c, or of a quotient or remainder of i.
-static void note_period(Search *s, const Affine *a, int64_t by) {
+static void note_period(DivisorSearch *s, const Affine *a, int64_t by) {
     if (a->n != 1) return;
     const Term *t = &a->term[0];
     if (t->atom->kind == ATOM_ITER)
@@ -41,7 +41,7 @@ static void note_period(Search *s, const Affine *a, int64_t by) {
         note(s, by * t->atom->b->constant);
 }
 
-static void search_affine(Search *s, const Affine *a) {
+static void search_affine(DivisorSearch *s, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
         if (atom->kind == ATOM_ITER || !atom->a || !atom->b) continue;
@@ -61,7 +61,7 @@ static void search_access(void *user, const Access *a, bool guarded) {
 
 // Divisors of the extent, each a divisor of the one before.
 static Divisors divisors_of(const Stmt *s, int iter) {
-    Search all = {.iter = iter};
+    DivisorSearch all = {.iter = iter};
     Divisors out = {0};
     int64_t extent = iter_extent(&s->iter[iter]);
     if (iter_lo(&s->iter[iter]) != 0) return out;
@@ -75,19 +75,19 @@ static Divisors divisors_of(const Stmt *s, int iter) {
     }
 }
 
-void see_divisors(Nest *n) {
+void see_divisors(ChooseStmt *n) {
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction) n->divisors[i] = divisors_of(n->s, i);
 }
 
-// A divisor of one iterator of a tensor's dimension divides all iterators of that dimension, so that
-// statements can still share loops.
-typedef struct Dims {
+// A divisor of one iterator of a tensor's dimension divides all iterators of that dimension: loops
+// can still be shared.
+typedef struct DimDivisors {
     Divisors of[PROGRAM_MAX_RANK];
-} Dims;
+} DimDivisors;
 
 // `tensor`: the divisors of each tensor's dimensions.
-static void spread_divisors(const Chooser *c, Dims *tensor, Nest *n) {
+static void pass_divisors(const Chooser *c, DimDivisors *tensor, ChooseStmt *n) {
     for (int r = 0; r < n->nrefs; r++) {
         const Access *a = n->ref[r].access;
         for (int d = 0; d < a->rank && c->users.writes[a->tensor]; d++) {
@@ -108,9 +108,9 @@ void share_divisors(Chooser *c) {
     for (int i = 0; i < c->p->stmts.n; i++)
         for (int k = 0; k < c->nest[i].s->niters; k++) any |= c->nest[i].divisors[k].n > 0;
     if (!any) return;
-    Dims *tensor = arena_new_n(c->arena, Dims, c->p->tensors.n + 1);
-    for (int i = 0; i < c->p->stmts.n; i++) spread_divisors(c, tensor, &c->nest[i]);
-    for (int i = c->p->stmts.n - 1; i >= 0; i--) spread_divisors(c, tensor, &c->nest[i]);
+    DimDivisors *tensor = arena_new_n(c->arena, DimDivisors, c->p->tensors.n + 1);
+    for (int i = 0; i < c->p->stmts.n; i++) pass_divisors(c, tensor, &c->nest[i]);
+    for (int i = c->p->stmts.n - 1; i >= 0; i--) pass_divisors(c, tensor, &c->nest[i]);
 }
 
 // --- Linear forms
@@ -165,13 +165,13 @@ const Expr *likely_value(Exprs *x, const Stmt *s, const Expr *e) {
 // --- Parts
 // -----------------------------------------------------------------------------------------
 
-typedef struct Unfold {
+typedef struct Division {
     const Stmt *s;
     int64_t least[PROGRAM_MAX_ITERS], most[PROGRAM_MAX_ITERS];
-} Unfold;
+} Division;
 
 static const Access *resolve(void *user, Exprs *x, const Access *a) {
-    const Unfold *u = user;
+    const Division *u = user;
     const Affine *sub[PROGRAM_MAX_RANK];
     if (access_is_linear(a) || a->has_read) return a;
     Pieces p = {.x = x, .least = u->least, .most = u->most, .apart = -1};
@@ -180,7 +180,7 @@ static const Access *resolve(void *user, Exprs *x, const Access *a) {
 }
 
 static void add_part(Chooser *c, Name name, Name iter, int64_t by) {
-    Part part = {name, iter, by};
+    IterPart part = {name, iter, by};
     vec_push(c->arena, &c->parts, part);
 }
 
@@ -206,7 +206,7 @@ static const Affine *split_iter(Chooser *c, Exprs *x, const Iter *iter, const Di
 }
 
 // The statement with the iterators of `which` divided into parts.
-static bool unfold(Chooser *c, const Stmt *from, uint64_t which, Stmt *s) {
+static bool divide(Chooser *c, const Stmt *from, uint64_t which, Stmt *s) {
     Exprs *x = c->p->exprs;
     Divisors d[PROGRAM_MAX_ITERS] = {{0}};
     const Affine *value[PROGRAM_MAX_ITERS];
@@ -215,7 +215,7 @@ static bool unfold(Chooser *c, const Stmt *from, uint64_t which, Stmt *s) {
     for (int i = 0; i < from->niters; i++)
         if (which >> i & 1) more += (d[i] = divisors_of(from, i)).n;
     if (!more || from->niters + more > PROGRAM_MAX_ITERS / 2) return false;
-    Unfold u = {.s = s};
+    Division u = {.s = s};
     Iter *iter = arena_new_n(c->arena, Iter, from->niters + more);
     for (int i = 0; i < from->niters; i++) {
         value[i] = split_iter(c, x, &from->iter[i], &d[i], iter, n);
@@ -235,14 +235,14 @@ static bool unfold(Chooser *c, const Stmt *from, uint64_t which, Stmt *s) {
     return true;
 }
 
-const Program *unfold_reductions(Chooser *c) {
+const Program *divide_reductions(Chooser *c) {
     const Program *p = c->p;
     Program *q = NULL;
     for (int i = 0; i < p->stmts.n; i++) {
         Stmt s = p->stmts.at[i];
         uint64_t which = 0;
         for (int k = 0; k < s.niters; k++) which |= (uint64_t)s.iter[k].reduction << k;
-        if (!unfold(c, &p->stmts.at[i], which, &s)) continue;
+        if (!divide(c, &p->stmts.at[i], which, &s)) continue;
         if (!q) {
             q = arena_copy(c->arena, p, sizeof *p);
             q->stmts.at = arena_copy(c->arena, p->stmts.at, (size_t)p->stmts.n * sizeof s);
@@ -253,7 +253,7 @@ const Program *unfold_reductions(Chooser *c) {
 }
 
 // Is the iterator the subscript of one dimension of the result, and not contiguous?
-static bool steps_alone(const Nest *n, int i) {
+static bool steps_alone(const ChooseStmt *n, int i) {
     int dims = 0;
     for (int d = 0; d < n->s->write->rank; d++) {
         const Affine *sub = n->s->write->sub[d];
@@ -262,38 +262,38 @@ static bool steps_alone(const Nest *n, int i) {
     return dims == 1 && n->ref[0].stride[i] > 1;
 }
 
-const Stmt *unfold_result(Chooser *c, const Nest *n) {
+const Stmt *divide_result(Chooser *c, const ChooseStmt *n) {
     uint64_t which = 0;
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction && !(n->guarded >> i & 1) && steps_alone(n, i))
             which |= (uint64_t)1 << i;
     Stmt *s = arena_copy(c->arena, n->s, sizeof *s);
-    return unfold(c, n->s, which, s) ? s : NULL;
+    return divide(c, n->s, which, s) ? s : NULL;
 }
 
 // --- What was chosen, for the iterators that there are
 // ----------------------------------------------
 
-static const Part *part_of(const Chooser *c, Name name) {
+static const IterPart *part_of(const Chooser *c, Name name) {
     for (int i = 0; i < c->parts.n; i++)
         if (c->parts.at[i].name == name) return &c->parts.at[i];
     return NULL;
 }
 
-bool is_coarse(const Chooser *c, const Nest *n, int i) {
+bool is_coarse(const Chooser *c, const ChooseStmt *n, int i) {
     return c->parts.n && !n->s->iter[i].reduction && part_of(c, n->s->iter[i].name);
 }
 
-static void fold_name(const Chooser *c, Name *iter, int64_t *step) {
-    const Part *part = *iter ? part_of(c, *iter) : NULL;
+static void merge_name(const Chooser *c, Name *iter, int64_t *step) {
+    const IterPart *part = *iter ? part_of(c, *iter) : NULL;
     if (!part) return;
     *iter = part->iter;
     *step *= part->by;
 }
 
 // Loops of one iterator are ordered by their steps, largest outermost.
-static void fold_loops(const Chooser *c, SchedLoop *loop, int n) {
-    for (int i = 0; i < n; i++) fold_name(c, &loop[i].iter, &loop[i].step);
+static void merge_loops(const Chooser *c, SchedLoop *loop, int n) {
+    for (int i = 0; i < n; i++) merge_name(c, &loop[i].iter, &loop[i].step);
     for (int i = 0; i < n; i++)
         for (int k = i + 1; k < n; k++) {
             if (loop[i].iter != loop[k].iter || loop[i].step >= loop[k].step) continue;
@@ -304,12 +304,12 @@ static void fold_loops(const Chooser *c, SchedLoop *loop, int n) {
 }
 
 // A layout has each block of a dimension once, at its first place.
-static void fold_layout(const Chooser *c, Storage *s) {
+static void merge_layout(const Chooser *c, Storage *s) {
     LayoutDim *dim = arena_copy(c->arena, s->dim, (size_t)s->ndims * sizeof *dim);
     int n = 0;
     for (int i = 0; i < s->ndims; i++) {
         LayoutDim d = s->dim[i];
-        const Part *part = part_of(c, d.dim);
+        const IterPart *part = part_of(c, d.dim);
         bool seen = false;
         if (part) d.dim = part->iter;
         for (int k = 0; k < n; k++) seen |= dim[k].dim == d.dim && dim[k].block == d.block;
@@ -319,34 +319,34 @@ static void fold_layout(const Chooser *c, Storage *s) {
     s->ndims = n;
 }
 
-static void fold_fetches(const Chooser *c, SchedStmt *s) {
+static void merge_fetches(const Chooser *c, SchedStmt *s) {
     SchedPrefetch *fetch =
         arena_copy(c->arena, s->prefetch, (size_t)s->nprefetches * sizeof *fetch);
-    for (int i = 0; i < s->nprefetches; i++) fold_name(c, &fetch[i].at.iter, &fetch[i].at.step);
+    for (int i = 0; i < s->nprefetches; i++) merge_name(c, &fetch[i].at.iter, &fetch[i].at.step);
     s->prefetch = fetch;
 }
 
-void fold_parts(Chooser *c, Nest *n) {
+void merge_parts(Chooser *c, ChooseStmt *n) {
     if (!c->parts.n) return;
-    fold_loops(c, n->loop, n->nloops);
-    fold_name(c, &n->out.at.iter, &n->out.at.step);
+    merge_loops(c, n->loop, n->nloops);
+    merge_name(c, &n->out.at.iter, &n->out.at.step);
     for (int i = 0; i < n->out.ncopies; i++) {
-        fold_name(c, &n->copy[i].at.iter, &n->copy[i].at.step);
-        fold_layout(c, &n->copy[i].storage);
+        merge_name(c, &n->copy[i].at.iter, &n->copy[i].at.step);
+        merge_layout(c, &n->copy[i].storage);
         SchedStmt *section = n->section[i];
         SchedLoop *loop =
             arena_copy(c->arena, section->loop, (size_t)section->nloops * sizeof *loop);
-        fold_loops(c, loop, section->nloops);
+        merge_loops(c, loop, section->nloops);
         section->loop = loop;
-        fold_fetches(c, section);
+        merge_fetches(c, section);
     }
-    fold_fetches(c, &n->out);
+    merge_fetches(c, &n->out);
 }
 
 // --- Blocks of the others
 // ---------------------------------------------------------------------------
 
-bool goes_up(const Nest *n, int iter, int64_t rows) {
+bool goes_up(const ChooseStmt *n, int iter, int64_t rows) {
     const Divisors *d = &n->divisors[iter];
     for (int i = 0; i < d->n; i++)
         if (rows % d->by[i] && d->by[i] % rows) return false;
@@ -354,7 +354,7 @@ bool goes_up(const Nest *n, int iter, int64_t rows) {
 }
 
 // Adds a loop in steps of `by` around loops with smaller steps, unless it exists or runs in lanes.
-static void add_level(Nest *n, int iter, int64_t by) {
+static void add_level(ChooseStmt *n, int iter, int64_t by) {
     int at = 0;
     while (at < n->nloops && (n->loop[at].iter != n->s->iter[iter].name || n->loop[at].step > by))
         at++;
@@ -365,7 +365,7 @@ static void add_level(Nest *n, int iter, int64_t by) {
     if (n->perfect > at) n->perfect++;
 }
 
-void add_levels(Nest *n) {
+void add_levels(ChooseStmt *n) {
     for (int i = 0; i < n->s->niters; i++)
         for (int k = 0; k < n->divisors[i].n; k++) add_level(n, i, n->divisors[i].by[k]);
 }

@@ -6,14 +6,14 @@
 
 #include "base/checked.h"
 
-static int iter_of(const Nest *n, const SchedLoop *l) {
+static int iter_of(const ChooseStmt *n, const SchedLoop *l) {
     int i = 0;
     while (n->s->iter[i].name != l->iter) i++;
     return i;
 }
 
 // Values of iterator i in one iteration of loop `at`.
-static int64_t inside(const Nest *n, int at, int i) {
+static int64_t inside(const ChooseStmt *n, int at, int i) {
     int64_t extent = n->extent[i];
     for (int j = 0; j <= at; j++)
         if (iter_of(n, &n->loop[j]) == i) extent = min_i64(extent, n->loop[j].step);
@@ -21,7 +21,7 @@ static int64_t inside(const Nest *n, int at, int i) {
 }
 
 // Bytes of an operand that one iteration of loop `at` accesses; 0: they are not contiguous.
-static double block_of(const Nest *n, const Ref *r, int at) {
+static double block_of(const ChooseStmt *n, const ChooseRef *r, int at) {
     bool done[PROGRAM_MAX_ITERS] = {false};
     int64_t span = 1;
     for (int i = 0; i < n->s->niters;) {
@@ -40,11 +40,11 @@ static double block_of(const Nest *n, const Ref *r, int at) {
     return (double)span * r->bytes;
 }
 
-// The innermost of the first `turns` loops that changes the block and has a loop inside that uses
+// The innermost of the first `loops` loops that changes the block and has a loop inside that uses
 // it again; -1: there is none.
-static int block_loop(const Nest *n, const Ref *r, int turns) {
+static int block_loop(const ChooseStmt *n, const ChooseRef *r, int loops) {
     bool again = false;
-    for (int j = turns - 1; j >= 0; j--) {
+    for (int j = loops - 1; j >= 0; j--) {
         int i = iter_of(n, &n->loop[j]);
         if (r->uses[i] && again) return j;
         again |= !r->uses[i] && n->extent[i] > n->loop[j].step;
@@ -53,8 +53,8 @@ static int block_loop(const Nest *n, const Ref *r, int turns) {
 }
 
 // The loop around a tile; -1: there is none, or its reduction is too short for a prefetch.
-static int store_loop(const Nest *n, int turns, bool cut) {
-    int j = turns - 1;
+static int store_loop(const ChooseStmt *n, int loops, bool cut) {
+    int j = loops - 1;
     double length = 1;
     while (j >= 0 && !n->ref[0].uses[iter_of(n, &n->loop[j])]) j--;
     for (int i = 0; i < n->s->niters; i++)
@@ -62,7 +62,7 @@ static int store_loop(const Nest *n, int turns, bool cut) {
     return length < n->cost->fetch_steps && !cut ? -1 : j;
 }
 
-static void ask(Chooser *c, SchedStmt *s, const Ref *r, const SchedLoop *l, int64_t distance,
+static void ask(Chooser *c, SchedStmt *s, const ChooseRef *r, const SchedLoop *l, int64_t distance,
                 int level) {
     SchedPrefetch *all = arena_new_n(c->arena, SchedPrefetch, s->nprefetches + 1);
     for (int i = 0; i < s->nprefetches; i++) all[i] = s->prefetch[i];
@@ -79,8 +79,8 @@ static int level_of(const Chooser *c, double bytes) {
 }
 
 // At the outermost loop that changes the panel, if a panel is a fair part of L2 at most.
-void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
-    for (int j = 0; j < turns; j++) {
+void fetch_panels(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int loops) {
+    for (int j = 0; j < loops; j++) {
         double bytes = panel->bytes;
         for (int i = 0; i < n->s->niters; i++)
             if (panel->uses[i]) bytes *= (double)inside(n, j, i);
@@ -94,7 +94,7 @@ void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns) {
 
 // Rows of a panel, at a distance that leaves room in L1 for all lines that are on their way and for
 // rows that map to the same set.
-void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide) {
+void fetch_rows(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int64_t wide) {
     int at = n->nloops - 1;
     while (at >= 0 && !n->s->iter[iter_of(n, &n->loop[at])].reduction) at--;
     int64_t lines = ceil_div(wide * panel->bytes, c->m->line_bytes);
@@ -103,18 +103,18 @@ void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide) {
 }
 
 // Is each element used several times?
-static bool is_shared(const Nest *n, const Ref *r) {
+static bool is_shared(const ChooseStmt *n, const ChooseRef *r) {
     for (int i = 0; i < n->s->niters; i++)
         if (!r->uses[i] && n->extent[i] >= n->lanes) return true;
     return false;
 }
 
-static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
-    const Ref *ref = &n->ref[r];
+static void fetch_blocks(Chooser *c, ChooseStmt *n, const TileLoops *a, int r) {
+    const ChooseRef *ref = &n->ref[r];
     double cache = (double)c->m->cache[2], all = 0;
     bool packed = r == a->packed;
     if (ref->as || !ref->lone || r == a->ahead) return;
-    int at = !packed && ref->size > cache ? block_loop(n, ref, a->turns) : -1;
+    int at = !packed && ref->size > cache ? block_loop(n, ref, a->loops) : -1;
     for (int k = 0; k < n->nrefs; k++) all += n->ref[k].size;
     bool whole = packed && !n->copy[0].at.iter; // the whole operand is packed at once
     bool made =
@@ -127,8 +127,8 @@ static void fetch_blocks(Chooser *c, Nest *n, const Around *a, int r) {
         ask(c, packed ? n->section[0] : &n->out, ref, &n->loop[at], 1, level);
 }
 
-void choose_fetches(Chooser *c, Nest *n, const Around *a) {
+void choose_fetches(Chooser *c, ChooseStmt *n, const TileLoops *a) {
     for (int r = 1; r < n->nrefs; r++) fetch_blocks(c, n, a, r);
-    int at = stores_far(c, n) ? store_loop(n, a->turns, a->cut) : -1;
+    int at = stores_far(c, n) ? store_loop(n, a->loops, a->cut) : -1;
     if (at >= 0) ask(c, &n->out, &n->ref[0], &n->loop[at], 0, 1);
 }

@@ -70,20 +70,20 @@ static bool add_tap(Taps *to, const Tap *t) {
     return true;
 }
 
-typedef struct Collect {
+typedef struct TapCollect {
     Taps *taps;
     bool ok;
-} Collect;
+} TapCollect;
 
 static void collect(void *user, const Access *a, bool guarded) {
-    Collect *c = user;
+    TapCollect *c = user;
     Tap t;
     c->ok &= !guarded && tap_of(a, &t) && add_tap(c->taps, &t);
 }
 
 // The taps of a statement without reduction and conditions; NULL otherwise.
-static Taps *taps_of(Chooser *c, const Nest *n) {
-    Collect all = {.taps = arena_new(c->arena, Taps), .ok = true};
+static Taps *taps_of(Chooser *c, const ChooseStmt *n) {
+    TapCollect all = {.taps = arena_new(c->arena, Taps), .ok = true};
     if (!n->known || n->reduces || n->s->op != REDUCE_ASSIGN || n->s->nconstraints) return NULL;
     all.taps->n = 0;
     expr_visit_accesses(n->s->value, collect, &all);
@@ -110,7 +110,7 @@ static double taps_in_rows(const Taps *taps, int row, int rows) {
 
 // The iterator along which `rows` rows have fewest loads, if that saves enough and its extent is at
 // least `least`; -1: none.
-static int best_row(const Nest *n, const Taps *taps, int rows, int64_t least, int except) {
+static int best_row(const ChooseStmt *n, const Taps *taps, int rows, int64_t least, int except) {
     double best = n->cost->stencil_gain * taps->n;
     int row = -1;
     for (int i = n->s->niters - 1; i >= 0; i--) {
@@ -121,7 +121,7 @@ static int best_row(const Nest *n, const Taps *taps, int rows, int64_t least, in
     return row;
 }
 
-int stencil_rows(const Nest *n, int row[2]) {
+int stencil_rows(const ChooseStmt *n, int row[2]) {
     int rows = n->cost->stencil_rows, block = n->cost->stencil_block;
     row[0] = best_row(n, n->taps, rows, block, -1);
     row[1] = row[0] < 0 ? -1 : best_row(n, n->taps, rows, block, row[0]);
@@ -132,7 +132,7 @@ int stencil_rows(const Nest *n, int row[2]) {
 // --- Definitions in the place of reads -----------------------------------------------------------
 
 // Is it the first lone read of its tensor?
-static bool is_lone_reader(const Nest *n, int r) {
+static bool is_lone_reader(const ChooseStmt *n, int r) {
     for (int k = 1; k < r; k++)
         if (n->ref[k].lone && n->ref[k].access->tensor == n->ref[r].access->tensor) return false;
     return n->ref[r].lone;
@@ -149,7 +149,7 @@ Users chooser_users(const Chooser *c) {
     u.reader = arena_alloc(c->arena, (size_t)(n + 1) * sizeof *u.reader);
     n = 0;
     for (int i = p->stmts.n - 1; i >= 0; i--) {
-        const Nest *nest = &c->nest[i];
+        const ChooseStmt *nest = &c->nest[i];
         int written = nest->s->write->tensor;
         if (!u.writes[written]++) u.last[written] = i;
         u.unknown += !nest->known;
@@ -166,7 +166,7 @@ Users chooser_users(const Chooser *c) {
 
 // The only definition of a temporary, which may be inlined.
 static bool is_definition(const Chooser *c, const Users *u, int i) {
-    const Nest *n = &c->nest[i];
+    const ChooseStmt *n = &c->nest[i];
     return n->taps && n->after < 0 && u->writes[n->s->write->tensor] == 1 &&
            stmt_is_definition(c->p, n->s);
 }
@@ -180,9 +180,10 @@ static bool reads_old(const Chooser *c, const Users *u, int def, int to) {
     return false;
 }
 
-// The taps of a reader with the definition inlined, and the number of its reads. NULL: there are too
-// many taps.
-static Taps *taps_with(Chooser *c, const Nest *def, const Tap *w, const Nest *reader, int *reads) {
+// The taps of a reader with the definition inlined, and the number of its reads. NULL: there are
+// too many taps.
+static Taps *taps_with(Chooser *c, const ChooseStmt *def, const Tap *w, const ChooseStmt *reader,
+                       int *reads) {
     Taps *all = arena_new(c->arena, Taps);
     all->n = 0;
     *reads = 0;
@@ -209,12 +210,12 @@ static Taps *taps_with(Chooser *c, const Nest *def, const Tap *w, const Nest *re
 
 // Cycles of a statement with this many operations and loads per vector; of a stencil with its rows
 // computed together.
-static double vector_cycles(const Chooser *c, const Nest *n, double ops, double loads) {
+static double vector_cycles(const Chooser *c, const ChooseStmt *n, double ops, double loads) {
     double moves = c->cost->stencil_load * loads + c->cost->store_cycles;
     return n->instances / n->lanes * fmax(ops / c->m->fma_ports, moves);
 }
 
-static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const Taps *taps) {
+static double stencil_cycles(const Chooser *c, const ChooseStmt *n, double ops, const Taps *taps) {
     int rows = c->cost->stencil_rows;
     int row = best_row(n, taps, rows, c->cost->least_blocks * rows, -1);
     return vector_cycles(c, n, ops, row >= 0 ? taps_in_rows(taps, row, rows) : taps->n);
@@ -222,13 +223,14 @@ static double stencil_cycles(const Chooser *c, const Nest *n, double ops, const 
 
 // Inlines the definition into all readers if that is cheaper.
 static void choose_place(Chooser *c, const Users *u, int def) {
-    Nest *n = &c->nest[def];
+    ChooseStmt *n = &c->nest[def];
     Tap w;
     if (!tap_of(n->s->write, &w) || !is_definition(c, u, def)) return;
     if (u->unknown > !n->known) return;
-    double bytes = n->instances * n->ref[0].bytes, between = bytes, apart = 0, joined = 0;
+    double bytes = n->instances * n->ref[0].bytes, between = bytes, separate = 0,
+           inlined_cycles = 0;
     struct Reader {
-        Nest *nest;
+        ChooseStmt *nest;
         Taps *taps; // with the definition inlined
         double ops;
     };
@@ -236,7 +238,7 @@ static void choose_place(Chooser *c, const Users *u, int def) {
     bool once = true; // each reader reads it once: it shares loops and stays in registers
     for (int at = u->first[w.tensor]; at; at = u->reader[at - 1].next) {
         int k = u->reader[at - 1].stmt, reads;
-        Nest *reader = &c->nest[k];
+        ChooseStmt *reader = &c->nest[k];
         if (k <= def || !reader->taps || reader->out.inlined || reader->after >= 0) return;
         if (reads_old(c, u, def, k)) return;
         struct Reader x = {reader, taps_with(c, n, &w, reader, &reads), 0};
@@ -244,19 +246,19 @@ static void choose_place(Chooser *c, const Users *u, int def) {
         once &= reads == 1;
         x.ops = reader->ops + reads * n->ops;
         between += reader->instances * reader->ref[0].bytes;
-        apart += stencil_cycles(c, reader, reader->ops, reader->taps);
-        joined += stencil_cycles(c, reader, x.ops, x.taps);
+        separate += stencil_cycles(c, reader, reader->ops, reader->taps);
+        inlined_cycles += stencil_cycles(c, reader, x.ops, x.taps);
         vec_push(c->arena, &readers, x);
     }
-    if (joined == 0 || (once && readers.n > 1)) return;
+    if (inlined_cycles == 0 || (once && readers.n > 1)) return;
     if (once) // statements that share loops compute one row at a time
-        apart = c->cost->shared_gain *
-                vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
+        separate = c->cost->shared_gain *
+                   vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
     for (int t = 0; t < n->taps->n; t++) between += n->instances * n->ref[0].bytes / n->taps->n;
     if (!once)
-        apart += stencil_cycles(c, n, n->ops, n->taps) +
-                 chooser_traffic(c, c->cost->temp_passes * bytes, between);
-    if (joined >= apart) return;
+        separate += stencil_cycles(c, n, n->ops, n->taps) +
+                    chooser_traffic(c, c->cost->temp_passes * bytes, between);
+    if (inlined_cycles >= separate) return;
     n->out.inlined = true;
     for (int k = 0; k < readers.n; k++)
         readers.at[k].nest->taps = readers.at[k].taps, readers.at[k].nest->ops = readers.at[k].ops;
@@ -274,10 +276,10 @@ void choose_places(Chooser *c) {
 // --- Sums in lanes -------------------------------------------------------------------------------
 
 // Does a later statement read the result element by element, so that it may share loops?
-static bool is_passed_on(const Chooser *c, const Nest *n) {
+static bool is_passed_on(const Chooser *c, const ChooseStmt *n) {
     int tensor = n->s->write->tensor, me = (int)(n - c->nest);
     for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next) {
-        const Nest *reader = &c->nest[c->users.reader[at - 1].stmt];
+        const ChooseStmt *reader = &c->nest[c->users.reader[at - 1].stmt];
         for (int r = 1; r < reader->nrefs && reader - c->nest > me; r++) {
             const Access *a = reader->ref[r].access;
             bool free = a->tensor == tensor;
@@ -294,18 +296,18 @@ static bool is_passed_on(const Chooser *c, const Nest *n) {
 // A post-operation of a sum in lanes has one value at a time. In a nest of its own, after all
 // results, it runs in lanes. It stays if results do not fit into a cache, or if other statements
 // read them in the same row.
-void choose_release(Chooser *c, Nest *n) {
-    Nest *host = &c->nest[n->after];
+void choose_release(Chooser *c, ChooseStmt *n) {
+    ChooseStmt *host = &c->nest[n->after];
     bool small = n->instances * n->ref[0].bytes * n->nrefs <= room_in(c, 2);
     bool worth = host->by_rows || (n->instances >= n->lanes && small && !is_passed_on(c, n));
-    if (!host->folded || !(worth || host->released)) return;
+    if (!host->horizontal || !(worth || host->released)) return;
     host->released = true;
     n->after = -1;
 }
 
 // Does a sum read results one by one that are stored in less than a vector? Its loads would wait
 // for the masked stores if they followed at once.
-static bool waits(const Chooser *c, const Nest *n) {
+static bool waits(const Chooser *c, const ChooseStmt *n) {
     int v = -1, tensor = n->s->write->tensor;
     if (n->reduces || n->ref[0].size > room_in(c, 2)) return false;
     for (int i = 0; i < n->s->niters && n->nloops; i++)
@@ -323,7 +325,7 @@ static int same_rows(const Chooser *c, int from, bool *by_rows, double *bytes) {
     *by_rows = false;
     *bytes = 0;
     for (; from + n < c->p->stmts.n; n++) {
-        const Nest *next = &c->nest[from + n];
+        const ChooseStmt *next = &c->nest[from + n];
         if (is_moved(next)) continue;
         if (!next->nloops || (iter && next->loop[0].iter != iter)) break;
         iter = next->loop[0].iter;
@@ -333,26 +335,26 @@ static int same_rows(const Chooser *c, int from, bool *by_rows, double *bytes) {
     return n;
 }
 
-static void add_block(Nest *n, int64_t step) {
+static void add_block(ChooseStmt *n, int64_t step) {
     for (int i = n->nloops++; i > 0; i--) n->loop[i] = n->loop[i - 1];
     n->loop[0] = (SchedLoop){.iter = n->loop[1].iter, .step = step};
     n->out.stage = n->perfect = 1;
 }
 
 // Is it a sum in lanes over a row of a few vectors?
-static bool is_short_sum(const Nest *n) {
+static bool is_short_sum(const ChooseStmt *n) {
     int v = -1;
     for (int i = 0; i < n->s->niters && n->nloops; i++)
         if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
-    return n->folded && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
-           n->extent[v] <= n->cost->fold_short * n->lanes;
+    return n->horizontal && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
+           n->extent[v] <= n->cost->horizontal_short * n->lanes;
 }
 
 // Does it read the result of a statement without reduction that shares the row?
 static bool takes_row(const Chooser *c, int first, int at) {
-    const Nest *n = &c->nest[at];
+    const ChooseStmt *n = &c->nest[at];
     for (int k = first; k < at; k++) {
-        const Nest *before = &c->nest[k];
+        const ChooseStmt *before = &c->nest[k];
         if (is_moved(before) || before->reduces || before->out.stage == 0) continue;
         for (int r = 1; r < n->nrefs; r++)
             if (n->ref[r].access->tensor == before->s->write->tensor) return true;
@@ -368,7 +370,7 @@ static bool is_read_in(const Chooser *c, int tensor, int from, int end) {
 }
 
 // Removes the block of rows again.
-static void drop_block(Nest *n) {
+static void drop_block(ChooseStmt *n) {
     int at = 0;
     while (at + 1 < n->nloops && n->loop[at].iter != n->loop[at + 1].iter) at++;
     if (at + 1 == n->nloops) return;
@@ -381,7 +383,7 @@ static void drop_block(Nest *n) {
 // but a sum of values that are computed in the same row takes them from registers.
 static void part_sums(Chooser *c, int from, int n) {
     for (int k = from; k < from + n; k++) {
-        Nest *x = &c->nest[k];
+        ChooseStmt *x = &c->nest[k];
         if (is_moved(x) || !x->reduces || !is_short_sum(x)) continue;
         if (takes_row(c, from, k)) {
             if (x->by_rows) drop_block(x);
@@ -406,7 +408,7 @@ void choose_blocks(Chooser *c) {
         if (nests > 1 && !large) part_sums(c, i, n);
         if (!by_rows || nests < 2) continue;
         for (int k = i; k < i + n; k++) {
-            Nest *x = &c->nest[k];
+            ChooseStmt *x = &c->nest[k];
             if (is_moved(x)) continue;
             if (large)
                 add_block(x, c->cost->stage_rows);

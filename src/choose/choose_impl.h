@@ -12,7 +12,7 @@ enum { MAX_REFS = 12, MAX_LOOPS = 2 * PROGRAM_MAX_ITERS + 8 };
 
 // An access as a function of the iterators. Strides count elements; `hard`: the address is not
 // linear in the iterator.
-typedef struct Ref {
+typedef struct ChooseRef {
     const Access *access;
     const Access *likely; // with div and mod replaced by their most common linear piece
     int bytes;            // of an element
@@ -26,7 +26,7 @@ typedef struct Ref {
     Type as;              // the type of the copy that it is read from; TYPE_NONE: there is none
     int64_t stride[PROGRAM_MAX_ITERS];
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
-} Ref;
+} ChooseRef;
 
 typedef struct Taps Taps; // (choose_fuse.c)
 
@@ -38,33 +38,33 @@ typedef struct Divisors {
 } Divisors;
 
 // A part of an iterator: one that runs through it in steps.
-typedef struct Part {
+typedef struct IterPart {
     Name name, iter;
     int64_t by;
-} Part;
+} IterPart;
 
 // Arithmetic of values that depend on the same iterators.
 enum { MAX_WORK = 6 };
-typedef struct Work {
+typedef struct ChooseWork {
     uint64_t uses;
     double ops;
-} Work;
+} ChooseWork;
 
 // A statement, and the section that is written for it.
-typedef struct Nest {
+typedef struct ChooseStmt {
     const Stmt *s;
     const MachineCost *cost;
     int64_t extent[PROGRAM_MAX_ITERS];
 
     // Facts, set by see()
     int nrefs; // ref[0] is the write
-    Ref *ref;
+    ChooseRef *ref;
     bool known;   // `ref` has all accesses, and the write is linear
     bool reduces; // it combines several values into one element
     int lanes;    // of a vector
     double ops;   // operations of one iteration
     int nworks;   // operations before the last one of a reduction's step, by iterators
-    Work work[MAX_WORK];
+    ChooseWork work[MAX_WORK];
     double guards;    // conditions of one iteration
     uint64_t asked;   // iterators that conditions depend on
     bool injective;   // stmt_is_injective, of the statement before it was divided into parts
@@ -86,13 +86,13 @@ typedef struct Nest {
     int nloops;
     SchedLoop loop[MAX_LOOPS];
     int perfect;         // the first `perfect` loops contain nothing but the next loop
-    bool folded;         // a reduction runs in lanes, with a horizontal reduction for every result
+    bool horizontal;     // a reduction runs in lanes, with a horizontal reduction for every result
     bool by_rows;        // those of several results are done together
     int word;            // products of narrow integers that are added together (code/plan/dots.c)
     int pair;            // the reduction along which words lie; its extent counts words; -1: none
     SchedCopy *copy;     // out.ncopies of them
     SchedStmt **section; // of each copy
-} Nest;
+} ChooseStmt;
 
 // Readers and writers of each tensor, so that questions about thousands of statements are quick.
 typedef struct Users {
@@ -112,41 +112,41 @@ typedef struct Chooser {
     const ChooseOptions *o;
     const Machine *m;
     const MachineCost *cost; // of m
-    Nest *nest;              // per statement
+    ChooseStmt *nest;        // per statement
     Users users;
-    VEC(Part) parts;
+    VEC(IterPart) parts;
 } Chooser;
 
-static inline void nest_loop(Nest *n, int iter, int64_t step, Kind kind) {
+static inline void nest_loop(ChooseStmt *n, int iter, int64_t step, Kind kind) {
     if (iter == n->pair) step *= n->word;
     n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[iter].name, .step = step, .kind = kind};
 }
 
 // The part of a reduction's result that stays in registers, and the loops around it.
-typedef struct Tile {
-    int v;           // the iterator that runs in lanes
-    bool folded;     // v is a reduction
-    uint64_t joins;  // reductions that collapse with v
-    int64_t length;  // values of v and of these together
-    int join;        // the iterator that collapses with v once an operand is packed; -1: none
-    int64_t joined;  // its values in the tile
-    int group;       // the iterator whose rows along v share a vector; -1: none
-    int64_t groups;  // its values in a vector
-    int vectors;     // vectors along v
-    int row[2];      // iterators of the rows; -1: none
-    int64_t rows[2]; // values of each
-    int pack;        // the operand that must be packed; 0: none
-    uint64_t near;   // reductions that are unrolled around the tile
-    double turns;    // iterations of these
-    double cost;     // cycles of the whole statement
-} Tile;
+typedef struct ChooseTile {
+    int v;              // the iterator that runs in lanes
+    bool horizontal;    // v is a reduction
+    uint64_t collapses; // reductions that collapse with v
+    int64_t length;     // values of v and of these together
+    int collapse;       // the iterator that collapses with v once an operand is packed; -1: none
+    int64_t collapsed;  // its values in the tile
+    int group;          // the iterator whose rows along v share a vector; -1: none
+    int64_t groups;     // its values in a vector
+    int vectors;        // vectors along v
+    int row[2];         // iterators of the rows; -1: none
+    int64_t rows[2];    // values of each
+    int pack;           // the operand that must be packed; 0: none
+    uint64_t near;      // reductions that are unrolled around the tile
+    double steps;       // iterations of these
+    double cost;        // cycles of the whole statement
+} ChooseTile;
 
-static inline bool is_moved(const Nest *n) {
+static inline bool is_moved(const ChooseStmt *n) {
     return n->after >= 0 || n->out.at.iter || n->out.inlined;
 }
 
 // Is some operand loop-invariant along the iterator?
-static inline bool shares(const Nest *n, int i) {
+static inline bool shares(const ChooseStmt *n, int i) {
     for (int r = 1; r < n->nrefs; r++)
         if (!n->ref[r].uses[i]) return true;
     return false;
@@ -166,12 +166,12 @@ static inline double room_in(const Chooser *c, int level) {
 static inline double near_bytes(const Chooser *c) {
     return c->cost->near_share * (double)c->m->cache[1];
 }
-static inline bool tile_is_near(const Nest *n, const Tile *t) {
-    return t->join >= 0 && t->rows[0] < n->cost->near_rows;
+static inline bool tile_is_near(const ChooseStmt *n, const ChooseTile *t) {
+    return t->collapse >= 0 && t->rows[0] < n->cost->near_rows;
 }
 
 // Vector operations between the tests of a window with constraints.
-static inline int guarded_unroll(const Nest *n, const Tile *t) {
+static inline int guarded_unroll(const ChooseStmt *n, const ChooseTile *t) {
     return n->guarded >> t->v & 1 ? n->cost->guarded_unroll_lanes : n->cost->guarded_unroll;
 }
 
@@ -179,12 +179,12 @@ Users chooser_users(const Chooser *c);
 // Inlines definitions into their readers (choose_fuse.c).
 void choose_places(Chooser *c);
 // Gives a post-operation of a reduction in lanes a nest of its own, where it can run in lanes.
-void choose_release(Chooser *c, Nest *n);
+void choose_release(Chooser *c, ChooseStmt *n);
 // Separates nests whose rows are reduced together from others that would share the rows.
 void choose_blocks(Chooser *c);
 // Rows of a stencil that are computed together (1: none), along row[0] and, unless it is -1, along
 // row[1].
-int stencil_rows(const Nest *n, int row[2]);
+int stencil_rows(const ChooseStmt *n, int row[2]);
 
 // Cycles to load `bytes` of data that is used again after `size` bytes of other data.
 static inline double chooser_traffic(const Chooser *c, double bytes, double size) {
@@ -194,76 +194,79 @@ static inline double chooser_traffic(const Chooser *c, double bytes, double size
 }
 
 // Rows of a short reduction in lanes whose horizontal reductions are done together; 0: none.
-static inline int64_t folded_rows(const Nest *n, const Tile *t) {
-    int64_t turns = 1;
-    if (!t->folded || n->window >= 0 || t->row[0] >= 0) return 0;
+static inline int64_t horizontal_rows(const ChooseStmt *n, const ChooseTile *t) {
+    int64_t steps = 1;
+    if (!t->horizontal || n->window >= 0 || t->row[0] >= 0) return 0;
     for (int i = 0; i < n->s->niters; i++)
-        if (n->s->iter[i].reduction && i != t->v && !(t->joins >> i & 1)) turns *= n->extent[i];
-    bool is_short = t->length <= n->cost->fold_short * n->lanes;
-    return turns == 1 && is_short ? n->cost->fold_block : 0;
+        if (n->s->iter[i].reduction && i != t->v && !(t->collapses >> i & 1)) steps *= n->extent[i];
+    bool is_short = t->length <= n->cost->horizontal_short * n->lanes;
+    return steps == 1 && is_short ? n->cost->horizontal_block : 0;
 }
 
 // Converts operands of narrow types in copies, or packs them into `words` (choose_narrow.c): the
 // nest then reads elements of the wider type, or words. Returns the nest as it was if it has words;
 // else NULL.
-const Nest *choose_types(const Chooser *c, Nest *n, bool words);
-bool words_fit(const Nest *n, const Tile *t); // can the tile pack its operand in lanes into words?
+const ChooseStmt *choose_types(const Chooser *c, ChooseStmt *n, bool words);
+bool words_fit(const ChooseStmt *n,
+               const ChooseTile *t); // can the tile pack its operand in lanes into words?
 // Copies operand r, which is converted but not packed, before all loops.
-void convert_operand(const Chooser *c, Nest *n, int r);
+void convert_operand(const Chooser *c, ChooseStmt *n, int r);
 // A new copy of operand r, and its section; NULL: its name is taken. The names of its dimensions.
-SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section);
-void copy_dims(const Chooser *c, const Nest *n, int r, Name *name);
+SchedCopy *nest_copy(const Chooser *c, ChooseStmt *n, int r, SchedStmt **section);
+void copy_dims(const Chooser *c, const ChooseStmt *n, int r, Name *name);
 
 // Subscripts that divide iterators (choose_divide.c): the access with div and mod replaced by their
 // most common linear piece; divisors of iterators that are not reduced; the Program with reductions
 // divided into parts, and its sections rewritten for the iterators of the given Program.
 const Access *likely_access(Exprs *x, const Stmt *s, const Access *a);
 const Expr *likely_value(Exprs *x, const Stmt *s, const Expr *e); // the same for a value
-void see_divisors(Nest *n);
+void see_divisors(ChooseStmt *n);
 void share_divisors(Chooser *c); // from statement to statement
-const Program *unfold_reductions(Chooser *c);
-void fold_parts(Chooser *c, Nest *n);
+const Program *divide_reductions(Chooser *c);
+void merge_parts(Chooser *c, ChooseStmt *n);
 // The statement with divided iterators of the result as parts; NULL: it has none. Is iterator i a
 // part with another one inside its steps?
-const Stmt *unfold_result(Chooser *c, const Nest *n);
-bool is_coarse(const Chooser *c, const Nest *n, int i);
+const Stmt *divide_result(Chooser *c, const ChooseStmt *n);
+bool is_coarse(const Chooser *c, const ChooseStmt *n, int i);
 // Do `rows` divide each block of a divided iterator, or consist of whole ones? Loops over blocks.
-bool goes_up(const Nest *n, int iter, int64_t rows);
-void add_levels(Nest *n);
+bool goes_up(const ChooseStmt *n, int iter, int64_t rows);
+void add_levels(ChooseStmt *n);
 
 // Do the other accesses to the tensor allow a copy for lanes along v?
-static inline bool can_pack(const Ref *x, int v) { return x->once || (x->twin && x->own == v); }
+static inline bool can_pack(const ChooseRef *x, int v) {
+    return x->once || (x->twin && x->own == v);
+}
 
 // Transposes (choose_transpose.c).
 // The iterator along which an operand is contiguous that is strided along v; blocks of both are
 // transposed in registers; -1: none. The loops over such blocks. All loops with lanes along the
 // other iterator, where that is cheaper.
-int turned_iter(const Chooser *c, const Nest *n, int v);
-void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed);
-bool choose_across(const Chooser *c, Nest *n, int v);
+int transposed_iter(const Chooser *c, const ChooseStmt *n, int v);
+void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed);
+bool choose_across(const Chooser *c, ChooseStmt *n, int v);
 
 // Vector loop and tile (choose_tile.c); false: the statement stays as it is declared.
-bool choose_tile(const Chooser *c, const Nest *n, Tile *best);
+bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best);
 // The only iterator with several values in a subscript; -1: there is none, or more than one.
-int subscript_iter(const Nest *n, const Affine *sub);
+int subscript_iter(const ChooseStmt *n, const Affine *sub);
 // Does some operand have a row of the tile and this reduction in one subscript (a window)?
-bool tile_slides(const Nest *n, const Tile *t, int i);
+bool tile_slides(const ChooseStmt *n, const ChooseTile *t, int i);
 // Tile, order and packing of a reduction (choose_order.c).
-void choose_contraction(Chooser *c, Nest *n);
+void choose_contraction(Chooser *c, ChooseStmt *n);
 // What prefetches have to know about the loops.
-typedef struct Around {
-    int turns;  // the number of loops around the tile
+typedef struct TileLoops {
+    int loops;  // the number of loops around the tile
     int outer;  // those that all operands depend on
     int packed; // the operand of the first copy; 0: none
     int ahead;  // the operand that is prefetched by panels; 0: none
     bool cut;   // the reduction is cut so that a tile is prefetched some rows at a time
-} Around;
-void choose_fetches(Chooser *c, Nest *n, const Around *a);
+} TileLoops;
+void choose_fetches(Chooser *c, ChooseStmt *n, const TileLoops *a);
 // Prefetches of a panel that is not packed: of the next panel, and of its next rows.
-void fetch_panels(Chooser *c, Nest *n, const Ref *panel, int turns);
-void fetch_rows(Chooser *c, Nest *n, const Ref *panel, int64_t wide);
+void fetch_panels(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int loops);
+void fetch_rows(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int64_t wide);
 // Do results go beyond L2, so that it pays to prefetch the lines that they are stored to?
-static inline bool stores_far(const Chooser *c, const Nest *n) {
+static inline bool stores_far(const Chooser *c, const ChooseStmt *n) {
     return n->ref[0].lone && n->ref[0].size > room_in(c, 2);
 }
 

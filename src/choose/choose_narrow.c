@@ -21,14 +21,14 @@ static bool is_taken(const Program *p, Name label) {
     return program_find_tensor(p, label) >= 0;
 }
 
-static Name copy_label(const Chooser *c, const Nest *n, int r) {
+static Name copy_label(const Chooser *c, const ChooseStmt *n, int r) {
     Name tensor = c->p->tensors.at[n->ref[r].access->tensor].name;
     return name_of(c->p->names, arena_printf(c->arena, "%s.%s", n->s->label, tensor));
 }
 
 // Is it an argument that can be copied, and is it read often enough?
-static bool is_worth_it(const Chooser *c, const Nest *n, int r) {
-    const Ref *x = &n->ref[r];
+static bool is_worth_it(const Chooser *c, const ChooseStmt *n, int r) {
+    const ChooseRef *x = &n->ref[r];
     const Tensor *t = &c->p->tensors.at[x->access->tensor];
     double elements = (double)tensor_elements(t);
     return t->role == ROLE_INPUT && !x->access->has_read &&
@@ -36,19 +36,19 @@ static bool is_worth_it(const Chooser *c, const Nest *n, int r) {
            elements * LIMIT_WORD <= c->cost->convert_bytes && !is_taken(c->p, copy_label(c, n, r));
 }
 
-static Type type_of(const Chooser *c, const Nest *n, int r) {
+static Type type_of(const Chooser *c, const ChooseStmt *n, int r) {
     return c->p->tensors.at[n->ref[r].access->tensor].type;
 }
 
 // The operand is read from a copy, with words of `bytes` that hold so many elements.
-static void read_copy(Ref *x, Type as, int bytes, int elements) {
+static void read_copy(ChooseRef *x, Type as, int bytes, int elements) {
     x->as = as;
     x->size = x->size / x->bytes * bytes / elements;
     x->bytes = bytes;
     x->crooked = false;
 }
 
-static void convert_reads(const Chooser *c, Nest *n) {
+static void convert_reads(const Chooser *c, ChooseStmt *n) {
     for (int r = 1; r < n->nrefs; r++) {
         Type to = copy_type(n->s, n->ref[r].access->tensor, type_of(c, n, r));
         if (to && is_worth_it(c, n, r)) read_copy(&n->ref[r], to, type_info[to].bytes, 1);
@@ -58,7 +58,7 @@ static void convert_reads(const Chooser *c, Nest *n) {
 // --- Words ---------------------------------------------------------------------------------------
 
 // The dimension whose subscript is this iterator; -1: there is none, or another one uses it too.
-static int own_dim(const Ref *x, int i) {
+static int own_dim(const ChooseRef *x, int i) {
     int found = -1;
     for (int d = 0; d < x->access->rank; d++) {
         if (affine_as_iter(x->access->sub[d]) == i && found < 0)
@@ -70,7 +70,7 @@ static int own_dim(const Ref *x, int i) {
 }
 
 // The longest reduction along which words can lie; -1: none.
-static int pair_of(const Nest *n, int word) {
+static int pair_of(const ChooseStmt *n, int word) {
     int best = -1;
     for (int i = 0; i < n->s->niters; i++) {
         if (!n->s->iter[i].reduction || n->extent[i] % word || n->guarded >> i & 1) continue;
@@ -81,7 +81,7 @@ static int pair_of(const Nest *n, int word) {
     return best;
 }
 
-static bool take_words(const Chooser *c, Nest *n) {
+static bool take_words(const Chooser *c, ChooseStmt *n) {
     Type as = TYPE_NONE, factor[2];
     bool product = n->nrefs == 3 && stmt_adds_products(c->p, n->s, factor);
     int word = product ? dot_products(c->m, factor[0], factor[1], &as) : 0;
@@ -97,14 +97,14 @@ static bool take_words(const Chooser *c, Nest *n) {
     return true;
 }
 
-const Nest *choose_types(const Chooser *c, Nest *n, bool words) {
+const ChooseStmt *choose_types(const Chooser *c, ChooseStmt *n, bool words) {
     bool narrow = false;
     for (int r = 1; r < n->nrefs; r++) narrow |= type_info[type_of(c, n, r)].bits < 32;
     if (c->o->plain || !narrow) return NULL;
-    Nest was = *n;
-    Ref *ref = arena_copy(c->arena, n->ref, MAX_REFS * sizeof *ref);
+    ChooseStmt was = *n;
+    ChooseRef *ref = arena_copy(c->arena, n->ref, MAX_REFS * sizeof *ref);
     if (words && take_words(c, n)) {
-        Nest *before = arena_copy(c->arena, &was, sizeof was);
+        ChooseStmt *before = arena_copy(c->arena, &was, sizeof was);
         before->ref = ref;
         return before;
     }
@@ -112,14 +112,15 @@ const Nest *choose_types(const Chooser *c, Nest *n, bool words) {
     return NULL;
 }
 
-bool words_fit(const Nest *n, const Tile *t) {
-    if (t->folded || t->group >= 0 || n->ref[1].uses[t->v] == n->ref[2].uses[t->v]) return false;
+bool words_fit(const ChooseStmt *n, const ChooseTile *t) {
+    if (t->horizontal || t->group >= 0 || n->ref[1].uses[t->v] == n->ref[2].uses[t->v])
+        return false;
     return n->ref[n->ref[1].uses[t->v] ? 1 : 2].lone;
 }
 
 // --- Copies --------------------------------------------------------------------------------------
 
-SchedCopy *nest_copy(const Chooser *c, Nest *n, int r, SchedStmt **section) {
+SchedCopy *nest_copy(const Chooser *c, ChooseStmt *n, int r, SchedStmt **section) {
     const Tensor *t = &c->p->tensors.at[n->ref[r].access->tensor];
     Name label = copy_label(c, n, r);
     if (is_taken(c->p, label)) return NULL;
@@ -149,7 +150,7 @@ static void see_first(void *user, const Access *a, bool guarded) {
 }
 
 // Dimensions are named after the iterators of the first read in the given statement.
-void copy_dims(const Chooser *c, const Nest *n, int r, Name *name) {
+void copy_dims(const Chooser *c, const ChooseStmt *n, int r, Name *name) {
     const Stmt *s = &c->given->stmts.at[n - c->nest];
     First first = {.tensor = n->ref[r].access->tensor};
     expr_visit_accesses(s->value, see_first, &first);
@@ -157,8 +158,8 @@ void copy_dims(const Chooser *c, const Nest *n, int r, Name *name) {
 }
 
 // Words lie along the reduction, which is the last dimension.
-void convert_operand(const Chooser *c, Nest *n, int r) {
-    const Ref *x = &n->ref[r];
+void convert_operand(const Chooser *c, ChooseStmt *n, int r) {
+    const ChooseRef *x = &n->ref[r];
     int last = n->word ? own_dim(x, n->pair) : x->access->rank - 1, rank = x->access->rank;
     if (n->word && x->as == type_of(c, n, r) && x->stride[n->pair] == 1) return; // it is already
     SchedStmt *section;

@@ -14,17 +14,17 @@
 
 // --- Around the tile -----------------------------------------------------------------------------
 
-static int64_t step_of(const Nest *n, const Tile *t, int i) {
-    if (i == t->v && t->join >= 0) return n->extent[i];
-    if (i == t->v) return t->folded ? 1 : (int64_t)t->vectors * n->lanes;
-    if (i == t->join) return t->joined;
+static int64_t step_of(const ChooseStmt *n, const ChooseTile *t, int i) {
+    if (i == t->v && t->collapse >= 0) return n->extent[i];
+    if (i == t->v) return t->horizontal ? 1 : (int64_t)t->vectors * n->lanes;
+    if (i == t->collapse) return t->collapsed;
     if (i == t->group) return t->groups;
     if (i == t->row[0]) return t->rows[0];
     return i == t->row[1] ? t->rows[1] : 1;
 }
 
 // The panel operand: the largest one in lanes, which is packed or could be.
-static int panel_operand(const Nest *n, const Tile *t) {
+static int panel_operand(const ChooseStmt *n, const ChooseTile *t) {
     int best = 0;
     double most = 0;
     if (t->pack) return t->pack;
@@ -37,8 +37,8 @@ static int panel_operand(const Nest *n, const Tile *t) {
 // The loops around the tile. Bytes and reads count one iteration of the loops that all operands
 // depend on.
 typedef struct Blocks {
-    const Nest *n;
-    const Tile *t;
+    const ChooseStmt *n;
+    const ChooseTile *t;
     int panel;                 // the panel operand; 0: none
     double panel_bytes, bytes; // of one panel; of the whole operand
     double rest_bytes, reuse;  // bytes of the other operands; reads of a panel
@@ -53,12 +53,12 @@ typedef struct Blocks {
     int nred, red[PROGRAM_MAX_ITERS]; // reductions, outermost first
     int64_t step[PROGRAM_MAX_ITERS];  // of a reduction's loop outside the rows; 0: none
     Name name[PROGRAM_MAX_ITERS];     // of iterators in the packed copy; NULL: it has none
-    int64_t turn;                     // step of the loop that prefetches rows of a tile; 0: none
+    int64_t cut;                      // step of the loop that prefetches rows of a tile; 0: none
 } Blocks;
 
 // 0: all operands depend on iterator i; 1: the panel operand does; 2: it does not.
 static int depth_of(const Blocks *b, int i) {
-    const Nest *n = b->n;
+    const ChooseStmt *n = b->n;
     if (b->through) return 1;
     if (!n->ref[b->panel].uses[i]) return 2;
     return !shares(n, i) && i != b->t->v ? 0 : 1;
@@ -67,17 +67,17 @@ static int depth_of(const Blocks *b, int i) {
 // Is the panel operand a large one that is read once by a reduction in lanes? Then loops follow its
 // order in memory, even if all other operands depend on one of them.
 static bool reads_through(const Chooser *c, const Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel];
-    if (!b->t->folded || b->t->pack || b->t->row[0] >= 0 || !x->lone) return false;
+    const ChooseStmt *n = b->n;
+    const ChooseRef *x = &n->ref[b->panel];
+    if (!b->t->horizontal || b->t->pack || b->t->row[0] >= 0 || !x->lone) return false;
     for (int i = 0; i < n->s->niters; i++)
         if (n->extent[i] > 1 && !x->uses[i]) return false;
     return x->size > room_in(c, 2);
 }
 
 static void measure(Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel];
+    const ChooseStmt *n = b->n;
+    const ChooseRef *x = &n->ref[b->panel];
     b->panel_bytes = b->bytes = x->bytes;
     b->reuse = 1;
     for (int i = 0; i < n->s->niters; i++) {
@@ -101,10 +101,10 @@ static void measure(Blocks *b) {
 // Orders reductions by their strides in the panel operand, largest first. Those that are unrolled
 // around the tile come last, and of these the ones whose windows overlap from row to row.
 static void order_reductions(Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
+    const ChooseStmt *n = b->n;
+    const ChooseRef *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
     for (int i = 0; i < n->s->niters; i++) {
-        if (!n->s->iter[i].reduction || (b->t->folded && i == b->t->v)) continue;
+        if (!n->s->iter[i].reduction || (b->t->horizontal && i == b->t->v)) continue;
         int at = b->nred++;
         for (; at > 0 && llabs(x->stride[b->red[at - 1]]) < llabs(x->stride[i]); at--)
             b->red[at] = b->red[at - 1];
@@ -125,11 +125,11 @@ static void order_reductions(Blocks *b) {
 // Values of v in panels that are packed together: the other operand is read less often, and copies
 // read and write longer rows. 0: panels are packed one by one.
 static int64_t group_of(const Chooser *c, const Blocks *b) {
-    const Nest *n = b->n;
+    const ChooseStmt *n = b->n;
     int v = b->t->v;
     int64_t wide = step_of(n, b->t, v), group = 0;
     int64_t parts = c->o->serial ? 1 : c->cost->parallel_tasks;
-    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1 || b->t->join >= 0)
+    if (b->rows_first || b->nred != 1 || n->ref[b->panel].stride[v] != 1 || b->t->collapse >= 0)
         return 0;
     for (int64_t k = 2; k <= c->cost->group_panels; k++)
         if (n->extent[v] % (k * wide) == 0 && n->extent[v] / (k * wide) >= parts &&
@@ -142,17 +142,17 @@ static int64_t group_of(const Chooser *c, const Blocks *b) {
 // of L1. Prefetching the next panel while one is used costs less than packing, unless a panel is
 // read often and several can be packed together.
 static void read_straight(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
+    const ChooseStmt *n = b->n;
     const MachineCost *k = c->cost;
-    const Ref *x = &n->ref[b->panel];
+    const ChooseRef *x = &n->ref[b->panel];
     if (tile_is_near(n, b->t)) b->near = near_bytes(c);
-    if (c->o->plain || !b->panel || b->t->folded || b->t->pack || b->t->group >= 0) return;
+    if (c->o->plain || !b->panel || b->t->horizontal || b->t->pack || b->t->group >= 0) return;
     if (b->rows_first || b->streamed || b->fetched || b->nred != 1 || !x->lone || x->as) return;
     if (x->stride[b->t->v] != 1 || (b->reuse >= k->straight_reads && group_of(c, b))) return;
-    int64_t apart = llabs(x->stride[b->red[0]]) * x->bytes;
-    if (apart == 0 || apart % c->m->line_bytes || b->bytes <= room_in(c, 2)) return;
+    int64_t pitch = llabs(x->stride[b->red[0]]) * x->bytes;
+    if (pitch == 0 || pitch % c->m->line_bytes || b->bytes <= room_in(c, 2)) return;
     int64_t row = step_of(n, b->t, b->t->v) * x->bytes;
-    int64_t sets = min_i64(rows_of_way(k, apart) * row, k->way_bytes); // in bytes of a way
+    int64_t sets = min_i64(rows_of_way(k, pitch) * row, k->way_bytes); // in bytes of a way
     double room = near_bytes(c) * (double)sets / k->way_bytes;
     bool fits = b->reuse < k->pack_reads && room >= k->straight_share * b->panel_bytes;
     if (!fits && room < (double)(k->straight_rows * row)) return;
@@ -200,10 +200,10 @@ static int64_t part_near(int64_t extent, int64_t want) {
 // of memory, while sums are loaded and stored. Panels would access a new page with each row, which
 // is faster only if the processor keeps all translations and rows are prefetched.
 static void stream_panel(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
+    const ChooseStmt *n = b->n;
     const MachineCost *k = c->cost;
-    const Ref *x = &n->ref[b->panel];
-    if (!b->panel || b->t->folded || b->t->pack || b->rows_first || b->nred != 1) return;
+    const ChooseRef *x = &n->ref[b->panel];
+    if (!b->panel || b->t->horizontal || b->t->pack || b->rows_first || b->nred != 1) return;
     if (x->as) return;
     if (b->reuse >= k->stream_reads || b->bytes <= room_in(c, 2)) return;
     int i = b->red[0], v = b->t->v;
@@ -212,11 +212,11 @@ static void stream_panel(const Chooser *c, Blocks *b) {
         if (b->t->row[r] >= 0) rows *= n->extent[b->t->row[r]];
     int64_t want = max_i64(k->stream_steps_row * rows, k->stream_steps_least);
     int64_t step = part_near(n->extent[i], min_i64(want, k->stream_steps_most));
-    int64_t apart = llabs(x->stride[i]) * x->bytes;
-    if (x->stride[v] != 1 || apart < k->far_stride || n->extent[i] < k->stream_passes * step)
+    int64_t pitch = llabs(x->stride[i]) * x->bytes;
+    if (x->stride[v] != 1 || pitch < k->far_stride || n->extent[i] < k->stream_passes * step)
         return;
-    b->fetched = !c->o->plain && x->lone && (double)apart > k->page_share * k->page_bytes &&
-                 (double)apart * (double)n->extent[i] <= (double)k->known_pages * k->page_bytes;
+    b->fetched = !c->o->plain && x->lone && (double)pitch > k->page_share * k->page_bytes &&
+                 (double)pitch * (double)n->extent[i] <= (double)k->known_pages * k->page_bytes;
     if (b->fetched) return;
     b->streamed = true;
     b->step[i] = step;
@@ -225,23 +225,23 @@ static void stream_panel(const Chooser *c, Blocks *b) {
 }
 
 // Would the panel fit into L1 if its rows did not map to few of the sets?
-static bool is_crowded(const Chooser *c, const Blocks *b, int64_t apart) {
+static bool is_crowded(const Chooser *c, const Blocks *b, int64_t pitch) {
     double row = (double)(b->t->vectors * b->n->lanes * b->n->ref[b->panel].bytes);
     const MachineCost *k = c->cost;
-    double room = (double)(c->m->cache[1] / k->way_bytes * rows_of_way(k, apart)) * row;
+    double room = (double)(c->m->cache[1] / k->way_bytes * rows_of_way(k, pitch)) * row;
     return b->panel_bytes <= room_in(c, 1) && k->crowd_factor * room < b->panel_bytes;
 }
 
 static bool wants_pack(const Chooser *c, const Blocks *b) {
     const MachineCost *cost = c->cost;
-    const Ref *x = &b->n->ref[b->panel];
+    const ChooseRef *x = &b->n->ref[b->panel];
     bool crooked = false;          // rows do not begin at cache lines
     int64_t least = INT64_MAX / 8; // bytes from one row to the next
     if (c->o->plain || b->streamed || b->straight || b->fetched || !b->panel ||
         !can_pack(x, b->t->v))
         return false;
-    if (b->t->folded) return b->t->pack;
-    if (b->t->join >= 0) return true;
+    if (b->t->horizontal) return b->t->pack;
+    if (b->t->collapse >= 0) return true;
     if (!x->lone) return false;
     if (b->t->group >= 0) return false;
     if (b->t->pack || x->as) return true;
@@ -263,7 +263,7 @@ static bool wants_pack(const Chooser *c, const Blocks *b) {
 
 // Iterators along which an operand is contiguous, innermost first, up to about a vector: columns of
 // a block that is transposed in registers.
-static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
+static int neighbours(const ChooseStmt *n, const ChooseRef *x, int v, int *chain) {
     int64_t length = 1;
     int count = 0;
     for (bool more = true; more && length < n->lanes;) {
@@ -280,20 +280,20 @@ static int neighbours(const Nest *n, const Ref *x, int v, int *chain) {
 }
 
 // Does the copy that is made inside loop `at` (NULL: outside all) have several panels?
-static bool has_panels(const Nest *n, const Blocks *b, const SchedLoop *at) {
+static bool has_panels(const ChooseStmt *n, const Blocks *b, const SchedLoop *at) {
     int64_t wide = step_of(n, b->t, b->t->v);
-    if (b->t->folded) return false;
+    if (b->t->horizontal) return false;
     for (const SchedLoop *l = n->loop; at && l <= at; l++)
         if (l->iter == n->s->iter[b->t->v].name && l->step <= wide) return false;
     return wide < n->extent[b->t->v];
 }
 
 // The section of the copy: along the lanes, or in blocks that are transposed in registers.
-static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, SchedStmt *s,
+static void order_copy(const ChooseStmt *n, const Blocks *b, const SchedLoop *at, SchedStmt *s,
                        SchedLoop *loop) {
-    const Ref *x = &n->ref[b->panel];
-    int v = b->t->v, join = b->t->join, count = 0, chain[PROGRAM_MAX_ITERS];
-    int columns = x->stride[v] != 1 && !n->word && join < 0 ? neighbours(n, x, v, chain) : 0;
+    const ChooseRef *x = &n->ref[b->panel];
+    int v = b->t->v, collapse = b->t->collapse, count = 0, chain[PROGRAM_MAX_ITERS];
+    int columns = x->stride[v] != 1 && !n->word && collapse < 0 ? neighbours(n, x, v, chain) : 0;
     bool cut = columns == 1 && n->extent[chain[0]] > n->cost->copy_columns * n->lanes;
     SchedLoop panels = {.iter = b->name[v], .step = step_of(n, b->t, v)};
     bool whole = panels.step * x->bytes >= n->cost->copy_row; // one panel after the other
@@ -303,7 +303,7 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
         int i = k < 0 ? k + n->s->niters : b->red[k];
         bool inside = false;
         for (int j = 0; j < columns; j++) inside |= chain[j] == i;
-        if (i == v || i == join || !b->name[i] || (k < 0 && n->s->iter[i].reduction) ||
+        if (i == v || i == collapse || !b->name[i] || (k < 0 && n->s->iter[i].reduction) ||
             (inside && !cut))
             continue;
         loop[count++] = (SchedLoop){.iter = b->name[i], .step = inside ? n->lanes : 1};
@@ -314,7 +314,7 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
     if (n->word) loop[count++] = (SchedLoop){.iter = b->name[n->pair], .step = 1};
     for (int k = columns - 1; k >= 0; k--)
         loop[count++] = (SchedLoop){.iter = b->name[chain[k]], .step = 1};
-    if (join >= 0) loop[count++] = (SchedLoop){.iter = b->name[join], .step = 1};
+    if (collapse >= 0) loop[count++] = (SchedLoop){.iter = b->name[collapse], .step = 1};
     loop[count++] = (SchedLoop){.iter = b->name[v], .step = 1, .kind = KIND_VECTOR};
     for (int k = 0; k < count; k++) require(loop[k].iter);
     s->nloops = count;
@@ -323,8 +323,8 @@ static void order_copy(const Nest *n, const Blocks *b, const SchedLoop *at, Sche
 
 // Names the iterators of the copy; parts of an iterator keep their own names.
 static void name_copy(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
-    const Ref *x = &n->ref[b->panel];
+    const ChooseStmt *n = b->n;
+    const ChooseRef *x = &n->ref[b->panel];
     Name name[PROGRAM_MAX_RANK];
     copy_dims(c, n, b->panel, name);
     for (int d = 0; d < x->access->rank; d++) {
@@ -337,24 +337,24 @@ static void name_copy(const Chooser *c, Blocks *b) {
 }
 
 // Copies the panel operand inside loop `at` (NULL: outside all).
-static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
+static bool pack(const Chooser *c, ChooseStmt *n, Blocks *b, const SchedLoop *at) {
     SchedStmt *section;
     SchedCopy *copy = nest_copy(c, n, b->panel, &section);
     if (!copy) return false;
     name_copy(c, b);
     LayoutDim *dim = arena_new_n(c->arena, LayoutDim, 2 * PROGRAM_MAX_ITERS);
-    int count = 0, v = b->t->v, join = b->t->join;
+    int count = 0, v = b->t->v, collapse = b->t->collapse;
     int64_t width = (int64_t)b->t->vectors * n->lanes;
     for (int i = 0; i < n->s->niters; i++)
-        if (b->name[i] && i != v && i != join && !n->s->iter[i].reduction)
+        if (b->name[i] && i != v && i != collapse && !n->s->iter[i].reduction)
             dim[count++] = (LayoutDim){.dim = b->name[i], .block = 1};
-    if (width < n->extent[v] && !b->t->folded && !n->ref[b->panel].twin)
+    if (width < n->extent[v] && !b->t->horizontal && !n->ref[b->panel].twin)
         dim[count++] = (LayoutDim){.dim = b->name[v], .block = width};
     for (int k = 0; k < b->nred; k++)
         if (b->name[b->red[k]])
             dim[count++] =
                 (LayoutDim){.dim = b->name[b->red[k]], .block = b->red[k] == n->pair ? n->word : 1};
-    if (join >= 0) dim[count++] = (LayoutDim){.dim = b->name[join], .block = 1};
+    if (collapse >= 0) dim[count++] = (LayoutDim){.dim = b->name[collapse], .block = 1};
     dim[count++] = (LayoutDim){.dim = b->name[v], .block = 1};
     if (n->word) dim[count++] = (LayoutDim){.dim = b->name[n->pair], .block = 1};
     copy->storage = (Storage){.ndims = count, .dim = dim, .align = LIMIT_ALIGN};
@@ -367,10 +367,10 @@ static bool pack(const Chooser *c, Nest *n, Blocks *b, const SchedLoop *at) {
 
 // May the temporary be computed in parts, inside a loop of this statement? It may if only this
 // statement reads it, and if it is computed from arguments element by element.
-static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
+static bool is_movable(const Chooser *c, const ChooseStmt *n, int tensor) {
     if (c->p->tensors.at[tensor].role != ROLE_TEMP) return false;
     for (int k = 0; k < c->p->stmts.n; k++) {
-        const Nest *other = &c->nest[k];
+        const ChooseStmt *other = &c->nest[k];
         bool writes = other->s->write->tensor == tensor;
         if (!other->known || (writes && (other > n || other->reduces || other->after >= 0)))
             return false;
@@ -385,13 +385,14 @@ static bool is_movable(const Chooser *c, const Nest *n, int tensor) {
 
 // Cycles to write a temporary and to load it again: at once, with all operands in between; or in
 // parts, one in each iteration of a loop, which costs some cycles to start.
-static double whole_cycles(const Chooser *c, const Nest *n, double bytes) {
+static double whole_cycles(const Chooser *c, const ChooseStmt *n, double bytes) {
     double between = bytes;
     for (int r = 1; r < n->nrefs; r++) between += n->ref[r].size;
     return chooser_traffic(c, c->cost->temp_passes * bytes, between);
 }
 
-static double part_cycles(const Chooser *c, const Nest *n, double bytes, const SchedLoop *at) {
+static double part_cycles(const Chooser *c, const ChooseStmt *n, double bytes,
+                          const SchedLoop *at) {
     double trips = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == at->iter) trips = ceil((double)n->extent[i] / (double)at->step);
@@ -401,7 +402,7 @@ static double part_cycles(const Chooser *c, const Nest *n, double bytes, const S
 
 // Computes temporaries that are strided along the outermost loop inside that loop, if that costs
 // less than loading them again: the part of an iteration is contiguous and in a cache.
-static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
+static void compute_inside(Chooser *c, ChooseStmt *n, const SchedLoop *at) {
     for (int r = 1; r < n->nrefs; r++) {
         const Access *a = n->ref[r].access;
         const Tensor *t = &c->p->tensors.at[a->tensor];
@@ -415,7 +416,7 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
         if (!across || part_cycles(c, n, bytes, at) >= whole_cycles(c, n, bytes) ||
             !is_movable(c, n, a->tensor))
             continue;
-        for (Nest *writer = c->nest; writer < n; writer++)
+        for (ChooseStmt *writer = c->nest; writer < n; writer++)
             if (writer->s->write->tensor == a->tensor)
                 writer->out.at = (LoopRef){.iter = at->iter, .step = at->step};
         n->perfect = (int)min_i64(n->perfect, at - n->loop + 1);
@@ -424,15 +425,15 @@ static void compute_inside(Chooser *c, Nest *n, const SchedLoop *at) {
 
 // --- The order -----------------------------------------------------------------------------------
 
-static void outer_loop(Nest *n, const Blocks *b, int i) {
+static void outer_loop(ChooseStmt *n, const Blocks *b, int i) {
     int64_t step = step_of(n, b->t, i);
-    bool inside = i == b->t->v || i == b->t->join || i == b->t->group || i == b->t->row[0] ||
+    bool inside = i == b->t->v || i == b->t->collapse || i == b->t->group || i == b->t->row[0] ||
                   i == b->t->row[1];
     if (step < n->extent[i] || !inside) nest_loop(n, i, step, KIND_SERIAL);
 }
 
 // The loops over results by their strides in the panel operand, largest first.
-static void loops_through(Nest *n, const Blocks *b) {
+static void loops_through(ChooseStmt *n, const Blocks *b) {
     int order[PROGRAM_MAX_ITERS], count = 0;
     const int64_t *stride = n->ref[b->panel].stride;
     for (int i = 0; i < n->s->niters; i++) {
@@ -445,7 +446,7 @@ static void loops_through(Nest *n, const Blocks *b) {
     for (int k = 0; k < count; k++) outer_loop(n, b, order[k]);
 }
 
-static void loops_at(Nest *n, const Blocks *b, int depth) {
+static void loops_at(ChooseStmt *n, const Blocks *b, int depth) {
     if (b->through && depth == 1) loops_through(n, b);
     for (int i = 0; i < n->s->niters && !b->through; i++)
         if (n->s->iter[i].reduction || n->extent[i] <= 1 || depth_of(b, i) != depth)
@@ -457,17 +458,17 @@ static void loops_at(Nest *n, const Blocks *b, int depth) {
 }
 
 // Loops of one iteration come last, where they do not separate others.
-static void idle_loops(Nest *n) {
+static void idle_loops(ChooseStmt *n) {
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction && n->extent[i] == 1) nest_loop(n, i, 1, KIND_SERIAL);
 }
 
 // A long window along the lanes: taps that are a whole vector apart run together, since most of
 // them load the same vectors. The number of these; 0: there is no such window.
-static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
+static int64_t taps_in_one_go(const ChooseStmt *n, const Blocks *b, int i) {
     int64_t taps = n->extent[i] / n->lanes;
     bool slides = false;
-    if (b->t->folded || n->window >= 0 || b->step[i] || n->extent[i] % n->lanes) return 0;
+    if (b->t->horizontal || n->window >= 0 || b->step[i] || n->extent[i] % n->lanes) return 0;
     if (taps < 2 || taps > n->cost->taps_most || b->t->vectors < 2) return 0;
     for (int r = 1; r < n->nrefs; r++)
         slides |= n->ref[r].stride[i] == 1 && n->ref[r].stride[b->t->v] == 1;
@@ -475,42 +476,42 @@ static int64_t taps_in_one_go(const Nest *n, const Blocks *b, int i) {
 }
 
 // The length of parts of a reduction: a divisor close to `want`, and at least `least`; 0: none.
-static int64_t even_turn(const MachineCost *k, int64_t all, int64_t extent, int64_t want,
+static int64_t even_part(const MachineCost *k, int64_t all, int64_t extent, int64_t want,
                          int64_t least) {
     int by = k->cut_multiple;
-    int64_t turn = max_i64(want / by * by, least), few = max_i64(want / 2, least);
-    while (turn > few && (all % turn || extent % turn)) turn -= by;
-    while (turn < all && (all % turn || extent % turn)) turn += by;
-    return k->least_blocks * turn <= all ? turn : 0;
+    int64_t cut = max_i64(want / by * by, least), few = max_i64(want / 2, least);
+    while (cut > few && (all % cut || extent % cut)) cut -= by;
+    while (cut < all && (all % cut || extent % cut)) cut += by;
+    return k->least_blocks * cut <= all ? cut : 0;
 }
 
 // Cuts the reduction so that each part prefetches some rows of the tile, if tiles are stored beyond
 // L2: as many parts as rows or a few more, so that the last row arrives in time.
 static void share_rows(const Chooser *c, Blocks *b) {
-    const Nest *n = b->n;
-    const Tile *t = b->t;
-    if (c->o->plain || t->folded || t->near || b->nred != 1 || t->row[0] < 0 || t->row[1] >= 0)
+    const ChooseStmt *n = b->n;
+    const ChooseTile *t = b->t;
+    if (c->o->plain || t->horizontal || t->near || b->nred != 1 || t->row[0] < 0 || t->row[1] >= 0)
         return;
     if (!stores_far(c, n) || n->ref[0].stride[t->v] != 1 || n->window >= 0) return;
     int i = b->red[0];
     int64_t all = b->step[i] ? b->step[i] : n->extent[i], want = ceil_div(all, t->rows[0]);
-    b->turn = even_turn(c->cost, all, n->extent[i], want, c->cost->cut_steps);
-    if (!b->turn) b->turn = even_turn(c->cost, all, n->extent[i], want, c->cost->cut_steps_short);
+    b->cut = even_part(c->cost, all, n->extent[i], want, c->cost->cut_steps);
+    if (!b->cut) b->cut = even_part(c->cost, all, n->extent[i], want, c->cost->cut_steps_short);
 }
 
-static void inner_reductions(const Chooser *c, Nest *n, const Blocks *b) {
+static void inner_reductions(const Chooser *c, ChooseStmt *n, const Blocks *b) {
     for (int k = 0; k < b->nred; k++) {
         int i = b->red[k];
         int64_t taps =
             k + 1 == b->nred && !c->o->plain && !c->parts.n ? taps_in_one_go(n, b, i) : 0;
         if (taps) nest_loop(n, i, taps, KIND_SERIAL);
         if (taps) n->loop[n->nloops - 1].interleaved = true;
-        if (b->turn) nest_loop(n, i, b->turn, KIND_SERIAL);
+        if (b->cut) nest_loop(n, i, b->cut, KIND_SERIAL);
         if (b->step[i] != 1) nest_loop(n, i, 1, KIND_SERIAL);
     }
 }
 
-static int iter_of(const Nest *n, const SchedLoop *l) {
+static int iter_of(const ChooseStmt *n, const SchedLoop *l) {
     int i = 0;
     while (i < n->s->niters && n->s->iter[i].name != l->iter) i++;
     return i;
@@ -518,9 +519,9 @@ static int iter_of(const Nest *n, const SchedLoop *l) {
 
 // Divides the innermost long loop over results into blocks of rows whose horizontal reductions are
 // done together; a few results of each row may stand inside.
-static void block_rows(Nest *n, const Tile *t) {
-    int64_t rows = folded_rows(n, t), inside = 1;
-    for (int at = n->nloops - 1; rows && at >= 0 && inside <= n->cost->folded_inside; at--) {
+static void block_rows(ChooseStmt *n, const ChooseTile *t) {
+    int64_t rows = horizontal_rows(n, t), inside = 1;
+    for (int at = n->nloops - 1; rows && at >= 0 && inside <= n->cost->horizontal_inside; at--) {
         SchedLoop *l = &n->loop[at];
         int i = iter_of(n, l);
         if (i == n->s->niters || l->step != 1) return;
@@ -534,7 +535,7 @@ static void block_rows(Nest *n, const Tile *t) {
     }
 }
 
-static void emit(Chooser *c, Nest *n, Blocks *b) {
+static void emit(Chooser *c, ChooseStmt *n, Blocks *b) {
     bool packed = wants_pack(c, b);
     bool twin = packed && n->ref[b->panel].twin; // one copy of the whole tensor serves both reads
     if (packed && !twin) b->group = group_of(c, b);
@@ -555,16 +556,16 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
     block_rows(n, b->t);
     share_rows(c, b);
     inner_reductions(c, n, b);
-    if (b->t->folded && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
-    int turns = n->nloops;
+    if (b->t->horizontal && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
+    int loops = n->nloops;
     if (n->word) n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
     for (int k = 0; k < 2; k++) {
-        int row =
-            b->t->row[k ^ b->t->folded]; // in lanes: registers hold the vectors of the fewer rows
+        // With the reduction in lanes, registers hold the vectors of the fewer rows.
+        int row = b->t->row[k ^ b->t->horizontal];
         if (row >= 0) nest_loop(n, row, 1, KIND_SERIAL);
     }
     if (b->t->group >= 0) nest_loop(n, b->t->group, 1, KIND_SERIAL);
-    if (b->t->join >= 0) nest_loop(n, b->t->join, 1, KIND_SERIAL);
+    if (b->t->collapse >= 0) nest_loop(n, b->t->collapse, 1, KIND_SERIAL);
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (twin) at = NULL;
     packed = packed && pack(c, n, b, at);
@@ -575,15 +576,15 @@ static void emit(Chooser *c, Nest *n, Blocks *b) {
         n->out.unroll_limit = guarded_unroll(n, b->t);
     if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
     bool ahead = b->straight && b->reuse >= 2; // no other prefetch of it
-    Around around = {turns, outer, packed ? b->panel : 0, ahead ? b->panel : 0, b->turn > 0};
+    TileLoops around = {loops, outer, packed ? b->panel : 0, ahead ? b->panel : 0, b->cut > 0};
     if (!c->o->plain) choose_fetches(c, n, &around);
-    if (ahead) fetch_panels(c, n, &n->ref[b->panel], turns);
+    if (ahead) fetch_panels(c, n, &n->ref[b->panel], loops);
     if (b->fetched) fetch_rows(c, n, &n->ref[b->panel], step_of(n, b->t, b->t->v));
 }
 
-void choose_contraction(Chooser *c, Nest *n) {
-    Tile t;
-    const Nest *before = choose_types(c, n, true);
+void choose_contraction(Chooser *c, ChooseStmt *n) {
+    ChooseTile t;
+    const ChooseStmt *before = choose_types(c, n, true);
     bool found = choose_tile(c, n, &t);
     if (before && !(found && words_fit(n, &t))) {
         *n = *before;
@@ -593,7 +594,7 @@ void choose_contraction(Chooser *c, Nest *n) {
     if (!found) return;
     Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
     n->cycles = t.cost + n->memory;
-    n->folded = t.folded;
+    n->horizontal = t.horizontal;
     if (b.panel) {
         b.through = reads_through(c, &b);
         measure(&b);
@@ -601,7 +602,7 @@ void choose_contraction(Chooser *c, Nest *n) {
         b.rows_first =
             chooser_traffic(c, b.rest_bytes * panels, b.rest_bytes) >
             chooser_traffic(c, b.bytes * b.reuse, b.bytes) + b.bytes / c->cost->pass_rate;
-        b.rows_first |= t.folded && t.pack; // the copy has all rows, and is small
+        b.rows_first |= t.horizontal && t.pack; // the copy has all rows, and is small
         b.rows_first &= !b.through;
     }
     order_reductions(&b);

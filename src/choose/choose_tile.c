@@ -22,12 +22,12 @@
 
 // --- The model -----------------------------------------------------------------------------------
 
-static bool is_vector(const Nest *n, int r, int v, int pack) {
+static bool is_vector(const ChooseStmt *n, int r, int v, int pack) {
     return r == pack || n->ref[r].stride[v] == 1;
 }
 
 // Values of an iterator in a part of the tile, with the nearest reductions unrolled.
-static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i) {
+static int64_t span_of(const ChooseStmt *n, const ChooseTile *t, const int64_t *part, int i) {
     if (i == t->v) return part[2];
     if (i == t->row[0] || i == t->row[1]) return part[i == t->row[1]];
     return t->near >> i & 1 ? n->extent[i] : 1;
@@ -35,7 +35,8 @@ static int64_t span_of(const Nest *n, const Tile *t, const int64_t *part, int i)
 
 // Distinct elements of an operand in a part of the tile over all unrolled iterations. Neighbours in
 // a window share elements, except along the lanes, where each offset is another vector.
-static double window_of(const Nest *n, const Tile *t, const int64_t *part, const Ref *ref) {
+static double window_of(const ChooseStmt *n, const ChooseTile *t, const int64_t *part,
+                        const ChooseRef *ref) {
     double all = 1;
     for (int d = 0; d < ref->likely->rank; d++) {
         const Affine *sub = ref->likely->sub[d];
@@ -53,7 +54,7 @@ static double window_of(const Nest *n, const Tile *t, const int64_t *part, const
 
 // Columns of a block that is loaded by rows and transposed in registers: unrolled reductions around
 // the tile along which the operand is contiguous.
-static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
+static int64_t transposed_columns(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
     int64_t columns = 1;
     for (int i = n->s->niters - 1; i >= 0; i--)
         if (t->near >> i & 1 && ref->stride[i] == columns && !ref->hard[i]) columns *= n->extent[i];
@@ -61,27 +62,28 @@ static int64_t turned_columns(const Nest *n, const Tile *t, const Ref *ref) {
 }
 
 // Does the generator unroll all iterations around the tile? Functions take many operations.
-static bool is_straight(const Chooser *c, const Nest *n, const Tile *t) {
+static bool is_straight(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     double sums = (double)(t->rows[0] * t->rows[1] * t->vectors);
-    return sums * t->turns * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
+    return sums * t->steps * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
 }
 
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
 // are inserted one by one, others are gathered.
-static double lanes_apart(const Chooser *c, const Nest *n, const Ref *ref, const Tile *t) {
+static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseRef *ref,
+                            const ChooseTile *t) {
     int v = t->v;
-    int64_t apart = ref->stride[v], columns = turned_columns(n, t, ref);
-    int shuffles = comb_shuffles(c->m, apart);
-    if (shuffles && columns >= apart && is_straight(c, n, t)) return 1 + shuffles;
-    if (t->vectors == 1 && apart > 0 && columns >= LIMIT_TRANSPOSE &&
+    int64_t pitch = ref->stride[v], columns = transposed_columns(n, t, ref);
+    int shuffles = comb_shuffles(c->m, pitch);
+    if (shuffles && columns >= pitch && is_straight(c, n, t)) return 1 + shuffles;
+    if (t->vectors == 1 && pitch > 0 && columns >= LIMIT_TRANSPOSE &&
         n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes)
         return 1 + c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
-    if (apart >= 2 && apart <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
-        return (double)(2 * apart - 1);
+    if (pitch >= 2 && pitch <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
+        return (double)(2 * pitch - 1);
     return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : c->cost->gather_load * n->lanes;
 }
 
-bool tile_slides(const Nest *n, const Tile *t, int i) {
+bool tile_slides(const ChooseStmt *n, const ChooseTile *t, int i) {
     for (int r = 1; r < n->nrefs; r++)
         for (int d = 0; d < n->ref[r].likely->rank; d++) {
             const Affine *sub = n->ref[r].likely->sub[d];
@@ -93,12 +95,12 @@ bool tile_slides(const Nest *n, const Tile *t, int i) {
 
 // The reductions that are unrolled around the tile: all of them if they are short, otherwise those
 // of windows along its rows, innermost first, if registers hold a fair part of a window.
-static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double turns) {
+static uint64_t near_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *t, double steps) {
     double sums = (double)(t->rows[0] * t->rows[1] * t->vectors), limit = c->m->unroll_limit;
     double room = limit / sums, spare = c->m->vector_registers - sums - t->vectors - 1;
     bool keeps = c->cost->kept_windows * spare >= sums / t->vectors;
     uint64_t near = 0;
-    if (t->folded) return 0;
+    if (t->horizontal) return 0;
     if (n->window >= 0) {
         int inner = n->window;
         for (int i = 0; i < n->s->niters; i++)
@@ -109,15 +111,15 @@ static uint64_t near_of(const Chooser *c, const Nest *n, const Tile *t, double t
     for (int i = n->s->niters - 1; i >= 0; i--) {
         if (!n->s->iter[i].reduction || (double)n->extent[i] > room) continue;
         bool window = keeps && n->windows >> i & 1 && tile_slides(n, t, i);
-        if (turns > room && !window) continue;
-        if (turns > room) room /= (double)n->extent[i];
+        if (steps > room && !window) continue;
+        if (steps > room) room /= (double)n->extent[i];
         near |= (uint64_t)1 << i;
     }
     return near;
 }
 
 // Is every element of the operand read once?
-static bool is_passing(const Nest *n, const Ref *ref) {
+static bool is_passing(const ChooseStmt *n, const ChooseRef *ref) {
     for (int i = 0; i < n->s->niters; i++)
         if (n->extent[i] > 1 && !ref->uses[i]) return false;
     return true;
@@ -125,11 +127,11 @@ static bool is_passing(const Nest *n, const Ref *ref) {
 
 // Operations on a window that all rows and lanes share are done once for each of its elements: the
 // part of the iterations that do them, at least.
-static double fresh_values(const Nest *n, const Tile *t, const int64_t *part) {
-    double all = (double)(part[0] * part[1] * part[2]) * t->turns, most = 0;
-    if (t->turns <= 1 || t->folded) return 1;
+static double fresh_values(const ChooseStmt *n, const ChooseTile *t, const int64_t *part) {
+    double all = (double)(part[0] * part[1] * part[2]) * t->steps, most = 0;
+    if (t->steps <= 1 || t->horizontal) return 1;
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
+        const ChooseRef *ref = &n->ref[r];
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && !ref->uses[t->row[k]]) return 1;
         if (!ref->uses[t->v]) return 1;
@@ -140,10 +142,10 @@ static double fresh_values(const Nest *n, const Tile *t, const int64_t *part) {
 
 // Operations of one iteration before its sums: once for all of the tile that a value does not
 // depend on.
-static double work_of(const Nest *n, const Tile *t, const int64_t *part) {
+static double work_of(const ChooseStmt *n, const ChooseTile *t, const int64_t *part) {
     double all = 0;
     for (int i = 0; i < n->nworks; i++) {
-        const Work *w = &n->work[i];
+        const ChooseWork *w = &n->work[i];
         double often = w->uses >> t->v & 1 ? (double)part[2] : 1;
         bool every = w->uses >> t->v & 1;
         for (int k = 0; k < 2; k++) {
@@ -158,58 +160,60 @@ static double work_of(const Nest *n, const Tile *t, const int64_t *part) {
 
 // Iterations of unrolled reductions that move an operand, but not in a window along a row: they are
 // outside those that do, and share no elements.
-static double turns_beside(const Nest *n, const Tile *t, const Ref *ref) {
-    double turns = 1;
+static double steps_beside(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
+    double steps = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (t->near >> i & 1 && ref->uses[i] && !tile_slides(n, t, i))
-            turns *= (double)n->extent[i];
-    return turns;
+            steps *= (double)n->extent[i];
+    return steps;
 }
 
 // Loads of one iteration for a part of the tile: part[0] by part[1] rows of part[2] vectors.
 // *shared: loads that are saved because registers hold a window.
-static double loads_of(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
-                       double *shared) {
+static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
+                       const int64_t *part, double *shared) {
     const MachineCost *cost = c->cost;
-    double sum = 0, turns = t->turns;
+    double sum = 0, steps = t->steps;
     double sums = (double)(part[0] * part[1] * part[2]);
     double room = c->m->vector_registers - sums - (double)part[2] - 1;
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
+        const ChooseRef *ref = &n->ref[r];
         bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
         double count = 1, lines = along && whole && ref->crooked && r != t->pack ? 2 : 1;
-        if (along) count = (double)part[2] * (whole ? 1 : lanes_apart(c, n, ref, t));
+        if (along) count = (double)part[2] * (whole ? 1 : strided_loads(c, n, ref, t));
         if (ref->bytes < 4) count *= along ? cost->narrow_vector : cost->narrow_broadcast;
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
-        if (turns > 1 && whole) {
-            double window = window_of(n, t, part, ref), live = window / turns_beside(n, t, ref);
+        if (steps > 1 && whole) {
+            double window = window_of(n, t, part, ref), live = window / steps_beside(n, t, ref);
             double kept = fmax(0, fmin(1, room / live));
-            if (window < turns * count)
-                lines = 1; // in L1: two halves take the time of one far load
-            *shared += lines * kept * (count - window / turns);
+            // From L1, two halves of a vector take the time of one far load.
+            if (window < steps * count) lines = 1;
+            *shared += lines * kept * (count - window / steps);
         } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
             double far = cost->far_load;
             bool again = lines > 1;                                  // neighbours share the lines
             lines = ref->lone && ref->once ? far : fmax(lines, far); // the former can be packed
-            if (again && !t->folded && is_passing(n, ref)) lines = far * (1 + 1 / (double)part[2]);
+            if (again && !t->horizontal && is_passing(n, ref))
+                lines = far * (1 + 1 / (double)part[2]);
         }
-        if (t->folded && t->row[0] >= 0 && lines >= cost->far_load) lines *= cost->row_load;
+        if (t->horizontal && t->row[0] >= 0 && lines >= cost->far_load) lines *= cost->row_load;
         sum += lines * count;
     }
     return sum;
 }
 
 // Rows with a stride of a power of two map to few L1 sets and evict each other.
-static double crowding(const Nest *n, const Tile *t, const int64_t *part, double turns) {
+static double crowding(const ChooseStmt *n, const ChooseTile *t, const int64_t *part,
+                       double steps) {
     const MachineCost *cost = n->cost;
     double lost = 0;
-    for (int r = 1; r < n->nrefs && turns >= cost->crowd_steps; r++)
+    for (int r = 1; r < n->nrefs && steps >= cost->crowd_steps; r++)
         for (int k = 0; k < 2; k++) {
             if (t->row[k] < 0 || r == t->pack || n->ref[r].uses[t->v]) continue;
-            int64_t apart = llabs(n->ref[r].stride[t->row[k]]) * n->ref[r].bytes;
-            if (!apart) continue;
-            int64_t sets = rows_of_way(cost, apart);
+            int64_t pitch = llabs(n->ref[r].stride[t->row[k]]) * n->ref[r].bytes;
+            if (!pitch) continue;
+            int64_t sets = rows_of_way(cost, pitch);
             if (sets < cost->crowd_sets)
                 lost += fmax(0, (double)part[k] - cost->crowd_lines * (double)sets);
         }
@@ -217,24 +221,25 @@ static double crowding(const Nest *n, const Tile *t, const int64_t *part, double
 }
 
 // Loads per cycle: full 64-byte vectors are slower.
-static double load_rate(const Machine *m, const Nest *n, const Tile *t) {
+static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
     bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
     return wide ? n->cost->full_load_rate : m->load_ports;
 }
 
 // Broadcasts within the rows of a group: one shuffle, or a blend for each further row.
-static double spread_cost(const Nest *n, const Tile *t) {
+static double broadcast_cost(const ChooseStmt *n, const ChooseTile *t) {
     return n->extent[t->v] <= n->cost->blend_lanes ? 1 : (double)(t->groups - 1);
 }
 
 // The cost of storing a vector of results, beside a contiguous store: strided lanes are stored one
 // by one, transposed with neighbouring rows, or shuffled if these are whole short rows.
-static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
-    int64_t apart = n->ref[0].stride[t->v];
-    int shuffles = comb_shuffles(c->m, apart);
-    if (apart == 1) return 0;
+static double store_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
+                         const int64_t *part) {
+    int64_t pitch = n->ref[0].stride[t->v];
+    int shuffles = comb_shuffles(c->m, pitch);
+    if (pitch == 1) return 0;
     for (int k = 0; k < 2 && shuffles; k++)
-        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] == apart) return shuffles;
+        if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] == pitch) return shuffles;
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0 && n->ref[0].stride[t->row[k]] == 1 && part[k] >= LIMIT_TRANSPOSE)
             return c->cost->store_transposed +
@@ -244,16 +249,17 @@ static double store_cost(const Chooser *c, const Nest *n, const Tile *t, const i
 
 // Rows of results that do not begin at cache lines: the first vector of each is split between two,
 // the others continue in lines that were just written. It costs more if lines come from L2.
-static double split_rows(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part) {
-    const Ref *w = &n->ref[0];
-    if (t->folded || w->stride[t->v] != 1 || !w->crooked) return 0;
+static double split_rows(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
+                         const int64_t *part) {
+    const ChooseRef *w = &n->ref[0];
+    if (t->horizontal || w->stride[t->v] != 1 || !w->crooked) return 0;
     bool far = w->size > room_in(c, 1);
     return (double)(part[0] * part[1]) * (far ? c->cost->split_line_far : c->cost->split_line);
 }
 
 // The cost of constraints: of lanes in the first and last vectors, of rows in the first and last of
 // several tiles.
-static double border_cost(const Nest *n, const Tile *t) {
+static double border_cost(const ChooseStmt *n, const ChooseTile *t) {
     bool whole = t->vectors * n->lanes >= n->extent[t->v];
     double lanes = whole ? n->cost->border_row : n->cost->border_lanes;
     double cost = n->guarded >> t->v & 1 ? lanes : 1;
@@ -266,7 +272,7 @@ static double border_cost(const Nest *n, const Tile *t) {
 }
 
 // Are all iterators of the conditions unrolled, so that the generator decides them?
-static bool is_answered(const Nest *n, const Tile *t) {
+static bool is_answered(const ChooseStmt *n, const ChooseTile *t) {
     uint64_t open = n->asked & ~t->near;
     if ((int64_t)t->vectors * n->lanes >= n->extent[t->v]) open &= ~((uint64_t)1 << t->v);
     for (int k = 0; k < 2; k++)
@@ -276,7 +282,7 @@ static bool is_answered(const Nest *n, const Tile *t) {
 }
 
 // Conditions of one iteration: once for all rows that they do not depend on.
-static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
+static double guard_ops(const ChooseStmt *n, const ChooseTile *t, const int64_t *part) {
     double often = 1;
     if (is_answered(n, t)) return 0;
     for (int k = 0; k < 2; k++)
@@ -285,52 +291,52 @@ static double guard_ops(const Nest *n, const Tile *t, const int64_t *part) {
 }
 
 // Cycles from one step of a reduction to the next: minima and maxima check for NaN.
-static double latency_of(const Machine *m, const Nest *n) {
+static double latency_of(const Machine *m, const ChooseStmt *n) {
     bool compares = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
     return (compares ? n->cost->compare_latency : 1) * m->fma_latency;
 }
 
 // The horizontal reduction of a sum; cheaper if several are done together.
-static double folded_end(const Nest *n, const Tile *t) {
-    return folded_rows(n, t) ? n->cost->fold_rows
-           : t->row[0] >= 0  ? n->cost->fold_tile
-                             : n->cost->fold_one;
+static double horizontal_end(const ChooseStmt *n, const ChooseTile *t) {
+    return horizontal_rows(n, t) ? n->cost->horizontal_block_end
+           : t->row[0] >= 0      ? n->cost->horizontal_tile_end
+                                 : n->cost->horizontal_one_end;
 }
 
 // Cycles of a part of the tile: all iterations of the reductions, and its start and end.
-static double part_cost(const Chooser *c, const Nest *n, const Tile *t, const int64_t *part,
-                        double turns) {
+static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
+                        const int64_t *part, double steps) {
     const Machine *m = c->m;
     const MachineCost *cost = c->cost;
     double sums = (double)(part[0] * part[1] * part[2]), shared = 0;
     double loads = loads_of(c, n, t, part, &shared);
     double room = m->vector_registers - LIMIT_OTHER_REGISTERS;
     double split = fmin(LIMIT_PARTS, fmax(1, floor(room / sums)));
-    double spread = t->group < 0 ? 0 : (loads - shared - 1) * spread_cost(n, t);
+    double broadcast = t->group < 0 ? 0 : (loads - shared - 1) * broadcast_cost(n, t);
     double ops = sums + work_of(n, t, part);
     double guards = guard_ops(n, t, part);
     double arithmetic =
-        (ops + spread + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;
+        (ops + broadcast + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;
     double load = (loads - shared) / load_rate(m, n, t);
-    double loop = cost->loop_ops / t->turns;
+    double loop = cost->loop_ops / t->steps;
     double issue = (ops + loads - shared + loop + guards) / m->ports[PORT_ISSUE];
-    double turn = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
-    double end = t->folded ? folded_end(n, t) : store_cost(c, n, t, part);
+    double step = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
+    double end = t->horizontal ? horizontal_end(n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= cost->update_factor;
-    double ends = (t->folded ? cost->fold_begin : cost->tile_begin) +
+    double ends = (t->horizontal ? cost->horizontal_begin : cost->tile_begin) +
                   (cost->tile_store + end) * sums + split_rows(c, n, t, part);
-    turn += cost->load_wait * loads + cost->issue_wait * issue + crowding(n, t, part, turns);
-    turn *= border_cost(n, t) * (is_answered(n, t) ? cost->known_share : 1);
+    step += cost->load_wait * loads + cost->issue_wait * issue + crowding(n, t, part, steps);
+    step *= border_cost(n, t) * (is_answered(n, t) ? cost->known_share : 1);
     double parts = 1;
-    if (t->join >= 0 && tile_is_near(n, t))
-        parts = ceil(turns * (double)part[2] * m->line_bytes / near_bytes(c));
-    return turns * turn + ends * (2 * parts - 1);
+    if (t->collapse >= 0 && tile_is_near(n, t))
+        parts = ceil(steps * (double)part[2] * m->line_bytes / near_bytes(c));
+    return steps * step + ends * (2 * parts - 1);
 }
 
 // The cost of a packed copy, which is made in every iteration of the loops that all operands depend
 // on.
-static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
-    const Ref *x = &n->ref[t->pack];
+static double pack_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+    const ChooseRef *x = &n->ref[t->pack];
     const MachineCost *cost = c->cost;
     double times = 1;
     int64_t columns = 1;
@@ -341,7 +347,7 @@ static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
     }
     int shuffles = columns == x->stride[t->v] ? comb_shuffles(c->m, columns) : 0;
     double each = x->stride[t->v] == 1 ? cost->pack_contiguous
-                  : t->join >= 0       ? cost->pack_joined
+                  : t->collapse >= 0   ? cost->pack_collapsed
                   : shuffles           ? (cost->pack_vector + shuffles) / n->lanes
                                        : cost->pack_transpose * n->lanes / (double)columns;
     double far = chooser_traffic(c, x->size, x->size); // no arithmetic overlaps with it
@@ -350,23 +356,23 @@ static double pack_cost(const Chooser *c, const Nest *n, const Tile *t) {
 
 // Vectors of `rows` rows along v that collapse; if the last tile has fewer rows, rows do not share
 // vectors in any tile.
-static int64_t joined_vectors(const Nest *n, const Tile *t, int64_t rows) {
-    bool even = n->extent[t->join] % t->joined == 0;
+static int64_t collapsed_vectors(const ChooseStmt *n, const ChooseTile *t, int64_t rows) {
+    bool even = n->extent[t->collapse] % t->collapsed == 0;
     return even ? ceil_div(rows * n->extent[t->v], n->lanes)
                 : rows * ceil_div(n->extent[t->v], n->lanes);
 }
 
 // Lines come from beyond L2 in pairs: rows of a tile that are no multiple of a pair fetch a line in
 // vain, and wait for it now and then, unless it is used soon.
-static double odd_lines(const Chooser *c, const Nest *n, const Tile *t) {
+static double odd_lines(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     int64_t width = (int64_t)t->vectors * n->lanes, between = 1;
     double cycles = 0;
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0) between *= ceil_div(n->extent[t->row[k]], t->rows[k]);
-    if (t->folded || t->join >= 0 || width >= n->extent[t->v]) return 0;
+    if (t->horizontal || t->collapse >= 0 || width >= n->extent[t->v]) return 0;
     if (between < c->cost->pair_tiles) return 0;
     for (int r = 0; r < n->nrefs; r++) {
-        const Ref *x = &n->ref[r];
+        const ChooseRef *x = &n->ref[r];
         if ((r && r == t->pack) || x->stride[t->v] != 1 || x->crooked) continue;
         if (width * x->bytes % (c->cost->line_pair * c->m->line_bytes) == 0) continue;
         double lines = x->size / (double)(width * x->bytes);
@@ -377,27 +383,28 @@ static double odd_lines(const Chooser *c, const Nest *n, const Tile *t) {
 }
 
 // Cycles of all tiles and their tails; any value above `limit` if they take longer than that.
-static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) {
+static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
     int64_t size[3] = {t->rows[0], t->rows[1], t->vectors};
-    double turns = 1, outer = 1, cost = 0;
+    double steps = 1, outer = 1, cost = 0;
     for (int k = 0; k < 2; k++)
         if (t->row[k] >= 0) length[k] = n->extent[t->row[k]];
-    if (t->join >= 0) length[2] = n->extent[t->join], size[2] = t->joined;
+    if (t->collapse >= 0) length[2] = n->extent[t->collapse], size[2] = t->collapsed;
     for (int i = 0; i < n->s->niters; i++) {
-        if (i == t->v || i == t->join || i == t->row[0] || i == t->row[1] || t->joins >> i & 1)
+        if (i == t->v || i == t->collapse || i == t->row[0] || i == t->row[1] ||
+            t->collapses >> i & 1)
             continue;
         int64_t extent = i == t->group ? n->extent[i] / t->groups : n->extent[i];
-        *(n->s->iter[i].reduction ? &turns : &outer) *= (double)extent;
+        *(n->s->iter[i].reduction ? &steps : &outer) *= (double)extent;
     }
-    if (t->folded) {
-        turns *= (double)ceil_div(t->length, n->lanes);
+    if (t->horizontal) {
+        steps *= (double)ceil_div(t->length, n->lanes);
         length[2] = 1;
     }
-    t->near = near_of(c, n, t, turns);
-    t->turns = 1;
+    t->near = near_of(c, n, t, steps);
+    t->steps = 1;
     for (int i = 0; i < n->s->niters && t->near; i++)
-        if (t->near >> i & 1) t->turns *= (double)n->extent[i];
+        if (t->near >> i & 1) t->steps *= (double)n->extent[i];
     int64_t tiles[3], rest[3];
     for (int k = 0; k < 3; k++) tiles[k] = length[k] / size[k], rest[k] = length[k] % size[k];
     for (int at = 0; at < 8 && cost * outer <= limit; at++) {
@@ -407,9 +414,9 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
             part[k] = at >> k & 1 ? rest[k] : size[k];
             count *= (double)(at >> k & 1 ? rest[k] > 0 : tiles[k]);
         }
-        if (t->join >= 0) part[2] = joined_vectors(n, t, part[2]);
+        if (t->collapse >= 0) part[2] = collapsed_vectors(n, t, part[2]);
         if (count > 0)
-            cost += count * (part_cost(c, n, t, part, turns) + (at ? c->cost->tail_cycles : 0));
+            cost += count * (part_cost(c, n, t, part, steps) + (at ? c->cost->tail_cycles : 0));
     }
     cost = cost * outer + odd_lines(c, n, t);
     return t->pack ? cost + pack_cost(c, n, t) : cost;
@@ -418,10 +425,10 @@ static double tile_cost(const Chooser *c, const Nest *n, Tile *t, double limit) 
 // --- Enumeration ---------------------------------------------------------------------------------
 
 // Do registers hold the sums, the vectors of an operand along the lanes, and a broadcast?
-static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
+static bool has_room(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
     const MachineCost *cost = c->cost;
-    bool busy = t->folded || n->ops > cost->busy_ops;
+    bool busy = t->horizontal || n->ops > cost->busy_ops;
     int64_t most =
         c->m->vector_registers - LIMIT_OTHER_REGISTERS - (busy ? cost->busy_registers : 0);
     if (n->window >= 0 && n->extent[n->window] <= guarded_unroll(n, t) / 4 &&
@@ -431,15 +438,15 @@ static bool has_room(const Chooser *c, const Nest *n, const Tile *t) {
     bool order = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
     if (order && n->windows && sums > cost->compare_sums) return t->rows[0] == 1;
     // Short sums in lanes are straight-line code, where sums are values like others.
-    bool loops = !t->folded || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
-    if (!loops && sums > cost->fold_sums) return false;
+    bool loops = !t->horizontal || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
+    if (!loops && sums > cost->horizontal_sums) return false;
     int64_t held =
-        (t->folded ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and a broadcast
+        (t->horizontal ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and a broadcast
     return sums <= most && (sums + held < c->m->vector_registers || sums <= cost->free_sums);
 }
 
 // Does some operand have the same stride along the iterator as along a window's reduction?
-static bool slides(const Nest *n, int i) {
+static bool slides(const ChooseStmt *n, int i) {
     for (int r = 1; r < n->nrefs; r++)
         for (int k = 0; k < n->s->niters; k++)
             if (n->s->iter[k].reduction && n->windows >> k & 1 && n->ref[r].stride[k] &&
@@ -449,7 +456,7 @@ static bool slides(const Nest *n, int i) {
 }
 
 // Are both iterators in one subscript of the result, so that different values may meet?
-static bool meet(const Nest *n, int i, int k) {
+static bool meet(const ChooseStmt *n, int i, int k) {
     for (int d = 0; d < n->s->write->rank; d++)
         if (affine_uses_iter(n->s->write->sub[d], i) && affine_uses_iter(n->s->write->sub[d], k))
             return true;
@@ -458,7 +465,7 @@ static bool meet(const Nest *n, int i, int k) {
 
 // May iterator i give rows to tiles along v? Preferably if rows share vectors, otherwise if they
 // share any operand, or elements of a window.
-static bool is_row(const Nest *n, int v, int i) {
+static bool is_row(const ChooseStmt *n, int v, int i) {
     bool vectors = false, any = false; // some iterator shares vectors; this one does so
     if (n->s->iter[i].reduction || n->extent[i] < 2 || i == v) return false;
     if (!n->injective && meet(n, i, v)) return false;
@@ -473,16 +480,17 @@ static bool is_row(const Nest *n, int v, int i) {
 }
 
 // Steps of an iterator are rows only around all values inside of them.
-static bool is_whole(const Chooser *c, const Nest *n, const Tile *t, int i) {
+static bool is_whole(const Chooser *c, const ChooseStmt *n, const ChooseTile *t, int i) {
     return !is_coarse(c, n, i) || (t->row[0] == i + 1 && t->rows[0] == n->extent[i + 1]);
 }
 
-static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best) {
+static void try_rows(const Chooser *c, const ChooseStmt *n, ChooseTile *t, int k,
+                     ChooseTile *best) {
     t->cost = tile_cost(c, n, t, best->cost);
     if (t->cost < best->cost) *best = *t;
     if (k == 2 || (k == 1 && (t->rows[0] < n->extent[t->row[0]] || n->guards > 0))) return;
     for (int i = n->s->niters - 1; i >= 0; i--) {
-        if (i == t->row[0] || i == t->join || !is_row(n, t->v, i)) continue;
+        if (i == t->row[0] || i == t->collapse || !is_row(n, t->v, i)) continue;
         if (!is_whole(c, n, t, i)) continue;
         if (!n->injective && t->row[0] >= 0 && meet(n, i, t->row[0])) continue;
         t->row[k] = i;
@@ -494,10 +502,10 @@ static void try_rows(const Chooser *c, const Nest *n, Tile *t, int k, Tile *best
 }
 
 // The operand that must be packed for lanes along v; 0: none; -1: it cannot be packed.
-static int to_pack(const Chooser *c, const Nest *n, int v) {
+static int to_pack(const Chooser *c, const ChooseStmt *n, int v) {
     int pack = 0;
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
+        const ChooseRef *ref = &n->ref[r];
         if (ref->hard[v]) return -1;
         if (!ref->uses[v] || ref->stride[v] == 1) continue;
         if (pack || c->o->plain || !ref->lone || !can_pack(ref, v)) return 0;
@@ -508,10 +516,10 @@ static int to_pack(const Chooser *c, const Nest *n, int v) {
 
 // Are rows along v contiguous along g in the result and in operands with v, while operands without
 // v move with g? Then the lanes of one row share the latter (code/plan/join.c).
-static bool is_group(const Nest *n, int v, int g) {
+static bool is_group(const ChooseStmt *n, int v, int g) {
     bool moves = false;
     for (int r = 0; r < n->nrefs; r++) {
-        const Ref *x = &n->ref[r];
+        const ChooseRef *x = &n->ref[r];
         if (x->hard[v] || x->hard[g]) return false;
         if (x->stride[g] == x->stride[v] * n->extent[v] && (x->stride[v] == 1 || !x->uses[g]))
             continue;
@@ -522,7 +530,7 @@ static bool is_group(const Nest *n, int v, int g) {
 }
 
 // Several rows that are shorter than a vector share one.
-static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
+static void try_groups(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
     int64_t groups = n->lanes / n->extent[v];
     bool chooses =
         n->guards > c->cost->constraint_ops * n->s->nconstraints; // the value has conditions
@@ -534,15 +542,15 @@ static void try_groups(const Chooser *c, const Nest *n, int v, Tile *best) {
         if (g == v || n->s->iter[g].reduction || n->extent[g] % groups || !is_group(n, v, g))
             continue;
         if (n->guarded >> g & 1 || is_coarse(c, n, g)) continue;
-        Tile t = {.v = v, .join = -1, .group = g, .groups = groups, .vectors = 1};
+        ChooseTile t = {.v = v, .collapse = -1, .group = g, .groups = groups, .vectors = 1};
         t.row[0] = t.row[1] = -1;
         t.rows[0] = t.rows[1] = 1;
         try_rows(c, n, &t, 0, best);
     }
 }
 
-static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
-    Tile t = {.v = v, .join = -1, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
+static void try_lanes(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
+    ChooseTile t = {.v = v, .collapse = -1, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     int64_t vectors = min_i64(ceil_div(n->extent[v], n->lanes), c->cost->tile_vectors);
     for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1)
         for (t.vectors = 1; t.vectors <= vectors && has_room(c, n, &t); t.vectors++)
@@ -550,12 +558,12 @@ static void try_lanes(const Chooser *c, const Nest *n, int v, Tile *best) {
 }
 
 // The operand that must be packed so that loops over v and g collapse; 0: none.
-static int to_join(const Nest *n, int v, int g) {
+static int to_collapse(const ChooseStmt *n, int v, int g) {
     int pack = 0;
-    const Ref *w = &n->ref[0];
+    const ChooseRef *w = &n->ref[0];
     if (w->stride[v] != 1 || w->stride[g] != n->extent[v] || n->s->iter[g].reduction) return 0;
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *x = &n->ref[r];
+        const ChooseRef *x = &n->ref[r];
         if (!x->uses[v] && !x->uses[g]) continue;
         if (pack || !x->uses[v] || !x->uses[g] || !x->stepped || !x->once) return 0;
         pack = r;
@@ -565,82 +573,82 @@ static int to_join(const Nest *n, int v, int g) {
 }
 
 // Several short rows that are contiguous in the result, but not in an operand, which is packed.
-static void try_joined(const Chooser *c, const Nest *n, int v, Tile *best) {
+static void try_collapsed(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
     int64_t widest = c->cost->tile_vectors;
-    Tile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
+    ChooseTile t = {.v = v, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     if (c->o->plain || n->window >= 0 || n->lanes < 2 || n->extent[v] > widest * n->lanes) return;
     // An iterator of extent 1 may share its subscript, and a copy then has no dimension for it.
     if (n->extent[v] < 2) return;
-    for (t.join = 0; t.join < n->s->niters; t.join++) {
-        bool fits = t.join != v && n->extent[t.join] > 1 && !is_coarse(c, n, t.join);
-        t.pack = fits ? to_join(n, v, t.join) : 0;
-        int64_t most = min_i64(n->extent[t.join], widest * n->lanes);
-        for (t.joined = 1; t.pack && t.joined <= most; t.joined++) {
-            t.vectors = (int)joined_vectors(n, &t, t.joined);
+    for (t.collapse = 0; t.collapse < n->s->niters; t.collapse++) {
+        bool fits = t.collapse != v && n->extent[t.collapse] > 1 && !is_coarse(c, n, t.collapse);
+        t.pack = fits ? to_collapse(n, v, t.collapse) : 0;
+        int64_t most = min_i64(n->extent[t.collapse], widest * n->lanes);
+        for (t.collapsed = 1; t.pack && t.collapsed <= most; t.collapsed++) {
+            t.vectors = (int)collapsed_vectors(n, &t, t.collapsed);
             if (t.vectors <= widest && has_room(c, n, &t)) try_rows(c, n, &t, 0, best);
         }
     }
 }
 
 // Can iterator i collapse with `length` values of iterator v in all operands?
-static bool goes_on(const Nest *n, int i, int v, int64_t length) {
+static bool goes_on(const ChooseStmt *n, int i, int v, int64_t length) {
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *x = &n->ref[r];
+        const ChooseRef *x = &n->ref[r];
         if (x->hard[i] || x->uses[i] != x->uses[v] || x->stride[i] != x->stride[v] * length)
             return false;
     }
     return true;
 }
 
-static void join_reductions(const Nest *n, Tile *t) {
+static void collapse_reductions(const ChooseStmt *n, ChooseTile *t) {
     t->length = n->extent[t->v];
     for (int i = n->s->niters - 1; i >= 0 && n->window < 0; i--)
         if (i != t->v && n->s->iter[i].reduction && goes_on(n, i, t->v, t->length)) {
-            t->joins |= (uint64_t)1 << i;
+            t->collapses |= (uint64_t)1 << i;
             t->length *= n->extent[i];
         }
 }
 
 // A reduction in lanes: each operand is contiguous along it, once it is packed, or loop-invariant.
 // Results whose rows are shorter than a vector fill lanes in no other way.
-static void try_folded(const Chooser *c, const Nest *n, int v, Tile *best) {
-    Tile t = {.v = v,
-              .join = -1,
-              .group = -1,
-              .folded = true,
-              .vectors = 1,
-              .row = {-1, -1},
-              .rows = {1, 1}};
+static void try_horizontal(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
+    ChooseTile t = {.v = v,
+                    .collapse = -1,
+                    .group = -1,
+                    .horizontal = true,
+                    .vectors = 1,
+                    .row = {-1, -1},
+                    .rows = {1, 1}};
     bool along = false;
     t.pack = n->window < 0 ? to_pack(c, n, v) : 0;
     if (t.pack < 0) return;
-    if (!t.pack) join_reductions(n, &t);
+    if (!t.pack) collapse_reductions(n, &t);
     t.length = t.pack ? n->extent[v] : t.length;
-    if (t.length < c->cost->fold_least) return;
+    if (t.length < c->cost->horizontal_least) return;
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
+        const ChooseRef *ref = &n->ref[r];
         if (ref->hard[v] || (ref->uses[v] && !is_vector(n, r, v, t.pack))) return;
         along |= ref->uses[v] && r != t.pack;
     }
     if (!along) return;
     // Tiles of sums in lanes pay if reductions are long.
-    try_rows(c, n, &t, !t.joins && n->window < 0 ? 0 : 2, best);
+    try_rows(c, n, &t, !t.collapses && n->window < 0 ? 0 : 2, best);
 }
 
-bool choose_tile(const Chooser *c, const Nest *n, Tile *best) {
+bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best) {
     double elements = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction) elements *= (double)n->extent[i];
     double declared =
         c->cost->scalar_op * n->instances * fmax(1, n->ops) + c->cost->scalar_result * elements;
-    *best = (Tile){.v = -1, .cost = declared};
+    *best = (ChooseTile){.v = -1, .cost = declared};
     for (int i = 0; i < n->s->niters; i++) {
         bool single = n->extent[i] < 2;
         if (n->s->iter[i].reduction ? single : single && n->ref[0].stride[i] != 1) continue;
         if (n->s->iter[i].reduction)
-            try_folded(c, n, i, best);
+            try_horizontal(c, n, i, best);
         else if (n->ref[0].uses[i] && !is_coarse(c, n, i))
-            try_lanes(c, n, i, best), try_joined(c, n, i, best), try_groups(c, n, i, best);
+            try_lanes(c, n, i, best), try_collapsed(c, n, i, best), try_groups(c, n, i, best);
     }
     return best->v >= 0;
 }

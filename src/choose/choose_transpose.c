@@ -12,20 +12,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-// A block: lanes along an iterator, and all values of `column`, which are contiguous. Where `beside`
-// collapses with `column`, `times` of its values make the block wider.
-typedef struct Turning {
+// A block: lanes along an iterator, and all values of `column`, which are contiguous. An iterator
+// `beside` that collapses with `column` makes it wider by `times` of its values.
+typedef struct TransposeBlock {
     int lane, column, beside; // -1: none
     int64_t times;
     double cost; // cycles of one element
-} Turning;
+} TransposeBlock;
 
-static bool is_strided(const Ref *r, int lane) {
+static bool is_strided(const ChooseRef *r, int lane) {
     return r->uses[lane] && (r->hard[lane] || llabs(r->stride[lane]) > 1);
 }
 
 // Cycles of a load or a store, with the conversion of narrow elements.
-static double access_cycles(const MachineCost *k, const Ref *r, bool store) {
+static double access_cycles(const MachineCost *k, const ChooseRef *r, bool store) {
     double narrow = r->bytes >= 4 ? 0 : store ? k->narrow_store : k->narrow_load;
     return (store ? k->store_cycles : k->load_cycles) + narrow;
 }
@@ -43,15 +43,15 @@ static int rounds(int64_t width) {
 }
 
 // Cycles of `columns` neighbouring strided vectors of `lanes` lanes.
-static double group_cycles(const Chooser *c, const Nest *n, const Ref *r, const Turning *b,
-                           int64_t lanes, int64_t columns) {
+static double group_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRef *r,
+                           const TransposeBlock *b, int64_t lanes, int64_t columns) {
     bool store = r == n->ref;
-    int64_t apart = llabs(r->stride[b->lane]), bytes = r->bytes > 4 ? 8 : 4;
+    int64_t pitch = llabs(r->stride[b->lane]), bytes = r->bytes > 4 ? 8 : 4;
     int64_t width = min_i64(n->lanes, INT64_C(1) << rounds(n->extent[b->lane]));
     bool full = width * bytes == 64;
     double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
     double access = access_cycles(c->cost, r, store);
-    int shuffles = columns == apart ? comb_shuffles(c->m, apart) : 0;
+    int shuffles = columns == pitch ? comb_shuffles(c->m, pitch) : 0;
     bool block = columns >= LIMIT_TRANSPOSE && lanes >= LIMIT_TRANSPOSE &&
                  width * bytes >= LIMIT_TRANSPOSE_BYTES && r->stride[b->column] == 1;
     if (!columns || !lanes) return 0;
@@ -61,8 +61,8 @@ static double group_cycles(const Chooser *c, const Nest *n, const Ref *r, const 
     return rounds(width) * (double)max_i64(lanes, columns) / rate + (double)lanes * access;
 }
 
-static double strided_cycles(const Chooser *c, const Nest *n, const Ref *r, const Turning *b,
-                             int64_t columns) {
+static double strided_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRef *r,
+                             const TransposeBlock *b, int64_t columns) {
     int64_t extent = n->extent[b->lane], tail = extent % n->lanes, full = extent / n->lanes;
     int64_t most = min_i64(n->lanes, INT64_C(1) << rounds(extent));
     if (columns == llabs(r->stride[b->lane]) && comb_shuffles(c->m, columns)) most = columns;
@@ -74,7 +74,7 @@ static double strided_cycles(const Chooser *c, const Nest *n, const Ref *r, cons
     return (double)full * whole + last;
 }
 
-static double block_cost(const Chooser *c, const Nest *n, const Turning *b) {
+static double block_cost(const Chooser *c, const ChooseStmt *n, const TransposeBlock *b) {
     int64_t columns = n->extent[b->column] * b->times;
     double vectors = (double)(ceil_div(n->extent[b->lane], n->lanes) * columns), cost = 0;
     for (int r = 0; r < n->nrefs; r++)
@@ -87,9 +87,9 @@ static double block_cost(const Chooser *c, const Nest *n, const Turning *b) {
 }
 
 // The iterator along which an operand is contiguous that is strided along the lanes; -1: none.
-static int other_side(const Nest *n, int v, int64_t least) {
+static int other_side(const ChooseStmt *n, int v, int64_t least) {
     for (int r = 1; r < n->nrefs; r++) {
-        const Ref *ref = &n->ref[r];
+        const ChooseRef *ref = &n->ref[r];
         if (!is_strided(ref, v) || ref->hard[v]) continue;
         for (int u = 0; u < n->s->niters; u++)
             if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= least &&
@@ -99,7 +99,7 @@ static int other_side(const Nest *n, int v, int64_t least) {
     return -1;
 }
 
-int turned_iter(const Chooser *c, const Nest *n, int v) {
+int transposed_iter(const Chooser *c, const ChooseStmt *n, int v) {
     int u = n->extent[v] < LIMIT_TRANSPOSE ? -1 : other_side(n, v, 2);
     if (u < 0 || n->extent[u] >= LIMIT_TRANSPOSE) return u;
     for (int r = 1; r < n->nrefs; r++)
@@ -109,33 +109,34 @@ int turned_iter(const Chooser *c, const Nest *n, int v) {
 
 // Lanes along u: with several values of an iterator that collapses with v in the result, if they
 // fill blocks better.
-static Turning across(const Chooser *c, const Nest *n, int u, int v) {
-    Turning best = {.lane = u, .column = v, .beside = -1, .times = 1};
+static TransposeBlock across(const Chooser *c, const ChooseStmt *n, int u, int v) {
+    TransposeBlock best = {.lane = u, .column = v, .beside = -1, .times = 1};
     best.cost = block_cost(c, n, &best);
     for (int o = 0; o < n->s->niters; o++) {
         if (o == u || o == v || n->ref[0].stride[o] != n->extent[v]) continue;
         for (int64_t k = 2; k <= n->extent[o] && k * n->extent[v] <= c->cost->transpose_columns;
              k++) {
-            Turning b = {.lane = u, .column = v, .beside = o, .times = k};
-            int64_t turns = ceil_div(n->extent[o], k); // the last one may be short
-            b.cost = block_cost(c, n, &b) * (double)(turns * k) / (double)n->extent[o];
+            TransposeBlock b = {.lane = u, .column = v, .beside = o, .times = k};
+            int64_t blocks = ceil_div(n->extent[o], k); // the last one may be short
+            b.cost = block_cost(c, n, &b) * (double)(blocks * k) / (double)n->extent[o];
             if (b.cost < c->cost->beside_gain * best.cost) best = b;
         }
     }
     return best;
 }
 
-static void drop_loop(Nest *n, int iter) {
+static void drop_loop(ChooseStmt *n, int iter) {
     int kept = 0;
     for (int i = 0; i < n->nloops; i++)
         if (n->loop[i].iter != n->s->iter[iter].name) n->loop[kept++] = n->loop[i];
     n->nloops = kept;
 }
 
-bool choose_across(const Chooser *c, Nest *n, int v) {
+bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
     int u = n->ref[0].stride[v] == 1 ? other_side(n, v, LIMIT_TRANSPOSE) : -1;
     if (u < 0 || c->o->plain) return false;
-    Turning along = {.lane = v, .column = u, .beside = -1, .times = 1}, b = across(c, n, u, v);
+    TransposeBlock along = {.lane = v, .column = u, .beside = -1, .times = 1},
+                   b = across(c, n, u, v);
     if (b.cost > c->cost->across_gain * block_cost(c, n, &along)) return false;
     drop_loop(n, u);
     for (int i = 0; i < n->nloops && b.beside >= 0; i++)
@@ -150,7 +151,7 @@ bool choose_across(const Chooser *c, Nest *n, int v) {
 
 // Loops over blocks as wide as registers allow: a line that two vectors share is then written by
 // neighbouring stores. Results that are stored past the caches are written in whole lines.
-void turn_blocks(const Chooser *c, Nest *n, int u, int v, bool streamed) {
+void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed) {
     int64_t wide = max_i64(n->lanes, c->m->vector_registers);
     drop_loop(n, u);
     int64_t side = c->cost->stream_vectors * n->lanes;
