@@ -1,9 +1,10 @@
-// The lower bound of a candidate. See bound.h; what is known beforehand is bound_model.c's.
+// The lower bound of a candidate (bound.h). bound_model.c prepares the facts that no decision
+// changes.
 //
-// A candidate is looked at statement by statement. Of the loops of a statement that surely runs in
-// a nest come, first, ranges: iterations, kinds. From these the lanes, the cores and the
-// accumulators that it can have. Then, for the whole nest and for one iteration of each loop, how
-// much of every iterator runs inside, at least and at most, and what that moves between the levels.
+// A candidate is evaluated statement by statement. The domains of loops give ranges of iterations
+// and kinds, and these the lanes, cores and accumulators that are possible. Then the extents of all
+// iterators inside the whole nest and inside one iteration of each loop give the traffic between
+// the levels.
 #include "space/bound_impl.h"
 
 #include "base/checked.h"
@@ -11,7 +12,7 @@
 
 #include <math.h>
 
-// Instances that surely are more than one thread's share.
+// More iterations than this are more than one task.
 enum { SHARED_OUT = 2 * LIMIT_TASK };
 
 const char *const bound_name[BOUND_KINDS] = {"compute", "issue", "chain",  "load", "store", "L1",
@@ -65,7 +66,7 @@ static bool may_be_inside(const Eval *e, int outer, int inner) {
     return outer != inner && e->v[in->at] & in->bit;
 }
 
-// Something that cannot become part of loop `v` surely runs between it and loop `outer`.
+// Does a loop that cannot collapse with `v` surely run between it and loop `outer`?
 static bool is_between(const Eval *e, int outer, int v) {
     const BoundStmt *s = e->s;
     for (int i = 0; i < s->nloops; i++) {
@@ -77,8 +78,7 @@ static bool is_between(const Eval *e, int outer, int v) {
     return false;
 }
 
-// Vectors by elements if loop `v` runs in lanes, at least. Loops around it that go on where it ends
-// may become part of it.
+// Vectors per element if loop `v` runs in lanes, at least. Loops around it may collapse with it.
 static double share_in(const Eval *e, int v, double full) {
     const BoundStmt *s = e->s;
     const BoundLoop *l = &s->loop[v];
@@ -88,7 +88,7 @@ static double share_in(const Eval *e, int v, double full) {
         for (uint64_t dom = domain64(e, l->size); dom && least > full;) {
             int bit = 63 - __builtin_clzll(dom);
             double share = l->share[bit];
-            if (e->v[l->split] & CPU_SPLIT_INTERLEAVE) // runs that end early may be of any length
+            if (e->v[l->split] & CPU_SPLIT_INTERLEAVE) // tails may have any length
                 share = 1 / least_of(s->lanes, (double)l->universe[bit]);
             least = least_of(least, share);
             dom &= ~(1ull << bit);
@@ -103,13 +103,13 @@ static double share_in(const Eval *e, int v, double full) {
     return least;
 }
 
-// The largest share of the iterations that one of `cores` has, at least.
+// The largest share of the iterations of one of `cores`, at least.
 static double uneven(const LoopState *l, double cores) {
     if (l->least < l->most) return 1 / cores;
     return ceil(l->most / cores) / l->most;
 }
 
-// The iterations of a nest that are surely handed out in one go: does one thread not take all?
+// Are the iterations of a nest surely divided among threads?
 static bool is_shared_out(const Eval *e, double instances, double iterations) {
     const BoundStmt *s = e->s;
     uint64_t dom = s->grain ? domain64(e, s->grain) : 1;
@@ -118,7 +118,7 @@ static bool is_shared_out(const Eval *e, double instances, double iterations) {
     return e->b->cores > 1 && iterations > (double)most && (!automatic || instances > SHARED_OUT);
 }
 
-// How often a loop that is surely parallel begins: in every iteration of what is surely around it.
+// Starts of a loop that is surely parallel: one in every iteration of the loops surely around it.
 static void see_launches(Eval *e, int at) {
     const BoundStmt *s = e->s;
     double least = 1, most = 1, iterations = e->loop[at].least;
@@ -165,9 +165,8 @@ static void see_loops(Eval *e) {
 
 // --- Arithmetic ----------------------------------------------------------------------------------
 
-// Vectors go at the rate of full ones, those that are at most half full (so many as the elements
-// leave) perhaps at a better one, and so does what does not run in lanes; integers one by one in
-// general registers.
+// Seconds of all elements: full vectors at their rate, vectors that are at most half full and
+// scalar operations at a rate that may be better; scalar integers use general registers.
 static double work_seconds(const Eval *e, WorkKind k, double share) {
     const BoundModel *b = e->b;
     double half = least_of(share, 2 * (share - e->s->lane));
@@ -182,7 +181,7 @@ static double divide_seconds(const Eval *e, double share) {
     return e->s->divides * least_of(vectors, each[0]) / e->cores;
 }
 
-// Pipes that several kinds of work share take the sum of them.
+// Pipes that several kinds of operations share take the sum of their times.
 double bound_compute(const Eval *e, double share) {
     double most = divide_seconds(e, share);
     for (int k = 0; k < WORK_COUNT; k++)
@@ -204,7 +203,7 @@ static void see_compute(Eval *e, double scale) {
     add_term(e, BOUND_ISSUE, started * scale / e->b->issue / e->cores);
 }
 
-// Loops over results that may run inside a reduction give sums that take turns.
+// Loops over results that may run inside a reduction give independent sums.
 static void see_chain(Eval *e) {
     const BoundStmt *s = e->s;
     bool parts = s->privatise && e->v[s->privatise] & CPU_PRIVATISE_YES;
@@ -234,8 +233,8 @@ static void see_chain(Eval *e) {
     add_term(e, BOUND_CHAIN, t / e->cores);
 }
 
-// Instances that are computed, by instances. In a loop of its reader everything is computed again
-// in each iteration.
+// How often each iteration is computed, on average: a statement inside a loop of its reader is
+// computed again in each iteration of that loop.
 static double times_computed(Eval *e, uint8_t place) {
     const BoundStmt *s = e->s;
     if (!(place & (CPU_PLACE_INLINE | CPU_PLACE_AT))) return 1;
@@ -282,7 +281,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     bound_nest(e);
 }
 
-// Every argument once, whatever the loops.
+// Every argument once, in any loop order.
 static void see_must(Eval *e) {
     const BoundModel *b = e->b;
     int p = e->any_parallel;
@@ -295,14 +294,13 @@ static void see_must(Eval *e) {
         bound_raise(e, BOUND_L1 + level, b->must[p][level], -1);
 }
 
-// Statements that share no loop run one after the other, and what they take adds up; of those that
-// may share some, the largest counts.
+// Times of statements that cannot share a loop add up; of those that may, the largest counts.
 typedef struct Groups {
     int of[MANY_STMTS];
     double own[MANY_STMTS][BOUND_KINDS];
 } Groups;
 
-// May a statement have loops of its own? What is done within those of others costs nothing there.
+// May a statement have loops of its own? Otherwise it costs nothing.
 static bool may_nest(const Eval *e, int stmt) {
     const BoundStmt *s = &e->b->stmt[stmt];
     return !s->place || e->v[s->place] & CPU_PLACE_NEST;
@@ -322,8 +320,8 @@ static void join_groups(const Eval *e, Groups *g) {
     }
 }
 
-// What of a statement may be done while the one before it ends: as many instructions as a core
-// looks ahead, each with an access to the outermost level that it needs.
+// Seconds of a statement that may overlap with the one before: as many instructions as a core looks
+// ahead, each with an access to the outermost level that the statement needs.
 static double overlap(const Eval *e, int stmt) {
     const BoundModel *b = e->b;
     double each = most_of(1 / b->loads, 1 / b->stores);
@@ -333,8 +331,8 @@ static double overlap(const Eval *e, int stmt) {
     return b->cost->bound_in_flight * each;
 }
 
-// Statements that need different resources overlap where one ends and the next begins: one of them
-// counts whole, the others without that.
+// Statements that need different resources overlap at their ends: one counts whole, the others
+// without that overlap.
 static BoundTerm add_nests(const Eval *e, const Groups *g) {
     double sum = 0, more = 0;
     int said = 0, by = -1;
@@ -368,7 +366,7 @@ static void add_groups(Eval *e, const Groups *g) {
         e->term[k] = (BoundTerm){sum, said == 1 ? by : BOUND_SEVERAL};
     }
     e->term[BOUND_NEST] = add_nests(e, g);
-    // Whether single resources are asked for or not, the bound is the same.
+    // The bound is the same with and without times of single resources.
     for (int k = BOUND_LOAD; k < BOUND_NEST; k++)
         e->term[k].seconds = least_of(e->term[k].seconds, e->term[BOUND_NEST].seconds);
 }

@@ -1,19 +1,17 @@
-// What a nest does beside its arithmetic and the data that its order brings again and again: lanes
-// that lie apart, packed copies, and partial results.
+// Further work of a nest: strided lanes, packed copies, temporaries and partial results.
 //
-// Lanes. A vector whose lanes are neither neighbours nor one element takes a load for each of them,
-// or comes of whole rows that are turned in registers. The latter needs several of such vectors
-// side by side in straight-line code, which an order of the loops may rule out.
+// Lanes. A strided vector takes a load for each lane, or is transposed in registers with its
+// neighbours. A transpose needs several such vectors in straight-line code, which an order of the
+// loops may rule out.
 //
-// Copies. One that is made inside a loop is made again in each of its iterations: as often as the
-// loops around it that what it holds does not depend on, and each element once in any case. What
-// may be small enough for registers counts as nothing.
+// Copies. A copy inside a loop is made in each of its iterations: each element once, and again for
+// loops that it does not depend on. A copy that may fit into registers costs nothing.
 //
-// Temporaries. What one statement writes and another one reads goes through memory when there is
-// more of it, between loops that they may share, than registers hold.
+// Temporaries. A temporary goes through memory if more of it is live, between loops that its users
+// may share, than registers hold.
 //
-// Partial results are written once each and read once, when they are combined; those of one element
-// are neighbours.
+// Partial results are written once and read once, when they are combined; those of one element are
+// contiguous.
 #include "space/bound_impl.h"
 
 #include "space/cpu_space.h"
@@ -25,7 +23,7 @@ static bool surely_inside(const Eval *e, int outer, int inner) {
 
 // --- Lanes ---------------------------------------------------------------------------------------
 
-// Can some iterations of a loop over `iter` be in one piece of straight-line code?
+// Can some iterations of a loop over `iter` be in one block of straight-line code?
 static bool may_repeat(const Eval *e, int iter) {
     const BoundStmt *s = e->s;
     for (int i = 0; i < s->nloops; i++) {
@@ -50,9 +48,8 @@ static bool surely_long(const Eval *e, const BoundCopy *c, int iter) {
     return false;
 }
 
-// Iterators whose neighbours a read surely finds apart. A copy has its elements in another order,
-// but for one that is row-major like what it is made of: there they are apart as long as it holds
-// more than one value along the subscripts behind.
+// Iterators along which a read is surely strided. A copy has another layout, unless it is row-major
+// like the tensor: then it is strided if it holds several values along later subscripts.
 static uint32_t surely_apart(const Eval *e, const BoundRef *r) {
     uint32_t apart = 0;
     if (!r->pack || !(e->v[r->pack] & CPU_PACK_YES)) return r->apart;
@@ -79,7 +76,7 @@ static void see_lanes(Eval *e) {
         const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
         uint32_t apart = i < s->nreads ? surely_apart(e, r) : r->apart;
         int unit = r->unit;
-        // Partial results of one element lie side by side.
+        // Partial results of one element are contiguous.
         if (i == s->nreads && has_parts(e)) apart = r->iters, unit = s->loop[s->split].iter;
         e->single[i] = e->turned[i] = 0;
         if (!(apart & e->lanes)) continue;
@@ -92,8 +89,8 @@ static void see_lanes(Eval *e) {
 
 // --- Temporaries ---------------------------------------------------------------------------------
 
-// Iterators along which a temporary may be small, since those that use it share loops; false: it
-// may not be there at all.
+// Iterators along which a temporary may be small, since its users may share loops; false: it may
+// not exist at all.
 static bool shared_iters(const Eval *e, const BoundTemp *t, uint32_t *shared) {
     *shared = UINT32_MAX;
     for (int i = 0; i < t->nuses; i++) {
@@ -126,7 +123,7 @@ static void see_temporaries(Eval *e) {
     for (int i = 0; i < s->nreads + s->nwrites; i++) {
         const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
         if (!r->temp) continue;
-        if (i < s->nreads && r->again) { // as the one before it
+        if (i < s->nreads && r->again) { // like the read before it
             e->absent |= (e->absent >> (i - 1) & 1) << i;
             e->somewhere |= (e->somewhere >> (i - 1) & 1) << i;
         } else {
@@ -137,7 +134,7 @@ static void see_temporaries(Eval *e) {
 
 // --- Copies --------------------------------------------------------------------------------------
 
-// Does an iteration of the loops around it copy more than registers hold?
+// Does one iteration of the loops around the copy copy more than registers hold?
 static bool is_large(const Eval *e, const BoundCopy *c) {
     const BoundStmt *s = e->s;
     double extent[PROGRAM_MAX_ITERS], elements = 1;
@@ -176,7 +173,7 @@ static void see_parts(Eval *e) {
     if (!has_parts(e)) return;
     double parts = e->loop[s->split].least * s->results;
     if (parts * s->lane <= e->b->registers) return;
-    e->extra.loads += parts; // one by one, in plain loops
+    e->extra.loads += parts; // one by one, in scalar loops
     e->extra.stores += s->results;
     e->extra.parts = parts * s->lane;
     e->extra.bytes += parts * s->result_bytes;

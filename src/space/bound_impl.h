@@ -22,9 +22,9 @@ typedef struct BoundDim {
     uint32_t own;
 } BoundDim;
 
-// Another statement that uses a temporary: where its loops may be one with those of this one.
+// A loop that may be shared with another user of a temporary.
 typedef struct BoundMeet {
-    uint32_t at; // place of the order of two loops
+    uint32_t at; // offset of the order of two loops in a candidate
     int iter;    // of this statement
 } BoundMeet;
 
@@ -43,13 +43,13 @@ typedef struct BoundTemp {
 typedef struct BoundRef {
     int tensor, bytes;
     const BoundTemp *temp; // NULL: an argument
-    bool again;            // the one before it is of the same tensor
+    bool again;            // the access before it has the same tensor
     uint32_t pack;         // place of its packing decision in a candidate; 0: none
     uint32_t iters;
-    uint32_t apart; // iterators whose neighbours surely lie neither side by side nor on each other
-    int unit;       // the one whose neighbours lie side by side; -1: none
-    int copy;       // number of the copy that it may go to; -1: none
-    // Per iterator of `apart`: those of the subscripts behind its own, in the order of the tensor.
+    uint32_t apart; // iterators along which it is surely strided
+    int unit;       // the iterator along which it is contiguous; -1: none
+    int copy;       // number of the copy that it may read; -1: none
+    // Per iterator of `apart`: the iterators of later subscripts.
     const uint32_t *behind;
     bool grid; // every subscript has one iterator of its own
     int ndims, nfar;
@@ -70,19 +70,19 @@ typedef struct BoundLoop {
     uint32_t kind, size, step; // places in a candidate; size 0: a top with several levels
     uint32_t split;            // of the top; 0: it is the only loop
     const int64_t *universe;   // of `size`
-    const double *share;       // per value: vectors by elements, when it runs in lanes
+    const double *share;       // per value: vectors per element, when it runs in lanes
     double whole_share;        // of the whole extent
 } BoundLoop;
 
-// A packed copy of what a statement reads.
+// A packed copy of an operand.
 typedef struct BoundCopy {
     uint32_t pack, kind, layout; // places in a candidate
-    const uint32_t *at;          // per loop of the statement: place of whether it is made inside
-    const BoundRef *ref;         // the first read that goes to it
-    double elements;             // of one copy of all that is read
+    const uint32_t *at;          // per loop of the statement: offset of whether it is made inside
+    const BoundRef *ref;         // the first read of it
+    double elements;             // of one copy of the whole operand
 } BoundCopy;
 
-// Whether loop j is inside loop i: the byte at `at` has this bit, or no other.
+// Whether loop j may be inside loop i: the byte at `at` has this bit; surely: it has no other.
 typedef struct BoundInside {
     uint32_t at;
     uint8_t bit;
@@ -91,46 +91,46 @@ typedef struct BoundInside {
 typedef struct BoundStmt {
     int niters;
     double extent[PROGRAM_MAX_ITERS];
-    double box;           // product of the extents
-    double count, needed; // instances; those that somebody needs, when it is computed in place
-    int reader;           // computed in a loop of this statement, again in each of its iterations
-    uint32_t read_along;  // but for those along which it is read
-    const uint32_t *at;   // per loop of the reader: place of whether it is computed inside
-    double work[WORK_COUNT]; // operations of all instances, elements; shuffles are not counted
+    double box;              // product of the extents
+    double count, needed;    // iterations; those that are needed when it is inlined
+    int reader;              // the statement in whose loops it may be computed
+    uint32_t read_along;     // iterators of the reader along which it is read
+    const uint32_t *at;      // per loop of the reader: offset of whether it is computed inside
+    double work[WORK_COUNT]; // operations of all iterations, in elements, without shuffles
     double divides;          // of floats, and square roots
     double stored;           // elements written to arguments
     int lanes;
     double lane;                       // 1/lanes
-    uint32_t joins[PROGRAM_MAX_ITERS]; // iterators that might go on where this one ends
+    uint32_t joins[PROGRAM_MAX_ITERS]; // iterators that may collapse with this one
     bool wide;                         // f64
-    bool plain;                        // loops may be looked at: no constraints
+    bool plain;                        // without constraints: loops tell iterations
     uint32_t place;
     int nloops;
     const BoundLoop *loop; // by iterator, outermost first
     // Pieces of the nest: so many of the innermost loops of each iterator.
     double npieces;                                          // while everything is open
     int nlevels[PROGRAM_MAX_ITERS], last[PROGRAM_MAX_ITERS]; // its loops; the innermost
-    unsigned beyond;           // bit per level: all of the nest does not fit inside it
+    unsigned beyond;           // bit per level: the data of the nest does not fit inside it
     const BoundInside *inside; // nloops x nloops
-    int nreads, nwrites;       // by tensor, so that accesses to one stand together
+    int nreads, nwrites;       // ordered by tensor
     const BoundRef *read, *write;
     int ncopies;
     const BoundCopy *copy;
-    double results; // elements that it combines values in; 0: it does not
+    double results; // elements of a reduction; 0: it is none
     int result_bytes;
-    double latency;           // of a step of its reduction in seconds; 0: it has none
-    bool folds;               // lanes that are summed up are shuffled and added
-    double step_instructions; // of that step, at least
-    double reduced;           // values that go into one element
+    double latency;           // seconds of a reduction step; 0: it has none
+    bool folds;               // a horizontal reduction takes shuffles and additions
+    double step_instructions; // instructions of a reduction step, at least
+    double reduced;           // values that are combined into one element
     uint32_t accumulators;    // places; 0: none
     uint32_t privatise, grain;
-    int split;             // loop that privatising makes parts of; -1: none
+    int split;             // the loop that privatising divides; -1: none
     const int64_t *counts; // universe of accumulators
-    const int64_t *grains; // and of grain
+    const int64_t *grains; // universe of grain
     bool float_sum, fused; // its step is a multiply-add
 } BoundStmt;
 
-// Two statements whose loops might be shared, and the places of the orders that say so.
+// Two statements that may share loops, and the orders that decide it.
 typedef struct BoundPair {
     int a, b, n;
     const BoundMeet *meet;
@@ -146,15 +146,15 @@ struct BoundModel {
     // Seconds of an operation, by its pipes: of vectors that are at most half full, of whole ones,
     // and of one element by itself.
     double half[WORK_COUNT], full[WORK_COUNT], alone[WORK_COUNT];
-    double divide[2][3];           // f32, f64: likewise one element, half, whole
+    double divide[2][3];           // seconds of a division of f32, f64: one element, half, whole
     double latency[LATENCY_COUNT]; // seconds
-    double issue, loads, stores;   // a second
+    double issue, loads, stores;   // instructions per second
     double registers, line_bytes;
     int64_t unrolled; // vector operations of straight-line code, at most
     double vector_bytes;
-    double cache[2][LEVEL_COUNT];                   // what is held inside a level: one core's, all
-    double in[2][LEVEL_COUNT], out[2][LEVEL_COUNT]; // seconds a byte; 0: no such level
-    double both[LEVEL_COUNT];                       // of the sum of both, how much is sure
+    double cache[2][LEVEL_COUNT]; // bytes of all levels inside this one: one core, all
+    double in[2][LEVEL_COUNT], out[2][LEVEL_COUNT]; // seconds per byte; 0: no such level
+    double both[LEVEL_COUNT];                       // part of the sum of both that cannot overlap
     double must[2][LEVEL_COUNT];                    // seconds: every argument once
     double must_loads, must_stores;                 // vectors
     int nstmts;
@@ -163,26 +163,26 @@ struct BoundModel {
     const BoundPair *pair;
 };
 
-// Points of a statement (bound_points.c): both ends inside.
+// A box of iterations (bound_points.c), with both ends.
 typedef struct BoundBox {
     int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
 } BoundBox;
 int64_t bound_extent(const BoundBox *x, int i);
-// A box of points that all exist; false: none was found.
+// A box inside all constraints; false: none was found.
 bool bound_inner_box(const Stmt *s, BoundBox *x);
-// Instances; where constraints tie too many points together, those of the box.
+// Iterations under all constraints; if these are too many to count, those of the box.
 double bound_instances(const Stmt *s, const BoundBox *box);
 
 // The rates of a model whose cores are known.
 void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h);
 
-// What statements contribute, for explanations.
+// The contribution of a statement, for explanations.
 typedef struct BoundPart {
     double seconds[BOUND_KINDS];
-    // The piece that says so, a byte for each iterator: how many of its loops; -1: all or none;
-    // below: one iteration of loop -2 - piece.
+    // The piece that determines the time: a byte for each iterator, its number of loops; -1: all or
+    // none; below: one iteration of loop -2 - piece.
     int64_t piece[BOUND_KINDS];
-    double lanes; // elements by vectors
+    double lanes; // elements per vector
     double cores, chains, launches;
     int along; // BOUND_NEST: the iterator that runs in lanes; -1: none does
 } BoundPart;
@@ -192,11 +192,11 @@ typedef struct BoundPart {
 // Work beside the loops of a statement: copies that it reads, partial results.
 typedef struct Extra {
     double loads, stores; // of registers
-    double parts;         // the loops themselves store so many registers, at least
-    double bytes;         // written to memory of its own, and read again
+    double parts;         // stores of the loops themselves, at least
+    double bytes;         // written to scratch memory, and read again
 } Extra;
 
-// What is known of a loop in this candidate.
+// A loop in this candidate.
 typedef struct LoopState {
     uint8_t kind;
     double least, most; // iterations
@@ -206,40 +206,40 @@ typedef struct Eval {
     const BoundModel *b;
     const uint8_t *v; // the candidate
     BoundTerm *term;
-    BoundPart *part; // of the statement at hand; NULL: nobody asks
+    BoundPart *part; // of the current statement; NULL: not wanted
     int stmt;
     const BoundStmt *s;
     bool nest; // it surely has loops of its own
     bool dead;
     bool parallel;                    // threads may share its work
-    double cores;                     // as many, with the shares as even as can be
+    double cores;                     // that it can use, with shares as even as possible
     uint32_t lanes;                   // iterators that may run in lanes
-    double share;                     // vectors by elements, at least,
-    double shares[PROGRAM_MAX_ITERS]; // and for each of those iterators
+    double share;                     // vectors per element, at least
+    double shares[PROGRAM_MAX_ITERS]; // the same for each of those iterators
     double straight;                  // vector operations of straight-line code, at most
-    double launches, gated;           // of parallel loops; those that surely find helpers
-    double turns;                     // iterations of parallel loops, which nothing unrolls
-    double rounds;                    // of shuffling, for what all lanes take part in
+    double launches, gated;           // starts of parallel loops; those with several threads
+    double turns;                     // iterations of parallel loops, which are never unrolled
+    double rounds;                    // of shuffles that involve all lanes
     double used;                      // cores that may share loads and stores
     double each[2];                   // seconds of a load, of a store
-    // Per access, reads and then the write: iterators in whose lanes it needs a load or store for
-    // each element; and those in which it may go by whole rows that are turned in registers.
+    // Per access, reads and then the write: iterators in whose lanes each element takes a load or a
+    // store; and those in whose lanes a transpose in registers may replace these.
     uint32_t single[MANY_REFS + 1], turned[MANY_REFS + 1];
-    uint32_t absent, somewhere; // accesses to temporaries: that might vanish; that may be small
+    uint32_t absent, somewhere; // accesses to temporaries that may vanish, or be small
     Extra extra;
     double pipes[WORK_COUNT + 1]; // seconds of each, of all statements; the last is the divider
-    double own[BOUND_KINDS]; // of the statement: what statements that share loops do not add up
+    double own[BOUND_KINDS];      // of the statement: times that do not add up if loops are shared
     bool any_parallel;
     bool detailed; // each resource by itself, too
     LoopState loop[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS];
 } Eval;
 
-// Of what a statement does not add up: the largest.
+// Raises a time that does not add up, if it is larger.
 void bound_raise(Eval *e, BoundKind kind, double seconds, int64_t piece);
-// Arithmetic of the statement at so many vectors by elements; its share of all vector pipes.
+// Seconds of the statement's operations at `share` vectors per element; of all vector pipes.
 double bound_compute(const Eval *e, double share);
 double bound_pipes(const Eval *e, double share);
-// Lanes that lie apart, copies, partial results (bound_extra.c).
+// Strided lanes, copies, temporaries, partial results (bound_extra.c).
 void bound_extra(Eval *e);
 // Loads, stores and traffic of a nest, by pieces of it.
 void bound_nest(Eval *e);

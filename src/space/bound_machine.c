@@ -1,5 +1,5 @@
-// The machine as the lower bound sees it: rates that nothing exceeds, from those that were measured
-// and from what is known of its ports.
+// The machine of the lower bound: rates that nothing exceeds, from measured ones and from facts
+// about its ports.
 #include "space/bound_impl.h"
 
 #include "base/checked.h"
@@ -8,11 +8,11 @@
 
 // --- Pipes ---------------------------------------------------------------------------------------
 //
-// Of what is measured and what is known of the processor's family the more favourable counts. The
-// clock is the fastest that anything showed. Wide vectors may run at a slower one; what that is at
-// best, the kinds of work show that were measured at that width.
+// The better of the measured rate and the family's number counts. The clock is the fastest that any
+// measurement shows. Wide vectors may run at a lower clock; the operations that were measured at
+// that width show the best one.
 
-// The clock that the rates of an ISA show, in GHz; 0: nothing was measured.
+// The clock in GHz according to the rates of an ISA; 0: nothing was measured.
 static double shown_clock(const Machine *m, int isa) {
     const double *pipes = m->family->work[isa == ISA_AVX512];
     double best = 0;
@@ -25,7 +25,7 @@ static double shown_clock(const Machine *m, int isa) {
     return best;
 }
 
-// Cycles a second: a chain of additions shows them, and so do two multiply-adds a cycle.
+// Cycles per second, from a chain of additions or from two multiply-adds per cycle.
 static double clock_of(const Machine *m) {
     double best = m->rates->ghz;
     for (int isa = 0; isa < ISA_COUNT && m->rates->ghz <= 0; isa++)
@@ -35,7 +35,7 @@ static double clock_of(const Machine *m) {
     return best * 1e9 * machine_cost(m)->bound_margin;
 }
 
-// Instructions of one kind a second.
+// Instructions of one kind per second.
 static double work_rate(const Machine *m, int isa, WorkKind k, double hertz) {
     double margin = machine_cost(m)->bound_margin;
     double shown = shown_clock(m, isa) * 1e9 * margin;
@@ -58,8 +58,7 @@ static void see_pipes(BoundModel *b, const Machine *m) {
         b->full[k] = full ? 1 / work_rate(m, ISA_AVX512, (WorkKind)k, b->hertz) : b->half[k];
         b->full[k] = most_of(b->full[k], b->half[k]);
     }
-    // Integers one by one are in general registers; two multiplies of them start in a cycle at
-    // most.
+    // Scalar integers are in general registers; at most two multiplies start in a cycle.
     b->alone[WORK_IMUL] = least_of(b->alone[WORK_IMUL], 0.5 / b->hertz);
     b->alone[WORK_ANY] = least_of(b->alone[WORK_ANY], 1 / (f->scalar * b->hertz));
     for (int wide = 0; wide < 2; wide++)
@@ -98,20 +97,20 @@ void bound_rates(BoundModel *b, const Machine *m, const CpuHost *h) {
                 in = most_of(in, f->load_bytes * b->hertz * 1e-9 / cost->bound_margin * n);
                 out = most_of(out, f->store_bytes * b->hertz * 1e-9 / cost->bound_margin * n);
             }
-            // What is shared with others may be faster than it was when it was measured.
+            // A cache that others use may be faster than it was when it was measured.
             if (level == LEVEL_L3) in *= cost->bound_quiet, out *= cost->bound_quiet;
             if (p && shared)
                 in = least_of(in, move[MOVE_LOAD][1]), out = least_of(out, move[MOVE_STORE][1]);
             b->in[p][level] = in > 0 ? 1e-9 / in / cost->bound_margin : 0;
             b->out[p][level] = out > 0 ? 1e-9 / out / cost->bound_margin : 0;
         }
-        // How far loads and stores get in each other's way, as copies show; other mixtures may
-        // do a little better.
+        // How much loads and stores delay each other, according to copies; other mixtures may be
+        // a little faster.
         double sum = 1 / move[MOVE_LOAD][0] + 1 / move[MOVE_STORE][0];
         double copy = move[MOVE_COPY][0];
         bool known = copy > 0 && sum > 0 && isfinite(sum);
         b->both[level] = known ? least_of(1, 2 / copy / sum) * cost->bound_mixing : 0;
-        if (level == LEVEL_L1) b->both[level] = 0; // loads and stores have pipes of their own
+        if (level == LEVEL_L1) b->both[level] = 0; // loads and stores have separate pipes
         int64_t bytes = level < LEVEL_MEMORY ? m->cache[level + 1] : 0;
         inside += (double)bytes;
         all_inside += (double)bytes * (level < LEVEL_L3 ? b->cores : 1);

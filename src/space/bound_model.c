@@ -1,6 +1,6 @@
-// What the lower bound knows before any decision is taken: of each statement its instances, its
-// arithmetic, the elements that it touches and the places of its decisions in a candidate; of the
-// machine its rates; of the Program what has to be moved in any case.
+// The facts of the lower bound that no decision changes: iterations, operations and accesses of
+// each statement, and the offsets of its decisions in a candidate; rates of the machine; and the
+// traffic of the Program in any loop order.
 #include "space/bound_impl.h"
 
 #include "program/points.h"
@@ -294,8 +294,8 @@ static void see_copies(Build *x, int stmt, BoundRef *read) {
 
 // --- Arithmetic ----------------------------------------------------------------------------------
 
-// Vector operations that one operation takes, at least. What may fold into others, or into masks,
-// counts as nothing.
+// Vector operations that one operation takes, at least; 0 if it may become part of another one, or
+// a mask.
 static const ExprOp nothing[] = {OP_NEG, OP_ABS,    OP_FABS, OP_NOT,      OP_AND,
                                  OP_OR,  OP_SELECT, OP_CAST, OP_COPYSIGN, OP_FDIM};
 static const ExprOp simple[] = {OP_CEIL,  OP_FLOOR, OP_ROUND,   OP_TRUNC,    OP_SQRT,
@@ -316,7 +316,7 @@ static double op_weight(const MachineCost *cost, const Expr *e) {
     return one ? 1 : cost->bound_math_ops;
 }
 
-// The pipes that an operation surely needs; DIVIDES: the divider.
+// The pipes that an operation surely uses; DIVIDES: the divider.
 enum { DIVIDES = WORK_COUNT };
 
 static int op_work(ExprOp op, Type type, bool constant) {
@@ -454,8 +454,8 @@ static int widest(const Expr *e) {
     return w ? (int)max_i64(w, lane_bytes(e->type)) : 0;
 }
 
-// How often values are combined: the first of a result is taken as it is, but for multiply-adds.
-// Sums of windows that are split into parts have parts in common.
+// Reduction steps: the first value of a result needs none, except as a multiply-add. Overlapping
+// windows may share the sums of parts.
 static double combined(const Ops *o, const Stmt *s, const Seen *value) {
     double n = o->b->count, distinct = distinct_tuples(o, value->subs), results = 1;
     for (int i = 0; i < s->niters; i++)
@@ -505,7 +505,7 @@ static uint32_t place_of(const Space *s, int choice, int object) {
     return var < 0 ? 0 : var_place(s, var);
 }
 
-// Vectors by elements where lanes run along tiles of `size`, the last one being what is left.
+// Vectors per element if lanes run along tiles of `size` and their tail.
 static double share_of(int64_t extent, int64_t size, int lanes) {
     if (extent <= 0 || size <= 0) return 1;
     size = min_i64(size, extent);
@@ -622,8 +622,8 @@ static void see_reduction(Build *x, int stmt) {
         b->split = f->item[f->first[comp]] - x->cs->host->first_dim[stmt];
 }
 
-// A loop around a vector loop may become part of it when it goes on, in every access, where that
-// one ends; so no argument is accessed along one of the two alone.
+// A loop around a vector loop may collapse with it if every access is contiguous across both; so no
+// argument is accessed along one of the two alone.
 static void see_joins(BoundStmt *b) {
     for (int i = 0; i < b->niters; i++)
         for (int k = 0; k < b->niters; k++) {
@@ -640,7 +640,7 @@ static void see_joins(BoundStmt *b) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
-// What it does is not counted, for nobody needs it, or because it is done in another way.
+// Removes the operations of a statement: it is not needed, or is computed in another way.
 static void forget_work(Build *x, int stmt) {
     BoundStmt *b = &x->stmt[stmt];
     memset(b->work, 0, sizeof b->work);
@@ -650,8 +650,8 @@ static void forget_work(Build *x, int stmt) {
             x->shared.at.at[i].times = 0, x->shared.at.at[i].work = WORK_ANY;
 }
 
-// Products of narrow integers that go several at a time: where they lie in memory is up to copies,
-// so loops say little, and there is one operation for all of a word.
+// Products of narrow integers that are added several at a time: copies decide their layout, so
+// loops tell little, and each word takes one operation.
 static void see_words(Build *x, int stmt) {
     BoundStmt *b = &x->stmt[stmt];
     Type as, factor[2];
@@ -694,8 +694,8 @@ static void see_stmt(Build *x, int stmt) {
     see_words(x, stmt);
 }
 
-// Which instances are needed where results may be computed in place: those of arguments all, of
-// temporaries what a statement reads that is needed itself.
+// Iterations that are needed if statements are inlined: all those of arguments, and for temporaries
+// the elements that needed statements read.
 static void see_needs(Build *x) {
     for (int i = x->p->stmts.n - 1; i >= 0; i--) {
         const Stmt *s = &x->p->stmts.at[i];
@@ -720,14 +720,13 @@ static void see_needs(Build *x) {
 
 // --- What is moved in any case -------------------------------------------------------------------
 
-// What is moved in any case, by what happens to it: each element used once, or several times.
+// Traffic in any loop order: of data whose elements are used once, or several times.
 typedef struct Moved {
     double in[2], out[2];
 } Moved;
 
-// Of data that is walked through once a call, the share that a cache still holds from the call
-// before, were it to throw out lines at random: h = exp(-(1 - h)·size/cache). (One that throws out
-// the oldest would hold nothing.)
+// The part of data that is read once per call which a cache still holds from the call before, if it
+// evicts lines at random: h = exp(-(1 - h)·size/cache). (With LRU it would hold nothing.)
 static double found_again(double size, double cache) {
     double missed = 1;
     if (size <= cache) return 1;
@@ -746,8 +745,8 @@ static double must_seconds(const BoundModel *b, int p, int level, const Moved *m
     return most_of(0, most_of(one, b->both[level] * (in * i + out * o - held * most_of(i, o))));
 }
 
-// Is every element of the tensor that the statement touches touched by one instance, and by
-// nothing else in the Program?
+// Is every element of the tensor that the statement accesses accessed by one iteration only, and by
+// no other statement?
 static bool is_walked(const Build *x, const BoundStmt *b, const BoundRef *r) {
     int uses = 0;
     for (int i = 0; i < x->p->stmts.n; i++) {

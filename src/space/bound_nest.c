@@ -1,14 +1,14 @@
-// What the pieces of a nest load, store and bring from each level of memory.
+// Loads, stores and traffic of the pieces of a nest.
 //
-// A piece is a set of loops that run innermost: so many levels of each iterator. With all orders
-// open these are the points of a small lattice (48 for a matrix product); an order is a path from
-// nothing to all of the nest, a loop at a time. The cost of a path is that of its most expensive
-// piece, and the bound that of the cheapest path whose pieces are possible: once for each resource,
-// and once for all of them together for every iterator that might run in lanes. Where orders are
-// decided, few pieces are left, and loops that run once make none.
+// A piece is a set of innermost loops: a number of levels of each iterator. While all orders are
+// open, pieces are the points of a small lattice (48 for a matrix product). An order is a path from
+// the empty piece to the whole nest, one loop at a time. A path costs as much as its most expensive
+// piece, and the bound is the cheapest possible path: once for each resource, and once for all of
+// them together for every iterator that may run in lanes. Decided orders leave few pieces, and
+// loops of one iteration add none.
 //
-// A nest of many loops is looked at loop by loop as well, one iteration of each: there are too many
-// pieces before most of it is decided.
+// A nest of many loops has too many pieces before most of it is decided, so one iteration of each
+// loop is evaluated as well.
 #include "space/bound_impl.h"
 
 #include "space/cpu_space.h"
@@ -97,23 +97,22 @@ typedef struct Cost {
     double room;                    // registers that are full before it, all times together
 } Cost;
 
-// Registers pass on operands inside straight-line code, and those that stand still from one turn of
-// the loop around it to the next; results as well, when there is room for all of them.
+// Registers keep operands inside straight-line code, and loop-invariant ones across iterations of
+// the loop around it; results as well, if all of them fit.
 static bool is_alone(const Piece *x) { return x->together < 2; }
 
 static bool keeps_results(const Eval *e, const Piece *x, const Cost *c, double share) {
     return !is_alone(x) || c->tile * share <= e->b->registers - LIMIT_OTHER_REGISTERS;
 }
 
-// Of `room`, what is left to operands that stand still beside the results that come back.
+// The part of `room` that is left for loop-invariant operands beside the results.
 static double spare(const Eval *e, const Piece *x, const Cost *c, double share, double room,
                     double back) {
     if (!keeps_results(e, x, c, share)) return room;
     return is_alone(x) ? most_of(0, room - back) : 0;
 }
 
-// Of the elements that a piece combines values in, all times together, those that it loads: not
-// the ones that nothing was combined in before.
+// Elements of results that all runs of a piece load: not those that no earlier run has updated.
 static double loaded_again(const Eval *e, double elements) {
     const BoundStmt *s = e->s;
     if (!s->nwrites || s->results <= 0) return 0;
@@ -367,8 +366,8 @@ typedef struct Lattice {
     uint32_t around[MANY_PIECES];           // iterators of which the loop around it may be
 } Lattice;
 
-// Runs of a piece of so many instances in one piece of straight-line code. Where the loop around it
-// is too long to be unrolled whole, it gets a few copies of its body.
+// Runs of a piece in one block of straight-line code. A loop around it that is too long to be
+// unrolled whole gets a few copies of its body.
 static double together(const Eval *e, const Lattice *l, int at, Inner inner[][CPU_MAX_LEVELS + 1],
                        double instances, bool unrolls) {
     static const double part = (double)LIMIT_BODY_PART / LIMIT_BODY_WHOLE;
@@ -392,7 +391,7 @@ static uint32_t still_reads(const BoundStmt *s, uint32_t around) {
     return still;
 }
 
-// Gives the instances of a piece, at least.
+// Returns the iterations of a piece, at least.
 static double make_piece(const Eval *e, const Lattice *l, int at, Inner inner[][CPU_MAX_LEVELS + 1],
                          Piece *x) {
     double most = 1, least = 1, whole = e->s->box;
@@ -421,7 +420,7 @@ static double make_piece(const Eval *e, const Lattice *l, int at, Inner inner[][
     return least;
 }
 
-// Loads or stores of one element, by access, for each way to have lanes.
+// Loads or stores per element, by access, for each iterator in lanes.
 static void set_ways(const Eval *e, Lattice *l) {
     const BoundStmt *s = e->s;
     l->nways = 1;
@@ -446,9 +445,9 @@ static void set_ways(const Eval *e, Lattice *l) {
     l->ncolumns = l->nways + (e->detailed ? KINDS : 0);
 }
 
-// Seconds of vectors that are turned: by rounds of shuffling, or else every element is loaded or
-// stored by itself. Of several accesses the one that takes most counts, since others may do the
-// other thing; but results are loaded and stored in one way.
+// Seconds of strided vectors: shuffles of a transpose, or a load or store of each element. Of
+// several accesses the most expensive one counts, since the others may take the other way; but
+// results are loaded and stored in the same way.
 static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t accesses,
                               double arithmetic) {
     const BoundStmt *s = e->s;
@@ -473,8 +472,8 @@ static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint
     return most;
 }
 
-// Lanes that are summed up are shuffled whenever a sum is put away: as many sums at a time as there
-// are lanes, with a shuffle or blend for each addition. The additions count as arithmetic.
+// Seconds of horizontal reductions, whenever sums are stored: as many sums together as there are
+// lanes, with a shuffle or blend for each addition. The additions count as operations.
 static double folding_seconds(const Eval *e, const Piece *x, const Cost *c, double arithmetic) {
     double n = c->total[e->s->nreads];
     if (keeps_results(e, x, c, 1)) n -= c->room;
@@ -574,7 +573,7 @@ static void find_pieces(const Eval *e, const Steps *t, Lattice *l) {
         }
 }
 
-// A loop that may run once is none.
+// A loop that may have one iteration adds no piece.
 static void find_around(const Eval *e, Inner inner[][CPU_MAX_LEVELS + 1], Lattice *l) {
     for (int at = l->n - 1; at >= 0; at--) {
         l->around[at] = 0;
@@ -619,7 +618,7 @@ static bool fill_lattice(const Eval *e, Lattice *l) {
     return true;
 }
 
-// The piece that makes the cheapest order as expensive as it is.
+// The most expensive piece of the cheapest order.
 static int64_t worst_piece(const BoundStmt *s, const Lattice *l, int column) {
     int at = l->n - 1;
     while (at > 0) {
