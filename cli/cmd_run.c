@@ -334,9 +334,18 @@ static void begin(Run *r) {
 
 // What only a run on data of a user's has.
 static int check_idle(Cli *cli) {
-    return cli->check ? cli_idle(cli, "--in --arg --out --time --backend",
+    return cli->check ? cli_idle(cli, "--in --out --time --backend",
                                  "with --check: it has data of its own")
                       : EXIT_OK;
+}
+
+// Integers that are compiled in may be given with --check, numbers that are read may not.
+static int check_numbers(const Run *r) {
+    for (size_t i = 0; i < r->cli->arg.n; i++)
+        if (lw_function_find_param(r->f, r->cli->arg.at[i].name) < 0)
+            return cli_misuse(r->cli, "--arg %s has no effect with --check: it has data of its own",
+                              r->cli->arg.at[i].name);
+    return EXIT_OK;
 }
 
 // Compares as tuning does: in a process of its own, on data that are made up.
@@ -368,6 +377,7 @@ static int compare(Run *r) {
 
 static int finish(Run *r) {
     int status = bind_sizes(r);
+    if (!status && r->cli->check) status = check_numbers(r);
     if (!status && r->cli->check) return compare(r);
     if (!status) status = make_arguments(r);
     if (!status) status = execute(r);

@@ -312,7 +312,8 @@ LW_API int64_t lw_bound_value(const lw_bound *b, size_t param);
 LW_API const DLTensor *lw_bound_tensor(const lw_bound *b, size_t i); // NULL past the end
 LW_API const int64_t *lw_bound_origin(const lw_bound *b, size_t i);  // ndim numbers
 // Whether values of tensor i are used as subscripts. If so, lo to hi (inclusive) are values that
-// are valid indices everywhere (lo > hi: there are none).
+// are valid indices everywhere (lo > hi: there are none). lo is -1 where the program guards every
+// use against negative ones, as in  I(b) >= 0 ? E(I(b)) : 0.
 LW_API bool lw_bound_index_range(const lw_bound *b, size_t i, int64_t *lo, int64_t *hi);
 // The number of statement iterations that a run executes; saturates at INT64_MAX.
 LW_API int64_t lw_bound_instances(const lw_bound *b);

@@ -123,7 +123,8 @@ struct lw_module {
 
 typedef struct IndexRange {
     bool used;
-    int64_t lo, hi; // inclusive
+    int64_t lo, hi; // inclusive; from -1 where the program guards every use against it
+    int64_t least;  // smaller ones than lo, down to this one, are guarded against as well
 } IndexRange;
 
 struct lw_bound {

@@ -290,7 +290,9 @@ static IndexRange *range_of(const Uses *u, const Access *read) {
 
 static void narrow(IndexRange *r, int64_t lo, int64_t hi) {
     if (!r) return;
-    *r = (IndexRange){true, r->used ? max_i64(r->lo, lo) : lo, r->used ? min_i64(r->hi, hi) : hi};
+    r->lo = r->used ? max_i64(r->lo, lo) : lo;
+    r->hi = r->used ? min_i64(r->hi, hi) : hi;
+    r->used = true;
 }
 
 // Subscript  k·v + rest  of a dimension [first, last]: which v keep it inside whatever `rest` is?
@@ -355,6 +357,95 @@ static void use_access(void *user, const Access *access, bool guarded) {
     }
 }
 
+// --- Padding -------------------------------------------------------------------------------------
+//
+// I[b] >= 0 ? E[I[b]] : 0     negative values of I are never used as subscripts, so -1 is as valid
+//                             as an index, and data that are made up should have it
+
+typedef struct Guard {
+    const Expr *cond;
+    bool holds;
+    const struct Guard *up;
+} Guard;
+
+static bool is_read(const Expr *e, const Access *a) {
+    while (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
+    return e->kind == EXPR_READ && e->access == a;
+}
+
+static bool is_number(const Expr *e, int64_t n) {
+    return e->kind == EXPR_CONST && type_is_integer(e->type) && e->value.i == n;
+}
+
+// The least value that the condition keeps out, of those below 0: INT64_MIN, -1, or 0 for none.
+static int64_t kept_out(const Expr *e, bool holds, const Access *a) {
+    if (e->kind != EXPR_OP) return 0;
+    if (e->op == OP_NOT) return kept_out(e->arg[0], !holds, a);
+    if (e->op == (holds ? OP_AND : OP_OR))
+        return min_i64(kept_out(e->arg[0], holds, a), kept_out(e->arg[1], holds, a));
+    if (op_info[e->op].class != OP_COMPARE) return 0;
+    bool swapped = is_read(e->arg[1], a);
+    if (!swapped && !is_read(e->arg[0], a)) return 0;
+    const Expr *number = e->arg[!swapped];
+    ExprOp least = swapped ? OP_LE : OP_GE, above = swapped ? OP_LT : OP_GT;
+    ExprOp below = swapped ? OP_GT : OP_LT, most = swapped ? OP_GE : OP_LE;
+    if (is_number(number, 0) && e->op == (holds ? least : below)) return INT64_MIN;
+    if (is_number(number, -1) && e->op == (holds ? above : most)) return INT64_MIN;
+    return is_number(number, -1) && e->op == (holds ? OP_NE : OP_EQ) ? -1 : 0;
+}
+
+// Every read inside the subscripts of an access.
+static void pad_access(const Uses *u, const Access *access, const Guard *guards) {
+    for (int d = 0; d < access->rank; d++) {
+        const Affine *sub = access->sub[d];
+        AccessList reads = {.arena = &u->b->arena};
+        if (sub->has_read) affine_visit_accesses(sub, access_collect, &reads);
+        for (int i = 0; i < reads.at.n; i++) {
+            IndexRange *r = range_of(u, reads.at.at[i]);
+            bool bare = sub->n == 1 && sub->constant == 0 && sub->term[0].coef == 1 &&
+                        sub->term[0].atom->kind == ATOM_READ &&
+                        sub->term[0].atom->read == reads.at.at[i];
+            int64_t out = 0;
+            for (const Guard *g = guards; g && bare; g = g->up)
+                out = min_i64(out, kept_out(g->cond, g->holds, reads.at.at[i]));
+            if (r) r->least = max_i64(r->least, out);
+        }
+    }
+}
+
+static void pad_value(const Uses *u, const Expr *e, const Guard *guards) {
+    if (e->kind == EXPR_READ) pad_access(u, e->access, guards);
+    if (e->kind == EXPR_INDEX) {
+        AccessList reads = {.arena = &u->b->arena};
+        affine_visit_accesses(e->index, access_collect, &reads);
+        for (int i = 0; i < reads.at.n; i++) pad_access(u, reads.at.at[i], guards);
+    }
+    if (e->kind != EXPR_OP) return;
+    bool lazy = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR;
+    for (int i = 0; i < e->n; i++) {
+        Guard g = {e->arg[0], e->op == OP_SELECT ? i == 1 : e->op == OP_AND, guards};
+        pad_value(u, e->arg[i], lazy && i ? &g : guards);
+    }
+}
+
+static void find_padding(const Uses *u) {
+    const Program *p = u->b->program;
+    for (int t = 0; t < p->tensors.n; t++) u->b->ranges[t].least = INT64_MIN;
+    for (int i = 0; i < p->stmts.n; i++) {
+        pad_value(u, p->stmts.at[i].value, NULL);
+        pad_access(u, p->stmts.at[i].write, NULL);
+    }
+    for (int t = 0; t < p->tensors.n; t++) {
+        IndexRange *r = &u->b->ranges[t];
+        bool padded = r->used && r->lo == 0 && r->least < 0 &&
+                      type_info[p->tensors.at[t].type].class == CLASS_INT;
+        if (padded)
+            r->lo = -1;
+        else
+            r->least = r->lo;
+    }
+}
+
 static void add_instances(lw_bound *b, const Stmt *s) {
     int64_t n = 1;
     for (int i = 0; i < s->niters; i++)
@@ -376,6 +467,7 @@ static void describe_stmts(lw_bound *b) {
         use_access(&u, s->write, false);
         add_instances(b, s);
     }
+    find_padding(&u);
 }
 
 // The leaves of a Stripe program, likewise. Blocks come before what they enclose.
@@ -401,6 +493,7 @@ static void describe_tree(lw_bound *b) {
     Uses u = {b, arena_new_n(&b->arena, int64_t, t->nindices),
               arena_new_n(&b->arena, int64_t, t->nindices)};
     tree_walk(t, use_node, &u);
+    for (int i = 0; i < b->program->tensors.n; i++) b->ranges[i].least = b->ranges[i].lo;
     b->instances = tree_instances(&b->arena, t);
 }
 

@@ -159,7 +159,7 @@ static bool subscripts_fit(Tune *t, int arg, const View *v) {
     while (more) {
         const char *p = (const char *)v->data + offset * type_info[v->type].bytes;
         int64_t x = type_convert(TYPE_I64, v->type, type_load(v->type, p)).i;
-        if (x < range->lo || x > range->hi) {
+        if (x < range->least || x > range->hi) {
             diag_report(t->call->diags, nowhere, DIAG_TUNE_DATA, t->p->tensors.at[arg].name,
                         (long long)x, (long long)range->lo, (long long)range->hi);
             return false;

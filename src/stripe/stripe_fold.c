@@ -76,6 +76,12 @@ static const Access *element(Fold *f, const StripeStmt *st) {
     return access_make(f->p->x, r->v.buffer, r->rank, sub);
 }
 
+static const Expr *load(Fold *f, const StripeStmt *st) {
+    LoadPlace place = {element(f, st), st->range};
+    vec_push(f->p->arena, &f->p->t->loads, place);
+    return expr_read(f->p->x, st->view->type, place.access);
+}
+
 // --- Operations --------------------------------------------------------------------------------
 
 // The type in which operands meet: literals without a type go with the others.
@@ -118,7 +124,7 @@ static const Expr *scalar(Fold *f, const StripeStmt *st) {
     Exprs *x = f->p->x;
     const Expr *e;
     switch (st->kind) {
-    case SS_LOAD: return expr_read(x, st->view->type, element(f, st));
+    case SS_LOAD: return load(f, st);
     case SS_INDEX: return expr_index(x, TYPE_I64, fill_in(f, st, st->index));
     case SS_CONST: return expr_const(x, st->type, st->value);
     case SS_CAST:

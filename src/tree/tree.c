@@ -136,6 +136,17 @@ Range tree_range(const Tree *t, const Node *node) {
     return t->program->stmts.at[leaf->stmt].range;
 }
 
+Range tree_access_range(const Tree *t, const Leaf *leaf, const Access *access) {
+    Range at = tree_range(t, &leaf->node);
+    const LoadPlace *found = NULL;
+    for (int i = 0; i < t->loads.n; i++) {
+        const LoadPlace *p = &t->loads.at[i];
+        if (p->access != access || access == leaf->write || p->range.from > at.from) continue;
+        if (!found || p->range.from > found->range.from) found = p;
+    }
+    return found ? found->range : at;
+}
+
 // --- Reach -------------------------------------------------------------------------------------
 
 typedef struct Reach {

@@ -199,6 +199,12 @@ typedef struct Prefetch {
 // Nodes in common: where Trees are made with one pool, equal subtrees are one (pool.c).
 typedef struct TreePool TreePool;
 
+// Where a text loads an element: a leaf stands at its store.
+typedef struct LoadPlace {
+    const Access *access;
+    Range range;
+} LoadPlace;
+
 typedef struct Tree {
     Arena *arena;
     TreePool *pool; // NULL: its nodes are its own
@@ -211,6 +217,7 @@ typedef struct Tree {
     int nindices;      // ids in use are below this
     const Block *root; // no indices
     VEC(Prefetch) prefetches;
+    VEC(LoadPlace) loads; // of a text that was parsed
 } Tree;
 
 // --- Building ----------------------------------------------------------------------------------
@@ -242,6 +249,8 @@ static inline const Leaf *as_leaf(const Node *n) {
 
 // Where in the source of the Tree's Program a node comes from, to point at; {0, 0}: nowhere.
 Range tree_range(const Tree *t, const Node *node);
+// Where the leaf reads or writes the element: at its load, if there is a text that has one.
+Range tree_access_range(const Tree *t, const Leaf *leaf, const Access *access);
 
 // --- Walking -----------------------------------------------------------------------------------
 // The one way to walk: pre-order, `depth` = number of enclosing blocks. Return false to skip the

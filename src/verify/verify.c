@@ -73,7 +73,7 @@ static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, 
     DepAnswer answer = ask(v, &s);
     if (answer == DEP_NO) return false;
     if (answer == DEP_YES && t->whole) {
-        diag_report(v->diags, tree_range(v->f.t, &u->leaf->node), id, point_show(&s, &p),
+        diag_report(v->diags, tree_access_range(v->f.t, u->leaf, t->access), id, point_show(&s, &p),
                     element_show(&s, &p, t->access), where);
         v->refused = true;
     } else
@@ -122,8 +122,9 @@ static const BlockView *view_in(const Block *b, int buffer) {
 static void check_direction(Verifier *v, const Touch *t, const BlockView *view) {
     bool write = t->kind != TOUCH_READ;
     if (view->dir == VIEW_INOUT || view->dir == (write ? VIEW_OUT : VIEW_IN)) return;
-    diag_report(v->diags, tree_range(v->f.t, &use_of(v, t)->leaf->node), DIAG_TREE_VIEW_DIRECTION,
-                buffer_of(v, t->access)->name, write ? "written" : "read", write ? "in" : "out");
+    diag_report(v->diags, tree_access_range(v->f.t, use_of(v, t)->leaf, t->access),
+                DIAG_TREE_VIEW_DIRECTION, buffer_of(v, t->access)->name, write ? "written" : "read",
+                write ? "in" : "out");
     v->refused = true;
 }
 
@@ -260,7 +261,9 @@ static void report_unordered(Verifier *v, const Pair *pair, int level, const Sys
     const char *index = pair->p->index[level]->name, *kind = kind_name[pair->p->of[level]->kind];
     const char *px = point_show(s, x), *py = point_show(s, y);
     const char *element = element_show(s, x, a->access);
-    Range at = tree_range(v->f.t, &pair->p->leaf->node);
+    bool second = a->kind != TOUCH_READ && b->kind == TOUCH_READ; // the read is to blame
+    Range at = tree_access_range(v->f.t, second ? pair->q->leaf : pair->p->leaf,
+                                 second ? b->access : a->access);
     if (!index) index = "i";
     if (a->kind == TOUCH_ASSIGN && b->kind == TOUCH_ASSIGN)
         diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, px, py, element);

@@ -360,8 +360,8 @@ static bool report_unwritten(Cover *c, int buffer) {
         text_printf(&element, "%s%lld", d ? ", " : "", (long long)at);
     }
     text_char(&element, ']');
-    diag_report(c->v->diags, tree_range(c->v->f.t, &leaf->node), DIAG_TREE_UNWRITTEN,
-                point_show(&c->s, &c->y), text_str(&element));
+    diag_report(c->v->diags, tree_access_range(c->v->f.t, leaf, c->read->access),
+                DIAG_TREE_UNWRITTEN, point_show(&c->s, &c->y), text_str(&element));
     c->v->refused = true;
     return true;
 }

@@ -141,8 +141,9 @@ static const char *const subs[] = {
     "i%3",       "i%2", "s*i",   "s*i + j", "M*i + j", "N - 1 - i", "i + N", "20*i + j",
     "min(i, 3)", "i/s", "i%s",   "i*j",     "3*i + j", "2*i/3",     "0",     "j + 2*M"};
 static const char *const ends[] = {"N", "M", "2", "3", "s", "2*M", "3*M", "N*M", "20", "s*N"};
-static const char *const sizes[] = {"N",    "M",   "2*N", "3*M", "N*M",     "s*N",
-                                    "20*N", "N/2", "2",   "3",   "2*N + 1", "N + M"};
+static const char *const sizes[] = {"N",       "M",     "2*N",     "3*M",        "N*M",
+                                    "s*N",     "20*N",  "N/2",     "2",          "3",
+                                    "2*N + 1", "N + M", "3*N - 1", "s*N - s + 2"};
 #define ANY(table) table[pick(&state, (int64_t)(sizeof(table) / sizeof *(table)))]
 
 // Is every element of the first result written by a statement of the bound Program?
