@@ -29,14 +29,9 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
         Diag *d = diag_report(diags, at, DIAG_ARGUMENT_TYPE, name, dtype_name(arena, want->dtype),
                               dtype_name(arena, a->dtype));
         Type type = type_of(want->dtype);
-        bool numpy = type != TYPE_BF16 && type != TYPE_BOOL;
-        const char *kind = type_is_float(type)                  ? "f"
-                           : type_info[type].class == CLASS_INT ? "i"
-                                                                : "u";
+        const char *numpy = type_info[type].numpy;
         complain(call, b->function, t, d);
-        if (numpy)
-            diag_note(diags, d, nowhere, DIAG_ARGUMENT_TYPE_NOTE, name,
-                      arena_printf(arena, "%s%d", kind, type_info[type].bytes));
+        if (*numpy) diag_note(diags, d, nowhere, DIAG_ARGUMENT_TYPE_NOTE, name, numpy);
         return false;
     }
     if (a->ndim != want->ndim)

@@ -1,17 +1,17 @@
 // Between DLPack and our own types.
 #include "api/api.h"
 
-static const uint8_t dl_code[] = {
-    [CLASS_BOOL] = kDLBool,
-    [CLASS_INT] = kDLInt,
-    [CLASS_UINT] = kDLUInt,
-    [CLASS_FLOAT] = kDLFloat,
+static const uint8_t dl_code[TYPE_COUNT] = {
+#define TYPE(id, name, class, bits, compute, lane, sum, precision, bias, stored, value, stripe,    \
+             dlpack, numpy)                                                                        \
+    [TYPE_##id] = dlpack,
+#include "base/types.def"
+#undef TYPE
 };
 
 DLDataType dtype_of(Type type) {
     if (type == TYPE_NONE) return (DLDataType){0, 0, 0};
-    uint8_t code = type == TYPE_BF16 ? kDLBfloat : dl_code[type_info[type].class];
-    return (DLDataType){code, (uint8_t)type_info[type].bits, 1};
+    return (DLDataType){dl_code[type], (uint8_t)type_info[type].bits, 1};
 }
 
 Type type_of(DLDataType dtype) {

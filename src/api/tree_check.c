@@ -62,10 +62,11 @@ static double value_at(const DLTensor *t, int64_t i) {
 
 // How far a reordered sum may be off: an error of half a unit per operation, at the largest value.
 static double allowed(const Checked *c, const DLTensor *t) {
-    double most = 0, eps = type_of(t->dtype) == TYPE_F64 ? 0x1p-53 : 0x1p-24;
+    Type computed = type_compute(type_of(t->dtype));
+    double most = 0, eps = ldexp(1, -type_info[computed].precision);
     for (int64_t i = 0; i < elements(t); i++) most = fmax(most, fabs(value_at(t, i)));
     double steps = (double)c->b->instances / (double)max_i64(elements(t), 1) + 4;
-    return type_is_float(type_of(t->dtype)) ? most * eps * steps : 0;
+    return type_is_float(computed) ? most * eps * steps : 0;
 }
 
 static bool divides(const Expr *e) {

@@ -4,18 +4,16 @@
 #include <string.h>
 
 const TypeInfo type_info[TYPE_COUNT] = {
-    [TYPE_NONE] = {"?", "?", "void", CLASS_NONE, 0, 0},
-#define TYPE(id, name, class, bits, ctype, stripe)                                                 \
-    [TYPE_##id] = {name, stripe, #ctype, CLASS_##class, bits, bits / 8},
+    [TYPE_NONE] = {"?", "?", "void", "void", "", CLASS_NONE, 0, 0, TYPE_NONE, TYPE_NONE, TYPE_NONE,
+                   0, 0},
+#define TYPE(id, name, class, bits, compute, lane, sum, precision, bias, stored, value, stripe,    \
+             dlpack, numpy)                                                                        \
+    [TYPE_##id] = {name,           stripe,      #stored,    #value,         numpy,                 \
+                   CLASS_##class,  bits,        bits / 8,   TYPE_##compute, TYPE_##lane,           \
+                   TYPE_##sum,     precision,   bias},
 #include "base/types.def"
 #undef TYPE
 };
-
-Type type_accumulator(Type t) {
-    if (t == TYPE_NONE) return t;
-    if (type_is_float(t)) return type_compute(t);
-    return type_info[t].bits < 32 ? TYPE_I32 : t;
-}
 
 static Type signed_of_bits(int bits) {
     return bits <= 8 ? TYPE_I8 : bits <= 16 ? TYPE_I16 : bits <= 32 ? TYPE_I32 : TYPE_I64;
@@ -63,57 +61,60 @@ static float float_of(uint32_t u) {
     return f;
 }
 
-// Round to nearest even, with denormals; NaN stays a quiet NaN.
-uint16_t f16_from_f32(float f) {
-    uint32_t u = bits_of(f), sign = (u >> 16) & 0x8000, mag = u & 0x7fffffff;
-    if (mag > 0x7f800000) return (uint16_t)(sign | 0x7e00 | ((mag >> 13) & 0x3ff));
-    if (mag >= 0x47800000) return (uint16_t)(sign | 0x7c00); // 65536 and more
-    if (mag < 0x38800000) {                                  // below 2^-14: the FPU rounds for us
-        uint32_t r = bits_of(float_of(mag) + 0.5f) - bits_of(0.5f);
-        return (uint16_t)(sign | r);
+// ---- Storage floats: a sign, an exponent with the type's bias, and precision - 1 mantissa bits
+
+enum { F32_MANTISSA = 23, F32_BIAS = 127 };
+
+uint32_t type_pack(Type t, float f) {
+    const TypeInfo *i = &type_info[t];
+    int mantissa = i->precision - 1, cut = F32_MANTISSA - mantissa;
+    uint32_t infinity = ((1u << (i->bits - 1 - mantissa)) - 1) << mantissa;
+    uint32_t rebias = (uint32_t)(F32_BIAS - i->bias) << F32_MANTISSA;
+    uint32_t u = bits_of(f), sign = u >> 31 << (i->bits - 1), mag = u & 0x7fffffff;
+    if (mag > 0x7f800000) {
+        uint32_t quiet = 1u << (mantissa - 1), payload = mag >> cut & (2 * quiet - 1);
+        return sign | infinity | quiet | payload;
     }
-    uint32_t odd = (mag >> 13) & 1;
-    mag += 0xfff + odd - (112u << 23);
-    return (uint16_t)(sign | (mag >> 13)); // 65520 and more carries into infinity
+    if (mag >= (infinity << cut) + rebias) return sign | infinity;
+    if (rebias && mag < rebias + (1u << F32_MANTISSA)) { // denormal: the FPU rounds it
+        float unit = ldexpf(1, 1 + F32_MANTISSA - i->bias - mantissa);
+        return sign | (bits_of(float_of(mag) + unit) - bits_of(unit));
+    }
+    uint32_t odd = mag >> cut & 1;
+    mag += (1u << (cut - 1)) - 1 + odd - rebias;
+    return sign | mag >> cut; // the largest numbers carry into infinity
 }
 
-float f16_to_f32(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, mag = h & 0x7fff;
-    if (mag >= 0x7c00) return float_of(sign | 0x7f800000 | ((mag & 0x3ff) << 13));
-    if (mag >= 0x400) return float_of(sign | ((mag << 13) + (112u << 23)));
-    float denormal = (float)mag * 0x1p-24f;
+float type_unpack(Type t, uint32_t bits) {
+    const TypeInfo *i = &type_info[t];
+    int mantissa = i->precision - 1, cut = F32_MANTISSA - mantissa;
+    uint32_t top = 1u << (i->bits - 1), sign = (bits & top) / top << 31, mag = bits & (top - 1);
+    uint32_t infinity = ((1u << (i->bits - 1 - mantissa)) - 1) << mantissa;
+    uint32_t rebias = (uint32_t)(F32_BIAS - i->bias) << F32_MANTISSA;
+    if (mag >= infinity) return float_of(sign | 0x7f800000 | (mag - infinity) << cut);
+    if (mag >> mantissa || !rebias) return float_of(sign | ((mag << cut) + rebias));
+    float denormal = ldexpf((float)mag, 1 - i->bias - mantissa);
     return float_of(sign | bits_of(denormal));
 }
 
-uint16_t bf16_from_f32(float f) {
-    uint32_t u = bits_of(f);
-    if ((u & 0x7fffffff) > 0x7f800000) return (uint16_t)((u >> 16) | 0x40);
-    return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
-}
+// ---- Values
 
-float bf16_to_f32(uint16_t h) { return float_of((uint32_t)h << 16); }
-
+// An integer as the low bits of t hold it.
 static int64_t wrap(Type t, int64_t i) {
-    switch (t) {
-    case TYPE_BOOL: return i != 0;
-    case TYPE_I8: return (int8_t)i;
-    case TYPE_I16: return (int16_t)i;
-    case TYPE_I32: return (int32_t)i;
-    case TYPE_U8: return (uint8_t)i;
-    case TYPE_U16: return (uint16_t)i;
-    case TYPE_U32: return (uint32_t)i;
+    int cut = 64 - type_info[t].bits;
+    switch (type_info[t].class) {
+    case CLASS_BOOL: return i != 0;
+    case CLASS_INT: return (int64_t)((uint64_t)i << cut) >> cut;
+    case CLASS_UINT: return (int64_t)((uint64_t)i << cut >> cut);
     default: return i;
     }
 }
 
 Value type_round(Type t, Value v) {
-    switch (t) {
-    case TYPE_F64: return v;
-    case TYPE_F32: return (Value){.f = (float)v.f};
-    case TYPE_F16: return (Value){.f = f16_to_f32(f16_from_f32((float)v.f))};
-    case TYPE_BF16: return (Value){.f = bf16_to_f32(bf16_from_f32((float)v.f))};
-    default: return (Value){.i = wrap(t, v.i)};
-    }
+    if (!type_is_float(t)) return (Value){.i = wrap(t, v.i)};
+    if (type_info[t].bits == 64) return v;
+    if (type_info[t].bits == 32) return (Value){.f = (float)v.f};
+    return (Value){.f = type_unpack(t, type_pack(t, (float)v.f))};
 }
 
 // Saturates; the bounds are exact in double except for the 64-bit maxima, which round up to 2^63
@@ -134,7 +135,7 @@ static int64_t int_from_float(Type t, double f) {
 
 // f32 from a 64-bit integer rounds once.
 static double float_from_int(Type to, Type from, int64_t i) {
-    bool narrow = to != TYPE_F64;
+    bool narrow = type_compute(to) != TYPE_F64;
     if (from == TYPE_U64) return narrow ? (double)(float)(uint64_t)i : (double)(uint64_t)i;
     return narrow ? (double)(float)i : (double)i;
 }
@@ -148,59 +149,44 @@ Value type_convert(Type to, Type from, Value v) {
     return (Value){.i = wrap(to, v.i)};
 }
 
+// `bytes` of memory, zero-extended. Little-endian machines only, as store_bits.
+static uint64_t load_bits(const void *p, int bytes) {
+    uint64_t u = 0;
+    switch (bytes) {
+    case 1: memcpy(&u, p, 1); break;
+    case 2: memcpy(&u, p, 2); break;
+    case 4: memcpy(&u, p, 4); break;
+    case 8: memcpy(&u, p, 8); break;
+    }
+    return u;
+}
+
+static void store_bits(void *p, int bytes, const Value *v) {
+    switch (bytes) {
+    case 1: memcpy(p, v, 1); break;
+    case 2: memcpy(p, v, 2); break;
+    case 4: memcpy(p, v, 4); break;
+    case 8: memcpy(p, v, 8); break;
+    }
+}
+
 Value type_load(Type t, const void *p) {
-    Value v = {.i = 0};
-#define LOAD(T, field)                                                                             \
-    do {                                                                                           \
-        T x;                                                                                       \
-        memcpy(&x, p, sizeof x);                                                                   \
-        v.field = x;                                                                               \
-    } while (0)
-    switch (t) {
-    case TYPE_BOOL: v.i = *(const uint8_t *)p != 0; break;
-    case TYPE_U8: v.i = *(const uint8_t *)p; break;
-    case TYPE_I8: v.i = *(const int8_t *)p; break;
-    case TYPE_I16: LOAD(int16_t, i); break;
-    case TYPE_U16: LOAD(uint16_t, i); break;
-    case TYPE_I32: LOAD(int32_t, i); break;
-    case TYPE_U32: LOAD(uint32_t, i); break;
-    case TYPE_I64:
-    case TYPE_U64: LOAD(int64_t, i); break;
-    case TYPE_F32: LOAD(float, f); break;
-    case TYPE_F64: LOAD(double, f); break;
-    case TYPE_F16:
-    case TYPE_BF16: {
-        uint16_t x;
-        memcpy(&x, p, sizeof x);
-        v.f = t == TYPE_F16 ? f16_to_f32(x) : bf16_to_f32(x);
-        break;
-    }
-    case TYPE_NONE:
-    case TYPE_COUNT: break;
-    }
-#undef LOAD
-    return v;
+    uint64_t u = load_bits(p, type_info[t].bytes);
+    Value v = {.i = (int64_t)u}; // of f64: the bits of v.f
+    if (!type_is_float(t)) return (Value){.i = wrap(t, v.i)};
+    if (type_info[t].bits == 64) return v;
+    uint32_t low = (uint32_t)u;
+    return (Value){.f = type_info[t].bits == 32 ? float_of(low) : type_unpack(t, low)};
 }
 
 void type_store(Type t, void *p, Value v) {
-    switch (t) {
-    case TYPE_F64: memcpy(p, &v.f, 8); break;
-    case TYPE_F32: {
+    if (type_is_float(t) && type_info[t].bits < 64) {
         float x = (float)v.f;
-        memcpy(p, &x, sizeof x);
-        break;
+        v.i = type_info[t].bits == 32 ? bits_of(x) : type_pack(t, x);
+    } else if (type_info[t].class == CLASS_BOOL) {
+        v.i = v.i != 0;
     }
-    case TYPE_F16:
-    case TYPE_BF16: {
-        uint16_t x = t == TYPE_F16 ? f16_from_f32((float)v.f) : bf16_from_f32((float)v.f);
-        memcpy(p, &x, sizeof x);
-        break;
-    }
-    default: {
-        int64_t x = wrap(t, v.i); // little-endian targets only
-        memcpy(p, &x, (size_t)type_info[t].bytes);
-    }
-    }
+    store_bits(p, type_info[t].bytes, &v);
 }
 
 Value type_identity(Type t, char op) {

@@ -20,12 +20,17 @@ typedef enum Type {
 
 typedef enum TypeClass { CLASS_NONE, CLASS_BOOL, CLASS_INT, CLASS_UINT, CLASS_FLOAT } TypeClass;
 
+// A row of types.def, which explains the columns.
 typedef struct TypeInfo {
     const char *name;   // sized name: "f32"
     const char *stripe; // its name in Stripe text: "fp32"
-    const char *ctype;  // its storage type in C
+    const char *c_stored;
+    const char *c_value;
+    const char *numpy; // type code "f4"; "": none
     TypeClass class;
     int bits, bytes;
+    Type compute, lane, sum;
+    int precision, bias; // of floats; 0 for other types
 } TypeInfo;
 
 extern const TypeInfo type_info[TYPE_COUNT];
@@ -35,12 +40,20 @@ static inline bool type_is_integer(Type t) { // signed or unsigned, not bool
     return type_info[t].class == CLASS_INT || type_info[t].class == CLASS_UINT;
 }
 
+static inline bool type_is_unsigned(Type t) { // unsigned integers and bool
+    return type_info[t].class == CLASS_UINT || type_info[t].class == CLASS_BOOL;
+}
+
 // The type in which arithmetic on t happens: f32 for f16 and bf16, t itself otherwise.
-static inline Type type_compute(Type t) { return t == TYPE_F16 || t == TYPE_BF16 ? TYPE_F32 : t; }
+static inline Type type_compute(Type t) { return type_info[t].compute; }
+
+// True for floats that are stored in fewer bits than they are computed in: f16 and bf16. Such a
+// value rounds to t when it is stored or cast.
+static inline bool type_is_storage(Type t) { return type_info[t].compute != t; }
 
 // The type in which a + or * reduction over data of type t accumulates: f32 for f16 and bf16, i32
 // for bool and integers narrower than 32 bits, t itself otherwise.
-Type type_accumulator(Type t);
+static inline Type type_accumulator(Type t) { return type_info[t].sum; }
 
 // The common type of two operands:
 //   equal types stay; bool with another type gives the other type;
@@ -73,9 +86,9 @@ void type_store(Type t, void *p, Value v); // rounds
 // Identity of the reduction: used by op=! and by padding. `op` is '+', '*', '<' (min) or '>' (max).
 Value type_identity(Type t, char op);
 
-uint16_t f16_from_f32(float f);
-float f16_to_f32(uint16_t h);
-uint16_t bf16_from_f32(float f);
-float bf16_to_f32(uint16_t h);
+// The bits of an f32 in a storage float of t, rounded to nearest even, and back. NaN stays a quiet
+// NaN.
+uint32_t type_pack(Type t, float f);
+float type_unpack(Type t, uint32_t bits);
 
 #endif

@@ -18,20 +18,10 @@ typedef struct Sizes {
     double *most; // per tensor
 } Sizes;
 
-static double exact_limit(Type t) {
-    switch (t) {
-    case TYPE_F64: return 0x1p53;
-    case TYPE_F32: return 0x1p24;
-    case TYPE_F16: return 0x1p11;
-    case TYPE_BF16: return 0x1p8;
-    default: return 0;
-    }
-}
-
-// Integers wrap, exactly; floats beyond their limit round.
+// Integers wrap, exactly; floats round integers that have more bits than their precision.
 static double held(Type t, double size) {
     if (!type_is_float(t)) return size < INFINITY ? fmin(size, ldexp(1, type_info[t].bits)) : size;
-    return size <= exact_limit(t) ? size : INFINITY;
+    return size <= ldexp(1, type_info[t].precision) ? size : INFINITY;
 }
 
 static double index_size(const Sizes *x, const Affine *a) {
@@ -115,13 +105,7 @@ static void follow(Sizes *x, const Program *p, const Stmt *s) {
 }
 
 static double unit_roundoff(Type t) {
-    switch (t) {
-    case TYPE_F64: return DBL_EPSILON;
-    case TYPE_F32: return FLT_EPSILON;
-    case TYPE_F16: return 0x1p-10;
-    case TYPE_BF16: return 0x1p-7;
-    default: return 0;
-    }
+    return type_is_float(t) ? ldexp(1, 1 - type_info[t].precision) : 0;
 }
 
 // The relative rounding error of one statement's results: proportional to the terms of a sum, in

@@ -268,8 +268,7 @@ static void count_touch(void *user, const Access *a, bool guarded) {
 // May the element that the leaf updates be kept in a variable around the loops from `depth` on?
 static bool is_sum(CWriter *w, const Leaves *all, const Leaf *leaf, int depth) {
     Type t = w->t->buffers.at[leaf->write->tensor].type;
-    bool plain = t == TYPE_F32 || t == TYPE_F64 || t == TYPE_U32 || t == TYPE_U64;
-    if (!plain || (leaf->op != REDUCE_ADD && leaf->op != REDUCE_MUL) || w->sum) return false;
+    if (!c_is_plain(t) || (leaf->op != REDUCE_ADD && leaf->op != REDUCE_MUL) || w->sum) return false;
     for (int d = 0; d < leaf->write->rank; d++) {
         const Affine *sub = leaf->write->sub[d];
         if (!sub->linear) return false;

@@ -18,11 +18,15 @@
 // Binding strengths.
 enum { ANY, COND, OR, AND, COMPARE, BITS, SUM, PRODUCT, UNARY };
 
-const char *c_type(Type t) { return t == TYPE_BOOL ? "uint8_t" : type_info[t].ctype; }
+const char *c_type(Type t) { return type_info[t].c_stored; }
+const char *c_value_type(Type t) { return type_info[t].c_value; }
 
-const char *c_value_type(Type t) {
-    return t == TYPE_BOOL ? "bool" : type_info[type_compute(t)].ctype;
+// Integers whose arithmetic in C wraps as ours does: no helper is needed.
+static bool wraps_in_c(Type t) {
+    return type_info[t].class == CLASS_UINT && type_info[t].bits >= 32;
 }
+
+bool c_is_plain(Type t) { return wraps_in_c(t) || (type_is_float(t) && !type_is_storage(t)); }
 
 void c_line(CWriter *w, const char *format, ...) {
     va_list args;
@@ -40,6 +44,12 @@ void c_line(CWriter *w, const char *format, ...) {
 }
 
 static const char *call(CWriter *w, Helper h, Type t) { return helper(w->u, h, t); }
+
+// Helpers that convert a storage float from and to float.
+static const struct {
+    Helper from, to;
+} storage[TYPE_COUNT] = {[TYPE_F16] = {HELPER_FROM_F16, HELPER_TO_F16},
+                         [TYPE_BF16] = {HELPER_FROM_BF16, HELPER_TO_BF16}};
 
 // --- Affines -----------------------------------------------------------------------------------
 
@@ -307,9 +317,8 @@ const char *c_element(CWriter *w, const Access *a) {
 
 // The value in memory of type t, as a value.
 static void loaded(CWriter *w, Text *out, Type t, const char *element) {
-    if (t == TYPE_F16 || t == TYPE_BF16)
-        text_printf(out, "%s(%s)", call(w, t == TYPE_F16 ? HELPER_FROM_F16 : HELPER_FROM_BF16, t),
-                    element);
+    if (type_is_storage(t))
+        text_printf(out, "%s(%s)", call(w, storage[t].from, t), element);
     else if (t == TYPE_BOOL)
         text_printf(out, "(%s != 0)", element);
     else
@@ -394,6 +403,12 @@ static void infix(CWriter *w, Text *out, const Expr *e, const char *op, int stre
     if (parens) text_char(out, ')');
 }
 
+// Opens the two calls that round to a storage float.
+static void round_to(CWriter *w, Text *out, Type t) {
+    const char *from = call(w, storage[t].from, t);
+    text_printf(out, "%s(%s(", from, call(w, storage[t].to, t));
+}
+
 static void cast(CWriter *w, Text *out, const Expr *e, int around) {
     Type to = e->type, from = e->arg[0]->type;
     if (to == TYPE_BOOL) {
@@ -410,12 +425,8 @@ static void cast(CWriter *w, Text *out, const Expr *e, int around) {
         list(w, out, call(w, HELPER_SATURATE, to), e);
         return;
     }
-    bool narrow = to == TYPE_F16 || to == TYPE_BF16;
-    if (narrow) {
-        bool half = to == TYPE_F16;
-        text_printf(out, "%s(%s(", call(w, half ? HELPER_FROM_F16 : HELPER_FROM_BF16, to),
-                    call(w, half ? HELPER_TO_F16 : HELPER_TO_BF16, to));
-    }
+    bool narrow = type_is_storage(to);
+    if (narrow) round_to(w, out, to);
     if (type_compute(to) == type_compute(from)) {
         value(w, out, e->arg[0], narrow ? ANY : around);
     } else {
@@ -545,7 +556,7 @@ static bool float_arith(CWriter *w, Text *out, const Expr *e, Type t, int around
 
 static bool int_arith(CWriter *w, Text *out, const Expr *e, Type t, int around) {
     bool is_signed = type_info[t].class == CLASS_INT;
-    bool plain = t == TYPE_U32 || t == TYPE_U64; // C's own arithmetic wraps
+    bool plain = wraps_in_c(t);
     Helper h;
     switch (e->op) {
     case OP_ADD: h = HELPER_ADD; break;
@@ -648,10 +659,8 @@ static void index_value(CWriter *w, Text *out, const Expr *e) {
         text_add(out, " != 0)");
         return;
     }
-    bool narrow = e->type == TYPE_F16 || e->type == TYPE_BF16, half = e->type == TYPE_F16;
-    if (narrow)
-        text_printf(out, "%s(%s(", call(w, half ? HELPER_FROM_F16 : HELPER_FROM_BF16, e->type),
-                    call(w, half ? HELPER_TO_F16 : HELPER_TO_BF16, e->type));
+    bool narrow = type_is_storage(e->type);
+    if (narrow) round_to(w, out, e->type);
     if (e->type != TYPE_I64) text_printf(out, "(%s)", c_value_type(e->type));
     in_parens(w, out, e->index);
     if (narrow) text_add(out, "))");
@@ -692,7 +701,7 @@ static void combined(CWriter *w, Text *out, const Leaf *leaf, Type t, const char
               [REDUCE_MIN] = {HELPER_FMINP, HELPER_MIN},
               [REDUCE_MAX] = {HELPER_FMAXP, HELPER_MAX}};
     const Expr *e = leaf->value;
-    bool is_float = type_is_float(t), plain = t == TYPE_U32 || t == TYPE_U64;
+    bool is_float = type_is_float(t), plain = wraps_in_c(t);
     if (leaf->op == REDUCE_ASSIGN) {
         value(w, out, e, ANY);
         return;
@@ -720,9 +729,8 @@ static void combined(CWriter *w, Text *out, const Leaf *leaf, Type t, const char
 
 // f32, f64 and wide unsigned sums read best as +=, products likewise.
 static bool short_form(const Leaf *leaf, Type t) {
-    bool plain = t == TYPE_F32 || t == TYPE_F64 || t == TYPE_U32 || t == TYPE_U64;
     bool fused = leaf->value->kind == EXPR_OP && leaf->value->op == OP_MUL && type_is_float(t);
-    return plain && ((leaf->op == REDUCE_ADD && !fused) || leaf->op == REDUCE_MUL);
+    return c_is_plain(t) && ((leaf->op == REDUCE_ADD && !fused) || leaf->op == REDUCE_MUL);
 }
 
 static void store(CWriter *w, const Leaf *leaf, const char *element) {
@@ -733,9 +741,8 @@ static void store(CWriter *w, const Leaf *leaf, const char *element) {
         c_line(w, "%s %s= %s;", element, leaf->op == REDUCE_ADD ? "+" : "*", text_str(&out));
         return;
     }
-    bool narrow = t == TYPE_F16 || t == TYPE_BF16;
-    if (narrow)
-        text_printf(&out, "%s(", call(w, t == TYPE_F16 ? HELPER_TO_F16 : HELPER_TO_BF16, t));
+    bool narrow = type_is_storage(t);
+    if (narrow) text_printf(&out, "%s(", call(w, storage[t].to, t));
     combined(w, &out, leaf, t, element);
     if (narrow) text_char(&out, ')');
     c_line(w, "%s = %s;", element, text_str(&out));

@@ -13,13 +13,12 @@ typedef struct Calc {
 } Calc;
 
 static inline Calc calc_for(Seg *s, const Machine *machine, Type type, int width) {
-    bool f64 = type == TYPE_F64;
     return (Calc){.s = s,
                   .type = type,
-                  .bits = f64 ? TYPE_I64 : TYPE_I32,
+                  .bits = type_info[type].bits == 64 ? TYPE_I64 : TYPE_I32,
                   .width = width,
-                  .mant = f64 ? 52 : 23,
-                  .bias = f64 ? 1023 : 127,
+                  .mant = type_info[type].precision - 1,
+                  .bias = type_info[type].bias,
                   .machine = machine};
 }
 

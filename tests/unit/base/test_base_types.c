@@ -3,64 +3,80 @@
 
 #include "base/types.h"
 
+#include <float.h>
 #include <math.h>
 
-static float float_of_bits(uint32_t u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
+// The value of the k-th finite magnitude of a float type, by definition of its columns.
+static double magnitude(Type t, int64_t k) {
+    int fraction = type_info[t].precision - 1, bias = type_info[t].bias;
+    int64_t exponent = k >> fraction, one = INT64_C(1) << fraction, low = k & (one - 1);
+    return exponent ? ldexp((double)(low + one), (int)exponent - bias - fraction)
+                    : ldexp((double)low, 1 - bias - fraction);
 }
 
-// The value of the k-th finite magnitude of a format with `fraction` stored fraction bits and the
-// given exponent bias, by definition.
-static double magnitude(int k, int fraction, int bias) {
-    int exponent = k >> fraction, low = k & ((1 << fraction) - 1);
-    return exponent ? ldexp(low + (1 << fraction), exponent - bias - fraction)
-                    : ldexp(low, 1 - bias - fraction);
+// The bits of infinity in a storage float: as many magnitudes are finite.
+static int infinity_of(Type t) {
+    int fraction = type_info[t].precision - 1;
+    return ((1 << (type_info[t].bits - 1 - fraction)) - 1) << fraction;
 }
 
-TEST(f16_and_bf16_mean_what_their_bits_say) {
-    for (int h = 0; h < 0x7c00; h++) {
-        CHECK_F64_EQ((double)f16_to_f32((uint16_t)h), magnitude(h, 10, 15));
-        CHECK_F64_EQ((double)f16_to_f32((uint16_t)(h | 0x8000)), -magnitude(h, 10, 15));
+#define FOR_STORAGE_FLOATS(t)                                                                      \
+    for (Type t = TYPE_BOOL; t < TYPE_COUNT; t++)                                                  \
+        if (type_is_storage(t))
+
+TEST(columns_of_a_type_agree) {
+    int storage = 0;
+    for (Type t = TYPE_BOOL; t < TYPE_COUNT; t++) {
+        const TypeInfo *i = &type_info[t];
+        CHECK_INT_EQ(i->bits, 8 * i->bytes);
+        CHECK(type_info[i->compute].class == i->class && i->compute == type_compute(i->compute));
+        CHECK(i->lane == type_info[i->lane].lane && type_info[i->lane].class == i->class);
+        CHECK(type_is_float(t) == (i->precision > 0) && type_is_float(t) == (i->bias > 0));
+        CHECK(type_info[i->sum].bits >= i->bits && type_info[i->sum].sum == i->sum);
+        storage += type_is_storage(t);
     }
-    for (int h = 0; h < 0x7f80; h++)
-        CHECK_F64_EQ((double)bf16_to_f32((uint16_t)h), magnitude(h, 7, 127));
-    CHECK(isinf(f16_to_f32(0x7c00)) && isinf(bf16_to_f32(0xff80)));
-    CHECK(isnan(f16_to_f32(0x7c01)) && isnan(bf16_to_f32(0x7fff)));
+    CHECK_INT_EQ(storage, 2);
 }
 
-TEST(f16_and_bf16_survive_the_way_there_and_back) {
-    for (int h = 0; h < 0x10000; h++) {
-        float f = f16_to_f32((uint16_t)h), b = bf16_to_f32((uint16_t)h);
+TEST(storage_floats_mean_what_their_bits_say) {
+    FOR_STORAGE_FLOATS(t) {
+        uint32_t sign = 1u << (type_info[t].bits - 1), inf = (uint32_t)infinity_of(t);
+        for (uint32_t h = 0; h < inf; h++) {
+            CHECK_F64_EQ((double)type_unpack(t, h), magnitude(t, h));
+            CHECK_F64_EQ((double)type_unpack(t, h | sign), -magnitude(t, h));
+        }
+        CHECK(type_unpack(t, inf) == INFINITY && type_unpack(t, inf | sign) == -INFINITY);
+        CHECK(isnan(type_unpack(t, inf + 1)) && isnan(type_unpack(t, sign - 1)));
+    }
+    CHECK_INT_EQ(infinity_of(TYPE_F16), 0x7c00);
+    CHECK_INT_EQ(infinity_of(TYPE_BF16), 0x7f80);
+}
+
+TEST(storage_floats_survive_the_way_there_and_back) {
+    FOR_STORAGE_FLOATS(t)
+    for (uint32_t h = 0; h < 1u << type_info[t].bits; h++) {
+        float f = type_unpack(t, h);
         if (!isnan(f))
-            CHECK_INT_EQ(f16_from_f32(f), h);
+            CHECK_INT_EQ(type_pack(t, f), h);
         else
-            CHECK(isnan(f16_to_f32(f16_from_f32(f))));
-        if (!isnan(b))
-            CHECK_INT_EQ(bf16_from_f32(b), h);
-        else
-            CHECK(isnan(bf16_to_f32(bf16_from_f32(b))));
+            CHECK(isnan(type_unpack(t, type_pack(t, f))));
     }
 }
 
 // Halfway between neighbours goes to the even one; anything beyond halfway to the nearer.
-TEST(f16_and_bf16_round_to_nearest_even) {
-    for (int h = 0; h < 0x7bff; h++) {
-        float middle = (float)((magnitude(h, 10, 15) + magnitude(h + 1, 10, 15)) / 2);
-        CHECK_INT_EQ(f16_from_f32(middle), h + (h & 1));
-        CHECK_INT_EQ(f16_from_f32(nextafterf(middle, 0)), h);
-        CHECK_INT_EQ(f16_from_f32(-nextafterf(middle, 1e9f)), (h + 1) | 0x8000);
+TEST(storage_floats_round_to_nearest_even) {
+    FOR_STORAGE_FLOATS(t) {
+        uint32_t sign = 1u << (type_info[t].bits - 1), inf = (uint32_t)infinity_of(t);
+        for (uint32_t h = 0; h < inf; h++) { // the last ones lie beside infinity
+            float middle = (float)((magnitude(t, h) + magnitude(t, h + 1)) / 2);
+            CHECK_INT_EQ(type_pack(t, middle), h + (h & 1));
+            CHECK_INT_EQ(type_pack(t, nextafterf(middle, 0)), h);
+            CHECK_INT_EQ(type_pack(t, -nextafterf(middle, INFINITY)), (h + 1) | sign);
+        }
     }
-    CHECK_INT_EQ(f16_from_f32(65519.996f), 0x7bff);
-    CHECK_INT_EQ(f16_from_f32(65520), 0x7c00);
-    for (int h = 0; h < 0x7f7f; h++) {
-        float middle = float_of_bits((uint32_t)h << 16 | 0x8000);
-        CHECK_INT_EQ(bf16_from_f32(middle), h + (h & 1));
-        CHECK_INT_EQ(bf16_from_f32(float_of_bits((uint32_t)h << 16 | 0x7fff)), h);
-        CHECK_INT_EQ(bf16_from_f32(float_of_bits((uint32_t)h << 16 | 0x8001)), h + 1);
-    }
-    CHECK_INT_EQ(bf16_from_f32(float_of_bits(0x7f7fffff)), 0x7f80);
+    CHECK_INT_EQ(type_pack(TYPE_F16, 65519.996f), 0x7bff);
+    CHECK_INT_EQ(type_pack(TYPE_F16, 65520), 0x7c00);
+    CHECK_INT_EQ(type_pack(TYPE_BF16, -FLT_MAX), 0xff80);
 }
 
 static int64_t int_of(Type to, double f) { return type_convert(to, TYPE_F64, (Value){.f = f}).i; }

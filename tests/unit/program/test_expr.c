@@ -155,7 +155,7 @@ TEST(halves_round_only_by_casts) {
     Value v, r;
     CHECK(expr_eval(third, NULL, &v) && expr_eval(rounded, NULL, &r));
     CHECK_F64_EQ(v.f, (double)(1.0f / 3));
-    CHECK_F64_EQ(r.f, (double)f16_to_f32(f16_from_f32(1.0f / 3)));
+    CHECK_F64_EQ(r.f, (double)type_unpack(TYPE_F16, type_pack(TYPE_F16, 1.0f / 3)));
     arena_free(&arena);
 }
 
