@@ -8,9 +8,9 @@ const TypeInfo type_info[TYPE_COUNT] = {
                    0, 0},
 #define TYPE(id, name, class, bits, compute, lane, sum, precision, bias, stored, value, stripe,    \
              dlpack, numpy)                                                                        \
-    [TYPE_##id] = {name,           stripe,      #stored,    #value,         numpy,                 \
-                   CLASS_##class,  bits,        bits / 8,   TYPE_##compute, TYPE_##lane,           \
-                   TYPE_##sum,     precision,   bias},
+    [TYPE_##id] = {name,          stripe,    #stored,  #value,         numpy,                      \
+                   CLASS_##class, bits,      bits / 8, TYPE_##compute, TYPE_##lane,                \
+                   TYPE_##sum,    precision, bias},
 #include "base/types.def"
 #undef TYPE
 };

@@ -268,7 +268,8 @@ static void count_touch(void *user, const Access *a, bool guarded) {
 // May the element that the leaf updates be kept in a variable around the loops from `depth` on?
 static bool is_sum(CWriter *w, const Leaves *all, const Leaf *leaf, int depth) {
     Type t = w->t->buffers.at[leaf->write->tensor].type;
-    if (!c_is_plain(t) || (leaf->op != REDUCE_ADD && leaf->op != REDUCE_MUL) || w->sum) return false;
+    if (!c_is_plain(t) || (leaf->op != REDUCE_ADD && leaf->op != REDUCE_MUL) || w->sum)
+        return false;
     for (int d = 0; d < leaf->write->rank; d++) {
         const Affine *sub = leaf->write->sub[d];
         if (!sub->linear) return false;

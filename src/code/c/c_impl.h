@@ -89,7 +89,7 @@ const char *c_element(CWriter *w, const Access *a);
 bool c_bounded(const CWriter *w, const Access *a); // all subscripts inside, whatever is guarded
 const char *c_type(Type t);                        // in memory
 const char *c_value_type(Type t);                  // in expressions
-bool c_is_plain(Type t); // C's own operators on memory do its arithmetic
+bool c_is_plain(Type t);                           // C's own operators on memory do its arithmetic
 bool c_skippable(const CWriter *w, const Leaf *leaf, bool *init, bool *post);
 
 #endif

@@ -56,7 +56,8 @@ typedef enum MicroOp {
     // Where Machine.has_exponents:
     MOP_SCALE,    // arg0 · 2^arg1, arg1 integral
     MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf
-    MOP_MANTISSA  // in [3/4, 3/2); NaN of negative numbers, 1 of ±0 and inf
+    MOP_MANTISSA, // in [3/4, 3/2); NaN of negative numbers, 1 of ±0 and inf
+    MOP_COUNT
 } MicroOp;
 
 // From a and b, 16-byte pieces apart: the low or high halves of each piece interleaved, by 4 or 8

@@ -10,6 +10,7 @@
 
 #include "base/kernel_abi.h"
 #include "code/x86/mem.h"
+#include "code/x86/ops.h"
 
 static const uint8_t kept[] = {X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX};
 enum { KEPT = sizeof kept };
@@ -40,25 +41,25 @@ void x86_call(Gen *g, const Micro *m) {
 // arg0 <= arg1 in all lanes is the rule, and arg2 the result; in other lanes it is op(arg3).
 void x86_rescue(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    bool w = gen_is64(m->type), wide = x86_is_wide(g), two = op_info[m->op].arity == 2;
+    bool masks = x86_has_avx512(g), two = op_info[m->op].arity == 2;
     AsmLabel done = asm_label(a);
     X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     X86Arg t = x86_vreg(m->type, m->width, g->scratch), v[4];
     for (int i = 0; i < 4; i++) v[i] = x86_vreg(m->type, m->width, m->arg_reg[i]);
     X86Arg limit = v[two ? 0 : 1], found = v[two ? 1 : 2];
-    X86Op compare = w ? X86_vcmppd : X86_vcmpps;
+    X86Op compare = x86_compare_of(m->type)->by_predicate;
     enum { NOT_LESS_EQUAL = 0x16 }; // or unordered
     x86_2(a, X86_vmovaps, d, found);
     if (m->width == 1) { // lanes above the first hold anything
-        x86_2(a, w ? X86_vucomisd : X86_vucomiss, limit, v[0]);
+        x86_2(a, gen_is64(m->type) ? X86_vucomisd : X86_vucomiss, limit, v[0]);
         x86_1(a, X86_jae, x86_to(&done));
-    } else if (wide) {
+    } else if (masks) {
         x86_4(a, compare, x86_k(2), v[0], limit, x86_imm(NOT_LESS_EQUAL));
         x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
         x86_1(a, X86_jz, x86_to(&done));
     } else {
         x86_4(a, compare, t, v[0], limit, x86_imm(NOT_LESS_EQUAL));
-        x86_2(a, w ? X86_vtestpd : X86_vtestps, t, t);
+        x86_2(a, x86_instr(g, USE_TEST, m->type), t, t);
         x86_1(a, X86_jz, x86_to(&done));
     }
     x86_2(a, X86_vmovups, area(g, 0), v[two ? 2 : 3]);
@@ -66,11 +67,11 @@ void x86_rescue(Gen *g, const Micro *m) {
     call_apply(g, m->op, m->type, m->type, m->width);
     if (m->width == 1) {
         x86_2(a, X86_vmovups, d, area(g, 0));
-    } else if (wide) {
+    } else if (masks) {
         x86_4(a, compare, x86_k(2), v[0], limit, x86_imm(NOT_LESS_EQUAL));
-        x86_2(a, w ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, false), area(g, 0));
+        x86_2(a, x86_instr(g, USE_MOVE_MASKED, m->type), x86_masked(d, 2, false), area(g, 0));
     } else { // the scratch register still has the mask
-        x86_4(a, w ? X86_vblendvpd : X86_vblendvps, d, d, area(g, 0), t);
+        x86_4(a, x86_instr(g, USE_BLEND, m->type), d, d, area(g, 0), t);
     }
     asm_bind(a, &done);
 }

@@ -6,6 +6,7 @@
 // masked instruction reaches are tested one by one, in bits of edx; what all lanes share is read
 // where the guard holds in any.
 #include "code/x86/mem.h"
+#include "code/x86/ops.h"
 
 unsigned x86_guard(Gen *g, const Micro *m, int arg) {
     X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
@@ -43,12 +44,12 @@ X86Arg x86_guard_vector(Gen *g, const Micro *m) {
 // edx <- a bit for each lane; uses rax.
 static void guard_bits(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    if (x86_is_wide(g)) {
+    if (x86_has_avx512(g)) {
         x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(x86_guard_mask(g, m)));
         return;
     }
     X86Arg mask = x86_guard_vector(g, m);
-    x86_2(a, gen_is64(m->ref->type) ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RDX), mask);
+    x86_2(a, x86_instr(g, USE_SIGNS, m->ref->type), x86_r32(X86_RDX), mask);
 }
 
 void x86_guard_lanes(Gen *g, const Micro *m, int active) {
@@ -58,7 +59,7 @@ void x86_guard_lanes(Gen *g, const Micro *m, int active) {
         x86_2(a, X86_vmovd, x86_r32(X86_RDX), guard);
         return;
     }
-    if (x86_is_wide(g))
+    if (x86_has_avx512(g))
         x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(x86_guard(g, m, 0)));
     else
         x86_2(a, X86_vmovmskps, x86_r32(X86_RDX), guard);
@@ -69,13 +70,12 @@ void x86_guard_lanes(Gen *g, const Micro *m, int active) {
 static void load_element(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
-    X86Arg x = x86_xmm((unsigned)m->dst_reg);
     AsmLabel skip = asm_label(a);
     if (r->width == 1)
         x86_2(a, X86_vmovd, x86_r32(X86_RDX), x86_vreg(TYPE_BOOL, 1, m->arg_reg[0]));
     else
         guard_bits(g, m);
-    x86_3(a, x86_is_wide(g) ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_zero(g, m->dst_reg);
     x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
     x86_1(a, X86_jz, x86_to(&skip));
     if (r->width == 1)
@@ -91,35 +91,34 @@ static void load_contiguous(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     AsmLabel none = asm_label(a), done = asm_label(a);
-    bool computed = ref_is_hard(r), wide = x86_is_wide(g);
-    X86Arg x = x86_xmm((unsigned)m->dst_reg);
+    bool computed = ref_is_hard(r), masks = x86_has_avx512(g);
     if (computed) {
         guard_bits(g, m);
         x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
         x86_1(a, X86_jz, x86_to(&none));
     }
-    unsigned k = wide ? x86_guard_mask(g, m) : 0;
+    unsigned k = masks ? x86_guard_mask(g, m) : 0;
     X86Arg at = x86_address(g, r, X86_RAX);
-    if (wide)
+    if (masks)
         x86_load_where(g, r, m->dst_reg, k, at);
     else
-        x86_3(a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps,
-              x86_vreg(r->type, r->width, m->dst_reg), x86_guard_vector(g, m), at);
+        x86_3(a, x86_instr(g, USE_MOVE_MASKED, r->type), x86_vreg(r->type, r->width, m->dst_reg),
+              x86_guard_vector(g, m), at);
     if (!computed) return;
     x86_1(a, X86_jmp, x86_to(&done));
     asm_bind(a, &none);
-    x86_3(a, wide ? X86_vpxord : X86_vxorps, x, x, x);
+    x86_zero(g, m->dst_reg);
     asm_bind(a, &done);
 }
 
-static void load_apart(Gen *g, const Micro *m) {
+static void load_strided(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    if (!x86_gathers_apart(g, r)) {
+    if (!x86_gathers_strided(g, r)) {
         guard_bits(g, m);
     } else if (x86_guard_mask(g, m) == 3) { // a gather uses up its mask
         x86_2(&g->a, X86_kmovw, x86_k(2), x86_k(3));
     }
-    x86_load_apart(g, r, m->dst_reg, x86_address(g, r, X86_RAX), true);
+    x86_load_strided(g, r, m->dst_reg, x86_address(g, r, X86_RAX), true);
 }
 
 void x86_load_guarded(Gen *g, const Micro *m) {
@@ -129,5 +128,5 @@ void x86_load_guarded(Gen *g, const Micro *m) {
     else if (r->lane == type_info[r->type].bytes)
         load_contiguous(g, m);
     else
-        load_apart(g, m);
+        load_strided(g, m);
 }

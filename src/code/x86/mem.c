@@ -1,6 +1,8 @@
 // Loads and stores: whole and masked vectors, broadcasts, narrow types. Guarded loads are in
-// guard.c, lanes that do not lie side by side in apart.c.
+// guard.c, lanes that are not contiguous in strided.c.
 #include "code/x86/mem.h"
+
+#include "code/x86/ops.h"
 
 #include <string.h>
 
@@ -35,32 +37,31 @@ void x86_mask_vector(Gen *g, Type t, int active) {
 void x86_load_one(Gen *g, Type t, int reg, X86Arg mem) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
-    switch (type_info[t].bytes) {
-    case 8: x86_2(a, X86_vmovsd, x, mem); break;
-    case 4: x86_2(a, X86_vmovss, x, mem); break;
-    default:
-        x86_2(a, type_info[t].class == CLASS_INT ? X86_movsx : X86_movzx, x86_r32(X86_RAX),
-              x86_sized(mem, (unsigned)type_info[t].bytes));
-        if (t == TYPE_BF16) x86_2(a, X86_shl, x86_r32(X86_RAX), x86_imm(16));
-        if (t == TYPE_BOOL) { // 0 or not 0 -> 0 or -1
-            x86_1(a, X86_neg, x86_r32(X86_RAX));
-            x86_2(a, X86_sbb, x86_r32(X86_RAX), x86_r32(X86_RAX));
-        }
-        x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
-        if (t == TYPE_F16) x86_2(a, X86_vcvtph2ps, x, x);
+    if (type_info[t].bytes >= 4) {
+        x86_2(a, x86_instr(g, USE_MOVE_ONE, t), x, mem);
+        return;
     }
+    x86_2(a, x86_memory[t].one, x86_r32(X86_RAX), x86_sized(mem, (unsigned)type_info[t].bytes));
+    if (t == TYPE_BF16) x86_2(a, X86_shl, x86_r32(X86_RAX), x86_imm(16));
+    if (t == TYPE_BOOL) { // 0 or not 0 -> 0 or -1
+        x86_1(a, X86_neg, x86_r32(X86_RAX));
+        x86_2(a, X86_sbb, x86_r32(X86_RAX), x86_r32(X86_RAX));
+    }
+    x86_2(a, X86_vmovd, x, x86_r32(X86_RAX));
+    if (t == TYPE_F16) x86_2(a, X86_vcvtph2ps, x, x);
 }
 
-void x86_spread(Gen *g, Type t, int width, int dst, int src) {
+X86Op x86_broadcast_to(const Gen *g, Type t, X86Arg d) {
+    return gen_is64(t) && d.kind == X86_X ? X86_vmovddup : x86_instr(g, USE_BROADCAST, t);
+}
+
+void x86_broadcast(Gen *g, Type t, int width, int dst, int src) {
     if (width == 1) {
         if (dst != src) x86_2(&g->a, X86_vmovaps, x86_xmm((unsigned)dst), x86_xmm((unsigned)src));
         return;
     }
     X86Arg d = x86_vreg(t, width, dst);
-    if (gen_is64(t) && d.kind == X86_X)
-        x86_2(&g->a, X86_vmovddup, d, x86_xmm((unsigned)src));
-    else
-        x86_2(&g->a, gen_is64(t) ? X86_vbroadcastsd : X86_vbroadcastss, d, x86_xmm((unsigned)src));
+    x86_2(&g->a, x86_broadcast_to(g, t, d), d, x86_xmm((unsigned)src));
 }
 
 static X86Arg tail_of(Gen *g, const Ref *r, X86Arg first, bool zero) {
@@ -73,11 +74,9 @@ void x86_load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem) {
     X86Arg d = x86_vreg(t, r->width, dst);
     if (type_info[t].bytes < 4) {
         x86_load_one(g, t, dst, mem);
-        x86_spread(g, t, r->width, dst, dst);
-    } else if (gen_is64(t)) {
-        x86_2(&g->a, d.kind == X86_X ? X86_vmovddup : X86_vbroadcastsd, d, mem);
+        x86_broadcast(g, t, r->width, dst, dst);
     } else {
-        x86_2(&g->a, X86_vbroadcastss, d, mem);
+        x86_2(&g->a, x86_broadcast_to(g, t, d), d, mem);
     }
 }
 
@@ -95,31 +94,32 @@ static X86Op piece_move(const Ref *r, int reg, X86Arg *part) {
     return bytes == 4 ? X86_vmovss : bytes == 8 ? X86_vmovsd : X86_vmovups;
 }
 
-// AVX-512: lanes side by side, as many as `m`, which is `d` or masked, lets through.
-static void load_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg m, X86Arg mem) {
+// AVX-512
+void x86_widen(Gen *g, Type t, X86Arg d, X86Arg m, X86Arg from) {
     Asm *a = &g->a;
-    switch (r->type) {
-    case TYPE_F16: x86_2(a, X86_vcvtph2ps, m, mem); break;
-    case TYPE_BF16:
-        x86_2(a, X86_vpmovzxwd, m, mem);
-        x86_3(a, X86_vpslld, d, d, x86_imm(16));
-        break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, m, mem); break;
-    case TYPE_U8: x86_2(a, X86_vpmovzxbd, m, mem); break;
-    case TYPE_I16: x86_2(a, X86_vpmovsxwd, m, mem); break;
-    case TYPE_U16: x86_2(a, X86_vpmovzxwd, m, mem); break;
-    case TYPE_BOOL:
-        x86_2(a, X86_vpmovzxbd, m, mem);
+    x86_2(a, x86_memory[t].load, m, from);
+    if (t == TYPE_BF16) x86_3(a, X86_vpslld, d, d, x86_imm(16));
+    if (t == TYPE_BOOL) {
         x86_3(a, X86_vptestmd, x86_k(2), d, d);
         x86_2(a, X86_vpmovm2d, d, x86_k(2));
-        break;
-    default: x86_2(a, gen_is64(r->type) ? X86_vmovupd : X86_vmovups, m, mem);
     }
+}
+
+// AVX-512
+void x86_narrow(Gen *g, Type t, int width, X86Arg to, X86Arg v) {
+    Asm *a = &g->a;
+    X86Arg s = x86_vreg(t, width, g->scratch);
+    if (t == TYPE_BOOL) x86_3(a, X86_vpsrld, s, v, x86_imm(31));
+    if (t == TYPE_BOOL || t == TYPE_BF16) v = s;
+    if (t == TYPE_F16)
+        x86_3(a, x86_memory[t].store, to, v, x86_imm(0));
+    else
+        x86_2(a, x86_memory[t].store, to, v);
 }
 
 void x86_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem) {
     X86Arg d = x86_vreg(r->type, r->width, dst);
-    load_lanes(g, r, d, x86_masked(d, k, true), mem);
+    x86_widen(g, r->type, d, x86_masked(d, k, true), mem);
 }
 
 // A vector, or its active lanes, where a mask is a vector too.
@@ -131,7 +131,7 @@ static void move_narrow(Gen *g, const Ref *r, X86Arg v, X86Arg mem, bool store) 
     }
     x86_mask_vector(g, r->type, r->active);
     X86Arg mask = x86_vec(v.kind == X86_Y ? 32 : 16, (unsigned)g->scratch);
-    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, to, mask, from);
+    x86_3(&g->a, x86_instr(g, USE_MOVE_MASKED, r->type), to, mask, from);
 }
 
 static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
@@ -141,11 +141,11 @@ static void load_vector(Gen *g, const Ref *r, int dst, X86Arg mem) {
         x86_2(&g->a, move, part, mem);
         return;
     }
-    if (!x86_is_wide(g)) {
+    if (!x86_has_avx512(g)) {
         move_narrow(g, r, d, mem, false);
         return;
     }
-    load_lanes(g, r, d, tail_of(g, r, d, true), mem);
+    x86_widen(g, r->type, d, tail_of(g, r, d, true), mem);
 }
 
 void x86_load(Gen *g, const Micro *m) {
@@ -158,7 +158,7 @@ void x86_load(Gen *g, const Micro *m) {
         x86_load_backwards(g, m);
         return;
     }
-    if (r->active != r->width && x86_is_wide(g) && !is_piece(r))
+    if (r->active != r->width && x86_has_avx512(g) && !is_piece(r))
         x86_mask(g, r->active); // before rax is in use
     X86Arg mem = x86_address(g, r, X86_RAX);
     if (r->width == 1)
@@ -168,13 +168,13 @@ void x86_load(Gen *g, const Micro *m) {
     else if (r->lane == type_info[r->type].bytes)
         load_vector(g, r, m->dst_reg, mem);
     else
-        x86_load_apart(g, r, m->dst_reg, mem, false);
+        x86_load_strided(g, r, m->dst_reg, mem, false);
 }
 
 void x86_begin_value(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     AsmLabel skip = asm_label(a);
-    if (m->ref->active < m->ref->width && x86_is_wide(g)) x86_mask(g, m->ref->active);
+    if (m->ref->active < m->ref->width && x86_has_avx512(g)) x86_mask(g, m->ref->active);
     x86_set_const(g, m->type, m->width, m->dst_reg, m->value);
     x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
     x86_2(a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm(m->op));
@@ -232,8 +232,7 @@ static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
 static void store_one(Gen *g, Type t, int reg, const Ref *r) {
     X86Arg x = x86_xmm((unsigned)reg);
     if (type_info[t].bytes >= 4)
-        x86_2(&g->a, type_info[t].bytes == 8 ? X86_vmovsd : X86_vmovss, x86_address(g, r, X86_RAX),
-              x);
+        x86_2(&g->a, x86_instr(g, USE_MOVE_ONE, t), x86_address(g, r, X86_RAX), x);
     else
         store_small(g, t, x, r);
 }
@@ -275,8 +274,7 @@ static void store_narrow(Gen *g, const Micro *m, X86Arg v) {
         return;
     }
     X86Arg mask = x86_guard_vector(g, m);
-    x86_3(&g->a, gen_is64(r->type) ? X86_vmaskmovpd : X86_vmaskmovps, x86_address(g, r, X86_RAX),
-          mask, v);
+    x86_3(&g->a, x86_instr(g, USE_MOVE_MASKED, r->type), x86_address(g, r, X86_RAX), mask, v);
 }
 
 static void store_vector(Gen *g, const Micro *m) {
@@ -290,27 +288,12 @@ static void store_vector(Gen *g, const Micro *m) {
         return;
     }
     X86Arg v = x86_vreg(t, r->width, m->arg_reg[0]);
-    if (!x86_is_wide(g)) {
+    if (!x86_has_avx512(g)) {
         store_narrow(g, m, v);
         return;
     }
     if (t == TYPE_BF16) x86_round_bf16(g, r->width, m->arg_reg[0], g->scratch); // uses k2
-    X86Arg to = stored_lanes(g, m);
-    switch (t) {
-    case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
-    case TYPE_BF16: x86_2(a, X86_vpmovdw, to, x86_vreg(t, r->width, g->scratch)); break;
-    case TYPE_I8:
-    case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
-    case TYPE_I16:
-    case TYPE_U16: x86_2(a, X86_vpmovdw, to, v); break;
-    case TYPE_BOOL: {
-        X86Arg s = x86_vreg(t, r->width, g->scratch);
-        x86_3(a, X86_vpsrld, s, v, x86_imm(31));
-        x86_2(a, X86_vpmovdb, to, s);
-        break;
-    }
-    default: x86_2(a, gen_is64(t) ? X86_vmovupd : X86_vmovups, to, v);
-    }
+    x86_narrow(g, t, r->width, stored_lanes(g, m), v);
 }
 
 // Past the caches. Such stores must be aligned, which only the address tells: whole vectors where
@@ -337,10 +320,7 @@ static void store_pieces(Gen *g, X86Arg v) {
     int pieces = v.kind == X86_Z ? 4 : 2;
     X86Arg x = x86_xmm(v.reg), s = x86_xmm((unsigned)g->scratch);
     for (int i = 0; i < pieces; i++) {
-        if (i && x86_is_wide(g))
-            x86_3(&g->a, X86_vextractf32x4, s, v, x86_imm(i));
-        else if (i)
-            x86_3(&g->a, X86_vextractf128, s, v, x86_imm(i));
+        if (i) x86_3(&g->a, x86_instr(g, USE_UPPER_16, TYPE_F32), s, v, x86_imm(i));
         x86_2(&g->a, X86_vmovntps, x86_mem(X86_RAX, 16 * i), i ? s : x);
     }
 }
@@ -370,7 +350,7 @@ static bool can_stream(const Ref *r) {
 
 void x86_store(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
-    bool whole = r->active == r->width || x86_is_wide(g);
+    bool whole = r->active == r->width || x86_has_avx512(g);
     if (r->width == 1 || r->lane == 0)
         store_one(g, r->type, m->arg_reg[0], r);
     else if (r->lane == type_info[r->type].bytes && can_stream(r))
@@ -380,7 +360,7 @@ void x86_store(Gen *g, const Micro *m) {
     else if (x86_is_backwards(g, r) && whole && type_info[r->type].bytes >= 4)
         x86_store_backwards(g, m);
     else
-        x86_store_apart(g, r, m->arg_reg[0], x86_address(g, r, X86_RAX));
+        x86_store_strided(g, r, m->arg_reg[0], x86_address(g, r, X86_RAX));
 }
 
 void x86_prefetch(Gen *g, const Micro *m) {

@@ -14,19 +14,24 @@ void x86_load_one(Gen *g, Type t, int reg, X86Arg mem);
 void x86_load_broadcast(Gen *g, const Ref *r, int dst, X86Arg mem);
 // AVX-512: contiguous lanes of mask k, zero elsewhere.
 void x86_load_where(Gen *g, const Ref *r, int dst, unsigned k, X86Arg mem);
-void x86_spread(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
+void x86_broadcast(Gen *g, Type t, int width, int dst, int src); // lane 0 of src in all lanes
+X86Op x86_broadcast_to(const Gen *g, Type t, X86Arg d);          // its instruction
+// Elements of type t in memory or a register, contiguous, to lanes d; `m` is d or d masked.
+void x86_widen(Gen *g, Type t, X86Arg d, X86Arg m, X86Arg from);
+// Lanes v as elements of type t; those of bf16 are rounded already, in the scratch register.
+void x86_narrow(Gen *g, Type t, int width, X86Arg to, X86Arg v);
 void x86_round_bf16(Gen *g, int width, int reg,
                     int out); // AVX-512: bits in the low halves of lanes
-// apart.c: lanes that do not lie side by side
+// strided.c: lanes that are not contiguous
 bool x86_is_backwards(const Gen *g, const Ref *r);
 void x86_load_backwards(Gen *g, const Micro *m);
 void x86_store_backwards(Gen *g, const Micro *m);
 // `where`: only lanes whose bits are set in k2 (gathers) or edx; others become 0.
-void x86_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where);
-bool x86_gathers_apart(const Gen *g, const Ref *r);
+void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where);
+bool x86_gathers_strided(const Gen *g, const Ref *r);
 void x86_picks(Gen *g, const Micro *m);
 void x86_pick(Gen *g, const Micro *m);
-void x86_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem);
+void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem);
 
 // guard.c: lanes where a guard holds
 void x86_load_guarded(Gen *g, const Micro *m);

@@ -1,6 +1,6 @@
 // Index arithmetic, branches and addresses: the accumulator machine of gen/isa.h in general
 // registers. A is rax, B is rcx; rdx is scratch.
-#include "code/x86/x86_impl.h"
+#include "code/x86/ops.h"
 
 #include "base/bug.h"
 
@@ -202,16 +202,10 @@ void x86_digit(Gen *g, Item to, int64_t k) {
 // ---- Loads
 
 static void load_integer(Gen *g, Type t, X86Arg mem) {
-    switch (t) {
-    case TYPE_I8: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 1)); break;
-    case TYPE_I16: x86_2(&g->a, X86_movsx, x86_r64(X86_RAX), x86_sized(mem, 2)); break;
-    case TYPE_I32: x86_2(&g->a, X86_movsxd, x86_r64(X86_RAX), x86_sized(mem, 4)); break;
-    case TYPE_BOOL:
-    case TYPE_U8: x86_2(&g->a, X86_movzx, x86_r32(X86_RAX), x86_sized(mem, 1)); break;
-    case TYPE_U16: x86_2(&g->a, X86_movzx, x86_r32(X86_RAX), x86_sized(mem, 2)); break;
-    case TYPE_U32: x86_2(&g->a, X86_mov, x86_r32(X86_RAX), mem); break;
-    default: x86_2(&g->a, X86_mov, x86_r64(X86_RAX), mem); break;
-    }
+    bool is_zero_extended = type_is_unsigned(t) && type_info[t].bits < 64;
+    X86Op op = x86_memory[t].one;
+    x86_2(&g->a, op, is_zero_extended ? x86_r32(X86_RAX) : x86_r64(X86_RAX),
+          x86_sized(mem, (unsigned)type_info[t].bytes));
 }
 
 void x86_load_integer(Gen *g, Type t, Item base, int64_t disp, bool plus_a) {

@@ -1,7 +1,6 @@
-// Conversions that code/micro/micro_cast.c leaves to instructions.
-#include "code/x86/x86_impl.h"
-
-#include <string.h>
+// Conversions: the table of ops.def, and the functions that it names. micro/micro_cast.c makes all
+// others of these.
+#include "code/x86/ops.h"
 
 #include "base/bug.h"
 #include "code/x86/mem.h"
@@ -14,85 +13,116 @@ void x86_wrap(Gen *g, Type t, X86Arg lanes) {
     x86_3(&g->a, is_signed ? X86_vpsrad : X86_vpsrld, lanes, lanes, x86_imm(cut));
 }
 
-// AVX2: to nearest even; NaN becomes all ones.
-static void round_bf16(Gen *g, int width, X86Arg d, X86Arg x) {
-    Asm *a = &g->a;
+// ---- Functions of the table
+
+// An f32 to the nearest one that f16 holds.
+static void round_f16(OpArgs *o) {
+    X86Arg half = x86_vec(o->d.kind == X86_Z ? 32 : 16, (unsigned)o->g->scratch);
+    x86_3(&o->g->a, o->way->op, half, o->a, x86_imm(0));
+    x86_2(&o->g->a, X86_vcvtph2ps, o->d, half);
+}
+
+// AVX2: an f32 to the nearest one that bf16 holds, ties to even; NaN becomes all ones.
+static void round_bf16(OpArgs *o) {
+    Asm *a = &o->g->a;
     uint32_t one[8], bias[8], high[8];
     for (int i = 0; i < 8; i++) one[i] = 1, bias[i] = 0x7fff, high[i] = 0xffff0000;
-    x86_3(a, X86_vpsrld, d, x, x86_imm(16));
-    x86_3(a, X86_vpand, d, d, x86_mem_label(x86_pool(g, one, 32)));
-    x86_3(a, X86_vpaddd, d, d, x);
-    x86_3(a, X86_vpaddd, d, d, x86_mem_label(x86_pool(g, bias, 32)));
-    X86Arg t = x86_vreg(TYPE_F32, width, g->scratch);
-    x86_4(a, X86_vcmpps, t, x, x, x86_imm(3));
-    x86_3(a, X86_vpor, d, d, t);
-    x86_3(a, X86_vpand, d, d, x86_mem_label(x86_pool(g, high, 32)));
+    x86_3(a, X86_vpsrld, o->d, o->a, x86_imm(16));
+    x86_3(a, X86_vpand, o->d, o->d, x86_mem_label(x86_pool(o->g, one, 32)));
+    x86_3(a, X86_vpaddd, o->d, o->d, o->a);
+    x86_3(a, X86_vpaddd, o->d, o->d, x86_mem_label(x86_pool(o->g, bias, 32)));
+    x86_4(a, X86_vcmpps, o->t, o->a, o->a, x86_imm(3));
+    x86_3(a, X86_vpor, o->d, o->d, o->t);
+    x86_3(a, X86_vpand, o->d, o->d, x86_mem_label(x86_pool(o->g, high, 32)));
 }
 
-// f32 to what a 16-bit float would hold.
-static void round_half(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
-    Asm *a = &g->a;
-    if (m->type == TYPE_F16) {
-        X86Arg h = x86_vec(d.kind == X86_Z ? 32 : 16, (unsigned)g->scratch);
-        x86_3(a, X86_vcvtps2ph, h, x, x86_imm(0));
-        x86_2(a, X86_vcvtph2ps, d, h);
-    } else if (x86_is_wide(g)) {
-        x86_round_bf16(g, m->width, x.reg, g->scratch);
-        x86_3(a, X86_vpslld, d, x86_vreg(TYPE_F32, m->width, g->scratch), x86_imm(16));
-    } else {
-        round_bf16(g, m->width, d, x);
-    }
+// AVX-512
+static void round_bf16_wide(OpArgs *o) {
+    x86_round_bf16(o->g, o->m->width, (int)o->a.reg, o->g->scratch);
+    x86_3(&o->g->a, X86_vpslld, o->d, o->t, x86_imm(16));
 }
 
-// The low halves of 8-byte lanes.
-static void narrow(Gen *g, X86Arg d, X86Arg x) {
-    Asm *a = &g->a;
-    if (x86_is_wide(g)) {
-        x86_2(a, X86_vpmovqd, d, x);
-        return;
+// AVX2: the low halves of 8-byte lanes.
+static void low_halves(OpArgs *o) {
+    X86Arg low = x86_xmm(o->a.reg), high = low;
+    if (o->a.kind == X86_Y) {
+        high = x86_xmm((unsigned)o->g->scratch);
+        x86_3(&o->g->a, X86_vextractf128, high, o->a, x86_imm(1));
     }
-    X86Arg low = x86_xmm(x.reg), high = low;
-    if (x.kind == X86_Y) {
-        high = x86_xmm((unsigned)g->scratch);
-        x86_3(a, X86_vextractf128, high, x, x86_imm(1));
-    }
-    x86_4(a, X86_vshufps, d, low, high, x86_imm(0x88));
+    x86_4(&o->g->a, o->way->op, o->d, low, high, x86_imm(0x88));
 }
 
-static void int_to_int(Gen *g, const Micro *m, X86Arg d, X86Arg x) {
-    Asm *a = &g->a;
-    int from = gen_lane_size(m->from), to = gen_lane_size(m->type);
-    bool is_signed = type_info[m->from].class == CLASS_INT;
-    if (from < to)
-        x86_2(a, is_signed ? X86_vpmovsxdq : X86_vpmovzxdq, d, x);
-    else if (from > to)
-        narrow(g, d, x);
-    else
-        x86_2(a, X86_vmovaps, d, x);
-    x86_wrap(g, m->type, d);
-}
+// ---- The table
 
-static X86Op float_op(const Micro *m) {
-    bool f64 = m->type == TYPE_F64;
-    switch (m->from) {
-    case TYPE_F32: return X86_vcvtps2pd;
-    case TYPE_F64: return X86_vcvtpd2ps;
-    case TYPE_I32: return f64 ? X86_vcvtdq2pd : X86_vcvtdq2ps;
-    case TYPE_I64: return f64 ? X86_vcvtqq2pd : X86_vcvtqq2ps;
-    case TYPE_U64: return f64 ? X86_vcvtuqq2pd : X86_vcvtuqq2ps;
-    default: bug("a conversion from %s to %s", type_info[m->from].name, type_info[m->type].name);
-    }
+typedef struct CastRow {
+    Way level[2];
+} CastRow;
+
+enum {
+    ROW_NONE,
+#define X86_CAST(from, to, ...) ROW_##from##_##to,
+#include "code/x86/ops.def"
+    ROW_COUNT
+};
+
+static const CastRow row[ROW_COUNT] = {
+#define X86_CAST(from, to, avx2, avx512) [ROW_##from##_##to] = {{WAY avx2, WAY avx512}},
+#include "code/x86/ops.def"
+};
+
+static const uint8_t row_of[TYPE_COUNT][TYPE_COUNT] = {
+#define X86_CAST(from, to, ...) [TYPE_##from][TYPE_##to] = ROW_##from##_##to,
+#include "code/x86/ops.def"
+};
+
+static const Way *way_of(const Gen *g, Type from, Type to) {
+    Type source = type_info[from].lane, target = type_is_float(to) ? to : type_info[to].lane;
+    return x86_level(g, row[row_of[source][target]].level);
 }
 
 void x86_cast(Gen *g, const Micro *m) {
+    OpArgs o = {.g = g, .m = m, .type = m->from, .way = way_of(g, m->from, m->type)};
+    o.d = x86_vreg(m->type, m->width, m->dst_reg);
+    o.a = x86_vreg(m->from, m->width, m->arg_reg[0]);
+    o.t = x86_vreg(TYPE_F32, m->width, g->scratch);
+    x86_emit_way(&o);
+    if (m->kind == MI_CAST && type_is_integer(m->from)) x86_wrap(g, m->type, o.d);
+}
+
+// ---- Half of the lanes in f64
+
+// m->width lanes of f64 out of twice as many of 4 bytes.
+void x86_half(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
+    X86Arg d = x86_vreg(TYPE_F64, m->width, m->dst_reg);
+    X86Arg x = x86_vreg(m->from, 2 * m->width, m->arg_reg[0]), half = x86_xmm(x.reg);
+    if (x.kind == X86_Z) half = x86_ymm(x.reg);
+    if (m->op == 1) {
+        half = x86_reg(half.kind, (unsigned)g->scratch);
+        if (x.kind == X86_Z)
+            x86_3(a, X86_vextractf64x4, half, x, x86_imm(1));
+        else if (x.kind == X86_Y)
+            x86_3(a, x86_instr(g, USE_UPPER_16, m->from), half, x, x86_imm(1));
+        else
+            x86_3(a, X86_vmovhlps, half, x, x);
+    }
+    x86_2(a, way_of(g, m->from, TYPE_F64)->op, d, half);
+}
+
+// Twice as many lanes of 4 bytes as its operands have of f64.
+void x86_join(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
     X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
-    X86Arg x = x86_vreg(m->from, m->width, m->arg_reg[0]);
-    if (m->type == TYPE_F16 || m->type == TYPE_BF16)
-        round_half(g, m, d, x);
-    else if (m->from == TYPE_BOOL)
-        x86_3(&g->a, X86_vpsrld, d, x, x86_imm(31));
-    else if (type_is_float(m->type))
-        x86_2(&g->a, float_op(m), d, x);
+    X86Arg low = d.kind == X86_Z ? x86_ymm(d.reg) : x86_xmm(d.reg);
+    X86Arg high = x86_reg(low.kind, (unsigned)g->scratch);
+    X86Op cut = way_of(g, TYPE_F64, m->type)->op;
+    x86_2(a, cut, low, x86_vreg(TYPE_F64, (m->width + 1) / 2, m->arg_reg[0]));
+    if (m->nargs == 1) return;
+    x86_2(a, cut, high, x86_vreg(TYPE_F64, m->width / 2, m->arg_reg[1]));
+    if (d.kind == X86_Z)
+        x86_4(a, X86_vinsertf64x4, d, d, high, x86_imm(1));
+    else if (d.kind == X86_Y)
+        x86_4(a, x86_instr(g, USE_INSERT_16, m->type), d, d, high, x86_imm(1));
     else
-        int_to_int(g, m, d, x);
+        x86_3(a, X86_vmovlhps, d, d, high);
 }

@@ -2,8 +2,9 @@
 //
 //   frame.c     the GenIsa; functions: entry, exit, parallel loops, constants
 //   scalar.c    index arithmetic and branches; addresses
-//   ops.c       micro-operations: arithmetic; math.c, cast.c, call.c: the less common ones
-//   mem.c       loads and stores; guard.c: under a guard; apart.c: lanes that are not contiguous
+//   ops.def     the tables: which level has which instruction for which operation and type
+//   ops.c       micro-operations; arith.c: arithmetic, x86_cast.c: conversions, call.c: calls
+//   mem.c       loads and stores; guard.c: under a guard; strided.c: lanes that are not contiguous
 //   list.c      instructions as a Listing; aot.c: object files
 //
 // General registers: rax is A and rcx is B of isa.h, rdx is scratch; the rest hold Items. Vector
@@ -58,15 +59,18 @@ void x86_emit_micro(Gen *g, const Micro *m);
 bool x86_folds(const void *gen, const Micro *m, int arg, const Ref *ref);
 bool x86_ties(const void *gen, const Micro *m, int arg);
 void x86_set_const(Gen *g, Type t, int width, int reg, Value v);
+X86Arg x86_operand(Gen *g, const Micro *m, int i, Type t); // operand i, from memory if it is folded
 
-// math.c: operations that functions are made of.
-void x86_micro_op(Gen *g, const Micro *m);
+// arith.c
+void x86_arithmetic(Gen *g, const Micro *m);
 void x86_choose_lanes(Gen *g, const Micro *m);
+bool x86_has_op(ExprOp op, Type t); // false: it is a call
+bool x86_is_one_instruction(const Gen *g, ExprOp op, Type t);
+
+// x86_cast.c
+void x86_cast(Gen *g, const Micro *m);
 void x86_half(Gen *g, const Micro *m);
 void x86_join(Gen *g, const Micro *m);
-
-// cast.c
-void x86_cast(Gen *g, const Micro *m);
 void x86_wrap(Gen *g, Type t, X86Arg lanes); // integers under 32 bits, after arithmetic
 
 // call.c: through the environment, with all registers kept.
@@ -107,7 +111,7 @@ static inline X86Arg x86_vreg(Type t, int width, int reg) {
     return x86_vec(bytes <= 16 ? 16 : bytes, (unsigned)reg);
 }
 
-static inline bool x86_is_wide(const Gen *g) { return g->m->isa == ISA_AVX512; }
+static inline bool x86_has_avx512(const Gen *g) { return g->m->isa == ISA_AVX512; }
 
 // list.c: what is told to the Listing
 void list_heard(Asm *a, size_t offset, unsigned op, const void *operands);

@@ -1,9 +1,10 @@
-// Loads and stores of lanes that do not lie side by side: backwards, by gather and scatter
+// Loads and stores of lanes that are not contiguous: backwards, by gather and scatter
 // instructions where the ISA has them for the type, and lane by lane otherwise. Lanes beyond the
 // tail are never touched.
 #include "code/x86/mem.h"
 
 #include "base/checked.h"
+#include "code/x86/ops.h"
 
 #include <string.h>
 
@@ -39,21 +40,21 @@ static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
     return x86_mem_vector(mem.reg, index, 0, mem.value);
 }
 
-// ---- Backwards: whole vectors, their lanes turned round
+// ---- Backwards: whole vectors, their lanes reversed
 
 bool x86_is_backwards(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
     return r->lane == -size && r->width * gen_lane_size(r->type) >= 32 &&
-           (x86_is_wide(g) || size >= 4);
+           (x86_has_avx512(g) || size >= 4);
 }
 
-static void turn_round(Gen *g, const Ref *r, int dst, int src) {
+static void reverse(Gen *g, const Ref *r, int dst, int src) {
     int size = gen_lane_size(r->type);
     g->tricks[TRICK_BACKWARDS]++;
     uint8_t index[64] = {0};
     for (int i = 0; i < r->active; i++) {
         uint8_t from = (uint8_t)(r->active - 1 - i);
-        if (size == 8 && !x86_is_wide(g)) { // in halves: AVX2 moves 4-byte lanes only
+        if (size == 8 && !x86_has_avx512(g)) { // in halves: AVX2 moves 4-byte lanes only
             index[8 * i] = (uint8_t)(2 * from);
             index[8 * i + 4] = (uint8_t)(2 * from + 1);
         } else {
@@ -62,8 +63,8 @@ static void turn_round(Gen *g, const Ref *r, int dst, int src) {
     }
     X86Arg s = x86_vreg(r->type, r->width, g->scratch);
     x86_2(&g->a, X86_vmovups, s, x86_mem_label(x86_pool(g, index, r->width * size)));
-    X86Op op = size == 8 && x86_is_wide(g) ? X86_vpermq : X86_vpermd;
-    x86_3(&g->a, op, x86_vreg(r->type, r->width, dst), s, x86_vreg(r->type, r->width, src));
+    x86_3(&g->a, x86_instr(g, USE_PERMUTE, r->type), x86_vreg(r->type, r->width, dst), s,
+          x86_vreg(r->type, r->width, src));
 }
 
 static Ref forwards(const Ref *r) {
@@ -78,14 +79,14 @@ void x86_load_backwards(Gen *g, const Micro *m) {
     Micro load = *m;
     load.ref = &f;
     x86_load(g, &load);
-    turn_round(g, m->ref, m->dst_reg, m->dst_reg);
+    reverse(g, m->ref, m->dst_reg, m->dst_reg);
 }
 
 void x86_store_backwards(Gen *g, const Micro *m) {
     Ref f = forwards(m->ref);
     Micro store = *m;
     store.ref = &f;
-    turn_round(g, m->ref, g->scratch, m->arg_reg[0]);
+    reverse(g, m->ref, g->scratch, m->arg_reg[0]);
     store.arg_reg[0] = (int8_t)g->scratch;
     x86_store(g, &store);
 }
@@ -114,23 +115,9 @@ static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first, 
 
 // What lies side by side in the scratch register becomes lanes.
 static void widen_narrow(Gen *g, const Ref *r, int dst) {
-    Asm *a = &g->a;
     X86Arg d = x86_vreg(r->type, r->width, dst);
     X86Arg lo = x86_vec(r->width * type_info[r->type].bytes > 16 ? 32 : 16, (unsigned)g->scratch);
-    switch (r->type) {
-    case TYPE_F16: x86_2(a, X86_vcvtph2ps, d, lo); break;
-    case TYPE_BF16:
-        x86_2(a, X86_vpmovzxwd, d, lo);
-        x86_3(a, X86_vpslld, d, d, x86_imm(16));
-        break;
-    case TYPE_I8: x86_2(a, X86_vpmovsxbd, d, lo); break;
-    case TYPE_I16: x86_2(a, X86_vpmovsxwd, d, lo); break;
-    case TYPE_U16: x86_2(a, X86_vpmovzxwd, d, lo); break;
-    default: x86_2(a, X86_vpmovzxbd, d, lo); break;
-    }
-    if (r->type != TYPE_BOOL) return;
-    x86_3(a, X86_vptestmd, x86_k(2), d, d);
-    x86_2(a, X86_vpmovm2d, d, x86_k(2));
+    x86_widen(g, r->type, d, d, lo);
 }
 
 static void load_narrow(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
@@ -154,13 +141,12 @@ static void load_lane(Gen *g, const Ref *r, X86Arg mem, X86Arg x, int i) {
 static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool where) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
-    bool wide = gen_is64(r->type);
-    int per = wide ? 2 : 4;
+    int per = gen_is64(r->type) ? 2 : 4;
     bool zero = first >= r->active || where;
     if (zero)
         x86_3(a, X86_vxorps, x, x, x);
     else
-        x86_2(a, wide ? X86_vmovsd : X86_vmovss, x, lane_at(r, mem, first));
+        x86_2(a, x86_instr(g, USE_MOVE_ONE, r->type), x, lane_at(r, mem, first));
     for (int i = !where; i < per && first + i < r->active && first + i < r->width; i++) {
         AsmLabel skip = asm_label(a);
         if (where) unless(g, first + i, &skip);
@@ -172,18 +158,18 @@ static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool
 static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     int per = gen_is64(r->type) ? 2 : 4;
     load_half(g, r, mem, dst, 0, where);
-    if (r->width <= per || (x86_is_wide(g) && r->active <= per)) return;
+    if (r->width <= per || (x86_has_avx512(g) && r->active <= per)) return;
     load_half(g, r, mem, g->scratch, per, where);
     X86Arg y = x86_ymm((unsigned)dst);
-    x86_4(&g->a, x86_is_wide(g) ? X86_vinsertf32x4 : X86_vinsertf128, y, y,
-          x86_xmm((unsigned)g->scratch), x86_imm(1));
+    x86_4(&g->a, x86_instr(g, USE_INSERT_16, r->type), y, y, x86_xmm((unsigned)g->scratch),
+          x86_imm(1));
 }
 
 // A few elements apart, AVX-512: the lanes lie in as many whole vectors, the last one ending with
 // the last of them, or in a part of one.
 static bool is_near(const Gen *g, const Ref *r) {
     int size = type_info[r->type].bytes;
-    return x86_is_wide(g) && size >= 4 && r->lane > size && r->lane <= LIMIT_NEAR * size &&
+    return x86_has_avx512(g) && size >= 4 && r->lane > size && r->lane <= LIMIT_NEAR * size &&
            r->lane % size == 0 && r->active > 2 && r->width * size >= 32;
 }
 
@@ -200,12 +186,11 @@ static void pick_lanes(Gen *g, const Ref *r, X86Arg d, X86Arg mem, int start, in
     }
     x86_2(a, X86_vmovups, index, x86_mem_label(x86_pool(g, from, 64)));
     mem.value += start * size;
-    x86_3(a, gen_is64(r->type) ? X86_vpermt2pd : X86_vpermt2ps, d, index, mem);
+    x86_3(a, x86_instr(g, USE_PERMUTE_TWO, r->type), d, index, mem);
 }
 
 static void load_near(Gen *g, const Ref *r, int dst, X86Arg mem) {
     Asm *a = &g->a;
-    bool wide = gen_is64(r->type);
     int size = gen_lane_size(r->type), w = r->width, step = (int)(r->lane / size);
     int span = step * (r->active - 1) + 1;
     X86Arg d = x86_vreg(r->type, w, dst), index = x86_vreg(r->type, w, g->scratch);
@@ -219,36 +204,36 @@ static void load_near(Gen *g, const Ref *r, int dst, X86Arg mem) {
     for (int i = 0; i < r->active; i++) from[size * i] = (uint8_t)(step * i);
     x86_set(a, X86_RDX, (int64_t)(((uint64_t)1 << span) - 1));
     x86_2(a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
-    x86_2(a, wide ? X86_vmovupd : X86_vmovups, x86_masked(d, 2, true), mem);
+    x86_2(a, x86_instr(g, USE_MOVE_MASKED, r->type), x86_masked(d, 2, true), mem);
     x86_2(a, X86_vmovups, index, x86_mem_label(x86_pool(g, from, 64)));
-    x86_3(a, wide ? X86_vpermq : X86_vpermd, d, index, d);
+    x86_3(a, x86_instr(g, USE_PERMUTE, r->type), d, index, d);
 }
 
-bool x86_gathers_apart(const Gen *g, const Ref *r) {
-    return x86_is_wide(g) && type_info[r->type].bytes >= 4;
+bool x86_gathers_strided(const Gen *g, const Ref *r) {
+    return x86_has_avx512(g) && type_info[r->type].bytes >= 4;
 }
 
-static void gather_apart(Gen *g, const Ref *r, int dst, X86Arg at) {
+static void gather_strided(Gen *g, const Ref *r, int dst, X86Arg at) {
     X86Arg d = x86_vreg(r->type, r->width, dst), x = x86_xmm((unsigned)dst);
     x86_3(&g->a, X86_vpxord, x, x, x);
-    x86_2(&g->a, gen_is64(r->type) ? X86_vgatherdpd : X86_vgatherdps, x86_masked(d, 2, false), at);
+    x86_2(&g->a, x86_instr(g, USE_GATHER_32, r->type), x86_masked(d, 2, false), at);
 }
 
-void x86_load_apart(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
+void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
-    if (where && x86_gathers_apart(g, r)) {
-        gather_apart(g, r, dst, offsets(g, r, mem));
+    if (where && x86_gathers_strided(g, r)) {
+        gather_strided(g, r, dst, offsets(g, r, mem));
     } else if (is_near(g, r)) {
         load_near(g, r, dst, mem);
-    } else if (!x86_is_wide(g) || few) {
+    } else if (!x86_has_avx512(g) || few) {
         load_halves(g, r, dst, mem, where);
     } else if (type_info[r->type].bytes < 4) {
         load_narrow(g, r, dst, mem, where);
     } else {
         mask_of(g, r);
-        gather_apart(g, r, dst, offsets(g, r, mem));
+        gather_strided(g, r, dst, offsets(g, r, mem));
     }
 }
 
@@ -261,7 +246,7 @@ void x86_picks(Gen *g, const Micro *m) {
     uint8_t index[64] = {0};
     for (int i = 0; i < m->width; i++) {
         int from = p->from[i];
-        if (x86_is_wide(g)) {
+        if (x86_has_avx512(g)) {
             index[size * i] = (uint8_t)from;
             continue;
         }
@@ -282,35 +267,33 @@ static X86Arg pick_reg(const Micro *m, int reg) {
 // Lanes of two vectors, AVX-512: the result lies where one of them did, or the numbers of lanes.
 static void pick_of_two(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    bool wide = gen_is64(m->type);
     X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     X86Arg x = x86_vreg(m->type, m->width, m->arg_reg[0]);
     X86Arg y = x86_vreg(m->type, m->width, m->arg_reg[1]);
     X86Arg from = x86_vreg(m->type, m->width, m->arg_reg[2]);
     if (m->dst_reg == m->arg_reg[0]) {
-        x86_3(a, wide ? X86_vpermt2pd : X86_vpermt2ps, d, from, y);
+        x86_3(a, x86_instr(g, USE_PERMUTE_TWO, m->type), d, from, y);
         return;
     }
     if (m->dst_reg != m->arg_reg[2]) x86_2(a, X86_vmovaps, d, from);
-    x86_3(a, wide ? X86_vpermi2pd : X86_vpermi2ps, d, x, y);
+    x86_3(a, x86_instr(g, USE_PERMUTE_BY, m->type), d, x, y);
 }
 
 void x86_pick(Gen *g, const Micro *m) {
     Asm *a = &g->a;
-    bool wide = gen_is64(m->type);
+    X86Op permute = x86_instr(g, USE_PERMUTE, m->type);
     X86Arg d = pick_reg(m, m->dst_reg), s = pick_reg(m, g->scratch);
     X86Arg from = pick_reg(m, m->arg_reg[m->nargs - 1]);
     if (m->nargs == 2) {
-        X86Op op = wide && x86_is_wide(g) ? X86_vpermq : X86_vpermd;
-        x86_3(a, op, d, from, pick_reg(m, m->arg_reg[0]));
-    } else if (x86_is_wide(g)) {
+        x86_3(a, permute, d, from, pick_reg(m, m->arg_reg[0]));
+    } else if (x86_has_avx512(g)) {
         pick_of_two(g, m);
     } else {
         const Picks *p = &g->p->picks.at[m->value.i];
         int second = 0, parts = gen_lane_size(m->type) / 4;
         for (int i = 0; i < m->width * parts; i++) second |= (p->from[i / parts] >= m->width) << i;
-        x86_3(a, X86_vpermd, s, from, pick_reg(m, m->arg_reg[1]));
-        x86_3(a, X86_vpermd, d, from, pick_reg(m, m->arg_reg[0]));
+        x86_3(a, permute, s, from, pick_reg(m, m->arg_reg[1]));
+        x86_3(a, permute, d, from, pick_reg(m, m->arg_reg[0]));
         x86_4(a, X86_vblendps, d, d, s, x86_imm(second));
     }
 }
@@ -319,24 +302,10 @@ void x86_pick(Gen *g, const Micro *m) {
 
 // The lanes in memory's type, in the scratch register; AVX-512.
 static void narrow(Gen *g, const Ref *r, int reg) {
-    Asm *a = &g->a;
-    X86Arg v = x86_vreg(r->type, r->width, reg), s = x86_vreg(r->type, r->width, g->scratch);
     int bytes = r->width * type_info[r->type].bytes;
     X86Arg to = x86_vec(bytes <= 16 ? 16 : 32, (unsigned)g->scratch);
-    switch (r->type) {
-    case TYPE_F16: x86_3(a, X86_vcvtps2ph, to, v, x86_imm(0)); break;
-    case TYPE_BF16:
-        x86_round_bf16(g, r->width, reg, g->scratch);
-        x86_2(a, X86_vpmovdw, to, s);
-        break;
-    case TYPE_BOOL:
-        x86_3(a, X86_vpsrld, s, v, x86_imm(31));
-        x86_2(a, X86_vpmovdb, to, s);
-        break;
-    case TYPE_I8:
-    case TYPE_U8: x86_2(a, X86_vpmovdb, to, v); break;
-    default: x86_2(a, X86_vpmovdw, to, v); break;
-    }
+    if (r->type == TYPE_BF16) x86_round_bf16(g, r->width, reg, g->scratch);
+    x86_narrow(g, r->type, r->width, to, x86_vreg(r->type, r->width, reg));
 }
 
 static void store_narrow(Gen *g, const Ref *r, int reg, X86Arg mem) {
@@ -369,10 +338,10 @@ static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
     }
 }
 
-void x86_store_apart(Gen *g, const Ref *r, int reg, X86Arg mem) {
+void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem) {
     g->tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
-    if (!x86_is_wide(g)) {
+    if (!x86_has_avx512(g)) {
         store_halves(g, r, reg, mem);
     } else if (type_info[r->type].bytes < 4) {
         store_narrow(g, r, reg, mem);
@@ -466,11 +435,8 @@ static void gather_elements(Gen *g, const Micro *m, X86Arg mem) {
 void x86_gather(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
-    bool wide = gen_is64(r->type), far = gen_is64(m->from);
-    X86Op op =
-        far ? (wide ? X86_vgatherqpd : X86_vgatherqps) : (wide ? X86_vgatherdpd : X86_vgatherdps);
+    X86Op op = x86_instr(g, gen_is64(m->from) ? USE_GATHER_64 : USE_GATHER_32, r->type);
     X86Arg mem = x86_address(g, r, X86_RAX), d = x86_vreg(r->type, r->width, m->dst_reg);
-    X86Arg x = x86_xmm((unsigned)m->dst_reg);
     if (mem.index != X86_NOREG) {
         x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
         mem = x86_mem(X86_RAX, 0);
@@ -479,16 +445,16 @@ void x86_gather(Gen *g, const Micro *m) {
         (m->value.i >= 0 ? gather_dwords : gather_elements)(g, m, mem);
         return;
     }
-    X86Arg at = x86_mem_vector(mem.reg, x86_vreg(m->from, r->width, m->arg_reg[0]), wide ? 3 : 2,
-                               mem.value);
-    if (!x86_is_wide(g)) {
+    X86Arg at = x86_mem_vector(mem.reg, x86_vreg(m->from, r->width, m->arg_reg[0]),
+                               gen_is64(r->type) ? 3 : 2, mem.value);
+    if (!x86_has_avx512(g)) {
         x86_mask_vector(g, r->type, r->active);
-        x86_3(a, X86_vxorps, x, x, x);
+        x86_zero(g, m->dst_reg);
         x86_3(a, op, d, at, x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch));
         return;
     }
     set_gather_mask(g, r);
-    x86_3(a, X86_vpxord, x, x, x);
+    x86_zero(g, m->dst_reg);
     x86_2(a, op, x86_masked(d, 2, false), at);
 }
 
@@ -499,20 +465,21 @@ void x86_check(Gen *g, const Micro *m) {
     bool far = gen_is64(m->type);
     X86Arg x = x86_vreg(m->type, m->width, m->arg_reg[0]);
     int64_t size = m->value.i, last = size - 1;
-    if (x86_is_wide(g)) {
+    if (x86_has_avx512(g)) {
         X86Arg k = x86_k(2);
         if (m->op < m->width) k = x86_masked(k, x86_mask(g, m->op), false);
         X86Arg limit = x86_bcast(x86_mem_label(x86_pool(g, &size, far ? 8 : 4)));
-        x86_4(a, far ? X86_vpcmpuq : X86_vpcmpud, k, x, limit, x86_imm(5));
+        X86Op below = x86_compare_of(far ? TYPE_U64 : TYPE_U32)->by_predicate;
+        x86_4(a, below, k, x, limit, x86_imm(5));
         x86_2(a, X86_kortestw, x86_k(2), x86_k(2));
     } else {
         uint8_t bytes[32];
         for (int i = 0; i < 32; i += far ? 8 : 4) memcpy(bytes + i, &last, far ? 8 : 4);
         X86Arg s = x86_vreg(m->type, m->width, g->scratch);
         X86Arg limit = x86_mem_label(x86_pool(g, bytes, 32));
-        x86_3(a, far ? X86_vpcmpgtq : X86_vpcmpgtd, s, x, limit);
+        x86_3(a, x86_compare_of(m->type)->greater, s, x, limit);
         x86_3(a, X86_vorps, s, s, x);
-        x86_2(a, far ? X86_vmovmskpd : X86_vmovmskps, x86_r32(X86_RAX), s);
+        x86_2(a, x86_instr(g, USE_SIGNS, m->type), x86_r32(X86_RAX), s);
         x86_2(a, X86_test, x86_r32(X86_RAX), x86_imm((1 << m->op) - 1));
     }
     x86_1(a, X86_jnz, x86_to(&own(g)->bad));
