@@ -20,7 +20,8 @@ enum {
     LIMIT_PARTS = 8,           // accumulators that one reduction is split into
     LIMIT_OTHER_REGISTERS = 4, // vector registers that a tile leaves to operands and scratch values
 
-    // Lanes that are not contiguous
+    // Lanes
+    LIMIT_LANES = 16,     // of the widest vector, of 4 bytes each
     LIMIT_NEAR = 4,       // elements from lane to lane, at most, to be picked from whole vectors
     LIMIT_COMB = 8,       // columns, at most, that are separated by shuffles (micro/comb.c)
     LIMIT_COMB_HALF = 4,  // likewise where vectors have less than 64 bytes

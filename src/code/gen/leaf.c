@@ -348,7 +348,7 @@ static bool is_near(const LeafGen *l, const Ref *r) {
 
 static int guarded_apart(LeafGen *l, Ref r, int guard) {
     int size = type_info[r.type].bytes, step = (int)(r.lane / size);
-    int32_t place[16];
+    int32_t place[LIMIT_LANES];
     for (int i = 0; i < l->active; i++) place[i] = i * step;
     r.lane = size;
     return picked_of(l, &r, place, guard);

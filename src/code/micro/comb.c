@@ -140,7 +140,7 @@ static void part(Comb *c, int s, const int *vector, const bool *want, int *out, 
     }
     if (s & 1) {
         for (int j = 0; j < s; j++) {
-            int at[16];
+            int at[LIMIT_LANES];
             for (int i = 0; i < c->width; i++) at[i] = s * i + j;
             if (want[j * step]) out[j * step] = from_all(c, out[j * step], vector, s, at);
         }
@@ -167,7 +167,7 @@ static void mesh(Comb *c, int s, const int *column, int step, int *out, int n) {
         int own[LIMIT_COMB];
         for (int j = 0; j < s; j++) own[j] = column[j * step];
         for (int v = 0; v < n; v++) {
-            int at[16];
+            int at[LIMIT_LANES];
             for (int i = 0; i < c->width; i++) {
                 int e = v * c->width + i;
                 at[i] = e % s * c->width + e / s;

@@ -663,14 +663,12 @@ static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
     return val[0];
 }
 
-enum { MAX_LANES = 16 };
-
 // Rows from loc number `first` on, as many as there are lanes; alone it stays as it is.
 static void fold_rows(Seg *s, int first) {
     const Loc *l = &s->locs.at[first];
-    int width = s->vals.at[l->val].width, at[MAX_LANES] = {first}, val[MAX_LANES], n = 1;
+    int width = s->vals.at[l->val].width, at[LIMIT_LANES] = {first}, val[LIMIT_LANES], n = 1;
     int size = lane_bytes(l->ref->type), written = l->written;
-    if (width > MAX_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
+    if (width > LIMIT_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
     for (int i = first + 1; i < s->locs.n && i < at[n - 1] + 8 && n < width; i++)
         if (next_row(s, l, &s->locs.at[i], n)) at[n++] = i;
     if (n == 1) return;

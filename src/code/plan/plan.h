@@ -159,7 +159,7 @@ int plan_windows(const int32_t *place, int lanes, int width, int32_t *start);
 
 // Lanes of one vector, or of two behind each other, in another order.
 typedef struct Picks {
-    uint8_t from[16];
+    uint8_t from[LIMIT_LANES];
 } Picks;
 
 typedef struct Plan {

@@ -181,7 +181,7 @@ typedef struct Places {
     int64_t c;
     int n;
     LinTerm t[TREE_MAX_DEPTH * 2]; // the linear part, in bytes
-    int64_t place[16];             // in elements
+    int64_t place[LIMIT_LANES];    // in elements
 } Places;
 
 static bool add_term(Places *q, int index, int64_t k) {

@@ -32,8 +32,8 @@ static void mask_of(Gen *g, const Ref *r) {
 
 // The scratch register <- offsets of the lanes.
 static X86Arg offsets(Gen *g, const Ref *r, X86Arg mem) {
-    int32_t at[16] = {0};
-    for (int i = 0; i < r->width && i < 16; i++) at[i] = (int32_t)(i * r->lane);
+    int32_t at[LIMIT_LANES] = {0};
+    for (int i = 0; i < r->width && i < LIMIT_LANES; i++) at[i] = (int32_t)(i * r->lane);
     int bytes = r->width * 4 < 16 ? 16 : r->width * 4;
     X86Arg index = x86_vec((unsigned)bytes, (unsigned)g->scratch);
     x86_2(&g->a, X86_vmovdqu32, index, x86_mem_label(x86_pool(g, at, bytes)));
