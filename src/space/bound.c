@@ -72,7 +72,7 @@ static bool is_between(const Eval *e, int outer, int v) {
     for (int i = 0; i < s->nloops; i++) {
         const BoundInside *in = &s->inside[outer * s->nloops + i];
         if (i != outer && i != v && e->loop[i].least > 1 && e->v[in->at] == in->bit &&
-            !(s->joins[s->loop[v].iter] >> s->loop[i].iter & 1))
+            !(s->collapses[s->loop[v].iter] >> s->loop[i].iter & 1))
             return true;
     }
     return false;
@@ -95,7 +95,7 @@ static double share_in(const Eval *e, int v, double full) {
         }
     }
     for (int i = 0; i < s->nloops && least > full; i++) {
-        if (!(s->joins[l->iter] >> s->loop[i].iter & 1) || !may_be_inside(e, i, v) ||
+        if (!(s->collapses[l->iter] >> s->loop[i].iter & 1) || !may_be_inside(e, i, v) ||
             !(e->loop[i].kind & CPU_KIND_SERIAL) || is_between(e, i, v))
             continue;
         least = least_of(least, s->loop[i].iter == l->iter ? l->whole_share : full);
@@ -131,7 +131,7 @@ static void see_launches(Eval *e, int at) {
         if (e->v[in->at] == in->bit) least *= e->loop[i].least;
     }
     e->launches = least;
-    e->turns = least * iterations;
+    e->iterations = least * iterations;
     if (is_shared_out(e, s->count / most, iterations)) e->gated = least;
 }
 
@@ -197,8 +197,9 @@ static void see_compute(Eval *e, double scale) {
     for (int k = 0; k < WORK_COUNT; k++)
         if (s->work[k] > 0) e->pipes[k] += work_seconds(e, (WorkKind)k, e->share) * scale;
     e->pipes[WORK_COUNT] += divide_seconds(e, e->share) * scale;
-    double turns = most_of(e->turns, s->count * e->share / e->straight);
-    double started = s->work[WORK_ANY] * e->share + s->stored / s->lanes + turns; // one: it fuses
+    double rounds = most_of(e->iterations, s->count * e->share / e->straight);
+    double started =
+        s->work[WORK_ANY] * e->share + s->stored / s->lanes + rounds; // a multiply-add is one
     started += e->b->cost->bound_launch * e->launches;
     add_term(e, BOUND_ISSUE, started * scale / e->b->issue / e->cores);
 }
@@ -259,7 +260,7 @@ static void see_stmt(Eval *e, int stmt, BoundPart *part) {
     e->s = s;
     e->part = part;
     e->nest = place == CPU_PLACE_NEST;
-    e->launches = e->gated = e->turns = 0;
+    e->launches = e->gated = e->iterations = 0;
     if (!place) e->dead = true;
     if (s->count <= 0 || e->dead) return;
     if (e->nest) {

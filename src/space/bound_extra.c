@@ -50,18 +50,18 @@ static bool surely_long(const Eval *e, const BoundCopy *c, int iter) {
 
 // Iterators along which a read is surely strided. A copy has another layout, unless it is row-major
 // like the tensor: then it is strided if it holds several values along later subscripts.
-static uint32_t surely_apart(const Eval *e, const BoundRef *r) {
-    uint32_t apart = 0;
-    if (!r->pack || !(e->v[r->pack] & CPU_PACK_YES)) return r->apart;
+static uint32_t surely_strided(const Eval *e, const BoundRef *r) {
+    uint32_t strided = 0;
+    if (!r->pack || !(e->v[r->pack] & CPU_PACK_YES)) return r->strided;
     if (r->copy < 0 || e->v[r->pack] != CPU_PACK_YES) return 0;
     const BoundCopy *c = &e->s->copy[r->copy];
     if (e->v[c->layout] != CPU_LAYOUT_ROW_MAJOR) return 0;
-    for (uint32_t left = r->apart & e->lanes; left; left &= left - 1) {
+    for (uint32_t left = r->strided & e->lanes; left; left &= left - 1) {
         int i = __builtin_ctz(left);
         for (uint32_t behind = r->behind[i]; behind; behind &= behind - 1)
-            if (surely_long(e, c, __builtin_ctz(behind))) apart |= 1u << i;
+            if (surely_long(e, c, __builtin_ctz(behind))) strided |= 1u << i;
     }
-    return apart;
+    return strided;
 }
 
 static bool has_parts(const Eval *e) {
@@ -74,16 +74,16 @@ static void see_lanes(Eval *e) {
     const BoundStmt *s = e->s;
     for (int i = 0; i < s->nreads + s->nwrites; i++) {
         const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
-        uint32_t apart = i < s->nreads ? surely_apart(e, r) : r->apart;
+        uint32_t strided = i < s->nreads ? surely_strided(e, r) : r->strided;
         int unit = r->unit;
         // Partial results of one element are contiguous.
-        if (i == s->nreads && has_parts(e)) apart = r->iters, unit = s->loop[s->split].iter;
-        e->single[i] = e->turned[i] = 0;
-        if (!(apart & e->lanes)) continue;
+        if (i == s->nreads && has_parts(e)) strided = r->iters, unit = s->loop[s->split].iter;
+        e->single[i] = e->transposed[i] = 0;
+        if (!(strided & e->lanes)) continue;
         if (unit >= 0 && may_repeat(e, unit))
-            e->turned[i] = apart;
+            e->transposed[i] = strided;
         else
-            e->single[i] = apart;
+            e->single[i] = strided;
     }
 }
 

@@ -46,10 +46,10 @@ typedef struct BoundRef {
     bool again;            // the access before it has the same tensor
     uint32_t pack;         // place of its packing decision in a candidate; 0: none
     uint32_t iters;
-    uint32_t apart; // iterators along which it is surely strided
-    int unit;       // the iterator along which it is contiguous; -1: none
-    int copy;       // number of the copy that it may read; -1: none
-    // Per iterator of `apart`: the iterators of later subscripts.
+    uint32_t strided; // iterators along which it is surely strided
+    int unit;         // the iterator along which it is contiguous; -1: none
+    int copy;         // number of the copy that it may read; -1: none
+    // Per iterator of `strided`: the iterators of later subscripts.
     const uint32_t *behind;
     bool grid; // every subscript has one iterator of its own
     int ndims, nfar;
@@ -100,10 +100,10 @@ typedef struct BoundStmt {
     double divides;          // of floats, and square roots
     double stored;           // elements written to arguments
     int lanes;
-    double lane;                       // 1/lanes
-    uint32_t joins[PROGRAM_MAX_ITERS]; // iterators that may collapse with this one
-    bool wide;                         // f64
-    bool plain;                        // without constraints: loops tell iterations
+    double lane;                           // 1/lanes
+    uint32_t collapses[PROGRAM_MAX_ITERS]; // iterators that may collapse with this one
+    bool wide;                             // f64
+    bool plain;                            // without constraints: loops tell iterations
     uint32_t place;
     int nloops;
     const BoundLoop *loop; // by iterator, outermost first
@@ -119,7 +119,7 @@ typedef struct BoundStmt {
     double results; // elements of a reduction; 0: it is none
     int result_bytes;
     double latency;           // seconds of a reduction step; 0: it has none
-    bool folds;               // a horizontal reduction takes shuffles and additions
+    bool horizontal;          // a horizontal reduction takes shuffles and additions
     double step_instructions; // instructions of a reduction step, at least
     double reduced;           // values that are combined into one element
     uint32_t accumulators;    // places; 0: none
@@ -218,13 +218,13 @@ typedef struct Eval {
     double shares[PROGRAM_MAX_ITERS]; // the same for each of those iterators
     double straight;                  // vector operations of straight-line code, at most
     double launches, gated;           // starts of parallel loops; those with several threads
-    double turns;                     // iterations of parallel loops, which are never unrolled
+    double iterations;                // of parallel loops, which are never unrolled
     double rounds;                    // of shuffles that involve all lanes
     double used;                      // cores that may share loads and stores
     double each[2];                   // seconds of a load, of a store
     // Per access, reads and then the write: iterators in whose lanes each element takes a load or a
     // store; and those in whose lanes a transpose in registers may replace these.
-    uint32_t single[MANY_REFS + 1], turned[MANY_REFS + 1];
+    uint32_t single[MANY_REFS + 1], transposed[MANY_REFS + 1];
     uint32_t absent, somewhere; // accesses to temporaries that may vanish, or be small
     Extra extra;
     double pipes[WORK_COUNT + 1]; // seconds of each, of all statements; the last is the divider

@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    MANY_OPS = 256, // operations of an expression that are looked at
-    MANY_SUBS = 64, // subscripts of an expression that are looked at
+    MANY_OPS = 256, // operations of an expression that are analysed
+    MANY_SUBS = 64, // subscripts of an expression that are analysed
 };
 
 // An operation that several statements may share; see below.
@@ -38,13 +38,13 @@ typedef struct Build {
     const Machine *m;
     const int64_t *const *stride;
     BoundStmt *stmt;
-    bool *real;     // per tensor: its values are not constants that fold where it is inlined
-    bool *walked;   // per argument: each element is used once
-    double *wanted; // per temporary: elements that are read for sure
+    bool *real;     // per tensor: its values are no constants that inlining would fold
+    bool *walked;   // per argument: each element is accessed once
+    double *wanted; // per temporary: elements that are surely read
     int *writers;   // per tensor: statements
-    uint64_t *look; // likewise: how what is in it was computed
+    uint64_t *look; // per tensor: a hash of how it was computed
     SharedOps shared;
-    double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any case
+    double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any loop order
 } Build;
 
 static bool is_argument(const Build *x, int tensor) {
@@ -53,7 +53,7 @@ static bool is_argument(const Build *x, int tensor) {
 
 // --- Accesses ------------------------------------------------------------------------------------
 
-// Iterators that stand by themselves in a subscript, and nowhere else in it.
+// Iterators that are terms of a subscript, and not inside other atoms of it.
 static uint32_t own_iters(const Affine *sub, int niters) {
     uint32_t mine = 0;
     for (int t = 0; t < sub->n; t++)
@@ -76,7 +76,7 @@ static const int64_t *strides_of(const Build *x, int tensor) {
     return is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
 }
 
-// Bytes between neighbours of each dimension; 0 where they are one. False: places may overlap.
+// Bytes between neighbours of each dimension; 0: they are one element. False: elements may overlap.
 static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pitch) {
     const int64_t *given = strides_of(x, tensor);
     double bytes = type_info[t->type].bytes, dense = bytes, end = 0;
@@ -85,7 +85,7 @@ static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pit
         pitch[d] = given ? fabs((double)given[d]) * bytes : dense;
         dense *= (double)max_i64(tensor_size(t, d), 1);
     }
-    for (int n = 0; given && n < t->rank; n++) { // from the nearest neighbours outwards
+    for (int n = 0; given && n < t->rank; n++) { // smallest pitch first
         int next = -1;
         for (int d = 0; d < t->rank; d++)
             if (!done[d] && (next < 0 || pitch[d] < pitch[next])) next = d;
@@ -97,8 +97,8 @@ static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pit
     return true;
 }
 
-// How lanes along each iterator lie: bytes from one to the next, where that is a number. Nothing is
-// known of iterators that stand in computed subscripts.
+// The strides of lanes along each iterator, where these are constants: nothing is known of
+// iterators in computed subscripts.
 static void see_strides(const Stmt *s, const Access *a, const double *pitch, BoundRef *r) {
     double stride[PROGRAM_MAX_ITERS] = {0};
     uint32_t plain = r->iters;
@@ -118,7 +118,7 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
         if (fabs(stride[i]) == r->bytes)
             r->unit = i;
         else if (fabs(stride[i]) > LIMIT_COMB * r->bytes)
-            r->apart |= 1u << i;
+            r->strided |= 1u << i;
     }
 }
 
@@ -129,8 +129,8 @@ static uint32_t iters_of(const Affine *a, int niters) {
     return mask;
 }
 
-// See BoundRef.behind; none of an iterator that has several subscripts, or of strides that somebody
-// gave: another iterator may be that of neighbours then.
+// See BoundRef.behind. It has none for an iterator in several subscripts, nor with given strides:
+// another iterator may be contiguous then.
 static const uint32_t *see_behind(Build *x, const Stmt *s, const Access *a) {
     uint32_t *behind = arena_new_n(x->arena, uint32_t, s->niters + 1), inner = 0, seen = 0;
     for (int d = a->rank - 1; d >= 0 && !strides_of(x, a->tensor); d--) {
@@ -150,9 +150,9 @@ static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
     BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .dim = dim, .copy = -1};
     uint32_t own[PROGRAM_MAX_RANK], seen = 0;
     double pitch[PROGRAM_MAX_RANK];
-    bool apart = see_pitches(x, t, a->tensor, pitch);
+    bool disjoint = see_pitches(x, t, a->tensor, pitch);
     for (int d = a->rank - 1; d >= 0; d--) {
-        own[d] = apart && pitch[d] > 0 ? own_iters(a->sub[d], s->niters) & ~seen : 0;
+        own[d] = disjoint && pitch[d] > 0 ? own_iters(a->sub[d], s->niters) & ~seen : 0;
         seen |= own[d];
         r.iters |= iters_of(a->sub[d], s->niters);
     }
@@ -165,7 +165,7 @@ static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
             r.nfar += !near;
         }
     see_strides(s, a, pitch, &r);
-    if (!is_argument(x, a->tensor)) r.apart = 0; // it may lie in any order
+    if (!is_argument(x, a->tensor)) r.strided = 0; // it may have any layout
     uint32_t alone = 0;
     for (int d = 0; d < r.ndims; d++)
         if (dim[d].iter >= 0) alone |= dim[d].own;
@@ -179,7 +179,7 @@ static double distinct(const BoundRef *r, const double *extent, bool far_only) {
     return n;
 }
 
-// The decision to pack what a statement reads of a tensor; 0: none.
+// The decision to pack a tensor that the statement reads; 0: none.
 static uint32_t place_of(const Space *s, int choice, int object);
 static uint32_t var_place(const Space *s, int var);
 
@@ -193,7 +193,7 @@ static uint32_t pack_place(const Build *x, int stmt, int tensor) {
     return 0;
 }
 
-// Where the loops of two statements may be one; how many such places.
+// The loops that two statements may share, and their number.
 static int see_meets(Build *x, int stmt, int other, const BoundMeet **out) {
     const CpuHost *h = x->cs->host;
     int n = 0;
@@ -216,7 +216,7 @@ static bool value_reads(const StmtFacts *f, int tensor) {
     return false;
 }
 
-// Who else uses a temporary; NULL: an argument.
+// The other users of a temporary; NULL: it is an argument.
 static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
     if (is_argument(x, tensor)) return NULL;
     BoundTemp *t = arena_new(x->arena, BoundTemp);
@@ -234,7 +234,7 @@ static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
     return t;
 }
 
-// Gives the reads.
+// Returns the reads.
 static BoundRef *see_accesses(Build *x, int stmt) {
     const StmtFacts *f = &x->cs->facts->stmt[stmt];
     const Stmt *s = f->s;
@@ -262,7 +262,7 @@ static BoundRef *see_accesses(Build *x, int stmt) {
     return read;
 }
 
-// Copies of what it reads, for as far as the reads are looked at.
+// Copies of operands, as far as their reads are analysed.
 static void see_copies(Build *x, int stmt, BoundRef *read) {
     const CpuHost *h = x->cs->host;
     BoundStmt *b = &x->stmt[stmt];
@@ -336,12 +336,11 @@ static void add_work(BoundStmt *b, int work, double times) {
 
 // --- What is shared ------------------------------------------------------------------------------
 //
-// Code does an operation once where its operands are the same (code/micro/micro.h): in one
-// expression, in statements that share a loop, where a temporary is computed in the place of
-// several reads, and in neighbouring iterations that are unrolled: of `f(A[i]) + f(A[i + 1])` one f
-// each, of `f(A[i + k])` as many as there are elements. So what counts are distinct tuples of
-// subscripts; and of all operations that look alike, but for their subscripts, the one that is done
-// most often.
+// Code does an operation once for the same operands (code/micro/micro.h): in one expression, in
+// statements that share a loop, for a temporary that is inlined into several reads, and in
+// neighbouring iterations that are unrolled: one f for each iteration of `f(A[i]) + f(A[i + 1])`,
+// one for each element of `f(A[i + k])`. So distinct tuples of subscripts count; and of all
+// operations that differ in their subscripts only, the most frequent one.
 
 static void count_op(Build *x, int stmt, uint64_t look, int work, double times) {
     for (int i = 0; i < x->shared.at.n; i++) {
@@ -356,7 +355,7 @@ static void count_op(Build *x, int stmt, uint64_t look, int work, double times) 
     add_work(&x->stmt[stmt], work, times);
 }
 
-// Of an expression: its subscripts (bits of Ops.sub), whether it depends on data, how it looks.
+// An expression: its subscripts (bits of Ops.sub), whether it depends on data, and its hash.
 typedef struct Seen {
     const Expr *e;
     uint64_t subs, look;
@@ -381,7 +380,7 @@ static uint32_t access_iters(const Access *a, int niters) {
     return mask;
 }
 
-// Distinct tuples of subscripts, at least: as of an access, no two own an iterator.
+// Distinct tuples of subscripts, at least: as in an access, no two subscripts own an iterator.
 static double distinct_tuples(const Ops *o, uint64_t subs) {
     double all = 1;
     uint32_t owned = 0;
@@ -446,7 +445,7 @@ static Seen see_ops(Ops *o, const Expr *e) {
     return s;
 }
 
-// Bytes of the widest lane; 0: it is made of indices alone, and computed in any type that holds it.
+// Bytes of the widest lane; 0: the value depends on indices only, and any type may hold it.
 static int widest(const Expr *e) {
     if (e->kind == EXPR_READ) return lane_bytes(e->type);
     int w = 0;
@@ -568,7 +567,7 @@ static void see_pieces(Build *x, BoundStmt *b) {
         if (bytes > x->b->cache[0][level]) b->beyond |= 1u << level;
 }
 
-// The loops of its reader that it may be computed in.
+// The loops of its reader in which the statement may be computed.
 static void see_window(Build *x, int stmt) {
     const CpuHost *h = x->cs->host;
     BoundStmt *b = &x->stmt[stmt];
@@ -601,13 +600,13 @@ static void see_reduction(Build *x, int stmt) {
     b->results = b->box / b->reduced;
     b->result_bytes = type_info[x->p->tensors.at[s->write->tensor].type].bytes;
     b->float_sum = type_is_float(x->p->tensors.at[s->write->tensor].type);
-    b->folds = b->float_sum && (s->op == REDUCE_ADD || s->op == REDUCE_MUL);
+    b->horizontal = b->float_sum && (s->op == REDUCE_ADD || s->op == REDUCE_MUL);
     Latency of = b->fused ? LATENCY_FMA : s->op == REDUCE_ADD ? LATENCY_ADD : LATENCY_MUL;
-    b->latency = b->folds ? x->b->latency[of] : 1 / x->b->hertz;
+    b->latency = b->horizontal ? x->b->latency[of] : 1 / x->b->hertz;
     uint32_t along = 0; // iterators that reduce
     for (int i = 0; i < s->niters; i++)
         if (s->iter[i].reduction && b->extent[i] > 1) along |= 1u << i;
-    int loaded = 0; // anew for every step; one may be folded into the arithmetic
+    int loaded = 0; // in every step; one may be a memory operand
     for (int r = 0; r < b->nreads; r++)
         loaded += (b->read[r].iters & along) == along && !b->read[r].again && !b->read[r].temp;
     b->step_instructions = (double)max_i64(1, loaded);
@@ -627,14 +626,14 @@ static void see_reduction(Build *x, int stmt) {
 static void see_joins(BoundStmt *b) {
     for (int i = 0; i < b->niters; i++)
         for (int k = 0; k < b->niters; k++) {
-            bool apart = false;
+            bool alone = false;
             for (int r = 0; r < b->nreads; r++)
-                apart |=
+                alone |=
                     !b->read[r].temp && (b->read[r].iters >> i & 1) != (b->read[r].iters >> k & 1);
             for (int r = 0; r < b->nwrites; r++)
-                apart |= !b->write[r].temp &&
+                alone |= !b->write[r].temp &&
                          (b->write[r].iters >> i & 1) != (b->write[r].iters >> k & 1);
-            if (i == k || !apart) b->joins[i] |= 1u << k;
+            if (i == k || !alone) b->collapses[i] |= 1u << k;
         }
 }
 

@@ -17,15 +17,15 @@
 
 enum { FIRST = BOUND_LOAD, KINDS = BOUND_MEMORY - BOUND_LOAD + 1 };
 
-// A piece: how much of each iterator runs inside.
+// A piece: the values of each iterator that it runs through.
 typedef struct Piece {
     double most[PROGRAM_MAX_ITERS], least[PROGRAM_MAX_ITERS];
-    double runs[PROGRAM_MAX_ITERS]; // pieces of an iterator, those that end early among them
-    double often, kept; // how often it runs, at least; how often the cache is full before it
-    bool parallel;      // a parallel loop may be inside
-    bool beside;        // or around it, so that pieces may run side by side
-    double together;    // runs of it in one piece of straight-line code, at most
-    uint32_t still;     // reads that may be loaded in front of the loop around that
+    double runs[PROGRAM_MAX_ITERS]; // runs along an iterator, with tails
+    double often, kept;             // runs, at least; runs before which the cache is full
+    bool parallel;                  // a parallel loop may be inside
+    bool beside;                    // a parallel loop may be around it, so that runs are concurrent
+    double together;                // runs in one block of straight-line code, at most
+    uint32_t still;                 // reads that may be hoisted out of the loop around that block
 } Piece;
 
 // --- One piece -----------------------------------------------------------------------------------
@@ -34,8 +34,8 @@ typedef struct Moves {
     double bytes, lines;
 } Moves;
 
-// What a piece touches; of a tensor that it accesses in several places, the largest. Memory of
-// temporaries that may be small is used again and again. `first`: the number of the first access.
+// The footprint of a piece; of several accesses to one tensor, the largest. Temporaries that may be
+// small reuse their memory. `first`: the number of the first access.
 static Moves moves_of(const Eval *e, const BoundRef *ref, int n, int first, const double *extent,
                       double *elements) {
     Moves all = {0}, last = {0};
@@ -62,7 +62,7 @@ static Moves moves_of(const Eval *e, const BoundRef *ref, int n, int first, cons
     return all;
 }
 
-// Loads or stores of so many elements each, where one of the given iterators may run in lanes.
+// Loads or stores of these elements, if one of the given iterators may run in lanes.
 static double vectors_of(const Eval *e, const BoundRef *ref, int n, const double *elements,
                          const uint32_t *single, uint32_t lanes) {
     double all = 0, last = 0;
@@ -86,15 +86,15 @@ static double level_seconds(const BoundModel *b, int p, int level, double in, do
     return most_of(one, b->both[level] * (x + y - room * most_of(i, o)));
 }
 
-// What a piece costs: all levels together, and each by itself.
+// The cost of a piece: all levels together, and each by itself.
 typedef struct Cost {
     double levels; // L2 and beyond
     double t[KINDS];
     double elements[MANY_REFS + 1]; // reads, then the write
     double total[MANY_REFS + 1];    // of all runs together
-    double in, out, back;           // bytes of these; elements of results that are loaded
-    double tile;                    // elements of results, at least
-    double room;                    // registers that are full before it, all times together
+    double in, out, back; // bytes of reads and writes; elements of results that are loaded
+    double tile;          // elements of results, at least
+    double room;          // registers that are full before its runs, all together
 } Cost;
 
 // Registers keep operands inside straight-line code, and loop-invariant ones across iterations of
@@ -124,11 +124,11 @@ static double loaded_again(const Eval *e, double elements) {
 
 // How a piece uses registers and ports, given the lanes.
 typedef struct Shares {
-    double in;     // loads of operands,
-    double single; // and of these, a lane each,
-    double still;  // and those that may be loaded in front of a loop
-    double result; // loads and stores of an element of the result,
-    double held;   // and registers
+    double in;     // loads of operands
+    double single; // those of single lanes
+    double still;  // those that may be hoisted out of a loop
+    double result; // loads and stores per element of the result
+    double held;   // registers per element of the result
 } Shares;
 
 // Seconds of loads and stores.
@@ -147,7 +147,7 @@ static Ports port_seconds(const Eval *e, const Piece *x, const Cost *c, const Sh
     } else if (is_alone(x)) {
         in += most_of(0, back - room);
         out -= room;
-    } else { // registers save most where each lane would have a load of its own
+    } else { // registers save most if each lane takes a load
         double single = h->single + (h->result > h->held ? back : 0);
         double saved = least_of(single, c->room * s->lanes);
         in += back - saved - (c->room - saved * s->lane);
@@ -174,8 +174,8 @@ static Ports all_ports(const Eval *e, const Piece *x, const Cost *c) {
     return port_seconds(e, x, c, &h);
 }
 
-// Between registers and L1: loads of operands and of results, and stores. `share`: registers by
-// elements, of results.
+// Between registers and L1: loads of operands and of results, and stores. `share`: registers per
+// element of results.
 static double l1_seconds(const Eval *e, const Piece *x, const Cost *c, double share) {
     const BoundModel *b = e->b;
     int p = e->parallel;
@@ -199,9 +199,9 @@ static double l1_seconds(const Eval *e, const Piece *x, const Cost *c, double sh
     return most_of(0, most_of(sum, most_of((loads + own) * i, (out + own - room) * o)));
 }
 
-// Elements that all runs of a piece touch. Registers that are full before a run count against whole
-// runs only; where none are, runs that end early count as well: such a run touches what there is,
-// so that all of them together touch everything as often as other iterators have pieces.
+// Elements that all runs of a piece access. Registers that are full before a run count against full
+// runs only. Without such registers tails count as well: all runs along an iterator together access
+// everything, once for each run along the other iterators.
 static void set_totals(const Eval *e, const Piece *x, Cost *c) {
     const BoundStmt *s = e->s;
     double last = 0;
@@ -243,7 +243,7 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
     for (int level = LEVEL_L2; level < LEVEL_COUNT; level++) {
         c->t[2 + level] = 0;
         if (!(s->beyond >> level & 1)) continue;
-        // Threads that run such pieces side by side may share what comes from memory.
+        // Threads that run such pieces concurrently may share data from memory.
         double shared = level == LEVEL_MEMORY && p && x->beside ? 1 / cores : 1;
         double cache = b->cache[inside || level == LEVEL_MEMORY ? p : 0][level];
         double often = x->often * shared;
@@ -255,26 +255,25 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
 
 // --- All pieces ----------------------------------------------------------------------------------
 
-// Of the innermost loops of an iterator, by their number.
+// The innermost loops of an iterator, by their number.
 typedef struct Inner {
-    double least, most, whole; // whole: of its instances so many are in whole pieces, at least
-    double runs, full;         // pieces, at least; whole ones, at most
+    double least, most, whole; // whole: the part of its iterations in full runs, at least
+    double runs, full;         // runs, at least; full ones, at most
     bool parallel, beside;     // a parallel loop may be inside, may be around
-    bool unrolls;              // a loop around them might be marked so
+    bool unrolls;              // a loop around them may be marked `unroll`
 } Inner;
 
-// Of pieces that are not all as long, whole ones count alone: half of the instances at least are in
-// these, or in pieces that take their place where the ends of an interleaved loop are spread.
-static Inner inner_of(double least, double most, double extent, bool spread) {
+// Of runs of different lengths, only full ones count: they have at least half of the iterations. In
+// an interleaved loop, whose tail is divided among all runs, these take their place.
+static Inner inner_of(double least, double most, double extent, bool interleaved) {
     Inner n = {.least = least, .most = most, .runs = ceil(extent / most), .whole = 0.5};
-    if (!spread && least >= most) n.whole = floor(extent / most) * most / extent;
-    n.full = spread ? ceil(extent / least) : n.whole * extent / least;
+    if (!interleaved && least >= most) n.whole = floor(extent / most) * most / extent;
+    n.full = interleaved ? ceil(extent / least) : n.whole * extent / least;
     return n;
 }
 
-// May elements that are far apart be in one iteration of its outermost loop, in some fewer than in
-// others?
-static bool is_spread(const Eval *e, int iter) {
+// May the outermost loop be interleaved, so that some of its iterations are shorter than others?
+static bool is_interleaved(const Eval *e, int iter) {
     const BoundStmt *s = e->s;
     const BoundLoop *top = &s->loop[s->last[iter] - s->nlevels[iter] + 1];
     if (!top->split || !(e->v[top->split] & CPU_SPLIT_INTERLEAVE)) return false;
@@ -285,7 +284,7 @@ static bool is_spread(const Eval *e, int iter) {
 static void see_inner(const Eval *e, int iter, Inner *out) {
     const BoundStmt *s = e->s;
     double extent = s->extent[iter];
-    bool spread = is_spread(e, iter);
+    bool interleaved = is_interleaved(e, iter);
     out[0] = (Inner){.least = 1, .most = 1, .whole = 1, .runs = extent, .full = extent};
     for (int n = 1; n <= s->nlevels[iter]; n++) {
         int at = s->last[iter] - n + 1;
@@ -294,7 +293,7 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
         double least = least_of(extent, out[n - 1].least * l->least);
         double most = least_of(extent, out[n - 1].most * l->most);
         if (s->loop[at].top) least = most = extent;
-        out[n] = inner_of(least, most, extent, spread && least < extent);
+        out[n] = inner_of(least, most, extent, interleaved && least < extent);
         out[n].parallel = parallel;
     }
     for (int n = s->nlevels[iter] - 1; n >= 0; n--) {
@@ -305,7 +304,8 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
     }
 }
 
-// How many loops of each iterator a piece has, a byte each; and of `a` nowhere fewer than of `b`.
+// The number of loops of each iterator in a piece, a byte each. Does `a` have at least those of
+// `b`?
 typedef uint64_t Taken;
 enum { BYTE = 8 };
 
@@ -314,13 +314,13 @@ static bool covers(Taken a, Taken b) {
     return (((a | high) - b) & high) == high;
 }
 
-// What a piece has to have inside, when it has the loop `at`.
+// The loops that a piece must contain if it contains the loop `at`.
 static Taken needs_of(const Eval *e, int at) {
     const BoundStmt *s = e->s;
     Taken need = 0;
     for (int k = 0; k < s->niters; k++) {
         if (k == s->loop[at].iter) continue;
-        int n = s->nlevels[k]; // the outermost that is inside brings the others with it
+        int n = s->nlevels[k]; // the outermost one inside implies the others
         const BoundInside *in = &s->inside[at * s->nloops + s->last[k]];
         while (n > 0 && e->v[in[1 - n].at] != in[1 - n].bit) n--;
         need |= (Taken)n << (BYTE * k);
@@ -346,24 +346,24 @@ static Taken most_needed(Taken a, Taken b) {
     return both;
 }
 
-// Questions that are asked of the lattice at once: with lanes along each iterator that may have
-// them, and with none, what all resources take; and, for who asks, what each takes.
+// The columns of the lattice are evaluated together: the time of all resources with lanes along
+// each iterator that may have them, and with none; and the time of each resource, if it is wanted.
 enum { MANY_COLUMNS = PIECE_ITERS + 1 + KINDS };
 
 typedef struct Lattice {
-    int ncolumns, nways; // ways to have lanes come first
+    int ncolumns, nways; // columns by iterator in lanes come first
     int along[PIECE_ITERS + 1];
-    double share[PIECE_ITERS + 1][MANY_REFS + 1];              // loads or stores by elements
-    double compute[PIECE_ITERS + 1], held[PIECE_ITERS + 1];    // see Shares
-    double pipes[PIECE_ITERS + 1];                             // arithmetic on all of them
-    uint32_t turned[PIECE_ITERS + 1], single[PIECE_ITERS + 1]; // accesses
-    uint32_t folds;                                            // ways with lanes that are summed up
-    // Pieces, those with fewer loops first; the last one is all of the nest. 0: there are too many.
+    double share[PIECE_ITERS + 1][MANY_REFS + 1];           // loads or stores per element
+    double compute[PIECE_ITERS + 1], held[PIECE_ITERS + 1]; // see Shares
+    double pipes[PIECE_ITERS + 1]; // seconds of operations on all vector pipes
+    uint32_t transposed[PIECE_ITERS + 1], single[PIECE_ITERS + 1]; // accesses
+    uint32_t horizontal; // columns with a reduction in lanes
+    // Pieces, those with fewer loops first; the last one is the whole nest. 0: there are too many.
     int n;
     Taken piece[MANY_PIECES];
     uint8_t next[MANY_PIECES][PIECE_ITERS]; // with one loop more of each iterator; 0: none
-    double best[MANY_PIECES][MANY_COLUMNS]; // of the cheapest order that gets to a piece
-    uint32_t around[MANY_PIECES];           // iterators of which the loop around it may be
+    double best[MANY_PIECES][MANY_COLUMNS]; // of the cheapest order that leads to a piece
+    uint32_t around[MANY_PIECES];           // iterators of the loop that may be around it
 } Lattice;
 
 // Runs of a piece in one block of straight-line code. A loop around it that is too long to be
@@ -383,7 +383,7 @@ static double together(const Eval *e, const Lattice *l, int at, Inner inner[][CP
     return most_of(1, least_of(LIMIT_BODY_COPIES, floor(part * limit / size)));
 }
 
-// Reads that do not depend on one of the iterators.
+// Reads that are loop-invariant along one of the iterators.
 static uint32_t still_reads(const BoundStmt *s, uint32_t around) {
     uint32_t still = 0;
     for (int r = 0; r < s->nreads; r++)
@@ -425,21 +425,21 @@ static void set_ways(const Eval *e, Lattice *l) {
     const BoundStmt *s = e->s;
     l->nways = 1;
     l->along[0] = -1;
-    l->folds = 0;
+    l->horizontal = 0;
     for (int i = 0; i < s->niters; i++)
         if (e->lanes >> i & 1) l->along[l->nways++] = i;
     for (int w = 0; w < l->nways; w++) {
         uint32_t lanes = w ? 1u << l->along[w] : 0;
-        l->turned[w] = l->single[w] = 0;
+        l->transposed[w] = l->single[w] = 0;
         l->held[w] = s->nwrites && s->write->iters & lanes ? s->lane : 1;
         l->compute[w] = bound_compute(e, w ? e->shares[l->along[w]] : 1);
         l->pipes[w] = bound_pipes(e, w ? e->shares[l->along[w]] : 1);
-        if (s->nwrites && s->folds && lanes & ~s->write->iters) l->folds |= 1u << w;
+        if (s->nwrites && s->horizontal && lanes & ~s->write->iters) l->horizontal |= 1u << w;
         for (int r = 0; r < s->nreads + s->nwrites; r++) {
             const BoundRef *ref = r < s->nreads ? &s->read[r] : &s->write[r - s->nreads];
             l->share[w][r] = ref->iters & lanes & ~e->single[r] ? s->lane : 1;
             if (e->single[r] & lanes) l->single[w] |= 1u << r;
-            if (e->turned[r] & lanes) l->turned[w] |= 1u << r;
+            if (e->transposed[r] & lanes) l->transposed[w] |= 1u << r;
         }
     }
     l->ncolumns = l->nways + (e->detailed ? KINDS : 0);
@@ -448,8 +448,8 @@ static void set_ways(const Eval *e, Lattice *l) {
 // Seconds of strided vectors: shuffles of a transpose, or a load or store of each element. Of
 // several accesses the most expensive one counts, since the others may take the other way; but
 // results are loaded and stored in the same way.
-static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t accesses,
-                              double arithmetic) {
+static double transpose_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t accesses,
+                                double arithmetic) {
     const BoundStmt *s = e->s;
     double most = 0, each = e->rounds * e->b->full[WORK_SHUFFLE] / e->used;
     for (; accesses; accesses &= accesses - 1) {
@@ -459,22 +459,22 @@ static double turning_seconds(const Eval *e, const Piece *x, const Cost *c, uint
         bool still = !result && x->still >> r & 1;
         if (result ? kept : still || !is_alone(x)) n -= c->room, back -= c->room;
         if (still) fewest = 0;
-        // In straight-line code results may wait as vectors, on the stack, until all is added up.
+        // In straight-line code results may stay on the stack as vectors until the reduction ends.
         n = result ? least_of(n, fewest) : most_of(n, fewest);
         back = result ? most_of(0, least_of(back, c->back * s->lane / x->together)) : 0;
         double single =
             s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
-        double turned = (n + back) * each; // and arithmetic has the same pipes
-        turned =
-            most_of(turned, arithmetic + (n + back) * e->rounds * e->b->full[WORK_ANY] / e->cores);
-        most = most_of(most, least_of(turned, single));
+        double transposed = (n + back) * each; // operations use the same pipes
+        transposed = most_of(transposed,
+                             arithmetic + (n + back) * e->rounds * e->b->full[WORK_ANY] / e->cores);
+        most = most_of(most, least_of(transposed, single));
     }
     return most;
 }
 
 // Seconds of horizontal reductions, whenever sums are stored: as many sums together as there are
 // lanes, with a shuffle or blend for each addition. The additions count as operations.
-static double folding_seconds(const Eval *e, const Piece *x, const Cost *c, double arithmetic) {
+static double horizontal_seconds(const Eval *e, const Piece *x, const Cost *c, double arithmetic) {
     double n = c->total[e->s->nreads];
     if (keeps_results(e, x, c, 1)) n -= c->room;
     return arithmetic + most_of(0, n) * (1 - e->s->lane) * e->b->half[WORK_ANY] / e->cores;
@@ -500,9 +500,9 @@ static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double
         Ports ports = port_seconds(e, x, &c, &h);
         t[w] = most_of(most_of(c.levels, l1_seconds(e, x, &c, h.held)),
                        most_of(ports.load, ports.store));
-        if (l->turned[w])
-            t[w] = most_of(t[w], turning_seconds(e, x, &c, l->turned[w], l->pipes[w]));
-        if (l->folds >> w & 1) t[w] = most_of(t[w], folding_seconds(e, x, &c, l->pipes[w]));
+        if (l->transposed[w])
+            t[w] = most_of(t[w], transpose_seconds(e, x, &c, l->transposed[w], l->pipes[w]));
+        if (l->horizontal >> w & 1) t[w] = most_of(t[w], horizontal_seconds(e, x, &c, l->pipes[w]));
     }
     if (l->ncolumns == l->nways) return;
     t += l->nways;
@@ -513,15 +513,15 @@ static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double
     for (int k = 3; k < KINDS; k++) t[k] = c.t[k];
 }
 
-// The loops of an iterator that make pieces. One that runs once is inside as soon as the loop in it
-// is; what it needs inside the next one needs.
+// The loops of an iterator that add pieces. A loop of one iteration is in a piece as soon as the
+// loop inside it is; the next loop inherits its requirements.
 typedef struct Steps {
-    int first;                        // so many are inside before anything is
+    int first;                        // loops in the empty piece
     uint8_t next[CPU_MAX_LEVELS + 1]; // by the number that is inside: the next number; 0: none
     Taken need[CPU_MAX_LEVELS + 1];   // by the next number
 } Steps;
 
-// So many loops of an iterator that run once are around the innermost n of it.
+// The number of loops of one iteration around the innermost n loops of an iterator.
 static int idle_loops(const Inner *inner, int n, int all) {
     int more = n;
     while (more < all && inner[more + 1].most <= inner[more].most &&
@@ -548,7 +548,7 @@ static Steps steps_of(const Eval *e, int iter, const Inner *inner) {
     return t;
 }
 
-// All pieces that an order may still have, from the inside out.
+// All pieces of the orders that are still possible, innermost first.
 static void find_pieces(const Eval *e, const Steps *t, Lattice *l) {
     enum { BITS = 9 };
     uint8_t table[1 << BITS] = {0}; // number of a piece; 0: free
@@ -587,9 +587,9 @@ static void find_around(const Eval *e, Inner inner[][CPU_MAX_LEVELS + 1], Lattic
     }
 }
 
-// The cheapest piece with one loop less, and then the piece itself. A piece of so few instances
-// that registers could hold all they touch costs nothing. False: there are too many pieces, or no
-// order gets to all of the nest.
+// The cost of a piece, or that of the cheapest piece with one loop less if it is larger. A piece
+// whose data fits into registers costs nothing. False: there are too many pieces, or no order leads
+// to the whole nest.
 static bool fill_lattice(const Eval *e, Lattice *l) {
     const BoundStmt *s = e->s;
     Inner inner[PIECE_ITERS][CPU_MAX_LEVELS + 1];
@@ -678,7 +678,7 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
     }
     for (int i = 0; i < s->niters; i++) {
         Inner n = inner_of(least[i], x->most[i], s->extent[i],
-                           least[i] < s->extent[i] && is_spread(e, i));
+                           least[i] < s->extent[i] && is_interleaved(e, i));
         x->least[i] = n.least;
         x->runs[i] = n.runs;
         all *= n.most;
