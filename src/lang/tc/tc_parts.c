@@ -9,12 +9,13 @@
 // one. Steps go by taking the elements apart by their remainders, which leaves boxes. Boxes cover a
 // region if one holds its first corner and the others cover what is left behind it, dimension by
 // dimension. A statement whose elements are no box for all sizes (a diagonal, a stride that is an
-// argument, a position from data) adds nothing. The result is plain only where all of it is proven
-// to be written, for all sizes of at least 1. Where a subscript is beyond these means (a product, a
-// minimum) a warning says that this was not decided.
+// argument, a position from data) adds nothing, unless it is boxes for each of the few values of an
+// iterator. The result is plain only where all of it is proven to be written, for all sizes of at
+// least 1. Where a subscript is beyond these means (a product, a minimum) a warning says that this
+// was not decided.
 #include "lang/tc/tc.h"
 
-enum { MAX_CLASSES = 256, MAX_PARTS = 64, BUDGET = 3000 };
+enum { MAX_CLASSES = 256, MAX_PARTS = 64, MAX_VALUES = 32, BUDGET = 3000 };
 
 typedef struct Part {
     const Affine *lo[PROGRAM_MAX_RANK], *hi[PROGRAM_MAX_RANK]; // lo <= element < hi
@@ -235,6 +236,7 @@ static bool rest_covered(Boxes *b, Part region, int by, uint64_t used) {
 }
 
 static bool covered(Boxes *b, Part region, uint64_t used) {
+    if (b->k->budget-- <= 0) return false;
     for (int d = 0; d < b->rank; d++)
         if (is_le(b->k, region.hi[d], region.lo[d])) return true;
     for (int i = 0; i < b->n; i++) {
@@ -354,15 +356,43 @@ static void read_part(void *user, const Access *a, bool guarded) {
     k->old = !was_defined(k, &r) && !all_covered(k, &r);
 }
 
+// An iterator of the access with few values, all of them known; -1: there is none.
+static int few_values(const Parts *k, const Access *w) {
+    for (int i = 0; i < k->st->niters && !w->has_read; i++) {
+        const Iter *it = &k->st->iter[i];
+        bool known = affine_is_const(it->lo) && affine_is_const(it->hi);
+        if (known && access_uses_iter(w, i) && it->hi->constant - it->lo->constant <= MAX_VALUES)
+            return i;
+    }
+    return -1;
+}
+
+// What is no box may be boxes one by one:  O(20*i + j), j in 1:20  is every 20th element, 19 times.
+static PartKind add_boxes(Parts *k, const Access *w) {
+    Part box;
+    PartKind kind = k->part.n < MAX_PARTS ? part_of(k, w, &box) : PART_UNKNOWN;
+    int i = kind == PART_BOX || k->part.n == MAX_PARTS ? -1 : few_values(k, w);
+    if (kind == PART_BOX && !was_defined(k, &box)) vec_push(k->p->arena, &k->part, box);
+    if (i < 0) return kind;
+    const Iter *it = &k->st->iter[i];
+    const Affine *at[PROGRAM_MAX_ITERS] = {NULL};
+    kind = PART_BOX;
+    for (int64_t v = it->lo->constant; v < it->hi->constant; v++) {
+        at[i] = affine_const(k->p->exprs, v);
+        PartKind one = add_boxes(k, access_substitute(k->p->exprs, w, at, NULL, NULL, NULL));
+        if (one > kind) kind = one;
+    }
+    return kind;
+}
+
 static void add_part(Parts *k, const Stmt *st) {
-    Part w;
-    bool scatter = st->write->has_read && st->init; // sets all elements first
-    PartKind kind = scatter ? PART_BOX : part_of(k, st->write, &w);
-    if (scatter) w = whole(k);
-    if (!st->init && st->nconstraints) kind = PART_UNKNOWN;
-    if (k->part.n == MAX_PARTS) kind = PART_UNKNOWN;
-    k->undecided |= kind == PART_UNKNOWN;
-    if (kind == PART_BOX) vec_push(k->p->arena, &k->part, w);
+    if (st->write->has_read && st->init) { // a scatter sets all elements first
+        Part all = whole(k);
+        vec_push(k->p->arena, &k->part, all);
+        return;
+    }
+    bool constrained = !st->init && st->nconstraints;
+    k->undecided |= constrained || add_boxes(k, st->write) == PART_UNKNOWN;
 }
 
 static void look_at_stmt(Parts *k, const Stmt *st) {
