@@ -11,7 +11,7 @@
 
 // --- Sections ----------------------------------------------------------------------------------
 
-// A Schedule with `section` in the place of the one with its label, or added.
+// A Schedule in which `section` replaces the one with its label, or is added.
 static const Schedule *with_section(const Schedule *s, const SchedStmt *section) {
     Schedule *out = arena_copy(s->arena, s, sizeof *s);
     const SchedStmt **stmt = arena_new_n(s->arena, const SchedStmt *, s->nstmts + 1);
@@ -107,7 +107,7 @@ const Schedule *schedule_split(const Schedule *s, Name label, int at, int64_t in
     return with_section(s, section);
 }
 
-// m/64 .. m  ->  m: the loop joins the nearest one of its iterator further out.
+// m/64 .. m  ->  m: the loop is merged into the next one of its iterator further out.
 const Schedule *schedule_merge(const Schedule *s, Name label, int at) {
     if (!has_loop(s, label, at)) return NULL;
     SchedStmt *section = section_of(s, label);
@@ -121,7 +121,7 @@ const Schedule *schedule_merge(const Schedule *s, Name label, int at) {
     return NULL;
 }
 
-// m n k  ->  n k m, moving loop 0 to 2: the loop between takes the place that comes free.
+// m n k  ->  n k m, moving loop 0 to 2: the loops between move up.
 const Schedule *schedule_move(const Schedule *s, Name label, int from, int to) {
     if (!has_loop(s, label, from) || !has_loop(s, label, to)) return NULL;
     SchedStmt *section = section_of(s, label);
@@ -158,7 +158,7 @@ const Schedule *schedule_stage(const Schedule *s, Name label, int at) {
     return with_section(s, section);
 }
 
-// One loop less (more) is shared with later statements.
+// Later statements share one loop less (more).
 const Schedule *schedule_decrease_reuse(const Schedule *s, Name label) {
     const SchedStmt *section = schedule_find(s, label);
     int now = section ? (section->stage < 0 ? section->nloops : section->stage) : 0;
@@ -215,8 +215,8 @@ const Schedule *schedule_after(const Schedule *s, Name label, Name host) {
     return with_section(s, section);
 }
 
-// (0 1 2)  ->  (1 0 2): two places of the layout change; `rank` of the tensor where nothing was
-// said yet.
+// (0 1 2)  ->  (1 0 2): two dimensions of the layout change places; `rank` of the tensor where the
+// section has no layout yet.
 const Schedule *schedule_swap_dims(const Schedule *s, Name label, int rank, int a, int b) {
     SchedStmt *section = section_of(s, label);
     Storage *st = &section->storage;
@@ -246,8 +246,7 @@ static int64_t weight_of(const ProgramFacts *f, int class) {
     return weight;
 }
 
-// LoopTool's maximize_reuse: iterators that many statements have in common, and few reduce, go
-// outermost.
+// LoopTool's maximize_reuse: iterators that many statements share and few reduce go outermost.
 const Schedule *schedule_maximise_reuse(Arena *arena, const Program *p, const Schedule *s) {
     ProgramFacts *f = program_facts(arena, p);
     facts_classes(arena, f);

@@ -1,33 +1,33 @@
-// What may be flattened: dimensions d and d + 1 of a tensor, and iterators a and b of a statement,
-// are linked. Two dimensions may become one if every access to the tensor has two iterators there,
-// alone, that may become one; two iterators, if they stand side by side like that wherever either
-// of them occurs, and b runs through all of its dimension. Both sets begin with all that looks like
-// a pair and lose members until they agree.
+// Pairs of dimensions (d, d + 1) of a tensor and pairs of iterators (a, b) of a statement collapse
+// together. Two dimensions may collapse if every access to the tensor has a lone iterator in each
+// of them, and these two may collapse; two iterators may, if they subscript neighbouring dimensions
+// wherever either of them occurs, and b covers all of its dimension. Both sets start with all
+// candidates and lose members until they agree.
 #include "sched/flatten.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 
-// A place where an access has an iterator alone in a subscript.
+// A subscript that is one iterator.
 typedef struct Seat {
     int stmt, tensor, dim;
-    int iter, left, right; // and its neighbours; -1: something else stands there
+    int iter, left, right; // the iterator and those of the neighbouring subscripts; -1: none
 } Seat;
 
 typedef struct Flatten {
     Arena *arena;
     const Program *p;
-    const Stmt *s;                 // being looked at
-    bool alone[PROGRAM_MAX_ITERS]; // its iterators that stay as they are
+    const Stmt *s;                 // the current statement
+    bool alone[PROGRAM_MAX_ITERS]; // its iterators that do not collapse
     VEC(Seat) seats;
     int8_t (*next)[PROGRAM_MAX_ITERS]; // per statement and iterator: the other of a pair; -1: none
-    bool (*joins)[PROGRAM_MAX_RANK];   // per tensor and dimension: with the next one
+    bool (*joins)[PROGRAM_MAX_RANK];   // per tensor and dimension: collapses with the next one
 } Flatten;
 
 static int64_t extent(const Iter *i) { return iter_hi(i) - iter_lo(i); }
 
-// The iterator that a subscript is, but for those that have one value; -1: it is something else.
+// The one iterator of a subscript, iterators with one value aside; -1: it is something else.
 static int sole(const Stmt *s, const Affine *a) {
     int64_t rest = a->constant, more;
     int found = -1;
@@ -107,7 +107,7 @@ static bool clear(int8_t *next) {
     return had;
 }
 
-// Pairs and dimensions that do not agree are given up; false: all do.
+// Drops pairs of iterators and dimensions that do not agree; false: all agree.
 static bool give_up(Flatten *f) {
     bool changed = false;
     for (int i = 0; i < f->seats.n; i++) {

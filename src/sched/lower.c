@@ -1,10 +1,10 @@
-// Schedule + bound Program -> Tree: the driver, and the immutable nodes out of what nest.c and
-// storage.c decided.
+// Schedule + bound Program -> Tree: the driver, and the construction of immutable nodes from the
+// items of nest.c and the buffers of storage.c.
 //
 //     statements ─ stmt_plan.c ─▶ loops ─ nest.c ─▶ items ─ storage.c ─▶ buffers ─ here ─▶ Tree
 //
-// Integer ids and one arena; no names are compared once classes are known. Guards move outwards
-// while they are alone in their block and do not depend on its index.
+// Integer ids and one arena; no names are compared once classes are known. A guard moves outwards
+// while it is alone in its block and does not depend on its index.
 #include "sched/lower.h"
 #include "tree/node_pool.h"
 #include "sched/rewrite.h"
@@ -14,7 +14,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-// --- What is known of each statement -----------------------------------------------------------
+// --- Statements and tensors --------------------------------------------------------------------
 
 static void know_statements(Lower *l, const SchedStmt *const *sched) {
     int n = l->p->stmts.n;
@@ -47,7 +47,7 @@ static void know_tensors(Lower *l) {
     }
 }
 
-// Does the statement check indices, or compute in its windows what does?
+// Does the statement, or a window that it computes, check indices at run time?
 static bool checks(const Lower *l, int stmt, int depth) {
     const StmtInfo *info = &l->info[stmt];
     if (statement_checks(info->s)) return true;
@@ -59,7 +59,8 @@ static bool checks(const Lower *l, int stmt, int depth) {
     return false;
 }
 
-// What is computed where it is read is computed as far as it is read.
+// A window computes only the elements that are read. A statement that checks indices must not skip
+// any, so it is refused unless all of them are read.
 static void keep_checks(Lower *l) {
     for (int i = 0; i < l->p->stmts.n && !l->failed; i++) {
         int t = l->p->stmts.at[i].write->tensor;
@@ -83,8 +84,8 @@ static const Access *map_access(void *user, Exprs *x, const Access *a) {
     return storage_access(e->l, e->inst, a);
 }
 
-// Partial results start from -0: unlike 0 it leaves every sum as it is, the sign of a zero
-// included.
+// Partial results start from -0, which unlike 0 is neutral for every sum, even for the sign of
+// zero.
 static const Expr *identity(Lower *l, const Stmt *s) {
     Type type = l->p->tensors.at[s->write->tensor].type;
     bool partial = s->write->tensor >= l->ntensors;
@@ -168,7 +169,7 @@ static int emit_children(Lower *l, const TreeItem *item, const Node **out) {
     return n;
 }
 
-// The statement's own constraints, now that its iterators have values.
+// Adds the constraints of the statement in terms of the loop indices.
 static void add_constraints(Lower *l, TreeItem *guard) {
     if (guard->child.n != 1 || guard->child.at[0]->what != ITEM_LEAF) return;
     const TreeItem *leaf = guard->child.at[0];
@@ -209,7 +210,7 @@ static bool copied(const SchedStmt *s, const char *tensor) {
     return false;
 }
 
-// Prefetches of an instance: what it reads of a tensor, at one of its loops.
+// Adds the prefetches of an instance: of a tensor that it reads, at one of its loops.
 static void emit_prefetches(Lower *l, Inst *inst) {
     const SchedStmt *sched = inst->info->sched;
     for (int i = 0; sched && i < sched->nprefetches; i++) {
@@ -219,7 +220,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
         bool used = tensor >= 0 && stmt_touches(inst->info->facts, tensor);
         if (!used && !copied(sched, f->tensor) &&
             statement_reads(l->flat.p, inst->info->s->label, f->tensor))
-            continue; // inlining left it out
+            continue; // inlining removed the read
         if (!used || !loop_find(inst, &f->at, &owner, &at)) {
             Diag *d = used ? diag_report(l->diags, f->at.range, DIAG_SCHEDULE_PREFETCH_LOOP,
                                          ref_text(l->arena, &f->at), inst->info->s->label)
@@ -235,7 +236,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
             l->failed = true;
             return;
         }
-        if (!owner->loop[at]) continue; // nothing to do there
+        if (!owner->loop[at]) continue; // the loop does not exist
         Prefetch p = {owner->loop[at]->made, storage_buffer(l, inst, tensor), f->level,
                       f->distance};
         if (p.buffer >= 0) vec_push(l->tree->arena, &l->tree->prefetches, p);
@@ -248,7 +249,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     const Source *before = diags->source;
     if (s && s->source) diags->source = s->source;
     Rewritten now;
-    Arena *kept = pool ? pool_arena(pool) : arena; // what the Tree points to
+    Arena *kept = pool ? pool_arena(pool) : arena; // of all that the Tree points to
     Flat flat = s && s->flatten ? program_flatten(kept, p) : (Flat){p, NULL};
     if (s && s->flatten && !flat.last)
         diag_report(diags, s->flatten_range, DIAG_SCHEDULE_FLATTEN, p->name);

@@ -21,26 +21,27 @@
 typedef struct TreeItem TreeItem;
 typedef struct Inst Inst;
 
-// A loop of a plan. It divides `cur` values, `unit` apart, and adds coef·index to its iterator.
+// A loop of a plan. It divides `cur` values at distance `unit`, and adds coef·index to its
+// iterator.
 typedef struct PlanLoop {
     int iter;  // of the statement
-    int level; // how many loops of that iterator stand further out
-    int class; // iterators of other statements that mean the same have the same class
+    int level; // the number of loops of that iterator further out
+    int class; // StmtFacts.class of the iterator
     int64_t extent, coef, cur, unit;
-    int64_t step; // as the schedule spells it
+    int64_t step; // as the Schedule spells it
     bool interleaved;
     Kind kind;
     bool reduction;
     bool ragged;   // extent does not divide `cur`: a constraint is needed
-    bool complete; // the iterator has its value here: its constraints stand at this loop
+    bool complete; // the last loop of its iterator, where its tail constraints are checked
 } PlanLoop;
 
 typedef struct StmtPlan {
     int n;
     PlanLoop *loop;
-    int init_at; // where initialisation and post-operations stand: in front of / behind this loop
+    int init_at;         // the initialisation runs in front of this loop, post-operations behind it
     int first_reduction; // n: none
-    int stage;           // loops from here on are closed behind the statement
+    int stage;           // later statements do not share the loops from here on
 } StmtPlan;
 
 // A statement and what the Schedule says of it, before any loop exists.
@@ -52,7 +53,7 @@ typedef struct StmtInfo {
     int sibling;            // the next statement with the same host, or -1
 } StmtInfo;
 
-// A tensor as its readers in one instance see it.
+// The store that an instance uses for a tensor.
 typedef struct TensorStore {
     int tensor, store;
 } TensorStore;
@@ -63,17 +64,17 @@ struct Inst {
     const StmtInfo *info;
     const Affine **base; // per iterator: its first value, a constant or the start of a window
     int64_t *extent;     // how many values from there
-    bool *window;        // the domain must be checked
+    bool *window;        // per iterator: a window may reach beyond its range, so it is checked
     StmtPlan plan;
     TreeItem **loop;  // per loop of the plan; NULL: not opened yet
     Inst *reader;     // computed `at` a loop of this one (or of its reader); NULL: on its own
-    int reader_loops; // of the reader's loops, this many enclose it
-    VEC(TensorStore) stores; // tensors that are not at their usual place
+    int reader_loops; // the number of the reader's loops that enclose it
+    VEC(TensorStore) stores; // of tensors that windows hold
 };
 
 typedef enum ItemKind { ITEM_LOOP, ITEM_GUARD, ITEM_LEAF } ItemKind;
 
-// A loop, a guard (no index) or a leaf in the making.
+// A loop, a guard (no index) or a leaf before it becomes a node of the Tree.
 struct TreeItem {
     ItemKind what;
     TreeItem *parent;
@@ -83,7 +84,7 @@ struct TreeItem {
     VEC(int) alloc;
     // a loop
     Index index;
-    PlanLoop like; // what another statement's loop must equal to be shared
+    PlanLoop like; // another statement shares the loop if its own equals this
     int first;     // number of the first leaf below
     int64_t grain;
     int unroll_limit;
@@ -91,22 +92,22 @@ struct TreeItem {
     // a leaf
     Inst *inst;
     LeafRole role;
-    const Affine **iter; // NULL entry: reduced away
+    const Affine **iter; // per iterator: its value; NULL: a reduction of an initialisation
     bool whole;          // initialises the whole tensor: `iter` are its subscripts
 };
 
-// What a subscript contributes, seen from the block that allocates.
+// A subscript as the allocating block sees it: a start that is fixed there, and a range.
 typedef struct SubPart {
-    const Affine *outer; // indices at or above the block
-    int64_t min, max;    // of the rest
-    bool whole;          // cannot be divided: keep the dimension as it is
-    bool checked;        // when it runs, against the size of the tensor
+    const Affine *outer; // terms of indices at or above the block
+    int64_t min, max;    // range of the other terms
+    bool whole;          // the terms cannot be separated: the dimension is kept whole
+    bool checked;        // compared with the size of the tensor at run time
 } SubPart;
 
-// A dimension of a buffer: x / block of what is left of tensor dimension `dim`.
+// A dimension of a buffer: x / block, x being the rest of tensor dimension `dim`.
 typedef struct StoreDim {
     int dim;
-    int64_t block, left; // left: size of what is divided
+    int64_t block, left; // left: the size of that rest
 } StoreDim;
 
 // A part of a tensor in memory.
@@ -119,14 +120,14 @@ typedef struct Store {
     int ndims; // of the layout; 0: row-major
     const StoreDim *dim;
     int buffer;
-    const Storage *storage; // NULL: nothing said
-    const StmtInfo *named;  // whose iterators name the dimensions in a layout
+    const Storage *storage; // from the Schedule; NULL: none
+    const StmtInfo *named;  // the statement whose iterators name the dimensions of a layout
 } Store;
 
-// A tensor computed `at` a loop: what its readers there need.
+// The part of a tensor that is computed `at` a loop for its readers there.
 typedef struct Window {
     TreeItem *at;
-    int tensor, upto; // by the statements before this one
+    int tensor, upto; // computed by the statements before this one
     SubPart *part;    // per dimension
     int store;
 } Window;
@@ -154,7 +155,7 @@ typedef struct Lower {
     StmtInfo *info;      // per statement
     int *host;           // per statement: the one that it follows (`after`), or -1
     const LoopRef **at;  // per tensor: computed at this loop of its readers; NULL: not
-    VEC(Window) window;  // those that exist
+    VEC(Window) window;
     TreeItem *root;
     VEC(TreeItem *) open; // loops that the next statement may share, outermost first
     VEC(TreeItem *) leaf; // in order of creation
@@ -162,21 +163,21 @@ typedef struct Lower {
     int *last_record; // per tensor; -1: none
     VEC(Store) store;
     int *store_of;                 // per tensor; -1: none
-    VEC(TreeItem *) item_of_index; // NULL where a pool has numbers that this Tree does not use
+    VEC(TreeItem *) item_of_index; // NULL: a number of the pool that this Tree does not use
     VEC(int64_t) lo, hi;           // per index, for affine_bounds
 } Lower;
 
-// plan.c
+// stmt_plan.c
 bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan);
-// Adds to `out` the constraints that stand at loop number `at`: tails of splits, borders of a
-// window. idx[i] is the index of loop i.
+// Adds to `out` the constraints of loop number `at`: tails of splits, borders of a window. idx[i]
+// is the index of loop i.
 void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, TreeItem *out);
 // The value of an iterator, from the indices of its loops.
 const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx);
 // The index that loop `at` has in its iterator's last iteration.
 int64_t plan_last(const StmtPlan *plan, int at);
 
-// check.c
+// schedule_check.c
 void check_schedule(Lower *l, const Program *given, const Rewritten *now);
 bool storage_is_said(const Storage *s);
 const char *ref_text(Arena *arena, const LoopRef *ref); // "m/4"
@@ -188,26 +189,26 @@ void suggest_loop(Lower *l, Diag *d, const LoopRef *ref, const Inst *inst);
 // nest.c
 void nest_statements(Lower *l);
 Inst *inst_new(Lower *l, int stmt);
-// Places an instance with `shared` of its loops open already, the rest below `parent` and in front
-// of `before` (NULL: at the end).
+// Places an instance: `shared` of its loops are open already, the rest goes below `parent`, in
+// front of `before` (NULL: at the end).
 void nest_place(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *before);
 
 // order.c
-int *statement_order(Lower *l); // NULL: as they stand
+int *statement_order(Lower *l); // NULL: the order of the Program
 void statement_hosts(Lower *l); // fills in host, follower and sibling
 
 // window.c
 int window_limit(Lower *l, Inst *inst,
-                 int shared); // how many loops may be shared in spite of windows
+                 int shared); // the number of loops that windows allow to share
 void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before);
-void windows_inside(Lower *l, Inst *inst, int loop); // those computed at this loop of the instance
+void windows_inside(Lower *l, Inst *inst, int loop); // those at this loop of the instance
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);
 
 // storage.c
 int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named);
 int storage_buffer(const Lower *l, const Inst *inst, int tensor);
 SubPart storage_divide(const Lower *l, const TreeItem *at, const Affine *sub);
-bool item_encloses(const TreeItem *outer, const TreeItem *item); // or is it
+bool item_encloses(const TreeItem *outer, const TreeItem *item); // or equals
 void storage_assign(Lower *l);
 const Access *storage_access(Lower *l, const Inst *inst,
                              const Access *a); // subscripts already substituted

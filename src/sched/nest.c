@@ -1,14 +1,14 @@
-// All statements: which loops they share, and where initialisations stand.
+// All statements: which loops they share, and where initialisations run.
 //
-// LoopTool's rule. Statements come in order; a stack of open loops remembers the path to the last
-// leaf. A statement shares the longest prefix of its own order that matches the stack (same
-// meaning, extent, split and mark) and opens the rest below. Behind it the stack is cut at its
-// first reduction loop and where it is staged.
+// LoopTool's rule. Statements are placed in order; a stack of open loops holds the path to the last
+// leaf. A statement shares the longest prefix of its own loops that matches the stack (same class,
+// extent, split and mark) and opens the rest below. After it the stack is cut at its first
+// reduction loop and at its stage.
 //
-// What LoopTool leaves to the user is checked here: two statements that touch the same element, one
-// of them writing, may share a loop only when it is the same iteration of that loop which does
-// (distance zero). It follows that a temporary needs memory for one iteration of the shared loops
-// only (storage.c).
+// LoopTool leaves legality to the user; here it is checked. Two statements that access the same
+// element, one of them writing it, share a loop only if both do so in the same iteration of that
+// loop (distance zero). Hence a temporary needs memory for one iteration of the shared loops only
+// (storage.c).
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/lower.h"
@@ -33,7 +33,7 @@ static void attach(Lower *l, TreeItem *parent, TreeItem *item, const TreeItem *b
     }
 }
 
-// What a loop is for, where Trees share nodes.
+// The purpose of a loop, part of its key where Trees share nodes.
 enum { FOR_UPDATE, FOR_INIT, FOR_WHOLE };
 
 static bool is_taken(const Lower *l, int id) {
@@ -76,7 +76,7 @@ static TreeItem *loop_new(Lower *l, Inst *inst, int at, int what, const Affine *
     return item;
 }
 
-// Where to point: the statement's section, or the statement itself.
+// The range for a diagnostic: the statement's section, or the statement itself.
 static Range place_of(Lower *l, const Inst *inst) {
     if (inst->info->sched && inst->info->sched->range.to) return inst->info->sched->range;
     l->diags->source = l->p->source;
@@ -103,14 +103,13 @@ static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
            a->interleaved == b->interleaved && (!a->interleaved || a->step == b->step);
 }
 
-// Do two accesses of one element always have the same value of these iterators, counted from their
-// starts?
+// Do the recorded access and the new one touch an element only in the same iteration?
 static bool zero_distance(const Lower *l, const Record *rec, int i, const Inst *inst,
                           const Access *a, int j) {
     return same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j);
 }
 
-// How many of the first `p` open loops may stay open for this access of the new instance.
+// The number of the first `p` open loops that this access of the new instance may share.
 static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
     int init_at = inst->info->facts->initialises ? inst->plan.init_at : p;
     for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
@@ -118,7 +117,7 @@ static int share_with(const Lower *l, const Inst *inst, const Access *a, bool wr
         if (!write && !rec->write) continue;
         for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
             bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
-            own = own && !(write && i >= init_at); // its initialisation would come too early
+            own = own && !(write && i >= init_at); // its initialisation would run too early
             if (own && zero_distance(l, rec, rec->inst->plan.loop[i].iter, inst, a,
                                      inst->plan.loop[i].iter))
                 continue;
@@ -153,9 +152,9 @@ static bool alike(const Inst *a, const Inst *b) {
     return same;
 }
 
-// A later access that is just like an earlier one stands for it too: whatever may not be shared
-// with the earlier leaf may not be shared with this one. So thousands of updates of one tensor,
-// each a read and a write, leave two records.
+// A later access that equals an earlier one replaces its record: loops that cannot be shared with
+// the earlier leaf cannot be shared with the later one either. Thousands of updates of one tensor,
+// each a read and a write, thus leave two records.
 static void record(Lower *l, const Inst *inst, const Access *a, bool write, int leaf) {
     enum { RECENT = 4 };
     Record r = {a, inst, write, leaf, l->last_record[a->tensor]};
@@ -192,7 +191,7 @@ static void leaf_new(Lower *l, Inst *inst, LeafRole role, TreeItem *parent, cons
     vec_push(l->arena, &l->leaf, leaf);
 }
 
-// Loops of the plan from `from` on that are not reductions, with indices of their own, below
+// Copies the loops of the plan from `from` on that are not reductions, with new indices, below
 // `parent`.
 static TreeItem *clone_loops(Lower *l, Inst *inst, int from, TreeItem *parent, const Affine **idx) {
     for (int i = from; i < inst->plan.n; i++) {
@@ -205,8 +204,8 @@ static TreeItem *clone_loops(Lower *l, Inst *inst, int from, TreeItem *parent, c
     return parent;
 }
 
-// C = identity, in front of loop `init_at` and only in the first iteration of reduction loops
-// further out.
+// Places C = identity in front of loop `init_at`, guarded by the first iteration of the reduction
+// loops further out.
 static void place_init(Lower *l, Inst *inst, TreeItem *parent, const TreeItem *before,
                        const Affine *const *outer) {
     const StmtPlan *plan = &inst->plan;
@@ -220,7 +219,7 @@ static void place_init(Lower *l, Inst *inst, TreeItem *parent, const TreeItem *b
     leaf_new(l, inst, LEAF_INIT, clone_loops(l, inst, plan->init_at, guard, idx), idx);
 }
 
-// Of a scatter, the whole tensor starts from the identity, in lanes.
+// A scatter initialises its whole tensor, in vector loops.
 static void init_whole(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     const Tensor *t = &l->p->tensors.at[inst->info->s->write->tensor];
     TreeItem *leaf = item_new(l, ITEM_LEAF);
@@ -241,8 +240,8 @@ static void init_whole(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before)
     vec_push(l->arena, &l->leaf, leaf);
 }
 
-// An initialisation in a nest of its own, before the statement: its elements meet, or nothing else
-// is left.
+// Places the initialisation in a nest of its own, before the statement: several iterations write
+// one element, or the reduction is empty.
 static void init_apart(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     const Affine *idx[TREE_MAX_DEPTH] = {0};
     if (inst->info->s->write->has_read) {
@@ -252,7 +251,7 @@ static void init_apart(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before)
     TreeItem *nest = guard_new(l, parent, before);
     TreeItem *last = clone_loops(l, inst, 0, nest, idx);
     for (TreeItem *loop = last; loop != nest && !inst->info->facts->injective; loop = loop->parent)
-        loop->like.kind = KIND_SERIAL; // points meet: an element may be assigned more than once
+        loop->like.kind = KIND_SERIAL; // an element may be assigned more than once
     leaf_new(l, inst, LEAF_INIT, last, idx);
 }
 
@@ -274,7 +273,7 @@ Inst *inst_new(Lower *l, int stmt) {
     return inst;
 }
 
-// What the instance just placed, its leaf being the last one, touches.
+// Records the accesses of the instance just placed, whose leaf is the last one.
 static void record_all(Lower *l, const Inst *inst) {
     int leaf = l->leaf.n - 1;
     const StmtFacts *f = inst->info->facts;
@@ -282,7 +281,7 @@ static void record_all(Lower *l, const Inst *inst) {
     for (int r = 0; r < f->nreads; r++) record(l, inst, f->read[r], false, leaf);
 }
 
-// Opens what is not shared, with the initialisation on the way, and puts the leaf at the end.
+// Opens the loops that are not shared, places the initialisation on the way, and adds the leaf.
 static void place_loops(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *before) {
     const StmtPlan *plan = &inst->plan;
     const Affine *idx[TREE_MAX_DEPTH] = {0};
@@ -321,12 +320,11 @@ void nest_place(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *be
 
 // --- Post-operations ---------------------------------------------------------------------------
 
-// Behind the reduction of its host, in the host's loops: an instance whose iterators are the
-// host's.
+// An instance that runs in the loops of its host, behind the reduction, with the host's iterators.
 static Inst *follower_new(Lower *l, int stmt, const Inst *host) {
     Inst *inst = inst_new(l, stmt);
     const Stmt *h = host->info->s;
-    int of[PROGRAM_MAX_ITERS]; // the iterator that is the host's
+    int of[PROGRAM_MAX_ITERS]; // per iterator of the host: the follower's
     for (int i = 0; i < h->niters; i++) of[i] = follower_iter(inst->info->facts, h, i);
     inst->plan = (StmtPlan){.loop = arena_new_n(l->arena, PlanLoop, host->plan.n)};
     int n = (int)min_i64(host->plan.first_reduction, host->plan.init_at);

@@ -1,8 +1,8 @@
-// Which statement comes when: priorities, and post-operations that go with another statement.
+// The order of statements: priorities, and post-operations that follow another statement.
 #include "base/bug.h"
 #include "sched/lower.h"
 
-// What runs where statement i runs: itself, what is computed at its loops, what stands behind it.
+// Adds all statements that run with statement i: itself, those computed at its loops, followers.
 static void add_group(const Lower *l, int i, bool *in, int depth) {
     if (in[i] || depth > PROGRAM_MAX_STMTS) return;
     in[i] = true;

@@ -1,6 +1,6 @@
-// What a Schedule changes in the statements themselves, done before any loop exists. Each rewrite
-// adds temporaries and statements with labels of their own, so that the rest of the lowering (and
-// the Schedule) treats them like any others:
+// Parts of a Schedule that change statements, applied before any loop exists. Each rewrite adds
+// temporaries and statements with labels of their own, which the rest of the lowering and the
+// Schedule treat like any others:
 //
 //     C: inline          T[i] = f(i);  .. T[g] ..     ->  .. f(g) ..
 //     C: copy A          C[..] += A[2*i, ..] * ..     ->  C.A[x, y] = A[2*x, y];
@@ -12,8 +12,8 @@
 //     (always)           T[i] += T[i] * v(i, k)       ->  T.old[i] = T[i];
 //                                                         T[i] += T.old[i] * v(i, k)
 //
-// The last keeps "all reads happen before any write" where instances that meet in an element read
-// it.
+// The last one keeps "all reads happen before any write" where several iterations write an element
+// that the statement reads.
 #include "sched/rewrite.h"
 
 #include <string.h>
@@ -29,10 +29,10 @@ typedef struct Rewrite {
     Program *p;
     const Schedule *s;
     VEC(const SchedStmt *) sched; // per statement; NULL: none
-    VEC(Name) idle;               // labels of copies that nothing reads any more
+    VEC(Name) idle;               // labels of copies that nothing reads after inlining
     DiagList *diags;
     bool failed;
-    Numbers taken; // names of tensors and labels, once a new one is wanted
+    Numbers taken; // names of tensors and labels, filled when the first new one is made
 } Rewrite;
 
 static void fault(Rewrite *r, Range range, DiagId id, const char *a, const char *b) {
@@ -57,7 +57,7 @@ static Name fresh_label(Rewrite *r, const char *a, const char *b) {
     return n;
 }
 
-// A temporary like tensor t, with `more` further dimensions for the caller to fill in.
+// A temporary like tensor t, with `more` further dimensions that the caller fills in.
 static int temp_like(Rewrite *r, int t, Name name, int more) {
     Tensor like = r->p->tensors.at[t];
     int rank = like.rank + more;
@@ -96,13 +96,13 @@ static void remove_stmt(Rewrite *r, int at) {
 
 // --- Reading from another tensor ---------------------------------------------------------------
 
-// The elements of a tensor that a statement reads are some of first + step*x, in each dimension.
+// A statement reads elements of a tensor at first + step*x only, in each dimension.
 typedef struct Lattice {
     int64_t step[PROGRAM_MAX_RANK], first[PROGRAM_MAX_RANK];
 } Lattice;
 
-// Where a subscript begins, its iterators with one value put in; and all others step by multiples
-// of what is returned (0: there are none).
+// *first is the subscript with its iterators of one value substituted and the others left out; the
+// result divides the steps of all others (0: there are none).
 static int64_t subscript_step(const Stmt *s, const Affine *sub, int64_t *first) {
     int64_t step = 0;
     *first = sub->constant;
@@ -154,7 +154,7 @@ typedef struct Redirect {
     const Lattice *at; // NULL: all elements
 } Redirect;
 
-// (sub - first)/step, which is a whole number.
+// (sub - first)/step, an exact division.
 static const Affine *lattice_place(Exprs *x, const Redirect *r, const Affine *sub, int d) {
     int64_t step = r->at->step[d], first;
     if (step == 1) return sub;
@@ -210,8 +210,8 @@ void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access
     }
 }
 
-// Reads of a tensor of type `as` that holds values of narrower type `was`: what converts them to
-// another type converts from the wider one instead, which has the same values.
+// Replaces reads of a tensor of type `was` by reads of its copy of the wider type `as`. Conversions
+// to another type convert from the wider type, which has the same values.
 static const Expr *read_as(Exprs *x, const Expr *e, int tensor, Type was, Type as) {
     bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
     const Expr *read = cast ? e->arg[0] : e, *arg[4];
@@ -226,7 +226,7 @@ static const Expr *read_as(Exprs *x, const Expr *e, int tensor, Type was, Type a
     return same ? e : expr_op(x, e->op, e->type, e->n, arg);
 }
 
-// TYPE_NONE, as long as no reads were seen; -1: they differ, or are not converted.
+// *to is the type that all reads are converted to; TYPE_NONE: no read so far; -1: they differ.
 static void see_casts(const Expr *e, int tensor, int *to) {
     bool cast = e->kind == EXPR_OP && e->op == OP_CAST;
     const Expr *read = cast ? e->arg[0] : e;
@@ -260,7 +260,7 @@ bool stmt_adds_products(const Program *p, const Stmt *s, Type factor[2]) {
     return true;
 }
 
-// to[x, y, ...] = from[x, y, ...] for the whole of `to`; with a lattice its place instead of x.
+// to[x, y, ...] = from[x, y, ...] for the whole of `to`, or from[first + step*x, ...] on a lattice.
 static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to,
                       const Lattice *at) {
     const Tensor *t = &r->p->tensors.at[to];
@@ -284,7 +284,7 @@ static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int fr
     return c;
 }
 
-// A copy has the elements that may be read, and no others.
+// Gives a copy room for the elements of the lattice only.
 static void keep_lattice(Rewrite *r, int from, int to, const Lattice *at) {
     const Tensor *was = &r->p->tensors.at[from];
     Tensor *t = &r->p->tensors.at[to];
@@ -297,12 +297,11 @@ static void keep_lattice(Rewrite *r, int from, int to, const Lattice *at) {
     }
 }
 
-// The order of a copy that has none of its own: that of its layout, so that it writes one element
-// after the other.
+// A copy without an order of its own runs in the order of its layout, and so writes contiguously.
 static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
     SchedLoop *loop = arena_new_n(r->arena, SchedLoop, s->storage.ndims + copy->niters);
     bool seen[PROGRAM_MAX_ITERS] = {false};
-    int n = copy->niters; // loops of the layout stand behind those of dimensions that it leaves out
+    int n = copy->niters; // loops of dimensions that the layout omits come first
     for (int i = 0; i < s->storage.ndims; i++) {
         const LayoutDim *dim = &s->storage.dim[i];
         int d = dim->dim[0] >= '0' && dim->dim[0] <= '9' && !dim->dim[1] ? dim->dim[0] - '0' : -1;
@@ -317,7 +316,7 @@ static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
     s->nloops = n - from;
 }
 
-// The section of a copy: the order that the Schedule gives it, and what the reader says about it.
+// The section of a copy: the order that the Schedule gives it, and the place its reader gives it.
 static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy *how) {
     const SchedStmt *given = schedule_find(r->s, copy->label);
     SchedStmt *s = arena_new(r->arena, SchedStmt);
@@ -326,7 +325,7 @@ static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy
         fault(r, given->range, DIAG_SCHEDULE_COPY_SECTION, copy->label, NULL);
     if (!given) *s = (SchedStmt){.label = copy->label, .range = how->range, .stage = -1};
     s->at = how->at;
-    if (!s->at.iter) s->stage = 0; // element by element inside the reader's loops would be no copy
+    if (!s->at.iter) s->stage = 0; // it must not share loops with its reader
     s->storage = how->storage;
     if (!s->nloops) order_by_layout(r, s, copy);
     return s;
@@ -334,7 +333,7 @@ static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy
 
 static bool writes(const Stmt *s, int tensor) { return s->write->tensor == tensor; }
 
-// Copies for statement number i; returns its new number.
+// Makes the copies of statement number i; returns its new number.
 static int make_copies(Rewrite *r, int i) {
     const SchedStmt *sched = r->sched.at[i];
     for (int k = 0; sched && k < sched->ncopies && !r->failed; k++) {
@@ -374,7 +373,7 @@ static int make_copies(Rewrite *r, int i) {
 
 // --- Snapshots ---------------------------------------------------------------------------------
 
-// Its own section, or one that lets it come as early as its reader wants to.
+// The section of the snapshot: its own, or one with the priority of its reader.
 static const SchedStmt *snapshot_sched(Rewrite *r, Name label, const SchedStmt *reader) {
     const SchedStmt *own = schedule_find(r->s, label);
     if (own || !reader || !reader->priority) return own;
@@ -436,7 +435,7 @@ static Stmt partial_stmt(Rewrite *r, const Stmt *s, int k, const LoopRef *how, i
     return c;
 }
 
-// The statement that combines them: the old one with p for all its reduced iterators.
+// Makes the statement combine the parts: p replaces all its reduction iterators.
 static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
     const Affine *value[PROGRAM_MAX_ITERS], *sub[PROGRAM_MAX_RANK];
     Iter *iter = arena_new_n(r->arena, Iter, s->niters + 1);
@@ -460,14 +459,14 @@ static void combine_parts(Rewrite *r, Stmt *s, int from, Iter p) {
     iter[n++] = p;
     s->iter = iter;
     s->niters = n;
-    s->nconstraints = kept; // parts that nothing reached are the identity
+    s->nconstraints = kept; // parts without iterations hold the identity
     s->constraint = constraint;
     Type type = r->p->tensors.at[s->write->tensor].type;
     s->value = expr_read(r->x, type, access_make(r->x, from, s->write->rank + 1, sub));
 }
 
-// Does every point of the iterators on the left write inside, whatever the conditions say? Partial
-// results are initialised for all of them.
+// Does every point of the iterators on the left write inside the tensor, even where constraints
+// fail? Partial results are initialised for all points.
 static bool writes_inside(const Rewrite *r, const Stmt *s) {
     const Tensor *t = &r->p->tensors.at[s->write->tensor];
     int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS], min, max;
@@ -527,7 +526,7 @@ static int make_parts(Rewrite *r, int i) {
 typedef struct Inline {
     Rewrite *r;
     const Stmt *def;
-    bool inside; // a subscript reads it: cannot be replaced
+    bool inside; // a subscript reads the definition, which cannot be replaced
 } Inline;
 
 static void find_result(void *user, const Access *a, bool guarded) {
@@ -541,7 +540,7 @@ static void find_inside(void *user, const Access *a, bool guarded) {
     for (int d = 0; d < a->rank; d++) affine_visit_accesses(a->sub[d], find_result, user);
 }
 
-// The definition's value where the reader reads it.
+// The value of the definition for this read.
 static const Expr *definition_at(Inline *in, const Access *read) {
     Exprs *x = in->r->x;
     const Affine *value[PROGRAM_MAX_ITERS] = {0};
@@ -586,7 +585,7 @@ typedef struct Cover {
     bool all;
 } Cover;
 
-// Dimension by dimension an iterator of its own that has all of the definition's values.
+// Does the access cover the definition: in each dimension another iterator with all its values?
 static void find_cover(void *user, const Access *a, bool guarded) {
     Cover *c = user;
     const Access *w = c->def->write;
@@ -627,7 +626,7 @@ static bool can_inline(const Rewrite *r, int at) {
     return true;
 }
 
-// Does anything that the definition reads change before (or while) `reader` runs?
+// Does a statement up to and including `reader` overwrite an operand of the definition?
 static bool overwritten(const Rewrite *r, int def, int reader) {
     for (int k = def + 1; k <= reader; k++)
         if (stmt_first_read(&r->p->stmts.at[def], r->p->stmts.at[k].write->tensor)) return true;
@@ -643,7 +642,7 @@ static void inline_into(Rewrite *r, int def, int reader) {
     for (int c = 0; c < s->nconstraints; c++)
         find_inside(&in, access_make(r->x, 0, 1, &s->constraint[c]), false);
     const Expr *value = inline_expr(&in, s->value);
-    // a sum that was not fused must not become so
+    // a sum without a multiply-add must not get one: it would round differently
     bool fuses = s->op == REDUCE_ADD && type_is_float(value->type) && value != s->value &&
                  s->value->kind == EXPR_READ && value->kind == EXPR_OP && value->op == OP_MUL;
     if (in.inside || fuses || overwritten(r, def, reader))

@@ -1,4 +1,4 @@
-// What a Schedule changes in the statements themselves (private to src/tree); see rewrite.c.
+// Parts of a Schedule that change statements (private to src/sched); see rewrite.c.
 #ifndef LW_SCHED_REWRITE_H
 #define LW_SCHED_REWRITE_H
 
@@ -7,7 +7,7 @@
 typedef struct Rewritten {
     const Program *p;              // the old one when nothing changed
     const SchedStmt *const *sched; // per statement its section, or NULL
-    int nidle;                     // copies that inlining left no reads for: their labels
+    int nidle;                     // labels of copies whose reads inlining removed
     const Name *idle;
 } Rewritten;
 
@@ -15,14 +15,14 @@ typedef struct Rewritten {
 bool schedule_rewrite(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
                       Rewritten *out);
 
-// Does the statement check indices that come from data, or that nothing proved? Every instance of
-// it then has to run, so that a bad index is found whoever wants the result.
+// Does the statement check indices at run time, because they are data-dependent or unproven? Every
+// iteration then has to run, so that a bad index is reported even where the result is not needed.
 bool statement_checks(const Stmt *s);
-// Does some statement surely read every element that statement `def` defines?
+// Does some statement certainly read every element that statement `def` defines?
 bool statement_all_read(const Program *p, int def);
 
-// Does the statement read it, in a Program as given? Inlining may leave a read out, since
-// `c ? x : x` is x; what a Schedule says of that tensor there is then without effect.
+// Does the statement read the tensor in the Program as given? Inlining may remove a read, since
+// `c ? x : x` is x; the Schedule's words about that read then have no effect.
 bool statement_reads(const Program *p, Name label, Name tensor);
 
 #endif

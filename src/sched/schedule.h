@@ -1,24 +1,24 @@
-// A Schedule: how to run a Program. Per statement an order of (possibly split) loops with marks,
-// and what belongs to the tensor that it defines: where it is computed, how it lies in memory.
+// A Schedule: how to run a Program. Each statement has a section with an order of (possibly split)
+// loops and marks, and with the place and memory layout of the tensor that it defines.
 //
 //     C: m/192:p n/512 k/256 m/6 n/16 k m n:v     outermost first; m/192 runs in steps of 192
 //         copy A at k/256 layout (m/6 k m)        packed: what one iteration of k/256 reads
 //         copy B as f32 at k/256                  the same, converted once instead of at every read
 //         accumulators 4
-//     T: y x | c                                  later statements share no loop behind the bar
+//     T: y x | c                                  later statements share no loop right of the bar
 //         at y/8                                  computed inside its reader's loop y/8, as needed
 //     O: m n:v
-//         after C                                 post-operation: where C's sum is complete
+//         after C                                 post-operation of C, when its sum is complete
 //
-// A first line `flatten` says that iterators which run through memory as one are one (flatten.h).
+// With a first line `flatten` it refers to the flat form of the Program (flatten.h).
 //
-// Any order of any splits is right (lower.c). A level that is missing is added innermost, a
-// statement that is missing runs its iterators as declared, so the empty Schedule is the naive one.
+// Any order of any splits is correct (lower.c). Missing levels are added innermost, and a statement
+// without a section runs its iterators as declared: the empty Schedule is the naive one.
 // The text form (.lws) is documented in docs/schedules.md; print(parse(t)) == t for every t that
 // print produced.
 //
-// Schedules are values: the actions below return a new one and share what did not change, so undo
-// is keeping the old pointer. Sections and loops are addressed by label and position.
+// Schedules are values: the actions below return a new one that shares unchanged sections, so
+// keeping the old pointer is undo. Sections and loops are addressed by label and position.
 #ifndef LW_SCHED_SCHEDULE_H
 #define LW_SCHED_SCHEDULE_H
 
@@ -27,8 +27,8 @@
 // One loop of an order: `m/64`, `m%4` (interleaved), `m` (step 1), with its mark.
 typedef struct SchedLoop {
     Name iter;
-    int64_t step;     // extent of what is left inside; 1: the last level
-    bool interleaved; // inside are elements `ceil(extent/step)` apart, not neighbours
+    int64_t step;     // values left inside one iteration; 1: the last level
+    bool interleaved; // these values are at distance ceil(extent/step), not neighbours
     Kind kind;
     Range range;
 } SchedLoop;
@@ -41,11 +41,11 @@ typedef struct LoopRef {
     Range range;
 } LoopRef;
 
-// A memory layout: dimensions from the slowest to the fastest, `m/16` being the number of the block
-// of 16. A dimension goes by its number or by the iterator that subscripts it.
+// A memory layout: dimensions from the slowest to the fastest; `m/16` is the number of the block of
+// 16. A dimension is named by its number or by the iterator that subscripts it.
 typedef struct LayoutDim {
     Name dim;
-    int64_t block; // 1: the dimension itself, or what is left of it inside the blocks
+    int64_t block; // 1: the dimension itself, or the position inside its blocks
     Range range;
 } LayoutDim;
 
@@ -59,7 +59,7 @@ typedef struct Storage {
 
 typedef struct SchedCopy {
     Name tensor; // read by the statement
-    Type as;     // the type that it holds, a wider one than the tensor's; TYPE_NONE: the same
+    Type as;     // the type of the copy, wider than the tensor's; TYPE_NONE: the same type
     LoopRef at;  // none: before everything
     Storage storage;
     Range range;
@@ -78,9 +78,9 @@ typedef struct SchedStmt {
     Range range;
     int nloops;
     const SchedLoop *loop;
-    int stage;         // loops from here on are closed behind the statement; -1: none
+    int stage;         // later statements do not share the loops from here on; -1: none
     LoopRef at;        // compute the tensor inside this loop of each reader
-    bool inlined;      // put its definition in the place of each read
+    bool inlined;      // replace each read by the definition
     Name after;        // post-operation of the statement with this label
     LoopRef privatise; // partial results, one per iteration of this loop, combined at the end
     Storage storage;   // of the tensor, if temporary
@@ -91,7 +91,7 @@ typedef struct SchedStmt {
     bool nontemporal;
     int accumulators, unroll_limit; // 0: automatic
     int64_t grain;                  // 0: automatic
-    int priority;                   // among independent statements the higher one comes first
+    int priority;                   // of independent statements, the higher one runs first
 } SchedStmt;
 
 typedef struct Schedule {
@@ -128,13 +128,13 @@ typedef bool Precedes(const void *user, int before, int after);
 int *schedule_order(Arena *arena, int n, const int *priority, Precedes *precedes, const void *user);
 
 // --- Copies ------------------------------------------------------------------------------------
-// A tensor of a type under 32 bits is converted to one wider type wherever the statement reads it:
-// that type, which a copy should hold. TYPE_NONE: there is none.
+// The type that a copy should hold: the one wider type to which the statement converts every read
+// of a tensor of less than 32 bits. TYPE_NONE: there is none.
 Type copy_type(const Stmt *s, int tensor, Type from);
 // Does the statement add products of two reads that are widened to 32-bit integers? Their types.
 bool stmt_adds_products(const Program *p, const Stmt *s, Type factor[2]);
-// What the iterators of a copy are called, by dimension of what is copied: as those of the reader,
-// where one stands alone in its subscript.
+// The names of the iterators of a copy, per dimension: that of the reader's iterator where it is
+// alone in the subscript, else a new one.
 void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access *read, Name *name);
 
 // --- Actions (action.c) ------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-// What a Schedule says has to mean something: words that nothing would come of are reported, as
-// errors where what was asked for cannot be, as warnings where it is only idle.
+// Words of a Schedule that would have no effect are reported: as errors where the request cannot be
+// met, as warnings where it is merely idle.
 #include "sched/lower.h"
 
 #include <string.h>
@@ -61,8 +61,8 @@ const char *ref_text(Arena *arena, const LoopRef *ref) {
 
 // --- Labels ------------------------------------------------------------------------------------
 
-// Sections may name statements of the Program, those that rewriting added, and copies that it would
-// have added if inlining had left something to copy.
+// Sections may name statements of the Program, statements that rewriting added, and copies whose
+// reads inlining removed.
 static void check_labels(Lower *l, const Program *given, const Rewritten *now) {
     Numbers label = {.arena = l->arena};
     for (int i = 0; i < given->stmts.n; i++) numbers_put(&label, given->stmts.at[i].label, i);
@@ -88,7 +88,7 @@ static void fault(Lower *l, const SchedStmt *s, DiagId id, const char *a, const 
     l->failed = true;
 }
 
-// Memory is chosen where a temporary is first defined.
+// Only the first definition of a temporary may choose its memory.
 static void check_storage(Lower *l, int stmt) {
     const StmtInfo *info = &l->info[stmt];
     int tensor = info->s->write->tensor;
@@ -108,7 +108,7 @@ static void check_storage(Lower *l, int stmt) {
 static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
 static bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
 
-// Each axis of a GPU once, blocks of threads around threads.
+// Each GPU axis occurs once, and grid axes enclose thread axes.
 static void check_axes(Lower *l, const SchedStmt *s) {
     for (int i = 0; i < s->nloops; i++)
         for (int k = 0; k < i && !l->failed; k++) {
@@ -127,7 +127,7 @@ static bool has_kind(const SchedStmt *s, Kind k) {
     return false;
 }
 
-// `m/4 m/8 m`: inside of a tile there is one of a larger one.
+// `m/4 m/8 m`: a loop over larger tiles inside a smaller tile runs once.
 static void warn_once(Lower *l, const SchedStmt *s) {
     for (int i = 0; i < s->nloops; i++)
         for (int k = 0; k < i; k++) {

@@ -1,16 +1,15 @@
-// One statement's loops: from the order in its schedule to extents, coefficients and constraints.
+// The loops of one statement: extents, coefficients and constraints from the order in its section.
 //
-// Splitting is one step repeated. An iterator has `cur` values left to divide, `unit` apart; a loop
-// `/s` takes ceil(cur/s) iterations, each leaving s of them:
+// Splits are applied one by one. An iterator has `cur` values left to divide, at distance `unit`. A
+// loop `/s` has ceil(cur/s) iterations, each of which leaves s values:
 //
-//     blocked      coef = unit·s, leaves s values, unit apart
-//     interleaved  coef = unit,   leaves s values, unit·ceil(cur/s) apart
+//     blocked      coef = unit·s, leaves s values at distance unit
+//     interleaved  coef = unit,   leaves s values at distance unit·ceil(cur/s)
 //
-// A loop that does not divide leaves a hole at its end, and the constraint that the value so far
-// stays below `cur` stands where the iterator is complete, i.e. only one value is left; what it
-// implies further out stands there, so that blocks beyond the end are not entered. Steps beyond
-// what is left count as what is left, so every order of every step is meaningful, and tails cost
-// constraints, never copies.
+// A loop that does not divide `cur` has a tail: the value so far must stay below `cur`. This
+// constraint stands at the last loop of the iterator; its consequences for outer loops stand at
+// those, so that blocks beyond the end are not entered. A step larger than `cur` counts as `cur`,
+// so every order of every step is meaningful. Tails cost constraints, never copies of code.
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/lower.h"
@@ -22,7 +21,7 @@ typedef struct Left {
     int level;
 } Left;
 
-// Appends the loop that takes `step` off what is left of its iterator.
+// Appends the loop that divides the rest of its iterator by `step`.
 static void add_loop(StmtPlan *plan, const Inst *inst, Left *left, int iter, const SchedLoop *as) {
     int64_t step = min_i64(as->step, max_i64(left->cur, 1));
     int64_t extent = ceil_div(left->cur, step);
@@ -53,9 +52,9 @@ static int reduction_above(const StmtPlan *plan, int i) {
     return i;
 }
 
-// Initialisation stands in front of the last run of reduction loops, but outside every unordered
-// one: nothing may come first there. Lanes of a reduction belong to the run that goes on with them:
-// what lies between is a tile, whose sums stay where they are.
+// The initialisation stands in front of the last run of reduction loops, but outside every
+// unordered one, which has no first iteration. A vector loop of a reduction belongs to the run of
+// its iterator further out: the loops between are a tile of accumulators.
 static void place_init(StmtPlan *plan) {
     int at = reduction_above(plan, plan->n), first = plan->n;
     for (int i = plan->n - 1; i >= 0; i--)
@@ -72,7 +71,7 @@ static void place_init(StmtPlan *plan) {
     plan->first_reduction = first;
 }
 
-// Vector lanes belong innermost: only loops of one iteration may stand below them.
+// A vector loop must be innermost: only loops of one iteration may stand below it.
 static void check_vectors(Lower *l, const Inst *inst, const StmtPlan *plan,
                           const SchedStmt *sched) {
     for (int i = 0; i + 1 < plan->n; i++) {
@@ -110,7 +109,7 @@ bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
         }
         add_loop(plan, inst, &left[iter], iter, &sched->loop[i]);
     }
-    for (int i = 0; i < s->niters; i++) { // what the order left out runs innermost
+    for (int i = 0; i < s->niters; i++) { // loops that the order omits run innermost
         SchedLoop rest = {.step = 1, .kind = KIND_SERIAL};
         if (left[i].level == 0 || left[i].cur > 1) add_loop(plan, inst, &left[i], i, &rest);
     }
@@ -131,7 +130,7 @@ const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *con
     return affine_is_const(inst->base[iter]) ? sum : affine_add(l->x, inst->base[iter], sum);
 }
 
-// Is `a` never negative, whatever the indices?
+// Is `a` never negative over the ranges of all indices?
 static bool never_negative(Lower *l, const Affine *a) {
     int64_t min, max;
     return affine_bounds(a, l->lo.at, l->hi.at, &min, &max) && min >= 0;
@@ -162,15 +161,14 @@ void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *i
     constrain(l, out, affine_add_const(l->x, affine_scale(l->x, value, -1), iter_hi(it) - 1));
 }
 
-// The largest index for which the elements further in still begin inside every division further
-// out.
+// The largest index at which the loops further in still start inside every division further out.
 int64_t plan_last(const StmtPlan *plan, int at) {
     const PlanLoop *loop = plan->loop;
     int64_t last[TREE_MAX_DEPTH] = {0};
     for (int i = 0; i <= at; i++) {
         if (loop[i].iter != loop[at].iter) continue;
         last[i] = max_i64(loop[i].extent - 1, 0);
-        int64_t sum = 0; // of the indices further out, in units of the division that is looked at
+        int64_t sum = 0; // of the indices further out, in units of division j
         for (int j = i; j >= 0; j--) {
             if (loop[j].iter != loop[at].iter) continue;
             sum = 0;

@@ -1,13 +1,13 @@
-// Temporaries: the block each lives in, and how much of it must exist there.
+// Temporaries: the block that allocates each, and how much of it must exist there.
 //
 // LoopTool's rule. A temporary is allocated in the lowest block that contains every leaf that
-// touches it (and lies outside the reduction loops over which it accumulates). Of a subscript, the
-// part made of indices at or above that block is the same in all of them and is subtracted; what
-// the loops below contribute is the size:
+// accesses it and that lies outside the reduction loops over which it accumulates. The indices at
+// or above that block contribute the same to every subscript and are subtracted; the loops below
+// determine the size:
 //
 //     for m/64: for m: T[64*m' + m] = ...        T at m/64: base 64*m', size 64
 //
-// Where accesses disagree, or a subscript mixes the two in a division, the dimension is kept whole.
+// Where accesses disagree, or a division mixes both kinds of indices, the dimension is kept whole.
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/lower.h"
@@ -39,7 +39,7 @@ static bool is_argument(const Lower *l, int tensor) {
     return tensor < l->p->ninputs + l->p->noutputs;
 }
 
-static TreeItem *block_of(TreeItem *item) { // guards are made tight later: allocate at loops
+static TreeItem *block_of(TreeItem *item) { // guards may move later: allocate at loops
     while (item->what != ITEM_LOOP && item->parent) item = item->parent;
     return item;
 }
@@ -59,7 +59,7 @@ static void touch(Lower *l, const TreeItem *leaf, const Access *a) {
 
 // --- How much ----------------------------------------------------------------------------------
 
-// The kinds of atoms inside: 1 an index above the block, 2 one below, 4 a read.
+// Bits for the atoms inside: 1 an index above the block, 2 one below, 4 a read.
 static int scope(const Lower *l, const TreeItem *at, const Affine *a) {
     int seen = 0;
     for (int i = 0; i < a->n; i++) {
@@ -94,8 +94,8 @@ SubPart storage_divide(const Lower *l, const TreeItem *at, const Affine *sub) {
     return p;
 }
 
-// Is the subscript checked against the size of the tensor when it runs? The buffer then has to have
-// that size.
+// Is the subscript compared with the size of the tensor at run time? The buffer then needs that
+// size.
 static bool is_checked(const Lower *l, const Stmt *s, const Access *a, int d, const Affine *sub) {
     const Tensor *t = &l->p->tensors.at[a->tensor];
     int64_t min, max;
@@ -151,7 +151,7 @@ static void size_up(Lower *l, Store *st) {
 
 // --- Layout ------------------------------------------------------------------------------------
 
-// The dimension that a layout means: by number, or by the iterator in its subscript.
+// The dimension that a layout names, by number or by the iterator in its subscript.
 static int dim_named(const Store *st, int rank, Name name) {
     if (name[0] >= '0' && name[0] <= '9') {
         int d = name[0] - '0';
@@ -167,8 +167,8 @@ static int dim_named(const Store *st, int rank, Name name) {
     return -1;
 }
 
-// Dimensions that the layout leaves out are the slowest; what it leaves of one inside its blocks is
-// the fastest.
+// Dimensions that the layout omits vary slowest; positions inside blocks that it omits vary
+// fastest.
 static void lay_out(Lower *l, Store *st) {
     const Tensor *t = &l->p->tensors.at[st->tensor];
     const Storage *how = st->storage;
@@ -215,7 +215,7 @@ static int64_t row_major(Lower *l, const int64_t *size, int64_t *stride, int ran
     return n;
 }
 
-// A place that could never hold it.
+// Reports a memory that is too small for the buffer.
 static void check_place(Lower *l, const Store *st, int64_t elements) {
     enum { REGISTERS = 32 * 64 };
     const Tensor *t = &l->p->tensors.at[st->tensor];
@@ -290,7 +290,7 @@ void storage_assign(Lower *l) {
 
 // --- Accesses ----------------------------------------------------------------------------------
 
-// x / k and x % k, without a division where ranges say that k·a + b is already divided.
+// x / k and x % k, without a division where x is k·a + b and the range of b is below k.
 static const Affine *quotient(Lower *l, const Affine *x, int64_t k, const Affine **rest) {
     Term many[AFFINE_MAX_TERMS], few[AFFINE_MAX_TERMS];
     int nm = 0, nf = 0;
@@ -312,8 +312,8 @@ static const Affine *quotient(Lower *l, const Affine *x, int64_t k, const Affine
     return affine_div(l->x, x, affine_const(l->x, k));
 }
 
-// Blocks that do not divide leave room behind the last element. A subscript from data must not get
-// there: from `size` on, the number of its block is one that the buffer does not have.
+// Blocks that do not divide a dimension leave padding behind its last element. A data-dependent
+// subscript must not reach it: from `size` on, its block number is one that the buffer lacks.
 static const Affine *checked_block(Lower *l, const Affine *x, const Affine *q, int64_t size,
                                    int64_t block) {
     int64_t blocks = ceil_div(size, block);

@@ -1,4 +1,4 @@
-// `T at LOOP`: a temporary computed inside a loop of each reader, as much of it as one iteration
+// `T at LOOP`: a temporary is computed inside a loop of each reader, the part that one iteration
 // reads.
 //
 //     T: at y/8               for y/8:
@@ -6,17 +6,17 @@
 //                                 for w in 8 + R - 1 where 8*y' + w < H:  T[w] = f(8*y' + w)
 //                                 for y: for r:  O[8*y' + y] += T[y + r]
 //
-// The window of a dimension is what the loops below LOOP add to the reader's subscripts; what the
-// loops above contribute is its start. The statements that define T run with their iterators
-// confined to the window, in the order that their own sections give. Overlaps are computed again,
-// and every reader has an instance (and memory) of its own, unless an earlier one in the same loop
-// is just the same. A dimension that cannot be confined (a computed subscript, readers that
-// disagree) is computed whole.
+// The loops above LOOP determine the start of a window, the loops below it the extent, dimension by
+// dimension of the reader's subscripts. The statements that define T run with their iterators
+// confined to the window, in the order of their own sections. Overlaps are computed again. Every
+// reader has an instance and memory of its own, unless an earlier window in the same loop is equal.
+// A dimension that cannot be confined (a computed subscript, readers that disagree) is computed
+// whole.
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/lower.h"
 
-// The loop that `ref` means, seen from an instance: its own first, then those of whoever reads it.
+// The loop that `ref` names, looked up in an instance first, then in its readers.
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at) {
     int n = inst->plan.n;
     for (; inst; n = inst->reader_loops, inst = inst->reader) {
@@ -38,9 +38,9 @@ static bool stores(const Inst *inst, int tensor) {
     return false;
 }
 
-// --- What a reader needs -----------------------------------------------------------------------
+// --- The part that a reader needs --------------------------------------------------------------
 
-// Of an iterator: the part that is fixed inside block `at`, and the range of the rest.
+// Splits an iterator into the part that is fixed inside block `at` and the range of the rest.
 static SubPart iter_part(Lower *l, const Inst *inst, int iter, const TreeItem *at) {
     SubPart p = storage_divide(l, at, inst->base[iter]);
     int64_t span = 0;
@@ -63,7 +63,7 @@ static SubPart iter_part(Lower *l, const Inst *inst, int iter, const TreeItem *a
 
 static SubPart sub_part(Lower *l, const Inst *inst, const Affine *sub, const TreeItem *at);
 
-// Of a quotient, where what is fixed goes up in blocks: (4*h + i)/4 is h + i/4.
+// Splits a quotient whose fixed part is a multiple of the divisor: (4*h + i)/4 is h + i/4.
 static SubPart atom_part(Lower *l, const Inst *inst, const Atom *atom, const TreeItem *at) {
     if (atom->kind == ATOM_ITER) return iter_part(l, inst, atom->index, at);
     SubPart p = {.outer = affine_const(l->x, 0), .whole = true};
@@ -105,13 +105,13 @@ static void join(SubPart *all, const SubPart *p) {
     all->max = max_i64(all->max, p->max);
 }
 
-// Does the statement build on what its element held before?
+// Does the statement use old values of its tensor?
 static bool builds_on_old(const StmtInfo *info) {
     const Stmt *s = info->s;
     return (s->op != REDUCE_ASSIGN && !s->init) || stmt_reads(info->facts, s->write->tensor);
 }
 
-// The iterator that dimension d of the write stands for, and no other dimension; -1: none.
+// The iterator that subscripts dimension d of the write alone, and no other dimension; -1: none.
 static int alone(const Access *write, int d) {
     const Affine *sub = write->sub[d];
     if (sub->n != 1 || !sub->linear || sub->term[0].coef != 1) return -1;
@@ -121,8 +121,8 @@ static int alone(const Access *write, int d) {
     return iter;
 }
 
-// A definition that builds on earlier ones needs them wherever it writes and reads: of a tensor
-// where that cannot be confined to a window, all is computed.
+// A definition that uses old values needs them wherever it writes and reads. Where these elements
+// cannot be confined to a window, the whole tensor is computed.
 static bool needs_whole(const Lower *l, int tensor, int upto) {
     for (int i = 0; i < upto; i++) {
         const StmtInfo *info = &l->info[i];
@@ -168,8 +168,8 @@ static bool same_window(const Lower *l, const Window *a, const Window *b) {
 
 // --- Computing it ------------------------------------------------------------------------------
 
-// Confines the iterators that stand alone in a subscript of the write. One that builds on earlier
-// definitions must not leave the window, even where it has fewer values than that.
+// Confines the iterators that are alone in a subscript of the write. A statement that uses old
+// values must not leave the window, even where its iterator has fewer values.
 static void confine(Lower *l, Inst *inst, const Window *w) {
     const Access *write = inst->info->s->write;
     bool strict = builds_on_old(inst->info);
@@ -184,8 +184,7 @@ static void confine(Lower *l, Inst *inst, const Window *w) {
     }
 }
 
-// What the definition reads must still be there when its reader (the outermost, placed on its own)
-// runs.
+// The operands of the definition must be unchanged when its outermost reader runs.
 static bool unchanged(Lower *l, int def, const Inst *reader) {
     const Inst *last = reader;
     while (last->reader) last = last->reader;
@@ -201,7 +200,7 @@ static bool unchanged(Lower *l, int def, const Inst *reader) {
     return true;
 }
 
-// For `reader`, inside loop number `loop` of `owner`, in front of `before`.
+// Computes the tensor for `reader` inside loop number `loop` of `owner`, in front of `before`.
 static void compute(Lower *l, Inst *reader, int tensor, Inst *owner, int loop, TreeItem *before) {
     TreeItem *at = owner->loop[loop];
     Window w = needed(l, reader, tensor, at);
@@ -238,8 +237,8 @@ static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
     return false;
 }
 
-// An open loop that contains a writer of what a window reads cannot stay open: the window reaches
-// into other iterations.
+// A window reads elements of other iterations. An open loop that contains a writer of its operands
+// cannot be shared.
 static bool reads_open(const Lower *l, int tensor, int upto, int depth) {
     for (int k = 0; k < upto && depth < PROGRAM_MAX_STMTS; k++) {
         const StmtInfo *info = &l->info[k];
@@ -266,7 +265,7 @@ int window_limit(Lower *l, Inst *inst, int shared) {
     return shared;
 }
 
-// The child of `outer` on the way to where an instance goes: in `parent`, in front of `before`.
+// The child of `outer` on the path to `before` in `parent`.
 static TreeItem *child_towards(TreeItem *outer, TreeItem *parent, TreeItem *before) {
     if (outer == parent) return before;
     while (parent->parent != outer) parent = parent->parent;
