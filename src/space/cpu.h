@@ -7,17 +7,17 @@
 //     Decision *d = cpu_read(arena, cs, schedule, diags, &n);  // and back
 //
 // Objects, by name:
-//     C             a statement, by its label: where it is computed (place), what it stores
+//     C             a statement, by its label: its place, its stores
 //     C.body        its innermost code, ordered among all bodies and loops
 //     C.m.0 C.m.1   the loops of iterator m, outermost first; .0 is the top, the rest are tiles
 //     C.A           a packed copy of A that C might read
-//     C.A.at T.at   where the copy, or temporary T, is made inside a loop of its reader
+//     C.A.at T.at   the loop of the reader at which the copy, or temporary T, is computed
 //     C.A.mem T.mem memory of the copy, of temporary T
 //     C.A.read      C's reads of A, for prefetching
 //
-// Body, loops and accesses exist once place(C) is NEST; windows and their memory once they are
-// wanted. One path leads down: a full candidate is exactly one Schedule, and lowering does the
-// rest. The facts of a CPU enter through CpuOptions alone.
+// Body, loops and accesses exist once place(C) is NEST, windows and their memory once a decision
+// asks for them. A full candidate corresponds to exactly one Schedule, which lowering turns into a
+// Tree. Facts about the CPU enter through CpuOptions alone.
 #ifndef LW_SPACE_CPU_H
 #define LW_SPACE_CPU_H
 
@@ -29,18 +29,19 @@
 
 enum { CPU_MAX_LEVELS = 4 };
 
-// What the description's code sees of an object; which members mean something depends on its set.
+// An object as the code of the description sees it. The set of the object decides which members
+// have a meaning.
 typedef struct CpuObject {
     int stmt, iter, level, nlevels; // numbers in the Program; -1: none
-    int class;                      // of a loop: those of one class may be shared
+    int class;                      // of a loop: StmtFacts.class of its iterator
     int64_t extent; // of a loop's iterator; of memory and windows, bytes or elements
     bool reduction;
     bool may_follow, may_inline, may_recompute; // of a computation
     bool may_parallel, may_unroll;              // of a loop
     bool may_as_read, may_as_written, given;    // of memory
-    bool may_turn;                              // of a copy
+    bool may_turn;                              // of a copy: in transposed blocks
     int lanes;                                  // of a copy: elements of a vector
-    Type as;                                    // of a copy: what it holds; TYPE_NONE: the same
+    Type as;                                    // of a copy: its type; TYPE_NONE: the same
     int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
     int ntops;
     int nsizes;
@@ -54,17 +55,17 @@ typedef struct CpuHost {
     int nobjects;
     CpuObject *object;
     const bool *partner;  // per pair of objects: loops that may be merged
-    const bool *precedes; // per pair of statements: by dependence
-    const bool *restarts; // per pair of statements: the first initialises what the second uses
-    const bool *const *follower; // per statement: pairs of objects merged in spite of it; NULL: all
-    const int *comp, *body;      // per statement: its objects
+    const bool *precedes; // per pair of statements: a dependence orders them
+    const bool *restarts; // per pair of statements: the first initialises a tensor of the second
+    const bool *const *follower;  // per follower: loops that may still be merged; NULL: all
+    const int *comp, *body;       // per statement: its objects
     const int *first_dim, *ndims; // per statement: its loops
     const int *first_access, *naccesses;
     const int *window; // per statement: T.at, or -1
     const int *region; // per statement: T.mem, or -1
     VEC(int) copies;   // windows of possible copies
     int64_t unroll_limit, stack_limit, registers;
-    int nunroll, ngrain; // values that somebody wrote
+    int nunroll, ngrain; // values of `given`
     int64_t unroll[8], grain[8];
 } CpuHost;
 
@@ -72,41 +73,41 @@ typedef struct CpuOptions {
     Machine machine;
     int threads;           // 1: no parallel loops
     int levels;            // of an iterator; 0: 3
-    bool flatten;          // of the Program's flat form, if there is one; so too when `given` is
-    const Schedule *given; // its sizes, levels and layouts join the universes; may be NULL
-    bool literal;          // loops that `given` unrolls as a whole are not split here either
+    bool flatten;          // use the Program's flat form, if there is one; implied by `given`
+    const Schedule *given; // its sizes, levels and layouts are added to the universes; may be NULL
+    bool literal;          // loops that `given` unrolls whole are not split
 } CpuOptions;
 
 typedef struct CpuSpace {
     Space *space;
     CpuHost *host;
-    const Program *program;    // the flat one, if it is of that
+    const Program *program;    // the flat one, if that is used
     const ProgramFacts *facts; // of `program`, with classes
     Flat flat;
 } CpuSpace;
 
-// NULL: the Program is too large for this (reported).
+// NULL: the Program is too large (reported).
 CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags);
 
-// The one Schedule that a full candidate is.
+// The Schedule of a full candidate.
 const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c);
 
-// A Schedule as decisions: orders, sizes, marks, windows, layouts, all that it says; what it leaves
-// to lowering (which loops are shared) is decided as lowering would. What this space cannot express
-// is reported as a warning and left open. NULL: reported as an error.
+// A Schedule as decisions: orders, sizes, marks, windows, layouts. Loops are shared as lowering
+// would share them. Parts that this space cannot express are reported as warnings and left open.
+// NULL: reported as an error.
 Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n);
 
 // TC's mapping options, "tile(32,32,32).unroll(4).fuse(max).promote", or a preset: naive,
-// pointwise, mlp, conv, groupconv. They speak of every statement alike, outermost loops first.
+// pointwise, mlp, conv, groupconv. They apply to every statement, outermost loops first.
 typedef struct CpuMapping {
     int ntiles;
     int64_t tile[8]; // 0: not tiled
-    int64_t unroll;  // most instances of unrolled code; 0: not said
-    int fusion;      // 0 not said, 1 min, 2 max
-    bool promote;    // copies of inputs into the innermost cache
+    int64_t unroll;  // most iterations in unrolled code; 0: not given
+    int fusion;      // 0 not given, 1 min, 2 max
+    bool promote;    // copy inputs into L1
 } CpuMapping;
 bool cpu_mapping_parse(const char *text, CpuMapping *out);
-// The Schedule that they amount to, for cpu_read; its tile sizes are meant to join the universes.
+// The Schedule of these options, for cpu_read; pass it as CpuOptions.given to add its tile sizes.
 const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMapping *m);
 
 // --- For the description -------------------------------------------------------------------------
@@ -151,7 +152,7 @@ static inline int cpu_grains(const CpuHost *h, int64_t *out) {
     return cpu_values(h->grain, h->ngrain, out);
 }
 
-// What comes into being with a nest, with memory, with a copy.
+// Objects that exist with a nest, with memory, with a copy.
 static inline void cpu_add(SpaceWork *w, const CpuHost *h, int comp) {
     int s = h->object[comp].stmt;
     space_add(w, h->body[s]);

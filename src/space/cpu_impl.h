@@ -1,4 +1,4 @@
-// What the parts of the CPU space share (private).
+// Private to the CPU space.
 #ifndef LW_SPACE_CPU_IMPL_H
 #define LW_SPACE_CPU_IMPL_H
 
@@ -21,7 +21,7 @@ int cpu_find_host(Arena *arena, const ProgramFacts *f, int i);
 // May the definition be computed where it is read? At a loop of its only reader?
 bool cpu_may_inline(Arena *arena, const ProgramFacts *f, int i);
 bool cpu_may_recompute(Arena *arena, const ProgramFacts *f, int i, int reader);
-// Which statements read what number q computes, themselves or through others that may be inlined?
+// Which statements read the result of number q, directly or through statements that may be inlined?
 void cpu_reach(const ProgramFacts *f, int q, const bool *through, bool *reached);
 
 // --- cpu_schedule.c, cpu_read.c ------------------------------------------------------------------
@@ -32,14 +32,14 @@ typedef struct CpuPath {
     int dim[TREE_MAX_DEPTH]; // objects
 } CpuPath;
 
-// The loops of the section of a copy: along the lanes, or in blocks of lanes by lanes; how many.
+// The loops of the section of a copy, with lanes or in transposed blocks; their number.
 enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };
 int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,
                    SchedLoop *out);
 
-// Does a section say nothing beyond where, in what memory, and how early?
+// Does a section give nothing but a place, memory and a priority?
 bool cpu_section_is_plain(const SchedStmt *s);
-// The loop of a Schedule that object d is in a candidate: iterator and step.
+// The step of a loop in a candidate.
 int64_t cpu_step(const CpuSpace *cs, const Cand *c, int dim);
 int64_t cpu_size(const CpuSpace *cs, const Cand *c, int dim); // of a tile
 bool cpu_used(const CpuSpace *cs, const Cand *c, int dim);
