@@ -200,7 +200,7 @@ static void see(Chooser *c, ChooseStmt *n, const Stmt *s) {
     *n = (ChooseStmt){.s = s,
                       .cost = c->cost,
                       .known = true,
-                      .after = -1,
+                      .place.after = -1,
                       .window = -1,
                       .pair = -1,
                       .instances = 1};
@@ -299,9 +299,9 @@ static void comb_blocks(ChooseStmt *n, int rows, int column) {
     int kept = 0;
     int64_t most = max_i64(n->extent[rows] / n->lanes, 1);
     int64_t vectors = min_i64(max_i64(n->cost->comb_vectors / n->extent[column], 1), most);
-    for (int i = 0; i < n->nloops; i++)
-        if (n->loop[i].iter != n->s->iter[column].name) n->loop[kept++] = n->loop[i];
-    n->nloops = kept;
+    for (int i = 0; i < n->out.nloops; i++)
+        if (n->out.loop[i].iter != n->s->iter[column].name) n->out.loop[kept++] = n->out.loop[i];
+    n->out.nloops = kept;
     nest_loop(n, rows, vectors * n->lanes, KIND_SERIAL);
     nest_loop(n, column, 1, KIND_UNROLL);
 }
@@ -359,11 +359,11 @@ static bool has_company(const Chooser *c, const ChooseStmt *n) {
         int t = n->ref[r].access->tensor, others = u->writes[t] - (t == mine);
         if (!n->ref[r].lone) continue;
         if (t == mine && readers == u->lone[mine]) readers--;
-        if (others > 1 || (others == 1 && !c->nest[u->last[t]].out.inlined)) return true;
+        if (others > 1 || (others == 1 && !c->nest[u->last[t]].place.inlined)) return true;
     }
     for (int at = u->first[mine]; at && readers > 0; at = u->reader[at - 1].next) {
         const ChooseStmt *other = &c->nest[u->reader[at - 1].stmt];
-        if (other == n || other->out.inlined) continue;
+        if (other == n || other->place.inlined) continue;
         for (int r = 1; r < other->nrefs; r++)
             if (other->ref[r].access->tensor == mine && other->ref[r].lone) return true;
     }
@@ -374,13 +374,13 @@ static bool has_company(const Chooser *c, const ChooseStmt *n) {
 // loaded once. Rows in two directions share enough even if they are shorter than a vector; both
 // loops are unrolled, so that the outer rows share as well.
 static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
-    int row[2], rows = n->taps && !c->o->plain ? stencil_rows(n, row) : 1;
+    int row[2], rows = n->place.taps && !c->o->plain ? stencil_rows(n, row) : 1;
     bool block = rows > 1 && row[1] >= 0;
     bool is_long = n->extent[v] >= c->cost->stencil_least * n->lanes;
     if (rows < 2 || (!block && !is_long) || has_company(c, n)) return false;
     for (int k = 0; k < 2; k++)
-        for (int i = 0; i < n->nloops && row[k] >= 0; i++)
-            if (n->loop[i].iter == n->s->iter[row[k]].name) n->loop[i].step = rows;
+        for (int i = 0; i < n->out.nloops && row[k] >= 0; i++)
+            if (n->out.loop[i].iter == n->s->iter[row[k]].name) n->out.loop[i].step = rows;
     nest_loop(n, v, c->cost->stencil_vectors * n->lanes, KIND_SERIAL);
     for (int k = 1; k >= 0; k--)
         if (row[k] >= 0) nest_loop(n, row[k], 1, block ? KIND_UNROLL : KIND_SERIAL);
@@ -391,8 +391,8 @@ static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
 static void choose_short_rows(const Chooser *c, ChooseStmt *n, int v) {
     int u = -1;
     int64_t rows = c->cost->short_vectors / ceil_div(n->extent[v], n->lanes);
-    if (rows < c->cost->short_rows || !n->nloops || c->o->plain || has_company(c, n)) return;
-    SchedLoop *last = &n->loop[n->nloops - 1];
+    if (rows < c->cost->short_rows || !n->out.nloops || c->o->plain || has_company(c, n)) return;
+    SchedLoop *last = &n->out.loop[n->out.nloops - 1];
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].name == last->iter) u = i;
     bool has_blocks = n->extent[u] >= c->cost->least_blocks * rows;
@@ -429,7 +429,7 @@ static void choose_pointwise(Chooser *c, ChooseStmt *n) {
     int u = !c->o->plain ? transposed_iter(c, n, v) : -1;
     bool streamed = !c->o->plain && is_streamed(c, n, v);
     if (rows < 0 && !streamed && !has_company(c, n) && choose_across(c, n, v)) {
-        n->perfect = n->nloops;
+        n->out.perfect = n->out.nloops;
         return;
     }
     bool picked = rows < 0 && u < 0 && is_picked(n, v);
@@ -442,8 +442,8 @@ static void choose_pointwise(Chooser *c, ChooseStmt *n) {
     else if (!choose_rows(c, n, v))
         choose_short_rows(c, n, v);
     nest_loop(n, v, 1, picked ? KIND_UNROLL : KIND_VECTOR);
-    n->perfect = n->nloops;
-    n->out.nontemporal = streamed;
+    n->out.perfect = n->out.nloops;
+    n->out.head.nontemporal = streamed;
 }
 
 // --- Fusion --------------------------------------------------------------------------------------
@@ -465,8 +465,9 @@ static void choose_followers(Chooser *c) {
         host[i] = -1;
         for (int r = 1; r < n->nrefs; r++) { // the latest writer of an operand
             int h = latest[n->ref[r].access->tensor] - 1;
-            while (h > n->after && !may_follow(c, f, i, h, host)) h = host[h]; // both behind that
-            if (h > n->after) host[i] = n->after = h;
+            while (h > n->place.after && !may_follow(c, f, i, h, host))
+                h = host[h]; // both behind that
+            if (h > n->place.after) host[i] = n->place.after = h;
         }
         latest[n->s->write->tensor] = i + 1;
     }
@@ -476,21 +477,21 @@ static void choose_followers(Chooser *c) {
 
 static bool is_free(const ChooseStmt *n, int at) {
     for (int i = 0; i < n->s->niters; i++)
-        if (n->s->iter[i].name == n->loop[at].iter)
+        if (n->s->iter[i].name == n->out.loop[at].iter)
             return !n->s->iter[i].reduction && n->ref[0].uses[i] && !n->ref[0].hard[i] &&
-                   n->loop[at].kind == KIND_SERIAL;
+                   n->out.loop[at].kind == KIND_SERIAL;
     return false;
 }
 
 static bool same_first(const ChooseStmt *a, const ChooseStmt *b) {
-    return a->nloops > 1 && b->nloops > 1 && a->loop[0].step == b->loop[0].step &&
-           a->loop[0].iter == b->loop[0].iter;
+    return a->out.nloops > 1 && b->out.nloops > 1 && a->out.loop[0].step == b->out.loop[0].step &&
+           a->out.loop[0].iter == b->out.loop[0].iter;
 }
 
 static int64_t trips(const ChooseStmt *n, int at) {
     for (int i = 0; i < n->s->niters; i++)
-        if (n->s->iter[i].name == n->loop[at].iter)
-            return ceil_div(n->extent[i], max_i64(n->loop[at].step, 1));
+        if (n->s->iter[i].name == n->out.loop[at].iter)
+            return ceil_div(n->extent[i], max_i64(n->out.loop[at].step, 1));
     return 1;
 }
 
@@ -511,20 +512,20 @@ static int run_of(const Chooser *c, int from, double *cycles) {
 // Is this the outermost loop of its iterator?
 static bool is_first(const ChooseStmt *n, int at) {
     for (int i = 0; i < at; i++)
-        if (n->loop[i].iter == n->loop[at].iter) return false;
+        if (n->out.loop[i].iter == n->out.loop[at].iter) return false;
     return true;
 }
 
 // Divides a single loop in lanes into parts of whole vectors and lines.
 static void split_row(ChooseStmt *n) {
-    if (n->nloops != 1 || n->loop[0].kind != KIND_VECTOR || n->loop[0].step > 1) return;
+    if (n->out.nloops != 1 || n->out.loop[0].kind != KIND_VECTOR || n->out.loop[0].step > 1) return;
     int64_t extent = trips(n, 0), least = n->cost->row_part * n->lanes;
     int64_t part = ceil_div(ceil_div(extent, n->cost->parallel_tasks), least) * least;
     if (part >= extent) return;
-    n->loop[1] = n->loop[0];
-    n->loop[0] = (SchedLoop){.iter = n->loop[1].iter, .step = part, .kind = KIND_SERIAL};
-    n->nloops = 2;
-    n->perfect = 2;
+    n->out.loop[1] = n->out.loop[0];
+    n->out.loop[0] = (SchedLoop){.iter = n->out.loop[1].iter, .step = part, .kind = KIND_SERIAL};
+    n->out.nloops = 2;
+    n->out.perfect = 2;
 }
 
 // Marks the outermost loop as parallel; in a nest that shares no loops, as many as give enough
@@ -532,9 +533,10 @@ static void split_row(ChooseStmt *n) {
 static void mark_parallel(ChooseStmt *n, bool alone) {
     int64_t tasks = 1;
     if (alone) split_row(n);
-    for (int at = 0; at + 1 < n->nloops && tasks < n->cost->parallel_tasks; at++) {
-        if (!is_free(n, at) || !is_first(n, at) || (at > 0 && (!alone || at >= n->perfect))) return;
-        n->loop[at].kind = KIND_PARALLEL;
+    for (int at = 0; at + 1 < n->out.nloops && tasks < n->cost->parallel_tasks; at++) {
+        if (!is_free(n, at) || !is_first(n, at) || (at > 0 && (!alone || at >= n->out.perfect)))
+            return;
+        n->out.loop[at].kind = KIND_PARALLEL;
         tasks *= trips(n, at);
     }
 }
@@ -558,7 +560,7 @@ static void see_temporaries(const Chooser *c, ChooseStmt *n) {
     for (int r = 1; r < n->nrefs; r++) {
         int t = n->ref[r].access->tensor, reads = 0;
         if (c->p->tensors.at[t].role != ROLE_TEMP || !c->users.writes[t]) continue;
-        if (c->users.last[t] >= n - c->nest || c->nest[c->users.last[t]].out.inlined) continue;
+        if (c->users.last[t] >= n - c->nest || c->nest[c->users.last[t]].place.inlined) continue;
         for (int k = 1; k < n->nrefs; k++) reads += n->ref[k].access->tensor == t;
         n->ref[r].once = reads == 1;
     }
@@ -577,24 +579,17 @@ static bool choose_parts(Chooser *c, ChooseStmt *n) {
     merge_parts(c, n);
     now = *n;
     *n = was;
-    if (!now.nloops) return false;
-    for (int i = 0; i < now.nloops; i++) n->loop[i] = now.loop[i];
-    n->nloops = now.nloops;
-    n->perfect = now.perfect;
-    n->cycles = now.cycles;
-    n->horizontal = now.horizontal;
-    n->by_rows = now.by_rows;
+    if (!now.out.nloops) return false;
     n->out = now.out;
-    n->copy = now.copy;
-    n->section = now.section;
+    n->cycles = now.cycles;
     return true;
 }
 
 static void choose(Chooser *c, ChooseStmt *n) {
-    bool inlined = n->out.inlined;
-    n->out = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
-    if (n->after >= 0) choose_release(c, n);
-    if (inlined || n->instances <= 1 || n->after >= 0) return;
+    bool inlined = n->place.inlined;
+    n->out.head = (SchedStmt){.label = n->s->label, .stage = -1, .inlined = inlined};
+    if (n->place.after >= 0) choose_release(c, n);
+    if (inlined || n->instances <= 1 || n->place.after >= 0) return;
     if (!n->known)
         choose_scatter(n);
     else if (!n->reduces)
@@ -607,22 +602,22 @@ static void choose(Chooser *c, ChooseStmt *n) {
 static Schedule *write_out(Chooser *c) {
     Schedule *s = arena_new(c->arena, Schedule);
     int most = 1;
-    for (int i = 0; i < c->p->stmts.n; i++) most += 1 + c->nest[i].out.ncopies;
+    for (int i = 0; i < c->p->stmts.n; i++) most += 1 + c->nest[i].out.head.ncopies;
     const SchedStmt **list = arena_new_n(c->arena, const SchedStmt *, most);
     *s = (Schedule){.arena = c->arena, .names = c->p->names, .stmt = list};
     for (int i = 0; i < c->p->stmts.n; i++) {
         ChooseStmt *n = &c->nest[i];
-        if (n->after >= 0)
-            n->out.after = c->nest[n->after].s->label;
-        else if (!n->nloops && !n->out.inlined)
+        if (n->place.after >= 0)
+            n->out.head.after = c->nest[n->place.after].s->label;
+        else if (!n->out.nloops && !n->place.inlined)
             continue;
         merge_parts(c, n);
-        n->out.loop = n->loop;
-        n->out.nloops = n->nloops;
-        list[s->nstmts++] = &n->out;
-        n->out.copy = n->copy;
-        for (int k = 0; k < n->out.ncopies; k++)
-            if (n->section[k]->nloops) list[s->nstmts++] = n->section[k];
+        n->out.head.loop = n->out.loop;
+        n->out.head.nloops = n->out.nloops;
+        list[s->nstmts++] = &n->out.head;
+        n->out.head.copy = n->out.copy;
+        for (int k = 0; k < n->out.head.ncopies; k++)
+            if (n->out.section[k]->nloops) list[s->nstmts++] = n->out.section[k];
     }
     return s;
 }

@@ -328,19 +328,19 @@ static void merge_fetches(const Chooser *c, SchedStmt *s) {
 
 void merge_parts(Chooser *c, ChooseStmt *n) {
     if (!c->parts.n) return;
-    merge_loops(c, n->loop, n->nloops);
-    merge_name(c, &n->out.at.iter, &n->out.at.step);
-    for (int i = 0; i < n->out.ncopies; i++) {
-        merge_name(c, &n->copy[i].at.iter, &n->copy[i].at.step);
-        merge_layout(c, &n->copy[i].storage);
-        SchedStmt *section = n->section[i];
+    merge_loops(c, n->out.loop, n->out.nloops);
+    merge_name(c, &n->out.head.at.iter, &n->out.head.at.step);
+    for (int i = 0; i < n->out.head.ncopies; i++) {
+        merge_name(c, &n->out.copy[i].at.iter, &n->out.copy[i].at.step);
+        merge_layout(c, &n->out.copy[i].storage);
+        SchedStmt *section = n->out.section[i];
         SchedLoop *loop =
             arena_copy(c->arena, section->loop, (size_t)section->nloops * sizeof *loop);
         merge_loops(c, loop, section->nloops);
         section->loop = loop;
         merge_fetches(c, section);
     }
-    merge_fetches(c, &n->out);
+    merge_fetches(c, &n->out.head);
 }
 
 // --- Blocks of the others
@@ -356,13 +356,15 @@ bool goes_up(const ChooseStmt *n, int iter, int64_t rows) {
 // Adds a loop in steps of `by` around loops with smaller steps, unless it exists or runs in lanes.
 static void add_level(ChooseStmt *n, int iter, int64_t by) {
     int at = 0;
-    while (at < n->nloops && (n->loop[at].iter != n->s->iter[iter].name || n->loop[at].step > by))
+    while (at < n->out.nloops &&
+           (n->out.loop[at].iter != n->s->iter[iter].name || n->out.loop[at].step > by))
         at++;
-    if (at == n->nloops || n->loop[at].step == by || n->loop[at].kind == KIND_VECTOR) return;
-    if (n->nloops == MAX_LOOPS) return;
-    for (int i = n->nloops++; i > at; i--) n->loop[i] = n->loop[i - 1];
-    n->loop[at] = (SchedLoop){.iter = n->s->iter[iter].name, .step = by};
-    if (n->perfect > at) n->perfect++;
+    if (at == n->out.nloops || n->out.loop[at].step == by || n->out.loop[at].kind == KIND_VECTOR)
+        return;
+    if (n->out.nloops == MAX_LOOPS) return;
+    for (int i = n->out.nloops++; i > at; i--) n->out.loop[i] = n->out.loop[i - 1];
+    n->out.loop[at] = (SchedLoop){.iter = n->s->iter[iter].name, .step = by};
+    if (n->out.perfect > at) n->out.perfect++;
 }
 
 void add_levels(ChooseStmt *n) {

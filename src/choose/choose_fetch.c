@@ -16,7 +16,7 @@ static int iter_of(const ChooseStmt *n, const SchedLoop *l) {
 static int64_t inside(const ChooseStmt *n, int at, int i) {
     int64_t extent = n->extent[i];
     for (int j = 0; j <= at; j++)
-        if (iter_of(n, &n->loop[j]) == i) extent = min_i64(extent, n->loop[j].step);
+        if (iter_of(n, &n->out.loop[j]) == i) extent = min_i64(extent, n->out.loop[j].step);
     return extent;
 }
 
@@ -45,9 +45,9 @@ static double block_of(const ChooseStmt *n, const ChooseRef *r, int at) {
 static int block_loop(const ChooseStmt *n, const ChooseRef *r, int loops) {
     bool again = false;
     for (int j = loops - 1; j >= 0; j--) {
-        int i = iter_of(n, &n->loop[j]);
+        int i = iter_of(n, &n->out.loop[j]);
         if (r->uses[i] && again) return j;
-        again |= !r->uses[i] && n->extent[i] > n->loop[j].step;
+        again |= !r->uses[i] && n->extent[i] > n->out.loop[j].step;
     }
     return -1;
 }
@@ -56,7 +56,7 @@ static int block_loop(const ChooseStmt *n, const ChooseRef *r, int loops) {
 static int store_loop(const ChooseStmt *n, int loops, bool cut) {
     int j = loops - 1;
     double length = 1;
-    while (j >= 0 && !n->ref[0].uses[iter_of(n, &n->loop[j])]) j--;
+    while (j >= 0 && !n->ref[0].uses[iter_of(n, &n->out.loop[j])]) j--;
     for (int i = 0; i < n->s->niters; i++)
         if (n->s->iter[i].reduction) length *= (double)inside(n, j, i);
     return length < n->cost->fetch_steps && !cut ? -1 : j;
@@ -84,10 +84,10 @@ void fetch_panels(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int loops) 
         double bytes = panel->bytes;
         for (int i = 0; i < n->s->niters; i++)
             if (panel->uses[i]) bytes *= (double)inside(n, j, i);
-        int i = iter_of(n, &n->loop[j]);
+        int i = iter_of(n, &n->out.loop[j]);
         if (!panel->uses[i] || bytes > c->cost->panel_share * (double)c->m->cache[2]) continue;
-        if (n->extent[i] > n->loop[j].step)
-            ask(c, &n->out, panel, &n->loop[j], 1, level_of(c, bytes));
+        if (n->extent[i] > n->out.loop[j].step)
+            ask(c, &n->out.head, panel, &n->out.loop[j], 1, level_of(c, bytes));
         return;
     }
 }
@@ -95,11 +95,11 @@ void fetch_panels(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int loops) 
 // Rows of a panel, at a distance that leaves room in L1 for all lines that are on their way and for
 // rows that map to the same set.
 void fetch_rows(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int64_t wide) {
-    int at = n->nloops - 1;
-    while (at >= 0 && !n->s->iter[iter_of(n, &n->loop[at])].reduction) at--;
+    int at = n->out.nloops - 1;
+    while (at >= 0 && !n->s->iter[iter_of(n, &n->out.loop[at])].reduction) at--;
     int64_t lines = ceil_div(wide * panel->bytes, c->m->line_bytes);
     int64_t rows = min_i64(c->cost->fetch_lines / lines, c->cost->fetch_rows);
-    if (at >= 0) ask(c, &n->out, panel, &n->loop[at], max_i64(rows, 1), 1);
+    if (at >= 0) ask(c, &n->out.head, panel, &n->out.loop[at], max_i64(rows, 1), 1);
 }
 
 // Is each element used several times?
@@ -116,7 +116,7 @@ static void fetch_blocks(Chooser *c, ChooseStmt *n, const TileLoops *a, int r) {
     if (ref->as || !ref->lone || r == a->ahead) return;
     int at = !packed && ref->size > cache ? block_loop(n, ref, a->loops) : -1;
     for (int k = 0; k < n->nrefs; k++) all += n->ref[k].size;
-    bool whole = packed && !n->copy[0].at.iter; // the whole operand is packed at once
+    bool whole = packed && !n->out.copy[0].at.iter; // the whole operand is packed at once
     bool made =
         c->users.writes[ref->access->tensor]; // by the Program, perhaps in the same iteration
     if (at < 0 && a->outer && all > cache && is_shared(n, ref) && !whole && !made)
@@ -124,11 +124,11 @@ static void fetch_blocks(Chooser *c, ChooseStmt *n, const TileLoops *a, int r) {
     double bytes = at < 0 ? 0 : block_of(n, ref, at);
     int level = at < a->outer ? level_of(c, bytes) : 2;
     if (bytes >= c->cost->fetch_least && bytes <= room_in(c, 2))
-        ask(c, packed ? n->section[0] : &n->out, ref, &n->loop[at], 1, level);
+        ask(c, packed ? n->out.section[0] : &n->out.head, ref, &n->out.loop[at], 1, level);
 }
 
 void choose_fetches(Chooser *c, ChooseStmt *n, const TileLoops *a) {
     for (int r = 1; r < n->nrefs; r++) fetch_blocks(c, n, a, r);
     int at = stores_far(c, n) ? store_loop(n, a->loops, a->cut) : -1;
-    if (at >= 0) ask(c, &n->out, &n->ref[0], &n->loop[at], 0, 1);
+    if (at >= 0) ask(c, &n->out.head, &n->ref[0], &n->out.loop[at], 0, 1);
 }

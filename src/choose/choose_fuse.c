@@ -123,9 +123,9 @@ static int best_row(const ChooseStmt *n, const Taps *taps, int rows, int64_t lea
 
 int stencil_rows(const ChooseStmt *n, int row[2]) {
     int rows = n->cost->stencil_rows, block = n->cost->stencil_block;
-    row[0] = best_row(n, n->taps, rows, block, -1);
-    row[1] = row[0] < 0 ? -1 : best_row(n, n->taps, rows, block, row[0]);
-    if (row[1] < 0) row[0] = best_row(n, n->taps, rows, n->cost->least_blocks * rows, -1);
+    row[0] = best_row(n, n->place.taps, rows, block, -1);
+    row[1] = row[0] < 0 ? -1 : best_row(n, n->place.taps, rows, block, row[0]);
+    if (row[1] < 0) row[0] = best_row(n, n->place.taps, rows, n->cost->least_blocks * rows, -1);
     return row[0] < 0 ? 1 : rows;
 }
 
@@ -167,13 +167,13 @@ Users chooser_users(const Chooser *c) {
 // The only definition of a temporary, which may be inlined.
 static bool is_definition(const Chooser *c, const Users *u, int i) {
     const ChooseStmt *n = &c->nest[i];
-    return n->taps && n->after < 0 && u->writes[n->s->write->tensor] == 1 &&
+    return n->place.taps && n->place.after < 0 && u->writes[n->s->write->tensor] == 1 &&
            stmt_is_definition(c->p, n->s);
 }
 
 // Does a statement after the definition, up to `to`, write a tensor that the definition reads?
 static bool reads_old(const Chooser *c, const Users *u, int def, int to) {
-    const Taps *taps = c->nest[def].taps;
+    const Taps *taps = c->nest[def].place.taps;
     for (int t = 0; t < taps->n; t++)
         for (int k = def + 1; k <= to && k <= u->last[taps->at[t].tensor]; k++)
             if (taps->at[t].tensor == c->p->stmts.at[k].write->tensor) return true;
@@ -187,17 +187,17 @@ static Taps *taps_with(Chooser *c, const ChooseStmt *def, const Tap *w, const Ch
     Taps *all = arena_new(c->arena, Taps);
     all->n = 0;
     *reads = 0;
-    for (int i = 0; i < reader->taps->n; i++) {
-        const Tap *r = &reader->taps->at[i];
+    for (int i = 0; i < reader->place.taps->n; i++) {
+        const Tap *r = &reader->place.taps->at[i];
         bool ok = true;
         if (r->tensor != w->tensor) ok = add_tap(all, r);
-        for (int k = 0; r->tensor == w->tensor && k < def->taps->n && ok; k++) {
-            Tap t = def->taps->at[k];
+        for (int k = 0; r->tensor == w->tensor && k < def->place.taps->n && ok; k++) {
+            Tap t = def->place.taps->at[k];
             for (int d = 0; d < t.rank; d++)
                 for (int e = 0; e < w->rank && t.iter[d] >= 0; e++)
-                    if (def->taps->at[k].iter[d] == w->iter[e]) {
+                    if (def->place.taps->at[k].iter[d] == w->iter[e]) {
                         t.iter[d] = r->iter[e];
-                        t.at[d] = def->taps->at[k].at[d] + r->at[e] - w->at[e];
+                        t.at[d] = def->place.taps->at[k].at[d] + r->at[e] - w->at[e];
                         break;
                     }
             ok = add_tap(all, &t);
@@ -239,14 +239,15 @@ static void choose_place(Chooser *c, const Users *u, int def) {
     for (int at = u->first[w.tensor]; at; at = u->reader[at - 1].next) {
         int k = u->reader[at - 1].stmt, reads;
         ChooseStmt *reader = &c->nest[k];
-        if (k <= def || !reader->taps || reader->out.inlined || reader->after >= 0) return;
+        if (k <= def || !reader->place.taps || reader->place.inlined || reader->place.after >= 0)
+            return;
         if (reads_old(c, u, def, k)) return;
         struct Reader x = {reader, taps_with(c, n, &w, reader, &reads), 0};
         if (!x.taps) return;
         once &= reads == 1;
         x.ops = reader->ops + reads * n->ops;
         between += reader->instances * reader->ref[0].bytes;
-        separate += stencil_cycles(c, reader, reader->ops, reader->taps);
+        separate += stencil_cycles(c, reader, reader->ops, reader->place.taps);
         inlined_cycles += stencil_cycles(c, reader, x.ops, x.taps);
         vec_push(c->arena, &readers, x);
     }
@@ -254,21 +255,23 @@ static void choose_place(Chooser *c, const Users *u, int def) {
     if (once) // statements that share loops compute one row at a time
         separate = c->cost->shared_gain *
                    vector_cycles(c, readers.at[0].nest, readers.at[0].ops, readers.at[0].taps->n);
-    for (int t = 0; t < n->taps->n; t++) between += n->instances * n->ref[0].bytes / n->taps->n;
+    for (int t = 0; t < n->place.taps->n; t++)
+        between += n->instances * n->ref[0].bytes / n->place.taps->n;
     if (!once)
-        separate += stencil_cycles(c, n, n->ops, n->taps) +
+        separate += stencil_cycles(c, n, n->ops, n->place.taps) +
                     chooser_traffic(c, c->cost->temp_passes * bytes, between);
     if (inlined_cycles >= separate) return;
-    n->out.inlined = true;
+    n->place.inlined = true;
     for (int k = 0; k < readers.n; k++)
-        readers.at[k].nest->taps = readers.at[k].taps, readers.at[k].nest->ops = readers.at[k].ops;
+        readers.at[k].nest->place.taps = readers.at[k].taps,
+        readers.at[k].nest->ops = readers.at[k].ops;
 }
 
 void choose_places(Chooser *c) {
     bool stencils = false;
     for (int i = 0; i < c->p->stmts.n; i++) {
-        c->nest[i].taps = taps_of(c, &c->nest[i]);
-        stencils |= c->nest[i].taps != NULL;
+        c->nest[i].place.taps = taps_of(c, &c->nest[i]);
+        stencils |= c->nest[i].place.taps != NULL;
     }
     for (int i = 0; i + 1 < c->p->stmts.n && stencils; i++) choose_place(c, &c->users, i);
 }
@@ -297,12 +300,12 @@ static bool is_passed_on(const Chooser *c, const ChooseStmt *n) {
 // results, it runs in lanes. It stays if results do not fit into a cache, or if other statements
 // read them in the same row.
 void choose_release(Chooser *c, ChooseStmt *n) {
-    ChooseStmt *host = &c->nest[n->after];
+    ChooseStmt *host = &c->nest[n->place.after];
     bool small = n->instances * n->ref[0].bytes * n->nrefs <= room_in(c, 2);
-    bool worth = host->by_rows || (n->instances >= n->lanes && small && !is_passed_on(c, n));
-    if (!host->horizontal || !(worth || host->released)) return;
-    host->released = true;
-    n->after = -1;
+    bool worth = host->out.by_rows || (n->instances >= n->lanes && small && !is_passed_on(c, n));
+    if (!host->out.horizontal || !(worth || host->place.released)) return;
+    host->place.released = true;
+    n->place.after = -1;
 }
 
 // Does a sum read results one by one that are stored in less than a vector? Its loads would wait
@@ -310,8 +313,8 @@ void choose_release(Chooser *c, ChooseStmt *n) {
 static bool waits(const Chooser *c, const ChooseStmt *n) {
     int v = -1, tensor = n->s->write->tensor;
     if (n->reduces || n->ref[0].size > room_in(c, 2)) return false;
-    for (int i = 0; i < n->s->niters && n->nloops; i++)
-        if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
+    for (int i = 0; i < n->s->niters && n->out.nloops; i++)
+        if (n->out.loop[n->out.nloops - 1].iter == n->s->iter[i].name) v = i;
     if (v < 0 || n->extent[v] >= n->lanes || !(n->extent[v] & (n->extent[v] - 1))) return false;
     for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next)
         if (c->nest[c->users.reader[at - 1].stmt].reduces) return true;
@@ -327,26 +330,26 @@ static int same_rows(const Chooser *c, int from, bool *by_rows, double *bytes) {
     for (; from + n < c->p->stmts.n; n++) {
         const ChooseStmt *next = &c->nest[from + n];
         if (is_moved(next)) continue;
-        if (!next->nloops || (iter && next->loop[0].iter != iter)) break;
-        iter = next->loop[0].iter;
-        *by_rows |= next->by_rows;
+        if (!next->out.nloops || (iter && next->out.loop[0].iter != iter)) break;
+        iter = next->out.loop[0].iter;
+        *by_rows |= next->out.by_rows;
         for (int r = 0; r < next->nrefs; r++) *bytes += next->ref[r].size;
     }
     return n;
 }
 
 static void add_block(ChooseStmt *n, int64_t step) {
-    for (int i = n->nloops++; i > 0; i--) n->loop[i] = n->loop[i - 1];
-    n->loop[0] = (SchedLoop){.iter = n->loop[1].iter, .step = step};
-    n->out.stage = n->perfect = 1;
+    for (int i = n->out.nloops++; i > 0; i--) n->out.loop[i] = n->out.loop[i - 1];
+    n->out.loop[0] = (SchedLoop){.iter = n->out.loop[1].iter, .step = step};
+    n->out.head.stage = n->out.perfect = 1;
 }
 
 // Is it a sum in lanes over a row of a few vectors?
 static bool is_short_sum(const ChooseStmt *n) {
     int v = -1;
-    for (int i = 0; i < n->s->niters && n->nloops; i++)
-        if (n->loop[n->nloops - 1].iter == n->s->iter[i].name) v = i;
-    return n->horizontal && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
+    for (int i = 0; i < n->s->niters && n->out.nloops; i++)
+        if (n->out.loop[n->out.nloops - 1].iter == n->s->iter[i].name) v = i;
+    return n->out.horizontal && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
            n->extent[v] <= n->cost->horizontal_short * n->lanes;
 }
 
@@ -355,7 +358,7 @@ static bool takes_row(const Chooser *c, int first, int at) {
     const ChooseStmt *n = &c->nest[at];
     for (int k = first; k < at; k++) {
         const ChooseStmt *before = &c->nest[k];
-        if (is_moved(before) || before->reduces || before->out.stage == 0) continue;
+        if (is_moved(before) || before->reduces || before->out.head.stage == 0) continue;
         for (int r = 1; r < n->nrefs; r++)
             if (n->ref[r].access->tensor == before->s->write->tensor) return true;
     }
@@ -372,11 +375,12 @@ static bool is_read_in(const Chooser *c, int tensor, int from, int end) {
 // Removes the block of rows again.
 static void drop_block(ChooseStmt *n) {
     int at = 0;
-    while (at + 1 < n->nloops && n->loop[at].iter != n->loop[at + 1].iter) at++;
-    if (at + 1 == n->nloops) return;
-    memmove(&n->loop[at], &n->loop[at + 1], (size_t)(--n->nloops - at) * sizeof *n->loop);
-    n->perfect = n->nloops;
-    n->by_rows = false;
+    while (at + 1 < n->out.nloops && n->out.loop[at].iter != n->out.loop[at + 1].iter) at++;
+    if (at + 1 == n->out.nloops) return;
+    memmove(&n->out.loop[at], &n->out.loop[at + 1],
+            (size_t)(--n->out.nloops - at) * sizeof *n->out.loop);
+    n->out.perfect = n->out.nloops;
+    n->out.by_rows = false;
 }
 
 // A short row waits for the latency of its sum. In a nest of its own, sums of several rows overlap;
@@ -386,9 +390,9 @@ static void part_sums(Chooser *c, int from, int n) {
         ChooseStmt *x = &c->nest[k];
         if (is_moved(x) || !x->reduces || !is_short_sum(x)) continue;
         if (takes_row(c, from, k)) {
-            if (x->by_rows) drop_block(x);
+            if (x->out.by_rows) drop_block(x);
         } else if (is_read_in(c, x->s->write->tensor, k + 1, from + n)) {
-            x->out.stage = 0;
+            x->out.head.stage = 0;
         }
     }
 }
@@ -399,7 +403,7 @@ void choose_blocks(Chooser *c) {
     bool by_rows;
     double bytes;
     for (int i = 0; i + 1 < c->p->stmts.n; i++)
-        if (!is_moved(&c->nest[i]) && waits(c, &c->nest[i])) c->nest[i].out.stage = 0;
+        if (!is_moved(&c->nest[i]) && waits(c, &c->nest[i])) c->nest[i].out.head.stage = 0;
     for (int i = 0, n = 0; i < c->p->stmts.n; i += n) {
         n = (int)max_i64(1, same_rows(c, i, &by_rows, &bytes));
         int nests = 0;
@@ -412,8 +416,8 @@ void choose_blocks(Chooser *c) {
             if (is_moved(x)) continue;
             if (large)
                 add_block(x, c->cost->stage_rows);
-            else if (x->by_rows)
-                x->out.stage = 0;
+            else if (x->out.by_rows)
+                x->out.head.stage = 0;
         }
     }
 }

@@ -50,20 +50,40 @@ typedef struct ChooseWork {
     double ops;
 } ChooseWork;
 
-// A statement, and the section that is written for it.
+// Where a statement is computed. Decided for all statements before any section is written.
+typedef struct Placement {
+    int after;        // choose_followers: the statement whose post-operation it is; -1: none
+    bool released;    // choose_release: its post-operations got nests of their own
+    bool inlined;     // choose_places: computed where it is read
+    const Taps *taps; // choose_places: of a statement without reduction; NULL: not known
+} Placement;
+
+// The section that is written for a statement, by choose() and what it calls; choose_blocks and
+// choose_threads then change its loops.
+typedef struct Section {
+    SchedStmt head; // without loops and copies, which write_out adds
+    int nloops;
+    SchedLoop loop[MAX_LOOPS];
+    int perfect;         // the first `perfect` loops contain nothing but the next loop
+    bool horizontal;     // a reduction runs in lanes, with a horizontal reduction for every result
+    bool by_rows;        // the horizontal reductions of several results are done together
+    SchedCopy *copy;     // head.ncopies of them
+    SchedStmt **section; // of each copy
+} Section;
+
+// A statement on its way to a section of the Schedule: seen, placed, written.
 typedef struct ChooseStmt {
+    // Set by see(); constant afterwards unless the comment names another pass.
     const Stmt *s;
     const MachineCost *cost;
-    int64_t extent[PROGRAM_MAX_ITERS];
-
-    // Facts, set by see()
-    int nrefs; // ref[0] is the write
-    ChooseRef *ref;
-    bool known;   // `ref` has all accesses, and the write is linear
-    bool reduces; // it combines several values into one element
-    int lanes;    // of a vector
-    double ops;   // operations of one iteration
-    int nworks;   // operations before the last one of a reduction's step, by iterators
+    int64_t extent[PROGRAM_MAX_ITERS]; // choose_types divides that of `pair` by `word`
+    int nrefs;                         // ref[0] is the write
+    ChooseRef *ref; // see_temporaries changes `once`, choose_types the types that copies hold
+    bool known;     // `ref` has all accesses, and the write is linear
+    bool reduces;   // it combines several values into one element
+    int lanes;      // of a vector
+    double ops;     // operations of one iteration; choose_places adds those of inlined definitions
+    int nworks;     // operations before the last one of a reduction's step, by iterators
     ChooseWork work[MAX_WORK];
     double guards;    // conditions of one iteration
     uint64_t asked;   // iterators that conditions depend on
@@ -73,25 +93,15 @@ typedef struct ChooseStmt {
     int window;       // innermost reduction in constraints, or else of all; -1: no constraints
     double instances; // iterations
     double memory;    // cycles of memory traffic
-    Divisors divisors[PROGRAM_MAX_ITERS]; // of iterators that are not reduced
+    double cycles;    // estimate with those of memory; choose_contraction refines it
+    Divisors divisors[PROGRAM_MAX_ITERS]; // of iterators that are not reduced; share_divisors
 
-    // Fusion, before loops are chosen
-    int after;        // it is a post-operation of this statement; -1: it has a nest of its own
-    const Taps *taps; // of a statement without reduction; NULL: not known
-    bool released;    // its post-operations got nests of their own
+    // Set by choose_types.
+    int word; // products of narrow integers that are added together (code/plan/dots.c)
+    int pair; // the reduction along which words lie; its extent counts words; -1: none
 
-    // The choice
-    double cycles; // with those of memory
-    SchedStmt out;
-    int nloops;
-    SchedLoop loop[MAX_LOOPS];
-    int perfect;         // the first `perfect` loops contain nothing but the next loop
-    bool horizontal;     // a reduction runs in lanes, with a horizontal reduction for every result
-    bool by_rows;        // those of several results are done together
-    int word;            // products of narrow integers that are added together (code/plan/dots.c)
-    int pair;            // the reduction along which words lie; its extent counts words; -1: none
-    SchedCopy *copy;     // out.ncopies of them
-    SchedStmt **section; // of each copy
+    Placement place;
+    Section out;
 } ChooseStmt;
 
 // Readers and writers of each tensor, so that questions about thousands of statements are quick.
@@ -119,7 +129,8 @@ typedef struct Chooser {
 
 static inline void nest_loop(ChooseStmt *n, int iter, int64_t step, Kind kind) {
     if (iter == n->pair) step *= n->word;
-    n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[iter].name, .step = step, .kind = kind};
+    n->out.loop[n->out.nloops++] =
+        (SchedLoop){.iter = n->s->iter[iter].name, .step = step, .kind = kind};
 }
 
 // The part of a reduction's result that stays in registers, and the loops around it.
@@ -142,7 +153,7 @@ typedef struct ChooseTile {
 } ChooseTile;
 
 static inline bool is_moved(const ChooseStmt *n) {
-    return n->after >= 0 || n->out.at.iter || n->out.inlined;
+    return n->place.after >= 0 || n->out.head.at.iter || n->place.inlined;
 }
 
 // Is some operand loop-invariant along the iterator?

@@ -124,18 +124,18 @@ SchedCopy *nest_copy(const Chooser *c, ChooseStmt *n, int r, SchedStmt **section
     const Tensor *t = &c->p->tensors.at[n->ref[r].access->tensor];
     Name label = copy_label(c, n, r);
     if (is_taken(c->p, label)) return NULL;
-    for (int k = 0; k < n->out.ncopies; k++) // one copy serves all reads
-        if (n->copy[k].tensor == t->name) return NULL;
-    if (!n->copy) {
-        n->copy = arena_new_n(c->arena, SchedCopy, n->nrefs);
-        n->section = arena_new_n(c->arena, SchedStmt *, n->nrefs);
+    for (int k = 0; k < n->out.head.ncopies; k++) // one copy serves all reads
+        if (n->out.copy[k].tensor == t->name) return NULL;
+    if (!n->out.copy) {
+        n->out.copy = arena_new_n(c->arena, SchedCopy, n->nrefs);
+        n->out.section = arena_new_n(c->arena, SchedStmt *, n->nrefs);
     }
-    int at = n->out.ncopies++;
-    *section = n->section[at] = arena_new(c->arena, SchedStmt);
+    int at = n->out.head.ncopies++;
+    *section = n->out.section[at] = arena_new(c->arena, SchedStmt);
     **section = (SchedStmt){.label = label, .stage = -1};
-    n->copy[at] = (SchedCopy){.tensor = t->name};
-    if (n->ref[r].as != t->type) n->copy[at].as = n->ref[r].as;
-    return &n->copy[at];
+    n->out.copy[at] = (SchedCopy){.tensor = t->name};
+    if (n->ref[r].as != t->type) n->out.copy[at].as = n->ref[r].as;
+    return &n->out.copy[at];
 }
 
 typedef struct First {

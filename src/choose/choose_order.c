@@ -283,7 +283,7 @@ static int neighbours(const ChooseStmt *n, const ChooseRef *x, int v, int *chain
 static bool has_panels(const ChooseStmt *n, const Blocks *b, const SchedLoop *at) {
     int64_t wide = step_of(n, b->t, b->t->v);
     if (b->t->horizontal) return false;
-    for (const SchedLoop *l = n->loop; at && l <= at; l++)
+    for (const SchedLoop *l = n->out.loop; at && l <= at; l++)
         if (l->iter == n->s->iter[b->t->v].name && l->step <= wide) return false;
     return wide < n->extent[b->t->v];
 }
@@ -372,7 +372,7 @@ static bool is_movable(const Chooser *c, const ChooseStmt *n, int tensor) {
     for (int k = 0; k < c->p->stmts.n; k++) {
         const ChooseStmt *other = &c->nest[k];
         bool writes = other->s->write->tensor == tensor;
-        if (!other->known || (writes && (other > n || other->reduces || other->after >= 0)))
+        if (!other->known || (writes && (other > n || other->reduces || other->place.after >= 0)))
             return false;
         for (int r = 1; r < other->nrefs && other != n; r++) {
             int from = other->ref[r].access->tensor;
@@ -412,14 +412,14 @@ static void compute_inside(Chooser *c, ChooseStmt *n, const SchedLoop *at) {
             across |= i >= 0 && n->s->iter[i].name == at->iter;
         }
         double bytes = (double)tensor_elements(t) * n->ref[r].bytes;
-        for (int k = 0; k < n->out.ncopies; k++) across &= n->copy[k].tensor != t->name;
+        for (int k = 0; k < n->out.head.ncopies; k++) across &= n->out.copy[k].tensor != t->name;
         if (!across || part_cycles(c, n, bytes, at) >= whole_cycles(c, n, bytes) ||
             !is_movable(c, n, a->tensor))
             continue;
         for (ChooseStmt *writer = c->nest; writer < n; writer++)
             if (writer->s->write->tensor == a->tensor)
-                writer->out.at = (LoopRef){.iter = at->iter, .step = at->step};
-        n->perfect = (int)min_i64(n->perfect, at - n->loop + 1);
+                writer->out.head.at = (LoopRef){.iter = at->iter, .step = at->step};
+        n->out.perfect = (int)min_i64(n->out.perfect, at - n->out.loop + 1);
     }
 }
 
@@ -505,7 +505,7 @@ static void inner_reductions(const Chooser *c, ChooseStmt *n, const Blocks *b) {
         int64_t taps =
             k + 1 == b->nred && !c->o->plain && !c->parts.n ? taps_in_one_go(n, b, i) : 0;
         if (taps) nest_loop(n, i, taps, KIND_SERIAL);
-        if (taps) n->loop[n->nloops - 1].interleaved = true;
+        if (taps) n->out.loop[n->out.nloops - 1].interleaved = true;
         if (b->cut) nest_loop(n, i, b->cut, KIND_SERIAL);
         if (b->step[i] != 1) nest_loop(n, i, 1, KIND_SERIAL);
     }
@@ -521,14 +521,15 @@ static int iter_of(const ChooseStmt *n, const SchedLoop *l) {
 // done together; a few results of each row may stand inside.
 static void block_rows(ChooseStmt *n, const ChooseTile *t) {
     int64_t rows = horizontal_rows(n, t), inside = 1;
-    for (int at = n->nloops - 1; rows && at >= 0 && inside <= n->cost->horizontal_inside; at--) {
-        SchedLoop *l = &n->loop[at];
+    for (int at = n->out.nloops - 1; rows && at >= 0 && inside <= n->cost->horizontal_inside;
+         at--) {
+        SchedLoop *l = &n->out.loop[at];
         int i = iter_of(n, l);
         if (i == n->s->niters || l->step != 1) return;
         if (n->extent[i] >= n->cost->least_blocks * rows) {
-            memmove(l + 1, l, (size_t)(n->nloops++ - at) * sizeof *l);
+            memmove(l + 1, l, (size_t)(n->out.nloops++ - at) * sizeof *l);
             l->step = rows;
-            n->by_rows = true;
+            n->out.by_rows = true;
             return;
         }
         inside *= n->extent[i];
@@ -542,14 +543,14 @@ static void emit(Chooser *c, ChooseStmt *n, Blocks *b) {
     const SchedLoop *at = NULL;
     int first = b->rows_first ? 2 : 1;
     loops_at(n, b, 0);
-    int outer = n->nloops;
-    if (n->nloops) at = &n->loop[n->nloops - 1];
+    int outer = n->out.nloops;
+    if (n->out.nloops) at = &n->out.loop[n->out.nloops - 1];
     if (b->width) nest_loop(n, b->t->v, b->width, KIND_SERIAL);
     if (!b->streamed) loops_at(n, b, first);
     for (int k = 0; k < b->nred; k++)
         if (b->step[b->red[k]]) nest_loop(n, b->red[k], b->step[b->red[k]], KIND_SERIAL);
     if (b->streamed) loops_at(n, b, first);
-    if (n->nloops && !b->rows_first) at = &n->loop[n->nloops - 1];
+    if (n->out.nloops && !b->rows_first) at = &n->out.loop[n->out.nloops - 1];
     loops_at(n, b, 3 - first);
     if (b->group) outer_loop(n, b, b->t->v);
     idle_loops(n);
@@ -557,8 +558,9 @@ static void emit(Chooser *c, ChooseStmt *n, Blocks *b) {
     share_rows(c, b);
     inner_reductions(c, n, b);
     if (b->t->horizontal && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
-    int loops = n->nloops;
-    if (n->word) n->loop[n->nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
+    int loops = n->out.nloops;
+    if (n->word)
+        n->out.loop[n->out.nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};
     for (int k = 0; k < 2; k++) {
         // With the reduction in lanes, registers hold the vectors of the fewer rows.
         int row = b->t->row[k ^ b->t->horizontal];
@@ -569,12 +571,12 @@ static void emit(Chooser *c, ChooseStmt *n, Blocks *b) {
     nest_loop(n, b->t->v, 1, KIND_VECTOR);
     if (twin) at = NULL;
     packed = packed && pack(c, n, b, at);
-    n->perfect = packed && at ? (int)(at - n->loop) + 1 : n->nloops;
+    n->out.perfect = packed && at ? (int)(at - n->out.loop) + 1 : n->out.nloops;
     for (int r = 1; r < n->nrefs; r++)
         if (n->ref[r].as && !(packed && r == b->panel)) convert_operand(c, n, r);
     if (n->window >= 0 && !(n->guarded >> b->t->v & 1) && !c->o->plain)
-        n->out.unroll_limit = guarded_unroll(n, b->t);
-    if (outer && !c->o->plain) compute_inside(c, n, &n->loop[outer - 1]);
+        n->out.head.unroll_limit = guarded_unroll(n, b->t);
+    if (outer && !c->o->plain) compute_inside(c, n, &n->out.loop[outer - 1]);
     bool ahead = b->straight && b->reuse >= 2; // no other prefetch of it
     TileLoops around = {loops, outer, packed ? b->panel : 0, ahead ? b->panel : 0, b->cut > 0};
     if (!c->o->plain) choose_fetches(c, n, &around);
@@ -594,7 +596,7 @@ void choose_contraction(Chooser *c, ChooseStmt *n) {
     if (!found) return;
     Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
     n->cycles = t.cost + n->memory;
-    n->horizontal = t.horizontal;
+    n->out.horizontal = t.horizontal;
     if (b.panel) {
         b.through = reads_through(c, &b);
         measure(&b);

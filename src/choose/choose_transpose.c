@@ -127,9 +127,9 @@ static TransposeBlock across(const Chooser *c, const ChooseStmt *n, int u, int v
 
 static void drop_loop(ChooseStmt *n, int iter) {
     int kept = 0;
-    for (int i = 0; i < n->nloops; i++)
-        if (n->loop[i].iter != n->s->iter[iter].name) n->loop[kept++] = n->loop[i];
-    n->nloops = kept;
+    for (int i = 0; i < n->out.nloops; i++)
+        if (n->out.loop[i].iter != n->s->iter[iter].name) n->out.loop[kept++] = n->out.loop[i];
+    n->out.nloops = kept;
 }
 
 bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
@@ -139,8 +139,8 @@ bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
                    b = across(c, n, u, v);
     if (b.cost > c->cost->across_gain * block_cost(c, n, &along)) return false;
     drop_loop(n, u);
-    for (int i = 0; i < n->nloops && b.beside >= 0; i++)
-        if (n->loop[i].iter == n->s->iter[b.beside].name) n->loop[i].step = b.times;
+    for (int i = 0; i < n->out.nloops && b.beside >= 0; i++)
+        if (n->out.loop[i].iter == n->s->iter[b.beside].name) n->out.loop[i].step = b.times;
     nest_loop(n, u, n->lanes, KIND_SERIAL);
     if (b.beside < 0) nest_loop(n, v, n->lanes, KIND_SERIAL);
     if (b.beside >= 0) nest_loop(n, b.beside, 1, KIND_UNROLL);
