@@ -8,7 +8,7 @@
 #     make BUILD=build-debug CFLAGS='-O0 -g'
 #     make WERROR=                               (a compiler that warns about more than ours do)
 
-# Stands in the public header; the first number names the ABI.
+# From the public header; the first number names the ABI.
 VERSION := $(shell awk '/define LW_VERSION_/ { v = v s $$3; s = "." } END { print v }' \
              include/loopwright.h)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
@@ -35,14 +35,14 @@ export LW_DB = none
 ASM_COUNT ?= 5000000
 ASM_SEED ?= 1
 
-# Foreign libraries enter with the one folder that uses them.
+# Each foreign library is used by one folder only.
 PACKAGES := $(if $(wildcard src/poly/*.c),isl) $(if $(wildcard src/search/*.c),sqlite3)
 PACKAGE_CFLAGS := $(if $(strip $(PACKAGES)),$(shell pkg-config --cflags $(PACKAGES) 2>/dev/null))
 LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES) 2>/dev/null)) \
         -lm -ldl -lpthread
 
-# What -Wconversion means beyond gcc's meaning is off: to clang an enum is unsigned, and !"text" a
-# mistake. Instrumented code makes gcc see paths that are not there.
+# Disables clang's additional meanings of -Wconversion: to clang an enum is unsigned, and !"text" an
+# error. In instrumented code gcc warns about impossible paths.
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes $(WERROR) \
             $(if $(findstring clang,$(CC)),-Wno-sign-conversion -Wno-string-conversion \
             -Wno-gnu-variable-sized-type-not-at-end,\
@@ -58,13 +58,13 @@ made = $(if $(V),,@echo '  $(1) $@')
 
 SEE_ALL := -Isrc -Iinclude -Itests -Ibench -I$(BUILD)/gen $(PACKAGE_CFLAGS)
 SEE_API := -Iinclude
-# `loopwright bench` is bench/command, and measures as the benchmarks do: bench/lab, which knows
-# nothing of the library.
+# `loopwright bench` is bench/command; like the benchmarks it measures with bench/lab, which does
+# not use the library.
 COMMAND_BENCH := $(sort $(wildcard bench/command/*.c)) \
                  bench/lab/lab.c bench/lab/rivals.c bench/lab/stats.c
 sees = $(if $(filter examples/%,$(1)),$(SEE_API),$(if $(filter python/%,$(1)),$(SEE_API) -isystem $(PY_INCLUDE),$(if $(filter cli/% bench/command/%,$(1)),$(SEE_API) -Icli -Ibench,$(SEE_ALL))))
 
-# ---- What there is ---------------------------------------------------------------------------
+# ---- Files -----------------------------------------------------------------------------------
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 CLI := $(sort $(wildcard cli/*.c))
@@ -76,7 +76,7 @@ BENCH := $(sort $(wildcard bench/*.c))
 BENCH_LAB := $(sort $(wildcard bench/lab/*.c))
 PEERS := $(if $(wildcard bench/peers/*),$(shell grep -l peer_main $(wildcard bench/peers/*.c bench/peers/*.cpp)))
 EXAMPLES := $(sort $(wildcard examples/c/*.c))
-# Descriptions of spaces, which spacec turns into C: NAME.space into NAME_space.c and NAME_space.h.
+# Descriptions of spaces, which spacec compiles to C: NAME.space to NAME_space.c and NAME_space.h.
 SPACES := $(sort $(wildcard src/space/*.space))
 TEST_SPACES := $(sort $(wildcard tests/spaces/*.space))
 SPACEC := $(BUILD)/spacec
@@ -99,8 +99,8 @@ PEERS += $(wildcard bench/peers/*.py)
 PEER_BIN := $(patsubst bench/peers/%,$(BUILD)/peers/%,$(basename $(PEERS)))
 EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
-# The Python package, whole, in $(BUILD)/python. The headers of any Python from 3.9 on make the
-# extension module for all of them.
+# The complete Python package, in $(BUILD)/python. An extension module built with the headers of any
+# Python from 3.9 on works for all of them.
 PY_INCLUDE ?= $(patsubst %/,%,$(dir $(lastword $(sort $(wildcard /usr/include/python3.*/Python.h)))))
 PY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard python/native/*.c)))
 PY_PACKAGE := $(patsubst python/%,$(BUILD)/python/%,$(sort $(wildcard python/loopwright/*.py*)) \
@@ -112,14 +112,14 @@ all: $(LIB_A) $(LIB_SO) $(COMMAND)
 tests: all $(SPACEC) $(UNIT_BIN) $(REPLAY_BIN) $(EXAMPLE_BIN) $(if $(PY_INCLUDE),python,no-python)
 benches: all $(BENCH_BIN)
 
-# ---- How it is made --------------------------------------------------------------------------
+# ---- Rules -----------------------------------------------------------------------------------
 
-# A test, fuzz target or benchmark that needs a library of its own says so in a line of its source:
+# A test, fuzz target or benchmark names a library that only it needs in a line of its source:
 # `// link: -lZydis`.
 link_line = $(shell sed -n 's|^// link: ||p' $(1))
 
-# Two stamps: objects are remade when compiler or flags change, the library when a source comes or
-# goes. Each is rewritten only when its text differs.
+# Two stamps: objects are rebuilt if compiler or flags change, the library if a source is added or
+# removed. Each is rewritten only if its text differs.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
         echo '$(subst ','\'',$(1))' > $@
 $(BUILD)/flags: FORCE
@@ -132,10 +132,10 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call made,cc  )
 	$(Q)$(CC) $(FLAGS) $(call sees,$<) -MMD -MP -c $< -o $@
 
-# The pages' styles and scripts are put in by the assembler, which tells no dependences.
+# The assembler includes the pages' styles and scripts, and does not report dependences.
 $(BUILD)/obj/cli/web.o: $(wildcard cli/web/*)
 
-# The compiler of descriptions, for this machine; it stands on src/base alone.
+# The compiler of descriptions, for this machine; it uses only src/base.
 $(SPACEC): $(call obj,$(wildcard tools/spacec/*.c src/base/*.c))
 	$(call made,link)
 	$(Q)$(LINK) $^ -lm -o $@
@@ -159,7 +159,7 @@ $(call made_obj,$(TEST_SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/spaces/%.c $
 	$(call made,cc  )
 	$(Q)$(CC) $(FLAGS) $(if $(SANITIZE),-O0) $(SEE_ALL) -MMD -MP -c $< -o $@
 
-# Whatever may include a generated header waits for it.
+# Files that may include a generated header depend on it.
 $(call obj,$(filter-out src/base/%,$(SRC))): | $(made_h)
 $(call obj,$(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) $(BENCH) $(BENCH_LAB)): | $(made_h) $(test_made_h)
 
@@ -168,7 +168,7 @@ $(LIB_A): $(LIB_OBJ) $(BUILD)/sources
 	$(call made,ar  )
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
-# What tests, fuzz targets and benchmarks share.
+# Code shared by tests, fuzz targets and benchmarks.
 $(SUPPORT_A): $(call obj,$(SUPPORT)) $(call made_obj,$(TEST_SPACES))
 	@rm -f $@
 	$(call made,ar  )
@@ -208,7 +208,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call obj,$(BENCH_LAB)) $(SUPPORT_A) $
 	$(call made,link)
 	$(Q)$(LINK) $^ $(call link_line,bench/$*.c) $(LIBS) -o $@
 
-# A peer says which header it needs, `// need: dnnl.hpp`; where that is absent, so is the peer.
+# A peer names the header it needs, `// need: dnnl.hpp`; it is not built without that header.
 peer_line = $(shell sed -n 's|^// $(2): ||p' $(1))
 peer = @mkdir -p $(@D); cc='$(1) $(call peer_line,$<,flags)'; \
        need='$(call peer_line,$<,need)'; \
@@ -223,7 +223,7 @@ $(BUILD)/peers/%: bench/peers/%.py
 $(BUILD)/peers/%: bench/peers/%.cpp $(wildcard bench/peers/*.h)
 	$(call peer,$(CXX) -x c++ -std=c++17 -O2 -Wall -Wextra)
 
-# Plug-ins, where what they stand on is there: `make mpi`.
+# Plug-ins, if their libraries are installed: `make mpi`.
 MPICC ?= mpicc
 mpi: $(BUILD)/loopwright-mpi.so
 $(BUILD)/loopwright-mpi.so: plugins/mpi/mpi.c src/search/remote.h
@@ -231,7 +231,7 @@ $(BUILD)/loopwright-mpi.so: plugins/mpi/mpi.c src/search/remote.h
 	$(call made,plug)
 	$(Q)$(MPICC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(SEE_ALL) $< -o $@
 
-# SQLite's static library, where there is one: then the module needs no library but glibc.
+# SQLite's static library, if there is one: then the module needs no library except glibc.
 PY_LIBS = $(if $(filter /%,$(shell $(CC) -print-file-name=libsqlite3.a)),$(subst \
           -lsqlite3,-l:libsqlite3.a,$(LIBS)),$(LIBS))
 python: $(PY_NATIVE) $(PY_PACKAGE)
@@ -255,10 +255,10 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
     $(wildcard tests/fuzz/replay.c tools/spacec/*.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)) \
     $(call made_obj,$(SPACES) $(TEST_SPACES)))
 
-# A make inside make builds in parallel even when the outer one was not asked to.
+# A recursive make builds in parallel even if the outer one does not.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# ---- Using it --------------------------------------------------------------------------------
+# ---- Running ---------------------------------------------------------------------------------
 
 demo:
 	@tools/setup build
@@ -270,7 +270,7 @@ test:
 	+@$(SUBMAKE) tests
 	@tests/run --build $(BUILD)
 
-# What a person runs before every commit: everything quick, randomised tests at a fraction.
+# To be run before every commit: all quick tests, with a fraction of the randomised rounds.
 quick: LW_FUZZ_SCALE = 20
 quick: tests
 	@tests/run --build $(BUILD) unit text error layers
@@ -295,8 +295,8 @@ faults:
 faults-quick:
 	+@$(FAULTS) --quick --hints $(ARGS)
 
-# What runs in several threads, under ThreadSanitizer. The code that kernels are made of is not
-# instrumented; everything around it is. Threads need a fixed address layout there.
+# Multi-threaded tests under ThreadSanitizer. The code of kernels is not instrumented; everything
+# around it is. ThreadSanitizer needs a fixed address layout.
 TSAN_TESTS := pool parallel kernels db
 tsan:
 	+@$(SUBMAKE) BUILD=build-tsan SANITIZE='-fsanitize=thread' $(TSAN_TESTS:%=build-tsan/unit/test_%)
@@ -304,7 +304,7 @@ tsan:
 	    LW_FUZZ_SCALE=10 LW_KERNELS=200 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
 	    setarch -R build-tsan/unit/test_$$t || exit 1; done
 
-# The pages in a real browser; needs Chromium, so it is no part of `make test`.
+# The pages in a real browser; needs Chromium, so it is not part of `make test`.
 test-report: all bench-peers
 	@tools/test-report $(BUILD)
 
@@ -328,9 +328,9 @@ BASE ?= HEAD~1
 same-code: all
 	@tools/same-code --base $(BASE) $(BUILD)/loopwright
 
-# tests/fuzz/run names the parts, builds what they need and runs them: ARGS='--only code,walks',
-# ARGS='--seed 500000', ARGS=--list. fuzz-long: what nobody waits for, and the same at ten times the
-# length from other seeds.
+# tests/fuzz/run names the parts, builds and runs them: ARGS='--only code,walks', ARGS='--seed
+# 500000', ARGS=--list. fuzz-long adds very long tests and runs the others ten times as long with
+# other seeds.
 fuzz:
 	@tools/setup ci
 	+@MAKE='$(SUBMAKE)' tests/fuzz/run --build $(BUILD) --seconds $(FUZZ_SECONDS) $(ARGS)
@@ -350,7 +350,7 @@ bench-database: $(BUILD)/bench/database
 	@$<
 bench-functions: $(BUILD)/bench/functions
 	@$<
-# Large pages, as the rates of memory are measured with.
+# Large pages, as in the measurement of memory rates.
 HUGE_PAGES := GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 bench-space: $(BUILD)/bench/space
 	@$(HUGE_PAGES) $< $(ARGS)
@@ -367,7 +367,7 @@ bench-peers: $(PEER_BIN)
 # Arguments of a benchmark: make bench-x86 ARGS='--quick --only gemm'
 bench: all bench-peers
 	@$(BUILD)/loopwright bench $(ARGS)
-# All suites, at length, as a page: some twenty minutes of a machine that nobody else uses.
+# All suites in full, as a page: about twenty minutes on an otherwise idle machine.
 performance: all bench-peers
 	@$(BUILD)/loopwright bench --markdown $(ARGS) > $(BUILD)/performance.md
 	@mv $(BUILD)/performance.md docs/performance.md
@@ -387,7 +387,7 @@ bench-agree: $(BUILD)/bench/choice
 bench-strategies: $(BUILD)/loopwright
 	@LW_BUILD=$(BUILD) bench/strategies $(ARGS)
 
-# ---- Installing it ---------------------------------------------------------------------------
+# ---- Installing ------------------------------------------------------------------------------
 
 # One wheel for every Python from 3.9 on; pip installs it.
 PYTHON ?= python3
@@ -436,42 +436,42 @@ help:
 	@sed -n 's/^# > //p' Makefile
 
 # > make                build the libraries and the command into build/
-# > make demo           install what is missing, build, and show Loopwright at work
-# > make test           install what is missing, build, and run every test
+# > make demo           install missing packages, build, and run a demonstration
+# > make test           install missing packages, build, and run every test
 # > make quick          build and run the quick tests (under a minute)
 # > make unit           build and run the unit tests
 # > make sanitize       the whole suite under AddressSanitizer and UBSan
-# > make faults         plant faults into the compiler and see which test notices each
-# > make tsan           what runs in several threads, under ThreadSanitizer
+# > make faults         plant faults in the compiler; some test must catch each
+# > make tsan           the multi-threaded tests under ThreadSanitizer
 # > make test-report    render the pages of report and explain in headless Chromium
 # > make bless          rewrite the expectations of tests/text and tests/error
 # > make check-layers   who includes whom, against src/LAYERS; planted faults still fit the code
 # > make same-code      compare the code of all examples with that of another commit (BASE=main)
-# > make format         run clang-format on everything; check-format only looks
+# > make format         run clang-format on everything; check-format only checks
 # > make fuzz           randomised tests at full length (ARGS=--list: the parts); fuzz-long: a day of them
 # > make bench-front    time the front-end
 # > make bench-asm      time the instruction encoder
-# > make bench-dispatch time finding a kernel, calling it, and sharing it out to threads
-# > make bench-database time looking up tuned schedules, and keeping them
-# > make bench-functions time exp, tanh and the like, per element
-# > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, what bounds cut
-# > make bench-bound    lower bounds against measured times: none above, and how far below the best
-# > make bench-splits   what tails of nested splits cost, against the same nests without
+# > make bench-dispatch time kernel lookup, kernel calls, and parallel loops
+# > make bench-database time lookups and writes in the tuning database
+# > make bench-functions time exp, tanh and similar functions, per element
+# > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, pruning
+# > make bench-bound    check lower bounds against measured times, and print the gap to the best
+# > make bench-splits   the cost of tails of nested splits, against the same nests without
 # > make bench-stripe   kernels from flat Stripe text against the same from TC
-# > make bench-x86      kernels against peak, bandwidth and other libraries, as far as they are there
+# > make bench-x86      kernels against peak, bandwidth and other libraries, if installed
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
 # > make bench          loopwright bench, peers built first; ARGS='--quick gemm'
-# > make performance    write docs/performance.md again, from a run of all suites
+# > make performance    regenerate docs/performance.md from a run of all suites
 # > make bench-loopstack the two tables of the LoopStack paper
-# > make bench-tune     trials a second, what the first second finds, tuned kernels against libraries
+# > make bench-tune     trials per second, the result after one second, tuned kernels against libraries
 # > make bench-choice   200 random kernels: the chosen schedule against a tuned one
-# > make bench-agree    100 random kernels: what tune says against what run measures
-# > make bench-strategies   strategies of tuning side by side, with curves of the best so far
-# > make mpi            the plug-in that spreads tuning over ranks of mpirun (needs mpicc)
+# > make bench-agree    100 random kernels: the time of tune against that of run
+# > make bench-strategies   compare the tuning strategies, with curves of the best so far
+# > make mpi            the plug-in that distributes tuning over ranks of mpirun (needs mpicc)
 # > make bench-setup    install those libraries
-# > make install        into PREFIX (/usr/local), below DESTDIR; uninstall takes it away again
+# > make install        into PREFIX (/usr/local), below DESTDIR; make uninstall removes it
 # > make python         the Python package, in build/python; make wheel: as a wheel for pip
-# > make clean          remove what was built
+# > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
         check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi python no-python wheel install uninstall clean help FORCE

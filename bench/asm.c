@@ -2,8 +2,8 @@
 //
 //     make bench-asm
 //
-// The best of many short runs is printed, with the median: the encoder does the same work every
-// time, so what is above the best is the machine.
+// Prints the best of many short runs, with the median: the encoder does the same work every time,
+// so times above the best are noise.
 
 #include "asm/x86.h"
 #include "lab/stats.h"
@@ -25,7 +25,7 @@ static unsigned emit_fma(Asm *a) {
     return 26;
 }
 
-// The same for AVX2: broadcasts apart, VEX.
+// The same for AVX2: separate broadcasts, VEX.
 static unsigned emit_avx2(Asm *a) {
     for (unsigned i = 0; i < 6; i++) {
         x86_2(a, X86_vbroadcastss, x86_ymm(15), x86_mem_index(X86_RSI, X86_RAX, 2, 4 * (int64_t)i));

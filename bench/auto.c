@@ -1,12 +1,12 @@
-// What is chosen without search, against schedules written by hand, for small GEMMs against
-// LIBXSMM, and for the layers of ResNet-50 and MobileNet-v2, channels first, against oneDNN on the
-// same plain layouts: the same rounds as bench/x86. And how long choosing takes.
+// Schedules chosen without search: against schedules written by hand; for small GEMMs against
+// LIBXSMM; and for the layers of ResNet-50 and MobileNet-v2, channels first, against oneDNN on the
+// same plain layouts, in rounds as in bench/x86. Also the time to choose.
 //
 //     make bench-auto
 //     build/bench/auto [--quick] [--only hand,shapes,layers,time] [--item NAME]
 //                      [--peers build/peers]
 //
-// Layers are called "64 to 256@56 1x1/1", and begin with what is asked for.
+// Layers are called "64 to 256@56 1x1/1"; --item matches a prefix.
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "lab/rivals.h"
@@ -85,7 +85,7 @@ static const char *one_line(Ours *o) {
     return s;
 }
 
-// us to choose once more; the least of some.
+// The time to choose in us; the least of several.
 static double choose_us(Ours *o) {
     ChooseOptions choice = {.machine = &o->machine, .serial = true}; // one core
     double best = INFINITY;
@@ -198,7 +198,7 @@ static void run_shapes(Bench *b, int step) {
     Lab was = b->lab;
     b->lab.rounds = 5, b->lab.round_ns = 2e4, b->lab.patience_ns = 0;
     Shape *s = all_shapes(b, true, step, &n);
-    b->lab.rounds = 25; // five rounds of a few microseconds mislead now and then
+    b->lab.rounds = 25; // five rounds of a few microseconds are sometimes misleading
     for (int i = 0; i < n; i++)
         if (s[i].ratio > 0 && s[i].ratio < 0.8) try_shape(b, &s[i], true);
     b->lab.rounds = was.rounds, b->lab.round_ns = was.round_ns,

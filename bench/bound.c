@@ -1,16 +1,16 @@
-// The lower bound against the clock: random implementations of some thirty programs, none of which
-// may be faster than its bound, and how far the bound of everything is below the best
-// implementation known: of these, the one that is chosen, and the one written by hand.
+// The lower bound against measured times: random implementations of about thirty programs, none of
+// which may be faster than its bound, and the gap from the bound of the whole space to the best
+// known implementation: of these, the chosen one, and the one written by hand.
 //
 //     make bench-bound
 //     build/bench/bound [--samples 250] [--item NAME] [--seed 1] [--verbose]
 //
 // On machines other than this one: bench/described.c.
 //
-// Half of the implementations are random descents; the other half keep most of what the analytic
-// choice decides, since what is near the best is where a bound could be wrong. Noise makes kernels
-// slower: the least of several short rounds counts, and more of them are run where the bound is
-// near. Clocks do change, so the machine is measured again where a kernel seems too fast.
+// Half of the implementations are random descents; the other half keep most decisions of the
+// analytic choice, since a bound is most likely wrong near the best. Noise makes kernels slower:
+// the least of several short rounds counts, and more of them are run if the bound is near. Clock
+// frequencies change, so the machine is measured again if a kernel seems too fast.
 #include "api/measure.h"
 #include "lab/lab.h"
 #include "lab/ours.h"
@@ -106,14 +106,14 @@ typedef struct Bench {
 
 // --- Times ---------------------------------------------------------------------------------------
 
-// By the clock on the wall: processor time is too small where a virtual machine was interrupted.
+// Wall-clock time: processor time is too small if a virtual machine was interrupted.
 static double round_ns(Ours *o, int64_t calls) {
     double begin = lab_now();
     for (int64_t i = 0; i < calls; i++) ours_call(o);
     return (lab_now() - begin) / (double)calls;
 }
 
-// Seconds of a call: the least of several rounds, of more where it comes close to `near`.
+// Seconds of a call: the least of several rounds, of more if it comes close to `near`.
 static double least_seconds(Ours *o, double near, double budget_ns) {
     double first = round_ns(o, 1), best = first, spent = first;
     int64_t calls = first < 20e3 ? (int64_t)(20e3 / (first + 1)) + 1 : 1;
@@ -135,7 +135,7 @@ typedef struct Case {
     SpaceWork *w;
     Cand *c;
     int nchosen;
-    Decision *chosen; // what the analytic choice decides
+    Decision *chosen; // decisions of the analytic choice
     uint64_t random;
     int threads;
 } Case;
@@ -147,7 +147,7 @@ static uint64_t next(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-// A random implementation; near the chosen one when asked. False: a dead end.
+// A random implementation; with `near`, near the chosen one. False: a dead end.
 static bool sample(Case *x, bool near) {
     const Space *s = x->cs->space;
     Cand *tried = space_cand(&x->o->work, s);
@@ -173,7 +173,7 @@ static void complain(const Case *x, double seconds, double bound) {
     printf("%s\n", text_str(&text));
 }
 
-// One candidate, for finding out where the bound is far off.
+// Prints one candidate, to find out where the bound is weak.
 static void tell(const Case *x, double seconds, double bound) {
     BoundTerm terms[BOUND_KINDS];
     Text text = {.arena = &x->o->work};
@@ -186,8 +186,9 @@ static void tell(const Case *x, double seconds, double bound) {
            bound * 1e6, bound_name[why], text_str(&text));
 }
 
-// Clocks go up and down with what others do: a kernel that seems too fast may have run when this
-// machine was faster than when its rates were measured. They are measured again, and the best kept.
+// Clock frequencies vary with other load: a kernel that seems too fast may have run when this
+// machine was faster than during the measurement of its rates. Measures them again and keeps the
+// best.
 static double bound_again(Bench *b, Case *x, double seconds) {
     double bound = bound_seconds(x->b, x->c, NULL);
     for (int i = 0; i < 30 && seconds < bound; i++) {
@@ -201,7 +202,7 @@ static double bound_again(Bench *b, Case *x, double seconds) {
     return bound;
 }
 
-// Compiles and times the candidate at hand; INFINITY: it does not compile.
+// Compiles and times the current candidate; INFINITY: it does not compile.
 static double try_candidate(Bench *b, Case *x, double budget_ns, double *closest) {
     double bound = bound_seconds(x->b, x->c, NULL);
     DiagList quiet = {.arena = &x->o->work};

@@ -1,20 +1,20 @@
-// Schedules chosen without search against tuned ones, and what `tune` says against what `run`
-// measures, on random small kernels of five families.
+// Schedules chosen without search against tuned ones, and the time of `tune` against that of `run`,
+// on random small kernels of five families.
 //
 //     make bench-choice
 //     build/bench/choice [--kernels 200] [--seed 1] [--seconds 0.5] [--family gemm] [--worst 12]
 //                        [--agree] [--isa avx2] [--from N]
 //
-// Each kernel is tuned for so many seconds on one thread. "choice" is the time of the chosen
-// schedule by that of the winner, both from the last word of the tuning; the geometric mean of it
-// is the speed that the choice leaves to the search. "agree" is what lw_run measures by what the
-// tuning said, of the chosen schedule and of the winner. --agree judges this column: it fails where
-// more than a twentieth of the kernels is further than 5 % off. A kernel that is off is measured
-// again, at most three times: a neighbour on the same core slows one of the two measurements down,
-// but not every time.
+// Each kernel is tuned for --seconds on one thread. "choice" is the time of the chosen schedule
+// divided by that of the winner, both from the final comparison of the tuning; its geometric mean
+// is the speed-up that the choice leaves to the search. "agree" is the time of lw_run divided by
+// that of the tuning, for the chosen schedule and for the winner. --agree judges this column: it
+// fails if more than a twentieth of the kernels differ by more than 5 %. Such a kernel is measured
+// again, at most three times, because other load on the core may slow down one of the two
+// measurements.
 //
-// A seed gives the same kernels on every machine. Nothing here is adjusted to one: improve the
-// choice on some seeds, and believe what another one shows.
+// A seed gives the same kernels on every machine. Improve the choice on some seeds, and validate it
+// on others.
 #include "loopwright.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static uint64_t next(Random *r) { // splitmix64
     return z ^ (z >> 31);
 }
 
-// As often below as above the geometric mean of both ends.
+// Log-uniform between both ends.
 static int size_between(Random *r, int lo, int hi) {
     double unit = (double)(next(r) >> 11) * 0x1p-53;
     return (int)(lo * pow((double)hi / lo, unit) + 0.5);
@@ -154,8 +154,8 @@ typedef struct Row {
     int number;
     const Family *family;
     Kernel kernel;
-    double chosen, tuned;        // seconds, as the tuning says
-    double run_chosen, run_best; // as lw_run measures
+    double chosen, tuned;        // seconds, from the tuning
+    double run_chosen, run_best; // from lw_run
     char *schedule, *instead;    // chosen, and the winner
     bool measured;
 } Row;
@@ -189,7 +189,7 @@ static const lw_bound *bind(Bench *b, const Kernel *k) {
     return bound;
 }
 
-// Arguments as the command places them: see cli/data.c.
+// Places arguments as the command does: see cli/data.c.
 static void *allocate(const DLTensor *t, int number) {
     size_t bytes = t->dtype.bits / 8u, offset = (size_t)number * STAGGER % PAGE;
     for (int d = 0; d < t->ndim; d++) bytes *= (size_t)t->shape[d];
@@ -276,7 +276,7 @@ static void measure_often(Bench *b, Row *row) {
     }
 }
 
-// --- What it shows -------------------------------------------------------------------------------
+// --- Results -------------------------------------------------------------------------------------
 
 static int by_ratio(const void *a, const void *b) {
     double x = ratio(*(Row *const *)a), y = ratio(*(Row *const *)b);
@@ -325,7 +325,7 @@ static void print_families(Row *const *rows, int n) {
     if (n) printf("%-12s %8d %8.3f\n", "all", n, exp(all / n));
 }
 
-// True: no more than a twentieth of the rows is off.
+// Whether at most a twentieth of the rows disagree.
 static bool judge(Row **rows, int n) {
     int beyond = 0;
     qsort(rows, (size_t)n, sizeof *rows, by_off);

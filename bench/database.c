@@ -1,11 +1,11 @@
-// What the tuning database costs.
+// The cost of the tuning database.
 //
 //     make bench-database
 //
 //   compile  a product whose sizes were not seen before, compiled without a schedule: without a
 //            database, with one that does not exist, and with one of a hundred kernels that holds
-//            it, does not hold it, or holds sizes near it; in turns, so that the difference counts
-//   write    records of a winner, and trials in batches of 64 as a tuner keeps them, per second
+//            it, does not hold it, or holds sizes near it; interleaved, to compare the differences
+//   write    records of a winner, and trials in batches of 64 as in a tuning, per second
 #define _GNU_SOURCE
 #include "api/database.h"
 #include "lab/stats.h"
@@ -48,7 +48,7 @@ static lw_bound *bind(Bench *b, int64_t m, int64_t n, int64_t k) {
 
 // --- Compiling -----------------------------------------------------------------------------------
 
-// Microseconds to a kernel, and where its schedule was from.
+// Microseconds to compile a kernel, and the origin of its schedule.
 static double compile(Bench *b, int64_t m, int64_t n, int64_t k, const char **from) {
     lw_bound *bound = bind(b, m, n, k);
     lw_compile_options o = {.struct_size = sizeof o, .threads = 1};
@@ -82,11 +82,11 @@ static void compile_cases(const char *known) {
     enum { CASES = sizeof cases / sizeof *cases };
     for (int c = 0; c < CASES; c++)
         cases[c].bench = open_bench(cases[c].database ? cases[c].database : known);
-    // The first compile of a context opens the database, and pays for more than that.
+    // The first compilation of a context opens the database and has other one-time costs.
     for (int c = 0; c < CASES; c++) compile(&cases[c].bench, 3, 3, 3, &cases[c].from);
     for (int i = 0; i < ROUNDS; i++)
         for (int c = 0; c < CASES; c++) {
-            int size = i % KERNELS; // a context of its own for every hundred: nothing is found
+            int size = i % KERNELS; // a new context for every hundred, so that no kernel is cached
             Case *at = &cases[c];
             if (i && !size) {
                 lw_module_free(at->bench.mod);

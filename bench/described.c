@@ -1,6 +1,6 @@
-// The lower bound on described machines: implementations of random programs, every family in turn.
-// Their code is run here instruction by instruction and played on the family's numbers
-// (tests/support/boundlab.h): none may be faster than its bound, nor wrong.
+// The lower bound on described machines: implementations of random programs for every family.
+// Their code is executed here instruction by instruction and simulated with the family's numbers
+// (tests/support/boundlab.h): none may be faster than its bound, or wrong.
 //
 //     build/bench/described [20000] [SEED]
 #include "support/boundlab.h"

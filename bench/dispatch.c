@@ -1,14 +1,13 @@
-// What it costs to get to a kernel and to share it out.
+// The cost of finding a kernel, calling it, and running it on several threads.
 //
 //     make bench-dispatch
 //
-//   find     nanoseconds to find a kernel that ran before: in the thread's own memory, and in the
-//            context's table
+//   find     nanoseconds to find a cached kernel: in the thread's cache, and in the context's table
 //   call     a whole lw_run of a tiny kernel, and the kernel alone
 //   make     a kernel through the API for a size not seen before: bound, chosen, lowered, generated
 //   wake     a parallel loop of two tasks: soon after another, and after a pause
 //   threads  the gain from a second thread, for a product of 1024 by 1024 matrices and for a loop
-//            of bare multiply-adds, in turns
+//            of pure multiply-adds, interleaved
 #define _GNU_SOURCE
 #include "api/kernel.h"
 #include "asm/x86.h"
@@ -42,8 +41,8 @@ typedef struct Bench {
     DLTensor tensor[3];
     const DLTensor *arg[3];
     lw_run_options options;
-    int64_t size; // of what was made last
-    // for looking behind the API
+    int64_t size; // of the last kernel
+    // internals behind the API
     Slot *slot;
     View views[3];
     Way way;
@@ -188,7 +187,7 @@ static int two_tasks(void *arg, int64_t from, int64_t to, int thread) {
     Wake *w = arg;
     (void)to;
     if (thread) w->seen = (int64_t)lab_now();
-    double until = lab_now() + 2e5; // give the other one time to come
+    double until = lab_now() + 2e5; // wait for the other thread
     while (!thread && from == 0 && !w->seen && lab_now() < until) continue;
     return 0;
 }

@@ -3,9 +3,10 @@
 //     make bench-front
 //
 // Each round parses the text, infers types and ranges, and binds every size, from nothing to a
-// lw_bound; freeing is outside the clock. All memory of the context comes through the hooks below,
-// and malloc itself is counted, so what bypasses the arenas shows. Bars: the p50 of mv at most 20
-// us, of prodModel at most 150 us; at most 256 KiB for prodModel; nothing outside the arenas.
+// lw_bound; freeing is not timed. All memory of the context comes through the hooks below, and
+// malloc itself is counted, which detects allocations outside the arenas. Bars: the p50 of mv at
+// most 20 us, of prodModel at most 150 us; at most 256 KiB for prodModel; nothing outside the
+// arenas.
 #include "lab/stats.h"
 #include "loopwright.h"
 
@@ -51,7 +52,7 @@ static const Case cases[] = {
 // --- Memory --------------------------------------------------------------------------------------
 
 static size_t live, peak, calls; // through the hooks
-static size_t outside;           // calls of malloc and the like that are not the hooks'
+static size_t outside;           // calls of malloc and similar functions other than by the hooks
 
 extern void *__libc_malloc(size_t size);
 extern void __libc_free(void *ptr);
@@ -120,7 +121,7 @@ static size_t read_text(const char *file, char *text) {
     return len;
 }
 
-// Prints one row; whether it is within its bars.
+// Prints one row; returns whether it meets its bars.
 static int measure(lw_context *ctx, const Case *c) {
     static char text[MAX_TEXT];
     static double us[ROUNDS];
@@ -145,7 +146,7 @@ int main(void) {
     lw_context_options options = {
         .struct_size = sizeof options, .alloc = hook_alloc, .free = hook_free};
     int ok = 1;
-    // As in a program that has run for a while, the heap keeps what it got from the system.
+    // As in a long-running program, the heap keeps its memory.
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
     mallopt(M_TOP_PAD, 16 << 20);
     lw_context *ctx = lw_context_new(&options);

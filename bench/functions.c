@@ -1,7 +1,7 @@
-// Nanoseconds per element of the functions that compiled code computes in place, in the first cache
-// level: every ISA level of this machine, calls of the interpreter's arithmetic a vector at a time
-// (what other functions still cost), and the C library's float functions one by one. Fastest of
-// many repetitions, so that a busy machine disturbs little.
+// Nanoseconds per element of the functions that compiled code expands inline, with data in L1: on
+// every ISA level of this machine, by calls of the interpreter's arithmetic per vector (the cost of
+// all other functions), and by the C library's float functions. The fastest of many repetitions
+// counts, so that other load matters little.
 #define _GNU_SOURCE // exp10f
 #include <math.h>
 #include <stdio.h>

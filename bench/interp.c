@@ -1,4 +1,4 @@
-// The reference interpreter: statement instances per second on one core. Bar: 10 million, for a
+// The reference interpreter: statement iterations per second on one core. Bar: 10 million, for a
 // matrix product and for pointwise statements in f32.
 //
 //     make build/bench/interp && build/bench/interp

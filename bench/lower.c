@@ -2,7 +2,7 @@
 //
 //     make build/bench/lower && build/bench/lower
 //
-// Each candidate lowers into an arena that is released behind it, as a search does.
+// As in a search, each candidate is lowered into an arena that is then released.
 
 #include "lab/stats.h"
 #include "lang/lang.h"
@@ -62,7 +62,7 @@ static void measure(Bench *b, const char *name, const Program *p, const char *te
     arena_free(&arena);
 }
 
-// Two candidates in turn, as a search makes them, sharing the nodes in which they agree.
+// Two alternating candidates that share equal nodes, as in a search.
 static void measure_shared(Bench *b, const char *name, const Program *p, const char *const *text) {
     static double time[RUNS];
     const Schedule *s[2];

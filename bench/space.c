@@ -1,9 +1,9 @@
 // The spaces of the paper's kernels. `make bench-space`.
 //
-// Telamon's Table 2: how many implementations, how many dead ends, and what a decision costs. Its
-// Table 3: how many nodes at depth 10 of the tree of decisions are left when those go whose bound
-// is above the best time known; and Section 5.5, the same with the decisions in reverse order, at
-// the first depth with more than 100,000 nodes. Numbers of nodes are estimates (Knuth's).
+// Telamon's Table 2: the number of implementations and dead ends, and the cost of a decision. Its
+// Table 3: the number of nodes at depth 10 of the decision tree that remain after pruning those
+// whose bound is above the best known time; and Section 5.5, the same with the decisions in reverse
+// order, at the first depth with more than 100,000 nodes. Numbers of nodes are Knuth's estimates.
 #include "lab/ours.h"
 #include "lab/stats.h"
 #include "space/bound.h"
@@ -47,7 +47,7 @@ static uint64_t next(uint64_t *state) {
 
 enum { MANY = 50000 };
 
-// Copy a candidate and take one decision, over random descents.
+// Times copying a candidate and making one decision, over random descents.
 static void time_decisions(Arena *arena, const Space *s, double *p50, double *p99) {
     SpaceWork *w = space_work(arena, s);
     Cand *c = space_cand(arena, s), *d = space_cand(arena, s);
@@ -122,8 +122,8 @@ static const struct {
     {"strided matmul", STRIDED, PACKED, "M=1024,N=1024,K=1024", "6.62"},
 };
 
-// Processor time, since a call may last longer than one has the core for; and the lower quartile,
-// since that time is not exact.
+// Processor time, since a call may be longer than a time slice; and the lower quartile, since that
+// time is not exact.
 static double best_seconds(const char *program, const char *schedule, const char *sizes) {
     enum { CALLS = 400 };
     Ours *o = ours_new(program, schedule, sizes, ISA_COUNT);
@@ -144,7 +144,7 @@ enum { DEEPEST = 64, SAMPLES = 3000, ENOUGH = 100000 };
 
 typedef struct Nodes {
     double all[DEEPEST + 1], left[DEEPEST + 1]; // by depth
-    double leaves, leaves_left;                 // those below nodes of depth 10 that are left
+    double leaves, leaves_left; // all leaves, and those below remaining nodes of depth 10
 } Nodes;
 
 static int next_open(const Space *s, const Cand *c, bool reverse) {
@@ -153,7 +153,7 @@ static int next_open(const Space *s, const Cand *c, bool reverse) {
     return var;
 }
 
-// One descent; a node counts as many times as there are nodes that it stands for.
+// One descent; a node is weighted by the number of nodes that it represents.
 static void descend(Arena *arena, const BoundModel *b, const Space *s, SpaceWork *w, double cut,
                     bool reverse, uint64_t *state, Nodes *n) {
     ArenaMark mark = arena_mark(arena);
@@ -177,7 +177,7 @@ static void descend(Arena *arena, const BoundModel *b, const Space *s, SpaceWork
         if (!live) break;
         space_copy(s, c, chosen);
     }
-    for (int d = depth; d <= DEEPEST; d++) { // a leaf stays one
+    for (int d = depth; d <= DEEPEST; d++) { // a leaf counts at all further depths
         left = left && bound_seconds(b, c, NULL) <= cut;
         if (d <= 10) kept = left;
         n->all[d] += weight, n->left[d] += left ? weight : 0;

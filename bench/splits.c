@@ -1,14 +1,14 @@
-// What tails cost: random nests of three to five splits that do not divide, against the same nests
-// with sizes and steps that do. Both have the same register block; every other step of the first is
-// as near as can be for its last block to have a random length, every size is within a sixteenth.
+// The cost of tails: random nests of three to five splits that do not divide ("odd"), against the
+// same nests with sizes and steps that do ("even"). Both have the same register block; all other
+// steps of the odd nest are as near as possible to the even ones such that the last block has a
+// random length, and every size is within a sixteenth.
 //
-// Rates are iterations a ns. The unit of work that a cost is for is a vector operation: a block of
-// 17 columns is two for each row, however code goes about it, so what lanes that are masked off
-// cost ("masked") is told apart from what tails cost beyond that ("tails"). All else is to be
-// equal: operands of both have the same distance between rows, an odd number of elements, so that
-// both load across lines alike and map to the same sets of the caches; and operands fit in half of
-// the second-level cache, since beyond a comparison of sizes that differ is one of memory. A cost
-// is the median of the ratios of rounds that take turns.
+// Rates are iterations per ns. Costs are per vector operation: a block of 17 columns is two vectors
+// per row in any implementation, so the cost of masked-off lanes ("masked") is separated from the
+// additional cost of tails ("tails"). All else is equal: operands of both have the same distance
+// between rows, an odd number of elements, so that loads cross lines equally often and map to the
+// same cache sets; and operands fit in half of L2, because larger ones would compare memory. A cost
+// is the median of the ratios of interleaved rounds.
 //
 //     make bench-splits
 //     build/bench/splits [--seed N] [--nests N] [--isa avx2] [--verbose]
@@ -37,8 +37,8 @@ typedef struct Split {
 
 typedef struct Nest {
     const char *program, *statement, *inner; // the loops inside the splits
-    const char *iters;                       // their names; sizes are called the same, in capitals
-    const char *rows;                        // by operand: the iterator along its rows, or -
+    const char *iters; // their names; the sizes have the same names in capitals
+    const char *rows;  // per operand: the iterator along its rows, or -
     int niters, nsplits;
     Split split[MAX_LOOPS]; // outermost first
     int even[4], odd[4];    // sizes
@@ -50,14 +50,14 @@ static const char sums[] = "def f(float(M,N) A) -> (C) {\n  C(m) +=! A(m,n)\n}\n
 static const char maps[] = "def f(float(M,N) A, float(M,N) B) -> (C) {\n"
                            "  C(m,n) = A(m,n) * 2.0 + B(m,n)\n}\n";
 
-// The number nearest to an even one whose last block has one of all other lengths.
+// The number nearest to `even` whose last block has a random other length.
 static int ragged(uint64_t *state, int even, int block) {
     if (block < 2) return even > 4 ? even + below(state, even / 4) - even / 8 : even + 1;
     int last = 1 + below(state, block - 1);
     return 2 * last < block ? even + last : even - block + last;
 }
 
-// Splits an iterator's blocks once more, around those it has.
+// Adds an outer split of an iterator.
 static void widen(Nest *n, uint64_t *state, int iter, int least, int most) {
     int block = 1;
     for (int i = n->nsplits - 1; i >= 0; i--) // the outermost so far
@@ -79,8 +79,8 @@ static void set_sizes(Nest *n, uint64_t *state, int least) {
     }
 }
 
-// Register blocks of three rows or more: loads of B take the time of those with fewer, and a last
-// block of one row loads as much of B as one of two.
+// Register blocks of three rows or more: blocks with fewer rows are limited by loads of B, and a
+// last block of one row loads as much of B as one of two.
 static Nest product(uint64_t *state, int splits, int lanes, int registers) {
     Nest n = {products, "C", "k m n:v", "mnk", "knn", .niters = 3};
     int room = registers - 6, vectors = 1 + below(state, room / 3 < 4 ? room / 3 : 4);
@@ -138,8 +138,7 @@ static double work(const Nest *n, bool odd) {
     return all;
 }
 
-// Iterations as vectors, of blocks that n's splits cut off a length: one that is not full counts as
-// one that is.
+// The number of vectors that n's splits make of a length; partial vectors count as full ones.
 static double in_vectors(const Nest *n, bool odd, int from, int length, int lanes) {
     while (from < n->nsplits && n->iters[n->split[from].iter] != 'n') from++;
     if (from == n->nsplits) return (double)((length + lanes - 1) / lanes * lanes);
@@ -148,13 +147,13 @@ static double in_vectors(const Nest *n, bool odd, int from, int length, int lane
     return length % step ? all + in_vectors(n, odd, from + 1, length % step, lanes) : all;
 }
 
-// How much of the odd nest's vectors is masked off: times as many as there are iterations.
+// The overhead of masked-off lanes in the odd nest: lanes per iteration.
 static double masked(const Nest *n, int lanes) {
     int i = (int)(strchr(n->iters, 'n') - n->iters);
     return in_vectors(n, true, 0, n->odd[i], lanes) / n->odd[i];
 }
 
-// ns of one call, of as many as take 50 us.
+// ns of one call, averaged over 50 us.
 static double one_call(Ours *o) {
     int calls = 1;
     for (;;) {
@@ -181,8 +180,8 @@ static bool set_rows(const Nest *n, Ours *o) {
 }
 
 typedef struct Measured {
-    double rate[2]; // iterations a ns at best: even, odd
-    double cost;    // how many times as long the odd one takes
+    double rate[2]; // best iterations per ns: even, odd
+    double cost;    // time of the odd nest relative to the even one
     size_t bytes[2];
     bool right;
 } Measured;
@@ -235,7 +234,7 @@ static Nest draw(uint64_t *state, int kind, int splits, const Machine *m) {
 static double bytes(const Nest *n) {
     double all = 0, each = 1;
     for (int i = 0; i < n->niters; i++) each *= (double)row(n, n->iters[i]);
-    for (int i = 0; n->rows[i]; i++) // what an operand lacks is the one iterator it does not have
+    for (int i = 0; n->rows[i]; i++) // an operand has all iterators except one
         all += 4 * (n->niters == 2 ? each : each / (double)row(n, "nmk"[i]));
     return all;
 }

@@ -1,16 +1,16 @@
-// Tuning: how many candidates a second, how much of the time inside them, how good the first second
-// is, and how tuned kernels compare with other libraries.
+// Tuning: candidates per second, the fraction of time inside them, the quality of the result after
+// one second, and tuned kernels against other libraries.
 //
 //     make bench-tune
 //     build/bench/tune [--seconds 1] [--long 10] [--tuned 3] [--only rate,early,peers,two]
 //                      [--item NAME] [--quick] [--peers build/peers]
 //
-// That takes some 15 minutes: one for rates, four for the first second (20 with --long 60), six for
-// peers on one core and three on two; with --quick a third.
+// This takes about 15 minutes: one for rates, four for the first second (20 with --long 60), six
+// for peers on one core and three on two; with --quick a third.
 //
-// Kernels run on one core, the last one, when they are tuned as well as when they are compared. The
-// tuning itself has the other cores to think and compile on, as it has with a user. What was found
-// is compared side by side in rounds (lab/lab.h), whatever the tuning itself said.
+// Kernels run on the last core, both for tuning and for comparisons. The tuning uses the other
+// cores to search and compile, as for a user. Its results are compared in interleaved rounds
+// (lab/lab.h), independently of the times that it reported.
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "lab/rivals.h"
@@ -30,7 +30,7 @@ typedef struct Item {
     const char *task; // of peers, or NULL
     double work;      // operations; 0: bytes of the arguments
     Bar bar;
-    bool loopstack; // of the list that the first second is judged by
+    bool loopstack; // counts for the quality of the first second
     bool inexact;
 } Item;
 
@@ -161,8 +161,8 @@ typedef struct Bench {
     lw_context *ctx;
     const char *only, *item;
     double seconds, long_seconds, tuned_seconds;
-    int seeds;   // a rate is the median of so many tunings
-    int threads; // of what is tuned and of peers
+    int seeds;   // number of tunings per rate, which is their median
+    int threads; // of tuned kernels and of peers
 } Bench;
 
 static bool wanted(const Bench *b, const char *what) { return !b->only || strstr(b->only, what); }
@@ -228,13 +228,13 @@ static Ours *compiled(const Item *it, const char *schedule) {
 }
 
 // --- Rates ---------------------------------------------------------------------------------------
-// Bars: 800 trials a second at 64^3; on larger kernels 0.1 over the best time (here 800 where that
-// is more), and 60 % of the time in candidates.
+// Bars: 800 trials per second at 64^3; on larger kernels 0.1 divided by the best time (at most
+// 800), and 60 % of the time in candidates.
 
 enum { MOST_SEEDS = 9 };
 
 static void run_rate(Bench *b) {
-    static const double large = 1e-4; // seconds: more than thinking and compiling take
+    static const double large = 1e-4; // seconds: more than generating and compiling
     int n = 0, fast = 0, nlarge = 0, busy[2] = {0};
     printf("tuning for %.1f s, one core; medians of %d\n", b->seconds, b->seeds);
     printf("  %-28s %10s %9s %9s %9s\n", "", "best", "trials/s", "of bar", "in kernels");
@@ -246,7 +246,7 @@ static void run_rate(Bench *b) {
         for (int seed = 1; seed <= b->seeds; seed++) {
             Found f = tune(b, it, b->seconds, (uint64_t)seed);
             if (!f.schedule) continue;
-            // The bar is by the best as this tuning saw it: another one may meet a faster machine.
+            // The bar uses the best time of this tuning: in another one the machine may be faster.
             best[seeds] = f.state.seconds;
             rate[seeds] = (double)f.state.trials / f.state.elapsed;
             by_bar[seeds] = rate[seeds] / fmin(800, 0.1 / f.state.seconds);
@@ -270,7 +270,7 @@ static void run_rate(Bench *b) {
 
 // --- The first second ----------------------------------------------------------------------------
 
-// How fast what a short tuning found is, by what a long one found.
+// The speed of the result of a short tuning relative to that of a long one.
 static double compare(Bench *b, const Item *it, double *gained) {
     static Trial t;
     Found early = tune(b, it, b->seconds, 1), late = tune(b, it, b->long_seconds, 2);
@@ -321,7 +321,7 @@ static void run_early(Bench *b) {
 
 // --- Peers ---------------------------------------------------------------------------------------
 
-// The filters, which peers take as taps x C x K, in our blocks: KO CO taps CI KI.
+// Converts filters from the peers' layout taps x C x K to our blocks KO CO taps CI KI.
 static void pack_filters(const Ours *o) {
     enum { TAPS = 9 };
     const Tensor *f = &o->program->tensors.at[1];
@@ -337,7 +337,7 @@ static void pack_filters(const Ours *o) {
     free(from);
 }
 
-// The part of this machine's bandwidth that so many nanoseconds are, every argument moved once.
+// The fraction of this machine's bandwidth if every argument moves once in `ns`.
 static double of_bandwidth(Bench *b, const Ours *o, double ns) {
     const lw_machine *m;
     lw_roof roof;
@@ -370,7 +370,7 @@ static void compete(Bench *b, const Item *it, Ours *o, Row *row) {
         free(x);
     }
     double usual = b->lab.round_ns;
-    if (b->threads > 1) b->lab.round_ns *= 4; // threads wake in each
+    if (b->threads > 1) b->lab.round_ns *= 4; // includes waking threads
     trial_run(&b->lab, &t);
     b->lab.round_ns = usual;
     lab_pin(&b->lab, true);
@@ -409,7 +409,7 @@ static void run_peers(Bench *b, int threads) {
 // --- The command ---------------------------------------------------------------------------------
 
 int main(int argc, char **argv) {
-    // Many short rounds: slow phases of the machine strike few of them, and intervals are narrow.
+    // Many short rounds: slow phases affect only some of them, and intervals are narrow.
     Bench b = {.lab = {.peers = "build/peers",
                        .rounds = 101,
                        .round_ns = 5e5,
@@ -444,7 +444,7 @@ int main(int argc, char **argv) {
                    2;
     }
     b.ctx = lw_context_new(NULL);
-    lw_machine_get(b.ctx, NULL, &(const lw_machine *){NULL}); // by all cores, if need be
+    lw_machine_get(b.ctx, NULL, &(const lw_machine *){NULL}); // measures on all cores, if necessary
     lab_open(&b.lab);
     if (wanted(&b, "rate")) run_rate(&b);
     if (wanted(&b, "early")) run_early(&b);

@@ -1,12 +1,13 @@
-// Kernels for x86-64 under the schedules of examples/schedules, one core, against what this machine
-// can do at most and against other libraries, all in one run.
+// Kernels for x86-64 under the schedules of examples/schedules, on one core, against the limits of
+// this machine and against other libraries, all in one run.
 //
 //     make bench-setup bench-x86
 //     build/bench/x86 [--quick] [--only gemm,conv] [--item 64] [--json FILE] [--peers build/peers]
 //
-// Rates are medians over interleaved rounds. `of peak`: by the largest of a multiply-add loop,
-// which runs before and behind, and any peer, in the fastest tenth of their rounds. For
-// memory-bound kernels a hand-written loop with the same streams takes the place of peak.
+// Rates are medians over interleaved rounds. `of peak` divides by the highest rate of a
+// multiply-add loop, which runs before and after the kernel, and of all peers, each in the fastest
+// tenth of its rounds. For memory-bound kernels, the limit is a hand-written loop with the same
+// streams.
 #include "lab/ours.h"
 #include "lab/rivals.h"
 #include "lab/table.h"
@@ -21,10 +22,10 @@
 typedef struct Item {
     const char *list, *name;
     const char *program, *schedule, *sizes; // files under examples/schedules
-    const char *task;                       // what peers are asked; NULL: none
-    const char *limit;                      // what peers/limits is asked; NULL: multiply-adds
+    const char *task;                       // task of the peers; NULL: none
+    const char *limit;                      // task of peers/limits; NULL: multiply-adds
     double work;                            // flops; 0: bytes of all arguments
-    double done;                            // flops that peers cannot do without; 0: `work`
+    double done;                            // flops that peers must perform; 0: `work`
     Isa isa;
     Bar bar;
     bool inexact; // sums of rounded values: compared up to the error of a sum of 1024
@@ -47,9 +48,8 @@ typedef struct Item {
 #define GEMM512(N, S, NEED) GEMM("gemm", N, S, ISA_AVX512, LIMIT(NEED))
 #define GEMM256(N, S)       GEMM("gemm avx2", N, S, ISA_AVX2, LIMIT(0.92))
 #define GEMM_ODD(N, S)      GEMM("gemm odd", N, S, ISA_AVX512, PEER(1, "libxsmm"))
-// C channels at H x H pixels, in blocks. Taps that lie in the border need not be computed, and are
-// counted all the same, as is usual; what a peer is taken for as a measure of the machine (`done`)
-// leaves them out.
+// C channels at H x H pixels, in blocks. Taps in the border need not be computed but are counted,
+// as is usual; `done`, the work of a peer as a measure of the machine, does not include them.
 #define CONV(C, H, CO, CI, KO, KI, SCHEDULE)                                                       \
     {                                                                                              \
         "conv 3x3", #C "@" #H, "conv3x3_taps.tc", SCHEDULE,                                        \
@@ -140,11 +140,11 @@ typedef struct Bench {
     const char *only, *item, *json;
 } Bench;
 
-// Sums of products of the operands are exact, so every order of them gives the same bits. What is
-// rounded on the way may differ by as much as a sum of 1024 terms may.
+// Sums of products of the operands are exact, so every order gives the same bits. Rounded values
+// may differ by the rounding error of a sum of 1024 terms.
 static float tolerance(const Item *it) { return it->inexact ? 1024 * FLT_EPSILON : 0; }
 
-// The filters, which peers take as taps x C x K, in our blocks: KO CO taps CI KI.
+// Converts filters from the peers' layout taps x C x K to our blocks KO CO taps CI KI.
 static void pack_filters(const Ours *o, int taps) {
     const Tensor *f = &o->program->tensors.at[1];
     int64_t ko = tensor_size(f, 0), co = tensor_size(f, 1), ci = tensor_size(f, 4);
@@ -161,8 +161,8 @@ static void pack_filters(const Ours *o, int taps) {
 
 enum { FMA_LOOPS = 10000, FMA_CHAINS = 24 }; // as in peers/limits.c
 
-// What the machine can do at most: multiply-adds, or the streams of the item by ordinary and by
-// non-temporal stores. These entries stand behind all others, from the number returned on.
+// Adds the limits of the machine: multiply-adds, or the streams of the item by ordinary and by
+// non-temporal stores. These entries come after all others, from the returned number on.
 static int add_limits(Bench *b, const Item *it, Trial *t) {
     char task[LAB_LINE];
     int first = t->n;
@@ -178,9 +178,9 @@ static int add_limits(Bench *b, const Item *it, Trial *t) {
     return first;
 }
 
-// Our rate by the machine's: the largest of a multiply-add loop, which has rounds before and behind
-// ours, and any peer that did all of the work. The fastest tenth of the rounds of each: whoever
-// else is on the machine makes all of them slower, by different amounts.
+// Our rate divided by the highest rate of a multiply-add loop, which has rounds before and after
+// ours, and of peers that did all of the work. Each in the fastest tenth of its rounds: other load
+// slows them down by different amounts.
 static double of_peak(const Trial *t, int first, const Item *it, double work) {
     double flops = 2.0 * FMA_LOOPS * FMA_CHAINS * (it->isa == ISA_AVX2 ? 8 : 16);
     double least = NAN;
@@ -241,7 +241,7 @@ static void run_item(Bench *b, const Item *it) {
 }
 
 // --- Two threads ---------------------------------------------------------------------------------
-// How much faster two threads are than one, by how much faster a loop of multiply-adds gets.
+// The speed-up by a second thread, relative to that of a loop of multiply-adds.
 
 static double scaling(const Trial *t) {
     double x[TRIAL_ROUNDS];
@@ -292,8 +292,8 @@ static void run_threads(Bench *b) {
     table_print(stdout, &b->table, "threads");
 }
 
-// --- Places from data ----------------------------------------------------------------------------
-// With indices checked and without, and by a loop in C that does not check either.
+// --- Data-dependent indices ----------------------------------------------------------------------
+// With and without checks of indices, and by a loop in C without checks.
 
 typedef struct ByHand {
     const float *table;

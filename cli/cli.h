@@ -1,17 +1,16 @@
-// The command `loopwright`: what its parts share. It sees loopwright.h and nothing else of the
-// library.
+// The command `loopwright`: declarations shared by its parts. It includes only loopwright.h from
+// the library.
 //
 //   main.c      the table of commands, help, dispatch
-//   options.c   the table of options, reading the command line
-//   check.c show.c space.c run.c compile.c machine.c   the commands
-//   bench*.c    benchmarks; bench.h tells them apart
-//   report.c explain.c web.c   pages of HTML, from the pieces in web/
-//   output.c    files that are written
-//   data.c      arguments in memory: from text, random; what summaries say of them
-//   given.c     arguments that the command line gives
+//   options.c   the table of options, parsing the command line
+//   cmd_*.c     the commands; `bench` is in bench/command
+//   run_report.c cmd_explain.c web.c   HTML pages, from the pieces in web/
+//   output.c    output files
+//   data.c      arguments in memory: from text, random; their summaries
+//   given.c     arguments from the command line
 //   npy.c       .npy files
 //   json.c      one JSON object on standard output
-//   json_read.c lines of JSON that were written before
+//   json_read.c reads lines of JSON
 //
 // Exit status: 0 success, 1 a diagnosed failure, 2 misuse of the command line. Results go to
 // standard output, everything else to standard error; under --json standard output holds one object
@@ -38,17 +37,17 @@ typedef struct Pairs {
 typedef struct Json {
     char *text;
     size_t len, cap;
-    bool comma; // something stands before the next member
+    bool comma; // the next member needs a comma
 } Json;
 
 typedef struct Command Command;
 
-// One run of the command: its line, read, and what it works with.
+// One run of the command: the parsed command line and its state.
 typedef struct Cli {
     const Command *command;
-    const char *self; // how this command was called: "loopwright", "build/loopwright"
+    const char *self; // argv[0]: "loopwright", "build/loopwright"
     lw_context *ctx;
-    const char **words; // what is not an option
+    const char **words; // arguments that are not options
     size_t nwords;
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
@@ -58,23 +57,23 @@ typedef struct Cli {
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;
     double seconds, gap, days;
-    long rank; // of processes that mpirun started together; the first speaks for all of them
+    long rank; // among the processes of mpirun; the first prints for all of them
     bool json, named, strict, unchecked, unproven, unchecked_index, as_written, time, trace, help,
         cost, remeasure, agree;
     bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin,
         check;
-    Json object, diags; // what --json prints, and the elements of its "diagnostics"
-    const char *error;  // why it failed, in a sentence; under --json
+    Json object, diags; // the object of --json, and the elements of its "diagnostics"
+    const char *error;  // the reason of a failure for --json, as a sentence
 } Cli;
 
 struct Command {
     const char *name, *args, *summary;
-    const char *const *options; // names, ended by NULL; --json and --help are everybody's
-    const char *help;           // what it does, then examples
+    const char *const *options; // names, terminated by NULL; all commands take --json and --help
+    const char *help;           // description, then examples
     int (*run)(Cli *cli);
 };
 
-extern const Command commands[]; // ended by a NULL name
+extern const Command commands[]; // terminated by a NULL name
 
 int command_check(Cli *cli);
 int command_show(Cli *cli);
@@ -82,7 +81,7 @@ int command_space(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_tune(Cli *cli);
-bool tune_rank(Cli *cli); // finds `rank`, and keeps others than the first quiet; false: it cannot
+bool tune_rank(Cli *cli); // finds `rank`, and silences all but the first; false: failure
 int command_einsum(Cli *cli);
 int command_teml(Cli *cli);
 int command_machine(Cli *cli);
@@ -94,37 +93,37 @@ int command_demo(Cli *cli);
 
 // --- Reading the command line, options.c ---------------------------------------------------------
 
-// EXIT_OK, or EXIT_MISUSED after saying why.
+// EXIT_OK, or EXIT_MISUSED after printing the reason.
 int cli_read(Cli *cli, int argc, char **argv);
-// What --lang, --stage, --emit and --backend may be, ended by NULL, in the order of the API's
-// enumerators; and the place of a word among them, -1 for NULL.
+// The values of --lang, --stage, --emit and --backend, terminated by NULL, in the order of the
+// API's enumerators; and the position of a word among them, -1 for NULL.
 extern const char *const lang_words[], *const stage_words[];
 extern const char *const emit_words[], *const backend_words[];
 int cli_word(const char *const *words, const char *text);
-// Nothing is taken in silence: EXIT_MISUSED when one of these options, "--time --isa", is given,
-// saying that it has no effect and why ("with --backend interp").
+// Refuses options without effect: EXIT_MISUSED if one of the options in `names`, such as "--time
+// --isa", is given; prints that it has no effect and why ("with --backend interp").
 int cli_idle(Cli *cli, const char *names, const char *why);
 void cli_help_options(FILE *to, const Command *command);
 
 // --- Ending --------------------------------------------------------------------------------------
-// Says what is wrong with the command line; under --json in the object. Returns EXIT_MISUSED.
+// Reports an error in the command line, under --json in the object. Returns EXIT_MISUSED.
 int cli_misuse(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The same for something the command found wrong. Returns EXIT_FAILED.
+// The same for a failure of the command. Returns EXIT_FAILED.
 int cli_fail(Cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// Prints the diagnostics of the last call, warnings included, or puts them in the object. Returns
+// Prints the diagnostics of the last call, including warnings, or puts them in the object. Returns
 // EXIT_FAILED unless status is LW_OK.
 int cli_report(Cli *cli, lw_status status);
-char *cli_history_path(void); // where bench appends and report reads, unless told; to be freed;
-                              // NULL: nowhere, there is no home
-void *cli_alloc(size_t size); // zeroed; ends the command when there is no memory
+char *cli_history_path(void); // default history of bench and report; to be freed;
+                              // NULL: there is no home folder
+void *cli_alloc(size_t size); // zeroed; exits if there is no memory
 char *cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *cli_time(char out[32], double us); // "12.3 us", "4.56 ms", "1.234 s"
 
-// --- What several commands do --------------------------------------------------------------------
+// --- Shared by several commands ------------------------------------------------------------------
 
 // Opens words[0] and reports.
 int cli_open(Cli *cli, lw_module **mod);
-// The function --def names, or the only one; NULL after saying what is wrong.
+// The function of --def, or the only one; NULL after an error message.
 const lw_function *cli_function(Cli *cli, const lw_module *mod);
 // Reads the file of --schedule, if there is one; the caller frees *memory.
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory);
@@ -137,7 +136,7 @@ char *cli_values_text(const lw_bound *b);
 // "f32(4, 3) C" with numbers; a dimension that does not start at 0 as first:end.
 char *cli_tensor_text(const lw_bound *b, size_t i);
 const char *cli_dtype_name(DLDataType dtype);
-// Is a schedule of this origin (lw_timing.schedule) from the tuning database?
+// Whether a schedule of this origin (lw_timing.schedule) is from the tuning database.
 bool cli_tuned(const char *origin);
 void json_dims(Json *j, const char *key, int32_t n, const int64_t *at);
 void json_values(Json *j, const lw_bound *b); // "sizes": {...}
@@ -148,17 +147,18 @@ void json_tensor(Json *j, const lw_bound *b,
 typedef struct Array {
     DLTensor t; // shape and strides are allocated
     void *memory;
-    void *block; // that it is a part of
+    void *block; // the allocation that contains it
     int64_t *dims;
 } Array;
 
 int64_t data_elements(const DLTensor *t);
 // Compact, zeroed, shaped like `like`. False when it is too large.
-// `number`: of the argument. Each begins at another place of its page, so that they do not alias.
+// `number` is that of the argument: each starts at a different offset in its page, so that they do
+// not alias.
 bool data_new(Array *a, const DLTensor *like, size_t number);
 void data_free(Array *a);
 void data_random(Array *a, uint64_t seed, const char *name, bool index, int64_t lo, int64_t hi);
-// Puts a number such as "2.5" in a rank-0 array; false when it is not a value of its type.
+// Stores a number such as "2.5" in a rank-0 array; false if it is not a value of its type.
 bool data_number(Array *a, const char *text);
 bool data_integer(const Array *a, int64_t *value); // of a rank-0 integer array
 uint64_t data_checksum(const DLTensor *t);
@@ -166,45 +166,45 @@ uint64_t data_checksum(const DLTensor *t);
 char *data_values(const DLTensor *t, int count);
 void json_data(Json *j, const DLTensor *t, int count); // "checksum", "values"
 
-// --- Arguments that are given, given.c -----------------------------------------------------------
+// --- Arguments of the command line, given.c ------------------------------------------------------
 typedef struct Given {
     Cli *cli;
     const lw_function *f;
     size_t n;          // arguments of f: inputs and outputs
-    Array *args;       // memory NULL: not there
-    const char **from; // where an argument comes from; NULL: it is not given
-    lw_size *sizes;    // of --size, in that order, then integers of --arg and --in
+    Array *args;       // memory NULL: absent
+    const char **from; // the origin of an argument; NULL: it is not given
+    lw_size *sizes;    // from --size, in that order, then integers from --arg and --in
     size_t nsizes;
 } Given;
 
-int given_read(Given *g, Cli *cli, const lw_function *f); // --size, --in, --arg; says what is wrong
-void given_begin(Given *g, Cli *cli, const lw_function *f); // with none of them
+int given_read(Given *g, Cli *cli, const lw_function *f);   // --size, --in, --arg; reports errors
+void given_begin(Given *g, Cli *cli, const lw_function *f); // without any of them
 void given_free(Given *g);
-const DLTensor **given_tensors(const Given *g); // those that are there; to be freed
+const DLTensor **given_tensors(const Given *g); // NULL for absent ones; to be freed
 bool given_is_result(const Given *g, const char *name);
-// Says that f has no such input or result (`what`) as the option names.
+// Reports that f has no input or result (`what`) of the option's name.
 int given_unknown(Given *g, const char *option, const char *name, const char *what);
 
-// --- Files that are written, output.c ------------------------------------------------------------
+// --- Output files, output.c ----------------------------------------------------------------------
 
 typedef struct Output {
     FILE *file;
     const char *path;
-    char *to;   // where it is until it is whole
-    bool plain; // that is beside path, not path itself
+    char *to;   // temporary file until it is complete
+    bool plain; // `to` is a temporary file, not path itself
 } Output;
 
-bool output_open(Cli *cli, const char *path, Output *o); // false after saying why
-int output_close(Cli *cli, Output *o);                   // EXIT_FAILED after saying why
-void output_drop(Output *o);                             // instead: what was there stays
-// Before much work is done for it: can it be written? NULL: there is nothing to write.
+bool output_open(Cli *cli, const char *path, Output *o); // false after an error message
+int output_close(Cli *cli, Output *o);                   // EXIT_FAILED after an error message
+void output_drop(Output *o);                             // instead of closing: keeps the old file
+// Checks before a long computation that the file can be written. NULL: there is nothing to write.
 int output_try(Cli *cli, const char *path);
 int output_write(Cli *cli, const char *path, const void *bytes, size_t size); // all at once
 
 // --- .npy files, npy.c ---------------------------------------------------------------------------
 
-// NULL on success, else what is wrong, to be freed. bf16 has no name there: an array of uint16 or
-// V2 is read as bf16 when `want_bf16`, and written as uint16.
+// NULL on success, otherwise an error text, to be freed. The format has no bf16: an array of uint16
+// or V2 is read as bf16 if `want_bf16`, and written as uint16.
 char *npy_read(const char *path, bool want_bf16, size_t number, Array *into);
 char *npy_parse(const unsigned char *bytes, size_t len, bool want_bf16, size_t number, Array *into);
 void npy_write(FILE *f, const DLTensor *t);
@@ -218,16 +218,16 @@ void json_int(Json *j, const char *key, int64_t i);
 void json_num(Json *j, const char *key, double f); // not finite: null
 void json_bool(Json *j, const char *key, bool b);
 void json_array(Json *j, const char *key, const Json *elements);
-void json_raw(Json *j, const char *key, const char *text); // JSON already; made one line
+void json_raw(Json *j, const char *key, const char *text); // JSON text; printed as one line
 
 // --- Reading JSON, json_read.c -------------------------------------------------------------------
-// All but the first take what json_valid found to be JSON; NULL, or `otherwise`: there is none.
+// All except the first require text accepted by json_valid; NULL, or `otherwise`: absent.
 bool json_valid(const char *text);
-const char *json_member(const char *object, const char *key); // where its value begins
+const char *json_member(const char *object, const char *key); // start of its value
 const char *json_element(const char *array, int i);
 double json_number(const char *object, const char *key, double otherwise);
 bool json_is(const char *object, const char *key, const char *text); // a string, or a word
 char *json_text(const char *object,
-                const char *key); // as it stands there, without quotes; to be freed
+                const char *key); // raw text without quotes; to be freed
 
 #endif

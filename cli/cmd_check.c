@@ -63,7 +63,7 @@ static void print_bound(const lw_bound *b) {
     }
 }
 
-// The given sizes that this function has; in `all` are those of any function.
+// Selects from `all` the given sizes that belong to this function.
 static size_t own_sizes(const lw_function *f, const lw_size *all, size_t n, lw_size *own) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
@@ -81,7 +81,7 @@ static size_t all_params(const lw_module *mod, const char **names) {
     return n;
 }
 
-// Each size must belong to some function, or it is a misspelling.
+// Each size must belong to some function; otherwise it is misspelt.
 static int check_names(Cli *cli, const lw_module *mod, const lw_size *sizes, size_t n) {
     size_t count = all_params(mod, NULL);
     const char **names = cli_alloc((count + 1) * sizeof *names);
@@ -102,7 +102,7 @@ static int check_names(Cli *cli, const lw_module *mod, const lw_size *sizes, siz
     return status;
 }
 
-// Binds when all sizes are there; a function that is the only one to check must have them all.
+// Binds if all sizes are given; if there is only one function to check, all must be given.
 static int check_one(Cli *cli, const lw_function *f, const lw_size *sizes, size_t n, bool only) {
     lw_size *own = cli_alloc((n + 1) * sizeof *own);
     size_t count = own_sizes(f, sizes, n, own);
@@ -139,7 +139,7 @@ int command_check(Cli *cli) {
     size_t n = 0;
     int status = cli_sizes(cli, NULL, &sizes, &n);
     if (!status) status = cli_open(cli, &mod);
-    if (!status || (mod && !cli->def)) { // of what has errors, the functions that have none
+    if (!status || (mod && !cli->def)) { // also prints the functions without errors
         json_open(&cli->object, "functions", '[');
         int checked = check_module(cli, mod, sizes, status ? 0 : n);
         json_close(&cli->object, ']');

@@ -1,4 +1,4 @@
-// loopwright compile: a function as a file that stands alone.
+// loopwright compile: writes a function as a stand-alone file.
 #include "cli.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 static bool is_stdout(const char *path) { return strcmp(path, "-") == 0; }
 
 static int write_file(Cli *cli, const char *path, const char *bytes, size_t size) {
-    if (is_stdout(path)) // what goes wrong there is seen at the end
+    if (is_stdout(path)) // errors of standard output are reported at exit
         return fwrite(bytes, 1, size, stdout) == size ? EXIT_OK : EXIT_FAILED;
     return output_write(cli, path, bytes, size);
 }
@@ -23,7 +23,7 @@ static const Kind kinds[] = {
     [LW_EMIT_SO] = {".so", "library"},
 };
 
-// A name with a dot ends as such files do; libraries may have a version behind that.
+// A name with a dot must have the right extension; libraries may add a version.
 static bool ending_fits(const char *path, const Kind *kind) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
@@ -38,7 +38,7 @@ static char *header_path(const char *path, const Kind *kind) {
     return cli_printf("%.*s.h", (int)(has ? len - end : len), path);
 }
 
-// C source and machine code have different prototypes. Is there a header of the other one?
+// C source and machine code have different prototypes: whether the file is a header of the other.
 static bool is_other_header(const char *path, const Kind *kind) {
     enum { MOST = 1 << 16 };
     FILE *f = fopen(path, "r");
@@ -52,7 +52,7 @@ static bool is_other_header(const char *path, const Kind *kind) {
     return ours && machine == (kind == &kinds[LW_EMIT_C]);
 }
 
-// A name that C or the file itself needs would come out changed.
+// A name that C or the file itself reserves would be changed.
 static int emit(Cli *cli, const lw_bound *b, const Kind *kind, const lw_emit_options *o,
                 lw_emitted *out) {
     int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, out));
@@ -61,7 +61,7 @@ static int emit(Cli *cli, const lw_bound *b, const Kind *kind, const lw_emit_opt
                     o->name);
 }
 
-// Standard output holds one file: there is no header, and C source has it inside.
+// Standard output holds one file: there is no separate header, and C source includes it.
 static int write_one(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
     lw_emitted out;
     o->header = "";
@@ -105,7 +105,7 @@ static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
     return status;
 }
 
-// Characters that a name in C has, the first being no digit.
+// Whether it is a C identifier.
 static bool is_name(const char *text) {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     return n && !text[n] && !(text[0] >= '0' && text[0] <= '9');

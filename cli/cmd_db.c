@@ -1,4 +1,4 @@
-// loopwright db: the tuning database, looked at and kept in order.
+// loopwright db: lists and maintains the tuning database.
 #include "cli.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ typedef struct Verb {
     const char *name;
     int (*run)(Cli *cli);
     const char *idle; // options that have no effect on it
-    bool reads;       // what there is
+    bool reads;       // requires an existing file
 } Verb;
 
 static const char *word(const Cli *cli, size_t i) { return i < cli->nwords ? cli->words[i] : NULL; }
@@ -21,7 +21,7 @@ static int too_many(Cli *cli, size_t most) {
     return cli_misuse(cli, "db %s does not take '%s'", cli->words[0], cli->words[most]);
 }
 
-// --- Looking -------------------------------------------------------------------------------------
+// --- Listing -------------------------------------------------------------------------------------
 
 static void print_time(double s) {
     if (s < 1e-3)
@@ -75,7 +75,7 @@ static size_t entries_of(const lw_db_entry *entry, size_t n, size_t from) {
     return k - from;
 }
 
-// What is longer than its column ends in dots.
+// Truncates a text to its column, with dots.
 static char *shortened(const char *text, int most) {
     bool fits = strlen(text) <= (size_t)most;
     return fits ? cli_printf("%s", text) : cli_printf("%.*s...", most - 3, text);
@@ -91,7 +91,7 @@ static const char *sizes_of(const lw_db_entry *e) {
 static const char *name_of(const lw_db_entry *e) { return e->name; }
 static const char *cpu_of(const lw_db_entry *e) { return e->cpu; }
 
-// The longest text of a column, as far as it is shown.
+// The width of a column: that of its longest text, as shown.
 static int width(const lw_db_entry *entry, size_t n, const char *title,
                  const char *(*of)(const lw_db_entry *e), int most) {
     size_t longest = strlen(title);
@@ -306,7 +306,7 @@ static int tell_counts(Cli *cli, const lw_db_counts *c) {
     return c->refused ? EXIT_FAILED : EXIT_OK;
 }
 
-// Something else than lines of JSON is refused as a whole, not line by line.
+// A file that is not JSON lines at all is refused as a whole, not line by line.
 static int check_lines(Cli *cli, const char *path, const char *text, size_t len) {
     static const char sqlite[] = "SQLite format 3";
     if (len >= sizeof sqlite && !memcmp(text, sqlite, sizeof sqlite))
@@ -405,7 +405,7 @@ static int db_put(Cli *cli) {
     lw_module *mod = NULL;
     if (cli->nwords < 2) return cli_misuse(cli, "which file?");
     if (!cli->schedule) return cli_misuse(cli, "which schedule? give one by --schedule FILE.lws");
-    cli->words++; // the rest of the line is that of `run`
+    cli->words++; // the rest of the command line is like that of `run`
     cli->nwords--;
     int status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
@@ -434,7 +434,7 @@ static const Verb verbs[] = {
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
-// A file that somebody named is one that there is; at the usual place there may be none yet.
+// A named file must exist; the default file may be absent.
 static int is_missing(Cli *cli) {
     const char *file = lw_db_file(cli->ctx), *variable = getenv("LW_DB");
     bool named = cli->db || (variable && *variable);

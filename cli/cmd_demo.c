@@ -1,7 +1,7 @@
 // loopwright demo: four programs, from their text to machine code at the speed of the machine, in
 // under a minute. Each is compiled, checked against the reference interpreter, measured as chosen
-// without search, tuned for a second, checked and measured again. Beside them runs what a C
-// compiler makes of the same loops as they are written.
+// without search, tuned for a second, checked and measured again, and compared with a C compiler on
+// the same loops as written.
 #include "command/bench.h"
 
 #include <math.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 
 typedef struct Story {
-    const char *word;                 // that --only takes
-    const char *title, *suite, *name; // of an item of the suites, or
-    BenchItem own;                    // an item of its own
+    const char *word;                 // name for --only
+    const char *title, *suite, *name; // an item of the suites, or
+    BenchItem own;                    // a separate item
 } Story;
 
 static const Story stories[] = {
@@ -35,18 +35,18 @@ typedef struct Outcome {
     double naive_us, compile_us, chosen_us, tuned_us, bound_us, roof_us;
     long long trials;
     bool right, tuned_right, tuned;
-    bool kept;    // nothing faster than the choice was found
+    bool kept;    // tuning found nothing faster than the chosen schedule
     bool refuted; // measured below the bound: there is no certificate
     char *schedule;
     const BenchItem *item;
 } Outcome;
 
-// What the first column of the table is: a C compiler on the loops as written, or, without one, our
+// The title of the table's first column: a C compiler on the loops as written, or, without one, our
 // own code for them.
 static const char naive_cc[] = "gcc -O3", naive_own[] = "as written";
 
-// The kernels, and nothing else, take turns. A tuned schedule that turns out slower here than the
-// choice is not taken: the difference is the noise of two measurements.
+// Alternates only the kernels. A tuned schedule that is slower here than the chosen one is not
+// used: the difference is measurement noise.
 static void measure(Bench *b, BenchKernel *chosen, BenchKernel *tuned, Outcome *o) {
     static Trial t;
     t = (Trial){0};
@@ -59,7 +59,7 @@ static void measure(Bench *b, BenchKernel *chosen, BenchKernel *tuned, Outcome *
     if (o->kept) o->tuned_us = o->chosen_us;
 }
 
-// Time of the loops as written, by themselves: they may take a hundred times as long as the others.
+// Times the loops as written separately: they may take a hundred times as long as the others.
 static double naive_us(Bench *b, const BenchItem *item, BenchKernel *chosen, const char *who) {
     static Trial t;
     BenchKernel own = {0};
@@ -81,7 +81,7 @@ static double naive_us(Bench *b, const BenchItem *item, BenchKernel *chosen, con
     return us;
 }
 
-// The kernel under the tuned schedule, with operands of its own. False: there is none.
+// The kernel under the tuned schedule, with its own operands. False: there is none.
 static bool tune(Bench *b, const BenchItem *item, BenchKernel *k, BenchKernel *tuned, Outcome *o) {
     const lw_tune_result *found;
     lw_tune_options t = {.struct_size = sizeof t, .seconds = 1, .threads = 1, .seed = 1};
@@ -103,7 +103,7 @@ static bool matches(BenchKernel *k, const void *reference, bool rounded) {
     return bench_kernel_same(k, reference, rounded);
 }
 
-// As it can be written to a file: options are indented by four more than statements.
+// Prints it as a Schedule file: options are indented by four more than statements.
 static void print_schedule(FILE *to, const char *schedule, bool kept) {
     fprintf(to, kept ? "  loops as chosen, none faster found:\n" : "  loops after tuning:\n");
     for (size_t n; *schedule; schedule += n + (schedule[n] == '\n')) {
@@ -112,7 +112,7 @@ static void print_schedule(FILE *to, const char *schedule, bool kept) {
     }
 }
 
-// What is printed and kept of a search that found nothing: the choice itself.
+// The outcome of a search that found nothing faster: the chosen schedule.
 static void keep_choice(BenchKernel *chosen, Outcome *o) {
     const char *text;
     lw_show_options show = {.struct_size = sizeof show, .threads = 1};
@@ -212,8 +212,8 @@ static void json_rows(Json *j, const Outcome *all, const char *naive) {
     json_close(j, ']');
 }
 
-// The commands work as they are printed: the command is named as it was called, and they read what
-// they write.
+// The printed commands work as they are: the program is named as it was called, and later commands
+// read files that earlier ones write.
 static void say_next(const char *self, const char *naive) {
     printf("\n  %s: the same loops in the order in which they are written, %s, one core\n"
            "  cannot beat: a lower bound, at this machine's rates, of every implementation in the "

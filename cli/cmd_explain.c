@@ -1,5 +1,5 @@
-// loopwright explain: one program, what was decided about it, what each decision costs or gains,
-// and the code it became, as one page that stands alone.
+// loopwright explain: a self-contained page about one program: its decisions, the cost or gain of
+// each, and its code.
 #include "web.h"
 
 #include <stdlib.h>
@@ -11,13 +11,13 @@ typedef struct Explain {
     const lw_function *f;
     lw_bound *bound;
     lw_schedule_text schedule;
-    char *memory; // of a schedule from a file, or as chosen
+    char *memory; // of the schedule's text
     lw_timing timing;
     double bound_us; // 0: not known
     Json *j;
 } Explain;
 
-// The schedule as text: the file's, or the one that is chosen, so that all parts speak of the same.
+// The schedule as text, from the file or chosen, so that all parts use the same one.
 static int find_schedule(Explain *x) {
     const char *text;
     lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .threads = x->threads};
@@ -57,9 +57,9 @@ static const char *ask_space(Explain *x, double *bound_us) {
     return ok ? text : NULL;
 }
 
-// Not every program has a space (Stripe's has not); the page then says nothing of decisions. A time
-// below the bound may show that this machine was measured in a slow phase; one below the bound of
-// better rates shows that the bound is wrong.
+// Not every program has a space (Stripe's do not); the page then has no decisions. A time below the
+// bound may mean that this machine was measured in a slow phase; if it is below the bound at better
+// rates too, the bound is wrong.
 static void add_space(Explain *x) {
     const char *text = ask_space(x, &x->bound_us);
     lw_machine_options again = {.struct_size = sizeof again, .improve = true};
@@ -70,7 +70,7 @@ static void add_space(Explain *x) {
     if (text) json_raw(x->j, "space", text);
 }
 
-// A described machine is not the one that it ran on.
+// A described machine is not the one that ran the code.
 static bool is_refuted(const Explain *x) {
     return x->timing.median_us < x->bound_us && !getenv("LW_MACHINE");
 }

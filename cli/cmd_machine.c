@@ -1,4 +1,4 @@
-// loopwright machine: what this machine can do.
+// loopwright machine: the measured rates of this machine.
 #include "cli.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-// loopwright run: a function on data; and loopwright einsum, which is a run of a function that is
-// not in a file.
+// loopwright run: runs a function on data; and loopwright einsum, which runs a function that is not
+// in a file.
 //
-// Files given by --in are read first, because their shapes tell sizes; then sizes are bound, the
-// other inputs made, the function run, and the results written and summarised.
+// Files of --in are read first, because their shapes determine sizes; then sizes are bound, the
+// other inputs generated, the function run, and the results written and summarised.
 #include "cli.h"
 
 #include <errno.h>
@@ -165,9 +165,9 @@ static void print_speed(const lw_timing *t) {
 
 static const char *const level_name[] = {"L1", "L2", "L3", "memory"};
 
-// What of this machine's peak that was; measures the machine when nobody did before.
+// The fraction of this machine's peak; measures the machine if there is no measurement.
 static void find_roof(Run *r) {
-    static const double sure = 1.02; // times as fast as possible
+    static const double sure = 1.02; // ratio to the peak that indicates a wrong peak
     const lw_machine *m;
     if (cli_report(r->cli, lw_machine_get(r->cli->ctx, NULL, &m))) return;
     r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
@@ -220,7 +220,7 @@ static void json_roof(Json *j, const Run *r) {
     json_close(j, '}');
 }
 
-// What was tuned for other threads, or another instruction set, is not used.
+// Schedules tuned for other threads, or another instruction set, are not used.
 static void print_tuned(const lw_timing *t) {
     if (!t->tuned_threads) return;
     printf("  tuned    for %d thread%s of %s, not for %d of %s: `loopwright tune` with the same "
@@ -229,7 +229,7 @@ static void print_tuned(const lw_timing *t) {
            t->isa);
 }
 
-// The certificate of what was tuned, against the clock of this run.
+// Compares the certificate of the tuned schedule with the time of this run.
 static void print_bound(const lw_timing *t) {
     char bound[32], time[32];
     if (t->bound_us <= 0 || !t->samples) return;
@@ -332,7 +332,7 @@ static void begin(Run *r) {
     r->from = r->g.from;
 }
 
-// What only a run on data of a user's has.
+// Options that only apply to a run on a user's data.
 static int check_idle(Cli *cli) {
     return cli->check ? cli_idle(cli, "--in --out --time --backend",
                                  "with --check: it has data of its own")
@@ -348,7 +348,7 @@ static int check_numbers(const Run *r) {
     return EXIT_OK;
 }
 
-// Compares as tuning does: in a process of its own, on data that are made up.
+// Compares as tuning does: in a separate process, on generated data.
 static int compare(Run *r) {
     Cli *cli = r->cli;
     const lw_check_result *c = NULL;
@@ -431,7 +431,7 @@ static int read_operands(Cli *cli, Array *operands, size_t n, lw_module **mod) {
     return status;
 }
 
-// The operands are the inputs of einsum's one function, so from there on it is a run.
+// The operands are the inputs of einsum's one function, so the rest is an ordinary run.
 int command_einsum(Cli *cli) {
     if (cli->nwords < 2)
         return cli_misuse(cli, "give the subscripts, then one .npy file per operand");

@@ -61,8 +61,9 @@ static int check_effects(Cli *cli) {
     return status;
 }
 
-// What the options speak of: loops, or else the Program. Stripe and TeML files hold no Programs.
-// Beside a Schedule --threads and --isa choose nothing, but a command line of `run` can be shown.
+// The stage that the options imply: loops, otherwise the Program. Stripe and TeML files hold no
+// Programs. With a Schedule, --threads and --isa have no effect, but are accepted so that a command
+// line of `run` can be shown.
 static const char *default_stage(const Cli *cli) {
     const char *dot = cli->nwords ? strrchr(cli->words[0], '.') : NULL;
     bool stripe = cli->lang ? strcmp(cli->lang, "stripe") == 0 : dot && !strcmp(dot, ".stripe");

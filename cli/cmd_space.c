@@ -1,4 +1,4 @@
-// loopwright space: what may be decided about a function, and what follows from a decision.
+// loopwright space: the open decisions about a function, and the consequences of a decision.
 #include "cli.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // loopwright tune: the fastest schedule of a function, found by measuring.
 //
-// The functions of the file (or those of --def) at each of the sizes given are tuned one after the
-// other, each with its share of the budget by the work that it does. With several strategies each
-// of them has all of it, and they are compared. The first interrupt ends the search and keeps the
-// best so far, and the command exits with 128 and the signal's number; the second ends it at once.
+// The functions of the file (or those of --def) are tuned one after the other at each of the given
+// sizes; the budget is divided in proportion to their work. Several strategies each get the whole
+// budget and are compared. The first interrupt ends the search and keeps the best so far, and the
+// command exits with 128 plus the signal's number; the second interrupt exits immediately.
 #include "cmd_tune.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupted; // by this signal; 0: not
+static volatile sig_atomic_t interrupted; // the signal; 0: none
 
 static void interrupt(int signal_number) {
     interrupted = signal_number;
@@ -26,7 +26,7 @@ static bool cancelled(void *tuning) {
     return interrupted != 0;
 }
 
-// Of processes that mpirun started together: which one this is, and how many there are.
+// The rank of this process under mpirun, or the number of processes.
 static long mpi_number(const char *name) {
     const char *text = getenv(name);
     return text ? strtol(text, NULL, 10) : 0;
@@ -38,12 +38,12 @@ bool tune_rank(Cli *cli) {
     return cli->rank <= 0 || freopen("/dev/null", "w", stdout);
 }
 
-// --- What is tuned -------------------------------------------------------------------------------
+// --- Functions and sizes -------------------------------------------------------------------------
 
 // One set of sizes.
 typedef struct Binding {
     lw_size *size;
-    bool *fresh; // named by this one, not carried over from the one before
+    bool *fresh; // named in this binding, not copied from the previous one
     size_t n;
 } Binding;
 
@@ -58,8 +58,7 @@ static Binding copy_binding(const Binding *from, size_t room) {
     return b;
 }
 
-// A size that is given again begins another binding, with the sizes that it does not name as they
-// were.
+// A size that is given again begins another binding, which copies the sizes that it does not name.
 static void add_size(Bindings *all, lw_size s, size_t room) {
     Binding *b = &all->at[all->n - 1];
     size_t i = 0;
@@ -84,7 +83,7 @@ static int read_bindings(Cli *cli, Bindings *all) {
     return status;
 }
 
-// Data are of one function's arguments.
+// Data belong to the arguments of one function.
 static int read_data(Tuning *t, const lw_function *const *f, size_t n) {
     const Cli *cli = t->cli;
     const char *option = cli->in.n ? "--in" : "--arg";
@@ -95,7 +94,7 @@ static int read_data(Tuning *t, const lw_function *const *f, size_t n) {
     return given_read(&t->given, t->cli, f[0]);
 }
 
-// Of several functions each takes the sizes that it has.
+// If there are several functions, each takes the sizes that it has.
 static int bind(Tuning *t, const lw_function *f, const Binding *b, bool only) {
     const Given *g = &t->given;
     lw_size *sizes = cli_alloc((b->n + g->nsizes + 1) * sizeof *sizes);
@@ -117,7 +116,7 @@ static int bind(Tuning *t, const lw_function *f, const Binding *b, bool only) {
     return EXIT_OK;
 }
 
-// Work is statement instances; whoever has next to none still gets something.
+// Work is the number of statement iterations; functions with very little work still get a minimum.
 static void share_out(Tuning *t) {
     double total = 0, sum = 0;
     for (size_t i = 0; i < t->n; i++) total += (double)lw_bound_instances(t->at[i].b);
@@ -168,7 +167,7 @@ static int find_work(Tuning *t, const lw_module *mod) {
 
 // --- Strategies ----------------------------------------------------------------------------------
 
-// Strategies with their options, and the order of decisions, before anything runs.
+// Validates strategies, their options, and the order of decisions, before anything runs.
 static int check_words(Tuning *t) {
     int status = EXIT_OK;
     for (size_t i = 0; i < t->nstrategies && !status; i++) {
@@ -214,7 +213,7 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->finished = r->finished;
     e->chosen = r->chosen;
     e->npoints = r->point_count;
-    // The last point is not the strategy's when it found nothing better.
+    // The last point is not the strategy's if it found nothing better.
     e->nfound = e->npoints - (e->npoints > 1 && strcmp(r->strategy, "chosen") == 0);
     e->point = cli_alloc((e->npoints + 1) * sizeof *e->point);
     if (e->npoints) memcpy(e->point, r->points, e->npoints * sizeof *e->point);
@@ -306,7 +305,7 @@ static int write_winner(Tuning *t) {
     return output_write(t->cli, t->cli->output, text, strlen(text));
 }
 
-// A name says what is in the file.
+// The extension must be that of the format.
 static int check_plot(Cli *cli) {
     const char *name = cli->plot ? strrchr(cli->plot, '/') : NULL;
     const char *kind = cli->plot ? strrchr(name ? name : cli->plot, '.') : NULL;
@@ -328,7 +327,7 @@ static int close_log(Tuning *t, int status) {
     return bad && !status ? cli_fail(t->cli, "cannot write '%s'", t->cli->log) : status;
 }
 
-// What was found until then was printed and kept.
+// The best so far was printed and stored.
 static int say_interrupted(const Tuning *t) {
     size_t done = 0;
     while (done < t->n && t->at[done].nruns > 0) done++;
@@ -357,7 +356,7 @@ static void clean_up(Tuning *t) {
 }
 
 int command_tune(Cli *cli) {
-    if (cli->rank > 0) { // the first has the result
+    if (cli->rank > 0) { // the first process has the result
         cli->quiet = true;
         cli->log = cli->plot = cli->output = NULL;
     }

@@ -1,6 +1,6 @@
-// Inside `loopwright tune`: what its two files share.
+// `loopwright tune`: declarations shared by its two files.
 //
-//   tune.c        what is tuned, how the budget is shared out, what is written
+//   cmd_tune.c    selects functions and sizes, divides the budget, writes files
 //   tune_show.c   progress while it runs, summaries, the log and the plot
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
@@ -9,17 +9,17 @@
 
 enum { TUNE_TOP = 5 };
 
-// One exploration that has ended: a function, at sizes, by a strategy, with a seed.
+// One completed exploration: a function at sizes, searched by a strategy with a seed.
 typedef struct Explored {
     lw_tune_state state;
     char *schedule, *found_by;
     char *unchecked;            // results; NULL: none
-    char *refuted, *reproducer; // see lw_tune_result; NULL: it was not
+    char *refuted, *reproducer; // as in lw_tune_result
     bool stored, finished, near;
-    double chosen; // seconds of what is chosen without search; 0: not known
+    double chosen; // seconds of the schedule chosen without search; 0: unknown
     lw_tune_point *point;
-    size_t npoints, nfound; // the last is the result; those that the strategy found
-    double top[TUNE_TOP];   // the fastest times that were measured, ascending; 0: fewer
+    size_t npoints, nfound; // all points, of which the last is the result; points of the strategy
+    double top[TUNE_TOP];   // the fastest measured times, ascending; 0: fewer
 } Explored;
 
 // A function at sizes.
@@ -27,27 +27,27 @@ typedef struct Tuned {
     const lw_function *f;
     lw_bound *b;
     double share;  // of the budget
-    Explored *run; // strategies, and for each of them its repetitions
-    size_t nruns;  // that came to their end
+    Explored *run; // per strategy, its repetitions
+    size_t nruns;  // number of completed ones
 } Tuned;
 
 typedef struct Tuning {
     Cli *cli;
-    Given given; // of the only function; n is 0 where nothing is given
+    Given given; // of the only function; n is 0 if nothing is given
     Tuned *at;
     size_t n;
     const char **strategy;
     size_t nstrategies, repeats;
     FILE *log;
     bool live;   // the progress line is rewritten in place
-    bool served; // this process only measured for another one
-    // Of the exploration that runs:
+    bool served; // this process only measured for another
+    // The running exploration:
     Tuned *now;
     Explored *into;
     const char *by;
     uint64_t seed;
-    double seconds, shown; // its budget; when it was last shown
-    bool warned;           // that the budget is too small
+    double seconds, shown; // its budget; time of the last progress line
+    bool warned;           // the warning about a too small budget was given
     int64_t trials;
 } Tuning;
 
@@ -61,11 +61,11 @@ void explored_summary(const Tuning *t, const Tuned *tuned);
 void explored_json(const Tuning *t, const Tuned *tuned);
 int explored_plot(Tuning *t);
 
-// The strategies: how many were tried on it, and what came of one of them.
+// Statistics of the explorations of one strategy.
 typedef struct Spread {
     size_t n;
     double best, mean, deviation; // of the times of the winners
-    double top;                   // mean over its explorations of the mean of their five fastest
+    double top;                   // mean of the five fastest, averaged over its explorations
     double trials;
 } Spread;
 Spread explored_spread(const Tuning *t, const Tuned *tuned, size_t strategy);

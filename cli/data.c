@@ -1,4 +1,4 @@
-// Arguments in memory: made from random numbers or from text, and summarised.
+// Arguments in memory: filled with random numbers or from text, and summarised.
 #include "cli.h"
 
 #include <errno.h>
@@ -91,9 +91,9 @@ int64_t data_elements(const DLTensor *t) {
     return n;
 }
 
-// Arguments begin at a cache line, so that runs are timed without loads across two of them, and 17
-// lines further into their page than the argument before: stores to one do not alias with loads
-// from another. Tuning places its operands in the same way (run/child.h).
+// Arguments begin at a cache line, so that loads do not cross lines, and 17 lines further into
+// their page than the previous argument, so that stores to one do not alias with loads from
+// another. Tuning places its operands in the same way (run/child.h).
 enum { LINE = 64, PAGE = 4096, STAGGER = 17 * LINE };
 
 static char *place_in_page(char *block, size_t number) {
@@ -137,8 +137,8 @@ static uint64_t next_random(uint64_t *state) { // splitmix64
     return z ^ (z >> 31);
 }
 
-// Each tensor draws from its own sequence, so that giving one as a file leaves the others as they
-// are. Floats are uniform in [-1, 1), integers small, subscripts inside what they index.
+// Each tensor has its own random sequence, so that giving one as a file does not change the others.
+// Floats are uniform in [-1, 1), integers small, subscripts valid.
 void data_random(Array *a, uint64_t seed, const char *name, bool index, int64_t lo, int64_t hi) {
     DLDataType t = a->t.dtype;
     uint64_t state = seed;

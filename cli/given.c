@@ -1,4 +1,4 @@
-// Arguments that the command line gives: --in and --arg, of `run` and `tune`.
+// Arguments from the command line: --in and --arg of `run` and `tune`.
 #include "cli.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static int read_scalar(Given *g, const Pair *in) {
 }
 
 static int read_input(Given *g, const Pair *in) {
-    int t = find_given(g, in->name); // W and W(i): a file holds the tensor
+    int t = find_given(g, in->name); // if W is a size and a tensor, a file is the tensor
     if (t < 0 && lw_function_find_param(g->f, in->name) >= 0) return read_scalar(g, in);
     if (t < 0 && given_is_result(g, in->name))
         return cli_fail(g->cli, "--in %s: it is a result whose old content does not matter",

@@ -1,4 +1,4 @@
-// A JSON writer: appends to a string; commas by itself.
+// A JSON writer: appends to a string and inserts commas.
 #include "cli.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static void add(Json *j, const char *s, size_t n) {
 
 static void add_str(Json *j, const char *s) { add(j, s, strlen(s)); }
 
-// Bytes that are not UTF-8 become U+FFFD, so that whatever a file is called the output is JSON.
+// Bytes that are not UTF-8 become U+FFFD, so that the output is JSON for any file name.
 static size_t utf8_length(const unsigned char *s) {
     size_t n = *s < 0x80                 ? 1
                : *s >= 0xc2 && *s < 0xe0 ? 2

@@ -1,5 +1,5 @@
-// A JSON reader, for lines that this command or another has written: a value is checked from end to
-// end, then members are looked for in its text. Nothing is copied or kept.
+// A JSON reader: a value is validated completely, then members are searched for in its text.
+// Nothing is copied or stored.
 #include "cli.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static const char *space(const char *s) {
     return s;
 }
 
-// Each of these gives what stands behind a value, or NULL: it is none.
+// Each of these returns the end of a value, or NULL if there is no such value.
 
 static const char *string(const char *s) {
     if (*s++ != '"') return NULL;

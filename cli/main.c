@@ -1,4 +1,4 @@
-// loopwright: the table of commands, help, and what several commands share.
+// loopwright: the table of commands, help, and functions shared by commands.
 #include "cli.h"
 
 #include <errno.h>
@@ -242,7 +242,7 @@ const char *cli_time(char out[32], double us) {
     return out;
 }
 
-// How the command is used, in a line; to be freed.
+// The usage line of the command; to be freed.
 static char *usage(const Cli *cli) {
     const Command *c = cli->command;
     return c ? cli_printf("usage: loopwright %s%s%s [options]; --help explains them", c->name,
@@ -299,7 +299,7 @@ static void json_diag(Json *j, const lw_diag *d) {
     json_close(j, '}');
 }
 
-// Running out of memory, or misuse, is a text and no diagnostic.
+// Out of memory and misuse have a text but no diagnostic.
 static char *first_error(Cli *cli, lw_status status) {
     static const char head[] = "error: ";
     const char *text = lw_diag_text(cli->ctx);
@@ -329,7 +329,7 @@ int cli_report(Cli *cli, lw_status status) {
 
 // --- What several commands do --------------------------------------------------------------------
 
-// Of a file of which one function is asked for, errors in the others do not matter.
+// If one function is selected, errors in the others are ignored.
 static int opened(Cli *cli, lw_status status, lw_module **mod) {
     bool right = status == LW_ERROR && cli->def && *mod && lw_module_find(*mod, cli->def);
     if (!right) {
@@ -380,7 +380,7 @@ int cli_open(Cli *cli, lw_module **mod) {
         return cli_misuse(cli, "one file at a time, not '%s' as well", cli->words[1]);
     o.language = (lw_language)(1 + cli_word(lang_words, cli->lang));
     if (!cli->named)
-        json_str(&cli->object, "file", cli->words[0]); // once, however often it is read
+        json_str(&cli->object, "file", cli->words[0]); // once, even if it is read several times
     cli->named = true;
     if (strcmp(cli->words[0], "-") == 0) return open_stdin(cli, &o, mod);
     return opened(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod), mod);
@@ -459,7 +459,7 @@ int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
     return EXIT_OK;
 }
 
-// An integer that is no parameter, 'int() pos'.
+// An integer that is not a parameter: 'int() pos'.
 static bool is_run_time_scalar(const lw_function *f, const char *name) {
     int t = lw_function_find_param(f, name) < 0 ? lw_function_find_tensor(f, name) : -1;
     return t >= 0 && (size_t)t < lw_function_input_count(f) &&
@@ -633,7 +633,7 @@ static bool same_file(const char *a, const char *b) {
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-// What is written is nothing that is read.
+// Refuses to overwrite an input file.
 static int keep_inputs(Cli *cli) {
     const char *in[] = {cli->schedule, cli->from, cli->db ? cli->db : getenv("LW_DB")};
     const char *out[] = {cli->output, cli->log, cli->plot};
@@ -688,9 +688,9 @@ static void free_cli(Cli *cli) {
     free((char *)cli->error);
 }
 
-// Results that do not arrive are a failure.
+// A failure to write results is a failure of the command.
 static int finish(int status) {
-    bool lost = ferror(stdout) != 0; // what was flushed on the way counts too
+    bool lost = ferror(stdout) != 0; // includes errors of earlier flushes
     if ((fflush(stdout) == 0 && !lost) || status != EXIT_OK) return status;
     fprintf(stderr, "loopwright: cannot write: %s\n", strerror(errno));
     return EXIT_FAILED;

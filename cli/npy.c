@@ -5,8 +5,7 @@
 //     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   padded with blanks, newline
 //     data
 //
-// Everything is read with bounds; a file that is not what it says is an error that names what is
-// wrong.
+// All reads are bounds-checked; an inconsistent file is an error that names the problem.
 #include "cli.h"
 
 #include <errno.h>
@@ -63,7 +62,7 @@ static bool take_int(Cursor *c, int64_t *into) {
             return false;
     *into = v;
     if (c->at == from) return false;
-    if (c->at < c->end && *c->at == 'L') c->at++; // Python 2 wrote long integers so
+    if (c->at < c->end && *c->at == 'L') c->at++; // Python 2 wrote long integers this way
     return true;
 }
 
@@ -232,7 +231,7 @@ static char *header_text(const DLTensor *t) {
                       t->ndim == 1 ? "," : "");
 }
 
-// Outputs are compact, so the data is one piece.
+// Outputs are compact, so the data are contiguous.
 void npy_write(FILE *f, const DLTensor *t) {
     char *text = header_text(t);
     size_t len = strlen(text), pad = 63 - (10 + len) % 64;

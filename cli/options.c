@@ -1,8 +1,8 @@
-// The options, in one table, and reading a command line by it.
+// The table of options, and parsing a command line with it.
 //
 // Every option is --name or --name VALUE, also written --name=VALUE. Options and words may be
-// mixed; `--` ends the options. Those with a NAME=VALUE may be given many times, and --size takes
-// several at once. Words and numbers are checked here, so that commands get what they can use.
+// mixed; `--` ends the options. Those with a NAME=VALUE may be repeated, and --size takes several
+// at once. Words and numbers are validated here, so that commands get valid values.
 #include "cli.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ typedef struct Option {
     const char *name, *value, *help;
     Kind kind;
     size_t at;                // offset in Cli
-    const char *const *words; // of a WORD, ended by NULL
+    const char *const *words; // of a WORD, terminated by NULL
     uint64_t least, most;     // of a NUMBER
 } Option;
 
@@ -132,7 +132,7 @@ static int unknown_option(Cli *cli, const char *word) {
                               strcmp(cli->command->name, "einsum") || strcmp(word, "--size")
                                   ? ", only after other commands"
                                   : ": the arrays tell the sizes");
-    for (int i = 0; i < COUNT; i++) // dashes say nothing of what was meant
+    for (int i = 0; i < COUNT; i++) // ignores the dashes
         if (takes(cli->command, options[i].name) && options[i].name[1] == '-')
             names[n++] = options[i].name + 2;
     const char *near = lw_nearest(word + strspn(word, "-"), names, n);
@@ -149,7 +149,7 @@ static void add_pair(Pairs *pairs, char *name, char *value) {
 }
 
 static int read_pair(Cli *cli, const Option *o, const char *item, size_t len) {
-    for (; len && *item == ' '; len--) item++; // 'M=4, N=8' is what one writes
+    for (; len && *item == ' '; len--) item++; // accepts 'M=4, N=8'
     const char *equals = memchr(item, '=', len);
     size_t name = equals ? (size_t)(equals - item) : 0;
     if (name == 0 || name + 1 == len)
@@ -160,7 +160,7 @@ static int read_pair(Cli *cli, const Option *o, const char *item, size_t len) {
     return EXIT_OK;
 }
 
-// The one result of an einsum has no name: --out takes just a file.
+// The one result of an einsum has no name: --out takes only a file.
 static bool names_no_result(const Command *command) { return strcmp(command->name, "einsum") == 0; }
 
 static int read_pairs(Cli *cli, const Option *o, const char *value) {
@@ -221,7 +221,7 @@ static int read_number(Cli *cli, const Option *o, const char *value, uint64_t *i
                       o->least ? " above 0" : "", value);
 }
 
-// Above 0; "3%" is 0.03, and so is "3" of what is given in percent.
+// A positive number; "3%" is 0.03, and so is "3" for an option in percent.
 static int read_real(Cli *cli, const Option *o, const char *value, double *into) {
     char *end;
     *into = strtod(value, &end);
@@ -289,7 +289,7 @@ int cli_idle(Cli *cli, const char *names, const char *why) {
 int cli_read(Cli *cli, int argc, char **argv) {
     cli->words = cli_alloc(sizeof(char *) * ((size_t)argc + 1));
     bool ended = false;
-    // --json first, since it decides where complaints about the rest go.
+    // --json first, since it decides where errors are reported.
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0) cli->json = true;
     for (int i = 0; i < argc; i++) {

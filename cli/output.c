@@ -1,6 +1,6 @@
-// Files that a command writes. A file is made beside the old one, which stays until the new one is
-// whole: a full disk or an interrupt loses nothing. What is there and is no plain file (a device, a
-// pipe, a link) is written as it is.
+// Output files. A new file is written under a temporary name and then replaces the old one, so that
+// a full disk or an interrupt loses nothing. Anything that is not a regular file (a device, a pipe,
+// a link) is written directly.
 #include "cli.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static bool is_plain(const char *path) {
 
 bool output_open(Cli *cli, const char *path, Output *o) {
     bool plain = is_plain(path);
-    // What must not be written is not replaced either.
+    // A read-only file is not replaced either.
     bool ours = !plain || access(path, F_OK) != 0 || access(path, W_OK) == 0;
     char *to = plain ? cli_printf("%s.%ld.part", path, (long)getpid()) : cli_printf("%s", path);
     *o = (Output){ours ? fopen(to, "wb") : NULL, path, to, plain};
@@ -48,7 +48,7 @@ void output_drop(Output *o) {
 
 int output_try(Cli *cli, const char *path) {
     Output o;
-    if (!path || !is_plain(path)) return EXIT_OK; // to open a pipe is to write to it
+    if (!path || !is_plain(path)) return EXIT_OK; // opening a pipe has an effect
     if (!output_open(cli, path, &o)) return EXIT_FAILED;
     output_drop(&o);
     return EXIT_OK;

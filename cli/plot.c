@@ -1,5 +1,5 @@
 // A small writer of line plots: panels side by side, logarithmic scales, ticks at 1, 2 and 5 times
-// powers of ten, one legend below. Colours are told apart by those who do not see all of them.
+// powers of ten, one legend below. The colours are distinguishable for colour-blind readers.
 #include "plot.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static void widen(Range *r, double v) {
     if (v > r->high) r->high = v;
 }
 
-// At least a tenth of itself wide, with some air.
+// Widens a range to at least a tenth of its value, with a margin.
 static Range scale(Range r) {
     if (r.low <= 0) r = (Range){1, 10};
     if (r.high < r.low * 1.1) r = (Range){r.low / 1.05, r.high * 1.05};
@@ -53,7 +53,7 @@ static void label(FILE *to, double x, double y, const char *how, const char *s) 
     fputs("</text>\n", to);
 }
 
-// Calls for each tick; fewer of them where the range is wide.
+// The next tick; wide ranges have fewer ticks.
 static double next_tick(Range r, double last) {
     double decades = log10(r.high / r.low), power = pow(10, floor(log10(last) + 1e-9));
     double lead = last / power;

@@ -1,4 +1,4 @@
-// Line plots as SVG: what --plot writes.
+// Line plots as SVG, for --plot.
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 typedef struct PlotLine {
-    const char *name; // in the legend; NULL: that of the line before, and its colour
+    const char *name; // in the legend; NULL: name and colour of the previous line
     const double *x, *y;
     size_t n;
     bool dashed;
@@ -22,7 +22,7 @@ typedef struct PlotPanel {
 
 typedef struct Plot {
     const char *title, *y_label;
-    const PlotPanel *panel; // side by side, with one scale of y; x and y are logarithmic
+    const PlotPanel *panel; // side by side with a common y scale; x and y are logarithmic
     size_t npanels;
 } Plot;
 

@@ -1,4 +1,4 @@
-// loopwright report: a history of benchmarks, and logs of tunings, as one page that stands alone.
+// loopwright report: a history of benchmarks, and logs of tunings, as one self-contained page.
 #include "web.h"
 
 #include <errno.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// A line that says which file the next ones are from, then those of the file. Lines that are no
-// JSON are counted by the page; a file without any other is not what was meant.
+// A line with the name of the file, then its lines. The page counts lines that are not JSON; a file
+// without any JSON line is refused.
 static int add_file(Cli *cli, FILE *out, const char *path) {
     FILE *in = fopen(path, "r");
     if (!in) return cli_fail(cli, "cannot read '%s': %s", path, strerror(errno));

@@ -1,4 +1,4 @@
-// loopwright tune: what people and programs see of it.
+// loopwright tune: progress, summaries, JSON, logs and plots.
 #include "cmd_tune.h"
 
 #include "plot.h"
@@ -19,8 +19,8 @@ static double part_done(const Tuning *t, const lw_tune_state *s) {
     return fmin(fmax(time, trials), 1);
 }
 
-// A progress line is made of parts. What does not fit beside the others goes, the least important
-// first (`rank`); the bar takes what is left over.
+// A progress line consists of parts. If they do not fit, the least important are dropped first
+// (`rank`); the bar takes the remaining columns.
 typedef struct Part {
     char text[48];
     int rank;
@@ -45,7 +45,7 @@ static int collect(Part *p, const lw_tune_state *s) {
     return n;
 }
 
-// Removes parts until they take at most `room` columns; returns how long the bar is, 0: it is gone.
+// Removes parts until they take at most `room` columns; returns the length of the bar; 0: none.
 static int fit(Part *p, int n, int room) {
     int used = BAR_LEAST + BAR_FRAME, bar = BAR_LEAST;
     for (int i = 0; i < n; i++) used += (int)strlen(p[i].text);
@@ -58,15 +58,15 @@ static int fit(Part *p, int n, int room) {
     return room - used < BAR_MOST - bar ? bar + room - used : BAR_MOST;
 }
 
-// Asked each time: windows change. The last column stays empty, for where a line that fills it
-// would wrap.
+// Queried each time, because windows change. The last column stays empty, because some terminals
+// wrap a full line.
 static int columns(void) {
     struct winsize size;
     bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return (known ? size.ws_col : 80) - 1;
 }
 
-// Budgets that cannot be met are announced before anything else.
+// A budget that cannot be met is announced first.
 static void warn_of_time(Tuning *t, const lw_tune_state *s) {
     static const double late = 1.5;
     if (t->warned || t->seconds <= 0 || s->expected <= late * t->seconds) return;
@@ -160,14 +160,14 @@ const Explored *explored_best(const Tuning *t, const Tuned *tuned) {
     return best;
 }
 
-// What a strategy found itself, where what is chosen without search is faster.
+// The strategy's own best, even if the schedule chosen without search is faster.
 static double found(const Explored *e) {
     bool nothing = strcmp(e->found_by, "chosen") == 0 && e->top[0] > 0;
     return nothing ? fmax(e->top[0], e->state.seconds) : e->state.seconds;
 }
 
-// The mean of the five fastest. They were measured at different moments, the fastest once more in
-// the end: how far they are above it counts from there.
+// The mean of the five fastest. They were measured at different moments, the fastest once more at
+// the end, so their ratios to the fastest are applied to its final time.
 static double mean_top(const Explored *e) {
     double sum = 0;
     int n = 0;
@@ -234,7 +234,7 @@ static void print_trials(const Explored *e) {
     putchar('\n');
 }
 
-// One line a strategy: winners of its explorations, and the five fastest candidates of each.
+// One line per strategy: winners of its explorations, and the five fastest candidates of each.
 static void print_strategies(const Tuning *t, const Tuned *tuned) {
     char best[32], mean[32], deviation[32], top[32];
     printf("  %-24s %12s %12s %12s %12s %9s\n", "strategy", "best", "mean", "deviation", "top five",
@@ -351,12 +351,12 @@ void explored_json(const Tuning *t, const Tuned *tuned) {
 
 // --- The plot ------------------------------------------------------------------------------------
 
-// Where a curve has a point: of one exploration, against time or against trials.
+// The x coordinate of a point of one exploration: time or trials.
 static double place_of(const Explored *e, size_t i, bool trials) {
     return trials ? fmax((double)e->point[i].trials, 1) : fmax(e->point[i].at, 1e-3);
 }
 
-// The best so far at some place; 0: there is none yet.
+// The best so far at x; 0: there is none yet.
 static double best_at(const Explored *e, double x, bool trials) {
     double best = 0;
     for (size_t i = 0; i < e->nfound && place_of(e, i, trials) <= x; i++)
@@ -369,8 +369,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The repetitions of a strategy as one line: the geometric mean of their best so far, from where
-// all of them have one to the end. Of several functions, relative to `unit`.
+// The repetitions of a strategy as one line: the geometric mean of their best so far, from the
+// point where all have one to the end. For several functions, relative to `unit`.
 static PlotLine mean_curve(const Explored *run, size_t runs, char *name, double unit, bool trials) {
     size_t n = runs, used = 0;
     for (size_t k = 0; k < runs; k++) n += run[k].nfound;
@@ -406,7 +406,7 @@ static char *line_name(const Tuning *t, const Tuned *tuned, size_t strategy) {
     return name;
 }
 
-// The bound, across the panel.
+// The bound as a horizontal line.
 static PlotLine bound_line(const Explored *best, double end, bool trials) {
     double *xy = cli_alloc(4 * sizeof *xy);
     xy[0] = trials ? 1 : 1e-2;
@@ -423,7 +423,7 @@ static char *plot_title(const Tuning *t) {
     return title;
 }
 
-// One line a strategy.
+// One line per strategy.
 static size_t fill_lines(const Tuning *t, PlotLine *lines, bool trials) {
     size_t n = 0;
     double end = 0;
@@ -448,7 +448,7 @@ static size_t fill_lines(const Tuning *t, PlotLine *lines, bool trials) {
 static void free_lines(PlotLine *lines, size_t n) {
     for (size_t i = 0; i < n; i++) {
         free((char *)lines[i].name);
-        free((double *)lines[i].x); // and y, behind it
+        free((double *)lines[i].x); // y is in the same allocation
     }
     free(lines);
 }

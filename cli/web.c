@@ -1,4 +1,4 @@
-// The pieces of cli/web, put in by the assembler, and how they make a page.
+// The files of cli/web, included by the assembler, and the structure of a page.
 //
 //     <head> page.css </head> title, lead, navigation
 //     <script type="application/jsonl" id="data"> lines of JSON </script>

@@ -1,16 +1,15 @@
-// Pages of HTML that stand alone: styles and scripts of cli/web in one file, with their data.
+// Self-contained HTML pages: styles and scripts of cli/web in one file, with their data.
 #ifndef CLI_WEB_H
 #define CLI_WEB_H
 
 #include "cli.h"
 
-// Begins a page: `title`, a sentence `lead`, its data to follow.
-// False after saying why not.
+// Begins a page with `title` and a sentence `lead`; its data follow. False after an error message.
 bool web_begin(Cli *cli, const char *path, const char *title, const char *lead, Output *page);
-// Text inside of the page's data, which no script element ends too early: < becomes \u003c.
+// Text in the page's data, escaped so that it cannot end the script element: < becomes \u003c.
 void web_data(FILE *out, const char *text, size_t len);
 // Ends the data, adds the script `name` ("report"), closes the file. EXIT_OK, or EXIT_FAILED after
-// saying why.
+// an error message.
 int web_end(Cli *cli, Output *page, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-// loopwright bench: which suites, the machine, history.
+// loopwright bench: selection of suites, the machine, history.
 #include "command/bench.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// --- Where things are ----------------------------------------------------------------------------
+// --- Peers ---------------------------------------------------------------------------------------
 
 static bool is_folder(const char *path) {
     struct stat s;
@@ -27,7 +27,7 @@ static bool has_files(const char *path) {
     return some;
 }
 
-// The peers' programs: --peers-dir, LW_PEERS_DIR, beside the executable, in libexec. Absent: none.
+// The peers' programs: --peers-dir, LW_PEERS_DIR, next to the executable, in libexec, or none.
 static void find_peers(Bench *b) {
     const char *named = b->cli->peers_dir ? b->cli->peers_dir : getenv("LW_PEERS_DIR");
     static const char *const beside[] = {"peers", "../libexec/loopwright/peers"};
@@ -63,7 +63,7 @@ static void make_parents(char *path) {
 }
 
 // --- History -------------------------------------------------------------------------------------
-// JSON lines, only ever appended to, each by one write: runs that overlap do not mix.
+// JSON lines, append-only, each by one write, so that concurrent runs do not mix within a line.
 
 static bool append(int fd, const Json *line) {
     char *text = cli_printf("%s\n", line->text);
@@ -112,7 +112,7 @@ static int write_history(Bench *b) {
         free(line.text);
     }
     int status = EXIT_OK;
-    // What was measured is not lost over a file that nobody asked for.
+    // A failure to write the default history does not discard the measurements.
     if (!ok && b->cli->history)
         status = cli_fail(b->cli, "cannot append to '%s': %s", path, strerror(errno));
     else if (!ok)
@@ -123,7 +123,7 @@ static int write_history(Bench *b) {
     return status;
 }
 
-// --- What is wanted ------------------------------------------------------------------------------
+// --- Selection -----------------------------------------------------------------------------------
 
 static const BenchSuite *suite_named(const char *name) {
     for (const BenchSuite *s = bench_suites; s->name; s++)

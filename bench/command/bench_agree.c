@@ -1,10 +1,9 @@
-// loopwright bench --agree: do two runs agree?
+// loopwright bench --agree: compares two runs.
 //
-// A row agrees where the intervals that it printed overlap in both runs: that of its time, and that
-// of its ratio to the peer that was the best in the first run (suites without peers have the time
-// alone). Two 95 % intervals of the same thing hardly ever miss each other, so that nineteen rows
-// in twenty is what they promise at least; more are missing where intervals leave out something
-// that matters.
+// A row agrees if its intervals in both runs overlap: that of its time, and that of its ratio to
+// the best peer of the first run (suites without peers have only the time). Two 95 % intervals of
+// the same quantity nearly always overlap, so at least nineteen rows in twenty must agree; fewer
+// mean that the intervals miss a source of variation.
 #include "command/bench.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@ static void run_add(Run *r, const char *line) {
     r->line[r->n++] = cli_printf("%s", line);
 }
 
-// The last two runs of a history, older first. Rows of runs that overlapped in time stand mixed.
+// The last two runs of a history, older first. Rows of concurrent runs are interleaved.
 static int read_runs(Cli *cli, const char *path, Run run[2]) {
     FILE *f = fopen(path, "r");
     if (!f) return cli_fail(cli, "cannot read '%s': %s", path, strerror(errno));
@@ -78,7 +77,7 @@ static const char *same_row(const Run *r, const char *row) {
     return NULL;
 }
 
-// The peer that counts and is hardest to beat; or, `named`, the one of that name.
+// The fastest peer that counts; or the one named `named`.
 static const char *peer_of(const char *row, const char *named) {
     const char *peers = json_member(row, "peers"), *best = NULL, *p;
     for (int i = 0; peers && (p = json_element(peers, i)) != NULL; i++) {
@@ -98,7 +97,7 @@ static Span span(const char *object, const char *low, const char *high) {
     return (Span){json_number(object, low, NAN), json_number(object, high, NAN)};
 }
 
-// Unknown where one of them is missing.
+// Disjoint; false if one of them is missing.
 static bool apart(Span a, Span b) { return a.high < b.low || b.high < a.low; }
 
 typedef struct Count {

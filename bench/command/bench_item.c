@@ -1,4 +1,4 @@
-// One item: compiled, checked, measured beside its peers.
+// One item: compiled, checked, measured together with its peers.
 #include "command/bench.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ static const char *halide_env(const Bench *b, const BenchItem *item) {
                : "HL_NUM_THREADS=1 HL_JIT_TARGET=x86-64-linux-avx-avx2-f16c-fma-sse41";
 }
 
-// Halide with the loops of our schedule. What it cannot express is said, and that is all.
+// Halide with the loops of our schedule. The row names the parts that Halide cannot express.
 static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
     char line[LAB_LINE], answer[LAB_LINE];
     LabPeer *p = lab_peer(&b->lab, "halide_same", halide_env(b, r->item));
@@ -99,7 +99,7 @@ static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
     free(path);
 }
 
-// --- What the machine can do ---------------------------------------------------------------------
+// --- Limits of the machine -----------------------------------------------------------------------
 
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
     const DLTensor *out = lw_bound_tensor(k->bound, (size_t)k->inputs);
@@ -129,7 +129,7 @@ static int add_limits(Bench *b, const BenchKernel *k, const BenchRow *r, Trial *
                        task);
         return first;
     }
-    // Half of a copy is read; what is mostly read competes with a loop that only reads.
+    // Half of a copy is read; kernels that mostly read are compared with a loop that only reads.
     bool reads = k->info->written_bytes * 4 < r->bytes;
     int64_t n = (int64_t)(r->bytes / (reads ? 4 : 8)) / 64 * 64;
     if (n < 64) n = 64;
@@ -141,8 +141,8 @@ static int add_limits(Bench *b, const BenchKernel *k, const BenchRow *r, Trial *
     return first;
 }
 
-// Of the most that was seen: the limits, which have rounds before and behind ours, and any peer
-// that did all of the work, each by the fastest tenth of its rounds.
+// The fraction of the highest rate of the limits, which have rounds before and after ours, and of
+// peers that did all of the work, each in the fastest tenth of its rounds.
 static double of_peak(const Trial *t, const BenchRow *r, int first, double limit, double work) {
     double least = NAN;
     if (first == t->n) return r->roof_ns / r->ns.median;
@@ -169,8 +169,8 @@ static bool reference(Bench *b, BenchKernel *k, BenchRow *r, lw_backend backend)
     return ran;
 }
 
-// Nothing counts before the result is that of the reference interpreter; where that would take too
-// long, that of an independent library, or of C compiled from the loops as written.
+// The result must equal that of the reference interpreter; if that would take too long, that of an
+// independent library, or of C compiled from the loops as written.
 static void check(Bench *b, BenchKernel *k, Trial *t, BenchRow *r, bool *differs) {
     const char *agrees = NULL;
     bench_kernel_call(k);
@@ -271,7 +271,7 @@ static void open_kernel(Bench *b, BenchJob *j, BenchRow *r) {
     j->limits = add_limits(b, k, r, t, &j->limit);
 }
 
-// How long compiling takes depends on the minute as well.
+// Compile time is also sampled in every pass, because the speed of the machine varies.
 static void sample(Bench *b, BenchJob *j) {
     for (int i = 0; i < 3; i++) {
         double us = j->item->program ? bench_compile_us(b, j->item) : bench_file_compile_us(b);

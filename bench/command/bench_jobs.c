@@ -1,18 +1,17 @@
-// The plan of a run: rows that are open at once take turns, pass by pass.
+// The plan of a run: open rows alternate, pass by pass.
 //
-// A machine that others share is slower in one minute than in the next, and rounds that follow each
-// other see nothing of that. So every row is made ready once (its kernel compiled, its peers'
-// copies holding their operands, results compared) and measured in passes: the first pass of all
-// rows, the second of all rows, and so on. What a row says is the median over its passes, and its
-// interval is that of the passes: it has in it by how much the machine changed during the run.
+// The speed of a shared machine changes from minute to minute, and consecutive rounds do not see
+// that. So every row is prepared once (its kernel compiled, its peers' copies holding their
+// operands, results compared) and measured in passes: the first pass of all rows, the second of all
+// rows, and so on. The value of a row is the median over its passes, and its interval is that of
+// the passes, which includes the variation of the machine during the run.
 //
 //     row 1   open, pass 1   .   .   pass 2   .   .   pass 3 ...   finish
 //     row 2        .   open, pass 1   .   pass 2   .   .   ...
 //
-// Rows stay open while memory lasts; then a batch of them is finished before the next is opened.
-// With --quick there is a time by which the run is to end: further passes than LEAST are begun only
-// if they will be over by then, as the last one of its kind was. What was done is said in the
-// summary.
+// Rows stay open while memory suffices; then a batch of them is finished before the next is opened.
+// With --quick the run has a deadline: after LEAST passes, another one starts only if the duration
+// of the last such pass still fits. The summary reports the number of passes.
 #include "command/bench.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 
 enum { LEAST = 3, QUICK = 9, FULL = 11 };
 
-// Half of the memory that is free now, which is shared with the peers' copies.
+// Half of the free memory, because the peers' copies need memory too.
 static double memory(void) {
     return (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 2;
 }
@@ -45,7 +44,7 @@ static void nap(double ns) {
     if (ns > 0) nanosleep(&t, NULL);
 }
 
-// Emptying the caches of much takes long: with --quick that is done once.
+// Flushing large operands from the caches takes long: with --quick that is done once.
 static bool cold(const Bench *b, const BenchJob *j) {
     int p = j->trial->passes;
     if (!j->trial->entry[0].flush) return false;
@@ -82,14 +81,14 @@ static void close_job(Bench *b, BenchJob *j) {
     free(j->us);
 }
 
-// Passes are a quarter of a second apart at least: a row that is measured alone shall see something
-// of the machine too.
+// Passes are at least a quarter of a second apart, so that a single row samples the machine at
+// different times too.
 static void more_passes(Bench *b, BenchJob *jobs, int n, double end) {
     const double apart = 2.5e8;
     int most = b->quick ? QUICK : FULL;
     double took[FULL] = {0};
     for (int p = 1; p < most; p++) {
-        // What takes long is in every second pass.
+        // Long entries run in every second pass.
         if (end > 0 && p >= LEAST && lab_now() + took[p - 2] > end) break;
         double begin = lab_now();
         progress(b, "pass", p + 1, most);
@@ -119,7 +118,7 @@ void bench_jobs(Bench *b, BenchJob *jobs, int n) {
             open_job(b, &jobs[end]);
             held += footprint(&jobs[end]);
         }
-        // Of the time that is left, what the others will need to be opened is theirs, and a part.
+        // The remaining time minus the time to open the other rows is divided among the batches.
         double now = lab_now(), rest = (now - begin) / end * (n - end);
         double share = (double)(end - first) / (n - first);
         more_passes(b, jobs + first, end - first,

@@ -1,7 +1,7 @@
-// A program with operands, ready to be called: compiled through the public API in a context of its
-// own, so that nothing is found compiled already. Operands are what peers/peer.h fills in on the
-// other side: f32 by peer_fill, subscripts by peer_fill_index, anything else by `run`'s random
-// numbers, which only C compilers get to see, as files.
+// A program with operands, ready to be called: compiled through the public API in a separate
+// context, so that no kernel is cached. Operands are those of peers/peer.h: f32 by peer_fill,
+// subscripts by peer_fill_index, anything else by `run`'s random numbers, which only C compilers
+// get, as files.
 #include "command/bench.h"
 
 #include <dirent.h>
@@ -82,7 +82,7 @@ double bench_file_compile_us(Bench *b) {
     char *memory = NULL;
     double us = NAN;
     if (!cli_schedule(b->cli, &o.schedule, &memory) && bind_file(&k, b->cli)) {
-        const char *text; // opens the database, which is no part of compiling
+        const char *text; // opens the database, which is not part of compiling
         lw_bound_show_with(k.ctx, k.bound, LW_STAGE_SCHEDULE, &show, &text);
         double begin = lab_cpu();
         if (!lw_compile(k.ctx, k.bound, &o, &k.kernel)) us = (lab_cpu() - begin) / 1e3;
@@ -230,8 +230,8 @@ static bool close_floats(const void *x, const void *y, size_t n, bool wide, bool
     return worst <= (rounded ? 1024 * one * largest : 0);
 }
 
-// Sums of products of the operands are exact, so every order of them gives the same bits. What is
-// rounded on the way may differ by as much as a sum of 1024 terms may.
+// Sums of products of the operands are exact, so every order gives the same bits. Rounded values
+// may differ by the rounding error of a sum of 1024 terms.
 bool bench_kernel_same(const BenchKernel *k, const void *x, bool rounded) {
     const DLTensor *t = lw_bound_tensor(k->bound, (size_t)k->inputs);
     const void *mine = k->buffer[k->inputs];
@@ -252,7 +252,7 @@ static bool write_file(const char *folder, const char *name, const void *bytes, 
     return ok;
 }
 
-// The operands, once.
+// Writes the operands, once.
 static bool write_operands(BenchKernel *k) {
     char path[] = "/tmp/loopwright-bench-XXXXXX";
     if (k->folder) return true;
@@ -267,7 +267,7 @@ static bool write_operands(BenchKernel *k) {
     return ok;
 }
 
-// The arguments, as peers read them.
+// The arguments in the format of the peers.
 static void describe_arguments(const BenchKernel *k, FILE *f) {
     for (int i = 0; i < k->n; i++)
         if (i < k->inputs)
@@ -323,7 +323,7 @@ char *bench_kernel_c(BenchKernel *k, const char *schedule, const char *name) {
 
 // --- By a C compiler, in this process ------------------------------------------------------------
 
-// Runs a command without a shell and without what it prints.
+// Runs a command without a shell and discards its output.
 static bool quietly(char *const *words) {
     int status = 1;
     fflush(NULL);

@@ -1,37 +1,35 @@
-// The suites: programs, sizes, and what peers are asked. They run whole; --quick leaves out what
-// takes long by itself (`slow`) and nothing else.
+// The suites: programs, sizes, and tasks of the peers. --quick omits only items that take long
+// (`slow`).
 //
-// Where a paper gives no sizes they are chosen here, and said so: LoopStack names its operators and
-// not their shapes (ours: the square products its names imply, ResNet's 3 x 3 layers, MobileNet's
-// and EfficientNet's depthwise ones); TeML's sddmm gives no inner size (ours: 64).
+// If a paper gives no sizes, we chose them: LoopStack names its operators but not their shapes
+// (ours: the square products that its names imply, ResNet's 3 x 3 layers, MobileNet's and
+// EfficientNet's depthwise ones); TeML's sddmm gives no inner size (ours: 64).
 #include "command/bench.h"
 
 const BenchSuite bench_suites[] = {
     {"gemm", "matrix products: square, odd, skinny, batched, transposed, fused", NULL},
     {"conv", "convolutions of ResNet-50 and MobileNet-v2, grouped and depthwise ones", NULL},
-    {"memory", "what memory bounds: streams, reductions, transposes, softmax, norms, tables", NULL},
+    {"memory", "memory-bound kernels: streams, reductions, transposes, softmax, norms, tables",
+     NULL},
     {"tc", "the kernels of the Tensor Comprehensions paper, at its sizes",
      "Figures 5 and 6 of the paper are times on GPUs (M40, P100), which cannot be repeated on a "
      "CPU: "
-     "what stands beside a row is how many times faster its tuned kernel was there than the faster "
-     "one of Caffe2 and ATen, medians, first on the M40, then on the P100. Its tables 1LUT and "
-     "2LUT "
+     "the numbers next to a row are the median speed-ups of its tuned kernel there over the faster "
+     "one of Caffe2 and ATen, first on the M40, then on the P100. Its tables 1LUT and 2LUT "
      "have ten million rows (2.5 GB each); here they have 100000, the default of its code. Rows "
-     "without a number are kernels of the paper's code that its figures leave out."},
+     "without a number are kernels of the paper's code that its figures omit."},
     {"loopstack", "the twelve operators of LoopStack's tables, AVX-512 and AVX2",
-     "Ours against LLVM, through Halide 14 under the same schedule, which is made from ours; "
-     "beside "
-     "it the paper's ratios (tables 1 and 2: its AVX-512 Xeon, its AVX2 AMD). The paper names its "
-     "operators and gives no sizes of convolutions: these are ResNet's 3 x 3 layers, and depthwise "
+     "Ours against LLVM, through Halide 14 under the same schedule, which is derived from ours, "
+     "with the paper's ratios (tables 1 and 2: its AVX-512 Xeon, its AVX2 AMD). The paper names "
+     "its "
+     "operators but gives no sizes of convolutions: these are ResNet's 3 x 3 layers, and depthwise "
      "layers of MobileNet and EfficientNet. Its LLVM took 0.7 to 18 s to compile, Halide 14 takes "
-     "a "
-     "tenth of a second here, so the ratios of compile times are not those of the paper; and "
+     "a tenth of a second here, so the ratios of compile times differ from the paper's; and "
      "schedules are chosen here, while the paper averages the five best of a search."},
     {"teml", "the kernels of TeML's table 1, against sequential C",
-     "The paper's figure 11 shows speed-ups over sequential C as bars, without numbers; in words "
-     "it "
+     "The paper's figure 11 shows speed-ups over sequential C as bars, without numbers; its text "
      "gives mttkrp, 1.74 times Pluto. Here: ours against `gcc -O3 -march=native` on the loops as "
-     "written, one core; bars of several cores are left out."},
+     "written, on one core; bars of several cores are omitted."},
     {"compile", "time to compile, against LIBXSMM, Halide, gcc and clang", NULL},
     {"front", "time to parse, infer and bind", NULL},
     {0},
@@ -61,11 +59,11 @@ const BenchSuite bench_suites[] = {
     "def conv3x3(float(H,W,CO,CI) I, float(KO,CO,3,3,CI,KI) F) -> (O) {\n"                         \
     "    O(h,w,ko,ki) +=! pad(I(h + r - 1,w + s - 1,co,ci)) * F(ko,co,r,s,ci,ki)\n"                \
     "        where h in 0:H, w in 0:W\n}\n"
-// The same with filters as they come: 3 x 3 x C x K.
+// The same with unpacked filters: 3 x 3 x C x K.
 #define CONV_PLAIN                                                                                 \
     "def conv3x3(float(H,W,C) I, float(3,3,C,K) F) -> (O) {\n"                                     \
     "    O(h,w,k) +=! pad(I(h + r - 1,w + s - 1,c)) * F(r,s,c,k) where h in 0:H, w in 0:W\n}\n"
-// With a border of its own, which Halide can express too.
+// With an explicit border, which Halide can express too.
 #define CONV_BORDER                                                                                \
     "def conv3x3(float(H,W,C) I, float(3,3,C,K) F) -> (O) {\n"                                     \
     "    P(y,x,c) = 0.0 where y in 0:H + 2, x in 0:W + 2, c in 0:C\n"                              \
@@ -156,7 +154,7 @@ const BenchSuite bench_suites[] = {
     "    var(n,g) = var(n,g) / (D * H * W)\n"                                                      \
     "    O(n,g,d,h,w) = gamma(g,d) * (I(n,g,d,h,w) - mean(n,g)) * rsqrt(var(n,g) + 1e-5) + "       \
     "beta(g,d)\n}\n"
-// TeML's, in double as there.
+// TeML's programs, in double as in the paper.
 #define D_MM  "def mm(double(M,K) A, double(K,N) B) -> (C) {\n    C(m,n) +=! A(m,k) * B(k,n)\n}\n"
 #define D_TMM "def tmm(double(M,K) A, double(N,K) B) -> (C) {\n    C(m,n) +=! A(m,k) * B(n,k)\n}\n"
 #define D_BMM                                                                                      \
@@ -258,7 +256,7 @@ const BenchSuite bench_suites[] = {
         .suite = "teml", .group = "double, one core", .name = NAME, .program = PROGRAM,            \
         .sizes = SIZES, .c = true, .rounded = true, __VA_ARGS__                                    \
     }
-// Eight lanes are the second half of the tables: not for --quick.
+// The AVX2 half of the tables is not for --quick.
 #define IS_AVX2(ISA) (sizeof ISA == sizeof "avx2")
 #define STACK_MM(GROUP, ISA, N, PAPER)                                                             \
     {                                                                                              \

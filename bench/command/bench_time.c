@@ -1,6 +1,5 @@
-// The suites whose measure is time: to compile, and to parse. Contexts are long-lived, as in a
-// program that compiles many kernels; every program gets a name of its own, so that none is found
-// compiled.
+// The suites that measure compile and parse times. Contexts are long-lived, as in a program that
+// compiles many kernels; every program gets a unique name, so that no kernel is cached.
 #include "command/bench.h"
 
 #include <math.h>
@@ -32,7 +31,7 @@ double bench_compile_us(const Bench *b, const BenchItem *item) {
     return once(b->compiler, item, &s) ? s.compile : (double)NAN;
 }
 
-// What a round measures by itself: some of its own times, noted; their median, ns.
+// A round that measures several times itself, records them, and returns their median in ns.
 typedef struct Self {
     Bench *b;
     BenchJob *j;
@@ -106,7 +105,7 @@ static void add_compilers(Bench *b, BenchKernel *k, Trial *t) {
     }
 }
 
-// Text to kernel; the part behind the front-end is noted.
+// Text to kernel; the time after the front-end is recorded separately.
 static double compile_round(void *self) {
     const Self *me = self;
     double all[5];
@@ -174,7 +173,7 @@ const BenchKind bench_fronts = {open_front, NULL, finish_times};
 static const BenchItem *compile_item(int number) {
     static const struct {
         const char *suite, *name, *task;
-        bool slow; // for C compilers, which --quick then leaves out
+        bool slow; // too slow for C compilers under --quick
     } all[] = {{"gemm", "64", "compile-gemm 64 64 64", false},
                {"gemm", "512", "compile-gemm 512 512 512", true},
                {"conv", "128@28", "compile-conv 28 128 128", true},

@@ -1,9 +1,8 @@
-// A program of the user's own, against C compilers, and against the library call that gives the
-// same result, where there is one.
+// A user's program compared with C compilers, and with an equivalent library call, if there is one.
 //
-// Which call that is follows from shapes and from results: every task whose operands have the
-// shapes of the program's arguments is asked for, and a peer whose result is ours, on data of which
-// sums of products are exact, does what the program does.
+// The call is found by shapes and results: every task whose operands have the shapes of the
+// program's arguments is tried, and a peer with our result, on data whose sums of products are
+// exact, is equivalent to the program.
 #include "command/bench.h"
 
 #include <stdlib.h>
@@ -23,18 +22,18 @@ static bool is_f32(const Shapes *s, int i, int rank) { return is(s, i, rank, kDL
 
 #define D(i, d) ((long long)s->t[i]->shape[d])
 
-// The product of a tensor's extents but the last ones.
+// The product of a tensor's extents except the last `but` ones.
 static long long joined(const Shapes *s, int i, int but) {
     long long n = 1;
     for (int d = 0; d < s->t[i]->ndim - but; d++) n *= D(i, d);
     return n;
 }
 
-// --- What a program may be -----------------------------------------------------------------------
-// Each gives the number-th task: "", it does not fit the shapes; NULL, there are no more.
+// --- Candidate tasks -----------------------------------------------------------------------------
+// Each returns the number-th task; "": it does not match the shapes; NULL: there are no more.
 
-// Two operands and one result, of which the shapes are a product's. Number 0: as they stand; 1: the
-// second operand is stored the other way round; 2: the first one is.
+// Two operands and one result with the shapes of a product. Number 0: not transposed; 1: the second
+// operand is transposed; 2: the first one is.
 static char *product(const Shapes *s, int number) {
     int rank = s->n == 3 ? s->t[2]->ndim : 0, row = rank - 2, column = rank - 1;
     if (number > 2 || s->inputs != 2 || (rank != 2 && rank != 3)) return NULL;
@@ -49,8 +48,8 @@ static char *product(const Shapes *s, int number) {
     return cli_printf("bgemm %lld %lld %lld %lld %d", rank == 3 ? D(0, 0) : 1, m, n, k, number);
 }
 
-// A tensor of which the last extent is summed over, with a matrix or a vector: the other extents
-// are joined to rows. Pointwise convolutions are such products. And vectors with each other.
+// A tensor whose last dimension is summed, with a matrix or a vector: the other dimensions are
+// collapsed to rows. Pointwise convolutions are such products. Also dot products of vectors.
 static char *flat_product(const Shapes *s, int number) {
     if (number || s->inputs != 2 || s->n != 3) return NULL;
     int rank = s->t[0]->ndim;
@@ -77,15 +76,15 @@ static char *double_product(const Shapes *s, int number) {
                : NULL;
 }
 
-// How an image of `in` becomes one of `out` under a filter of r: the number-th stride and border,
-// one and two, none and such that it keeps its size. False: that pair does not.
+// The stride and border by which a filter of size r maps an image of size `in` to `out`: the
+// number-th combination of stride one or two and no or "same" border. False: it does not match.
 static bool window(long long in, long long out, long long r, int number, int *stride, int *border) {
     *stride = 1 + number / 2, *border = number % 2 ? (int)(r / 2) : 0;
     return (in + 2 * *border - r) / *stride + 1 == out && !(number % 2 && r == 1);
 }
 
-// Images with channels last, of one or several (`many`), filters R x R x C x K, or R x R x C for
-// each channel by itself.
+// Images with channels last, one or several (`many`), filters R x R x C x K, or R x R x C
+// (depthwise).
 static char *convolution(const Shapes *s, int number) {
     int many = s->n == 3 && s->t[0]->ndim == 4, stride, border;
     if (number > 3 || s->inputs != 2 || s->n != 3 || !is_f32(s, 0, 3 + many) ||
@@ -143,7 +142,7 @@ static char *matrix(const Shapes *s, int number) {
     return cli_printf("%s %lld %lld", ops[number], m, n);
 }
 
-// A matrix and parameters: rows made even, or a layer of a network.
+// A matrix and parameters: a normalisation of rows, or a layer of a network.
 static char *layer(const Shapes *s, int number) {
     if (number || s->inputs != 3 || !is_f32(s, 0, 2) || !is_f32(s, 2, 1) || !is_f32(s, 3, 2))
         return NULL;
@@ -172,7 +171,7 @@ static const struct {
                 {convolution, false}, {channels_first, false}, {stream, true},
                 {matrix, true},       {layer, true},           {table, false}};
 
-// Does anybody who knows the task give our result?
+// Whether any peer with this task gives our result.
 static bool agrees(Bench *b, BenchKernel *k, const char *task, bool rounded) {
     static Trial t;
     t = (Trial){0};

@@ -1,4 +1,4 @@
-// Peers' processes, rounds, and what is said of them.
+// Peers' processes, rounds, and their statistics.
 #include "lab.h"
 
 #include <dirent.h>
@@ -31,8 +31,8 @@ void lab_pin(const Lab *lab, bool one) { pin(lab, 0, one); }
 
 // --- Quiet ---------------------------------------------------------------------------------------
 
-// Additions per ns, as many at once as there are units: falls by a third or more while another
-// hyperthread of the core is busy, perhaps somebody else's, whom we cannot see otherwise.
+// Additions per ns on all units: drops by a third or more while another hyperthread of the core is
+// busy, perhaps with another user's process, which cannot be detected otherwise.
 static double canary(void) {
     enum { TURNS = 8000 };
     uint64_t a = 1, b = 2, c = 3, d = 4, k = 5;
@@ -51,7 +51,7 @@ static bool quiet(Lab *lab) {
     return rate > 0.93 * lab->fastest;
 }
 
-// The address by which copies of peers find us; nothing of it lies in a file system.
+// The address at which copies of peers connect; it is not in the file system.
 static struct sockaddr_un address(void) {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "loopwright-bench-%d", (int)getpid());
@@ -64,7 +64,7 @@ static int listen_there(void) {
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a.sun_path + 1));
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (s >= 0 && (bind(s, (struct sockaddr *)&a, size) || listen(s, 8))) close(s), s = -1;
-    // Every copy is two files; a thousand, which is usual, is soon too few.
+    // Every copy needs two file descriptors; the usual limit of a thousand is too low.
     struct rlimit files;
     if (!getrlimit(RLIMIT_NOFILE, &files)) {
         files.rlim_cur = files.rlim_max;
@@ -179,7 +179,7 @@ float *peer_fetch(LabPeer *p, size_t n) {
     snprintf(line, sizeof line, "result %s", path);
     float *x = malloc(n * sizeof *x + 1);
     bool ok = peer_ask(p, line, answer) && !strcmp(answer, "ok");
-    // One byte more than there should be: a result of another size is none.
+    // Reads one byte more than expected: a result of another size is invalid.
     for (size_t got = 0, want = n * sizeof *x; ok && got <= want;) {
         ssize_t more = read(fd, (char *)x + got, want + 1 - got);
         if (more <= 0 && (ok = got == want, true)) break;
@@ -263,7 +263,7 @@ static double timed(Entry *e, int64_t calls) {
     return ns;
 }
 
-// As peer_calibrate does on its side.
+// Like peer_calibrate in the peer.
 static void calibrate(const Lab *lab, Entry *e) {
     char line[LAB_LINE], answer[LAB_LINE];
     if (e->peer) {
@@ -275,7 +275,7 @@ static void calibrate(const Lab *lab, Entry *e) {
     if (e->round) return;
     e->each = timed(e, 1);
     if (e->each > 1e8 && e->each > lab->round_ns) return;
-    if (e->wall) // threads wake
+    if (e->wall) // includes waking threads
         for (double end = lab_now() + 5 * lab->round_ns; lab_now() < end;) timed(e, 1);
     e->each = timed(e, 1);
     while (e->each * (double)e->calls < lab->round_ns / 4 && e->calls < 1 << 28)
@@ -283,7 +283,7 @@ static void calibrate(const Lab *lab, Entry *e) {
     e->calls = e->each < lab->round_ns ? (int64_t)(lab->round_ns / e->each) : 1;
 }
 
-// Has a thread of the process a core?
+// Whether a thread of the process is running.
 static bool runs(pid_t pid) {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -300,8 +300,8 @@ static bool runs(pid_t pid) {
     return found;
 }
 
-// Threads that have nothing to do turn round and round for a while before they sleep, and would
-// take a core from the next to be measured. Waits for those of peers.
+// Idle threads spin for a while before they sleep, and would take a core from the next measurement.
+// Waits for those of peers.
 static void settle(const Trial *t) {
     const struct timespec nap = {0, 500000};
     double end = lab_now() + 2e8;
@@ -310,7 +310,7 @@ static void settle(const Trial *t) {
             nanosleep(&nap, NULL);
 }
 
-// As peer_round does on its side.
+// Like peer_round in the peer.
 static double round_of(Entry *e) {
     enum { SHORT_NS = 5000000, LONG_NS = 50000000, RESTED_NS = 100000000 };
     char answer[LAB_LINE];
@@ -326,8 +326,8 @@ static double round_of(Entry *e) {
     return e->each = timed(e, e->calls);
 }
 
-// Waits for a core that nobody else uses; what was measured while it was not is measured again.
-// Both as long as `patience` lasts. Who is measured has no part in the decision.
+// Waits for a core without other load, and repeats rounds that were measured with other load, both
+// within `patience`. The decision does not depend on the measured entry.
 static double quiet_round(Lab *lab, Entry *e, double *patience) {
     const struct timespec nap = {0, 2000000};
     for (;;) {
@@ -345,7 +345,7 @@ static double quiet_round(Lab *lab, Entry *e, double *patience) {
     }
 }
 
-// One call with nothing in the caches; nothing is noted where the entry cannot do that.
+// One call with cold caches; nothing is recorded if the entry does not support that.
 static void cold_call(Entry *e) {
     char answer[LAB_LINE];
     double ns = NAN;
@@ -392,7 +392,7 @@ void trial_pass(Lab *lab, Trial *t, int rounds, bool cold) {
 }
 
 void trial_run(Lab *lab, Trial *t) {
-    enum { LEAST = 5 }; // rounds, whatever they take
+    enum { LEAST = 5 }; // rounds, whatever their duration
     double end = lab_now() + lab->trial_ns;
     int most = lab->rounds < TRIAL_ROUNDS ? lab->rounds : TRIAL_ROUNDS;
     trial_begin(lab, t);

@@ -53,7 +53,7 @@ static const Program *parse(Ours *o, const char *path) {
     return m && m->programs.n ? m->programs.at[0] : NULL;
 }
 
-// "M=64,N=64" gives a parameter its value; -1: it is not there.
+// The value of a parameter in "M=64,N=64"; -1: absent.
 static int64_t size_of(const char *sizes, const char *name) {
     size_t n = strlen(name);
     for (const char *at = sizes; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -102,7 +102,7 @@ double ours_compile(Ours *o) {
     return ns;
 }
 
-// Places in the first argument, all over it.
+// Random indices into the first argument.
 static void fill_indices(int32_t *at, size_t n, const Program *p) {
     uint64_t size = (uint64_t)tensor_size(&p->tensors.at[0], 0), x = 1;
     for (size_t i = 0; i < n && size; i++) {
@@ -198,7 +198,7 @@ void ours_threads(Ours *o, int threads) {
 
 bool ours_vouch(Ours *o) {
     for (int i = 0; i < o->program->stmts.n; i++)
-        ((Program *)o->program)->stmts.at[i].unchecked = true; // it was made for this kernel alone
+        ((Program *)o->program)->stmts.at[i].unchecked = true; // made for this kernel only
     return ours_schedule(o, o->schedule);
 }
 

@@ -1,5 +1,4 @@
-// Our side of a trial: a program and a schedule from files, compiled, with operands as the peers
-// fill them.
+// Our side of a trial: compiles a program and a schedule from files, with the peers' operands.
 #ifndef LW_BENCH_OURS_H
 #define LW_BENCH_OURS_H
 
@@ -15,8 +14,8 @@ enum { OURS_ARGS = 16 };
 #define OURS_CHOSEN "chosen" // instead of a schedule: the one that is chosen without search
 
 typedef struct Ours {
-    Arena arena; // what the Program is in, whose pool of expressions grows as it is lowered
-    Arena work;  // what a compilation needs, released behind it
+    Arena arena; // of the Program, whose pool of expressions grows during lowering
+    Arena work;  // of a compilation, released after it
     Names names;
     DiagList diags;
     Machine machine;
@@ -35,35 +34,35 @@ typedef struct Ours {
     size_t elements[OURS_ARGS];
     const int64_t *stride[OURS_ARGS]; // NULL: dense
     double flops, bytes;
-    const char *error; // why there is no kernel
+    const char *error; // the reason if there is no kernel
 } Ours;
 
 // `program` and `schedule` are paths (or texts, when they contain a line end); `sizes` is
-// "M=64,N=64". NULL schedule: the naive one; OURS_CHOSEN: as the library chooses. The result has
-// `error` set when something is wrong.
+// "M=64,N=64". NULL schedule: the naive one; OURS_CHOSEN: as the library chooses. On failure the
+// result has `error` set.
 Ours *ours_new(const char *program, const char *schedule, const char *sizes, Isa cap);
 void ours_free(Ours *o);
 void ours_call(void *ours);
 const float *ours_result(const Ours *o, size_t *n); // the first output, as f32
 // Another schedule for the same operands; false: it does not lower or compile.
 bool ours_schedule(Ours *o, const Schedule *s);
-// Operands of their own from here on, rows of operand i row[i] elements apart; false: it does not
+// Switches to separate operands, with row[i] elements between rows of operand i; false: it does not
 // compile.
 bool ours_rows(Ours *o, const int64_t *row);
-// No index from data is checked from here on; false: it does not compile.
+// Disables checks of data-dependent indices; false: it does not compile.
 bool ours_vouch(Ours *o);
-// Parallel loops run on so many threads from here on.
+// Sets the number of threads of parallel loops.
 void ours_threads(Ours *o, int threads);
-// Does the result equal the reference interpreter's, up to `tolerance` of its largest element?
+// Whether the result equals the reference interpreter's, up to `tolerance` of its largest element.
 bool ours_check(Ours *o, float tolerance);
 
-// The best rates of so many measurements of this machine: what disturbs one makes it slower.
+// The best rates of `times` measurements of this machine: disturbances only make it slower.
 bool ours_rates(Rates *out, int times);
 
 // No element of y is farther from x than `tolerance` times the largest of x.
 bool ours_close(const float *x, const float *y, size_t n, float tolerance);
 
-// ns from the bound Program and the parsed Schedule to a callable pointer, made once more.
+// ns from the bound Program and the parsed Schedule to a callable pointer, compiled again.
 double ours_compile(Ours *o);
 
 #endif

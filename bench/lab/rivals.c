@@ -7,9 +7,8 @@
 #define DNN(NAME, OPS, HOW, ROW, OTHER)                                                            \
     { NAME, "onednn", OPS, HOW, {NULL, DNN2 ROW, DNN512 ROW}, OTHER }
 
-// The C library gives memory back and takes it again at every call that makes a large result, or
-// does not, as it happened to learn in that process: here it keeps what it has, which is the faster
-// way.
+// For large results, the C library may return memory to the system and allocate it again at every
+// call, depending on the history of the process. Here it keeps its memory, which is faster.
 #define KEEP " MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1073741824"
 
 const Rival rivals[] = {
@@ -68,8 +67,8 @@ bool rival_word(const char *words, const char *word, size_t n) {
     return false;
 }
 
-// The environment for more threads than one, which are measured by the clock on the wall and stay
-// each on a core where OpenMP makes them; false: it has but one.
+// The environment for several threads, which are timed by wall-clock time and bound to cores by
+// OpenMP; false: it supports only one thread.
 static bool with_threads(char env[256], const char *one, int threads) {
     static const char word[] = "NUM_THREADS=";
     size_t n = 0;

@@ -1,9 +1,9 @@
-// Who else does an operation, and how each is run at its best.
+// The peers of each operation, and how to run each at its best.
 //
-// OpenBLAS and BLIS do not know every processor by itself and are told which kernels to take,
-// oneDNN 2.6 dies where it finds AMX, and gets the layouts that it likes with the reorders left out
-// beside plain ones. `how` is what a task gets behind it; entries differ in `env` to be processes
-// of their own.
+// OpenBLAS and BLIS do not recognise every processor, so their kernels are selected explicitly;
+// oneDNN 2.6 crashes on processors with AMX, and runs in its preferred layouts, without the
+// reorders, and in plain ones. `how` is appended to a task; entries with different `env` are
+// separate processes.
 #ifndef LW_BENCH_RIVALS_H
 #define LW_BENCH_RIVALS_H
 
@@ -13,16 +13,16 @@ enum { RIVAL_AVX2 = 1, RIVAL_AVX512 = 2, RIVAL_ISAS = 3 };
 
 typedef struct Rival {
     const char *name, *program, *ops, *how;
-    const char *env[RIVAL_ISAS]; // NULL: it cannot be held to that instruction set
-    bool other;                  // another algorithm, with fewer operations: no measure of peak
+    const char *env[RIVAL_ISAS]; // NULL: it cannot be restricted to that instruction set
+    bool other; // another algorithm, with fewer operations: does not count for peak
 } Rival;
 
-extern const Rival rivals[]; // ended by a NULL name
+extern const Rival rivals[]; // terminated by a NULL name
 
-// Is `word` of n characters among the words of a list "gemm,conv"?
+// Whether `word` of n characters is in a list such as "gemm,conv".
 bool rival_word(const char *words, const char *word, size_t n);
-// Adds all that know `task` ("gemm 64 64 64") and can have as many threads as the trial; `only`
-// names some, NULL: all of them. A trial with peers of its own has then to gather them.
+// Adds all peers with `task` ("gemm 64 64 64") that support the trial's number of threads; `only`
+// selects some, NULL: all. A trial with its own peers must then gather them.
 void rivals_add(Lab *lab, Trial *t, const char *task, int isa, const char *only);
 
 #endif

@@ -33,7 +33,7 @@ double median(double *x, int n) {
     return n ? x[n / 2] : (double)NAN;
 }
 
-// Too few for order statistics: that their logarithms are normal is assumed here, and nowhere else.
+// Too few values for order statistics: assumes that their logarithms are normally distributed.
 static Estimate student(const double *x, int n) {
     static const double t95[] = {0, 0, 12.706, 4.303, 3.182, 2.776}; // by number of values
     double sum = 0, squares = 0;
@@ -44,10 +44,10 @@ static Estimate student(const double *x, int n) {
                       fmax(x[n - 1], middle * exp(half))};
 }
 
-// Order statistics, no assumption about the distribution: from the d-th smallest to the d-th
-// largest value lies the median with probability 1 - 2 P(fewer than d of n below it), for the
-// largest d with 95 % or more. The next pair of values holds less than that, and between the two it
-// is interpolated (Hettmansperger and Sheather's weights) to what is promised.
+// Order statistics, without assumptions about the distribution: the median is between the d-th
+// smallest and the d-th largest value with probability 1 - 2 P(fewer than d of n below it), for the
+// largest d with 95 % or more. The next narrower pair has a lower probability; the interval is
+// interpolated between the two (Hettmansperger and Sheather's weights) to 95 %.
 Estimate estimate(double *x, int n) {
     sort_values(x, n);
     if (n < 2) return n ? (Estimate){x[0], x[0], x[0]} : (Estimate){NAN, NAN, NAN};

@@ -22,7 +22,7 @@ void table_free(Table *t) {
 
 // --- Bars ----------------------------------------------------------------------------------------
 
-// The peer that the bar means: the named one, or the one that is hardest to beat.
+// The peer of the bar: the named one, or the fastest.
 static const RowPeer *rival(const Row *r) {
     const RowPeer *best = NULL;
     for (int i = 0; i < r->npeers; i++) {
@@ -45,7 +45,7 @@ double row_value(const Row *r) {
     return NAN;
 }
 
-// "At least the peer" allows 2 % on a single item: the whole list has to make up for it.
+// "At least the peer" allows 2 % on a single item; the mean of the list must still reach it.
 enum { SLACK_PERCENT = 2 };
 
 bool row_met(const Row *r) {
@@ -80,7 +80,7 @@ static void bar_text(const Row *r, char *out, size_t size) {
         snprintf(out, size, "<= %g %s  %s", r->bar.need, r->unit, met);
 }
 
-// --- For people ----------------------------------------------------------------------------------
+// --- Table ---------------------------------------------------------------------------------------
 
 static int column(const char **names, int n, const char *name) {
     for (int i = 0; i < n; i++)

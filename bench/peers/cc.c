@@ -1,8 +1,7 @@
-// A C compiler, $CC with $CFLAGS, on C that we wrote: bench/lab compares code, this compares
-// compilers.
+// A C compiler, $CC with $CFLAGS, on our C: compares compilers.
 //
-//     c FILE           run what FILE describes
-//     compile-c FILE   compile it, one time per call, by the clock on the wall
+//     c FILE           run the kernel that FILE describes
+//     compile-c FILE   compile it, once per call, by wall-clock time
 //
 // The description, one line each: source PATH, kernel NAME, scratch BYTES, and the arguments in
 // order, `in BYTES PATH` (the file holds their content) or `out BYTES`.
@@ -92,7 +91,7 @@ static bool prepare(const PeerTask *t, const char **why) {
     while (ok && fgets(text, sizeof text, f)) ok = line(text);
     if (f) fclose(f);
     if (!ok) return false;
-    static int number; // another name each time: a library is not loaded twice
+    static int number; // a new name each time, because a library is not loaded twice
     snprintf(task.object, sizeof task.object, "%.*s-%d-%d.so", PATH - 40, task.source,
              (int)getpid(), number++);
     peer_clock = task.compiles ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
@@ -115,7 +114,7 @@ static void call(void) {
     }
 }
 
-// The first result, its bytes as they are.
+// The bytes of the first result.
 static const float *result(size_t *n) {
     if (task.compiles || task.first >= task.n) return NULL;
     *n = (task.bytes[task.first] + 3) / 4;

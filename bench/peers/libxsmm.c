@@ -1,9 +1,9 @@
-// LIBXSMM: kernels made at run time for one shape, called by pointer.
+// LIBXSMM: kernels generated at run time for one shape, called by pointer.
 //
-//     gemm M N K           C = A B; its matrices are column-major, so B and A change places
+//     gemm M N K           C = A B; its matrices are column-major, so A and B are exchanged
 //     bgemm B M N K TB     B of them; TB 1: each B is stored N x K
-//     compile-gemm M N K   make that kernel, with another distance between rows of C each time:
-//                          it never makes one twice
+//     compile-gemm M N K   generate that kernel, with a different row stride of C each time,
+//                          because it caches kernels
 //
 // need: libxsmm.h
 // link: -lxsmm -lxsmmnoblas -lpthread -lm -ldl

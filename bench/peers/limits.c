@@ -1,7 +1,7 @@
-// What this machine can do at most: multiply-adds in registers, and memory streamed by hand.
+// The limits of this machine: multiply-adds in registers, and hand-written memory streams.
 //
 //     fma BITS THREADS WALL     24 independent chains (12 for 256 bits); one call: FMA_LOOPS times
-//                               WALL 1: by the clock on the wall
+//                               WALL 1: wall-clock time
 //     read N                    N floats
 //     copy N HOW                y = x         HOW 0: ordinary stores, 1: non-temporal ones
 //     axpy N                    y = a x + y
@@ -57,7 +57,7 @@ __attribute__((target("avx2,fma"))) static void fma256(int64_t n) {
 
 static void fma_one(void) { (task.bits == 512 ? fma512 : fma256)(FMA_LOOPS); }
 
-// The second thread looks for its turn for a while, then sleeps: between rounds it leaves its core.
+// The second thread spins for its turn for a while, then sleeps, to free its core between rounds.
 static sem_t turn, done;
 
 static void wait_for(sem_t *s) {
@@ -85,7 +85,7 @@ static void fma_two(void) {
 }
 
 // --- Memory --------------------------------------------------------------------------------------
-// Four vectors a step; sizes are multiples of that.
+// Four vectors per step; sizes are multiples of that.
 #define WIDE __attribute__((target("avx512f")))
 
 WIDE static void read_all(void) {

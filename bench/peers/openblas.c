@@ -1,5 +1,5 @@
-// OpenBLAS. `OPENBLAS_CORETYPE` names the kernels to use where it does not know the processor; for
-// one thread it is the library that knows of no others.
+// OpenBLAS. `OPENBLAS_CORETYPE` names the kernels to use if it does not know the processor; for one
+// thread the single-threaded library is used.
 // link: -ldl
 #include "blas.h"
 

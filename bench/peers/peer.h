@@ -1,23 +1,22 @@
-// A peer: a program that runs somebody else's code for the benchmarks. C and C++.
+// A peer: a program that runs another library for the benchmarks. C and C++.
 //
-// The laboratory (bench/lab) starts each peer as a process of its own, on the same core, and talks
-// to it in lines:
+// The laboratory (bench/lab) starts each peer as a separate process, on the same core, and
+// communicates with it in lines:
 //
 //     name                   -> OpenBLAS 0.3.21 SkylakeX
 //     task gemm 64 64 64     -> ok          data prepared, called once; or: no REASON
 //     result FILE            -> ok          the result as f32, row-major, in FILE
-//     calls 2e6              -> 731         calls per round, so that one takes about so many ns
-//     round                  -> 2718.3      ns per call, of that many calls behind a warm-up
-//     cold                   -> 3141.6      ns of one call, its operands taken out of the caches
+//     calls 2e6              -> 731         calls per round, such that a round takes about 2e6 ns
+//     round                  -> 2718.3      ns per call, over that many calls after a warm-up
+//     cold                   -> 3141.6      ns of one call with its operands evicted from caches
 //     compiled               -> 2e8         ns that preparing spent in a compiler; or: no
 //     fork ADDRESS           -> ok          a copy of this process answers at that socket, first
-//     with
-//                                           its number: a task of its own for each
+//                                           with its number; each copy has its own task
 //
-// Operands are filled by peer_fill, the same numbers on every side and so few bits of them that
-// sums of products are exact: results can be compared bit for bit.
+// Operands are filled by peer_fill with the same numbers on every side, of so few bits that sums of
+// products are exact: results can be compared bit for bit.
 //
-// The peer's own part is a Peer: a name, prepare, call and result.
+// Each peer implements a Peer: a name, prepare, call and result.
 #ifndef LW_BENCH_PEER_H
 #define LW_BENCH_PEER_H
 
@@ -43,23 +42,23 @@ enum { PEER_ARGS = 12 };
 typedef struct PeerTask {
     char op[32];
     int64_t arg[PEER_ARGS]; // zero where not given
-    const char *text;       // what stands behind the operation
+    const char *text;       // the text after the operation
 } PeerTask;
 
 typedef struct Peer {
     const char *name;
-    // Makes the task ready to be called; false: this peer does not do that, and `why` says so.
+    // Prepares the task; false: this peer does not support it, with the reason in `why`.
     bool (*prepare)(const PeerTask *task, const char **why);
     void (*call)(void);
     // The result in plain layout, `n` floats; NULL: there is nothing to compare.
     const float *(*result)(size_t *n);
 } Peer;
 
-// Time that this thread had a core: what others do on the machine does not count. With more threads
-// than one (LW_WALL) it is that of the clock on the wall.
+// Processor time of this thread, so that other load does not count. With several threads (LW_WALL)
+// it is wall-clock time.
 static clockid_t peer_clock = CLOCK_THREAD_CPUTIME_ID;
 
-static double peer_compiled_ns; // set by prepare where it compiles something
+static double peer_compiled_ns; // set by prepare if it compiles something
 
 static inline double peer_clock_ns(clockid_t clock) {
     struct timespec t;
@@ -68,9 +67,8 @@ static inline double peer_clock_ns(clockid_t clock) {
 }
 static inline double peer_now(void) { return peer_clock_ns(peer_clock); }
 
-// Takes what lies there out of all caches. Flushes need no order among themselves, where the
-// processor has one that does without (clflushopt, cpuid 7: EBX bit 23), which is several times as
-// fast.
+// Evicts the memory from all caches. Uses unordered flushes if the processor has them (clflushopt,
+// cpuid 7: EBX bit 23), which are several times as fast.
 static inline void peer_evict(const void *at, size_t bytes) {
 #if defined __x86_64__
     const char *p = (const char *)((uintptr_t)at & ~(uintptr_t)63);
@@ -106,7 +104,7 @@ static inline void peer_release(void) {
     peer_operands = 0;
 }
 
-// Eighths between -1 and 1, by `seed`: operand 0, 1, ... of a task.
+// Multiples of 1/8 between -1 and 1, by `seed`: operand 0, 1, ... of a task.
 static inline void peer_fill(float *x, size_t n, unsigned seed) {
     uint32_t state = 2463534242u + seed * 7919u;
     for (size_t i = 0; i < n; i++) {
@@ -136,14 +134,14 @@ static inline double peer_time(const Peer *p, int64_t calls) {
     return (peer_now() - start) / (double)calls;
 }
 
-// The first calls of threads that slept, perhaps one behind the other on one core, tell nothing.
+// Skips the first calls after threads slept, which may all run on one core.
 static inline void peer_wake(const Peer *p, double ns) {
     for (double end = peer_now() + ns; peer_now() < end;) p->call();
 }
 
-// As many calls as take about `ns`. Preparing has called once, which took `first`: who takes much
-// longer than a round is not called a second time (shorter ones are: a first call may set things
-// up).
+// The number of calls that take about `ns`. Preparing has made one call, which took `first`: a task
+// that takes much longer than a round is not called again (a shorter one is, because a first call
+// may include initialisation).
 static inline int64_t peer_calibrate(const Peer *p, double ns, double first) {
     int64_t calls = 1;
     if (first > 1e8 && first > ns) return 1;
@@ -153,8 +151,8 @@ static inline int64_t peer_calibrate(const Peer *p, double ns, double first) {
     return each < ns ? (int64_t)(ns / each) : 1;
 }
 
-// Long calls warm themselves up; those of some milliseconds, unless others had the caches for long.
-// Threads have to wake first.
+// Long calls need no warm-up, and calls of some milliseconds only after a long pause. Threads have
+// to wake first.
 static inline double peer_round(const Peer *p, int64_t calls, double ns) {
     enum { SHORT_NS = 5000000, LONG_NS = 50000000, RESTED_NS = 100000000 };
     static double last;
@@ -171,7 +169,7 @@ static inline double peer_cold(const Peer *p) {
     return peer_time(p, 1);
 }
 
-// Answers, and gives the time of its first call.
+// Answers, and returns the time of the first call.
 static inline double peer_task(const Peer *p, const char *line) {
     PeerTask t;
     memset(&t, 0, sizeof t);
@@ -192,7 +190,7 @@ static inline double peer_task(const Peer *p, const char *line) {
     return first;
 }
 
-// The copy is nobody's child, so nobody has to wait for it; it ends with its socket.
+// The copy is detached, so that nobody has to wait for it; it ends with its socket.
 static inline void peer_copy(const char *address) {
     pid_t between = fork();
     if (between > 0) {

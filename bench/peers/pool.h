@@ -1,4 +1,4 @@
-// Memory of operands: alike for us and for every peer. C and C++.
+// Memory of operands, the same for us and for every peer. C and C++.
 #ifndef LW_BENCH_POOL_H
 #define LW_BENCH_POOL_H
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// Zeroed memory in large pages, on every side alike. Operands follow each other, some lines apart,
-// so that they do not share the sets of a cache; small ones share a page.
+// Zeroed memory in large pages. Operands are consecutive, some lines apart, so that they do not map
+// to the same cache sets; small ones share a page.
 enum { PEER_BLOCKS = 64 };
 typedef struct PeerPool {
     void *block[PEER_BLOCKS];
@@ -29,7 +29,7 @@ static inline float *peer_take(PeerPool *pool, size_t n) {
         madvise(block, all, MADV_HUGEPAGE);
         memset(block, 0, all);
         pool->block[pool->blocks++] = block;
-        // Blocks start alike; what is in the second one stands apart from what is in the first.
+        // Blocks have the same alignment, so operands in later blocks are shifted.
         size_t shift = (size_t)(pool->blocks - 1) % 8 * gap;
         if (all - bytes < shift) shift = 0;
         pool->at = (char *)block + shift, pool->left = all - shift;

@@ -1,12 +1,12 @@
-// What sets are of each other, and what turns into rules: quotients, and quantifiers over them.
+// Subset relations, and the conversion of quotients and quantifiers over them to rules.
 //
 //     quotient Q of $x in S: repr = cond($x) / equiv is V
 //
 // repr($x) is TRUE for the least object of each class that satisfies `cond`. So, as rules:
 //     repr($x) is FALSE || cond($x)
 //     repr($x) is FALSE || $x is less than $y || equiv($x, $y) is not V || not cond($y)
-// and, as a propagator of its own (emit_count.c): TRUE when nothing smaller can be in its class. A
-// quantifier over Q is one over S with the part `repr is FALSE`.
+// and, as a separate propagator (emit_count.c): TRUE if nothing smaller can be in its class. A
+// quantifier over Q is one over S with the alternative `repr is FALSE`.
 #include "spacec.h"
 
 bool set_within(const Spec *s, int set, int of) {
@@ -119,7 +119,7 @@ static void quotient_rules(Spec *s, const Quotient *q) {
 
 // --- Quantifiers over quotients ------------------------------------------------------------------
 
-// Turns variable v of a scope into one over the base of its quotient; the atom tells who is in.
+// Turns variable v of a scope into one over the base of its quotient; the atom tests membership.
 static bool over_base(const Spec *s, Scope *scope, int v, Atom *out) {
     const SetDef *d = &s->set.at[scope->var[v].set.set];
     if (d->quotient < 0) return false;

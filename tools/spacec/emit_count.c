@@ -1,12 +1,11 @@
-// Counters, quotients and triggers, and the functions that events arrive at: setup, changed, born,
-// recount.
+// Counters, quotients and triggers, and the event handlers: setup, changed, born, recount.
 //
-// A counter adds (or multiplies) an amount for each tuple whose conditions hold: surely holding
-// ones to the least and most, possible ones to the most. It is computed anew when something it
-// counts changes. A rule that bounds a counter from above forbids tuples that would exceed the
-// bound, or their amounts; one that bounds it from below demands those without which it is not
-// reached. Amounts of sums are any integers, those of products are at least 0: eng_factor stops at
-// others.
+// A counter adds (or multiplies) an amount for each tuple whose conditions hold: tuples that
+// certainly hold count in the minimum and the maximum, possible ones in the maximum. It is
+// recomputed when something that it counts changes. A rule that bounds a counter from above forbids
+// tuples, or amounts, that would exceed the bound; one that bounds it from below enforces those
+// without which the bound is not reached. Amounts of sums are any integers, those of products are
+// at least 0: eng_factor stops at others.
 #include "spacec.h"
 
 static const char *amount_end(Emit *e, const Choice *c, const char *end) {
@@ -49,7 +48,7 @@ static void counter_head(Emit *e, const Choice *c) {
                     c->scope.var[i].name);
 }
 
-// What a tuple adds at least and at most: nothing, where it need not hold.
+// The least and greatest contribution of a tuple; the least is neutral if it need not hold.
 static void emit_share(Emit *e, const Choice *c) {
     const char *nothing = c->product ? "1" : "0";
     text_printf(e->out, "bool sure = %s && %s;\n", all_exist(e, &c->scope),
@@ -82,8 +81,8 @@ static void emit_total(Emit *e, int k) {
     text_printf(e->out, "*min = lo;\n*max = %s;\n}\n", c->half ? "SPACE_INF" : "hi");
 }
 
-// What the counter comes to without a tuple. A factor of 0 hides what the others are: 0 at least,
-// anything at most.
+// The value of the counter without a tuple. A factor of 0 hides the others: at least 0, without an
+// upper limit.
 static void emit_without(Emit *e, const Choice *c, const char *total, const char *own,
                          const char *hidden) {
     if (c->product)
@@ -94,7 +93,7 @@ static void emit_without(Emit *e, const Choice *c, const char *total, const char
                     total, total, own);
 }
 
-// When all conditions but one hold, that one must not (must) hold.
+// If all conditions except one hold, that one must not (must) hold.
 static void emit_last_condition(Emit *e, const Choice *c, bool hold) {
     for (int i = 0; i < c->when.n; i++) {
         const Atom *a = &c->when.at[i];
@@ -141,7 +140,7 @@ static void emit_at_least(Emit *e, int k) {
     const Choice *c = &e->spec->choice.at[k];
     text_printf(e->out, "static void %s_at_least(SpaceWork *w, int a, int b, int64_t k) {\n",
                 c->name);
-    if (c->half) { // its largest value is not known
+    if (c->half) { // its largest value is unknown
         text_add(e->out, "(void)w, (void)a, (void)b, (void)k;\n}\n");
         return;
     }
@@ -185,14 +184,14 @@ void emit_counters(Emit *e) {
     text_add(e->out, "}\n}\n");
 }
 
-// --- What an event reaches -----------------------------------------------------------------------
+// --- Event handlers ------------------------------------------------------------------------------
 
-typedef struct Way { // to a tuple: variables of the scope known from outside
+typedef struct Way { // to reach a tuple: the variables of the scope that are already known
     const Scope *scope;
     unsigned bound;
     const char *prologue; // declares them
     const char *guard;    // "": none
-    bool loose;           // whether the objects exist does not matter, or is asked later
+    bool loose;           // the existence of the objects does not matter, or is tested later
 } Way;
 
 static void emit_body_rule(Emit *e, int k) {
@@ -212,7 +211,7 @@ static void emit_body_counter(Emit *e, int k) {
 static void emit_body_trigger(Emit *e, int k) {
     const Trigger *t = &e->spec->trigger.at[k];
     for (int i = 0; i < t->when.n;
-         i++) // what it brings about need not exist, what it looks at must
+         i++) // objects that it creates need not exist, objects that it reads must
         for (int j = 0; j < 4; j++) {
             const Use *u = j < 2 ? &t->when.at[i].left : &t->when.at[i].right;
             bool two = t->when.at[i].kind == ATOM_SAME || t->when.at[i].kind == ATOM_CMP;
@@ -247,7 +246,7 @@ static void emit_way(Emit *e, const Way *way, EmitBody *body, int k) {
     text_add(e->out, "}\n");
 }
 
-// Through a use of a choice that has changed for (a, b).
+// Reaches tuples through a use of a choice that has changed for (a, b).
 static void emit_through(Emit *e, const Scope *scope, const Use *u, const char *guard,
                          EmitBody *body, int k) {
     Text pro = {.arena = e->spec->arena};
@@ -274,7 +273,8 @@ static void emit_born(Emit *e, const Scope *scope, EmitBody *body, int k) {
     }
 }
 
-// A part of a rule matters when it fails now. (What shrinks meanwhile is queued again.)
+// An alternative of a rule matters if it is false now. (Domains that shrink meanwhile are queued
+// again.)
 static const char *guard_of(Emit *e, const Atom *a) {
     if (a->kind != ATOM_ENUM) return "";
     return arena_printf(e->spec->arena, "!(now & %lluull)", (unsigned long long)a->mask);
@@ -336,7 +336,7 @@ static void emit_changed(Emit *e, int choice) {
     text_add(e->out, "}\n");
 }
 
-// TRUE when nothing smaller can be of its class.
+// TRUE if nothing smaller can be in its class.
 static void emit_quotient(Emit *e, int k) {
     const Quotient *q = &e->spec->quotient.at[k];
     Scope scope = q->scope;

@@ -1,6 +1,7 @@
-// Rules as code. For each one a function that takes a tuple of objects and, when one part is left
-// that may hold, makes it hold; and for each way to come to it (a choice that a part speaks of has
-// changed, an object is new, everything is new) the loops over the objects that are left open.
+// Code for rules. For each rule there is a function that takes a tuple of objects and, if only one
+// alternative can still hold, enforces it; and for each event that affects the rule (a choice of an
+// alternative has changed, an object is new, everything is new) the loops over the remaining
+// objects.
 #include "spacec.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static void emit_checks(Emit *e, const Scope *scope, int v, unsigned bound, bool
     }
 }
 
-// The open variable to run over next: a member of something known, an owner of it, or any.
+// The next variable to loop over: a member or an owner of a known object if possible, or any.
 static int next_var(const Scope *scope, int upto, unsigned bound, int *owner_of) {
     *owner_of = -1;
     for (int v = 0; v < upto; v++)
@@ -76,7 +77,7 @@ int emit_loops(Emit *e, const Scope *scope, int upto, unsigned bound, bool exist
     unsigned seen = 0;
     int braces = 1;
     text_add(e->out, "do {\n");
-    for (int v = 0; v < scope->n; v++) { // what is bound from outside has still to fit
+    for (int v = 0; v < scope->n; v++) { // variables bound outside must still match
         if (!(bound >> v & 1)) continue;
         emit_checks(e, scope, v, seen, false, exist);
         seen |= 1u << v;
@@ -118,7 +119,7 @@ static const char *compare(Emit *e, const Scope *scope, const Atom *a, Cmp cmp) 
     Arena *m = e->spec->arena;
     const char *ll = end_of(e, scope, &a->left, "lo"), *lh = end_of(e, scope, &a->left, "hi");
     const char *rl = end_of(e, scope, &a->right, "lo"), *rh = end_of(e, scope, &a->right, "hi");
-    switch (cmp) { // surely
+    switch (cmp) { // certainly
     case CMP_LT: return arena_printf(m, "%s < %s", lh, rl);
     case CMP_LE: return arena_printf(m, "%s <= %s", lh, rl);
     case CMP_GT: return arena_printf(m, "%s > %s", ll, rh);

@@ -1,10 +1,9 @@
-// Rules about the three pairs of three objects (transitivity, nesting) folded into one table.
+// Combines rules about the three pairs of three objects (transitivity, nesting) into one table.
 //
 // For objects a, b, c let x, y, z be the values of one (anti)symmetric choice for (a,b), (b,c),
-// (a,c). All rules that speak of nothing else, taken for every way to name the objects, allow some
-// triples (x, y, z). The table gives for sets of x and of y the z that some allowed triple has. So
-// one look-up does what the rules do one by one, and more: it sees what follows from several of
-// them.
+// (a,c). All rules that involve nothing else, for every assignment of the objects, allow some
+// triples (x, y, z). The table maps sets of x and of y to the z of the allowed triples. So one
+// lookup replaces all these rules, and also finds consequences of several of them together.
 #include "spacec.h"
 
 enum { TABLE_VALUES = 6 };
@@ -69,7 +68,7 @@ static unsigned allowed(const Spec *s, int choice, int only, int x, int y) {
     return mask;
 }
 
-// Does a pair whose value is one of `x` say anything about any third object?
+// Whether a pair whose value is one of `x` constrains any third object.
 static bool tells(const Spec *s, int choice, int x) {
     const Choice *c = &s->choice.at[choice];
     unsigned all = (1u << c->value.n) - 1;
@@ -105,7 +104,7 @@ static void emit_table(Emit *e, int choice) {
     text_add(e->out, "};\n");
 }
 
-// Which rule removed a value, when somebody asks.
+// Finds the rule that removed a value, for explanations.
 static void emit_blame(Emit *e, int choice) {
     const Choice *c = &e->spec->choice.at[choice];
     int n = c->value.n;
@@ -137,7 +136,7 @@ static void emit_blame(Emit *e, int choice) {
                 c->name, c->name, c->name, n, n, c->name, c->name, c->name);
 }
 
-// What follows for one third object, the k-th, when the pair (a, b) has changed.
+// Propagates a change of the pair (a, b) to one third object, the k-th.
 static void emit_third(Emit *e, const char *n, int set, int choice) {
     text_printf(
         e->out,
@@ -162,9 +161,9 @@ static void emit_third(Emit *e, const char *n, int set, int choice) {
         n, set, choice, choice, n, n, n, n, n, n, n, n, n, n, n);
 }
 
-// The same for all of them. Most of propagation is spent here, on pairs about which nothing
-// follows, so that is found out first. Pairs lie in rows, by the greater rank of the two, and are
-// turned where the third object's is the greater one.
+// The same for all third objects. Most of the propagation time is spent here, on pairs without
+// consequences, so these are tested first. Pairs are stored in rows by the greater rank of the two,
+// and are mirrored if the third object has the greater rank.
 static void emit_triangles(Emit *e, const char *n, int set, int choice) {
     text_printf(
         e->out,

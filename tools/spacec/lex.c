@@ -1,5 +1,5 @@
-// Tokens of a description. Comments are // and /* */; code stands in double quotes, may go over
-// several lines and is taken as it is.
+// Tokens of a description. Comments are // and /* */; code is in double quotes, may span several
+// lines and is copied verbatim.
 #include "spacec.h"
 
 #include <string.h>

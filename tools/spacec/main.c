@@ -12,7 +12,7 @@ static char *read_file(Arena *a, const char *path, uint32_t *len) {
     char buffer[4096];
     size_t n;
     while ((n = fread(buffer, 1, sizeof buffer, f)) > 0) text_add_n(&t, buffer, n);
-    bool failed = ferror(f) != 0; // a folder opens, and cannot be read
+    bool failed = ferror(f) != 0; // a folder can be opened but not read
     fclose(f);
     if (failed) return NULL;
     *len = (uint32_t)t.len;

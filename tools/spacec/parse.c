@@ -1,5 +1,5 @@
-// Reads a description. Names are declared before they are used, so everything is resolved on the
-// way; the first mistake of an item is reported and the reader goes on at the next item.
+// Parses a description. Names are declared before they are used, so they are resolved immediately;
+// the first error of an item is reported and the parser continues with the next item.
 #include "spacec.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ typedef struct Parser {
     Spec *s;
     Lexer lx;
     Token tok;
-    uint32_t end; // of the token before
+    uint32_t end; // of the previous token
     bool failed;  // in this item
 } Parser;
 
@@ -81,7 +81,7 @@ int spec_find_choice(const Spec *s, Name name) {
     return -1;
 }
 
-// An unknown set or choice. Where it is declared further down, a note says so.
+// An unknown set or choice. If it is declared further down, a note says so.
 static void unknown(Parser *p, Token t, DiagId id) {
     if (p->failed) return;
     Diag *d = diag_report(p->s->diags, t.range, id, t.text);
@@ -523,7 +523,7 @@ static void parse_choice(Parser *p) {
 
 // --- Quotients -----------------------------------------------------------------------------------
 
-// The boolean choice that says who represents a class.
+// The boolean choice that marks the representative of a class.
 static int representative(Parser *p, Name name, Range range, const Scope *scope) {
     Choice c = {.name = name, .range = range, .scope = *scope, .arity = scope->n};
     static const char *const yes_no[] = {"FALSE", "TRUE"};
@@ -575,7 +575,7 @@ static void parse_quotient(Parser *p) {
     vec_push(p->s->arena, &p->s->quotient, q);
 }
 
-// --- All of it -----------------------------------------------------------------------------------
+// --- Whole files ---------------------------------------------------------------------------------
 
 static void parse_host(Parser *p) {
     p->s->host_type = need_kind(p, TOK_CODE, "the type of the host").text;

@@ -1,18 +1,17 @@
-// spacec: turns the description of a space into C. Run at build time; docs/spaces.md has the
-// language.
+// spacec: compiles the description of a space to C at build time; docs/spaces.md has the language.
 //
 //   lex.c     tokens
 //   parse.c   text -> Spec: sets, choices, rules, triggers; names resolved as they are read
-//   check.c   what only the whole can tell: quotients become rules, `requires` clauses too
+//   check.c   checks of the whole Spec: quotients become rules, `requires` clauses too
 //   emit.c    the tables and the access functions of each choice
 //   emit_rule.c   constraints: one function per rule, one loop nest per way to reach it
 //   emit_count.c  counters and triggers
-//   emit_table.c  rules on the pairs of three objects, folded into one table
+//   emit_table.c  rules on the pairs of three objects, combined into one table
 //   main.c    files in, files out
 //
-// Rules are universally quantified disjunctions. Everything else (requires, quotients) is turned
-// into rules, so that there is one way to propagate: a rule with one part left that is not false
-// makes that part true.
+// Rules are universally quantified disjunctions. Everything else (requires, quotients) becomes
+// rules, so that there is one way to propagate: if only one alternative of a rule is not false, it
+// becomes true.
 #ifndef SPACEC_H
 #define SPACEC_H
 
@@ -34,7 +33,7 @@ typedef enum TokenKind {
 typedef struct Token {
     TokenKind kind;
     Range range;
-    Name text; // of a mark, its spelling; of code, what stands between the quotes
+    Name text; // spelling of a mark, or the code between the quotes
 } Token;
 
 typedef struct Lexer {
@@ -48,7 +47,7 @@ Token lex_next(Lexer *lx);
 // `Dimensions`, `OwnDims($inst)`
 typedef struct SetRef {
     int set;
-    int param; // the variable it is of; -1: none
+    int param; // variable of its parameter; -1: none
 } SetRef;
 
 typedef struct Var {
@@ -68,10 +67,10 @@ typedef struct SetDef {
     Range range;
     int superset; // -1
     int param;    // the set of its parameter; -1
-    Name getter;  // of the item that stands for $x in code; NULL: the object's number
+    Name getter;  // of the item for $x in code; NULL: the object's number
     VEC(int) disjoint;
-    int quotient; // the boolean choice that says who is in; -1: an ordinary set
-    int base;     // of a quotient: what it is a quotient of
+    int quotient; // the boolean choice of membership; -1: an ordinary set
+    int base;     // base set of a quotient
 } SetDef;
 
 typedef enum AtomKind { ATOM_CONST, ATOM_CODE, ATOM_ENUM, ATOM_SAME, ATOM_CMP } AtomKind;
@@ -84,7 +83,7 @@ typedef struct Use {
     Name code;
 } Use;
 
-// One part of a disjunction.
+// One alternative of a disjunction.
 typedef struct Atom {
     AtomKind kind;
     bool value;    // CONST
@@ -99,7 +98,7 @@ typedef struct Rule {
     Scope scope;
     VEC(Atom) atom; // at least one must hold
     Range range;
-    int table; // folded into the table of this choice; -1: on its own
+    int table; // part of the table of this choice; -1: separate
 } Rule;
 
 typedef enum ChoiceKind { SPEC_ENUM, SPEC_INTEGER, SPEC_COUNTER } ChoiceKind;
@@ -113,7 +112,7 @@ typedef struct Choice {
     Name name;
     Range range;
     ChoiceKind kind;
-    Scope scope; // its objects; of a counter, what it runs over behind them
+    Scope scope; // its objects; for a counter, followed by the counted ones
     int arity;
     // an enumeration
     VEC(Name) value;
@@ -153,7 +152,7 @@ typedef struct Spec {
     const Source *source;
     DiagList *diags;
     Name name;              // of the space: the file's
-    Name host_type, header; // what code sees as `host`, and where it is declared
+    Name host_type, header; // type of `host` in code, and its header
     VEC(SetDef) set;
     VEC(Choice) choice;
     VEC(Rule) rule;
@@ -164,10 +163,10 @@ typedef struct Spec {
 bool spec_parse(Spec *s);
 bool spec_check(Spec *s);
 int spec_find_choice(const Spec *s, Name name);
-bool set_within(const Spec *s, int set, int of); // is every object of `set` one of `of`?
+bool set_within(const Spec *s, int set, int of); // whether every object of `set` is in `of`
 bool sets_disjoint(const Spec *s, int a, int b);
 int set_plain(const Spec *s,
-              int set); // of a quotient, its base; of a family, what it is a subset of
+              int set); // base of a quotient, superset of a family
 uint64_t choice_all(const Choice *c);
 uint64_t choice_invert(const Choice *c, uint64_t mask);
 
@@ -194,10 +193,10 @@ const char *emit_code(Emit *e, const Scope *scope, Name code);
 // of braces to close. Variables [0, upto) only. `exist`: objects that exist only.
 int emit_loops(Emit *e, const Scope *scope, int upto, unsigned bound, bool exist);
 void emit_close(Emit *e, int braces);
-// C conditions: surely holds, surely fails.
+// C conditions: certainly holds, certainly fails.
 const char *atom_holds(Emit *e, const Scope *scope, const Atom *a);
 const char *atom_fails(Emit *e, const Scope *scope, const Atom *a);
-// Statements that make it hold (or fail).
+// Statements that enforce it (or its negation).
 void emit_force(Emit *e, const Scope *scope, const Atom *a, bool hold, const char *indent);
 
 #endif
