@@ -13,10 +13,11 @@ typedef struct Arguments {
     unsigned flags; // of KernelEnv
 } Arguments;
 
-// Copies of the data. `low`: as guarded_new has it.
+// Copies the data. `low` is that of guarded_new.
 Arguments arguments_new(Arena *arena, const LabData *data, InterpFlags flags, int64_t scratch,
                         bool low);
-// Copies the arguments back into the data and frees them; false: bytes around one have changed.
+// Copies the arguments back into the data and frees them; false: bytes around an argument have
+// changed.
 bool arguments_end(const Arguments *a, const LabData *data);
 
 #endif

@@ -57,7 +57,7 @@ bool boundlab_sample(BoundLab *x, uint64_t *random) {
     return space_complete(x->work, x->c, random);
 }
 
-// Runs it on data of its own. False: it declines, or takes too long.
+// Runs it on a copy of the data. False: it declines, or takes too long.
 static bool run(BoundLab *x, const Code *code, const Listing *l, LabData *got) {
     Arena *arena = &x->lab->arena;
     ExecArena *exec = exec_arena_new();
@@ -112,7 +112,7 @@ BoundVerdict boundlab_try(BoundLab *x, const Schedule *schedule, double *gap) {
     if (differs) return show(x, schedule, differs), BOUND_WRONG;
     double seconds = step_seconds(arena, &listing, &x->steps, x->machine.family, &why);
     *gap = seconds / bound;
-    // Calling a kernel takes a nanosecond in the bound, and nothing here.
+    // The bound includes a nanosecond for calling a kernel, the simulation does not.
     if (seconds * (1 + 1e-9) >= bound || bound <= 1.01e-9) return BOUND_HELD;
     complain(x, schedule, c, seconds, why);
     return BOUND_ABOVE;

@@ -1,6 +1,6 @@
-// The lower bound against code, on a described machine: implementations of a Program are compiled
-// for it, run here instruction by instruction (support/stepper.h), compared with the interpreter
-// bit by bit, and played on the numbers of its family. None takes less than its bound.
+// Checks the lower bound on a described machine: implementations of a Program are compiled for it,
+// executed here instruction by instruction (support/stepper.h), compared with the interpreter bit
+// by bit, and simulated with the numbers of its family. None may take less time than its bound.
 #ifndef SUPPORT_BOUNDLAB_H
 #define SUPPORT_BOUNDLAB_H
 
@@ -19,15 +19,15 @@ typedef struct BoundLab {
     Cand *c;
     const Schedule *chosen; // without search
     int nchosen;
-    const Decision *decided; // by it
+    const Decision *decided; // its decisions
     LabData want;            // results of the interpreter
     Steps steps;
 } BoundLab;
 
 typedef enum BoundVerdict {
     BOUND_HELD,
-    BOUND_DECLINED, // does not compile, or runs for too long to be stepped through
-    BOUND_WRONG,    // its result is not the interpreter's
+    BOUND_DECLINED, // does not compile, or is too long to be executed step by step
+    BOUND_WRONG,    // its result differs from the interpreter's
     BOUND_ABOVE     // faster than its bound
 } BoundVerdict;
 
@@ -35,8 +35,7 @@ typedef enum BoundVerdict {
 bool boundlab_open(BoundLab *x, Lab *lab, const Program *p, const Family *f);
 // A random implementation in `c`; half of them near the chosen one. False: a dead end.
 bool boundlab_sample(BoundLab *x, uint64_t *random);
-// The candidate in `c`; NULL schedule: as it says. What went wrong is printed. *gap: its time by
-// its bound.
+// Checks the candidate in `c`, or a schedule. Prints errors. *gap: its time divided by its bound.
 BoundVerdict boundlab_try(BoundLab *x, const Schedule *schedule, double *gap);
 
 #endif

@@ -1,4 +1,4 @@
-// Runs many Trees through one start of a C compiler.
+// Compiles many Trees with one run of a C compiler.
 //
 //     CLab c;
 //     clab_begin(&c);
@@ -26,11 +26,11 @@ void clab_begin(CLab *c);
 void clab_end(CLab *c);
 int clab_add(CLab *c, Tree *t); // its number; -1: declined
 const char *clab_source(CLab *c);
-// Compiles all of it; a library that was loaded before is closed.
+// Compiles all Trees; closes a library that was loaded before.
 bool clab_compile(CLab *c, const char *compiler, const char *const *flags, bool openmp);
 bool clab_has(const char *compiler);
-// The kernel's status; -1: there is no such kernel, -2: it wrote beside its buffers. Those lie
-// against guard pages, as in jitlab.h.
+// The kernel's status; -1: there is no such kernel; -2: it wrote outside its buffers, which lie
+// against guard pages as in jitlab.h.
 int clab_run(CLab *c, int number, const LabData *data, InterpFlags flags, bool low);
 
 #endif

@@ -4,16 +4,16 @@
 #include <math.h>
 #include <string.h>
 
-// A value and what an implementation may differ from it by.
+// A value and the allowed difference of an implementation.
 typedef struct Near {
     Value v;
     double e;
 } Near;
 
-// What a reduction adds up in one element: bounds of sums in any order.
+// The terms that a reduction combines in one element, for bounds in any order.
 typedef struct Total {
-    double terms, size; // how many, and the sum of their sizes
-    double error, most; // and of their errors (of products, relative ones), and the largest of them
+    double terms, size; // number, and sum of magnitudes
+    double error, most; // sum of errors (for products, relative ones), and the largest
     bool exact;         // all are multiples of UNIT
 } Total;
 
@@ -23,7 +23,7 @@ typedef struct Err {
     Value **value;
     double **error;
     const Stmt *st;
-    Value *old_value; // of the tensor that is written, if the statement reads it
+    Value *old_value; // of the written tensor, if the statement reads it
     double *old_error;
     int64_t at[PROGRAM_MAX_ITERS];
     bool failed;
@@ -33,7 +33,7 @@ static const double UNIT = 1.0 / 1024;
 
 static double number(Type t, Value v) { return type_is_float(t) ? v.f : (double)v.i; }
 
-// Half a unit in the last place, relative; and where numbers are too small for that.
+// Half a unit in the last place, relative; and the absolute one for denormals.
 static double roundoff(Type t) {
     return t == TYPE_F64 ? 0x1p-53 : t == TYPE_F16 ? 0x1p-11 : t == TYPE_BF16 ? 0x1p-8 : 0x1p-24;
 }
@@ -41,7 +41,7 @@ static double smallest(Type t) {
     return t == TYPE_F64 ? 0x1p-1074 : t == TYPE_F16 ? 0x1p-24 : 0x1p-149;
 }
 
-// Both evaluations round: of what differs by e and is about v.
+// Both evaluations round: the error of values about v that differ by e.
 static double rounded(Type t, double v, double e) {
     if (e == 0 || !type_is_float(t)) return e;
     return e + 2 * roundoff(t) * (fabs(v) + e) + smallest(t);
@@ -59,7 +59,7 @@ static int64_t dense(const Tensor *t, const int64_t *sub) {
 
 static bool read_index(void *user, const Access *a, int64_t *out);
 
-// The number of an element, -1: outside. An index that may differ makes nothing known.
+// The number of an element; -1: outside. If the index itself may differ, everything is unknown.
 static int64_t locate(Err *r, const Access *a) {
     int64_t sub[PROGRAM_MAX_RANK];
     for (int d = 0; d < a->rank; d++)
@@ -116,7 +116,7 @@ static bool is_monotone(ExprOp op) {
     }
 }
 
-// How far f moves within e of a monotone argument.
+// The change of a monotone function within e of its argument.
 static double moved(ExprOp op, double x, double e) {
     double here = op_eval(op, TYPE_F64, &(Value){.f = x}).f, most = 0;
     for (int side = -1; side <= 1; side += 2) {
@@ -272,7 +272,7 @@ static Value combine(Err *r, Type type, Value old, Total *t) {
     return op_eval(op[st->op], type, (Value[]){old, x.v});
 }
 
-// What a reduction may differ by, `old` being the error of the element in front of it.
+// The allowed difference of a reduction; `old` is the error of the element before it.
 static double total_error(Reduce op, Type type, const Total *t, Value v, double old) {
     if (t->terms == 0) return old;
     if (op == REDUCE_MIN || op == REDUCE_MAX) return fmax(old, t->most);

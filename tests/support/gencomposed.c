@@ -13,8 +13,8 @@
 
 enum { MAX_TENSORS = 24, ROWS = 1, COLS = 2, BOTH = 3, ROOM = sizeof((Natural *)0)->text };
 
-// A matrix, a vector along rows or along columns, or a scalar. Its type where that is certain: only
-// then may it be an argument.
+// A matrix, a vector along rows or along columns, or a scalar. Only a tensor with a known type may
+// be an argument.
 typedef struct Tensor {
     char name[8];
     int dims;    // ROWS | COLS
@@ -29,8 +29,8 @@ typedef struct Composer {
     int n, functions;
     bool indexed; // there are indices I into x
     char functions_text[ROOM], body[ROOM];
-    int within, covered;   // indices of this statement; those whose range a read gives
-    const Tensor *updated; // what it updates
+    int within, covered;   // indices of this statement; those that a read bounds
+    const Tensor *updated; // the tensor that it updates
 } Composer;
 
 static int pick(Composer *c, int n) {
@@ -64,7 +64,7 @@ static Tensor next(const Composer *c, int dims, const char *type) {
     return t;
 }
 
-// From here on statements may read it.
+// Makes it readable for later statements.
 static void keep(Composer *c, Tensor t) {
     if (c->n == MAX_TENSORS) abort();
     c->tensor[c->n++] = t;
@@ -186,7 +186,7 @@ static void value(Composer *c, char *out, int depth, bool certain) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
-// What says the range of indices that no read gives, and now and then of all.
+// The `where` for indices that no read bounds, and sometimes for all.
 static void ranges(Composer *c, int part) {
     int open = pick(c, 3) ? c->within & ~c->covered : c->within;
     if (part) open |= ROWS;
@@ -229,7 +229,7 @@ static void reduction(Composer *c) {
     keep(c, t);
 }
 
-// An update of what an earlier statement made: all of it, a part of its rows, or by a reduction.
+// An update of an earlier result: all of it, a part of its rows, or by a reduction.
 static void update(Composer *c) {
     Tensor *t = &c->tensor[pick(c, c->n)];
     if (t->input) return;
@@ -254,7 +254,7 @@ static void update(Composer *c) {
 
 // --- Functions -----------------------------------------------------------------------------------
 
-// A tensor that may be an argument: its type is known, and its elements stand in the usual order.
+// A tensor that may be an argument: its type is known, and it is not transposed.
 static const Tensor *argument(Composer *c, int dims) {
     for (int turn = 0; turn < 12; turn++) {
         const Tensor *t = &c->tensor[pick(c, c->n)];

@@ -1,6 +1,6 @@
 // Random programs of several statements, as people compose them: elementwise maps, reductions,
-// updates in place and calls over a few matrices, vectors and scalars of mixed types, bool and
-// bytes among them. What a statement makes, later ones and functions read.
+// updates in place and calls over a few matrices, vectors and scalars of mixed types, including
+// bool and bytes. Later statements and functions read the results of earlier ones.
 #ifndef SUPPORT_GENCOMPOSED_H
 #define SUPPORT_GENCOMPOSED_H
 

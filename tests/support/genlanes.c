@@ -98,8 +98,8 @@ static const char *rows(Gen *g) {
                         text, n, m, form == 2 ? " + A[r, j]" : "");
 }
 
-// Sums of products of narrow integers that lie in words, as packed panels do; now and then of types
-// or numbers that no instruction takes together.
+// Dot products of adjacent narrow integers, as in packed panels; sometimes of types or numbers that
+// no instruction supports.
 static const char *words(Gen *g) {
     static const char *const types[][2] = {{"i16", "i16"}, {"i16", "i16"}, {"u8", "i8"},
                                            {"i8", "u8"},   {"i8", "i8"},   {"i16", "i8"},
@@ -109,7 +109,7 @@ static const char *words(Gen *g) {
     int in_word = type[0][1] == '8' ? 4 : 2;
     if (pick(g, 6) == 0) in_word = 2 + pick(g, 3);
     int m = 1 + pick(g, 7), n = size(g), k = 1 + pick(g, 9), rows = pick(g, 3);
-    const char *b = rows ? "B[k, n, p]" : "B[m, n, p]"; // a panel, or as many words as results
+    const char *b = rows ? "B[k, n, p]" : "B[m, n, p]"; // a panel, or one word per result
     const char *a = arena_printf(g->arena, rows == 1 ? "A[m, %d*k + p]" : "A[m, k, p]", in_word);
     const char *dims = arena_printf(g->arena, rows == 1 ? "%d, %d" : "%d, %d, %d", m,
                                     rows == 1 ? in_word * k : k, in_word);
@@ -121,7 +121,7 @@ static const char *words(Gen *g) {
         pick(g, 3) ? "+=!" : "+=", sum, a, sum, b);
 }
 
-// A subscript made of quotients, remainders, minima and maxima of a*j + s + c, with what it is at a
+// A subscript of quotients, remainders, minima and maxima of a*j + s + c, with its value at a
 // point.
 typedef struct Bent {
     int form, a, c, by, turn, k;
@@ -156,13 +156,13 @@ static const char *bent_text(Gen *g, const Bent *b) {
     }
 }
 
-// A random one over j in 0:n, s in 0:m, from 0; *size: its values are less.
+// A random one over j in 0:n, s in 0:m; its values are in 0:*size.
 static const char *bent(Gen *g, int n, int m, int64_t *size) {
     static const int by[] = {2, 2, 2, 3, 4, 4, 5, 8, 16, 32};
     static const int steps[] = {1, 1, 1, 1, 2, -1, 3, 0};
     Bent b = {pick(g, 8), steps[pick(g, 8)], pick(g, 9) - 4, by[pick(g, 10)], 1, pick(g, 5)};
     b.turn = pick(g, 2) ? n : 1 + pick(g, 2 * n + 4);
-    if (pick(g, 3)) b.form = pick(g, 6); // the others are met elsewhere
+    if (pick(g, 3)) b.form = pick(g, 6); // other generators cover the rest
     int64_t least = INT64_MAX, most = INT64_MIN;
     for (int64_t j = 0; j < n; j++)
         for (int64_t s = 0; s < m; s++) {
@@ -173,7 +173,7 @@ static const char *bent(Gen *g, int n, int m, int64_t *size) {
     return arena_printf(g->arena, "%s + %lld", bent_text(g, &b), (long long)-least);
 }
 
-// Lanes whose places follow a rule that is not a stride, in one dimension or two.
+// Lanes whose addresses are regular but not strided, in one dimension or two.
 static const char *bent_rows(Gen *g) {
     int rows = 1 + pick(g, 4), n = size(g) + (pick(g, 2) ? 32 : 0), m = 1 + pick(g, 3) / 2 * 2;
     int64_t first, last, other;
@@ -193,8 +193,8 @@ static const char *bent_rows(Gen *g) {
         g->type, rows, n, rows, n, m, update(g, reduces, value));
 }
 
-// Columns of short rows, side by side: in a loop over them, or in a statement each, which may read
-// what others wrote. Rows may have more elements than columns; the last one need not.
+// Interleaved columns of short rows: in a loop over them, or in one statement each, which may read
+// columns that others wrote. Rows may have more elements than columns, except the last one.
 static const char *columns(Gen *g) {
     int s = 2 + pick(g, pick(g, 3) ? 3 : 7), n = size(g) + (pick(g, 2) ? 32 : 0);
     int used = pick(g, 3) ? s : 1 + pick(g, s), stored = pick(g, 4) ? s : 1 + pick(g, s);
@@ -217,8 +217,8 @@ static const char *columns(Gen *g) {
     return arena_printf(g->arena, "%s}", text);
 }
 
-// A triangle or a band: terms where one or two conditions hold that depend on what is summed up and
-// on where the sum goes; a condition of the program, or of the value.
+// A triangle or a band: terms with one or two conditions that depend on the reduction index and on
+// the index of the result; a condition of the program, or of the value.
 static const char *triangle(Gen *g) {
     static const char *const other[] = {"0", "0", "0", "2", "1"};
     int m = size(g), n = size(g), k = size(g) + pick(g, 3) * 32;

@@ -1,8 +1,7 @@
-// Random Programs of what lanes find hard: guards that differ from lane to lane, tables found by an
-// index along the lanes, or by quotients, remainders, minima and maxima, many short rows each
-// reduced to one element, in every type; words of narrow integers whose products are summed up;
-// triangles and bands.
-// genprog makes all of this too, but rarely.
+// Random Programs that are hard to vectorise: guards that differ from lane to lane, tables read by
+// an index along the lanes, or by quotients, remainders, minima and maxima, many short rows each
+// reduced to one element, in every type; dot products of narrow integers; triangles and bands.
+// genprog generates all of these too, but rarely.
 #ifndef SUPPORT_GENLANES_H
 #define SUPPORT_GENLANES_H
 

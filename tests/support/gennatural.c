@@ -5,8 +5,8 @@
 //     $f{x}    a function of x: of floats or of integers, as $T is
 //
 // Classes: f floats, i integers, a either, p either with indices that may be -1, h floats of 32 and
-// 64 bits. Sizes: those that are named
-// lie in a range, "K:1-5"; the others are around the edges of tiles, 0 and 1 among them.
+// 64 bits. Sizes: named ones are in a range, "K:1-5"; the others are around the edges of tiles,
+// including 0 and 1.
 #include "support/gennatural.h"
 
 #include <stdio.h>

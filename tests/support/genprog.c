@@ -1,7 +1,7 @@
-// A statement is made in this order: iterators, the element that is written, the operator, the
-// value. Subscripts are chosen to fit: sub_within() finds an index expression over the iterators
-// that stays inside a dimension, of whatever size. So anything may read anything, and most attempts
-// are well-formed.
+// A statement is generated in this order: iterators, the written element, the operator, the value.
+// Subscripts are chosen to fit: sub_within() finds an index expression over the iterators that
+// stays inside a dimension of any size. So any statement may read any tensor, and most attempts are
+// well-formed.
 #include "support/genprog.h"
 
 #include "base/bug.h"
@@ -17,7 +17,7 @@ typedef struct GenTensor {
     Role role;
     int rank;
     int64_t size[MAX_RANK], origin[MAX_RANK];
-    double mag;    // no element is larger
+    double mag;    // largest magnitude of an element
     bool readable; // every element has a value
     bool index;    // holds subscripts: read nowhere else
     int64_t index_lo, index_hi;
@@ -26,12 +26,12 @@ typedef struct GenTensor {
 typedef struct Gen {
     uint64_t state;
     Arena *arena;
-    bool chains; // mostly temporaries that read each other, and inputs with more than is read
+    bool chains; // mostly temporaries that read each other, and inputs that are read partially
     Type main;
     GenTensor t[MAX_TENSORS];
     int nt;
     Text body;
-    // The statement being made:
+    // The current statement:
     int niters;
     int64_t lo[MAX_ITERS], hi[MAX_ITERS];
     Text constraints;
@@ -46,7 +46,7 @@ typedef struct GenValue {
     double mag;
 } GenValue;
 
-// --- Chance ------------------------------------------------------------------------------------
+// --- Random choices ----------------------------------------------------------------------------
 
 static uint64_t random_bits(Gen *g) {
     uint64_t z = (g->state += UINT64_C(0x9e3779b97f4a7c15));
@@ -183,8 +183,8 @@ static const char *gather_within(Gen *g, int64_t first, int64_t size) {
     return arena_printf(g->arena, "T%d[i%d]", t, i);
 }
 
-// A linear function that may go anywhere, brought into [first, first + size): rotated, mirrored,
-// clamped, divided; NULL when that would still be too large.
+// Any linear function mapped into [first, first + size): rotated, mirrored, clamped, divided; NULL
+// if the result would still be too large.
 static const char *bent_within(Gen *g, int64_t first, int64_t size) {
     int i = pick(g, g->niters), j = chance(g, 40) ? pick(g, g->niters) : i;
     int64_t k = chance(g, 70) ? 1 : between(g, -2, 3), c = between(g, -5, 20),
@@ -217,7 +217,7 @@ static const char *bent_within(Gen *g, int64_t first, int64_t size) {
     }
 }
 
-// An index expression that stays in [first, first + size) for every instance.
+// An index expression that stays in [first, first + size) for every iteration.
 static const char *sub_within(Gen *g, int64_t first, int64_t size) {
     for (int attempt = 0; attempt < 8 && size > 0; attempt++) {
         int kind = pick(g, 20), i = g->niters ? pick(g, g->niters) : 0;
@@ -288,8 +288,8 @@ static bool read_new(Gen *g, GenValue *out) {
     return true;
 }
 
-// i + k - c, which may leave the tensor: by a constraint, or by a guard, only instances where it
-// does not read it.
+// i + k - c, which may be outside the tensor: a constraint or a guard restricts the read to
+// iterations where it is inside.
 static bool read_padded(Gen *g, GenValue *out) {
     int t = g->nt ? pick(g, g->nt) : -1, i = pick(g, g->niters), j = pick(g, g->niters);
     if (t < 0 || !g->t[t].readable || g->t[t].index || t == g->target || g->t[t].rank != 1)
@@ -310,7 +310,7 @@ static bool read_padded(Gen *g, GenValue *out) {
     return true;
 }
 
-// What is computed of iterators alone, in a type that may not hold it.
+// A value computed from iterators only, in a type that may not hold it.
 static GenValue of_indices(Gen *g) {
     static const Type types[] = {TYPE_I64, TYPE_I64, TYPE_I32, TYPE_I16, TYPE_U8, TYPE_I8};
     static const char *const ops[] = {"%s%%%s(%d)",   "%s/%s(%d)", "%s & %s(%d)", "%s >> %s(%d)",
@@ -504,14 +504,14 @@ static bool write_existing(Gen *g, GenWrite *w) {
 
 // --- Statements --------------------------------------------------------------------------------
 
-// How many instances may meet in one element, at most.
+// The largest number of iterations that may update one element.
 static double meeting(const Gen *g) {
     double n = 1;
     for (int i = 0; i < g->niters; i++) n *= (double)max_i64(extent(g, i), 1);
     return n;
 }
 
-// The value made so small that combining it into the element stays exact.
+// The value, clamped so that combining it into the element stays exact.
 static GenValue fit_reduction(Gen *g, Reduce op, GenValue v, double old, double *mag) {
     double n = meeting(g), limit = exact_limit(v.type);
     *mag = fmax(v.mag, old);
@@ -535,7 +535,7 @@ static void print_stmt(Gen *g, const GenWrite *w, Reduce op, bool init, const ch
                 reduce_name[op], init ? "!" : "", v);
 }
 
-// C[i, j] +=! A[i, k]*B[k, j] and the like: the fused product comes out at the top.
+// C[i, j] +=! A[i, k]*B[k, j] and the like, with the product at the top so that it is fused.
 static GenValue contraction(Gen *g, Type type) {
     GenValue a = leaf(g, type), b = leaf(g, type);
     if (a.mag * b.mag > exact_limit(type)) a = clamp(g, a, 1), b = clamp(g, b, 2);
@@ -571,7 +571,7 @@ static void make_stmt(Gen *g) {
     bool from_old = op != REDUCE_ASSIGN && !init;
     if (fresh && from_old && t->role == ROLE_TEMP) t->role = ROLE_OUTPUT; // becomes in-out
     double mag = v.mag;
-    // An initialising reduction, too, starts from what is there when the caller says accumulate.
+    // With the flag `accumulate`, an initialising reduction also starts from the previous content.
     if (op != REDUCE_ASSIGN) v = fit_reduction(g, op, v, t->mag, &mag);
     bool infinite = init && op >= REDUCE_MIN; // an empty minimum
     t->mag = fresh ? mag : fmax(mag, t->mag);

@@ -55,7 +55,7 @@ static int64_t random_step(Gen *x, int64_t left) {
     return step;
 }
 
-// A step of nested splits: rarely one that divides.
+// A step of nested splits, which rarely divides.
 static int64_t deep_step(Gen *x, int64_t left) {
     int64_t step =
         left > 3 ? left / 4 + 1 + below(x->g, (int)min_i64(left - left / 4 - 1, 1000)) : 2;
@@ -64,7 +64,7 @@ static int64_t deep_step(Gen *x, int64_t left) {
     return step;
 }
 
-// All loops of the iterators, in random order; a vector mark only where nothing can come below it.
+// All loops of the iterators, in random order; a vector mark only on the innermost loop.
 static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
     VEC(SchedLoop) loops = {0};
     bool complete = true;
@@ -89,8 +89,8 @@ static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
         SchedLoop l = {.iter = iter[i].name, .step = 1, .kind = random_kind(x)};
         vec_push(x->arena, &loops, l);
     }
-    // random order, but the levels of an iterator stay as they are: shuffle names, then deal out
-    // levels
+    // Random order that keeps the order of an iterator's levels: shuffles names, then assigns
+    // levels.
     int n = loops.n;
     SchedLoop *mixed = arena_new_n(x->arena, SchedLoop, n);
     Name *name = arena_new_n(x->arena, Name, n);
@@ -175,8 +175,8 @@ static void first_read(void *user, const Access *a, bool guarded) {
     if (a->tensor == f->tensor && !f->read) f->read = a;
 }
 
-// A section of the copy's own, LABEL.TENSOR; its iterators are called as the reader's where those
-// stand alone.
+// A section for the copy, LABEL.TENSOR; a dimension that the reader subscripts by a single iterator
+// has its name.
 static void order_copy(Gen *x, const SchedStmt *s, const Stmt *st, int tensor) {
     const Tensor *t = &x->p->tensors.at[tensor];
     FirstRead f = {tensor, NULL};
@@ -199,7 +199,7 @@ static void order_copy(Gen *x, const SchedStmt *s, const Stmt *st, int tensor) {
     vec_push(x->arena, &x->out, c);
 }
 
-// A type that a copy may have; TYPE_NONE: there is none, or none is wanted.
+// A random type for a copy; TYPE_NONE: keep the type.
 static Type random_wider(Gen *x, Type t) {
     Type wider[TYPE_COUNT];
     int n = 0;
@@ -259,14 +259,14 @@ static void random_at(Gen *x, const Stmt *st, SchedStmt *const *section) {
     }
 }
 
-// Behind the last statement before it that computes what it reads.
+// Runs it after the last earlier statement that computes one of its operands.
 static void random_after(Gen *x, SchedStmt *s, int i) {
     Reads r = reads_of(x, &x->p->stmts.at[i]);
     for (int k = i - 1; k >= 0 && !s->after; k--)
         for (int j = 0; j < r.at.n; j++)
             if (x->p->stmts.at[k].write->tensor == r.at.at[j]) s->after = x->p->stmts.at[k].label;
     if (!s->after) return;
-    s->nloops = 0; // it runs in the loops of that one
+    s->nloops = 0; // it runs in the loops of that statement
     s->stage = -1;
     s->grain = 0;
 }
@@ -347,8 +347,7 @@ void sched_features(const Schedule *s, bool *used) {
 
 // --- Shrinking ---------------------------------------------------------------------------------
 
-// Takes option number *n away from the section, counting down; true when it was one of this
-// section.
+// Removes option number *n from the section, counting down; true if the section had it.
 static bool drop_part(Arena *arena, SchedStmt *s, int *n) {
 #define OPTION(has, clear)                                                                         \
     if ((has) && (*n)-- == 0) {                                                                    \

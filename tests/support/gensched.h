@@ -1,4 +1,4 @@
-// Random Schedules for a bound Program, with a counter per thing that they use.
+// Random Schedules for a bound Program, with a record of the features that they use.
 #ifndef SUPPORT_GENSCHED_H
 #define SUPPORT_GENSCHED_H
 
@@ -7,9 +7,9 @@
 typedef enum SchedFeature {
     FEATURE_SPLIT,
     FEATURE_INTERLEAVED,
-    FEATURE_OVERSIZE, // a step beyond what is left
+    FEATURE_OVERSIZE, // a step larger than the remaining range
     FEATURE_RAGGED,   // a step that does not divide
-    FEATURE_MISSING,  // a level that the order leaves out
+    FEATURE_MISSING,  // a level that the order omits
     FEATURE_PARALLEL,
     FEATURE_UNROLL,
     FEATURE_VECTOR,
@@ -39,12 +39,12 @@ typedef struct GenSched {
 } GenSched;
 
 const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p);
-// Adds the options that a Schedule has; those that lowering may refuse are not in `used` of the
-// generator.
+// Adds the options of a Schedule; the generator's `used` does not include those that lowering may
+// refuse.
 void sched_features(const Schedule *s, bool *used);
 
-// What is left of a Schedule after taking away its part number `n` (a section, a loop, a mark, an
-// option); NULL when there are not so many. For shrinking.
+// The Schedule without its part number `n` (a section, a loop, a mark, an option); NULL if there
+// are fewer parts. For shrinking.
 const Schedule *schedule_without(const Schedule *s, int n);
 
 #endif

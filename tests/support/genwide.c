@@ -50,7 +50,7 @@ static int64_t coefficient(Gen *g) {
     return pick(g, 3) ? k : -k;
 }
 
-// A subscript of few small values, most of the others far away.
+// A subscript with few small values and otherwise very large ones.
 static const char *far_index(Gen *g) {
     long long k = (long long)coefficient(g),
               c = pick(g, 4) ? pick(g, 5) - 2 : (long long)coefficient(g);
@@ -168,7 +168,7 @@ const char *genwide_data(Arena *arena, uint64_t seed) {
     case 0: return TEXT("%sR: for %s R[b, x] max=! %s }", head, all, value);
     case 1: return TEXT("%sR: for %s R[b, x] +=! %s }", head, all, value);
     case 2: return TEXT("%sS: for %s S[%s] max= O[b, l, x] }", head, all, subscript(g));
-    case 3: // part of what is computed is read, or nothing
+    case 3: // a part of the result is read, or nothing
         return TEXT("%stemp t: %s[%d, %d, %d]\nt: for %s t[b, l, x] = %s\n"
                     "R: for b in 0:%d, x in 0:%d if x - %d >= 0  R[b, x] = %s }",
                     head, g->type, g->n, g->m, g->d, all, value, g->n, g->d, pick(g, 3),
@@ -185,9 +185,9 @@ const char *genwide_data(Arena *arena, uint64_t seed) {
     }
 }
 
-// --- Their data ----------------------------------------------------------------------------------
+// --- Contents ------------------------------------------------------------------------------------
 
-// The entries of the table: what indices should stay below.
+// The number of entries of the table, the limit of valid indices.
 static int64_t entries(const Program *p) {
     for (int i = 0; i < p->tensors.n; i++)
         if (p->tensors.at[i].name[0] == 'G' && !p->tensors.at[i].name[1])
@@ -209,7 +209,7 @@ static int64_t bad_index(uint64_t *state, int64_t v) {
 void genwide_fill(const Program *p, const LabData *d, uint64_t seed) {
     uint64_t state = seed ^ UINT64_C(0x5bd1e995);
     int64_t v = entries(p);
-    int rate = (int)(draw(&state) % 4); // 0: none is bad
+    int rate = (int)(draw(&state) % 4); // 0: all are valid
     for (int i = 0; i < p->ninputs; i++) {
         const Tensor *t = &p->tensors.at[i];
         bool index = (t->name[0] == 'I' || t->name[0] == 'J') && !t->name[1];

@@ -5,8 +5,8 @@
 
 enum { PAGE = 4096, TRACE = 0x5a, SPARE = 16 };
 
-// Mappings that were given back: most buffers of tests are of one page, and mapping that costs more
-// than running a kernel on it.
+// A cache of freed mappings: most buffers of tests have one page, and mapping it costs more than
+// running a kernel on it.
 static _Thread_local Guarded spare[SPARE];
 
 static char *map_room(size_t room) {

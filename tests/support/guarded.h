@@ -1,4 +1,4 @@
-// Memory between guard pages: whoever touches a byte outside of it crashes, or leaves a trace.
+// Memory between guard pages: an access outside it crashes, or is detected afterwards.
 #ifndef SUPPORT_GUARDED_H
 #define SUPPORT_GUARDED_H
 
@@ -11,10 +11,10 @@ typedef struct Guarded {
     char *data;
 } Guarded;
 
-// `low`: it begins right behind a guard page; otherwise it ends right in front of one, as far as
-// `align` lets it.
+// `low`: it begins directly after a guard page; otherwise it ends directly before one, as far as
+// `align` allows.
 Guarded guarded_new(size_t bytes, size_t align, bool low);
-bool guarded_untouched(const Guarded *g); // bytes around the data are still what they were
+bool guarded_untouched(const Guarded *g); // whether the bytes around the data are unchanged
 void guarded_free(const Guarded *g);
 
 #endif

@@ -13,7 +13,7 @@
 JitCount jit_count;
 int64_t jit_tricks[TRICK_COUNT];
 
-// Asked for hundreds of times a second, and CPUID is slow under a hypervisor.
+// Cached, because it is called hundreds of times per second, and CPUID is slow under a hypervisor.
 bool jit_machine(Isa isa, Machine *m) {
     static Machine known[ISA_COUNT + 1];
     static bool asked[ISA_COUNT + 1];
@@ -41,7 +41,7 @@ static int call_body(void *user, int64_t from, int64_t to, int thread) {
     return status;
 }
 
-// Deals out in turn: what thread 1 did is done before thread 0 begins, and the end comes first.
+// Simulates threads one after the other: thread 1 before thread 0, last iterations first.
 static int in_turn(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
                    int64_t grain) {
     (void)grain;
@@ -56,10 +56,10 @@ static int in_turn(const KernelEnv *env, KernelBody *body, void *arg, int64_t co
     return status;
 }
 
-// To threads, however short the loop.
+// Uses real threads, however short the loop.
 static int at_once(const KernelEnv *env, KernelBody *body, void *arg, int64_t count,
                    int64_t grain) {
-    static Pool *pool; // as long as the process
+    static Pool *pool; // lives as long as the process
     (void)grain;
     if (!pool) pool = pool_new(8);
     Checked c = {body, arg, NULL};
@@ -68,7 +68,8 @@ static int at_once(const KernelEnv *env, KernelBody *body, void *arg, int64_t co
     return status;
 }
 
-// What a kernel calls may use every register that is not callee-saved, masks and vectors included.
+// A called function may clobber every register that is not callee-saved, including masks and
+// vectors.
 static void apply(int op, int from, int to, int n, void *values) {
     code_apply(op, from, to, n, values);
     if (__builtin_cpu_supports("avx512bw"))

@@ -1,5 +1,5 @@
-// Runs a Tree as x86-64 code on lab data, every argument flush against a guard page, every call of
-// kernels and bodies of parallel loops through a trampoline that checks the calling convention.
+// Runs a Tree as x86-64 code on lab data, with every argument against a guard page; kernels and
+// bodies of parallel loops are called through a trampoline that checks the calling convention.
 #ifndef SUPPORT_JITLAB_H
 #define SUPPORT_JITLAB_H
 
@@ -9,28 +9,24 @@
 #include "support/proglab.h"
 #include "tree/tree.h"
 
-// What ran so far in this process: kernels with loops that are shared out, and of those the ones
-// whose threads have memory of their own.
+// Counts of this process: kernels with parallel loops, and those with per-thread memory.
 typedef struct JitCount {
     int64_t parallel, private;
 } JitCount;
 extern JitCount jit_count;
 
-// JIT_BROKEN: the kernel wrote outside its buffers, or did not leave the processor as the ABI wants
-// it. What it changed is printed.
+// JIT_BROKEN: the kernel wrote outside its buffers, or violated the ABI. The change is printed.
 typedef enum JitResult { JIT_OK, JIT_DECLINED, JIT_STATUS, JIT_BROKEN } JitResult;
 
-// What all kernels so far made use of.
+// Optimisations used by all kernels so far.
 extern int64_t jit_tricks[TRICK_COUNT];
 
-// The machine these tests run on, as one that has no more than `isa`; false where it has less.
-// ISA_COUNT: all that it has.
+// This machine, capped at `isa`; false if it does not have `isa`. ISA_COUNT: no cap.
 bool jit_machine(Isa isa, Machine *m);
 
-// `threads`: 1 runs on the caller's; of more, an even number deals the iterations of parallel loops
-// out in turn, last ones first, and an odd one shares them out to threads. `low`: buffers begin
-// right behind a guard page; otherwise they end right in front of one. The results replace the
-// contents of `data`.
+// `threads`: 1 runs on the caller's thread; an even number simulates threads one after the other,
+// last iterations first, and an odd one uses real threads. `low`: buffers begin directly after a
+// guard page; otherwise they end directly before one. The results replace the contents of `data`.
 JitResult jit_run(Lab *lab, const Tree *t, const Machine *m, const LabData *data, InterpFlags flags,
                   int threads, bool low);
 
@@ -46,8 +42,8 @@ JitResult jit_kernel_run(Lab *lab, const JitKernel *k, const LabData *data, Inte
                          int threads, bool low);
 void jit_kernel_free(JitKernel *k);
 
-// The same Tree with guards that stand alone in a loop as constraints of that loop, which is how
-// Stripe files have them: for j { if c { .. } } becomes for j where c { .. }.
+// The same Tree with a guard that is the only child of a loop as a constraint of that loop, as in
+// Stripe files: for j { if c { .. } } becomes for j where c { .. }.
 Tree *jit_bound_loops(Tree *t);
 
 #endif

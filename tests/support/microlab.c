@@ -1,11 +1,10 @@
 // The bytecode: one Insn per call of an emitter, in the generator's own code buffer, so that labels
 // work as they do for machine code.
 //
-// The interpreter is as unhelpful as isa.h allows. Whatever an emitter may destroy is overwritten:
-// scratch registers, lanes beyond a vector's width or tail, and across a parallel loop every
-// register. Two registers of its own keep the last tail and the last guard, until the generator
-// says that they are not known any more; the interpreter checks that they hold what the operation
-// wants.
+// The interpreter is as strict as isa.h allows. It overwrites everything that an emitter may
+// clobber: scratch registers, lanes beyond a vector's width or tail, and across a parallel loop
+// every register. Two special registers cache the last tail and the last guard until the generator
+// invalidates them; the interpreter checks that they hold the values that the operation needs.
 #include "support/microlab.h"
 
 #include <stddef.h>
@@ -85,10 +84,10 @@ typedef enum InsnKind {
     I_PARALLEL,
     I_BODY,
     I_OUTER,
-    I_MASKS, // of the region's tails, a bit for each number of lanes
+    I_MASKS, // masks of the region's tails, a bit for each number of lanes
     I_TAIL,  // the register of the last tail
     I_GUARD, // the register of the last guard
-    I_NONE,  // no lane of a guard holds: its load or index gives 0 and is skipped
+    I_NONE,  // no lane of a guard is true: its load or index is skipped and gives 0
     I_MICRO,
 } InsnKind;
 
@@ -102,7 +101,7 @@ typedef struct Insn {
     int64_t k;
     int slot, end;
     const Micro *micro;
-    int32_t target; // from behind this field
+    int32_t target; // relative to the end of this field
 } Insn;
 
 typedef struct MicroUnit {
@@ -110,8 +109,8 @@ typedef struct MicroUnit {
     int frame, vector_slots;
     const Picks *picks;
     Arena *arena;
-    int tail;  // lanes that the register of tails has now; 0: not known
-    int guard; // value (number + 1) that the register of guards has now; 0: not known
+    int tail;  // lanes in the tail register; 0: unknown
+    int guard; // value (number + 1) in the guard register; 0: unknown
 } MicroUnit;
 
 static void put(Gen *g, Insn in, AsmLabel *to) {
@@ -231,7 +230,7 @@ static bool ties(const void *gen, const Micro *m, int arg) {
     return ((const MicroUnit *)((const Gen *)gen)->user)->target->ties;
 }
 
-// Does it fit the target?
+// Checks that the target supports it.
 static void check_micro(const Gen *g, const Micro *m) {
     const Machine *machine = g->m;
     int bytes = m->width * gen_lane_size(m->type);
@@ -247,7 +246,7 @@ static void check_micro(const Gen *g, const Micro *m) {
 
 static bool is_computed(const Micro *m) { return ref_is_hard(m->ref) && !m->ref->mem->gathers; }
 
-// The pointer, and the computed offset where there is one: it comes into A.
+// The pointer, and the computed offset if there is one, which is put into A.
 static void address(Gen *g, const Micro *m, Insn *in, AsmLabel *none) {
     in->x = gen_at(g->stream[m->ref->stream]);
     if (!is_computed(m)) return;
@@ -258,7 +257,7 @@ static void address(Gen *g, const Micro *m, Insn *in, AsmLabel *none) {
     gen_row_offset(g, m->ref);
 }
 
-// The operand that says in which lanes it happens, or -1.
+// The operand that is the guard, or -1.
 static int guard_arg(const Micro *m) {
     if (m->kind == MI_LOAD || m->kind == MI_INDEX) return m->nargs ? 0 : -1;
     if (m->kind == MI_STORE) return m->ref->guard >= 0 ? 1 : -1;
@@ -268,7 +267,7 @@ static int guard_arg(const Micro *m) {
 
 static bool has_tail(const Micro *m) { return m->ref && m->ref->active < m->ref->width; }
 
-// The registers for tails and guards get what the operation needs, unless they have it.
+// Loads the tail and guard registers for the operation, unless they already hold the values.
 static void remember(Gen *g, const Micro *m) {
     MicroUnit *u = g->own;
     int arg = guard_arg(m);
@@ -350,7 +349,7 @@ typedef struct Run {
     int64_t steps;
 } Run;
 
-// One function that runs.
+// An activation of a function.
 typedef struct Act {
     Run *run;
     int64_t a, b, item[MICRO_ITEMS];
@@ -359,7 +358,7 @@ typedef struct Act {
     uint8_t *frame, *spills;
     MicroVec v[64], guard;
     int64_t tail, masks;
-    const uint8_t *outer; // of a body: the caller's frame
+    const uint8_t *outer; // for a body: the caller's frame
     int64_t from, to;
     int thread;
 } Act;
@@ -394,7 +393,7 @@ static void set(Act *t, GenArg to, int64_t value) {
         memcpy(slot_at(t, to.item.slot), &value, 8);
 }
 
-// A constant of 64 bits beside `x` goes through a scratch register.
+// A 64-bit constant operand uses a scratch register.
 static void spoil_for(Act *t, GenArg x, GenArg y) {
     if (y.kind != ARG_CONST || y.value == (int32_t)y.value) return;
     if (x.kind == ARG_ITEM)
@@ -462,7 +461,7 @@ static int call_body(Act *caller, size_t pc, int64_t from, int64_t to, int threa
     return run_function(body, pc);
 }
 
-// Deals out in turn: the end comes first. Registers are lost.
+// Simulates threads one after the other, last iterations first. Registers are clobbered.
 static int parallel(Act *t, size_t pc) {
     int64_t count = t->b, step = count / (2 * t->run->threads) + 1, n = ceil_div(count, step);
     int status = 0;
@@ -496,7 +495,7 @@ static bool guard_holds(const Act *t, const Micro *m, int lane) {
     return guard_arg(m) < 0 || micro_get(TYPE_BOOL, &t->guard, lane).i;
 }
 
-// Lanes beyond the tail are anything, those where a guard does not hold are 0.
+// Lanes beyond the tail are undefined, those where a guard is false are 0.
 static MicroVec load_vector(const Act *t, const Insn *in, bool guarded) {
     const Ref *r = in->micro->ref;
     const char *at = place(t, in);
@@ -612,7 +611,7 @@ static bool branches(Act *t, const Insn *in) {
     return taken;
 }
 
-// The next instruction, or where to go on; *status is set where the kernel ends.
+// Executes one instruction; sets *status if the kernel ends.
 static bool step(Act *t, const Insn *in, int *status, size_t target) {
     Run *run = t->run;
     switch (in->kind) {

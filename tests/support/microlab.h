@@ -1,7 +1,7 @@
 // Runs a Tree without any instruction set: the generator's index arithmetic, branches and
-// micro-operations become a bytecode (a GenIsa of its own), which is interpreted on lab data. So
-// the generator is tested at vector widths, with register counts and capabilities that no machine
-// here has.
+// micro-operations become bytecode (by a separate GenIsa), which is interpreted on lab data. So the
+// generator is tested with vector widths, register counts and capabilities that no available
+// machine has.
 #ifndef SUPPORT_MICROLAB_H
 #define SUPPORT_MICROLAB_H
 
@@ -14,9 +14,9 @@
 typedef struct MicroTarget {
     Machine machine;
     int items;   // registers for pointers and counters, up to MICRO_ITEMS
-    int masks;   // of tails, where the machine has masks
-    int scratch; // vector registers that hold no values
-    bool folds;  // arithmetic takes operands from memory
+    int masks;   // registers for masks of tails, if the machine has masks
+    int scratch; // reserved vector registers
+    bool folds;  // arithmetic accepts memory operands
     bool ties;   // results may overwrite operands
 } MicroTarget;
 
@@ -40,9 +40,9 @@ typedef enum MicroResult {
 extern int64_t micro_count[];
 enum { MICRO_KINDS = MI_RELOAD + 1 };
 
-// `threads`: of more than one, the iterations of parallel loops are dealt out in turn, last ones
-// first. `low`: buffers begin right behind a guard page; otherwise they end right in front of one.
-// The results replace the contents of `data`.
+// `threads`: more than one are simulated one after the other, last iterations first. `low`: buffers
+// begin directly after a guard page; otherwise they end directly before one. The results replace
+// the contents of `data`.
 MicroResult micro_run(Lab *lab, const Tree *t, const MicroTarget *target, const LabData *data,
                       InterpFlags flags, int threads, bool low);
 

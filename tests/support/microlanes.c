@@ -78,7 +78,7 @@ static Value float_piece(int op, Value x, Value y) {
     }
 }
 
-// Operations below OP_COUNT mean what the interpreter of Programs means by them; narrow floats are
+// Operations below OP_COUNT have the meaning of the interpreter of Programs; narrow floats are
 // lanes of f32.
 static void op_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out) {
     Value x[4] = {{0}};
@@ -98,7 +98,7 @@ static void op_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out) {
     }
 }
 
-// Products of narrow integers in words, added up; unsigned bytes come first.
+// Dot products of narrow integers; unsigned bytes come first.
 static Value dots_lane(const Micro *m, const MicroVec *arg, int i) {
     int64_t sum = micro_get(TYPE_I32, &arg[2], i).i;
     for (int k = 0; k < m->op; k++) {
@@ -128,7 +128,7 @@ static bool holds(int op, Type t, const MicroVec *x, const MicroVec *y, int i) {
     return op_eval((ExprOp)op, t, v).i != 0;
 }
 
-// The result where it is good, the operation itself where it is not.
+// The fast result where it is valid, the operation itself elsewhere.
 static void rescue_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out) {
     bool two = op_info[m->op].arity == 2;
     bool good = holds(OP_LE, m->type, &arg[0], &arg[two ? 0 : 1], i);
@@ -203,7 +203,7 @@ static void move_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out)
     }
 }
 
-// ---- All of it
+// ---- All operations
 
 static void choose_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out) {
     copy_lane(m, out, i, &arg[holds(m->op, m->from, &arg[0], &arg[1], i) ? 2 : 3], i);

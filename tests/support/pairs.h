@@ -1,4 +1,4 @@
-// Random (program, schedule) pairs, one a seed: what back-ends are compared with the reference on.
+// Random (program, schedule) pairs, one per seed, for comparing back-ends with the reference.
 #ifndef SUPPORT_PAIRS_H
 #define SUPPORT_PAIRS_H
 
@@ -13,13 +13,13 @@ PairProgram pair_shape;       // a known shape (shapes.h) of small sizes
 PairProgram pair_large_shape; // with sizes at which nested splits have blocks of several vectors
 PairProgram pair_lanes;       // genlanes.h
 PairProgram pair_random;      // genprog.h
-// Several statements and calls over mixed types (gencomposed.h), whose results no order of
-// evaluation changes.
+// Several statements and calls over mixed types (gencomposed.h), with the same results in every
+// order of evaluation.
 PairProgram pair_composed;
 
-// The Tree of a pair. Every fourth has its guards as limits of loops. NULL: it is refused.
+// The Tree of a pair. In every fourth one the guards become loop limits. NULL: it is refused.
 Tree *pair_lower(Lab *lab, const Program *p, const Schedule *s, uint64_t seed);
-// A Schedule that lowering accepts, and the Tree; what it uses is in `g`.
+// A Schedule that lowering accepts, and the Tree; its features are in `g`.
 const Schedule *pair_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g, Tree **tree);
 
 #endif

@@ -1,4 +1,4 @@
-// What tests of Programs need: read one from text, bind it, give it data, run it, see the errors.
+// Utilities for tests of Programs: parse, bind, generate data, run, print errors.
 //
 //     Lab lab;
 //     lab_begin(&lab);
@@ -35,8 +35,8 @@ typedef struct LabData {
 } LabData;
 
 // Inputs and in-outs hold integers -2 ... 2 (0 ... 3 where unsigned, 0 and 1 for bool), so that
-// sums and products stay exact; a tensor that is used as a subscript holds indices that stay
-// inside. Outputs are filled with the byte 0xa5: whatever is not written shows.
+// sums and products stay exact; a tensor that is used as a subscript holds valid indices. Outputs
+// are filled with the byte 0xa5, which reveals unwritten elements.
 LabData lab_data(Lab *lab, const Program *p, uint64_t seed);
 LabData lab_copy(Lab *lab, const Program *p, const LabData *d);
 bool lab_run(Lab *lab, const Program *p, const LabData *d); // the interpreter, all traps off

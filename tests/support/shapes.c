@@ -96,7 +96,7 @@ const Shape shapes[] = {
      "T.1: for i in 0:M  T[i + N] = B[i]\n"
      "O: for i in 0:N + M  O[i] = T[N + M - 1 - i] }",
      2},
-    // Temporaries that a product reads across, and may pack: sums, what follows them, and a batch.
+    // Temporaries that a product reads transposed and may pack: sums, post-operations, and a batch.
     {"program keys(M, N, K) {\n input X: f32[M, K]\n input W: f32[K, N]\n input Q: f32[M, N]\n "
      "temp T: f32[M, N]\n"
      " output C: f32[M, M]\n T: for m in 0:M, n in 0:N, k in 0:K\n  T[m, n] +=! X[m, k]*W[k, n]\n"

@@ -1,4 +1,4 @@
-// Known programs of every shape, with sizes as parameters: what schedules are tried on.
+// Known programs of every shape, with sizes as parameters, for trying schedules.
 #ifndef SUPPORT_SHAPES_H
 #define SUPPORT_SHAPES_H
 

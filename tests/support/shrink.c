@@ -8,7 +8,7 @@
 
 // --- Parts of a Program ------------------------------------------------------------------------
 
-// A Program under change. It is printed and read again, which checks it and numbers tensors anew.
+// A Program being changed. It is printed and parsed again, which checks it and renumbers tensors.
 typedef struct Change {
     Lab *lab;
     Program *p;
@@ -41,7 +41,7 @@ static void drop_constraint(Change *c, Stmt *s, int at) {
     s->nconstraints--;
 }
 
-// Takes part *n of the statement away, counting down; false when it has not so many.
+// Removes part *n of the statement, counting down; false if it has fewer.
 static bool change_stmt(Change *c, int at, int *n) {
     Stmt *s = &c->p->stmts.at[at];
     if ((*n)-- == 0) return drop_stmt(c, at), true;
@@ -56,7 +56,7 @@ static bool change_stmt(Change *c, int at, int *n) {
     return false;
 }
 
-// Lines that declare a tensor which no statement mentions are left out.
+// Omits declarations of unused tensors.
 static const char *without_unused(Arena *arena, const Program *p, const char *text) {
     Text out = {.arena = arena};
     const char *body = strstr(text, "\n\n");
@@ -90,7 +90,7 @@ bool program_without(Lab *lab, const Program *p, int n, const Program **out) {
 
 // --- Shrinking ---------------------------------------------------------------------------------
 
-// Else data that nobody wrote would differ.
+// Otherwise unwritten data would differ.
 static bool is_sound(Lab *lab, const Program *p, uint64_t seed) {
     LabData d = lab_data(lab, p, seed);
     InterpFlags trap = {.trap_uninitialised = true};
@@ -107,7 +107,7 @@ static bool less_schedule(const Program *p, const Schedule **s, Fails *fails, vo
 static bool less_program(Lab *lab, uint64_t seed, const Program **p, const Schedule *s,
                          Fails *fails, void *user) {
     const Program *less;
-    bool sound = is_sound(lab, *p, seed); // if it is not, it cannot be asked of the rest
+    bool sound = is_sound(lab, *p, seed); // if it is not, soundness is not required of the rest
     for (int n = 0; program_without(lab, *p, n, &less); n++)
         if (less && (!sound || is_sound(lab, less, seed)) && fails(user, less, s))
             return *p = less, true;
@@ -152,7 +152,7 @@ static bool has_fault(void *user, const Program *p, const Schedule *s) {
 void shrink_explain(Lab *lab, uint64_t seed, const Program *p, const Schedule *s,
                     PairFault *fault) {
     Trial trial = {.lab = lab, .seed = seed, .fault = fault};
-    has_fault(&trial, p, s); // where nothing can be taken away, this is the report
+    has_fault(&trial, p, s); // the report if nothing can be removed
     shrink_pair(lab, seed, &p, &s, has_fault, &trial);
     shrink_report(lab, seed, trial.what, p, s);
 }

@@ -4,7 +4,7 @@
 
 #include "support/proglab.h"
 
-// Is there such an operation on values of the type?
+// Whether the operation exists for the type.
 bool op_applies(int op, Type t);
 // A program with inputs A and B of n values: "C[i, j] = A[j] + B[i]", or with a call.
 const char *op_program(Arena *arena, int op, Type t, int n);

@@ -10,9 +10,9 @@
 // --- Instructions as text ------------------------------------------------------------------------
 
 enum { NO_REG = -1, VECTORS = 0, GENERALS = 32, MASKS = 48, REGS = 56, OPERANDS = 4 };
-enum { FREE = WORK_COUNT, DIVIDE, SCALAR }; // beside Work
+enum { FREE = WORK_COUNT, DIVIDE, SCALAR }; // in addition to Work
 
-// An instruction, once read.
+// A parsed instruction.
 typedef struct Insn {
     int what;         // a Work, or one of the above
     bool full, wide;  // 512 bits; f64
@@ -141,8 +141,8 @@ static bool same_sources(const Insn *in, const int *operand, int n) {
     return !in->memory && n >= 2 && operand[n - 1] == operand[n - 2] && operand[n - 1] != NO_REG;
 }
 
-// Which registers it reads and writes, by what Intel syntax and our code generator do: the first
-// operand is written unless it is compared or stored.
+// The registers that it reads and writes, for Intel syntax and the instructions of our generator:
+// the first operand is written unless the instruction compares or stores.
 static void read_operands(Insn *in, const char *name, const char *s) {
     static const char *const keeps[] = {"vfm", "vfnm", "vpdp",    "vpternlog", "add",  "sub", "and",
                                         "or",  "xor",  "imul",    "inc",       "dec",  "neg", "not",
@@ -269,7 +269,7 @@ int step_kernel(const Listing *l, Kernel *entry, size_t size, void *const *buffe
     stepped.running = 1;
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq\n"
                      "lea 128(%%rsp), %%rsp" ::
-                         : "cc", "memory"); // not over what lies below the stack pointer
+                         : "cc", "memory"); // not in the red zone
     int status = entry(buffers, scratch, env);
     stepped.running = 0;
     __asm__ volatile("nop; nop" ::: "memory"); // the trap that ends it
@@ -277,11 +277,11 @@ int step_kernel(const Listing *l, Kernel *entry, size_t size, void *const *buffe
     return status;
 }
 
-// --- Playing -------------------------------------------------------------------------------------
+// --- Simulation ----------------------------------------------------------------------------------
 
 enum { WINDOW = 512, CELLS = 1 << 14 };
 
-// When memory that was stored to is known, by the address in words of four bytes.
+// The time when a stored word of four bytes is available, by address.
 typedef struct Cell {
     uint64_t word;
     double ready;
@@ -360,7 +360,7 @@ double step_seconds(Arena *arena, const Listing *l, const Steps *steps, const Fa
     p->cell = arena_new_n(arena, Cell, CELLS);
     for (int64_t i = 0; i < steps->n; i++) {
         const Step *s = &steps->at[i];
-        if (s->insn == UINT32_MAX) { // of a function that the kernel calls
+        if (s->insn == UINT32_MAX) { // in a function that the kernel calls
             p->issue++;
             p->work[WORK_ANY] += 1 / f->work[0][WORK_ANY];
             continue;

@@ -1,9 +1,9 @@
-// A kernel that spoils a register of its caller computes the right numbers: the damage shows in
-// whatever runs next. So the call goes through assembly that knows what every register held.
+// A kernel that clobbers a register of its caller computes the right numbers: the damage appears in
+// later code. So the call goes through assembly that records every register.
 //
-// Callee-saved registers are given patterns that are no addresses, and the frame that the kernel
-// returns to begins with such a pattern too. What was found on return is compared in C. The caller
-// of the trampoline gets its own values back whatever happened, and tests go on.
+// Callee-saved registers are filled with patterns that are not addresses, and so is the start of
+// the frame that the kernel returns to. The values on return are compared in C. The caller of the
+// trampoline always gets its own values back, and tests continue.
 #include "support/trampoline.h"
 
 #include <cpuid.h>
@@ -31,7 +31,7 @@ _Static_assert(offsetof(CpuState, rsp) == 48 && offsetof(CpuState, flags) == 56 
 
 static const char *const reg_name[REGS] = {"rbx", "rbp", "r12", "r13", "r14", "r15"};
 
-// The innermost call of this thread: on return no register can be trusted to lead to it.
+// The innermost call of this thread; on return no register can be trusted to point to it.
 extern _Thread_local Crossing *trampoline_crossing __attribute__((tls_model("local-exec")));
 _Thread_local Crossing *trampoline_crossing;
 
@@ -104,9 +104,9 @@ __asm__(".text\n"
         "    ret\n"
         ".size trampoline_enter, .-trampoline_enter\n");
 
-// Can XGETBV tell which vector state is in use? Asked once: CPUID is slow under a hypervisor.
+// Whether XGETBV reports the vector state in use. Cached, because CPUID is slow under a hypervisor.
 static bool sees_vectors(void) {
-    static int known; // 1: no, 2: yes; threads find the same
+    static int known; // 1: no, 2: yes; all threads compute the same value
     if (!__atomic_load_n(&known, __ATOMIC_RELAXED)) {
         uint32_t a, b, c, d;
         bool yes =
@@ -139,7 +139,7 @@ int trampoline(void (*code)(void), const uintptr_t args[4], const char **broken)
     Crossing c = {0}, *outer = trampoline_crossing;
     for (int i = 0; i < REGS; i++)
         c.before.reg[i] = UINT64_C(0x5eed0000c0de0000) + (uint64_t)i; // not canonical
-    // A processor may call state in use that is not; only what changes counts.
+    // A processor may report unused state as in use, so only changes count.
     bool vectors = sees_vectors();
     uint32_t in_use = 0;
     if (vectors) {
