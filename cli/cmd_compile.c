@@ -121,8 +121,9 @@ int command_compile(Cli *cli) {
         return cli_misuse(cli, "with --json standard output holds one object: -o FILE%s",
                           kind->ending);
     if (!ending_fits(cli->output, kind))
-        return cli_misuse(cli, "-o %s: this %s file ends in %s; its header goes beside it",
-                          cli->output, kind->what, kind->ending);
+        return cli_misuse(
+            cli, "-o %s: the name of the %s file must end in %s; its header is written next to it",
+            cli->output, kind->what, kind->ending);
     lw_module *mod = NULL;
     int status = EXIT_OK;
     if (cli->schedule && kind == &kinds[LW_EMIT_C])

@@ -253,7 +253,7 @@ static int db_export(Cli *cli) {
     const char *text = "";
     int status = too_many(cli, 1);
     if (!status && cli->json && !cli->output)
-        return cli_misuse(cli, "--json says what was done: name the file by -o");
+        return cli_misuse(cli, "--json prints a summary to standard output: name the file with -o");
     if (!status) status = cli_report(cli, lw_db_export(cli->ctx, &o, &text));
     if (status) return status;
     if (!cli->output || strcmp(cli->output, "-") == 0) {
@@ -392,9 +392,9 @@ static int put_function(Cli *cli, const lw_function *f) {
         printf("%s\n", cli->pin ? ", pinned" : "");
     }
     if (!status && !cli->json && !cli->pin && r->chosen > 0 && r->chosen < r->state->seconds) {
-        printf("  what is chosen without search takes ");
+        printf("  the schedule chosen without search takes ");
         print_time(r->chosen);
-        printf(" and is used: --pin says otherwise\n");
+        printf(" and is used; --pin prefers this one\n");
     }
     lw_bound_free(b);
     free(schedule);

@@ -159,10 +159,10 @@ const Command commands[] = {
              "--agree", "--size", "--def", "--schedule", "--isa", "--db", "--strict", "--lang"),
      "Suites: gemm, conv, memory, tc, loopstack, teml, compile, front; all of them by default.\n"
      "A file is compared with gcc and clang at -O3 and with a library call where one computes\n"
-     "the same result. Peers are programs in --peers-dir; missing peers are omitted. All\n"
-     "contestants take turns on one core, in passes distributed over the run. Ratios are\n"
-     "medians over passes with 95 % confidence intervals; a contestant with a wrong result is\n"
-     "not timed. See bench/README.md.\n"
+     "the same result. Peers are programs in --peers-dir; missing peers are omitted. Our\n"
+     "kernel and its peers alternate on one core, in passes distributed over the run. Ratios\n"
+     "are medians over passes with 95 % confidence intervals; a peer with a wrong result does\n"
+     "not count. See bench/README.md.\n"
      "\n"
      "  loopwright bench --quick                     every suite in under a minute\n"
      "  loopwright bench gemm conv                   two suites at full length\n"
@@ -183,7 +183,7 @@ const Command commands[] = {
      OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--db", "-o", READING),
      "Writes one self-contained HTML file: the Program; every decision with the lower bound of\n"
      "its alternatives; the loop nest with the footprint of each loop against the caches; the\n"
-     "machine code beside it in the same colours; its instruction counts; the roofline; and\n"
+     "machine code next to it in the same colours; its instruction counts; the roofline; and\n"
      "the certificate: measured time, lower bound and gap. Uses one thread unless --threads is\n"
      "given.\n"
      "\n"

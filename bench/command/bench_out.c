@@ -223,17 +223,17 @@ static void markdown_suite(const Bench *b, int first, int end) {
 static void markdown_papers(void) {
     static const char *const rows[][3] = {
         {"TC, figures 5 and 6", "`loopwright bench tc`",
-         "times on GPUs cannot be repeated on a CPU; their ratios to the library stand beside "
-         "ours"},
+         "times on GPUs cannot be reproduced on a CPU; their ratios to the library are shown next "
+         "to ours"},
         {"LoopStack, tables 1 and 2", "`make bench-loopstack`",
-         "its sizes of convolutions and its LLVM are not published; ours are said above"},
+         "its sizes of convolutions and its LLVM are not published; ours are given above"},
         {"TeML, figure 11", "`loopwright bench teml`",
-         "bars without numbers; its several cores and its Pluto programs are not here"},
+         "bars without numbers; its results on several cores and its Pluto programs are omitted"},
         {"Telamon, tables 2 and 3", "`make bench-space`",
-         "sizes and dead ends of the spaces, and what the bound cuts, beside the paper's; its "
-         "speed-ups over cuBLAS are of a GPU"},
+         "sizes and dead ends of the spaces, and pruning by the bound, next to the paper's; its "
+         "speed-ups over cuBLAS are for a GPU"},
     };
-    puts("\n## The papers' tables\n\n| table | command | what cannot be repeated |\n|---|---|---|");
+    puts("\n## The papers' tables\n\n| table | command | differences |\n|---|---|---|");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         printf("| %s | %s | %s |\n", rows[i][0], rows[i][1], rows[i][2]);
 }

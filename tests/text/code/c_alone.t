@@ -43,7 +43,7 @@ $ loopwright compile mv.tc --size M=2,K=3 --emit c -o - > out.c && cc -std=c99 -
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit obj -o mv.txt
 --- stderr
-loopwright compile: -o mv.txt: this object file ends in .o; its header goes beside it
+loopwright compile: -o mv.txt: the name of the object file must end in .o; its header is written next to it
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit c -o - --json
@@ -51,6 +51,6 @@ $ loopwright compile mv.tc --size M=2,K=3 --emit c -o - --json
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit asm -o mv.o
 --- stderr
-loopwright compile: -o mv.o: this assembly file ends in .s; its header goes beside it
+loopwright compile: -o mv.o: the name of the assembly file must end in .s; its header is written next to it
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
