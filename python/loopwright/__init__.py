@@ -7,14 +7,14 @@
         C(m,n) +=! A(m,k) * B(k,n)
     }''')
     C = T.matmul(A, B)                     # compiled for these shapes on first use; new arrays
-    T.matmul(A, B, out=C)                  # or into those that are there
-    k = T.matmul.compile(A, B)             # machine code in the hand: k(A, B)
+    T.matmul(A, B, out=C)                  # or into existing arrays
+    k = T.matmul.compile(A, B)             # a kernel: k(A, B)
     T.matmul.tune(A, B, seconds=1)         # searches for a faster schedule; later calls use it
-    print(T.matmul.explain())              # its loops, and what became of them
+    print(T.matmul.explain())              # its loops and their code
     lw.einsum("ij,jk,kl->il", A, B, C)     # NumPy's einsum, in the cheapest order
 
-Arguments are arrays of NumPy, torch or any library that speaks DLPack, and whatever exports memory; nothing is copied or converted.
-What is wrong is raised as `loopwright.Error`, with its place in the text.
+Arguments are arrays of NumPy, torch or any library with DLPack, and objects that export memory; nothing is copied or converted.
+Errors are raised as `loopwright.Error`, with their location in the text.
 """
 
 from __future__ import annotations

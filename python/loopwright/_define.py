@@ -1,4 +1,4 @@
-"""Texts become objects with callables."""
+"""Definitions: the functions of a text as callables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LANGUAGES: Dict[str, int] = {"tc": 1, "program": 2, "graph": 3, "stripe": 4}
 
 
 class Definitions:
-    """The functions of a text, each an attribute; `getattr(T, "2LUT")` where a name is no identifier.
+    """The functions of a text, each an attribute; use `getattr(T, "2LUT")` if a name is not an identifier.
 
     >>> T = define("def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }")
     >>> T
@@ -54,8 +54,8 @@ def _parse(text: str, name: str, language: str) -> List[_native.Function]:
 def define(text: str, *, language: str = "tc", name: str = "<define>") -> Definitions:
     """The functions of a text, ready to be called.
 
-    `language` is "tc" (the comprehension language), "program" (Program text), "graph" or "stripe"; `name` stands in error messages.
-    Everything that is wrong with the text is raised here, as one `Error`.
+    `language` is "tc" (the comprehension language), "program" (Program text), "graph" or "stripe"; `name` appears in error messages.
+    All errors of the text are raised here, as one `Error`.
 
     >>> import numpy as np
     >>> T = define('''
@@ -70,7 +70,7 @@ def define(text: str, *, language: str = "tc", name: str = "<define>") -> Defini
 
 
 def tc(function: Callable[..., Any]) -> _native.Function:
-    """A decorator: the docstring of the function is a text of the comprehension language, and the definition of the same name takes its place.
+    """A decorator: the docstring of the function is a text of the comprehension language, and its definition of the same name replaces the function.
 
     >>> import numpy as np
     >>> @tc

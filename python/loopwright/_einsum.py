@@ -1,4 +1,4 @@
-"""einsum: NumPy's notation, with the order of contraction chosen."""
+"""einsum: NumPy's notation, in the cheapest order of contraction."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 class PathInfo(NamedTuple):
-    """How an einsum is computed: operations with and without the order that was chosen, and what it takes in between."""
+    """How an einsum is computed: operations with and without the chosen order, and the sizes of intermediate results."""
 
     subscripts: str
-    path: Path  #: per step the positions of its operands among those that are left; the result comes last
-    naive_cost: float  #: operations of one nest of all labels
+    path: Path  #: per step the positions of its operands in the list of remaining ones, to which its result is appended
+    naive_cost: float  #: operations of one nest over all labels
     opt_cost: float  #: operations in this order
-    largest_intermediate: float  #: elements; 0 where there is no intermediate result
+    largest_intermediate: float  #: elements; 0 if there is no intermediate result
     sizes: Tuple[float, ...]  #: elements of the result of each step
 
     @property
@@ -149,8 +149,8 @@ def _result_type(arrays: List[Any], dtype: Any, casting: str) -> Any:
     return dtype
 
 
-# Functions by subscripts, types and shapes, for calls without keywords: a look-up is all that they need. Arrays without dimensions are left out:
-# in NumPy 1 their values have a say in the type of the result.
+# Functions by subscripts, types and shapes, so that calls without keywords need only a lookup. Arrays without dimensions are excluded:
+# in NumPy 1 their values affect the type of the result.
 _quick: Dict[Tuple[Any, ...], _native.Function] = {}
 
 
@@ -166,7 +166,7 @@ def _remember(subscripts: str, arrays: List[Any], function: _native.Function) ->
 
 def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: str = "safe",
            optimize: Union[bool, str, Sequence[Any]] = True) -> Any:
-    """NumPy's einsum, compiled, with the order of contraction chosen.
+    """NumPy's einsum, compiled, in the cheapest order of contraction.
 
     >>> import numpy as np
     >>> a, b, c = np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 2))
@@ -176,8 +176,8 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
     >>> einsum(a, [0, 1], [1, 0]).shape
     (3, 2)
 
-    Operands and keywords are those of `numpy.einsum`, and so is the type of the result; it is always a new array, or `out`. `optimize=False` computes one nest of
-    all labels; a path, as `einsum_path` gives it, is followed.
+    Operands and keywords are those of `numpy.einsum`, and so is the type of the result; it is always a new array, or `out`. `optimize=False` computes one nest over
+    all labels; a path from `einsum_path` is followed.
     """
     if out is None and dtype is None and optimize is True and order == "K" and casting == "safe" and operands and type(operands[0]) is str:
         known = _quick.get(_key(operands))
@@ -217,7 +217,7 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
 
 
 def einsum_path(*operands: Any, optimize: Union[bool, str, Sequence[Any]] = True, memory_limit: Optional[float] = None) -> Tuple[Path, PathInfo]:
-    """The order in which `einsum` contracts these operands, and what it costs. `memory_limit` is the largest number of elements of an intermediate result.
+    """The order in which `einsum` contracts these operands, and its cost. `memory_limit` is the largest number of elements of an intermediate result.
 
     >>> import numpy as np
     >>> path, info = einsum_path("ij,jk,kl->il", np.ones((2, 50)), np.ones((50, 60)), np.ones((60, 3)))

@@ -5,7 +5,7 @@ from ._types import TuneResult
 version: str
 
 class Function:
-    """A function of a text: `f(*args, out=None)` compiles for the shapes of the arguments, runs, and gives arrays."""
+    """A function of a text: `f(*args, out=None)` compiles for the shapes of the arguments, runs, and returns arrays."""
 
     __name__: str
     @property

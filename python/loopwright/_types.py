@@ -1,4 +1,4 @@
-"""Errors, warnings and results: plain Python classes that the extension module makes objects of."""
+"""Errors, warnings and results: plain Python classes that the extension module instantiates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 
 class Diagnostic(NamedTuple):
-    """One thing that is wrong, and where. Lines and columns count from 1, columns in bytes; both are 0 where there is no place."""
+    """One error, warning or note with its location. Lines and columns count from 1, columns in bytes; both are 0 if there is no location."""
 
     severity: str  #: "error", "warning" or "note"
     file: Optional[str]
@@ -40,28 +40,28 @@ class Error(ValueError):
 
 
 class Warning(UserWarning):
-    """Something that may not be meant, or is slower than its text suggests."""
+    """A program that may be unintended, or is slower than its text suggests."""
 
 
 class TuneResult(NamedTuple):
-    """What a search found. Times are in seconds; 0 where something is not known."""
+    """The result of a search. Times are in seconds; 0 if unknown."""
 
     schedule: str  #: the fastest, as text for `Function.schedule`
-    seconds: float  #: of one call with it
-    chosen: float  #: of one call with the schedule that is chosen without search
-    bound: float  #: no schedule can be faster than this
+    seconds: float  #: time of one call with it
+    chosen: float  #: time of one call with the schedule that is chosen without search
+    bound: float  #: lower bound for all schedules
     gap: float  #: (seconds - bound)/bound
     gflops: float
-    elapsed: float  #: how long the search took
+    elapsed: float  #: duration of the search
     trials: int
-    strategy: str  #: that found it; "database" where nothing was searched, "chosen" where nothing was faster
-    finished: bool  #: everything was tried, or shown to be no better
+    strategy: str  #: strategy that found it; "database" if there was no search, "chosen" if nothing was faster
+    finished: bool  #: everything was measured or ruled out
     stored: bool  #: in the tuning database
-    points: Tuple[Tuple[float, int, float], ...]  #: how the best came about: elapsed, trials, seconds
+    points: Tuple[Tuple[float, int, float], ...]  #: the curve of the best so far: elapsed, trials, seconds
 
     @property
     def speedup(self) -> float:
-        """Over the schedule that is chosen without search."""
+        """The speed-up over the schedule that is chosen without search."""
         return self.chosen / self.seconds if self.chosen and self.seconds else 1.0
 
 
