@@ -177,13 +177,15 @@ static void put_temporary(Gen *g, Item to, int64_t offset) {
     put(g, (Insn){.kind = I_TEMPORARY, .x = gen_at(to), .k = offset}, NULL);
 }
 
-static void put_leave(Gen *g) { put(g, (Insn){.kind = I_LEAVE, .slot = g->status_slot}, NULL); }
+static void put_leave(Gen *g) {
+    put(g, (Insn){.kind = I_LEAVE, .slot = g->stack.status_slot}, NULL);
+}
 
 static void put_finish(Gen *g, Code *out) {
     MicroUnit *u = g->own;
     (void)out;
-    u->frame = g->frame;
-    u->vector_slots = g->vector_slots;
+    u->frame = g->stack.bytes;
+    u->vector_slots = g->result.vector_slots;
     u->picks = g->p->picks.at;
 }
 
@@ -203,7 +205,7 @@ static void put_outer(Gen *g, int slot) { put(g, (Insn){.kind = I_OUTER, .slot =
 
 static int64_t masks_of(const Gen *g) {
     int64_t set = 0;
-    for (int i = 0; i < g->masks; i++) set |= (int64_t)1 << g->mask[i];
+    for (int i = 0; i < g->region.masks; i++) set |= (int64_t)1 << g->region.mask[i];
     return set;
 }
 
@@ -248,10 +250,10 @@ static bool is_computed(const Micro *m) { return ref_is_hard(m->ref) && !m->ref-
 
 // The pointer, and the computed offset if there is one, which is put into A.
 static void address(Gen *g, const Micro *m, Insn *in, AsmLabel *none) {
-    in->x = gen_at(g->stream[m->ref->stream]);
+    in->x = gen_at(g->stack.stream[m->ref->stream]);
     if (!is_computed(m)) return;
     require(m->kind != MI_BEGIN);
-    in->y = m->ref->row >= 0 ? gen_at(g->row_item[m->ref->row]) : GEN_A;
+    in->y = m->ref->row >= 0 ? gen_at(g->stack.row_item[m->ref->row]) : GEN_A;
     if (m->ref->row >= 0) return;
     if (m->kind == MI_LOAD && m->nargs) put(g, (Insn){.kind = I_NONE, .micro = in->micro}, none);
     gen_row_offset(g, m->ref);

@@ -51,11 +51,11 @@ static void constant_range(const Gen *g, const Cuts *c, const Lin *l, const PNod
     for (int i = 0; i < l->n + (own != NULL); i++) {
         const PNode *loop = i < l->n ? g->p->loop[l->t[i].loop] : own;
         int64_t by = i < l->n ? l->t[i].k : k, last = loop->extent - 1;
-        if (loop->real && loop != c->loop) continue;
+        if (loop->form.real && loop != c->loop) continue;
         if (loop == c->loop)
-            last = c->stride - (loop->vector ? loop->lanes : 1);
+            last = c->stride - (loop->simd.vector ? loop->simd.lanes : 1);
         else if (loop->loop < c->loop->loop)
-            *lo += by * g->value[loop->loop], *hi += by * g->value[loop->loop], last = 0;
+            *lo += by * g->here.value[loop->loop], *hi += by * g->here.value[loop->loop], last = 0;
         *(by < 0 ? lo : hi) += by * last;
     }
 }
@@ -145,7 +145,7 @@ static void see_leaf(Gen *g, Cuts *c, const PNode *n, const Fails *around) {
 }
 
 static void look(Gen *g, Cuts *c, const PNode *n, Fails around) {
-    for (int i = 0; n->kind == P_LOOP && n->limit < 0 && i < n->nbounds; i++)
+    for (int i = 0; n->kind == P_LOOP && n->variant.limit < 0 && i < n->nbounds; i++)
         see(g, c, n->bound[i].rest, n, n->bound[i].k, &around);
     for (int i = 0; n->kind == P_GUARD && i < n->nconds; i++)
         see(g, c, n->cond[i], NULL, 0, &around);
@@ -165,8 +165,8 @@ static void look_at_all(Gen *g, Cuts *c) {
 }
 
 const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
-    int64_t extent = n->limit >= 0 ? n->limit : n->extent;
-    int64_t stride = (int64_t)n->unroll * (n->vector ? n->lanes : 1);
+    int64_t extent = n->variant.limit >= 0 ? n->variant.limit : n->extent;
+    int64_t stride = (int64_t)n->form.unroll * (n->simd.vector ? n->simd.lanes : 1);
     Cuts c = {.loop = n, .stride = stride, .main = extent / stride * stride, .extent = extent};
     c.end = ceil_div(extent, stride) * stride;
     if (c.main < LEAST_TURNS * stride || c.main > INT32_MAX) return NULL;
@@ -184,7 +184,9 @@ const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
 // Places on the stack, in this order; `first` and `last` are those of turns that do something.
 enum { FIRST, BEGIN, END, LAST };
 
-static GenArg limit_at(const Gen *g, int which) { return gen_at_slot(g->cut_slots + 8 * which); }
+static GenArg limit_at(const Gen *g, int which) {
+    return gen_at_slot(g->stack.cut_slots + 8 * which);
+}
 
 static void set_limit(Gen *g, int which, int64_t value) {
     gen_move(g, GEN_A, gen_const(value));
@@ -225,7 +227,7 @@ static void set_limit_to(Gen *g, int which, int64_t value) {
 // all lanes, else in any.
 static void turn_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, bool all) {
     LinTerm t[TREE_MAX_DEPTH * 2];
-    int n = 0, lanes = c->loop->vector ? c->loop->lanes : 1;
+    int n = 0, lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
     int64_t step = llabs(cut->k) * c->stride;
     for (int i = 0; i < cut->sum->n; i++)
         if (cut->sum->t[i].loop != c->loop->loop) t[n++] = cut->sum->t[i];
@@ -315,15 +317,15 @@ static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int li
 }
 
 static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
-    vec_push(g->arena, &g->known, ((Known){sum, min, max}));
+    vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
 }
 
 static void turns_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const End *e,
                               int limit) {
-    int known = g->known.n;
+    int known = g->here.known.n;
     if (e->by) know(g, e->by->sum, INT64_MIN, -e->by->most - 1);
     turns_to(g, n, c, lanes, limit);
-    g->known.n = known;
+    g->here.known.n = known;
 }
 
 // What is left of a last turn, if it is not idle: pointers and the counter stand at the beginning.
@@ -335,7 +337,7 @@ static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const
         gen_branch(g, GEN_LE, GEN_A, gen_const(c->main), &done);
     }
     gen_advance(g, n->loop, c->main);
-    gen_copies(g, n, c->extent - c->main, n->vector ? n->lanes : 1);
+    gen_copies(g, n, c->extent - c->main, n->simd.vector ? n->simd.lanes : 1);
     gen_boundary(g, lanes);
     gen_line(g, n->line);
     gen_advance(g, n->loop, -c->main);
@@ -346,7 +348,7 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     Item counter = gen_counter(g, n->loop);
     Lanes lanes = gen_lanes_spread(g, n);
     End below = end_of(c, false), above = end_of(c, true);
-    g->tricks[TRICK_CUT]++;
+    g->result.tricks[TRICK_CUT]++;
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     set_limits(g, c, &below, &above);
@@ -359,10 +361,10 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
         gen_shift(g, n->loop, GEN_ADD);
     }
     if (has_side(c, false)) turns_to(g, n, c, &lanes, BEGIN);
-    int known = g->known.n;
+    int known = g->here.known.n;
     for (int i = 0; i < c->n; i++) know(g, c->at[i].sum, -c->at[i].least, INT64_MAX);
     turns_to(g, n, c, &lanes, END);
-    g->known.n = known;
+    g->here.known.n = known;
     if (has_side(c, true)) {
         gen_move(g, GEN_A, limit_at(g, LAST));
         set_limit_to(g, END, c->main);

@@ -21,36 +21,36 @@ static bool has_rows(const Plan *p) {
 static void give_registers(Gen *g, int *frame) {
     Plan *p = g->p;
     int nregs = g->isa->items, given = 0;
-    g->stream = arena_new_n(g->arena, Item, p->streams.n + p->tree->buffers.n + 1);
-    g->counter = arena_new_n(g->arena, Item, p->nloops + 1);
-    for (int i = 0; i < p->streams.n; i++) g->stream[i] = (Item){-1, *frame + 8 * i};
+    g->stack.stream = arena_new_n(g->arena, Item, p->streams.n + p->tree->buffers.n + 1);
+    g->stack.counter = arena_new_n(g->arena, Item, p->nloops + 1);
+    for (int i = 0; i < p->streams.n; i++) g->stack.stream[i] = (Item){-1, *frame + 8 * i};
     *frame += 8 * (p->streams.n + 1);
-    for (int i = 0; i < p->nloops; i++) g->counter[i] = (Item){-1, *frame + 8 * i};
+    for (int i = 0; i < p->nloops; i++) g->stack.counter[i] = (Item){-1, *frame + 8 * i};
     *frame += 8 * (p->nloops + 1);
-    for (int i = 0; i < MAX_ROWS; i++) g->row_item[i] = (Item){-1, *frame + 8 * i};
+    for (int i = 0; i < MAX_ROWS; i++) g->stack.row_item[i] = (Item){-1, *frame + 8 * i};
     *frame += 8 * MAX_ROWS;
     for (int depth = TREE_MAX_DEPTH; depth >= 0 && given < nregs; depth--) {
         for (int i = 0; i < MAX_ROWS && given < nregs && !depth && has_rows(p); i++)
-            g->row_item[i].reg = g->isa->item[given++];
+            g->stack.row_item[i].reg = g->isa->item[given++];
         for (int i = 0; i < p->streams.n && given < nregs; i++)
-            if (p->streams.at[i].depth == depth) g->stream[i].reg = g->isa->item[given++];
+            if (p->streams.at[i].depth == depth) g->stack.stream[i].reg = g->isa->item[given++];
         for (int i = 0; i < p->nloops && given < nregs; i++)
-            if (p->loop[i]->real && p->loop[i]->depth + 1 == depth)
-                g->counter[i].reg = g->isa->item[given++];
+            if (p->loop[i]->form.real && p->loop[i]->depth + 1 == depth)
+                g->stack.counter[i].reg = g->isa->item[given++];
     }
 }
 
 void gen_line(Gen *g, int line) {
     uint32_t at = (uint32_t)asm_size(&g->a);
-    if (g->lines.n && vec_last(&g->lines).line == line) return;
-    if (g->lines.n && vec_last(&g->lines).offset == at) g->lines.n--;
-    if (g->lines.n && vec_last(&g->lines).line == line) return;
-    vec_push(g->arena, &g->lines, ((CodeLine){at, line}));
+    if (g->result.lines.n && vec_last(&g->result.lines).line == line) return;
+    if (g->result.lines.n && vec_last(&g->result.lines).offset == at) g->result.lines.n--;
+    if (g->result.lines.n && vec_last(&g->result.lines).line == line) return;
+    vec_push(g->arena, &g->result.lines, ((CodeLine){at, line}));
 }
 
 void gen_emit(void *gen, const Micro *m) {
     Gen *g = gen;
-    if (micro_writes(m) && g->held >> m->dst_reg & 1)
+    if (micro_writes(m) && g->region.held >> m->dst_reg & 1)
         bug("register %d is written in the loop that holds it", m->dst_reg);
     if (m->line) gen_line(g, m->line);
     if (m->kind != MI_ROW) {
@@ -58,7 +58,7 @@ void gen_emit(void *gen, const Micro *m) {
         return;
     }
     gen_row_offset(g, m->ref);
-    gen_move(g, gen_at(g->row_item[m->slot]), GEN_A);
+    gen_move(g, gen_at(g->stack.row_item[m->slot]), GEN_A);
 }
 
 static void start_streams(Gen *g) {
@@ -66,9 +66,9 @@ static void start_streams(Gen *g) {
     for (int i = 0; i < p->streams.n; i++) {
         int b = p->streams.at[i].buffer;
         if (b < p->tree->nargs)
-            g->isa->argument(g, g->stream[i], b);
+            g->isa->argument(g, g->stack.stream[i], b);
         else
-            g->isa->temporary(g, g->stream[i], p->offset[b]);
+            g->isa->temporary(g, g->stack.stream[i], p->offset[b]);
     }
 }
 
@@ -89,11 +89,11 @@ static void make_function(Gen *g, Code *out) {
     Plan *p = g->p;
     int frame = 0;
     give_registers(g, &frame);
-    g->env_slot = frame;
-    g->status_slot = frame + 16;
-    g->save_slots = frame + 24;
-    g->cut_slots = frame + 24 + 8 * (p->nloops + 1);
-    g->frame = g->cut_slots + 8 * 4;
+    g->stack.env_slot = frame;
+    g->stack.status_slot = frame + 16;
+    g->stack.save_slots = frame + 24;
+    g->stack.cut_slots = frame + 24 + 8 * (p->nloops + 1);
+    g->stack.bytes = g->stack.cut_slots + 8 * 4;
     g->isa->start(g);
     gen_line(g, 0);
     g->isa->enter(g);
@@ -104,7 +104,7 @@ static void make_function(Gen *g, Code *out) {
     gen_bodies(g);
     g->isa->finish(g, out);
     AsmError error = asm_finish(&g->a);
-    if (error != ASM_OK && !g->declined) g->declined = asm_error_text(error);
+    if (error != ASM_OK && !g->result.declined) g->result.declined = asm_error_text(error);
 }
 
 // Does something compute addresses from data?
@@ -124,13 +124,13 @@ static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const
              .p = p,
              .m = machine,
              .isa = isa,
-             .declined = p->declined,
-             .no_vector = -1,
-             .no_tile = -1};
+             .result.declined = p->declined,
+             .result.no_vector = -1,
+             .result.no_tile = -1};
     g.scratch = machine->vector_registers - (isa ? isa->scratch : 0);
-    g.value = arena_new_n(arena, int64_t, p->nloops + 1);
-    g.count_slot = arena_new_n(arena, int, p->nloops + 1);
-    seg_init(&g.segment, arena, tree->buffers.n);
+    g.here.value = arena_new_n(arena, int64_t, p->nloops + 1);
+    g.here.count_slot = arena_new_n(arena, int, p->nloops + 1);
+    seg_init(&g.straight.segment, arena, tree->buffers.n);
     return g;
 }
 
@@ -139,7 +139,7 @@ static void list_losses(const Plan *p, Code *out) {
     CodeLoss *all = arena_new_n(p->arena, CodeLoss, p->losses.n + p->leaves.n);
     for (int i = 0; i < p->losses.n; i++) all[out->nlosses++] = p->losses.at[i];
     for (int i = 0; i < p->leaves.n; i++) {
-        const CodeLoss *s = &p->leaves.at[i]->spill;
+        const CodeLoss *s = &p->leaves.at[i]->form.spill;
         int k = p->losses.n;
         while (k < out->nlosses && all[k].line != s->line) k++;
         if (s->why && k == out->nlosses) all[out->nlosses++] = *s;
@@ -171,9 +171,9 @@ void gen_plan(Arena *arena, const Tree *tree, const Machine *machine) {
 
 // False: something turned out to be impossible, which `refused` now says.
 static bool is_possible(const Gen *g, Refusals *refused) {
-    if (g->no_vector >= 0) refused->vector[g->no_vector] = true;
-    if (g->no_tile >= 0) refused->tile[g->no_tile] = (uint8_t)g->why_no_tile;
-    return g->no_vector < 0 && g->no_tile < 0;
+    if (g->result.no_vector >= 0) refused->vector[g->result.no_vector] = true;
+    if (g->result.no_tile >= 0) refused->tile[g->result.no_tile] = (uint8_t)g->result.why_no_tile;
+    return g->result.no_vector < 0 && g->result.no_tile < 0;
 }
 
 static void describe(const Gen *g, Code *out) {
@@ -181,12 +181,12 @@ static void describe(const Gen *g, Code *out) {
     out->size = asm_size(&g->a);
     out->scratch = g->p->scratch;
     out->thread_scratch = g->p->thread_scratch;
-    out->parallel = g->bodies.n;
+    out->parallel = g->result.bodies.n;
     out->shared = g->p->shared;
-    out->nlines = g->lines.n;
-    out->lines = g->lines.at;
+    out->nlines = g->result.lines.n;
+    out->lines = g->result.lines.at;
     list_losses(g->p, out);
-    memcpy(out->tricks, g->tricks, sizeof g->tricks);
+    memcpy(out->tricks, g->result.tricks, sizeof g->result.tricks);
     out->tricks[TRICK_JOIN] = g->p->joined;
 }
 
@@ -200,10 +200,10 @@ bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenI
         g.a.grow = grow;
         g.a.user = &g;
         *out = (Code){0};
-        if (!g.declined) make_function(&g, out);
+        if (!g.result.declined) make_function(&g, out);
         if (!is_possible(&g, &refused)) continue;
-        if (g.declined) {
-            diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.declined);
+        if (g.result.declined) {
+            diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.result.declined);
             return false;
         }
         describe(&g, out);

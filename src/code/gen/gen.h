@@ -26,7 +26,7 @@
 typedef struct Body {
     PNode *loop;
     AsmLabel label;
-    const int64_t *value; // Gen.value where the loop stands
+    const int64_t *value; // GenHere.value where the loop stands
 } Body;
 
 // An element of the region's tile.
@@ -64,57 +64,85 @@ typedef struct Lanes {
     bool split[64];
 } Lanes;
 
+// The stack frame and the registers of Items. make_function lays them out before any code.
+typedef struct GenStack {
+    Item *stream;            // by stream: its pointer
+    Item *counter;           // by loop: its counter
+    Item row_item[MAX_ROWS]; // by row: the offset of a computed address
+    int env_slot;            // the KernelEnv pointer; the next slot is the instruction set's
+    int status_slot;         // what the kernel returns
+    int save_slots;          // ends of bounded loops, by loop
+    int cut_slots;           // four limits of the loop that is being cut
+    int bytes;               // of all slots together
+} GenStack;
+
+// What the code turned out to be. Everybody who makes code adds to it; gen_code reads it.
+typedef struct GenResult {
+    int tricks[TRICK_COUNT]; // how often each was used
+    VEC(CodeLine) lines;     // gen_line: where the code of each line begins
+    VEC(Body *) bodies;      // gen_parallel: outlined bodies, still to be made
+    int vector_slots;        // gen_close_to: the most slots of 64 bytes that spilled vectors took
+    const char *declined;    // why the Tree cannot be compiled, or NULL
+    int no_vector;           // a vector loop that must run as a serial one; -1: none
+    int no_tile;             // a leaf whose elements must not be pinned; -1: none
+    LossWhy why_no_tile;     // the reason for no_tile
+} GenResult;
+
+// What holds at the current place in the loops. Whoever makes a loop, a guard, a copy or a variant
+// sets it and restores it afterwards.
+typedef struct GenHere {
+    int64_t *value;   // by loop: the index of an unrolled one, or what is added to a counter
+    int active;       // lanes of the current vector that exist
+    int chosen;       // conditions that were decided in front of the enclosing loops (loop.c)
+    int cases;        // variants of tails that enclose this code (tail.c)
+    VEC(Known) known; // what tests have shown about counters
+    VEC(const Lin *) lane_conds; // conditions of enclosing guards that differ from lane to lane
+    VEC(PNode *) counts;         // loops whose iteration counts are in slots (gen_put_counts)
+    int *count_slot;             // by loop: that slot; 0: none
+    const Lanes *meet;           // accumulators where variants of a body meet; NULL: none do
+    const PNode *indexing;       // the leaf whose subscripts are being computed, or NULL
+} GenHere;
+
+// The region whose code is being made. region.c sets it.
+typedef struct GenRegion {
+    bool open;                  // code is inside a region
+    VEC(Pin) pins;              // the elements of its tile
+    VEC(const Lin *) maybe;     // conditions, >= 0, of the copy whose elements are being pinned
+    int pinned;                 // registers of pins, and of values that the enclosing loop holds
+    uint64_t held;              // registers with loop-invariant values (hoist.c): not written
+    int masks, mask[MAX_MASKS]; // active lanes of the tails whose masks are in registers
+} GenRegion;
+
+// The straight-line code being made, from gen_open to gen_close. Its body is Gen.seg.
+typedef struct GenStraight {
+    Seg segment;         // the memory of Gen.seg
+    bool fresh;          // it has no operation yet
+    AsmLabel *top;       // the loop whose body it is begins here; NULL: it is no whole body
+    Turns turns;         // that loop
+    bool replaying;      // it will be repeated with other addresses (loop.c)
+    VEC(Micro) recorded; // its operations, to be repeated
+    int nrows;
+    Row row[MAX_ROWS]; // computed addresses in it
+} GenStraight;
+
 struct Gen {
+    // Set by gen_code
     Arena *arena;
     Plan *p;
     const Machine *m;
     const GenIsa *isa;
-    void *user; // of whoever called gen_code, for the instruction set
-    void *own;  // state of the instruction set
-    Asm a;
-    Item *stream, *counter;
-    int64_t
-        *value;    // by loop: constant of an unrolled loop, or offset added to a real one's counter
-    int env_slot;  // of the KernelEnv pointer; the one behind it is the instruction set's
-    int cut_slots; // four limits of the loop that is being cut
-    int save_slots; // ends of bounded loops, by loop
-    int status_slot;
-    int frame;               // bytes of slots
-    int vector_slots;        // of 64 bytes, for vector spills: in use at most
-    Row row[MAX_ROWS];       // of this segment
-    Item row_item[MAX_ROWS]; // where the offset of each is kept
-    int nrows;
-    int tricks[TRICK_COUNT];
-    VEC(CodeLine) lines;
-    Seg *seg;            // the segment being built, or NULL
-    AsmLabel *top;       // it is the body of a loop, which will begin here; or NULL
-    Turns turns;         // of that loop
-    bool fresh;          // nothing is in it yet
-    bool replaying;      // it will be repeated
-    VEC(Micro) recorded; // its operations
-    Seg segment;
-    VEC(Pin) pins;
-    int pinned;    // registers that they take, and what the loop around here holds
-    uint64_t held; // registers that keep what was made in front of that loop: nobody writes them
-    bool in_region;
-    int active;                 // lanes of the current vector that exist
-    int masks, mask[MAX_MASKS]; // active lanes that registers hold masks for in the whole region
-    int scratch;                // vector registers below this one hold values
-    const PNode *indexing;      // the leaf whose subscripts are being computed, or NULL
-    VEC(Body *) bodies;
-    const char *declined;
-    VEC(const Lin *) maybe;      // conditions of the copy whose elements are being pinned, >= 0
-    VEC(const Lin *) lane_conds; // of the guards around here that differ from lane to lane
-    VEC(const Lin *) counters;   // every sum of counters that lanes are compared with
-    VEC(Known) known;            // here
-    const Lanes *meet;           // what accumulators are like where variants of a body meet
-    int cases;                   // of tails that code is being made for
-    VEC(PNode *) counts;         // loops whose number of iterations is in a slot here,
-    int *count_slot;             // this one, by loop; 0: none
-    int chosen;                  // conditions decided in front of the loops around here
-    int no_vector;               // a vector loop that must run as a serial one; -1: none
-    int no_tile;                 // a leaf whose elements must not be pinned; -1: none,
-    LossWhy why_no_tile;         // and why
+    void *user;  // the caller's, for the instruction set
+    void *own;   // the instruction set's state
+    Asm a;       // the code
+    int scratch; // vector registers below this one hold values
+    // Set by passes
+    GenStack stack;
+    GenResult result;
+    GenHere here;
+    GenRegion region;
+    GenStraight straight;
+    Seg *seg;                  // the open segment, or NULL (leaf.c)
+    VEC(const Lin *) counters; // sums of counters that lanes were compared with (gen_lanes.c)
 };
 
 // gen.c
@@ -141,7 +169,7 @@ static inline void gen_branch(Gen *g, GenCond c, GenArg x, GenArg y, AsmLabel *t
 static inline void gen_jump(Gen *g, AsmLabel *to) { g->isa->jump(g, to); }
 
 // index.c: A is the result of each, B is destroyed.
-static inline Item gen_counter(const Gen *g, int loop) { return g->counter[loop]; }
+static inline Item gen_counter(const Gen *g, int loop) { return g->stack.counter[loop]; }
 void gen_affine(Gen *g, const Affine *a, const int64_t *env); // the value of an affine at `env`
 void gen_lin(Gen *g, const Lin *l);                           // of a linear function
 void gen_counters(Gen *g, const Lin *l);                      // the same of counters alone
@@ -164,7 +192,7 @@ void gen_close(Gen *g);
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
 void gen_leaf(Gen *g, PNode *n);
-void gen_deferred(Gen *g, const PNode *guard); // see PNode.deferred
+void gen_deferred(Gen *g, const PNode *guard); // see PForm.deferred
 // What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
 bool gen_has_groups(const Gen *g, const Mem *m);
 

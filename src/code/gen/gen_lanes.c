@@ -10,7 +10,7 @@
 #include "base/checked.h"
 
 bool gen_in_lanes(const PNode *guard, int cond) {
-    return guard->width > 1 && lin_coef(guard->cond[cond], guard->vloop) != 0;
+    return guard->simd.width > 1 && lin_coef(guard->cond[cond], guard->simd.vloop) != 0;
 }
 
 // 1: it holds in all lanes; 0: in none; -1: that depends.
@@ -19,8 +19,8 @@ int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width) {
     gen_lin_limits(g, l, &min, &max);
     if (vloop >= 0) {
         const PNode *loop = g->p->loop[vloop];
-        if (!loop->real) lanes = min_i64(lanes, loop->extent - g->value[vloop]);
-        int64_t span = loop->real ? 0 : lin_coef(l, vloop) * (lanes - 1);
+        if (!loop->form.real) lanes = min_i64(lanes, loop->extent - g->here.value[vloop]);
+        int64_t span = loop->form.real ? 0 : lin_coef(l, vloop) * (lanes - 1);
         *(span < 0 ? &min : &max) += span;
     }
     return min >= 0 ? 1 : max < 0 ? 0 : -1;
@@ -31,7 +31,7 @@ const Lin *gen_counters_of(Gen *g, const Lin *l) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0;
     for (int i = 0; i < l->n; i++)
-        if (g->p->loop[l->t[i].loop]->real) t[n++] = l->t[i];
+        if (g->p->loop[l->t[i].loop]->form.real) t[n++] = l->t[i];
     if (!n) return NULL;
     for (int i = 0; i < g->counters.n; i++) {
         const Lin *known = g->counters.at[i];
@@ -46,10 +46,10 @@ int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width) {
     int truth = gen_lanes_truth(g, l, vloop, width);
     if (truth >= 0) return seg_const(s, TYPE_BOOL, width, (Value){.i = truth});
     int64_t c = l->c;
-    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
+    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->here.value[l->t[i].loop];
     int64_t step = vloop >= 0 ? lin_coef(l, vloop) : 0;
     int args[2] = {seg_counters(s, width, gen_counters_of(g, l), step),
                    seg_const(s, TYPE_I32, width, (Value){.i = -c})};
-    g->tricks[TRICK_LANES]++;
+    g->result.tricks[TRICK_LANES]++;
     return seg_op(s, MI_OP, OP_GE, TYPE_BOOL, TYPE_I32, width, 2, args);
 }

@@ -15,7 +15,7 @@ static PNode *innermost(PNode *n, int levels) {
 
 // The slots that a bounded loop keeps its end in serve the body: end, and index of a collapsed
 // nest.
-static int slot_of(const Gen *g, const PNode *n) { return g->save_slots + n->loop * 8; }
+static int slot_of(const Gen *g, const PNode *n) { return g->stack.save_slots + n->loop * 8; }
 
 // ---- Where the loop stands
 
@@ -28,14 +28,14 @@ static void from_slot(Gen *g, Item it) {
 }
 
 static void each_item(Gen *g, void (*fn)(Gen *g, Item it)) {
-    for (int i = 0; i < g->p->streams.n; i++) fn(g, g->stream[i]);
+    for (int i = 0; i < g->p->streams.n; i++) fn(g, g->stack.stream[i]);
     for (int i = 0; i < g->p->nloops; i++)
-        if (g->p->loop[i]->real) fn(g, g->counter[i]);
+        if (g->p->loop[i]->form.real) fn(g, g->stack.counter[i]);
 }
 
 static int64_t iterations(PNode *n) {
     int64_t count = n->extent;
-    for (int i = 1; i <= n->collapse; i++) count *= innermost(n, i)->extent;
+    for (int i = 1; i <= n->threads.collapse; i++) count *= innermost(n, i)->extent;
     return count;
 }
 
@@ -54,15 +54,16 @@ static void count_iterations(Gen *g, PNode *n, AsmLabel *none) {
 }
 
 void gen_parallel(Gen *g, PNode *n) {
-    require(!g->in_region);
+    require(!g->region.open);
     Body *body = arena_new(g->arena, Body);
-    *body = (Body){n, asm_label(&g->a),
-                   arena_copy(g->arena, g->value, (size_t)g->p->nloops * sizeof *g->value)};
-    vec_push(g->arena, &g->bodies, body);
+    *body =
+        (Body){n, asm_label(&g->a),
+               arena_copy(g->arena, g->here.value, (size_t)g->p->nloops * sizeof *g->here.value)};
+    vec_push(g->arena, &g->result.bodies, body);
     AsmLabel none = asm_label(&g->a);
     gen_line(g, n->line);
     count_iterations(g, n, &none);
-    g->isa->parallel(g, &body->label, n->grain);
+    g->isa->parallel(g, &body->label, n->threads.grain);
     each_item(g, from_slot);
     asm_bind(&g->a, &none);
     gen_move(g, gen_at(gen_counter(g, n->loop)), gen_const(0));
@@ -82,9 +83,9 @@ static void take_item(Gen *g, Item it, bool private) {
 static void take_items(Gen *g, const PNode *n) {
     const Plan *p = g->p;
     for (int i = 0; i < p->streams.n; i++)
-        take_item(g, g->stream[i], p->private[p->streams.at[i].buffer]);
+        take_item(g, g->stack.stream[i], p->private[p->streams.at[i].buffer]);
     for (int i = 0; i < n->loop; i++)
-        if (p->loop[i]->real) take_item(g, g->counter[i], false);
+        if (p->loop[i]->form.real) take_item(g, g->stack.counter[i], false);
 }
 
 static void next(Gen *g, Item index, int end, AsmLabel *top) {
@@ -107,30 +108,30 @@ static void one_loop(Gen *g, PNode *n) {
 
 // A nest counted by one index: counters are its digits, pointers move there and back.
 static void nest(Gen *g, PNode *n) {
-    PNode *last = innermost(n, n->collapse);
+    PNode *last = innermost(n, n->threads.collapse);
     Item flat = {-1, slot_of(g, last)};
     AsmLabel top = asm_label(&g->a);
-    gen_move(g, GEN_A, gen_at_slot(g->counter[n->loop].slot));
+    gen_move(g, GEN_A, gen_at_slot(g->stack.counter[n->loop].slot));
     gen_move(g, gen_at(flat), GEN_A);
     asm_bind(&g->a, &top);
     gen_move(g, GEN_A, gen_at(flat));
-    for (int i = n->collapse; i > 0; i--)
+    for (int i = n->threads.collapse; i > 0; i--)
         g->isa->digit(g, gen_counter(g, innermost(n, i)->loop), innermost(n, i)->extent);
     gen_move(g, gen_at(gen_counter(g, n->loop)), GEN_A);
-    for (int i = 0; i <= n->collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_ADD);
+    for (int i = 0; i <= n->threads.collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_ADD);
     gen_children(g, last);
     gen_line(g, n->line);
-    for (int i = 0; i <= n->collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_SUB);
+    for (int i = 0; i <= n->threads.collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_SUB);
     next(g, flat, slot_of(g, n), &top);
 }
 
 static void body(Gen *g, Body *b) {
-    for (int i = 0; i < g->p->nloops; i++) g->value[i] = b->value[i];
+    for (int i = 0; i < g->p->nloops; i++) g->here.value[i] = b->value[i];
     gen_line(g, b->loop->line);
-    g->isa->enter_body(g, &b->label, g->counter[b->loop->loop].slot, slot_of(g, b->loop),
+    g->isa->enter_body(g, &b->label, g->stack.counter[b->loop->loop].slot, slot_of(g, b->loop),
                        g->p->thread_scratch);
     take_items(g, b->loop);
-    if (b->loop->collapse)
+    if (b->loop->threads.collapse)
         nest(g, b->loop);
     else
         one_loop(g, b->loop);
@@ -139,5 +140,5 @@ static void body(Gen *g, Body *b) {
 }
 
 void gen_bodies(Gen *g) {
-    for (int i = 0; i < g->bodies.n; i++) body(g, g->bodies.at[i]);
+    for (int i = 0; i < g->result.bodies.n; i++) body(g, g->result.bodies.at[i]);
 }

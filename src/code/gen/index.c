@@ -7,7 +7,7 @@
 // A <- A + Σ k·counter over the machine loops of a linear function.
 static void add_counters(Gen *g, const Lin *l) {
     for (int i = 0; i < l->n; i++) {
-        if (!g->p->loop[l->t[i].loop]->real) continue;
+        if (!g->p->loop[l->t[i].loop]->form.real) continue;
         gen_move(g, GEN_B, gen_at(gen_counter(g, l->t[i].loop)));
         gen_op(g, GEN_MUL, GEN_B, gen_const(l->t[i].k));
         gen_op(g, GEN_ADD, GEN_A, GEN_B);
@@ -16,7 +16,7 @@ static void add_counters(Gen *g, const Lin *l) {
 
 void gen_lin(Gen *g, const Lin *l) {
     int64_t c = l->c;
-    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->value[l->t[i].loop];
+    for (int i = 0; i < l->n; i++) c += l->t[i].k * g->here.value[l->t[i].loop];
     gen_move(g, GEN_A, gen_const(c));
     add_counters(g, l);
 }
@@ -30,16 +30,16 @@ bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value) {
     *value = l->c;
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = g->p->loop[l->t[i].loop];
-        if (loop->real) return false;
-        *value += l->t[i].k * g->value[l->t[i].loop];
+        if (loop->form.real) return false;
+        *value += l->t[i].k * g->here.value[l->t[i].loop];
     }
     return true;
 }
 
 // Narrows a sum of machine loops to what tests have shown.
 static void narrow(const Gen *g, const LinTerm *t, int n, int64_t *min, int64_t *max) {
-    for (int i = 0; i < g->known.n && n; i++) {
-        const Known *k = &g->known.at[i];
+    for (int i = 0; i < g->here.known.n && n; i++) {
+        const Known *k = &g->here.known.at[i];
         if (k->sum->n != n || !lin_same_terms(k->sum->t, t, n)) continue;
         *min = max_i64(*min, k->min);
         *max = min_i64(*max, k->max);
@@ -54,8 +54,8 @@ void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max) {
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = g->p->loop[l->t[i].loop];
         int64_t k = l->t[i].k, first = 0, last = loop->extent - 1;
-        c += k * g->value[l->t[i].loop];
-        if (!loop->real) continue;
+        c += k * g->here.value[l->t[i].loop];
+        if (!loop->form.real) continue;
         narrow(g, &(LinTerm){.loop = l->t[i].loop, .k = 1}, 1, &first, &last);
         least += k * (k < 0 ? last : first);
         most += k * (k < 0 ? first : last);
@@ -77,7 +77,7 @@ static void op_of(Gen *g, const Affine *a, GenOp op, GenArg by) {
 
 // Does the iterator count a machine loop? Elsewhere its value is known.
 static bool is_counted(const Gen *g, const Atom *atom) {
-    return atom->kind == ATOM_ITER && g->p->loop[g->p->loop_of_id[atom->index]]->real;
+    return atom->kind == ATOM_ITER && g->p->loop[g->p->loop_of_id[atom->index]]->form.real;
 }
 
 // What is known of an affine: its constant, iterators of loops that are copied, and what copies add
@@ -165,19 +165,19 @@ static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint64_
 
 static Item buffer_base(Gen *g, int buffer) {
     int s = code_stream(g->p, buffer, NULL, 0, 0);
-    return g->stream[s];
+    return g->stack.stream[s];
 }
 
 // A <- what an index is read from: by the pointer that follows the loops where the place is a
 // linear function of them that cannot be wrong.
 static void read_index(Gen *g, const Access *access, const int64_t *env) {
     Type type = g->p->tree->buffers.at[access->tensor].type;
-    const Mem *m = g->indexing ? leaf_mem(g->indexing, access) : NULL;
+    const Mem *m = g->here.indexing ? leaf_mem(g->here.indexing, access) : NULL;
     int64_t disp = m && m->off ? m->off->c : 0;
     for (int i = 0; m && m->off && i < m->off->n; i++)
         disp += m->off->t[i].k * env[m->off->t[i].loop];
     if (m && m->off && m->safe && disp == (int32_t)disp) {
-        g->isa->load(g, type, g->stream[m->stream], disp, false);
+        g->isa->load(g, type, g->stack.stream[m->stream], disp, false);
         return;
     }
     gen_offset(g, access, env, UINT64_MAX, true);
@@ -189,7 +189,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
     case ATOM_ITER: bug("gen_affine does these");
     case ATOM_DIV:
     case ATOM_MOD:
-        if (!affine_is_const(atom->b)) g->declined = "division of indices by a variable";
+        if (!affine_is_const(atom->b)) g->result.declined = "division of indices by a variable";
         gen_affine(g, atom->a, env);
         g->isa->divide(g, atom->b->constant, atom->kind == ATOM_MOD);
         break;
@@ -206,7 +206,7 @@ static void gen_atom(Gen *g, const Atom *atom, const int64_t *env) {
             g->isa->choose(g, atom->kind == ATOM_MAX, GEN_B, GEN_A);
         break;
     case ATOM_READ: read_index(g, atom->read, env); break;
-    case ATOM_PARAM: g->declined = "a parameter that was not bound"; break;
+    case ATOM_PARAM: g->result.declined = "a parameter that was not bound"; break;
     }
 }
 
@@ -220,7 +220,7 @@ void gen_index(Gen *g, const IndexOf *index) {
 }
 
 void gen_row_offset(Gen *g, const Ref *r) {
-    g->indexing = r->mem->leaf;
+    g->here.indexing = r->mem->leaf;
     gen_offset(g, r->mem->access, r->env, r->mem->computed, !r->mem->unchecked);
-    g->indexing = NULL;
+    g->here.indexing = NULL;
 }

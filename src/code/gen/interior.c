@@ -34,7 +34,7 @@ static Interior *interior_of(Interiors *in, const PNode *loop) {
 }
 
 // Of a vector loop, the counter is the index of the first lane.
-static int lanes_of(const PNode *loop) { return loop->vector ? loop->lanes : 1; }
+static int lanes_of(const PNode *loop) { return loop->simd.vector ? loop->simd.lanes : 1; }
 
 // Where the one machine loop outside that decides makes the condition hold for all inside.
 static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors *in) {
@@ -44,12 +44,12 @@ static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors
     for (int i = 0; i < c->rest->n; i++) {
         const LinTerm *t = &c->rest->t[i];
         const PNode *loop = g->p->loop[t->loop];
-        rest += t->k * g->value[t->loop];
+        rest += t->k * g->here.value[t->loop];
         if (t->loop >= first_inside)
             rest += least_of(t->k, 0, loop->extent - 1);
-        else if (loop->real && outer)
+        else if (loop->form.real && outer)
             return;
-        else if (loop->real)
+        else if (loop->form.real)
             outer = loop, k = t->k;
     }
     if (!outer || rest + least_of(k, 0, outer->extent - 1) >= 0) return;
@@ -81,7 +81,7 @@ static void look_in_leaf(const Gen *g, const PNode *n, int first_inside, Interio
 // `around`: the machine loop of the region that n stands in, -1: none.
 static void look(const Gen *g, const PNode *n, int first_inside, int around, Interiors *in) {
     bool seldom = gen_has_machine_loop(n);
-    for (int i = 0; n->kind == P_LOOP && n->limit < 0 && i < n->nbounds; i++) {
+    for (int i = 0; n->kind == P_LOOP && n->variant.limit < 0 && i < n->nbounds; i++) {
         const Bound *b = &n->bound[i];
         bool tail = gen_ends_split(g, n, b, first_inside);
         narrow(g, &(Condition){b->rest, b->k, n, tail || seldom}, first_inside, in);
@@ -90,8 +90,8 @@ static void look(const Gen *g, const PNode *n, int first_inside, int around, Int
         bool still = around >= 0 && !lin_coef(n->cond[i], around);
         narrow(g, &(Condition){.rest = n->cond[i], .seldom = seldom || still}, first_inside, in);
     }
-    if (n->kind == P_LEAF && n->width > 1) look_in_leaf(g, n, first_inside, in);
-    if (n->kind == P_LOOP && n->real) around = n->loop;
+    if (n->kind == P_LEAF && n->simd.width > 1) look_in_leaf(g, n, first_inside, in);
+    if (n->kind == P_LOOP && n->form.real) around = n->loop;
     for (int i = 0; i < n->nchild; i++) look(g, n->child[i], first_inside, around, in);
 }
 
@@ -114,14 +114,14 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
     for (int i = 0; i < in->n; i++) {
         const Interior *x = &in->at[i];
         int loop = x->loop->loop;
-        int64_t first = x->first - g->value[loop], last = x->last - g->value[loop];
+        int64_t first = x->first - g->here.value[loop], last = x->last - g->here.value[loop];
         GenArg counter = gen_at(gen_counter(g, loop));
         if (x->first > 0) gen_branch(g, GEN_LT, counter, gen_const(first), other);
         if (x->last < x->loop->extent - 1) gen_branch(g, GEN_GT, counter, gen_const(last), other);
         LinTerm sum = {.loop = loop, .k = 1};
         Known k = {code_lin(g->arena, 0, &sum, 1), first, last + lanes_of(x->loop) - 1};
-        vec_push(g->arena, &g->known, k);
+        vec_push(g->arena, &g->here.known, k);
     }
 }
 
-void gen_leave_interiors(Gen *g, const Interiors *in) { g->known.n -= in->n; }
+void gen_leave_interiors(Gen *g, const Interiors *in) { g->here.known.n -= in->n; }

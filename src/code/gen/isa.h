@@ -88,7 +88,7 @@ struct GenIsa {
     void (*branch_flags)(Gen *g, uint32_t flags, AsmLabel *to); // any of KernelEnv.flags; uses A
     void (*align)(Gen *g);                                      // the top of a loop
 
-    // Functions. `start` comes first: Gen.own and what it needs of the frame behind Gen.frame.
+    // Functions. `start` comes first: Gen.own and what it needs of the frame behind GenStack.
     void (*start)(Gen *g);
     void (*enter)(Gen *g);                                   // the kernel
     void (*argument)(Gen *g, Item to, int number);           // to <- the pointer of a buffer
@@ -107,7 +107,7 @@ struct GenIsa {
     void (*emit)(Gen *g, const Micro *m); // a micro-operation, registers filled in; uses A, B
     bool (*folds)(const void *gen, const Micro *m, int arg, const Ref *ref); // as MicroIsa
     bool (*ties)(const void *gen, const Micro *m, int arg);                  // as MicroIsa
-    void (*set_masks)(Gen *g); // Gen.mask into mask registers; uses A
+    void (*set_masks)(Gen *g); // GenRegion.mask into mask registers; uses A
     // Registers that `emit` uses on its own account hold nothing known: paths meet here, or
     // (`values`) the numbers of values stand for others from here on.
     void (*forget)(Gen *g, bool values);

@@ -10,17 +10,17 @@
 
 // Many segments stay empty: the work of opening one is done when its first leaf comes.
 void gen_open(Gen *g) {
-    g->seg = &g->segment;
-    g->fresh = true;
+    g->seg = &g->straight.segment;
+    g->straight.fresh = true;
 }
 
 void gen_begin(Gen *g) {
-    if (!g->fresh) return;
-    g->fresh = false;
+    if (!g->straight.fresh) return;
+    g->straight.fresh = false;
     seg_reset(g->seg);
-    g->nrows = 0;
-    for (int i = 0; i < g->pins.n; i++) {
-        Pin *p = &g->pins.at[i];
+    g->straight.nrows = 0;
+    for (int i = 0; i < g->region.pins.n; i++) {
+        Pin *p = &g->region.pins.at[i];
         seg_pin(g->seg, &p->ref, i, p->type, p->pending, &p->parts);
     }
     g->isa->forget(g, false);
@@ -30,8 +30,8 @@ void gen_begin(Gen *g) {
 static void refuse_tile(Gen *g, int buffer) {
     for (int i = 0; i < g->p->leaves.n; i++) {
         if (g->p->leaves.at[i]->write.buffer != buffer || g->p->refused->tile[i]) continue;
-        g->no_tile = i;
-        g->why_no_tile = SPILL_SHARED;
+        g->result.no_tile = i;
+        g->result.why_no_tile = SPILL_SHARED;
         return;
     }
     bug("a tile that was refused");
@@ -39,12 +39,12 @@ static void refuse_tile(Gen *g, int buffer) {
 
 // A loop begins with the segment that is its body, behind what is the same in all of its turns.
 static const bool *begin_turns(Gen *g, Seg *s, MicroIsa isa) {
-    if (!g->top) return NULL;
-    g->turns.replayed = isa.emit != gen_emit;
+    if (!g->straight.top) return NULL;
+    g->straight.turns.replayed = isa.emit != gen_emit;
     isa.emit = gen_emit;
     const bool *left;
-    g->pinned += micro_hoist(s, &isa, g->p, &g->turns, g->pinned, &left);
-    g->held = s->held;
+    g->region.pinned += micro_hoist(s, &isa, g->p, &g->straight.turns, g->region.pinned, &left);
+    g->region.held = s->held;
     gen_begin_loop(g);
     return left;
 }
@@ -54,51 +54,51 @@ void gen_close(Gen *g) { gen_close_to(g, gen_emit); }
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     Seg *s = g->seg;
     g->seg = NULL;
-    if (g->fresh) return;
+    if (g->straight.fresh) return;
     if (s->torn >= 0) refuse_tile(g, s->torn);
-    for (int i = 0; i < g->pins.n; i++) { // pins are the first locs, in order
+    for (int i = 0; i < g->region.pins.n; i++) { // pins are the first locs, in order
         const Loc *l = &s->locs.at[i];
-        g->pins.at[i].pending = l->pending;
-        g->pins.at[i].parts.live = l->parts && l->parts->live;
-        if (g->pins.at[i].parts.live) g->pins.at[i].parts.op = l->parts->op;
-        g->pins.at[i].written |= l->dirty;
+        g->region.pins.at[i].pending = l->pending;
+        g->region.pins.at[i].parts.live = l->parts && l->parts->live;
+        if (g->region.pins.at[i].parts.live) g->region.pins.at[i].parts.op = l->parts->op;
+        g->region.pins.at[i].written |= l->dirty;
     }
     seg_close(s);
-    g->tricks[TRICK_ROWS] += s->rows;
-    g->tricks[TRICK_TURN] += micro_turn(s, g->p);
-    g->tricks[TRICK_COMB] += s->combed;
+    g->result.tricks[TRICK_ROWS] += s->rows;
+    g->result.tricks[TRICK_TURN] += micro_turn(s, g->p);
+    g->result.tricks[TRICK_COMB] += s->combed;
     if (s->micros.n) {
         MicroIsa isa = {.registers = g->scratch,
                         .folds = g->isa->folds,
                         .ties = g->isa->ties,
                         .emit = emit,
                         .user = g};
-        s->held = g->held;
+        s->held = g->region.held;
         const bool *only = begin_turns(g, s, isa);
-        micro_assign(s, &isa, g->pinned, only);
-        if (s->spills > g->vector_slots) g->vector_slots = s->spills;
+        micro_assign(s, &isa, g->region.pinned, only);
+        if (s->spills > g->result.vector_slots) g->result.vector_slots = s->spills;
     }
 }
 
 // ---- Leaves
 
 static int64_t *snapshot(Gen *g) {
-    return arena_copy(g->arena, g->value, (size_t)g->p->nloops * sizeof *g->value);
+    return arena_copy(g->arena, g->here.value, (size_t)g->p->nloops * sizeof *g->here.value);
 }
 
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active) {
     Ref r = {.mem = m,
              .buffer = m->buffer,
              .stream = m->stream,
-             .lane = leaf->width > 1 ? m->lane : 0,
+             .lane = leaf->simd.width > 1 ? m->lane : 0,
              .type = m->type,
-             .width = (uint8_t)leaf->width,
+             .width = (uint8_t)leaf->simd.width,
              .active = (uint8_t)active,
              .row = -1,
              .guard = -1};
     const Lin *off = m->off ? m->off : m->part;
     r.disp = off->c;
-    for (int i = 0; i < off->n; i++) r.disp += off->t[i].k * g->value[off->t[i].loop];
+    for (int i = 0; i < off->n; i++) r.disp += off->t[i].k * g->here.value[off->t[i].loop];
     if (!m->off) {
         r.env = snapshot(g);
     }
@@ -117,11 +117,12 @@ static int value_of(LeafGen *l, const Expr *e, int guard);
 
 static int logical_and(LeafGen *l, int a, int b) {
     if (a < 0) return b;
-    return seg_op(l->g->seg, MI_OP, OP_AND, TYPE_BOOL, TYPE_BOOL, l->n->width, 2, (int[]){a, b});
+    return seg_op(l->g->seg, MI_OP, OP_AND, TYPE_BOOL, TYPE_BOOL, l->n->simd.width, 2,
+                  (int[]){a, b});
 }
 
 static int logical_not(LeafGen *l, int a) {
-    return seg_op(l->g->seg, MI_OP, OP_NOT, TYPE_BOOL, TYPE_BOOL, l->n->width, 1, &a);
+    return seg_op(l->g->seg, MI_OP, OP_NOT, TYPE_BOOL, TYPE_BOOL, l->n->simd.width, 1, &a);
 }
 
 static bool same_row(const Gen *g, const Row *row, const Ref *r) {
@@ -137,20 +138,20 @@ static void find_row(LeafGen *l, Ref *r) {
     if (!ref_is_hard(r)) return;
     for (int i = 0; i < l->n->nreads; i++)
         if (l->n->read[i].inner && g->seg->buffer[l->n->read[i].buffer].written) return;
-    for (int i = 0; i < g->nrows && r->row < 0; i++)
-        if (same_row(g, &g->row[i], r)) r->row = i;
-    if (r->row >= 0 || g->nrows == MAX_ROWS) return;
-    r->row = g->nrows;
-    g->row[g->nrows++] = (Row){r->mem, r->env};
+    for (int i = 0; i < g->straight.nrows && r->row < 0; i++)
+        if (same_row(g, &g->straight.row[i], r)) r->row = i;
+    if (r->row >= 0 || g->straight.nrows == MAX_ROWS) return;
+    r->row = g->straight.nrows;
+    g->straight.row[g->straight.nrows++] = (Row){r->mem, r->env};
     seg_row(g->seg, r);
-    g->tricks[TRICK_ROW]++;
+    g->result.tricks[TRICK_ROW]++;
 }
 
 static int64_t index_lane_step(LeafGen *l, const Affine *a) {
-    if (l->n->vloop < 0) return 0;
+    if (l->n->simd.vloop < 0) return 0;
     for (int i = 0; i < a->n; i++)
         if (a->term[i].atom->kind == ATOM_ITER &&
-            l->g->p->loop_of_id[a->term[i].atom->index] == l->n->vloop)
+            l->g->p->loop_of_id[a->term[i].atom->index] == l->n->simd.vloop)
             return a->term[i].coef;
     return 0;
 }
@@ -161,7 +162,7 @@ static int subscript(LeafGen *l, const Affine *a, Type type);
 static int atom_of(LeafGen *l, const Atom *atom, Type type) {
     Gen *g = l->g;
     const Plan *p = g->p;
-    int w = l->n->width;
+    int w = l->n->simd.width;
     if (atom->kind == ATOM_DIV || atom->kind == ATOM_MOD) {
         int64_t min = INT64_MIN, max = INT64_MAX;
         affine_bounds(atom->a, p->least, p->most, &min, &max);
@@ -185,7 +186,7 @@ static int subscript(LeafGen *l, const Affine *a, Type type) {
     Gen *g = l->g;
     Exprs *x = g->p->tree->exprs;
     const Affine *rest = a;
-    int sum = -1, w = l->n->width;
+    int sum = -1, w = l->n->simd.width;
     for (int i = 0; i < a->n; i++) {
         const Term *t = &a->term[i];
         if (t->atom->kind == ATOM_ITER) continue;
@@ -232,7 +233,7 @@ static int gather_of(LeafGen *l, const Mem *m) {
     Gen *g = l->g;
     Seg *s = g->seg;
     const Buffer *b = &g->p->tree->buffers.at[m->buffer];
-    int distance = -1, w = l->n->width;
+    int distance = -1, w = l->n->simd.width;
     for (int d = 0; d < m->access->rank; d++) {
         if (!(m->computed >> d & 1)) continue;
         int at = subscript(l, m->access->sub[d], m->index);
@@ -245,14 +246,14 @@ static int gather_of(LeafGen *l, const Mem *m) {
             at = seg_op(s, MI_OP, OP_ADD, m->index, m->index, w, 2, (int[]){distance, at});
         distance = at;
     }
-    int64_t beside = lin_coef(m->part, l->n->vloop) / type_info[m->type].bytes;
+    int64_t beside = lin_coef(m->part, l->n->simd.vloop) / type_info[m->type].bytes;
     if (beside) {
         int args[2] = {distance, seg_index(s, m->index, w, NULL, NULL, beside)};
         distance = seg_op(s, MI_OP, OP_ADD, m->index, m->index, w, 2, args);
     }
     Ref r = gen_ref(g, l->n, m, l->active);
     r.active = (uint8_t)l->active;
-    g->tricks[TRICK_GATHER]++;
+    g->result.tricks[TRICK_GATHER]++;
     return seg_gather(s, &r, distance, last_dword(b, m));
 }
 
@@ -263,8 +264,8 @@ bool gen_has_groups(const Gen *g, const Mem *m) {
     int64_t size = type_info[m->type].bytes, group = m->repeat * size, bytes = size;
     if (size < 4 || m->repeat > 4 || m->lane != size || !is_dense(b)) return false;
     for (int i = 0; i < m->off->n; i++)
-        if (g->p->loop[m->off->t[i].loop]->real && !g->p->loop[m->off->t[i].loop]->vector &&
-            m->off->t[i].k % group)
+        if (g->p->loop[m->off->t[i].loop]->form.real &&
+            !g->p->loop[m->off->t[i].loop]->simd.vector && m->off->t[i].k % group)
             return false;
     for (int d = 0; d < b->rank; d++) bytes *= b->size[d];
     return bytes % group == 0;
@@ -275,7 +276,7 @@ static int repeat_of(LeafGen *l, const Mem *m) {
     Gen *g = l->g;
     Seg *s = g->seg;
     Type type = type_compute(m->type);
-    int n = m->repeat, w = l->n->width;
+    int n = m->repeat, w = l->n->simd.width;
     int64_t size = type_info[m->type].bytes, apart = m->lane * n;
     Ref r = gen_ref(g, l->n, m, l->active);
     if (gen_has_groups(g, m)) {
@@ -299,7 +300,7 @@ static int repeat_of(LeafGen *l, const Mem *m) {
 // Of a window: element place[i] where the guard of lane i holds, no other.
 static int window_guard(LeafGen *l, const int32_t *place, int32_t start, int guard) {
     Seg *s = l->g->seg;
-    int w = l->n->width, args[2] = {guard, seg_const(s, TYPE_BOOL, w, (Value){.i = 0})};
+    int w = l->n->simd.width, args[2] = {guard, seg_const(s, TYPE_BOOL, w, (Value){.i = 0})};
     Picks p;
     memset(&p, w, sizeof p);
     for (int i = 0; i < l->active; i++)
@@ -311,7 +312,7 @@ static int window_guard(LeafGen *l, const int32_t *place, int32_t start, int gua
 // side by side; guard -1: none.
 static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int guard) {
     Gen *g = l->g;
-    int w = l->n->width, size = type_info[whole->type].bytes, all = -1;
+    int w = l->n->simd.width, size = type_info[whole->type].bytes, all = -1;
     int32_t start[MAX_WINDOWS + 1];
     int n = plan_windows(place, l->active, w, start);
     for (int at = 0; at < n; at++) {
@@ -335,7 +336,7 @@ static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int gua
         else
             all = at ? seg_pick(g->seg, g->p, type, w, 2, args, &p) : args[1];
     }
-    g->tricks[TRICK_PICK]++;
+    g->result.tricks[TRICK_PICK]++;
     return all;
 }
 
@@ -343,7 +344,7 @@ static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int gua
 static bool is_near(const LeafGen *l, const Ref *r) {
     int size = type_info[r->type].bytes;
     return size >= 4 && r->lane > size && r->lane <= LIMIT_NEAR * size && r->lane % size == 0 &&
-           l->active > 2 && l->n->width * size >= 32 && !ref_is_hard(r);
+           l->active > 2 && l->n->simd.width * size >= 32 && !ref_is_hard(r);
 }
 
 static int guarded_apart(LeafGen *l, Ref r, int guard) {
@@ -365,7 +366,8 @@ static int piece_of(LeafGen *l, const Mem *m) {
 // Is the piece what all lanes read?
 static bool piece_holds(const LeafGen *l, const Mem *piece) {
     for (int i = 0; piece && i < piece->nconds; i++)
-        if (gen_lanes_truth(l->g, piece->cond[i], l->n->vloop, l->n->width) != 1) return false;
+        if (gen_lanes_truth(l->g, piece->cond[i], l->n->simd.vloop, l->n->simd.width) != 1)
+            return false;
     return piece != NULL;
 }
 
@@ -423,14 +425,14 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
     if (has_unsafe_read(l->n, e->arg[1]) || has_unsafe_read(l->n, e->arg[2])) return -1;
     int args[4] = {value_of(l, c->arg[0], guard), value_of(l, c->arg[1], guard)};
     for (int i = 0; i < 2; i++) args[2 + i] = value_of(l, e->arg[1 + i], guard);
-    return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->width, 4, args);
+    return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->simd.width, 4, args);
 }
 
 // The value of an index. What counters and lanes make of it is the same in all copies of unrolled
 // loops; a constant is added, which often is all there is.
 static int index_of(LeafGen *l, const Affine *a, Type type, int guard) {
     Gen *g = l->g;
-    int w = l->n->width;
+    int w = l->n->simd.width;
     const Lin *lin = code_index(g->p, a);
     if (!lin) {
         bool where = a->has_read && guard >= 0;
@@ -438,8 +440,8 @@ static int index_of(LeafGen *l, const Affine *a, Type type, int guard) {
                         : seg_index(g->seg, TYPE_I64, w, a, snapshot(g), index_lane_step(l, a));
         return cast_expand(g->seg, g->m, type, TYPE_I64, w, i64);
     }
-    int64_t c = lin->c, step = w > 1 ? lin_coef(lin, l->n->vloop) : 0;
-    for (int i = 0; i < lin->n; i++) c += lin->t[i].k * g->value[lin->t[i].loop];
+    int64_t c = lin->c, step = w > 1 ? lin_coef(lin, l->n->simd.vloop) : 0;
+    for (int i = 0; i < lin->n; i++) c += lin->t[i].k * g->here.value[lin->t[i].loop];
     const Lin *counters = gen_counters_of(g, lin);
     if (!counters && !step && type_is_integer(type))
         return seg_const(g->seg, type, w, type_round(type, (Value){.i = c}));
@@ -457,9 +459,9 @@ static bool is_division(ExprOp op) {
 
 static int op_of(LeafGen *l, const Expr *e, int guard) {
     Seg *s = l->g->seg;
-    int args[4], w = l->n->width;
+    int args[4], w = l->n->simd.width;
     const Lin *condition = code_condition(l->g->p, e);
-    if (condition && w > 1) return gen_lanes_hold(l->g, condition, l->n->vloop, w);
+    if (condition && w > 1) return gen_lanes_hold(l->g, condition, l->n->simd.vloop, w);
     int truth = condition ? gen_lanes_truth(l->g, condition, -1, 1) : -1;
     if (truth >= 0) return seg_const(s, TYPE_BOOL, 1, (Value){.i = truth});
     int choice = e->op == OP_SELECT ? choice_of(l, e, guard) : -1;
@@ -505,7 +507,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
 
 static int value_of(LeafGen *l, const Expr *e, int guard) {
     switch (e->kind) {
-    case EXPR_CONST: return seg_const(l->g->seg, e->type, l->n->width, e->value);
+    case EXPR_CONST: return seg_const(l->g->seg, e->type, l->n->simd.width, e->value);
     case EXPR_READ: return read_of(l, e, guard);
     case EXPR_OP: return op_of(l, e, guard);
     case EXPR_INDEX: return index_of(l, e->index, e->type, guard);
@@ -520,15 +522,15 @@ typedef struct Summand {
 
 // Words of narrow integers, the unsigned ones first.
 static Summand dots_of(LeafGen *l, const Expr *product) {
-    int swap = l->n->swapped;
+    int swap = l->n->dot.swapped;
     int x = read_of(l, product->arg[swap]->arg[0], l->guard);
-    l->g->tricks[TRICK_DOTS]++;
+    l->g->result.tricks[TRICK_DOTS]++;
     return (Summand){x, read_of(l, product->arg[!swap]->arg[0], l->guard)};
 }
 
 static Summand term_of(LeafGen *l) {
     const Expr *value = l->n->leaf->value;
-    if (l->n->dots) return dots_of(l, value);
+    if (l->n->dot.n) return dots_of(l, value);
     bool fuse = l->n->leaf->op == REDUCE_ADD && value->kind == EXPR_OP && value->op == OP_MUL &&
                 type_is_float(l->n->write.type);
     if (!fuse) return (Summand){value_of(l, value, l->guard), -1};
@@ -539,7 +541,7 @@ static Summand term_of(LeafGen *l) {
 // Where the mask is off, a reduction keeps what it had.
 static int only_where(LeafGen *l, int mask, int val, int old) {
     Seg *s = l->g->seg;
-    int w = l->n->width;
+    int w = l->n->simd.width;
     Type type = type_compute(l->n->write.type);
     if (mask < 0) return val;
     if (old < 0) old = seg_const(s, type, w, reduce_identity(type, l->n->leaf->op));
@@ -558,12 +560,12 @@ static bool is_identity(const LeafGen *l, int val) {
 // old op= term; old -1: the term itself.
 static int combine(LeafGen *l, int old, Summand t) {
     Seg *s = l->g->seg;
-    int w = l->n->width;
+    int w = l->n->simd.width;
     Type type = l->n->write.type, compute = type_compute(type);
-    if (l->n->dots && old < 0) old = seg_const(s, type, w, (Value){.i = 0});
-    if (is_identity(l, old) && !l->n->dots) old = -1;
+    if (l->n->dot.n && old < 0) old = seg_const(s, type, w, (Value){.i = 0});
+    if (is_identity(l, old) && !l->n->dot.n) old = -1;
     if (t.y >= 0 && old >= 0)
-        return seg_op(s, MI_FMA, l->n->dots, compute, compute, w, 3, (int[]){t.x, t.y, old});
+        return seg_op(s, MI_FMA, l->n->dot.n, compute, compute, w, 3, (int[]){t.x, t.y, old});
     if (t.y >= 0) return seg_op(s, MI_OP, OP_MUL, compute, compute, w, 2, (int[]){t.x, t.y});
     if (old < 0) return t.x;
     return seg_op(s, MI_OP, reduce_op[l->n->leaf->op], type, type, w, 2, (int[]){old, t.x});
@@ -572,15 +574,17 @@ static int combine(LeafGen *l, int old, Summand t) {
 // The same in lanes of the mask alone; -1: in all.
 static int combine_where(LeafGen *l, int mask, int old, Summand t) {
     Type type = type_compute(l->n->write.type);
-    if (mask < 0 || t.y < 0 || old < 0 || l->n->dots || !l->g->m->has_mask || l->n->width == 1)
+    if (mask < 0 || t.y < 0 || old < 0 || l->n->dot.n || !l->g->m->has_mask ||
+        l->n->simd.width == 1)
         return only_where(l, mask, combine(l, old, t), old);
-    return seg_op(l->g->seg, MI_FMA, 0, type, type, l->n->width, 4, (int[]){t.x, t.y, old, mask});
+    return seg_op(l->g->seg, MI_FMA, 0, type, type, l->n->simd.width, 4,
+                  (int[]){t.x, t.y, old, mask});
 }
 
 // Lanes in front of the tail's end.
 static int active_lanes(LeafGen *l) {
     Seg *s = l->g->seg;
-    int w = l->n->width;
+    int w = l->n->simd.width;
     return seg_op(s, MI_OP, OP_LT, TYPE_BOOL, TYPE_I32, w, 2,
                   (int[]){seg_index(s, TYPE_I32, w, NULL, NULL, 1),
                           seg_const(s, TYPE_I32, w, (Value){.i = l->active})});
@@ -589,9 +593,10 @@ static int active_lanes(LeafGen *l) {
 // Where all conditions of the guards around a leaf hold.
 static int guard_of(LeafGen *l) {
     int guard = -1;
-    for (int i = 0; i < l->g->lane_conds.n; i++) {
-        const Lin *cond = l->g->lane_conds.at[i];
-        guard = logical_and(l, guard, gen_lanes_hold(l->g, cond, l->n->vloop, l->n->width));
+    for (int i = 0; i < l->g->here.lane_conds.n; i++) {
+        const Lin *cond = l->g->here.lane_conds.at[i];
+        guard =
+            logical_and(l, guard, gen_lanes_hold(l->g, cond, l->n->simd.vloop, l->n->simd.width));
     }
     return guard;
 }
@@ -599,7 +604,7 @@ static int guard_of(LeafGen *l) {
 // Does the reduction go on in the lanes (as many, where they are partial results) of the last one?
 static bool goes_on(const LeafGen *l, const Loc *loc, int pending) {
     return loc->pending == pending &&
-           (!pending || l->g->seg->vals.at[loc->val].width == l->n->width);
+           (!pending || l->g->seg->vals.at[loc->val].width == l->n->simd.width);
 }
 
 // The value in front of a reduction: what its place holds, in lanes where lanes are reduced.
@@ -609,21 +614,21 @@ static int first_value(LeafGen *l, const Ref *r, int pending) {
     if (loc && pending && goes_on(l, loc, pending)) return loc->val;
     Type type = type_compute(l->n->write.type);
     if (loc && pending && loc->begin && !loc->pending) // comes in at the end
-        return seg_const(s, type, l->n->width, reduce_identity(type, pending));
+        return seg_const(s, type, l->n->simd.width, reduce_identity(type, pending));
     int old = seg_load(s, r);
     if (!pending) return old;
     const Micro *def = s->vals.at[old].def < 0 ? NULL : &s->micros.at[s->vals.at[old].def];
     bool zero = pending == REDUCE_ADD && def && def->value.f == 0 && type_is_float(type);
     if (def && def->kind == MI_CONST && (zero || def->value.i == reduce_identity(type, pending).i))
-        return seg_const(s, type, l->n->width, def->value);
-    return seg_op(s, MI_LANES, pending, type, type, l->n->width, 1, &old);
+        return seg_const(s, type, l->n->simd.width, def->value);
+    return seg_op(s, MI_LANES, pending, type, type, l->n->simd.width, 1, &old);
 }
 
 // A reduction along the vector loop holds partial results in its lanes until somebody asks; a long
 // one may also be split over several values that take turns.
 static void reduce(LeafGen *l, const Ref *r) {
     Seg *s = l->g->seg;
-    int op = l->n->leaf->op, w = l->n->width, part = 0, old = -1;
+    int op = l->n->leaf->op, w = l->n->simd.width, part = 0, old = -1;
     int pending = w > 1 && r->lane == 0 ? op : 0;
     Summand t = term_of(l);
     Loc *loc = seg_find(s, r);
@@ -632,10 +637,10 @@ static void reduce(LeafGen *l, const Ref *r) {
         seg_load(s, r); // another reduction: this one begins with its result
     if (loc && loc->begin && !pending) seg_load(s, r);
     int begin = loc && loc->begin && !loc->pending ? loc->begin : 0;
-    if (l->n->split > 1 && loc && goes_on(l, loc, pending))
-        part = seg_turn(s, loc, op, l->n->split);
+    if (l->n->form.split > 1 && loc && goes_on(l, loc, pending))
+        part = seg_turn(s, loc, op, l->n->form.split);
     if (part)
-        old = loc->parts->val[part], l->g->tricks[TRICK_SPLIT]++;
+        old = loc->parts->val[part], l->g->result.tricks[TRICK_SPLIT]++;
     else if (loc && loc->parts && loc->parts->live)
         old = loc->val;
     else
@@ -651,7 +656,8 @@ static void reduce(LeafGen *l, const Ref *r) {
         loc = seg_find(s, r);
         if (pending) loc->pending = (int8_t)pending;
         if (pending) loc->begin = (uint8_t)begin;
-        if (loc && l->n->split > 1) seg_turn(s, loc, op, l->n->split); // the first had its turn
+        if (loc && l->n->form.split > 1)
+            seg_turn(s, loc, op, l->n->form.split); // the first had its turn
     } else {
         seg_update(s, r, part, val);
     }
@@ -672,14 +678,14 @@ static void prefetch(LeafGen *l, const Mem *m, int level) {
     int64_t row = m->spread.lines ? m->spread.apart : r.lane, begin = r.disp;
     for (int i = 0; i < rows * lines; i++) {
         r.disp = begin + i / lines * row + i % lines * 64;
-        l->g->tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, level);
+        l->g->result.tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, level);
     }
 }
 
 // What is in the tile was fetched in front of the region.
 static bool is_pinned(const Gen *g, const Mem *m) {
-    for (int i = 0; i < g->pins.n; i++)
-        if (g->pins.at[i].buffer == m->buffer) return true;
+    for (int i = 0; i < g->region.pins.n; i++)
+        if (g->region.pins.at[i].buffer == m->buffer) return true;
     return false;
 }
 
@@ -702,7 +708,7 @@ static bool is_masked(const LeafGen *l, const Ref *r) {
 
 void gen_leaf(Gen *g, PNode *n) {
     gen_begin(g);
-    int active = n->width > 1 ? g->active : 1;
+    int active = n->simd.width > 1 ? g->here.active : 1;
     LeafGen l = {g, n, active, -1};
     const Leaf *f = n->leaf;
     flush_inner(g, n);
@@ -724,6 +730,6 @@ void gen_leaf(Gen *g, PNode *n) {
     else if (l.guard >= 0)
         val = only_where(&l, l.guard, val, seg_load(g->seg, &r));
     if (to != type_compute(to)) // what is kept in a register is what memory would hold
-        val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->width, 1, &val);
+        val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->simd.width, 1, &val);
     seg_store(g->seg, &r, val);
 }

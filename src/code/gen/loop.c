@@ -7,13 +7,13 @@
 #include "base/checked.h"
 
 void gen_children(Gen *g, PNode *n) {
-    if (!g->in_region) {
+    if (!g->region.open) {
         int counts = gen_put_counts(g, n);
         gen_nodes(g, n->child, n->nchild);
         gen_drop_counts(g, counts);
         return;
     }
-    if (n->real && gen_tails_inside(g, n)) return;
+    if (n->form.real && gen_tails_inside(g, n)) return;
     for (int i = 0; i < n->nchild; i++) gen_walk(g, n->child[i]);
 }
 
@@ -30,8 +30,8 @@ static bool is_constant(const Gen *g, const Bound *b, int64_t *rest) {
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open) {
     int nopen = 0;
     *lo = 0;
-    *hi = n->limit >= 0 ? n->limit : n->extent;
-    for (int i = 0; i < n->nbounds && n->limit < 0; i++) {
+    *hi = n->variant.limit >= 0 ? n->variant.limit : n->extent;
+    for (int i = 0; i < n->nbounds && n->variant.limit < 0; i++) {
         const Bound *b = &n->bound[i];
         int64_t rest;
         if (!is_constant(g, b, &rest)) continue;
@@ -40,7 +40,7 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
         else
             *lo = max_i64(*lo, ceil_div(-rest, b->k));
     }
-    for (int i = 0; i < n->nbounds && n->limit < 0 && *lo < *hi; i++) {
+    for (int i = 0; i < n->nbounds && n->variant.limit < 0 && *lo < *hi; i++) {
         const Bound *b = &n->bound[i];
         int64_t rest, min, max;
         if (is_constant(g, b, &rest)) continue;
@@ -60,9 +60,9 @@ static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
 
 static Lanes lanes_now(const Gen *g) {
     Lanes l = {{0}, {0}};
-    for (int i = 0; i < g->pins.n; i++) {
-        l.pending[i] = (int8_t)g->pins.at[i].pending;
-        l.split[i] = g->pins.at[i].parts.live;
+    for (int i = 0; i < g->region.pins.n; i++) {
+        l.pending[i] = (int8_t)g->region.pins.at[i].pending;
+        l.split[i] = g->region.pins.at[i].parts.live;
     }
     return l;
 }
@@ -70,7 +70,7 @@ static Lanes lanes_now(const Gen *g) {
 // Does a leaf reduce into the pin, along its vector loop or in parts? -1: it does not touch it.
 static int reduces_into(const PNode *leaf, const Pin *p) {
     int touches = -1;
-    bool lanes = p->lanes && (leaf->width == 1 || leaf->write.lane);
+    bool lanes = p->lanes && (leaf->simd.width == 1 || leaf->write.lane);
     if (leaf->write.buffer == p->buffer) touches = leaf->leaf->op != REDUCE_ASSIGN && !lanes;
     for (int r = 0; r < leaf->nreads && touches < 0; r++)
         if (leaf->read[r].buffer == p->buffer) touches = 0;
@@ -81,10 +81,10 @@ static int reduces_into(const PNode *leaf, const Pin *p) {
 // it only reads them, as they are where it does neither.
 Lanes gen_lanes_spread(const Gen *g, const PNode *n) {
     Lanes l = lanes_now(g);
-    for (int i = 0; i < g->pins.n; i++) {
-        const Pin *p = &g->pins.at[i];
+    for (int i = 0; i < g->region.pins.n; i++) {
+        const Pin *p = &g->region.pins.at[i];
         int how = -1;
-        for (int k = n->first; k < n->last && how < 1; k++) {
+        for (int k = n->span.first; k < n->span.last && how < 1; k++) {
             int one = reduces_into(g->p->leaves.at[k], p);
             how = one > how ? one : how;
         }
@@ -133,8 +133,8 @@ static void emit_reduce(Gen *g, Type t, int op, int width, int dst, int x, int y
 }
 
 static void pin_join(Gen *g, int i) {
-    Pin *p = &g->pins.at[i];
-    int reg[LIMIT_PARTS] = {i}, spare = g->pinned;
+    Pin *p = &g->region.pins.at[i];
+    int reg[LIMIT_PARTS] = {i}, spare = g->region.pinned;
     for (int k = 1; k < p->parts.n; k++) reg[k] = p->parts.pin + k - 1;
     for (int n = p->parts.n, h; n > 1; n = h) {
         h = (n + 1) / 2;
@@ -151,20 +151,20 @@ static void pin_join(Gen *g, int i) {
 
 // The register whose lane 0 then holds the result.
 static int pin_fold(Gen *g, int i) {
-    Pin *p = &g->pins.at[i];
-    int at = i, up = g->pinned, to = g->pinned + 1;
+    Pin *p = &g->region.pins.at[i];
+    int at = i, up = g->region.pinned, to = g->region.pinned + 1;
     for (int w = p->ref.width / 2; w >= 1; w /= 2) {
         pin_move(g, p, MI_UPPER, 0, up, at, w);
         emit_reduce(g, p->ref.type, p->pending, w, to, at, up);
         at = to;
-        to = at == i ? g->pinned + 1 : i;
+        to = at == i ? g->region.pinned + 1 : i;
     }
     p->pending = 0;
     return at;
 }
 
 void gen_pin_lanes(Gen *g, int i, int want, bool split) {
-    Pin *p = &g->pins.at[i];
+    Pin *p = &g->region.pins.at[i];
     if (p->parts.live && (!split || p->pending != want)) pin_join(g, i);
     if (p->pending && p->pending != want)
         pin_move(g, p, MI_SPREAD, 0, i, pin_fold(g, i), p->ref.width);
@@ -176,13 +176,14 @@ void gen_pin_lanes(Gen *g, int i, int want, bool split) {
 }
 
 static void lanes_restore(Gen *g, const Lanes *want) {
-    for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, want->pending[i], want->split[i]);
+    for (int i = 0; i < g->region.pins.n; i++)
+        gen_pin_lanes(g, i, want->pending[i], want->split[i]);
 }
 
 // Ends the straight-line code here; what follows is reached from elsewhere too, with the
 // accumulators as in `want`.
 void gen_boundary(Gen *g, const Lanes *want) {
-    if (!g->in_region) return;
+    if (!g->region.open) return;
     gen_close(g);
     g->isa->forget(g, false);
     if (want) lanes_restore(g, want);
@@ -193,16 +194,16 @@ void gen_boundary(Gen *g, const Lanes *want) {
 static void unrolled(Gen *g, PNode *n) {
     const Bound **open = arena_new_n(g->arena, const Bound *, n->nbounds);
     int64_t lo, hi;
-    int nopen = gen_limits(g, n, &lo, &hi, open), step = n->vector ? n->lanes : 1;
+    int nopen = gen_limits(g, n, &lo, &hi, open), step = n->simd.vector ? n->simd.lanes : 1;
     for (int64_t v = lo; v < hi; v += step) {
-        if (n->vector) g->active = (int)min_i64(hi - v, step);
-        g->value[n->loop] = v;
+        if (n->simd.vector) g->here.active = (int)min_i64(hi - v, step);
+        g->here.value[n->loop] = v;
         if (!nopen) {
             gen_children(g, n);
             continue;
         }
-        if (n->vector) {
-            g->no_vector = n->loop;
+        if (n->simd.vector) {
+            g->result.no_vector = n->loop;
             return;
         }
         AsmLabel skip = asm_label(&g->a);
@@ -214,7 +215,7 @@ static void unrolled(Gen *g, PNode *n) {
         gen_boundary(g, &before);
         asm_bind(&g->a, &skip);
     }
-    g->value[n->loop] = 0;
+    g->here.value[n->loop] = 0;
 }
 
 void gen_advance(Gen *g, int loop, int64_t by) {
@@ -222,13 +223,13 @@ void gen_advance(Gen *g, int loop, int64_t by) {
         const Stream *s = &g->p->streams.at[i];
         for (int t = 0; t < s->n; t++)
             if (s->t[t].loop == loop)
-                gen_op(g, GEN_ADD, gen_at(g->stream[i]), gen_const(s->t[t].k * by));
+                gen_op(g, GEN_ADD, gen_at(g->stack.stream[i]), gen_const(s->t[t].k * by));
     }
 }
 
 static void record(void *gen, const Micro *m) {
     Gen *g = gen;
-    vec_push(g->arena, &g->recorded, *m);
+    vec_push(g->arena, &g->straight.recorded, *m);
     gen_emit(g, m);
 }
 
@@ -242,15 +243,15 @@ static int64_t moved(const Ref *r, PNode *const *loop, const int64_t *at, int n)
 
 static void play(Gen *g, PNode *const *loop, const int64_t *at, int n) {
     g->isa->forget(g, true); // values have the same numbers, not the same lanes
-    for (int i = 0; i < g->recorded.n; i++) {
-        Micro m = g->recorded.at[i];
+    for (int i = 0; i < g->straight.recorded.n; i++) {
+        Micro m = g->straight.recorded.at[i];
         Ref r;
         if (m.ref) {
             r = *m.ref;
             r.disp += moved(&r, loop, at, n);
             m.ref = &r;
             if (m.kind == MI_FETCH &&
-                floor_div(r.disp, 64) == floor_div(g->recorded.at[i].ref->disp, 64))
+                floor_div(r.disp, 64) == floor_div(g->straight.recorded.at[i].ref->disp, 64))
                 continue; // the first copy did
         }
         gen_emit(g, &m);
@@ -285,28 +286,28 @@ static bool are_straight(Gen *g, const PNode *n) {
 // Is everything below known now, so that a copy is one segment? Limits of loops inside may depend
 // on the copy that they are in.
 static bool is_straight(Gen *g, const PNode *n) {
-    if (n->kind == P_GUARD || n->real) return false;
+    if (n->kind == P_GUARD || n->form.real) return false;
     if (n->kind != P_LOOP) return true;
     int64_t lo, hi;
     if (gen_limits(g, n, &lo, &hi, NULL)) return false;
     bool differ = false, straight = true;
     for (int i = 0; i < n->nchild; i++) differ |= has_limits(n->child[i]);
     for (int64_t v = lo; v < hi && straight; v = differ ? v + 1 : hi) {
-        g->value[n->loop] = v;
+        g->here.value[n->loop] = v;
         straight = are_straight(g, n);
     }
-    g->value[n->loop] = 0;
+    g->here.value[n->loop] = 0;
     return straight;
 }
 
 static bool can_replay(Gen *g, const PNode *n) {
-    return g->in_region && n->replay && !g->replaying && are_straight(g, n);
+    return g->region.open && n->form.replay && !g->straight.replaying && are_straight(g, n);
 }
 
 static int most_parts(const Gen *g) {
     int most = 1;
-    for (int i = 0; i < g->pins.n; i++)
-        if (g->pins.at[i].parts.n > most) most = g->pins.at[i].parts.n;
+    for (int i = 0; i < g->region.pins.n; i++)
+        if (g->region.pins.at[i].parts.n > most) most = g->region.pins.at[i].parts.n;
     return most;
 }
 
@@ -317,7 +318,7 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     PNode *loop[MAX_CHAIN] = {n};
     int64_t at[MAX_CHAIN] = {0}, trips[MAX_CHAIN] = {copies};
     int depth = 1, group = most_parts(g);
-    while (group == 1 && depth < MAX_CHAIN && n->nchild == 1 && n->child[0]->replay) {
+    while (group == 1 && depth < MAX_CHAIN && n->nchild == 1 && n->child[0]->form.replay) {
         int64_t lo, hi;
         gen_limits(g, n->child[0], &lo, &hi, NULL); // can_replay saw that they are known
         if (lo >= hi) return copies;
@@ -329,14 +330,14 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     if (copies < group) return 0;
     gen_boundary(g, NULL);
     Lanes start = lanes_now(g);
-    g->recorded.n = 0;
-    g->replaying = true;
+    g->straight.recorded.n = 0;
+    g->straight.replaying = true;
     for (int i = 0; i < group; i++) {
-        if (group > 1) g->value[n->loop] = i;
+        if (group > 1) g->here.value[n->loop] = i;
         gen_children(g, n);
     }
-    g->value[n->loop] = 0;
-    g->replaying = false;
+    g->here.value[n->loop] = 0;
+    g->straight.replaying = false;
     gen_close_to(g, record);
     Lanes end = lanes_now(g);
     trips[0] = copies / group;
@@ -346,9 +347,9 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
         at[0] *= group;
         play(g, loop, at, depth);
         at[0] /= group;
-        for (int i = 0; i < g->pins.n && !steady; i++) {
-            g->pins.at[i].pending = end.pending[i];
-            g->pins.at[i].parts.live = end.split[i];
+        for (int i = 0; i < g->region.pins.n && !steady; i++) {
+            g->region.pins.at[i].pending = end.pending[i];
+            g->region.pins.at[i].parts.live = end.split[i];
         }
     }
     gen_open(g);
@@ -359,7 +360,7 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
 static bool straight(const PNode *n) {
     for (int i = 0; i < n->nchild; i++) {
         const PNode *c = n->child[i];
-        bool copied = c->kind == P_LOOP && !c->real && !c->replay && !c->nbounds;
+        bool copied = c->kind == P_LOOP && !c->form.real && !c->form.replay && !c->nbounds;
         if (c->kind != P_LEAF && !(copied && straight(c))) return false;
     }
     return true;
@@ -369,37 +370,37 @@ static bool straight(const PNode *n) {
 void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
     int64_t v = total > 1 && can_replay(g, n) ? replay(g, n, total) : 0;
     for (; v < total; v += step) {
-        g->value[n->loop] = v;
-        if (n->vector) g->active = (int)min_i64(total - v, step);
+        g->here.value[n->loop] = v;
+        if (n->simd.vector) g->here.active = (int)min_i64(total - v, step);
         gen_children(g, n);
     }
-    g->value[n->loop] = 0;
+    g->here.value[n->loop] = 0;
 }
 
 // The loop will begin with its first segment, where its body is one.
 static void open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
-    g->top = top;
-    g->turns = (Turns){.loop = n->loop, .n = turns};
-    if (!g->in_region || !(straight(n) || can_replay(g, n)) || turns < 2) gen_begin_loop(g);
+    g->straight.top = top;
+    g->straight.turns = (Turns){.loop = n->loop, .n = turns};
+    if (!g->region.open || !(straight(n) || can_replay(g, n)) || turns < 2) gen_begin_loop(g);
 }
 
 void gen_begin_loop(Gen *g) {
-    if (!g->top) return;
+    if (!g->straight.top) return;
     g->isa->align(g);
-    asm_bind(&g->a, g->top);
-    g->top = NULL;
+    asm_bind(&g->a, g->straight.top);
+    g->straight.top = NULL;
     g->isa->forget(g, false);
 }
 
 void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lanes, AsmLabel *top) {
-    int pinned = g->pinned;
-    uint64_t held = g->held;
+    int pinned = g->region.pinned;
+    uint64_t held = g->region.held;
     open_turns(g, n, turns, top);
-    gen_copies(g, n, stride, n->vector ? n->lanes : 1);
+    gen_copies(g, n, stride, n->simd.vector ? n->simd.lanes : 1);
     gen_boundary(g, lanes);
     gen_begin_loop(g);
-    g->pinned = pinned;
-    g->held = held;
+    g->region.pinned = pinned;
+    g->region.held = held;
     gen_line(g, n->line);
     gen_advance(g, n->loop, stride);
     gen_op(g, GEN_ADD, gen_at(gen_counter(g, n->loop)), gen_const(stride));
@@ -407,7 +408,7 @@ void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lane
 
 // Is there a loop in lanes below n that ends earlier in the last iterations of `loop`?
 static bool cuts_lanes(const PNode *n, int loop) {
-    for (int i = 0; n->kind == P_LOOP && n->vector && i < n->nbounds; i++)
+    for (int i = 0; n->kind == P_LOOP && n->simd.vector && i < n->nbounds; i++)
         for (int t = 0; t < n->bound[i].rest->n; t++)
             if (n->bound[i].rest->t[t].loop == loop) return true;
     for (int i = 0; i < n->nchild; i++)
@@ -420,18 +421,18 @@ static void know_counter(Gen *g, const PNode *n, int64_t min, int64_t max) {
     Lin *counter = arena_alloc(g->arena, sizeof(Lin) + sizeof(LinTerm));
     counter->n = 1;
     counter->t[0] = (LinTerm){.loop = n->loop, .k = 1};
-    vec_push(g->arena, &g->known, ((Known){counter, min, max}));
+    vec_push(g->arena, &g->here.known, ((Known){counter, min, max}));
 }
 
 // Behind a machine loop, where its counter is known: copies may differ in their ends.
 static void last_copies(Gen *g, PNode *n, int64_t from, int64_t total) {
     know_counter(g, n, from, from);
     for (int64_t v = 0; v < total; v++) {
-        g->value[n->loop] = v;
+        g->here.value[n->loop] = v;
         gen_children(g, n);
     }
-    g->value[n->loop] = 0;
-    g->known.n--;
+    g->here.value[n->loop] = 0;
+    g->here.known.n--;
 }
 
 // A loop with constant limits: whole strides in a machine loop, the remainder straight behind it.
@@ -441,10 +442,11 @@ static void last_copies(Gen *g, PNode *n, int64_t from, int64_t total) {
 //       for k.1 in 16 vector                   for k.1 in 16 vector
 //         where 1177 - 16*k - k.1 >= 0       for k.1 in 10 vector         with k = 73
 static void counted(Gen *g, PNode *n) {
-    int step = n->vector ? n->lanes : 1;
-    int64_t extent = n->limit >= 0 ? n->limit : n->extent;
-    int64_t stride = (int64_t)step * n->unroll, main = extent / stride * stride;
-    bool cut = g->in_region && !n->vector && !gen_has_machine_loop(n) && cuts_lanes(n, n->loop);
+    int step = n->simd.vector ? n->simd.lanes : 1;
+    int64_t extent = n->variant.limit >= 0 ? n->variant.limit : n->extent;
+    int64_t stride = (int64_t)step * n->form.unroll, main = extent / stride * stride;
+    bool cut =
+        g->region.open && !n->simd.vector && !gen_has_machine_loop(n) && cuts_lanes(n, n->loop);
     if (cut && main == extent) main -= stride;
     Item counter = gen_counter(g, n->loop);
     Lanes lanes = gen_lanes_spread(g, n);
@@ -455,7 +457,7 @@ static void counted(Gen *g, PNode *n) {
         AsmLabel top = asm_label(&g->a);
         if (cut) know_counter(g, n, 0, main - stride);
         gen_turn(g, n, main / stride, stride, &lanes, &top);
-        if (cut) g->known.n--;
+        if (cut) g->here.known.n--;
         if (main > stride) gen_branch(g, GEN_LT, gen_at(counter), gen_const(main), &top);
     }
     if (cut)
@@ -476,7 +478,7 @@ void gen_shift(Gen *g, int loop, GenOp way) {
             gen_move(g, GEN_A, gen_at(gen_counter(g, loop)));
             gen_move(g, GEN_B, gen_const(s->t[t].k));
             gen_op(g, GEN_MUL, GEN_A, GEN_B);
-            gen_op(g, way, gen_at(g->stream[i]), GEN_A);
+            gen_op(g, way, gen_at(g->stack.stream[i]), GEN_A);
         }
     }
 }
@@ -485,7 +487,7 @@ void gen_shift(Gen *g, int loop, GenOp way) {
 // into a stack slot: the slot.
 int gen_range(Gen *g, PNode *n) {
     GenArg counter = gen_at(gen_counter(g, n->loop));
-    int slot = g->save_slots + n->loop * 8;
+    int slot = g->stack.save_slots + n->loop * 8;
     GenArg end = gen_at_slot(slot);
     gen_move(g, GEN_A, gen_const(n->extent));
     gen_move(g, end, GEN_A);
@@ -538,7 +540,7 @@ static void bounded(Gen *g, PNode *n) {
     gen_line(g, n->line);
     int end = gen_range(g, n);
     if (starts_late(n)) gen_shift(g, n->loop, GEN_ADD); // pointers start at `counter`
-    if (n->unroll > 1 && g->in_region) turns_within(g, n, &lanes, n->unroll, end);
+    if (n->form.unroll > 1 && g->region.open) turns_within(g, n, &lanes, n->form.unroll, end);
     turns_within(g, n, &lanes, 1, end);
     gen_shift(g, n->loop, GEN_SUB);
     gen_move(g, gen_at(counter), gen_const(0));
@@ -547,7 +549,7 @@ static void bounded(Gen *g, PNode *n) {
 // Bounds that can bite, given the loops around; the others are dropped for good.
 bool gen_has_bounds(Gen *g, const PNode *n) {
     int live = 0;
-    if (n->limit >= 0) return false;
+    if (n->variant.limit >= 0) return false;
     for (int i = 0; i < n->nbounds; i++) {
         int64_t min, max;
         gen_lin_limits(g, n->bound[i].rest, &min, &max);
@@ -559,7 +561,7 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
 
 // Static truth of one of its conditions, and of a guard: 1 always, 0 never, -1 depends.
 static int condition_truth(const Gen *g, const PNode *n, int i) {
-    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->vloop : -1, n->width);
+    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->simd.vloop : -1, n->simd.width);
 }
 
 int gen_guard_truth(Gen *g, const PNode *n) {
@@ -600,7 +602,7 @@ static void consider(Gen *g, const Lin *cond, int loop, Choice *best) {
     const Lin *sum = gen_counters_of(g, cond);
     if (!sum || !is_outside(sum, loop) || (best->sum && best->sum != sum)) return;
     int64_t c = cond->c;
-    for (int i = 0; i < cond->n; i++) c += cond->t[i].k * g->value[cond->t[i].loop];
+    for (int i = 0; i < cond->n; i++) c += cond->t[i].k * g->here.value[cond->t[i].loop];
     if (!best->sum || c < best->c) *best = (Choice){sum, c};
 }
 
@@ -613,20 +615,20 @@ static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
             if (!gen_in_lanes(n, i) && condition_truth(g, n, i) < 0)
                 consider(g, n->cond[i], loop, best);
     }
-    if (n->kind == P_LOOP && !n->real && !n->vector) gen_limits(g, n, &lo, &hi, NULL);
+    if (n->kind == P_LOOP && !n->form.real && !n->simd.vector) gen_limits(g, n, &lo, &hi, NULL);
     for (int64_t v = lo; v < hi; v++) {
-        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        if (n->kind == P_LOOP) g->here.value[n->loop] = v;
         for (int i = 0; i < n->nchild; i++) find_choice(g, n->child[i], loop, best);
     }
-    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    if (n->kind == P_LOOP) g->here.value[n->loop] = 0;
 }
 
 static void machine_loop(Gen *g, PNode *n);
 
 static void loop_where(Gen *g, PNode *n, const Lin *sum, int64_t min, int64_t max) {
-    vec_push(g->arena, &g->known, ((Known){sum, min, max}));
+    vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
     machine_loop(g, n);
-    g->known.n--;
+    g->here.known.n--;
 }
 
 static void chosen(Gen *g, PNode *n, const Choice *c) {
@@ -637,30 +639,30 @@ static void chosen(Gen *g, PNode *n, const Choice *c) {
     gen_counters(g, c->sum);
     gen_move(g, GEN_B, gen_const(-c->c));
     gen_branch(g, GEN_LT, GEN_A, GEN_B, &other);
-    g->chosen++;
+    g->here.chosen++;
     loop_where(g, n, c->sum, -c->c, INT64_MAX);
     gen_boundary(g, &lanes);
     gen_jump(g, &done);
     asm_bind(&g->a, &other);
     loop_where(g, n, c->sum, INT64_MIN, -c->c - 1);
     gen_boundary(g, &lanes);
-    g->chosen--;
+    g->here.chosen--;
     asm_bind(&g->a, &done);
 }
 
 bool gen_has_machine_loop(const PNode *n) {
     bool has = false;
     for (int i = 0; i < n->nchild && !has; i++)
-        has = n->child[i]->real || gen_has_machine_loop(n->child[i]);
+        has = n->child[i]->form.real || gen_has_machine_loop(n->child[i]);
     return has;
 }
 
 static void machine_loop(Gen *g, PNode *n) {
     Choice choice = {0};
-    if (g->in_region && g->chosen < MAX_CHOSEN && !gen_has_machine_loop(n))
+    if (g->region.open && g->here.chosen < MAX_CHOSEN && !gen_has_machine_loop(n))
         find_choice(g, n, n->loop, &choice);
     const Cuts *cuts = NULL;
-    if (g->in_region && !choice.sum && !gen_has_machine_loop(n) && !cuts_lanes(n, n->loop))
+    if (g->region.open && !choice.sum && !gen_has_machine_loop(n) && !cuts_lanes(n, n->loop))
         cuts = gen_find_cuts(g, n);
     if (choice.sum)
         chosen(g, n, &choice);
@@ -671,7 +673,7 @@ static void machine_loop(Gen *g, PNode *n) {
 }
 
 static bool has_tile(const PNode *n) {
-    bool has = n->pinned;
+    bool has = n->form.pinned;
     for (int i = 0; i < n->nchild && !has; i++) has = has_tile(n->child[i]);
     return has;
 }
@@ -680,12 +682,12 @@ static bool has_tile(const PNode *n) {
 // stands still is done once.
 static void around_segment(Gen *g, PNode *n) {
     gen_masks(g, &n, 1);
-    g->in_region = true;
+    g->region.open = true;
     gen_open(g);
     gen_walk(g, n);
     gen_close(g);
-    g->in_region = false;
-    g->masks = 0;
+    g->region.open = false;
+    g->region.masks = 0;
 }
 
 // Is what stands inside made twice? Then each turn chooses, and is no one segment.
@@ -698,22 +700,22 @@ static bool has_interior(const Gen *g, const PNode *n) {
 }
 
 static void loop(Gen *g, PNode *n) {
-    if (n->real && !n->parallel && !g->in_region && straight(n) && !has_tile(n) &&
+    if (n->form.real && !n->threads.parallel && !g->region.open && straight(n) && !has_tile(n) &&
         !has_interior(g, n)) {
         around_segment(g, n);
         return;
     }
-    if (!n->real && can_replay(g, n) && !gen_has_bounds(g, n)) {
+    if (!n->form.real && can_replay(g, n) && !gen_has_bounds(g, n)) {
         Lanes lanes = gen_lanes_spread(g, n);
         gen_boundary(g, &lanes);
-        gen_copies(g, n, n->limit >= 0 ? n->limit : n->extent, 1);
+        gen_copies(g, n, n->variant.limit >= 0 ? n->variant.limit : n->extent, 1);
         return;
     }
-    if (!n->real) {
+    if (!n->form.real) {
         unrolled(g, n);
         return;
     }
-    if (n->parallel) {
+    if (n->threads.parallel) {
         gen_parallel(g, n);
         return;
     }
@@ -721,8 +723,8 @@ static void loop(Gen *g, PNode *n) {
         machine_loop(g, n);
         return;
     }
-    if (n->vector)
-        g->no_vector = n->loop;
+    if (n->simd.vector)
+        g->result.no_vector = n->loop;
     else
         bounded(g, n);
 }
@@ -736,30 +738,30 @@ void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
         gen_branch(g, GEN_NEGATIVE, GEN_A, GEN_NONE, skip);
     }
     for (int i = 0; i < n->nhard; i++) {
-        gen_affine(g, n->hard[i], g->value);
+        gen_affine(g, n->hard[i], g->here.value);
         gen_branch(g, GEN_NEGATIVE, GEN_A, GEN_NONE, skip);
     }
 }
 
 static void guard(Gen *g, PNode *n) {
-    if (n->deferred) {
+    if (n->form.deferred) {
         gen_deferred(g, n);
         return;
     }
     int truth = gen_guard_truth(g, n);
     if (truth == 0) return;
-    int around = g->lane_conds.n;
+    int around = g->here.lane_conds.n;
     bool tests = n->flag || n->nhard;
     for (int i = 0; i < n->nconds; i++) {
         if (condition_truth(g, n, i) == 1) continue;
         if (gen_in_lanes(n, i))
-            vec_push(g->arena, &g->lane_conds, n->cond[i]);
+            vec_push(g->arena, &g->here.lane_conds, n->cond[i]);
         else
             tests = true;
     }
     if (!tests) {
         gen_children(g, n);
-        g->lane_conds.n = around;
+        g->here.lane_conds.n = around;
         return;
     }
     AsmLabel skip = asm_label(&g->a);
@@ -767,7 +769,7 @@ static void guard(Gen *g, PNode *n) {
     Lanes before = lanes_now(g);
     gen_conditions(g, n, &skip);
     gen_children(g, n);
-    g->lane_conds.n = around;
+    g->here.lane_conds.n = around;
     gen_boundary(g, &before);
     asm_bind(&g->a, &skip);
 }

@@ -12,24 +12,24 @@ static bool same_lin(const Lin *a, const Lin *b) {
 
 // Which of its elements exist cannot be told where they would be loaded.
 static void refuse(Gen *g, const PNode *leaf) {
-    g->no_tile = leaf->number;
-    g->why_no_tile = SPILL_MAYBE;
+    g->result.no_tile = leaf->number;
+    g->result.why_no_tile = SPILL_MAYBE;
 }
 
 // An element of several leaves exists if it does for one. What only one of several conditions
 // decides is not known well enough to keep it in a register.
 static void pin_exists(Gen *g, Pin *p, const PNode *n, bool surely) {
-    bool same = p->nconds == g->maybe.n;
+    bool same = p->nconds == g->region.maybe.n;
     if (surely || !p->nconds) p->nconds = 0;
-    for (int i = 0; i < p->nconds && same; i++) same = same_lin(p->cond[i], g->maybe.at[i]);
+    for (int i = 0; i < p->nconds && same; i++) same = same_lin(p->cond[i], g->region.maybe.at[i]);
     if (p->nconds && !same) refuse(g, n);
 }
 
 // The pin of the element that a leaf writes; the number of pins: none.
 static int find_pin(const Gen *g, const PNode *n, const Ref *r) {
     int i = 0;
-    while (i < g->pins.n &&
-           (g->pins.at[i].buffer != n->write.buffer || g->pins.at[i].ref.disp != r->disp))
+    while (i < g->region.pins.n && (g->region.pins.at[i].buffer != n->write.buffer ||
+                                    g->region.pins.at[i].ref.disp != r->disp))
         i++;
     return i;
 }
@@ -37,36 +37,36 @@ static int find_pin(const Gen *g, const PNode *n, const Ref *r) {
 // The tile: every element written under a real loop of the region.
 // One element may be written by scalars (its initialisation) and by lanes (its reduction).
 static void add_pin(Gen *g, const PNode *n, bool surely) {
-    Ref r = gen_ref(g, n, &n->write, n->width);
+    Ref r = gen_ref(g, n, &n->write, n->simd.width);
     int i = find_pin(g, n, &r);
-    if (i == g->pins.n) {
+    if (i == g->region.pins.n) {
         Pin p = {.buffer = n->write.buffer,
                  .ref = r,
                  .type = type_compute(n->write.type),
                  .line = n->line};
-        if (r.lane) p.ref.active = (uint8_t)g->active;
-        size_t bytes = (size_t)g->maybe.n * sizeof(const Lin *);
-        if (!surely && bytes) p.cond = arena_copy(g->arena, g->maybe.at, bytes);
-        p.nconds = p.cond ? g->maybe.n : 0;
-        vec_push(g->arena, &g->pins, p);
+        if (r.lane) p.ref.active = (uint8_t)g->here.active;
+        size_t bytes = (size_t)g->region.maybe.n * sizeof(const Lin *);
+        if (!surely && bytes) p.cond = arena_copy(g->arena, g->region.maybe.at, bytes);
+        p.nconds = p.cond ? g->region.maybe.n : 0;
+        vec_push(g->arena, &g->region.pins, p);
     } else {
-        pin_exists(g, &g->pins.at[i], n, surely);
+        pin_exists(g, &g->region.pins.at[i], n, surely);
     }
-    Pin *p = &g->pins.at[i];
-    if (n->split > 1 && p->parts.n && p->parts.op != n->leaf->op)
+    Pin *p = &g->region.pins.at[i];
+    if (n->form.split > 1 && p->parts.n && p->parts.op != n->leaf->op)
         p->parts.n = 1; // two reductions in turn
-    else if (n->split > 1 && p->parts.n != 1)
-        p->parts = (Parts){.n = (int8_t)n->split, .op = (uint8_t)n->leaf->op};
+    else if (n->form.split > 1 && p->parts.n != 1)
+        p->parts = (Parts){.n = (int8_t)n->form.split, .op = (uint8_t)n->leaf->op};
 }
 
 // Split reductions keep their parts behind the tile.
 static void place_parts(Gen *g) {
-    g->pinned = g->pins.n;
-    for (int i = 0; i < g->pins.n; i++) {
-        Parts *p = &g->pins.at[i].parts;
+    g->region.pinned = g->region.pins.n;
+    for (int i = 0; i < g->region.pins.n; i++) {
+        Parts *p = &g->region.pins.at[i].parts;
         if (p->n < 2) continue;
-        p->pin = (int8_t)g->pinned;
-        g->pinned += p->n - 1;
+        p->pin = (int8_t)g->region.pinned;
+        g->region.pinned += p->n - 1;
     }
 }
 
@@ -74,20 +74,20 @@ static void place_parts(Gen *g) {
 static void find_lanes(Gen *g, int first, int last) {
     for (int l = first; l < last; l++) {
         const PNode *n = g->p->leaves.at[l];
-        if (n->width == 1 || n->write.lane || n->leaf->op == REDUCE_ASSIGN) continue;
-        for (int i = 0; i < g->pins.n; i++) {
-            Pin *p = &g->pins.at[i];
+        if (n->simd.width == 1 || n->write.lane || n->leaf->op == REDUCE_ASSIGN) continue;
+        for (int i = 0; i < g->region.pins.n; i++) {
+            Pin *p = &g->region.pins.at[i];
             if (p->buffer != n->write.buffer) continue;
             p->lanes = true;
             p->op = n->leaf->op;
-            p->ref.width = p->ref.active = (uint8_t)n->width;
+            p->ref.width = p->ref.active = (uint8_t)n->simd.width;
         }
     }
     for (int l = first; l < last; l++) { // parts that are scalars do not go with lanes
         const PNode *n = g->p->leaves.at[l];
-        for (int i = 0; i < g->pins.n && n->width == 1 && n->split > 1; i++)
-            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].lanes)
-                g->pins.at[i].parts.n = 0;
+        for (int i = 0; i < g->region.pins.n && n->simd.width == 1 && n->form.split > 1; i++)
+            if (g->region.pins.at[i].buffer == n->write.buffer && g->region.pins.at[i].lanes)
+                g->region.pins.at[i].parts.n = 0;
     }
 }
 
@@ -105,7 +105,8 @@ static bool is_inside(const Gen *g, const PNode *n) {
     if (m->safe) return true;
     for (int d = 0; m->sub && d < m->access->rank; d++) {
         int64_t min, max,
-            lanes = n->width > 1 ? lin_coef(m->sub[d], n->vloop) * (g->active - 1) : 0;
+            lanes =
+                n->simd.width > 1 ? lin_coef(m->sub[d], n->simd.vloop) * (g->here.active - 1) : 0;
         gen_lin_limits(g, m->sub[d], &min, &max);
         *(lanes < 0 ? &min : &max) += lanes;
         if (min < 0 || max >= g->p->tree->buffers.at[m->buffer].size[d]) return false;
@@ -134,7 +135,7 @@ static bool follows_from_loop(const Gen *g, const Lin *l) {
 
 // May a machine loop have no iteration?
 static bool may_be_empty(Gen *g, const PNode *n) {
-    if (!gen_has_bounds(g, n)) return n->limit == 0;
+    if (!gen_has_bounds(g, n)) return n->variant.limit == 0;
     for (int i = 0; i < n->nbounds; i++) {
         int64_t min, max;
         if (n->bound[i].k > 0) return true;
@@ -151,10 +152,10 @@ static const Lin *bound_of_copy(const Gen *g, const Bound *b, int64_t v) {
     int64_t c = b->rest->c + b->k * v;
     for (int i = 0; i < b->rest->n; i++) {
         const LinTerm *term = &b->rest->t[i];
-        if (g->p->loop[term->loop]->real)
+        if (g->p->loop[term->loop]->form.real)
             t[n++] = *term;
         else
-            c += term->k * g->value[term->loop];
+            c += term->k * g->here.value[term->loop];
     }
     return code_lin(g->arena, c, t, n);
 }
@@ -164,8 +165,8 @@ static bool push_conditions(Gen *g, const PNode *n, const Bound *const *open, in
                             int first_inside) {
     for (int i = 0; i < nopen; i++) {
         const Lin *l = bound_of_copy(g, open[i], v);
-        if (n->vector || (l->n && l->t[l->n - 1].loop >= first_inside)) return false;
-        vec_push(g->arena, &g->maybe, l);
+        if (n->simd.vector || (l->n && l->t[l->n - 1].loop >= first_inside)) return false;
+        vec_push(g->arena, &g->region.maybe, l);
     }
     return true;
 }
@@ -179,15 +180,15 @@ typedef struct Pinning {
 
 // A leaf beside the real loops, such as an initialisation, writes an element of the tile.
 static void merge_pin(Gen *g, const PNode *n, bool surely) {
-    Ref r = gen_ref(g, n, &n->write, n->width);
+    Ref r = gen_ref(g, n, &n->write, n->simd.width);
     int i = find_pin(g, n, &r);
-    if (i < g->pins.n) pin_exists(g, &g->pins.at[i], n, surely);
+    if (i < g->region.pins.n) pin_exists(g, &g->region.pins.at[i], n, surely);
 }
 
 static void find_pins(Gen *g, const PNode *n, Pinning how) {
     if (!how.under_real && !how.found && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
-        bool surely = (!how.maybe && !g->maybe.n) || is_inside(g, n);
+        bool surely = (!how.maybe && !g->region.maybe.n) || is_inside(g, n);
         if (how.found) {
             if (!how.under_real) merge_pin(g, n, surely);
             return;
@@ -204,11 +205,11 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
     const Bound **open = NULL;
     int64_t lo = 0, hi = 1;
     int step = 1, nopen = 0;
-    if (n->kind == P_LOOP && !n->real && !n->replay) {
+    if (n->kind == P_LOOP && !n->form.real && !n->form.replay) {
         hi = n->extent;
         if (n->nbounds) open = arena_new_n(g->arena, const Bound *, n->nbounds);
         nopen = gen_limits(g, n, &lo, &hi, open);
-        if (n->vector) step = n->lanes;
+        if (n->simd.vector) step = n->simd.lanes;
         if (nopen && plan_writes_skip(g->p, n)) how.maybe |= may_be_empty(g, n), nopen = 0;
     } else if (n->kind == P_LOOP) {
         how.maybe |= may_be_empty(g, n);
@@ -216,28 +217,28 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
     }
     for (int64_t v = lo; v < hi; v += step) {
         Pinning copy = how;
-        int around = g->maybe.n;
-        if (n->kind == P_LOOP) g->value[n->loop] = v;
-        if (n->kind == P_LOOP && n->vector)
-            g->active = n->real ? n->lanes : (int)min_i64(hi - v, step);
+        int around = g->region.maybe.n;
+        if (n->kind == P_LOOP) g->here.value[n->loop] = v;
+        if (n->kind == P_LOOP && n->simd.vector)
+            g->here.active = n->form.real ? n->simd.lanes : (int)min_i64(hi - v, step);
         copy.maybe |= !push_conditions(g, n, open, nopen, v, how.first_inside);
         for (int i = 0; i < n->nchild; i++) find_pins(g, n->child[i], copy);
-        g->maybe.n = around;
+        g->region.maybe.n = around;
     }
-    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    if (n->kind == P_LOOP) g->here.value[n->loop] = 0;
 }
 
 static bool has_conditions(const Gen *g) {
     bool has = false;
-    for (int i = 0; i < g->pins.n && !has; i++) has = g->pins.at[i].nconds > 0;
+    for (int i = 0; i < g->region.pins.n && !has; i++) has = g->region.pins.at[i].nconds > 0;
     return has;
 }
 
 // Does the region end the life of this buffer?
 static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
     const Plan *p = g->p;
-    return buffer >= p->tree->nargs && p->first_leaf[buffer] >= at[0]->first &&
-           p->last_leaf[buffer] < at[n - 1]->last && p->alloc_depth[buffer] >= at[0]->depth;
+    return buffer >= p->tree->nargs && p->first_leaf[buffer] >= at[0]->span.first &&
+           p->last_leaf[buffer] < at[n - 1]->span.last && p->alloc_depth[buffer] >= at[0]->depth;
 }
 
 // Elements that the region surely assigns before it reads anything: those of leading assignments
@@ -245,9 +246,10 @@ static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
 static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     if (n->kind == P_LEAF) {
         if (n->leaf->op != REDUCE_ASSIGN || n->nreads) return false;
-        Ref r = gen_ref(g, n, &n->write, n->width);
-        for (int i = 0; i < g->pins.n; i++)
-            if (g->pins.at[i].buffer == n->write.buffer && g->pins.at[i].ref.disp == r.disp)
+        Ref r = gen_ref(g, n, &n->write, n->simd.width);
+        for (int i = 0; i < g->region.pins.n; i++)
+            if (g->region.pins.at[i].buffer == n->write.buffer &&
+                g->region.pins.at[i].ref.disp == r.disp)
                 assigned[i] = true;
         return true;
     }
@@ -255,15 +257,15 @@ static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
     int64_t lo = 0, hi = 1;
     int step = 1;
     if (n->kind == P_LOOP) {
-        if (n->real || gen_limits(g, n, &lo, &hi, NULL)) return false;
-        if (n->vector) step = n->lanes;
+        if (n->form.real || gen_limits(g, n, &lo, &hi, NULL)) return false;
+        if (n->simd.vector) step = n->simd.lanes;
     }
     bool more = true;
     for (int64_t v = lo; v < hi && more; v += step) {
-        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        if (n->kind == P_LOOP) g->here.value[n->loop] = v;
         for (int i = 0; i < n->nchild && more; i++) more = mark_assigned(g, n->child[i], assigned);
     }
-    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    if (n->kind == P_LOOP) g->here.value[n->loop] = 0;
     return more;
 }
 
@@ -276,8 +278,8 @@ static void test_pin(Gen *g, const Pin *p, AsmLabel *none) {
 }
 
 static void load_pins(Gen *g, const bool *except) {
-    for (int i = 0; i < g->pins.n; i++) {
-        Pin *p = &g->pins.at[i];
+    for (int i = 0; i < g->region.pins.n; i++) {
+        Pin *p = &g->region.pins.at[i];
         AsmLabel none = asm_label(&g->a);
         if (except && except[i]) continue;
         gen_line(g, p->line);
@@ -298,7 +300,7 @@ static void load_pins(Gen *g, const bool *except) {
 
 // Of an element that may not exist.
 static void store_pin(Gen *g, int i) {
-    Pin *p = &g->pins.at[i];
+    Pin *p = &g->region.pins.at[i];
     AsmLabel none = asm_label(&g->a);
     gen_pin_lanes(g, i, 0, false);
     gen_line(g, p->line);
@@ -319,32 +321,33 @@ static void store_pin(Gen *g, int i) {
 // One line after the other; pins stand in the order of their addresses, mostly.
 static void fetch_pins(Gen *g) {
     int64_t line = INT64_MIN;
-    for (int i = 0; i < g->pins.n; i++) {
-        const Mem *m = g->pins.at[i].ref.mem;
+    for (int i = 0; i < g->region.pins.n; i++) {
+        const Mem *m = g->region.pins.at[i].ref.mem;
         if (!m->fetch || m->spread.lines) continue;
-        Ref r = g->pins.at[i].ref;
+        Ref r = g->region.pins.at[i].ref;
         r.mem = m->next;
         r.disp += m->next->off->c - m->off->c;
         if (floor_div(r.disp, 64) == line) continue;
         line = floor_div(r.disp, 64);
         gen_emit(g, &(Micro){.kind = MI_FETCH, .op = FETCH_TO_WRITE, .ref = &r, .dst = -1});
-        g->tricks[TRICK_PREFETCH]++;
+        g->result.tricks[TRICK_PREFETCH]++;
     }
 }
 
 // The tile leaves its registers with the last segment.
 static void close_pins(Gen *g, PNode **at, int n) {
-    if (g->pins.n) gen_begin(g);
-    for (int i = 0; i < g->pins.n; i++) {
+    if (g->region.pins.n) gen_begin(g);
+    for (int i = 0; i < g->region.pins.n; i++) {
         Loc *l = &g->seg->locs.at[i];
-        if (g->pins.at[i].nconds) continue;
+        if (g->region.pins.at[i].nconds) continue;
         l->pin = -1;
-        l->dirty = !dead_after(g, g->pins.at[i].buffer, at, n);
-        l->line = g->pins.at[i].line;
+        l->dirty = !dead_after(g, g->region.pins.at[i].buffer, at, n);
+        l->line = g->region.pins.at[i].line;
     }
     gen_close(g);
-    for (int i = 0; i < g->pins.n; i++)
-        if (g->pins.at[i].nconds && !dead_after(g, g->pins.at[i].buffer, at, n)) store_pin(g, i);
+    for (int i = 0; i < g->region.pins.n; i++)
+        if (g->region.pins.at[i].nconds && !dead_after(g, g->region.pins.at[i].buffer, at, n))
+            store_pin(g, i);
 }
 
 static bool starts_with_guard(Gen *g, PNode *n) {
@@ -356,47 +359,50 @@ static bool starts_with_guard(Gen *g, PNode *n) {
 // Tails of vector loops: each gets a mask register.
 static void add_mask(Gen *g, int lanes) {
     int i = 0;
-    while (i < g->masks && g->mask[i] != lanes) i++;
-    if (lanes && i == g->masks && g->masks < g->isa->masks) g->mask[g->masks++] = lanes;
+    while (i < g->region.masks && g->region.mask[i] != lanes) i++;
+    if (lanes && i == g->region.masks && g->region.masks < g->isa->masks)
+        g->region.mask[g->region.masks++] = lanes;
 }
 
 static void find_masks(Gen *g, const PNode *n) {
-    int64_t extent = n->kind != P_LOOP || !n->vector ? 0 : n->limit >= 0 ? n->limit : n->extent;
-    add_mask(g, (int)(extent % (n->lanes ? n->lanes : 1)));
+    int64_t extent = n->kind != P_LOOP || !n->simd.vector ? 0
+                     : n->variant.limit >= 0              ? n->variant.limit
+                                                          : n->extent;
+    add_mask(g, (int)(extent % (n->simd.lanes ? n->simd.lanes : 1)));
     for (int r = 0; n->kind == P_LEAF && r < n->nreads; r++)
-        for (int at = n->read[r].repeat; at && at < n->width && !gen_has_groups(g, &n->read[r]);
-             at += n->read[r].repeat)
+        for (int at = n->read[r].repeat;
+             at && at < n->simd.width && !gen_has_groups(g, &n->read[r]); at += n->read[r].repeat)
             add_mask(g, at);
     for (int c = 0; c < n->nchild; c++) find_masks(g, n->child[c]);
 }
 
 void gen_masks(Gen *g, PNode **at, int n) {
-    g->masks = 0;
+    g->region.masks = 0;
     for (int i = 0; i < n && g->m->has_mask; i++) find_masks(g, at[i]);
     g->isa->forget(g, false);
     g->isa->set_masks(g);
 }
 
 static void region(Gen *g, PNode **at, int n) {
-    if (g->cases || at[0]->adapted) {
+    if (g->here.cases || at[0]->variant.adapted) {
         plan_adapt(g->p, at, n);
-        at[0]->adapted = true;
+        at[0]->variant.adapted = true;
     }
     gen_masks(g, at, n);
-    g->pins.n = 0;
-    Pinning how = {.first_inside = g->p->nloops, .under_real = at[0]->pinned};
+    g->region.pins.n = 0;
+    Pinning how = {.first_inside = g->p->nloops, .under_real = at[0]->form.pinned};
     for (int i = 0; i < n && how.first_inside == g->p->nloops; i++)
         how.first_inside = plan_first_loop(at[i], g->p->nloops);
-    g->maybe.n = 0;
+    g->region.maybe.n = 0;
     for (int i = 0; i < n; i++) find_pins(g, at[i], how);
     how.found = true;
     for (int i = 0; i < n && has_conditions(g); i++) find_pins(g, at[i], how);
-    find_lanes(g, at[0]->first, at[n - 1]->last);
+    find_lanes(g, at[0]->span.first, at[n - 1]->span.last);
     place_parts(g);
-    bool *assigned = arena_new_n(g->arena, bool, g->pins.n + 1);
+    bool *assigned = arena_new_n(g->arena, bool, g->region.pins.n + 1);
     int from = 0;
-    g->in_region = true;
-    if (g->pins.n && starts_with_guard(g, at[0])) { // initialise, or load what is there
+    g->region.open = true;
+    if (g->region.pins.n && starts_with_guard(g, at[0])) { // initialise, or load what is there
         AsmLabel other = asm_label(&g->a), join = asm_label(&g->a);
         gen_conditions(g, at[0], &other);
         PNode inner = *at[0];
@@ -407,7 +413,7 @@ static void region(Gen *g, PNode **at, int n) {
         gen_open(g);
         gen_children(g, at[0]);
         gen_close(g);
-        for (int i = 0; i < g->pins.n; i++) gen_pin_lanes(g, i, 0, false);
+        for (int i = 0; i < g->region.pins.n; i++) gen_pin_lanes(g, i, 0, false);
         gen_jump(g, &join);
         asm_bind(&g->a, &other);
         g->isa->forget(g, false);
@@ -415,7 +421,7 @@ static void region(Gen *g, PNode **at, int n) {
         asm_bind(&g->a, &join);
         g->isa->forget(g, false);
         from = 1;
-    } else if (g->pins.n) {
+    } else if (g->region.pins.n) {
         mark_assigned(g, at[0], assigned);
         load_pins(g, assigned);
     }
@@ -423,12 +429,12 @@ static void region(Gen *g, PNode **at, int n) {
     gen_open(g);
     for (int i = from; i < n; i++) gen_walk(g, at[i]);
     close_pins(g, at, n);
-    g->in_region = false;
-    g->pins.n = g->pinned = g->masks = 0;
+    g->region.open = false;
+    g->region.pins.n = g->region.pinned = g->region.masks = 0;
 }
 
 static void emit_nodes(Gen *g, PNode **at, int n) {
-    if (at[0]->region)
+    if (at[0]->form.region)
         region(g, at, n);
     else
         gen_walk(g, at[0]);
@@ -438,8 +444,8 @@ void gen_nodes(Gen *g, PNode **at, int n) {
     for (int i = 0, span; i < n; i += span) {
         int first = -1; // loop inside
         Interiors in;
-        span = at[i]->region ? at[i]->region : 1;
-        if (at[i]->region || (at[i]->kind == P_LOOP && at[i]->vector)) {
+        span = at[i]->form.region ? at[i]->form.region : 1;
+        if (at[i]->form.region || (at[i]->kind == P_LOOP && at[i]->simd.vector)) {
             first = g->p->nloops;
             for (int j = i; j < i + span && first == g->p->nloops; j++)
                 first = plan_first_loop(at[j], g->p->nloops);

@@ -82,10 +82,10 @@ static bool range_in(const Gen *g, const Group *group, const Box *box, const Lin
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = g->p->loop[l->t[i].loop];
         int at = outer_of(group, loop->loop);
-        int64_t known = g->value[loop->loop];
-        bool fine = at >= 0      ? add_range(l->t[i].k, box->lo[at], box->hi[at], min, max)
-                    : loop->real ? add_range(l->t[i].k, 0, loop->extent - 1, min, max)
-                                 : add_range(l->t[i].k, known, known, min, max);
+        int64_t known = g->here.value[loop->loop];
+        bool fine = at >= 0           ? add_range(l->t[i].k, box->lo[at], box->hi[at], min, max)
+                    : loop->form.real ? add_range(l->t[i].k, 0, loop->extent - 1, min, max)
+                                      : add_range(l->t[i].k, known, known, min, max);
         if (!fine) return false;
     }
     return true;
@@ -240,7 +240,7 @@ static bool set_cases(const Gen *g, Group *group) {
     sort_cases(group);
     const Case *c = group->at;
     group->by_turn = group->nouter == 1 && group->ncases == 2 && is_whole(group, c) &&
-                     !g->value[group->outer[0]->loop] && c[0].last < c[1].first &&
+                     !g->here.value[group->outer[0]->loop] && c[0].last < c[1].first &&
                      c[1].first == (int32_t)c[1].first;
     return true;
 }
@@ -262,7 +262,8 @@ static bool same_bounds(const PNode *a, const PNode *b) {
 static bool add_outer(const Gen *g, Group *group, const Lin *l, int first_inside) {
     for (int i = 0; i < l->n; i++) {
         PNode *loop = g->p->loop[l->t[i].loop];
-        if (!loop->real || loop->loop >= first_inside || outer_of(group, loop->loop) >= 0) continue;
+        if (!loop->form.real || loop->loop >= first_inside || outer_of(group, loop->loop) >= 0)
+            continue;
         if (group->nouter == MAX_OUTER) return false;
         group->outer[group->nouter++] = loop;
         for (int b = 0; b < loop->nbounds; b++)
@@ -333,7 +334,7 @@ bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_insi
         const LinTerm *term = &b->rest->t[i];
         const PNode *loop = g->p->loop[term->loop];
         if (term->loop < first_inside) continue;
-        if (loop->real || !are_digits(b->k, n->extent, term->k, loop->extent)) return false;
+        if (loop->form.real || !are_digits(b->k, n->extent, term->k, loop->extent)) return false;
     }
     return b->k < 0;
 }
@@ -349,9 +350,9 @@ static bool bound_tail(Gen *g, PNode *n, const Bound *b, int first_inside, Tail 
     for (int i = 0; i < b->rest->n; i++) {
         const LinTerm *term = &b->rest->t[i];
         const PNode *loop = g->p->loop[term->loop];
-        int64_t known = g->value[term->loop];
+        int64_t known = g->here.value[term->loop];
         bool inside = term->loop >= first_inside;
-        if (!inside && loop->real)
+        if (!inside && loop->form.real)
             sum[count++] = *term;
         else if (inside ? !add_range(term->k, 0, loop->extent - 1, &min, &max)
                         : !add_range(term->k, known, known, &min, &max))
@@ -383,7 +384,7 @@ static void add_loop(Gen *g, PNode *n, Tails *tails) {
     if (!ends_only(n) || join_tail(g, tails, n)) return;
     if (is_outside(n, tails->first_inside)) {
         int64_t lo, hi;
-        bool known = !n->real && !gen_limits(g, n, &lo, &hi, NULL);
+        bool known = !n->form.real && !gen_limits(g, n, &lo, &hi, NULL);
         if (!known && gen_has_bounds(g, n)) add_tail(g, tails, &(Tail){.loop = n});
         return;
     }
@@ -394,7 +395,7 @@ static void add_loop(Gen *g, PNode *n, Tails *tails) {
 }
 
 static void find_tails(Gen *g, PNode *n, Tails *tails) {
-    if (n->kind == P_LOOP && n->nbounds && n->limit < 0) add_loop(g, n, tails);
+    if (n->kind == P_LOOP && n->nbounds && n->variant.limit < 0) add_loop(g, n, tails);
     for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], tails);
 }
 
@@ -407,8 +408,8 @@ static bool any_tail(const Group *group, bool (*is)(const PNode *n)) {
     return false;
 }
 
-static bool is_vector(const PNode *n) { return n->vector; }
-static bool is_copied(const PNode *n) { return !n->real || n->vector; }
+static bool is_vector(const PNode *n) { return n->simd.vector; }
+static bool is_copied(const PNode *n) { return !n->form.real || n->simd.vector; }
 
 static void decide_groups(const Gen *g, Tails *tails) {
     int kept = 0;
@@ -475,8 +476,8 @@ static double choose(const Gen *g, Tails *tails) {
 
 static void set_limit(Tail *t, int64_t limit) {
     if (t->bound) return;
-    t->loop->limit = limit;
-    for (int i = 0; i < t->same.n; i++) t->same.at[i]->limit = limit;
+    t->loop->variant.limit = limit;
+    for (int i = 0; i < t->same.n; i++) t->same.at[i]->variant.limit = limit;
 }
 
 // A <- the number of iterations.
@@ -506,30 +507,30 @@ static int decided_by(const Gen *g, const PNode *n) {
     int last = -1, real = 0;
     for (int i = 0; i < n->nbounds; i++) {
         const Lin *l = n->bound[i].rest;
-        for (int k = 0; k < l->n; k++) real += g->p->loop[l->t[k].loop]->real;
+        for (int k = 0; k < l->n; k++) real += g->p->loop[l->t[k].loop]->form.real;
         if (l->n && l->t[l->n - 1].loop > last) last = l->t[l->n - 1].loop;
     }
     return real > 1 ? last : -1;
 }
 
 static void put_count(Gen *g, PNode *n) {
-    for (int i = 0; i < g->counts.n; i++) {
-        const PNode *other = g->counts.at[i];
+    for (int i = 0; i < g->here.counts.n; i++) {
+        const PNode *other = g->here.counts.at[i];
         if (!same_bounds(other, n)) continue;
-        g->count_slot[n->loop] = g->count_slot[other->loop];
-        vec_push(g->arena, &g->counts, n);
+        g->here.count_slot[n->loop] = g->here.count_slot[other->loop];
+        vec_push(g->arena, &g->here.counts, n);
         return;
     }
-    int slot = g->count_slot[n->loop] = g->save_slots + n->loop * 8;
+    int slot = g->here.count_slot[n->loop] = g->stack.save_slots + n->loop * 8;
     gen_line(g, n->line);
     gen_limit(g, n);
     gen_move(g, gen_at_slot(slot), GEN_A);
-    vec_push(g->arena, &g->counts, n);
+    vec_push(g->arena, &g->here.counts, n);
 }
 
 // Of loops of the region that n stands in.
 static void put_counts_of(Gen *g, PNode *n, int loop, int first_inside) {
-    if (n->kind == P_LOOP && n->nbounds && n->limit < 0 && !g->count_slot[n->loop] &&
+    if (n->kind == P_LOOP && n->nbounds && n->variant.limit < 0 && !g->here.count_slot[n->loop] &&
         ends_only(n) && is_outside(n, first_inside)) {
         int by = decided_by(g, n);
         if (by >= 0 && by <= loop && gen_has_bounds(g, n)) put_count(g, n);
@@ -541,8 +542,8 @@ static void put_counts(Gen *g, PNode *n, int loop) {
     for (int i = 0, span; i < n->nchild; i += span) {
         PNode *at = n->child[i];
         int first = g->p->nloops;
-        span = at->region ? at->region : 1;
-        if (!at->region && !(at->kind == P_LOOP && at->vector)) {
+        span = at->form.region ? at->form.region : 1;
+        if (!at->form.region && !(at->kind == P_LOOP && at->simd.vector)) {
             put_counts(g, at, loop);
             continue;
         }
@@ -553,13 +554,14 @@ static void put_counts(Gen *g, PNode *n, int loop) {
 }
 
 int gen_put_counts(Gen *g, PNode *n) {
-    int before = g->counts.n;
+    int before = g->here.counts.n;
     if (n->kind == P_LOOP) put_counts(g, n, n->loop);
     return before;
 }
 
 void gen_drop_counts(Gen *g, int before) {
-    while (g->counts.n > before) g->count_slot[g->counts.at[--g->counts.n]->loop] = 0;
+    while (g->here.counts.n > before)
+        g->here.count_slot[g->here.counts.at[--g->here.counts.n]->loop] = 0;
 }
 
 // ---- Tests
@@ -567,7 +569,7 @@ void gen_drop_counts(Gen *g, int before) {
 // Jumps to `other` unless the tail has this value.
 static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
     int64_t least = t->bound ? t->never : 0, most = t->bound ? t->full : t->loop->extent;
-    int slot = t->bound ? 0 : g->count_slot[t->loop->loop];
+    int slot = t->bound ? 0 : g->here.count_slot[t->loop->loop];
     GenArg is = slot ? gen_at_slot(slot) : GEN_A;
     if (t->bound)
         gen_lin(g, t->sum);
@@ -598,20 +600,20 @@ static void test_case(Gen *g, const Group *group, int i, AsmLabel *other) {
 }
 
 static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
-    vec_push(g->arena, &g->known, ((Known){sum, min, max}));
+    vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
 }
 
 // What follows is made for this case.
 static void enter_case(Gen *g, Group *group, int i) {
     const Case *c = &group->at[i];
-    g->cases++;
+    g->here.cases++;
     for (int t = 0; t < group->ntails; t++) {
         Tail *tail = &group->tail[t];
         set_limit(tail, c->value[t]);
         if (!tail->bound) continue;
         int64_t value = c->value[t]; // of indices; copies of a machine loop are beside its counter
         for (int k = 0; k < tail->sum->n; k++)
-            value -= tail->sum->t[k].k * g->value[tail->sum->t[k].loop];
+            value -= tail->sum->t[k].k * g->here.value[tail->sum->t[k].loop];
         know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : value,
              c->value[t] == tail->full ? INT64_MAX : value);
     }
@@ -623,8 +625,8 @@ static void enter_case(Gen *g, Group *group, int i) {
 
 static void leave_case(Gen *g, Group *group, int known) {
     for (int t = 0; t < group->ntails; t++) set_limit(&group->tail[t], -1);
-    g->known.n = known;
-    g->cases--;
+    g->here.known.n = known;
+    g->here.cases--;
 }
 
 typedef struct Variants {
@@ -644,7 +646,7 @@ static void variants(Gen *g, Variants *v, int k, double share) {
         return;
     }
     Group *group = v->tails.at[k];
-    int known = g->known.n, worth = 0;
+    int known = g->here.known.n, worth = 0;
     for (int i = 0; i < group->ncases; i++) worth += is_worth(group, i, share, v->least);
     for (int i = 0, made = 0; i < group->ncases; i++) {
         if (!is_worth(group, i, share, v->least)) continue;
@@ -676,29 +678,30 @@ void gen_with_tails(Gen *g, PNode **at, int n, int first_inside,
 
 // The body of a machine loop of the region; at its end accumulators are as at its beginning.
 static void emit_body(Gen *g, PNode **at, int n) {
-    const Lanes *meet = g->meet;
+    const Lanes *meet = g->here.meet;
     for (int i = 0; i < n; i++) gen_walk(g, at[i]);
     gen_boundary(g, meet);
-    g->meet = meet;
+    g->here.meet = meet;
 }
 
 // Is there a copy of a loop in lanes whose end is not known here?
 static bool has_open_lanes(Gen *g, PNode *n) {
     int64_t lo = 0, hi = 1;
-    if (n->kind == P_LOOP && n->vector && n->real) return gen_has_bounds(g, n);
-    if (n->kind == P_LOOP && !n->real && gen_limits(g, n, &lo, &hi, NULL) && n->vector) return true;
-    if (n->kind == P_LOOP && n->vector) return false;
+    if (n->kind == P_LOOP && n->simd.vector && n->form.real) return gen_has_bounds(g, n);
+    if (n->kind == P_LOOP && !n->form.real && gen_limits(g, n, &lo, &hi, NULL) && n->simd.vector)
+        return true;
+    if (n->kind == P_LOOP && n->simd.vector) return false;
     bool open = false;
     for (int64_t v = lo; v < hi && !open; v++) {
-        if (n->kind == P_LOOP) g->value[n->loop] = v;
+        if (n->kind == P_LOOP) g->here.value[n->loop] = v;
         for (int i = 0; i < n->nchild && !open; i++) open = has_open_lanes(g, n->child[i]);
     }
-    if (n->kind == P_LOOP) g->value[n->loop] = 0;
+    if (n->kind == P_LOOP) g->here.value[n->loop] = 0;
     return open;
 }
 
 static bool has_ragged_lanes(const PNode *n) {
-    bool has = n->kind == P_LOOP && n->vector && n->nbounds;
+    bool has = n->kind == P_LOOP && n->simd.vector && n->nbounds;
     for (int i = 0; i < n->nchild && !has; i++) has = has_ragged_lanes(n->child[i]);
     return has;
 }
@@ -716,13 +719,13 @@ bool gen_tails_inside(Gen *g, PNode *n) {
     decide_groups(g, &v.tails);
     if (!v.tails.n) return false;
     Lanes lanes = gen_lanes_spread(g, n);
-    const Lanes *around = g->meet;
+    const Lanes *around = g->here.meet;
     gen_boundary(g, &lanes);
     gen_begin_loop(g); // every iteration chooses
-    g->meet = &lanes;
+    g->here.meet = &lanes;
     v.done = asm_label(&g->a);
     variants(g, &v, 0, 1);
     asm_bind(&g->a, &v.done);
-    g->meet = around;
+    g->here.meet = around;
     return true;
 }

@@ -34,8 +34,8 @@ static bool has_instruction(const Machine *m, Type a, Type b, int64_t n) {
 // Does the operand lie in words along the loop, whole words for each lane?
 static bool lies_in_words(const Plan *p, const PNode *loop, const PNode *leaf, const Mem *m) {
     if (lin_coef(m->off, loop->loop) != type_info[m->type].bytes) return false;
-    if (leaf->vloop >= 0) {
-        int64_t lane = lin_coef(m->off, leaf->vloop);
+    if (leaf->simd.vloop >= 0) {
+        int64_t lane = lin_coef(m->off, leaf->simd.vloop);
         if (lane != 0 && lane != LIMIT_WORD) return false;
     }
     return m->buffer < p->tree->nargs || p->alloc_loop[m->buffer] < loop->loop;
@@ -53,7 +53,7 @@ static PNode *only_leaf(PNode *n, int loop) {
 
 static void take_together(const Plan *p, PNode *n) {
     PNode *leaf = n->nchild == 1 && !n->nbounds ? only_leaf(n->child[0], n->loop) : NULL;
-    if (!leaf || leaf->dots || leaf->leaf->op != REDUCE_ADD || !is_word(leaf->write.type)) return;
+    if (!leaf || leaf->dot.n || leaf->leaf->op != REDUCE_ADD || !is_word(leaf->write.type)) return;
     const Expr *e = leaf->leaf->value;
     if (e->kind != EXPR_OP || e->op != OP_MUL || !leaf->write.off) return;
     Mem *x = factor(leaf, e->arg[0]), *y = factor(leaf, e->arg[1]);
@@ -61,8 +61,8 @@ static void take_together(const Plan *p, PNode *n) {
     if (lin_coef(leaf->write.off, n->loop) || !lies_in_words(p, n, leaf, x) ||
         !lies_in_words(p, n, leaf, y))
         return;
-    leaf->dots = (int)n->extent;
-    leaf->swapped = x->type == TYPE_I8;
+    leaf->dot.n = (int)n->extent;
+    leaf->dot.swapped = x->type == TYPE_I8;
     x->type = y->type = TYPE_I32;
     n->extent = 1;
 }

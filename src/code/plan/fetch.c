@@ -38,7 +38,7 @@ typedef struct Fetch {
 // The loops from `from` on that are run through one by one: down to the innermost machine loop.
 static int turns_end(const Fetch *f, int from) {
     int end = f->n;
-    while (end > from && !f->open[end - 1]->real) end--;
+    while (end > from && !f->open[end - 1]->form.real) end--;
     return end;
 }
 

@@ -143,7 +143,7 @@ static PNode *node_new(Builder *b, PKind kind) {
     n->kind = kind;
     n->depth = b->depth;
     n->line = b->line;
-    n->vloop = -1;
+    n->simd.vloop = -1;
     return n;
 }
 
@@ -279,7 +279,7 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     bool unproven = leaf->stmt >= 0 && program && program->stmts.at[leaf->stmt].unproven;
     if (!unproven) leaf = resolved_leaf(p, leaf);
     n->leaf = leaf;
-    n->width = 1;
+    n->simd.width = 1;
     AccessList reads = {.arena = p->arena};
     expr_visit_accesses(leaf->value, access_collect, &reads);
     for (int d = 0; d < leaf->write->rank; d++)
@@ -304,7 +304,7 @@ static PNode *build_leaf(Builder *b, const Leaf *leaf) {
     vec_push(p->arena, &p->leaves, n);
     expr_visit_accesses(leaf->value, note_guarded, n);
     const PNode *vector = vector_loop(b);
-    if (vector) n->vloop = vector->loop;
+    if (vector) n->simd.vloop = vector->loop;
     return n;
 }
 
@@ -447,10 +447,10 @@ static PNode *open_loop(Builder *b, const Block *block, const Index *index) {
     n->extent = index->extent;
     n->mark = block->kind;
     n->most = block->unroll_limit;
-    n->grain = block->grain;
-    n->unroll = 1;
-    n->lanes = 1;
-    n->limit = -1;
+    n->threads.grain = block->grain;
+    n->form.unroll = 1;
+    n->simd.lanes = 1;
+    n->variant.limit = -1;
     p->loop[p->nloops] = n;
     p->loop_of_id[index->id] = p->nloops++;
     p->most[index->id] = index->extent - 1;
@@ -548,7 +548,7 @@ void plan_stream(Plan *p, Mem *m, int depth) {
     int n = 0;
     const Lin *l = m->off ? m->off : m->part;
     for (int i = 0; i < l->n; i++)
-        if (p->loop[l->t[i].loop]->real) t[n++] = l->t[i];
+        if (p->loop[l->t[i].loop]->form.real) t[n++] = l->t[i];
     m->stream = code_stream(p, m->buffer, t, n, depth);
 }
 

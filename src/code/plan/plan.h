@@ -82,58 +82,92 @@ typedef struct Bound {
     const Lin *rest; // over loops further out
 } Bound;
 
+// What a node contains; plan_number sets it, before and after loops are unrolled.
+typedef struct PSpan {
+    int first, last; // leaves inside: numbers [first, last)
+    int64_t count;   // vector operations inside when everything is unrolled
+} PSpan;
+
+// Lanes; plan_vectorise and plan_places set them.
+typedef struct PSimd {
+    bool vector; // a loop: lanes run along it
+    int lanes;   // a vector loop: how many run along it
+    int vloop;   // a leaf: number of its vector loop, or -1
+    int width;   // a leaf: lanes of that loop, or 1
+} PSimd;
+
+// Threads; plan_parallel sets them for loops.
+typedef struct PThreads {
+    bool parallel;     // its iterations are divided among threads: its body is outlined
+    int collapse;      // a parallel loop: perfectly nested loops below it that are divided too
+    int64_t grain;     // a parallel loop: least iterations per task; begins as the Schedule's
+    bool has_parallel; // it is a parallel loop or has one inside
+} PThreads;
+
+// Dot products of narrow integers; plan_dots sets them for leaves.
+typedef struct PDot {
+    int n;        // products that one multiply-add sums, from elements in a word; 0: one
+    bool swapped; // the first factor is the signed one
+} PDot;
+
+// The form of the code; plan_regions sets it, plan_adapt changes it for one tail.
+typedef struct PForm {
+    int region;     // the first node of a region: how many siblings it spans; 0: another node
+    bool pinned;    // such a node: all that it writes is its tile, though nothing repeats inside
+    bool real;      // a loop: it is a machine loop
+    int unroll;     // a loop: copies of the body per machine iteration
+    bool replay;    // a loop: copies of the body differ in addresses alone, and the tile stays in
+                    // registers across them
+    bool deferred;  // a guard: it initialises an accumulator in lanes, when the lanes are reduced
+    int split;      // a leaf: accumulators that its reduction alternates between, to cover latency
+    CodeLoss spill; // a leaf that reduces: the innermost loop in which it is loaded and stored
+} PForm;
+
+// The variant of a region that code is being made for; the generator sets it (gen/tail.c).
+typedef struct PVariant {
+    int64_t limit; // a loop: its number of iterations in this tail; -1: not fixed
+    bool adapted;  // plan_adapt has changed the form of the node
+} PVariant;
+
+// A node of the Plan. code_plan sets the plain fields as it reads the Tree; each of the structs is
+// set by a pass of its own.
 typedef struct PNode PNode;
 struct PNode {
     PKind kind;
     int nchild;
     PNode **child;
-    int depth;       // machine loops that could enclose it: loops of extent > 1
-    int first, last; // leaves inside: numbers [first, last)
-    int64_t count;   // vector operations inside when everything is unrolled
-    int line;        // of the Tree's text (tree_lines); 0: none
-    int region;      // first node of a region: how many siblings it spans; 0 otherwise
-    bool pinned;     // and all that it writes is its tile, though nothing repeats inside
-    bool adapted;    // plan_adapt has been here
+    int depth; // loops around it with an extent above 1: as many machine loops could enclose it
+    int line;  // of the Tree's text (tree_lines); 0: none
+    PSpan span;
+    PForm form;
+    PVariant variant;
 
     // P_LOOP
-    int loop;
-    int id; // of the Tree's index
-    int64_t extent;
-    Kind mark;
-    bool vector; // lanes run along it
-    int lanes;   // of a vector loop
-    bool real;
-    int unroll;  // copies of the body per machine iteration
-    bool replay; // copies of the body differ in addresses alone; the tile stays in registers across
-    int most;    // the limit that the schedule sets on what is unrolled; 0: the machine's
+    int loop;       // its number
+    int id;         // the Tree's index
+    int64_t extent; // iterations; plan_collapse multiplies it, plan_dots divides it
+    Kind mark;      // of the Tree's index
+    int most;       // operations that the Schedule lets it unroll to; 0: the machine's limit
     int nbounds;
-    Bound *bound;
-    bool parallel; // its iterations are shared out among threads: outlined
-    int collapse;  // of a parallel loop: perfectly nested loops below it that are shared out too
-    int64_t grain; // of a parallel loop: least iterations per task
-    bool has_parallel; // it is one, or has one inside
-    int64_t limit;     // while code is made for one tail: the number of iterations; -1: not fixed
+    Bound *bound; // conditions that restrict it
+    PThreads threads;
 
     // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
     int nconds;
     const Lin **cond;
-    const Affine **hard; // conditions that are not linear, >= 0
     int nhard;
+    const Affine **hard; // conditions that are not linear
     uint32_t flag;
-    bool deferred; // it initialises what lanes are then reduced into: when they are folded
 
     // P_LEAF
     const Leaf *leaf;
-    int number;
-    int vloop;      // loop number of its vector loop, or -1
-    int width;      // lanes: that loop's, or 1
-    CodeLoss spill; // of a reduction: the innermost loop that it is loaded and stored in
-    int split;      // a reduction over so many values that take turns, to cover latency
-    int dots;       // it adds up so many products at a time, of elements in a word (dots.c); 0: one
-    bool swapped;   // and its first factor is the signed one
+    int number; // its place in Plan.leaves
     Mem write;
     int nreads;
     Mem *read;
+    PDot dot;
+
+    PSimd simd; // of loops and leaves
 };
 
 // A pointer: base of a buffer plus what the real loops contribute.
@@ -210,7 +244,7 @@ void plan_vectorise(Plan *p);
 int plan_lanes(Plan *p, PNode *loop, int64_t rows, LossWhy *why);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);
-// Copies and split sums of a region for one of its tails (PNode.limit): a short tail has fewer sums
+// Copies and split sums of a region for one of its tails (PVariant.limit): a short tail has fewer sums
 // side by side, so that each is split further.
 void plan_adapt(Plan *p, PNode **nodes, int n);
 

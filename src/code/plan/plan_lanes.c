@@ -225,8 +225,8 @@ static LossWhy subtree_cannot(Plan *p, PNode *n, int loop, bool inside, int *byt
 }
 
 static void set_width(PNode *n, int loop, int width) {
-    n->vloop = width > 1 ? loop : -1;
-    n->width = width;
+    n->simd.vloop = width > 1 ? loop : -1;
+    n->simd.width = width;
     if (width == 1) {
         n->write.lane = 0;
         for (int i = 0; i < n->nreads; i++) n->read[i].lane = 0, n->read[i].gathers = false;
@@ -281,13 +281,13 @@ void plan_vectorise(Plan *p) {
     for (int i = 0; i < p->nloops; i++) {
         PNode *n = p->loop[i];
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
-        n->lanes = 1;
+        n->simd.lanes = 1;
         if (n->extent == 1) continue; // lanes may run along a loop further out
         LossWhy why;
-        n->lanes = plan_lanes(p, n, 1, &why);
-        n->vector = !why;
-        for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->lanes);
-        if (n->vector) widen(p, n, n->loop, n->lanes);
+        n->simd.lanes = plan_lanes(p, n, 1, &why);
+        n->simd.vector = !why;
+        for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->simd.lanes);
+        if (n->simd.vector) widen(p, n, n->loop, n->simd.lanes);
         if (why) vec_push(p->arena, &p->losses, ((CodeLoss){.line = n->line, .why = why}));
     }
 }

@@ -65,7 +65,7 @@ static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_
     Reach sum = {0};
     int n = 0;
     bool all = has_conditions(loop);
-    for (int i = loop->first; i < loop->last; i++) {
+    for (int i = loop->span.first; i < loop->span.last; i++) {
         if (all ? p->leaves.at[i]->write.buffer != buffer : !updates(p, i, buffer)) continue;
         int64_t *into = n ? c : first;
         Reach r;
@@ -101,7 +101,7 @@ static int last_loop_in(const PNode *n) {
 // The first buffer in which iterations of the loop may meet; -1: none.
 static int meeting(const Plan *p, const PNode *loop, int last_loop) {
     int64_t *c = arena_new_n(p->arena, int64_t, 2 * (p->nloops + 1));
-    for (int i = loop->first; i < loop->last; i++) {
+    for (int i = loop->span.first; i < loop->span.last; i++) {
         const PNode *n = p->leaves.at[i];
         int buffer = n->write.buffer;
         if (!updates(p, i, buffer) || is_private(p, loop, last_loop, buffer)) continue;
@@ -127,7 +127,7 @@ static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
 }
 
 static int64_t automatic_grain(const PNode *loop, int64_t iterations) {
-    int64_t each = max_i64(loop->count / max_i64(iterations, 1), 1);
+    int64_t each = max_i64(loop->span.count / max_i64(iterations, 1), 1);
     return ceil_div(LIMIT_TASK, each);
 }
 
@@ -139,30 +139,30 @@ static void make_parallel(Plan *p, PNode *n) {
         return;
     }
     int64_t iterations = n->extent, inner = 1;
-    n->parallel = true;
-    n->collapse = collapsible(p, n, last);
+    n->threads.parallel = true;
+    n->threads.collapse = collapsible(p, n, last);
     PNode *at = n;
-    for (int i = 0; i < n->collapse; i++) {
+    for (int i = 0; i < n->threads.collapse; i++) {
         at = at->child[0];
-        at->has_parallel = true;
+        at->threads.has_parallel = true;
         if (!checked_mul(inner, at->extent, &inner)) p->declined = "too many parallel iterations";
     }
     if (!checked_mul(iterations, inner, &iterations)) p->declined = "too many parallel iterations";
-    if (!n->grain)
-        n->grain = automatic_grain(n, iterations);
-    else if (!checked_mul(n->grain, inner, &n->grain))
-        n->grain = INT64_MAX;
-    if (n->grain < iterations) p->shared += iterations;
+    if (!n->threads.grain)
+        n->threads.grain = automatic_grain(n, iterations);
+    else if (!checked_mul(n->threads.grain, inner, &n->threads.grain))
+        n->threads.grain = INT64_MAX;
+    if (n->threads.grain < iterations) p->shared += iterations;
     for (int b = p->tree->nargs; b < p->tree->buffers.n; b++)
         if (is_private(p, n, last, b)) p->private[b] = true;
 }
 
 static void walk(Plan *p, PNode *n) {
     if (n->kind == P_LOOP && n->mark == KIND_PARALLEL && n->extent > 1) make_parallel(p, n);
-    n->has_parallel = n->parallel;
-    for (int i = 0; i < n->nchild && !n->parallel; i++) {
+    n->threads.has_parallel = n->threads.parallel;
+    for (int i = 0; i < n->nchild && !n->threads.parallel; i++) {
         walk(p, n->child[i]);
-        n->has_parallel |= n->child[i]->has_parallel;
+        n->threads.has_parallel |= n->child[i]->threads.has_parallel;
     }
 }
 

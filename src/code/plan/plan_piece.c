@@ -325,11 +325,11 @@ static void find_piece(Plan *p, PNode *leaf, Mem *m) {
     Places q = {.p = p,
                 .s = pieces_of(p, n + 1),
                 .m = piece,
-                .v = p->loop[leaf->vloop]->id,
+                .v = p->loop[leaf->simd.vloop]->id,
                 .vector = n,
-                .width = leaf->width};
-    p->most[n] = (p->loop[leaf->vloop]->extent - 1) / leaf->width;
-    p->most[n + 1] = leaf->width - 1;
+                .width = leaf->simd.width};
+    p->most[n] = (p->loop[leaf->simd.vloop]->extent - 1) / leaf->simd.width;
+    p->most[n + 1] = leaf->simd.width - 1;
     bool before = q.s.x->overflow;
     q.s.x->overflow = false;
     bool made = make_piece(&q);
@@ -339,7 +339,7 @@ static void find_piece(Plan *p, PNode *leaf, Mem *m) {
 void plan_places(Plan *p) {
     for (int i = 0; i < p->leaves.n; i++) {
         PNode *n = p->leaves.at[i];
-        for (int r = 0; r < n->nreads && n->width > 1; r++)
+        for (int r = 0; r < n->nreads && n->simd.width > 1; r++)
             if (n->read[r].gathers) find_piece(p, n, &n->read[r]);
     }
 }

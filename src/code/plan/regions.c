@@ -15,35 +15,36 @@ static int64_t expr_count(const Expr *e) {
 }
 
 void plan_number(Plan *p, PNode *n, int *leaf) {
-    n->first = *leaf;
+    n->span.first = *leaf;
     if (n->kind == P_LEAF) {
-        n->count = expr_count(n->leaf->value);
+        n->span.count = expr_count(n->leaf->value);
         (*leaf)++;
     }
     for (int i = 0; i < n->nchild; i++) {
         plan_number(p, n->child[i], leaf);
-        n->count += n->child[i]->count;
+        n->span.count += n->child[i]->span.count;
     }
     if (n->kind == P_LOOP) {
-        int64_t trips = n->vector ? ceil_div(n->extent, n->lanes) : n->extent;
-        if (__builtin_mul_overflow(n->count, trips, &n->count)) n->count = INT64_MAX / 4;
+        int64_t trips = n->simd.vector ? ceil_div(n->extent, n->simd.lanes) : n->extent;
+        if (__builtin_mul_overflow(n->span.count, trips, &n->span.count))
+            n->span.count = INT64_MAX / 4;
     }
-    n->last = *leaf;
+    n->span.last = *leaf;
 }
 
 // Iterations of the case that code is made for, or of all that there are.
 static int64_t extent_of(const PNode *loop) {
-    return loop->limit >= 0 ? loop->limit : loop->extent;
+    return loop->variant.limit >= 0 ? loop->variant.limit : loop->extent;
 }
 
 static int64_t trips_of(const PNode *loop) {
-    return loop->vector ? ceil_div(extent_of(loop), loop->lanes) : extent_of(loop);
+    return loop->simd.vector ? ceil_div(extent_of(loop), loop->simd.lanes) : extent_of(loop);
 }
 
 static int64_t unroll_limit(const Plan *p) { return p->machine->unroll_limit; }
 
 bool plan_writes_skip(const Plan *p, const PNode *loop) {
-    for (int i = loop->first; i < loop->last; i++) {
+    for (int i = loop->span.first; i < loop->span.last; i++) {
         const Mem *w = &p->leaves.at[i]->write;
         if (!w->off || lin_coef(w->off, loop->loop)) return false;
     }
@@ -57,8 +58,9 @@ static bool copies_differ(const Plan *p, const Mem *m, int loop) {
     int64_t k = lin_coef(m->off, loop);
     for (int i = 0; i < m->off->n; i++) {
         const PNode *inner = p->loop[m->off->t[i].loop];
-        int64_t step = m->off->t[i].k * inner->lanes, trips = ceil_div(inner->extent, inner->lanes);
-        if (inner->loop > loop && !inner->real && k % step == 0 &&
+        int64_t step = m->off->t[i].k * inner->simd.lanes,
+                trips = ceil_div(inner->extent, inner->simd.lanes);
+        if (inner->loop > loop && !inner->form.real && k % step == 0 &&
             (k < 0 ? -k : k) / (step < 0 ? -step : step) < trips)
             return false; // a window that slides along
     }
@@ -79,7 +81,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
         if (m->repeat && lin_coef(m->off, loop) % (m->lane * m->repeat)) return false;
         int64_t size = type_info[m->type].bytes; // columns side by side turn together
-        if (leaf->width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
+        if (leaf->simd.width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
             return false;
     }
     return !plan_has_index(leaf->leaf->value);
@@ -89,7 +91,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
 static bool body_replays(const Plan *p, const PNode *n, int loop) {
     if (n->kind == P_GUARD) return false;
     if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
-    if (n->real) return false;
+    if (n->form.real) return false;
     for (int i = 0; i < n->nbounds; i++)
         if (lin_coef(n->bound[i].rest, loop)) return false;
     for (int i = 0; i < n->nchild; i++)
@@ -101,7 +103,7 @@ static bool body_replays(const Plan *p, const PNode *n, int loop) {
 static bool reads_agree(const Plan *p, const PNode *n) {
     const Mem *first[8];
     int count = 0;
-    for (int l = n->first; l < n->last; l++) {
+    for (int l = n->span.first; l < n->span.last; l++) {
         const PNode *leaf = p->leaves.at[l];
         for (int r = 0; r < leaf->nreads; r++) {
             const Mem *m = &leaf->read[r];
@@ -116,7 +118,7 @@ static bool reads_agree(const Plan *p, const PNode *n) {
 }
 
 static bool loop_replays(const Plan *p, const PNode *n) {
-    if (n->kind != P_LOOP || n->vector) return false;
+    if (n->kind != P_LOOP || n->simd.vector) return false;
     for (int i = 0; i < n->nchild; i++)
         if (!body_replays(p, n->child[i], n->loop)) return false;
     return reads_agree(p, n);
@@ -124,8 +126,8 @@ static bool loop_replays(const Plan *p, const PNode *n) {
 
 // Everything is unrolled; the outermost loops that can be are copied by replaying.
 static void unroll_all(PNode *n) {
-    n->real = n->replay = false;
-    n->unroll = 1;
+    n->form.real = n->form.replay = false;
+    n->form.unroll = 1;
     for (int i = 0; i < n->nchild; i++) unroll_all(n->child[i]);
 }
 
@@ -133,14 +135,14 @@ static void choose_replay(const Plan *p, PNode *n) {
     bool head = loop_replays(p, n) && n->extent > 1;
     for (int i = 0; i < n->nchild && !head; i++) choose_replay(p, n->child[i]);
     while (head && loop_replays(p, n)) { // a chain of loops
-        n->replay = true;
+        n->form.replay = true;
         if (n->nchild > 1) break;
         n = n->child[0];
     }
 }
 
 static bool only_assigns(const Plan *p, const PNode *n) {
-    for (int i = n->first; i < n->last; i++)
+    for (int i = n->span.first; i < n->span.last; i++)
         if (p->leaves.at[i]->leaf->op != REDUCE_ASSIGN) return false;
     return true;
 }
@@ -150,7 +152,7 @@ static bool is_copied_alone(const Plan *p, const PNode *n) {
     bool large = false;
     if (n->kind != P_LOOP || n->mark != KIND_UNROLL || n->extent > 16) return false;
     for (int i = 0; i < n->nchild; i++)
-        large |= n->child[i]->count > (n->most ? n->most : unroll_limit(p));
+        large |= n->child[i]->span.count > (n->most ? n->most : unroll_limit(p));
     return large;
 }
 
@@ -166,7 +168,7 @@ static bool chooses_by(Plan *p, const Expr *e, int loop) {
 }
 
 static bool has_edge(Plan *p, const PNode *n, int loop) {
-    bool found = n->kind == P_LEAF && n->width > 1 && chooses_by(p, n->leaf->value, loop);
+    bool found = n->kind == P_LEAF && n->simd.width > 1 && chooses_by(p, n->leaf->value, loop);
     for (int i = 0; n->kind == P_GUARD && i < n->nconds && !found; i++)
         found = decides(n->cond[i], loop);
     for (int i = 0; n->kind == P_LOOP && i < n->nbounds && !found; i++)
@@ -204,26 +206,26 @@ static bool mark(Plan *p, PNode *n, bool pins) {
     if (n->kind == P_LEAF) return true;
     bool again = pins && n->mark != KIND_UNROLL && n->extent > 2 && loop_replays(p, n);
     bool alone = is_copied_alone(p, n);
-    if (n->kind == P_LOOP && trips_of(n) > MOST_UNCUT && n->count > limit / 16 && is_cut(p, n))
+    if (n->kind == P_LOOP && trips_of(n) > MOST_UNCUT && n->span.count > limit / 16 && is_cut(p, n))
         limit = 0;
-    if (n->count <= (again ? limit / 2 : limit) && !alone) {
+    if (n->span.count <= (again ? limit / 2 : limit) && !alone) {
         unroll_all(n);
         if (pins) choose_replay(p, n);
         return true;
     }
     if (alone) {
-        n->real = n->replay = false;
-        n->unroll = 1;
+        n->form.real = n->form.replay = false;
+        n->form.unroll = 1;
     } else if (n->kind == P_LOOP) {
         if (!plan_writes_skip(p, n)) return declined(p, SPILL_UNROLL, (int)limit);
-        n->real = n->extent > 1;
-        n->replay = false;
-        n->unroll = 1;
+        n->form.real = n->extent > 1;
+        n->form.replay = false;
+        n->form.unroll = 1;
     }
     for (int i = 0; i < n->nchild; i++)
         if (!mark(p, n->child[i], pins)) return false;
-    n->replay = n->real && loop_replays(p, n);
-    for (int i = 0; i < n->nchild && n->replay; i++) unroll_all(n->child[i]);
+    n->form.replay = n->form.real && loop_replays(p, n);
+    for (int i = 0; i < n->nchild && n->form.replay; i++) unroll_all(n->child[i]);
     return true;
 }
 
@@ -270,11 +272,11 @@ static void tile_add(Tile *t, const PNode *leaf) {
         t->fits = false;
         return;
     }
-    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->width, w->off, 0};
+    t->at[t->n++] = (struct TileAt){w->buffer, at, w->lane, leaf->simd.width, w->off, 0};
 }
 
 bool plan_pins(const PNode *n) {
-    if (n->kind == P_LOOP && (n->real || n->replay)) return true;
+    if (n->kind == P_LOOP && (n->form.real || n->form.replay)) return true;
     for (int i = 0; i < n->nchild; i++)
         if (plan_pins(n->child[i])) return true;
     return false;
@@ -286,12 +288,14 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
         tile_add(t, n);
         return;
     }
-    int64_t trips = n->kind == P_LOOP && !n->real && !plan_writes_skip(t->p, n) ? extent_of(n) : 1;
-    int64_t step = n->kind == P_LOOP && n->vector ? n->lanes : 1;
+    int64_t trips =
+        n->kind == P_LOOP && !n->form.real && !plan_writes_skip(t->p, n) ? extent_of(n) : 1;
+    int64_t step = n->kind == P_LOOP && n->simd.vector ? n->simd.lanes : 1;
     for (int64_t v = 0; v < trips && t->fits; v += step) {
         if (n->kind == P_LOOP) t->value[n->loop - t->first_loop] = v;
         for (int i = 0; i < n->nchild; i++)
-            tile_walk(t, n->child[i], under_real || (n->kind == P_LOOP && (n->real || n->replay)));
+            tile_walk(t, n->child[i],
+                      under_real || (n->kind == P_LOOP && (n->form.real || n->form.replay)));
     }
 }
 
@@ -303,7 +307,7 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
             return false;
         for (int j = 0; j < m->off->n; j++) {
             const PNode *l = t->p->loop[m->off->t[j].loop];
-            if (l->loop >= t->first_loop && (l->real || l->replay)) return false;
+            if (l->loop >= t->first_loop && (l->form.real || l->form.replay)) return false;
         }
         bool vector_here = t->at[i].width > 1 && t->at[i].lane != 0;
         bool vector_there = width > 1 && m->lane != 0;
@@ -315,12 +319,12 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
 
 // What is reduced into an element in lanes is so in as many everywhere: they wait in one register.
 static bool lanes_agree(Tile *t, const PNode *leaf) {
-    if (leaf->width == 1 || leaf->write.lane || leaf->leaf->op == REDUCE_ASSIGN) return true;
+    if (leaf->simd.width == 1 || leaf->write.lane || leaf->leaf->op == REDUCE_ASSIGN) return true;
     for (int i = 0; i < t->n; i++) {
         struct TileAt *at = &t->at[i];
         if (at->buffer != leaf->write.buffer) continue;
-        if (at->summed && at->summed != leaf->width) return false;
-        at->summed = leaf->width;
+        if (at->summed && at->summed != leaf->simd.width) return false;
+        at->summed = leaf->simd.width;
     }
     return true;
 }
@@ -353,7 +357,7 @@ static int most_operands(const Expr *e) {
 // Registers that a leaf needs beside the tile: two operands and a result; more for selections,
 // guards and tails of reductions in lanes.
 static int leaf_needs(const PNode *n) {
-    bool lanes = n->width > 1 && n->write.lane == 0;
+    bool lanes = n->simd.width > 1 && n->write.lane == 0;
     bool plain = most_operands(n->leaf->value) <= 2 && !lanes;
     for (int i = 0; i < n->nreads; i++) plain &= n->read[i].off != NULL;
     return plain ? 3 : 6;
@@ -361,7 +365,7 @@ static int leaf_needs(const PNode *n) {
 
 static int tile_limit(const Plan *p, PNode **nodes, int n) {
     int need = 3;
-    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++)
+    for (int i = nodes[0]->span.first; i < nodes[n - 1]->span.last; i++)
         if (leaf_needs(p->leaves.at[i]) > need) need = leaf_needs(p->leaves.at[i]);
     return p->machine->vector_registers - 1 - need; // one is the back-end's own
 }
@@ -385,11 +389,11 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     *tile = t.n;
     if (!t.fits && t.n < t.limit) return declined(p, SPILL_COMPUTED, 0);
     if (!t.fits) return declined(p, SPILL_TOO_MANY, t.limit);
-    for (int i = nodes[0]->first; i < nodes[n - 1]->last; i++) {
+    for (int i = nodes[0]->span.first; i < nodes[n - 1]->span.last; i++) {
         const PNode *leaf = p->leaves.at[i];
-        bool agrees = mem_agrees(&t, &leaf->write, leaf->width) && lanes_agree(&t, leaf);
+        bool agrees = mem_agrees(&t, &leaf->write, leaf->simd.width) && lanes_agree(&t, leaf);
         for (int r = 0; r < leaf->nreads && agrees; r++)
-            agrees = mem_agrees(&t, &leaf->read[r], leaf->width);
+            agrees = mem_agrees(&t, &leaf->read[r], leaf->simd.width);
         if (!agrees) return declined(p, SPILL_SHARED, 0);
     }
     return true;
@@ -411,20 +415,20 @@ static bool begins_by_flag(PNode **nodes, int n) {
 
 // Something inside does, or would if it fits where this does not.
 static bool has_flagged_part(const PNode *n) {
-    if (n->flag || n->nconds || n->nhard || n->vector || !flag_first(n)) return false;
+    if (n->flag || n->nconds || n->nhard || n->simd.vector || !flag_first(n)) return false;
     return n->kind == P_GUARD || n->extent == 1 || !plan_pins(n);
 }
 
 // A constant for an element that lanes of the region's leaves are reduced into.
 static bool is_deferrable(const Plan *p, const PNode *init, int first, int last) {
     bool lanes = false;
-    if (init->kind != P_LEAF || init->leaf->op != REDUCE_ASSIGN || init->width > 1 ||
+    if (init->kind != P_LEAF || init->leaf->op != REDUCE_ASSIGN || init->simd.width > 1 ||
         init->leaf->value->kind != EXPR_CONST || !init->write.off)
         return false;
     for (int i = first; i < last; i++) {
         const PNode *n = p->leaves.at[i];
         if (n->write.buffer != init->write.buffer || n == init) continue;
-        if (n->leaf->op == REDUCE_ASSIGN || n->width == 1 || n->write.lane || !n->write.off)
+        if (n->leaf->op == REDUCE_ASSIGN || n->simd.width == 1 || n->write.lane || !n->write.off)
             return false;
         lanes = true;
     }
@@ -435,11 +439,11 @@ static bool is_deferrable(const Plan *p, const PNode *init, int first, int last)
 // however many rows it has.
 static bool defer(const Plan *p, PNode *n, int first, int last) {
     bool ok = true;
-    n->deferred = false;
+    n->form.deferred = false;
     if (n->kind == P_GUARD && n->flag) {
         ok = !n->nconds && !n->nhard && n->nchild;
         for (int i = 0; i < n->nchild && ok; i++) ok = is_deferrable(p, n->child[i], first, last);
-        n->deferred = ok;
+        n->form.deferred = ok;
         return ok;
     }
     for (int i = 0; i < n->nchild; i++) ok &= defer(p, n->child[i], first, last);
@@ -447,40 +451,41 @@ static bool defer(const Plan *p, PNode *n, int first, int last) {
 }
 
 static void forget_deferred(PNode *n) {
-    n->deferred = false;
+    n->form.deferred = false;
     for (int i = 0; i < n->nchild; i++) forget_deferred(n->child[i]);
 }
 
 static bool all_deferred(const Plan *p, PNode **nodes, int n) {
     bool ok = true;
     for (int i = 0; i < n && ok; i++)
-        ok = !plan_pins(nodes[i]) && defer(p, nodes[i], nodes[0]->first, nodes[n - 1]->last);
+        ok = !plan_pins(nodes[i]) &&
+             defer(p, nodes[i], nodes[0]->span.first, nodes[n - 1]->span.last);
     for (int i = 0; i < n && !ok; i++) forget_deferred(nodes[i]);
     return ok;
 }
 
 static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     bool pins = true;
-    nodes[0]->pinned = false;
+    nodes[0]->form.pinned = false;
     for (int i = 0; i < n; i++)
-        if (nodes[i]->has_parallel) return declined(p, SPILL_THREADS, 0);
+        if (nodes[i]->threads.has_parallel) return declined(p, SPILL_THREADS, 0);
     LossWhy refused = LOSS_NONE;
-    for (int i = nodes[0]->first; i < nodes[n - 1]->last && !refused; i++)
+    for (int i = nodes[0]->span.first; i < nodes[n - 1]->span.last && !refused; i++)
         refused = (LossWhy)p->refused->tile[i];
     pins = !refused;
     for (int i = 0; i < n; i++)
         if (!mark(p, nodes[i], pins)) return false;
     if (all_deferred(p, nodes, n))
         return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
-    nodes[0]->pinned = pins && begins_by_flag(nodes, n) && tile_fits(p, nodes, n, true, tile);
-    if (nodes[0]->pinned) return true;
+    nodes[0]->form.pinned = pins && begins_by_flag(nodes, n) && tile_fits(p, nodes, n, true, tile);
+    if (nodes[0]->form.pinned) return true;
     if (n == 1 && has_flagged_part(nodes[0])) return false;
     return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
 }
 
-// PNode.count for the iterations that loops have here.
+// PSpan.count for the iterations that loops have here.
 static int64_t count_here(const PNode *n) {
-    int64_t count = n->kind == P_LEAF ? n->count : 0;
+    int64_t count = n->kind == P_LEAF ? n->span.count : 0;
     for (int i = 0; i < n->nchild; i++) count += count_here(n->child[i]);
     if (n->kind == P_LOOP && __builtin_mul_overflow(count, trips_of(n), &count))
         count = INT64_MAX / 4;
@@ -489,7 +494,7 @@ static int64_t count_here(const PNode *n) {
 
 // A real loop whose body is straight-line gets as many copies of it as the limit allows.
 static void choose_unroll(Plan *p, PNode *n) {
-    if (n->kind == P_LOOP && n->real) {
+    if (n->kind == P_LOOP && n->form.real) {
         bool straight = true;
         int64_t body = 0;
         for (int i = 0; i < n->nchild; i++) {
@@ -497,7 +502,7 @@ static void choose_unroll(Plan *p, PNode *n) {
             straight &= count <= unroll_limit(p);
             body += count;
         }
-        int64_t trips = n->vector ? extent_of(n) / n->lanes : extent_of(n);
+        int64_t trips = n->simd.vector ? extent_of(n) / n->simd.lanes : extent_of(n);
         // Enough to hide the loop's own instructions, and without a rest where that is near.
         int64_t room = unroll_limit(p) * LIMIT_BODY_PART / LIMIT_BODY_WHOLE;
         int64_t most = min_i64(trips, min_i64(LIMIT_BODY_COPIES, body ? room / body : 1));
@@ -507,7 +512,7 @@ static void choose_unroll(Plan *p, PNode *n) {
         int64_t u = most;
         while (u > (most + 1) / 2 && trips % u && !cut) u--;
         if (trips % max_i64(u, 1)) u = most;
-        n->unroll = straight && u > 1 ? (int)u : 1;
+        n->form.unroll = straight && u > 1 ? (int)u : 1;
     }
     for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
 }
@@ -532,8 +537,9 @@ static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, 
         const PNode *loop = around->loop[i];
         bool reduced = lin_coef(w->off, loop->loop) == 0;
         inside |= reduced;
-        if (loop->real && reduced && is_cut(p, loop)) turn = loop->unroll; // few, and seldom many
-        int64_t trips = max_i64(trips_of(loop), 1);                        // a tail may have none
+        if (loop->form.real && reduced && is_cut(p, loop))
+            turn = loop->form.unroll;               // few, and seldom many
+        int64_t trips = max_i64(trips_of(loop), 1); // a tail may have none
         if (inside && trips < 1 << 20)
             *(reduced ? &steps : &chains) *= trips;
         else if (reduced)
@@ -544,13 +550,13 @@ static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, 
     int64_t most = min_i64(turn, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
     // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
-    if (!asked && leaf->width == 1 && type_is_float(w->type)) return 1;
+    if (!asked && leaf->simd.width == 1 && type_is_float(w->type)) return 1;
     int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
     return (int)max_i64(1, min_i64(split, most));
 }
 
 static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int room) {
-    if (n->kind == P_LEAF) n->split = split_of(p, n, around, tile, room);
+    if (n->kind == P_LEAF) n->form.split = split_of(p, n, around, tile, room);
     if (n->kind == P_LOOP) around->loop[around->n++] = n;
     for (int i = 0; i < n->nchild; i++) split_reductions(p, n->child[i], around, tile, room);
     if (n->kind == P_LOOP) around->n--;
@@ -567,7 +573,7 @@ static void choose_copies(Plan *p, PNode **nodes, int n, int tile) {
 }
 
 void plan_adapt(Plan *p, PNode **nodes, int n) {
-    choose_copies(p, nodes, n, tile_of(p, nodes, n, nodes[0]->pinned).n);
+    choose_copies(p, nodes, n, tile_of(p, nodes, n, nodes[0]->form.pinned).n);
 }
 
 static bool has_only_leaves(const PNode *n) {
@@ -583,18 +589,18 @@ static bool is_summed(const PNode *leaf, const PNode *loop) {
 
 // The sums of what stands in the loop are not kept in registers throughout it.
 static void spill_inside(Plan *p, const PNode *loop) {
-    for (int i = loop->first; i < loop->last; i++) {
+    for (int i = loop->span.first; i < loop->span.last; i++) {
         PNode *leaf = p->leaves.at[i];
         if (!is_summed(leaf, loop)) continue;
-        leaf->spill = p->spill;
-        leaf->spill.line = loop->line;
+        leaf->form.spill = p->spill;
+        leaf->form.spill.line = loop->line;
     }
 }
 
 // Sums stay in registers throughout the loops of a region.
 static void keep_inside(Plan *p, const PNode *n) {
-    for (int i = n->first; n->kind == P_LOOP && i < n->last; i++)
-        if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->spill.why = LOSS_NONE;
+    for (int i = n->span.first; n->kind == P_LOOP && i < n->span.last; i++)
+        if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->form.spill.why = LOSS_NONE;
     for (int i = 0; i < n->nchild; i++) keep_inside(p, n->child[i]);
 }
 
@@ -606,7 +612,7 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
         p->spill = (CodeLoss){0};
         while (span > 0 && !fits(p, nodes + i, span, &tile)) span = span > 4 ? span / 2 : span - 1;
         if (span > 0) {
-            nodes[i]->region = span;
+            nodes[i]->form.region = span;
             for (int j = i; j < i + span; j++) keep_inside(p, nodes[j]);
             choose_copies(p, nodes + i, span, tile);
             i += span;
@@ -615,13 +621,14 @@ void plan_regions(Plan *p, PNode **nodes, int n) {
         PNode *at = nodes[i++];
         if (at->kind == P_LOOP) {
             spill_inside(p, at);
-            at->real = at->extent > 1;
-            at->replay = false;
-            at->unroll = 1;
-            if (at->vector || has_only_leaves(at)) { // several vectors or elements per iteration
+            at->form.real = at->extent > 1;
+            at->form.replay = false;
+            at->form.unroll = 1;
+            if (at->simd.vector ||
+                has_only_leaves(at)) { // several vectors or elements per iteration
                 int64_t body = 0;
-                for (int c = 0; c < at->nchild; c++) body += at->child[c]->count;
-                at->unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;
+                for (int c = 0; c < at->nchild; c++) body += at->child[c]->span.count;
+                at->form.unroll = body <= 4 ? 4 : body <= 8 ? 2 : 1;
             }
         }
         plan_regions(p, at->child, at->nchild);

@@ -23,7 +23,7 @@ static void call_apply(Gen *g, int op, Type from, Type to, int width) {
     if (!own(g)->calls) own(g)->apply = asm_label(a);
     own(g)->calls = true;
     if (own(g)->listing) list_call(g, op, from, to);
-    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
+    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->stack.env_slot));
     x86_2(a, X86_lea, x86_r64(X86_RDX), area(g, 0));
     x86_2(a, X86_mov, x86_r32(X86_RCX), x86_imm(op | (int)from << 8 | (int)to << 16 | width << 24));
     x86_1(a, X86_call, x86_to(&own(g)->apply));

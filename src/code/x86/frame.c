@@ -64,7 +64,7 @@ static uint32_t features_of(const Machine *m) {
 static void start(Gen *g) {
     X86Own *o = arena_new(g->arena, X86Own);
     *o = (X86Own){.listing = g->user};
-    o->call_area = (g->frame + 63) & ~63;
+    o->call_area = (g->stack.bytes + 63) & ~63;
     o->vector_area = o->call_area + 64 * 40;
     g->own = o;
     g->a.features = features_of(g->m);
@@ -88,16 +88,16 @@ static void enter_frame(Gen *g) {
     x86_2(a, X86_sub, x86_r64(X86_RSP), x86_imm(0x7fffffff)); // patched when the frame is known
     vec_push(g->arena, &own(g)->frames, asm_size(a) - 4);
     x86_2(a, X86_and, x86_r64(X86_RSP), x86_imm(-64));
-    x86_2(a, X86_mov, x86_slot(g->env_slot + 8), x86_r64(X86_RAX));
-    x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
-    x86_2(a, X86_mov, x86_slot(g->status_slot), x86_imm(0));
+    x86_2(a, X86_mov, x86_slot(g->stack.env_slot + 8), x86_r64(X86_RAX));
+    x86_frame(g, FRAME_SLOT, 6, g->stack.env_slot + 8);
+    x86_2(a, X86_mov, x86_slot(g->stack.status_slot), x86_imm(0));
 }
 
 // The kernel's arguments, until Items are set: rcx the buffers, rdx scratch memory.
 static void enter(Gen *g) {
     Asm *a = &g->a;
     enter_frame(g);
-    x86_2(a, X86_mov, x86_slot(g->env_slot), x86_r64(X86_RDX));
+    x86_2(a, X86_mov, x86_slot(g->stack.env_slot), x86_r64(X86_RDX));
     x86_2(a, X86_mov, x86_r64(X86_RCX), x86_r64(X86_RDI)); // rdi and rsi hold items from here on
     x86_2(a, X86_mov, x86_r64(X86_RDX), x86_r64(X86_RSI));
 }
@@ -122,8 +122,8 @@ static void leave(Gen *g) {
     asm_bind(a, &o->leave);
     if (o->streams_out) x86_0(a, X86_sfence);
     o->streams_out = false;
-    x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->status_slot), 4));
-    x86_2(a, X86_mov, x86_r64(X86_RSP), x86_slot(g->env_slot + 8));
+    x86_2(a, X86_mov, x86_r32(X86_RAX), x86_sized(x86_mem(X86_RSP, g->stack.status_slot), 4));
+    x86_2(a, X86_mov, x86_r64(X86_RSP), x86_slot(g->stack.env_slot + 8));
     x86_frame(g, FRAME_RSP, 6, 0);
     for (int i = 5; i >= 0; i--) {
         x86_1(a, X86_pop, x86_r64(callee_saved[i]));
@@ -131,10 +131,10 @@ static void leave(Gen *g) {
     }
     if (g->m->isa != ISA_SCALAR) x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
-    x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8); // what lies behind is jumped to
+    x86_frame(g, FRAME_SLOT, 6, g->stack.env_slot + 8); // what lies behind is jumped to
     if (o->bad_used) {
         asm_bind(a, &o->bad);
-        x86_2(a, X86_mov, x86_slot(g->status_slot), x86_imm(KERNEL_BAD_INDEX));
+        x86_2(a, X86_mov, x86_slot(g->stack.status_slot), x86_imm(KERNEL_BAD_INDEX));
         x86_1(a, X86_jmp, x86_to(&o->leave));
     }
     o->bad_used = false;
@@ -143,7 +143,7 @@ static void leave(Gen *g) {
 // The frame's size is patched in when the number of spills is known.
 static void patch_frames(Gen *g) {
     X86Own *o = own(g);
-    int32_t total = o->vector_area + 64 * (g->vector_slots + 1);
+    int32_t total = o->vector_area + 64 * (g->result.vector_slots + 1);
     for (int i = 0; i < o->frames.n && g->a.error == ASM_OK; i++) {
         memcpy(g->a.start + o->frames.at[i], &total, 4);
         if (o->listing) list_frame(g, o->frames.at[i], total);
@@ -153,7 +153,7 @@ static void patch_frames(Gen *g) {
 
 static void finish(Gen *g, Code *out) {
     x86_apply_routine(g);
-    x86_frame(g, FRAME_SLOT, 6, g->env_slot + 8);
+    x86_frame(g, FRAME_SLOT, 6, g->stack.env_slot + 8);
     x86_detours(g);
     x86_frame(g, FRAME_RSP, 0, 0);
     x86_divide_routines(g);
@@ -170,7 +170,7 @@ static void call_body(Gen *g, AsmLabel *body, int64_t grain) {
     Asm *a = &g->a;
     AsmLabel alone = asm_label(a), done = asm_label(a);
     X86Arg threads = x86_sized(x86_mem(X86_RDI, (int64_t)offsetof(KernelEnv, threads)), 4);
-    x86_2(a, X86_mov, x86_r64(X86_RDI), x86_slot(g->env_slot));
+    x86_2(a, X86_mov, x86_r64(X86_RDI), x86_slot(g->stack.env_slot));
     x86_2(a, X86_cmp, threads, x86_imm(1));
     x86_1(a, X86_jle, x86_to(&alone));
     x86_2(a, X86_mov, x86_r64(X86_RAX),
@@ -196,7 +196,7 @@ static void parallel(Gen *g, AsmLabel *body, int64_t grain) {
     Asm *a = &g->a;
     require(!own(g)->depth);
     call_body(g, body, grain);
-    x86_2(a, X86_mov, x86_slot(g->status_slot), x86_r64(X86_RAX));
+    x86_2(a, X86_mov, x86_slot(g->stack.status_slot), x86_r64(X86_RAX));
     x86_2(a, X86_test, x86_r32(X86_RAX), x86_r32(X86_RAX));
     x86_1(a, X86_jnz, x86_to(&own(g)->leave));
 }
@@ -218,8 +218,8 @@ static void enter_body(Gen *g, AsmLabel *label, int first, int end, int64_t byte
     enter_frame(g);
     own(g)->k1 = own(g)->k3 = 0;
     take_range(g, first, end);
-    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, g->env_slot), 8));
-    x86_2(a, X86_mov, x86_slot(g->env_slot), x86_r64(X86_RAX));
+    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_sized(x86_mem(X86_RDI, g->stack.env_slot), 8));
+    x86_2(a, X86_mov, x86_slot(g->stack.env_slot), x86_r64(X86_RAX));
     x86_2(a, X86_mov, x86_r64(X86_RDX), x86_r64(X86_RDI)); // rdi and rsi hold items from here on
     x86_2(a, X86_movsxd, x86_r64(X86_RCX), x86_r32(X86_RCX));
     x86_set(a, X86_RAX, bytes);

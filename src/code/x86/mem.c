@@ -12,8 +12,8 @@ static void set_mask(Gen *g, unsigned k, int active) {
 }
 
 unsigned x86_mask(Gen *g, int active) {
-    for (unsigned i = 0; i < (unsigned)g->masks; i++)
-        if (g->mask[i] == active) return 4 + i;
+    for (unsigned i = 0; i < (unsigned)g->region.masks; i++)
+        if (g->region.mask[i] == active) return 4 + i;
     if (own(g)->k1 != active) set_mask(g, 1, active);
     own(g)->k1 = active;
     return 1;
@@ -21,7 +21,7 @@ unsigned x86_mask(Gen *g, int active) {
 
 void x86_set_masks(Gen *g) {
     own(g)->k1 = own(g)->k3 = 0;
-    for (unsigned i = 0; i < (unsigned)g->masks; i++) set_mask(g, 4 + i, g->mask[i]);
+    for (unsigned i = 0; i < (unsigned)g->region.masks; i++) set_mask(g, 4 + i, g->region.mask[i]);
 }
 
 X86Arg x86_mask_bytes(Gen *g, Type t, int active) {
@@ -176,7 +176,7 @@ void x86_begin_value(Gen *g, const Micro *m) {
     AsmLabel skip = asm_label(a);
     if (m->ref->active < m->ref->width && x86_has_avx512(g)) x86_mask(g, m->ref->active);
     x86_set_const(g, m->type, m->width, m->dst_reg, m->value);
-    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
+    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_slot(g->stack.env_slot));
     x86_2(a, X86_test, x86_sized(x86_mem(X86_RAX, 0), 4), x86_imm(m->op));
     x86_1(a, X86_jz, x86_to(&skip));
     x86_load(g, m);
@@ -313,7 +313,7 @@ static void store_stream(Gen *g, const Micro *m) {
     x86_2(a, X86_vmovntps, x86_mem(X86_RAX, 0), v);
     asm_bind(a, &d->back);
     own(g)->streams_out = true;
-    g->tricks[TRICK_NONTEMPORAL]++;
+    g->result.tricks[TRICK_NONTEMPORAL]++;
 }
 
 static void store_pieces(Gen *g, X86Arg v) {

@@ -252,7 +252,7 @@ void x86_op_branch(Gen *g, GenOp op, GenArg to, GenArg by, GenCond c, AsmLabel *
 }
 
 void x86_branch_flags(Gen *g, uint32_t flags, AsmLabel *to) {
-    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_slot(g->env_slot));
+    x86_2(&g->a, X86_mov, x86_r64(X86_RAX), x86_slot(g->stack.env_slot));
     x86_2(&g->a, X86_test, x86_sized(x86_mem(X86_RAX, (int64_t)offsetof(KernelEnv, flags)), 4),
           x86_imm((int64_t)flags));
     x86_1(&g->a, X86_jnz, x86_to(to));
@@ -261,10 +261,10 @@ void x86_branch_flags(Gen *g, uint32_t flags, AsmLabel *to) {
 // ---- Addresses
 
 X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch) {
-    Item base = g->stream[ref->stream];
+    Item base = g->stack.stream[ref->stream];
     if (ref_is_hard(ref) && !ref->mem->gathers) {
         bool near = ref->disp == (int32_t)ref->disp;
-        const Item *row = ref->row >= 0 ? &g->row_item[ref->row] : NULL;
+        const Item *row = ref->row >= 0 ? &g->stack.row_item[ref->row] : NULL;
         if (row && row->reg >= 0 && base.reg >= 0 && near)
             return x86_mem_index((unsigned)base.reg, (unsigned)row->reg, 0, ref->disp);
         if (row)

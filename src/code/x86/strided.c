@@ -50,7 +50,7 @@ bool x86_is_backwards(const Gen *g, const Ref *r) {
 
 static void reverse(Gen *g, const Ref *r, int dst, int src) {
     int size = gen_lane_size(r->type);
-    g->tricks[TRICK_BACKWARDS]++;
+    g->result.tricks[TRICK_BACKWARDS]++;
     uint8_t index[64] = {0};
     for (int i = 0; i < r->active; i++) {
         uint8_t from = (uint8_t)(r->active - 1 - i);
@@ -220,7 +220,7 @@ static void gather_strided(Gen *g, const Ref *r, int dst, X86Arg at) {
 }
 
 void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
-    g->tricks[TRICK_APART]++;
+    g->result.tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
     if (where && x86_gathers_strided(g, r)) {
@@ -339,7 +339,7 @@ static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
 }
 
 void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem) {
-    g->tricks[TRICK_APART]++;
+    g->result.tricks[TRICK_APART]++;
     mem = reachable(g, r, mem);
     if (!x86_has_avx512(g)) {
         store_halves(g, r, reg, mem);
